@@ -1,0 +1,3 @@
+//! The `.dk` script language: from text to array IR.
+
+pub mod ast;
