@@ -1,0 +1,84 @@
+//! Where things are in the source, what went wrong there, and how it is shown.
+//!
+//! Every crate that can find fault with a user's program or data says so with a
+//! [`Diagnostic`]: a stable code, a message that stands alone, labelled spans, and then
+//! why and what to do. Nothing here knows about types, sizes or kernels.
+
+mod codes;
+mod render;
+mod source;
+
+pub use codes::{CODES, Code, CodeInfo};
+pub use render::render;
+pub use source::{FileId, SourceFile, SourceMap, Span};
+
+/// Whose fault a diagnostic is. Only the first kind speaks to users about users.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// The user's program or data is wrong. Exit code 1.
+    User,
+    /// The program is fine, but Deckle cannot do this yet. Exit code 3.
+    Limitation,
+    /// A bug in Deckle. Exit code 101.
+    Bug,
+}
+
+/// A span with a few words about it. The first label of a diagnostic is the primary one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// The place.
+    pub span: Span,
+    /// What to say under the carets; may be empty.
+    pub text: String,
+}
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// Stable identity, with a page in the error index.
+    pub code: Code,
+    /// What is wrong, in one line that stands alone.
+    pub message: String,
+    /// Where; the first one is primary and is drawn with `^`, others with `-`.
+    pub labels: Vec<Label>,
+    /// Why: facts that explain the message.
+    pub notes: Vec<String>,
+    /// What to do about it, each as text to write or an action to take.
+    pub helps: Vec<String>,
+}
+
+impl Diagnostic {
+    /// A diagnostic with its primary place.
+    pub fn new(code: Code, message: impl Into<String>, span: Span, label: impl Into<String>) -> Self {
+        let labels = vec![Label { span, text: label.into() }];
+        Diagnostic { code, message: message.into(), labels, notes: Vec::new(), helps: Vec::new() }
+    }
+
+    /// A diagnostic about no place in particular (a missing argument, say).
+    pub fn nowhere(code: Code, message: impl Into<String>) -> Self {
+        Diagnostic { code, message: message.into(), labels: Vec::new(), notes: Vec::new(), helps: Vec::new() }
+    }
+
+    /// Adds a secondary place.
+    pub fn label(mut self, span: Span, text: impl Into<String>) -> Self {
+        self.labels.push(Label { span, text: text.into() });
+        self
+    }
+
+    /// Adds a reason.
+    pub fn note(mut self, text: impl Into<String>) -> Self {
+        self.notes.push(text.into());
+        self
+    }
+
+    /// Adds a remedy.
+    pub fn help(mut self, text: impl Into<String>) -> Self {
+        self.helps.push(text.into());
+        self
+    }
+
+    /// Whose fault it is.
+    pub fn class(&self) -> Class {
+        self.code.info().class
+    }
+}
