@@ -5,11 +5,13 @@
 //! why and what to do. Nothing here knows about types, sizes or kernels.
 
 mod codes;
+mod paint;
 mod render;
 mod source;
+mod width;
 
 pub use codes::{CODES, Code, CodeInfo};
-pub use render::render;
+pub use render::{render, render_all};
 pub use source::{FileId, SourceFile, SourceMap, Span};
 
 /// Whose fault a diagnostic is. Only the first kind speaks to users about users.
