@@ -1,0 +1,98 @@
+//! Chores of the repository, as `cargo xtask <chore>`.
+//!
+//! `test` is all that continuous integration runs. The chores that only read the tree (`tidy`,
+//! `docs --check`) are also tests of this crate, so that `cargo test` alone finds their faults.
+
+mod docs;
+mod examples;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+/// What is wrong with the tree, one line or paragraph for each fault; none when all is well.
+type Faults = Vec<String>;
+
+const USAGE: &str = "\
+usage: cargo xtask <chore>
+
+  test             format, lints, tests, then the examples
+  examples         run the examples and compare their output; DECKLE_BLESS=1 accepts it
+  tidy             headers, file sizes, white space, the crate list, the error index
+  docs [--check]   write the generated pages under docs/, or fail if one is stale";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let faults = match args[..] {
+        ["test"] => test(),
+        ["examples"] => examples::run(&root()),
+        ["tidy"] => tidy::check(&root()),
+        ["docs"] => docs::write(&root()),
+        ["docs", "--check"] => docs::check(&root()),
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    for fault in &faults {
+        eprintln!("{fault}");
+    }
+    if faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Stops at the first step that fails: what follows would mostly repeat it.
+fn test() -> Faults {
+    let steps: [&[&str]; 3] = [
+        &["fmt", "--all", "--check"],
+        &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"],
+        &["test", "--workspace"],
+    ];
+    for step in steps {
+        if let Err(fault) = cargo(step) {
+            return vec![fault];
+        }
+    }
+    examples::run(&root())
+}
+
+fn cargo(args: &[&str]) -> Result<(), String> {
+    let line = format!("cargo {}", args.join(" "));
+    eprintln!("xtask: {line}");
+    let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    match Command::new(program).args(args).current_dir(root()).status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("xtask: `{line}` failed: {status}")),
+        Err(e) => Err(format!("xtask: `{line}` could not be started: {e}")),
+    }
+}
+
+fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.ancestors().nth(2).expect("crates/xtask lies two levels below the root").to_path_buf()
+}
+
+/// Whether expected text is to be replaced by what a run produced.
+fn bless() -> bool {
+    std::env::var_os("DECKLE_BLESS").is_some_and(|v| v == "1")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn none(faults: Faults) {
+        assert!(faults.is_empty(), "\n{}\n", faults.join("\n"));
+    }
+
+    #[test]
+    fn the_tree_is_tidy() {
+        none(tidy::check(&root()));
+    }
+
+    #[test]
+    fn the_generated_pages_are_fresh() {
+        none(docs::check(&root()));
+    }
+}
