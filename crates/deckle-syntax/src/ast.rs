@@ -56,6 +56,8 @@ pub struct Module {
     pub type_defs: Vec<TypeDef>,
     /// The function definitions, in order.
     pub defs: Vec<Def>,
+    /// Functions and types whose definition could not be read, so that their use is no second error.
+    pub broken: Vec<Name>,
 }
 
 /// An identifier where it is written.
