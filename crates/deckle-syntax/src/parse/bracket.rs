@@ -1,6 +1,6 @@
 //! Expressions in brackets: tuples, arguments, indices, sequences, arrays and comprehensions.
 
-use deckle_diag::{Code, Diagnostic, Span};
+use deckle_diag::{Code, Diagnostic};
 
 use super::{Parsed, Parser};
 use crate::ast::{Arg, ExprId, ExprKind, Gen, IndexItem, Name};
@@ -233,11 +233,6 @@ impl Parser<'_> {
                 .help(format!("write `{meant}` instead of `{found}`")),
         );
     }
-}
-
-/// The place of a bracket, for a message that points at it.
-pub(super) fn line_of(text: &str, span: Span) -> usize {
-    text[..span.lo as usize].bytes().filter(|b| *b == b'\n').count() + 1
 }
 
 #[cfg(test)]

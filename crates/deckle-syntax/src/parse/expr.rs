@@ -103,7 +103,7 @@ impl Parser<'_> {
                 return Ok(());
             }
             if !self.at(Tok::Let) {
-                self.report_missing_in()?;
+                self.report_missing_in(lo)?;
                 if !self.at_assignment() {
                     return Ok(());
                 }

@@ -3,13 +3,14 @@
 use deckle_diag::{Code, Diagnostic};
 
 use super::{Fail, Parsed, Parser};
-use crate::ast::{Def, Import, Param, TypeDef};
+use crate::ast::{Def, Import, Param, TypeDef, TypeId};
 use crate::lex::Tok;
 
 impl Parser<'_> {
     /// The whole file.
     pub(super) fn items(&mut self) {
         while !self.at(Tok::Eof) {
+            let is_def = self.at(Tok::Def);
             let done = match self.tok() {
                 Tok::Import => self.import(),
                 Tok::Type => self.type_def(),
@@ -20,7 +21,8 @@ impl Parser<'_> {
                 continue;
             }
             if done.is_ok() {
-                self.unexpected("an operator, or the next `def`, `type` or `import`");
+                let operator = if is_def { "an operator, or " } else { "" };
+                self.unexpected(&format!("{operator}the next `def`, `type` or `import`"));
             }
             self.skip_item();
         }
@@ -98,16 +100,8 @@ impl Parser<'_> {
     }
 
     /// `(x: int, y): int =`
-    fn signature(&mut self) -> Parsed<(Vec<Param>, Option<crate::ast::TypeId>)> {
-        let params = if self.at(Tok::ParenL) {
-            self.list(|p| {
-                let pat = p.pat()?;
-                let ty = if p.eat(Tok::Colon) { Some(p.ty()?) } else { None };
-                Ok(Param { pat, ty })
-            })?
-        } else {
-            self.report_no_parameters()?
-        };
+    fn signature(&mut self) -> Parsed<(Vec<Param>, Option<TypeId>)> {
+        let params = if self.at(Tok::ParenL) { self.list(Self::param)? } else { self.report_no_parameters()? };
         if self.at(Tok::Arrow) {
             self.report(
                 Diagnostic::new(Code::Unexpected, "`->` where `:` is meant", self.span(), "")
@@ -125,7 +119,19 @@ impl Parser<'_> {
         Ok((params, ret))
     }
 
-    fn result_type(&mut self) -> Parsed<crate::ast::TypeId> {
+    fn param(&mut self) -> Parsed<Param> {
+        let pat = self.pat()?;
+        if self.at(Tok::Ident) {
+            return Err(self.report(
+                Diagnostic::new(Code::Unexpected, "two names in a row", self.span(), "expected `,`, `)` or `:`")
+                    .help("a parameter and its type are written `x: int`; parameters are separated by `,`"),
+            ));
+        }
+        let ty = if self.eat(Tok::Colon) { Some(self.ty()?) } else { None };
+        Ok(Param { pat, ty })
+    }
+
+    fn result_type(&mut self) -> Parsed<TypeId> {
         if self.token().first || self.at(Tok::Eq) {
             return Err(self.unexpected("the type of the result after `:`"));
         }

@@ -16,6 +16,7 @@ mod expr;
 mod item;
 mod pat;
 mod recover;
+mod report;
 mod types;
 
 use std::collections::HashMap;

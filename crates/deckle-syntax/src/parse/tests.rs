@@ -109,11 +109,8 @@ fn deep_programs_are_refused_once() {
         "1 + (",
     ];
     for part in nested {
-        let open = format!("def f() = {}\ndef g() = 1", part.repeat(n));
-        let closed = format!("def f() = {}x\ndef g() = 1", part.repeat(n));
-        survive(&open);
-        let errors = survive(&closed);
-        assert!(!errors.is_empty(), "{part}");
+        let errors = survive(&format!("def f() = {}x\ndef g() = 1", part.repeat(n)));
+        assert!(!errors.is_empty() && (errors.len() <= 2 || part == "return "), "{part}: {errors:#?}");
     }
     for part in [" + 1", "(1)", "[1]", ".x", ".0", " ++ y", " ! 1", " with (x = 1)", " ** 2"] {
         let errors = survive(&format!("def f() = x{}\ndef g() = 1 1", part.repeat(n)));

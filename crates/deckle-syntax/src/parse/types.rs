@@ -1,6 +1,8 @@
 //! Written types.
 
-use super::{Parsed, Parser};
+use deckle_diag::{Code, Diagnostic};
+
+use super::{Fail, Parsed, Parser};
 use crate::ast::{TypeId, TypeKind};
 use crate::lex::Tok;
 
@@ -34,7 +36,13 @@ impl Parser<'_> {
         }
         let mut args = Vec::new();
         if self.at(Tok::BracketL) && !self.token().first {
+            if self.ahead(1).tok == Tok::BracketR {
+                return Err(self.report_type("`[ ]` does not stand after a type", "an array of `t` is written `[t]`"));
+            }
             args = self.list(|p| p.ty())?;
+        } else if self.at(Tok::Less) {
+            let help = "write `csr[real]`, not `csr<real>`";
+            return Err(self.report_type("the arguments of a type stand in square brackets", help));
         }
         let span = self.since(lo);
         self.type_node(TypeKind::Name { module, name, args }, span)
@@ -73,6 +81,8 @@ impl Parser<'_> {
                     return Err(p.unexpected("a size after the `;`"));
                 }
                 sizes = p.commas(Self::expr)?;
+            } else if p.at(Tok::Comma) {
+                return Err(p.report_type("the sizes of an array follow a `;`", "write `[real; n, m]`"));
             } else if binder.is_some() {
                 return Err(p.unexpected("`;` and the number of elements"));
             }
@@ -80,5 +90,32 @@ impl Parser<'_> {
         })?;
         let span = self.since(lo);
         self.type_node(kind.unwrap_or(TypeKind::Error), span)
+    }
+
+    fn report_type(&mut self, message: &str, help: &str) -> Fail {
+        self.report(Diagnostic::new(Code::Unexpected, message, self.span(), "").help(help))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{dump, first_error};
+
+    #[test]
+    fn types_nest() {
+        assert_eq!(dump("type t = ({[int]}, (), (real))"), "(type t ({[int]} () real))\n");
+        assert_eq!(dump("type t = { x: { y: int } }"), "(type t {x:{y:int}})\n");
+        assert_eq!(dump("type t = [i -> [real; i + 1]; n]"), "(type t [i -> [real; (+ i 1)]; n])\n");
+        assert_eq!(dump("type t = m.csr[real, [int]]"), "(type t m.csr[real [int]])\n");
+    }
+
+    #[test]
+    fn types_of_other_languages_are_recognised() {
+        assert_eq!(first_error("type t = int[]").helps, ["an array of `t` is written `[t]`"]);
+        assert_eq!(first_error("type t = Vec<int>").helps, ["write `csr[real]`, not `csr<real>`"]);
+        assert_eq!(first_error("type t = [real, n]").helps, ["write `[real; n, m]`"]);
+        assert_eq!(first_error("type t = real -> real").helps, ["functions are not values, and have no types"]);
+        assert_eq!(first_error("type t = { x: real, y real }").helps, ["a type follows a colon: `x: int`"]);
+        assert_eq!(first_error("type t = [i -> real]").message, "expected `;` and the number of elements, found `]`");
     }
 }
