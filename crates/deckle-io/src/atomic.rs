@@ -1,0 +1,158 @@
+//! Output that appears complete or not at all.
+//!
+//! The bytes go to a new file in the same directory, which takes the place of the old one when everything has been
+//! written and has reached the disk. What is not a regular file (a pipe, a terminal, `/dev/null`) cannot be
+//! replaced and is written to directly.
+
+use crate::{Error, Result};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// How many names are tried for the temporary file.
+const TRIES: u32 = 100;
+
+/// Writes `path` through `write`. On an error the file is as it was before.
+///
+/// # Errors
+/// If the directory or the file cannot be written, or `write` fails.
+pub fn atomic_write(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+    replace(path, write).map_err(|e| Error::io(&e).in_file(path))
+}
+
+fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    // A symbolic link stays one: what it points to is replaced.
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let old = fs::metadata(&target).ok();
+    if old.as_ref().is_some_and(|m| m.is_dir()) {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    if old.as_ref().is_some_and(|m| !m.is_file()) {
+        return fill(OpenOptions::new().write(true).open(&target)?, write).map(drop);
+    }
+    let (file, temporary) = beside(&target)?;
+    let kept = Temporary(Some(temporary));
+    let file = fill(file, write)?;
+    if let Some(old) = old {
+        // Not worth failing for: some file systems have no permissions.
+        let _ = file.set_permissions(old.permissions());
+    }
+    file.sync_all()?;
+    drop(file);
+    kept.rename(&target)
+}
+
+fn fill(file: File, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<File> {
+    let mut out = BufWriter::with_capacity(1 << 16, file);
+    write(&mut out)?;
+    out.into_inner().map_err(io::IntoInnerError::into_error)
+}
+
+/// A new file in the directory of `target`.
+fn beside(target: &Path) -> io::Result<(File, PathBuf)> {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let name = target.file_name().ok_or(io::ErrorKind::IsADirectory)?;
+    for _ in 0..TRIES {
+        let n = COUNT.fetch_add(1, Ordering::Relaxed);
+        let mut fresh = std::ffi::OsString::from(".");
+        fresh.push(name);
+        fresh.push(format!(".{}-{n}.tmp", std::process::id()));
+        let path = target.with_file_name(fresh);
+        match OpenOptions::new().write(true).create_new(true).open(&path) {
+            Ok(file) => return Ok((file, path)),
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Err(io::Error::other("no name is free for a temporary file beside it"))
+}
+
+/// A file that goes away with this, unless it is renamed.
+struct Temporary(Option<PathBuf>);
+
+impl Temporary {
+    fn rename(mut self, target: &Path) -> io::Result<()> {
+        if let Some(path) = &self.0 {
+            fs::rename(path, target)?;
+        }
+        self.0 = None;
+        Ok(())
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if let Some(path) = &self.0 {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// An empty directory of its own for a test.
+    pub(crate) fn directory(name: &str) -> PathBuf {
+        let dir = std::env::temp_dir().join(format!("deckle-io-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&dir);
+        fs::create_dir_all(&dir).unwrap();
+        dir
+    }
+
+    fn names(dir: &Path) -> Vec<String> {
+        fs::read_dir(dir).unwrap().map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect()
+    }
+
+    #[test]
+    fn a_file_is_replaced_whole() {
+        let dir = directory("whole");
+        let path = dir.join("a.txt");
+        atomic_write(&path, |w| w.write_all(b"one")).unwrap();
+        atomic_write(&path, |w| w.write_all(b"two!")).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"two!");
+        assert_eq!(names(&dir), ["a.txt"]);
+        fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn a_failure_leaves_the_old_file_and_nothing_else() {
+        let dir = directory("failure");
+        let path = dir.join("a.txt");
+        fs::write(&path, "old").unwrap();
+        let failed = atomic_write(&path, |w| {
+            w.write_all(&[0; 100_000])?;
+            Err(io::Error::other("stopped"))
+        });
+        assert_eq!(failed.unwrap_err().message, "stopped");
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        assert_eq!(names(&dir), ["a.txt"]);
+        fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn directories_and_missing_directories_are_errors() {
+        let dir = directory("missing");
+        let of = |path: &Path| atomic_write(path, |_| Ok(())).unwrap_err();
+        assert_eq!(of(&dir).message, "this is a directory, not a file");
+        assert_eq!(of(&dir.join("no/a.txt")).message, "there is no such file");
+        assert_eq!(of(&dir.join("no/a.txt")).path, Some(dir.join("no/a.txt")));
+        fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_and_devices_stay_what_they_are() {
+        let dir = directory("links");
+        fs::write(dir.join("real"), "old").unwrap();
+        std::os::unix::fs::symlink("real", dir.join("link")).unwrap();
+        atomic_write(&dir.join("link"), |w| w.write_all(b"new")).unwrap();
+        assert_eq!(fs::read(dir.join("real")).unwrap(), b"new");
+        assert!(fs::symlink_metadata(dir.join("link")).unwrap().is_symlink());
+        std::os::unix::fs::symlink("/dev/null", dir.join("null")).unwrap();
+        atomic_write(&dir.join("null"), |w| w.write_all(b"new")).unwrap();
+        assert!(!fs::metadata("/dev/null").unwrap().is_file());
+        fs::remove_dir_all(&dir).unwrap();
+    }
+}

@@ -1,0 +1,82 @@
+//! NumPy's `.npy`: a header that says what the elements are, and the elements.
+//!
+//! ```text
+//! \x93NUMPY  1 0  118 0  {'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }   \n  48 bytes
+//! magic      version     header, padded with blanks                                        elements
+//! ```
+//!
+//! An array of n dimensions is n nested vectors, of constant sizes; one of none is a scalar. All versions of the
+//! format are read, in either byte order and with either dimension first; version 1.0, little endian and row after row,
+//! is written.
+//!
+//! # What is refused
+//! A file that is not exactly as long as its header says. Elements that the language does not have: half precision, complex,
+//! text, times, records, Python objects (which could run code when unpickled). Shapes whose nested vectors would take much more
+//! room than the file does: `(1000000000000, 0)` has no elements, and as many rows.
+
+mod decode;
+mod encode;
+mod header;
+
+pub use encode::{check_type, dtype_name};
+
+use crate::{Error, Result, atomic_write};
+use deckle_ir::types::Type;
+use deckle_ir::value::Value;
+use std::io::Read;
+use std::path::Path;
+
+/// NumPy's own limit on the number of dimensions.
+pub const MAX_DIMS: usize = 64;
+
+/// Reads a file.
+///
+/// # Errors
+/// If it cannot be read, is damaged, or holds elements that the language does not have.
+pub fn read(path: impl AsRef<Path>) -> Result<(Type, Value)> {
+    let path = path.as_ref();
+    let bytes = contents(path).map_err(|e| Error::io(&e).in_file(path))?;
+    read_bytes(&bytes).map_err(|e| e.in_file(path))
+}
+
+/// The whole file, or only its first bytes if those already say that it is not `.npy` (it may be endless).
+fn contents(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut file = std::fs::File::open(path)?;
+    let mut bytes = Vec::new();
+    file.by_ref().take(header::MAGIC.len() as u64).read_to_end(&mut bytes)?;
+    if bytes == header::MAGIC {
+        file.read_to_end(&mut bytes)?;
+    }
+    Ok(bytes)
+}
+
+/// Reads the contents of a file.
+///
+/// # Errors
+/// If they are damaged, or hold elements that the language does not have.
+pub fn read_bytes(bytes: &[u8]) -> Result<(Type, Value)> {
+    decode::decode(bytes, &header::parse(bytes)?)
+}
+
+/// Writes a value of a type to a file, complete or not at all.
+///
+/// # Errors
+/// If the value is no regular array of scalars, or the file cannot be written.
+pub fn write(path: impl AsRef<Path>, ty: &Type, value: &Value) -> Result<()> {
+    let path = path.as_ref();
+    let array = encode::Plan::new(ty, value).map_err(|e| e.in_file(path))?;
+    atomic_write(path, |out| array.write(out))
+}
+
+/// The contents of the file that [`write()`] writes.
+///
+/// # Errors
+/// If the value is no regular array of scalars.
+pub fn write_bytes(ty: &Type, value: &Value) -> Result<Vec<u8>> {
+    let mut out = Vec::new();
+    encode::Plan::new(ty, value)?.write(&mut out).map_err(|e| Error::io(&e))?;
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests;
