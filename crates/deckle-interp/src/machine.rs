@@ -1,0 +1,287 @@
+//! Running functions, bodies and statements.
+
+use crate::cost::{self, Cost, Runs};
+use crate::error::{self, Result};
+use crate::sizes::{Frame, Info, fits};
+use crate::{Options, Outcome, ops};
+use deckle_diag::{Diagnostic, Span};
+use deckle_ir::array::{Function, Inst, Op, Program};
+use deckle_ir::entity::{Body, Func, Var};
+use deckle_ir::types::Type;
+use deckle_ir::value::{Space, Value};
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+
+/// Stack that must be left before a body is run, and how much more is made.
+const RED_ZONE: usize = 128 << 10;
+const MORE_STACK: usize = 2 << 20;
+
+/// What one run has in common.
+pub(crate) struct Machine<'p> {
+    program: &'p Program,
+    options: &'p Options,
+    steps: u64,
+    infos: Vec<Option<Rc<Info>>>,
+}
+
+pub(crate) fn run(program: &Program, func: Func, args: &[Value], options: &Options) -> Result<Outcome> {
+    let Some(function) = program.funcs.get(func.index()) else {
+        return Err(error::bug(format!("there is no function {func}"), Span::NONE));
+    };
+    check_arguments(function, args)?;
+    let mut machine = Machine { program, options, steps: 0, infos: vec![None; program.funcs.len()] };
+    for (name, arg) in function.param_names.iter().zip(args) {
+        machine.limit(&format!("argument `{name}`"), arg, function.span)?;
+    }
+    let (value, cost) = machine.call(func, args, function.span)?;
+    Ok(Outcome { value, cost })
+}
+
+fn check_arguments(function: &Function, args: &[Value]) -> Result<()> {
+    let params = function.params();
+    if params.len() != args.len() {
+        let (want, have) = (params.len(), args.len());
+        return Err(error::argument(format!("`{}` takes {want} arguments, but {have} are given", function.name)));
+    }
+    for (i, (&p, arg)) in params.iter().zip(args).enumerate() {
+        let name = param_name(function, i);
+        fits(function.ty(p), arg).map_err(|why| error::argument(format!("argument {name} has {why}")))?;
+    }
+    Ok(())
+}
+
+fn param_name(function: &Function, i: usize) -> String {
+    function.param_names.get(i).map_or_else(|| format!("number {i}"), |n| format!("`{n}`"))
+}
+
+impl<'p> Machine<'p> {
+    fn info(&mut self, func: Func) -> Rc<Info> {
+        let function = &self.program.funcs[func.index()];
+        let all = self.options.check_sizes;
+        Rc::clone(self.infos[func.index()].get_or_insert_with(|| Rc::new(Info::new(function, all))))
+    }
+
+    /// Runs a function. `span` is where it is called.
+    fn call(&mut self, func: Func, args: &[Value], span: Span) -> Result<(Value, Cost)> {
+        let Some(function) = self.program.funcs.get(func.index()) else {
+            return Err(error::bug(format!("there is no function {func}"), span));
+        };
+        let mut frame = Frame::new(function, self.info(func));
+        frame.define_params(args);
+        for (i, &p) in function.params().iter().enumerate() {
+            let name = param_name(function, i);
+            frame.check(p).map_err(|m| m.report(&format!("argument {name} of `{}`", function.name), span))?;
+        }
+        self.body(&mut frame, Function::ROOT)
+    }
+
+    /// Runs a body whose parameters have their values.
+    fn body(&mut self, frame: &mut Frame<'p>, body: Body) -> Result<(Value, Cost)> {
+        stacker::maybe_grow(RED_ZONE, MORE_STACK, || {
+            let data = frame.function.body(body);
+            let mut costs: Vec<(Cost, Space)> = Vec::with_capacity(data.stmts.len());
+            for &v in &data.stmts {
+                costs.push(self.statement(frame, v)?);
+            }
+            let Some(result) = frame.get(data.result).cloned() else {
+                return Err(error::bug(format!("{} has no value", data.result), frame.function.span(data.result)));
+            };
+            let tail = data.stmts.last() == Some(&data.result);
+            let cost = cost::body(&costs, result.space(), tail);
+            Ok((result, cost))
+        })
+    }
+
+    fn statement(&mut self, frame: &mut Frame<'p>, v: Var) -> Result<(Cost, Space)> {
+        let function = frame.function;
+        let span = function.span(v);
+        self.tick(span)?;
+        let Some(inst) = function.inst(v) else {
+            return Err(error::bug(format!("{v} is not a statement"), span));
+        };
+        let mut args = Vec::with_capacity(inst.args.len());
+        for &a in &inst.args {
+            args.push(frame.get(a).cloned().ok_or_else(|| error::bug(format!("{a} has no value"), span))?);
+        }
+        let mut cx = Cx { machine: self, frame, inst, var: v, runs: [Runs::default(); 2] };
+        let value = ops::apply(&mut cx, &args)?;
+        let runs = cx.runs;
+        let name = inst.op.info().name;
+        self.limit(&format!("the result of `{name}`"), &value, span)?;
+        let aux = |k: usize| inst.bodies.get(k).map_or(0, |b| frame.info.aux[b.index()]);
+        let cost = cost::statement(&inst.op, [aux(0), aux(1)], &args, &value, &runs);
+        let held = value.space();
+        frame.define(v, value);
+        if let Op::Ensure(_) = inst.op {
+            frame.check(v).map_err(|m| m.report("this value", span))?;
+        } else {
+            self.verify(frame, v, name, span)?;
+        }
+        Ok((cost, held))
+    }
+
+    /// With `check_sizes`: a size that the type promised and the value does not have is a bug in Deckle.
+    fn verify(&self, frame: &Frame<'p>, v: Var, op: &str, span: Span) -> Result<()> {
+        if !self.options.check_sizes {
+            return Ok(());
+        }
+        if let Err(why) = fits_var(frame, v) {
+            return Err(error::bug(format!("`{op}` gave {v} {why}"), span));
+        }
+        frame.check(v).map_err(|m| {
+            let expected = m.expected.map_or("not known".into(), |n| n.to_string());
+            let place = m.at.iter().map(i128::to_string).collect::<Vec<_>>().join(", ");
+            let message = format!(
+                "`{op}` gave {v} {} at [{place}], but the type promised `{}`, which is {expected}",
+                error::elements(m.actual),
+                m.size
+            );
+            error::bug(message, span)
+        })
+    }
+
+    fn tick(&mut self, span: Span) -> Result<()> {
+        self.steps += 1;
+        if let Some(limit) = self.options.max_steps
+            && self.steps > limit
+        {
+            return Err(error::too_long(limit, span));
+        }
+        match &self.options.interrupt {
+            Some(flag) if flag.load(Ordering::Relaxed) => Err(error::interrupted(span)),
+            _ => Ok(()),
+        }
+    }
+
+    fn limit(&self, what: &str, value: &Value, span: Span) -> Result<()> {
+        let limit = self.options.max_elements;
+        match value.space().par {
+            n if n > limit => Err(error::too_large(what, n, limit, span)),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn fits_var(frame: &Frame<'_>, v: Var) -> std::result::Result<(), String> {
+    frame.get(v).map_or(Ok(()), |value| fits(frame.function.ty(v), value))
+}
+
+/// Where in the work of its operator a body runs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Place<'a> {
+    /// A branch.
+    Once,
+    /// At an element: this is the position that sizes mention.
+    Element(usize),
+    /// At the element of these indices.
+    Indices(&'a [i64]),
+    /// In a step of a loop.
+    Step(i64),
+}
+
+/// What an operator sees: its statement, and the means to run its bodies.
+pub(crate) struct Cx<'m, 'p> {
+    machine: &'m mut Machine<'p>,
+    frame: &'m mut Frame<'p>,
+    /// The statement.
+    pub inst: &'p Inst,
+    var: Var,
+    runs: [Runs; 2],
+}
+
+impl<'p> Cx<'_, 'p> {
+    /// Where the statement stands.
+    pub(crate) fn span(&self) -> Span {
+        self.frame.function.span(self.var)
+    }
+
+    /// The name of the operator.
+    pub(crate) fn name(&self) -> &'static str {
+        self.inst.op.info().name
+    }
+
+    /// The type of the result.
+    pub(crate) fn ty(&self) -> &'p Type {
+        self.frame.function.ty(self.var)
+    }
+
+    /// The sizes that the type of an operand has, where they are known.
+    pub(crate) fn dims_of_type(&self, operand: usize, depth: usize) -> Vec<Option<i128>> {
+        self.inst.args.get(operand).map_or(vec![None; depth], |v| self.frame.dims_of_type(*v, depth))
+    }
+
+    /// An error that a well-typed program cannot cause.
+    pub(crate) fn bug(&self, what: &str) -> Box<Diagnostic> {
+        error::bug(format!("`{}` met {what}", self.name()), self.span())
+    }
+
+    /// Whether there may be so many elements.
+    pub(crate) fn room(&self, n: i128) -> Result<usize> {
+        let limit = self.machine.options.max_elements;
+        match usize::try_from(n) {
+            Ok(size) if size as u64 <= limit => Ok(size),
+            _ => Err(error::too_large(&format!("the result of `{}`", self.name()), n, limit, self.span())),
+        }
+    }
+
+    /// Room for so many elements.
+    pub(crate) fn alloc(&self, n: usize) -> Result<Vec<Value>> {
+        self.room(n as i128)?;
+        let mut elems = Vec::new();
+        match elems.try_reserve_exact(n) {
+            Ok(()) => Ok(elems),
+            Err(_) => Err(error::no_memory(n, self.span())),
+        }
+    }
+
+    /// Runs body number `which` with these arguments.
+    pub(crate) fn body(&mut self, which: usize, place: Place<'_>, args: &[Value]) -> Result<Value> {
+        self.run(which, place, args).map_err(|e| self.locate(e, place))
+    }
+
+    fn run(&mut self, which: usize, place: Place<'_>, args: &[Value]) -> Result<Value> {
+        let span = self.span();
+        self.machine.tick(span)?;
+        let Some(&body) = self.inst.bodies.get(which) else { return Err(self.bug("too few bodies")) };
+        let params = &self.frame.function.body(body).params;
+        if params.len() != args.len() {
+            return Err(self.bug("a body with other parameters"));
+        }
+        let at = match place {
+            Place::Element(i) => Some(i as i128),
+            _ => None,
+        };
+        self.frame.place(body, at);
+        for (&p, arg) in params.iter().zip(args) {
+            self.frame.define(p, arg.clone());
+        }
+        for &p in params {
+            self.machine.verify(self.frame, p, self.name(), span)?;
+        }
+        let (value, cost) = self.machine.body(self.frame, body)?;
+        self.runs[which].add(args, &value, cost);
+        Ok(value)
+    }
+
+    /// Calls a function.
+    pub(crate) fn call(&mut self, func: Func, args: &[Value]) -> Result<Value> {
+        let (value, cost) = self.machine.call(func, args, self.span())?;
+        self.runs[0].add(args, &value, cost);
+        Ok(value)
+    }
+
+    /// Adds to an error where in the work of this operator it arose.
+    pub(crate) fn locate(&self, e: Box<Diagnostic>, place: Place<'_>) -> Box<Diagnostic> {
+        let name = self.name();
+        match place {
+            Place::Once => e,
+            Place::Element(i) => error::within(e, format!("at element {i} of this `{name}`")),
+            Place::Step(i) => error::within(e, format!("at step {i} of this `{name}`")),
+            Place::Indices([i]) => error::within(e, format!("at element {i} of this `{name}`")),
+            Place::Indices(list) => {
+                let list = list.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
+                error::within(e, format!("at element ({list}) of this `{name}`"))
+            }
+        }
+    }
+}

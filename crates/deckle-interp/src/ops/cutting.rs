@@ -1,0 +1,106 @@
+//! Operators that take parts of arrays.
+
+use super::{coll, collect, int, items};
+use crate::error::{self, Result};
+use crate::machine::Cx;
+use deckle_ir::array::{Slicer, SplitBy};
+use deckle_ir::value::Value;
+
+/// With lengths, every element is in a row; with offsets, those before the first and after the last are in none.
+pub(super) fn split(cx: &Cx<'_, '_>, by: SplitBy, args: &[Value]) -> Result<Value> {
+    let elems = items(cx, &args[0])?;
+    let numbers = items(cx, &args[1])?.iter().map(|n| int(cx, n)).collect::<Result<Vec<_>>>()?;
+    let offsets = match by {
+        SplitBy::Offsets => numbers,
+        SplitBy::Lengths => running_sum(cx, &numbers, elems.len())?,
+    };
+    check_offsets(cx, &offsets, elems.len())?;
+    let rows = offsets.windows(2).map(|w| Value::array(elems[w[0] as usize..w[1] as usize].to_vec()));
+    Ok(Value::array(rows.collect()))
+}
+
+fn running_sum(cx: &Cx<'_, '_>, lengths: &[i64], len: usize) -> Result<Vec<i64>> {
+    let mut offsets = vec![0i64];
+    let mut total = 0i64;
+    for (i, n) in lengths.iter().enumerate() {
+        if *n < 0 {
+            let message = format!("the length of row {i} is {n}, but must not be negative");
+            return Err(error::segments(message, "give the lengths of the rows, none below 0", cx.span()));
+        }
+        total = total.saturating_add(*n);
+        offsets.push(total);
+    }
+    if total != len as i64 {
+        let message = format!("rows of {} in all cannot be cut from {}", error::elements(total), error::elements(len));
+        return Err(error::segments(message, "the lengths must add up to the number of elements", cx.span()));
+    }
+    Ok(offsets)
+}
+
+fn check_offsets(cx: &Cx<'_, '_>, offsets: &[i64], len: usize) -> Result<()> {
+    let fail = |message: String| {
+        let help = "give where each row starts, in ascending order, and then where the last one ends";
+        Err(error::segments(message, help, cx.span()))
+    };
+    let (Some(&first), Some(&last)) = (offsets.first(), offsets.last()) else {
+        return fail("there are no offsets, but n rows need n + 1".into());
+    };
+    if first < 0 {
+        return fail(format!("the first offset is {first}, but must not be negative"));
+    }
+    if let Some(i) = offsets.windows(2).position(|w| w[0] > w[1]) {
+        return fail(format!("offset {} is {}, below the one before it, {}", i + 1, offsets[i + 1], offsets[i]));
+    }
+    if last > len as i64 {
+        return fail(format!("the last offset is {last}, but there are {}", error::elements(len)));
+    }
+    Ok(())
+}
+
+pub(super) fn slice(cx: &Cx<'_, '_>, spec: &[Slicer], args: &[Value]) -> Result<Value> {
+    let operands = args[1..].iter().map(|v| int(cx, v)).collect::<Result<Vec<_>>>()?;
+    if operands.len() != spec.iter().map(|s| s.operands()).sum::<usize>() {
+        return Err(cx.bug("the wrong number of operands"));
+    }
+    slice_axes(cx, &args[0], spec, &operands)
+}
+
+fn slice_axes(cx: &Cx<'_, '_>, v: &Value, spec: &[Slicer], operands: &[i64]) -> Result<Value> {
+    let Some((slicer, rest)) = spec.split_first() else { return Ok(v.clone()) };
+    let elems = items(cx, v)?;
+    let (own, after) = operands.split_at(slicer.operands());
+    let kept = match *own {
+        [at] => {
+            let elem = usize::try_from(at).ok().and_then(|i| elems.get(i));
+            let elem = elem.ok_or_else(|| error::index("index", at, elems.len(), cx.span()))?;
+            return slice_axes(cx, elem, rest, after);
+        }
+        [lo, hi] if lo < 0 || hi < lo || hi > elems.len() as i64 => {
+            return Err(error::range(lo, hi, elems.len(), cx.span()));
+        }
+        [lo, hi] => &elems[lo as usize..hi as usize],
+        _ => elems,
+    };
+    let kept = kept.iter().map(|elem| slice_axes(cx, elem, rest, after)).collect::<Result<Vec<_>>>()?;
+    Ok(Value::array(kept))
+}
+
+pub(super) fn take(cx: &Cx<'_, '_>, args: &[Value]) -> Result<Value> {
+    let elems = items(cx, &args[0])?;
+    let k = cut(cx, &args[1], elems.len())?;
+    Ok(collect(coll(&args[0]), elems[..k].to_vec()))
+}
+
+pub(super) fn drop(cx: &Cx<'_, '_>, args: &[Value]) -> Result<Value> {
+    let elems = items(cx, &args[0])?;
+    let k = cut(cx, &args[1], elems.len())?;
+    Ok(collect(coll(&args[0]), elems[k..].to_vec()))
+}
+
+/// A count that is not negative, or all if it is larger.
+fn cut(cx: &Cx<'_, '_>, k: &Value, len: usize) -> Result<usize> {
+    match int(cx, k)? {
+        k if k < 0 => Err(error::negative("the number of elements", k, cx.span())),
+        k => Ok(usize::try_from(k).unwrap_or(len).min(len)),
+    }
+}

@@ -1,0 +1,134 @@
+//! Operators that put elements elsewhere.
+
+use super::{common_length, int, items, truth};
+use crate::error::{self, Result};
+use crate::machine::{Cx, Place};
+use deckle_ir::value::Value;
+
+/// An array whose elements below some depth can be replaced.
+enum Tree {
+    Leaf(Value),
+    Node(Vec<Tree>),
+}
+
+impl Tree {
+    fn thaw(cx: &Cx<'_, '_>, v: &Value, depth: usize) -> Result<Tree> {
+        if depth == 0 {
+            return Ok(Tree::Leaf(v.clone()));
+        }
+        let elems = items(cx, v)?.iter().map(|e| Tree::thaw(cx, e, depth - 1));
+        Ok(Tree::Node(elems.collect::<Result<Vec<_>>>()?))
+    }
+
+    fn freeze(self) -> Value {
+        match self {
+            Tree::Leaf(v) => v,
+            Tree::Node(elems) => Value::array(elems.into_iter().map(Tree::freeze).collect()),
+        }
+    }
+
+    /// The element at a target (D0301).
+    fn at(&mut self, cx: &Cx<'_, '_>, target: &[i64]) -> Result<&mut Value> {
+        match (self, target) {
+            (Tree::Leaf(v), []) => Ok(v),
+            (Tree::Node(elems), [i, rest @ ..]) => {
+                let len = elems.len();
+                match usize::try_from(*i).ok().and_then(|i| elems.get_mut(i)) {
+                    Some(elem) => elem.at(cx, rest),
+                    None => Err(error::index("target", *i, len, cx.span())),
+                }
+            }
+            _ => Err(cx.bug("a target with another number of indices")),
+        }
+    }
+}
+
+pub(super) fn permute(cx: &mut Cx<'_, '_>, args: &[Value]) -> Result<Value> {
+    move_into(cx, args, &mut |cx, i, new, old| cx.body(0, Place::Element(i), &[new, old]))
+}
+
+pub(super) fn scatter(cx: &mut Cx<'_, '_>, args: &[Value]) -> Result<Value> {
+    move_into(cx, args, &mut |_, _, new, _| Ok(new))
+}
+
+type Combine<'f> = dyn FnMut(&mut Cx<'_, '_>, usize, Value, Value) -> Result<Value> + 'f;
+
+/// Combines each element into its target, in order. What the mask leaves out has no target to check.
+fn move_into(cx: &mut Cx<'_, '_>, args: &[Value], combine: &mut Combine<'_>) -> Result<Value> {
+    let n = common_length(cx, args, 1)?;
+    let (targets, elems) = (items(cx, &args[1])?, items(cx, &args[2])?);
+    let targets = targets.iter().map(|t| target(cx, t)).collect::<Result<Vec<_>>>()?;
+    let Some(depth) = targets.first().map(Vec::len) else { return Ok(args[0].clone()) };
+    let mut into = Tree::thaw(cx, &args[0], depth)?;
+    for i in 0..n {
+        if let Some(mask) = args.get(3)
+            && !truth(cx, &items(cx, mask)?[i])?
+        {
+            continue;
+        }
+        let place = Place::Element(i);
+        let old = into.at(cx, &targets[i]).map_err(|e| cx.locate(e, place))?;
+        *old = combine(cx, i, elems[i].clone(), old.clone())?;
+    }
+    Ok(into.freeze())
+}
+
+fn target(cx: &Cx<'_, '_>, t: &Value) -> Result<Vec<i64>> {
+    match t.parts() {
+        Some(parts) => parts.iter().map(|i| int(cx, i)).collect(),
+        None => Ok(vec![int(cx, t)?]),
+    }
+}
+
+pub(super) fn filter(cx: &mut Cx<'_, '_>, args: &[Value]) -> Result<Value> {
+    divide(cx, args).map(|(yes, _)| Value::array(yes))
+}
+
+pub(super) fn partition(cx: &mut Cx<'_, '_>, args: &[Value]) -> Result<Value> {
+    divide(cx, args).map(|(yes, no)| Value::tuple(vec![Value::array(yes), Value::array(no)]))
+}
+
+/// The elements for which the body gives `true`, and the others.
+fn divide(cx: &mut Cx<'_, '_>, args: &[Value]) -> Result<(Vec<Value>, Vec<Value>)> {
+    let (mut yes, mut no) = (Vec::new(), Vec::new());
+    for (i, x) in items(cx, &args[0])?.iter().enumerate() {
+        let keep = cx.body(0, Place::Element(i), std::slice::from_ref(x))?;
+        if truth(cx, &keep)? { yes.push(x.clone()) } else { no.push(x.clone()) }
+    }
+    Ok((yes, no))
+}
+
+pub(super) fn compact(cx: &Cx<'_, '_>, args: &[Value]) -> Result<Value> {
+    common_length(cx, args, 0)?;
+    let mut kept = Vec::new();
+    for (x, flag) in items(cx, &args[0])?.iter().zip(items(cx, &args[1])?) {
+        if truth(cx, flag)? {
+            kept.push(x.clone());
+        }
+    }
+    Ok(Value::array(kept))
+}
+
+pub(super) fn expand(cx: &mut Cx<'_, '_>, args: &[Value]) -> Result<Value> {
+    let xs = items(cx, &args[0])?;
+    let mut counts = Vec::with_capacity(xs.len());
+    let mut total = 0i128;
+    for (i, x) in xs.iter().enumerate() {
+        let n = cx.body(0, Place::Element(i), std::slice::from_ref(x))?;
+        let n = int(cx, &n)?;
+        if n < 0 {
+            let e = error::negative("the number of elements that an element expands to", n, cx.span());
+            return Err(cx.locate(e, Place::Element(i)));
+        }
+        total += n as i128;
+        counts.push(n);
+    }
+    let total = cx.room(total)?;
+    let mut elems = cx.alloc(total)?;
+    for ((i, x), n) in xs.iter().enumerate().zip(counts) {
+        for j in 0..n {
+            elems.push(cx.body(1, Place::Element(i), &[x.clone(), Value::int(j)])?);
+        }
+    }
+    Ok(Value::array(elems))
+}
