@@ -1,1 +1,17 @@
-//! placeholder while the crate is being written
+//! Types, sizes and the intermediate representations of Deckle.
+//!
+//! - [`scalar`], [`size`], [`types`]: what a value is and how large. A size is an expression.
+//! - [`array`]: the array IR, with its builder, typing rules, printer, parser and verifier.
+//! - [`text`]: sizes and types as text.
+//! - [`value`]: values at run time, for constants, arguments and the interpreter.
+//!
+//! Nothing here knows a front end or a backend.
+
+pub mod array;
+pub mod entity;
+pub mod scalar;
+pub mod size;
+pub mod size_eval;
+pub mod text;
+pub mod types;
+pub mod value;

@@ -1,0 +1,270 @@
+//! The array IR: what both front ends build and the interpreter runs.
+//!
+//! # What a program is
+//! A [`Program`] is a list of functions; a function calls only functions before it. A [`Function`] is two arenas:
+//! variables and bodies. A variable is a parameter of a body or a statement: one operator applied to variables and
+//! bodies (A-normal form: operands are variables, never expressions). A body is a list of parameters, a list of
+//! statements and a result variable. Bodies occur only as arguments of operators: there are no function values.
+//!
+//! # When things are evaluated, and what is in scope
+//! Evaluation is strict. The statements of a body are evaluated in order, each once, every time the body
+//! is run. A statement may use the parameters of its own body and of the bodies around it, and the statements that come
+//! before it in any of those. Handles therefore only point backwards: the operands of statement `v9` and
+//! everything inside its bodies were made before `v9`, and the variables of its bodies have numbers between the last
+//! variable visible outside and `v9` itself. [`verify`](crate::array::verify) checks this once for the whole function.
+//!
+//! A body that runs once per element of a *sequence* may use from outside only variables of concrete type: a sequence is
+//! traversed once.
+//!
+//! # Sizes
+//! Every variable has a type, and every array in it a [`Size`]. A size may mention variables in scope, positions, and
+//! size variables. A size variable is bound by the first variable (in arena order) whose type mentions it: a
+//! parameter, whose argument gives it its value, or a statement such as `filter`, whose result does. A size that
+//! leaves its scope (the type of a body's result, seen from outside) is rewritten in terms of the position if it can be, and
+//! otherwise becomes a new size variable with one more argument, the position: a jagged dimension.
+
+mod attrs;
+mod build;
+mod ops;
+mod parse;
+mod print;
+mod scalar_ops;
+mod typing;
+mod verify;
+
+pub use attrs::*;
+pub use build::{Builder, Mark};
+pub use ops::{Chapter, Op, OpInfo};
+pub use parse::parse;
+pub use scalar_ops::{BinOp, OperandClass, ResultClass, UnOp};
+pub use typing::{TypeError, Typer};
+pub use verify::{VerifyError, verify};
+
+use crate::entity::{Body, Func, Path, SizeVar, Var};
+use crate::size::{Atom, Size};
+use crate::types::Type;
+use deckle_diag::Span;
+
+/// A whole program: functions, each of which calls only earlier ones.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Program {
+    /// The functions.
+    pub funcs: Vec<Function>,
+}
+
+/// A function: its arenas. The body `^0` is its own; that body's parameters are the function's.
+#[derive(Clone, Debug)]
+pub struct Function {
+    /// Its name, unique in the program.
+    pub name: String,
+    /// The names of its parameters, for messages and for arguments given by name.
+    pub param_names: Vec<String>,
+    /// Where it is defined.
+    pub span: Span,
+    /// Size variables.
+    pub sizes: Vec<SizeVarData>,
+    /// Variables.
+    pub vars: Vec<VarData>,
+    /// Bodies.
+    pub bodies: Vec<BodyData>,
+}
+
+/// A size variable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SizeVarData {
+    /// On how many positions it depends.
+    pub arity: u32,
+    /// The variable whose type binds it.
+    pub binder: Var,
+}
+
+/// A variable.
+#[derive(Clone, Debug)]
+pub struct VarData {
+    /// Its type.
+    pub ty: Type,
+    /// How it comes about.
+    pub def: Def,
+    /// Where it stands in the source.
+    pub span: Span,
+}
+
+/// How a variable comes about.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Def {
+    /// A parameter of a body, and which.
+    Param(Body, u32),
+    /// The result of a statement.
+    Inst(Inst),
+}
+
+/// An operator applied to its operands and bodies.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Inst {
+    /// The operator with its attributes.
+    pub op: Op,
+    /// Operands.
+    pub args: Vec<Var>,
+    /// Bodies.
+    pub bodies: Vec<Body>,
+}
+
+/// Parameters, statements, and which variable is the result.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BodyData {
+    /// The number of variables that existed when the body began: those from here on are inside.
+    pub first: Var,
+    /// Parameters.
+    pub params: Vec<Var>,
+    /// Statements in order.
+    pub stmts: Vec<Var>,
+    /// The result.
+    pub result: Var,
+}
+
+/// Functions are compared by what they mean: spans do not count.
+impl PartialEq for Function {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+            && self.param_names == other.param_names
+            && self.sizes == other.sizes
+            && self.bodies == other.bodies
+            && self.vars.len() == other.vars.len()
+            && self.vars.iter().zip(&other.vars).all(|(a, b)| a.ty == b.ty && a.def == b.def)
+    }
+}
+
+impl Program {
+    /// The function of that name.
+    pub fn find(&self, name: &str) -> Option<Func> {
+        self.funcs.iter().position(|f| f.name == name).map(|i| Func(i as u32))
+    }
+}
+
+impl Function {
+    /// Its own body.
+    pub const ROOT: Body = Body(0);
+
+    /// A variable's type.
+    pub fn ty(&self, v: Var) -> &Type {
+        &self.vars[v.index()].ty
+    }
+
+    /// A variable's place in the source.
+    pub fn span(&self, v: Var) -> Span {
+        self.vars[v.index()].span
+    }
+
+    /// A body.
+    pub fn body(&self, b: Body) -> &BodyData {
+        &self.bodies[b.index()]
+    }
+
+    /// The statement that a variable is the result of, if it is one.
+    pub fn inst(&self, v: Var) -> Option<&Inst> {
+        match &self.vars[v.index()].def {
+            Def::Inst(inst) => Some(inst),
+            Def::Param(..) => None,
+        }
+    }
+
+    /// The parameters.
+    pub fn params(&self) -> &[Var] {
+        &self.body(Self::ROOT).params
+    }
+
+    /// The type of the result.
+    pub fn result_type(&self) -> &Type {
+        self.ty(self.body(Self::ROOT).result)
+    }
+
+    /// The variables that a body, or a body inside it, uses from outside, each once, in order of first use.
+    pub fn free_vars(&self, body: Body) -> Vec<Var> {
+        let first = self.body(body).first;
+        let mut free = Vec::new();
+        let mut pending = vec![body];
+        while let Some(b) = pending.pop() {
+            let data = self.body(b);
+            let mut note = |v: Var| {
+                if v < first && !free.contains(&v) {
+                    free.push(v);
+                }
+            };
+            for &s in &data.stmts {
+                if let Some(inst) = self.inst(s) {
+                    inst.args.iter().for_each(|&a| note(a));
+                    pending.extend(&inst.bodies);
+                }
+            }
+            note(data.result);
+        }
+        free
+    }
+
+    /// The shortest name of a variable's value: a projection is a path into what it projects from, and a projection
+    /// from a tuple that is put together in the program is the component itself.
+    pub fn path(&self, v: Var) -> Path {
+        match self.inst(v) {
+            Some(Inst { op: Op::Proj(k), args, .. }) => self.component(self.path(args[0]), *k),
+            Some(Inst { op: Op::Ensure(_), args, .. }) => self.path(args[0]),
+            _ => v.into(),
+        }
+    }
+
+    fn component(&self, path: Path, k: u32) -> Path {
+        match (path.fields.is_empty(), self.inst(path.root)) {
+            (true, Some(Inst { op: Op::Tuple | Op::Record(_), args, .. })) if (k as usize) < args.len() => {
+                self.path(args[k as usize])
+            }
+            _ => path.field(k),
+        }
+    }
+
+    /// The value of an `i64` variable as a size: constants, sums, products, lengths and reads are taken apart.
+    pub fn size_of(&self, v: Var) -> Size {
+        self.size_of_path(&self.path(v), 32)
+    }
+
+    fn size_of_path(&self, path: &Path, fuel: u32) -> Size {
+        let opaque = || Size::value(path.clone());
+        let Some(inst) = self.inst(path.root) else { return opaque() };
+        if fuel == 0 {
+            return opaque();
+        }
+        let arg = |k: usize| self.size_of_path(&self.path(inst.args[k]), fuel - 1);
+        match (path.fields.as_slice(), &inst.op) {
+            ([k], Op::Shape(depth)) => match self.ty(inst.args[0]).regular_dims(*depth as usize) {
+                Some(dims) => dims[*k as usize].clone(),
+                None => opaque(),
+            },
+            ([], _) if *self.ty(path.root) != Type::INT => opaque(),
+            ([], Op::Const(c)) => c.as_int().map_or_else(opaque, Size::constant),
+            ([], Op::Binary(BinOp::Add)) => arg(0).add(&arg(1)),
+            ([], Op::Binary(BinOp::Sub)) => arg(0).sub(&arg(1)),
+            ([], Op::Binary(BinOp::Mul)) => arg(0).mul(&arg(1)),
+            ([], Op::Binary(BinOp::Min)) => arg(0).lesser(&arg(1)),
+            ([], Op::Binary(BinOp::Max)) => arg(0).greater(&arg(1)),
+            ([], Op::Length) => self.ty(inst.args[0]).as_array().map_or_else(opaque, |a| a.size.clone()),
+            ([], Op::Index) if inst.args.len() == 2 => {
+                let array = self.path(inst.args[0]);
+                Atom::Read(array, vec![arg(1)]).into()
+            }
+            _ => opaque(),
+        }
+    }
+
+    /// Whether everything that a size mentions is visible outside the bodies that begin at `first`.
+    pub fn visible(&self, size: &Size, first: Var, first_body: Body) -> bool {
+        !size.any_atom(&mut |a, _| match a {
+            Atom::At(b) => *b >= first_body,
+            Atom::Var(s, _) => self.size_binder(*s).is_none_or(|b| b >= first),
+            Atom::Value(p) | Atom::Read(p, _) | Atom::If(p, ..) => p.root >= first,
+            _ => false,
+        })
+    }
+
+    /// The variable that binds a size variable.
+    pub fn size_binder(&self, s: SizeVar) -> Option<Var> {
+        self.sizes.get(s.index()).map(|d| d.binder)
+    }
+}
