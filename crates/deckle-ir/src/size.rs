@@ -180,7 +180,15 @@ impl Size {
         if other.as_constant() == Some(0) && self.is_natural() {
             return self.clone();
         }
-        self.extreme(other, |a| matches!(a, Atom::Max(_)), Atom::Max, |d| d >= 0)
+        let max = self.extreme(other, |a| matches!(a, Atom::Max(_)), Atom::Max, |d| d >= 0);
+        // A bound of zero beside something that is never negative says nothing, wherever it came from.
+        match max.as_atom() {
+            Some(Atom::Max(list)) if list.iter().any(|s| s.as_constant() != Some(0) && s.is_natural()) => {
+                let kept: Vec<Size> = list.iter().filter(|s| s.as_constant().is_none_or(|c| c > 0)).cloned().collect();
+                if kept.len() == 1 { kept[0].clone() } else { Atom::Max(kept).into() }
+            }
+            _ => max,
+        }
     }
 
     /// Flattens nested extremes and drops what another operand decides.
@@ -371,6 +379,9 @@ impl Atom {
 
 /// Two terms of opposite sign of which the first is the second one position further.
 fn telescoping_pair(terms: &[(Vec<Atom>, i128)]) -> Option<(usize, usize)> {
+    if terms.len() < 2 {
+        return None;
+    }
     let next = Size::pos(0).add(&Size::constant(1));
     let bump = |m: &Vec<Atom>| {
         let one = Size { terms: vec![(m.clone(), 1)] };

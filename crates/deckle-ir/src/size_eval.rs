@@ -153,6 +153,8 @@ mod tests {
         assert_eq!(n().lesser(&m), m.lesser(&n()));
         assert_eq!(n().lesser(&m).lesser(&n()), n().lesser(&m));
         assert_eq!(num(&n().lesser(&m)), 4);
+        let v = Size::value(Var(3));
+        assert_eq!(c(0).greater(&v).greater(&n()), v.greater(&n()), "zero beside a natural number says nothing");
     }
 
     #[test]

@@ -407,7 +407,8 @@ impl<'a> Typer<'a> {
 
     /// Every size fresh: the type of something about which only its kind is known.
     fn unknown(&mut self, ty: &Type, under: u32) -> Type {
-        self.freshen(ty, under, &mut |_, _| true)
+        // Sizes that are equal in `ty` need not be in what takes its place.
+        ty.map_sizes(&mut |_, depth| self.fresh_size(under + depth))
     }
 }
 

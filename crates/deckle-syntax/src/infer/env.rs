@@ -1,0 +1,162 @@
+//! What inference knows: modules, definitions, and what it finds out about each expression.
+
+use super::types::{Ty, Types};
+use crate::ast::{self, ExprId};
+use crate::builtins::Builtin;
+use deckle_diag::{Code, Diagnostic, Span};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// A file and what its names mean.
+#[derive(Debug)]
+pub(crate) struct Module {
+    /// As written in messages; also the qualifier by which importers reach it.
+    pub ast: ast::Module,
+    /// Modules by the name under which this one reaches them.
+    pub modules: HashMap<Rc<str>, usize>,
+    /// Functions by name, own and imported.
+    pub funcs: HashMap<Rc<str>, DefId>,
+    /// Types by name, own and imported.
+    pub types: HashMap<Rc<str>, TypeDefId>,
+}
+
+/// A function of a module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct DefId {
+    pub module: usize,
+    pub index: usize,
+}
+
+/// A type definition of a module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct TypeDefId {
+    pub module: usize,
+    pub index: usize,
+}
+
+/// A record type, numbered as in [`super::types::Node::Record`].
+#[derive(Clone, Debug)]
+pub(crate) struct Record {
+    pub def: TypeDefId,
+    pub name: Rc<str>,
+    /// Its type parameters, as variables to be replaced.
+    pub params: Vec<Ty>,
+    pub fields: Vec<(Rc<str>, Ty)>,
+}
+
+/// The type of a function: its free variables are replaced at each use.
+#[derive(Clone, Debug)]
+pub(crate) struct Scheme {
+    pub vars: Vec<Ty>,
+    pub params: Vec<Ty>,
+    pub result: Ty,
+    /// Demands that could not be met without knowing the variables.
+    pub demands: Vec<Demand>,
+}
+
+/// Something that must hold of types that are not known yet.
+#[derive(Clone, Debug)]
+pub(crate) struct Demand {
+    pub kind: DemandKind,
+    pub span: Span,
+}
+
+/// What must hold.
+#[derive(Clone, Debug)]
+pub(crate) enum DemandKind {
+    /// `base` has a field of that name and type.
+    Field(Ty, Rc<str>, Ty),
+    /// `base` has a component of that number and type.
+    Component(Ty, u32, Ty),
+    /// The second is the shape of an array of the first type.
+    Shape(Ty, Ty),
+    /// The second is what is left of the first below all arrays.
+    Base(Ty, Ty),
+    /// `into`, `targets` and the element type of `into` below as many dimensions as a target has indices.
+    Targets(Ty, Ty, Ty),
+}
+
+/// What a name in function position turned out to be.
+#[derive(Clone, Debug)]
+pub(crate) enum Callee {
+    Builtin(Builtin),
+    /// A function with the types that stand for the variables of its scheme.
+    User(DefId, Vec<Ty>),
+    /// The constructor of a record.
+    Record(usize),
+}
+
+/// What inference found out, for lowering.
+#[derive(Debug)]
+pub(crate) struct Facts {
+    pub types: Types,
+    pub modules: Vec<Module>,
+    pub records: Vec<Record>,
+    /// Per module and expression.
+    pub expr_types: Vec<Vec<Option<Ty>>>,
+    pub callees: HashMap<(usize, ExprId), Callee>,
+    pub schemes: HashMap<DefId, Scheme>,
+    /// Record numbers of type definitions.
+    pub record_of: HashMap<TypeDefId, usize>,
+}
+
+impl Facts {
+    pub fn def(&self, id: DefId) -> &ast::Def {
+        &self.modules[id.module].ast.defs[id.index]
+    }
+
+    pub fn type_def(&self, id: TypeDefId) -> &ast::TypeDef {
+        &self.modules[id.module].ast.type_defs[id.index]
+    }
+}
+
+/// The name closest to `name` among `all`, if any is close.
+pub(crate) fn closest<'a>(name: &str, all: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let limit = (name.chars().count() / 3).max(1);
+    all.map(|c| (distance(name, c), c)).filter(|(d, c)| *d <= limit && *d < c.chars().count()).min().map(|(_, c)| c)
+}
+
+/// The number of single-character edits, a swap of neighbours counting as one.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(64).collect(), b.chars().take(64).collect());
+    let mut rows = vec![vec![0usize; b.len() + 1]; a.len() + 1];
+    for i in 0..=a.len() {
+        for j in 0..=b.len() {
+            rows[i][j] = if i == 0 || j == 0 {
+                i + j
+            } else {
+                let change = usize::from(a[i - 1] != b[j - 1]);
+                let mut best = (rows[i - 1][j] + 1).min(rows[i][j - 1] + 1).min(rows[i - 1][j - 1] + change);
+                if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                    best = best.min(rows[i - 2][j - 2] + 1);
+                }
+                best
+            };
+        }
+    }
+    rows[a.len()][b.len()]
+}
+
+/// A diagnostic for a name that nothing defines.
+pub(crate) fn unknown<'a>(what: &str, name: &str, span: Span, known: impl Iterator<Item = &'a str>) -> Diagnostic {
+    let code = if what == "type" { Code::UnknownType } else { Code::UnknownName };
+    let d = Diagnostic::new(code, format!("there is no {what} `{name}`"), span, "not defined here");
+    match closest(name, known) {
+        Some(c) => d.help(format!("did you mean `{c}`?")),
+        None => d,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn close_names_are_found() {
+        let names = ["length", "filter", "flatten", "sum"];
+        assert_eq!(closest("lenght", names.into_iter()), Some("length"));
+        assert_eq!(closest("filtre", names.into_iter()), Some("filter"));
+        assert_eq!(closest("quux", names.into_iter()), None);
+        assert_eq!(closest("s", names.into_iter()), None);
+    }
+}

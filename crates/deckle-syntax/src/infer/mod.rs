@@ -1,0 +1,303 @@
+//! Names and types: every error at once, and for lowering the type of every expression.
+//!
+//! Functions are inferred when they are first needed, each once; what a function leaves open in the types of its parameters
+//! is replaced at each use. An error is reported where it arises, its type becomes [`Node::Error`], which agrees with everything, and
+//! inference goes on.
+
+pub(crate) mod annotate;
+pub(crate) mod call;
+mod demand;
+pub(crate) mod env;
+mod expr;
+mod pattern;
+pub(crate) mod show;
+mod sig;
+mod special;
+pub(crate) mod types;
+
+use crate::ast::{ExprId, ExprKind};
+use deckle_diag::{Code, Diagnostic, Span};
+use env::{DefId, Demand, Facts, Scheme};
+use std::collections::HashSet;
+use std::rc::Rc;
+use types::{Clash, Node, Ty, Types};
+
+/// What a name in scope is.
+#[derive(Clone, Debug)]
+pub(crate) struct Local {
+    pub name: Rc<str>,
+    pub ty: Ty,
+    pub span: Span,
+}
+
+/// Inference of a whole program.
+pub(crate) struct Infer {
+    pub facts: Facts,
+    pub diags: Vec<Diagnostic>,
+    module: usize,
+    scope: Vec<Local>,
+    demands: Vec<Demand>,
+    running: Vec<DefId>,
+    generalized: HashSet<Ty>,
+    /// Empty literals, whose element type nothing may ever determine.
+    undetermined: Vec<(Ty, Span)>,
+    /// Number literals, to be held against their type once it is known.
+    literals: Vec<(usize, ExprId, bool)>,
+}
+
+impl Infer {
+    pub fn new(modules: Vec<env::Module>) -> Infer {
+        let expr_types = modules.iter().map(|m| vec![None; m.ast.exprs.len()]).collect();
+        let facts = Facts {
+            types: Types::new(),
+            modules,
+            records: Vec::new(),
+            expr_types,
+            callees: Default::default(),
+            schemes: Default::default(),
+            record_of: Default::default(),
+        };
+        Infer {
+            facts,
+            diags: Vec::new(),
+            module: 0,
+            scope: Vec::new(),
+            demands: Vec::new(),
+            running: Vec::new(),
+            generalized: HashSet::new(),
+            undetermined: Vec::new(),
+            literals: Vec::new(),
+        }
+    }
+
+    /// Infers every function of every module.
+    pub fn run(&mut self) {
+        self.declare_records();
+        for module in 0..self.facts.modules.len() {
+            for index in 0..self.facts.modules[module].ast.defs.len() {
+                self.def(DefId { module, index });
+            }
+        }
+        self.check_literals();
+    }
+
+    /// The type of a function, inferring it if that has not been done.
+    fn def(&mut self, id: DefId) -> Option<Scheme> {
+        if let Some(scheme) = self.facts.schemes.get(&id) {
+            return Some(scheme.clone());
+        }
+        if self.running.contains(&id) {
+            return None;
+        }
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+            let module = std::mem::replace(&mut self.module, id.module);
+            let scope = std::mem::take(&mut self.scope);
+            let demands = std::mem::take(&mut self.demands);
+            let undetermined = std::mem::take(&mut self.undetermined);
+            self.running.push(id);
+            let scheme = self.infer_def(id);
+            self.running.pop();
+            self.module = module;
+            self.scope = scope;
+            self.demands = demands;
+            self.undetermined = undetermined;
+            self.facts.schemes.insert(id, scheme.clone());
+            Some(scheme)
+        })
+    }
+
+    fn infer_def(&mut self, id: DefId) -> Scheme {
+        let first = self.facts.types.fresh();
+        let def = self.facts.def(id).clone();
+        let mut params = Vec::new();
+        let mut seen: Vec<Local> = Vec::new();
+        for p in &def.params {
+            let ty = self.facts.types.fresh();
+            self.bind_pattern(p.pat, ty);
+            for local in &self.scope[seen.len()..] {
+                if let Some(old) = seen.iter().find(|l| l.name == local.name) {
+                    let d = Diagnostic::new(
+                        Code::Duplicate,
+                        format!("two parameters are called `{}`", local.name),
+                        local.span,
+                        "again here",
+                    )
+                    .label(old.span, "first here");
+                    self.diags.push(d);
+                }
+            }
+            seen = self.scope.clone();
+            params.push(ty);
+        }
+        self.bind_size_names(&def);
+        for (p, ty) in def.params.iter().zip(&params) {
+            if let Some(written) = p.ty {
+                let want = self.type_expr(written);
+                self.agree(*ty, want, self.ast()[written].span, "");
+            }
+        }
+        let want = def.ret.map(|r| self.type_expr(r));
+        let body = self.expr(def.body);
+        if let (Some(want), Some(ret)) = (want, def.ret) {
+            let span = self.ast()[ret].span;
+            self.expect(def.body, body, want, |have, want| {
+                Diagnostic::new(
+                    Code::TypeMismatch,
+                    format!("`{}` is said to give {want}, but gives {have}", def.name.text),
+                    Span::NONE,
+                    "",
+                )
+                .label(span, "written here")
+            });
+        }
+        self.settle(first, &params, body)
+    }
+
+    /// Meets the demands, gives undetermined types their defaults, and leaves the rest to the callers.
+    fn settle(&mut self, first: Ty, params: &[Ty], result: Ty) -> Scheme {
+        self.solve(false);
+        let mut vars = Vec::new();
+        params.iter().for_each(|p| self.facts.types.free(*p, &mut vars));
+        self.default_types(first, &vars);
+        self.solve(false);
+        let (open, stuck): (Vec<Demand>, Vec<Demand>) =
+            std::mem::take(&mut self.demands).into_iter().partition(|d| self.mentions(d, &vars));
+        // What a demand of the parameters determines (the type of a field, say) is theirs to leave open too.
+        for d in &open {
+            for t in demand::types_of(&d.kind) {
+                self.facts.types.free(t, &mut vars);
+            }
+        }
+        self.demands = stuck;
+        self.solve(true);
+        for (ty, span) in std::mem::take(&mut self.undetermined) {
+            let mut free = Vec::new();
+            self.facts.types.free(ty, &mut free);
+            if free.iter().any(|v| !vars.contains(v)) {
+                let d = Diagnostic::new(
+                    Code::Ambiguous,
+                    "nothing says what the elements of this are",
+                    span,
+                    "of which type?",
+                )
+                .help("give it a type: `let xs: [int] = [] in ...`");
+                self.diags.push(d);
+                let error = self.facts.types.error;
+                let _ = self.facts.types.unify(ty, error);
+            }
+        }
+        self.generalized.extend(vars.iter().copied());
+        Scheme { vars, params: params.to_vec(), result, demands: open }
+    }
+
+    fn default_types(&mut self, first: Ty, keep: &[Ty]) {
+        let end = self.facts.types.fresh();
+        for i in first.0..end.0 {
+            let t = Ty(i);
+            if self.facts.types.root(t) != t || keep.contains(&t) || self.generalized.contains(&t) {
+                continue;
+            }
+            let new = match self.facts.types.node(t).clone() {
+                Node::Var(Some(set)) => set.default().map(|s| self.facts.types.scalar(s)),
+                Node::AnyKind(true) => Some(self.facts.types.seq_kind),
+                Node::AnyKind(false) => Some(self.facts.types.array_kind),
+                _ => None,
+            };
+            if let Some(new) = new {
+                let _ = self.facts.types.unify(t, new);
+            }
+        }
+    }
+
+    // Small services.
+
+    fn ast(&self) -> &crate::ast::Module {
+        &self.facts.modules[self.module].ast
+    }
+
+    fn span(&self, e: ExprId) -> Span {
+        self.ast()[e].span
+    }
+
+    fn local(&self, name: &str) -> Option<&Local> {
+        self.scope.iter().rev().find(|l| &*l.name == name)
+    }
+
+    /// Demands that `e`, of type `have`, is a `want`; `explain` makes the message of the two in words.
+    fn expect(&mut self, e: ExprId, have: Ty, want: Ty, explain: impl FnOnce(&str, &str) -> Diagnostic) {
+        if let Err(clash) = self.facts.types.unify(have, want) {
+            let span = self.span(e);
+            let (h, w) = (self.facts.quote(have), self.facts.quote(want));
+            let mut d = explain(&h, &w);
+            if clash == Clash::Infinite {
+                d = Diagnostic::new(Code::InfiniteType, "this type would have to contain itself", span, "");
+            }
+            if d.labels.first().is_none_or(|l| l.span.is_none()) {
+                let label = deckle_diag::Label { span, text: format!("this is {h}") };
+                let rest = d.labels.iter().filter(|l| !l.span.is_none()).cloned();
+                d.labels = std::iter::once(label).chain(rest).collect();
+            }
+            for help in self.mismatch_help(have, want) {
+                d = d.help(help);
+            }
+            self.diags.push(d);
+        }
+    }
+
+    /// Demands that two types agree, for a message without an expression to point at.
+    fn agree(&mut self, have: Ty, want: Ty, span: Span, why: &str) {
+        if self.facts.types.unify(have, want).is_err() {
+            let (h, w) = (self.facts.quote(have), self.facts.quote(want));
+            let mut d =
+                Diagnostic::new(Code::TypeMismatch, format!("{h} where {w} is needed"), span, format!("this is {h}"));
+            if !why.is_empty() {
+                d = d.note(why);
+            }
+            self.diags.push(d);
+        }
+    }
+
+    fn mismatch_help(&self, have: Ty, want: Ty) -> Vec<String> {
+        let types = &self.facts.types;
+        match (types.node(have), types.node(want)) {
+            (Node::Scalar(h), Node::Scalar(w)) if h.is_num() && w.is_num() => {
+                vec![format!("convert it: `{}(...)`", show::scalar_name(*w))]
+            }
+            (Node::Scalar(h), Node::Var(Some(set))) if h.is_int() && set.has(deckle_ir::scalar::ScalarType::F64) => {
+                vec!["convert it: `real(...)`".into()]
+            }
+            (Node::Coll(h, _), Node::Coll(w, _)) => match (types.node(*h), types.node(*w)) {
+                (Node::ArrayKind, Node::SeqKind) => vec!["stream the vector: `seq(...)`".into()],
+                (Node::SeqKind, Node::ArrayKind) => vec!["materialise the sequence: `tab(...)`".into()],
+                _ => vec![],
+            },
+            (Node::Scalar(_), Node::Coll(..)) => vec!["a vector of one element is written `[x]`".into()],
+            _ => vec![],
+        }
+    }
+
+    /// Holds number literals against the types that inference gave them.
+    fn check_literals(&mut self) {
+        for (module, e, negative) in std::mem::take(&mut self.literals) {
+            let ast = &self.facts.modules[module].ast;
+            let ExprKind::Int { value, .. } = ast[e].kind else { continue };
+            let span = ast[e].span;
+            let Some(ty) = self.facts.expr_types[module][e.0 as usize] else { continue };
+            let scalar = match self.facts.types.node(ty) {
+                Node::Scalar(s) => *s,
+                _ => continue,
+            };
+            let Some((lo, hi)) = scalar.int_range() else { continue };
+            let v = if negative { -(value as i128) } else { value as i128 };
+            // `-5u8` is 5 negated, which wraps as documented; the magnitude has to fit.
+            let fits = (lo..=hi).contains(&v) || (negative && lo == 0 && (value as i128) <= hi);
+            if !fits {
+                let name = show::scalar_name(scalar);
+                let d = Diagnostic::new(Code::BadLiteral, format!("{v} does not fit `{name}`"), span, "out of range")
+                    .note(format!("`{name}` holds {lo} to {hi}"))
+                    .help("use a wider type, for example with a suffix: `1u64`");
+                self.diags.push(d);
+            }
+        }
+    }
+}

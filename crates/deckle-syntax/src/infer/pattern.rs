@@ -1,0 +1,96 @@
+//! Patterns, and the names that sizes bind.
+
+use super::{Infer, Local};
+use crate::ast::{Def, ExprId, ExprKind, Name, PatId, PatKind, TypeId, TypeKind};
+use crate::infer::types::Ty;
+use deckle_diag::{Code, Diagnostic};
+
+impl Infer {
+    /// Binds the names of a pattern, which takes apart a value of type `ty`.
+    pub(super) fn bind_pattern(&mut self, pat: PatId, ty: Ty) {
+        let p = self.ast()[pat].clone();
+        match p.kind {
+            PatKind::Name(name) => self.bind(&name, ty),
+            PatKind::Wild | PatKind::Error => {}
+            PatKind::Tuple(parts) => {
+                let tys: Vec<Ty> = parts.iter().map(|_| self.facts.types.fresh()).collect();
+                let tuple = self.facts.types.tuple(tys.clone());
+                if self.facts.types.unify(ty, tuple).is_err() {
+                    let have = self.facts.quote(ty);
+                    let d = Diagnostic::new(
+                        Code::TypeMismatch,
+                        format!("this pattern has {} parts, but its value is {have}", parts.len()),
+                        p.span,
+                        "does not match",
+                    );
+                    self.diags.push(d);
+                }
+                for (part, ty) in parts.into_iter().zip(tys) {
+                    self.bind_pattern(part, ty);
+                }
+            }
+        }
+    }
+
+    pub(super) fn bind(&mut self, name: &Name, ty: Ty) {
+        self.scope.push(Local { name: name.text.clone(), ty, span: name.span });
+    }
+
+    /// Binds the names that the sizes of the parameter types mention and nothing else defines: `n` in `[real; n]`.
+    pub(super) fn bind_size_names(&mut self, def: &Def) {
+        for p in &def.params {
+            if let Some(ty) = p.ty {
+                self.size_names(ty, &mut Vec::new());
+            }
+        }
+        if let Some(ret) = def.ret {
+            self.size_names(ret, &mut Vec::new());
+        }
+    }
+
+    /// The same for one type. `positions` are the position names around it.
+    pub(super) fn size_names(&mut self, ty: TypeId, positions: &mut Vec<Name>) {
+        match self.ast()[ty].kind.clone() {
+            TypeKind::Name { args, .. } => args.into_iter().for_each(|t| self.size_names(t, positions)),
+            TypeKind::Tuple(parts) => parts.into_iter().for_each(|t| self.size_names(t, positions)),
+            TypeKind::Seq(elem) => self.size_names(elem, positions),
+            TypeKind::Record(fields) => fields.into_iter().for_each(|(_, t)| self.size_names(t, positions)),
+            TypeKind::Array { binder, elem, sizes } => {
+                for s in sizes {
+                    self.size_names_in(s, positions);
+                }
+                let depth = positions.len();
+                positions.extend(binder);
+                self.size_names(elem, positions);
+                positions.truncate(depth);
+            }
+            TypeKind::Error => {}
+        }
+    }
+
+    fn size_names_in(&mut self, e: ExprId, positions: &[Name]) {
+        let mut pending = vec![e];
+        while let Some(e) = pending.pop() {
+            match self.ast()[e].kind.clone() {
+                ExprKind::Name(name) => {
+                    let known = self.local(&name.text).is_some() || positions.iter().any(|p| p.text == name.text);
+                    if !known {
+                        let int = self.facts.types.int();
+                        self.bind(&name, int);
+                    }
+                }
+                ExprKind::Unary(_, a) => pending.push(a),
+                ExprKind::Binary(_, a, b) => pending.extend([b, a]),
+                ExprKind::Index { items, .. } => {
+                    for item in items {
+                        if let crate::ast::IndexItem::At(i) = item {
+                            pending.push(i);
+                        }
+                    }
+                }
+                ExprKind::Call { args, .. } => pending.extend(args.iter().rev().map(|a| a.value)),
+                _ => {}
+            }
+        }
+    }
+}

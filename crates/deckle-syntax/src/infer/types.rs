@@ -1,0 +1,336 @@
+//! Types during inference: a union-find over nodes.
+//!
+//! These types have no sizes; sizes are found when the program is lowered, by the typing rules of the IR.
+//! A vector and a sequence are one node, [`Node::Coll`], whose *kind* is itself inferred: that is how a generator takes
+//! either, and how `sum`, `map` or `++` work on both.
+//!
+//! A variable that must be a scalar carries the set of scalar types that it may still be; unifying two variables intersects
+//! their sets, and a set of one is that type.
+
+use deckle_ir::array::OperandClass;
+use deckle_ir::scalar::ScalarType;
+use std::collections::HashMap;
+
+/// A type under inference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Ty(pub u32);
+
+/// Which scalar types a variable may still be, as bits in the order of [`ScalarType::ALL`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ScalarSet(u16);
+
+impl ScalarSet {
+    pub fn of(class: OperandClass) -> ScalarSet {
+        let bits = ScalarType::ALL.iter().enumerate().filter(|(_, t)| class.has(**t)).map(|(i, _)| 1 << i);
+        ScalarSet(bits.sum())
+    }
+
+    fn and(self, other: ScalarSet) -> ScalarSet {
+        ScalarSet(self.0 & other.0)
+    }
+
+    pub fn has(self, t: ScalarType) -> bool {
+        ScalarType::ALL.iter().position(|x| *x == t).is_some_and(|i| self.0 & (1 << i) != 0)
+    }
+
+    fn single(self) -> Option<ScalarType> {
+        (self.0.count_ones() == 1).then(|| ScalarType::ALL[self.0.trailing_zeros() as usize])
+    }
+
+    /// What an undetermined number becomes: `i64` if it may, else `f64`.
+    pub fn default(self) -> Option<ScalarType> {
+        [ScalarType::I64, ScalarType::F64].into_iter().find(|t| self.has(*t))
+    }
+
+    /// In words.
+    pub fn describe(self) -> &'static str {
+        use OperandClass::*;
+        for class in [Any, Num, Signed, Int, Float, Bits] {
+            if ScalarSet::of(class) == self {
+                return class.describe();
+            }
+        }
+        "a scalar"
+    }
+}
+
+/// What is known of a type.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Node {
+    /// Nothing, or only that it is one of some scalars.
+    Var(Option<ScalarSet>),
+    /// The same as another.
+    Link(Ty),
+    Scalar(ScalarType),
+    Tuple(Vec<Ty>),
+    /// A record type and its arguments.
+    Record(usize, Vec<Ty>),
+    /// A collection: its kind and its elements.
+    Coll(Ty, Ty),
+    /// A kind of collection that is not known; whether a sequence is preferred.
+    AnyKind(bool),
+    ArrayKind,
+    SeqKind,
+    /// After a reported error: agrees with everything.
+    Error,
+}
+
+/// Why two types do not unify.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Clash {
+    /// They are different.
+    Differ,
+    /// One would have to contain itself.
+    Infinite,
+}
+
+/// All types of a compilation.
+#[derive(Debug)]
+pub(crate) struct Types {
+    nodes: Vec<Node>,
+    pub error: Ty,
+    pub array_kind: Ty,
+    pub seq_kind: Ty,
+}
+
+impl Types {
+    pub fn new() -> Self {
+        Types {
+            nodes: vec![Node::Error, Node::ArrayKind, Node::SeqKind],
+            error: Ty(0),
+            array_kind: Ty(1),
+            seq_kind: Ty(2),
+        }
+    }
+
+    pub fn add(&mut self, node: Node) -> Ty {
+        self.nodes.push(node);
+        Ty(self.nodes.len() as u32 - 1)
+    }
+
+    pub fn fresh(&mut self) -> Ty {
+        self.add(Node::Var(None))
+    }
+
+    pub fn fresh_of(&mut self, class: OperandClass) -> Ty {
+        self.add(Node::Var(Some(ScalarSet::of(class))))
+    }
+
+    pub fn fresh_kind(&mut self) -> Ty {
+        self.add(Node::AnyKind(false))
+    }
+
+    pub fn scalar(&mut self, t: ScalarType) -> Ty {
+        self.add(Node::Scalar(t))
+    }
+
+    pub fn int(&mut self) -> Ty {
+        self.scalar(ScalarType::I64)
+    }
+
+    pub fn bool(&mut self) -> Ty {
+        self.scalar(ScalarType::Bool)
+    }
+
+    pub fn tuple(&mut self, parts: Vec<Ty>) -> Ty {
+        self.add(Node::Tuple(parts))
+    }
+
+    pub fn array(&mut self, elem: Ty) -> Ty {
+        self.add(Node::Coll(self.array_kind, elem))
+    }
+
+    pub fn seq(&mut self, elem: Ty) -> Ty {
+        self.add(Node::Coll(self.seq_kind, elem))
+    }
+
+    pub fn root(&self, mut t: Ty) -> Ty {
+        while let Node::Link(next) = self.nodes[t.0 as usize] {
+            t = next;
+        }
+        t
+    }
+
+    pub fn node(&self, t: Ty) -> &Node {
+        &self.nodes[self.root(t).0 as usize]
+    }
+
+    fn set(&mut self, t: Ty, node: Node) {
+        self.nodes[t.0 as usize] = node;
+    }
+
+    /// Says that an undetermined kind would rather be a sequence.
+    pub fn prefer_seq(&mut self, kind: Ty) {
+        let kind = self.root(kind);
+        if let Node::AnyKind(_) = self.nodes[kind.0 as usize] {
+            self.set(kind, Node::AnyKind(true));
+        }
+    }
+
+    /// Makes two types the same.
+    pub fn unify(&mut self, a: Ty, b: Ty) -> Result<(), Clash> {
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.unify_roots(a, b))
+    }
+
+    fn unify_roots(&mut self, a: Ty, b: Ty) -> Result<(), Clash> {
+        let (a, b) = (self.root(a), self.root(b));
+        if a == b {
+            return Ok(());
+        }
+        match (self.nodes[a.0 as usize].clone(), self.nodes[b.0 as usize].clone()) {
+            (Node::Error, _) | (_, Node::Error) => Ok(()),
+            (Node::Var(None), _) => self.bind(a, b),
+            (_, Node::Var(None)) => self.bind(b, a),
+            (Node::Var(Some(s)), Node::Var(Some(t))) => {
+                let both = s.and(t);
+                if both.0 == 0 {
+                    return Err(Clash::Differ);
+                }
+                self.set(b, both.single().map_or(Node::Var(Some(both)), Node::Scalar));
+                self.set(a, Node::Link(b));
+                Ok(())
+            }
+            (Node::Var(Some(s)), Node::Scalar(t)) if s.has(t) => {
+                self.set(a, Node::Link(b));
+                Ok(())
+            }
+            (Node::Scalar(t), Node::Var(Some(s))) if s.has(t) => {
+                self.set(b, Node::Link(a));
+                Ok(())
+            }
+            (Node::Scalar(s), Node::Scalar(t)) if s == t => Ok(()),
+            (Node::Tuple(s), Node::Tuple(t)) if s.len() == t.len() => self.unify_all(&s, &t),
+            (Node::Record(i, s), Node::Record(j, t)) if i == j => self.unify_all(&s, &t),
+            (Node::Coll(k, s), Node::Coll(l, t)) => {
+                self.unify(k, l)?;
+                self.unify(s, t)
+            }
+            (Node::AnyKind(p), Node::AnyKind(q)) => {
+                self.set(b, Node::AnyKind(p || q));
+                self.set(a, Node::Link(b));
+                Ok(())
+            }
+            (Node::AnyKind(_), Node::ArrayKind | Node::SeqKind) => {
+                self.set(a, Node::Link(b));
+                Ok(())
+            }
+            (Node::ArrayKind | Node::SeqKind, Node::AnyKind(_)) => {
+                self.set(b, Node::Link(a));
+                Ok(())
+            }
+            _ => Err(Clash::Differ),
+        }
+    }
+
+    fn unify_all(&mut self, s: &[Ty], t: &[Ty]) -> Result<(), Clash> {
+        s.iter().zip(t).try_for_each(|(x, y)| self.unify(*x, *y))
+    }
+
+    fn bind(&mut self, var: Ty, to: Ty) -> Result<(), Clash> {
+        if self.occurs(var, to) {
+            return Err(Clash::Infinite);
+        }
+        self.set(var, Node::Link(to));
+        Ok(())
+    }
+
+    fn occurs(&self, var: Ty, inside: Ty) -> bool {
+        let mut pending = vec![inside];
+        while let Some(t) = pending.pop() {
+            let t = self.root(t);
+            if t == var {
+                return true;
+            }
+            pending.extend(self.parts(t));
+        }
+        false
+    }
+
+    /// The types directly inside another.
+    pub fn parts(&self, t: Ty) -> Vec<Ty> {
+        match self.node(t) {
+            Node::Tuple(p) | Node::Record(_, p) => p.clone(),
+            Node::Coll(k, e) => vec![*k, *e],
+            _ => Vec::new(),
+        }
+    }
+
+    /// The undetermined variables in a type, kinds included, each once.
+    pub fn free(&self, t: Ty, into: &mut Vec<Ty>) {
+        let mut pending = vec![t];
+        while let Some(t) = pending.pop() {
+            let t = self.root(t);
+            match self.node(t) {
+                Node::Var(_) | Node::AnyKind(_) if !into.contains(&t) => into.push(t),
+                _ => pending.extend(self.parts(t).into_iter().rev()),
+            }
+        }
+    }
+
+    /// A copy of a type in which the variables of `map` are replaced.
+    pub fn copy(&mut self, t: Ty, map: &mut HashMap<Ty, Ty>) -> Ty {
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+            let t = self.root(t);
+            if let Some(new) = map.get(&t) {
+                return *new;
+            }
+            match self.node(t).clone() {
+                Node::Tuple(p) => {
+                    let p = p.into_iter().map(|x| self.copy(x, map)).collect();
+                    self.add(Node::Tuple(p))
+                }
+                Node::Record(r, p) => {
+                    let p = p.into_iter().map(|x| self.copy(x, map)).collect();
+                    self.add(Node::Record(r, p))
+                }
+                Node::Coll(k, e) => {
+                    let (k, e) = (self.copy(k, map), self.copy(e, map));
+                    self.add(Node::Coll(k, e))
+                }
+                _ => t,
+            }
+        })
+    }
+
+    /// A fresh variable with the constraint of another.
+    pub fn fresh_like(&mut self, var: Ty) -> Ty {
+        let node = self.node(var).clone();
+        self.add(node)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets_of_scalars_intersect() {
+        let mut t = Types::new();
+        let (a, b) = (t.fresh_of(OperandClass::Num), t.fresh_of(OperandClass::Bits));
+        t.unify(a, b).unwrap();
+        assert_eq!(*t.node(a), Node::Var(Some(ScalarSet::of(OperandClass::Int))));
+        let f = t.fresh_of(OperandClass::Float);
+        assert_eq!(t.unify(a, f), Err(Clash::Differ));
+    }
+
+    #[test]
+    fn a_collection_learns_its_kind() {
+        let mut t = Types::new();
+        let (k, e) = (t.fresh_kind(), t.fresh());
+        let any = t.add(Node::Coll(k, e));
+        let int = t.int();
+        let vector = t.array(int);
+        t.unify(any, vector).unwrap();
+        assert_eq!(*t.node(k), Node::ArrayKind);
+        let stream = t.seq(int);
+        assert_eq!(t.unify(any, stream), Err(Clash::Differ));
+    }
+
+    #[test]
+    fn infinite_types_are_refused() {
+        let mut t = Types::new();
+        let a = t.fresh();
+        let v = t.array(a);
+        assert_eq!(t.unify(a, v), Err(Clash::Infinite));
+    }
+}

@@ -1,0 +1,322 @@
+//! Written types with their sizes.
+//!
+//! A parameter's type binds the names in its sizes; a type written elsewhere is checked by an `ensure`. Where no size is
+//! written the dimension gets a variable of its own, one for each position around it: it may be jagged.
+
+use super::func::{Binding, FnLower, Lowered};
+use crate::ast::{self, BinOp, ExprId, ExprKind, IndexItem, TypeId, TypeKind};
+use deckle_diag::Span;
+use deckle_ir::array::Op;
+use deckle_ir::entity::{Path, Var};
+use deckle_ir::scalar::Scalar;
+use deckle_ir::size::{Atom, Size};
+use deckle_ir::types::{RecordType, Type};
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// A written type and where to look up what it mentions.
+#[derive(Clone)]
+struct Written {
+    module: usize,
+    ty: TypeId,
+    /// The arguments of the type definition it is part of.
+    args: Rc<HashMap<Rc<str>, Option<Written>>>,
+}
+
+/// What sizes may mention besides variables in scope.
+#[derive(Clone, Default)]
+struct Around {
+    /// Names bound by this type, or by an enclosing one.
+    names: HashMap<Rc<str>, Size>,
+    /// Names of positions, outermost first; `None` for a dimension without a name.
+    positions: Vec<Option<Rc<str>>>,
+    /// The record around, field by field, as a value in scope.
+    fields: HashMap<Rc<str>, Path>,
+    /// Where this part of the value is found, if it can be named.
+    path: Option<Path>,
+    /// Whether the names belong to a type definition rather than to the function.
+    foreign: bool,
+}
+
+impl FnLower<'_> {
+    /// The type of the next parameter. Names in its sizes come into scope.
+    pub fn param_type(&mut self, written: Option<TypeId>, kind: &Type) -> Type {
+        let around = Around { path: Some(self.b.next_var().into()), ..Around::default() };
+        match written {
+            None => self.b.opened(kind),
+            Some(ty) => {
+                let w = Written { module: self.id.module, ty, args: Rc::default() };
+                self.sized(&w, kind, &mut around.clone())
+            }
+        }
+    }
+
+    /// `v`, having checked the sizes of a type written for it.
+    pub fn ensure_written(&mut self, v: Var, written: TypeId) -> Lowered<Var> {
+        let w = Written { module: self.id.module, ty: written, args: Rc::default() };
+        if !self.has_sizes(&w, 0) {
+            return Ok(v);
+        }
+        let depth = self.scope.len();
+        let mark = self.b.mark();
+        let kind = self.ty(v).clone();
+        let mut around = Around { path: Some(self.b.func().path(v)), ..Around::default() };
+        let ty = self.sized(&w, &kind, &mut around);
+        self.scope.truncate(depth);
+        if ty == *self.ty(v) {
+            self.b.rollback(&mark);
+            return Ok(v);
+        }
+        let span = self.ast()[written].span;
+        self.op(Op::Ensure(ty), &[v], span)
+    }
+
+    /// The same for a record just made, whose definition may demand sizes of its fields.
+    pub fn ensure_record(&mut self, v: Var, number: usize, fields: &[Var], span: Span) -> Lowered<Var> {
+        let record = self.cx.facts.records[number].clone();
+        let body = self.cx.facts.type_def(record.def).body;
+        let params = self.cx.facts.type_def(record.def).params.iter().map(|p| (p.text.clone(), None)).collect();
+        let w = Written { module: record.def.module, ty: body, args: Rc::new(params) };
+        if !self.has_sizes(&w, 0) {
+            return Ok(v);
+        }
+        let kind = self.ty(v).clone();
+        let known = record.fields.iter().map(|(n, _)| n.clone()).zip(fields.iter().map(|f| self.b.func().path(*f)));
+        let mut around = Around { fields: known.collect(), foreign: true, ..Around::default() };
+        let mark = self.b.mark();
+        let ty = self.record(&w, &kind, &mut around);
+        if ty == *self.ty(v) {
+            self.b.rollback(&mark);
+            return Ok(v);
+        }
+        self.op(Op::Ensure(ty), &[v], span)
+    }
+
+    fn written(&self, w: &Written) -> ast::TypeExpr {
+        self.cx.facts.modules[w.module].ast[w.ty].clone()
+    }
+
+    fn has_sizes(&self, w: &Written, depth: usize) -> bool {
+        let at = |ty| Written { module: w.module, ty, args: w.args.clone() };
+        if depth > 64 {
+            return false;
+        }
+        match self.written(w).kind {
+            TypeKind::Array { elem, sizes, .. } => !sizes.is_empty() || self.has_sizes(&at(elem), depth + 1),
+            TypeKind::Seq(t) => self.has_sizes(&at(t), depth + 1),
+            TypeKind::Tuple(parts) => parts.into_iter().any(|t| self.has_sizes(&at(t), depth + 1)),
+            TypeKind::Record(fields) => fields.into_iter().any(|(_, t)| self.has_sizes(&at(t), depth + 1)),
+            TypeKind::Name { .. } => self.expansion(w).is_some_and(|x| self.has_sizes(&x, depth + 1)),
+            TypeKind::Error => false,
+        }
+    }
+
+    /// What a named type stands for, if it is defined.
+    fn expansion(&self, w: &Written) -> Option<Written> {
+        let TypeKind::Name { module, name, args } = self.written(w).kind else { return None };
+        if module.is_none()
+            && let Some(arg) = w.args.get(&name.text)
+        {
+            return arg.clone();
+        }
+        let here = &self.cx.facts.modules[w.module];
+        let home = match module {
+            None => here,
+            Some(m) => &self.cx.facts.modules[*here.modules.get(&m.text)?],
+        };
+        let id = *home.types.get(&name.text)?;
+        let def = self.cx.facts.type_def(id);
+        let given = args.into_iter().map(|ty| Some(Written { module: w.module, ty, args: w.args.clone() }));
+        let args = def.params.iter().map(|p| p.text.clone()).zip(given).collect();
+        Some(Written { module: id.module, ty: def.body, args: Rc::new(args) })
+    }
+
+    /// The written type with its sizes. The kind says what it is; the text only says how large.
+    fn sized(&mut self, w: &Written, kind: &Type, around: &mut Around) -> Type {
+        let at = |ty| Written { module: w.module, ty, args: w.args.clone() };
+        match (self.written(w).kind, kind) {
+            (TypeKind::Name { .. }, _) => match self.expansion(w) {
+                Some(x) => {
+                    let foreign = x.module != w.module || !Rc::ptr_eq(&x.args, &w.args);
+                    let mut inner = around.clone();
+                    if foreign {
+                        inner.names = HashMap::new();
+                        inner.foreign = true;
+                    }
+                    self.sized(&x, kind, &mut inner)
+                }
+                None => self.unsized_type(kind, around),
+            },
+            (TypeKind::Tuple(parts), Type::Tuple(kinds)) => {
+                let path = around.path.clone();
+                let mut out = Vec::new();
+                for (k, (p, kind)) in parts.into_iter().zip(kinds.iter()).enumerate() {
+                    around.path = path.clone().map(|p| p.field(k as u32));
+                    out.push(self.sized(&at(p), kind, around));
+                }
+                around.path = path;
+                Type::tuple(out)
+            }
+            (TypeKind::Record(_), Type::Record(_)) => self.record(w, kind, around),
+            (TypeKind::Seq(elem), Type::Seq(kind)) => {
+                around.positions.push(None);
+                let path = around.path.take();
+                let elem = self.sized(&at(elem), kind, around);
+                around.path = path;
+                around.positions.pop();
+                Type::seq(elem)
+            }
+            (TypeKind::Array { binder, elem, sizes }, Type::Array(_)) => {
+                let path = around.path.take();
+                let ty = self.dimensions(&at(elem), binder.map(|b| b.text), &sizes, kind, around, w.module);
+                around.path = path;
+                ty
+            }
+            _ => self.unsized_type(kind, around),
+        }
+    }
+
+    fn dimensions(
+        &mut self,
+        elem: &Written,
+        binder: Option<Rc<str>>,
+        sizes: &[ExprId],
+        kind: &Type,
+        around: &mut Around,
+        module: usize,
+    ) -> Type {
+        let Some(array) = kind.as_array().cloned() else { return self.unsized_type(kind, around) };
+        let size = match sizes.first() {
+            Some(s) => self.size_expr(*s, module, around),
+            None => self.new_family(around.positions.len() as u32),
+        };
+        around.positions.push(binder);
+        let inner = match sizes.get(1..) {
+            Some(rest) if !rest.is_empty() => self.dimensions(elem, None, rest, &array.elem, around, module),
+            _ => self.sized(elem, &array.elem, around),
+        };
+        around.positions.pop();
+        Type::array(size, inner)
+    }
+
+    fn record(&mut self, w: &Written, kind: &Type, around: &mut Around) -> Type {
+        let (TypeKind::Record(fields), Type::Record(r)) = (self.written(w).kind, kind) else {
+            return self.unsized_type(kind, around);
+        };
+        let path = around.path.clone();
+        let mut inner = around.clone();
+        inner.foreign = true;
+        if let Some(path) = &path {
+            inner.fields =
+                fields.iter().enumerate().map(|(k, (n, _))| (n.text.clone(), path.clone().field(k as u32))).collect();
+        }
+        let mut out = Vec::new();
+        for (k, ((name, ty), (_, kind))) in fields.into_iter().zip(&r.fields).enumerate() {
+            inner.path = path.clone().map(|p| p.field(k as u32));
+            let w = Written { module: w.module, ty, args: w.args.clone() };
+            out.push((name.text.to_string(), self.sized(&w, kind, &mut inner)));
+        }
+        Type::Record(Arc::new(RecordType { name: r.name.clone(), fields: out }))
+    }
+
+    fn unsized_type(&mut self, kind: &Type, around: &Around) -> Type {
+        let outer = around.positions.len() as u32;
+        kind.map_sizes(&mut |_, depth| self.new_family(outer + depth))
+    }
+
+    fn new_family(&mut self, depth: u32) -> Size {
+        let s = self.b.new_size(depth);
+        Atom::Var(s, (0..depth).rev().map(Size::pos).collect()).into()
+    }
+
+    fn size_expr(&mut self, e: ExprId, module: usize, around: &mut Around) -> Size {
+        let ast = &self.cx.facts.modules[module].ast;
+        match &ast[e].kind {
+            ExprKind::Int { value, .. } => Size::constant(*value as i128),
+            ExprKind::Name(n) => self.size_name(&n.text, around),
+            ExprKind::Binary(op, a, b) => {
+                let (a, b) = (self.size_expr(*a, module, around), self.size_expr(*b, module, around));
+                match op {
+                    BinOp::Add => a.add(&b),
+                    BinOp::Sub => a.sub(&b),
+                    BinOp::Mul => a.mul(&b),
+                    BinOp::Div => a.div(&b),
+                    _ => self.new_family(around.positions.len() as u32),
+                }
+            }
+            ExprKind::Call { func, args } => {
+                let args: Vec<Size> = args.iter().map(|a| self.size_expr(a.value, module, around)).collect();
+                match (&ast[*func].kind, args.as_slice()) {
+                    (ExprKind::Name(n), [a, b]) if &*n.text == "min" => a.lesser(b),
+                    (ExprKind::Name(n), [a, b]) if &*n.text == "max" => a.greater(b),
+                    _ => self.new_family(around.positions.len() as u32),
+                }
+            }
+            ExprKind::Index { base, items } => match (self.size_path(*base, module, around), items.as_slice()) {
+                (Some(path), [IndexItem::At(i)]) => {
+                    let i = self.size_expr(*i, module, around);
+                    Atom::Read(path, vec![i]).into()
+                }
+                _ => self.new_family(around.positions.len() as u32),
+            },
+            ExprKind::Field(..) => match self.size_path(e, module, around) {
+                Some(path) => Size::value(path),
+                None => self.new_family(around.positions.len() as u32),
+            },
+            _ => self.new_family(around.positions.len() as u32),
+        }
+    }
+
+    /// The value that a name or a field in a size stands for.
+    fn size_path(&self, e: ExprId, module: usize, around: &Around) -> Option<Path> {
+        let ast = &self.cx.facts.modules[module].ast;
+        match &ast[e].kind {
+            ExprKind::Name(n) => match around.fields.get(&n.text) {
+                Some(p) => Some(p.clone()),
+                None => match self.lookup(&n.text)? {
+                    Binding::Var(v) if !around.foreign => Some(self.b.func().path(*v)),
+                    _ => None,
+                },
+            },
+            ExprKind::Field(base, name) => {
+                let path = self.size_path(*base, module, around)?;
+                let ty =
+                    path.fields.iter().try_fold(self.ty(path.root), |t, k| t.parts()?.get(*k as usize).copied())?;
+                let Type::Record(r) = ty else { return None };
+                let k = r.fields.iter().position(|(n, _)| *n == *name.text)?;
+                Some(path.field(k as u32))
+            }
+            _ => None,
+        }
+    }
+
+    fn size_name(&mut self, name: &Rc<str>, around: &mut Around) -> Size {
+        let depth = around.positions.len();
+        if let Some(level) = around.positions.iter().rposition(|p| p.as_ref() == Some(name)) {
+            return Size::pos((depth - 1 - level) as u32);
+        }
+        if let Some(size) = around.names.get(name) {
+            return size.clone();
+        }
+        if let Some(path) = around.fields.get(name) {
+            return Size::value(path.clone());
+        }
+        match self.lookup(name).filter(|_| !around.foreign) {
+            Some(Binding::Size(s)) => return Size::var(*s),
+            Some(Binding::Var(v)) => return self.b.func().size_of(*v),
+            None => {}
+        }
+        let s = self.b.new_size(0);
+        around.names.insert(name.clone(), Size::var(s));
+        if !around.foreign {
+            self.scope.push((name.clone(), Binding::Size(s)));
+        }
+        Size::var(s)
+    }
+
+    /// A constant of a scalar type.
+    pub fn scalar(&mut self, s: Scalar, span: Span) -> Lowered<Var> {
+        self.op(Op::Const(s), &[], span)
+    }
+}

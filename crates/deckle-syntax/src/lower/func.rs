@@ -1,0 +1,283 @@
+//! Lowering one function: its scope, its statements, and what goes wrong.
+
+use super::{Choices, Lower};
+use crate::ast::{self, ExprId, PatId, PatKind};
+use crate::infer::env::DefId;
+use deckle_diag::{Code, Diagnostic, Span};
+use deckle_ir::array::{BinOp, Builder, Function, Op, TypeError};
+use deckle_ir::entity::{Body, SizeVar, Var};
+use deckle_ir::scalar::Scalar;
+use deckle_ir::size::Atom;
+use deckle_ir::types::Type;
+use std::rc::Rc;
+
+pub(super) type Lowered<T> = Result<T, Box<Diagnostic>>;
+
+/// What a name in scope stands for.
+#[derive(Clone, Debug)]
+pub(super) enum Binding {
+    Var(Var),
+    /// A size named in a parameter's type.
+    Size(SizeVar),
+}
+
+/// A function being lowered.
+pub(super) struct FnLower<'a> {
+    pub cx: &'a Lower,
+    pub b: Builder<'a>,
+    pub id: DefId,
+    pub map: &'a Choices,
+    pub scope: Vec<(Rc<str>, Binding)>,
+    /// How many loops are around.
+    pub loops: usize,
+}
+
+impl<'a> FnLower<'a> {
+    pub fn new(cx: &'a Lower, funcs: &'a [Function], id: DefId, map: &'a Choices, name: String) -> Self {
+        let span = cx.facts.def(id).name.span;
+        FnLower { cx, b: Builder::new(funcs, name, span), id, map, scope: Vec::new(), loops: 0 }
+    }
+
+    pub fn run(mut self) -> Lowered<Function> {
+        let def = self.cx.facts.def(self.id).clone();
+        let scheme = &self.cx.facts.schemes[&self.id];
+        let mut bound = Vec::new();
+        for (k, (p, ty)) in def.params.iter().zip(&scheme.params).enumerate() {
+            let kind = self.cx.kind(*ty, self.map);
+            let pat = self.ast()[p.pat].clone();
+            let name = match &pat.kind {
+                PatKind::Name(n) => n.text.to_string(),
+                _ => format!("arg{k}"),
+            };
+            let ty = self.param_type(p.ty, &kind);
+            let v = self.b.param(name, ty, pat.span);
+            // Later sizes may mention this parameter.
+            if let PatKind::Name(n) = &pat.kind {
+                self.scope.push((n.text.clone(), Binding::Var(v)));
+            }
+            bound.push((p.pat, v));
+        }
+        for (pat, v) in bound {
+            if !matches!(self.ast()[pat].kind, PatKind::Name(_)) {
+                self.bind_pattern(pat, v)?;
+            }
+        }
+        let mut result = self.expr(def.body)?;
+        if let Some(ret) = def.ret {
+            result = self.ensure_written(result, ret)?;
+        }
+        Ok(self.b.finish(result))
+    }
+
+    pub fn ast(&self) -> &'a ast::Module {
+        &self.cx.facts.modules[self.id.module].ast
+    }
+
+    pub fn span(&self, e: ExprId) -> Span {
+        self.ast()[e].span
+    }
+
+    /// The type of an expression, without sizes.
+    pub fn kind_of(&self, e: ExprId) -> Type {
+        match self.cx.facts.expr_types[self.id.module][e.0 as usize] {
+            Some(t) => self.cx.kind(t, self.map),
+            None => Type::tuple(vec![]),
+        }
+    }
+
+    pub fn ty(&self, v: Var) -> &Type {
+        self.b.ty(v)
+    }
+
+    // Statements.
+
+    pub fn push(&mut self, op: Op, args: &[Var], bodies: &[Body], span: Span) -> Lowered<Var> {
+        self.b.push(op, args, bodies, span).map_err(|e| type_error(e, span))
+    }
+
+    pub fn op(&mut self, op: Op, args: &[Var], span: Span) -> Lowered<Var> {
+        self.push(op, args, &[], span)
+    }
+
+    pub fn int(&mut self, n: i64, span: Span) -> Lowered<Var> {
+        self.op(Op::Const(Scalar::I64(n)), &[], span)
+    }
+
+    pub fn binary(&mut self, op: BinOp, a: Var, b: Var, span: Span) -> Lowered<Var> {
+        self.op(Op::Binary(op), &[a, b], span)
+    }
+
+    pub fn proj(&mut self, v: Var, k: u32, span: Span) -> Lowered<Var> {
+        self.op(Op::Proj(k), &[v], span)
+    }
+
+    /// Builds body number `which` of an operator.
+    pub fn body(
+        &mut self,
+        op: &Op,
+        args: &[Var],
+        which: usize,
+        span: Span,
+        build: &mut dyn FnMut(&mut Self, &[Var]) -> Lowered<Var>,
+    ) -> Lowered<Body> {
+        let (body, params) = self.b.begin_body_of(op, args, which, span).map_err(|e| type_error(e, span))?;
+        let depth = self.scope.len();
+        let result = build(self, &params)?;
+        self.scope.truncate(depth);
+        self.b.end_body(result);
+        Ok(body)
+    }
+
+    /// An operator with one body.
+    pub fn with_body(
+        &mut self,
+        op: Op,
+        args: &[Var],
+        span: Span,
+        build: &mut dyn FnMut(&mut Self, &[Var]) -> Lowered<Var>,
+    ) -> Lowered<Var> {
+        let body = self.body(&op, args, 0, span, build)?;
+        self.push(op, args, &[body], span)
+    }
+
+    // Names.
+
+    pub fn bind_pattern(&mut self, pat: PatId, v: Var) -> Lowered<()> {
+        let p = &self.ast()[pat];
+        match &p.kind {
+            PatKind::Name(n) => self.scope.push((n.text.clone(), Binding::Var(v))),
+            PatKind::Wild | PatKind::Error => {}
+            PatKind::Tuple(parts) => {
+                for (k, part) in parts.iter().enumerate() {
+                    if matches!(self.ast()[*part].kind, PatKind::Wild) {
+                        continue;
+                    }
+                    let component = self.proj(v, k as u32, p.span)?;
+                    self.bind_pattern(*part, component)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub fn lookup(&self, name: &str) -> Option<&Binding> {
+        self.scope.iter().rev().find(|(n, _)| &**n == name).map(|(_, b)| b)
+    }
+
+    /// The value of a size that a parameter's type names: the length of the array that has it.
+    pub fn size_value(&mut self, s: SizeVar, span: Span) -> Lowered<Var> {
+        let binder = self.b.func().size_binder(s);
+        for &param in self.b.func().params().to_vec().iter().filter(|p| Some(**p) == binder || binder.is_none()) {
+            let mut path = Vec::new();
+            if let Some(depth) = find_size(self.ty(param), s, &mut path) {
+                let mut v = param;
+                for k in path {
+                    v = self.proj(v, k, span)?;
+                }
+                if depth == 0 {
+                    return self.op(Op::Length, &[v], span);
+                }
+                let shape = self.op(Op::Shape(depth + 1), &[v], span)?;
+                return self.proj(shape, depth, span);
+            }
+        }
+        Err(Box::new(
+            Diagnostic::new(
+                Code::Ambiguous,
+                "this size cannot be told from the arguments",
+                span,
+                "a size that no array has",
+            )
+            .note("a name in a size is bound where it stands alone, as in `[real; n]`")
+            .help("use `length(...)` of an array instead"),
+        ))
+    }
+
+    /// The array with its outer dimensions known to be regular, checked at run time where that is not certain.
+    pub fn regular(&mut self, v: Var, depth: usize, span: Span) -> Lowered<Var> {
+        if self.ty(v).regular_dims(depth).is_some() {
+            return Ok(v);
+        }
+        let ty = self.ty(v).clone();
+        let ty = self.regularised(&ty, depth, 0);
+        self.op(Op::Ensure(ty), &[v], span)
+    }
+
+    fn regularised(&mut self, ty: &Type, left: usize, level: u32) -> Type {
+        let Some(array) = ty.as_array().filter(|_| left > 0) else {
+            return ty.map_sizes(&mut |s, d| {
+                if (d..level + d).any(|p| s.mentions_pos(p)) {
+                    let f = self.b.new_size(level + d);
+                    Atom::Var(f, (0..level + d).rev().map(deckle_ir::size::Size::pos).collect()).into()
+                } else {
+                    s.clone()
+                }
+            });
+        };
+        let array = array.clone();
+        let free = (0..level).any(|p| array.size.mentions_pos(p));
+        let size = if free { deckle_ir::size::Size::var(self.b.new_size(0)) } else { array.size };
+        Type::array(size, self.regularised(&array.elem, left - 1, level + 1))
+    }
+
+    pub fn need_concrete(&self, ty: &Type, span: Span, what: &str) -> Lowered<()> {
+        if ty.is_concrete() {
+            return Ok(());
+        }
+        Err(Box::new(
+            Diagnostic::new(Code::NotConcrete, format!("{what} cannot hold a sequence"), span, "holds a sequence")
+                .note("vectors are in memory as a whole; a sequence is not")
+                .help("materialise the inner sequence with `tab(...)`, or make the outer one a sequence: `{ ... }`"),
+        ))
+    }
+
+    pub fn need_flat(&self, ty: &Type, span: Span, what: &str) -> Lowered<()> {
+        if ty.is_flat() {
+            return Ok(());
+        }
+        Err(Box::new(
+            Diagnostic::new(Code::NoInstance, format!("{what} must be made of scalars"), span, "holds a collection")
+                .note("numbers, truth values, and tuples or records of those can be compared and stored in place"),
+        ))
+    }
+}
+
+/// Where a size stands in a type: the components to take, and at which dimension of the array there.
+fn find_size(ty: &Type, s: SizeVar, path: &mut Vec<u32>) -> Option<u32> {
+    if let Some(parts) = ty.parts() {
+        for (k, part) in parts.into_iter().enumerate() {
+            path.push(k as u32);
+            if let Some(found) = find_size(part, s, path) {
+                return Some(found);
+            }
+            path.pop();
+        }
+        return None;
+    }
+    let mut depth = 0;
+    let mut ty = ty;
+    while let Type::Array(a) = ty {
+        if matches!(a.size.as_atom(), Some(Atom::Var(v, at)) if *v == s && at.is_empty()) {
+            return Some(depth);
+        }
+        depth += 1;
+        ty = &a.elem;
+    }
+    None
+}
+
+pub(super) fn type_error(e: TypeError, span: Span) -> Box<Diagnostic> {
+    Box::new(if e.is_size {
+        Diagnostic::new(Code::SizeMismatch, "these lengths cannot be equal", span, "different lengths")
+            .note(e.message)
+            .help("cut or pad one of them: `take(n, xs)`, `pad(0, k, x, xs)`")
+    } else {
+        Diagnostic::new(
+            Code::Internal,
+            format!("the typing rules refuse what was lowered: {}", e.message),
+            span,
+            "from here",
+        )
+        .help("please report this program")
+    })
+}

@@ -1,0 +1,248 @@
+//! From typed trees to array IR.
+//!
+//! A function is lowered once for each combination of types that its open variables are used at, callees before
+//! callers. Types are known here; sizes come out of the typing rules of the IR while the function is built. What those rules
+//! cannot prove and an operator needs (a regular array, a written size) becomes an `ensure`.
+
+mod annotate;
+mod builtin;
+mod expr;
+mod func;
+mod index;
+mod looping;
+mod sequence;
+
+use crate::ast::{ExprId, ExprKind, IndexItem, LoopKind};
+use crate::infer::env::{Callee, DefId, Facts};
+use crate::infer::types::{Node, Ty};
+use crate::{Compiled, Entry};
+use deckle_diag::Diagnostic;
+use deckle_ir::array::{Coll, Function, Program};
+use deckle_ir::entity::Func;
+use deckle_ir::size::Size;
+use deckle_ir::types::{RecordType, Type};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// What an open variable of a function is used at.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Choice {
+    Type(Type),
+    Kind(Coll),
+}
+
+pub(crate) type Choices = HashMap<Ty, Choice>;
+
+/// A function at particular types.
+type Key = (DefId, Vec<Choice>);
+
+/// What is being lowered.
+pub(crate) struct Lower {
+    facts: Facts,
+    funcs: Vec<Function>,
+    instances: HashMap<Key, Option<Func>>,
+    diags: Vec<Diagnostic>,
+    root: usize,
+}
+
+/// Lowers every function of the root module that has a definite type, and what those call.
+pub(crate) fn lower(facts: Facts, root: usize) -> Result<Compiled, Vec<Diagnostic>> {
+    let mut lower = Lower { facts, funcs: Vec::new(), instances: HashMap::new(), diags: Vec::new(), root };
+    let mut entries = Vec::new();
+    let modules = lower.facts.modules.len();
+    for module in 0..modules {
+        for index in 0..lower.facts.modules[module].ast.defs.len() {
+            let id = DefId { module, index };
+            let Some(choices) = lower.entry_choices(id) else { continue };
+            if let Some(func) = lower.instance(id, choices)
+                && module == root
+            {
+                let def = lower.facts.def(id);
+                entries.push(Entry {
+                    name: def.name.text.to_string(),
+                    func,
+                    doc: def.doc.clone(),
+                    span: def.name.span,
+                });
+            }
+        }
+    }
+    if lower.diags.is_empty() {
+        Ok(Compiled { program: Program { funcs: lower.funcs }, entries })
+    } else {
+        Err(lower.diags)
+    }
+}
+
+impl Lower {
+    /// The types at which a function is run from outside: its own, with numbers and collections that it leaves open
+    /// at their defaults. `None` if it leaves more than that open.
+    fn entry_choices(&self, id: DefId) -> Option<Vec<Choice>> {
+        let scheme = self.facts.schemes.get(&id)?;
+        if !scheme.demands.is_empty() {
+            return None;
+        }
+        let choice = |v: &Ty| match self.facts.types.node(*v) {
+            Node::Var(Some(set)) => set.default().map(|s| Choice::Type(s.into())),
+            Node::AnyKind(_) => Some(Choice::Kind(Coll::Array)),
+            _ => None,
+        };
+        scheme.vars.iter().map(choice).collect()
+    }
+
+    /// The function at these types, lowering it if that has not been done; `None` if that fails.
+    fn instance(&mut self, id: DefId, choices: Vec<Choice>) -> Option<Func> {
+        let key = (id, choices);
+        if let Some(done) = self.instances.get(&key) {
+            return *done;
+        }
+        stacker::maybe_grow(128 * 1024, 1024 * 1024, || {
+            let scheme = self.facts.schemes.get(&id)?.clone();
+            let map: Choices = scheme.vars.iter().copied().zip(key.1.iter().cloned()).collect();
+            let mut ready = true;
+            for (callee, types) in self.callees(id) {
+                let choices = types.iter().map(|t| self.choice(*t, &map)).collect();
+                ready &= self.instance(callee, choices).is_some();
+            }
+            if !ready {
+                self.instances.insert(key, None);
+                return None;
+            }
+            let name = self.instance_name(id);
+            let funcs = std::mem::take(&mut self.funcs);
+            let built = func::FnLower::new(self, &funcs, id, &map, name).run();
+            self.funcs = funcs;
+            let func = match built {
+                Ok(f) => {
+                    self.funcs.push(f);
+                    Some(Func(self.funcs.len() as u32 - 1))
+                }
+                Err(d) => {
+                    self.diags.push(*d);
+                    None
+                }
+            };
+            self.instances.insert(key, func);
+            func
+        })
+    }
+
+    fn instance_name(&self, id: DefId) -> String {
+        let name = &self.facts.def(id).name.text;
+        let base = if id.module == self.root { name.to_string() } else { format!("{name}@{}", id.module) };
+        let taken = |n: &str| self.funcs.iter().any(|f| f.name == n);
+        if !taken(&base) {
+            return base;
+        }
+        (2..).map(|k| format!("{base}'{k}")).find(|n| !taken(n)).unwrap_or(base)
+    }
+
+    fn lookup(&self, id: DefId, choices: Vec<Choice>) -> Option<Func> {
+        self.instances.get(&(id, choices)).copied().flatten()
+    }
+
+    /// The functions that a function calls, with the types at which it does.
+    fn callees(&self, id: DefId) -> Vec<(DefId, Vec<Ty>)> {
+        let ast = &self.facts.modules[id.module].ast;
+        let mut out = Vec::new();
+        let mut pending = vec![ast.defs[id.index].body];
+        while let Some(e) = pending.pop() {
+            if let Some(Callee::User(def, types)) = self.facts.callees.get(&(id.module, e)) {
+                out.push((*def, types.clone()));
+            }
+            children(&ast[e].kind, &mut pending);
+        }
+        out
+    }
+
+    pub(super) fn choice(&self, t: Ty, map: &Choices) -> Choice {
+        match self.facts.types.node(t) {
+            Node::AnyKind(_) | Node::ArrayKind | Node::SeqKind => Choice::Kind(self.coll(t, map)),
+            _ => Choice::Type(self.kind(t, map)),
+        }
+    }
+
+    fn coll(&self, t: Ty, map: &Choices) -> Coll {
+        match self.facts.types.node(t) {
+            Node::SeqKind => Coll::Seq,
+            Node::AnyKind(_) => match map.get(&self.facts.types.root(t)) {
+                Some(Choice::Kind(c)) => *c,
+                _ => Coll::Array,
+            },
+            _ => Coll::Array,
+        }
+    }
+
+    /// A type without sizes (all of them are zero).
+    pub(super) fn kind(&self, t: Ty, map: &Choices) -> Type {
+        match self.facts.types.node(t) {
+            Node::Scalar(s) => (*s).into(),
+            Node::Var(set) => match (map.get(&self.facts.types.root(t)), set) {
+                (Some(Choice::Type(ty)), _) => ty.clone(),
+                (_, Some(set)) => set.default().map_or(Type::INT, Type::from),
+                _ => Type::tuple(vec![]),
+            },
+            Node::Tuple(parts) => Type::tuple(parts.iter().map(|p| self.kind(*p, map)).collect()),
+            Node::Record(r, args) => {
+                let record = &self.facts.records[*r];
+                let mut inner = map.clone();
+                for (p, a) in record.params.iter().zip(args) {
+                    inner.insert(self.facts.types.root(*p), self.choice(*a, map));
+                }
+                let fields = record.fields.iter().map(|(n, t)| (n.to_string(), self.kind(*t, &inner))).collect();
+                Type::Record(Arc::new(RecordType { name: record.name.to_string(), fields }))
+            }
+            Node::Coll(kind, elem) => {
+                let elem = self.kind(*elem, map);
+                match self.coll(*kind, map) {
+                    Coll::Array => Type::array(Size::constant(0), elem),
+                    Coll::Seq => Type::seq(elem),
+                }
+            }
+            _ => Type::tuple(vec![]),
+        }
+    }
+}
+
+/// The expressions directly inside another.
+fn children(kind: &ExprKind, out: &mut Vec<ExprId>) {
+    match kind {
+        ExprKind::Tuple(l) | ExprKind::Seq(l) | ExprKind::Array(l) => out.extend(l),
+        ExprKind::Let { value, body, .. } => out.extend([value, body]),
+        ExprKind::If { cond, then, els } => out.extend([cond, then, els]),
+        ExprKind::Loop { init, kind, body, .. } => {
+            out.extend([init, body]);
+            match kind {
+                LoopKind::While(c) => out.push(*c),
+                LoopKind::For { lo, hi, .. } => out.extend(lo.iter().chain([hi])),
+            }
+        }
+        ExprKind::Lambda { body, .. } => out.push(*body),
+        ExprKind::Call { args, .. } => out.extend(args.iter().map(|a| a.value)),
+        ExprKind::With { base, fields } => {
+            out.push(*base);
+            out.extend(fields.iter().map(|f| f.1));
+        }
+        ExprKind::Index { base, items } => {
+            out.push(*base);
+            for item in items {
+                match item {
+                    IndexItem::All(_) => {}
+                    IndexItem::At(e) => out.push(*e),
+                    IndexItem::Range(a, b) => out.extend(a.iter().chain(b)),
+                }
+            }
+        }
+        ExprKind::Field(e, _) | ExprKind::Component(e, ..) | ExprKind::Unary(_, e) => out.push(*e),
+        ExprKind::Binary(_, a, b) => out.extend([a, b]),
+        ExprKind::Range { lo, hi, step, .. } => out.extend([lo, hi].into_iter().chain(step)),
+        ExprKind::SeqComp { body, gens, guard } | ExprKind::ArrayComp { body, gens, guard } => {
+            out.push(*body);
+            out.extend(gens.iter().map(|g| g.source));
+            out.extend(guard);
+        }
+        ExprKind::Guarded { body, cond } => out.extend([body, cond]),
+        ExprKind::Int { .. } | ExprKind::Float { .. } | ExprKind::Bool(_) | ExprKind::Char(_) | ExprKind::Str(_) => {}
+        ExprKind::Name(_) | ExprKind::Operator(_) | ExprKind::Error => {}
+    }
+}
