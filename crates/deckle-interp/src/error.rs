@@ -103,7 +103,7 @@ pub(crate) fn size_check(message: String, span: Span) -> Diagnostic {
 
 /// D0310: too large a value.
 pub(crate) fn too_large(what: &str, n: impl Display, limit: u64, span: Span) -> Box<Diagnostic> {
-    let message = format!("{what} would have {n} elements, more than the limit of {limit} for one value");
+    let message = format!("{what} comes to {n} elements, more than the limit of {limit} for one value");
     let help = "use a sequence instead of an array, or raise the limit of the run";
     Box::new(error(Code::LimitExceeded, message, span, "made here").help(help))
 }

@@ -55,7 +55,8 @@ pub struct Options {
     pub check_sizes: bool,
     /// How many statements and bodies may be run (D0310).
     pub max_steps: Option<u64>,
-    /// How large a value may be: elements and lengths together, `‖v‖` of the cost model (D0310).
+    /// How large a value may be: elements and lengths together, `‖v‖` of the cost model (D0310). A tree takes some 24 bytes for
+    /// each of them.
     pub max_elements: u64,
     /// Stops the run soon after it becomes `true` (D0310).
     pub interrupt: Option<Arc<AtomicBool>>,
@@ -63,7 +64,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Options { check_sizes: false, max_steps: None, max_elements: 1 << 31, interrupt: None }
+        Options { check_sizes: false, max_steps: None, max_elements: 1 << 28, interrupt: None }
     }
 }
 

@@ -239,6 +239,13 @@ impl<'p> Cx<'_, 'p> {
         self.run(which, place, args).map_err(|e| self.locate(e, place))
     }
 
+    /// As [`Cx::body`], where the result is kept beside those of all other runs: together they may not be above the limit.
+    pub(crate) fn collect(&mut self, which: usize, place: Place<'_>, args: &[Value]) -> Result<Value> {
+        let value = self.body(which, place, args)?;
+        self.room(self.runs[which].results.par as i128)?;
+        Ok(value)
+    }
+
     fn run(&mut self, which: usize, place: Place<'_>, args: &[Value]) -> Result<Value> {
         let span = self.span();
         self.machine.tick(span)?;
@@ -285,3 +292,6 @@ impl<'p> Cx<'_, 'p> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

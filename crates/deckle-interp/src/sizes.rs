@@ -317,3 +317,6 @@ fn kind_of_value(value: &Value) -> String {
         Value::Seq(_) => "a sequence".into(),
     }
 }
+
+#[cfg(test)]
+mod tests;

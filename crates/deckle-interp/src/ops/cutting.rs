@@ -104,3 +104,75 @@ fn cut(cx: &Cx<'_, '_>, k: &Value, len: usize) -> Result<usize> {
         k => Ok(usize::try_from(k).unwrap_or(len).min(len)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{Build, failure, ints, program, rows, value};
+    use deckle_diag::Code;
+    use deckle_ir::array::{Op, Slicer, SplitBy};
+    use deckle_ir::value::Value;
+
+    #[test]
+    fn splitting_by_lengths() {
+        let p = program(&["[i64; n0]", "[i64; n1]"], |b, p| b.op(Op::Split(SplitBy::Lengths), p));
+        let split = |n: i64, lengths: &[i64]| [ints(&(0..n).collect::<Vec<_>>()), ints(lengths)];
+        assert_eq!(value(&p, &split(3, &[2, 0, 1])), rows(&[&[0, 1], &[], &[2]]));
+        assert_eq!(value(&p, &split(0, &[])), rows(&[]));
+        failure(&p, &split(3, &[2, -1, 2]), Code::BadSegments);
+        failure(&p, &split(3, &[2]), Code::BadSegments);
+        failure(&p, &split(3, &[i64::MAX, i64::MAX]), Code::BadSegments);
+    }
+
+    #[test]
+    fn splitting_by_offsets() {
+        let p = program(&["[i64; n0]", "[i64; n1]"], |b, p| b.op(Op::Split(SplitBy::Offsets), p));
+        let split = |offsets: &[i64]| [ints(&[10, 11, 12, 13]), ints(offsets)];
+        assert_eq!(value(&p, &split(&[0, 2, 2, 4])), rows(&[&[10, 11], &[], &[12, 13]]));
+        assert_eq!(value(&p, &split(&[1, 3])), rows(&[&[11, 12]]));
+        assert_eq!(value(&p, &split(&[0])), rows(&[]));
+        for bad in [&[][..], &[-1, 2], &[0, 3, 2], &[0, 5], &[i64::MIN, i64::MAX]] {
+            failure(&p, &split(bad), Code::BadSegments);
+        }
+    }
+
+    #[test]
+    fn slicing_rows_and_columns() {
+        let a = rows(&[&[1, 2, 3], &[4, 5, 6]]);
+        let column = program(&["[[i64; n1]; n0]", "i64"], |b, p| b.op(Op::Slice(vec![Slicer::All, Slicer::At]), p));
+        assert_eq!(value(&column, &[a.clone(), Value::int(2)]), ints(&[3, 6]));
+        failure(&column, &[a.clone(), Value::int(3)], Code::IndexRange);
+        assert_eq!(value(&column, &[rows(&[]), Value::int(3)]), ints(&[]));
+        let block = program(&["[[i64; n1]; n0]", "i64", "i64", "i64"], |b, p| {
+            b.op(Op::Slice(vec![Slicer::At, Slicer::Range]), p)
+        });
+        let block_at = |i: i64, lo: i64, hi: i64| [a.clone(), Value::int(i), Value::int(lo), Value::int(hi)];
+        assert_eq!(value(&block, &block_at(1, 1, 3)), ints(&[5, 6]));
+        assert_eq!(value(&block, &block_at(1, 3, 3)), ints(&[]));
+        let e = failure(&block, &block_at(1, 1, 4), Code::IndexRange);
+        assert_eq!(e.message, "the range from 1 to 4 does not lie within an array of 3 elements");
+        failure(&block, &block_at(1, 2, 1), Code::IndexRange);
+        failure(&block, &block_at(2, 0, 0), Code::IndexRange);
+        failure(&block, &block_at(0, i64::MIN, i64::MAX), Code::IndexRange);
+    }
+
+    #[test]
+    fn slices_of_jagged_rows_are_checked_row_by_row() {
+        let p =
+            program(&["[i0 -> [i64; n1(i0)]; n0]", "i64"], |b, p| b.op(Op::Slice(vec![Slicer::All, Slicer::At]), p));
+        assert_eq!(value(&p, &[rows(&[&[1, 2], &[3]]), Value::int(0)]), ints(&[1, 3]));
+        failure(&p, &[rows(&[&[1, 2], &[3]]), Value::int(1)], Code::IndexRange);
+    }
+
+    #[test]
+    fn take_and_drop_stop_at_the_ends() {
+        let take = program(&["[i64; n0]", "i64"], |b, p| b.op(Op::Take, p));
+        let drop = program(&["[i64; n0]", "i64"], |b, p| b.op(Op::Drop, p));
+        let args = |k: i64| [ints(&[1, 2, 3]), Value::int(k)];
+        assert_eq!(value(&take, &args(2)), ints(&[1, 2]));
+        assert_eq!(value(&take, &args(i64::MAX)), ints(&[1, 2, 3]));
+        assert_eq!(value(&drop, &args(2)), ints(&[3]));
+        assert_eq!(value(&drop, &args(i64::MAX)), ints(&[]));
+        failure(&take, &args(-1), Code::BadSize);
+        failure(&drop, &args(i64::MIN), Code::BadSize);
+    }
+}

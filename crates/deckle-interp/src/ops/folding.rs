@@ -115,8 +115,8 @@ pub(super) fn scan(cx: &mut Cx<'_, '_>, direction: Direction, kind: ScanKind, ar
         let x = elems[i].clone();
         let next = match total {
             None => x,
-            Some(t) if direction == Direction::Left => cx.body(0, Place::Element(i), &[t, x])?,
-            Some(t) => cx.body(0, Place::Element(i), &[x, t])?,
+            Some(t) if direction == Direction::Left => cx.collect(0, Place::Element(i), &[t, x])?,
+            Some(t) => cx.collect(0, Place::Element(i), &[x, t])?,
         };
         partial.push(next.clone());
         total = Some(next);
@@ -125,4 +125,93 @@ pub(super) fn scan(cx: &mut Cx<'_, '_>, direction: Direction, kind: ScanKind, ar
         partial.reverse();
     }
     Ok(collect(coll(xs), partial))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{Build, bools, failure, ints, program, reals, seq, value};
+    use deckle_diag::Code;
+    use deckle_ir::array::{BinOp, Direction, Monoid, Op, Program, ScanKind};
+    use deckle_ir::value::Value;
+
+    fn reduce(monoid: Monoid, ty: &str) -> Program {
+        program(&[ty], |b, p| b.op(Op::Reduce(monoid), p))
+    }
+
+    #[test]
+    fn reductions_of_nothing() {
+        let none = [ints(&[])];
+        assert_eq!(value(&reduce(Monoid::Sum, "[i64; n0]"), &none), Value::int(0));
+        assert_eq!(value(&reduce(Monoid::Product, "[f64; n0]"), &none), Value::real(1.0));
+        assert_eq!(value(&reduce(Monoid::Any, "[bool; n0]"), &none), Value::bool(false));
+        assert_eq!(value(&reduce(Monoid::All, "{bool}"), &[seq(&none[0])]), Value::bool(true));
+        for monoid in [Monoid::Min, Monoid::Max, Monoid::ArgMin, Monoid::ArgMax] {
+            failure(&reduce(monoid, "[i64; n0]"), &none, Code::Empty);
+        }
+    }
+
+    #[test]
+    fn reductions_of_floats() {
+        let nan = f64::NAN;
+        let all = |v: &[f64]| {
+            [Monoid::Min, Monoid::Max, Monoid::ArgMin, Monoid::ArgMax]
+                .map(|m| value(&reduce(m, "[f64; n0]"), &[reals(v)]))
+        };
+        let expected = [Value::real(-0.0), Value::real(2.0), Value::int(1), Value::int(2)];
+        assert_eq!(all(&[0.0, -0.0, 2.0, -0.0, 2.0]), expected);
+        assert_eq!(all(&[1.0, nan, 0.0, nan]), [Value::real(nan), Value::real(nan), Value::int(1), Value::int(1)]);
+        // From left to right: (1e16 + 1) + 1 rounds twice.
+        assert_eq!(value(&reduce(Monoid::Sum, "[f64; n0]"), &[reals(&[1e16, 1.0, 1.0])]), Value::real(1e16));
+        assert_eq!(value(&reduce(Monoid::Any, "[bool; n0]"), &[bools("FTF")]), Value::bool(true));
+        assert_eq!(value(&reduce(Monoid::All, "[bool; n0]"), &[bools("FTF")]), Value::bool(false));
+    }
+
+    #[test]
+    fn folds_run_from_the_left() {
+        let p = program(&["i64", "[i64; n0]"], |b, p| b.op1(Op::Fold, p, |b, q| b.bin(BinOp::Sub, q[0], q[1])));
+        assert_eq!(value(&p, &[Value::int(10), ints(&[1, 2])]), Value::int(7));
+        assert_eq!(value(&p, &[Value::int(10), ints(&[])]), Value::int(10));
+        let p = program(&["{i64}"], |b, p| b.op1(Op::Fold1, p, |b, q| b.bin(BinOp::Div, q[0], q[1])));
+        assert_eq!(value(&p, &[seq(&ints(&[100, 5, 2]))]), Value::int(10));
+        assert_eq!(value(&p, &[seq(&ints(&[0]))]), Value::int(0));
+        failure(&p, &[seq(&ints(&[]))], Code::Empty);
+        let e = failure(&p, &[seq(&ints(&[1, 1, 0]))], Code::DivideByZero);
+        assert_eq!(e.notes, ["at element 2 of this `fold1`"]);
+    }
+
+    /// With the operator `10·a + b`, which shows the order of its operands.
+    fn scan(direction: Direction, kind: ScanKind, start: Option<i64>, xs: &[i64]) -> Value {
+        let p = program(&["i64", "[i64; n0]"], |b, p| {
+            let args = if start.is_some() { p } else { &p[1..] };
+            b.op1(Op::Scan(direction, kind), args, |b, q| {
+                let ten = b.int(10);
+                let a = b.bin(BinOp::Mul, q[0], ten);
+                b.bin(BinOp::Add, a, q[1])
+            })
+        });
+        value(&p, &[Value::int(start.unwrap_or(0)), ints(xs)])
+    }
+
+    #[test]
+    fn scans_from_the_left() {
+        let left = |kind, start, xs| scan(Direction::Left, kind, start, xs);
+        assert_eq!(left(ScanKind::Inclusive, Some(9), &[1, 2]), ints(&[91, 912]));
+        assert_eq!(left(ScanKind::Inclusive, None, &[1, 2]), ints(&[1, 12]));
+        assert_eq!(left(ScanKind::Exclusive, Some(9), &[1, 2]), ints(&[9, 91]));
+        assert_eq!(left(ScanKind::Full, Some(9), &[1, 2]), ints(&[9, 91, 912]));
+        assert_eq!(left(ScanKind::Inclusive, None, &[]), ints(&[]));
+        assert_eq!(left(ScanKind::Exclusive, Some(9), &[]), ints(&[]));
+        assert_eq!(left(ScanKind::Full, Some(9), &[]), ints(&[9]));
+    }
+
+    #[test]
+    fn scans_from_the_right_keep_the_order_of_operands() {
+        let right = |kind, start, xs| scan(Direction::Right, kind, start, xs);
+        // op(2, 9) = 29, op(1, 29) = 39.
+        assert_eq!(right(ScanKind::Inclusive, Some(9), &[1, 2]), ints(&[39, 29]));
+        assert_eq!(right(ScanKind::Inclusive, None, &[1, 2]), ints(&[12, 2]));
+        assert_eq!(right(ScanKind::Exclusive, Some(9), &[1, 2]), ints(&[29, 9]));
+        assert_eq!(right(ScanKind::Full, Some(9), &[1, 2]), ints(&[39, 29, 9]));
+        assert_eq!(right(ScanKind::Exclusive, Some(9), &[1]), ints(&[9]));
+    }
 }

@@ -49,3 +49,55 @@ pub(super) fn index(cx: &Cx<'_, '_>, args: &[Value]) -> Result<Value> {
     }
     Ok(v.clone())
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{Build, failure, ints, program, rows, tuple, value};
+    use deckle_diag::Code;
+    use deckle_ir::array::{BinOp, Op};
+    use deckle_ir::value::Value;
+
+    #[test]
+    fn an_index_outside_names_the_values() {
+        let p = program(&["[i64; n0]", "i64"], |b, p| b.op(Op::Index, p));
+        assert_eq!(value(&p, &[ints(&[4, 5]), Value::int(1)]), Value::int(5));
+        let e = failure(&p, &[ints(&[0; 5]), Value::int(7)], Code::IndexRange);
+        assert_eq!(e.message, "index 7 is out of range for an array of 5 elements");
+        assert_eq!(e.notes, ["positions run from 0 to 4"]);
+        let e = failure(&p, &[ints(&[]), Value::int(i64::MIN)], Code::IndexRange);
+        assert_eq!(e.notes, ["an empty array has no elements"]);
+        failure(&p, &[ints(&[1]), Value::int(-1)], Code::IndexRange);
+    }
+
+    #[test]
+    fn indices_of_jagged_rows_are_checked_row_by_row() {
+        let p = program(&["[i0 -> [i64; n1(i0)]; n0]", "i64", "i64"], |b, p| b.op(Op::Index, p));
+        let a = rows(&[&[1], &[2, 3], &[]]);
+        assert_eq!(value(&p, &[a.clone(), Value::int(1), Value::int(1)]), Value::int(3));
+        failure(&p, &[a.clone(), Value::int(0), Value::int(1)], Code::IndexRange);
+        failure(&p, &[a, Value::int(2), Value::int(0)], Code::IndexRange);
+    }
+
+    #[test]
+    fn division_by_zero_and_negative_powers() {
+        let p = program(&["i64", "i64"], |b, p| b.bin(BinOp::Div, p[0], p[1]));
+        let e = failure(&p, &[Value::int(8), Value::int(0)], Code::DivideByZero);
+        assert_eq!(e.message, "the integer 8 is divided by zero");
+        let p = program(&["i64", "i64"], |b, p| b.bin(BinOp::Pow, p[0], p[1]));
+        let e = failure(&p, &[Value::int(2), Value::int(-3)], Code::BadSize);
+        assert_eq!(e.message, "the integer 2 is raised to the negative power -3");
+    }
+
+    #[test]
+    fn tuples_and_their_components() {
+        let p = program(&["i64", "bool"], |b, p| {
+            let t = b.op(Op::Tuple, &[p[0], p[1], p[0]]);
+            let x = b.op(Op::Proj(1), &[t]);
+            let unit = b.op(Op::Tuple, &[]);
+            let y = b.op(Op::Select, &[x, p[0], p[0]]);
+            b.op(Op::Tuple, &[x, unit, y])
+        });
+        let expected = tuple(&[Value::bool(true), tuple(&[]), Value::int(9)]);
+        assert_eq!(value(&p, &[Value::int(9), Value::bool(true)]), expected);
+    }
+}

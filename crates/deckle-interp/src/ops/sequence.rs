@@ -51,7 +51,7 @@ pub(super) fn produce(cx: &mut Cx<'_, '_>, args: &[Value]) -> Result<Value> {
     let n = size(cx, &args[0], "the length")?;
     let mut elems = cx.alloc(n)?;
     for i in 0..n {
-        elems.push(cx.body(0, Place::Element(i), &[count(i)])?);
+        elems.push(cx.collect(0, Place::Element(i), &[count(i)])?);
     }
     Ok(Value::seq(elems))
 }
@@ -100,4 +100,100 @@ pub(super) fn tabulate(cx: &Cx<'_, '_>, depth: usize, args: &[Value]) -> Result<
     let starts = vec![0; depth];
     let trimmed = elems.iter().map(|v| cut(cx, v, &starts, &extents)).collect::<Result<Vec<_>>>()?;
     Ok(Value::array(trimmed))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{Build, bools, failure, ints, program, rows, seq, value};
+    use deckle_diag::Code;
+    use deckle_ir::array::{BinOp, Coll, Op};
+    use deckle_ir::types::Type;
+    use deckle_ir::value::Value;
+
+    #[test]
+    fn the_only_element() {
+        let p = program(&["{i64}"], |b, p| b.op(Op::The, p));
+        assert_eq!(value(&p, &[seq(&ints(&[4]))]), Value::int(4));
+        let e = failure(&p, &[seq(&ints(&[4, 5]))], Code::NotSingleton);
+        assert_eq!(e.message, "`the` needs exactly one element, but the sequence has 2 elements");
+        failure(&p, &[seq(&ints(&[]))], Code::NotSingleton);
+    }
+
+    #[test]
+    fn appending_and_testing() {
+        let p = program(&["{i64}", "{i64}"], |b, p| b.op(Op::Append, p));
+        assert_eq!(value(&p, &[seq(&ints(&[1])), seq(&ints(&[2, 3]))]), seq(&ints(&[1, 2, 3])));
+        let p = program(&["{i64}"], |b, p| b.op(Op::Empty, p));
+        assert_eq!(value(&p, &[seq(&ints(&[]))]), Value::bool(true));
+        let p = program(&["i64"], |b, p| b.op(Op::MkSeq(Type::INT), &[p[0], p[0]]));
+        assert_eq!(value(&p, &[Value::int(7)]), seq(&ints(&[7, 7])));
+    }
+
+    #[test]
+    fn flagpart_as_in_the_paper() {
+        let p = program(&["{i64}", "{bool}"], |b, p| b.op(Op::FlagPart, p));
+        let cut = |xs: &[i64], flags: &str| [seq(&ints(xs)), seq(&bools(flags))];
+        let parts = [&[3, 1, 4][..], &[], &[1], &[5, 9]].map(|v| seq(&ints(v)));
+        assert_eq!(value(&p, &cut(&[3, 1, 4, 1, 5, 9], "FFFTTFTFFT")), Value::seq(parts.to_vec()));
+        assert_eq!(value(&p, &cut(&[], "")), seq(&ints(&[])));
+        failure(&p, &cut(&[1, 2], "FFTFT"), Code::BadSegments);
+        failure(&p, &cut(&[1, 2], "FT"), Code::BadSegments);
+        failure(&p, &cut(&[1, 2], "FTF"), Code::BadSegments);
+        failure(&p, &cut(&[1], ""), Code::BadSegments);
+    }
+
+    #[test]
+    fn materialising_and_streaming() {
+        let p = program(&["[i64; n0]"], |b, p| {
+            let s = b.op(Op::Seq, p);
+            let t = b.op1(Op::Map, &[s], |b, q| b.op(Op::Iota(Coll::Array), q));
+            b.op(Op::Tab, &[t])
+        });
+        assert_eq!(value(&p, &[ints(&[2, 0, 1])]), rows(&[&[0, 1], &[], &[0]]));
+    }
+
+    #[test]
+    fn a_guard_runs_at_most_once() {
+        let p = program(&["i64"], |b, p| {
+            let zero = b.int(0);
+            let c = b.bin(BinOp::Ne, p[0], zero);
+            b.op1(Op::Guard, &[c], |b, _| b.bin(BinOp::Div, p[0], p[0]))
+        });
+        assert_eq!(value(&p, &[Value::int(0)]), seq(&ints(&[])));
+        assert_eq!(value(&p, &[Value::int(3)]), seq(&ints(&[1])));
+    }
+
+    #[test]
+    fn producing() {
+        let p = program(&["i64"], |b, p| b.op1(Op::Produce, p, |b, q| b.op(Op::Iota(Coll::Array), q)));
+        assert_eq!(value(&p, &[Value::int(3)]), seq(&rows(&[&[], &[0], &[0, 1]])));
+        failure(&p, &[Value::int(-3)], Code::BadSize);
+    }
+
+    #[test]
+    fn tiles_at_the_edges_are_smaller() {
+        let p = program(&["[[i64; n1]; n0]", "i64", "i64"], |b, p| b.op(Op::Tiles(2), p));
+        let a = rows(&[&[1, 2, 3], &[4, 5, 6], &[7, 8, 9]]);
+        let tiles = |p: i64, q: i64| [a.clone(), Value::int(p), Value::int(q)];
+        let expected = [rows(&[&[1, 2], &[4, 5]]), rows(&[&[3], &[6]]), rows(&[&[7, 8]]), rows(&[&[9]])];
+        assert_eq!(value(&p, &tiles(2, 2)), Value::seq(expected.to_vec()));
+        assert_eq!(value(&p, &tiles(i64::MAX, 3)), Value::seq(vec![a.clone()]));
+        assert_eq!(value(&p, &[rows(&[]), Value::int(1), Value::int(1)]), Value::seq(vec![]));
+        failure(&p, &tiles(2, 0), Code::BadSize);
+        failure(&p, &[rows(&[&[1], &[]]), Value::int(1), Value::int(1)], Code::NotRegular);
+    }
+
+    #[test]
+    fn tabulating_cuts_to_the_least_extent() {
+        let p = program(&["{i0 -> [i64; n0(i0)]}"], |b, p| b.op(Op::Tabulate(1), p));
+        assert_eq!(value(&p, &[seq(&rows(&[&[1, 2, 3], &[4, 5]]))]), rows(&[&[1, 2], &[4, 5]]));
+        assert_eq!(value(&p, &[seq(&rows(&[]))]), rows(&[]));
+        let p = program(&["[[i64; n1]; n0]", "i64"], |b, p| {
+            let tiles = b.op(Op::Tiles(2), &[p[0], p[1], p[1]]);
+            b.op(Op::Tabulate(2), &[tiles])
+        });
+        let a = rows(&[&[1, 2, 3], &[4, 5, 6]]);
+        let expected = Value::array(vec![rows(&[&[1], &[4]]), rows(&[&[3], &[6]])]);
+        assert_eq!(value(&p, &[a, Value::int(2)]), expected);
+    }
 }

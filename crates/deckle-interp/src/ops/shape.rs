@@ -11,14 +11,16 @@ pub(super) fn shape(cx: &Cx<'_, '_>, depth: usize, args: &[Value]) -> Result<Val
 }
 
 pub(super) fn size(cx: &Cx<'_, '_>, depth: usize, args: &[Value]) -> Result<Value> {
-    fn total(cx: &Cx<'_, '_>, v: &Value, depth: usize) -> Result<usize> {
-        match depth {
-            0 => Ok(1),
-            1 => Ok(items(cx, v)?.len()),
-            _ => items(cx, v)?.iter().try_fold(0, |n: usize, row| Ok(n.saturating_add(total(cx, row, depth - 1)?))),
-        }
-    }
     total(cx, &args[0], depth).map(count)
+}
+
+/// How many elements there are at a depth.
+fn total(cx: &Cx<'_, '_>, v: &Value, depth: usize) -> Result<usize> {
+    match depth {
+        0 => Ok(1),
+        1 => Ok(items(cx, v)?.len()),
+        _ => items(cx, v)?.iter().try_fold(0, |n: usize, row| Ok(n.saturating_add(total(cx, row, depth - 1)?))),
+    }
 }
 
 pub(super) fn reshape(cx: &mut Cx<'_, '_>, depth: usize, args: &[Value]) -> Result<Value> {
@@ -80,6 +82,8 @@ pub(super) fn reverse(cx: &Cx<'_, '_>, axis: u32, v: &Value) -> Result<Value> {
 pub(super) fn pad(cx: &Cx<'_, '_>, axis: u32, args: &[Value]) -> Result<Value> {
     let lo = size_operand(cx, &args[1], "the number of elements to put before")?;
     let hi = size_operand(cx, &args[2], "the number of elements to put after")?;
+    let rows = total(cx, &args[0], axis as usize)? as i128;
+    cx.room(rows.saturating_mul(lo as i128 + hi as i128))?;
     along(cx, axis, &args[0], &|cx, elems| {
         let n = cx.room(elems.len() as i128 + lo as i128 + hi as i128)?;
         let mut padded = cx.alloc(n)?;
@@ -122,4 +126,109 @@ pub(super) fn concat(cx: &Cx<'_, '_>, axis: u32, args: &[Value]) -> Result<Value
         rows.push(concat(cx, axis - 1, &row)?);
     }
     Ok(Value::array(rows))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{Build, failure, ints, program, rows, tuple, value};
+    use deckle_diag::Code;
+    use deckle_ir::array::Op;
+    use deckle_ir::value::Value;
+
+    const MATRIX: &str = "[[i64; n1]; n0]";
+    const JAGGED: &str = "[i0 -> [i64; n1(i0)]; n0]";
+
+    #[test]
+    fn shapes_and_sizes() {
+        let p = program(&[MATRIX], |b, p| b.op(Op::Shape(2), p));
+        let pair = |a: i64, b: i64| tuple(&[Value::int(a), Value::int(b)]);
+        assert_eq!(value(&p, &[rows(&[&[1, 2, 3], &[4, 5, 6]])]), pair(2, 3));
+        assert_eq!(value(&p, &[rows(&[&[], &[]])]), pair(2, 0));
+        assert_eq!(value(&p, &[rows(&[])]), pair(0, 0));
+        let p = program(&[JAGGED], |b, p| b.op(Op::Size(2), p));
+        assert_eq!(value(&p, &[rows(&[&[1, 2, 3], &[], &[4]])]), Value::int(4));
+    }
+
+    #[test]
+    fn an_empty_array_has_the_shape_of_its_type() {
+        let p = program(&["i64", "i64"], |b, p| {
+            let a = b.op1(Op::Generate, p, |_, q| q[0]);
+            let t = b.op(Op::Transpose(vec![1, 0]), &[a]);
+            let s = b.op(Op::Shape(2), &[a]);
+            b.op(Op::Tuple, &[t, s])
+        });
+        let shape = tuple(&[Value::int(0), Value::int(2)]);
+        assert_eq!(value(&p, &[Value::int(0), Value::int(2)]), tuple(&[rows(&[&[], &[]]), shape]));
+    }
+
+    #[test]
+    fn regularity_is_checked() {
+        // The type promises what the value does not have only where the arguments are wrong.
+        let p = program(&[MATRIX], |b, p| b.op(Op::Transpose(vec![1, 0]), p));
+        let e = failure(&p, &[rows(&[&[1, 2], &[3]])], Code::NotRegular);
+        let expected = "argument `p0` of `main` needs rows of equal length, but the row at [1] has 1 element and a row before it 2";
+        assert_eq!(e.message, expected);
+        let p = program(&[JAGGED, "i64"], |b, p| b.op(Op::Reshape(2), p));
+        failure(&p, &[rows(&[&[1, 2], &[3]]), Value::int(3)], Code::NotRegular);
+    }
+
+    #[test]
+    fn reshaping_keeps_the_order() {
+        let p = program(&[MATRIX, "i64", "i64"], |b, p| b.op(Op::Reshape(2), p));
+        let a = rows(&[&[1, 2, 3], &[4, 5, 6]]);
+        let reshape = |n: i64, m: i64| [a.clone(), Value::int(n), Value::int(m)];
+        assert_eq!(value(&p, &reshape(3, 2)), rows(&[&[1, 2], &[3, 4], &[5, 6]]));
+        let e = failure(&p, &reshape(4, 2), Code::LengthMismatch);
+        assert_eq!(e.message, "6 elements cannot be given the shape 4 by 2");
+        failure(&p, &reshape(-3, -2), Code::BadSize);
+        failure(&p, &reshape(i64::MAX, i64::MAX), Code::LengthMismatch);
+        failure(&p, &[rows(&[]), Value::int(i64::MAX), Value::int(0)], Code::LimitExceeded);
+        assert_eq!(value(&p, &[rows(&[]), Value::int(0), Value::int(7)]), rows(&[]));
+    }
+
+    #[test]
+    fn flattening_jagged_rows() {
+        let p = program(&[JAGGED], |b, p| b.op(Op::Flatten, p));
+        assert_eq!(value(&p, &[rows(&[&[1, 2], &[], &[3]])]), ints(&[1, 2, 3]));
+        assert_eq!(value(&p, &[rows(&[])]), ints(&[]));
+    }
+
+    #[test]
+    fn transposing_three_dimensions() {
+        let p = program(&["[[[i64; n2]; n1]; n0]"], |b, p| b.op(Op::Transpose(vec![2, 0, 1]), p));
+        let a = Value::array(vec![rows(&[&[1, 2]]), rows(&[&[3, 4]]), rows(&[&[5, 6]])]);
+        // Shape 3 by 1 by 2 becomes 2 by 3 by 1.
+        let expected = Value::array(vec![rows(&[&[1], &[3], &[5]]), rows(&[&[2], &[4], &[6]])]);
+        assert_eq!(value(&p, &[a]), expected);
+    }
+
+    #[test]
+    fn reversing_any_axis() {
+        let a = rows(&[&[1, 2], &[], &[3]]);
+        let p = program(&[JAGGED], |b, p| b.op(Op::Reverse(0), p));
+        assert_eq!(value(&p, std::slice::from_ref(&a)), rows(&[&[3], &[], &[1, 2]]));
+        let p = program(&[JAGGED], |b, p| b.op(Op::Reverse(1), p));
+        assert_eq!(value(&p, &[a]), rows(&[&[2, 1], &[], &[3]]));
+    }
+
+    #[test]
+    fn concatenating_along_axes() {
+        let two = ["[i0 -> [i64; n1(i0)]; n0]", "[i0 -> [i64; n3(i0)]; n2]"];
+        let (a, b) = (rows(&[&[1], &[2, 3]]), rows(&[&[4, 5], &[]]));
+        let p = program(&two, |b, p| b.op(Op::Concat(0), p));
+        assert_eq!(value(&p, &[a.clone(), b.clone()]), rows(&[&[1], &[2, 3], &[4, 5], &[]]));
+        let p = program(&two, |b, p| b.op(Op::Concat(1), p));
+        assert_eq!(value(&p, &[a.clone(), b]), rows(&[&[1, 4, 5], &[2, 3]]));
+        failure(&p, &[a, rows(&[])], Code::LengthMismatch);
+    }
+
+    #[test]
+    fn padding_rows() {
+        let p = program(&[JAGGED, "i64", "i64", "i64"], |b, p| b.op(Op::Pad(1), p));
+        let pad = |lo: i64, hi: i64| [rows(&[&[1], &[]]), Value::int(lo), Value::int(hi), Value::int(9)];
+        assert_eq!(value(&p, &pad(1, 2)), rows(&[&[9, 1, 9, 9], &[9, 9, 9]]));
+        failure(&p, &pad(-1, 2), Code::BadSize);
+        failure(&p, &pad(0, i64::MAX), Code::LimitExceeded);
+        failure(&p, &pad(1 << 27, (1 << 27) - 1), Code::LimitExceeded);
+    }
 }

@@ -16,7 +16,7 @@ pub(super) fn sort(cx: &Cx<'_, '_>, args: &[Value]) -> Result<Value> {
 fn by_key(cx: &mut Cx<'_, '_>, args: &[Value]) -> Result<Vec<(Value, Value)>> {
     let mut pairs = Vec::new();
     for (i, x) in items(cx, &args[0])?.iter().enumerate() {
-        let key = cx.body(0, Place::Element(i), std::slice::from_ref(x))?;
+        let key = cx.collect(0, Place::Element(i), std::slice::from_ref(x))?;
         pairs.push((key, x.clone()));
     }
     pairs.sort_by(|(a, _), (b, _)| compare(a, b));
@@ -36,4 +36,54 @@ pub(super) fn group_by(cx: &mut Cx<'_, '_>, args: &[Value]) -> Result<Value> {
         Value::tuple(vec![group[0].0.clone(), Value::array(members)])
     });
     Ok(Value::array(groups.collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{Build, ints, program, reals, rows, tuple, value};
+    use deckle_ir::array::{BinOp, Op, UnOp};
+    use deckle_ir::value::Value;
+
+    #[test]
+    fn sorting_floats() {
+        let p = program(&["[f64; n0]"], |b, p| b.op(Op::Sort, p));
+        let nan = f64::NAN;
+        assert_eq!(value(&p, &[reals(&[1.0, nan, 0.0, -0.0])]), reals(&[-0.0, 0.0, 1.0, nan]));
+        assert_eq!(value(&p, &[reals(&[])]), reals(&[]));
+    }
+
+    #[test]
+    fn sorting_by_a_key_is_stable() {
+        let p = program(&["[(i64, i64); n0]"], |b, p| {
+            b.op1(Op::SortBy, p, |b, q| {
+                let key = b.op(Op::Proj(0), q);
+                b.op(Op::Unary(UnOp::Neg), &[key])
+            })
+        });
+        let pairs =
+            |v: &[(i64, i64)]| Value::array(v.iter().map(|(a, b)| tuple(&[Value::int(*a), Value::int(*b)])).collect());
+        let sorted = value(&p, &[pairs(&[(1, 0), (2, 1), (1, 2), (2, 3)])]);
+        assert_eq!(sorted, pairs(&[(2, 1), (2, 3), (1, 0), (1, 2)]));
+    }
+
+    #[test]
+    fn groups_come_in_order_of_their_keys() {
+        let p = program(&["[i64; n0]"], |b, p| {
+            b.op1(Op::GroupBy, p, |b, q| {
+                let three = b.int(3);
+                b.bin(BinOp::Rem, q[0], three)
+            })
+        });
+        let group = |k: i64, v: &[i64]| tuple(&[Value::int(k), ints(v)]);
+        let grouped = value(&p, &[ints(&[5, 3, 7, 2, 9])]);
+        assert_eq!(grouped, Value::array(vec![group(0, &[3, 9]), group(1, &[7]), group(2, &[5, 2])]));
+        assert_eq!(value(&p, &[ints(&[])]), rows(&[]));
+    }
+
+    #[test]
+    fn all_nan_are_one_group() {
+        let p = program(&["[f64; n0]"], |b, p| b.op1(Op::GroupBy, p, |_, q| q[0]));
+        let grouped = value(&p, &[reals(&[f64::NAN, 0.0, -f64::NAN, -0.0])]);
+        assert_eq!(grouped.items().unwrap().len(), 3);
+    }
 }

@@ -17,7 +17,7 @@ pub(super) fn stencil(cx: &mut Cx<'_, '_>, radii: &[u32], boundary: Boundary, ar
             let at: Vec<i64> = (0..dims.len()).map(|k| middle[k] + offset[k] - radii[k] as i64).collect();
             neighbour(cx, &at, &dims, boundary, args)
         })?;
-        cx.body(0, Place::Indices(middle), &[window])
+        cx.collect(0, Place::Indices(middle), &[window])
     })
 }
 
@@ -48,11 +48,74 @@ fn mirror(i: i64, n: i64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::mirror;
+    use crate::testing::{Build, failure, ints, program, rows, value};
+    use deckle_diag::Code;
+    use deckle_ir::array::{BinOp, Boundary, Monoid, Op};
+    use deckle_ir::value::Value;
 
     #[test]
     fn mirrors_keep_reflecting() {
         let seen: Vec<i64> = (-5..8).map(|i| mirror(i, 3)).collect();
         assert_eq!(seen, [1, 2, 2, 1, 0, 0, 1, 2, 2, 1, 0, 0, 1]);
         assert!((-9..9).all(|i| mirror(i, 1) == 0));
+    }
+
+    /// The first element of the window of radius 2 around each position.
+    fn first(boundary: Boundary, xs: &[i64]) -> Value {
+        let p = program(&["[i64; n0]", "i64"], |b, p| {
+            let args = if boundary == Boundary::Constant { p } else { &p[..1] };
+            b.op1(Op::Stencil(vec![2], boundary), args, |b, q| {
+                let zero = b.int(0);
+                b.op(Op::Index, &[q[0], zero])
+            })
+        });
+        value(&p, &[ints(xs), Value::int(-1)])
+    }
+
+    #[test]
+    fn boundaries_in_one_dimension() {
+        let xs = [5, 6, 7, 8];
+        assert_eq!(first(Boundary::Clamp, &xs), ints(&[5, 5, 5, 6]));
+        assert_eq!(first(Boundary::Mirror, &xs), ints(&[6, 5, 5, 6]));
+        assert_eq!(first(Boundary::Wrap, &xs), ints(&[7, 8, 5, 6]));
+        assert_eq!(first(Boundary::Constant, &xs), ints(&[-1, -1, 5, 6]));
+        for boundary in [Boundary::Clamp, Boundary::Mirror, Boundary::Wrap] {
+            assert_eq!(first(boundary, &[5]), ints(&[5]));
+            assert_eq!(first(boundary, &[]), ints(&[]));
+        }
+    }
+
+    #[test]
+    fn a_boundary_function_sees_the_index() {
+        let p = program(&["[[i64; n1]; n0]"], |b, p| {
+            b.op2(
+                Op::Stencil(vec![1, 0], Boundary::Function),
+                p,
+                |b, q| {
+                    let all = b.op(Op::Flatten, q);
+                    b.op(Op::Reduce(Monoid::Sum), &[all])
+                },
+                |b, q| {
+                    let hundred = b.int(100);
+                    let i = b.bin(BinOp::Mul, q[0], hundred);
+                    b.bin(BinOp::Add, i, q[1])
+                },
+            )
+        });
+        // Above row 0 there is -100 + j, below row 1 there is 200 + j.
+        assert_eq!(value(&p, &[rows(&[&[1, 2], &[3, 4]])]), rows(&[&[-96, -93], &[204, 207]]));
+    }
+
+    #[test]
+    fn windows_are_limited_and_rows_must_be_regular() {
+        let p = program(&["[i64; n0]"], |b, p| {
+            b.op1(Op::Stencil(vec![u32::MAX], Boundary::Wrap), p, |b, q| b.op(Op::Reduce(Monoid::Sum), q))
+        });
+        failure(&p, &[ints(&[1])], Code::LimitExceeded);
+        let p = program(&["[[i64; n1]; n0]"], |b, p| {
+            b.op1(Op::Stencil(vec![1, 1], Boundary::Clamp), p, |b, q| b.op(Op::Size(2), q))
+        });
+        assert_eq!(value(&p, &[rows(&[&[1, 2]])]), rows(&[&[9, 9]]));
+        failure(&p, &[rows(&[&[1, 2], &[3]])], Code::NotRegular);
     }
 }
