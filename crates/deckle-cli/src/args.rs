@@ -1,0 +1,127 @@
+//! What can be written after `deckle`.
+
+use crate::output::Target;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Example, with this text in mean.dk:
+
+  def main(xs: [real]): real = sum(xs) / real(length(xs))
+
+  $ deckle run mean.dk 'xs=[1, 2, 4.5]'
+  2.5
+
+Exit codes: 0 done, 1 the program or its data is wrong, 2 usage, 3 a limitation of
+this version, 101 a bug in Deckle.";
+
+const RUN_EXAMPLES: &str = "\
+Values are written as the parameter's type asks:
+  n=3   x=1e-9   x=inf   ok=true   name=hello   xs='[1, 2, 3]'   rows='[[1], [2, 3]]'
+  p='(1, 2.0)'   p='(x = 1.0, y = 2.0)'   s='{1, 2, 3}'
+
+Examples:
+  deckle run mean.dk 'xs=[1, 2, 4.5]'       a value on the command line
+  deckle run mean.dk xs=@data.npy           an array saved with NumPy
+  deckle run words.dk text=@book.txt        the bytes of a file, for a [u8]
+  deckle run blur.dk img=@in.npy --out out.npy";
+
+const CHECK_EXAMPLES: &str = "\
+Example:
+  $ deckle check mean.dk
+  ok: 1 function
+    main(xs: [real]): real";
+
+/// Deckle: a data-parallel language for ragged data.
+#[derive(Debug, Parser)]
+#[command(name = "deckle", version, after_help = EXAMPLES, max_term_width = 100)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a program
+    Run(RunArgs),
+    /// Check a program without running it: every error at once, or the signature of every function
+    Check(CheckArgs),
+    /// Say what Deckle finds on this machine: CPU, memory, LLVM, GPU, cache
+    Doctor,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = RUN_EXAMPLES)]
+pub struct RunArgs {
+    /// The program
+    #[arg(value_name = "FILE.dk")]
+    pub file: PathBuf,
+    /// An argument for each parameter: a value, or @ and a .npy or .txt file that holds it
+    #[arg(value_name = "NAME=VALUE | NAME=@FILE")]
+    pub arguments: Vec<String>,
+    /// The function to run [default: `main`, or the only one]
+    #[arg(long, value_name = "NAME")]
+    pub entry: Option<String>,
+    /// Where to run
+    #[arg(long, value_name = "WHERE", value_enum, default_value_t = Backend::Interp)]
+    pub on: Backend,
+    /// Write the result to this file instead, by its ending: .npy, .json or .txt
+    #[arg(long, value_name = "FILE", value_parser = Target::parse)]
+    pub out: Option<Target>,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Print all elements of a long result
+    #[arg(long)]
+    pub full: bool,
+    /// Print what the run took, as one JSON object on standard error
+    #[arg(long)]
+    pub stats: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = CHECK_EXAMPLES)]
+pub struct CheckArgs {
+    /// The program
+    #[arg(value_name = "FILE.dk")]
+    pub file: PathBuf,
+}
+
+/// Where a program runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Backend {
+    /// The reference interpreter
+    Interp,
+    /// Compiled, on one core (not in this version)
+    Seq,
+    /// Compiled, on all cores (not in this version)
+    Cpu,
+    /// Compiled, on a GPU (not in this version)
+    Gpu,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn arguments_may_stand_before_and_after_options() {
+        let cli = Cli::try_parse_from(["deckle", "run", "a.dk", "x=-1", "--json", "y=@f.npy"]).unwrap();
+        let Command::Run(args) = cli.command else { panic!("not run") };
+        assert_eq!(args.arguments, ["x=-1", "y=@f.npy"]);
+        assert!(args.json && args.on == Backend::Interp);
+    }
+
+    #[test]
+    fn an_unknown_ending_is_a_usage_error() {
+        let error = Cli::try_parse_from(["deckle", "run", "a.dk", "--out", "r.xls"]).unwrap_err();
+        assert_eq!(error.exit_code(), 2);
+        assert!(error.to_string().contains(".npy, .json or .txt"), "{error}");
+    }
+}

@@ -1,0 +1,26 @@
+//! `deckle check`: every error at once, or what there is to run.
+
+use crate::args::CheckArgs;
+use crate::entry::function;
+use crate::names::signature;
+use crate::report::{Outcome, fail, print};
+use crate::source;
+use deckle_diag::SourceMap;
+
+/// Checks a program and gives the exit code.
+pub fn check(args: &CheckArgs) -> u8 {
+    let mut sources = SourceMap::new();
+    match list(args, &mut sources) {
+        Ok(()) => 0,
+        Err(diagnostics) => fail(&diagnostics, &sources),
+    }
+}
+
+fn list(args: &CheckArgs, sources: &mut SourceMap) -> Outcome<()> {
+    let compiled = source::compile(&args.file, sources)?;
+    print(|out| {
+        let n = compiled.entries.len();
+        writeln!(out, "ok: {n} function{}", if n == 1 { "" } else { "s" })?;
+        compiled.entries.iter().try_for_each(|e| writeln!(out, "  {}", signature(&e.name, function(&compiled, e))))
+    })
+}

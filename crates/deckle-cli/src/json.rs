@@ -1,0 +1,97 @@
+//! Results as JSON.
+//!
+//! The shape follows from the type alone: vectors, sequences and tuples are arrays, records are objects, and bytes are numbers
+//! even where they spell a text. What JSON has no number for is a string: `"nan"`, `"inf"`, `"-inf"`.
+
+use deckle_ir::scalar::Scalar;
+use deckle_ir::types::Type;
+use deckle_ir::value::Value;
+use std::io::{self, Write};
+
+/// Writes a value of a type on one line, without its end.
+pub fn write(ty: &Type, value: &Value, out: &mut dyn Write) -> io::Result<()> {
+    match (ty, value) {
+        (_, Value::Scalar(s)) => scalar(*s, out),
+        (Type::Record(r), Value::Tuple(parts)) => {
+            list(b"{}", r.fields.iter().zip(parts.iter()), out, |((name, ty), part), out| {
+                serde_json::to_writer(&mut *out, name)?;
+                out.write_all(b":")?;
+                write(ty, part, out)
+            })
+        }
+        (_, Value::Tuple(parts)) => {
+            let types = ty.parts().unwrap_or_default();
+            list(b"[]", types.into_iter().zip(parts.iter()), out, |(ty, part), out| write(ty, part, out))
+        }
+        (_, Value::Array(items) | Value::Seq(items)) => {
+            let elem = ty.elem().unwrap_or(ty);
+            list(b"[]", items.iter(), out, |item, out| write(elem, item, out))
+        }
+    }
+}
+
+fn list<T>(
+    brackets: &[u8; 2],
+    items: impl Iterator<Item = T>,
+    out: &mut dyn Write,
+    mut item: impl FnMut(T, &mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    out.write_all(&brackets[..1])?;
+    for (i, x) in items.enumerate() {
+        if i > 0 {
+            out.write_all(b",")?;
+        }
+        item(x, out)?;
+    }
+    out.write_all(&brackets[1..])
+}
+
+fn scalar(s: Scalar, out: &mut dyn Write) -> io::Result<()> {
+    match s {
+        Scalar::Bool(b) => write!(out, "{b}"),
+        Scalar::F32(v) if v.is_finite() => Ok(serde_json::to_writer(out, &v)?),
+        Scalar::F64(v) if v.is_finite() => Ok(serde_json::to_writer(out, &v)?),
+        Scalar::F32(_) | Scalar::F64(_) => match s.as_float() {
+            Some(f64::INFINITY) => out.write_all(b"\"inf\""),
+            Some(f64::NEG_INFINITY) => out.write_all(b"\"-inf\""),
+            _ => out.write_all(b"\"nan\""),
+        },
+        other => write!(out, "{}", other.as_int().unwrap_or(0)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use deckle_ir::scalar::ScalarType as T;
+    use deckle_ir::types::RecordType;
+    use std::sync::Arc;
+
+    fn json(ty: impl Into<Type>, value: Value) -> String {
+        let mut out = Vec::new();
+        write(&ty.into(), &value, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn numbers_are_exact_and_the_rest_is_text() {
+        assert_eq!(json(T::U64, Scalar::U64(u64::MAX).into()), "18446744073709551615");
+        assert_eq!(json(T::I64, Value::int(i64::MIN)), "-9223372036854775808");
+        assert_eq!(json(T::F64, Value::real(0.1)), "0.1");
+        assert_eq!(json(T::F32, Scalar::F32(0.1).into()), "0.1");
+        assert_eq!(json(T::F64, Value::real(f64::NAN)), "\"nan\"");
+        assert_eq!(json(T::F64, Value::real(f64::NEG_INFINITY)), "\"-inf\"");
+        assert_eq!(json(T::F32, Scalar::F32(f32::INFINITY).into()), "\"inf\"");
+    }
+
+    #[test]
+    fn records_are_objects_and_tuples_arrays() {
+        let pair = Type::tuple(vec![Type::BOOL, Type::seq(Type::INT)]);
+        let fields = vec![("a\"b".to_string(), pair), ("c".to_string(), Type::INT)];
+        let record = Type::Record(Arc::new(RecordType { name: "r".into(), fields }));
+        let inner = Value::tuple(vec![Value::bool(true), Value::seq(vec![Value::int(1), Value::int(2)])]);
+        let value = Value::tuple(vec![inner, Value::int(3)]);
+        assert_eq!(json(record, value), r#"{"a\"b":[true,[1,2]],"c":3}"#);
+        assert_eq!(json(Type::tuple(vec![]), Value::tuple(vec![])), "[]");
+    }
+}

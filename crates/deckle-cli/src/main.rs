@@ -1,0 +1,34 @@
+//! The `deckle` command.
+//!
+//! Exit codes: 0 done, 1 the user's program or data is wrong, 2 usage, 3 a limitation, 101 a bug in Deckle.
+//! Results go to standard output, everything else to standard error.
+
+mod args;
+mod bind;
+mod check;
+mod doctor;
+mod entry;
+mod file;
+mod json;
+mod literal;
+mod names;
+mod output;
+mod report;
+mod run;
+mod show;
+mod source;
+mod stats;
+
+use args::{Cli, Command};
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let code = report::guard(|| match &cli.command {
+        Command::Run(args) => run::run(args),
+        Command::Check(args) => check::check(args),
+        Command::Doctor => doctor::doctor(),
+    });
+    ExitCode::from(code)
+}

@@ -1,0 +1,129 @@
+//! How the command ends: diagnostics on standard error, an exit code, and panics turned into both.
+
+use deckle_diag::{Class, Code, Diagnostic, SourceMap, render_all};
+use std::io::{self, IsTerminal, Write};
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::{Arc, Mutex};
+
+/// What can go wrong all at once.
+pub type Outcome<T> = Result<T, Vec<Diagnostic>>;
+
+/// The code of a panic or of a diagnostic that is Deckle's own fault.
+const BUG: u8 = 101;
+
+/// Prints the diagnostics and gives the exit code that belongs to them.
+pub fn fail(diagnostics: &[Diagnostic], sources: &SourceMap) -> u8 {
+    let diagnostics: Vec<Diagnostic> = diagnostics.iter().cloned().map(ask_for_report).collect();
+    let color = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
+    // Nobody is left to tell if standard error is closed.
+    let _ = io::stderr().write_all(render_all(&diagnostics, sources, color).as_bytes());
+    exit_code(&diagnostics)
+}
+
+fn exit_code(diagnostics: &[Diagnostic]) -> u8 {
+    let any = |class| diagnostics.iter().any(|d| d.class() == class);
+    if any(Class::Bug) {
+        BUG
+    } else if any(Class::User) {
+        1
+    } else if any(Class::Limitation) {
+        3
+    } else {
+        0
+    }
+}
+
+fn ask_for_report(d: Diagnostic) -> Diagnostic {
+    if d.class() != Class::Bug {
+        return d;
+    }
+    let words: Vec<String> = std::env::args().skip(1).map(|a| quote(&a)).collect();
+    let version = env!("CARGO_PKG_VERSION");
+    d.note(format!("this is deckle {version} on {}-{}", std::env::consts::ARCH, std::env::consts::OS)).help(format!(
+        "please report it with the program, its data files and this command line: deckle {}",
+        words.join(" ")
+    ))
+}
+
+/// An argument as a shell would read it.
+pub fn quote(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./=@:,+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_string();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// Writes to standard output. A reader that has gone away (`| head`) has seen enough: that is no error.
+pub fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Outcome<()> {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    match write(&mut out).and_then(|()| out.flush()) {
+        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
+            Err(vec![Diagnostic::nowhere(Code::BadFile, format!("cannot write to standard output: {e}"))])
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The diagnostic of a file that cannot be used.
+pub fn bad_file(error: &deckle_io::Error) -> Diagnostic {
+    let file = error.path.as_ref().map_or("a file".to_string(), |p| format!("`{}`", p.display()));
+    let mut d = Diagnostic::nowhere(Code::BadFile, format!("cannot use {file}: {}", error.message));
+    if let Some(offset) = error.offset {
+        d = d.note(format!("at byte {offset} of the file"));
+    }
+    if let Some(help) = &error.help {
+        d = d.help(help);
+    }
+    d
+}
+
+/// Runs the command; a panic becomes a report about a bug in Deckle.
+pub fn guard(command: impl FnOnce() -> u8) -> u8 {
+    let said = Arc::new(Mutex::new(String::new()));
+    let hook = said.clone();
+    panic::set_hook(Box::new(move |info| {
+        if let Ok(mut said) = hook.lock() {
+            *said = info.to_string();
+        }
+    }));
+    // What the command had in hand is not used after a panic.
+    panic::catch_unwind(AssertUnwindSafe(command)).unwrap_or_else(|_| {
+        let said = said.lock().map(|s| s.clone()).unwrap_or_default();
+        let bug = Diagnostic::nowhere(Code::Internal, "Deckle stopped, and it is Deckle's fault").note(said);
+        fail(&[bug], &SourceMap::new())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(code: Code) -> Diagnostic {
+        Diagnostic::nowhere(code, "m")
+    }
+
+    #[test]
+    fn exit_codes_follow_the_class() {
+        assert_eq!(exit_code(&[]), 0);
+        assert_eq!(exit_code(&[of(Code::BadFile)]), 1);
+        assert_eq!(exit_code(&[of(Code::Unsupported)]), 3);
+        assert_eq!(exit_code(&[of(Code::Unsupported), of(Code::BadFile)]), 1);
+        assert_eq!(exit_code(&[of(Code::BadFile), of(Code::Internal)]), 101);
+    }
+
+    #[test]
+    fn a_panic_is_a_bug() {
+        assert_eq!(guard(|| panic!("boom")), 101);
+        assert_eq!(guard(|| 3), 3);
+        let _ = panic::take_hook();
+    }
+
+    #[test]
+    fn arguments_are_quoted_for_a_shell() {
+        assert_eq!(quote("x=@a.npy"), "x=@a.npy");
+        assert_eq!(quote("x=[1, 2]"), "'x=[1, 2]'");
+        assert_eq!(quote("it's"), r"'it'\''s'");
+        assert_eq!(quote(""), "''");
+    }
+}

@@ -1,0 +1,106 @@
+//! `deckle run`: compile, bind the arguments, run, and show or write the result.
+
+use crate::args::{Backend, RunArgs};
+use crate::report::{Outcome, fail, print};
+use crate::stats::Stats;
+use crate::{bind, entry, json, show, source};
+use deckle_diag::{Code, Diagnostic, SourceMap};
+use deckle_interp::Options;
+use deckle_ir::types::Type;
+use deckle_ir::value::Value;
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+/// The conventional exit code of a process that a Ctrl-C ends.
+const INTERRUPTED: i32 = 130;
+
+/// Runs a program and gives the exit code.
+pub fn run(args: &RunArgs) -> u8 {
+    let mut sources = SourceMap::new();
+    match execute(args, &mut sources) {
+        Ok(()) => 0,
+        Err(diagnostics) => fail(&diagnostics, &sources),
+    }
+}
+
+fn execute(args: &RunArgs, sources: &mut SourceMap) -> Outcome<()> {
+    let one = |d: Diagnostic| vec![d];
+    check_backend(args.on).map_err(one)?;
+    let started = Instant::now();
+    let compiled = source::compile(&args.file, sources)?;
+    let compile_seconds = started.elapsed().as_secs_f64();
+    let entry = entry::choose(&compiled, args.entry.as_deref()).map_err(one)?;
+    let function = entry::function(&compiled, entry);
+    let values = bind::arguments(&entry.name, function, &args.arguments, sources)?;
+    let ty = function.result_type();
+    if let Some(target) = &args.out {
+        target.check(ty).map_err(one)?;
+    }
+
+    let interrupt = watch_for_interrupt();
+    let options = Options { interrupt: Some(interrupt.clone()), ..Options::default() };
+    let started = Instant::now();
+    let outcome = deckle_interp::run(&compiled.program, entry.func, &values, &options);
+    let seconds = started.elapsed().as_secs_f64();
+    let stopped = interrupt.load(Ordering::Relaxed);
+    let outcome = outcome.map_err(|d| one(if stopped { interrupted(*d, seconds) } else { *d }))?;
+
+    deliver(args, ty, &outcome.value)?;
+    if args.stats {
+        let stats = Stats { seconds, compile_seconds, cost: outcome.cost };
+        let _ = writeln!(std::io::stderr(), "{}", stats.to_json());
+    }
+    Ok(())
+}
+
+fn deliver(args: &RunArgs, ty: &Type, value: &Value) -> Outcome<()> {
+    if let Some(target) = &args.out {
+        target.write(ty, value).map_err(|d| vec![d])?;
+    }
+    if args.json {
+        print(|out| {
+            json::write(ty, value, out)?;
+            writeln!(out)
+        })
+    } else if args.out.is_none() {
+        print(|out| writeln!(out, "{}", show::show(ty, value, args.full)))
+    } else {
+        Ok(())
+    }
+}
+
+fn check_backend(on: Backend) -> Result<(), Diagnostic> {
+    let place = match on {
+        Backend::Interp => return Ok(()),
+        Backend::Seq => "`--on seq` needs the compiler",
+        Backend::Cpu => "`--on cpu` needs the compiler",
+        Backend::Gpu => "`--on gpu` needs the compiler and a GPU",
+    };
+    let message = format!("{place}, and this version of Deckle has the interpreter only");
+    Err(Diagnostic::nowhere(Code::Unsupported, message)
+        .help("leave `--on` out, or write `--on interp`: the result is the same, and comes more slowly"))
+}
+
+/// A flag that the first Ctrl-C sets; the second one ends the process at once.
+fn watch_for_interrupt() -> Arc<AtomicBool> {
+    let flag = Arc::new(AtomicBool::new(false));
+    let set = flag.clone();
+    // Without a handler a Ctrl-C ends the process, which loses nothing: output is written whole.
+    let _ = ctrlc::set_handler(move || {
+        if set.swap(true, Ordering::Relaxed) {
+            std::process::exit(INTERRUPTED);
+        }
+    });
+    flag
+}
+
+/// The diagnostic of a run that a Ctrl-C stopped, from the one that says where it was.
+fn interrupted(mut d: Diagnostic, seconds: f64) -> Diagnostic {
+    if d.code == Code::LimitExceeded {
+        d.message = format!("the run was interrupted after {seconds:.1} seconds");
+        d = d.note("nothing has been written");
+    }
+    d
+}

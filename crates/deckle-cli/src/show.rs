@@ -1,0 +1,345 @@
+//! Results for people.
+//!
+//! ```text
+//! [1, 2, 3]                                        a vector
+//! [0, 1, 2, ..., 997, 998, 999] (1,000 elements)   a long one
+//! [[ 1, 2],                                        a matrix, aligned
+//!  [10, 3]]
+//! {[1],                                            a sequence of rows of different length
+//!  [2, 3]}
+//! point(x = 1.0, y = 2.0)                          a record
+//! "text"                                           a [u8] that is text
+//! ```
+//! Everything is written in a form that [`crate::literal`] reads back, unless it was shortened.
+
+use deckle_ir::scalar::{Scalar, ScalarType};
+use deckle_ir::types::Type;
+use deckle_ir::value::Value;
+
+/// The most elements that are shown without shortening.
+const SHORT: usize = 20;
+/// How many are shown of a longer one: at the beginning and at the end.
+const ENDS: (usize, usize) = (10, 3);
+/// The same for text, in characters.
+const SHORT_TEXT: usize = 400;
+const TEXT_ENDS: (usize, usize) = (200, 60);
+/// Elements that are not scalars share a line up to this width.
+const WIDTH: usize = 100;
+const DOTS: &str = "...";
+
+/// A value of a type, over as many lines as it needs, without the end of the last one.
+pub fn show(ty: &Type, value: &Value, full: bool) -> String {
+    Shower { full }.lines(ty, value).join("\n")
+}
+
+struct Shower {
+    full: bool,
+}
+
+impl Shower {
+    fn lines(&self, ty: &Type, value: &Value) -> Vec<String> {
+        match (ty, value) {
+            (_, Value::Scalar(s)) => vec![scalar(*s)],
+            (Type::Record(r), Value::Tuple(parts)) => {
+                let fields = r.fields.iter().zip(parts.iter());
+                let blocks = fields.map(|((n, t), v)| prefixed(&format!("{n} = "), self.lines(t, v))).collect();
+                prefixed(&r.name, bracketed("(", ")", blocks, ""))
+            }
+            (_, Value::Tuple(parts)) => {
+                let types = ty.parts().unwrap_or_default();
+                bracketed("(", ")", types.iter().zip(parts.iter()).map(|(t, v)| self.lines(t, v)).collect(), "")
+            }
+            (_, Value::Array(items)) => self.items(ty.elem().unwrap_or(ty), items, "[", "]"),
+            (_, Value::Seq(items)) => self.items(ty.elem().unwrap_or(ty), items, "{", "}"),
+        }
+    }
+
+    fn items(&self, elem: &Type, items: &[Value], open: &str, close: &str) -> Vec<String> {
+        let count = |what: &str| self.is_long(items.len()).then(|| format!(" ({} {what})", grouped(items.len())));
+        match elem {
+            Type::Scalar(ScalarType::U8) if open == "[" && text(items).is_some() => {
+                vec![self.string(&text(items).unwrap_or_default(), items.len())]
+            }
+            Type::Scalar(_) => {
+                let suffix = count("elements").unwrap_or_default();
+                vec![format!("{open}{}{close}{suffix}", self.cells(items).join(", "))]
+            }
+            Type::Array(a) if matches!(a.elem, Type::Scalar(_)) => self.rows(&a.elem, elem, items, open, close),
+            _ => {
+                let shown = self.chosen(items).into_iter().map(|i| i.map_or(dots(), |v| self.lines(elem, v)));
+                let shown: Vec<Vec<String>> = shown.collect();
+                let suffix = count("elements").unwrap_or_default();
+                if elem.is_flat() {
+                    bracketed(open, close, shown, &suffix)
+                } else {
+                    stacked(open, close, shown, &suffix)
+                }
+            }
+        }
+    }
+
+    /// Vectors of scalars: texts, a matrix, or rows of different length.
+    fn rows(&self, scalar: &Type, row: &Type, items: &[Value], open: &str, close: &str) -> Vec<String> {
+        let rows: Vec<&[Value]> = items.iter().map(|v| v.items().unwrap_or_default()).collect();
+        let count = if self.is_long(rows.len()) { format!(" ({} rows)", grouped(rows.len())) } else { String::new() };
+        let chosen = self.chosen(items);
+        if *scalar == Type::Scalar(ScalarType::U8) && rows.iter().all(|r| text(r).is_some()) {
+            let shown = chosen.into_iter().map(|i| i.map_or(dots(), |v| self.lines(row, v))).collect();
+            return bracketed(open, close, shown, &count);
+        }
+        let regular = rows.iter().all(|r| r.len() == rows[0].len());
+        let cells: Vec<Option<Vec<String>>> =
+            chosen.iter().map(|i| i.map(|v| self.cells(v.items().unwrap_or_default()))).collect();
+        let columns = if regular { cells.iter().flatten().map(Vec::len).max().unwrap_or(0) } else { 0 };
+        let widths: Vec<usize> =
+            (0..columns).map(|c| cells.iter().flatten().map(|r| r[c].chars().count()).max().unwrap_or(0)).collect();
+        let lines = cells.into_iter().zip(&chosen).map(|(cells, item)| {
+            let Some(cells) = cells else { return dots() };
+            let aligned =
+                cells.iter().enumerate().map(|(c, s)| format!("{s:>0$}", widths.get(c).copied().unwrap_or(0)));
+            let len = item.and_then(Value::items).map_or(0, <[Value]>::len);
+            let suffix =
+                if !regular && self.is_long(len) { format!(" ({} elements)", grouped(len)) } else { String::new() };
+            vec![format!("[{}]{suffix}", aligned.collect::<Vec<_>>().join(", "))]
+        });
+        let suffix = match rows.first() {
+            Some(first) if regular && (self.is_long(rows.len()) || self.is_long(first.len())) => {
+                format!(" ({} x {} elements)", grouped(rows.len()), grouped(first.len()))
+            }
+            _ => count,
+        };
+        stacked(open, close, lines.collect(), &suffix)
+    }
+
+    fn is_long(&self, len: usize) -> bool {
+        !self.full && len > SHORT
+    }
+
+    /// The items to show, with `None` where some are left out.
+    fn chosen<'a>(&self, items: &'a [Value]) -> Vec<Option<&'a Value>> {
+        if !self.is_long(items.len()) {
+            return items.iter().map(Some).collect();
+        }
+        let (head, tail) = (&items[..ENDS.0], &items[items.len() - ENDS.1..]);
+        head.iter().map(Some).chain([None]).chain(tail.iter().map(Some)).collect()
+    }
+
+    /// The scalars of a vector, as text.
+    fn cells(&self, items: &[Value]) -> Vec<String> {
+        let cell = |v: &Value| v.as_scalar().map_or_else(String::new, scalar);
+        self.chosen(items).into_iter().map(|i| i.map_or(DOTS.to_string(), cell)).collect()
+    }
+
+    fn string(&self, text: &str, bytes: usize) -> String {
+        let count = text.chars().count();
+        if self.full || count <= SHORT_TEXT {
+            return quoted(text);
+        }
+        let head: String = text.chars().take(TEXT_ENDS.0).collect();
+        let tail: String = text.chars().skip(count - TEXT_ENDS.1).collect();
+        format!("{} ... {} ({} bytes)", quoted(&head), quoted(&tail), grouped(bytes))
+    }
+}
+
+fn dots() -> Vec<String> {
+    vec![DOTS.to_string()]
+}
+
+/// On one line if that is short enough, else stacked.
+fn bracketed(open: &str, close: &str, blocks: Vec<Vec<String>>, suffix: &str) -> Vec<String> {
+    let width: usize = blocks.iter().flatten().map(|l| l.chars().count() + 2).sum();
+    if blocks.iter().all(|b| b.len() == 1) && (width <= WIDTH || blocks.len() < 2) {
+        return vec![format!("{open}{}{close}{suffix}", blocks.concat().join(", "))];
+    }
+    stacked(open, close, blocks, suffix)
+}
+
+/// Each block on lines of its own.
+fn stacked(open: &str, close: &str, blocks: Vec<Vec<String>>, suffix: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    let last = blocks.len().saturating_sub(1);
+    for (i, mut block) in blocks.into_iter().enumerate() {
+        // Dots stand for elements and their commas.
+        if let Some(line) = block.last_mut().filter(|l| i < last && **l != DOTS) {
+            line.push(',');
+        }
+        lines.extend(block);
+    }
+    let mut lines = prefixed(open, if lines.is_empty() { vec![String::new()] } else { lines });
+    if let Some(line) = lines.last_mut() {
+        line.push_str(close);
+        line.push_str(suffix);
+    }
+    lines
+}
+
+/// A block behind a few words; its further lines are moved as far.
+fn prefixed(words: &str, block: Vec<String>) -> Vec<String> {
+    let blanks = " ".repeat(words.chars().count());
+    let shift = |(i, line): (usize, String)| format!("{}{line}", if i == 0 { words } else { &blanks });
+    block.into_iter().enumerate().map(shift).collect()
+}
+
+/// The shortest text that is read back as the same value.
+fn scalar(s: Scalar) -> String {
+    match s {
+        Scalar::Bool(b) => b.to_string(),
+        Scalar::F32(v) if v.is_nan() => "nan".to_string(),
+        Scalar::F64(v) if v.is_nan() => "nan".to_string(),
+        Scalar::F32(v) => format!("{v:?}"),
+        Scalar::F64(v) => format!("{v:?}"),
+        other => other.as_int().unwrap_or(0).to_string(),
+    }
+}
+
+/// The text that bytes spell, if they spell one.
+fn text(items: &[Value]) -> Option<String> {
+    let bytes: Option<Vec<u8>> =
+        items.iter().map(|v| if let Value::Scalar(Scalar::U8(b)) = v { Some(*b) } else { None }).collect();
+    let text = String::from_utf8(bytes?).ok()?;
+    let printable = |c: char| matches!(c, '\n' | '\t' | '\r') || !(c.is_control() || is_direction(c));
+    text.chars().all(printable).then_some(text)
+}
+
+/// Characters that change how a terminal orders what follows.
+fn is_direction(c: char) -> bool {
+    matches!(c, '\u{200E}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+}
+
+fn quoted(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            '\r' => out.push_str("\\r"),
+            '"' | '\\' => out.extend(['\\', c]),
+            _ => out.push(c),
+        }
+    }
+    out + "\""
+}
+
+/// `1000` as `1,000`.
+pub fn grouped(n: usize) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (i, d) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(d);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use deckle_ir::entity::SizeVar;
+    use deckle_ir::scalar::ScalarType as T;
+    use deckle_ir::size::Size;
+    use deckle_ir::types::RecordType;
+    use std::sync::Arc;
+
+    fn vector(elem: impl Into<Type>) -> Type {
+        Type::array(Size::var(SizeVar(0)), elem.into())
+    }
+
+    fn ints(v: impl IntoIterator<Item = i64>) -> Value {
+        Value::array(v.into_iter().map(Value::int).collect())
+    }
+
+    fn bytes(s: &str) -> Value {
+        Value::array(s.bytes().map(|b| Scalar::U8(b).into()).collect())
+    }
+
+    fn point() -> Type {
+        let fields = vec![("x".to_string(), T::F64.into()), ("row".to_string(), vector(vector(T::I64)))];
+        Type::Record(Arc::new(RecordType { name: "point".into(), fields }))
+    }
+
+    #[track_caller]
+    fn shows(ty: &Type, value: &Value, expected: &[&str]) {
+        let shown = show(ty, value, false);
+        assert_eq!(shown, expected.join("\n"), "\n{shown}");
+    }
+
+    #[test]
+    fn scalars_are_plain() {
+        for (s, text) in [
+            (Scalar::I64(-3), "-3"),
+            (Scalar::U64(u64::MAX), "18446744073709551615"),
+            (Scalar::F64(0.1), "0.1"),
+            (Scalar::F64(3.0), "3.0"),
+            (Scalar::F64(1e300), "1e300"),
+            (Scalar::F32(0.1), "0.1"),
+            (Scalar::F64(f64::NAN), "nan"),
+            (Scalar::F64(f64::NEG_INFINITY), "-inf"),
+            (Scalar::Bool(true), "true"),
+        ] {
+            shows(&s.ty().into(), &s.into(), &[text]);
+        }
+    }
+
+    #[test]
+    fn long_vectors_are_shortened() {
+        shows(&vector(T::I64), &ints([1, 2, 3]), &["[1, 2, 3]"]);
+        shows(&vector(T::I64), &ints([]), &["[]"]);
+        let long = ints(0..1000);
+        let expected = "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ..., 997, 998, 999] (1,000 elements)";
+        shows(&vector(T::I64), &long, &[expected]);
+        assert!(show(&vector(T::I64), &long, true).ends_with("996, 997, 998, 999]"));
+        let seq = Value::seq((0..3).map(Value::int).collect());
+        shows(&Type::seq(Type::INT), &seq, &["{0, 1, 2}"]);
+    }
+
+    #[test]
+    fn matrices_are_aligned_and_jagged_rows_are_not() {
+        let ty = vector(vector(T::I64));
+        shows(&ty, &Value::array(vec![ints([1, 2]), ints([10, -3])]), &["[[ 1,  2],", " [10, -3]]"]);
+        shows(&ty, &Value::array(vec![ints([1, 2]), ints([]), ints([3])]), &["[[1, 2],", " [],", " [3]]"]);
+        shows(&ty, &Value::array(vec![]), &["[]"]);
+        let rows = Value::array((0..30).map(|i| ints([i, i])).collect());
+        let shown = show(&ty, &rows, false);
+        assert!(shown.ends_with(" [ 9,  9],\n ...\n [27, 27],\n [28, 28],\n [29, 29]] (30 x 2 elements)"), "{shown}");
+    }
+
+    #[test]
+    fn deeper_nesting_is_indented() {
+        let ty = Type::seq(vector(vector(T::I64)));
+        let block = Value::array(vec![ints([1, 2]), ints([3, 4])]);
+        shows(&ty, &Value::seq(vec![block.clone(), block]), &["{[[1, 2],", "  [3, 4]],", " [[1, 2],", "  [3, 4]]}"]);
+    }
+
+    #[test]
+    fn tuples_and_records_name_their_parts() {
+        let pair = Type::tuple(vec![Type::INT, T::F64.into()]);
+        let value = Value::tuple(vec![Value::int(1), Value::real(2.0)]);
+        shows(&pair, &value, &["(1, 2.0)"]);
+        shows(&vector(pair), &Value::array(vec![value.clone(), value]), &["[(1, 2.0), (1, 2.0)]"]);
+        let record = Value::tuple(vec![Value::real(1.5), Value::array(vec![ints([1]), ints([2])])]);
+        shows(&point(), &record, &["point(x = 1.5,", "      row = [[1],", "             [2]])"]);
+        shows(&Type::tuple(vec![]), &Value::tuple(vec![]), &["()"]);
+    }
+
+    #[test]
+    fn bytes_that_are_text_are_shown_as_text() {
+        shows(&vector(T::U8), &bytes("hé \"x\"\n"), &[r#""hé \"x\"\n""#]);
+        shows(&vector(T::U8), &bytes("\x1B[2J"), &["[27, 91, 50, 74]"]);
+        shows(&vector(vector(T::U8)), &Value::array(vec![bytes("a"), bytes("")]), &[r#"["a", ""]"#]);
+        shows(&vector(vector(T::U8)), &Value::array(vec![bytes("a"), bytes("\x01")]), &["[[97],", " [ 1]]"]);
+        let long = show(&vector(T::U8), &bytes(&"x".repeat(5000)), false);
+        assert!(long.ends_with("xx\" (5,000 bytes)") && long.len() < 400, "{long}");
+    }
+
+    #[test]
+    fn what_is_shown_in_full_is_read_back() {
+        let words = Value::array(vec![bytes("a b"), bytes("\"\\")]);
+        let record = Value::tuple(vec![Value::real(f64::INFINITY), Value::array(vec![ints(0..40), ints([2])])]);
+        let seq = Value::seq(vec![record.clone(), record]);
+        for (ty, value) in [(vector(vector(T::U8)), words), (Type::seq(point()), seq)] {
+            assert_eq!(crate::literal::parse(&show(&ty, &value, true), &ty), Ok(value));
+        }
+    }
+}
