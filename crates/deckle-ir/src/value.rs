@@ -72,7 +72,7 @@ impl Value {
     pub fn seq(elems: Vec<Value>) -> Value {
         let space = elems.iter().fold(Space::default(), |s, v| {
             let e = v.space();
-            Space { seq: s.seq.max(e.seq + 1), par: s.par.saturating_add(e.par).saturating_add(1) }
+            Space { seq: s.seq.max(e.seq.saturating_add(1)), par: s.par.saturating_add(e.par).saturating_add(1) }
         });
         Value::Seq(Arc::new(Items { elems, space }))
     }

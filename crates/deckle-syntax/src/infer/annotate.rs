@@ -39,6 +39,7 @@ impl Infer {
             self.facts.record_of.insert(id, self.facts.records.len());
             self.facts.records.push(Record { def: id, name: def.name.text.clone(), params, fields: Vec::new() });
         }
+        self.in_type_def = true;
         for (number, id) in ids.into_iter().enumerate() {
             self.module = id.module;
             let def = self.facts.type_def(id).clone();
@@ -73,6 +74,7 @@ impl Infer {
             }
             self.facts.records[number].fields = fields;
         }
+        self.in_type_def = false;
     }
 
     fn contains_record(&self, t: Ty, number: usize, depth: usize) -> bool {
@@ -128,8 +130,7 @@ impl Infer {
             }
             TypeKind::Array { binder, elem, sizes } => {
                 let scope = self.scope.len();
-                // Sizes in a type definition are checked where the type is used; there the fields are in scope.
-                if env.is_empty() && depth == 0 {
+                if !self.in_type_def {
                     for s in &sizes {
                         self.size_expr(*s);
                     }
@@ -181,8 +182,10 @@ impl Infer {
         }
         let env: HashMap<Rc<str>, Ty> = def.params.iter().map(|p| p.text.clone()).zip(args).collect();
         let here = std::mem::replace(&mut self.module, id.module);
+        let outside = std::mem::replace(&mut self.in_type_def, true);
         let ty = self.type_in(def.body, &env, depth + 1);
         self.module = here;
+        self.in_type_def = outside;
         ty
     }
 

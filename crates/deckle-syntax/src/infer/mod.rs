@@ -39,6 +39,8 @@ pub(crate) struct Infer {
     demands: Vec<Demand>,
     running: Vec<DefId>,
     generalized: HashSet<Ty>,
+    /// Whether a type definition is being read: its sizes are checked where it is used, with its fields in scope.
+    in_type_def: bool,
     /// Empty literals, whose element type nothing may ever determine.
     undetermined: Vec<(Ty, Span)>,
     /// Number literals, to be held against their type once it is known.
@@ -65,6 +67,7 @@ impl Infer {
             demands: Vec::new(),
             running: Vec::new(),
             generalized: HashSet::new(),
+            in_type_def: false,
             undetermined: Vec::new(),
             literals: Vec::new(),
         }

@@ -66,7 +66,7 @@ macro_rules! tokens {
 tokens! {
     keywords {
         Def = "def", Type = "type", Import = "import", As = "as", Let = "let", In = "in", If = "if",
-        Then = "then", Else = "else", Loop = "loop", While = "while", For = "for", Do = "do", By = "by",
+        Then = "then", Else = "else", Loop = "loop", While = "while", For = "for", Do = "do",
         With = "with", Not = "not", True = "true", False = "false", Underscore = "_",
     }
     signs {

@@ -227,6 +227,6 @@ mod tests {
     #[test]
     fn keywords_are_no_names() {
         assert_eq!(first_error("def in(x) = x").helps, ["`in` is a keyword; choose another name"]);
-        assert_eq!(first_error("def f(by) = 1").helps, ["`by` is a keyword; choose another name"]);
+        assert_eq!(first_error("def f(do) = 1").helps, ["`do` is a keyword; choose another name"]);
     }
 }

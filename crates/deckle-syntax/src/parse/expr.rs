@@ -191,7 +191,7 @@ impl Parser<'_> {
             let kind = match infix {
                 Infix::Op(op) => ExprKind::Binary(op, left, right),
                 Infix::Range { inclusive } => {
-                    let step = if self.eat(Tok::By) { Some(self.binary(RANGE + 1)?) } else { None };
+                    let step = if self.eat_word("by") { Some(self.binary(RANGE + 1)?) } else { None };
                     ExprKind::Range { lo: left, hi: right, inclusive, step }
                 }
             };

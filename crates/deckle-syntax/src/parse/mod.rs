@@ -150,6 +150,15 @@ impl<'a> Parser<'a> {
         found
     }
 
+    /// Takes a word that is a keyword only here, so that it remains a good name elsewhere.
+    fn eat_word(&mut self, word: &str) -> bool {
+        let found = self.at(Tok::Ident) && self.word() == word;
+        if found {
+            self.bump();
+        }
+        found
+    }
+
     /// Takes `tok`, or reports that it was expected.
     fn expect(&mut self, tok: Tok) -> Parsed<Span> {
         let span = self.span();
