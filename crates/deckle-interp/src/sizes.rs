@@ -158,11 +158,11 @@ impl<'p> Frame<'p> {
     fn bind(&mut self, ty: &'p Type, value: &Value, owns: &dyn Fn(Var) -> bool, positions: &mut Vec<i128>) {
         if let Type::Array(a) = ty
             && let Some(items) = value.items()
-            && let Some(Atom::Var(s, args)) = a.size.as_atom()
-            && self.function.size_binder(*s).is_some_and(owns)
+            && let Some((s, args, extra)) = a.size.determines()
+            && self.function.size_binder(s).is_some_and(owns)
             && let Some(at) = args.iter().map(|arg| arg.eval(self, positions)).collect::<Option<Vec<_>>>()
         {
-            let bound = Bound { size: items.len() as i128, node: address(a) };
+            let bound = Bound { size: items.len() as i128 - extra, node: address(a) };
             self.sizes[s.index()].entry(at).or_insert(bound);
         }
         let _ = for_each_part(ty, value, positions, &mut |ty, value, positions| -> Result<(), ()> {
@@ -193,7 +193,7 @@ impl<'p> Frame<'p> {
 
     /// Whether the size of `a` is a variable bound by an earlier value of the same array type.
     fn came_from(&self, a: &ArrayType, positions: &mut Vec<i128>) -> bool {
-        let Some(Atom::Var(s, args)) = a.size.as_atom() else { return false };
+        let Some((s, args, _)) = a.size.determines() else { return false };
         let at = args.iter().map(|arg| arg.eval(self, positions)).collect::<Option<Vec<_>>>();
         at.and_then(|at| self.sizes[s.index()].get(&at)).is_some_and(|b| b.node == address(a))
     }

@@ -112,6 +112,20 @@ impl Size {
         }
     }
 
+    /// The size variable that an array of this size determines, with the positions it is applied to, and what to take off
+    /// the array's length to get it: `n` of `n + 1` is one less.
+    pub fn determines(&self) -> Option<(SizeVar, &[Size], i128)> {
+        let (constant, var) = match self.terms.as_slice() {
+            [(m, 1)] => (0, m),
+            [(one, c), (m, 1)] if one.is_empty() => (*c, m),
+            _ => return None,
+        };
+        match var.as_slice() {
+            [Atom::Var(v, at)] => Some((*v, at, constant)),
+            _ => None,
+        }
+    }
+
     fn from_terms(mut raw: Vec<(Vec<Atom>, i128)>) -> Size {
         raw.iter_mut().for_each(|(m, _)| m.sort());
         raw.sort_by(|a, b| a.0.cmp(&b.0));

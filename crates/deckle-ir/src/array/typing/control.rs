@@ -124,7 +124,7 @@ impl Typer<'_> {
             return fail(format!("`{}` takes {} arguments", callee.name, callee.params().len()));
         }
         // A family of arity k is bound where it is applied to exactly the k positions around it, so its
-        // argument's size can be read with those positions in place.
+        // argument's size can be read with those positions in place. `[int; n + 1]` binds `n` to one less.
         let mut bound: HashMap<SizeVar, Size> = HashMap::new();
         for (&p, &arg) in callee.params().iter().zip(args) {
             let want = callee.ty(p);
@@ -136,10 +136,10 @@ impl Typer<'_> {
             let mut theirs = theirs.into_iter();
             want.for_each_size(&mut |s, depth| {
                 let given = theirs.next();
-                if let (Some(Atom::Var(v, at)), Some(given)) = (s.as_atom(), given)
-                    && at.len() as u32 == depth
+                if let (Some((v, at, extra)), Some(given)) = (s.determines(), given)
+                    && (at.len() as u32 == depth || at.is_empty() && !(0..depth).any(|p| given.mentions_pos(p)))
                 {
-                    bound.entry(*v).or_insert(given);
+                    bound.entry(v).or_insert_with(|| given.sub(&Size::constant(extra)));
                 }
             });
         }

@@ -22,11 +22,11 @@ fn check_binders(func: &Function, faults: &mut Vec<Fault>) {
             continue;
         };
         let mut alone = false;
-        func.ty(first).for_each_size(&mut |size, _| alone |= size.as_var() == Some(s));
+        func.ty(first).for_each_size(&mut |size, _| alone |= size.determines().is_some_and(|(v, ..)| v == s));
         if first != data.binder {
             faults.push((Some(first), format!("mentions {s} first, but {} is said to bind it", data.binder)));
         } else if !alone {
-            faults.push((Some(first), format!("binds {s}, which stands nowhere alone in its type")));
+            faults.push((Some(first), format!("binds {s}, which no size in its type determines")));
         }
     }
 }

@@ -125,7 +125,7 @@ fn size_variables_are_bound_where_they_are_first_mentioned() {
     let wrong = "@f0 v0: mentions n0 first, but v1 is said to bind it";
     assert!(says_after(|f| f.sizes[0].binder = Var(1)).contains(&wrong.to_string()));
     let product = "fn f [n0] (v0 xs: [f64; 2*n0]) -> i64 { v1: i64 = length(v0) v1 }";
-    assert_eq!(says(product), ["@f0 v0: binds n0, which stands nowhere alone in its type"]);
+    assert_eq!(says(product), ["@f0 v0: binds n0, which no size in its type determines"]);
     let leaked = "fn f [n0] (v0 xs: [f64; 4], v1 c: bool) -> [f64; n0] {
         v4: {[f64; n0]} = guard(v1) ^1() { v3: [f64; n0] = filter(v0) ^2(v2: f64) { v1 } v3 }
         v5: [f64; n0] = the(v4) v5 }";
