@@ -18,6 +18,13 @@ pub struct Builder<'a> {
     open: Vec<Body>,
 }
 
+impl Mark {
+    /// The first size variable that was made after the mark.
+    pub fn first_size(&self) -> SizeVar {
+        SizeVar(self.sizes as u32)
+    }
+}
+
 /// A point to which a builder can go back.
 #[derive(Clone, Debug)]
 pub struct Mark {

@@ -7,7 +7,7 @@ use super::func::{Binding, FnLower, Lowered};
 use crate::ast::{self, BinOp, ExprId, ExprKind, IndexItem, TypeId, TypeKind};
 use deckle_diag::Span;
 use deckle_ir::array::Op;
-use deckle_ir::entity::{Path, Var};
+use deckle_ir::entity::{Path, SizeVar, Var};
 use deckle_ir::scalar::Scalar;
 use deckle_ir::size::{Atom, Size};
 use deckle_ir::types::{RecordType, Type};
@@ -64,6 +64,7 @@ impl FnLower<'_> {
         let mut around = Around { path: Some(self.b.func().path(v)), ..Around::default() };
         let ty = self.sized(&w, &kind, &mut around);
         self.scope.truncate(depth);
+        let ty = solved(&ty, self.ty(v), mark.first_size());
         if ty == *self.ty(v) {
             self.b.rollback(&mark);
             return Ok(v);
@@ -86,6 +87,7 @@ impl FnLower<'_> {
         let mut around = Around { fields: known.collect(), foreign: true, ..Around::default() };
         let mark = self.b.mark();
         let ty = self.record(&w, &kind, &mut around);
+        let ty = solved(&ty, self.ty(v), mark.first_size());
         if ty == *self.ty(v) {
             self.b.rollback(&mark);
             return Ok(v);
@@ -319,4 +321,27 @@ impl FnLower<'_> {
     pub fn scalar(&mut self, s: Scalar, span: Span) -> Lowered<Var> {
         self.op(Op::Const(s), &[], span)
     }
+}
+
+/// A written type whose new size variables, those from `first` on, are told by the value's own type where that can be.
+fn solved(written: &Type, actual: &Type, first: SizeVar) -> Type {
+    let mut sizes = Vec::new();
+    actual.for_each_size(&mut |s, _| sizes.push(s.clone()));
+    let mut sizes = sizes.into_iter();
+    let mut known: HashMap<SizeVar, Size> = HashMap::new();
+    written.for_each_size(&mut |s, depth| {
+        let Some(given) = sizes.next() else { return };
+        if let Some((v, [], extra)) = s.determines()
+            && v >= first
+            && !(0..depth).any(|p| given.mentions_pos(p))
+        {
+            known.entry(v).or_insert_with(|| given.sub(&Size::constant(extra)));
+        }
+    });
+    written.map_sizes(&mut |s, _| {
+        s.rewrite(&mut |a, _| match a {
+            Atom::Var(v, at) if at.is_empty() => known.get(v).cloned(),
+            _ => None,
+        })
+    })
 }

@@ -148,6 +148,18 @@ impl Typer<'_> {
             let k = callee.params().iter().position(|q| *q == p.root)?;
             Some(p.fields.iter().fold(func.path(args[k]), |p, f| p.field(*f)))
         };
+        let ty = callee.result_type().clone();
+        // A variable that the callee binds itself, and that the result shows, is one new variable here, however often it occurs.
+        let mut own: HashMap<SizeVar, Size> = HashMap::new();
+        ty.for_each_size(&mut |s, depth| {
+            if let Some((v, at, _)) = s.determines()
+                && !bound.contains_key(&v)
+                && (at.is_empty() || at.iter().eq((0..depth).rev().map(Size::pos).collect::<Vec<_>>().iter()))
+            {
+                own.entry(v).or_insert_with(|| self.fresh_size(at.len() as u32));
+            }
+        });
+        bound.extend(own);
         let translate = |s: &Size| -> Option<Size> {
             let mut known = true;
             let out = s.rewrite(&mut |a, d| {
@@ -164,7 +176,6 @@ impl Typer<'_> {
             });
             known.then_some(out)
         };
-        let ty = callee.result_type().clone();
         let mut memo: Vec<(Size, u32, Size)> = Vec::new();
         Ok(ty.map_sizes(&mut |s, depth| {
             if let Some(new) = translate(s) {
