@@ -1,10 +1,9 @@
 //! The arguments of the command line, matched with the parameters of a function.
 
 use crate::file;
-use crate::literal::{self, Wrong};
-use crate::names::{closest, parameters, records, type_name};
 use crate::report::{Outcome, quote};
-use deckle_diag::{Code, Diagnostic, SourceMap, Span};
+use deckle_diag::{Code, Diagnostic, SourceMap, Span, closest};
+use deckle_io::text::{self, Wrong, parameters, records, type_name};
 use deckle_ir::array::Function;
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
@@ -73,7 +72,7 @@ fn missing(name: &str, function: &Function, texts: &[Option<&str>]) -> Option<Di
     let fault = Diagnostic::nowhere(Code::BadArgument, format!("`{name}` is not given {}", missing.join(", ")));
     let first = texts.iter().position(Option::is_none)?;
     let (first, ty) = (&function.param_names[first], function.ty(function.params()[first]));
-    let argument = quote(&format!("{first}={}", literal::example(ty)));
+    let argument = quote(&format!("{first}={}", text::example(ty)));
     Some(fault.help(format!("write {argument}, say, or {first}=@FILE for a value in a file")))
 }
 
@@ -91,7 +90,7 @@ fn value(name: &str, ty: &Type, text: &str, sources: &mut SourceMap) -> Result<V
     if let Some(path) = text.strip_prefix('@') {
         return file::load(name, ty, Path::new(path), sources);
     }
-    literal::parse(text, ty).map_err(|w| misfit(name, ty, w, &format!("argument {name}"), text, sources))
+    text::parse(text, ty).map_err(|w| misfit(name, ty, w, &format!("argument {name}"), text, sources))
 }
 
 /// The diagnostic of a text that is no value of the type, with the place in it.

@@ -2,10 +2,10 @@
 
 use crate::args::CheckArgs;
 use crate::entry::function;
-use crate::names::signature;
 use crate::report::{Outcome, fail, print};
 use crate::source;
 use deckle_diag::SourceMap;
+use deckle_io::text::signature;
 
 /// Checks a program and gives the exit code.
 pub fn check(args: &CheckArgs) -> u8 {

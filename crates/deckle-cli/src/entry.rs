@@ -1,7 +1,7 @@
 //! Which function is run.
 
-use crate::names::{closest, signature};
-use deckle_diag::{Code, Diagnostic};
+use deckle_diag::{Code, Diagnostic, closest};
+use deckle_io::text::signature;
 use deckle_ir::array::Function;
 use deckle_syntax::{Compiled, Entry};
 

@@ -4,11 +4,10 @@
 //! and for other types a `.txt` holds the value as one would write it on the command line.
 
 use crate::bind::misfit;
-use crate::literal::{self, bytes_value, collection, is_text};
-use crate::names::type_name;
 use crate::report::bad_file;
 use deckle_diag::{Code, Diagnostic, SourceMap};
 use deckle_io::npy;
+use deckle_io::text::{self, bytes_value, collection, is_text, type_name};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
@@ -41,7 +40,7 @@ pub fn load(name: &str, ty: &Type, path: &Path, sources: &mut SourceMap) -> Resu
     }
     match String::from_utf8(bytes) {
         Ok(text) => {
-            literal::parse(&text, ty).map_err(|w| misfit(name, ty, w, &path.display().to_string(), &text, sources))
+            text::parse(&text, ty).map_err(|w| misfit(name, ty, w, &path.display().to_string(), &text, sources))
         }
         Err(e) => {
             let at = e.utf8_error().valid_up_to();

@@ -9,13 +9,9 @@ mod check;
 mod doctor;
 mod entry;
 mod file;
-mod json;
-mod literal;
-mod names;
 mod output;
 mod report;
 mod run;
-mod show;
 mod source;
 mod stats;
 

@@ -1,10 +1,9 @@
 //! `--out FILE`: the result in a file, complete or not at all.
 
-use crate::literal::is_text;
 use crate::report::bad_file;
-use crate::{json, show};
 use deckle_diag::Diagnostic;
-use deckle_io::{atomic_write, npy};
+use deckle_io::text::{is_text, show};
+use deckle_io::{atomic_write, json, npy};
 use deckle_ir::scalar::Scalar;
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
@@ -62,7 +61,7 @@ impl Target {
                     .collect();
                 out.write_all(&bytes)
             }),
-            Format::Txt => atomic_write(&self.path, |out| writeln!(out, "{}", show::show(ty, value, true))),
+            Format::Txt => atomic_write(&self.path, |out| writeln!(out, "{}", show(ty, value, true))),
         };
         written.map_err(|e| bad_file(&e))
     }

@@ -3,9 +3,11 @@
 use crate::args::{Backend, RunArgs};
 use crate::report::{Outcome, fail, print};
 use crate::stats::Stats;
-use crate::{bind, entry, json, show, source};
+use crate::{bind, entry, source};
 use deckle_diag::{Code, Diagnostic, SourceMap};
 use deckle_interp::Options;
+use deckle_io::json;
+use deckle_io::text::show;
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
 use std::io::Write;
@@ -65,7 +67,7 @@ fn deliver(args: &RunArgs, ty: &Type, value: &Value) -> Outcome<()> {
             writeln!(out)
         })
     } else if args.out.is_none() {
-        print(|out| writeln!(out, "{}", show::show(ty, value, args.full)))
+        print(|out| writeln!(out, "{}", show(ty, value, args.full)))
     } else {
         Ok(())
     }

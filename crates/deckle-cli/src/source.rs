@@ -1,8 +1,7 @@
 //! Programs from disk.
 
-use crate::names::closest;
 use crate::report::{Outcome, bad_file};
-use deckle_diag::{Diagnostic, SourceMap};
+use deckle_diag::{Diagnostic, SourceMap, closest};
 use deckle_syntax::Compiled;
 use std::fs::{self, File};
 use std::io::Read;

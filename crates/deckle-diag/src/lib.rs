@@ -4,12 +4,14 @@
 //! [`Diagnostic`]: a stable code, a message that stands alone, labelled spans, and then
 //! why and what to do. Nothing here knows about types, sizes or kernels.
 
+mod closest;
 mod codes;
 mod paint;
 mod render;
 mod source;
 mod width;
 
+pub use closest::closest;
 pub use codes::{CODES, Code, CodeInfo};
 pub use render::{render, render_all};
 pub use source::{FileId, SourceFile, SourceMap, Span};

@@ -10,7 +10,7 @@
 //! point(x = 1.0, y = 2.0)                          a record
 //! "text"                                           a [u8] that is text
 //! ```
-//! Everything is written in a form that [`crate::literal`] reads back, unless it was shortened.
+//! Everything is written in a form that [`super::parse`] reads back, unless it was shortened.
 
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::types::Type;
@@ -339,7 +339,7 @@ mod tests {
         let record = Value::tuple(vec![Value::real(f64::INFINITY), Value::array(vec![ints(0..40), ints([2])])]);
         let seq = Value::seq(vec![record.clone(), record]);
         for (ty, value) in [(vector(vector(T::U8)), words), (Type::seq(point()), seq)] {
-            assert_eq!(crate::literal::parse(&show(&ty, &value, true), &ty), Ok(value));
+            assert_eq!(crate::text::parse(&show(&ty, &value, true), &ty), Ok(value));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Types, signatures and likely meanings of misspelt names, in the words of the script language.
+//! Types and signatures in the words of the script language.
 
 use deckle_ir::array::Function;
 use deckle_ir::scalar::ScalarType;
@@ -57,30 +57,6 @@ pub fn records(function: &Function) -> Vec<String> {
     lines
 }
 
-/// The candidate that was probably meant by `word`.
-pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let len = |s: &str| s.chars().count();
-    let far = len(word).div_ceil(3);
-    let near = |(d, c): &(usize, &str)| *d <= far && *d < len(word).min(len(c));
-    candidates.into_iter().map(|c| (distance(word, c), c)).filter(near).min_by_key(|(d, _)| *d).map(|p| p.1)
-}
-
-/// How many characters must be put in, left out or changed. Upper and lower case count as the same.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b) = (a.to_lowercase(), b.to_lowercase());
-    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.chars().enumerate() {
-            let change = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[row.len() - 1]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,15 +71,5 @@ mod tests {
         assert_eq!(type_name(&Type::seq(Type::INT)), "{int}");
         assert_eq!(type_name(&Type::tuple(vec![Type::BOOL, ScalarType::F32.into()])), "(bool, f32)");
         assert_eq!(type_name(&Type::tuple(vec![])), "()");
-    }
-
-    #[test]
-    fn near_names_are_found_and_far_ones_are_not() {
-        assert_eq!(closest("wieghts", ["weights", "x"]), Some("weights"));
-        assert_eq!(closest("N", ["n", "k"]), Some("n"));
-        assert_eq!(closest("cuont", ["count"]), Some("count"));
-        assert_eq!(closest("x", ["n"]), None);
-        assert_eq!(closest("abc", ["xyz"]), None);
-        assert_eq!(closest("", ["xyz"]), None);
     }
 }

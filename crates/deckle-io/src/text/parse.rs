@@ -1,4 +1,4 @@
-//! Values written on the command line, read under the guidance of the type they must have.
+//! Values from text, read under the guidance of the type they must have.
 //!
 //! ```text
 //! int, real, ...   12   -3   0xff   1_000   1.5   1e-9   inf   nan   'a' for a u8
@@ -10,7 +10,8 @@
 //! ```
 //! Text for a `[u8]` needs no quotes where it stands alone.
 
-use crate::names::{closest, scalar_name, type_name};
+use super::names::{scalar_name, type_name};
+use deckle_diag::closest;
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::types::{RecordType, Type};
 use deckle_ir::value::Value;

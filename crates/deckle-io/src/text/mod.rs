@@ -1,0 +1,12 @@
+//! Values, types and signatures as people write and read them.
+//!
+//! [`parse`] and [`show`] are inverse to one another, unless what is shown was shortened. The words are those of the script
+//! language, so that a result can be pasted into a program or given to the next run.
+
+mod names;
+mod parse;
+mod show;
+
+pub use names::{parameters, records, scalar_name, signature, type_name};
+pub use parse::{Wrong, bytes_value, collection, example, is_text, parse};
+pub use show::{grouped, show};
