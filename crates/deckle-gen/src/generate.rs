@@ -9,7 +9,7 @@ use crate::ops::CHOICES;
 use crate::params::{self, Params, Role};
 use crate::{Case, Config, Rng, scalars};
 use deckle_diag::Span;
-use deckle_ir::array::{BinOp, Builder, Function, Op, Program, RecordShape};
+use deckle_ir::array::{BinOp, Builder, Function, Monoid, Op, Program, RecordShape};
 use deckle_ir::entity::{Body, Func, Var};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::types::Type;
@@ -20,7 +20,7 @@ use std::sync::Arc;
 pub(crate) fn case(seed: u64, config: &Config) -> Case {
     let mut rng = Rng::new(seed);
     let mut funcs: Vec<Function> = Vec::new();
-    let helpers = if rng.chance(60) { 0 } else { rng.below(config.helpers + 1) };
+    let helpers = if rng.chance(40) { 0 } else { rng.below(config.helpers + 1) };
     for k in 0..helpers {
         let (func, _) = function(&funcs, &format!("helper{k}"), &mut rng, config);
         funcs.push(func);
@@ -129,9 +129,11 @@ impl Gen<'_> {
     }
 
     fn enter(&mut self, v: Var, guess: Guess) {
+        // Of no `i64` at all, anything can be said: so a tuple of lengths and floats keeps what is known of the lengths.
+        let bound = if holds_int(self.ty(v)) { guess.bound } else { Some(0) };
         self.scope.push(v);
         self.guesses.resize(v.index(), Guess::SCALAR);
-        self.guesses.push(guess);
+        self.guesses.push(Guess { bound, ..guess });
     }
 
     /// Adds a statement, if it has a type and is not too large.
@@ -256,6 +258,13 @@ impl Gen<'_> {
 
     /// The result of a body that may be anything: rather something made in it.
     pub fn anything(&mut self, fits: impl Fn(&Type) -> bool) -> Option<Var> {
+        if self.depth > 0
+            && self.rng.chance(12)
+            && let Some(row) = self.attempt(Self::row)
+            && fits(self.ty(row))
+        {
+            return Some(row);
+        }
         let own: Vec<Var> = self.scope[self.own..].iter().copied().filter(|&v| fits(self.ty(v))).collect();
         if let Some(&last) = own.last()
             && self.rng.chance(80)
@@ -265,8 +274,47 @@ impl Gen<'_> {
         self.pick_type(&fits).or_else(|| self.any_const())
     }
 
+    /// A vector whose length is rather not the same each time that the body runs.
+    fn row(&mut self) -> Option<Var> {
+        let n = self.natural(5)?;
+        let guess = Guess::many(self.count(n), Guess::natural(5));
+        if self.rng.chance(50) {
+            return self.push(Op::Iota(deckle_ir::array::Coll::Array), &[n], &[], guess);
+        }
+        let x = self.pick_type(Type::is_concrete)?;
+        let guess = Guess::many(self.count(n), self.guess(x));
+        self.push(Op::Replicate, &[x, n], &[], guess)
+    }
+
+    /// Something flat that depends on `v`: a component, a length, an element of it.
+    pub fn digest(&mut self, v: Var) -> Option<Var> {
+        let ty = self.ty(v).clone();
+        match &ty {
+            Type::Scalar(_) => Some(v),
+            Type::Tuple(_) | Type::Record(_) => {
+                let n = ty.parts()?.len();
+                if n == 0 || (ty.is_flat() && self.rng.chance(30)) {
+                    return Some(v);
+                }
+                let k = self.rng.below(n);
+                let part = self.proj(v, k)?;
+                self.digest(part)
+            }
+            Type::Array(a) if a.elem.as_scalar().is_some_and(|s| s.is_int()) && self.rng.chance(40) => {
+                self.push(Op::Reduce(Monoid::Sum), &[v], &[], Guess::SCALAR)
+            }
+            Type::Array(_) | Type::Seq(_) => self.length(v),
+        }
+    }
+
     /// The result of a function: the last statement mostly, sometimes a tuple of several variables.
     fn conclude(&mut self) -> Var {
+        if self.rng.chance(40)
+            && let Some(s) = self.pick_type(|t| t.is_seq() && t.elem().is_some_and(Type::is_concrete))
+        {
+            let guess = self.guess(s);
+            self.push(Op::Tab, &[s], &[], guess);
+        }
         if self.rng.chance(30) {
             let several = self.attempt(|g| {
                 let parts: Vec<Var> = (0..2 + g.rng.below(2)).filter_map(|_| g.pick(|_, _| true)).collect();
@@ -353,7 +401,10 @@ impl Gen<'_> {
             0..=2 => {}
             3..=6 => {
                 let fits = |g: &Self, v: Var| *g.ty(v) == Type::INT && g.guess(v).bound.is_some_and(|b| b <= max);
-                if let Some(v) = self.pick(fits) {
+                // One that differs from run to run of the body makes a jagged array.
+                let own: Vec<Var> = self.scope[self.own..].iter().copied().filter(|v| fits(self, *v)).collect();
+                let own = if self.rng.chance(60) { self.rng.of(&own) } else { None };
+                if let Some(v) = own.or_else(|| self.pick(fits)) {
                     return Some(v);
                 }
             }
@@ -477,6 +528,15 @@ impl Gen<'_> {
     pub fn listed(&self, elems: &[Var]) -> Guess {
         let guess = Guess { len: elems.len() as u64, ..self.together(elems) };
         if elems.is_empty() { Guess { bound: None, ..guess } } else { guess }
+    }
+}
+
+fn holds_int(ty: &Type) -> bool {
+    match ty {
+        Type::Scalar(s) => *s == ScalarType::I64,
+        Type::Array(a) => holds_int(&a.elem),
+        Type::Seq(elem) => holds_int(elem),
+        Type::Tuple(_) | Type::Record(_) => ty.parts().is_some_and(|p| p.into_iter().any(holds_int)),
     }
 }
 

@@ -2,7 +2,6 @@
 
 use deckle_interp::{Options, run};
 use deckle_ir::array::{parse, verify};
-use deckle_ir::entity::Func;
 use deckle_ir::value::Value;
 
 #[track_caller]
@@ -10,7 +9,7 @@ fn runs(text: &str, args: &[Value]) -> Value {
     let program = parse(text).unwrap();
     verify(&program).unwrap();
     let options = Options { check_sizes: true, ..Options::default() };
-    run(&program, Func(0), args, &options).unwrap().value
+    run(&program, program.find("main").unwrap(), args, &options).unwrap().value
 }
 
 fn ints(list: &[i64]) -> Value {
@@ -45,4 +44,46 @@ fn a_fold_may_change_equal_sizes_to_different_ones() {
 ";
     let pair = Value::tuple(vec![ints(&[7, 8]), ints(&[7, 8])]);
     assert_eq!(runs(text, &[Value::array(vec![pair])]), Value::tuple(vec![ints(&[]), ints(&[7, 8])]));
+}
+
+/// The size of the result was `n0 + 2`: what `max(0, n0 + 2 - 2)` comes down to was translated twice.
+#[test]
+fn the_sizes_of_a_call_are_those_of_its_arguments_once() {
+    let text = "fn main [n0] (v0 a: [i64; n0]) -> [i64; n0] {
+  v1: i64 = const<1i64>()
+  v2: [i64; n0 + 2] = pad<0>(v0, v1, v1, v1)
+  v3: [i64; n0] = call<@helper>(v2)
+  v3
+}
+";
+    let helper = "fn helper [n0] (v0 a: [i64; n0]) -> [i64; max(0, n0 - 2)] {
+  v1: i64 = const<2i64>()
+  v2: [i64; max(0, n0 - 2)] = drop(v0, v1)
+  v2
+}
+";
+    assert_eq!(runs(&format!("{helper}\n{text}"), &[ints(&[])]), ints(&[]));
+}
+
+/// The verifier knew fresh sizes again only where they stand alone, and here none does.
+#[test]
+fn a_size_that_a_callee_binds_may_come_with_a_constant() {
+    let text = "fn helper [n0, n1] (v0 a: [i64; n0]) -> [i64; n1 + 1] {
+  v1: [i64; n1] = ensure<[i64; n1]>(v0)
+  v2: i64 = const<0i64>()
+  v3: [i64; 1] = array<i64>(v2)
+  v4: [i64; n1 + 1] = concat<0>(v1, v3)
+  v4
+}
+
+fn main [n0, n1] (v0 a: [i64; n0]) -> i64 {
+  v3: [i64; n0] = map(v0) ^1(v1: i64) {
+    v2: [i64; n1 + 1] = call<@helper>(v0)
+    v1
+  }
+  v4: i64 = length(v3)
+  v4
+}
+";
+    assert_eq!(runs(text, &[ints(&[5, 6])]), Value::int(2));
 }

@@ -355,36 +355,39 @@ impl Size {
 }
 
 impl Atom {
-    /// The atom with its inner sizes rewritten: as an atom where it still is one, and as a size.
+    /// The atom with its inner sizes rewritten: as an atom where it still is one of its sort, and as a
+    /// size. What it comes down to otherwise is made of parts that are rewritten already, and must not be once more.
     fn rebuild(&self, depth: u32, f: &mut dyn FnMut(&Atom, u32) -> Option<Size>) -> (Option<Atom>, Size) {
+        let same =
+            |s: &Size| s.as_atom().filter(|a| std::mem::discriminant(*a) == std::mem::discriminant(self)).cloned();
         let atom = match self {
             Atom::Pos(_) | Atom::At(_) | Atom::Value(_) => self.clone(),
             Atom::Var(v, l) => Atom::Var(*v, l.iter().map(|s| s.rewrite_at(depth, f)).collect()),
             Atom::Read(p, l) => Atom::Read(p.clone(), l.iter().map(|s| s.rewrite_at(depth, f)).collect()),
             Atom::Sum(n, b) => {
                 let s = Size::sum(&n.rewrite_at(depth, f), &b.rewrite_at(depth + 1, f));
-                return (s.as_atom().cloned(), s);
+                return (same(&s), s);
             }
             Atom::Min(l) => {
                 let s =
                     l.iter().map(|s| s.rewrite_at(depth, f)).reduce(|a, b| a.lesser(&b)).unwrap_or(Size::constant(0));
-                return (s.as_atom().cloned(), s);
+                return (same(&s), s);
             }
             Atom::Max(l) => {
                 let s =
                     l.iter().map(|s| s.rewrite_at(depth, f)).reduce(|a, b| a.greater(&b)).unwrap_or(Size::constant(0));
-                return (s.as_atom().cloned(), s);
+                return (same(&s), s);
             }
             Atom::If(c, x, y) => {
                 let (x, y) = (x.rewrite_at(depth, f), y.rewrite_at(depth, f));
                 if x == y {
-                    return (x.as_atom().cloned(), x);
+                    return (None, x);
                 }
                 Atom::If(c.clone(), Box::new(x), Box::new(y))
             }
             Atom::Div(x, y) => {
                 let s = x.rewrite_at(depth, f).div(&y.rewrite_at(depth, f));
-                return (s.as_atom().cloned(), s);
+                return (same(&s), s);
             }
         };
         (Some(atom.clone()), atom.into())

@@ -88,25 +88,36 @@ pub(super) fn scatter(g: &mut Gen<'_>) -> Option<Var> {
 }
 
 /// An operator with one body that is run at each element of one vector.
-fn by_element(g: &mut Gen<'_>, op: Op, make: impl FnOnce(&mut Gen<'_>) -> Option<Var>) -> Option<Var> {
+fn by_element(g: &mut Gen<'_>, op: Op, make: impl FnOnce(&mut Gen<'_>, Var) -> Option<Var>) -> Option<Var> {
     let xs = g.some_array(is_array)?;
     let guess = g.guess(xs);
     let run = Run { seal: g.seals(), ..Run::many(guess.len, vec![guess.elem()]) };
-    let (body, _) = g.body(&op, &[xs], 0, run, |g, _| make(g))?;
+    let (body, _) = g.body(&op, &[xs], 0, run, |g, p| make(g, p[0]))?;
     g.push(op, &[xs], &[body], guess)
 }
 
 /// A key to sort or group by.
-fn key(g: &mut Gen<'_>) -> Option<Var> {
-    g.anything(Type::is_flat)
+fn key(g: &mut Gen<'_>, x: Var) -> Option<Var> {
+    if g.rng.chance(60) { g.digest(x) } else { g.anything(Type::is_flat) }
+}
+
+/// Whether to keep an element.
+fn choice(g: &mut Gen<'_>, x: Var) -> Option<Var> {
+    if g.rng.chance(40) {
+        return g.truth();
+    }
+    let digest = g.digest(x)?;
+    let Some(ty) = g.ty(digest).as_scalar() else { return g.truth() };
+    let (other, op) = (g.scalar(ty)?, g.rng.of(&[BinOp::Eq, BinOp::Lt, BinOp::Gt])?);
+    g.binary(op, digest, other)
 }
 
 pub(super) fn filter(g: &mut Gen<'_>) -> Option<Var> {
-    by_element(g, Op::Filter, |g| g.truth())
+    by_element(g, Op::Filter, choice)
 }
 
 pub(super) fn partition(g: &mut Gen<'_>) -> Option<Var> {
-    by_element(g, Op::Partition, |g| g.truth())
+    by_element(g, Op::Partition, choice)
 }
 
 pub(super) fn sort_by(g: &mut Gen<'_>) -> Option<Var> {
@@ -131,7 +142,7 @@ pub(super) fn compact(g: &mut Gen<'_>) -> Option<Var> {
     };
     let flags = match ready {
         Some(v) => v,
-        None => each(g, xs, |g, _| g.truth())?,
+        None => each(g, xs, choice)?,
     };
     let guess = g.guess(xs);
     g.push(Op::Compact, &[xs, flags], &[], guess)

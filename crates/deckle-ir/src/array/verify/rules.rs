@@ -53,7 +53,7 @@ fn runs_per_element_of_a_sequence(func: &Function, inst: &Inst) -> bool {
 }
 
 /// Whether the type that `v` has is the one that its rule gives, where each fresh size variable of the rule is some variable
-/// that `v` binds, another for each. Which one is seen where the fresh variable stands alone.
+/// that `v` binds, another for each. Which one is seen where the size determines the fresh variable.
 fn matches(func: &Function, v: Var, rule: &Type, fresh: &[u32]) -> bool {
     let stored = func.ty(v);
     if !rule.same_kind(stored) {
@@ -64,11 +64,11 @@ fn matches(func: &Function, v: Var, rule: &Type, fresh: &[u32]) -> bool {
     let mut named: HashMap<SizeVar, SizeVar> = HashMap::new();
     let mut taken: HashSet<SizeVar> = HashSet::new();
     for (r, s) in rule.iter().zip(&stored) {
-        let (Some(Atom::Var(x, at)), Some(Atom::Var(y, there))) = (r.as_atom(), s.as_atom()) else { continue };
+        let (Some((x, at, extra)), Some((y, there, more))) = (r.determines(), s.determines()) else { continue };
         let Some(arity) = x.index().checked_sub(known).and_then(|k| fresh.get(k)) else { continue };
         let bound_here = func.sizes[y.index()] == SizeVarData { arity: *arity, binder: v };
-        if bound_here && at == there && !named.contains_key(x) && taken.insert(*y) {
-            named.insert(*x, *y);
+        if bound_here && at == there && extra == more && !named.contains_key(&x) && taken.insert(y) {
+            named.insert(x, y);
         }
     }
     let renamed = |s: &Size| {
