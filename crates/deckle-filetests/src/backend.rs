@@ -1,0 +1,63 @@
+//! The backends that must agree, and what that means.
+//!
+//! The interpreter is the reference: its result is what a file shows. Every backend of [`BACKENDS`] runs the same program on the same
+//! arguments, and a test fails where its result is another one. To test a new backend, implement [`Backend`] and
+//! add it to the list.
+
+use deckle_diag::Diagnostic;
+use deckle_interp::{Options, Outcome};
+use deckle_ir::array::Program;
+use deckle_ir::entity::Func;
+use deckle_ir::value::Value;
+
+/// What a run gives.
+pub type Run<T> = Result<T, Box<Diagnostic>>;
+
+/// Something that runs programs.
+pub trait Backend: Sync {
+    /// What to call it in a report.
+    fn name(&self) -> &'static str;
+
+    /// Runs a function.
+    ///
+    /// # Errors
+    /// What the user's data does wrong.
+    fn run(&self, program: &Program, func: Func, args: &[Value]) -> Run<Value>;
+}
+
+/// All that must agree with the interpreter.
+pub const BACKENDS: &[&dyn Backend] = &[&CheckedSizes];
+
+/// No test loops for ever.
+const MAX_STEPS: u64 = 100_000_000;
+
+/// The reference.
+pub fn reference(program: &Program, func: Func, args: &[Value]) -> Run<Outcome> {
+    deckle_interp::run(program, func, args, &options(false))
+}
+
+fn options(check_sizes: bool) -> Options {
+    Options { check_sizes, max_steps: Some(MAX_STEPS), ..Options::default() }
+}
+
+/// The interpreter, which compares every value with the sizes of its type as it goes.
+struct CheckedSizes;
+
+impl Backend for CheckedSizes {
+    fn name(&self) -> &'static str {
+        "the interpreter with sizes checked"
+    }
+
+    fn run(&self, program: &Program, func: Func, args: &[Value]) -> Run<Value> {
+        deckle_interp::run(program, func, args, &options(true)).map(|o| o.value)
+    }
+}
+
+/// Whether a result is as good as the reference: the same value, or an error of the same code.
+pub fn agree(reference: &Run<Value>, other: &Run<Value>) -> bool {
+    match (reference, other) {
+        (Ok(a), Ok(b)) => a == b,
+        (Err(a), Err(b)) => a.code == b.code,
+        _ => false,
+    }
+}

@@ -1,0 +1,80 @@
+//! What a test file can ask for.
+
+use crate::words;
+
+/// A command of a test file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Run a function and show its result.
+    Run { call: Call, full: bool },
+    /// The signature of every function, or every error.
+    Check,
+    /// The array IR of one function, or of all.
+    Ir(Option<String>),
+    /// What a run costs in the model.
+    Cost(Call),
+}
+
+/// A function and its arguments.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Call {
+    /// `main`, or the only function there is, where none is named.
+    pub entry: Option<String>,
+    /// Names and values as written.
+    pub arguments: Vec<(String, String)>,
+}
+
+/// Reads what stands after `//>`.
+pub fn parse(line: &str) -> Result<Command, String> {
+    let words = words::split(line)?;
+    let (name, rest) = words.split_first().ok_or("there is no command after `//>`")?;
+    match (name.as_str(), rest) {
+        ("run", _) => call(rest, true).map(|(call, full)| Command::Run { call, full }),
+        ("cost", _) => call(rest, false).map(|(call, _)| Command::Cost(call)),
+        ("check", []) => Ok(Command::Check),
+        ("ir", []) => Ok(Command::Ir(None)),
+        ("ir", [name]) => Ok(Command::Ir(Some(name.clone()))),
+        ("check" | "ir", _) => Err(format!("`{name}` takes fewer words")),
+        _ => Err(format!("there is no command `{name}`: write `run`, `check`, `ir` or `cost`")),
+    }
+}
+
+fn call(words: &[String], shows: bool) -> Result<(Call, bool), String> {
+    let (mut call, mut full) = (Call::default(), false);
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        if word == "--full" && shows {
+            full = true;
+        } else if word == "--entry" {
+            call.entry = Some(words.next().ok_or("`--entry` needs a name")?.clone());
+        } else if let (Some((name, value)), false) = (word.split_once('='), word.starts_with('-')) {
+            call.arguments.push((name.to_string(), value.to_string()));
+        } else {
+            return Err(format!("`{word}` is neither `NAME=VALUE` nor an option"));
+        }
+    }
+    Ok((call, full))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_read() {
+        let pair = |n: &str, v: &str| (n.to_string(), v.to_string());
+        let arguments = vec![pair("xs", "[1, 2]"), pair("n", "-3")];
+        let call = Call { entry: Some("f".into()), arguments };
+        assert_eq!(parse(" run xs=[1, 2] n=-3 --entry f --full"), Ok(Command::Run { call, full: true }));
+        assert_eq!(parse("check"), Ok(Command::Check));
+        assert_eq!(parse("ir main"), Ok(Command::Ir(Some("main".into()))));
+        assert_eq!(parse("cost"), Ok(Command::Cost(Call::default())));
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        for line in ["", "walk", "run 5", "check x", "run --entry", "cost --full", "run --ful x=1"] {
+            assert!(parse(line).is_err(), "{line}");
+        }
+    }
+}

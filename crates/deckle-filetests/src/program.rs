@@ -1,0 +1,155 @@
+//! A test file as a program: compiled once, checked once, and asked for each of its commands.
+
+use crate::backend::{self, BACKENDS, Run};
+use crate::command::{Call, Command};
+use deckle_diag::{Diagnostic, SourceMap, render_all};
+use deckle_interp::Outcome;
+use deckle_io::text;
+use deckle_ir::array::{Function, verify};
+use deckle_ir::entity::{Func, Var};
+use deckle_ir::value::Value;
+use deckle_syntax::Compiled;
+use std::path::{Component, Path, PathBuf};
+
+/// A file that has been compiled, or everything that is wrong with it.
+pub struct Program {
+    sources: SourceMap,
+    compiled: Result<Compiled, Vec<Diagnostic>>,
+}
+
+/// The text that a command gives, or why the file is no good test.
+type Answer = Result<String, String>;
+
+impl Program {
+    /// Compiles a file and what it imports. Messages name files from its folder on, so that they are the same everywhere.
+    pub fn compile(path: &Path, text: &str) -> Program {
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let name = path.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
+        let mut load = |from: &str, written: &str| {
+            let shown = resolve(Path::new(from), Path::new(written));
+            let bytes = std::fs::read(folder.join(&shown)).map_err(|e| deckle_io::Error::io(&e).message)?;
+            Ok((shown.display().to_string().replace('\\', "/"), bytes))
+        };
+        let mut sources = SourceMap::new();
+        let compiled = deckle_syntax::compile(&mut sources, &name, text.as_bytes().to_vec(), &mut load);
+        Program { sources, compiled }
+    }
+
+    /// The program, if it could be compiled.
+    pub fn compiled(&self) -> Option<&Compiled> {
+        self.compiled.as_ref().ok()
+    }
+
+    /// What must hold for every program: it verifies, and its text is read back.
+    pub fn check(&self) -> Result<(), String> {
+        let Ok(compiled) = &self.compiled else { return Ok(()) };
+        if let Err(errors) = verify(&compiled.program) {
+            let errors: Vec<String> = errors.iter().map(|e| e.to_string()).collect();
+            return Err(format!("the program does not verify:\n{}\n{}", errors.join("\n"), compiled.program));
+        }
+        let text = compiled.program.to_string();
+        match deckle_ir::array::parse(&text) {
+            Ok(read) if read == compiled.program => Ok(()),
+            Ok(read) => Err(format!("the IR is read back as another one:\n{text}\nis read as\n{read}")),
+            Err(e) => Err(format!("the text of the IR cannot be read back: {e}\n{text}")),
+        }
+    }
+
+    /// Carries out a command.
+    pub fn answer(&self, command: &Command) -> Answer {
+        let compiled = match &self.compiled {
+            Ok(compiled) => compiled,
+            Err(errors) => return Ok(self.render(errors)),
+        };
+        match command {
+            Command::Run { call, full } => {
+                let (func, outcome) = execute(compiled, call)?;
+                let ty = compiled.program.funcs[func.index()].result_type();
+                Ok(outcome.map_or_else(|d| self.render(&[*d]), |o| text::show(ty, &o.value, *full)))
+            }
+            Command::Cost(call) => {
+                let (_, outcome) = execute(compiled, call)?;
+                Ok(outcome.map_or_else(|d| self.render(&[*d]), |o| cost(&o)))
+            }
+            Command::Check => Ok(signatures(compiled)),
+            Command::Ir(None) => Ok(compiled.program.to_string()),
+            Command::Ir(Some(name)) => {
+                // A function on its own does not know the names of those that it calls.
+                let text = compiled.program.to_string();
+                let mut functions = text.split("\n\n").filter(|f| f.starts_with(&format!("fn {name} ")));
+                functions.next().map(str::to_string).ok_or_else(|| format!("there is no function `{name}` in\n{text}"))
+            }
+        }
+    }
+
+    fn render(&self, errors: &[Diagnostic]) -> String {
+        render_all(errors, &self.sources, false)
+    }
+}
+
+fn signatures(compiled: &Compiled) -> String {
+    let function = |func: Func| &compiled.program.funcs[func.index()];
+    let lines = compiled.entries.iter().map(|e| text::signature(&e.name, function(e.func)));
+    let lines: Vec<String> = lines.collect();
+    if lines.is_empty() { "ok, but no function can be run".to_string() } else { lines.join("\n") }
+}
+
+fn cost(outcome: &Outcome) -> String {
+    let c = outcome.cost;
+    format!("work {}, depth {}, space {} / {}", c.work, c.depth, c.space.seq, c.space.par)
+}
+
+/// Runs a function on the reference and on every backend, which must agree.
+fn execute(compiled: &Compiled, call: &Call) -> Result<(Func, Run<Outcome>), String> {
+    let func = choose(compiled, call.entry.as_deref())?;
+    let function = &compiled.program.funcs[func.index()];
+    let args = bind(function, &call.arguments)?;
+    let outcome = backend::reference(&compiled.program, func, &args);
+    let value = outcome.clone().map(|o| o.value);
+    for b in BACKENDS {
+        let other = b.run(&compiled.program, func, &args);
+        if !backend::agree(&value, &other) {
+            let shown = |run: &Run<Value>| match run {
+                Ok(value) => text::show(function.result_type(), value, false),
+                Err(d) => format!("{}: {}\n{}", d.code, d.message, d.notes.join("\n")),
+            };
+            return Err(format!("{} gives\n{}\nbut the interpreter\n{}", b.name(), shown(&other), shown(&value)));
+        }
+    }
+    Ok((func, outcome))
+}
+
+fn choose(compiled: &Compiled, name: Option<&str>) -> Result<Func, String> {
+    let entry = match (name, &compiled.entries[..]) {
+        (None, [only]) => Some(only),
+        _ => compiled.entries.iter().find(|e| e.name == name.unwrap_or("main")),
+    };
+    entry.map(|e| e.func).ok_or_else(|| format!("there is no such function among\n{}", signatures(compiled)))
+}
+
+fn bind(function: &Function, given: &[(String, String)]) -> Result<Vec<Value>, String> {
+    if let Some((name, _)) = given.iter().find(|(name, _)| !function.param_names.contains(name)) {
+        return Err(format!("`{name}` is none of the parameters {}", text::parameters(function).join(", ")));
+    }
+    let parameters = function.param_names.iter().zip(function.params());
+    let value = |(name, var): (&String, &Var)| {
+        let (_, written) = given.iter().find(|(n, _)| n == name).ok_or_else(|| format!("`{name}` is not given"))?;
+        text::parse(written, function.ty(*var)).map_err(|w| format!("`{name}={written}`: {}", w.message))
+    };
+    parameters.map(value).collect()
+}
+
+/// A path as written in a file, from the folder of the test on.
+fn resolve(from: &Path, written: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for part in from.parent().unwrap_or(Path::new("")).join(written).components() {
+        match (part, out.components().next_back()) {
+            (Component::CurDir, _) => {}
+            (Component::ParentDir, Some(Component::Normal(_))) => {
+                out.pop();
+            }
+            _ => out.push(part),
+        }
+    }
+    out
+}
