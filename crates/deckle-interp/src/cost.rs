@@ -34,6 +34,16 @@ impl Cost {
     }
 }
 
+/// What the cost of a statement needs to know of its bodies before they run.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Bodies {
+    /// The widths of what each uses from outside.
+    pub aux: [u64; 2],
+    /// Whether the first is a single scalar operator applied to its two parameters: one of the paper's basic monoids, as far as cost
+    /// goes.
+    pub basic: bool,
+}
+
 /// The runs of one body of a statement, summed up.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Runs {
@@ -139,10 +149,15 @@ fn sort(l: u64, result: Space) -> Cost {
     Cost::new(l.saturating_mul(log2(l)).saturating_add(result.par), log2(l) + 1, result)
 }
 
-/// `(W + Σ Wᵢ, 1 + ⌈log₂(l+1)⌉·max Dᵢ; ‖result‖)`: folds and scans.
-fn tree(work: u64, l: u64, runs: &Runs, result: Space) -> Cost {
+/// `(W + Σ Wᵢ, 1 + ⌈log₂(l+1)⌉·max Dᵢ; …)`: folds and scans.
+fn tree(work: u64, l: u64, runs: &Runs, space: Space) -> Cost {
     let depth = log2(l.saturating_add(1)).saturating_mul(runs.depth).saturating_add(1);
-    Cost::new(work.saturating_add(runs.work), depth, result)
+    Cost::new(work.saturating_add(runs.work), depth, space)
+}
+
+/// A fold: an application holds its operands, one after another or all at once; the result is at least there.
+fn fold(l: u64, runs: &Runs, result: Space) -> Cost {
+    tree(l, l, runs, result.max(runs.beside))
 }
 
 /// `‖iota(n)‖` as a sequence.
@@ -150,8 +165,9 @@ fn iota(n: u64) -> Space {
     Space { seq: if n == 0 { 0 } else { 2 }, par: n.saturating_mul(2) }
 }
 
-/// The cost of one statement: its operator, the `aux` of its bodies, its operands, its result, and what its bodies did.
-pub(crate) fn statement(op: &Op, aux: [u64; 2], args: &[Value], result: &Value, runs: &[Runs; 2]) -> Cost {
+/// The cost of one statement: its operator, what is known of its bodies, its operands, its result, and what its bodies did.
+pub(crate) fn statement(op: &Op, bodies: Bodies, args: &[Value], result: &Value, runs: &[Runs; 2]) -> Cost {
+    let Bodies { aux, basic } = bodies;
     let v = result.space();
     let l = |k: usize| args.get(k).and_then(Value::items).map_or(0, |items| items.len() as u64);
     let is_seq = matches!(args.first(), Some(Value::Seq(_)));
@@ -220,7 +236,7 @@ pub(crate) fn statement(op: &Op, aux: [u64; 2], args: &[Value], result: &Value, 
         }
         Op::Permute => {
             let work = v.par.saturating_add(l(2)).saturating_add(runs[0].work);
-            Cost::new(work, runs[0].depth.saturating_add(1), v)
+            Cost::new(work, runs[0].depth.saturating_add(1), v.plus(runs[0].space))
         }
         Op::Scatter => primitive(v.par.saturating_add(l(2)), v),
         Op::Sort => sort(l(0), v),
@@ -228,9 +244,12 @@ pub(crate) fn statement(op: &Op, aux: [u64; 2], args: &[Value], result: &Value, 
             let keys = vector_of(runs[0].results);
             over_vector(aux[0], &runs[0], keys).then(keys, sort(l(0), v))
         }
-        Op::Fold => tree(l(1), l(1), &runs[0], v),
-        Op::Fold1 => tree(l(0), l(0), &runs[0], v),
-        Op::Scan(..) => tree(v.par, l(args.len().saturating_sub(1)), &runs[0], v),
+        Op::Fold if basic => primitive(l(1), v),
+        Op::Fold1 if basic => primitive(l(0), v),
+        Op::Scan(..) if basic => primitive(v.par, v),
+        Op::Fold => fold(l(1), &runs[0], v),
+        Op::Fold1 => fold(l(0), &runs[0], v),
+        Op::Scan(..) => tree(v.par, l(args.len().saturating_sub(1)), &runs[0], v.plus(runs[0].space)),
         Op::Stencil(..) => {
             // What lies beyond the edge is made first, where a body makes it.
             let inside = over_vector(aux[0], &runs[0], v);

@@ -109,7 +109,9 @@ impl<'p> Machine<'p> {
         let name = inst.op.info().name;
         self.limit(&format!("the result of `{name}`"), &value, span)?;
         let aux = |k: usize| inst.bodies.get(k).map_or(0, |b| frame.info.aux[b.index()]);
-        let cost = cost::statement(&inst.op, [aux(0), aux(1)], &args, &value, &runs);
+        let basic = inst.bodies.first().is_some_and(|b| frame.info.basic[b.index()]);
+        let known = cost::Bodies { aux: [aux(0), aux(1)], basic };
+        let cost = cost::statement(&inst.op, known, &args, &value, &runs);
         let held = value.space();
         frame.define(v, value);
         if let Op::Ensure(_) = inst.op {

@@ -6,7 +6,7 @@
 
 use crate::error;
 use deckle_diag::{Diagnostic, Span};
-use deckle_ir::array::{Function, Op};
+use deckle_ir::array::{Function, Inst, Op};
 use deckle_ir::entity::{Body, Path, SizeVar, Var};
 use deckle_ir::size::Atom;
 use deckle_ir::size_eval::SizeEnv;
@@ -20,6 +20,8 @@ use std::rc::Rc;
 pub(crate) struct Info {
     /// For each body, the widths of what it uses from outside.
     pub aux: Vec<u64>,
+    /// For each body, whether it is a single scalar operator applied to its two parameters.
+    pub basic: Vec<bool>,
     /// For each variable, the size variables that it binds and that something will ask for.
     binds: Vec<Vec<SizeVar>>,
 }
@@ -55,7 +57,14 @@ impl Info {
                 list.push(SizeVar(i as u32));
             }
         }
-        Info { aux: (0..function.bodies.len()).map(width).collect(), binds }
+        let basic = function.bodies.iter().map(|b| match (b.params.as_slice(), b.stmts.as_slice()) {
+            ([_, _], [s]) if *s == b.result => matches!(
+                function.inst(*s),
+                Some(Inst { op: Op::Binary(_), args, .. }) if args.iter().all(|a| b.params.contains(a)) && args[0] != args[1]
+            ),
+            _ => false,
+        });
+        Info { aux: (0..function.bodies.len()).map(width).collect(), basic: basic.collect(), binds }
     }
 }
 

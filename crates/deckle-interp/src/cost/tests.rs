@@ -142,13 +142,21 @@ fn concat_costs_its_length_in_sequences_and_its_result_in_vectors() {
 
 #[test]
 fn scans_combine_in_logarithmic_depth() {
-    // {3, 5, 4, 2} exclusive: ‖{0, 3, 8, 12}‖ = (2, 8), three unit combinations: W 8 + 3, D 1 + ⌈log₂ 5⌉·1.
+    // {3, 5, 4, 2} exclusive: ‖{0, 3, 8, 12}‖ = (2, 8), and + is a basic monoid: W 8, D 1.
     let p = program(&["{i64}", "i64"], |b, p| {
         b.op1(Op::Scan(Direction::Left, ScanKind::Exclusive), &[p[1], p[0]], |b, q| b.bin(BinOp::Add, q[0], q[1]))
     });
     let args = [seq(&ints(&[3, 5, 4, 2])), Value::int(0)];
-    assert_eq!(testing::cost(&p, &args), [11, 4, 2, 8]);
+    assert_eq!(testing::cost(&p, &args), [8, 1, 2, 8]);
     assert_eq!(value(&p, &args), seq(&ints(&[0, 3, 8, 12])));
+    // The same with a body of two operators, (2, 2; 2, 2): three combinations, W 8 + 3·2, D 1 + ⌈log₂ 5⌉·2, M 2 + 2, N 8 + 3·2.
+    let p = program(&["{i64}", "i64"], |b, p| {
+        b.op1(Op::Scan(Direction::Left, ScanKind::Exclusive), &[p[1], p[0]], |b, q| {
+            let sum = b.bin(BinOp::Add, q[0], q[1]);
+            b.bin(BinOp::Max, sum, q[1])
+        })
+    });
+    assert_eq!(testing::cost(&p, &args), [14, 7, 4, 14]);
 }
 
 #[test]
@@ -233,9 +241,24 @@ fn a_call_costs_its_body() {
 
 #[test]
 fn permuting_costs_result_elements_and_combinations() {
-    // A histogram of [1, 1, 0] into [0, 0] with ones: ‖result‖ = 3, W 3 + 3 + 3·1, D 1 + 1.
+    // A histogram of [1, 1, 0] into [0, 0] with ones: ‖result‖ = 3, W 3 + 3 + 3·1, D 1 + 1, M 3 + 1, N 3 + 3·1.
     let p = program(&["[i64; n0]", "[i64; n1]"], |b, p| {
         b.op1(Op::Permute, &[p[0], p[1], p[1]], |b, q| b.bin(BinOp::Add, q[0], q[1]))
     });
-    assert_eq!(testing::cost(&p, &[ints(&[0, 0]), ints(&[1, 1, 0])]), [9, 2, 3, 3]);
+    assert_eq!(testing::cost(&p, &[ints(&[0, 0]), ints(&[1, 1, 0])]), [9, 2, 4, 6]);
+}
+
+#[test]
+fn folds_hold_the_operands_of_an_application() {
+    // fold over {3, 5, 4} with max(a + b, b), a body of (2, 2; 2, 2): W 3 + 3·2, D 1 + ⌈log₂ 4⌉·2, M 2 + 2, N 3·(2 + 2).
+    let p = program(&["{i64}", "i64"], |b, p| {
+        b.op1(Op::Fold, &[p[1], p[0]], |b, q| {
+            let sum = b.bin(BinOp::Add, q[0], q[1]);
+            b.bin(BinOp::Max, sum, q[1])
+        })
+    });
+    assert_eq!(testing::cost(&p, &[seq(&ints(&[3, 5, 4])), Value::int(0)]), [9, 5, 4, 12]);
+    // A basic monoid is a primitive: W 3, D 1, ‖result‖.
+    let p = program(&["{i64}", "i64"], |b, p| b.op1(Op::Fold, &[p[1], p[0]], |b, q| b.bin(BinOp::Mul, q[0], q[1])));
+    assert_eq!(testing::cost(&p, &[seq(&ints(&[3, 5, 4])), Value::int(1)]), [3, 1, 1, 1]);
 }

@@ -299,7 +299,7 @@ operators! {
     /// of `bool`, leaves out the elements where it is `false`.
     ///
     /// Type: `[T; m], [i64; n], [U; n], [bool; n] → [T; m]` with a body `U, T → T`. Errors: a target outside (D0301), unequal
-    /// lengths (D0304). Cost: W `‖result‖ + l + Σ Wᵢ`, D `1 + max Dᵢ`.
+    /// lengths (D0304). Cost: W `‖result‖ + l + Σ Wᵢ`, D `1 + max Dᵢ`, space M `‖result‖ + max Mᵢ`, N `‖result‖ + Σ Nᵢ`.
     Moving Permute = "permute", 3 ..=4, 1;
 
     /// `scatter(into, targets, xs)` — as `permute` where the new element wins: of several elements with one target, the last.
@@ -345,7 +345,9 @@ operators! {
 
     /// `fold(z, xs) { a, b -> c }` — `z` and all elements combined with an associative operator, in order. Of nothing, `z`.
     ///
-    /// Type: `T, [T; n] → T`, `T, {T} → T`, with a body `T, T → T` for concrete `T`. Cost: W `l + Σ Wᵢ`, D `1 + ⌈log₂(l+1)⌉·max Dᵢ`.
+    /// Type: `T, [T; n] → T`, `T, {T} → T`, with a body `T, T → T` for concrete `T`. Cost: W `l + Σ Wᵢ`, D `1 + ⌈log₂(l+1)⌉·max Dᵢ`,
+    /// space M `max(Mvᵢ + Mᵢ)` and N `Σ(Nvᵢ + Nᵢ)` over the applications, `vᵢ` being their operands, but at least `‖result‖`.
+    /// A body that is one scalar operator applied to its parameters is one of the paper's basic monoids: W `l`, D 1, space `‖result‖`.
     Folding Fold = "fold", 2, 1;
 
     /// `fold1(xs) { a, b -> c }` — as `fold` without a start.
@@ -364,7 +366,8 @@ operators! {
     /// one more element than `xs`. `right` runs from the last element.
     ///
     /// Type: `T, [T; n] → [T; n]` (`full`: `n + 1`), likewise for sequences, there from the left only. Cost: W `‖result‖ + Σ Wᵢ`,
-    /// D `1 + ⌈log₂(l+1)⌉·max Dᵢ`.
+    /// D `1 + ⌈log₂(l+1)⌉·max Dᵢ`, space M `‖result‖ + max Mᵢ`, N `‖result‖ + Σ Nᵢ`. With a body that is one scalar operator:
+    /// W `‖result‖`, D 1, space `‖result‖`.
     Scanning Scan(Direction, ScanKind) = "scan", 1 ..=2, 1;
 
     /// `stencil<[1, 1], wrap>(a) { w -> x }` — for each position of a regular array of rank 1 to 3 the body applied to the window

@@ -274,7 +274,6 @@ impl Typer<'_> {
             let elem = if elems.len() == 1 {
                 elems[0].clone()
             } else {
-                let elems: Vec<Type> = elems.iter().map(|e| self.blur(e, 1)).collect();
                 let merged = self.merge(&elems, 1)?;
                 self.settle(merged, level)
             };

@@ -99,6 +99,8 @@ impl<'a> Typer<'a> {
         let rules = self.params(&inst.op, &inst.args, which, body)?;
         let params = self.body(body).params.clone();
         let name = inst.op.info().name;
+        // A loop says itself which sizes of its state stay; see `looped`.
+        let keeps_sizes = matches!(inst.op, Op::While | Op::For);
         if rules.len() != params.len() {
             return fail(format!(
                 "body {which} of `{name}` must have {} parameters, not {}",
@@ -110,7 +112,7 @@ impl<'a> Typer<'a> {
             let have = self.ty(param);
             let good = match rule {
                 ParamRule::Exact(want) => want == have,
-                ParamRule::Open(want) => want.same_kind(have),
+                ParamRule::Open(want) => want.same_kind(have) && (keeps_sizes || self.all_bound_by(have, param)),
             };
             if !good {
                 return fail(format!(
@@ -119,6 +121,12 @@ impl<'a> Typer<'a> {
             }
         }
         Ok(())
+    }
+
+    fn all_bound_by(&self, ty: &Type, param: Var) -> bool {
+        let mut all = true;
+        ty.for_each_size(&mut |s, _| all &= s.as_var().is_some_and(|v| self.func.size_binder(v) == Some(param)));
+        all
     }
 
     /// What the parameters of body number `which` of an operator must be. `body` is its handle.
@@ -333,7 +341,8 @@ impl<'a> Typer<'a> {
         self.freshen(ty, under, &mut |s, total| (total - under..total).any(|p| s.mentions_pos(p)))
     }
 
-    /// One type for values of several types that differ in sizes only, all under `under` binders.
+    /// One type for values of several types that differ in sizes only, all under `under` binders whose positions no longer mean
+    /// what they did: sizes that agree and mention none stay, the others are fresh.
     fn merge(&mut self, types: &[Type], under: u32) -> Result<Type, TypeError> {
         let Some(first) = types.first() else { return fail("nothing to merge") };
         if types.iter().any(|t| !t.same_kind(first)) {
@@ -345,7 +354,8 @@ impl<'a> Typer<'a> {
         }
         let mut at = 0;
         Ok(first.map_sizes(&mut |s, depth| {
-            let agree = lists.iter().all(|l| l[at] == *s);
+            let moved = (depth..depth + under).any(|p| s.mentions_pos(p));
+            let agree = !moved && lists.iter().all(|l| l[at] == *s);
             at += 1;
             if agree { s.clone() } else { self.fresh_size(under + depth) }
         }))

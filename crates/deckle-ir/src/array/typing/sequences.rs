@@ -18,7 +18,6 @@ impl Typer<'_> {
             Op::The => self.seq(a[0]).map(|e| e.instantiate(&Size::constant(0))),
             Op::Append => {
                 let parts = [self.seq(a[0])?, self.seq(a[1])?];
-                let parts = [self.blur(&parts[0], 1), self.blur(&parts[1], 1)];
                 Ok(Type::seq(self.merge(&parts, 1)?))
             }
             Op::FlagPart => {
