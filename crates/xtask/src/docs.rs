@@ -3,7 +3,7 @@
 //! A page is a function from nothing to text. To add one, write the function and list it in
 //! [`PAGES`]; `cargo xtask docs` then writes it, and a test fails when it is stale.
 
-use crate::Faults;
+use crate::{Faults, operators};
 use deckle_diag::{CODES, Class, CodeInfo};
 use std::fmt::Write;
 use std::path::Path;
@@ -14,8 +14,15 @@ struct Page {
     text: fn() -> String,
 }
 
-/// All generated pages. `docs/operators.md`, from the operator table of `deckle-ir`, belongs here.
-const PAGES: &[Page] = &[Page { path: "docs/errors.md", source: "crates/deckle-diag/src/codes.rs", text: errors }];
+/// All generated pages.
+const PAGES: &[Page] = &[
+    Page { path: "docs/errors.md", source: "crates/deckle-diag/src/codes.rs", text: errors },
+    Page {
+        path: "docs/operators.md",
+        source: "crates/deckle-syntax/src/builtins.rs and crates/deckle-ir/src/array",
+        text: operators::page,
+    },
+];
 
 /// Writes every page that differs from its table.
 pub fn write(root: &Path) -> Faults {

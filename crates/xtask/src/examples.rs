@@ -46,12 +46,15 @@ fn stems(folder: &Path, ending: &str) -> Vec<String> {
     names
 }
 
-/// The command lands beside this program: both are built by the same profile into one folder.
-fn build() -> Result<PathBuf, String> {
+/// Builds the command. It lands beside this program, or, where this is a test, one folder up: both are built by the same
+/// profile.
+pub fn build() -> Result<PathBuf, String> {
     let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
     crate::cargo(&["build", "--quiet", "--package", "deckle-cli", "--bin", "deckle", "--profile", profile])?;
     let this = std::env::current_exe().map_err(|e| format!("xtask: where am I? {e}"))?;
-    Ok(this.with_file_name(format!("deckle{}", std::env::consts::EXE_SUFFIX)))
+    let folder = this.parent().map(|p| if p.ends_with("deps") { p.parent().unwrap_or(p) } else { p });
+    let name = format!("deckle{}", std::env::consts::EXE_SUFFIX);
+    Ok(folder.unwrap_or(Path::new("")).join(name))
 }
 
 fn example(folder: &Path, name: &str, deckle: &Path) -> Result<&'static str, String> {
@@ -81,7 +84,7 @@ fn runs(text: &str) -> Result<Vec<Vec<String>>, String> {
 }
 
 /// Words as a shell would see them: blanks separate, single and double quotes join.
-fn words(line: &str) -> Result<Vec<String>, String> {
+pub fn words(line: &str) -> Result<Vec<String>, String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut quote = None;
@@ -99,7 +102,7 @@ fn words(line: &str) -> Result<Vec<String>, String> {
     }
     words.extend(word);
     match quote {
-        Some(q) => Err(format!("a {q} is not closed in `// run:{line}`")),
+        Some(q) => Err(format!("a {q} is not closed in `{line}`")),
         None => Ok(words),
     }
 }

@@ -1,10 +1,12 @@
 //! Chores of the repository, as `cargo xtask <chore>`.
 //!
-//! `test` is all that continuous integration runs. The chores that only read the tree (`tidy`,
-//! `docs --check`) are also tests of this crate, so that `cargo test` alone finds their faults.
+//! `test` is all that continuous integration runs. The quick chores (`tidy`, `docs --check`, `snippets`) are also
+//! tests of this crate, so that `cargo test` alone finds their faults.
 
 mod docs;
 mod examples;
+mod operators;
+mod snippets;
 mod tidy;
 
 use std::path::{Path, PathBuf};
@@ -18,6 +20,7 @@ usage: cargo xtask <chore>
 
   test             format, lints, tests, then the examples
   examples         run the examples and compare their output; DECKLE_BLESS=1 accepts it
+  snippets         try the programs in README.md and docs/; DECKLE_BLESS=1 accepts their output
   tidy             headers, file sizes, white space, the crate list, the error index
   docs [--check]   write the generated pages under docs/, or fail if one is stale";
 
@@ -27,6 +30,7 @@ fn main() -> ExitCode {
     let faults = match args[..] {
         ["test"] => test(),
         ["examples"] => examples::run(&root()),
+        ["snippets"] => snippets::run(&root()),
         ["tidy"] => tidy::check(&root()),
         ["docs"] => docs::write(&root()),
         ["docs", "--check"] => docs::check(&root()),
@@ -94,5 +98,10 @@ mod tests {
     #[test]
     fn the_generated_pages_are_fresh() {
         none(docs::check(&root()));
+    }
+
+    #[test]
+    fn the_programs_in_the_documentation_do_as_it_says() {
+        none(snippets::run(&root()));
     }
 }
