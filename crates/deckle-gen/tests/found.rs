@@ -87,3 +87,22 @@ fn main [n0, n1] (v0 a: [i64; n0]) -> i64 {
 ";
     assert_eq!(runs(text, &[ints(&[5, 6])]), Value::int(2));
 }
+
+/// The callee took the length of rows that are not there for 0, and the transposed matrix had none.
+#[test]
+fn a_callee_knows_the_size_of_rows_that_are_not_there() {
+    let text = "fn turn [n0, n1] (v0 a: [[i64; n1]; n0]) -> [[i64; n0]; n1] {
+  v1: [[i64; n0]; n1] = transpose<[1, 0]>(v0)
+  v1
+}
+
+fn main (v0 n: i64) -> i64 {
+  v1: [i64; 3] = array<i64>(v0, v0, v0)
+  v2: [[i64; 3]; v0] = replicate(v1, v0)
+  v3: [[i64; v0]; 3] = call<@turn>(v2)
+  v4: i64 = length(v3)
+  v4
+}
+";
+    assert_eq!(runs(text, &[Value::int(0)]), Value::int(3));
+}

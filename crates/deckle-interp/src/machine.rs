@@ -6,7 +6,7 @@ use crate::sizes::{Frame, Info, fits};
 use crate::{Options, Outcome, ops};
 use deckle_diag::{Diagnostic, Span};
 use deckle_ir::array::{Function, Inst, Op, Program};
-use deckle_ir::entity::{Body, Func, Var};
+use deckle_ir::entity::{Body, Func, SizeVar, Var};
 use deckle_ir::types::Type;
 use deckle_ir::value::{Space, Value};
 use std::rc::Rc;
@@ -33,7 +33,7 @@ pub(crate) fn run(program: &Program, func: Func, args: &[Value], options: &Optio
     for (name, arg) in function.param_names.iter().zip(args) {
         machine.limit(&format!("argument `{name}`"), arg, function.span)?;
     }
-    let (value, cost) = machine.call(func, args, function.span)?;
+    let (value, cost) = machine.call(func, args, Vec::new(), function.span)?;
     Ok(Outcome { value, cost })
 }
 
@@ -61,13 +61,13 @@ impl<'p> Machine<'p> {
         Rc::clone(self.infos[func.index()].get_or_insert_with(|| Rc::new(Info::new(function, all))))
     }
 
-    /// Runs a function. `span` is where it is called.
-    fn call(&mut self, func: Func, args: &[Value], span: Span) -> Result<(Value, Cost)> {
+    /// Runs a function. `known` are sizes that the caller tells, `span` is where it is called.
+    fn call(&mut self, func: Func, args: &[Value], known: Vec<(SizeVar, i128)>, span: Span) -> Result<(Value, Cost)> {
         let Some(function) = self.program.funcs.get(func.index()) else {
             return Err(error::bug(format!("there is no function {func}"), span));
         };
         let mut frame = Frame::new(function, self.info(func));
-        frame.define_params(args);
+        frame.define_params(args, known);
         for (i, &p) in function.params().iter().enumerate() {
             let name = param_name(function, i);
             frame.check(p).map_err(|m| m.report(&format!("argument {name} of `{}`", function.name), span))?;
@@ -274,7 +274,9 @@ impl<'p> Cx<'_, 'p> {
 
     /// Calls a function.
     pub(crate) fn call(&mut self, func: Func, args: &[Value]) -> Result<Value> {
-        let (value, cost) = self.machine.call(func, args, self.span())?;
+        let callee = self.machine.program.funcs.get(func.index());
+        let known = callee.map_or(Vec::new(), |callee| self.frame.sizes_for(callee, &self.inst.args));
+        let (value, cost) = self.machine.call(func, args, known, self.span())?;
         self.runs[0].add(args, &value, cost);
         Ok(value)
     }

@@ -27,7 +27,7 @@ pub(crate) struct Info {
 }
 
 impl Info {
-    /// Without `all`, only the size variables are bound that `ensure`, `shape` and `transpose` may read.
+    /// Without `all`, only the size variables are bound that `ensure`, `shape`, `transpose` and `call` may read.
     pub(crate) fn new(function: &Function, all: bool) -> Info {
         let width = |b: usize| function.free_vars(Body(b as u32)).iter().map(|v| function.ty(*v).width()).sum();
         let mut wanted = vec![all; function.sizes.len()];
@@ -44,7 +44,9 @@ impl Info {
         for v in (0..function.vars.len()).map(|i| Var(i as u32)) {
             match function.inst(v).map(|inst| (&inst.op, &inst.args)) {
                 Some((Op::Ensure(ty), _)) => want(ty),
-                Some((Op::Shape(_) | Op::Transpose(_), args)) => args.iter().for_each(|a| want(function.ty(*a))),
+                Some((Op::Shape(_) | Op::Transpose(_) | Op::Call(_), args)) => {
+                    args.iter().for_each(|a| want(function.ty(*a)))
+                }
                 _ => {}
             }
         }
@@ -153,15 +155,37 @@ impl<'p> Frame<'p> {
         self.values[v.index()] = Some(value);
     }
 
-    /// Gives all parameters of the function their values. A size that several of them mention is that of the first that shows it.
-    pub(crate) fn define_params(&mut self, args: &[Value]) {
+    /// Gives all parameters of the function their values. A size that several of them mention is that of the first that
+    /// shows it, unless it is known already.
+    pub(crate) fn define_params(&mut self, args: &[Value], known: Vec<(SizeVar, i128)>) {
         let params = self.function.params();
+        for (s, size) in known {
+            self.sizes[s.index()].entry(Vec::new()).or_insert(Bound { size, node: 0 });
+        }
         for (&p, arg) in params.iter().zip(args) {
             self.values[p.index()] = Some(arg.clone());
         }
         for (&p, arg) in params.iter().zip(args) {
             self.bind(self.function.ty(p), arg, &|b| params.contains(&b), &mut Vec::new());
         }
+    }
+
+    /// The sizes of the parameters of `callee` that the types of these variables tell, as the typing rule of a call has them: a
+    /// matrix without rows does not show how long they are.
+    pub(crate) fn sizes_for(&self, callee: &Function, args: &[Var]) -> Vec<(SizeVar, i128)> {
+        let mut known = Vec::new();
+        for (&p, &arg) in callee.params().iter().zip(args) {
+            let mut given = Vec::new();
+            self.function.ty(arg).for_each_size(&mut |s, _| given.push(s.clone()));
+            let mut given = given.into_iter();
+            callee.ty(p).for_each_size(&mut |s, depth| {
+                let given = given.next().filter(|g| !(0..depth).any(|p| g.mentions_pos(p)));
+                if let (Some((s, [], extra)), Some(given)) = (s.determines(), given) {
+                    known.extend(given.eval(self, &mut Vec::new()).map(|n| (s, n - extra)));
+                }
+            });
+        }
+        known
     }
 
     fn bind(&mut self, ty: &'p Type, value: &Value, owns: &dyn Fn(Var) -> bool, positions: &mut Vec<i128>) {
