@@ -160,6 +160,31 @@ impl<'a> Builder<'a> {
         Ok(v)
     }
 
+    /// The array with its outer `depth` dimensions known to be regular: itself where its type says so, else checked by an `ensure`.
+    pub fn regular(&mut self, v: Var, depth: usize, span: Span) -> Result<Var, TypeError> {
+        if self.ty(v).regular_dims(depth).is_some() {
+            return Ok(v);
+        }
+        let ty = self.ty(v).clone();
+        let ty = self.regularised(&ty, depth, 0);
+        self.push(Op::Ensure(ty), &[v], &[], span)
+    }
+
+    fn regularised(&mut self, ty: &Type, left: usize, level: u32) -> Type {
+        let Some(array) = ty.as_array().filter(|_| left > 0).cloned() else {
+            return ty.map_sizes(&mut |s, d| {
+                if (d..level + d).any(|p| s.mentions_pos(p)) {
+                    family(self.new_size(level + d), level + d)
+                } else {
+                    s.clone()
+                }
+            });
+        };
+        let free = (0..level).any(|p| array.size.mentions_pos(p));
+        let size = if free { Size::var(self.new_size(0)) } else { array.size };
+        Type::array(size, self.regularised(&array.elem, left - 1, level + 1))
+    }
+
     /// Where the builder stands now.
     pub fn mark(&self) -> Mark {
         Mark {

@@ -1,0 +1,149 @@
+//! From a closure to a callable.
+
+use crate::elt::{Handle, IntoHandle, Item};
+use crate::error::{Error, Fault};
+use crate::host::Hosted;
+use crate::trace::{Traced, trace};
+use deckle_interp::Options;
+use deckle_ir::array::Program;
+use deckle_ir::entity::Func;
+use deckle_ir::value::Value;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// Where a program runs.
+pub trait Backend: Copy {
+    #[doc(hidden)]
+    fn run(self, program: &Program, args: &[Value]) -> Result<Value, Box<deckle_diag::Diagnostic>>;
+}
+
+/// The reference interpreter: slow, checked, and by definition right.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Interp;
+
+impl Backend for Interp {
+    fn run(self, program: &Program, args: &[Value]) -> Result<Value, Box<deckle_diag::Diagnostic>> {
+        deckle_interp::run(program, Func(0), args, &Options::default()).map(|outcome| outcome.value)
+    }
+}
+
+/// A program that can be called any number of times, with arguments `A` and result `R`, on the backend `B`.
+#[derive(Debug)]
+pub struct Compiled<A, R, B = Interp> {
+    built: Arc<Built>,
+    backend: B,
+    of: PhantomData<fn(A) -> R>,
+}
+
+struct Built {
+    program: Program,
+    places: Vec<crate::error::Place>,
+}
+
+impl std::fmt::Debug for Built {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.program)
+    }
+}
+
+impl<A, R, B: Backend> Compiled<A, R, B> {
+    /// The same program on another backend.
+    ///
+    /// ```
+    /// # use deckle::prelude::*;
+    /// let f = compile(|x: Exp<i64>| x + 1).unwrap().on(Interp);
+    /// assert_eq!(f.call(1).unwrap(), 2);
+    /// ```
+    pub fn on<C: Backend>(&self, backend: C) -> Compiled<A, R, C> {
+        Compiled { built: self.built.clone(), backend, of: PhantomData }
+    }
+
+    /// The array IR of the program.
+    pub fn program(&self) -> &Program {
+        &self.built.program
+    }
+
+    fn run(&self, args: &[Value]) -> Result<R::Host, Error>
+    where
+        R: Hosted,
+    {
+        let value = self.backend.run(&self.built.program, args).map_err(|d| {
+            let place = d.labels.first().and_then(|l| self.built.places.get(l.span.lo as usize)).copied();
+            let mut d = *d;
+            d.labels.clear();
+            Error::new(Fault::Run(Box::new(d)), place)
+        })?;
+        let misfit =
+            || Error::new(Fault::Argument("the result is not of the type that the program promised".into()), None);
+        R::from_value(&value).ok_or_else(misfit)
+    }
+}
+
+/// A closure that builds a program.
+pub trait Builds<A> {
+    /// What it gives.
+    type Result;
+    #[doc(hidden)]
+    fn build(self) -> Result<Compiled<A, Self::Result>, Error>;
+}
+
+fn finish<A, R>(traced: Traced) -> Compiled<A, R> {
+    let Traced { function, places } = traced;
+    let program = Program { funcs: vec![function] };
+    Compiled { built: Arc::new(Built { program, places }), backend: Interp, of: PhantomData }
+}
+
+macro_rules! arities {
+    ($(($($name:ident $arg:ident $index:tt),*);)*) => {$(
+        impl<Fun, Ret, $($name),*> Builds<($($name,)*)> for Fun
+        where
+            Fun: FnOnce($($name),*) -> Ret,
+            Ret: IntoHandle,
+            $($name: Handle + Hosted,)*
+        {
+            type Result = Ret::Handle;
+            #[track_caller]
+            fn build(self) -> Result<Compiled<($($name,)*), Ret::Handle>, Error> {
+                let kinds = [$(<$name::Item as Item>::kind()),*];
+                let traced = trace("main", &kinds, |_p| self($($name::from_raw(_p[$index])),*).into_handle().raw())?;
+                Ok(finish(traced))
+            }
+        }
+
+        impl<Ret: Hosted, Back: Backend, $($name: Hosted),*> Compiled<($($name,)*), Ret, Back> {
+            /// Runs the program.
+            #[allow(clippy::too_many_arguments)]
+            pub fn call(&self, $($arg: impl Into<$name::Host>),*) -> Result<Ret::Host, Error> {
+                self.run(&[$($name::to_value($arg.into())),*])
+            }
+        }
+    )*};
+}
+
+arities! {
+    ();
+    (A a 0);
+    (A a 0, B b 1);
+    (A a 0, B b 1, C c 2);
+    (A a 0, B b 1, C c 2, D d 3);
+    (A a 0, B b 1, C c 2, D d 3, E e 4);
+    (A a 0, B b 1, C c 2, D d 3, E e 4, F f 5);
+    (A a 0, B b 1, C c 2, D d 3, E e 4, F f 5, G g 6);
+    (A a 0, B b 1, C c 2, D d 3, E e 4, F f 5, G g 6, H h 7);
+}
+
+/// Builds a program from a closure over handles.
+///
+/// The closure runs once, now; what comes back is called with ordinary Rust values, as often as you like.
+///
+/// ```
+/// # use deckle::prelude::*;
+/// let saxpy = compile(|a: Exp<f32>, xs: Arr<f32>, ys: Arr<f32>| xs.zip_with(ys, |x, y| a * x + y))?;
+/// let out = saxpy.call(2.0, vec![1.0, 2.0], vec![10.0, 20.0])?;
+/// assert_eq!(out.to_vec(), [12.0, 24.0]);
+/// # Ok::<(), deckle::Error>(())
+/// ```
+#[track_caller]
+pub fn compile<A, F: Builds<A>>(f: F) -> Result<Compiled<A, F::Result>, Error> {
+    f.build()
+}

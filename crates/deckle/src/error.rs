@@ -1,0 +1,105 @@
+//! What can go wrong when a program is built or run.
+
+use deckle_diag::{Diagnostic, SourceMap};
+use std::fmt;
+use std::panic::Location;
+
+/// A place in the Rust source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    file: &'static str,
+    line: u32,
+    column: u32,
+}
+
+impl Place {
+    pub fn of(at: &'static Location<'static>) -> Place {
+        Place { file: at.file(), line: at.line(), column: at.column() }
+    }
+
+    pub fn unknown() -> Place {
+        Place { file: "", line: 0, column: 0 }
+    }
+
+    fn is_known(&self) -> bool {
+        self.line > 0
+    }
+}
+
+/// What is wrong with a program.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Fault {
+    /// A handle was made outside of any program.
+    NoProgram,
+    /// A handle of one program is used in another.
+    Mixed,
+    /// A variable is used outside of the closure whose parameter, or part, it is.
+    Escaped,
+    /// The closure goes on for ever.
+    Endless,
+    /// An operator does not take these operands.
+    Type(String),
+    /// An argument does not fit its parameter.
+    Argument(String),
+    /// Something went wrong while running: an index out of range, say.
+    Run(Box<Diagnostic>),
+}
+
+/// Why a program could not be built or run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Error {
+    fault: Fault,
+    place: Option<Place>,
+}
+
+impl Error {
+    pub(crate) fn new(fault: Fault, place: Option<Place>) -> Error {
+        Error { fault, place: place.filter(Place::is_known) }
+    }
+
+    /// What is wrong.
+    pub fn fault(&self) -> &Fault {
+        &self.fault
+    }
+
+    /// The file and line of the Rust source that is to blame, if known.
+    pub fn place(&self) -> Option<(&'static str, u32)> {
+        self.place.map(|p| (p.file, p.line))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.fault {
+            Fault::NoProgram => write!(
+                f,
+                "a handle was used outside of any program: make expressions inside the closure that is given to `compile`"
+            )?,
+            Fault::Mixed => write!(
+                f,
+                "a handle of one program was used in another: pass it as an argument instead of capturing it"
+            )?,
+            Fault::Escaped => write!(
+                f,
+                "a variable was used outside of its closure: return it from the closure instead of storing it elsewhere"
+            )?,
+            Fault::Endless => write!(
+                f,
+                "the closure builds a program without end: repeat with `repeat` or `loop_while`, not with a Rust loop or recursion over handles"
+            )?,
+            Fault::Type(m) => write!(f, "{m}")?,
+            Fault::Argument(m) => write!(f, "{m}")?,
+            Fault::Run(d) => {
+                let text = deckle_diag::render(d, &SourceMap::new(), false);
+                write!(f, "{}", text.trim_end())?;
+            }
+        }
+        match self.place {
+            Some(p) => write!(f, "\n  --> {}:{}:{}", p.file, p.line, p.column),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

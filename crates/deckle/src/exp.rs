@@ -1,0 +1,399 @@
+//! Scalars, tuples and structs of a program: [`Exp`].
+
+use crate::elt::{Elt, Float, Handle, Int, IntoHandle, Item, Num, Scalars};
+use crate::trace::{self, Raw, apply};
+use deckle_ir::array::{BinOp, Op, UnOp};
+use std::marker::PhantomData;
+use std::ops;
+
+/// A scalar, tuple or struct of a program under construction.
+///
+/// It is `Copy`, and the arithmetic of Rust works on it: `x * x + 1.0`. What Rust cannot overload has a method:
+/// `x.lt(y)`, `x.equals(y)`, and [`crate::choose`] for `if`.
+#[derive(Debug)]
+pub struct Exp<T> {
+    raw: Raw,
+    of: PhantomData<T>,
+}
+
+impl<T> Clone for Exp<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Exp<T> {}
+
+impl<T> Exp<T> {
+    pub(crate) fn from_raw_elt(raw: Raw) -> Self {
+        Exp { raw, of: PhantomData }
+    }
+
+    pub(crate) fn raw_elt(self) -> Raw {
+        self.raw
+    }
+}
+
+#[allow(private_interfaces)]
+impl<T: Item<Handle = Exp<T>>> Handle for Exp<T> {
+    type Item = T;
+    fn raw(self) -> Raw {
+        self.raw
+    }
+    fn from_raw(raw: Raw) -> Self {
+        Exp { raw, of: PhantomData }
+    }
+}
+
+/// A tuple of expressions, which can become an expression of a tuple.
+pub trait Pack {
+    /// The tuple.
+    type Packed: Elt;
+    /// As one expression.
+    fn pack(self) -> Exp<Self::Packed>;
+}
+
+/// An expression of a tuple, which can become a tuple of expressions.
+pub trait Unpack {
+    /// The components.
+    type Parts;
+    /// Its components.
+    fn unpack(self) -> Self::Parts;
+}
+
+/// A tuple of expressions as one expression.
+///
+/// ```
+/// # use deckle::prelude::*;
+/// let f = compile(|x: Exp<i64>| pack((x, x + 1))).unwrap();
+/// assert_eq!(f.call(3).unwrap(), (3, 4));
+/// ```
+#[track_caller]
+pub fn pack<P: Pack>(parts: P) -> Exp<P::Packed> {
+    parts.pack()
+}
+
+/// A Rust value as a constant of the program.
+///
+/// ```
+/// # use deckle::prelude::*;
+/// let f = compile(|x: Exp<i64>| constant(5) * x).unwrap();
+/// assert_eq!(f.call(2).unwrap(), 10);
+/// ```
+#[track_caller]
+pub fn constant<T: Scalars>(x: T) -> Exp<T> {
+    Exp::from_raw_elt(apply(Op::Const(x.scalar()), &[]))
+}
+
+impl<T: Scalars> From<T> for Exp<T> {
+    #[track_caller]
+    fn from(x: T) -> Exp<T> {
+        constant(x)
+    }
+}
+
+impl<T: Scalars + Item<Handle = Exp<T>>> IntoHandle for T {
+    type Handle = Exp<T>;
+    fn into_handle(self) -> Exp<T> {
+        constant(self)
+    }
+}
+
+macro_rules! binary_operators {
+    ($($trait:ident $method:ident $op:ident $class:ident;)*) => {$(
+        impl<T: $class, R: Into<Exp<T>>> ops::$trait<R> for Exp<T> {
+            type Output = Exp<T>;
+            #[track_caller]
+            fn $method(self, other: R) -> Exp<T> {
+                Exp::from_raw_elt(apply(Op::Binary(BinOp::$op), &[self.raw, other.into().raw]))
+            }
+        }
+    )*};
+}
+
+binary_operators! {
+    Add add Add Num;
+    Sub sub Sub Num;
+    Mul mul Mul Num;
+    Div div Div Num;
+    Rem rem Rem Num;
+    BitAnd bitand And Bits;
+    BitOr bitor Or Bits;
+    BitXor bitxor Xor Bits;
+    Shl shl Shl Int;
+    Shr shr Shr Int;
+}
+
+/// A type that has logic on its bits: integers and `bool`.
+pub trait Bits: Scalars {}
+
+macro_rules! mixed_operators {
+    ($($t:ty: $($trait:ident $method:ident $op:ident),*;)*) => {$($(
+        impl ops::$trait<Exp<$t>> for $t {
+            type Output = Exp<$t>;
+            #[track_caller]
+            fn $method(self, other: Exp<$t>) -> Exp<$t> {
+                Exp::from_raw_elt(apply(Op::Binary(BinOp::$op), &[constant(self).raw, other.raw]))
+            }
+        }
+    )*)*};
+}
+
+mixed_operators! {
+    i8: Add add Add, Sub sub Sub, Mul mul Mul, Div div Div, Rem rem Rem;
+    i16: Add add Add, Sub sub Sub, Mul mul Mul, Div div Div, Rem rem Rem;
+    i32: Add add Add, Sub sub Sub, Mul mul Mul, Div div Div, Rem rem Rem;
+    i64: Add add Add, Sub sub Sub, Mul mul Mul, Div div Div, Rem rem Rem;
+    u8: Add add Add, Sub sub Sub, Mul mul Mul, Div div Div, Rem rem Rem;
+    u16: Add add Add, Sub sub Sub, Mul mul Mul, Div div Div, Rem rem Rem;
+    u32: Add add Add, Sub sub Sub, Mul mul Mul, Div div Div, Rem rem Rem;
+    u64: Add add Add, Sub sub Sub, Mul mul Mul, Div div Div, Rem rem Rem;
+    f32: Add add Add, Sub sub Sub, Mul mul Mul, Div div Div, Rem rem Rem;
+    f64: Add add Add, Sub sub Sub, Mul mul Mul, Div div Div, Rem rem Rem;
+}
+
+macro_rules! bits {
+    ($($t:ty)*) => {$(impl Bits for $t {})*};
+}
+bits! { bool i8 i16 i32 i64 u8 u16 u32 u64 }
+
+impl<T: Num> ops::Neg for Exp<T> {
+    type Output = Exp<T>;
+    #[track_caller]
+    fn neg(self) -> Exp<T> {
+        self.unary(UnOp::Neg)
+    }
+}
+
+impl<T: Bits> ops::Not for Exp<T> {
+    type Output = Exp<T>;
+    #[track_caller]
+    fn not(self) -> Exp<T> {
+        self.unary(UnOp::Not)
+    }
+}
+
+impl<T> Exp<T> {
+    #[track_caller]
+    fn unary<U>(self, op: UnOp) -> Exp<U> {
+        Exp::from_raw_elt(apply(Op::Unary(op), &[self.raw]))
+    }
+
+    #[track_caller]
+    fn binary<U>(self, op: BinOp, other: Exp<T>) -> Exp<U> {
+        Exp::from_raw_elt(apply(Op::Binary(op), &[self.raw, other.raw]))
+    }
+}
+
+macro_rules! comparisons {
+    ($($(#[$doc:meta])* $method:ident $op:ident;)*) => {
+        /// Comparison: Rust's own operators give a `bool` now, not an expression of one.
+        impl<T: Scalars> Exp<T> {
+            $($(#[$doc])* #[track_caller] pub fn $method(self, other: impl Into<Exp<T>>) -> Exp<bool> { self.binary(BinOp::$op, other.into()) })*
+
+            /// Converts to another scalar type: integers wrap, floats truncate and saturate.
+            ///
+            /// ```
+            /// # use deckle::prelude::*;
+            /// let f = compile(|x: Exp<f64>| x.cast::<i64>()).unwrap();
+            /// assert_eq!(f.call(2.9).unwrap(), 2);
+            /// ```
+            #[track_caller]
+            pub fn cast<U: Scalars>(self) -> Exp<U> {
+                Exp::from_raw_elt(apply(Op::Cast(U::TYPE), &[self.raw]))
+            }
+        }
+    };
+}
+
+comparisons! {
+    /// Whether it is less.
+    ///
+    /// ```
+    /// # use deckle::prelude::*;
+    /// let f = compile(|x: Exp<i64>, y: Exp<i64>| x.lt(y)).unwrap();
+    /// assert!(f.call(1, 2).unwrap());
+    /// ```
+    lt Lt;
+    /// Whether it is less or equal.
+    le Le;
+    /// Whether it is greater.
+    gt Gt;
+    /// Whether it is greater or equal.
+    ge Ge;
+    /// Whether it is equal.
+    equals Eq;
+    /// Whether it differs.
+    differs Ne;
+}
+
+macro_rules! mathematics {
+    ($class:ident: $($(#[$doc:meta])* $method:ident $op:ident;)*) => {
+        impl<T: $class> Exp<T> {
+            $($(#[$doc])* #[track_caller] pub fn $method(self) -> Exp<T> { self.unary(UnOp::$op) })*
+        }
+    };
+}
+
+mathematics! { Float:
+    /// The square root.
+    ///
+    /// ```
+    /// # use deckle::prelude::*;
+    /// let f = compile(|x: Exp<f64>| x.sqrt()).unwrap();
+    /// assert_eq!(f.call(9.0).unwrap(), 3.0);
+    /// ```
+    sqrt Sqrt;
+    /// The cube root.
+    cbrt Cbrt;
+    /// e to the power of it.
+    exp Exp;
+    /// 2 to the power of it.
+    exp2 Exp2;
+    /// `exp(x) - 1`, accurate near zero.
+    exp_m1 Expm1;
+    /// The natural logarithm.
+    ln Log;
+    /// The logarithm to base 2.
+    log2 Log2;
+    /// The logarithm to base 10.
+    log10 Log10;
+    /// `ln(1 + x)`, accurate near zero.
+    ln_1p Log1p;
+    /// The sine.
+    sin Sin;
+    /// The cosine.
+    cos Cos;
+    /// The tangent.
+    tan Tan;
+    /// The inverse sine.
+    asin Asin;
+    /// The inverse cosine.
+    acos Acos;
+    /// The inverse tangent.
+    atan Atan;
+    /// The hyperbolic sine.
+    sinh Sinh;
+    /// The hyperbolic cosine.
+    cosh Cosh;
+    /// The hyperbolic tangent.
+    tanh Tanh;
+    /// The error function.
+    erf Erf;
+    /// `1 - erf(x)`, accurate for large x.
+    erfc Erfc;
+    /// The greatest integer not above it.
+    floor Floor;
+    /// The least integer not below it.
+    ceil Ceil;
+    /// The nearest integer, halves away from zero.
+    round Round;
+    /// The integer part.
+    trunc Trunc;
+}
+
+mathematics! { Num:
+    /// The absolute value.
+    abs Abs;
+    /// -1, 0 or 1.
+    signum Sign;
+}
+
+mathematics! { Int:
+    /// How many bits are set.
+    count_ones Popcount;
+    /// How many high bits are zero.
+    leading_zeros Clz;
+    /// How many low bits are zero.
+    trailing_zeros Ctz;
+}
+
+impl<T: Num> Exp<T> {
+    /// The lesser; NaN if either is.
+    #[track_caller]
+    pub fn min(self, other: impl Into<Exp<T>>) -> Exp<T> {
+        self.binary(BinOp::Min, other.into())
+    }
+
+    /// The greater; NaN if either is.
+    #[track_caller]
+    pub fn max(self, other: impl Into<Exp<T>>) -> Exp<T> {
+        self.binary(BinOp::Max, other.into())
+    }
+
+    /// The power.
+    #[track_caller]
+    pub fn pow(self, other: impl Into<Exp<T>>) -> Exp<T> {
+        self.binary(BinOp::Pow, other.into())
+    }
+}
+
+impl<T: Float> Exp<T> {
+    /// The angle of the point `(self, x)`, of which `self` is y.
+    #[track_caller]
+    pub fn atan2(self, x: impl Into<Exp<T>>) -> Exp<T> {
+        self.binary(BinOp::Atan2, x.into())
+    }
+
+    /// The length of the vector `(self, y)`.
+    #[track_caller]
+    pub fn hypot(self, y: impl Into<Exp<T>>) -> Exp<T> {
+        self.binary(BinOp::Hypot, y.into())
+    }
+
+    /// Whether it is not a number.
+    #[track_caller]
+    pub fn is_nan(self) -> Exp<bool> {
+        self.unary(UnOp::IsNan)
+    }
+}
+
+impl Exp<bool> {
+    /// Both, evaluating the second only if the first holds.
+    ///
+    /// ```
+    /// # use deckle::prelude::*;
+    /// let f = compile(|x: Exp<i64>| x.differs(0).and(|| (10 / x).gt(1))).unwrap();
+    /// assert!(!f.call(0).unwrap());
+    /// ```
+    #[track_caller]
+    pub fn and(self, other: impl FnOnce() -> Exp<bool>) -> Exp<bool> {
+        crate::control::choose(self, other, || constant(false))
+    }
+
+    /// Either, evaluating the second only if the first does not hold.
+    #[track_caller]
+    pub fn or(self, other: impl FnOnce() -> Exp<bool>) -> Exp<bool> {
+        crate::control::choose(self, || constant(true), other)
+    }
+}
+
+impl<T: Elt> Exp<T> {
+    /// The component at `k` of a tuple or struct, whose type must be `U`; what `derive(Elt)` and [`Unpack`] are made of.
+    #[doc(hidden)]
+    #[track_caller]
+    pub fn component<U: Elt>(self, k: u32) -> Exp<U> {
+        Exp::from_raw_elt(apply(Op::Proj(k), &[self.raw]))
+    }
+}
+
+/// A struct put together from its fields; what `derive(Elt)` is made of.
+#[doc(hidden)]
+#[track_caller]
+pub fn record<T: Elt>(name: &str, fields: &[(&str, ErasedExp)]) -> Exp<T> {
+    let shape =
+        deckle_ir::array::RecordShape { name: name.into(), fields: fields.iter().map(|f| f.0.into()).collect() };
+    let args: Vec<Raw> = fields.iter().map(|f| f.1.0).collect();
+    Exp::from_raw_elt(trace::apply(Op::Record(std::sync::Arc::new(shape)), &args))
+}
+
+/// An expression of any type.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct ErasedExp(Raw);
+
+impl<T> From<Exp<T>> for ErasedExp {
+    fn from(e: Exp<T>) -> ErasedExp {
+        ErasedExp(e.raw)
+    }
+}
