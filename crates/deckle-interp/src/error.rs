@@ -55,11 +55,11 @@ pub(crate) fn divide_by_zero(dividend: impl Display, span: Span) -> Box<Diagnost
 }
 
 /// D0304.
-pub(crate) fn lengths(op: &str, first: usize, which: usize, other: usize, span: Span) -> Box<Diagnostic> {
-    let message = format!("`{op}` needs equal lengths, but the first has {} and another {other}", elements(first));
-    let help = "cut the longer one with `take`, or pad the shorter one";
-    let which = format!("the other one is operand {which}, counted from 0");
-    Box::new(error(Code::LengthMismatch, message, span, "these operands").note(which).help(help))
+pub(crate) fn lengths(first: usize, which: usize, other: usize, span: Span) -> Box<Diagnostic> {
+    let ordinal = ["first", "second", "third", "fourth"].get(which).copied().unwrap_or("next");
+    let message = format!("equal lengths are needed, but one has {} and the {ordinal} {other}", elements(first));
+    let help = "cut the longer one with `take(n, xs)`, or pad the shorter one with `pad(0, k, x, xs)`";
+    Box::new(error(Code::LengthMismatch, message, span, "traversed together here").help(help))
 }
 
 /// D0304: a reshape to another number of elements.

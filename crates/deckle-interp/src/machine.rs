@@ -70,7 +70,13 @@ impl<'p> Machine<'p> {
         frame.define_params(args, known);
         for (i, &p) in function.params().iter().enumerate() {
             let name = param_name(function, i);
-            frame.check(p).map_err(|m| m.report(&format!("argument {name} of `{}`", function.name), span))?;
+            // An argument from outside has no place in the source but its parameter; one of a call has both.
+            let (at, inner) = if span == function.span { (function.span(p), false) } else { (span, true) };
+            frame.check(p).map_err(|m| {
+                let d = *m.report(&format!("argument {name} of `{}`", function.name), at);
+                let param = function.span(p);
+                Box::new(if inner && !param.is_none() { d.label(param, "this parameter") } else { d })
+            })?;
         }
         self.body(&mut frame, Function::ROOT)
     }
@@ -134,9 +140,9 @@ impl<'p> Machine<'p> {
             let expected = m.expected.map_or("not known".into(), |n| n.to_string());
             let place = m.at.iter().map(i128::to_string).collect::<Vec<_>>().join(", ");
             let message = format!(
-                "`{op}` gave {v} {} at [{place}], but the type promised `{}`, which is {expected}",
+                "`{op}` gave {v}: {} {} at [{place}], but the type promised {expected}",
+                frame.function.ty(v),
                 error::elements(m.actual),
-                m.size
             );
             error::bug(message, span)
         })

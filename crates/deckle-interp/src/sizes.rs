@@ -90,8 +90,8 @@ pub(crate) struct Frame<'p> {
 /// A size that is not the one that its type says.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Mismatch {
-    /// The size as in the type.
-    pub size: String,
+    /// The size as the source has it, where it says one.
+    pub size: Option<String>,
     /// What that is here, if it can be told.
     pub expected: Option<i128>,
     /// How many elements there are.
@@ -111,10 +111,12 @@ impl Mismatch {
         }
         let whole = if self.at.is_empty() { what.to_string() } else { format!("{what} at [{place}]") };
         let have = error::elements(self.actual);
-        let message = match self.expected {
-            Some(n) if self.size == n.to_string() => format!("{whole} has {have}, but its type says {n}"),
-            Some(n) => format!("{whole} has {have}, but its type says `{}`, which is {n} here", self.size),
-            None => format!("{whole} has {have}, but its type says `{}`, which is not known here", self.size),
+        let message = match (self.expected, self.size) {
+            (Some(n), Some(size)) if size != n.to_string() => {
+                format!("{whole} has {have}, but its type says `{size}`, which is {n} here")
+            }
+            (Some(n), _) => format!("{whole} has {have}, but its type says {n}"),
+            (None, _) => format!("{whole} has {have}, which is not what its type says"),
         };
         let help = "give values of the sizes that are written, or write another size";
         Box::new(error::size_check(message, span).help(help))
@@ -217,7 +219,7 @@ impl<'p> Frame<'p> {
             let expected = a.size.eval(self, positions);
             if expected != Some(items.len() as i128) {
                 let rows = !positions.is_empty() && self.came_from(a, positions);
-                let size = a.size.to_string();
+                let size = self.function.readable(&a.size);
                 return Err(Mismatch { size, expected, actual: items.len(), at: positions.clone(), rows });
             }
         }

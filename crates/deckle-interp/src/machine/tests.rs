@@ -38,7 +38,7 @@ fn sizes_of_parameters_are_bound_and_checked() {
     let matrix = Value::array(vec![reals(&[1.0, 2.0])]);
     assert_eq!(value(&p, &[matrix.clone(), reals(&[3.0, 4.0]), ints(&[0, 2])]), reals(&[3.0, 4.0]));
     let e = failure(&p, &[matrix.clone(), reals(&[3.0]), ints(&[0, 2])], Code::SizeCheck);
-    assert_eq!(e.message, "argument `p1` of `main` has 1 element, but its type says `n1`, which is 2 here");
+    assert_eq!(e.message, "argument `p1` of `main` has 1 element, but its type says 2");
     let e = failure(&p, &[matrix, reals(&[3.0, 4.0]), ints(&[0])], Code::SizeCheck);
     assert_eq!(e.message, "argument `p2` of `main` has 1 element, but its type says `n0 + 1`, which is 2 here");
     // A matrix without rows leaves it to the vector to say how long they would be.
@@ -53,7 +53,7 @@ fn sizes_may_be_read_from_arguments() {
     let jagged = Value::array(vec![reals(&[1.0, 2.0]), reals(&[]), reals(&[3.0])]);
     assert_eq!(value(&p, &[ints(&[0, 2, 2, 3]), jagged.clone()]), ints(&[2, 0, 1]));
     let e = failure(&p, &[ints(&[0, 1, 2, 3]), jagged], Code::SizeCheck);
-    assert!(e.message.starts_with("argument `p1` of `main` at [0] has 2 elements, but its type says `"), "{e:?}");
+    assert_eq!(e.message, "argument `p1` of `main` at [0] has 2 elements, but its type says 1");
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn a_size_that_the_type_did_not_promise_is_a_bug() {
     assert!(run(&p, Func(0), &[Value::int(4)], &Options::default()).is_ok());
     let e = error(&p, &[Value::int(4)], &checking);
     assert_eq!(e.code, Code::Internal);
-    assert_eq!(e.message, "`iota` gave v1 4 elements at [], but the type promised `3`, which is 3");
+    assert_eq!(e.message, "`iota` gave v1: [i64; 3] 4 elements at [], but the type promised 3");
 }
 
 /// A loop whose bodies have no statements.

@@ -108,7 +108,7 @@ mod tests {
         let p = caller(&["[i64; n0]", "[i64; n1]"]);
         assert_eq!(value(&p, &[ints(&[2, 3]), ints(&[5, 7])]), ints(&[10, 21]));
         let e = failure(&p, &[ints(&[2, 3]), ints(&[5])], Code::SizeCheck);
-        assert_eq!(e.message, "argument `p1` of `dot` has 1 element, but its type says `n0`, which is 2 here");
+        assert_eq!(e.message, "argument `p1` of `dot` has 1 element, but its type says 2");
     }
 
     #[test]

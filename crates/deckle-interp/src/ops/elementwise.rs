@@ -57,7 +57,7 @@ mod tests {
         assert_eq!(value(&p, &[ints(&[5, 6]), ints(&[1, 2])]), ints(&[4, 4]));
         assert_eq!(value(&p, &[ints(&[]), ints(&[])]), ints(&[]));
         let e = failure(&p, &[ints(&[5, 6]), ints(&[1])], Code::LengthMismatch);
-        assert_eq!(e.message, "`map` needs equal lengths, but the first has 2 elements and another 1");
+        assert_eq!(e.message, "equal lengths are needed, but one has 2 elements and the second 1");
     }
 
     #[test]

@@ -148,7 +148,7 @@ fn common_length(cx: &Cx<'_, '_>, args: &[Value], first: usize) -> Result<usize>
     for (i, other) in rest.iter().enumerate() {
         let m = items(cx, other)?.len();
         if m != n {
-            return Err(error::lengths(cx.name(), n, first + 1 + i, m, cx.span()));
+            return Err(error::lengths(n, first + 1 + i, m, cx.span()));
         }
     }
     Ok(n)

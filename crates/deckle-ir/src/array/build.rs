@@ -43,6 +43,7 @@ impl<'a> Builder<'a> {
             param_names: Vec::new(),
             span,
             sizes: Vec::new(),
+            size_names: Vec::new(),
             vars: Vec::new(),
             bodies: Vec::new(),
         };
@@ -75,6 +76,11 @@ impl<'a> Builder<'a> {
     pub fn new_size(&mut self, arity: u32) -> SizeVar {
         self.func.sizes.push(SizeVarData { arity, binder: self.next_var() });
         SizeVar(self.func.sizes.len() as u32 - 1)
+    }
+
+    /// Notes what the source calls a size variable.
+    pub fn name_size(&mut self, s: SizeVar, name: impl Into<String>) {
+        self.func.size_names.push((s, name.into()));
     }
 
     /// The type with a new size variable, bound by the next variable, in place of every size.
@@ -199,6 +205,7 @@ impl<'a> Builder<'a> {
     /// Forgets everything since the mark.
     pub fn rollback(&mut self, mark: &Mark) {
         self.func.sizes.truncate(mark.sizes);
+        self.func.size_names.retain(|(s, _)| s.index() < mark.sizes);
         self.func.vars.truncate(mark.vars);
         self.func.bodies.truncate(mark.bodies);
         self.open.clone_from(&mark.open);

@@ -63,6 +63,8 @@ pub struct Function {
     pub span: Span,
     /// Size variables.
     pub sizes: Vec<SizeVarData>,
+    /// What the source calls some of them, for messages.
+    pub size_names: Vec<(SizeVar, String)>,
     /// Variables.
     pub vars: Vec<VarData>,
     /// Bodies.
@@ -122,7 +124,7 @@ pub struct BodyData {
     pub result: Var,
 }
 
-/// Functions are compared by what they mean: spans do not count.
+/// Functions are compared by what they mean: spans, and what the source calls sizes, do not count.
 impl PartialEq for Function {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name
@@ -266,5 +268,34 @@ impl Function {
     /// The variable that binds a size variable.
     pub fn size_binder(&self, s: SizeVar) -> Option<Var> {
         self.sizes.get(s.index()).map(|d| d.binder)
+    }
+
+    /// A size in the words of the source: names of sizes and parameters, numbers, `+` and `*`. `None` if it mentions anything else.
+    pub fn readable(&self, size: &Size) -> Option<String> {
+        let mut text = String::new();
+        for (atoms, c) in size.terms().iter().rev() {
+            let mut factors = Vec::new();
+            for a in atoms {
+                factors.push(match a {
+                    Atom::Var(s, at) if at.is_empty() => self.size_names.iter().find(|n| n.0 == *s)?.1.clone(),
+                    Atom::Value(p) if p.fields.is_empty() => {
+                        let k = self.params().iter().position(|v| *v == p.root)?;
+                        self.param_names.get(k)?.clone()
+                    }
+                    _ => return None,
+                });
+            }
+            if factors.is_empty() || c.abs() != 1 {
+                factors.insert(0, c.abs().to_string());
+            }
+            text += match (text.is_empty(), *c < 0) {
+                (true, false) => "",
+                (true, true) => "-",
+                (false, false) => " + ",
+                (false, true) => " - ",
+            };
+            text += &factors.join(" * ");
+        }
+        Some(if text.is_empty() { "0".into() } else { text })
     }
 }

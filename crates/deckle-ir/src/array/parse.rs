@@ -59,7 +59,15 @@ impl<'t> Reader<'t, '_> {
             return self.cursor.error_at(result_place, format!("this is not the type of the result {result}"));
         }
         let span = Span::NONE;
-        let mut func = Function { name, param_names, span, sizes: Vec::new(), vars: self.vars, bodies: self.bodies };
+        let mut func = Function {
+            name,
+            param_names,
+            span,
+            sizes: Vec::new(),
+            size_names: Vec::new(),
+            vars: self.vars,
+            bodies: self.bodies,
+        };
         func.sizes = sizes.iter().map(|(arity, _)| SizeVarData { arity: *arity, binder: Var(0) }).collect();
         let mentions = func.first_mentions();
         for (k, (_, given)) in sizes.into_iter().enumerate() {

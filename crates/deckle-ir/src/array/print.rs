@@ -264,6 +264,7 @@ mod tests {
             param_names: vec![],
             span,
             sizes: vec![SizeVarData { arity: 2, binder: Var(0) }],
+            size_names: Vec::new(),
             vars: vec![VarData { ty: Type::INT, def: Def::Inst(inst), span }],
             bodies: vec![body],
         };

@@ -151,13 +151,8 @@ impl Typer<'_> {
     fn map(&mut self, inst: &Inst) -> Result<Type, TypeError> {
         let (kind, size) = self.zipped("map", &inst.args)?;
         let elem = self.lift(inst.bodies[0], &inst.args);
-        match kind {
-            Coll::Array => self.concrete(&elem)?,
-            Coll::Seq => {
-                if let Some(v) = self.func.free_vars(inst.bodies[0]).into_iter().find(|v| !self.ty(*v).is_concrete()) {
-                    return fail(format!("{v} is a sequence from outside, used inside a comprehension"));
-                }
-            }
+        if kind == Coll::Array {
+            self.concrete(&elem)?;
         }
         Ok(self.collect(kind, size, elem))
     }

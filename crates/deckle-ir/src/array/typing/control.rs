@@ -148,6 +148,29 @@ impl Typer<'_> {
             let k = callee.params().iter().position(|q| *q == p.root)?;
             Some(p.fields.iter().fold(func.path(args[k]), |p, f| p.field(*f)))
         };
+        for (&p, &arg) in callee.params().iter().zip(args) {
+            let mut theirs = Vec::new();
+            self.ty(arg).for_each_size(&mut |s, _| theirs.push(s.clone()));
+            let mut theirs = theirs.into_iter();
+            let mut wrong = None;
+            callee.ty(p).for_each_size(&mut |s, _| {
+                let Some(given) = theirs.next() else { return };
+                let known = s.as_constant().is_some()
+                    || s.determines().is_some_and(|(v, at, _)| at.is_empty() && bound.contains_key(&v));
+                let want = s.rewrite(&mut |a, _| match a {
+                    Atom::Var(v, at) if at.is_empty() => bound.get(v).cloned(),
+                    _ => None,
+                });
+                if known && want.sub(&given).as_constant().is_some_and(|d| d != 0) {
+                    wrong = Some((want, given));
+                }
+            });
+            if let Some((want, given)) = wrong {
+                let message =
+                    format!("an argument of `{}` has the size `{given}` where `{want}` is needed", callee.name);
+                return Err(TypeError { message, is_size: true });
+            }
+        }
         let ty = callee.result_type().clone();
         // A variable that the callee binds itself, and that the result shows, is one new variable here, however often it occurs.
         let mut own: HashMap<SizeVar, Size> = HashMap::new();

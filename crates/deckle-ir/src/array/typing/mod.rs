@@ -80,7 +80,21 @@ impl<'a> Typer<'a> {
         for (which, &body) in inst.bodies.iter().enumerate() {
             self.check_params(inst, which, body)?;
         }
+        self.check_captures(inst)?;
         self.rule(inst)
+    }
+
+    /// A sequence is traversed once, so a body that may run more than once uses none from outside.
+    fn check_captures(&self, inst: &Inst) -> Result<(), TypeError> {
+        if matches!(inst.op, Op::If | Op::Guard) {
+            return Ok(());
+        }
+        for &body in &inst.bodies {
+            if let Some(v) = self.func.free_vars(body).into_iter().find(|v| !self.ty(*v).is_concrete()) {
+                return fail(format!("{v} is a sequence from outside, used in a body that runs more than once"));
+            }
+        }
+        Ok(())
     }
 
     fn check_counts(&self, inst: &Inst) -> Result<(), TypeError> {
