@@ -1,6 +1,7 @@
 //! Control: what Rust cannot overload, said with functions.
 
-use crate::elt::{Elt, Handle, IntoHandle};
+use crate::bundle::{Bundle, IntoBundle};
+use crate::elt::{Elt, IntoExp, IntoHandle};
 use crate::exp::Exp;
 use crate::trace::{apply, apply_if, apply_loop};
 use deckle_ir::array::Op;

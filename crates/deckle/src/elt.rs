@@ -1,14 +1,36 @@
 //! What can be an element: scalars, tuples of elements, and structs that derive [`Elt`].
 
 use crate::arr::{Arr, Rank};
+use crate::bundle::{IntoBundle, Tup};
 use crate::exp::Exp;
 use crate::seq::Seq;
-use crate::trace::Raw;
+use crate::trace::{Raw, apply};
+use deckle_ir::array::Op;
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
 
 /// A value made of scalars: a number, a truth value, a tuple of elements, or a struct that derives it.
+///
+/// ```
+/// use deckle::prelude::*;
+///
+/// #[derive(Clone, Copy, Debug, PartialEq, Elt)]
+/// struct Body {
+///     pos: (f64, f64),
+///     mass: f64,
+/// }
+///
+/// let heavier = compile(|bs: Arr<Body>| bs.map(|b| Body::exp(b.pos(), b.mass() * 2.0)))?;
+/// let out = heavier.call([Body { pos: (0.0, 1.0), mass: 3.0 }])?;
+/// assert_eq!(out.to_vec(), [Body { pos: (0.0, 1.0), mass: 6.0 }]);
+/// # Ok::<(), deckle::Error>(())
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an element of the language",
+    label = "not an element",
+    note = "elements are `bool`, the numbers of 8 to 64 bits, tuples of 2 to 8 elements, and `Copy` structs with `#[derive(Elt)]`"
+)]
 pub trait Elt: Copy + 'static {
     /// Its type in the language.
     fn ty() -> Type;
@@ -16,9 +38,12 @@ pub trait Elt: Copy + 'static {
     fn to_value(self) -> Value;
     /// From a value of the interpreter; `None` if it has another type.
     fn from_value(v: &Value) -> Option<Self>;
+    #[doc(hidden)]
+    fn lift(self) -> Exp<Self>;
 }
 
 /// A scalar type.
+#[diagnostic::on_unimplemented(message = "`{Self}` is not a scalar of the language", label = "not a scalar")]
 pub trait Scalars: Elt {
     /// Which one.
     const TYPE: ScalarType;
@@ -27,10 +52,13 @@ pub trait Scalars: Elt {
 }
 
 /// A type that has arithmetic.
+#[diagnostic::on_unimplemented(message = "`{Self}` has no arithmetic", label = "not a number")]
 pub trait Num: Scalars {}
 /// An integer type.
+#[diagnostic::on_unimplemented(message = "`{Self}` is not an integer type", label = "not an integer")]
 pub trait Int: Num {}
 /// `f32` or `f64`.
+#[diagnostic::on_unimplemented(message = "`{Self}` is neither `f32` nor `f64`", label = "not a float")]
 pub trait Float: Num {}
 
 macro_rules! scalars {
@@ -41,12 +69,12 @@ macro_rules! scalars {
             fn from_value(v: &Value) -> Option<Self> {
                 match v.as_scalar()? { Scalar::$variant(x) => Some(x), _ => None }
             }
+            fn lift(self) -> Exp<$t> { Exp::from_raw_elt(apply(Op::Const(Scalar::$variant(self)), &[])) }
         }
         impl Scalars for $t {
             const TYPE: ScalarType = ScalarType::$variant;
             fn scalar(self) -> Scalar { Scalar::$variant(self) }
         }
-        impl Item for $t { type Handle = Exp<$t>; fn kind() -> Type { <$t as Elt>::ty() } }
         $(impl $class for $t {})*
     )*};
 }
@@ -65,16 +93,35 @@ scalars! {
     f64, F64, [Num Float];
 }
 
-/// What a vector or sequence may hold: elements, arrays, and (sequences only) sequences.
+/// What a vector or sequence may hold: elements, arrays, tuples of them ([`Tup`]), and (sequences only) sequences.
+#[diagnostic::on_unimplemented(
+    message = "no array or sequence of a program can hold `{Self}`",
+    label = "neither an element, nor an array, nor a sequence",
+    note = "elements are `bool`, the numbers of 8 to 64 bits, tuples of 2 to 8 elements, and `Copy` structs with `#[derive(Elt)]`"
+)]
 pub trait Item: Sized + 'static {
     /// How the language speaks of one.
     type Handle: Handle<Item = Self>;
     /// Its type without sizes.
     fn kind() -> Type;
+    /// How many of its outer dimensions have one size each.
+    #[doc(hidden)]
+    const RANK: usize = 0;
 }
 
-/// A value of a program under construction: [`Exp`], [`Arr`] or [`Seq`].
+impl<T: Elt> Item for T {
+    type Handle = Exp<T>;
+    fn kind() -> Type {
+        T::ty()
+    }
+}
+
+/// A value of a program under construction: [`Exp`], [`Arr`], [`Seq`] or [`Tup`].
 #[allow(private_interfaces)]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a value of a program",
+    label = "expected `Exp<_>`, `Arr<_>`, `Arr<_, D2>`, `Seq<_>` or `Tup<_>`"
+)]
 pub trait Handle: Copy {
     /// What it is when it is in a collection.
     type Item: Item<Handle = Self>;
@@ -84,7 +131,12 @@ pub trait Handle: Copy {
     fn from_raw(raw: Raw) -> Self;
 }
 
-/// What a closure may return: a handle, a tuple of expressions, or a plain Rust value.
+/// What a closure that makes elements may return: a handle, a tuple of expressions, or a plain Rust value.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be an element of a program's array or sequence",
+    label = "expected a handle, a tuple of expressions, or a scalar",
+    note = "a tuple that holds arrays is made with `tup((a, b))`"
+)]
 pub trait IntoHandle {
     /// The handle that it becomes.
     type Handle: Handle;
@@ -92,29 +144,67 @@ pub trait IntoHandle {
     fn into_handle(self) -> Self::Handle;
 }
 
-impl<T: Item<Handle = Exp<T>> + Elt> IntoHandle for Exp<T> {
+/// What may stand where an expression of `T` is meant: `Exp<T>`, a plain `T`, and for tuples a tuple of such.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an expression of `{T}`",
+    label = "expected `Exp<{T}>` or `{T}`",
+    note = "numbers are never converted silently: say `x.cast::<{T}>()`"
+)]
+pub trait IntoExp<T> {
+    /// As an expression.
+    fn into_exp(self) -> Exp<T>;
+}
+
+impl<T: Elt> IntoExp<T> for Exp<T> {
+    fn into_exp(self) -> Exp<T> {
+        self
+    }
+}
+
+impl<T: Scalars> IntoExp<T> for T {
+    fn into_exp(self) -> Exp<T> {
+        self.lift()
+    }
+}
+
+impl<T: Elt> IntoHandle for Exp<T> {
     type Handle = Exp<T>;
     fn into_handle(self) -> Self {
         self
     }
 }
 
-impl<T: Item, D: Rank> IntoHandle for Arr<T, D> {
-    type Handle = Self;
-    fn into_handle(self) -> Self {
-        self
+impl<T: Scalars> IntoHandle for T {
+    type Handle = Exp<T>;
+    fn into_handle(self) -> Exp<T> {
+        self.lift()
     }
 }
 
-impl<A: Item> IntoHandle for Seq<A> {
-    type Handle = Self;
-    fn into_handle(self) -> Self {
-        self
+impl<T: Scalars> IntoBundle for T {
+    type Bundle = Exp<T>;
+    fn into_bundle(self) -> Exp<T> {
+        self.lift()
     }
+}
+
+macro_rules! themselves {
+    ($(($($bound:tt)*) $t:ty;)*) => {$(
+        impl<$($bound)*> IntoHandle for $t where $t: Handle {
+            type Handle = Self;
+            fn into_handle(self) -> Self { self }
+        }
+    )*};
+}
+
+themselves! {
+    (T: Item, D: Rank) Arr<T, D>;
+    (A: Item) Seq<A>;
+    (P) Tup<P>;
 }
 
 macro_rules! tuples {
-    ($(($($name:ident $index:tt),+);)*) => {$(
+    ($(($($name:ident $part:ident $index:tt),+);)*) => {$(
         impl<$($name: Elt),+> Elt for ($($name,)+) {
             fn ty() -> Type { Type::tuple(vec![$($name::ty()),+]) }
             fn to_value(self) -> Value { Value::tuple(vec![$(self.$index.to_value()),+]) }
@@ -122,38 +212,48 @@ macro_rules! tuples {
                 let parts = v.parts()?;
                 Some(($($name::from_value(parts.get($index)?)?,)+))
             }
+            fn lift(self) -> Exp<Self> {
+                Exp::from_raw_elt(apply(Op::Tuple, &[$(self.$index.lift().raw_elt()),+]))
+            }
         }
-        impl<$($name: Elt),+> Item for ($($name,)+) {
+        impl<$($name: Elt, $part: IntoExp<$name>),+> IntoExp<($($name,)+)> for ($($part,)+) {
+            #[track_caller]
+            fn into_exp(self) -> Exp<($($name,)+)> {
+                Exp::from_raw_elt(apply(Op::Tuple, &[$(self.$index.into_exp().raw_elt()),+]))
+            }
+        }
+        impl<$($name: Elt, $part: IntoHandle<Handle = Exp<$name>>),+> IntoHandle for ($($part,)+) {
             type Handle = Exp<($($name,)+)>;
-            fn kind() -> Type { <Self as Elt>::ty() }
+            #[track_caller]
+            fn into_handle(self) -> Self::Handle {
+                Exp::from_raw_elt(apply(Op::Tuple, &[$(self.$index.into_handle().raw_elt()),+]))
+            }
         }
-        impl<$($name: Elt),+> IntoHandle for ($(Exp<$name>,)+) {
-            type Handle = Exp<($($name,)+)>;
-            fn into_handle(self) -> Self::Handle { crate::exp::pack(self) }
+        impl<$($name: Elt),+> From<($(Exp<$name>,)+)> for Exp<($($name,)+)> {
+            #[track_caller]
+            fn from(parts: ($(Exp<$name>,)+)) -> Self { parts.into_exp() }
         }
-        impl<$($name: Elt),+> crate::exp::Pack for ($(Exp<$name>,)+) {
+        impl<$($name: Elt, $part: IntoHandle<Handle = Exp<$name>>),+> crate::exp::Pack for ($($part,)+) {
             type Packed = ($($name,)+);
             #[track_caller]
-            fn pack(self) -> Exp<Self::Packed> {
-                Exp::from_raw_elt(crate::trace::apply(deckle_ir::array::Op::Tuple, &[$(self.$index.raw_elt()),+]))
-            }
+            fn pack(self) -> Exp<Self::Packed> { self.into_handle() }
         }
         impl<$($name: Elt),+> crate::exp::Unpack for Exp<($($name,)+)> {
             type Parts = ($(Exp<$name>,)+);
             #[track_caller]
             fn unpack(self) -> Self::Parts {
-                ($(Exp::<$name>::from_raw_elt(crate::trace::apply(deckle_ir::array::Op::Proj($index), &[self.raw_elt()])),)+)
+                ($(Exp::<$name>::from_raw_elt(apply(Op::Proj($index), &[self.raw_elt()])),)+)
             }
         }
     )*};
 }
 
 tuples! {
-    (A 0, B 1);
-    (A 0, B 1, C 2);
-    (A 0, B 1, C 2, D 3);
-    (A 0, B 1, C 2, D 3, E 4);
-    (A 0, B 1, C 2, D 3, E 4, F 5);
-    (A 0, B 1, C 2, D 3, E 4, F 5, G 6);
-    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7);
+    (A P 0, B Q 1);
+    (A P 0, B Q 1, C R 2);
+    (A P 0, B Q 1, C R 2, D S 3);
+    (A P 0, B Q 1, C R 2, D S 3, E T 4);
+    (A P 0, B Q 1, C R 2, D S 3, E T 4, F U 5);
+    (A P 0, B Q 1, C R 2, D S 3, E T 4, F U 5, G V 6);
+    (A P 0, B Q 1, C R 2, D S 3, E T 4, F U 5, G V 6, H W 7);
 }

@@ -30,7 +30,7 @@ impl Place {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Fault {
-    /// A handle was made outside of any program.
+    /// A handle was made, or used, outside of any program.
     NoProgram,
     /// A handle of one program is used in another.
     Mixed,

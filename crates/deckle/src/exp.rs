@@ -1,6 +1,6 @@
 //! Scalars, tuples and structs of a program: [`Exp`].
 
-use crate::elt::{Elt, Float, Handle, Int, IntoHandle, Item, Num, Scalars};
+use crate::elt::{Elt, Float, Handle, Int, IntoExp, Num, Scalars};
 use crate::trace::{self, Raw, apply};
 use deckle_ir::array::{BinOp, Op, UnOp};
 use std::marker::PhantomData;
@@ -35,7 +35,7 @@ impl<T> Exp<T> {
 }
 
 #[allow(private_interfaces)]
-impl<T: Item<Handle = Exp<T>>> Handle for Exp<T> {
+impl<T: Elt> Handle for Exp<T> {
     type Item = T;
     fn raw(self) -> Raw {
         self.raw
@@ -80,32 +80,23 @@ pub fn pack<P: Pack>(parts: P) -> Exp<P::Packed> {
 /// let f = compile(|x: Exp<i64>| constant(5) * x).unwrap();
 /// assert_eq!(f.call(2).unwrap(), 10);
 /// ```
-#[track_caller]
-pub fn constant<T: Scalars>(x: T) -> Exp<T> {
-    Exp::from_raw_elt(apply(Op::Const(x.scalar()), &[]))
+pub fn constant<T: Elt>(x: T) -> Exp<T> {
+    x.lift()
 }
 
-impl<T: Scalars> From<T> for Exp<T> {
-    #[track_caller]
+impl<T: Elt> From<T> for Exp<T> {
     fn from(x: T) -> Exp<T> {
-        constant(x)
-    }
-}
-
-impl<T: Scalars + Item<Handle = Exp<T>>> IntoHandle for T {
-    type Handle = Exp<T>;
-    fn into_handle(self) -> Exp<T> {
-        constant(self)
+        x.lift()
     }
 }
 
 macro_rules! binary_operators {
     ($($trait:ident $method:ident $op:ident $class:ident;)*) => {$(
-        impl<T: $class, R: Into<Exp<T>>> ops::$trait<R> for Exp<T> {
+        impl<T: $class, R: IntoExp<T>> ops::$trait<R> for Exp<T> {
             type Output = Exp<T>;
             #[track_caller]
             fn $method(self, other: R) -> Exp<T> {
-                Exp::from_raw_elt(apply(Op::Binary(BinOp::$op), &[self.raw, other.into().raw]))
+                Exp::from_raw_elt(apply(Op::Binary(BinOp::$op), &[self.raw, other.into_exp().raw]))
             }
         }
     )*};
@@ -189,7 +180,7 @@ macro_rules! comparisons {
     ($($(#[$doc:meta])* $method:ident $op:ident;)*) => {
         /// Comparison: Rust's own operators give a `bool` now, not an expression of one.
         impl<T: Scalars> Exp<T> {
-            $($(#[$doc])* #[track_caller] pub fn $method(self, other: impl Into<Exp<T>>) -> Exp<bool> { self.binary(BinOp::$op, other.into()) })*
+            $($(#[$doc])* #[track_caller] pub fn $method(self, other: impl IntoExp<T>) -> Exp<bool> { self.binary(BinOp::$op, other.into_exp()) })*
 
             /// Converts to another scalar type: integers wrap, floats truncate and saturate.
             ///
@@ -311,34 +302,34 @@ mathematics! { Int:
 impl<T: Num> Exp<T> {
     /// The lesser; NaN if either is.
     #[track_caller]
-    pub fn min(self, other: impl Into<Exp<T>>) -> Exp<T> {
-        self.binary(BinOp::Min, other.into())
+    pub fn min(self, other: impl IntoExp<T>) -> Exp<T> {
+        self.binary(BinOp::Min, other.into_exp())
     }
 
     /// The greater; NaN if either is.
     #[track_caller]
-    pub fn max(self, other: impl Into<Exp<T>>) -> Exp<T> {
-        self.binary(BinOp::Max, other.into())
+    pub fn max(self, other: impl IntoExp<T>) -> Exp<T> {
+        self.binary(BinOp::Max, other.into_exp())
     }
 
     /// The power.
     #[track_caller]
-    pub fn pow(self, other: impl Into<Exp<T>>) -> Exp<T> {
-        self.binary(BinOp::Pow, other.into())
+    pub fn pow(self, other: impl IntoExp<T>) -> Exp<T> {
+        self.binary(BinOp::Pow, other.into_exp())
     }
 }
 
 impl<T: Float> Exp<T> {
     /// The angle of the point `(self, x)`, of which `self` is y.
     #[track_caller]
-    pub fn atan2(self, x: impl Into<Exp<T>>) -> Exp<T> {
-        self.binary(BinOp::Atan2, x.into())
+    pub fn atan2(self, x: impl IntoExp<T>) -> Exp<T> {
+        self.binary(BinOp::Atan2, x.into_exp())
     }
 
     /// The length of the vector `(self, y)`.
     #[track_caller]
-    pub fn hypot(self, y: impl Into<Exp<T>>) -> Exp<T> {
-        self.binary(BinOp::Hypot, y.into())
+    pub fn hypot(self, y: impl IntoExp<T>) -> Exp<T> {
+        self.binary(BinOp::Hypot, y.into_exp())
     }
 
     /// Whether it is not a number.

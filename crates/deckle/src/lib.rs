@@ -68,8 +68,8 @@ pub use seq::{Seq, count, only_if, produce};
 /// Everything that programs use: `use deckle::prelude::*;`.
 pub mod prelude {
     pub use crate::{
-        Arr, Array, D1, D2, D3, Edge, Elt, Error, Exp, Interp, Pack, Seq, Unpack, array, choose, compile, constant,
-        constant_array, count, fill, generate, generate2, iota, loop_while, only_if, pack, produce, range, range_by,
-        repeat, select,
+        Arr, Array, Compiled, D1, D2, D3, Edge, Elt, Error, Exp, Interp, Pack, Seq, Unpack, array, choose, compile,
+        constant, constant_array, count, fill, generate, generate2, iota, loop_while, only_if, pack, produce, range,
+        range_by, repeat, select,
     };
 }

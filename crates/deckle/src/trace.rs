@@ -9,17 +9,21 @@
 //! After a fault every operator gives a handle to nowhere and does nothing else.
 
 use crate::error::{Error, Fault, Place};
-use deckle_ir::array::{Builder, Function, Op, UnOp};
+use deckle_ir::array::{Builder, Function, Op};
 use deckle_ir::entity::{Body, Var};
-use deckle_ir::scalar::Scalar;
 use deckle_ir::types::Type;
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::panic::Location;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-/// How many statements a program may have, and how deeply closures may nest: a closure that goes on for ever ends here.
-const MAX_STATEMENTS: usize = 4_000_000;
+/// How many statements a program may have, how often operators may be applied, how deeply closures may nest, and how much
+/// stack must be left: a closure that goes on for ever ends at one of these.
+const MAX_STATEMENTS: usize = 2_000_000;
+const MAX_APPLICATIONS: usize = 50_000_000;
 const MAX_DEPTH: usize = 200;
+const LEAST_STACK: usize = 96 * 1024;
 
 /// A variable of a program under construction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,31 +38,32 @@ impl Raw {
     const NOWHERE: Raw = Raw { program: 0, scope: 0, var: Var(u32::MAX) };
 }
 
-/// What makes two statements the same.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Key {
-    Const(Scalar),
-    Unary(UnOp, Var),
-    Other(String, Vec<Var>),
-}
-
+/// The body of a closure that is running.
 struct Scope {
     serial: u32,
-    known: HashMap<Key, Var>,
+    /// The statements by their hash; one whose place is taken stands at the next free number.
+    known: HashMap<u64, Var>,
+    /// The operator that runs the closure.
+    at: Option<Place>,
 }
 
 struct Tracer {
     id: u32,
     b: Builder<'static>,
     scopes: Vec<Scope>,
+    /// How many scopes and applications there have been.
+    opened: u32,
+    applied: usize,
     places: Vec<Place>,
     fault: Option<Error>,
 }
 
 thread_local! {
     static TRACERS: RefCell<Vec<Tracer>> = const { RefCell::new(Vec::new()) };
-    static COUNT: RefCell<u32> = const { RefCell::new(0) };
 }
+
+/// Programs are numbered from 1, over all threads: a handle may be sent to another one.
+static PROGRAMS: AtomicU32 = AtomicU32::new(1);
 
 /// The panic that ends a closure which never would.
 struct GivenUp;
@@ -69,20 +74,21 @@ pub(crate) struct Traced {
     pub places: Vec<Place>,
 }
 
-fn serial() -> u32 {
-    COUNT.with(|c| {
-        *c.borrow_mut() += 1;
-        *c.borrow()
-    })
+/// A parameter of a program: its kind, and how many of its outer dimensions have one size each.
+pub(crate) struct Parameter {
+    pub kind: Type,
+    pub rank: usize,
 }
 
-/// Builds a function: `params` adds the parameters, `body` runs the closure.
-pub(crate) fn trace(name: &str, params: &[Type], body: impl FnOnce(&[Raw]) -> Raw) -> Result<Traced, Error> {
-    let id = serial();
+/// Builds a function with these parameters; `body` runs the closure.
+#[track_caller]
+pub(crate) fn trace(name: &str, params: &[Parameter], body: impl FnOnce(&[Raw]) -> Raw) -> Result<Traced, Error> {
+    let here = Location::caller();
+    let id = PROGRAMS.fetch_add(1, Ordering::Relaxed);
     let b = Builder::new(&[], name, deckle_diag::Span::NONE);
-    let scope = Scope { serial: serial(), known: HashMap::new() };
-    let mut tracer = Tracer { id, b, scopes: vec![scope], places: Vec::new(), fault: None };
-    let raws: Vec<Raw> = params.iter().enumerate().map(|(k, ty)| tracer.param(format!("arg{k}"), ty)).collect();
+    let mut tracer = Tracer { id, b, scopes: Vec::new(), opened: 0, applied: 0, places: Vec::new(), fault: None };
+    tracer.open(Place::of(here));
+    let raws: Vec<Raw> = params.iter().enumerate().map(|(k, p)| tracer.param(format!("arg{k}"), p)).collect();
     TRACERS.with(|t| t.borrow_mut().push(tracer));
     let ran = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| body(&raws)));
     let Some(mut tracer) = TRACERS.with(|t| t.borrow_mut().pop()) else {
@@ -93,7 +99,6 @@ pub(crate) fn trace(name: &str, params: &[Type], body: impl FnOnce(&[Raw]) -> Ra
         Err(payload) if payload.is::<GivenUp>() => Raw::NOWHERE,
         Err(payload) => std::panic::resume_unwind(payload),
     };
-    let here = Location::caller();
     let result = tracer.visible(result, here);
     match (tracer.fault, result) {
         (Some(e), _) => Err(e),
@@ -103,20 +108,70 @@ pub(crate) fn trace(name: &str, params: &[Type], body: impl FnOnce(&[Raw]) -> Ra
 }
 
 impl Tracer {
-    fn param(&mut self, name: String, ty: &Type) -> Raw {
-        let ty = self.b.opened(ty);
+    fn open(&mut self, at: Place) {
+        self.opened += 1;
+        self.scopes.push(Scope { serial: self.opened, known: HashMap::new(), at: Some(at) });
+    }
+
+    fn param(&mut self, name: String, param: &Parameter) -> Raw {
+        let ty = match param.rank {
+            0 | 1 => self.b.opened(&param.kind),
+            rank => self.regular_param(&param.kind, rank),
+        };
         let var = self.b.param(name, ty, deckle_diag::Span::NONE);
         self.places.push(Place::unknown());
         self.raw(var)
+    }
+
+    /// The type with a size variable for each of the `rank` outer dimensions, and families below.
+    fn regular_param(&mut self, kind: &Type, rank: usize) -> Type {
+        let mut seen = 0;
+        let mut arities = Vec::new();
+        kind.for_each_size(&mut |_, depth| {
+            seen += 1;
+            arities.push(if seen <= rank { 0 } else { depth });
+        });
+        let vars: Vec<_> = arities.iter().map(|k| (self.b.new_size(*k), *k)).collect();
+        let mut vars = vars.into_iter();
+        kind.map_sizes(&mut |s, _| match vars.next() {
+            Some((v, arity)) => {
+                let at = (0..arity).rev().map(deckle_ir::size::Size::pos).collect();
+                deckle_ir::size::Atom::Var(v, at).into()
+            }
+            None => s.clone(),
+        })
     }
 
     fn raw(&self, var: Var) -> Raw {
         Raw { program: self.id, scope: self.scopes.last().map_or(0, |s| s.serial), var }
     }
 
+    /// Where the user's source applies an operator: an operator that is made of others is where it is applied itself.
+    fn place(&self, at: &'static Location<'static>) -> Place {
+        let home = file!().strip_suffix("trace.rs").unwrap_or(file!());
+        let own = || self.scopes.last().and_then(|s| s.at);
+        if at.file().starts_with(home) { own().unwrap_or_else(|| Place::of(at)) } else { Place::of(at) }
+    }
+
     fn fail(&mut self, fault: Fault, at: &'static Location<'static>) {
         if self.fault.is_none() {
-            self.fault = Some(Error::new(fault, Some(Place::of(at))));
+            self.fault = Some(Error::new(fault, Some(self.place(at))));
+        }
+    }
+
+    /// Ends a closure that never would.
+    fn give_up(&mut self, at: &'static Location<'static>) -> ! {
+        self.fail(Fault::Endless, at);
+        std::panic::resume_unwind(Box::new(GivenUp))
+    }
+
+    /// To be called whenever an operator is applied.
+    fn tick(&mut self, at: &'static Location<'static>) {
+        self.applied += 1;
+        let too_long = self.applied > MAX_APPLICATIONS || self.b.func().vars.len() > MAX_STATEMENTS;
+        let too_deep = self.scopes.len() > MAX_DEPTH || stacker::remaining_stack().is_some_and(|n| n < LEAST_STACK);
+        if too_long || too_deep {
+            self.give_up(at);
         }
     }
 
@@ -136,29 +191,18 @@ impl Tracer {
     }
 
     fn push(&mut self, op: Op, args: &[Var], bodies: &[Body], at: &'static Location<'static>) -> Raw {
-        if self.b.func().vars.len() > MAX_STATEMENTS {
-            self.fail(Fault::Endless, at);
-            std::panic::resume_unwind(Box::new(GivenUp));
-        }
-        let key = match (&op, bodies.is_empty()) {
-            (_, false) => None,
-            (Op::Const(c), _) => Some(Key::Const(*c)),
-            (Op::Unary(u), _) => Some(Key::Unary(*u, args[0])),
-            (Op::Binary(b), _) => Some(Key::Other(b.name().into(), args.to_vec())),
-            _ => Some(Key::Other(format!("{op:?}"), args.to_vec())),
-        };
-        if let Some(key) = &key {
-            for s in self.scopes.iter().rev() {
-                if let Some(var) = s.known.get(key) {
-                    return Raw { program: self.id, scope: s.serial, var: *var };
-                }
-            }
+        let hash = bodies.is_empty().then(|| hash_of(&op, args));
+        if let Some(same) = hash.and_then(|hash| self.find(hash, &op, args)) {
+            return same;
         }
         match self.b.push(op, args, bodies, span_of(self.b.next_var())) {
             Ok(var) => {
                 self.note(var, at);
-                if let (Some(key), Some(scope)) = (key, self.scopes.last_mut()) {
-                    scope.known.insert(key, var);
+                if let (Some(mut hash), Some(scope)) = (hash, self.scopes.last_mut()) {
+                    while scope.known.contains_key(&hash) {
+                        hash = hash.wrapping_add(1);
+                    }
+                    scope.known.insert(hash, var);
                 }
                 self.raw(var)
             }
@@ -169,10 +213,44 @@ impl Tracer {
         }
     }
 
+    /// A statement in scope that is this operator with these operands.
+    fn find(&self, hash: u64, op: &Op, args: &[Var]) -> Option<Raw> {
+        self.scopes.iter().rev().find_map(|scope| {
+            let mut hash = hash;
+            while let Some(&var) = scope.known.get(&hash) {
+                let inst = self.b.func().inst(var)?;
+                if inst.args == args && inst.op == *op {
+                    return Some(Raw { program: self.id, scope: scope.serial, var });
+                }
+                hash = hash.wrapping_add(1);
+            }
+            None
+        })
+    }
+
     fn note(&mut self, var: Var, at: &'static Location<'static>) {
         self.places.resize(var.index(), Place::unknown());
-        self.places.push(Place::of(at));
+        self.places.push(self.place(at));
     }
+}
+
+/// The hash of a statement. What is left out of it costs a comparison, not correctness.
+fn hash_of(op: &Op, args: &[Var]) -> u64 {
+    let mut h = DefaultHasher::new();
+    std::mem::discriminant(op).hash(&mut h);
+    args.hash(&mut h);
+    match op {
+        Op::Const(c) => c.hash(&mut h),
+        Op::Unary(op) => op.hash(&mut h),
+        Op::Binary(op) => op.hash(&mut h),
+        Op::Cast(t) => t.hash(&mut h),
+        Op::Proj(k) => k.hash(&mut h),
+        Op::Slice(spec) => spec.hash(&mut h),
+        Op::Reduce(m) => m.hash(&mut h),
+        Op::Use(c) => c.ty.hash(&mut h),
+        _ => {}
+    }
+    h.finish()
 }
 
 /// The span of a statement is its own number, from which [`Traced::places`] gives the Rust source.
@@ -191,11 +269,7 @@ fn current(f: impl FnOnce(&mut Tracer) -> Raw) -> Raw {
 /// Applies an operator without bodies.
 #[track_caller]
 pub(crate) fn apply(op: Op, args: &[Raw]) -> Raw {
-    let at = Location::caller();
-    current(|t| match args.iter().map(|a| t.visible(*a, at)).collect::<Option<Vec<Var>>>() {
-        Some(args) => t.push(op, &args, &[], at),
-        None => Raw::NOWHERE,
-    })
+    finish(op, args, &[], Location::caller())
 }
 
 /// Applies an operator with one body, made by running a closure.
@@ -216,9 +290,12 @@ pub(crate) fn apply_bodies(op: Op, args: &[Raw], a: impl FnOnce(&[Raw]) -> Raw, 
 }
 
 fn finish(op: Op, args: &[Raw], bodies: &[Body], at: &'static Location<'static>) -> Raw {
-    current(|t| match args.iter().map(|a| t.visible(*a, at)).collect::<Option<Vec<Var>>>() {
-        Some(args) => t.push(op, &args, bodies, at),
-        None => Raw::NOWHERE,
+    current(|t| {
+        t.tick(at);
+        match args.iter().map(|a| t.visible(*a, at)).collect::<Option<Vec<Var>>>() {
+            Some(args) => t.push(op, &args, bodies, at),
+            None => Raw::NOWHERE,
+        }
     })
 }
 
@@ -231,16 +308,13 @@ fn body(
 ) -> Option<Body> {
     let mut opened = None;
     current(|t| {
+        t.tick(at);
         let Some(args) = args.iter().map(|a| t.visible(*a, at)).collect::<Option<Vec<Var>>>() else {
             return Raw::NOWHERE;
         };
-        if t.scopes.len() > MAX_DEPTH {
-            t.fail(Fault::Endless, at);
-            std::panic::resume_unwind(Box::new(GivenUp));
-        }
         match t.b.begin_body_of(op, &args, which, deckle_diag::Span::NONE) {
             Ok((body, params)) => {
-                t.scopes.push(Scope { serial: serial(), known: HashMap::new() });
+                t.open(t.place(at));
                 let raws: Vec<Raw> = params.iter().map(|p| t.raw(*p)).collect();
                 params.iter().for_each(|p| t.note(*p, at));
                 opened = Some((body, raws));
@@ -261,6 +335,15 @@ fn body(
         Raw::NOWHERE
     });
     closed
+}
+
+/// Applies `f` at each position of the outer `depth` dimensions of arrays of one shape.
+#[track_caller]
+pub(crate) fn each(depth: usize, args: &[Raw], f: Box<dyn FnOnce(&[Raw]) -> Raw + '_>) -> Raw {
+    match depth {
+        0 => f(args),
+        _ => apply_body(Op::Map, args, |x| each(depth - 1, x, f)),
+    }
 }
 
 /// An array known to be regular, checked when run where that is not certain.

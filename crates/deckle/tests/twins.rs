@@ -1,0 +1,152 @@
+//! The examples in Rust and in script give the same results: the front ends meet in the IR, and here in its values.
+
+use deckle_diag::SourceMap;
+use deckle_interp::{Options, run};
+use deckle_ir::array::{Program, verify};
+use deckle_ir::entity::Func;
+use deckle_ir::scalar::Scalar;
+use deckle_ir::value::Value;
+
+#[path = "../../../examples/dot.rs"]
+mod dot;
+#[path = "../../../examples/histogram.rs"]
+mod histogram;
+#[path = "../../../examples/kmeans.rs"]
+mod kmeans;
+#[path = "../../../examples/life.rs"]
+mod life;
+#[path = "../../../examples/logsum.rs"]
+mod logsum;
+#[path = "../../../examples/mandelbrot.rs"]
+mod mandelbrot;
+#[path = "../../../examples/matvec.rs"]
+mod matvec;
+#[path = "../../../examples/pagerank.rs"]
+mod pagerank;
+#[path = "../../../examples/sieve.rs"]
+mod sieve;
+#[path = "../../../examples/spmv.rs"]
+mod spmv;
+#[path = "../../../examples/words.rs"]
+mod words;
+
+const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/");
+
+/// The value of a program built in Rust.
+fn embedded(program: &Program, args: &[Value]) -> Value {
+    assert_eq!(verify(program), Ok(()));
+    let options = Options { check_sizes: true, ..Options::default() };
+    run(program, Func(0), args, &options).unwrap().value
+}
+
+/// The value of a function of a script.
+fn scripted(file: &str, entry: &str, args: &[Value]) -> Value {
+    let mut sources = SourceMap::new();
+    let text = std::fs::read(format!("{EXAMPLES}{file}")).unwrap();
+    let mut load = |_: &str, path: &str| {
+        std::fs::read(format!("{EXAMPLES}{path}")).map(|b| (path.to_string(), b)).map_err(|e| e.to_string())
+    };
+    let compiled = deckle_syntax::compile(&mut sources, file, text, &mut load).unwrap();
+    let entry = compiled.entries.iter().find(|e| e.name == entry).unwrap();
+    run(&compiled.program, entry.func, args, &Options::default()).unwrap().value
+}
+
+fn ints(v: &[i64]) -> Value {
+    Value::array(v.iter().map(|x| Value::int(*x)).collect())
+}
+
+fn reals(v: &[f64]) -> Value {
+    Value::array(v.iter().map(|x| Value::real(*x)).collect())
+}
+
+fn bytes(v: &[u8]) -> Value {
+    Value::array(v.iter().map(|x| Scalar::U8(*x).into()).collect())
+}
+
+#[test]
+fn dot_products_agree() {
+    for n in [0, 1, 5] {
+        let xs = reals(&(0..n).map(|i| i as f64 * 0.5).collect::<Vec<_>>());
+        let args = [xs.clone(), xs];
+        assert_eq!(embedded(dot::program().unwrap().program(), &args), scripted("dot.dk", "main", &args));
+    }
+}
+
+#[test]
+fn matrix_vector_products_agree() {
+    let args = [Value::array(vec![reals(&[1.0, 2.0]), reals(&[3.0, 4.0])]), reals(&[10.0, 100.0])];
+    assert_eq!(embedded(matvec::program().unwrap().program(), &args), scripted("matvec.dk", "main", &args));
+}
+
+#[test]
+fn log_sums_agree() {
+    for n in [0, 1, 20] {
+        let args = [Value::int(n)];
+        assert_eq!(embedded(logsum::program().unwrap().program(), &args), scripted("logsum.dk", "logsum", &args));
+        let sums = logsum::sum_of_logsums().unwrap();
+        assert_eq!(embedded(sums.program(), &args), scripted("logsum.dk", "sum_of_logsums", &args));
+    }
+}
+
+#[test]
+fn sparse_products_agree() {
+    let args = [ints(&[0, 1, 1, 3]), ints(&[0, 1, 2]), reals(&[7.0, 2.0, 3.0]), reals(&[1.0, 10.0, 100.0])];
+    assert_eq!(embedded(spmv::program().unwrap().program(), &args), scripted("spmv.dk", "main", &args));
+}
+
+#[test]
+fn sieves_agree() {
+    for n in [3, 50, 200] {
+        let args = [Value::int(n)];
+        assert_eq!(embedded(sieve::program().unwrap().program(), &args), scripted("sieve.dk", "main", &args));
+    }
+}
+
+#[test]
+fn page_ranks_agree() {
+    let args =
+        [ints(&[0, 1, 2, 3, 4, 5, 5]), ints(&[0, 1, 2, 3, 4]), ints(&[1, 2, 3, 0, 0]), Value::int(20), Value::int(3)];
+    assert_eq!(embedded(pagerank::program().unwrap().program(), &args), scripted("pagerank.dk", "main", &args));
+}
+
+#[test]
+fn histograms_agree() {
+    let args = [Value::int(4), ints(&[0, 3, 1, 3, 3, 0])];
+    let both = scripted("histogram.dk", "main", &args);
+    assert_eq!(Some(&embedded(histogram::program().unwrap().program(), &args)), both.parts().and_then(|p| p.first()));
+}
+
+#[test]
+fn mandelbrot_sets_agree() {
+    let args = [Value::int(20), Value::int(8), Value::int(30)];
+    assert_eq!(embedded(mandelbrot::program().unwrap().program(), &args), scripted("mandelbrot.dk", "main", &args));
+}
+
+#[test]
+fn games_of_life_agree() {
+    let mut board = vec![vec![0u8; 8]; 8];
+    for (i, j) in [(1, 2), (2, 3), (3, 1), (3, 2), (3, 3)] {
+        board[i][j] = 1;
+    }
+    let board = Value::array(board.iter().map(|r| bytes(r)).collect());
+    let stepped = (0..3).fold(board.clone(), |b, _| scripted("life.dk", "next", &[b]));
+    assert_eq!(embedded(life::program().unwrap().program(), &[Value::int(3), board]), stepped);
+}
+
+#[test]
+fn word_lengths_agree() {
+    for text in ["", "a", "we the  people, of the united states"] {
+        let args = [bytes(text.as_bytes())];
+        assert_eq!(embedded(words::program().unwrap().program(), &args), scripted("words.dk", "main", &args));
+    }
+}
+
+#[test]
+fn clusters_agree() {
+    let point = |i: i64| Value::tuple(vec![Value::real((i % 3) as f64 * 5.0), Value::real((i % 7) as f64 * 0.1)]);
+    let points = Value::array((0..30).map(point).collect());
+    let step = |centres: Value| scripted("kmeans.dk", "move", &[points.clone(), centres]);
+    let centres = (0..4).fold(Value::array((0..3).map(point).collect()), |c, _| step(c));
+    let args = [points.clone(), Value::int(3), Value::int(4)];
+    assert_eq!(embedded(kmeans::program().unwrap().program(), &args), centres);
+}
