@@ -174,7 +174,7 @@ fn arrays_come_from_npy() {
     dir.deckle(&["run", "same.dk", "xs=@reals.npy"]).fails(1, &["needs the dtype int64", "has float64"]);
     dir.deckle(&["run", "mean.dk", "xs=@short.npy"]).fails(1, &["D0403", "ends too soon", "at byte"]);
     dir.deckle(&["run", "mean.dk", "xs=@none.npy"]).fails(1, &["D0403", "`none.npy`", "no such file"]);
-    dir.deckle(&["run", "mean.dk", "xs=@t.csv"]).fails(3, &["limitation", ".csv"]);
+    dir.deckle(&["run", "mean.dk", "xs=@t.parquet"]).fails(3, &["limitation", ".parquet", "`t.parquet`"]);
 }
 
 #[test]

@@ -6,15 +6,32 @@ use std::path::{Path, PathBuf};
 /// The result of reading or writing a file.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// A file that cannot be read or written, or whose contents are damaged.
+/// Whose fault it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The file cannot be read or written, or is damaged.
+    File,
+    /// The file is sound, and holds no value of the type that is asked for.
+    Misfit,
+    /// The file may be sound: this version of Deckle does not know its format.
+    Unsupported,
+}
+
+/// A file that cannot be read or written, is damaged, or does not fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
+    /// Whose fault it is.
+    pub kind: Kind,
     /// What is wrong, in one line that stands alone.
     pub message: String,
     /// The file, where it is known.
     pub path: Option<PathBuf>,
-    /// The byte of the file at which it shows.
+    /// The byte of the file at which it shows, from 0.
     pub offset: Option<u64>,
+    /// The line of the file at which it shows, from 1.
+    pub line: Option<u64>,
+    /// The column of the line, from 1: of a table the field, of other texts the character.
+    pub column: Option<u32>,
     /// What to do about it.
     pub help: Option<String>,
 }
@@ -22,12 +39,33 @@ pub struct Error {
 impl Error {
     /// An error about a file as a whole.
     pub fn new(message: impl Into<String>) -> Self {
-        Error { message: message.into(), path: None, offset: None, help: None }
+        let message = message.into();
+        Error { kind: Kind::File, message, path: None, offset: None, line: None, column: None, help: None }
     }
 
     /// An error at a byte of the file.
     pub fn at(offset: usize, message: impl Into<String>) -> Self {
         Error { offset: Some(offset as u64), ..Error::new(message) }
+    }
+
+    /// An error at a line of the file.
+    pub fn at_line(line: u64, message: impl Into<String>) -> Self {
+        Error { line: Some(line), ..Error::new(message) }
+    }
+
+    /// An error at a column of a line of the file.
+    pub fn at_column(line: u64, column: usize, message: impl Into<String>) -> Self {
+        Error { column: Some(u32::try_from(column).unwrap_or(u32::MAX)), ..Error::at_line(line, message) }
+    }
+
+    /// A file that is sound, and no value of the type that is asked for.
+    pub fn misfit(message: impl Into<String>) -> Self {
+        Error { kind: Kind::Misfit, ..Error::new(message) }
+    }
+
+    /// A format that comes later.
+    pub fn unsupported(message: impl Into<String>) -> Self {
+        Error { kind: Kind::Unsupported, ..Error::new(message) }
     }
 
     /// An error of the operating system, in the words that people use for it.
@@ -54,6 +92,16 @@ impl Error {
         self.help = Some(text.into());
         self
     }
+
+    /// Where in the file it shows: `byte 12`, `line 3` or `line 3, column 2`.
+    pub fn place(&self) -> Option<String> {
+        match (self.line, self.column, self.offset) {
+            (Some(line), Some(column), _) => Some(format!("line {line}, column {column}")),
+            (Some(line), None, _) => Some(format!("line {line}")),
+            (None, _, Some(offset)) => Some(format!("byte {offset}")),
+            (None, _, None) => None,
+        }
+    }
 }
 
 impl fmt::Display for Error {
@@ -61,8 +109,8 @@ impl fmt::Display for Error {
         if let Some(path) = &self.path {
             write!(f, "{}: ", path.display())?;
         }
-        if let Some(offset) = self.offset {
-            write!(f, "byte {offset}: ")?;
+        if let Some(place) = self.place() {
+            write!(f, "{place}: ")?;
         }
         f.write_str(&self.message)
     }
@@ -75,9 +123,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_file_and_the_byte_come_first() {
+    fn the_file_and_the_place_come_first() {
         let e = Error::at(12, "no").in_file(Path::new("a.npy"));
         assert_eq!(e.to_string(), "a.npy: byte 12: no");
+        assert_eq!(Error::at_line(3, "no").to_string(), "line 3: no");
+        assert_eq!(Error::at_column(3, 2, "no").to_string(), "line 3, column 2: no");
         assert_eq!(Error::new("no").to_string(), "no");
     }
 }

@@ -1,18 +1,35 @@
 //! Files to values and back.
 //!
-//! - [`npy`]: NumPy's array format, one array in a file.
+//! - [`read_value`], [`write_value`]: by the ending of a file's name, and by the type that is asked for.
+//! - [`npy`], [`npz`]: NumPy's arrays, one in a file or several by name.
+//! - [`mtx`]: Matrix Market, for sparse and dense matrices.
+//! - [`csv`]: tables with typed columns.
+//! - [`plain`]: bytes, lines and words of a text.
+//! - [`image`], [`wav`]: pictures and sound.
 //! - [`text`]: values as people write and read them.
 //! - [`json`]: values for other programs.
 //! - [`atomic_write`]: how every output is written: complete or not at all.
 //!
-//! A file is never trusted: what its header claims is compared with what is there before anything is allocated, and
-//! an [`Error`] names the byte at which the two part.
+//! A file is never trusted: what its header claims is compared with what is there before anything is allocated, what it unpacks
+//! to is limited ([`gz`]), and an [`Error`] names the byte or the line at which the two part.
 
 mod atomic;
+pub mod csv;
 mod error;
+mod fit;
+mod format;
+pub mod gz;
+pub mod image;
 pub mod json;
+pub mod mtx;
 pub mod npy;
+pub mod npz;
+pub mod plain;
+#[cfg(test)]
+mod testing;
 pub mod text;
+pub mod wav;
 
 pub use atomic::atomic_write;
-pub use error::{Error, Result};
+pub use error::{Error, Kind, Result};
+pub use format::{Format, WRITTEN, check_writable, read_value, read_value_bytes, split_part, write_value};

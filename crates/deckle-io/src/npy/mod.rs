@@ -20,6 +20,8 @@ mod header;
 
 pub use encode::{check_type, dtype_name};
 
+use crate::fit::{convert, count, nesting, widens};
+use crate::text::type_name;
 use crate::{Error, Result, atomic_write};
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
@@ -56,6 +58,29 @@ fn contents(path: &Path) -> std::io::Result<Vec<u8>> {
 /// If they are damaged, or hold elements that the language does not have.
 pub fn read_bytes(bytes: &[u8]) -> Result<(Type, Value)> {
     decode::decode(bytes, &header::parse(bytes)?)
+}
+
+/// What a file holds, as a value of the type that is asked for: widened, and streamed where that is a sequence.
+///
+/// # Errors
+/// If the number of dimensions is another one, or the elements would lose something.
+pub fn fit(held: &Type, value: Value, ty: &Type) -> Result<Value> {
+    let (depth, elem) = nesting(ty);
+    let (held_depth, held_elem) = nesting(held);
+    let (Type::Scalar(elem), Type::Scalar(held_elem)) = (elem, held_elem) else {
+        return Err(Error::misfit(format!("`{}` is not one array of scalars, which the file holds", type_name(ty)))
+            .help("the arrays of a record are read from one .npz"));
+    };
+    if depth != held_depth {
+        let (needs, has) = (count(depth, "dimension"), count(held_depth, "dimension"));
+        return Err(Error::misfit(format!("`{}` needs {needs}, and the array has {has}", type_name(ty))));
+    }
+    if !widens(*held_elem, *elem) {
+        let (needs, has) = (dtype_name(*elem), dtype_name(*held_elem));
+        let message = format!("`{}` needs the dtype {needs}, and the array has {has}", type_name(ty));
+        return Err(Error::misfit(message).help(format!("save it as a.astype('{needs}')")));
+    }
+    Ok(if held_elem == elem && ty.is_concrete() { value } else { convert(value, ty) })
 }
 
 /// Writes a value of a type to a file, complete or not at all.

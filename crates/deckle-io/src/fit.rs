@@ -1,0 +1,134 @@
+//! What a type asks for, and whether a number in a file is a value of it: what the formats have in common.
+
+use crate::text::collection;
+use crate::{Error, Result};
+use deckle_ir::scalar::{Scalar, ScalarType};
+use deckle_ir::types::Type;
+use deckle_ir::value::Value;
+
+/// How many vectors and sequences are around the innermost elements, and the type of those.
+pub fn nesting(mut ty: &Type) -> (usize, &Type) {
+    let mut depth = 0;
+    while let Some(elem) = ty.elem() {
+        (ty, depth) = (elem, depth + 1);
+    }
+    (depth, ty)
+}
+
+/// Whether every value of one type is a value of the other, of the same kind.
+pub fn widens(from: ScalarType, to: ScalarType) -> bool {
+    match (from.int_range(), to.int_range()) {
+        (Some((a, b)), Some((lo, hi))) => lo <= a && b <= hi,
+        _ => from == to || (from, to) == (ScalarType::F32, ScalarType::F64),
+    }
+}
+
+/// The same elements at another type: widened, and streamed where the type is a sequence.
+pub fn convert(value: Value, ty: &Type) -> Value {
+    match (&value, ty) {
+        (Value::Scalar(s), Type::Scalar(to)) => Value::Scalar(if s.ty() == *to { *s } else { s.cast(*to) }),
+        (Value::Array(items), Type::Array(_) | Type::Seq(_)) => {
+            let Some(elem) = ty.elem() else { return value };
+            collection(items.iter().map(|v| convert(v.clone(), elem)).collect(), ty)
+        }
+        _ => value,
+    }
+}
+
+/// An integer as a number of a type, if the type has exactly that one.
+pub fn exact(v: i128, ty: ScalarType) -> Option<Scalar> {
+    match ty {
+        ScalarType::Bool => None,
+        ScalarType::F32 => Some(Scalar::F32(v as f32)).filter(|_| (v as f32) as i128 == v),
+        ScalarType::F64 => Some(Scalar::F64(v as f64)).filter(|_| (v as f64) as i128 == v),
+        _ => {
+            let (lo, hi) = ty.int_range()?;
+            (lo..=hi).contains(&v).then(|| Scalar::wrap_int(ty, v)).flatten()
+        }
+    }
+}
+
+/// The elements of a value that its type says is a vector or sequence.
+pub fn items(value: &Value) -> Result<&[Value]> {
+    value.items().ok_or_else(confused)
+}
+
+/// The components of a value that its type says is a tuple or record.
+pub fn parts(value: &Value) -> Result<&[Value]> {
+    value.parts().ok_or_else(confused)
+}
+
+/// A value that its type says is a scalar.
+pub fn scalar(value: &Value) -> Result<Scalar> {
+    value.as_scalar().ok_or_else(confused)
+}
+
+/// An integer that is to be an index or a count.
+pub fn index(value: &Value, what: &str) -> Result<usize> {
+    let v = scalar(value)?.as_int().ok_or_else(confused)?;
+    // Indices are `i64` in the language.
+    let index = i64::try_from(v).ok().and_then(|v| usize::try_from(v).ok());
+    index.ok_or_else(|| Error::new(format!("{what} is {v}, which is no index")))
+}
+
+/// The bytes of a text.
+pub fn bytes(value: &Value) -> Result<Vec<u8>> {
+    let byte = |v: &Value| match v.as_scalar() {
+        Some(Scalar::U8(b)) => Ok(b),
+        _ => Err(confused()),
+    };
+    items(value)?.iter().map(byte).collect()
+}
+
+fn confused() -> Error {
+    Error::new("the value is not of the type that it is said to have")
+}
+
+/// `1 field`, `2 fields`.
+pub fn count(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+/// At most a few characters of a word of a file, none of which can disturb a terminal.
+pub fn show(word: &[u8]) -> String {
+    const LONGEST: usize = 32;
+    let text = String::from_utf8_lossy(&word[..word.len().min(4 * LONGEST)]);
+    let mut shown: String = text.chars().take(LONGEST).map(|c| if c.is_control() { '?' } else { c }).collect();
+    if word.len() > shown.len() {
+        shown.push_str("...");
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ScalarType as T;
+
+    #[test]
+    fn only_lossless_conversions_are_made() {
+        assert!(widens(T::I32, T::I64) && widens(T::U8, T::I16) && widens(T::F32, T::F64) && widens(T::Bool, T::Bool));
+        for (from, to) in [(T::I64, T::I32), (T::I8, T::U64), (T::U64, T::I64), (T::F64, T::F32), (T::I32, T::F64)] {
+            assert!(!widens(from, to), "{from} {to}");
+        }
+        assert!(!widens(T::Bool, T::U8) && !widens(T::U8, T::Bool));
+    }
+
+    #[test]
+    fn the_outer_dimension_is_streamed_where_the_type_says_so() {
+        let row = |v: &[f32]| Value::array(v.iter().map(|x| Scalar::F32(*x).into()).collect());
+        let ty = Type::seq(Type::array(2.into(), T::F64.into()));
+        let rows = Value::array(vec![row(&[1.0, 2.0]), row(&[3.0, 4.5])]);
+        let real = |v: &[f64]| Value::array(v.iter().map(|x| Value::real(*x)).collect());
+        assert_eq!(convert(rows, &ty), Value::seq(vec![real(&[1.0, 2.0]), real(&[3.0, 4.5])]));
+    }
+
+    #[test]
+    fn integers_are_kept_exactly_or_not_at_all() {
+        assert_eq!(exact(255, T::U8), Some(Scalar::U8(255)));
+        assert_eq!(exact(256, T::U8), None);
+        assert_eq!(exact(3, T::F32), Some(Scalar::F32(3.0)));
+        assert_eq!(exact((1 << 53) + 1, T::F64), None);
+        assert_eq!(exact(1, T::Bool), None);
+    }
+}

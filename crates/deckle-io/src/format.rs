@@ -1,0 +1,283 @@
+//! Which format a file is in, and the one way in and out for all of them.
+//!
+//! The ending says it; `.gz` after it says that the file is packed. What follows a colon picks a part of a file: `a.npz:x` an array, `a.mtx:off` a
+//! vector of a matrix, `t.csv:price` a column, `book.txt:words` the words, `a.wav:rate` the rate.
+
+use crate::{Error, Result, atomic_write, csv, gz, image, json, mtx, npy, npz, plain, wav};
+use deckle_ir::types::Type;
+use deckle_ir::value::Value;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+/// What the ending of a file says about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// NumPy's array: [`npy`].
+    Npy,
+    /// NumPy's archive of arrays: [`npz`].
+    Npz,
+    /// Matrix Market: [`mtx`].
+    Mtx,
+    /// A table with this byte between its fields: [`csv`].
+    Table(u8),
+    /// A picture: [`image`].
+    Image(image::Format),
+    /// Sound: [`wav`].
+    Wav,
+    /// Plain text: [`plain`].
+    Txt,
+    /// JSON, which is written only: [`json`].
+    Json,
+    /// A format that comes later.
+    Later,
+    /// An ending that says nothing: bytes or lines.
+    Unknown,
+}
+
+const ENDINGS: [(&str, Format); 18] = [
+    ("npy", Format::Npy),
+    ("npz", Format::Npz),
+    ("mtx", Format::Mtx),
+    ("csv", Format::Table(b',')),
+    ("tsv", Format::Table(b'\t')),
+    ("png", Format::Image(image::Format::Png)),
+    ("pgm", Format::Image(image::Format::Pnm)),
+    ("ppm", Format::Image(image::Format::Pnm)),
+    ("pnm", Format::Image(image::Format::Pnm)),
+    ("wav", Format::Wav),
+    ("txt", Format::Txt),
+    ("json", Format::Json),
+    ("arrow", Format::Later),
+    ("feather", Format::Later),
+    ("ipc", Format::Later),
+    ("parquet", Format::Later),
+    ("zst", Format::Later),
+    ("bz2", Format::Later),
+];
+
+/// The endings of files that can be written, for messages.
+pub const WRITTEN: &str = ".npz, .mtx, .csv, .tsv, .png, .pgm, .ppm, .wav, .npy, .json or .txt";
+
+impl Format {
+    /// By the ending of a path; and whether the file is packed.
+    pub fn of(path: &Path) -> (Format, bool) {
+        let packed = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("gz"));
+        let stem = if packed { path.file_stem().map(Path::new).unwrap_or(path) } else { path };
+        let ending = stem.extension().and_then(OsStr::to_str).unwrap_or_default().to_ascii_lowercase();
+        let found = ENDINGS.iter().find(|(e, _)| *e == ending);
+        (found.map_or(Format::Unknown, |(_, format)| *format), packed)
+    }
+
+    /// Whether files of this format have parts that can be picked.
+    fn has_parts(self) -> bool {
+        matches!(self, Format::Npz | Format::Mtx | Format::Table(_) | Format::Txt | Format::Wav)
+    }
+}
+
+/// Divides `FILE:PART`. A file that exists under the whole name is that file, and an ending that has no parts is no place to divide.
+pub fn split_part(path: &Path) -> (PathBuf, Option<String>) {
+    if let Some((file, part)) = path.to_str().and_then(|p| p.rsplit_once(':'))
+        && Format::of(Path::new(file)).0.has_parts()
+        && !path.exists()
+    {
+        return (PathBuf::from(file), Some(part.to_string()));
+    }
+    (path.to_path_buf(), None)
+}
+
+/// Reads a value of a type from a file, or from a part of it (`FILE:PART`), by its ending.
+///
+/// # Errors
+/// If the file cannot be read or is damaged; if it holds no value of the type ([`Kind::Misfit`](crate::Kind)); if its format comes later
+/// ([`Kind::Unsupported`](crate::Kind)).
+pub fn read_value(path: impl AsRef<Path>, ty: &Type) -> Result<Value> {
+    let (path, part) = split_part(path.as_ref());
+    let read = || {
+        check_readable(&path, ty)?;
+        let bytes = std::fs::read(&path).map_err(|e| Error::io(&e))?;
+        read_value_bytes(&path, part.as_deref(), &bytes, ty)
+    };
+    read().map_err(|e| e.in_file(&path))
+}
+
+/// Whether there is any way from a file of this name to a value of the type: better said before the file is opened.
+fn check_readable(path: &Path, ty: &Type) -> Result<()> {
+    match Format::of(path).0 {
+        Format::Later => Err(later(path, "read").help("save the array with NumPy: np.save('a.npy', a)")),
+        Format::Json => Err(later(path, "read").help("write the value as one would write it in a program, in a .txt")),
+        Format::Unknown if !plain::is_plain(ty) => Err(Error::new("its ending does not say what it holds")
+            .help("an array is read from .npy, a matrix from .mtx, a table from .csv, a written value from .txt")),
+        _ => Ok(()),
+    }
+}
+
+fn later(path: &Path, verb: &str) -> Error {
+    let ending = path.extension().and_then(OsStr::to_str).unwrap_or_default();
+    Error::unsupported(format!("this version of Deckle does not {verb} .{ending} files"))
+}
+
+/// Reads a value of a type from the contents of a file of this name.
+///
+/// # Errors
+/// As [`read_value`].
+pub fn read_value_bytes(name: &Path, part: Option<&str>, bytes: &[u8], ty: &Type) -> Result<Value> {
+    check_readable(name, ty)?;
+    let (format, packed) = Format::of(name);
+    let unpacked;
+    let bytes = if packed {
+        unpacked = gz::unpack(bytes)?;
+        &unpacked
+    } else {
+        bytes
+    };
+    let value = match format {
+        Format::Npy => npy::read_bytes(bytes).and_then(|(held, value)| npy::fit(&held, value, ty)),
+        Format::Npz => npz::read_bytes(bytes, ty, part),
+        Format::Mtx => mtx::parse(bytes).and_then(|matrix| mtx::to_value(matrix, ty, part)),
+        Format::Table(separator) => csv::read_bytes(bytes, separator, ty, part),
+        Format::Image(format) => image::read_bytes(format, bytes, ty),
+        Format::Wav => wav::read_bytes(bytes, ty, part),
+        Format::Txt | Format::Unknown => plain::read_bytes(bytes, ty, part),
+        Format::Json | Format::Later => Err(later(name, "read")),
+    };
+    // Of what was unpacked the bytes are not those of the file.
+    value.map_err(|mut e| {
+        if let Some(at) = e.offset.filter(|_| packed) {
+            (e.offset, e.message) = (None, format!("byte {at} of what it packs: {}", e.message));
+        }
+        e
+    })
+}
+
+/// Whether values of a type can be written to a file of this name: better said before a long run than after it.
+///
+/// # Errors
+/// If they cannot.
+pub fn check_writable(path: impl AsRef<Path>, ty: &Type) -> Result<()> {
+    let path = path.as_ref();
+    let checked = match Format::of(path).0 {
+        Format::Npy => npy::check_type(ty).map(drop),
+        Format::Npz => npz::check_type(ty),
+        Format::Mtx => mtx::check_type(ty),
+        Format::Table(_) => csv::check_type(ty),
+        Format::Image(format) => image::check_type(format, ty),
+        Format::Wav => wav::check_type(ty),
+        Format::Txt | Format::Json => Ok(()),
+        Format::Later => Err(later(path, "write")),
+        Format::Unknown => Err(Error::new(format!("the file must end in {WRITTEN}"))),
+    };
+    checked.map_err(|e| e.in_file(path))
+}
+
+/// Writes a value of a type to a file by its ending, complete or not at all.
+///
+/// # Errors
+/// If the value is none that the format can hold, or the file cannot be written.
+pub fn write_value(path: impl AsRef<Path>, ty: &Type, value: &Value) -> Result<()> {
+    let path = path.as_ref();
+    check_writable(path, ty)?;
+    let (format, packed) = Format::of(path);
+    if format == Format::Npy && !packed {
+        return npy::write(path, ty, value);
+    }
+    let bytes = write_value_bytes(format, ty, value).map_err(|e| e.in_file(path))?;
+    atomic_write(path, |out| if packed { gz::pack(out, &bytes) } else { out.write_all(&bytes) })
+}
+
+/// The contents of a file of a format, before they are packed.
+fn write_value_bytes(format: Format, ty: &Type, value: &Value) -> Result<Vec<u8>> {
+    match format {
+        Format::Npy => npy::write_bytes(ty, value),
+        Format::Npz => npz::write_bytes(ty, value),
+        Format::Mtx => mtx::from_value(ty, value).map(|m| mtx::write_bytes(&m)),
+        Format::Table(separator) => csv::write_bytes(separator, ty, value),
+        Format::Image(format) => image::write_bytes(format, ty, value),
+        Format::Wav => wav::write_bytes(ty, value),
+        Format::Txt => plain::write_bytes(ty, value),
+        Format::Json => {
+            let mut bytes = Vec::new();
+            json::write(ty, value, &mut bytes).map_err(|e| Error::io(&e))?;
+            bytes.push(b'\n');
+            Ok(bytes)
+        }
+        Format::Later | Format::Unknown => Err(Error::new(format!("the file must end in {WRITTEN}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Kind;
+    use crate::testing::{byte, csr, int, real, record, value, vector};
+
+    #[test]
+    fn the_ending_says_it() {
+        let of = |name: &str| Format::of(Path::new(name));
+        assert_eq!(of("a.mtx"), (Format::Mtx, false));
+        assert_eq!(of("dir.npy/A.MTX.GZ"), (Format::Mtx, true));
+        assert_eq!(of("a"), (Format::Unknown, false));
+        assert_eq!(of("a.gz"), (Format::Unknown, true));
+        assert_eq!(of("a.parquet"), (Format::Later, false));
+    }
+
+    #[test]
+    fn a_part_stands_after_a_colon() {
+        let split = |name: &str| {
+            let (file, part) = split_part(Path::new(name));
+            (file.display().to_string(), part)
+        };
+        assert_eq!(split("a.npz:x"), ("a.npz".into(), Some("x".into())));
+        assert_eq!(split("no/such:dir/b.txt:words"), ("no/such:dir/b.txt".into(), Some("words".into())));
+        assert_eq!(split("no/a.npy:x"), ("no/a.npy:x".into(), None));
+        assert_eq!(split("no/12:30.txt"), ("no/12:30.txt".into(), None));
+    }
+
+    #[test]
+    fn every_format_round_trips_through_a_file() {
+        let dir = crate::atomic::tests::directory("formats");
+        let grey = vector(vector(byte()));
+        let i16_ = deckle_ir::scalar::ScalarType::I16;
+        for (name, ty, written) in [
+            ("a.npy", vector(real()), "[1, 2]"),
+            ("a.npy.gz", vector(real()), "[1, 2]"),
+            ("a.npz", record(&[("x", vector(real())), ("n", int())]), "([1, 2], 3)"),
+            ("a.mtx", csr(real()), "([0, 1, 1, 3], [[(0, 7)], [], [(1, 2), (2, 3)]])"),
+            ("a.mtx.gz", csr(real()), "([0, 1, 1, 3], [[(0, 7)], [], [(1, 2), (2, 3)]])"),
+            ("a.csv", vector(record(&[("x", real()), ("n", int())])), "[(1, 2), (3, 4)]"),
+            ("a.tsv.gz", vector(vector(int())), "[[1, 2], [3, 4]]"),
+            ("a.png", grey.clone(), "[[1, 2], [3, 4]]"),
+            ("a.pgm", grey.clone(), "[[1, 2], [3, 4]]"),
+            ("a.wav", vector(i16_), "[1, -2]"),
+            ("a.txt", grey.clone(), "[\"one\", \"two three\"]"),
+            ("b.txt", vector(vector(int())), "[[1], [2, 3]]"),
+        ] {
+            let value = value(written, &ty);
+            let path = dir.join(name);
+            write_value(&path, &ty, &value).unwrap();
+            assert_eq!(read_value(&path, &ty).unwrap(), value, "{name}");
+        }
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn later_formats_are_a_limitation() {
+        for name in ["a.parquet", "a.arrow", "a.json"] {
+            let e = read_value(name, &vector(int())).unwrap_err();
+            assert_eq!((e.kind, e.path.as_deref()), (Kind::Unsupported, Some(Path::new(name))));
+        }
+        assert_eq!(check_writable("a.parquet", &vector(int())).unwrap_err().kind, Kind::Unsupported);
+        assert_eq!(check_writable("a.xls", &vector(int())).unwrap_err().kind, Kind::File);
+        assert!(read_value("a.xls", &vector(int())).unwrap_err().message.contains("ending"));
+    }
+
+    #[test]
+    fn a_value_that_does_not_fit_leaves_no_file() {
+        let dir = crate::atomic::tests::directory("unfit");
+        let rows = vector(vector(byte()));
+        for name in ["a.npy", "a.png", "a.mtx"] {
+            assert!(write_value(dir.join(name), &rows, &value("[[1], [2, 3]]", &rows)).is_err());
+        }
+        assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 0);
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
+}

@@ -1,0 +1,129 @@
+//! PNG, through the `png` crate, which is shown only files whose parts fit together.
+
+use super::Picture;
+use crate::{Error, Result, fit, gz};
+use png::{BitDepth, ColorType, Transformations};
+use std::io::{BufRead, Cursor, Read, Seek};
+
+const MAGIC: &[u8] = b"\x89PNG\r\n\x1a\n";
+/// The most that deflate makes of a byte.
+const LARGEST_RATIO: u64 = 1040;
+
+pub(super) fn decode(bytes: &[u8]) -> Result<Picture> {
+    check_chunks(bytes)?;
+    check_size(bytes)?;
+    let (mut buffer, mut decoder) = (Vec::new(), png::Decoder::new(Cursor::new(bytes)));
+    decoder.set_transformations(Transformations::EXPAND);
+    decoder.set_limits(png::Limits { bytes: usize::try_from(gz::limit(bytes.len())).unwrap_or(usize::MAX) });
+    let wrong = |e: png::DecodingError| Error::at(MAGIC.len(), format!("the picture is damaged: {e}"));
+    let mut reader = decoder.read_info().map_err(wrong)?;
+    let info = frame(&mut reader, &mut buffer).map_err(wrong)?;
+    let deep = info.bit_depth == BitDepth::Sixteen;
+    let channels = match info.color_type {
+        ColorType::Grayscale => 1,
+        ColorType::GrayscaleAlpha => 2,
+        ColorType::Rgb => 3,
+        ColorType::Rgba => 4,
+        ColorType::Indexed => return Err(Error::at(MAGIC.len(), "the picture has no palette")),
+    };
+    buffer.truncate(info.buffer_size());
+    let samples: Vec<u16> = if deep {
+        buffer.chunks_exact(2).map(|b| u16::from_be_bytes([b[0], b[1]])).collect()
+    } else {
+        buffer.into_iter().map(u16::from).collect()
+    };
+    let (width, height) = (info.width as usize, info.height as usize);
+    if samples.len() != width * height * channels {
+        return Err(Error::at(MAGIC.len(), "the picture has not as many samples as it says"));
+    }
+    Ok(Picture { width, height, channels, deep, samples })
+}
+
+fn frame<R: Read + BufRead + Seek>(
+    reader: &mut png::Reader<R>,
+    buffer: &mut Vec<u8>,
+) -> std::result::Result<png::OutputInfo, png::DecodingError> {
+    // What this allocates was compared with the length of the file.
+    buffer.resize(reader.output_buffer_size().unwrap_or(0), 0);
+    let info = reader.next_frame(buffer)?;
+    reader.finish()?;
+    Ok(info)
+}
+
+/// A PNG file is a sequence of chunks: a length, a name, as many bytes, a checksum. The last one is `IEND`.
+fn check_chunks(bytes: &[u8]) -> Result<()> {
+    if !bytes.starts_with(MAGIC) {
+        return Err(Error::at(0, "this is no PNG file: it does not begin with `\\x89PNG`"));
+    }
+    let mut at = MAGIC.len();
+    loop {
+        let Some(head) = bytes.get(at..at + 8) else {
+            return Err(Error::at(bytes.len(), "the file ends without its `IEND` chunk"));
+        };
+        let (len, kind) = head.split_at(4);
+        let len = len.iter().fold(0usize, |n, b| n << 8 | usize::from(*b));
+        let Some(next) = at.checked_add(12).and_then(|n| n.checked_add(len)).filter(|n| *n <= bytes.len()) else {
+            let message =
+                format!("the file ends within the chunk `{}`, which should have {len} bytes", fit::show(kind));
+            return Err(Error::at(at, message));
+        };
+        match kind {
+            b"IEND" if next == bytes.len() => return Ok(()),
+            b"IEND" => return Err(Error::at(next, format!("{} bytes follow the picture", bytes.len() - next))),
+            _ => at = next,
+        }
+    }
+}
+
+/// Compares the size that the header claims with what so long a file can hold.
+fn check_size(bytes: &[u8]) -> Result<()> {
+    let number = |at: usize| bytes.get(at..at + 4).map(|b| b.iter().fold(0u64, |n, b| n << 8 | u64::from(*b)));
+    let at = MAGIC.len() + 8;
+    let (Some(b"IHDR"), Some(width), Some(height), Some(kind)) =
+        (bytes.get(at - 4..at), number(at), number(at + 4), bytes.get(at + 8..at + 10))
+    else {
+        return Err(Error::at(at - 4, "the file does not begin with an `IHDR` chunk"));
+    };
+    let (depth, channels) = (
+        u64::from(kind[0]),
+        match kind[1] {
+            2 => 3,
+            4 => 2,
+            6 => 4,
+            _ => 1,
+        },
+    );
+    let stored = width.saturating_mul(height).saturating_mul(channels).saturating_mul(depth) / 8;
+    let expanded = width.saturating_mul(height).saturating_mul(4).saturating_mul(depth.div_ceil(8));
+    let most = (bytes.len() as u64).saturating_mul(LARGEST_RATIO);
+    if stored > most || expanded > gz::limit(bytes.len()) {
+        let message =
+            format!("a picture of {width} by {height} pixels is too large for a file of {} bytes", bytes.len());
+        return Err(Error::at(at, message));
+    }
+    Ok(())
+}
+
+pub(super) fn encode(picture: &Picture) -> Result<Vec<u8>> {
+    let large = |_| Error::new("the picture is too large for a PNG file");
+    let (width, height) = (u32::try_from(picture.width).map_err(large)?, u32::try_from(picture.height).map_err(large)?);
+    let mut bytes = Vec::new();
+    let mut encoder = png::Encoder::new(&mut bytes, width, height);
+    encoder.set_color(match picture.channels {
+        1 => ColorType::Grayscale,
+        2 => ColorType::GrayscaleAlpha,
+        3 => ColorType::Rgb,
+        _ => ColorType::Rgba,
+    });
+    encoder.set_depth(if picture.deep { BitDepth::Sixteen } else { BitDepth::Eight });
+    let samples: Vec<u8> = if picture.deep {
+        picture.samples.iter().flat_map(|s| s.to_be_bytes()).collect()
+    } else {
+        picture.samples.iter().map(|s| *s as u8).collect()
+    };
+    let wrong = |e: png::EncodingError| Error::new(e.to_string());
+    let mut writer = encoder.write_header().map_err(wrong)?;
+    writer.write_image_data(&samples).map_err(wrong)?;
+    writer.finish().map_err(wrong)?;
+    Ok(bytes)
+}

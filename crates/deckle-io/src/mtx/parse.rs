@@ -1,0 +1,273 @@
+//! From the text of a file to a matrix. Every error names the line.
+
+use super::{Layout, Matrix, Symmetry, Values};
+use crate::fit::{count, show};
+use crate::{Error, Result};
+
+/// The shortest line of an entry: a row, a column and a line end.
+const SHORTEST_ENTRY: usize = 4;
+
+/// Reads the text of a file.
+///
+/// # Errors
+/// If it is damaged, or of a kind that Deckle does not have.
+pub fn parse(text: &[u8]) -> Result<Matrix> {
+    let mut lines = Lines { rest: text, number: 0 };
+    let (layout, kind, symmetry) = banner(lines.next().unwrap_or_default())?;
+    let Some(sizes) = lines.next_entry() else {
+        return Err(Error::at_line(lines.number, "the file ends before the line with the sizes"));
+    };
+    let mut words = Words::new(lines.number, sizes);
+    let rows = words.size("the number of rows")?;
+    let cols = words.size("the number of columns")?;
+    let announced = match layout {
+        Layout::Coordinate => words.size("the number of entries")?,
+        Layout::Array => stored(rows, cols, symmetry).ok_or_else(|| words.error("the matrix is too large to exist"))?,
+    };
+    words.end()?;
+    if symmetry != Symmetry::General && rows != cols {
+        return Err(words.error(format!("a symmetric matrix is square, and this one is {rows} by {cols}")));
+    }
+    let room = announced.min(lines.rest.len() / if layout == Layout::Array { 2 } else { SHORTEST_ENTRY } + 1);
+    let values = match kind {
+        Kind::Pattern => Values::Pattern,
+        Kind::Integer => Values::Integer(Vec::with_capacity(room)),
+        Kind::Real => Values::Real(Vec::with_capacity(room)),
+    };
+    let (row, col) = (Vec::with_capacity(room), Vec::with_capacity(room));
+    let mut matrix = Matrix { rows, cols, layout, symmetry, row, col, values };
+    entries(&mut lines, announced, &mut matrix)?;
+    Ok(matrix)
+}
+
+fn entries(lines: &mut Lines, announced: usize, matrix: &mut Matrix) -> Result<()> {
+    let mut place = first_place(matrix);
+    while let Some(line) = lines.next_entry() {
+        let mut words = Words::new(lines.number, line);
+        if matrix.len() == announced {
+            return Err(words.error(format!("this is one entry more than the {announced} that there should be")));
+        }
+        let (i, j) = match matrix.layout {
+            Layout::Coordinate => (words.index("row", matrix.rows)?, words.index("column", matrix.cols)?),
+            Layout::Array => place,
+        };
+        check_triangle(&words, matrix.symmetry, i, j)?;
+        match &mut matrix.values {
+            Values::Pattern => {}
+            Values::Integer(v) => v.push(words.integer()?),
+            Values::Real(v) => v.push(words.real()?),
+        }
+        words.end()?;
+        matrix.row.push(i);
+        matrix.col.push(j);
+        place = next_place(matrix, place);
+    }
+    if matrix.len() < announced {
+        let message = format!("the file ends after {} of {announced} entries", matrix.len());
+        return Err(Error::at_line(lines.number, message));
+    }
+    Ok(())
+}
+
+fn check_triangle(words: &Words, symmetry: Symmetry, i: usize, j: usize) -> Result<()> {
+    let what = match symmetry {
+        Symmetry::Symmetric if i < j => "a symmetric matrix lists the entries below the diagonal and on it only",
+        Symmetry::Skew if i <= j => "a skew-symmetric matrix lists the entries below the diagonal only",
+        _ => return Ok(()),
+    };
+    Err(words.error(format!("{what}, and this is row {}, column {}", i + 1, j + 1)))
+}
+
+/// How many values an array file lists.
+fn stored(rows: usize, cols: usize, symmetry: Symmetry) -> Option<usize> {
+    let all = rows.checked_mul(cols)?;
+    Some(match symmetry {
+        Symmetry::General => all,
+        // Of a matrix that is not square, which is refused later.
+        _ if rows != cols => all,
+        Symmetry::Symmetric => (all - rows) / 2 + rows,
+        Symmetry::Skew => (all - rows) / 2,
+    })
+}
+
+fn first_place(matrix: &Matrix) -> (usize, usize) {
+    if matrix.symmetry == Symmetry::Skew { (1, 0) } else { (0, 0) }
+}
+
+/// The place after one, column after column.
+fn next_place(matrix: &Matrix, (i, j): (usize, usize)) -> (usize, usize) {
+    if i + 1 < matrix.rows {
+        return (i + 1, j);
+    }
+    match matrix.symmetry {
+        Symmetry::General => (0, j + 1),
+        Symmetry::Symmetric => (j + 1, j + 1),
+        Symmetry::Skew => (j + 2, j + 1),
+    }
+}
+
+enum Kind {
+    Pattern,
+    Integer,
+    Real,
+}
+
+/// The first line: `%%MatrixMarket matrix coordinate real general`, in any case.
+fn banner(line: &[u8]) -> Result<(Layout, Kind, Symmetry)> {
+    let line = String::from_utf8_lossy(line).to_ascii_lowercase();
+    let words: Vec<&str> = line.split_ascii_whitespace().collect();
+    let wrong = |message: &str| Error::at_line(1, message);
+    if words.first() != Some(&"%%matrixmarket") {
+        return Err(wrong("this is no Matrix Market file: it does not begin with `%%MatrixMarket`"));
+    }
+    let [_, object, layout, kind, symmetry] = words[..] else {
+        let message = format!("`%%MatrixMarket` is followed by {}, not 4", count(words.len() - 1, "word"));
+        return Err(Error::at_line(1, message).help("write, say: %%MatrixMarket matrix coordinate real general"));
+    };
+    let unknown = |what: &str, word: &str, known: &str| {
+        wrong(&format!("the {what} `{}` is not known: it is {known}", show(word.as_bytes())))
+    };
+    if object != "matrix" {
+        return Err(unknown("object", object, "`matrix`"));
+    }
+    let layout = match layout {
+        "coordinate" => Layout::Coordinate,
+        "array" => Layout::Array,
+        _ => return Err(unknown("format", layout, "`coordinate` or `array`")),
+    };
+    let kind = match kind {
+        "real" => Kind::Real,
+        "integer" => Kind::Integer,
+        "pattern" => Kind::Pattern,
+        "complex" => {
+            return Err(wrong("the entries are complex numbers, which Deckle does not have"));
+        }
+        _ => return Err(unknown("field", kind, "`real`, `integer` or `pattern`")),
+    };
+    let symmetry = match symmetry {
+        "general" => Symmetry::General,
+        "symmetric" => Symmetry::Symmetric,
+        "skew-symmetric" => Symmetry::Skew,
+        "hermitian" => {
+            return Err(wrong("a hermitian matrix is complex, and Deckle has no complex numbers"));
+        }
+        _ => return Err(unknown("symmetry", symmetry, "`general`, `symmetric` or `skew-symmetric`")),
+    };
+    match (layout, &kind) {
+        (Layout::Array, Kind::Pattern) => Err(wrong("an array has values, and this one is a pattern")),
+        _ => Ok((layout, kind, symmetry)),
+    }
+}
+
+/// The lines of a text, counted.
+struct Lines<'a> {
+    rest: &'a [u8],
+    /// Of the last line that was given, from 1.
+    number: u64,
+}
+
+impl<'a> Lines<'a> {
+    fn next(&mut self) -> Option<&'a [u8]> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        self.number += 1;
+        let (line, rest) = match self.rest.iter().position(|b| *b == b'\n') {
+            Some(end) => (&self.rest[..end], &self.rest[end + 1..]),
+            None => (self.rest, &[][..]),
+        };
+        self.rest = rest;
+        Some(line)
+    }
+
+    /// The next line that is neither blank nor a comment.
+    fn next_entry(&mut self) -> Option<&'a [u8]> {
+        loop {
+            let line = self.next()?.trim_ascii();
+            if !line.is_empty() && line[0] != b'%' {
+                return Some(line);
+            }
+        }
+    }
+}
+
+/// The words of a line.
+struct Words<'a> {
+    line: u64,
+    rest: &'a [u8],
+}
+
+impl<'a> Words<'a> {
+    fn new(line: u64, rest: &'a [u8]) -> Self {
+        Words { line, rest }
+    }
+
+    fn error(&self, message: impl Into<String>) -> Error {
+        Error::at_line(self.line, message)
+    }
+
+    fn word(&mut self, what: &str) -> Result<&'a [u8]> {
+        self.rest = self.rest.trim_ascii_start();
+        let len = self.rest.iter().position(u8::is_ascii_whitespace).unwrap_or(self.rest.len());
+        let (word, rest) = self.rest.split_at(len);
+        self.rest = rest;
+        if word.is_empty() { Err(self.error(format!("{what} is missing"))) } else { Ok(word) }
+    }
+
+    fn end(&self) -> Result<()> {
+        match self.rest.trim_ascii() {
+            [] => Ok(()),
+            more => Err(self.error(format!("`{}` is too much on this line", show(more)))),
+        }
+    }
+
+    fn size(&mut self, what: &str) -> Result<usize> {
+        let word = self.word(what)?;
+        // Sizes are `i64` in the language.
+        digits(word).filter(|n| i64::try_from(*n).is_ok()).and_then(|n| usize::try_from(n).ok()).ok_or_else(|| {
+            let why = match word {
+                [b'-', digits @ ..] if digits.iter().all(u8::is_ascii_digit) => "negative",
+                _ if word.iter().all(u8::is_ascii_digit) => "too large to exist",
+                _ => "no whole number",
+            };
+            self.error(format!("{what} is {why}: `{}`", show(word)))
+        })
+    }
+
+    /// An index, which counts from 1 in the file and from 0 here.
+    fn index(&mut self, what: &str, size: usize) -> Result<usize> {
+        let word = self.word(&format!("the {what}"))?;
+        match digits(word).and_then(|n| usize::try_from(n).ok()) {
+            Some(n) if (1..=size).contains(&n) => Ok(n - 1),
+            Some(0) => Err(self.error(format!("the {what} is 0: indices start at 1"))),
+            Some(n) => Err(self.error(format!("the {what} is {n}, and there are {size}"))),
+            None => Err(self.error(format!("the {what} is no index: `{}`", show(word)))),
+        }
+    }
+
+    fn integer(&mut self) -> Result<i64> {
+        let word = self.word("the value")?;
+        let value = std::str::from_utf8(word).ok().and_then(|w| w.parse().ok());
+        value.ok_or_else(|| self.error(format!("the value is no integer of 64 bits: `{}`", show(word))))
+    }
+
+    fn real(&mut self) -> Result<f64> {
+        let word = self.word("the value")?;
+        let value: Option<f64> = std::str::from_utf8(word).ok().and_then(|w| w.parse().ok());
+        match value {
+            Some(v) if v.is_infinite() && word.iter().any(u8::is_ascii_digit) => {
+                Err(self.error(format!("the value is outside the range of a double: `{}`", show(word))))
+            }
+            Some(v) => Ok(v),
+            None => Err(self.error(format!("the value is no number: `{}`", show(word)))),
+        }
+    }
+}
+
+/// A number of digits only.
+fn digits(word: &[u8]) -> Option<u64> {
+    word.iter().try_fold(0u64, |n, b| {
+        let digit = b.is_ascii_digit().then(|| u64::from(b - b'0'))?;
+        n.checked_mul(10)?.checked_add(digit)
+    })
+}

@@ -1,0 +1,128 @@
+//! NumPy's `.npz`: several arrays, each with a name, in a zip archive.
+//!
+//! | type | is read from |
+//! |---|---|
+//! | a record | the members that have the names of its fields |
+//! | a tuple | `arr_0`, `arr_1`, ..., which is what `np.savez(f, a, b)` calls them |
+//! | an array | the only member, or the one that is asked for (`FILE.npz:NAME`) |
+//!
+//! Members are stored (`np.savez`) or deflated (`np.savez_compressed`); stored ones are written. Members that nobody asks for are not
+//! looked at.
+
+mod zip;
+
+use crate::text::type_name;
+use crate::{Error, Result, fit, npy};
+use deckle_ir::types::Type;
+use deckle_ir::value::Value;
+
+/// A value of a type from the contents of a file; `part` names a member.
+///
+/// # Errors
+/// If the file is damaged, has no such members, or they do not fit.
+pub fn read_bytes(bytes: &[u8], ty: &Type, part: Option<&str>) -> Result<Value> {
+    let archive = zip::Archive::open(bytes)?;
+    match (part, fields(ty)) {
+        (Some(name), _) => member(&archive, name, ty),
+        (None, Some(fields)) => {
+            let values: Result<Vec<Value>> = fields.iter().map(|(name, ty)| member(&archive, name, ty)).collect();
+            Ok(Value::tuple(values?))
+        }
+        (None, None) => match archive.names()[..] {
+            [name] => member(&archive, name, ty),
+            [] => Err(Error::misfit("the file holds no array")),
+            [first, ..] => {
+                let message = format!("the file holds {}, and `{}` is one", listed(&archive), type_name(ty));
+                Err(Error::misfit(message).help(format!("pick one: @FILE.npz:{}", stem(first))))
+            }
+        },
+    }
+}
+
+/// The members that a record or tuple is made of.
+fn fields(ty: &Type) -> Option<Vec<(String, &Type)>> {
+    match ty {
+        Type::Record(r) => Some(r.fields.iter().map(|(name, ty)| (name.clone(), ty)).collect()),
+        Type::Tuple(parts) => Some(parts.iter().enumerate().map(|(i, ty)| (format!("arr_{i}"), ty)).collect()),
+        _ => None,
+    }
+}
+
+fn member(archive: &zip::Archive, name: &str, ty: &Type) -> Result<Value> {
+    let Some(found) = archive.find(name).or_else(|| archive.find(&format!("{name}.npy"))) else {
+        let message = format!("the file has no array `{name}`; it holds {}", listed(archive));
+        let near = deckle_diag::closest(name, archive.names().into_iter().map(stem));
+        let error = Error::misfit(message);
+        return Err(match near {
+            Some(near) => error.help(format!("did you mean `{near}`?")),
+            None => error,
+        });
+    };
+    let contents = archive.contents(found)?;
+    npy::read_bytes(&contents).and_then(|(held, value)| npy::fit(&held, value, ty)).map_err(|mut e| {
+        // Bytes are counted from the start of the member, which may be packed: they mean nothing in the archive.
+        let place = e.offset.take().map_or(String::new(), |at| format!(", byte {at}"));
+        e.message = format!("in `{name}`{place}: {}", e.message);
+        e
+    })
+}
+
+fn stem(name: &str) -> &str {
+    name.strip_suffix(".npy").unwrap_or(name)
+}
+
+fn listed(archive: &zip::Archive) -> String {
+    const MOST: usize = 10;
+    let names = archive.names();
+    if names.is_empty() {
+        return "nothing".to_string();
+    }
+    let mut shown: Vec<String> =
+        names.iter().take(MOST).map(|n| format!("`{}`", fit::show(stem(n).as_bytes()))).collect();
+    if names.len() > MOST {
+        shown.push("...".to_string());
+    }
+    shown.join(", ")
+}
+
+/// Whether values of a type can be written, if their rows are alike.
+///
+/// # Errors
+/// If no value of this type can be a `.npz` file.
+pub fn check_type(ty: &Type) -> Result<()> {
+    let single = [("arr_0".to_string(), ty)];
+    let fields = fields(ty);
+    for (name, ty) in fields.as_deref().unwrap_or(&single) {
+        npy::check_type(ty).map_err(|e| in_member(e, name))?;
+    }
+    Ok(())
+}
+
+fn in_member(mut e: Error, name: &str) -> Error {
+    e.message = format!("`{name}`: {}", e.message);
+    e
+}
+
+/// The contents of a file that holds a value: a record by its fields, a tuple or a single array as `arr_0` and so on.
+///
+/// # Errors
+/// If a part is no regular array of scalars.
+pub fn write_bytes(ty: &Type, value: &Value) -> Result<Vec<u8>> {
+    let mut writer = zip::Writer::default();
+    let mut put = |name: &str, ty: &Type, value: &Value| {
+        let bytes = npy::write_bytes(ty, value).map_err(|e| in_member(e, name))?;
+        writer.add(&format!("{name}.npy"), &bytes)
+    };
+    match fields(ty) {
+        Some(fields) => {
+            for ((name, ty), part) in fields.iter().zip(fit::parts(value)?) {
+                put(name, ty, part)?;
+            }
+        }
+        None => put("arr_0", ty, value)?,
+    }
+    writer.finish()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,400 @@
+//! Sound: `.wav`, with samples that are integers (PCM) or floats.
+//!
+//! | type | is |
+//! |---|---|
+//! | `[i16]` | the samples of one channel; any integer type that holds them, `u8` for 8 bits |
+//! | `[real]`, `[f32]` | the same; integers are scaled to between -1 and 1 |
+//! | `[(t, t)]` | two channels: left and right of each moment |
+//! | `[[t]]` | any number of channels: a vector for each moment |
+//! | `{ rate: int, samples: ... }`, `(int, ...)` | the samples a second, and any of the above |
+//!
+//! Samples of 8, 16, 24 and 32 bits and floats of 32 and 64 bits are read. `u8`, `i16` and `i32` are written as they are, floats in 32 bits.
+//! A value without a rate is written at [`RATE`] samples a second.
+
+use crate::fit::{count, exact, show, widens};
+use crate::text::{collection, scalar_name, type_name};
+use crate::{Error, Result, fit};
+use deckle_ir::scalar::{Scalar, ScalarType};
+use deckle_ir::types::Type;
+use deckle_ir::value::Value;
+
+/// The rate of a value that has none.
+pub const RATE: u32 = 44_100;
+
+const FORMS: &str = "sound is [i16], [real] or [(real, real)], or { rate: int, samples: ... } of these, say";
+const PCM: u64 = 1;
+const FLOAT: u64 = 3;
+/// The kind is at the beginning of a longer identifier.
+const EXTENSIBLE: u64 = 0xFFFE;
+
+/// What a type makes of a sound.
+struct Form<'a> {
+    /// The type of the rate, and whether it comes first.
+    rate: Option<(ScalarType, bool)>,
+    samples: &'a Type,
+    sample: ScalarType,
+    frame: Frame,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Frame {
+    Mono,
+    Tuple(usize),
+    Vector,
+}
+
+impl<'a> Form<'a> {
+    fn of(ty: &'a Type) -> Option<Form<'a>> {
+        let (rate, samples) = match ty {
+            Type::Record(r) => match &r.fields[..] {
+                [(a, Type::Scalar(rate)), (b, samples)] if a == "rate" && b == "samples" => {
+                    (Some((*rate, true)), samples)
+                }
+                [(b, samples), (a, Type::Scalar(rate))] if a == "rate" && b == "samples" => {
+                    (Some((*rate, false)), samples)
+                }
+                _ => return None,
+            },
+            Type::Tuple(parts) => match &parts[..] {
+                [Type::Scalar(rate), samples] => (Some((*rate, true)), samples),
+                _ => return None,
+            },
+            _ => (None, ty),
+        };
+        let frame = samples.elem()?;
+        let (sample, frame) = match (frame, frame.parts(), frame.elem()) {
+            (Type::Scalar(s), ..) => (*s, Frame::Mono),
+            (_, Some(parts), _) => {
+                let first = parts.first()?.as_scalar()?;
+                let alike = parts.iter().all(|p| p.as_scalar() == Some(first));
+                (Some(first).filter(|_| alike)?, Frame::Tuple(parts.len()))
+            }
+            (_, None, Some(elem)) => (elem.as_scalar()?, Frame::Vector),
+            _ => return None,
+        };
+        let fits = sample != ScalarType::Bool && rate.is_none_or(|(r, _)| r.is_int());
+        fits.then_some(Form { rate, samples, sample, frame })
+    }
+}
+
+/// How samples are kept in a file.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Layout {
+    float: bool,
+    channels: usize,
+    rate: u32,
+    /// Bytes of a sample.
+    width: usize,
+}
+
+/// A value of a type from the contents of a file; the part `rate` is the number of samples a second.
+///
+/// # Errors
+/// If the file is damaged, or the sound does not fit the type.
+pub fn read_bytes(bytes: &[u8], ty: &Type, part: Option<&str>) -> Result<Value> {
+    let (layout, data) = chunks(bytes)?;
+    let rate_of = |ty: ScalarType| {
+        let rate = exact(layout.rate.into(), ty).filter(|_| ty.is_int());
+        rate.map(Value::Scalar)
+            .ok_or_else(|| Error::misfit(format!("the rate is {}, which is no `{}`", layout.rate, scalar_name(ty))))
+    };
+    match (part, ty) {
+        (None, _) => {}
+        (Some("rate"), Type::Scalar(s)) => return rate_of(*s),
+        (Some(other), _) => {
+            let message = format!("a sound has no `{other}` that is a `{}`", type_name(ty));
+            return Err(Error::misfit(message).help("it has a `rate: int`"));
+        }
+    }
+    let form = Form::of(ty).ok_or_else(|| Error::misfit(format!("a sound is no `{}`", type_name(ty))).help(FORMS))?;
+    let channels = match form.frame {
+        Frame::Mono => 1,
+        Frame::Tuple(n) => n,
+        Frame::Vector => layout.channels,
+    };
+    if channels != layout.channels {
+        let has = count(layout.channels, "channel");
+        return Err(Error::misfit(format!("the sound has {has}, and `{}` has {channels}", type_name(ty))).help(FORMS));
+    }
+    check_sample(&layout, form.sample)?;
+    let frame = |bytes: &[u8]| {
+        let mut samples = bytes.chunks(layout.width).map(|b| sample(b, layout.float, form.sample).into());
+        match form.frame {
+            Frame::Mono => samples.next().unwrap_or(Value::Scalar(Scalar::zero(form.sample))),
+            Frame::Tuple(_) => Value::tuple(samples.collect()),
+            Frame::Vector => collection(samples.collect(), form.samples.elem().unwrap_or(form.samples)),
+        }
+    };
+    let samples = collection(data.chunks(layout.width * layout.channels).map(frame).collect(), form.samples);
+    Ok(match form.rate {
+        None => samples,
+        Some((ty, true)) => Value::tuple(vec![rate_of(ty)?, samples]),
+        Some((ty, false)) => Value::tuple(vec![samples, rate_of(ty)?]),
+    })
+}
+
+/// Whether all samples of a file are values of a type.
+fn check_sample(layout: &Layout, ty: ScalarType) -> Result<()> {
+    use ScalarType as T;
+    let held = match (layout.float, layout.width) {
+        (true, 4) => T::F32,
+        (true, _) => T::F64,
+        (false, 1) => T::U8,
+        (false, 2) => T::I16,
+        (false, _) => T::I32,
+    };
+    // A double has room for every integer sample, a float for those of 24 bits.
+    let scaled = !layout.float && (ty == T::F64 || ty == T::F32 && layout.width < 4);
+    if scaled || widens(held, ty) {
+        return Ok(());
+    }
+    let message = format!("the samples are `{}`, and `{}` is asked for", scalar_name(held), scalar_name(ty));
+    Err(Error::misfit(message).help(format!("ask for `{}`", scalar_name(held))))
+}
+
+/// One sample, of which all bytes are there.
+fn sample(bytes: &[u8], float: bool, ty: ScalarType) -> Scalar {
+    let bits = bytes.iter().rev().fold(0u64, |n, b| n << 8 | u64::from(*b));
+    if float {
+        let held =
+            if bytes.len() == 4 { Scalar::F32(f32::from_bits(bits as u32)) } else { Scalar::F64(f64::from_bits(bits)) };
+        return if held.ty() == ty { held } else { held.cast(ty) };
+    }
+    let unused = 64 - 8 * bytes.len() as u32;
+    let signed = ((bits << unused) as i64) >> unused;
+    // 8 bits are unsigned, and silence is 128.
+    let (value, middle) = if bytes.len() == 1 { (bits as i64, 128) } else { (signed, 0) };
+    if ty.is_float() {
+        let full = f64::from(1u32 << (8 * bytes.len() as u32 - 1));
+        return Scalar::F64((value - middle) as f64 / full).cast(ty);
+    }
+    Scalar::wrap_int(ty, value.into()).unwrap_or(Scalar::zero(ty))
+}
+
+/// The layout and the bytes of the samples.
+fn chunks(bytes: &[u8]) -> Result<(Layout, &[u8])> {
+    if bytes.len() < 12 || !bytes.starts_with(b"RIFF") || &bytes[8..12] != b"WAVE" {
+        return Err(Error::at(0, "this is no .wav file: it does not begin with `RIFF....WAVE`"));
+    }
+    let length = number(&bytes[4..8]);
+    if length + 8 != bytes.len() as u64 && length + 9 != bytes.len() as u64 {
+        let message = format!("the file has {} bytes, and says that it has {}", bytes.len(), length + 8);
+        return Err(Error::at(4, message));
+    }
+    let (mut at, mut layout, mut data) = (12, None, None);
+    while at < bytes.len() {
+        let Some(head) = bytes.get(at..at + 8) else {
+            // A byte of padding may be the last one.
+            if bytes.len() - at == 1 && bytes[at] == 0 {
+                break;
+            }
+            return Err(Error::at(at, "the file ends within the head of a chunk"));
+        };
+        let (name, len) = (&head[..4], number(&head[4..]));
+        let end = (at as u64 + 8).saturating_add(len);
+        let Some(body) = usize::try_from(end).ok().and_then(|end| bytes.get(at + 8..end)) else {
+            let message = format!("the file ends within its chunk `{}`, which should have {len} bytes", show(name));
+            return Err(Error::at(at, message));
+        };
+        match name {
+            b"fmt " if layout.is_none() => layout = Some(format(body, at)?),
+            b"data" if data.is_none() => data = Some((at + 8, body)),
+            b"fmt " | b"data" => return Err(Error::at(at, format!("a second chunk `{}`", show(name)))),
+            _ => {}
+        }
+        // Chunks begin at even bytes.
+        at += 8 + body.len() + body.len() % 2;
+    }
+    let layout = layout.ok_or_else(|| Error::at(bytes.len(), "the file has no chunk `fmt `"))?;
+    let (at, data) = data.ok_or_else(|| Error::at(bytes.len(), "the file has no chunk `data`"))?;
+    if data.len() % (layout.width * layout.channels) != 0 {
+        let message =
+            format!("{} bytes are no whole number of samples for {}", data.len(), count(layout.channels, "channel"));
+        return Err(Error::at(at, message));
+    }
+    Ok((layout, data))
+}
+
+fn number(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |n, b| n << 8 | u64::from(*b))
+}
+
+fn format(body: &[u8], at: usize) -> Result<Layout> {
+    if body.len() < 16 {
+        return Err(Error::at(at, "the chunk `fmt ` is too short"));
+    }
+    let field = |at: usize, len: usize| number(&body[at..at + len]);
+    let kind = match field(0, 2) {
+        EXTENSIBLE if body.len() >= 26 => field(24, 2),
+        other => other,
+    };
+    let (channels, bits) = (field(2, 2) as usize, field(14, 2));
+    let float = match (kind, bits) {
+        (PCM, 8 | 16 | 24 | 32) => false,
+        (FLOAT, 32 | 64) => true,
+        (PCM | FLOAT, _) => return Err(Error::at(at + 22, format!("samples of {bits} bits are not known"))),
+        _ => {
+            let message = format!("the samples are packed (format {kind})");
+            return Err(Error::at(at + 8, message).help("convert it to PCM: ffmpeg -i in.wav -c:a pcm_s16le out.wav"));
+        }
+    };
+    let width = bits as usize / 8;
+    if channels == 0 || field(12, 2) != (channels * width) as u64 {
+        let message = format!("{} of {bits} bits do not take {} bytes", count(channels, "channel"), field(12, 2));
+        return Err(Error::at(at + 10, message));
+    }
+    Ok(Layout { float, channels, rate: field(4, 4) as u32, width })
+}
+
+/// Whether values of a type can be written.
+///
+/// # Errors
+/// If no value of this type is a sound.
+pub fn check_type(ty: &Type) -> Result<()> {
+    let Some(form) = Form::of(ty) else {
+        return Err(Error::new(format!("a .wav file holds no `{}`", type_name(ty))).help(FORMS));
+    };
+    width(form.sample).map(drop)
+}
+
+/// The bytes of a sample in a file that is written.
+fn width(ty: ScalarType) -> Result<usize> {
+    match ty {
+        ScalarType::U8 => Ok(1),
+        ScalarType::I16 => Ok(2),
+        ScalarType::I32 | ScalarType::F32 | ScalarType::F64 => Ok(4),
+        other => Err(Error::new(format!("samples of type `{}` cannot be written", scalar_name(other)))
+            .help("convert them to i16, i32, f32 or real")),
+    }
+}
+
+/// The contents of a file that holds a sound.
+///
+/// # Errors
+/// If the value is no sound: the channels differ in number, or the rate is impossible.
+pub fn write_bytes(ty: &Type, value: &Value) -> Result<Vec<u8>> {
+    check_type(ty)?;
+    let Some(form) = Form::of(ty) else { return Ok(Vec::new()) };
+    let (rate, samples) = match (form.rate, value.parts()) {
+        (Some((_, first)), Some([a, b])) => {
+            let (rate, samples) = if first { (a, b) } else { (b, a) };
+            let n = fit::index(rate, "the rate")?;
+            (u32::try_from(n).map_err(|_| Error::new(format!("the rate is {n}, which is too large")))?, samples)
+        }
+        _ => (RATE, value),
+    };
+    let frames = fit::items(samples)?;
+    let channels_of = |frame: &Value| match form.frame {
+        Frame::Mono => 1,
+        Frame::Tuple(n) => n,
+        Frame::Vector => frame.items().map_or(0, <[Value]>::len),
+    };
+    let channels = frames.first().map_or(1, channels_of);
+    if let Some(k) = frames.iter().position(|f| channels_of(f) != channels) {
+        let message =
+            format!("moment {k} has {}, and moment 0 has {channels}", count(channels_of(&frames[k]), "channel"));
+        return Err(Error::new(message));
+    }
+    let width = width(form.sample)?;
+    let channels_16 = u16::try_from(channels).ok().filter(|n| *n > 0 && usize::from(*n) * width <= 0xFFFF);
+    let Some(channels_16) = channels_16 else {
+        return Err(Error::new(format!("a .wav file cannot have {}", count(channels, "channel"))));
+    };
+    let length = u32::try_from(frames.len() * channels * width).ok().filter(|n| *n < u32::MAX - 64);
+    let length = length.ok_or_else(|| Error::new("a .wav file of 4 GiB or more cannot be written"))?;
+    let kind = if form.sample.is_float() { FLOAT } else { PCM } as u16;
+    let mut out = b"RIFF".to_vec();
+    out.extend((length + length % 2 + 36).to_le_bytes());
+    out.extend(b"WAVEfmt \x10\0\0\0".iter().copied().chain(kind.to_le_bytes()).chain(channels_16.to_le_bytes()));
+    let block = channels_16 * width as u16;
+    out.extend(rate.to_le_bytes().into_iter().chain(rate.saturating_mul(block.into()).to_le_bytes()));
+    out.extend(block.to_le_bytes().into_iter().chain((8 * width as u16).to_le_bytes()));
+    out.extend(b"data".iter().copied().chain(length.to_le_bytes()));
+    for frame in frames {
+        let samples = frame.parts().or(frame.items()).unwrap_or(std::slice::from_ref(frame));
+        for sample in samples {
+            match fit::scalar(sample)? {
+                Scalar::F32(v) => out.extend(v.to_le_bytes()),
+                Scalar::F64(v) => out.extend((v as f32).to_le_bytes()),
+                other => out.extend(&other.as_int().unwrap_or(0).to_le_bytes()[..width]),
+            }
+        }
+    }
+    out.extend(std::iter::repeat_n(0, length as usize % 2));
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{byte, int, real, record, tuple, value, vector};
+    use ScalarType as T;
+
+    #[track_caller]
+    fn round_trip(ty: &Type, written: &str) -> Vec<u8> {
+        let value = value(written, ty);
+        let bytes = write_bytes(ty, &value).unwrap();
+        assert_eq!(read_bytes(&bytes, ty, None).unwrap(), value);
+        bytes
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let file = round_trip(&vector(T::I16), "[0, -32768, 32767]");
+        assert_eq!(file.len(), 44 + 6);
+        assert_eq!(read_bytes(&file, &vector(int()), None).unwrap(), value("[0, -32768, 32767]", &vector(int())));
+        let ty = vector(real());
+        assert_eq!(read_bytes(&file, &ty, None).unwrap(), value("[0, -1, 0.999969482421875]", &ty));
+        round_trip(&vector(T::F32), "[0.1, -2.5]");
+        round_trip(&vector(real()), "[0.5, -2.5]");
+        round_trip(&vector(byte()), "[1, 2, 255]");
+        round_trip(&vector(T::I32), "[-2147483648, 5]");
+        round_trip(&vector(tuple(&[T::I16.into(), T::I16.into()])), "[(1, 2), (3, 4)]");
+        round_trip(&vector(vector(T::I16)), "[[1, 2, 3], [4, 5, 6]]");
+        round_trip(&vector(T::I16), "[]");
+    }
+
+    #[test]
+    fn a_record_has_the_rate() {
+        let ty = record(&[("rate", int()), ("samples", vector(T::I16))]);
+        let file = round_trip(&ty, "(8000, [1, 2])");
+        assert_eq!(read_bytes(&file, &int(), Some("rate")).unwrap(), Value::int(8000));
+        round_trip(&record(&[("samples", vector(T::I16)), ("rate", int())]), "([1, 2], 8000)");
+        round_trip(&tuple(&[int(), vector(T::I16)]), "(96000, [1])");
+        assert!(read_bytes(&file, &int(), Some("length")).is_err());
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let stereo = vector(tuple(&[T::I16.into(), T::I16.into()]));
+        let file = write_bytes(&stereo, &value("[(1, 2)]", &stereo)).unwrap();
+        let message = |ty: &Type| read_bytes(&file, ty, None).unwrap_err().message;
+        assert_eq!(message(&vector(T::I16)), "the sound has 2 channels, and `[i16]` has 1");
+        assert_eq!(message(&vector(tuple(&[byte(), byte()]))), "the samples are `i16`, and `u8` is asked for");
+        assert_eq!(message(&int()), "a sound is no `int`");
+        assert!(check_type(&vector(int())).unwrap_err().message.contains("`int` cannot be written"));
+        assert!(write_bytes(&vector(vector(T::I16)), &value("[[1], []]", &vector(vector(T::I16)))).is_err());
+    }
+
+    #[test]
+    fn files_that_lie_are_refused() {
+        let good = write_bytes(&vector(T::I16), &value("[1, 2]", &vector(T::I16))).unwrap();
+        let fails = |at: usize, byte: u8, words: &str| {
+            let mut bad = good.clone();
+            bad[at] = byte;
+            let e = read_bytes(&bad, &vector(T::I16), None).unwrap_err();
+            assert!(e.message.contains(words) && e.offset.is_some(), "{e}");
+        };
+        fails(0, b'X', "no .wav file");
+        fails(4, 99, "says that it has");
+        fails(20, 85, "packed (format 85)");
+        fails(22, 0, "0 channels");
+        fails(34, 12, "12 bits");
+        fails(32, 3, "do not take 3 bytes");
+        fails(43, 0x7F, "ends within its chunk `data`");
+        fails(40, 3, "no whole number of samples");
+        fails(36, b'X', "no chunk `data`");
+        fails(12, b'X', "no chunk `fmt `");
+        assert!(read_bytes(&good[..good.len() - 2], &vector(T::I16), None).is_err());
+    }
+}
