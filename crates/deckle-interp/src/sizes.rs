@@ -194,6 +194,7 @@ impl<'p> Frame<'p> {
         if let Type::Array(a) = ty
             && let Some(items) = value.items()
             && let Some((s, args, extra)) = a.size.determines()
+            && items.len() as i128 >= extra
             && self.function.size_binder(s).is_some_and(owns)
             && let Some(at) = args.iter().map(|arg| arg.eval(self, positions)).collect::<Option<Vec<_>>>()
         {
