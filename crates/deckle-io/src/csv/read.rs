@@ -209,8 +209,10 @@ fn scalar(field: &[u8], ty: ScalarType) -> Result<Scalar> {
     }
     match text::parse(word, &Type::Scalar(ty)) {
         Ok(Value::Scalar(s)) => Ok(s),
-        // The text form repeats the whole word, which may be as long as the file.
-        Err(e) if field.len() <= LONGEST_WORD => Err(Error { help: e.help, ..Error::new(e.message) }),
+        // The text form repeats the word, which may be as long as the file or disturb a terminal.
+        Err(e) if field.len() <= LONGEST_WORD && !word.contains(char::is_control) => {
+            Err(Error { help: e.help, ..Error::new(e.message) })
+        }
         _ => Err(wrong()),
     }
 }

@@ -2,6 +2,7 @@
 
 use super::Picture;
 use crate::{Error, Result, fit, gz};
+use flate2::Crc;
 use png::{BitDepth, ColorType, Transformations};
 use std::io::{BufRead, Cursor, Read, Seek};
 
@@ -67,6 +68,12 @@ fn check_chunks(bytes: &[u8]) -> Result<()> {
                 format!("the file ends within the chunk `{}`, which should have {len} bytes", fit::show(kind));
             return Err(Error::at(at, message));
         };
+        let mut crc = Crc::new();
+        crc.update(&bytes[at + 4..next - 4]);
+        if crc.sum().to_be_bytes() != bytes[next - 4..next] {
+            let message = format!("the chunk `{}` is damaged: its checksum is another one", fit::show(kind));
+            return Err(Error::at(at, message));
+        }
         match kind {
             b"IEND" if next == bytes.len() => return Ok(()),
             b"IEND" => return Err(Error::at(next, format!("{} bytes follow the picture", bytes.len() - next))),

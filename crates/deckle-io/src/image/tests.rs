@@ -73,13 +73,16 @@ fn files_that_lie_are_refused() {
     let png = write_bytes(Format::Png, &grey(), &value(GREY, &grey())).unwrap();
     let mut huge = png.clone();
     huge[16] = 0x7F;
+    let mut sum = flate2::Crc::new();
+    sum.update(&huge[12..29]);
+    huge[29..33].copy_from_slice(&sum.sum().to_be_bytes());
     let mut crc = png.clone();
     crc[29] ^= 1;
     for (file, words) in [
         (&png[..png.len() - 1], "ends within the chunk `IEND`"),
         (&[&png[..], b"x"].concat(), "1 bytes follow"),
         (&huge, "too large for a file"),
-        (&crc, "damaged"),
+        (&crc, "the chunk `IHDR` is damaged: its checksum is another one"),
         (b"GIF89a", "no PNG file"),
     ] {
         let e = read_bytes(Format::Png, file, &grey()).unwrap_err();
