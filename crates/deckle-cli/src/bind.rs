@@ -126,6 +126,7 @@ mod tests {
             param_names: params.iter().map(|p| p.0.to_string()).collect(),
             span: Span::NONE,
             sizes: vec![],
+            size_names: vec![],
             vars: vars.collect(),
             bodies: vec![BodyData { first: Var(0), params: params_of_body, stmts: vec![], result: Var(0) }],
         }
