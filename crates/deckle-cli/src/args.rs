@@ -32,6 +32,26 @@ Example:
   ok: 1 function
     main(xs: [real]): real";
 
+const EXPLAIN_EXAMPLES: &str = "\
+Example:
+  $ deckle explain mean.dk --ir array
+  fn main [n0] (v0 xs: [f64; n0]) -> f64 {
+    ...
+
+A function whose types are open is there once for each way in which others use it.";
+
+const REPL_EXAMPLES: &str = "\
+Example:
+  deckle> let xs = [1, 2, 4.5]
+  xs: [real; 3]
+  deckle> sum(xs) / real(length(xs))
+  2.5
+  deckle> :type it
+  real
+
+`:help` lists the commands. From anything but a terminal the inputs are read without a prompt:
+  echo '1 + 1' | deckle repl";
+
 /// Deckle: a data-parallel language for ragged data.
 #[derive(Debug, Parser)]
 #[command(name = "deckle", version, after_help = EXAMPLES, max_term_width = 100)]
@@ -46,6 +66,10 @@ pub enum Command {
     Run(RunArgs),
     /// Check a program without running it: every error at once, or the signature of every function
     Check(CheckArgs),
+    /// Show what becomes of a program: its array IR
+    Explain(ExplainArgs),
+    /// Define and evaluate things one after another
+    Repl(ReplArgs),
     /// Say what Deckle finds on this machine: CPU, memory, LLVM, GPU, cache
     Doctor,
 }
@@ -85,6 +109,42 @@ pub struct CheckArgs {
     /// The program
     #[arg(value_name = "FILE.dk")]
     pub file: PathBuf,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = EXPLAIN_EXAMPLES)]
+pub struct ExplainArgs {
+    /// The program
+    #[arg(value_name = "FILE.dk")]
+    pub file: PathBuf,
+    /// Print the program at this level
+    #[arg(long, value_name = "LEVEL", value_enum)]
+    pub ir: Option<Ir>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = REPL_EXAMPLES)]
+pub struct ReplArgs {
+    /// Files whose definitions are there from the start, as with `:load`
+    #[arg(value_name = "FILE.dk")]
+    pub files: Vec<PathBuf>,
+}
+
+/// A level of the compiler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Ir {
+    /// The operators of the program as written
+    Array,
+    /// After flattening and fusion (not in this version)
+    Kernel,
+    /// Loops and buffers (not in this version)
+    Loop,
+    /// LLVM IR (not in this version)
+    Llvm,
+    /// Machine code (not in this version)
+    Asm,
+    /// Code for NVIDIA GPUs (not in this version)
+    Ptx,
 }
 
 /// Where a program runs.

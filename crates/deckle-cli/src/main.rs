@@ -8,8 +8,10 @@ mod bind;
 mod check;
 mod doctor;
 mod entry;
+mod explain;
 mod file;
 mod output;
+mod repl;
 mod report;
 mod run;
 mod source;
@@ -24,6 +26,8 @@ fn main() -> ExitCode {
     let code = report::guard(|| match &cli.command {
         Command::Run(args) => run::run(args),
         Command::Check(args) => check::check(args),
+        Command::Explain(args) => explain::explain(args),
+        Command::Repl(args) => repl::repl(&args.files),
         Command::Doctor => doctor::doctor(),
     });
     ExitCode::from(code)

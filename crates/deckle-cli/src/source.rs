@@ -17,7 +17,8 @@ pub fn compile(path: &Path, sources: &mut SourceMap) -> Outcome<Compiled> {
     deckle_syntax::compile(sources, &path.display().to_string(), bytes, &mut load)
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, Diagnostic> {
+/// The bytes of a program.
+pub fn read(path: &Path) -> Result<Vec<u8>, Diagnostic> {
     contents(path).map_err(|e| {
         let missing = !path.exists();
         let d = bad_file(&e.in_file(path));
@@ -28,7 +29,8 @@ fn read(path: &Path) -> Result<Vec<u8>, Diagnostic> {
     })
 }
 
-fn contents(path: &Path) -> deckle_io::Result<Vec<u8>> {
+/// The bytes of a file that is no larger than a program may be.
+pub fn contents(path: &Path) -> deckle_io::Result<Vec<u8>> {
     let io = |e: std::io::Error| deckle_io::Error::io(&e);
     let mut bytes = Vec::new();
     File::open(path).map_err(io)?.take(LONGEST + 1).read_to_end(&mut bytes).map_err(io)?;
@@ -52,7 +54,7 @@ fn neighbour(path: &Path) -> Option<PathBuf> {
 }
 
 /// The shown name and the bytes of an imported file; its path counts from the file that imports it.
-fn import(from: &str, written: &str) -> Result<(String, Vec<u8>), String> {
+pub fn import(from: &str, written: &str) -> Result<(String, Vec<u8>), String> {
     let path = resolve(Path::new(from), Path::new(written));
     match contents(&path) {
         Ok(bytes) => Ok((path.display().to_string(), bytes)),
@@ -60,7 +62,8 @@ fn import(from: &str, written: &str) -> Result<(String, Vec<u8>), String> {
     }
 }
 
-fn resolve(from: &Path, written: &Path) -> PathBuf {
+/// Where an imported file is; its path counts from the file that imports it.
+pub fn resolve(from: &Path, written: &Path) -> PathBuf {
     let joined = from.parent().unwrap_or(Path::new("")).join(written);
     let tidy = without_dots(&joined);
     // Behind a symbolic link, `a/..` need not be where `a` is.
