@@ -4,7 +4,7 @@
 //! element, a tuple of scalars is an `Exp` of a tuple, and a tuple that holds arrays or sequences is a [`Tup`].
 
 use crate::arr::{Arr, Rank};
-use crate::elt::{Elt, Handle, IntoHandle, Item};
+use crate::elt::{Elt, Handle, IntoExp, IntoHandle, Item};
 use crate::exp::{Exp, Unpack};
 use crate::seq::Seq;
 use crate::trace::{Raw, apply};
@@ -47,6 +47,23 @@ pub trait IntoBundle {
     fn into_bundle(self) -> Self::Bundle;
 }
 
+/// What may stand where the bundle `S` is meant: the second branch of a conditional, the next state of a loop.
+#[diagnostic::on_unimplemented(
+    message = "expected `{S}`, found `{Self}`",
+    label = "is not, and does not become, `{S}`",
+    note = "both branches of `choose` have one type, and the step of a loop gives what it takes"
+)]
+pub trait Becomes<S> {
+    /// As that bundle.
+    fn becomes(self) -> S;
+}
+
+impl<T: Elt, X: IntoExp<T>> Becomes<Exp<T>> for X {
+    fn becomes(self) -> Exp<T> {
+        self.into_exp()
+    }
+}
+
 macro_rules! themselves {
     ($(($($bound:tt)*) $t:ty;)*) => {$(
         impl<$($bound)*> IntoBundle for $t where $t: Handle {
@@ -58,6 +75,20 @@ macro_rules! themselves {
 
 themselves! {
     (T: Elt) Exp<T>;
+    (T: Item, D: Rank) Arr<T, D>;
+    (A: Item) Seq<A>;
+    (P) Tup<P>;
+}
+
+macro_rules! become_themselves {
+    ($(($($bound:tt)*) $t:ty;)*) => {$(
+        impl<$($bound)*> Becomes<$t> for $t {
+            fn becomes(self) -> Self { self }
+        }
+    )*};
+}
+
+become_themselves! {
     (T: Item, D: Rank) Arr<T, D>;
     (A: Item) Seq<A>;
     (P) Tup<P>;
@@ -115,7 +146,10 @@ pub fn tup<P: Tupled>(parts: P) -> Tup<P::Items> {
 }
 
 macro_rules! tuples {
-    ($(($($name:ident $index:tt),+);)*) => {$(
+    ($(($($name:ident $part:ident $index:tt),+);)*) => {$(
+        impl<$($name, $part: Becomes<$name>),+> Becomes<($($name,)+)> for ($($part,)+) {
+            fn becomes(self) -> ($($name,)+) { ($(self.$index.becomes(),)+) }
+        }
         #[allow(private_interfaces)]
         impl<$($name: Bundle),+> Bundle for ($($name,)+) {
             #[track_caller]
@@ -149,11 +183,11 @@ macro_rules! tuples {
 }
 
 tuples! {
-    (A 0, B 1);
-    (A 0, B 1, C 2);
-    (A 0, B 1, C 2, D 3);
-    (A 0, B 1, C 2, D 3, E 4);
-    (A 0, B 1, C 2, D 3, E 4, F 5);
-    (A 0, B 1, C 2, D 3, E 4, F 5, G 6);
-    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7);
+    (A P 0, B Q 1);
+    (A P 0, B Q 1, C R 2);
+    (A P 0, B Q 1, C R 2, D S 3);
+    (A P 0, B Q 1, C R 2, D S 3, E T 4);
+    (A P 0, B Q 1, C R 2, D S 3, E T 4, F U 5);
+    (A P 0, B Q 1, C R 2, D S 3, E T 4, F U 5, G V 6);
+    (A P 0, B Q 1, C R 2, D S 3, E T 4, F U 5, G V 6, H W 7);
 }

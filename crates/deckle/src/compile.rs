@@ -1,9 +1,10 @@
 //! From a closure to a callable.
 
-use crate::elt::{Handle, IntoHandle, Item};
+use crate::bundle::{Bundle, IntoBundle};
+use crate::elt::{Handle, Item};
 use crate::error::{Error, Fault};
 use crate::host::Hosted;
-use crate::trace::{Traced, trace};
+use crate::trace::{Parameter, Traced, trace};
 use deckle_interp::Options;
 use deckle_ir::array::Program;
 use deckle_ir::entity::Func;
@@ -80,10 +81,17 @@ impl<A, R, B: Backend> Compiled<A, R, B> {
 }
 
 /// A closure that builds a program.
+#[diagnostic::on_unimplemented(
+    message = "`compile` cannot build a program from this",
+    label = "expected a closure from handles to handles",
+    note = "write the type of each parameter, of which there are at most eight: `|xs: Arr<f64>, n: Exp<i64>| ...`",
+    note = "its result is a handle, a scalar, or a tuple of these"
+)]
 pub trait Builds<A> {
     /// What it gives.
     type Result;
     #[doc(hidden)]
+    #[track_caller]
     fn build(self) -> Result<Compiled<A, Self::Result>, Error>;
 }
 
@@ -98,14 +106,16 @@ macro_rules! arities {
         impl<Fun, Ret, $($name),*> Builds<($($name,)*)> for Fun
         where
             Fun: FnOnce($($name),*) -> Ret,
-            Ret: IntoHandle,
+            Ret: IntoBundle,
+            Ret::Bundle: Hosted,
             $($name: Handle + Hosted,)*
         {
-            type Result = Ret::Handle;
+            type Result = Ret::Bundle;
             #[track_caller]
-            fn build(self) -> Result<Compiled<($($name,)*), Ret::Handle>, Error> {
-                let kinds = [$(<$name::Item as Item>::kind()),*];
-                let traced = trace("main", &kinds, |_p| self($($name::from_raw(_p[$index])),*).into_handle().raw())?;
+            fn build(self) -> Result<Compiled<($($name,)*), Ret::Bundle>, Error> {
+                let params = [$(Parameter { kind: <$name::Item as Item>::kind(), rank: $name::Item::RANK }),*];
+                let result = |_p: &[_]| self($($name::from_raw(_p[$index])),*).into_bundle().bundle_raw();
+                let traced = trace("main", &params, result)?;
                 Ok(finish(traced))
             }
         }
@@ -143,6 +153,20 @@ arities! {
 /// assert_eq!(out.to_vec(), [12.0, 24.0]);
 /// # Ok::<(), deckle::Error>(())
 /// ```
+///
+/// Several results are a tuple:
+///
+/// ```
+/// # use deckle::prelude::*;
+/// let stats = compile(|xs: Arr<f64>| (xs.sort(), xs.sum(), xs.stream().map(|x| x * x)))?;
+/// let (sorted, sum, squares) = stats.call([2.0, 1.0])?;
+/// assert_eq!((sorted.to_vec(), sum, squares), (vec![1.0, 2.0], 3.0, vec![4.0, 1.0]));
+/// # Ok::<(), deckle::Error>(())
+/// ```
+///
+/// # Errors
+/// A handle that left its closure or comes from another program, a closure that builds without end, or an operator that
+/// does not take its operands. See [`crate::Fault`].
 #[track_caller]
 pub fn compile<A, F: Builds<A>>(f: F) -> Result<Compiled<A, F::Result>, Error> {
     f.build()

@@ -1,6 +1,6 @@
 //! Scalars, tuples and structs of a program: [`Exp`].
 
-use crate::elt::{Elt, Float, Handle, Int, IntoExp, Num, Scalars};
+use crate::elt::{Elt, Handle, Int, IntoExp, Num, Scalars};
 use crate::trace::{self, Raw, apply};
 use deckle_ir::array::{BinOp, Op, UnOp};
 use std::marker::PhantomData;
@@ -53,7 +53,17 @@ pub trait Pack {
     fn pack(self) -> Exp<Self::Packed>;
 }
 
-/// An expression of a tuple, which can become a tuple of expressions.
+/// A tuple of a program, which can become a Rust tuple of its components.
+///
+/// ```
+/// # use deckle::prelude::*;
+/// let swap = compile(|p: Exp<(i64, f64)>| {
+///     let (a, b) = p.unpack();
+///     (b, a)
+/// })
+/// .unwrap();
+/// assert_eq!(swap.call((1, 0.5)).unwrap(), (0.5, 1));
+/// ```
 pub trait Unpack {
     /// The components.
     type Parts;
@@ -116,6 +126,7 @@ binary_operators! {
 }
 
 /// A type that has logic on its bits: integers and `bool`.
+#[diagnostic::on_unimplemented(message = "`{Self}` has no logic on bits", label = "neither an integer nor `bool`")]
 pub trait Bits: Scalars {}
 
 macro_rules! mixed_operators {
@@ -166,176 +177,13 @@ impl<T: Bits> ops::Not for Exp<T> {
 
 impl<T> Exp<T> {
     #[track_caller]
-    fn unary<U>(self, op: UnOp) -> Exp<U> {
+    pub(crate) fn unary<U>(self, op: UnOp) -> Exp<U> {
         Exp::from_raw_elt(apply(Op::Unary(op), &[self.raw]))
     }
 
     #[track_caller]
-    fn binary<U>(self, op: BinOp, other: Exp<T>) -> Exp<U> {
+    pub(crate) fn binary<U>(self, op: BinOp, other: Exp<T>) -> Exp<U> {
         Exp::from_raw_elt(apply(Op::Binary(op), &[self.raw, other.raw]))
-    }
-}
-
-macro_rules! comparisons {
-    ($($(#[$doc:meta])* $method:ident $op:ident;)*) => {
-        /// Comparison: Rust's own operators give a `bool` now, not an expression of one.
-        impl<T: Scalars> Exp<T> {
-            $($(#[$doc])* #[track_caller] pub fn $method(self, other: impl IntoExp<T>) -> Exp<bool> { self.binary(BinOp::$op, other.into_exp()) })*
-
-            /// Converts to another scalar type: integers wrap, floats truncate and saturate.
-            ///
-            /// ```
-            /// # use deckle::prelude::*;
-            /// let f = compile(|x: Exp<f64>| x.cast::<i64>()).unwrap();
-            /// assert_eq!(f.call(2.9).unwrap(), 2);
-            /// ```
-            #[track_caller]
-            pub fn cast<U: Scalars>(self) -> Exp<U> {
-                Exp::from_raw_elt(apply(Op::Cast(U::TYPE), &[self.raw]))
-            }
-        }
-    };
-}
-
-comparisons! {
-    /// Whether it is less.
-    ///
-    /// ```
-    /// # use deckle::prelude::*;
-    /// let f = compile(|x: Exp<i64>, y: Exp<i64>| x.lt(y)).unwrap();
-    /// assert!(f.call(1, 2).unwrap());
-    /// ```
-    lt Lt;
-    /// Whether it is less or equal.
-    le Le;
-    /// Whether it is greater.
-    gt Gt;
-    /// Whether it is greater or equal.
-    ge Ge;
-    /// Whether it is equal.
-    equals Eq;
-    /// Whether it differs.
-    differs Ne;
-}
-
-macro_rules! mathematics {
-    ($class:ident: $($(#[$doc:meta])* $method:ident $op:ident;)*) => {
-        impl<T: $class> Exp<T> {
-            $($(#[$doc])* #[track_caller] pub fn $method(self) -> Exp<T> { self.unary(UnOp::$op) })*
-        }
-    };
-}
-
-mathematics! { Float:
-    /// The square root.
-    ///
-    /// ```
-    /// # use deckle::prelude::*;
-    /// let f = compile(|x: Exp<f64>| x.sqrt()).unwrap();
-    /// assert_eq!(f.call(9.0).unwrap(), 3.0);
-    /// ```
-    sqrt Sqrt;
-    /// The cube root.
-    cbrt Cbrt;
-    /// e to the power of it.
-    exp Exp;
-    /// 2 to the power of it.
-    exp2 Exp2;
-    /// `exp(x) - 1`, accurate near zero.
-    exp_m1 Expm1;
-    /// The natural logarithm.
-    ln Log;
-    /// The logarithm to base 2.
-    log2 Log2;
-    /// The logarithm to base 10.
-    log10 Log10;
-    /// `ln(1 + x)`, accurate near zero.
-    ln_1p Log1p;
-    /// The sine.
-    sin Sin;
-    /// The cosine.
-    cos Cos;
-    /// The tangent.
-    tan Tan;
-    /// The inverse sine.
-    asin Asin;
-    /// The inverse cosine.
-    acos Acos;
-    /// The inverse tangent.
-    atan Atan;
-    /// The hyperbolic sine.
-    sinh Sinh;
-    /// The hyperbolic cosine.
-    cosh Cosh;
-    /// The hyperbolic tangent.
-    tanh Tanh;
-    /// The error function.
-    erf Erf;
-    /// `1 - erf(x)`, accurate for large x.
-    erfc Erfc;
-    /// The greatest integer not above it.
-    floor Floor;
-    /// The least integer not below it.
-    ceil Ceil;
-    /// The nearest integer, halves away from zero.
-    round Round;
-    /// The integer part.
-    trunc Trunc;
-}
-
-mathematics! { Num:
-    /// The absolute value.
-    abs Abs;
-    /// -1, 0 or 1.
-    signum Sign;
-}
-
-mathematics! { Int:
-    /// How many bits are set.
-    count_ones Popcount;
-    /// How many high bits are zero.
-    leading_zeros Clz;
-    /// How many low bits are zero.
-    trailing_zeros Ctz;
-}
-
-impl<T: Num> Exp<T> {
-    /// The lesser; NaN if either is.
-    #[track_caller]
-    pub fn min(self, other: impl IntoExp<T>) -> Exp<T> {
-        self.binary(BinOp::Min, other.into_exp())
-    }
-
-    /// The greater; NaN if either is.
-    #[track_caller]
-    pub fn max(self, other: impl IntoExp<T>) -> Exp<T> {
-        self.binary(BinOp::Max, other.into_exp())
-    }
-
-    /// The power.
-    #[track_caller]
-    pub fn pow(self, other: impl IntoExp<T>) -> Exp<T> {
-        self.binary(BinOp::Pow, other.into_exp())
-    }
-}
-
-impl<T: Float> Exp<T> {
-    /// The angle of the point `(self, x)`, of which `self` is y.
-    #[track_caller]
-    pub fn atan2(self, x: impl IntoExp<T>) -> Exp<T> {
-        self.binary(BinOp::Atan2, x.into_exp())
-    }
-
-    /// The length of the vector `(self, y)`.
-    #[track_caller]
-    pub fn hypot(self, y: impl IntoExp<T>) -> Exp<T> {
-        self.binary(BinOp::Hypot, y.into_exp())
-    }
-
-    /// Whether it is not a number.
-    #[track_caller]
-    pub fn is_nan(self) -> Exp<bool> {
-        self.unary(UnOp::IsNan)
     }
 }
 
@@ -353,6 +201,12 @@ impl Exp<bool> {
     }
 
     /// Either, evaluating the second only if the first does not hold.
+    ///
+    /// ```
+    /// # use deckle::prelude::*;
+    /// let f = compile(|x: Exp<i64>| x.equals(0).or(|| (10 / x).gt(1))).unwrap();
+    /// assert!(f.call(0).unwrap());
+    /// ```
     #[track_caller]
     pub fn or(self, other: impl FnOnce() -> Exp<bool>) -> Exp<bool> {
         crate::control::choose(self, || constant(true), other)

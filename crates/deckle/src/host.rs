@@ -1,6 +1,7 @@
 //! Arrays of the host: what goes into a program and comes out of it.
 
-use crate::arr::{Arr, D1, D2, Rank};
+use crate::arr::{Arr, D1, D2, D3, Rank};
+use crate::bundle::Tup;
 use crate::elt::{Elt, Item};
 use crate::error::{Error, Fault};
 use crate::exp::Exp;
@@ -9,6 +10,16 @@ use deckle_ir::value::Value;
 use std::marker::PhantomData;
 
 /// An array in memory, row by row: a shape and its elements.
+///
+/// It converts from `Vec`, slices and arrays, and back to `Vec` without copying; with the cargo feature `ndarray` also from and to
+/// `ndarray::Array`, without copying where that is in standard layout.
+///
+/// ```
+/// # use deckle::prelude::*;
+/// let xs: Array<f64> = vec![1.0, 2.0].into();
+/// assert_eq!(xs.shape(), [2]);
+/// assert_eq!(Vec::from(xs), [1.0, 2.0]);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Array<T, D = D1> {
     shape: Vec<usize>,
@@ -44,14 +55,14 @@ impl<T, D: Rank> Array<T, D> {
         &self.data
     }
 
-    /// The elements, row by row.
+    /// The elements, row by row, without copying.
     pub fn into_vec(self) -> Vec<T> {
         self.data
     }
 }
 
 impl<T: Clone> Array<T> {
-    /// The elements of a vector.
+    /// The elements of a vector, copied.
     pub fn to_vec(&self) -> Vec<T> {
         self.data.clone()
     }
@@ -90,13 +101,64 @@ impl<T: Clone> From<&[T]> for Array<T> {
     }
 }
 
+impl<T: Clone> From<&Vec<T>> for Array<T> {
+    fn from(data: &Vec<T>) -> Self {
+        data.clone().into()
+    }
+}
+
 impl<T, const N: usize> From<[T; N]> for Array<T> {
     fn from(data: [T; N]) -> Self {
         Vec::from(data).into()
     }
 }
 
-/// A handle that can be an argument or a result: what it is on the host.
+impl<T, const N: usize, const M: usize> From<[[T; M]; N]> for Array<T, D2> {
+    fn from(rows: [[T; M]; N]) -> Self {
+        Array { shape: vec![N, M], data: rows.into_iter().flatten().collect(), rank: PhantomData }
+    }
+}
+
+impl<T: Clone, D: Rank> From<&Array<T, D>> for Array<T, D> {
+    fn from(array: &Array<T, D>) -> Self {
+        array.clone()
+    }
+}
+
+impl<T, D: Rank> From<Array<T, D>> for Vec<T> {
+    fn from(array: Array<T, D>) -> Vec<T> {
+        array.data
+    }
+}
+
+impl<T> FromIterator<T> for Array<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
+        items.into_iter().collect::<Vec<T>>().into()
+    }
+}
+
+impl<T, D: Rank> IntoIterator for Array<T, D> {
+    type Item = T;
+    type IntoIter = std::vec::IntoIter<T>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.data.into_iter()
+    }
+}
+
+impl<T, D: Rank> AsRef<[T]> for Array<T, D> {
+    fn as_ref(&self) -> &[T] {
+        &self.data
+    }
+}
+
+#[cfg(feature = "ndarray")]
+mod ndarray;
+
+/// A handle, or a tuple of handles, that can be an argument or a result: what it is on the host.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be an argument or result of a program",
+    label = "has no type on the host"
+)]
 pub trait Hosted {
     /// The Rust type of its values.
     type Host;
@@ -126,7 +188,7 @@ pub trait HostItem: Item {
     fn plain_from_value(value: &Value) -> Option<Self::Plain>;
 }
 
-impl<T: Item + Elt> HostItem for T {
+impl<T: Elt> HostItem for T {
     type Plain = T;
     fn plain_to_value(plain: T) -> Value {
         plain.to_value()
@@ -156,40 +218,62 @@ impl<A: HostItem> HostItem for Seq<A> {
     }
 }
 
-impl<T: HostItem> Hosted for Arr<T> {
-    type Host = Array<T::Plain>;
-    fn to_value(host: Self::Host) -> Value {
-        Value::array(host.data.into_iter().map(T::plain_to_value).collect())
+impl<T: HostItem> HostItem for Arr<T, D2> {
+    type Plain = Array<T::Plain, D2>;
+    fn plain_to_value(plain: Self::Plain) -> Value {
+        <Self as Hosted>::to_value(plain)
     }
-    fn from_value(value: &Value) -> Option<Self::Host> {
-        let data: Option<Vec<_>> = value.items()?.iter().map(T::plain_from_value).collect();
-        data.map(Array::from)
+    fn plain_from_value(value: &Value) -> Option<Self::Plain> {
+        <Self as Hosted>::from_value(value)
     }
 }
 
-impl<T: HostItem> Hosted for Arr<T, D2> {
-    type Host = Array<T::Plain, D2>;
+impl<T: HostItem> HostItem for Arr<T, D3> {
+    type Plain = Array<T::Plain, D3>;
+    fn plain_to_value(plain: Self::Plain) -> Value {
+        <Self as Hosted>::to_value(plain)
+    }
+    fn plain_from_value(value: &Value) -> Option<Self::Plain> {
+        <Self as Hosted>::from_value(value)
+    }
+}
+
+impl<T: HostItem, D: Rank> Hosted for Arr<T, D> {
+    type Host = Array<T::Plain, D>;
     fn to_value(host: Self::Host) -> Value {
-        let cols = host.shape[1];
-        let mut rest = host.data.into_iter().map(T::plain_to_value);
-        let rows = (0..host.shape[0]).map(|_| Value::array(rest.by_ref().take(cols).collect()));
-        Value::array(rows.collect())
+        nested(&host.shape, &mut host.data.into_iter().map(T::plain_to_value))
     }
     fn from_value(value: &Value) -> Option<Self::Host> {
-        let rows = value.items()?;
-        let cols = rows.first().and_then(|r| r.items()).map_or(0, <[Value]>::len);
-        let mut data = Vec::with_capacity(rows.len() * cols);
-        for row in rows {
-            let row = row.items()?;
-            if row.len() != cols {
-                return None;
-            }
-            for x in row {
-                data.push(T::plain_from_value(x)?);
-            }
+        let mut shape = Vec::with_capacity(D::N);
+        let mut level = Some(value);
+        for _ in 0..D::N {
+            let items = level.map_or(Some(&[][..]), Value::items)?;
+            shape.push(items.len());
+            level = items.first();
         }
-        Array::new(&[rows.len(), cols], data).ok()
+        let mut data = Vec::with_capacity(shape.iter().product());
+        take_apart(value, &shape, &mut |x| {
+            data.push(T::plain_from_value(x)?);
+            Some(())
+        })?;
+        Array::new(&shape, data).ok()
     }
+}
+
+/// The next elements as a tree of this shape.
+fn nested(shape: &[usize], elems: &mut dyn Iterator<Item = Value>) -> Value {
+    match shape {
+        [n] => Value::array(elems.take(*n).collect()),
+        [n, inner @ ..] => Value::array((0..*n).map(|_| nested(inner, elems)).collect()),
+        [] => Value::array(Vec::new()),
+    }
+}
+
+/// Visits the elements of a tree of this shape; `None` if it has another.
+fn take_apart(value: &Value, shape: &[usize], visit: &mut dyn FnMut(&Value) -> Option<()>) -> Option<()> {
+    let Some((n, inner)) = shape.split_first() else { return visit(value) };
+    let items = value.items().filter(|items| items.len() == *n)?;
+    items.iter().try_for_each(|item| take_apart(item, inner, visit))
 }
 
 impl<A: HostItem> Hosted for Seq<A> {
@@ -200,4 +284,42 @@ impl<A: HostItem> Hosted for Seq<A> {
     fn from_value(value: &Value) -> Option<Self::Host> {
         value.items()?.iter().map(A::plain_from_value).collect()
     }
+}
+
+macro_rules! tuples {
+    ($(($($name:ident $index:tt),+);)*) => {$(
+        impl<$($name: Hosted),+> Hosted for ($($name,)+) {
+            type Host = ($($name::Host,)+);
+            fn to_value(host: Self::Host) -> Value { Value::tuple(vec![$($name::to_value(host.$index)),+]) }
+            fn from_value(value: &Value) -> Option<Self::Host> {
+                let parts = value.parts()?;
+                Some(($($name::from_value(parts.get($index)?)?,)+))
+            }
+        }
+        impl<$($name: HostItem),+> HostItem for Tup<($($name,)+)> {
+            type Plain = ($($name::Plain,)+);
+            fn plain_to_value(plain: Self::Plain) -> Value {
+                Value::tuple(vec![$($name::plain_to_value(plain.$index)),+])
+            }
+            fn plain_from_value(value: &Value) -> Option<Self::Plain> {
+                let parts = value.parts()?;
+                Some(($($name::plain_from_value(parts.get($index)?)?,)+))
+            }
+        }
+        impl<$($name: HostItem),+> Hosted for Tup<($($name,)+)> {
+            type Host = ($($name::Plain,)+);
+            fn to_value(host: Self::Host) -> Value { <Self as HostItem>::plain_to_value(host) }
+            fn from_value(value: &Value) -> Option<Self::Host> { <Self as HostItem>::plain_from_value(value) }
+        }
+    )*};
+}
+
+tuples! {
+    (A 0, B 1);
+    (A 0, B 1, C 2);
+    (A 0, B 1, C 2, D 3);
+    (A 0, B 1, C 2, D 3, E 4);
+    (A 0, B 1, C 2, D 3, E 4, F 5);
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6);
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7);
 }

@@ -43,33 +43,51 @@
 //! run can find out (an index out of range, unequal lengths) is an [`Error`] with the place in your Rust source, never a panic.
 
 mod arr;
+mod bundle;
 mod compile;
 mod control;
 mod elt;
 mod error;
 mod exp;
 mod host;
+mod maths;
 mod seq;
 mod trace;
 
 pub use arr::{
-    Above, Arr, D1, D2, D3, Edge, Rank, array, constant_array, fill, generate, generate2, iota, range, range_by,
+    Above, Arr, Below, D1, D2, D3, Edge, Extent, Rank, array, constant_array, fill, generate, generate2, generate3,
+    iota, range, range_by, range_inclusive,
 };
+pub use bundle::{Becomes, Bundle, IntoBundle, Tup, Tupled, tup};
 pub use compile::{Backend, Builds, Compiled, Interp, compile};
 pub use control::{choose, loop_while, repeat, select};
-pub use elt::{Elt, Float, Handle, Int, IntoHandle, Item, Num, Scalars};
+pub use deckle_macros::Elt;
+pub use elt::{Elt, Float, Handle, Int, IntoExp, IntoHandle, Item, Num, Scalars};
 pub use error::{Error, Fault};
 pub use exp::{Bits, Exp, Pack, Unpack, constant, pack};
-#[doc(hidden)]
-pub use exp::{ErasedExp, record};
 pub use host::{Array, HostItem, Hosted};
-pub use seq::{Seq, count, only_if, produce};
+pub use seq::{Seq, count, count_to, only_if, produce, sequence};
 
 /// Everything that programs use: `use deckle::prelude::*;`.
 pub mod prelude {
     pub use crate::{
-        Arr, Array, Compiled, D1, D2, D3, Edge, Elt, Error, Exp, Interp, Pack, Seq, Unpack, array, choose, compile,
-        constant, constant_array, count, fill, generate, generate2, iota, loop_while, only_if, pack, produce, range,
-        range_by, repeat, select,
+        Above, Arr, Array, Below, Compiled, D1, D2, D3, Edge, Elt, Error, Exp, Fault, Float, Int, Interp, Num, Pack,
+        Rank, Seq, Tup, Unpack, array, choose, compile, constant, constant_array, count, count_to, fill, generate,
+        generate2, generate3, iota, loop_while, only_if, pack, produce, range, range_by, range_inclusive, repeat,
+        select, sequence, tup,
     };
+}
+
+/// What `derive(Elt)` is made of.
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::exp::{ErasedExp, record};
+    pub use deckle_ir::types::Type;
+    pub use deckle_ir::value::Value;
+
+    /// The type of a struct.
+    pub fn record_type(name: &str, fields: &[(&str, Type)]) -> Type {
+        let fields = fields.iter().map(|(n, t)| (n.to_string(), t.clone())).collect();
+        Type::Record(std::sync::Arc::new(deckle_ir::types::RecordType { name: name.into(), fields }))
+    }
 }

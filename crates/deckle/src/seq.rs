@@ -1,10 +1,12 @@
 //! Sequences of a program: [`Seq`]. A sequence is never all in memory; only [`Seq::tab`] makes it a vector.
 
-use crate::arr::Arr;
-use crate::elt::{Elt, Handle, IntoHandle, Item, Num};
+mod folding;
+
+use crate::arr::{Arr, Below, Made, Rank};
+use crate::elt::{Elt, Handle, IntoExp, IntoHandle, Item};
 use crate::exp::Exp;
-use crate::trace::{Raw, apply, apply_body};
-use deckle_ir::array::{Coll, Direction, Monoid, Op, ScanKind};
+use crate::trace::{self, Raw, apply, apply_body};
+use deckle_ir::array::{Coll, Op};
 use deckle_ir::types::Type;
 use std::marker::PhantomData;
 
@@ -41,8 +43,6 @@ impl<A: Item> Handle for Seq<A> {
     }
 }
 
-type Made<R> = <<R as IntoHandle>::Handle as Handle>::Item;
-
 fn wrap<A>(raw: Raw) -> Seq<A> {
     Seq { raw, of: PhantomData }
 }
@@ -55,9 +55,34 @@ fn wrap<A>(raw: Raw) -> Seq<A> {
 /// assert!((logsum.call(5).unwrap() - 120f64.ln()).abs() < 1e-12);
 /// ```
 #[track_caller]
-pub fn count(a: impl Into<Exp<i64>>, b: impl Into<Exp<i64>>) -> Seq<i64> {
+pub fn count(a: impl IntoExp<i64>, b: impl IntoExp<i64>) -> Seq<i64> {
     let step = crate::exp::constant(1i64);
-    wrap(apply(Op::Range(Coll::Seq, false), &[a.into().raw_elt(), b.into().raw_elt(), step.raw_elt()]))
+    wrap(apply(Op::Range(Coll::Seq, false), &[a.into_exp().raw_elt(), b.into_exp().raw_elt(), step.raw_elt()]))
+}
+
+/// The integers from 0 below `n`, as a sequence.
+///
+/// ```
+/// # use deckle::prelude::*;
+/// let f = compile(|n: Exp<i64>| count_to(n).map(|i| i * i)).unwrap();
+/// assert_eq!(f.call(4).unwrap(), [0, 1, 4, 9]);
+/// ```
+#[track_caller]
+pub fn count_to(n: impl IntoExp<i64>) -> Seq<i64> {
+    wrap(apply(Op::Iota(Coll::Seq), &[n.into_exp().raw_elt()]))
+}
+
+/// The sequence of these elements.
+///
+/// ```
+/// # use deckle::prelude::*;
+/// let f = compile(|x: Exp<i64>| sequence([x, x + 1]).chain(sequence([x]))).unwrap();
+/// assert_eq!(f.call(5).unwrap(), [5, 6, 5]);
+/// ```
+#[track_caller]
+pub fn sequence<X: IntoHandle, const K: usize>(items: [X; K]) -> Seq<Made<X>> {
+    let items: Vec<Raw> = items.into_iter().map(|x| x.into_handle().raw()).collect();
+    wrap(apply(Op::MkSeq(<Made<X> as Item>::kind()), &items))
 }
 
 /// The sequence of `f(i)` for `i` from 0 below `n`.
@@ -68,8 +93,8 @@ pub fn count(a: impl Into<Exp<i64>>, b: impl Into<Exp<i64>>) -> Seq<i64> {
 /// assert_eq!(f.call(4).unwrap().to_vec(), [0, 0, 1, 3]);
 /// ```
 #[track_caller]
-pub fn produce<R: IntoHandle>(n: impl Into<Exp<i64>>, f: impl FnOnce(Exp<i64>) -> R) -> Seq<Made<R>> {
-    wrap(apply_body(Op::Produce, &[n.into().raw_elt()], |i| f(Exp::from_raw_elt(i[0])).into_handle().raw()))
+pub fn produce<R: IntoHandle>(n: impl IntoExp<i64>, f: impl FnOnce(Exp<i64>) -> R) -> Seq<Made<R>> {
+    wrap(apply_body(Op::Produce, &[n.into_exp().raw_elt()], |i| f(Exp::from_raw_elt(i[0])).into_handle().raw()))
 }
 
 /// One element if the condition holds, else none: the restricted comprehension `{x | cond}`.
@@ -87,6 +112,12 @@ pub fn only_if<R: IntoHandle>(cond: Exp<bool>, f: impl FnOnce() -> R) -> Seq<Mad
 impl<A: Item> Seq<A> {
     /// Applies a function to each element: the comprehension `{f(x) : x in s}`. The function may use from outside only what is
     /// in memory as a whole, not another sequence.
+    ///
+    /// ```
+    /// # use deckle::prelude::*;
+    /// let f = compile(|s: Seq<f64>, k: Exp<f64>| s.map(|x| x * k)).unwrap();
+    /// assert_eq!(f.call(vec![1.0, 2.0], 3.0).unwrap(), [3.0, 6.0]);
+    /// ```
     #[track_caller]
     pub fn map<R: IntoHandle>(self, f: impl FnOnce(A::Handle) -> R) -> Seq<Made<R>> {
         wrap(apply_body(Op::Map, &[self.raw], |x| f(A::Handle::from_raw(x[0])).into_handle().raw()))
@@ -108,6 +139,38 @@ impl<A: Item> Seq<A> {
         wrap(apply_body(Op::Map, &[self.raw, t.raw], |x| {
             f(A::Handle::from_raw(x[0]), B::Handle::from_raw(x[1])).into_handle().raw()
         }))
+    }
+
+    /// Applies a function to corresponding elements of three sequences of equal length.
+    ///
+    /// ```
+    /// # use deckle::prelude::*;
+    /// let f = compile(|s: Seq<i64>| s.zip_with3(s, s, |x, y, z| x * y + z)).unwrap();
+    /// assert_eq!(f.call(vec![1, 2]).unwrap(), [2, 6]);
+    /// ```
+    #[track_caller]
+    pub fn zip_with3<B: Item, C: Item, R: IntoHandle>(
+        self,
+        t: Seq<B>,
+        u: Seq<C>,
+        f: impl FnOnce(A::Handle, B::Handle, C::Handle) -> R,
+    ) -> Seq<Made<R>> {
+        wrap(apply_body(Op::Map, &[self.raw, t.raw, u.raw], |x| {
+            f(A::Handle::from_raw(x[0]), B::Handle::from_raw(x[1]), C::Handle::from_raw(x[2])).into_handle().raw()
+        }))
+    }
+
+    /// Applies a function that gives a sequence, and puts these one after another: a comprehension with two generators.
+    ///
+    /// ```
+    /// # use deckle::prelude::*;
+    /// let f = compile(|n: Exp<i64>| count_to(n).flat_map(|i| count_to(i).map(|j| i * 10 + j))).unwrap();
+    /// assert_eq!(f.call(3).unwrap(), [10, 20, 21]);
+    /// ```
+    #[track_caller]
+    pub fn flat_map<B: Item>(self, f: impl FnOnce(A::Handle) -> Seq<B>) -> Seq<B> {
+        let mapped = apply_body(Op::Map, &[self.raw], |x| f(A::Handle::from_raw(x[0])).raw);
+        wrap(apply(Op::Flatten, &[mapped]))
     }
 
     /// The elements for which the function gives `true`.
@@ -139,24 +202,49 @@ impl<A: Item> Seq<A> {
     }
 
     /// How many elements, known at the end.
+    ///
+    /// ```
+    /// # use deckle::prelude::*;
+    /// let f = compile(|s: Seq<f64>| s.count()).unwrap();
+    /// assert_eq!(f.call(vec![1.0, 2.0]).unwrap(), 2);
+    /// ```
     #[track_caller]
     pub fn count(self) -> Exp<i64> {
         Exp::from_raw_elt(apply(Op::Length, &[self.raw]))
     }
 
     /// Whether there are none.
+    ///
+    /// ```
+    /// # use deckle::prelude::*;
+    /// let f = compile(|s: Seq<f64>| s.is_empty()).unwrap();
+    /// assert!(f.call(vec![]).unwrap());
+    /// ```
     #[track_caller]
     pub fn is_empty(self) -> Exp<bool> {
         Exp::from_raw_elt(apply(Op::Empty, &[self.raw]))
     }
 
     /// The only element; none or several are an error.
+    ///
+    /// ```
+    /// # use deckle::prelude::*;
+    /// let f = compile(|s: Seq<i64>| s.the()).unwrap();
+    /// assert_eq!(f.call(vec![7]).unwrap(), 7);
+    /// assert!(f.call(vec![7, 8]).is_err());
+    /// ```
     #[track_caller]
     pub fn the(self) -> A::Handle {
         A::Handle::from_raw(apply(Op::The, &[self.raw]))
     }
 
     /// Materialises the sequence as a vector.
+    ///
+    /// ```
+    /// # use deckle::prelude::*;
+    /// let f = compile(|s: Seq<i64>| s.tab().rev()).unwrap();
+    /// assert_eq!(f.call(vec![1, 2]).unwrap().to_vec(), [2, 1]);
+    /// ```
     #[track_caller]
     pub fn tab(self) -> Arr<A> {
         Arr::from_raw(apply(Op::Tab, &[self.raw]))
@@ -190,49 +278,109 @@ impl<A: Item> Seq<Seq<A>> {
     }
 }
 
-impl<T: Item + Elt> Seq<T> {
-    /// All elements combined with an associative function, starting with `z`.
-    #[track_caller]
-    pub fn fold(self, z: impl Into<Exp<T>>, f: impl FnOnce(Exp<T>, Exp<T>) -> Exp<T>) -> Exp<T> {
-        let z = z.into().raw_elt();
-        Exp::from_raw_elt(apply_body(Op::Fold, &[z, self.raw], |x| {
-            f(Exp::from_raw_elt(x[0]), Exp::from_raw_elt(x[1])).raw_elt()
-        }))
-    }
-
-    /// Exclusive scan: `{z, z+a, ...}`.
+impl<T: Elt> Seq<T> {
+    /// Pairs of corresponding elements of two sequences of equal length.
     ///
     /// ```
     /// # use deckle::prelude::*;
-    /// let f = compile(|s: Seq<i64>| s.scan(0, |a, b| a + b).tab()).unwrap();
-    /// assert_eq!(f.call(vec![3, 5, 4, 2]).unwrap().to_vec(), [0, 3, 8, 12]);
+    /// let f = compile(|s: Seq<i64>, t: Seq<f64>| s.zip(t)).unwrap();
+    /// assert_eq!(f.call(vec![1], vec![0.5]).unwrap(), [(1, 0.5)]);
     /// ```
     #[track_caller]
-    pub fn scan(self, z: impl Into<Exp<T>>, f: impl FnOnce(Exp<T>, Exp<T>) -> Exp<T>) -> Seq<T> {
-        let z = z.into().raw_elt();
-        wrap(apply_body(Op::Scan(Direction::Left, ScanKind::Exclusive), &[z, self.raw], |x| {
-            f(Exp::from_raw_elt(x[0]), Exp::from_raw_elt(x[1])).raw_elt()
+    pub fn zip<U: Elt>(self, t: Seq<U>) -> Seq<(T, U)> {
+        wrap(apply(Op::Zip, &[self.raw, t.raw]))
+    }
+
+    /// Triples of corresponding elements of three sequences of equal length.
+    ///
+    /// ```
+    /// # use deckle::prelude::*;
+    /// let f = compile(|s: Seq<i64>| s.zip3(s, s)).unwrap();
+    /// assert_eq!(f.call(vec![1]).unwrap(), [(1, 1, 1)]);
+    /// ```
+    #[track_caller]
+    pub fn zip3<U: Elt, V: Elt>(self, t: Seq<U>, u: Seq<V>) -> Seq<(T, U, V)> {
+        wrap(apply(Op::Zip, &[self.raw, t.raw, u.raw]))
+    }
+}
+
+impl<T: Elt, U: Elt> Seq<(T, U)> {
+    /// The first components, and the second ones.
+    ///
+    /// ```
+    /// # use deckle::prelude::*;
+    /// let f = compile(|s: Seq<(i64, f64)>| { let (a, b) = s.unzip(); (a.sum(), b.sum()) }).unwrap();
+    /// assert_eq!(f.call(vec![(1, 0.5), (2, 0.5)]).unwrap(), (3, 1.0));
+    /// ```
+    #[track_caller]
+    pub fn unzip(self) -> (Seq<T>, Seq<U>) {
+        let both = apply(Op::Unzip, &[self.raw]);
+        (wrap(apply(Op::Proj(0), &[both])), wrap(apply(Op::Proj(1), &[both])))
+    }
+}
+
+impl<T: Item, D: Rank> Seq<Arr<T, D>> {
+    /// All elements of all arrays, as one vector.
+    ///
+    /// ```
+    /// # use deckle::prelude::*;
+    /// let f = compile(|s: Seq<Arr<i64>>| s.elements()).unwrap();
+    /// assert_eq!(f.call(vec![vec![1, 2], vec![], vec![3]]).unwrap().to_vec(), [1, 2, 3]);
+    /// ```
+    #[track_caller]
+    pub fn elements(self) -> Arr<T> {
+        let streams = apply_body(Op::Map, &[self.raw], |a| {
+            let flat = Arr::<T, D>::from_raw(a[0]).elements();
+            apply(Op::Seq, &[flat.raw()])
+        });
+        let all = apply(Op::Flatten, &[streams]);
+        Arr::from_raw(apply(Op::Tab, &[all]))
+    }
+
+    /// The shapes of the arrays.
+    ///
+    /// ```
+    /// # use deckle::prelude::*;
+    /// let f = compile(|s: Seq<Arr<i64>>| s.shapes()).unwrap();
+    /// assert_eq!(f.call(vec![vec![1, 2], vec![]]).unwrap(), [2, 0]);
+    ///
+    /// let g = compile(|a: Arr<i64, D2>| a.tiles((2, 2)).shapes()).unwrap();
+    /// assert_eq!(g.call(Array::new(&[2, 3], vec![0; 6]).unwrap()).unwrap(), [(2, 2), (2, 1)]);
+    /// ```
+    #[track_caller]
+    pub fn shapes(self) -> Seq<D::Position> {
+        wrap(apply_body(Op::Map, &[self.raw], |a| match D::N {
+            1 => apply(Op::Length, &[a[0]]),
+            n => apply(Op::Shape(n as u32), &[trace::regular(a[0], n)]),
         }))
     }
 }
 
-macro_rules! reductions {
-    ($($(#[$doc:meta])* $method:ident $monoid:ident $result:ty;)*) => {
-        impl<T: Item + Num> Seq<T> {
-            $($(#[$doc])* #[track_caller] pub fn $method(self) -> Exp<$result> {
-                Exp::from_raw_elt(apply(Op::Reduce(Monoid::$monoid), &[self.raw]))
-            })*
-        }
-    };
+impl<T: Item> Seq<Arr<T>> {
+    /// All arrays one after another, as one sequence.
+    ///
+    /// ```
+    /// # use deckle::prelude::*;
+    /// let f = compile(|s: Seq<Arr<i64>>| s.flatten().sum()).unwrap();
+    /// assert_eq!(f.call(vec![vec![1, 2], vec![3]]).unwrap(), 6);
+    /// ```
+    #[track_caller]
+    pub fn flatten(self) -> Seq<T> {
+        let streams = apply_body(Op::Map, &[self.raw], |row| apply(Op::Seq, row));
+        wrap(apply(Op::Flatten, &[streams]))
+    }
 }
 
-reductions! {
-    /// The sum; of nothing, 0.
-    sum Sum T;
-    /// The product; of nothing, 1.
-    product Product T;
-    /// The least; no elements are an error.
-    min Min T;
-    /// The greatest; no elements are an error.
-    max Max T;
+impl<T: Item, D: Below> Seq<Arr<T, D>> {
+    /// Materialises the arrays as one array of one more dimension; all are cut to the least extent along each dimension.
+    ///
+    /// ```
+    /// # use deckle::prelude::*;
+    /// let f = compile(|s: Seq<Arr<i64>>| s.tabulate()).unwrap();
+    /// assert_eq!(f.call(vec![vec![1, 2], vec![3]]).unwrap().to_rows(), [[1], [3]]);
+    /// ```
+    #[track_caller]
+    pub fn tabulate(self) -> Arr<T, D::Up> {
+        Arr::from_raw(apply(Op::Tabulate(D::N as u32), &[self.raw]))
+    }
 }

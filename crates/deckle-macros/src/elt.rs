@@ -1,0 +1,148 @@
+//! The code that `#[derive(Elt)]` writes.
+
+use proc_macro2::{Ident, Literal, TokenStream};
+use quote::{format_ident, quote};
+use syn::ext::IdentExt;
+use syn::spanned::Spanned;
+use syn::{Data, DeriveInput, Error, Fields, Result, Type};
+
+/// A field: its name in Rust, its name in the language, its type, and its place.
+struct Field<'a> {
+    ident: &'a Ident,
+    name: String,
+    ty: &'a Type,
+    at: Literal,
+}
+
+/// What the derive adds to a struct.
+pub fn derive(input: &DeriveInput) -> Result<TokenStream> {
+    let fields = fields(input)?;
+    let elt = elt_impl(&input.ident, &fields);
+    let handles = handle_impls(&input.ident);
+    let access = access(input, &fields);
+    Ok(quote! { #elt #handles #access })
+}
+
+fn fields(input: &DeriveInput) -> Result<Vec<Field<'_>>> {
+    let data = match &input.data {
+        Data::Struct(data) => data,
+        Data::Enum(e) => {
+            let message = "an enum is not an element: elements have one layout; use a struct with a tag, or a number";
+            return Err(Error::new(e.enum_token.span, message));
+        }
+        Data::Union(u) => return Err(Error::new(u.union_token.span, "a union is not an element: use a struct")),
+    };
+    if !input.generics.params.is_empty() {
+        let message = "a generic struct is not an element: an element is one type of the language; give the struct concrete fields";
+        return Err(Error::new(input.generics.span(), message));
+    }
+    let named = match &data.fields {
+        Fields::Named(named) if !named.named.is_empty() => named,
+        Fields::Unnamed(fields) => {
+            let message = "the fields of an element need names: name them, or use a tuple, which is an element already";
+            return Err(Error::new(fields.span(), message));
+        }
+        _ => return Err(Error::new(input.ident.span(), "an element has at least one field")),
+    };
+    let mut fields = Vec::new();
+    for (k, f) in named.named.iter().enumerate() {
+        let Some(ident) = &f.ident else { continue };
+        fields.push(Field { ident, name: ident.unraw().to_string(), ty: &f.ty, at: Literal::usize_unsuffixed(k) });
+    }
+    Ok(fields)
+}
+
+fn elt_impl(name: &Ident, fields: &[Field<'_>]) -> TokenStream {
+    let text = name.unraw().to_string();
+    let idents: Vec<_> = fields.iter().map(|f| f.ident).collect();
+    let names: Vec<_> = fields.iter().map(|f| &f.name).collect();
+    let types: Vec<_> = fields.iter().map(|f| f.ty).collect();
+    let at: Vec<_> = fields.iter().map(|f| &f.at).collect();
+    quote! {
+        #[automatically_derived]
+        impl ::deckle::Elt for #name {
+            fn ty() -> ::deckle::__private::Type {
+                ::deckle::__private::record_type(#text, &[#((#names, <#types as ::deckle::Elt>::ty())),*])
+            }
+            fn to_value(self) -> ::deckle::__private::Value {
+                ::deckle::__private::Value::tuple(::std::vec![#(::deckle::Elt::to_value(self.#idents)),*])
+            }
+            fn from_value(value: &::deckle::__private::Value) -> ::std::option::Option<Self> {
+                let parts = value.parts()?;
+                ::std::option::Option::Some(#name {
+                    #(#idents: <#types as ::deckle::Elt>::from_value(parts.get(#at)?)?,)*
+                })
+            }
+            fn lift(self) -> ::deckle::Exp<Self> {
+                ::deckle::__private::record(#text, &[
+                    #((#names, ::deckle::__private::ErasedExp::from(::deckle::Elt::lift(self.#idents)))),*
+                ])
+            }
+        }
+    }
+}
+
+fn handle_impls(name: &Ident) -> TokenStream {
+    quote! {
+        #[automatically_derived]
+        impl ::deckle::IntoExp<#name> for #name {
+            fn into_exp(self) -> ::deckle::Exp<#name> {
+                ::deckle::Elt::lift(self)
+            }
+        }
+        #[automatically_derived]
+        impl ::deckle::IntoHandle for #name {
+            type Handle = ::deckle::Exp<#name>;
+            fn into_handle(self) -> ::deckle::Exp<#name> {
+                ::deckle::Elt::lift(self)
+            }
+        }
+        #[automatically_derived]
+        impl ::deckle::IntoBundle for #name {
+            type Bundle = ::deckle::Exp<#name>;
+            fn into_bundle(self) -> ::deckle::Exp<#name> {
+                ::deckle::Elt::lift(self)
+            }
+        }
+    }
+}
+
+/// `Body::exp` and the trait `BodyExp`.
+fn access(input: &DeriveInput, fields: &[Field<'_>]) -> TokenStream {
+    let (name, vis) = (&input.ident, &input.vis);
+    let text = name.unraw().to_string();
+    let fields_of = format_ident!("{}Exp", name.unraw(), span = name.span());
+    let idents: Vec<_> = fields.iter().map(|f| f.ident).collect();
+    let names: Vec<_> = fields.iter().map(|f| &f.name).collect();
+    let types: Vec<_> = fields.iter().map(|f| f.ty).collect();
+    let at: Vec<_> = fields.iter().map(|f| &f.at).collect();
+    let docs: Vec<_> = names.iter().map(|n| format!("The field `{n}`.")).collect();
+    let of_trait = format!("The fields of an expression of [`{text}`].");
+    let of_exp = format!("An expression of `{text}`, put together from its fields.");
+    quote! {
+        #[automatically_derived]
+        #[allow(private_interfaces, private_bounds)]
+        impl #name {
+            #[doc = #of_exp]
+            #[allow(clippy::too_many_arguments, dead_code)]
+            #[track_caller]
+            #vis fn exp(#(#idents: impl ::deckle::IntoExp<#types>),*) -> ::deckle::Exp<#name> {
+                ::deckle::__private::record(#text, &[
+                    #((#names, ::deckle::__private::ErasedExp::from(::deckle::IntoExp::<#types>::into_exp(#idents)))),*
+                ])
+            }
+        }
+
+        #[doc = #of_trait]
+        #[allow(private_interfaces, dead_code)]
+        #vis trait #fields_of {
+            #(#[doc = #docs] #[track_caller] fn #idents(self) -> ::deckle::Exp<#types>;)*
+        }
+
+        #[automatically_derived]
+        #[allow(private_interfaces)]
+        impl #fields_of for ::deckle::Exp<#name> {
+            #(#[track_caller] fn #idents(self) -> ::deckle::Exp<#types> { self.component(#at) })*
+        }
+    }
+}

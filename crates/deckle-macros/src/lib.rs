@@ -1,0 +1,19 @@
+//! `#[derive(Elt)]`, which makes a struct of elements an element of Deckle's arrays. Use it through the crate `deckle`.
+
+mod elt;
+
+use proc_macro::TokenStream;
+
+/// Makes a struct of elements an element: a record of the language.
+///
+/// For a struct `Body { pos: (f64, f64), mass: f64 }` it gives
+/// - `Body: Elt`, so that `Exp<Body>`, `Arr<Body>` and `Array<Body>` exist;
+/// - `Body::exp(pos, mass)`, an `Exp<Body>` put together from its fields;
+/// - the trait `BodyExp`, with the visibility of the struct, whose methods are the fields of an `Exp<Body>`: `b.mass()`.
+///
+/// The struct must be `Copy`, and have named fields, each of which is an element.
+#[proc_macro_derive(Elt)]
+pub fn derive_elt(input: TokenStream) -> TokenStream {
+    let input = syn::parse_macro_input!(input as syn::DeriveInput);
+    elt::derive(&input).unwrap_or_else(|e| e.to_compile_error()).into()
+}

@@ -1,0 +1,132 @@
+//! Folds and scans of sequences.
+
+use super::{Seq, wrap};
+use crate::elt::{Elt, Handle, IntoExp, IntoHandle, Item, Num};
+use crate::exp::Exp;
+use crate::trace::{Raw, apply, apply_body};
+use deckle_ir::array::{Direction, Monoid, Op, ScanKind};
+
+fn operator<T: Elt, R: IntoExp<T>>(f: impl FnOnce(Exp<T>, Exp<T>) -> R) -> impl FnOnce(&[Raw]) -> Raw {
+    |x| f(Exp::from_raw_elt(x[0]), Exp::from_raw_elt(x[1])).into_exp().raw_elt()
+}
+
+impl<T: Elt> Seq<T> {
+    /// All elements combined with an associative function, starting with `z`.
+    ///
+    /// ```
+    /// # use deckle::prelude::*;
+    /// let f = compile(|s: Seq<i64>| s.fold(1, |a, b| a * b)).unwrap();
+    /// assert_eq!(f.call(vec![2, 3]).unwrap(), 6);
+    /// ```
+    #[track_caller]
+    pub fn fold<R: IntoExp<T>>(self, z: impl IntoExp<T>, f: impl FnOnce(Exp<T>, Exp<T>) -> R) -> Exp<T> {
+        let z = z.into_exp().raw_elt();
+        Exp::from_raw_elt(apply_body(Op::Fold, &[z, self.raw], operator(f)))
+    }
+
+    /// The same without a start; no elements are an error.
+    ///
+    /// ```
+    /// # use deckle::prelude::*;
+    /// let f = compile(|s: Seq<i64>| s.fold1(|a, b| a.max(b))).unwrap();
+    /// assert_eq!(f.call(vec![2, 3]).unwrap(), 3);
+    /// ```
+    #[track_caller]
+    pub fn fold1<R: IntoExp<T>>(self, f: impl FnOnce(Exp<T>, Exp<T>) -> R) -> Exp<T> {
+        Exp::from_raw_elt(apply_body(Op::Fold1, &[self.raw], operator(f)))
+    }
+
+    /// Exclusive scan: `{z, z+a, ...}`.
+    ///
+    /// ```
+    /// # use deckle::prelude::*;
+    /// let f = compile(|s: Seq<i64>| s.scan(0, |a, b| a + b).tab()).unwrap();
+    /// assert_eq!(f.call(vec![3, 5, 4, 2]).unwrap().to_vec(), [0, 3, 8, 12]);
+    /// ```
+    #[track_caller]
+    pub fn scan<R: IntoExp<T>>(self, z: impl IntoExp<T>, f: impl FnOnce(Exp<T>, Exp<T>) -> R) -> Seq<T> {
+        let args = [z.into_exp().raw_elt(), self.raw];
+        wrap(apply_body(Op::Scan(Direction::Left, ScanKind::Exclusive), &args, operator(f)))
+    }
+
+    /// Inclusive scan: `{a, a+b, ...}`.
+    ///
+    /// ```
+    /// # use deckle::prelude::*;
+    /// let f = compile(|s: Seq<i64>| s.scan_inclusive(|a, b| a + b)).unwrap();
+    /// assert_eq!(f.call(vec![3, 5, 4]).unwrap(), [3, 8, 12]);
+    /// ```
+    #[track_caller]
+    pub fn scan_inclusive<R: IntoExp<T>>(self, f: impl FnOnce(Exp<T>, Exp<T>) -> R) -> Seq<T> {
+        wrap(apply_body(Op::Scan(Direction::Left, ScanKind::Inclusive), &[self.raw], operator(f)))
+    }
+
+    /// Inclusive scan with a start: `{z+a, z+a+b, ...}`.
+    ///
+    /// ```
+    /// # use deckle::prelude::*;
+    /// let f = compile(|s: Seq<i64>| s.scan_inclusive_from(10, |a, b| a + b)).unwrap();
+    /// assert_eq!(f.call(vec![3, 5]).unwrap(), [13, 18]);
+    /// ```
+    #[track_caller]
+    pub fn scan_inclusive_from<R: IntoExp<T>>(self, z: impl IntoExp<T>, f: impl FnOnce(Exp<T>, Exp<T>) -> R) -> Seq<T> {
+        let args = [z.into_exp().raw_elt(), self.raw];
+        wrap(apply_body(Op::Scan(Direction::Left, ScanKind::Inclusive), &args, operator(f)))
+    }
+}
+
+impl<A: Item> Seq<A> {
+    /// All elements combined, whatever they are: vectors, say. The function must be associative.
+    ///
+    /// ```
+    /// # use deckle::prelude::*;
+    /// let f = compile(|s: Seq<Arr<i64>>| s.fold_items(iota(0), |a, b| a.append(b))).unwrap();
+    /// assert_eq!(f.call(vec![vec![1], vec![2, 3]]).unwrap().to_vec(), [1, 2, 3]);
+    /// ```
+    #[track_caller]
+    pub fn fold_items<R: IntoHandle<Handle = A::Handle>>(
+        self,
+        z: impl IntoHandle<Handle = A::Handle>,
+        f: impl FnOnce(A::Handle, A::Handle) -> R,
+    ) -> A::Handle {
+        let z = z.into_handle().raw();
+        A::Handle::from_raw(apply_body(Op::Fold, &[z, self.raw], |x| {
+            f(A::Handle::from_raw(x[0]), A::Handle::from_raw(x[1])).into_handle().raw()
+        }))
+    }
+}
+
+macro_rules! reductions {
+    ($class:ty: $($method:ident $monoid:ident $result:ty, $doc:literal, $input:literal => $output:literal;)*) => {
+        $(
+        #[doc = $doc]
+        ///
+        /// ```
+        /// # use deckle::prelude::*;
+        #[doc = concat!("let f = compile(|s: Seq<", stringify!($class), ">| s.", stringify!($method), "()).unwrap();")]
+        #[doc = concat!("assert_eq!(f.call(vec!", $input, ").unwrap(), ", $output, ");")]
+        /// ```
+        #[track_caller]
+        pub fn $method(self) -> Exp<$result> {
+            Exp::from_raw_elt(apply(Op::Reduce(Monoid::$monoid), &[self.raw]))
+        })*
+    };
+}
+
+impl<T: Num> Seq<T> {
+    reductions! { i64:
+        sum Sum T, "The sum; of nothing, 0.", "[1, 2]" => "3";
+        product Product T, "The product; of nothing, 1.", "[2, 3]" => "6";
+        min Min T, "The least; no elements are an error.", "[2, 3]" => "2";
+        max Max T, "The greatest; no elements are an error.", "[2, 3]" => "3";
+        argmin ArgMin i64, "The position of the first least element; no elements are an error.", "[2, 1, 1]" => "1";
+        argmax ArgMax i64, "The position of the first greatest element; no elements are an error.", "[2, 3]" => "1";
+    }
+}
+
+impl Seq<bool> {
+    reductions! { bool:
+        any Any bool, "Whether any is true.", "[false, true]" => "true";
+        all All bool, "Whether all are true.", "[false, true]" => "false";
+    }
+}

@@ -1,0 +1,36 @@
+//! Conversion from and to `ndarray`, without copying where the layout allows.
+
+use deckle::prelude::*;
+use ndarray::{Array1, Array2, Array3, arr2, s};
+
+#[test]
+fn standard_layout_is_moved_both_ways() {
+    let matrix: Array2<f64> = arr2(&[[1.0, 2.0], [3.0, 4.0]]);
+    let at = matrix.as_ptr();
+    let ours: Array<f64, D2> = matrix.into();
+    assert_eq!(ours.shape(), [2, 2]);
+    assert_eq!(ours.as_slice().as_ptr(), at);
+    let back: Array2<f64> = ours.into();
+    assert_eq!(back.as_ptr(), at);
+}
+
+#[test]
+fn other_layouts_are_copied() {
+    let matrix = arr2(&[[1, 2, 3], [4, 5, 6]]);
+    let turned: Array<i64, D2> = matrix.clone().reversed_axes().into();
+    assert_eq!(turned.to_rows(), [[1, 4], [2, 5], [3, 6]]);
+    let part: Array<i64, D2> = matrix.slice(s![.., 1..]).into();
+    assert_eq!(part.to_rows(), [[2, 3], [5, 6]]);
+    let sliced: Array<i64, D2> = matrix.slice_move(s![1.., ..]).into();
+    assert_eq!(sliced.to_rows(), [[4, 5, 6]]);
+}
+
+#[test]
+fn programs_take_and_give_them() {
+    let f = compile(|a: Arr<f64, D3>| (a.sum_all(), a.map(|x| x + 1.0).sum())).unwrap();
+    let (total, rows) = f.call(Array3::<f64>::ones((2, 3, 4))).unwrap();
+    assert_eq!(total, 24.0);
+    assert_eq!(Array2::from(rows), Array2::from_elem((2, 3), 8.0));
+    let g = compile(|xs: Arr<i64>| xs.rev()).unwrap();
+    assert_eq!(Array1::from(g.call(Array1::from(vec![1, 2])).unwrap()), Array1::from(vec![2, 1]));
+}
