@@ -94,6 +94,10 @@ pub fn read_value(path: impl AsRef<Path>, ty: &Type) -> Result<Value> {
     let (path, part) = split_part(path.as_ref());
     let read = || {
         check_readable(&path, ty)?;
+        if Format::of(&path) == (Format::Npy, false) {
+            // Looks at the first bytes before it reads the rest.
+            return npy::read(&path).and_then(|(held, value)| npy::fit(&held, value, ty));
+        }
         let bytes = std::fs::read(&path).map_err(|e| Error::io(&e))?;
         read_value_bytes(&path, part.as_deref(), &bytes, ty)
     };
