@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// How many statements a program may have, how often operators may be applied, how deeply closures may nest, and how much
 /// stack must be left: a closure that goes on for ever ends at one of these.
 const MAX_STATEMENTS: usize = 2_000_000;
-const MAX_APPLICATIONS: usize = 50_000_000;
+const MAX_APPLICATIONS: usize = 8_000_000;
 const MAX_DEPTH: usize = 200;
 const LEAST_STACK: usize = 96 * 1024;
 

@@ -1,0 +1,171 @@
+//! Running programs: values come and go as they are, and what only a run can find out is an error with its place.
+
+use deckle::prelude::*;
+
+/// The code of a failed run, and the line it is blamed on in this file.
+fn blame<T: std::fmt::Debug>(result: Result<T, Error>) -> (String, u32) {
+    let e = result.unwrap_err();
+    let Fault::Run(d) = e.fault() else { panic!("{e}") };
+    let (file, line) = e.place().unwrap_or_else(|| panic!("no place: {e}"));
+    assert_eq!(file, file!());
+    assert!(e.to_string().contains(&format!("{file}:{line}")), "{e}");
+    let text = format!("{:?}", d.code);
+    (text, line)
+}
+
+#[test]
+fn faults_of_a_run_name_the_line() {
+    let at = line!();
+    let index = compile(|xs: Arr<i64>, i: Exp<i64>| xs.at(i)).unwrap();
+    assert_eq!(blame(index.call([1, 2], 2)), ("IndexRange".into(), at + 1));
+    assert_eq!(blame(index.call([1, 2], -1)), ("IndexRange".into(), at + 1));
+    let size = compile(|n: Exp<i64>| iota(n)).unwrap();
+    assert_eq!(blame(size.call(-1)), ("BadSize".into(), at + 4));
+    let div = compile(|x: Exp<i64>| 1 / x).unwrap();
+    assert_eq!(blame(div.call(0)), ("DivideByZero".into(), at + 6));
+    let zip = compile(|xs: Arr<i64>, ys: Arr<i64>| xs.zip_with(ys, |x, y| x + y)).unwrap();
+    assert_eq!(blame(zip.call([1], [])), ("LengthMismatch".into(), at + 8));
+    let empty = compile(|xs: Arr<i64>| xs.max()).unwrap();
+    assert_eq!(blame(empty.call([])), ("Empty".into(), at + 10));
+    let jagged = compile(|xs: Arr<Arr<i64>>| xs.regular()).unwrap();
+    assert_eq!(blame(jagged.call(vec![vec![1], vec![]])), ("NotRegular".into(), at + 12));
+    let the = compile(|s: Seq<i64>| s.the()).unwrap();
+    assert_eq!(blame(the.call(vec![])), ("NotSingleton".into(), at + 14));
+    let split = compile(|xs: Arr<i64>, ls: Arr<i64>| xs.split(ls)).unwrap();
+    assert_eq!(blame(split.call([1, 2], [1])), ("BadSegments".into(), at + 16));
+}
+
+#[test]
+fn faults_inside_derived_operators_are_blamed_on_their_use() {
+    let at = line!();
+    let gather = compile(|xs: Arr<i64>, is: Arr<i64>| xs.gather(is)).unwrap();
+    assert_eq!(blame(gather.call([1], [3])), ("IndexRange".into(), at + 1));
+    let deep = compile(|a: Arr<i64, D3>| a.map(|x| x).fold1(|a, b| a + b)).unwrap();
+    assert_eq!(blame(deep.call(Array::new(&[1, 1, 0], vec![]).unwrap())), ("Empty".into(), at + 3));
+}
+
+#[test]
+fn arguments_that_do_not_fit_are_errors() {
+    let e = Array::<i64, D2>::from_rows(vec![vec![1], vec![2, 3]]).unwrap_err();
+    assert!(matches!(e.fault(), Fault::Argument(m) if m.contains("row 1")), "{e}");
+    assert!(matches!(Array::<i64, D2>::new(&[3], vec![1, 2, 3]).unwrap_err().fault(), Fault::Argument(_)));
+    assert!(matches!(Array::<u8>::new(&[usize::MAX], vec![]).unwrap_err().fault(), Fault::Argument(_)));
+}
+
+#[test]
+fn values_too_large_for_the_interpreter_are_errors() {
+    let f = compile(|n: Exp<i64>| fill(0u8, n).len()).unwrap();
+    assert!(f.call(i64::MAX).is_err());
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Elt)]
+struct Point {
+    x: f64,
+    y: f64,
+}
+
+mod bodies {
+    use super::Point;
+    use deckle::prelude::*;
+
+    /// A struct in a struct, a tuple, and a name that is a word of Rust.
+    #[derive(Clone, Copy, Debug, PartialEq, Elt)]
+    pub(crate) struct Body {
+        pub at: Point,
+        pub kind: (u8, bool),
+        pub r#type: i32,
+        pub exp: f32,
+    }
+}
+use bodies::{Body, BodyExp};
+
+#[test]
+fn structs_come_and_go() {
+    let body = Body { at: Point { x: 1.0, y: 2.0 }, kind: (3, true), r#type: -4, exp: 0.5 };
+    let same = compile(|b: Exp<Body>| b).unwrap();
+    assert_eq!(same.call(body).unwrap(), body);
+    let moved = compile(|bs: Arr<Body>, by: Exp<Point>| {
+        bs.map(|b| {
+            let (tag, live) = b.kind().unpack();
+            let at = Point::exp(b.at().x() + by.x(), b.at().y() + by.y());
+            Body::exp(at, (tag + 1, live), b.r#type(), b.exp() * 2.0)
+        })
+    })
+    .unwrap();
+    let out = moved.call([body], Point { x: 10.0, y: 20.0 }).unwrap();
+    assert_eq!(out.to_vec(), [Body { at: Point { x: 11.0, y: 22.0 }, kind: (4, true), r#type: -4, exp: 1.0 }]);
+    let text = moved.program().to_string();
+    assert!(text.contains("Body") && text.contains("Point"), "{text}");
+}
+
+#[test]
+fn structs_are_constants_keys_and_state() {
+    let origin = Point { x: 0.0, y: 0.0 };
+    let f = compile(|ps: Arr<Point>| {
+        let centre = ps.fold(origin, |a, b| Point::exp(a.x() + b.x(), a.y() + b.y()));
+        let last = repeat(2, centre, |_, c| Point::exp(c.y(), c.x() + 1.0));
+        (constant_array(&[origin]).append(ps).sort(), last, choose(ps.is_empty(), || origin, || ps.at(0)))
+    })
+    .unwrap();
+    let (sorted, last, first) = f.call([Point { x: 2.0, y: 1.0 }, Point { x: 1.0, y: 3.0 }]).unwrap();
+    assert_eq!(sorted.to_vec(), [origin, Point { x: 1.0, y: 3.0 }, Point { x: 2.0, y: 1.0 }]);
+    assert_eq!((last, first), (Point { x: 4.0, y: 5.0 }, Point { x: 2.0, y: 1.0 }));
+}
+
+#[test]
+fn arrays_nest_to_any_depth() {
+    let f = compile(|a: Arr<Arr<Arr<i64>>>| {
+        (a.map(|m| m.map(|row| row.map(|x| x + 1))), a.map(|m| m.flatten()).flatten().sum())
+    })
+    .unwrap();
+    let deep = vec![vec![vec![1, 2], vec![]], vec![], vec![vec![3]]];
+    let (out, sum) = f.call(deep).unwrap();
+    assert_eq!(out.into_vec(), [vec![vec![2, 3], vec![]], vec![], vec![vec![4]]]);
+    assert_eq!(sum, 6);
+}
+
+#[test]
+fn sequences_nest_to_any_depth() {
+    let f = compile(|s: Seq<Seq<Seq<i64>>>| s.map(|t| t.map(|u| u.sum()).scan(0, |a, b| a + b))).unwrap();
+    assert_eq!(f.call(vec![vec![vec![1, 2], vec![3]], vec![]]).unwrap(), [vec![0, 3], vec![]]);
+    let g = compile(|n: Exp<i64>| count_to(n).map(|i| count_to(i).map(|j| count_to(j)))).unwrap();
+    assert_eq!(g.call(3).unwrap(), [vec![], vec![vec![]], vec![vec![], vec![0]]]);
+    let h = compile(|s: Seq<Arr<f64, D2>>| s.map(|a| a.transpose())).unwrap();
+    let a = Array::from([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]);
+    assert_eq!(h.call(vec![a]).unwrap()[0].to_rows(), [[1.0, 3.0, 5.0], [2.0, 4.0, 6.0]]);
+}
+
+#[test]
+fn tuples_pack_up_to_eight() {
+    let f = compile(|x: Exp<i64>| pack((x, 1u8, 2.5, (x, true), x, x, x, x)).unpack().3).unwrap();
+    assert_eq!(f.call(7).unwrap(), (7, true));
+    let g = compile(|ps: Arr<(i64, i64, i64, i64, i64, i64, i64, i64)>| ps).unwrap();
+    assert_eq!(g.call([(1, 2, 3, 4, 5, 6, 7, 8)]).unwrap().to_vec(), [(1, 2, 3, 4, 5, 6, 7, 8)]);
+}
+
+#[test]
+fn results_and_state_are_tuples_of_anything() {
+    let f = compile(|xs: Arr<f64>, n: Exp<i64>| {
+        let (ys, steps) = loop_while((xs, 0i64), |(ys, _)| ys.len().lt(n), |(ys, k)| (ys.append(ys), k + 1));
+        (ys, steps, ys.stream(), (ys.sum(), 1i64))
+    })
+    .unwrap();
+    let (ys, steps, seq, (sum, one)) = f.call([1.0, 2.0], 3).unwrap();
+    assert_eq!((ys.to_vec(), steps, seq.len()), (vec![1.0, 2.0, 1.0, 2.0], 1, 4));
+    assert_eq!((sum, one), (6.0, 1));
+}
+
+#[test]
+fn a_compiled_program_is_called_often_and_from_other_threads() {
+    let f = compile(|x: Exp<i64>| x + 1).unwrap();
+    let g = f.on(Interp);
+    let there = std::thread::spawn(move || g.call(1).unwrap());
+    assert_eq!((f.call(2).unwrap(), there.join().unwrap()), (3, 2));
+}
+
+#[test]
+fn empty_matrices_keep_what_can_be_seen() {
+    let f = compile(|a: Arr<f64, D2>| (a, a.shape(), a.size())).unwrap();
+    let (a, shape, size) = f.call(Array::new(&[3, 0], vec![]).unwrap()).unwrap();
+    assert_eq!((a.shape(), shape, size), (&[3, 0][..], (3, 0), 0));
+}
