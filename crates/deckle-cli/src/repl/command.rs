@@ -20,7 +20,7 @@ pub struct Command {
     run: fn(&mut Repl, &Part) -> Answer<Next>,
 }
 
-/// All commands, in the order of the help. A command may be written with its first letters.
+/// All commands, in the order of the help. First letters are enough; where they fit several, the first is meant.
 pub const COMMANDS: &[Command] = &[
     Command { name: "type", takes: "EXPR", doc: "the type of an expression or function", run: type_of },
     Command { name: "cost", takes: "EXPR", doc: "evaluate, and show work, depth and space", run: cost },
@@ -48,26 +48,22 @@ pub fn goes_on(text: &str) -> bool {
     match split(text) {
         None => finish::goes_on(text),
         Some((name, at)) => {
-            let expression = find(name).is_ok_and(|c| c.takes.starts_with("EXPR"));
+            let expression = find(name).is_some_and(|c| c.takes.starts_with("EXPR"));
             expression && finish::goes_on(&text[at..])
         }
     }
 }
 
-fn find(name: &str) -> Result<&'static Command, Vec<&'static str>> {
-    let fits: Vec<&Command> = COMMANDS.iter().filter(|c| !name.is_empty() && c.name.starts_with(name)).collect();
-    match (COMMANDS.iter().find(|c| c.name == name), &fits[..]) {
-        (Some(exact), _) => Ok(exact),
-        (None, [one]) => Ok(one),
-        (None, several) => Err(several.iter().map(|c| c.name).collect()),
-    }
+fn find(name: &str) -> Option<&'static Command> {
+    let exact = COMMANDS.iter().find(|c| c.name == name);
+    exact.or_else(|| COMMANDS.iter().find(|c| !name.is_empty() && c.name.starts_with(name)))
 }
 
 /// Runs the command that an input is.
 pub fn run(repl: &mut Repl, source: &Rc<Source>) -> Answer<Next> {
     let Some((name, at)) = split(&source.text) else { return Ok(Next::Go) };
     let argument = Part { source: source.clone(), range: at..source.text.len() };
-    let command = find(name).map_err(|several| unknown(source, name, &several))?;
+    let command = find(name).ok_or_else(|| unknown(source, name))?;
     let given = !argument.text().is_empty();
     let wrong = match command.takes {
         "" => given,
@@ -85,13 +81,12 @@ pub fn run(repl: &mut Repl, source: &Rc<Source>) -> Answer<Next> {
     (command.run)(repl, &argument)
 }
 
-fn unknown(source: &Rc<Source>, name: &str, several: &[&str]) -> Failure {
+fn unknown(source: &Rc<Source>, name: &str) -> Failure {
     Failure::at(&Part::whole(source.clone()), |span| {
         let d = Diagnostic::new(Code::UnknownName, format!("there is no command `:{name}`"), span, "");
-        match (several, closest(name, COMMANDS.iter().map(|c| c.name))) {
-            ([], Some(meant)) => d.help(format!("did you mean `:{meant}`?")),
-            ([], None) => d.help("`:help` lists the commands"),
-            (several, _) => d.help(format!("it could be `:{}`", several.join("` or `:"))),
+        match closest(name, COMMANDS.iter().map(|c| c.name)) {
+            Some(meant) => d.help(format!("did you mean `:{meant}`?")),
+            None => d.help("`:help` lists the commands"),
         }
     })
 }
@@ -253,10 +248,9 @@ mod tests {
 
     #[test]
     fn commands_may_be_shortened() {
-        assert!(find("q").is_ok_and(|c| c.name == "quit"));
-        assert!(find("t").is_err_and(|several| several == ["type", "time"]));
-        assert!(find("re").is_ok_and(|c| c.name == "reload"));
-        assert!(find("x").is_err_and(|several| several.is_empty()));
+        let name = |text| find(text).map(|c| c.name);
+        assert_eq!([name("q"), name("t"), name("ti")], [Some("quit"), Some("type"), Some("time")]);
+        assert_eq!([name("x"), name(""), name("quite")], [None; 3]);
     }
 
     #[test]

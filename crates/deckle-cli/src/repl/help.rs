@@ -76,7 +76,7 @@ operator or `=` go on in the next line. Tab completes. Ctrl-C stops an evaluatio
         let usage = format!(":{} {}", c.name, c.takes);
         let _ = write!(out, "\n  {usage:<18} {}", c.doc);
     }
-    out
+    out + "\n\nThe first letters of a command are enough: `:t` is `:type`."
 }
 
 /// What there is to say about a name, operator, keyword or command.

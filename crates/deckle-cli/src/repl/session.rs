@@ -42,7 +42,7 @@ pub struct Session {
     pub items: Vec<Item>,
     pub values: Vec<Kept>,
     loaded: Vec<PathBuf>,
-    /// Stops an evaluation.
+    /// Stops an evaluation; whoever sets it also clears it.
     pub interrupt: Arc<AtomicBool>,
 }
 
@@ -209,7 +209,6 @@ impl Session {
 
     /// Runs what has been prepared.
     pub fn run(&self, p: Prepared) -> Answer<Evaluated> {
-        self.interrupt.store(false, Ordering::Relaxed);
         let options = Options { interrupt: Some(self.interrupt.clone()), ..Options::default() };
         let started = Instant::now();
         let outcome = deckle_interp::run(&p.compiled.program, p.entry().func, &p.arguments, &options);

@@ -34,6 +34,8 @@ pub fn run(repl: &mut Repl) {
         editor.set_helper(Some(Assistant::new(repl)));
         match editor.readline(PROMPT) {
             Ok(line) => {
+                // What was pressed before does not count.
+                repl.session.interrupt.store(false, Ordering::Relaxed);
                 remember(&mut editor, file.as_deref(), &line);
                 if repl.input(&line) == Next::Leave {
                     return;

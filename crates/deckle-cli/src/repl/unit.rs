@@ -85,6 +85,9 @@ impl Unit {
         let mut known: Vec<(*const Source, FileId)> = Vec::new();
         let root = root(&sources);
         for d in &mut diagnostics {
+            for note in &mut d.notes {
+                *note = note.replace(&format!("relative to `{}`", Unit::NAME), "relative to the working directory");
+            }
             let labels = std::mem::take(&mut d.labels);
             for (i, mut label) in labels.into_iter().enumerate() {
                 if Some(label.span.file) == root {
