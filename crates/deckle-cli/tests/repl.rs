@@ -63,6 +63,29 @@ fn a_pipe_may_leave_early() {
     assert_eq!((output.status.code(), &output.stdout[..]), (Some(0), &b"1\n"[..]));
 }
 
+/// The first block of the manual: what stands after a prompt, or far to the right after that, was typed.
+#[test]
+fn the_transcript_of_the_manual_is_true() {
+    let manual = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/repl.md");
+    let manual = fs::read_to_string(manual).unwrap();
+    let block = manual.split("```console\n").nth(1).and_then(|b| b.split("```").next()).unwrap();
+    let (mut typed, mut printed, mut typing) = (String::new(), String::new(), false);
+    for line in block.lines() {
+        let input = line.strip_prefix("deckle> ").or(line.strip_prefix("        ").filter(|_| typing));
+        typing = input.is_some();
+        let to = if typing { &mut typed } else { &mut printed };
+        *to += &format!("{}\n", input.unwrap_or(line));
+    }
+    let dir = Dir::new("manual");
+    let out = fs::File::create(dir.0.join("out")).unwrap();
+    let mut command = deckle(&dir.0);
+    let err = out.try_clone().unwrap();
+    let mut child = command.stdin(Stdio::piped()).stdout(out).stderr(err).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(typed.as_bytes()).unwrap();
+    child.wait().unwrap();
+    assert_eq!(fs::read_to_string(dir.0.join("out")).unwrap(), printed);
+}
+
 #[cfg(unix)]
 mod terminal {
     use super::*;
