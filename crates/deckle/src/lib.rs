@@ -1,46 +1,102 @@
 //! **Deckle** is a data-parallel language for ragged data. This crate is the language embedded in Rust.
 //!
+//! A program is a Rust closure over *handles*. [`compile`] runs the closure once; what it does to the handles is the program. What
+//! comes back is called with ordinary Rust values, as often as you like.
+//!
 //! ```
 //! use deckle::prelude::*;
 //!
-//! // A sparse matrix times a dense vector: rows of any length, one after another.
-//! let spmv = compile(|off: Arr<i64>, col: Arr<i64>, val: Arr<f64>, x: Arr<f64>| {
-//!     col.zip(val).split_offsets(off).stream().map(|row| {
-//!         row.stream()
-//!             .map(|entry| {
-//!                 let (j, v) = entry.unpack();
-//!                 v * x.at(j)
-//!             })
-//!             .sum()
+//! let dot = compile(|xs: Arr<f64>, ys: Arr<f64>| xs.zip_with(ys, |x, y| x * y).sum())?;
+//! assert_eq!(dot.call([1.0, 2.0], [3.0, 4.0])?, 11.0);
+//! # Ok::<(), deckle::Error>(())
+//! ```
+//!
+//! # A worked example
+//!
+//! A sparse matrix in the format CSR: the columns and values of all rows one after another, and the offsets at which the rows begin. Rows
+//! have any lengths; `split_offsets` says so, and from there on a row is a vector like any other.
+//!
+//! ```
+//! use deckle::prelude::*;
+//!
+//! #[derive(Clone, Copy, Elt)]
+//! struct Entry {
+//!     col: i64,
+//!     val: f64,
+//! }
+//!
+//! // An ordinary Rust function is a function of the language.
+//! fn times(row: Arr<Entry>, x: Arr<f64>) -> Exp<f64> {
+//!     row.map(|e| e.val() * x.at(e.col())).sum()
+//! }
+//!
+//! let power = compile(|off: Arr<i64>, entries: Arr<Entry>, x: Arr<f64>, steps: Exp<i64>| {
+//!     let matrix = entries.split_offsets(off);
+//!     repeat(steps, x, |_, x| {
+//!         let y = matrix.map(|row| times(row, x));
+//!         let norm = y.map(|v| v * v).sum().sqrt();
+//!         y.map(|v| v / norm)
 //!     })
-//!     .tab()
 //! })?;
-//! let y = spmv.call([0, 1, 1, 3], [0, 1, 2], [7.0, 2.0, 3.0], [1.0, 10.0, 100.0])?;
-//! assert_eq!(y.to_vec(), [7.0, 0.0, 320.0]);
+//! let entries = [(0, 2.0), (1, 1.0), (1, 1.0)].map(|(col, val)| Entry { col, val });
+//! let x = power.call([0, 2, 3], entries, [1.0, 1.0], 50)?;
+//! assert!((x.as_slice()[0] - 1.0).abs() < 1e-9);
+//!
+//! // A column that is not there is an error with the place in this file, not a panic.
+//! let outside = Entry { col: 7, val: 1.0 };
+//! assert!(power.call([0, 1], [outside], [1.0], 1).is_err());
 //! # Ok::<(), deckle::Error>(())
 //! ```
 //!
 //! # Four ideas
 //!
-//! **A size is an expression.** Every dimension of every array carries a symbolic size, which may be read from data: the rows of the matrix
-//! above have the type `[i -> [(i64, f64); off[i+1] - off[i]]; n]`. From sizes alone follows what is regular and what is
-//! ragged, what needs a check, and what a program costs.
+//! **A size is an expression.** Every dimension of every array carries a symbolic size, which may be read from data: the matrix
+//! above has the type `[i -> [Entry; off[i+1] - off[i]]; n]`. From sizes alone follows what is regular and what is
+//! ragged, what needs a check, and what a program costs. [`Compiled::program`] shows them.
 //!
-//! **A space is what a loop runs over**: the rows of a sparse matrix, a chunk of a stream, the groups of a group-by are one thing, a tree of dense and ragged
-//! dimensions.
+//! **A space is what a loop runs over**: the rows of a sparse matrix, a chunk of a stream, the groups of a group-by are one thing, a tree
+//! of dense and ragged dimensions. So there is no second set of operators for ragged data: `map` in a `map` is enough.
 //!
 //! **A kernel is a space and its sinks.** Everything that happens at the points of one space is one loop; fusion is putting programs
-//! into it.
+//! into it. Write small steps: they cost nothing.
 //!
-//! **A stream is kernels over time.** A [`Seq`] is never all in memory. Only [`Seq::tab`] makes it an [`Arr`].
+//! **A stream is kernels over time.** A [`Seq`] is never all in memory, and [`Seq`]s nest. Only [`Seq::tab`] makes one an [`Arr`].
 //!
-//! This version runs programs on the reference interpreter ([`Interp`]), which defines what they mean.
+//! ```
+//! # use deckle::prelude::*;
+//! // The sum of the logarithms of all numbers up to n, in constant space.
+//! let logsum = compile(|n: Exp<i64>| count(1, n + 1).map(|i| i.cast::<f64>().ln()).sum())?;
+//! assert!((logsum.call(5)? - 120f64.ln()).abs() < 1e-12);
+//! # Ok::<(), deckle::Error>(())
+//! ```
+//!
+//! This version runs programs on the reference interpreter ([`Interp`]), which defines what they mean. Other backends follow by the
+//! same word, [`Compiled::on`].
 //!
 //! # Reading and writing programs
 //!
-//! [`Exp`], [`Arr`] and [`Seq`] are `Copy` handles. Arithmetic is Rust's own. What Rust cannot overload has a name, the same everywhere:
-//! `x.lt(y)`, `x.equals(y)`, [`choose`] for `if`, [`select`] where both sides are cheap, [`repeat`] and [`loop_while`] for loops. What only a
-//! run can find out (an index out of range, unequal lengths) is an [`Error`] with the place in your Rust source, never a panic.
+//! | | a value of the program | on the host |
+//! |---|---|---|
+//! | a scalar, tuple or struct | [`Exp<T>`](Exp) | `T` |
+//! | a vector, matrix, cube | [`Arr<T>`](Arr), `Arr<T, D2>`, `Arr<T, D3>` | [`Array<T, D>`](Array), from `Vec`, slices, `ndarray` |
+//! | a jagged vector | `Arr<Arr<T>>` | `Array<Vec<T>>`, from `Vec<Vec<T>>` |
+//! | a sequence | [`Seq<T>`](Seq), `Seq<Arr<T>>`, `Seq<Seq<T>>` | `Vec` |
+//! | several of these | a Rust tuple of handles; inside a collection [`Tup`] | a tuple |
+//!
+//! Handles are `Copy`, and the same operator on the same operands is computed once: `x * x + x * x` has one product.
+//!
+//! Arithmetic is Rust's own. What Rust cannot overload has a name, the same everywhere:
+//! `x.lt(y)`, `x.equals(y)`, [`choose`] for `if`, [`select`] where both sides are cheap, [`repeat`] and [`loop_while`] for loops.
+//! The rank is in the type: a matrix where a vector is meant does not compile, and a function that works at every rank says
+//! `D: `[`Rank`]. Most operators do: `map` takes all elements, `fold` and `scan` run along the innermost axis, `take` and `slice` along
+//! the outermost.
+//!
+//! What only a run can find out (an index out of range, unequal lengths) is an [`Error`] with the place in your Rust source, never a
+//! panic. So is a handle that leaves its closure, or its program, and a closure that builds without end: see [`Fault`].
+//!
+//! # Features
+//!
+//! - `ndarray` (off by default): [`Array`] from and to `ndarray::Array`, without copying where the elements lie row by row.
 
 mod arr;
 mod bundle;

@@ -1,0 +1,8 @@
+use deckle::prelude::*;
+
+#[derive(Clone, Copy, Elt)]
+struct Named {
+    name: &'static str,
+}
+
+fn main() {}

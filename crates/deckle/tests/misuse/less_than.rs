@@ -1,0 +1,5 @@
+use deckle::prelude::*;
+
+fn main() {
+    let _ = compile(|x: Exp<i64>| x < 1);
+}

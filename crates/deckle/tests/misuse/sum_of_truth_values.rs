@@ -1,0 +1,5 @@
+use deckle::prelude::*;
+
+fn main() {
+    let _ = compile(|xs: Arr<bool>| xs.sum());
+}

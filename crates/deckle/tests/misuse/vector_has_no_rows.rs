@@ -1,0 +1,5 @@
+use deckle::prelude::*;
+
+fn main() {
+    let _ = compile(|x: Arr<f64>| x.rows());
+}
