@@ -1,0 +1,36 @@
+//! Lesson 5: sequences.
+//!
+//! A vector is in memory as a whole. A sequence is not: it is made, used and forgotten, an element (or a chunk) at a time. The type says
+//! which one you have, so you can tell from the source how much memory a program needs.
+
+use deckle::prelude::*;
+
+pub fn main() -> Result<(), Error> {
+    // `count` is a sequence of integers. Nothing here is ever stored, for any n: it is one loop with an accumulator.
+    let logsum = compile(|n: Exp<i64>| count(1, n + 1).map(|i| i.cast::<f64>().ln()).sum())?;
+    assert!((logsum.call(10)? - 3628800f64.ln()).abs() < 1e-9);
+    println!("{}", logsum.program());
+
+    // `stream` goes from a vector to a sequence, `tab` from a sequence to a vector: those two are where memory is decided.
+    let evens = compile(|xs: Arr<i64>| xs.stream().map(|x| x * x).filter(|x| (x % 2).equals(0)).tab())?;
+    assert_eq!(evens.call([1, 2, 3, 4])?.to_vec(), [4, 16]);
+
+    // Several results of one traversal: zip a sequence with what a scan makes of it. Number the elements by scanning ones.
+    let number = compile(|s: Seq<f64>| {
+        let positions = s.map(|_| 1).scan(0, |a, b| a + b);
+        s.zip_with(positions, |x, i| x * i.cast::<f64>()).tab()
+    })?;
+    assert_eq!(number.call(vec![5.0, 6.0, 7.0])?.to_vec(), [0.0, 6.0, 14.0]);
+
+    // A sequence is traversed once. A closure that runs for every element of another sequence would traverse it again and again, so
+    // it may not use one from outside, and says so before anything runs.
+    let refused = compile(|s: Seq<i64>, t: Seq<i64>| s.map(|x| x * t.sum()).tab());
+    println!("{}", refused.unwrap_err());
+    // What it may use is a vector, or a single number: say which by saying when it is computed.
+    let fine = compile(|s: Seq<i64>, t: Seq<i64>| {
+        let total = t.sum();
+        s.map(|x| x * total).tab()
+    })?;
+    assert_eq!(fine.call(vec![1, 2], vec![10, 20])?.to_vec(), [30, 60]);
+    Ok(())
+}
