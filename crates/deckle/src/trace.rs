@@ -337,9 +337,12 @@ fn body(
     closed
 }
 
+/// A body with its parameters still to come, however deep it is put.
+type Inner<'a> = Box<dyn FnOnce(&[Raw]) -> Raw + 'a>;
+
 /// Applies `f` at each position of the outer `depth` dimensions of arrays of one shape.
 #[track_caller]
-pub(crate) fn each(depth: usize, args: &[Raw], f: Box<dyn FnOnce(&[Raw]) -> Raw + '_>) -> Raw {
+pub(crate) fn each(depth: usize, args: &[Raw], f: Inner<'_>) -> Raw {
     match depth {
         0 => f(args),
         _ => apply_body(Op::Map, args, |x| each(depth - 1, x, f)),

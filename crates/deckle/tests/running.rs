@@ -139,7 +139,8 @@ fn sequences_nest_to_any_depth() {
 fn tuples_pack_up_to_eight() {
     let f = compile(|x: Exp<i64>| pack((x, 1u8, 2.5, (x, true), x, x, x, x)).unpack().3).unwrap();
     assert_eq!(f.call(7).unwrap(), (7, true));
-    let g = compile(|ps: Arr<(i64, i64, i64, i64, i64, i64, i64, i64)>| ps).unwrap();
+    type Eight = (i64, i64, i64, i64, i64, i64, i64, i64);
+    let g = compile(|ps: Arr<Eight>| ps).unwrap();
     assert_eq!(g.call([(1, 2, 3, 4, 5, 6, 7, 8)]).unwrap().to_vec(), [(1, 2, 3, 4, 5, 6, 7, 8)]);
 }
 
