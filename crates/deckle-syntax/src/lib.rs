@@ -53,7 +53,9 @@ pub fn compile(
     let root = loaded.file(name, bytes);
     let mut diags = std::mem::take(&mut loaded.diags);
     let modules = std::mem::take(&mut loaded.modules);
-    let mut infer = infer::Infer::new(modules);
+    let text = |m: &infer::env::Module| sources.get(m.ast.file).map(|f| f.text.clone()).unwrap_or_default();
+    let texts = modules.iter().map(text).collect();
+    let mut infer = infer::Infer::new(modules, texts);
     infer.run();
     diags.append(&mut infer.diags);
     if !diags.is_empty() {

@@ -4,7 +4,7 @@ use crate::ast;
 use crate::infer::env::{DefId, Module, TypeDefId, unknown};
 use crate::{decode, parse};
 use deckle_diag::{Code, Diagnostic, FileId, SourceMap, Span};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 /// Gives the shown name and the bytes of an imported file, from the name of the importing file and the path
@@ -19,13 +19,22 @@ pub(crate) struct Load<'a, 'b> {
     loader: &'a mut Loader<'b>,
     by_name: HashMap<String, usize>,
     loading: Vec<String>,
+    unreadable: HashSet<String>,
     pub modules: Vec<Module>,
     pub diags: Vec<Diagnostic>,
 }
 
 impl<'a, 'b> Load<'a, 'b> {
     pub fn new(sources: &'a mut SourceMap, loader: &'a mut Loader<'b>) -> Self {
-        Load { sources, loader, by_name: HashMap::new(), loading: Vec::new(), modules: Vec::new(), diags: Vec::new() }
+        Load {
+            sources,
+            loader,
+            by_name: HashMap::new(),
+            loading: Vec::new(),
+            unreadable: HashSet::new(),
+            modules: Vec::new(),
+            diags: Vec::new(),
+        }
     }
 
     /// Reads a file and everything it imports. Its number is that of its module, after those of its imports.
@@ -35,8 +44,9 @@ impl<'a, 'b> Load<'a, 'b> {
             self.loading.push(name.to_string());
             let mut module = Module { ast, modules: HashMap::new(), funcs: HashMap::new(), types: HashMap::new() };
             for import in module.ast.imports.clone() {
-                if let Some(target) = self.import(name, &import) {
-                    self.bring(&mut module, &import, target);
+                match self.import(name, &import) {
+                    Some(target) => self.bring(&mut module, &import, target),
+                    None => forgive(&mut module, &import),
                 }
             }
             self.loading.pop();
@@ -59,11 +69,13 @@ impl<'a, 'b> Load<'a, 'b> {
             let d = Diagnostic::new(
                 Code::BadCharacter,
                 "this file is not UTF-8 text",
-                Span::new(file, at, at + 1),
+                // It is shown as a replacement character, of three bytes.
+                Span::new(file, at, at + 3),
                 "the first bad byte",
             )
             .help("save the file as UTF-8; is it a program at all?");
             self.diags.push(d);
+            self.unreadable.insert(name.to_string());
             return ast::Module { file, ..Default::default() };
         }
         let (module, diags) = parse(file, &text);
@@ -80,40 +92,71 @@ impl<'a, 'b> Load<'a, 'b> {
         let (name, bytes) = match (self.loader)(from, &import.path) {
             Ok(found) => found,
             Err(why) => {
+                let why = why.strip_prefix(&format!("cannot read `{}`: ", import.path)).unwrap_or(&why);
                 let d = fail(format!("cannot read `{}`: {why}", import.path))
                     .note(format!("the path is relative to `{from}`"));
                 self.diags.push(d);
                 return None;
             }
         };
+        if self.unreadable.contains(&name) {
+            return None;
+        }
         if let Some(number) = self.by_name.get(&name) {
             return Some(*number);
         }
-        if self.loading.contains(&name) {
-            self.diags.push(
-                fail(format!("`{name}` imports itself")).note(format!("the chain is {}", self.loading.join(" → "))),
-            );
+        if let Some(at) = self.loading.iter().position(|l| *l == name) {
+            let chain = &self.loading[at..];
+            let mut d = fail(format!("`{name}` imports itself"));
+            if chain.len() > 1 && chain.len() <= 8 {
+                d = d.note(format!("the imports are `{}` → `{name}`", chain.join("` → `")));
+            }
+            self.diags.push(d.help("move what both files need into a third one, and import that"));
             return None;
         }
-        Some(self.file(&name, bytes))
+        let number = self.file(&name, bytes);
+        (!self.unreadable.contains(&name)).then_some(number)
     }
 
     /// Makes an imported module, or the names listed of it, known in the importing one.
     fn bring(&mut self, module: &mut Module, import: &ast::Import, target: usize) {
         let found = &self.modules[target];
         let Some(names) = &import.names else {
-            let stem = import.path.rsplit('/').next().unwrap_or("").trim_end_matches(".dk");
-            let alias: Rc<str> = import.alias.as_ref().map_or(stem.into(), |a| a.text.clone());
-            module.modules.insert(alias, target);
+            let alias = alias(import);
+            if import.alias.is_none() && !is_name(&alias) {
+                let d = Diagnostic::new(
+                    Code::BadImport,
+                    format!("`{alias}` cannot be the name of a module"),
+                    import.span,
+                    "needs another name",
+                );
+                self.diags.push(d.help(format!("give it one: `import \"{}\" as m`", import.path)));
+            }
+            if let Some(old) = module.modules.insert(alias.clone(), target)
+                && old != target
+            {
+                let d = Diagnostic::new(
+                    Code::Duplicate,
+                    format!("two modules are called `{alias}`"),
+                    import.span,
+                    "again here",
+                );
+                self.diags.push(d.help(format!("give one another name: `import \"{}\" as m`", import.path)));
+            }
             return;
         };
         for name in names {
             let func = found.funcs.get(&name.text).copied();
             let ty = found.types.get(&name.text).copied();
             if func.is_none() && ty.is_none() {
+                module.ast.broken.push(name.clone());
+                if found.ast.broken.iter().any(|b| b.text == name.text) {
+                    continue;
+                }
                 let known = found.funcs.keys().chain(found.types.keys()).map(|k| &**k);
                 self.diags.push(
-                    unknown("name", &name.text, name.span, known).note(format!("looked for in `{}`", import.path)),
+                    unknown("function or type", &name.text, name.span, known)
+                        .note(format!("looked for in `{}`", import.path)),
                 );
             }
             module.funcs.extend(func.map(|f| (name.text.clone(), f)));
@@ -124,6 +167,7 @@ impl<'a, 'b> Load<'a, 'b> {
     /// Makes a module's own definitions known in it.
     fn declare(&mut self, module: &mut Module, number: usize) {
         let mut seen: HashMap<Rc<str>, Span> = HashMap::new();
+        let mut twice = Vec::new();
         let names = module.ast.defs.iter().map(|d| &d.name).chain(module.ast.type_defs.iter().map(|d| &d.name));
         for name in names {
             if let Some(first) = seen.insert(name.text.clone(), name.span) {
@@ -133,8 +177,10 @@ impl<'a, 'b> Load<'a, 'b> {
                     name.span,
                     "again here",
                 )
-                .label(first, "first here");
+                .label(first, "first here")
+                .help("give one of them another name: what a name means does not depend on its arguments");
                 self.diags.push(d);
+                twice.push(name.clone());
             }
         }
         for (index, def) in module.ast.defs.iter().enumerate() {
@@ -143,5 +189,31 @@ impl<'a, 'b> Load<'a, 'b> {
         for (index, def) in module.ast.type_defs.iter().enumerate() {
             module.types.insert(def.name.text.clone(), TypeDefId { module: number, index });
         }
+        // Nobody can tell which of them a use means.
+        for name in twice {
+            module.funcs.remove(&name.text);
+            module.types.remove(&name.text);
+            module.ast.broken.push(name);
+        }
+    }
+}
+
+/// The name under which an import is reached.
+fn alias(import: &ast::Import) -> Rc<str> {
+    let stem = import.path.rsplit('/').next().unwrap_or("").trim_end_matches(".dk");
+    import.alias.as_ref().map_or(stem.into(), |a| a.text.clone())
+}
+
+/// Whether a text can be written as a name.
+fn is_name(text: &str) -> bool {
+    let mut chars = text.chars();
+    chars.next().is_some_and(|c| c.is_alphabetic() || c == '_') && chars.all(|c| c.is_alphanumeric() || c == '_')
+}
+
+/// Notes the names that a failed import would have brought, so that their use is no second error.
+fn forgive(module: &mut Module, import: &ast::Import) {
+    match &import.names {
+        Some(names) => module.ast.broken.extend(names.iter().cloned()),
+        None => module.ast.broken.push(ast::Name { text: alias(import), span: import.span }),
     }
 }

@@ -4,9 +4,9 @@ use super::Infer;
 use super::env::{Record, TypeDefId, unknown};
 use super::types::{Node, Ty};
 use crate::ast::{ExprKind, Name, TypeId, TypeKind};
-use deckle_diag::{Code, Diagnostic};
+use deckle_diag::{Code, Diagnostic, Span};
 use deckle_ir::scalar::ScalarType;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 /// The scalar type of a written name.
@@ -19,7 +19,10 @@ pub(crate) fn scalar_type(name: &str) -> Option<ScalarType> {
 }
 
 /// How deeply type definitions may use each other.
-const MAX_EXPANSION: usize = 64;
+const MAX_EXPANSION: usize = 500;
+
+/// How many uses of type definitions a program may have once those in the definitions are counted too.
+const MAX_EXPANSIONS: usize = 200_000;
 
 impl Infer {
     /// Gives every record type its number and its fields.
@@ -37,7 +40,8 @@ impl Infer {
             let params: Vec<Ty> = def.params.iter().map(|_| self.facts.types.fresh()).collect();
             self.generalized.extend(params.iter().copied());
             self.facts.record_of.insert(id, self.facts.records.len());
-            self.facts.records.push(Record { def: id, name: def.name.text.clone(), params, fields: Vec::new() });
+            let record = Record { def: id, name: def.name.text.clone(), params, fields: Vec::new() };
+            self.facts.records.push(Rc::new(record));
         }
         self.in_type_def = true;
         for (number, id) in ids.into_iter().enumerate() {
@@ -47,47 +51,83 @@ impl Infer {
             let env: HashMap<Rc<str>, Ty> =
                 def.params.iter().map(|p| p.text.clone()).zip(self.facts.records[number].params.clone()).collect();
             let mut fields: Vec<(Rc<str>, Ty)> = Vec::new();
+            let mut seen: HashMap<Rc<str>, Span> = HashMap::new();
             for (name, ty) in written {
-                if fields.iter().any(|(n, _)| *n == name.text) {
+                if let Some(first) = seen.insert(name.text.clone(), name.span) {
                     let d = Diagnostic::new(
                         Code::Duplicate,
                         format!("two fields are called `{}`", name.text),
                         name.span,
                         "again here",
-                    );
+                    )
+                    .label(first, "first here");
                     self.diags.push(d);
                 }
                 let ty = self.type_in(ty, &env, 0);
                 fields.push((name.text, ty));
             }
-            if fields.iter().any(|(_, t)| self.contains_record(*t, number, 0)) {
+            if self.contains_record(&fields, number) {
                 let d = Diagnostic::new(
                     Code::InfiniteType,
                     format!("`{}` contains itself", def.name.text),
                     def.name.span,
-                    "recursive type",
+                    "a type in itself",
                 )
                 .note("values have a fixed layout, so a type cannot be part of itself")
-                .help("store the indices of other elements instead of the elements");
+                .help("keep all elements in one vector, and store the positions of others: `tail: int`");
                 self.diags.push(d);
-                fields.clear();
+                let error = self.facts.types.error;
+                fields.iter_mut().for_each(|(_, t)| *t = error);
             }
-            self.facts.records[number].fields = fields;
+            Rc::make_mut(&mut self.facts.records[number]).fields = fields;
         }
+        self.check_aliases();
         self.in_type_def = false;
     }
 
-    fn contains_record(&self, t: Ty, number: usize, depth: usize) -> bool {
-        if depth > MAX_EXPANSION {
-            return true;
+    /// Reads the other definitions too, so that what is wrong in one is said even if nothing uses it.
+    fn check_aliases(&mut self) {
+        for module in 0..self.facts.modules.len() {
+            self.module = module;
+            for index in 0..self.facts.modules[module].ast.type_defs.len() {
+                let id = TypeDefId { module, index };
+                if self.facts.record_of.contains_key(&id) || self.expanded.contains_key(&id) {
+                    continue;
+                }
+                let def = self.facts.type_def(id).clone();
+                let env: HashMap<Rc<str>, Ty> =
+                    def.params.iter().map(|p| (p.text.clone(), self.facts.types.fresh())).collect();
+                self.generalized.extend(env.values().copied());
+                self.expanding.push(id);
+                let ty = self.type_in(def.body, &env, 0);
+                self.expanding.pop();
+                if env.is_empty() {
+                    self.expanded.insert(id, ty);
+                }
+            }
         }
-        if let Node::Record(r, _) = self.facts.types.node(t)
-            && (*r == number
-                || self.facts.records[*r].fields.iter().any(|(_, f)| self.contains_record(*f, number, depth + 1)))
-        {
-            return true;
+    }
+
+    /// Whether one of these fields is, or leads to, the record of that number.
+    fn contains_record(&self, fields: &[(Rc<str>, Ty)], number: usize) -> bool {
+        let mut pending: Vec<Ty> = fields.iter().map(|(_, t)| *t).collect();
+        let mut seen = HashSet::new();
+        while let Some(t) = pending.pop() {
+            let t = self.facts.types.root(t);
+            if let Node::Record(r, _) = self.facts.types.node(t) {
+                if *r == number {
+                    return true;
+                }
+                if seen.insert(Err(*r)) {
+                    pending.extend(self.facts.records[*r].fields.iter().map(|(_, t)| *t));
+                }
+            }
+            let parts = self.facts.types.parts(t);
+            if !parts.is_empty() && seen.insert(Ok(t)) {
+                pending.extend(parts);
+            }
         }
-        self.facts.types.parts(t).into_iter().any(|p| self.contains_record(p, number, depth + 1))
+        false
     }
 
     /// The type that is written; its sizes are inferred as integers.
@@ -96,17 +136,11 @@ impl Infer {
     }
 
     fn type_in(&mut self, t: TypeId, env: &HashMap<Rc<str>, Ty>, depth: usize) -> Ty {
+        stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.type_kind(t, env, depth))
+    }
+
+    fn type_kind(&mut self, t: TypeId, env: &HashMap<Rc<str>, Ty>, depth: usize) -> Ty {
         let written = self.ast()[t].clone();
-        if depth > MAX_EXPANSION {
-            let d = Diagnostic::new(
-                Code::InfiniteType,
-                "this type expands without end",
-                written.span,
-                "a definition that uses itself?",
-            );
-            self.diags.push(d);
-            return self.facts.types.error;
-        }
         match written.kind {
             TypeKind::Error => self.facts.types.error,
             TypeKind::Tuple(parts) => {
@@ -155,6 +189,16 @@ impl Infer {
                 if module.is_none()
                     && let Some(s) = scalar_type(&name.text)
                 {
+                    if !args.is_empty() {
+                        let d = Diagnostic::new(
+                            Code::WrongArity,
+                            format!("type `{}` takes no arguments", name.text),
+                            written.span,
+                            "used here",
+                        )
+                        .help(format!("a vector is written `[{}]`", name.text));
+                        self.diags.push(d);
+                    }
                     return self.facts.types.scalar(s);
                 }
                 let args: Vec<Ty> = args.into_iter().map(|a| self.type_in(a, env, depth)).collect();
@@ -167,26 +211,85 @@ impl Infer {
         let Some(id) = self.find_type(module, name) else { return self.facts.types.error };
         let def = self.facts.type_def(id).clone();
         if def.params.len() != args.len() {
-            let d = Diagnostic::new(
+            let takes = match def.params.len() {
+                0 => "no arguments".to_string(),
+                n => format!("{}, not {}", super::call::count(n), args.len()),
+            };
+            let mut d = Diagnostic::new(
                 Code::WrongArity,
-                format!("type `{}` takes {} arguments, not {}", name.text, def.params.len(), args.len()),
+                format!("type `{}` takes {takes}", name.text),
                 name.span,
                 "used here",
             )
             .label(def.name.span, "defined here");
+            if !def.params.is_empty() {
+                let example = vec!["int"; def.params.len()].join(", ");
+                d = d.help(format!("say what it holds, for example `{}[{example}]`", name.text));
+            }
             self.diags.push(d);
             return self.facts.types.error;
         }
         if let Some(&number) = self.facts.record_of.get(&id) {
             return self.facts.types.add(Node::Record(number, args));
         }
+        if let Some(ty) = self.expanded.get(&id) {
+            return *ty;
+        }
+        if self.expanding.contains(&id) {
+            self.report_circle(id);
+            return self.facts.types.error;
+        }
+        self.expansions += 1;
+        if depth > MAX_EXPANSION || self.expansions > MAX_EXPANSIONS {
+            self.expansions = MAX_EXPANSIONS;
+            let d = Diagnostic::new(
+                Code::TooDeep,
+                format!("the type `{}` uses too many others", name.text),
+                name.span,
+                "expanded here",
+            )
+            .note(format!("type definitions may use each other {MAX_EXPANSION} deep"))
+            .help("define a record: its name stands for itself");
+            let reported = self.diags.iter().any(|d| d.code == Code::TooDeep);
+            if !reported {
+                self.diags.push(d);
+            }
+            return self.facts.types.error;
+        }
+        let simple = args.is_empty();
         let env: HashMap<Rc<str>, Ty> = def.params.iter().map(|p| p.text.clone()).zip(args).collect();
         let here = std::mem::replace(&mut self.module, id.module);
         let outside = std::mem::replace(&mut self.in_type_def, true);
+        self.expanding.push(id);
         let ty = self.type_in(def.body, &env, depth + 1);
+        self.expanding.pop();
         self.module = here;
         self.in_type_def = outside;
+        if simple {
+            self.expanded.insert(id, ty);
+        }
         ty
+    }
+
+    /// A definition that leads back to itself.
+    fn report_circle(&mut self, id: TypeDefId) {
+        let circle: Vec<TypeDefId> = self.expanding.iter().copied().skip_while(|d| *d != id).collect();
+        let name = self.facts.type_def(id).name.clone();
+        let mut d = Diagnostic::new(
+            Code::InfiniteType,
+            format!("the type `{}` is defined by itself", name.text),
+            name.span,
+            "a type in itself",
+        )
+        .note("a type stands for what is written after its `=`, so this would never end")
+        .help("keep all elements in one vector, and store the positions of others in it");
+        for other in circle.iter().skip(1).take(4) {
+            let other = self.facts.type_def(*other).name.clone();
+            d = d.label(other.span, "which leads back");
+        }
+        self.diags.push(d);
+        let error = self.facts.types.error;
+        self.expanded.extend(circle.into_iter().map(|d| (d, error)));
     }
 
     pub(super) fn find_type(&mut self, module: Option<&Name>, name: &Name) -> Option<TypeDefId> {
@@ -195,9 +298,14 @@ impl Infer {
             Some(m) => match self.facts.modules[self.module].modules.get(&m.text) {
                 Some(found) => *found,
                 None => {
-                    let known = self.facts.modules[self.module].modules.keys().map(|k| &**k);
-                    let d = unknown("module", &m.text, m.span, known);
-                    self.diags.push(d);
+                    let here = &self.facts.modules[self.module];
+                    if !here.ast.broken.iter().any(|b| b.text == m.text) {
+                        let mut d = unknown("module", &m.text, m.span, here.modules.keys().map(|k| &**k));
+                        if d.helps.is_empty() {
+                            d = d.help(format!("import it first: `import \"{}.dk\"`", m.text));
+                        }
+                        self.diags.push(d);
+                    }
                     return None;
                 }
             },
@@ -216,11 +324,17 @@ impl Infer {
             "integer" | "Int" | "usize" | "isize" | "long" => Some("int"),
             "boolean" | "Bool" => Some("bool"),
             "char" | "byte" => Some("u8"),
-            "string" | "str" | "String" => Some("[u8]"),
+            "string" | "str" | "String" | "text" => Some("[u8]"),
+            "float32" | "single" => Some("f32"),
+            "float64" => Some("f64"),
+            "int8" => Some("i8"),
+            "int16" => Some("i16"),
+            "int32" => Some("i32"),
+            "int64" => Some("i64"),
             _ => None,
         };
         if let Some(meant) = meant {
-            d.helps = vec![format!("here it is called `{meant}`")];
+            d.helps = vec![format!("in Deckle it is called `{meant}`")];
         }
         self.diags.push(d);
         None
@@ -255,6 +369,7 @@ impl Infer {
                 deckle_diag::Span::NONE,
                 "",
             )
+            .help("elements are counted in `int`: make it one where it comes from")
         });
     }
 }

@@ -3,6 +3,7 @@
 use super::Infer;
 use super::env::{Callee, DefId, unknown};
 use super::expr::mismatch;
+use super::misuse::elsewhere;
 use super::sig::{self, Param};
 use super::types::{Node, Ty};
 use crate::ast::{Arg, BinOp, ExprId, ExprKind, Name};
@@ -20,15 +21,11 @@ pub(super) enum Target {
 impl Infer {
     pub(super) fn call(&mut self, e: ExprId, func: ExprId, args: &[Arg]) -> Ty {
         let span = self.span(e);
-        let Some((name, target)) = self.target(func) else {
-            args.iter().for_each(|a| {
-                if !self.is_function_like(a.value) {
-                    self.expr(a.value);
-                }
-            });
+        let values: Vec<ExprId> = args.iter().map(|a| a.value).collect();
+        let Some((name, target)) = self.target(func, &values) else {
+            self.look_through(&values);
             return self.facts.types.error;
         };
-        let values: Vec<ExprId> = args.iter().map(|a| a.value).collect();
         if let Target::Record(r) = target {
             self.facts.callees.insert((self.module, e), Callee::Record(r));
             return self.construct(r, &name, args, span);
@@ -51,22 +48,17 @@ impl Infer {
     }
 
     /// What the function position of a call names; reports it if it names nothing.
-    pub(super) fn target(&mut self, func: ExprId) -> Option<(Name, Target)> {
+    pub(super) fn target(&mut self, func: ExprId, args: &[ExprId]) -> Option<(Name, Target)> {
         let span = self.span(func);
         let (home, name) = match self.ast()[func].kind.clone() {
             ExprKind::Name(name) => (self.module, name),
             ExprKind::Field(base, name) => match self.module_named(base) {
                 Some(home) => (home, name),
                 None => {
-                    self.expr(base);
-                    let d = Diagnostic::new(
-                        Code::NotAFunction,
-                        format!("values have no functions of their own, so `{}` cannot be called like this", name.text),
-                        name.span,
-                        "a method call",
-                    )
-                    .help(format!("write `{}(x, ...)`", name.text));
-                    self.diags.push(d);
+                    let have = self.expr(base);
+                    if *self.facts.types.node(have) != Node::Error {
+                        self.report_method(base, &name, args);
+                    }
                     return None;
                 }
             },
@@ -80,18 +72,9 @@ impl Infer {
         };
         let qualified = home != self.module || !matches!(self.ast()[func].kind, ExprKind::Name(_));
         if !qualified && let Some(local) = self.local(&name.text).cloned() {
-            let have = self.facts.quote(local.ty);
-            let mut d = Diagnostic::new(
-                Code::NotAFunction,
-                format!("`{}` is {have}, not a function", name.text),
-                name.span,
-                "called here",
-            )
-            .label(local.span, "bound here");
-            if matches!(self.facts.types.node(local.ty), Node::Coll(..)) {
-                d = d.help(format!("an element of a vector is written with brackets: `{}[i]`", name.text));
+            if *self.facts.types.node(local.ty) != Node::Error {
+                self.report_value_called(&name, &local, args);
             }
-            self.diags.push(d);
             return None;
         }
         let module = &self.facts.modules[home];
@@ -110,14 +93,30 @@ impl Infer {
                 return Some((name, Target::Builtin(forms)));
             }
         }
-        let known: Vec<String> =
-            module.funcs.keys().map(|k| k.to_string()).chain(builtins::names().map(str::to_string)).collect();
-        let mut d = unknown("function", &name.text, name.span, known.iter().map(|s| s.as_str()));
-        if let Some(instead) = elsewhere(&name.text) {
+        let mut known: Vec<&str> = module.funcs.keys().map(|k| &**k).collect();
+        if !qualified {
+            builtins::names().for_each(|n| known.push(n));
+        }
+        // Nobody reads hundreds of guesses.
+        known.retain(|_| self.diags.len() < 100);
+        let mut d = unknown("function", &name.text, name.span, known.into_iter());
+        if let Some(instead) = elsewhere(&name.text).filter(|_| !qualified) {
             d.helps = vec![instead.to_string()];
+        }
+        if module.types.contains_key(&name.text) {
+            d = d.note(format!("`{}` is a type, but not a record: there is nothing to construct", name.text));
         }
         self.diags.push(d);
         None
+    }
+
+    /// Infers arguments whose function is not known, for the errors in them.
+    fn look_through(&mut self, args: &[ExprId]) {
+        for a in args {
+            if !self.is_function_like(*a) {
+                self.expr(*a);
+            }
+        }
     }
 
     /// A fresh copy of a function's type: what replaces its variables, its parameters, its result.
@@ -129,9 +128,20 @@ impl Infer {
                 .skip_while(|r| **r != id)
                 .map(|r| format!("`{}`", self.facts.def(*r).name.text))
                 .collect();
-            let d = Diagnostic::new(Code::Recursive, format!("`{}` calls itself", name.text), name.span, "called here")
-                .note(format!("the chain of calls is {}", chain.join(" → ")))
-                .help("write it as a loop: `loop x = start while condition do next`");
+            let message = match chain.len() {
+                1 => format!("`{}` calls itself", name.text),
+                _ => format!("`{}` calls itself, through others", name.text),
+            };
+            let mut d = Diagnostic::new(Code::Recursive, message, name.span, "called here")
+                .label(self.facts.def(id).name.span, "defined here");
+            if chain.len() > 8 {
+                d = d.note(format!("{} calls lead from `{1}` back to `{1}`", chain.len(), name.text));
+            } else if chain.len() > 1 {
+                d = d.note(format!("the calls are {} → `{}`", chain.join(" → "), name.text));
+            }
+            d = d
+                .help("repeat with a loop: `loop x = start while condition do next`")
+                .help("or say it of all elements at once, with `fold`, `scan` or a comprehension");
             self.diags.push(d);
             return None;
         };
@@ -145,21 +155,17 @@ impl Infer {
     }
 
     fn call_user(&mut self, e: ExprId, id: DefId, name: &Name, args: &[ExprId]) -> Ty {
-        let have: Vec<Ty> = args.iter().map(|a| self.expr(*a)).collect();
         let span = self.span(e);
-        let Some((fresh, params, result)) = self.instantiate(id, name, span) else { return self.facts.types.error };
+        let have: Vec<Ty> = args.iter().map(|a| self.passed(*a, name)).collect();
+        let arity = self.facts.def(id).params.len();
         let def = self.facts.def(id).name.span;
-        if params.len() != args.len() {
-            let d = Diagnostic::new(
-                Code::WrongArity,
-                format!("`{}` takes {}, not {}", name.text, count(params.len()), args.len()),
-                span,
-                "called here",
-            )
-            .label(def, "defined here");
-            self.diags.push(d);
-            return result;
+        if arity != args.len() {
+            self.report_arity(format!("`{}` takes {}, not {}", name.text, count(arity), args.len()), span, args, |d| {
+                d.label(def, "defined here")
+            });
+            return self.facts.types.error;
         }
+        let Some((fresh, params, result)) = self.instantiate(id, name, span) else { return self.facts.types.error };
         for (k, (arg, want)) in args.iter().zip(&params).enumerate() {
             self.expect(*arg, have[k], *want, |have, want| {
                 mismatch(format!("argument {} of `{}` must be {want}, not {have}", k + 1, name.text))
@@ -175,31 +181,30 @@ impl Infer {
         let form = forms.iter().find(|f| sig::arity(f.signature) == Some(args.len()));
         let special = forms.iter().find(|f| f.signature == "special");
         let Some(form) = form.or(special) else {
-            args.iter().filter(|a| !self.is_function_like(**a)).copied().collect::<Vec<_>>().into_iter().for_each(
-                |a| {
-                    self.expr(a);
-                },
-            );
-            let mut d = Diagnostic::new(
-                Code::WrongArity,
-                format!("`{}` does not take {}", name.text, count(args.len())),
-                span,
-                "called here",
-            );
-            for f in forms {
-                d = d.note(format!("`{}: {}`", f.name, f.signature));
-            }
-            self.diags.push(d);
+            self.look_through(args);
+            self.report_arity(format!("`{}` does not take {}", name.text, count(args.len())), span, args, |d| {
+                forms.iter().fold(d, |d, f| d.note(sig::usage(f)))
+            });
             return self.facts.types.error;
         };
         self.facts.callees.insert((self.module, e), Callee::Builtin(*form));
         let Some(signature) = sig::read(form.signature, &mut self.facts.types) else {
             return self.special(form, args, span);
         };
+        if self.report_misplaced_function(form, &signature, args) {
+            return self.facts.types.error;
+        }
         // Functions last: by then the types of their parameters are known.
+        let have: Vec<Option<Ty>> = args
+            .iter()
+            .zip(&signature.params)
+            .map(|(arg, param)| matches!(param, Param::Value(_)).then(|| self.expr(*arg)))
+            .collect();
+        if self.report_exchanged(form, &signature, args, &have, span) {
+            return self.facts.types.error;
+        }
         for (k, (arg, param)) in args.iter().zip(&signature.params).enumerate() {
-            if let Param::Value(want) = param {
-                let have = self.expr(*arg);
+            if let (Param::Value(want), Some(have)) = (param, have[k]) {
                 self.argument(form, k, *arg, have, *want);
             }
         }
@@ -211,10 +216,37 @@ impl Infer {
         signature.result
     }
 
+    /// An argument of a function of the program, which cannot be a function.
+    fn passed(&mut self, arg: ExprId, of: &Name) -> Ty {
+        if !self.is_function_like(arg) || self.is_constant(arg) {
+            return self.expr(arg);
+        }
+        let d = Diagnostic::new(
+            Code::NotAFunction,
+            format!("`{}` cannot be given a function", of.text),
+            self.span(arg),
+            "a function here",
+        )
+        .note("functions are not values: only built-in functions such as `map` and `fold` take them")
+        .help(format!("call the function inside `{}`", of.text));
+        self.diags.push(d);
+        self.facts.types.error
+    }
+
+    /// Whether a name that could be a function is a constant.
+    pub(super) fn is_constant(&self, e: ExprId) -> bool {
+        matches!(&self.ast()[e].kind, ExprKind::Name(n) if builtins::CONSTANTS.iter().any(|c| c.0 == &*n.text))
+    }
+
     fn argument(&mut self, form: &Builtin, k: usize, arg: ExprId, have: Ty, want: Ty) {
         self.expect(arg, have, want, |have, want| {
-            mismatch(format!("argument {} of `{}` must be {want}, not {have}", k + 1, form.name))
-                .note(format!("`{}: {}`", form.name, form.signature))
+            let d = mismatch(format!("argument {} of `{}` must be {want}, not {have}", k + 1, form.name))
+                .note(sig::usage(form));
+            match form.name {
+                "tab" if have.starts_with("`[") => d.help("it is a vector already: leave out `tab`"),
+                "seq" | "rows" if have.starts_with("`{") => d.help("it is a sequence already: leave out `seq`"),
+                _ => d,
+            }
         });
         let consumes = !form.signature.rsplit("->").next().unwrap_or("").contains('<');
         if consumes
@@ -226,7 +258,7 @@ impl Infer {
     }
 
     /// Whether an expression can only be a function argument.
-    fn is_function_like(&self, e: ExprId) -> bool {
+    pub(super) fn is_function_like(&self, e: ExprId) -> bool {
         match &self.ast()[e].kind {
             ExprKind::Lambda { .. } | ExprKind::Operator(_) => true,
             ExprKind::Name(n) => {
@@ -258,13 +290,19 @@ impl Infer {
                     if pats.len() > 1 && params.len() == 1 {
                         d = d.help("to take a tuple apart write it as a pattern: `\\(x, y) -> ...`");
                     } else if pats.len() == 1 && params.len() > 1 {
-                        d = d.help("separate the parameters by spaces: `\\x y -> ...`");
+                        let tuple = matches!(self.ast()[pats[0]].kind, crate::ast::PatKind::Tuple(_));
+                        d = d.help(match (params.len(), tuple) {
+                            (_, true) => "separate the parameters by spaces, without parentheses: `\\x y -> ...`",
+                            (2, _) => "give it two parameters, with a space between them: `\\x y -> ...`",
+                            _ => "give it as many parameters, with spaces between them: `\\x y z -> ...`",
+                        });
                     }
                     self.diags.push(d);
                 }
                 let depth = self.scope.len();
+                let fits = pats.len() == params.len();
                 for (k, p) in pats.iter().enumerate() {
-                    let ty = params.get(k).copied().unwrap_or(self.facts.types.error);
+                    let ty = if fits { params[k] } else { self.facts.types.error };
                     self.bind_pattern(*p, ty);
                 }
                 let have = self.expr(body);
@@ -286,6 +324,10 @@ impl Infer {
                         span,
                         "this operator",
                     );
+                    let d = match params.len() {
+                        1 => d.help(format!("say what the other operand is: `\\x -> x {} 1`", op.text())),
+                        _ => d,
+                    };
                     self.diags.push(d);
                     return;
                 };
@@ -300,8 +342,26 @@ impl Infer {
             }
             ExprKind::Name(_) | ExprKind::Field(..) => self.named_function(e, params, result, of),
             ExprKind::Error => {}
+            ExprKind::Call { func, args } => {
+                self.look_through(&args.iter().map(|a| a.value).collect::<Vec<_>>());
+                let mut given: Vec<String> = args.iter().map(|a| self.text(a.value, "...")).collect();
+                given.push("x".into());
+                let name = self.text(func, "f");
+                let d = Diagnostic::new(
+                    Code::NotAFunction,
+                    format!("`{}` needs a function here, and this is the result of a call", of.text),
+                    span,
+                    "a value, not a function",
+                )
+                .note("a function cannot be given some of its arguments now and the others later")
+                .help(format!("write `\\x -> {name}({})`", given.join(", ")));
+                self.diags.push(d);
+            }
             _ => {
                 let have = self.expr(e);
+                if *self.facts.types.node(have) == Node::Error {
+                    return;
+                }
                 let have = self.facts.quote(have);
                 let d = Diagnostic::new(
                     Code::NotAFunction,
@@ -315,9 +375,37 @@ impl Infer {
         }
     }
 
+    /// What the name of a function argument stands for.
+    fn function_named(&mut self, e: ExprId, of: &Name) -> Option<(Name, Target)> {
+        let base = match &self.ast()[e].kind {
+            ExprKind::Name(n) => Some(n.clone()),
+            _ => None,
+        };
+        let is_value = match &base {
+            Some(n) => self.local(&n.text).is_some() || self.is_constant(e),
+            None => matches!(self.ast()[e].kind, ExprKind::Field(m, _) if self.module_named(m).is_none()),
+        };
+        if !is_value {
+            return self.target(e, &[]);
+        }
+        let have = self.expr(e);
+        if *self.facts.types.node(have) != Node::Error {
+            let have = self.facts.quote(have);
+            let d = Diagnostic::new(
+                Code::NotAFunction,
+                format!("`{}` needs a function here, not {have}", of.text),
+                self.span(e),
+                format!("this is {have}"),
+            )
+            .help("write a function: `\\x -> ...`");
+            self.diags.push(d);
+        }
+        None
+    }
+
     fn named_function(&mut self, e: ExprId, params: &[Ty], result: Ty, of: &Name) {
         let span = self.span(e);
-        let Some((name, target)) = self.target(e) else { return };
+        let Some((name, target)) = self.function_named(e, of) else { return };
         let (have, ret, callee) = match target {
             Target::User(id) => {
                 let Some((fresh, have, ret)) = self.instantiate(id, &name, span) else { return };
@@ -333,7 +421,7 @@ impl Infer {
                         span,
                         "this function",
                     )
-                    .help("wrap it: `\\x -> ...`");
+                    .help(format!("wrap it: `\\x -> {}(...)`", name.text));
                     self.diags.push(d);
                     return;
                 };
@@ -348,7 +436,7 @@ impl Infer {
                                 span,
                                 "this function",
                             )
-                            .help("wrap it: `\\x -> ...`");
+                            .help(format!("wrap it: `\\x -> {}(...)`", name.text));
                             self.diags.push(d);
                             return;
                         }
@@ -357,7 +445,7 @@ impl Infer {
                 (values, signature.result, Callee::Builtin(*form))
             }
             Target::Record(r) => {
-                let record = self.facts.records[r].clone();
+                let record = std::rc::Rc::clone(&self.facts.records[r]);
                 let mut map: HashMap<Ty, Ty> = record.params.iter().map(|p| (*p, self.facts.types.fresh())).collect();
                 let have = record.fields.iter().map(|(_, t)| self.facts.types.copy(*t, &mut map)).collect();
                 let args = record.params.iter().map(|p| map[p]).collect();
@@ -377,21 +465,46 @@ impl Infer {
                 ),
                 span,
                 "this function",
-            );
+            )
+            .help(match params.len() {
+                1 => format!("wrap it: `\\x -> {}(...)`", name.text),
+                _ => format!("wrap it: `\\x y -> {}(...)`", name.text),
+            });
             self.diags.push(d);
             return;
         }
         for (want, given) in have.iter().zip(params) {
-            self.agree(*given, *want, span, &format!("`{}` passes its elements to `{}`", of.text, name.text));
+            if self.facts.types.unify(*given, *want).is_err() {
+                let (g, w) = (self.facts.quote(*given), self.facts.quote(*want));
+                let mut d = Diagnostic::new(
+                    Code::TypeMismatch,
+                    format!("`{}` passes {g} to `{}`, which takes {w}", of.text, name.text),
+                    span,
+                    format!("takes {w}"),
+                );
+                let types = &self.facts.types;
+                if let (Node::Scalar(s), [_]) = (types.node(*given), params)
+                    && s.is_int()
+                    && w.contains("real")
+                {
+                    d = d.help(format!("convert it: `\\x -> {}(real(x))`", name.text));
+                }
+                self.diags.push(d);
+                return;
+            }
         }
-        self.agree(ret, result, span, &format!("this is what `{}` gives", name.text));
+        self.expect(e, ret, result, |have, want| {
+            mismatch(format!("`{}` needs a function that gives {want}, but `{}` gives {have}", of.text, name.text))
+                .help(format!("wrap it: `\\x -> ... {}(x)`", name.text))
+        });
     }
 
     fn construct(&mut self, r: usize, name: &Name, args: &[Arg], span: Span) -> Ty {
-        let record = self.facts.records[r].clone();
+        let record = std::rc::Rc::clone(&self.facts.records[r]);
         let mut map: HashMap<Ty, Ty> = record.params.iter().map(|p| (*p, self.facts.types.fresh())).collect();
         let fields: Vec<Ty> = record.fields.iter().map(|(_, t)| self.facts.types.copy(*t, &mut map)).collect();
-        let mut given = vec![false; fields.len()];
+        let mut given: Vec<Option<Span>> = vec![None; fields.len()];
+        let mut unknown_field = false;
         for (k, arg) in args.iter().enumerate() {
             let have = self.expr(arg.value);
             let slot = match &arg.name {
@@ -407,18 +520,25 @@ impl Infer {
                     format!("`{}` has no field {which}", name.text),
                     at,
                     "no such field",
-                )
-                .note(format!("its fields are `{}`", names.join("`, `")));
+                );
+                let near = arg.name.as_ref().and_then(|n| super::env::closest(&n.text, names.iter().copied()));
+                let d = match near {
+                    Some(c) => d.help(format!("did you mean `{c}`?")),
+                    None => d.note(super::demand::listing(&names)),
+                };
                 self.diags.push(d);
+                unknown_field |= arg.name.is_some();
                 continue;
             };
-            if std::mem::replace(&mut given[slot], true) {
+            let at = arg.name.as_ref().map_or(self.span(arg.value), |n| n.span);
+            if let Some(first) = given[slot].replace(at) {
                 let d = Diagnostic::new(
                     Code::Duplicate,
                     format!("field `{}` is given twice", record.fields[slot].0),
-                    self.span(arg.value),
+                    at,
                     "again here",
-                );
+                )
+                .label(first, "first here");
                 self.diags.push(d);
             }
             self.expect(arg.value, have, fields[slot], |have, want| {
@@ -426,8 +546,10 @@ impl Infer {
             });
         }
         let missing: Vec<&str> =
-            record.fields.iter().zip(&given).filter(|(_, g)| !**g).map(|((f, _), _)| &**f).collect();
-        if !missing.is_empty() && !record.fields.is_empty() {
+            record.fields.iter().zip(&given).filter(|(_, g)| g.is_none()).map(|((f, _), _)| &**f).collect();
+        let readable = args.iter().all(|a| !matches!(self.ast()[a.value].kind, ExprKind::Error));
+        if !missing.is_empty() && !unknown_field && readable {
+            let def = self.facts.type_def(record.def).name.span;
             let d = Diagnostic::new(
                 Code::WrongArity,
                 format!(
@@ -438,7 +560,9 @@ impl Infer {
                 ),
                 span,
                 "made here",
-            );
+            )
+            .label(def, "defined here")
+            .help("a record is made with all of its fields; to change some of another one, write `p with (x = ...)`");
             self.diags.push(d);
         }
         let args = record.params.iter().map(|p| map[p]).collect();
@@ -446,28 +570,7 @@ impl Infer {
     }
 }
 
-/// How another language calls it, and what it is called here.
-fn elsewhere(name: &str) -> Option<&'static str> {
-    Some(match name {
-        "len" | "count" => "the number of elements is `length(xs)`",
-        "foldl" | "foldr" | "reduce_left" => "write `fold(f, z, xs)`",
-        "range" | "arange" => "write a range: `0..<n`, or with a step `0..<n by 2`",
-        "zeros" => "write `fill(0.0, n)`",
-        "ones" => "write `fill(1.0, n)`",
-        "print" | "println" => "a program prints the value of `main`; there is no printing inside it",
-        "float" | "double" | "toFloat" | "fromIntegral" => "write `real(x)`",
-        "toInt" | "round_int" | "integer" => "write `int(x)`",
-        "sum_of" | "total" => "write `sum(xs)`",
-        "head" | "first" => "write `xs[0]`",
-        "last" => "write `xs[length(xs) - 1]`",
-        "mod" => "write `x % y`",
-        "sqr" | "square" => "write `x * x`",
-        "tabulate_1d" | "build" => "write `generate(n, \\i -> ...)`",
-        _ => return None,
-    })
-}
-
-fn count(n: usize) -> String {
+pub(super) fn count(n: usize) -> String {
     if n == 1 { "1 argument".into() } else { format!("{n} arguments") }
 }
 

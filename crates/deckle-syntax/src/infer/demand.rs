@@ -20,9 +20,22 @@ pub(super) fn types_of(kind: &DemandKind) -> Vec<Ty> {
     }
 }
 
+/// The fields of a record, for a message.
+pub(super) fn listing(fields: &[&str]) -> String {
+    match fields {
+        [] => "it has no fields".into(),
+        [one] => format!("its only field is `{one}`"),
+        _ => format!("its fields are `{}`", fields.join("`, `")),
+    }
+}
+
 impl Infer {
     pub(super) fn demand(&mut self, kind: DemandKind, span: Span) {
-        let demand = Demand { kind, span };
+        self.demand_via(kind, span, None);
+    }
+
+    fn demand_via(&mut self, kind: DemandKind, span: Span, via: Option<Span>) {
+        let demand = Demand { kind, span, via };
         if !self.meet(&demand, false) {
             self.demands.push(demand);
         }
@@ -76,12 +89,32 @@ impl Infer {
                     self.facts.types.copy(c, map),
                 ),
             };
-            self.demand(kind, span);
+            self.demand_via(kind, d.span, Some(span));
         }
     }
 
     /// Tries to meet a demand; whether that is done with (met, or reported).
     fn meet(&mut self, d: &Demand, last: bool) -> bool {
+        let before = self.diags.len();
+        let done = self.meet_kind(d, last);
+        if let Some(call) = d.via
+            && self.diags.len() > before
+        {
+            // The call is what the reader has to change; one complaint about it is enough.
+            let first = self.refused.insert((call.file.0, call.lo, call.hi));
+            for mut diag in self.diags.split_off(before).into_iter().take(usize::from(first)) {
+                let why = diag.labels.first().map_or(String::new(), |l| l.text.clone());
+                diag.labels.insert(0, deckle_diag::Label { span: call, text: "because of this call".into() });
+                if let Some(l) = diag.labels.get_mut(1) {
+                    l.text = if why.is_empty() { "needed here".into() } else { why };
+                }
+                self.diags.push(diag);
+            }
+        }
+        done
+    }
+
+    fn meet_kind(&mut self, d: &Demand, last: bool) -> bool {
         match d.kind.clone() {
             DemandKind::Field(base, name, result) => self.meet_field(base, &name, result, d.span, last),
             DemandKind::Component(base, k, result) => match self.facts.types.node(base).clone() {
@@ -91,11 +124,16 @@ impl Infer {
                         None => {
                             let d = Diagnostic::new(
                                 Code::NoField,
-                                format!("there is no component {k} in a tuple of {}", parts.len()),
+                                format!("there is no component {k} in `{}`", self.facts.show(base)),
                                 d.span,
-                                "",
+                                "no such component",
                             )
                             .note("components are counted from 0");
+                            let last = parts.len().checked_sub(1);
+                            let d = match last {
+                                Some(last) => d.help(format!("the last one is `.{last}`")),
+                                None => d,
+                            };
                             self.fail(d, result);
                         }
                     }
@@ -105,12 +143,24 @@ impl Infer {
                 Node::Var(None) if !last => false,
                 _ => {
                     let have = self.facts.quote(base);
-                    let d = Diagnostic::new(
-                        Code::NoField,
-                        format!("{have} is not a tuple"),
-                        d.span,
-                        "a component of what?",
-                    );
+                    let mut d = match self.facts.types.node(base) {
+                        Node::Var(None) => Diagnostic::new(
+                            Code::Ambiguous,
+                            "the type of this must be known to find its component",
+                            d.span,
+                            format!("component {k} of what?"),
+                        )
+                        .help("write the type of the parameter: `def f(p: (int, int)) = ...`"),
+                        _ => Diagnostic::new(
+                            Code::NoField,
+                            format!("{have} is not a tuple, so it has no component {k}"),
+                            d.span,
+                            "only tuples have components",
+                        ),
+                    };
+                    if let Node::Coll(..) = self.facts.types.node(base) {
+                        d = d.help(format!("an element of a vector is written `xs[{k}]`"));
+                    }
                     self.fail(d, result);
                     true
                 }
@@ -140,12 +190,17 @@ impl Infer {
                 };
                 let int = self.facts.types.int();
                 let want = if k == 1 { int } else { self.facts.types.tuple(vec![int; k]) };
-                self.agree(
-                    targets,
-                    want,
-                    d.span,
-                    "a target is an `int`, or for an array of rank k a tuple of k of them",
-                );
+                if self.facts.types.unify(targets, want).is_err() {
+                    let have = self.facts.quote(targets);
+                    let d = Diagnostic::new(
+                        Code::TypeMismatch,
+                        format!("each target must be an `int`, or for a matrix a pair of them, not {have}"),
+                        d.span,
+                        format!("holds {have}"),
+                    );
+                    self.diags.push(d);
+                    return true;
+                }
                 let nest = (0..k).fold(elem, |t, _| self.facts.types.array(t));
                 self.agree(into, nest, d.span, "");
                 true
@@ -156,7 +211,7 @@ impl Infer {
     fn meet_field(&mut self, base: Ty, name: &Rc<str>, result: Ty, span: Span, last: bool) -> bool {
         match self.facts.types.node(base).clone() {
             Node::Record(r, args) => {
-                let record = self.facts.records[r].clone();
+                let record = std::rc::Rc::clone(&self.facts.records[r]);
                 match record.fields.iter().find(|(n, _)| n == name) {
                     Some((_, ty)) => {
                         let mut map: HashMap<Ty, Ty> = record.params.iter().copied().zip(args).collect();
@@ -173,7 +228,7 @@ impl Infer {
                         );
                         d = match closest(name, fields.iter().copied()) {
                             Some(c) => d.help(format!("did you mean `{c}`?")),
-                            None => d.note(format!("its fields are `{}`", fields.join("`, `"))),
+                            None => d.note(listing(&fields)),
                         };
                         self.fail(d, result);
                     }
@@ -197,9 +252,15 @@ impl Infer {
                 let have = self.facts.quote(base);
                 let mut d =
                     Diagnostic::new(Code::NoField, format!("{have} has no fields"), span, format!("no field `{name}`"));
-                if matches!(&**name, "length" | "len" | "size" | "shape" | "sum" | "map" | "filter" | "rows") {
-                    let call = if &**name == "len" { "length" } else { name };
-                    d = d.help(format!("functions are written before their argument: `{call}(xs)`"));
+                let call = match &**name {
+                    "len" | "count" => "length",
+                    "T" => "transpose",
+                    other => other,
+                };
+                if !crate::builtins::lookup(call).is_empty() {
+                    d = d.help(format!("functions are written before their argument: `{call}(...)`"));
+                } else if let Node::Tuple(_) = self.facts.types.node(base) {
+                    d = d.help("the components of a tuple are `.0`, `.1` and so on; a type with names is a record");
                 }
                 self.fail(d, result);
                 true

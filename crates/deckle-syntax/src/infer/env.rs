@@ -58,7 +58,10 @@ pub(crate) struct Scheme {
 #[derive(Clone, Debug)]
 pub(crate) struct Demand {
     pub kind: DemandKind,
+    /// What makes it.
     pub span: Span,
+    /// The call through which it reached the current function, if it arose in another.
+    pub via: Option<Span>,
 }
 
 /// What must hold.
@@ -91,7 +94,9 @@ pub(crate) enum Callee {
 pub(crate) struct Facts {
     pub types: Types,
     pub modules: Vec<Module>,
-    pub records: Vec<Record>,
+    /// The text of each module, for messages that quote it.
+    pub texts: Vec<String>,
+    pub records: Vec<Rc<Record>>,
     /// Per module and expression.
     pub expr_types: Vec<Vec<Option<Ty>>>,
     pub callees: HashMap<(usize, ExprId), Callee>,
@@ -112,35 +117,39 @@ impl Facts {
 
 /// The name closest to `name` among `all`, if any is close.
 pub(crate) fn closest<'a>(name: &str, all: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let limit = (name.chars().count() / 3).max(1);
-    all.map(|c| (distance(name, c), c)).filter(|(d, c)| *d <= limit && *d < c.chars().count()).min().map(|(_, c)| c)
+    let limit = (name.len() / 3).max(1);
+    let near = all.filter(|c| c.len().abs_diff(name.len()) <= limit);
+    near.map(|c| (distance(name, c), c)).filter(|(d, c)| *d <= limit && *d < c.len()).min().map(|(_, c)| c)
 }
 
-/// The number of single-character edits, a swap of neighbours counting as one.
+/// The number of single-character edits, a swap of neighbours counting as one. Only the first 64 bytes count.
 fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(64).collect(), b.chars().take(64).collect());
-    let mut rows = vec![vec![0usize; b.len() + 1]; a.len() + 1];
+    const MOST: usize = 64;
+    let (a, b) = (&a.as_bytes()[..a.len().min(MOST)], &b.as_bytes()[..b.len().min(MOST)]);
+    let mut rows = [[0u8; MOST + 1]; 3];
     for i in 0..=a.len() {
+        let [before, above, row] = &mut rows;
         for j in 0..=b.len() {
-            rows[i][j] = if i == 0 || j == 0 {
-                i + j
+            row[j] = if i == 0 || j == 0 {
+                (i + j) as u8
             } else {
-                let change = usize::from(a[i - 1] != b[j - 1]);
-                let mut best = (rows[i - 1][j] + 1).min(rows[i][j - 1] + 1).min(rows[i - 1][j - 1] + change);
+                let change = u8::from(a[i - 1] != b[j - 1]);
+                let mut best = (above[j] + 1).min(row[j - 1] + 1).min(above[j - 1] + change);
                 if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                    best = best.min(rows[i - 2][j - 2] + 1);
+                    best = best.min(before[j - 2] + 1);
                 }
                 best
             };
         }
+        rows.rotate_left(1);
     }
-    rows[a.len()][b.len()]
+    rows[1][b.len()] as usize
 }
 
 /// A diagnostic for a name that nothing defines.
 pub(crate) fn unknown<'a>(what: &str, name: &str, span: Span, known: impl Iterator<Item = &'a str>) -> Diagnostic {
     let code = if what == "type" { Code::UnknownType } else { Code::UnknownName };
-    let d = Diagnostic::new(code, format!("there is no {what} `{name}`"), span, "not defined here");
+    let d = Diagnostic::new(code, format!("there is no {what} `{name}`"), span, "not defined");
     match closest(name, known) {
         Some(c) => d.help(format!("did you mean `{c}`?")),
         None => d,

@@ -72,14 +72,11 @@ impl Infer {
                 let yes = self.expr(then);
                 let no = self.expr(els);
                 let at = self.span(then);
+                let help = self.conversion((then, yes, "first"), (els, no, "second"));
                 self.expect(els, no, yes, |have, want| {
-                    Diagnostic::new(
-                        Code::TypeMismatch,
-                        format!("the branches of this `if` differ: {want} and {have}"),
-                        Span::NONE,
-                        "",
-                    )
-                    .label(at, format!("this is {want}"))
+                    let d = mismatch(format!("the branches of this `if` differ: {want} and {have}"))
+                        .label(at, format!("this is {want}"));
+                    help.into_iter().fold(d, Diagnostic::help)
                 });
                 yes
             }
@@ -103,17 +100,19 @@ impl Infer {
                 }
                 let next = self.expr(body);
                 let at = self.span(init);
+                let help = self.conversion((init, state, "start"), (body, next, "result of a round"));
                 self.expect(body, next, state, |have, want| {
-                    mismatch(format!("the loop starts with {want}, but a round gives {have}"))
-                        .label(at, format!("starts as {want}"))
+                    let d = mismatch(format!("the loop starts with {want}, but a round gives {have}"))
+                        .label(at, format!("starts as {want}"));
+                    help.into_iter().fold(d, Diagnostic::help)
                 });
                 self.scope.truncate(depth);
                 state
             }
             ExprKind::Lambda { .. } | ExprKind::Operator(_) => {
                 let d = Diagnostic::new(Code::NotAFunction, "functions are not values", span, "a function here")
-                    .note("a function can only be the argument of an operator such as `map` or `fold`")
-                    .help("name it with `def`, or write it where it is used");
+                    .note("a function can only be called, or given to a built-in function such as `map` or `fold`")
+                    .help("define it outside, as in `def f(x) = ...`, or write it where it is used");
                 self.diags.push(d);
                 self.facts.types.error
             }
@@ -145,11 +144,21 @@ impl Infer {
             }
             ExprKind::Range { lo, hi, step, .. } => {
                 let ty = self.facts.types.fresh_of(OperandClass::Int);
+                let before = self.diags.len();
                 for end in [Some(lo), Some(hi), step].into_iter().flatten() {
                     let have = self.expr(end);
                     self.expect(end, have, ty, |have, want| {
-                        mismatch(format!("the ends of a range are integers of one type: {have} beside {want}"))
+                        if have.contains("real") || have.contains("f32") {
+                            return mismatch(format!("a range counts in integers, not in {have}"))
+                                .help("scale integers: `{ 0.5 * real(i) : i in 0..<n }`");
+                        }
+                        mismatch(format!("the ends of a range are integers of one type, not {want} and {have}"))
+                            .help("convert them to one type, for example `int(...)`")
                     });
+                    // One complaint about a range is enough.
+                    if self.diags.len() > before {
+                        break;
+                    }
                 }
                 let kind = self.facts.types.fresh_kind();
                 self.facts.types.add(Node::Coll(kind, ty))
@@ -194,6 +203,7 @@ impl Infer {
                 name.span,
                 "used as a value",
             )
+            .note("a function can only be called, or given to a built-in function such as `map` or `fold`")
             .help(format!("call it: `{}(...)`", name.text));
             self.diags.push(d);
             return self.facts.types.error;
@@ -201,11 +211,32 @@ impl Infer {
         if CONSTANTS.iter().any(|c| c.0 == &*name.text) {
             return self.facts.types.fresh_of(OperandClass::Float);
         }
-        let mut known: Vec<String> = self.scope.iter().map(|l| l.name.to_string()).collect();
-        known.extend(here.funcs.keys().map(|k| k.to_string()));
-        known.extend(builtins::names().map(str::to_string));
-        let mut d = unknown("name", &name.text, name.span, known.iter().map(|s| s.as_str()));
-        if here.modules.contains_key(&name.text) {
+        let mut known: Vec<&str> = self.scope.iter().map(|l| &*l.name).chain(here.funcs.keys().map(|k| &**k)).collect();
+        builtins::names().for_each(|n| known.push(n));
+        // Nobody reads hundreds of guesses.
+        known.retain(|_| self.diags.len() < 100);
+        let mut d = unknown("name", &name.text, name.span, known.into_iter());
+        match &*name.text {
+            "True" | "False" | "TRUE" | "FALSE" => {
+                d.helps = vec![format!("write `{}`", name.text.to_lowercase())];
+            }
+            "None" | "null" | "nil" | "undefined" => {
+                d.helps =
+                    vec!["there is no missing value; use a value that cannot occur, or a `bool` beside it".into()];
+            }
+            "e" => d.helps = vec!["the base of the logarithm is `exp(1.0)`".into()],
+            "self" | "this" => d.helps = vec!["functions belong to no value; name it as a parameter".into()],
+            _ => {}
+        }
+        if here.types.contains_key(&name.text) || crate::infer::annotate::scalar_type(&name.text).is_some() {
+            d = Diagnostic::new(
+                Code::NotAFunction,
+                format!("`{}` is a type, not a value", name.text),
+                name.span,
+                "a type",
+            )
+            .help(format!("a value of it is made by calling it: `{}(...)`", name.text));
+        } else if here.modules.contains_key(&name.text) {
             d = Diagnostic::new(
                 Code::NotAFunction,
                 format!("`{}` is a module, not a value", name.text),
@@ -222,6 +253,10 @@ impl Infer {
     fn field(&mut self, base: ExprId, name: &Name) -> Ty {
         if let Some(module) = self.module_named(base) {
             let known = self.facts.modules[module].funcs.contains_key(&name.text);
+            let broken = self.facts.modules[module].ast.broken.iter().any(|b| b.text == name.text);
+            if broken {
+                return self.facts.types.error;
+            }
             let d = if known {
                 Diagnostic::new(
                     Code::NotAFunction,
@@ -269,7 +304,13 @@ impl Infer {
             elem = self.facts.types.array(elem);
         }
         let n = items.len();
+        let whole = self.text(base, "xs");
         self.expect(base, have, elem, |have, _| {
+            if have.starts_with("`{") || have.starts_with("a sequence") {
+                return mismatch(format!("a sequence has no positions, so {have} cannot be indexed"))
+                    .note("a sequence is never all in memory; its elements come one after another")
+                    .help(format!("materialise it first: `tab({whole})[...]`"));
+            }
             let what = if n == 1 { "a vector".into() } else { format!("an array of {n} dimensions") };
             mismatch(format!("only {what} can be indexed like this, not {have}"))
         });
@@ -291,17 +332,38 @@ impl Infer {
             UnOp::Neg => OperandClass::Num,
             UnOp::Not => {
                 let bool = self.facts.types.bool();
+                let text = self.operand_text(a);
                 self.expect(a, ty, bool, |have, _| {
-                    mismatch(format!("`!` needs a `bool`, not {have}"))
-                        .help("to flip the bits of an integer write `~x`")
+                    let d = mismatch(format!("`!` needs a `bool`, not {have}"));
+                    match have {
+                        "`bool`" => d,
+                        h if h.starts_with("`[") || h.starts_with("`{") => {
+                            d.help(format!("apply it to each element: `[ !x : x in {text} ]`"))
+                        }
+                        _ => d
+                            .help(format!("to compare with zero write `{text} == 0`"))
+                            .help(format!("to flip the bits of an integer write `~{text}`")),
+                    }
                 });
-                return ty;
+                return bool;
             }
             UnOp::BitNot => OperandClass::Bits,
         };
         let want = self.facts.types.fresh_of(class);
-        self.expect(a, ty, want, |have, _| no_instance(op.text(), have));
-        ty
+        let text = self.text(a, "xs");
+        let before = self.diags.len();
+        self.expect(a, ty, want, |have, _| {
+            let d = no_instance(op.text(), have);
+            match have.starts_with("`[") || have.starts_with("`{") {
+                true => {
+                    let (open, close) = if have.starts_with("`{") { ("{", "}") } else { ("[", "]") };
+                    d.help(format!("apply it to each element: `{open} {}x : x in {text} {close}`", op.text()))
+                }
+                false if have == "`bool`" => d.help(format!("the opposite of a `bool` is `!{text}`")),
+                false => d,
+            }
+        });
+        if self.diags.len() > before { self.facts.types.error } else { ty }
     }
 
     /// The type of an operator applied to two operands of known types.
@@ -312,19 +374,33 @@ impl Infer {
             self.expect(a, x, coll, |have, _| {
                 no_instance("++", have).note("`++` puts vectors or sequences one after another")
             });
+            let left = self.span(a);
             self.expect(b, y, coll, |have, want| {
-                mismatch(format!("`++` needs two collections of one type: {want} and {have}"))
+                mismatch(format!("`++` needs two vectors or two sequences of one type, not {want} and {have}"))
+                    .label(left, format!("this is {want}"))
             });
             return coll;
         }
         let class = match op {
             BinOp::Or | BinOp::And => {
+                let before = self.diags.len();
                 for (e, t) in [(a, x), (b, y)] {
                     let bool = self.facts.types.bool();
+                    let text = self.operand_text(e);
                     self.expect(e, t, bool, |have, _| {
-                        mismatch(format!("`{}` needs `bool` on both sides, not {have}", op.text()))
-                            .help("for the bits of integers write `&` and `|`")
+                        let d = mismatch(format!("`{}` needs `bool` on both sides, not {have}", op.text()));
+                        if have.starts_with("`[") || have.starts_with("`{") {
+                            return d;
+                        }
+                        d.help(format!("to compare with zero write `{text} != 0`")).help(format!(
+                            "for the bits of integers write `{}`",
+                            if op == BinOp::And { "&" } else { "|" }
+                        ))
                     });
+                    // The other side is most likely wrong in the same way.
+                    if self.diags.len() > before {
+                        break;
+                    }
                 }
                 return self.facts.types.bool();
             }
@@ -335,8 +411,21 @@ impl Infer {
         };
         let want = self.facts.types.fresh_of(class);
         let before = self.diags.len();
-        self.expect(a, x, want, |have, _| no_instance(op.text(), have));
-        self.expect(b, y, want, |have, _| no_instance(op.text(), have));
+        let help = self.elementwise(op, (a, x), (b, y));
+        let explain = |have: &str| {
+            let d = no_instance(op.text(), have);
+            match (&help, op) {
+                (Some(help), _) => d.help(help.clone()),
+                (None, BinOp::BitXor) if have.contains("real") || have.contains("f32") => {
+                    d.help("a power is written `x ** y`")
+                }
+                _ => d,
+            }
+        };
+        self.expect(a, x, want, |have, _| explain(have));
+        if self.diags.len() == before {
+            self.expect(b, y, want, |have, _| explain(have));
+        }
         // Both sides are fine alone but differ: say so with both in view.
         if self.diags.len() == before + 1 && self.agreeable(x, class) && self.agreeable(y, class) {
             self.diags.pop();
@@ -349,13 +438,17 @@ impl Infer {
                 format!("this is {w}"),
             )
             .label(at, format!("this is {h}"));
-            for help in self.mismatch_help(x, y).into_iter().take(1) {
-                d = d.help(help.replace("convert it", "convert the first"));
+            if let Some(help) = self.conversion((a, x, "first"), (b, y, "second")) {
+                d = d.help(help);
             }
             self.diags.push(d);
         }
         let _ = span;
-        if op.is_comparison() { self.facts.types.bool() } else { want }
+        match () {
+            _ if op.is_comparison() => self.facts.types.bool(),
+            _ if self.diags.len() > before => self.facts.types.error,
+            _ => want,
+        }
     }
 
     fn agreeable(&mut self, t: Ty, class: OperandClass) -> bool {
@@ -374,10 +467,18 @@ impl Infer {
         for (k, &item) in items.iter().enumerate() {
             let have = self.expr(item);
             let at = self.span(items[0]);
+            let before = self.diags.len();
             self.expect(item, have, elem, |have, want| {
-                mismatch(format!("all elements must have one type: element {k} is {have}, the first is {want}"))
+                mismatch(format!("all elements must have one type, but the first is {want} and this is {have}"))
                     .label(at, format!("this is {want}"))
             });
+            // The others are most likely wrong in the same way.
+            if self.diags.len() > before {
+                items[k + 1..].iter().for_each(|i| {
+                    self.expr(*i);
+                });
+                break;
+            }
         }
         elem
     }
@@ -388,9 +489,15 @@ impl Infer {
             let have = self.expr(g.source);
             let (kind, elem) = (self.facts.types.fresh_kind(), self.facts.types.fresh());
             let coll = self.facts.types.add(Node::Coll(kind, elem));
+            let (pat, source) = (self.pattern_text(g), self.text(g.source, "n"));
             self.expect(g.source, have, coll, |have, _| {
-                mismatch(format!("a generator runs over a vector or sequence, not {have}"))
-                    .help("to count, write a range: `i in 0..<n`")
+                let d = mismatch(format!("a generator runs over a vector or sequence, not {have}"));
+                match have {
+                    "`int`" | "a number" | "an integer" => {
+                        d.help(format!("to count from 0, write a range: `{pat} in 0..<{source}`"))
+                    }
+                    _ => d,
+                }
             });
             if seq && self.is_counting(g.source) {
                 self.facts.types.prefer_seq(kind);
@@ -423,6 +530,11 @@ impl Infer {
         let bool = self.facts.types.bool();
         self.expect(e, have, bool, |have, _| mismatch(format!("{what} must be a `bool`, not {have}")));
     }
+
+    fn pattern_text(&self, g: &Gen) -> String {
+        let span = self.ast()[g.pat].span;
+        self.facts.texts[self.module].get(span.lo as usize..span.hi as usize).unwrap_or("i").to_string()
+    }
 }
 
 pub(super) fn mismatch(message: String) -> Diagnostic {
@@ -430,13 +542,7 @@ pub(super) fn mismatch(message: String) -> Diagnostic {
 }
 
 fn no_instance(op: &str, have: &str) -> Diagnostic {
-    let d = Diagnostic::new(Code::NoInstance, format!("`{op}` is not defined for {have}"), Span::NONE, "");
-    if have.starts_with("`[") || have.starts_with("`{") {
-        return d.help(format!(
-            "apply it to each element: `map(\\x -> x {op} ..., xs)`, or `[ x {op} y : x in xs; y in ys ]`"
-        ));
-    }
-    d
+    Diagnostic::new(Code::NoInstance, format!("`{op}` is not defined for {have}"), Span::NONE, "")
 }
 
 pub(crate) fn suffix_type(s: ScalarSuffix) -> ScalarType {

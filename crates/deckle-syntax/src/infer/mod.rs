@@ -9,6 +9,9 @@ pub(crate) mod call;
 mod demand;
 pub(crate) mod env;
 mod expr;
+mod help;
+pub(crate) mod measure;
+mod misuse;
 mod pattern;
 pub(crate) mod show;
 mod sig;
@@ -17,8 +20,9 @@ pub(crate) mod types;
 
 use crate::ast::{ExprId, ExprKind};
 use deckle_diag::{Code, Diagnostic, Span};
+use deckle_ir::scalar::ScalarType;
 use env::{DefId, Demand, Facts, Scheme};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use types::{Clash, Node, Ty, Types};
 
@@ -38,7 +42,15 @@ pub(crate) struct Infer {
     scope: Vec<Local>,
     demands: Vec<Demand>,
     running: Vec<DefId>,
+    /// The types made for other functions while the current one was inferred, as ranges.
+    others: Vec<(u32, u32)>,
     generalized: HashSet<Ty>,
+    /// Type definitions that are being expanded, what those without parameters stand for, and how many have been expanded.
+    expanding: Vec<env::TypeDefId>,
+    expanded: HashMap<env::TypeDefId, Ty>,
+    expansions: usize,
+    /// Calls of which one demand has been refused.
+    refused: HashSet<(u32, u32, u32)>,
     /// Whether a type definition is being read: its sizes are checked where it is used, with its fields in scope.
     in_type_def: bool,
     /// Empty literals, whose element type nothing may ever determine.
@@ -48,11 +60,12 @@ pub(crate) struct Infer {
 }
 
 impl Infer {
-    pub fn new(modules: Vec<env::Module>) -> Infer {
+    pub fn new(modules: Vec<env::Module>, texts: Vec<String>) -> Infer {
         let expr_types = modules.iter().map(|m| vec![None; m.ast.exprs.len()]).collect();
         let facts = Facts {
             types: Types::new(),
             modules,
+            texts,
             records: Vec::new(),
             expr_types,
             callees: Default::default(),
@@ -66,7 +79,12 @@ impl Infer {
             scope: Vec::new(),
             demands: Vec::new(),
             running: Vec::new(),
+            others: Vec::new(),
             generalized: HashSet::new(),
+            expanding: Vec::new(),
+            expanded: HashMap::new(),
+            expansions: 0,
+            refused: HashSet::new(),
             in_type_def: false,
             undetermined: Vec::new(),
             literals: Vec::new(),
@@ -82,6 +100,9 @@ impl Infer {
             }
         }
         self.check_literals();
+        if self.diags.is_empty() {
+            self.check_extents();
+        }
     }
 
     /// The type of a function, inferring it if that has not been done.
@@ -97,9 +118,13 @@ impl Infer {
             let scope = std::mem::take(&mut self.scope);
             let demands = std::mem::take(&mut self.demands);
             let undetermined = std::mem::take(&mut self.undetermined);
+            let mut others = std::mem::take(&mut self.others);
+            let first = self.facts.types.fresh();
             self.running.push(id);
-            let scheme = self.infer_def(id);
+            let scheme = self.infer_def(id, first);
             self.running.pop();
+            others.push((first.0, self.facts.types.fresh().0));
+            self.others = others;
             self.module = module;
             self.scope = scope;
             self.demands = demands;
@@ -109,27 +134,26 @@ impl Infer {
         })
     }
 
-    fn infer_def(&mut self, id: DefId) -> Scheme {
-        let first = self.facts.types.fresh();
+    fn infer_def(&mut self, id: DefId, first: Ty) -> Scheme {
         let def = self.facts.def(id).clone();
         let mut params = Vec::new();
-        let mut seen: Vec<Local> = Vec::new();
+        let mut seen: HashMap<Rc<str>, Span> = HashMap::new();
         for p in &def.params {
             let ty = self.facts.types.fresh();
+            let depth = self.scope.len();
             self.bind_pattern(p.pat, ty);
-            for local in &self.scope[seen.len()..] {
-                if let Some(old) = seen.iter().find(|l| l.name == local.name) {
+            for local in &self.scope[depth..] {
+                if let Some(old) = seen.insert(local.name.clone(), local.span) {
                     let d = Diagnostic::new(
                         Code::Duplicate,
                         format!("two parameters are called `{}`", local.name),
                         local.span,
                         "again here",
                     )
-                    .label(old.span, "first here");
+                    .label(old, "first here");
                     self.diags.push(d);
                 }
             }
-            seen = self.scope.clone();
             params.push(ty);
         }
         self.bind_size_names(&def);
@@ -153,7 +177,24 @@ impl Infer {
                 .label(span, "written here")
             });
         }
-        self.settle(first, &params, body)
+        let scheme = self.settle(first, &params, body);
+        self.bounded(scheme, &def.name)
+    }
+
+    /// The scheme, if its types are small enough for every caller to have a copy.
+    fn bounded(&mut self, scheme: Scheme, name: &crate::ast::Name) -> Scheme {
+        let mut known = measure::Extents::new();
+        let mut is_large = |t: &Ty| self.facts.measure(*t, &mut known).is_too_large();
+        if !scheme.params.iter().any(&mut is_large) && !is_large(&scheme.result) {
+            return scheme;
+        }
+        // What is made of it is too large again.
+        if self.diags.iter().all(|d| d.code != Code::TooDeep) {
+            self.diags.push(measure::too_large(&format!("the type of `{}`", name.text), name.span));
+        }
+        let error = self.facts.types.error;
+        let params = vec![error; scheme.params.len()];
+        Scheme { vars: Vec::new(), params, result: error, demands: Vec::new() }
     }
 
     /// Meets the demands, gives undetermined types their defaults, and leaves the rest to the callers.
@@ -176,7 +217,8 @@ impl Infer {
         for (ty, span) in std::mem::take(&mut self.undetermined) {
             let mut free = Vec::new();
             self.facts.types.free(ty, &mut free);
-            if free.iter().any(|v| !vars.contains(v)) {
+            let said = self.diags.iter().any(|d| d.labels.first().is_some_and(|l| l.span == span));
+            if free.iter().any(|v| !vars.contains(v)) && !said {
                 let d = Diagnostic::new(
                     Code::Ambiguous,
                     "nothing says what the elements of this are",
@@ -195,8 +237,15 @@ impl Infer {
 
     fn default_types(&mut self, first: Ty, keep: &[Ty]) {
         let end = self.facts.types.fresh();
-        for i in first.0..end.0 {
-            let t = Ty(i);
+        let keep: HashSet<Ty> = keep.iter().copied().collect();
+        let mut own = Vec::new();
+        let mut from = first.0;
+        for (lo, hi) in std::mem::take(&mut self.others) {
+            own.extend(from..lo);
+            from = hi;
+        }
+        own.extend(from..end.0);
+        for t in own.into_iter().map(Ty) {
             if self.facts.types.root(t) != t || keep.contains(&t) || self.generalized.contains(&t) {
                 continue;
             }
@@ -233,14 +282,17 @@ impl Infer {
             let (h, w) = (self.facts.quote(have), self.facts.quote(want));
             let mut d = explain(&h, &w);
             if clash == Clash::Infinite {
-                d = Diagnostic::new(Code::InfiniteType, "this type would have to contain itself", span, "");
+                d.code = Code::InfiniteType;
+                d = d.note("no type fits both: it would have to contain itself");
             }
             if d.labels.first().is_none_or(|l| l.span.is_none()) {
                 let label = deckle_diag::Label { span, text: format!("this is {h}") };
                 let rest = d.labels.iter().filter(|l| !l.span.is_none()).cloned();
                 d.labels = std::iter::once(label).chain(rest).collect();
             }
-            for help in self.mismatch_help(have, want) {
+            if d.helps.is_empty()
+                && let Some(help) = self.mismatch_help(e, have, want)
+            {
                 d = d.help(help);
             }
             self.diags.push(d);
@@ -257,25 +309,6 @@ impl Infer {
                 d = d.note(why);
             }
             self.diags.push(d);
-        }
-    }
-
-    fn mismatch_help(&self, have: Ty, want: Ty) -> Vec<String> {
-        let types = &self.facts.types;
-        match (types.node(have), types.node(want)) {
-            (Node::Scalar(h), Node::Scalar(w)) if h.is_num() && w.is_num() => {
-                vec![format!("convert it: `{}(...)`", show::scalar_name(*w))]
-            }
-            (Node::Scalar(h), Node::Var(Some(set))) if h.is_int() && set.has(deckle_ir::scalar::ScalarType::F64) => {
-                vec!["convert it: `real(...)`".into()]
-            }
-            (Node::Coll(h, _), Node::Coll(w, _)) => match (types.node(*h), types.node(*w)) {
-                (Node::ArrayKind, Node::SeqKind) => vec!["stream the vector: `seq(...)`".into()],
-                (Node::SeqKind, Node::ArrayKind) => vec!["materialise the sequence: `tab(...)`".into()],
-                _ => vec![],
-            },
-            (Node::Scalar(_), Node::Coll(..)) => vec!["a vector of one element is written `[x]`".into()],
-            _ => vec![],
         }
     }
 
@@ -296,9 +329,19 @@ impl Infer {
             let fits = (lo..=hi).contains(&v) || (negative && lo == 0 && (value as i128) <= hi);
             if !fits {
                 let name = show::scalar_name(scalar);
-                let d = Diagnostic::new(Code::BadLiteral, format!("{v} does not fit `{name}`"), span, "out of range")
-                    .note(format!("`{name}` holds {lo} to {hi}"))
-                    .help("use a wider type, for example with a suffix: `1u64`");
+                let mut d =
+                    Diagnostic::new(Code::BadLiteral, format!("{v} does not fit `{name}`"), span, "out of range")
+                        .note(format!("`{name}` holds {lo} to {hi}"));
+                let holds = |t: &&ScalarType| t.int_range().is_some_and(|(lo, hi)| (lo..=hi).contains(&v));
+                if let Some(wider) = ScalarType::ALL
+                    .iter()
+                    .filter(holds)
+                    .min_by_key(|t| (t.bytes(), t.is_signed() != scalar.is_signed()))
+                {
+                    d = d.help(format!("`{}` holds it: `{v}{}`", show::scalar_name(*wider), wider.name()));
+                } else {
+                    d = d.help(format!("a `real` holds it, rounded: `{v}.0`"));
+                }
                 self.diags.push(d);
             }
         }

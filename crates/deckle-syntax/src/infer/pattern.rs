@@ -2,7 +2,7 @@
 
 use super::{Infer, Local};
 use crate::ast::{Def, ExprId, ExprKind, Name, PatId, PatKind, TypeId, TypeKind};
-use crate::infer::types::Ty;
+use crate::infer::types::{Node, Ty};
 use deckle_diag::{Code, Diagnostic};
 
 impl Infer {
@@ -13,17 +13,23 @@ impl Infer {
             PatKind::Name(name) => self.bind(&name, ty),
             PatKind::Wild | PatKind::Error => {}
             PatKind::Tuple(parts) => {
-                let tys: Vec<Ty> = parts.iter().map(|_| self.facts.types.fresh()).collect();
+                let mut tys: Vec<Ty> = parts.iter().map(|_| self.facts.types.fresh()).collect();
                 let tuple = self.facts.types.tuple(tys.clone());
                 if self.facts.types.unify(ty, tuple).is_err() {
                     let have = self.facts.quote(ty);
-                    let d = Diagnostic::new(
+                    let mut d = Diagnostic::new(
                         Code::TypeMismatch,
                         format!("this pattern has {} parts, but its value is {have}", parts.len()),
                         p.span,
-                        "does not match",
+                        format!("takes {have} apart"),
                     );
+                    if let Node::Tuple(have) = self.facts.types.node(ty) {
+                        d = d.help(format!("name {} parts; `_` leaves one unnamed", have.len()));
+                    } else {
+                        d = d.help("only tuples are taken apart; with its position, an element is `(i, x) in zip(iota(length(xs)), xs)`");
+                    }
                     self.diags.push(d);
+                    tys.fill(self.facts.types.error);
                 }
                 for (part, ty) in parts.into_iter().zip(tys) {
                     self.bind_pattern(part, ty);

@@ -51,6 +51,95 @@ pub(crate) fn arity(text: &str) -> Option<usize> {
     Some(commas.count() + 1)
 }
 
+/// How a function is called and what it does, for a message: `take(int, [a]) -> [a]`.
+pub(crate) fn usage(form: &crate::builtins::Builtin) -> String {
+    if form.signature == "special" || form.doc.starts_with(&format!("`{}(", form.name)) {
+        return form.doc.trim_end_matches('.').to_string();
+    }
+    let (params, result) = form.signature.rsplit_once("->").unwrap_or((form.signature, ""));
+    let mut out = format!(
+        "`{}({}) -> {}`",
+        form.name,
+        plain(params.trim(), form.signature),
+        plain(result.trim(), form.signature)
+    );
+    let either = form.signature.contains("c<");
+    if either {
+        out.push_str(", for vectors and sequences alike");
+    }
+    let mut doc = form.doc.chars();
+    if let Some(first) = doc.next() {
+        out.push_str(": ");
+        out.extend(first.to_lowercase());
+        out.push_str(doc.as_str().trim_end_matches('.'));
+    }
+    out
+}
+
+/// A part of a signature without its own notation: `c<a>` is `[a]`, `n:num` a number, `fn(a) b` is `a -> b`.
+fn plain(part: &str, signature: &str) -> String {
+    let mut classes: Vec<(char, &str)> = Vec::new();
+    for (at, _) in signature.match_indices(':') {
+        let var = signature[..at].chars().next_back().unwrap_or(' ');
+        let class = signature[at + 1..].split(|c: char| !c.is_alphanumeric()).next().unwrap_or("");
+        classes.push((
+            var,
+            match class {
+                "float" => "real",
+                "int" | "bits" => "integer",
+                _ => "number",
+            },
+        ));
+    }
+    let mut out = String::new();
+    let mut words = part.split_inclusive(|c: char| !c.is_alphanumeric()).peekable();
+    let mut closers = Vec::new();
+    while let Some(piece) = words.next() {
+        let (word, end) = match piece.char_indices().next_back() {
+            Some((at, c)) if !c.is_alphanumeric() => (&piece[..at], Some(c)),
+            _ => (piece, None),
+        };
+        if word == "fn" && end == Some('(') {
+            out.push('(');
+            closers.push(true);
+            continue;
+        }
+        if word.len() == 1 && end == Some('<') {
+            out.push('[');
+            continue;
+        }
+        if end == Some(':') {
+            // The class follows, and the variable says it.
+            let class = words.next().unwrap_or("");
+            let tail = class.trim_start_matches(char::is_alphanumeric);
+            let var = word.chars().next().unwrap_or(' ');
+            out.push_str(classes.iter().find(|c| c.0 == var).map_or(word, |c| c.1));
+            out.push_str(&tail.replace('>', "]"));
+            continue;
+        }
+        match classes.iter().find(|c| word.len() == 1 && word.starts_with(c.0)) {
+            Some((_, class)) => out.push_str(class),
+            None => out.push_str(word),
+        }
+        match end {
+            Some('(') => {
+                out.push('(');
+                closers.push(false);
+            }
+            Some(')') => {
+                out.push(')');
+                if closers.pop() == Some(true) {
+                    out.push_str(" ->");
+                }
+            }
+            Some('>') => out.push(']'),
+            Some(c) => out.push(c),
+            None => {}
+        }
+    }
+    out.replace("i64", "int").replace("f64", "real")
+}
+
 struct Reader<'a> {
     rest: &'static str,
     types: &'a mut Types,
@@ -143,6 +232,20 @@ impl Reader<'_> {
 mod tests {
     use super::*;
     use crate::builtins::{BUILTINS, mathematics};
+
+    #[test]
+    fn usage_is_in_plain_words() {
+        let shown = |name: &str| crate::builtins::lookup(name).iter().map(usage).collect::<Vec<_>>().join("\n");
+        assert!(shown("take").starts_with("`take(int, [a]) -> [a]`: the first `n`"), "{}", shown("take"));
+        assert!(shown("log").starts_with("`log(real) -> real`"), "{}", shown("log"));
+        assert!(shown("sum").starts_with("`sum([number]) -> number`, for vectors and sequences"), "{}", shown("sum"));
+        assert!(shown("fold1").starts_with("`fold1((a, a) -> a, [a]) -> a`"), "{}", shown("fold1"));
+        assert!(shown("fold").starts_with("`fold(f, z, xs)`: all elements"), "{}", shown("fold"));
+        assert!(shown("flatten").starts_with("`flatten([[a]]) -> [a]`"), "{}", shown("flatten"));
+        for b in BUILTINS.iter().copied().chain(mathematics()) {
+            assert!(!usage(&b).contains("c<") && !usage(&b).contains("fn("), "{}", usage(&b));
+        }
+    }
 
     #[test]
     fn every_signature_reads_to_its_end() {

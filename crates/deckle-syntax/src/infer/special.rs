@@ -21,14 +21,17 @@ impl Infer {
             _ => 5..=5,
         };
         if !arity.contains(&args.len()) {
-            let d = Diagnostic::new(
-                Code::WrongArity,
-                format!("`{}` does not take {} arguments", form.name, args.len()),
-                span,
-                "called here",
-            )
-            .note(form.doc);
-            self.diags.push(d);
+            let readable = args.iter().all(|a| !matches!(self.ast()[*a].kind, ExprKind::Error));
+            if readable {
+                let d = Diagnostic::new(
+                    Code::WrongArity,
+                    format!("`{}` does not take {}", form.name, super::call::count(args.len())),
+                    span,
+                    "called here",
+                );
+                let forms = crate::builtins::lookup(form.name);
+                self.diags.push(forms.iter().fold(d, |d, f| d.note(super::sig::usage(f))));
+            }
             return self.facts.types.error;
         }
         let name = Name { text: form.name.into(), span };
@@ -89,10 +92,13 @@ impl Infer {
                 a
             }
             "transpose" => {
-                let axes = self.literal_tuple(args[1], "the axes of `transpose`");
+                let Some(axes) = self.literal_tuple(args[1], "the axes of `transpose`") else {
+                    self.expr(args[0]);
+                    return self.facts.types.error;
+                };
                 let mut sorted = axes.clone();
                 sorted.sort_unstable();
-                if axes.is_empty() || sorted.iter().enumerate().any(|(i, a)| i as u64 != *a) {
+                if axes.is_empty() || axes.len() > 8 || sorted.iter().enumerate().any(|(i, a)| i as u64 != *a) {
                     let d = Diagnostic::new(
                         Code::NotConstant,
                         "the axes must name each axis once",
@@ -140,7 +146,10 @@ impl Infer {
     }
 
     fn stencil(&mut self, args: &[ExprId], name: &Name) -> Ty {
-        let radii = self.literal_tuple(args[0], "the radius of `stencil`");
+        let Some(radii) = self.literal_tuple(args[0], "the radius of `stencil`") else {
+            self.expr(args[3]);
+            return self.facts.types.error;
+        };
         if radii.is_empty() || radii.len() > 3 || radii.iter().any(|r| *r > 1000) {
             let d = Diagnostic::new(
                 Code::NotConstant,
@@ -149,6 +158,7 @@ impl Infer {
                 "this radius",
             );
             self.diags.push(d);
+            return self.facts.types.error;
         }
         let a = self.expr(args[3]);
         let elem = self.rank(args[3], a, radii.len().max(1));
@@ -183,8 +193,9 @@ impl Infer {
         let have = self.expr(e);
         let elem = self.facts.types.fresh();
         let want = self.facts.types.seq(elem);
+        let before = self.diags.len();
         self.expect(e, have, want, |have, _| mismatch(format!("a sequence of arrays is needed, not {have}")));
-        elem
+        if self.diags.len() > before { self.facts.types.error } else { elem }
     }
 
     fn want_int(&mut self, e: ExprId) {
@@ -202,9 +213,9 @@ impl Infer {
     }
 
     fn literal_axis(&mut self, e: ExprId, of: &str) -> usize {
-        match self.literal_tuple(e, &format!("the axis of `{of}`")).as_slice() {
-            [k] if *k < 8 => *k as usize,
-            [] => 0,
+        match self.literal_tuple(e, &format!("the axis of `{of}`")).as_deref() {
+            Some([k]) if *k < 8 => *k as usize,
+            None => 0,
             _ => {
                 let d = Diagnostic::new(
                     Code::NotConstant,
@@ -219,7 +230,7 @@ impl Infer {
     }
 
     /// An integer literal or a tuple of them.
-    fn literal_tuple(&mut self, e: ExprId, what: &str) -> Vec<u64> {
+    fn literal_tuple(&mut self, e: ExprId, what: &str) -> Option<Vec<u64>> {
         let items = match self.ast()[e].kind.clone() {
             ExprKind::Tuple(items) => items,
             _ => vec![e],
@@ -231,6 +242,7 @@ impl Infer {
             let _ = self.facts.types.unify(ty, int);
             match self.ast()[item].kind {
                 ExprKind::Int { value, .. } => out.push(value),
+                ExprKind::Error => return None,
                 _ => {
                     let d = Diagnostic::new(
                         Code::NotConstant,
@@ -240,10 +252,10 @@ impl Infer {
                     )
                     .note("it decides the type of the result, so it must be known before running");
                     self.diags.push(d);
-                    return vec![];
+                    return None;
                 }
             }
         }
-        out
+        Some(out)
     }
 }

@@ -9,7 +9,7 @@
 
 use deckle_ir::array::OperandClass;
 use deckle_ir::scalar::ScalarType;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// A type under inference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -44,13 +44,34 @@ impl ScalarSet {
 
     /// In words.
     pub fn describe(self) -> &'static str {
-        use OperandClass::*;
-        for class in [Any, Num, Signed, Int, Float, Bits] {
-            if ScalarSet::of(class) == self {
-                return class.describe();
-            }
+        self.words().0
+    }
+
+    /// As a part of a type: `number` in `[number]`.
+    pub fn part(self) -> &'static str {
+        self.words().1
+    }
+
+    /// Many of them.
+    pub fn plural(self) -> &'static str {
+        match self.part() {
+            "number" => "numbers",
+            "integer" => "integers",
+            "real" => "`real` (or `f32`)",
+            _ => "numbers or `bool`",
         }
-        "a scalar"
+    }
+
+    fn words(self) -> (&'static str, &'static str) {
+        use OperandClass::*;
+        let is = |class| ScalarSet::of(class) == self;
+        match () {
+            _ if is(Num) || is(Signed) => ("a number", "number"),
+            _ if is(Int) => ("an integer", "integer"),
+            _ if is(Float) => ("a `real` (or `f32`)", "real"),
+            _ if is(Bits) => ("an integer or `bool`", "integer"),
+            _ => ("a number or `bool`", "scalar"),
+        }
     }
 }
 
@@ -178,6 +199,15 @@ impl Types {
             return Ok(());
         }
         match (self.nodes[a.0 as usize].clone(), self.nodes[b.0 as usize].clone()) {
+            // What depends on an error is one too, so that it is not reported again.
+            (Node::Error, Node::Var(_)) => {
+                self.set(b, Node::Link(a));
+                Ok(())
+            }
+            (Node::Var(_), Node::Error) => {
+                self.set(a, Node::Link(b));
+                Ok(())
+            }
             (Node::Error, _) | (_, Node::Error) => Ok(()),
             (Node::Var(None), _) => self.bind(a, b),
             (_, Node::Var(None)) => self.bind(b, a),
@@ -199,12 +229,9 @@ impl Types {
                 Ok(())
             }
             (Node::Scalar(s), Node::Scalar(t)) if s == t => Ok(()),
-            (Node::Tuple(s), Node::Tuple(t)) if s.len() == t.len() => self.unify_all(&s, &t),
-            (Node::Record(i, s), Node::Record(j, t)) if i == j => self.unify_all(&s, &t),
-            (Node::Coll(k, s), Node::Coll(l, t)) => {
-                self.unify(k, l)?;
-                self.unify(s, t)
-            }
+            (Node::Tuple(s), Node::Tuple(t)) if s.len() == t.len() => self.unify_parts(a, b, &s, &t),
+            (Node::Record(i, s), Node::Record(j, t)) if i == j => self.unify_parts(a, b, &s, &t),
+            (Node::Coll(k, s), Node::Coll(l, t)) => self.unify_parts(a, b, &[k, s], &[l, t]),
             (Node::AnyKind(p), Node::AnyKind(q)) => {
                 self.set(b, Node::AnyKind(p || q));
                 self.set(a, Node::Link(b));
@@ -222,8 +249,40 @@ impl Types {
         }
     }
 
-    fn unify_all(&mut self, s: &[Ty], t: &[Ty]) -> Result<(), Clash> {
-        s.iter().zip(t).try_for_each(|(x, y)| self.unify(*x, *y))
+    /// Unifies part by part. Then both are one node, so that parts which occur many times are compared once.
+    fn unify_parts(&mut self, a: Ty, b: Ty, s: &[Ty], t: &[Ty]) -> Result<(), Clash> {
+        s.iter().zip(t).try_for_each(|(x, y)| self.unify(*x, *y))?;
+        let (a, b) = (self.root(a), self.root(b));
+        if a != b {
+            self.set(a, Node::Link(b));
+        }
+        Ok(())
+    }
+
+    /// Whether two types may be the same, as far as can be told without changing them. Errs towards yes.
+    pub fn may_agree(&self, a: Ty, b: Ty) -> bool {
+        self.may_agree_at(a, b, 0)
+    }
+
+    fn may_agree_at(&self, a: Ty, b: Ty, depth: usize) -> bool {
+        let all = |s: &[Ty], t: &[Ty]| {
+            s.len() == t.len() && s.iter().zip(t).all(|(x, y)| self.may_agree_at(*x, *y, depth + 1))
+        };
+        if depth > 8 {
+            return true;
+        }
+        match (self.node(a), self.node(b)) {
+            (Node::Error | Node::Var(None), _) | (_, Node::Error | Node::Var(None)) => true,
+            (Node::Var(Some(s)), Node::Var(Some(t))) => s.and(*t).0 != 0,
+            (Node::Var(Some(s)), Node::Scalar(t)) | (Node::Scalar(t), Node::Var(Some(s))) => s.has(*t),
+            (Node::Scalar(s), Node::Scalar(t)) => s == t,
+            (Node::Tuple(s), Node::Tuple(t)) => all(s, t),
+            (Node::Record(i, s), Node::Record(j, t)) => i == j && all(s, t),
+            (Node::Coll(k, s), Node::Coll(l, t)) => all(&[*k, *s], &[*l, *t]),
+            (Node::AnyKind(_), Node::AnyKind(_) | Node::ArrayKind | Node::SeqKind) => true,
+            (Node::ArrayKind | Node::SeqKind, Node::AnyKind(_)) => true,
+            (x, y) => x == y,
+        }
     }
 
     fn bind(&mut self, var: Ty, to: Ty) -> Result<(), Clash> {
@@ -236,12 +295,16 @@ impl Types {
 
     fn occurs(&self, var: Ty, inside: Ty) -> bool {
         let mut pending = vec![inside];
+        let mut seen = HashSet::new();
         while let Some(t) = pending.pop() {
             let t = self.root(t);
             if t == var {
                 return true;
             }
-            pending.extend(self.parts(t));
+            let parts = self.parts(t);
+            if !parts.is_empty() && seen.insert(t) {
+                pending.extend(parts);
+            }
         }
         false
     }
@@ -258,11 +321,18 @@ impl Types {
     /// The undetermined variables in a type, kinds included, each once.
     pub fn free(&self, t: Ty, into: &mut Vec<Ty>) {
         let mut pending = vec![t];
+        let mut seen = HashSet::new();
         while let Some(t) = pending.pop() {
             let t = self.root(t);
-            match self.node(t) {
-                Node::Var(_) | Node::AnyKind(_) if !into.contains(&t) => into.push(t),
-                _ => pending.extend(self.parts(t).into_iter().rev()),
+            if let Node::Var(_) | Node::AnyKind(_) = self.node(t) {
+                if !into.contains(&t) {
+                    into.push(t);
+                }
+                continue;
+            }
+            let parts = self.parts(t);
+            if !parts.is_empty() && seen.insert(t) {
+                pending.extend(parts.into_iter().rev());
             }
         }
     }
@@ -274,7 +344,7 @@ impl Types {
             if let Some(new) = map.get(&t) {
                 return *new;
             }
-            match self.node(t).clone() {
+            let new = match self.node(t).clone() {
                 Node::Tuple(p) => {
                     let p = p.into_iter().map(|x| self.copy(x, map)).collect();
                     self.add(Node::Tuple(p))
@@ -287,8 +357,11 @@ impl Types {
                     let (k, e) = (self.copy(k, map), self.copy(e, map));
                     self.add(Node::Coll(k, e))
                 }
-                _ => t,
-            }
+                _ => return t,
+            };
+            // What occurs many times stays one node: a type may be exponentially larger when written out.
+            map.insert(t, new);
+            new
         })
     }
 

@@ -307,9 +307,10 @@ impl FnLower<'_> {
         match self.lookup(name).filter(|_| !around.foreign) {
             Some(Binding::Size(s)) => return Size::var(*s),
             Some(Binding::Var(v)) => return self.b.func().size_of(*v),
-            None => {}
+            Some(Binding::Poison) | None => {}
         }
         let s = self.b.new_size(0);
+        self.b.name_size(s, &**name);
         around.names.insert(name.clone(), Size::var(s));
         if !around.foreign {
             self.scope.push((name.clone(), Binding::Size(s)));

@@ -1,5 +1,6 @@
 //! Built-in functions in terms of the operators of the IR.
 
+use super::fault::Stop;
 use super::func::{FnLower, Lowered};
 use crate::ast::{ExprId, ExprKind};
 use crate::builtins::Builtin;
@@ -42,8 +43,9 @@ impl FnLower<'_> {
         let mut values = Vec::new();
         let mut funcs = Vec::new();
         for (arg, is_func) in args.iter().zip(&functions) {
-            if *is_func { funcs.push(*arg) } else { values.push(self.expr(*arg)?) }
+            if *is_func { funcs.push(*arg) } else { values.push(*arg) }
         }
+        let values = self.exprs(&values)?;
         if funcs.is_empty() {
             return self.value_builtin(form, &values, Some(e), span);
         }
@@ -52,6 +54,10 @@ impl FnLower<'_> {
 
     fn higher(&mut self, form: &Builtin, fs: &[ExprId], v: &[Var], span: Span) -> Lowered<Var> {
         let f = fs[0];
+        let folds = form.name.starts_with("fold") || form.name == "reduce" || form.name.contains("scan");
+        if let (true, Some(elem)) = (folds, v.last().and_then(|xs| self.ty(*xs).elem())) {
+            self.need_concrete(&elem.clone(), span, "what is combined")?;
+        }
         match form.name {
             "generate" => {
                 let made = self.with_body(Op::Generate, v, span, &mut |l, i| l.apply(f, i));
@@ -125,7 +131,6 @@ impl FnLower<'_> {
             }
             "produce" => {
                 let body = self.body(&Op::Produce, v, 0, span, &mut |l, x| l.apply(f, x))?;
-                self.check_captures(body, span)?;
                 self.push(Op::Produce, v, &[body], span)
             }
             name => match scan_form(name) {
@@ -138,7 +143,7 @@ impl FnLower<'_> {
     }
 
     /// A refusal that comes from a sequence in an array says so.
-    fn or_concrete(&self, d: Box<deckle_diag::Diagnostic>, f: ExprId) -> Box<deckle_diag::Diagnostic> {
+    fn or_concrete(&self, d: Stop, f: ExprId) -> Stop {
         if let ExprKind::Lambda { body, .. } = &self.ast()[f].kind
             && let Err(better) = self.need_concrete(&self.kind_of(*body), self.span(*body), "an array")
         {
@@ -173,11 +178,11 @@ impl FnLower<'_> {
                 self.op(Op::Array(elem), v, span)
             }
             "fill" => {
-                self.need_concrete(&self.ty(v[0]).clone(), span, "a vector")?;
+                self.need_concrete(&self.ty(v[0]).clone(), self.argument_span(at, 0, span), "a vector")?;
                 v[1..].iter().rev().try_fold(v[0], |x, n| self.op(Op::Replicate, &[x, *n], span))
             }
             "replicate" => {
-                self.need_concrete(&self.ty(v[1]).clone(), span, "a vector")?;
+                self.need_concrete(&self.ty(v[1]).clone(), self.argument_span(at, 1, span), "a vector")?;
                 self.op(Op::Replicate, &[v[1], v[0]], span)
             }
             "iota" => {
@@ -234,7 +239,7 @@ impl FnLower<'_> {
             "compact" => self.op(Op::Compact, v, span),
             "sort" => {
                 let elem = self.ty(v[0]).elem().cloned().unwrap_or(Type::INT);
-                self.need_flat(&elem, span, "what is sorted")?;
+                self.need_flat(&elem, self.argument_span(at, 0, span), "what is sorted")?;
                 self.op(Op::Sort, v, span)
             }
             "sort_by_key" | "group_by_key" => self.by_key(name, v, span),
@@ -252,7 +257,7 @@ impl FnLower<'_> {
             "flagpart" => self.op(Op::FlagPart, v, span),
             "tab" => {
                 let elem = self.ty(v[0]).elem().cloned().unwrap_or(Type::INT);
-                self.need_concrete(&elem, span, "a vector")?;
+                self.need_concrete(&elem, self.argument_span(at, 0, span), "a vector")?;
                 self.op(Op::Tab, v, span)
             }
             "seq" | "rows" => self.op(Op::Seq, v, span),
@@ -327,6 +332,8 @@ impl FnLower<'_> {
         let radii = self.literals(args[0]);
         let a = self.expr(args[3])?;
         let a = self.regular(a, radii.len(), span)?;
+        let elem = (0..radii.len()).try_fold(self.ty(a).clone(), |t, _| t.elem().cloned());
+        self.need_flat(&elem.unwrap_or(Type::INT), self.span(args[3]), "what a stencil looks at")?;
         let mut operands = vec![a];
         let boundary = match self.ast()[args[1]].kind.clone() {
             ExprKind::Name(n) => Boundary::ALL.iter().find(|b| b.1 == &*n.text).map_or(Boundary::Clamp, |b| b.0),

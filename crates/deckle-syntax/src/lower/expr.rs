@@ -1,11 +1,12 @@
 //! Lowering every form of expression.
 
+use super::fault::Stop;
 use super::func::{Binding, FnLower, Lowered};
 use crate::ast::{Arg, BinOp, ExprId, ExprKind, Name, UnOp};
 use crate::builtins::CONSTANTS;
 use crate::infer::call::scalar_op;
 use crate::infer::env::Callee;
-use deckle_diag::{Code, Diagnostic, Span};
+use deckle_diag::Span;
 use deckle_ir::array::{self, Coll, Constant, Op, RecordShape};
 use deckle_ir::entity::{Body, Var};
 use deckle_ir::scalar::{Scalar, ScalarType};
@@ -44,15 +45,21 @@ impl FnLower<'_> {
                 self.op(Op::Tuple, &parts, span)
             }
             ExprKind::Let { pat, ty, value, body } => {
-                let mut v = self.expr(*value)?;
-                if let Some(ty) = ty {
-                    v = self.ensure_written(v, *ty)?;
-                }
+                let v = self.attempt(|f| {
+                    let v = f.expr(*value)?;
+                    ty.map_or(Ok(v), |ty| f.ensure_written(v, ty))
+                });
                 let depth = self.scope.len();
-                self.bind_pattern(*pat, v)?;
-                let result = self.expr(*body)?;
+                match v {
+                    Some(v) => self.bind_pattern(*pat, v)?,
+                    None => self.poison(*pat),
+                }
+                let result = self.expr(*body);
                 self.scope.truncate(depth);
-                Ok(result)
+                match v {
+                    Some(_) => result,
+                    None => Err(result.err().unwrap_or(Stop::SAID)),
+                }
             }
             ExprKind::If { cond, then, els } => {
                 let c = self.expr(*cond)?;
@@ -106,20 +113,6 @@ impl FnLower<'_> {
         }
     }
 
-    /// Inference has passed this, so it should not be here.
-    pub fn surprise(&self, span: Span) -> Box<Diagnostic> {
-        Box::new(Diagnostic::new(
-            Code::Internal,
-            "an expression passed inference that lowering does not know",
-            span,
-            "this one",
-        ))
-    }
-
-    fn exprs(&mut self, es: &[ExprId]) -> Lowered<Vec<Var>> {
-        es.iter().map(|e| self.expr(*e)).collect()
-    }
-
     /// The element type of a collection expression, without sizes.
     pub fn elem_kind(&self, e: ExprId) -> Type {
         self.kind_of(e).elem().cloned().unwrap_or(Type::tuple(vec![]))
@@ -135,6 +128,7 @@ impl FnLower<'_> {
         match self.lookup(&name.text).cloned() {
             Some(Binding::Var(v)) => Ok(v),
             Some(Binding::Size(s)) => self.size_value(s, span),
+            Some(Binding::Poison) => Err(Stop::SAID),
             None => {
                 let Some((_, value, _)) = CONSTANTS.iter().find(|c| c.0 == &*name.text) else {
                     return Err(self.surprise(span));
@@ -180,7 +174,10 @@ impl FnLower<'_> {
     }
 
     fn binary_expr(&mut self, op: BinOp, a: ExprId, b: ExprId, span: Span) -> Lowered<Var> {
-        let x = self.expr(a)?;
+        let Some(x) = self.attempt(|f| f.expr(a)) else {
+            self.attempt(|f| f.expr(b));
+            return Err(Stop::SAID);
+        };
         match op {
             BinOp::And => self.branch(x, span, &mut |f| f.expr(b), &mut |f| f.scalar(Scalar::Bool(false), span)),
             BinOp::Or => self.branch(x, span, &mut |f| f.scalar(Scalar::Bool(true), span), &mut |f| f.expr(b)),
@@ -246,18 +243,20 @@ impl FnLower<'_> {
                 self.builtin(e, &form, &args, span)
             }
             Callee::User(..) => {
-                let args = args.iter().map(|a| self.expr(a.value)).collect::<Lowered<Vec<_>>>()?;
+                let args: Vec<ExprId> = args.iter().map(|a| a.value).collect();
+                let args = self.exprs(&args)?;
                 self.apply_callee(&callee, &args, span)
             }
             Callee::Record(r) => {
                 let record = &self.cx.facts.records[r];
                 let mut slots: Vec<Option<Var>> = vec![None; record.fields.len()];
-                for (k, arg) in args.iter().enumerate() {
+                let values: Vec<ExprId> = args.iter().map(|a| a.value).collect();
+                let values = self.exprs(&values)?;
+                for (k, (arg, v)) in args.iter().zip(values).enumerate() {
                     let slot = match &arg.name {
                         None => k,
                         Some(n) => record.fields.iter().position(|(f, _)| *f == n.text).unwrap_or(k),
                     };
-                    let v = self.expr(arg.value)?;
                     if let Some(s) = slots.get_mut(slot) {
                         *s = Some(v);
                     }

@@ -1,17 +1,19 @@
 //! Lowering one function: its scope, its statements, and what goes wrong.
 
+pub(super) use super::fault::Lowered;
 use super::{Choices, Lower};
 use crate::ast::{self, ExprId, PatId, PatKind};
 use crate::infer::env::DefId;
 use deckle_diag::{Code, Diagnostic, Span};
-use deckle_ir::array::{BinOp, Builder, Function, Op, TypeError};
+use deckle_ir::array::{BinOp, Builder, Function, Op};
 use deckle_ir::entity::{Body, SizeVar, Var};
 use deckle_ir::scalar::Scalar;
 use deckle_ir::size::Atom;
 use deckle_ir::types::Type;
 use std::rc::Rc;
 
-pub(super) type Lowered<T> = Result<T, Box<Diagnostic>>;
+/// How many names and operators a size may mention.
+const MAX_SIZE: usize = 100;
 
 /// What a name in scope stands for.
 #[derive(Clone, Debug)]
@@ -19,6 +21,8 @@ pub(super) enum Binding {
     Var(Var),
     /// A size named in a parameter's type.
     Size(SizeVar),
+    /// Something that was refused.
+    Poison,
 }
 
 /// A function being lowered.
@@ -30,15 +34,28 @@ pub(super) struct FnLower<'a> {
     pub scope: Vec<(Rc<str>, Binding)>,
     /// How many loops are around.
     pub loops: usize,
+    /// What is wrong so far.
+    pub diags: Vec<Diagnostic>,
 }
 
 impl<'a> FnLower<'a> {
     pub fn new(cx: &'a Lower, funcs: &'a [Function], id: DefId, map: &'a Choices, name: String) -> Self {
         let span = cx.facts.def(id).name.span;
-        FnLower { cx, b: Builder::new(funcs, name, span), id, map, scope: Vec::new(), loops: 0 }
+        FnLower { cx, b: Builder::new(funcs, name, span), id, map, scope: Vec::new(), loops: 0, diags: Vec::new() }
     }
 
-    pub fn run(mut self) -> Lowered<Function> {
+    pub fn run(mut self) -> Result<Function, Vec<Diagnostic>> {
+        match self.result() {
+            Ok(result) if self.diags.is_empty() => Ok(self.b.finish(result)),
+            Ok(_) => Err(self.diags),
+            Err(stop) => {
+                self.diags.extend(stop.into_diagnostic());
+                Err(self.diags)
+            }
+        }
+    }
+
+    fn result(&mut self) -> Lowered<Var> {
         let def = self.cx.facts.def(self.id).clone();
         let scheme = &self.cx.facts.schemes[&self.id];
         let mut bound = Vec::new();
@@ -66,7 +83,7 @@ impl<'a> FnLower<'a> {
         if let Some(ret) = def.ret {
             result = self.ensure_written(result, ret)?;
         }
-        Ok(self.b.finish(result))
+        Ok(result)
     }
 
     pub fn ast(&self) -> &'a ast::Module {
@@ -92,7 +109,33 @@ impl<'a> FnLower<'a> {
     // Statements.
 
     pub fn push(&mut self, op: Op, args: &[Var], bodies: &[Body], span: Span) -> Lowered<Var> {
-        self.b.push(op, args, bodies, span).map_err(|e| type_error(e, span))
+        if !matches!(op, Op::If | Op::Guard) {
+            let func = self.b.func();
+            let mut captured = bodies.iter().flat_map(|b| func.free_vars(*b));
+            if let Some(v) = captured.find(|v| !func.ty(*v).is_concrete()) {
+                return Err(self.captured(v, matches!(op, Op::While | Op::For), span));
+            }
+        }
+        let v = self.b.push(op, args, bodies, span).map_err(|e| self.type_error(e, args, span))?;
+        self.forget_large_sizes(v, span)
+    }
+
+    /// Sizes grow with every operator. One that nobody could make use of is forgotten: it becomes a variable.
+    fn forget_large_sizes(&mut self, v: Var, span: Span) -> Lowered<Var> {
+        let mut large = false;
+        self.ty(v).for_each_size(&mut |s, _| {
+            let mut atoms = 0;
+            large |= s.any_atom(&mut |_, _| {
+                atoms += 1;
+                atoms > MAX_SIZE
+            });
+        });
+        if !large {
+            return Ok(v);
+        }
+        let ty = self.ty(v).clone();
+        let ty = self.b.opened(&ty);
+        self.b.push(Op::Ensure(ty), &[v], &[], span).map_err(|e| self.type_error(e, &[v], span))
     }
 
     pub fn op(&mut self, op: Op, args: &[Var], span: Span) -> Lowered<Var> {
@@ -120,7 +163,10 @@ impl<'a> FnLower<'a> {
         span: Span,
         build: &mut dyn FnMut(&mut Self, &[Var]) -> Lowered<Var>,
     ) -> Lowered<Body> {
-        let (body, params) = self.b.begin_body_of(op, args, which, span).map_err(|e| type_error(e, span))?;
+        let (body, params) = match self.b.begin_body_of(op, args, which, span) {
+            Ok(begun) => begun,
+            Err(e) => return Err(self.type_error(e, args, span)),
+        };
         let depth = self.scope.len();
         let result = build(self, &params)?;
         self.scope.truncate(depth);
@@ -160,6 +206,15 @@ impl<'a> FnLower<'a> {
         Ok(())
     }
 
+    /// Binds the names of a pattern whose value was refused.
+    pub fn poison(&mut self, pat: PatId) {
+        match &self.ast()[pat].kind {
+            PatKind::Name(n) => self.scope.push((n.text.clone(), Binding::Poison)),
+            PatKind::Wild | PatKind::Error => {}
+            PatKind::Tuple(parts) => parts.iter().for_each(|p| self.poison(*p)),
+        }
+    }
+
     pub fn lookup(&self, name: &str) -> Option<&Binding> {
         self.scope.iter().rev().find(|(n, _)| &**n == name).map(|(_, b)| b)
     }
@@ -181,64 +236,20 @@ impl<'a> FnLower<'a> {
                 return self.proj(shape, depth, span);
             }
         }
-        Err(Box::new(
-            Diagnostic::new(
-                Code::Ambiguous,
-                "this size cannot be told from the arguments",
-                span,
-                "a size that no array has",
-            )
-            .note("a name in a size is bound where it stands alone, as in `[real; n]`")
-            .help("use `length(...)` of an array instead"),
-        ))
+        Err(Diagnostic::new(
+            Code::Ambiguous,
+            "this size cannot be told from the arguments",
+            span,
+            "a size that no array has",
+        )
+        .note("a name in a size is bound where it stands alone, as in `[real; n]`")
+        .help("use `length(...)` of an array instead")
+        .into())
     }
 
     /// The array with its outer dimensions known to be regular, checked at run time where that is not certain.
     pub fn regular(&mut self, v: Var, depth: usize, span: Span) -> Lowered<Var> {
-        if self.ty(v).regular_dims(depth).is_some() {
-            return Ok(v);
-        }
-        let ty = self.ty(v).clone();
-        let ty = self.regularised(&ty, depth, 0);
-        self.op(Op::Ensure(ty), &[v], span)
-    }
-
-    fn regularised(&mut self, ty: &Type, left: usize, level: u32) -> Type {
-        let Some(array) = ty.as_array().filter(|_| left > 0) else {
-            return ty.map_sizes(&mut |s, d| {
-                if (d..level + d).any(|p| s.mentions_pos(p)) {
-                    let f = self.b.new_size(level + d);
-                    Atom::Var(f, (0..level + d).rev().map(deckle_ir::size::Size::pos).collect()).into()
-                } else {
-                    s.clone()
-                }
-            });
-        };
-        let array = array.clone();
-        let free = (0..level).any(|p| array.size.mentions_pos(p));
-        let size = if free { deckle_ir::size::Size::var(self.b.new_size(0)) } else { array.size };
-        Type::array(size, self.regularised(&array.elem, left - 1, level + 1))
-    }
-
-    pub fn need_concrete(&self, ty: &Type, span: Span, what: &str) -> Lowered<()> {
-        if ty.is_concrete() {
-            return Ok(());
-        }
-        Err(Box::new(
-            Diagnostic::new(Code::NotConcrete, format!("{what} cannot hold a sequence"), span, "holds a sequence")
-                .note("vectors are in memory as a whole; a sequence is not")
-                .help("materialise the inner sequence with `tab(...)`, or make the outer one a sequence: `{ ... }`"),
-        ))
-    }
-
-    pub fn need_flat(&self, ty: &Type, span: Span, what: &str) -> Lowered<()> {
-        if ty.is_flat() {
-            return Ok(());
-        }
-        Err(Box::new(
-            Diagnostic::new(Code::NoInstance, format!("{what} must be made of scalars"), span, "holds a collection")
-                .note("numbers, truth values, and tuples or records of those can be compared and stored in place"),
-        ))
+        self.b.regular(v, depth, span).map_err(|e| self.type_error(e, &[v], span))
     }
 }
 
@@ -264,20 +275,4 @@ fn find_size(ty: &Type, s: SizeVar, path: &mut Vec<u32>) -> Option<u32> {
         ty = &a.elem;
     }
     None
-}
-
-pub(super) fn type_error(e: TypeError, span: Span) -> Box<Diagnostic> {
-    Box::new(if e.is_size {
-        Diagnostic::new(Code::SizeMismatch, "these lengths cannot be equal", span, "different lengths")
-            .note(e.message)
-            .help("cut or pad one of them: `take(n, xs)`, `pad(0, k, x, xs)`")
-    } else {
-        Diagnostic::new(
-            Code::Internal,
-            format!("the typing rules refuse what was lowered: {}", e.message),
-            span,
-            "from here",
-        )
-        .help("please report this program")
-    })
 }

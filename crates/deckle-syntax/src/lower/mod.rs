@@ -7,6 +7,7 @@
 mod annotate;
 mod builtin;
 mod expr;
+mod fault;
 mod func;
 mod index;
 mod looping;
@@ -14,15 +15,19 @@ mod sequence;
 
 use crate::ast::{ExprId, ExprKind, IndexItem, LoopKind};
 use crate::infer::env::{Callee, DefId, Facts};
+use crate::infer::measure::{Extent, Extents, too_large};
 use crate::infer::types::{Node, Ty};
 use crate::{Compiled, Entry};
-use deckle_diag::Diagnostic;
+use deckle_diag::{Code, Diagnostic, Span};
 use deckle_ir::array::{Coll, Function, Program};
 use deckle_ir::entity::Func;
 use deckle_ir::size::Size;
 use deckle_ir::types::{RecordType, Type};
 use std::collections::HashMap;
 use std::sync::Arc;
+
+/// How many more functions a program may have than are written, counting each once for every combination of types.
+const MAX_INSTANCES: usize = 5_000;
 
 /// What an open variable of a function is used at.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -43,11 +48,30 @@ pub(crate) struct Lower {
     instances: HashMap<Key, Option<Func>>,
     diags: Vec<Diagnostic>,
     root: usize,
+    /// How many functions are written.
+    written: usize,
+    /// How many functions have each name.
+    names: HashMap<String, u32>,
+    /// The calls through which the current function is reached, each if its function has several instances.
+    calls: Vec<Option<Span>>,
+    /// Whether the limit on instances was passed.
+    exhausted: bool,
 }
 
 /// Lowers every function of the root module that has a definite type, and what those call.
 pub(crate) fn lower(facts: Facts, root: usize) -> Result<Compiled, Vec<Diagnostic>> {
-    let mut lower = Lower { facts, funcs: Vec::new(), instances: HashMap::new(), diags: Vec::new(), root };
+    let written = facts.modules.iter().map(|m| m.ast.defs.len()).sum();
+    let mut lower = Lower {
+        facts,
+        funcs: Vec::new(),
+        instances: HashMap::new(),
+        diags: Vec::new(),
+        root,
+        written,
+        names: HashMap::new(),
+        calls: Vec::new(),
+        exhausted: false,
+    };
     let mut entries = Vec::new();
     let modules = lower.facts.modules.len();
     for module in 0..modules {
@@ -96,16 +120,37 @@ impl Lower {
         if let Some(done) = self.instances.get(&key) {
             return *done;
         }
+        if self.exhausted {
+            return None;
+        }
         stacker::maybe_grow(128 * 1024, 1024 * 1024, || {
             let scheme = self.facts.schemes.get(&id)?.clone();
             let map: Choices = scheme.vars.iter().copied().zip(key.1.iter().cloned()).collect();
-            let mut ready = true;
-            for (callee, types) in self.callees(id) {
+            let mut known = self.extents(&map);
+            let mut ready = self.is_small(id, &mut known);
+            for (callee, types, span) in self.callees(id) {
+                if !ready {
+                    break;
+                }
+                let is_large = |t: &Ty, known: &mut Extents| self.facts.measure(*t, known).is_too_large();
+                if types.iter().any(|t| is_large(t, &mut known)) {
+                    let name = &self.facts.def(callee).name.text;
+                    self.refuse(vec![too_large(&format!("a type at which `{name}` is used"), span)]);
+                    ready = false;
+                    break;
+                }
+                let generic = !types.is_empty();
                 let choices = types.iter().map(|t| self.choice(*t, &map)).collect();
+                self.calls.push(generic.then_some(span));
                 ready &= self.instance(callee, choices).is_some();
+                self.calls.pop();
             }
             if !ready {
                 self.instances.insert(key, None);
+                return None;
+            }
+            if self.funcs.len() >= self.written + MAX_INSTANCES {
+                self.exhaust(id);
                 return None;
             }
             let name = self.instance_name(id);
@@ -117,8 +162,8 @@ impl Lower {
                     self.funcs.push(f);
                     Some(Func(self.funcs.len() as u32 - 1))
                 }
-                Err(d) => {
-                    self.diags.push(*d);
+                Err(diags) => {
+                    self.refuse(diags);
                     None
                 }
             };
@@ -127,28 +172,79 @@ impl Lower {
         })
     }
 
-    fn instance_name(&self, id: DefId) -> String {
+    /// Notes what is wrong with an instance, and the calls that made it what it is.
+    fn refuse(&mut self, diags: Vec<Diagnostic>) {
+        let calls: Vec<Span> = self.calls.iter().rev().map_while(|c| *c).take(3).collect();
+        for d in diags {
+            let d = calls.iter().fold(d, |d, call| d.label(*call, "because of this call"));
+            self.diags.push(d);
+        }
+    }
+
+    fn exhaust(&mut self, id: DefId) {
+        self.exhausted = true;
+        let name = &self.facts.def(id).name;
+        let d = Diagnostic::new(
+            Code::TooDeep,
+            "functions are used at too many types",
+            name.span,
+            format!("`{}` at one more", name.text),
+        )
+        .note("a function without written types is compiled again for every combination of types at which it is used")
+        .note(format!("a program may have {MAX_INSTANCES} functions more than are written"))
+        .help("write the types of parameters, so that functions are used at fewer types");
+        self.diags.push(d);
+    }
+
+    /// How large the types are that the variables of a function stand for.
+    fn extents(&self, map: &Choices) -> Extents {
+        let of = |c: &Choice| match c {
+            Choice::Type(t) => extent(t),
+            Choice::Kind(_) => Extent::LEAF,
+        };
+        map.iter().map(|(var, c)| (self.facts.types.root(*var), of(c))).collect()
+    }
+
+    /// Whether all types in a function can be written out; refuses it if not.
+    fn is_small(&mut self, id: DefId, known: &mut Extents) -> bool {
+        if known.values().all(|e| e.parts <= 8) {
+            return true;
+        }
+        let ast = &self.facts.modules[id.module].ast;
+        let mut pending = vec![ast.defs[id.index].body];
+        while let Some(e) = pending.pop() {
+            let ty = self.facts.expr_types[id.module][e.0 as usize];
+            if ty.is_some_and(|t| self.facts.measure(t, known).is_too_large()) {
+                self.refuse(vec![too_large("the type of this", ast[e].span)]);
+                return false;
+            }
+            children(&ast[e].kind, &mut pending);
+        }
+        true
+    }
+
+    /// A name that no function has yet.
+    fn instance_name(&mut self, id: DefId) -> String {
         let name = &self.facts.def(id).name.text;
         let base = if id.module == self.root { name.to_string() } else { format!("{name}@{}", id.module) };
-        let taken = |n: &str| self.funcs.iter().any(|f| f.name == n);
-        if !taken(&base) {
-            return base;
-        }
-        (2..).map(|k| format!("{base}'{k}")).find(|n| !taken(n)).unwrap_or(base)
+        let count = self.names.entry(base.clone()).or_default();
+        *count += 1;
+        // Names of functions hold no `'`, so this is nobody else's.
+        if *count == 1 { base } else { format!("{base}'{count}") }
     }
 
     fn lookup(&self, id: DefId, choices: Vec<Choice>) -> Option<Func> {
         self.instances.get(&(id, choices)).copied().flatten()
     }
 
-    /// The functions that a function calls, with the types at which it does.
-    fn callees(&self, id: DefId) -> Vec<(DefId, Vec<Ty>)> {
+    /// The functions that a function calls, the types at which it does, and where.
+    fn callees(&self, id: DefId) -> Vec<(DefId, Vec<Ty>, Span)> {
         let ast = &self.facts.modules[id.module].ast;
         let mut out = Vec::new();
         let mut pending = vec![ast.defs[id.index].body];
         while let Some(e) = pending.pop() {
             if let Some(Callee::User(def, types)) = self.facts.callees.get(&(id.module, e)) {
-                out.push((*def, types.clone()));
+                out.push((*def, types.clone(), ast[e].span));
             }
             children(&ast[e].kind, &mut pending);
         }
@@ -201,6 +297,16 @@ impl Lower {
             }
             _ => Type::tuple(vec![]),
         }
+    }
+}
+
+/// The extent of a type without variables.
+fn extent(t: &Type) -> Extent {
+    match t {
+        Type::Scalar(_) => Extent::LEAF,
+        Type::Array(a) => Extent::around(std::iter::once(extent(&a.elem))),
+        Type::Seq(e) => Extent::around(std::iter::once(extent(e))),
+        Type::Tuple(_) | Type::Record(_) => Extent::around(t.parts().into_iter().flatten().map(extent)),
     }
 }
 

@@ -2,16 +2,18 @@
 
 use super::func::{FnLower, Lowered};
 use crate::ast::{ExprId, Gen};
-use deckle_diag::{Code, Diagnostic, Span};
-use deckle_ir::array::Op;
-use deckle_ir::entity::{Body, Var};
+use deckle_diag::Span;
+use deckle_ir::array::{Op, TypeError};
+use deckle_ir::entity::Var;
 
 impl FnLower<'_> {
     /// `{ body : p in s; ... | guard }`
     pub fn seq_comprehension(&mut self, body: ExprId, gens: &[Gen], guard: Option<ExprId>, span: Span) -> Lowered<Var> {
+        let from: Vec<ExprId> = gens.iter().map(|g| g.source).collect();
+        let from = self.exprs(&from)?;
+        self.same_lengths(&from, span)?;
         let mut sources = Vec::new();
-        for g in gens {
-            let v = self.expr(g.source)?;
+        for (g, v) in gens.iter().zip(from) {
             sources.push(self.streamed(v, g.span)?);
         }
         let mapped = self.map(&sources, span, &mut |f, params| {
@@ -41,7 +43,8 @@ impl FnLower<'_> {
             let s = self.seq_comprehension(body, gens, guard, span)?;
             return self.op(Op::Tab, &[s], span);
         }
-        let sources = gens.iter().map(|g| self.expr(g.source)).collect::<Lowered<Vec<_>>>()?;
+        let sources: Vec<ExprId> = gens.iter().map(|g| g.source).collect();
+        let sources = self.exprs(&sources)?;
         let Some(guard) = guard else {
             return self.map(&sources, span, &mut |f, params| {
                 f.bind_generators(gens, params)?;
@@ -67,6 +70,19 @@ impl FnLower<'_> {
         })
     }
 
+    /// Sequences have no sizes, so what is known of the vectors that they come from is held together here.
+    fn same_lengths(&self, from: &[Var], span: Span) -> Lowered<()> {
+        let mut sizes = from.iter().filter_map(|v| Some(&self.ty(*v).as_array()?.size));
+        let Some(first) = sizes.next() else { return Ok(()) };
+        match sizes.find(|s| s.sub(first).as_constant().is_some_and(|d| d != 0)) {
+            None => Ok(()),
+            Some(other) => {
+                let message = format!("`generators` need equal lengths, but one is `{first}` and the other `{other}`");
+                Err(self.type_error(TypeError { message, is_size: true }, from, span))
+            }
+        }
+    }
+
     fn bind_generators(&mut self, gens: &[Gen], params: &[Var]) -> Lowered<()> {
         gens.iter().zip(params).try_for_each(|(g, v)| self.bind_pattern(g.pat, *v))
     }
@@ -84,30 +100,11 @@ impl FnLower<'_> {
         build: &mut dyn FnMut(&mut Self, &[Var]) -> Lowered<Var>,
     ) -> Lowered<Var> {
         let body = self.body(&Op::Map, args, 0, span, build)?;
-        if self.ty(args[0]).is_seq() {
-            self.check_captures(body, span)?;
-        } else {
+        if !self.ty(args[0]).is_seq() {
             let elem = self.ty(self.b.func().body(body).result).clone();
             self.need_concrete(&elem, span, "a vector")?;
         }
         self.push(Op::Map, args, &[body], span)
-    }
-
-    /// A sequence is traversed once, so a body that runs many times cannot use one from outside.
-    pub fn check_captures(&mut self, body: Body, span: Span) -> Lowered<()> {
-        let func = self.b.func();
-        let Some(v) = func.free_vars(body).into_iter().find(|v| !func.ty(*v).is_concrete()) else { return Ok(()) };
-        let name = self.scope.iter().rev().find(|(_, b)| matches!(b, super::func::Binding::Var(x) if *x == v));
-        let what = name.map_or("a sequence".to_string(), |(n, _)| format!("the sequence `{n}`"));
-        let tab = name.map_or("tab(s)".to_string(), |(n, _)| format!("tab({n})"));
-        Err(Box::new(
-            Diagnostic::new(Code::CapturedSequence, format!("{what} from outside is used inside this comprehension"), span, "runs once per element")
-                .label(func.span(v), "the sequence")
-                .note("a sequence is never all in memory and is traversed once; the body of a comprehension would traverse it again for each element")
-                .help(format!("materialise it before: `let xs = {tab} in ...`"))
-                .help("or compute it again inside the comprehension")
-                .help("or traverse both together, if they have the same length: `{ ... : x in s; y in t }`"),
-        ))
     }
 
     /// `filter` of a vector or sequence.

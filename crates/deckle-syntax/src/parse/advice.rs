@@ -96,7 +96,7 @@ impl Parser<'_> {
             Tok::DotDot | Tok::DotDotLt | Tok::DotDotEq => "a range needs a start: `0..n`".into(),
             Tok::For => "for every element write `{ e : x in xs }`; to repeat, `loop acc = 0 for i < n do ..`".into(),
             Tok::While => "a loop starts with its state: `loop x = 1 while x < n do x * 2`".into(),
-            Tok::Def if !self.token().first => "a function inside another is written `let f = \\x -> e in ..`".into(),
+            Tok::Def if !self.token().first => "functions are defined side by side, not inside each other".into(),
             Tok::Underscore => "`_` stands only where a name would be bound".into(),
             Tok::ColonColon if self.in_square() => NO_STEP.into(),
             _ if matches!(before.tok, Tok::DotDot | Tok::DotDotLt) => "a range needs an end: `0..n`".into(),
@@ -141,6 +141,9 @@ impl Parser<'_> {
 
     /// What to say of `f x`.
     fn advice_on_call(&self) -> Option<String> {
+        if self.before().tok == Tok::ParenR && !self.token().first && self.before().hi < self.token().lo {
+            return Some("all arguments stand in one pair of parentheses: `f(x, y)`".into());
+        }
         if self.before().tok != Tok::Ident || self.token().first {
             return None;
         }

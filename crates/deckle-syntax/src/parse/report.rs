@@ -76,6 +76,9 @@ impl Parser<'_> {
         let message = format!("expected `in` before {}", self.describe());
         let mut diagnostic =
             self.complain(message).note("after the last `let` comes `in` and the expression that uses the names");
+        if goes_on {
+            diagnostic = diagnostic.help(format!("write `in {} ..`", self.word()));
+        }
         if let Some(split) = self.split_postfix.filter(|s| s.lo > lo.lo && !goes_on) {
             let bracket = self.text_of(split);
             let line = self.text[..split.lo as usize].matches('\n').count() + 1;
@@ -104,8 +107,8 @@ impl Parser<'_> {
         let name = self.text_of(self.span_of(self.before()));
         self.report(
             Diagnostic::new(Code::Unexpected, "a `let` has no parameters", self.span(), "")
-                .help(format!("write `let {name} = \\x -> ..`"))
-                .help(format!("or define `def {name}(x) = ..` outside of this function")),
+                .note("functions are not values, so a `let` cannot name one")
+                .help(format!("define `def {name}(x) = ..` outside of this function")),
         )
     }
 

@@ -36,8 +36,25 @@ impl Parser<'_> {
         }
         let mut args = Vec::new();
         if self.at(Tok::BracketL) && !self.token().first {
-            if self.ahead(1).tok == Tok::BracketR {
-                return Err(self.report_type("`[ ]` does not stand after a type", "an array of `t` is written `[t]`"));
+            let tokens = [self.ahead(1).tok, self.ahead(2).tok];
+            let misread = match tokens {
+                [Tok::BracketR, _] => {
+                    self.report_type("`[ ]` does not stand after a type", "an array of `t` is written `[t]`");
+                    2
+                }
+                [Tok::Int { value, .. }, Tok::BracketR] => {
+                    let help = format!("{value} elements are written `[{}; {value}]`", name.text);
+                    self.report_type("the size of an array does not stand after its type", &help);
+                    3
+                }
+                _ => 0,
+            };
+            if misread > 0 {
+                for _ in 0..misread {
+                    self.bump();
+                }
+                let span = self.since(lo);
+                return self.type_node(TypeKind::Error, span);
             }
             args = self.list(|p| p.ty())?;
         } else if self.at(Tok::Less) {
