@@ -1,13 +1,28 @@
 //! Every operator of the array IR is made by some method: one program per chapter, each of which verifies, round-trips and runs.
 
+use deckle::Backend;
 use deckle::prelude::*;
+use deckle_diag::Diagnostic;
 use deckle_ir::array::{BinOp, Boundary, Def, Monoid, Op, Program, UnOp, parse, verify};
+use deckle_ir::entity::Func;
+use deckle_ir::value::Value;
 use std::collections::BTreeSet;
 
 /// Operators that the embedded language does not make: a Rust function is a function of the language, and is built in place.
 const NOT_MADE: [&str; 1] = ["call"];
 
-fn check<A, R>(name: &str, f: &Compiled<A, R>, seen: &mut BTreeSet<String>) {
+/// The interpreter, holding every value against the sizes that its type promises.
+#[derive(Clone, Copy)]
+struct Checked;
+
+impl Backend for Checked {
+    fn run(self, program: &Program, args: &[Value]) -> Result<Value, Box<Diagnostic>> {
+        let options = deckle_interp::Options { check_sizes: true, ..Default::default() };
+        deckle_interp::run(program, Func(0), args, &options).map(|outcome| outcome.value)
+    }
+}
+
+fn check<A, R>(name: &str, f: &Compiled<A, R>, seen: &mut BTreeSet<String>) -> Compiled<A, R, Checked> {
     let program: &Program = f.program();
     assert_eq!(verify(program), Ok(()), "{name}:\n{program}");
     let text = program.to_string();
@@ -25,6 +40,7 @@ fn check<A, R>(name: &str, f: &Compiled<A, R>, seen: &mut BTreeSet<String>) {
             _ => true,
         };
     }
+    f.on(Checked)
 }
 
 fn square(n: usize) -> Array<f64, D2> {
@@ -38,14 +54,14 @@ fn scalars(seen: &mut BTreeSet<String>) {
         let waves = x.sin() + x.cos() + x.tan() + x.asin() + x.acos() + x.atan() + x.atan2(x) + x.hypot(x);
         let more = x.sinh() + x.cosh() + x.tanh() + x.erf() + x.erfc() - x.abs() * x.signum() / x % x;
         let rounds = (-x).floor().min(x.ceil()).max(x.round()).clamp(x.trunc(), 9.0);
-        let bits = (!n & n | n ^ n) << 1 >> 1;
+        let bits = (!n & n | n ^ 3) << 1 >> 1;
         let counts = n.count_ones() + n.leading_zeros() + n.trailing_zeros();
         let tests = x.lt(1.0) | x.le(1.0) | x.gt(1.0) | x.ge(1.0) | x.equals(1.0) | x.differs(1.0) | x.is_nan();
         let floats = powers + logs + waves + more + rounds;
         (select(tests & b, floats, 0.0), bits + counts, (n.cast::<f32>(), !b))
     })
     .unwrap();
-    check("scalars", &f, seen);
+    let f = check("scalars", &f, seen);
     assert!(f.call(0.5, 5, true).unwrap().0.is_finite());
 }
 
@@ -65,7 +81,7 @@ fn control_and_construction(seen: &mut BTreeSet<String>) {
         (pair.value(), array([n, n]), made, constant_array(&[1i64, 2]), xss.regular().shape(), range_inclusive(1, n))
     })
     .unwrap();
-    check("control", &f, seen);
+    let f = check("control", &f, seen);
     let (value, pair, _, _, shape, range) = f.call(3, vec![vec![1, 2]]).unwrap();
     assert_eq!((value, pair.to_vec(), shape, range.to_vec()), (195.0, vec![3, 3], (1, 2), vec![1, 2, 3]));
 }
@@ -81,7 +97,7 @@ fn shapes(seen: &mut BTreeSet<String>) {
         (b, c.len(), a.size(), solid.shape(), rows, elements, xs.split_offsets(ls.scan_full(0, |a, b| a + b)))
     })
     .unwrap();
-    check("shapes", &f, seen);
+    let f = check("shapes", &f, seen);
     let (_, _, size, shape, (flat, _), _, cut) = f.call(square(2), [1, 2, 3], [1, 2]).unwrap();
     assert_eq!((size, shape, flat.to_vec()), (4, (2, 2, 2), vec![1, 2, 3]));
     assert_eq!(cut.to_vec(), [vec![1], vec![2, 3]]);
@@ -99,7 +115,7 @@ fn moving(seen: &mut BTreeSet<String>) {
         (grown.len(), grid, stored, groups, xs.histogram(xs, 9, 0, |a, b| a + b), xs.gather(xs.map(|_| 0i64)))
     })
     .unwrap();
-    check("moving", &f, seen);
+    let f = check("moving", &f, seen);
     let (_, grid, _, (groups, ..), histogram, _) = f.call([1, 2, 4], [true, false, true]).unwrap();
     assert_eq!(grid.to_rows(), [[0, 0, 0], [0, 5, 0], [0, 0, 2]]);
     assert_eq!(groups.to_vec(), [(0, vec![2, 4]), (1, vec![1])]);
@@ -118,7 +134,7 @@ fn folding_and_scanning(seen: &mut BTreeSet<String>) {
         (sums, flags.any(), flags.all(), a.sum(), left, right, segments, last)
     })
     .unwrap();
-    check("folding", &f, seen);
+    let f = check("folding", &f, seen);
     let (sums, any, all, rows, ..) = f.call([1, 2, 3], square(2), [2, 1]).unwrap();
     assert_eq!((sums, any, all, rows.to_vec()), ((6, 6, 6, 1, 3, 0, 2), true, false, vec![1.0, 5.0]));
 }
@@ -131,7 +147,7 @@ fn stencils(seen: &mut BTreeSet<String>) {
         (one.stencil_by(2, |i| i.cast::<f64>(), |w| w.at(4)), two, three)
     })
     .unwrap();
-    check("stencils", &f, seen);
+    let f = check("stencils", &f, seen);
     let (_, two, three) = f.call([1.0, 2.0], square(2)).unwrap();
     assert_eq!(two.to_rows(), [[11.0, 11.0], [11.0, 11.0]]);
     assert_eq!(three.shape(), [2, 2, 2]);
@@ -149,7 +165,7 @@ fn sequences(seen: &mut BTreeSet<String>) {
         (literal.tab(), parts, some, rows, (tiles, only), folds, produce(2, |i| iota(i)).elements())
     })
     .unwrap();
-    check("sequences", &f, seen);
+    let f = check("sequences", &f, seen);
     let flags = vec![false, true, false, false, true];
     let (literal, parts, some, rows, (tiles, only), folds, made) =
         f.call(vec![1, 2, 3], flags, Array::from([[1, 2], [3, 4]])).unwrap();
