@@ -48,7 +48,7 @@ codes! {
     /// The text is not UTF-8, or holds a character that no token starts with: a typographic quote or minus from a word
     /// processor, a `#` that was to start a comment, a `--`.
     ///
-    /// ```dk
+    /// ```dk error
     /// # Twice a number.
     /// def main(x: int) = x * 2
     /// ```
@@ -65,7 +65,7 @@ codes! {
     /// A number, character or string literal is malformed, or does not fit its type. A literal without a suffix takes
     /// the type that its neighbours have.
     ///
-    /// ```dk
+    /// ```dk error
     /// def main() = [0u8, 128, 256]
     /// ```
     ///
@@ -81,7 +81,7 @@ codes! {
     /// A comment, string, bracket or brace is opened and never closed. The message shows where it was opened, and where
     /// its end was missed.
     ///
-    /// ```dk
+    /// ```dk error
     /// def main(xs: [int]) = sum(map(\x -> x * x, xs)
     /// ```
     ///
@@ -96,7 +96,7 @@ codes! {
     /// The parser met something that cannot stand here. It says what it expected, and where it recognises the habit of
     /// another language, how the same is written in Deckle.
     ///
-    /// ```dk
+    /// ```dk error
     /// def main(x: int) = if x = 0 then 1 else 2
     /// ```
     ///
@@ -113,7 +113,7 @@ codes! {
     /// Brackets, operators or type definitions are nested more deeply than the limit, a type has too many parts when it
     /// is written out, or functions without written types are used at too many types.
     ///
-    /// ```dk
+    /// ```text
     /// def f0(x) = (x, x)
     /// def f1(x) = f0(f0(f0(f0(x))))
     /// def f2(x) = f1(f1(f1(f1(x))))
@@ -132,7 +132,7 @@ codes! {
     /// A file that is imported cannot be read, or leads back to the file that imports it. Paths are relative to the
     /// file in which they are written.
     ///
-    /// ```dk
+    /// ```dk error
     /// import "no-such-file.dk"
     /// def main(x: int) = x
     /// ```
@@ -150,7 +150,7 @@ codes! {
     /// A name is used that nothing in scope defines: not a `let`, a parameter, a function of this file, an imported
     /// name, nor a built-in function. The nearest name that does exist is suggested.
     ///
-    /// ```dk
+    /// ```dk error
     /// def main(xs: [int]) = lenght(xs)
     /// ```
     ///
@@ -165,7 +165,7 @@ codes! {
     UnknownName = "D0101", User, "an unknown name";
     /// A type is named that nothing defines.
     ///
-    /// ```dk
+    /// ```dk error
     /// def main(x: float) = x * 2.0
     /// ```
     ///
@@ -181,7 +181,7 @@ codes! {
     /// The same name is defined twice in one place: two functions or types of a file, two parameters, two fields, or
     /// two modules. There is no overloading: what a name means does not depend on its arguments.
     ///
-    /// ```dk
+    /// ```dk error
     /// def area(r: real) = pi * r * r
     /// def area(w: real, h: real) = w * h
     /// def main(r: real) = r
@@ -200,7 +200,7 @@ codes! {
     /// A function is called, or a type used, with the wrong number of arguments; a record is made without all of its
     /// fields; or a function argument takes another number of parameters than it will be given.
     ///
-    /// ```dk
+    /// ```dk error
     /// def main(xs: [int; n], ys: [int; n]) = map(\x y -> x + y, zip(xs, ys))
     /// ```
     ///
@@ -216,7 +216,7 @@ codes! {
     /// A function calls itself, directly or through others. Functions are compiled into what calls them, so that would
     /// never end.
     ///
-    /// ```dk
+    /// ```dk error
     /// def factorial(n: int) = if n == 0 then 1 else n * factorial(n - 1)
     /// def main(n: int) = factorial(n)
     /// ```
@@ -233,7 +233,7 @@ codes! {
     /// A record has no field of that name, a tuple no component of that number, or something is neither record nor
     /// tuple. Components are counted from 0.
     ///
-    /// ```dk
+    /// ```dk error
     /// def main(p: (int, int)) = p.1 + p.2
     /// ```
     ///
@@ -248,7 +248,7 @@ codes! {
     /// A function is used as a value, or a value as a function. Functions are not values: they can be called, or given
     /// to built-in functions such as `map` and `fold`, and nothing else.
     ///
-    /// ```dk
+    /// ```dk error
     /// def main(x: int) = let double = \y -> y * 2 in double(x)
     /// ```
     ///
@@ -267,7 +267,7 @@ codes! {
     /// elements of a vector, the state of a loop and its next value, the operands of an operator. Numbers are never
     /// converted in silence.
     ///
-    /// ```dk
+    /// ```dk error
     /// def main(xs: [real]) = sum(xs) / length(xs)
     /// ```
     ///
@@ -283,7 +283,7 @@ codes! {
     /// An operator is used at a type that does not have it. Arithmetic and comparisons are for scalars; what is sorted,
     /// used as a key, or looked at by a stencil is made of scalars.
     ///
-    /// ```dk
+    /// ```dk error
     /// def main(xs: [real; n], ys: [real; n]) = xs + ys
     /// ```
     ///
@@ -298,7 +298,7 @@ codes! {
     NoInstance = "D0202", User, "an operator that its operands do not have";
     /// A type, or how many dimensions an array has, cannot be told from what is there.
     ///
-    /// ```dk
+    /// ```dk error
     /// def main(n: int) = length([])
     /// ```
     ///
@@ -313,7 +313,7 @@ codes! {
     /// A vector, the state of a loop, or what a fold has combined so far is in memory as a whole, so it cannot hold a
     /// sequence, which never is.
     ///
-    /// ```dk
+    /// ```dk error
     /// def main(n: int) = [ { i * j : j in 0..<n } : i in 0..<n ]
     /// ```
     ///
@@ -328,7 +328,7 @@ codes! {
     /// A sequence from outside is used inside a comprehension, a function argument or a loop, where it would be
     /// traversed many times. A sequence is computed as it is traversed, once, and never all in memory.
     ///
-    /// ```dk
+    /// ```dk error
     /// def main(n: int) =
     ///   let s = { i * i : i in 0..<n }
     ///   in sum({ x * sum(s) : x in 0..<n })
@@ -349,7 +349,7 @@ codes! {
     /// together, or of an argument and its parameter. (Sizes that may differ are compared when the program runs: D0304,
     /// D0309.)
     ///
-    /// ```dk
+    /// ```dk error
     /// def main() = zip([1, 2, 3], [10, 20])
     /// ```
     ///
@@ -364,7 +364,7 @@ codes! {
     /// A type would have to contain itself: a definition leads back to itself, or a loop wraps its state up once more
     /// in each round.
     ///
-    /// ```dk
+    /// ```dk error
     /// type list = { head: int, tail: list }
     /// def main(x: list) = x.head
     /// ```
@@ -381,7 +381,7 @@ codes! {
     /// An argument decides the type of the result, so it must be a literal: the axes of `transpose`, the axis of
     /// `reverse`, `concat_on` and `pad_on`, the radius and boundary of `stencil`.
     ///
-    /// ```dk
+    /// ```dk error
     /// def main(r: int, xs: [real]) = stencil(r, clamp, \w -> sum(w), xs)
     /// ```
     ///
@@ -397,7 +397,7 @@ codes! {
     /// An index, or the target of a `scatter` or `permute`, lies outside its array. Positions run from 0 to the length
     /// less one.
     ///
-    /// ```dk
+    /// ```dk fails 'xs=[1, 2]'
     /// def main(xs: [int]) = xs[length(xs)]
     /// ```
     ///
@@ -411,7 +411,7 @@ codes! {
     IndexRange = "D0301", User, "index out of range";
     /// A size or count is negative, or larger than anything that can exist.
     ///
-    /// ```dk
+    /// ```dk fails n=3
     /// def main(n: int) = fill(0, n - 10)
     /// ```
     ///
@@ -425,7 +425,7 @@ codes! {
     BadSize = "D0302", User, "a negative or impossible size";
     /// An integer is divided by zero, with `/` or `%`. (Between floats the result is infinite, or not a number.)
     ///
-    /// ```dk
+    /// ```dk fails 'xs=[]'
     /// def main(xs: [int]) = sum(xs) / length(xs)
     /// ```
     ///
@@ -440,7 +440,7 @@ codes! {
     /// Two vectors or sequences that are traversed together turn out to have different lengths: the generators of a
     /// comprehension, the arguments of `zip` or `map`.
     ///
-    /// ```dk
+    /// ```dk fails 'xs=[1]' 'ys=[1, 2]'
     /// def main(xs: [real], ys: [real]) = sum({ x * y : x in xs; y in ys })
     /// ```
     ///
@@ -455,7 +455,7 @@ codes! {
     LengthMismatch = "D0304", User, "unequal lengths";
     /// An operator that needs at least one element was given none: `min`, `max`, `argmin`, `argmax` or `fold1`.
     ///
-    /// ```dk
+    /// ```dk fails 'xs=[]'
     /// def main(xs: [int]) = max(xs)
     /// ```
     ///
@@ -470,7 +470,7 @@ codes! {
     /// A nested array had to be regular, all rows alike, and is not: `transpose`, `shape`, `tiles` and stencils of more
     /// than one dimension need that.
     ///
-    /// ```dk
+    /// ```dk fails 'a=[[1], []]'
     /// def main(a: [[int]]) = transpose(a)
     /// ```
     ///
@@ -485,7 +485,7 @@ codes! {
     NotRegular = "D0306", User, "rows of different length where a regular array is needed";
     /// `the` was applied to a sequence that does not have exactly one element.
     ///
-    /// ```dk
+    /// ```dk fails 'xs=[1, 2, 3]'
     /// def main(xs: [int]) = the({ x : x in xs | x > 1 })
     /// ```
     ///
@@ -500,7 +500,7 @@ codes! {
     /// The lengths, offsets or flags that cut a vector or sequence into segments do not describe it: lengths that do
     /// not add up to the number of elements, offsets that fall, or flags that take more elements than there are.
     ///
-    /// ```dk
+    /// ```dk fails 'xs=[1]' 'lengths=[2]'
     /// def main(xs: [int], lengths: [int]) = split(xs, lengths)
     /// ```
     ///
@@ -515,9 +515,9 @@ codes! {
     /// A value does not have the size that its written type demands: an argument whose length is not the `n` of
     /// another, a matrix that is not square, a record whose parts do not fit each other.
     ///
-    /// ```dk
+    /// ```dk fails 'a=[[1, 2]]'
     /// def trace(a: [real; n, n]) = sum({ a[i, i] : i in 0..<n })
-    /// def main(a: [real; 2, 3]) = trace(a)
+    /// def main(a: [[real]]) = trace(a)
     /// ```
     ///
     /// Mended:

@@ -9,11 +9,11 @@ fn programs(page: &str) -> Vec<String> {
     let mut inside = false;
     for line in lines {
         match line {
-            "```dk" => {
+            "```" => inside = false,
+            _ if line.starts_with("```") => {
                 inside = true;
                 out.push(String::new());
             }
-            "```" => inside = false,
             _ if inside => {
                 out.iter_mut().last().into_iter().for_each(|text: &mut String| text.push_str(&format!("{line}\n")))
             }
