@@ -2,6 +2,7 @@
 
 use deckle::prelude::*;
 
+/// Builds the program.
 pub fn program() -> Result<Compiled<(Arr<f64>, Arr<f64>), Exp<f64>>, Error> {
     compile(|xs: Arr<f64>, ys: Arr<f64>| xs.stream().zip_with(ys.stream(), |x, y| x * y).sum())
 }

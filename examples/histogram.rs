@@ -2,6 +2,7 @@
 
 use deckle::prelude::*;
 
+/// Builds the program.
 pub fn program() -> Result<Compiled<(Exp<i64>, Arr<i64>), Arr<i64>>, Error> {
     compile(|bins: Exp<i64>, xs: Arr<i64>| fill(0, bins).permute(xs, fill(1, xs.len()), |new, old| new + old))
 }

@@ -31,6 +31,7 @@ fn advance(points: Arr<Point>, centres: Arr<Point>) -> Arr<Point> {
     })
 }
 
+/// Builds the program.
 pub fn program() -> Result<Compiled<(Arr<Point>, Exp<i64>, Exp<i64>), Arr<Point>>, Error> {
     compile(|points: Arr<Point>, k: Exp<i64>, rounds: Exp<i64>| {
         repeat(rounds, points.take(k), |_, centres| advance(points, centres))

@@ -11,6 +11,7 @@ fn next(board: Arr<u8, D2>) -> Arr<u8, D2> {
     })
 }
 
+/// Builds the program.
 pub fn program() -> Result<Compiled<(Exp<i64>, Arr<u8, D2>), Arr<u8, D2>>, Error> {
     compile(|rounds: Exp<i64>, board: Arr<u8, D2>| repeat(rounds, board, |_, board| next(board)))
 }

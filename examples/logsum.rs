@@ -7,10 +7,12 @@ fn logsum(n: Exp<i64>) -> Exp<f64> {
     count(1, n + 1).map(|i| i.cast::<f64>().ln()).sum()
 }
 
+/// Builds the program.
 pub fn program() -> Result<Compiled<(Exp<i64>,), Exp<f64>>, Error> {
     compile(logsum)
 }
 
+/// Builds the sum of several of them.
 pub fn sum_of_logsums() -> Result<Compiled<(Exp<i64>,), Exp<f64>>, Error> {
     compile(|n: Exp<i64>| count(1, n + 1).map(|i| logsum(i * i)).sum())
 }

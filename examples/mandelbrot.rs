@@ -19,6 +19,7 @@ fn escape(cx: Exp<f64>, cy: Exp<f64>, limit: Exp<i64>) -> Exp<i64> {
     n
 }
 
+/// Builds the program.
 pub fn program() -> Result<Compiled<(Exp<i64>, Exp<i64>, Exp<i64>), Arr<u8, D2>>, Error> {
     compile(|width: Exp<i64>, height: Exp<i64>, limit: Exp<i64>| {
         generate2(height, width, |j, i| {

@@ -6,6 +6,7 @@ fn dot(xs: Arr<f64>, ys: Arr<f64>) -> Exp<f64> {
     xs.stream().zip_with(ys.stream(), |x, y| x * y).sum()
 }
 
+/// Builds the program.
 pub fn program() -> Result<Compiled<(Arr<f64, D2>, Arr<f64>), Arr<f64>>, Error> {
     compile(|a: Arr<f64, D2>, x: Arr<f64>| a.rows().stream().map(|row| dot(row, x)).tab())
 }

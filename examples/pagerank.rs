@@ -14,6 +14,7 @@ fn spread(src: Arr<i64>, dst: Arr<i64>, degree: Arr<i64>, rank: Arr<f64>) -> Arr
 
 type Args = (Arr<i64>, Arr<i64>, Arr<i64>, Exp<i64>, Exp<i64>);
 
+/// Builds the program.
 pub fn program() -> Result<Compiled<Args, Arr<(i64, f64)>>, Error> {
     compile(|off: Arr<i64>, src: Arr<i64>, dst: Arr<i64>, rounds: Exp<i64>, top: Exp<i64>| {
         let n = off.len() - 1;

@@ -10,6 +10,7 @@ fn small_primes(n: Exp<i64>) -> Arr<i64> {
     range(2, root(n) + 1).filter(|p| !range(2, root(p) + 1).map(|d| (p % d).equals(0)).any())
 }
 
+/// Builds the program.
 pub fn program() -> Result<Compiled<(Exp<i64>,), Arr<i64>>, Error> {
     compile(|n: Exp<i64>| {
         let multiples = small_primes(n).expand(|p| (n - 1) / p - 1, |p, i| p * (i + 2));

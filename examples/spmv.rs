@@ -4,6 +4,7 @@ use deckle::prelude::*;
 
 type Args = (Arr<i64>, Arr<i64>, Arr<f64>, Arr<f64>);
 
+/// Builds the program.
 pub fn program() -> Result<Compiled<Args, Arr<f64>>, Error> {
     compile(|off: Arr<i64>, col: Arr<i64>, val: Arr<f64>, x: Arr<f64>| {
         let rows = col.zip(val).split_offsets(off);

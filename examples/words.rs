@@ -7,6 +7,7 @@ fn is_letter(c: Exp<u8>) -> Exp<bool> {
     between(b'a', b'z').or(|| between(b'A', b'Z').or(|| c.equals(b'\'')))
 }
 
+/// Builds the program.
 pub fn program() -> Result<Compiled<(Arr<u8>,), Arr<i64>>, Error> {
     compile(|text: Arr<u8>| {
         let letters = text.stream().filter(is_letter);

@@ -49,8 +49,8 @@ fn main() -> ExitCode {
 fn test() -> Faults {
     let steps: [&[&str]; 3] = [
         &["fmt", "--all", "--check"],
-        &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"],
-        &["test", "--workspace"],
+        &["clippy", "--workspace", "--all-targets", "--features", "deckle/ndarray", "--", "-D", "warnings"],
+        &["test", "--workspace", "--features", "deckle/ndarray"],
     ];
     for step in steps {
         if let Err(fault) = cargo(step) {

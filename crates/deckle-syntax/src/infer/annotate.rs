@@ -3,7 +3,7 @@
 use super::Infer;
 use super::env::{Record, TypeDefId, unknown};
 use super::types::{Node, Ty};
-use crate::ast::{ExprKind, Name, TypeId, TypeKind};
+use crate::ast::{BinOp, ExprId, ExprKind, IndexItem, Name, TypeId, TypeKind};
 use deckle_diag::{Code, Diagnostic, Span};
 use deckle_ir::scalar::ScalarType;
 use std::collections::{HashMap, HashSet};
@@ -164,8 +164,10 @@ impl Infer {
             }
             TypeKind::Array { binder, elem, sizes } => {
                 let scope = self.scope.len();
-                if !self.in_type_def {
-                    for s in &sizes {
+                for s in &sizes {
+                    if self.in_type_def {
+                        self.size_form(*s);
+                    } else {
                         self.size_expr(*s);
                     }
                 }
@@ -340,24 +342,49 @@ impl Infer {
         None
     }
 
+    /// Checks that an expression is of a form that a size can have; whether it is.
+    fn size_form(&mut self, e: ExprId) -> bool {
+        let mut pending = vec![e];
+        while let Some(e) = pending.pop() {
+            let ok = match &self.ast()[e].kind {
+                ExprKind::Int { .. } | ExprKind::Name(_) | ExprKind::Field(..) | ExprKind::Error => true,
+                ExprKind::Binary(op, a, b) => {
+                    pending.extend([*b, *a]);
+                    matches!(op, BinOp::Add | BinOp::Sub | BinOp::Mul | BinOp::Div)
+                }
+                ExprKind::Index { base, items } => {
+                    let is_place = matches!(self.ast()[*base].kind, ExprKind::Name(_) | ExprKind::Field(..));
+                    match items[..] {
+                        [IndexItem::At(i)] => {
+                            pending.push(i);
+                            is_place
+                        }
+                        _ => false,
+                    }
+                }
+                ExprKind::Call { func, args } => {
+                    pending.extend(args.iter().map(|a| a.value));
+                    let known =
+                        matches!(&self.ast()[*func].kind, ExprKind::Name(n) if matches!(&*n.text, "min" | "max"));
+                    known && args.len() == 2
+                }
+                _ => false,
+            };
+            if !ok {
+                let span = self.span(e);
+                let d = Diagnostic::new(Code::Unexpected, "this cannot be a size", span, "not a size").note(
+                    "sizes are made of integers, names, `+`, `-`, `*`, `/`, `min`, `max`, and elements of integer vectors such as `off[i+1]`",
+                );
+                self.diags.push(d);
+                return false;
+            }
+        }
+        true
+    }
+
     /// Checks an expression that stands for a size.
-    fn size_expr(&mut self, e: crate::ast::ExprId) {
-        let ok = matches!(
-            self.ast()[e].kind,
-            ExprKind::Int { .. }
-                | ExprKind::Name(_)
-                | ExprKind::Binary(..)
-                | ExprKind::Index { .. }
-                | ExprKind::Call { .. }
-                | ExprKind::If { .. }
-                | ExprKind::Field(..)
-                | ExprKind::Error
-        );
-        if !ok {
-            let span = self.span(e);
-            let d = Diagnostic::new(Code::Unexpected, "this cannot be a size", span, "not a size")
-                .note("sizes are made of integers, names, `+`, `-`, `*`, `/`, `min`, `max`, `if`, and elements of integer vectors such as `off[i+1]`");
-            self.diags.push(d);
+    fn size_expr(&mut self, e: ExprId) {
+        if !self.size_form(e) {
             return;
         }
         let have = self.expr(e);

@@ -3,7 +3,7 @@
 use super::{Infer, Local};
 use crate::ast::{Def, ExprId, ExprKind, Name, PatId, PatKind, TypeId, TypeKind};
 use crate::infer::types::{Node, Ty};
-use deckle_diag::{Code, Diagnostic};
+use deckle_diag::{Code, Diagnostic, Span};
 
 impl Infer {
     /// Binds the names of a pattern, which takes apart a value of type `ty`.
@@ -44,13 +44,58 @@ impl Infer {
 
     /// Binds the names that the sizes of the parameter types mention and nothing else defines: `n` in `[real; n]`.
     pub(super) fn bind_size_names(&mut self, def: &Def) {
-        for p in &def.params {
-            if let Some(ty) = p.ty {
-                self.size_names(ty, &mut Vec::new());
+        for (k, p) in def.params.iter().enumerate() {
+            let Some(ty) = p.ty else { continue };
+            for later in &def.params[k + 1..] {
+                let PatKind::Name(name) = self.ast()[later.pat].kind.clone() else { continue };
+                if let Some(use_) = self.size_mention(ty, &name.text) {
+                    let d = Diagnostic::new(
+                        Code::UnknownName,
+                        format!("this size mentions `{}`, a parameter that comes after it", name.text),
+                        use_,
+                        "not known yet",
+                    )
+                    .label(name.span, "the parameter")
+                    .help(format!("put `{}` before the parameters whose sizes mention it", name.text));
+                    self.diags.push(d);
+                }
             }
+            self.size_names(ty, &mut Vec::new());
         }
         if let Some(ret) = def.ret {
             self.size_names(ret, &mut Vec::new());
+        }
+    }
+
+    /// Where a size in a written type mentions a name.
+    fn size_mention(&self, ty: TypeId, name: &str) -> Option<Span> {
+        match &self.ast()[ty].kind {
+            TypeKind::Name { args, .. } => args.iter().find_map(|t| self.size_mention(*t, name)),
+            TypeKind::Tuple(parts) => parts.iter().find_map(|t| self.size_mention(*t, name)),
+            TypeKind::Seq(elem) => self.size_mention(*elem, name),
+            TypeKind::Record(fields) => fields.iter().find_map(|(_, t)| self.size_mention(*t, name)),
+            TypeKind::Array { binder, elem, sizes } => {
+                let own = sizes.iter().find_map(|s| self.expr_mention(*s, name));
+                let hidden = binder.as_ref().is_some_and(|b| &*b.text == name);
+                own.or_else(|| if hidden { None } else { self.size_mention(*elem, name) })
+            }
+            TypeKind::Error => None,
+        }
+    }
+
+    fn expr_mention(&self, e: ExprId, name: &str) -> Option<Span> {
+        match &self.ast()[e].kind {
+            ExprKind::Name(n) if &*n.text == name => Some(n.span),
+            ExprKind::Binary(_, a, b) => self.expr_mention(*a, name).or_else(|| self.expr_mention(*b, name)),
+            ExprKind::Index { base, items } => self.expr_mention(*base, name).or_else(|| {
+                items.iter().find_map(|i| match i {
+                    crate::ast::IndexItem::At(e) => self.expr_mention(*e, name),
+                    _ => None,
+                })
+            }),
+            ExprKind::Call { args, .. } => args.iter().find_map(|a| self.expr_mention(a.value, name)),
+            ExprKind::Field(base, _) => self.expr_mention(*base, name),
+            _ => None,
         }
     }
 

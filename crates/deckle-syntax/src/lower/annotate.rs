@@ -5,7 +5,7 @@
 
 use super::func::{Binding, FnLower, Lowered};
 use crate::ast::{self, BinOp, ExprId, ExprKind, IndexItem, TypeId, TypeKind};
-use deckle_diag::Span;
+use deckle_diag::{Code, Diagnostic, Span};
 use deckle_ir::array::Op;
 use deckle_ir::entity::{Path, SizeVar, Var};
 use deckle_ir::scalar::Scalar;
@@ -31,8 +31,8 @@ struct Around {
     names: HashMap<Rc<str>, Size>,
     /// Names of positions, outermost first; `None` for a dimension without a name.
     positions: Vec<Option<Rc<str>>>,
-    /// The record around, field by field, as a value in scope.
-    fields: HashMap<Rc<str>, Path>,
+    /// The record around, field by field, as a value in scope, and what it is.
+    fields: HashMap<Rc<str>, (Path, Type)>,
     /// Where this part of the value is found, if it can be named.
     path: Option<Path>,
     /// Whether the names belong to a type definition rather than to the function.
@@ -47,9 +47,43 @@ impl FnLower<'_> {
             None => self.b.opened(kind),
             Some(ty) => {
                 let w = Written { module: self.id.module, ty, args: Rc::default() };
-                self.sized(&w, kind, &mut around.clone())
+                let named = self.named.len();
+                let ty = self.sized(&w, kind, &mut around.clone());
+                self.check_names(&ty, named);
+                ty
             }
         }
+    }
+
+    /// Every name that a type binds must be told by one of its sizes. `since` is how many names there were before it.
+    /// Names that come into scope are those of a parameter, which has a check of its own.
+    fn check_names(&mut self, ty: &Type, since: usize) {
+        for (s, name, span) in self.named.split_off(since) {
+            if self.scope.iter().any(|(_, b)| matches!(b, Binding::Size(x) if *x == s)) {
+                continue;
+            }
+            let (mut mentioned, mut told) = (false, false);
+            ty.for_each_size(&mut |size, _| {
+                mentioned |= size.any_atom(&mut |a, _| matches!(a, Atom::Var(v, _) if *v == s));
+                told |= size.determines().is_some_and(|(v, ..)| v == s);
+            });
+            if mentioned && !told {
+                let d = Diagnostic::new(
+                    Code::Ambiguous,
+                    format!("the size `{name}` cannot be told from the length of an array"),
+                    span,
+                    "how large?",
+                )
+                .note(format!("a name is bound where it stands alone, as in `[real; {name}]`, or beside a number: `[real; {name} + 1]`"))
+                .help(format!("write a number, or add a field that has `{name}` elements, or is `{name}`: `{name}: int`"));
+                self.diags.push(d);
+            }
+        }
+    }
+
+    fn report_no_size(&mut self, name: &str, what: &str, span: Span) {
+        let message = format!("{what} is needed in a size, and `{name}` is not one");
+        self.diags.push(Diagnostic::new(Code::TypeMismatch, message, span, format!("not {what}")));
     }
 
     /// `v`, having checked the sizes of a type written for it.
@@ -59,12 +93,14 @@ impl FnLower<'_> {
             return Ok(v);
         }
         let depth = self.scope.len();
+        let named = self.named.len();
         let mark = self.b.mark();
         let kind = self.ty(v).clone();
         let mut around = Around { path: Some(self.b.func().path(v)), ..Around::default() };
         let ty = self.sized(&w, &kind, &mut around);
         self.scope.truncate(depth);
         let ty = solved(&ty, self.ty(v), mark.first_size());
+        self.check_names(&ty, named);
         if ty == *self.ty(v) {
             self.b.rollback(&mark);
             return Ok(v);
@@ -83,11 +119,14 @@ impl FnLower<'_> {
             return Ok(v);
         }
         let kind = self.ty(v).clone();
-        let known = record.fields.iter().map(|(n, _)| n.clone()).zip(fields.iter().map(|f| self.b.func().path(*f)));
+        let named = self.named.len();
+        let values = fields.iter().map(|f| (self.b.func().path(*f), self.ty(*f).clone()));
+        let known = record.fields.iter().map(|(n, _)| n.clone()).zip(values);
         let mut around = Around { fields: known.collect(), foreign: true, ..Around::default() };
         let mark = self.b.mark();
         let ty = self.record(&w, &kind, &mut around);
         let ty = solved(&ty, self.ty(v), mark.first_size());
+        self.check_names(&ty, named);
         if ty == *self.ty(v) {
             self.b.rollback(&mark);
             return Ok(v);
@@ -210,8 +249,10 @@ impl FnLower<'_> {
         let mut inner = around.clone();
         inner.foreign = true;
         if let Some(path) = &path {
-            inner.fields =
-                fields.iter().enumerate().map(|(k, (n, _))| (n.text.clone(), path.clone().field(k as u32))).collect();
+            let parts = fields.iter().zip(&r.fields).enumerate();
+            inner.fields = parts
+                .map(|(k, ((n, _), (_, kind)))| (n.text.clone(), (path.clone().field(k as u32), kind.clone())))
+                .collect();
         }
         let mut out = Vec::new();
         for (k, ((name, ty), (_, kind))) in fields.into_iter().zip(&r.fields).enumerate() {
@@ -236,7 +277,7 @@ impl FnLower<'_> {
         let ast = &self.cx.facts.modules[module].ast;
         match &ast[e].kind {
             ExprKind::Int { value, .. } => Size::constant(*value as i128),
-            ExprKind::Name(n) => self.size_name(&n.text, around),
+            ExprKind::Name(n) => self.size_name(n, around),
             ExprKind::Binary(op, a, b) => {
                 let (a, b) = (self.size_expr(*a, module, around), self.size_expr(*b, module, around));
                 match op {
@@ -256,14 +297,27 @@ impl FnLower<'_> {
                 }
             }
             ExprKind::Index { base, items } => match (self.size_path(*base, module, around), items.as_slice()) {
-                (Some(path), [IndexItem::At(i)]) => {
+                (Some((path, ty)), [IndexItem::At(i)]) => {
+                    if ty.as_array().is_none_or(|a| a.elem != Type::INT) {
+                        let span = ast[*base].span;
+                        let text =
+                            self.cx.facts.texts[module].get(span.lo as usize..span.hi as usize).unwrap_or("this");
+                        self.report_no_size(text, "a vector of `int`", span);
+                        return self.new_family(around.positions.len() as u32);
+                    }
                     let i = self.size_expr(*i, module, around);
                     Atom::Read(path, vec![i]).into()
                 }
                 _ => self.new_family(around.positions.len() as u32),
             },
             ExprKind::Field(..) => match self.size_path(e, module, around) {
-                Some(path) => Size::value(path),
+                Some((path, ty)) if ty == Type::INT => Size::value(path),
+                Some(_) => {
+                    let span = ast[e].span;
+                    let text = self.cx.facts.texts[module].get(span.lo as usize..span.hi as usize).unwrap_or("this");
+                    self.report_no_size(text, "an `int`", span);
+                    self.new_family(around.positions.len() as u32)
+                }
                 None => self.new_family(around.positions.len() as u32),
             },
             _ => self.new_family(around.positions.len() as u32),
@@ -271,29 +325,28 @@ impl FnLower<'_> {
     }
 
     /// The value that a name or a field in a size stands for.
-    fn size_path(&self, e: ExprId, module: usize, around: &Around) -> Option<Path> {
+    fn size_path(&self, e: ExprId, module: usize, around: &Around) -> Option<(Path, Type)> {
         let ast = &self.cx.facts.modules[module].ast;
         match &ast[e].kind {
             ExprKind::Name(n) => match around.fields.get(&n.text) {
                 Some(p) => Some(p.clone()),
                 None => match self.lookup(&n.text)? {
-                    Binding::Var(v) if !around.foreign => Some(self.b.func().path(*v)),
+                    Binding::Var(v) if !around.foreign => Some((self.b.func().path(*v), self.ty(*v).clone())),
                     _ => None,
                 },
             },
             ExprKind::Field(base, name) => {
-                let path = self.size_path(*base, module, around)?;
-                let ty =
-                    path.fields.iter().try_fold(self.ty(path.root), |t, k| t.parts()?.get(*k as usize).copied())?;
+                let (path, ty) = self.size_path(*base, module, around)?;
                 let Type::Record(r) = ty else { return None };
                 let k = r.fields.iter().position(|(n, _)| *n == *name.text)?;
-                Some(path.field(k as u32))
+                Some((path.field(k as u32), r.fields[k].1.clone()))
             }
             _ => None,
         }
     }
 
-    fn size_name(&mut self, name: &Rc<str>, around: &mut Around) -> Size {
+    fn size_name(&mut self, name: &ast::Name, around: &mut Around) -> Size {
+        let (name, span) = (&name.text, name.span);
         let depth = around.positions.len();
         if let Some(level) = around.positions.iter().rposition(|p| p.as_ref() == Some(name)) {
             return Size::pos((depth - 1 - level) as u32);
@@ -301,8 +354,12 @@ impl FnLower<'_> {
         if let Some(size) = around.names.get(name) {
             return size.clone();
         }
-        if let Some(path) = around.fields.get(name) {
-            return Size::value(path.clone());
+        if let Some((path, ty)) = around.fields.get(name) {
+            if *ty == Type::INT {
+                return Size::value(path.clone());
+            }
+            self.report_no_size(name, "an `int`", span);
+            return self.new_family(depth as u32);
         }
         match self.lookup(name).filter(|_| !around.foreign) {
             Some(Binding::Size(s)) => return Size::var(*s),
@@ -311,6 +368,7 @@ impl FnLower<'_> {
         }
         let s = self.b.new_size(0);
         self.b.name_size(s, &**name);
+        self.named.push((s, name.clone(), span));
         around.names.insert(name.clone(), Size::var(s));
         if !around.foreign {
             self.scope.push((name.clone(), Binding::Size(s)));

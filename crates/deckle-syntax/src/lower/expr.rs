@@ -214,6 +214,15 @@ impl FnLower<'_> {
         found.map(|k| k as u32).ok_or_else(|| self.surprise(name.span))
     }
 
+    /// Which record type an expression has.
+    fn record_number(&self, e: ExprId) -> Option<usize> {
+        let ty = self.cx.facts.expr_types[self.id.module][e.0 as usize]?;
+        match self.cx.facts.types.node(ty) {
+            crate::infer::types::Node::Record(number, _) => Some(*number),
+            _ => None,
+        }
+    }
+
     fn with(&mut self, base: ExprId, fields: &[(Name, ExprId)], span: Span) -> Lowered<Var> {
         let v = self.expr(base)?;
         let Type::Record(r) = self.ty(v).clone() else { return Err(self.surprise(span)) };
@@ -230,7 +239,11 @@ impl FnLower<'_> {
             });
         }
         let shape = RecordShape { name: r.name.clone(), fields: r.fields.iter().map(|f| f.0.clone()).collect() };
-        self.op(Op::Record(Arc::new(shape)), &args, span)
+        let made = self.op(Op::Record(Arc::new(shape)), &args, span)?;
+        match self.record_number(base) {
+            Some(number) => self.ensure_record(made, number, &args, span),
+            None => Ok(made),
+        }
     }
 
     fn call(&mut self, e: ExprId, args: &[Arg], span: Span) -> Lowered<Var> {

@@ -8,7 +8,6 @@ use deckle_diag::{Code, Diagnostic, Span};
 use deckle_ir::array::{BinOp, Builder, Function, Op};
 use deckle_ir::entity::{Body, SizeVar, Var};
 use deckle_ir::scalar::Scalar;
-use deckle_ir::size::Atom;
 use deckle_ir::types::Type;
 use std::rc::Rc;
 
@@ -34,6 +33,8 @@ pub(super) struct FnLower<'a> {
     pub scope: Vec<(Rc<str>, Binding)>,
     /// How many loops are around.
     pub loops: usize,
+    /// The names that the sizes of the type being read bind, and where.
+    pub named: Vec<(SizeVar, Rc<str>, Span)>,
     /// What is wrong so far.
     pub diags: Vec<Diagnostic>,
 }
@@ -41,7 +42,16 @@ pub(super) struct FnLower<'a> {
 impl<'a> FnLower<'a> {
     pub fn new(cx: &'a Lower, funcs: &'a [Function], id: DefId, map: &'a Choices, name: String) -> Self {
         let span = cx.facts.def(id).name.span;
-        FnLower { cx, b: Builder::new(funcs, name, span), id, map, scope: Vec::new(), loops: 0, diags: Vec::new() }
+        FnLower {
+            cx,
+            b: Builder::new(funcs, name, span),
+            id,
+            map,
+            scope: Vec::new(),
+            loops: 0,
+            named: Vec::new(),
+            diags: Vec::new(),
+        }
     }
 
     pub fn run(mut self) -> Result<Function, Vec<Diagnostic>> {
@@ -219,22 +229,26 @@ impl<'a> FnLower<'a> {
         self.scope.iter().rev().find(|(n, _)| &**n == name).map(|(_, b)| b)
     }
 
-    /// The value of a size that a parameter's type names: the length of the array that has it.
+    /// The value of a size that a parameter's type names: the length of an array that tells it.
     pub fn size_value(&mut self, s: SizeVar, span: Span) -> Lowered<Var> {
-        let binder = self.b.func().size_binder(s);
-        for &param in self.b.func().params().to_vec().iter().filter(|p| Some(**p) == binder || binder.is_none()) {
+        for param in self.b.func().params().to_vec() {
             let mut path = Vec::new();
-            if let Some(depth) = find_size(self.ty(param), s, &mut path) {
-                let mut v = param;
-                for k in path {
-                    v = self.proj(v, k, span)?;
-                }
-                if depth == 0 {
-                    return self.op(Op::Length, &[v], span);
-                }
-                let shape = self.op(Op::Shape(depth + 1), &[v], span)?;
-                return self.proj(shape, depth, span);
+            let Some((depth, extra)) = find_size(self.ty(param), s, &mut path) else { continue };
+            let mut v = param;
+            for k in path {
+                v = self.proj(v, k, span)?;
             }
+            let n = if depth == 0 {
+                self.op(Op::Length, &[v], span)?
+            } else {
+                let shape = self.op(Op::Shape(depth + 1), &[v], span)?;
+                self.proj(shape, depth, span)?
+            };
+            if extra == 0 {
+                return Ok(n);
+            }
+            let extra = self.int(extra as i64, span)?;
+            return self.binary(BinOp::Sub, n, extra, span);
         }
         Err(Diagnostic::new(
             Code::Ambiguous,
@@ -253,8 +267,8 @@ impl<'a> FnLower<'a> {
     }
 }
 
-/// Where a size stands in a type: the components to take, and at which dimension of the array there.
-fn find_size(ty: &Type, s: SizeVar, path: &mut Vec<u32>) -> Option<u32> {
+/// Where a type tells a size: the components to take, the dimension of the array there, and what its length has too much.
+fn find_size(ty: &Type, s: SizeVar, path: &mut Vec<u32>) -> Option<(u32, i128)> {
     if let Some(parts) = ty.parts() {
         for (k, part) in parts.into_iter().enumerate() {
             path.push(k as u32);
@@ -268,8 +282,10 @@ fn find_size(ty: &Type, s: SizeVar, path: &mut Vec<u32>) -> Option<u32> {
     let mut depth = 0;
     let mut ty = ty;
     while let Type::Array(a) = ty {
-        if matches!(a.size.as_atom(), Some(Atom::Var(v, at)) if *v == s && at.is_empty()) {
-            return Some(depth);
+        if let Some((v, [], extra)) = a.size.determines()
+            && v == s
+        {
+            return Some((depth, extra));
         }
         depth += 1;
         ty = &a.elem;
