@@ -76,7 +76,9 @@ impl<'a> FnLower<'a> {
                 PatKind::Name(n) => n.text.to_string(),
                 _ => format!("arg{k}"),
             };
+            let names = self.scope.len();
             let ty = self.param_type(p.ty, &kind);
+            self.check_told(names, &ty, p.ty)?;
             let v = self.b.param(name, ty, pat.span);
             // Later sizes may mention this parameter.
             if let PatKind::Name(n) = &pat.kind {
@@ -259,6 +261,30 @@ impl<'a> FnLower<'a> {
         .note("a name in a size is bound where it stands alone, as in `[real; n]`")
         .help("use `length(...)` of an array instead")
         .into())
+    }
+
+    /// A name that a parameter's sizes bind must be told by one of them.
+    fn check_told(&self, names: usize, ty: &Type, written: Option<ast::TypeId>) -> Lowered<()> {
+        for (name, binding) in &self.scope[names..] {
+            let Binding::Size(s) = binding else { continue };
+            let mut told = false;
+            ty.for_each_size(&mut |size, _| {
+                told |= size.determines().is_some_and(|(v, at, _)| v == *s && at.is_empty())
+            });
+            if !told {
+                let span = written.map_or(Span::NONE, |t| self.ast()[t].span);
+                return Err(Diagnostic::new(
+                    Code::Ambiguous,
+                    format!("the size `{name}` cannot be told from this argument"),
+                    span,
+                    format!("does not tell `{name}`"),
+                )
+                .note("a name in a size is bound by the first parameter that mentions it, where it stands alone or with a number added")
+                .help(format!("put a parameter before it that has `{name}` elements, or pass `{name}` itself: `{name}: int`"))
+                .into());
+            }
+        }
+        Ok(())
     }
 
     /// The array with its outer dimensions known to be regular, checked at run time where that is not certain.
