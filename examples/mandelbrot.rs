@@ -19,8 +19,10 @@ fn escape(cx: Exp<f64>, cy: Exp<f64>, limit: Exp<i64>) -> Exp<i64> {
     n
 }
 
+type Args = (Exp<i64>, Exp<i64>, Exp<i64>);
+
 /// Builds the program.
-pub fn program() -> Result<Compiled<(Exp<i64>, Exp<i64>, Exp<i64>), Arr<u8, D2>>, Error> {
+pub fn program() -> Result<Compiled<Args, Arr<u8, D2>>, Error> {
     compile(|width: Exp<i64>, height: Exp<i64>, limit: Exp<i64>| {
         generate2(height, width, |j, i| {
             let ramp = constant_array(b" .:-=+*#%@");

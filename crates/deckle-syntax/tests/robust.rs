@@ -143,6 +143,15 @@ fn lets_that_double_their_types_or_sizes_end() {
     let _ = survive(&doubling("let xs = loop xs = xs for i < x do xs ++ xs\n", 100));
 }
 
+/// An integer that is used as a size is taken apart only as far as that stays small.
+#[test]
+fn sizes_made_by_doubling_end() {
+    let doubled = "let x = x + x ".repeat(60);
+    accepted(&format!("def main(x: int) = {doubled} in length(iota(x))"));
+    let squared = "let x = (x + length(xs)) * (x + length(xs)) ".repeat(30);
+    accepted(&format!("def main(x: int, xs: [int]) = {squared} in take(x, xs)"));
+}
+
 #[test]
 fn many_functions_are_no_burden() {
     let chain = |n: usize, first: &str, last: &str| {

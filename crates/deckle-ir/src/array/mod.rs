@@ -222,19 +222,23 @@ impl Function {
         }
     }
 
-    /// The value of an `i64` variable as a size: constants, sums, products, lengths and reads are taken apart.
+    /// The value of an `i64` variable as a size: constants, sums, products, lengths and reads are taken apart, as far as that stays
+    /// small. What would grow beyond it is a size of its own: the integer.
     pub fn size_of(&self, v: Var) -> Size {
-        self.size_of_path(&self.path(v), 32)
+        self.size_of_path(&self.path(v), &mut 32)
     }
 
-    fn size_of_path(&self, path: &Path, fuel: u32) -> Size {
+    /// `fuel` is shared by everything that is taken apart, so that an integer made by doubling thirty times costs thirty steps.
+    fn size_of_path(&self, path: &Path, fuel: &mut u32) -> Size {
+        const MAX_TERMS: usize = 16;
         let opaque = || Size::value(path.clone());
         let Some(inst) = self.inst(path.root) else { return opaque() };
-        if fuel == 0 {
+        if *fuel == 0 {
             return opaque();
         }
-        let arg = |k: usize| self.size_of_path(&self.path(inst.args[k]), fuel - 1);
-        match (path.fields.as_slice(), &inst.op) {
+        *fuel -= 1;
+        let mut arg = |k: usize| self.size_of_path(&self.path(inst.args[k]), fuel);
+        let size = match (path.fields.as_slice(), &inst.op) {
             ([k], Op::Shape(depth)) => match self.ty(inst.args[0]).regular_dims(*depth as usize) {
                 Some(dims) => dims[*k as usize].clone(),
                 None => opaque(),
@@ -248,10 +252,15 @@ impl Function {
             ([], Op::Binary(BinOp::Max)) => arg(0).greater(&arg(1)),
             ([], Op::Length) => self.ty(inst.args[0]).as_array().map_or_else(opaque, |a| a.size.clone()),
             ([], Op::Index) if inst.args.len() == 2 => {
-                let array = self.path(inst.args[0]);
-                Atom::Read(array, vec![arg(1)]).into()
+                let at = arg(1);
+                Atom::Read(self.path(inst.args[0]), vec![at]).into()
             }
             _ => opaque(),
+        };
+        if size.terms().len() > MAX_TERMS || size.terms().iter().any(|(m, _)| m.len() > MAX_TERMS) {
+            opaque()
+        } else {
+            size
         }
     }
 
