@@ -1,5 +1,7 @@
 //! The dot product of two vectors. The twin of `dot.dk`.
 
+#![allow(clippy::type_complexity)]
+
 use deckle::prelude::*;
 
 /// Builds the program.

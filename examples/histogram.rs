@@ -1,5 +1,7 @@
 //! How often each value occurs: reduce by index. The twin of the first half of `histogram.dk`.
 
+#![allow(clippy::type_complexity)]
+
 use deckle::prelude::*;
 
 /// Builds the program.

@@ -1,5 +1,7 @@
 //! k-means clustering of points in the plane. The twin of `kmeans.dk`.
 
+#![allow(clippy::type_complexity)]
+
 use deckle::prelude::*;
 
 type Point = (f64, f64);

@@ -1,5 +1,7 @@
 //! Conway's game of life on a torus, by a stencil that wraps around. The twin of `life.dk`.
 
+#![allow(clippy::type_complexity)]
+
 use deckle::prelude::*;
 
 fn next(board: Arr<u8, D2>) -> Arr<u8, D2> {

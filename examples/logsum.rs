@@ -1,5 +1,7 @@
 //! The logarithm of n!, and the sum of several of them, in constant space. The twin of `logsum.dk`.
 
+#![allow(clippy::type_complexity)]
+
 use deckle::prelude::*;
 
 /// An ordinary Rust function is a function of the language.

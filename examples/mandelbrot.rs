@@ -1,5 +1,7 @@
 //! The Mandelbrot set as text. The twin of `mandelbrot.dk`.
 
+#![allow(clippy::type_complexity)]
+
 use deckle::prelude::*;
 
 fn escape(cx: Exp<f64>, cy: Exp<f64>, limit: Exp<i64>) -> Exp<i64> {

@@ -1,5 +1,7 @@
 //! A matrix times a vector, as a stream of rows. The twin of `matvec.dk`.
 
+#![allow(clippy::type_complexity)]
+
 use deckle::prelude::*;
 
 fn dot(xs: Arr<f64>, ys: Arr<f64>) -> Exp<f64> {

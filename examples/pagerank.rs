@@ -1,5 +1,7 @@
 //! PageRank of a directed graph. The twin of `pagerank.dk`.
 
+#![allow(clippy::type_complexity)]
+
 use deckle::prelude::*;
 
 /// One round: every vertex passes its rank on to those it points to; what cannot be passed on is shared by all.

@@ -1,5 +1,7 @@
 //! Prime numbers by Eratosthenes' sieve: `scatter` after `expand`. The twin of `sieve.dk`.
 
+#![allow(clippy::type_complexity)]
+
 use deckle::prelude::*;
 
 fn root(n: Exp<i64>) -> Exp<i64> {

@@ -1,5 +1,7 @@
 //! A sparse matrix times a dense vector. The twin of `spmv.dk`.
 
+#![allow(clippy::type_complexity)]
+
 use deckle::prelude::*;
 
 type Args = (Arr<i64>, Arr<i64>, Arr<f64>, Arr<f64>);

@@ -1,5 +1,7 @@
 //! The words of a text and their lengths: a stream of bytes is cut into words on the fly. The twin of `words.dk`.
 
+#![allow(clippy::type_complexity)]
+
 use deckle::prelude::*;
 
 fn is_letter(c: Exp<u8>) -> Exp<bool> {

@@ -5,6 +5,7 @@
 
 use deckle::prelude::*;
 
+/// The lesson.
 pub fn main() -> Result<(), Error> {
     // `Arr<f64>` is a vector of a program under construction. It holds no numbers: it is a handle, and it is `Copy`.
     // `map` takes a closure from one element to another; `x` is an `Exp<f64>`, on which arithmetic works as it does on `f64`.

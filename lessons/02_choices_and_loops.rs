@@ -4,6 +4,7 @@
 
 use deckle::prelude::*;
 
+/// The lesson.
 pub fn main() -> Result<(), Error> {
     // Comparisons are methods: `lt`, `le`, `gt`, `ge`, `equals`, `differs`. `choose` is `if`: it takes two closures, of which only one is
     // evaluated. That matters here: the division by zero never happens.

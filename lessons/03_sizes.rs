@@ -5,6 +5,7 @@
 
 use deckle::prelude::*;
 
+/// The lesson.
 pub fn main() -> Result<(), Error> {
     // The rows of a matrix have one length, which is in its type: `[[f64; n1]; n0]`. A row's product with `x` needs `x` to have
     // that length too, and the type says where this is checked.

@@ -4,6 +4,7 @@
 
 use deckle::prelude::*;
 
+/// The lesson.
 pub fn main() -> Result<(), Error> {
     // `Arr<Arr<T>>` is a vector of vectors of any lengths. Inside `map`, a row is an ordinary vector.
     let mean = compile(|rows: Arr<Arr<f64>>| {

@@ -5,6 +5,7 @@
 
 use deckle::prelude::*;
 
+/// The lesson.
 pub fn main() -> Result<(), Error> {
     // `count` is a sequence of integers. Nothing here is ever stored, for any n: it is one loop with an accumulator.
     let logsum = compile(|n: Exp<i64>| count(1, n + 1).map(|i| i.cast::<f64>().ln()).sum())?;

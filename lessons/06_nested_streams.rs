@@ -14,6 +14,7 @@ fn is_letter(c: Exp<u8>) -> Exp<bool> {
     c.ge(b'a').and(|| c.le(b'z'))
 }
 
+/// The lesson.
 pub fn main() -> Result<(), Error> {
     // For each n a sequence of n² logarithms: some short, some long, none of them in memory.
     let sums = compile(|n: Exp<i64>| count(1, n + 1).map(|i| logsum(i * i)).sum())?;
