@@ -176,7 +176,7 @@ fn faults_do_not_cascade() {
 fn bodies_over_sequences_capture_no_sequence() {
     let text = "fn f (v0 n: i64, v1 s: {f64}) -> {f64} {
         v4: {f64} = produce(v0) ^1(v2: i64) { v3: f64 = reduce<sum>(v1) v3 } v4 }";
-    assert_eq!(says(text), ["@f0 v4: a body of `produce` over a sequence uses v1, a sequence from outside"]);
+    assert_eq!(says(text), ["@f0 v4: v1 is a sequence from outside, used in a body that runs more than once"]);
     let text = "fn f (v0 n: i64, v1 s: {f64}) -> {f64} {
         v4: {f64} = map(v1) ^1(v2: f64) { v3: f64 = reduce<sum>(v1) v3 } v4 }";
     assert_eq!(says(text).len(), 1);
