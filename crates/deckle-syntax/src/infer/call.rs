@@ -521,7 +521,7 @@ impl Infer {
                     at,
                     "no such field",
                 );
-                let near = arg.name.as_ref().and_then(|n| super::env::closest(&n.text, names.iter().copied()));
+                let near = arg.name.as_ref().and_then(|n| deckle_diag::closest(&n.text, names.iter().copied()));
                 let d = match near {
                     Some(c) => d.help(format!("did you mean `{c}`?")),
                     None => d.note(super::demand::listing(&names)),

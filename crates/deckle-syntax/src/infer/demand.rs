@@ -1,9 +1,9 @@
 //! Demands: what must hold of types that are known only later.
 
 use super::Infer;
-use super::env::{Demand, DemandKind, closest};
+use super::env::{Demand, DemandKind};
 use super::types::{Node, Ty};
-use deckle_diag::{Code, Diagnostic, Span};
+use deckle_diag::{Code, Diagnostic, Span, closest};
 use std::collections::HashMap;
 use std::rc::Rc;
 

@@ -3,7 +3,7 @@
 use super::types::{Ty, Types};
 use crate::ast::{self, ExprId};
 use crate::builtins::Builtin;
-use deckle_diag::{Code, Diagnostic, Span};
+use deckle_diag::{Code, Diagnostic, Span, closest};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -115,37 +115,6 @@ impl Facts {
     }
 }
 
-/// The name closest to `name` among `all`, if any is close.
-pub(crate) fn closest<'a>(name: &str, all: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let limit = (name.len() / 3).max(1);
-    let near = all.filter(|c| c.len().abs_diff(name.len()) <= limit);
-    near.map(|c| (distance(name, c), c)).filter(|(d, c)| *d <= limit && *d < c.len()).min().map(|(_, c)| c)
-}
-
-/// The number of single-character edits, a swap of neighbours counting as one. Only the first 64 bytes count.
-fn distance(a: &str, b: &str) -> usize {
-    const MOST: usize = 64;
-    let (a, b) = (&a.as_bytes()[..a.len().min(MOST)], &b.as_bytes()[..b.len().min(MOST)]);
-    let mut rows = [[0u8; MOST + 1]; 3];
-    for i in 0..=a.len() {
-        let [before, above, row] = &mut rows;
-        for j in 0..=b.len() {
-            row[j] = if i == 0 || j == 0 {
-                (i + j) as u8
-            } else {
-                let change = u8::from(a[i - 1] != b[j - 1]);
-                let mut best = (above[j] + 1).min(row[j - 1] + 1).min(above[j - 1] + change);
-                if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                    best = best.min(before[j - 2] + 1);
-                }
-                best
-            };
-        }
-        rows.rotate_left(1);
-    }
-    rows[1][b.len()] as usize
-}
-
 /// A diagnostic for a name that nothing defines.
 pub(crate) fn unknown<'a>(what: &str, name: &str, span: Span, known: impl Iterator<Item = &'a str>) -> Diagnostic {
     let code = if what == "type" { Code::UnknownType } else { Code::UnknownName };
@@ -153,19 +122,5 @@ pub(crate) fn unknown<'a>(what: &str, name: &str, span: Span, known: impl Iterat
     match closest(name, known) {
         Some(c) => d.help(format!("did you mean `{c}`?")),
         None => d,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn close_names_are_found() {
-        let names = ["length", "filter", "flatten", "sum"];
-        assert_eq!(closest("lenght", names.into_iter()), Some("length"));
-        assert_eq!(closest("filtre", names.into_iter()), Some("filter"));
-        assert_eq!(closest("quux", names.into_iter()), None);
-        assert_eq!(closest("s", names.into_iter()), None);
     }
 }

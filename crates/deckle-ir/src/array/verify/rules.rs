@@ -31,24 +31,9 @@ fn check_statement(before: &[Function], func: &Function, v: Var, inst: &Inst) ->
     if !matches(func, v, &rule, &fresh) {
         return Err(format!("has type `{}`, but the rule of `{name}` gives `{rule}`", func.ty(v)));
     }
-    if runs_per_element_of_a_sequence(func, inst) {
-        let mut captured = inst.bodies.iter().flat_map(|b| func.free_vars(*b));
-        if let Some(s) = captured.find(|s| !func.ty(*s).is_concrete()) {
-            return Err(format!("a body of `{name}` over a sequence uses {s}, a sequence from outside"));
-        }
-    }
     match &inst.op {
         Op::Use(c) if !fits(&c.value, &c.ty) => Err(format!("the value of `use` is not a `{}`", c.ty)),
         _ => Ok(()),
-    }
-}
-
-/// Bodies of conditionals and loops do not run at elements.
-fn runs_per_element_of_a_sequence(func: &Function, inst: &Inst) -> bool {
-    match inst.op {
-        Op::If | Op::Guard | Op::While | Op::For => false,
-        Op::Produce => true,
-        _ => inst.args.iter().any(|a| func.ty(*a).is_seq()),
     }
 }
 
