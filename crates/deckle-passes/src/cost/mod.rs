@@ -1,0 +1,1 @@
+//! Predicted work, depth and space.
