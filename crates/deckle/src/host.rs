@@ -244,24 +244,38 @@ impl<T: HostItem, D: Rank> Hosted for Arr<T, D> {
         nested(&host.shape, &mut host.data.into_iter().map(T::plain_to_value))
     }
     fn from_value(value: &Value) -> Option<Self::Host> {
-        let mut shape = Vec::with_capacity(D::N);
-        let mut level = Some(value);
-        for _ in 0..D::N {
-            let items = level.map_or(Some(&[][..]), Value::items)?;
-            shape.push(items.len());
-            level = items.first();
-        }
-        let mut data = Vec::with_capacity(shape.iter().product());
-        take_apart(value, &shape, &mut |x| {
-            data.push(T::plain_from_value(x)?);
-            Some(())
-        })?;
-        Array::new(&shape, data).ok()
+        of_shape(&shape_of(value, D::N)?, value, T::plain_from_value)
     }
 }
 
+/// The sizes of the outer dimensions of a tree, as its first elements have them.
+pub(crate) fn shape_of(value: &Value, rank: usize) -> Option<Vec<usize>> {
+    let mut shape = Vec::with_capacity(rank);
+    let mut level = Some(value);
+    for _ in 0..rank {
+        let items = level.map_or(Some(&[][..]), Value::items)?;
+        shape.push(items.len());
+        level = items.first();
+    }
+    Some(shape)
+}
+
+/// The elements of a tree of this shape; `None` if it has another.
+pub(crate) fn of_shape<T, D: Rank>(
+    shape: &[usize],
+    value: &Value,
+    mut elem: impl FnMut(&Value) -> Option<T>,
+) -> Option<Array<T, D>> {
+    let mut data = Vec::with_capacity(shape.iter().product());
+    take_apart(value, shape, &mut |x| {
+        data.push(elem(x)?);
+        Some(())
+    })?;
+    Array::new(shape, data).ok()
+}
+
 /// The next elements as a tree of this shape.
-fn nested(shape: &[usize], elems: &mut dyn Iterator<Item = Value>) -> Value {
+pub(crate) fn nested(shape: &[usize], elems: &mut dyn Iterator<Item = Value>) -> Value {
     match shape {
         [n] => Value::array(elems.take(*n).collect()),
         [n, inner @ ..] => Value::array((0..*n).map(|_| nested(inner, elems)).collect()),

@@ -96,6 +96,7 @@
 //!
 //! # Features
 //!
+//! - `io` (on by default): the module `io`, which reads host values from files and writes them: NumPy, Matrix Market, tables, pictures, sound.
 //! - `ndarray` (off by default): [`Array`] from and to `ndarray::Array`, without copying where the elements lie row by row.
 
 mod arr;
@@ -106,6 +107,8 @@ mod elt;
 mod error;
 mod exp;
 mod host;
+#[cfg(feature = "io")]
+pub mod io;
 mod maths;
 mod seq;
 mod trace;

@@ -1,0 +1,121 @@
+//! Files: host values from them and into them, by the ending of their names.
+//!
+//! ```
+//! # use deckle::prelude::*;
+//! # let dir = std::env::temp_dir().join(format!("deckle-doc-{}", std::process::id()));
+//! # std::fs::create_dir_all(&dir)?;
+//! #[derive(Clone, Copy, Debug, PartialEq, Elt)]
+//! struct Trade {
+//!     price: f64,
+//!     volume: i64,
+//! }
+//!
+//! // A table: a struct for each line, its fields by the names of the columns.
+//! std::fs::write(dir.join("trades.csv"), "volume,price\n2,1.5\n3,10\n")?;
+//! let trades: Vec<Trade> = deckle::io::read(dir.join("trades.csv"))?;
+//! let turnover = compile(|ts: Arr<Trade>| ts.map(|t| t.price() * t.volume().cast::<f64>()))?;
+//! let out = turnover.call(trades)?;
+//!
+//! // What a program gives, for NumPy.
+//! deckle::io::write(dir.join("turnover.npy"), &out)?;
+//! let back: Array<f64> = deckle::io::read(dir.join("turnover.npy"))?;
+//! assert_eq!(back.to_vec(), [3.0, 30.0]);
+//! # std::fs::remove_dir_all(&dir)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! | ending | what is read and written |
+//! |---|---|
+//! | `.npy`, `.npz` | NumPy's arrays; `a.npz:x` is the array `x` |
+//! | `.mtx` | Matrix Market: dense as `Array<f64, D2>`, sparse as `Array<(i64, i64, f64)>` or by parts, `a.mtx:off` |
+//! | `.csv`, `.tsv` | tables: a struct or tuple for each line; `t.csv:price` is a column |
+//! | `.png`, `.pgm`, `.ppm` | pictures: `Array<u8, D2>` is grey, `Array<(u8, u8, u8), D2>` coloured |
+//! | `.wav` | sound |
+//! | `.txt` | bytes (`Vec<u8>`), lines (`Vec<Vec<u8>>`), words (`book.txt:words`), or any value as it is written |
+//!
+//! `.gz` after any of these says that the file is packed. A file is never trusted: what is wrong with it is an [`Error`] that
+//! names the byte or the line, and no more memory is taken than the file justifies. Output appears complete or not at all.
+
+use crate::arr::Rank;
+use crate::elt::Elt;
+use crate::host::{Array, nested, of_shape, shape_of};
+pub use deckle_io::{Error, Kind};
+use deckle_ir::entity::SizeVar;
+use deckle_ir::size::Size;
+use deckle_ir::types::Type;
+use deckle_ir::value::Value;
+use std::path::Path;
+
+/// What a file can hold: elements, and any nesting of `Vec` and [`Array`] around them.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` can neither be read from a file nor written to one",
+    label = "expected an element, a `Vec` or an `Array` of such"
+)]
+pub trait Stored: Sized {
+    #[doc(hidden)]
+    fn stored_type() -> Type;
+    #[doc(hidden)]
+    fn store(&self) -> Value;
+    #[doc(hidden)]
+    fn restore(value: &Value) -> Option<Self>;
+}
+
+impl<T: Elt> Stored for T {
+    fn stored_type() -> Type {
+        T::ty()
+    }
+    fn store(&self) -> Value {
+        self.to_value()
+    }
+    fn restore(value: &Value) -> Option<T> {
+        T::from_value(value)
+    }
+}
+
+impl<T: Stored> Stored for Vec<T> {
+    fn stored_type() -> Type {
+        vector(T::stored_type())
+    }
+    fn store(&self) -> Value {
+        Value::array(self.iter().map(T::store).collect())
+    }
+    fn restore(value: &Value) -> Option<Vec<T>> {
+        value.items()?.iter().map(T::restore).collect()
+    }
+}
+
+impl<T: Stored, D: Rank> Stored for Array<T, D> {
+    fn stored_type() -> Type {
+        (0..D::N).fold(T::stored_type(), |t, _| vector(t))
+    }
+    fn store(&self) -> Value {
+        nested(self.shape(), &mut self.as_slice().iter().map(T::store))
+    }
+    fn restore(value: &Value) -> Option<Array<T, D>> {
+        let shape = shape_of(value, D::N)?;
+        of_shape(&shape, value, T::restore)
+    }
+}
+
+/// A vector of any length.
+fn vector(elem: Type) -> Type {
+    Type::array(Size::var(SizeVar(0)), elem)
+}
+
+/// Reads a value from a file, or from a part of it (`FILE:PART`), by its ending.
+///
+/// # Errors
+/// If the file cannot be read, is damaged, or holds no value of this type: rows of different lengths where a matrix is meant, say.
+pub fn read<T: Stored>(path: impl AsRef<Path>) -> Result<T, Error> {
+    let path = path.as_ref();
+    let value = deckle_io::read_value(path, &T::stored_type())?;
+    T::restore(&value).ok_or_else(|| Error::misfit("its rows are not all of one length").in_file(path))
+}
+
+/// Writes a value to a file by its ending: complete or not at all.
+///
+/// # Errors
+/// If the format cannot hold the value, or the file cannot be written.
+pub fn write<T: Stored>(path: impl AsRef<Path>, value: &T) -> Result<(), Error> {
+    deckle_io::write_value(path, &T::stored_type(), &value.store())
+}
