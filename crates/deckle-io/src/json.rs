@@ -14,7 +14,7 @@ pub fn write(ty: &Type, value: &Value, out: &mut dyn Write) -> io::Result<()> {
         (_, Value::Scalar(s)) => scalar(*s, out),
         (Type::Record(r), Value::Tuple(parts)) => {
             list(b"{}", r.fields.iter().zip(parts.iter()), out, |((name, ty), part), out| {
-                serde_json::to_writer(&mut *out, name)?;
+                string(name, out)?;
                 out.write_all(b":")?;
                 write(ty, part, out)
             })
@@ -46,11 +46,24 @@ fn list<T>(
     out.write_all(&brackets[1..])
 }
 
+/// A text in quotes. Control characters are among the first 256, so four digits are enough.
+fn string(text: &str, out: &mut dyn Write) -> io::Result<()> {
+    out.write_all(b"\"")?;
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => write!(out, "\\{c}")?,
+            c if c.is_control() => write!(out, "\\u{:04x}", u32::from(c))?,
+            c => write!(out, "{c}")?,
+        }
+    }
+    out.write_all(b"\"")
+}
+
 fn scalar(s: Scalar, out: &mut dyn Write) -> io::Result<()> {
     match s {
         Scalar::Bool(b) => write!(out, "{b}"),
-        Scalar::F32(v) if v.is_finite() => Ok(serde_json::to_writer(out, &v)?),
-        Scalar::F64(v) if v.is_finite() => Ok(serde_json::to_writer(out, &v)?),
+        Scalar::F32(v) if v.is_finite() => write!(out, "{v:?}"),
+        Scalar::F64(v) if v.is_finite() => write!(out, "{v:?}"),
         Scalar::F32(_) | Scalar::F64(_) => match s.as_float() {
             Some(f64::INFINITY) => out.write_all(b"\"inf\""),
             Some(f64::NEG_INFINITY) => out.write_all(b"\"-inf\""),
@@ -93,5 +106,18 @@ mod tests {
         let value = Value::tuple(vec![inner, Value::int(3)]);
         assert_eq!(json(record, value), r#"{"a\"b":[true,[1,2]],"c":3}"#);
         assert_eq!(json(Type::tuple(vec![]), Value::tuple(vec![])), "[]");
+    }
+
+    #[test]
+    fn other_programs_read_the_same_values() {
+        for x in [0.0, -0.0, 1.0, 0.1, 1e16, 1e-7, 123456.789, 5e-324, f64::MAX, -1.0 / 3.0] {
+            let back: f64 = serde_json::from_str(&json(T::F64, Value::real(x))).unwrap();
+            assert_eq!(back.to_bits(), x.to_bits(), "{x}");
+        }
+        let name = "a\"b\\c\n\u{7f}é";
+        let record = RecordType { name: "r".into(), fields: vec![(name.to_string(), Type::INT)] };
+        let text = json(Type::Record(Arc::new(record)), Value::tuple(vec![Value::int(3)]));
+        let back: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(back[name], 3);
     }
 }
