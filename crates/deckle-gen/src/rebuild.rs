@@ -1,13 +1,8 @@
-//! Copying a function with changes.
-//!
-//! A copy goes statement by statement through a [`Builder`], which gives every statement its type anew: what a change
-//! does to sizes further down is worked out by the typing rules. Where they refuse, there is no copy.
+//! Copying a function with changes that are told beforehand.
 
-use deckle_diag::Span;
-use deckle_ir::array::{Builder, Def, Function, Op};
-use deckle_ir::entity::{Body, Func, Path, SizeVar, Var};
+use deckle_ir::array::{Copier, Function, Op, Rewrite, rewrite};
+use deckle_ir::entity::{Body, Func, Var};
 use deckle_ir::scalar::Scalar;
-use deckle_ir::size::{Atom, Size};
 use deckle_ir::types::Type;
 use std::collections::{HashMap, HashSet};
 
@@ -37,178 +32,72 @@ pub enum Stand {
 
 /// A copy of `func`, which may call `funcs`; none where it would have no type.
 pub fn rebuild(funcs: &[Function], func: &Function, edit: &Edit) -> Option<Function> {
-    let mut copy = Copier {
-        old: func,
-        edit,
-        b: Builder::new(funcs, func.name.clone(), func.span),
-        vars: vec![None; func.vars.len()],
-        bodies: vec![None; func.bodies.len()],
-        sizes: vec![None; func.sizes.len()],
-    };
-    copy.bodies[0] = Some(Function::ROOT);
-    for (&p, name) in func.params().iter().zip(&func.param_names) {
-        if edit.drop.contains(&p) {
-            continue;
-        }
-        copy.bind(p);
-        let ty = copy.ty(func.ty(p))?;
-        copy.vars[p.index()] = Some(copy.b.param(name.clone(), ty, func.span(p)));
-    }
-    let result = copy.statements(Function::ROOT)?;
-    Some(copy.b.finish(result))
+    rewrite(funcs, func, &mut Editor(edit))
 }
 
-struct Copier<'a> {
-    old: &'a Function,
-    edit: &'a Edit,
-    b: Builder<'a>,
-    vars: Vec<Option<Var>>,
-    bodies: Vec<Option<Body>>,
-    sizes: Vec<Option<SizeVar>>,
-}
+struct Editor<'a>(&'a Edit);
 
-impl Copier<'_> {
-    fn var(&self, v: Var) -> Option<Var> {
-        self.vars[v.index()]
-    }
-
-    /// Makes the size variables that `v` binds, for a type that is copied rather than worked out.
-    fn bind(&mut self, v: Var) {
-        for (k, data) in self.old.sizes.iter().enumerate() {
-            if data.binder == v {
-                self.sizes[k] = Some(self.b.new_size(data.arity));
-            }
+impl Rewrite for Editor<'_> {
+    fn statement(&mut self, copy: &mut Copier<'_>, s: Var) -> Option<()> {
+        if self.0.drop.contains(&s) {
+            return Some(());
         }
-    }
-
-    /// Learns what size variables are called now from the type that a variable has been given.
-    fn learn(&mut self, old: Var, new: Var) {
-        let (was, is) = (self.old.ty(old), self.b.ty(new));
-        if !was.same_kind(is) {
-            return;
+        match self.0.replace.get(&s) {
+            Some(Stand::Var(v)) => copy.stand(s, copy.var(*v)?),
+            Some(Stand::Const(c)) => {
+                let new = copy.b.push(Op::Const(*c), &[], &[], copy.old.span(s)).ok()?;
+                copy.stand(s, new);
+            }
+            Some(Stand::Inline(which)) => self.inline(copy, s, *which)?,
+            None => copy.statement(self, s)?,
         }
-        let mut list = Vec::new();
-        is.for_each_size(&mut |s, _| list.push(s.clone()));
-        let mut list = list.into_iter();
-        let func = self.old;
-        let sizes = &mut self.sizes;
-        was.for_each_size(&mut |s, _| {
-            let now = list.next();
-            if let (Some(s), Some(t)) = (s.as_var(), now.and_then(|t| t.as_var()))
-                && func.size_binder(s) == Some(old)
-            {
-                sizes[s.index()] = Some(t);
-            }
-        });
-    }
-
-    fn statements(&mut self, body: Body) -> Option<Var> {
-        let data = self.old.body(body);
-        for &s in &data.stmts {
-            if self.edit.drop.contains(&s) {
-                continue;
-            }
-            let span = self.old.span(s);
-            match self.edit.replace.get(&s) {
-                Some(Stand::Var(v)) => self.vars[s.index()] = Some(self.var(*v)?),
-                Some(Stand::Const(c)) => {
-                    self.vars[s.index()] = Some(self.b.push(Op::Const(*c), &[], &[], span).ok()?);
-                }
-                Some(Stand::Inline(which)) => self.inline(s, *which, span)?,
-                None => self.statement(s, span)?,
-            }
-        }
-        let result = self.edit.results.get(&body).copied().unwrap_or(data.result);
-        self.var(result)
-    }
-
-    fn statement(&mut self, s: Var, span: Span) -> Option<()> {
-        let Def::Inst(inst) = &self.old.vars[s.index()].def else { return None };
-        let args = inst.args.iter().map(|v| self.var(*v)).collect::<Option<Vec<_>>>()?;
-        let early = self.op(&inst.op);
-        let mut bodies = Vec::new();
-        for (which, &old) in inst.bodies.iter().enumerate() {
-            let (new, params) = self.b.begin_body_of(early.as_ref()?, &args, which, span).ok()?;
-            self.bodies[old.index()] = Some(new);
-            let theirs = &self.old.body(old).params;
-            if theirs.len() != params.len() {
-                return None;
-            }
-            for (&p, q) in theirs.iter().zip(params) {
-                self.vars[p.index()] = Some(q);
-                self.learn(p, q);
-            }
-            let result = self.statements(old)?;
-            self.b.end_body(result);
-            bodies.push(new);
-        }
-        if matches!(inst.op, Op::Ensure(_)) {
-            self.bind(s);
-        }
-        let op = self.op(&inst.op)?;
-        let new = self.b.push(op, &args, &bodies, span).ok()?;
-        self.vars[s.index()] = Some(new);
-        self.learn(s, new);
         Some(())
     }
 
-    fn inline(&mut self, s: Var, which: usize, span: Span) -> Option<()> {
-        let inst = self.old.inst(s)?;
+    fn keeps(&self, param: Var) -> bool {
+        !self.0.drop.contains(&param)
+    }
+
+    fn result(&self, body: Body, result: Var) -> Var {
+        self.0.results.get(&body).copied().unwrap_or(result)
+    }
+
+    fn callee(&self, func: Func) -> Func {
+        self.0.calls.get(&func).copied().unwrap_or(func)
+    }
+}
+
+impl Editor<'_> {
+    fn inline(&mut self, copy: &mut Copier<'_>, s: Var, which: usize) -> Option<()> {
+        let old = copy.old;
+        let (inst, span) = (old.inst(s)?, old.span(s));
         let body = *inst.bodies.get(which)?;
-        let zero = self.b.push(Op::Const(Scalar::I64(0)), &[], &[], span).ok()?;
-        for (k, &p) in self.old.body(body).params.iter().enumerate() {
-            let ty = self.old.ty(p);
+        let zero = copy.b.push(Op::Const(Scalar::I64(0)), &[], &[], span).ok()?;
+        for (k, &p) in old.body(body).params.iter().enumerate() {
+            let ty = old.ty(p);
             let arg = inst.args.get(k).or(inst.args.last()).copied();
             let first = match arg {
-                Some(arg) if self.old.ty(arg).elem().is_some_and(|e| e.same_kind(ty)) => {
-                    self.b.push(Op::Index, &[self.var(arg)?, zero], &[], span).ok()?
+                Some(arg) if old.ty(arg).elem().is_some_and(|e| e.same_kind(ty)) => {
+                    let arg = copy.var(arg)?;
+                    copy.b.push(Op::Index, &[arg, zero], &[], span).ok()?
                 }
-                Some(arg) if self.old.ty(arg).same_kind(ty) => self.var(arg)?,
+                Some(arg) if old.ty(arg).same_kind(ty) => copy.var(arg)?,
                 _ if *ty == Type::INT => zero,
                 _ => return None,
             };
-            self.vars[p.index()] = Some(first);
-            self.learn(p, first);
+            copy.stand(p, first);
         }
-        self.vars[s.index()] = Some(self.statements(body)?);
+        let result = copy.statements(self, body)?;
+        copy.stand(s, result);
         Some(())
-    }
-
-    fn op(&self, op: &Op) -> Option<Op> {
-        Some(match op {
-            Op::Ensure(t) => Op::Ensure(self.ty(t)?),
-            Op::Array(t) => Op::Array(self.ty(t)?),
-            Op::MkSeq(t) => Op::MkSeq(self.ty(t)?),
-            Op::Call(f) => Op::Call(self.edit.calls.get(f).copied().unwrap_or(*f)),
-            other => other.clone(),
-        })
-    }
-
-    /// A type of the original in terms of the copy.
-    fn ty(&self, ty: &Type) -> Option<Type> {
-        let mut known = true;
-        let path = |p: &Path| self.var(p.root).map(|root| Path { root, fields: p.fields.clone() });
-        let new = ty.map_sizes(&mut |s, _| {
-            s.rewrite(&mut |a, _| {
-                let new: Option<Size> = match a {
-                    Atom::Var(s, at) => self.sizes[s.index()].map(|s| Atom::Var(s, at.clone()).into()),
-                    Atom::Value(p) => path(p).map(Size::value),
-                    Atom::Read(p, at) => path(p).map(|p| Atom::Read(p, at.clone()).into()),
-                    Atom::If(p, x, y) => path(p).map(|p| Size::select(p, x, y)),
-                    Atom::At(b) => self.bodies[b.index()].map(|b| Atom::At(b).into()),
-                    _ => return None,
-                };
-                known &= new.is_some();
-                new
-            })
-        });
-        known.then_some(new)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use deckle_diag::Span;
+    use deckle_ir::array::Builder;
     use crate::{Config, program};
 
     #[test]

@@ -25,6 +25,7 @@
 
 mod attrs;
 mod build;
+mod copy;
 mod ops;
 mod parse;
 mod print;
@@ -34,6 +35,7 @@ mod verify;
 
 pub use attrs::*;
 pub use build::{Builder, Mark};
+pub use copy::{Copier, Rewrite, rewrite};
 pub use ops::{Chapter, Op, OpInfo};
 pub use parse::parse;
 pub use scalar_ops::{BinOp, OperandClass, ResultClass, UnOp};

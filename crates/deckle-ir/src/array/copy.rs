@@ -1,0 +1,187 @@
+//! Copying a function with changes.
+//!
+//! A copy goes statement by statement through a [`Builder`], which gives every statement its type anew: what a change
+//! does to sizes further down is worked out by the typing rules. Where they refuse, there is no copy.
+
+use super::{Builder, Function, Op};
+use crate::entity::{Body, Func, Path, SizeVar, Var};
+use crate::size::{Atom, Size};
+use crate::types::Type;
+
+/// What is to be different in a copy. Handles are those of the original.
+pub trait Rewrite {
+    /// Copies a statement, or puts something else in its place: afterwards [`Copier::var`] of it is known where it is used.
+    /// `None` if there is no copy.
+    fn statement(&mut self, copy: &mut Copier<'_>, s: Var) -> Option<()>;
+
+    /// Whether a parameter of the function is kept.
+    fn keeps(&self, _param: Var) -> bool {
+        true
+    }
+
+    /// The result of a body.
+    fn result(&self, _body: Body, result: Var) -> Var {
+        result
+    }
+
+    /// The function to call in the place of another.
+    fn callee(&self, func: Func) -> Func {
+        func
+    }
+}
+
+/// A copy of `func`, which may call `funcs`; none where it would have no type.
+pub fn rewrite(funcs: &[Function], func: &Function, changes: &mut dyn Rewrite) -> Option<Function> {
+    let mut copy = Copier {
+        old: func,
+        b: Builder::new(funcs, func.name.clone(), func.span),
+        vars: vec![None; func.vars.len()],
+        bodies: vec![None; func.bodies.len()],
+        sizes: vec![None; func.sizes.len()],
+    };
+    copy.bodies[0] = Some(Function::ROOT);
+    for (&p, name) in func.params().iter().zip(&func.param_names) {
+        if changes.keeps(p) {
+            copy.bind(p);
+            let ty = copy.ty(func.ty(p))?;
+            copy.vars[p.index()] = Some(copy.b.param(name.clone(), ty, func.span(p)));
+        }
+    }
+    let result = copy.statements(changes, Function::ROOT)?;
+    for (size, name) in &func.size_names {
+        if let Some(now) = copy.sizes[size.index()] {
+            copy.b.name_size(now, name.clone());
+        }
+    }
+    Some(copy.b.finish(result))
+}
+
+/// A copy under construction.
+#[derive(Debug)]
+pub struct Copier<'a> {
+    /// The original.
+    pub old: &'a Function,
+    /// The copy so far.
+    pub b: Builder<'a>,
+    vars: Vec<Option<Var>>,
+    bodies: Vec<Option<Body>>,
+    sizes: Vec<Option<SizeVar>>,
+}
+
+impl Copier<'_> {
+    /// What stands for a variable in the copy.
+    pub fn var(&self, v: Var) -> Option<Var> {
+        self.vars[v.index()]
+    }
+
+    /// Lets `new` stand for `old`.
+    pub fn stand(&mut self, old: Var, new: Var) {
+        self.vars[old.index()] = Some(new);
+        self.learn(old, new);
+    }
+
+    /// Makes the size variables that `v` binds, for a type that is copied rather than worked out.
+    fn bind(&mut self, v: Var) {
+        for (k, data) in self.old.sizes.iter().enumerate() {
+            if data.binder == v {
+                self.sizes[k] = Some(self.b.new_size(data.arity));
+            }
+        }
+    }
+
+    /// Learns what size variables are called now from the type that a variable has been given.
+    fn learn(&mut self, old: Var, new: Var) {
+        let (was, is) = (self.old.ty(old), self.b.ty(new));
+        if !was.same_kind(is) {
+            return;
+        }
+        let mut list = Vec::new();
+        is.for_each_size(&mut |s, _| list.push(s.clone()));
+        let mut list = list.into_iter();
+        let func = self.old;
+        let sizes = &mut self.sizes;
+        was.for_each_size(&mut |s, _| {
+            let now = list.next();
+            if let (Some(s), Some(t)) = (s.as_var(), now.and_then(|t| t.as_var()))
+                && func.size_binder(s) == Some(old)
+            {
+                sizes[s.index()] = Some(t);
+            }
+        });
+    }
+
+    /// Copies the statements of a body into the one that is open, and gives its result.
+    pub fn statements(&mut self, changes: &mut dyn Rewrite, body: Body) -> Option<Var> {
+        for &s in &self.old.body(body).stmts {
+            changes.statement(self, s)?;
+        }
+        self.var(changes.result(body, self.old.body(body).result))
+    }
+
+    /// Copies a statement.
+    pub fn statement(&mut self, changes: &mut dyn Rewrite, s: Var) -> Option<()> {
+        let args = self.old.inst(s)?.args.iter().map(|v| self.var(*v)).collect::<Option<Vec<_>>>()?;
+        self.statement_with(changes, s, &args)
+    }
+
+    /// Copies a statement with other operands, which are variables of the copy.
+    pub fn statement_with(&mut self, changes: &mut dyn Rewrite, s: Var, args: &[Var]) -> Option<()> {
+        let old = self.old;
+        let inst = old.inst(s)?;
+        let span = old.span(s);
+        let early = self.op(changes, &inst.op);
+        let mut bodies = Vec::new();
+        for (which, &body) in inst.bodies.iter().enumerate() {
+            let (new, params) = self.b.begin_body_of(early.as_ref()?, args, which, span).ok()?;
+            self.bodies[body.index()] = Some(new);
+            let theirs = &old.body(body).params;
+            if theirs.len() != params.len() {
+                return None;
+            }
+            for (&p, q) in theirs.iter().zip(params) {
+                self.stand(p, q);
+            }
+            let result = self.statements(changes, body)?;
+            self.b.end_body(result);
+            bodies.push(new);
+        }
+        if matches!(inst.op, Op::Ensure(_)) {
+            self.bind(s);
+        }
+        let op = self.op(changes, &inst.op)?;
+        let new = self.b.push(op, args, &bodies, span).ok()?;
+        self.stand(s, new);
+        Some(())
+    }
+
+    fn op(&self, changes: &dyn Rewrite, op: &Op) -> Option<Op> {
+        Some(match op {
+            Op::Ensure(t) => Op::Ensure(self.ty(t)?),
+            Op::Array(t) => Op::Array(self.ty(t)?),
+            Op::MkSeq(t) => Op::MkSeq(self.ty(t)?),
+            Op::Call(f) => Op::Call(changes.callee(*f)),
+            other => other.clone(),
+        })
+    }
+
+    /// A type of the original in terms of the copy.
+    fn ty(&self, ty: &Type) -> Option<Type> {
+        let mut known = true;
+        let path = |p: &Path| self.var(p.root).map(|root| Path { root, fields: p.fields.clone() });
+        let new = ty.map_sizes(&mut |s, _| {
+            s.rewrite(&mut |a, _| {
+                let new: Option<Size> = match a {
+                    Atom::Var(s, at) => self.sizes[s.index()].map(|s| Atom::Var(s, at.clone()).into()),
+                    Atom::Value(p) => path(p).map(Size::value),
+                    Atom::Read(p, at) => path(p).map(|p| Atom::Read(p, at.clone()).into()),
+                    Atom::If(p, x, y) => path(p).map(|p| Size::select(p, x, y)),
+                    Atom::At(b) => self.bodies[b.index()].map(|b| Atom::At(b).into()),
+                    _ => return None,
+                };
+                known &= new.is_some();
+                new
+            })
+        });
+        known.then_some(new)
+    }
+}
