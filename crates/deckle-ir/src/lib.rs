@@ -2,12 +2,14 @@
 //!
 //! - [`scalar`], [`size`], [`types`]: what a value is and how large. A size is an expression.
 //! - [`array`]: the array IR, with its builder, typing rules, printer, parser and verifier.
+//! - [`cost`]: what every operator costs in the model, for the meter and for the prediction.
 //! - [`text`]: sizes and types as text.
 //! - [`value`]: values at run time, for constants, arguments and the interpreter.
 //!
 //! Nothing here knows a front end or a backend.
 
 pub mod array;
+pub mod cost;
 pub mod entity;
 pub mod scalar;
 pub mod size;

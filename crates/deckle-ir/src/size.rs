@@ -47,6 +47,10 @@ pub enum Atom {
     If(Path, Box<Size>, Box<Size>),
     /// The quotient, rounded down.
     Div(Box<Size>, Box<Size>),
+    /// `⌈log₂ n⌉`, and 0 for what is not positive. Costs have it, types have not.
+    Log(Box<Size>),
+    /// The greatest of `body` over `k < count`, in which `k` is `Pos(0)`; 0 if there is none. Costs have it, types have not.
+    Most(Box<Size>, Box<Size>),
 }
 
 impl From<i64> for Size {
@@ -268,13 +272,33 @@ impl Size {
         total
     }
 
+    /// `⌈log₂ n⌉`, and 0 for what is not positive.
+    pub fn log2(&self) -> Size {
+        match self.as_constant() {
+            Some(n) => Size::constant(log2(n)),
+            None => Atom::Log(Box::new(self.clone())).into(),
+        }
+    }
+
+    /// The greatest of `body` over `k < count`, where `k` is `Pos(0)` in `body`; 0 if there is none.
+    pub fn greatest(count: &Size, body: &Size) -> Size {
+        match count.as_constant() {
+            Some(n) if n <= 0 => Size::constant(0),
+            Some(_) if !body.mentions_pos(0) => body.shift(-1),
+            Some(1) => body.instantiate(&Size::constant(0)),
+            _ if body.as_constant() == Some(0) => Size::constant(0),
+            _ => Atom::Most(Box::new(count.clone()), Box::new(body.clone())).into(),
+        }
+    }
+
     /// Whether it is never negative, as far as its form shows.
     pub fn is_natural(&self) -> bool {
         fn natural(a: &Atom) -> bool {
             match a {
                 Atom::Pos(_) | Atom::At(_) | Atom::Var(..) => true,
                 Atom::Value(_) | Atom::Read(..) => false,
-                Atom::Sum(_, body) => body.is_natural(),
+                Atom::Log(_) => true,
+                Atom::Sum(_, body) | Atom::Most(_, body) => body.is_natural(),
                 Atom::Min(list) => list.iter().all(Size::is_natural),
                 Atom::Max(list) => list.iter().any(Size::is_natural),
                 Atom::If(_, a, b) => a.is_natural() && b.is_natural(),
@@ -320,7 +344,8 @@ impl Size {
                     Atom::Var(_, l) | Atom::Read(_, l) | Atom::Min(l) | Atom::Max(l) => {
                         l.iter().any(|s| s.any_atom_at(depth, f))
                     }
-                    Atom::Sum(n, b) => n.any_atom_at(depth, f) || b.any_atom_at(depth + 1, f),
+                    Atom::Log(x) => x.any_atom_at(depth, f),
+                    Atom::Sum(n, b) | Atom::Most(n, b) => n.any_atom_at(depth, f) || b.any_atom_at(depth + 1, f),
                     Atom::If(_, x, y) | Atom::Div(x, y) => x.any_atom_at(depth, f) || y.any_atom_at(depth, f),
                 }
         })
@@ -368,6 +393,14 @@ impl Atom {
                 let s = Size::sum(&n.rewrite_at(depth, f), &b.rewrite_at(depth + 1, f));
                 return (same(&s), s);
             }
+            Atom::Most(n, b) => {
+                let s = Size::greatest(&n.rewrite_at(depth, f), &b.rewrite_at(depth + 1, f));
+                return (same(&s), s);
+            }
+            Atom::Log(x) => {
+                let s = x.rewrite_at(depth, f).log2();
+                return (same(&s), s);
+            }
             Atom::Min(l) => {
                 let s =
                     l.iter().map(|s| s.rewrite_at(depth, f)).reduce(|a, b| a.lesser(&b)).unwrap_or(Size::constant(0));
@@ -392,6 +425,11 @@ impl Atom {
         };
         (Some(atom.clone()), atom.into())
     }
+}
+
+/// `⌈log₂ n⌉`, and 0 for what is not positive.
+pub(crate) fn log2(n: i128) -> i128 {
+    if n <= 1 { 0 } else { (i128::BITS - (n - 1).leading_zeros()) as i128 }
 }
 
 /// Two terms of opposite sign of which the first is the second one position further.

@@ -1,7 +1,7 @@
 //! Evaluating sizes: what is a variable before the run is a number during it.
 
 use crate::entity::{Body, Path, SizeVar};
-use crate::size::{Atom, Size};
+use crate::size::{Atom, Size, log2};
 
 /// Where a size finds the numbers behind its atoms. `None` says that it is not known here.
 pub trait SizeEnv {
@@ -43,17 +43,9 @@ fn eval_atom(atom: &Atom, env: &dyn SizeEnv, positions: &mut Vec<i128>) -> Optio
         Atom::Var(v, args) => env.var(*v, &all(args, positions)?),
         Atom::Value(path) => env.value(path),
         Atom::Read(path, args) => env.read(path, &all(args, positions)?),
-        Atom::Sum(count, body) => {
-            let n = count.eval(env, positions)?;
-            let mut total = 0i128;
-            for k in 0..n {
-                positions.push(k);
-                let term = body.eval(env, positions);
-                positions.pop();
-                total = total.checked_add(term?)?;
-            }
-            Some(total)
-        }
+        Atom::Sum(count, body) => over(count, body, env, positions, i128::checked_add),
+        Atom::Most(count, body) => over(count, body, env, positions, |most, term| Some(most.max(term))),
+        Atom::Log(x) => Some(log2(x.eval(env, positions)?)),
         Atom::Min(list) => all(list, positions)?.into_iter().min(),
         Atom::Max(list) => all(list, positions)?.into_iter().max(),
         Atom::If(cond, yes, no) => (if env.truth(cond)? { yes } else { no }).eval(env, positions),
@@ -62,6 +54,24 @@ fn eval_atom(atom: &Atom, env: &dyn SizeEnv, positions: &mut Vec<i128>) -> Optio
             if b == 0 { None } else { Some(a.div_euclid(b) - i128::from(b < 0 && a.rem_euclid(b) != 0)) }
         }
     }
+}
+
+/// `body` at every position below `count`, combined from 0 on.
+fn over(
+    count: &Size,
+    body: &Size,
+    env: &dyn SizeEnv,
+    positions: &mut Vec<i128>,
+    combine: fn(i128, i128) -> Option<i128>,
+) -> Option<i128> {
+    let mut total = 0i128;
+    for k in 0..count.eval(env, positions)? {
+        positions.push(k);
+        let term = body.eval(env, positions);
+        positions.pop();
+        total = combine(total, term?)?;
+    }
+    Some(total)
 }
 
 #[cfg(test)]
@@ -177,5 +187,17 @@ mod tests {
         let s = Size::sum(&Size::pos(0), &off(Size::pos(0)).mul(&off(Size::pos(1))));
         let at3 = s.instantiate(&c(3));
         assert_eq!(num(&at3), (2 + 5 + 5) * 9);
+    }
+
+    #[test]
+    fn logarithms_and_greatest() {
+        assert_eq!([-3, 0, 1, 2, 3, 4, 5].map(|n| num(&c(n).log2())), [0, 0, 0, 1, 2, 2, 3]);
+        assert_eq!(num(&n().scale(5).log2()), 5);
+        let longest = Size::greatest(&n(), &off(Size::pos(0)).add(&c(1)));
+        assert!(matches!(longest.as_atom(), Some(Atom::Most(..))));
+        assert_eq!(num(&longest), 10);
+        assert_eq!(num(&Size::greatest(&n().sub(&c(4)), &c(7))), 0, "of nothing");
+        assert_eq!(Size::greatest(&c(3), &n()), n());
+        assert_eq!(Size::greatest(&c(0), &n()), c(0));
     }
 }

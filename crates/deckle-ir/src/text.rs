@@ -9,6 +9,7 @@
 //! | sum | `sum(i1 < n0: v3[i1])` | | sequence | `{f64}`, `{i0 -> [f64; n3(i0)]}` |
 //! | extremes | `min(n0, 3)`, `max(n0, 3)` | | | |
 //! | conditional, quotient | `if(v3, n0, 1)`, `div(n0, 2)` | | | |
+//! | logarithm, greatest | `log(n0)`, `most(i1 < n0: v3[i1])` | | | |
 //! | position of a body | `^2` | | | |
 //!
 //! A position is called after the level of its binder, counted from the outermost binder of the whole type, so a name

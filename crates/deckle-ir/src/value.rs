@@ -3,33 +3,34 @@
 //! The representation is the plainest one: a tree. Backends have their own flat one.
 //! Vectors and sequences keep their [`Space`], so that metering a value costs nothing.
 
+use crate::cost::Quantity;
 use crate::scalar::Scalar;
 use std::sync::Arc;
 
 /// The size of a value in the cost model (section 2.2 of the streaming NESL paper): how much room it takes
 /// when sequences are processed one element at a time, and when all elements are there at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Space {
+pub struct Space<Q = u64> {
     /// Sequential: the paper's `M`.
-    pub seq: u64,
+    pub seq: Q,
     /// Parallel: the paper's `N`.
-    pub par: u64,
+    pub par: Q,
 }
 
-impl Space {
+impl<Q: Quantity> Space<Q> {
     /// The same room either way.
-    pub fn both(n: u64) -> Space {
-        Space { seq: n, par: n }
+    pub fn both(n: Q) -> Space<Q> {
+        Space { seq: n.clone(), par: n }
     }
 
-    /// Component by component, saturating.
-    pub fn plus(self, other: Space) -> Space {
-        Space { seq: self.seq.saturating_add(other.seq), par: self.par.saturating_add(other.par) }
+    /// Component by component; numbers saturate.
+    pub fn plus(self, other: Space<Q>) -> Space<Q> {
+        Space { seq: self.seq.plus(&other.seq), par: self.par.plus(&other.par) }
     }
 
     /// The larger one, component by component.
-    pub fn max(self, other: Space) -> Space {
-        Space { seq: self.seq.max(other.seq), par: self.par.max(other.par) }
+    pub fn max(self, other: Space<Q>) -> Space<Q> {
+        Space { seq: self.seq.most(&other.seq), par: self.par.most(&other.par) }
     }
 }
 
@@ -70,7 +71,7 @@ impl Value {
 
     /// A sequence of these elements.
     pub fn seq(elems: Vec<Value>) -> Value {
-        let space = elems.iter().fold(Space::default(), |s, v| {
+        let space = elems.iter().fold(Space::default(), |s: Space, v| {
             let e = v.space();
             Space { seq: s.seq.max(e.seq.saturating_add(1)), par: s.par.saturating_add(e.par).saturating_add(1) }
         });

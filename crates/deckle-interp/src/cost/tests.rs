@@ -6,39 +6,6 @@ use deckle_ir::array::{BinOp, Builder, Coll, Direction, Monoid, Program, ScanKin
 use deckle_ir::entity::Var;
 use deckle_ir::scalar::ScalarType;
 
-fn cost(work: u64, depth: u64, seq: u64, par: u64) -> Cost {
-    Cost { work, depth, space: Space { seq, par } }
-}
-
-#[test]
-fn logarithms_round_up() {
-    assert_eq!([0, 1, 2, 3, 4, 5, 8, 9].map(log2), [0, 0, 1, 2, 2, 3, 3, 4]);
-    assert_eq!(log2(u64::MAX), 64);
-}
-
-#[test]
-fn a_body_is_a_chain_of_lets() {
-    // let x = (5, 2; 9, 9) of size 3 in let y = (1, 1; 1, 1) of size 1 in x:
-    // from the end: 3; max(1, 1 + 3) = 4; max(9, 3 + 4) = 9.
-    let stmts = [(cost(5, 2, 9, 9), Space::both(3)), (cost(1, 1, 1, 1), Space::both(1))];
-    assert_eq!(body(&stmts, Space::both(3), false), cost(6, 3, 9, 9));
-    // As the last expression y is not held beside a result: 1; max(9, 3 + 1) = 9.
-    assert_eq!(body(&stmts, Space::both(1), true), cost(6, 3, 9, 9));
-    // With a smaller first statement the difference shows: max(1, 3 + 4) = 7 against max(1, 3 + 1) = 4.
-    let stmts = [(cost(5, 2, 1, 1), Space::both(3)), (cost(1, 1, 1, 1), Space::both(1))];
-    assert_eq!(body(&stmts, Space::both(3), false), cost(6, 3, 7, 7));
-    assert_eq!(body(&stmts, Space::both(1), true), cost(6, 3, 4, 4));
-    assert_eq!(body(&[], Space::both(2), false), cost(0, 0, 2, 2));
-}
-
-#[test]
-fn everything_saturates() {
-    let huge = Runs { count: u64::MAX - 1, work: u64::MAX, depth: u64::MAX, ..Runs::default() };
-    assert_eq!(over_vector(3, &huge, Space::both(u64::MAX)).work, u64::MAX);
-    assert_eq!(tree(u64::MAX, u64::MAX, &huge, Space::both(1)).depth, u64::MAX);
-    assert_eq!(conditional([u64::MAX; 2], &[huge, huge], Space::both(u64::MAX)).space.par, u64::MAX);
-}
-
 fn log_sum(b: &mut Builder<'_>, n: Var) -> Var {
     let s = b.op(Op::Iota(Coll::Seq), &[n]);
     let m = b.op1(Op::Map, &[s], |b, p| {

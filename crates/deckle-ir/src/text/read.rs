@@ -129,7 +129,15 @@ impl Cursor<'_> {
             return Ok(Atom::Pos(pos));
         }
         match self.peek_word() {
-            "sum" => self.sum(),
+            "sum" => self.bound("sum").map(|(n, b)| Atom::Sum(n, b)),
+            "most" => self.bound("most").map(|(n, b)| Atom::Most(n, b)),
+            "log" => {
+                self.keyword("log")?;
+                self.expect("(")?;
+                let of = self.size()?;
+                self.expect(")")?;
+                Ok(Atom::Log(Box::new(of)))
+            }
             "min" => Ok(Atom::Min(self.operands("min")?)),
             "max" => Ok(Atom::Max(self.operands("max")?)),
             "if" => {
@@ -160,8 +168,9 @@ impl Cursor<'_> {
         }
     }
 
-    fn sum(&mut self) -> Read<Atom> {
-        self.keyword("sum")?;
+    /// A count, and a size under the position that runs below it.
+    fn bound(&mut self, word: &str) -> Read<(Box<Size>, Box<Size>)> {
+        self.keyword(word)?;
         self.expect("(")?;
         let place = self.here();
         let level = self.handle('i', "a position")?;
@@ -174,7 +183,7 @@ impl Cursor<'_> {
         self.binders.pop();
         let body = body?;
         self.expect(")")?;
-        Ok(Atom::Sum(Box::new(count), Box::new(body)))
+        Ok((Box::new(count), Box::new(body)))
     }
 
     fn operands(&mut self, word: &str) -> Read<Vec<Size>> {
@@ -237,6 +246,7 @@ mod tests {
             "[f64; sum(i0 < n0: sum(i1 < v3[i0]: v4.0.1[i0, i1]))]",
             "[i0 -> [i1 -> [f64; n4(i0, i1)]; min(n0, i0, 3)]; max(div(n0, 2), if(v1.0, n0, -1))]",
             "[i64; #0 + #3]",
+            "[i64; log(n0 + 1) + most(i0 < n0: n1(i0))]",
             "[i64; -170141183460469231731687303715884105728]",
             "[i64; n0 + 2*n0*n0*n1 - 3]",
         ];

@@ -124,8 +124,9 @@ fn atom(f: &mut fmt::Formatter<'_>, a: &Atom, depth: u32) -> fmt::Result {
             write!(f, "{path}")?;
             sizes(f, "[", at, "]", depth)
         }
-        Atom::Sum(count, body) => {
-            write!(f, "sum(i{depth} < ")?;
+        Atom::Sum(count, body) | Atom::Most(count, body) => {
+            let name = if matches!(a, Atom::Sum(..)) { "sum" } else { "most" };
+            write!(f, "{name}(i{depth} < ")?;
             size(f, count, depth)?;
             f.write_str(": ")?;
             size(f, body, depth + 1)?;
@@ -136,6 +137,11 @@ fn atom(f: &mut fmt::Formatter<'_>, a: &Atom, depth: u32) -> fmt::Result {
         Atom::If(cond, yes, no) => {
             write!(f, "if({cond}, ")?;
             pair(f, yes, no, depth)
+        }
+        Atom::Log(x) => {
+            f.write_str("log(")?;
+            size(f, x, depth)?;
+            f.write_str(")")
         }
         Atom::Div(a, b) => {
             f.write_str("div(")?;

@@ -134,6 +134,7 @@ impl Scopes<'_, '_> {
                 !at.is_empty() && inner.is_some_and(|t| t.as_scalar().is_some_and(|s| s.is_int()))
             }),
             Atom::Pos(_) | Atom::At(_) | Atom::Sum(..) | Atom::Min(_) | Atom::Max(_) | Atom::Div(..) => None,
+            Atom::Log(_) | Atom::Most(..) => Some("mentions what only a cost may".into()),
         }
     }
 
