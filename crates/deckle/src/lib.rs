@@ -83,7 +83,8 @@
 //! | a sequence | [`Seq<T>`](Seq), `Seq<Arr<T>>`, `Seq<Seq<T>>` | `Vec` |
 //! | several of these | a Rust tuple of handles; inside a collection [`Tup`] | a tuple |
 //!
-//! Handles are `Copy`, and the same operator on the same operands is computed once: `x * x + x * x` has one product.
+//! Handles are `Copy`, and the same operator on the same operands is computed once: `x * x + x * x` has one product, and
+//! `xs.map(f).zip(xs.map(f))` one map, for a function `f`.
 //!
 //! Arithmetic is Rust's own. What Rust cannot overload has a name, the same everywhere:
 //! `x.lt(y)`, `x.equals(y)`, [`choose`] for `if`, [`select`] where both sides are cheap, [`repeat`] and [`loop_while`] for loops.

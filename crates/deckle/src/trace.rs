@@ -3,18 +3,20 @@
 //! A closure given to [`crate::compile`] runs once. Every operator that it applies to a handle adds a statement to the IR function
 //! under construction, in the body of the closure that is running; a handle is nothing but the number of a
 //! variable. The same operator applied to the same operands in the same or an enclosing closure gives the same variable, so
-//! sharing is never lost and never has to be asked for.
+//! sharing is never lost and never has to be asked for. That holds for operators with closures too: one that has built nothing new is
+//! taken back.
 //!
 //! What goes wrong while building is kept and reported by `compile`: operators cannot return a `Result` and read well.
 //! After a fault every operator gives a handle to nowhere and does nothing else.
 
+mod same;
+
 use crate::error::{Error, Fault, Place};
-use deckle_ir::array::{Builder, Function, Op};
+use deckle_ir::array::{Builder, Function, Mark, Op};
 use deckle_ir::entity::{Body, Var};
 use deckle_ir::types::Type;
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::panic::Location;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -43,6 +45,8 @@ struct Scope {
     serial: u32,
     /// The statements by their hash; one whose place is taken stands at the next free number.
     known: HashMap<u64, Var>,
+    /// The arrays known to be regular, by what they were made of and to which depth.
+    regular: HashMap<(Var, usize), Var>,
     /// The operator that runs the closure.
     at: Option<Place>,
 }
@@ -67,6 +71,12 @@ static PROGRAMS: AtomicU32 = AtomicU32::new(1);
 
 /// The panic that ends a closure which never would.
 struct GivenUp;
+
+/// The bodies of a statement that is about to be made, and where the builder stood before them.
+struct Bodies {
+    since: Mark,
+    bodies: Vec<Body>,
+}
 
 /// A finished function, and where in the Rust source each of its variables was made.
 pub(crate) struct Traced {
@@ -110,7 +120,7 @@ pub(crate) fn trace(name: &str, params: &[Parameter], body: impl FnOnce(&[Raw]) 
 impl Tracer {
     fn open(&mut self, at: Place) {
         self.opened += 1;
-        self.scopes.push(Scope { serial: self.opened, known: HashMap::new(), at: Some(at) });
+        self.scopes.push(Scope { serial: self.opened, known: HashMap::new(), regular: HashMap::new(), at: Some(at) });
     }
 
     fn param(&mut self, name: String, param: &Parameter) -> Raw {
@@ -190,15 +200,20 @@ impl Tracer {
         self.fault.is_none().then_some(raw.var)
     }
 
-    fn push(&mut self, op: Op, args: &[Var], bodies: &[Body], at: &'static Location<'static>) -> Raw {
-        let hash = bodies.is_empty().then(|| hash_of(&op, args));
-        if let Some(same) = hash.and_then(|hash| self.find(hash, &op, args)) {
-            return same;
+    /// Makes a statement, or finds it. Its bodies have been built since the mark.
+    fn push(&mut self, op: Op, args: &[Var], built: Option<Bodies>, at: &'static Location<'static>) -> Raw {
+        let bodies = built.as_ref().map_or(&[][..], |b| &b.bodies);
+        let mut hash = same::hash_of(self.b.func(), &op, args, bodies);
+        if let Some(found) = self.find(hash, &op, args, bodies) {
+            if let Some(built) = built {
+                self.b.rollback(&built.since);
+            }
+            return found;
         }
         match self.b.push(op, args, bodies, span_of(self.b.next_var())) {
             Ok(var) => {
                 self.note(var, at);
-                if let (Some(mut hash), Some(scope)) = (hash, self.scopes.last_mut()) {
+                if let Some(scope) = self.scopes.last_mut() {
                     while scope.known.contains_key(&hash) {
                         hash = hash.wrapping_add(1);
                     }
@@ -213,13 +228,12 @@ impl Tracer {
         }
     }
 
-    /// A statement in scope that is this operator with these operands.
-    fn find(&self, hash: u64, op: &Op, args: &[Var]) -> Option<Raw> {
+    /// A statement in scope that is this operator with these operands and bodies.
+    fn find(&self, hash: u64, op: &Op, args: &[Var], bodies: &[Body]) -> Option<Raw> {
         self.scopes.iter().rev().find_map(|scope| {
             let mut hash = hash;
             while let Some(&var) = scope.known.get(&hash) {
-                let inst = self.b.func().inst(var)?;
-                if inst.args == args && inst.op == *op {
+                if same::is_same(self.b.func(), var, op, args, bodies) {
                     return Some(Raw { program: self.id, scope: scope.serial, var });
                 }
                 hash = hash.wrapping_add(1);
@@ -232,25 +246,6 @@ impl Tracer {
         self.places.resize(var.index(), Place::unknown());
         self.places.push(self.place(at));
     }
-}
-
-/// The hash of a statement. What is left out of it costs a comparison, not correctness.
-fn hash_of(op: &Op, args: &[Var]) -> u64 {
-    let mut h = DefaultHasher::new();
-    std::mem::discriminant(op).hash(&mut h);
-    args.hash(&mut h);
-    match op {
-        Op::Const(c) => c.hash(&mut h),
-        Op::Unary(op) => op.hash(&mut h),
-        Op::Binary(op) => op.hash(&mut h),
-        Op::Cast(t) => t.hash(&mut h),
-        Op::Proj(k) => k.hash(&mut h),
-        Op::Slice(spec) => spec.hash(&mut h),
-        Op::Reduce(m) => m.hash(&mut h),
-        Op::Use(c) => c.ty.hash(&mut h),
-        _ => {}
-    }
-    h.finish()
 }
 
 /// The span of a statement is its own number, from which [`Traced::places`] gives the Rust source.
@@ -269,27 +264,37 @@ fn current(f: impl FnOnce(&mut Tracer) -> Raw) -> Raw {
 /// Applies an operator without bodies.
 #[track_caller]
 pub(crate) fn apply(op: Op, args: &[Raw]) -> Raw {
-    finish(op, args, &[], Location::caller())
+    finish(op, args, None, Location::caller())
 }
 
 /// Applies an operator with one body, made by running a closure.
 #[track_caller]
 pub(crate) fn apply_body(op: Op, args: &[Raw], build: impl FnOnce(&[Raw]) -> Raw) -> Raw {
     let at = Location::caller();
-    let Some(body) = body(&op, args, 0, at, build) else { return Raw::NOWHERE };
-    finish(op, args, &[body], at)
+    with_bodies(op, args, at, |op| Some(vec![body(op, args, 0, at, build)?]))
 }
 
 /// Applies an operator with two bodies.
 #[track_caller]
 pub(crate) fn apply_bodies(op: Op, args: &[Raw], a: impl FnOnce(&[Raw]) -> Raw, b: impl FnOnce(&[Raw]) -> Raw) -> Raw {
     let at = Location::caller();
-    let Some(first) = body(&op, args, 0, at, a) else { return Raw::NOWHERE };
-    let Some(second) = body(&op, args, 1, at, b) else { return Raw::NOWHERE };
-    finish(op, args, &[first, second], at)
+    with_bodies(op, args, at, |op| Some(vec![body(op, args, 0, at, a)?, body(op, args, 1, at, b)?]))
 }
 
-fn finish(op: Op, args: &[Raw], bodies: &[Body], at: &'static Location<'static>) -> Raw {
+fn with_bodies(
+    op: Op,
+    args: &[Raw],
+    at: &'static Location<'static>,
+    build: impl FnOnce(&Op) -> Option<Vec<Body>>,
+) -> Raw {
+    let since = TRACERS.with(|t| t.borrow().last().map(|t| t.b.mark()));
+    match (since, build(&op)) {
+        (Some(since), Some(bodies)) => finish(op, args, Some(Bodies { since, bodies }), at),
+        _ => Raw::NOWHERE,
+    }
+}
+
+fn finish(op: Op, args: &[Raw], bodies: Option<Bodies>, at: &'static Location<'static>) -> Raw {
     current(|t| {
         t.tick(at);
         match args.iter().map(|a| t.visible(*a, at)).collect::<Option<Vec<Var>>>() {
@@ -355,11 +360,18 @@ pub(crate) fn regular(raw: Raw, depth: usize) -> Raw {
     let at = Location::caller();
     current(|t| {
         let Some(v) = t.visible(raw, at) else { return Raw::NOWHERE };
+        let known = |s: &Scope| Some(Raw { program: raw.program, scope: s.serial, var: *s.regular.get(&(v, depth))? });
+        if let Some(known) = t.scopes.iter().rev().find_map(known) {
+            return known;
+        }
         let span = span_of(t.b.next_var());
         match t.b.regular(v, depth, span) {
             Ok(new) if new == v => raw,
             Ok(new) => {
                 t.note(new, at);
+                if let Some(scope) = t.scopes.last_mut() {
+                    scope.regular.insert((v, depth), new);
+                }
                 t.raw(new)
             }
             Err(e) => {
@@ -378,20 +390,9 @@ pub(crate) fn apply_loop(
     test: impl FnOnce(Raw) -> Option<Raw>,
     step: impl FnOnce(Option<Raw>, Raw) -> Raw,
 ) -> Raw {
-    let at = Location::caller();
     match count {
-        None => {
-            let args = [init];
-            let test = body(&Op::While, &args, 0, at, |s| test(s[0]).unwrap_or(Raw::NOWHERE));
-            let Some(test) = test else { return Raw::NOWHERE };
-            let Some(step) = body(&Op::While, &args, 1, at, |s| step(None, s[0])) else { return Raw::NOWHERE };
-            finish(Op::While, &args, &[test, step], at)
-        }
-        Some(n) => {
-            let args = [n, init];
-            let Some(only) = body(&Op::For, &args, 0, at, |s| step(Some(s[0]), s[1])) else { return Raw::NOWHERE };
-            finish(Op::For, &args, &[only], at)
-        }
+        None => apply_bodies(Op::While, &[init], |s| test(s[0]).unwrap_or(Raw::NOWHERE), |s| step(None, s[0])),
+        Some(n) => apply_body(Op::For, &[n, init], |s| step(Some(s[0]), s[1])),
     }
 }
 

@@ -46,6 +46,84 @@ fn what_one_closure_shares_another_does_not_see() {
     assert_eq!(f.call([1], 2).unwrap().to_vec(), [10]);
 }
 
+fn count_bodies(program: &Program) -> usize {
+    count_ops(program, |op| matches!(op, Op::Map | Op::If | Op::While | Op::For | Op::Fold))
+}
+
+#[test]
+fn the_same_closure_on_the_same_operands_is_one_statement() {
+    let f = compile(|xs: Arr<i64>, k: Exp<i64>| {
+        let twice = || xs.map(|x| choose(x.gt(k), || x * 2, || iota(x).map(|i| i + k).sum()));
+        let steps = || repeat(k, 1i64, |i, s| s + i * loop_while(s, |t| t.lt(9), |t| t + 1));
+        (twice().sum() + twice().sum(), steps() * steps())
+    })
+    .unwrap();
+    // One outer map, a choice and a map in it; one loop and one in it.
+    assert_eq!(count_bodies(f.program()), 5);
+    assert_eq!(verify(f.program()), Ok(()));
+    assert_eq!(f.call([1, 5], 2).unwrap(), (24, 100));
+    let text = f.program().to_string();
+    assert_eq!(parse(&text).unwrap().to_string(), text);
+}
+
+#[test]
+fn closures_that_differ_anywhere_are_two_statements() {
+    let f = compile(|xs: Arr<i64>, ys: Arr<i64>, k: Exp<i64>| {
+        let results = [
+            xs.map(|x| x + k),
+            ys.map(|x| x + k),
+            xs.map(|x| k + x),
+            xs.map(|x| x + 1),
+            xs.map(|x| x + 2),
+            xs.map(|_| k),
+            xs.map(|x| choose(x.gt(0), || k, || x)),
+            xs.map(|x| choose(x.gt(0), || x, || k)),
+            xs.map(|x| {
+                let _ = x + k;
+                x
+            }),
+            xs.zip_with(ys, |x, _| x),
+            xs.zip_with(ys, |_, y| y),
+        ];
+        results.into_iter().fold(constant(0), |sum, r| sum + r.sum())
+    })
+    .unwrap();
+    assert_eq!(count_ops(f.program(), |op| *op == Op::Map), 11);
+    assert_eq!(f.call([1], [10], 3).unwrap(), 4 + 13 + 4 + 2 + 3 + 3 + 3 + 1 + 1 + 1 + 10);
+}
+
+#[test]
+fn what_is_shared_with_a_closure_has_its_sizes_too() {
+    // Two filters are one, so their results are known to be of one length.
+    let f = compile(|xs: Arr<i64>| xs.filter(|x| x.gt(1)).zip(xs.filter(|x| x.gt(1)).map(|x| x * x))).unwrap();
+    assert_eq!(f.call([1, 2, 3]).unwrap().to_vec(), [(2, 4), (3, 9)]);
+    let once = compile(|xs: Arr<i64>| xs.filter(|x| x.gt(1))).unwrap();
+    let twice = compile(|xs: Arr<i64>| xs.filter(|x| x.gt(1)).append(xs.filter(|x| x.gt(1)))).unwrap();
+    assert_eq!(twice.program().funcs[0].vars.len(), once.program().funcs[0].vars.len() + 1);
+    let turned = compile(|a: Arr<Arr<i64>>| a.regular().transpose().append(a.regular().transpose())).unwrap();
+    assert_eq!(count_ops(turned.program(), |op| matches!(op, Op::Ensure(_))), 1);
+}
+
+#[test]
+fn places_are_right_after_a_closure_was_taken_back() {
+    let f = compile(|xs: Arr<i64>, i: Exp<i64>| {
+        let ys = xs.map(|x| x * x + 1);
+        let zs = xs.map(|x| x * x + 1);
+        (ys.sum() + zs.sum(), xs.at(i))
+    })
+    .unwrap();
+    let e = f.call([1], 7).unwrap_err();
+    assert_eq!(e.place().unwrap().1, line!() - 4);
+}
+
+#[test]
+fn many_closures_over_one_array_are_built_fast() {
+    let start = std::time::Instant::now();
+    let f = compile(|xs: Arr<f64>| (0..20_000).fold(xs.sum(), |s, k| s + xs.map(|x| x * k as f64).sum())).unwrap();
+    assert_eq!(count_ops(f.program(), |op| *op == Op::Map), 20_000);
+    assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
+}
+
 #[test]
 fn constants_are_shared_by_their_bits() {
     let f = compile(|x: Exp<f64>| (x + 0.0) * (x + -0.0) * (x + 0.0)).unwrap();
