@@ -11,14 +11,29 @@ use std::marker::PhantomData;
 
 /// An array in memory, row by row: a shape and its elements.
 ///
-/// It converts from `Vec`, slices and arrays, and back to `Vec` without copying; with the cargo feature `ndarray` also from and to
-/// `ndarray::Array`, without copying where that is in standard layout.
+/// It converts from `Vec`, slices and arrays, and back to `Vec`; with the cargo feature `ndarray` also from and to `ndarray::Array`. What is
+/// owned and lies row by row is moved, everything else is copied:
+///
+/// | from | to | |
+/// |---|---|---|
+/// | `Vec<T>`, or a shape and a `Vec<T>` ([`Array::new`]) | `Array<T, D>` | moves the buffer |
+/// | `Array<T, D>` | `Vec<T>`, [`into_iter`](IntoIterator::into_iter) | moves the buffer |
+/// | `Array<T, D>` | `&[T]` ([`as_slice`](Array::as_slice)) | borrows |
+/// | `ndarray::Array` in standard layout | `Array<T, D>` | moves the buffer, if the array shows all of it |
+/// | `Array<T, D>` | `ndarray::Array` | moves the buffer |
+/// | slices, `[T; N]`, references, rows ([`Array::from_rows`]) | `Array<T, D>` | copies |
+/// | `ndarray::Array` in any other layout, views | `Array<T, D>` | copies, row by row |
+///
+/// Calling a program on [`Interp`](crate::Interp) copies once each way: the interpreter has values of its own.
 ///
 /// ```
 /// # use deckle::prelude::*;
-/// let xs: Array<f64> = vec![1.0, 2.0].into();
-/// assert_eq!(xs.shape(), [2]);
-/// assert_eq!(Vec::from(xs), [1.0, 2.0]);
+/// let data = vec![1.0, 2.0, 3.0, 4.0];
+/// let buffer = data.as_ptr();
+/// let a = Array::<f64, D2>::new(&[2, 2], data)?;
+/// assert_eq!(a.to_rows(), [[1.0, 2.0], [3.0, 4.0]]);
+/// assert_eq!(Vec::from(a).as_ptr(), buffer);
+/// # Ok::<(), deckle::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Array<T, D = D1> {
@@ -28,7 +43,7 @@ pub struct Array<T, D = D1> {
 }
 
 impl<T, D: Rank> Array<T, D> {
-    /// An array of this shape; an error if there are not as many elements, or dimensions, as it says.
+    /// An array of this shape, without copying; an error if there are not as many elements, or dimensions, as it says.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -69,7 +84,7 @@ impl<T: Clone> Array<T> {
 }
 
 impl<T: Clone> Array<T, D2> {
-    /// A matrix of these rows; an error if they differ in length.
+    /// A matrix of these rows, copied together; an error if they differ in length.
     pub fn from_rows(rows: Vec<Vec<T>>) -> Result<Self, Error> {
         let cols = rows.first().map_or(0, Vec::len);
         if let Some((i, row)) = rows.iter().enumerate().find(|(_, r)| r.len() != cols) {
@@ -80,7 +95,7 @@ impl<T: Clone> Array<T, D2> {
         Array::new(&[rows.len(), cols], rows.into_iter().flatten().collect())
     }
 
-    /// The rows.
+    /// The rows, copied.
     pub fn to_rows(&self) -> Vec<Vec<T>> {
         match self.shape[1] {
             0 => vec![Vec::new(); self.shape[0]],
@@ -89,18 +104,21 @@ impl<T: Clone> Array<T, D2> {
     }
 }
 
+/// Without copying.
 impl<T> From<Vec<T>> for Array<T> {
     fn from(data: Vec<T>) -> Self {
         Array { shape: vec![data.len()], data, rank: PhantomData }
     }
 }
 
+/// Copies.
 impl<T: Clone> From<&[T]> for Array<T> {
     fn from(data: &[T]) -> Self {
         data.to_vec().into()
     }
 }
 
+/// Copies.
 impl<T: Clone> From<&Vec<T>> for Array<T> {
     fn from(data: &Vec<T>) -> Self {
         data.clone().into()
@@ -125,6 +143,7 @@ impl<T: Clone, D: Rank> From<&Array<T, D>> for Array<T, D> {
     }
 }
 
+/// Without copying.
 impl<T, D: Rank> From<Array<T, D>> for Vec<T> {
     fn from(array: Array<T, D>) -> Vec<T> {
         array.data

@@ -15,6 +15,18 @@ fn standard_layout_is_moved_both_ways() {
 }
 
 #[test]
+fn every_rank_is_moved() {
+    let data: Vec<u8> = (0..24).collect();
+    let at = data.as_ptr();
+    let cube: Array<u8, D3> = Array3::from_shape_vec((2, 3, 4), data).unwrap().into();
+    assert_eq!((cube.as_slice().as_ptr(), cube.shape()), (at, &[2, 3, 4][..]));
+    let vector: Array1<u8> = Array::<u8>::from(Array3::from(cube).into_raw_vec_and_offset().0).into();
+    assert_eq!((vector.as_ptr(), vector.len()), (at, 24));
+    let vector: Array<u8> = vector.into();
+    assert_eq!(vector.as_slice().as_ptr(), at);
+}
+
+#[test]
 fn other_layouts_are_copied() {
     let matrix = arr2(&[[1, 2, 3], [4, 5, 6]]);
     let turned: Array<i64, D2> = matrix.clone().reversed_axes().into();

@@ -58,6 +58,33 @@ fn values_too_large_for_the_interpreter_are_errors() {
     assert!(f.call(i64::MAX).is_err());
 }
 
+#[test]
+fn buffers_are_moved_and_not_copied() {
+    let data = vec![1i64, 2, 3, 4, 5, 6];
+    let at = data.as_ptr();
+    let vector: Array<i64> = data.into();
+    assert_eq!(vector.as_slice().as_ptr(), at);
+    let cube = Array::<i64, D3>::new(&[1, 2, 3], vector.into_vec()).unwrap();
+    assert_eq!(cube.as_slice().as_ptr(), at);
+    assert_eq!(AsRef::<[i64]>::as_ref(&cube).as_ptr(), at);
+    let back: Vec<i64> = cube.into();
+    assert_eq!((back.as_ptr(), back.len()), (at, 6));
+
+    let jagged = vec![vec![1i64, 2], vec![], vec![3]];
+    let rows: Vec<*const i64> = jagged.iter().map(|r| r.as_ptr()).collect();
+    let array: Array<Vec<i64>> = jagged.into();
+    assert!(array.into_iter().map(|r| r.as_ptr()).eq(rows));
+}
+
+#[test]
+fn slices_and_rows_are_copied() {
+    let data = [1.5, 2.5];
+    let copy: Array<f64> = data[..].into();
+    assert_eq!((copy.to_vec(), copy.as_slice().as_ptr() == data.as_ptr()), (data.to_vec(), false));
+    let f = compile(|xs: Arr<f64>| xs.sum()).unwrap();
+    assert_eq!((f.call(&data[..]).unwrap(), f.call(&copy).unwrap()), (4.0, 4.0));
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Elt)]
 struct Point {
     x: f64,
