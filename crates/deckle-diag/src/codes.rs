@@ -393,6 +393,30 @@ codes! {
     ///
     /// Write a literal. Where there are a few cases, choose between them with `if`.
     NotConstant = "D0208", User, "a value that must be known before running";
+    /// A sequence is traversed once, element by element, and nothing is kept of it. This program needs a value that is known
+    /// only at the end of a traversal while that traversal is under way, or needs two sequences made from one
+    /// traversal to advance at different rates.
+    ///
+    /// ```dk error
+    /// def main(n: int) =
+    ///   let s = { log(real(x + 1)) : x in iota(n) } in
+    ///   let m = sum(s) in
+    ///   sum({ x * x + m : x in s })
+    /// ```
+    ///
+    /// Mended:
+    ///
+    /// ```dk
+    /// def main(n: int) =
+    ///   let s = { log(real(x + 1)) : x in iota(n) } in
+    ///   let m = sum(s) in
+    ///   sum({ x * x : x in s }) + real(length(s)) * m
+    /// ```
+    ///
+    /// There are three ways out. Restructure, as above: all sums are taken in one traversal. Materialise: `tab(s)` is a vector, which can be
+    /// traversed as often as you like (`deckle run --materialize` puts the `tab`s in). Recompute: write the
+    /// sequence twice, and it is computed twice.
+    NotStreamable = "D0209", User, "a value that is needed before its sequence has been traversed";
 
     /// An index, or the target of a `scatter` or `permute`, lies outside its array. Positions run from 0 to the length
     /// less one.

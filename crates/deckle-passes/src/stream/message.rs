@@ -1,0 +1,177 @@
+//! Saying why a program cannot be streamed, and what to write.
+
+use super::{Fault, Place, Reason};
+use deckle_diag::{Code, Diagnostic, SourceMap, Span};
+use deckle_ir::array::{Def, Inst, Op, Program};
+
+/// A fault, for the person who wrote the program.
+pub(super) fn report(program: &Program, sources: &SourceMap, fault: &Fault) -> Diagnostic {
+    let teller = Teller { program, sources };
+    match fault {
+        Fault::Order(reasons) => teller.order(reasons),
+        Fault::Rates(place) => teller.rates(*place),
+        Fault::TooLarge(func) => {
+            let function = &program.funcs[func.index()];
+            Diagnostic::new(
+                Code::TooDeep,
+                format!("`{}` is too large to decide whether it can run as a stream", function.name),
+                function.span,
+                "this function, with all that it calls",
+            )
+            .help("give the functions that it calls vectors in the place of sequences: `tab` makes one")
+        }
+    }
+}
+
+struct Teller<'a> {
+    program: &'a Program,
+    sources: &'a SourceMap,
+}
+
+impl Teller<'_> {
+    fn span(&self, place: Place) -> Span {
+        self.program.funcs[place.func.index()].span(place.var)
+    }
+
+    fn inst(&self, place: Place) -> Option<&Inst> {
+        self.program.funcs[place.func.index()].inst(place.var)
+    }
+
+    /// The source of a span, on one line and not too long.
+    fn text(&self, span: Span) -> Option<String> {
+        const LONGEST: usize = 60;
+        let file = self.sources.get(span.file).filter(|_| !span.is_none())?;
+        let text = file.text.get(span.lo as usize..span.hi as usize)?;
+        let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        (!line.is_empty() && line.chars().count() <= LONGEST).then_some(line)
+    }
+
+    /// What the source calls a variable: the name of a parameter, or the expression.
+    fn name(&self, place: Place) -> Option<String> {
+        let function = &self.program.funcs[place.func.index()];
+        match function.params().iter().position(|p| *p == place.var) {
+            Some(k) => function.param_names.get(k).cloned(),
+            None => self.text(function.span(place.var)),
+        }
+    }
+
+    /// The sequences that a statement goes through.
+    fn sequences(&self, place: Place) -> Vec<Place> {
+        let function = &self.program.funcs[place.func.index()];
+        let args = self.inst(place).map_or(&[][..], |inst| &inst.args);
+        let seqs = args.iter().filter(|a| function.ty(**a).is_seq());
+        seqs.map(|&var| Place { func: place.func, var }).collect()
+    }
+
+    fn order(&self, reasons: &[Reason]) -> Diagnostic {
+        // The one who needs something too early, and what is known too late.
+        let needs = reasons.iter().find_map(|r| match r {
+            Reason::Uses(p) | Reason::Follows(p) => Some((*p, *r)),
+            _ => None,
+        });
+        let needs = needs.or(reasons.iter().find_map(|r| match r {
+            Reason::Starts(p) | Reason::Together(p) => Some((*p, *r)),
+            _ => None,
+        }));
+        let late = reasons.iter().find_map(|r| match r {
+            Reason::Ends(p) => Some(*p),
+            _ => None,
+        });
+        let (place, reason) = needs.or(late.map(|p| (p, Reason::Ends(p)))).unwrap_or((
+            Place { func: deckle_ir::entity::Func(0), var: deckle_ir::entity::Var(0) },
+            Reason::Starts(Place { func: deckle_ir::entity::Func(0), var: deckle_ir::entity::Var(0) }),
+        ));
+        let value = late.and_then(|p| self.name(p));
+        let named = value.as_ref().map_or("a value".to_string(), |v| format!("`{v}`"));
+        let (message, label) = match reason {
+            Reason::Follows(_) => (
+                format!("{named} is needed before the sequence that it is made from has been traversed"),
+                "the second part waits until the first is done, and the first waits for the second".to_string(),
+            ),
+            Reason::Uses(_) => (
+                format!("{named} is needed while the sequence that it is made from is still being traversed"),
+                "needed here at the first element of the same traversal".to_string(),
+            ),
+            _ => (
+                format!("{named} is needed while the sequence that it is made from is still being traversed"),
+                "needed here before this can start, in the same traversal".to_string(),
+            ),
+        };
+        let mut d = Diagnostic::new(Code::NotStreamable, message, self.span(place), label);
+        for reason in reasons {
+            let told = match reason {
+                Reason::Ends(p) => (*p, "known only when its sequence has been seen to the end"),
+                Reason::Starts(p) => (*p, "this sequence cannot start before that is known"),
+                Reason::Together(p) => (*p, "these advance together: one traversal"),
+                Reason::Follows(p) => (*p, "the second part is traversed after the first"),
+                Reason::Uses(p) => (*p, "uses a value that is not known yet"),
+            };
+            if told.0 != place && d.labels.len() < 4 && !self.span(told.0).is_none() {
+                d = d.label(self.span(told.0), told.1);
+            }
+        }
+        self.remedies(d, place, reason, late)
+    }
+
+    /// The three ways out, as the text to write.
+    fn remedies(&self, mut d: Diagnostic, place: Place, reason: Reason, late: Option<Place>) -> Diagnostic {
+        d = d.note("a sequence is traversed once, and nothing is kept of it");
+        // What is traversed: of an append the second part, of a fold that is known too late what it folds.
+        let again = match reason {
+            Reason::Starts(_) => late.map_or(Vec::new(), |p| self.sequences(p)),
+            _ => self.sequences(place),
+        };
+        let sequence = match reason {
+            Reason::Follows(_) => again.last().copied(),
+            _ => again.first().copied(),
+        };
+        let name = sequence.and_then(|s| self.name(s)).unwrap_or("the sequence".into());
+        d = d.help(format!(
+            "materialise: `let kept = tab({name}) in ...`, with `kept` in the place of each later `{name}`; `--materialize` does so"
+        ));
+        let parameter = sequence
+            .is_some_and(|s| matches!(self.program.funcs[s.func.index()].vars[s.var.index()].def, Def::Param(..)));
+        d = match parameter {
+            true => {
+                d.help(format!("recompute: give the data as a vector, `{name}: [...]`, which can be traversed again"))
+            }
+            false => d.help(format!("recompute: write `{name}` a second time, so that there are two traversals of it")),
+        };
+        let value = late.and_then(|p| self.name(p)).unwrap_or("the value".into());
+        let op = self.inst(place).map(|inst| &inst.op);
+        let late_op = late.and_then(|p| self.inst(p)).map(|inst| &inst.op);
+        d.help(match (op, late_op) {
+            (Some(Op::Append), _) => format!("restructure: put `{value}` behind: `{name} ++ {{{value}}}`"),
+            (_, Some(Op::Length)) => {
+                format!("restructure: count as you go, with a scan: `scan(+, 0, {{1 : _ in {name}}})`")
+            }
+            _ => format!("restructure: leave `{value}` out of the body, and apply it to what the traversal gives"),
+        })
+    }
+
+    fn rates(&self, place: Place) -> Diagnostic {
+        let what = match self.inst(place).map(|inst| &inst.op) {
+            Some(Op::FlagPart) => "the flags and the elements",
+            _ => "these sequences",
+        };
+        let mut d = Diagnostic::new(
+            Code::NotStreamable,
+            format!("{what} cannot advance together: they come from one traversal, at different rates"),
+            self.span(place),
+            "an element of each is needed at the same time",
+        );
+        let seqs = self.sequences(place);
+        for &s in &seqs {
+            if !self.span(s).is_none() && self.span(s) != self.span(place) {
+                d = d.label(self.span(s), "made from the same traversal");
+            }
+        }
+        let names: Vec<String> = seqs.iter().filter_map(|s| self.name(*s)).collect();
+        let first = names.first().cloned().unwrap_or("the sequence".into());
+        let last = names.last().cloned().unwrap_or("the sequence".into());
+        d.note("a sequence is traversed once, and nothing is kept of it; one side would run ahead of the other")
+            .help(format!("materialise: `tab({first})` and `tab({last})` in their places; `--materialize` does so"))
+            .help("recompute: write what both are made from a second time, so that there are two traversals of it")
+            .help("restructure: make both sides in one comprehension, as a tuple, and `unzip` it")
+    }
+}
