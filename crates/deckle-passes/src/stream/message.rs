@@ -63,6 +63,22 @@ impl Teller<'_> {
         seqs.map(|&var| Place { func: place.func, var }).collect()
     }
 
+    /// The parameter that a sequence is made from, if it is.
+    fn parameter(&self, place: Place) -> Option<String> {
+        let function = &self.program.funcs[place.func.index()];
+        let mut pending = vec![place.var];
+        while let Some(v) = pending.pop() {
+            match &function.vars[v.index()].def {
+                Def::Inst(inst) => pending.extend(inst.args.iter().filter(|a| !function.ty(**a).is_concrete())),
+                Def::Param(..) => {
+                    let k = function.params().iter().position(|p| *p == v)?;
+                    return function.param_names.get(k).cloned();
+                }
+            }
+        }
+        None
+    }
+
     fn order(&self, reasons: &[Reason]) -> Diagnostic {
         // The one who needs something too early, and what is known too late.
         let needs = reasons.iter().find_map(|r| match r {
@@ -77,13 +93,16 @@ impl Teller<'_> {
             Reason::Ends(p) => Some(*p),
             _ => None,
         });
-        let (place, reason) = needs.or(late.map(|p| (p, Reason::Ends(p)))).unwrap_or((
-            Place { func: deckle_ir::entity::Func(0), var: deckle_ir::entity::Var(0) },
-            Reason::Starts(Place { func: deckle_ir::entity::Func(0), var: deckle_ir::entity::Var(0) }),
-        ));
+        let Some((place, reason)) = needs.or(late.map(|p| (p, Reason::Ends(p)))) else {
+            return Diagnostic::nowhere(Code::NotStreamable, "a sequence would have to be traversed before itself");
+        };
         let value = late.and_then(|p| self.name(p));
         let named = value.as_ref().map_or("a value".to_string(), |v| format!("`{v}`"));
         let (message, label) = match reason {
+            Reason::Follows(_) if late.is_none() => (
+                "both parts of `++` are made from one traversal".to_string(),
+                "the second part is to come after the first, but they advance together".to_string(),
+            ),
             Reason::Follows(_) => (
                 format!("{named} is needed before the sequence that it is made from has been traversed"),
                 "the second part waits until the first is done, and the first waits for the second".to_string(),
@@ -129,18 +148,19 @@ impl Teller<'_> {
         d = d.help(format!(
             "materialise: `let kept = tab({name}) in ...`, with `kept` in the place of each later `{name}`; `--materialize` does so"
         ));
-        let parameter = sequence
-            .is_some_and(|s| matches!(self.program.funcs[s.func.index()].vars[s.var.index()].def, Def::Param(..)));
-        d = match parameter {
-            true => {
-                d.help(format!("recompute: give the data as a vector, `{name}: [...]`, which can be traversed again"))
+        d = match sequence.and_then(|s| self.parameter(s)) {
+            Some(param) => {
+                d.help(format!("recompute: take the data as a vector, `{param}: [...]`, which can be traversed again"))
             }
-            false => d.help(format!("recompute: write `{name}` a second time, so that there are two traversals of it")),
+            None => d.help(format!("recompute: write `{name}` a second time, so that there are two traversals of it")),
         };
         let value = late.and_then(|p| self.name(p)).unwrap_or("the value".into());
         let op = self.inst(place).map(|inst| &inst.op);
         let late_op = late.and_then(|p| self.inst(p)).map(|inst| &inst.op);
         d.help(match (op, late_op) {
+            (Some(Op::Append), None) => {
+                "restructure: let one traversal give both, as pairs: `zip` in the place of `++`".into()
+            }
             (Some(Op::Append), _) => format!("restructure: put `{value}` behind: `{name} ++ {{{value}}}`"),
             (_, Some(Op::Length)) => {
                 format!("restructure: count as you go, with a scan: `scan(+, 0, {{1 : _ in {name}}})`")
