@@ -29,6 +29,10 @@
 //! fully sequential and a fully parallel execution need. The rules are pure functions in `cost.rs`; the interpreter
 //! only tells them how often bodies ran and at what cost. The meter describes the *model*, not this implementation: it
 //! counts a sequence as one element at a time although the tree has all of them.
+//!
+//! # Streaming
+//! [`run_streaming`] is a second way of running a program, in which a sequence really is one element at a time. It gives the same
+//! result or gets stuck: the program then is not one that can be streamed.
 
 mod cost;
 mod error;
@@ -36,10 +40,12 @@ mod machine;
 mod ops;
 mod scalar;
 mod sizes;
+mod stream;
 #[cfg(test)]
 mod testing;
 
 pub use cost::Cost;
+pub use stream::{Streamed, Stuck, Trial, Waiting, run_streaming, try_streaming};
 
 use deckle_diag::Diagnostic;
 use deckle_ir::array::Program;

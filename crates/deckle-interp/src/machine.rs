@@ -2,7 +2,8 @@
 
 use crate::cost::{self, Cost, Runs};
 use crate::error::{self, Result};
-use crate::sizes::{Frame, Info, fits};
+use crate::sizes::{Frame, Info, Mismatch, fits};
+use crate::stream::{self, Streamed, Stuck};
 use crate::{Options, Outcome, ops};
 use deckle_diag::{Diagnostic, Span};
 use deckle_ir::array::{Function, Inst, Op, Program};
@@ -22,19 +23,24 @@ pub(crate) struct Machine<'p> {
     options: &'p Options,
     steps: u64,
     infos: Vec<Option<Rc<Info>>>,
+    /// Whether bodies with sequences run under the streaming discipline.
+    streams: bool,
+    /// Set where that got stuck; the error that comes with it is of no interest.
+    pub stuck: Option<Stuck>,
 }
 
 pub(crate) fn run(program: &Program, func: Func, args: &[Value], options: &Options) -> Result<Outcome> {
-    let Some(function) = program.funcs.get(func.index()) else {
-        return Err(error::bug(format!("there is no function {func}"), Span::NONE));
-    };
-    check_arguments(function, args)?;
-    let mut machine = Machine { program, options, steps: 0, infos: vec![None; program.funcs.len()] };
-    for (name, arg) in function.param_names.iter().zip(args) {
-        machine.limit(&format!("argument `{name}`"), arg, function.span)?;
-    }
-    let (value, cost) = machine.call(func, args, Vec::new(), function.span)?;
+    let (value, cost) = Machine::new(program, options).start(func, args)?;
     Ok(Outcome { value, cost })
+}
+
+pub(crate) fn run_streaming(program: &Program, func: Func, args: &[Value], options: &Options) -> Result<Streamed> {
+    let mut machine = Machine { streams: true, ..Machine::new(program, options) };
+    let result = machine.start(func, args);
+    match machine.stuck {
+        Some(stuck) => Ok(Streamed::Stuck(stuck)),
+        None => result.map(|(value, _)| Streamed::Done(value)),
+    }
 }
 
 fn check_arguments(function: &Function, args: &[Value]) -> Result<()> {
@@ -55,7 +61,39 @@ fn param_name(function: &Function, i: usize) -> String {
 }
 
 impl<'p> Machine<'p> {
-    fn info(&mut self, func: Func) -> Rc<Info> {
+    fn new(program: &'p Program, options: &'p Options) -> Self {
+        Machine { program, options, steps: 0, infos: vec![None; program.funcs.len()], streams: false, stuck: None }
+    }
+
+    /// The machine itself, for a while: another one stands in its place.
+    pub(crate) fn take(&mut self) -> Machine<'p> {
+        let new = Machine::new(self.program, self.options);
+        std::mem::replace(self, new)
+    }
+
+    /// What it runs.
+    pub(crate) fn program(&self) -> &'p Program {
+        self.program
+    }
+
+    /// How large a value may be.
+    pub(crate) fn max_elements(&self) -> u64 {
+        self.options.max_elements
+    }
+
+    /// Runs a function with arguments from outside.
+    fn start(&mut self, func: Func, args: &[Value]) -> Result<(Value, Cost)> {
+        let Some(function) = self.program.funcs.get(func.index()) else {
+            return Err(error::bug(format!("there is no function {func}"), Span::NONE));
+        };
+        check_arguments(function, args)?;
+        for (name, arg) in function.param_names.iter().zip(args) {
+            self.limit(&format!("argument `{name}`"), arg, function.span)?;
+        }
+        self.call(func, args, Vec::new(), function.span)
+    }
+
+    pub(crate) fn info(&mut self, func: Func) -> Rc<Info> {
         let function = &self.program.funcs[func.index()];
         let all = self.options.check_sizes;
         Rc::clone(self.infos[func.index()].get_or_insert_with(|| Rc::new(Info::new(function, all))))
@@ -68,22 +106,40 @@ impl<'p> Machine<'p> {
         };
         let mut frame = Frame::new(function, self.info(func));
         frame.define_params(args, known);
+        self.check_params(&frame, function, span)?;
+        self.body(&mut frame, Function::ROOT)
+    }
+
+    /// Compares arguments with the sizes of their parameters.
+    pub(crate) fn check_params(&self, frame: &Frame<'p>, function: &Function, span: Span) -> Result<()> {
         for (i, &p) in function.params().iter().enumerate() {
             let name = param_name(function, i);
             // An argument from outside has no place in the source but its parameter; one of a call has both.
             let (at, inner) = if span == function.span { (function.span(p), false) } else { (span, true) };
-            frame.check(p).map_err(|m| {
+            self.check(frame, p).map_err(|m| {
                 let d = *m.report(&format!("argument {name} of `{}`", function.name), at);
                 let param = function.span(p);
                 Box::new(if inner && !param.is_none() { d.label(param, "this parameter") } else { d })
             })?;
         }
-        self.body(&mut frame, Function::ROOT)
+        Ok(())
+    }
+
+    /// Compares the value of a variable with the sizes of its type. Under the streaming discipline those that only a sequence would
+    /// tell are not known.
+    fn check(&self, frame: &Frame<'p>, v: Var) -> std::result::Result<(), Mismatch> {
+        match frame.check(v) {
+            Err(Mismatch { expected: None, .. }) if self.streams => Ok(()),
+            result => result,
+        }
     }
 
     /// Runs a body whose parameters have their values.
     fn body(&mut self, frame: &mut Frame<'p>, body: Body) -> Result<(Value, Cost)> {
         stacker::maybe_grow(RED_ZONE, MORE_STACK, || {
+            if self.streams && stream::has_sequences(frame.function, body) {
+                return stream::body(self, frame, body);
+            }
             let data = frame.function.body(body);
             let mut costs: Vec<(Cost, Space)> = Vec::with_capacity(data.stmts.len());
             for &v in &data.stmts {
@@ -98,7 +154,17 @@ impl<'p> Machine<'p> {
         })
     }
 
-    fn statement(&mut self, frame: &mut Frame<'p>, v: Var) -> Result<(Cost, Space)> {
+    /// Runs body 0 of a statement at an element.
+    pub(crate) fn element(&mut self, frame: &mut Frame<'p>, v: Var, i: usize, args: &[Value]) -> Result<Value> {
+        let Some(inst) = frame.function.inst(v) else {
+            return Err(error::bug(format!("{v} is not a statement"), frame.function.span(v)));
+        };
+        let mut cx = Cx { machine: self, frame, inst, var: v, runs: [Runs::default(); 2] };
+        cx.body(0, Place::Element(i), args)
+    }
+
+    /// Runs a statement whose operands have their values.
+    pub(crate) fn statement(&mut self, frame: &mut Frame<'p>, v: Var) -> Result<(Cost, Space)> {
         let function = frame.function;
         let span = function.span(v);
         self.tick(span)?;
@@ -121,7 +187,7 @@ impl<'p> Machine<'p> {
         let held = value.space();
         frame.define(v, value);
         if let Op::Ensure(_) = inst.op {
-            frame.check(v).map_err(|m| m.report("this value", span))?;
+            self.check(frame, v).map_err(|m| m.report("this value", span))?;
         } else {
             self.verify(frame, v, name, span)?;
         }
@@ -148,7 +214,8 @@ impl<'p> Machine<'p> {
         })
     }
 
-    fn tick(&mut self, span: Span) -> Result<()> {
+    /// Counts a step.
+    pub(crate) fn tick(&mut self, span: Span) -> Result<()> {
         self.steps += 1;
         if let Some(limit) = self.options.max_steps
             && self.steps > limit

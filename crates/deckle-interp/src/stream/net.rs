@@ -1,0 +1,267 @@
+//! Frames, and the processes that run in them.
+
+use super::channel::{Datum, Flow};
+use super::collect::{Feed, Gather};
+use super::statement;
+use super::{Stuck, Waiting};
+use deckle_diag::{Diagnostic, Span};
+use deckle_ir::array::{Function, Program};
+use deckle_ir::entity::{Body, Func, Var};
+use deckle_ir::types::Type;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// Why a run ends before its processes do.
+pub(super) enum Halt {
+    /// An error of the data.
+    Error(Box<Diagnostic>),
+    /// A run inside this one got stuck.
+    Stuck(Stuck),
+    /// Random data of which nothing can be learnt.
+    Abandoned,
+}
+
+pub(super) type Run<T> = Result<T, Halt>;
+
+/// What the processes compute with. `'p` is the program's.
+pub(super) trait Data<'p>: Sized + 'p {
+    /// Concrete values.
+    type V: Datum + 'p;
+    /// What a frame remembers for computing.
+    type Local: Default + 'p;
+
+    /// Counts a step of a process.
+    fn tick(&mut self, span: Span) -> Run<()>;
+    /// The result of a statement all of whose operands are known, sequences as a whole.
+    fn apply(&mut self, env: &Env<'p, Self>, v: Var, args: Vec<Self::V>) -> Run<Self::V>;
+    /// The body of a scan applied to what is combined so far and the element at `i`.
+    fn combine(&mut self, env: &Env<'p, Self>, v: Var, i: usize, args: [Self::V; 2]) -> Run<Self::V>;
+    /// How many elements `produce(n)` has.
+    fn times(&mut self, n: &Self::V, span: Span) -> Run<usize>;
+    /// An integer.
+    fn int(&mut self, n: usize) -> Self::V;
+    /// The elements of a sequence, of type `elem`, that is there as a whole.
+    fn items(&mut self, elem: &Type, seq: &Self::V) -> Vec<Self::V>;
+    /// Checks the concrete parameters of a function, which are known.
+    fn check(&mut self, env: &Env<'p, Self>, span: Span) -> Run<()>;
+    /// The data are not as an operator needs them.
+    fn fail(&self, error: impl FnOnce() -> Box<Diagnostic>) -> Halt;
+}
+
+/// A frame: the variables of one running body, and where it runs.
+pub(super) struct Env<'p, D: Data<'p>> {
+    /// Which function.
+    pub func: Func,
+    /// The function itself.
+    pub function: &'p Function,
+    /// Which body.
+    pub body: Body,
+    /// At which element.
+    pub at: Option<usize>,
+    /// The frame around it in the same function.
+    pub parent: Option<Rc<Env<'p, D>>>,
+    /// Its variables, and what it sees in place of those from outside.
+    pub flows: RefCell<HashMap<Var, Flow<D::V>>>,
+    /// For computing.
+    pub local: D::Local,
+}
+
+impl<'p, D: Data<'p>> Env<'p, D> {
+    /// The frame of a function.
+    pub(super) fn root(program: &'p Program, func: Func, body: Body, local: D::Local) -> Rc<Self> {
+        let function = &program.funcs[func.index()];
+        Rc::new(Env { func, function, body, at: None, parent: None, flows: RefCell::default(), local })
+    }
+
+    /// The frame of a body inside, whose parameters are these.
+    pub(super) fn inside(self: &Rc<Self>, body: Body, at: Option<usize>, params: Vec<Flow<D::V>>) -> Rc<Self> {
+        let names = self.function.body(body).params.iter().copied();
+        let flows = RefCell::new(names.zip(params).collect());
+        let parent = Some(Rc::clone(self));
+        Rc::new(Env { func: self.func, function: self.function, body, at, parent, flows, local: D::Local::default() })
+    }
+
+    /// The value of a variable in scope.
+    pub(super) fn flow(&self, v: Var) -> Option<Flow<D::V>> {
+        let mut env = self;
+        loop {
+            if let Some(flow) = env.flows.borrow().get(&v) {
+                return Some(flow.clone());
+            }
+            env = env.parent.as_deref()?;
+        }
+    }
+
+    /// The concrete value of a variable, once it is known.
+    pub(super) fn value(&self, v: Var) -> Option<D::V> {
+        self.flow(v)?.value()
+    }
+
+    pub(super) fn define(&self, v: Var, flow: Flow<D::V>) {
+        self.flows.borrow_mut().insert(v, flow);
+    }
+
+    /// Whether all of these have their values, or which one has not.
+    pub(super) fn missing(&self, wants: &[Var]) -> Option<Var> {
+        wants.iter().copied().find(|v| self.flow(*v).is_some_and(|f| f.value().is_none()))
+    }
+}
+
+/// How many processes that belong together are not done.
+pub(super) type Group = Rc<Cell<usize>>;
+
+/// What a step of a process came to.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Step {
+    /// Nothing can be done now.
+    Waits,
+    /// Something was done.
+    Moved,
+    /// The last thing was done.
+    Done,
+}
+
+/// `Moved` if something was done.
+pub(super) fn moved(yes: bool) -> Step {
+    if yes { Step::Moved } else { Step::Waits }
+}
+
+/// A process: one statement of a frame, or a part of its work.
+pub(super) trait Process<'p, D: Data<'p>> {
+    /// Does one thing, if it can.
+    fn step(&mut self, net: &mut Net<'p, '_, D>) -> Run<Step>;
+    /// What it waits for.
+    fn why(&self) -> String;
+}
+
+/// A process, where it belongs and what it is of.
+struct Task<'p, D: Data<'p>> {
+    process: Box<dyn Process<'p, D> + 'p>,
+    group: Group,
+    of: Label,
+}
+
+/// The statement that a process works for.
+#[derive(Clone, Copy)]
+pub(super) struct Label {
+    pub func: Func,
+    pub var: Var,
+    pub span: Span,
+}
+
+/// All processes of a run.
+pub(super) struct Net<'p, 'd, D: Data<'p>> {
+    pub program: &'p Program,
+    pub data: &'d mut D,
+    /// Those made since the round began.
+    made: Vec<Task<'p, D>>,
+}
+
+impl<'p, D: Data<'p>> Net<'p, '_, D> {
+    /// Adds a process.
+    pub(super) fn spawn(&mut self, group: &Group, of: Label, process: impl Process<'p, D> + 'p) {
+        group.set(group.get() + 1);
+        self.made.push(Task { process: Box::new(process), group: Rc::clone(group), of });
+    }
+
+    /// Makes all statements of a frame into processes. Gives the result of its body.
+    pub(super) fn start(&mut self, env: &Rc<Env<'p, D>>, group: &Group) -> Flow<D::V> {
+        let data = env.function.body(env.body);
+        for &v in &data.stmts {
+            let flow = statement::start(self, env, v, group);
+            env.define(v, flow);
+        }
+        env.flow(data.result).unwrap_or_else(|| Flow::of_type(env.function.ty(data.result)))
+    }
+
+    /// Lets a value that is there as a whole come about as `flow`.
+    pub(super) fn feed(&mut self, ty: &Type, value: D::V, flow: &Flow<D::V>, group: &Group, of: Label) {
+        match (flow, ty.parts()) {
+            (Flow::Stream(channel), _) => {
+                let Some(elem) = ty.elem() else { return };
+                let items = self.data.items(elem, &value);
+                self.spawn(group, of, Feed::new(elem.clone(), items, channel, of));
+            }
+            (Flow::Tuple(parts), Some(types)) => {
+                for ((part, ty), value) in parts.iter().zip(types).zip(value.parts()) {
+                    self.feed(ty, value, part, group, of);
+                }
+            }
+            _ => flow.set(value),
+        }
+    }
+
+    /// Runs processes in turn until none can do anything.
+    fn run(&mut self) -> Run<Vec<Task<'p, D>>> {
+        let mut tasks = std::mem::take(&mut self.made);
+        loop {
+            let mut any = false;
+            let mut halt = None;
+            tasks.retain_mut(|task| {
+                while halt.is_none() {
+                    let step = task.process.step(self);
+                    if matches!(step, Ok(Step::Waits)) {
+                        break;
+                    }
+                    any = true;
+                    match step.and_then(|step| self.data.tick(task.of.span).map(|()| step)) {
+                        Ok(Step::Done) => {
+                            task.group.set(task.group.get() - 1);
+                            return false;
+                        }
+                        Ok(_) => {}
+                        Err(h) => halt = Some(h),
+                    }
+                }
+                true
+            });
+            if let Some(halt) = halt {
+                return Err(halt);
+            }
+            tasks.append(&mut self.made);
+            if !any {
+                return Ok(tasks);
+            }
+        }
+    }
+}
+
+/// Runs a body under the discipline, given the values of its parameters and of what it uses from outside.
+pub(super) fn run<'p, D: Data<'p>>(
+    program: &'p Program,
+    data: &mut D,
+    (func, body): (Func, Body),
+    bound: Vec<(Var, D::V)>,
+    local: D::Local,
+) -> Run<D::V> {
+    let mut net = Net { program, data, made: Vec::new() };
+    let env = Env::root(program, func, body, local);
+    let function = env.function;
+    let group = Group::default();
+    let label = |var: Var| Label { func, var, span: function.span(var) };
+    for (v, value) in bound {
+        let flow = Flow::of_type(function.ty(v));
+        net.feed(function.ty(v), value, &flow, &group, label(v));
+        env.define(v, flow);
+    }
+    let result = net.start(&env, &group);
+    let cell = Rc::default();
+    net.spawn(&group, label(function.body(body).result), Gather::new(&result, &cell));
+    let left = net.run()?;
+    match cell.get().cloned() {
+        Some(value) if left.is_empty() => Ok(value),
+        _ => Err(Halt::Stuck(stuck(&left))),
+    }
+}
+
+/// Each statement that waits, once.
+fn stuck<'p, D: Data<'p>>(left: &[Task<'p, D>]) -> Stuck {
+    let mut waiting: Vec<Waiting> = Vec::new();
+    for Task { process, of: Label { func, var, span }, .. } in left {
+        if !waiting.iter().any(|w| (w.func, w.var) == (*func, *var)) {
+            waiting.push(Waiting { func: *func, var: *var, span: *span, why: process.why() });
+        }
+    }
+    Stuck { waiting }
+}

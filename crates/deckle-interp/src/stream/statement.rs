@@ -1,0 +1,135 @@
+//! Which process a statement becomes.
+
+use super::channel::{Flow, Out, Port};
+use super::collect::{Count, Literal, Whole};
+use super::control::{Branch, Check, The, captured};
+use super::elements::{Map, Unzip, Zip};
+use super::net::{Data, Env, Group, Label, Net};
+use super::pass::{FlagPart, Flatten, Forward};
+use super::scan::Scan;
+use deckle_ir::array::{Function, Inst, Op};
+use deckle_ir::entity::{Func, Var};
+use deckle_ir::size::Atom;
+use std::rc::Rc;
+
+/// Stack that must be left before the statements of a callee are made into processes, and how much more is made.
+const RED_ZONE: usize = 128 << 10;
+const MORE_STACK: usize = 2 << 20;
+
+/// Makes a statement of a frame into a process, which is registered with everything that it will read, and gives its result.
+pub(super) fn start<'p, D: Data<'p>>(
+    net: &mut Net<'p, '_, D>,
+    env: &Rc<Env<'p, D>>,
+    v: Var,
+    group: &Group,
+) -> Flow<D::V> {
+    let function = env.function;
+    let Some(inst) = function.inst(v) else { return Flow::of_type(function.ty(v)) };
+    let of = Label { func: env.func, var: v, span: function.span(v) };
+    let operands: Vec<Flow<D::V>> =
+        inst.args.iter().map(|a| env.flow(*a).unwrap_or_else(|| Flow::of_type(function.ty(*a)))).collect();
+    if let Some(flow) = alias(function, v, inst, &operands) {
+        return flow;
+    }
+    if let Op::Call(f) = inst.op
+        && !(function.ty(v).is_concrete() && inst.args.iter().all(|a| function.ty(*a).is_concrete()))
+    {
+        return stacker::maybe_grow(RED_ZONE, MORE_STACK, || call(net, f, operands, group, of));
+    }
+    let result = Flow::of_type(function.ty(v));
+    let wants = wants(function, v, inst);
+    let port = |k: usize| match operands.get(k) {
+        Some(Flow::Stream(channel)) => Some(Port::new(channel)),
+        _ => None,
+    };
+    let streams = || operands.iter().filter_map(|o| if let Flow::Stream(c) = o { Some(Port::new(c)) } else { None });
+    let first_is_stream = matches!(operands.first(), Some(Flow::Stream(_)));
+    match (&inst.op, inst.bodies.as_slice()) {
+        (Op::If | Op::Guard, bodies) if !function.ty(v).is_concrete() || !captured(function, bodies).is_empty() => {
+            net.spawn(group, of, Branch::new(env, of, inst.args[0], bodies, &result))
+        }
+        (Op::MkSeq(_), _) => net.spawn(group, of, Literal::new(operands, &result)),
+        (Op::Produce, [body]) => {
+            net.spawn(group, of, Map::new(env, of, *body, wants, Vec::new(), &result).produce(inst.args[0]))
+        }
+        (Op::Map, [body]) if first_is_stream => {
+            let ports = streams().collect();
+            net.spawn(group, of, Map::new(env, of, *body, wants, ports, &result))
+        }
+        (Op::Zip, _) if first_is_stream => net.spawn(group, of, Zip::new(streams().collect(), &result, of)),
+        (Op::Append, _) => net.spawn(group, of, Forward::new(streams().collect(), Out::of(&result))),
+        (Op::Scan(_, kind), _) if !function.ty(v).is_concrete() => {
+            let start = (inst.args.len() == 2).then(|| inst.args[0]);
+            if let Some(port) = port(inst.args.len() - 1) {
+                net.spawn(group, of, Scan::new(env, of, (*kind, start), wants, port, &result))
+            }
+        }
+        (Op::FlagPart, _) => {
+            if let (Some(elems), Some(flags)) = (port(0), port(1)) {
+                net.spawn(group, of, FlagPart::new(elems, flags, &result, of.span))
+            }
+        }
+        (Op::Unzip | Op::Flatten | Op::Length | Op::Empty, _) if first_is_stream => {
+            let Some(port) = port(0) else { return result };
+            match inst.op {
+                Op::Unzip => net.spawn(group, of, Unzip::new(port, &result)),
+                Op::Flatten => net.spawn(group, of, Flatten::new(port, &result)),
+                _ => net.spawn(group, of, Count::new(port, &result, matches!(inst.op, Op::Empty))),
+            }
+        }
+        (Op::The, _) if !function.ty(v).is_concrete() => {
+            if let Some(port) = port(0) {
+                net.spawn(group, of, The::new(port, &result, of))
+            }
+        }
+        _ => net.spawn(group, of, Whole::new(env, of, wants, &operands, &result, group)),
+    }
+    result
+}
+
+/// The result of a statement that only takes values apart or together: nothing needs to wait for all of it.
+fn alias<V: Clone>(function: &Function, v: Var, inst: &Inst, operands: &[Flow<V>]) -> Option<Flow<V>> {
+    match (&inst.op, operands) {
+        (Op::Tuple | Op::Record(_), _) => Some(Flow::Tuple(operands.into())),
+        (Op::Proj(k), [Flow::Tuple(parts)]) => parts.get(*k as usize).cloned(),
+        (Op::Ensure(_), [flow]) if !function.ty(v).is_concrete() => Some(flow.clone()),
+        _ => None,
+    }
+}
+
+/// The concrete variables that a statement needs before it begins: operands, what its bodies use, and what the sizes mention
+/// that `ensure` checks.
+fn wants(function: &Function, v: Var, inst: &Inst) -> Vec<Var> {
+    let mut wants: Vec<Var> = inst.args.clone();
+    wants.extend(inst.bodies.iter().flat_map(|b| function.free_vars(*b)));
+    if let Op::Ensure(ty) = &inst.op {
+        ty.any_atom(&mut |a, _| {
+            match a {
+                Atom::Var(s, _) => wants.extend(function.size_binder(*s)),
+                Atom::Value(p) | Atom::Read(p, _) | Atom::If(p, ..) => wants.push(p.root),
+                _ => {}
+            }
+            false
+        });
+    }
+    wants.retain(|w| *w < v && function.ty(*w).is_concrete());
+    wants.sort();
+    wants.dedup();
+    wants
+}
+
+/// The statements of a callee become processes of the caller; what they read of its parameters, they read of the arguments.
+fn call<'p, D: Data<'p>>(
+    net: &mut Net<'p, '_, D>,
+    func: Func,
+    args: Vec<Flow<D::V>>,
+    group: &Group,
+    of: Label,
+) -> Flow<D::V> {
+    let env = Env::root(net.program, func, Function::ROOT, D::Local::default());
+    for (&p, arg) in env.function.params().iter().zip(args) {
+        env.define(p, arg);
+    }
+    net.spawn(group, of, Check::new(&env, of));
+    net.start(&env, group)
+}

@@ -1,0 +1,111 @@
+//! The discipline on single operators, on the programs that it is about, and on random ones.
+
+mod operators;
+mod programs;
+mod random;
+
+use crate::testing::{Build, value};
+use crate::{Options, Streamed, Stuck, Trial, run_streaming, try_streaming};
+use deckle_ir::array::{BinOp, Builder, Monoid, Op, Program, ScanKind};
+use deckle_ir::entity::{Func, Var};
+use deckle_ir::types::Type;
+use deckle_ir::value::Value;
+
+fn main(program: &Program) -> Func {
+    Func(program.funcs.len() as u32 - 1)
+}
+
+fn streamed(program: &Program, args: &[Value]) -> Streamed {
+    match run_streaming(program, main(program), args, &Options::default()) {
+        Ok(streamed) => streamed,
+        Err(e) => panic!("{e:?}\n{program}"),
+    }
+}
+
+/// The program comes to its end with the interpreter's result.
+#[track_caller]
+fn flows(program: &Program, args: &[Value]) {
+    match streamed(program, args) {
+        Streamed::Done(result) => assert_eq!(result, value(program, args), "\n{program}"),
+        Streamed::Stuck(stuck) => panic!("{stuck:?}\n{program}"),
+    }
+}
+
+/// The program gets stuck.
+#[track_caller]
+fn sticks(program: &Program, args: &[Value]) -> Stuck {
+    // The interpreter does not mind.
+    value(program, args);
+    match streamed(program, args) {
+        Streamed::Done(result) => panic!("{result:?}\n{program}"),
+        Streamed::Stuck(stuck) => stuck,
+    }
+}
+
+/// How many of 200 trials finish, get stuck, and are abandoned.
+fn trials(program: &Program) -> [usize; 3] {
+    let mut counts = [0; 3];
+    for seed in 0..200 {
+        let k = match try_streaming(program, main(program), seed, 100_000) {
+            Trial::Finished => 0,
+            Trial::Stuck(_) => 1,
+            Trial::Abandoned => 2,
+        };
+        counts[k] += 1;
+    }
+    counts
+}
+
+/// No data make the program stuck, and some let it come to its end.
+#[track_caller]
+fn never_sticks(program: &Program) {
+    let [finished, stuck, _] = trials(program);
+    assert!(finished > 0 && stuck == 0, "{:?}\n{program}", trials(program));
+}
+
+/// Some data make the program stuck.
+#[track_caller]
+fn may_stick(program: &Program) {
+    let [_, stuck, _] = trials(program);
+    assert!(stuck > 0, "{:?}\n{program}", trials(program));
+}
+
+fn sum(b: &mut Builder<'_>, s: Var) -> Var {
+    b.op(Op::Reduce(Monoid::Sum), &[s])
+}
+
+/// `{x + y : x in s}`.
+fn plus(b: &mut Builder<'_>, s: Var, y: Var) -> Var {
+    b.op1(Op::Map, &[s], |b, q| b.bin(BinOp::Add, q[0], y))
+}
+
+/// The elements that are not 0: a `flatten` of guards.
+fn nonzero(b: &mut Builder<'_>, s: Var) -> Var {
+    let each = b.op1(Op::Map, &[s], |b, q| {
+        let zero = b.int(0);
+        let c = b.bin(BinOp::Ne, q[0], zero);
+        b.op1(Op::Guard, &[c], |_, _| q[0])
+    });
+    b.op(Op::Flatten, &[each])
+}
+
+/// The sums of all prefixes.
+fn sums(b: &mut Builder<'_>, s: Var, kind: ScanKind) -> Var {
+    let zero = b.int(0);
+    b.op1(Op::Scan(deckle_ir::array::Direction::Left, kind), &[zero, s], |b, q| b.bin(BinOp::Add, q[0], q[1]))
+}
+
+fn single(b: &mut Builder<'_>, x: Var) -> Var {
+    let ty: Type = b.ty(x).clone();
+    b.op(Op::MkSeq(ty), &[x])
+}
+
+/// A sequence of integers.
+fn ints(v: &[i64]) -> Value {
+    Value::seq(v.iter().map(|x| Value::int(*x)).collect())
+}
+
+/// A sequence of sequences of integers.
+fn rows(v: &[&[i64]]) -> Value {
+    Value::seq(v.iter().map(|row| ints(row)).collect())
+}
