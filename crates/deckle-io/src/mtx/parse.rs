@@ -155,6 +155,9 @@ fn banner(line: &[u8]) -> Result<(Layout, Kind, Symmetry)> {
     };
     match (layout, &kind) {
         (Layout::Array, Kind::Pattern) => Err(wrong("an array has values, and this one is a pattern")),
+        (_, Kind::Pattern) if symmetry == Symmetry::Skew => {
+            Err(wrong("a pattern has no signs, so that it cannot be skew-symmetric"))
+        }
         _ => Ok((layout, kind, symmetry)),
     }
 }

@@ -87,6 +87,41 @@ fn all_kinds_and_symmetries() {
     assert!(read_as(SMALL, &neighbours).unwrap_err().message.contains("has no values"));
 }
 
+/// The lower half of a matrix, in every way in which a file can say it, and what the whole then is.
+#[test]
+fn every_variant_that_exists_is_read() {
+    let value = |field: &str, v: &str| if field == "pattern" { String::new() } else { format!(" {v}") };
+    for field in ["real", "integer", "pattern"] {
+        let [four, five] = if field == "pattern" { [1.0; 2] } else { [4.0, 5.0] };
+        let (low, diagonal) = (value(field, "5"), value(field, "4"));
+        for (symmetry, above, body) in [
+            ("general", 0.0, format!("2 2 2\n1 1{diagonal}\n2 1{low}\n")),
+            ("symmetric", five, format!("2 2 2\n1 1{diagonal}\n2 1{low}\n")),
+            ("skew-symmetric", -five, format!("2 2 1\n2 1{low}\n")),
+        ] {
+            let text = with(&format!("coordinate {field} {symmetry}"), &body);
+            if (field, symmetry) == ("pattern", "skew-symmetric") {
+                fails(&text, 1, "skew-symmetric");
+                continue;
+            }
+            let corner = if symmetry == "skew-symmetric" { 0.0 } else { four };
+            assert_eq!(dense(&text).unwrap(), [[corner, above], [five, 0.0]], "{text}");
+        }
+    }
+    for field in ["real", "integer"] {
+        for (symmetry, body, whole) in [
+            ("general", "1\n2\n3\n4\n", [[1.0, 3.0], [2.0, 4.0]]),
+            ("symmetric", "1\n2\n4\n", [[1.0, 2.0], [2.0, 4.0]]),
+            ("skew-symmetric", "2\n", [[0.0, -2.0], [2.0, 0.0]]),
+        ] {
+            let text = with(&format!("array {field} {symmetry}"), &format!("2 2\n{body}"));
+            assert_eq!(dense(&text).unwrap(), whole, "{text}");
+            let triples = vector(tuple(&[int(), int(), real()]));
+            assert!(!read_as(&text, &triples).unwrap().items().unwrap().is_empty(), "{text}");
+        }
+    }
+}
+
 #[test]
 fn entries_at_one_place_are_kept_in_order() {
     let text = with("coordinate real general", "2 2 4\n2 2 9\n1 2 3\n1 1 1\n1 2 2\n");
