@@ -28,6 +28,35 @@ impl Backend for Interp {
     }
 }
 
+impl Interp {
+    /// The interpreter, giving up on a run after so many steps: what never ends becomes an error.
+    ///
+    /// ```
+    /// # use deckle::prelude::*;
+    /// let halve = compile(|x: Exp<i64>| loop_while(x, |x| x.differs(1), |x| x / 2))?;
+    /// let halve = halve.on(Interp.at_most(10_000));
+    /// assert_eq!(halve.call(40)?, 1);
+    /// assert!(halve.call(0).is_err());
+    /// # Ok::<(), deckle::Error>(())
+    /// ```
+    pub fn at_most(self, steps: u64) -> Patient {
+        Patient { steps }
+    }
+}
+
+/// The reference interpreter with a limit: [`Interp::at_most`].
+#[derive(Clone, Copy, Debug)]
+pub struct Patient {
+    steps: u64,
+}
+
+impl Backend for Patient {
+    fn run(self, program: &Program, args: &[Value]) -> Result<Value, Box<deckle_diag::Diagnostic>> {
+        let options = Options { max_steps: Some(self.steps), ..Options::default() };
+        deckle_interp::run(program, Func(0), args, &options).map(|outcome| outcome.value)
+    }
+}
+
 /// A program that can be called any number of times, with arguments `A` and result `R`, on the backend `B`.
 #[derive(Debug)]
 pub struct Compiled<A, R, B = Interp> {

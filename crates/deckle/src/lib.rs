@@ -119,7 +119,7 @@ pub use arr::{
     iota, range, range_by, range_inclusive,
 };
 pub use bundle::{Becomes, Bundle, IntoBundle, Tup, Tupled, tup};
-pub use compile::{Backend, Builds, Compiled, Interp, compile};
+pub use compile::{Backend, Builds, Compiled, Interp, Patient, compile};
 pub use control::{choose, loop_while, repeat, select};
 pub use deckle_macros::Elt;
 pub use elt::{Elt, Float, Handle, Int, IntoExp, IntoHandle, Item, Num, Scalars};

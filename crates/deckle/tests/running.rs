@@ -53,6 +53,13 @@ fn arguments_that_do_not_fit_are_errors() {
 }
 
 #[test]
+fn a_loop_that_never_ends_is_stopped_and_named() {
+    let f = compile(|x: Exp<i64>| loop_while(x, |x| x.ge(0), |x| x * 0)).unwrap();
+    assert_eq!(blame(f.on(Interp.at_most(1_000)).call(1)).0, "LimitExceeded");
+    assert_eq!(f.on(Interp.at_most(1_000)).call(-1).unwrap(), -1);
+}
+
+#[test]
 fn values_too_large_for_the_interpreter_are_errors() {
     let f = compile(|n: Exp<i64>| fill(0u8, n).len()).unwrap();
     assert!(f.call(i64::MAX).is_err());
@@ -169,6 +176,77 @@ fn tuples_pack_up_to_eight() {
     type Eight = (i64, i64, i64, i64, i64, i64, i64, i64);
     let g = compile(|ps: Arr<Eight>| ps).unwrap();
     assert_eq!(g.call([(1, 2, 3, 4, 5, 6, 7, 8)]).unwrap().to_vec(), [(1, 2, 3, 4, 5, 6, 7, 8)]);
+}
+
+/// A tuple of every arity: inside expressions and vectors, as a result, as the state of a loop, and with arrays in it.
+macro_rules! arities {
+    ($($name:ident: $($part:ident $value:literal),+;)*) => {$(
+        #[test]
+        fn $name() {
+            let f = compile(|x: Exp<i64>| {
+                let ($($part,)+) = pack(($(x + $value,)+)).unpack();
+                let state = repeat(2, ($($part,)+), |_, ($($part,)+)| ($($part * 2,)+));
+                let row = fill(pack(($($part,)+)), 1).map(|t| {
+                    let ($($part,)+) = t.unpack();
+                    ($($part - x,)+)
+                });
+                let arrays = fill(x, 1).map(|y| tup(($(fill(y, $value),)+)));
+                let lengths = arrays.map(|t| {
+                    let ($($part,)+) = t.unpack();
+                    ($($part.len(),)+)
+                });
+                (state, row, arrays, lengths)
+            })
+            .unwrap();
+            let (state, row, arrays, lengths) = f.call(10).unwrap();
+            assert_eq!(state, ($((10 + $value) * 4,)+));
+            assert_eq!(row.to_vec(), [($($value,)+)]);
+            assert_eq!(arrays.to_vec(), [($(vec![10i64; $value],)+)]);
+            assert_eq!(lengths.to_vec(), [($($value,)+)]);
+            let same = compile(|ts: Arr<($(as_i64!($value),)+)>| ts).unwrap();
+            assert_eq!(same.call(row.clone()).unwrap(), row);
+        }
+    )*};
+}
+
+macro_rules! as_i64 {
+    ($value:literal) => {
+        i64
+    };
+}
+
+arities! {
+    tuples_of_two: a 1, b 2;
+    tuples_of_three: a 1, b 2, c 3;
+    tuples_of_four: a 1, b 2, c 3, d 4;
+    tuples_of_five: a 1, b 2, c 3, d 4, e 5;
+    tuples_of_six: a 1, b 2, c 3, d 4, e 5, f 6;
+    tuples_of_seven: a 1, b 2, c 3, d 4, e 5, f 6, g 7;
+    tuples_of_eight: a 1, b 2, c 3, d 4, e 5, f 6, g 7, h 8;
+}
+
+/// Scales to a largest element of 1, at any rank.
+fn normalised<D: Rank>(a: Arr<f64, D>) -> Arr<f64, D> {
+    let top = a.fold_all(f64::NEG_INFINITY, |x, y| x.max(y));
+    a.zip_with(a.map(|_| top), |x, t| x / t)
+}
+
+/// How much each row is, at any rank above a vector.
+fn of_rows<D: Above>(a: Arr<f64, D>) -> Arr<i64> {
+    a.rows().map(|row| row.size())
+}
+
+#[test]
+fn functions_work_at_every_rank() {
+    let f = compile(|xs: Arr<f64>, a: Arr<f64, D2>, c: Arr<f64, D3>| {
+        (normalised(xs), normalised(a), normalised(c), of_rows(a), of_rows(c))
+    })
+    .unwrap();
+    let cube = Array::<f64, D3>::new(&[1, 2, 3], (1..=6).map(f64::from).collect()).unwrap();
+    let (xs, a, c, rows, planes) = f.call([1.0, 2.0], [[1.0, 4.0], [2.0, 0.0]], cube).unwrap();
+    assert_eq!((xs.to_vec(), a.to_rows()), (vec![0.5, 1.0], vec![vec![0.25, 1.0], vec![0.5, 0.0]]));
+    assert_eq!((c.shape(), c.as_slice()[5]), (&[1, 2, 3][..], 1.0));
+    assert_eq!((rows.to_vec(), planes.to_vec()), (vec![2, 2], vec![6]));
 }
 
 #[test]
