@@ -38,7 +38,6 @@ mod cost;
 mod error;
 mod machine;
 mod ops;
-mod scalar;
 mod sizes;
 mod stream;
 #[cfg(test)]

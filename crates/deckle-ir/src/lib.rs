@@ -4,6 +4,7 @@
 //! - [`array`]: the array IR, with its builder, typing rules, printer, parser and verifier.
 //! - [`cost`]: what every operator costs in the model, for the meter and for the prediction.
 //! - [`text`]: sizes and types as text.
+//! - [`scalar_eval`]: what scalar operators compute, for the interpreter and for constant folding.
 //! - [`value`]: values at run time, for constants, arguments and the interpreter.
 //!
 //! Nothing here knows a front end or a backend.
@@ -12,6 +13,7 @@ pub mod array;
 pub mod cost;
 pub mod entity;
 pub mod scalar;
+pub mod scalar_eval;
 pub mod size;
 pub mod size_eval;
 pub mod text;

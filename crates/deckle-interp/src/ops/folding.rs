@@ -4,9 +4,9 @@ use super::scalars::fault;
 use super::{coll, collect, count, items, scalar, truth};
 use crate::error::{self, Result};
 use crate::machine::{Cx, Place};
-use crate::scalar as arithmetic;
 use deckle_ir::array::{BinOp, Direction, Monoid, ScanKind};
 use deckle_ir::scalar::Scalar;
+use deckle_ir::scalar_eval as arithmetic;
 use deckle_ir::value::Value;
 
 pub(super) fn fold(cx: &mut Cx<'_, '_>, args: &[Value]) -> Result<Value> {

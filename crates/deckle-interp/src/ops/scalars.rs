@@ -3,10 +3,10 @@
 use super::{int, items, parts, scalar};
 use crate::error::{self, Result};
 use crate::machine::Cx;
-use crate::scalar::{self as arithmetic, Fault};
 use deckle_diag::Diagnostic;
 use deckle_ir::array::{BinOp, UnOp};
 use deckle_ir::scalar::Scalar;
+use deckle_ir::scalar_eval::{self as arithmetic, Fault};
 use deckle_ir::value::Value;
 
 pub(super) fn unary(cx: &Cx<'_, '_>, op: UnOp, args: &[Value]) -> Result<Value> {

@@ -1,9 +1,9 @@
-//! Operators that order elements. The order is that of [`crate::scalar::compare`].
+//! Operators that order elements. The order is that of [`deckle_ir::scalar_eval::compare`].
 
 use super::items;
 use crate::error::Result;
 use crate::machine::{Cx, Place};
-use crate::scalar::compare;
+use deckle_ir::scalar_eval::compare;
 use deckle_ir::value::Value;
 
 pub(super) fn sort(cx: &Cx<'_, '_>, args: &[Value]) -> Result<Value> {

@@ -3,14 +3,14 @@
 //! Transcendental functions are those of a portable library rather than of the machine, so that the reference gives the
 //! same bits everywhere. For `f32` they are computed in `f64` and rounded once.
 
-use deckle_ir::array::{BinOp, UnOp};
-use deckle_ir::scalar::{Scalar, ScalarType};
-use deckle_ir::value::Value;
+use crate::array::{BinOp, UnOp};
+use crate::scalar::{Scalar, ScalarType};
+use crate::value::Value;
 use std::cmp::Ordering;
 
 /// Why a scalar operator has no value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub enum Fault {
     /// An integer divided by zero.
     DivideByZero,
     /// An integer to a negative power.
@@ -24,7 +24,7 @@ fn bits(ty: ScalarType) -> u32 {
 }
 
 /// Applies an operator of one operand.
-pub(crate) fn unary(op: UnOp, x: Scalar) -> Result<Scalar, Fault> {
+pub fn unary(op: UnOp, x: Scalar) -> Result<Scalar, Fault> {
     let ty = x.ty();
     if !op.operands().has(ty) {
         return Err(Fault::IllTyped);
@@ -93,7 +93,7 @@ fn float_unary(op: UnOp, x: f64) -> f64 {
 }
 
 /// Applies an operator of two operands of one type.
-pub(crate) fn binary(op: BinOp, a: Scalar, b: Scalar) -> Result<Scalar, Fault> {
+pub fn binary(op: BinOp, a: Scalar, b: Scalar) -> Result<Scalar, Fault> {
     let ty = a.ty();
     if ty != b.ty() || !op.operands().has(ty) {
         return Err(Fault::IllTyped);
@@ -208,7 +208,7 @@ fn power(mut base: i128, mut exponent: i128) -> i128 {
 }
 
 /// The order of `sort`: floats by value with -0.0 below 0.0 and every NaN after everything, `false` below `true`.
-pub(crate) fn compare_scalars(a: Scalar, b: Scalar) -> Ordering {
+pub fn compare_scalars(a: Scalar, b: Scalar) -> Ordering {
     match (a.as_float(), b.as_float()) {
         (Some(a), Some(b)) => match (a.is_nan(), b.is_nan()) {
             (false, false) => a.total_cmp(&b),
@@ -219,7 +219,7 @@ pub(crate) fn compare_scalars(a: Scalar, b: Scalar) -> Ordering {
 }
 
 /// The order of `sort` for flat values: component by component.
-pub(crate) fn compare(a: &Value, b: &Value) -> Ordering {
+pub fn compare(a: &Value, b: &Value) -> Ordering {
     match (a, b) {
         (Value::Scalar(a), Value::Scalar(b)) => compare_scalars(*a, *b),
         _ => {
