@@ -4,5 +4,7 @@
 //! sequences traversed once; [`regularity`] how values inside a body are lifted; [`cost`] predicts work, depth and space.
 
 pub mod cost;
+pub mod explain;
 pub mod regularity;
 pub mod stream;
+pub mod words;

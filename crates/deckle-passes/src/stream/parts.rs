@@ -12,6 +12,7 @@ use std::rc::Rc;
 pub(super) struct Join {
     whole: Class,
     parts: [(Class, Id); 2],
+    choice: (Choice, bool),
 }
 
 impl Walk<'_> {
@@ -26,7 +27,7 @@ impl Walk<'_> {
             w.before(end, first, Why::Follows(place));
             w.before(t.first, first, Why::Starts(place));
         });
-        let elem = self.joined(place, class, [(s.class, &s.elem), (t.class, &t.elem)]);
+        let elem = self.joined(place, class, [(s.class, &s.elem), (t.class, &t.elem)], (choice, true));
         Flow::Seq(self.stream(class, first, Rc::new(elem)))
     }
 
@@ -64,7 +65,7 @@ impl Walk<'_> {
                     self.assuming(choice.0, way, |w| w.before(part.first, first, Why::Starts(place)));
                 }
                 self.either_classes(place, choice, class, s.class, t.class);
-                let elem = self.joined(place, class, [(s.class, &s.elem), (t.class, &t.elem)]);
+                let elem = self.joined(place, class, [(s.class, &s.elem), (t.class, &t.elem)], choice);
                 Flow::Seq(self.stream(class, first, Rc::new(elem)))
             }
             _ => {
@@ -98,19 +99,19 @@ impl Walk<'_> {
         }
     }
 
-    /// An element that is one of one traversal or of another.
-    fn joined(&mut self, place: Place, whole: Class, parts: [(Class, &Flow); 2]) -> Flow {
+    /// An element that is one of the first traversal where the choice is made so, else one of the second.
+    fn joined(&mut self, place: Place, whole: Class, parts: [(Class, &Flow); 2], choice: (Choice, bool)) -> Flow {
         let [(ca, a), (cb, b)] = parts;
         match (a, b) {
             (Flow::Tuple(x), Flow::Tuple(y)) => Flow::Tuple(
-                x.iter().zip(y.iter()).map(|(x, y)| self.joined(place, whole, [(ca, x), (cb, y)])).collect(),
+                x.iter().zip(y.iter()).map(|(x, y)| self.joined(place, whole, [(ca, x), (cb, y)], choice)).collect(),
             ),
             (Flow::Seq(s), Flow::Seq(t)) => {
-                let class = self.within_either(place, whole, s.class, t.class);
+                let class = self.within_either(place, whole, [s.class, t.class], choice);
                 let first = self.graph.event();
                 self.before(s.first, first, Why::Nature);
                 self.before(t.first, first, Why::Nature);
-                let elem = self.joined(place, class, [(s.class, &s.elem), (t.class, &t.elem)]);
+                let elem = self.joined(place, class, [(s.class, &s.elem), (t.class, &t.elem)], choice);
                 Flow::Seq(self.stream(class, first, Rc::new(elem)))
             }
             _ => {
@@ -118,23 +119,26 @@ impl Walk<'_> {
                 self.before(a.as_known().0, event, Why::Nature);
                 self.before(b.as_known().0, event, Why::Nature);
                 let id = self.numbers.fresh();
-                self.joins.insert(id, Join { whole, parts: [(ca, a.as_known().1), (cb, b.as_known().1)] });
+                let parts = [(ca, a.as_known().1), (cb, b.as_known().1)];
+                self.joins.insert(id, Join { whole, parts, choice });
                 Flow::Known(event, id)
             }
         }
     }
 
     /// What is inside a step of a traversal that is made of two.
-    fn within_either(&mut self, place: Place, whole: Class, a: Class, b: Class) -> Class {
+    fn within_either(&mut self, place: Place, whole: Class, parts: [Class; 2], choice: (Choice, bool)) -> Class {
         let class = self.class();
         let span = self.clocks.span(class);
-        let given = self.given();
-        for (way, part) in [(false, a), (true, b)] {
+        for (second, part) in [(false, parts[0]), (true, parts[1])] {
             let other = self.clocks.span(part);
-            self.same(span.go, other.go, Why::Together(place));
-            self.same(span.end, other.end, Why::Together(place));
-            self.before(span.ready, other.ready, Why::Nature);
-            self.clocks.tie(Kind::Within(whole, way), class, part, &given);
+            self.assuming(choice.0, choice.1 != second, |w| {
+                w.same(span.go, other.go, Why::Together(place));
+                w.same(span.end, other.end, Why::Together(place));
+                w.before(span.ready, other.ready, Why::Nature);
+                let given = w.given();
+                w.clocks.tie(Kind::Within(whole, second), class, part, &given);
+            });
         }
         class
     }
@@ -147,12 +151,12 @@ impl Walk<'_> {
         let join = self.joins.get(&id.base()).copied().filter(|j| region == Region::Step(j.whole));
         let class = match join {
             // An element of `s ++ t` passes where that of `s`, or that of `t`, passes.
-            Some(Join { whole, parts }) => {
+            Some(Join { whole, parts, choice }) => {
                 let inner = parts.map(|(c, part)| {
                     let id = if id.is_not() { part.not() } else { part };
                     (c, self.guard_class(Region::Step(c), id, place))
                 });
-                let class = self.within_either(place, whole, inner[0].1, inner[1].1);
+                let class = self.within_either(place, whole, inner.map(|(_, c)| c), choice);
                 self.seams.insert((whole, class), inner);
                 class
             }

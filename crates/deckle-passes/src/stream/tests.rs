@@ -42,6 +42,7 @@ const LEGAL: &[&str] = &[
     "def main(n: int) = { sum({ x * y : y in iota(x) }) : x in iota(n) }",
     "def main(ss: {{int}}, k: {int}) = let a = sum(k) in { { x + a : x in s } : s in ss }",
     "def main(ss: {{int}}) = zip({ sum(s) : s in ss }, { length(s) : s in ss })",
+    "def main(n: int) = { sum(s) : s in {iota(n), {10, 20}, { i * i : i in iota(n) }} }",
     // Conditionals.
     "def main(s: {int}) = if empty(s) then 0 else max(s)",
     "def main(s: {int}, c: bool) = if c then sum(s) else length(s)",

@@ -1,0 +1,180 @@
+//! Sizes and values in the words of the source, for people.
+
+use deckle_diag::{SourceMap, Span};
+use deckle_ir::array::{Def, Function, Op};
+use deckle_ir::entity::{Body, Path, Var};
+use deckle_ir::size::{Atom, Size};
+
+/// The longest piece of source that is quoted.
+const LONGEST: usize = 48;
+
+/// Names for what a function computes.
+pub struct Words<'a> {
+    function: &'a Function,
+    sources: &'a SourceMap,
+    /// For each body the statement that it belongs to.
+    owners: Vec<Option<Var>>,
+}
+
+impl<'a> Words<'a> {
+    /// For a function that was made from these sources.
+    pub fn new(function: &'a Function, sources: &'a SourceMap) -> Self {
+        let mut owners = vec![None; function.bodies.len()];
+        for (k, data) in function.vars.iter().enumerate() {
+            if let Def::Inst(inst) = &data.def {
+                inst.bodies.iter().for_each(|b| owners[b.index()] = Some(Var(k as u32)));
+            }
+        }
+        Words { function, sources, owners }
+    }
+
+    /// The statement that a body belongs to.
+    pub fn owner(&self, body: Body) -> Option<Var> {
+        self.owners[body.index()]
+    }
+
+    /// The source of a span on one line, cut where it is too long. `None` where there is none.
+    pub fn text(&self, span: Span) -> Option<String> {
+        let file = self.sources.get(span.file).filter(|_| !span.is_none())?;
+        let text = file.text.get(span.lo as usize..span.hi as usize)?;
+        let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let cut: String = line.chars().take(LONGEST).collect();
+        match (line.is_empty(), cut.len() < line.len()) {
+            (true, _) => None,
+            (_, true) => Some(format!("{cut}…")),
+            _ => Some(line),
+        }
+    }
+
+    /// `line:column` of a span.
+    pub fn place(&self, span: Span) -> String {
+        match self.sources.get(span.file).filter(|_| !span.is_none()) {
+            Some(file) => {
+                let (line, column) = file.line_col(span.lo);
+                format!("{line}:{column}")
+            }
+            None => String::new(),
+        }
+    }
+
+    /// What the source calls a variable: a parameter's name, the element of a collection, or the expression.
+    pub fn value(&self, v: Var) -> String {
+        let of_source = |v: Var| self.text(self.function.span(v)).unwrap_or_else(|| v.to_string());
+        match &self.function.vars[v.index()].def {
+            Def::Param(Function::ROOT, k) => {
+                self.function.param_names.get(*k as usize).cloned().unwrap_or_else(|| v.to_string())
+            }
+            Def::Param(body, k) => match self.owner(*body).and_then(|o| self.function.inst(o)) {
+                Some(inst) if matches!(inst.op, Op::Map | Op::Filter | Op::Partition | Op::SortBy | Op::GroupBy) => {
+                    let over = inst.args.get(*k as usize).map_or_else(|| v.to_string(), |a| self.value(*a));
+                    format!("{over}[{}]", self.position(*body))
+                }
+                Some(inst) if matches!(inst.op, Op::Generate | Op::Produce) => self.position(*body),
+                _ => v.to_string(),
+            },
+            Def::Inst(inst) => match (&inst.op, inst.args.as_slice()) {
+                // What the front end puts around a value does not show.
+                (Op::Seq | Op::Ensure(_), [a]) => self.value(*a),
+                _ => of_source(v),
+            },
+        }
+    }
+
+    /// The name of the position at which a body runs: `i` outside, `j` inside it, and so on.
+    pub fn position(&self, body: Body) -> String {
+        let mut depth = 0;
+        let mut around = body;
+        while let Some(owner) = self.owner(around) {
+            let Some(home) = self.home(owner) else { break };
+            depth += usize::from(home != Function::ROOT && self.owner(home).is_some_and(|o| self.repeats(o)));
+            around = home;
+        }
+        name_of_position(depth)
+    }
+
+    fn repeats(&self, owner: Var) -> bool {
+        self.function.inst(owner).is_some_and(|inst| crate::regularity::per_element(&inst.op))
+    }
+
+    fn home(&self, v: Var) -> Option<Body> {
+        let holds = |b: &deckle_ir::array::BodyData| b.stmts.contains(&v) || b.params.contains(&v);
+        self.function.bodies.iter().position(holds).map(|k| Body(k as u32))
+    }
+
+    fn path(&self, p: &Path) -> String {
+        p.fields.iter().fold(self.value(p.root), |text, k| format!("{text}.{k}"))
+    }
+
+    /// A size. Positions that it binds itself are called by letters from `p` on.
+    pub fn size(&self, size: &Size) -> String {
+        self.sum(size, 0)
+    }
+
+    fn sum(&self, size: &Size, depth: u32) -> String {
+        let mut text = String::new();
+        for (atoms, c) in size.terms().iter().rev() {
+            let mut factors: Vec<String> = atoms.iter().map(|a| self.atom(a, depth)).collect();
+            if factors.is_empty() || c.abs() != 1 {
+                factors.insert(0, c.abs().to_string());
+            }
+            text += match (text.is_empty(), *c < 0) {
+                (true, false) => "",
+                (true, true) => "-",
+                (false, false) => " + ",
+                (false, true) => " - ",
+            };
+            text += &factors.join(" * ");
+        }
+        if text.is_empty() { "0".into() } else { text }
+    }
+
+    fn atom(&self, atom: &Atom, depth: u32) -> String {
+        let list = |l: &[Size]| l.iter().map(|s| self.sum(s, depth)).collect::<Vec<_>>().join(", ");
+        match atom {
+            Atom::Pos(p) => match depth.checked_sub(p + 1) {
+                Some(level) => name_of_bound(level),
+                None => "p".into(),
+            },
+            Atom::At(b) => self.position(*b),
+            Atom::Var(s, at) => {
+                let named = self.function.size_names.iter().find(|n| n.0 == *s).map(|n| n.1.clone());
+                let name = named.unwrap_or_else(|| match self.function.size_binder(*s) {
+                    Some(v) if self.function.ty(v).as_array().is_some() => format!("length({})", self.value(v)),
+                    _ => s.to_string(),
+                });
+                if at.is_empty() { name } else { format!("{name}[{}]", list(at)) }
+            }
+            Atom::Value(p) => self.path(p),
+            Atom::Read(p, at) => format!("{}[{}]", self.path(p), list(at)),
+            Atom::Sum(n, body) => {
+                let k = name_of_bound(depth);
+                format!("Σ({k} < {}: {})", self.sum(n, depth), self.sum(body, depth + 1))
+            }
+            Atom::Most(n, body) => {
+                let k = name_of_bound(depth);
+                format!("max({k} < {}: {})", self.sum(n, depth), self.sum(body, depth + 1))
+            }
+            Atom::Log(x) => format!("log₂({})", self.sum(x, depth)),
+            Atom::Min(l) => format!("min({})", list(l)),
+            Atom::Max(l) => format!("max({})", list(l)),
+            Atom::If(c, x, y) => {
+                format!("(if {} then {} else {})", self.path(c), self.sum(x, depth), self.sum(y, depth))
+            }
+            Atom::Div(x, y) => format!("({}) / ({})", self.sum(x, depth), self.sum(y, depth)),
+        }
+    }
+}
+
+fn name_of_position(depth: usize) -> String {
+    match depth {
+        0..=2 => ["i", "j", "k"][depth].to_string(),
+        _ => format!("i{depth}"),
+    }
+}
+
+fn name_of_bound(level: u32) -> String {
+    match level {
+        0..=2 => ["p", "q", "r"][level as usize].to_string(),
+        _ => format!("p{level}"),
+    }
+}
