@@ -1,0 +1,195 @@
+//! Bytes at the peak of a run that streams.
+//!
+//! # The rule
+//! - A vector is there in full: its scalars at their width in bytes, and 8 bytes of offset for each row of a ragged dimension.
+//! - Of a sequence one chunk is there: as many elements as the symbol `chunk` says, at most all of them, each at the width of
+//!   its scalars and one byte of flag for each level of sequences. A vector that is an element cannot be cut: each of `threads`
+//!   threads holds the largest in full beside its chunk.
+//! - A body that runs for each element makes sequences: each of its variables is that of its values, one for each run, and is
+//!   there as a sequence is.
+//! - A fold or scan has a partial result for each thread. Sorting has a second copy.
+//! - A variable lasts as long as its body, as in the cost model. What a loop leaves behind it is over with each round; the old state
+//!   is there beside the new.
+//!
+//! The bound is about data: code, the stack and what a runtime needs for itself come on top.
+
+use super::formula::Formula;
+use super::shape::Shape;
+use super::symbols::{CHUNK, Symbols, THREADS, close};
+use deckle_ir::cost::Quantity;
+use deckle_ir::entity::Body;
+use deckle_ir::scalar::ScalarType;
+use deckle_ir::size::Size;
+use deckle_ir::types::Type;
+
+/// How many kinds of streams are told apart.
+const MOST_STREAMS: usize = 8;
+
+/// Bytes that a value, a statement or a body takes.
+#[derive(Clone, Debug, Default)]
+pub struct Memory {
+    /// At the peak, where it is run once.
+    pub peak: Formula,
+    /// Where it is run once for each element: how many scalars there are in one run, and their bytes.
+    streams: Vec<(Size, u64)>,
+    /// Where it is run once for each element: the bytes of vectors in one run.
+    whole: Formula,
+}
+
+impl Memory {
+    fn stream(&mut self, count: Size, bytes: u64) {
+        match self.streams.iter_mut().find(|(c, _)| *c == count) {
+            Some((_, b)) => *b += bytes,
+            None => self.streams.push((count, bytes)),
+        }
+        if self.streams.len() > MOST_STREAMS {
+            let bytes = self.streams.iter().map(|(_, b)| b).sum();
+            let longest = self.streams.iter().fold(Formula::default(), |f, (c, _)| f.most(&c.clone().into()));
+            self.streams = vec![(longest.merged(), bytes)];
+        }
+    }
+
+    /// Both at once.
+    pub fn beside(mut self, other: &Memory) -> Memory {
+        self.peak = self.peak.plus(&other.peak);
+        self.whole = self.whole.plus(&other.whole);
+        other.streams.iter().for_each(|(c, b)| self.stream(c.clone(), *b));
+        self
+    }
+
+    /// One after the other, or one or the other.
+    pub fn or(self, other: &Memory) -> Memory {
+        let peak = self.peak.most(&other.peak);
+        Memory { peak, ..self.beside(other) }
+    }
+
+    /// What a value takes.
+    pub fn of(ty: &Type, shape: &Shape, symbols: &Symbols) -> Memory {
+        match (ty, shape) {
+            (Type::Scalar(t), _) => {
+                let mut m = Memory { peak: Formula::number(width(*t)), ..Memory::default() };
+                m.stream(Size::constant(1), width(*t));
+                m
+            }
+            (Type::Array(a), Shape::Array(len, elem)) => {
+                let inner = Memory::of(&a.elem, elem, symbols);
+                let mut m = inner.over(&len.size, symbols);
+                m.peak = symbols.sum_all(&len.size, &inner.peak);
+                let ragged = elem.items().is_some_and(|(inner, _)| inner.size.mentions_pos(0) || !inner.exact);
+                if ragged {
+                    m.peak = m.peak.plus(&Formula::from(len.size.add(&1.into())).times(&Formula::number(8)));
+                    m.stream(len.size.clone(), 8);
+                }
+                m.whole = m.peak.clone();
+                m
+            }
+            (Type::Seq(t), Shape::Seq(len, elem)) => {
+                let mut inner = Memory::of(t, elem, symbols);
+                inner.stream(Size::constant(1), 1);
+                inner.over(&len.size, symbols)
+            }
+            _ => {
+                let parts = ty.parts().unwrap_or_default();
+                let shapes = parts.iter().enumerate().filter_map(|(k, t)| Some((t, shape.part(k as u32)?)));
+                shapes.fold(Memory::default(), |m, (t, s)| m.beside(&Memory::of(t, s, symbols)))
+            }
+        }
+    }
+
+    /// A chunk at a time of what is under a binder, for every position below `count`.
+    fn over(&self, count: &Size, symbols: &Symbols) -> Memory {
+        let mut m = Memory { whole: symbols.most_all(count, &self.whole), ..Memory::default() };
+        self.streams.iter().for_each(|(c, bytes)| m.stream(symbols.sum(count, c), *bytes));
+        m.peak = m.chunks();
+        m
+    }
+
+    /// A chunk at a time of what a body makes that runs at all these positions, the outermost first.
+    pub fn lifted(&self, over: &[(Size, Body)], symbols: &Symbols) -> Memory {
+        let mut m = self.clone();
+        for (count, body) in over.iter().rev() {
+            m.streams = m.streams.iter().map(|(c, b)| (close(c, *body), *b)).collect();
+            m.whole = m.whole.map(|w| close(w, *body));
+            m = m.over(count, symbols);
+        }
+        m
+    }
+
+    /// What one round of a loop takes, whichever.
+    pub fn in_turn(&self, over: &(Size, Body), symbols: &Symbols) -> Memory {
+        let most = |f: &Formula| symbols.most_all(&over.0, &f.map(|s| close(s, over.1)));
+        let streams = self.streams.iter().map(|(c, b)| (symbols.most(&over.0, &close(c, over.1)), *b)).collect();
+        Memory { peak: most(&self.peak), whole: most(&self.whole), streams }
+    }
+
+    /// `min(chunk, count)` of every stream, and the largest vectors of every thread.
+    fn chunks(&self) -> Formula {
+        let chunk = Size::var(CHUNK);
+        let whole = self.whole.times(&Size::var(THREADS).into());
+        self.streams.iter().fold(whole, |f, (count, bytes)| f.plus(&chunk.lesser(count).scale(*bytes as i128).into()))
+    }
+
+    /// A copy for each thread.
+    pub fn for_each_thread(&self) -> Memory {
+        let threads = Formula::from(Size::var(THREADS));
+        let mut m = Memory { peak: self.peak.times(&threads), whole: self.whole.times(&threads), streams: Vec::new() };
+        self.streams.iter().for_each(|(c, b)| m.stream(c.clone(), *b));
+        m
+    }
+
+    /// Rewrites all formulas in it.
+    pub fn map(&self, f: &mut dyn FnMut(&Size) -> Size) -> Memory {
+        let mut m = Memory { peak: self.peak.map(&mut *f), whole: self.whole.map(&mut *f), streams: Vec::new() };
+        self.streams.iter().for_each(|(c, b)| m.stream(f(c), *b));
+        m
+    }
+}
+
+/// What statements in order take, given for each what it needs while it runs, its result included, and its result alone.
+pub fn in_order(stmts: &[(Memory, Memory)]) -> Memory {
+    let mut all = Memory::default();
+    for (running, value) in stmts.iter().rev() {
+        let peak = running.peak.most(&value.peak.plus(&all.peak));
+        all = Memory { peak, ..all.beside(running) };
+    }
+    all
+}
+
+fn width(t: ScalarType) -> u64 {
+    t.bytes() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cost::shape::Bound;
+    use deckle_ir::text::{parse_size, parse_type};
+
+    fn bytes(ty: &str, shape: Shape) -> String {
+        Memory::of(&parse_type(ty).unwrap(), &shape, &Symbols::new()).peak.size().to_string()
+    }
+
+    fn bound(text: &str) -> Bound {
+        Bound::exact(parse_size(text).unwrap())
+    }
+
+    #[test]
+    fn vectors_are_there_in_full() {
+        let flat = Shape::Array(bound("n5"), Box::new(Shape::UNKNOWN));
+        assert_eq!(bytes("[f64; n5]", flat.clone()), "8*n5");
+        assert_eq!(bytes("[u8; n5]", flat), "n5");
+        let rows =
+            |inner: &str| Shape::Array(bound("n5"), Box::new(Shape::Array(bound(inner), Box::new(Shape::UNKNOWN))));
+        assert_eq!(bytes("[[f32; n6]; n5]", rows("n6")), "4*n5*n6");
+        assert_eq!(bytes("[i0 -> [f32; n6(i0)]; n5]", rows("n6(#0)")), "8*n5 + 4*sum(i0 < n5: n6(i0)) + 8");
+    }
+
+    #[test]
+    fn sequences_are_there_in_chunks() {
+        let flat = Shape::Seq(bound("n5"), Box::new(Shape::UNKNOWN));
+        assert_eq!(bytes("{f64}", flat.clone()), "9*min(n0, n5)");
+        assert_eq!(bytes("{{f64}}", Shape::Seq(bound("n6"), Box::new(flat))), "9*min(n0, n5*n6) + min(n0, n6)");
+        let vectors = Shape::Seq(bound("n5"), Box::new(Shape::Array(bound("n6"), Box::new(Shape::UNKNOWN))));
+        assert_eq!(bytes("{[f64; n6]}", vectors), "8*n1*n6 + 8*min(n0, n5*n6) + min(n0, n5)");
+    }
+}

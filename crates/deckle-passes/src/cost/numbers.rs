@@ -1,0 +1,133 @@
+//! Formulas as numbers.
+
+use super::Prediction;
+use super::symbols::{CHUNK, Origin, Place, Step, THREADS};
+use deckle_ir::cost::Cost;
+use deckle_ir::entity::{Body, Path, SizeVar};
+use deckle_ir::size::Size;
+use deckle_ir::size_eval::SizeEnv;
+use deckle_ir::value::{Space, Value};
+use std::collections::HashMap;
+
+/// The numbers behind the symbols of a prediction.
+#[derive(Clone, Debug, Default)]
+pub struct Numbers<'v> {
+    given: HashMap<u32, i128>,
+    args: &'v [Value],
+}
+
+impl<'v> Numbers<'v> {
+    /// Nothing is known yet.
+    pub fn new() -> Numbers<'v> {
+        Numbers::default()
+    }
+
+    /// What the arguments of the function tell.
+    pub fn of_arguments(args: &'v [Value]) -> Numbers<'v> {
+        Numbers { given: HashMap::new(), args }
+    }
+
+    /// Says what a symbol is. `xs` also stands for `|xs|`, the length of an argument without a name.
+    ///
+    /// Returns whether there is such a symbol.
+    pub fn set(&mut self, prediction: &Prediction, name: &str, number: u64) -> bool {
+        let find = |name: &str| prediction.symbols.iter().position(|s| s.name == name && s.arity == 0);
+        let Some(k) = find(name).or_else(|| find(&format!("|{name}|"))) else { return false };
+        self.given.insert(k as u32, number as i128);
+        true
+    }
+
+    fn with(&self, symbol: SizeVar, number: u64) -> Numbers<'v> {
+        let mut numbers = self.clone();
+        numbers.given.insert(symbol.0, number as i128);
+        numbers
+    }
+}
+
+impl Prediction {
+    /// The number that a formula of this prediction is. A symbol of which no number is known counts as its bound. `None` if
+    /// there is none either, or if an integer that the formula mentions is negative.
+    pub fn number(&self, formula: &Size, numbers: &Numbers<'_>) -> Option<u64> {
+        let n = formula.eval(&Env { prediction: self, numbers }, &mut Vec::new())?;
+        Some(u64::try_from(n.max(0)).unwrap_or(u64::MAX))
+    }
+
+    /// The cost in numbers.
+    pub fn evaluate(&self, numbers: &Numbers<'_>) -> Option<Cost> {
+        let n = |f: &Size| self.number(f, numbers);
+        let space = Space { seq: n(&self.cost.space.seq)?, par: n(&self.cost.space.par)? };
+        Some(Cost { work: n(&self.cost.work)?, depth: n(&self.cost.depth)?, space })
+    }
+
+    /// A bound on the bytes at the peak of a run that has `chunk` elements of each sequence at once, on so many threads.
+    pub fn peak_bytes(&self, numbers: &Numbers<'_>, chunk: u64, threads: u64) -> Option<u64> {
+        self.number(&self.peak, &numbers.with(CHUNK, chunk).with(THREADS, threads))
+    }
+
+    /// The largest chunk with which the bound on the peak holds a budget of bytes; `None` if not even one element at a time does, or
+    /// if the bound is not known. Where a chunk of any size does, it is `u32::MAX`.
+    pub fn chunk_for(&self, numbers: &Numbers<'_>, budget: u64, threads: u64) -> Option<u64> {
+        let holds = |chunk: u64| self.peak_bytes(numbers, chunk, threads).map(|b| b <= budget);
+        if !holds(1)? {
+            return None;
+        }
+        let (mut low, mut high) = (1, u64::from(u32::MAX));
+        while low < high {
+            let middle = low + (high - low).div_ceil(2);
+            if holds(middle)? { low = middle } else { high = middle - 1 }
+        }
+        Some(low)
+    }
+}
+
+struct Env<'e> {
+    prediction: &'e Prediction,
+    numbers: &'e Numbers<'e>,
+}
+
+/// What is at the end of the way, at these positions. What is applied to no positions has the same length at all of them: then it is
+/// the first that there is.
+fn follow<'v>(value: &'v Value, steps: &[Step], at: &[i128]) -> Option<&'v Value> {
+    match (steps.split_first(), at.split_first()) {
+        (None, _) => Some(value),
+        (Some((Step::Field(k), rest)), _) => follow(value.parts()?.get(*k as usize)?, rest, at),
+        (Some((Step::Elem, rest)), Some((i, at))) => follow(value.items()?.get(usize::try_from(*i).ok()?)?, rest, at),
+        (Some((Step::Elem, rest)), None) => value.items()?.iter().find_map(|v| follow(v, rest, at)),
+    }
+}
+
+impl SizeEnv for Env<'_> {
+    fn var(&self, var: SizeVar, at: &[i128]) -> Option<i128> {
+        if let Some(n) = self.numbers.given.get(&var.0) {
+            return Some(*n);
+        }
+        let symbol = self.prediction.symbols.get(var.index())?;
+        let told = match &symbol.origin {
+            Origin::Length(place, _) | Origin::Value(place) => self.numbers.args.get(place.param).map(|v| (v, place)),
+            _ => None,
+        };
+        let Some((arg, place)) = told else { return symbol.bound.as_ref()?.eval(self, &mut at.to_vec()) };
+        // Where there are no rows, their length does not matter.
+        let Some(value) = follow(arg, &place.steps, at) else { return Some(0) };
+        match symbol.origin {
+            Origin::Length(_, less) => Some((value.items()?.len() as i128 - less).max(0)),
+            _ => value.as_scalar()?.as_int().filter(|n| *n >= 0),
+        }
+    }
+
+    fn value(&self, _: &Path) -> Option<i128> {
+        None
+    }
+
+    fn truth(&self, _: &Path) -> Option<bool> {
+        None
+    }
+
+    fn read(&self, _: &Path, _: &[i128]) -> Option<i128> {
+        None
+    }
+
+    fn at(&self, _: Body) -> Option<i128> {
+        None
+    }
+}

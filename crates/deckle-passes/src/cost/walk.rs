@@ -1,0 +1,409 @@
+//! Walking a function: the shapes of its variables and what its sizes are.
+//!
+//! Every variable gets a [`Shape`], in terms of symbols. Sizes of vectors come from the types, in which each atom is replaced
+//! by what is known of it ([`Walk::upper`]); lengths of sequences, values of integers, and sizes that a statement binds come from rules
+//! of their own (`results.rs`).
+//!
+//! # What only the run knows
+//! is a symbol in the function's own body, where it is one number. In a body that runs many times it would be one for each run: there its
+//! bound takes its place, and if it has none, a symbol for the greatest of all runs.
+//!
+//! # Positions
+//! Inside a body that runs for each element the position is [`Atom::At`] a *stand-in*, a body that no function has, one for each analysis of a
+//! body. When the walk leaves the body, it is bound by a Σ or a maximum.
+
+use super::raise::{Leaves, apply, raise};
+use super::shape::{Bound, Shape, loosen};
+use super::symbols::{Origin, Symbol, Symbols};
+use super::{Summary, memory};
+use deckle_diag::Span;
+use deckle_ir::array::Function;
+use deckle_ir::cost::{self, Cost};
+use deckle_ir::entity::{Body, Path, SizeVar, Var};
+use deckle_ir::size::{Atom, Size};
+use deckle_ir::types::Type;
+use deckle_ir::value::Space;
+use std::collections::HashMap;
+
+use super::formula::Formula;
+use super::memory::Memory;
+
+/// Stack that must be left before a body is walked, and how much more is made.
+const RED_ZONE: usize = 128 << 10;
+const MORE_STACK: usize = 2 << 20;
+
+/// After so many statements of a body, what large formulas have become is given a name.
+const SEGMENT: usize = 32;
+
+/// What is known while a function is walked.
+pub struct Walk<'a> {
+    pub summaries: &'a [Summary],
+    pub function: &'a Function,
+    pub symbols: Symbols,
+    /// How many bodies that may run more than once are around.
+    pub lanes: u32,
+    shapes: Vec<Option<Shape>>,
+    /// For each variable, how many such bodies are around it.
+    lanes_of: Vec<u32>,
+    /// For each size variable what it is, under as many binders as it takes positions.
+    sizes: Vec<Option<Bound>>,
+    /// For each variable the size variables that its type binds.
+    binds: Vec<Vec<SizeVar>>,
+    /// The stand-in of each body that is being walked.
+    at: Vec<Option<Body>>,
+    stand_ins: u32,
+    /// Symbols for integers and for elements of which nothing else is known.
+    values: HashMap<Path, Bound>,
+    elements: HashMap<Path, Bound>,
+    /// Symbols for what only runs of a function know that is called from a body.
+    pub shared: HashMap<(usize, SizeVar), Bound>,
+}
+
+/// What a body did.
+#[derive(Clone, Debug)]
+pub struct Ran {
+    pub cost: Cost<Formula>,
+    pub result: Shape,
+    pub memory: Memory,
+    /// `‖v‖` of its arguments.
+    pub args: Space<Formula>,
+}
+
+impl<'a> Walk<'a> {
+    pub fn new(summaries: &'a [Summary], function: &'a Function) -> Self {
+        let mut binds = vec![Vec::new(); function.vars.len()];
+        for (i, data) in function.sizes.iter().enumerate() {
+            if let Some(list) = binds.get_mut(data.binder.index()) {
+                list.push(SizeVar(i as u32));
+            }
+        }
+        Walk {
+            summaries,
+            function,
+            symbols: Symbols::new(),
+            lanes: 0,
+            shapes: vec![None; function.vars.len()],
+            lanes_of: vec![0; function.vars.len()],
+            sizes: vec![None; function.sizes.len()],
+            binds,
+            at: vec![None; function.bodies.len()],
+            stand_ins: 0,
+            values: HashMap::new(),
+            elements: HashMap::new(),
+            shared: HashMap::new(),
+        }
+    }
+
+    /// A new stand-in: a position that no body of a function is.
+    pub fn stand_in(&mut self) -> Body {
+        self.stand_ins += 1;
+        Body(u32::MAX - self.stand_ins)
+    }
+
+    /// Walks a body with these arguments.
+    pub fn body(&mut self, body: Body, at: Option<Body>, params: Vec<Shape>) -> Ran {
+        stacker::maybe_grow(RED_ZONE, MORE_STACK, || {
+            let data = self.function.body(body);
+            self.at[body.index()] = at;
+            let mut args = Space::default();
+            for (&p, shape) in data.params.iter().zip(params) {
+                args = args.plus(shape.space(&self.symbols));
+                self.define(p, shape);
+            }
+            let mut costs: Vec<(Cost<Formula>, Space<Formula>)> = Vec::with_capacity(data.stmts.len());
+            let mut memories: Vec<(Memory, Memory)> = Vec::with_capacity(data.stmts.len());
+            for &v in &data.stmts {
+                let (cost, held, memory) = self.statement(v);
+                costs.push((cost, held));
+                memories.push(memory);
+            }
+            let result = self.shape(data.result);
+            let tail = data.stmts.last() == Some(&data.result);
+            let cost = self.chain(costs, result.space(&self.symbols), tail);
+            let mut memory = memory::in_order(&memories);
+            memory.peak = self.symbols.named(memory.peak);
+            Ran { cost, result, memory, args }
+        })
+    }
+
+    /// The cost of a chain of lets, from its end, a segment at a time.
+    fn chain(
+        &mut self,
+        mut costs: Vec<(Cost<Formula>, Space<Formula>)>,
+        result: Space<Formula>,
+        tail: bool,
+    ) -> Cost<Formula> {
+        let mut from = costs.len().saturating_sub(SEGMENT);
+        let last = cost::body(&costs.split_off(from), result, tail);
+        let mut rest = self.named(last);
+        while from > 0 {
+            from = from.saturating_sub(SEGMENT);
+            let mut segment = costs.split_off(from);
+            segment.push((rest, Space::default()));
+            let cost = cost::body(&segment, Space::default(), true);
+            rest = self.named(cost);
+        }
+        rest
+    }
+
+    /// The cost, with names for what is large.
+    pub fn named(&mut self, cost: Cost<Formula>) -> Cost<Formula> {
+        Cost {
+            work: self.symbols.named(cost.work),
+            depth: self.symbols.named(cost.depth),
+            space: Space { seq: self.symbols.named(cost.space.seq), par: self.symbols.named(cost.space.par) },
+        }
+    }
+
+    /// The shape of a variable that has been walked.
+    pub fn shape(&self, v: Var) -> Shape {
+        self.shapes.get(v.index()).cloned().flatten().unwrap_or(Shape::UNKNOWN)
+    }
+
+    /// Gives a variable its shape, and the size variables that it binds what they are.
+    pub fn define(&mut self, v: Var, shape: Shape) {
+        self.unify(v, self.function.ty(v), &shape, &mut Vec::new());
+        self.lanes_of[v.index()] = self.lanes;
+        self.shapes[v.index()] = Some(shape);
+    }
+
+    /// Reads the size variables bound by `v` off its shape. `counts` are the lengths of what is around.
+    fn unify(&mut self, v: Var, ty: &Type, shape: &Shape, counts: &mut Vec<Size>) {
+        if self.binds[v.index()].is_empty() {
+            return;
+        }
+        if let (Type::Array(a), Some((len, _))) = (ty, shape.items())
+            && let Some((s, at, extra)) = a.size.determines()
+            && self.sizes[s.index()].is_none()
+            && self.binds[v.index()].contains(&s)
+        {
+            let depth = counts.len();
+            let around: Vec<Size> = (0..depth as u32).rev().map(Size::pos).collect();
+            let len = if at == around { len.clone() } else { self.everywhere(len.clone(), counts) };
+            let size = len.size.sub(&Size::constant(extra));
+            self.sizes[s.index()] = Some(Bound { size, exact: len.exact });
+        }
+        match (ty, shape) {
+            (Type::Array(_) | Type::Seq(_), Shape::Array(len, elem) | Shape::Seq(len, elem)) => {
+                if let Some(inner) = ty.elem() {
+                    counts.push(len.size.clone());
+                    self.unify(v, inner, elem, counts);
+                    counts.pop();
+                }
+            }
+            (_, Shape::Tuple(shapes)) => {
+                for (t, s) in ty.parts().unwrap_or_default().into_iter().zip(shapes) {
+                    self.unify(v, t, s, counts);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The greatest at all positions of what is around: `counts`, the outermost first.
+    pub fn everywhere(&self, bound: Bound, counts: &[Size]) -> Bound {
+        counts.iter().rev().fold(bound, |b, count| loosen(&b, 0, count, &self.symbols))
+    }
+
+    /// A symbol for what only the run tells. In a body it has no positions, and is not needed if there is a bound.
+    pub fn unknown(&mut self, name: &str, arity: u32, bound: Option<Size>, span: Span, why: String) -> Bound {
+        if self.lanes > 0 {
+            if let Some(bound) = bound {
+                return Bound::at_most(bound);
+            }
+            let var = self.symbol(name, 0, None, None, span, format!("{why}, at most"));
+            return Bound::at_most(Size::var(var));
+        }
+        let var = self.symbol(name, arity, bound, None, span, why);
+        Bound::exact(family(var, arity))
+    }
+
+    /// As [`Walk::unknown`], for a family of which the sum is known too.
+    pub fn unknown_family(&mut self, name: &str, bound: Size, total: Size, span: Span, why: String) -> Bound {
+        if self.lanes > 0 || bound.any_atom(&mut |a, _| matches!(a, Atom::At(_))) {
+            return Bound::at_most(bound);
+        }
+        let var = self.symbol(name, 1, Some(bound), Some(total), span, why);
+        Bound::exact(family(var, 1))
+    }
+
+    fn symbol(
+        &mut self,
+        name: &str,
+        arity: u32,
+        bound: Option<Size>,
+        total: Option<Size>,
+        span: Span,
+        why: String,
+    ) -> SizeVar {
+        self.symbols.add(Symbol { name: name.into(), arity, origin: Origin::Run, bound, total, span, why })
+    }
+
+    /// Makes a symbol of every size variable that `v` binds and of which nothing is known.
+    pub fn open(&mut self, v: Var, name: &str, why: &str) {
+        for s in self.binds[v.index()].clone() {
+            let arity = self.function.sizes[s.index()].arity;
+            let bound = self.unknown(name, arity, None, self.function.span(v), why.to_string());
+            self.sizes[s.index()] = Some(bound);
+        }
+    }
+
+    /// What the size variables bound by `v` are at most, each.
+    pub fn open_bounded(&mut self, v: Var, name: &str, bound: &Size, why: &str) {
+        for s in self.binds[v.index()].clone() {
+            if self.function.sizes[s.index()].arity == 0 {
+                let known = self.unknown(name, 0, Some(bound.clone()), self.function.span(v), why.to_string());
+                self.sizes[s.index()] = Some(known);
+            }
+        }
+    }
+
+    /// The shape that the type of a variable says, of whose integers nothing is known. The size variables that it binds must be known.
+    pub fn from_type(&mut self, v: Var, why: &str) -> Shape {
+        self.shape_of_type(self.function.ty(v), &mut Vec::new(), self.function.span(v), why)
+    }
+
+    /// As [`Walk::from_type`], for a type inside vectors or sequences of these lengths.
+    pub fn shape_of_type(&mut self, ty: &Type, around: &mut Vec<Size>, span: Span, why: &str) -> Shape {
+        let (len, elem, is_seq) = match ty {
+            Type::Scalar(_) => return Shape::UNKNOWN,
+            Type::Array(a) => (self.length(&a.size, around), &a.elem, false),
+            Type::Seq(e) => (self.unknown("m", around.len() as u32, None, span, why.to_string()), &**e, true),
+            Type::Tuple(_) | Type::Record(_) => {
+                let parts = ty.parts().unwrap_or_default();
+                return Shape::Tuple(parts.into_iter().map(|t| self.shape_of_type(t, around, span, why)).collect());
+            }
+        };
+        around.push(len.size.clone());
+        let elem = self.shape_of_type(elem, around, span, why);
+        around.pop();
+        Shape::coll(is_seq, len, elem)
+    }
+
+    /// The length that a type says of a vector inside others of these lengths. The length of a row that is a difference, `off[i + 1] -
+    /// off[i]`, gets a name: it is a natural number, which its parts do not show, and the sum of all rows is known.
+    pub fn length(&mut self, size: &Size, around: &[Size]) -> Bound {
+        let len = self.upper(size);
+        let difference = len.size.terms().iter().any(|(m, c)| *c < 0 && !m.is_empty());
+        match around.last() {
+            Some(count) if difference && len.size.mentions_pos(0) => {
+                let total = self.symbols.sum(count, &len.size);
+                let named = self.symbols.row(&len.size, total);
+                Bound { size: named, exact: len.exact }
+            }
+            _ => len,
+        }
+    }
+
+    /// A size of a type, in terms of symbols.
+    pub fn upper(&mut self, size: &Size) -> Bound {
+        let bound = raise(size, self);
+        Bound { size: self.symbols.named_size(&bound.size), exact: bound.exact }
+    }
+
+    /// The value of an integer; a symbol where nothing is known of it.
+    pub fn int(&mut self, v: Var) -> Bound {
+        if let Some(known) = self.shape(v).as_int() {
+            return known.clone();
+        }
+        self.int_at(&self.function.path(v))
+    }
+
+    /// The value of the integer at a path.
+    pub fn int_at(&mut self, path: &Path) -> Bound {
+        if let Some(known) = self.follow(path).and_then(Shape::as_int) {
+            return known.clone();
+        }
+        if let Some(known) = self.values.get(path) {
+            return known.clone();
+        }
+        let inner = self.lanes_of.get(path.root.index()).is_some_and(|l| *l > 0);
+        let lanes = std::mem::replace(&mut self.lanes, u32::from(inner));
+        let span = self.function.span(path.root);
+        let bound = self.unknown("x", 0, None, span, "an integer computed here".into());
+        self.lanes = lanes;
+        self.values.insert(path.clone(), bound.clone());
+        bound
+    }
+
+    fn follow(&self, path: &Path) -> Option<&Shape> {
+        let root = self.shapes.get(path.root.index())?.as_ref()?;
+        path.fields.iter().try_fold(root, |s, f| s.part(*f))
+    }
+
+    /// The element at `at` of the array of integers at a path.
+    fn element(&mut self, path: &Path, at: &[Bound]) -> Bound {
+        let mut shape = self.follow(path).cloned().unwrap_or(Shape::UNKNOWN);
+        for index in at {
+            shape = match shape.items() {
+                Some((_, elem)) if index.exact => elem.at(&index.size),
+                Some((len, elem)) => elem.loosen(&len.size, &self.symbols),
+                None => Shape::UNKNOWN,
+            };
+        }
+        if let Some(known) = shape.as_int() {
+            return known.clone();
+        }
+        if let Some(known) = self.elements.get(path) {
+            return known.clone();
+        }
+        let lanes = std::mem::replace(&mut self.lanes, 1);
+        let bound = self.unknown("x", 0, None, self.function.span(path.root), "an element of this".into());
+        self.lanes = lanes;
+        self.elements.insert(path.clone(), bound.clone());
+        bound
+    }
+
+    /// Says what the elements of a vector of integers are.
+    pub fn refine(&mut self, v: Var, elem: Shape) {
+        if let Some(Shape::Array(len, _)) = &self.shapes[v.index()] {
+            self.shapes[v.index()] = Some(Shape::Array(len.clone(), Box::new(elem)));
+        }
+    }
+
+    /// Gives a size variable its meaning.
+    pub fn set_size(&mut self, s: SizeVar, bound: Bound) {
+        self.sizes[s.index()] = Some(bound);
+    }
+
+    /// What a size variable is, if that is known.
+    pub fn size(&self, s: SizeVar) -> Option<&Bound> {
+        self.sizes.get(s.index())?.as_ref()
+    }
+}
+
+impl Leaves for Walk<'_> {
+    fn leaf(&mut self, atom: &Atom, at: &[Bound]) -> Bound {
+        let here = |b: &Body, at: &[Option<Body>]| at.get(b.index()).copied().flatten();
+        match atom {
+            Atom::At(b) => match here(b, &self.at) {
+                Some(stand_in) => Bound::exact(Atom::At(stand_in).into()),
+                None => self.unknown("x", 0, None, Span::NONE, "a position".into()),
+            },
+            Atom::Value(path) => self.int_at(path),
+            Atom::Read(path, _) => self.element(path, at),
+            Atom::Var(s, _) => {
+                let known = self.size(*s).cloned();
+                let depends = |b: &Bound| (0..at.len() as u32).any(|p| b.size.mentions_pos(p));
+                match known {
+                    Some(b) if at.iter().all(|a| a.exact) || !depends(&b) => apply(&b, at),
+                    _ => {
+                        let binder = self.function.size_binder(*s);
+                        let span = binder.map_or(Span::NONE, |v| self.function.span(v));
+                        self.unknown("m", 0, None, span, "a length".into())
+                    }
+                }
+            }
+            _ => Bound::exact(atom.clone().into()),
+        }
+    }
+
+    fn symbols(&self) -> &Symbols {
+        &self.symbols
+    }
+}
+
+/// A symbol applied to all positions around.
+pub fn family(var: SizeVar, arity: u32) -> Size {
+    Atom::Var(var, (0..arity).rev().map(Size::pos).collect()).into()
+}
