@@ -54,9 +54,11 @@ impl<'p, D: Data<'p>> Process<'p, D> for Feed<D::V> {
     }
 }
 
-/// Shows values that the frame has: `mkseq`.
+/// Shows values that the frame has: `mkseq`. Concrete ones are all known before the first is shown. Those with sequences in them are
+/// shown one after another as with `append`, each when what is concrete in it is known.
 pub(super) struct Literal<V> {
     elems: Vec<Flow<V>>,
+    streams: bool,
     /// How many have been put.
     at: usize,
     out: Out<V>,
@@ -67,7 +69,9 @@ impl<V: Datum> Literal<V> {
     /// Its elements are held until each is shown.
     pub(super) fn new(elems: Vec<Flow<V>>, result: &Flow<V>) -> Literal<V> {
         elems.iter().for_each(|e| e.hold(1));
-        Literal { elems, at: 0, out: Out::of(result), ended: false }
+        let mut streams = false;
+        elems.iter().for_each(|e| e.channels(&mut |_| streams = true));
+        Literal { elems, streams, at: 0, out: Out::of(result), ended: false }
     }
 }
 
@@ -76,7 +80,8 @@ impl<'p, D: Data<'p>> Process<'p, D> for Literal<D::V> {
         if self.out.poll() {
             return Ok(Step::Moved);
         }
-        if !self.out.idle() || self.at == 0 && !self.elems.iter().all(Flow::cells_known) {
+        let next = if self.streams { self.at..self.elems.len().min(self.at + 1) } else { 0..self.elems.len() };
+        if !self.out.idle() || !self.elems[next].iter().all(Flow::cells_known) {
             return Ok(Step::Waits);
         }
         if self.ended {
@@ -90,6 +95,7 @@ impl<'p, D: Data<'p>> Process<'p, D> for Literal<D::V> {
             None => {
                 self.ended = true;
                 self.out.put(Now::End);
+                return Ok(Step::Moved);
             }
         }
         self.at += 1;
@@ -97,7 +103,7 @@ impl<'p, D: Data<'p>> Process<'p, D> for Literal<D::V> {
     }
 
     fn why(&self) -> String {
-        if self.at == 0 { "waits for the values of its elements".into() } else { self.out.why().into() }
+        if self.out.idle() { "waits for the values of its elements".into() } else { self.out.why().into() }
     }
 }
 

@@ -8,22 +8,25 @@ use deckle_ir::array::Function;
 use deckle_ir::entity::{Body, Var};
 use std::rc::Rc;
 
-/// Lets `to` become what `from` is. Everything that reads `from` is registered at once.
-pub(super) fn connect<'p, D: Data<'p>>(
+/// Lets the sequences in `to`, or what is concrete in it, become those of `from`. Everything that reads `from` is registered at
+/// once.
+fn connect<'p, D: Data<'p>>(
     net: &mut Net<'p, '_, D>,
     from: &Flow<D::V>,
     to: &Flow<D::V>,
+    streams: bool,
     group: &Group,
     of: Label,
 ) {
     match (from, to) {
-        (Flow::Stream(from), Flow::Stream(to)) => {
+        (Flow::Stream(from), Flow::Stream(to)) if streams => {
             net.spawn(group, of, Forward::new(vec![Port::new(from)], Out::new(to)))
         }
         (Flow::Tuple(from), Flow::Tuple(to)) => {
-            from.iter().zip(to.iter()).for_each(|(from, to)| connect(net, from, to, group, of))
+            from.iter().zip(to.iter()).for_each(|(from, to)| connect(net, from, to, streams, group, of))
         }
-        _ => net.spawn(group, of, Copy { from: from.clone(), to: to.clone() }),
+        (_, Flow::Cell(_)) if !streams => net.spawn(group, of, Copy { from: from.clone(), to: to.clone() }),
+        _ => {}
     }
 }
 
@@ -120,7 +123,10 @@ impl<'p, D: Data<'p>> Branch<'p, D> {
         let result = net.start(&env, &self.frame);
         match &mut self.out {
             Some(out) => out.put(Now::Element(result)),
-            None => connect(net, &result, &self.result, &self.frame, self.of),
+            None => {
+                connect(net, &result, &self.result, true, &self.frame, self.of);
+                connect(net, &result, &self.result, false, &self.frame, self.of);
+            }
         }
     }
 }
@@ -178,19 +184,19 @@ impl<'p, D: Data<'p>> Process<'p, D> for Branch<'p, D> {
     }
 }
 
-/// `the` of a sequence whose elements have sequences in them.
+/// `the` of a sequence whose elements have sequences in them. What is concrete in its element is known at the end, as of any sequence.
 pub(super) struct The<V> {
     port: Port<V>,
+    elem: Option<Flow<V>>,
     result: Flow<V>,
     frame: Group,
     of: Label,
-    n: usize,
     inside: bool,
 }
 
 impl<V: Datum> The<V> {
     pub(super) fn new(port: Port<V>, result: &Flow<V>, of: Label) -> Self {
-        The { port, result: result.clone(), frame: Group::default(), of, n: 0, inside: false }
+        The { port, elem: None, result: result.clone(), frame: Group::default(), of, inside: false }
     }
 }
 
@@ -204,17 +210,21 @@ impl<'p, D: Data<'p>> Process<'p, D> for The<D::V> {
             self.port.done();
             return Ok(Step::Moved);
         }
-        match self.port.peek() {
-            None => Ok(Step::Waits),
-            Some(Now::Element(flow)) if self.n == 0 => {
-                connect(net, &flow, &self.result, &self.frame, self.of);
+        match (self.port.peek(), &self.elem) {
+            (None, _) => Ok(Step::Waits),
+            (Some(Now::Element(flow)), None) => {
+                connect(net, &flow, &self.result, true, &self.frame, self.of);
                 self.port.take();
-                self.n = 1;
+                self.elem = Some(flow);
                 self.inside = true;
                 Ok(Step::Moved)
             }
-            Some(Now::End) if self.n == 1 => Ok(Step::Done),
-            Some(_) => Err(net.data.fail(|| error::not_singleton(2 * self.n, self.of.span))),
+            (Some(Now::End), Some(flow)) => {
+                connect(net, flow, &self.result, false, &self.frame, self.of);
+                Ok(Step::Done)
+            }
+            (Some(Now::Element(_)), Some(_)) => Err(net.data.fail(|| error::not_singleton(2, self.of.span))),
+            (Some(Now::End), None) => Err(net.data.fail(|| error::not_singleton(0, self.of.span))),
         }
     }
 

@@ -20,8 +20,9 @@
 //! - A body that runs for each element of a sequence is a frame for each element. Its result is shown as soon as the frame is made; its
 //!   cells are filled later. The element is done with when all readers of the result and all processes of the frame are.
 //! - A sequence inside an element shows nothing until all readers of the outer sequence have taken the element.
-//! - `if` and `guard` wait for their condition alone. They read the sequences that their bodies use from the beginning, and
+//! - `if` and `guard` wait for their condition alone, and the statements of the body that is chosen each for themselves. They read the sequences that their bodies use from the beginning, and
 //!   forward them to the body that is chosen, or read them for nothing.
+//! - `tuple`, `record` and `proj` wait for nothing: a component is known when it is.
 //! - The operator `empty` knows its value at the first element, everything else that makes a concrete value of a sequence at its
 //!   end.
 //! - A loop whose state holds sequences reads the state to its end before each round.

@@ -2,14 +2,13 @@
 
 use super::channel::{Flow, Out, Port};
 use super::collect::{Count, Literal, Whole};
-use super::control::{Branch, Check, The, captured};
+use super::control::{Branch, Check, The};
 use super::elements::{Map, Unzip, Zip};
 use super::net::{Data, Env, Group, Label, Net};
 use super::pass::{FlagPart, Flatten, Forward};
 use super::scan::Scan;
 use deckle_ir::array::{Function, Inst, Op};
 use deckle_ir::entity::{Func, Var};
-use deckle_ir::size::Atom;
 use std::rc::Rc;
 
 /// Stack that must be left before the statements of a callee are made into processes, and how much more is made.
@@ -37,7 +36,7 @@ pub(super) fn start<'p, D: Data<'p>>(
         return stacker::maybe_grow(RED_ZONE, MORE_STACK, || call(net, f, operands, group, of));
     }
     let result = Flow::of_type(function.ty(v));
-    let wants = wants(function, v, inst);
+    let wants = wants(function, inst);
     let port = |k: usize| match operands.get(k) {
         Some(Flow::Stream(channel)) => Some(Port::new(channel)),
         _ => None,
@@ -45,9 +44,7 @@ pub(super) fn start<'p, D: Data<'p>>(
     let streams = || operands.iter().filter_map(|o| if let Flow::Stream(c) = o { Some(Port::new(c)) } else { None });
     let first_is_stream = matches!(operands.first(), Some(Flow::Stream(_)));
     match (&inst.op, inst.bodies.as_slice()) {
-        (Op::If | Op::Guard, bodies) if !function.ty(v).is_concrete() || !captured(function, bodies).is_empty() => {
-            net.spawn(group, of, Branch::new(env, of, inst.args[0], bodies, &result))
-        }
+        (Op::If | Op::Guard, bodies) => net.spawn(group, of, Branch::new(env, of, inst.args[0], bodies, &result)),
         (Op::MkSeq(_), _) => net.spawn(group, of, Literal::new(operands, &result)),
         (Op::Produce, [body]) => {
             net.spawn(group, of, Map::new(env, of, *body, wants, Vec::new(), &result).produce(inst.args[0]))
@@ -97,22 +94,12 @@ fn alias<V: Clone>(function: &Function, v: Var, inst: &Inst, operands: &[Flow<V>
     }
 }
 
-/// The concrete variables that a statement needs before it begins: operands, what its bodies use, and what the sizes mention
-/// that `ensure` checks.
-fn wants(function: &Function, v: Var, inst: &Inst) -> Vec<Var> {
+/// The concrete variables that a statement needs before it begins: operands, and what its bodies use. The sizes that `ensure`
+/// compares with are not among them: what is not known yet is not checked.
+fn wants(function: &Function, inst: &Inst) -> Vec<Var> {
     let mut wants: Vec<Var> = inst.args.clone();
     wants.extend(inst.bodies.iter().flat_map(|b| function.free_vars(*b)));
-    if let Op::Ensure(ty) = &inst.op {
-        ty.any_atom(&mut |a, _| {
-            match a {
-                Atom::Var(s, _) => wants.extend(function.size_binder(*s)),
-                Atom::Value(p) | Atom::Read(p, _) | Atom::If(p, ..) => wants.push(p.root),
-                _ => {}
-            }
-            false
-        });
-    }
-    wants.retain(|w| *w < v && function.ty(*w).is_concrete());
+    wants.retain(|w| function.ty(*w).is_concrete());
     wants.sort();
     wants.dedup();
     wants

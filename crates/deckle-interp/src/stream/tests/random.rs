@@ -19,6 +19,8 @@ fn check(case: &Case, ends: &mut Ends) -> Result<(), String> {
         (Ok(Streamed::Stuck(_)), _) => ends.stuck += 1,
         (Ok(Streamed::Done(value)), Ok(outcome)) if value == outcome.value => ends.done += 1,
         (Err(_), Err(_)) => ends.error += 1,
+        // Steps and elements are counted otherwise.
+        (Err(e), _) | (_, Err(e)) if e.code == Code::LimitExceeded => ends.error += 1,
         // The sizes of what is inside a sequence are not checked.
         (Ok(_), Err(e)) if matches!(e.code, Code::SizeCheck | Code::NotRegular) => ends.unchecked += 1,
         (streamed, whole) => return Err(format!("{streamed:?}\nand\n{whole:?}")),
