@@ -7,6 +7,9 @@
 //! - showing it to `n` readers holds them `n` times, and lets go once;
 //! - a reader that takes the value, having registered with what it will read of it, lets go once; so does one that is done
 //!   with it without having taken it.
+//!
+//! # When an element is over
+//! When all readers are done with it, and the sequences in it have come to their ends, even those that nobody reads.
 
 use deckle_ir::types::Type;
 use std::cell::{OnceCell, RefCell};
@@ -88,6 +91,13 @@ impl<V: Datum> Flow<V> {
             Flow::Tuple(parts) => parts.iter().for_each(|p| p.channels(f)),
             Flow::Stream(channel) => f(channel),
         }
+    }
+
+    /// Whether its channels have come to their ends.
+    fn ended(&self) -> bool {
+        let mut all = true;
+        self.channels(&mut |c| all &= matches!(c.state.borrow().now, Some(Now::End)));
+        all
     }
 
     /// Its channels show nothing until let go so many times more.
@@ -195,8 +205,8 @@ enum Phase<V> {
     Idle,
     /// To be shown as soon as the channel is not held.
     Waiting(Now<V>),
-    /// Shown, and not yet read by all.
-    Shown,
+    /// Shown, and not yet read by all, or with sequences in it that have not ended.
+    Shown(Flow<V>),
 }
 
 impl<V: Datum> Out<V> {
@@ -236,13 +246,13 @@ impl<V: Datum> Out<V> {
                     Now::Element(flow) => {
                         flow.hold(n);
                         flow.let_go();
-                        Phase::Shown
+                        Phase::Shown(flow)
                     }
                     Now::End => Phase::Idle,
                 };
                 true
             }
-            Phase::Shown if state.busy == 0 => {
+            Phase::Shown(flow) if state.busy == 0 && flow.ended() => {
                 state.now = None;
                 drop(state);
                 self.phase = Phase::Idle;
@@ -252,7 +262,7 @@ impl<V: Datum> Out<V> {
         }
     }
 
-    /// Whether everything put is read by all; the end, whether it is shown.
+    /// Whether everything put is read by all and has ended; the end, whether it is shown.
     pub(super) fn idle(&self) -> bool {
         matches!(self.phase, Phase::Idle)
     }
@@ -262,7 +272,7 @@ impl<V: Datum> Out<V> {
         match self.phase {
             Phase::Idle => "waits for its operands",
             Phase::Waiting(_) => "has an element that not all readers are ready for",
-            Phase::Shown => "has an element that not all readers are done with",
+            Phase::Shown(_) => "has an element that not all readers are done with",
         }
     }
 }

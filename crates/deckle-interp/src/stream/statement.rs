@@ -35,14 +35,18 @@ pub(super) fn start<'p, D: Data<'p>>(
     {
         return stacker::maybe_grow(RED_ZONE, MORE_STACK, || call(net, f, operands, group, of));
     }
-    let result = Flow::of_type(function.ty(v));
+    let first_is_stream = matches!(operands.first(), Some(Flow::Stream(_)));
+    let result = match (&inst.op, function.ty(v).parts()) {
+        // Even of empty tuples: there is no value to wait for.
+        (Op::Unzip, Some(parts)) if first_is_stream => Flow::Tuple(parts.into_iter().map(Flow::of_type).collect()),
+        _ => Flow::of_type(function.ty(v)),
+    };
     let wants = wants(function, inst);
     let port = |k: usize| match operands.get(k) {
         Some(Flow::Stream(channel)) => Some(Port::new(channel)),
         _ => None,
     };
     let streams = || operands.iter().filter_map(|o| if let Flow::Stream(c) = o { Some(Port::new(c)) } else { None });
-    let first_is_stream = matches!(operands.first(), Some(Flow::Stream(_)));
     match (&inst.op, inst.bodies.as_slice()) {
         (Op::If | Op::Guard, bodies) => net.spawn(group, of, Branch::new(env, of, inst.args[0], bodies, &result)),
         (Op::MkSeq(_), _) => net.spawn(group, of, Literal::new(operands, &result)),

@@ -74,6 +74,9 @@ fn zips_and_unzips() {
     let p = program(&["{(i64, bool)}"], |b, p| b.op(Op::Unzip, p));
     flows(&p, &[Value::seq(vec![tuple(&[Value::int(1), Value::bool(true)])])]);
     never_sticks(&p);
+    let p = program(&["{()}"], |b, p| b.op(Op::Unzip, p));
+    flows(&p, &[Value::seq(vec![tuple(&[]), tuple(&[])])]);
+    never_sticks(&p);
 }
 
 #[test]

@@ -285,6 +285,13 @@ fn a_sequence_cannot_be_two_elements() {
     let p = program(&["{i64}"], |b, p| b.op(Op::MkSeq(Type::seq(Type::INT)), &[p[0], p[0]]));
     sticks(&p, &[ints(&[])]);
     may_stick(&p);
+    // Not even if nobody looks at them.
+    let p = program(&["{i64}"], |b, p| {
+        let both = b.op(Op::MkSeq(Type::seq(Type::INT)), &[p[0], p[0]]);
+        b.op(Op::Length, &[both])
+    });
+    sticks(&p, &[ints(&[])]);
+    may_stick(&p);
     let p = program(&["{i64}", "{i64}"], |b, p| {
         let both = b.op(Op::MkSeq(Type::seq(Type::INT)), p);
         b.op(Op::Flatten, &[both])
