@@ -37,7 +37,7 @@ fn grown(state: Guess) -> Guess {
 
 /// A `while` that counts, so that it ends.
 pub(super) fn repeat(g: &mut Gen<'_>) -> Option<Var> {
-    let x = g.pick(|_, _| true)?;
+    let x = g.pick_type(Type::is_concrete)?;
     let kind = g.ty(x).clone();
     let zero = g.int(0)?;
     let s = g.tuple(&[zero, x])?;
@@ -65,7 +65,7 @@ pub(super) fn repeat(g: &mut Gen<'_>) -> Option<Var> {
 }
 
 pub(super) fn count(g: &mut Gen<'_>) -> Option<Var> {
-    let x = g.pick(|_, _| true)?;
+    let x = g.pick_type(Type::is_concrete)?;
     let kind = g.ty(x).clone();
     let n = g.natural(3)?;
     let guess = grown(g.guess(x));

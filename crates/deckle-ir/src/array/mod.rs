@@ -182,6 +182,24 @@ impl Function {
         self.ty(self.body(Self::ROOT).result)
     }
 
+    /// Whether neither a parameter nor the result holds a sequence.
+    pub fn is_concrete(&self) -> bool {
+        self.result_type().is_concrete() && self.params().iter().all(|&p| self.ty(p).is_concrete())
+    }
+
+    /// The functions that it calls, each once.
+    pub fn callees(&self) -> Vec<Func> {
+        let mut list: Vec<Func> = Vec::new();
+        for data in &self.vars {
+            if let Def::Inst(Inst { op: Op::Call(f), .. }) = &data.def
+                && !list.contains(f)
+            {
+                list.push(*f);
+            }
+        }
+        list
+    }
+
     /// The variables that a body, or a body inside it, uses from outside, each once, in order of first use.
     pub fn free_vars(&self, body: Body) -> Vec<Var> {
         let first = self.body(body).first;

@@ -145,14 +145,14 @@ operators! {
     /// `while(s) { s -> c } { s -> s' }` — starts from `s` and applies the second body as long as the first
     /// gives `true`.
     ///
-    /// Type: `T → T`. Size: sizes that no step changes stay; others are variables. Cost: W and D are the sums
+    /// Type: `T → T` for concrete `T`. Size: sizes that no step changes stay; others are variables. Cost: W and D are the sums
     /// over all steps, space the greatest of any step beside the state.
     Control While = "while", 1, 2;
 
     /// `for(n, s) { i, s -> s' }` — starts from `s` and applies the body for `i` from 0 below `n`; not at all if
     /// `n` is not positive.
     ///
-    /// Type: `i64, T → T`. Size and cost: as `while`.
+    /// Type: `i64, T → T` for concrete `T`. Size and cost: as `while`.
     Control For = "for", 2, 1;
 
     /// `call<@f>(x, ...)` — applies a function defined earlier in the program. Sizes in its parameter types are bound to those

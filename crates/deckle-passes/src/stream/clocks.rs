@@ -16,8 +16,6 @@ pub(super) struct Class(pub u32);
 /// The events of a traversal.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Span {
-    /// Everything that its consumers need at the first element is known.
-    pub ready: Event,
     /// It goes on beyond its first elements.
     pub go: Event,
     /// All elements have been seen.
@@ -88,6 +86,11 @@ impl Clocks {
         self.ties.push(Tie { kind, outer, inner, given: given.clone() });
     }
 
+    /// Keeps the ties for which `holds`.
+    pub(super) fn retain(&mut self, holds: impl FnMut(&Tie) -> bool) {
+        self.ties.retain(holds);
+    }
+
     pub(super) fn flat(&self, outer: Class, inner: Class) -> Option<Class> {
         self.flats.get(&(outer, inner)).copied()
     }
@@ -111,7 +114,7 @@ impl Clocks {
 
     /// For each traversal the one that stands for it, as far as the first `unions` go.
     fn merged(&self, unions: usize) -> Merged {
-        let mut merged = Merged((0..self.spans.len() as u32).collect());
+        let mut merged = Merged::new(self.spans.len());
         for (a, b, _) in &self.unions[..unions] {
             merged.union(*a, *b);
         }
@@ -124,7 +127,7 @@ impl Clocks {
         let mut changed = false;
         let mut flats: HashMap<(Class, Class), Class> = HashMap::new();
         for ((outer, inner), flat) in &self.flats {
-            let key = (merged.find(*outer), merged.find(*inner));
+            let key = (merged.find(*outer), merged.rate(*inner));
             let other = *flats.entry(key).or_insert(*flat);
             changed |= merged.union(*flat, other);
         }
@@ -135,7 +138,7 @@ impl Clocks {
                 once => *once,
             };
             let other = *guards.entry((region, *condition)).or_insert(*class);
-            changed |= merged.union(*class, other);
+            changed |= merged.rates.union(*class, other);
         }
         changed | self.alike_branches(merged)
     }
@@ -179,7 +182,7 @@ impl Clocks {
         let mut ties = Vec::new();
         for tie in &self.ties {
             let kind = match tie.kind {
-                Kind::Flat(inner) => Kind::Flat(merged.find(inner)),
+                Kind::Flat(inner) => Kind::Flat(merged.rate(inner)),
                 Kind::Within(part, way) => Kind::Within(merged.find(part), way),
                 other => other,
             };
@@ -213,7 +216,7 @@ fn circle(ties: &[Tie], cases: &mut u32) -> bool {
 fn find_circle(ties: &[Tie]) -> Option<Vec<usize>> {
     let mut near: HashMap<Class, Vec<(Class, usize)>> = HashMap::new();
     let last = ties.iter().map(|t| t.outer.0.max(t.inner.0)).max().unwrap_or(0);
-    let mut trees = Merged((0..=last).collect());
+    let mut trees = Sets::new(last as usize + 1);
     for (k, tie) in ties.iter().enumerate() {
         if !trees.union(tie.outer, tie.inner) {
             let mut circle = path(&near, tie.outer, tie.inner).unwrap_or_default();
@@ -251,12 +254,42 @@ fn path(near: &HashMap<Class, Vec<(Class, usize)>>, from: Class, to: Class) -> O
     None
 }
 
-/// Which traversals are one.
+/// Which traversals are one, and which have one rate: as many elements in each step of another.
 #[derive(Debug)]
-pub(super) struct Merged(Vec<u32>);
+pub(super) struct Merged {
+    classes: Sets,
+    rates: Sets,
+}
 
 impl Merged {
+    fn new(n: usize) -> Merged {
+        Merged { classes: Sets::new(n), rates: Sets::new(n) }
+    }
+
     pub(super) fn find(&mut self, c: Class) -> Class {
+        self.classes.find(c)
+    }
+
+    fn rate(&mut self, c: Class) -> Class {
+        self.rates.find(c)
+    }
+
+    fn union(&mut self, a: Class, b: Class) -> bool {
+        self.rates.union(a, b);
+        self.classes.union(a, b)
+    }
+}
+
+/// Disjoint sets.
+#[derive(Debug)]
+struct Sets(Vec<u32>);
+
+impl Sets {
+    fn new(n: usize) -> Sets {
+        Sets((0..n as u32).collect())
+    }
+
+    fn find(&mut self, c: Class) -> Class {
         let mut root = c.0;
         while self.0[root as usize] != root {
             self.0[root as usize] = self.0[self.0[root as usize] as usize];

@@ -5,6 +5,7 @@
 //! of edges holds a strict one.
 
 use super::Place;
+use super::clocks::Class;
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
@@ -19,7 +20,14 @@ impl Event {
 
 /// Something that is one way or the other in a run, and that the order may depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct Choice(pub u32);
+pub(super) enum Choice {
+    /// A condition of the program holds.
+    Condition(u32),
+    /// The first part of a `++` is long, compared with what it is traversed together with.
+    Long(u32),
+    /// A traversal has no elements.
+    Empty(Class),
+}
 
 /// What must have been chosen for an edge to hold.
 pub(super) type Given = Rc<[(Choice, bool)]>;
@@ -81,6 +89,24 @@ impl Graph {
         if from != Event::ORIGIN && (strict || from != to) {
             self.edges.push(Edge { from, to, strict, why, given: Rc::clone(given) });
         }
+    }
+
+    /// Lets choices that are one be one, by `root`; those that are made already go, with the edges that hold only otherwise.
+    pub(super) fn settle(
+        &mut self,
+        mut root: impl FnMut(Choice, bool) -> (Choice, bool),
+        made: impl Fn(Choice) -> Option<bool>,
+    ) {
+        self.edges.retain_mut(|edge| {
+            if edge.given.is_empty() {
+                return true;
+            }
+            let given: Given = edge.given.iter().map(|&(c, way)| root(c, way)).collect();
+            let holds = given.iter().all(|&(c, way)| made(c).is_none_or(|m| m == way))
+                && conflict(std::iter::once(&given)).is_none();
+            edge.given = given;
+            holds
+        });
     }
 
     /// Edges that contradict each other, as a cycle in order, if there are some.
@@ -206,7 +232,7 @@ mod tests {
     fn graph(edges: &[(u32, u32, bool, &[(u32, bool)])]) -> Graph {
         let mut g = Graph { events: 10, edges: Vec::new() };
         for &(from, to, strict, given) in edges {
-            let given: Given = given.iter().map(|&(c, way)| (Choice(c), way)).collect();
+            let given: Given = given.iter().map(|&(c, way)| (Choice::Long(c), way)).collect();
             g.add(Event(from), Event(to), strict, Why::Nature, &given);
         }
         g

@@ -31,7 +31,9 @@ pub use materialize::{Kept, materialize};
 use deckle_diag::{Diagnostic, SourceMap};
 use deckle_ir::array::Program;
 use deckle_ir::entity::{Func, Var};
-use graph::Why;
+use graph::{Choice, Why};
+use number::Numbers;
+use std::collections::HashSet;
 use walk::Walk;
 
 /// A statement of a program.
@@ -89,12 +91,34 @@ pub struct Streams {
 pub fn analyse(program: &Program, func: Func) -> Streams {
     let mut walk = Walk::new(program);
     walk.entry(func);
+    let mut merged = walk.clocks.merged_all();
+    let never: HashSet<clocks::Class> = walk.never.iter().map(|c| merged.find(*c)).collect();
+    let root = |choice, way| match choice {
+        Choice::Empty(mut class) => {
+            while let Some(other) = walk.empty_as.get(&class) {
+                class = *other;
+            }
+            match walk.filled_if.get(&class) {
+                Some((choice, filled)) => (*choice, way != *filled),
+                None => (Choice::Empty(merged.find(class)), way),
+            }
+        }
+        other => (other, way),
+    };
+    let made = |choice| match choice {
+        Choice::Empty(class) => never.contains(&class).then_some(true),
+        other => Numbers::made(other),
+    };
+    walk.graph.settle(root, made);
+    walk.clocks.retain(|tie| {
+        let empty = [tie.outer, tie.inner].iter().any(|c| never.contains(&merged.find(*c)));
+        !empty && tie.given.iter().all(|&(c, way)| made(c).is_none_or(|m| m == way))
+    });
     let fault = if walk.too_large {
         Some(Fault::TooLarge(func))
     } else {
         order(&walk).or_else(|| walk.clocks.fault().map(Fault::Rates))
     };
-    let mut merged = walk.clocks.merged_all();
     let mut traversals: Vec<(u32, Vec<Place>)> = Vec::new();
     for t in &walk.traversals {
         let class = merged.find(clocks::Class(t.class)).0;
@@ -126,8 +150,26 @@ fn order(walk: &Walk<'_>) -> Option<Fault> {
 
 /// The first fault of every function, each told once.
 pub fn faults(program: &Program) -> Vec<Fault> {
+    faults_among(program, &vec![true; program.funcs.len()])
+}
+
+/// The faults of a function and of those that it calls. A function that takes or gives sequences is looked at where it is called.
+pub fn faults_of(program: &Program, func: Func) -> Vec<Fault> {
+    let mut reached = vec![false; program.funcs.len()];
+    let mut pending = vec![func];
+    while let Some(f) = pending.pop() {
+        if !std::mem::replace(&mut reached[f.index()], true) {
+            pending.extend(program.funcs[f.index()].callees());
+        }
+    }
+    let apart = |k: usize| k == func.index() || program.funcs[k].is_concrete();
+    let which: Vec<bool> = reached.iter().enumerate().map(|(k, r)| *r && apart(k)).collect();
+    faults_among(program, &which)
+}
+
+fn faults_among(program: &Program, which: &[bool]) -> Vec<Fault> {
     let mut found: Vec<Fault> = Vec::new();
-    for k in 0..program.funcs.len() {
+    for k in (0..program.funcs.len()).filter(|k| which[*k]) {
         if let Some(fault) = analyse(program, Func(k as u32)).fault
             && !found.contains(&fault)
         {
@@ -137,9 +179,10 @@ pub fn faults(program: &Program) -> Vec<Fault> {
     found
 }
 
-/// Everything that keeps a program from being streamed, for the person who wrote it.
-pub fn check(program: &Program, sources: &SourceMap) -> Vec<Diagnostic> {
-    faults(program).iter().map(|f| message::report(program, sources, f)).collect()
+/// Everything that keeps a program, or one function of it and those that it calls, from being streamed, for the person who wrote it.
+pub fn check(program: &Program, sources: &SourceMap, func: Option<Func>) -> Vec<Diagnostic> {
+    let faults = func.map_or_else(|| faults(program), |f| faults_of(program, f));
+    faults.iter().map(|f| message::report(program, sources, f)).collect()
 }
 
 #[cfg(test)]

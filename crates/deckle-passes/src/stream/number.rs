@@ -56,7 +56,12 @@ impl Numbers {
 
     /// The choice that a truth value is, and which way it is made when the value is `true`.
     pub(super) fn choice(&self, id: Id) -> (Choice, bool) {
-        (Choice(id.0 >> 1), id.0 & 1 == 0)
+        (Choice::Condition(id.0 >> 1), !id.is_not())
+    }
+
+    /// How a choice is made that the program leaves no choice about.
+    pub(super) fn made(choice: Choice) -> Option<bool> {
+        (choice == Choice::Condition(Id::TRUE.0 >> 1)).then_some(true)
     }
 
     /// The number of what a scalar operator gives. Comparisons are each other's negatives where `ordered` says that no operand is
@@ -97,6 +102,8 @@ impl Numbers {
 
     fn binary(&mut self, op: BinOp, x: Id, y: Id, ordered: bool) -> Id {
         match op {
+            BinOp::Eq if x == y && ordered => Id::TRUE,
+            BinOp::Lt if x == y => Id::TRUE.not(),
             BinOp::Eq => self.number(Key::Binary(op, x.min(y), x.max(y))),
             BinOp::Ne => self.binary(BinOp::Eq, x, y, ordered).not(),
             BinOp::Gt => self.binary(BinOp::Lt, y, x, ordered),

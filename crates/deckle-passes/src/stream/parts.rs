@@ -12,35 +12,83 @@ use std::rc::Rc;
 pub(super) struct Join {
     whole: Class,
     parts: [(Class, Id); 2],
+    seam: Seam,
+}
+
+/// How two traversals make one.
+#[derive(Clone, Copy, Debug)]
+struct Seam {
+    place: Place,
+    /// The first of the two counts where this is made in this way.
     choice: (Choice, bool),
+    /// Whether one follows the other; else there is one of them.
+    follows: bool,
+}
+
+/// How many of the truth values of a traversal are `false` and `true`, where the program itself says so.
+pub(super) type Truths = [Option<u32>; 2];
+
+impl Seam {
+    fn count(self, a: Option<u32>, b: Option<u32>) -> Option<u32> {
+        match self.follows {
+            true => a?.checked_add(b?),
+            false => a.filter(|_| a == b),
+        }
+    }
 }
 
 impl Walk<'_> {
+    fn truths(&self, class: Class, id: Id) -> Truths {
+        self.truths.get(&(class, id)).copied().unwrap_or_default()
+    }
+
+    /// Notes how many elements the traversal of two others has.
+    fn count(&mut self, seam: Seam, whole: Class, a: Class, b: Class) {
+        let of = |c: Class| self.lengths.get(&c).copied();
+        if let Some(n) = seam.count(of(a), of(b)) {
+            self.lengths.insert(whole, n);
+        }
+        if self.never.contains(&a) && self.never.contains(&b) {
+            self.never.insert(whole);
+        }
+        let some = |c: Class| self.some.contains(&c);
+        if if seam.follows { some(a) || some(b) } else { some(a) && some(b) } {
+            self.some.insert(whole);
+        }
+    }
+
     /// `s ++ t`.
     pub(super) fn append(&mut self, place: Place, s: &Stream, t: &Stream) -> Flow {
         let class = self.class();
         let first = self.graph.event();
         let choice = self.append_classes(place, class, s.class, t.class);
         let end = self.clocks.span(s.class).end;
-        self.assuming(choice, true, |w| w.before(s.first, first, Why::Starts(place)));
-        self.assuming(choice, false, |w| {
-            w.before(end, first, Why::Follows(place));
-            w.before(t.first, first, Why::Starts(place));
+        self.before(end, t.ready, Why::Follows(place));
+        let seam = Seam { place, choice: (choice, true), follows: true };
+        self.count(seam, class, s.class, t.class);
+        let empty = Choice::Empty(s.class);
+        self.assuming(empty, false, |w| w.before(s.first, first, Why::Starts(place)));
+        self.assuming(empty, true, |w| {
+            w.assuming(choice, false, |w| {
+                w.before(end, first, Why::Follows(place));
+                w.before(t.first, first, Why::Starts(place));
+            });
         });
-        let elem = self.joined(place, class, [(s.class, &s.elem), (t.class, &t.elem)], (choice, true));
-        Flow::Seq(self.stream(class, first, Rc::new(elem)))
+        let elem = self.joined(seam, class, [(s.class, &s.elem), (t.class, &t.elem)]);
+        let result = self.stream(class, first, Rc::new(elem));
+        self.assuming(choice, true, |w| w.passes_on(&result, std::slice::from_ref(s)));
+        self.assuming(choice, false, |w| w.passes_on(&result, std::slice::from_ref(t)));
+        Flow::Seq(result)
     }
 
-    /// Makes `whole` the traversal of `a` and then of `b`. The choice is whether there is anything in `a`.
+    /// Makes `whole` the traversal of `a` and then of `b`. The choice is which of them has the first elements that count.
     fn append_classes(&mut self, place: Place, whole: Class, a: Class, b: Class) -> Choice {
         let (w, x, y) = (self.clocks.span(whole), self.clocks.span(a), self.clocks.span(b));
-        self.before(x.end, y.ready, Why::Follows(place));
         self.same(w.end, y.end, Why::Together(place));
         let choice = self.choice();
-        for (way, part) in [(true, x), (false, y)] {
+        for (way, class, part) in [(true, a, x), (false, b, y)] {
             self.assuming(choice, way, |walk| {
-                walk.same(w.go, part.go, Why::Together(place));
-                walk.before(w.ready, part.ready, Why::Nature);
+                walk.assuming(Choice::Empty(class), false, |walk| walk.same(w.go, part.go, Why::Together(place)));
             });
         }
         let given = self.given();
@@ -65,8 +113,13 @@ impl Walk<'_> {
                     self.assuming(choice.0, way, |w| w.before(part.first, first, Why::Starts(place)));
                 }
                 self.either_classes(place, choice, class, s.class, t.class);
-                let elem = self.joined(place, class, [(s.class, &s.elem), (t.class, &t.elem)], choice);
-                Flow::Seq(self.stream(class, first, Rc::new(elem)))
+                let seam = Seam { place, choice, follows: false };
+                self.count(seam, class, s.class, t.class);
+                let elem = self.joined(seam, class, [(s.class, &s.elem), (t.class, &t.elem)]);
+                let result = self.stream(class, first, Rc::new(elem));
+                self.assuming(choice.0, choice.1, |w| w.passes_on(&result, std::slice::from_ref(s)));
+                self.assuming(choice.0, !choice.1, |w| w.passes_on(&result, std::slice::from_ref(t)));
+                Flow::Seq(result)
             }
             _ => {
                 let event = self.graph.event();
@@ -92,7 +145,6 @@ impl Walk<'_> {
             self.assuming(choice.0, way, |walk| {
                 walk.same(w.go, span.go, Why::Together(place));
                 walk.same(w.end, span.end, Why::Together(place));
-                walk.before(w.ready, span.ready, Why::Nature);
                 let given = walk.given();
                 walk.clocks.tie(Kind::Branch(choice.0, way), whole, part, &given);
             });
@@ -100,34 +152,42 @@ impl Walk<'_> {
     }
 
     /// An element that is one of the first traversal where the choice is made so, else one of the second.
-    fn joined(&mut self, place: Place, whole: Class, parts: [(Class, &Flow); 2], choice: (Choice, bool)) -> Flow {
+    fn joined(&mut self, seam: Seam, whole: Class, parts: [(Class, &Flow); 2]) -> Flow {
         let [(ca, a), (cb, b)] = parts;
         match (a, b) {
-            (Flow::Tuple(x), Flow::Tuple(y)) => Flow::Tuple(
-                x.iter().zip(y.iter()).map(|(x, y)| self.joined(place, whole, [(ca, x), (cb, y)], choice)).collect(),
-            ),
+            (Flow::Tuple(x), Flow::Tuple(y)) => {
+                Flow::Tuple(x.iter().zip(y.iter()).map(|(x, y)| self.joined(seam, whole, [(ca, x), (cb, y)])).collect())
+            }
             (Flow::Seq(s), Flow::Seq(t)) => {
-                let class = self.within_either(place, whole, [s.class, t.class], choice);
+                let class = self.within_either(seam, whole, [s.class, t.class]);
                 let first = self.graph.event();
-                self.before(s.first, first, Why::Nature);
-                self.before(t.first, first, Why::Nature);
-                let elem = self.joined(place, class, [(s.class, &s.elem), (t.class, &t.elem)], choice);
-                Flow::Seq(self.stream(class, first, Rc::new(elem)))
+                let (choice, way) = seam.choice;
+                self.assuming(choice, way, |w| w.before(s.first, first, Why::Nature));
+                self.assuming(choice, !way, |w| w.before(t.first, first, Why::Nature));
+                let elem = self.joined(seam, class, [(s.class, &s.elem), (t.class, &t.elem)]);
+                let result = self.stream(class, first, Rc::new(elem));
+                self.assuming(choice, way, |w| w.before(result.ready, s.ready, Why::Nature));
+                self.assuming(choice, !way, |w| w.before(result.ready, t.ready, Why::Nature));
+                Flow::Seq(result)
             }
             _ => {
                 let event = self.graph.event();
-                self.before(a.as_known().0, event, Why::Nature);
-                self.before(b.as_known().0, event, Why::Nature);
+                let (choice, way) = seam.choice;
+                self.assuming(choice, way, |w| w.before(a.as_known().0, event, Why::Nature));
+                self.assuming(choice, !way, |w| w.before(b.as_known().0, event, Why::Nature));
                 let id = self.numbers.fresh();
                 let parts = [(ca, a.as_known().1), (cb, b.as_known().1)];
-                self.joins.insert(id, Join { whole, parts, choice });
+                self.joins.insert(id, Join { whole, parts, seam });
+                let (x, y) = (self.truths(ca, parts[0].1), self.truths(cb, parts[1].1));
+                self.truths.insert((whole, id), [0, 1].map(|k| seam.count(x[k], y[k])));
                 Flow::Known(event, id)
             }
         }
     }
 
     /// What is inside a step of a traversal that is made of two.
-    fn within_either(&mut self, place: Place, whole: Class, parts: [Class; 2], choice: (Choice, bool)) -> Class {
+    fn within_either(&mut self, seam: Seam, whole: Class, parts: [Class; 2]) -> Class {
+        let Seam { place, choice, .. } = seam;
         let class = self.class();
         let span = self.clocks.span(class);
         for (second, part) in [(false, parts[0]), (true, parts[1])] {
@@ -135,7 +195,6 @@ impl Walk<'_> {
             self.assuming(choice.0, choice.1 != second, |w| {
                 w.same(span.go, other.go, Why::Together(place));
                 w.same(span.end, other.end, Why::Together(place));
-                w.before(span.ready, other.ready, Why::Nature);
                 let given = w.given();
                 w.clocks.tie(Kind::Within(whole, second), class, part, &given);
             });
@@ -151,12 +210,12 @@ impl Walk<'_> {
         let join = self.joins.get(&id.base()).copied().filter(|j| region == Region::Step(j.whole));
         let class = match join {
             // An element of `s ++ t` passes where that of `s`, or that of `t`, passes.
-            Some(Join { whole, parts, choice }) => {
+            Some(Join { whole, parts, seam }) => {
                 let inner = parts.map(|(c, part)| {
                     let id = if id.is_not() { part.not() } else { part };
                     (c, self.guard_class(Region::Step(c), id, place))
                 });
-                let class = self.within_either(place, whole, inner.map(|(_, c)| c), choice);
+                let class = self.within_either(seam, whole, inner.map(|(_, c)| c));
                 self.seams.insert((whole, class), inner);
                 class
             }
@@ -165,10 +224,22 @@ impl Walk<'_> {
         match (self.numbers.truth(id), region) {
             (Some(false), _) => drop(self.never.insert(class)),
             (Some(true), Region::Step(c)) => self.clocks.set_flat(c, class, c),
+            (None, Region::Step(c)) if join.is_none() => self.guard_of_literals(c, class, id),
             _ => {}
         }
         self.clocks.set_guard(region, id.0, class);
         class
+    }
+
+    /// Where each step of a traversal gives the flags of a literal, it is known how many of them pass.
+    fn guard_of_literals(&mut self, flat: Class, guard: Class, id: Id) {
+        let Some(&(outer, inner)) = self.flattened.get(&flat) else { return };
+        let passing = self.truths(inner, id)[1].or(self.truths(inner, id.not())[0]);
+        match passing {
+            Some(0) => drop(self.never.insert(guard)),
+            Some(1) => self.clocks.set_flat(flat, guard, outer),
+            _ => {}
+        }
     }
 
     /// `{x, y, ...}`.
@@ -188,6 +259,13 @@ impl Walk<'_> {
         }
         let needed: Vec<Event> = args.iter().flat_map(Flow::known).collect();
         let class = self.class();
+        self.lengths.insert(class, args.len() as u32);
+        if args.is_empty() {
+            self.never.insert(class)
+        } else {
+            self.some.insert(class)
+        };
+        let truths = args.iter().map(|a| self.numbers.truth(a.as_known().1)).collect::<Option<Vec<bool>>>();
         let first = self.graph.event();
         needed.into_iter().for_each(|e| self.before(e, first, Why::Starts(place)));
         let elem = match args.len() {
@@ -195,6 +273,10 @@ impl Walk<'_> {
             1 => self.within(&args[0], true),
             _ => self.within(&args[0], false),
         };
+        if let (Flow::Known(_, id), Some(list)) = (&elem, truths) {
+            let count = |way: bool| list.iter().filter(|t| **t == way).count() as u32;
+            self.truths.insert((class, *id), [false, true].map(|way| Some(count(way))));
+        }
         let result = self.stream(class, first, Rc::new(elem));
         self.inner_as_it_is(&result);
         Flow::Seq(result)
@@ -211,21 +293,21 @@ impl Walk<'_> {
 
     /// The elements of a sequence of at most one element, where they are sequences, are traversed in its only step.
     pub(super) fn inner_as_it_is(&mut self, outer: &Stream) {
-        let inner: Vec<Class> = outer.elem.streams().map(|s| s.class).collect();
         let span = self.clocks.span(outer.class);
         let given = self.given();
-        for class in inner {
-            let within = self.clocks.span(class);
+        for inner in outer.elem.streams() {
+            let within = self.clocks.span(inner.class);
             self.same(span.go, within.go, Why::Nature);
             self.before(within.end, span.end, Why::Nature);
-            self.before(span.ready, within.ready, Why::Nature);
-            self.clocks.tie(Kind::Flat(class), outer.class, class, &given);
-            self.clocks.set_flat(outer.class, class, class);
+            self.before(outer.ready, inner.ready, Why::Nature);
+            self.clocks.tie(Kind::Flat(inner.class), outer.class, inner.class, &given);
+            self.clocks.set_flat(outer.class, inner.class, inner.class);
         }
     }
 
     /// The traversal of all elements of the inner sequences of another.
     fn flat(&mut self, outer: Class, inner: Class) -> Class {
+        let inner = self.rates.get(&inner).copied().unwrap_or(inner);
         if let Some(class) = self.clocks.flat(outer, inner) {
             return class;
         }
@@ -238,14 +320,21 @@ impl Walk<'_> {
         let class = match part {
             // All that passes is in one part.
             Some((c, within)) => self.flat(c, within),
+            // One element for each step.
+            None if self.lengths.get(&inner) == Some(&1) => outer,
             None => {
                 let class = self.class();
-                let (all, steps, within) = (self.clocks.span(class), self.clocks.span(outer), self.clocks.span(inner));
-                self.same(all.go, steps.go, Why::Nature);
+                let (all, steps) = (self.clocks.span(class), self.clocks.span(outer));
+                self.assuming(Choice::Empty(class), false, |w| w.same(all.go, steps.go, Why::Nature));
                 self.same(all.end, steps.end, Why::Nature);
-                self.before(all.ready, within.go, Why::Nature);
+                if self.never.contains(&inner) {
+                    self.never.insert(class);
+                } else if self.some.contains(&inner) {
+                    self.empty_as.insert(class, outer);
+                }
                 let given = self.given();
                 self.clocks.tie(Kind::Flat(inner), outer, class, &given);
+                self.flattened.insert(class, (outer, inner));
                 class
             }
         };
@@ -256,11 +345,16 @@ impl Walk<'_> {
     pub(super) fn flatten(&mut self, s: &Stream, inner: &Stream) -> Stream {
         let class = self.flat(s.class, inner.class);
         let first = self.graph.event();
-        let ready = self.clocks.span(s.class).ready;
-        self.strictly(ready, first, Why::Nature);
+        self.strictly(s.ready, first, Why::Nature);
         self.before(s.first, first, Why::Nature);
         self.before(inner.first, first, Why::Nature);
-        self.stream(class, first, Rc::clone(&inner.elem))
+        let result = self.stream(class, first, Rc::clone(&inner.elem));
+        let within = self.clocks.span(inner.class);
+        if inner.class != class {
+            self.before(result.ready, within.go, Why::Nature);
+        }
+        self.passes_on(&result, std::slice::from_ref(inner));
+        result
     }
 
     /// The only element.
@@ -282,13 +376,29 @@ impl Walk<'_> {
         let (kept, cut) = (self.guard_class(step, flag.not(), place), self.guard_class(step, flag, place));
         let elements = self.flat(flags.class, kept);
         self.together(s.class, elements, place);
-        let outer = self.flat(flags.class, cut);
+        let outer = self.segments(flags.class, cut);
         let inner = self.class();
         self.clocks.set_flat(outer, inner, s.class);
-        let (parts, within, all) = (self.clocks.span(outer), self.clocks.span(inner), self.clocks.span(s.class));
-        self.before(parts.ready, all.ready, Why::Nature);
-        self.before(all.ready, within.go, Why::Nature);
         let elem = self.stream(inner, Event::ORIGIN, Rc::clone(&s.elem));
-        Flow::Seq(self.stream(outer, flags.first, Rc::new(Flow::Seq(elem))))
+        let result = self.stream(outer, flags.first, Rc::new(Flow::Seq(elem.clone())));
+        // An element is passed on in a step of the subsequence that it belongs to.
+        self.before(result.ready, s.ready, Why::Nature);
+        self.passes_on(&elem, std::slice::from_ref(s));
+        Flow::Seq(result)
+    }
+
+    /// The traversal of the subsequences that flags cut. Its steps are longer than those of the flags that end them.
+    fn segments(&mut self, flags: Class, cut: Class) -> Class {
+        if let Some(class) = self.segments.get(&(flags, cut)) {
+            return *class;
+        }
+        let class = self.class();
+        let (parts, all) = (self.clocks.span(class), self.clocks.span(flags));
+        self.same(parts.go, all.go, Why::Nature);
+        self.same(parts.end, all.end, Why::Nature);
+        let given = self.given();
+        self.clocks.tie(Kind::Flat(cut), flags, class, &given);
+        self.segments.insert((flags, cut), class);
+        class
     }
 }

@@ -61,6 +61,9 @@ const LEGAL: &[&str] = &[
     "def main(s: {int}) = flagpart({ x : x in s | x != 0 }, { x == 0 : x in s } ++ {true})",
     "def zero(x: int) = x == 0\ndef main(s: {int}) = { length(w) : w in flagpart({ x : x in s | !zero(x) }, { zero(x) : x in s } ++ {true}) }",
     "def main(s: {int}, f: {bool}) = zip(concat(flagpart(s, f)), s)",
+    "def main(s: {int}) = flagpart(s, concat({ {false, true} : _ in s }))",
+    "def main(s: {int}) = flagpart(s, concat({ if x < 0 then {true, false} else {false} : x in s }) ++ {true})",
+    "def main(s: {int}) = zip(s, concat({ {x * x} : x in s }))",
     // Functions.
     "def mean(s: {real}) = sum(s) / real(length(s))\ndef main(s: {real}) = (mean(s), max(s))",
     "def more(s: {int}, k: int) = { x + k : x in s }\ndef main(s: {int}, t: {int}) = more(s, sum(t))",
@@ -104,6 +107,7 @@ const REFUSED: &[&str] = &[
     "def main(ss: {{int}}) = zip(concat(ss), { sum(s) : s in ss })",
     "def main(s: {int}) = zip(s ++ {0}, {0} ++ s)",
     "def main(s: {int}) = flagpart(s, { x == 0 : x in s })",
+    "def main(s: {int}) = flagpart(s, concat({ if x < 0 then {true, false} else {false, false} : x in s }) ++ {true})",
     "def main(s: {int}) = flagpart({ x : x in s | x > 0 }, { x == 0 : x in s })",
     "def main(s: {int}, t: {int}) = (zip({ x : x in s | x > 0 }, { x : x in t | x > 0 }), zip({ x : x in s | x < 0 }, { x : x in t | x < 0 }))",
     // Conditionals.
@@ -137,7 +141,7 @@ fn illegal_programs_are_refused() {
 fn every_fault_can_be_told() {
     for text in REFUSED {
         let (program, sources) = compiled(text);
-        let told = render_all(&check(&program, &sources), &sources, false);
+        let told = render_all(&check(&program, &sources, None), &sources, false);
         assert!(told.contains("D0209") && told.matches("help:").count() >= 3, "{told}");
         println!("{told}");
     }
@@ -163,5 +167,33 @@ fn a_legal_program_is_left_as_it_is() {
     for text in LEGAL {
         let (program, _) = compiled(text);
         assert_eq!(materialize(&program), Some((program, Vec::new())));
+    }
+}
+
+/// The machine that runs programs one element at a time, with random lengths and conditions: whether it ever gets stuck.
+fn ever_stuck(program: &Program, trials: u64) -> bool {
+    let func = Func(program.funcs.len() as u32 - 1);
+    (0..trials)
+        .any(|seed| matches!(deckle_interp::try_streaming(program, func, seed, 20_000), deckle_interp::Trial::Stuck(_)))
+}
+
+#[test]
+fn the_machine_agrees_about_legal_programs() {
+    let wrong: Vec<_> = LEGAL.iter().filter(|p| ever_stuck(&compiled(p).0, 300)).map(|p| format!("{p}\n")).collect();
+    assert!(wrong.is_empty(), "\n{}", wrong.concat());
+}
+
+#[test]
+fn the_machine_agrees_about_illegal_programs() {
+    let wrong: Vec<_> =
+        REFUSED.iter().filter(|p| !ever_stuck(&compiled(p).0, 2000)).map(|p| format!("{p}\n")).collect();
+    assert!(wrong.is_empty(), "\n{}", wrong.concat());
+}
+
+#[test]
+fn what_is_kept_does_not_get_stuck() {
+    for text in REFUSED {
+        let (mended, _) = materialize(&compiled(text).0).unwrap();
+        assert!(!ever_stuck(&mended, 100), "{text}\n{mended}");
     }
 }

@@ -3,7 +3,7 @@
 use super::clocks::{Class, Clocks, Kind, Region, Span};
 use super::graph::{Choice, Event, Given, Graph, Why};
 use super::number::{Id, Numbers};
-use super::parts::Join;
+use super::parts::{Join, Truths};
 use super::{Place, Traversal};
 use deckle_ir::array::{Function, Inst, Op, Program, ScanKind};
 use deckle_ir::entity::{Body, Func, Var};
@@ -22,11 +22,15 @@ pub(super) enum Flow {
     Seq(Stream),
 }
 
-/// A sequence: its traversal, when its first element (or its end) is seen, and when the parts of an element are there within a step.
+/// A sequence.
 #[derive(Clone, Debug)]
 pub(super) struct Stream {
     pub class: Class,
+    /// Its first element, or its end, can be seen.
     pub first: Event,
+    /// All that its consumers need to take an element is known.
+    pub ready: Event,
+    /// When the parts of an element are there, within a step.
     pub elem: Rc<Flow>,
 }
 
@@ -54,6 +58,22 @@ pub(super) struct Walk<'p> {
     pub joins: HashMap<Id, Join>,
     /// Conditions on such elements: what they decide in each of the two.
     pub seams: HashMap<(Class, Class), [(Class, Class); 2]>,
+    /// How many elements traversals have, where the program itself says so.
+    pub lengths: HashMap<Class, u32>,
+    /// Likewise of their truth values, for each element that is one.
+    pub truths: HashMap<(Class, Id), Truths>,
+    /// For the elements of all inner sequences of a traversal: the traversal, and that of its inner sequences.
+    pub flattened: HashMap<Class, (Class, Class)>,
+    /// The subsequences that flags (first) cut, by the condition that ends one (second).
+    pub segments: HashMap<(Class, Class), Class>,
+    /// For a traversal of at most one element: that which all have with the same condition in the same region.
+    pub rates: HashMap<Class, Class>,
+    /// Traversals that have an element exactly if a choice is made in a way.
+    pub filled_if: HashMap<Class, (Choice, bool)>,
+    /// Traversals that have an element in any case.
+    pub some: HashSet<Class>,
+    /// Traversals that are empty exactly if another one is.
+    pub empty_as: HashMap<Class, Class>,
     /// Traversals that never have an element.
     pub never: HashSet<Class>,
     /// Whether it was too much.
@@ -70,13 +90,21 @@ impl<'p> Walk<'p> {
             clocks: Clocks::default(),
             numbers: Numbers::default(),
             traversals: Vec::new(),
-            choices: 1 << 31,
+            choices: 0,
             regions: 0,
             given: Rc::from([]),
             depth: 0,
             streams: HashMap::new(),
             joins: HashMap::new(),
             seams: HashMap::new(),
+            lengths: HashMap::new(),
+            truths: HashMap::new(),
+            flattened: HashMap::new(),
+            segments: HashMap::new(),
+            rates: HashMap::new(),
+            filled_if: HashMap::new(),
+            some: HashSet::new(),
+            empty_as: HashMap::new(),
             never: HashSet::new(),
             too_large: false,
         }
@@ -152,25 +180,29 @@ impl<'p> Walk<'p> {
                 let elem = Rc::new(self.given_value(elem, Event::ORIGIN));
                 Flow::Seq(self.stream(class, at, elem))
             }
-            Type::Tuple(_) | Type::Record(_) => {
+            // The unit value too is known from some event on.
+            Type::Tuple(_) | Type::Record(_) if ty.parts().is_some_and(|p| !p.is_empty()) => {
                 Flow::Tuple(ty.parts().unwrap_or_default().iter().map(|t| self.given_value(t, at)).collect())
             }
-            Type::Scalar(_) | Type::Array(_) => Flow::Known(at, self.numbers.fresh()),
+            _ => Flow::Known(at, self.numbers.fresh()),
         }
     }
 
     pub(super) fn class(&mut self) -> Class {
-        let span = Span { ready: self.graph.event(), go: self.graph.event(), end: self.graph.event() };
-        let always: Given = Rc::from([]);
-        self.graph.add(span.ready, span.go, true, Why::Nature, &always);
-        self.graph.add(span.go, span.end, true, Why::Nature, &always);
-        self.clocks.class(span)
+        let span = Span { go: self.graph.event(), end: self.graph.event() };
+        let class = self.clocks.class(span);
+        let some: Given = Rc::from([(Choice::Empty(class), false)]);
+        self.graph.add(span.go, span.end, true, Why::Nature, &some);
+        class
     }
 
     pub(super) fn stream(&mut self, class: Class, first: Event, elem: Rc<Flow>) -> Stream {
-        let go = self.clocks.span(class).go;
+        let Span { go, end } = self.clocks.span(class);
+        let ready = self.graph.event();
         self.before(first, go, Why::Nature);
-        Stream { class, first, elem }
+        self.before(first, end, Why::Nature);
+        self.strictly(ready, go, Why::Nature);
+        Stream { class, first, ready, elem }
     }
 
     pub(super) fn before(&mut self, from: Event, to: Event, why: Why) {
@@ -214,7 +246,7 @@ impl<'p> Walk<'p> {
 
     pub(super) fn choice(&mut self) -> Choice {
         self.choices += 1;
-        Choice(self.choices)
+        Choice::Long(self.choices)
     }
 
     /// Runs `f` where a choice has been made.
@@ -268,7 +300,7 @@ impl<'p> Walk<'p> {
                 _ => self.given_value(function.ty(var), Event::ORIGIN),
             },
             Op::Ensure(_) => args.into_iter().next().unwrap_or(Flow::Tuple(Rc::from([]))),
-            Op::Call(f) if !self.is_concrete(*f) => self.call(*f, args),
+            Op::Call(f) if !self.function(*f).is_concrete() => self.call(*f, args),
             Op::If => self.conditional(&mut at, &args[0]),
             Op::Guard => self.guard(&mut at, &args[0]),
             Op::MkSeq(ty) => {
@@ -290,11 +322,6 @@ impl<'p> Walk<'p> {
             _ if !streams.is_empty() => self.fold(&mut at, &args, &streams[0]),
             _ => self.concrete(&mut at, &args),
         }
-    }
-
-    fn is_concrete(&self, func: Func) -> bool {
-        let function = self.function(func);
-        function.result_type().is_concrete() && function.params().iter().all(|&p| function.ty(p).is_concrete())
     }
 
     /// An operator that uses no sequence. Its result may be one that starts here.
@@ -331,38 +358,59 @@ impl<'p> Walk<'p> {
         }
     }
 
-    /// What consumers of a traversal need from outside must be known before its first element is done with.
-    fn needs(&mut self, class: Class, flows: &[Flow], place: Place) -> Vec<Event> {
-        let ready = self.clocks.span(class).ready;
+    /// What a consumer needs from outside must be known before it takes an element.
+    fn needs(&mut self, s: &Stream, flows: &[Flow], place: Place) -> Vec<Event> {
         let events: Vec<Event> = flows.iter().flat_map(Flow::known).collect();
         for &e in &events {
-            self.before(e, ready, Why::Uses(place));
+            self.before(e, s.ready, Why::Uses(place));
         }
         events
     }
 
     fn map(&mut self, at: &mut At<'_>, streams: &[Stream]) -> Flow {
         let class = streams[0].class;
-        let mut firsts: Vec<Event> = Vec::new();
-        for s in streams {
-            self.together(class, s.class, at.place);
-            firsts.push(s.first);
-            if streams.len() > 1 {
-                let ready = self.clocks.span(class).ready;
-                self.before(s.first, ready, Why::Together(at.place));
-            }
+        let firsts: Vec<Event> = streams.iter().map(|s| s.first).collect();
+        streams.iter().for_each(|s| self.together(class, s.class, at.place));
+        let mut needed = Vec::new();
+        // Inner sequences are held back until an element of each is taken.
+        for s in streams.iter().filter(|s| streams.len() > 1 && s.has_inner()) {
+            firsts.iter().for_each(|f| self.before(*f, s.ready, Why::Together(at.place)));
         }
         let elem = match at.inst.bodies.first() {
             None => Rc::new(Flow::Tuple(streams.iter().map(|s| (*s.elem).clone()).collect())),
             Some(&b) => {
                 let outside = self.outside(at.func, at.env, b);
-                firsts.extend(self.needs(class, &outside, at.place));
+                for s in streams {
+                    needed = self.needs(s, &outside, at.place);
+                }
                 let elems = streams.iter().map(|s| (*s.elem).clone()).collect();
                 Rc::new(self.step(at, b, class, elems))
             }
         };
-        let first = self.after(&firsts, Why::Nature);
-        Flow::Seq(self.stream(class, first, elem))
+        let why = if streams.len() > 1 { Why::Together(at.place) } else { Why::Nature };
+        let first = self.first_of(&firsts, why, &needed, at.place);
+        let result = self.stream(class, first, elem);
+        self.passes_on(&result, streams);
+        Flow::Seq(result)
+    }
+
+    /// When the first element of a sequence can be seen that is made from others with what is needed from outside.
+    fn first_of(&mut self, firsts: &[Event], why: Why, needed: &[Event], place: Place) -> Event {
+        let seen = self.after(firsts, why);
+        if needed.iter().all(|e| *e == Event::ORIGIN) {
+            return seen;
+        }
+        let first = self.graph.event();
+        self.before(seen, first, Why::Nature);
+        needed.iter().for_each(|e| self.before(*e, first, Why::Uses(place)));
+        first
+    }
+
+    /// Inner sequences that a sequence may have from others are held back until its consumers take them.
+    pub(super) fn passes_on(&mut self, result: &Stream, from: &[Stream]) {
+        for s in from.iter().filter(|s| result.has_inner() && s.has_inner()) {
+            self.before(result.ready, s.ready, Why::Nature);
+        }
     }
 
     /// A body in a step of a traversal.
@@ -371,7 +419,7 @@ impl<'p> Walk<'p> {
             at.env[p.index()] = Some(flow);
         }
         self.depth += 1;
-        let result = self.body(at.func, at.env, body, Region::Step(class));
+        let result = self.assuming(Choice::Empty(class), false, |w| w.body(at.func, at.env, body, Region::Step(class)));
         self.depth -= 1;
         result
     }
@@ -380,8 +428,7 @@ impl<'p> Walk<'p> {
         let class = self.class();
         let body = at.inst.bodies[0];
         let outside = self.outside(at.func, at.env, body);
-        let mut needed = self.needs(class, &outside, at.place);
-        needed.extend(args.iter().flat_map(Flow::known));
+        let needed: Vec<Event> = outside.iter().chain(args).flat_map(Flow::known).collect();
         let first = self.after(&needed, Why::Starts(at.place));
         let index = Flow::Known(Event::ORIGIN, self.numbers.fresh());
         let elem = Rc::new(self.step(at, body, class, vec![index]));
@@ -392,10 +439,11 @@ impl<'p> Walk<'p> {
         match &*s.elem {
             Flow::Tuple(parts) => parts
                 .iter()
-                .map(|p| Flow::Seq(Stream { class: s.class, first: s.first, elem: Rc::new(p.clone()) }))
+                .map(|p| Flow::Seq(Stream { elem: Rc::new(p.clone()), ..s.clone() }))
                 .collect::<Vec<_>>()
                 .into(),
-            _ => Flow::Seq(s.clone()),
+            // There is nothing in the unit value.
+            _ => Flow::Tuple(Rc::from([])),
         }
     }
 
@@ -404,7 +452,7 @@ impl<'p> Walk<'p> {
         for &b in &at.inst.bodies {
             needed.extend(self.outside(at.func, at.env, b));
         }
-        let start = self.needs(s.class, &needed, at.place);
+        let start = self.needs(s, &needed, at.place);
         let ty = self.function(at.func).ty(at.place.var);
         let within = self.after(&s.elem.known().collect::<Vec<_>>(), Why::Nature);
         let elem = Rc::new(ty.elem().map_or(Flow::Tuple(Rc::from([])), |t| self.given_value(t, within)));
@@ -419,8 +467,7 @@ impl<'p> Walk<'p> {
                 Flow::Seq(self.stream(class, first, elem))
             }
             ScanKind::Inclusive | ScanKind::Exclusive => {
-                let firsts: Vec<Event> = start.into_iter().chain([s.first]).collect();
-                let first = self.after(&firsts, Why::Nature);
+                let first = self.first_of(&[s.first], Why::Nature, &start, at.place);
                 Flow::Seq(self.stream(s.class, first, elem))
             }
         }
@@ -432,7 +479,7 @@ impl<'p> Walk<'p> {
         for &b in &at.inst.bodies {
             needed.extend(self.outside(at.func, at.env, b));
         }
-        self.needs(s.class, &needed, at.place);
+        self.needs(s, &needed, at.place);
         let known = self.ends(s.class, at.place);
         self.given_value(self.function(at.func).ty(at.place.var), known)
     }
@@ -450,9 +497,22 @@ impl<'p> Walk<'p> {
         let (choice, way) = self.numbers.choice(id);
         let body = at.inst.bodies[0];
         self.captured(at, body, known);
-        let class = self.guard_class(at.region, id, at.place);
+        let rate = self.guard_class(at.region, id, at.place);
+        let class = self.class();
+        self.rates.insert(class, rate);
+        self.filled_if.insert(class, (choice, way));
+        if self.never.contains(&rate) {
+            self.never.insert(class);
+        }
         let region = at.region;
         let elem = self.assuming(choice, way, |w| w.body(at.func, at.env, body, region));
+        // At most one element, of a value that may be written down.
+        if let Flow::Known(_, value) = elem
+            && let Some(truth) = self.numbers.truth(value)
+        {
+            let passing = self.numbers.truth(id).map(u32::from);
+            self.truths.insert((class, value), if truth { [Some(0), passing] } else { [passing, Some(0)] });
+        }
         let first = self.after(&[known], Why::Starts(at.place));
         let result = self.stream(class, first, Rc::new(elem));
         self.inner_as_it_is(&result);
@@ -463,8 +523,7 @@ impl<'p> Walk<'p> {
     fn captured(&mut self, at: &mut At<'_>, body: Body, condition: Event) {
         for flow in self.outside(at.func, at.env, body) {
             for s in flow.streams() {
-                let ready = self.clocks.span(s.class).ready;
-                self.before(condition, ready, Why::Uses(at.place));
+                self.before(condition, s.ready, Why::Uses(at.place));
             }
         }
     }
@@ -491,6 +550,13 @@ struct At<'a> {
     inst: &'a Inst,
     place: Place,
     region: Region,
+}
+
+impl Stream {
+    /// Whether its elements have sequences in them.
+    pub(super) fn has_inner(&self) -> bool {
+        self.elem.streams().next().is_some()
+    }
 }
 
 impl From<Vec<Flow>> for Flow {

@@ -105,6 +105,9 @@ impl Typer<'_> {
 
     /// The state of a loop after it: what no step changes stays, the rest is fresh.
     fn looped(&mut self, init: Var, step: Body, param: usize) -> Result<Type, TypeError> {
+        if !self.ty(init).is_concrete() {
+            return fail("the state of a loop cannot hold a sequence");
+        }
         let param = self.body(step).params[param];
         if !self.admits(param, self.ty(init)) {
             return fail("the state of a loop does not start with the sizes that its body expects");
