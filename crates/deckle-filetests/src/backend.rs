@@ -9,6 +9,7 @@ use deckle_interp::{Options, Outcome};
 use deckle_ir::array::Program;
 use deckle_ir::entity::Func;
 use deckle_ir::value::Value;
+use deckle_passes::simplify::simplify;
 
 /// What a run gives.
 pub type Run<T> = Result<T, Box<Diagnostic>>;
@@ -26,7 +27,7 @@ pub trait Backend: Sync {
 }
 
 /// All that must agree with the interpreter.
-pub const BACKENDS: &[&dyn Backend] = &[&CheckedSizes];
+pub const BACKENDS: &[&dyn Backend] = &[&CheckedSizes, &Simplified];
 
 /// No test loops for ever.
 const MAX_STEPS: u64 = 100_000_000;
@@ -50,6 +51,19 @@ impl Backend for CheckedSizes {
 
     fn run(&self, program: &Program, func: Func, args: &[Value]) -> Run<Value> {
         deckle_interp::run(program, func, args, &options(true)).map(|o| o.value)
+    }
+}
+
+/// The interpreter on the simplified program, with the sizes of that compared.
+struct Simplified;
+
+impl Backend for Simplified {
+    fn name(&self) -> &'static str {
+        "the simplified program"
+    }
+
+    fn run(&self, program: &Program, func: Func, args: &[Value]) -> Run<Value> {
+        deckle_interp::run(&simplify(program), func, args, &options(true)).map(|o| o.value)
     }
 }
 

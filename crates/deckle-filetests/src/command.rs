@@ -11,6 +11,8 @@ pub enum Command {
     Check,
     /// The array IR of one function, or of all.
     Ir(Option<String>),
+    /// The same, simplified.
+    Simple(Option<String>),
     /// What a run costs in the model.
     Cost(Call),
 }
@@ -34,8 +36,10 @@ pub fn parse(line: &str) -> Result<Command, String> {
         ("check", []) => Ok(Command::Check),
         ("ir", []) => Ok(Command::Ir(None)),
         ("ir", [name]) => Ok(Command::Ir(Some(name.clone()))),
-        ("check" | "ir", _) => Err(format!("`{name}` takes fewer words")),
-        _ => Err(format!("there is no command `{name}`: write `run`, `check`, `ir` or `cost`")),
+        ("simple", []) => Ok(Command::Simple(None)),
+        ("simple", [name]) => Ok(Command::Simple(Some(name.clone()))),
+        ("check" | "ir" | "simple", _) => Err(format!("`{name}` takes fewer words")),
+        _ => Err(format!("there is no command `{name}`: write `run`, `check`, `ir`, `simple` or `cost`")),
     }
 }
 
@@ -68,6 +72,7 @@ mod tests {
         assert_eq!(parse(" run xs=[1, 2] n=-3 --entry f --full"), Ok(Command::Run { call, full: true }));
         assert_eq!(parse("check"), Ok(Command::Check));
         assert_eq!(parse("ir main"), Ok(Command::Ir(Some("main".into()))));
+        assert_eq!(parse("simple"), Ok(Command::Simple(None)));
         assert_eq!(parse("cost"), Ok(Command::Cost(Call::default())));
     }
 

@@ -15,6 +15,7 @@
 //! | `run NAME=VALUE ...` | the result as `deckle run` prints it, or the error; `--entry NAME` chooses a function, `--full` prints all of a long result |
 //! | `check` | the signature of every function that can be run, or every error |
 //! | `ir [NAME]` | the array IR of one function, or of all |
+//! | `simple [NAME]` | the same, simplified |
 //! | `cost NAME=VALUE ...` | `work W, depth D, space M / N`: sequential and parallel space; `--entry NAME` as above |
 //!
 //! Arguments are split as a shell does, but a value reaches over its brackets: `xs=[1, 2]` needs no quotes. Commands stand

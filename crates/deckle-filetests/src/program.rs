@@ -8,6 +8,7 @@ use deckle_io::text;
 use deckle_ir::array::{Function, verify};
 use deckle_ir::entity::{Func, Var};
 use deckle_ir::value::Value;
+use deckle_passes::simplify::simplify;
 use deckle_syntax::Compiled;
 use std::path::{Component, Path, PathBuf};
 
@@ -72,19 +73,23 @@ impl Program {
                 Ok(outcome.map_or_else(|d| self.render(&[*d]), |o| cost(&o)))
             }
             Command::Check => Ok(signatures(compiled)),
-            Command::Ir(None) => Ok(compiled.program.to_string()),
-            Command::Ir(Some(name)) => {
-                // A function on its own does not know the names of those that it calls.
-                let text = compiled.program.to_string();
-                let mut functions = text.split("\n\n").filter(|f| f.starts_with(&format!("fn {name} ")));
-                functions.next().map(str::to_string).ok_or_else(|| format!("there is no function `{name}` in\n{text}"))
-            }
+            Command::Ir(name) => printed(&compiled.program, name.as_deref()),
+            Command::Simple(name) => printed(&simplify(&compiled.program), name.as_deref()),
         }
     }
 
     fn render(&self, errors: &[Diagnostic]) -> String {
         render_all(errors, &self.sources, false)
     }
+}
+
+/// The text of a program, or of one function of it.
+fn printed(program: &deckle_ir::array::Program, name: Option<&str>) -> Answer {
+    let text = program.to_string();
+    let Some(name) = name else { return Ok(text) };
+    // A function on its own does not know the names of those that it calls.
+    let mut functions = text.split("\n\n").filter(|f| f.starts_with(&format!("fn {name} ")));
+    functions.next().map(str::to_string).ok_or_else(|| format!("there is no function `{name}` in\n{text}"))
 }
 
 fn signatures(compiled: &Compiled) -> String {

@@ -2,9 +2,12 @@
 //!
 //! Every pass reads the array IR and depends on nothing that runs programs. [`stream`] decides whether a program can run with its
 //! sequences traversed once; [`regularity`] how values inside a body are lifted; [`cost`] predicts work, depth and space.
+//! [`simplify`](mod@simplify) makes a program smaller without changing what it means, and [`bounds`] says which indices need no check.
 
+pub mod bounds;
 pub mod cost;
 pub mod explain;
 pub mod regularity;
+pub mod simplify;
 pub mod stream;
 pub mod words;

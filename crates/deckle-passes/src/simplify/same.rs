@@ -1,0 +1,142 @@
+//! Statements that have been made before: the same operator with the same attributes, operands and bodies.
+//!
+//! Each statement has a text that is another one for every other meaning; bodies are written with the numbers that
+//! their variables have inside. A constant is written as its value, so that it does not matter where it stands; it is shared
+//! only in its own body, for a body should not need a variable from outside for it.
+
+use deckle_ir::array::{BinOp, Function, Inst, Op};
+use deckle_ir::entity::{Body, Var};
+use deckle_ir::scalar::Scalar;
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::sync::Arc;
+
+/// The statements so far, one table for each open body.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    tables: Vec<HashMap<String, Var>>,
+}
+
+impl Seen {
+    /// Goes into a body.
+    pub fn enter(&mut self) {
+        self.tables.push(HashMap::new());
+    }
+
+    /// Goes out of it: its statements are not visible any more.
+    pub fn leave(&mut self) {
+        self.tables.pop();
+    }
+
+    /// Goes out of all bodies but the outer `depth`.
+    pub fn unwind(&mut self, depth: usize) {
+        self.tables.truncate(depth);
+    }
+
+    /// A statement like this one.
+    pub fn find(&self, func: &Function, op: &Op, args: &[Var], bodies: &[Body]) -> Option<Var> {
+        let key = key(func, op, args, bodies);
+        match op {
+            Op::Const(_) => self.tables.last()?.get(&key).copied(),
+            _ => self.tables.iter().rev().find_map(|t| t.get(&key)).copied(),
+        }
+    }
+
+    /// Remembers a statement, unless it holds a sequence: what is written twice is traversed twice.
+    pub fn insert(&mut self, func: &Function, v: Var) {
+        if let (Some(inst), Some(table)) = (func.inst(v), self.tables.last_mut())
+            && func.ty(v).is_concrete()
+        {
+            table.insert(key(func, &inst.op, &inst.args, &inst.bodies), v);
+        }
+    }
+}
+
+fn key(func: &Function, op: &Op, args: &[Var], bodies: &[Body]) -> String {
+    let mut writer = Writer { func, text: String::new(), names: HashMap::new() };
+    writer.statement(op, args, bodies);
+    writer.text
+}
+
+/// Whether two bodies of a function mean the same.
+pub(super) fn same_bodies(func: &Function, a: Body, b: Body) -> bool {
+    let text = |body: Body| {
+        let mut writer = Writer { func, text: String::new(), names: HashMap::new() };
+        writer.body(body);
+        writer.text
+    };
+    text(a) == text(b)
+}
+
+struct Writer<'a> {
+    func: &'a Function,
+    text: String,
+    names: HashMap<Var, usize>,
+}
+
+impl Writer<'_> {
+    fn statement(&mut self, op: &Op, args: &[Var], bodies: &[Body]) {
+        let _ = match op {
+            Op::Const(c) => {
+                self.constant(*c);
+                return;
+            }
+            Op::Use(c) => write!(self.text, "use {:p}", Arc::as_ptr(c)),
+            op => write!(self.text, "{op:?}"),
+        };
+        let mut operands: Vec<String> = args.iter().map(|v| self.operand(*v)).collect();
+        if commutes(self.func, op, args) {
+            operands.sort();
+        }
+        let _ = write!(self.text, "({})", operands.join(","));
+        bodies.iter().for_each(|b| self.body(*b));
+    }
+
+    fn body(&mut self, body: Body) {
+        let data = self.func.body(body);
+        let _ = write!(self.text, "{{{}:", data.params.len());
+        data.params.iter().for_each(|p| self.name(*p));
+        for &s in &data.stmts {
+            if let Some(Inst { op, args, bodies }) = self.func.inst(s) {
+                self.statement(op, args, bodies);
+                self.text.push(';');
+            }
+            self.name(s);
+        }
+        let result = self.operand(data.result);
+        let _ = write!(self.text, "{result}}}");
+    }
+
+    fn name(&mut self, v: Var) {
+        let next = self.names.len();
+        self.names.insert(v, next);
+    }
+
+    fn operand(&self, v: Var) -> String {
+        match (self.func.inst(v), self.names.get(&v)) {
+            (Some(Inst { op: Op::Const(c), .. }), _) => constant(*c),
+            (_, Some(name)) => format!("%{name}"),
+            _ => v.to_string(),
+        }
+    }
+
+    fn constant(&mut self, c: Scalar) {
+        self.text += &constant(c);
+    }
+}
+
+/// A constant, as its bits.
+pub(super) fn constant(c: Scalar) -> String {
+    match c {
+        Scalar::F32(x) => format!("#f32:{:x}", x.to_bits()),
+        Scalar::F64(x) => format!("#f64:{:x}", x.to_bits()),
+        other => format!("#{other:?}"),
+    }
+}
+
+/// Whether the order of the operands does not matter. Of two NaN a sum of floats keeps the first.
+fn commutes(func: &Function, op: &Op, args: &[Var]) -> bool {
+    use BinOp::{Add, And, Eq, Max, Min, Mul, Ne, Or, Xor};
+    matches!(op, Op::Binary(Add | Mul | Min | Max | And | Or | Xor | Eq | Ne))
+        && func.ty(args[0]).as_scalar().is_some_and(|t| !t.is_float())
+}
