@@ -146,21 +146,47 @@ impl Size {
 
     /// The sum.
     pub fn add(&self, other: &Size) -> Size {
-        Size::from_terms(self.terms.iter().chain(&other.terms).cloned().collect())
+        self.combine(other, 1)
     }
 
     /// The difference.
     pub fn sub(&self, other: &Size) -> Size {
-        self.add(&other.scale(-1))
+        self.combine(other, -1)
+    }
+
+    /// `self + k * other`. Terms are sorted, so this is a merge.
+    fn combine(&self, other: &Size, k: i128) -> Size {
+        let mut terms = Vec::with_capacity(self.terms.len() + other.terms.len());
+        let mut theirs = other.terms.iter().peekable();
+        for (m, c) in &self.terms {
+            while let Some((n, d)) = theirs.next_if(|(n, _)| n < m) {
+                terms.push((n.clone(), d.saturating_mul(k)));
+            }
+            let d = theirs.next_if(|(n, _)| n == m).map_or(0, |(_, d)| d.saturating_mul(k));
+            match c.saturating_add(d) {
+                0 => {}
+                sum => terms.push((m.clone(), sum)),
+            }
+        }
+        terms.extend(theirs.map(|(n, d)| (n.clone(), d.saturating_mul(k))));
+        Size { terms }
     }
 
     /// A multiple.
     pub fn scale(&self, k: i128) -> Size {
-        Size::from_terms(self.terms.iter().map(|(m, c)| (m.clone(), c.saturating_mul(k))).collect())
+        if k == 0 {
+            return Size::constant(0);
+        }
+        Size { terms: self.terms.iter().map(|(m, c)| (m.clone(), c.saturating_mul(k))).collect() }
     }
 
     /// The product.
     pub fn mul(&self, other: &Size) -> Size {
+        match (self.as_constant(), other.as_constant()) {
+            (Some(k), _) => return other.scale(k),
+            (_, Some(k)) => return self.scale(k),
+            _ => {}
+        }
         let product = |(m, c): &(Vec<Atom>, i128)| {
             let c = *c;
             let m = m.clone();
@@ -171,6 +197,24 @@ impl Size {
                 .collect::<Vec<_>>()
         };
         Size::from_terms(self.terms.iter().flat_map(product).collect())
+    }
+
+    /// Whether it is never less than another, as far as their forms show: no coefficient of the difference is negative.
+    pub fn is_at_least(&self, other: &Size) -> bool {
+        let mut theirs = other.terms.iter().peekable();
+        let covers = |m: &[Atom], d: i128| d == 0 || d > 0 && m.iter().all(Atom::is_natural);
+        for (m, c) in &self.terms {
+            while let Some((n, d)) = theirs.next_if(|(n, _)| n < m) {
+                if !covers(n, -d) {
+                    return false;
+                }
+            }
+            let d = theirs.next_if(|(n, _)| n == m).map_or(0, |(_, d)| *d);
+            if !covers(m, c.saturating_sub(d)) {
+                return false;
+            }
+        }
+        theirs.all(|(n, d)| covers(n, d.saturating_neg()))
     }
 
     /// The quotient rounded down; by a constant zero it stays as it is, and fails when evaluated.
@@ -293,19 +337,7 @@ impl Size {
 
     /// Whether it is never negative, as far as its form shows.
     pub fn is_natural(&self) -> bool {
-        fn natural(a: &Atom) -> bool {
-            match a {
-                Atom::Pos(_) | Atom::At(_) | Atom::Var(..) => true,
-                Atom::Value(_) | Atom::Read(..) => false,
-                Atom::Log(_) => true,
-                Atom::Sum(_, body) | Atom::Most(_, body) => body.is_natural(),
-                Atom::Min(list) => list.iter().all(Size::is_natural),
-                Atom::Max(list) => list.iter().any(Size::is_natural),
-                Atom::If(_, a, b) => a.is_natural() && b.is_natural(),
-                Atom::Div(a, b) => a.is_natural() && b.is_natural(),
-            }
-        }
-        self.terms.iter().all(|(m, c)| *c > 0 && m.iter().all(natural))
+        self.terms.iter().all(|(m, c)| *c > 0 && m.iter().all(Atom::is_natural))
     }
 
     /// Rewrites atoms from the leaves up. `f` sees each atom, already rewritten inside, and how many
@@ -315,6 +347,9 @@ impl Size {
     }
 
     fn rewrite_at(&self, depth: u32, f: &mut dyn FnMut(&Atom, u32) -> Option<Size>) -> Size {
+        if self.as_constant().is_some() {
+            return self.clone();
+        }
         let mut total = Size::constant(0);
         for (m, c) in &self.terms {
             let mut product = Size::constant(*c);
@@ -358,6 +393,9 @@ impl Size {
 
     /// Adds `by` to all free positions.
     pub fn shift(&self, by: i32) -> Size {
+        if !self.any_atom(&mut |a, depth| matches!(a, Atom::Pos(p) if *p >= depth)) {
+            return self.clone();
+        }
         self.rewrite(&mut |a, depth| match a {
             Atom::Pos(p) if *p >= depth => Some(Size::pos(p.saturating_add_signed(by))),
             _ => None,
@@ -380,6 +418,18 @@ impl Size {
 }
 
 impl Atom {
+    fn is_natural(&self) -> bool {
+        match self {
+            Atom::Pos(_) | Atom::At(_) | Atom::Var(..) | Atom::Log(_) => true,
+            Atom::Value(_) | Atom::Read(..) => false,
+            Atom::Sum(_, body) | Atom::Most(_, body) => body.is_natural(),
+            Atom::Min(list) => list.iter().all(Size::is_natural),
+            Atom::Max(list) => list.iter().any(Size::is_natural),
+            Atom::If(_, a, b) => a.is_natural() && b.is_natural(),
+            Atom::Div(a, b) => a.is_natural() && b.is_natural(),
+        }
+    }
+
     /// The atom with its inner sizes rewritten: as an atom where it still is one of its sort, and as a
     /// size. What it comes down to otherwise is made of parts that are rewritten already, and must not be once more.
     fn rebuild(&self, depth: u32, f: &mut dyn FnMut(&Atom, u32) -> Option<Size>) -> (Option<Atom>, Size) {

@@ -200,4 +200,15 @@ mod tests {
         assert_eq!(Size::greatest(&c(3), &n()), n());
         assert_eq!(Size::greatest(&c(0), &n()), c(0));
     }
+
+    #[test]
+    fn what_is_at_least_shows_in_the_coefficients() {
+        let m = Size::var(SizeVar(1));
+        assert!(n().scale(5).add(&m).is_at_least(&n().scale(2).add(&m)));
+        assert!(!n().is_at_least(&m));
+        assert!(n().is_at_least(&n().sub(&m)));
+        assert!(!n().sub(&m).is_at_least(&n()));
+        assert!(n().add(&c(1)).is_at_least(&c(1)));
+        assert!(!Size::value(Var(1)).is_at_least(&c(0)), "an integer may be negative");
+    }
 }

@@ -43,7 +43,7 @@ impl Walk<'_> {
 
 impl Calling<'_, '_> {
     fn cost(&mut self, cost: &Cost<Formula>) -> Cost<Formula> {
-        let mut formula = |f: &Formula| f.map(|s| raise(s, self).size);
+        let mut formula = |f: &Formula| f.map_variables(|s| raise(s, self).size);
         Cost {
             work: formula(&cost.work),
             depth: formula(&cost.depth),

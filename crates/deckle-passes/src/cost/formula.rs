@@ -9,19 +9,26 @@
 
 use deckle_ir::cost::Quantity;
 use deckle_ir::size::{Atom, Size};
+use std::borrow::Cow;
 
 /// How many alternatives are kept apart.
 const MOST_ALTERNATIVES: usize = 3;
 
 /// The greatest of one or more sizes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Formula {
-    alternatives: Vec<Size>,
+pub struct Formula(Repr);
+
+/// Most formulas of scalar code are numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Repr {
+    Number(i128),
+    /// Not a single number, and not empty.
+    Greatest(Vec<Size>),
 }
 
 impl Default for Formula {
     fn default() -> Self {
-        Size::constant(0).into()
+        Formula(Repr::Number(0))
     }
 }
 
@@ -30,7 +37,7 @@ impl From<Size> for Formula {
         // What is a maximum already is taken apart, so that a dominated part of it goes.
         match size.as_atom() {
             Some(Atom::Max(list)) => Formula::of(list.clone()),
-            _ => Formula { alternatives: vec![size] },
+            _ => Formula::of([size]),
         }
     }
 }
@@ -39,42 +46,70 @@ impl Formula {
     fn of(list: impl IntoIterator<Item = Size>) -> Formula {
         let mut kept: Vec<Size> = Vec::new();
         for size in list {
-            if kept.iter().any(|k| dominates(k, &size)) {
+            if kept.iter().any(|k| k.is_at_least(&size)) {
                 continue;
             }
-            kept.retain(|k| !dominates(&size, k));
+            kept.retain(|k| !size.is_at_least(k));
             kept.push(size);
         }
         if kept.len() > MOST_ALTERNATIVES {
-            let merged = kept.iter().skip(1).fold(kept[0].clone(), |a, b| merge(&a, b));
-            return Formula { alternatives: vec![merged] };
+            kept = vec![merge_all(&kept)];
         }
-        if kept.is_empty() { Formula::default() } else { Formula { alternatives: kept } }
+        match kept.as_slice() {
+            [] => Formula::default(),
+            [one] => match one.as_constant() {
+                Some(n) => Formula(Repr::Number(n)),
+                None => Formula(Repr::Greatest(kept)),
+            },
+            _ => Formula(Repr::Greatest(kept)),
+        }
+    }
+
+    /// The number, if it is one.
+    pub fn as_number(&self) -> Option<i128> {
+        match &self.0 {
+            Repr::Number(n) => Some(*n),
+            Repr::Greatest(_) => None,
+        }
     }
 
     /// The alternatives.
-    pub fn alternatives(&self) -> &[Size] {
-        &self.alternatives
+    pub fn alternatives(&self) -> Cow<'_, [Size]> {
+        match &self.0 {
+            Repr::Number(n) => Cow::Owned(vec![Size::constant(*n)]),
+            Repr::Greatest(list) => Cow::Borrowed(list),
+        }
     }
 
     /// Another formula, whose alternatives `f` makes of those of this one.
     pub fn map(&self, f: impl FnMut(&Size) -> Size) -> Formula {
-        Formula::of(self.alternatives.iter().map(f))
+        Formula::of(self.alternatives().iter().map(f))
+    }
+
+    /// As [`Formula::map`], for an `f` that leaves numbers as they are.
+    pub fn map_variables(&self, f: impl FnMut(&Size) -> Size) -> Formula {
+        if self.as_number().is_some() { self.clone() } else { self.map(f) }
     }
 
     /// One polynomial that bounds all alternatives.
     pub fn merged(&self) -> Size {
-        self.alternatives.iter().skip(1).fold(self.alternatives[0].clone(), |a, b| merge(&a, b))
+        merge_all(&self.alternatives())
     }
 
     /// As a size.
     pub fn size(&self) -> Size {
-        self.alternatives.iter().skip(1).fold(self.alternatives[0].clone(), |a, b| a.greater(b))
+        let list = self.alternatives();
+        list.iter().skip(1).fold(list[0].clone(), |a, b| a.greater(b))
+    }
+
+    fn pairs(&self, other: &Formula, f: fn(&Size, &Size) -> Size) -> Formula {
+        let (left, right) = (self.alternatives(), other.alternatives());
+        Formula::of(left.iter().flat_map(|a| right.iter().map(move |b| f(a, b))))
     }
 }
 
-fn dominates(a: &Size, b: &Size) -> bool {
-    a.sub(b).is_natural()
+fn merge_all(list: &[Size]) -> Size {
+    list.iter().skip(1).fold(list[0].clone(), |a, b| merge(&a, b))
 }
 
 /// For each product of atoms the greater coefficient.
@@ -89,24 +124,36 @@ fn merge(a: &Size, b: &Size) -> Size {
 
 impl Quantity for Formula {
     fn number(n: u64) -> Formula {
-        Size::constant(n as i128).into()
+        Formula(Repr::Number(n as i128))
     }
     fn plus(&self, other: &Formula) -> Formula {
-        let pairs = self.alternatives.iter().flat_map(|a| other.alternatives.iter().map(move |b| a.add(b)));
-        Formula::of(pairs)
+        match (self.as_number(), other.as_number()) {
+            (Some(a), Some(b)) => Formula(Repr::Number(a.saturating_add(b))),
+            (Some(0), _) => other.clone(),
+            (_, Some(0)) => self.clone(),
+            _ => self.pairs(other, Size::add),
+        }
     }
     fn times(&self, other: &Formula) -> Formula {
-        let pairs = self.alternatives.iter().flat_map(|a| other.alternatives.iter().map(move |b| a.mul(b)));
-        Formula::of(pairs)
+        match (self.as_number(), other.as_number()) {
+            (Some(a), Some(b)) => Formula(Repr::Number(a.saturating_mul(b))),
+            (Some(0), _) | (_, Some(0)) => Formula::default(),
+            (Some(1), _) => other.clone(),
+            (_, Some(1)) => self.clone(),
+            _ => self.pairs(other, Size::mul),
+        }
     }
     fn most(&self, other: &Formula) -> Formula {
-        Formula::of(self.alternatives.iter().chain(&other.alternatives).cloned())
+        match (self.as_number(), other.as_number()) {
+            (Some(a), Some(b)) => Formula(Repr::Number(a.max(b))),
+            _ => Formula::of(self.alternatives().iter().chain(other.alternatives().iter()).cloned()),
+        }
     }
     fn log2(&self) -> Formula {
         self.map(Size::log2)
     }
     fn is_zero(&self) -> bool {
-        self.alternatives.iter().all(|a| a.as_constant() == Some(0))
+        self.as_number() == Some(0)
     }
 }
 

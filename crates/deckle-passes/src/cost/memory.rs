@@ -30,7 +30,9 @@ const MOST_STREAMS: usize = 8;
 pub struct Memory {
     /// At the peak, where it is run once.
     pub peak: Formula,
-    /// Where it is run once for each element: how many scalars there are in one run, and their bytes.
+    /// Where it is run once for each element: the bytes of scalars in one run,
+    scalars: u64,
+    /// and of how many there are in its vectors and sequences, with the bytes of each.
     streams: Vec<(Size, u64)>,
     /// Where it is run once for each element: the bytes of vectors in one run.
     whole: Formula,
@@ -38,6 +40,9 @@ pub struct Memory {
 
 impl Memory {
     fn stream(&mut self, count: Size, bytes: u64) {
+        if bytes == 0 {
+            return;
+        }
         match self.streams.iter_mut().find(|(c, _)| *c == count) {
             Some((_, b)) => *b += bytes,
             None => self.streams.push((count, bytes)),
@@ -53,6 +58,7 @@ impl Memory {
     pub fn beside(mut self, other: &Memory) -> Memory {
         self.peak = self.peak.plus(&other.peak);
         self.whole = self.whole.plus(&other.whole);
+        self.scalars += other.scalars;
         other.streams.iter().for_each(|(c, b)| self.stream(c.clone(), *b));
         self
     }
@@ -67,9 +73,7 @@ impl Memory {
     pub fn of(ty: &Type, shape: &Shape, symbols: &Symbols) -> Memory {
         match (ty, shape) {
             (Type::Scalar(t), _) => {
-                let mut m = Memory { peak: Formula::number(width(*t)), ..Memory::default() };
-                m.stream(Size::constant(1), width(*t));
-                m
+                Memory { peak: Formula::number(width(*t)), scalars: width(*t), ..Memory::default() }
             }
             (Type::Array(a), Shape::Array(len, elem)) => {
                 let inner = Memory::of(&a.elem, elem, symbols);
@@ -85,7 +89,7 @@ impl Memory {
             }
             (Type::Seq(t), Shape::Seq(len, elem)) => {
                 let mut inner = Memory::of(t, elem, symbols);
-                inner.stream(Size::constant(1), 1);
+                inner.scalars += 1;
                 inner.over(&len.size, symbols)
             }
             _ => {
@@ -99,6 +103,7 @@ impl Memory {
     /// A chunk at a time of what is under a binder, for every position below `count`.
     fn over(&self, count: &Size, symbols: &Symbols) -> Memory {
         let mut m = Memory { whole: symbols.most_all(count, &self.whole), ..Memory::default() };
+        m.stream(count.clone(), self.scalars);
         self.streams.iter().for_each(|(c, bytes)| m.stream(symbols.sum(count, c), *bytes));
         m.peak = m.chunks();
         m
@@ -109,7 +114,7 @@ impl Memory {
         let mut m = self.clone();
         for (count, body) in over.iter().rev() {
             m.streams = m.streams.iter().map(|(c, b)| (close(c, *body), *b)).collect();
-            m.whole = m.whole.map(|w| close(w, *body));
+            m.whole = m.whole.map_variables(|w| close(w, *body));
             m = m.over(count, symbols);
         }
         m
@@ -117,9 +122,9 @@ impl Memory {
 
     /// What one round of a loop takes, whichever.
     pub fn in_turn(&self, over: &(Size, Body), symbols: &Symbols) -> Memory {
-        let most = |f: &Formula| symbols.most_all(&over.0, &f.map(|s| close(s, over.1)));
+        let most = |f: &Formula| symbols.most_all(&over.0, &f.map_variables(|s| close(s, over.1)));
         let streams = self.streams.iter().map(|(c, b)| (symbols.most(&over.0, &close(c, over.1)), *b)).collect();
-        Memory { peak: most(&self.peak), whole: most(&self.whole), streams }
+        Memory { peak: most(&self.peak), whole: most(&self.whole), scalars: self.scalars, streams }
     }
 
     /// `min(chunk, count)` of every stream, and the largest vectors of every thread.
@@ -132,14 +137,13 @@ impl Memory {
     /// A copy for each thread.
     pub fn for_each_thread(&self) -> Memory {
         let threads = Formula::from(Size::var(THREADS));
-        let mut m = Memory { peak: self.peak.times(&threads), whole: self.whole.times(&threads), streams: Vec::new() };
-        self.streams.iter().for_each(|(c, b)| m.stream(c.clone(), *b));
-        m
+        Memory { peak: self.peak.times(&threads), whole: self.whole.times(&threads), ..self.clone() }
     }
 
     /// Rewrites all formulas in it.
     pub fn map(&self, f: &mut dyn FnMut(&Size) -> Size) -> Memory {
-        let mut m = Memory { peak: self.peak.map(&mut *f), whole: self.whole.map(&mut *f), streams: Vec::new() };
+        let (peak, whole) = (self.peak.map_variables(&mut *f), self.whole.map_variables(&mut *f));
+        let mut m = Memory { peak, whole, scalars: self.scalars, streams: Vec::new() };
         self.streams.iter().for_each(|(c, b)| m.stream(f(c), *b));
         m
     }
@@ -190,6 +194,6 @@ mod tests {
         assert_eq!(bytes("{f64}", flat.clone()), "9*min(n0, n5)");
         assert_eq!(bytes("{{f64}}", Shape::Seq(bound("n6"), Box::new(flat))), "9*min(n0, n5*n6) + min(n0, n6)");
         let vectors = Shape::Seq(bound("n5"), Box::new(Shape::Array(bound("n6"), Box::new(Shape::UNKNOWN))));
-        assert_eq!(bytes("{[f64; n6]}", vectors), "8*n1*n6 + 8*min(n0, n5*n6) + min(n0, n5)");
+        assert_eq!(bytes("{[f64; n6]}", vectors), "8*n1*n6 + min(n0, n5) + 8*min(n0, n5*n6)");
     }
 }

@@ -12,10 +12,10 @@
 //! | file | |
 //! |---|---|
 //! | `formula.rs` | the quantities: maxima of polynomials |
-//! | `symbols.rs` | what they are written in, and how Σ and maxima close |
+//! | `symbols.rs`, `sums.rs` | what they are written in, and how Σ and maxima close |
 //! | `shape.rs`, `integer.rs`, `results.rs`, `params.rs` | what is known of values |
 //! | `raise.rs` | sizes as bounds |
-//! | `walk.rs`, `statement.rs`, `call.rs` | from bodies to functions |
+//! | `walk.rs`, `lookup.rs`, `statement.rs`, `call.rs` | from bodies to functions |
 //! | `memory.rs` | bytes at the peak, for a chunk size and a number of threads |
 //! | `numbers.rs`, `show.rs` | formulas as numbers and as text |
 //!
@@ -25,6 +25,7 @@
 mod call;
 mod formula;
 mod integer;
+mod lookup;
 mod memory;
 mod numbers;
 mod params;
@@ -33,6 +34,7 @@ mod results;
 mod shape;
 mod show;
 mod statement;
+mod sums;
 mod symbols;
 mod walk;
 

@@ -1,7 +1,7 @@
 //! Formulas as numbers.
 
 use super::Prediction;
-use super::symbols::{CHUNK, Origin, Place, Step, THREADS};
+use super::symbols::{CHUNK, Origin, Step, THREADS};
 use deckle_ir::cost::Cost;
 use deckle_ir::entity::{Body, Path, SizeVar};
 use deckle_ir::size::Size;
@@ -27,11 +27,11 @@ impl<'v> Numbers<'v> {
         Numbers { given: HashMap::new(), args }
     }
 
-    /// Says what a symbol is. `xs` also stands for `|xs|`, the length of an argument without a name.
+    /// Says what a symbol is, a family at every position. `xs` also stands for `|xs|`, the length of an argument without a name.
     ///
     /// Returns whether there is such a symbol.
     pub fn set(&mut self, prediction: &Prediction, name: &str, number: u64) -> bool {
-        let find = |name: &str| prediction.symbols.iter().position(|s| s.name == name && s.arity == 0);
+        let find = |name: &str| prediction.symbols.iter().position(|s| s.name == name);
         let Some(k) = find(name).or_else(|| find(&format!("|{name}|"))) else { return false };
         self.given.insert(k as u32, number as i128);
         true

@@ -57,7 +57,7 @@ impl Walk<'_> {
                 (len, Shape::Tuple(parts)) => {
                     Shape::Tuple(parts.into_iter().map(|p| Shape::coll(args[0].is_seq(), len.clone(), p)).collect())
                 }
-                _ => self.from_type(v, "a length"),
+                _ => self.typed_shape(v, "a length"),
             },
             Op::Length => Shape::int(items(0).0),
             Op::Shape(depth) => {
@@ -156,7 +156,7 @@ impl Walk<'_> {
             Op::Ensure(_) => self.ensured(v, &args[0]),
             _ => {
                 self.open(v, "m", "a size of this");
-                self.from_type(v, "a length")
+                self.typed_shape(v, "a length")
             }
         }
     }
@@ -169,7 +169,7 @@ impl Walk<'_> {
                 _ => inner.clone(),
             }
         }
-        let shape = self.from_type(v, "a length");
+        let shape = self.typed_shape(v, "a length");
         let mut inner = self.function.ty(v);
         while let Some(a) = inner.as_array() {
             inner = &a.elem;
@@ -302,7 +302,7 @@ impl Walk<'_> {
         if !self.function.ty(v).is_concrete() {
             return given.clone();
         }
-        let typed = self.from_type(v, "a length");
+        let typed = self.typed_shape(v, "a length");
         lengths(given, &typed)
     }
 }

@@ -37,13 +37,8 @@ impl Walk<'_> {
         };
         self.define(v, shape);
         let shape = self.shape(v);
-        let measure = |s: &Shape| Measure {
-            space: s.space(&self.symbols),
-            items: s.items().map_or(Formula::default(), |(len, _)| len.size.clone().into()),
-            is_seq: s.is_seq(),
-        };
-        let measures: Vec<Measure<Formula>> = args.iter().map(measure).collect();
-        let result = measure(&shape);
+        let measures: Vec<Measure<Formula>> = inst.args.iter().map(|a| self.measure(*a)).collect();
+        let result = self.measure(v);
         let bodies = Bodies::of(function, inst);
         let rule = |runs: &[Runs<Formula>; 2]| cost::statement(&inst.op, bodies, &measures, &result, runs);
         let [first, second] = done.runs;
@@ -157,7 +152,7 @@ impl Walk<'_> {
     fn opened(&mut self, param: Var, why: &str) -> Shape {
         self.lanes += 1;
         self.open(param, "m", why);
-        let shape = self.from_type(param, why);
+        let shape = self.typed_shape(param, why);
         self.lanes -= 1;
         shape
     }
@@ -180,11 +175,15 @@ impl Walk<'_> {
     }
 
     fn total(&self, f: &Formula, over: &Over) -> Formula {
-        over.iter().rev().fold(f.clone(), |f, (count, at)| self.symbols.sum_all(count, &f.map(|s| close(s, *at))))
+        over.iter()
+            .rev()
+            .fold(f.clone(), |f, (count, at)| self.symbols.sum_all(count, &f.map_variables(|s| close(s, *at))))
     }
 
     fn greatest(&self, f: &Formula, over: &Over) -> Formula {
-        over.iter().rev().fold(f.clone(), |f, (count, at)| self.symbols.most_all(count, &f.map(|s| close(s, *at))))
+        over.iter()
+            .rev()
+            .fold(f.clone(), |f, (count, at)| self.symbols.most_all(count, &f.map_variables(|s| close(s, *at))))
     }
 
     fn looped(&mut self, v: Var, inst: &Inst) -> Done {
@@ -259,7 +258,7 @@ impl Walk<'_> {
         }
         let Some(&body) = inst.bodies.first() else { return Done::default() };
         let window = self.function.body(body).params.first().copied();
-        let window = window.map(|w| self.from_type(w, "a size of the window"));
+        let window = window.map(|w| self.typed_shape(w, "a size of the window"));
         let over: Over = dims.iter().map(|n| (n.clone(), self.stand_in())).collect();
         let ran = self.each(body, None, window.into_iter().collect());
         let mut done = self.done(&ran, &over, None);

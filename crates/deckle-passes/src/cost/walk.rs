@@ -12,21 +12,19 @@
 //! Inside a body that runs for each element the position is [`Atom::At`] a *stand-in*, a body that no function has, one for each analysis of a
 //! body. When the walk leaves the body, it is bound by a Σ or a maximum.
 
-use super::raise::{Leaves, apply, raise};
+use super::formula::Formula;
+use super::memory::Memory;
 use super::shape::{Bound, Shape, loosen};
 use super::symbols::{Origin, Symbol, Symbols};
 use super::{Summary, memory};
 use deckle_diag::Span;
 use deckle_ir::array::Function;
-use deckle_ir::cost::{self, Cost};
+use deckle_ir::cost::{self, Cost, Measure};
 use deckle_ir::entity::{Body, Path, SizeVar, Var};
 use deckle_ir::size::{Atom, Size};
 use deckle_ir::types::Type;
 use deckle_ir::value::Space;
 use std::collections::HashMap;
-
-use super::formula::Formula;
-use super::memory::Memory;
 
 /// Stack that must be left before a body is walked, and how much more is made.
 const RED_ZONE: usize = 128 << 10;
@@ -42,19 +40,20 @@ pub struct Walk<'a> {
     pub symbols: Symbols,
     /// How many bodies that may run more than once are around.
     pub lanes: u32,
-    shapes: Vec<Option<Shape>>,
+    pub shapes: Vec<Option<Shape>>,
+    measures: Vec<Option<Measure<Formula>>>,
     /// For each variable, how many such bodies are around it.
-    lanes_of: Vec<u32>,
+    pub lanes_of: Vec<u32>,
     /// For each size variable what it is, under as many binders as it takes positions.
     sizes: Vec<Option<Bound>>,
     /// For each variable the size variables that its type binds.
     binds: Vec<Vec<SizeVar>>,
     /// The stand-in of each body that is being walked.
-    at: Vec<Option<Body>>,
+    pub at: Vec<Option<Body>>,
     stand_ins: u32,
     /// Symbols for integers and for elements of which nothing else is known.
-    values: HashMap<Path, Bound>,
-    elements: HashMap<Path, Bound>,
+    pub values: HashMap<Path, Bound>,
+    pub elements: HashMap<Path, Bound>,
     /// Symbols for what only runs of a function know that is called from a body.
     pub shared: HashMap<(usize, SizeVar), Bound>,
 }
@@ -83,6 +82,7 @@ impl<'a> Walk<'a> {
             symbols: Symbols::new(),
             lanes: 0,
             shapes: vec![None; function.vars.len()],
+            measures: vec![None; function.vars.len()],
             lanes_of: vec![0; function.vars.len()],
             sizes: vec![None; function.sizes.len()],
             binds,
@@ -107,8 +107,8 @@ impl<'a> Walk<'a> {
             self.at[body.index()] = at;
             let mut args = Space::default();
             for (&p, shape) in data.params.iter().zip(params) {
-                args = args.plus(shape.space(&self.symbols));
                 self.define(p, shape);
+                args = args.plus(self.measure(p).space);
             }
             let mut costs: Vec<(Cost<Formula>, Space<Formula>)> = Vec::with_capacity(data.stmts.len());
             let mut memories: Vec<(Memory, Memory)> = Vec::with_capacity(data.stmts.len());
@@ -119,7 +119,7 @@ impl<'a> Walk<'a> {
             }
             let result = self.shape(data.result);
             let tail = data.stmts.last() == Some(&data.result);
-            let cost = self.chain(costs, result.space(&self.symbols), tail);
+            let cost = self.chain(costs, self.measure(data.result).space, tail);
             let mut memory = memory::in_order(&memories);
             memory.peak = self.symbols.named(memory.peak);
             Ran { cost, result, memory, args }
@@ -164,7 +164,18 @@ impl<'a> Walk<'a> {
     pub fn define(&mut self, v: Var, shape: Shape) {
         self.unify(v, self.function.ty(v), &shape, &mut Vec::new());
         self.lanes_of[v.index()] = self.lanes;
+        self.measures[v.index()] = Some(Measure {
+            space: shape.space(&self.symbols),
+            items: shape.items().map_or(Formula::default(), |(len, _)| len.size.clone().into()),
+            is_seq: shape.is_seq(),
+        });
         self.shapes[v.index()] = Some(shape);
+    }
+
+    /// What the rules need to know of a variable that has been walked.
+    pub fn measure(&self, v: Var) -> Measure<Formula> {
+        let none = || Measure { space: Space::default(), items: Formula::default(), is_seq: false };
+        self.measures.get(v.index()).cloned().flatten().unwrap_or_else(none)
     }
 
     /// Reads the size variables bound by `v` off its shape. `counts` are the lengths of what is around.
@@ -259,11 +270,11 @@ impl<'a> Walk<'a> {
     }
 
     /// The shape that the type of a variable says, of whose integers nothing is known. The size variables that it binds must be known.
-    pub fn from_type(&mut self, v: Var, why: &str) -> Shape {
+    pub fn typed_shape(&mut self, v: Var, why: &str) -> Shape {
         self.shape_of_type(self.function.ty(v), &mut Vec::new(), self.function.span(v), why)
     }
 
-    /// As [`Walk::from_type`], for a type inside vectors or sequences of these lengths.
+    /// As [`Walk::typed_shape`], for a type inside vectors or sequences of these lengths.
     pub fn shape_of_type(&mut self, ty: &Type, around: &mut Vec<Size>, span: Span, why: &str) -> Shape {
         let (len, elem, is_seq) = match ty {
             Type::Scalar(_) => return Shape::UNKNOWN,
@@ -295,65 +306,6 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// A size of a type, in terms of symbols.
-    pub fn upper(&mut self, size: &Size) -> Bound {
-        let bound = raise(size, self);
-        Bound { size: self.symbols.named_size(&bound.size), exact: bound.exact }
-    }
-
-    /// The value of an integer; a symbol where nothing is known of it.
-    pub fn int(&mut self, v: Var) -> Bound {
-        if let Some(known) = self.shape(v).as_int() {
-            return known.clone();
-        }
-        self.int_at(&self.function.path(v))
-    }
-
-    /// The value of the integer at a path.
-    pub fn int_at(&mut self, path: &Path) -> Bound {
-        if let Some(known) = self.follow(path).and_then(Shape::as_int) {
-            return known.clone();
-        }
-        if let Some(known) = self.values.get(path) {
-            return known.clone();
-        }
-        let inner = self.lanes_of.get(path.root.index()).is_some_and(|l| *l > 0);
-        let lanes = std::mem::replace(&mut self.lanes, u32::from(inner));
-        let span = self.function.span(path.root);
-        let bound = self.unknown("x", 0, None, span, "an integer computed here".into());
-        self.lanes = lanes;
-        self.values.insert(path.clone(), bound.clone());
-        bound
-    }
-
-    fn follow(&self, path: &Path) -> Option<&Shape> {
-        let root = self.shapes.get(path.root.index())?.as_ref()?;
-        path.fields.iter().try_fold(root, |s, f| s.part(*f))
-    }
-
-    /// The element at `at` of the array of integers at a path.
-    fn element(&mut self, path: &Path, at: &[Bound]) -> Bound {
-        let mut shape = self.follow(path).cloned().unwrap_or(Shape::UNKNOWN);
-        for index in at {
-            shape = match shape.items() {
-                Some((_, elem)) if index.exact => elem.at(&index.size),
-                Some((len, elem)) => elem.loosen(&len.size, &self.symbols),
-                None => Shape::UNKNOWN,
-            };
-        }
-        if let Some(known) = shape.as_int() {
-            return known.clone();
-        }
-        if let Some(known) = self.elements.get(path) {
-            return known.clone();
-        }
-        let lanes = std::mem::replace(&mut self.lanes, 1);
-        let bound = self.unknown("x", 0, None, self.function.span(path.root), "an element of this".into());
-        self.lanes = lanes;
-        self.elements.insert(path.clone(), bound.clone());
-        bound
-    }
-
     /// Says what the elements of a vector of integers are.
     pub fn refine(&mut self, v: Var, elem: Shape) {
         if let Some(Shape::Array(len, _)) = &self.shapes[v.index()] {
@@ -369,37 +321,6 @@ impl<'a> Walk<'a> {
     /// What a size variable is, if that is known.
     pub fn size(&self, s: SizeVar) -> Option<&Bound> {
         self.sizes.get(s.index())?.as_ref()
-    }
-}
-
-impl Leaves for Walk<'_> {
-    fn leaf(&mut self, atom: &Atom, at: &[Bound]) -> Bound {
-        let here = |b: &Body, at: &[Option<Body>]| at.get(b.index()).copied().flatten();
-        match atom {
-            Atom::At(b) => match here(b, &self.at) {
-                Some(stand_in) => Bound::exact(Atom::At(stand_in).into()),
-                None => self.unknown("x", 0, None, Span::NONE, "a position".into()),
-            },
-            Atom::Value(path) => self.int_at(path),
-            Atom::Read(path, _) => self.element(path, at),
-            Atom::Var(s, _) => {
-                let known = self.size(*s).cloned();
-                let depends = |b: &Bound| (0..at.len() as u32).any(|p| b.size.mentions_pos(p));
-                match known {
-                    Some(b) if at.iter().all(|a| a.exact) || !depends(&b) => apply(&b, at),
-                    _ => {
-                        let binder = self.function.size_binder(*s);
-                        let span = binder.map_or(Span::NONE, |v| self.function.span(v));
-                        self.unknown("m", 0, None, span, "a length".into())
-                    }
-                }
-            }
-            _ => Bound::exact(atom.clone().into()),
-        }
-    }
-
-    fn symbols(&self) -> &Symbols {
-        &self.symbols
     }
 }
 
