@@ -175,6 +175,11 @@ impl<'p> Data<'p> for Opaque<'p> {
         let known = match (&inst.op, args.as_slice()) {
             (Op::Const(c), _) => c.as_bool().map(Token::Truth).or_else(|| Some(constant(c))),
             (Op::Unary(UnOp::Not), [Token::Truth(b)]) => Some(Token::Truth(!b)),
+            // What differs from itself is not a number.
+            (Op::Binary(BinOp::Eq | BinOp::Ne), [a, b]) if a == b && is_float(function.ty(inst.args[0])) => {
+                let number = !hash((self.seed, "nan", a)).is_multiple_of(3);
+                Some(Token::Truth(number == (inst.op == Op::Binary(BinOp::Eq))))
+            }
             (Op::Binary(op), [a, b]) => self.binary(*op, a, b),
             (Op::Select, [c, x, y]) => Some(if c.truth() { x.clone() } else { y.clone() }),
             (Op::Proj(k), [tuple]) => tuple.parts().get(*k as usize).cloned(),
@@ -224,4 +229,8 @@ impl<'p> Data<'p> for Opaque<'p> {
 
 fn constant(c: &deckle_ir::scalar::Scalar) -> Token {
     Token::Atom(hash(("constant", format!("{c:?}"))))
+}
+
+fn is_float(ty: &Type) -> bool {
+    ty.as_scalar().is_some_and(|t| t.is_float())
 }

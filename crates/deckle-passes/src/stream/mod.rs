@@ -111,8 +111,12 @@ pub fn analyse(program: &Program, func: Func) -> Streams {
     };
     walk.graph.settle(root, made);
     walk.clocks.retain(|tie| {
-        let empty = [tie.outer, tie.inner].iter().any(|c| never.contains(&merged.find(*c)));
-        !empty && tie.given.iter().all(|&(c, way)| made(c).is_none_or(|m| m == way))
+        let both = [tie.outer, tie.inner];
+        let filled = both.iter().filter_map(|c| walk.filled_if.get(c).copied());
+        let given: graph::Given = tie.given.iter().copied().chain(filled).collect();
+        !both.iter().any(|c| never.contains(&merged.find(*c)))
+            && given.iter().all(|&(c, way)| made(c).is_none_or(|m| m == way))
+            && graph::conflict(std::iter::once(&given)).is_none()
     });
     let fault = if walk.too_large {
         Some(Fault::TooLarge(func))

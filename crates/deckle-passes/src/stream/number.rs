@@ -14,7 +14,7 @@ use std::collections::HashMap;
 pub(super) struct Id(pub u32);
 
 impl Id {
-    const TRUE: Id = Id(0);
+    pub(super) const TRUE: Id = Id(0);
 
     pub(super) fn not(self) -> Id {
         Id(self.0 ^ 1)

@@ -39,12 +39,15 @@ impl Seam {
 
 impl Walk<'_> {
     fn truths(&self, class: Class, id: Id) -> Truths {
-        self.truths.get(&(class, id)).copied().unwrap_or_default()
+        match self.never.contains(&class) {
+            true => [Some(0); 2],
+            false => self.truths.get(&(class, id)).copied().unwrap_or_default(),
+        }
     }
 
     /// Notes how many elements the traversal of two others has.
     fn count(&mut self, seam: Seam, whole: Class, a: Class, b: Class) {
-        let of = |c: Class| self.lengths.get(&c).copied();
+        let of = |c: Class| if self.never.contains(&c) { Some(0) } else { self.lengths.get(&c).copied() };
         if let Some(n) = seam.count(of(a), of(b)) {
             self.lengths.insert(whole, n);
         }
@@ -189,6 +192,9 @@ impl Walk<'_> {
     fn within_either(&mut self, seam: Seam, whole: Class, parts: [Class; 2]) -> Class {
         let Seam { place, choice, .. } = seam;
         let class = self.class();
+        if parts.iter().all(|p| self.never.contains(p)) {
+            self.never.insert(class);
+        }
         let span = self.clocks.span(class);
         for (second, part) in [(false, parts[0]), (true, parts[1])] {
             let other = self.clocks.span(part);
@@ -204,6 +210,10 @@ impl Walk<'_> {
 
     /// The traversal of at most one element that a condition decides. Equal conditions decide one traversal.
     pub(super) fn guard_class(&mut self, region: Region, id: Id, place: Place) -> Class {
+        self.always(|w| w.guard_class_of(region, id, place))
+    }
+
+    fn guard_class_of(&mut self, region: Region, id: Id, place: Place) -> Class {
         if let Some(class) = self.clocks.guard(region, id.0) {
             return class;
         }
@@ -233,7 +243,7 @@ impl Walk<'_> {
 
     /// Where each step of a traversal gives the flags of a literal, it is known how many of them pass.
     fn guard_of_literals(&mut self, flat: Class, guard: Class, id: Id) {
-        let Some(&(outer, inner)) = self.flattened.get(&flat) else { return };
+        let Some(&(outer, inner)) = self.flattened.get(&(flat, id.base())) else { return };
         let passing = self.truths(inner, id)[1].or(self.truths(inner, id.not())[0]);
         match passing {
             Some(0) => drop(self.never.insert(guard)),
@@ -260,11 +270,13 @@ impl Walk<'_> {
         let needed: Vec<Event> = args.iter().flat_map(Flow::known).collect();
         let class = self.class();
         self.lengths.insert(class, args.len() as u32);
-        if args.is_empty() {
-            self.never.insert(class)
-        } else {
-            self.some.insert(class)
-        };
+        match args.is_empty() {
+            true => {
+                self.never.insert(class);
+                self.never_within(&empty);
+            }
+            false => drop(self.some.insert(class)),
+        }
         let truths = args.iter().map(|a| self.numbers.truth(a.as_known().1)).collect::<Option<Vec<bool>>>();
         let first = self.graph.event();
         needed.into_iter().for_each(|e| self.before(e, first, Why::Starts(place)));
@@ -280,6 +292,14 @@ impl Walk<'_> {
         let result = self.stream(class, first, Rc::new(elem));
         self.inner_as_it_is(&result);
         Flow::Seq(result)
+    }
+
+    /// What is inside the elements of a traversal that has none.
+    pub(super) fn never_within(&mut self, elem: &Flow) {
+        for s in elem.streams() {
+            self.never.insert(s.class);
+            self.never_within(&s.elem);
+        }
     }
 
     /// A value as an element: what of it is concrete is there at once.
@@ -308,6 +328,10 @@ impl Walk<'_> {
     /// The traversal of all elements of the inner sequences of another.
     fn flat(&mut self, outer: Class, inner: Class) -> Class {
         let inner = self.rates.get(&inner).copied().unwrap_or(inner);
+        self.always(|w| w.flat_of(outer, inner))
+    }
+
+    fn flat_of(&mut self, outer: Class, inner: Class) -> Class {
         if let Some(class) = self.clocks.flat(outer, inner) {
             return class;
         }
@@ -327,14 +351,13 @@ impl Walk<'_> {
                 let (all, steps) = (self.clocks.span(class), self.clocks.span(outer));
                 self.assuming(Choice::Empty(class), false, |w| w.same(all.go, steps.go, Why::Nature));
                 self.same(all.end, steps.end, Why::Nature);
-                if self.never.contains(&inner) {
+                if self.never.contains(&inner) || self.never.contains(&outer) {
                     self.never.insert(class);
                 } else if self.some.contains(&inner) {
                     self.empty_as.insert(class, outer);
                 }
                 let given = self.given();
                 self.clocks.tie(Kind::Flat(inner), outer, class, &given);
-                self.flattened.insert(class, (outer, inner));
                 class
             }
         };
@@ -344,6 +367,9 @@ impl Walk<'_> {
 
     pub(super) fn flatten(&mut self, s: &Stream, inner: &Stream) -> Stream {
         let class = self.flat(s.class, inner.class);
+        if let Flow::Known(_, id) = &*inner.elem {
+            self.flattened.insert((class, id.base()), (s.class, inner.class));
+        }
         let first = self.graph.event();
         self.strictly(s.ready, first, Why::Nature);
         self.before(s.first, first, Why::Nature);
@@ -394,10 +420,11 @@ impl Walk<'_> {
         }
         let class = self.class();
         let (parts, all) = (self.clocks.span(class), self.clocks.span(flags));
-        self.same(parts.go, all.go, Why::Nature);
-        self.same(parts.end, all.end, Why::Nature);
-        let given = self.given();
-        self.clocks.tie(Kind::Flat(cut), flags, class, &given);
+        self.always(|w| {
+            w.same(parts.go, all.go, Why::Nature);
+            w.same(parts.end, all.end, Why::Nature);
+            w.clocks.tie(Kind::Flat(cut), flags, class, &Rc::from([]));
+        });
         self.segments.insert((flags, cut), class);
         class
     }

@@ -62,8 +62,8 @@ pub(super) struct Walk<'p> {
     pub lengths: HashMap<Class, u32>,
     /// Likewise of their truth values, for each element that is one.
     pub truths: HashMap<(Class, Id), Truths>,
-    /// For the elements of all inner sequences of a traversal: the traversal, and that of its inner sequences.
-    pub flattened: HashMap<Class, (Class, Class)>,
+    /// For the elements of inner sequences as one traversal: that around them, and their own.
+    pub flattened: HashMap<(Class, Id), (Class, Class)>,
     /// The subsequences that flags (first) cut, by the condition that ends one (second).
     pub segments: HashMap<(Class, Class), Class>,
     /// For a traversal of at most one element: that which all have with the same condition in the same region.
@@ -258,6 +258,19 @@ impl<'p> Walk<'p> {
         result
     }
 
+    /// Whether a choice is never made in this way here.
+    fn excluded(&self, choice: Choice, way: bool) -> bool {
+        Numbers::made(choice).is_some_and(|m| m != way) || self.given.contains(&(choice, !way))
+    }
+
+    /// Runs `f` where no choice has been made: for what is made once and used everywhere.
+    pub(super) fn always<T>(&mut self, f: impl FnOnce(&mut Self) -> T) -> T {
+        let outside = std::mem::replace(&mut self.given, Rc::from([]));
+        let result = f(self);
+        self.given = outside;
+        result
+    }
+
     pub(super) fn given(&self) -> Given {
         Rc::clone(&self.given)
     }
@@ -308,7 +321,15 @@ impl<'p> Walk<'p> {
                 self.literal(place, args, empty)
             }
             Op::Produce => self.produce(&mut at, &args),
-            Op::Empty if !streams.is_empty() => Flow::Known(streams[0].first, self.numbers.fresh()),
+            Op::Empty if !streams.is_empty() => {
+                let class = streams[0].class;
+                let id = match (self.never.contains(&class), self.some.contains(&class)) {
+                    (true, _) => Id::TRUE,
+                    (_, true) => Id::TRUE.not(),
+                    _ => self.numbers.fresh(),
+                };
+                Flow::Known(streams[0].first, id)
+            }
             Op::Append => self.append(place, &streams[0], &streams[1]),
             Op::Flatten if !streams.is_empty() => match streams[0].elem.as_seq() {
                 Some(inner) => Flow::Seq(self.flatten(&streams[0], inner)),
@@ -415,6 +436,12 @@ impl<'p> Walk<'p> {
 
     /// A body in a step of a traversal.
     fn step(&mut self, at: &mut At<'_>, body: Body, class: Class, params: Vec<Flow>) -> Flow {
+        if self.never.contains(&class) {
+            let function = self.function(at.func);
+            let nothing = self.given_value(function.ty(function.body(body).result), Event::ORIGIN);
+            self.never_within(&nothing);
+            return nothing;
+        }
         for (&p, flow) in self.function(at.func).body(body).params.iter().zip(params) {
             at.env[p.index()] = Some(flow);
         }
@@ -505,7 +532,14 @@ impl<'p> Walk<'p> {
             self.never.insert(class);
         }
         let region = at.region;
-        let elem = self.assuming(choice, way, |w| w.body(at.func, at.env, body, region));
+        let elem = match self.excluded(choice, way) {
+            true => {
+                self.never.insert(class);
+                let ty = self.function(at.func).ty(at.place.var);
+                ty.elem().map_or(Flow::Tuple(Rc::from([])), |t| self.given_value(t, Event::ORIGIN))
+            }
+            false => self.assuming(choice, way, |w| w.body(at.func, at.env, body, region)),
+        };
         // At most one element, of a value that may be written down.
         if let Flow::Known(_, value) = elem
             && let Some(truth) = self.numbers.truth(value)
@@ -531,12 +565,21 @@ impl<'p> Walk<'p> {
     fn conditional(&mut self, at: &mut At<'_>, condition: &Flow) -> Flow {
         let (known, id) = condition.as_known();
         let (choice, way) = self.numbers.choice(id);
+        for &body in &at.inst.bodies {
+            self.captured(at, body, known);
+        }
         let region = at.region;
         let mut branch = |w: &mut Self, k: usize| {
             let body = at.inst.bodies[k];
-            w.captured(at, body, known);
             w.assuming(choice, way == (k == 0), |w| w.body(at.func, at.env, body, region))
         };
+        // A branch that is never taken says nothing.
+        if self.excluded(choice, !way) {
+            return branch(self, 0);
+        }
+        if self.excluded(choice, way) {
+            return branch(self, 1);
+        }
         let yes = branch(self, 0);
         let no = branch(self, 1);
         self.either(at.place, (known, id), &yes, &no)
