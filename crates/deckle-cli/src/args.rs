@@ -32,11 +32,18 @@ Example:
   ok: 1 function
     main(xs: [real]): real";
 
+const COST_EXAMPLES: &str = "\
+Examples:
+  deckle cost mean.dk                       the formulas
+  deckle cost mean.dk n=1000000             and what they are for a size, or an integer parameter
+  deckle cost mean.dk 'xs=[1, 2, 4.5]'      and for arguments, beside what the interpreter meters
+  deckle cost mean.dk n=1e9 --memory 512M   and the chunk that fits a budget";
+
 const EXPLAIN_EXAMPLES: &str = "\
-Example:
-  $ deckle explain mean.dk --ir array
-  fn main [n0] (v0 xs: [f64; n0]) -> f64 {
-    ...
+Examples:
+  deckle explain mean.dk                    what is streamed, lifted and proven
+  deckle explain mean.dk --ir array         the operators of the program
+  deckle explain mean.dk --ir simple        the same, simplified
 
 A function whose types are open is there once for each way in which others use it.";
 
@@ -66,7 +73,9 @@ pub enum Command {
     Run(RunArgs),
     /// Check a program without running it: every error at once, or the signature of every function
     Check(CheckArgs),
-    /// Show what becomes of a program: its array IR
+    /// Predict what a program costs: work, depth, space and bytes, beside what a run is metered to cost
+    Cost(CostArgs),
+    /// Show what is decided about a program before it runs: what is streamed, lifted, proven
     Explain(ExplainArgs),
     /// Define and evaluate things one after another
     Repl(ReplArgs),
@@ -80,7 +89,7 @@ pub struct RunArgs {
     /// The program
     #[arg(value_name = "FILE.dk")]
     pub file: PathBuf,
-    /// An argument for each parameter: a value, or @ and a .npy or .txt file that holds it
+    /// An argument for each parameter: a value, or @ and a file that holds it (.npy, .npz, .mtx, .csv, .txt, .png, .wav, ...)
     #[arg(value_name = "NAME=VALUE | NAME=@FILE")]
     pub arguments: Vec<String>,
     /// The function to run [default: `main`, or the only one]
@@ -89,7 +98,7 @@ pub struct RunArgs {
     /// Where to run
     #[arg(long, value_name = "WHERE", value_enum, default_value_t = Backend::Interp)]
     pub on: Backend,
-    /// Write the result to this file instead, by its ending: .npy, .json or .txt
+    /// Write the result to this file instead, as its ending says: .npy, .npz, .mtx, .csv, .json, .txt, .png, .pgm, .wav, ...
     #[arg(long, value_name = "FILE", value_parser = Target::parse)]
     pub out: Option<Target>,
     /// Print the result as JSON
@@ -98,6 +107,9 @@ pub struct RunArgs {
     /// Print all elements of a long result
     #[arg(long)]
     pub full: bool,
+    /// Keep sequences in memory where the program needs them twice, and say which
+    #[arg(long)]
+    pub materialize: bool,
     /// Print what the run took, as one JSON object on standard error
     #[arg(long)]
     pub stats: bool,
@@ -112,12 +124,55 @@ pub struct CheckArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = COST_EXAMPLES)]
+pub struct CostArgs {
+    /// The program
+    #[arg(value_name = "FILE.dk")]
+    pub file: PathBuf,
+    /// Numbers for sizes, or arguments as for `run`
+    #[arg(value_name = "NAME=VALUE | NAME=@FILE")]
+    pub arguments: Vec<String>,
+    /// The function [default: all of them, or `main` where arguments are given]
+    #[arg(long, value_name = "NAME")]
+    pub entry: Option<String>,
+    /// How many elements of a sequence are in memory at once
+    #[arg(long, value_name = "ELEMENTS", default_value_t = 4096)]
+    pub chunk: u64,
+    /// How many threads there are
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub threads: u64,
+    /// The memory to stay within: says the largest chunk that does. 512M, 2G, or a number of bytes
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    pub memory: Option<u64>,
+}
+
+/// `512M`: a number of bytes.
+fn bytes(text: &str) -> Result<u64, String> {
+    let text = text.trim_end_matches(['B', 'b', 'i']);
+    let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
+    let shift = match &text[digits.len()..] {
+        "" => 0,
+        "K" | "k" => 10,
+        "M" | "m" => 20,
+        "G" | "g" => 30,
+        "T" | "t" => 40,
+        _ => return Err("write a number of bytes, or one with K, M, G or T behind it".into()),
+    };
+    let number: u64 =
+        digits.trim().parse().map_err(|_| "write a number of bytes, or one with K, M, G or T behind it".to_string())?;
+    number.checked_mul(1 << shift).ok_or_else(|| "that is more than there can be".into())
+}
+
+#[derive(Debug, Args)]
 #[command(after_help = EXPLAIN_EXAMPLES)]
 pub struct ExplainArgs {
     /// The program
     #[arg(value_name = "FILE.dk")]
     pub file: PathBuf,
-    /// Print the program at this level
+    /// The function [default: all of them]
+    #[arg(long, value_name = "NAME")]
+    pub entry: Option<String>,
+    /// Print the program at this level instead
     #[arg(long, value_name = "LEVEL", value_enum)]
     pub ir: Option<Ir>,
 }
@@ -135,6 +190,8 @@ pub struct ReplArgs {
 pub enum Ir {
     /// The operators of the program as written
     Array,
+    /// The same, simplified
+    Simple,
     /// After flattening and fusion (not in this version)
     Kernel,
     /// Loops and buffers (not in this version)

@@ -18,6 +18,10 @@ pub fn check(args: &CheckArgs) -> u8 {
 
 fn list(args: &CheckArgs, sources: &mut SourceMap) -> Outcome<()> {
     let compiled = source::compile(&args.file, sources)?;
+    let faults = deckle_passes::stream::check(&compiled.program, sources, None);
+    if !faults.is_empty() {
+        return Err(faults);
+    }
     print(|out| {
         let n = compiled.entries.len();
         writeln!(out, "ok: {n} function{}", if n == 1 { "" } else { "s" })?;

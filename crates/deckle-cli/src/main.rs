@@ -6,6 +6,7 @@
 mod args;
 mod bind;
 mod check;
+mod cost;
 mod doctor;
 mod entry;
 mod explain;
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
     let code = report::guard(|| match &cli.command {
         Command::Run(args) => run::run(args),
         Command::Check(args) => check::check(args),
+        Command::Cost(args) => cost::cost(args),
         Command::Explain(args) => explain::explain(args),
         Command::Repl(args) => repl::repl(&args.files),
         Command::Doctor => doctor::doctor(),

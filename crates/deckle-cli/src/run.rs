@@ -4,12 +4,16 @@ use crate::args::{Backend, RunArgs};
 use crate::report::{Outcome, fail, print};
 use crate::stats::Stats;
 use crate::{bind, entry, source};
-use deckle_diag::{Code, Diagnostic, SourceMap};
+use deckle_diag::{Code, Diagnostic, SourceMap, Span};
 use deckle_interp::Options;
 use deckle_io::json;
 use deckle_io::text::show;
+use deckle_ir::array::Program;
+use deckle_ir::entity::Func;
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
+use deckle_passes::stream::{self, Kept};
+use std::borrow::Cow;
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -41,20 +45,54 @@ fn execute(args: &RunArgs, sources: &mut SourceMap) -> Outcome<()> {
         target.check(ty).map_err(one)?;
     }
 
+    let (program, kept) = streamable(args, &compiled.program, entry.func, sources)?;
     let interrupt = watch_for_interrupt();
-    let options = Options { interrupt: Some(interrupt.clone()), ..Options::default() };
+    let watch = kept.iter().map(|k| (k.place.func, k.place.var)).collect();
+    let options = Options { interrupt: Some(interrupt.clone()), watch, ..Options::default() };
     let started = Instant::now();
-    let outcome = deckle_interp::run(&compiled.program, entry.func, &values, &options);
+    let outcome = deckle_interp::run(&program, entry.func, &values, &options);
     let seconds = started.elapsed().as_secs_f64();
     let stopped = interrupt.load(Ordering::Relaxed);
     let outcome = outcome.map_err(|d| one(if stopped { interrupted(*d, seconds) } else { *d }))?;
 
+    tell_kept(&kept, &outcome.bytes, sources);
     deliver(args, ty, &outcome.value)?;
     if args.stats {
         let stats = Stats { seconds, compile_seconds, cost: outcome.cost };
         let _ = writeln!(std::io::stderr(), "{}", stats.to_json());
     }
     Ok(())
+}
+
+/// The program as it can be streamed. With `--materialize` some sequences are kept for that.
+fn streamable<'p>(
+    args: &RunArgs,
+    program: &'p Program,
+    func: Func,
+    sources: &SourceMap,
+) -> Outcome<(Cow<'p, Program>, Vec<Kept>)> {
+    let faults = stream::check(program, sources, Some(func));
+    if faults.is_empty() {
+        return Ok((Cow::Borrowed(program), Vec::new()));
+    }
+    match args.materialize.then(|| stream::materialize(program)).flatten() {
+        Some((program, kept)) => Ok((Cow::Owned(program), kept)),
+        None => Err(faults),
+    }
+}
+
+fn tell_kept(kept: &[Kept], bytes: &[u64], sources: &SourceMap) {
+    for (kept, bytes) in kept.iter().zip(bytes) {
+        let at = |span: Span| {
+            let file = sources.get(span.file).filter(|_| !span.is_none());
+            file.map_or("the program".into(), |f| {
+                let (line, column) = f.line_col(span.lo);
+                format!("{}:{line}:{column}", f.name)
+            })
+        };
+        let message = format!("kept {bytes} bytes: the sequence at {}, for {}", at(kept.span), at(kept.at));
+        let _ = writeln!(std::io::stderr(), "{message}");
+    }
 }
 
 fn deliver(args: &RunArgs, ty: &Type, value: &Value) -> Outcome<()> {

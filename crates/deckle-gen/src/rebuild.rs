@@ -96,9 +96,9 @@ impl Editor<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Config, program};
     use deckle_diag::Span;
     use deckle_ir::array::Builder;
-    use crate::{Config, program};
 
     #[test]
     fn a_copy_without_changes_is_equal() {

@@ -48,7 +48,7 @@ pub use stream::{Streamed, Stuck, Trial, Waiting, run_streaming, try_streaming};
 
 use deckle_diag::Diagnostic;
 use deckle_ir::array::Program;
-use deckle_ir::entity::Func;
+use deckle_ir::entity::{Func, Var};
 use deckle_ir::value::Value;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -63,13 +63,15 @@ pub struct Options {
     /// How large a value may be: elements and lengths together, `‖v‖` of the cost model (D0310). A tree takes some 24 bytes for
     /// each of them.
     pub max_elements: u64,
+    /// Statements of which the run is to tell how many bytes their results take: [`Outcome::bytes`].
+    pub watch: Vec<(Func, Var)>,
     /// Stops the run soon after it becomes `true` (D0310).
     pub interrupt: Option<Arc<AtomicBool>>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { check_sizes: false, max_steps: None, max_elements: 1 << 28, interrupt: None }
+        Options { check_sizes: false, max_steps: None, max_elements: 1 << 28, watch: Vec::new(), interrupt: None }
     }
 }
 
@@ -80,6 +82,8 @@ pub struct Outcome {
     pub value: Value,
     /// What it cost in the model.
     pub cost: Cost,
+    /// For each statement of [`Options::watch`] the bytes of its largest result.
+    pub bytes: Vec<u64>,
 }
 
 /// Runs a function of a program.

@@ -23,6 +23,8 @@ pub(crate) struct Machine<'p> {
     options: &'p Options,
     steps: u64,
     infos: Vec<Option<Rc<Info>>>,
+    /// For each statement that is watched the bytes of its largest result.
+    bytes: Vec<u64>,
     /// Whether bodies with sequences run under the streaming discipline.
     streams: bool,
     /// Set where that got stuck; the error that comes with it is of no interest.
@@ -30,8 +32,9 @@ pub(crate) struct Machine<'p> {
 }
 
 pub(crate) fn run(program: &Program, func: Func, args: &[Value], options: &Options) -> Result<Outcome> {
-    let (value, cost) = Machine::new(program, options).start(func, args)?;
-    Ok(Outcome { value, cost })
+    let mut machine = Machine::new(program, options);
+    let (value, cost) = machine.start(func, args)?;
+    Ok(Outcome { value, cost, bytes: machine.bytes })
 }
 
 pub(crate) fn run_streaming(program: &Program, func: Func, args: &[Value], options: &Options) -> Result<Streamed> {
@@ -62,7 +65,8 @@ fn param_name(function: &Function, i: usize) -> String {
 
 impl<'p> Machine<'p> {
     fn new(program: &'p Program, options: &'p Options) -> Self {
-        Machine { program, options, steps: 0, infos: vec![None; program.funcs.len()], streams: false, stuck: None }
+        let (infos, bytes) = (vec![None; program.funcs.len()], vec![0; options.watch.len()]);
+        Machine { program, options, steps: 0, infos, bytes, streams: false, stuck: None }
     }
 
     /// The machine itself, for a while: another one stands in its place.
@@ -185,6 +189,12 @@ impl<'p> Machine<'p> {
         let known = cost::Bodies { aux: [aux(0), aux(1)], basic };
         let cost = cost::statement(&inst.op, known, &args, &value, &runs);
         let held = value.space();
+        for (most, (func, watched)) in self.bytes.iter_mut().zip(&self.options.watch) {
+            let here = self.program.funcs.get(func.index()).is_some_and(|f| std::ptr::eq(f, frame.function));
+            if *watched == v && here {
+                *most = value.bytes().max(*most);
+            }
+        }
         frame.define(v, value);
         if let Op::Ensure(_) = inst.op {
             self.check(frame, v).map_err(|m| m.report("this value", span))?;

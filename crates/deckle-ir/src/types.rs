@@ -163,16 +163,15 @@ impl Type {
 
     /// The sizes of the outer `depth` dimensions, if those are regular: none depends on a position.
     pub fn regular_dims(&self, depth: usize) -> Option<Vec<Size>> {
-        let mut ty = self.clone();
-        let mut dims = Vec::new();
-        for _ in 0..depth {
-            let array = ty.as_array()?.clone();
-            if array.elem.depth() > 0 && dims.len() + 1 < depth && array.elem.as_array()?.size.mentions_pos(0) {
+        let mut ty = self;
+        let mut dims = Vec::with_capacity(depth);
+        for level in 0..depth as u32 {
+            let array = ty.as_array()?;
+            if (0..level).any(|p| array.size.mentions_pos(p)) {
                 return None;
             }
-            dims.push(array.size);
-            // The position does not matter: the next size does not mention it.
-            ty = array.elem.instantiate(&Size::constant(0));
+            dims.push(array.size.shift(-(level as i32)));
+            ty = &array.elem;
         }
         Some(dims)
     }
@@ -286,6 +285,15 @@ mod tests {
         assert_eq!(csr().regular_dims(2), None);
         assert_eq!(csr().regular_dims(1), Some(vec![Size::var(SizeVar(0))]));
         assert_eq!(csr().depth(), 2);
+    }
+
+    #[test]
+    fn every_position_around_counts() {
+        let deep = |size: Size| Type::array(5.into(), Type::array(5.into(), Type::array(size, Type::INT)));
+        assert_eq!(deep(7.into()).regular_dims(3), Some(vec![5.into(), 5.into(), 7.into()]));
+        assert_eq!(deep(Size::pos(0)).regular_dims(3), None);
+        assert_eq!(deep(Size::pos(1)).regular_dims(3), None, "the position two arrays out");
+        assert_eq!(deep(Size::pos(1)).regular_dims(2), Some(vec![5.into(), 5.into()]));
     }
 
     #[test]

@@ -107,6 +107,16 @@ impl Value {
         }
     }
 
+    /// Its bytes when it is stored flat: scalars at their width, and 8 for each vector inside another.
+    pub fn bytes(&self) -> u64 {
+        let inner = |v: &Value| v.bytes() + if matches!(v, Value::Array(_) | Value::Seq(_)) { 8 } else { 0 };
+        match self {
+            Value::Scalar(s) => s.ty().bytes() as u64,
+            Value::Tuple(parts) => parts.iter().map(Value::bytes).sum(),
+            Value::Array(items) | Value::Seq(items) => items.iter().map(inner).sum(),
+        }
+    }
+
     /// The elements of a vector or sequence.
     pub fn items(&self) -> Option<&[Value]> {
         match self {

@@ -36,7 +36,6 @@ pub(crate) use facts::Facts;
 use deckle_ir::array::{Function, Inst, Op, Slicer};
 use deckle_ir::entity::{Body, Var};
 use deckle_ir::size::{Atom, Size};
-use deckle_ir::types::Type;
 
 /// For each variable: whether it is an `index` or a `slice` all of whose indices are proven to be in range.
 pub fn proven(func: &Function) -> Vec<bool> {
@@ -116,22 +115,6 @@ fn axes(func: &Function, inst: &Inst) -> Vec<Size> {
         };
     }
     sizes
-}
-
-/// The sizes of the outer `depth` dimensions, if none depends on a position. That a size does not mention the position next to it is not
-/// enough: it may mention one further out.
-pub(crate) fn regular(ty: &Type, depth: usize) -> Option<Vec<Size>> {
-    let mut ty = ty;
-    let mut dims = Vec::with_capacity(depth);
-    for k in 0..depth as u32 {
-        let array = ty.as_array()?;
-        if (0..k).any(|p| array.size.mentions_pos(p)) {
-            return None;
-        }
-        dims.push(array.size.shift(-(k as i32)));
-        ty = &array.elem;
-    }
-    Some(dims)
 }
 
 /// How many accesses a function has, and how many of them are proven to be in range.

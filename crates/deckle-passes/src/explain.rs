@@ -1,6 +1,8 @@
 //! What was decided about a program, in words: what `deckle explain` prints.
 
+use crate::bounds;
 use crate::regularity::{self, Decision, Lift};
+use crate::simplify::simplify;
 use crate::stream::{self, Fault, Place};
 use crate::words::Words;
 use deckle_diag::SourceMap;
@@ -15,7 +17,35 @@ pub fn explain(program: &Program, sources: &SourceMap, func: Func) -> String {
     let mut out = String::new();
     traversals(&mut out, program, func, &words);
     lifting(&mut out, function, &words);
+    checks(&mut out, function, &words);
+    simplified(&mut out, program, func);
     out
+}
+
+/// Which index checks are not needed.
+fn checks(out: &mut String, function: &Function, words: &Words<'_>) {
+    let (all, proven) = bounds::count(function);
+    if all == 0 {
+        return;
+    }
+    let _ = writeln!(out, "  index checks: {proven} of {all} proven by sizes");
+    for (k, proven) in bounds::proven(function).into_iter().enumerate() {
+        let var = Var(k as u32);
+        if function.inst(var).is_some_and(|inst| matches!(inst.op, Op::Index | Op::Slice(_))) {
+            let verdict = if proven { "proven" } else { "checked when it runs" };
+            let _ = writeln!(out, "      {}", aligned(&words.value(var), &words.place(function.span(var)), verdict));
+        }
+    }
+}
+
+/// What simplification leaves.
+fn simplified(out: &mut String, program: &Program, func: Func) {
+    let statements = |p: &Program| p.funcs[func.index()].bodies.iter().map(|b| b.stmts.len()).sum::<usize>();
+    let (before, after) = (statements(program), statements(&simplify(program)));
+    let _ = match before == after {
+        true => writeln!(out, "  simplified: no change"),
+        false => writeln!(out, "  simplified: {before} statements to {after}"),
+    };
 }
 
 fn traversals(out: &mut String, program: &Program, func: Func, words: &Words<'_>) {
@@ -72,7 +102,7 @@ fn lifting(out: &mut String, function: &Function, words: &Words<'_>) {
         let _ = writeln!(out, "  lifted over {} in {what}  {place}", words.position(body));
         for d in decisions {
             for (path, lift) in &d.parts {
-                let name = path.fields.iter().fold(words.value(d.var), |text, k| format!("{text}.{k}"));
+                let name = words.path(path);
                 let _ = writeln!(
                     out,
                     "      {}",

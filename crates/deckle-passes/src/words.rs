@@ -4,6 +4,7 @@ use deckle_diag::{SourceMap, Span};
 use deckle_ir::array::{Def, Function, Op};
 use deckle_ir::entity::{Body, Path, Var};
 use deckle_ir::size::{Atom, Size};
+use deckle_ir::types::Type;
 
 /// The longest piece of source that is quoted.
 const LONGEST: usize = 48;
@@ -69,7 +70,9 @@ impl<'a> Words<'a> {
                     let over = inst.args.get(*k as usize).map_or_else(|| v.to_string(), |a| self.value(*a));
                     format!("{over}[{}]", self.position(*body))
                 }
-                Some(inst) if matches!(inst.op, Op::Generate | Op::Produce) => self.position(*body),
+                Some(inst) if matches!(inst.op, Op::Generate | Op::Produce) => {
+                    name_of_position(self.depth(*body) + *k as usize)
+                }
                 _ => v.to_string(),
             },
             Def::Inst(inst) => match (&inst.op, inst.args.as_slice()) {
@@ -82,6 +85,11 @@ impl<'a> Words<'a> {
 
     /// The name of the position at which a body runs: `i` outside, `j` inside it, and so on.
     pub fn position(&self, body: Body) -> String {
+        name_of_position(self.depth(body))
+    }
+
+    /// In how many other bodies that run at each element a body is.
+    fn depth(&self, body: Body) -> usize {
         let mut depth = 0;
         let mut around = body;
         while let Some(owner) = self.owner(around) {
@@ -89,7 +97,7 @@ impl<'a> Words<'a> {
             depth += usize::from(home != Function::ROOT && self.owner(home).is_some_and(|o| self.repeats(o)));
             around = home;
         }
-        name_of_position(depth)
+        depth
     }
 
     fn repeats(&self, owner: Var) -> bool {
@@ -101,8 +109,20 @@ impl<'a> Words<'a> {
         self.function.bodies.iter().position(holds).map(|k| Body(k as u32))
     }
 
-    fn path(&self, p: &Path) -> String {
-        p.fields.iter().fold(self.value(p.root), |text, k| format!("{text}.{k}"))
+    /// A component, by the names of the fields where it has some.
+    pub fn path(&self, p: &Path) -> String {
+        let mut text = self.value(p.root);
+        let mut ty = Some(self.function.ty(p.root));
+        for &k in &p.fields {
+            match ty {
+                Some(Type::Record(r)) if (k as usize) < r.fields.len() => {
+                    text += &format!(".{}", r.fields[k as usize].0)
+                }
+                _ => text += &format!(".{k}"),
+            }
+            ty = ty.and_then(|t| t.parts()?.get(k as usize).copied());
+        }
+        text
     }
 
     /// A size. Positions that it binds itself are called by letters from `p` on.
@@ -112,7 +132,8 @@ impl<'a> Words<'a> {
 
     fn sum(&self, size: &Size, depth: u32) -> String {
         let mut text = String::new();
-        for (atoms, c) in size.terms().iter().rev() {
+        let (plus, minus): (Vec<_>, Vec<_>) = size.terms().iter().rev().partition(|(_, c)| *c > 0);
+        for (atoms, c) in plus.into_iter().chain(minus) {
             let mut factors: Vec<String> = atoms.iter().map(|a| self.atom(a, depth)).collect();
             if factors.is_empty() || c.abs() != 1 {
                 factors.insert(0, c.abs().to_string());

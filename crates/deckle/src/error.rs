@@ -12,6 +12,12 @@ pub(crate) struct Place {
     column: u32,
 }
 
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.file, self.line, self.column)
+    }
+}
+
 impl Place {
     pub fn of(at: &'static Location<'static>) -> Place {
         Place { file: at.file(), line: at.line(), column: at.column() }
@@ -42,6 +48,8 @@ pub enum Fault {
     Type(String),
     /// An argument does not fit its parameter.
     Argument(String),
+    /// A value is needed before the sequence has been traversed that it is made from.
+    Stream(Box<Diagnostic>),
     /// Something went wrong while running: an index out of range, say.
     Run(Box<Diagnostic>),
 }
@@ -90,13 +98,13 @@ impl fmt::Display for Error {
             )?,
             Fault::Type(m) => write!(f, "{m}")?,
             Fault::Argument(m) => write!(f, "{m}")?,
-            Fault::Run(d) => {
+            Fault::Stream(d) | Fault::Run(d) => {
                 let text = deckle_diag::render(d, &SourceMap::new(), false);
                 write!(f, "{}", text.trim_end())?;
             }
         }
         match self.place {
-            Some(p) => write!(f, "\n  --> {}:{}:{}", p.file, p.line, p.column),
+            Some(p) => write!(f, "\n  --> {p}"),
             None => Ok(()),
         }
     }

@@ -12,7 +12,7 @@
 mod same;
 
 use crate::error::{Error, Fault, Place};
-use deckle_ir::array::{Builder, Function, Mark, Op};
+use deckle_ir::array::{Builder, Function, Mark, Op, Program};
 use deckle_ir::entity::{Body, Var};
 use deckle_ir::types::Type;
 use std::cell::RefCell;
@@ -113,7 +113,33 @@ pub(crate) fn trace(name: &str, params: &[Parameter], body: impl FnOnce(&[Raw]) 
     match (tracer.fault, result) {
         (Some(e), _) => Err(e),
         (None, None) => Err(Error::new(Fault::Escaped, None)),
-        (None, Some(v)) => Ok(Traced { function: tracer.b.finish(v), places: tracer.places }),
+        (None, Some(v)) => streamable(tracer.b.finish(v), tracer.places),
+    }
+}
+
+/// Refuses a program that needs a value before the sequence has been traversed that it is made from.
+fn streamable(function: Function, places: Vec<Place>) -> Result<Traced, Error> {
+    if function.vars.iter().all(|v| v.ty.is_concrete()) {
+        return Ok(Traced { function, places });
+    }
+    let mut program = Program { funcs: vec![function] };
+    let mut faults = deckle_passes::stream::check(&program, &deckle_diag::SourceMap::new(), None);
+    if let Some(mut d) = faults.pop() {
+        let at = |span: deckle_diag::Span| places.get(span.lo as usize).copied();
+        let place = d.labels.first().and_then(|l| at(l.span));
+        for label in d.labels.drain(..).skip(1) {
+            d.notes.extend(at(label.span).map(|p| format!("{}: {p}", label.text)));
+        }
+        d.helps = vec![
+            "materialise: `let kept = s.tab()`, and `kept.stream()` for each traversal after the first".into(),
+            "recompute: build the sequence a second time, so that there are two traversals of it".into(),
+            "restructure: leave the value out of the closure, and apply it to what the traversal gives".into(),
+        ];
+        return Err(Error::new(Fault::Stream(Box::new(d)), place));
+    }
+    match program.funcs.pop() {
+        Some(function) => Ok(Traced { function, places }),
+        None => Err(Error::new(Fault::NoProgram, None)),
     }
 }
 
@@ -213,7 +239,10 @@ impl Tracer {
         match self.b.push(op, args, bodies, span_of(self.b.next_var())) {
             Ok(var) => {
                 self.note(var, at);
-                if let Some(scope) = self.scopes.last_mut() {
+                // A sequence that is written twice is traversed twice: that is how one asks for it.
+                if self.b.ty(var).is_concrete()
+                    && let Some(scope) = self.scopes.last_mut()
+                {
                     while scope.known.contains_key(&hash) {
                         hash = hash.wrapping_add(1);
                     }

@@ -209,6 +209,10 @@ impl Session {
 
     /// Runs what has been prepared.
     pub fn run(&self, p: Prepared) -> Answer<Evaluated> {
+        let faults = deckle_passes::stream::check(&p.compiled.program, &p.sources, Some(p.entry().func));
+        if !faults.is_empty() {
+            return Err(p.unit.translate(faults, p.sources).into());
+        }
         let options = Options { interrupt: Some(self.interrupt.clone()), ..Options::default() };
         let started = Instant::now();
         let outcome = deckle_interp::run(&p.compiled.program, p.entry().func, &p.arguments, &options);

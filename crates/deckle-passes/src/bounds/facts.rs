@@ -79,7 +79,7 @@ impl Facts {
         *fuel -= 1;
         let known = |size: &Size| if self.trusted(func, size) { size.clone() } else { opaque() };
         if let ([k], Op::Shape(depth)) = (path.fields.as_slice(), &inst.op) {
-            let dims = super::regular(func.ty(inst.args[0]), *depth as usize);
+            let dims = func.ty(inst.args[0]).regular_dims(*depth as usize);
             return dims.map_or_else(opaque, |d| known(&d[*k as usize]));
         }
         if !path.fields.is_empty() || *func.ty(path.root) != Type::INT {

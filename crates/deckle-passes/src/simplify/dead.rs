@@ -1,6 +1,6 @@
 //! What must be evaluated: what something needs, what can fail, and what might not end.
 
-use crate::bounds::{Facts, in_range, regular};
+use crate::bounds::{Facts, in_range};
 use deckle_ir::array::{BinOp, Function, Inst, Monoid, Op};
 use deckle_ir::entity::{Body, Path, Var};
 use deckle_ir::size::{Atom, Size};
@@ -126,7 +126,7 @@ pub(super) fn can_fail(func: &Function, facts: &Facts, inst: &Inst) -> bool {
     let size = |v: Var| func.ty(v).as_array().map(|t| t.size.clone()).filter(|s| facts.trusted(func, s));
     let one_length = |list: &[Var]| list.windows(2).all(|w| size(w[0]).is_some() && size(w[0]) == size(w[1]));
     let some = |v: Var| size(v).is_some_and(|n| facts.natural(func, &n.sub(&1.into())));
-    let is_regular = |depth: usize| regular(func.ty(a[0]), depth).is_some();
+    let is_regular = |depth: usize| func.ty(a[0]).regular_dims(depth).is_some();
     match &inst.op {
         Op::Const(_) | Op::Unary(_) | Op::Cast(_) | Op::Select | Op::Tuple | Op::Record(_) | Op::Proj(_) => false,
         Op::Binary(op) => scalar_can_fail(func, *op, a),
@@ -178,7 +178,7 @@ fn constant(func: &Function, v: Var) -> Option<i128> {
 /// Whether there are certainly as many elements as the new sizes say.
 fn reshapes(func: &Function, facts: &Facts, inst: &Inst, depth: u32) -> bool {
     let product = |sizes: &[Size]| sizes.iter().fold(Size::constant(1), |p, s| p.mul(s));
-    let Some(from) = regular(func.ty(inst.args[0]), depth as usize) else { return false };
+    let Some(from) = func.ty(inst.args[0]).regular_dims(depth as usize) else { return false };
     let to: Vec<Size> = inst.args[1..].iter().map(|v| facts.exact(func, *v)).collect();
     from.iter().all(|s| facts.trusted(func, s))
         && product(&from) == product(&to)

@@ -7,7 +7,7 @@
 
 use super::dead::can_fail;
 use super::pass::Pass;
-use crate::bounds::{in_range, regular};
+use crate::bounds::in_range;
 use deckle_diag::Span;
 use deckle_ir::array::{BinOp, Inst, Op, Slicer};
 use deckle_ir::entity::Var;
@@ -153,7 +153,7 @@ impl Pass<'_> {
 
     /// A linear index of the elements of a matrix as two.
     fn row_and_column(&mut self, linear: &Size, matrix: Var, span: Span) -> Option<(Var, Var)> {
-        let dims = regular(self.b.ty(matrix), 2)?;
+        let dims = self.b.ty(matrix).regular_dims(2)?;
         if !dims.iter().all(|n| self.facts.trusted(self.func(), n)) {
             return None;
         }

@@ -1,7 +1,6 @@
 //! Rules for shapes: lengths that types know, and operators that undo one another or do nothing.
 
 use super::pass::Pass;
-use crate::bounds::regular;
 use deckle_diag::Span;
 use deckle_ir::array::{Op, Slicer, SplitBy};
 use deckle_ir::entity::Var;
@@ -51,7 +50,7 @@ impl Pass<'_> {
 
     /// The outer sizes of a regular array, if they are what it has.
     fn dims(&self, v: Var, depth: u32) -> Option<Vec<Size>> {
-        let dims = regular(self.b.ty(v), depth as usize)?;
+        let dims = self.b.ty(v).regular_dims(depth as usize)?;
         dims.iter().all(|s| self.facts.trusted(self.func(), s)).then_some(dims)
     }
 
@@ -106,12 +105,12 @@ impl Pass<'_> {
                 self.may_be(op, args, &Op::Reshape(*before), &new)
                     .then(|| self.emit(Op::Reshape(*before), &new, span))?
             }
-            (Op::Reshape(1), Op::Flatten) if regular(self.b.ty(from), 2).is_some() => {
+            (Op::Reshape(1), Op::Flatten) if self.b.ty(from).regular_dims(2).is_some() => {
                 let new: Vec<Var> = [from].iter().chain(&args[1..]).copied().collect();
                 self.may_be(op, args, &Op::Reshape(2), &new).then(|| self.emit(Op::Reshape(2), &new, span))?
             }
             (Op::Transpose(axes), Op::Transpose(before))
-                if axes.len() == before.len() && regular(self.b.ty(from), axes.len()).is_some() =>
+                if axes.len() == before.len() && self.b.ty(from).regular_dims(axes.len()).is_some() =>
             {
                 let both: Vec<u32> = axes.iter().map(|k| before[*k as usize]).collect();
                 let new = Op::Transpose(both);

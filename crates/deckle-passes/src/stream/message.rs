@@ -1,6 +1,7 @@
 //! Saying why a program cannot be streamed, and what to write.
 
 use super::{Fault, Place, Reason};
+use crate::words::Words;
 use deckle_diag::{Code, Diagnostic, SourceMap, Span};
 use deckle_ir::array::{Def, Inst, Op, Program};
 
@@ -37,22 +38,12 @@ impl Teller<'_> {
         self.program.funcs[place.func.index()].inst(place.var)
     }
 
-    /// The source of a span, on one line and not too long.
-    fn text(&self, span: Span) -> Option<String> {
-        const LONGEST: usize = 60;
-        let file = self.sources.get(span.file).filter(|_| !span.is_none())?;
-        let text = file.text.get(span.lo as usize..span.hi as usize)?;
-        let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        (!line.is_empty() && line.chars().count() <= LONGEST).then_some(line)
-    }
-
-    /// What the source calls a variable: the name of a parameter, or the expression.
+    /// What the source calls a variable, where it is short enough to quote.
     fn name(&self, place: Place) -> Option<String> {
         let function = &self.program.funcs[place.func.index()];
-        match function.params().iter().position(|p| *p == place.var) {
-            Some(k) => function.param_names.get(k).cloned(),
-            None => self.text(function.span(place.var)),
-        }
+        let words = Words::new(function, self.sources);
+        let known = function.params().contains(&place.var) || words.text(function.span(place.var)).is_some();
+        known.then(|| words.value(place.var)).filter(|text| !text.ends_with('…'))
     }
 
     /// The sequences that a statement goes through.
