@@ -4,8 +4,8 @@
 //! arguments, and a test fails where its result is another one. To test a new backend, implement [`Backend`] and
 //! add it to the list.
 
-use deckle_diag::Diagnostic;
-use deckle_interp::{Options, Outcome};
+use deckle_diag::{Code, Diagnostic};
+use deckle_interp::{Options, Outcome, Streamed};
 use deckle_ir::array::Program;
 use deckle_ir::entity::Func;
 use deckle_ir::value::Value;
@@ -27,7 +27,7 @@ pub trait Backend: Sync {
 }
 
 /// All that must agree with the interpreter.
-pub const BACKENDS: &[&dyn Backend] = &[&CheckedSizes, &Simplified];
+pub const BACKENDS: &[&dyn Backend] = &[&CheckedSizes, &Simplified, &OneAtATime];
 
 /// No test loops for ever.
 const MAX_STEPS: u64 = 100_000_000;
@@ -64,6 +64,26 @@ impl Backend for Simplified {
 
     fn run(&self, program: &Program, func: Func, args: &[Value]) -> Run<Value> {
         deckle_interp::run(&simplify(program), func, args, &options(true)).map(|o| o.value)
+    }
+}
+
+/// The machine that runs one element at a time, without buffers; programs that cannot be streamed as they would be with `--materialize`.
+struct OneAtATime;
+
+impl Backend for OneAtATime {
+    fn name(&self) -> &'static str {
+        "the machine that streams one element at a time"
+    }
+
+    fn run(&self, program: &Program, func: Func, args: &[Value]) -> Run<Value> {
+        let kept = match deckle_passes::stream::materialize(program) {
+            Some((kept, _)) => kept,
+            None => program.clone(),
+        };
+        match deckle_interp::run_streaming(&kept, func, args, &options(false))? {
+            Streamed::Done(value) => Ok(value),
+            Streamed::Stuck(at) => Err(Box::new(Diagnostic::nowhere(Code::Internal, format!("it gets stuck: {at:?}")))),
+        }
     }
 }
 

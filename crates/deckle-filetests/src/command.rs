@@ -13,6 +13,12 @@ pub enum Command {
     Ir(Option<String>),
     /// The same, simplified.
     Simple(Option<String>),
+    /// What is decided before running about one function, or about all.
+    Explain(Option<String>),
+    /// Which sequences must be kept in memory for the program to run.
+    Kept,
+    /// What one function, or each, is predicted to cost.
+    Predict(Option<String>),
     /// What a run costs in the model.
     Cost(Call),
 }
@@ -38,8 +44,15 @@ pub fn parse(line: &str) -> Result<Command, String> {
         ("ir", [name]) => Ok(Command::Ir(Some(name.clone()))),
         ("simple", []) => Ok(Command::Simple(None)),
         ("simple", [name]) => Ok(Command::Simple(Some(name.clone()))),
-        ("check" | "ir" | "simple", _) => Err(format!("`{name}` takes fewer words")),
-        _ => Err(format!("there is no command `{name}`: write `run`, `check`, `ir`, `simple` or `cost`")),
+        ("explain", []) => Ok(Command::Explain(None)),
+        ("explain", [name]) => Ok(Command::Explain(Some(name.clone()))),
+        ("kept", []) => Ok(Command::Kept),
+        ("predict", []) => Ok(Command::Predict(None)),
+        ("predict", [name]) => Ok(Command::Predict(Some(name.clone()))),
+        ("check" | "ir" | "simple" | "explain" | "kept" | "predict", _) => Err(format!("`{name}` takes fewer words")),
+        _ => Err(format!(
+            "there is no command `{name}`: write `run`, `check`, `ir`, `simple`, `explain`, `kept`, `predict` or `cost`"
+        )),
     }
 }
 
@@ -73,12 +86,14 @@ mod tests {
         assert_eq!(parse("check"), Ok(Command::Check));
         assert_eq!(parse("ir main"), Ok(Command::Ir(Some("main".into()))));
         assert_eq!(parse("simple"), Ok(Command::Simple(None)));
+        assert_eq!(parse("explain main"), Ok(Command::Explain(Some("main".into()))));
+        assert_eq!(parse("kept"), Ok(Command::Kept));
         assert_eq!(parse("cost"), Ok(Command::Cost(Call::default())));
     }
 
     #[test]
     fn mistakes_are_named() {
-        for line in ["", "walk", "run 5", "check x", "run --entry", "cost --full", "run --ful x=1"] {
+        for line in ["", "walk", "run 5", "check x", "run --entry", "cost --full", "run --ful x=1", "kept x"] {
             assert!(parse(line).is_err(), "{line}");
         }
     }

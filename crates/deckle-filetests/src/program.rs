@@ -2,13 +2,16 @@
 
 use crate::backend::{self, BACKENDS, Run};
 use crate::command::{Call, Command};
-use deckle_diag::{Diagnostic, SourceMap, render_all};
+use deckle_diag::{Diagnostic, SourceMap, Span, render_all};
 use deckle_interp::Outcome;
 use deckle_io::text;
 use deckle_ir::array::{Function, verify};
 use deckle_ir::entity::{Func, Var};
 use deckle_ir::value::Value;
+use deckle_passes::cost::predict;
+use deckle_passes::explain::explain;
 use deckle_passes::simplify::simplify;
+use deckle_passes::stream;
 use deckle_syntax::Compiled;
 use std::path::{Component, Path, PathBuf};
 
@@ -64,6 +67,11 @@ impl Program {
         };
         match command {
             Command::Run { call, full } => {
+                let func = choose(compiled, call.entry.as_deref())?;
+                let faults = stream::check(&compiled.program, &self.sources, Some(func));
+                if !faults.is_empty() {
+                    return Ok(self.render(&faults));
+                }
                 let (func, outcome) = execute(compiled, call)?;
                 let ty = compiled.program.funcs[func.index()].result_type();
                 Ok(outcome.map_or_else(|d| self.render(&[*d]), |o| text::show(ty, &o.value, *full)))
@@ -72,10 +80,57 @@ impl Program {
                 let (_, outcome) = execute(compiled, call)?;
                 Ok(outcome.map_or_else(|d| self.render(&[*d]), |o| cost(&o)))
             }
-            Command::Check => Ok(signatures(compiled)),
+            Command::Check => match stream::check(&compiled.program, &self.sources, None) {
+                faults if faults.is_empty() => Ok(signatures(compiled)),
+                faults => Ok(self.render(&faults)),
+            },
+            Command::Explain(name) => {
+                let funcs = self.chosen(compiled, name.as_deref())?;
+                let one = |func: Func| {
+                    let function = &compiled.program.funcs[func.index()];
+                    let head = text::signature(&function.name, function);
+                    format!("{head}\n{}", explain(&compiled.program, &self.sources, func))
+                };
+                Ok(funcs.into_iter().map(one).collect::<Vec<_>>().join("\n"))
+            }
+            Command::Kept => self.kept(compiled),
+            Command::Predict(name) => {
+                let predictions = predict(&compiled.program);
+                let one = |func: Func| {
+                    let p = &predictions[func.index()];
+                    let known = p.symbols_used().into_iter().filter(|(_, s)| s.bound.is_some());
+                    let known: Vec<String> = known.map(|(_, s)| format!("\n  {}", p.describe(s))).collect();
+                    format!("{}: {}{}", compiled.program.funcs[func.index()].name, p.summary(), known.concat())
+                };
+                Ok(self.chosen(compiled, name.as_deref())?.into_iter().map(one).collect::<Vec<_>>().join("\n"))
+            }
             Command::Ir(name) => printed(&compiled.program, name.as_deref()),
             Command::Simple(name) => printed(&simplify(&compiled.program), name.as_deref()),
         }
+    }
+
+    /// The function of that name, or all.
+    fn chosen(&self, compiled: &Compiled, name: Option<&str>) -> Result<Vec<Func>, String> {
+        match name {
+            Some(name) => compiled.program.find(name).map(|f| vec![f]).ok_or_else(|| format!("there is no `{name}`")),
+            None => Ok((0..compiled.program.funcs.len() as u32).map(Func).collect()),
+        }
+    }
+
+    /// What is kept, and where for. The program must run with it as it does without.
+    fn kept(&self, compiled: &Compiled) -> Answer {
+        let (program, kept) = stream::materialize(&compiled.program).ok_or("no `tab` helps")?;
+        verify(&program).map_err(|e| format!("what is made does not verify: {e:?}"))?;
+        let place = |span: Span| match self.sources.get(span.file) {
+            Some(file) => {
+                let (line, column) = file.line_col(span.lo);
+                let text = file.text.get(span.lo as usize..span.hi as usize).unwrap_or("");
+                format!("{line}:{column} `{text}`")
+            }
+            None => "somewhere".into(),
+        };
+        let lines: Vec<String> = kept.iter().map(|k| format!("{} for {}", place(k.span), place(k.at))).collect();
+        Ok(if lines.is_empty() { "nothing".into() } else { lines.join("\n") })
     }
 
     fn render(&self, errors: &[Diagnostic]) -> String {
