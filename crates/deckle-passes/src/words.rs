@@ -158,6 +158,11 @@ impl<'a> Words<'a> {
             },
             Atom::At(b) => self.position(*b),
             Atom::Var(s, at) => {
+                if let (false, Some(v)) = (at.is_empty(), self.function.size_binder(*s))
+                    && self.function.ty(v).as_array().is_some()
+                {
+                    return format!("length({}[{}])", self.value(v), list(at));
+                }
                 let named = self.function.size_names.iter().find(|n| n.0 == *s).map(|n| n.1.clone());
                 let name = named.unwrap_or_else(|| match self.function.size_binder(*s) {
                     Some(v) if self.function.ty(v).as_array().is_some() => format!("length({})", self.value(v)),

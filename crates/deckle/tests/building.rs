@@ -300,3 +300,27 @@ fn programs_print_and_parse() {
     assert_eq!(verify(f.program()), Ok(()));
     assert_eq!(parse(&text).unwrap().to_string(), text);
 }
+
+#[test]
+fn a_sum_that_its_own_traversal_needs_is_refused() {
+    let e = compile(|n: Exp<i64>| {
+        let s = count_to(n);
+        let total = s.sum();
+        s.map(move |x| x - total).sum()
+    })
+    .unwrap_err();
+    assert!(matches!(e.fault(), Fault::Stream(_)), "{e}");
+    let text = e.to_string();
+    assert!(text.contains("D0209") && text.contains("s.tab()") && text.contains("building.rs"), "{text}");
+}
+
+#[test]
+fn a_sequence_that_is_built_twice_is_traversed_twice() {
+    let built = compile(|n: Exp<i64>| {
+        let s = || count_to(n);
+        let total = s().sum();
+        s().map(move |x| x - total).sum()
+    })
+    .unwrap();
+    assert_eq!(built.call(4).unwrap(), (0..4).map(|x| x - 6).sum::<i64>());
+}

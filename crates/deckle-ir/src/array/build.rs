@@ -117,6 +117,13 @@ impl<'a> Builder<'a> {
         v
     }
 
+    /// Says where a parameter of a body stands in the source.
+    pub fn locate(&mut self, param: Var, span: Span) {
+        if let Some(VarData { def: Def::Param(..), span: at, .. }) = self.func.vars.get_mut(param.index()) {
+            *at = span;
+        }
+    }
+
     /// Opens body number `which` of an operator applied to `args`, with the parameters that its typing rule demands.
     pub fn begin_body_of(
         &mut self,

@@ -3,7 +3,7 @@
 use super::{Fault, Place, Reason};
 use crate::words::Words;
 use deckle_diag::{Code, Diagnostic, SourceMap, Span};
-use deckle_ir::array::{Def, Inst, Op, Program};
+use deckle_ir::array::{Def, Function, Inst, Op, Program};
 
 /// A fault, for the person who wrote the program.
 pub(super) fn report(program: &Program, sources: &SourceMap, fault: &Fault) -> Diagnostic {
@@ -42,6 +42,13 @@ impl Teller<'_> {
     fn name(&self, place: Place) -> Option<String> {
         let function = &self.program.funcs[place.func.index()];
         let words = Words::new(function, self.sources);
+        if let Def::Param(body, _) = &function.vars[place.var.index()].def
+            && *body != Function::ROOT
+        {
+            return words
+                .text(function.span(place.var))
+                .filter(|text| text.chars().all(|c| c.is_alphanumeric() || c == '_'));
+        }
         let known = function.params().contains(&place.var) || words.text(function.span(place.var)).is_some();
         known.then(|| words.value(place.var)).filter(|text| !text.ends_with('…'))
     }
@@ -49,9 +56,13 @@ impl Teller<'_> {
     /// The sequences that a statement goes through.
     fn sequences(&self, place: Place) -> Vec<Place> {
         let function = &self.program.funcs[place.func.index()];
-        let args = self.inst(place).map_or(&[][..], |inst| &inst.args);
-        let seqs = args.iter().filter(|a| function.ty(**a).is_seq());
-        seqs.map(|&var| Place { func: place.func, var }).collect()
+        let Some(inst) = self.inst(place) else { return Vec::new() };
+        let mut vars = inst.args.clone();
+        if matches!(inst.op, Op::If | Op::Guard) {
+            vars.extend(inst.bodies.iter().flat_map(|b| function.free_vars(*b)));
+        }
+        vars.retain(|v| function.ty(*v).is_seq());
+        vars.into_iter().map(|var| Place { func: place.func, var }).collect()
     }
 
     /// The parameter that a sequence is made from, if it is.
@@ -61,10 +72,7 @@ impl Teller<'_> {
         while let Some(v) = pending.pop() {
             match &function.vars[v.index()].def {
                 Def::Inst(inst) => pending.extend(inst.args.iter().filter(|a| !function.ty(**a).is_concrete())),
-                Def::Param(..) => {
-                    let k = function.params().iter().position(|p| *p == v)?;
-                    return function.param_names.get(k).cloned();
-                }
+                Def::Param(..) => return self.name(Place { func: place.func, var: v }),
             }
         }
         None

@@ -203,7 +203,12 @@ impl<'a> FnLower<'a> {
     pub fn bind_pattern(&mut self, pat: PatId, v: Var) -> Lowered<()> {
         let p = &self.ast()[pat];
         match &p.kind {
-            PatKind::Name(n) => self.scope.push((n.text.clone(), Binding::Var(v))),
+            PatKind::Name(n) => {
+                let binding = (n.text.clone(), Binding::Var(v));
+                let span = p.span;
+                self.b.locate(v, span);
+                self.scope.push(binding);
+            }
             PatKind::Wild | PatKind::Error => {}
             PatKind::Tuple(parts) => {
                 for (k, part) in parts.iter().enumerate() {

@@ -1,0 +1,113 @@
+//! What is known before a run: `check`, `explain`, `cost` and `run --materialize`, from outside.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+/// The file, removed when it goes.
+struct Script(PathBuf);
+
+impl Script {
+    fn new(name: &str, text: &str) -> Script {
+        let path = std::env::temp_dir().join(format!("deckle-knowing-{name}-{}.dk", std::process::id()));
+        std::fs::write(&path, text).unwrap();
+        Script(path)
+    }
+
+    /// The exit code, standard output and standard error of a command on the file.
+    fn deckle(&self, command: &str, args: &[&str]) -> (i32, String, String) {
+        let mut deckle = Command::new(env!("CARGO_BIN_EXE_deckle"));
+        let output = deckle.arg(command).arg(&self.0).args(args).output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+    }
+}
+
+impl Drop for Script {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+const TWICE: &str = "def main(n: int) =
+  let s = { x * x : x in iota(n) }
+  let m = sum(s)
+  in sum({ x + m : x in s })
+";
+
+#[test]
+fn what_cannot_be_streamed_is_refused_before_it_runs() {
+    let script = Script::new("refused", TWICE);
+    for command in ["check", "run"] {
+        let args: &[&str] = if command == "run" { &["n=4"] } else { &[] };
+        let (code, out, err) = script.deckle(command, args);
+        assert_eq!((code, out.as_str()), (1, ""), "{err}");
+        for word in ["D0209", "`sum(s)`", "materialise", "recompute", "restructure", "--materialize"] {
+            assert!(err.contains(word), "{word} in\n{err}");
+        }
+    }
+}
+
+#[test]
+fn materialize_runs_it_and_says_what_it_keeps() {
+    let script = Script::new("kept", TWICE);
+    let (code, out, err) = script.deckle("run", &["n=4", "--materialize"]);
+    assert_eq!((code, out.as_str()), (0, "70\n"), "{err}");
+    assert!(err.contains("kept 32 bytes") && err.contains(":2:11, for ") && err.contains(":4:10"), "{err}");
+    let fine = Script::new("fine", "def main(n: int) = sum({ x * x : x in iota(n) })");
+    assert_eq!(fine.deckle("run", &["n=4", "--materialize"]), (0, "14\n".into(), String::new()));
+}
+
+#[test]
+fn a_function_that_is_not_run_hinders_nobody() {
+    let script = Script::new("other", &format!("{}def other(n: int) = n + 1\n", TWICE.replace("main", "twice")));
+    assert_eq!(script.deckle("run", &["n=4", "--entry", "other"]).0, 0);
+    assert_eq!(script.deckle("check", &[]).0, 1);
+}
+
+#[test]
+fn explain_tells_traversals_lifting_and_checks() {
+    let script = Script::new("explain", "def main(deg: [int], xs: [real]) = [ sum(take(d, xs)) + xs[0] : d in deg ]");
+    let (code, out, err) = script.deckle("explain", &[]);
+    assert_eq!(code, 0, "{err}");
+    for words in [
+        "main(deg: [int], xs: [real])",
+        "because its length `min(length(xs), deg[i])` depends on `i`",
+        "invariant",
+        "index checks: 0 of 1",
+    ] {
+        assert!(out.contains(words), "{words} in\n{out}");
+    }
+    let (code, out, _) = script.deckle("explain", &["--ir", "simple"]);
+    assert!(code == 0 && out.starts_with("fn main"), "{out}");
+    assert_eq!(script.deckle("explain", &["--entry", "nothing"]).0, 1);
+}
+
+#[test]
+fn cost_prints_formulas_and_figures() {
+    let script = Script::new("cost", "def main(n: int) = sum({ log(real(x + 1)) : x in iota(n) })");
+    let (code, out, err) = script.deckle("cost", &[]);
+    assert!(code == 0 && out.contains("7 n + 1") && !out.contains("predicted"), "{out}{err}");
+    let (_, out, _) = script.deckle("cost", &["n=1000"]);
+    let row = out.lines().find(|l| l.contains("work")).unwrap();
+    assert_eq!(row.split_whitespace().collect::<Vec<_>>(), ["work", "7", "n", "7_000", "7_000"], "{out}");
+    let (_, out, _) = script.deckle("cost", &["n=1e9", "--memory", "1M", "--chunk", "100"]);
+    assert!(
+        out.contains("7_000_000_000")
+            && out.contains("not run")
+            && out.contains("1_048_576 bytes are enough for chunks of"),
+        "{out}"
+    );
+    let (code, _, err) = script.deckle("cost", &["m=3"]);
+    assert!(code == 1 && err.contains("`m`"), "{err}");
+    assert_eq!(script.deckle("cost", &["n=1", "--memory", "x"]).0, 2);
+}
+
+#[test]
+fn cost_takes_names_of_sizes() {
+    let script = Script::new("sizes", "def main(xs: [real; n]) = sum(filter(\\x -> x > 0.0, xs))");
+    let (code, out, err) = script.deckle("cost", &["n=1000"]);
+    assert_eq!(code, 0, "{err}");
+    let work = out.lines().find(|l| l.contains("work")).unwrap();
+    assert!(work.ends_with("4_000"), "the bound k ≤ n is used:\n{out}");
+    assert!(out.contains("k ≤ n, how many elements are kept"), "{out}");
+}
