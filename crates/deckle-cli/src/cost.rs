@@ -116,7 +116,8 @@ fn table(prediction: &Prediction, args: &CostArgs, sources: &SourceMap, figures:
     let cost = &prediction.cost;
     let predicted = figures.map(|f| f.predicted);
     let metered = figures.and_then(|f| f.metered.as_ref());
-    let rows: [(&str, &Size, fn(&Cost) -> u64); 4] = [
+    type Row<'a> = (&'a str, &'a Size, fn(&Cost) -> u64);
+    let rows: [Row<'_>; 4] = [
         ("work", &cost.work, |c| c.work),
         ("depth", &cost.depth, |c| c.depth),
         ("space, one element at a time", &cost.space.seq, |c| c.space.seq),
