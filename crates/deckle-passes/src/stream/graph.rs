@@ -229,7 +229,9 @@ pub(super) fn conflict<'a>(all: impl Iterator<Item = &'a Given>) -> Option<Choic
 mod tests {
     use super::*;
 
-    fn graph(edges: &[(u32, u32, bool, &[(u32, bool)])]) -> Graph {
+    type Row<'a> = (u32, u32, bool, &'a [(u32, bool)]);
+
+    fn graph(edges: &[Row<'_>]) -> Graph {
         let mut g = Graph { events: 10, edges: Vec::new() };
         for &(from, to, strict, given) in edges {
             let given: Given = given.iter().map(|&(c, way)| (Choice::Long(c), way)).collect();

@@ -1,6 +1,7 @@
 //! The programs on the pages of the error index have the errors that they show, and the mended ones have none.
 
 use deckle_diag::{CODES, SourceMap, render_all};
+use deckle_passes::stream::check;
 use deckle_syntax::compile;
 
 fn programs(page: &str) -> Vec<String> {
@@ -32,6 +33,10 @@ fn every_page_shows_its_error_and_the_mended_program() {
             let mut sources = SourceMap::default();
             let mut load = |_: &str, _: &str| Err("there is no such file".to_string());
             let outcome = compile(&mut sources, "page.dk", text.clone().into_bytes(), &mut load);
+            let outcome = outcome.and_then(|compiled| match check(&compiled.program, &sources, None) {
+                faults if faults.is_empty() => Ok(()),
+                faults => Err(faults),
+            });
             let wrong = k == 0 && programs.len() == 2;
             match outcome {
                 Ok(_) => assert!(!wrong || run_time, "{code} is not found in\n{text}"),
