@@ -10,7 +10,8 @@
 //!
 //! # How it is found
 //! `walk` goes through a function once, calls and bodies included, and puts in the place of each value when it is there
-//! (`Flow`). On the way it collects the order of events (`graph`), and which traversals advance together and which
+//! (`flow`): `consume` for what goes through sequences, `join` and `parts` for what puts them together and takes them apart, `branch`
+//! for conditions. On the way it collects the order of events (`graph`), and which traversals advance together and which
 //! are made from which (`clocks`). A contradiction is a cycle in either; the edges of the cycle are the explanation that
 //! `message` gives. `materialize` breaks cycles by keeping sequences in memory.
 //!
@@ -18,8 +19,12 @@
 //! `deckle_interp::run_streaming` runs a program one element at a time without any buffer. A program that is accepted here never gets
 //! stuck there; one that is refused does for some data. Random programs hold the two against each other.
 
+mod branch;
 mod clocks;
+mod consume;
+mod flow;
 mod graph;
+mod join;
 mod materialize;
 mod message;
 mod number;
@@ -92,13 +97,13 @@ pub fn analyse(program: &Program, func: Func) -> Streams {
     let mut walk = Walk::new(program);
     walk.entry(func);
     let mut merged = walk.clocks.merged_all();
-    let never: HashSet<clocks::Class> = walk.never.iter().map(|c| merged.find(*c)).collect();
+    let never: HashSet<clocks::Class> = walk.facts.never.iter().map(|c| merged.find(*c)).collect();
     let root = |choice, way| match choice {
         Choice::Empty(mut class) => {
-            while let Some(other) = walk.empty_as.get(&class) {
+            while let Some(other) = walk.facts.empty_as.get(&class) {
                 class = *other;
             }
-            match walk.filled_if.get(&class) {
+            match walk.facts.filled_if.get(&class) {
                 Some((choice, filled)) => (*choice, way != *filled),
                 None => (Choice::Empty(merged.find(class)), way),
             }
@@ -112,7 +117,7 @@ pub fn analyse(program: &Program, func: Func) -> Streams {
     walk.graph.settle(root, made);
     walk.clocks.retain(|tie| {
         let both = [tie.outer, tie.inner];
-        let filled = both.iter().filter_map(|c| walk.filled_if.get(c).copied());
+        let filled = both.iter().filter_map(|c| walk.facts.filled_if.get(c).copied());
         let given: graph::Given = tie.given.iter().copied().chain(filled).collect();
         !both.iter().any(|c| never.contains(&merged.find(*c)))
             && given.iter().all(|&(c, way)| made(c).is_none_or(|m| m == way))

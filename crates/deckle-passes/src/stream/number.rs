@@ -2,8 +2,8 @@
 //!
 //! This is how `flagpart` sees that the elements it takes are exactly those where the flag is `false`.
 
+use super::flow::Flow;
 use super::graph::Choice;
-use super::walk::Flow;
 use deckle_ir::array::{BinOp, Inst, Op, UnOp};
 use deckle_ir::entity::Func;
 use deckle_ir::scalar::{Scalar, ScalarType};
