@@ -25,7 +25,6 @@
 //! - `tuple`, `record` and `proj` wait for nothing: a component is known when it is.
 //! - The operator `empty` knows its value at the first element, everything else that makes a concrete value of a sequence at its
 //!   end.
-//! - A loop whose state holds sequences reads the state to its end before each round.
 //! - A sequence that nobody reads runs by itself. The whole program must come to its end, not only the result.
 //! - The sizes of what is inside a sequence are not checked.
 
