@@ -199,6 +199,33 @@ impl Size {
         Size::from_terms(self.terms.iter().flat_map(product).collect())
     }
 
+    /// A polynomial that is at least either: for each product of atoms the greater coefficient. What may be negative counts with
+    /// the lesser, and with the difference where it is positive.
+    pub fn upper(&self, other: &Size) -> Size {
+        let mut terms = Vec::with_capacity(self.terms.len() + other.terms.len());
+        let mut rest = Size::constant(0);
+        let mut put = |m: &Vec<Atom>, c: i128, d: i128| {
+            let natural = m.iter().all(Atom::is_natural);
+            let kept = if natural { c.max(d) } else { c.min(d) };
+            if kept != 0 {
+                terms.push((m.clone(), kept));
+            }
+            if !natural && c != d {
+                let positive = Size { terms: vec![(m.clone(), 1)] }.greater(&Size::constant(0));
+                rest = rest.add(&positive.scale(c.saturating_sub(d).saturating_abs()));
+            }
+        };
+        let mut theirs = other.terms.iter().peekable();
+        for (m, c) in &self.terms {
+            while let Some((n, d)) = theirs.next_if(|(n, _)| n < m) {
+                put(n, 0, *d);
+            }
+            put(m, *c, theirs.next_if(|(n, _)| n == m).map_or(0, |(_, d)| *d));
+        }
+        theirs.for_each(|(n, d)| put(n, 0, *d));
+        Size { terms }.add(&rest)
+    }
+
     /// Whether it is never less than another, as far as their forms show: no coefficient of the difference is negative.
     pub fn is_at_least(&self, other: &Size) -> bool {
         let mut theirs = other.terms.iter().peekable();
@@ -350,7 +377,7 @@ impl Size {
         if self.as_constant().is_some() {
             return self.clone();
         }
-        let mut total = Size::constant(0);
+        let mut terms = Vec::with_capacity(self.terms.len());
         for (m, c) in &self.terms {
             let mut product = Size::constant(*c);
             for a in m {
@@ -361,9 +388,9 @@ impl Size {
                 };
                 product = product.mul(&new);
             }
-            total = total.add(&product);
+            terms.extend(product.terms);
         }
-        total
+        Size::from_terms(terms)
     }
 
     /// Whether any atom satisfies `f`, which also gets the number of binders around it.

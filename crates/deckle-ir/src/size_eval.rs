@@ -211,4 +211,14 @@ mod tests {
         assert!(n().add(&c(1)).is_at_least(&c(1)));
         assert!(!Size::value(Var(1)).is_at_least(&c(0)), "an integer may be negative");
     }
+
+    #[test]
+    fn a_polynomial_above_both() {
+        let m = Size::var(SizeVar(1));
+        assert_eq!(n().sub(&m).upper(&c(7)), n().add(&c(7)));
+        let v = Size::value(Var(1));
+        let bound = v.scale(2).add(&c(5)).upper(&c(7));
+        assert_eq!(bound.to_string(), "2*max(0, v1) + 7", "an integer may be negative");
+        assert_eq!(c(7).upper(&v.scale(2).add(&c(5))), bound);
+    }
 }

@@ -69,11 +69,12 @@ impl Calling<'_, '_> {
             Origin::Formula => {
                 let bound = symbol.bound.as_ref().map(|b| raise(b, self));
                 let bound = bound.unwrap_or(Bound::exact(Size::constant(0)));
-                // A row keeps its name; what only was large may not be so here.
-                match symbol.total.as_ref().map(|t| raise(t, self).size) {
-                    Some(total) if bound.exact => Bound::exact(self.walk.symbols.row(&bound.size, total)),
-                    _ => bound,
-                }
+                // A row keeps its name; what only was large has one if it still is.
+                let size = match symbol.total.as_ref().map(|t| raise(t, self).size) {
+                    Some(total) if bound.exact => self.walk.symbols.row(&bound.size, total),
+                    _ => self.walk.symbols.named_size(&bound.size),
+                };
+                Bound { size, exact: bound.exact }
             }
             Origin::Length(place, less) => self.length(symbol, place, *less, var),
             Origin::Value(place) => self.value(symbol, place, var),

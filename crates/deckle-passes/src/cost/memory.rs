@@ -140,6 +140,13 @@ impl Memory {
         Memory { peak: self.peak.times(&threads), whole: self.whole.times(&threads), ..self.clone() }
     }
 
+    /// The same with names for what is large.
+    pub fn named(self, symbols: &mut Symbols) -> Memory {
+        let (peak, whole) = (symbols.named(self.peak), symbols.named(self.whole));
+        let streams = self.streams.iter().map(|(c, b)| (symbols.named_size(c), *b)).collect();
+        Memory { peak, whole, streams, ..self }
+    }
+
     /// Rewrites all formulas in it.
     pub fn map(&self, f: &mut dyn FnMut(&Size) -> Size) -> Memory {
         let (peak, whole) = (self.peak.map_variables(&mut *f), self.whole.map_variables(&mut *f));
@@ -150,11 +157,11 @@ impl Memory {
 }
 
 /// What statements in order take, given for each what it needs while it runs, its result included, and its result alone.
-pub fn in_order(stmts: &[(Memory, Memory)]) -> Memory {
+pub fn in_order(stmts: &[(Memory, Memory)], symbols: &mut Symbols) -> Memory {
     let mut all = Memory::default();
     for (running, value) in stmts.iter().rev() {
         let peak = running.peak.most(&value.peak.plus(&all.peak));
-        all = Memory { peak, ..all.beside(running) };
+        all = Memory { peak, ..all.beside(running) }.named(symbols);
     }
     all
 }

@@ -1,13 +1,19 @@
 //! Formulas as numbers.
 
 use super::Prediction;
-use super::symbols::{CHUNK, Origin, Step, THREADS};
+use super::raise::{Leaves, apply, raise};
+use super::shape::Bound;
+use super::symbols::{CHUNK, Origin, Step, Symbols, THREADS};
 use deckle_ir::cost::Cost;
 use deckle_ir::entity::{Body, Path, SizeVar};
-use deckle_ir::size::Size;
+use deckle_ir::size::{Atom, Size};
 use deckle_ir::size_eval::SizeEnv;
 use deckle_ir::value::{Space, Value};
+use std::cell::Cell;
 use std::collections::HashMap;
+
+/// How often symbols may be looked up for one number.
+const MOST_LOOKUPS: u64 = 1 << 25;
 
 /// The numbers behind the symbols of a prediction.
 #[derive(Clone, Debug, Default)]
@@ -46,10 +52,18 @@ impl<'v> Numbers<'v> {
 
 impl Prediction {
     /// The number that a formula of this prediction is. A symbol of which no number is known counts as its bound. `None` if
-    /// there is none either, or if an integer that the formula mentions is negative.
+    /// there is none either, if an integer that the formula mentions is negative, or if a Σ is too long to add up.
     pub fn number(&self, formula: &Size, numbers: &Numbers<'_>) -> Option<u64> {
-        let n = formula.eval(&Env { prediction: self, numbers }, &mut Vec::new())?;
+        let formula = self.bounded(formula, numbers);
+        let env = Env { prediction: self, numbers, fuel: Cell::new(MOST_LOOKUPS) };
+        let n = formula.eval(&env, &mut Vec::new())?;
         Some(u64::try_from(n.max(0)).unwrap_or(u64::MAX))
+    }
+
+    /// A formula with bounds in place of symbols that only a run knows, where there are any and `numbers` does not say what they are.
+    pub fn bounded(&self, formula: &Size, numbers: &Numbers<'_>) -> Size {
+        let symbols = Symbols::of(self.symbols.clone());
+        raise(formula, &mut Bounds { symbols, numbers }).size
     }
 
     /// The cost in numbers.
@@ -80,9 +94,40 @@ impl Prediction {
     }
 }
 
+/// Symbols as what they are at most.
+struct Bounds<'e> {
+    symbols: Symbols,
+    numbers: &'e Numbers<'e>,
+}
+
+impl Leaves for Bounds<'_> {
+    fn leaf(&mut self, atom: &Atom, at: &[Bound]) -> Bound {
+        let itself = Bound::exact(atom.clone().into());
+        let Atom::Var(var, _) = atom else { return itself };
+        let symbol = self.symbols.get(*var).filter(|_| !self.numbers.given.contains_key(&var.0));
+        let at_exactly = at.iter().all(|a| a.exact);
+        match symbol.map(|s| (&s.origin, s.bound.clone())) {
+            Some((Origin::Run, Some(bound))) if at_exactly => {
+                let bound = raise(&bound, self);
+                apply(&Bound::at_most(bound.size), at)
+            }
+            Some((Origin::Formula, Some(bound))) if at_exactly => {
+                let bound = raise(&bound, self);
+                if bound.exact { itself } else { apply(&bound, at) }
+            }
+            _ => itself,
+        }
+    }
+
+    fn symbols(&self) -> &Symbols {
+        &self.symbols
+    }
+}
+
 struct Env<'e> {
     prediction: &'e Prediction,
     numbers: &'e Numbers<'e>,
+    fuel: Cell<u64>,
 }
 
 /// What is at the end of the way, at these positions. What is applied to no positions has the same length at all of them: then it is
@@ -98,6 +143,7 @@ fn follow<'v>(value: &'v Value, steps: &[Step], at: &[i128]) -> Option<&'v Value
 
 impl SizeEnv for Env<'_> {
     fn var(&self, var: SizeVar, at: &[i128]) -> Option<i128> {
+        self.fuel.set(self.fuel.get().checked_sub(1)?);
         if let Some(n) = self.numbers.given.get(&var.0) {
             return Some(*n);
         }

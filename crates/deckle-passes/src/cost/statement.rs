@@ -53,7 +53,8 @@ impl Walk<'_> {
             Op::Tuple | Op::Record(_) | Op::Proj(_) | Op::Zip | Op::Unzip => Memory::default(),
             _ => value,
         };
-        (self.named(cost), result.space, (done.memory.beside(&value), value))
+        let running = done.memory.beside(&value).named(&mut self.symbols);
+        (self.named(cost), result.space, (running, value))
     }
 
     /// Walks the bodies of a statement.

@@ -11,6 +11,9 @@ impl Symbols {
     /// Beside what [`Size::sum`] closes: powers of `k` up to the third, factors without `k`, and families of known sum.
     pub fn sum(&self, count: &Size, body: &Size) -> Size {
         let mut total = Size::constant(0);
+        if count.as_constant() == Some(0) {
+            return total;
+        }
         let mut rest: Vec<(Size, Size)> = Vec::new();
         for (atoms, c) in body.terms() {
             let (free, bound): (Vec<&Atom>, Vec<&Atom>) =

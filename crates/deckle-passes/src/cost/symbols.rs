@@ -15,9 +15,9 @@ use deckle_ir::size::{Atom, Size};
 use std::collections::HashMap;
 
 /// How many terms, how many factors in one, and how many atoms in all a formula may have before it gets a name of its own.
-const MOST_TERMS: usize = 40;
+const MOST_TERMS: usize = 24;
 const MOST_FACTORS: usize = 16;
-const MOST_ATOMS: usize = 160;
+const MOST_ATOMS: usize = 64;
 
 /// A step into a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -116,6 +116,11 @@ impl Symbols {
         symbols
     }
 
+    /// Those of a prediction, to read.
+    pub fn of(list: Vec<Symbol>) -> Symbols {
+        Symbols { list, names: HashMap::new() }
+    }
+
     /// The symbols, in the order of their numbers.
     pub fn list(&self) -> &[Symbol] {
         &self.list
@@ -192,7 +197,8 @@ impl Symbols {
             span: Span::NONE,
             why: why.into(),
         };
-        let same = |s: &Symbol| s.origin == Origin::Formula && s.bound == symbol.bound && s.total == symbol.total;
+        // The same row has the same name; for anything else it is not worth looking.
+        let same = |s: &Symbol| s.total.is_some() && s.total == symbol.total && s.bound == symbol.bound;
         let known = self.list.iter().position(same).map(|k| SizeVar(k as u32));
         let var = known.unwrap_or_else(|| self.add(symbol));
         Atom::Var(var, at.into_iter().map(Size::from).collect()).into()

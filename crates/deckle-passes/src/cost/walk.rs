@@ -120,8 +120,7 @@ impl<'a> Walk<'a> {
             let result = self.shape(data.result);
             let tail = data.stmts.last() == Some(&data.result);
             let cost = self.chain(costs, self.measure(data.result).space, tail);
-            let mut memory = memory::in_order(&memories);
-            memory.peak = self.symbols.named(memory.peak);
+            let memory = memory::in_order(&memories, &mut self.symbols);
             Ran { cost, result, memory, args }
         })
     }
