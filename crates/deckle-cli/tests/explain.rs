@@ -26,8 +26,8 @@ fn main (v0 n: i64) -> i64 {
 ";
     let shown = explain(&folder, &["a.dk", "--ir", "array"]);
     assert_eq!((shown.status.code(), String::from_utf8_lossy(&shown.stdout).as_ref()), (Some(0), whole));
-    for args in [&["a.dk", "--ir", "kernel"][..], &["a.dk", "--ir", "ptx"], &["a.dk"]] {
-        let refused = explain(&folder, args);
+    for args in [["a.dk", "--ir", "kernel"], ["a.dk", "--ir", "ptx"]] {
+        let refused = explain(&folder, &args);
         let err = String::from_utf8_lossy(&refused.stderr);
         assert_eq!((refused.status.code(), refused.stdout.len()), (Some(3), 0), "{err}");
         assert!(err.contains("limitation[D0801]") && err.contains("--ir array"), "{err}");
