@@ -1,4 +1,6 @@
 //! Predicted costs against metered ones: the examples over sizes, the hand-computed programs, and random programs.
+//!
+//! `DECKLE_LARGE=1 cargo test --release -p deckle-passes --test cost` goes up to a million elements for every example.
 
 use deckle_diag::SourceMap;
 use deckle_interp::{Cost, Options};
@@ -83,11 +85,14 @@ fn holds(
     assert!(good, "{example} {entry}: {worst:?} times what is metered, not {factors:?}\n{}", prediction.summary());
 }
 
-const LARGE: [u64; 9] = [1, 2, 3, 10, 100, 1_000, 10_000, 100_000, 1_000_000];
-
-fn up_to(most: u64) -> Vec<u64> {
-    LARGE.into_iter().filter(|n| *n <= most).collect()
+/// Sizes up to what is quick; with `DECKLE_LARGE` set, up to a million elements, which takes minutes in a release build.
+fn up_to(quick: u64, large: u64) -> Vec<u64> {
+    let most = if std::env::var_os("DECKLE_LARGE").is_some() { large } else { quick };
+    let round = [1, 2, 3, 10, 30, 100, 300, 1_000, 10_000, 100_000, 1_000_000];
+    round.into_iter().filter(|n| *n <= most).collect()
 }
+
+const MILLION: u64 = 1_000_000;
 
 fn int(n: u64) -> Value {
     Value::int(n as i64)
@@ -109,61 +114,59 @@ fn nothing(_: u64) -> Vec<(&'static str, u64)> {
     Vec::new()
 }
 
-/// A binary tree of `n` vertices: where the children of each begin, and they.
-fn tree(n: u64) -> (Value, Value) {
-    let children = |v: u64| (2 * v + 1..=2 * v + 2).filter(move |c| *c < n);
-    // The children of all vertices before `v` are 1 to 2v, as far as there are so many.
-    (ints((0..=n).map(|v| (2 * v).min(n.saturating_sub(1)))), ints((0..n).flat_map(children)))
+/// How many layers of one width a graph of about `n` vertices has below its first vertex, and that width.
+fn layers(n: u64) -> (u64, u64) {
+    let count = (n - 1).min(20);
+    (count, (n - 1).checked_div(count).unwrap_or(0))
 }
 
-/// How many levels the tree has, and the widest.
-fn levels(n: u64) -> (u64, u64) {
-    let mut rest = n;
-    let (mut count, mut widest) = (0, 0);
-    while rest > 0 {
-        let width = (1 << count).min(rest);
-        widest = widest.max(width);
-        rest -= width;
-        count += 1;
-    }
-    (count, widest)
+/// A graph in layers: the first vertex leads to all of the first layer, and every other one to one of the next layer. Where the edges of each
+/// vertex begin, and where they lead.
+fn layered(n: u64) -> (Value, Value) {
+    let (count, width) = layers(n);
+    let vertices = 1 + count * width;
+    let next = (1..vertices).map(|v| v + width).filter(|v| *v < vertices);
+    let targets: Vec<u64> = (1..=width).chain(next).collect();
+    // The first vertex has `width` edges, the last layer has none.
+    let begins = (0..=vertices).map(|v| if v == 0 { 0 } else { (width + v - 1).min(targets.len() as u64) });
+    (ints(begins), ints(targets.iter().copied()))
 }
 
 #[test]
 fn breadth_first_search() {
     let args = |n| {
-        let (off, dst) = tree(n);
+        let (off, dst) = layered(n);
         vec![off, dst, int(0)]
     };
     let told = |n| {
-        let (count, widest) = levels(n);
-        vec![("t", count), ("m", widest), ("m2", widest)]
+        let (count, width) = layers(n);
+        vec![("t", count + 1), ("m", width.max(1)), ("m2", width.max(1))]
     };
-    holds("bfs", "main", [3.0, 1.2, 1.2, 2.0], &up_to(10_000), args, told);
+    holds("bfs", "main", [1.5, 1.2, 1.4, 2.0], &up_to(10_000, MILLION), args, told);
 }
 
 #[test]
 fn bfs_levels() {
     let args = |n| {
-        let (off, dst) = tree(n);
+        let (off, dst) = layered(n);
         vec![off, dst, int(0)]
     };
     let told = |n| {
-        let (count, widest) = levels(n);
-        vec![("t", count), ("m", widest), ("m2", widest), ("x", count), ("x2", count)]
+        let (count, width) = layers(n);
+        vec![("t", count + 1), ("m", width.max(1)), ("m2", width.max(1)), ("x", count + 1), ("x2", count + 1)]
     };
-    holds("bfs", "levels", [3.0, 1.2, 1.3, 2.0], &up_to(10_000), args, told);
+    holds("bfs", "levels", [1.5, 1.2, 1.4, 2.0], &up_to(10_000, MILLION), args, told);
 }
 
 #[test]
 fn dot() {
-    holds("dot", "main", [1.0; 4], &LARGE, |n| vec![reals(n), reals(n)], nothing);
+    holds("dot", "main", [1.0; 4], &up_to(MILLION, MILLION), |n| vec![reals(n), reals(n)], nothing);
 }
 
 #[test]
 fn histogram() {
     let args = |n| vec![int(10), ints((0..n).map(|i| i % 10))];
-    holds("histogram", "main", [1.0, 1.0, 1.1, 1.0], &up_to(10_000), args, |n| vec![("g", n.min(10))]);
+    holds("histogram", "main", [1.0, 1.0, 1.1, 1.0], &up_to(10_000, MILLION), args, |n| vec![("g", n.min(10))]);
 }
 
 #[test]
@@ -172,7 +175,7 @@ fn kmeans() {
         "kmeans",
         "main",
         [1.1, 1.1, 1.2, 2.1],
-        &up_to(1_000),
+        &up_to(1_000, MILLION),
         |n| vec![int(n), int(3), int(2)],
         |n| vec![("g", n.min(3))],
     );
@@ -180,18 +183,25 @@ fn kmeans() {
 
 #[test]
 fn life() {
-    holds("life", "main", [1.2, 1.0, 1.0, 1.1], &[4, 10, 30, 100], |n| vec![int(n), int(2)], |n| vec![("m", n)]);
-    holds("life", "picture", [1.2, 1.0, 1.0, 1.1], &[4, 10, 30], |n| vec![int(n), int(2), int(3)], |n| vec![("m", n)]);
+    holds("life", "main", [1.2, 1.0, 1.0, 1.1], &up_to(100, 1_000)[3..], |n| vec![int(n), int(2)], |n| vec![("m", n)]);
+    holds(
+        "life",
+        "picture",
+        [1.2, 1.0, 1.0, 1.1],
+        &up_to(30, 300)[3..],
+        |n| vec![int(n), int(2), int(3)],
+        |n| vec![("m", n)],
+    );
 }
 
 #[test]
 fn logsum() {
-    holds("logsum", "main", [1.0; 4], &LARGE, |n| vec![int(n)], nothing);
+    holds("logsum", "main", [1.0; 4], &up_to(MILLION, MILLION), |n| vec![int(n)], nothing);
 }
 
 #[test]
 fn sum_of_logsums() {
-    holds("logsum", "sum_of_logsums", [1.0; 4], &[1, 2, 10, 50, 100], |n| vec![int(n)], nothing);
+    holds("logsum", "sum_of_logsums", [1.0; 4], &up_to(100, 100), |n| vec![int(n)], nothing);
 }
 
 /// The most rounds of any point.
@@ -212,14 +222,14 @@ fn escape(n: u64, limit: u64) -> u64 {
 fn mandelbrot() {
     for entry in ["main", "picture"] {
         let args = |n| vec![int(n), int(n), int(20)];
-        holds("mandelbrot", entry, [3.0, 1.1, 1.0, 1.0], &[1, 2, 10, 30, 100], args, |n| vec![("t", escape(n, 20))]);
+        holds("mandelbrot", entry, [3.0, 1.1, 1.0, 1.0], &up_to(100, 1_000), args, |n| vec![("t", escape(n, 20))]);
     }
 }
 
 #[test]
 fn matvec() {
     let rows = |n: u64| Value::array((0..n).map(|_| reals(n)).collect());
-    holds("matvec", "main", [1.0; 4], &[1, 2, 10, 100, 300], |n| vec![rows(n), reals(n)], nothing);
+    holds("matvec", "main", [1.0; 4], &up_to(300, 1_000), |n| vec![rows(n), reals(n)], nothing);
 }
 
 fn words(n: u64) -> Value {
@@ -228,23 +238,23 @@ fn words(n: u64) -> Value {
 
 #[test]
 fn md5() {
-    holds("md5", "main", [1.3, 1.2, 1.0, 2.0], &[1, 2, 10, 100], |n| vec![words(n)], nothing);
+    holds("md5", "main", [1.3, 1.2, 1.0, 2.0], &up_to(100, 10_000), |n| vec![words(n)], nothing);
 }
 
 #[test]
 fn md5_find() {
-    holds("md5", "find", [1.3, 1.2, 1.0, 2.0], &[1, 2, 10, 100], |n| vec![words(n), bytes([])], nothing);
+    holds("md5", "find", [1.3, 1.2, 1.0, 2.0], &up_to(100, 10_000), |n| vec![words(n), bytes([])], nothing);
 }
 
 #[test]
 fn nbody() {
-    holds("nbody", "main", [1.0, 1.0, 1.0, 1.4], &[1, 2, 10, 100], |n| vec![int(n), int(2)], nothing);
+    holds("nbody", "main", [1.0, 1.0, 1.0, 1.4], &up_to(100, 1_000), |n| vec![int(n), int(2)], nothing);
 }
 
 #[test]
 fn pagerank() {
     let ring = |n: u64| vec![ints(0..=n), ints(0..n), ints((0..n).map(move |v| (v + 1) % n)), int(3), int(5)];
-    holds("pagerank", "main", [1.1, 1.0, 1.1, 1.5], &up_to(10_000), ring, nothing);
+    holds("pagerank", "main", [1.1, 1.0, 1.1, 1.5], &up_to(10_000, MILLION), ring, nothing);
 }
 
 #[test]
@@ -257,7 +267,7 @@ fn sieve() {
         let primes = (2..n).filter(is_prime).count() as u64;
         vec![("x", root), ("x2", root.isqrt()), ("k", small.len() as u64), ("m", multiples), ("k2", primes)]
     };
-    holds("sieve", "main", [1.1, 2.2, 1.5, 1.8], &up_to(10_000), |n| vec![int(n)], told);
+    holds("sieve", "main", [1.1, 2.2, 1.5, 1.8], &up_to(10_000, MILLION), |n| vec![int(n)], told);
 }
 
 #[test]
@@ -267,7 +277,7 @@ fn spmv() {
         let all = off[n as usize];
         vec![ints(off), ints((0..all).map(move |k| k % n)), reals(all), reals(n)]
     };
-    holds("spmv", "main", [1.0, 1.3, 1.8, 1.4], &up_to(10_000), args, nothing);
+    holds("spmv", "main", [1.0, 1.3, 1.8, 1.4], &up_to(10_000, MILLION), args, nothing);
 }
 
 fn text(n: u64) -> Vec<Value> {
@@ -276,12 +286,12 @@ fn text(n: u64) -> Vec<Value> {
 
 #[test]
 fn words_of_a_text() {
-    holds("words", "main", [1.5, 1.4, 6.0, 1.2], &up_to(10_000), text, nothing);
+    holds("words", "main", [1.5, 1.4, 6.0, 1.2], &up_to(10_000, MILLION), text, nothing);
 }
 
 #[test]
 fn word_lengths() {
-    holds("words", "lengths", [1.5, 1.3, 6.0, 2.0], &up_to(10_000), text, |n| vec![("s", n.min(5))]);
+    holds("words", "lengths", [1.5, 1.3, 6.0, 2.0], &up_to(10_000, MILLION), text, |n| vec![("s", n.min(5))]);
 }
 
 #[test]

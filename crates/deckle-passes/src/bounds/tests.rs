@@ -1,3 +1,5 @@
+//! Which indices are proven, and which must not be.
+
 use super::*;
 use deckle_ir::array::Program;
 

@@ -1,3 +1,5 @@
+//! Decisions about small programs.
+
 use super::*;
 use deckle_diag::SourceMap;
 use deckle_ir::array::Program;

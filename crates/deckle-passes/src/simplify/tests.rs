@@ -1,3 +1,5 @@
+//! Each rule fires where it may, and does not where it must not.
+
 use super::*;
 use deckle_ir::array::verify;
 

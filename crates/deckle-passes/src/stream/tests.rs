@@ -1,3 +1,5 @@
+//! Programs that can be streamed and programs that cannot, against the machine that streams one element at a time.
+
 use super::*;
 use deckle_diag::{SourceMap, render_all};
 

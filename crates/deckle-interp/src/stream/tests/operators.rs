@@ -144,24 +144,3 @@ fn scans() {
     });
     flows(&p, &[Value::int(100), ints(&[5, 2, 0])]);
 }
-
-#[test]
-fn loops_collect_their_state() {
-    let p = program(&["i64", "{i64}"], |b, p| {
-        b.op1(Op::For, p, |b, q| {
-            let more = single(b, q[0]);
-            b.op(Op::Append, &[q[1], more])
-        })
-    });
-    flows(&p, &[Value::int(3), ints(&[9])]);
-    never_sticks(&p);
-    // A round is run under the discipline, but the next one begins anew.
-    let p = program(&["i64", "{i64}"], |b, p| {
-        b.op1(Op::For, p, |b, q| {
-            let t = sum(b, q[1]);
-            plus(b, q[1], t)
-        })
-    });
-    sticks(&p, &[Value::int(1), ints(&[9])]);
-    may_stick(&p);
-}
