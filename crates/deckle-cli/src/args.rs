@@ -136,10 +136,10 @@ pub struct CostArgs {
     #[arg(long, value_name = "NAME")]
     pub entry: Option<String>,
     /// How many elements of a sequence are in memory at once
-    #[arg(long, value_name = "ELEMENTS", default_value_t = 4096)]
+    #[arg(long, value_name = "ELEMENTS", default_value_t = 4096, value_parser = clap::value_parser!(u64).range(1..))]
     pub chunk: u64,
     /// How many threads there are
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     pub threads: u64,
     /// The memory to stay within: says the largest chunk that does. 512M, 2G, or a number of bytes
     #[arg(long, value_name = "SIZE", value_parser = bytes)]

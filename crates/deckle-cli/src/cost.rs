@@ -29,7 +29,7 @@ fn show(args: &CostArgs, sources: &mut SourceMap) -> Outcome<()> {
     let compiled = source::compile(&args.file, sources)?;
     let predictions = predict(&compiled.program);
     let mut text = String::new();
-    if args.arguments.is_empty() && args.entry.is_none() {
+    if args.arguments.is_empty() && args.entry.is_none() && args.memory.is_none() {
         for (k, e) in compiled.entries.iter().enumerate() {
             let blank = if k == 0 { "" } else { "\n" };
             let function = entry::function(&compiled, e);
@@ -152,7 +152,10 @@ fn table(prediction: &Prediction, args: &CostArgs, sources: &SourceMap, figures:
             Some(chunk) => {
                 writeln!(out, "  {} bytes are enough for chunks of {} elements", grouped(budget), grouped(chunk))
             }
-            None => writeln!(out, "  {} bytes are not enough", grouped(budget)),
+            None if prediction.peak_bytes(&f.numbers, 1, args.threads).is_none() => {
+                writeln!(out, "  whether {} bytes are enough is not known: give numbers for the sizes", grouped(budget))
+            }
+            None => writeln!(out, "  {} bytes are not enough, not even for one element at a time", grouped(budget)),
         };
     }
     for (_, symbol) in prediction.symbols_used() {

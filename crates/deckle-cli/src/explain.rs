@@ -32,12 +32,13 @@ fn show(args: &ExplainArgs, sources: &mut SourceMap) -> Outcome<()> {
         Some(name) => vec![entry::choose(&compiled, Some(name)).map_err(|d| vec![d])?.func],
         None => (0..program.funcs.len() as u32).map(Func).collect(),
     };
+    let told = deckle_passes::explain::explain(program, sources, &funcs);
     print(|out| {
-        for (k, func) in funcs.into_iter().enumerate() {
+        for (k, (func, told)) in funcs.iter().zip(&told).enumerate() {
             let function = &program.funcs[func.index()];
             let blank = if k == 0 { "" } else { "\n" };
             writeln!(out, "{blank}{}", signature(&function.name, function))?;
-            write!(out, "{}", deckle_passes::explain::explain(program, sources, func))?;
+            write!(out, "{told}")?;
         }
         Ok(())
     })

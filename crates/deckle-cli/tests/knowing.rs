@@ -99,7 +99,13 @@ fn cost_prints_formulas_and_figures() {
     );
     let (code, _, err) = script.deckle("cost", &["m=3"]);
     assert!(code == 1 && err.contains("`m`"), "{err}");
-    assert_eq!(script.deckle("cost", &["n=1", "--memory", "x"]).0, 2);
+    for bad in [["--memory", "x"], ["--chunk", "0"], ["--threads", "0"]] {
+        assert_eq!(script.deckle("cost", &[&["n=1"], &bad[..]].concat()).0, 2);
+    }
+    let (_, out, _) = script.deckle("cost", &["--memory", "1M"]);
+    assert!(out.contains("whether 1_048_576 bytes are enough is not known"), "{out}");
+    let (_, out, _) = script.deckle("cost", &["n=1000", "--memory", "3"]);
+    assert!(out.contains("3 bytes are not enough"), "{out}");
 }
 
 #[test]

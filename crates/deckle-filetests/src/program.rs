@@ -86,12 +86,12 @@ impl Program {
             },
             Command::Explain(name) => {
                 let funcs = self.chosen(compiled, name.as_deref())?;
-                let one = |func: Func| {
+                let told = explain(&compiled.program, &self.sources, &funcs);
+                let one = |(func, told): (&Func, String)| {
                     let function = &compiled.program.funcs[func.index()];
-                    let head = text::signature(&function.name, function);
-                    format!("{head}\n{}", explain(&compiled.program, &self.sources, func))
+                    format!("{}\n{told}", text::signature(&function.name, function))
                 };
-                Ok(funcs.into_iter().map(one).collect::<Vec<_>>().join("\n"))
+                Ok(funcs.iter().zip(told).map(one).collect::<Vec<_>>().join("\n"))
             }
             Command::Kept => self.kept(compiled),
             Command::Predict(name) => {

@@ -6,7 +6,8 @@
 
 use crate::error;
 use deckle_diag::{Diagnostic, Span};
-use deckle_ir::array::{Function, Inst, Op};
+use deckle_ir::array::{Function, Op};
+use deckle_ir::cost;
 use deckle_ir::entity::{Body, Path, SizeVar, Var};
 use deckle_ir::size::Atom;
 use deckle_ir::size_eval::SizeEnv;
@@ -29,7 +30,6 @@ pub(crate) struct Info {
 impl Info {
     /// Without `all`, only the size variables are bound that `ensure`, `shape`, `transpose` and `call` may read.
     pub(crate) fn new(function: &Function, all: bool) -> Info {
-        let width = |b: usize| function.free_vars(Body(b as u32)).iter().map(|v| function.ty(*v).width()).sum();
         let mut wanted = vec![all; function.sizes.len()];
         let mut want = |ty: &Type| {
             ty.any_atom(&mut |a, _| {
@@ -59,14 +59,10 @@ impl Info {
                 list.push(SizeVar(i as u32));
             }
         }
-        let basic = function.bodies.iter().map(|b| match (b.params.as_slice(), b.stmts.as_slice()) {
-            ([_, _], [s]) if *s == b.result => matches!(
-                function.inst(*s),
-                Some(Inst { op: Op::Binary(_), args, .. }) if args.iter().all(|a| b.params.contains(a)) && args[0] != args[1]
-            ),
-            _ => false,
-        });
-        Info { aux: (0..function.bodies.len()).map(width).collect(), basic: basic.collect(), binds }
+        let bodies = || (0..function.bodies.len() as u32).map(Body);
+        let aux = bodies().map(|b| cost::aux(function, b)).collect();
+        let basic = bodies().map(|b| cost::basic(function, b)).collect();
+        Info { aux, basic, binds }
     }
 }
 

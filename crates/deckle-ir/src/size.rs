@@ -362,6 +362,26 @@ impl Size {
         }
     }
 
+    /// As text, with what `name` calls each atom: `2 * n + 1`. `None` if an atom has no name.
+    pub fn spelled(&self, name: &mut dyn FnMut(&Atom) -> Option<String>) -> Option<String> {
+        let mut text = String::new();
+        let (plus, minus): (Vec<_>, Vec<_>) = self.terms.iter().rev().partition(|(_, c)| *c > 0);
+        for (atoms, c) in plus.into_iter().chain(minus) {
+            let mut factors = atoms.iter().map(&mut *name).collect::<Option<Vec<String>>>()?;
+            if factors.is_empty() || c.unsigned_abs() != 1 {
+                factors.insert(0, c.unsigned_abs().to_string());
+            }
+            text += match (text.is_empty(), *c < 0) {
+                (true, false) => "",
+                (true, true) => "-",
+                (false, false) => " + ",
+                (false, true) => " - ",
+            };
+            text += &factors.join(" * ");
+        }
+        Some(if text.is_empty() { "0".into() } else { text })
+    }
+
     /// Whether it is never negative, as far as its form shows.
     pub fn is_natural(&self) -> bool {
         self.terms.iter().all(|(m, c)| *c > 0 && m.iter().all(Atom::is_natural))

@@ -39,31 +39,27 @@ use deckle_ir::size::{Atom, Size};
 
 /// For each variable: whether it is an `index` or a `slice` all of whose indices are proven to be in range.
 pub fn proven(func: &Function) -> Vec<bool> {
-    let mut walk = Walk { facts: Facts::default(), proven: vec![false; func.vars.len()] };
-    walk.body(func, Function::ROOT);
-    walk.proven
+    let mut proven = vec![false; func.vars.len()];
+    walk(func, &mut Facts::default(), Function::ROOT, &mut |facts, s, inst| {
+        proven[s.index()] = in_range(func, facts, inst);
+    });
+    proven
 }
 
-struct Walk {
-    facts: Facts,
-    proven: Vec<bool>,
-}
-
-impl Walk {
-    fn body(&mut self, func: &Function, body: Body) {
-        stacker::maybe_grow(128 << 10, 2 << 20, || {
-            for &s in &func.body(body).stmts {
-                let Some(inst) = func.inst(s) else { continue };
-                for (which, &b) in inst.bodies.iter().enumerate() {
-                    self.facts.enter(b, &inst.op, &inst.args, which);
-                    self.body(func, b);
-                    self.facts.leave();
-                }
-                self.facts.note(func, s);
-                self.proven[s.index()] = in_range(func, &self.facts, inst);
+/// Goes through the statements of a body, those of their bodies first, with what is known at each.
+pub(crate) fn walk(func: &Function, facts: &mut Facts, body: Body, each: &mut dyn FnMut(&Facts, Var, &Inst)) {
+    stacker::maybe_grow(128 << 10, 2 << 20, || {
+        for &s in &func.body(body).stmts {
+            let Some(inst) = func.inst(s) else { continue };
+            for (which, &b) in inst.bodies.iter().enumerate() {
+                facts.enter(b, &inst.op, &inst.args, which);
+                walk(func, facts, b, each);
+                facts.leave();
             }
-        })
-    }
+            facts.note(func, s);
+            each(facts, s, inst);
+        }
+    })
 }
 
 /// Whether a statement is an access that cannot be out of range.

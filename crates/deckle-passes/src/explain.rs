@@ -10,15 +10,20 @@ use deckle_ir::array::{Function, Op, Program};
 use deckle_ir::entity::{Body, Func, Var};
 use std::fmt::Write;
 
-/// Everything about one function. Lines are indented by two; the first one is the caller's business.
-pub fn explain(program: &Program, sources: &SourceMap, func: Func) -> String {
+/// Everything about each of some functions. Lines are indented by two; the first one is the caller's business.
+pub fn explain(program: &Program, sources: &SourceMap, funcs: &[Func]) -> Vec<String> {
+    let simple = simplify(program);
+    funcs.iter().map(|f| one(program, &simple, sources, *f)).collect()
+}
+
+fn one(program: &Program, simple: &Program, sources: &SourceMap, func: Func) -> String {
     let function = &program.funcs[func.index()];
     let words = Words::new(function, sources);
     let mut out = String::new();
     traversals(&mut out, program, func, &words);
     lifting(&mut out, function, &words);
     checks(&mut out, function, &words);
-    simplified(&mut out, program, func);
+    simplified(&mut out, function, &simple.funcs[func.index()]);
     out
 }
 
@@ -39,9 +44,9 @@ fn checks(out: &mut String, function: &Function, words: &Words<'_>) {
 }
 
 /// What simplification leaves.
-fn simplified(out: &mut String, program: &Program, func: Func) {
-    let statements = |p: &Program| p.funcs[func.index()].bodies.iter().map(|b| b.stmts.len()).sum::<usize>();
-    let (before, after) = (statements(program), statements(&simplify(program)));
+fn simplified(out: &mut String, function: &Function, simple: &Function) {
+    let statements = |f: &Function| f.bodies.iter().map(|b| b.stmts.len()).sum::<usize>();
+    let (before, after) = (statements(function), statements(simple));
     let _ = match before == after {
         true => writeln!(out, "  simplified: no change"),
         false => writeln!(out, "  simplified: {before} statements to {after}"),

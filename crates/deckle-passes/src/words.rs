@@ -131,22 +131,7 @@ impl<'a> Words<'a> {
     }
 
     fn sum(&self, size: &Size, depth: u32) -> String {
-        let mut text = String::new();
-        let (plus, minus): (Vec<_>, Vec<_>) = size.terms().iter().rev().partition(|(_, c)| *c > 0);
-        for (atoms, c) in plus.into_iter().chain(minus) {
-            let mut factors: Vec<String> = atoms.iter().map(|a| self.atom(a, depth)).collect();
-            if factors.is_empty() || c.abs() != 1 {
-                factors.insert(0, c.abs().to_string());
-            }
-            text += match (text.is_empty(), *c < 0) {
-                (true, false) => "",
-                (true, true) => "-",
-                (false, false) => " + ",
-                (false, true) => " - ",
-            };
-            text += &factors.join(" * ");
-        }
-        if text.is_empty() { "0".into() } else { text }
+        size.spelled(&mut |a| Some(self.atom(a, depth))).unwrap_or_default()
     }
 
     fn atom(&self, atom: &Atom, depth: u32) -> String {

@@ -301,30 +301,13 @@ impl Function {
 
     /// A size in the words of the source: names of sizes and parameters, numbers, `+` and `*`. `None` if it mentions anything else.
     pub fn readable(&self, size: &Size) -> Option<String> {
-        let mut text = String::new();
-        for (atoms, c) in size.terms().iter().rev() {
-            let mut factors = Vec::new();
-            for a in atoms {
-                factors.push(match a {
-                    Atom::Var(s, at) if at.is_empty() => self.size_names.iter().find(|n| n.0 == *s)?.1.clone(),
-                    Atom::Value(p) if p.fields.is_empty() => {
-                        let k = self.params().iter().position(|v| *v == p.root)?;
-                        self.param_names.get(k)?.clone()
-                    }
-                    _ => return None,
-                });
+        size.spelled(&mut |a| match a {
+            Atom::Var(s, at) if at.is_empty() => self.size_names.iter().find(|n| n.0 == *s).map(|n| n.1.clone()),
+            Atom::Value(p) if p.fields.is_empty() => {
+                let k = self.params().iter().position(|v| *v == p.root)?;
+                self.param_names.get(k).cloned()
             }
-            if factors.is_empty() || c.abs() != 1 {
-                factors.insert(0, c.abs().to_string());
-            }
-            text += match (text.is_empty(), *c < 0) {
-                (true, false) => "",
-                (true, true) => "-",
-                (false, false) => " + ",
-                (false, true) => " - ",
-            };
-            text += &factors.join(" * ");
-        }
-        Some(if text.is_empty() { "0".into() } else { text })
+            _ => None,
+        })
     }
 }

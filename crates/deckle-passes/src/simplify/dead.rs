@@ -1,8 +1,8 @@
 //! What must be evaluated: what something needs, what can fail, and what might not end.
 
-use crate::bounds::{Facts, in_range};
+use crate::bounds::{Facts, in_range, walk};
 use deckle_ir::array::{BinOp, Function, Inst, Monoid, Op};
-use deckle_ir::entity::{Body, Path, Var};
+use deckle_ir::entity::{Path, Var};
 use deckle_ir::size::{Atom, Size};
 use deckle_ir::types::Type;
 
@@ -16,9 +16,7 @@ pub(super) struct Liveness {
 impl Liveness {
     /// Goes through a function.
     pub fn of(safe: &[bool], func: &Function) -> Liveness {
-        let mut check = Check { safe, facts: Facts::default(), fails: vec![false; func.vars.len()] };
-        check.body(func, Function::ROOT);
-        let mut liveness = Liveness { live: vec![false; func.vars.len()], fails: check.fails };
+        let mut liveness = Liveness { live: vec![false; func.vars.len()], fails: failing(func, safe) };
         liveness.mark(func);
         liveness
     }
@@ -82,41 +80,21 @@ pub(super) fn is_safe(safe: &[bool], func: &Function) -> bool {
             _ => free = false,
         });
     }
-    let mut check = Check { safe, facts: Facts::default(), fails: vec![false; func.vars.len()] };
-    check.body(func, Function::ROOT);
-    free && !check.fails.contains(&true)
+    free && !failing(func, safe).contains(&true)
 }
 
-struct Check<'a> {
-    safe: &'a [bool],
-    facts: Facts,
-    fails: Vec<bool>,
-}
-
-impl Check<'_> {
-    fn body(&mut self, func: &Function, body: Body) {
-        stacker::maybe_grow(128 << 10, 2 << 20, || {
-            for &s in &func.body(body).stmts {
-                let Some(inst) = func.inst(s) else { continue };
-                for (which, &b) in inst.bodies.iter().enumerate() {
-                    self.facts.enter(b, &inst.op, &inst.args, which);
-                    self.body(func, b);
-                    self.facts.leave();
-                }
-                self.facts.note(func, s);
-                let inside = |b: &Body| func.body(*b).stmts.iter().any(|s| self.fails[s.index()]);
-                self.fails[s.index()] = inst.bodies.iter().any(inside) || self.can_fail(func, inst);
-            }
-        })
-    }
-
-    /// Whether an operator may fail by itself, or not end. Whatever is not known to be harmless is not.
-    fn can_fail(&self, func: &Function, inst: &Inst) -> bool {
-        match &inst.op {
-            Op::Call(f) => !self.safe.get(f.index()).copied().unwrap_or(false),
-            _ => can_fail(func, &self.facts, inst),
-        }
-    }
+/// For each statement whether it may fail, or not end. Of a call, `safe` says so.
+fn failing(func: &Function, safe: &[bool]) -> Vec<bool> {
+    let mut fails = vec![false; func.vars.len()];
+    walk(func, &mut Facts::default(), Function::ROOT, &mut |facts, s, inst| {
+        let inside = inst.bodies.iter().any(|b| func.body(*b).stmts.iter().any(|s| fails[s.index()]));
+        let itself = match &inst.op {
+            Op::Call(f) => !safe.get(f.index()).copied().unwrap_or(false),
+            _ => can_fail(func, facts, inst),
+        };
+        fails[s.index()] = inside || itself;
+    });
+    fails
 }
 
 /// Whether an operator that is not a call may fail, apart from its bodies.
