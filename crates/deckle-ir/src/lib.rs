@@ -3,6 +3,7 @@
 //! - [`scalar`], [`size`], [`types`]: what a value is and how large. A size is an expression.
 //! - [`array`]: the array IR, with its builder, typing rules, printer, parser and verifier.
 //! - [`cost`]: what every operator costs in the model, for the meter and for the prediction.
+//! - [`loops`]: the loop IR.
 //! - [`text`]: sizes and types as text.
 //! - [`scalar_eval`]: what scalar operators compute, for the interpreter and for constant folding.
 //! - [`value`]: values at run time, for constants, arguments and the interpreter.
@@ -12,6 +13,7 @@
 pub mod array;
 pub mod cost;
 pub mod entity;
+pub mod loops;
 pub mod scalar;
 pub mod scalar_eval;
 pub mod size;
