@@ -230,12 +230,23 @@ impl Scalar {
         Scalar::Bool(true).cast(ty)
     }
 
-    fn bits(self) -> u64 {
+    /// Its bits: those of an integer extended by its sign, a truth value as 0 or 1.
+    pub fn bits(self) -> u64 {
         match self {
             Scalar::F32(v) => v.to_bits() as u64,
             Scalar::F64(v) => v.to_bits(),
             Scalar::Bool(b) => b as u64,
             other => other.as_int().unwrap_or(0) as u64,
+        }
+    }
+
+    /// The value of a type with these low bits.
+    pub fn from_bits(ty: ScalarType, bits: u64) -> Scalar {
+        match ty {
+            T::Bool => Scalar::Bool(bits & 1 != 0),
+            T::F32 => Scalar::F32(f32::from_bits(bits as u32)),
+            T::F64 => Scalar::F64(f64::from_bits(bits)),
+            _ => Scalar::wrap_int(ty, bits as i128).unwrap_or(Scalar::Bool(false)),
         }
     }
 

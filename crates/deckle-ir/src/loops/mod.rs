@@ -26,6 +26,16 @@
 //! share [`Local`]s of kind [`Place::Shared`] and meet at [`Stmt::Barrier`], which all or none of them reach. 32 successive threads are a warp
 //! and can exchange values by [`Expr::Shuffle`], which all of them reach together.
 
+mod build;
+mod fold;
+mod shorthand;
+mod typing;
+mod walk;
+
+pub use build::Builder;
+pub use typing::{Names, regroups};
+pub use walk::operands;
+
 use crate::array::{BinOp, UnOp};
 use crate::scalar::{Scalar, ScalarType};
 use std::fmt;
@@ -294,7 +304,7 @@ pub enum Shuffle {
 }
 
 /// What a value is.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Expr {
     /// `const 3i64` — in every lane.
     Const(Scalar),
