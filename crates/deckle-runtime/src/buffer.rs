@@ -1,0 +1,340 @@
+//! Arrays as bytes: reference-counted, aligned and padded.
+//!
+//! # Invariants
+//!
+//! - A padded buffer begins at a multiple of 64 bytes if it is the pool's, and at least 64 bytes past its last byte can be
+//!   read, so that compiled code may load element 0 of an empty array, or a full vector at the last element, and throw
+//!   away what it should not have seen. It must never *write* there.
+//! - The padding of a buffer is zero when it is allocated and after [`Buffer::set_len`]; after [`Buffer::shrink`] it holds
+//!   what was cut off.
+//! - Memory behind several handles is never written: whoever wants to write asks [`Buffer::get_mut`] or
+//!   [`Buffer::as_mut_ptr`], which answer only the single owner. So an operator may reuse its operand's memory exactly
+//!   when it consumes the last handle.
+//! - All bytes are initialised.
+//!
+//! # Memory of others
+//!
+//! [`Buffer::from_external`] borrows memory with its owner and copies nothing. Such a buffer cannot be written. It counts as padded
+//! where the 64 bytes after it lie in the page of its last byte: memory is protected by pages, so compiled code can
+//! read them whoever they belong to (Rust code may not, and nothing here does). Otherwise [`Buffer::padded`] makes a copy.
+
+#![allow(unsafe_code)] // Typed views of raw memory.
+
+use crate::block::{Block, PADDING};
+use crate::pool::{OverBudget, Pool, Shared};
+use std::fmt;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+/// No page is smaller on a machine that Deckle runs on.
+const PAGE: usize = 4096;
+
+/// Bytes that can be shared between threads and viewed as a slice of scalars.
+#[derive(Clone)]
+pub struct Buffer {
+    memory: Arc<Memory>,
+    len: usize,
+}
+
+struct Memory {
+    start: NonNull<u8>,
+    source: Source,
+}
+
+enum Source {
+    /// `Some` until the memory is dropped.
+    Pool(Option<Block>, Arc<Shared>),
+    /// Valid for as long as the owner is held.
+    External { _owner: Arc<dyn Send + Sync>, padded: bool },
+    /// The static block of empty arrays.
+    Nothing,
+}
+
+// SAFETY: memory is written only through a unique `&mut Buffer` (invariant above), blocks are tied to no thread, and
+// external owners are `Send + Sync` by their type.
+unsafe impl Send for Memory {}
+// SAFETY: as above; through `&Memory` the bytes are only read.
+unsafe impl Sync for Memory {}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        if let Source::Pool(block, pool) = &mut self.source
+            && let Some(block) = block.take()
+        {
+            pool.put(block);
+        }
+    }
+}
+
+#[repr(align(64))]
+struct Zeros([u8; 2 * PADDING]);
+static ZEROS: Zeros = Zeros([0; 2 * PADDING]);
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// Scalars that any bytes are a value of: what a [`Buffer`] can be viewed as. Booleans are viewed as `u8`.
+pub trait Plain: Copy + Send + Sync + fmt::Debug + PartialEq + sealed::Sealed + 'static {}
+
+macro_rules! plain {
+    ($($t:ty)*) => { $(impl sealed::Sealed for $t {} impl Plain for $t {})* };
+}
+plain!(u8 u16 u32 u64 i8 i16 i32 i64 f32 f64);
+
+impl Buffer {
+    /// Takes over a block of the pool, for a payload of `len` bytes.
+    pub(crate) fn pooled(block: Block, pool: Arc<Shared>, len: usize) -> Buffer {
+        let mut buffer =
+            Buffer { memory: Arc::new(Memory { start: block.start(), source: Source::Pool(Some(block), pool) }), len };
+        buffer.clear_padding();
+        buffer
+    }
+
+    /// An array of no elements.
+    pub fn empty() -> Buffer {
+        let start = NonNull::from(&ZEROS.0).cast();
+        Buffer { memory: Arc::new(Memory { start, source: Source::Nothing }), len: 0 }
+    }
+
+    /// The `bytes` at `start`, which live as long as `owner`. An empty array is not kept: it becomes [`Buffer::empty`].
+    ///
+    /// # Safety
+    /// While `owner` is held, the bytes can be read and nobody writes them.
+    pub unsafe fn from_external(owner: Arc<dyn Send + Sync>, start: *const u8, bytes: usize) -> Buffer {
+        let Some(place) = NonNull::new(start.cast_mut()).filter(|_| bytes > 0) else { return Buffer::empty() };
+        let end_in_page = (start as usize).wrapping_add(bytes) % PAGE;
+        let padded = end_in_page != 0 && end_in_page <= PAGE - PADDING;
+        Buffer {
+            memory: Arc::new(Memory { start: place, source: Source::External { _owner: owner, padded } }),
+            len: bytes,
+        }
+    }
+
+    /// Length in bytes.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The first byte; never null, and of a readable block even where the array is empty.
+    pub fn as_ptr(&self) -> *const u8 {
+        self.memory.start.as_ptr()
+    }
+
+    /// The largest length that [`Buffer::set_len`] takes.
+    pub fn capacity(&self) -> usize {
+        match &self.memory.source {
+            Source::Pool(Some(block), _) => block.capacity() - PADDING,
+            _ => self.len,
+        }
+    }
+
+    /// Whether 64 bytes past the last one can be read by compiled code.
+    pub fn is_padded(&self) -> bool {
+        !matches!(self.memory.source, Source::External { padded: false, .. })
+    }
+
+    /// Whether the memory is somebody else's.
+    pub fn is_external(&self) -> bool {
+        matches!(self.memory.source, Source::External { .. })
+    }
+
+    /// This buffer if it is padded, otherwise a padded copy from the pool.
+    pub fn padded(&self, pool: &Pool, what: &str) -> Result<Buffer, OverBudget> {
+        if self.is_padded() { Ok(self.clone()) } else { pool.alloc_from(self.as_slice::<u8>(), what) }
+    }
+
+    /// Whether this is the only handle of memory that may be written.
+    pub fn is_unique(&mut self) -> bool {
+        Arc::get_mut(&mut self.memory).is_some_and(|m| matches!(m.source, Source::Pool(..)))
+    }
+
+    /// The first byte, for writing, if nobody else has a handle and the memory is the pool's.
+    pub fn as_mut_ptr(&mut self) -> Option<*mut u8> {
+        self.is_unique().then(|| self.memory.start.as_ptr())
+    }
+
+    /// The elements, for writing, if nobody else has a handle and the memory is the pool's.
+    ///
+    /// # Panics
+    /// If the length is not a whole number of elements.
+    pub fn get_mut<T: Plain>(&mut self) -> Option<&mut [T]> {
+        let n = self.elements::<T>();
+        let start = self.as_mut_ptr()?;
+        // SAFETY: the block holds `len` initialised bytes; any bytes are a `T`; `elements` checked length and alignment;
+        // the handle is unique and borrowed for as long as the slice lives.
+        Some(unsafe { std::slice::from_raw_parts_mut(start.cast::<T>(), n) })
+    }
+
+    /// The elements.
+    ///
+    /// # Panics
+    /// If the length is not a whole number of elements, or external memory is not aligned for them.
+    pub fn as_slice<T: Plain>(&self) -> &[T] {
+        let n = self.elements::<T>();
+        // SAFETY: as in `get_mut`; nobody writes while a shared handle is borrowed. Static and external memory holds `len`
+        // bytes by construction.
+        unsafe { std::slice::from_raw_parts(self.as_ptr().cast::<T>(), n) }
+    }
+
+    fn elements<T: Plain>(&self) -> usize {
+        let size = size_of::<T>();
+        assert!(self.len.is_multiple_of(size), "{} bytes are not elements of {size} bytes", self.len);
+        assert!(self.as_ptr().cast::<T>().is_aligned(), "external memory is not aligned for elements of {size} bytes");
+        self.len / size
+    }
+
+    /// Makes the array shorter: this handle's only. The memory stays.
+    ///
+    /// # Panics
+    /// If `len` is more than the length.
+    pub fn shrink(&mut self, len: usize) {
+        assert!(len <= self.len, "a buffer of {} bytes cannot shrink to {len}", self.len);
+        self.len = len;
+    }
+
+    /// Gives the array another length within its capacity, if this is the only handle: what it held before, and then
+    /// unspecified bytes. Says whether it did.
+    #[must_use]
+    pub fn set_len(&mut self, len: usize) -> bool {
+        let done = len <= self.capacity() && self.is_unique();
+        if done {
+            self.len = len;
+            self.clear_padding();
+        }
+        done
+    }
+
+    /// Zeroes the padding, and the rest of the first 64 bytes of a short array. The handle is unique and the pool's.
+    fn clear_padding(&mut self) {
+        let end = self.len.max(PADDING) + PADDING;
+        // SAFETY: a block has room for the payload or 64 bytes, whichever is more, and the padding (`capacity_for`,
+        // `capacity`); the caller's handle is unique.
+        unsafe { self.memory.start.as_ptr().add(self.len).write_bytes(0, end - self.len) }
+    }
+}
+
+impl fmt::Debug for Buffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match self.memory.source {
+            Source::Pool(..) => "pool",
+            Source::External { .. } => "external",
+            Source::Nothing => "empty",
+        };
+        write!(f, "Buffer({} bytes, {kind}, {} owners)", self.len, Arc::strong_count(&self.memory))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn padding_of(buffer: &Buffer) -> &[u8] {
+        // SAFETY: the pool's buffers have 64 initialised bytes past their payload.
+        unsafe { std::slice::from_raw_parts(buffer.as_ptr().add(buffer.len()), PADDING) }
+    }
+
+    #[test]
+    fn every_buffer_is_aligned_and_padded_with_zeros() {
+        let pool = Pool::new(None);
+        for len in [0, 1, 63, 64, 65, 4096, if cfg!(miri) { 8192 } else { 3 << 20 }] {
+            // The second time around, the block is dirty.
+            for _ in 0..2 {
+                let mut b = pool.alloc(len, "b").unwrap();
+                assert_eq!((b.len(), b.as_ptr() as usize % 64), (len, 0));
+                assert!(b.is_padded() && padding_of(&b).iter().all(|&x| x == 0));
+                b.get_mut::<u8>().unwrap().fill(0xff);
+                let all = b.capacity();
+                assert!(b.set_len(all) && padding_of(&b).iter().all(|&x| x == 0));
+                b.get_mut::<u8>().unwrap().fill(0xff);
+            }
+        }
+    }
+
+    #[test]
+    fn elements_are_read_back_at_every_type() {
+        let pool = Pool::new(None);
+        let b = pool.alloc_from(&[1.5f64, -0.0, f64::NAN], "b").unwrap();
+        assert_eq!(b.as_slice::<f64>()[0], 1.5);
+        assert_eq!(b.as_slice::<u64>()[1], 1 << 63);
+        assert_eq!(b.as_slice::<i16>().len(), 12);
+        assert_eq!(pool.alloc_from::<i32>(&[], "none").unwrap().as_slice::<i32>(), []);
+    }
+
+    #[test]
+    #[should_panic(expected = "12 bytes are not elements of 8 bytes")]
+    fn half_an_element_is_refused() {
+        let pool = Pool::new(None);
+        pool.alloc(12, "b").unwrap().as_slice::<f64>();
+    }
+
+    #[test]
+    fn only_the_single_owner_may_write() {
+        let pool = Pool::new(None);
+        let mut a = pool.alloc_from(&[1u32, 2, 3], "a").unwrap();
+        let mut b = a.clone();
+        assert!(!a.is_unique() && a.get_mut::<u32>().is_none() && b.as_mut_ptr().is_none() && !b.set_len(4));
+        drop(b);
+        a.get_mut::<u32>().unwrap()[0] = 9;
+        assert_eq!(a.as_slice::<u32>(), [9, 2, 3]);
+    }
+
+    #[test]
+    fn shrinking_is_of_one_handle() {
+        let pool = Pool::new(None);
+        let mut a = pool.alloc_from(&[1u32, 2, 3], "a").unwrap();
+        let b = a.clone();
+        a.shrink(4);
+        assert_eq!((a.as_slice::<u32>(), b.as_slice::<u32>()), (&[1][..], &[1, 2, 3][..]));
+        drop(b);
+        assert!(a.set_len(12));
+        assert_eq!(a.as_slice::<u32>(), [1, 2, 3]);
+    }
+
+    #[test]
+    fn external_memory_is_shared_and_released() {
+        let owner = Arc::new(vec![5i64; 1000]);
+        let pool = Pool::new(None);
+        // SAFETY: the vector is not changed while it is shared.
+        let mut b = unsafe { Buffer::from_external(owner.clone(), owner.as_ptr().cast(), 8000) };
+        assert!(b.is_external() && !b.is_unique() && b.get_mut::<i64>().is_none());
+        assert_eq!(b.as_slice::<i64>(), &owner[..]);
+        assert_eq!(Arc::strong_count(&owner), 2);
+        let padded = b.padded(&pool, "b").unwrap();
+        assert_eq!(padded.is_external(), b.is_padded());
+        assert_eq!(padded.as_slice::<i64>(), &owner[..]);
+        drop((b, padded));
+        assert_eq!(Arc::strong_count(&owner), 1);
+    }
+
+    #[test]
+    fn external_memory_is_padded_unless_its_end_is_near_the_end_of_a_page() {
+        let pool = Pool::new(None);
+        let owner = Arc::new(vec![1u8; 3 * PAGE]);
+        let first_page = owner.as_ptr().align_offset(PAGE);
+        // SAFETY: one to two pages of a vector of three, which is not changed.
+        let to = |end: usize| unsafe { Buffer::from_external(owner.clone(), owner.as_ptr(), first_page + end) };
+        assert!(to(PAGE - 64).is_padded() && to(PAGE + 1).is_padded());
+        for end in [PAGE - 63, PAGE] {
+            let b = to(end);
+            assert!(!b.is_padded());
+            let copy = b.padded(&pool, "b").unwrap();
+            assert!(copy.is_padded() && !copy.is_external() && copy.as_slice::<u8>() == b.as_slice::<u8>());
+        }
+    }
+
+    #[test]
+    fn an_empty_external_array_is_a_block_of_zeros() {
+        let owner = Arc::new(());
+        // SAFETY: no bytes.
+        let b = unsafe { Buffer::from_external(owner.clone(), std::ptr::null(), 0) };
+        assert!(b.is_padded() && b.is_empty() && !b.as_ptr().is_null() && b.as_slice::<f64>().is_empty());
+        assert!(padding_of(&b).iter().all(|&x| x == 0));
+        assert_eq!(Arc::strong_count(&owner), 1);
+    }
+}

@@ -1,0 +1,102 @@
+//! The processor as a program may use it.
+
+use std::path::Path;
+
+/// Sizes of one core's caches in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caches {
+    /// First level, data.
+    pub l1: usize,
+    /// Second level.
+    pub l2: usize,
+    /// Third level, all of it: it is shared among cores.
+    pub l3: usize,
+    /// A line.
+    pub line: usize,
+}
+
+/// What is assumed where the system does not say.
+pub const USUAL_CACHES: Caches = Caches { l1: 32 << 10, l2: 512 << 10, l3: 8 << 20, line: 64 };
+
+/// How many threads can run at once: what affinity and control groups leave of the machine. At least one.
+pub fn usable_cores() -> usize {
+    std::thread::available_parallelism().map_or(1, |n| n.get())
+}
+
+/// The caches of this machine's first core, with [`USUAL_CACHES`] for what is not known.
+pub fn caches() -> Caches {
+    caches_in(Path::new("/sys/devices/system/cpu/cpu0/cache"))
+}
+
+fn caches_in(folder: &Path) -> Caches {
+    let mut caches = USUAL_CACHES;
+    for index in 0..8 {
+        let read = |name: &str| {
+            std::fs::read_to_string(folder.join(format!("index{index}")).join(name)).ok().map(|s| s.trim().to_string())
+        };
+        let (Some(level), Some(kind)) = (read("level"), read("type")) else { continue };
+        let Some(size) = read("size").and_then(|s| bytes_of(&s)).filter(|_| kind != "Instruction") else { continue };
+        match level.as_str() {
+            "1" => {
+                caches.l1 = size;
+                caches.line = read("coherency_line_size").and_then(|s| s.parse().ok()).unwrap_or(caches.line);
+            }
+            "2" => caches.l2 = size,
+            "3" => caches.l3 = size,
+            _ => {}
+        }
+    }
+    caches
+}
+
+/// `32K`, `1024K`, `33792K`, `8M`.
+fn bytes_of(text: &str) -> Option<usize> {
+    let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+    let unit = match unit {
+        "" => 1,
+        "K" => 1 << 10,
+        "M" => 1 << 20,
+        "G" => 1 << 30,
+        _ => return None,
+    };
+    digits.parse::<usize>().ok()?.checked_mul(unit).filter(|&bytes| bytes > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_with_their_units() {
+        let sizes = ["32K", "8M", "64", "0K", "K", "1T", ""].map(bytes_of);
+        assert_eq!(sizes, [Some(32768), Some(8 << 20), Some(64), None, None, None, None]);
+    }
+
+    #[test]
+    fn what_is_not_known_is_assumed() {
+        assert_eq!(caches_in(Path::new("/nowhere")), USUAL_CACHES);
+    }
+
+    #[test]
+    fn this_machine_has_a_core_and_caches_that_grow() {
+        let caches = caches();
+        assert!(usable_cores() >= 1 && caches.l1 <= caches.l2 && caches.line.is_power_of_two(), "{caches:?}");
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "Miri has no files")]
+    fn the_system_is_believed() {
+        let folder = std::env::temp_dir().join(format!("deckle-caches-{}", std::process::id()));
+        let entries = [("0", "1", "Data", "48K"), ("1", "1", "Instruction", "64K"), ("2", "2", "Unified", "2M")];
+        for (index, level, kind, size) in entries {
+            let index = folder.join(format!("index{index}"));
+            std::fs::create_dir_all(&index).unwrap();
+            for (name, text) in [("level", level), ("type", kind), ("size", size), ("coherency_line_size", "128")] {
+                std::fs::write(index.join(name), format!("{text}\n")).unwrap();
+            }
+        }
+        let found = caches_in(&folder);
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(found, Caches { l1: 48 << 10, l2: 2 << 20, l3: USUAL_CACHES.l3, line: 128 });
+    }
+}

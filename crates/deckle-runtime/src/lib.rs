@@ -1,0 +1,27 @@
+//! What compiled programs need while they run.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`pool`], [`buffer`] | memory counted against a budget; reference-counted, padded arrays |
+//! | [`team`] | a persistent team of threads that claims numbered tasks |
+//! | [`cpu`] | how many cores may be used, how large their caches are |
+//!
+//! Nothing here knows a compiler, an IR or LLVM: compiled code comes as pointers, and arrays as bytes.
+//!
+//! # Invariants
+//!
+//! - A result never depends on the number of threads: the team only decides *who* does a task, never what the tasks are
+//!   combined into.
+//! - Memory of the pool is always initialised (fresh memory is zero, reused memory holds what it held), so reading an
+//!   array that nobody has written is a wrong value at worst and never undefined.
+//! - `unsafe` is confined to modules that say why they need it and what they rely on.
+
+mod block;
+pub mod buffer;
+pub mod cpu;
+pub mod pool;
+pub mod team;
+
+pub use buffer::{Buffer, Plain};
+pub use pool::{OverBudget, Pool, Stats};
+pub use team::{Interrupted, Team};
