@@ -1,0 +1,229 @@
+//! One function: its parameters, its error record, and how it is entered.
+//!
+//! On the host the code is in `@f.body`, which has one `noalias` parameter for each buffer, so that LLVM knows that they do not overlap; `@f` unpacks the
+//! arguments and calls it.
+
+use super::module::{Module, Target, symbol};
+use super::types;
+use deckle_ir::loops::{Access, Buf, Function, Place, Ty, Val};
+use deckle_ir::scalar::{Scalar, ScalarType};
+use std::fmt::Write;
+
+/// A buffer as the text knows it.
+pub(super) struct Buffer {
+    pub(super) elem: ScalarType,
+    /// `ptr`, or `ptr addrspace(1)`.
+    pub(super) pointer: &'static str,
+    pub(super) name: String,
+    /// Passed, and not local.
+    pub(super) passed: bool,
+}
+
+/// A function being written.
+pub(super) struct Writer<'a> {
+    pub(super) function: &'a Function,
+    pub(super) module: &'a mut Module,
+    /// The statements so far.
+    pub(super) text: String,
+    /// How each value is written as an operand.
+    names: Vec<String>,
+    /// What is constant in every lane.
+    constants: Vec<Option<Scalar>>,
+    pub(super) buffers: Vec<Buffer>,
+    /// The label of the block that is being written.
+    pub(super) label: String,
+    /// The access groups of the independent loops around.
+    pub(super) groups: Vec<usize>,
+    next: u32,
+}
+
+impl Writer<'_> {
+    pub(super) fn ty(&self, v: Val) -> Ty {
+        self.function.vals.get(v.index()).copied().unwrap_or(ScalarType::I64.into())
+    }
+
+    /// A value as an operand, without its type.
+    pub(super) fn name(&self, v: Val) -> String {
+        self.names.get(v.index()).filter(|n| !n.is_empty()).cloned().unwrap_or_else(|| "poison".to_string())
+    }
+
+    /// A value as an operand with its type.
+    pub(super) fn typed(&self, v: Val) -> String {
+        format!("{} {}", types::value(self.ty(v)), self.name(v))
+    }
+
+    pub(super) fn set(&mut self, v: Val, name: String) {
+        if let Some(slot) = self.names.get_mut(v.index()) {
+            *slot = name;
+        }
+    }
+
+    pub(super) fn set_constant(&mut self, v: Val, s: Scalar) {
+        if let Some(slot) = self.constants.get_mut(v.index()) {
+            *slot = Some(s);
+        }
+    }
+
+    pub(super) fn constant(&self, v: Val) -> Option<Scalar> {
+        self.constants.get(v.index()).copied().flatten()
+    }
+
+    pub(super) fn buffer(&self, buf: Buf) -> Option<&Buffer> {
+        self.buffers.get(buf.index())
+    }
+
+    /// A number that was not used before in this function.
+    pub(super) fn unique(&mut self) -> u32 {
+        self.next += 1;
+        self.next
+    }
+
+    /// Writes an instruction without a result.
+    pub(super) fn line(&mut self, text: impl AsRef<str>) {
+        self.text.push_str("  ");
+        self.text.push_str(text.as_ref());
+        self.text.push('\n');
+    }
+
+    /// Writes an instruction; gives the name of its result.
+    pub(super) fn op(&mut self, text: impl AsRef<str>) -> String {
+        let name = format!("%t{}", self.unique());
+        let _ = writeln!(self.text, "  {name} = {}", text.as_ref());
+        name
+    }
+
+    /// Begins a block.
+    pub(super) fn begin(&mut self, label: String) {
+        let _ = writeln!(self.text, "{label}:");
+        self.label = label;
+    }
+
+    /// Calls an intrinsic all of whose parameters and whose result have a type that stands in its name.
+    pub(super) fn intrinsic(&mut self, name: &str, element: &str, lanes: u16, operands: &[&str]) -> String {
+        let ty = types::many(element, lanes);
+        let full = format!("@llvm.{name}.{}", types::suffix(element, lanes));
+        let params = vec![ty.as_str(); operands.len()].join(", ");
+        self.module.declare(format!("{ty} {full}({params})"));
+        let operands: Vec<String> = operands.iter().map(|o| format!("{ty} {o}")).collect();
+        self.op(format!("call {ty} {full}({})", operands.join(", ")))
+    }
+
+    /// The scalar in the low bits of a word.
+    fn unpack(&mut self, word: &str, ty: ScalarType) -> String {
+        let plain = types::int(ty.bytes());
+        match ty {
+            ScalarType::Bool => self.op(format!("trunc i64 {word} to i1")),
+            ScalarType::F64 => self.op(format!("bitcast i64 {word} to double")),
+            ScalarType::F32 => {
+                let bits = self.op(format!("trunc i64 {word} to i32"));
+                self.op(format!("bitcast i32 {bits} to float"))
+            }
+            _ if plain == "i64" => word.to_string(),
+            _ => self.op(format!("trunc i64 {word} to {plain}")),
+        }
+    }
+}
+
+/// Writes a function into the module.
+pub(super) fn emit(module: &mut Module, function: &Function) {
+    let target = module.target;
+    let global = if target == Target::Host { "ptr" } else { "ptr addrspace(1)" };
+    let mut w = Writer {
+        function,
+        module,
+        text: String::new(),
+        names: vec![String::new(); function.vals.len()],
+        constants: vec![None; function.vals.len()],
+        buffers: Vec::new(),
+        label: "entry".to_string(),
+        groups: Vec::new(),
+        next: 0,
+    };
+    let mut params: Vec<String> = Vec::new();
+    for (k, b) in function.buffers.iter().enumerate() {
+        let rights = if b.access == Access::Read { "readonly " } else { "" };
+        let attributes = format!("noalias nocapture noundef nonnull {rights}dereferenceable({})", b.elem.bytes());
+        params.push(format!("{global} {attributes} %b{k}"));
+        w.buffers.push(Buffer { elem: b.elem, pointer: global, name: format!("%b{k}"), passed: true });
+    }
+    for (k, &v) in function.scalars.iter().enumerate() {
+        let ty = w.ty(v);
+        if target == Target::Host {
+            params.push(format!("{} noundef %s{k}", types::scalar(ty.scalar)));
+            w.set(v, format!("%s{k}"));
+        } else {
+            params.push(format!("i64 noundef %s{k}"));
+            let name = w.unpack(&format!("%s{k}"), ty.scalar);
+            w.set(v, name);
+        }
+    }
+    params.push(format!("{global} noalias nocapture noundef nonnull dereferenceable(48) %error"));
+    w.locals();
+    w.line("%failed = alloca i1");
+    w.line("store i1 false, ptr %failed");
+    w.block(&function.body);
+    w.report(global);
+    let (symbol, text) = (symbol(function), std::mem::take(&mut w.text));
+    let head = match target {
+        Target::Host => format!("define internal void @{symbol}.body({}) noinline #0", params.join(", ")),
+        Target::Nvptx => format!("define ptx_kernel void @{symbol}({}) #0", params.join(", ")),
+    };
+    w.module.function(&format!("{head} {{\nentry:\n{text}}}\n"));
+    if target == Target::Host {
+        w.entry(&symbol);
+    }
+}
+
+impl Writer<'_> {
+    /// Makes the local buffers.
+    fn locals(&mut self) {
+        let symbol = symbol(self.function);
+        for (k, local) in self.function.locals.iter().enumerate() {
+            let ty = format!("[{} x {}]", local.len, types::stored(local.elem));
+            let shared = local.place == Place::Shared && self.module.target == Target::Nvptx;
+            let (name, pointer) = if shared {
+                let name = format!("@{symbol}.local{k}");
+                self.module.global(&format!("{name} = internal addrspace(3) global {ty} undef, align 16"));
+                (name, "ptr addrspace(3)")
+            } else {
+                let name = format!("%local{k}");
+                self.line(format!("{name} = alloca {ty}, align 64"));
+                (name, "ptr")
+            };
+            self.buffers.push(Buffer { elem: local.elem, pointer, name, passed: false });
+        }
+    }
+
+    /// Ends the function: what was noted becomes known.
+    fn report(&mut self, global: &str) {
+        let failed = self.op("load i1, ptr %failed");
+        self.line(format!("br i1 {failed}, label %report, label %done"));
+        self.begin("report".to_string());
+        self.line(format!("store atomic i64 1, {global} %error monotonic, align 8"));
+        self.line("br label %done");
+        self.begin("done".to_string());
+        self.line("ret void");
+    }
+
+    /// The exported function, which unpacks the arguments.
+    fn entry(&mut self, symbol: &str) {
+        let mut arguments: Vec<String> = Vec::new();
+        for k in 0..self.function.buffers.len() {
+            let place = self.op(format!("getelementptr inbounds ptr, ptr %bufs, i64 {k}"));
+            let pointer = self.op(format!("load ptr, ptr {place}, align 8"));
+            arguments.push(format!("ptr {pointer}"));
+        }
+        for (k, &v) in self.function.scalars.iter().enumerate() {
+            let place = self.op(format!("getelementptr inbounds i64, ptr %scalars, i64 {k}"));
+            let word = self.op(format!("load i64, ptr {place}, align 8"));
+            let ty = self.ty(v).scalar;
+            let name = self.unpack(&word, ty);
+            arguments.push(format!("{} {name}", types::scalar(ty)));
+        }
+        arguments.push("ptr %error".to_string());
+        self.line(format!("call void @{symbol}.body({})", arguments.join(", ")));
+        self.line("ret void");
+        let text = std::mem::take(&mut self.text);
+        self.module.function(&format!("define void @{symbol}(ptr %bufs, ptr %scalars, ptr %error) #0 {{\n{text}}}\n"));
+    }
+}

@@ -1,0 +1,158 @@
+//! Loads, stores and atomics.
+//!
+//! Contiguous lanes are one access of a vector; lanes with an index each are gathered and scattered. Elements are aligned, vectors as their
+//! elements are, except that streaming stores of several lanes are to aligned places.
+
+use super::function::Writer;
+use super::module::Target;
+use super::types;
+use deckle_ir::array::BinOp;
+use deckle_ir::loops::{Buf, StoreHint, Val};
+use deckle_ir::scalar::{Scalar, ScalarType};
+
+/// A place, and how it is accessed.
+struct Place {
+    elem: ScalarType,
+    /// One pointer, or a vector of them.
+    pointer: String,
+    pointer_ty: String,
+    /// How the pointer is called in the name of an intrinsic.
+    suffix: String,
+    gathered: bool,
+    passed: bool,
+}
+
+impl Writer<'_> {
+    fn place(&mut self, buf: Buf, at: Val, lanes: u16) -> Option<Place> {
+        let b = self.buffer(buf)?;
+        let (elem, pointer_ty, base, passed) = (b.elem, b.pointer, b.name.clone(), b.passed);
+        let gathered = lanes > 1 && self.ty(at).lanes > 1;
+        let (stored, index) = (types::stored(elem), self.typed(at));
+        let pointer = self.op(format!("getelementptr inbounds {stored}, {pointer_ty} {base}, {index}"));
+        let space = match pointer_ty {
+            "ptr" => "p0",
+            "ptr addrspace(1)" => "p1",
+            _ => "p3",
+        };
+        Some(if gathered {
+            let suffix = format!("v{lanes}{space}");
+            Place { elem, pointer, pointer_ty: types::many(pointer_ty, lanes), suffix, gathered, passed }
+        } else {
+            let pointer_ty = pointer_ty.to_string();
+            Place { elem, pointer, pointer_ty, suffix: space.to_string(), gathered, passed }
+        })
+    }
+
+    /// That an access is in independent loops, if it is. What is in local buffers belongs to no round.
+    fn access(&mut self, place: &Place) -> String {
+        match self.groups.as_slice() {
+            _ if !place.passed => String::new(),
+            [] => String::new(),
+            [one] => format!(", !llvm.access.group !{one}"),
+            several => {
+                let list: Vec<String> = several.iter().map(|g| format!("!{g}")).collect();
+                let node = self.module.node(|_| format!("!{{{}}}", list.join(", ")));
+                format!(", !llvm.access.group !{node}")
+            }
+        }
+    }
+
+    /// A mask as a vector, also of one lane; all lanes, if there is none.
+    fn mask(&mut self, mask: Option<Val>, lanes: u16) -> String {
+        match mask {
+            None => format!("<{lanes} x i1> {}", vector(&types::repeated("i1", "true", lanes), "i1", lanes)),
+            Some(m) if lanes == 1 => {
+                let one = self.op(format!("insertelement <1 x i1> poison, i1 {}, i64 0", self.name(m)));
+                format!("<1 x i1> {one}")
+            }
+            Some(m) => self.typed(m),
+        }
+    }
+
+    pub(super) fn load(&mut self, buf: Buf, at: Val, mask: Option<Val>, lanes: u16) -> String {
+        let Some(place) = self.place(buf, at, lanes) else { return "poison".to_string() };
+        let mask = mask.filter(|m| self.constant(*m) != Some(Scalar::Bool(true)));
+        let (stored, align) = (types::stored(place.elem), place.elem.bytes());
+        let ty = types::many(stored, lanes);
+        let access = self.access(&place);
+        let pointer = format!("{} {}", place.pointer_ty, place.pointer);
+        let raw = if mask.is_none() && !place.gathered {
+            self.op(format!("load {ty}, {pointer}, align {align}{access}"))
+        } else {
+            let vector = format!("<{lanes} x {stored}>");
+            let kind = if place.gathered { "gather" } else { "load" };
+            let name = format!("llvm.masked.{kind}.v{lanes}{}.{}", types::suffix(stored, 1), place.suffix);
+            let mask_ty = format!("<{lanes} x i1>");
+            self.module.declare(format!("{vector} @{name}({}, i32, {mask_ty}, {vector})", place.pointer_ty));
+            let mask = self.mask(mask, lanes);
+            let call =
+                format!("call {vector} @{name}({pointer}, i32 {align}, {mask}, {vector} zeroinitializer){access}");
+            let all = self.op(call);
+            if lanes == 1 { self.op(format!("extractelement {vector} {all}, i64 0")) } else { all }
+        };
+        if place.elem == ScalarType::Bool {
+            return self.op(format!("trunc {ty} {raw} to {}", types::many("i1", lanes)));
+        }
+        raw
+    }
+
+    pub(super) fn store(&mut self, buf: Buf, at: Val, value: Val, mask: Option<Val>, hint: StoreHint) {
+        let lanes = self.ty(value).lanes;
+        let Some(place) = self.place(buf, at, lanes) else { return };
+        let mask = mask.filter(|m| self.constant(*m) != Some(Scalar::Bool(true)));
+        let (stored, align) = (types::stored(place.elem), place.elem.bytes());
+        let ty = types::many(stored, lanes);
+        let mut name = self.name(value);
+        if place.elem == ScalarType::Bool {
+            name = self.op(format!("zext {} {name} to {ty}", types::many("i1", lanes)));
+        }
+        let access = self.access(&place);
+        let pointer = format!("{} {}", place.pointer_ty, place.pointer);
+        if mask.is_none() && !place.gathered {
+            // A loop with a streaming store of one lane would not be vectorised.
+            let streaming = hint == StoreHint::Streaming && lanes > 1 && self.module.target == Target::Host;
+            let (align, how) = if streaming {
+                let one = self.module.node(|_| "!{i32 1}".to_string());
+                (align * usize::from(lanes), format!(", !nontemporal !{one}"))
+            } else {
+                (align, String::new())
+            };
+            self.line(format!("store {ty} {name}, {pointer}, align {align}{how}{access}"));
+            return;
+        }
+        let vector_ty = format!("<{lanes} x {stored}>");
+        if lanes == 1 {
+            name = self.op(format!("insertelement {vector_ty} poison, {stored} {name}, i64 0"));
+        }
+        let kind = if place.gathered { "scatter" } else { "store" };
+        let callee = format!("llvm.masked.{kind}.v{lanes}{}.{}", types::suffix(stored, 1), place.suffix);
+        self.module.declare(format!("void @{callee}({vector_ty}, {}, i32, <{lanes} x i1>)", place.pointer_ty));
+        let mask = self.mask(mask, lanes);
+        self.line(format!("call void @{callee}({vector_ty} {name}, {pointer}, i32 {align}, {mask}){access}"));
+    }
+
+    pub(super) fn atomic(&mut self, op: BinOp, buf: Buf, at: Val, value: Val) {
+        let Some(place) = self.place(buf, at, 1) else { return };
+        let signed = place.elem.is_signed();
+        let name = match op {
+            BinOp::Min if signed => "min",
+            BinOp::Max if signed => "max",
+            BinOp::Min => "umin",
+            BinOp::Max => "umax",
+            other => other.name(),
+        };
+        let scope = match (self.module.target, place.suffix.as_str()) {
+            (Target::Host, _) => "",
+            (Target::Nvptx, "p3") => " syncscope(\"block\")",
+            (Target::Nvptx, _) => " syncscope(\"device\")",
+        };
+        let (ty, value, align) = (types::stored(place.elem), self.name(value), place.elem.bytes());
+        let pointer = format!("{} {}", place.pointer_ty, place.pointer);
+        self.op(format!("atomicrmw {name} {pointer}, {ty} {value}{scope} monotonic, align {align}"));
+    }
+}
+
+/// A constant of several lanes, or of one in a vector.
+fn vector(repeated: &str, element: &str, lanes: u16) -> String {
+    if lanes == 1 { format!("<{element} {repeated}>") } else { repeated.to_string() }
+}

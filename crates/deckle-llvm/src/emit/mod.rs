@@ -1,0 +1,63 @@
+//! Loop IR to textual LLVM IR.
+//!
+//! | file | what it writes |
+//! |---|---|
+//! | `types.rs` | types and constants |
+//! | `module.rs` | what functions of a module share: declarations, helpers, metadata |
+//! | `function.rs` | one function: parameters, error record, entry |
+//! | `stmt.rs` | statements: loops, branches, failures |
+//! | `memory.rs` | loads, stores, atomics |
+//! | `expr.rs` | expressions that move lanes and threads about |
+//! | `ops.rs`, `casts.rs` | scalar operators and conversions |
+//! | `maths.rs` | transcendental functions |
+//!
+//! # Calling convention on the host
+//! Each function `f` becomes `void f(void **buffers, uint64_t *scalars, uint64_t *error)`. `buffers` has one pointer for each buffer parameter;
+//! `scalars` one word for each scalar parameter, with the value in its low bits and floats as their bits. `error` is the record of six words: whether it failed, the site, four operands.
+//!
+//! # Calling convention on a GPU
+//! Each function becomes a kernel whose parameters are its buffers (pointers to global memory), its scalars (64-bit words as on the host) and the
+//! error record (a pointer to global memory), in this order.
+//!
+//! # What the module leaves open
+//! It names no CPU and no data layout: these belong to the target machine, and whoever compiles it sets them.
+//! Floating-point remainders and the functions of `maths.rs` refer to the C library by name.
+//!
+//! # Exactness
+//! Operators compute what `scalar_eval` says. `contract` lets a product and a sum become one fused operation; only [`Expr::Assoc`] may be
+//! regrouped. Text that is made of an ill-formed function is ill-formed, and LLVM says so.
+//!
+//! [`Expr::Assoc`]: deckle_ir::loops::Expr::Assoc
+
+mod casts;
+mod expr;
+mod function;
+mod maths;
+mod memory;
+mod module;
+mod ops;
+mod stmt;
+#[cfg(test)]
+mod tests;
+mod types;
+
+use deckle_ir::loops::Function;
+use module::{Module, Target};
+
+/// A module for the CPU of this machine.
+pub fn host(functions: &[Function]) -> String {
+    emit(functions, Target::Host)
+}
+
+/// A module for GPUs of NVIDIA.
+pub fn nvptx(functions: &[Function]) -> String {
+    emit(functions, Target::Nvptx)
+}
+
+fn emit(functions: &[Function], target: Target) -> String {
+    let mut module = Module::new(target);
+    for function in functions {
+        function::emit(&mut module, function);
+    }
+    module.finish()
+}

@@ -1,0 +1,128 @@
+//! What the functions of a module share.
+
+use deckle_ir::loops::Function;
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+/// What the text is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Target {
+    Host,
+    Nvptx,
+}
+
+/// How wide vectors may be that LLVM makes itself, in bits. Processors without such registers use what they have.
+const VECTOR_BITS: u32 = 512;
+
+/// Powers of integers, modulo 2⁶⁴ and therefore right in all lower bits; the exponent is unsigned.
+const POWER: &str = "
+define internal i64 @deckle.pow(i64 %base, i64 %exponent) nounwind willreturn memory(none) {
+  br label %head
+head:
+  %b = phi i64 [ %base, %0 ], [ %square, %next ]
+  %e = phi i64 [ %exponent, %0 ], [ %half, %next ]
+  %p = phi i64 [ 1, %0 ], [ %product, %next ]
+  %done = icmp eq i64 %e, 0
+  br i1 %done, label %end, label %next
+next:
+  %bit = and i64 %e, 1
+  %odd = icmp ne i64 %bit, 0
+  %factor = select i1 %odd, i64 %b, i64 1
+  %product = mul i64 %p, %factor
+  %square = mul i64 %b, %b
+  %half = lshr i64 %e, 1
+  br label %head
+end:
+  ret i64 %p
+}
+";
+
+/// A module under construction.
+pub(super) struct Module {
+    pub(super) target: Target,
+    globals: String,
+    functions: String,
+    declarations: BTreeSet<String>,
+    metadata: Vec<String>,
+    power: bool,
+}
+
+impl Module {
+    pub(super) fn new(target: Target) -> Module {
+        Module {
+            target,
+            globals: String::new(),
+            functions: String::new(),
+            declarations: BTreeSet::new(),
+            metadata: Vec::new(),
+            power: false,
+        }
+    }
+
+    /// Makes sure that a function is declared, by the text after `declare`.
+    pub(super) fn declare(&mut self, declaration: String) {
+        self.declarations.insert(declaration);
+    }
+
+    /// Makes sure that `@deckle.pow` is there.
+    pub(super) fn need_power(&mut self) {
+        self.power = true;
+    }
+
+    pub(super) fn global(&mut self, text: &str) {
+        self.globals.push_str(text);
+        self.globals.push('\n');
+    }
+
+    pub(super) fn function(&mut self, text: &str) {
+        self.functions.push('\n');
+        self.functions.push_str(text);
+    }
+
+    /// Adds a metadata node, whose text may depend on its number.
+    pub(super) fn node(&mut self, text: impl FnOnce(usize) -> String) -> usize {
+        let number = self.metadata.len();
+        let text = text(number);
+        // Only nodes that refer to themselves are distinct from others of the same text.
+        match self.metadata.iter().position(|t| !text.starts_with("distinct") && *t == text) {
+            Some(same) => same,
+            None => {
+                self.metadata.push(text);
+                number
+            }
+        }
+    }
+
+    pub(super) fn finish(self) -> String {
+        let mut out = String::new();
+        if self.target == Target::Nvptx {
+            out.push_str("target triple = \"nvptx64-nvidia-cuda\"\n");
+        }
+        out.push_str(&self.globals);
+        out.push_str(&self.functions);
+        if self.power {
+            out.push_str(POWER);
+        }
+        out.push('\n');
+        for d in &self.declarations {
+            let _ = writeln!(out, "declare {d}");
+        }
+        let vectors = match self.target {
+            Target::Host => format!(" \"prefer-vector-width\"=\"{VECTOR_BITS}\""),
+            Target::Nvptx => String::new(),
+        };
+        let _ = writeln!(out, "\nattributes #0 = {{ nounwind \"no-trapping-math\"=\"true\"{vectors} }}");
+        out.push_str("attributes #1 = { nounwind willreturn memory(none) }\n");
+        for (number, text) in self.metadata.iter().enumerate() {
+            let _ = writeln!(out, "!{number} = {text}");
+        }
+        out
+    }
+}
+
+/// The name of a function as it stands after `@`.
+pub(super) fn symbol(function: &Function) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
+    let name: String = function.name.chars().map(|c| if plain(c) { c } else { '_' }).collect();
+    if name.starts_with(|c: char| c.is_ascii_digit()) || name.is_empty() { format!("_{name}") } else { name }
+}

@@ -1,0 +1,210 @@
+//! Statements: loops, branches, failures. The current block is kept in [`Writer::label`] for the phis that come after it.
+
+use super::function::Writer;
+use super::module::Target;
+use super::types;
+use deckle_ir::loops::{Block, Carry, LoopHint, Stmt, Val};
+use deckle_ir::scalar::ScalarType;
+use std::fmt::Write;
+
+impl Writer<'_> {
+    /// Writes the statements of a block.
+    pub(super) fn block(&mut self, block: &Block) {
+        for stmt in &block.stmts {
+            self.stmt(stmt);
+        }
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) {
+        match stmt {
+            Stmt::Let(v, expr) => self.define(*v, expr),
+            Stmt::Store { buf, at, value, mask, hint } => self.store(*buf, *at, *value, *mask, *hint),
+            Stmt::Atomic { op, buf, at, value } => self.atomic(*op, *buf, *at, *value),
+            Stmt::For { var, lo, hi, step, carries, body, hint } => {
+                self.counted((*var, *lo, *hi, *step), carries, body, *hint);
+            }
+            Stmt::While { carries, test, body } => self.while_(carries, test, body),
+            Stmt::If { cond, yes, no, results } => self.if_(*cond, yes, no, results),
+            Stmt::Flag(v) => self.flag(*v),
+            Stmt::Fail { site, operands } => self.fail(*site, operands),
+            Stmt::Barrier => {
+                self.module.declare("void @llvm.nvvm.barrier0()".to_string());
+                self.line("call void @llvm.nvvm.barrier0()");
+            }
+        }
+    }
+
+    /// The phis of carried values, given the blocks before and at the end of the loop.
+    fn phis(&self, carries: &[Carry], results: &[Val], before: &str, latch: &str) -> String {
+        let mut text = String::new();
+        for (c, r) in carries.iter().zip(results) {
+            let (param, init, next) = (self.name(c.param), self.name(c.init), self.name(*r));
+            let ty = types::value(self.ty(c.param));
+            let _ = writeln!(text, "  {param} = phi {ty} [ {init}, %{before} ], [ {next}, %{latch} ]");
+        }
+        text
+    }
+
+    /// Names what a loop carries. What it is after the loop is what the last round would have begun with.
+    fn name_carries(&mut self, carries: &[Carry]) {
+        for c in carries {
+            let name = format!("%{}", c.param);
+            self.set(c.param, name.clone());
+            self.set(c.result, name);
+        }
+    }
+
+    fn counted(&mut self, range: (Val, Val, Val, i64), carries: &[Carry], body: &Block, hint: LoopHint) {
+        let (var, lo, hi, step) = range;
+        let k = self.unique();
+        let (before, head, exit) = (self.label.clone(), format!("for{k}"), format!("for{k}.end"));
+        self.set(var, format!("%{var}"));
+        self.name_carries(carries);
+        self.line(format!("br label %{head}"));
+        self.begin(head.clone());
+        let phis_at = self.text.len();
+        let more = self.op(format!("icmp slt i64 %{var}, {}", self.name(hi)));
+        self.line(format!("br i1 {more}, label %for{k}.body, label %{exit}"));
+        self.begin(format!("for{k}.body"));
+        let metadata = self.loop_metadata(hint);
+        let group = metadata.group;
+        self.groups.extend(group);
+        self.block(body);
+        if group.is_some() {
+            self.groups.pop();
+        }
+        let next = self.op(format!("add nsw i64 %{var}, {step}"));
+        self.line(format!("br label %{head}{}", metadata.text));
+        let latch = self.label.clone();
+        let mut phis = format!("  %{var} = phi i64 [ {}, %{before} ], [ {next}, %{latch} ]\n", self.name(lo));
+        phis.push_str(&self.phis(carries, &body.results, &before, &latch));
+        self.text.insert_str(phis_at, &phis);
+        self.begin(exit);
+    }
+
+    fn loop_metadata(&mut self, hint: LoopHint) -> LoopMetadata {
+        let mut group = None;
+        let mut properties = vec![self.module.node(|_| "!{!\"llvm.loop.mustprogress\"}".to_string())];
+        match hint {
+            LoopHint::Plain => {}
+            LoopHint::Independent if self.module.target == Target::Host => {
+                let accesses = self.module.node(|_| "distinct !{}".to_string());
+                group = Some(accesses);
+                properties.push(self.module.node(|_| "!{!\"llvm.loop.vectorize.enable\", i1 true}".to_string()));
+                properties.push(self.module.node(|_| format!("!{{!\"llvm.loop.parallel_accesses\", !{accesses}}}")));
+            }
+            LoopHint::Independent => {}
+            LoopHint::Unroll => {
+                properties.push(self.module.node(|_| "!{!\"llvm.loop.unroll.full\"}".to_string()));
+            }
+        }
+        let properties: Vec<String> = properties.iter().map(|p| format!("!{p}")).collect();
+        let own = self.module.node(|n| format!("distinct !{{!{n}, {}}}", properties.join(", ")));
+        LoopMetadata { group, text: format!(", !llvm.loop !{own}") }
+    }
+
+    fn while_(&mut self, carries: &[Carry], test: &Block, body: &Block) {
+        let k = self.unique();
+        let (before, head, exit) = (self.label.clone(), format!("while{k}"), format!("while{k}.end"));
+        self.name_carries(carries);
+        self.line(format!("br label %{head}"));
+        self.begin(head.clone());
+        let phis_at = self.text.len();
+        self.block(test);
+        let go_on = test.results.first().map_or("false".to_string(), |&v| self.name(v));
+        self.line(format!("br i1 {go_on}, label %while{k}.body, label %{exit}"));
+        self.begin(format!("while{k}.body"));
+        self.block(body);
+        self.line(format!("br label %{head}"));
+        let phis = self.phis(carries, &body.results, &before, &self.label);
+        self.text.insert_str(phis_at, &phis);
+        self.begin(exit);
+    }
+
+    fn if_(&mut self, cond: Val, yes: &Block, no: &Block, results: &[Val]) {
+        let k = self.unique();
+        self.line(format!("br i1 {}, label %if{k}.yes, label %if{k}.no", self.name(cond)));
+        self.begin(format!("if{k}.yes"));
+        self.block(yes);
+        let after_yes = self.label.clone();
+        self.line(format!("br label %if{k}.end"));
+        self.begin(format!("if{k}.no"));
+        self.block(no);
+        let after_no = self.label.clone();
+        self.line(format!("br label %if{k}.end"));
+        self.begin(format!("if{k}.end"));
+        for (&r, (a, b)) in results.iter().zip(yes.results.iter().zip(&no.results)) {
+            let ty = types::value(self.ty(r));
+            let (a, b) = (self.name(*a), self.name(*b));
+            let name = self.op(format!("phi {ty} [ {a}, %{after_yes} ], [ {b}, %{after_no} ]"));
+            self.set(r, name);
+        }
+    }
+
+    fn flag(&mut self, v: Val) {
+        let lanes = self.ty(v).lanes;
+        let mut any = self.name(v);
+        if lanes > 1 {
+            let ty = types::many("i1", lanes);
+            let callee = format!("i1 @llvm.vector.reduce.or.v{lanes}i1");
+            self.module.declare(format!("{callee}({ty})"));
+            any = self.op(format!("call {callee}({ty} {any})"));
+        }
+        let before = self.op("load i1, ptr %failed");
+        let after = self.op(format!("or i1 {before}, {any}"));
+        self.line(format!("store i1 {after}, ptr %failed"));
+    }
+
+    /// The first failure is recorded: on the host, where one thread runs, by looking; on a GPU by who gets there first.
+    fn fail(&mut self, site: u32, operands: &[Val]) {
+        let k = self.unique();
+        let host = self.module.target == Target::Host;
+        let pointer = if host { "ptr" } else { "ptr addrspace(1)" };
+        self.line("store i1 true, ptr %failed");
+        let before = if host {
+            self.op(format!("load i64, {pointer} %error, align 8"))
+        } else {
+            let both = self.op(format!("cmpxchg {pointer} %error, i64 0, i64 1 monotonic monotonic"));
+            self.op(format!("extractvalue {{ i64, i1 }} {both}, 0"))
+        };
+        let first = self.op(format!("icmp eq i64 {before}, 0"));
+        self.line(format!("br i1 {first}, label %fail{k}, label %fail{k}.end"));
+        self.begin(format!("fail{k}"));
+        if host {
+            self.line(format!("store i64 1, {pointer} %error, align 8"));
+        }
+        let words = std::iter::once(site.to_string()).chain(operands.iter().take(4).map(|&v| self.name(v)));
+        let words: Vec<String> = words.collect();
+        for (n, word) in words.into_iter().enumerate() {
+            let word = match n.checked_sub(1).and_then(|i| operands.get(i)) {
+                Some(&v) => self.packed(&word, self.ty(v).scalar),
+                None => word,
+            };
+            let place = self.op(format!("getelementptr inbounds i64, {pointer} %error, i64 {}", n + 1));
+            self.line(format!("store i64 {word}, {pointer} {place}, align 8"));
+        }
+        self.line(format!("br label %fail{k}.end"));
+        self.begin(format!("fail{k}.end"));
+    }
+
+    /// A scalar as a word: signed integers extended by their sign, floats as their bits.
+    fn packed(&mut self, name: &str, ty: ScalarType) -> String {
+        match ty {
+            ScalarType::I64 | ScalarType::U64 => name.to_string(),
+            ScalarType::F64 => self.op(format!("bitcast double {name} to i64")),
+            ScalarType::F32 => {
+                let bits = self.op(format!("bitcast float {name} to i32"));
+                self.op(format!("zext i32 {bits} to i64"))
+            }
+            ty if ty.is_signed() => self.op(format!("sext {} {name} to i64", types::scalar(ty))),
+            ty => self.op(format!("zext {} {name} to i64", types::scalar(ty))),
+        }
+    }
+}
+
+struct LoopMetadata {
+    /// The access group of the loop.
+    group: Option<usize>,
+    /// What stands behind the branch back.
+    text: String,
+}
