@@ -2,6 +2,7 @@
 //!
 //! `cargo bench -p deckle-runtime [dispatch|pool|sort]`. The median of several runs each.
 
+use deckle_runtime::sort::{Key, Segments, argsort};
 use deckle_runtime::{Pool, Team, cpu};
 use std::hint::black_box;
 use std::time::Instant;
@@ -15,6 +16,9 @@ fn main() {
     }
     if wants("pool") {
         pool();
+    }
+    if wants("sort") {
+        sort();
     }
 }
 
@@ -70,4 +74,67 @@ fn pool() {
     println!("64 MiB written: {:.1} GiB/s fresh, {:.1} reused, {:.1} in a new Vec", gib(fresh), gib(reused), gib(vec));
     let small = seconds(2000, || (), |()| drop(black_box(pool.alloc(4096, "a"))));
     println!("4 KiB allocated and freed: {:.0} ns", 1e9 * small);
+}
+
+/// Against what one would write with `std`: pairs of key and index, sorted by key. The time of making the pairs and of
+/// writing the indices counts on both sides.
+fn sort() {
+    let n = 10_000_000;
+    let mut state = 1u64;
+    let mut random = || {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        state ^ state >> 32
+    };
+    let bits: Vec<u64> = (0..n).map(|_| random()).collect();
+    let f64s: Vec<f64> = bits.iter().map(|&x| (x >> 11) as f64 / (1u64 << 53) as f64).collect();
+    let u32s: Vec<u32> = bits.iter().map(|&x| (x >> 32) as u32).collect();
+    let few: Vec<i64> = bits.iter().map(|&x| (x % 1000) as i64).collect();
+    let ids: Vec<i64> = bits.iter().map(|&x| (x % n as u64) as i64).collect();
+    let sorted: Vec<i64> = (0..n as i64).collect();
+    let zipf: Vec<i64> = f64s.iter().map(|&x| (1.0 / (x + 1e-7)) as i64).collect();
+    let whole = [0, n as i64];
+    let tens: Vec<i64> = (0..=n as i64).step_by(10).collect();
+    let thousands: Vec<i64> = (0..=n as i64).step_by(1000).collect();
+    type Case<'a, K> = (&'a str, &'a [K], Key<'a>, &'a [i64]);
+    fn case<K: Copy>((name, keys, key, offsets): Case<'_, K>, compare: fn(&K, &K) -> std::cmp::Ordering) {
+        let n = keys.len();
+        let pool = Pool::new(None);
+        let mut order = vec![0i64; n];
+        let std_time = seconds(
+            1,
+            || (),
+            |()| {
+                let mut pairs: Vec<(K, i64)> = keys.iter().copied().zip(0..).collect();
+                for w in offsets.windows(2) {
+                    pairs[w[0] as usize..w[1] as usize].sort_by(|a, b| compare(&a.0, &b.0));
+                }
+                order.iter_mut().zip(&pairs).for_each(|(o, p)| *o = p.1);
+            },
+        );
+        let expected = order.clone();
+        print!("sort {name}: std {:.1} ns/element", 1e9 * std_time / n as f64);
+        for threads in [1, 2] {
+            let team = Team::new(threads);
+            let time = seconds(
+                3,
+                || (),
+                |()| {
+                    argsort(&[key], Segments::Offsets(offsets), &team, &pool, &mut order).unwrap();
+                },
+            );
+            print!("; {threads} threads {:.1} ({:.1}x)", 1e9 * time / n as f64, std_time / time);
+        }
+        assert!(order == expected);
+        println!();
+    }
+    case(("f64 uniform", &f64s, Key::F64(&f64s), &whole), f64::total_cmp);
+    case(("u64 uniform", &bits, Key::U64(&bits), &whole), u64::cmp);
+    case(("u32 uniform", &u32s, Key::U32(&u32s), &whole), u32::cmp);
+    case(("i64 below n", &ids, Key::I64(&ids), &whole), i64::cmp);
+    case(("i64 below 1000", &few, Key::I64(&few), &whole), i64::cmp);
+    case(("i64 Zipf", &zipf, Key::I64(&zipf), &whole), i64::cmp);
+    case(("i64 in order", &sorted, Key::I64(&sorted), &whole), i64::cmp);
+    case(("f64 in segments of 1000", &f64s, Key::F64(&f64s), &thousands), f64::total_cmp);
+    case(("f64 in segments of 10", &f64s, Key::F64(&f64s), &tens), f64::total_cmp);
+    case(("i64 below n in segments of 10", &ids, Key::I64(&ids), &tens), i64::cmp);
 }

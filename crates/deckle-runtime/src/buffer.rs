@@ -70,7 +70,7 @@ impl Drop for Memory {
 struct Zeros([u8; 2 * PADDING]);
 static ZEROS: Zeros = Zeros([0; 2 * PADDING]);
 
-mod sealed {
+pub(crate) mod sealed {
     pub trait Sealed {}
 }
 

@@ -4,7 +4,9 @@
 //! |---|---|
 //! | [`pool`], [`buffer`] | memory counted against a budget; reference-counted, padded arrays |
 //! | [`team`] | a persistent team of threads that claims numbered tasks |
+//! | [`sort`] | `sort` and `group` for keys of any flat type, within segments |
 //! | [`cpu`] | how many cores may be used, how large their caches are |
+//! | [`cuda`] | the CUDA driver, opened at run time |
 //!
 //! Nothing here knows a compiler, an IR or LLVM: compiled code comes as pointers, and arrays as bytes.
 //!
@@ -19,7 +21,9 @@
 mod block;
 pub mod buffer;
 pub mod cpu;
+//CUDA
 pub mod pool;
+pub mod sort;
 pub mod team;
 
 pub use buffer::{Buffer, Plain};
