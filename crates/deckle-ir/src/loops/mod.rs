@@ -28,12 +28,19 @@
 
 mod build;
 mod fold;
+mod parse;
+mod print;
 mod shorthand;
+#[cfg(test)]
+mod tests;
 mod typing;
+mod verify;
 mod walk;
 
 pub use build::Builder;
+pub use parse::parse;
 pub use typing::{Names, regroups};
+pub use verify::verify;
 pub use walk::operands;
 
 use crate::array::{BinOp, UnOp};
