@@ -12,7 +12,7 @@
 //! # Ok::<(), deckle_llvm::Error>(())
 //! ```
 //!
-//! There is nothing to install and nothing to link: every Rust toolchain brings a libLLVM. Nothing here knows Deckle's own IRs.
+//! There is nothing to install and nothing to link: every Rust toolchain brings a libLLVM. Only [`emit`] knows an IR of Deckle's own.
 //!
 //! | module | what it does |
 //! |---|---|
@@ -20,6 +20,7 @@
 //! | `worker`, `module`, `compile`, `ptx` | threads for LLVM, owners of its objects, text to object, assembly and PTX |
 //! | `object`, `code`, `elf`, `orc` | an object, code in memory, and the two linkers that make one of the other |
 //! | `key`, `memory`, `disk` | what an object depends on, and the two caches |
+//! | [`emit`] | loop IR to textual LLVM IR |
 //! | `compiler` | [`Compiler`], which puts these together |
 
 mod code;
@@ -28,6 +29,7 @@ mod compiler;
 mod disk;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod elf;
+pub mod emit;
 mod error;
 mod ffi;
 mod key;
