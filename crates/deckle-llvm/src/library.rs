@@ -31,37 +31,50 @@ pub(crate) struct Llvm {
     pub shared: bool,
 }
 
-static FOUND: OnceLock<Found> = OnceLock::new();
 static OPENED: OnceLock<Result<Llvm, Unavailable>> = OnceLock::new();
+
+/// The file that will probably be opened.
+fn likely() -> Option<&'static Path> {
+    static LIKELY: OnceLock<Option<PathBuf>> = OnceLock::new();
+    LIKELY.get_or_init(|| search::search(false).sure().map(Path::to_path_buf)).as_deref()
+}
 
 /// The library, opened on the first call.
 pub(crate) fn open() -> Result<&'static Llvm, Unavailable> {
-    OPENED.get_or_init(|| open_first(FOUND.get_or_init(search::search), mapped())).as_ref().map_err(Clone::clone)
+    OPENED.get_or_init(open_any).as_ref().map_err(Clone::clone)
 }
 
-/// Whether [`open`] may succeed, without opening anything.
+/// Whether [`open`] may succeed, without opening anything if possible.
 pub(crate) fn expected() -> Result<(), Unavailable> {
-    let found = FOUND.get_or_init(search::search);
-    let sure = found.places.iter().any(|p| matches!(p, Place::File(_, Some(_))));
-    if sure { Ok(()) } else { open().map(|_| ()) }
+    if likely().is_some() { Ok(()) } else { open().map(|_| ()) }
 }
 
 /// A text that differs between libraries that may compile differently: the name of the file, its size and its time of change.
 /// None where that is not known before a library is opened, and none is open.
-pub(crate) fn identity() -> Option<String> {
+pub(crate) fn identity() -> Option<&'static str> {
+    static OF_OPENED: OnceLock<String> = OnceLock::new();
+    static OF_LIKELY: OnceLock<Option<String>> = OnceLock::new();
     if let Some(Ok(llvm)) = OPENED.get() {
-        return Some(identity_of(&llvm.path).unwrap_or_else(|| format!("{} {:?}", llvm.path.display(), llvm.version)));
+        let or_else = || format!("{} {:?}", llvm.path.display(), llvm.version);
+        return Some(OF_OPENED.get_or_init(|| identity_of(&llvm.path).unwrap_or_else(or_else)));
     }
-    match FOUND.get_or_init(search::search).places.first() {
-        Some(Place::File(path, Some(_))) => identity_of(path),
-        _ => None,
-    }
+    OF_LIKELY.get_or_init(|| identity_of(likely()?)).as_deref()
 }
 
 fn identity_of(path: &Path) -> Option<String> {
     let (name, data) = (path.file_name()?, path.metadata().ok()?);
     let changed = data.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
     Some(format!("{} {} {}", name.to_string_lossy(), data.len(), changed.as_nanos()))
+}
+
+fn open_any() -> Result<Llvm, Unavailable> {
+    let mapped = mapped();
+    if mapped.is_none()
+        && let Some(llvm) = likely().and_then(|path| open_file(path, false).ok())
+    {
+        return Ok(llvm);
+    }
+    open_first(&search::search(true), mapped)
 }
 
 fn open_first(found: &Found, mapped: Option<PathBuf>) -> Result<Llvm, Unavailable> {

@@ -6,7 +6,7 @@
 //! 4. Names that only the dynamic linker can resolve, and `rustc --print sysroot`; see [`Place::Name`] and [`Place::Sysroot`].
 //!
 //! `rustc` is asked last although its library is preferred: it takes 30 ms to answer, and where rustup has not installed it, it uses the
-//! system's libLLVM. Looking at the folders takes less than 0.2 ms.
+//! system's libLLVM. Folders are looked at one by one and only as far as needed; the first usually holds one, and all of them take a millisecond.
 //!
 //! The version is read from the name of the file that links lead to (`libLLVM.so.22.1-rust-1.95.0-stable`, `libLLVM-16.so.1`), so that a cache entry
 //! can be found without opening LLVM. A name without a version stays a candidate, to be opened and asked.
@@ -38,25 +38,17 @@ pub(crate) struct Found {
     pub seen: HashSet<PathBuf>,
 }
 
-/// Looks where the environment says.
-pub(crate) fn search() -> Found {
-    let variable = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty());
+/// Looks where the environment says: in all places, or until the first file is found whose name tells its version.
+pub(crate) fn search(all: bool) -> Found {
     let mut found = Found::default();
-    if let Some(chosen) = variable("DECKLE_LLVM") {
-        found.chosen(Path::new(&chosen));
+    for folder in folders(&mut found) {
+        found.folder(&folder);
+        if !all && found.sure().is_some() {
+            return found;
+        }
+    }
+    if std::env::var_os("DECKLE_LLVM").is_some_and(|v| !v.is_empty()) {
         return found;
-    }
-    let home = variable("HOME").map(PathBuf::from);
-    let rustup = variable("RUSTUP_HOME").map(PathBuf::from).or_else(|| home.map(|h| h.join(".rustup")));
-    if let Some(rustup) = rustup {
-        let toolchain = variable("RUSTUP_TOOLCHAIN").map(|t| t.to_string_lossy().into_owned());
-        found.toolchains(&rustup, toolchain.as_deref());
-    }
-    for folder in variable("LD_LIBRARY_PATH").iter().flat_map(std::env::split_paths) {
-        found.folder(&folder);
-    }
-    for folder in system_folders() {
-        found.folder(&folder);
     }
     if cfg!(target_os = "linux") {
         found.places.extend((19..=NEWEST).rev().map(|v| Place::Name(format!("libLLVM.so.{v}.1"))));
@@ -66,36 +58,61 @@ pub(crate) fn search() -> Found {
     found
 }
 
+/// The folders to look in, in order. A file that was chosen is added to `found` at once.
+fn folders(found: &mut Found) -> impl Iterator<Item = PathBuf> + use<> {
+    let variable = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty());
+    let chosen = variable("DECKLE_LLVM").map(PathBuf::from);
+    let is_chosen = chosen.is_some();
+    if let Some(path) = chosen.as_ref().filter(|p| !p.is_dir()) {
+        found.chosen(path);
+    }
+    let rustup = variable("RUSTUP_HOME").map(PathBuf::from);
+    let rustup = rustup.or_else(|| Some(PathBuf::from(variable("HOME")?).join(".rustup")));
+    let toolchain = variable("RUSTUP_TOOLCHAIN").map(|t| t.to_string_lossy().into_owned());
+    let searched = variable("LD_LIBRARY_PATH").map(|v| std::env::split_paths(&v).collect::<Vec<_>>());
+    let chosen = chosen.into_iter().filter(|p| p.is_dir()).flat_map(|p| [p.join("lib"), p]);
+    // Each part is looked at only when those before it held nothing.
+    let toolchains = rustup.into_iter().flat_map(move |r| toolchains(&r, toolchain.clone()));
+    let system = std::iter::once(()).flat_map(|()| system_folders());
+    let unasked = toolchains.chain(searched.into_iter().flatten()).chain(system);
+    chosen.chain(unasked.take(if is_chosen { 0 } else { usize::MAX }))
+}
+
+/// The library folders of the toolchains under `rustup`: `first`, the default one, the rest.
+fn toolchains(rustup: &Path, first: Option<String>) -> impl Iterator<Item = PathBuf> + use<> {
+    let root = rustup.join("toolchains");
+    let settings = rustup.join("settings.toml");
+    let default =
+        || std::iter::once(()).filter_map(move |()| default_toolchain(&std::fs::read_to_string(&settings).ok()?));
+    let preferred = first.into_iter().chain(default()).map({
+        let root = root.clone();
+        move |toolchain| root.join(toolchain)
+    });
+    let rest = std::iter::once(()).flat_map(move |()| {
+        let mut rest: Vec<PathBuf> =
+            std::fs::read_dir(&root).into_iter().flatten().flatten().map(|e| e.path()).collect();
+        rest.sort();
+        rest.into_iter().rev()
+    });
+    preferred.chain(rest).map(|toolchain| toolchain.join("lib"))
+}
+
 impl Found {
+    /// The file that will be opened unless something is wrong with it, if its version is known.
+    pub(crate) fn sure(&self) -> Option<&Path> {
+        match self.places.first() {
+            Some(Place::File(path, Some(_))) => Some(path),
+            _ => None,
+        }
+    }
+
     fn chosen(&mut self, path: &Path) {
-        if path.is_dir() {
-            self.folder(path);
-            self.folder(&path.join("lib"));
-        } else if path.is_file() {
+        if path.is_file() {
             let path = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
             let major = path.file_name().and_then(|n| major_of(&n.to_string_lossy()));
             self.add(path, major);
         } else {
             self.rejected.push((path.to_path_buf(), "DECKLE_LLVM names it, and it does not exist".into()));
-        }
-    }
-
-    /// Adds the libraries of the toolchains under `rustup`: `first`, the default one, the rest.
-    fn toolchains(&mut self, rustup: &Path, first: Option<&str>) {
-        let root = rustup.join("toolchains");
-        let default = std::fs::read_to_string(rustup.join("settings.toml")).ok().and_then(|s| default_toolchain(&s));
-        let mut folders: Vec<PathBuf> =
-            [first, default.as_deref()].into_iter().flatten().map(|t| root.join(t)).collect();
-        match std::fs::read_dir(&root) {
-            Ok(entries) => {
-                let mut rest: Vec<PathBuf> = entries.flatten().map(|e| e.path()).collect();
-                rest.sort();
-                folders.extend(rest.into_iter().rev());
-            }
-            Err(_) => self.looked.push(root.display().to_string()),
-        }
-        for folder in folders {
-            self.folder(&folder.join("lib"));
         }
     }
 

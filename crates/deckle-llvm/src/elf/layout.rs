@@ -36,7 +36,9 @@ pub(crate) fn is_loaded(section: &Section<'_>) -> bool {
 impl Layout {
     pub(crate) fn plan(file: &File<'_>) -> Result<Layout, String> {
         for section in file.sections.iter().filter(|s| is_loaded(s)) {
-            let known = matches!(section.kind, SHT_PROGBITS | SHT_NOBITS);
+            // Constructors are in sections of a type of their own, or in ordinary ones of these names.
+            let runs = section.name.starts_with(".ctors") || section.name.starts_with(".dtors");
+            let known = matches!(section.kind, SHT_PROGBITS | SHT_NOBITS) && !runs;
             if !known || section.flags & SHF_TLS != 0 || section.align > PAGE as u64 {
                 return Err(format!("the section {} is of an unknown kind", section.name));
             }

@@ -1,0 +1,128 @@
+//! The caches with compiled code: what is found again, what is compiled anew, and several processes at once.
+
+#![cfg(unix)]
+#![allow(unsafe_code)]
+
+use deckle_llvm::{Code, Compiler, DiskCache, Origin, Pipeline};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("deckle-cache-{}-{name}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        Folder(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A compiler with an empty memory and the cache in a folder, as a new process would have.
+fn compiler(folder: &Path) -> Option<Compiler> {
+    Compiler::with_cache(DiskCache::open(folder, 1 << 20)).map_err(|e| eprintln!("skipped: {e}")).ok()
+}
+
+fn answer(n: i64) -> String {
+    format!("define i64 @answer() {{ ret i64 {n} }}")
+}
+
+fn call(code: &Code) -> i64 {
+    // SAFETY: this is the type in the IR.
+    let f: extern "C" fn() -> i64 = unsafe { std::mem::transmute(code.symbol("answer").unwrap()) };
+    f()
+}
+
+fn origin(compiler: &Compiler, n: i64) -> Origin {
+    let loaded = compiler.load_timed(&answer(n), Pipeline::O3).unwrap();
+    assert_eq!(call(&loaded.code), n);
+    assert!(loaded.seconds >= 0.0);
+    loaded.from
+}
+
+#[test]
+fn compiled_then_from_memory_then_from_disk() {
+    let folder = Folder::new("order");
+    let Some(first) = compiler(&folder.0) else { return };
+    assert_eq!(origin(&first, 1), Origin::Compiled);
+    assert_eq!(origin(&first, 1), Origin::Memory);
+    assert_eq!(origin(&first, 2), Origin::Compiled);
+    let second = compiler(&folder.0).unwrap();
+    assert_eq!(origin(&second, 1), Origin::Disk);
+    assert_eq!(origin(&second, 1), Origin::Memory);
+    let pipeline = second.load_timed(&answer(1), Pipeline::O1).unwrap();
+    assert_eq!(pipeline.from, Origin::Compiled);
+    let cache = second.disk_cache().unwrap();
+    assert_eq!(cache.stats().entries, 3);
+    cache.clear();
+    second.forget();
+    assert_eq!(origin(&second, 1), Origin::Compiled);
+}
+
+#[test]
+fn damaged_entries_are_compiled_anew() {
+    let folder = Folder::new("damage");
+    let Some(first) = compiler(&folder.0) else { return };
+    assert_eq!(origin(&first, 1), Origin::Compiled);
+    let code = first.disk_cache().unwrap().path().to_path_buf();
+    let entry = std::fs::read_dir(&code).unwrap().next().unwrap().unwrap().path();
+    let whole = std::fs::read(&entry).unwrap();
+    for at in (0..whole.len()).step_by(whole.len() / 9) {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 1;
+        for bytes in [&damaged[..], &whole[..at]] {
+            std::fs::write(&entry, bytes).unwrap();
+            assert_eq!(origin(&compiler(&folder.0).unwrap(), 1), Origin::Compiled, "byte {at}");
+            assert_eq!(std::fs::read(&entry).unwrap().len(), whole.len());
+            assert_eq!(origin(&compiler(&folder.0).unwrap(), 1), Origin::Disk);
+        }
+    }
+}
+
+#[test]
+fn an_unsafe_folder_means_no_cache_and_no_error() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new("unsafe");
+    std::fs::create_dir(&folder.0).unwrap();
+    std::fs::set_permissions(&folder.0, std::fs::Permissions::from_mode(0o777)).unwrap();
+    let Some(compiler) = compiler(&folder.0) else { return };
+    assert!(compiler.disk_cache().is_none());
+    assert_eq!(origin(&compiler, 1), Origin::Compiled);
+}
+
+const RACER: &str = "DECKLE_TEST_RACER";
+
+/// Not a test by itself: what each process of the next test runs.
+#[test]
+fn racer() {
+    let Some(folder) = std::env::var_os(RACER) else { return };
+    for _ in 0..3 {
+        let compiler = compiler(Path::new(&folder)).unwrap();
+        for n in 0..12 {
+            origin(&compiler, n);
+        }
+    }
+}
+
+#[test]
+fn processes_race_without_harm() {
+    let folder = Folder::new("race");
+    let Some(compiler) = compiler(&folder.0) else { return };
+    let start = || {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["racer", "--exact"]).env(RACER, &folder.0).spawn().unwrap()
+    };
+    let processes: Vec<_> = (0..6).map(|_| start()).collect();
+    for mut process in processes {
+        assert!(process.wait().unwrap().success());
+    }
+    for n in 0..12 {
+        assert_eq!(origin(&compiler, n), Origin::Disk);
+    }
+    assert_eq!(compiler.disk_cache().unwrap().stats().entries, 12);
+}
