@@ -118,7 +118,7 @@ fn optimised<'a>(
     pipeline: &Pipeline,
 ) -> Result<(Module<'a>, Machine<'a>), Fault> {
     let machine = Machine::new(&llvm.api, target)?;
-    let mut module = Module::parse(&llvm.api, &with_target(ir, target.triple, &machine))?;
+    let module = Module::parse(&llvm.api, &with_target(ir, target.triple, &machine))?;
     module.optimise(&machine, pipeline.as_str())?;
     Ok((module, machine))
 }

@@ -93,14 +93,14 @@ impl Compiler {
 
     /// From disk or from LLVM.
     fn make(&self, key: Key, ir: &str, pipeline: &Pipeline) -> Result<(Arc<Code>, Origin), Error> {
-        if let Some(code) = self.from_disk(&key) {
+        if let Some(code) = self.read_disk(&key) {
             return Ok((code, Origin::Disk));
         }
         // The LLVM that was expected may turn out not to open; entries belong to the one that does.
         library::open()?;
         let actual = Key::of(ir, pipeline).unwrap_or(key);
         if actual != key
-            && let Some(code) = self.from_disk(&actual)
+            && let Some(code) = self.read_disk(&actual)
         {
             return Ok((code, Origin::Disk));
         }
@@ -113,7 +113,7 @@ impl Compiler {
     }
 
     /// An entry that is whole but cannot be linked is compiled anew, too.
-    fn from_disk(&self, key: &Key) -> Option<Arc<Code>> {
+    fn read_disk(&self, key: &Key) -> Option<Arc<Code>> {
         let object = Object::decode(&self.disk.as_ref()?.get(key)?)?;
         Code::link(&object).ok().map(Arc::new)
     }

@@ -7,8 +7,10 @@
 use crate::error::Stage;
 use crate::ffi::{Api, Ref};
 use crate::worker;
+use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr;
+use std::rc::Rc;
 
 /// What LLVM said, and when.
 pub(crate) type Fault = (Stage, String);
@@ -148,26 +150,26 @@ pub(crate) struct Module<'a> {
     api: &'a Api,
     raw: Ref,
     context: Ref,
-    /// Errors that LLVM told the context's handler, which points here; boxed, so that it stays where it is.
-    told: Box<Told<'a>>,
+    /// Errors that LLVM told the context's handler, which points here; counted, as both have it.
+    told: Rc<Told<'a>>,
 }
 
 struct Told<'a> {
     api: &'a Api,
-    errors: Vec<String>,
+    errors: RefCell<Vec<String>>,
 }
 
 /// `LLVMDSError`.
 const SEVERITY_ERROR: c_int = 0;
 
 extern "C" fn on_diagnostic(info: Ref, told: *mut c_void) {
-    // SAFETY: `told` is the box of the module whose context calls, on the one thread that uses it.
-    let told = unsafe { &mut *told.cast::<Told<'_>>() };
+    // SAFETY: `told` belongs to the module whose context calls, on the one thread that uses it.
+    let told = unsafe { &*told.cast_const().cast::<Told<'_>>() };
     // SAFETY: `info` lives during the call.
     unsafe {
         if (told.api.LLVMGetDiagInfoSeverity)(info) == SEVERITY_ERROR {
             let text = take_message(told.api, (told.api.LLVMGetDiagInfoDescription)(info));
-            told.errors.push(text);
+            told.errors.borrow_mut().push(text);
         }
     }
 }
@@ -176,11 +178,11 @@ impl<'a> Module<'a> {
     /// Reads and verifies a text.
     pub(crate) fn parse(api: &'a Api, ir: &str) -> Result<Module<'a>, Fault> {
         worker::enter(Stage::Parse);
-        let mut told = Box::new(Told { api, errors: Vec::new() });
+        let told = Rc::new(Told { api, errors: RefCell::default() });
         // SAFETY: a new context; `told` outlives it, as the module disposes the context before its fields are dropped.
         let context = unsafe {
             let context = (api.LLVMContextCreate)();
-            (api.LLVMContextSetDiagnosticHandler)(context, on_diagnostic, (&raw mut *told).cast());
+            (api.LLVMContextSetDiagnosticHandler)(context, on_diagnostic, Rc::as_ptr(&told).cast_mut().cast());
             context
         };
         let mut module = Module { api, raw: ptr::null_mut(), context, told };
@@ -200,7 +202,7 @@ impl<'a> Module<'a> {
     }
 
     /// Runs a pipeline of passes, as `opt -passes=` takes it.
-    pub(crate) fn optimise(&mut self, machine: &Machine<'_>, passes: &str) -> Result<(), Fault> {
+    pub(crate) fn optimise(&self, machine: &Machine<'_>, passes: &str) -> Result<(), Fault> {
         worker::enter(Stage::Optimise);
         let api = self.api;
         let text = CString::new(passes).map_err(|_| (Stage::Optimise, "a zero byte in the pipeline".to_string()))?;
@@ -221,7 +223,7 @@ impl<'a> Module<'a> {
     }
 
     /// Writes machine code or assembly, or PTX. The module is of no further use.
-    pub(crate) fn emit(mut self, machine: &Machine<'_>, kind: Emit) -> Result<Vec<u8>, Fault> {
+    pub(crate) fn emit(self, machine: &Machine<'_>, kind: Emit) -> Result<Vec<u8>, Fault> {
         worker::enter(Stage::Emit);
         let api = self.api;
         let (mut message, mut buffer) = (ptr::null_mut(), ptr::null_mut());
@@ -265,14 +267,14 @@ impl<'a> Module<'a> {
     }
 
     /// A message together with the errors that came through the handler.
-    fn with_told(&mut self, message: String) -> String {
-        let told = std::mem::take(&mut self.told.errors);
+    fn with_told(&self, message: String) -> String {
+        let told = self.told.errors.take();
         let parts = std::iter::once(message).chain(told).filter(|t| !t.is_empty());
         parts.collect::<Vec<_>>().join("\n")
     }
 
-    fn check_told(&mut self, stage: Stage) -> Result<(), Fault> {
-        if self.told.errors.is_empty() { Ok(()) } else { Err((stage, self.with_told(String::new()))) }
+    fn check_told(&self, stage: Stage) -> Result<(), Fault> {
+        if self.told.errors.borrow().is_empty() { Ok(()) } else { Err((stage, self.with_told(String::new()))) }
     }
 }
 

@@ -126,3 +126,25 @@ fn processes_race_without_harm() {
     }
     assert_eq!(compiler.disk_cache().unwrap().stats().entries, 12);
 }
+
+const LEAVER: &str = "DECKLE_TEST_LEAVER";
+
+/// Not a test by itself: a process that starts to open LLVM and ends after some microseconds.
+#[test]
+fn leaver() {
+    let Some(wait) = std::env::var(LEAVER).ok().and_then(|w| w.parse().ok()) else { return };
+    Compiler::with_cache(None).unwrap().prepare();
+    std::thread::sleep(std::time::Duration::from_micros(wait));
+    std::process::exit(0);
+}
+
+#[test]
+fn a_process_may_end_while_llvm_is_at_work() {
+    let folder = Folder::new("leave");
+    let Some(_) = compiler(&folder.0) else { return };
+    for wait in [0, 300, 1000, 3000, 6000, 9000, 12_000, 15_000, 20_000, 25_000, 30_000] {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        let status = command.args(["leaver", "--exact"]).env(LEAVER, wait.to_string()).status().unwrap();
+        assert!(status.success(), "after {wait} microseconds: {status}");
+    }
+}

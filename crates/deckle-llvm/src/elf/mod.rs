@@ -3,7 +3,7 @@
 //! It exists for the sake of start-up: a cached object is callable in under 0.1 ms, where opening LLVM and starting its own linker takes 11 ms
 //! (see [`code`](crate::code)). It does little on purpose:
 //!
-//! 1. [`file`]: the tables of the file, every offset and length checked; a file from a cache is not trusted to be well-formed.
+//! 1. [`mod@file`]: the tables of the file, every offset and length checked; a file from a cache is not trusted to be well-formed.
 //! 2. [`layout`]: where each section goes. Code, constants and data lie in one mapping, so that each reaches the others within 32 bits.
 //! 3. [`relocate`]: the places that wait for addresses are filled in. What is outside the mapping is reached through a table of addresses, and calls through a stub.
 //! 4. [`memory`]: the mapping; code is made executable, constants read-only, and nothing is ever writable and executable at once.

@@ -17,6 +17,7 @@ const ABS32S: u32 = 11;
 const PC64: u32 = 24;
 const GOTPCRELX: u32 = 41;
 const REX_GOTPCRELX: u32 = 42;
+const CODE_4_GOTPCRELX: u32 = 43;
 
 /// Finds what is outside by its name.
 pub(crate) type External<'a> = &'a dyn Fn(&str) -> Option<u64>;
@@ -116,7 +117,7 @@ impl Linking<'_> {
             PC32 => relative(s),
             PLT32 if i32::try_from(relative(s)).is_ok() => relative(s),
             PLT32 => slot.map(|slot| relative(self.base + (self.layout.stubs + slot * STUB) as u64)).ok_or_else(far)?,
-            GOTPCREL | GOTPCRELX | REX_GOTPCRELX => through_table().ok_or_else(far)?,
+            GOTPCREL | GOTPCRELX | REX_GOTPCRELX | CODE_4_GOTPCRELX => through_table().ok_or_else(far)?,
             _ => return Err(format!("a relocation of the unknown kind {kind}")),
         };
         if width == 8 {
