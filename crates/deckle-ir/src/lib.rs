@@ -13,6 +13,7 @@
 pub mod array;
 pub mod cost;
 pub mod entity;
+pub mod kernel;
 pub mod loops;
 pub mod scalar;
 pub mod scalar_eval;

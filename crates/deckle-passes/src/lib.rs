@@ -7,6 +7,7 @@
 pub mod bounds;
 pub mod cost;
 pub mod explain;
+pub mod flatten;
 pub mod regularity;
 pub mod simplify;
 pub mod stream;

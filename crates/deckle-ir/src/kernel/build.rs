@@ -1,0 +1,371 @@
+//! Making spaces and nodes: equal ones are made once, each as far out as it can be, and what is known already is computed at once.
+
+use super::*;
+use crate::scalar_eval;
+
+/// What a fold or scan combines, and how.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FoldSpec {
+    /// What to start from.
+    pub init: Option<Vec<Node>>,
+    /// What is combined.
+    pub elems: Vec<Node>,
+    /// And how.
+    pub combine: Combine,
+}
+
+impl Default for Program {
+    fn default() -> Program {
+        Program {
+            spaces: vec![SpaceData { parent: ROOT, depth: 0, region: Region::Root }],
+            nodes: Vec::new(),
+            bufs: Vec::new(),
+            sites: Vec::new(),
+            data: Vec::new(),
+            params: Vec::new(),
+            steps: Vec::new(),
+            result: Rep::Tuple(Vec::new()),
+            notes: Vec::new(),
+            made_nodes: HashMap::new(),
+            made_spaces: HashMap::new(),
+        }
+    }
+}
+
+impl Program {
+    /// A space of the arena.
+    pub fn space(&self, s: Space) -> &SpaceData {
+        &self.spaces[s.index()]
+    }
+
+    /// A node of the arena.
+    pub fn node(&self, n: Node) -> &NodeData {
+        &self.nodes[n.index()]
+    }
+
+    /// The type of a node.
+    pub fn ty(&self, n: Node) -> ScalarType {
+        self.nodes[n.index()].ty
+    }
+
+    /// The space of a node.
+    pub fn space_of(&self, n: Node) -> Space {
+        self.nodes[n.index()].space
+    }
+
+    /// Whether `outer` is `inner` or around it.
+    pub fn encloses(&self, outer: Space, inner: Space) -> bool {
+        let depth = self.space(outer).depth;
+        let mut s = inner;
+        while self.space(s).depth > depth {
+            s = self.space(s).parent;
+        }
+        s == outer
+    }
+
+    /// The inner one of two spaces, one of which is around the other.
+    pub fn inner(&self, a: Space, b: Space) -> Space {
+        if self.space(a).depth >= self.space(b).depth { a } else { b }
+    }
+
+    /// The innermost space around `s`, or itself, that is no dimension.
+    pub fn pin(&self, mut s: Space) -> Space {
+        while let Region::Dim(_) = self.space(s).region {
+            s = self.space(s).parent;
+        }
+        s
+    }
+
+    /// The spaces from just below `outer` down to `inner`, which it is around.
+    pub fn between(&self, outer: Space, inner: Space) -> Vec<Space> {
+        let mut chain = Vec::new();
+        let mut s = inner;
+        while s != outer && s != ROOT {
+            chain.push(s);
+            s = self.space(s).parent;
+        }
+        chain.reverse();
+        chain
+    }
+
+    fn new_space(&mut self, parent: Space, region: Region) -> Space {
+        let data = SpaceData { parent, depth: self.space(parent).depth + 1, region };
+        let shared = matches!(region, Region::Dim(_) | Region::Guard(..));
+        if shared && let Some(s) = self.made_spaces.get(&data) {
+            return *s;
+        }
+        let s = Space(self.spaces.len() as u32);
+        self.spaces.push(data);
+        if shared {
+            self.made_spaces.insert(data, s);
+        }
+        s
+    }
+
+    /// The dimension of that size below a space.
+    pub fn dim(&mut self, parent: Space, size: Node) -> Space {
+        self.new_space(parent, Region::Dim(size))
+    }
+
+    /// The guard of that condition below a space.
+    pub fn guard(&mut self, parent: Space, cond: Node, when: bool) -> Space {
+        self.new_space(parent, Region::Guard(cond, when))
+    }
+
+    /// A new loop below a space.
+    pub fn new_loop(&mut self, parent: Space) -> Space {
+        self.new_space(parent, Region::Loop)
+    }
+
+    /// A new combining function below a space.
+    pub fn new_lambda(&mut self, parent: Space) -> Space {
+        self.new_space(parent, Region::Lambda)
+    }
+
+    /// A new buffer.
+    pub fn buf(&mut self, elem: ScalarType, name: impl Into<String>) -> Buf {
+        self.bufs.push(BufData { elem, name: name.into() });
+        Buf(self.bufs.len() as u32 - 1)
+    }
+
+    /// A new site.
+    pub fn site(&mut self, kind: Fault, span: Span) -> Site {
+        let data = SiteData { kind, span };
+        if let Some(k) = self.sites.iter().position(|s| *s == data) {
+            return Site(k as u32);
+        }
+        self.sites.push(data);
+        Site(self.sites.len() as u32 - 1)
+    }
+
+    /// The node of that description.
+    pub fn intern(&mut self, op: Op, ty: ScalarType, space: Space) -> Node {
+        let data = NodeData { op, ty, space };
+        if let Some(n) = self.made_nodes.get(&data) {
+            return *n;
+        }
+        let n = Node(self.nodes.len() as u32);
+        self.made_nodes.insert(data.clone(), n);
+        self.nodes.push(data);
+        n
+    }
+
+    /// A number.
+    pub fn constant(&mut self, c: Scalar) -> Node {
+        self.intern(Op::Const(c), c.ty(), ROOT)
+    }
+
+    /// An `i64`.
+    pub fn int(&mut self, n: i64) -> Node {
+        self.constant(Scalar::I64(n))
+    }
+
+    /// The number that a node is, if that is known.
+    pub fn as_const(&self, n: Node) -> Option<Scalar> {
+        match self.node(n).op {
+            Op::Const(c) => Some(c),
+            _ => None,
+        }
+    }
+
+    /// The `i64` that a node is, if that is known.
+    pub fn as_int(&self, n: Node) -> Option<i64> {
+        match self.as_const(n) {
+            Some(Scalar::I64(k)) => Some(k),
+            _ => None,
+        }
+    }
+
+    /// The position in a dimension.
+    pub fn pos(&mut self, dim: Space) -> Node {
+        self.intern(Op::Pos, ScalarType::I64, dim)
+    }
+
+    /// A variable of a loop or lambda.
+    pub fn var(&mut self, space: Space, k: u32, ty: ScalarType) -> Node {
+        self.intern(Op::Var(k), ty, space)
+    }
+
+    fn outermost(&self, operands: &[Node]) -> Space {
+        operands.iter().fold(ROOT, |s, n| self.inner(s, self.space_of(*n)))
+    }
+
+    /// An operator of one operand.
+    pub fn unary(&mut self, op: UnOp, x: Node) -> Node {
+        if let Some(c) = self.as_const(x)
+            && let Ok(c) = scalar_eval::unary(op, c)
+        {
+            return self.constant(c);
+        }
+        if let (UnOp::Not, Op::Unary(UnOp::Not, inner)) = (op, &self.node(x).op) {
+            return *inner;
+        }
+        let ty = if op == UnOp::IsNan { ScalarType::Bool } else { self.ty(x) };
+        let space = self.space_of(x);
+        self.intern(Op::Unary(op, x), ty, space)
+    }
+
+    /// An operator of two operands; of integers simplified.
+    pub fn binary(&mut self, op: BinOp, a: Node, b: Node) -> Node {
+        if let (Some(x), Some(y)) = (self.as_const(a), self.as_const(b))
+            && let Ok(c) = scalar_eval::binary(op, x, y)
+        {
+            return self.constant(c);
+        }
+        if let Some(n) = self.simple(op, a, b) {
+            return n;
+        }
+        let (a, b) = match op {
+            // One order, so that equal sums are the same node.
+            BinOp::Add | BinOp::Mul | BinOp::And | BinOp::Or if !self.ty(a).is_float() && a > b => (b, a),
+            _ => (a, b),
+        };
+        let ty = match op {
+            BinOp::Eq | BinOp::Ne | BinOp::Lt | BinOp::Le | BinOp::Gt | BinOp::Ge => ScalarType::Bool,
+            _ => self.ty(a),
+        };
+        let space = self.outermost(&[a, b]);
+        self.intern(Op::Binary(op, a, b), ty, space)
+    }
+
+    fn simple(&mut self, op: BinOp, a: Node, b: Node) -> Option<Node> {
+        let ty = self.ty(a);
+        if ty.is_float() {
+            return None;
+        }
+        let known = |n: Node| self.as_const(n).and_then(|c| c.as_int().or(c.as_bool().map(i128::from)));
+        let (x, y) = (known(a), known(b));
+        match op {
+            BinOp::Add if x == Some(0) => Some(b),
+            BinOp::Add | BinOp::Sub if y == Some(0) => Some(a),
+            BinOp::Sub if a == b => Some(self.constant(Scalar::zero(ty))),
+            BinOp::Add | BinOp::Sub => self.cancel(op, a, b),
+            BinOp::Mul if x == Some(1) => Some(b),
+            BinOp::Mul | BinOp::Div if y == Some(1) => Some(a),
+            BinOp::Mul if x == Some(0) => Some(a),
+            BinOp::Mul if y == Some(0) => Some(b),
+            BinOp::Min | BinOp::Max | BinOp::And | BinOp::Or if a == b => Some(a),
+            BinOp::And if ty == ScalarType::Bool && x == Some(1) => Some(b),
+            BinOp::And if ty == ScalarType::Bool && y == Some(1) => Some(a),
+            BinOp::Or if ty == ScalarType::Bool && x == Some(0) => Some(b),
+            BinOp::Or if ty == ScalarType::Bool && y == Some(0) => Some(a),
+            BinOp::Eq | BinOp::Le | BinOp::Ge if a == b => Some(self.constant(Scalar::Bool(true))),
+            BinOp::Ne | BinOp::Lt | BinOp::Gt if a == b => Some(self.constant(Scalar::Bool(false))),
+            _ => None,
+        }
+    }
+
+    /// `(x + y) - y`, `(x - y) + y`, and sums with numbers on both levels.
+    fn cancel(&mut self, op: BinOp, a: Node, b: Node) -> Option<Node> {
+        let (other, inverse) = match op {
+            BinOp::Add => (BinOp::Sub, BinOp::Add),
+            _ => (BinOp::Add, BinOp::Sub),
+        };
+        let _ = inverse;
+        match self.node(a).op {
+            Op::Binary(o, x, y) if o == other && y == b => return Some(x),
+            Op::Binary(BinOp::Add, x, y) if op == BinOp::Sub && x == b => return Some(y),
+            Op::Binary(o @ (BinOp::Add | BinOp::Sub), x, y) if self.ty(a) == ScalarType::I64 => {
+                // (x ± c) ± d = x + e
+                let d = self.as_int(b)?;
+                let c = self.as_int(y)?;
+                let c = if o == BinOp::Add { c } else { c.checked_neg()? };
+                let e = if op == BinOp::Add { c.checked_add(d)? } else { c.checked_sub(d)? };
+                let e = self.int(e);
+                return Some(self.binary(BinOp::Add, x, e));
+            }
+            _ => {}
+        }
+        None
+    }
+
+    /// A conversion.
+    pub fn cast(&mut self, to: ScalarType, x: Node) -> Node {
+        if self.ty(x) == to {
+            return x;
+        }
+        if let Some(c) = self.as_const(x) {
+            return self.constant(c.cast(to));
+        }
+        let space = self.space_of(x);
+        self.intern(Op::Cast(to, x), to, space)
+    }
+
+    /// One of two values, both computed.
+    pub fn select(&mut self, c: Node, x: Node, y: Node) -> Node {
+        match self.as_const(c) {
+            Some(Scalar::Bool(true)) => return x,
+            Some(Scalar::Bool(false)) => return y,
+            _ if x == y => return x,
+            _ => {}
+        }
+        let space = self.outermost(&[c, x, y]);
+        let ty = self.ty(x);
+        self.intern(Op::Select(c, x, y), ty, space)
+    }
+
+    /// An element of a buffer, loaded in the context `ctx`.
+    pub fn load(&mut self, buf: Buf, at: Node, ctx: Space) -> Node {
+        let space = self.inner(self.pin(ctx), self.space_of(at));
+        let ty = self.bufs[buf.index()].elem;
+        self.intern(Op::Load(buf, at), ty, space)
+    }
+
+    /// The value, if the condition holds; the check is made at every point of `ctx`.
+    pub fn check(&mut self, cond: Node, value: Node, site: Site, operands: Vec<Node>, ctx: Space) -> Node {
+        if let Some(Scalar::Bool(true)) = self.as_const(cond) {
+            return value;
+        }
+        let ty = self.ty(value);
+        self.intern(Op::Check { cond, value, site, operands }, ty, ctx)
+    }
+
+    /// A component.
+    pub fn part(&mut self, n: Node, k: u32) -> Node {
+        let space = self.space_of(n);
+        let ty = match &self.node(n).op {
+            Op::Fold { elems, .. } if k as usize == elems.len() => ScalarType::Bool,
+            Op::Fold { elems, .. } | Op::Scan { elems, .. } => self.ty(elems[k as usize]),
+            Op::If { then, .. } => self.ty(then[k as usize]),
+            Op::Loop { init, .. } => self.ty(init[k as usize]),
+            _ => self.ty(n),
+        };
+        self.intern(Op::Part(n, k), ty, space)
+    }
+
+    /// A fold in the context `ctx` over a space below it.
+    pub fn fold(&mut self, over: Space, spec: FoldSpec, ctx: Space) -> Node {
+        let ty = self.ty(spec.elems[0]);
+        let FoldSpec { init, elems, combine } = spec;
+        self.intern(Op::Fold { over, init, elems, combine }, ty, ctx)
+    }
+
+    /// A scan over `over`, which begins anew at each point of `from`.
+    pub fn scan(&mut self, over: Space, from: Space, spec: FoldSpec, exclusive: bool) -> Node {
+        let ty = self.ty(spec.elems[0]);
+        let FoldSpec { init, elems, combine } = spec;
+        self.intern(Op::Scan { from, init, elems, combine, exclusive }, ty, over)
+    }
+
+    /// The operands of a node, in order; not those of its regions.
+    pub fn operands(&self, n: Node) -> Vec<Node> {
+        match &self.node(n).op {
+            Op::Const(_) | Op::Pos | Op::Var(_) => Vec::new(),
+            Op::Unary(_, x) | Op::Cast(_, x) | Op::Load(_, x) | Op::Part(x, _) => vec![*x],
+            Op::Binary(_, a, b) => vec![*a, *b],
+            Op::Select(a, b, c) => vec![*a, *b, *c],
+            Op::Check { cond, value, operands, .. } => [&[*cond, *value], operands.as_slice()].concat(),
+            Op::Fold { init, elems, combine, .. } | Op::Scan { init, elems, combine, .. } => {
+                let mut all: Vec<Node> = init.iter().flatten().chain(elems).copied().collect();
+                if let Combine::Lambda(_, results) = combine {
+                    all.extend(results);
+                }
+                all
+            }
+            Op::If { then, other, .. } => then.iter().chain(other).copied().collect(),
+            Op::Loop { init, cond, next, checks, .. } => {
+                init.iter().chain([cond]).chain(next).chain(checks).copied().collect()
+            }
+        }
+    }
+}

@@ -1,0 +1,406 @@
+//! The kernel IR: spaces, scalar programs over them, and sinks.
+//!
+//! Flattening makes it from the array IR. There are no arrays in it any more, only scalars that exist at every point of a space, and buffers in
+//! which they are kept.
+//!
+//! # Spaces
+//! A [`Space`] is what a computation runs over. Spaces form a tree. The root has one point. Below a space `s`
+//! - [`Region::Dim`] has a point for each position below a size, for each point of `s`. If the size is the same at all points of `s` the dimension is
+//!   *dense*, else it is *ragged*. The rows of a matrix, the entries of a sparse one and what an `expand` makes are dimensions;
+//! - [`Region::Guard`] has one point or none for each point of `s`: the branches of a conditional, and what a filter keeps;
+//! - [`Region::Loop`] has a point for each round of a sequential loop;
+//! - [`Region::Lambda`] is the body of a combining function: it runs whenever that is applied.
+//!
+//! Dimensions and guards of equal size or condition below the same space are the same space. So two traversals that have nothing to do with each
+//! other but their length share a loop.
+//!
+//! # Nodes
+//! A [`Node`] is a scalar at every point of its space, computed from nodes of that space and of spaces around it, all made before it. Nodes are *pure*: where one is computed,
+//! and how often, does not matter, so equal nodes are the same node, and a node lives in the outermost space in which it can. Three kinds live
+//! where they are needed and no further out: loads and loops stay inside the guards around them, and checks stay inside the dimensions too.
+//! Folds, conditionals and loops give several scalars; [`Op::Part`] picks one.
+//!
+//! # Steps
+//! A [`Program`] is run by a host, which executes [`Step`]s in order: it makes buffers, runs kernels, and decides branches and loops that contain kernels.
+//! A [`Kernel`] is a list of [`Sink`]s. What they need determines everything else: their spaces are the loops, the nodes they depend on are the
+//! program at each point. A scalar of the host is a buffer of one element.
+//!
+//! # Failing
+//! A [`Op::Check`] whose condition does not hold makes the run fail, with the lowest failing point of a kernel first. Its value is then zero, so that nothing
+//! is read or written out of range even so.
+
+use crate::array::{BinOp, UnOp};
+use crate::scalar::{Scalar, ScalarType};
+use deckle_diag::{Code, Span};
+use std::collections::HashMap;
+use std::fmt;
+
+mod build;
+mod print;
+mod verify;
+
+pub use build::FoldSpec;
+pub use verify::verify;
+
+macro_rules! handles {
+    ($($(#[$doc:meta])* $name:ident $prefix:literal;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(pub u32);
+        impl $name {
+            /// Its place in the arena.
+            pub fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!($prefix, "{}"), self.0)
+            }
+        }
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{self}")
+            }
+        }
+    )*};
+}
+
+handles! {
+    /// A space.
+    Space "s";
+    /// A scalar at every point of a space.
+    Node "t";
+    /// A buffer. It is a variable of the host: a step may let it name other memory.
+    Buf "b";
+    /// A place in the source where something is checked.
+    Site "c";
+}
+
+/// What kind of space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Region {
+    /// One point.
+    Root,
+    /// A point for each position below a size, a node of the space around.
+    Dim(Node),
+    /// A point where the condition, a node of the space around, is as the flag says.
+    Guard(Node, bool),
+    /// A point for each round. Its [`Op::Var`]s are the state.
+    Loop,
+    /// A point for each application. Its [`Op::Var`]s are the operands.
+    Lambda,
+}
+
+/// A space: what it is, and what it is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SpaceData {
+    /// The space around; the root's is itself.
+    pub parent: Space,
+    /// How many spaces are around it.
+    pub depth: u32,
+    /// What it is.
+    pub region: Region,
+}
+
+/// How the elements of a fold or scan are combined.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Combine {
+    /// Each component by an operator of its own.
+    Ops(Vec<BinOp>),
+    /// By a function: its operands are the variables of the space, first all components of the left one, then those of the right one.
+    Lambda(Space, Vec<Node>),
+}
+
+/// What a node is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Op {
+    /// A number.
+    Const(Scalar),
+    /// The position in the node's own space, a [`Region::Dim`].
+    Pos,
+    /// The state or operand of that number in the node's own space, a loop or lambda.
+    Var(u32),
+    /// A scalar operator.
+    Unary(UnOp, Node),
+    /// A scalar operator. Division by zero gives zero.
+    Binary(BinOp, Node, Node),
+    /// A conversion.
+    Cast(ScalarType, Node),
+    /// Of two values that are both computed.
+    Select(Node, Node, Node),
+    /// An element of a buffer. The index is in range wherever the node is computed.
+    Load(Buf, Node),
+    /// The value if the condition holds, else zero, and the run fails.
+    Check {
+        /// What must hold.
+        cond: Node,
+        /// What is then the value.
+        value: Node,
+        /// What to say.
+        site: Site,
+        /// And of which numbers.
+        operands: Vec<Node>,
+    },
+    /// All points of `over`, a space below the node's own with dimensions and guards between, combined in order. Has a part for each component, and one
+    /// more: whether there was any point.
+    Fold {
+        /// Over which points.
+        over: Space,
+        /// What to start from. If there is nothing to start from and no point, zero.
+        init: Option<Vec<Node>>,
+        /// What is combined.
+        elems: Vec<Node>,
+        /// And how.
+        combine: Combine,
+    },
+    /// All points of the node's own space so far, from the beginning at each point of `from`, a space around it. Has a part for each component.
+    Scan {
+        /// Where it begins anew.
+        from: Space,
+        /// What to start from.
+        init: Option<Vec<Node>>,
+        /// What is combined.
+        elems: Vec<Node>,
+        /// And how.
+        combine: Combine,
+        /// Whether the point itself is left out. Needs an init.
+        exclusive: bool,
+    },
+    /// The values of the first guard where its condition holds, else those of the second.
+    If {
+        /// The guard that holds.
+        yes: Space,
+        /// Its values.
+        then: Vec<Node>,
+        /// The guard that holds otherwise.
+        no: Space,
+        /// Its values.
+        other: Vec<Node>,
+    },
+    /// The state after the last round: as long as `cond`, of the space, holds, the state becomes `next`, of a guard below it.
+    Loop {
+        /// Its space.
+        space: Space,
+        /// The state at first.
+        init: Vec<Node>,
+        /// Whether there is another round.
+        cond: Node,
+        /// The guard under which the next state is computed.
+        inside: Space,
+        /// The next state.
+        next: Vec<Node>,
+        /// Checks that every round makes.
+        checks: Vec<Node>,
+    },
+    /// A component of a fold, scan, conditional or loop.
+    Part(Node, u32),
+}
+
+/// A node: what it is, of which type, and where.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct NodeData {
+    /// What.
+    pub op: Op,
+    /// The type; of what has parts, that of the first.
+    pub ty: ScalarType,
+    /// Where.
+    pub space: Space,
+}
+
+/// A buffer: its element type, and what to call it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct BufData {
+    /// Of what.
+    pub elem: ScalarType,
+    /// What it holds, in the words of the source.
+    pub name: String,
+}
+
+/// What a check is about.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SiteData {
+    /// Which.
+    pub kind: Fault,
+    /// Where in the source.
+    pub span: Span,
+}
+
+/// What can go wrong, with the meaning of the operands.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Fault {
+    /// Operands: the index, the length. The name says of what.
+    Index(&'static str),
+    /// Operands: from, to, the length.
+    Range,
+    /// Operand: the size. The name says of what.
+    Negative(String),
+    /// Operand: the number. The message has `{}` in its place, the second text says what to do.
+    BadSize(&'static str, &'static str),
+    /// Operand: the dividend.
+    DivideByZero,
+    /// Operands: the exponent.
+    NegativeExponent,
+    /// Operands: the first length, the other one. The number says which.
+    Lengths(usize),
+    /// Operands: how many there are, how many there should be.
+    Reshape,
+    /// The operator.
+    Empty(&'static str),
+    /// Operands: the first length, the row, its length. The operator or value.
+    NotRegular(String),
+    /// Operand: how many there are.
+    NotSingleton,
+    /// Operands as the message says.
+    Segments(&'static str, &'static str),
+    /// Operands: how many there are, what the type says. The value, and the size as written.
+    Size(String, Option<String>),
+}
+
+impl Fault {
+    /// Its error code.
+    pub fn code(&self) -> Code {
+        match self {
+            Fault::Index(_) | Fault::Range => Code::IndexRange,
+            Fault::Negative(_) | Fault::BadSize(..) | Fault::NegativeExponent => Code::BadSize,
+            Fault::DivideByZero => Code::DivideByZero,
+            Fault::Lengths(_) | Fault::Reshape => Code::LengthMismatch,
+            Fault::Empty(_) => Code::Empty,
+            Fault::NotRegular(_) => Code::NotRegular,
+            Fault::NotSingleton => Code::NotSingleton,
+            Fault::Segments(..) => Code::BadSegments,
+            Fault::Size(..) => Code::SizeCheck,
+        }
+    }
+}
+
+/// What becomes of the values at each point of a space.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Sink {
+    /// Kept in a buffer. No two points have the same index.
+    Write {
+        /// At which points.
+        space: Space,
+        /// Where.
+        buf: Buf,
+        /// At which index, in range.
+        at: Node,
+        /// What.
+        value: Node,
+    },
+    /// Combined into buffers, in the order of the points: the left operand is the value, the right one what is there. Without `combine` the
+    /// last value stays.
+    Scatter {
+        /// At which points.
+        space: Space,
+        /// Where: a buffer for each component.
+        bufs: Vec<Buf>,
+        /// At which index, in range.
+        at: Node,
+        /// How many elements the buffers have.
+        len: Node,
+        /// What.
+        values: Vec<Node>,
+        /// How.
+        combine: Option<Combine>,
+    },
+    /// Only checked.
+    Check(Node),
+}
+
+/// What runs at once: sinks over spaces.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kernel {
+    /// All that it does.
+    pub sinks: Vec<Sink>,
+    /// What it is for, in the words of the source.
+    pub name: String,
+}
+
+/// What the host does.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// Makes a buffer of so many elements, a node of the root.
+    Alloc(Buf, Node),
+    /// Runs a kernel.
+    Run(Kernel),
+    /// Makes a check, a node of the root.
+    Check(Node),
+    /// Fills `order`: for each row the positions of its elements in the buffers of the keys, in ascending order of these, stable. Rows are given by offsets;
+    /// without, there is one.
+    Sort {
+        /// Of `i64`, as long as the keys.
+        order: Buf,
+        /// The most significant component first.
+        keys: Vec<Buf>,
+        /// How many elements, a node of the root.
+        len: Node,
+        /// Where rows begin and end.
+        offsets: Option<Buf>,
+        /// How many rows, a node of the root.
+        rows: Node,
+    },
+    /// Lets buffers name the memory of others, all at once.
+    Bind(Vec<(Buf, Buf)>),
+    /// Lets a buffer have the contents of another, of so many elements, for itself alone.
+    Own(Buf, Buf, Node),
+    /// One of two lists of steps, by a node of the root.
+    If(Node, Vec<Step>, Vec<Step>),
+    /// As long as a node of the root, computed anew after `test`, holds: `body`.
+    While {
+        /// What is done before each test.
+        test: Vec<Step>,
+        /// Whether to go on.
+        cond: Node,
+        /// What is done then.
+        body: Vec<Step>,
+    },
+}
+
+/// How an array of values of some type lies in buffers.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Rep {
+    /// One scalar after another.
+    Scalar(Buf),
+    /// Each component for itself.
+    Tuple(Vec<Rep>),
+    /// The elements of the first, then of the second, and so on.
+    Array(Rows, Box<Rep>),
+}
+
+/// Where each row begins and ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Rows {
+    /// All have this size, a node of the root.
+    Equal(Node),
+    /// Row `i` runs from the `i`th offset below the next.
+    Offsets(Buf),
+}
+
+/// A program.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Program {
+    /// All spaces; the first is the root.
+    pub spaces: Vec<SpaceData>,
+    /// All nodes.
+    pub nodes: Vec<NodeData>,
+    /// All buffers.
+    pub bufs: Vec<BufData>,
+    /// All sites.
+    pub sites: Vec<SiteData>,
+    /// Buffers that are part of the program.
+    pub data: Vec<(Buf, Vec<Scalar>)>,
+    /// The parameters: each an array of one element.
+    pub params: Vec<Rep>,
+    /// What is done.
+    pub steps: Vec<Step>,
+    /// The result: an array of one element.
+    pub result: Rep,
+    /// What was decided on the way, and why, in the words of the source.
+    pub notes: Vec<String>,
+    pub(crate) made_nodes: HashMap<NodeData, Node>,
+    pub(crate) made_spaces: HashMap<SpaceData, Space>,
+}
+
+/// The space with one point.
+pub const ROOT: Space = Space(0);

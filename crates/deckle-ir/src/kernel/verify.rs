@@ -1,0 +1,95 @@
+//! What holds in every kernel program.
+
+use super::*;
+
+/// Checks that nodes refer backwards and outwards, that types fit, and that steps name what there is.
+///
+/// # Errors
+/// Everything that is wrong.
+pub fn verify(program: &Program) -> Result<(), Vec<String>> {
+    let mut wrong = Vec::new();
+    for (i, data) in program.nodes.iter().enumerate() {
+        let n = Node(i as u32);
+        for operand in program.operands(n) {
+            if operand >= n {
+                wrong.push(format!("{n} uses {operand}, which is not made before it"));
+                return Err(wrong);
+            }
+        }
+        let direct: Vec<Node> = match &data.op {
+            Op::Fold { init, .. } | Op::Scan { init, .. } => init.iter().flatten().copied().collect(),
+            Op::If { .. } => Vec::new(),
+            Op::Loop { init, .. } => init.clone(),
+            _ => program.operands(n),
+        };
+        for operand in direct {
+            if !program.encloses(program.space_of(operand), data.space) {
+                wrong.push(format!("{n} at {} uses {operand} at {}", data.space, program.space_of(operand)));
+            }
+        }
+        if let Op::Fold { over, elems, .. } = &data.op {
+            if !program.encloses(data.space, *over) {
+                wrong.push(format!("{n} folds over {over}, which is not below {}", data.space));
+            }
+            for e in elems {
+                if !program.encloses(program.space_of(*e), *over) {
+                    wrong.push(format!("{n} folds {e}, which is not of {over}"));
+                }
+            }
+        }
+        if let Op::Binary(op, a, b) = data.op
+            && program.ty(a) != program.ty(b)
+        {
+            wrong.push(format!("{n}: {} of {} and {}", op.name(), program.ty(a), program.ty(b)));
+        }
+        if let Op::Select(c, x, y) = data.op
+            && (program.ty(x) != program.ty(y) || program.ty(c) != ScalarType::Bool)
+        {
+            wrong.push(format!("{n} selects between different types"));
+        }
+    }
+    for (i, s) in program.spaces.iter().enumerate() {
+        if let Region::Dim(n) | Region::Guard(n, _) = s.region
+            && !program.encloses(program.space_of(n), s.parent)
+        {
+            wrong.push(format!("{} is measured by {n} of {}", Space(i as u32), program.space_of(n)));
+        }
+    }
+    steps(program, &program.steps, &mut wrong);
+    if wrong.is_empty() { Ok(()) } else { Err(wrong) }
+}
+
+fn steps(program: &Program, list: &[Step], wrong: &mut Vec<String>) {
+    for step in list {
+        match step {
+            Step::Alloc(_, n) | Step::Own(_, _, n) if program.space_of(*n) != ROOT => {
+                wrong.push(format!("{n} is not of the root"));
+            }
+            Step::Run(kernel) => {
+                for sink in &kernel.sinks {
+                    let (space, nodes) = program.sink_parts(sink);
+                    if let Sink::Write { buf, value, .. } = sink
+                        && program.bufs[buf.index()].elem != program.ty(*value)
+                    {
+                        wrong.push(format!("{value} is written to {buf}, which is of another type"));
+                    }
+                    let here = if let Sink::Scatter { values, .. } = sink { &nodes[..2 + values.len()] } else { &nodes };
+                    for n in here {
+                        if !program.encloses(program.space_of(*n), space) {
+                            wrong.push(format!("a sink at {space} uses {n} at {}", program.space_of(*n)));
+                        }
+                    }
+                }
+            }
+            Step::If(_, yes, no) => {
+                steps(program, yes, wrong);
+                steps(program, no, wrong);
+            }
+            Step::While { test, body, .. } => {
+                steps(program, test, wrong);
+                steps(program, body, wrong);
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,339 @@
+//! Operators that make arrays, and those that go through several at once.
+
+use super::value::{Arr, Val, Walk};
+use super::{Cx, Flattener, Frame, Res, as_array};
+use deckle_diag::Span;
+use deckle_ir::array::BinOp;
+use deckle_ir::kernel::{Fault, Node, ROOT, Region, Rep, Rows, Sink, Space};
+use deckle_ir::scalar::{Scalar, ScalarType};
+use deckle_ir::types::Type;
+use deckle_ir::value::Value;
+use std::rc::Rc;
+
+/// So many elements of a literal are chosen among; more are kept in memory.
+const CHOSEN: usize = 8;
+
+impl<'p> Flattener<'p> {
+    /// A number of elements: not negative.
+    pub(super) fn natural(&mut self, n: Node, what: &str, span: Span, ctx: Space) -> Node {
+        if self.k.as_int(n).is_some_and(|n| n >= 0) {
+            return n;
+        }
+        let zero = self.k.int(0);
+        let ok = self.ge(n, zero);
+        self.check(ok, n, Fault::Negative(what.into()), span, &[n], ctx)
+    }
+
+    pub(super) fn replicate(&mut self, fx: &Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
+        let elem = self.get(fx, cx.inst.args[0]);
+        let n = self.scalar(fx, cx.inst.args[1]);
+        let n = self.natural(n, "the number of copies", cx.span, cx.ctx);
+        self.body_array(n, cx.ctx, &mut |f, _, dim| f.lower_into(&elem, dim))
+    }
+
+    /// A value of a context, in a space below it.
+    pub(super) fn lower_into(&mut self, val: &Val, ctx: Space) -> Res<Val> {
+        match val {
+            Val::Scalar(_) => Ok(val.clone()),
+            Val::Tuple(parts) => Ok(Val::tuple(parts.iter().map(|p| self.lower_into(p, ctx)).collect::<Res<_>>()?)),
+            Val::Array(arr) => {
+                let walk = self.walk(arr, ctx)?;
+                Ok(self.walked(ctx, walk))
+            }
+        }
+    }
+
+    pub(super) fn generate(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
+        let seq = cx.ty.is_seq();
+        let what = if seq { "the length" } else { "the size" };
+        let sizes: Vec<Node> = cx.inst.args.iter().map(|a| self.scalar(fx, *a)).collect();
+        let sizes: Vec<Node> = sizes.iter().map(|n| self.natural(*n, what, cx.span, cx.ctx)).collect();
+        self.generate_from(fx, cx, &sizes, &mut Vec::new(), cx.ctx)
+    }
+
+    fn generate_from(
+        &mut self,
+        fx: &mut Frame<'p>,
+        cx: &Cx<'p>,
+        sizes: &[Node],
+        at: &mut Vec<Val>,
+        ctx: Space,
+    ) -> Res<Val> {
+        let Some((n, rest)) = sizes.split_first() else {
+            let first = at.first().and_then(|v| v.leaves()).map(|l| l[0]);
+            return self.inside(fx, cx.inst.bodies[0], &at.clone(), ctx, first);
+        };
+        self.body_array(*n, ctx, &mut |f, pos, dim| {
+            at.push(Val::Scalar(pos));
+            let elem = f.generate_from(fx, cx, rest, at, dim);
+            at.pop();
+            elem
+        })
+    }
+
+    pub(super) fn iota(&mut self, fx: &Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
+        let n = self.scalar(fx, cx.inst.args[0]);
+        let n = self.natural(n, "the length", cx.span, cx.ctx);
+        self.body_array(n, cx.ctx, &mut |_, pos, _| Ok(Val::Scalar(pos)))
+    }
+
+    pub(super) fn range(&mut self, fx: &Frame<'p>, cx: &Cx<'p>, inclusive: bool) -> Res<Val> {
+        let args: Vec<Node> = cx.inst.args.iter().map(|a| self.scalar(fx, *a)).collect();
+        let [from, to, step] = args[..] else { return Ok(Val::tuple(Vec::new())) };
+        let ty = self.k.ty(from);
+        let wide = ScalarType::I64;
+        let (a, b, s) = (self.k.cast(wide, from), self.k.cast(wide, to), self.k.cast(wide, step));
+        let (zero, one) = (self.k.int(0), self.k.int(1));
+        let s = match self.k.as_int(s) {
+            Some(k) if k != 0 => s,
+            _ => {
+                let ok = self.k.binary(BinOp::Ne, s, zero);
+                let fault = Fault::BadSize("a range in steps of {} would never end", "give a step that is not 0");
+                self.check(ok, s, fault, cx.span, &[s], cx.ctx)
+            }
+        };
+        let (up, down) = (self.sub(b, a), self.sub(a, b));
+        let positive = self.lt(zero, s);
+        let way = self.k.select(positive, up, down);
+        let way = if inclusive { way } else { self.sub(way, one) };
+        let minus = self.sub(zero, s);
+        let stride = self.k.select(positive, s, minus);
+        let steps = self.k.binary(BinOp::Div, way, stride);
+        let some = self.add(steps, one);
+        let none = self.lt(way, zero);
+        let n = if self.k.as_int(stride) == Some(1) {
+            self.max(some, zero)
+        } else {
+            self.k.select(none, zero, some)
+        };
+        self.body_array(n, cx.ctx, &mut |f, pos, _| {
+            let offset = f.mul(pos, s);
+            let x = f.add(a, offset);
+            Ok(Val::Scalar(f.k.cast(ty, x)))
+        })
+    }
+
+    /// A vector that is written out.
+    pub(super) fn literal(&mut self, fx: &Frame<'p>, cx: &Cx<'p>, elem: &Type) -> Res<Val> {
+        let elems: Vec<Val> = cx.inst.args.iter().map(|a| self.get(fx, *a)).collect();
+        let n = self.k.int(elems.len() as i64);
+        let Some(first) = elems.first() else {
+            let none = self.none_of(elem);
+            let zero = self.k.int(0);
+            return Ok(Val::array(Arr::Kept { size: n, base: zero, rep: Rc::new(none) }));
+        };
+        if elems.len() == 1 {
+            let first = first.clone();
+            return self.body_array(n, cx.ctx, &mut |f, _, dim| f.lower_into(&first, dim));
+        }
+        if let Some(rep) = self.table(&elems) {
+            let zero = self.k.int(0);
+            return Ok(Val::array(Arr::Kept { size: n, base: zero, rep: Rc::new(rep) }));
+        }
+        let flat = first.leaves().is_some();
+        if flat && elems.len() > CHOSEN && self.on_host(cx.ctx) {
+            return self.written_out(&elems, n, cx.ctx);
+        }
+        self.body_array(n, cx.ctx, &mut |f, pos, dim| {
+            let mut chosen = f.lower_into(&elems[elems.len() - 1], dim)?;
+            for (i, e) in elems.iter().enumerate().rev().skip(1) {
+                let i = f.k.int(i as i64);
+                let here = f.eq(pos, i);
+                chosen = match flat {
+                    true => f.choose(here, e, &chosen),
+                    false => f.merge(here, &e.clone(), &chosen, dim)?,
+                };
+            }
+            Ok(chosen)
+        })
+    }
+
+    /// Constants are a table of the program.
+    fn table(&mut self, elems: &[Val]) -> Option<Rep> {
+        let columns: Vec<Vec<Scalar>> = elems
+            .iter()
+            .map(|e| e.leaves()?.iter().map(|n| self.k.as_const(*n)).collect::<Option<Vec<_>>>())
+            .collect::<Option<_>>()?;
+        let mut k = 0;
+        Some(self.columns(&elems[0], &columns, &mut k))
+    }
+
+    fn columns(&mut self, like: &Val, rows: &[Vec<Scalar>], k: &mut usize) -> Rep {
+        match like {
+            Val::Tuple(parts) => Rep::Tuple(parts.iter().map(|p| self.columns(p, rows, k)).collect()),
+            _ => {
+                let column: Vec<Scalar> = rows.iter().map(|r| r[*k]).collect();
+                *k += 1;
+                Rep::Scalar(self.data(column))
+            }
+        }
+    }
+
+    fn data(&mut self, column: Vec<Scalar>) -> deckle_ir::kernel::Buf {
+        let ty = column.first().map_or(ScalarType::Bool, |c| c.ty());
+        if let Some((buf, _)) = self.k.data.iter().find(|(_, c)| *c == column) {
+            return *buf;
+        }
+        let buf = self.k.buf(ty, "constants");
+        self.k.data.push((buf, column));
+        buf
+    }
+
+    fn written_out(&mut self, elems: &[Val], n: Node, ctx: Space) -> Res<Val> {
+        let number = self.number(ctx)?;
+        let base = self.mul(number, n);
+        let count = self.count(ctx)?;
+        let len = self.mul(count, n);
+        let like = elems[0].leaves().unwrap_or_default();
+        let bufs: Vec<_> = like.iter().map(|x| self.alloc(self.k.ty(*x), "array", len)).collect();
+        let mut sinks = Vec::new();
+        for (i, e) in elems.iter().enumerate() {
+            let i = self.k.int(i as i64);
+            let at = self.add(base, i);
+            for (buf, value) in bufs.iter().zip(e.leaves().unwrap_or_default()) {
+                sinks.push(Sink::Write { space: ctx, buf: *buf, at, value });
+            }
+        }
+        self.run("array", sinks);
+        let rep = rep_like(&elems[0], &mut bufs.into_iter());
+        Ok(Val::array(Arr::Kept { size: n, base, rep: Rc::new(rep) }))
+    }
+
+    /// The representation of no element of a type.
+    pub(super) fn none_of(&mut self, ty: &Type) -> Rep {
+        match ty {
+            Type::Scalar(s) => Rep::Scalar(self.data(vec![Scalar::zero(*s)])),
+            Type::Array(a) => {
+                let elem = self.none_of(&a.elem);
+                Rep::Array(Rows::Equal(self.k.int(0)), Box::new(elem))
+            }
+            Type::Seq(e) => {
+                let elem = self.none_of(e);
+                Rep::Array(Rows::Equal(self.k.int(0)), Box::new(elem))
+            }
+            _ => Rep::Tuple(ty.parts().unwrap_or_default().into_iter().map(|t| self.none_of(t)).collect()),
+        }
+    }
+
+    /// A host value that is part of the program.
+    pub(super) fn constant(&mut self, value: &Value, ty: &Type) -> Res<Val> {
+        let rep = self.constants(&[value], ty);
+        let zero = self.k.int(0);
+        Ok(self.kept_at(&rep, zero, ROOT))
+    }
+
+    fn constants(&mut self, values: &[&Value], ty: &Type) -> Rep {
+        match ty {
+            Type::Scalar(s) => {
+                let column: Vec<Scalar> = values.iter().map(|v| v.as_scalar().unwrap_or(Scalar::zero(*s))).collect();
+                if column.is_empty() { self.none_of(ty) } else { Rep::Scalar(self.data(column)) }
+            }
+            Type::Array(_) | Type::Seq(_) => {
+                let elem = ty.elem().cloned().unwrap_or(Type::BOOL);
+                let rows: Vec<&[Value]> = values.iter().map(|v| v.items().unwrap_or_default()).collect();
+                let all: Vec<&Value> = rows.iter().flat_map(|r| r.iter()).collect();
+                let inner = self.constants(&all, &elem);
+                let first = rows.first().map_or(0, |r| r.len());
+                if rows.iter().all(|r| r.len() == first) {
+                    return Rep::Array(Rows::Equal(self.k.int(first as i64)), Box::new(inner));
+                }
+                let mut offsets = vec![Scalar::I64(0)];
+                let mut total = 0;
+                for r in rows {
+                    total += r.len() as i64;
+                    offsets.push(Scalar::I64(total));
+                }
+                Rep::Array(Rows::Offsets(self.data(offsets)), Box::new(inner))
+            }
+            _ => {
+                let parts = ty.parts().unwrap_or_default();
+                let column = |k: usize| values.iter().filter_map(|v| v.parts()?.get(k)).collect::<Vec<_>>();
+                Rep::Tuple(parts.iter().enumerate().map(|(k, t)| self.constants(&column(k), t)).collect())
+            }
+        }
+    }
+
+    /// The elements of several arrays together, in order.
+    pub(super) fn walk_all(&mut self, arrays: &[Rc<Arr>], first: usize, span: Span, ctx: Space) -> Res<Walk> {
+        if let [one] = arrays {
+            let walk = self.walk(one, ctx)?;
+            return Ok(Walk { elem: Val::tuple(vec![walk.elem]), ..walk });
+        }
+        let walks: Vec<Walk> = arrays.iter().map(|a| self.walk(a, ctx)).collect::<Res<_>>()?;
+        if walks.iter().all(|w| w.inner == walks[0].inner) {
+            let linear = walks.iter().any(|w| w.linear);
+            let elem = Val::tuple(walks.iter().map(|w| w.elem.clone()).collect());
+            return Ok(Walk { inner: walks[0].inner, elem, linear });
+        }
+        let arrays: Vec<Rc<Arr>> = arrays.iter().map(|a| self.indexed(a)).collect::<Res<_>>()?;
+        let mut n = self.size(&arrays[0], ctx)?;
+        for (i, a) in arrays.iter().enumerate().skip(1) {
+            let m = self.size(a, ctx)?;
+            let ok = self.eq(n, m);
+            n = self.check(ok, n, Fault::Lengths(first + i), span, &[n, m], ctx);
+        }
+        let dim = self.k.dim(ctx, n);
+        let pos = self.k.pos(dim);
+        let elems = arrays.iter().map(|a| self.at(a, pos, dim)).collect::<Res<Vec<_>>>()?;
+        Ok(Walk { inner: dim, elem: Val::tuple(elems), linear: false })
+    }
+
+    /// The position of a traversal, where it has one.
+    pub(super) fn position(&mut self, ctx: Space, inner: Space) -> Option<Node> {
+        let data = self.k.space(inner);
+        (data.parent == ctx && matches!(data.region, Region::Dim(_))).then(|| self.k.pos(inner))
+    }
+
+    pub(super) fn map(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
+        let arrays: Vec<Rc<Arr>> = cx.inst.args.iter().map(|a| self.array(fx, *a)).collect();
+        let walk = self.walk_all(&arrays, 0, cx.span, cx.ctx)?;
+        let Val::Tuple(args) = &walk.elem else { return Ok(walk.elem) };
+        let at = self.position(cx.ctx, walk.inner);
+        let elem = self.inside(fx, cx.inst.bodies[0], &args.clone(), walk.inner, at)?;
+        Ok(self.walked(cx.ctx, Walk { elem, ..walk }))
+    }
+
+    pub(super) fn zip(&mut self, fx: &Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
+        let arrays: Vec<Rc<Arr>> = cx.inst.args.iter().map(|a| self.array(fx, *a)).collect();
+        let walk = self.walk_all(&arrays, 0, cx.span, cx.ctx)?;
+        Ok(self.walked(cx.ctx, walk))
+    }
+
+    pub(super) fn unzip(&mut self, fx: &Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
+        let arr = self.array(fx, cx.inst.args[0]);
+        if let Arr::Kept { size, base, rep } = &*arr
+            && let Rep::Tuple(parts) = &**rep
+        {
+            let part = |r: &Rep| Val::array(Arr::Kept { size: *size, base: *base, rep: Rc::new(r.clone()) });
+            return Ok(Val::tuple(parts.iter().map(part).collect()));
+        }
+        let walk = self.walk(&arr, cx.ctx)?;
+        let Val::Tuple(parts) = &walk.elem else { return Ok(Val::Array(arr)) };
+        Ok(Val::tuple(parts.iter().map(|p| self.walked(cx.ctx, Walk { elem: p.clone(), ..walk.clone() })).collect()))
+    }
+
+    /// The array of what `f` makes of each element of the dimension `axis` further in.
+    pub(super) fn under(
+        &mut self,
+        val: &Val,
+        axis: usize,
+        ctx: Space,
+        f: &mut dyn FnMut(&mut Self, &Rc<Arr>, Space) -> Res<Val>,
+    ) -> Res<Val> {
+        let arr = as_array(val);
+        if axis == 0 {
+            return f(self, &arr, ctx);
+        }
+        let walk = self.walk(&arr, ctx)?;
+        let elem = self.under(&walk.elem, axis - 1, walk.inner, f)?;
+        Ok(self.walked(ctx, Walk { elem, ..walk }))
+    }
+}
+
+/// A representation like a flat value, of these buffers in order.
+pub(super) fn rep_like(val: &Val, bufs: &mut dyn Iterator<Item = deckle_ir::kernel::Buf>) -> Rep {
+    match val {
+        Val::Tuple(parts) => Rep::Tuple(parts.iter().map(|p| rep_like(p, bufs)).collect()),
+        _ => bufs.next().map_or(Rep::Tuple(Vec::new()), Rep::Scalar),
+    }
+}

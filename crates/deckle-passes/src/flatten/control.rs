@@ -1,0 +1,275 @@
+//! Branches, loops that run inside kernels, and calls.
+
+use super::value::{Arr, Val};
+use super::{Cx, Flattener, Frame, Res, Scope, Stuck, as_array};
+use deckle_diag::{Code, Diagnostic};
+use deckle_ir::array::{BinOp, Function, Op};
+use deckle_ir::entity::{Body, Func, Var};
+use deckle_ir::kernel::{self, Combine, FoldSpec, Node, ROOT, Space};
+use deckle_ir::scalar::{Scalar, ScalarType};
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+/// What is computed in a context.
+pub(super) type Compute<'a, 'p> = dyn FnMut(&mut Flattener<'p>, Space) -> Res<Val> + 'a;
+
+/// How deeply calls may be nested.
+const MAX_CALLS: usize = 256;
+
+/// Where flattening was, to go back to.
+pub(super) struct Mark {
+    steps: usize,
+    scope: Scope,
+    pending: BTreeSet<Node>,
+}
+
+impl<'p> Flattener<'p> {
+    pub(super) fn mark(&self) -> Mark {
+        Mark {
+            steps: self.steps.last().map_or(0, Vec::len),
+            scope: self.scopes.last().cloned().unwrap_or_default(),
+            pending: self.pending.clone(),
+        }
+    }
+
+    /// Forgets the steps made since, and all that is known only through them.
+    pub(super) fn back_to(&mut self, mark: Mark) {
+        if let Some(block) = self.steps.last_mut() {
+            block.truncate(mark.steps);
+        }
+        if let Some(scope) = self.scopes.last_mut() {
+            *scope = mark.scope;
+        }
+        self.pending = mark.pending;
+    }
+
+    /// One of two values, of which only that is computed.
+    pub(super) fn either(
+        &mut self,
+        cond: Node,
+        ctx: Space,
+        yes: &mut Compute<'_, 'p>,
+        no: &mut Compute<'_, 'p>,
+    ) -> Res<Val> {
+        match self.k.as_const(cond) {
+            Some(Scalar::Bool(true)) => return yes(self, ctx),
+            Some(Scalar::Bool(false)) => return no(self, ctx),
+            _ => {}
+        }
+        let (y, n) = (self.k.guard(ctx, cond, true), self.k.guard(ctx, cond, false));
+        let (x, z) = (yes(self, y)?, no(self, n)?);
+        self.merge(cond, &x, &z, ctx)
+    }
+
+    /// The value of one of the two guards of a condition.
+    pub(super) fn merge(&mut self, cond: Node, yes: &Val, no: &Val, ctx: Space) -> Res<Val> {
+        match (yes, no) {
+            (Val::Array(a), Val::Array(b)) => {
+                let (y, n) = (self.k.guard(ctx, cond, true), self.k.guard(ctx, cond, false));
+                let (a, b) = (self.indexed(a)?, self.indexed(b)?);
+                let (p, q) = (self.size(&a, y)?, self.size(&b, n)?);
+                let size = self.merge_scalars(cond, &[p], &[q], ctx)[0];
+                let (a, b) = (Val::Array(a), Val::Array(b));
+                self.body_array(size, ctx, &mut |f, pos, dim| {
+                    f.either(
+                        cond,
+                        dim,
+                        &mut |f, g| {
+                            let a = f.move_to(&a, &[(y, g)]);
+                            f.at(&as_array(&a), pos, g)
+                        },
+                        &mut |f, g| {
+                            let b = f.move_to(&b, &[(n, g)]);
+                            f.at(&as_array(&b), pos, g)
+                        },
+                    )
+                })
+            }
+            (Val::Tuple(a), Val::Tuple(b)) if yes.has_array() => {
+                Ok(Val::tuple(a.iter().zip(b.iter()).map(|(x, y)| self.merge(cond, x, y, ctx)).collect::<Res<_>>()?))
+            }
+            _ => {
+                let (a, b) = (yes.leaves().unwrap_or_default(), no.leaves().unwrap_or_default());
+                let merged = self.merge_scalars(cond, &a, &b, ctx);
+                Ok(yes.with_leaves(&mut merged.into_iter()))
+            }
+        }
+    }
+
+    /// What need not be computed inside a guard is selected; the rest is a conditional.
+    fn merge_scalars(&mut self, cond: Node, yes: &[Node], no: &[Node], ctx: Space) -> Vec<Node> {
+        let outside = |f: &Self, n: Node| f.k.encloses(f.k.space_of(n), ctx);
+        let inner: Vec<usize> =
+            (0..yes.len()).filter(|i| !outside(self, yes[*i]) || !outside(self, no[*i])).collect();
+        let (then, other): (Vec<Node>, Vec<Node>) = inner.iter().map(|i| (yes[*i], no[*i])).unzip();
+        let branched = if inner.is_empty() { Vec::new() } else { self.branch(ctx, cond, true, &then, &other) };
+        (0..yes.len())
+            .map(|i| match inner.iter().position(|k| *k == i) {
+                Some(k) => branched[k],
+                None => self.k.select(cond, yes[i], no[i]),
+            })
+            .collect()
+    }
+
+    pub(super) fn if_(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
+        let cond = self.scalar(fx, cx.inst.args[0]);
+        let [yes, no] = cx.inst.bodies[..] else { return Ok(Val::tuple(Vec::new())) };
+        match self.k.as_const(cond) {
+            Some(Scalar::Bool(true)) => return self.body(fx, yes, cx.ctx),
+            Some(Scalar::Bool(false)) => return self.body(fx, no, cx.ctx),
+            _ => {}
+        }
+        if cx.ctx == ROOT && [yes, no].iter().any(|b| has_arrays(fx.function, *b)) {
+            return self.if_on_host(fx, cx, cond, yes, no);
+        }
+        let (y, n) = (self.k.guard(cx.ctx, cond, true), self.k.guard(cx.ctx, cond, false));
+        let (a, b) = (self.body(fx, yes, y)?, self.body(fx, no, n)?);
+        self.merge(cond, &a, &b, cx.ctx)
+    }
+
+    pub(super) fn looped(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
+        let counted = matches!(cx.inst.op, Op::For);
+        let (limit, init) = match cx.inst.args[..] {
+            [n, s] if counted => (Some(self.scalar(fx, n)), self.get(fx, s)),
+            _ => (None, self.get(fx, cx.inst.args[0])),
+        };
+        let key = (fx.func, cx.v);
+        let flat = cx.ty.is_flat() && !init.leaves().unwrap_or_default().is_empty();
+        let on_host = cx.ctx == ROOT && cx.inst.bodies.iter().any(|b| has_arrays(fx.function, *b));
+        if flat && !on_host && !self.lifted.contains(&key) {
+            let mark = self.mark();
+            match self.loop_inside(fx, cx, limit, &init) {
+                Err(Stuck::InLoop) => {
+                    self.back_to(mark);
+                    self.lifted.insert(key);
+                }
+                other => return other,
+            }
+        }
+        let bodies = &cx.inst.bodies;
+        let state = fx.function.body(bodies[bodies.len() - 1]).params.last().copied();
+        let ty = state.map_or(cx.ty, |v| fx.function.ty(v)).clone();
+        // The frame is needed by both bodies, one after the other.
+        let cell = std::cell::RefCell::new(fx);
+        self.rounds(
+            cx.ctx,
+            &init,
+            &ty,
+            &mut |f, state, i, ctx| match limit {
+                Some(n) => Ok(f.lt(i, n)),
+                None => match f.inside(&mut cell.borrow_mut(), bodies[0], std::slice::from_ref(state), ctx, None)? {
+                    Val::Scalar(c) => Ok(c),
+                    _ => Ok(i),
+                },
+            },
+            &mut |f, state, i, ctx| {
+                let fx = &mut cell.borrow_mut();
+                match counted {
+                    true => f.inside(fx, bodies[0], &[Val::Scalar(i), state.clone()], ctx, None),
+                    false => f.inside(fx, bodies[1], std::slice::from_ref(state), ctx, None),
+                }
+            },
+        )
+    }
+
+    /// A loop whose state is scalars, as part of a kernel's program.
+    fn loop_inside(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>, limit: Option<Node>, init: &Val) -> Res<Val> {
+        let leaves = init.leaves().unwrap_or_default();
+        let rounds = self.k.new_loop(cx.ctx);
+        let vars: Vec<Node> =
+            leaves.iter().enumerate().map(|(k, n)| self.k.var(rounds, k as u32, self.k.ty(*n))).collect();
+        let state = init.with_leaves(&mut vars.iter().copied());
+        let counter = limit.map(|_| self.k.var(rounds, leaves.len() as u32, ScalarType::I64));
+        let cond = match (limit, counter) {
+            (Some(n), Some(i)) => self.lt(i, n),
+            _ => match self.inside(fx, cx.inst.bodies[0], std::slice::from_ref(&state), rounds, None)? {
+                Val::Scalar(c) => c,
+                _ => return Ok(init.clone()),
+            },
+        };
+        // A condition that does not depend on the state is of an outer space; the guard is not.
+        let inside = self.k.guard(rounds, cond, true);
+        let next = match counter {
+            Some(i) => self.inside(fx, cx.inst.bodies[0], &[Val::Scalar(i), state], inside, None)?,
+            None => self.inside(fx, cx.inst.bodies[1], &[state], inside, None)?,
+        };
+        let (mut first, mut next) = (leaves.clone(), next.leaves().unwrap_or_default());
+        if let Some(i) = counter {
+            let (zero, one) = (self.k.int(0), self.k.int(1));
+            first.push(zero);
+            next.push(self.add(i, one));
+        }
+        let checks = self.checks_within(rounds, inside);
+        let ty = self.k.ty(first[0]);
+        let op = kernel::Op::Loop { space: rounds, init: first, cond, inside, next, checks };
+        let group = self.k.intern(op, ty, cx.ctx);
+        let parts: Vec<Node> = (0..leaves.len()).map(|k| self.k.part(group, k as u32)).collect();
+        let result = init.with_leaves(&mut parts.into_iter());
+        if cx.ctx != ROOT {
+            return Ok(result);
+        }
+        // Computed once, not wherever it is used.
+        let rep = self.store(&result, ROOT, "loop")?;
+        let zero = self.k.int(0);
+        Ok(self.kept_at(&rep, zero, ROOT))
+    }
+
+    /// The checks made in the rounds of a loop, as nodes of the round: those in dimensions further in as a fold.
+    fn checks_within(&mut self, rounds: Space, inside: Space) -> Vec<Node> {
+        let mine: Vec<Node> =
+            self.pending.iter().copied().filter(|n| self.k.encloses(rounds, self.k.space_of(*n))).collect();
+        let mut checks = Vec::new();
+        for n in mine {
+            self.pending.remove(&n);
+            let space = self.k.space_of(n);
+            if space == rounds || space == inside {
+                checks.push(n);
+            } else if self.k.encloses(inside, space) {
+                let off = self.k.constant(Scalar::Bool(false));
+                let flag = self.k.cast(ScalarType::Bool, n);
+                let spec =
+                    FoldSpec { init: Some(vec![off]), elems: vec![flag], combine: Combine::Ops(vec![BinOp::Or]) };
+                let all = self.k.fold(space, spec, inside);
+                checks.push(self.k.part(all, 0));
+            }
+        }
+        checks
+    }
+
+    pub(super) fn call(&mut self, fx: &Frame<'p>, cx: &Cx<'p>, func: Func) -> Res<Val> {
+        let callee: &'p Function = &self.program.funcs[func.index()];
+        if self.depth >= MAX_CALLS {
+            let message = format!("calls are nested more than {MAX_CALLS} deep here");
+            let d = Diagnostic::new(Code::Unsupported, message, cx.span, "this call");
+            return Err(Stuck::Limit(Box::new(d)));
+        }
+        let args: Vec<Val> = cx.inst.args.iter().map(|a| self.get(fx, *a)).collect();
+        let mut inner = self.frame(func, callee);
+        for (p, arg) in callee.params().iter().zip(args) {
+            inner.env[p.index()] = Some(arg);
+        }
+        self.depth += 1;
+        let checked = self.check_arguments(fx, &mut inner, cx);
+        let result = checked.and_then(|()| self.body(&mut inner, Function::ROOT, cx.ctx));
+        self.depth -= 1;
+        result
+    }
+}
+
+/// Whether a body handles arrays, and so may be worth kernels of its own.
+fn has_arrays(function: &Function, body: Body) -> bool {
+    let data = function.body(body);
+    data.stmts.iter().any(|v: &Var| {
+        !function.ty(*v).is_flat()
+            || function.inst(*v).is_some_and(|i| {
+                matches!(i.op, Op::Call(_))
+                    || i.args.iter().any(|a| !function.ty(*a).is_flat() && !matches!(i.op, Op::Index | Op::Length))
+                    || i.bodies.iter().any(|b| has_arrays(function, *b))
+            })
+    }) || !function.ty(data.result).is_flat()
+}
+
+/// An array of a value, for where there is one.
+pub(super) fn rc(arr: Arr) -> Rc<Arr> {
+    Rc::new(arr)
+}

@@ -1,0 +1,342 @@
+//! Folds and scans.
+
+use super::value::{Arr, Val, Walk};
+use super::{Cx, Flattener, Frame, Res, Stuck};
+use deckle_ir::array::{BinOp, Direction, Function, Monoid, Op, ScanKind};
+use deckle_ir::entity::Body;
+use deckle_ir::kernel::{Combine, Fault, FoldSpec, Node, ROOT, Region, Sink, Space};
+use deckle_ir::scalar::{Scalar, ScalarType};
+use std::rc::Rc;
+
+/// The operators for which it is enough to know that they are applied component by component.
+fn is_plain(op: BinOp) -> bool {
+    use BinOp::*;
+    matches!(op, Add | Mul | Min | Max | And | Or | Xor)
+}
+
+/// What there is to start from, so that it changes nothing.
+pub(super) fn unit(op: BinOp, ty: ScalarType) -> Option<Scalar> {
+    Some(match op {
+        // -0.0 is the unit of addition: 0.0 would make -0.0 of nothing but -0.0 a 0.0.
+        BinOp::Add => Scalar::float(ty, -0.0).unwrap_or(Scalar::zero(ty)),
+        BinOp::Or | BinOp::Xor => Scalar::zero(ty),
+        BinOp::Mul => Scalar::one(ty),
+        BinOp::And => match ty {
+            ScalarType::Bool => Scalar::Bool(true),
+            _ => Scalar::wrap_int(ty, -1)?,
+        },
+        BinOp::Min => Scalar::float(ty, f64::INFINITY).or_else(|| Scalar::wrap_int(ty, ty.int_range()?.1))?,
+        BinOp::Max => Scalar::float(ty, f64::NEG_INFINITY).or_else(|| Scalar::wrap_int(ty, ty.int_range()?.0))?,
+        _ => return None,
+    })
+}
+
+impl<'p> Flattener<'p> {
+    pub(super) fn reduce(&mut self, fx: &Frame<'p>, cx: &Cx<'p>, monoid: Monoid) -> Res<Val> {
+        let arr = self.array(fx, cx.inst.args[0]);
+        let walk = self.walk(&arr, cx.ctx)?;
+        let Val::Scalar(x) = walk.elem else { return Ok(walk.elem) };
+        let ty = self.k.ty(x);
+        let (op, init) = match monoid {
+            Monoid::Sum => (BinOp::Add, Some(Scalar::zero(ty))),
+            Monoid::Product => (BinOp::Mul, Some(Scalar::one(ty))),
+            Monoid::Any => (BinOp::Or, Some(Scalar::Bool(false))),
+            Monoid::All => (BinOp::And, Some(Scalar::Bool(true))),
+            Monoid::Min => (BinOp::Min, None),
+            Monoid::Max => (BinOp::Max, None),
+            Monoid::ArgMin | Monoid::ArgMax => return self.arg_best(&arr, monoid, cx),
+        };
+        let init = init.map(|c| vec![self.k.constant(c)]);
+        let named = if monoid == Monoid::Min { "min" } else { "max" };
+        let (op, elems) = (Combine::Ops(vec![op]), vec![x]);
+        let spec = FoldSpec { init, elems, combine: op };
+        Ok(Val::Scalar(self.fold_or_empty(walk.inner, spec, named, cx)?[0]))
+    }
+
+    /// A fold that must have elements if it has nothing to start from.
+    fn fold_or_empty(&mut self, over: Space, spec: FoldSpec, name: &'static str, cx: &Cx<'p>) -> Res<Vec<Node>> {
+        let n = spec.elems.len() as u32;
+        if spec.init.is_some() {
+            return self.fold(over, spec, cx.ctx, &(0..n).collect::<Vec<_>>());
+        }
+        let parts = self.fold(over, spec, cx.ctx, &(0..=n).collect::<Vec<_>>())?;
+        let (any, values) = (parts[n as usize], &parts[..n as usize]);
+        let checked = values.iter().map(|x| self.check(any, *x, Fault::Empty(name), cx.span, &[], cx.ctx));
+        Ok(checked.collect())
+    }
+
+    /// The first position of the least or greatest, or of the first NaN.
+    fn arg_best(&mut self, arr: &Rc<Arr>, monoid: Monoid, cx: &Cx<'p>) -> Res<Val> {
+        let mut arr = Rc::clone(arr);
+        if matches!(&*arr, Arr::Chain { .. }) {
+            arr = self.indexed(&arr)?;
+        }
+        let walk = self.walk(&arr, cx.ctx)?;
+        let Val::Scalar(x) = walk.elem else { return Ok(walk.elem) };
+        let pos = self.k.pos(walk.inner);
+        let ty = self.k.ty(x);
+        let lambda = self.k.new_lambda(cx.ctx);
+        let var = |f: &mut Self, k: u32, ty: ScalarType| f.k.var(lambda, k, ty);
+        let (a, i) = (var(self, 0, ty), var(self, 1, ScalarType::I64));
+        let (b, j) = (var(self, 2, ty), var(self, 3, ScalarType::I64));
+        // The second wins if it is better, and the first is no NaN.
+        let wins = match (monoid, ty.is_float()) {
+            (Monoid::ArgMin, false) => self.before(b, a),
+            (_, false) => self.before(a, b),
+            (monoid, true) => {
+                let (nan_a, nan_b) =
+                    (self.k.unary(deckle_ir::array::UnOp::IsNan, a), self.k.unary(deckle_ir::array::UnOp::IsNan, b));
+                let better = if monoid == Monoid::ArgMin { self.before(b, a) } else { self.before(a, b) };
+                let better = self.or(better, nan_b);
+                let number = self.not(nan_a);
+                self.and(better, number)
+            }
+        };
+        let (value, place) = (self.k.select(wins, b, a), self.k.select(wins, j, i));
+        let combine = Combine::Lambda(lambda, vec![value, place]);
+        let spec = FoldSpec { init: None, elems: vec![x, pos], combine };
+        let name = if monoid == Monoid::ArgMin { "argmin" } else { "argmax" };
+        Ok(Val::Scalar(self.fold_or_empty(walk.inner, spec, name, cx)?[1]))
+    }
+
+    /// A combining function of a body: operators where it is that plain, else the body in a space of its own.
+    pub(super) fn combining(
+        &mut self,
+        fx: &mut Frame<'p>,
+        body: Body,
+        like: &Val,
+        swap: bool,
+        ctx: Space,
+    ) -> Res<Combine> {
+        if let Some(ops) = plain_ops(fx.function, body, swap) {
+            return Ok(Combine::Ops(ops));
+        }
+        let leaves = like.leaves().ok_or(Stuck::InLoop)?;
+        let n = leaves.len();
+        let lambda = self.k.new_lambda(ctx);
+        let vars: Vec<Node> =
+            (0..2 * n).map(|k| self.k.var(lambda, k as u32, self.k.ty(leaves[k % n]))).collect();
+        let left = like.with_leaves(&mut vars[..n].iter().copied());
+        let right = like.with_leaves(&mut vars[n..].iter().copied());
+        let args = if swap { [right, left] } else { [left, right] };
+        let result = self.inside(fx, body, &args, lambda, None)?;
+        let results = result.leaves().ok_or(Stuck::InLoop)?;
+        let results = self.checked_results(lambda, results);
+        Ok(Combine::Lambda(lambda, results))
+    }
+
+    /// Checks that a function makes and whose values it does not use are tied to its first result.
+    fn checked_results(&mut self, lambda: Space, mut results: Vec<Node>) -> Vec<Node> {
+        let used = self.k.needs(&results);
+        let inside: Vec<Node> =
+            self.pending.iter().copied().filter(|n| self.k.encloses(lambda, self.k.space_of(*n))).collect();
+        for n in inside {
+            self.pending.remove(&n);
+            if !used.contains(&n) && self.k.space_of(n) == lambda && !results.is_empty() {
+                let same = self.eq(n, n);
+                let first = results[0];
+                let same = self.k.intern(
+                    deckle_ir::kernel::Op::Binary(BinOp::Eq, n, n),
+                    ScalarType::Bool,
+                    self.k.space_of(same).max(lambda),
+                );
+                let zero = self.k.constant(Scalar::zero(self.k.ty(first)));
+                results[0] = self.k.intern(
+                    deckle_ir::kernel::Op::Select(same, first, zero),
+                    self.k.ty(first),
+                    lambda,
+                );
+            }
+        }
+        results
+    }
+
+    pub(super) fn fold_by(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
+        let (init, xs) = match cx.inst.args[..] {
+            [z, xs] => (Some(self.get(fx, z)), xs),
+            _ => (None, cx.inst.args[0]),
+        };
+        let arr = self.array(fx, xs);
+        let key = (fx.func, cx.v);
+        let flat = !is_array(cx.ty);
+        if flat && !self.lifted.contains(&key) {
+            let walk = self.walk(&arr, cx.ctx)?;
+            let mark = self.mark();
+            match self.combining(fx, cx.inst.bodies[0], &walk.elem, false, cx.ctx) {
+                Ok(combine) => {
+                    let init = init.map(|z| z.leaves().unwrap_or_default());
+                    let elems = walk.elem.leaves().unwrap_or_default();
+                    if elems.is_empty() {
+                        return Ok(walk.elem);
+                    }
+                    let spec = FoldSpec { init, elems, combine };
+                    let parts = self.fold_or_empty(walk.inner, spec, "fold1", cx)?;
+                    return Ok(walk.elem.with_leaves(&mut parts.into_iter()));
+                }
+                Err(Stuck::InLoop) => {
+                    self.back_to(mark);
+                    self.lifted.insert(key);
+                }
+                Err(other) => return Err(other),
+            }
+        }
+        self.fold_in_steps(fx, cx, init, &arr)
+    }
+
+    pub(super) fn scan_by(
+        &mut self,
+        fx: &mut Frame<'p>,
+        cx: &Cx<'p>,
+        direction: Direction,
+        kind: ScanKind,
+    ) -> Res<Val> {
+        let (init, xs) = match cx.inst.args[..] {
+            [z, xs] => (Some(self.get(fx, z)), xs),
+            _ => (None, cx.inst.args[0]),
+        };
+        let arr = self.array(fx, xs);
+        let elem = cx.ty.elem().is_none_or(is_array);
+        if elem || self.lifted.contains(&(fx.func, cx.v)) {
+            return self.scan_in_steps(fx, cx, init, &arr, direction, kind);
+        }
+        let right = direction == Direction::Right;
+        let walk = match right {
+            false => self.walk(&arr, cx.ctx)?,
+            true => self.walk_back(&arr, cx.ctx)?,
+        };
+        let mark = self.mark();
+        let combine = match self.combining(fx, cx.inst.bodies[0], &walk.elem, right, cx.ctx) {
+            Ok(combine) => combine,
+            Err(Stuck::InLoop) => {
+                self.back_to(mark);
+                self.lifted.insert((fx.func, cx.v));
+                return self.scan_in_steps(fx, cx, init, &arr, direction, kind);
+            }
+            Err(other) => return Err(other),
+        };
+        let init = init.map(|z| z.leaves().unwrap_or_default());
+        let elems = walk.elem.leaves().unwrap_or_default();
+        if elems.is_empty() {
+            return Ok(Val::Array(arr));
+        }
+        let n = elems.len() as u32;
+        let spec = FoldSpec { init: init.clone(), elems, combine };
+        let group = self.k.scan(walk.inner, cx.ctx, spec, kind == ScanKind::Exclusive);
+        let parts: Vec<Node> = (0..n).map(|i| self.k.part(group, i)).collect();
+        let elem = walk.elem.with_leaves(&mut parts.into_iter());
+        let scanned = Walk { inner: walk.inner, elem, linear: true };
+        if kind == ScanKind::Full {
+            return self.full(scanned, init.unwrap_or_default(), right, cx);
+        }
+        let scanned = self.walked(cx.ctx, scanned);
+        if !right {
+            return Ok(scanned);
+        }
+        let back = self.indexed(&super::as_array(&scanned))?;
+        self.reversed(&back, cx.ctx)
+    }
+
+    /// The elements from last to first.
+    fn walk_back(&mut self, arr: &Rc<Arr>, ctx: Space) -> Res<Walk> {
+        let arr = self.indexed(arr)?;
+        let back = self.reversed(&arr, ctx)?;
+        self.walk(&super::as_array(&back), ctx)
+    }
+
+    /// A scan with what it starts from before it, or behind it from the right: kept, with one more element.
+    fn full(&mut self, scanned: Walk, init: Vec<Node>, right: bool, cx: &Cx<'p>) -> Res<Val> {
+        let n = self.count_points(scanned.inner, cx.ctx)?;
+        let n = if cx.ctx == ROOT || self.is_light(n) { n } else { self.load_of(n, cx.ctx, "sizes")? };
+        let one = self.k.int(1);
+        let size = self.add(n, one);
+        if !self.on_host(cx.ctx) {
+            return Err(Stuck::InLoop);
+        }
+        let dim = self.k.dim(cx.ctx, size);
+        let number = self.number(cx.ctx)?;
+        let base = if self.k.space_of(size) == ROOT {
+            self.mul(number, size)
+        } else {
+            let offsets = self.offsets(dim)?;
+            self.k.load(offsets, number, cx.ctx)
+        };
+        let place = match self.position(cx.ctx, scanned.inner) {
+            Some(pos) => pos,
+            None => {
+                let zero = self.k.int(0);
+                let spec =
+                    FoldSpec { init: Some(vec![zero]), elems: vec![one], combine: Combine::Ops(vec![BinOp::Add]) };
+                let before = self.k.scan(scanned.inner, cx.ctx, spec, true);
+                self.k.part(before, 0)
+            }
+        };
+        let len = self.count(dim)?;
+        let (first, others) = if right {
+            let last = self.add(base, n);
+            let back = self.sub(n, one);
+            let back = self.sub(back, place);
+            (last, self.add(base, back))
+        } else {
+            let after = self.add(place, one);
+            (base, self.add(base, after))
+        };
+        let mut sinks = Vec::new();
+        let mut bufs = Vec::new();
+        for (z, x) in init.iter().zip(scanned.elem.leaves().unwrap_or_default()) {
+            let buf = self.alloc(self.k.ty(x), "scan", len);
+            sinks.push(Sink::Write { space: cx.ctx, buf, at: first, value: *z });
+            sinks.push(Sink::Write { space: scanned.inner, buf, at: others, value: x });
+            bufs.push(buf);
+        }
+        self.run("scan", sinks);
+        let rep = super::arrays::rep_like(&scanned.elem, &mut bufs.into_iter());
+        Ok(Val::array(Arr::Kept { size, base, rep: Rc::new(rep) }))
+    }
+
+    /// Whether a node costs nothing to speak of: no loop is behind it.
+    pub(super) fn is_light(&self, n: Node) -> bool {
+        let light = |n: &Node| {
+            use deckle_ir::kernel::Op as K;
+            !matches!(self.k.node(*n).op, K::Fold { .. } | K::Scan { .. } | K::Loop { .. })
+        };
+        self.k.needs(&[n]).iter().all(light)
+    }
+
+    /// The space that a traversal's last dimension is, if it has one.
+    pub(super) fn is_dim(&self, s: Space) -> bool {
+        matches!(self.k.space(s).region, Region::Dim(_))
+    }
+}
+
+pub(super) fn is_array(ty: &deckle_ir::types::Type) -> bool {
+    !ty.is_flat()
+}
+
+/// A body that applies operators component by component to its two parameters.
+fn plain_ops(function: &Function, body: Body, swap: bool) -> Option<Vec<BinOp>> {
+    let data = function.body(body);
+    let [a, b] = data.params[..] else { return None };
+    let result = function.inst(data.result)?;
+    let _ = swap;
+    match &result.op {
+        Op::Binary(op) if is_plain(*op) && (result.args == [a, b]) => Some(vec![*op]),
+        Op::Tuple | Op::Record(_) => {
+            let parts = function.ty(a).parts()?.len();
+            let mut ops = Vec::new();
+            for (k, arg) in result.args.iter().enumerate() {
+                let inst = function.inst(*arg)?;
+                let Op::Binary(op) = inst.op else { return None };
+                let [x, y] = inst.args[..] else { return None };
+                let is = |v, p| {
+                    matches!(function.inst(v), Some(i) if i.op == Op::Proj(k as u32) && i.args == [p])
+                };
+                if !is_plain(op) || !is(x, a) || !is(y, b) || function.ty(*arg).as_scalar().is_none() {
+                    return None;
+                }
+                ops.push(op);
+            }
+            (ops.len() == parts && !ops.is_empty()).then_some(ops)
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,496 @@
+//! Control flow of the host: branches that contain kernels, and loops around them.
+//!
+//! A loop whose state holds arrays, or whose rounds need kernels, is run by the host. At the root that is all. In a nested context it runs at all points at
+//! once: as long as any point goes on, the rounds of those that do are computed together, and the others keep their state.
+
+use super::value::{Arr, Val};
+use super::{Cx, Flattener, Frame, Res, Scope, Stuck, as_array};
+use deckle_ir::array::{BinOp, Direction, Op, ScanKind};
+use deckle_ir::entity::Body;
+use deckle_ir::kernel::{Buf, Combine, Fault, FoldSpec, Node, ROOT, Region, Rep, Rows, Sink, Space, Step};
+use deckle_ir::scalar::{Scalar, ScalarType};
+use deckle_ir::types::Type;
+use std::rc::Rc;
+
+/// Whether there is another round: of the state, the number of the round, and the context.
+type Test<'a, 'p> = dyn FnMut(&mut Flattener<'p>, &Val, Node, Space) -> Res<Node> + 'a;
+/// The next state.
+type Round<'a, 'p> = dyn FnMut(&mut Flattener<'p>, &Val, Node, Space) -> Res<Val> + 'a;
+
+impl<'p> Flattener<'p> {
+    fn open(&mut self) {
+        self.steps.push(Vec::new());
+        self.scopes.push(Scope::default());
+    }
+
+    fn close(&mut self) -> Vec<Step> {
+        self.scopes.pop();
+        self.steps.pop().unwrap_or_default()
+    }
+
+    pub(super) fn if_on_host(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>, cond: Node, yes: Body, no: Body) -> Res<Val> {
+        self.flush()?;
+        let variable = self.variable(cx.ty, 0, false);
+        let mut blocks = Vec::new();
+        for body in [yes, no] {
+            self.open();
+            let result = self.body(fx, body, ROOT).and_then(|val| {
+                self.flush()?;
+                self.assign(&variable, &val, cx.ty, ROOT)
+            });
+            let block = self.close();
+            result?;
+            blocks.push(block);
+        }
+        let no = blocks.pop().unwrap_or_default();
+        let yes = blocks.pop().unwrap_or_default();
+        self.step(Step::If(cond, yes, no));
+        let zero = self.k.int(0);
+        Ok(self.kept_at(&variable, zero, ROOT))
+    }
+
+    /// A loop of the host: at the root, or at all points of a context at once.
+    pub(super) fn rounds(
+        &mut self,
+        ctx: Space,
+        init: &Val,
+        ty: &Type,
+        test: &mut Test<'_, 'p>,
+        round: &mut Round<'_, 'p>,
+    ) -> Res<Val> {
+        if !self.on_host(ctx) {
+            return Err(Stuck::InLoop);
+        }
+        self.flush()?;
+        let lifted = ctx != ROOT;
+        let variable = self.variable(ty, 0, lifted);
+        self.assign(&variable, init, ty, ctx)?;
+        let (zero, one) = (self.k.int(0), self.k.int(1));
+        let counter = self.k.buf(ScalarType::I64, "round");
+        self.set(counter, zero)?;
+        let number = self.number(ctx)?;
+        let active = self.k.buf(ScalarType::Bool, "active");
+        if lifted {
+            let yes = self.k.constant(Scalar::Bool(true));
+            self.write_all(active, yes, ctx)?;
+        }
+        let going = self.k.load(active, number, ctx);
+        let around = if lifted { self.k.guard(ctx, going, true) } else { ctx };
+
+        self.open();
+        let i = self.k.load(counter, zero, ROOT);
+        let state = self.kept_at(&variable, number, around);
+        let tested = test(self, &state, i, around).and_then(|cond| {
+            self.flush()?;
+            if !lifted {
+                return Ok(cond);
+            }
+            let off = self.k.constant(Scalar::Bool(false));
+            let still = self.branch(ctx, going, true, &[cond], &[off])[0];
+            let next = self.k.buf(ScalarType::Bool, "active");
+            self.write_all(next, still, ctx)?;
+            self.step(Step::Bind(vec![(active, next)]));
+            // Any of them: without the guard at the end of the context, whose other points are never active.
+            let spec = FoldSpec { init: Some(vec![off]), elems: vec![going], combine: Combine::Ops(vec![BinOp::Or]) };
+            Ok(self.fold(ctx, spec, ROOT, &[0])?[0])
+        });
+        let test_steps = self.close();
+        let cond = tested?;
+
+        self.open();
+        let state = self.kept_at(&variable, number, around);
+        let stepped = round(self, &state, i, around).and_then(|next| {
+            self.flush()?;
+            let next = if lifted {
+                let old = self.kept_at(&variable, number, ctx);
+                self.merge(going, &next, &old, ctx)?
+            } else {
+                next
+            };
+            self.assign(&variable, &next, ty, ctx)?;
+            let after = self.add(i, one);
+            self.set(counter, after)
+        });
+        let body = self.close();
+        stepped?;
+        self.step(Step::While { test: test_steps, cond, body });
+        Ok(self.kept_at(&variable, number, ctx))
+    }
+
+    /// Lets a buffer hold one number from now on.
+    fn set(&mut self, buf: Buf, value: Node) -> Res<()> {
+        let Rep::Scalar(new) = self.store(&Val::Scalar(value), ROOT, "number")? else { return Ok(()) };
+        self.step(Step::Bind(vec![(buf, new)]));
+        Ok(())
+    }
+
+    /// Lets a buffer hold a value for each point of a context. What the guards at its end exclude is zero.
+    fn write_all(&mut self, buf: Buf, value: Node, ctx: Space) -> Res<()> {
+        let (mut points, mut value) = (ctx, value);
+        while let Region::Guard(cond, when) = self.k.space(points).region {
+            let parent = self.k.space(points).parent;
+            let zero = self.k.constant(Scalar::zero(self.k.ty(value)));
+            value = self.branch(parent, cond, when, &[value], &[zero])[0];
+            points = parent;
+        }
+        let Rep::Scalar(new) = self.store(&Val::Scalar(value), points, "active")? else { return Ok(()) };
+        self.step(Step::Bind(vec![(buf, new)]));
+        Ok(())
+    }
+
+    /// New buffers for values of a type. Sizes of outermost arrays are numbers; further in they are equal where the type says so. In a nested context all
+    /// arrays have offsets.
+    fn variable(&mut self, ty: &Type, nested: u32, ragged: bool) -> Rep {
+        match ty {
+            Type::Scalar(s) => Rep::Scalar(self.k.buf(*s, "state")),
+            Type::Array(_) | Type::Seq(_) => {
+                let rows = if !ragged && is_equal(ty, nested) {
+                    let size = self.k.buf(ScalarType::I64, "size");
+                    let zero = self.k.int(0);
+                    Rows::Equal(self.k.load(size, zero, ROOT))
+                } else {
+                    Rows::Offsets(self.k.buf(ScalarType::I64, "offsets"))
+                };
+                let elem = ty.elem().cloned().unwrap_or(Type::BOOL);
+                let elem = self.variable(&elem, nested + 1, ragged);
+                Rep::Array(rows, Box::new(elem))
+            }
+            _ => Rep::Tuple(
+                ty.parts().unwrap_or_default().into_iter().map(|t| self.variable(t, nested, ragged)).collect(),
+            ),
+        }
+    }
+
+    /// Lets the buffers of a variable hold a value from now on.
+    fn assign(&mut self, variable: &Rep, val: &Val, ty: &Type, ctx: Space) -> Res<()> {
+        let mut sinks = Vec::new();
+        let rep = self.store_shaped(val, ty, ctx, 0, ctx != ROOT, &mut sinks)?;
+        let mut pairs = Vec::new();
+        self.pair(variable, &rep, &mut pairs, &mut sinks)?;
+        if !sinks.is_empty() {
+            self.run("state", sinks);
+        }
+        self.step(Step::Bind(pairs));
+        Ok(())
+    }
+
+    fn pair(&mut self, to: &Rep, from: &Rep, pairs: &mut Vec<(Buf, Buf)>, sinks: &mut Vec<Sink>) -> Res<()> {
+        match (to, from) {
+            (Rep::Scalar(a), Rep::Scalar(b)) => pairs.push((*a, *b)),
+            (Rep::Tuple(a), Rep::Tuple(b)) => {
+                for (x, y) in a.iter().zip(b) {
+                    self.pair(x, y, pairs, sinks)?;
+                }
+            }
+            (Rep::Array(p, a), Rep::Array(q, b)) => {
+                match (p, q) {
+                    (Rows::Equal(n), Rows::Equal(m)) => {
+                        let deckle_ir::kernel::Op::Load(size, _) = self.k.node(*n).op else { return Ok(()) };
+                        let (zero, one) = (self.k.int(0), self.k.int(1));
+                        let new = self.alloc(ScalarType::I64, "size", one);
+                        sinks.push(Sink::Write { space: ROOT, buf: new, at: zero, value: *m });
+                        pairs.push((size, new));
+                    }
+                    (Rows::Offsets(x), Rows::Offsets(y)) => pairs.push((*x, *y)),
+                    _ => return Err(Stuck::InLoop),
+                }
+                self.pair(a, b, pairs, sinks)?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The result of a program: a value in buffers, shaped as its type says.
+    pub(super) fn store_as(&mut self, val: &Val, ty: &Type) -> Res<Rep> {
+        let mut sinks = Vec::new();
+        let rep = self.store_shaped(val, ty, ROOT, 0, false, &mut sinks)?;
+        if !sinks.is_empty() {
+            self.run("the result", sinks);
+        }
+        Ok(rep)
+    }
+
+    fn store_shaped(
+        &mut self,
+        val: &Val,
+        ty: &Type,
+        ctx: Space,
+        nested: u32,
+        ragged: bool,
+        sinks: &mut Vec<Sink>,
+    ) -> Res<Rep> {
+        match val {
+            Val::Scalar(n) => {
+                let at = self.number(ctx)?;
+                let len = self.count(ctx)?;
+                let buf = self.alloc(self.k.ty(*n), "value", len);
+                sinks.push(Sink::Write { space: ctx, buf, at, value: *n });
+                Ok(Rep::Scalar(buf))
+            }
+            Val::Tuple(parts) => {
+                let tys = ty.parts().unwrap_or_default();
+                let parts = parts.iter().zip(tys).map(|(p, t)| self.store_shaped(p, t, ctx, nested, ragged, sinks));
+                Ok(Rep::Tuple(parts.collect::<Res<_>>()?))
+            }
+            Val::Array(arr) => {
+                let arr = self.indexed(arr)?;
+                let walk = self.walk(&arr, ctx)?;
+                let Region::Dim(size) = self.k.space(walk.inner).region else { return Err(Stuck::InLoop) };
+                let elem_ty = ty.elem().cloned().unwrap_or(Type::BOOL);
+                let (dim, elem, rows) = match (self.k.space_of(size) == ROOT, !ragged && is_equal(ty, nested)) {
+                    (true, true) => (walk.inner, walk.elem, Rows::Equal(size)),
+                    (true, false) => (walk.inner, walk.elem, Rows::Offsets(self.sum_up(ctx, size)?)),
+                    (false, false) => (walk.inner, walk.elem, Rows::Offsets(self.offsets(walk.inner)?)),
+                    (false, true) => {
+                        // Equal by the type: the greatest is that of all.
+                        let zero = self.k.int(0);
+                        let combine = Combine::Ops(vec![BinOp::Max]);
+                        let spec = FoldSpec { init: Some(vec![zero]), elems: vec![size], combine };
+                        let all = self.fold(ctx, spec, ROOT, &[0])?[0];
+                        let dim = self.k.dim(ctx, all);
+                        let elem = self.move_to(&walk.elem, &[(walk.inner, dim)]);
+                        (dim, elem, Rows::Equal(all))
+                    }
+                };
+                let elem = self.store_shaped(&elem, &elem_ty, dim, nested + 1, ragged, sinks)?;
+                Ok(Rep::Array(rows, Box::new(elem)))
+            }
+        }
+    }
+
+    /// A fold of what is no scalar: one element after another.
+    pub(super) fn fold_in_steps(
+        &mut self,
+        fx: &mut Frame<'p>,
+        cx: &Cx<'p>,
+        init: Option<Val>,
+        arr: &Rc<Arr>,
+    ) -> Res<Val> {
+        let arr = self.random(arr)?;
+        let n = self.size(&arr, cx.ctx)?;
+        let (zero, one) = (self.k.int(0), self.k.int(1));
+        let (init, first) = match init {
+            Some(z) => (z, zero),
+            None => {
+                let some = self.lt(zero, n);
+                let at = self.check(some, zero, Fault::Empty("fold1"), cx.span, &[], cx.ctx);
+                self.flush()?;
+                (self.at(&arr, at, cx.ctx)?, one)
+            }
+        };
+        let body = cx.inst.bodies[0];
+        self.rounds(
+            cx.ctx,
+            &init,
+            cx.ty,
+            &mut |f, _, i, _| {
+                let at = f.add(i, first);
+                Ok(f.lt(at, n))
+            },
+            &mut |f, state, i, ctx| {
+                let at = f.add(i, first);
+                let x = f.at(&arr, at, ctx)?;
+                f.inside(fx, body, &[state.clone(), x], ctx, Some(at))
+            },
+        )
+    }
+
+    /// A scan of what is no scalar.
+    pub(super) fn scan_in_steps(
+        &mut self,
+        fx: &mut Frame<'p>,
+        cx: &Cx<'p>,
+        init: Option<Val>,
+        arr: &Rc<Arr>,
+        direction: Direction,
+        kind: ScanKind,
+    ) -> Res<Val> {
+        let arr = self.random(arr)?;
+        let n = self.size(&arr, cx.ctx)?;
+        let (zero, one) = (self.k.int(0), self.k.int(1));
+        let right = direction == Direction::Right;
+        let elem_ty = cx.ty.elem().cloned().unwrap_or(Type::BOOL);
+        // The state: what is combined so far, and all partial results, the latest last.
+        let none = Val::array(Arr::Kept { size: zero, base: zero, rep: Rc::new(self.none_of(&elem_ty)) });
+        let single = |f: &mut Self, v: &Val, ctx: Space| f.body_array(one, ctx, &mut |f, _, d| f.lower_into(v, d));
+        let at_of = move |f: &mut Self, i: Node| {
+            if right {
+                let last = f.sub(n, one);
+                f.sub(last, i)
+            } else {
+                i
+            }
+        };
+        let (start, done, first) = match (&init, kind) {
+            (Some(z), ScanKind::Inclusive) => (z.clone(), none, zero),
+            (Some(z), _) => (z.clone(), single(self, z, cx.ctx)?, zero),
+            (None, _) => {
+                // Without a start the first element is one; of nothing there is no result.
+                let some = self.lt(zero, n);
+                let at = at_of(self, zero);
+                let arr2 = Rc::clone(&arr);
+                let some_val = self.either(
+                    some,
+                    cx.ctx,
+                    &mut |f, ctx| {
+                        let x = f.at(&arr2, at, ctx)?;
+                        let all = single(f, &x, ctx)?;
+                        Ok(Val::tuple(vec![all]))
+                    },
+                    &mut |_, _| Ok(Val::tuple(vec![none.clone()])),
+                )?;
+                let Val::Tuple(parts) = some_val else { return Ok(none) };
+                // The state must be there even if nothing is combined: an empty element stands in.
+                let empty = self.empty_of(&elem_ty);
+                let first_val = self.either(
+                    some,
+                    cx.ctx,
+                    &mut |f, ctx| f.at(&arr2, at, ctx),
+                    &mut |_, _| Ok(empty.clone()),
+                )?;
+                (first_val, parts[0].clone(), one)
+            }
+        };
+        let stop = if kind == ScanKind::Exclusive { self.sub(n, one) } else { n };
+        let ty = Type::tuple(vec![elem_ty.clone(), Type::seq(elem_ty)]);
+        let body = cx.inst.bodies[0];
+        let init = Val::tuple(vec![start, done]);
+        let result = self.rounds(
+            cx.ctx,
+            &init,
+            &ty,
+            &mut |f, _, i, _| {
+                let at = f.add(i, first);
+                Ok(f.lt(at, stop))
+            },
+            &mut |f, state, i, ctx| {
+                let Val::Tuple(parts) = state else { return Ok(state.clone()) };
+                let i = f.add(i, first);
+                let at = at_of(f, i);
+                let x = f.at(&arr, at, ctx)?;
+                let args = if right { [x, parts[0].clone()] } else { [parts[0].clone(), x] };
+                let next = f.inside(fx, body, &args, ctx, Some(at))?;
+                let next = f.keep_val(&next, ctx)?;
+                let (old, new) = (as_array(&parts[1]), as_array(&single(f, &next, ctx)?));
+                let all = f.two(&old, &new, ctx)?;
+                Ok(Val::tuple(vec![next, all]))
+            },
+        )?;
+        let Val::Tuple(parts) = result else { return Ok(result) };
+        let mut all = as_array(&parts[1]);
+        if kind == ScanKind::Exclusive {
+            // Of nothing not even the start.
+            let size = self.size(&all, cx.ctx)?;
+            let size = self.min(size, n);
+            all = as_array(&self.part_of(&all, zero, size, cx.ctx)?);
+        }
+        if right { self.reversed(&all, cx.ctx) } else { Ok(Val::Array(all)) }
+    }
+
+    /// A value without elements of a type.
+    fn empty_of(&mut self, ty: &Type) -> Val {
+        match ty {
+            Type::Scalar(s) => Val::Scalar(self.k.constant(Scalar::zero(*s))),
+            Type::Array(_) | Type::Seq(_) => {
+                let zero = self.k.int(0);
+                let rep = self.none_of(ty.elem().unwrap_or(&Type::BOOL));
+                Val::array(Arr::Kept { size: zero, base: zero, rep: Rc::new(rep) })
+            }
+            _ => Val::tuple(ty.parts().unwrap_or_default().into_iter().map(|t| self.empty_of(t)).collect()),
+        }
+    }
+
+    /// `permute` of what is no scalar, or inside a loop: one element after another.
+    pub(super) fn permute_in_steps(
+        &mut self,
+        fx: &mut Frame<'p>,
+        cx: &Cx<'p>,
+        into: &Val,
+        parts: &Rc<[Val]>,
+        inner: Space,
+        targets: &[Node],
+    ) -> Res<Val> {
+        let depth = targets.len();
+        let zipped = Val::Tuple(Rc::clone(parts));
+        let walk = super::value::Walk { inner, elem: zipped, linear: true };
+        let all = as_array(&self.walked(cx.ctx, walk));
+        let all = self.keep(&all, cx.ctx)?;
+        let n = self.size(&all, cx.ctx)?;
+        let scatter = matches!(cx.inst.op, Op::Scatter);
+        let body = cx.inst.bodies.first().copied();
+        let span = cx.span;
+        self.rounds(
+            cx.ctx,
+            into,
+            cx.ty,
+            &mut |f, _, i, _| Ok(f.lt(i, n)),
+            &mut |f, state, i, ctx| {
+                let Val::Tuple(parts) = f.at(&all, i, ctx)? else { return Ok(state.clone()) };
+                let targets = parts[0].leaves().unwrap_or_default();
+                let mask = match parts.get(2) {
+                    Some(Val::Scalar(m)) => *m,
+                    _ => f.k.constant(Scalar::Bool(true)),
+                };
+                let mut at = Vec::new();
+                let guarded = f.k.guard(ctx, mask, true);
+                let mut place = state.clone();
+                for t in &targets {
+                    let arr = as_array(&place);
+                    let size = f.size(&arr, ctx)?;
+                    let t = f.in_range(*t, size, "target", span, guarded);
+                    at.push(t);
+                    place = f.at(&arr, t, guarded)?;
+                }
+                f.flush()?;
+                let new = parts[1].clone();
+                f.either(
+                    mask,
+                    ctx,
+                    &mut |f, g| {
+                        let at: Vec<Node> = at.clone();
+                        let combined = match (scatter, body) {
+                            (false, Some(body)) => {
+                                let mut old = state.clone();
+                                for t in &at {
+                                    old = f.at(&as_array(&old), *t, g)?;
+                                }
+                                f.inside(fx, body, &[new.clone(), old], g, Some(i))?
+                            }
+                            _ => new.clone(),
+                        };
+                        f.replaced(state, &at, &combined, depth, g)
+                    },
+                    &mut |_, _| Ok(state.clone()),
+                )
+            },
+        )
+    }
+
+    /// An array with another element at one place.
+    fn replaced(&mut self, val: &Val, at: &[Node], new: &Val, depth: usize, ctx: Space) -> Res<Val> {
+        let Some((t, rest)) = at.split_first() else { return Ok(new.clone()) };
+        let arr = as_array(val);
+        let n = self.size(&arr, ctx)?;
+        self.body_array(n, ctx, &mut |f, pos, dim| {
+            let here = f.eq(pos, *t);
+            f.either(
+                here,
+                dim,
+                &mut |f, g| {
+                    let row = f.at(&arr, pos, g)?;
+                    f.replaced(&row, rest, new, depth - 1, g)
+                },
+                &mut |f, g| f.at(&arr, pos, g),
+            )
+        })
+    }
+}
+
+/// Whether all arrays of a type at this depth have the same size.
+fn is_equal(ty: &Type, nested: u32) -> bool {
+    match ty {
+        Type::Array(a) => !(0..nested).any(|p| a.size.mentions_pos(p)),
+        _ => nested == 0,
+    }
+}

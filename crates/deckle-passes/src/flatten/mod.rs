@@ -1,0 +1,345 @@
+//! Flattening: from nested array programs to kernels.
+//!
+//! The program is run symbolically, once. Where the interpreter has a value, flattening has a value *at every point of a space*: a scalar is a node,
+//! and an array is a dimension below the space together with its element there. A body that runs for each element is gone through
+//! once, at the points of that dimension. So nesting disappears: what was an array in an array is a space below a space.
+//!
+//! - A value that does not mention a position is a node of an outer space: *invariant* values are not lifted.
+//! - A size that is a node of the root makes a dense dimension, any other a ragged one: *regular* values gain a dimension, others offsets.
+//!
+//! Arrays are computed where they are used (*vertical* fusion, through any number of operators, `let`s and tuples) unless
+//! there is a reason to keep them in memory; see `plan.rs`. Dimensions of equal size below a space are one space, so
+//! traversals of equal length meet in one loop (*horizontal* fusion).
+//!
+//! Sequences are arrays here: what is never kept is never in memory as a whole.
+//!
+//! ```text
+//! sum([ x * y : x in xs; y in ys ])        s1 = dim root, n
+//!                                          t1 @s1 = pos       t2 = load xs[t1]    t3 = load ys[t1]
+//!                                          t4 @s1 = mul(t2, t3)
+//!                                          t5 @root = fold s1 (t4) add
+//! ```
+//!
+//! Time and space are proportional to the program with its calls written out.
+
+mod arrays;
+mod control;
+mod fold;
+mod lift;
+mod moving;
+mod plan;
+mod scalars;
+mod sequences;
+mod shape;
+mod sizes;
+mod sort;
+mod stencil;
+mod store;
+mod subst;
+mod value;
+
+use deckle_diag::{Diagnostic, Span};
+use deckle_ir::array::{self, Function, Inst, Op};
+use deckle_ir::entity::{Body, Func, Var};
+use deckle_ir::kernel::{self, Buf, Fault, Node, ROOT, Rep, Space, Step};
+use deckle_ir::types::Type;
+use plan::Uses;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
+use value::{Arr, Val};
+
+/// Stack that must be left before going deeper, and how much more is made.
+const RED_ZONE: usize = 128 << 10;
+const MORE_STACK: usize = 2 << 20;
+
+/// How to flatten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Whether arrays are computed where they are used. Without, every array is kept.
+    pub fuse: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { fuse: true }
+    }
+}
+
+/// Why something cannot be flattened in one way.
+#[derive(Debug)]
+pub(crate) enum Stuck {
+    /// A kernel is needed inside a loop that runs in a kernel.
+    InLoop,
+    /// Not at all.
+    Limit(Box<Diagnostic>),
+}
+
+type Res<T> = Result<T, Stuck>;
+
+/// What is known between the braces of the host's control flow.
+#[derive(Clone, Default)]
+struct Scope {
+    kept: HashMap<(*const Arr, Space), (Rc<Arr>, Rc<Arr>)>,
+    offsets: HashMap<Space, Buf>,
+}
+
+/// Flattening under way.
+struct Flattener<'p> {
+    program: &'p array::Program,
+    options: Options,
+    k: kernel::Program,
+    /// The steps of the host so far, in each open block.
+    steps: Vec<Vec<Step>>,
+    scopes: Vec<Scope>,
+    /// Where arrays that were kept lie, over the numbers of their contexts.
+    kept: HashMap<*const Arr, Rep>,
+    alive: Vec<Rc<Arr>>,
+    /// Checks that no kernel makes so far.
+    pending: BTreeSet<Node>,
+    /// What is being computed, in the words of the source.
+    name: String,
+    /// Loops that cannot run inside a kernel: by the variable and the context.
+    lifted: HashSet<(Func, Var)>,
+    uses: Vec<Option<Rc<Uses>>>,
+    depth: usize,
+}
+
+/// One call being flattened.
+struct Frame<'p> {
+    func: Func,
+    function: &'p Function,
+    env: Vec<Option<Val>>,
+    at: HashMap<Body, Node>,
+    /// The context in which each size variable was bound by its binder.
+    uses: Rc<Uses>,
+}
+
+/// Flattens a function of a program, with everything it calls.
+///
+/// # Errors
+/// A limitation.
+pub fn flatten(program: &array::Program, func: Func, options: Options) -> Result<kernel::Program, Box<Diagnostic>> {
+    let mut f = Flattener {
+        program,
+        options,
+        k: kernel::Program::default(),
+        steps: vec![Vec::new()],
+        scopes: vec![Scope::default()],
+        kept: HashMap::new(),
+        alive: Vec::new(),
+        pending: BTreeSet::new(),
+        name: "value".into(),
+        lifted: HashSet::new(),
+        uses: vec![None; program.funcs.len()],
+        depth: 0,
+    };
+    match f.whole(func) {
+        Ok(()) => {
+            f.k.steps = f.steps.pop().unwrap_or_default();
+            if cfg!(debug_assertions)
+                && let Err(wrong) = kernel::verify(&f.k)
+            {
+                let message = format!("flattening made a program that is not well formed: {}", wrong.join("; "));
+                return Err(Box::new(Diagnostic::nowhere(deckle_diag::Code::Internal, message)));
+            }
+            Ok(f.k)
+        }
+        Err(Stuck::Limit(d)) => Err(d),
+        Err(Stuck::InLoop) => Err(Box::new(Diagnostic::nowhere(
+            deckle_diag::Code::Internal,
+            "a kernel is needed where none can be run".to_string(),
+        ))),
+    }
+}
+
+impl<'p> Flattener<'p> {
+    fn whole(&mut self, func: Func) -> Res<()> {
+        let function = &self.program.funcs[func.index()];
+        let mut fx = self.frame(func, function);
+        self.parameters(&mut fx)?;
+        let result = self.body(&mut fx, Function::ROOT, ROOT)?;
+        self.flush()?;
+        self.name = "the result".into();
+        let ty = function.ty(function.body(Function::ROOT).result).clone();
+        self.k.result = self.store_as(&result, &ty)?;
+        self.flush()
+    }
+
+    fn frame(&mut self, func: Func, function: &'p Function) -> Frame<'p> {
+        let uses = Rc::clone(self.uses[func.index()].get_or_insert_with(|| Rc::new(Uses::of(function))));
+        Frame { func, function, env: vec![None; function.vars.len()], at: HashMap::new(), uses }
+    }
+
+    fn step(&mut self, step: Step) {
+        if let Some(block) = self.steps.last_mut() {
+            block.push(step);
+        }
+    }
+
+    /// Makes a check, and sees to it that it is made.
+    fn check(&mut self, cond: Node, value: Node, fault: Fault, span: Span, operands: &[Node], ctx: Space) -> Node {
+        let site = self.k.site(fault, span);
+        let n = self.k.check(cond, value, site, operands.to_vec(), ctx);
+        if n != value {
+            self.pending.insert(n);
+        }
+        n
+    }
+
+    /// Makes all checks that no kernel has made so far.
+    fn flush(&mut self) -> Res<()> {
+        let here: Vec<Node> =
+            self.pending.iter().copied().filter(|n| self.on_host(self.k.space_of(*n))).collect();
+        let mut by_dim: Vec<(Space, Vec<kernel::Sink>)> = Vec::new();
+        for n in here {
+            if !self.pending.contains(&n) {
+                continue;
+            }
+            let first = self.k.between(ROOT, self.k.space_of(n)).first().copied().unwrap_or(ROOT);
+            let sink = kernel::Sink::Check(n);
+            match by_dim.iter_mut().find(|(d, _)| *d == first) {
+                Some((_, sinks)) => sinks.push(sink),
+                None => by_dim.push((first, vec![sink])),
+            }
+        }
+        for (_, sinks) in by_dim {
+            self.run("checks", sinks);
+        }
+        Ok(())
+    }
+
+    /// Goes through a body whose parameters have their values.
+    fn body(&mut self, fx: &mut Frame<'p>, body: Body, ctx: Space) -> Res<Val> {
+        stacker::maybe_grow(RED_ZONE, MORE_STACK, || {
+            let data = fx.function.body(body);
+            for &v in &data.stmts {
+                let val = self.statement(fx, v, ctx)?;
+                let val = self.decide(fx, v, val, ctx)?;
+                fx.env[v.index()] = Some(val);
+            }
+            Ok(self.get(fx, data.result))
+        })
+    }
+
+    /// Goes through body number `which` of a statement with these arguments.
+    fn inside(&mut self, fx: &mut Frame<'p>, body: Body, args: &[Val], ctx: Space, at: Option<Node>) -> Res<Val> {
+        let params = fx.function.body(body).params.clone();
+        for (p, arg) in params.iter().zip(args) {
+            fx.env[p.index()] = Some(arg.clone());
+        }
+        match at {
+            Some(n) => fx.at.insert(body, n),
+            None => fx.at.remove(&body),
+        };
+        self.body(fx, body, ctx)
+    }
+
+    fn get(&self, fx: &Frame<'p>, v: Var) -> Val {
+        fx.env[v.index()].clone().unwrap_or(Val::tuple(Vec::new()))
+    }
+
+    fn scalar(&self, fx: &Frame<'p>, v: Var) -> Node {
+        match &fx.env[v.index()] {
+            Some(Val::Scalar(n)) => *n,
+            _ => Node(0),
+        }
+    }
+
+    fn array(&self, fx: &Frame<'p>, v: Var) -> Rc<Arr> {
+        as_array(&self.get(fx, v))
+    }
+
+    /// What a statement gives.
+    fn statement(&mut self, fx: &mut Frame<'p>, v: Var, ctx: Space) -> Res<Val> {
+        let Some(inst) = fx.function.inst(v) else { return Ok(Val::tuple(Vec::new())) };
+        let inst: &'p Inst = inst;
+        let cx = Cx { v, inst, ctx, span: fx.function.span(v), ty: fx.function.ty(v) };
+        self.name = inst.op.info().name.to_string();
+        match &inst.op {
+            Op::Const(c) => Ok(Val::Scalar(self.k.constant(*c))),
+            Op::Unary(_) | Op::Binary(_) | Op::Cast(_) | Op::Select => self.arithmetic(fx, &cx),
+            Op::Tuple | Op::Record(_) => Ok(Val::tuple(inst.args.iter().map(|a| self.get(fx, *a)).collect())),
+            Op::Proj(k) => match self.get(fx, inst.args[0]) {
+                Val::Tuple(parts) => Ok(parts[*k as usize].clone()),
+                other => Ok(other),
+            },
+            Op::Index => self.index(fx, &cx),
+            Op::If => self.if_(fx, &cx),
+            Op::While | Op::For => self.looped(fx, &cx),
+            Op::Call(f) => self.call(fx, &cx, *f),
+            Op::Ensure(ty) => self.ensure(fx, &cx, ty),
+            Op::Use(c) => self.constant(&c.value, &c.ty),
+            Op::Array(elem) | Op::MkSeq(elem) => self.literal(fx, &cx, elem),
+            Op::Replicate => self.replicate(fx, &cx),
+            Op::Generate | Op::Produce => self.generate(fx, &cx),
+            Op::Iota(_) => self.iota(fx, &cx),
+            Op::Range(_, inclusive) => self.range(fx, &cx, *inclusive),
+            Op::Map => self.map(fx, &cx),
+            Op::Zip => self.zip(fx, &cx),
+            Op::Unzip => self.unzip(fx, &cx),
+            Op::Length => {
+                let arr = self.array(fx, inst.args[0]);
+                Ok(Val::Scalar(self.size(&arr, ctx)?))
+            }
+            Op::Shape(depth) => self.shape(fx, &cx, *depth as usize),
+            Op::Size(depth) => self.total_size(fx, &cx, *depth as usize),
+            Op::Reshape(depth) => self.reshape(fx, &cx, *depth as usize),
+            Op::Flatten => self.flatten_rows(fx, &cx),
+            Op::Split(by) => self.split(fx, &cx, *by),
+            Op::Slice(spec) => self.slice(fx, &cx, spec),
+            Op::Transpose(axes) => self.transpose(fx, &cx, axes),
+            Op::Reverse(axis) => self.reverse(fx, &cx, *axis as usize),
+            Op::Take => self.take(fx, &cx),
+            Op::Drop => self.drop_first(fx, &cx),
+            Op::Concat(axis) => self.concat(fx, &cx, *axis as usize),
+            Op::Append => self.concat(fx, &cx, 0),
+            Op::Pad(axis) => self.pad(fx, &cx, *axis as usize),
+            Op::Permute | Op::Scatter => self.permute(fx, &cx),
+            Op::Filter => self.filter(fx, &cx, true),
+            Op::Compact => self.compact(fx, &cx),
+            Op::Partition => self.partition(fx, &cx),
+            Op::Expand => self.expand(fx, &cx),
+            Op::Sort | Op::SortBy => self.sort(fx, &cx),
+            Op::GroupBy => self.group_by(fx, &cx),
+            Op::Fold | Op::Fold1 => self.fold_by(fx, &cx),
+            Op::Reduce(monoid) => self.reduce(fx, &cx, *monoid),
+            Op::Scan(direction, kind) => self.scan_by(fx, &cx, *direction, *kind),
+            Op::Stencil(radii, boundary) => self.stencil(fx, &cx, radii, *boundary),
+            Op::Empty => {
+                let arr = self.array(fx, inst.args[0]);
+                let n = self.size(&arr, ctx)?;
+                let zero = self.k.int(0);
+                Ok(Val::Scalar(self.k.binary(array::BinOp::Eq, n, zero)))
+            }
+            Op::The => self.the(fx, &cx),
+            Op::FlagPart => self.flagpart(fx, &cx),
+            Op::Tab | Op::Seq => Ok(self.get(fx, inst.args[0])),
+            Op::Guard => self.guarded(fx, &cx),
+            Op::Tiles(depth) => self.tiles(fx, &cx, *depth as usize),
+            Op::Tabulate(depth) => self.tabulate(fx, &cx, *depth as usize),
+        }
+    }
+}
+
+/// A statement being flattened: itself, where, and its type.
+struct Cx<'p> {
+    v: Var,
+    inst: &'p Inst,
+    ctx: Space,
+    span: Span,
+    ty: &'p Type,
+}
+
+fn as_array(val: &Val) -> Rc<Arr> {
+    match val {
+        Val::Array(arr) => Rc::clone(arr),
+        // A well-typed program has none.
+        other => Rc::new(Arr::Kept { size: Node(0), base: Node(0), rep: Rc::new(Rep::Tuple(vec![])) }.or(other)),
+    }
+}
+
+impl Arr {
+    fn or(self, _: &Val) -> Arr {
+        self
+    }
+}

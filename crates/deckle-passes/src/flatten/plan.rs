@@ -1,0 +1,193 @@
+//! What is kept in memory, and why.
+//!
+//! An array is computed where it is used, unless
+//! - it is used more than once, or once for each element of something else, and an element costs more than a load;
+//! - it is looked up at arbitrary places, and an element costs more than a load;
+//! - it has no positions (what a filter keeps, rows one after another), and positions are needed;
+//! - it is a scan, and its elements are needed in another order.
+//!
+//! The first two are decided here, where a variable is defined; the others where they come up.
+
+use super::value::{Arr, Val};
+use super::{Flattener, Frame, Res};
+use deckle_ir::array::{BinOp, Function, Op, UnOp};
+use deckle_ir::entity::{Body, Var};
+use deckle_ir::kernel::{self, Node, Space};
+use std::collections::HashMap;
+
+/// So many operations may be done again rather than kept.
+const CHEAP: u32 = 8;
+/// So many loads.
+const CHEAP_LOADS: u32 = 2;
+
+/// How often a variable is used.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Use {
+    pub total: u32,
+    /// Inside a body that runs many times each time the variable is defined.
+    pub repeated: bool,
+}
+
+/// The uses of all variables of a function.
+#[derive(Debug)]
+pub(super) struct Uses {
+    of: Vec<Use>,
+}
+
+/// Whether an operator runs its bodies once at most.
+fn runs_once(op: &Op) -> bool {
+    matches!(op, Op::If | Op::Guard)
+}
+
+impl Uses {
+    pub(super) fn of(function: &Function) -> Uses {
+        // For each body the body around it, and whether it is repeated there.
+        let mut around: HashMap<Body, (Body, bool)> = HashMap::new();
+        let mut home = vec![Function::ROOT; function.vars.len()];
+        for (b, data) in function.bodies.iter().enumerate() {
+            let body = Body(b as u32);
+            for v in data.params.iter().chain(&data.stmts) {
+                home[v.index()] = body;
+            }
+            for v in &data.stmts {
+                if let Some(inst) = function.inst(*v) {
+                    for inner in &inst.bodies {
+                        around.insert(*inner, (body, !runs_once(&inst.op)));
+                    }
+                }
+            }
+        }
+        let mut of = vec![Use::default(); function.vars.len()];
+        for (b, data) in function.bodies.iter().enumerate() {
+            let mut note = |v: Var| {
+                let used = &mut of[v.index()];
+                used.total += 1;
+                let mut body = Body(b as u32);
+                while body != home[v.index()] {
+                    let Some((outer, repeated)) = around.get(&body) else { break };
+                    used.repeated |= repeated;
+                    body = *outer;
+                }
+            };
+            for v in &data.stmts {
+                if let Some(inst) = function.inst(*v) {
+                    inst.args.iter().for_each(|a| note(*a));
+                }
+            }
+            note(data.result);
+        }
+        Uses { of }
+    }
+
+    fn get(&self, v: Var) -> Use {
+        self.of[v.index()]
+    }
+}
+
+impl<'p> Flattener<'p> {
+    /// A variable that was just defined: as it is, or kept.
+    pub(super) fn decide(&mut self, fx: &Frame<'p>, v: Var, val: Val, ctx: Space) -> Res<Val> {
+        if !val.has_array() || !self.on_host(ctx) {
+            return Ok(val);
+        }
+        let used = fx.uses.get(v);
+        let inst = fx.function.inst(v);
+        if inst.is_some_and(|i| matches!(i.op, Op::Tuple | Op::Record(_) | Op::Proj(_) | Op::Call(_) | Op::Unzip)) {
+            // Their parts have been decided on.
+            return Ok(val);
+        }
+        if !self.options.fuse {
+            return self.keep_val(&val, ctx);
+        }
+        if used.total <= 1 && !used.repeated {
+            return Ok(val);
+        }
+        self.keep_costly(&val, ctx, used)
+    }
+
+    fn keep_costly(&mut self, val: &Val, ctx: Space, used: Use) -> Res<Val> {
+        match val {
+            Val::Scalar(_) => Ok(val.clone()),
+            Val::Tuple(parts) => {
+                Ok(Val::tuple(parts.iter().map(|p| self.keep_costly(p, ctx, used)).collect::<Res<_>>()?))
+            }
+            Val::Array(arr) => {
+                let costly = match &**arr {
+                    Arr::Kept { .. } => false,
+                    Arr::Chain { .. } => true,
+                    Arr::Body { linear: true, .. } => true,
+                    Arr::Body { dim, elem, .. } => !self.is_cheap(*dim, elem),
+                };
+                if !costly {
+                    return Ok(val.clone());
+                }
+                let why = if used.repeated { "is used for each element of something else" } else { "is used more than once" };
+                let note = format!("`{}` is kept in memory: it {why}, and computing it again costs more than a load", self.name);
+                if !self.k.notes.contains(&note) {
+                    self.k.notes.push(note);
+                }
+                Ok(Val::Array(self.keep(arr, ctx)?))
+            }
+        }
+    }
+
+    /// Whether an element of a dimension costs no more than a load or so.
+    pub(super) fn is_cheap(&self, dim: Space, elem: &Val) -> bool {
+        let mut roots = Vec::new();
+        self.nodes_of(elem, &mut roots);
+        let (mut work, mut loads) = (0, 0);
+        for n in self.k.needs(&roots) {
+            // What does not depend on the element is computed once.
+            if !self.k.encloses(dim, self.k.space_of(n)) {
+                continue;
+            }
+            match weight(&self.k.node(n).op) {
+                Some(0) => {}
+                Some(w) => work += w,
+                None => return false,
+            }
+            loads += u32::from(matches!(self.k.node(n).op, kernel::Op::Load(..)));
+        }
+        work <= CHEAP && loads <= CHEAP_LOADS
+    }
+
+    fn nodes_of(&self, val: &Val, nodes: &mut Vec<Node>) {
+        match val {
+            Val::Scalar(n) => nodes.push(*n),
+            Val::Tuple(parts) => parts.iter().for_each(|p| self.nodes_of(p, nodes)),
+            Val::Array(arr) => match &**arr {
+                Arr::Kept { size, base, .. } => nodes.extend([*size, *base]),
+                Arr::Body { dim, elem, .. } => {
+                    nodes.push(self.dim_size(*dim));
+                    self.nodes_of(elem, nodes);
+                }
+                Arr::Chain { inner, elem, .. } => {
+                    // Costly for certain: a filter or rows that are gone through.
+                    let _ = inner;
+                    self.nodes_of(elem, nodes);
+                }
+            },
+        }
+    }
+}
+
+/// What an operator costs next to an addition; `None` if that is not bounded.
+fn weight(op: &kernel::Op) -> Option<u32> {
+    use kernel::Op as K;
+    Some(match op {
+        K::Const(_) | K::Pos | K::Var(_) | K::Part(..) => 0,
+        K::Load(..) | K::Cast(..) | K::Select(..) | K::Check { .. } => 1,
+        K::Unary(op, _) => match op {
+            UnOp::Neg | UnOp::Not | UnOp::Abs | UnOp::IsNan | UnOp::Floor | UnOp::Ceil | UnOp::Trunc => 1,
+            UnOp::Sqrt => 4,
+            _ => 20,
+        },
+        K::Binary(op, ..) => match op {
+            BinOp::Div | BinOp::Rem => 4,
+            BinOp::Pow | BinOp::Atan2 | BinOp::Hypot => 20,
+            _ => 1,
+        },
+        K::If { .. } => 2,
+        K::Fold { .. } | K::Scan { .. } | K::Loop { .. } => return None,
+    })
+}

@@ -1,0 +1,184 @@
+//! Scalar operators, and those that pick an element.
+
+use super::value::Val;
+use super::{Cx, Flattener, Frame, Res};
+use deckle_diag::Span;
+use deckle_ir::array::{BinOp, Op, UnOp};
+use deckle_ir::kernel::{Fault, Node, Space};
+use deckle_ir::scalar::{Scalar, ScalarType};
+
+impl<'p> Flattener<'p> {
+    pub(super) fn arithmetic(&mut self, fx: &Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
+        let arg = |f: &Self, i: usize| f.scalar(fx, cx.inst.args[i]);
+        let a = arg(self, 0);
+        let n = match &cx.inst.op {
+            Op::Unary(op) => self.k.unary(*op, a),
+            Op::Cast(to) => self.k.cast(*to, a),
+            Op::Binary(op) => {
+                let b = arg(self, 1);
+                self.operator(*op, a, b, cx.span, cx.ctx)
+            }
+            _ => {
+                let (x, y) = (self.get(fx, cx.inst.args[1]), self.get(fx, cx.inst.args[2]));
+                return Ok(self.choose(a, &x, &y));
+            }
+        };
+        Ok(Val::Scalar(n))
+    }
+
+    /// One of two flat values, both computed.
+    pub(super) fn choose(&mut self, c: Node, x: &Val, y: &Val) -> Val {
+        match (x, y) {
+            (Val::Scalar(x), Val::Scalar(y)) => Val::Scalar(self.k.select(c, *x, *y)),
+            (Val::Tuple(xs), Val::Tuple(ys)) => {
+                Val::tuple(xs.iter().zip(ys.iter()).map(|(x, y)| self.choose(c, x, y)).collect())
+            }
+            _ => x.clone(),
+        }
+    }
+
+    /// A scalar operator, with the checks that it needs.
+    pub(super) fn operator(&mut self, op: BinOp, a: Node, b: Node, span: Span, ctx: Space) -> Node {
+        let ty = self.k.ty(a);
+        if !ty.is_int() {
+            return self.k.binary(op, a, b);
+        }
+        let zero = self.k.constant(Scalar::zero(ty));
+        match op {
+            BinOp::Div | BinOp::Rem => {
+                let known = self.k.as_const(b).and_then(Scalar::as_int);
+                if known.is_some_and(|k| k != 0) {
+                    return self.k.binary(op, a, b);
+                }
+                let ok = self.k.binary(BinOp::Ne, b, zero);
+                let dividend = self.k.cast(ScalarType::I64, a);
+                let b = self.check(ok, b, Fault::DivideByZero, span, &[dividend], ctx);
+                self.k.binary(op, a, b)
+            }
+            BinOp::Pow if ty.is_signed() => {
+                let ok = self.k.binary(BinOp::Ge, b, zero);
+                let exponent = self.k.cast(ScalarType::I64, b);
+                let b = self.check(ok, b, Fault::NegativeExponent, span, &[exponent], ctx);
+                self.k.binary(op, a, b)
+            }
+            _ => self.k.binary(op, a, b),
+        }
+    }
+
+    /// An index that is in range from here on.
+    pub(super) fn in_range(&mut self, i: Node, size: Node, what: &'static str, span: Span, ctx: Space) -> Node {
+        if let (Some(i), Some(n)) = (self.k.as_int(i), self.k.as_int(size))
+            && 0 <= i
+            && i < n
+        {
+            return self.k.int(i);
+        }
+        if self.is_position_below(i, size) {
+            return i;
+        }
+        // One comparison for both ends: a negative index is a large unsigned one.
+        let (ui, un) = (self.k.cast(ScalarType::U64, i), self.k.cast(ScalarType::U64, size));
+        let ok = self.k.binary(BinOp::Lt, ui, un);
+        self.check(ok, i, Fault::Index(what), span, &[i, size], ctx)
+    }
+
+    /// Whether an index is the position in a dimension of that size.
+    fn is_position_below(&self, i: Node, size: Node) -> bool {
+        matches!(self.k.node(i).op, deckle_ir::kernel::Op::Pos) && self.dim_size(self.k.space_of(i)) == size
+    }
+
+    pub(super) fn index(&mut self, fx: &Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
+        let mut val = self.get(fx, cx.inst.args[0]);
+        for a in &cx.inst.args[1..] {
+            let i = self.scalar(fx, *a);
+            let arr = super::as_array(&val);
+            let arr = self.random(&arr)?;
+            let size = self.size(&arr, cx.ctx)?;
+            let i = self.in_range(i, size, "index", cx.span, cx.ctx);
+            val = self.at(&arr, i, cx.ctx)?;
+        }
+        Ok(val)
+    }
+
+    // Words for what is written often.
+
+    pub(super) fn add(&mut self, a: Node, b: Node) -> Node {
+        self.k.binary(BinOp::Add, a, b)
+    }
+
+    pub(super) fn sub(&mut self, a: Node, b: Node) -> Node {
+        self.k.binary(BinOp::Sub, a, b)
+    }
+
+    pub(super) fn mul(&mut self, a: Node, b: Node) -> Node {
+        self.k.binary(BinOp::Mul, a, b)
+    }
+
+    pub(super) fn lt(&mut self, a: Node, b: Node) -> Node {
+        self.k.binary(BinOp::Lt, a, b)
+    }
+
+    pub(super) fn ge(&mut self, a: Node, b: Node) -> Node {
+        self.k.binary(BinOp::Ge, a, b)
+    }
+
+    pub(super) fn eq(&mut self, a: Node, b: Node) -> Node {
+        self.k.binary(BinOp::Eq, a, b)
+    }
+
+    pub(super) fn and(&mut self, a: Node, b: Node) -> Node {
+        self.k.binary(BinOp::And, a, b)
+    }
+
+    pub(super) fn or(&mut self, a: Node, b: Node) -> Node {
+        self.k.binary(BinOp::Or, a, b)
+    }
+
+    pub(super) fn not(&mut self, a: Node) -> Node {
+        self.k.unary(UnOp::Not, a)
+    }
+
+    pub(super) fn min(&mut self, a: Node, b: Node) -> Node {
+        self.k.binary(BinOp::Min, a, b)
+    }
+
+    pub(super) fn max(&mut self, a: Node, b: Node) -> Node {
+        self.k.binary(BinOp::Max, a, b)
+    }
+
+    /// Whether the first comes before the second in the order of `sort`.
+    pub(super) fn before(&mut self, a: Node, b: Node) -> Node {
+        let less = self.lt(a, b);
+        if !self.k.ty(a).is_float() {
+            return less;
+        }
+        let (nan_a, nan_b) = (self.k.unary(UnOp::IsNan, a), self.k.unary(UnOp::IsNan, b));
+        let not_nan_a = self.not(nan_a);
+        let last = self.and(not_nan_a, nan_b);
+        let zeros = self.zeros_differ(a, b);
+        let some = self.or(less, last);
+        self.or(some, zeros)
+    }
+
+    /// Whether the first is -0.0 and the second 0.0.
+    fn zeros_differ(&mut self, a: Node, b: Node) -> Node {
+        let ty = self.k.ty(a);
+        let (zero, one) = (self.k.constant(Scalar::zero(ty)), self.k.constant(Scalar::one(ty)));
+        let (za, zb) = (self.eq(a, zero), self.eq(b, zero));
+        let (ia, ib) = (self.k.binary(BinOp::Div, one, a), self.k.binary(BinOp::Div, one, b));
+        let (na, pb) = (self.lt(ia, zero), self.lt(zero, ib));
+        let zeros = self.and(za, zb);
+        let signs = self.and(na, pb);
+        self.and(zeros, signs)
+    }
+
+    /// Whether the order of `sort` does not tell two scalars apart.
+    pub(super) fn alike(&mut self, a: Node, b: Node) -> Node {
+        if !self.k.ty(a).is_float() {
+            return self.eq(a, b);
+        }
+        let (x, y) = (self.before(a, b), self.before(b, a));
+        let either = self.or(x, y);
+        self.not(either)
+    }
+}

@@ -1,0 +1,393 @@
+//! Operators that look at arrays from another side: the same elements under other indices.
+
+use super::value::{Arr, Val};
+use super::{Cx, Flattener, Frame, Res, as_array};
+use deckle_diag::Span;
+use deckle_ir::array::{BinOp, Slicer, SplitBy};
+use deckle_ir::kernel::{Combine, Fault, FoldSpec, Node, ROOT, Rep, Rows, Space};
+use std::rc::Rc;
+
+impl<'p> Flattener<'p> {
+    /// The sizes of the outer dimensions of an array whose rows are of equal length, which is checked where it does not show.
+    pub(super) fn regular(&mut self, val: &Val, depth: usize, op: &str, span: Span, ctx: Space) -> Res<Vec<Node>> {
+        let arr = self.indexed(&as_array(val))?;
+        let n = self.size(&arr, ctx)?;
+        let mut sizes = vec![n];
+        if depth == 1 {
+            return Ok(sizes);
+        }
+        let walk = self.walk(&arr, ctx)?;
+        let inner = self.regular(&walk.elem, depth - 1, op, span, walk.inner)?;
+        for m in inner {
+            if self.k.encloses(self.k.space_of(m), ctx) {
+                sizes.push(m);
+                continue;
+            }
+            // The first row tells; the others must agree.
+            let (zero, one) = (self.k.int(0), self.k.int(1));
+            let lambda = Combine::Ops(vec![BinOp::Min]);
+            let least = FoldSpec { init: None, elems: vec![m], combine: lambda };
+            let most = FoldSpec { init: None, elems: vec![m], combine: Combine::Ops(vec![BinOp::Max]) };
+            let low = self.fold(walk.inner, least, ctx, &[0])?[0];
+            let high = self.fold(walk.inner, most, ctx, &[0])?[0];
+            let ok = self.eq(low, high);
+            let fault = Fault::NotRegular(format!("`{op}`"));
+            let _ = one;
+            sizes.push(self.check(ok, low, fault, span, &[low, zero, high], ctx));
+        }
+        Ok(sizes)
+    }
+
+    pub(super) fn shape(&mut self, fx: &Frame<'p>, cx: &Cx<'p>, depth: usize) -> Res<Val> {
+        let val = self.get(fx, cx.inst.args[0]);
+        let sizes = self.regular(&val, depth, "shape", cx.span, cx.ctx)?;
+        Ok(Val::tuple(sizes.into_iter().map(Val::Scalar).collect()))
+    }
+
+    pub(super) fn total_size(&mut self, fx: &Frame<'p>, cx: &Cx<'p>, depth: usize) -> Res<Val> {
+        let val = self.get(fx, cx.inst.args[0]);
+        Ok(Val::Scalar(self.size_within(&val, depth, cx.ctx)?))
+    }
+
+    fn size_within(&mut self, val: &Val, depth: usize, ctx: Space) -> Res<Node> {
+        let arr = as_array(val);
+        if depth <= 1 {
+            return self.size(&arr, ctx);
+        }
+        let arr = self.indexed(&arr)?;
+        let walk = self.walk(&arr, ctx)?;
+        let inner = self.size_within(&walk.elem, depth - 1, walk.inner)?;
+        if self.k.encloses(self.k.space_of(inner), ctx) {
+            let n = self.size(&arr, ctx)?;
+            return Ok(self.mul(n, inner));
+        }
+        self.sum(walk.inner, inner, ctx)
+    }
+
+    /// The elements of the outer dimensions in order, with positions.
+    fn flat(&mut self, val: &Val, depth: usize, ctx: Space) -> Res<Rc<Arr>> {
+        let mut arr = as_array(val);
+        for _ in 1..depth {
+            // In memory rows follow each other; elsewhere they are brought there.
+            let kept = match &*arr {
+                Arr::Kept { .. } => arr,
+                _ => self.keep(&arr, ctx)?,
+            };
+            let Arr::Kept { size, base, rep } = &*kept else { return Ok(kept) };
+            let Rep::Array(rows, elem) = &**rep else { return Ok(kept) };
+            let (size, base) = match rows {
+                Rows::Equal(m) => (self.mul(*size, *m), self.mul(*base, *m)),
+                Rows::Offsets(b) => {
+                    let end = self.add(*base, *size);
+                    let (lo, hi) = (self.k.load(*b, *base, ctx), self.k.load(*b, end, ctx));
+                    (self.sub(hi, lo), lo)
+                }
+            };
+            arr = Rc::new(Arr::Kept { size, base, rep: Rc::new((**elem).clone()) });
+        }
+        self.indexed(&arr)
+    }
+
+    pub(super) fn reshape(&mut self, fx: &Frame<'p>, cx: &Cx<'p>, depth: usize) -> Res<Val> {
+        let val = self.get(fx, cx.inst.args[0]);
+        let flat = self.flat(&val, depth, cx.ctx)?;
+        let sizes: Vec<Node> = cx.inst.args[1..].iter().map(|a| self.scalar(fx, *a)).collect();
+        let sizes: Vec<Node> = sizes.iter().map(|n| self.natural(*n, "the size", cx.span, cx.ctx)).collect();
+        let have = self.size(&flat, cx.ctx)?;
+        let one = self.k.int(1);
+        let want = sizes.iter().fold(one, |n, m| self.mul(n, *m));
+        let ok = self.eq(have, want);
+        let first = self.check(ok, sizes[0], Fault::Reshape, cx.span, &[have, want], cx.ctx);
+        let mut sizes = sizes;
+        sizes[0] = first;
+        let flat = if sizes.len() > 1 { self.random(&flat)? } else { flat };
+        let zero = self.k.int(0);
+        self.shaped(&flat, &sizes, zero, cx.ctx)
+    }
+
+    fn shaped(&mut self, flat: &Rc<Arr>, sizes: &[Node], start: Node, ctx: Space) -> Res<Val> {
+        let Some((n, rest)) = sizes.split_first() else { return self.at(flat, start, ctx) };
+        self.body_array(*n, ctx, &mut |f, pos, dim| {
+            let row = f.mul(start, *n);
+            let at = f.add(row, pos);
+            f.shaped(flat, rest, at, dim)
+        })
+    }
+
+    pub(super) fn split(&mut self, fx: &Frame<'p>, cx: &Cx<'p>, by: SplitBy) -> Res<Val> {
+        let arr = self.array(fx, cx.inst.args[0]);
+        let arr = self.indexed(&arr)?;
+        let cuts = self.array(fx, cx.inst.args[1]);
+        let have = self.size(&arr, cx.ctx)?;
+        let (zero, one) = (self.k.int(0), self.k.int(1));
+        let help = "give rows that lie within the data, one after another";
+        let offsets = match by {
+            SplitBy::Offsets => self.random(&cuts)?,
+            SplitBy::Lengths => {
+                let walk = self.walk(&cuts, cx.ctx)?;
+                let Val::Scalar(len) = walk.elem else { return Ok(walk.elem) };
+                let message = "a row has {} elements, which is negative";
+                let ok = self.ge(len, zero);
+                let len = self.check(ok, len, Fault::Segments(message, help), cx.span, &[len], walk.inner);
+                return self.split_by_lengths(&arr, walk.inner, len, have, cx);
+            }
+        };
+        let n = self.size(&offsets, cx.ctx)?;
+        let n = self.sub(n, one);
+        let message = "a row runs from {} to {}, which does not lie within {} elements";
+        let row = |f: &mut Self, i: Node, ctx: Space| -> Res<(Node, Node)> {
+            let next = f.add(i, one);
+            let (lo, hi) = (f.at(&offsets, i, ctx)?, f.at(&offsets, next, ctx)?);
+            let (Val::Scalar(lo), Val::Scalar(hi)) = (lo, hi) else { return Ok((i, i)) };
+            Ok((lo, hi))
+        };
+        let rule = |f: &mut Self, lo: Node, hi: Node| {
+            let (a, b, c) = (f.ge(lo, zero), f.ge(hi, lo), f.ge(have, hi));
+            let both = f.and(a, b);
+            f.and(both, c)
+        };
+        // There must be offsets at all.
+        let some = self.ge(n, zero);
+        let n = self.check(some, n, Fault::Segments("there are no offsets", help), cx.span, &[], cx.ctx);
+        let fault = Fault::Segments(message, help);
+        if cx.ctx == ROOT {
+            // Checked once, before anything else: from here on they are the offsets of a space.
+            let dim = self.k.dim(ROOT, n);
+            let pos = self.k.pos(dim);
+            let (lo, hi) = row(self, pos, dim)?;
+            let ok = rule(self, lo, hi);
+            let checked = self.check(ok, lo, fault, cx.span, &[lo, hi, have], dim);
+            if checked != lo {
+                self.run("split", vec![deckle_ir::kernel::Sink::Check(checked)]);
+            }
+            return self.body_array(n, ROOT, &mut |f, pos, dim| {
+                let (lo, hi) = row(f, pos, dim)?;
+                let size = f.sub(hi, lo);
+                f.part_of(&arr, lo, size, dim)
+            });
+        }
+        self.body_array(n, cx.ctx, &mut |f, pos, dim| {
+            let (lo, hi) = row(f, pos, dim)?;
+            let ok = rule(f, lo, hi);
+            let size = f.sub(hi, lo);
+            let size = f.check(ok, size, fault.clone(), cx.span, &[lo, hi, have], dim);
+            f.part_of(&arr, lo, size, dim)
+        })
+    }
+
+    fn split_by_lengths(&mut self, arr: &Rc<Arr>, inner: Space, len: Node, have: Node, cx: &Cx<'p>) -> Res<Val> {
+        let zero = self.k.int(0);
+        // Where each row begins: the sum of the lengths before it.
+        let spec = FoldSpec { init: Some(vec![zero]), elems: vec![len], combine: Combine::Ops(vec![BinOp::Add]) };
+        let scan = self.k.scan(inner, cx.ctx, spec, true);
+        let start = self.k.part(scan, 0);
+        let pair = Val::tuple(vec![Val::Scalar(start), Val::Scalar(len)]);
+        let walk = super::value::Walk { inner, elem: pair, linear: true };
+        let rows = as_array(&self.walked(cx.ctx, walk));
+        let rows = self.keep(&rows, cx.ctx)?;
+        let total = self.sum(inner, len, cx.ctx)?;
+        let n = self.size(&rows, cx.ctx)?;
+        let ok = self.eq(total, have);
+        let message = "the rows have {} elements together, but there are {}";
+        let help = "give rows that lie within the data, one after another";
+        let n = self.check(ok, n, Fault::Segments(message, help), cx.span, &[total, have], cx.ctx);
+        self.body_array(n, cx.ctx, &mut |f, pos, dim| match f.at(&rows, pos, dim)? {
+            Val::Tuple(parts) => match (&parts[0], &parts[1]) {
+                (Val::Scalar(lo), Val::Scalar(size)) => f.part_of(arr, *lo, *size, dim),
+                _ => Ok(Val::tuple(Vec::new())),
+            },
+            other => Ok(other),
+        })
+    }
+
+    /// So many elements from a position on, which are there.
+    pub(super) fn part_of(&mut self, arr: &Rc<Arr>, from: Node, size: Node, ctx: Space) -> Res<Val> {
+        if let Arr::Kept { base, rep, .. } = &**arr {
+            let base = self.add(*base, from);
+            return Ok(Val::array(Arr::Kept { size, base, rep: Rc::clone(rep) }));
+        }
+        self.body_array(size, ctx, &mut |f, pos, dim| {
+            let at = f.add(from, pos);
+            f.at(arr, at, dim)
+        })
+    }
+
+    pub(super) fn slice(&mut self, fx: &Frame<'p>, cx: &Cx<'p>, spec: &[Slicer]) -> Res<Val> {
+        let operands: Vec<Node> = cx.inst.args[1..].iter().map(|a| self.scalar(fx, *a)).collect();
+        let val = self.get(fx, cx.inst.args[0]);
+        self.sliced(&val, spec, &operands, cx.span, cx.ctx)
+    }
+
+    fn sliced(&mut self, val: &Val, spec: &[Slicer], operands: &[Node], span: Span, ctx: Space) -> Res<Val> {
+        let Some((axis, rest)) = spec.split_first() else { return Ok(val.clone()) };
+        let arr = self.indexed(&as_array(val))?;
+        let n = self.size(&arr, ctx)?;
+        let (mine, others) = operands.split_at(axis.operands());
+        match axis {
+            Slicer::All if rest.is_empty() => Ok(val.clone()),
+            Slicer::All => {
+                let walk = self.walk(&arr, ctx)?;
+                let elem = self.sliced(&walk.elem, rest, others, span, walk.inner)?;
+                Ok(self.walked(ctx, super::value::Walk { elem, ..walk }))
+            }
+            Slicer::At => {
+                let i = self.in_range(mine[0], n, "index", span, ctx);
+                let elem = self.at(&arr, i, ctx)?;
+                self.sliced(&elem, rest, others, span, ctx)
+            }
+            Slicer::Range => {
+                let (lo, hi, zero) = (mine[0], mine[1], self.k.int(0));
+                let (a, b, c) = (self.ge(lo, zero), self.ge(hi, lo), self.ge(n, hi));
+                let ok = self.and(a, b);
+                let ok = self.and(ok, c);
+                let size = self.sub(hi, lo);
+                let size = self.check(ok, size, Fault::Range, span, &[lo, hi, n], ctx);
+                if rest.is_empty() {
+                    return self.part_of(&arr, lo, size, ctx);
+                }
+                self.body_array(size, ctx, &mut |f, pos, dim| {
+                    let at = f.add(lo, pos);
+                    let row = f.at(&arr, at, dim)?;
+                    f.sliced(&row, rest, others, span, dim)
+                })
+            }
+        }
+    }
+
+    pub(super) fn transpose(&mut self, fx: &Frame<'p>, cx: &Cx<'p>, axes: &[u32]) -> Res<Val> {
+        let val = self.get(fx, cx.inst.args[0]);
+        let sizes = self.regular(&val, axes.len(), "transpose", cx.span, cx.ctx)?;
+        let arr = self.random(&as_array(&val))?;
+        let mut at = vec![self.k.int(0); axes.len()];
+        self.turned(&arr, &sizes, axes, &mut at, 0, cx.ctx)
+    }
+
+    fn turned(
+        &mut self,
+        arr: &Rc<Arr>,
+        sizes: &[Node],
+        axes: &[u32],
+        at: &mut Vec<Node>,
+        k: usize,
+        ctx: Space,
+    ) -> Res<Val> {
+        let Some(axis) = axes.get(k) else {
+            let mut val = Val::Array(Rc::clone(arr));
+            for i in at.clone() {
+                val = self.at(&as_array(&val), i, ctx)?;
+            }
+            return Ok(val);
+        };
+        self.body_array(sizes[*axis as usize], ctx, &mut |f, pos, dim| {
+            at[*axis as usize] = pos;
+            f.turned(arr, sizes, axes, at, k + 1, dim)
+        })
+    }
+
+    pub(super) fn reverse(&mut self, fx: &Frame<'p>, cx: &Cx<'p>, axis: usize) -> Res<Val> {
+        let val = self.get(fx, cx.inst.args[0]);
+        self.under(&val, axis, cx.ctx, &mut |f, arr, ctx| {
+            let arr = f.indexed(arr)?;
+            f.reversed(&arr, ctx)
+        })
+    }
+
+    pub(super) fn reversed(&mut self, arr: &Rc<Arr>, ctx: Space) -> Res<Val> {
+        let (n, one) = (self.size(arr, ctx)?, self.k.int(1));
+        self.body_array(n, ctx, &mut |f, pos, dim| {
+            let last = f.sub(n, one);
+            let at = f.sub(last, pos);
+            f.at(arr, at, dim)
+        })
+    }
+
+    pub(super) fn take(&mut self, fx: &Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
+        let arr = self.indexed(&self.array(fx, cx.inst.args[0]))?;
+        let k = self.scalar(fx, cx.inst.args[1]);
+        let k = self.natural(k, "the number of elements to take", cx.span, cx.ctx);
+        let (n, zero) = (self.size(&arr, cx.ctx)?, self.k.int(0));
+        let size = self.min(n, k);
+        self.part_of(&arr, zero, size, cx.ctx)
+    }
+
+    pub(super) fn drop_first(&mut self, fx: &Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
+        let arr = self.indexed(&self.array(fx, cx.inst.args[0]))?;
+        let k = self.scalar(fx, cx.inst.args[1]);
+        let k = self.natural(k, "the number of elements to drop", cx.span, cx.ctx);
+        let n = self.size(&arr, cx.ctx)?;
+        let from = self.min(n, k);
+        let size = self.sub(n, from);
+        self.part_of(&arr, from, size, cx.ctx)
+    }
+
+    pub(super) fn concat(&mut self, fx: &Frame<'p>, cx: &Cx<'p>, axis: usize) -> Res<Val> {
+        let vals: Vec<Val> = cx.inst.args.iter().map(|a| self.get(fx, *a)).collect();
+        self.joined(&vals, axis, cx.span, cx.ctx)
+    }
+
+    fn joined(&mut self, vals: &[Val], axis: usize, span: Span, ctx: Space) -> Res<Val> {
+        let arrays: Vec<Rc<Arr>> = vals.iter().map(|v| self.indexed(&as_array(v))).collect::<Res<_>>()?;
+        if axis > 0 {
+            let walk = self.walk_all(&arrays, 0, span, ctx)?;
+            let Val::Tuple(rows) = &walk.elem else { return Ok(walk.elem) };
+            let elem = self.joined(&rows.clone(), axis - 1, span, walk.inner)?;
+            return Ok(self.walked(ctx, super::value::Walk { elem, ..walk }));
+        }
+        let mut joined = Rc::clone(&arrays[0]);
+        for next in &arrays[1..] {
+            joined = as_array(&self.two(&joined, next, ctx)?);
+        }
+        Ok(Val::Array(joined))
+    }
+
+    /// One array after another.
+    pub(super) fn two(&mut self, a: &Rc<Arr>, b: &Rc<Arr>, ctx: Space) -> Res<Val> {
+        let (n, m) = (self.size(a, ctx)?, self.size(b, ctx)?);
+        if self.k.as_int(m) == Some(0) {
+            return Ok(Val::Array(Rc::clone(a)));
+        }
+        if self.k.as_int(n) == Some(0) {
+            return Ok(Val::Array(Rc::clone(b)));
+        }
+        let total = self.add(n, m);
+        self.body_array(total, ctx, &mut |f, pos, dim| {
+            let first = f.lt(pos, n);
+            f.either(
+                first,
+                dim,
+                &mut |f, ctx| f.at(a, pos, ctx),
+                &mut |f, ctx| {
+                    let at = f.sub(pos, n);
+                    f.at(b, at, ctx)
+                },
+            )
+        })
+    }
+
+    pub(super) fn pad(&mut self, fx: &Frame<'p>, cx: &Cx<'p>, axis: usize) -> Res<Val> {
+        let val = self.get(fx, cx.inst.args[0]);
+        let (lo, hi) = (self.scalar(fx, cx.inst.args[1]), self.scalar(fx, cx.inst.args[2]));
+        let fill = self.get(fx, cx.inst.args[3]);
+        let lo = self.natural(lo, "the number of elements before", cx.span, cx.ctx);
+        let hi = self.natural(hi, "the number of elements after", cx.span, cx.ctx);
+        self.under(&val, axis, cx.ctx, &mut |f, arr, ctx| {
+            let arr = f.indexed(arr)?;
+            let n = f.size(&arr, ctx)?;
+            let front = f.add(lo, n);
+            let total = f.add(front, hi);
+            f.body_array(total, ctx, &mut |f, pos, dim| {
+                let (after, before) = (f.ge(pos, lo), f.lt(pos, front));
+                let within = f.and(after, before);
+                f.either(
+                    within,
+                    dim,
+                    &mut |f, ctx| {
+                        let at = f.sub(pos, lo);
+                        f.at(&arr, at, ctx)
+                    },
+                    &mut |f, ctx| f.lower_into(&fill, ctx),
+                )
+            })
+        })
+    }
+}

@@ -1,0 +1,375 @@
+//! Sizes of types: those of parameters, and those that are checked while running.
+
+use super::value::{Arr, Val};
+use super::{Cx, Flattener, Frame, Res, as_array};
+use deckle_diag::Span;
+use deckle_ir::array::BinOp;
+use deckle_ir::entity::{Path, SizeVar};
+use deckle_ir::kernel::{Combine, Fault, FoldSpec, Node, ROOT, Rep, Rows, Space};
+use deckle_ir::scalar::ScalarType;
+use deckle_ir::size::{Atom, Size};
+use deckle_ir::types::Type;
+use std::collections::HashSet;
+
+impl<'p> Flattener<'p> {
+    /// Gives the parameters of the program their buffers.
+    pub(super) fn parameters(&mut self, fx: &mut Frame<'p>) -> Res<()> {
+        let zero = self.k.int(0);
+        let mut known: Vec<(SizeVar, Node)> = Vec::new();
+        let mut checks = Vec::new();
+        for (i, p) in fx.function.params().to_vec().into_iter().enumerate() {
+            let name = fx.function.param_names.get(i).cloned().unwrap_or_else(|| format!("{i}"));
+            let ty = fx.function.ty(p).clone();
+            let (given, used) = self.parameter(fx, &ty, 0, &name, &mut known, &mut checks)?;
+            self.k.params.push(given);
+            fx.env[p.index()] = Some(self.kept_at(&used, zero, ROOT));
+        }
+        // Checked before anything runs.
+        for (actual, expected, name) in checks {
+            let ok = self.eq(actual, expected);
+            let fault = Fault::Size(format!("argument `{name}` of `{}`", fx.function.name), None);
+            let n = self.check(ok, actual, fault, fx.function.span, &[actual, expected], ROOT);
+            self.pending.remove(&n);
+            if n != actual {
+                self.step(deckle_ir::kernel::Step::Check(n));
+            }
+        }
+        Ok(())
+    }
+
+    /// A parameter as it is given, and as it is used: with the sizes that its type has in common with others.
+    fn parameter(
+        &mut self,
+        fx: &mut Frame<'p>,
+        ty: &Type,
+        nested: u32,
+        name: &str,
+        known: &mut Vec<(SizeVar, Node)>,
+        checks: &mut Vec<(Node, Node, String)>,
+    ) -> Res<(Rep, Rep)> {
+        match ty {
+            Type::Scalar(s) => {
+                let buf = self.k.buf(*s, name);
+                Ok((Rep::Scalar(buf), Rep::Scalar(buf)))
+            }
+            Type::Array(_) | Type::Seq(_) => {
+                let elem = ty.elem().cloned().unwrap_or(Type::BOOL);
+                let equal = match ty {
+                    Type::Array(a) => !(0..nested).any(|p| a.size.mentions_pos(p)),
+                    _ => nested == 0,
+                };
+                if !equal {
+                    let offsets = self.k.buf(ScalarType::I64, format!("offsets of {name}"));
+                    let (given, used) = self.parameter(fx, &elem, nested + 1, name, known, checks)?;
+                    let rows = Rows::Offsets(offsets);
+                    return Ok((Rep::Array(rows.clone(), Box::new(given)), Rep::Array(rows, Box::new(used))));
+                }
+                let size = self.k.buf(ScalarType::I64, format!("size of {name}"));
+                let zero = self.k.int(0);
+                let actual = self.k.load(size, zero, ROOT);
+                let shared = match ty {
+                    Type::Array(a) => self.shared_size(fx, &a.size, nested, actual, known),
+                    _ => actual,
+                };
+                if shared != actual {
+                    checks.push((actual, shared, name.to_string()));
+                }
+                let (given, used) = self.parameter(fx, &elem, nested + 1, name, known, checks)?;
+                Ok((
+                    Rep::Array(Rows::Equal(actual), Box::new(given)),
+                    Rep::Array(Rows::Equal(shared), Box::new(used)),
+                ))
+            }
+            _ => {
+                let parts = ty.parts().unwrap_or_default();
+                let both = parts.into_iter().map(|t| self.parameter(fx, t, nested, name, known, checks));
+                let (given, used) = both.collect::<Res<Vec<_>>>()?.into_iter().unzip();
+                Ok((Rep::Tuple(given), Rep::Tuple(used)))
+            }
+        }
+    }
+
+    fn shared_size(
+        &mut self,
+        fx: &mut Frame<'p>,
+        size: &Size,
+        nested: u32,
+        actual: Node,
+        known: &mut Vec<(SizeVar, Node)>,
+    ) -> Node {
+        if let Some((s, [], extra)) = size.determines() {
+            if let Some((_, n)) = known.iter().find(|(v, _)| *v == s) {
+                let extra = self.k.int(extra as i64);
+                return self.add(*n, extra);
+            }
+            let less = self.k.int(extra as i64);
+            let n = self.sub(actual, less);
+            known.push((s, n));
+            return actual;
+        }
+        let positions = vec![actual; nested as usize];
+        match self.size_node(fx, size, &positions, ROOT) {
+            Ok(Some(n)) => n,
+            _ => actual,
+        }
+    }
+
+    /// Compares the arguments of a call with the sizes of its parameters: those that a type mentions again, or computes.
+    pub(super) fn check_arguments(&mut self, caller: &Frame<'p>, callee: &mut Frame<'p>, cx: &Cx<'p>) -> Res<()> {
+        let _ = caller;
+        let mut seen = HashSet::new();
+        for (i, p) in callee.function.params().to_vec().into_iter().enumerate() {
+            let name = callee.function.param_names.get(i).cloned().unwrap_or_else(|| format!("{i}"));
+            let what = format!("argument `{name}` of `{}`", callee.function.name);
+            let ty = callee.function.ty(p).clone();
+            let val = self.get(callee, p);
+            self.compare(callee, &val, &ty, None, &mut Vec::new(), &mut seen, &what, cx.span, cx.ctx)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn ensure(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>, ty: &Type) -> Res<Val> {
+        let val = self.get(fx, cx.inst.args[0]);
+        fx.env[cx.v.index()] = Some(val.clone());
+        let from = fx.function.ty(cx.inst.args[0]).clone();
+        // What is bound elsewhere is known.
+        let mut seen: HashSet<SizeVar> = (0..fx.function.sizes.len())
+            .map(|i| SizeVar(i as u32))
+            .filter(|s| fx.function.size_binder(*s) != Some(cx.v))
+            .collect();
+        let ctx = cx.ctx;
+        self.compare(fx, &val, ty, Some(&from), &mut Vec::new(), &mut seen, "this value", cx.span, ctx)?;
+        Ok(val)
+    }
+
+    /// Compares the sizes of a value with those of a type. A size variable that was not seen yet is whatever it is here, for all rows alike.
+    #[allow(clippy::too_many_arguments)]
+    fn compare(
+        &mut self,
+        fx: &mut Frame<'p>,
+        val: &Val,
+        ty: &Type,
+        from: Option<&Type>,
+        positions: &mut Vec<Node>,
+        seen: &mut HashSet<SizeVar>,
+        what: &str,
+        span: Span,
+        ctx: Space,
+    ) -> Res<()> {
+        match (val, ty) {
+            (Val::Tuple(parts), _) => {
+                let (tys, froms) = (ty.parts().unwrap_or_default(), from.and_then(|f| f.parts()));
+                for (i, (p, t)) in parts.iter().zip(tys).enumerate() {
+                    let from = froms.as_ref().map(|f| f[i]);
+                    self.compare(fx, p, t, from, positions, seen, what, span, ctx)?;
+                }
+                Ok(())
+            }
+            (Val::Array(arr), Type::Array(a)) => {
+                let same = matches!(from, Some(Type::Array(b)) if b.size == a.size);
+                let deeper = !a.elem.is_flat();
+                let new = match a.size.determines() {
+                    Some((s, at, _)) => seen.insert(s) && (at.is_empty() || !positions.is_empty()),
+                    None => false,
+                };
+                let family = matches!(a.size.determines(), Some((_, at, _)) if !at.is_empty());
+                let regular = new && !family && !positions.is_empty();
+                if !same && (!new || regular) && !(family && new) {
+                    let arr = self.indexed(arr)?;
+                    let actual = self.size(&arr, ctx)?;
+                    if regular {
+                        self.all_rows(actual, what, span, ctx)?;
+                    } else if let Some(expected) = self.size_node(fx, &a.size, positions, ctx)? {
+                        let ok = self.eq(actual, expected);
+                        let written = fx.function.readable(&a.size);
+                        let fault = Fault::Size(what.into(), written);
+                        self.check(ok, actual, fault, span, &[actual, expected], ctx);
+                    }
+                }
+                if !deeper {
+                    return Ok(());
+                }
+                let arr = self.indexed(arr)?;
+                let walk = self.walk(&arr, ctx)?;
+                positions.push(self.k.pos(walk.inner));
+                let from = from.and_then(|f| f.elem());
+                let result = self.compare(fx, &walk.elem, &a.elem, from, positions, seen, what, span, walk.inner);
+                positions.pop();
+                result
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks that a size is the same in all rows.
+    fn all_rows(&mut self, size: Node, what: &str, span: Span, ctx: Space) -> Res<()> {
+        let outer = {
+            let mut s = ctx;
+            while s != ROOT && self.k.encloses(self.k.space_of(size), self.k.space(s).parent) {
+                s = self.k.space(s).parent;
+            }
+            s
+        };
+        if self.k.encloses(self.k.space_of(size), ROOT) || outer == ROOT {
+            return Ok(());
+        }
+        // The rows are those of the innermost dimensions on which the size depends, up to where the value begins.
+        let mut top = outer;
+        while self.is_dim(top) {
+            top = self.k.space(top).parent;
+        }
+        let spec = |op| FoldSpec { init: None, elems: vec![size], combine: Combine::Ops(vec![op]) };
+        let low = self.fold(outer, spec(BinOp::Min), top, &[0])?[0];
+        let high = self.fold(outer, spec(BinOp::Max), top, &[0])?[0];
+        let ok = self.eq(low, high);
+        let zero = self.k.int(0);
+        self.check(ok, low, Fault::NotRegular(what.into()), span, &[low, zero, high], top);
+        Ok(())
+    }
+
+    /// A size as a node. `None` where it mentions what is not known here.
+    pub(super) fn size_node(
+        &mut self,
+        fx: &Frame<'p>,
+        size: &Size,
+        positions: &[Node],
+        ctx: Space,
+    ) -> Res<Option<Node>> {
+        let mut total = self.k.int(0);
+        for (atoms, c) in size.terms() {
+            let Ok(c) = i64::try_from(*c) else { return Ok(None) };
+            let mut product = self.k.int(c);
+            for a in atoms {
+                let Some(n) = self.atom_node(fx, a, positions, ctx)? else { return Ok(None) };
+                product = self.mul(product, n);
+            }
+            total = self.add(total, product);
+        }
+        Ok(Some(total))
+    }
+
+    fn size_nodes(&mut self, fx: &Frame<'p>, sizes: &[Size], at: &[Node], ctx: Space) -> Res<Option<Vec<Node>>> {
+        let mut nodes = Vec::new();
+        for s in sizes {
+            let Some(n) = self.size_node(fx, s, at, ctx)? else { return Ok(None) };
+            nodes.push(n);
+        }
+        Ok(Some(nodes))
+    }
+
+    fn atom_node(&mut self, fx: &Frame<'p>, atom: &Atom, positions: &[Node], ctx: Space) -> Res<Option<Node>> {
+        Ok(match atom {
+            Atom::Pos(p) => positions.iter().rev().nth(*p as usize).copied(),
+            Atom::At(body) => fx.at.get(body).copied(),
+            Atom::Value(path) => self.path_val(fx, path).and_then(|v| v.leaves()).map(|l| l[0]),
+            Atom::Var(s, args) => match self.size_nodes(fx, args, positions, ctx)? {
+                Some(at) => self.variable_size(fx, *s, &at, ctx)?,
+                None => None,
+            },
+            Atom::Read(path, args) => {
+                let (Some(mut val), Some(at)) =
+                    (self.path_val(fx, path), self.size_nodes(fx, args, positions, ctx)?)
+                else {
+                    return Ok(None);
+                };
+                for i in at {
+                    val = self.at(&as_array(&val), i, ctx)?;
+                }
+                val.leaves().map(|l| l[0])
+            }
+            Atom::Min(list) | Atom::Max(list) => {
+                let Some(nodes) = self.size_nodes(fx, list, positions, ctx)? else { return Ok(None) };
+                let op = if matches!(atom, Atom::Min(_)) { BinOp::Min } else { BinOp::Max };
+                nodes.into_iter().reduce(|a, b| self.k.binary(op, a, b))
+            }
+            Atom::If(path, yes, no) => {
+                let cond = self.path_val(fx, path).and_then(|v| v.leaves()).map(|l| l[0]);
+                let (yes, no) = (self.size_node(fx, yes, positions, ctx)?, self.size_node(fx, no, positions, ctx)?);
+                match (cond, yes, no) {
+                    (Some(c), Some(y), Some(n)) => Some(self.k.select(c, y, n)),
+                    _ => None,
+                }
+            }
+            Atom::Div(a, b) => {
+                let (a, b) = (self.size_node(fx, a, positions, ctx)?, self.size_node(fx, b, positions, ctx)?);
+                match (a, b) {
+                    (Some(a), Some(b)) => {
+                        // Rounded down, for a positive divisor.
+                        let (q, r) = (self.k.binary(BinOp::Div, a, b), self.k.binary(BinOp::Rem, a, b));
+                        let (zero, one) = (self.k.int(0), self.k.int(1));
+                        let below = self.lt(r, zero);
+                        let less = self.sub(q, one);
+                        Some(self.k.select(below, less, q))
+                    }
+                    _ => None,
+                }
+            }
+            Atom::Sum(count, body) => {
+                let Some(n) = self.size_node(fx, count, positions, ctx)? else { return Ok(None) };
+                let dim = self.k.dim(ctx, n);
+                let mut inner = positions.to_vec();
+                inner.push(self.k.pos(dim));
+                let Some(term) = self.size_node(fx, body, &inner, dim)? else { return Ok(None) };
+                Some(self.sum(dim, term, ctx)?)
+            }
+            Atom::Log(_) | Atom::Most(..) => None,
+        })
+    }
+
+    fn path_val(&self, fx: &Frame<'p>, path: &Path) -> Option<Val> {
+        let mut val = fx.env[path.root.index()].clone()?;
+        for k in &path.fields {
+            let Val::Tuple(parts) = &val else { return None };
+            val = parts.get(*k as usize)?.clone();
+        }
+        Some(val)
+    }
+
+    /// A size variable at positions: the size of the array that binds it.
+    fn variable_size(&mut self, fx: &Frame<'p>, s: SizeVar, at: &[Node], ctx: Space) -> Res<Option<Node>> {
+        let Some(binder) = fx.function.size_binder(s) else { return Ok(None) };
+        let Some(val) = fx.env[binder.index()].clone() else { return Ok(None) };
+        let ty = fx.function.ty(binder).clone();
+        self.find_size(&val, &ty, s, at, 0, ctx)
+    }
+
+    fn find_size(&mut self, val: &Val, ty: &Type, s: SizeVar, at: &[Node], nested: u32, ctx: Space) -> Res<Option<Node>> {
+        match (val, ty) {
+            (Val::Array(arr), Type::Array(a)) => {
+                if let Some((v, _, extra)) = a.size.determines()
+                    && v == s
+                {
+                    let arr = self.indexed(arr)?;
+                    let n = self.size(&arr, ctx)?;
+                    let extra = self.k.int(extra as i64);
+                    return Ok(Some(self.sub(n, extra)));
+                }
+                if !a.elem.any_atom(&mut |atom, _| matches!(atom, Atom::Var(v, _) if *v == s)) {
+                    return Ok(None);
+                }
+                let zero = self.k.int(0);
+                let index = at.get(nested as usize).copied().unwrap_or(zero);
+                let arr = self.indexed(arr)?;
+                if at.is_empty() {
+                    // Equal in all rows: as far as it shows without one.
+                    if let Arr::Body { elem, .. } = &*arr {
+                        let elem = elem.clone();
+                        let n = self.find_size(&elem, &a.elem, s, at, nested + 1, ctx)?;
+                        return Ok(n.filter(|n| self.k.encloses(self.k.space_of(*n), ctx)));
+                    }
+                }
+                let elem = self.at(&arr, index, ctx)?;
+                self.find_size(&elem, &a.elem, s, at, nested + 1, ctx)
+            }
+            (Val::Tuple(parts), _) => {
+                for (p, t) in parts.iter().zip(ty.parts().unwrap_or_default()) {
+                    if let Some(n) = self.find_size(p, t, s, at, nested, ctx)? {
+                        return Ok(Some(n));
+                    }
+                }
+                Ok(None)
+            }
+            _ => Ok(None),
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Sorting and grouping: the host finds the order of the keys, everything else is looked up in it.
+
+use super::value::{Arr, Val};
+use super::{Cx, Flattener, Frame, Res, Stuck, as_array};
+use deckle_ir::array::Op;
+use deckle_ir::kernel::{Buf, Node, ROOT, Rep, Rows, Space, Step};
+use deckle_ir::scalar::ScalarType;
+use std::rc::Rc;
+
+/// The order of the elements of an array: where each comes from, and the keys.
+struct Order {
+    arr: Rc<Arr>,
+    keys: Rc<Arr>,
+    /// Of the keys: where those of the context begin.
+    base: Node,
+    order: Buf,
+    size: Node,
+}
+
+impl<'p> Flattener<'p> {
+    fn order(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>) -> Res<Order> {
+        if !self.on_host(cx.ctx) {
+            return Err(Stuck::InLoop);
+        }
+        let arr = self.indexed(&self.array(fx, cx.inst.args[0]))?;
+        let walk = self.walk(&arr, cx.ctx)?;
+        let key = match cx.inst.op {
+            Op::Sort => walk.elem.clone(),
+            _ => {
+                let at = self.position(cx.ctx, walk.inner);
+                self.inside(fx, cx.inst.bodies[0], std::slice::from_ref(&walk.elem), walk.inner, at)?
+            }
+        };
+        let keys = Rc::new(Arr::Body { dim: walk.inner, elem: key, linear: walk.linear });
+        let rep = self.store(&Val::Array(Rc::clone(&keys)), cx.ctx, "keys")?;
+        let number = self.number(cx.ctx)?;
+        let kept = as_array(&self.kept_at(&rep, number, cx.ctx));
+        let Rep::Array(rows, elem) = &rep else { return Err(Stuck::InLoop) };
+        let count = self.count(cx.ctx)?;
+        let (offsets, len) = match rows {
+            Rows::Equal(m) => (None, self.mul(count, *m)),
+            Rows::Offsets(b) => (Some(*b), self.k.load(*b, count, ROOT)),
+        };
+        let mut columns = Vec::new();
+        key_columns(elem, &mut columns);
+        let order = self.alloc(ScalarType::I64, "order", len);
+        self.step(Step::Sort { order, keys: columns, len, offsets, rows: count });
+        let Arr::Kept { base, size, .. } = &*kept else { return Err(Stuck::InLoop) };
+        let (base, size) = (*base, *size);
+        let arr = self.random(&arr)?;
+        Ok(Order { arr, keys: kept, base, order, size })
+    }
+
+    /// The position, in its own array, of what comes at a place.
+    fn source(&mut self, o: &Order, place: Node, ctx: Space) -> Node {
+        let at = self.add(o.base, place);
+        let global = self.k.load(o.order, at, ctx);
+        self.sub(global, o.base)
+    }
+
+    pub(super) fn sort(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
+        if !super::fold::is_array(cx.ty.elem().unwrap_or(cx.ty)) && cx.ty.elem().is_some_and(|t| t.width() == 0) {
+            return Ok(self.get(fx, cx.inst.args[0]));
+        }
+        let o = self.order(fx, cx)?;
+        self.body_array(o.size, cx.ctx, &mut |f, pos, dim| {
+            let i = f.source(&o, pos, dim);
+            f.at(&o.arr, i, dim)
+        })
+    }
+
+    pub(super) fn group_by(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
+        let o = self.order(fx, cx)?;
+        let (zero, one) = (self.k.int(0), self.k.int(1));
+        // A group begins where the key is not that before it.
+        let dim = self.k.dim(cx.ctx, o.size);
+        let pos = self.k.pos(dim);
+        let first = self.eq(pos, zero);
+        let begins = self.either(
+            first,
+            dim,
+            &mut |f, _| Ok(Val::Scalar(f.k.constant(deckle_ir::scalar::Scalar::Bool(true)))),
+            &mut |f, ctx| {
+                let before = f.sub(pos, one);
+                let (i, j) = (f.source(&o, before, ctx), f.source(&o, pos, ctx));
+                let (a, b) = (f.at(&o.keys, i, ctx)?, f.at(&o.keys, j, ctx)?);
+                let mut same = f.k.constant(deckle_ir::scalar::Scalar::Bool(true));
+                for (a, b) in a.leaves().unwrap_or_default().into_iter().zip(b.leaves().unwrap_or_default()) {
+                    let alike = f.alike(a, b);
+                    same = f.and(same, alike);
+                }
+                Ok(Val::Scalar(f.not(same)))
+            },
+        )?;
+        let Val::Scalar(begins) = begins else { return Ok(begins) };
+        let inner = self.k.guard(dim, begins, true);
+        let starts = Rc::new(Arr::Chain { home: cx.ctx, inner, elem: Val::Scalar(pos), size: None, linear: false });
+        let starts = self.keep(&starts, cx.ctx)?;
+        let n = self.size(&starts, cx.ctx)?;
+        self.body_array(n, cx.ctx, &mut |f, g, dim| {
+            let Val::Scalar(start) = f.at(&starts, g, dim)? else { return Ok(Val::tuple(Vec::new())) };
+            let next = f.add(g, one);
+            let more = f.lt(next, n);
+            let end = f.either(
+                more,
+                dim,
+                &mut |f, ctx| f.at(&starts, next, ctx),
+                &mut |_, _| Ok(Val::Scalar(o.size)),
+            )?;
+            let Val::Scalar(end) = end else { return Ok(end) };
+            let size = f.sub(end, start);
+            let i = f.source(&o, start, dim);
+            let key = f.at(&o.keys, i, dim)?;
+            let members = f.body_array(size, dim, &mut |f, pos, dim| {
+                let at = f.add(start, pos);
+                let i = f.source(&o, at, dim);
+                f.at(&o.arr, i, dim)
+            })?;
+            Ok(Val::tuple(vec![key, members]))
+        })
+    }
+}
+
+fn key_columns(rep: &Rep, columns: &mut Vec<Buf>) {
+    match rep {
+        Rep::Scalar(b) => columns.push(*b),
+        Rep::Tuple(parts) => parts.iter().for_each(|p| key_columns(p, columns)),
+        Rep::Array(_, elem) => key_columns(elem, columns),
+    }
+}

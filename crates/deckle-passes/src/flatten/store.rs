@@ -1,0 +1,301 @@
+//! Keeping values in memory: where each point of a space has its place, and the kernels that fill buffers.
+//!
+//! The points of a space are numbered in order. In a dense dimension of size `m` point `j` of parent `p` has the number `p·m + j`; in a ragged one
+//! `offsets[p] + j`, where the offsets are the sums of all sizes before, computed once for each dimension. A guard leaves the
+//! numbers as they are: what it excludes has a place that nobody uses.
+
+use super::value::{Arr, Val};
+use super::{Flattener, Res, Stuck};
+use deckle_ir::array::BinOp;
+use deckle_ir::kernel::{Buf, Combine, FoldSpec, Kernel, Node, Op, ROOT, Region, Rep, Rows, Sink, Space, Step};
+use deckle_ir::scalar::{Scalar, ScalarType};
+use std::rc::Rc;
+
+impl Flattener<'_> {
+    /// The number of each point of a space.
+    pub(super) fn number(&mut self, s: Space) -> Res<Node> {
+        let data = *self.k.space(s);
+        match data.region {
+            Region::Root => Ok(self.k.int(0)),
+            Region::Dim(size) => {
+                let parent = self.number(data.parent)?;
+                let pos = self.k.pos(s);
+                let start = if self.k.space_of(size) == ROOT {
+                    self.k.binary(BinOp::Mul, parent, size)
+                } else {
+                    let offsets = self.offsets(s)?;
+                    self.k.load(offsets, parent, data.parent)
+                };
+                Ok(self.k.binary(BinOp::Add, start, pos))
+            }
+            Region::Guard(..) => self.number(data.parent),
+            Region::Loop | Region::Lambda => Err(Stuck::InLoop),
+        }
+    }
+
+    /// How many numbers there are: a node of the root.
+    pub(super) fn count(&mut self, s: Space) -> Res<Node> {
+        let data = *self.k.space(s);
+        match data.region {
+            Region::Root => Ok(self.k.int(1)),
+            Region::Dim(size) => {
+                let parent = self.count(data.parent)?;
+                if self.k.space_of(size) == ROOT {
+                    return Ok(self.k.binary(BinOp::Mul, parent, size));
+                }
+                let offsets = self.offsets(s)?;
+                Ok(self.k.load(offsets, parent, ROOT))
+            }
+            Region::Guard(..) => self.count(data.parent),
+            Region::Loop | Region::Lambda => Err(Stuck::InLoop),
+        }
+    }
+
+    /// The offsets of a ragged dimension: for each point of its parent where its points begin, and at the end how many there are.
+    pub(super) fn offsets(&mut self, dim: Space) -> Res<Buf> {
+        if let Some(buf) = self.scopes.iter().rev().find_map(|s| s.offsets.get(&dim)) {
+            return Ok(*buf);
+        }
+        let (parent, size) = (self.k.space(dim).parent, self.dim_size(dim));
+        let buf = match self.closed_form(parent, size) {
+            Some(buf) => buf,
+            None => self.sum_up(parent, size)?,
+        };
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.offsets.insert(dim, buf);
+        }
+        Ok(buf)
+    }
+
+    /// Sizes that are differences of successive elements of a buffer are summed up already.
+    fn closed_form(&self, parent: Space, size: Node) -> Option<Buf> {
+        let Op::Binary(BinOp::Sub, hi, lo) = self.k.node(size).op else { return None };
+        let (Op::Load(b, next), Op::Load(a, here)) = (&self.k.node(hi).op, &self.k.node(lo).op) else { return None };
+        let Op::Binary(BinOp::Add, one, x) = self.k.node(*next).op else { return None };
+        let is_next = |one: Node, x: Node| self.k.as_int(one) == Some(1) && x == *here;
+        let rows = self.k.space(parent).parent == ROOT && matches!(self.k.node(*here).op, Op::Pos);
+        (a == b && rows && self.k.space_of(*here) == parent && (is_next(one, x) || is_next(x, one))).then_some(*a)
+    }
+
+    pub(super) fn sum_up(&mut self, parent: Space, size: Node) -> Res<Buf> {
+        let (points, size) = self.unguarded(parent, size)?;
+        let number = self.number(points)?;
+        let count = self.count(points)?;
+        let one = self.k.int(1);
+        let zero = self.k.int(0);
+        let len = self.k.binary(BinOp::Add, count, one);
+        let buf = self.alloc(ScalarType::I64, "offsets", len);
+        let spec = FoldSpec { init: Some(vec![zero]), elems: vec![size], combine: Combine::Ops(vec![BinOp::Add]) };
+        let scan = self.k.scan(points, ROOT, spec, false);
+        let total = self.k.part(scan, 0);
+        let after = self.k.binary(BinOp::Add, number, one);
+        let sinks = vec![
+            Sink::Write { space: ROOT, buf, at: zero, value: zero },
+            Sink::Write { space: points, buf, at: after, value: total },
+        ];
+        self.run("offsets", sinks);
+        Ok(buf)
+    }
+
+    /// The space without the guards at its end, and the value with zero where they do not hold.
+    fn unguarded(&mut self, s: Space, value: Node) -> Res<(Space, Node)> {
+        let Region::Guard(cond, when) = self.k.space(s).region else { return Ok((s, value)) };
+        let parent = self.k.space(s).parent;
+        let zero = self.k.constant(Scalar::zero(self.k.ty(value)));
+        let value = self.branch(parent, cond, when, &[value], &[zero])[0];
+        self.unguarded(parent, value)
+    }
+
+    /// A conditional of values of the guards of a condition.
+    pub(super) fn branch(&mut self, ctx: Space, cond: Node, when: bool, yes: &[Node], no: &[Node]) -> Vec<Node> {
+        let (y, n) = (self.k.guard(ctx, cond, when), self.k.guard(ctx, cond, !when));
+        let ty = self.k.ty(yes[0]);
+        let op = Op::If { yes: y, then: yes.to_vec(), no: n, other: no.to_vec() };
+        let group = self.k.intern(op, ty, ctx);
+        (0..yes.len()).map(|i| self.k.part(group, i as u32)).collect()
+    }
+
+    /// A new buffer, made now.
+    pub(super) fn alloc(&mut self, elem: ScalarType, name: &str, len: Node) -> Buf {
+        let buf = self.k.buf(elem, name);
+        self.step(Step::Alloc(buf, len));
+        buf
+    }
+
+    /// A kernel, run now.
+    pub(super) fn run(&mut self, name: &str, sinks: Vec<Sink>) {
+        for sink in &sinks {
+            for n in self.k.sink_needs(sink) {
+                self.pending.remove(&n);
+            }
+        }
+        self.step(Step::Run(Kernel { sinks, name: name.into() }));
+    }
+
+    /// Puts a value into buffers: a representation over the numbers of the context.
+    pub(super) fn store(&mut self, val: &Val, ctx: Space, name: &str) -> Res<Rep> {
+        if !self.on_host(ctx) {
+            return Err(Stuck::InLoop);
+        }
+        let mut sinks = Vec::new();
+        let rep = self.store_part(val, ctx, name, &mut sinks)?;
+        if !sinks.is_empty() {
+            self.run(name, sinks);
+        }
+        Ok(rep)
+    }
+
+    fn store_part(&mut self, val: &Val, ctx: Space, name: &str, sinks: &mut Vec<Sink>) -> Res<Rep> {
+        match val {
+            Val::Scalar(n) => {
+                let at = self.number(ctx)?;
+                let len = self.count(ctx)?;
+                let buf = self.alloc(self.k.ty(*n), name, len);
+                sinks.push(Sink::Write { space: ctx, buf, at, value: *n });
+                Ok(Rep::Scalar(buf))
+            }
+            Val::Tuple(parts) => {
+                Ok(Rep::Tuple(parts.iter().map(|p| self.store_part(p, ctx, name, sinks)).collect::<Res<_>>()?))
+            }
+            Val::Array(arr) => {
+                let walk = self.walk(arr, ctx)?;
+                let inner = self.k.space(walk.inner);
+                if let (Region::Dim(size), true) = (inner.region, inner.parent == ctx) {
+                    let rows = self.rows(walk.inner, size)?;
+                    let elem = self.store_part(&walk.elem, walk.inner, name, sinks)?;
+                    return Ok(Rep::Array(rows, Box::new(elem)));
+                }
+                self.store_chain(walk.inner, &walk.elem, ctx, name, sinks)
+            }
+        }
+    }
+
+    fn rows(&mut self, dim: Space, size: Node) -> Res<Rows> {
+        match self.k.space_of(size) == ROOT {
+            true => Ok(Rows::Equal(size)),
+            false => Ok(Rows::Offsets(self.offsets(dim)?)),
+        }
+    }
+
+    /// The points of a traversal one after another: how many there are at each point of the context is counted first, then each
+    /// has its place.
+    fn store_chain(&mut self, inner: Space, elem: &Val, ctx: Space, name: &str, sinks: &mut Vec<Sink>) -> Res<Rep> {
+        let size = self.count_points(inner, ctx)?;
+        let size = if ctx == ROOT { size } else { self.load_of(size, ctx, "sizes")? };
+        let dim = self.k.dim(ctx, size);
+        let rows = self.rows(dim, size)?;
+        // What lies in memory is a dimension of that size; each point of the traversal writes to the next place of it.
+        let base = match &rows {
+            Rows::Equal(size) => {
+                let number = self.number(ctx)?;
+                self.k.binary(BinOp::Mul, number, *size)
+            }
+            Rows::Offsets(buf) => {
+                let number = self.number(ctx)?;
+                self.k.load(*buf, number, ctx)
+            }
+        };
+        let (zero, one) = (self.k.int(0), self.k.int(1));
+        let spec = FoldSpec { init: Some(vec![zero]), elems: vec![one], combine: Combine::Ops(vec![BinOp::Add]) };
+        let before = self.k.scan(inner, ctx, spec, true);
+        let before = self.k.part(before, 0);
+        let at = self.k.binary(BinOp::Add, base, before);
+        let len = self.count(dim)?;
+        let elem = self.store_at(elem, inner, at, len, name, sinks)?;
+        Ok(Rep::Array(rows, Box::new(elem)))
+    }
+
+    /// The elements of a traversal at given places. Arrays among them are kept at their own points first, and then copied to their place.
+    fn store_at(&mut self, elem: &Val, inner: Space, at: Node, len: Node, name: &str, sinks: &mut Vec<Sink>) -> Res<Rep> {
+        match elem {
+            Val::Scalar(n) => {
+                let buf = self.alloc(self.k.ty(*n), name, len);
+                sinks.push(Sink::Write { space: inner, buf, at, value: *n });
+                Ok(Rep::Scalar(buf))
+            }
+            Val::Tuple(parts) => Ok(Rep::Tuple(
+                parts.iter().map(|p| self.store_at(p, inner, at, len, name, sinks)).collect::<Res<_>>()?,
+            )),
+            Val::Array(arr) => {
+                // Which point of the traversal each place belongs to: its element is looked up there.
+                let kept = self.keep(arr, inner)?;
+                let number = self.number(inner)?;
+                let from = self.alloc(ScalarType::I64, "places", len);
+                self.run("places", vec![Sink::Write { space: inner, buf: from, at, value: number }]);
+                let dim = self.k.dim(ROOT, len);
+                let pos = self.k.pos(dim);
+                let source = self.k.load(from, pos, dim);
+                let rep = self.rep_of(&kept);
+                let row = self.kept_at(&rep, source, dim);
+                self.store_part(&row, dim, name, sinks)
+            }
+        }
+    }
+
+    /// The representation, over the numbers of its context, of an array that `keep` gave.
+    fn rep_of(&self, arr: &Rc<Arr>) -> Rep {
+        self.kept.get(&Rc::as_ptr(arr)).cloned().unwrap_or(Rep::Tuple(Vec::new()))
+    }
+
+    /// A scalar of a context, loaded from where it is kept.
+    pub(super) fn load_of(&mut self, n: Node, ctx: Space, name: &str) -> Res<Node> {
+        let rep = self.store(&Val::Scalar(n), ctx, name)?;
+        let at = self.number(ctx)?;
+        match self.kept_at(&rep, at, ctx) {
+            Val::Scalar(n) => Ok(n),
+            _ => Ok(n),
+        }
+    }
+
+    /// The array in memory. An array that is kept already is the one that was kept.
+    pub(super) fn keep(&mut self, arr: &Rc<Arr>, ctx: Space) -> Res<Rc<Arr>> {
+        let key = (Rc::as_ptr(arr), ctx);
+        if let Some((_, kept)) = self.scopes.iter().rev().find_map(|s| s.kept.get(&key)) {
+            return Ok(Rc::clone(kept));
+        }
+        let name = self.name.clone();
+        let rep = self.store(&Val::Array(Rc::clone(arr)), ctx, &name)?;
+        let at = self.number(ctx)?;
+        let Val::Array(kept) = self.kept_at(&rep, at, ctx) else { return Ok(Rc::clone(arr)) };
+        self.kept.insert(Rc::as_ptr(&kept), rep);
+        if let Some(scope) = self.scopes.last_mut() {
+            // The key is an address, so what it belongs to must live on.
+            scope.kept.insert(key, (Rc::clone(arr), Rc::clone(&kept)));
+        }
+        self.alive.push(Rc::clone(&kept));
+        Ok(kept)
+    }
+
+    /// A value with all its arrays in memory.
+    pub(super) fn keep_val(&mut self, val: &Val, ctx: Space) -> Res<Val> {
+        match val {
+            Val::Scalar(_) => Ok(val.clone()),
+            Val::Tuple(parts) => Ok(Val::tuple(parts.iter().map(|p| self.keep_val(p, ctx)).collect::<Res<_>>()?)),
+            Val::Array(arr) => match &**arr {
+                Arr::Kept { .. } => Ok(val.clone()),
+                _ => Ok(Val::Array(self.keep(arr, ctx)?)),
+            },
+        }
+    }
+
+    /// The parts of a fold. At the root it is computed once, by a kernel of its own.
+    pub(super) fn fold(&mut self, over: Space, spec: FoldSpec, ctx: Space, parts: &[u32]) -> Res<Vec<Node>> {
+        let group = self.k.fold(over, spec, ctx);
+        let nodes: Vec<Node> = parts.iter().map(|i| self.k.part(group, *i)).collect();
+        if ctx != ROOT {
+            return Ok(nodes);
+        }
+        let name = self.name.clone();
+        let val = Val::tuple(nodes.into_iter().map(Val::Scalar).collect());
+        let rep = self.store(&val, ROOT, &name)?;
+        let zero = self.k.int(0);
+        Ok(self.kept_at(&rep, zero, ROOT).leaves().unwrap_or_default())
+    }
+
+    /// A sum of integers.
+    pub(super) fn sum(&mut self, over: Space, value: Node, ctx: Space) -> Res<Node> {
+        let zero = self.k.constant(Scalar::zero(self.k.ty(value)));
+        let spec = FoldSpec { init: Some(vec![zero]), elems: vec![value], combine: Combine::Ops(vec![BinOp::Add]) };
+        Ok(self.fold(over, spec, ctx, &[0])?[0])
+    }
+}

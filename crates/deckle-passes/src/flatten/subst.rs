@@ -1,0 +1,232 @@
+//! Moving computations to other points: the element at another index, a traversal in an inner context.
+//!
+//! A move maps some spaces to others. Nodes of a mapped space, or of one below it, are made anew there, with everything they
+//! depend on; all others stay as they are. As equal nodes are the same node, moving to where a computation is already costs nothing.
+
+use super::Flattener;
+use super::value::{Arr, Val};
+use deckle_ir::kernel::{Combine, FoldSpec, Node, Op, Region, Space};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// Stack that must be left before going deeper, and how much more is made.
+const RED_ZONE: usize = 64 << 10;
+const MORE_STACK: usize = 1 << 20;
+
+/// A move under way.
+#[derive(Default)]
+struct Move {
+    spaces: HashMap<Space, Space>,
+    /// What stands for the position of a mapped dimension.
+    positions: HashMap<Space, Node>,
+    nodes: HashMap<Node, Node>,
+}
+
+impl Flattener<'_> {
+    /// `elem`, of the dimension `dim`, at an index in a context.
+    pub(super) fn element(&mut self, dim: Space, elem: &Val, index: Node, ctx: Space) -> Val {
+        let mut m = Move::default();
+        m.spaces.insert(dim, ctx);
+        m.positions.insert(dim, index);
+        self.move_val(elem, &mut m)
+    }
+
+    /// A value moved from spaces to others.
+    pub(super) fn move_to(&mut self, val: &Val, spaces: &[(Space, Space)]) -> Val {
+        let mut m = Move { spaces: spaces.iter().copied().collect(), ..Move::default() };
+        self.move_val(val, &mut m)
+    }
+
+    /// A traversal moved to an inner context.
+    pub(super) fn move_chain(&mut self, home: Space, inner: Space, elem: &Val, ctx: Space) -> (Space, Val) {
+        let mut m = Move::default();
+        let mut parent = ctx;
+        for s in self.k.between(home, inner) {
+            parent = match self.k.space(s).region {
+                Region::Dim(n) => {
+                    let n = self.move_node(n, &mut m);
+                    self.k.dim(parent, n)
+                }
+                Region::Guard(c, when) => {
+                    let c = self.move_node(c, &mut m);
+                    self.k.guard(parent, c, when)
+                }
+                _ => parent,
+            };
+            m.spaces.insert(s, parent);
+        }
+        (parent, self.move_val(elem, &mut m))
+    }
+
+    fn move_val(&mut self, val: &Val, m: &mut Move) -> Val {
+        match val {
+            Val::Scalar(n) => Val::Scalar(self.move_node(*n, m)),
+            Val::Tuple(parts) => Val::tuple(parts.iter().map(|p| self.move_val(p, m)).collect()),
+            Val::Array(arr) => match &**arr {
+                Arr::Kept { size, base, rep } => {
+                    let (size, base) = (self.move_node(*size, m), self.move_node(*base, m));
+                    Val::array(Arr::Kept { size, base, rep: Rc::clone(rep) })
+                }
+                Arr::Body { dim, elem, linear } => {
+                    let dim = self.move_space(*dim, m);
+                    let elem = self.move_val(elem, m);
+                    Val::array(Arr::Body { dim, elem, linear: *linear })
+                }
+                Arr::Chain { home, inner, elem, size, linear } => {
+                    let size = size.map(|n| self.move_node(n, m));
+                    let (home, inner) = (self.move_space(*home, m), self.move_space(*inner, m));
+                    let elem = self.move_val(elem, m);
+                    Val::array(Arr::Chain { home, inner, elem, size, linear: *linear })
+                }
+            },
+        }
+    }
+
+    fn is_moved(&self, s: Space, m: &Move) -> bool {
+        let mut s = s;
+        loop {
+            if m.spaces.contains_key(&s) {
+                return true;
+            }
+            let parent = self.k.space(s).parent;
+            if parent == s {
+                return false;
+            }
+            s = parent;
+        }
+    }
+
+    fn move_space(&mut self, s: Space, m: &mut Move) -> Space {
+        if let Some(to) = m.spaces.get(&s) {
+            return *to;
+        }
+        if !self.is_moved(s, m) {
+            return s;
+        }
+        let data = *self.k.space(s);
+        let parent = self.move_space(data.parent, m);
+        let to = match data.region {
+            Region::Root => s,
+            Region::Dim(n) => {
+                let n = self.move_node(n, m);
+                self.k.dim(parent, n)
+            }
+            Region::Guard(c, when) => {
+                let c = self.move_node(c, m);
+                self.k.guard(parent, c, when)
+            }
+            Region::Loop => self.k.new_loop(parent),
+            Region::Lambda => self.k.new_lambda(parent),
+        };
+        m.spaces.insert(s, to);
+        to
+    }
+
+    fn move_node(&mut self, n: Node, m: &mut Move) -> Node {
+        if let Some(to) = m.nodes.get(&n) {
+            return *to;
+        }
+        let space = self.k.space_of(n);
+        if !self.is_moved(space, m) {
+            return n;
+        }
+        let to = stacker::maybe_grow(RED_ZONE, MORE_STACK, || self.move_op(n, space, m));
+        m.nodes.insert(n, to);
+        to
+    }
+
+    fn move_all(&mut self, nodes: &[Node], m: &mut Move) -> Vec<Node> {
+        nodes.iter().map(|n| self.move_node(*n, m)).collect()
+    }
+
+    fn move_combine(&mut self, combine: &Combine, m: &mut Move) -> Combine {
+        match combine {
+            Combine::Ops(_) => combine.clone(),
+            Combine::Lambda(s, results) => {
+                let s = self.move_space(*s, m);
+                Combine::Lambda(s, self.move_all(results, m))
+            }
+        }
+    }
+
+    fn move_op(&mut self, n: Node, space: Space, m: &mut Move) -> Node {
+        let op = self.k.node(n).op.clone();
+        let ty = self.k.ty(n);
+        match op {
+            Op::Const(_) => n,
+            Op::Pos => match m.positions.get(&space) {
+                Some(index) => *index,
+                None => {
+                    let to = self.move_space(space, m);
+                    self.k.pos(to)
+                }
+            },
+            Op::Var(k) => {
+                let to = self.move_space(space, m);
+                self.k.var(to, k, ty)
+            }
+            Op::Unary(op, x) => {
+                let x = self.move_node(x, m);
+                self.k.unary(op, x)
+            }
+            Op::Binary(op, a, b) => {
+                let (a, b) = (self.move_node(a, m), self.move_node(b, m));
+                self.k.binary(op, a, b)
+            }
+            Op::Cast(to, x) => {
+                let x = self.move_node(x, m);
+                self.k.cast(to, x)
+            }
+            Op::Select(c, x, y) => {
+                let (c, x, y) = (self.move_node(c, m), self.move_node(x, m), self.move_node(y, m));
+                self.k.select(c, x, y)
+            }
+            Op::Load(buf, at) => {
+                let at = self.move_node(at, m);
+                let ctx = self.move_space(space, m);
+                self.k.load(buf, at, ctx)
+            }
+            Op::Check { cond, value, site, operands } => {
+                let (cond, value) = (self.move_node(cond, m), self.move_node(value, m));
+                let operands = self.move_all(&operands, m);
+                let ctx = self.move_space(space, m);
+                self.k.check(cond, value, site, operands, ctx)
+            }
+            Op::Fold { over, init, elems, combine } => {
+                let ctx = self.move_space(space, m);
+                let over = self.move_space(over, m);
+                let init = init.map(|i| self.move_all(&i, m));
+                let elems = self.move_all(&elems, m);
+                let combine = self.move_combine(&combine, m);
+                self.k.fold(over, FoldSpec { init, elems, combine }, ctx)
+            }
+            Op::Scan { from, init, elems, combine, exclusive } => {
+                let (over, from) = (self.move_space(space, m), self.move_space(from, m));
+                let init = init.map(|i| self.move_all(&i, m));
+                let elems = self.move_all(&elems, m);
+                let combine = self.move_combine(&combine, m);
+                self.k.scan(over, from, FoldSpec { init, elems, combine }, exclusive)
+            }
+            Op::If { yes, then, no, other } => {
+                let ctx = self.move_space(space, m);
+                let (yes, no) = (self.move_space(yes, m), self.move_space(no, m));
+                let (then, other) = (self.move_all(&then, m), self.move_all(&other, m));
+                self.k.intern(Op::If { yes, then, no, other }, ty, ctx)
+            }
+            Op::Loop { space: rounds, init, cond, inside, next, checks } => {
+                let ctx = self.move_space(space, m);
+                let init = self.move_all(&init, m);
+                let rounds = self.move_space(rounds, m);
+                let cond = self.move_node(cond, m);
+                let inside = self.move_space(inside, m);
+                let next = self.move_all(&next, m);
+                let checks = self.move_all(&checks, m);
+                self.k.intern(Op::Loop { space: rounds, init, cond, inside, next, checks }, ty, ctx)
+            }
+            Op::Part(x, k) => {
+                let x = self.move_node(x, m);
+                self.k.part(x, k)
+            }
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! Values while a program is flattened: scalars are nodes, and an array is what gives its elements.
+
+use super::{Flattener, Res};
+use deckle_ir::array::BinOp;
+use deckle_ir::kernel::{Node, ROOT, Region, Rep, Rows, Space};
+use std::rc::Rc;
+
+/// A value at every point of a context.
+#[derive(Clone, Debug)]
+pub(super) enum Val {
+    Scalar(Node),
+    Tuple(Rc<[Val]>),
+    Array(Rc<Arr>),
+}
+
+/// An array at every point of a context.
+#[derive(Clone, Debug)]
+pub(super) enum Arr {
+    /// Computed: the element at the position of `dim`, a dimension below the context.
+    Body { dim: Space, elem: Val, linear: bool },
+    /// In memory, from `base` on.
+    Kept { size: Node, base: Node, rep: Rc<Rep> },
+    /// Computed in order, without a position: the points of `inner`, with dimensions and guards between `home` and it.
+    Chain { home: Space, inner: Space, elem: Val, size: Option<Node>, linear: bool },
+}
+
+impl Val {
+    pub(super) fn tuple(parts: Vec<Val>) -> Val {
+        Val::Tuple(parts.into())
+    }
+
+    pub(super) fn array(arr: Arr) -> Val {
+        Val::Array(Rc::new(arr))
+    }
+
+    /// All scalars of a flat value, in order.
+    pub(super) fn leaves(&self) -> Option<Vec<Node>> {
+        match self {
+            Val::Scalar(n) => Some(vec![*n]),
+            Val::Array(_) => None,
+            Val::Tuple(parts) => {
+                let mut all = Vec::new();
+                for p in parts.iter() {
+                    all.extend(p.leaves()?);
+                }
+                Some(all)
+            }
+        }
+    }
+
+    /// The same value with other scalars.
+    pub(super) fn with_leaves(&self, leaves: &mut dyn Iterator<Item = Node>) -> Val {
+        match self {
+            Val::Scalar(n) => Val::Scalar(leaves.next().unwrap_or(*n)),
+            Val::Tuple(parts) => Val::tuple(parts.iter().map(|p| p.with_leaves(leaves)).collect()),
+            Val::Array(_) => self.clone(),
+        }
+    }
+
+    pub(super) fn has_array(&self) -> bool {
+        match self {
+            Val::Scalar(_) => false,
+            Val::Array(_) => true,
+            Val::Tuple(parts) => parts.iter().any(Val::has_array),
+        }
+    }
+}
+
+/// The elements of an array in order: the innermost space of a traversal, and the element there.
+#[derive(Clone, Debug)]
+pub(super) struct Walk {
+    pub inner: Space,
+    pub elem: Val,
+    /// Whether the element holds a scan, and so cannot be computed on its own.
+    pub linear: bool,
+}
+
+impl Flattener<'_> {
+    /// The array that lies in memory from element `at` of a representation on.
+    pub(super) fn kept_at(&mut self, rep: &Rep, at: Node, ctx: Space) -> Val {
+        match rep {
+            Rep::Scalar(buf) => Val::Scalar(self.k.load(*buf, at, ctx)),
+            Rep::Tuple(parts) => Val::tuple(parts.iter().map(|r| self.kept_at(r, at, ctx)).collect()),
+            Rep::Array(Rows::Equal(size), rep) => {
+                let base = self.k.binary(BinOp::Mul, at, *size);
+                Val::array(Arr::Kept { size: *size, base, rep: Rc::new((**rep).clone()) })
+            }
+            Rep::Array(Rows::Offsets(offsets), rep) => {
+                let one = self.k.int(1);
+                let next = self.k.binary(BinOp::Add, at, one);
+                let lo = self.k.load(*offsets, at, ctx);
+                let hi = self.k.load(*offsets, next, ctx);
+                let size = self.k.binary(BinOp::Sub, hi, lo);
+                Val::array(Arr::Kept { size, base: lo, rep: Rc::new((**rep).clone()) })
+            }
+        }
+    }
+
+    /// The size of a dimension.
+    pub(super) fn dim_size(&self, dim: Space) -> Node {
+        match self.k.space(dim).region {
+            Region::Dim(n) => n,
+            _ => Node(0),
+        }
+    }
+
+    /// How many elements an array has, in a context at or below its own.
+    pub(super) fn size(&mut self, arr: &Rc<Arr>, ctx: Space) -> Res<Node> {
+        match &**arr {
+            Arr::Kept { size, .. } => Ok(*size),
+            Arr::Body { dim, .. } => Ok(self.dim_size(*dim)),
+            Arr::Chain { size: Some(n), .. } => Ok(*n),
+            Arr::Chain { .. } => {
+                let walk = self.walk(arr, ctx)?;
+                self.count_points(walk.inner, ctx)
+            }
+        }
+    }
+
+    /// How many points a space has at each point of a context around it.
+    pub(super) fn count_points(&mut self, inner: Space, ctx: Space) -> Res<Node> {
+        // The innermost dimension need not be gone through: its size is how many there are.
+        if let Region::Dim(size) = self.k.space(inner).region {
+            let parent = self.k.space(inner).parent;
+            if parent == ctx {
+                return Ok(size);
+            }
+            return self.sum(parent, size, ctx);
+        }
+        let one = self.k.int(1);
+        self.sum(inner, one, ctx)
+    }
+
+    /// The elements in order, in a context at or below the array's own.
+    pub(super) fn walk(&mut self, arr: &Rc<Arr>, ctx: Space) -> Res<Walk> {
+        match &**arr {
+            Arr::Kept { size, base, rep } => {
+                let dim = self.k.dim(ctx, *size);
+                let pos = self.k.pos(dim);
+                let at = self.k.binary(BinOp::Add, *base, pos);
+                let elem = self.kept_at(rep, at, dim);
+                Ok(Walk { inner: dim, elem, linear: false })
+            }
+            Arr::Body { dim, elem, linear } => {
+                let home = self.k.space(*dim).parent;
+                if home == ctx {
+                    return Ok(Walk { inner: *dim, elem: elem.clone(), linear: *linear });
+                }
+                if *linear {
+                    let kept = self.keep(arr, home)?;
+                    return self.walk(&kept, ctx);
+                }
+                let size = self.dim_size(*dim);
+                let moved = self.k.dim(ctx, size);
+                let elem = self.move_to(elem, &[(*dim, moved)]);
+                Ok(Walk { inner: moved, elem, linear: false })
+            }
+            Arr::Chain { home, inner, elem, linear, .. } => {
+                if *home == ctx {
+                    return Ok(Walk { inner: *inner, elem: elem.clone(), linear: *linear });
+                }
+                if *linear {
+                    let kept = self.keep(arr, *home)?;
+                    return self.walk(&kept, ctx);
+                }
+                let (inner, elem) = self.move_chain(*home, *inner, elem, ctx);
+                Ok(Walk { inner, elem, linear: false })
+            }
+        }
+    }
+
+    /// The element at an index that is in range, in a context at or below the array's own.
+    pub(super) fn at(&mut self, arr: &Rc<Arr>, index: Node, ctx: Space) -> Res<Val> {
+        match &**arr {
+            Arr::Kept { base, rep, .. } => {
+                let at = self.k.binary(BinOp::Add, *base, index);
+                Ok(self.kept_at(rep, at, ctx))
+            }
+            Arr::Body { dim, elem, linear } => {
+                let pos = self.k.pos(*dim);
+                if index == pos && self.k.encloses(*dim, ctx) {
+                    return Ok(elem.clone());
+                }
+                if *linear {
+                    let home = self.k.space(*dim).parent;
+                    let kept = self.keep(arr, home)?;
+                    return self.at(&kept, index, ctx);
+                }
+                Ok(self.element(*dim, elem, index, ctx))
+            }
+            Arr::Chain { home, .. } => {
+                let kept = self.keep(arr, *home)?;
+                self.at(&kept, index, ctx)
+            }
+        }
+    }
+
+    /// The array whose element at each position of a new dimension is what `f` gives for it.
+    pub(super) fn body_array(
+        &mut self,
+        size: Node,
+        ctx: Space,
+        f: &mut dyn FnMut(&mut Self, Node, Space) -> Res<Val>,
+    ) -> Res<Val> {
+        let dim = self.k.dim(ctx, size);
+        let pos = self.k.pos(dim);
+        let elem = f(self, pos, dim)?;
+        Ok(Val::array(Arr::Body { dim, elem, linear: false }))
+    }
+
+    /// What a traversal gives, as an array: with positions, if it is over one dimension.
+    pub(super) fn walked(&mut self, ctx: Space, walk: Walk) -> Val {
+        let Walk { inner, elem, linear } = walk;
+        match self.k.space(inner).region {
+            Region::Dim(_) if self.k.space(inner).parent == ctx => Val::array(Arr::Body { dim: inner, elem, linear }),
+            _ => Val::array(Arr::Chain { home: ctx, inner, elem, size: None, linear }),
+        }
+    }
+
+    /// An array with a size and with elements in any order: chains and scans are kept.
+    pub(super) fn indexed(&mut self, arr: &Rc<Arr>) -> Res<Rc<Arr>> {
+        match &**arr {
+            Arr::Chain { home, .. } => self.keep(arr, *home),
+            Arr::Body { dim, linear: true, .. } => {
+                let home = self.k.space(*dim).parent;
+                self.keep(arr, home)
+            }
+            _ => Ok(Rc::clone(arr)),
+        }
+    }
+
+    /// An array whose elements may be read many times: what costs more than a load is kept, where that is possible.
+    pub(super) fn random(&mut self, arr: &Rc<Arr>) -> Res<Rc<Arr>> {
+        let arr = self.indexed(arr)?;
+        if let Arr::Body { dim, elem, .. } = &*arr {
+            let home = self.k.space(*dim).parent;
+            if !self.is_cheap(*dim, elem) && self.on_host(home) {
+                return self.keep(&arr, home);
+            }
+        }
+        Ok(arr)
+    }
+
+    /// Whether the host can run kernels at the points of a space: no loop and no function is around.
+    pub(super) fn on_host(&self, mut s: Space) -> bool {
+        while s != ROOT {
+            if matches!(self.k.space(s).region, Region::Loop | Region::Lambda) {
+                return false;
+            }
+            s = self.k.space(s).parent;
+        }
+        true
+    }
+}
