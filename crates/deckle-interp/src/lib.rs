@@ -33,11 +33,15 @@
 //! # Streaming
 //! [`run_streaming`] is a second way of running a program, in which a sequence really is one element at a time. It gives the same
 //! result or gets stuck: the program then is not one that can be streamed.
+//!
+//! # Loops
+//! [`simt`] runs the loop IR, for the tests of schedules.
 
 mod cost;
 mod error;
 mod machine;
 mod ops;
+pub mod simt;
 mod sizes;
 mod stream;
 #[cfg(test)]
