@@ -21,7 +21,7 @@
 mod block;
 pub mod buffer;
 pub mod cpu;
-//CUDA
+pub mod cuda;
 pub mod pool;
 pub mod sort;
 pub mod team;

@@ -1,0 +1,140 @@
+//! The functions of `libcuda.so.1` that are used, with the driver's own signatures.
+//!
+//! Names end in `_v2` where the header `cuda.h` renames them: the plain names of these are the interfaces of CUDA 3, with 32-bit sizes,
+//! and still exported.
+
+#![allow(unsafe_code)] // Foreign functions.
+
+use super::CudaError;
+use libloading::Library;
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+
+/// `CUresult`: 0 is success.
+pub type Status = c_int;
+/// `CUdevice`.
+pub type DeviceHandle = c_int;
+/// `CUcontext`, `CUmodule`, `CUfunction`, `CUstream`.
+pub type Handle = *mut c_void;
+/// `CUdeviceptr`.
+pub type DevicePtr = u64;
+
+/// `CUdevice_attribute`
+pub mod attribute {
+    use std::ffi::c_int;
+    pub const MAX_THREADS_PER_BLOCK: c_int = 1;
+    pub const WARP_SIZE: c_int = 10;
+    pub const MULTIPROCESSOR_COUNT: c_int = 16;
+    pub const COMPUTE_CAPABILITY_MAJOR: c_int = 75;
+    pub const COMPUTE_CAPABILITY_MINOR: c_int = 76;
+    pub const MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: c_int = 97;
+}
+
+/// `CUjit_option`
+pub mod jit {
+    use std::ffi::c_uint;
+    pub const ERROR_LOG_BUFFER: c_uint = 5;
+    pub const ERROR_LOG_BUFFER_SIZE_BYTES: c_uint = 6;
+}
+
+/// `CUfunction_attribute`
+pub mod function {
+    use std::ffi::c_int;
+    pub const MAX_DYNAMIC_SHARED_SIZE_BYTES: c_int = 8;
+}
+
+macro_rules! driver {
+    ($($(#[$doc:meta])* $field:ident = $name:literal ($($arg:ty),*);)*) => {
+        /// The driver's functions. They stay valid for as long as the library is held.
+        pub struct Driver {
+            $($(#[$doc])* pub $field: unsafe extern "C" fn($($arg),*) -> Status,)*
+            _library: Library,
+        }
+
+        impl Driver {
+            /// Looks up every function, so that a driver that lacks one is refused at once.
+            fn link(library: Library) -> Result<Driver, CudaError> {
+                // SAFETY: the signatures are those of `cuda.h` for these names; the pointers are kept with the library.
+                unsafe {
+                    Ok(Driver {
+                        $($field: *library
+                            .get::<unsafe extern "C" fn($($arg),*) -> Status>(concat!($name, "\0").as_bytes())
+                            .map_err(|_| CudaError::Unavailable(format!(
+                                "the NVIDIA driver is too old: it has no function {}", $name
+                            )))?,)*
+                        _library: library,
+                    })
+                }
+            }
+        }
+    };
+}
+
+driver! {
+    /// flags (0)
+    init = "cuInit" (c_uint);
+    driver_version = "cuDriverGetVersion" (*mut c_int);
+    error_name = "cuGetErrorName" (Status, *mut *const c_char);
+    error_string = "cuGetErrorString" (Status, *mut *const c_char);
+    device_count = "cuDeviceGetCount" (*mut c_int);
+    /// device, ordinal
+    device_get = "cuDeviceGet" (*mut DeviceHandle, c_int);
+    /// name, its length, device
+    device_name = "cuDeviceGetName" (*mut c_char, c_int, DeviceHandle);
+    device_total_mem = "cuDeviceTotalMem_v2" (*mut usize, DeviceHandle);
+    /// value, attribute, device
+    device_attribute = "cuDeviceGetAttribute" (*mut c_int, c_int, DeviceHandle);
+    primary_retain = "cuDevicePrimaryCtxRetain" (*mut Handle, DeviceHandle);
+    primary_release = "cuDevicePrimaryCtxRelease_v2" (DeviceHandle);
+    ctx_set_current = "cuCtxSetCurrent" (Handle);
+    ctx_get_current = "cuCtxGetCurrent" (*mut Handle);
+    ctx_synchronize = "cuCtxSynchronize" ();
+    /// module, image, number of options, options, their values
+    module_load = "cuModuleLoadDataEx" (*mut Handle, *const c_void, c_uint, *mut c_uint, *mut *mut c_void);
+    module_unload = "cuModuleUnload" (Handle);
+    module_function = "cuModuleGetFunction" (*mut Handle, Handle, *const c_char);
+    function_set_attribute = "cuFuncSetAttribute" (Handle, c_int, c_int);
+    /// free, total
+    mem_info = "cuMemGetInfo_v2" (*mut usize, *mut usize);
+    mem_alloc = "cuMemAlloc_v2" (*mut DevicePtr, usize);
+    mem_free = "cuMemFree_v2" (DevicePtr);
+    copy_in = "cuMemcpyHtoD_v2" (DevicePtr, *const c_void, usize);
+    copy_out = "cuMemcpyDtoH_v2" (*mut c_void, DevicePtr, usize);
+    /// to, value, bytes
+    memset = "cuMemsetD8_v2" (DevicePtr, u8, usize);
+    /// function, grid (3), block (3), shared bytes, stream, parameters, extra
+    launch = "cuLaunchKernel"
+        (Handle, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, Handle, *mut *mut c_void, *mut *mut c_void);
+}
+
+impl Driver {
+    /// Opens the driver's library and starts it.
+    pub fn open() -> Result<Driver, CudaError> {
+        let name = if cfg!(windows) { "nvcuda.dll" } else { "libcuda.so.1" };
+        // SAFETY: the library's initialisers are NVIDIA's; it is made to be opened like this.
+        let library = unsafe { Library::new(name) }
+            .map_err(|_| CudaError::Unavailable(format!("there is no NVIDIA driver ({name} cannot be opened)")))?;
+        let driver = Driver::link(library)?;
+        // SAFETY: the argument is that of the documentation.
+        let status = unsafe { (driver.init)(0) };
+        driver.check("cuInit", status).map_err(|e| CudaError::Unavailable(e.to_string()))?;
+        Ok(driver)
+    }
+
+    /// Makes a status an error with the driver's words.
+    pub fn check(&self, call: &'static str, status: Status) -> Result<(), CudaError> {
+        if status == 0 {
+            return Ok(());
+        }
+        let text = |f: unsafe extern "C" fn(Status, *mut *const c_char) -> Status| {
+            let mut text = std::ptr::null();
+            // SAFETY: on success `text` is a static string of the driver; for an unknown status it is null.
+            unsafe {
+                let known = f(status, &mut text) == 0 && !text.is_null();
+                known.then(|| CStr::from_ptr(text).to_string_lossy().into_owned())
+            }
+        };
+        let name = text(self.error_name).unwrap_or_else(|| format!("CUDA error {status}"));
+        let message = text(self.error_string).unwrap_or_else(|| "unknown error".to_string());
+        Err(CudaError::Driver { call, status, name, message })
+    }
+}
