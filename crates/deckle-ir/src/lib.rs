@@ -4,6 +4,7 @@
 //! - [`array`]: the array IR, with its builder, typing rules, printer, parser and verifier.
 //! - [`cost`]: what every operator costs in the model, for the meter and for the prediction.
 //! - [`loops`]: the loop IR.
+//! - [`math`]: the mathematical functions as branch-free programs over an abstract arithmetic.
 //! - [`text`]: sizes and types as text.
 //! - [`scalar_eval`]: what scalar operators compute, for the interpreter and for constant folding.
 //! - [`value`]: values at run time, for constants, arguments and the interpreter.
@@ -15,6 +16,7 @@ pub mod cost;
 pub mod entity;
 pub mod kernel;
 pub mod loops;
+pub mod math;
 pub mod scalar;
 pub mod scalar_eval;
 pub mod size;

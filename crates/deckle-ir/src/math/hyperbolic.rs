@@ -1,0 +1,106 @@
+//! Hyperbolic functions.
+//!
+//! |x| = n ln 2 + r, and sinh and cosh of the sum follow from those of r, which are polynomials:
+//! `sinh x = sinh r (p + q) + cosh r (p - q)` with `p = 2^n / 2` and `q = 2^-n / 2`. There is no division, and for small x
+//! (n = 0) no cancellation.
+
+use super::arith::Arith;
+use super::exp::{Reduced, exp_normal, limits, reduce};
+use super::format::{Format, polynomial, power_of_two, rounder};
+
+/// Half of (cosh, sinh) of |x|, each before its last addition: a large part and a small one.
+struct Halves<F> {
+    r: F,
+    low: F,
+    /// sinh r - r
+    sinh: F,
+    /// cosh r - 1
+    cosh: F,
+    /// (2^n + 2^-n) / 4
+    plus: F,
+    /// (2^n - 2^-n) / 4
+    minus: F,
+}
+
+#[inline(always)]
+fn halves<W: Format, A: Arith>(a: &mut A, x: A::F) -> Halves<A::F> {
+    let size = a.abs(x);
+    let most = a.f(limits::<W>().1 + 1.0);
+    let size = a.min(most, size);
+    let Reduced { shifted, r, low } = reduce::<W, A>(a, size);
+    let z = a.mul(r, r);
+    let s = polynomial(a, z, W::SINH);
+    let cube = a.mul(r, z);
+    let sinh = a.mul(cube, s);
+    let c = polynomial(a, z, W::COSH);
+    let cosh = a.mul(z, c);
+    let up = power_of_two::<W, A>(a, shifted, -2);
+    // 2^-n, which stops mattering long before it stops being a normal number.
+    let bits = a.to_bits(shifted);
+    let exponent = a.shl(bits, W::MANTISSA);
+    let bias = a.i((W::BIAS - 2) << W::MANTISSA);
+    let bits = a.sub_i(bias, exponent);
+    let down = a.from_bits(bits);
+    let (zero, edge) = (a.f(0.0), a.f(rounder::<W>() + (2 * W::MANTISSA) as f64));
+    let matters = a.lt(shifted, edge);
+    let down = a.select(matters, down, zero);
+    let plus = a.add(up, down);
+    let minus = a.sub(up, down);
+    Halves { r, low, sinh, cosh, plus, minus }
+}
+
+/// The hyperbolic sine.
+#[inline(always)]
+pub fn sinh<W: Format, A: Arith>(a: &mut A, x: A::F) -> A::F {
+    let h = halves::<W, A>(a, x);
+    let high = a.fma(h.r, h.plus, h.minus);
+    let lost = a.sub(h.minus, high);
+    let lost = a.fma(h.r, h.plus, lost);
+    let tail = a.add(h.sinh, h.low);
+    let tail = a.fma(tail, h.plus, lost);
+    let tail = a.fma(h.cosh, h.minus, tail);
+    let y = a.add(high, tail);
+    let y = a.add(y, y);
+    // For tiny x halving loses the last bit of subnormal numbers.
+    let size = a.abs(x);
+    let tiny = a.f(super::format::two(-(W::MANTISSA as i64)));
+    let is_tiny = a.lt(size, tiny);
+    let y = a.select(is_tiny, size, y);
+    a.copysign(y, x)
+}
+
+/// The hyperbolic cosine.
+#[inline(always)]
+pub fn cosh<W: Format, A: Arith>(a: &mut A, x: A::F) -> A::F {
+    let h = halves::<W, A>(a, x);
+    let high = a.fma(h.r, h.minus, h.plus);
+    let lost = a.sub(h.plus, high);
+    let lost = a.fma(h.r, h.minus, lost);
+    let tail = a.add(h.sinh, h.low);
+    let tail = a.fma(tail, h.minus, lost);
+    let tail = a.fma(h.cosh, h.plus, tail);
+    let y = a.add(high, tail);
+    a.add(y, y)
+}
+
+/// The hyperbolic tangent: a polynomial up to 0.55, beyond `1 - 2/(exp(2x) + 1)`.
+#[inline(always)]
+pub fn tanh<W: Format, A: Arith>(a: &mut A, x: A::F) -> A::F {
+    let size = a.abs(x);
+    let z = a.mul(x, x);
+    let p = polynomial(a, z, W::TANH);
+    let cube = a.mul(size, z);
+    let small = a.fma(cube, p, size);
+    let full = a.f(if W::MANTISSA == 52 { 22.0 } else { 10.0 });
+    let capped = a.min(full, size);
+    let twice = a.add(capped, capped);
+    let e = exp_normal::<W, A>(a, twice);
+    let (one, two) = (a.f(1.0), a.f(2.0));
+    let under = a.add(e, one);
+    let rest = a.div(two, under);
+    let large = a.sub(one, rest);
+    let edge = a.f(0.55);
+    let is_small = a.lt(size, edge);
+    let y = a.select(is_small, small, large);
+    a.copysign(y, x)
+}

@@ -1,0 +1,159 @@
+//! Logarithms.
+//!
+//! x = 2^k m with m from √½ to √2, and log(m) is `f - f²/2 + f³ p(f)` for f = m - 1: no division and no table. The first
+//! two terms are kept as a sum of two numbers, so that their rounding does not show in the result.
+
+use super::arith::Arith;
+use super::format::{Format, polynomial, two};
+
+/// x = 2^k (1 + f), for a positive finite x.
+pub(super) struct Split<F, I> {
+    pub f: F,
+    pub k: F,
+    /// The exponent of k's power of two where an exponent is in a number's bits, with the bias added.
+    pub exponent: I,
+}
+
+/// √½ in the bits of the format.
+fn root_half<W: Format>() -> i64 {
+    if W::MANTISSA == 52 { 0.5f64.sqrt().to_bits() as i64 } else { 0.5f32.sqrt().to_bits() as i64 }
+}
+
+/// Splits x. With `tiny`, also subnormal numbers; without, x is a normal number.
+#[inline(always)]
+pub(super) fn split<W: Format, A: Arith>(a: &mut A, x: A::F, tiny: bool) -> Split<A::F, A::I> {
+    let lift = W::MANTISSA as i64 + 2;
+    let point = two(W::MANTISSA as i64) + W::BIAS as f64;
+    let mut zero = a.f(point);
+    let mut x = x;
+    if tiny {
+        let least = a.f(two(1 - W::BIAS));
+        let low = a.lt(x, least);
+        let up = a.f(two(lift));
+        let lifted = a.mul(x, up);
+        x = a.select(low, lifted, x);
+        let lowered = a.f(point + lift as f64);
+        zero = a.select(low, lowered, zero);
+    }
+    let bits = a.to_bits(x);
+    let offset = a.i(root_half::<W>() - W::ONE_BITS);
+    let moved = a.sub_i(bits, offset);
+    // The exponent as the last bits of 2^mantissa + exponent, which is how it becomes a float.
+    let exponent = a.lshr(moved, W::MANTISSA);
+    let carrier = a.i((W::BIAS + W::MANTISSA as i64) << W::MANTISSA);
+    let carried = a.or_i(exponent, carrier);
+    let carried = a.from_bits(carried);
+    let k = a.sub(carried, zero);
+    let mask = a.i(W::MANTISSA_MASK);
+    let mantissa = a.and_i(moved, mask);
+    let exponent = a.sub_i(moved, mantissa);
+    let base = a.i(root_half::<W>());
+    let mantissa = a.add_i(mantissa, base);
+    let m = a.from_bits(mantissa);
+    let one = a.f(1.0);
+    let f = a.sub(m, one);
+    Split { f, k, exponent }
+}
+
+/// log(1 + f) as a sum of two numbers, the second much the smaller.
+#[inline(always)]
+fn log_of_mantissa<W: Format, A: Arith>(a: &mut A, f: A::F) -> (A::F, A::F) {
+    let p = polynomial(a, f, W::LOG);
+    let half = a.f(-0.5);
+    let h = a.mul(f, half);
+    let high = a.fma(h, f, f);
+    let lost = a.sub(f, high);
+    let lost = a.fma(h, f, lost);
+    let square = a.mul(f, f);
+    let cube = a.mul(square, f);
+    let low = a.fma(cube, p, lost);
+    (high, low)
+}
+
+/// `high + low + k * unit`, where k times the first part of `unit` is exact, and large beside `high` unless zero.
+#[inline(always)]
+fn add_exponent<A: Arith>(a: &mut A, k: A::F, unit: (f64, f64), high: A::F, low: A::F) -> A::F {
+    let (whole, rest) = (a.f(unit.0), a.f(unit.1));
+    let sum = a.fma(k, whole, high);
+    let lost = a.fms(k, whole, sum);
+    let lost = a.add(lost, high);
+    let low = if unit.1 == 0.0 { low } else { a.fma(k, rest, low) };
+    let low = a.add(low, lost);
+    a.add(sum, low)
+}
+
+/// Puts in what the logarithm is at zero, below zero, at infinity and of NaN.
+#[inline(always)]
+fn at_the_edges<A: Arith>(a: &mut A, x: A::F, y: A::F) -> A::F {
+    let (infinity, zero) = (a.f(f64::INFINITY), a.f(0.0));
+    let finite = a.lt(x, infinity);
+    let y = a.select(finite, y, x);
+    let positive = a.lt(zero, x);
+    let is_zero = a.eq(x, zero);
+    let (pole, nan) = (a.f(f64::NEG_INFINITY), a.f(f64::NAN));
+    let edge = a.select(is_zero, pole, nan);
+    a.select(positive, y, edge)
+}
+
+/// The natural logarithm.
+#[inline(always)]
+pub fn log<W: Format, A: Arith>(a: &mut A, x: A::F) -> A::F {
+    let Split { f, k, .. } = split::<W, A>(a, x, true);
+    let (high, low) = log_of_mantissa::<W, A>(a, f);
+    let y = add_exponent(a, k, W::LN2_SHORT, high, low);
+    at_the_edges(a, x, y)
+}
+
+/// The logarithm to a base: `per` is 1/ln(base), and `unit` the logarithm of 2.
+#[inline(always)]
+fn log_to_base<W: Format, A: Arith>(a: &mut A, x: A::F, per: (f64, f64), unit: (f64, f64)) -> A::F {
+    let Split { f, k, .. } = split::<W, A>(a, x, true);
+    let (high, low) = log_of_mantissa::<W, A>(a, f);
+    let sum = a.add(high, low);
+    let rest = a.sub(high, sum);
+    let rest = a.add(rest, low);
+    let (per_high, per_low) = (a.f(per.0), a.f(per.1));
+    let product = a.mul(sum, per_high);
+    let lost = a.fms(sum, per_high, product);
+    let lost = a.fma(sum, per_low, lost);
+    let lost = a.fma(rest, per_high, lost);
+    let y = add_exponent(a, k, unit, product, lost);
+    at_the_edges(a, x, y)
+}
+
+/// The logarithm to base 2.
+#[inline(always)]
+pub fn log2<W: Format, A: Arith>(a: &mut A, x: A::F) -> A::F {
+    log_to_base::<W, A>(a, x, W::PER_LN2, (1.0, 0.0))
+}
+
+/// The logarithm to base 10.
+#[inline(always)]
+pub fn log10<W: Format, A: Arith>(a: &mut A, x: A::F) -> A::F {
+    log_to_base::<W, A>(a, x, W::PER_LN10, W::LOG10_2_SHORT)
+}
+
+/// log(1 + x)
+#[inline(always)]
+pub fn log1p<W: Format, A: Arith>(a: &mut A, x: A::F) -> A::F {
+    let one = a.f(1.0);
+    let sum = a.add(one, x);
+    let Split { k, exponent, .. } = split::<W, A>(a, sum, false);
+    // f = (1 + x) 2^-k - 1 from x itself, not from the rounded sum. The power may be subnormal: made in two steps.
+    let top = a.i((2 * W::BIAS + 1) << W::MANTISSA);
+    let bits = a.sub_i(top, exponent);
+    let twice = a.from_bits(bits);
+    let half = a.f(0.5);
+    let power = a.mul(twice, half);
+    let base = a.sub(power, one);
+    let f = a.fma(x, power, base);
+    let lost = a.sub(base, f);
+    let lost = a.fma(x, power, lost);
+    let (high, low) = log_of_mantissa::<W, A>(a, f);
+    // The derivative 1/(1 + f), roughly.
+    let slope = a.sub(one, f);
+    let low = a.fma(lost, slope, low);
+    let y = add_exponent(a, k, W::LN2_SHORT, high, low);
+    let y = a.copysign(y, x);
+    at_the_edges(a, sum, y)
+}
