@@ -97,13 +97,13 @@ fn open_first(found: &Found, mapped: Option<PathBuf>) -> Result<Llvm, Unavailabl
         let opened = match place {
             Place::File(path, _) => attempt(path),
             Place::Name(name) => {
-                names.push(name.clone());
+                names.push(name.as_str());
                 open_file(Path::new(name), false).ok()
             }
             Place::Sysroot => {
                 let mut inner = Found::default();
                 search::sysroot().into_iter().for_each(|root| inner.folder(&root.join("lib")));
-                names.push("`rustc --print sysroot`".into());
+                failed.looked.push("`rustc --print sysroot`".into());
                 inner.places.iter().find_map(|p| if let Place::File(path, _) = p { attempt(path) } else { None })
             }
         };
@@ -111,7 +111,9 @@ fn open_first(found: &Found, mapped: Option<PathBuf>) -> Result<Llvm, Unavailabl
             return Ok(llvm);
         }
     }
-    failed.looked.extend(names);
+    if let [newest, .., oldest] = names[..] {
+        failed.looked.push(format!("the dynamic linker's folders ({oldest} to {newest})"));
+    }
     Err(failed)
 }
 
