@@ -37,8 +37,6 @@ mod memory;
 mod module;
 mod ops;
 mod stmt;
-#[cfg(test)]
-mod tests;
 mod types;
 
 use deckle_ir::loops::Function;
