@@ -37,7 +37,21 @@ pub(super) struct Writer<'a> {
     next: u32,
 }
 
-impl Writer<'_> {
+impl<'a> Writer<'a> {
+    pub(super) fn new(module: &'a mut Module, function: &'a Function) -> Writer<'a> {
+        Writer {
+            function,
+            module,
+            text: String::new(),
+            names: vec![String::new(); function.vals.len()],
+            constants: vec![None; function.vals.len()],
+            buffers: Vec::new(),
+            label: "entry".to_string(),
+            groups: Vec::new(),
+            next: 0,
+        }
+    }
+
     pub(super) fn ty(&self, v: Val) -> Ty {
         self.function.vals.get(v.index()).copied().unwrap_or(ScalarType::I64.into())
     }
@@ -128,17 +142,7 @@ impl Writer<'_> {
 pub(super) fn emit(module: &mut Module, function: &Function) {
     let target = module.target;
     let global = if target == Target::Host { "ptr" } else { "ptr addrspace(1)" };
-    let mut w = Writer {
-        function,
-        module,
-        text: String::new(),
-        names: vec![String::new(); function.vals.len()],
-        constants: vec![None; function.vals.len()],
-        buffers: Vec::new(),
-        label: "entry".to_string(),
-        groups: Vec::new(),
-        next: 0,
-    };
+    let mut w = Writer::new(module, function);
     let mut params: Vec<String> = Vec::new();
     for (k, b) in function.buffers.iter().enumerate() {
         let rights = if b.access == Access::Read { "readonly " } else { "" };

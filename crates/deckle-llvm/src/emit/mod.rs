@@ -9,7 +9,7 @@
 //! | `memory.rs` | loads, stores, atomics |
 //! | `expr.rs` | expressions that move lanes and threads about |
 //! | `ops.rs`, `casts.rs` | scalar operators and conversions |
-//! | `maths.rs` | transcendental functions |
+//! | `maths.rs` | transcendental functions and remainders of floats |
 //!
 //! # Calling convention on the host
 //! Each function `f` becomes `void f(void **buffers, uint64_t *scalars, uint64_t *error)`. `buffers` has one pointer for each buffer parameter;
@@ -21,7 +21,7 @@
 //!
 //! # What the module leaves open
 //! It names no CPU and no data layout: these belong to the target machine, and whoever compiles it sets them.
-//! Floating-point remainders and the functions of `maths.rs` refer to the C library by name.
+//! It refers to nothing outside itself, except to `fma` and `fmaf` where the processor has no such instruction.
 //!
 //! # Exactness
 //! Operators compute what `scalar_eval` says. `contract` lets a product and a sum become one fused operation; only [`Expr::Assoc`] may be

@@ -16,7 +16,7 @@ const VECTOR_BITS: u32 = 512;
 
 /// Powers of integers, modulo 2⁶⁴ and therefore right in all lower bits; the exponent is unsigned.
 const POWER: &str = "
-define internal i64 @deckle.pow(i64 %base, i64 %exponent) nounwind willreturn memory(none) {
+define internal i64 @deckle.pow(i64 %base, i64 %exponent) #1 {
   br label %head
 head:
   %b = phi i64 [ %base, %0 ], [ %square, %next ]
@@ -43,8 +43,9 @@ pub(super) struct Module {
     globals: String,
     functions: String,
     declarations: BTreeSet<String>,
+    /// Names of helpers that were written.
+    helpers: BTreeSet<String>,
     metadata: Vec<String>,
-    power: bool,
 }
 
 impl Module {
@@ -54,8 +55,8 @@ impl Module {
             globals: String::new(),
             functions: String::new(),
             declarations: BTreeSet::new(),
+            helpers: BTreeSet::new(),
             metadata: Vec::new(),
-            power: false,
         }
     }
 
@@ -64,9 +65,16 @@ impl Module {
         self.declarations.insert(declaration);
     }
 
+    /// Whether a helper was not asked for before.
+    pub(super) fn is_new(&mut self, helper: &str) -> bool {
+        self.helpers.insert(helper.to_string())
+    }
+
     /// Makes sure that `@deckle.pow` is there.
     pub(super) fn need_power(&mut self) {
-        self.power = true;
+        if self.is_new("@deckle.pow") {
+            self.functions.push_str(POWER);
+        }
     }
 
     pub(super) fn global(&mut self, text: &str) {
@@ -100,9 +108,6 @@ impl Module {
         }
         out.push_str(&self.globals);
         out.push_str(&self.functions);
-        if self.power {
-            out.push_str(POWER);
-        }
         out.push('\n');
         for d in &self.declarations {
             let _ = writeln!(out, "declare {d}");
@@ -112,7 +117,10 @@ impl Module {
             Target::Nvptx => String::new(),
         };
         let _ = writeln!(out, "\nattributes #0 = {{ nounwind \"no-trapping-math\"=\"true\"{vectors} }}");
-        out.push_str("attributes #1 = { nounwind willreturn memory(none) }\n");
+        let _ = writeln!(
+            out,
+            "attributes #1 = {{ nounwind willreturn memory(none) \"no-trapping-math\"=\"true\"{vectors} }}"
+        );
         for (number, text) in self.metadata.iter().enumerate() {
             let _ = writeln!(out, "!{number} = {text}");
         }

@@ -94,7 +94,6 @@ impl Writer<'_> {
             BinOp::Sub => self.op(format!("fsub {flags} {text} {x}, {y}")),
             BinOp::Mul => self.op(format!("fmul {flags} {text} {x}, {y}")),
             BinOp::Div => self.op(format!("fdiv {text} {x}, {y}")),
-            BinOp::Rem => self.op(format!("frem {text} {x}, {y}")),
             BinOp::Min => self.intrinsic("minimum", types::scalar(ty.scalar), ty.lanes, &[x, y]),
             BinOp::Max => self.intrinsic("maximum", types::scalar(ty.scalar), ty.lanes, &[x, y]),
             other => self.transcendental_of_two(other, ty, x, y),

@@ -141,15 +141,19 @@ impl Writer<'_> {
         }
     }
 
-    fn flag(&mut self, v: Val) {
-        let lanes = self.ty(v).lanes;
-        let mut any = self.name(v);
-        if lanes > 1 {
-            let ty = types::many("i1", lanes);
-            let callee = format!("i1 @llvm.vector.reduce.or.v{lanes}i1");
-            self.module.declare(format!("{callee}({ty})"));
-            any = self.op(format!("call {callee}({ty} {any})"));
+    /// Whether a mask holds in any lane.
+    pub(super) fn any(&mut self, mask: &str, lanes: u16) -> String {
+        if lanes == 1 {
+            return mask.to_string();
         }
+        let ty = types::many("i1", lanes);
+        let callee = format!("i1 @llvm.vector.reduce.or.v{lanes}i1");
+        self.module.declare(format!("{callee}({ty})"));
+        self.op(format!("call {callee}({ty} {mask})"))
+    }
+
+    fn flag(&mut self, v: Val) {
+        let any = self.any(&self.name(v), self.ty(v).lanes);
         let before = self.op("load i1, ptr %failed");
         let after = self.op(format!("or i1 {before}, {any}"));
         self.line(format!("store i1 {after}, ptr %failed"));
