@@ -27,7 +27,14 @@ pub trait Backend: Sync {
 }
 
 /// All that must agree with the interpreter.
-pub const BACKENDS: &[&dyn Backend] = &[&CheckedSizes, &Simplified, &OneAtATime];
+pub const BACKENDS: &[&dyn Backend] = &[
+    &CheckedSizes,
+    &Simplified,
+    &OneAtATime,
+    &Compiled { name: "native code on one thread", fuse: true, threads: 1 },
+    &Compiled { name: "native code on two threads", fuse: true, threads: 2 },
+    &Compiled { name: "native code without fusion", fuse: false, threads: 1 },
+];
 
 /// No test loops for ever.
 const MAX_STEPS: u64 = 100_000_000;
@@ -87,10 +94,49 @@ impl Backend for OneAtATime {
     }
 }
 
+/// Native code. Files whose floats are rounded otherwise agree within [`close`].
+struct Compiled {
+    name: &'static str,
+    fuse: bool,
+    threads: usize,
+}
+
+impl Backend for Compiled {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn run(&self, program: &Program, func: Func, args: &[Value]) -> Run<Value> {
+        // The arguments are checked as the reference does.
+        deckle_interp::check(program, func, args)?;
+        let options = deckle_exec::Options { fuse: self.fuse, ..deckle_exec::Options::default() };
+        let native = deckle_exec::Native::compile(program, func, options)?;
+        native.run(args, &deckle_exec::Settings::new(self.threads, Some(4 << 30)))
+    }
+}
+
+/// Whether two values are the same but for the rounding of floats: sums may be grouped in another way.
+pub fn close(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Scalar(x), Value::Scalar(y)) => match (x.as_float(), y.as_float()) {
+            (Some(p), Some(q)) if x.ty() == y.ty() => {
+                let scale = if x.ty() == deckle_ir::scalar::ScalarType::F32 { 1e-4 } else { 1e-9 };
+                p == q || (p.is_nan() && q.is_nan()) || (p - q).abs() <= scale * p.abs().max(q.abs()).max(1e-30)
+            }
+            _ => x == y,
+        },
+        (Value::Array(x), Value::Array(y)) | (Value::Seq(x), Value::Seq(y)) => {
+            x.len() == y.len() && x.iter().zip(y.iter()).all(|(p, q)| close(p, q))
+        }
+        (Value::Tuple(x), Value::Tuple(y)) => x.len() == y.len() && x.iter().zip(y.iter()).all(|(p, q)| close(p, q)),
+        _ => false,
+    }
+}
+
 /// Whether a result is as good as the reference: the same value, or an error of the same code.
 pub fn agree(reference: &Run<Value>, other: &Run<Value>) -> bool {
     match (reference, other) {
-        (Ok(a), Ok(b)) => a == b,
+        (Ok(a), Ok(b)) => close(a, b),
         (Err(a), Err(b)) => a.code == b.code,
         _ => false,
     }

@@ -90,6 +90,14 @@ pub struct Outcome {
     pub bytes: Vec<u64>,
 }
 
+/// Checks that arguments fit the parameters of a function, as [`run`] does first.
+///
+/// # Errors
+/// An argument that does not fit its parameter (D0402, D0306, D0309).
+pub fn check(program: &Program, func: Func, args: &[Value]) -> Result<(), Box<Diagnostic>> {
+    machine::check(program, func, args)
+}
+
 /// Runs a function of a program.
 ///
 /// # Errors

@@ -9,6 +9,7 @@ pub mod cost;
 pub mod explain;
 pub mod flatten;
 pub mod regularity;
+pub mod schedule;
 pub mod simplify;
 pub mod stream;
 pub mod words;

@@ -299,6 +299,8 @@ pub enum Sink {
         at: Node,
         /// How many elements the buffers have.
         len: Node,
+        /// Points of this space have elements of their own: no two of them share one.
+        within: Space,
         /// What.
         values: Vec<Node>,
         /// How.

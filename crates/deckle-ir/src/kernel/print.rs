@@ -146,9 +146,9 @@ impl Program {
     fn show_sink(&self, sink: &Sink) -> String {
         match sink {
             Sink::Write { space, buf, at, value } => format!("write @{space} {buf}[{at}] = {value}"),
-            Sink::Scatter { space, bufs, at, len, values, combine } => {
+            Sink::Scatter { space, bufs, at, len, values, combine, within } => {
                 let how = combine.as_ref().map_or(String::new(), |c| format!(" {c}"));
-                format!("scatter @{space} ({})[{at} of {len}] = ({}){how}", list(bufs), list(values))
+                format!("scatter @{space} within {within} ({})[{at} of {len}] = ({}){how}", list(bufs), list(values))
             }
             Sink::Check(n) => format!("check {n}"),
         }

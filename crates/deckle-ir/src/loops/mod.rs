@@ -28,6 +28,7 @@
 
 mod build;
 mod fold;
+mod launch;
 mod parse;
 mod print;
 mod shorthand;
@@ -38,6 +39,7 @@ mod verify;
 mod walk;
 
 pub use build::Builder;
+pub use launch::Launch;
 pub use parse::parse;
 pub use typing::{Names, regroups};
 pub use verify::verify;

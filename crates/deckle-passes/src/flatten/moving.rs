@@ -137,7 +137,7 @@ impl<'p> Flattener<'p> {
             _ => Some(self.combining_into(fx, cx, &parts[1], &place)?),
         };
         if !bufs.is_empty() {
-            self.run("scatter", vec![Sink::Scatter { space: inner, bufs, at, len: length, values, combine }]);
+            self.run("scatter", vec![Sink::Scatter { space: inner, bufs, at, len: length, within: cx.ctx, values, combine }]);
         }
         Ok(self.kept_at(&whole, number, cx.ctx))
     }

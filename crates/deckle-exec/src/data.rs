@@ -1,0 +1,120 @@
+//! Between values and buffers.
+
+use crate::fault::Failure;
+use crate::host::element;
+use crate::run::Memory;
+use deckle_ir::kernel::{Buf, Op, Rep, Rows};
+use deckle_ir::scalar::{Scalar, ScalarType};
+use deckle_ir::types::Type;
+use deckle_ir::value::Value;
+use deckle_runtime::{Buffer, Pool};
+
+/// The bytes of scalars of one type.
+fn bytes_of(ty: ScalarType, scalars: &mut dyn Iterator<Item = Scalar>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for s in scalars {
+        match s {
+            Scalar::Bool(b) => bytes.push(u8::from(b)),
+            Scalar::F32(v) => bytes.extend(v.to_ne_bytes()),
+            Scalar::F64(v) => bytes.extend(v.to_ne_bytes()),
+            other => {
+                let v = other.as_int().unwrap_or(0).to_le_bytes();
+                bytes.extend(&v[..ty.bytes()]);
+            }
+        }
+    }
+    bytes
+}
+
+/// A buffer of scalars of one type.
+pub(crate) fn buffer_of(
+    pool: &Pool,
+    ty: ScalarType,
+    scalars: &mut dyn Iterator<Item = Scalar>,
+    name: &str,
+) -> Result<Buffer, Failure> {
+    Ok(pool.alloc_from(&bytes_of(ty, scalars), name)?)
+}
+
+impl Memory<'_> {
+    /// Gives the buffers of a representation these values, one after another.
+    pub(crate) fn fill(&mut self, rep: &Rep, values: &[&Value], name: &str) -> Result<(), Failure> {
+        match rep {
+            Rep::Scalar(b) => {
+                let ty = self.program.bufs[b.index()].elem;
+                let mut scalars = values.iter().map(|v| v.as_scalar().unwrap_or(Scalar::zero(ty)));
+                let buffer = buffer_of(&self.settings.pool, ty, &mut scalars, name)?;
+                self.bufs[b.index()] = Some(buffer);
+            }
+            Rep::Tuple(parts) => {
+                for (k, part) in parts.iter().enumerate() {
+                    let column: Vec<&Value> = values.iter().filter_map(|v| v.parts()?.get(k)).collect();
+                    self.fill(part, &column, name)?;
+                }
+            }
+            Rep::Array(rows, elem) => {
+                let lists: Vec<&[Value]> = values.iter().map(|v| v.items().unwrap_or_default()).collect();
+                match rows {
+                    Rows::Equal(n) => {
+                        // A size that no row shows is told by another argument, or is 0.
+                        if let (Op::Load(b, _), Some(first)) = (&self.program.node(*n).op, lists.first()) {
+                            self.set(*b, first.len() as i64)?;
+                        }
+                    }
+                    Rows::Offsets(b) => {
+                        let mut total = 0i64;
+                        let mut offsets = vec![Scalar::I64(0)];
+                        for list in &lists {
+                            total += list.len() as i64;
+                            offsets.push(Scalar::I64(total));
+                        }
+                        let buffer =
+                            buffer_of(&self.settings.pool, ScalarType::I64, &mut offsets.into_iter(), name)?;
+                        self.bufs[b.index()] = Some(buffer);
+                    }
+                }
+                let all: Vec<&Value> = lists.into_iter().flatten().collect();
+                self.fill(elem, &all, name)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets a buffer hold one number.
+    pub(crate) fn set(&mut self, b: Buf, n: i64) -> Result<(), Failure> {
+        let buffer = buffer_of(&self.settings.pool, ScalarType::I64, &mut [Scalar::I64(n)].into_iter(), "a size")?;
+        self.bufs[b.index()] = Some(buffer);
+        Ok(())
+    }
+
+    /// The value of a type at element `at` of a representation.
+    pub(crate) fn read(&self, rep: &Rep, ty: &Type, at: usize) -> Result<Value, Failure> {
+        match rep {
+            Rep::Scalar(b) => {
+                let buffer = self.host().buf(*b).ok_or(Failure::bug("no result"))?;
+                Ok(Value::Scalar(element(buffer, self.program.bufs[b.index()].elem, at)))
+            }
+            Rep::Tuple(parts) => {
+                let tys = ty.parts().unwrap_or_default();
+                let parts = parts.iter().zip(tys).map(|(p, t)| self.read(p, t, at));
+                Ok(Value::tuple(parts.collect::<Result<_, _>>()?))
+            }
+            Rep::Array(rows, elem) => {
+                let (lo, hi) = match rows {
+                    Rows::Equal(n) => {
+                        let n = usize::try_from(self.host().int(*n)?).unwrap_or(0);
+                        (at * n, at * n + n)
+                    }
+                    Rows::Offsets(b) => {
+                        let offsets = self.host().buf(*b).ok_or(Failure::bug("no result"))?.as_slice::<i64>();
+                        let get = |i: usize| offsets.get(i).copied().unwrap_or(0).max(0) as usize;
+                        (get(at), get(at + 1))
+                    }
+                };
+                let elem_ty = ty.elem().cloned().unwrap_or(Type::BOOL);
+                let elems = (lo..hi).map(|i| self.read(elem, &elem_ty, i)).collect::<Result<Vec<_>, _>>()?;
+                Ok(if ty.is_seq() { Value::seq(elems) } else { Value::array(elems) })
+            }
+        }
+    }
+}

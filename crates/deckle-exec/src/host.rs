@@ -1,0 +1,94 @@
+//! What the host computes itself: nodes of the root, that is numbers of elements, conditions and checks.
+
+use crate::fault::Failure;
+use deckle_ir::array::BinOp;
+use deckle_ir::kernel::{Buf, Node, Op, Program, Region};
+use deckle_ir::scalar::{Scalar, ScalarType};
+use deckle_ir::scalar_eval;
+use deckle_runtime::Buffer;
+
+/// The element of a buffer; zero where there is none.
+pub(crate) fn element(buffer: &Buffer, ty: ScalarType, at: usize) -> Scalar {
+    macro_rules! get {
+        ($variant:ident, $t:ty) => {
+            Scalar::$variant(buffer.as_slice::<$t>().get(at).copied().unwrap_or_default())
+        };
+    }
+    match ty {
+        ScalarType::Bool => Scalar::Bool(buffer.as_slice::<u8>().get(at).is_some_and(|b| *b != 0)),
+        ScalarType::I8 => get!(I8, i8),
+        ScalarType::I16 => get!(I16, i16),
+        ScalarType::I32 => get!(I32, i32),
+        ScalarType::I64 => get!(I64, i64),
+        ScalarType::U8 => get!(U8, u8),
+        ScalarType::U16 => get!(U16, u16),
+        ScalarType::U32 => get!(U32, u32),
+        ScalarType::U64 => get!(U64, u64),
+        ScalarType::F32 => get!(F32, f32),
+        ScalarType::F64 => get!(F64, f64),
+    }
+}
+
+/// Evaluates nodes of the root.
+pub(crate) struct Host<'a> {
+    pub program: &'a Program,
+    pub bufs: &'a [Option<Buffer>],
+}
+
+impl<'a> Host<'a> {
+    /// The buffer, if it is there.
+    pub(crate) fn buf(&self, b: Buf) -> Option<&'a Buffer> {
+        self.bufs.get(b.index())?.as_ref()
+    }
+
+    pub(crate) fn int(&self, n: Node) -> Result<i64, Failure> {
+        Ok(self.eval(n)?.as_int().unwrap_or(0) as i64)
+    }
+
+    pub(crate) fn truth(&self, n: Node) -> Result<bool, Failure> {
+        Ok(self.eval(n)?.as_bool().unwrap_or(false))
+    }
+
+    pub(crate) fn eval(&self, n: Node) -> Result<Scalar, Failure> {
+        let data = self.program.node(n);
+        Ok(match &data.op {
+            Op::Const(c) => *c,
+            Op::Unary(op, x) => scalar_eval::unary(*op, self.eval(*x)?).map_err(|_| Failure::bug("an operator"))?,
+            Op::Binary(op, a, b) => {
+                let (a, b) = (self.eval(*a)?, self.eval(*b)?);
+                match (op, b.as_int()) {
+                    (BinOp::Div | BinOp::Rem, Some(0)) => Scalar::zero(data.ty),
+                    _ => scalar_eval::binary(*op, a, b).unwrap_or(Scalar::zero(data.ty)),
+                }
+            }
+            Op::Cast(to, x) => self.eval(*x)?.cast(*to),
+            Op::Select(c, x, y) => self.eval(if self.truth(*c)? { *x } else { *y })?,
+            Op::Load(b, at) => {
+                let at = self.int(*at)?;
+                match (self.buf(*b), usize::try_from(at)) {
+                    (Some(buffer), Ok(at)) => element(buffer, data.ty, at),
+                    _ => Scalar::zero(data.ty),
+                }
+            }
+            Op::Check { cond, value, site, operands } => {
+                if self.truth(*cond)? {
+                    self.eval(*value)?
+                } else {
+                    let operands = operands.iter().map(|o| self.int(*o)).collect::<Result<_, _>>()?;
+                    return Err(Failure::Check(*site, operands));
+                }
+            }
+            Op::Part(group, k) => match &self.program.node(*group).op {
+                Op::If { yes, then, other, .. } => {
+                    let Region::Guard(cond, when) = self.program.space(*yes).region else {
+                        return Err(Failure::bug("a guard"));
+                    };
+                    let chosen = if self.truth(cond)? == when { then } else { other };
+                    self.eval(chosen[*k as usize])?
+                }
+                _ => return Err(Failure::bug("a fold or loop outside a kernel")),
+            },
+            _ => return Err(Failure::bug("something that only a kernel computes")),
+        })
+    }
+}

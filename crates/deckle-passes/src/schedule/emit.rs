@@ -1,0 +1,578 @@
+//! From nodes to statements.
+//!
+//! Code is made on demand. To open a space is to open a loop or a branch; each open space remembers the values of its nodes. Where a node is asked for, it is
+//! computed in the block of its own space, which is open: so what does not depend on a loop comes to stand before it.
+//!
+//! A fold is a loop that carries its value. Folds, scans and sinks over the same space can share a loop; a [`Item`] is one of them.
+
+use deckle_ir::array::{BinOp, UnOp};
+use deckle_ir::kernel::{self, Combine, Node, Op, Program, ROOT, Region, Sink, Space};
+use deckle_ir::loops::{Access, Block, Builder, Buf, Expr, LoopHint, Stmt, StoreHint, Val};
+use deckle_ir::scalar::{Scalar, ScalarType};
+use std::collections::{BTreeSet, HashMap};
+
+/// Stack that must be left before going deeper, and how much more is made.
+const RED_ZONE: usize = 64 << 10;
+const MORE_STACK: usize = 1 << 20;
+
+/// A schedule that does not work out: a bug.
+pub(super) type Res<T> = Result<T, String>;
+
+/// What is done at the points of a space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Item {
+    Fold(Node),
+    Scan(Node),
+    Sink(usize),
+}
+
+/// A fold or scan under way.
+#[derive(Clone, Debug)]
+pub(super) struct Acc {
+    pub vals: Vec<Val>,
+    /// Whether there is a value yet, where that is not certain.
+    pub has: Option<Val>,
+    /// What comes before all of this, for a scan that starts in the middle.
+    pub before: Option<Box<Acc>>,
+}
+
+struct Scope {
+    space: Space,
+    depth: usize,
+    pos: Option<Val>,
+    vars: Vec<Val>,
+    memo: HashMap<Node, Vec<Val>>,
+}
+
+pub(super) struct Emitter<'k> {
+    pub p: &'k Program,
+    pub sinks: &'k [Sink],
+    pub b: Builder,
+    bufs: HashMap<kernel::Buf, Buf>,
+    scopes: Vec<Scope>,
+    pub accs: HashMap<Node, Acc>,
+    /// Whether failures are recorded rather than flagged.
+    diagnose: bool,
+    needs: HashMap<Vec<Node>, BTreeSet<Node>>,
+}
+
+impl<'k> Emitter<'k> {
+    /// A function over these buffers, those that are written told by a flag.
+    pub(super) fn new(
+        p: &'k Program,
+        sinks: &'k [Sink],
+        name: &str,
+        buffers: &[(kernel::Buf, bool)],
+        diagnose: bool,
+    ) -> Emitter<'k> {
+        let mut b = Builder::new(name);
+        let mut bufs = HashMap::new();
+        for (buf, written) in buffers {
+            let access = if *written { Access::Write } else { Access::Read };
+            bufs.insert(*buf, b.buffer(p.bufs[buf.index()].elem, access));
+        }
+        let root = Scope { space: ROOT, depth: 0, pos: None, vars: Vec::new(), memo: HashMap::new() };
+        Emitter { p, sinks, b, bufs, scopes: vec![root], accs: HashMap::new(), diagnose, needs: HashMap::new() }
+    }
+
+    /// All that an item needs.
+    fn needs_of(&mut self, item: Item) -> BTreeSet<Node> {
+        match item {
+            Item::Fold(n) | Item::Scan(n) => {
+                self.needs.entry(vec![n]).or_insert_with(|| self.p.needs(&[n])).clone()
+            }
+            Item::Sink(i) => self.p.sink_needs(&self.sinks[i]),
+        }
+    }
+
+    /// The space at whose points an item takes its values.
+    pub(super) fn space_of(&self, item: Item) -> Space {
+        match item {
+            Item::Fold(n) => match self.p.node(n).op {
+                Op::Fold { over, .. } => over,
+                _ => self.p.space_of(n),
+            },
+            Item::Scan(n) => self.p.space_of(n),
+            Item::Sink(i) => self.p.sink_parts(&self.sinks[i]).0,
+        }
+    }
+
+    /// The value of a node where code is being made.
+    pub(super) fn val(&mut self, n: Node) -> Res<Val> {
+        self.vals(n)?.first().copied().ok_or_else(|| format!("{n} has no value"))
+    }
+
+    fn all(&mut self, nodes: &[Node]) -> Res<Vec<Val>> {
+        nodes.iter().map(|n| self.val(*n)).collect()
+    }
+
+    fn vals(&mut self, n: Node) -> Res<Vec<Val>> {
+        let space = self.p.space_of(n);
+        let Some(k) = self.scopes.iter().rposition(|s| s.space == space) else {
+            return Err(format!("{n} is asked for outside {space}"));
+        };
+        if let Some(vals) = self.scopes[k].memo.get(&n) {
+            return Ok(vals.clone());
+        }
+        let vals = stacker::maybe_grow(RED_ZONE, MORE_STACK, || self.at_scope(k, |e| e.make(n)))?;
+        self.scopes[k].memo.insert(n, vals.clone());
+        Ok(vals)
+    }
+
+    /// Makes code in the block of an open space.
+    fn at_scope<R>(&mut self, k: usize, f: impl FnOnce(&mut Self) -> Res<R>) -> Res<R> {
+        if k + 1 == self.scopes.len() && self.scopes[k].depth == self.b.depth() {
+            return f(self);
+        }
+        let inner = self.scopes.split_off(k + 1);
+        let depth = self.scopes[k].depth;
+        let mut b = std::mem::replace(&mut self.b, Builder::new(""));
+        let result = b.at_depth(depth, |b| {
+            std::mem::swap(b, &mut self.b);
+            let result = f(self);
+            std::mem::swap(b, &mut self.b);
+            result
+        });
+        self.b = b;
+        self.scopes.extend(inner);
+        result
+    }
+
+    /// Gives a node of the root values that come from elsewhere.
+    pub(super) fn set(&mut self, n: Node, vals: Vec<Val>) {
+        self.scopes[0].memo.insert(n, vals);
+    }
+
+    pub(super) fn constant(&mut self, c: Scalar) -> Val {
+        self.b.let_(Expr::Const(c))
+    }
+
+    fn make(&mut self, n: Node) -> Res<Vec<Val>> {
+        let data = self.p.node(n).clone();
+        let expr = match data.op {
+            Op::Const(c) => Expr::Const(c),
+            Op::Pos => return self.scopes.last().and_then(|s| s.pos).map(|v| vec![v]).ok_or("no position".into()),
+            Op::Var(k) => {
+                let var = self.scopes.last().and_then(|s| s.vars.get(k as usize));
+                return var.map(|v| vec![*v]).ok_or_else(|| format!("{n} has no value"));
+            }
+            Op::Unary(op, x) => Expr::Unary(op, self.val(x)?),
+            Op::Binary(op, a, b) => Expr::Binary(op, self.val(a)?, self.val(b)?),
+            Op::Cast(to, x) => Expr::Cast(to, self.val(x)?),
+            Op::Select(c, x, y) => Expr::Select(self.val(c)?, self.val(x)?, self.val(y)?),
+            Op::Load(buf, at) => Expr::Load { buf: self.buf(buf)?, at: self.val(at)?, mask: None },
+            Op::Check { cond, value, site, operands } => return self.check(cond, value, site.0, &operands),
+            Op::Part(x, k) => {
+                let vals = self.vals(x)?;
+                return vals.get(k as usize).map(|v| vec![*v]).ok_or_else(|| format!("{x} has no part {k}"));
+            }
+            Op::Fold { .. } => return self.fold(n),
+            Op::Scan { .. } => return self.scanned(n),
+            Op::If { yes, then, no, other } => return self.branch(yes, &then, no, &other),
+            Op::Loop { space, init, cond, inside, next, checks } => {
+                return self.looped(space, &init, cond, inside, &next, &checks);
+            }
+        };
+        Ok(vec![self.b.let_(expr)])
+    }
+
+    fn buf(&self, buf: kernel::Buf) -> Res<Buf> {
+        self.bufs.get(&buf).copied().ok_or_else(|| format!("{buf} is not passed"))
+    }
+
+    fn check(&mut self, cond: Node, value: Node, site: u32, operands: &[Node]) -> Res<Vec<Val>> {
+        let c = self.val(cond)?;
+        let bad = self.b.let_(Expr::Unary(UnOp::Not, c));
+        if self.diagnose {
+            let operands = self.all(operands)?;
+            self.b.begin_if(bad);
+            self.b.stmt(Stmt::Fail { site, operands });
+            self.b.begin_else(&[]);
+            self.b.end(&[]);
+        }
+        self.b.stmt(Stmt::Flag(bad));
+        let zero = self.constant(Scalar::zero(self.p.ty(value)));
+        let v = self.val(value)?;
+        Ok(vec![self.b.let_(Expr::Select(c, v, zero))])
+    }
+
+    fn open(&mut self, space: Space, pos: Option<Val>, vars: Vec<Val>) {
+        self.scopes.push(Scope { space, depth: self.b.depth(), pos, vars, memo: HashMap::new() });
+    }
+
+    fn guard(&mut self, s: Space) -> Res<Val> {
+        let Region::Guard(cond, when) = self.p.space(s).region else { return Err(format!("{s} is no guard")) };
+        let c = self.val(cond)?;
+        Ok(if when { c } else { self.b.let_(Expr::Unary(UnOp::Not, c)) })
+    }
+
+    fn branch(&mut self, yes: Space, then: &[Node], no: Space, other: &[Node]) -> Res<Vec<Val>> {
+        let c = self.guard(yes)?;
+        self.b.begin_if(c);
+        self.open(yes, None, Vec::new());
+        let a = self.all(then)?;
+        self.scopes.pop();
+        self.b.begin_else(&a);
+        self.open(no, None, Vec::new());
+        let b = self.all(other)?;
+        self.scopes.pop();
+        Ok(self.b.end(&b))
+    }
+
+    fn looped(
+        &mut self,
+        space: Space,
+        init: &[Node],
+        cond: Node,
+        inside: Space,
+        next: &[Node],
+        checks: &[Node],
+    ) -> Res<Vec<Val>> {
+        let init = self.all(init)?;
+        let params = self.b.begin_while(&init);
+        self.open(space, None, params);
+        let c = self.val(cond)?;
+        // A failure may have made a loop endless.
+        let failed = self.b.let_(Expr::Failed);
+        let fine = self.b.let_(Expr::Unary(UnOp::Not, failed));
+        let c = self.b.let_(Expr::Binary(BinOp::And, c, fine));
+        self.b.begin_body(c);
+        self.open(inside, None, Vec::new());
+        let next = self.all(next)?;
+        self.all(checks)?;
+        let after = self.b.end(&next);
+        self.scopes.pop();
+        self.scopes.pop();
+        Ok(after)
+    }
+
+    /// Two values combined.
+    pub(super) fn combine(&mut self, how: &Combine, left: &[Val], right: &[Val]) -> Res<Vec<Val>> {
+        match how {
+            Combine::Ops(ops) => {
+                let pairs = ops.iter().zip(left.iter().zip(right));
+                Ok(pairs.map(|(op, (a, b))| self.b.let_(Expr::Assoc(*op, *a, *b))).collect())
+            }
+            Combine::Lambda(space, results) => {
+                self.open(*space, None, [left, right].concat());
+                let results = self.all(results);
+                self.scopes.pop();
+                results
+            }
+        }
+    }
+
+    /// One more value for a fold or scan.
+    pub(super) fn step(&mut self, how: &Combine, acc: &Acc, elems: &[Val], has: Option<Val>) -> Res<Acc> {
+        let Some(before) = acc.has else {
+            // There is a value. The other one may be none.
+            let next = match has {
+                None => self.combine(how, &acc.vals, elems)?,
+                Some(has) => {
+                    self.b.begin_if(has);
+                    let next = self.combine(how, &acc.vals, elems)?;
+                    self.b.begin_else(&next);
+                    self.b.end(&acc.vals)
+                }
+            };
+            return Ok(Acc { vals: next, ..acc.clone() });
+        };
+        let yes = self.constant(Scalar::Bool(true));
+        let (vals, after) = match how {
+            Combine::Ops(_) if has.is_none() => {
+                // The start changes nothing, so that there is none does not matter.
+                (self.combine(how, &acc.vals, elems)?, yes)
+            }
+            _ => {
+                let there = has.unwrap_or(yes);
+                let both = self.b.let_(Expr::Binary(BinOp::And, before, there));
+                self.b.begin_if(both);
+                let next = self.combine(how, &acc.vals, elems)?;
+                self.b.begin_else(&next);
+                let mut one = Vec::new();
+                for (a, e) in acc.vals.iter().zip(elems) {
+                    one.push(self.b.let_(Expr::Select(there, *e, *a)));
+                }
+                let vals = self.b.end(&one);
+                (vals, self.b.let_(Expr::Binary(BinOp::Or, before, there)))
+            }
+        };
+        Ok(Acc { vals, has: Some(after), before: acc.before.clone() })
+    }
+
+    /// Nothing yet, of these types.
+    pub(super) fn nothing(&mut self, how: &Combine, types: &[ScalarType]) -> Acc {
+        let no = self.constant(Scalar::Bool(false));
+        let vals = types
+            .iter()
+            .enumerate()
+            .map(|(i, ty)| {
+                let unit = match how {
+                    Combine::Ops(ops) => unit(ops[i], *ty),
+                    Combine::Lambda(..) => None,
+                };
+                self.constant(unit.unwrap_or(Scalar::zero(*ty)))
+            })
+            .collect();
+        Acc { vals, has: Some(no), before: None }
+    }
+
+    /// What a fold or scan starts from.
+    pub(super) fn start(&mut self, n: Node) -> Res<Acc> {
+        let (init, elems, how) = parts_of(self.p, n)?;
+        match init {
+            Some(init) => Ok(Acc { vals: self.all(init)?, has: None, before: None }),
+            None => {
+                let types: Vec<ScalarType> = elems.iter().map(|e| self.p.ty(*e)).collect();
+                Ok(self.nothing(how, &types))
+            }
+        }
+    }
+
+    fn fold(&mut self, n: Node) -> Res<Vec<Val>> {
+        let here = self.scopes.last().map_or(ROOT, |s| s.space);
+        let acc = self.start(n)?;
+        self.accs.insert(n, acc);
+        self.traverse(here, &[Item::Fold(n)], None)?;
+        self.folded(n)
+    }
+
+    /// The parts of a fold that has been gone through.
+    pub(super) fn folded(&mut self, n: Node) -> Res<Vec<Val>> {
+        let acc = self.accs.remove(&n).ok_or_else(|| format!("{n} is not folded"))?;
+        let (_, elems, _) = parts_of(self.p, n)?;
+        let yes = self.constant(Scalar::Bool(true));
+        let has = acc.has.unwrap_or(yes);
+        let mut parts = Vec::new();
+        for (v, e) in acc.vals.into_iter().zip(elems) {
+            // Of nothing, zero.
+            let ty = self.p.ty(*e);
+            parts.push(match acc.has {
+                Some(has) => {
+                    let zero = self.constant(Scalar::zero(ty));
+                    self.b.let_(Expr::Select(has, v, zero))
+                }
+                None => v,
+            });
+        }
+        parts.push(has);
+        Ok(parts)
+    }
+
+    /// The scans that items need and that begin at `from`.
+    fn with_scans(&mut self, from: Space, items: &[Item]) -> Vec<Item> {
+        let mut all = items.to_vec();
+        for item in items {
+            for n in self.needs_of(*item) {
+                if let Op::Scan { from: f, .. } = self.p.node(n).op
+                    && f == from
+                    && !all.contains(&Item::Scan(n))
+                {
+                    let inside = self.p.encloses(self.p.space_of(n), self.space_of(*item));
+                    if inside || self.p.encloses(self.space_of(*item), self.p.space_of(n)) {
+                        all.push(Item::Scan(n));
+                    }
+                }
+            }
+        }
+        all
+    }
+
+    /// Goes through all points of the items, from a space on which is open. `range` restricts the first dimension.
+    pub(super) fn traverse(&mut self, from: Space, items: &[Item], range: Option<(Val, Val)>) -> Res<()> {
+        let mut items = self.with_scans(from, items);
+        let mut fresh = Vec::new();
+        for item in &items {
+            if let Item::Scan(n) = item
+                && !self.accs.contains_key(n)
+            {
+                let acc = self.start(*n)?;
+                self.accs.insert(*n, acc);
+                fresh.push(*n);
+            }
+        }
+        while let Some(first) = items.first().copied() {
+            let next = self.below(from, self.space_of(first))?;
+            let (mine, rest): (Vec<Item>, Vec<Item>) =
+                items.into_iter().partition(|i| self.below(from, self.space_of(*i)) == Ok(next));
+            self.enter(next, &mine, range)?;
+            items = rest;
+        }
+        for n in fresh {
+            self.accs.remove(&n);
+        }
+        Ok(())
+    }
+
+    /// The space just below `from` on the way to `to`.
+    fn below(&self, from: Space, to: Space) -> Res<Space> {
+        self.p.between(from, to).first().copied().ok_or_else(|| format!("{to} is not below {from}"))
+    }
+
+    /// Opens a space for items, whose values it carries.
+    fn enter(&mut self, space: Space, items: &[Item], range: Option<(Val, Val)>) -> Res<()> {
+        let carried: Vec<Node> = items
+            .iter()
+            .filter_map(|i| match i {
+                Item::Fold(n) | Item::Scan(n) => Some(*n),
+                Item::Sink(_) => None,
+            })
+            .collect();
+        let before = self.carried(&carried);
+        match self.p.space(space).region {
+            Region::Dim(size) => {
+                let (lo, hi) = match range {
+                    Some(range) => range,
+                    None => (self.constant(Scalar::I64(0)), self.val(size)?),
+                };
+                let hint = self.hint(space, items);
+                let (pos, params) = self.b.begin_for(lo, hi, 1, &before, hint);
+                self.carry(&carried, &params);
+                self.open(space, Some(pos), Vec::new());
+                self.inside(space, items)?;
+                self.scopes.pop();
+                let after = self.carried(&carried);
+                let after = self.b.end(&after);
+                self.carry(&carried, &after);
+            }
+            Region::Guard(..) => {
+                let c = self.guard(space)?;
+                self.b.begin_if(c);
+                self.open(space, None, Vec::new());
+                self.inside(space, items)?;
+                self.scopes.pop();
+                let after = self.carried(&carried);
+                self.b.begin_else(&after);
+                let after = self.b.end(&before);
+                self.carry(&carried, &after);
+            }
+            _ => return Err(format!("{space} cannot be gone through")),
+        }
+        Ok(())
+    }
+
+    /// The values that go from round to round.
+    fn carried(&mut self, nodes: &[Node]) -> Vec<Val> {
+        nodes.iter().filter_map(|n| self.accs.get(n)).flat_map(|a| a.vals.iter().chain(&a.has).copied()).collect()
+    }
+
+    fn carry(&mut self, nodes: &[Node], vals: &[Val]) {
+        let mut vals = vals.iter().copied();
+        for n in nodes {
+            if let Some(acc) = self.accs.get_mut(n) {
+                acc.vals.iter_mut().chain(&mut acc.has).zip(&mut vals).for_each(|(a, v)| *a = v);
+            }
+        }
+    }
+
+    /// A loop without order: only sums and the like are carried, and nothing is combined into memory.
+    fn hint(&mut self, space: Space, items: &[Item]) -> LoopHint {
+        let simple = items.iter().all(|i| match i {
+            Item::Fold(n) => matches!(parts_of(self.p, *n), Ok((_, _, Combine::Ops(_)))),
+            Item::Scan(_) => false,
+            Item::Sink(i) => !matches!(self.sinks[*i], Sink::Scatter { .. }),
+        });
+        let innermost = items.iter().all(|i| self.space_of(*i) == space);
+        if simple && innermost { LoopHint::Independent } else { LoopHint::Plain }
+    }
+
+    fn inside(&mut self, space: Space, items: &[Item]) -> Res<()> {
+        let (here, deeper): (Vec<Item>, Vec<Item>) = items.iter().partition(|i| self.space_of(**i) == space);
+        for item in &here {
+            match *item {
+                Item::Sink(i) => self.sink(&self.sinks[i])?,
+                Item::Scan(n) => {
+                    self.vals(n)?;
+                }
+                Item::Fold(n) => {
+                    let (_, elems, how) = parts_of(self.p, n)?;
+                    let elems = self.all(elems)?;
+                    let acc = self.accs.get(&n).cloned().ok_or_else(|| format!("{n} is not carried"))?;
+                    let acc = self.step(how, &acc, &elems, None)?;
+                    self.accs.insert(n, acc);
+                }
+            }
+        }
+        if !deeper.is_empty() {
+            self.traverse(space, &deeper, None)?;
+        }
+        Ok(())
+    }
+
+    /// The value of a scan at a point, which also goes on to the next.
+    fn scanned(&mut self, n: Node) -> Res<Vec<Val>> {
+        let Op::Scan { exclusive, .. } = self.p.node(n).op else { return Err(format!("{n} is no scan")) };
+        let (_, elems, how) = parts_of(self.p, n)?;
+        let elems = self.all(elems)?;
+        let acc = self.accs.get(&n).cloned().ok_or_else(|| format!("{n} is not carried"))?;
+        let next = self.step(how, &acc, &elems, None)?;
+        self.accs.insert(n, next.clone());
+        let shown = if exclusive { acc } else { next };
+        match shown.before.clone() {
+            None => Ok(shown.vals),
+            Some(before) => Ok(self.step(how, &before, &shown.vals, shown.has)?.vals),
+        }
+    }
+
+    pub(super) fn sink(&mut self, sink: &Sink) -> Res<()> {
+        match sink {
+            Sink::Write { buf, at, value, .. } => {
+                let (buf, at, value) = (self.buf(*buf)?, self.val(*at)?, self.val(*value)?);
+                self.b.stmt(Stmt::Store { buf, at, value, mask: None, hint: StoreHint::Cached });
+            }
+            Sink::Check(n) => {
+                self.val(*n)?;
+            }
+            Sink::Scatter { bufs, at, values, combine, .. } => {
+                let at = self.val(*at)?;
+                let values = self.all(values)?;
+                let bufs: Vec<Buf> = bufs.iter().map(|b| self.buf(*b)).collect::<Res<_>>()?;
+                let new = match combine {
+                    None => values,
+                    Some(how) => {
+                        let mut old = Vec::new();
+                        for buf in &bufs {
+                            old.push(self.b.let_(Expr::Load { buf: *buf, at, mask: None }));
+                        }
+                        self.combine(how, &values, &old)?
+                    }
+                };
+                for (buf, value) in bufs.into_iter().zip(new) {
+                    self.b.stmt(Stmt::Store { buf, at, value, mask: None, hint: StoreHint::Cached });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a fold or scan starts from, combines, and how.
+pub(super) fn parts_of(p: &Program, n: Node) -> Res<(Option<&Vec<Node>>, &Vec<Node>, &Combine)> {
+    match &p.node(n).op {
+        Op::Fold { init, elems, combine, .. } | Op::Scan { init, elems, combine, .. } => {
+            Ok((init.as_ref(), elems, combine))
+        }
+        _ => Err(format!("{n} is neither a fold nor a scan")),
+    }
+}
+
+/// What changes nothing.
+pub(super) fn unit(op: BinOp, ty: ScalarType) -> Option<Scalar> {
+    Some(match op {
+        // 0.0 would make 0.0 of -0.0.
+        BinOp::Add => Scalar::float(ty, -0.0).unwrap_or(Scalar::zero(ty)),
+        BinOp::Or | BinOp::Xor => Scalar::zero(ty),
+        BinOp::Mul => Scalar::one(ty),
+        BinOp::And if ty == ScalarType::Bool => Scalar::Bool(true),
+        BinOp::And => Scalar::wrap_int(ty, -1)?,
+        BinOp::Min => Scalar::float(ty, f64::INFINITY).or_else(|| Scalar::wrap_int(ty, ty.int_range()?.1))?,
+        BinOp::Max => Scalar::float(ty, f64::NEG_INFINITY).or_else(|| Scalar::wrap_int(ty, ty.int_range()?.0))?,
+        _ => return None,
+    })
+}
+
+/// An empty block, for a branch that does nothing.
+#[allow(dead_code)]
+pub(super) fn nothing() -> Block {
+    Block::default()
+}

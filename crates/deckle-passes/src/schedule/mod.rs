@@ -1,0 +1,383 @@
+//! Scheduling for CPUs: from kernels to functions of the loop IR.
+//!
+//! The outermost dimension of a kernel is cut into blocks; see [`Launch`]. Everything further in runs in order within a point.
+//! What is folded or scanned along the outermost dimension is combined block by block, in the order of the blocks, whoever ran them: so
+//! the bits of a result do not depend on the number of threads.
+
+mod emit;
+
+use deckle_ir::array::BinOp;
+use deckle_ir::kernel::{self, Kernel, Node, Op, Program, ROOT, Region, Sink, Space};
+use deckle_ir::loops::{Expr, Function, Launch, LoopHint, Stmt, StoreHint, Val};
+use deckle_ir::scalar::{Scalar, ScalarType};
+use emit::{Acc, Emitter, Item, Res, parts_of};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How many points a block has where results depend on it: without and with loops inside.
+const BLOCK: [i64; 2] = [16384, 64];
+
+/// The functions of a kernel: one launch for each outermost dimension. With `diagnose` they record the first failure.
+///
+/// # Errors
+/// A bug: a kernel that is not well formed.
+pub fn schedule(program: &Program, kernel: &Kernel, name: &str, diagnose: bool) -> Result<Vec<Launch>, String> {
+    let mut groups: BTreeMap<Space, Vec<Sink>> = BTreeMap::new();
+    for sink in &kernel.sinks {
+        let (space, _) = program.sink_parts(sink);
+        let mut first = program.between(ROOT, space).first().copied().unwrap_or(ROOT);
+        if first == ROOT {
+            // A value of the root belongs to the fold that gives it.
+            let over = program.sink_needs(sink).into_iter().find_map(|n| root_fold(program, n));
+            first = over.unwrap_or(ROOT);
+        }
+        groups.entry(first).or_default().push(sink.clone());
+    }
+    let mut launches = Vec::new();
+    for (i, (first, sinks)) in groups.into_iter().enumerate() {
+        let name = if i == 0 { name.to_string() } else { format!("{name}_{i}") };
+        launches.push(Scheduler::new(program, &sinks, first, &name, diagnose).launch()?);
+    }
+    Ok(launches)
+}
+
+/// The outermost dimension of a fold of the root.
+fn root_fold(program: &Program, n: Node) -> Option<Space> {
+    match program.node(n).op {
+        Op::Fold { over, .. } if program.space_of(n) == ROOT => program.between(ROOT, over).first().copied(),
+        _ => None,
+    }
+}
+
+struct Scheduler<'k> {
+    p: &'k Program,
+    sinks: &'k [Sink],
+    first: Space,
+    name: String,
+    diagnose: bool,
+    /// The folds and scans of the root along the first dimension.
+    folds: Vec<Node>,
+    scans: Vec<Node>,
+    buffers: Vec<(kernel::Buf, bool)>,
+}
+
+/// The scalars of every function.
+struct Range {
+    first: Val,
+    last: Val,
+    block: Val,
+    blocks: Val,
+}
+
+impl<'k> Scheduler<'k> {
+    fn new(p: &'k Program, sinks: &'k [Sink], first: Space, name: &str, diagnose: bool) -> Scheduler<'k> {
+        let mut needed: BTreeSet<Node> = BTreeSet::new();
+        sinks.iter().for_each(|s| needed.extend(p.sink_needs(s)));
+        let mut buffers: BTreeMap<kernel::Buf, bool> = BTreeMap::new();
+        for n in &needed {
+            if let Op::Load(b, _) = p.node(*n).op {
+                buffers.entry(b).or_insert(false);
+            }
+        }
+        for sink in sinks {
+            match sink {
+                Sink::Write { buf, .. } => drop(buffers.insert(*buf, true)),
+                Sink::Scatter { bufs, .. } => bufs.iter().for_each(|b| drop(buffers.insert(*b, true))),
+                Sink::Check(_) => {}
+            }
+        }
+        let is_dim = matches!(p.space(first).region, Region::Dim(_));
+        let folds = needed.iter().copied().filter(|n| is_dim && root_fold(p, *n) == Some(first)).collect();
+        let scans = needed.iter().copied().filter(|n| {
+            let from_root = matches!(p.node(*n).op, Op::Scan { from: ROOT, .. });
+            is_dim && from_root && p.between(ROOT, p.space_of(*n)).first() == Some(&first)
+        });
+        let scans = scans.collect();
+        let (name, buffers) = (name.to_string(), buffers.into_iter().collect());
+        Scheduler { p, sinks, first, name, diagnose, folds, scans, buffers }
+    }
+
+    fn emitter(&self, part: &str) -> (Emitter<'k>, Vec<deckle_ir::loops::Buf>, Range) {
+        let name = format!("{}{part}", self.name);
+        let mut e = Emitter::new(self.p, self.sinks, &name, &self.buffers, self.diagnose);
+        let scratch = self.scratch_types();
+        let scratch =
+            scratch.into_iter().map(|ty| e.b.buffer(ty, deckle_ir::loops::Access::Write)).collect();
+        let mut scalar = || e.b.scalar(ScalarType::I64);
+        let range = Range { first: scalar(), last: scalar(), block: scalar(), blocks: scalar() };
+        (e, scratch, range)
+    }
+
+    /// For each fold its components and whether there is a value; for each scan the same twice: what a block adds, and what comes before it.
+    fn scratch_types(&self) -> Vec<ScalarType> {
+        let one = |n: &Node| {
+            let elems = parts_of(self.p, *n).map_or(Vec::new(), |(_, e, _)| e.clone());
+            let mut types: Vec<ScalarType> = elems.iter().map(|e| self.p.ty(*e)).collect();
+            types.push(ScalarType::Bool);
+            types
+        };
+        let folds = self.folds.iter().flat_map(one);
+        folds.chain(self.scans.iter().flat_map(|n| [one(n), one(n)].concat())).collect()
+    }
+
+    /// Where in the scratch a fold begins, or a scan: what it adds, and what comes before.
+    fn places(&self) -> Vec<(Node, usize, usize)> {
+        let mut at = 0;
+        let mut places = Vec::new();
+        for n in &self.folds {
+            places.push((*n, at, at));
+            at += self.width(*n);
+        }
+        for n in &self.scans {
+            places.push((*n, at, at + self.width(*n)));
+            at += 2 * self.width(*n);
+        }
+        places
+    }
+
+    fn width(&self, n: Node) -> usize {
+        parts_of(self.p, n).map_or(0, |(_, e, _)| e.len()) + 1
+    }
+
+    fn place(&self, n: Node) -> (usize, usize) {
+        self.places().iter().find(|(m, ..)| *m == n).map_or((0, 0), |(_, a, b)| (*a, *b))
+    }
+
+    fn items(&self) -> Vec<Item> {
+        let folds = self.folds.iter().map(|n| Item::Fold(*n));
+        let sinks = (0..self.sinks.len()).filter(|i| self.p.sink_parts(&self.sinks[*i]).0 != ROOT).map(Item::Sink);
+        folds.chain(sinks).collect()
+    }
+
+    fn launch(self) -> Res<Launch> {
+        let Region::Dim(size) = self.p.space(self.first).region else { return self.single() };
+        if self.p.space_of(size) != ROOT {
+            return self.single();
+        }
+        let nested = self.is_nested();
+        let main = self.main()?;
+        let totals = if self.scans.is_empty() { None } else { Some(self.totals()?) };
+        let prefix = if self.scans.is_empty() { None } else { Some(self.prefix()?) };
+        let at_root = self.sinks.iter().any(|s| self.p.sink_parts(s).0 == ROOT);
+        let finish = if at_root { Some(self.finish()?) } else { None };
+        let fixed = !self.folds.is_empty() || !self.scans.is_empty();
+        let ordered = self.sinks.iter().any(|s| matches!(s, Sink::Scatter { within: ROOT, .. }));
+        Ok(Launch {
+            buffers: self.buffers.iter().map(|(b, _)| *b).collect(),
+            scratch: self.scratch_types(),
+            size: Some(size),
+            block: fixed.then_some(BLOCK[usize::from(nested)]),
+            ordered,
+            nested,
+            totals,
+            prefix,
+            main,
+            finish,
+        })
+    }
+
+    /// Whether loops run inside a point of the first dimension.
+    fn is_nested(&self) -> bool {
+        let mut needed: BTreeSet<Node> = BTreeSet::new();
+        self.sinks.iter().for_each(|s| needed.extend(self.p.sink_needs(s)));
+        let deep = |s: Space| {
+            let inner = self.p.between(self.first, s);
+            s != self.first && inner.iter().any(|s| matches!(self.p.space(*s).region, Region::Dim(_) | Region::Loop))
+        };
+        self.sinks.iter().any(|s| deep(self.p.sink_parts(s).0) && self.p.sink_parts(s).0 != ROOT)
+            || needed.iter().any(|n| {
+                let s = self.p.space_of(*n);
+                self.p.encloses(self.first, s) && (deep(s) || matches!(self.p.node(*n).op, Op::Loop { .. }))
+            })
+    }
+
+    /// A kernel that is not cut into blocks.
+    fn single(self) -> Res<Launch> {
+        let (mut e, _, _) = self.emitter("");
+        let items = self.items();
+        e.traverse(ROOT, &items, None)?;
+        for sink in self.sinks.iter().filter(|s| self.p.sink_parts(s).0 == ROOT) {
+            e.sink(sink)?;
+        }
+        Ok(Launch {
+            buffers: self.buffers.iter().map(|(b, _)| *b).collect(),
+            scratch: self.scratch_types(),
+            size: None,
+            block: None,
+            ordered: true,
+            nested: true,
+            totals: None,
+            prefix: None,
+            main: finished(e)?,
+            finish: None,
+        })
+    }
+
+    fn load(&self, e: &mut Emitter<'k>, scratch: &[deckle_ir::loops::Buf], n: Node, place: usize, at: Val) -> Acc {
+        let width = self.width(n);
+        let mut vals: Vec<Val> = (0..width)
+            .map(|i| e.b.let_(Expr::Load { buf: scratch[place + i], at, mask: None }))
+            .collect();
+        let has = vals.pop();
+        Acc { vals, has, before: None }
+    }
+
+    fn store(
+        &self,
+        e: &mut Emitter<'k>,
+        scratch: &[deckle_ir::loops::Buf],
+        acc: &Acc,
+        place: usize,
+        at: Val,
+    ) {
+        let yes = e.constant(Scalar::Bool(true));
+        let has = acc.has.unwrap_or(yes);
+        for (i, value) in acc.vals.iter().chain([&has]).enumerate() {
+            let hint = StoreHint::Cached;
+            e.b.stmt(Stmt::Store { buf: scratch[place + i], at, value: *value, mask: None, hint });
+        }
+    }
+
+    /// Nothing yet, for a fold or scan.
+    fn nothing(&self, e: &mut Emitter<'k>, n: Node) -> Res<Acc> {
+        let (_, elems, how) = parts_of(self.p, n)?;
+        let types: Vec<ScalarType> = elems.iter().map(|x| self.p.ty(*x)).collect();
+        Ok(e.nothing(how, &types))
+    }
+
+    /// The bounds of a block.
+    fn bounds(&self, e: &mut Emitter<'k>, range: &Range, block: Val) -> Res<(Val, Val)> {
+        let Region::Dim(size) = self.p.space(self.first).region else { return Err("no dimension".into()) };
+        let n = e.val(size)?;
+        let lo = e.b.let_(Expr::Binary(BinOp::Mul, block, range.block));
+        let end = e.b.let_(Expr::Binary(BinOp::Add, lo, range.block));
+        let hi = e.b.let_(Expr::Binary(BinOp::Min, end, n));
+        Ok((lo, hi))
+    }
+
+    fn main(&self) -> Res<Function> {
+        let (mut e, scratch, range) = self.emitter("");
+        let items = self.items();
+        // What comes before the first block of the call; from block to block it is carried.
+        let mut befores = Vec::new();
+        for n in &self.scans {
+            let acc = self.load(&mut e, &scratch, *n, self.place(*n).1, range.first);
+            befores.extend(acc.vals.iter().chain(&acc.has).copied());
+        }
+        if let Region::Dim(size) = self.p.space(self.first).region {
+            e.val(size)?;
+        }
+        let (block, params) = e.b.begin_for(range.first, range.last, 1, &befores, LoopHint::Plain);
+        let mut params = params.into_iter();
+        for n in &self.scans {
+            let width = self.width(*n);
+            let mut vals: Vec<Val> = params.by_ref().take(width).collect();
+            let has = vals.pop();
+            let before = Acc { vals, has, before: None };
+            let mut acc = self.nothing(&mut e, *n)?;
+            acc.before = Some(Box::new(before));
+            e.accs.insert(*n, acc);
+        }
+        for n in &self.folds {
+            let acc = self.nothing(&mut e, *n)?;
+            e.accs.insert(*n, acc);
+        }
+        let bounds = self.bounds(&mut e, &range, block)?;
+        e.traverse(ROOT, &items, Some(bounds))?;
+        for n in &self.folds {
+            let acc = e.accs.remove(n).ok_or("a fold was lost")?;
+            self.store(&mut e, &scratch, &acc, self.place(*n).0, block);
+        }
+        let mut after = Vec::new();
+        for n in &self.scans {
+            let acc = e.accs.remove(n).ok_or("a scan was lost")?;
+            let (_, _, how) = parts_of(self.p, *n)?;
+            let before = acc.before.clone().ok_or("a scan was lost")?;
+            let next = e.step(how, &before, &acc.vals, acc.has)?;
+            let yes = e.constant(Scalar::Bool(true));
+            after.extend(next.vals.iter().copied().chain([next.has.unwrap_or(yes)]));
+        }
+        e.b.end(&after);
+        finished(e)
+    }
+
+    /// What each block adds to the scans.
+    fn totals(&self) -> Res<Function> {
+        let (mut e, scratch, range) = self.emitter("_totals");
+        let (block, _) = e.b.begin_for(range.first, range.last, 1, &[], LoopHint::Plain);
+        for n in &self.scans {
+            let acc = self.nothing(&mut e, *n)?;
+            e.accs.insert(*n, acc);
+        }
+        let bounds = self.bounds(&mut e, &range, block)?;
+        let items: Vec<Item> = self.scans.iter().map(|n| Item::Scan(*n)).collect();
+        e.traverse(ROOT, &items, Some(bounds))?;
+        for n in &self.scans {
+            let acc = e.accs.remove(n).ok_or("a scan was lost")?;
+            self.store(&mut e, &scratch, &acc, self.place(*n).0, block);
+        }
+        e.b.end(&[]);
+        finished(e)
+    }
+
+    /// What comes before each block: of the first what the scan starts from.
+    fn prefix(&self) -> Res<Function> {
+        let (mut e, scratch, range) = self.emitter("_prefix");
+        for n in &self.scans {
+            let (adds, before) = self.place(*n);
+            let start = e.start(*n)?;
+            let yes = e.constant(Scalar::Bool(true));
+            let zero = e.constant(Scalar::I64(0));
+            let start = Acc { has: Some(start.has.unwrap_or(yes)), ..start };
+            self.store(&mut e, &scratch, &start, before, zero);
+            let init: Vec<Val> = start.vals.iter().chain(&start.has).copied().collect();
+            let (block, mut params) = e.b.begin_for(range.first, range.last, 1, &init, LoopHint::Plain);
+            let has = params.pop();
+            let acc = Acc { vals: params, has, before: None };
+            let add = self.load(&mut e, &scratch, *n, adds, block);
+            let (_, _, how) = parts_of(self.p, *n)?;
+            let next = e.step(how, &acc, &add.vals, add.has)?;
+            let one = e.constant(Scalar::I64(1));
+            let at = e.b.let_(Expr::Binary(BinOp::Add, block, one));
+            self.store(&mut e, &scratch, &next, before, at);
+            let after: Vec<Val> = next.vals.iter().chain(&next.has).copied().collect();
+            e.b.end(&after);
+        }
+        finished(e)
+    }
+
+    /// The folds combined, and what the root makes of them.
+    fn finish(&self) -> Res<Function> {
+        let (mut e, scratch, range) = self.emitter("_finish");
+        let zero = e.constant(Scalar::I64(0));
+        for n in &self.folds {
+            let start = e.start(*n)?;
+            let mut init: Vec<Val> = start.vals.iter().chain(&start.has).copied().collect();
+            let (block, mut params) = e.b.begin_for(zero, range.blocks, 1, &init, LoopHint::Plain);
+            let has = if start.has.is_some() { params.pop() } else { None };
+            let acc = Acc { vals: params, has, before: None };
+            let part = self.load(&mut e, &scratch, *n, self.place(*n).0, block);
+            let (_, _, how) = parts_of(self.p, *n)?;
+            let next = e.step(how, &acc, &part.vals, part.has)?;
+            let after: Vec<Val> = next.vals.iter().chain(&next.has).copied().collect();
+            init = e.b.end(&after);
+            let has = if start.has.is_some() { init.pop() } else { None };
+            e.accs.insert(*n, Acc { vals: init, has, before: None });
+            let parts = e.folded(*n)?;
+            e.set(*n, parts);
+        }
+        for sink in self.sinks.iter().filter(|s| self.p.sink_parts(s).0 == ROOT) {
+            e.sink(sink)?;
+        }
+        finished(e)
+    }
+}
+
+fn finished(e: Emitter<'_>) -> Res<Function> {
+    let function = e.b.finish().map_err(|faults| faults.join("; "))?;
+    if cfg!(debug_assertions)
+        && let Err(wrong) = deckle_ir::loops::verify(&function)
+    {
+        return Err(format!("{}\n{function}", wrong.join("; ")));
+    }
+    Ok(function)
+}
