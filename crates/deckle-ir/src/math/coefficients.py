@@ -79,13 +79,18 @@ def remez(f, w, grid, degree, fixed):
     return best
 
 
-def fit(name, f, w, lo, hi, degree, bits, rounded=4):
+def fit(name, f, w, lo, hi, degree, bits, rounded=4, long_first=False):
     points = max(200, 24 * degree)
     lo, hi = mpf(lo), mpf(hi)
     grid = [(lo + hi) / 2 - (hi - lo) / 2 * mp.cos(pi * (j + mpf(1) / 3) / points) for j in range(points)]
     fs = [f(x) for x in grid]
     ws = [w(x) for x in grid]
     fixed = []
+    if long_first:
+        # The first coefficient is a sum of two numbers.
+        c, _ = remez(fs, ws, grid, degree, fixed)
+        high = to_format(c[0], bits)
+        fixed = [high + to_format(c[0] - high, bits)]
     for _ in range(min(rounded, degree + 1)):
         c, _ = remez(fs, ws, grid, degree, fixed)
         fixed = fixed + [to_format(c[len(fixed)], bits)]
@@ -109,7 +114,7 @@ def by_square(f):
 
 LN2 = log(mpf(2))
 HALF_LN2 = LN2 / 2 * mpf("1.0001")
-ERFC = {64: (mpf(4), mpf(1) / 8), 32: (mpf(3), mpf(3) / 8)}
+ERFC = {64: (mpf(3) / 4, mpf(4)), 32: (mpf(13) / 16, mpf(3))}
 QUARTER_PI_SQUARED = (pi / 4 * mpf("1.0001")) ** 2
 
 
@@ -124,7 +129,6 @@ def polynomials(width):
 
     go("(exp(r) - 1 - r) / r² for |r| ≤ ln(2)/2", "EXP", tail(exp, [1, 1], 2), lambda r: r * r / exp(r), -HALF_LN2, HALF_LN2, d(9, 4))
     go("the same, more exactly", "EXPM1", tail(exp, [1, 1], 2), lambda r: r * r / mp.expm1(r), -HALF_LN2, HALF_LN2, d(10, 5))
-    go("(2^r - 1) / r for |r| ≤ 1/2", "EXP2", lambda r: mp.expm1(r * LN2) / r, lambda r: r / mpf(2) ** r, -half, half, d(10, 5))
     go("(log(1 + f) - f + f²/2) / f³ for 1 + f from √½ to √2", "LOG", tail(mp.log1p, [0, 1, -half], 3),
        lambda f: f**3 / mp.log1p(f), sqrt(half) - 1, sqrt(mpf(2)) - 1, d(18, 7))
     go("(2 atanh(s) - 2s - ⅔s³) / s⁵ in s², for |s| ≤ 3 - 2√2", "LOG_S",
@@ -135,12 +139,15 @@ def polynomials(width):
     a = mpf(1)
     go("(log erfc(1 + t) - log erfc(1)) / t, as exactly as erf needs it", "LOG_ERFC", lambda t: (log(erfc(a + t)) - log(erfc(a))) / t,
        lambda t: t * erfc(a + t) / erf(a + t), 0, d(mpf(5), mpf("2.95")), d(16, 6))
-    # The centre is chosen so that the first coefficient happens to be very near a number of the format.
-    c, centre = ERFC[width]
-    y = lambda v: 2 * c / (centre - v) - c
-    v = lambda y: centre - 2 * c / (y + c)
-    g = lambda v: exp(y(v) ** 2) * erfc(y(v)) * (y(v) + c)
-    go("exp(y²) erfc(y) (y + c) in centre - 2c/(y + c), for y ≥ 0", "ERFC", g, lambda v: 1 / g(v), v(0), v(d(mpf("27.3"), mpf("10.1"))), d(22, 9), rounded=1)
+    # The factor y + b makes the function nearly constant.
+    b, c = ERFC[width]
+    y = lambda v: 2 * c / (1 - v) - c
+    v = lambda y: 1 - 2 * c / (y + c)
+    g = lambda v: exp(y(v) ** 2) * erfc(y(v)) * (y(v) + b)
+    c, note = fit("ERFC", g, lambda v: 1 / g(v), v(mpf(0)), v(d(mpf("27.3"), mpf("10.1"))), d(22, 10), bits, rounded=0, long_first=True)
+    high = to_format(c[0], bits)
+    OUT.append(f"    /// The first coefficient of ERFC, as a sum.\n    const ERFC_START: (f64, f64) = ({literal(high)}, {literal(c[0] - high)});\n")
+    emit("exp(y²) erfc(y) (y + b) in 1 - 2c/(y + c), for y ≥ 0, without its first coefficient", "ERFC", c[1:], note)
     go("(atan(x)/x - 1) / x² in x², for |x| ≤ 1", "ATAN", by_square(lambda x: (atan(x) / x - 1) / x**2), lambda z: z, 0, 1, d(19, 8), rounded=8)
     go("(asin(x) - x) / x³ in x², for |x| ≤ ½", "ASIN", by_square(lambda x: (asin(x) / x - 1) / x**2), lambda z: z, 0, mpf("0.2501"), d(11, 4))
     go("(tanh(x) - x) / x³ in x², for |x| ≤ 0.55", "TANH", by_square(lambda x: (tanh(x) / x - 1) / x**2), lambda z: z, 0, mpf("0.303"), d(9, 4))
@@ -193,8 +200,8 @@ def constants(width):
     emit("The digits of 2/π, a mantissa's worth in each, all scaled to lie below 1", "TWO_PER_PI_DIGITS", chunks)
     mp.dps = 60
     number("log(erfc(1))", "LOG_ERFC_1", log(erfc(mpf(1))))
-    number("What is added to y in the fit of ERFC", "ERFC_SHIFT", ERFC[width][0])
-    number("Where the fit of ERFC has its centre", "ERFC_CENTRE", ERFC[width][1])
+    b, c = ERFC[width]
+    OUT.append(f"    /// b and c in the fit of ERFC.\n    const ERFC_SHIFTS: (f64, f64) = ({literal(b)}, {literal(c)});\n")
     pair("⅔", "TWO_THIRDS", mpf(2) / 3)
     number("2^(-1/3)", "CBRT_HALF", 1 / cbrt(mpf(2)))
     number("2^(-2/3)", "CBRT_QUARTER", 1 / cbrt(mpf(4)))

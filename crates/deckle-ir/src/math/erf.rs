@@ -2,7 +2,7 @@
 
 use super::arith::Arith;
 use super::exp::{exp_normal, exp_sum};
-use super::format::{Format, clamp, polynomial};
+use super::format::{Format, polynomial};
 
 /// erf(x): up to 1 an odd polynomial; beyond, one less the exponential of a polynomial.
 #[inline(always)]
@@ -25,27 +25,37 @@ pub fn erf<W: Format, A: Arith>(a: &mut A, x: A::F) -> A::F {
     a.select(is_small, small, large)
 }
 
-/// 1 - erf(x) = exp(-x²) g(x), where g is a polynomial in 1/(|x| + c).
+/// 1 - erf(x) = exp(-x²) g / (|x| + b), where g is a polynomial in 1/(|x| + c) that does not vary much.
 #[inline(always)]
 pub fn erfc<W: Format, A: Arith>(a: &mut A, x: A::F) -> A::F {
     let size = a.abs(x);
-    let y = clamp(a, size, 0.0, if W::MANTISSA == 52 { 27.5 } else { 10.5 });
-    let (one, two, zero, shift) = (a.f(1.0), a.f(2.0), a.f(0.0), a.f(W::ERFC_SHIFT));
-    let sum = a.add(y, shift);
-    let t = a.div(one, sum);
-    let (centre, stretch) = (a.f(W::ERFC_CENTRE), a.f(2.0 * W::ERFC_SHIFT));
-    let v = a.fnma(stretch, t, centre);
-    let g = polynomial(a, v, W::ERFC);
-    let g = a.mul(g, t);
-    // The relative error of t, times what g makes of it (about 1 + 2c t), is mended in the exponent.
-    let back = a.sub(sum, shift);
+    let most = a.f(if W::MANTISSA == 52 { 27.5 } else { 10.5 });
+    let y = a.min(most, size);
+    let (one, two, zero) = (a.f(1.0), a.f(2.0), a.f(0.0));
+    let (b, c, stretch) = (a.f(W::ERFC_SHIFTS.0), a.f(W::ERFC_SHIFTS.1), a.f(2.0 * W::ERFC_SHIFTS.1));
+    // One division for both quotients.
+    let (first, second) = (a.add(y, b), a.add(y, c));
+    let product = a.mul(first, second);
+    let inverse = a.div(one, product);
+    let t = a.mul(first, inverse);
+    let factor = a.mul(second, inverse);
+    let v = a.fnma(stretch, t, one);
+    let h = polynomial(a, v, W::ERFC);
+    let (start, start_low) = (a.f(W::ERFC_START.0), a.f(W::ERFC_START.1));
+    let g = a.fma(v, h, start);
+    let lost = a.sub(start, g);
+    let lost = a.fma(v, h, lost);
+    let lost = a.add(lost, start_low);
+    let lost = a.mul(lost, factor);
+    let g = a.fma(g, factor, lost);
+    // The relative error of the factor, and what the square loses, go into the exponent.
+    let back = a.sub(first, b);
     let off = a.sub(y, back);
-    let error = a.fnma(sum, t, one);
-    let error = a.fnma(off, t, error);
-    let weight = a.fma(stretch, t, one);
+    let error = a.fnma(first, factor, one);
+    let error = a.fnma(off, factor, error);
     let square = a.mul(y, y);
     let lost = a.fms(y, y, square);
-    let low = a.fms(error, weight, lost);
+    let low = a.sub(error, lost);
     let minus = a.neg(square);
     let e = exp_sum::<W, A>(a, minus, low, Some(g));
     let negative = a.lt(x, zero);

@@ -52,20 +52,17 @@ pub(super) fn reduce<W: Format, A: Arith>(a: &mut A, x: A::F) -> Reduced<A::F> {
     Reduced { shifted, r, low }
 }
 
-/// exp(r + low) for a reduced r: `1 + r + r² q`.
+/// exp(r + low) - 1 for a reduced r: `r + r² q`.
 #[inline(always)]
-pub(super) fn near_one<W: Format, A: Arith>(a: &mut A, r: A::F, low: Option<A::F>) -> A::F {
+fn near_zero<W: Format, A: Arith>(a: &mut A, r: A::F, low: Option<A::F>) -> A::F {
     let q = polynomial(a, r, W::EXP);
     let square = a.mul(r, r);
-    let one = a.f(1.0);
-    let y = match low {
-        None => a.fma(square, q, r),
-        Some(low) => {
-            let tail = a.fma(square, q, low);
-            a.add(r, tail)
-        }
-    };
-    a.add(one, y)
+    let y = a.fma(square, q, r);
+    let Some(low) = low else { return y };
+    // low times exp(r), which is not quite 1
+    let low = a.fma(low, y, low);
+    let tail = a.fma(square, q, low);
+    a.add(r, tail)
 }
 
 /// e^x
@@ -74,7 +71,9 @@ pub fn exp<W: Format, A: Arith>(a: &mut A, x: A::F) -> A::F {
     let (least, most) = limits::<W>();
     let x = clamp(a, x, least, most);
     let Reduced { shifted, r, .. } = reduce::<W, A>(a, x);
-    let y = near_one::<W, A>(a, r, None);
+    let y = near_zero::<W, A>(a, r, None);
+    let one = a.f(1.0);
+    let y = a.add(one, y);
     scale::<W, A>(a, y, shifted)
 }
 
@@ -85,10 +84,12 @@ pub(super) fn exp_sum<W: Format, A: Arith>(a: &mut A, x: A::F, low: A::F, factor
     let x = clamp(a, x, least, most);
     let reduced = reduce::<W, A>(a, x);
     let low = a.add(reduced.low, low);
-    let mut y = near_one::<W, A>(a, reduced.r, Some(low));
-    if let Some(factor) = factor {
-        y = a.mul(y, factor);
-    }
+    let y = near_zero::<W, A>(a, reduced.r, Some(low));
+    let one = a.f(1.0);
+    let y = match factor {
+        None => a.add(one, y),
+        Some(factor) => a.fma(factor, y, factor),
+    };
     scale::<W, A>(a, y, reduced.shifted)
 }
 
@@ -96,9 +97,9 @@ pub(super) fn exp_sum<W: Format, A: Arith>(a: &mut A, x: A::F, low: A::F, factor
 #[inline(always)]
 pub(super) fn exp_normal<W: Format, A: Arith>(a: &mut A, x: A::F) -> A::F {
     let Reduced { shifted, r, .. } = reduce::<W, A>(a, x);
-    let y = near_one::<W, A>(a, r, None);
+    let y = near_zero::<W, A>(a, r, None);
     let power = power_of_two::<W, A>(a, shifted, 0);
-    a.mul(y, power)
+    a.fma(power, y, power)
 }
 
 /// 2^x
@@ -106,10 +107,17 @@ pub(super) fn exp_normal<W: Format, A: Arith>(a: &mut A, x: A::F) -> A::F {
 pub fn exp2<W: Format, A: Arith>(a: &mut A, x: A::F) -> A::F {
     let x = clamp(a, x, -((W::BIAS + W::MANTISSA as i64 + 1) as f64), (W::BIAS + 2) as f64);
     let (shifted, n) = to_int::<W, A>(a, x, 1.0);
-    let r = a.sub(x, n);
-    let p = polynomial(a, r, W::EXP2);
+    let rest = a.sub(x, n);
+    let (ln2, ln2_low) = (a.f(W::LN2.0), a.f(W::LN2.1));
+    let r = a.mul(rest, ln2);
+    let low = a.fms(rest, ln2, r);
+    let low = a.fma(rest, ln2_low, low);
+    let q = polynomial(a, r, W::EXP);
+    let square = a.mul(r, r);
+    let tail = a.fma(square, q, low);
+    let y = a.add(r, tail);
     let one = a.f(1.0);
-    let y = a.fma(r, p, one);
+    let y = a.add(one, y);
     scale::<W, A>(a, y, shifted)
 }
 

@@ -24,15 +24,14 @@ pub trait Format {
     const LARGE: f64;
     const TWO_PER_PI_DIGITS: &[f64];
     const LOG_ERFC_1: f64;
-    const ERFC_SHIFT: f64;
-    const ERFC_CENTRE: f64;
+    const ERFC_SHIFTS: (f64, f64);
+    const ERFC_START: (f64, f64);
     const TWO_THIRDS: (f64, f64);
     const CBRT_HALF: f64;
     const CBRT_QUARTER: f64;
 
     const EXP: &[f64];
     const EXPM1: &[f64];
-    const EXP2: &[f64];
     const LOG: &[f64];
     const LOG_S: &[f64];
     const SIN: &[f64];

@@ -5,10 +5,10 @@
 //! (n = 0) no cancellation.
 
 use super::arith::Arith;
-use super::exp::{Reduced, exp_normal, limits, reduce};
+use super::exp::{Reduced, reduce};
 use super::format::{Format, polynomial, power_of_two, rounder};
 
-/// Half of (cosh, sinh) of |x|, each before its last addition: a large part and a small one.
+/// What both functions of |x| are made of.
 struct Halves<F> {
     r: F,
     low: F,
@@ -16,16 +16,17 @@ struct Halves<F> {
     sinh: F,
     /// cosh r - 1
     cosh: F,
-    /// (2^n + 2^-n) / 4
-    plus: F,
-    /// (2^n - 2^-n) / 4
-    minus: F,
+    /// 2^n / 4
+    up: F,
+    /// 2^-n / 4
+    down: F,
 }
 
 #[inline(always)]
 fn halves<W: Format, A: Arith>(a: &mut A, x: A::F) -> Halves<A::F> {
     let size = a.abs(x);
-    let most = a.f(limits::<W>().1 + 1.0);
+    // Just beyond where both overflow.
+    let most = a.f((W::BIAS + 2) as f64 * std::f64::consts::LN_2 + 0.1);
     let size = a.min(most, size);
     let Reduced { shifted, r, low } = reduce::<W, A>(a, size);
     let z = a.mul(r, r);
@@ -44,23 +45,32 @@ fn halves<W: Format, A: Arith>(a: &mut A, x: A::F) -> Halves<A::F> {
     let (zero, edge) = (a.f(0.0), a.f(rounder::<W>() + (2 * W::MANTISSA) as f64));
     let matters = a.lt(shifted, edge);
     let down = a.select(matters, down, zero);
-    let plus = a.add(up, down);
-    let minus = a.sub(up, down);
-    Halves { r, low, sinh, cosh, plus, minus }
+    Halves { r, low, sinh, cosh, up, down }
+}
+
+/// `2 (base cosh r + cross sinh r)`
+#[inline(always)]
+fn join<A: Arith>(a: &mut A, h: Halves<A::F>, base: A::F, base_low: A::F, cross: A::F) -> A::F {
+    let high = a.fma(h.r, cross, base);
+    let lost = a.sub(base, high);
+    let lost = a.fma(h.r, cross, lost);
+    let lost = a.add(lost, base_low);
+    let tail = a.add(h.sinh, h.low);
+    let tail = a.fma(tail, cross, lost);
+    let tail = a.fma(h.cosh, base, tail);
+    let y = a.add(high, tail);
+    a.add(y, y)
 }
 
 /// The hyperbolic sine.
 #[inline(always)]
 pub fn sinh<W: Format, A: Arith>(a: &mut A, x: A::F) -> A::F {
     let h = halves::<W, A>(a, x);
-    let high = a.fma(h.r, h.plus, h.minus);
-    let lost = a.sub(h.minus, high);
-    let lost = a.fma(h.r, h.plus, lost);
-    let tail = a.add(h.sinh, h.low);
-    let tail = a.fma(tail, h.plus, lost);
-    let tail = a.fma(h.cosh, h.minus, tail);
-    let y = a.add(high, tail);
-    let y = a.add(y, y);
+    let cross = a.add(h.up, h.down);
+    let base = a.sub(h.up, h.down);
+    let base_low = a.sub(h.up, base);
+    let base_low = a.sub(base_low, h.down);
+    let y = join(a, h, base, base_low, cross);
     // For tiny x halving loses the last bit of subnormal numbers.
     let size = a.abs(x);
     let tiny = a.f(super::format::two(-(W::MANTISSA as i64)));
@@ -73,14 +83,11 @@ pub fn sinh<W: Format, A: Arith>(a: &mut A, x: A::F) -> A::F {
 #[inline(always)]
 pub fn cosh<W: Format, A: Arith>(a: &mut A, x: A::F) -> A::F {
     let h = halves::<W, A>(a, x);
-    let high = a.fma(h.r, h.minus, h.plus);
-    let lost = a.sub(h.plus, high);
-    let lost = a.fma(h.r, h.minus, lost);
-    let tail = a.add(h.sinh, h.low);
-    let tail = a.fma(tail, h.minus, lost);
-    let tail = a.fma(h.cosh, h.plus, tail);
-    let y = a.add(high, tail);
-    a.add(y, y)
+    let cross = a.sub(h.up, h.down);
+    let base = a.add(h.up, h.down);
+    let base_low = a.sub(h.up, base);
+    let base_low = a.add(base_low, h.down);
+    join(a, h, base, base_low, cross)
 }
 
 /// The hyperbolic tangent: a polynomial up to 0.55, beyond `1 - 2/(exp(2x) + 1)`.
@@ -94,10 +101,21 @@ pub fn tanh<W: Format, A: Arith>(a: &mut A, x: A::F) -> A::F {
     let full = a.f(if W::MANTISSA == 52 { 22.0 } else { 10.0 });
     let capped = a.min(full, size);
     let twice = a.add(capped, capped);
-    let e = exp_normal::<W, A>(a, twice);
-    let (one, two) = (a.f(1.0), a.f(2.0));
-    let under = a.add(e, one);
+    // exp(2x) + 1 = 2^n (1 + u) + 1, rounded once, and what that lost.
+    let Reduced { shifted, r, .. } = reduce::<W, A>(a, twice);
+    let q = polynomial(a, r, W::EXP);
+    let square = a.mul(r, r);
+    let u = a.fma(square, q, r);
+    let power = power_of_two::<W, A>(a, shifted, 0);
+    let (one, two, half) = (a.f(1.0), a.f(2.0), a.f(0.5));
+    let base = a.add(power, one);
+    let under = a.fma(power, u, base);
+    let lost = a.sub(base, under);
+    let lost = a.fma(power, u, lost);
     let rest = a.div(two, under);
+    let share = a.mul(rest, half);
+    let share = a.mul(share, lost);
+    let rest = a.fnma(rest, share, rest);
     let large = a.sub(one, rest);
     let edge = a.f(0.55);
     let is_small = a.lt(size, edge);

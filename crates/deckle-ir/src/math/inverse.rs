@@ -1,15 +1,29 @@
 //! Inverse trigonometric functions.
 
 use super::arith::Arith;
-use super::format::{Format, polynomial};
+use super::format::{Format, polynomial, two};
 
-/// atan(q) - q for 0 ≤ q ≤ 1.
+/// atan(q) - q + more for |q| ≤ 1.
 #[inline(always)]
-fn atan_tail<W: Format, A: Arith>(a: &mut A, q: A::F) -> A::F {
+fn atan_tail<W: Format, A: Arith>(a: &mut A, q: A::F, more: A::F) -> A::F {
     let z = a.mul(q, q);
     let p = polynomial(a, z, W::ATAN);
     let cube = a.mul(q, z);
-    a.mul(cube, p)
+    a.fma(cube, p, more)
+}
+
+/// What the quotient lost, by a reciprocal good to three bits: the exponent negated.
+#[inline(always)]
+fn lost_by_division<W: Format, A: Arith>(a: &mut A, q: A::F, top: A::F, under: A::F) -> A::F {
+    let rest = a.fnma(q, under, top);
+    let bits = a.to_bits(under);
+    let twice_bias = a.i(((2 * W::BIAS) << W::MANTISSA) - (W::MANTISSA_MASK >> 4));
+    let bits = a.sub_i(twice_bias, bits);
+    let inverse = a.from_bits(bits);
+    let lost = a.mul(rest, inverse);
+    let (zero, edge) = (a.f(0.0), a.f(two(W::BIAS - 1)));
+    let ordinary = a.lt(under, edge);
+    a.select(ordinary, lost, zero)
 }
 
 /// `base + x + tail`, where base is a sum of two and zero or larger than x.
@@ -33,10 +47,11 @@ pub fn atan<W: Format, A: Arith>(a: &mut A, x: A::F) -> A::F {
     let top = a.select(large, minus, size);
     let under = a.select(large, size, one);
     let q = a.div(top, under);
-    let tail = atan_tail::<W, A>(a, q);
+    let lost = lost_by_division::<W, A>(a, q, top, under);
     let (high, low) = (a.f(W::HALF_PI.0), a.f(W::HALF_PI.1));
     let base = a.select(large, high, zero);
     let base_low = a.select(large, low, zero);
+    let tail = atan_tail::<W, A>(a, q, lost);
     let y = add_to(a, (base, base_low), q, tail);
     a.copysign(y, x)
 }
@@ -50,23 +65,14 @@ pub fn atan2<W: Format, A: Arith>(a: &mut A, y: A::F, x: A::F) -> A::F {
     let top = a.select(steep, width, height);
     let under = a.select(steep, height, width);
     let q = a.div(top, under);
-    // What the division lost, by a reciprocal good to three bits: the exponent negated.
-    let rest = a.fnma(q, under, top);
-    let bits = a.to_bits(under);
-    let twice_bias = a.i((2 * W::BIAS << W::MANTISSA) - (W::MANTISSA_MASK >> 4));
-    let bits = a.sub_i(twice_bias, bits);
-    let inverse = a.from_bits(bits);
-    let lost = a.mul(rest, inverse);
-    let finite = a.lt(under, infinity);
-    let lost = a.select(finite, lost, zero);
+    let lost = lost_by_division::<W, A>(a, q, top, under);
     // 0/0 and ∞/∞
     let none = a.eq(top, zero);
     let q = a.select(none, zero, q);
     let lost = a.select(none, zero, lost);
     let both = a.eq(top, infinity);
     let q = a.select(both, one, q);
-    let tail = atan_tail::<W, A>(a, q);
-    let tail = a.add(tail, lost);
+    let tail = atan_tail::<W, A>(a, q, lost);
     // From the right half, the left half or the vertical.
     let no_bits = a.i(0);
     let bits = a.to_bits(x);

@@ -139,12 +139,12 @@ pub fn log1p<W: Format, A: Arith>(a: &mut A, x: A::F) -> A::F {
     let one = a.f(1.0);
     let sum = a.add(one, x);
     let Split { k, exponent, .. } = split::<W, A>(a, sum, false);
-    // f = (1 + x) 2^-k - 1 from x itself, not from the rounded sum. The power may be subnormal: made in two steps.
-    let top = a.i((2 * W::BIAS + 1) << W::MANTISSA);
+    // f = (1 + x) 2^-k - 1 from x itself, not from the rounded sum. The power may be subnormal: four times it is not.
+    let top = a.i(if W::MANTISSA == 52 { i64::MIN } else { i32::MIN as i64 });
     let bits = a.sub_i(top, exponent);
-    let twice = a.from_bits(bits);
-    let half = a.f(0.5);
-    let power = a.mul(twice, half);
+    let four_times = a.from_bits(bits);
+    let quarter = a.f(0.25);
+    let power = a.mul(four_times, quarter);
     let base = a.sub(power, one);
     let f = a.fma(x, power, base);
     let lost = a.sub(base, f);
