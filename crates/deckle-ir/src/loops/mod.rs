@@ -202,7 +202,8 @@ pub enum StoreHint {
     /// As usual.
     #[default]
     Cached,
-    /// Past it: what is stored is more than the cache holds and will not be read soon.
+    /// Past it: what is stored is more than the cache holds and will not be read soon. With several lanes and no mask, to a multiple of them in a
+    /// buffer that is aligned to 64 bytes; with one lane, this has no effect.
     Streaming,
 }
 
@@ -212,7 +213,7 @@ pub enum Stmt {
     /// `x3: f64 = mul(x1, x2)` — defines a value.
     Let(Val, Expr),
     /// `store b0[x1] = x2` — with a scalar index and several lanes, to successive elements; with as many indices as lanes, to each of them, in the order of the
-    /// lanes. Lanes where the mask is `false` store nothing.
+    /// lanes. Lanes where the mask is `false` store nothing: `store b0[x1] = x2 where x3`.
     Store {
         /// Where to.
         buf: Buf,
@@ -236,8 +237,8 @@ pub enum Stmt {
         /// What.
         value: Val,
     },
-    /// `for x1 = x2 .. x3 step 1 (x5 = x4 -> x6) { ... }` — the body for `var` from `lo` below `hi` in steps; its results are what is
-    /// carried on.
+    /// `for x1 = x2 .. x3 step 1 (x5: f64 = x4 -> x6) { ... }` — the body for `var` from `lo` below `hi` in steps; its results are what is
+    /// carried on. `hi + step` does not overflow.
     For {
         /// The counter, `i64`.
         var: Val,
@@ -254,7 +255,7 @@ pub enum Stmt {
         /// What is known of it.
         hint: LoopHint,
     },
-    /// `while (x5 = x4 -> x6) { ... } { ... }` — `test` runs first in each round, and its one result, a scalar `bool`, says whether `body` follows, whose results are
+    /// `while (x5: f64 = x4 -> x6) { ... } { ... }` — `test` runs first in each round, and its one result, a scalar `bool`, says whether `body` follows, whose results are
     /// carried on. What `test` defines is visible in `body`.
     While {
         /// What is carried.
@@ -264,7 +265,7 @@ pub enum Stmt {
         /// What is done.
         body: Block,
     },
-    /// `if x1 { ... } { ... } -> (x5)` — one of two blocks, by a scalar `bool`; the results of that block become the results.
+    /// `if x1 { ... } { ... } -> (x5: f64)` — one of two blocks, by a scalar `bool`; the results of that block become the results.
     If {
         /// Which.
         cond: Val,
@@ -277,7 +278,8 @@ pub enum Stmt {
     },
     /// `flag x1` — notes a failure if any lane is `true`.
     Flag(Val),
-    /// `fail 3 (x1, x2)` — records a failure at a site with scalar operands, if it is the first. At most 4 operands, each stored as 64 bits.
+    /// `fail 3 (x1, x2)` — notes a failure and records its site and scalar operands, if it is the first. At most 4 operands, each stored as 64 bits: integers
+    /// extended by their sign, floats as their bits. A function that flags as well may lose the record.
     Fail {
         /// Which check.
         site: u32,
@@ -341,7 +343,7 @@ pub enum Expr {
     /// `select(x1, x2, x3)` — lane by lane; the condition may be a scalar.
     Select(Val, Val, Val),
     /// `load b0[x1]` — with a scalar index and several lanes, successive elements; with as many indices as lanes, one from each. Lanes where
-    /// the mask is `false` read nothing and are 0.
+    /// the mask is `false` read nothing and are 0: `load b0[x1] where x2`.
     Load {
         /// From where.
         buf: Buf,
@@ -360,6 +362,7 @@ pub enum Expr {
     Failed,
     /// `id thread` — who runs. GPU only. `i64`.
     Id(Axis),
-    /// `shuffle xor (x1, x2)` — the value of another thread of the warp. GPU only; scalars; the second operand is `i64`.
+    /// `shuffle xor (x1, x2)` — the value of another thread of the warp. GPU only; scalars; the second operand is `i64` and counts
+    /// modulo 32.
     Shuffle(Shuffle, Val, Val),
 }

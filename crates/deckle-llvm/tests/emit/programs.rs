@@ -119,7 +119,7 @@ impl Maker<'_> {
 
     /// Statements; gives what they define.
     fn statements(&mut self, b: &mut Builder, known: &mut Vec<Val>, seed: Val, depth: usize) {
-        for _ in 0..3 + self.random.below(8) {
+        for _ in 0..5 + self.random.below(12) {
             match self.random.below(12) {
                 0 if depth < 3 => self.loop_(b, known, seed, depth),
                 1 if depth < 3 => self.branch(b, known, seed, depth),
