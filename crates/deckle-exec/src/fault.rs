@@ -130,7 +130,7 @@ fn report(kind: &Fault, span: Span, operands: &[i64]) -> Diagnostic {
             let message = format!(
                 "{what} needs rows of equal length, but there are rows of {} and of {}",
                 elements(op(0)),
-                op(2)
+                op(1)
             );
             error(code, message, span, "this has rows of different length")
                 .help("cut or pad the rows to one length, or use operators that work on jagged arrays")

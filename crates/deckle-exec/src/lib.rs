@@ -31,11 +31,13 @@ pub struct Options {
     pub fuse: bool,
     /// Whether the program is simplified first.
     pub simplify: bool,
+    /// Whether code is made quickly rather than well.
+    pub quick: bool,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { fuse: true, simplify: true }
+        Options { fuse: true, simplify: true, quick: false }
     }
 }
 
@@ -79,6 +81,7 @@ pub struct Native {
     entries: Vec<Vec<Entries>>,
     /// For each outermost step the buffers that nothing needs after it.
     last_uses: Vec<Vec<Buf>>,
+    pipeline: Pipeline,
     _code: Arc<Code>,
 }
 
@@ -108,9 +111,10 @@ impl Native {
             launches.push(schedule(&flat, kernel, &name, false));
         });
         let launches: Vec<Vec<Launch>> = launches.into_iter().collect::<Result<_, _>>().map_err(bug)?;
-        let (code, entries) = load(&launches).map_err(bug)?;
+        let pipeline = if options.quick { Pipeline::O1 } else { Pipeline::O3 };
+        let (code, entries) = load(&launches, pipeline.clone()).map_err(bug)?;
         let last_uses = last_uses(&flat);
-        Ok(Native { program: flat, result_ty, launches, entries, last_uses, _code: code })
+        Ok(Native { program: flat, result_ty, launches, entries, last_uses, pipeline, _code: code })
     }
 
     /// The kernels.
@@ -134,18 +138,18 @@ impl Native {
     /// A kernel that records what fails.
     fn diagnosing(&self, kernel: &Kernel, at: usize) -> Result<(Vec<Launch>, Vec<Entries>), String> {
         let launches = schedule(&self.program, kernel, &format!("d{at}"), true)?;
-        let (code, mut entries) = load(std::slice::from_ref(&launches))?;
+        let (code, mut entries) = load(std::slice::from_ref(&launches), self.pipeline.clone())?;
         // Kept for good: a failure is rare.
         std::mem::forget(code);
         Ok((launches, entries.pop().unwrap_or_default()))
     }
 }
 
-fn load(launches: &[Vec<Launch>]) -> Result<(Arc<Code>, Vec<Vec<Entries>>), String> {
+fn load(launches: &[Vec<Launch>], pipeline: Pipeline) -> Result<(Arc<Code>, Vec<Vec<Entries>>), String> {
     let functions: Vec<Function> = launches.iter().flatten().flat_map(Launch::functions).cloned().collect();
     let ir = deckle_llvm::emit::host(&functions);
     let compiler = Compiler::host().map_err(|e| e.to_string())?;
-    let code = compiler.load(&ir, Pipeline::default()).map_err(|e| e.to_string())?;
+    let code = compiler.load(&ir, pipeline).map_err(|e| e.to_string())?;
     let entry = |f: &Function| -> Result<Entry, String> {
         let p = code.symbol(run::symbol(f)).ok_or_else(|| format!("`{}` is not there", f.name))?;
         // SAFETY: `emit::host` gives every function this signature.

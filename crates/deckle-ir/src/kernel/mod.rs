@@ -247,7 +247,7 @@ pub enum Fault {
     Reshape,
     /// The operator.
     Empty(&'static str),
-    /// Operands: the first length, the row, its length. The operator or value.
+    /// Operands: the least and the greatest length of a row. The operator or value.
     NotRegular(String),
     /// Operand: how many there are.
     NotSingleton,

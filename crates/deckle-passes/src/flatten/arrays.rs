@@ -92,18 +92,27 @@ impl<'p> Flattener<'p> {
                 self.check(ok, s, fault, cx.span, &[s], cx.ctx)
             }
         };
+        // The way from one end to the other may be longer than the greatest `i64`.
+        let (zero_of, huge) = (self.k.constant(Scalar::zero(ty)), ScalarType::U64);
+        let positive = self.lt(zero_of, step);
         let (up, down) = (self.sub(b, a), self.sub(a, b));
-        let positive = self.lt(zero, s);
+        let (wrong_up, wrong_down) = match inclusive {
+            true => (self.lt(to, from), self.lt(from, to)),
+            false => (self.k.binary(BinOp::Le, to, from), self.k.binary(BinOp::Le, from, to)),
+        };
+        let none = self.k.select(positive, wrong_up, wrong_down);
         let way = self.k.select(positive, up, down);
-        let way = if inclusive { way } else { self.sub(way, one) };
         let minus = self.sub(zero, s);
         let stride = self.k.select(positive, s, minus);
-        let steps = self.k.binary(BinOp::Div, way, stride);
-        let some = self.add(steps, one);
-        let none = self.lt(way, zero);
         let n = if self.k.as_int(stride) == Some(1) {
-            self.max(some, zero)
+            let some = if inclusive { self.add(way, one) } else { way };
+            self.k.select(none, zero, some)
         } else {
+            let way = if inclusive { way } else { self.sub(way, one) };
+            let (way, stride) = (self.k.cast(huge, way), self.k.cast(huge, stride));
+            let steps = self.k.binary(BinOp::Div, way, stride);
+            let steps = self.k.cast(wide, steps);
+            let some = self.add(steps, one);
             self.k.select(none, zero, some)
         };
         self.body_array(n, cx.ctx, &mut |f, pos, _| {

@@ -1,6 +1,6 @@
 //! Branches, loops that run inside kernels, and calls.
 
-use super::value::{Arr, Val};
+use super::value::Val;
 use super::{Cx, Flattener, Frame, Res, Scope, Stuck, as_array};
 use deckle_diag::{Code, Diagnostic};
 use deckle_ir::array::{BinOp, Function, Op};
@@ -8,7 +8,6 @@ use deckle_ir::entity::{Body, Func, Var};
 use deckle_ir::kernel::{self, Combine, FoldSpec, Node, ROOT, Space};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use std::collections::BTreeSet;
-use std::rc::Rc;
 
 /// What is computed in a context.
 pub(super) type Compute<'a, 'p> = dyn FnMut(&mut Flattener<'p>, Space) -> Res<Val> + 'a;
@@ -267,9 +266,4 @@ fn has_arrays(function: &Function, body: Body) -> bool {
                     || i.bodies.iter().any(|b| has_arrays(function, *b))
             })
     }) || !function.ty(data.result).is_flat()
-}
-
-/// An array of a value, for where there is one.
-pub(super) fn rc(arr: Arr) -> Rc<Arr> {
-    Rc::new(arr)
 }

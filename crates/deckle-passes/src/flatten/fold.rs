@@ -14,23 +14,6 @@ fn is_plain(op: BinOp) -> bool {
     matches!(op, Add | Mul | Min | Max | And | Or | Xor)
 }
 
-/// What there is to start from, so that it changes nothing.
-pub(super) fn unit(op: BinOp, ty: ScalarType) -> Option<Scalar> {
-    Some(match op {
-        // -0.0 is the unit of addition: 0.0 would make -0.0 of nothing but -0.0 a 0.0.
-        BinOp::Add => Scalar::float(ty, -0.0).unwrap_or(Scalar::zero(ty)),
-        BinOp::Or | BinOp::Xor => Scalar::zero(ty),
-        BinOp::Mul => Scalar::one(ty),
-        BinOp::And => match ty {
-            ScalarType::Bool => Scalar::Bool(true),
-            _ => Scalar::wrap_int(ty, -1)?,
-        },
-        BinOp::Min => Scalar::float(ty, f64::INFINITY).or_else(|| Scalar::wrap_int(ty, ty.int_range()?.1))?,
-        BinOp::Max => Scalar::float(ty, f64::NEG_INFINITY).or_else(|| Scalar::wrap_int(ty, ty.int_range()?.0))?,
-        _ => return None,
-    })
-}
-
 impl<'p> Flattener<'p> {
     pub(super) fn reduce(&mut self, fx: &Frame<'p>, cx: &Cx<'p>, monoid: Monoid) -> Res<Val> {
         let arr = self.array(fx, cx.inst.args[0]);
@@ -108,7 +91,7 @@ impl<'p> Flattener<'p> {
         swap: bool,
         ctx: Space,
     ) -> Res<Combine> {
-        if let Some(ops) = plain_ops(fx.function, body, swap) {
+        if let Some(ops) = plain_ops(fx.function, body) {
             return Ok(Combine::Ops(ops));
         }
         let leaves = like.leaves().ok_or(Stuck::InLoop)?;
@@ -133,19 +116,11 @@ impl<'p> Flattener<'p> {
         for n in inside {
             self.pending.remove(&n);
             if !used.contains(&n) && self.k.space_of(n) == lambda && !results.is_empty() {
-                let same = self.eq(n, n);
-                let first = results[0];
-                let same = self.k.intern(
-                    deckle_ir::kernel::Op::Binary(BinOp::Eq, n, n),
-                    ScalarType::Bool,
-                    self.k.space_of(same).max(lambda),
-                );
-                let zero = self.k.constant(Scalar::zero(self.k.ty(first)));
-                results[0] = self.k.intern(
-                    deckle_ir::kernel::Op::Select(same, first, zero),
-                    self.k.ty(first),
-                    lambda,
-                );
+                use deckle_ir::kernel::Op as K;
+                let (first, ty) = (results[0], self.k.ty(results[0]));
+                let same = self.k.intern(K::Binary(BinOp::Eq, n, n), ScalarType::Bool, lambda);
+                let zero = self.k.constant(Scalar::zero(ty));
+                results[0] = self.k.intern(K::Select(same, first, zero), ty, lambda);
             }
         }
         results
@@ -313,11 +288,10 @@ pub(super) fn is_array(ty: &deckle_ir::types::Type) -> bool {
 }
 
 /// A body that applies operators component by component to its two parameters.
-fn plain_ops(function: &Function, body: Body, swap: bool) -> Option<Vec<BinOp>> {
+pub(super) fn plain_ops(function: &Function, body: Body) -> Option<Vec<BinOp>> {
     let data = function.body(body);
     let [a, b] = data.params[..] else { return None };
     let result = function.inst(data.result)?;
-    let _ = swap;
     match &result.op {
         Op::Binary(op) if is_plain(*op) && (result.args == [a, b]) => Some(vec![*op]),
         Op::Tuple | Op::Record(_) => {

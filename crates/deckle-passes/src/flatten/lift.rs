@@ -433,7 +433,10 @@ impl<'p> Flattener<'p> {
                     _ => f.k.constant(Scalar::Bool(true)),
                 };
                 let mut at = Vec::new();
-                let guarded = f.k.guard(ctx, mask, true);
+                let guarded = match f.k.as_const(mask) {
+                    Some(_) => ctx,
+                    None => f.k.guard(ctx, mask, true),
+                };
                 let mut place = state.clone();
                 for t in &targets {
                     let arr = as_array(&place);

@@ -186,8 +186,19 @@ impl<'p> Flattener<'p> {
         n
     }
 
+    /// Lets the host make the checks that it can.
+    fn check_at_root(&mut self) {
+        let mine = |f: &Self, n: Node| f.k.space_of(n) == ROOT && f.is_light(n);
+        let here: Vec<Node> = self.pending.iter().copied().filter(|n| mine(self, *n)).collect();
+        for n in here {
+            self.pending.remove(&n);
+            self.step(Step::Check(n));
+        }
+    }
+
     /// Makes all checks that no kernel has made so far.
     fn flush(&mut self) -> Res<()> {
+        self.check_at_root();
         let here: Vec<Node> =
             self.pending.iter().copied().filter(|n| self.on_host(self.k.space_of(*n))).collect();
         let mut by_dim: Vec<(Space, Vec<kernel::Sink>)> = Vec::new();

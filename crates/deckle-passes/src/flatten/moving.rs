@@ -3,8 +3,7 @@
 use super::value::{Arr, Val, Walk};
 use super::{Cx, Flattener, Frame, Res, as_array};
 use deckle_ir::array::Op;
-use deckle_ir::kernel::{Combine, Fault, Node, Rep, Rows, Sink, Space, Step};
-use deckle_ir::scalar::ScalarType;
+use deckle_ir::kernel::{Combine, Fault, Node, Rep, Rows, Sink, Space};
 use std::rc::Rc;
 
 impl<'p> Flattener<'p> {
@@ -144,7 +143,7 @@ impl<'p> Flattener<'p> {
 
     /// The function of a `permute`: its operands are the new and the old value.
     fn combining_into(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>, new: &Val, old: &Val) -> Res<Combine> {
-        if let Ok(Combine::Ops(ops)) = self.combining(fx, cx.inst.bodies[0], new, false, cx.ctx) {
+        if let Some(ops) = super::fold::plain_ops(fx.function, cx.inst.bodies[0]) {
             return Ok(Combine::Ops(ops));
         }
         let lambda = self.k.new_lambda(cx.ctx);
@@ -170,39 +169,6 @@ impl<'p> Flattener<'p> {
         // The index depends on the check, so that nothing is read of no elements.
         let index = self.check(ok, zero, Fault::NotSingleton, cx.span, &[n], cx.ctx);
         self.at(&arr, index, cx.ctx)
-    }
-
-    /// `i64` from a size that may be of a space further in: kept there, if it is a fold.
-    pub(super) fn settled(&mut self, n: Node, ctx: Space) -> Res<Node> {
-        if self.is_light(n) || !self.on_host(ctx) {
-            return Ok(n);
-        }
-        self.load_of(n, ctx, "sizes")
-    }
-
-    /// Lets a buffer be a copy of another.
-    pub(super) fn own(&mut self, rep: &Rep, len: Node) -> Rep {
-        match rep {
-            Rep::Scalar(b) => {
-                let elem = self.k.bufs[b.index()].elem;
-                let copy = self.k.buf(elem, "copy");
-                self.step(Step::Own(copy, *b, len));
-                Rep::Scalar(copy)
-            }
-            Rep::Tuple(parts) => Rep::Tuple(parts.iter().map(|p| self.own(p, len)).collect()),
-            Rep::Array(rows, elem) => {
-                let len = match rows {
-                    Rows::Equal(m) => self.mul(len, *m),
-                    Rows::Offsets(b) => self.k.load(*b, len, deckle_ir::kernel::ROOT),
-                };
-                Rep::Array(rows.clone(), Box::new(self.own(elem, len)))
-            }
-        }
-    }
-
-    /// A node of `i64`.
-    pub(super) fn is_int(&self, n: Node) -> bool {
-        self.k.ty(n) == ScalarType::I64
     }
 }
 

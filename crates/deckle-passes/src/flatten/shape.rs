@@ -24,18 +24,21 @@ impl<'p> Flattener<'p> {
                 continue;
             }
             // The first row tells; the others must agree.
-            let (zero, one) = (self.k.int(0), self.k.int(1));
-            let lambda = Combine::Ops(vec![BinOp::Min]);
-            let least = FoldSpec { init: None, elems: vec![m], combine: lambda };
-            let most = FoldSpec { init: None, elems: vec![m], combine: Combine::Ops(vec![BinOp::Max]) };
-            let low = self.fold(walk.inner, least, ctx, &[0])?[0];
-            let high = self.fold(walk.inner, most, ctx, &[0])?[0];
-            let ok = self.eq(low, high);
-            let fault = Fault::NotRegular(format!("`{op}`"));
-            let _ = one;
-            sizes.push(self.check(ok, low, fault, span, &[low, zero, high], ctx));
+            sizes.push(self.equal_in_all(m, walk.inner, &format!("`{op}`"), span, ctx)?);
         }
         Ok(sizes)
+    }
+
+    /// A size that must be the same at all points of a space.
+    pub(super) fn equal_in_all(&mut self, size: Node, over: Space, what: &str, span: Span, ctx: Space) -> Res<Node> {
+        let extremes = [BinOp::Min, BinOp::Max].map(|op| {
+            let spec = FoldSpec { init: None, elems: vec![size], combine: Combine::Ops(vec![op]) };
+            self.fold(over, spec, ctx, &[0]).map(|parts| parts[0])
+        });
+        let [low, high] = extremes;
+        let (low, high) = (low?, high?);
+        let ok = self.eq(low, high);
+        Ok(self.check(ok, low, Fault::NotRegular(what.into()), span, &[low, high], ctx))
     }
 
     pub(super) fn shape(&mut self, fx: &Frame<'p>, cx: &Cx<'p>, depth: usize) -> Res<Val> {
@@ -90,6 +93,9 @@ impl<'p> Flattener<'p> {
 
     pub(super) fn reshape(&mut self, fx: &Frame<'p>, cx: &Cx<'p>, depth: usize) -> Res<Val> {
         let val = self.get(fx, cx.inst.args[0]);
+        if depth > 1 {
+            self.regular(&val, depth, "reshape", cx.span, cx.ctx)?;
+        }
         let flat = self.flat(&val, depth, cx.ctx)?;
         let sizes: Vec<Node> = cx.inst.args[1..].iter().map(|a| self.scalar(fx, *a)).collect();
         let sizes: Vec<Node> = sizes.iter().map(|n| self.natural(*n, "the size", cx.span, cx.ctx)).collect();

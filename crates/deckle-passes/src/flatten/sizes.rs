@@ -5,7 +5,7 @@ use super::{Cx, Flattener, Frame, Res, as_array};
 use deckle_diag::Span;
 use deckle_ir::array::BinOp;
 use deckle_ir::entity::{Path, SizeVar};
-use deckle_ir::kernel::{Combine, Fault, FoldSpec, Node, ROOT, Rep, Rows, Space};
+use deckle_ir::kernel::{Fault, Node, ROOT, Rep, Rows, Space};
 use deckle_ir::scalar::ScalarType;
 use deckle_ir::size::{Atom, Size};
 use deckle_ir::types::Type;
@@ -123,7 +123,7 @@ impl<'p> Flattener<'p> {
             let what = format!("argument `{name}` of `{}`", callee.function.name);
             let ty = callee.function.ty(p).clone();
             let val = self.get(callee, p);
-            self.compare(callee, &val, &ty, None, &mut Vec::new(), &mut seen, &what, cx.span, cx.ctx)?;
+            self.compare(callee, &val, &ty, None, &mut Vec::new(), &mut seen, &what, cx.span, (cx.ctx, cx.ctx))?;
         }
         Ok(())
     }
@@ -138,7 +138,7 @@ impl<'p> Flattener<'p> {
             .filter(|s| fx.function.size_binder(*s) != Some(cx.v))
             .collect();
         let ctx = cx.ctx;
-        self.compare(fx, &val, ty, Some(&from), &mut Vec::new(), &mut seen, "this value", cx.span, ctx)?;
+        self.compare(fx, &val, ty, Some(&from), &mut Vec::new(), &mut seen, "this value", cx.span, (ctx, ctx))?;
         Ok(val)
     }
 
@@ -154,14 +154,14 @@ impl<'p> Flattener<'p> {
         seen: &mut HashSet<SizeVar>,
         what: &str,
         span: Span,
-        ctx: Space,
+        (base, ctx): (Space, Space),
     ) -> Res<()> {
         match (val, ty) {
             (Val::Tuple(parts), _) => {
                 let (tys, froms) = (ty.parts().unwrap_or_default(), from.and_then(|f| f.parts()));
                 for (i, (p, t)) in parts.iter().zip(tys).enumerate() {
                     let from = froms.as_ref().map(|f| f[i]);
-                    self.compare(fx, p, t, from, positions, seen, what, span, ctx)?;
+                    self.compare(fx, p, t, from, positions, seen, what, span, (base, ctx))?;
                 }
                 Ok(())
             }
@@ -178,7 +178,9 @@ impl<'p> Flattener<'p> {
                     let arr = self.indexed(arr)?;
                     let actual = self.size(&arr, ctx)?;
                     if regular {
-                        self.all_rows(actual, what, span, ctx)?;
+                        if !self.k.encloses(self.k.space_of(actual), base) {
+                            self.equal_in_all(actual, ctx, what, span, base)?;
+                        }
                     } else if let Some(expected) = self.size_node(fx, &a.size, positions, ctx)? {
                         let ok = self.eq(actual, expected);
                         let written = fx.function.readable(&a.size);
@@ -193,38 +195,12 @@ impl<'p> Flattener<'p> {
                 let walk = self.walk(&arr, ctx)?;
                 positions.push(self.k.pos(walk.inner));
                 let from = from.and_then(|f| f.elem());
-                let result = self.compare(fx, &walk.elem, &a.elem, from, positions, seen, what, span, walk.inner);
+                let result = self.compare(fx, &walk.elem, &a.elem, from, positions, seen, what, span, (base, walk.inner));
                 positions.pop();
                 result
             }
             _ => Ok(()),
         }
-    }
-
-    /// Checks that a size is the same in all rows.
-    fn all_rows(&mut self, size: Node, what: &str, span: Span, ctx: Space) -> Res<()> {
-        let outer = {
-            let mut s = ctx;
-            while s != ROOT && self.k.encloses(self.k.space_of(size), self.k.space(s).parent) {
-                s = self.k.space(s).parent;
-            }
-            s
-        };
-        if self.k.encloses(self.k.space_of(size), ROOT) || outer == ROOT {
-            return Ok(());
-        }
-        // The rows are those of the innermost dimensions on which the size depends, up to where the value begins.
-        let mut top = outer;
-        while self.is_dim(top) {
-            top = self.k.space(top).parent;
-        }
-        let spec = |op| FoldSpec { init: None, elems: vec![size], combine: Combine::Ops(vec![op]) };
-        let low = self.fold(outer, spec(BinOp::Min), top, &[0])?[0];
-        let high = self.fold(outer, spec(BinOp::Max), top, &[0])?[0];
-        let ok = self.eq(low, high);
-        let zero = self.k.int(0);
-        self.check(ok, low, Fault::NotRegular(what.into()), span, &[low, zero, high], top);
-        Ok(())
     }
 
     /// A size as a node. `None` where it mentions what is not known here.

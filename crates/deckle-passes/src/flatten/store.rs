@@ -124,6 +124,7 @@ impl Flattener<'_> {
 
     /// A kernel, run now.
     pub(super) fn run(&mut self, name: &str, sinks: Vec<Sink>) {
+        self.check_at_root();
         for sink in &sinks {
             for n in self.k.sink_needs(sink) {
                 self.pending.remove(&n);
