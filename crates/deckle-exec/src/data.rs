@@ -9,6 +9,20 @@ use deckle_ir::types::Type;
 use deckle_ir::value::Value;
 use deckle_runtime::{Buffer, Pool};
 
+/// Values in buffers: `n` of them, one after another. What a program is called with and gives back without going through trees; see
+/// [`crate::Native::call`], where there is one of each.
+#[derive(Clone, Debug)]
+pub enum Data {
+    /// Scalars, of the type that the program has there; `bool` is a byte.
+    Scalars(Buffer),
+    /// Each component for itself.
+    Tuple(Vec<Data>),
+    /// Arrays of equal size.
+    Equal(usize, Box<Data>),
+    /// Arrays that begin and end at offsets, of `i64`: one more than there are arrays.
+    Offsets(Buffer, Box<Data>),
+}
+
 /// The bytes of scalars of one type.
 fn bytes_of(ty: ScalarType, scalars: &mut dyn Iterator<Item = Scalar>) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -78,6 +92,44 @@ impl Memory<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Gives the buffers of a representation what is in others, without copying.
+    pub(crate) fn take(&mut self, rep: &Rep, data: Data, name: &str) -> Result<(), Failure> {
+        match (rep, data) {
+            (Rep::Scalar(b), Data::Scalars(buffer)) => {
+                self.bufs[b.index()] = Some(buffer.padded(&self.settings.pool, name)?);
+                Ok(())
+            }
+            (Rep::Tuple(reps), Data::Tuple(parts)) if reps.len() == parts.len() => {
+                reps.iter().zip(parts).try_for_each(|(r, d)| self.take(r, d, name))
+            }
+            (Rep::Array(Rows::Equal(n), elem), Data::Equal(size, data)) => {
+                if let Op::Load(b, _) = self.program.node(*n).op {
+                    self.set(b, size as i64)?;
+                }
+                self.take(elem, *data, name)
+            }
+            (Rep::Array(Rows::Offsets(b), elem), Data::Offsets(offsets, data)) => {
+                self.bufs[b.index()] = Some(offsets.padded(&self.settings.pool, name)?);
+                self.take(elem, *data, name)
+            }
+            _ => Err(Failure::Argument(name.to_string())),
+        }
+    }
+
+    /// What is in the buffers of a representation.
+    pub(crate) fn give(&self, rep: &Rep) -> Result<Data, Failure> {
+        let get = |b: &Buf| self.host().buf(*b).cloned().ok_or(Failure::bug("no result"));
+        Ok(match rep {
+            Rep::Scalar(b) => Data::Scalars(get(b)?),
+            Rep::Tuple(parts) => Data::Tuple(parts.iter().map(|p| self.give(p)).collect::<Result<_, _>>()?),
+            Rep::Array(Rows::Equal(n), elem) => {
+                let n = usize::try_from(self.host().int(*n)?).unwrap_or(0);
+                Data::Equal(n, Box::new(self.give(elem)?))
+            }
+            Rep::Array(Rows::Offsets(b), elem) => Data::Offsets(get(b)?, Box::new(self.give(elem)?)),
+        })
     }
 
     /// Lets a buffer hold one number.

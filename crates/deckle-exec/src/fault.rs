@@ -11,6 +11,8 @@ pub(crate) enum Failure {
     Check(Site, Vec<i64>),
     /// The budget is spent.
     Memory(OverBudget),
+    /// An argument is not of the parameter's type.
+    Argument(String),
     /// An array of so many elements.
     TooLarge(String, i64),
     /// From outside.
@@ -40,6 +42,10 @@ impl Failure {
     pub(crate) fn report(self, program: &Program) -> Box<Diagnostic> {
         Box::new(match self {
             Failure::Bug(message) => Diagnostic::nowhere(Code::Internal, message),
+            Failure::Argument(name) => {
+                Diagnostic::nowhere(Code::BadArgument, format!("argument `{name}` is not of the type of its parameter"))
+                    .help("give a value of the parameter's type")
+            }
             Failure::TooLarge(name, n) => {
                 let message = format!("`{name}` comes to {n} elements, more than there can be");
                 Diagnostic::nowhere(Code::LimitExceeded, message).help("use a sequence instead of an array")

@@ -9,6 +9,8 @@ mod fault;
 mod host;
 mod run;
 
+pub use data::Data;
+
 use deckle_diag::{Code as ErrorCode, Diagnostic};
 use deckle_ir::array;
 use deckle_ir::entity::Func;
@@ -76,6 +78,7 @@ struct Entries {
 pub struct Native {
     program: kernel::Program,
     result_ty: Type,
+    param_names: Vec<String>,
     /// For each kernel, in the order of the text.
     launches: Vec<Vec<Launch>>,
     entries: Vec<Vec<Entries>>,
@@ -114,7 +117,8 @@ impl Native {
         let pipeline = if options.quick { Pipeline::O1 } else { Pipeline::O3 };
         let (code, entries) = load(&launches, pipeline.clone()).map_err(bug)?;
         let last_uses = last_uses(&flat);
-        Ok(Native { program: flat, result_ty, launches, entries, last_uses, pipeline, _code: code })
+        let param_names = function.param_names.clone();
+        Ok(Native { program: flat, result_ty, param_names, launches, entries, last_uses, pipeline, _code: code })
     }
 
     /// The kernels.
@@ -133,6 +137,15 @@ impl Native {
     /// What the program's data does wrong, or a limit that is passed.
     pub fn run(&self, args: &[Value], settings: &Settings) -> Result<Value, Box<Diagnostic>> {
         run::run(self, args, settings).map_err(|f| f.report(&self.program))
+    }
+
+    /// Runs it on buffers: one value for each parameter, and one result.
+    ///
+    /// # Errors
+    /// As [`Native::run`], and arguments that are not of the shape of their parameters. Sizes that types have in common are checked, those of
+    /// ragged rows are not.
+    pub fn call(&self, args: Vec<Data>, settings: &Settings) -> Result<Data, Box<Diagnostic>> {
+        run::call(self, args, settings).map_err(|f| f.report(&self.program))
     }
 
     /// A kernel that records what fails.

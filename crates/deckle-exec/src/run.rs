@@ -1,7 +1,7 @@
 //! Running the steps of a program.
 #![allow(unsafe_code)] // Compiled code is called through pointers; see `Machine::call`.
 
-use crate::data::buffer_of;
+use crate::data::{Data, buffer_of};
 use crate::fault::Failure;
 use crate::host::Host;
 use crate::{Entries, Native, Settings};
@@ -54,7 +54,34 @@ impl Args {
 // SAFETY: compiled code stores to its first word with atomic stores only; the others are written by one thread.
 unsafe impl Sync for Shared {}
 
+/// Runs a program on values.
 pub(crate) fn run(native: &Native, args: &[Value], settings: &Settings) -> Result<Value, Failure> {
+    let memory = start(native, settings, &mut |memory| {
+        let mut pairs = memory.program.params.iter().zip(args);
+        pairs.try_for_each(|(rep, value)| memory.fill(rep, &[value], "an argument"))
+    })?;
+    memory.read(&native.program.result, &native.result_ty, 0)
+}
+
+/// Runs a program on buffers.
+pub(crate) fn call(native: &Native, args: Vec<Data>, settings: &Settings) -> Result<Data, Failure> {
+    let mut args = args.into_iter();
+    let memory = start(native, settings, &mut |memory| {
+        let params = memory.program.params.iter().zip(&native.param_names);
+        for (rep, name) in params {
+            let data = args.next().ok_or_else(|| Failure::Argument(name.clone()))?;
+            memory.take(rep, data, name)?;
+        }
+        Ok(())
+    })?;
+    memory.give(&native.program.result)
+}
+
+fn start<'a>(
+    native: &'a Native,
+    settings: &'a Settings,
+    bind: &mut dyn FnMut(&mut Memory<'a>) -> Result<(), Failure>,
+) -> Result<Memory<'a>, Failure> {
     let program = &native.program;
     let mut memory = Memory { program, settings, bufs: vec![None; program.bufs.len()] };
     for (b, data) in &program.data {
@@ -62,13 +89,11 @@ pub(crate) fn run(native: &Native, args: &[Value], settings: &Settings) -> Resul
         let buffer = buffer_of(&settings.pool, ty, &mut data.iter().copied(), "constants")?;
         memory.bufs[b.index()] = Some(buffer);
     }
-    for (rep, value) in program.params.iter().zip(args) {
-        memory.fill(rep, &[value], "an argument")?;
-    }
+    bind(&mut memory)?;
     memory.complete_sizes(&program.params)?;
     let mut machine = Machine { native, memory, next: 0 };
     machine.block(&program.steps, true)?;
-    machine.memory.read(&program.result, &native.result_ty, 0)
+    Ok(machine.memory)
 }
 
 impl Memory<'_> {

@@ -4,7 +4,7 @@ use super::value::{Arr, Val, Walk};
 use super::{Cx, Flattener, Frame, Res, Stuck};
 use deckle_ir::array::{BinOp, Direction, Function, Monoid, Op, ScanKind};
 use deckle_ir::entity::Body;
-use deckle_ir::kernel::{Combine, Fault, FoldSpec, Node, ROOT, Region, Sink, Space};
+use deckle_ir::kernel::{Combine, Fault, FoldSpec, Node, ROOT, Sink, Space};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use std::rc::Rc;
 
@@ -277,10 +277,6 @@ impl<'p> Flattener<'p> {
         self.k.needs(&[n]).iter().all(light)
     }
 
-    /// The space that a traversal's last dimension is, if it has one.
-    pub(super) fn is_dim(&self, s: Space) -> bool {
-        matches!(self.k.space(s).region, Region::Dim(_))
-    }
 }
 
 pub(super) fn is_array(ty: &deckle_ir::types::Type) -> bool {

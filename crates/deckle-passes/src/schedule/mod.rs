@@ -80,8 +80,8 @@ impl<'k> Scheduler<'k> {
         }
         for sink in sinks {
             match sink {
-                Sink::Write { buf, .. } => drop(buffers.insert(*buf, true)),
-                Sink::Scatter { bufs, .. } => bufs.iter().for_each(|b| drop(buffers.insert(*b, true))),
+                Sink::Write { buf, .. } => buffers.extend([(*buf, true)]),
+                Sink::Scatter { bufs, .. } => buffers.extend(bufs.iter().map(|b| (*b, true))),
                 Sink::Check(_) => {}
             }
         }
