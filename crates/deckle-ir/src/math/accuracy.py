@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Measures the functions against MPFR, and writes the reference values of the tests.
 
-    python3 accuracy.py PROGRAM [COUNT [OP ...]]     the largest error of each function, in units in the last place
-    python3 accuracy.py --table PROGRAM > FILE       reference values for tests/math.rs
+    python3 accuracy.py PROGRAM [COUNT [f32|f64 [OP ...]]]     the largest error of each function, in units in the last place
+    python3 accuracy.py --table PROGRAM > FILE                 reference values for tests/math.rs
 
 PROGRAM is the built example `math_values`. Needs gmpy2.
 """
@@ -70,7 +70,7 @@ def run(program, op, width, count, seed):
 
 
 def measure(program, op, width, count, seed):
-    worst, where, square = 0.0, None, 0.0
+    worst, where = 0.0, None
     for *args, got in run(program, op, width, count, seed):
         e = error(got, reference(op, args), width)
         if e > worst:
@@ -78,10 +78,57 @@ def measure(program, op, width, count, seed):
     return worst, where
 
 
+SPECIAL = [0.0, 5e-324, 2.5e-320, 2.2250738585072014e-308, 2.225073858507201e-308, 1e-300, 1e-160, 2.0**-54, 2.0**-53, 1e-8, 0.1,
+           0.25, 0.5, 0.5000000000000001, 0.55, 0.7071067811865475, 0.7071067811865476, 0.75, 0.9999999999999999, 1.0,
+           1.0000000000000002, 1.4142135623730951, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 8.0, 10.0, 22.5, 27.0, 64.0, 100.0, 709.782712893384,
+           709.7827128933841, 710.4758600739439, 710.475860073944, 745.1332191019411, 745.1332191019412, 708.3964185322641,
+           1022.0, 1023.9999999999999, 1024.0, 1074.0, 1075.0, 4194303.9, 4194304.0, 1e10, 1e22, 9007199254740993.0, 1e100,
+           6381956970095103.0 * 2.0**797, 1e300, 1.7976931348623157e308]
+
+
+def hard_angles():
+    """Numbers next to multiples of π/2."""
+    for n in [*range(1, 40), 1000, 12345, 2670176, 2670177, 10**7, 10**12, 2**60, 2**200 + 1]:
+        yield float(gmpy2.const_pi() / 2 * n)
+
+
+def points(program, op, width):
+    columns = 1 if op in UNARY else 2
+    specials = [s * x for x in SPECIAL for s in (1, -1)]
+    chosen = []
+    if columns == 1:
+        chosen += [(x,) for x in specials]
+        if op in ("sin", "cos", "tan"):
+            chosen += [(x,) for x in hard_angles()]
+    ran = run(program, op, width, 20000, 7)
+    measured = [(error(got, reference(op, args), width), tuple(args)) for *args, got in ran[:8000]]
+    chosen += [args for _, args in sorted(measured, key=lambda m: -m[0])[:100]]
+    chosen += [tuple(row[:columns]) for row in ran[8000:8300]]
+    return [args for args in dict.fromkeys(chosen) if all(x - x == 0 for x in args)]
+
+
+def table(program):
+    """One line a point: operator, arguments, the nearest f64, and what is missing to the exact result, in ulp."""
+    for op in [*UNARY, *BINARY]:
+        for args in points(program, op, "f64"):
+            exact = reference(op, args)
+            if not gmpy2.is_finite(exact):
+                continue
+            near = float(gmpy2.mpfr(exact, 53)) if abs(exact) > 2.0**-1021 else float(exact)
+            if near - near != 0:
+                continue
+            rest = float((exact - mpfr(near)) / ulp(exact, "f64"))
+            bits = " ".join(struct.pack(">d", x).hex() for x in (*args, near))
+            print(f"{op} {bits} {rest:+.3f}")
+
+
 if __name__ == "__main__":
+    if sys.argv[1] == "--table":
+        table(sys.argv[2])
+        sys.exit()
     program = sys.argv[1]
     count = int(sys.argv[2]) if len(sys.argv) > 2 else 20000
-    for op in sys.argv[3:] or [*UNARY, *BINARY]:
-        for width in ("f64", "f32"):
-            worst, where = measure(program, op, width, count, 1)
-            print(f"{op:6} {width} {worst:8.4f} at {where}", flush=True)
+    width = sys.argv[3] if len(sys.argv) > 3 else "f64"
+    for op in sys.argv[4:] or [*UNARY, *BINARY]:
+        worst, where = measure(program, op, width, count, 1)
+        print(f"{op:6} {width} {worst:8.4f} at {where}", flush=True)

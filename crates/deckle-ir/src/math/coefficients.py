@@ -14,13 +14,13 @@ from mpmath import mp, mpf, matrix, lu_solve, pi, log, exp, sqrt, sin, cos, erf,
 mp.dps = 60
 
 
-def to_format(x, bits):
-    """The nearest number of so many significant bits, ignoring the exponent's range."""
+def to_format(x, bits, rounding=mp.nint):
+    """A number of so many significant bits, ignoring the exponent's range; the nearest unless told otherwise."""
     if x == 0:
         return mpf(0)
     _, e = mp.frexp(x)
     scale = mpf(2) ** (bits - e)
-    return mp.nint(x * scale) / scale
+    return rounding(x * scale) / scale
 
 
 def remez(f, w, grid, degree, fixed):
@@ -114,7 +114,7 @@ def by_square(f):
 
 LN2 = log(mpf(2))
 HALF_LN2 = LN2 / 2 * mpf("1.0001")
-ERFC = {64: (mpf(3) / 4, mpf(4)), 32: (mpf(13) / 16, mpf(3))}
+ERFC = {64: (mpf(13) / 16, mpf(4)), 32: (mpf(13) / 16, mpf(3))}
 QUARTER_PI_SQUARED = (pi / 4 * mpf("1.0001")) ** 2
 
 
@@ -184,8 +184,9 @@ def constants(width):
     pair("π", "PI", pi)
     pair("π/2", "HALF_PI", pi / 2)
     # Three parts of π/2. The second is so short that its product with any quadrant up to LARGE is exact.
-    p1 = to_format(pi / 2, bits)
-    p2 = to_format(pi / 2 - p1, d(30, 12))
+    # All are positive: the sign of a zero depends on it.
+    p1 = to_format(pi / 2, bits, mp.floor)
+    p2 = to_format(pi / 2 - p1, d(30, 12), mp.floor)
     p3 = to_format(pi / 2 - p1 - p2, bits)
     OUT.append(f"    const HALF_PI_PARTS: [f64; 3] = [{literal(p1)}, {literal(p2)}, {literal(p3)}];\n")
     number("From here on the quadrant is found by `reduce::large`", "LARGE", mpf(2) ** d(22, 11))

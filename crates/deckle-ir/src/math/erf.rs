@@ -39,6 +39,8 @@ pub fn erfc<W: Format, A: Arith>(a: &mut A, x: A::F) -> A::F {
     let inverse = a.div(one, product);
     let t = a.mul(first, inverse);
     let factor = a.mul(second, inverse);
+    let error = a.fnma(second, t, one);
+    let t = a.fma(t, error, t);
     let v = a.fnma(stretch, t, one);
     let h = polynomial(a, v, W::ERFC);
     let (start, start_low) = (a.f(W::ERFC_START.0), a.f(W::ERFC_START.1));

@@ -11,15 +11,15 @@ struct Pair<F> {
 }
 
 #[inline(always)]
-fn near_zero<W: Format, A: Arith>(a: &mut A, r: A::F, lost: A::F, exactly: bool) -> Pair<A::F> {
+fn near_zero<W: Format, A: Arith>(a: &mut A, r: A::F, lost: A::F) -> Pair<A::F> {
     let z = a.mul(r, r);
     let s = polynomial(a, z, W::SIN);
     let c = polynomial(a, z, W::COS);
     let cube = a.mul(r, z);
     let (half, one) = (a.f(-0.5), a.f(1.0));
     let high = a.fma(z, half, one);
-    // The sine changes by the cosine of r times what was lost, which is nearly what was lost.
-    let change = if exactly { a.mul(lost, high) } else { lost };
+    // The sine changes by the cosine of r times what was lost.
+    let change = a.mul(lost, high);
     let below = a.fma(cube, s, change);
     let rest = a.sub(one, high);
     let rest = a.fma(z, half, rest);
@@ -33,7 +33,7 @@ fn near_zero<W: Format, A: Arith>(a: &mut A, r: A::F, lost: A::F, exactly: bool)
 #[inline(always)]
 fn sine<W: Format, A: Arith>(a: &mut A, x: A::F, turn: i64) -> A::F {
     let Angle { shifted, r, lost } = angle::<W, A>(a, x);
-    let Pair { sin, cos } = near_zero::<W, A>(a, r, lost, false);
+    let Pair { sin, cos } = near_zero::<W, A>(a, r, lost);
     let sin = a.sub(sin.0, sin.1);
     let cos = a.add(cos.0, cos.1);
     let bits = a.to_bits(shifted);
@@ -70,7 +70,7 @@ pub fn cos<W: Format, A: Arith>(a: &mut A, x: A::F) -> A::F {
 #[inline(always)]
 pub fn tan<W: Format, A: Arith>(a: &mut A, x: A::F) -> A::F {
     let Angle { shifted, r, lost } = angle::<W, A>(a, x);
-    let Pair { sin, cos } = near_zero::<W, A>(a, r, lost, true);
+    let Pair { sin, cos } = near_zero::<W, A>(a, r, lost);
     let cos_sum = a.add(cos.0, cos.1);
     let cos_rest = a.sub(cos.0, cos_sum);
     let cos_rest = a.add(cos_rest, cos.1);
