@@ -109,7 +109,7 @@ impl<'p> Flattener<'p> {
     }
 
     /// Checks that a function makes and whose values it does not use are tied to its first result.
-    fn checked_results(&mut self, lambda: Space, mut results: Vec<Node>) -> Vec<Node> {
+    pub(super) fn checked_results(&mut self, lambda: Space, mut results: Vec<Node>) -> Vec<Node> {
         let used = self.k.needs(&results);
         let inside: Vec<Node> =
             self.pending.iter().copied().filter(|n| self.k.encloses(lambda, self.k.space_of(*n))).collect();

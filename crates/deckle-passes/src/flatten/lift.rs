@@ -235,6 +235,9 @@ impl<'p> Flattener<'p> {
             }
             Val::Array(arr) => {
                 let arr = self.indexed(arr)?;
+                if let Some(rep) = self.as_it_lies(&arr, ty, ctx, nested, ragged) {
+                    return Ok(rep);
+                }
                 let walk = self.walk(&arr, ctx)?;
                 let Region::Dim(size) = self.k.space(walk.inner).region else { return Err(Stuck::InLoop) };
                 let elem_ty = ty.elem().cloned().unwrap_or(Type::BOOL);
@@ -257,6 +260,15 @@ impl<'p> Flattener<'p> {
                 Ok(Rep::Array(rows, Box::new(elem)))
             }
         }
+    }
+
+    /// An array that lies in memory just as it should: it need not be copied.
+    fn as_it_lies(&self, arr: &Rc<Arr>, ty: &Type, ctx: Space, nested: u32, ragged: bool) -> Option<Rep> {
+        let Arr::Kept { size, base, rep } = &**arr else { return None };
+        let fits = ctx == ROOT && nested == 0 && !ragged && self.k.as_int(*base) == Some(0);
+        let elem = ty.elem()?;
+        (fits && self.k.space_of(*size) == ROOT && shaped_like(rep, elem, 1))
+            .then(|| Rep::Array(Rows::Equal(*size), Box::new((**rep).clone())))
     }
 
     /// A fold of what is no scalar: one element after another.
@@ -495,5 +507,20 @@ fn is_equal(ty: &Type, nested: u32) -> bool {
     match ty {
         Type::Array(a) => !(0..nested).any(|p| a.size.mentions_pos(p)),
         _ => nested == 0,
+    }
+}
+
+/// Whether a representation has equal rows where a type has.
+fn shaped_like(rep: &Rep, ty: &Type, nested: u32) -> bool {
+    match rep {
+        Rep::Scalar(_) => true,
+        Rep::Tuple(parts) => {
+            let tys = ty.parts().unwrap_or_default();
+            parts.len() == tys.len() && parts.iter().zip(tys).all(|(r, t)| shaped_like(r, t, nested))
+        }
+        Rep::Array(rows, elem) => {
+            matches!(rows, Rows::Equal(_)) == is_equal(ty, nested)
+                && ty.elem().is_some_and(|t| shaped_like(elem, t, nested + 1))
+        }
     }
 }

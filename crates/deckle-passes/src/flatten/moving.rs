@@ -1,7 +1,7 @@
 //! Filters, expansions, and what is put elsewhere.
 
 use super::value::{Arr, Val, Walk};
-use super::{Cx, Flattener, Frame, Res, as_array};
+use super::{Cx, Flattener, Frame, Res, Stuck, as_array};
 use deckle_ir::array::Op;
 use deckle_ir::kernel::{Combine, Fault, Node, Rep, Rows, Sink, Space};
 use std::rc::Rc;
@@ -100,21 +100,42 @@ impl<'p> Flattener<'p> {
             inner = self.k.guard(inner, *mask, true);
         }
         let elem_ty = (0..targets.len()).try_fold(cx.ty, |t, _| t.elem());
-        let flat = elem_ty.is_some_and(|t| t.is_flat());
-        if !flat || !self.on_host(cx.ctx) {
+        let flat = elem_ty.is_some_and(|t| t.is_flat()) && !parts[1].has_array();
+        let key = (fx.func, cx.v);
+        if !flat || !self.on_host(cx.ctx) || self.lifted.contains(&key) {
             return self.permute_in_steps(fx, cx, &into, &parts, walk.inner, &targets);
         }
+        let mark = self.mark();
+        match self.permute_by_sink(fx, cx, &into, &parts, &targets, inner) {
+            Err(Stuck::InLoop) => {
+                self.back_to(mark);
+                self.lifted.insert(key);
+                self.permute_in_steps(fx, cx, &into, &parts, walk.inner, &targets)
+            }
+            other => other,
+        }
+    }
+
+    fn permute_by_sink(
+        &mut self,
+        fx: &mut Frame<'p>,
+        cx: &Cx<'p>,
+        into: &Val,
+        parts: &Rc<[Val]>,
+        targets: &[Node],
+        inner: Space,
+    ) -> Res<Val> {
         // The target, as memory of its own.
-        let rep = self.store(&into, cx.ctx, "scatter")?;
+        let rep = self.store(into, cx.ctx, "scatter")?;
         let whole = rep.clone();
         let number = self.number(cx.ctx)?;
         let mut place = self.kept_at(&rep, number, cx.ctx);
         let mut at = number;
         let mut length = self.count(cx.ctx)?;
         let mut leaf = rep;
-        for t in &targets {
+        for t in targets {
             let arr = as_array(&place);
-            let Arr::Kept { size, base, .. } = &*arr else { return Ok(into) };
+            let Arr::Kept { size, base, .. } = &*arr else { return Ok(into.clone()) };
             let t = self.in_range(*t, *size, "target", cx.span, inner);
             at = self.add(*base, t);
             length = match &leaf {
@@ -157,7 +178,8 @@ impl<'p> Flattener<'p> {
         let new = new.with_leaves(&mut vars[..news.len()].iter().copied());
         let old = old.with_leaves(&mut vars[news.len()..].iter().copied());
         let result = self.inside(fx, cx.inst.bodies[0], &[new, old], lambda, None)?;
-        Ok(Combine::Lambda(lambda, result.leaves().unwrap_or_default()))
+        let results = result.leaves().unwrap_or_default();
+        Ok(Combine::Lambda(lambda, self.checked_results(lambda, results)))
     }
 
     /// `the(s)`: the only element.

@@ -199,6 +199,18 @@ impl<'p> Flattener<'p> {
                 positions.pop();
                 result
             }
+            (Val::Array(arr), Type::Seq(elem)) if !elem.is_flat() => {
+                let walk = self.walk(arr, ctx)?;
+                let pos = self.position(ctx, walk.inner);
+                positions.extend(pos);
+                let from = from.and_then(|f| f.elem());
+                let place = (base, walk.inner);
+                let result = self.compare(fx, &walk.elem, elem, from, positions, seen, what, span, place);
+                if pos.is_some() {
+                    positions.pop();
+                }
+                result
+            }
             _ => Ok(()),
         }
     }

@@ -86,8 +86,14 @@ impl Flattener<'_> {
         let len = self.k.binary(BinOp::Add, count, one);
         let buf = self.alloc(ScalarType::I64, "offsets", len);
         let spec = FoldSpec { init: Some(vec![zero]), elems: vec![size], combine: Combine::Ops(vec![BinOp::Add]) };
-        let scan = self.k.scan(points, ROOT, spec, false);
-        let total = self.k.part(scan, 0);
+        let total = match points {
+            // One row: nothing comes before it.
+            ROOT => size,
+            _ => {
+                let scan = self.k.scan(points, ROOT, spec, false);
+                self.k.part(scan, 0)
+            }
+        };
         let after = self.k.binary(BinOp::Add, number, one);
         let sinks = vec![
             Sink::Write { space: ROOT, buf, at: zero, value: zero },
