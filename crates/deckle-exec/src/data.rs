@@ -1,7 +1,7 @@
 //! Between values and buffers.
 
+use crate::device::Device;
 use crate::fault::Failure;
-use crate::host::element;
 use crate::run::Memory;
 use deckle_ir::kernel::{Buf, Op, Rep, Rows};
 use deckle_ir::scalar::{Scalar, ScalarType};
@@ -50,7 +50,7 @@ pub(crate) fn buffer_of(
     Ok(pool.alloc_from(&bytes_of(ty, scalars), name)?)
 }
 
-impl Memory<'_> {
+impl<D: Device> Memory<'_, D> {
     /// Gives the buffers of a representation these values, one after another.
     pub(crate) fn fill(&mut self, rep: &Rep, values: &[&Value], name: &str) -> Result<(), Failure> {
         match rep {
@@ -58,7 +58,7 @@ impl Memory<'_> {
                 let ty = self.program.bufs[b.index()].elem;
                 let mut scalars = values.iter().map(|v| v.as_scalar().unwrap_or(Scalar::zero(ty)));
                 let buffer = buffer_of(&self.settings.pool, ty, &mut scalars, name)?;
-                self.bufs[b.index()] = Some(buffer);
+                self.bufs[b.index()] = Some(self.device.put(buffer)?);
             }
             Rep::Tuple(parts) => {
                 for (k, part) in parts.iter().enumerate() {
@@ -82,9 +82,8 @@ impl Memory<'_> {
                             total += list.len() as i64;
                             offsets.push(Scalar::I64(total));
                         }
-                        let buffer =
-                            buffer_of(&self.settings.pool, ScalarType::I64, &mut offsets.into_iter(), name)?;
-                        self.bufs[b.index()] = Some(buffer);
+                        let buffer = buffer_of(&self.settings.pool, ScalarType::I64, &mut offsets.into_iter(), name)?;
+                        self.bufs[b.index()] = Some(self.device.put(buffer)?);
                     }
                 }
                 let all: Vec<&Value> = lists.into_iter().flatten().collect();
@@ -98,7 +97,7 @@ impl Memory<'_> {
     pub(crate) fn take(&mut self, rep: &Rep, data: Data, name: &str) -> Result<(), Failure> {
         match (rep, data) {
             (Rep::Scalar(b), Data::Scalars(buffer)) => {
-                self.bufs[b.index()] = Some(buffer.padded(&self.settings.pool, name)?);
+                self.bufs[b.index()] = Some(self.device.put(buffer.padded(&self.settings.pool, name)?)?);
                 Ok(())
             }
             (Rep::Tuple(reps), Data::Tuple(parts)) if reps.len() == parts.len() => {
@@ -111,7 +110,7 @@ impl Memory<'_> {
                 self.take(elem, *data, name)
             }
             (Rep::Array(Rows::Offsets(b), elem), Data::Offsets(offsets, data)) => {
-                self.bufs[b.index()] = Some(offsets.padded(&self.settings.pool, name)?);
+                self.bufs[b.index()] = Some(self.device.put(offsets.padded(&self.settings.pool, name)?)?);
                 self.take(elem, *data, name)
             }
             _ => Err(Failure::Argument(name.to_string())),
@@ -120,7 +119,7 @@ impl Memory<'_> {
 
     /// What is in the buffers of a representation.
     pub(crate) fn give(&self, rep: &Rep) -> Result<Data, Failure> {
-        let get = |b: &Buf| self.host().buf(*b).cloned().ok_or(Failure::bug("no result"));
+        let get = |b: &Buf| self.device.get(self.host().buf(*b).ok_or(Failure::bug("no result"))?);
         Ok(match rep {
             Rep::Scalar(b) => Data::Scalars(get(b)?),
             Rep::Tuple(parts) => Data::Tuple(parts.iter().map(|p| self.give(p)).collect::<Result<_, _>>()?),
@@ -135,7 +134,7 @@ impl Memory<'_> {
     /// Lets a buffer hold one number.
     pub(crate) fn set(&mut self, b: Buf, n: i64) -> Result<(), Failure> {
         let buffer = buffer_of(&self.settings.pool, ScalarType::I64, &mut [Scalar::I64(n)].into_iter(), "a size")?;
-        self.bufs[b.index()] = Some(buffer);
+        self.bufs[b.index()] = Some(self.device.put(buffer)?);
         Ok(())
     }
 
@@ -144,7 +143,7 @@ impl Memory<'_> {
         match rep {
             Rep::Scalar(b) => {
                 let buffer = self.host().buf(*b).ok_or(Failure::bug("no result"))?;
-                Ok(Value::Scalar(element(buffer, self.program.bufs[b.index()].elem, at)))
+                Ok(Value::Scalar(self.device.element(buffer, self.program.bufs[b.index()].elem, at)?))
             }
             Rep::Tuple(parts) => {
                 let tys = ty.parts().unwrap_or_default();
@@ -158,9 +157,12 @@ impl Memory<'_> {
                         (at * n, at * n + n)
                     }
                     Rows::Offsets(b) => {
-                        let offsets = self.host().buf(*b).ok_or(Failure::bug("no result"))?.as_slice::<i64>();
-                        let get = |i: usize| offsets.get(i).copied().unwrap_or(0).max(0) as usize;
-                        (get(at), get(at + 1))
+                        let offsets = self.host().buf(*b).ok_or(Failure::bug("no result"))?;
+                        let get = |i: usize| -> Result<usize, Failure> {
+                            let offset = self.device.element(offsets, ScalarType::I64, i)?;
+                            Ok(offset.as_int().unwrap_or(0).max(0) as usize)
+                        };
+                        (get(at)?, get(at + 1)?)
                     }
                 };
                 let elem_ty = ty.elem().cloned().unwrap_or(Type::BOOL);

@@ -1,5 +1,6 @@
 //! What the host computes itself: nodes of the root, that is numbers of elements, conditions and checks.
 
+use crate::device::Device;
 use crate::fault::Failure;
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{Buf, Node, Op, Program, Region};
@@ -30,14 +31,15 @@ pub(crate) fn element(buffer: &Buffer, ty: ScalarType, at: usize) -> Scalar {
 }
 
 /// Evaluates nodes of the root.
-pub(crate) struct Host<'a> {
+pub(crate) struct Host<'a, D: Device> {
     pub program: &'a Program,
-    pub bufs: &'a [Option<Buffer>],
+    pub device: &'a D,
+    pub bufs: &'a [Option<D::Mem>],
 }
 
-impl<'a> Host<'a> {
+impl<'a, D: Device> Host<'a, D> {
     /// The buffer, if it is there.
-    pub(crate) fn buf(&self, b: Buf) -> Option<&'a Buffer> {
+    pub(crate) fn buf(&self, b: Buf) -> Option<&'a D::Mem> {
         self.bufs.get(b.index())?.as_ref()
     }
 
@@ -66,7 +68,7 @@ impl<'a> Host<'a> {
             Op::Load(b, at) => {
                 let at = self.int(*at)?;
                 match (self.buf(*b), usize::try_from(at)) {
-                    (Some(buffer), Ok(at)) => element(buffer, data.ty, at),
+                    (Some(mem), Ok(at)) => self.device.element(mem, data.ty, at)?,
                     _ => Scalar::zero(data.ty),
                 }
             }

@@ -1,104 +1,76 @@
 //! Running the steps of a program.
-#![allow(unsafe_code)] // Compiled code is called through pointers; see `Machine::call`.
 
+use crate::Settings;
 use crate::data::{Data, buffer_of};
+use crate::device::Device;
 use crate::fault::Failure;
 use crate::host::Host;
-use crate::{Entries, Native, Settings};
-use deckle_ir::kernel::{Buf, Kernel, Node, Op, Program, Rep, Rows, Step};
-use deckle_ir::loops::{Function, Launch};
+use crate::plan::Plan;
+use deckle_ir::kernel::{Buf, Node, Op, Program, Rep, Rows, Step};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::value::Value;
+use deckle_runtime::Buffer;
 use deckle_runtime::sort::{self, Key, Segments};
-use deckle_runtime::{Buffer, Team};
-
-/// What is worth a thread: so many elements.
-const WORTH: i64 = 1 << 15;
-/// A block, where results do not depend on its size.
-const BLOCK: i64 = 1 << 14;
-/// So many tasks for each thread.
-const TASKS: i64 = 8;
 
 /// A run under way.
-pub(crate) struct Memory<'a> {
+pub(crate) struct Memory<'a, D: Device> {
     pub program: &'a Program,
+    pub device: &'a D,
     pub settings: &'a Settings,
-    pub bufs: Vec<Option<Buffer>>,
+    pub bufs: Vec<Option<D::Mem>>,
 }
-
-/// Pointers that are passed to several threads.
-struct Args {
-    bufs: Vec<*mut u8>,
-}
-
-// SAFETY: the buffers live as long as the call, and the kernels of one call write to different elements.
-unsafe impl Sync for Args {}
-
-/// The record of a failure: whether there is one, the site, four operands.
-type Record = [u64; 6];
-
-struct Shared(std::cell::UnsafeCell<Record>);
-
-impl Shared {
-    fn get(&self) -> *mut u64 {
-        self.0.get().cast()
-    }
-}
-
-impl Args {
-    fn get(&self) -> *const *mut u8 {
-        self.bufs.as_ptr()
-    }
-}
-
-// SAFETY: compiled code stores to its first word with atomic stores only; the others are written by one thread.
-unsafe impl Sync for Shared {}
 
 /// Runs a program on values.
-pub(crate) fn run(native: &Native, args: &[Value], settings: &Settings) -> Result<Value, Failure> {
-    let memory = start(native, settings, &mut |memory| {
+pub(crate) fn run<D: Device>(plan: &Plan, device: &D, args: &[Value], settings: &Settings) -> Result<Value, Failure> {
+    let memory = start(plan, device, settings, &mut |memory| {
         let mut pairs = memory.program.params.iter().zip(args);
         pairs.try_for_each(|(rep, value)| memory.fill(rep, &[value], "an argument"))
     })?;
-    memory.read(&native.program.result, &native.result_ty, 0)
+    memory.read(&plan.program.result, &plan.result_ty, 0)
 }
 
 /// Runs a program on buffers.
-pub(crate) fn call(native: &Native, args: Vec<Data>, settings: &Settings) -> Result<Data, Failure> {
+pub(crate) fn call<D: Device>(plan: &Plan, device: &D, args: Vec<Data>, settings: &Settings) -> Result<Data, Failure> {
     let mut args = args.into_iter();
-    let memory = start(native, settings, &mut |memory| {
-        let params = memory.program.params.iter().zip(&native.param_names);
+    let memory = start(plan, device, settings, &mut |memory| {
+        let params = memory.program.params.iter().zip(&plan.param_names);
         for (rep, name) in params {
             let data = args.next().ok_or_else(|| Failure::Argument(name.clone()))?;
             memory.take(rep, data, name)?;
         }
         Ok(())
     })?;
-    memory.give(&native.program.result)
+    memory.give(&plan.program.result)
 }
 
-fn start<'a>(
-    native: &'a Native,
+fn start<'a, D: Device>(
+    plan: &'a Plan,
+    device: &'a D,
     settings: &'a Settings,
-    bind: &mut dyn FnMut(&mut Memory<'a>) -> Result<(), Failure>,
-) -> Result<Memory<'a>, Failure> {
-    let program = &native.program;
-    let mut memory = Memory { program, settings, bufs: vec![None; program.bufs.len()] };
+    bind: &mut dyn FnMut(&mut Memory<'a, D>) -> Result<(), Failure>,
+) -> Result<Memory<'a, D>, Failure> {
+    let program = &plan.program;
+    let mut memory = Memory { program, device, settings, bufs: vec![None; program.bufs.len()] };
     for (b, data) in &program.data {
         let ty = program.bufs[b.index()].elem;
         let buffer = buffer_of(&settings.pool, ty, &mut data.iter().copied(), "constants")?;
-        memory.bufs[b.index()] = Some(buffer);
+        memory.bufs[b.index()] = Some(device.put(buffer)?);
     }
     bind(&mut memory)?;
     memory.complete_sizes(&program.params)?;
-    let mut machine = Machine { native, memory, next: 0 };
+    let mut machine = Machine { plan, memory, next: 0 };
     machine.block(&program.steps, true)?;
     Ok(machine.memory)
 }
 
-impl Memory<'_> {
-    pub(crate) fn host(&self) -> Host<'_> {
-        Host { program: self.program, bufs: &self.bufs }
+impl<D: Device> Memory<'_, D> {
+    pub(crate) fn host(&self) -> Host<'_, D> {
+        Host { program: self.program, device: self.device, bufs: &self.bufs }
+    }
+
+    /// The memory of a buffer.
+    pub(crate) fn buffer(&self, b: Buf) -> Result<&D::Mem, Failure> {
+        self.bufs[b.index()].as_ref().ok_or_else(|| Failure::Bug(format!("{b} has no memory")))
     }
 
     /// Sizes that an argument without rows does not show: as those checks say that will be made, else 0.
@@ -164,23 +136,19 @@ fn size_bufs(program: &Program, rep: &Rep, sizes: &mut Vec<Buf>) {
     }
 }
 
-struct Machine<'a> {
-    native: &'a Native,
-    memory: Memory<'a>,
+struct Machine<'a, D: Device> {
+    plan: &'a Plan,
+    memory: Memory<'a, D>,
     /// The number of the next kernel, in the order of the text.
     next: usize,
 }
 
-impl Machine<'_> {
-    fn team(&self) -> &Team {
-        &self.memory.settings.team
-    }
-
+impl<D: Device> Machine<'_, D> {
     fn block(&mut self, steps: &[Step], outermost: bool) -> Result<(), Failure> {
         for (i, step) in steps.iter().enumerate() {
             self.step(step)?;
             if outermost {
-                for b in &self.native.last_uses[i] {
+                for b in &self.plan.last_uses[i] {
                     self.memory.bufs[b.index()] = None;
                 }
             }
@@ -189,7 +157,7 @@ impl Machine<'_> {
     }
 
     fn step(&mut self, step: &Step) -> Result<(), Failure> {
-        if self.team().interrupt().load(std::sync::atomic::Ordering::Relaxed) {
+        if self.memory.settings.team.interrupt().load(std::sync::atomic::Ordering::Relaxed) {
             return Err(Failure::Interrupted);
         }
         match step {
@@ -204,19 +172,19 @@ impl Machine<'_> {
             Step::Run(kernel) => {
                 let at = self.next;
                 self.next += 1;
-                self.kernel(kernel, at)?;
+                self.memory.device.run(&self.memory, kernel, at)?;
             }
             Step::Sort { order, keys, len, offsets, rows } => self.sort(*order, keys, *len, *offsets, *rows)?,
             Step::Bind(pairs) => {
-                let new: Vec<Option<Buffer>> =
+                let new: Vec<Option<D::Mem>> =
                     pairs.iter().map(|(_, from)| self.memory.bufs[from.index()].clone()).collect();
                 for ((to, _), buffer) in pairs.iter().zip(new) {
                     self.memory.bufs[to.index()] = buffer;
                 }
             }
             Step::Own(to, from, _) => {
-                let bytes = self.buffer(*from)?.as_slice::<u8>().to_vec();
-                self.memory.bufs[to.index()] = Some(self.memory.settings.pool.alloc_from(&bytes, "a copy")?);
+                let copy = self.memory.device.copy(self.memory.buffer(*from)?)?;
+                self.memory.bufs[to.index()] = Some(copy);
             }
             Step::If(cond, yes, no) => {
                 let start = self.next;
@@ -245,135 +213,42 @@ impl Machine<'_> {
         Ok(())
     }
 
-    fn alloc(&self, ty: ScalarType, n: i64, b: Buf) -> Result<Buffer, Failure> {
+    fn alloc(&self, ty: ScalarType, n: i64, b: Buf) -> Result<D::Mem, Failure> {
         let name = &self.memory.program.bufs[b.index()].name;
         let bytes = usize::try_from(n).ok().and_then(|n| n.checked_mul(ty.bytes()));
         let limit = self.memory.settings.max_bytes;
         match bytes.filter(|b| *b as u64 <= limit) {
-            Some(bytes) => Ok(self.memory.settings.pool.alloc(bytes, name)?),
+            Some(bytes) => self.memory.device.alloc(bytes, name),
             None => Err(Failure::TooLarge(name.clone(), n)),
         }
     }
 
-    fn buffer(&self, b: Buf) -> Result<&Buffer, Failure> {
-        self.memory.bufs[b.index()].as_ref().ok_or_else(|| Failure::Bug(format!("{b} has no memory")))
-    }
-
-    fn kernel(&mut self, kernel: &Kernel, at: usize) -> Result<(), Failure> {
-        let native = self.native;
-        for (launch, entries) in native.launches[at].iter().zip(&native.entries[at]) {
-            let failed = self.launch(launch, entries, false)?;
-            if failed.is_some() {
-                return Err(self.diagnose(kernel, at)?);
-            }
-        }
-        Ok(())
-    }
-
-    /// Runs a kernel again, in order, to see where it fails first.
-    fn diagnose(&mut self, kernel: &Kernel, at: usize) -> Result<Failure, Failure> {
-        let (launches, entries) = self.native.diagnosing(kernel, at).map_err(Failure::Bug)?;
-        for (launch, entries) in launches.iter().zip(&entries) {
-            if let Some(record) = self.launch(launch, entries, true)? {
-                let operands = record[2..].iter().map(|w| *w as i64).collect();
-                return Ok(Failure::Check(deckle_ir::kernel::Site(record[1] as u32), operands));
-            }
-        }
-        Ok(Failure::Bug("a failure could not be found again".into()))
-    }
-
-    /// Runs the functions of a launch. Gives the record if something failed.
-    fn launch(&mut self, launch: &Launch, entries: &Entries, alone: bool) -> Result<Option<Record>, Failure> {
-        let points = match launch.size {
-            Some(n) => self.memory.host().int(n)?.max(0),
-            None => 1,
-        };
-        let threads = if alone || launch.ordered { 1 } else { self.team().threads() as i64 };
-        let mut work = points;
-        for b in &launch.buffers {
-            let elem = self.memory.program.bufs[b.index()].elem;
-            work = work.max((self.buffer(*b)?.len() / elem.bytes()) as i64);
-        }
-        let parallel = threads > 1 && work >= WORTH && launch.size.is_some();
-        let block = match (launch.block, launch.nested, parallel) {
-            (Some(fixed), ..) => fixed,
-            (None, false, _) => BLOCK,
-            (None, true, false) => points.max(1),
-            (None, true, true) => (points / (threads * TASKS * 4)).clamp(1, BLOCK),
-        };
-        let blocks = if launch.size.is_some() { (points + block - 1) / block } else { 1 };
-        let mut scratch = Vec::new();
-        for ty in &launch.scratch {
-            let bytes = (blocks as usize + 1) * ty.bytes();
-            scratch.push(self.memory.settings.pool.alloc(bytes, "partial results")?);
-        }
-        let mut bufs = Vec::new();
-        for b in &launch.buffers {
-            bufs.push(self.buffer(*b)?.as_ptr().cast_mut());
-        }
-        bufs.extend(scratch.iter().map(|b| b.as_ptr().cast_mut()));
-        let args = Args { bufs };
-        let record = Shared(std::cell::UnsafeCell::new([0; 6]));
-        let call = |entry: crate::Entry, first: i64, last: i64| {
-            let scalars = [first as u64, last as u64, block as u64, blocks as u64];
-            // SAFETY: the code was compiled for these buffers in this order; it stays within their sizes, as schedules are tested to do on
-            // the simulator, and the record outlives the call.
-            unsafe { entry(args.get(), scalars.as_ptr(), record.get()) }
-        };
-        let divided = |entry: crate::Entry, blocks: i64| -> Result<(), Failure> {
-            let tasks = blocks.min(threads * TASKS);
-            self.team().run(tasks as usize, &|task, _| {
-                let task = task as i64;
-                call(entry, blocks * task / tasks, blocks * (task + 1) / tasks);
-            })?;
-            Ok(())
-        };
-        if let Some(prefix) = entries.prefix {
-            if parallel && blocks > 1 {
-                if let Some(totals) = entries.totals {
-                    divided(totals, blocks - 1)?;
-                }
-                call(prefix, 0, blocks - 1);
-            } else {
-                call(prefix, 0, 0);
-            }
-        }
-        if blocks > 0 {
-            if parallel && blocks > 1 { divided(entries.main, blocks)? } else { call(entries.main, 0, blocks) }
-        }
-        if let Some(finish) = entries.finish {
-            call(finish, 0, blocks);
-        }
-        // SAFETY: all calls have returned.
-        let record = unsafe { *record.0.get() };
-        Ok((record[0] != 0).then_some(record))
+    /// A buffer of this machine with what is in another.
+    fn fetch(&self, b: Buf) -> Result<Buffer, Failure> {
+        self.memory.device.get(self.memory.buffer(b)?)
     }
 
     fn sort(&mut self, order: Buf, keys: &[Buf], len: Node, offsets: Option<Buf>, rows: Node) -> Result<(), Failure> {
         let (len, rows) = (self.memory.host().int(len)?, self.memory.host().int(rows)?);
         let mut result = vec![0i64; usize::try_from(len).unwrap_or(0)];
-        let equal: Vec<i64>;
-        let segments = match offsets {
-            Some(b) => {
-                let offsets = self.buffer(b)?.as_slice::<i64>();
-                Segments::Offsets(&offsets[..=(rows as usize).min(offsets.len().saturating_sub(1))])
-            }
-            None => {
-                equal = (0..=rows).map(|i| if rows == 0 { 0 } else { len / rows * i }).collect();
-                Segments::Offsets(&equal)
-            }
+        let offsets = match offsets {
+            Some(b) => self.fetch(b)?.as_slice::<i64>().to_vec(),
+            None => (0..=rows).map(|i| if rows == 0 { 0 } else { len / rows * i }).collect(),
         };
+        let segments = Segments::Offsets(&offsets[..=(rows as usize).min(offsets.len().saturating_sub(1))]);
+        let buffers = keys.iter().map(|b| Ok((self.fetch(*b)?, *b))).collect::<Result<Vec<_>, Failure>>()?;
         let mut columns = Vec::new();
-        for b in keys {
-            columns.push(column(self.buffer(*b)?, self.memory.program.bufs[b.index()].elem, result.len()));
+        for (buffer, b) in &buffers {
+            columns.push(column(buffer, self.memory.program.bufs[b.index()].elem, result.len()));
         }
-        sort::argsort(&columns, segments, self.team(), &self.memory.settings.pool, &mut result).map_err(|e| match e {
+        let settings = self.memory.settings;
+        sort::argsort(&columns, segments, &settings.team, &settings.pool, &mut result).map_err(|e| match e {
             sort::Error::OverBudget(e) => Failure::Memory(e),
             sort::Error::Interrupted => Failure::Interrupted,
         })?;
         let mut all = result.into_iter().map(Scalar::I64);
         let buffer = buffer_of(&self.memory.settings.pool, ScalarType::I64, &mut all, "order")?;
-        self.memory.bufs[order.index()] = Some(buffer);
+        self.memory.bufs[order.index()] = Some(self.memory.device.put(buffer)?);
         Ok(())
     }
 }
@@ -403,9 +278,4 @@ pub(crate) fn kernels(steps: &[Step]) -> usize {
         _ => 0,
     };
     steps.iter().map(inside).sum()
-}
-
-/// The name under which a function is looked up.
-pub(crate) fn symbol(function: &Function) -> &str {
-    &function.name
 }

@@ -1,0 +1,228 @@
+//! Kernels on the cores of this machine: compiled code, called by the threads of a team.
+#![allow(unsafe_code)] // Entry points are pointers into compiled code, called with pointers.
+
+use crate::Settings;
+use crate::device::Device;
+use crate::fault::Failure;
+use crate::host;
+use crate::run::Memory;
+use deckle_ir::kernel::{Kernel, Program, Site};
+use deckle_ir::loops::{Function, Launch};
+use deckle_ir::scalar::{Scalar, ScalarType};
+use deckle_llvm::{Code, Compiler, Pipeline};
+use deckle_passes::schedule::schedule;
+use deckle_runtime::Buffer;
+use std::sync::Arc;
+
+/// What is worth a thread: so many elements.
+const WORTH: i64 = 1 << 15;
+/// A block, where results do not depend on its size.
+const BLOCK: i64 = 1 << 14;
+/// So many tasks for each thread.
+const TASKS: i64 = 8;
+
+/// A compiled function: buffers, scalars, error record.
+type Entry = unsafe extern "C" fn(*const *mut u8, *const u64, *mut u64);
+
+/// The entry points of a launch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entries {
+    totals: Option<Entry>,
+    prefix: Option<Entry>,
+    main: Entry,
+    finish: Option<Entry>,
+}
+
+/// Compiles the functions of launches and finds their entry points.
+pub(crate) fn load(launches: &[Vec<Launch>], pipeline: Pipeline) -> Result<(Arc<Code>, Vec<Vec<Entries>>), String> {
+    let functions: Vec<Function> = launches.iter().flatten().flat_map(Launch::functions).cloned().collect();
+    let ir = deckle_llvm::emit::host(&functions);
+    let compiler = Compiler::host().map_err(|e| e.to_string())?;
+    let code = compiler.load(&ir, pipeline).map_err(|e| e.to_string())?;
+    let entry = |f: &Function| -> Result<Entry, String> {
+        let p = code.symbol(&f.name).ok_or_else(|| format!("`{}` is not there", f.name))?;
+        // SAFETY: `emit::host` gives every function this signature.
+        Ok(unsafe { std::mem::transmute::<std::ptr::NonNull<std::ffi::c_void>, Entry>(p) })
+    };
+    let one = |l: &Launch| -> Result<Entries, String> {
+        Ok(Entries {
+            totals: l.totals.as_ref().map(entry).transpose()?,
+            prefix: l.prefix.as_ref().map(entry).transpose()?,
+            main: entry(&l.main)?,
+            finish: l.finish.as_ref().map(entry).transpose()?,
+        })
+    };
+    let entries = launches.iter().map(|k| k.iter().map(one).collect()).collect::<Result<_, _>>()?;
+    Ok((code, entries))
+}
+
+/// A kernel that records what fails.
+fn diagnosing(
+    program: &Program,
+    kernel: &Kernel,
+    at: usize,
+    pipeline: &Pipeline,
+) -> Result<(Vec<Launch>, Vec<Entries>), String> {
+    let launches = schedule(program, kernel, &format!("d{at}"), true)?;
+    let (code, mut entries) = load(std::slice::from_ref(&launches), pipeline.clone())?;
+    // Kept for good: a failure is rare.
+    std::mem::forget(code);
+    Ok((launches, entries.pop().unwrap_or_default()))
+}
+
+/// Pointers that are passed to several threads.
+struct Args {
+    bufs: Vec<*mut u8>,
+}
+
+// SAFETY: the buffers live as long as the call, and the kernels of one call write to different elements.
+unsafe impl Sync for Args {}
+
+/// The record of a failure: whether there is one, the site, four operands.
+type Record = [u64; 6];
+
+struct Shared(std::cell::UnsafeCell<Record>);
+
+impl Shared {
+    fn get(&self) -> *mut u64 {
+        self.0.get().cast()
+    }
+}
+
+impl Args {
+    fn get(&self) -> *const *mut u8 {
+        self.bufs.as_ptr()
+    }
+}
+
+// SAFETY: compiled code stores to its first word with atomic stores only; the others are written by one thread.
+unsafe impl Sync for Shared {}
+
+/// The cores of this machine.
+pub(crate) struct Cpu<'a> {
+    pub launches: &'a [Vec<Launch>],
+    pub entries: &'a [Vec<Entries>],
+    pub pipeline: &'a Pipeline,
+    pub settings: &'a Settings,
+}
+
+impl Device for Cpu<'_> {
+    type Mem = Buffer;
+
+    fn alloc(&self, bytes: usize, name: &str) -> Result<Buffer, Failure> {
+        Ok(self.settings.pool.alloc(bytes, name)?)
+    }
+
+    fn put(&self, buffer: Buffer) -> Result<Buffer, Failure> {
+        Ok(buffer)
+    }
+
+    fn get(&self, mem: &Buffer) -> Result<Buffer, Failure> {
+        Ok(mem.clone())
+    }
+
+    fn element(&self, mem: &Buffer, ty: ScalarType, at: usize) -> Result<Scalar, Failure> {
+        Ok(host::element(mem, ty, at))
+    }
+
+    fn copy(&self, mem: &Buffer) -> Result<Buffer, Failure> {
+        Ok(self.settings.pool.alloc_from(mem.as_slice::<u8>(), "a copy")?)
+    }
+
+    fn run(&self, memory: &Memory<'_, Self>, kernel: &Kernel, at: usize) -> Result<(), Failure> {
+        for (launch, entries) in self.launches[at].iter().zip(&self.entries[at]) {
+            let failed = self.launch(memory, launch, entries, false)?;
+            if failed.is_some() {
+                return Err(self.diagnose(memory, kernel, at)?);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Cpu<'_> {
+    /// Runs a kernel again, in order, to see where it fails first.
+    pub(crate) fn diagnose(&self, memory: &Memory<'_, Self>, kernel: &Kernel, at: usize) -> Result<Failure, Failure> {
+        let (launches, entries) = diagnosing(memory.program, kernel, at, self.pipeline).map_err(Failure::Bug)?;
+        for (launch, entries) in launches.iter().zip(&entries) {
+            if let Some(record) = self.launch(memory, launch, entries, true)? {
+                let operands = record[2..].iter().map(|w| *w as i64).collect();
+                return Ok(Failure::Check(Site(record[1] as u32), operands));
+            }
+        }
+        Ok(Failure::Bug("a failure could not be found again".into()))
+    }
+
+    /// Runs the functions of a launch. Gives the record if something failed.
+    fn launch(
+        &self,
+        memory: &Memory<'_, Self>,
+        launch: &Launch,
+        entries: &Entries,
+        alone: bool,
+    ) -> Result<Option<Record>, Failure> {
+        let points = match launch.size {
+            Some(n) => memory.host().int(n)?.max(0),
+            None => 1,
+        };
+        let threads = if alone || launch.ordered { 1 } else { self.settings.team.threads() as i64 };
+        let mut work = points;
+        for b in &launch.buffers {
+            let elem = memory.program.bufs[b.index()].elem;
+            work = work.max((memory.buffer(*b)?.len() / elem.bytes()) as i64);
+        }
+        let parallel = threads > 1 && work >= WORTH && launch.size.is_some();
+        let block = match (launch.block, launch.nested, parallel) {
+            (Some(fixed), ..) => fixed,
+            (None, false, _) => BLOCK,
+            (None, true, false) => points.max(1),
+            (None, true, true) => (points / (threads * TASKS * 4)).clamp(1, BLOCK),
+        };
+        let blocks = if launch.size.is_some() { (points + block - 1) / block } else { 1 };
+        let mut scratch = Vec::new();
+        for ty in &launch.scratch {
+            let bytes = (blocks as usize + 1) * ty.bytes();
+            scratch.push(self.settings.pool.alloc(bytes, "partial results")?);
+        }
+        let mut bufs = Vec::new();
+        for b in &launch.buffers {
+            bufs.push(memory.buffer(*b)?.as_ptr().cast_mut());
+        }
+        bufs.extend(scratch.iter().map(|b| b.as_ptr().cast_mut()));
+        let args = Args { bufs };
+        let record = Shared(std::cell::UnsafeCell::new([0; 6]));
+        let call = |entry: Entry, first: i64, last: i64| {
+            let scalars = [first as u64, last as u64, block as u64, blocks as u64];
+            // SAFETY: the code was compiled for these buffers in this order; it stays within their sizes, as schedules are tested to do on
+            // the simulator, and the record outlives the call.
+            unsafe { entry(args.get(), scalars.as_ptr(), record.get()) }
+        };
+        let divided = |entry: Entry, blocks: i64| -> Result<(), Failure> {
+            let tasks = blocks.min(threads * TASKS);
+            self.settings.team.run(tasks as usize, &|task, _| {
+                let task = task as i64;
+                call(entry, blocks * task / tasks, blocks * (task + 1) / tasks);
+            })?;
+            Ok(())
+        };
+        if let Some(prefix) = entries.prefix {
+            if parallel && blocks > 1 {
+                if let Some(totals) = entries.totals {
+                    divided(totals, blocks - 1)?;
+                }
+                call(prefix, 0, blocks - 1);
+            } else {
+                call(prefix, 0, 0);
+            }
+        }
+        if blocks > 0 {
+            if parallel && blocks > 1 { divided(entries.main, blocks)? } else { call(entries.main, 0, blocks) }
+        }
+        if let Some(finish) = entries.finish {
+            call(finish, 0, blocks);
+        }
+        // SAFETY: all calls have returned.
+        let record = unsafe { *record.0.get() };
+        Ok((record[0] != 0).then_some(record))
+    }
+}
