@@ -222,6 +222,13 @@ impl<'p> Flattener<'p> {
     ) -> Res<Rep> {
         match val {
             Val::Scalar(n) => {
+                // A scalar that lies in memory need not be copied.
+                if let (ROOT, deckle_ir::kernel::Op::Load(buf, at)) = (ctx, &self.k.node(*n).op)
+                    && self.k.as_int(*at) == Some(0)
+                    && nested == 0
+                {
+                    return Ok(Rep::Scalar(*buf));
+                }
                 let at = self.number(ctx)?;
                 let len = self.count(ctx)?;
                 let buf = self.alloc(self.k.ty(*n), "value", len);

@@ -7,13 +7,19 @@
 
 use deckle_ir::array::{BinOp, UnOp};
 use deckle_ir::kernel::{self, Combine, Node, Op, Program, ROOT, Region, Sink, Space};
-use deckle_ir::loops::{Access, Block, Builder, Buf, Expr, LoopHint, Stmt, StoreHint, Val};
+use deckle_ir::loops::{Access, Builder, Buf, Expr, LoopHint, Stmt, StoreHint, Val};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use std::collections::{BTreeSet, HashMap};
 
 /// Stack that must be left before going deeper, and how much more is made.
 const RED_ZONE: usize = 64 << 10;
 const MORE_STACK: usize = 1 << 20;
+
+/// So many rounds are written out.
+const WRITTEN_OUT: i64 = 16;
+
+/// So many bytes are too many for the caches.
+const STREAMED: i64 = 32 << 20;
 
 /// A schedule that does not work out: a bug.
 pub(super) type Res<T> = Result<T, String>;
@@ -76,7 +82,7 @@ impl<'k> Emitter<'k> {
     }
 
     /// All that an item needs.
-    fn needs_of(&mut self, item: Item) -> BTreeSet<Node> {
+    pub(super) fn needs_of(&mut self, item: Item) -> BTreeSet<Node> {
         match item {
             Item::Fold(n) | Item::Scan(n) => {
                 self.needs.entry(vec![n]).or_insert_with(|| self.p.needs(&[n])).clone()
@@ -176,7 +182,7 @@ impl<'k> Emitter<'k> {
         Ok(vec![self.b.let_(expr)])
     }
 
-    fn buf(&self, buf: kernel::Buf) -> Res<Buf> {
+    pub(super) fn buf(&self, buf: kernel::Buf) -> Res<Buf> {
         self.bufs.get(&buf).copied().ok_or_else(|| format!("{buf} is not passed"))
     }
 
@@ -425,6 +431,25 @@ impl<'k> Emitter<'k> {
                     Some(range) => range,
                     None => (self.constant(Scalar::I64(0)), self.val(size)?),
                 };
+                // To find a failure, one point after another.
+                if !self.diagnose
+                    && let Some(lanes) = self.lanes_for(space, items)
+                {
+                    return self.in_lanes(space, items, (lo, hi), lanes, StoreHint::Cached);
+                }
+                // Arrays larger than the caches are written past them.
+                let streaming = match range {
+                    Some(_) if !self.diagnose => self.streaming_lanes(space, items),
+                    _ => None,
+                };
+                if let Some((lanes, bytes)) = streaming {
+                    let points = self.val(size)?;
+                    let many = self.constant(Scalar::I64(STREAMED / bytes));
+                    let large = self.b.let_(Expr::Binary(BinOp::Ge, points, many));
+                    self.b.begin_if(large);
+                    self.in_lanes(space, items, (lo, hi), lanes, StoreHint::Streaming)?;
+                    self.b.begin_else(&[]);
+                }
                 let hint = self.hint(space, items);
                 let (pos, params) = self.b.begin_for(lo, hi, 1, &before, hint);
                 self.carry(&carried, &params);
@@ -434,6 +459,9 @@ impl<'k> Emitter<'k> {
                 let after = self.carried(&carried);
                 let after = self.b.end(&after);
                 self.carry(&carried, &after);
+                if streaming.is_some() {
+                    self.b.end(&[]);
+                }
             }
             Region::Guard(..) => {
                 let c = self.guard(space)?;
@@ -465,6 +493,14 @@ impl<'k> Emitter<'k> {
         }
     }
 
+    /// Whether a dimension has so few points, known before running, that a loop over them is written out.
+    pub(super) fn written_out(&self, space: Space) -> bool {
+        match self.p.space(space).region {
+            Region::Dim(size) => self.p.as_int(size).is_some_and(|n| n <= WRITTEN_OUT),
+            _ => false,
+        }
+    }
+
     /// A loop without order: only sums and the like are carried, and nothing is combined into memory.
     fn hint(&mut self, space: Space, items: &[Item]) -> LoopHint {
         let simple = items.iter().all(|i| match i {
@@ -473,7 +509,11 @@ impl<'k> Emitter<'k> {
             Item::Sink(i) => !matches!(self.sinks[*i], Sink::Scatter { .. }),
         });
         let innermost = items.iter().all(|i| self.space_of(*i) == space);
-        if simple && innermost { LoopHint::Independent } else { LoopHint::Plain }
+        match simple && innermost {
+            _ if self.written_out(space) => LoopHint::Unroll,
+            true => LoopHint::Independent,
+            false => LoopHint::Plain,
+        }
     }
 
     fn inside(&mut self, space: Space, items: &[Item]) -> Res<()> {
@@ -569,10 +609,4 @@ pub(super) fn unit(op: BinOp, ty: ScalarType) -> Option<Scalar> {
         BinOp::Max => Scalar::float(ty, f64::NEG_INFINITY).or_else(|| Scalar::wrap_int(ty, ty.int_range()?.0))?,
         _ => return None,
     })
-}
-
-/// An empty block, for a branch that does nothing.
-#[allow(dead_code)]
-pub(super) fn nothing() -> Block {
-    Block::default()
 }

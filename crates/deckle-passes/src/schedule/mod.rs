@@ -5,6 +5,7 @@
 //! the bits of a result do not depend on the number of threads.
 
 mod emit;
+mod lanes;
 
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{self, Kernel, Node, Op, Program, ROOT, Region, Sink, Space};
