@@ -43,3 +43,84 @@ impl Launch {
         self.totals.iter().chain(&self.prefix).chain([&self.main]).chain(&self.finish)
     }
 }
+
+/// The functions of a kernel for a GPU, which run one after another, and what the host has to know to run them.
+///
+/// The outermost dimension is cut into parts of successive points, each for the threads of a block together or for one thread. As on
+/// a CPU, what the parts fold and scan goes through scratch buffers in the order of the parts: no result depends on timing.
+///
+/// All functions are passed the buffers of the kernel, then the scratch, and two scalars, both `i64`: the number of points in a part, and the number of parts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GridLaunch {
+    /// The buffers of the kernel that are passed.
+    pub buffers: Vec<kernel::Buf>,
+    /// Buffers with an element for each part and one more, of these types.
+    pub scratch: Vec<ScalarType>,
+    /// The size of the dimension that is cut into parts: a node of the root. Without, there is one part.
+    pub size: Option<Node>,
+    /// Who takes a part.
+    pub parts: Parts,
+    /// The functions, in order. Those that are not `alone` are launched only if there are parts.
+    pub phases: Vec<Phase>,
+    /// What may run in the place of the only phase, where points have many points inside: a warp takes a point.
+    pub wide: Option<Function>,
+}
+
+/// Who takes a part of the outermost dimension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parts {
+    /// The threads of a block.
+    Block,
+    /// One thread.
+    Thread,
+}
+
+/// A function of a [`GridLaunch`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Phase {
+    /// What runs.
+    pub function: Function,
+    /// Whether it runs on one block, however many parts there are.
+    pub alone: bool,
+}
+
+/// At most about so many parts for blocks, and for threads.
+const MANY: [i64; 2] = [1 << 12, 1 << 16];
+/// No fewer points for a thread than this, where one takes a part.
+const FEW: i64 = 32;
+
+impl GridLaunch {
+    /// All functions.
+    pub fn functions(&self) -> impl Iterator<Item = &Function> {
+        self.phases.iter().map(|p| &p.function).chain(&self.wide)
+    }
+
+    /// How many points a part should have if there are so many in all: a matter of that number alone.
+    pub fn points(&self, all: i64) -> i64 {
+        let threads = self.threads();
+        match self.parts {
+            Parts::Block => ((all / MANY[0]).max(1) + threads - 1) / threads * threads,
+            Parts::Thread => (all / MANY[1]).max(FEW),
+        }
+    }
+
+    /// As [`GridLaunch::points`], for the function that gives a point to a warp.
+    pub fn wide_points(&self, all: i64) -> i64 {
+        let warps = self.threads() / 32;
+        ((all / MANY[1]).max(1) + warps - 1) / warps * warps
+    }
+
+    fn threads(&self) -> i64 {
+        self.phases.iter().map(|p| i64::from(p.function.block)).max().unwrap_or(32).max(32)
+    }
+
+    /// How many blocks a phase needs for so many parts.
+    pub fn grid(&self, phase: &Phase, parts: i64) -> u64 {
+        let blocks = match (phase.alone, self.parts) {
+            (true, _) => 1,
+            (false, Parts::Block) => parts,
+            (false, Parts::Thread) => (parts + self.threads() - 1) / self.threads(),
+        };
+        blocks.max(0) as u64
+    }
+}

@@ -11,6 +11,8 @@ use deckle_ir::loops::{Access, Builder, Buf, Expr, LoopHint, Stmt, StoreHint, Va
 use deckle_ir::scalar::{Scalar, ScalarType};
 use std::collections::{BTreeSet, HashMap};
 
+use super::warp::Grid;
+
 /// Stack that must be left before going deeper, and how much more is made.
 const RED_ZONE: usize = 64 << 10;
 const MORE_STACK: usize = 1 << 20;
@@ -60,6 +62,7 @@ pub(super) struct Emitter<'k> {
     /// Whether failures are recorded rather than flagged.
     diagnose: bool,
     needs: HashMap<Vec<Node>, BTreeSet<Node>>,
+    pub grid: Grid,
 }
 
 impl<'k> Emitter<'k> {
@@ -78,7 +81,8 @@ impl<'k> Emitter<'k> {
             bufs.insert(*buf, b.buffer(p.bufs[buf.index()].elem, access));
         }
         let root = Scope { space: ROOT, depth: 0, pos: None, vars: Vec::new(), memo: HashMap::new() };
-        Emitter { p, sinks, b, bufs, scopes: vec![root], accs: HashMap::new(), diagnose, needs: HashMap::new() }
+        let (scopes, needs, grid) = (vec![root], HashMap::new(), Grid::default());
+        Emitter { p, sinks, b, bufs, scopes, accs: HashMap::new(), diagnose, needs, grid }
     }
 
     /// All that an item needs.
@@ -108,7 +112,7 @@ impl<'k> Emitter<'k> {
         self.vals(n)?.first().copied().ok_or_else(|| format!("{n} has no value"))
     }
 
-    fn all(&mut self, nodes: &[Node]) -> Res<Vec<Val>> {
+    pub(super) fn all(&mut self, nodes: &[Node]) -> Res<Vec<Val>> {
         nodes.iter().map(|n| self.val(*n)).collect()
     }
 
@@ -142,6 +146,16 @@ impl<'k> Emitter<'k> {
         self.b = b;
         self.scopes.extend(inner);
         result
+    }
+
+    /// The open spaces, from the root on.
+    pub(super) fn around(&self) -> impl DoubleEndedIterator<Item = Space> + '_ {
+        self.scopes.iter().map(|s| s.space)
+    }
+
+    /// Lets what is computed for the root from now on stand in the innermost block.
+    pub(super) fn root_here(&mut self) {
+        self.scopes[0].depth = self.b.depth();
     }
 
     /// Gives a node of the root values that come from elsewhere.
@@ -336,6 +350,9 @@ impl<'k> Emitter<'k> {
     }
 
     fn fold(&mut self, n: Node) -> Res<Vec<Val>> {
+        if let Some(parts) = self.warp_fold(n)? {
+            return Ok(parts);
+        }
         let here = self.scopes.last().map_or(ROOT, |s| s.space);
         let acc = self.start(n)?;
         self.accs.insert(n, acc);
@@ -427,19 +444,21 @@ impl<'k> Emitter<'k> {
         let before = self.carried(&carried);
         match self.p.space(space).region {
             Region::Dim(size) => {
-                let (lo, hi) = match range {
-                    Some(range) => range,
-                    None => (self.constant(Scalar::I64(0)), self.val(size)?),
+                let (lo, hi, step) = match (range, self.lane()) {
+                    (Some((lo, hi)), _) => (lo, hi, self.grid.stride.max(1)),
+                    (None, Some(lane)) => (lane, self.val(size)?, 32),
+                    (None, None) => (self.constant(Scalar::I64(0)), self.val(size)?, 1),
                 };
-                // To find a failure, one point after another.
-                if !self.diagnose
+                // To find a failure, one point after another; on a GPU, threads are the lanes.
+                let vectors = !self.diagnose && !self.grid.on;
+                if vectors
                     && let Some(lanes) = self.lanes_for(space, items)
                 {
                     return self.in_lanes(space, items, (lo, hi), lanes, StoreHint::Cached);
                 }
                 // Arrays larger than the caches are written past them.
                 let streaming = match range {
-                    Some(_) if !self.diagnose => self.streaming_lanes(space, items),
+                    Some(_) if vectors => self.streaming_lanes(space, items),
                     _ => None,
                 };
                 if let Some((lanes, bytes)) = streaming {
@@ -451,7 +470,7 @@ impl<'k> Emitter<'k> {
                     self.b.begin_else(&[]);
                 }
                 let hint = self.hint(space, items);
-                let (pos, params) = self.b.begin_for(lo, hi, 1, &before, hint);
+                let (pos, params) = self.b.begin_for(lo, hi, step, &before, hint);
                 self.carry(&carried, &params);
                 self.open(space, Some(pos), Vec::new());
                 self.inside(space, items)?;
@@ -555,6 +574,9 @@ impl<'k> Emitter<'k> {
     }
 
     pub(super) fn sink(&mut self, sink: &Sink) -> Res<()> {
+        if self.grid_sink(sink)? {
+            return Ok(());
+        }
         match sink {
             Sink::Write { buf, at, value, .. } => {
                 let (buf, at, value) = (self.buf(*buf)?, self.val(*at)?, self.val(*value)?);

@@ -5,7 +5,11 @@
 //! the bits of a result do not depend on the number of threads.
 
 mod emit;
+mod gpu;
 mod lanes;
+mod warp;
+
+pub use gpu::schedule_gpu;
 
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{self, Kernel, Node, Op, Program, ROOT, Region, Sink, Space};
@@ -22,6 +26,16 @@ const BLOCK: [i64; 2] = [16384, 64];
 /// # Errors
 /// A bug: a kernel that is not well formed.
 pub fn schedule(program: &Program, kernel: &Kernel, name: &str, diagnose: bool) -> Result<Vec<Launch>, String> {
+    let mut launches = Vec::new();
+    for (i, (first, sinks)) in groups(program, kernel).into_iter().enumerate() {
+        let name = if i == 0 { name.to_string() } else { format!("{name}_{i}") };
+        launches.push(Scheduler::new(program, &sinks, first, &name, diagnose).launch()?);
+    }
+    Ok(launches)
+}
+
+/// The sinks of a kernel by their outermost dimension.
+fn groups(program: &Program, kernel: &Kernel) -> BTreeMap<Space, Vec<Sink>> {
     let mut groups: BTreeMap<Space, Vec<Sink>> = BTreeMap::new();
     for sink in &kernel.sinks {
         let (space, _) = program.sink_parts(sink);
@@ -33,12 +47,7 @@ pub fn schedule(program: &Program, kernel: &Kernel, name: &str, diagnose: bool) 
         }
         groups.entry(first).or_default().push(sink.clone());
     }
-    let mut launches = Vec::new();
-    for (i, (first, sinks)) in groups.into_iter().enumerate() {
-        let name = if i == 0 { name.to_string() } else { format!("{name}_{i}") };
-        launches.push(Scheduler::new(program, &sinks, first, &name, diagnose).launch()?);
-    }
-    Ok(launches)
+    groups
 }
 
 /// The outermost dimension of a fold of the root.
@@ -374,7 +383,10 @@ impl<'k> Scheduler<'k> {
 }
 
 fn finished(e: Emitter<'_>) -> Res<Function> {
-    let function = e.b.finish().map_err(|faults| faults.join("; "))?;
+    verified(e.b.finish().map_err(|faults| faults.join("; "))?)
+}
+
+fn verified(function: Function) -> Res<Function> {
     if cfg!(debug_assertions)
         && let Err(wrong) = deckle_ir::loops::verify(&function)
     {

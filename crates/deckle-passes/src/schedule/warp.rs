@@ -1,0 +1,114 @@
+//! A warp at one point of the outermost dimension: what the emitter does otherwise then.
+//!
+//! All 32 threads compute what belongs to the point itself, so that it is the same in all of them. The dimensions just inside are gone through in turn:
+//! a fold is combined by shuffles afterwards, and what is stored once per point is stored by the first thread.
+//!
+//! Shuffles need all threads of the warp. They are made only where all come: not inside loops that a failure ends, which is a matter of the thread.
+
+use super::emit::{Acc, Emitter, Item, Res, parts_of};
+use super::gpu::{is_atomic, join};
+use deckle_ir::array::BinOp;
+use deckle_ir::kernel::{Combine, Node, Op, ROOT, Region, Sink, Space};
+use deckle_ir::loops::{Expr, Shuffle, Val};
+use deckle_ir::scalar::ScalarType;
+
+/// How the threads of a grid share work. On a CPU, nothing of it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Grid {
+    /// Whether this is for a GPU at all.
+    pub on: bool,
+    /// How far apart the points of a thread are in the range that it goes through; 0 is 1.
+    pub stride: i64,
+    /// The dimension whose points are for a warp, and the number of the thread in it.
+    pub lane: Option<(Space, Val)>,
+}
+
+/// Whether the order of elements does not matter.
+pub(super) fn commutes(how: &Combine) -> bool {
+    use BinOp::*;
+    matches!(how, Combine::Ops(ops) if ops.iter().all(|op| matches!(op, Add | Mul | Min | Max | And | Or | Xor)))
+}
+
+impl Emitter<'_> {
+    /// The number of the thread in its warp, where the threads of the warp are at one point together.
+    pub(super) fn lane(&self) -> Option<Val> {
+        let (first, lane) = self.grid.lane?;
+        let mut inside = false;
+        for space in self.around() {
+            match self.p.space(space).region {
+                Region::Root | Region::Guard(..) => {}
+                Region::Dim(_) if space == first => inside = true,
+                _ => return None,
+            }
+        }
+        inside.then_some(lane)
+    }
+
+    /// A fold of a warp: each thread takes its share, and all get the result. `None` where there is nothing to share.
+    pub(super) fn warp_fold(&mut self, n: Node) -> Res<Option<Vec<Val>>> {
+        let Some(_) = self.lane() else { return Ok(None) };
+        let here = self.around().last().unwrap_or(ROOT);
+        let Op::Fold { over, .. } = self.p.node(n).op else { return Ok(None) };
+        let (_, elems, how) = parts_of(self.p, n)?;
+        let shares = |s: &Space| matches!(self.p.space(*s).region, Region::Dim(_));
+        if !commutes(how) || !self.p.between(here, over).iter().any(shares) {
+            return Ok(None);
+        }
+        let types: Vec<ScalarType> = elems.iter().map(|e| self.p.ty(*e)).collect();
+        let none = self.nothing(how, &types);
+        self.accs.insert(n, none);
+        self.traverse(here, &[Item::Fold(n)], None)?;
+        let mut acc = self.accs.remove(&n).ok_or_else(|| format!("{n} is not folded"))?;
+        for apart in [16, 8, 4, 2, 1] {
+            let other = self.shuffled(Shuffle::Xor, &acc, apart);
+            acc = join(self, how, &acc, &other.vals, other.has)?;
+        }
+        // The same bits in all threads, so that all take the same way from here on.
+        let total = self.shuffled(Shuffle::From, &acc, 0);
+        let start = self.start(n)?;
+        let acc = self.step(how, &start, &total.vals, total.has)?;
+        self.accs.insert(n, acc);
+        Ok(Some(self.folded(n)?))
+    }
+
+    fn shuffled(&mut self, how: Shuffle, acc: &Acc, by: i64) -> Acc {
+        let by = self.b.i64(by);
+        let vals = acc.vals.iter().map(|v| self.b.let_(Expr::Shuffle(how, *v, by))).collect();
+        let has = acc.has.map(|v| self.b.let_(Expr::Shuffle(how, v, by)));
+        Acc { vals, has, before: None }
+    }
+
+    /// A sink in the way of a GPU, if that is another: whether it is.
+    pub(super) fn grid_sink(&mut self, sink: &Sink) -> Res<bool> {
+        let lane = self.lane();
+        match sink {
+            Sink::Write { buf, at, value, .. } if lane.is_some() => {
+                let (buf, at, value) = (self.buf(*buf)?, self.val(*at)?, self.val(*value)?);
+                self.once(lane, |e| e.b.store(buf, at, value));
+            }
+            Sink::Scatter { bufs, at, values, combine: Some(Combine::Ops(ops)), .. }
+                if self.grid.on && is_atomic(self.p, sink) =>
+            {
+                let (at, values) = (self.val(*at)?, self.all(values)?);
+                let bufs = bufs.iter().map(|b| self.buf(*b)).collect::<Res<Vec<_>>>()?;
+                self.once(lane, |e| {
+                    for ((op, buf), value) in ops.iter().zip(bufs).zip(values) {
+                        e.b.atomic(*op, buf, at, value);
+                    }
+                });
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// By the first thread of a warp.
+    fn once(&mut self, lane: Option<Val>, body: impl FnOnce(&mut Self)) {
+        let Some(lane) = lane else { return body(self) };
+        let zero = self.b.i64(0);
+        let first = self.b.binary(BinOp::Eq, lane, zero);
+        self.b.begin_if(first);
+        body(self);
+        self.b.end(&[]);
+    }
+}
