@@ -107,6 +107,14 @@ pub(super) fn polynomial<A: Arith>(a: &mut A, x: A::F, c: &[f64]) -> A::F {
     part32(a, &powers, c)
 }
 
+/// The same with the constant term added last, so that only one rounding is of the size of the result.
+#[inline(always)]
+pub(super) fn polynomial_last<A: Arith>(a: &mut A, x: A::F, c: &[f64]) -> A::F {
+    let rest = polynomial(a, x, &c[1..]);
+    let constant = a.f(c[0]);
+    a.fma(x, rest, constant)
+}
+
 /// x, x², x⁴, x⁸ and x¹⁶, as far as so many coefficients need them.
 #[inline(always)]
 pub(super) fn powers<A: Arith>(a: &mut A, x: A::F, coefficients: usize) -> [A::F; 5] {

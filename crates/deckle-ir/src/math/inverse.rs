@@ -1,13 +1,13 @@
 //! Inverse trigonometric functions.
 
 use super::arith::Arith;
-use super::format::{Format, polynomial, two};
+use super::format::{Format, polynomial, polynomial_last, two};
 
 /// atan(q) - q + more for |q| ≤ 1.
 #[inline(always)]
 fn atan_tail<W: Format, A: Arith>(a: &mut A, q: A::F, more: A::F) -> A::F {
     let z = a.mul(q, q);
-    let p = polynomial(a, z, W::ATAN);
+    let p = polynomial_last(a, z, W::ATAN);
     let cube = a.mul(q, z);
     a.fma(cube, p, more)
 }
