@@ -129,7 +129,8 @@ impl Emitter<'_> {
         let inits: Vec<Val> = (0..VECTORS).flat_map(|_| units.iter().copied()).collect();
         let (pos, params) = self.b.begin_for(lo, middle, round, &inits, LoopHint::Plain);
         let mut after = Vec::new();
-        for (k, sums) in params.chunks(types.len().max(1)).enumerate().take(VECTORS) {
+        for k in 0..VECTORS {
+            let sums = &params[k * types.len()..(k + 1) * types.len()];
             let by = self.int(k as i64 * width);
             let start = self.b.let_(Expr::Binary(BinOp::Add, pos, by));
             let mut lanes = Lanes { space, count, hint, start, mask: None, memo: HashMap::new() };

@@ -1,0 +1,134 @@
+//! Arrays of more than one block, and of more than the caches hold: the same bits on any number of threads, and what plain Rust computes.
+
+use deckle_diag::SourceMap;
+use deckle_exec::{Data, Native, Options, Settings};
+use deckle_runtime::Plain;
+
+const PROGRAMS: &str = r"
+def add(xs: [f32; n], ys: [f32; n]) = [ x + y : x in xs; y in ys ]
+def dot(xs: [f64; n], ys: [f64; n]) = sum({ x * y : x in xs; y in ys })
+def running(xs: [int]) = scan_incl(+, 0, xs)
+def large(xs: [int]) = filter(\x -> x % 3 == 0, xs)
+def rows(off: [int], xs: [int]) = [ sum(r) : r in split_offsets(xs, off) ]
+def counts(xs: [int]) = histogram(+, 0, 100, [ x % 100 : x in xs ], fill(1, length(xs)))
+def least(xs: [int]) = (min(xs), max(xs), argmin(xs))
+def twice(xs: [f64]) = (sum(xs), [ x * 2.0 : x in xs ], max(xs))
+";
+
+fn native(entry: &str) -> Native {
+    let mut sources = SourceMap::new();
+    let mut load = |_: &str, _: &str| Err("no imports".to_string());
+    let compiled = deckle_syntax::compile(&mut sources, "large.dk", PROGRAMS.as_bytes().to_vec(), &mut load)
+        .unwrap_or_else(|d| panic!("{d:?}"));
+    let func = compiled.entries.iter().find(|e| e.name == entry).unwrap().func;
+    Native::compile(&compiled.program, func, Options::default()).unwrap()
+}
+
+fn array<T: Plain>(settings: &Settings, elements: &[T]) -> Data {
+    Data::Equal(elements.len(), Box::new(Data::Scalars(settings.pool.alloc_from(elements, "data").unwrap())))
+}
+
+fn elements<T: Plain>(data: &Data) -> Vec<T> {
+    match data {
+        Data::Scalars(b) => b.as_slice().to_vec(),
+        Data::Equal(n, elem) => elements(elem)[..*n].to_vec(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Runs on 1, 2 and 5 threads.
+fn on_all<R: PartialEq + std::fmt::Debug>(
+    native: &Native,
+    args: &dyn Fn(&Settings) -> Vec<Data>,
+    result: &dyn Fn(&Data) -> R,
+) -> R {
+    let mut first = None;
+    for threads in [1, 2, 5] {
+        let settings = Settings::new(threads, None);
+        let r = result(&native.call(args(&settings), &settings).unwrap());
+        match &first {
+            None => first = Some(r),
+            Some(f) => assert_eq!(*f, r, "on {threads} threads"),
+        }
+    }
+    first.unwrap()
+}
+
+const SIZES: [usize; 9] = [0, 1, 15, 63, 16383, 16384, 16385, 100_000, 1_000_003];
+
+fn numbers(n: usize) -> Vec<i64> {
+    (0..n as u64).map(|i| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as i64 - 1000).collect()
+}
+
+#[test]
+fn maps_beyond_the_caches() {
+    let f = native("add");
+    for n in SIZES.into_iter().chain([(32 << 20) / 4 + 77]) {
+        let xs: Vec<f32> = (0..n).map(|i| (i % 1000) as f32).collect();
+        let ys: Vec<f32> = (0..n).map(|i| (i % 777) as f32 * 0.5).collect();
+        let zs = on_all(&f, &|s| vec![array(s, &xs), array(s, &ys)], &elements::<f32>);
+        assert!(zs.len() == n && zs.iter().zip(xs.iter().zip(&ys)).all(|(z, (x, y))| *z == x + y), "{n}");
+    }
+}
+
+#[test]
+fn sums_have_the_same_bits_on_any_number_of_threads() {
+    let f = native("dot");
+    for n in SIZES {
+        let xs: Vec<f64> = numbers(n).iter().map(|x| *x as f64 * 0.37).collect();
+        let ys: Vec<f64> = numbers(n).iter().map(|x| 1.0 / (*x as f64 + 0.5)).collect();
+        let bits = on_all(&f, &|s| vec![array(s, &xs), array(s, &ys)], &|d| elements::<f64>(d)[0].to_bits());
+        let exact: f64 = xs.iter().zip(&ys).map(|(x, y)| x * y).sum();
+        let (got, size) = (f64::from_bits(bits), xs.iter().zip(&ys).map(|(x, y)| (x * y).abs()).sum::<f64>());
+        assert!((got - exact).abs() <= 1e-12 * size, "{n}: {got} for {exact}");
+    }
+}
+
+#[test]
+fn scans_and_filters_pass_from_block_to_block() {
+    let (running, large) = (native("running"), native("large"));
+    for n in SIZES {
+        let xs = numbers(n);
+        let mut total = 0i64;
+        let sums: Vec<i64> = xs.iter().map(|x| { total += x; total }).collect();
+        assert_eq!(on_all(&running, &|s| vec![array(s, &xs)], &elements::<i64>), sums, "{n}");
+        let kept: Vec<i64> = xs.iter().copied().filter(|x| x % 3 == 0).collect();
+        assert_eq!(on_all(&large, &|s| vec![array(s, &xs)], &elements::<i64>), kept, "{n}");
+    }
+}
+
+#[test]
+fn rows_of_all_lengths() {
+    let f = native("rows");
+    // One huge row among empty and short ones.
+    let lengths: Vec<usize> = (0..3000).map(|i| match i { 1500 => 300_000, i if i % 7 == 0 => 0, i => i % 90 }).collect();
+    let mut off = vec![0i64];
+    lengths.iter().for_each(|l| off.push(off[off.len() - 1] + *l as i64));
+    let xs = numbers(*off.last().unwrap() as usize);
+    let want: Vec<i64> = off.windows(2).map(|w| xs[w[0] as usize..w[1] as usize].iter().sum()).collect();
+    assert_eq!(on_all(&f, &|s| vec![array(s, &off), array(s, &xs)], &elements::<i64>), want);
+}
+
+#[test]
+fn histograms_and_extremes() {
+    let (counts, least, twice) = (native("counts"), native("least"), native("twice"));
+    for n in SIZES.into_iter().skip(1) {
+        let xs: Vec<i64> = numbers(n).iter().map(|x| x + 1000).collect();
+        let mut want = vec![0i64; 100];
+        xs.iter().for_each(|x| want[(x % 100) as usize] += 1);
+        assert_eq!(on_all(&counts, &|s| vec![array(s, &xs)], &elements::<i64>), want, "{n}");
+        let (lo, hi) = (*xs.iter().min().unwrap(), *xs.iter().max().unwrap());
+        let at = xs.iter().position(|x| *x == lo).unwrap() as i64;
+        let parts = |d: &Data| match d {
+            Data::Tuple(parts) => parts.iter().map(|p| elements::<i64>(p)[0]).collect::<Vec<_>>(),
+            _ => Vec::new(),
+        };
+        assert_eq!(on_all(&least, &|s| vec![array(s, &xs)], &parts), [lo, hi, at], "{n}");
+        let fs: Vec<f64> = xs.iter().map(|x| *x as f64).collect();
+        let parts = |d: &Data| match d {
+            Data::Tuple(p) => (elements::<f64>(&p[0])[0], elements::<f64>(&p[1]).len(), elements::<f64>(&p[2])[0]),
+            _ => (0.0, 0, 0.0),
+        };
+        assert_eq!(on_all(&twice, &|s| vec![array(s, &fs)], &parts), (fs.iter().sum(), n, hi as f64), "{n}");
+    }
+}
