@@ -4,14 +4,20 @@
 //! of times, on the threads and within the memory of its [`Settings`].
 
 mod cpu;
+mod cuda;
 mod data;
 mod device;
 mod fault;
+mod grid;
 mod host;
 mod plan;
 mod run;
+mod simulated;
 
+pub use cuda::{OnCuda, Ptx};
 pub use data::Data;
+pub use grid::Layout;
+pub use simulated::Simulated;
 
 use cpu::{Cpu, Entries};
 use deckle_diag::{Code as ErrorCode, Diagnostic};

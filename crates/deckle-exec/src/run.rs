@@ -1,6 +1,7 @@
 //! Running the steps of a program.
 
 use crate::Settings;
+use crate::cpu::Cpu;
 use crate::data::{Data, buffer_of};
 use crate::device::Device;
 use crate::fault::Failure;
@@ -9,6 +10,7 @@ use crate::plan::Plan;
 use deckle_ir::kernel::{Buf, Node, Op, Program, Rep, Rows, Step};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::value::Value;
+use deckle_llvm::Pipeline;
 use deckle_runtime::Buffer;
 use deckle_runtime::sort::{self, Key, Segments};
 
@@ -26,7 +28,8 @@ pub(crate) fn run<D: Device>(plan: &Plan, device: &D, args: &[Value], settings: 
         let mut pairs = memory.program.params.iter().zip(args);
         pairs.try_for_each(|(rep, value)| memory.fill(rep, &[value], "an argument"))
     })?;
-    memory.read(&plan.program.result, &plan.result_ty, 0)
+    let cpu = Cpu { launches: &[], entries: &[], pipeline: &Pipeline::O1, settings };
+    memory.brought_to(&cpu)?.read(&plan.program.result, &plan.result_ty, 0)
 }
 
 /// Runs a program on buffers.
@@ -66,6 +69,13 @@ fn start<'a, D: Device>(
 impl<D: Device> Memory<'_, D> {
     pub(crate) fn host(&self) -> Host<'_, D> {
         Host { program: self.program, device: self.device, bufs: &self.bufs }
+    }
+
+    /// The same on this machine.
+    pub(crate) fn brought_to<'c>(&'c self, cpu: &'c Cpu<'c>) -> Result<Memory<'c, Cpu<'c>>, Failure> {
+        let bufs = self.bufs.iter().map(|m| m.as_ref().map(|m| self.device.get(m)).transpose());
+        let bufs = bufs.collect::<Result<_, _>>()?;
+        Ok(Memory { program: self.program, device: cpu, settings: self.settings, bufs })
     }
 
     /// The memory of a buffer.

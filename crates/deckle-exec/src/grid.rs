@@ -1,0 +1,75 @@
+//! What all devices have in common that run kernels on a grid of threads.
+
+use crate::cpu::Cpu;
+use crate::device::Device;
+use crate::fault::Failure;
+use crate::plan::Plan;
+use crate::run::Memory;
+use deckle_ir::kernel::Kernel;
+use deckle_ir::loops::{Function, GridLaunch};
+use deckle_llvm::Pipeline;
+use deckle_passes::schedule::schedule_gpu;
+
+/// So many elements for each point of the outermost dimension are worth a warp.
+const WIDE: i64 = 16;
+
+/// How kernels are laid out on a grid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// How many threads a block has, a multiple of 32.
+    pub threads: u32,
+    /// How many points a part has: without, what suits the device.
+    pub points: Option<i64>,
+    /// Whether a warp takes a point where it can: without, where points have many points inside.
+    pub wide: Option<bool>,
+}
+
+impl Default for Layout {
+    fn default() -> Layout {
+        Layout { threads: 256, points: None, wide: None }
+    }
+}
+
+/// The functions of all kernels.
+pub(crate) fn schedules(plan: &Plan, layout: Layout) -> Result<Vec<Vec<GridLaunch>>, String> {
+    plan.kernels(&mut |kernel, at| schedule_gpu(&plan.program, kernel, &format!("g{at}"), layout.threads))
+}
+
+/// The launches of functions, in order, with the number of points in a part and of parts.
+pub(crate) struct Calls<'a> {
+    pub points: i64,
+    pub parts: i64,
+    pub all: Vec<(&'a Function, u64)>,
+}
+
+/// What to launch. `elements` is how many the largest buffer has.
+pub(crate) fn calls<'a, D: Device>(
+    memory: &Memory<'_, D>,
+    launch: &'a GridLaunch,
+    layout: Layout,
+    elements: i64,
+) -> Result<Calls<'a>, Failure> {
+    let size = match launch.size {
+        Some(n) => memory.host().int(n)?.max(0),
+        None => 1,
+    };
+    let wide = launch.wide.as_ref().filter(|_| layout.wide.unwrap_or(elements / size.max(1) >= WIDE));
+    let suits = if wide.is_some() { launch.wide_points(size) } else { launch.points(size) };
+    let points = layout.points.unwrap_or(suits).max(1);
+    let parts = size / points + i64::from(size % points > 0);
+    let mut all = Vec::new();
+    for phase in &launch.phases {
+        match wide {
+            Some(function) if !phase.alone => all.push((function, parts as u64)),
+            _ => all.push((&phase.function, launch.grid(phase, parts))),
+        }
+    }
+    all.retain(|(_, grid)| *grid > 0);
+    Ok(Calls { points, parts, all })
+}
+
+/// Runs a kernel that has failed again, on this machine, to see where it fails first.
+pub(crate) fn diagnose<D: Device>(memory: &Memory<'_, D>, kernel: &Kernel, at: usize) -> Result<Failure, Failure> {
+    let cpu = Cpu { launches: &[], entries: &[], pipeline: &Pipeline::O1, settings: memory.settings };
+    cpu.diagnose(&memory.brought_to(&cpu)?, kernel, at)
+}

@@ -1,0 +1,137 @@
+//! Programs on the simulator of GPUs: how schedules for GPUs are tested without one.
+//!
+//! A race, an access out of range, or a barrier that not all threads reach is an internal error here.
+
+use crate::device::Device;
+use crate::fault::Failure;
+use crate::grid::{self, Layout};
+use crate::plan::Plan;
+use crate::run::{self, Memory};
+use crate::{Options, Settings, bug};
+use deckle_diag::Diagnostic;
+use deckle_interp::simt::{self, BufferMem};
+use deckle_ir::array;
+use deckle_ir::entity::Func;
+use deckle_ir::kernel::{self, Kernel};
+use deckle_ir::loops::{Access, Function, GridLaunch};
+use deckle_ir::scalar::{Scalar, ScalarType};
+use deckle_ir::value::Value;
+use deckle_runtime::Buffer;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// A program, scheduled for a GPU.
+#[derive(Debug)]
+pub struct Simulated {
+    plan: Plan,
+    launches: Vec<Vec<GridLaunch>>,
+    layout: Layout,
+}
+
+impl Simulated {
+    /// Schedules a function.
+    ///
+    /// # Errors
+    /// The program does what is not supported, or Deckle has a bug.
+    pub fn compile(
+        program: &array::Program,
+        func: Func,
+        options: Options,
+        layout: Layout,
+    ) -> Result<Simulated, Box<Diagnostic>> {
+        let plan = Plan::new(program, func, options)?;
+        let launches = grid::schedules(&plan, layout).map_err(bug)?;
+        Ok(Simulated { plan, launches, layout })
+    }
+
+    /// The kernels.
+    pub fn program(&self) -> &kernel::Program {
+        &self.plan.program
+    }
+
+    /// The loops of all kernels.
+    pub fn functions(&self) -> impl Iterator<Item = &Function> {
+        self.launches.iter().flatten().flat_map(GridLaunch::functions)
+    }
+
+    /// Runs it.
+    ///
+    /// # Errors
+    /// What the program's data does wrong, a limit that is passed, or what the simulator finds wrong with the schedule.
+    pub fn run(&self, args: &[Value], settings: &Settings) -> Result<Value, Box<Diagnostic>> {
+        let device = Simulator { launches: &self.launches, layout: self.layout, settings };
+        run::run(&self.plan, &device, args, settings).map_err(|f| f.report(&self.plan.program))
+    }
+}
+
+struct Simulator<'a> {
+    launches: &'a [Vec<GridLaunch>],
+    layout: Layout,
+    settings: &'a Settings,
+}
+
+type Bytes = Rc<RefCell<Vec<u8>>>;
+
+impl Device for Simulator<'_> {
+    type Mem = Bytes;
+
+    fn alloc(&self, bytes: usize, _: &str) -> Result<Bytes, Failure> {
+        Ok(Rc::new(RefCell::new(vec![0xa5; bytes])))
+    }
+
+    fn put(&self, buffer: Buffer) -> Result<Bytes, Failure> {
+        Ok(Rc::new(RefCell::new(buffer.as_slice::<u8>().to_vec())))
+    }
+
+    fn get(&self, mem: &Bytes) -> Result<Buffer, Failure> {
+        Ok(self.settings.pool.alloc_from(mem.borrow().as_slice(), "a copy")?)
+    }
+
+    fn element(&self, mem: &Bytes, ty: ScalarType, at: usize) -> Result<Scalar, Failure> {
+        let size = ty.bytes();
+        let mut word = [0; 8];
+        if let Some(bytes) = mem.borrow().get(at * size..(at + 1) * size) {
+            word[..size].copy_from_slice(bytes);
+        }
+        Ok(Scalar::from_bits(ty, u64::from_le_bytes(word)))
+    }
+
+    fn copy(&self, mem: &Bytes) -> Result<Bytes, Failure> {
+        Ok(Rc::new(RefCell::new(mem.borrow().clone())))
+    }
+
+    fn run(&self, memory: &Memory<'_, Self>, kernel: &Kernel, at: usize) -> Result<(), Failure> {
+        for launch in &self.launches[at] {
+            if self.launch(memory, launch)? {
+                return Err(grid::diagnose(memory, kernel, at)?);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Simulator<'_> {
+    /// Runs the functions of a launch; tells whether something failed.
+    fn launch(&self, memory: &Memory<'_, Self>, launch: &GridLaunch) -> Result<bool, Failure> {
+        let mut passed = Vec::new();
+        for b in &launch.buffers {
+            let bytes = memory.buffer(*b)?.borrow().clone();
+            passed.push(BufferMem::from_bytes(memory.program.bufs[b.index()].elem, bytes));
+        }
+        let elements = passed.iter().map(BufferMem::len).max().unwrap_or(0) as i64;
+        let calls = grid::calls(memory, launch, self.layout, elements)?;
+        passed.extend(launch.scratch.iter().map(|ty| BufferMem::new(*ty, calls.parts as usize + 1)));
+        let scalars = [Scalar::I64(calls.points), Scalar::I64(calls.parts)];
+        let mut record = [0; 6];
+        for (function, grid) in calls.all {
+            simt::run(function, grid, &mut passed, &scalars, &mut record)
+                .map_err(|e| Failure::Bug(format!("the simulator: {e}, in\n{function}")))?;
+            for (k, b) in launch.buffers.iter().enumerate() {
+                if function.buffers[k].access == Access::Write {
+                    memory.buffer(*b)?.borrow_mut().copy_from_slice(passed[k].bytes());
+                }
+            }
+        }
+        Ok(record[0] != 0)
+    }
+}
