@@ -50,6 +50,9 @@ struct Scope {
     pos: Option<Val>,
     vars: Vec<Val>,
     memo: HashMap<Node, Vec<Val>>,
+    lanes: super::lanes::LaneMemo,
+    /// The mask under which it was opened, in lanes.
+    mask: Option<Val>,
 }
 
 pub(super) struct Emitter<'k> {
@@ -63,6 +66,10 @@ pub(super) struct Emitter<'k> {
     diagnose: bool,
     needs: HashMap<Vec<Node>, BTreeSet<Node>>,
     pub grid: Grid,
+    /// The vectors in which code is being made.
+    pub vectors: Option<super::lanes::Lane>,
+    /// Which nodes differ from lane to lane.
+    pub varying: HashMap<Node, bool>,
 }
 
 impl<'k> Emitter<'k> {
@@ -80,9 +87,18 @@ impl<'k> Emitter<'k> {
             let access = if *written { Access::Write } else { Access::Read };
             bufs.insert(*buf, b.buffer(p.bufs[buf.index()].elem, access));
         }
-        let root = Scope { space: ROOT, depth: 0, pos: None, vars: Vec::new(), memo: HashMap::new() };
+        let root = Scope {
+            space: ROOT,
+            depth: 0,
+            pos: None,
+            vars: Vec::new(),
+            memo: HashMap::new(),
+            lanes: HashMap::new(),
+            mask: None,
+        };
         let (scopes, needs, grid) = (vec![root], HashMap::new(), Grid::default());
-        Emitter { p, sinks, b, bufs, scopes, accs: HashMap::new(), diagnose, needs, grid }
+        let (accs, vectors, varying) = (HashMap::new(), None, HashMap::new());
+        Emitter { p, sinks, b, bufs, scopes, accs, diagnose, needs, grid, vectors, varying }
     }
 
     /// All that an item needs.
@@ -116,15 +132,12 @@ impl<'k> Emitter<'k> {
         nodes.iter().map(|n| self.val(*n)).collect()
     }
 
-    fn vals(&mut self, n: Node) -> Res<Vec<Val>> {
-        let space = self.p.space_of(n);
-        let Some(k) = self.scopes.iter().rposition(|s| s.space == space) else {
-            return Err(format!("{n} is asked for outside {space}"));
-        };
+    pub(super) fn vals(&mut self, n: Node) -> Res<Vec<Val>> {
+        let k = self.scope_of(n)?;
         if let Some(vals) = self.scopes[k].memo.get(&n) {
             return Ok(vals.clone());
         }
-        let vals = stacker::maybe_grow(RED_ZONE, MORE_STACK, || self.at_scope(k, |e| e.make(n)))?;
+        let vals = self.deeper(k, |e| e.make(n))?;
         self.scopes[k].memo.insert(n, vals.clone());
         Ok(vals)
     }
@@ -216,11 +229,49 @@ impl<'k> Emitter<'k> {
         Ok(vec![self.b.let_(Expr::Select(c, v, zero))])
     }
 
-    fn open(&mut self, space: Space, pos: Option<Val>, vars: Vec<Val>) {
-        self.scopes.push(Scope { space, depth: self.b.depth(), pos, vars, memo: HashMap::new() });
+    pub(super) fn open(&mut self, space: Space, pos: Option<Val>, vars: Vec<Val>) {
+        let mask = self.vectors.as_ref().and_then(|l| l.mask());
+        let (memo, lanes) = (HashMap::new(), HashMap::new());
+        self.scopes.push(Scope { space, depth: self.b.depth(), pos, vars, memo, lanes, mask });
     }
 
-    fn guard(&mut self, s: Space) -> Res<Val> {
+    pub(super) fn close(&mut self) {
+        self.scopes.pop();
+    }
+
+    /// The open space in which a node is computed.
+    pub(super) fn scope_of(&self, n: Node) -> Res<usize> {
+        let space = self.p.space_of(n);
+        self.scopes
+            .iter()
+            .rposition(|s| s.space == space)
+            .ok_or_else(|| format!("{n} is asked for outside {space}"))
+    }
+
+    pub(super) fn lane_memo(&self, scope: usize, n: Node) -> Option<Vec<Val>> {
+        self.scopes[scope].lanes.get(&n).cloned()
+    }
+
+    pub(super) fn remember_lanes(&mut self, scope: usize, n: Node, vals: Vec<Val>) {
+        self.scopes[scope].lanes.insert(n, vals);
+    }
+
+    /// The mask under which an open space was opened.
+    pub(super) fn mask_at(&self, scope: usize) -> Option<Val> {
+        self.scopes[scope].mask
+    }
+
+    /// Makes code in the block of an open space, with room on the stack.
+    pub(super) fn deeper<R>(&mut self, scope: usize, f: impl FnOnce(&mut Self) -> Res<R>) -> Res<R> {
+        stacker::maybe_grow(RED_ZONE, MORE_STACK, || self.at_scope(scope, f))
+    }
+
+    /// The variables of the loop or lambda of a node.
+    pub(super) fn vars_of(&self, n: Node) -> Res<Vec<Val>> {
+        Ok(self.scopes[self.scope_of(n)?].vars.clone())
+    }
+
+    pub(super) fn guard(&mut self, s: Space) -> Res<Val> {
         let Region::Guard(cond, when) = self.p.space(s).region else { return Err(format!("{s} is no guard")) };
         let c = self.val(cond)?;
         Ok(if when { c } else { self.b.let_(Expr::Unary(UnOp::Not, c)) })
@@ -452,21 +503,21 @@ impl<'k> Emitter<'k> {
                 // To find a failure, one point after another; on a GPU, threads are the lanes.
                 let vectors = !self.diagnose && !self.grid.on;
                 if vectors
-                    && let Some(lanes) = self.lanes_for(space, items)
+                    && let Some(plan) = self.plan_lanes(space, items)
                 {
-                    return self.in_lanes(space, items, (lo, hi), lanes, StoreHint::Cached);
+                    return self.in_lanes(space, items, (lo, hi), &plan);
                 }
                 // Arrays larger than the caches are written past them.
                 let streaming = match range {
-                    Some(_) if vectors => self.streaming_lanes(space, items),
+                    Some(_) if vectors => self.plan_streaming(space, items),
                     _ => None,
                 };
-                if let Some((lanes, bytes)) = streaming {
+                if let Some((plan, bytes)) = &streaming {
                     let points = self.val(size)?;
                     let many = self.constant(Scalar::I64(STREAMED / bytes));
                     let large = self.b.let_(Expr::Binary(BinOp::Ge, points, many));
                     self.b.begin_if(large);
-                    self.in_lanes(space, items, (lo, hi), lanes, StoreHint::Streaming)?;
+                    self.in_lanes(space, items, (lo, hi), plan)?;
                     self.b.begin_else(&[]);
                 }
                 let hint = self.hint(space, items);

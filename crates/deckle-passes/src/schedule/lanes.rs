@@ -1,17 +1,20 @@
 //! Several points of a dimension at once.
 //!
-//! The points of an innermost dimension are independent but for what is folded over them, so they can be computed in the lanes of vectors: as long as there are
+//! The points of a dimension are independent but for what is folded over them, so they can be computed in the lanes of vectors: as long as there are
 //! enough points, several vectors in a round, each with sums of its own; then one vector at a time under a mask, so that there is no
 //! remainder to go through one by one. Short rows, of which ragged arrays are full, are one masked round.
 //!
-//! What is said here decides in which order floats are added, and so the bits of a result: it depends on the types, never on the data or the threads.
+//! What does not depend on the position is computed once for all lanes. Loops inside, if they have as many rounds for all lanes, run once with vectors in them; where a
+//! condition differs from lane to lane, both branches are computed under masks, and a loop goes on as long as any lane does.
+//!
+//! What is said here decides in which order floats are added, and so the bits of a result: it depends on the program, never on the data or the threads.
 
 use super::emit::{Acc, Emitter, Item, Res, parts_of, unit};
 use deckle_ir::array::{BinOp, UnOp};
-use deckle_ir::kernel::{Combine, Node, Op, Sink, Space};
+use deckle_ir::kernel::{Combine, Node, Op, Region, Sink, Space};
 use deckle_ir::loops::{Expr, LoopHint, Stmt, StoreHint, Val};
 use deckle_ir::scalar::{Scalar, ScalarType};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// The bytes of a vector.
 const BYTES: usize = 64;
@@ -21,28 +24,42 @@ const MOST: usize = 16;
 const VECTORS: usize = 4;
 
 /// A vector of points: from `start` on, those of the mask.
-struct Lanes {
+#[derive(Clone, Debug)]
+pub(super) struct Lane {
     space: Space,
-    count: u16,
+    pub count: u16,
     hint: StoreHint,
     start: Val,
     mask: Option<Val>,
-    memo: HashMap<Node, Val>,
+}
+
+impl Lane {
+    /// The lanes that count; all, if there is none.
+    pub(super) fn mask(&self) -> Option<Val> {
+        self.mask
+    }
+}
+
+/// How the points of a dimension are gone through in lanes.
+pub(super) struct Plan {
+    count: u16,
+    /// How many vectors in a round.
+    vectors: usize,
+    hint: StoreHint,
 }
 
 impl Emitter<'_> {
-    /// How many lanes suit these items of a dimension; `None` if they cannot be computed so.
-    pub(super) fn lanes_for(&mut self, space: Space, items: &[Item]) -> Option<u16> {
+    /// How to compute these items of a dimension in lanes, if that is possible and worth it.
+    pub(super) fn plan_lanes(&mut self, space: Space, items: &[Item]) -> Option<Plan> {
         // A few points are better written out.
-        if self.written_out(space) {
+        if self.written_out(space) || items.iter().any(|i| self.space_of(*i) != space) || self.vectors.is_some() {
             return None;
         }
         let mut widest = 1;
         let mut folds = false;
+        let mut needs = BTreeSet::new();
         for item in items {
-            if self.space_of(*item) != space {
-                return None;
-            }
+            needs.extend(self.needs_of(*item));
             match item {
                 Item::Scan(_) => return None,
                 Item::Fold(n) => {
@@ -59,15 +76,58 @@ impl Emitter<'_> {
                 },
             }
         }
-        // Without folds the compiler does as well.
-        if !folds {
-            return None;
-        }
-        self.is_simple(space, items).then_some((BYTES / widest).min(MOST) as u16)
+        let inside: Vec<Node> =
+            needs.into_iter().filter(|n| self.p.encloses(space, self.p.space_of(*n))).collect();
+        self.vectors = Some(Lane { space, count: 1, hint: StoreHint::Cached, start: Val(0), mask: None });
+        let worth = self.judge(space, &inside, folds);
+        self.vectors = None;
+        self.varying.clear();
+        let count = (BYTES / widest).min(MOST) as u16;
+        let deep = worth?;
+        Some(Plan { count, vectors: if deep { 1 } else { VECTORS }, hint: StoreHint::Cached })
     }
 
-    /// As [`Emitter::lanes_for`], for arrays that are written from one end to the other: those can go past the cache. With the bytes of a point.
-    pub(super) fn streaming_lanes(&mut self, space: Space, items: &[Item]) -> Option<(u16, i64)> {
+    /// Whether the nodes of a dimension can be computed in lanes, and should be: if so, whether there is more in it than one vector of each.
+    fn judge(&mut self, space: Space, inside: &[Node], folds: bool) -> Option<bool> {
+        let (mut deep, mut branches, mut slow, mut mine, mut theirs) = (false, false, false, 0, 0);
+        for n in inside {
+            let s = self.p.space_of(*n);
+            match &self.p.node(*n).op {
+                Op::Scan { .. } => return None,
+                Op::Loop { .. } => deep = true,
+                Op::If { .. } => branches = true,
+                Op::Fold { over, .. } => {
+                    deep = true;
+                    for inner in self.p.between(s, *over) {
+                        match self.p.space(inner).region {
+                            Region::Dim(size) if self.varies(size) => return None,
+                            Region::Dim(_) | Region::Guard(..) => {}
+                            _ => return None,
+                        }
+                    }
+                }
+                Op::Binary(BinOp::Pow, a, _) if !self.p.ty(*a).is_float() => return None,
+                Op::Binary(BinOp::Rem, a, _) => slow |= self.p.ty(*a).is_float(),
+                Op::Unary(UnOp::Sin | UnOp::Cos | UnOp::Tan, _) => slow = true,
+                Op::Load(_, at) => {
+                    mine += usize::from(self.varies(*at) && !self.follows(*at, space));
+                    let own = matches!(self.p.space(s).region, Region::Dim(_)) && s != space;
+                    theirs += usize::from(own && self.mentions(*at, s) && !self.follows(*at, s));
+                }
+                _ => {}
+            }
+        }
+        // A loop inside can have lanes of its own: better where it reads what lies side by side.
+        let loops = inside.iter().any(|n| matches!(self.p.node(*n).op, Op::Loop { .. }));
+        match (deep, folds || slow || branches) {
+            (false, true) => Some(false),
+            (true, _) if mine <= theirs || loops => Some(true),
+            _ => None,
+        }
+    }
+
+    /// As [`Emitter::plan_lanes`], for arrays that are written from one end to the other: those can go past the cache. With the bytes of a point.
+    pub(super) fn plan_streaming(&mut self, space: Space, items: &[Item]) -> Option<(Plan, i64)> {
         let (mut widest, mut bytes) = (4, 0);
         for item in items {
             let Item::Sink(i) = item else { return None };
@@ -78,66 +138,45 @@ impl Emitter<'_> {
             }
             widest = widest.max(width);
             bytes += width as i64;
-        }
-        self.is_simple(space, items).then_some(((BYTES / widest) as u16, bytes))
-    }
-
-    /// Whether everything at the points of a dimension can be computed in lanes.
-    fn is_simple(&mut self, space: Space, items: &[Item]) -> bool {
-        let mut simple = true;
-        for item in items {
             for n in self.needs_of(*item) {
                 let s = self.p.space_of(n);
-                if s == space {
-                    use Op::*;
-                    let plain = matches!(
-                        self.p.node(n).op,
-                        Const(_) | Pos | Unary(..) | Binary(..) | Cast(..) | Select(..) | Load(..) | Check { .. }
-                    );
-                    let slow = matches!(self.p.node(n).op, Binary(BinOp::Pow, a, _) if !self.p.ty(a).is_float());
-                    simple &= plain && !slow;
-                } else if self.p.encloses(space, s) {
-                    simple = false;
+                let plain = !matches!(
+                    self.p.node(n).op,
+                    Op::Scan { .. } | Op::Fold { .. } | Op::If { .. } | Op::Loop { .. }
+                );
+                if self.p.encloses(space, s) && (s != space || !plain) {
+                    return None;
                 }
             }
         }
-        simple
+        Some((Plan { count: (BYTES / widest) as u16, vectors: VECTORS, hint: StoreHint::Streaming }, bytes))
     }
 
     /// Goes through the points from `lo` below `hi` in lanes. Whether there were any is noted for the folds.
-    pub(super) fn in_lanes(
-        &mut self,
-        space: Space,
-        items: &[Item],
-        (lo, hi): (Val, Val),
-        count: u16,
-        hint: StoreHint,
-    ) -> Res<()> {
-        let folds: Vec<Node> = items.iter().filter_map(|i| if let Item::Fold(n) = i { Some(*n) } else { None }).collect();
+    pub(super) fn in_lanes(&mut self, space: Space, items: &[Item], (lo, hi): (Val, Val), plan: &Plan) -> Res<()> {
+        let folds: Vec<Node> =
+            items.iter().filter_map(|i| if let Item::Fold(n) = i { Some(*n) } else { None }).collect();
         let types = self.fold_types(&folds)?;
-        let width = i64::from(count);
+        let (n, count, width) = (types.len(), plan.count, i64::from(plan.count));
         let units: Vec<Val> = types.iter().map(|(op, ty)| self.unit_lanes(*op, *ty, count)).collect();
-        // Several vectors a round.
-        let round = width * VECTORS as i64;
-        let points = self.b.let_(Expr::Binary(BinOp::Sub, hi, lo));
+        let round = width * plan.vectors as i64;
         // A round is a power of two, and there is no less than nothing.
         let (zero, below) = (self.int(0), self.int(round - 1));
+        let points = self.b.let_(Expr::Binary(BinOp::Sub, hi, lo));
         let points = self.b.let_(Expr::Binary(BinOp::Max, points, zero));
         let rest = self.b.let_(Expr::Binary(BinOp::And, points, below));
         let whole = self.b.let_(Expr::Binary(BinOp::Sub, points, rest));
         let middle = self.b.let_(Expr::Binary(BinOp::Add, lo, whole));
-        let inits: Vec<Val> = (0..VECTORS).flat_map(|_| units.iter().copied()).collect();
+        let inits: Vec<Val> = (0..plan.vectors).flat_map(|_| units.iter().copied()).collect();
         let (pos, params) = self.b.begin_for(lo, middle, round, &inits, LoopHint::Plain);
         let mut after = Vec::new();
-        for k in 0..VECTORS {
-            let sums = &params[k * types.len()..(k + 1) * types.len()];
+        for k in 0..plan.vectors {
             let by = self.int(k as i64 * width);
             let start = self.b.let_(Expr::Binary(BinOp::Add, pos, by));
-            let mut lanes = Lanes { space, count, hint, start, mask: None, memo: HashMap::new() };
-            after.extend(self.round(&mut lanes, items, &folds, sums)?);
+            let lane = Lane { space, count, hint: plan.hint, start, mask: None };
+            after.extend(self.round(lane, items, &folds, &params[k * n..(k + 1) * n])?);
         }
         let sums = self.b.end(&after);
-        let n = types.len();
         let mut total: Vec<Val> = sums.iter().take(n).copied().collect();
         for more in sums.chunks(n.max(1)).skip(1) {
             for (i, (t, s)) in total.clone().into_iter().zip(more).enumerate() {
@@ -154,25 +193,27 @@ impl Emitter<'_> {
         let numbers = self.b.let_lanes(Expr::Lanes, count);
         let numbers = self.b.let_lanes(Expr::Cast(ScalarType::I32, numbers), count);
         let mask = self.b.let_lanes(Expr::Binary(BinOp::Lt, numbers, left), count);
-        let mut lanes = Lanes { space, count, hint: StoreHint::Cached, start: pos, mask: Some(mask), memo: HashMap::new() };
-        let after = self.round(&mut lanes, items, &folds, &params)?;
+        let lane = Lane { space, count, hint: StoreHint::Cached, start: pos, mask: Some(mask) };
+        let after = self.round(lane, items, &folds, &params)?;
         let total = self.b.end(&after);
-        let any = self.b.let_(Expr::Binary(BinOp::Lt, lo, hi));
-        let mut total = total.into_iter().zip(types);
+        self.add_totals(&folds, &types, &total, (lo, hi))
+    }
+
+    /// The lanes combined, and added to what is folded.
+    fn add_totals(&mut self, folds: &[Node], types: &[(BinOp, ScalarType)], total: &[Val], range: (Val, Val)) -> Res<()> {
+        if folds.is_empty() {
+            return Ok(());
+        }
+        let any = self.b.let_(Expr::Binary(BinOp::Lt, range.0, range.1));
+        let mut total = total.iter().zip(types);
         for n in folds {
-            let (_, elems, how) = parts_of(self.p, n)?;
-            let parts: Vec<Val> = total
-                .by_ref()
-                .take(elems.len())
-                .map(|(v, (op, _))| self.b.let_(Expr::Total(op, v)))
-                .collect();
-            let acc = self.accs.get(&n).cloned().ok_or_else(|| format!("{n} is not carried"))?;
+            let (_, elems, how) = parts_of(self.p, *n)?;
+            let parts: Vec<Val> =
+                total.by_ref().take(elems.len()).map(|(v, (op, _))| self.b.let_(Expr::Total(*op, *v))).collect();
+            let acc = self.accs.get(n).cloned().ok_or_else(|| format!("{n} is not carried"))?;
             let vals = self.combine(how, &acc.vals, &parts)?;
-            let has = match acc.has {
-                Some(has) => Some(self.b.let_(Expr::Binary(BinOp::Or, has, any))),
-                None => None,
-            };
-            self.accs.insert(n, Acc { vals, has, before: acc.before });
+            let has = acc.has.map(|has| self.b.let_(Expr::Binary(BinOp::Or, has, any)));
+            self.accs.insert(*n, Acc { vals, has, before: acc.before });
         }
         Ok(())
     }
@@ -198,22 +239,20 @@ impl Emitter<'_> {
         self.b.splat(v, count)
     }
 
-    /// The positions of a vector.
-    fn numbers(&mut self, start: Val, count: u16) -> Val {
-        let start = self.b.splat(start, count);
-        let lanes = self.b.let_lanes(Expr::Lanes, count);
-        self.b.let_lanes(Expr::Binary(BinOp::Add, start, lanes), count)
-    }
-
     /// One vector: the sinks take their values, and the sums are added to.
-    fn round(&mut self, lanes: &mut Lanes, items: &[Item], folds: &[Node], sums: &[Val]) -> Res<Vec<Val>> {
+    fn round(&mut self, lane: Lane, items: &[Item], folds: &[Node], sums: &[Val]) -> Res<Vec<Val>> {
+        let (space, count, mask, hint) = (lane.space, lane.count, lane.mask, lane.hint);
+        self.varying.clear();
+        self.vectors = Some(lane);
+        self.open(space, None, Vec::new());
         for item in items {
             let Item::Sink(i) = item else { continue };
             let Sink::Write { buf, at, value, .. } = &self.sinks[*i] else { continue };
-            let value = self.lane_val(lanes, *value)?;
-            let at = self.place(lanes, *at)?;
+            let value = self.lane_val(*value)?;
+            let at = self.place(*at)?;
             let buf = self.buf(*buf)?;
-            self.b.stmt(Stmt::Store { buf, at, value, mask: lanes.mask, hint: lanes.hint });
+            let hint = if self.b.ty(at).lanes > 1 { StoreHint::Cached } else { hint };
+            self.b.stmt(Stmt::Store { buf, at, value, mask, hint });
         }
         let mut after = Vec::new();
         let mut sums = sums.iter();
@@ -222,77 +261,393 @@ impl Emitter<'_> {
             let Combine::Ops(ops) = how else { continue };
             for (op, e) in ops.iter().zip(elems) {
                 let Some(sum) = sums.next() else { continue };
-                let x = self.lane_val(lanes, *e)?;
-                let next = self.b.let_lanes(Expr::Assoc(*op, *sum, x), lanes.count);
-                after.push(match lanes.mask {
-                    Some(mask) => self.b.let_lanes(Expr::Select(mask, next, *sum), lanes.count),
-                    None => next,
-                });
+                let x = self.lane_val(*e)?;
+                let next = self.b.let_lanes(Expr::Assoc(*op, *sum, x), count);
+                after.push(self.where_active(next, *sum));
             }
         }
+        self.close();
+        self.vectors = None;
+        self.varying.clear();
         Ok(after)
     }
 
-    /// Where lanes are stored or loaded: a scalar where they follow each other.
-    fn place(&mut self, lanes: &mut Lanes, at: Node) -> Res<Val> {
-        let is_pos = |e: &Self, n: Node| matches!(e.p.node(n).op, Op::Pos) && e.p.space_of(n) == lanes.space;
-        if is_pos(self, at) {
-            return Ok(lanes.start);
-        }
-        if let Op::Binary(BinOp::Add, a, b) = self.p.node(at).op {
-            for (pos, base) in [(a, b), (b, a)] {
-                if is_pos(self, pos) && self.p.space_of(base) != lanes.space {
-                    let base = self.val(base)?;
-                    return Ok(self.b.let_(Expr::Binary(BinOp::Add, base, lanes.start)));
-                }
+    /// The first value in the lanes of the mask, the second in the others.
+    fn where_active(&mut self, new: Val, old: Val) -> Val {
+        match &self.vectors {
+            Some(Lane { mask: Some(mask), count, .. }) => {
+                let (mask, count) = (*mask, *count);
+                self.b.let_lanes(Expr::Select(mask, new, old), count)
             }
+            _ => new,
         }
-        self.lane_val(lanes, at)
+    }
+
+    fn vector(&self) -> Res<&Lane> {
+        self.vectors.as_ref().ok_or_else(|| "not in lanes".to_string())
+    }
+
+    /// Whether a node differs from lane to lane, or may.
+    fn varies(&mut self, n: Node) -> bool {
+        let Some(lane) = &self.vectors else { return false };
+        let (space, outer) = (lane.space, self.p.space_of(n));
+        if !self.p.encloses(space, outer) {
+            return false;
+        }
+        if let Some(known) = self.varying.get(&n) {
+            return *known;
+        }
+        let looped = self
+            .p
+            .between(space, outer)
+            .iter()
+            .any(|s| matches!(self.p.space(*s).region, Region::Loop | Region::Lambda));
+        let varies = looped || self.mentions(n, space);
+        self.varying.insert(n, varies);
+        varies
+    }
+
+    /// Whether a node depends on the position in a dimension.
+    fn mentions(&mut self, n: Node, dim: Space) -> bool {
+        self.needs_of(Item::Fold(n))
+            .iter()
+            .any(|m| matches!(self.p.node(*m).op, Op::Pos) && self.p.space_of(*m) == dim)
+    }
+
+    /// Whether an index goes up by one with the position.
+    fn follows(&mut self, at: Node, dim: Space) -> bool {
+        match self.p.node(at).op {
+            Op::Pos => self.p.space_of(at) == dim,
+            Op::Binary(BinOp::Add, a, b) => match (self.mentions(a, dim), self.mentions(b, dim)) {
+                (true, false) => self.follows(a, dim),
+                (false, true) => self.follows(b, dim),
+                _ => false,
+            },
+            Op::Binary(BinOp::Sub, a, b) => !self.mentions(b, dim) && self.follows(a, dim),
+            _ => false,
+        }
+    }
+
+    /// Where lanes are stored or loaded: a scalar where they follow each other.
+    fn place(&mut self, at: Node) -> Res<Val> {
+        let space = self.vector()?.space;
+        let looped = |e: &Self, n: Node| {
+            let spaces = e.p.between(space, e.p.space_of(n));
+            spaces.iter().any(|s| matches!(e.p.space(*s).region, Region::Loop | Region::Lambda))
+        };
+        if self.follows(at, space) && !looped(self, at) {
+            return self.first(at);
+        }
+        self.lane_val(at)
+    }
+
+    /// The value in the first lane of an index that follows the position.
+    fn first(&mut self, at: Node) -> Res<Val> {
+        if !self.varies(at) {
+            return self.val(at);
+        }
+        match self.p.node(at).op {
+            Op::Pos => Ok(self.vector()?.start),
+            Op::Binary(op, a, b) => {
+                let (a, b) = (self.first(a)?, self.first(b)?);
+                Ok(self.b.let_(Expr::Binary(op, a, b)))
+            }
+            _ => Err(format!("{at} does not follow the position")),
+        }
     }
 
     /// The value of a node in all lanes.
-    fn lane_val(&mut self, lanes: &mut Lanes, n: Node) -> Res<Val> {
-        let count = lanes.count;
-        if self.p.space_of(n) != lanes.space {
+    fn lane_val(&mut self, n: Node) -> Res<Val> {
+        if !self.varies(n) {
             let v = self.val(n)?;
+            let count = self.vector()?.count;
             return Ok(self.b.splat(v, count));
         }
-        if let Some(v) = lanes.memo.get(&n) {
-            return Ok(*v);
+        self.lane_vals(n)?.first().copied().ok_or_else(|| format!("{n} has no value"))
+    }
+
+    fn lane_all(&mut self, nodes: &[Node]) -> Res<Vec<Val>> {
+        nodes.iter().map(|n| self.lane_val(*n)).collect()
+    }
+
+    fn lane_vals(&mut self, n: Node) -> Res<Vec<Val>> {
+        if !self.varies(n) {
+            let vals = self.vals(n)?;
+            let count = self.vector()?.count;
+            return Ok(vals.into_iter().map(|v| self.b.splat(v, count)).collect());
         }
+        let k = self.scope_of(n)?;
+        if let Some(vals) = self.lane_memo(k, n) {
+            return Ok(vals);
+        }
+        // What is computed further out is computed under the mask of there.
+        let mask = self.vector()?.mask;
+        let outer = self.mask_at(k);
+        self.set_mask(outer);
+        let vals = self.deeper(k, |e| e.lane_make(n));
+        self.set_mask(mask);
+        let vals = vals?;
+        self.remember_lanes(k, n, vals.clone());
+        Ok(vals)
+    }
+
+    fn set_mask(&mut self, mask: Option<Val>) {
+        if let Some(lane) = &mut self.vectors {
+            lane.mask = mask;
+        }
+    }
+
+    /// The mask of this context, narrowed.
+    fn narrowed(&mut self, cond: Val) -> Res<Val> {
+        let lane = self.vector()?;
+        let (mask, count) = (lane.mask, lane.count);
+        Ok(match mask {
+            Some(mask) => self.b.let_lanes(Expr::Binary(BinOp::And, mask, cond), count),
+            None => cond,
+        })
+    }
+
+    fn lane_make(&mut self, n: Node) -> Res<Vec<Val>> {
+        let (count, mask) = (self.vector()?.count, self.vector()?.mask);
         let expr = match self.p.node(n).op.clone() {
             Op::Pos => {
-                let v = self.numbers(lanes.start, count);
-                lanes.memo.insert(n, v);
-                return Ok(v);
+                let start = self.vector()?.start;
+                let start = self.b.splat(start, count);
+                let lanes = self.b.let_lanes(Expr::Lanes, count);
+                Expr::Binary(BinOp::Add, start, lanes)
             }
             Op::Const(c) => Expr::Const(c),
-            Op::Unary(op, x) => Expr::Unary(op, self.lane_val(lanes, x)?),
-            Op::Binary(op, a, b) => Expr::Binary(op, self.lane_val(lanes, a)?, self.lane_val(lanes, b)?),
-            Op::Cast(to, x) => Expr::Cast(to, self.lane_val(lanes, x)?),
-            Op::Select(c, x, y) => {
-                Expr::Select(self.lane_val(lanes, c)?, self.lane_val(lanes, x)?, self.lane_val(lanes, y)?)
-            }
-            Op::Load(buf, at) => {
-                let at = self.place(lanes, at)?;
-                Expr::Load { buf: self.buf(buf)?, at, mask: lanes.mask }
-            }
+            Op::Var(k) => return self.variable(n, k),
+            Op::Unary(op, x) => Expr::Unary(op, self.lane_val(x)?),
+            Op::Binary(op, a, b) => Expr::Binary(op, self.lane_val(a)?, self.lane_val(b)?),
+            Op::Cast(to, x) => Expr::Cast(to, self.lane_val(x)?),
+            Op::Select(c, x, y) => Expr::Select(self.lane_val(c)?, self.lane_val(x)?, self.lane_val(y)?),
+            Op::Load(buf, at) => Expr::Load { at: self.place(at)?, buf: self.buf(buf)?, mask },
             Op::Check { cond, value, .. } => {
-                let c = self.lane_val(lanes, cond)?;
-                let mut bad = self.b.let_lanes(Expr::Unary(UnOp::Not, c), count);
-                if let Some(mask) = lanes.mask {
-                    bad = self.b.let_lanes(Expr::Binary(BinOp::And, bad, mask), count);
-                }
+                let c = self.lane_val(cond)?;
+                let bad = self.b.let_lanes(Expr::Unary(UnOp::Not, c), count);
+                let bad = self.narrowed(bad)?;
                 self.b.stmt(Stmt::Flag(bad));
-                let v = self.lane_val(lanes, value)?;
+                let v = self.lane_val(value)?;
                 let zero = self.constant(Scalar::zero(self.p.ty(value)));
                 let zero = self.b.splat(zero, count);
                 Expr::Select(c, v, zero)
             }
-            _ => return Err(format!("{n} cannot be computed in lanes")),
+            Op::Part(x, k) => {
+                let vals = self.lane_vals(x)?;
+                return vals.get(k as usize).map(|v| vec![*v]).ok_or_else(|| format!("{x} has no part {k}"));
+            }
+            Op::If { yes, then, no, other } => return self.lane_if(yes, &then, no, &other),
+            Op::Fold { over, init, elems, combine } => {
+                return self.lane_fold(n, over, init.as_deref(), &elems, &combine);
+            }
+            Op::Loop { space, init, cond, inside, next, checks } => {
+                return self.lane_loop(space, &init, cond, inside, &next, &checks);
+            }
+            Op::Scan { .. } => return Err(format!("{n} cannot be computed in lanes")),
         };
-        let v = self.b.let_lanes(expr, count);
-        lanes.memo.insert(n, v);
-        Ok(v)
+        Ok(vec![self.b.let_lanes(expr, count)])
+    }
+
+    /// The lanes in which a guard holds.
+    fn lane_guard(&mut self, s: Space) -> Res<Val> {
+        let Region::Guard(cond, when) = self.p.space(s).region else { return Err(format!("{s} is no guard")) };
+        let c = self.lane_val(cond)?;
+        let count = self.vector()?.count;
+        Ok(if when { c } else { self.b.let_lanes(Expr::Unary(UnOp::Not, c), count) })
+    }
+
+    /// Whether a guard holds in all lanes or in none.
+    fn same_for_all(&mut self, s: Space) -> bool {
+        match self.p.space(s).region {
+            Region::Guard(cond, _) => !self.varies(cond),
+            _ => false,
+        }
+    }
+
+    /// Both branches, each under its mask, unless all lanes take the same.
+    fn lane_if(&mut self, yes: Space, then: &[Node], no: Space, other: &[Node]) -> Res<Vec<Val>> {
+        let (count, outer) = (self.vector()?.count, self.vector()?.mask);
+        if self.same_for_all(yes) {
+            let c = self.guard(yes)?;
+            self.b.begin_if(c);
+            self.open(yes, None, Vec::new());
+            let a = self.lane_all(then)?;
+            self.close();
+            self.b.begin_else(&a);
+            self.open(no, None, Vec::new());
+            let b = self.lane_all(other)?;
+            self.close();
+            return Ok(self.b.end(&b));
+        }
+        let c = self.lane_guard(yes)?;
+        let mut sides = Vec::new();
+        for (space, nodes) in [(yes, then), (no, other)] {
+            let holds = self.lane_guard(space)?;
+            let mask = self.narrowed(holds)?;
+            self.set_mask(Some(mask));
+            self.open(space, None, Vec::new());
+            sides.push(self.lane_all(nodes)?);
+            self.close();
+            self.set_mask(outer);
+        }
+        let pairs = sides[0].iter().zip(&sides[1]);
+        Ok(pairs.map(|(a, b)| self.b.let_lanes(Expr::Select(c, *a, *b), count)).collect())
+    }
+
+    /// A fold inside: a loop for all lanes together.
+    fn lane_fold(
+        &mut self,
+        n: Node,
+        over: Space,
+        init: Option<&[Node]>,
+        elems: &[Node],
+        how: &Combine,
+    ) -> Res<Vec<Val>> {
+        let count = self.vector()?.count;
+        let mut state: Vec<Val> = match init {
+            Some(init) => self.lane_all(init)?,
+            None => {
+                let types: Vec<ScalarType> = elems.iter().map(|e| self.p.ty(*e)).collect();
+                let start = self.nothing(how, &types);
+                start.vals.into_iter().map(|v| self.b.splat(v, count)).collect()
+            }
+        };
+        let on = self.constant(Scalar::Bool(init.is_some()));
+        state.push(self.b.splat(on, count));
+        let path = self.p.between(self.p.space_of(n), over);
+        let state = self.lane_rounds(&path, state, elems, how)?;
+        // Of nothing, zero.
+        let (vals, has) = state.split_at(elems.len());
+        let mut parts = Vec::new();
+        for (v, e) in vals.iter().zip(elems) {
+            parts.push(match init {
+                Some(_) => *v,
+                None => {
+                    let zero = self.constant(Scalar::zero(self.p.ty(*e)));
+                    let zero = self.b.splat(zero, count);
+                    self.b.let_lanes(Expr::Select(has[0], *v, zero), count)
+                }
+            });
+        }
+        parts.push(has[0]);
+        Ok(parts)
+    }
+
+    fn lane_rounds(&mut self, path: &[Space], state: Vec<Val>, elems: &[Node], how: &Combine) -> Res<Vec<Val>> {
+        let count = self.vector()?.count;
+        let Some((space, rest)) = path.split_first() else {
+            let xs = self.lane_all(elems)?;
+            let (vals, has) = state.split_at(elems.len());
+            let mut next = self.lane_combine(how, vals, &xs)?;
+            if let Combine::Lambda(..) = how {
+                // Without a value yet, the first one.
+                for (n, x) in next.iter_mut().zip(&xs) {
+                    *n = self.b.let_lanes(Expr::Select(has[0], *n, *x), count);
+                }
+            }
+            let yes = self.constant(Scalar::Bool(true));
+            next.push(self.b.splat(yes, count));
+            return Ok(next.into_iter().zip(&state).map(|(n, old)| self.where_active(n, *old)).collect());
+        };
+        match self.p.space(*space).region {
+            Region::Dim(size) => {
+                let (lo, hi) = (self.int(0), self.val(size)?);
+                let hint = if self.written_out(*space) { LoopHint::Unroll } else { LoopHint::Plain };
+                let (pos, params) = self.b.begin_for(lo, hi, 1, &state, hint);
+                self.open(*space, Some(pos), Vec::new());
+                let after = self.lane_rounds(rest, params, elems, how)?;
+                self.close();
+                Ok(self.b.end(&after))
+            }
+            Region::Guard(..) if self.same_for_all(*space) => {
+                let c = self.guard(*space)?;
+                self.b.begin_if(c);
+                self.open(*space, None, Vec::new());
+                let after = self.lane_rounds(rest, state.clone(), elems, how)?;
+                self.close();
+                self.b.begin_else(&after);
+                Ok(self.b.end(&state))
+            }
+            Region::Guard(..) => {
+                let outer = self.vector()?.mask;
+                let holds = self.lane_guard(*space)?;
+                let mask = self.narrowed(holds)?;
+                self.set_mask(Some(mask));
+                self.open(*space, None, Vec::new());
+                let after = self.lane_rounds(rest, state, elems, how)?;
+                self.close();
+                self.set_mask(outer);
+                Ok(after)
+            }
+            _ => Err(format!("{space} cannot be gone through in lanes")),
+        }
+    }
+
+    fn lane_combine(&mut self, how: &Combine, left: &[Val], right: &[Val]) -> Res<Vec<Val>> {
+        let count = self.vector()?.count;
+        match how {
+            Combine::Ops(ops) => {
+                let pairs = ops.iter().zip(left.iter().zip(right));
+                Ok(pairs.map(|(op, (a, b))| self.b.let_lanes(Expr::Binary(*op, *a, *b), count)).collect())
+            }
+            Combine::Lambda(space, results) => {
+                self.open(*space, None, [left, right].concat());
+                let results = self.lane_all(results);
+                self.close();
+                results
+            }
+        }
+    }
+
+    /// A loop that goes on as long as any lane does.
+    fn lane_loop(
+        &mut self,
+        space: Space,
+        init: &[Node],
+        cond: Node,
+        inside: Space,
+        next: &[Node],
+        checks: &[Node],
+    ) -> Res<Vec<Val>> {
+        let (count, outer) = (self.vector()?.count, self.vector()?.mask);
+        let mut state = self.lane_all(init)?;
+        let yes = self.constant(Scalar::Bool(true));
+        let all = self.b.splat(yes, count);
+        state.push(outer.unwrap_or(all));
+        let params = self.b.begin_while(&state);
+        let (active, vars) = params.split_last().ok_or("a loop without a state")?;
+        self.set_mask(Some(*active));
+        self.open(space, None, vars.to_vec());
+        let c = self.lane_val(cond)?;
+        let active = self.narrowed(c)?;
+        let any = self.b.let_(Expr::Total(BinOp::Or, active));
+        let failed = self.b.let_(Expr::Failed);
+        let fine = self.b.let_(Expr::Unary(UnOp::Not, failed));
+        let go_on = self.b.let_(Expr::Binary(BinOp::And, any, fine));
+        self.b.begin_body(go_on);
+        self.set_mask(Some(active));
+        self.open(inside, None, Vec::new());
+        let next = self.lane_all(next)?;
+        self.lane_all(checks)?;
+        let mut after: Vec<Val> = Vec::new();
+        for (n, old) in next.iter().zip(vars) {
+            after.push(self.b.let_lanes(Expr::Select(active, *n, *old), count));
+        }
+        after.push(active);
+        let mut end = self.b.end(&after);
+        self.close();
+        self.close();
+        self.set_mask(outer);
+        end.pop();
+        Ok(end)
+    }
+
+    fn variable(&mut self, n: Node, k: u32) -> Res<Vec<Val>> {
+        let vars = self.vars_of(n)?;
+        vars.get(k as usize).map(|v| vec![*v]).ok_or_else(|| format!("{n} has no value"))
     }
 }
+
+/// What is known of nodes in lanes, in one open space.
+pub(super) type LaneMemo = HashMap<Node, Vec<Val>>;
