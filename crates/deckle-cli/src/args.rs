@@ -1,7 +1,8 @@
 //! What can be written after `deckle`.
 
 use crate::output::Target;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -24,7 +25,9 @@ Examples:
   deckle run mean.dk 'xs=[1, 2, 4.5]'       a value on the command line
   deckle run mean.dk xs=@data.npy           an array saved with NumPy
   deckle run words.dk text=@book.txt        the bytes of a file, for a [u8]
-  deckle run blur.dk img=@in.npy --out out.npy";
+  deckle run blur.dk img=@in.npy --out out.npy
+  deckle run blur.dk img=@in.npy --threads 4 --memory 512M
+  deckle run mean.dk xs=@data.npy --on interp   without a compiler: slow, and by definition right";
 
 const CHECK_EXAMPLES: &str = "\
 Example:
@@ -41,9 +44,11 @@ Examples:
 
 const EXPLAIN_EXAMPLES: &str = "\
 Examples:
-  deckle explain mean.dk                    what is streamed, lifted and proven
+  deckle explain mean.dk                    what is streamed, lifted, proven and fused
   deckle explain mean.dk --ir array         the operators of the program
   deckle explain mean.dk --ir simple        the same, simplified
+  deckle explain mean.dk --ir kernel        what is computed together
+  deckle explain mean.dk --ir asm           the machine code
 
 A function whose types are open is there once for each way in which others use it.";
 
@@ -80,7 +85,7 @@ pub enum Command {
     /// Define and evaluate things one after another
     Repl(ReplArgs),
     /// Say what Deckle finds on this machine: CPU, memory, LLVM, GPU, cache
-    Doctor,
+    Doctor(DoctorArgs),
 }
 
 #[derive(Debug, Args)]
@@ -95,9 +100,15 @@ pub struct RunArgs {
     /// The function to run [default: `main`, or the only one]
     #[arg(long, value_name = "NAME")]
     pub entry: Option<String>,
-    /// Where to run
-    #[arg(long, value_name = "WHERE", value_enum, default_value_t = Backend::Interp)]
-    pub on: Backend,
+    /// Where to run [default: cpu, or interp where there is no LLVM]
+    #[arg(long, value_name = "WHERE", value_enum)]
+    pub on: Option<Backend>,
+    /// How many threads, with `--on cpu` [default: as many as there are cores]
+    #[arg(long, value_name = "N", value_parser = threads)]
+    pub threads: Option<usize>,
+    /// The most memory that arrays may take: 512M, 2G, or a number of bytes
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    pub memory: Option<u64>,
     /// Write the result to this file instead, as its ending says: .npy, .npz, .mtx, .csv, .json, .txt, .png, .pgm, .wav, ...
     #[arg(long, value_name = "FILE", value_parser = Target::parse)]
     pub out: Option<Target>,
@@ -146,6 +157,31 @@ pub struct CostArgs {
     pub memory: Option<u64>,
 }
 
+/// A number of threads.
+fn threads(text: &str) -> Result<usize, String> {
+    let most = deckle_runtime::team::MOST_THREADS;
+    text.parse().ok().filter(|n| (1..=most).contains(n)).ok_or_else(|| format!("write a number from 1 to {most}"))
+}
+
+impl Cli {
+    /// What the parser cannot say about options that exclude each other.
+    ///
+    /// # Errors
+    /// Options that contradict each other.
+    pub fn checked(self) -> Result<Cli, clap::Error> {
+        match &self.command {
+            Command::Run(RunArgs { threads: Some(n), on: Some(on @ (Backend::Interp | Backend::Seq)), .. })
+                if *n > 1 =>
+            {
+                let on = on.to_possible_value().map_or(String::new(), |v| v.get_name().to_string());
+                let message = format!("`--on {on}` has one thread: leave `--threads {n}` out, or write `--on cpu`");
+                Err(Cli::command().error(ErrorKind::ArgumentConflict, message))
+            }
+            _ => Ok(self),
+        }
+    }
+}
+
 /// `512M`: a number of bytes.
 fn bytes(text: &str) -> Result<u64, String> {
     let text = text.trim_end_matches(['B', 'b', 'i']);
@@ -169,12 +205,19 @@ pub struct ExplainArgs {
     /// The program
     #[arg(value_name = "FILE.dk")]
     pub file: PathBuf,
-    /// The function [default: all of them]
+    /// The function [default: all of them; for `--ir` below `simple`, `main` or the only one]
     #[arg(long, value_name = "NAME")]
     pub entry: Option<String>,
     /// Print the program at this level instead
     #[arg(long, value_name = "LEVEL", value_enum)]
     pub ir: Option<Ir>,
+}
+
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// Remove all compiled code that is kept for later runs
+    #[arg(long)]
+    pub clear_cache: bool,
 }
 
 #[derive(Debug, Args)]
@@ -192,13 +235,13 @@ pub enum Ir {
     Array,
     /// The same, simplified
     Simple,
-    /// After flattening and fusion (not in this version)
+    /// After flattening and fusion: kernels, and what the host does around them
     Kernel,
-    /// Loops and buffers (not in this version)
+    /// The loops of each kernel
     Loop,
-    /// LLVM IR (not in this version)
+    /// LLVM IR for this machine, optimised
     Llvm,
-    /// Machine code (not in this version)
+    /// Machine code for this machine
     Asm,
     /// Code for NVIDIA GPUs (not in this version)
     Ptx,
@@ -209,9 +252,9 @@ pub enum Ir {
 pub enum Backend {
     /// The reference interpreter
     Interp,
-    /// Compiled, on one core (not in this version)
+    /// Compiled, on one core
     Seq,
-    /// Compiled, on all cores (not in this version)
+    /// Compiled, on all cores
     Cpu,
     /// Compiled, on a GPU (not in this version)
     Gpu,
@@ -220,7 +263,6 @@ pub enum Backend {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_definition_is_sound() {
@@ -232,7 +274,21 @@ mod tests {
         let cli = Cli::try_parse_from(["deckle", "run", "a.dk", "x=-1", "--json", "y=@f.npy"]).unwrap();
         let Command::Run(args) = cli.command else { panic!("not run") };
         assert_eq!(args.arguments, ["x=-1", "y=@f.npy"]);
-        assert!(args.json && args.on == Backend::Interp);
+        assert!(args.json && args.on.is_none());
+    }
+
+    #[test]
+    fn several_threads_need_several_cores() {
+        let parse = |options: &str| {
+            let words = ["deckle", "run", "a.dk"].into_iter().chain(options.split(' '));
+            Cli::try_parse_from(words).and_then(Cli::checked).map_err(|e| e.exit_code())
+        };
+        for fine in ["--threads 2", "--threads 2 --on cpu", "--threads 1 --on seq", "--memory 512M"] {
+            assert!(parse(fine).is_ok(), "{fine}");
+        }
+        for wrong in ["--threads 0", "--threads 2 --on seq", "--threads 2 --on interp", "--threads x", "--memory 5X"] {
+            assert_eq!(parse(wrong).err(), Some(2), "{wrong}");
+        }
     }
 
     #[test]

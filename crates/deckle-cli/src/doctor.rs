@@ -1,14 +1,17 @@
-//! `deckle doctor`: what Deckle finds on this machine. It only looks, and never fails.
+//! `deckle doctor`: what Deckle finds on this machine. It only looks, unless told to clear the cache, and never fails.
 
+use crate::args::DoctorArgs;
 use crate::report::print;
 use crate::stats::kibibytes;
+use deckle_llvm::{Compiler, Description, DiskCache, Unavailable};
+use deckle_runtime::cpu::{caches, usable_cores};
+use deckle_runtime::pool::Bytes;
 use std::env;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 
 /// Where the system keeps shared libraries.
-const LIBRARIES: [&str; 9] = [
+const LIBRARIES: [&str; 7] = [
     "/usr/local/lib",
     "/usr/lib/x86_64-linux-gnu",
     "/usr/lib/aarch64-linux-gnu",
@@ -16,35 +19,57 @@ const LIBRARIES: [&str; 9] = [
     "/usr/lib",
     "/lib64",
     "/usr/lib/wsl/lib",
-    "/opt/homebrew/opt/llvm/lib",
-    "/usr/local/opt/llvm/lib",
 ];
 
-/// Prints the list and gives the exit code, which is always 0.
-pub fn doctor() -> u8 {
+/// Prints the list, or clears the cache, and gives the exit code, which is always 0.
+pub fn doctor(args: &DoctorArgs) -> u8 {
+    let cache_folder = DiskCache::from_env();
+    // With standard output gone there is nobody to tell.
+    if args.clear_cache {
+        let said = clear(cache_folder.as_ref());
+        let _ = print(|out| writeln!(out, "{said}"));
+        return 0;
+    }
+    let found = Compiler::host().and_then(Compiler::describe);
     let lines = [
         ("deckle", env!("CARGO_PKG_VERSION").to_string()),
         ("system", format!("{} on {}", env::consts::OS, env::consts::ARCH)),
-        ("cpu", cpu()),
-        ("cores", std::thread::available_parallelism().map_or("unknown".into(), |n| n.to_string())),
+        ("cpu", cpu(found.as_ref().ok())),
+        ("cores", usable_cores().to_string()),
+        ("caches", cache_sizes()),
         ("memory", memory()),
-        ("llvm", llvm()),
+        ("llvm", found.as_ref().map_or_else(missing, llvm)),
         ("gpu", gpu()),
-        ("cache", cache().map_or("none: no home directory is known".into(), |p| p.display().to_string())),
-        ("runs on", "interp (this version has the interpreter only)".to_string()),
+        ("cache", cache(cache_folder.as_ref())),
+        ("runs on", runs_on(found.is_ok())),
     ];
-    // With standard output gone there is nobody to tell.
     let _ = print(|out| lines.iter().try_for_each(|(key, text)| writeln!(out, "{key:<8} {text}")));
     0
 }
 
-fn cpu() -> String {
+fn runs_on(compiled: bool) -> String {
+    if compiled {
+        "cpu (all cores; the default), seq (one core), interp (the reference)".to_string()
+    } else {
+        "interp (the reference); cpu and seq need LLVM".to_string()
+    }
+}
+
+/// What LLVM calls the processor is what code is compiled for.
+fn cpu(found: Option<&Description>) -> String {
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = info.lines().find(|l| l.starts_with("model name")).and_then(|l| l.split_once(':'));
     let model = model.map_or("unknown model", |(_, name)| name.trim());
+    let name = found.map_or(String::new(), |d| format!(" ({})", d.cpu));
     let features = features();
     let features = if features.is_empty() { "no vector features known".to_string() } else { features.join(" ") };
-    format!("{model}: {features}")
+    format!("{model}{name}: {features}")
+}
+
+fn cache_sizes() -> String {
+    let c = caches();
+    let bytes = |n: usize| Bytes(n as u64);
+    format!("{} L1 and {} L2 for each core, {} L3, lines of {} B", bytes(c.l1), bytes(c.l2), bytes(c.l3), c.line)
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -80,49 +105,16 @@ fn memory() -> String {
     }
 }
 
-/// The library that would be opened: `$DECKLE_LLVM`, then the Rust toolchain's, then the system's.
-fn llvm() -> String {
-    if let Some(path) = env::var_os("DECKLE_LLVM").map(PathBuf::from) {
-        let state = if path.is_file() { "" } else { ", which is not a file" };
-        return format!("{} ($DECKLE_LLVM){state}", path.display());
-    }
-    if let Some(path) = sysroot().and_then(|root| newest(&root.join("lib"), is_llvm)) {
-        return format!("{} (the Rust toolchain's)", path.display());
-    }
-    let mut folders: Vec<PathBuf> = LIBRARIES.iter().map(PathBuf::from).collect();
-    folders.extend(versioned());
-    match folders.iter().find_map(|f| newest(f, is_llvm)) {
-        Some(path) => format!("{} (the system's)", path.display()),
-        None => "not found: install Rust or LLVM 16 or later, or set $DECKLE_LLVM".to_string(),
-    }
+fn llvm(found: &Description) -> String {
+    let (major, minor, patch) = found.version;
+    format!("{major}.{minor}.{patch}, {}", found.path.display())
 }
 
-fn sysroot() -> Option<PathBuf> {
-    let output = Command::new("rustc").args(["--print", "sysroot"]).output().ok()?;
-    let root = String::from_utf8(output.stdout).ok()?;
-    output.status.success().then(|| PathBuf::from(root.trim()))
-}
-
-/// `/usr/lib/llvm-20/lib` and the like.
-fn versioned() -> Vec<PathBuf> {
-    let entries = fs::read_dir("/usr/lib").into_iter().flatten().flatten();
-    let version = |e: fs::DirEntry| {
-        let number = e.file_name().to_str()?.strip_prefix("llvm-")?.parse::<u32>().ok()?;
-        Some((number, e.path().join("lib")))
-    };
-    let mut found: Vec<(u32, PathBuf)> = entries.filter_map(version).collect();
-    found.sort();
-    found.into_iter().rev().map(|v| v.1).collect()
-}
-
-fn is_llvm(name: &str) -> bool {
-    name.starts_with("libLLVM") && (name.contains(".so") || name.ends_with(".dylib"))
-}
-
-/// The last file of a directory, by name, that is wanted.
-fn newest(directory: &Path, wanted: fn(&str) -> bool) -> Option<PathBuf> {
-    let entries = fs::read_dir(directory).ok()?.flatten();
-    entries.filter(|e| wanted(&e.file_name().to_string_lossy())).map(|e| e.path()).max()
+/// Why there is none, and what to do.
+fn missing(why: &Unavailable) -> String {
+    let text = why.to_string();
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    format!("none: {}", lines.join("\n         "))
 }
 
 fn gpu() -> String {
@@ -152,17 +144,25 @@ fn models() -> Vec<String> {
     entries.filter_map(|e| fs::read_to_string(e.path().join("information")).ok().and_then(model)).collect()
 }
 
-/// Where compiled code will be kept.
-fn cache() -> Option<PathBuf> {
-    let set = |key: &str| env::var_os(key).filter(|v| !v.is_empty()).map(PathBuf::from);
-    let base = if cfg!(windows) {
-        set("LOCALAPPDATA")
-    } else if cfg!(target_os = "macos") {
-        set("HOME").map(|h| h.join("Library/Caches"))
-    } else {
-        set("XDG_CACHE_HOME").filter(|p| p.is_absolute()).or_else(|| set("HOME").map(|h| h.join(".cache")))
-    };
-    base.map(|b| b.join("deckle"))
+/// Where compiled code is kept, and how much.
+fn cache(folder: Option<&DiskCache>) -> String {
+    folder.map_or("none".to_string(), |cache| {
+        let stats = cache.stats();
+        let entries = if stats.entries == 1 { "entry" } else { "entries" };
+        let (n, bytes, limit) = (stats.entries, Bytes(stats.bytes), Bytes(stats.limit));
+        format!("{}: {n} {entries}, {bytes} of {limit}", stats.path.display())
+    })
+}
+
+fn clear(folder: Option<&DiskCache>) -> String {
+    let Some(cache) = folder else { return "there is no cache".to_string() };
+    let before = cache.stats();
+    cache.clear();
+    let after = cache.stats();
+    let gone = before.entries.saturating_sub(after.entries);
+    let entries = if gone == 1 { "entry" } else { "entries" };
+    let bytes = Bytes(before.bytes.saturating_sub(after.bytes));
+    format!("removed {gone} {entries} ({bytes}) from {}", cache.path().display())
 }
 
 #[cfg(test)]
@@ -170,14 +170,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn llvm_libraries_are_known_by_name() {
-        assert!(is_llvm("libLLVM.so.20.1") && is_llvm("libLLVM-18.so") && is_llvm("libLLVM.dylib"));
-        assert!(!is_llvm("libLLVM.a") && !is_llvm("libclang.so"));
-    }
-
-    #[test]
     fn nothing_fails_where_nothing_is_found() {
-        assert_eq!(newest(Path::new("/nowhere"), is_llvm), None);
-        assert_eq!(doctor(), 0);
+        let none =
+            Unavailable { rejected: vec![("/a/libLLVM.so".into(), "it is too old".into())], ..Unavailable::default() };
+        let text = missing(&none);
+        assert!(text.starts_with("none: no LLVM") && text.contains("/a/libLLVM.so: it is too old"), "{text}");
+        assert_eq!(cache(None), "none");
+        assert_eq!(doctor(&DoctorArgs { clear_cache: false }), 0);
     }
 }

@@ -11,6 +11,8 @@ mod doctor;
 mod entry;
 mod explain;
 mod file;
+mod interrupt;
+mod native;
 mod output;
 mod repl;
 mod report;
@@ -23,14 +25,14 @@ use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::parse().checked().unwrap_or_else(|e| e.exit());
     let code = report::guard(|| match &cli.command {
         Command::Run(args) => run::run(args),
         Command::Check(args) => check::check(args),
         Command::Cost(args) => cost::cost(args),
         Command::Explain(args) => explain::explain(args),
         Command::Repl(args) => repl::repl(&args.files),
-        Command::Doctor => doctor::doctor(),
+        Command::Doctor(args) => doctor::doctor(args),
     });
     ExitCode::from(code)
 }

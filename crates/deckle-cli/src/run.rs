@@ -1,8 +1,10 @@
 //! `deckle run`: compile, bind the arguments, run, and show or write the result.
 
 use crate::args::{Backend, RunArgs};
+use crate::interrupt::Interrupt;
+use crate::native::{self, How};
 use crate::report::{Outcome, fail, print};
-use crate::stats::Stats;
+use crate::stats::{Run, Stats};
 use crate::{bind, entry, source};
 use deckle_diag::{Code, Diagnostic, SourceMap, Span};
 use deckle_interp::Options;
@@ -15,12 +17,7 @@ use deckle_ir::value::Value;
 use deckle_passes::stream::{self, Kept};
 use std::borrow::Cow;
 use std::io::Write;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
-
-/// The conventional exit code of a process that a Ctrl-C ends.
-const INTERRUPTED: i32 = 130;
 
 /// Runs a program and gives the exit code.
 pub fn run(args: &RunArgs) -> u8 {
@@ -33,10 +30,10 @@ pub fn run(args: &RunArgs) -> u8 {
 
 fn execute(args: &RunArgs, sources: &mut SourceMap) -> Outcome<()> {
     let one = |d: Diagnostic| vec![d];
-    check_backend(args.on).map_err(one)?;
+    check_backend(args).map_err(one)?;
     let started = Instant::now();
     let compiled = source::compile(&args.file, sources)?;
-    let compile_seconds = started.elapsed().as_secs_f64();
+    let front_seconds = started.elapsed().as_secs_f64();
     let entry = entry::choose(&compiled, args.entry.as_deref()).map_err(one)?;
     let function = entry::function(&compiled, entry);
     let values = bind::arguments(&entry.name, function, &args.arguments, sources)?;
@@ -46,22 +43,60 @@ fn execute(args: &RunArgs, sources: &mut SourceMap) -> Outcome<()> {
     }
 
     let (program, kept) = streamable(args, &compiled.program, entry.func, sources)?;
-    let interrupt = watch_for_interrupt();
-    let watch = kept.iter().map(|k| (k.place.func, k.place.var)).collect();
-    let options = Options { interrupt: Some(interrupt.clone()), watch, ..Options::default() };
-    let started = Instant::now();
-    let outcome = deckle_interp::run(&program, entry.func, &values, &options);
-    let seconds = started.elapsed().as_secs_f64();
-    let stopped = interrupt.load(Ordering::Relaxed);
-    let outcome = outcome.map_err(|d| one(if stopped { interrupted(*d, seconds) } else { *d }))?;
+    let job = Job { program: &program, func: entry.func, values: &values, kept: &kept };
+    let interrupt = Interrupt::watch();
+    let (value, mut stats) = job.run(args, &interrupt).map_err(|d| one(interrupt.explain(*d)))?;
+    stats.compile_seconds += front_seconds;
 
-    tell_kept(&kept, &outcome.bytes, sources);
-    deliver(args, ty, &outcome.value)?;
+    tell_kept(&kept, &stats.kept, sources);
+    deliver(args, ty, &value)?;
     if args.stats {
-        let stats = Stats { seconds, compile_seconds, cost: outcome.cost };
         let _ = writeln!(std::io::stderr(), "{}", stats.to_json());
     }
     Ok(())
+}
+
+/// A function and its arguments.
+struct Job<'a> {
+    program: &'a Program,
+    func: Func,
+    values: &'a [Value],
+    kept: &'a [Kept],
+}
+
+impl Job<'_> {
+    /// Runs it where it should, or, if nothing was asked for and there is no LLVM, in the interpreter.
+    fn run(&self, args: &RunArgs, interrupt: &Interrupt) -> Result<(Value, Stats), Box<Diagnostic>> {
+        let threads = match args.on {
+            Some(Backend::Interp) => return self.interpret(interrupt),
+            Some(Backend::Seq) => 1,
+            _ => args.threads.unwrap_or_else(deckle_runtime::cpu::usable_cores),
+        };
+        deckle_interp::check(self.program, self.func, self.values)?;
+        let how = How { threads, memory: args.memory };
+        match native::run(self.program, self.func, self.values, how, interrupt) {
+            Ok(ran) => {
+                let run = Run::Native { array_bytes: ran.array_bytes, kernels: ran.kernels, threads: ran.threads };
+                let (seconds, compile_seconds) = (ran.seconds, ran.compile_seconds);
+                Ok((ran.value, Stats { seconds, compile_seconds, kept: Vec::new(), run }))
+            }
+            Err(d) if d.code == Code::NoLlvm && args.on.is_none() && args.memory.is_none() => {
+                native::tell_without_llvm(&d);
+                self.interpret(interrupt)
+            }
+            Err(d) => Err(d),
+        }
+    }
+
+    fn interpret(&self, interrupt: &Interrupt) -> Result<(Value, Stats), Box<Diagnostic>> {
+        let watch = self.kept.iter().map(|k| (k.place.func, k.place.var)).collect();
+        let options = Options { interrupt: Some(interrupt.flag()), watch, ..Options::default() };
+        let started = Instant::now();
+        let outcome = deckle_interp::run(self.program, self.func, self.values, &options)?;
+        let seconds = started.elapsed().as_secs_f64();
+        let stats = Stats { seconds, compile_seconds: 0.0, kept: outcome.bytes, run: Run::Interp(outcome.cost) };
+        Ok((outcome.value, stats))
+    }
 }
 
 /// The program as it can be streamed. With `--materialize` some sequences are kept for that.
@@ -81,8 +116,9 @@ fn streamable<'p>(
     }
 }
 
+/// Which sequences were kept; how large they were, only the interpreter knows.
 fn tell_kept(kept: &[Kept], bytes: &[u64], sources: &SourceMap) {
-    for (kept, bytes) in kept.iter().zip(bytes) {
+    for (k, kept) in kept.iter().enumerate() {
         let at = |span: Span| {
             let file = sources.get(span.file).filter(|_| !span.is_none());
             file.map_or("the program".into(), |f| {
@@ -90,7 +126,8 @@ fn tell_kept(kept: &[Kept], bytes: &[u64], sources: &SourceMap) {
                 format!("{}:{line}:{column}", f.name)
             })
         };
-        let message = format!("kept {bytes} bytes: the sequence at {}, for {}", at(kept.span), at(kept.at));
+        let bytes = bytes.get(k).map_or(String::new(), |b| format!(" {b} bytes"));
+        let message = format!("kept{bytes}: the sequence at {}, for {}", at(kept.span), at(kept.at));
         let _ = writeln!(std::io::stderr(), "{message}");
     }
 }
@@ -111,36 +148,16 @@ fn deliver(args: &RunArgs, ty: &Type, value: &Value) -> Outcome<()> {
     }
 }
 
-fn check_backend(on: Backend) -> Result<(), Diagnostic> {
-    let place = match on {
-        Backend::Interp => return Ok(()),
-        Backend::Seq => "`--on seq` needs the compiler",
-        Backend::Cpu => "`--on cpu` needs the compiler",
-        Backend::Gpu => "`--on gpu` needs the compiler and a GPU",
-    };
-    let message = format!("{place}, and this version of Deckle has the interpreter only");
-    Err(Diagnostic::nowhere(Code::Unsupported, message)
-        .help("leave `--on` out, or write `--on interp`: the result is the same, and comes more slowly"))
-}
-
-/// A flag that the first Ctrl-C sets; the second one ends the process at once.
-fn watch_for_interrupt() -> Arc<AtomicBool> {
-    let flag = Arc::new(AtomicBool::new(false));
-    let set = flag.clone();
-    // Without a handler a Ctrl-C ends the process, which loses nothing: output is written whole.
-    let _ = ctrlc::set_handler(move || {
-        if set.swap(true, Ordering::Relaxed) {
-            std::process::exit(INTERRUPTED);
+/// What was asked for and is not there.
+fn check_backend(args: &RunArgs) -> Result<(), Diagnostic> {
+    let unsupported = |message: &str| Err(Diagnostic::nowhere(Code::Unsupported, message));
+    match args.on {
+        Some(Backend::Gpu) => unsupported("`--on gpu` is not there yet")
+            .map_err(|d| d.help("leave `--on` out: the program runs on all cores, and the result is the same")),
+        Some(Backend::Interp) if args.memory.is_some() => {
+            unsupported("`--memory` is for compiled programs: the interpreter does not count what it holds")
+                .map_err(|d| d.help("leave `--on interp` out, or `--memory`"))
         }
-    });
-    flag
-}
-
-/// The diagnostic of a run that a Ctrl-C stopped, from the one that says where it was.
-fn interrupted(mut d: Diagnostic, seconds: f64) -> Diagnostic {
-    if d.code == Code::LimitExceeded {
-        d.message = format!("the run was interrupted after {seconds:.1} seconds");
-        d = d.note("nothing has been written");
+        _ => Ok(()),
     }
-    d
 }

@@ -50,9 +50,11 @@ fn what_cannot_be_streamed_is_refused_before_it_runs() {
 #[test]
 fn materialize_runs_it_and_says_what_it_keeps() {
     let script = Script::new("kept", TWICE);
-    let (code, out, err) = script.deckle("run", &["n=4", "--materialize"]);
-    assert_eq!((code, out.as_str()), (0, "70\n"), "{err}");
-    assert!(err.contains("kept 32 bytes") && err.contains(":2:11, for ") && err.contains(":4:10"), "{err}");
+    for (on, kept) in [("interp", "kept 32 bytes: "), ("seq", "kept: ")] {
+        let (code, out, err) = script.deckle("run", &["n=4", "--materialize", "--on", on]);
+        assert_eq!((code, out.as_str()), (0, "70\n"), "{err}");
+        assert!(err.contains(kept) && err.contains(":2:11, for ") && err.contains(":4:10"), "{err}");
+    }
     let fine = Script::new("fine", "def main(n: int) = sum({ x * x : x in iota(n) })");
     assert_eq!(fine.deckle("run", &["n=4", "--materialize"]), (0, "14\n".into(), String::new()));
 }

@@ -26,7 +26,7 @@ use deckle_ir::entity::Func;
 use deckle_ir::kernel;
 use deckle_ir::loops::{Function, Launch};
 use deckle_ir::value::Value;
-use deckle_llvm::{Code, Pipeline};
+use deckle_llvm::{Code, Compiler, Pipeline};
 use deckle_passes::schedule::schedule;
 use deckle_runtime::{Pool, Team};
 use plan::Plan;
@@ -82,6 +82,17 @@ fn bug(message: String) -> Box<Diagnostic> {
     Box::new(Diagnostic::nowhere(ErrorCode::Internal, message))
 }
 
+/// Code could not be made: there is no LLVM, and then what to install, or Deckle has a bug.
+fn unloadable(message: String) -> Box<Diagnostic> {
+    let Err(missing) = Compiler::host().and_then(Compiler::describe) else { return bug(message) };
+    let text = missing.to_string();
+    let mut lines = text.lines().map(str::trim);
+    let mut d = Diagnostic::nowhere(ErrorCode::NoLlvm, lines.next().unwrap_or("no LLVM can be used"));
+    d.helps.extend(lines.next_back().map(str::to_string));
+    d.notes.extend(lines.map(str::to_string));
+    Box::new(d)
+}
+
 impl Native {
     /// Compiles a function.
     ///
@@ -92,13 +103,18 @@ impl Native {
         let launches = plan.kernels(&mut |kernel, at| schedule(&plan.program, kernel, &format!("k{at}"), false));
         let launches: Vec<Vec<Launch>> = launches.map_err(bug)?;
         let pipeline = if options.quick { Pipeline::O1 } else { Pipeline::O3 };
-        let (code, entries) = cpu::load(&launches, pipeline.clone()).map_err(bug)?;
+        let (code, entries) = cpu::load(&launches, pipeline.clone()).map_err(unloadable)?;
         Ok(Native { plan, launches, entries, pipeline, _code: code })
     }
 
     /// The kernels.
     pub fn program(&self) -> &kernel::Program {
         &self.plan.program
+    }
+
+    /// How many kernels there are, in all branches and loops.
+    pub fn kernels(&self) -> usize {
+        self.launches.len()
     }
 
     /// The loops of all kernels.

@@ -8,6 +8,7 @@ pub mod bounds;
 pub mod cost;
 pub mod explain;
 pub mod flatten;
+pub mod kernels;
 pub mod regularity;
 pub mod schedule;
 pub mod simplify;

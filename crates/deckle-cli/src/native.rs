@@ -1,0 +1,63 @@
+//! Programs as native code: compiled, and run on one core or all of them.
+
+use crate::interrupt::Interrupt;
+use deckle_diag::Diagnostic;
+use deckle_exec::{Native, Options, Settings};
+use deckle_ir::array::Program;
+use deckle_ir::entity::Func;
+use deckle_ir::value::Value;
+use deckle_runtime::{Pool, Team};
+use std::io::Write;
+use std::time::Instant;
+
+/// The most bytes of one array, whatever the budget: more than any machine has.
+const LARGEST: u64 = 1 << 40;
+
+/// What a run gives, and what it took.
+pub struct Ran {
+    pub value: Value,
+    pub seconds: f64,
+    pub compile_seconds: f64,
+    /// The most bytes that arrays took at once: what `--memory` is about.
+    pub array_bytes: u64,
+    pub kernels: usize,
+    pub threads: usize,
+}
+
+/// How to run.
+#[derive(Clone, Copy, Debug)]
+pub struct How {
+    pub threads: usize,
+    pub memory: Option<u64>,
+}
+
+/// Compiles a function and runs it.
+pub fn run(
+    program: &Program,
+    func: Func,
+    values: &[Value],
+    how: How,
+    interrupt: &Interrupt,
+) -> Result<Ran, Box<Diagnostic>> {
+    let started = Instant::now();
+    let native = Native::compile(program, func, Options::default())?;
+    let compile_seconds = started.elapsed().as_secs_f64();
+    let pool = Pool::new(how.memory);
+    let team = Team::with_interrupt(how.threads, interrupt.flag());
+    let settings = Settings { team, pool: pool.clone(), max_bytes: LARGEST };
+    let started = Instant::now();
+    let value = interrupt.during(|| native.run(values, &settings))?;
+    let seconds = started.elapsed().as_secs_f64();
+    let threads = settings.team.threads();
+    Ok(Ran { value, seconds, compile_seconds, array_bytes: pool.stats().peak, kernels: native.kernels(), threads })
+}
+
+/// Says in one line that the interpreter runs the program, and what to install for native code.
+pub fn tell_without_llvm(missing: &Diagnostic) {
+    let remedy = missing.helps.first().map_or(String::new(), |h| format!("; {h}"));
+    let _ = writeln!(
+        std::io::stderr(),
+        "deckle: {}, so the reference interpreter runs the program, slowly{remedy}",
+        missing.message
+    );
+}

@@ -1,0 +1,191 @@
+//! The kernels of a program, in words: what is computed together, over what, and where it goes.
+//!
+//! ```text
+//!   kernels: 1
+//!       1  the result: over n (dense)
+//!            folds with add over row[i] (ragged)
+//!            writes `result`, f64
+//!   `squares` is kept in memory: it is used more than once, and computing it again costs more than a load
+//! ```
+
+use crate::flatten::{Options, flatten};
+use deckle_ir::array::{BinOp, Program};
+use deckle_ir::entity::Func;
+use deckle_ir::kernel::{self, Buf, Combine, Kernel, Node, Op, ROOT, Region, Sink, Space, Step};
+use std::fmt::Write;
+
+/// How deep an expression is told.
+const DEEP: u32 = 3;
+
+/// The kernels of each of some functions of a simplified program. Lines are indented by two.
+pub fn describe(simple: &Program, funcs: &[Func]) -> Vec<String> {
+    funcs.iter().map(|f| one(simple, *f)).collect()
+}
+
+fn one(simple: &Program, func: Func) -> String {
+    match flatten(simple, func, Options { fuse: true }) {
+        Ok(program) => of_program(&program),
+        Err(d) => format!("  kernels: none, only the interpreter runs this: {}\n", d.message),
+    }
+}
+
+/// The kernels of a program, and why some of its arrays are kept.
+pub fn of_program(program: &kernel::Program) -> String {
+    let mut teller = Teller { program, out: String::new(), kernels: 0 };
+    teller.steps(&program.steps, "");
+    let n = teller.kernels;
+    let mut out = match n {
+        0 => "  kernels: none, the host does all there is to do\n".to_string(),
+        _ => format!("  kernels: {n}\n{}", teller.out),
+    };
+    for note in &program.notes {
+        let _ = writeln!(out, "  {note}");
+    }
+    out
+}
+
+struct Teller<'p> {
+    program: &'p kernel::Program,
+    out: String,
+    kernels: usize,
+}
+
+impl Teller<'_> {
+    fn steps(&mut self, steps: &[Step], around: &str) {
+        for step in steps {
+            match step {
+                Step::Run(kernel) => self.kernel(kernel, around),
+                Step::Sort { keys, .. } => {
+                    let keys: Vec<String> = keys.iter().map(|b| self.named(*b)).collect();
+                    let _ = writeln!(self.out, "       the host sorts by {}{around}", keys.join(", "));
+                }
+                Step::If(_, yes, no) => {
+                    self.steps(yes, ", if a condition holds");
+                    self.steps(no, ", if it does not");
+                }
+                Step::While { test, body, .. } => {
+                    self.steps(test, ", in every round");
+                    self.steps(body, ", in every round");
+                }
+                Step::Alloc(..) | Step::Check(_) | Step::Bind(_) | Step::Own(..) => {}
+            }
+        }
+    }
+
+    fn kernel(&mut self, kernel: &Kernel, around: &str) {
+        self.kernels += 1;
+        let mut spaces: Vec<String> = Vec::new();
+        for sink in &kernel.sinks {
+            let words = self.space(self.program.sink_parts(sink).0, ROOT);
+            if !spaces.contains(&words) {
+                spaces.push(words);
+            }
+        }
+        let _ = writeln!(self.out, "{:>7}  {}: over {}{around}", self.kernels, kernel.name, spaces.join(", and "));
+        let sinks = counted(kernel.sinks.iter().map(|s| self.sink(s)));
+        for line in self.inside(kernel).into_iter().chain(sinks) {
+            let _ = writeln!(self.out, "           {line}");
+        }
+    }
+
+    /// The folds, scans and loops of a kernel.
+    fn inside(&self, kernel: &Kernel) -> Vec<String> {
+        let mut needed = std::collections::BTreeSet::new();
+        kernel.sinks.iter().for_each(|s| needed.extend(self.program.sink_needs(s)));
+        let told = needed.into_iter().filter_map(|n| {
+            let data = self.program.node(n);
+            Some(match &data.op {
+                Op::Fold { over, combine, .. } => {
+                    format!("folds with {} over {}", combining(combine), self.space(*over, data.space))
+                }
+                Op::Scan { from, combine, .. } => {
+                    format!("scans with {} over {}", combining(combine), self.space(data.space, *from))
+                }
+                Op::Loop { .. } => "loops at each point".to_string(),
+                _ => return None,
+            })
+        });
+        counted(told)
+    }
+
+    fn sink(&self, sink: &Sink) -> String {
+        match sink {
+            Sink::Write { buf, .. } => format!("writes {}", self.typed(*buf)),
+            Sink::Scatter { bufs, combine, .. } => {
+                let bufs: Vec<String> = bufs.iter().map(|b| self.typed(*b)).collect();
+                let how = combine.as_ref().map_or("the last value stays".to_string(), combining);
+                format!("scatters into {} ({how})", bufs.join(" and "))
+            }
+            Sink::Check(_) => "checks, and writes nothing".to_string(),
+        }
+    }
+
+    /// A space as seen from one around it: its dimensions, from the outside in.
+    fn space(&self, space: Space, around: Space) -> String {
+        let mut parts = Vec::new();
+        let mut s = space;
+        while s != ROOT && s != around {
+            let data = self.program.space(s);
+            parts.push(match data.region {
+                Region::Root => break,
+                Region::Dim(n) => {
+                    let kind = if self.program.space_of(n) == ROOT { "dense" } else { "ragged" };
+                    format!("{} ({kind})", self.expression(n, DEEP))
+                }
+                Region::Guard(..) => "where a condition holds".to_string(),
+                Region::Loop => "the rounds of a loop".to_string(),
+                Region::Lambda => "a combining function".to_string(),
+            });
+            s = data.parent;
+        }
+        parts.reverse();
+        if parts.is_empty() { "one point".to_string() } else { parts.join(" × ") }
+    }
+
+    /// A number as far as it can be told in a few words.
+    fn expression(&self, n: Node, deep: u32) -> String {
+        let inner = |n: Node| self.expression(n, deep.saturating_sub(1));
+        match &self.program.node(n).op {
+            Op::Const(c) => c.as_int().map_or_else(|| c.to_string(), |n| n.to_string()),
+            Op::Load(b, at) => match self.program.as_int(*at) {
+                Some(0) => self.program.bufs[b.index()].name.clone(),
+                _ => format!("{}[…]", self.program.bufs[b.index()].name),
+            },
+            _ if deep == 0 => "…".to_string(),
+            Op::Binary(BinOp::Add, a, b) => format!("{} + {}", inner(*a), inner(*b)),
+            Op::Binary(BinOp::Sub, a, b) => format!("{} - {}", inner(*a), inner(*b)),
+            Op::Binary(BinOp::Mul, a, b) => format!("{} · {}", inner(*a), inner(*b)),
+            Op::Binary(op, a, b) => format!("{}({}, {})", op.name(), inner(*a), inner(*b)),
+            Op::Check { value, .. } => inner(*value),
+            _ => "…".to_string(),
+        }
+    }
+
+    fn named(&self, b: Buf) -> String {
+        format!("`{}`", self.program.bufs[b.index()].name)
+    }
+
+    fn typed(&self, b: Buf) -> String {
+        format!("{}, {}", self.named(b), self.program.bufs[b.index()].elem)
+    }
+}
+
+/// Each line once, with how often it is there.
+fn counted(lines: impl Iterator<Item = String>) -> Vec<String> {
+    let mut told: Vec<(String, usize)> = Vec::new();
+    for line in lines {
+        match told.iter_mut().find(|(t, _)| *t == line) {
+            Some((_, times)) => *times += 1,
+            None => told.push((line, 1)),
+        }
+    }
+    let times = |(line, n): (String, usize)| if n == 1 { line } else { format!("{line} ({n} times)") };
+    told.into_iter().map(times).collect()
+}
+
+fn combining(combine: &Combine) -> String {
+    match combine {
+        Combine::Ops(ops) => ops.iter().map(|o| o.name()).collect::<Vec<_>>().join(", "),
+        Combine::Lambda(..) => "a function".to_string(),
+    }
+}
