@@ -1,0 +1,105 @@
+//! A random graph with a few vertices of many edges, the same as the rival programs', and what breadth-first search and PageRank
+//! say of it.
+
+use crate::check::Sum;
+use crate::data::{generate, mix, shuffle};
+
+/// A directed graph without loops and double edges.
+#[derive(Debug)]
+pub struct Graph {
+    /// Where the edges out of each vertex begin.
+    pub out: Vec<i64>,
+    /// Where each edge goes.
+    pub dst: Vec<i32>,
+    /// Where the edges into each vertex begin.
+    pub into: Vec<i64>,
+    /// Where each of these comes from.
+    pub src: Vec<i32>,
+}
+
+/// A Kronecker graph of `1 << scale` vertices and at most 16 times as many edges.
+pub fn kronecker(scale: u32) -> Graph {
+    let (n, m) = (1usize << scale, 1usize << (scale + 4));
+    let mut names: Vec<i32> = (0..n as i32).collect();
+    shuffle(&mut names, 7);
+    let mut edges: Vec<u64> = generate(m, |e| {
+        let (mut a, mut b) = (0usize, 0usize);
+        for k in 0..scale as u64 {
+            let u = (mix(e as u64 * 32 + k) >> 11) as f64 * (1.0 / (1u64 << 53) as f64);
+            a = 2 * a + usize::from(u >= 0.76);
+            b = 2 * b + usize::from((0.57..0.76).contains(&u) || u >= 0.95);
+        }
+        (names[a] as u64) << 32 | names[b] as u64
+    });
+    edges.sort_unstable();
+    edges.dedup();
+    edges.retain(|e| e >> 32 != e & 0xffff_ffff);
+    let (out, dst) = rows(n, edges.iter().map(|e| ((e >> 32) as usize, *e as i32)));
+    let (into, src) = rows(n, edges.iter().map(|e| (*e as u32 as usize, (e >> 32) as i32)));
+    Graph { out, dst, into, src }
+}
+
+/// Pairs as rows: all second parts of equal first parts, in order.
+fn rows(n: usize, pairs: impl Iterator<Item = (usize, i32)> + Clone) -> (Vec<i64>, Vec<i32>) {
+    let mut off = vec![0i64; n + 1];
+    pairs.clone().for_each(|(i, _)| off[i + 1] += 1);
+    (0..n).for_each(|i| off[i + 1] += off[i]);
+    let mut next = off.clone();
+    let mut items = vec![0i32; off[n] as usize];
+    for (i, x) in pairs {
+        items[next[i] as usize] = x;
+        next[i] += 1;
+    }
+    (off, items)
+}
+
+impl Graph {
+    /// How many vertices there are.
+    pub fn len(&self) -> usize {
+        self.out.len() - 1
+    }
+
+    /// The vertex with most edges out of it.
+    pub fn hub(&self) -> usize {
+        let degree = |v: usize| self.out[v + 1] - self.out[v];
+        (1..self.len()).fold(0, |best, v| if degree(v) > degree(best) { v } else { best })
+    }
+
+    /// The steps from a vertex to each, with a queue.
+    pub fn distances(&self, start: usize) -> Vec<i32> {
+        let mut dist = vec![-1i32; self.len()];
+        dist[start] = 0;
+        let mut queue = vec![start];
+        let mut at = 0;
+        while let Some(&v) = queue.get(at) {
+            at += 1;
+            for &w in &self.dst[self.out[v] as usize..self.out[v + 1] as usize] {
+                if dist[w as usize] < 0 {
+                    dist[w as usize] = dist[v] + 1;
+                    queue.push(w as usize);
+                }
+            }
+        }
+        dist
+    }
+
+    /// Ten rounds of PageRank, pushed along the edges out of each vertex.
+    pub fn ranks(&self) -> Vec<f64> {
+        let n = self.len();
+        let mut rank = vec![1.0 / n as f64; n];
+        for _ in 0..10 {
+            let mut next = vec![Sum::default(); n];
+            let mut stuck = Sum::default();
+            for v in 0..n {
+                let targets = &self.dst[self.out[v] as usize..self.out[v + 1] as usize];
+                if targets.is_empty() {
+                    stuck.add(rank[v]);
+                }
+                targets.iter().for_each(|w| next[*w as usize].add(rank[v] / targets.len() as f64));
+            }
+            let base = (0.15 + 0.85 * stuck.total()) / n as f64;
+            rank = next.into_iter().map(|r| base + 0.85 * r.total()).collect();
+        }
+        rank
+    }
+}

@@ -1,0 +1,62 @@
+//! The machine, in words.
+
+use std::fs::read_to_string;
+
+/// The processor, its cores, memory and kernel, and the load that others make at the moment.
+pub fn describe() -> String {
+    let file = |path: &str| read_to_string(path).unwrap_or_default();
+    let cpu = file("/proc/cpuinfo");
+    let field = |name: &str| {
+        let line = cpu.lines().find(|l| l.split(':').next().is_some_and(|k| k.trim() == name));
+        line.and_then(|l| l.split_once(':')).map_or("?", |(_, v)| v.trim()).to_string()
+    };
+    let caches = deckle_runtime::cpu::caches();
+    let flags = field("flags");
+    let wide = ["avx512f", "avx2", "sse2"].into_iter().find(|f| flags.split(' ').any(|g| g == *f)).unwrap_or("?");
+    let memory = file("/proc/meminfo");
+    let total =
+        memory.lines().find_map(|l| l.strip_prefix("MemTotal:")?.split_whitespace().next()?.parse::<f64>().ok());
+    let huge = file("/sys/kernel/mm/transparent_hugepage/enabled");
+    let huge = huge.split_once('[').and_then(|(_, r)| r.split_once(']')).map_or("?", |(h, _)| h);
+    let load = file("/proc/loadavg");
+    format!(
+        "{} (family {} model {}, {wide}), {} cores usable, caches {caches:?}, {:.0} GiB, transparent huge pages: {huge}, kernel {}, load {}",
+        field("model name"),
+        field("cpu family"),
+        field("model"),
+        deckle_runtime::cpu::usable_cores(),
+        total.unwrap_or(0.0) / f64::from(1 << 20),
+        file("/proc/sys/kernel/osrelease").trim(),
+        load.split_whitespace().next().unwrap_or("?"),
+    )
+}
+
+/// The day, by the clock of this machine.
+pub fn today() -> String {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs());
+    date(since / 86_400)
+}
+
+/// The date of a day counted from the first of January 1970.
+fn date(days: u64) -> String {
+    // Years begin in March, so that the odd day is the last; 400 years repeat.
+    let days = days + 719_468;
+    let era = days / 146_097;
+    let day = days % 146_097;
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let (year, month) = (year + 400 * era + u64::from(month >= 10), if month < 10 { month + 3 } else { month - 9 });
+    format!("{year}-{month:02}-{day:02}")
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn dates() {
+        assert_eq!(super::date(0), "1970-01-01");
+        assert_eq!(super::date(19_782), "2024-02-29");
+        assert_eq!(super::date(20_772), "2026-11-15");
+    }
+}

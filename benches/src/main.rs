@@ -1,0 +1,98 @@
+//! The benchmarks of Deckle: one command, one line a figure.
+//!
+//! ```text
+//! cargo run --release -p deckle-bench -- [NAME ...] [--json] [--peers] [--quick] [--threads 1,2]
+//! ```
+//!
+//! Each benchmark is a program of `programs/` and a file of `cases/` that makes its data, checks what it gives against a reference of higher
+//! precision, and says what bounds it. It runs in a process of its own (`worker`), after which the limits of the machine are
+//! measured on as many bytes (`limits`). `suite` does that for all of them, in turns with the programs of `rivals.list`; `goals.list` says
+//! what is asked for.
+
+mod case;
+mod cases;
+mod check;
+mod data;
+mod goals;
+mod graph;
+mod latency;
+mod limits;
+mod machine;
+mod measure;
+mod options;
+mod program;
+mod report;
+mod rivals;
+mod suite;
+mod worker;
+
+use crate::options::{Inner, Options};
+use crate::report::Row;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    if args.iter().any(|a| a == "--help" || a == "-h") {
+        println!("{}", options::USAGE);
+        return ExitCode::SUCCESS;
+    }
+    let done = options::parse(&args, deckle_runtime::cpu::usable_cores()).and_then(|options| run(&options));
+    match done {
+        Ok(code) => code,
+        Err(message) => {
+            eprintln!("{message}\n{}", options::USAGE);
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(options: &Options) -> Result<ExitCode, String> {
+    let mut cases = cases::all();
+    match &options.inner {
+        Some(Inner::Compile(file, entry)) => {
+            latency::compile_once(file, entry)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        Some(Inner::Case(name)) => {
+            let case = cases.iter().find(|c| c.name == *name).ok_or("no such benchmark")?;
+            worker::run(case, options.quick, &options.threads, &mut |line| println!("{line}"));
+            return Ok(ExitCode::SUCCESS);
+        }
+        None => {}
+    }
+    let latencies = latency::wanted(options);
+    let known =
+        |w: &&String| cases.iter().any(|c| c.answers_to(w)) || latencies.contains(&w.as_str()) || *w == "latency";
+    if let Some(word) = options.names.iter().find(|w| !known(w)) {
+        return Err(format!("no benchmark is called `{word}`; --list tells their names"));
+    }
+    if !options.names.is_empty() {
+        cases.retain(|c| options.names.iter().any(|w| c.answers_to(w)));
+    }
+    if options.list {
+        cases.iter().for_each(|c| println!("{:22} {:20} {}: {} {}", c.name, c.program, c.group, c.rival, c.size));
+        latencies.iter().for_each(|n| println!("{n}"));
+        return Ok(ExitCode::SUCCESS);
+    }
+    if !options.json && !options.markdown {
+        println!("{}\n{}", machine::describe(), report::plain_head());
+    }
+    let mut rows = Vec::new();
+    let mut tell = |row: Row| {
+        if options.json {
+            println!("{}", row.json());
+        } else if options.markdown {
+            eprintln!("{}", report::plain(&row));
+        } else {
+            println!("{}", report::plain(&row));
+        }
+        rows.push(row);
+    };
+    latency::run(options, &mut tell);
+    suite::run(&cases, options, &mut tell)?;
+    if options.markdown {
+        println!("{}, {}\n\n{}", machine::today(), machine::describe(), report::markdown(&rows));
+    }
+    let good = rows.iter().all(|r| !r.line["failed"].is_string() && !r.line["wrong"].is_string());
+    Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

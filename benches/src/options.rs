@@ -1,0 +1,97 @@
+//! The command line.
+
+/// What to do.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The benchmarks that are meant; all, if none is named.
+    pub names: Vec<String>,
+    /// One JSON object a line in the place of a table.
+    pub json: bool,
+    /// The table as Markdown, with the machine and the date.
+    pub markdown: bool,
+    /// The rivals as well, in turns.
+    pub peers: bool,
+    /// Small data.
+    pub quick: bool,
+    /// Only the names.
+    pub list: bool,
+    /// Numbers of threads.
+    pub threads: Vec<usize>,
+    /// How often each benchmark, and each rival, is started.
+    pub rounds: usize,
+    /// In this process: a benchmark (by itself), or what `latency` starts.
+    pub inner: Option<Inner>,
+}
+
+/// What a process does that was started by another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Inner {
+    /// One benchmark.
+    Case(String),
+    /// Compiles a function of a file once.
+    Compile(String, String),
+}
+
+/// What is printed for `--help`.
+pub const USAGE: &str = "\
+usage: deckle-bench [NAME ...] [--json] [--markdown] [--peers] [--quick] [--threads 1,2] [--rounds N] [--list]
+
+  NAME         a benchmark, the beginning of its name, or a folder of rivals; all if there is none
+  --json       one JSON object a line
+  --markdown   the table of docs/performance.md
+  --peers      runs the rival programs in turns with Deckle's: $DECKLE_PEERS, or ../shared/peers beside the checkout
+  --quick      small data, for trying out; such figures mean nothing
+  --threads    numbers of threads; 1 and all cores unless said otherwise
+  --rounds     how often everything is started anew; 3 with rivals, otherwise 1
+  --list       only the names";
+
+/// Reads the command line.
+pub fn parse(args: &[String], cores: usize) -> Result<Options, String> {
+    let mut options = Options::default();
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        let mut value = || args.next().cloned().ok_or(format!("`{arg}` needs a value"));
+        match arg.as_str() {
+            "--json" => options.json = true,
+            "--markdown" => options.markdown = true,
+            "--peers" => options.peers = true,
+            "--quick" => options.quick = true,
+            "--list" => options.list = true,
+            "--threads" => options.threads = numbers(&value()?)?,
+            "--rounds" => options.rounds = numbers(&value()?)?[0],
+            "--inner-case" => options.inner = Some(Inner::Case(value()?)),
+            "--inner-compile" => options.inner = Some(Inner::Compile(value()?, value()?)),
+            other if other.starts_with('-') => return Err(format!("`{other}` is no option")),
+            name => options.names.push(name.to_string()),
+        }
+    }
+    if options.threads.is_empty() {
+        options.threads = if cores > 1 { vec![1, cores] } else { vec![1] };
+    }
+    if options.rounds == 0 {
+        options.rounds = if options.peers && !options.quick { 3 } else { 1 };
+    }
+    Ok(options)
+}
+
+fn numbers(text: &str) -> Result<Vec<usize>, String> {
+    let number = |t: &str| t.trim().parse().ok().filter(|n| *n > 0).ok_or(format!("`{t}` is no number above 0"));
+    text.split(',').map(number).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Options, String> {
+        parse(&line.split_whitespace().map(String::from).collect::<Vec<_>>(), 2)
+    }
+
+    #[test]
+    fn words_and_options() {
+        let o = parsed("dot sum --json --threads 1,4").unwrap();
+        assert_eq!((o.names.len(), o.json, o.threads, o.rounds), (2, true, vec![1, 4], 1));
+        assert_eq!(parsed("--peers").unwrap().rounds, 3);
+        assert!(parsed("--threads 0").is_err() && parsed("--threads").is_err() && parsed("--what").is_err());
+    }
+}

@@ -1,0 +1,54 @@
+//! Programs of the suite, from text to native code.
+
+use deckle_diag::SourceMap;
+use deckle_exec::{Native, Options};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// The folder of the programs.
+pub fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("programs")
+}
+
+/// A program that can be run.
+pub struct Compiled {
+    /// The code.
+    pub native: Native,
+    /// How long it took, from text to code.
+    pub seconds: f64,
+    /// How many kernels it has.
+    pub kernels: usize,
+}
+
+/// Compiles a function of a file.
+pub fn compile(file: &str, entry: &str) -> Result<Compiled, String> {
+    let path = folder().join(file);
+    let text = std::fs::read(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let begun = Instant::now();
+    let native = native(file, text, entry)?;
+    let seconds = begun.elapsed().as_secs_f64();
+    let kernels = count(&native.program().steps);
+    Ok(Compiled { native, seconds, kernels })
+}
+
+/// Compiles a function of a text.
+pub fn native(name: &str, text: Vec<u8>, entry: &str) -> Result<Native, String> {
+    let mut sources = SourceMap::new();
+    let mut load = |_: &str, written: &str| Err(format!("`{written}`: nothing can be imported here"));
+    let compiled = deckle_syntax::compile(&mut sources, name, text, &mut load)
+        .map_err(|ds| deckle_diag::render_all(&ds, &sources, false))?;
+    let entry = compiled.entries.iter().find(|e| e.name == entry).ok_or_else(|| format!("no function `{entry}`"))?;
+    Native::compile(&compiled.program, entry.func, Options::default())
+        .map_err(|d| deckle_diag::render(&d, &sources, false))
+}
+
+fn count(steps: &[deckle_ir::kernel::Step]) -> usize {
+    use deckle_ir::kernel::Step;
+    let inside = |s: &Step| match s {
+        Step::Run(_) => 1,
+        Step::If(_, yes, no) => count(yes) + count(no),
+        Step::While { test, body, .. } => count(test) + count(body),
+        _ => 0,
+    };
+    steps.iter().map(inside).sum()
+}
