@@ -2,13 +2,14 @@
 //!
 //! ```text
 //! math_values OP f32|f64 COUNT SEED        binary f64, little endian: x [y] result, again and again
+//! math_values ops                          how many operations each function takes
 //! ```
 //!
 //! A third of the arguments are random bits (every exponent is as likely as any other), the others are uniform in
 //! ranges where the function does something.
 
-use deckle_ir::array::{BinOp, UnOp};
-use deckle_ir::math::{F32, F64, Native32, Native64, binary, unary};
+use deckle_ir::array::{BinOp, OperandClass, UnOp};
+use deckle_ir::math::{Count, F32, F64, Native32, Native64, Ops, binary, unary};
 use std::io::Write;
 
 struct Random(u64);
@@ -64,8 +65,35 @@ fn ranges_binary(op: BinOp) -> (&'static [(f64, f64)], &'static [(f64, f64)]) {
     }
 }
 
+fn print_operations() {
+    let line = |name: &str, [a, b]: [Ops; 2]| {
+        let show = |o: Ops| {
+            let rare = if o.rare > 0 { format!(" (+{})", o.rare) } else { String::new() };
+            format!("{}: {} float, {} div, {} choice, {} int{rare}", o.usual(), o.float, o.division, o.choice, o.int)
+        };
+        println!("{name:8} f64 {}   f32 {}", show(a), show(b));
+    };
+    for op in UnOp::ALL.iter().copied().filter(|op| op.operands() == OperandClass::Float) {
+        let (mut a, mut b) = (Count::<Native64>::default(), Count::<Native32>::default());
+        let done = unary::<F64, _>(&mut a, op, 0.5).is_some() && unary::<F32, _>(&mut b, op, 0.5).is_some();
+        if done {
+            line(op.name(), [a.ops, b.ops]);
+        }
+    }
+    for op in [BinOp::Pow, BinOp::Atan2, BinOp::Hypot, BinOp::Rem, BinOp::Min, BinOp::Max] {
+        let (mut a, mut b) = (Count::<Native64>::default(), Count::<Native32>::default());
+        let done = binary::<F64, _>(&mut a, op, 0.5, 0.7).is_some() && binary::<F32, _>(&mut b, op, 0.5, 0.7).is_some();
+        if done {
+            line(op.name(), [a.ops, b.ops]);
+        }
+    }
+}
+
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
+    if args == ["ops"] {
+        return print_operations();
+    }
     let [op, width, count, seed] = &args[..] else { panic!("math_values OP f32|f64 COUNT SEED") };
     let wide = width == "f64";
     let (count, seed): (u64, u64) = (count.parse().expect("a count"), seed.parse().expect("a seed"));

@@ -2,7 +2,7 @@
 
 use super::arith::Arith;
 use super::exp::{exp_normal, exp_sum};
-use super::format::{Format, polynomial};
+use super::format::{Format, polynomial, polynomial_last};
 
 /// erf(x): up to 1 an odd polynomial; beyond, one less the exponential of a polynomial.
 #[inline(always)]
@@ -42,7 +42,7 @@ pub fn erfc<W: Format, A: Arith>(a: &mut A, x: A::F) -> A::F {
     let error = a.fnma(second, t, one);
     let t = a.fma(t, error, t);
     let v = a.fnma(stretch, t, one);
-    let h = polynomial(a, v, W::ERFC);
+    let h = polynomial_last(a, v, W::ERFC);
     let (start, start_low) = (a.f(W::ERFC_START.0), a.f(W::ERFC_START.1));
     let g = a.fma(v, h, start);
     let lost = a.sub(start, g);

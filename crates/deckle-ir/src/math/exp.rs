@@ -52,13 +52,28 @@ pub(super) fn reduce<W: Format, A: Arith>(a: &mut A, x: A::F) -> Reduced<A::F> {
     Reduced { shifted, r, low }
 }
 
-/// exp(r + low) - 1 for a reduced r: `r + r² q`.
+/// x = n ln 2 + r: rounder + n, and exp(r) - 1 = `r + r² q`.
+///
+/// r is a difference `r0 - small` whose first part is exact. The polynomial takes it rounded, the sum takes the parts.
 #[inline(always)]
-fn near_zero<W: Format, A: Arith>(a: &mut A, r: A::F, low: Option<A::F>) -> A::F {
+pub(super) fn exp_rest<W: Format, A: Arith>(a: &mut A, x: A::F) -> (A::F, A::F) {
+    let (shifted, n) = to_int::<W, A>(a, x, W::LOG2_E);
+    let (high, low) = (a.f(W::LN2.0), a.f(W::LN2.1));
+    let r0 = a.fnma(n, high, x);
+    let small = a.mul(n, low);
+    let r = a.sub(r0, small);
+    let q = polynomial(a, r, W::EXP);
+    let square = a.mul(r, r);
+    let tail = a.fms(square, q, small);
+    (shifted, a.add(r0, tail))
+}
+
+/// exp(r + low) - 1 for a reduced r.
+#[inline(always)]
+fn near_zero<W: Format, A: Arith>(a: &mut A, r: A::F, low: A::F) -> A::F {
     let q = polynomial(a, r, W::EXP);
     let square = a.mul(r, r);
     let y = a.fma(square, q, r);
-    let Some(low) = low else { return y };
     // low times exp(r), which is not quite 1
     let low = a.fma(low, y, low);
     let tail = a.fma(square, q, low);
@@ -70,8 +85,7 @@ fn near_zero<W: Format, A: Arith>(a: &mut A, r: A::F, low: Option<A::F>) -> A::F
 pub fn exp<W: Format, A: Arith>(a: &mut A, x: A::F) -> A::F {
     let (least, most) = limits::<W>();
     let x = clamp(a, x, least, most);
-    let Reduced { shifted, r, .. } = reduce::<W, A>(a, x);
-    let y = near_zero::<W, A>(a, r, None);
+    let (shifted, y) = exp_rest::<W, A>(a, x);
     let one = a.f(1.0);
     let y = a.add(one, y);
     scale::<W, A>(a, y, shifted)
@@ -84,7 +98,7 @@ pub(super) fn exp_sum<W: Format, A: Arith>(a: &mut A, x: A::F, low: A::F, factor
     let x = clamp(a, x, least, most);
     let reduced = reduce::<W, A>(a, x);
     let low = a.add(reduced.low, low);
-    let y = near_zero::<W, A>(a, reduced.r, Some(low));
+    let y = near_zero::<W, A>(a, reduced.r, low);
     let one = a.f(1.0);
     let y = match factor {
         None => a.add(one, y),
@@ -96,8 +110,7 @@ pub(super) fn exp_sum<W: Format, A: Arith>(a: &mut A, x: A::F, low: A::F, factor
 /// e^x where the result is known to be a normal number.
 #[inline(always)]
 pub(super) fn exp_normal<W: Format, A: Arith>(a: &mut A, x: A::F) -> A::F {
-    let Reduced { shifted, r, .. } = reduce::<W, A>(a, x);
-    let y = near_zero::<W, A>(a, r, None);
+    let (shifted, y) = exp_rest::<W, A>(a, x);
     let power = power_of_two::<W, A>(a, shifted, 0);
     a.fma(power, y, power)
 }

@@ -5,7 +5,7 @@
 //! (n = 0) no cancellation.
 
 use super::arith::Arith;
-use super::exp::{Reduced, reduce};
+use super::exp::{Reduced, exp_rest, reduce};
 use super::format::{Format, polynomial, power_of_two, rounder};
 
 /// What both functions of |x| are made of.
@@ -102,10 +102,7 @@ pub fn tanh<W: Format, A: Arith>(a: &mut A, x: A::F) -> A::F {
     let capped = a.min(full, size);
     let twice = a.add(capped, capped);
     // exp(2x) + 1 = 2^n (1 + u) + 1, rounded once, and what that lost.
-    let Reduced { shifted, r, .. } = reduce::<W, A>(a, twice);
-    let q = polynomial(a, r, W::EXP);
-    let square = a.mul(r, r);
-    let u = a.fma(square, q, r);
+    let (shifted, u) = exp_rest::<W, A>(a, twice);
     let power = power_of_two::<W, A>(a, shifted, 0);
     let (one, two, half) = (a.f(1.0), a.f(2.0), a.f(0.5));
     let base = a.add(power, one);
