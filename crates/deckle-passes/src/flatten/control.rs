@@ -98,8 +98,7 @@ impl<'p> Flattener<'p> {
     /// What need not be computed inside a guard is selected; the rest is a conditional.
     fn merge_scalars(&mut self, cond: Node, yes: &[Node], no: &[Node], ctx: Space) -> Vec<Node> {
         let outside = |f: &Self, n: Node| f.k.encloses(f.k.space_of(n), ctx);
-        let inner: Vec<usize> =
-            (0..yes.len()).filter(|i| !outside(self, yes[*i]) || !outside(self, no[*i])).collect();
+        let inner: Vec<usize> = (0..yes.len()).filter(|i| !outside(self, yes[*i]) || !outside(self, no[*i])).collect();
         let (then, other): (Vec<Node>, Vec<Node>) = inner.iter().map(|i| (yes[*i], no[*i])).unzip();
         let branched = if inner.is_empty() { Vec::new() } else { self.branch(ctx, cond, true, &then, &other) };
         (0..yes.len())

@@ -97,8 +97,7 @@ impl<'p> Flattener<'p> {
         let leaves = like.leaves().ok_or(Stuck::InLoop)?;
         let n = leaves.len();
         let lambda = self.k.new_lambda(ctx);
-        let vars: Vec<Node> =
-            (0..2 * n).map(|k| self.k.var(lambda, k as u32, self.k.ty(leaves[k % n]))).collect();
+        let vars: Vec<Node> = (0..2 * n).map(|k| self.k.var(lambda, k as u32, self.k.ty(leaves[k % n]))).collect();
         let left = like.with_leaves(&mut vars[..n].iter().copied());
         let right = like.with_leaves(&mut vars[n..].iter().copied());
         let args = if swap { [right, left] } else { [left, right] };
@@ -276,7 +275,6 @@ impl<'p> Flattener<'p> {
         };
         self.k.needs(&[n]).iter().all(light)
     }
-
 }
 
 pub(super) fn is_array(ty: &deckle_ir::types::Type) -> bool {
@@ -297,9 +295,7 @@ pub(super) fn plain_ops(function: &Function, body: Body) -> Option<Vec<BinOp>> {
                 let inst = function.inst(*arg)?;
                 let Op::Binary(op) = inst.op else { return None };
                 let [x, y] = inst.args[..] else { return None };
-                let is = |v, p| {
-                    matches!(function.inst(v), Some(i) if i.op == Op::Proj(k as u32) && i.args == [p])
-                };
+                let is = |v, p| matches!(function.inst(v), Some(i) if i.op == Op::Proj(k as u32) && i.args == [p]);
                 if !is_plain(op) || !is(x, a) || !is(y, b) || function.ty(*arg).as_scalar().is_none() {
                     return None;
                 }

@@ -12,6 +12,17 @@ use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::types::Type;
 use std::rc::Rc;
 
+/// Which rows are said to be equal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shape {
+    /// Those that are.
+    Natural,
+    /// Those that the type says.
+    Typed,
+    /// None.
+    Ragged,
+}
+
 /// Whether there is another round: of the state, the number of the round, and the context.
 type Test<'a, 'p> = dyn FnMut(&mut Flattener<'p>, &Val, Node, Space) -> Res<Node> + 'a;
 /// The next state.
@@ -35,8 +46,8 @@ impl<'p> Flattener<'p> {
         for body in [yes, no] {
             self.open();
             let result = self.body(fx, body, ROOT).and_then(|val| {
-                self.flush()?;
-                self.assign(&variable, &val, cx.ty, ROOT)
+                self.assign(&variable, &val, cx.ty, ROOT)?;
+                self.flush()
             });
             let block = self.close();
             result?;
@@ -100,7 +111,6 @@ impl<'p> Flattener<'p> {
         self.open();
         let state = self.kept_at(&variable, number, around);
         let stepped = round(self, &state, i, around).and_then(|next| {
-            self.flush()?;
             let next = if lifted {
                 let old = self.kept_at(&variable, number, ctx);
                 self.merge(going, &next, &old, ctx)?
@@ -108,6 +118,7 @@ impl<'p> Flattener<'p> {
                 next
             };
             self.assign(&variable, &next, ty, ctx)?;
+            self.flush()?;
             let after = self.add(i, one);
             self.set(counter, after)
         });
@@ -164,7 +175,8 @@ impl<'p> Flattener<'p> {
     /// Lets the buffers of a variable hold a value from now on.
     fn assign(&mut self, variable: &Rep, val: &Val, ty: &Type, ctx: Space) -> Res<()> {
         let mut sinks = Vec::new();
-        let rep = self.store_shaped(val, ty, ctx, 0, ctx != ROOT, &mut sinks)?;
+        let shape = if ctx == ROOT { Shape::Typed } else { Shape::Ragged };
+        let rep = self.store_shaped(val, ty, ctx, 0, shape, &mut sinks)?;
         let mut pairs = Vec::new();
         self.pair(variable, &rep, &mut pairs, &mut sinks)?;
         if !sinks.is_empty() {
@@ -201,10 +213,10 @@ impl<'p> Flattener<'p> {
         Ok(())
     }
 
-    /// The result of a program: a value in buffers, shaped as its type says.
-    pub(super) fn store_as(&mut self, val: &Val, ty: &Type) -> Res<Rep> {
+    /// The result of a program: a value in buffers, its rows equal where they are, whatever its type knows.
+    pub(super) fn store_result(&mut self, val: &Val, ty: &Type) -> Res<Rep> {
         let mut sinks = Vec::new();
-        let rep = self.store_shaped(val, ty, ROOT, 0, false, &mut sinks)?;
+        let rep = self.store_shaped(val, ty, ROOT, 0, Shape::Natural, &mut sinks)?;
         if !sinks.is_empty() {
             self.run("the result", sinks);
         }
@@ -217,7 +229,7 @@ impl<'p> Flattener<'p> {
         ty: &Type,
         ctx: Space,
         nested: u32,
-        ragged: bool,
+        shape: Shape,
         sinks: &mut Vec<Sink>,
     ) -> Res<Rep> {
         match val {
@@ -237,18 +249,23 @@ impl<'p> Flattener<'p> {
             }
             Val::Tuple(parts) => {
                 let tys = ty.parts().unwrap_or_default();
-                let parts = parts.iter().zip(tys).map(|(p, t)| self.store_shaped(p, t, ctx, nested, ragged, sinks));
+                let parts = parts.iter().zip(tys).map(|(p, t)| self.store_shaped(p, t, ctx, nested, shape, sinks));
                 Ok(Rep::Tuple(parts.collect::<Res<_>>()?))
             }
             Val::Array(arr) => {
                 let arr = self.indexed(arr)?;
-                if let Some(rep) = self.as_it_lies(&arr, ty, ctx, nested, ragged) {
+                if let Some(rep) = self.as_it_lies(&arr, ty, ctx, nested, shape) {
                     return Ok(rep);
                 }
                 let walk = self.walk(&arr, ctx)?;
                 let Region::Dim(size) = self.k.space(walk.inner).region else { return Err(Stuck::InLoop) };
                 let elem_ty = ty.elem().cloned().unwrap_or(Type::BOOL);
-                let (dim, elem, rows) = match (self.k.space_of(size) == ROOT, !ragged && is_equal(ty, nested)) {
+                let equal = match shape {
+                    Shape::Natural => self.k.space_of(size) == ROOT,
+                    Shape::Typed => is_equal(ty, nested),
+                    Shape::Ragged => false,
+                };
+                let (dim, elem, rows) = match (self.k.space_of(size) == ROOT, equal) {
                     (true, true) => (walk.inner, walk.elem, Rows::Equal(size)),
                     (true, false) => (walk.inner, walk.elem, Rows::Offsets(self.sum_up(ctx, size)?)),
                     (false, false) => (walk.inner, walk.elem, Rows::Offsets(self.offsets(walk.inner)?)),
@@ -263,18 +280,23 @@ impl<'p> Flattener<'p> {
                         (dim, elem, Rows::Equal(all))
                     }
                 };
-                let elem = self.store_shaped(&elem, &elem_ty, dim, nested + 1, ragged, sinks)?;
+                let elem = self.store_shaped(&elem, &elem_ty, dim, nested + 1, shape, sinks)?;
                 Ok(Rep::Array(rows, Box::new(elem)))
             }
         }
     }
 
     /// An array that lies in memory just as it should: it need not be copied.
-    fn as_it_lies(&self, arr: &Rc<Arr>, ty: &Type, ctx: Space, nested: u32, ragged: bool) -> Option<Rep> {
+    fn as_it_lies(&self, arr: &Rc<Arr>, ty: &Type, ctx: Space, nested: u32, shape: Shape) -> Option<Rep> {
         let Arr::Kept { size, base, rep } = &**arr else { return None };
-        let fits = ctx == ROOT && nested == 0 && !ragged && self.k.as_int(*base) == Some(0);
+        let fits = ctx == ROOT && nested == 0 && self.k.as_int(*base) == Some(0);
         let elem = ty.elem()?;
-        (fits && self.k.space_of(*size) == ROOT && shaped_like(rep, elem, 1))
+        let shaped = match shape {
+            Shape::Natural => true,
+            Shape::Typed => shaped_like(rep, elem, 1),
+            Shape::Ragged => false,
+        };
+        (fits && shaped && self.k.space_of(*size) == ROOT)
             .then(|| Rep::Array(Rows::Equal(*size), Box::new((**rep).clone())))
     }
 
@@ -362,12 +384,8 @@ impl<'p> Flattener<'p> {
                 let Val::Tuple(parts) = some_val else { return Ok(none) };
                 // The state must be there even if nothing is combined: an empty element stands in.
                 let empty = self.empty_of(&elem_ty);
-                let first_val = self.either(
-                    some,
-                    cx.ctx,
-                    &mut |f, ctx| f.at(&arr2, at, ctx),
-                    &mut |_, _| Ok(empty.clone()),
-                )?;
+                let first_val =
+                    self.either(some, cx.ctx, &mut |f, ctx| f.at(&arr2, at, ctx), &mut |_, _| Ok(empty.clone()))?;
                 (first_val, parts[0].clone(), one)
             }
         };
@@ -439,54 +457,48 @@ impl<'p> Flattener<'p> {
         let scatter = matches!(cx.inst.op, Op::Scatter);
         let body = cx.inst.bodies.first().copied();
         let span = cx.span;
-        self.rounds(
-            cx.ctx,
-            into,
-            cx.ty,
-            &mut |f, _, i, _| Ok(f.lt(i, n)),
-            &mut |f, state, i, ctx| {
-                let Val::Tuple(parts) = f.at(&all, i, ctx)? else { return Ok(state.clone()) };
-                let targets = parts[0].leaves().unwrap_or_default();
-                let mask = match parts.get(2) {
-                    Some(Val::Scalar(m)) => *m,
-                    _ => f.k.constant(Scalar::Bool(true)),
-                };
-                let mut at = Vec::new();
-                let guarded = match f.k.as_const(mask) {
-                    Some(_) => ctx,
-                    None => f.k.guard(ctx, mask, true),
-                };
-                let mut place = state.clone();
-                for t in &targets {
-                    let arr = as_array(&place);
-                    let size = f.size(&arr, ctx)?;
-                    let t = f.in_range(*t, size, "target", span, guarded);
-                    at.push(t);
-                    place = f.at(&arr, t, guarded)?;
-                }
-                f.flush()?;
-                let new = parts[1].clone();
-                f.either(
-                    mask,
-                    ctx,
-                    &mut |f, g| {
-                        let at: Vec<Node> = at.clone();
-                        let combined = match (scatter, body) {
-                            (false, Some(body)) => {
-                                let mut old = state.clone();
-                                for t in &at {
-                                    old = f.at(&as_array(&old), *t, g)?;
-                                }
-                                f.inside(fx, body, &[new.clone(), old], g, Some(i))?
+        self.rounds(cx.ctx, into, cx.ty, &mut |f, _, i, _| Ok(f.lt(i, n)), &mut |f, state, i, ctx| {
+            let Val::Tuple(parts) = f.at(&all, i, ctx)? else { return Ok(state.clone()) };
+            let targets = parts[0].leaves().unwrap_or_default();
+            let mask = match parts.get(2) {
+                Some(Val::Scalar(m)) => *m,
+                _ => f.k.constant(Scalar::Bool(true)),
+            };
+            let mut at = Vec::new();
+            let guarded = match f.k.as_const(mask) {
+                Some(_) => ctx,
+                None => f.k.guard(ctx, mask, true),
+            };
+            let mut place = state.clone();
+            for t in &targets {
+                let arr = as_array(&place);
+                let size = f.size(&arr, ctx)?;
+                let t = f.in_range(*t, size, "target", span, guarded);
+                at.push(t);
+                place = f.at(&arr, t, guarded)?;
+            }
+            f.flush()?;
+            let new = parts[1].clone();
+            f.either(
+                mask,
+                ctx,
+                &mut |f, g| {
+                    let at: Vec<Node> = at.clone();
+                    let combined = match (scatter, body) {
+                        (false, Some(body)) => {
+                            let mut old = state.clone();
+                            for t in &at {
+                                old = f.at(&as_array(&old), *t, g)?;
                             }
-                            _ => new.clone(),
-                        };
-                        f.replaced(state, &at, &combined, depth, g)
-                    },
-                    &mut |_, _| Ok(state.clone()),
-                )
-            },
-        )
+                            f.inside(fx, body, &[new.clone(), old], g, Some(i))?
+                        }
+                        _ => new.clone(),
+                    };
+                    f.replaced(state, &at, &combined, depth, g)
+                },
+                &mut |_, _| Ok(state.clone()),
+            )
+        })
     }
 
     /// An array with another element at one place.

@@ -28,6 +28,7 @@ mod fold;
 mod lift;
 mod moving;
 mod plan;
+mod proofs;
 mod scalars;
 mod sequences;
 mod shape;
@@ -101,6 +102,7 @@ struct Flattener<'p> {
     /// Loops that cannot run inside a kernel: by the variable and the context.
     lifted: HashSet<(Func, Var)>,
     uses: Vec<Option<Rc<Uses>>>,
+    proven: Vec<Option<Rc<Vec<bool>>>>,
     depth: usize,
 }
 
@@ -110,8 +112,9 @@ struct Frame<'p> {
     function: &'p Function,
     env: Vec<Option<Val>>,
     at: HashMap<Body, Node>,
-    /// The context in which each size variable was bound by its binder.
     uses: Rc<Uses>,
+    /// Which accesses are known to be in range.
+    proven: Rc<Vec<bool>>,
 }
 
 /// Flattens a function of a program, with everything it calls.
@@ -131,6 +134,7 @@ pub fn flatten(program: &array::Program, func: Func, options: Options) -> Result
         name: "value".into(),
         lifted: HashSet::new(),
         uses: vec![None; program.funcs.len()],
+        proven: vec![None; program.funcs.len()],
         depth: 0,
     };
     match f.whole(func) {
@@ -158,16 +162,17 @@ impl<'p> Flattener<'p> {
         let mut fx = self.frame(func, function);
         self.parameters(&mut fx)?;
         let result = self.body(&mut fx, Function::ROOT, ROOT)?;
-        self.flush()?;
         self.name = "the result".into();
         let ty = function.ty(function.body(Function::ROOT).result).clone();
-        self.k.result = self.store_as(&result, &ty)?;
+        self.k.result = self.store_result(&result, &ty)?;
         self.flush()
     }
 
     fn frame(&mut self, func: Func, function: &'p Function) -> Frame<'p> {
         let uses = Rc::clone(self.uses[func.index()].get_or_insert_with(|| Rc::new(Uses::of(function))));
-        Frame { func, function, env: vec![None; function.vars.len()], at: HashMap::new(), uses }
+        let proven = self.proven[func.index()].get_or_insert_with(|| Rc::new(crate::bounds::proven(function)));
+        let proven = Rc::clone(proven);
+        Frame { func, function, env: vec![None; function.vars.len()], at: HashMap::new(), uses, proven }
     }
 
     fn step(&mut self, step: Step) {
@@ -199,8 +204,7 @@ impl<'p> Flattener<'p> {
     /// Makes all checks that no kernel has made so far.
     fn flush(&mut self) -> Res<()> {
         self.check_at_root();
-        let here: Vec<Node> =
-            self.pending.iter().copied().filter(|n| self.on_host(self.k.space_of(*n))).collect();
+        let here: Vec<Node> = self.pending.iter().copied().filter(|n| self.on_host(self.k.space_of(*n))).collect();
         let mut by_dim: Vec<(Space, Vec<kernel::Sink>)> = Vec::new();
         for n in here {
             if !self.pending.contains(&n) {

@@ -157,7 +157,10 @@ impl<'p> Flattener<'p> {
             _ => Some(self.combining_into(fx, cx, &parts[1], &place)?),
         };
         if !bufs.is_empty() {
-            self.run("scatter", vec![Sink::Scatter { space: inner, bufs, at, len: length, within: cx.ctx, values, combine }]);
+            self.run(
+                "scatter",
+                vec![Sink::Scatter { space: inner, bufs, at, len: length, within: cx.ctx, values, combine }],
+            );
         }
         Ok(self.kept_at(&whole, number, cx.ctx))
     }
@@ -169,12 +172,8 @@ impl<'p> Flattener<'p> {
         }
         let lambda = self.k.new_lambda(cx.ctx);
         let (news, olds) = (new.leaves().unwrap_or_default(), old.leaves().unwrap_or_default());
-        let vars: Vec<Node> = news
-            .iter()
-            .chain(&olds)
-            .enumerate()
-            .map(|(k, n)| self.k.var(lambda, k as u32, self.k.ty(*n)))
-            .collect();
+        let vars: Vec<Node> =
+            news.iter().chain(&olds).enumerate().map(|(k, n)| self.k.var(lambda, k as u32, self.k.ty(*n))).collect();
         let new = new.with_leaves(&mut vars[..news.len()].iter().copied());
         let old = old.with_leaves(&mut vars[news.len()..].iter().copied());
         let result = self.inside(fx, cx.inst.bodies[0], &[new, old], lambda, None)?;

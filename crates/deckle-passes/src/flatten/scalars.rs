@@ -73,7 +73,7 @@ impl<'p> Flattener<'p> {
         {
             return self.k.int(i);
         }
-        if self.is_position_below(i, size) {
+        if self.is_in_range(i, size) {
             return i;
         }
         // One comparison for both ends: a negative index is a large unsigned one.
@@ -82,19 +82,19 @@ impl<'p> Flattener<'p> {
         self.check(ok, i, Fault::Index(what), span, &[i, size], ctx)
     }
 
-    /// Whether an index is the position in a dimension of that size.
-    fn is_position_below(&self, i: Node, size: Node) -> bool {
-        matches!(self.k.node(i).op, deckle_ir::kernel::Op::Pos) && self.dim_size(self.k.space_of(i)) == size
-    }
-
     pub(super) fn index(&mut self, fx: &Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
         let mut val = self.get(fx, cx.inst.args[0]);
+        let proven = fx.proven[cx.v.index()];
         for a in &cx.inst.args[1..] {
             let i = self.scalar(fx, *a);
             let arr = super::as_array(&val);
             let arr = self.random(&arr)?;
             let size = self.size(&arr, cx.ctx)?;
-            let i = self.in_range(i, size, "index", cx.span, cx.ctx);
+            // What is proven is so where the access is: further out, where it might be loaded from, perhaps not.
+            let i = match proven && self.k.space_of(i) == cx.ctx {
+                true => i,
+                false => self.in_range(i, size, "index", cx.span, cx.ctx),
+            };
             val = self.at(&arr, i, cx.ctx)?;
         }
         Ok(val)

@@ -358,15 +358,10 @@ impl<'p> Flattener<'p> {
         let total = self.add(n, m);
         self.body_array(total, ctx, &mut |f, pos, dim| {
             let first = f.lt(pos, n);
-            f.either(
-                first,
-                dim,
-                &mut |f, ctx| f.at(a, pos, ctx),
-                &mut |f, ctx| {
-                    let at = f.sub(pos, n);
-                    f.at(b, at, ctx)
-                },
-            )
+            f.either(first, dim, &mut |f, ctx| f.at(a, pos, ctx), &mut |f, ctx| {
+                let at = f.sub(pos, n);
+                f.at(b, at, ctx)
+            })
         })
     }
 

@@ -75,10 +75,7 @@ impl<'p> Flattener<'p> {
                     checks.push((actual, shared, name.to_string()));
                 }
                 let (given, used) = self.parameter(fx, &elem, nested + 1, name, known, checks)?;
-                Ok((
-                    Rep::Array(Rows::Equal(actual), Box::new(given)),
-                    Rep::Array(Rows::Equal(shared), Box::new(used)),
-                ))
+                Ok((Rep::Array(Rows::Equal(actual), Box::new(given)), Rep::Array(Rows::Equal(shared), Box::new(used))))
             }
             _ => {
                 let parts = ty.parts().unwrap_or_default();
@@ -195,7 +192,8 @@ impl<'p> Flattener<'p> {
                 let walk = self.walk(&arr, ctx)?;
                 positions.push(self.k.pos(walk.inner));
                 let from = from.and_then(|f| f.elem());
-                let result = self.compare(fx, &walk.elem, &a.elem, from, positions, seen, what, span, (base, walk.inner));
+                let result =
+                    self.compare(fx, &walk.elem, &a.elem, from, positions, seen, what, span, (base, walk.inner));
                 positions.pop();
                 result
             }
@@ -255,8 +253,7 @@ impl<'p> Flattener<'p> {
                 None => None,
             },
             Atom::Read(path, args) => {
-                let (Some(mut val), Some(at)) =
-                    (self.path_val(fx, path), self.size_nodes(fx, args, positions, ctx)?)
+                let (Some(mut val), Some(at)) = (self.path_val(fx, path), self.size_nodes(fx, args, positions, ctx)?)
                 else {
                     return Ok(None);
                 };
@@ -321,7 +318,15 @@ impl<'p> Flattener<'p> {
         self.find_size(&val, &ty, s, at, 0, ctx)
     }
 
-    fn find_size(&mut self, val: &Val, ty: &Type, s: SizeVar, at: &[Node], nested: u32, ctx: Space) -> Res<Option<Node>> {
+    fn find_size(
+        &mut self,
+        val: &Val,
+        ty: &Type,
+        s: SizeVar,
+        at: &[Node],
+        nested: u32,
+        ctx: Space,
+    ) -> Res<Option<Node>> {
         match (val, ty) {
             (Val::Array(arr), Type::Array(a)) => {
                 if let Some((v, _, extra)) = a.size.determines()

@@ -101,12 +101,8 @@ impl<'p> Flattener<'p> {
             let Val::Scalar(start) = f.at(&starts, g, dim)? else { return Ok(Val::tuple(Vec::new())) };
             let next = f.add(g, one);
             let more = f.lt(next, n);
-            let end = f.either(
-                more,
-                dim,
-                &mut |f, ctx| f.at(&starts, next, ctx),
-                &mut |_, _| Ok(Val::Scalar(o.size)),
-            )?;
+            let end =
+                f.either(more, dim, &mut |f, ctx| f.at(&starts, next, ctx), &mut |_, _| Ok(Val::Scalar(o.size)))?;
             let Val::Scalar(end) = end else { return Ok(end) };
             let size = f.sub(end, start);
             let i = f.source(&o, start, dim);

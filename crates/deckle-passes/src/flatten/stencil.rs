@@ -7,13 +7,7 @@ use deckle_ir::kernel::{Node, Space};
 use std::rc::Rc;
 
 impl<'p> Flattener<'p> {
-    pub(super) fn stencil(
-        &mut self,
-        fx: &mut Frame<'p>,
-        cx: &Cx<'p>,
-        radii: &[u32],
-        boundary: Boundary,
-    ) -> Res<Val> {
+    pub(super) fn stencil(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>, radii: &[u32], boundary: Boundary) -> Res<Val> {
         let val = self.get(fx, cx.inst.args[0]);
         let sizes = self.regular(&val, radii.len(), "stencil", cx.span, cx.ctx)?;
         let arr = self.random(&as_array(&val))?;
@@ -100,18 +94,13 @@ impl<'p> Flattener<'p> {
             let both = self.and(a, b);
             within = self.and(within, both);
         }
-        self.either(
-            within,
-            ctx,
-            &mut |f, ctx| f.at_all(&source.arr, &inward, ctx),
-            &mut |f, ctx| match &outside {
-                Some(fill) => f.lower_into(fill, ctx),
-                None => {
-                    let indices: Vec<Val> = at.iter().map(|i| Val::Scalar(*i)).collect();
-                    f.inside(fx, cx.inst.bodies[1], &indices, ctx, None)
-                }
-            },
-        )
+        self.either(within, ctx, &mut |f, ctx| f.at_all(&source.arr, &inward, ctx), &mut |f, ctx| match &outside {
+            Some(fill) => f.lower_into(fill, ctx),
+            None => {
+                let indices: Vec<Val> = at.iter().map(|i| Val::Scalar(*i)).collect();
+                f.inside(fx, cx.inst.bodies[1], &indices, ctx, None)
+            }
+        })
     }
 
     fn at_all(&mut self, arr: &Rc<Arr>, at: &[Node], ctx: Space) -> Res<Val> {

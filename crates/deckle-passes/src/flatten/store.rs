@@ -123,6 +123,8 @@ impl Flattener<'_> {
 
     /// A new buffer, made now.
     pub(super) fn alloc(&mut self, elem: ScalarType, name: &str, len: Node) -> Buf {
+        // In the order of the program: what was checked before is not checked after the size.
+        self.check_at_root();
         let buf = self.k.buf(elem, name);
         self.step(Step::Alloc(buf, len));
         buf
@@ -213,16 +215,24 @@ impl Flattener<'_> {
     }
 
     /// The elements of a traversal at given places. Arrays among them are kept at their own points first, and then copied to their place.
-    fn store_at(&mut self, elem: &Val, inner: Space, at: Node, len: Node, name: &str, sinks: &mut Vec<Sink>) -> Res<Rep> {
+    fn store_at(
+        &mut self,
+        elem: &Val,
+        inner: Space,
+        at: Node,
+        len: Node,
+        name: &str,
+        sinks: &mut Vec<Sink>,
+    ) -> Res<Rep> {
         match elem {
             Val::Scalar(n) => {
                 let buf = self.alloc(self.k.ty(*n), name, len);
                 sinks.push(Sink::Write { space: inner, buf, at, value: *n });
                 Ok(Rep::Scalar(buf))
             }
-            Val::Tuple(parts) => Ok(Rep::Tuple(
-                parts.iter().map(|p| self.store_at(p, inner, at, len, name, sinks)).collect::<Res<_>>()?,
-            )),
+            Val::Tuple(parts) => {
+                Ok(Rep::Tuple(parts.iter().map(|p| self.store_at(p, inner, at, len, name, sinks)).collect::<Res<_>>()?))
+            }
             Val::Array(arr) => {
                 // Which point of the traversal each place belongs to: its element is looked up there.
                 let kept = self.keep(arr, inner)?;

@@ -7,7 +7,7 @@
 
 use deckle_ir::array::{BinOp, UnOp};
 use deckle_ir::kernel::{self, Combine, Node, Op, Program, ROOT, Region, Sink, Space};
-use deckle_ir::loops::{Access, Builder, Buf, Expr, LoopHint, Stmt, StoreHint, Val};
+use deckle_ir::loops::{Access, Buf, Builder, Expr, LoopHint, Stmt, StoreHint, Val};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use std::collections::{BTreeSet, HashMap};
 
@@ -104,9 +104,7 @@ impl<'k> Emitter<'k> {
     /// All that an item needs.
     pub(super) fn needs_of(&mut self, item: Item) -> BTreeSet<Node> {
         match item {
-            Item::Fold(n) | Item::Scan(n) => {
-                self.needs.entry(vec![n]).or_insert_with(|| self.p.needs(&[n])).clone()
-            }
+            Item::Fold(n) | Item::Scan(n) => self.needs.entry(vec![n]).or_insert_with(|| self.p.needs(&[n])).clone(),
             Item::Sink(i) => self.p.sink_needs(&self.sinks[i]),
         }
     }
@@ -242,10 +240,7 @@ impl<'k> Emitter<'k> {
     /// The open space in which a node is computed.
     pub(super) fn scope_of(&self, n: Node) -> Res<usize> {
         let space = self.p.space_of(n);
-        self.scopes
-            .iter()
-            .rposition(|s| s.space == space)
-            .ok_or_else(|| format!("{n} is asked for outside {space}"))
+        self.scopes.iter().rposition(|s| s.space == space).ok_or_else(|| format!("{n} is asked for outside {space}"))
     }
 
     pub(super) fn lane_memo(&self, scope: usize, n: Node) -> Option<Vec<Val>> {
@@ -502,9 +497,7 @@ impl<'k> Emitter<'k> {
                 };
                 // To find a failure, one point after another; on a GPU, threads are the lanes.
                 let vectors = !self.diagnose && !self.grid.on;
-                if vectors
-                    && let Some(plan) = self.plan_lanes(space, items)
-                {
+                if vectors && let Some(plan) = self.plan_lanes(space, items) {
                     return self.in_lanes(space, items, (lo, hi), &plan);
                 }
                 // Arrays larger than the caches are written past them.

@@ -76,8 +76,7 @@ impl Emitter<'_> {
                 },
             }
         }
-        let inside: Vec<Node> =
-            needs.into_iter().filter(|n| self.p.encloses(space, self.p.space_of(*n))).collect();
+        let inside: Vec<Node> = needs.into_iter().filter(|n| self.p.encloses(space, self.p.space_of(*n))).collect();
         self.vectors = Some(Lane { space, count: 1, hint: StoreHint::Cached, start: Val(0), mask: None });
         let worth = self.judge(space, &inside, folds);
         self.vectors = None;
@@ -140,10 +139,8 @@ impl Emitter<'_> {
             bytes += width as i64;
             for n in self.needs_of(*item) {
                 let s = self.p.space_of(n);
-                let plain = !matches!(
-                    self.p.node(n).op,
-                    Op::Scan { .. } | Op::Fold { .. } | Op::If { .. } | Op::Loop { .. }
-                );
+                let plain =
+                    !matches!(self.p.node(n).op, Op::Scan { .. } | Op::Fold { .. } | Op::If { .. } | Op::Loop { .. });
                 if self.p.encloses(space, s) && (s != space || !plain) {
                     return None;
                 }
@@ -200,7 +197,13 @@ impl Emitter<'_> {
     }
 
     /// The lanes combined, and added to what is folded.
-    fn add_totals(&mut self, folds: &[Node], types: &[(BinOp, ScalarType)], total: &[Val], range: (Val, Val)) -> Res<()> {
+    fn add_totals(
+        &mut self,
+        folds: &[Node],
+        types: &[(BinOp, ScalarType)],
+        total: &[Val],
+        range: (Val, Val),
+    ) -> Res<()> {
         if folds.is_empty() {
             return Ok(());
         }
@@ -309,9 +312,7 @@ impl Emitter<'_> {
 
     /// Whether a node depends on the position in a dimension.
     fn mentions(&mut self, n: Node, dim: Space) -> bool {
-        self.needs_of(Item::Fold(n))
-            .iter()
-            .any(|m| matches!(self.p.node(*m).op, Op::Pos) && self.p.space_of(*m) == dim)
+        self.needs_of(Item::Fold(n)).iter().any(|m| matches!(self.p.node(*m).op, Op::Pos) && self.p.space_of(*m) == dim)
     }
 
     /// Whether an index goes up by one with the position.

@@ -110,8 +110,7 @@ impl<'k> Scheduler<'k> {
         let name = format!("{}{part}", self.name);
         let mut e = Emitter::new(self.p, self.sinks, &name, &self.buffers, self.diagnose);
         let scratch = self.scratch_types();
-        let scratch =
-            scratch.into_iter().map(|ty| e.b.buffer(ty, deckle_ir::loops::Access::Write)).collect();
+        let scratch = scratch.into_iter().map(|ty| e.b.buffer(ty, deckle_ir::loops::Access::Write)).collect();
         let mut scalar = || e.b.scalar(ScalarType::I64);
         let range = Range { first: scalar(), last: scalar(), block: scalar(), blocks: scalar() };
         (e, scratch, range)
@@ -224,21 +223,13 @@ impl<'k> Scheduler<'k> {
 
     fn load(&self, e: &mut Emitter<'k>, scratch: &[deckle_ir::loops::Buf], n: Node, place: usize, at: Val) -> Acc {
         let width = self.width(n);
-        let mut vals: Vec<Val> = (0..width)
-            .map(|i| e.b.let_(Expr::Load { buf: scratch[place + i], at, mask: None }))
-            .collect();
+        let mut vals: Vec<Val> =
+            (0..width).map(|i| e.b.let_(Expr::Load { buf: scratch[place + i], at, mask: None })).collect();
         let has = vals.pop();
         Acc { vals, has, before: None }
     }
 
-    fn store(
-        &self,
-        e: &mut Emitter<'k>,
-        scratch: &[deckle_ir::loops::Buf],
-        acc: &Acc,
-        place: usize,
-        at: Val,
-    ) {
+    fn store(&self, e: &mut Emitter<'k>, scratch: &[deckle_ir::loops::Buf], acc: &Acc, place: usize, at: Val) {
         let yes = e.constant(Scalar::Bool(true));
         let has = acc.has.unwrap_or(yes);
         for (i, value) in acc.vals.iter().chain([&has]).enumerate() {
