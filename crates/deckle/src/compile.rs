@@ -1,61 +1,15 @@
 //! From a closure to a callable.
 
+use crate::backend::{Backend, Interp, Target};
 use crate::bundle::{Bundle, IntoBundle};
 use crate::elt::{Handle, Item};
 use crate::error::{Error, Fault};
 use crate::host::Hosted;
 use crate::trace::{Parameter, Traced, trace};
-use deckle_interp::Options;
 use deckle_ir::array::Program;
-use deckle_ir::entity::Func;
 use deckle_ir::value::Value;
 use std::marker::PhantomData;
 use std::sync::Arc;
-
-/// Where a program runs.
-pub trait Backend: Copy {
-    #[doc(hidden)]
-    fn run(self, program: &Program, args: &[Value]) -> Result<Value, Box<deckle_diag::Diagnostic>>;
-}
-
-/// The reference interpreter: slow, checked, and by definition right.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Interp;
-
-impl Backend for Interp {
-    fn run(self, program: &Program, args: &[Value]) -> Result<Value, Box<deckle_diag::Diagnostic>> {
-        deckle_interp::run(program, Func(0), args, &Options::default()).map(|outcome| outcome.value)
-    }
-}
-
-impl Interp {
-    /// The interpreter, giving up on a run after so many steps: what never ends becomes an error.
-    ///
-    /// ```
-    /// # use deckle::prelude::*;
-    /// let halve = compile(|x: Exp<i64>| loop_while(x, |x| x.differs(1), |x| x / 2))?;
-    /// let halve = halve.on(Interp.at_most(10_000));
-    /// assert_eq!(halve.call(40)?, 1);
-    /// assert!(halve.call(0).is_err());
-    /// # Ok::<(), deckle::Error>(())
-    /// ```
-    pub fn at_most(self, steps: u64) -> Patient {
-        Patient { steps }
-    }
-}
-
-/// The reference interpreter with a limit: [`Interp::at_most`].
-#[derive(Clone, Copy, Debug)]
-pub struct Patient {
-    steps: u64,
-}
-
-impl Backend for Patient {
-    fn run(self, program: &Program, args: &[Value]) -> Result<Value, Box<deckle_diag::Diagnostic>> {
-        let options = Options { max_steps: Some(self.steps), ..Options::default() };
-        deckle_interp::run(program, Func(0), args, &options).map(|outcome| outcome.value)
-    }
-}
 
 /// A program that can be called any number of times, with arguments `A` and result `R`, on the backend `B`.
 #[derive(Debug)]
@@ -66,13 +20,13 @@ pub struct Compiled<A, R, B = Interp> {
 }
 
 struct Built {
-    program: Program,
+    target: Target,
     places: Vec<crate::error::Place>,
 }
 
 impl std::fmt::Debug for Built {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}", self.program)
+        write!(f, "{}", self.target.program)
     }
 }
 
@@ -90,14 +44,14 @@ impl<A, R, B: Backend> Compiled<A, R, B> {
 
     /// The array IR of the program.
     pub fn program(&self) -> &Program {
-        &self.built.program
+        &self.built.target.program
     }
 
     fn run(&self, args: &[Value]) -> Result<R::Host, Error>
     where
         R: Hosted,
     {
-        let value = self.backend.run(&self.built.program, args).map_err(|d| {
+        let value = self.backend.run(&self.built.target, args).map_err(|d| {
             let place = d.labels.first().and_then(|l| self.built.places.get(l.span.lo as usize)).copied();
             let mut d = *d;
             d.labels.clear();
@@ -126,8 +80,8 @@ pub trait Builds<A> {
 
 fn finish<A, R>(traced: Traced) -> Compiled<A, R> {
     let Traced { function, places } = traced;
-    let program = Program { funcs: vec![function] };
-    Compiled { built: Arc::new(Built { program, places }), backend: Interp, of: PhantomData }
+    let target = Target::new(Program { funcs: vec![function] });
+    Compiled { built: Arc::new(Built { target, places }), backend: Interp, of: PhantomData }
 }
 
 macro_rules! arities {

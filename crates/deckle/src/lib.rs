@@ -70,8 +70,24 @@
 //! # Ok::<(), deckle::Error>(())
 //! ```
 //!
-//! This version runs programs on the reference interpreter ([`Interp`]), which defines what they mean. Other backends follow by the
-//! same word, [`Compiled::on`].
+//! # Where programs run
+//!
+//! One word changes it, [`Compiled::on`]; the program stays the same. Native code comes from an LLVM that is found when it is needed, that of
+//! the Rust toolchain, say; where there is none the interpreter runs the program and says so. What was compiled is kept for the next call, and
+//! on disk for the next process.
+//!
+//! | backend | |
+//! |---|---|
+//! | [`Interp`] | the reference interpreter, which defines what programs mean; it is where they run if nothing is said |
+//! | [`Seq`](const@Seq) | native code on one core |
+//! | [`Cpu`], [`Cpu::threads`] | native code on all cores, or on so many threads: the same bits as on one |
+//!
+//! ```
+//! # use deckle::prelude::*;
+//! let dot = compile(|xs: Arr<f32>, ys: Arr<f32>| xs.zip_with(ys, |x, y| x * y).sum())?;
+//! assert_eq!(dot.on(Cpu).call([1.0, 2.0], [3.0, 4.0])?, dot.on(Interp).call([1.0, 2.0], [3.0, 4.0])?);
+//! # Ok::<(), deckle::Error>(())
+//! ```
 //!
 //! # Reading and writing programs
 //!
@@ -98,9 +114,11 @@
 //! # Features
 //!
 //! - `io` (on by default): the module `io`, which reads host values from files and writes them: NumPy, Matrix Market, tables, pictures, sound.
+//! - `native` (on by default): the backends `Cpu` and `Seq`.
 //! - `ndarray` (off by default): [`Array`] from and to `ndarray::Array`, without copying where the elements lie row by row.
 
 mod arr;
+mod backend;
 mod bundle;
 mod compile;
 mod control;
@@ -118,8 +136,13 @@ pub use arr::{
     Above, Arr, Below, D1, D2, D3, Edge, Extent, Rank, array, constant_array, fill, generate, generate2, generate3,
     iota, range, range_by, range_inclusive,
 };
+#[doc(hidden)]
+pub use backend::Target;
+pub use backend::{Backend, Interp, Patient};
+#[cfg(feature = "native")]
+pub use backend::{Cpu, OneCore, Seq, SomeCores};
 pub use bundle::{Becomes, Bundle, IntoBundle, Tup, Tupled, tup};
-pub use compile::{Backend, Builds, Compiled, Interp, Patient, compile};
+pub use compile::{Builds, Compiled, compile};
 pub use control::{choose, loop_while, repeat, select};
 pub use deckle_macros::Elt;
 pub use elt::{Elt, Float, Handle, Int, IntoExp, IntoHandle, Item, Num, Scalars};
@@ -130,6 +153,8 @@ pub use seq::{Seq, count, count_to, only_if, produce, sequence};
 
 /// Everything that programs use: `use deckle::prelude::*;`.
 pub mod prelude {
+    #[cfg(feature = "native")]
+    pub use crate::Cpu;
     pub use crate::{
         Above, Arr, Array, Below, Compiled, D1, D2, D3, Edge, Elt, Error, Exp, Fault, Float, Int, Interp, Num, Pack,
         Rank, Seq, Tup, Unpack, array, choose, compile, constant, constant_array, count, count_to, fill, generate,

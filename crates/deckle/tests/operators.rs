@@ -1,7 +1,7 @@
 //! Every operator of the array IR is made by some method: one program per chapter, each of which verifies, round-trips and runs.
 
-use deckle::Backend;
 use deckle::prelude::*;
+use deckle::{Backend, Target};
 use deckle_diag::Diagnostic;
 use deckle_ir::array::{BinOp, Boundary, Def, Monoid, Op, Program, UnOp, parse, verify};
 use deckle_ir::entity::Func;
@@ -16,9 +16,9 @@ const NOT_MADE: [&str; 1] = ["call"];
 struct Checked;
 
 impl Backend for Checked {
-    fn run(self, program: &Program, args: &[Value]) -> Result<Value, Box<Diagnostic>> {
+    fn run(self, target: &Target, args: &[Value]) -> Result<Value, Box<Diagnostic>> {
         let options = deckle_interp::Options { check_sizes: true, ..Default::default() };
-        deckle_interp::run(program, Func(0), args, &options).map(|outcome| outcome.value)
+        deckle_interp::run(&target.program, Func(0), args, &options).map(|outcome| outcome.value)
     }
 }
 

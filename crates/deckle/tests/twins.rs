@@ -1,4 +1,5 @@
-//! The examples in Rust and in script give the same results: the front ends meet in the IR, and here in its values.
+//! The examples in Rust and in script give the same results: the front ends meet in the IR, and here in its values. So do the backends: everything
+//! that is run here is run as native code too, on one thread and on several.
 
 use deckle_diag::SourceMap;
 use deckle_interp::{Options, run};
@@ -42,7 +43,37 @@ const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/");
 fn embedded(program: &Program, args: &[Value]) -> Value {
     assert_eq!(verify(program), Ok(()));
     let options = Options { check_sizes: true, ..Options::default() };
-    run(program, Func(0), args, &options).unwrap().value
+    let value = run(program, Func(0), args, &options).unwrap().value;
+    natively(program, Func(0), args, &value);
+    value
+}
+
+/// Native code gives the same, and the very same on any number of threads.
+#[cfg(feature = "native")]
+fn natively(program: &Program, func: Func, args: &[Value], expected: &Value) {
+    let native = deckle_exec::Native::compile(program, func, deckle_exec::Options::default()).unwrap();
+    let on = |threads| native.run(args, &deckle_exec::Settings::new(threads, None)).unwrap();
+    let (one, three) = (on(1), on(3));
+    assert!(close(expected, &one), "native code gives {one:?} in the place of {expected:?}");
+    assert_eq!(format!("{one:?}"), format!("{three:?}"));
+}
+
+#[cfg(not(feature = "native"))]
+fn natively(_: &Program, _: Func, _: &[Value], _: &Value) {}
+
+/// Equal but for the rounding of floats.
+#[cfg(feature = "native")]
+fn close(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Scalar(x), Value::Scalar(y)) => match (x.as_float(), y.as_float()) {
+            (Some(p), Some(q)) => p == q || p.is_nan() && q.is_nan() || (p - q).abs() <= 1e-9 * p.abs().max(q.abs()),
+            _ => x == y,
+        },
+        _ => match (a.items().or(a.parts()), b.items().or(b.parts())) {
+            (Some(x), Some(y)) => x.len() == y.len() && x.iter().zip(y).all(|(x, y)| close(x, y)),
+            _ => false,
+        },
+    }
 }
 
 /// The value of a function of a script.
@@ -54,7 +85,9 @@ fn scripted(file: &str, entry: &str, args: &[Value]) -> Value {
     };
     let compiled = deckle_syntax::compile(&mut sources, file, text, &mut load).unwrap();
     let entry = compiled.entries.iter().find(|e| e.name == entry).unwrap();
-    run(&compiled.program, entry.func, args, &Options::default()).unwrap().value
+    let value = run(&compiled.program, entry.func, args, &Options::default()).unwrap().value;
+    natively(&compiled.program, entry.func, args, &value);
+    value
 }
 
 fn ints(v: &[i64]) -> Value {
