@@ -35,7 +35,7 @@ impl<A: Arith> Arith for Usual<A> {
         add(x F, y F) F; sub(x F, y F) F; mul(x F, y F) F; div(x F, y F) F; fma(x F, y F, z F) F; neg(x F) F; abs(x F) F;
         copysign(x F, y F) F; sqrt(x F) F; floor(x F) F; ceil(x F) F; trunc(x F) F; rint(x F) F; lt(x F, y F) M;
         le(x F, y F) M; eq(x F, y F) M; is_nan(x F) M; select(m M, x F, y F) F; select_i(m M, x I, y I) I;
-        and_m(x M, y M) M; or_m(x M, y M) M; not_m(x M) M; to_bits(x F) I; from_bits(x I) F; add_i(x I, y I) I;
+        and_m(x M, y M) M; or_m(x M, y M) M; not_m(x M) M; bits_of(x F) I; of_bits(x I) F; add_i(x I, y I) I;
         sub_i(x I, y I) I; and_i(x I, y I) I; or_i(x I, y I) I; xor_i(x I, y I) I; eq_i(x I, y I) M; lt_i(x I, y I) M;
     }
     #[inline(always)]

@@ -40,7 +40,7 @@ impl Random {
     }
 }
 
-fn ranges_unary(op: UnOp) -> &'static [(f64, f64)] {
+fn ranges_unary(op: UnOp) -> Ranges {
     match op {
         UnOp::Exp | UnOp::Expm1 => &[(-1.0, 1.0), (-40.0, 40.0), (-750.0, 712.0), (-105.0, 90.0)],
         UnOp::Exp2 => &[(-1.0, 1.0), (-40.0, 40.0), (-1080.0, 1026.0), (-152.0, 130.0)],
@@ -56,7 +56,9 @@ fn ranges_unary(op: UnOp) -> &'static [(f64, f64)] {
     }
 }
 
-fn ranges_binary(op: BinOp) -> (&'static [(f64, f64)], &'static [(f64, f64)]) {
+type Ranges = &'static [(f64, f64)];
+
+fn ranges_binary(op: BinOp) -> (Ranges, Ranges) {
     match op {
         BinOp::Pow => {
             (&[(0.0, 2.0), (0.9, 1.1), (0.0, 100.0), (-3.0, 0.0)], &[(-10.0, 10.0), (-500.0, 500.0), (-1e4, 1e4)])

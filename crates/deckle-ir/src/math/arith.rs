@@ -75,9 +75,9 @@ pub trait Arith {
     fn not_m(&mut self, a: Self::M) -> Self::M;
 
     /// The bits of a float.
-    fn to_bits(&mut self, x: Self::F) -> Self::I;
+    fn bits_of(&mut self, x: Self::F) -> Self::I;
     /// The float of those bits.
-    fn from_bits(&mut self, x: Self::I) -> Self::F;
+    fn of_bits(&mut self, x: Self::I) -> Self::F;
     /// `x + y`
     fn add_i(&mut self, x: Self::I, y: Self::I) -> Self::I;
     /// `x - y`

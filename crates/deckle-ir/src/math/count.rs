@@ -65,11 +65,11 @@ impl<A: Arith + Default> Arith for Count<A> {
     fn i(&mut self, value: i64) -> A::I {
         self.inner.i(value)
     }
-    fn to_bits(&mut self, x: A::F) -> A::I {
-        self.inner.to_bits(x)
+    fn bits_of(&mut self, x: A::F) -> A::I {
+        self.inner.bits_of(x)
     }
-    fn from_bits(&mut self, x: A::I) -> A::F {
-        self.inner.from_bits(x)
+    fn of_bits(&mut self, x: A::I) -> A::F {
+        self.inner.of_bits(x)
     }
     fn shl(&mut self, x: A::I, by: u32) -> A::I {
         self.ops.int += 1;

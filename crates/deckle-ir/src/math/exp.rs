@@ -18,12 +18,12 @@ pub(super) fn scale<W: Format, A: Arith>(a: &mut A, y: A::F, shifted: A::F) -> A
     let by = 2 * W::MANTISSA as i64;
     let edge = a.f(rounder::<W>() - (W::BIAS - 10) as f64);
     let low = a.lt(shifted, edge);
-    let bits = a.to_bits(shifted);
+    let bits = a.bits_of(shifted);
     let exponent = a.shl(bits, W::MANTISSA);
     let (raised, lowered) = (a.i((W::BIAS + by) << W::MANTISSA), a.i((W::BIAS - 1) << W::MANTISSA));
     let bias = a.select_i(low, raised, lowered);
     let bits = a.add_i(exponent, bias);
-    let first = a.from_bits(bits);
+    let first = a.of_bits(bits);
     let (small, double) = (a.f(two(-by)), a.f(2.0));
     let second = a.select(low, small, double);
     let y = a.mul(y, first);

@@ -85,11 +85,11 @@ pub(super) fn to_int<W: Format, A: Arith>(a: &mut A, x: A::F, y: f64) -> (A::F, 
 /// 2 to the power `n + plus` for `shifted = rounder + n`, where that is a normal number.
 #[inline(always)]
 pub(super) fn power_of_two<W: Format, A: Arith>(a: &mut A, shifted: A::F, plus: i64) -> A::F {
-    let bits = a.to_bits(shifted);
+    let bits = a.bits_of(shifted);
     let exponent = a.shl(bits, W::MANTISSA);
     let bias = a.i((W::BIAS + plus) << W::MANTISSA);
     let bits = a.add_i(exponent, bias);
-    a.from_bits(bits)
+    a.of_bits(bits)
 }
 
 /// x clamped to an interval; NaN stays.

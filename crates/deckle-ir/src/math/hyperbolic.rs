@@ -37,11 +37,11 @@ fn halves<W: Format, A: Arith>(a: &mut A, x: A::F) -> Halves<A::F> {
     let cosh = a.mul(z, c);
     let up = power_of_two::<W, A>(a, shifted, -2);
     // 2^-n, which stops mattering long before it stops being a normal number.
-    let bits = a.to_bits(shifted);
+    let bits = a.bits_of(shifted);
     let exponent = a.shl(bits, W::MANTISSA);
     let bias = a.i((W::BIAS - 2) << W::MANTISSA);
     let bits = a.sub_i(bias, exponent);
-    let down = a.from_bits(bits);
+    let down = a.of_bits(bits);
     let (zero, edge) = (a.f(0.0), a.f(rounder::<W>() + (2 * W::MANTISSA) as f64));
     let matters = a.lt(shifted, edge);
     let down = a.select(matters, down, zero);

@@ -16,10 +16,10 @@ fn atan_tail<W: Format, A: Arith>(a: &mut A, q: A::F, more: A::F) -> A::F {
 #[inline(always)]
 fn lost_by_division<W: Format, A: Arith>(a: &mut A, q: A::F, top: A::F, under: A::F) -> A::F {
     let rest = a.fnma(q, under, top);
-    let bits = a.to_bits(under);
+    let bits = a.bits_of(under);
     let twice_bias = a.i(((2 * W::BIAS) << W::MANTISSA) - (W::MANTISSA_MASK >> 4));
     let bits = a.sub_i(twice_bias, bits);
-    let inverse = a.from_bits(bits);
+    let inverse = a.of_bits(bits);
     let lost = a.mul(rest, inverse);
     let (zero, edge) = (a.f(0.0), a.f(two(W::BIAS - 1)));
     let ordinary = a.lt(under, edge);
@@ -75,7 +75,7 @@ pub fn atan2<W: Format, A: Arith>(a: &mut A, y: A::F, x: A::F) -> A::F {
     let tail = atan_tail::<W, A>(a, q, lost);
     // From the right half, the left half or the vertical.
     let no_bits = a.i(0);
-    let bits = a.to_bits(x);
+    let bits = a.bits_of(x);
     let left = a.lt_i(bits, no_bits);
     let base = [a.f(W::PI.0), a.f(W::PI.1)].map(|part| a.select(left, part, zero));
     let half = [a.f(W::HALF_PI.0), a.f(W::HALF_PI.1)];
@@ -114,11 +114,11 @@ fn arc<W: Format, A: Arith>(a: &mut A, x: A::F) -> Arc<A> {
     let cube = a.mul(v, z);
     // What the root lost: (z - v²) / 2v, by a reciprocal root good to five bits: the exponent halved and negated.
     let lost = a.fnma(v, v, z);
-    let bits = a.to_bits(z);
+    let bits = a.bits_of(z);
     let bits = a.lshr(bits, 1);
     let magic = a.i(if W::MANTISSA == 52 { 0x5fe6_eb50_c7b5_37a9 - (1 << 52) } else { 0x5f37_59df - (1 << 23) });
     let bits = a.sub_i(magic, bits);
-    let inverse = a.from_bits(bits);
+    let inverse = a.of_bits(bits);
     let zero = a.f(0.0);
     let inverse = a.select(large, inverse, zero);
     let lost = a.mul(lost, inverse);

@@ -35,21 +35,21 @@ pub(super) fn split<W: Format, A: Arith>(a: &mut A, x: A::F, tiny: bool) -> Spli
         let lowered = a.f(point + lift as f64);
         zero = a.select(low, lowered, zero);
     }
-    let bits = a.to_bits(x);
+    let bits = a.bits_of(x);
     let offset = a.i(root_half::<W>() - W::ONE_BITS);
     let moved = a.sub_i(bits, offset);
     // The exponent as the last bits of 2^mantissa + exponent, which is how it becomes a float.
     let exponent = a.lshr(moved, W::MANTISSA);
     let carrier = a.i((W::BIAS + W::MANTISSA as i64) << W::MANTISSA);
     let carried = a.or_i(exponent, carrier);
-    let carried = a.from_bits(carried);
+    let carried = a.of_bits(carried);
     let k = a.sub(carried, zero);
     let mask = a.i(W::MANTISSA_MASK);
     let mantissa = a.and_i(moved, mask);
     let exponent = a.sub_i(moved, mantissa);
     let base = a.i(root_half::<W>());
     let mantissa = a.add_i(mantissa, base);
-    let m = a.from_bits(mantissa);
+    let m = a.of_bits(mantissa);
     let one = a.f(1.0);
     let f = a.sub(m, one);
     Split { f, k, exponent }
@@ -142,7 +142,7 @@ pub fn log1p<W: Format, A: Arith>(a: &mut A, x: A::F) -> A::F {
     // f = (1 + x) 2^-k - 1 from x itself, not from the rounded sum. The power may be subnormal: four times it is not.
     let top = a.i(if W::MANTISSA == 52 { i64::MIN } else { i32::MIN as i64 });
     let bits = a.sub_i(top, exponent);
-    let four_times = a.from_bits(bits);
+    let four_times = a.of_bits(bits);
     let quarter = a.f(0.25);
     let power = a.mul(four_times, quarter);
     let base = a.sub(power, one);

@@ -102,10 +102,10 @@ pub fn binary<W: Format, A: Arith>(a: &mut A, op: BinOp, x: A::F, y: A::F) -> Op
 /// The lesser or the greater: NaN if either is, and -0 below +0.
 #[inline(always)]
 fn extreme<A: Arith>(a: &mut A, x: A::F, y: A::F, least: bool) -> A::F {
-    let (bits_x, bits_y) = (a.to_bits(x), a.to_bits(y));
+    let (bits_x, bits_y) = (a.bits_of(x), a.bits_of(y));
     // Equal numbers differ at most in the sign of zero, which is an or of signs for the lesser, an and for the greater.
     let both = if least { a.or_i(bits_x, bits_y) } else { a.and_i(bits_x, bits_y) };
-    let both = a.from_bits(both);
+    let both = a.of_bits(both);
     let equal = a.eq(x, y);
     let chosen = if least { a.lt(x, y) } else { a.lt(y, x) };
     let other = a.select(chosen, x, y);

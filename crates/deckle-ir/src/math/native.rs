@@ -113,11 +113,11 @@ macro_rules! native {
                 !a
             }
             #[inline(always)]
-            fn to_bits(&mut self, x: $float) -> $int {
+            fn bits_of(&mut self, x: $float) -> $int {
                 x.to_bits() as $int
             }
             #[inline(always)]
-            fn from_bits(&mut self, x: $int) -> $float {
+            fn of_bits(&mut self, x: $int) -> $float {
                 $float::from_bits(x as $unsigned)
             }
             #[inline(always)]

@@ -42,11 +42,11 @@ const WINDOW: usize = 5;
 fn large<W: Format, A: Arith>(a: &mut A, x: A::F) -> [A::F; 3] {
     let digit_bits = W::MANTISSA as i64 + 1;
     let size = a.abs(x);
-    let bits = a.to_bits(size);
+    let bits = a.bits_of(size);
     let exponent = a.lshr(bits, W::MANTISSA);
     let carrier = a.i((W::BIAS + W::MANTISSA as i64) << W::MANTISSA);
     let exponent = a.or_i(exponent, carrier);
-    let exponent = a.from_bits(exponent);
+    let exponent = a.of_bits(exponent);
     let point = a.f(two(W::MANTISSA as i64) + (W::BIAS + 1) as f64);
     let exponent = a.sub(exponent, point);
     // The first digit that does not only add multiples of four. A quotient of integers below 2^11: the half keeps
@@ -60,11 +60,11 @@ fn large<W: Format, A: Arith>(a: &mut A, x: A::F) -> [A::F; 3] {
     let digits = window::<W, A>(a, place);
     // x over 2^(bits of the digits left out), so that all digits count as if the first were the first.
     let (down, _) = to_int::<W, A>(a, place, digit_bits as f64);
-    let down = a.to_bits(down);
+    let down = a.bits_of(down);
     let down = a.shl(down, W::MANTISSA);
-    let bits = a.to_bits(x);
+    let bits = a.bits_of(x);
     let bits = a.sub_i(bits, down);
-    let mut x1 = a.from_bits(bits);
+    let mut x1 = a.of_bits(bits);
     let step = a.f(two(-digit_bits));
     let mut sum = [zero; 3];
     for (i, digit) in digits.into_iter().enumerate() {
@@ -102,7 +102,7 @@ fn window<W: Format, A: Arith>(a: &mut A, place: A::F) -> [A::F; WINDOW] {
         *to = a.f(*from);
     }
     let (shifted, _) = to_int::<W, A>(a, place, 1.0);
-    let bits = a.to_bits(shifted);
+    let bits = a.bits_of(shifted);
     let none = a.i(0);
     let mut by = W::TWO_PER_PI_DIGITS.len().next_power_of_two() / 2;
     while by > 0 {

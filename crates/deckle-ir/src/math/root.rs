@@ -20,11 +20,11 @@ pub fn cbrt<W: Format, A: Arith>(a: &mut A, x: A::F) -> A::F {
     let point = two(W::MANTISSA as i64) + W::BIAS as f64;
     let (point, lowered) = (a.f(point), a.f(point + lift as f64));
     let point = a.select(low, lowered, point);
-    let bits = a.to_bits(size);
+    let bits = a.bits_of(size);
     let exponent = a.lshr(bits, W::MANTISSA);
     let carrier = a.i((W::BIAS + W::MANTISSA as i64) << W::MANTISSA);
     let exponent = a.or_i(exponent, carrier);
-    let exponent = a.from_bits(exponent);
+    let exponent = a.of_bits(exponent);
     let exponent = a.sub(exponent, point);
     // k = the nearest integer to (exponent - 1)/3, which is the floor of exponent/3; the rest is 0, 1 or 2.
     let previous = a.sub(exponent, one);
@@ -36,7 +36,7 @@ pub fn cbrt<W: Format, A: Arith>(a: &mut A, x: A::F) -> A::F {
     let mantissa = a.and_i(bits, mask);
     let unit = a.i(W::ONE_BITS);
     let mantissa = a.or_i(mantissa, unit);
-    let mantissa = a.from_bits(mantissa);
+    let mantissa = a.of_bits(mantissa);
     let (once, twice) = (a.eq(rest, one), a.eq(rest, two_));
     let (half, quarter) = (a.f(W::CBRT_HALF), a.f(W::CBRT_QUARTER));
     let factor = a.select(once, half, one);

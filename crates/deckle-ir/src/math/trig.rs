@@ -36,7 +36,7 @@ fn sine<W: Format, A: Arith>(a: &mut A, x: A::F, turn: i64) -> A::F {
     let Pair { sin, cos } = near_zero::<W, A>(a, r, lost);
     let sin = a.sub(sin.0, sin.1);
     let cos = a.add(cos.0, cos.1);
-    let bits = a.to_bits(shifted);
+    let bits = a.bits_of(shifted);
     let turn = a.i(turn);
     let quadrant = a.add_i(bits, turn);
     let (one, none, two) = (a.i(1), a.i(0), a.i(2));
@@ -45,9 +45,9 @@ fn sine<W: Format, A: Arith>(a: &mut A, x: A::F, turn: i64) -> A::F {
     let y = a.select(even, sin, cos);
     let second = a.and_i(quadrant, two);
     let sign = a.shl(second, sign_bit::<W>() - 1);
-    let y = a.to_bits(y);
+    let y = a.bits_of(y);
     let y = a.xor_i(y, sign);
-    a.from_bits(y)
+    a.of_bits(y)
 }
 
 fn sign_bit<W: Format>() -> u32 {
@@ -78,7 +78,7 @@ pub fn tan<W: Format, A: Arith>(a: &mut A, x: A::F) -> A::F {
     let sin_rest = a.sub(sin.0, sin_sum);
     let sin_rest = a.sub(sin_rest, sin.1);
     // In odd quadrants -cos/sin.
-    let bits = a.to_bits(shifted);
+    let bits = a.bits_of(shifted);
     let (one, none) = (a.i(1), a.i(0));
     let odd = a.and_i(bits, one);
     let even = a.eq_i(odd, none);
