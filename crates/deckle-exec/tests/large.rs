@@ -90,7 +90,13 @@ fn scans_and_filters_pass_from_block_to_block() {
     for n in SIZES {
         let xs = numbers(n);
         let mut total = 0i64;
-        let sums: Vec<i64> = xs.iter().map(|x| { total += x; total }).collect();
+        let sums: Vec<i64> = xs
+            .iter()
+            .map(|x| {
+                total += x;
+                total
+            })
+            .collect();
         assert_eq!(on_all(&running, &|s| vec![array(s, &xs)], &elements::<i64>), sums, "{n}");
         let kept: Vec<i64> = xs.iter().copied().filter(|x| x % 3 == 0).collect();
         assert_eq!(on_all(&large, &|s| vec![array(s, &xs)], &elements::<i64>), kept, "{n}");
@@ -101,7 +107,13 @@ fn scans_and_filters_pass_from_block_to_block() {
 fn rows_of_all_lengths() {
     let f = native("rows");
     // One huge row among empty and short ones.
-    let lengths: Vec<usize> = (0..3000).map(|i| match i { 1500 => 300_000, i if i % 7 == 0 => 0, i => i % 90 }).collect();
+    let lengths: Vec<usize> = (0..3000)
+        .map(|i| match i {
+            1500 => 300_000,
+            i if i % 7 == 0 => 0,
+            i => i % 90,
+        })
+        .collect();
     let mut off = vec![0i64];
     lengths.iter().for_each(|l| off.push(off[off.len() - 1] + *l as i64));
     let xs = numbers(*off.last().unwrap() as usize);

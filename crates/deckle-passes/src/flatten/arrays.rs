@@ -10,6 +10,9 @@ use deckle_ir::types::Type;
 use deckle_ir::value::Value;
 use std::rc::Rc;
 
+/// What is made of an array further in.
+type OfArray<'a, 'p> = dyn FnMut(&mut Flattener<'p>, &Rc<Arr>, Space) -> Res<Val> + 'a;
+
 /// So many elements of a literal are chosen among; more are kept in memory.
 const CHOSEN: usize = 8;
 
@@ -322,13 +325,7 @@ impl<'p> Flattener<'p> {
     }
 
     /// The array of what `f` makes of each element of the dimension `axis` further in.
-    pub(super) fn under(
-        &mut self,
-        val: &Val,
-        axis: usize,
-        ctx: Space,
-        f: &mut dyn FnMut(&mut Self, &Rc<Arr>, Space) -> Res<Val>,
-    ) -> Res<Val> {
+    pub(super) fn under(&mut self, val: &Val, axis: usize, ctx: Space, f: &mut OfArray<'_, 'p>) -> Res<Val> {
         let arr = as_array(val);
         if axis == 0 {
             return f(self, &arr, ctx);

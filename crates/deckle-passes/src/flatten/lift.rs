@@ -446,9 +446,7 @@ impl<'p> Flattener<'p> {
         into: &Val,
         parts: &Rc<[Val]>,
         inner: Space,
-        targets: &[Node],
     ) -> Res<Val> {
-        let depth = targets.len();
         let zipped = Val::Tuple(Rc::clone(parts));
         let walk = super::value::Walk { inner, elem: zipped, linear: true };
         let all = as_array(&self.walked(cx.ctx, walk));
@@ -494,7 +492,7 @@ impl<'p> Flattener<'p> {
                         }
                         _ => new.clone(),
                     };
-                    f.replaced(state, &at, &combined, depth, g)
+                    f.replaced(state, &at, &combined, g)
                 },
                 &mut |_, _| Ok(state.clone()),
             )
@@ -502,7 +500,7 @@ impl<'p> Flattener<'p> {
     }
 
     /// An array with another element at one place.
-    fn replaced(&mut self, val: &Val, at: &[Node], new: &Val, depth: usize, ctx: Space) -> Res<Val> {
+    fn replaced(&mut self, val: &Val, at: &[Node], new: &Val, ctx: Space) -> Res<Val> {
         let Some((t, rest)) = at.split_first() else { return Ok(new.clone()) };
         let arr = as_array(val);
         let n = self.size(&arr, ctx)?;
@@ -513,7 +511,7 @@ impl<'p> Flattener<'p> {
                 dim,
                 &mut |f, g| {
                     let row = f.at(&arr, pos, g)?;
-                    f.replaced(&row, rest, new, depth - 1, g)
+                    f.replaced(&row, rest, new, g)
                 },
                 &mut |f, g| f.at(&arr, pos, g),
             )

@@ -77,10 +77,14 @@ pub(crate) enum Stuck {
 
 type Res<T> = Result<T, Stuck>;
 
+/// An array, and as it is kept.
+type Kept = (Rc<Arr>, Rc<Arr>);
+
 /// What is known between the braces of the host's control flow.
 #[derive(Clone, Default)]
 struct Scope {
-    kept: HashMap<(*const Arr, Space), (Rc<Arr>, Rc<Arr>)>,
+    /// By the address of an array and the context: the array itself, so that the address stays its own, and as it is kept.
+    kept: HashMap<(*const Arr, Space), Kept>,
     offsets: HashMap<Space, Buf>,
 }
 
@@ -349,12 +353,6 @@ fn as_array(val: &Val) -> Rc<Arr> {
     match val {
         Val::Array(arr) => Rc::clone(arr),
         // A well-typed program has none.
-        other => Rc::new(Arr::Kept { size: Node(0), base: Node(0), rep: Rc::new(Rep::Tuple(vec![])) }.or(other)),
-    }
-}
-
-impl Arr {
-    fn or(self, _: &Val) -> Arr {
-        self
+        _ => Rc::new(Arr::Kept { size: Node(0), base: Node(0), rep: Rc::new(Rep::Tuple(Vec::new())) }),
     }
 }

@@ -103,14 +103,14 @@ impl<'p> Flattener<'p> {
         let flat = elem_ty.is_some_and(|t| t.is_flat()) && !parts[1].has_array();
         let key = (fx.func, cx.v);
         if !flat || !self.on_host(cx.ctx) || self.lifted.contains(&key) {
-            return self.permute_in_steps(fx, cx, &into, &parts, walk.inner, &targets);
+            return self.permute_in_steps(fx, cx, &into, &parts, walk.inner);
         }
         let mark = self.mark();
         match self.permute_by_sink(fx, cx, &into, &parts, &targets, inner) {
             Err(Stuck::InLoop) => {
                 self.back_to(mark);
                 self.lifted.insert(key);
-                self.permute_in_steps(fx, cx, &into, &parts, walk.inner, &targets)
+                self.permute_in_steps(fx, cx, &into, &parts, walk.inner)
             }
             other => other,
         }

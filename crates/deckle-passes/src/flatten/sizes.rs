@@ -171,7 +171,7 @@ impl<'p> Flattener<'p> {
                 };
                 let family = matches!(a.size.determines(), Some((_, at, _)) if !at.is_empty());
                 let regular = new && !family && !positions.is_empty();
-                if !same && (!new || regular) && !(family && new) {
+                if !(same || new && (family || !regular)) {
                     let arr = self.indexed(arr)?;
                     let actual = self.size(&arr, ctx)?;
                     if regular {

@@ -133,12 +133,25 @@ impl Flattener<'_> {
     /// A kernel, run now.
     pub(super) fn run(&mut self, name: &str, sinks: Vec<Sink>) {
         self.check_at_root();
+        let sinks = self.with_checks(sinks);
         for sink in &sinks {
             for n in self.k.sink_needs(sink) {
                 self.pending.remove(&n);
             }
         }
         self.step(Step::Run(Kernel { sinks, name: name.into() }));
+    }
+
+    /// Checks that are still to be made along the same dimension come along, and first, as they do in the program.
+    fn with_checks(&self, sinks: Vec<Sink>) -> Vec<Sink> {
+        let first = |s: Space| self.k.between(ROOT, s).first().copied();
+        let dims: Vec<Space> = sinks.iter().filter_map(|s| first(self.k.sink_parts(s).0)).collect();
+        let mine = |n: &Node| {
+            let space = self.k.space_of(*n);
+            self.on_host(space) && first(space).is_some_and(|d| dims.contains(&d))
+        };
+        let checks = self.pending.iter().copied().filter(mine).map(Sink::Check);
+        checks.chain(sinks.iter().cloned()).collect()
     }
 
     /// Puts a value into buffers: a representation over the numbers of the context.

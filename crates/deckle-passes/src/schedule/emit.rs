@@ -653,7 +653,10 @@ impl<'k> Emitter<'k> {
 }
 
 /// What a fold or scan starts from, combines, and how.
-pub(super) fn parts_of(p: &Program, n: Node) -> Res<(Option<&Vec<Node>>, &Vec<Node>, &Combine)> {
+pub(super) type Parts<'k> = (Option<&'k Vec<Node>>, &'k Vec<Node>, &'k Combine);
+
+/// The parts of a fold or scan.
+pub(super) fn parts_of(p: &Program, n: Node) -> Res<Parts<'_>> {
     match &p.node(n).op {
         Op::Fold { init, elems, combine, .. } | Op::Scan { init, elems, combine, .. } => {
             Ok((init.as_ref(), elems, combine))

@@ -72,7 +72,8 @@ impl Emitter<'_> {
                 }
                 Item::Sink(i) => match &self.sinks[*i] {
                     Sink::Write { value, .. } => widest = widest.max(self.p.ty(*value).bytes()),
-                    _ => return None,
+                    Sink::Check(_) => {}
+                    Sink::Scatter { .. } => return None,
                 },
             }
         }
@@ -250,6 +251,9 @@ impl Emitter<'_> {
         self.open(space, None, Vec::new());
         for item in items {
             let Item::Sink(i) = item else { continue };
+            if let Sink::Check(n) = &self.sinks[*i] {
+                self.lane_val(*n)?;
+            }
             let Sink::Write { buf, at, value, .. } = &self.sinks[*i] else { continue };
             let value = self.lane_val(*value)?;
             let at = self.place(*at)?;
