@@ -18,15 +18,15 @@ const WIDE: i64 = 16;
 pub struct Layout {
     /// How many threads a block has, a multiple of 32.
     pub threads: u32,
-    /// How many points a part has: without, what suits the device.
-    pub points: Option<i64>,
+    /// Into how many parts the outermost dimension is cut, if it has as many points: without, what suits the device.
+    pub parts: Option<i64>,
     /// Whether a warp takes a point where it can: without, where points have many points inside.
     pub wide: Option<bool>,
 }
 
 impl Default for Layout {
     fn default() -> Layout {
-        Layout { threads: 256, points: None, wide: None }
+        Layout { threads: 256, parts: None, wide: None }
     }
 }
 
@@ -55,7 +55,7 @@ pub(crate) fn calls<'a, D: Device>(
     };
     let wide = launch.wide.as_ref().filter(|_| layout.wide.unwrap_or(elements / size.max(1) >= WIDE));
     let suits = if wide.is_some() { launch.wide_points(size) } else { launch.points(size) };
-    let points = layout.points.unwrap_or(suits).max(1);
+    let points = layout.parts.map_or(suits, |parts| size / parts.max(1) + i64::from(size % parts.max(1) > 0)).max(1);
     let parts = size / points + i64::from(size % points > 0);
     let mut all = Vec::new();
     for phase in &launch.phases {

@@ -12,9 +12,9 @@ use deckle_ir::value::Value;
 type Run = Result<Value, Box<Diagnostic>>;
 
 const LAYOUTS: [Layout; 3] = [
-    Layout { threads: 64, points: Some(3), wide: Some(false) },
-    Layout { threads: 64, points: Some(2), wide: Some(true) },
-    Layout { threads: 128, points: None, wide: None },
+    Layout { threads: 64, parts: Some(5), wide: Some(false) },
+    Layout { threads: 64, parts: Some(3), wide: Some(true) },
+    Layout { threads: 128, parts: None, wide: None },
 ];
 
 /// Equal but for the rounding of floats, whose sums are grouped in another way.
