@@ -1,6 +1,7 @@
 //! Scalar operators, lane by lane. What they compute is defined by `deckle_ir::scalar_eval`.
 
 use super::function::Writer;
+use super::module::Target;
 use super::types;
 use deckle_ir::array::{BinOp, UnOp};
 use deckle_ir::loops::{Ty, Val};
@@ -94,10 +95,23 @@ impl Writer<'_> {
             BinOp::Sub => self.op(format!("fsub {flags} {text} {x}, {y}")),
             BinOp::Mul => self.op(format!("fmul {flags} {text} {x}, {y}")),
             BinOp::Div => self.op(format!("fdiv {text} {x}, {y}")),
-            BinOp::Min => self.intrinsic("minimum", types::scalar(ty.scalar), ty.lanes, &[x, y]),
-            BinOp::Max => self.intrinsic("maximum", types::scalar(ty.scalar), ty.lanes, &[x, y]),
+            BinOp::Min | BinOp::Max => self.extreme(op, ty, x, y),
             other => self.transcendental_of_two(other, ty, x, y),
         }
+    }
+
+    /// The lesser or the greater; NaN if one of them is.
+    fn extreme(&mut self, op: BinOp, ty: Ty, x: &str, y: &str) -> String {
+        let (least, element, lanes) = (op == BinOp::Min, types::scalar(ty.scalar), ty.lanes);
+        if self.module.target == Target::Host || ty.scalar != ScalarType::F64 {
+            return self.intrinsic(if least { "minimum" } else { "maximum" }, element, lanes, &[x, y]);
+        }
+        // PTX has no such instruction for f64, though LLVM 16 and 17 write one. The one that it has puts -0.0 before 0.0 as well.
+        let text = types::value(ty);
+        let number = self.intrinsic(if least { "minnum" } else { "maxnum" }, element, lanes, &[x, y]);
+        let unordered = self.op(format!("fcmp uno {text} {x}, {y}"));
+        let nan = self.op(format!("fadd {text} {x}, {y}"));
+        self.op(format!("select {} {unordered}, {text} {nan}, {text} {number}", types::many("i1", lanes)))
     }
 
     fn int_binary(&mut self, op: BinOp, ty: Ty, x: &str, y: &str) -> String {
