@@ -183,7 +183,9 @@ impl Program {
         let pad = "  ".repeat(indent);
         for step in steps {
             let text = match step {
-                Step::Alloc(b, n) => format!("alloc {b}: {} [{n}] \"{}\"", self.bufs[b.index()].elem, self.bufs[b.index()].name),
+                Step::Alloc(b, n) => {
+                    format!("alloc {b}: {} [{n}] \"{}\"", self.bufs[b.index()].elem, self.bufs[b.index()].name)
+                }
                 Step::Check(n) => self.show_node(*n),
                 Step::Run(k) => self.show_kernel(k).replace('\n', &format!("\n{pad}")),
                 Step::Sort { order, keys, len, offsets, rows } => {

@@ -73,7 +73,8 @@ fn steps(program: &Program, list: &[Step], wrong: &mut Vec<String>) {
                     {
                         wrong.push(format!("{value} is written to {buf}, which is of another type"));
                     }
-                    let here = if let Sink::Scatter { values, .. } = sink { &nodes[..2 + values.len()] } else { &nodes };
+                    let here =
+                        if let Sink::Scatter { values, .. } = sink { &nodes[..2 + values.len()] } else { &nodes };
                     for n in here {
                         if !program.encloses(program.space_of(*n), space) {
                             wrong.push(format!("a sink at {space} uses {n} at {}", program.space_of(*n)));
