@@ -212,10 +212,10 @@ impl Arith for Lanes<'_, '_> {
         let all = self.name(types::constants(Scalar::Bool(true), self.ty.lanes));
         self.two("xor", self.ty.mask(), a, all)
     }
-    fn to_bits(&mut self, x: Name) -> Name {
+    fn bits_of(&mut self, x: Name) -> Name {
         self.convert(x, self.ty, self.int())
     }
-    fn from_bits(&mut self, x: Name) -> Name {
+    fn of_bits(&mut self, x: Name) -> Name {
         self.convert(x, self.int(), self.ty)
     }
     fn add_i(&mut self, x: Name, y: Name) -> Name {
