@@ -34,6 +34,8 @@ pub const BACKENDS: &[&dyn Backend] = &[
     &Compiled { name: "native code on one thread", fuse: true, threads: 1 },
     &Compiled { name: "native code on two threads", fuse: true, threads: 2 },
     &Compiled { name: "native code without fusion", fuse: false, threads: 1 },
+    &OnGrid { name: "the schedule for GPUs, simulated, many parts", parts: Some(5), wide: false },
+    &OnGrid { name: "the schedule for GPUs, simulated, a warp for a point", parts: None, wide: true },
 ];
 
 /// No test loops for ever.
@@ -112,6 +114,27 @@ impl Backend for Compiled {
         let options = deckle_exec::Options { fuse: self.fuse, ..deckle_exec::Options::default() };
         let native = deckle_exec::Native::compile(program, func, options)?;
         native.run(args, &deckle_exec::Settings::new(self.threads, Some(4 << 30)))
+    }
+}
+
+/// The schedule for GPUs, on the simulator: with a warp for each point fused, else not. An access out of range, a race or a divergent barrier is an error.
+struct OnGrid {
+    name: &'static str,
+    parts: Option<i64>,
+    wide: bool,
+}
+
+impl Backend for OnGrid {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn run(&self, program: &Program, func: Func, args: &[Value]) -> Run<Value> {
+        deckle_interp::check(program, func, args)?;
+        let options = deckle_exec::Options { fuse: self.wide, ..deckle_exec::Options::default() };
+        let layout = deckle_exec::Layout { threads: 64, parts: self.parts, wide: Some(self.wide) };
+        let simulated = deckle_exec::Simulated::compile(program, func, options, layout)?;
+        simulated.run(args, &deckle_exec::Settings::new(1, Some(4 << 30)))
     }
 }
 
