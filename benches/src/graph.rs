@@ -90,12 +90,12 @@ impl Graph {
         for _ in 0..10 {
             let mut next = vec![Sum::default(); n];
             let mut stuck = Sum::default();
-            for v in 0..n {
+            for (v, r) in rank.iter().enumerate() {
                 let targets = &self.dst[self.out[v] as usize..self.out[v + 1] as usize];
                 if targets.is_empty() {
-                    stuck.add(rank[v]);
+                    stuck.add(*r);
                 }
-                targets.iter().for_each(|w| next[*w as usize].add(rank[v] / targets.len() as f64));
+                targets.iter().for_each(|w| next[*w as usize].add(r / targets.len() as f64));
             }
             let base = (0.15 + 0.85 * stuck.total()) / n as f64;
             rank = next.into_iter().map(|r| base + 0.85 * r.total()).collect();

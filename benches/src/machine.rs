@@ -1,6 +1,59 @@
-//! The machine, in words.
+//! The machine, in words, and what others do on it meanwhile.
+#![allow(unsafe_code)] // What children have used is a call of the C library.
 
 use std::fs::read_to_string;
+use std::time::Instant;
+
+/// Watches for how long others have the cores.
+#[derive(Debug)]
+pub struct Watch {
+    begun: Instant,
+    all: f64,
+    own: f64,
+}
+
+impl Watch {
+    /// From now on.
+    pub fn start() -> Watch {
+        Watch { begun: Instant::now(), all: busy_seconds(), own: children_seconds() }
+    }
+
+    /// The cores that others have had, on average: 1.0 is one core all the time. Processes started since then must have ended.
+    pub fn others(&self) -> f64 {
+        let all = busy_seconds() - self.all;
+        let own = children_seconds() - self.own;
+        ((all - own) / self.begun.elapsed().as_secs_f64().max(1e-3)).max(0.0)
+    }
+}
+
+/// The seconds that all cores have been busy since the machine was started, those of other guests included.
+fn busy_seconds() -> f64 {
+    let stat = read_to_string("/proc/stat").unwrap_or_default();
+    let first = stat.lines().next().unwrap_or_default();
+    let ticks: Vec<f64> = first.split_whitespace().skip(1).filter_map(|t| t.parse().ok()).collect();
+    // User, nice, system, idle, waiting, interrupts (two), stolen; guests are counted twice after that.
+    let at = |k: usize| ticks.get(k).copied().unwrap_or(0.0);
+    [0, 1, 2, 5, 6, 7].map(at).iter().sum::<f64>() / 100.0
+}
+
+/// The seconds that processes started by this one, and ended, have used.
+#[cfg(unix)]
+fn children_seconds() -> f64 {
+    // SAFETY: all zeros are a value of it, and the call fills it in.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_CHILDREN, &mut usage);
+        usage
+    };
+    let seconds = |t: libc::timeval| t.tv_sec as f64 + 1e-6 * t.tv_usec as f64;
+    seconds(usage.ru_utime) + seconds(usage.ru_stime)
+}
+
+/// Nothing: there is no such count.
+#[cfg(not(unix))]
+fn children_seconds() -> f64 {
+    0.0
+}
 
 /// The processor, its cores, memory and kernel, and the load that others make at the moment.
 pub fn describe() -> String {

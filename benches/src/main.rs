@@ -88,8 +88,16 @@ fn run(options: &Options) -> Result<ExitCode, String> {
         }
         rows.push(row);
     };
-    latency::run(options, &mut tell);
-    suite::run(&cases, options, &mut tell)?;
+    match &options.from {
+        Some(path) => {
+            let text = std::fs::read_to_string(path).map_err(|e| format!("{path}: {e}"))?;
+            text.lines().filter_map(Row::from_json).for_each(&mut tell);
+        }
+        None => {
+            latency::run(options, &mut tell);
+            suite::run(&cases, options, &mut tell)?;
+        }
+    }
     if options.markdown {
         println!("{}, {}\n\n{}", machine::today(), machine::describe(), report::markdown(&rows));
     }

@@ -15,6 +15,8 @@ pub struct Options {
     pub quick: bool,
     /// Only the names.
     pub list: bool,
+    /// A file of earlier figures that are shown in the place of new ones.
+    pub from: Option<String>,
     /// Numbers of threads.
     pub threads: Vec<usize>,
     /// How often each benchmark, and each rival, is started.
@@ -34,7 +36,7 @@ pub enum Inner {
 
 /// What is printed for `--help`.
 pub const USAGE: &str = "\
-usage: deckle-bench [NAME ...] [--json] [--markdown] [--peers] [--quick] [--threads 1,2] [--rounds N] [--list]
+usage: deckle-bench [NAME ...] [--json] [--markdown] [--peers] [--quick] [--threads 1,2] [--rounds N] [--list] [--from FILE]
 
   NAME         a benchmark, the beginning of its name, or a folder of rivals; all if there is none
   --json       one JSON object a line
@@ -43,7 +45,8 @@ usage: deckle-bench [NAME ...] [--json] [--markdown] [--peers] [--quick] [--thre
   --quick      small data, for trying out; such figures mean nothing
   --threads    numbers of threads; 1 and all cores unless said otherwise
   --rounds     how often everything is started anew; 3 with rivals, otherwise 1
-  --list       only the names";
+  --list       only the names
+  --from FILE  shows what was printed earlier with --json, in the place of measuring";
 
 /// Reads the command line.
 pub fn parse(args: &[String], cores: usize) -> Result<Options, String> {
@@ -57,6 +60,7 @@ pub fn parse(args: &[String], cores: usize) -> Result<Options, String> {
             "--peers" => options.peers = true,
             "--quick" => options.quick = true,
             "--list" => options.list = true,
+            "--from" => options.from = Some(value()?),
             "--threads" => options.threads = numbers(&value()?)?,
             "--rounds" => options.rounds = numbers(&value()?)?[0],
             "--inner-case" => options.inner = Some(Inner::Case(value()?)),

@@ -6,6 +6,9 @@ use crate::rivals::Figure;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
+/// So much of a core for others spoils a figure.
+const DISTURBING: f64 = 0.1;
+
 /// What is known of one benchmark on some threads, after all rounds.
 #[derive(Clone, Debug)]
 pub struct Row {
@@ -19,7 +22,7 @@ impl Row {
     /// Puts the rounds of one benchmark together.
     pub fn new(rounds: &[Value], rivals: &[Figure]) -> Option<Row> {
         let mut line = rounds.iter().rfind(|l| l["failed"].is_string()).or(rounds.last())?.clone();
-        for key in ["seconds", "of_limit", "cpu_seconds"] {
+        for key in ["seconds", "of_limit", "cpu_seconds", "others"] {
             let all: Vec<f64> = rounds.iter().filter_map(|l| l[key].as_f64()).collect();
             if !all.is_empty() {
                 line[key] = json!(Times::new(all).median());
@@ -29,8 +32,20 @@ impl Row {
         let is_same = |f: &&Figure| {
             line["rival"] == f.bench.as_str() && line["size"] == f.size.as_str() && line["threads"] == f.threads
         };
-        rivals.iter().filter(is_same).for_each(|f| times.entry(f.peer.clone()).or_default().push(f.seconds));
+        let same: Vec<&Figure> = rivals.iter().filter(is_same).collect();
+        if let Some(others) = same.iter().map(|f| f.others).reduce(f64::max) {
+            line["others_of_rivals"] = json!(others);
+        }
+        same.iter().for_each(|f| times.entry(f.peer.clone()).or_default().push(f.seconds));
         let rivals = times.into_iter().map(|(p, t)| (p, Times::new(t).median())).collect();
+        Some(Row { line, rivals })
+    }
+
+    /// A row as it was printed.
+    pub fn from_json(text: &str) -> Option<Row> {
+        let line: Value = serde_json::from_str(text).ok()?;
+        let rivals = line["rivals"].as_object().into_iter().flatten();
+        let rivals = rivals.filter_map(|(p, s)| Some((p.clone(), s.as_f64()?))).collect();
         Some(Row { line, rivals })
     }
 
@@ -64,6 +79,12 @@ impl Row {
         line
     }
 
+    /// Whether others had the cores for much of the time, here or with the rivals.
+    fn is_disturbed(&self) -> bool {
+        let busy = |key: &str| self.line[key].as_f64().is_some_and(|cores| cores > DISTURBING);
+        busy("others") || busy("others_of_rivals")
+    }
+
     /// The cells of a line of the table.
     fn cells(&self) -> [String; 8] {
         let text = |k: &str| self.line[k].as_str().unwrap_or_default().to_string();
@@ -86,7 +107,8 @@ impl Row {
         if self.line["same_bits"] == false {
             verdict.push("BITS DIFFER".into());
         }
-        [bench, size, threads, time(seconds), rate(&self.line, seconds), limit, rival, verdict.join(", ")]
+        let time = time(seconds) + if self.is_disturbed() { " !" } else { "" };
+        [bench, size, threads, time, rate(&self.line, seconds), limit, rival, verdict.join(", ")]
     }
 }
 
@@ -120,14 +142,14 @@ const HEADS: [&str; 8] =
 
 /// A table to read, one line after another.
 pub fn plain(row: &Row) -> String {
-    let widths = [20, 24, 2, 10, 16, 28, 30, 0];
+    let widths = [20, 24, 2, 12, 16, 28, 30, 0];
     let cell = |(text, w): (&String, usize)| format!("{text:w$}");
     row.cells().iter().zip(widths).map(cell).collect::<Vec<_>>().join(" ").trim_end().to_string()
 }
 
 /// The heads of that table.
 pub fn plain_head() -> String {
-    let widths = [20, 24, 2, 10, 16, 28, 30, 0];
+    let widths = [20, 24, 2, 12, 16, 28, 30, 0];
     let heads = HEADS.map(|h| if h == "threads" { "th" } else { h });
     heads.iter().zip(widths).map(|(h, w)| format!("{h:w$}")).collect::<Vec<_>>().join(" ").trim_end().to_string()
 }
@@ -159,6 +181,7 @@ mod tests {
             size: "2^27 f32".into(),
             threads: 1,
             seconds,
+            others: 0.0,
         };
         let rivals = [figure("C", 0.4), figure("C", 0.6), figure("C", 0.5), figure("D", 1.0)];
         let row = Row::new(&[line(0.2), line(0.3), line(0.25)], &rivals).unwrap();
@@ -166,6 +189,8 @@ mod tests {
         assert_eq!((&json["seconds"], &json["best_rival"], &json["ratio"]), (&json!(0.25), &json!("C"), &json!(2.0)));
         assert_eq!(json["goals"][0]["met"], true);
         assert!(plain(&row).contains("MISSED 0.50/0.85 limit"), "{}", plain(&row));
+        let again = Row::from_json(&json.to_string()).unwrap();
+        assert_eq!((again.json(), plain(&again)), (json, plain(&row)));
     }
 
     #[test]

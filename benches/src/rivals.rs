@@ -2,6 +2,7 @@
 //!
 //! Nothing is written into their folder, and nothing is installed: what is not there is left out, and said to be.
 
+use crate::machine::Watch;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -46,6 +47,8 @@ pub struct Figure {
     pub threads: usize,
     /// The median.
     pub seconds: f64,
+    /// The cores that others had meanwhile.
+    pub others: f64,
 }
 
 /// The folder of the rivals.
@@ -178,9 +181,12 @@ impl Rivals {
         let mut figures = Vec::new();
         for program in self.programs.iter().filter(|p| p.group == group) {
             let mut command = self.command(&program.command, &self.peers.join(group));
+            let watch = Watch::start();
             match command.stderr(Stdio::null()).output() {
                 Ok(done) => {
-                    figures.extend(String::from_utf8_lossy(&done.stdout).lines().filter_map(figure));
+                    let others = watch.others();
+                    let lines = String::from_utf8_lossy(&done.stdout).into_owned();
+                    figures.extend(lines.lines().filter_map(figure).map(|f| Figure { others, ..f }));
                     if !done.status.success() {
                         eprintln!("{}: {}", program.command.join(" "), done.status);
                     }
@@ -200,13 +206,8 @@ fn figure(line: &str) -> Option<Figure> {
         return None;
     }
     let threads = v["threads"].as_u64()? as usize;
-    Some(Figure {
-        bench: text("bench")?,
-        peer: text("peer")?,
-        size: text("size")?,
-        threads,
-        seconds: v["seconds"].as_f64()?,
-    })
+    let seconds = v["seconds"].as_f64()?;
+    Some(Figure { bench: text("bench")?, peer: text("peer")?, size: text("size")?, threads, seconds, others: 0.0 })
 }
 
 /// Puts in what words in braces stand for.

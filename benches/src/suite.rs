@@ -1,6 +1,7 @@
 //! All benchmarks: each in a process of its own, in turns with the rivals.
 
 use crate::case::Case;
+use crate::machine::Watch;
 use crate::options::Options;
 use crate::report::Row;
 use crate::rivals::{Figure, Rivals};
@@ -28,7 +29,11 @@ pub fn run(cases: &[Case], options: &Options, tell: &mut dyn FnMut(Row)) -> Resu
                 figures.extend(rivals.run(group));
             }
             for (case, lines) in members.iter().zip(&mut lines) {
-                lines.extend(worker(case, options));
+                let watch = Watch::start();
+                let mut new = worker(case, options);
+                let others = watch.others();
+                new.iter_mut().for_each(|l| l["others"] = json!(others));
+                lines.extend(new);
                 if options.rounds == 1 {
                     rows(lines, options, &figures).into_iter().for_each(&mut *tell);
                 }

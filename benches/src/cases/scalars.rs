@@ -78,7 +78,7 @@ fn bodies<T: Float>(cases: &mut Vec<Case>) {
                     }
                     (total.total(), scale)
                 };
-                worst = worst.max(each(got, (0..n).step_by(n / 256), 20.0 * T::EPSILON, wanted)?);
+                worst = worst.max(each(got, (0..n).step_by(n / 256), 100.0 * T::EPSILON, wanted)?);
             }
             Ok(worst)
         });
