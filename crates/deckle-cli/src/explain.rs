@@ -75,7 +75,7 @@ fn lowered(program: &Program, func: Func, level: Ir) -> Result<String, Box<Diagn
     }
     let bug = |message: String| Box::new(Diagnostic::nowhere(Code::Internal, message));
     let compiler = Compiler::host().map_err(|e| bug(e.to_string()))?;
-    let ir = emit::host(&functions);
+    let ir = emit::host(&functions, deckle_llvm::Gathers::measured());
     match level {
         Ir::Asm => compiler.assembly(&ir, Pipeline::O3),
         _ => compiler.optimised_ir(&ir, Pipeline::O3),

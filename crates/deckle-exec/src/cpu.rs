@@ -9,7 +9,7 @@ use crate::run::Memory;
 use deckle_ir::kernel::{Kernel, Program, Site};
 use deckle_ir::loops::{Function, Launch};
 use deckle_ir::scalar::{Scalar, ScalarType};
-use deckle_llvm::{Code, Compiler, Pipeline};
+use deckle_llvm::{Code, Compiler, Gathers, Pipeline};
 use deckle_passes::schedule::schedule;
 use deckle_runtime::Buffer;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ pub(crate) struct Entries {
 /// Compiles the functions of launches and finds their entry points.
 pub(crate) fn load(launches: &[Vec<Launch>], pipeline: Pipeline) -> Result<(Arc<Code>, Vec<Vec<Entries>>), String> {
     let functions: Vec<Function> = launches.iter().flatten().flat_map(Launch::functions).cloned().collect();
-    let ir = deckle_llvm::emit::host(&functions);
+    let ir = deckle_llvm::emit::host(&functions, Gathers::measured());
     let compiler = Compiler::host().map_err(|e| e.to_string())?;
     let code = compiler.load(&ir, pipeline).map_err(|e| e.to_string())?;
     let entry = |f: &Function| -> Result<Entry, String> {

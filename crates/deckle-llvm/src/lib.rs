@@ -20,6 +20,7 @@
 //! | `worker`, `module`, `compile`, `ptx` | threads for LLVM, owners of its objects, text to object, assembly and PTX |
 //! | `object`, `code`, `elf`, `orc` | an object, code in memory, and the two linkers that make one of the other |
 //! | `key`, `memory`, `disk` | what an object depends on, and the two caches |
+//! | `gathers` | whether gather instructions are worth using here |
 //! | [`emit`] | loop IR to textual LLVM IR |
 //! | `compiler` | [`Compiler`], which puts these together |
 
@@ -32,6 +33,7 @@ mod elf;
 pub mod emit;
 mod error;
 mod ffi;
+mod gathers;
 mod key;
 mod library;
 mod memory;
@@ -47,4 +49,5 @@ pub use compile::Pipeline;
 pub use compiler::{Compiler, Description, Loaded, Origin};
 pub use disk::{CacheStats, DiskCache};
 pub use error::{Error, Refusal, Stage, Unavailable};
+pub use gathers::Gathers;
 pub use ptx::Gpu;

@@ -6,6 +6,7 @@
 use super::function::Writer;
 use super::module::Target;
 use super::types;
+use crate::Gathers;
 use deckle_ir::array::BinOp;
 use deckle_ir::loops::{Buf, StoreHint, Val};
 use deckle_ir::scalar::{Scalar, ScalarType};
@@ -76,7 +77,9 @@ impl Writer<'_> {
         let ty = types::many(stored, lanes);
         let access = self.access(&place);
         let pointer = format!("{} {}", place.pointer_ty, place.pointer);
-        let raw = if mask.is_none() && !place.gathered {
+        let raw = if place.gathered && self.module.target == Target::Host && self.module.gathers == Gathers::Emulated {
+            self.gather_one_by_one(&place, buf, at, mask, lanes)
+        } else if mask.is_none() && !place.gathered {
             self.op(format!("load {ty}, {pointer}, align {align}{access}"))
         } else {
             let vector = format!("<{lanes} x {stored}>");
@@ -94,6 +97,35 @@ impl Writer<'_> {
             return self.op(format!("trunc {ty} {raw} to {}", types::many("i1", lanes)));
         }
         raw
+    }
+
+    /// A gather as so many loads. Lanes that the mask leaves out load the first element, which every buffer has.
+    fn gather_one_by_one(&mut self, place: &Place, buf: Buf, at: Val, mask: Option<Val>, lanes: u16) -> String {
+        let Some(b) = self.buffer(buf) else { return "poison".to_string() };
+        let (stored, align) = (types::stored(place.elem), place.elem.bytes());
+        let (pointer_ty, base) = (b.pointer, b.name.clone());
+        let (vector, indices, masks) =
+            (types::many(stored, lanes), types::many("i64", lanes), types::many("i1", lanes));
+        let mut index = self.name(at);
+        if let Some(m) = mask {
+            let m = self.name(m);
+            index = self.op(format!("select {masks} {m}, {indices} {index}, {indices} zeroinitializer"));
+        }
+        let access = self.access(place);
+        let mut all = "poison".to_string();
+        for k in 0..lanes {
+            let i = self.op(format!("extractelement {indices} {index}, i64 {k}"));
+            let p = self.op(format!("getelementptr inbounds {stored}, {pointer_ty} {base}, i64 {i}"));
+            let x = self.op(format!("load {stored}, {pointer_ty} {p}, align {align}{access}"));
+            all = self.op(format!("insertelement {vector} {all}, {stored} {x}, i64 {k}"));
+        }
+        match mask {
+            None => all,
+            Some(m) => {
+                let m = self.name(m);
+                self.op(format!("select {masks} {m}, {vector} {all}, {vector} zeroinitializer"))
+            }
+        }
     }
 
     pub(super) fn store(&mut self, buf: Buf, at: Val, value: Val, mask: Option<Val>, hint: StoreHint) {

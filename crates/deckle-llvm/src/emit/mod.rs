@@ -39,21 +39,22 @@ mod ops;
 mod stmt;
 mod types;
 
+use crate::Gathers;
 use deckle_ir::loops::Function;
 use module::{Module, Target};
 
 /// A module for the CPU of this machine.
-pub fn host(functions: &[Function]) -> String {
-    emit(functions, Target::Host)
+pub fn host(functions: &[Function], gathers: Gathers) -> String {
+    emit(functions, Target::Host, gathers)
 }
 
 /// A module for GPUs of NVIDIA.
 pub fn nvptx(functions: &[Function]) -> String {
-    emit(functions, Target::Nvptx)
+    emit(functions, Target::Nvptx, Gathers::Native)
 }
 
-fn emit(functions: &[Function], target: Target) -> String {
-    let mut module = Module::new(target);
+fn emit(functions: &[Function], target: Target, gathers: Gathers) -> String {
+    let mut module = Module::new(target, gathers);
     for function in functions {
         function::emit(&mut module, function);
     }

@@ -1,5 +1,6 @@
 //! What the functions of a module share.
 
+use crate::Gathers;
 use deckle_ir::loops::Function;
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -40,6 +41,7 @@ end:
 /// A module under construction.
 pub(super) struct Module {
     pub(super) target: Target,
+    pub(super) gathers: Gathers,
     globals: String,
     functions: String,
     declarations: BTreeSet<String>,
@@ -49,9 +51,10 @@ pub(super) struct Module {
 }
 
 impl Module {
-    pub(super) fn new(target: Target) -> Module {
+    pub(super) fn new(target: Target, gathers: Gathers) -> Module {
         Module {
             target,
+            gathers,
             globals: String::new(),
             functions: String::new(),
             declarations: BTreeSet::new(),

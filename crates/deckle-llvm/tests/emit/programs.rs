@@ -325,7 +325,7 @@ fn independent_loops_become_vector_code() {
     let one = b.i64(1);
     b.store(out, one, sums[1]);
     let f = b.finish().unwrap();
-    let text = deckle_llvm::emit::host(std::slice::from_ref(&f));
+    let text = deckle_llvm::emit::host(std::slice::from_ref(&f), deckle_llvm::Gathers::Native);
     let Some(compiler) = compiler() else { return };
     let ir = compiler.optimised_ir(&text, deckle_llvm::Pipeline::O3).unwrap();
     assert!(ir.contains("x double>"), "{ir}");

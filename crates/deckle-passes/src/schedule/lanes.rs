@@ -424,10 +424,16 @@ impl Emitter<'_> {
             Op::Const(c) => Expr::Const(c),
             Op::Var(k) => return self.variable(n, k),
             Op::Unary(op, x) => Expr::Unary(op, self.lane_val(x)?),
-            Op::Binary(op, a, b) => Expr::Binary(op, self.lane_val(a)?, self.lane_val(b)?),
+            Op::Binary(op, a, b) => match self.narrow_bound(op, a, b)? {
+                Some((x, bound)) => Expr::Binary(op, x, bound),
+                None => Expr::Binary(op, self.lane_val(a)?, self.lane_val(b)?),
+            },
             Op::Cast(to, x) => Expr::Cast(to, self.lane_val(x)?),
             Op::Select(c, x, y) => Expr::Select(self.lane_val(c)?, self.lane_val(x)?, self.lane_val(y)?),
-            Op::Load(buf, at) => Expr::Load { at: self.place(at)?, buf: self.buf(buf)?, mask },
+            Op::Load(buf, at) => {
+                let (at, mask) = self.gathered(at, mask)?;
+                Expr::Load { at, buf: self.buf(buf)?, mask }
+            }
             Op::Check { cond, value, .. } => {
                 let c = self.lane_val(cond)?;
                 let bad = self.b.let_lanes(Expr::Unary(UnOp::Not, c), count);
@@ -452,6 +458,40 @@ impl Emitter<'_> {
             Op::Scan { .. } => return Err(format!("{n} cannot be computed in lanes")),
         };
         Ok(vec![self.b.let_lanes(expr, count)])
+    }
+
+    /// Where to load from, and in which lanes: where an index was checked, only those in which it is in range.
+    fn gathered(&mut self, at: Node, mask: Option<Val>) -> Res<(Val, Option<Val>)> {
+        let space = self.vector()?.space;
+        match self.p.node(at).op {
+            Op::Check { cond, value, .. } if self.varies(at) && !self.follows(value, space) => {
+                self.lane_val(at)?;
+                let holds = self.lane_val(cond)?;
+                let mask = self.narrowed(holds)?;
+                Ok((self.lane_val(value)?, Some(mask)))
+            }
+            _ => Ok((self.place(at)?, mask)),
+        }
+    }
+
+    /// Whether an `i32` is an index below a size that is the same for all lanes can be told in 32 bits: the negative ones are the greatest there.
+    fn narrow_bound(&mut self, op: BinOp, a: Node, b: Node) -> Res<Option<(Val, Val)>> {
+        let unsigned = |n: Node, to: ScalarType| match self.p.node(n).op {
+            Op::Cast(ty, x) if ty == to => Some(x),
+            _ => None,
+        };
+        let x = unsigned(a, ScalarType::U64).and_then(|x| unsigned(x, ScalarType::I64));
+        let Some(x) = x.filter(|x| op == BinOp::Lt && self.p.ty(*x) == ScalarType::I32) else { return Ok(None) };
+        if self.varies(b) {
+            return Ok(None);
+        }
+        let count = self.vector()?.count;
+        let (x, bound) = (self.lane_val(x)?, self.val(b)?);
+        let x = self.b.let_lanes(Expr::Cast(ScalarType::U32, x), count);
+        let most = self.constant(Scalar::U64(1 << 31));
+        let bound = self.b.hoist(Expr::Binary(BinOp::Min, bound, most), 1);
+        let bound = self.b.hoist(Expr::Cast(ScalarType::U32, bound), 1);
+        Ok(Some((x, self.b.splat(bound, count))))
     }
 
     /// The lanes in which a guard holds.

@@ -4,6 +4,7 @@
 //! What is folded or scanned along the outermost dimension is combined block by block, in the order of the blocks, whoever ran them: so
 //! the bits of a result do not depend on the number of threads.
 
+mod anyway;
 mod emit;
 mod gpu;
 mod lanes;
@@ -37,7 +38,7 @@ pub fn schedule(program: &Program, kernel: &Kernel, name: &str, diagnose: bool) 
 /// The sinks of a kernel by their outermost dimension.
 fn groups(program: &Program, kernel: &Kernel) -> BTreeMap<Space, Vec<Sink>> {
     let mut groups: BTreeMap<Space, Vec<Sink>> = BTreeMap::new();
-    for sink in &kernel.sinks {
+    for sink in &anyway::without_redundant_checks(program, &kernel.sinks) {
         let (space, _) = program.sink_parts(sink);
         let mut first = program.between(ROOT, space).first().copied().unwrap_or(ROOT);
         if first == ROOT {
