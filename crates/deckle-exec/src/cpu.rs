@@ -7,7 +7,7 @@ use crate::fault::Failure;
 use crate::host;
 use crate::run::Memory;
 use deckle_ir::kernel::{Kernel, Program, Site};
-use deckle_ir::loops::{Function, Launch};
+use deckle_ir::loops::{Function, Launch, Work};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_llvm::{Code, Compiler, Gathers, Pipeline};
 use deckle_passes::schedule::schedule;
@@ -16,6 +16,8 @@ use std::sync::Arc;
 
 /// What is worth a thread: so many elements.
 const WORTH: i64 = 1 << 15;
+/// So many points are worth a thread where nothing is known of them.
+const FEW: i64 = 64;
 /// A block, where results do not depend on its size.
 const BLOCK: i64 = 1 << 14;
 /// So many tasks for each thread.
@@ -153,6 +155,25 @@ impl Cpu<'_> {
         Ok(Failure::Bug("a failure could not be found again".into()))
     }
 
+    /// About how many operations a launch takes.
+    fn work(&self, memory: &Memory<'_, Self>, launch: &Launch, points: i64) -> Result<i64, Failure> {
+        let mut work = points;
+        for b in &launch.buffers {
+            let elem = memory.program.bufs[b.index()].elem;
+            work = work.max((memory.buffer(*b)?.len() / elem.bytes()) as i64);
+        }
+        match &launch.work {
+            Work::Little => {}
+            Work::Rounds(sizes) => {
+                for n in sizes {
+                    work = work.saturating_mul(memory.host().int(*n)?.max(1));
+                }
+            }
+            Work::Unknown => work = work.max(points.saturating_mul(WORTH / FEW)),
+        }
+        Ok(work)
+    }
+
     /// Runs the functions of a launch. Gives the record if something failed.
     fn launch(
         &self,
@@ -166,17 +187,15 @@ impl Cpu<'_> {
             None => 1,
         };
         let threads = if alone || launch.ordered { 1 } else { self.settings.team.threads() as i64 };
-        let mut work = points;
-        for b in &launch.buffers {
-            let elem = memory.program.bufs[b.index()].elem;
-            work = work.max((memory.buffer(*b)?.len() / elem.bytes()) as i64);
-        }
-        let parallel = threads > 1 && work >= WORTH && launch.size.is_some();
-        let block = match (launch.block, launch.nested, parallel) {
+        let nested = launch.work != Work::Little;
+        let parallel = threads > 1 && launch.size.is_some() && self.work(memory, launch, points)? >= WORTH;
+        // What is copied for a block should serve many points.
+        let pieces = if launch.private.is_empty() { threads * TASKS * 4 } else { threads * 4 };
+        let block = match (launch.block, nested, parallel) {
             (Some(fixed), ..) => fixed,
             (None, false, _) => BLOCK,
             (None, true, false) => points.max(1),
-            (None, true, true) => (points / (threads * TASKS * 4)).clamp(1, BLOCK),
+            (None, true, true) => (points / pieces).clamp(1, BLOCK),
         };
         let blocks = if launch.size.is_some() { (points + block - 1) / block } else { 1 };
         let mut scratch = Vec::new();
@@ -189,19 +208,30 @@ impl Cpu<'_> {
             bufs.push(memory.buffer(*b)?.as_ptr().cast_mut());
         }
         bufs.extend(scratch.iter().map(|b| b.as_ptr().cast_mut()));
-        let args = Args { bufs };
+        // Each thread has the same buffers, and some of its own.
+        let mut private = Vec::new();
+        let mut args = Vec::new();
+        for _ in 0..if parallel { threads } else { 1 } {
+            let mut bufs = bufs.clone();
+            for (ty, len) in &launch.private {
+                let buffer = self.settings.pool.alloc(len * ty.bytes(), "a copy of columns")?;
+                bufs.push(buffer.as_ptr().cast_mut());
+                private.push(buffer);
+            }
+            args.push(Args { bufs });
+        }
         let record = Shared(std::cell::UnsafeCell::new([0; 6]));
-        let call = |entry: Entry, first: i64, last: i64| {
+        let call = |thread: usize, entry: Entry, first: i64, last: i64| {
             let scalars = [first as u64, last as u64, block as u64, blocks as u64];
             // SAFETY: the code was compiled for these buffers in this order; it stays within their sizes, as schedules are tested to do on
             // the simulator, and the record outlives the call.
-            unsafe { entry(args.get(), scalars.as_ptr(), record.get()) }
+            unsafe { entry(args[thread].get(), scalars.as_ptr(), record.get()) }
         };
         let divided = |entry: Entry, blocks: i64| -> Result<(), Failure> {
             let tasks = blocks.min(threads * TASKS);
-            self.settings.team.run(tasks as usize, &|task, _| {
+            self.settings.team.run(tasks as usize, &|task, thread| {
                 let task = task as i64;
-                call(entry, blocks * task / tasks, blocks * (task + 1) / tasks);
+                call(thread, entry, blocks * task / tasks, blocks * (task + 1) / tasks);
             })?;
             Ok(())
         };
@@ -210,16 +240,16 @@ impl Cpu<'_> {
                 if let Some(totals) = entries.totals {
                     divided(totals, blocks - 1)?;
                 }
-                call(prefix, 0, blocks - 1);
+                call(0, prefix, 0, blocks - 1);
             } else {
-                call(prefix, 0, 0);
+                call(0, prefix, 0, 0);
             }
         }
         if blocks > 0 {
-            if parallel && blocks > 1 { divided(entries.main, blocks)? } else { call(entries.main, 0, blocks) }
+            if parallel && blocks > 1 { divided(entries.main, blocks)? } else { call(0, entries.main, 0, blocks) }
         }
         if let Some(finish) = entries.finish {
-            call(finish, 0, blocks);
+            call(0, finish, 0, blocks);
         }
         // SAFETY: all calls have returned.
         let record = unsafe { *record.0.get() };

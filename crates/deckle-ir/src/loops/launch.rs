@@ -19,14 +19,16 @@ pub struct Launch {
     pub buffers: Vec<kernel::Buf>,
     /// Buffers with an element for each block and one more, of these types.
     pub scratch: Vec<ScalarType>,
+    /// Buffers that each thread has for itself, which only `main` is passed, last: of what, and how many elements.
+    pub private: Vec<(ScalarType, usize)>,
     /// The size of the dimension that is cut into blocks: a node of the root. Without, there is one call with one block.
     pub size: Option<Node>,
+    /// How much is done at a point of that dimension.
+    pub work: Work,
     /// How many points a block has, where results depend on it.
     pub block: Option<i64>,
     /// Whether the blocks must run in order, by one thread.
     pub ordered: bool,
-    /// Whether there are loops inside a point of the dimension: then few points are worth a thread.
-    pub nested: bool,
     /// What each block adds to the scans.
     pub totals: Option<Function>,
     /// What comes before each block.
@@ -35,6 +37,17 @@ pub struct Launch {
     pub main: Function,
     /// What the folds give.
     pub finish: Option<Function>,
+}
+
+/// How much is done at a point.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// A bounded number of operations.
+    Little,
+    /// There are loops inside. The product of these sizes, nodes of the root, tells how many rounds; other loops go through what is read.
+    Rounds(Vec<Node>),
+    /// There are loops inside, of which nothing is known before they run.
+    Unknown,
 }
 
 impl Launch {

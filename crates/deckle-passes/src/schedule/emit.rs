@@ -44,13 +44,16 @@ pub(super) struct Acc {
     pub before: Option<Box<Acc>>,
 }
 
+/// The values of nodes, for each row where they differ.
+type Memo = HashMap<(Node, usize), Vec<Val>>;
+
 struct Scope {
     space: Space,
     depth: usize,
     pos: Option<Val>,
     vars: Vec<Val>,
-    memo: HashMap<Node, Vec<Val>>,
-    lanes: super::lanes::LaneMemo,
+    memo: Memo,
+    lanes: Memo,
     /// The mask under which it was opened, in lanes.
     mask: Option<Val>,
 }
@@ -70,6 +73,12 @@ pub(super) struct Emitter<'k> {
     pub vectors: Option<super::lanes::Lane>,
     /// Which nodes differ from lane to lane.
     pub varying: HashMap<Node, bool>,
+    /// The rows for which code is being made together.
+    pub tile: Option<super::tile::Tile>,
+    /// Buffers that each thread needs for itself: of what, and how many.
+    pub private: Vec<(ScalarType, usize)>,
+    /// Which nodes depend on the position in which dimension, as far as that was asked.
+    mentioned: HashMap<(Node, Space), bool>,
 }
 
 impl<'k> Emitter<'k> {
@@ -98,7 +107,8 @@ impl<'k> Emitter<'k> {
         };
         let (scopes, needs, grid) = (vec![root], HashMap::new(), Grid::default());
         let (accs, vectors, varying) = (HashMap::new(), None, HashMap::new());
-        Emitter { p, sinks, b, bufs, scopes, accs, diagnose, needs, grid, vectors, varying }
+        let (tile, private, mentioned) = (None, Vec::new(), HashMap::new());
+        Emitter { p, sinks, b, bufs, scopes, accs, diagnose, needs, grid, vectors, varying, tile, private, mentioned }
     }
 
     /// All that an item needs.
@@ -132,11 +142,12 @@ impl<'k> Emitter<'k> {
 
     pub(super) fn vals(&mut self, n: Node) -> Res<Vec<Val>> {
         let k = self.scope_of(n)?;
-        if let Some(vals) = self.scopes[k].memo.get(&n) {
+        let key = (n, self.row_of(n));
+        if let Some(vals) = self.scopes[k].memo.get(&key) {
             return Ok(vals.clone());
         }
         let vals = self.deeper(k, |e| e.make(n))?;
-        self.scopes[k].memo.insert(n, vals.clone());
+        self.scopes[k].memo.insert(key, vals.clone());
         Ok(vals)
     }
 
@@ -171,7 +182,7 @@ impl<'k> Emitter<'k> {
 
     /// Gives a node of the root values that come from elsewhere.
     pub(super) fn set(&mut self, n: Node, vals: Vec<Val>) {
-        self.scopes[0].memo.insert(n, vals);
+        self.scopes[0].memo.insert((n, 0), vals);
     }
 
     pub(super) fn constant(&mut self, c: Scalar) -> Val {
@@ -182,7 +193,11 @@ impl<'k> Emitter<'k> {
         let data = self.p.node(n).clone();
         let expr = match data.op {
             Op::Const(c) => Expr::Const(c),
-            Op::Pos => return self.scopes.last().and_then(|s| s.pos).map(|v| vec![v]).ok_or("no position".into()),
+            Op::Pos => {
+                let row = self.row_of(n);
+                let first = self.position(data.space)?;
+                return Ok(vec![self.b.add_const(first, row as i64)]);
+            }
             Op::Var(k) => {
                 let var = self.scopes.last().and_then(|s| s.vars.get(k as usize));
                 return var.map(|v| vec![*v]).ok_or_else(|| format!("{n} has no value"));
@@ -243,12 +258,34 @@ impl<'k> Emitter<'k> {
         self.scopes.iter().rposition(|s| s.space == space).ok_or_else(|| format!("{n} is asked for outside {space}"))
     }
 
-    pub(super) fn lane_memo(&self, scope: usize, n: Node) -> Option<Vec<Val>> {
-        self.scopes[scope].lanes.get(&n).cloned()
+    /// The position in an open dimension; in a tile, of the first row.
+    pub(super) fn position(&self, dim: Space) -> Res<Val> {
+        let scope = self.scopes.iter().rfind(|s| s.space == dim);
+        scope.and_then(|s| s.pos).ok_or_else(|| format!("{dim} has no position"))
+    }
+
+    /// Whether a node depends on the position in a dimension.
+    pub(super) fn mentions(&mut self, n: Node, dim: Space) -> bool {
+        if !self.p.encloses(dim, self.p.space_of(n)) {
+            return false;
+        }
+        if let Some(known) = self.mentioned.get(&(n, dim)) {
+            return *known;
+        }
+        let is_position = |m: &Node| matches!(self.p.node(*m).op, Op::Pos) && self.p.space_of(*m) == dim;
+        let found = self.p.needs(&[n]).iter().any(is_position);
+        self.mentioned.insert((n, dim), found);
+        found
+    }
+
+    pub(super) fn lane_memo(&mut self, scope: usize, n: Node) -> Option<Vec<Val>> {
+        let key = (n, self.row_of(n));
+        self.scopes[scope].lanes.get(&key).cloned()
     }
 
     pub(super) fn remember_lanes(&mut self, scope: usize, n: Node, vals: Vec<Val>) {
-        self.scopes[scope].lanes.insert(n, vals);
+        let key = (n, self.row_of(n));
+        self.scopes[scope].lanes.insert(key, vals);
     }
 
     /// The mask under which an open space was opened.
@@ -500,6 +537,13 @@ impl<'k> Emitter<'k> {
                 if vectors && let Some(plan) = self.plan_lanes(space, items) {
                     return self.in_lanes(space, items, (lo, hi), &plan);
                 }
+                let tiling = if vectors { self.plan_tile(space, items) } else { None };
+                if let Some(tiling) = &tiling {
+                    let worth = self.worth_tiling(tiling, (lo, hi))?;
+                    self.b.begin_if(worth);
+                    self.in_tiles(space, items, (lo, hi), tiling)?;
+                    self.b.begin_else(&[]);
+                }
                 // Arrays larger than the caches are written past them.
                 let streaming = match range {
                     Some(_) if vectors => self.plan_streaming(space, items),
@@ -523,6 +567,9 @@ impl<'k> Emitter<'k> {
                 let after = self.b.end(&after);
                 self.carry(&carried, &after);
                 if streaming.is_some() {
+                    self.b.end(&[]);
+                }
+                if tiling.is_some() {
                     self.b.end(&[]);
                 }
             }

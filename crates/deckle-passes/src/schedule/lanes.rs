@@ -14,7 +14,7 @@ use deckle_ir::array::{BinOp, UnOp};
 use deckle_ir::kernel::{Combine, Node, Op, Region, Sink, Space};
 use deckle_ir::loops::{Expr, LoopHint, Stmt, StoreHint, Val};
 use deckle_ir::scalar::{Scalar, ScalarType};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 /// The bytes of a vector.
 const BYTES: usize = 64;
@@ -26,11 +26,11 @@ const VECTORS: usize = 4;
 /// A vector of points: from `start` on, those of the mask.
 #[derive(Clone, Debug)]
 pub(super) struct Lane {
-    space: Space,
+    pub space: Space,
     pub count: u16,
-    hint: StoreHint,
-    start: Val,
-    mask: Option<Val>,
+    pub hint: StoreHint,
+    pub start: Val,
+    pub mask: Option<Val>,
 }
 
 impl Lane {
@@ -45,7 +45,22 @@ pub(super) struct Plan {
     count: u16,
     /// How many vectors in a round.
     vectors: usize,
+    /// How many lanes the vectors of a round have: with loops inside several times as many as fit a register, so that rounds of the loops
+    /// have enough to do.
+    pub wide: u16,
     hint: StoreHint,
+}
+
+impl Plan {
+    /// Whether there are loops inside, which all lanes share.
+    pub(super) fn is_deep(&self) -> bool {
+        self.vectors == 1
+    }
+
+    /// The same with vectors that fit a register.
+    pub(super) fn narrow(&self) -> Plan {
+        Plan { wide: self.count, ..*self }
+    }
 }
 
 impl Emitter<'_> {
@@ -84,7 +99,26 @@ impl Emitter<'_> {
         self.varying.clear();
         let count = (BYTES / widest).min(MOST) as u16;
         let deep = worth?;
-        Some(Plan { count, vectors: if deep { 1 } else { VECTORS }, hint: StoreHint::Cached })
+        let wide = if deep && !folds { count * self.widening(&inside) } else { count };
+        Some(Plan { count, vectors: if deep { 1 } else { VECTORS }, wide, hint: StoreHint::Cached })
+    }
+
+    /// How many registers a vector should take with these nodes inside: enough that sums do not wait for each other, and not so many that they
+    /// do not fit.
+    fn widening(&self, inside: &[Node]) -> u16 {
+        let mut sums = 0;
+        for n in inside {
+            match &self.p.node(*n).op {
+                Op::Loop { .. } | Op::If { .. } => return 1,
+                Op::Fold { over, elems, .. } if !self.written_out(*over) => sums += elems.len(),
+                _ => {}
+            }
+        }
+        match sums {
+            1 => 4,
+            2..=4 => 2,
+            _ => 1,
+        }
     }
 
     /// Whether the nodes of a dimension can be computed in lanes, and should be: if so, whether there is more in it than one vector of each.
@@ -147,7 +181,8 @@ impl Emitter<'_> {
                 }
             }
         }
-        Some((Plan { count: (BYTES / widest) as u16, vectors: VECTORS, hint: StoreHint::Streaming }, bytes))
+        let count = (BYTES / widest) as u16;
+        Some((Plan { count, vectors: VECTORS, wide: count, hint: StoreHint::Streaming }, bytes))
     }
 
     /// Goes through the points from `lo` below `hi` in lanes. Whether there were any is noted for the folds.
@@ -157,7 +192,8 @@ impl Emitter<'_> {
         let types = self.fold_types(&folds)?;
         let (n, count, width) = (types.len(), plan.count, i64::from(plan.count));
         let units: Vec<Val> = types.iter().map(|(op, ty)| self.unit_lanes(*op, *ty, count)).collect();
-        let round = width * plan.vectors as i64;
+        let wide = i64::from(plan.wide);
+        let round = wide * plan.vectors as i64;
         // A round is a power of two, and there is no less than nothing.
         let (zero, below) = (self.int(0), self.int(round - 1));
         let points = self.b.let_(Expr::Binary(BinOp::Sub, hi, lo));
@@ -169,9 +205,9 @@ impl Emitter<'_> {
         let (pos, params) = self.b.begin_for(lo, middle, round, &inits, LoopHint::Plain);
         let mut after = Vec::new();
         for k in 0..plan.vectors {
-            let by = self.int(k as i64 * width);
+            let by = self.int(k as i64 * wide);
             let start = self.b.let_(Expr::Binary(BinOp::Add, pos, by));
-            let lane = Lane { space, count, hint: plan.hint, start, mask: None };
+            let lane = Lane { space, count: plan.wide, hint: plan.hint, start, mask: None };
             after.extend(self.round(lane, items, &folds, &params[k * n..(k + 1) * n])?);
         }
         let sums = self.b.end(&after);
@@ -244,22 +280,25 @@ impl Emitter<'_> {
     }
 
     /// One vector: the sinks take their values, and the sums are added to.
-    fn round(&mut self, lane: Lane, items: &[Item], folds: &[Node], sums: &[Val]) -> Res<Vec<Val>> {
+    pub(super) fn round(&mut self, lane: Lane, items: &[Item], folds: &[Node], sums: &[Val]) -> Res<Vec<Val>> {
         let (space, count, mask, hint) = (lane.space, lane.count, lane.mask, lane.hint);
         self.varying.clear();
         self.vectors = Some(lane);
         self.open(space, None, Vec::new());
-        for item in items {
-            let Item::Sink(i) = item else { continue };
-            if let Sink::Check(n) = &self.sinks[*i] {
-                self.lane_val(*n)?;
+        for row in 0..self.tile.as_ref().map_or(1, |t| t.rows) {
+            self.set_row(row);
+            for item in items {
+                let Item::Sink(i) = item else { continue };
+                if let Sink::Check(n) = &self.sinks[*i] {
+                    self.lane_val(*n)?;
+                }
+                let Sink::Write { buf, at, value, .. } = &self.sinks[*i] else { continue };
+                let value = self.lane_val(*value)?;
+                let at = self.place(*at)?;
+                let buf = self.buf(*buf)?;
+                let hint = if self.b.ty(at).lanes > 1 { StoreHint::Cached } else { hint };
+                self.b.stmt(Stmt::Store { buf, at, value, mask, hint });
             }
-            let Sink::Write { buf, at, value, .. } = &self.sinks[*i] else { continue };
-            let value = self.lane_val(*value)?;
-            let at = self.place(*at)?;
-            let buf = self.buf(*buf)?;
-            let hint = if self.b.ty(at).lanes > 1 { StoreHint::Cached } else { hint };
-            self.b.stmt(Stmt::Store { buf, at, value, mask, hint });
         }
         let mut after = Vec::new();
         let mut sums = sums.iter();
@@ -314,13 +353,8 @@ impl Emitter<'_> {
         varies
     }
 
-    /// Whether a node depends on the position in a dimension.
-    fn mentions(&mut self, n: Node, dim: Space) -> bool {
-        self.needs_of(Item::Fold(n)).iter().any(|m| matches!(self.p.node(*m).op, Op::Pos) && self.p.space_of(*m) == dim)
-    }
-
     /// Whether an index goes up by one with the position.
-    fn follows(&mut self, at: Node, dim: Space) -> bool {
+    pub(super) fn follows(&mut self, at: Node, dim: Space) -> bool {
         match self.p.node(at).op {
             Op::Pos => self.p.space_of(at) == dim,
             Op::Binary(BinOp::Add, a, b) => match (self.mentions(a, dim), self.mentions(b, dim)) {
@@ -362,7 +396,7 @@ impl Emitter<'_> {
     }
 
     /// The value of a node in all lanes.
-    fn lane_val(&mut self, n: Node) -> Res<Val> {
+    pub(super) fn lane_val(&mut self, n: Node) -> Res<Val> {
         if !self.varies(n) {
             let v = self.val(n)?;
             let count = self.vector()?.count;
@@ -430,10 +464,13 @@ impl Emitter<'_> {
             },
             Op::Cast(to, x) => Expr::Cast(to, self.lane_val(x)?),
             Op::Select(c, x, y) => Expr::Select(self.lane_val(c)?, self.lane_val(x)?, self.lane_val(y)?),
-            Op::Load(buf, at) => {
-                let (at, mask) = self.gathered(at, mask)?;
-                Expr::Load { at, buf: self.buf(buf)?, mask }
-            }
+            Op::Load(buf, at) => match self.from_panel(n, count)? {
+                Some(load) => load,
+                None => {
+                    let (at, mask) = self.gathered(at, mask)?;
+                    Expr::Load { at, buf: self.buf(buf)?, mask }
+                }
+            },
             Op::Check { cond, value, .. } => {
                 let c = self.lane_val(cond)?;
                 let bad = self.b.let_lanes(Expr::Unary(UnOp::Not, c), count);
@@ -550,50 +587,77 @@ impl Emitter<'_> {
         how: &Combine,
     ) -> Res<Vec<Val>> {
         let count = self.vector()?.count;
-        let mut state: Vec<Val> = match init {
-            Some(init) => self.lane_all(init)?,
-            None => {
-                let types: Vec<ScalarType> = elems.iter().map(|e| self.p.ty(*e)).collect();
-                let start = self.nothing(how, &types);
-                start.vals.into_iter().map(|v| self.b.splat(v, count)).collect()
+        // In a tile, all rows share the loop.
+        let (rows, width) = (self.rows_of(n), elems.len() + 1);
+        let mut state: Vec<Val> = Vec::new();
+        let current = self.set_row(0);
+        for row in 0..rows {
+            self.set_row(row);
+            match init {
+                Some(init) => state.extend(self.lane_all(init)?),
+                None => {
+                    let types: Vec<ScalarType> = elems.iter().map(|e| self.p.ty(*e)).collect();
+                    let start = self.nothing(how, &types);
+                    state.extend(start.vals.into_iter().map(|v| self.b.splat(v, count)));
+                }
             }
-        };
-        let on = self.constant(Scalar::Bool(init.is_some()));
-        state.push(self.b.splat(on, count));
+            let on = self.constant(Scalar::Bool(init.is_some()));
+            state.push(self.b.splat(on, count));
+        }
         let path = self.p.between(self.p.space_of(n), over);
         let state = self.lane_rounds(&path, state, elems, how)?;
-        // Of nothing, zero.
+        let scope = self.scope_of(n)?;
+        let mut mine = Vec::new();
+        for (row, state) in state.chunks(width).enumerate() {
+            let parts = self.lane_folded(state, init.is_some(), elems);
+            self.set_row(row);
+            self.remember_lanes(scope, n, parts.clone());
+            if row == current || rows == 1 {
+                mine = parts;
+            }
+        }
+        self.set_row(current);
+        Ok(mine)
+    }
+
+    /// The parts of a fold after its last round: of nothing, zero.
+    fn lane_folded(&mut self, state: &[Val], started: bool, elems: &[Node]) -> Vec<Val> {
         let (vals, has) = state.split_at(elems.len());
         let mut parts = Vec::new();
+        let count = self.b.ty(has[0]).lanes;
         for (v, e) in vals.iter().zip(elems) {
-            parts.push(match init {
-                Some(_) => *v,
-                None => {
-                    let zero = self.constant(Scalar::zero(self.p.ty(*e)));
-                    let zero = self.b.splat(zero, count);
-                    self.b.let_lanes(Expr::Select(has[0], *v, zero), count)
-                }
+            parts.push(if started {
+                *v
+            } else {
+                let zero = self.constant(Scalar::zero(self.p.ty(*e)));
+                let zero = self.b.splat(zero, count);
+                self.b.let_lanes(Expr::Select(has[0], *v, zero), count)
             });
         }
         parts.push(has[0]);
-        Ok(parts)
+        parts
     }
 
     fn lane_rounds(&mut self, path: &[Space], state: Vec<Val>, elems: &[Node], how: &Combine) -> Res<Vec<Val>> {
         let count = self.vector()?.count;
         let Some((space, rest)) = path.split_first() else {
-            let xs = self.lane_all(elems)?;
-            let (vals, has) = state.split_at(elems.len());
-            let mut next = self.lane_combine(how, vals, &xs)?;
-            if let Combine::Lambda(..) = how {
-                // Without a value yet, the first one.
-                for (n, x) in next.iter_mut().zip(&xs) {
-                    *n = self.b.let_lanes(Expr::Select(has[0], *n, *x), count);
+            let mut after = Vec::new();
+            for (row, state) in state.chunks(elems.len() + 1).enumerate() {
+                self.set_row(row);
+                let xs = self.lane_all(elems)?;
+                let (vals, has) = state.split_at(elems.len());
+                let mut next = self.lane_combine(how, vals, &xs)?;
+                if let Combine::Lambda(..) = how {
+                    // Without a value yet, the first one.
+                    for (n, x) in next.iter_mut().zip(&xs) {
+                        *n = self.b.let_lanes(Expr::Select(has[0], *n, *x), count);
+                    }
                 }
+                let yes = self.constant(Scalar::Bool(true));
+                next.push(self.b.splat(yes, count));
+                after.extend(next.into_iter().zip(state).map(|(n, old)| self.where_active(n, *old)));
             }
-            let yes = self.constant(Scalar::Bool(true));
-            next.push(self.b.splat(yes, count));
-            return Ok(next.into_iter().zip(&state).map(|(n, old)| self.where_active(n, *old)).collect());
+            return Ok(after);
         };
         match self.p.space(*space).region {
             Region::Dim(size) => {
@@ -693,6 +757,3 @@ impl Emitter<'_> {
         vars.get(k as usize).map(|v| vec![*v]).ok_or_else(|| format!("{n} has no value"))
     }
 }
-
-/// What is known of nodes in lanes, in one open space.
-pub(super) type LaneMemo = HashMap<Node, Vec<Val>>;

@@ -8,19 +8,20 @@ mod anyway;
 mod emit;
 mod gpu;
 mod lanes;
+mod tile;
 mod warp;
 
 pub use gpu::schedule_gpu;
 
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{self, Kernel, Node, Op, Program, ROOT, Region, Sink, Space};
-use deckle_ir::loops::{Expr, Function, Launch, LoopHint, Stmt, StoreHint, Val};
+use deckle_ir::loops::{Expr, Function, Launch, LoopHint, Stmt, StoreHint, Val, Work};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use emit::{Acc, Emitter, Item, Res, parts_of};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How many points a block has where results depend on it: without and with loops inside.
-const BLOCK: [i64; 2] = [16384, 64];
+const BLOCK: [i64; 2] = [16384, 16];
 
 /// The functions of a kernel: one launch for each outermost dimension. With `diagnose` they record the first failure.
 ///
@@ -163,8 +164,9 @@ impl<'k> Scheduler<'k> {
         if self.p.space_of(size) != ROOT {
             return self.single();
         }
-        let nested = self.is_nested();
-        let main = self.main()?;
+        let work = self.work();
+        let nested = work != Work::Little;
+        let (main, private) = self.main()?;
         let totals = if self.scans.is_empty() { None } else { Some(self.totals()?) };
         let prefix = if self.scans.is_empty() { None } else { Some(self.prefix()?) };
         let at_root = self.sinks.iter().any(|s| self.p.sink_parts(s).0 == ROOT);
@@ -175,9 +177,10 @@ impl<'k> Scheduler<'k> {
             buffers: self.buffers.iter().map(|(b, _)| *b).collect(),
             scratch: self.scratch_types(),
             size: Some(size),
+            private,
+            work,
             block: fixed.then_some(BLOCK[usize::from(nested)]),
             ordered,
-            nested,
             totals,
             prefix,
             main,
@@ -185,19 +188,36 @@ impl<'k> Scheduler<'k> {
         })
     }
 
-    /// Whether loops run inside a point of the first dimension.
-    fn is_nested(&self) -> bool {
+    /// How much is done at a point of the first dimension.
+    fn work(&self) -> Work {
         let mut needed: BTreeSet<Node> = BTreeSet::new();
         self.sinks.iter().for_each(|s| needed.extend(self.p.sink_needs(s)));
-        let deep = |s: Space| {
-            let inner = self.p.between(self.first, s);
-            s != self.first && inner.iter().any(|s| matches!(self.p.space(*s).region, Region::Dim(_) | Region::Loop))
-        };
-        self.sinks.iter().any(|s| deep(self.p.sink_parts(s).0) && self.p.sink_parts(s).0 != ROOT)
-            || needed.iter().any(|n| {
-                let s = self.p.space_of(*n);
-                self.p.encloses(self.first, s) && (deep(s) || matches!(self.p.node(*n).op, Op::Loop { .. }))
-            })
+        let mut spaces: BTreeSet<Space> = self.sinks.iter().map(|s| self.p.sink_parts(s).0).collect();
+        spaces.extend(needed.iter().map(|n| self.p.space_of(*n)));
+        let mut inner = BTreeSet::new();
+        for s in spaces.into_iter().filter(|s| self.p.encloses(self.first, *s)) {
+            inner.extend(self.p.between(self.first, s));
+        }
+        let looped = |s: &Space| matches!(self.p.space(*s).region, Region::Loop);
+        let mut sizes = Vec::new();
+        for s in &inner {
+            match self.p.space(*s).region {
+                Region::Dim(size) if self.p.space_of(size) == ROOT => sizes.push(size),
+                Region::Dim(size) if !self.is_loaded(size) => return Work::Unknown,
+                _ => {}
+            }
+        }
+        let nested = inner.iter().any(|s| matches!(self.p.space(*s).region, Region::Dim(_)));
+        match nested {
+            _ if inner.iter().any(looped) => Work::Unknown,
+            true => Work::Rounds(sizes),
+            false => Work::Little,
+        }
+    }
+
+    /// Whether a size comes from memory at each point: then arrays that are read are as long as all such sizes together.
+    fn is_loaded(&self, size: Node) -> bool {
+        self.p.needs(&[size]).iter().any(|n| matches!(self.p.node(*n).op, Op::Load(..)) && self.p.space_of(*n) != ROOT)
     }
 
     /// A kernel that is not cut into blocks.
@@ -211,10 +231,11 @@ impl<'k> Scheduler<'k> {
         Ok(Launch {
             buffers: self.buffers.iter().map(|(b, _)| *b).collect(),
             scratch: self.scratch_types(),
+            private: Vec::new(),
             size: None,
+            work: Work::Unknown,
             block: None,
             ordered: true,
-            nested: true,
             totals: None,
             prefix: None,
             main: finished(e)?,
@@ -256,7 +277,8 @@ impl<'k> Scheduler<'k> {
         Ok((lo, hi))
     }
 
-    fn main(&self) -> Res<Function> {
+    /// The kernel itself, and the buffers that each thread needs for it.
+    fn main(&self) -> Res<(Function, Vec<(ScalarType, usize)>)> {
         let (mut e, scratch, range) = self.emitter("");
         let items = self.items();
         // What comes before the first block of the call; from block to block it is carried.
@@ -299,7 +321,8 @@ impl<'k> Scheduler<'k> {
             after.extend(next.vals.iter().copied().chain([next.has.unwrap_or(yes)]));
         }
         e.b.end(&after);
-        finished(e)
+        let private = std::mem::take(&mut e.private);
+        Ok((finished(e)?, private))
     }
 
     /// What each block adds to the scans.
