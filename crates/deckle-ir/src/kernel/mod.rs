@@ -36,10 +36,12 @@ use std::collections::HashMap;
 use std::fmt;
 
 mod build;
+mod linear;
 mod print;
 mod verify;
 
 pub use build::FoldSpec;
+pub use linear::Linear;
 pub use verify::verify;
 
 macro_rules! handles {

@@ -15,8 +15,10 @@ use deckle_ir::entity::{Body, Var};
 use deckle_ir::kernel::{self, Node, Space};
 use std::collections::HashMap;
 
-/// So many operations may be done again rather than kept.
-const CHEAP: u32 = 8;
+/// So many operations may be done again rather than kept, of an array of any size and of few elements.
+const CHEAP: [u32; 2] = [8, 40];
+/// So many elements are few.
+const FEW: i64 = 16;
 /// So many loads.
 const CHEAP_LOADS: u32 = 2;
 
@@ -152,7 +154,9 @@ impl<'p> Flattener<'p> {
             }
             loads += u32::from(matches!(self.k.node(n).op, kernel::Op::Load(..)));
         }
-        work <= CHEAP && loads <= CHEAP_LOADS
+        // Of a few elements that are known one by one, most are not computed where they are not used.
+        let few = self.k.as_int(self.dim_size(dim)).is_some_and(|n| n <= FEW);
+        work <= CHEAP[usize::from(few)] && loads <= CHEAP_LOADS
     }
 
     fn nodes_of(&self, val: &Val, nodes: &mut Vec<Node>) {

@@ -4,52 +4,11 @@
 //! the array, whatever the sizes are, the index is in range.
 
 use super::Flattener;
-use deckle_ir::array::BinOp;
-use deckle_ir::kernel::{Node, Op};
-use deckle_ir::scalar::ScalarType;
-use std::collections::BTreeMap;
-
-/// A sum of multiples of nodes, and a number.
-#[derive(Clone, Debug, Default)]
-struct Linear {
-    terms: BTreeMap<Node, i64>,
-    constant: i64,
-}
-
-impl Linear {
-    fn add(&mut self, other: &Linear, times: i64) -> Option<()> {
-        for (n, c) in &other.terms {
-            let c = c.checked_mul(times)?;
-            let sum = self.terms.entry(*n).or_default();
-            *sum = sum.checked_add(c)?;
-            if *sum == 0 {
-                self.terms.remove(n);
-            }
-        }
-        self.constant = self.constant.checked_add(other.constant.checked_mul(times)?)?;
-        Some(())
-    }
-}
+use deckle_ir::kernel::{Linear, Node, Op};
 
 impl Flattener<'_> {
-    /// A node as a sum. What is checked is what it is, where the check holds.
     fn linear(&self, n: Node) -> Option<Linear> {
-        let mut sum = Linear::default();
-        match self.k.node(n).op {
-            Op::Const(c) => sum.constant = i64::try_from(c.as_int()?).ok()?,
-            Op::Binary(op @ (BinOp::Add | BinOp::Sub), a, b) if self.k.ty(n) == ScalarType::I64 => {
-                sum.add(&self.linear(a)?, 1)?;
-                sum.add(&self.linear(b)?, if op == BinOp::Add { 1 } else { -1 })?;
-            }
-            Op::Binary(BinOp::Mul, a, b) => match (self.k.as_int(a), self.k.as_int(b)) {
-                (Some(c), _) => sum.add(&self.linear(b)?, c)?,
-                (_, Some(c)) => sum.add(&self.linear(a)?, c)?,
-                _ => drop(sum.terms.insert(n, 1)),
-            },
-            Op::Check { value, .. } => sum = self.linear(value)?,
-            _ => drop(sum.terms.insert(n, 1)),
-        }
-        Some(sum)
+        self.k.linear(n, &|n| n)
     }
 
     /// Whether an index is at least 0 and below a size, for certain.

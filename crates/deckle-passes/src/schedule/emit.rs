@@ -11,6 +11,7 @@ use deckle_ir::loops::{Access, Buf, Builder, Expr, LoopHint, Stmt, StoreHint, Va
 use deckle_ir::scalar::{Scalar, ScalarType};
 use std::collections::{BTreeSet, HashMap};
 
+use super::edges::Interior;
 use super::warp::Grid;
 
 /// Stack that must be left before going deeper, and how much more is made.
@@ -79,6 +80,8 @@ pub(super) struct Emitter<'k> {
     pub private: Vec<(ScalarType, usize)>,
     /// Which nodes depend on the position in which dimension, as far as that was asked.
     mentioned: HashMap<(Node, Space), bool>,
+    /// What is known of nodes where code is being made.
+    pub facts: HashMap<Node, super::edges::Fact>,
 }
 
 impl<'k> Emitter<'k> {
@@ -107,8 +110,24 @@ impl<'k> Emitter<'k> {
         };
         let (scopes, needs, grid) = (vec![root], HashMap::new(), Grid::default());
         let (accs, vectors, varying) = (HashMap::new(), None, HashMap::new());
-        let (tile, private, mentioned) = (None, Vec::new(), HashMap::new());
-        Emitter { p, sinks, b, bufs, scopes, accs, diagnose, needs, grid, vectors, varying, tile, private, mentioned }
+        let (tile, private, mentioned, facts) = (None, Vec::new(), HashMap::new(), HashMap::new());
+        Emitter {
+            p,
+            sinks,
+            b,
+            bufs,
+            scopes,
+            accs,
+            diagnose,
+            needs,
+            grid,
+            vectors,
+            varying,
+            tile,
+            private,
+            mentioned,
+            facts,
+        }
     }
 
     /// All that an item needs.
@@ -141,6 +160,10 @@ impl<'k> Emitter<'k> {
     }
 
     pub(super) fn vals(&mut self, n: Node) -> Res<Vec<Val>> {
+        if let Some(holds) = self.truth(n) {
+            return Ok(vec![self.constant(Scalar::Bool(holds))]);
+        }
+        let n = self.resolved(n);
         let k = self.scope_of(n)?;
         let key = (n, self.row_of(n));
         if let Some(vals) = self.scopes[k].memo.get(&key) {
@@ -272,8 +295,17 @@ impl<'k> Emitter<'k> {
         if let Some(known) = self.mentioned.get(&(n, dim)) {
             return *known;
         }
-        let is_position = |m: &Node| matches!(self.p.node(*m).op, Op::Pos) && self.p.space_of(*m) == dim;
-        let found = self.p.needs(&[n]).iter().any(is_position);
+        let found = match &self.p.node(n).op {
+            Op::Pos => self.p.space_of(n) == dim,
+            op => {
+                let mut on = self.p.operands(n);
+                // How often they go round, or whether: that of other nodes says nothing about their values.
+                if matches!(op, Op::Fold { .. } | Op::Scan { .. } | Op::If { .. } | Op::Loop { .. }) {
+                    on.extend(self.p.sizes_of(n));
+                }
+                stacker::maybe_grow(RED_ZONE, MORE_STACK, || on.into_iter().any(|m| self.mentions(m, dim)))
+            }
+        };
         self.mentioned.insert((n, dim), found);
         found
     }
@@ -309,7 +341,22 @@ impl<'k> Emitter<'k> {
         Ok(if when { c } else { self.b.let_(Expr::Unary(UnOp::Not, c)) })
     }
 
+    /// Whether a guard holds, if that is known here.
+    pub(super) fn guard_holds(&self, s: Space) -> Option<bool> {
+        match self.p.space(s).region {
+            Region::Guard(cond, when) => self.truth(cond).map(|holds| holds == when),
+            _ => None,
+        }
+    }
+
     fn branch(&mut self, yes: Space, then: &[Node], no: Space, other: &[Node]) -> Res<Vec<Val>> {
+        if let Some(holds) = self.guard_holds(yes) {
+            let (side, nodes) = if holds { (yes, then) } else { (no, other) };
+            self.open(side, None, Vec::new());
+            let vals = self.all(nodes);
+            self.scopes.pop();
+            return vals;
+        }
         let c = self.guard(yes)?;
         self.b.begin_if(c);
         self.open(yes, None, Vec::new());
@@ -517,13 +564,7 @@ impl<'k> Emitter<'k> {
 
     /// Opens a space for items, whose values it carries.
     fn enter(&mut self, space: Space, items: &[Item], range: Option<(Val, Val)>) -> Res<()> {
-        let carried: Vec<Node> = items
-            .iter()
-            .filter_map(|i| match i {
-                Item::Fold(n) | Item::Scan(n) => Some(*n),
-                Item::Sink(_) => None,
-            })
-            .collect();
+        let carried = carried_by(items);
         let before = self.carried(&carried);
         match self.p.space(space).region {
             Region::Dim(size) => {
@@ -532,46 +573,12 @@ impl<'k> Emitter<'k> {
                     (None, Some(lane)) => (lane, self.val(size)?, 32),
                     (None, None) => (self.constant(Scalar::I64(0)), self.val(size)?, 1),
                 };
-                // To find a failure, one point after another; on a GPU, threads are the lanes.
-                let vectors = !self.diagnose && !self.grid.on;
-                if vectors && let Some(plan) = self.plan_lanes(space, items) {
-                    return self.in_lanes(space, items, (lo, hi), &plan);
+                if self.vectors_allowed()
+                    && let Some(interior) = self.plan_interior(space, items)
+                {
+                    return self.around_edges(space, items, (lo, hi), &interior);
                 }
-                let tiling = if vectors { self.plan_tile(space, items) } else { None };
-                if let Some(tiling) = &tiling {
-                    let worth = self.worth_tiling(tiling, (lo, hi))?;
-                    self.b.begin_if(worth);
-                    self.in_tiles(space, items, (lo, hi), tiling)?;
-                    self.b.begin_else(&[]);
-                }
-                // Arrays larger than the caches are written past them.
-                let streaming = match range {
-                    Some(_) if vectors => self.plan_streaming(space, items),
-                    _ => None,
-                };
-                if let Some((plan, bytes)) = &streaming {
-                    let points = self.val(size)?;
-                    let many = self.constant(Scalar::I64(STREAMED / bytes));
-                    let large = self.b.let_(Expr::Binary(BinOp::Ge, points, many));
-                    self.b.begin_if(large);
-                    self.in_lanes(space, items, (lo, hi), plan)?;
-                    self.b.begin_else(&[]);
-                }
-                let hint = self.hint(space, items);
-                let (pos, params) = self.b.begin_for(lo, hi, step, &before, hint);
-                self.carry(&carried, &params);
-                self.open(space, Some(pos), Vec::new());
-                self.inside(space, items)?;
-                self.scopes.pop();
-                let after = self.carried(&carried);
-                let after = self.b.end(&after);
-                self.carry(&carried, &after);
-                if streaming.is_some() {
-                    self.b.end(&[]);
-                }
-                if tiling.is_some() {
-                    self.b.end(&[]);
-                }
+                return self.points(space, items, (lo, hi, step), range.is_some());
             }
             Region::Guard(..) => {
                 let c = self.guard(space)?;
@@ -586,6 +593,97 @@ impl<'k> Emitter<'k> {
             }
             _ => return Err(format!("{space} cannot be gone through")),
         }
+        Ok(())
+    }
+    /// Whether several points may be computed at once: to find a failure, they are not; on a GPU, threads are the lanes.
+    fn vectors_allowed(&self) -> bool {
+        !self.diagnose && !self.grid.on
+    }
+
+    /// Goes through the points of a dimension, those of its interior apart.
+    fn around_edges(&mut self, space: Space, items: &[Item], (lo, hi): (Val, Val), interior: &Interior) -> Res<()> {
+        let (first, end) = self.interior_range(interior, (lo, hi))?;
+        if items.iter().all(|i| self.space_of(*i) == space) {
+            // Few points are beside it: those need no vectors.
+            self.one_by_one(space, items, (lo, first, 1), LoopHint::Plain)?;
+            self.assuming(interior, |e| e.points(space, items, (first, end, 1), false))?;
+            return self.one_by_one(space, items, (end, hi, 1), LoopHint::Plain);
+        }
+        // With more dimensions below, each point is in it or not.
+        let carried = carried_by(items);
+        let before = self.carried(&carried);
+        let (pos, params) = self.b.begin_for(lo, hi, 1, &before, LoopHint::Plain);
+        self.carry(&carried, &params);
+        let (a, b) = (self.b.binary(BinOp::Ge, pos, first), self.b.lt(pos, end));
+        let within = self.b.and(a, b);
+        self.b.begin_if(within);
+        self.open(space, Some(pos), Vec::new());
+        self.assuming(interior, |e| e.inside(space, items))?;
+        self.scopes.pop();
+        let after = self.carried(&carried);
+        self.b.begin_else(&after);
+        self.carry(&carried, &params);
+        self.open(space, Some(pos), Vec::new());
+        self.inside(space, items)?;
+        self.scopes.pop();
+        let after = self.carried(&carried);
+        let after = self.b.end(&after);
+        let after = self.b.end(&after);
+        self.carry(&carried, &after);
+        Ok(())
+    }
+
+    /// Goes through the points of a dimension, from the first number below the second in steps. `outermost` tells that they are a part of all.
+    fn points(&mut self, space: Space, items: &[Item], range: (Val, Val, i64), outermost: bool) -> Res<()> {
+        let (lo, hi, _) = range;
+        let vectors = self.vectors_allowed();
+        if vectors && let Some(plan) = self.plan_lanes(space, items) {
+            return self.in_lanes(space, items, (lo, hi), &plan);
+        }
+        if vectors && let Some(tiling) = self.plan_tile(space, items) {
+            let worth = self.worth_tiling(&tiling, (lo, hi))?;
+            self.b.begin_if(worth);
+            self.in_tiles(space, items, (lo, hi), &tiling)?;
+            self.b.begin_else(&[]);
+            let hint = self.hint(space, items);
+            self.one_by_one(space, items, range, hint)?;
+            self.b.end(&[]);
+            return Ok(());
+        }
+        // Arrays larger than the caches are written past them.
+        if vectors
+            && outermost
+            && let Some((plan, bytes)) = self.plan_streaming(space, items)
+        {
+            let Region::Dim(size) = self.p.space(space).region else { return Err(format!("{space} is no dimension")) };
+            let points = self.val(size)?;
+            let many = self.constant(Scalar::I64(STREAMED / bytes));
+            let large = self.b.let_(Expr::Binary(BinOp::Ge, points, many));
+            self.b.begin_if(large);
+            self.in_lanes(space, items, (lo, hi), &plan)?;
+            self.b.begin_else(&[]);
+            let hint = self.hint(space, items);
+            self.one_by_one(space, items, range, hint)?;
+            self.b.end(&[]);
+            return Ok(());
+        }
+        let hint = self.hint(space, items);
+        self.one_by_one(space, items, range, hint)
+    }
+
+    /// Goes through the points of a dimension in a plain loop.
+    fn one_by_one(&mut self, space: Space, items: &[Item], range: (Val, Val, i64), hint: LoopHint) -> Res<()> {
+        let (lo, hi, step) = range;
+        let carried = carried_by(items);
+        let before = self.carried(&carried);
+        let (pos, params) = self.b.begin_for(lo, hi, step, &before, hint);
+        self.carry(&carried, &params);
+        self.open(space, Some(pos), Vec::new());
+        self.inside(space, items)?;
+        self.scopes.pop();
+        let after = self.carried(&carried);
+        let after = self.b.end(&after);
+        self.carry(&carried, &after);
         Ok(())
     }
 
@@ -697,6 +795,15 @@ impl<'k> Emitter<'k> {
         }
         Ok(())
     }
+}
+
+/// The folds and scans of items.
+fn carried_by(items: &[Item]) -> Vec<Node> {
+    let folds = items.iter().filter_map(|i| match i {
+        Item::Fold(n) | Item::Scan(n) => Some(*n),
+        Item::Sink(_) => None,
+    });
+    folds.collect()
 }
 
 /// What a fold or scan starts from, combines, and how.

@@ -129,7 +129,7 @@ impl Emitter<'_> {
             match &self.p.node(*n).op {
                 Op::Scan { .. } => return None,
                 Op::Loop { .. } => deep = true,
-                Op::If { .. } => branches = true,
+                Op::If { yes, .. } => branches |= self.guard_holds(*yes).is_none(),
                 Op::Fold { over, .. } => {
                     deep = true;
                     for inner in self.p.between(s, *over) {
@@ -335,6 +335,10 @@ impl Emitter<'_> {
 
     /// Whether a node differs from lane to lane, or may.
     fn varies(&mut self, n: Node) -> bool {
+        if self.truth(n).is_some() {
+            return false;
+        }
+        let n = self.resolved(n);
         let Some(lane) = &self.vectors else { return false };
         let (space, outer) = (lane.space, self.p.space_of(n));
         if !self.p.encloses(space, outer) {
@@ -355,6 +359,7 @@ impl Emitter<'_> {
 
     /// Whether an index goes up by one with the position.
     pub(super) fn follows(&mut self, at: Node, dim: Space) -> bool {
+        let at = self.resolved(at);
         match self.p.node(at).op {
             Op::Pos => self.p.space_of(at) == dim,
             Op::Binary(BinOp::Add, a, b) => match (self.mentions(a, dim), self.mentions(b, dim)) {
@@ -382,6 +387,7 @@ impl Emitter<'_> {
 
     /// The value in the first lane of an index that follows the position.
     fn first(&mut self, at: Node) -> Res<Val> {
+        let at = self.resolved(at);
         if !self.varies(at) {
             return self.val(at);
         }
@@ -410,6 +416,7 @@ impl Emitter<'_> {
     }
 
     fn lane_vals(&mut self, n: Node) -> Res<Vec<Val>> {
+        let n = self.resolved(n);
         if !self.varies(n) {
             let vals = self.vals(n)?;
             let count = self.vector()?.count;
@@ -549,6 +556,13 @@ impl Emitter<'_> {
 
     /// Both branches, each under its mask, unless all lanes take the same.
     fn lane_if(&mut self, yes: Space, then: &[Node], no: Space, other: &[Node]) -> Res<Vec<Val>> {
+        if let Some(holds) = self.guard_holds(yes) {
+            let (side, nodes) = if holds { (yes, then) } else { (no, other) };
+            self.open(side, None, Vec::new());
+            let vals = self.lane_all(nodes);
+            self.close();
+            return vals;
+        }
         let (count, outer) = (self.vector()?.count, self.vector()?.mask);
         if self.same_for_all(yes) {
             let c = self.guard(yes)?;

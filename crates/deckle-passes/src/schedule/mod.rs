@@ -5,6 +5,7 @@
 //! the bits of a result do not depend on the number of threads.
 
 mod anyway;
+mod edges;
 mod emit;
 mod gpu;
 mod lanes;
