@@ -124,8 +124,24 @@ impl Program {
 
     /// A new buffer.
     pub fn buf(&mut self, elem: ScalarType, name: impl Into<String>) -> Buf {
-        self.bufs.push(BufData { elem, name: name.into() });
+        self.bufs.push(BufData { elem, name: name.into(), len: None });
         Buf(self.bufs.len() as u32 - 1)
+    }
+
+    /// Notes how many elements the buffers of a representation have, of which there are so many.
+    pub fn measure(&mut self, rep: &Rep, count: Node) {
+        match rep {
+            Rep::Scalar(b) => self.bufs[b.index()].len = Some(count),
+            Rep::Tuple(parts) => parts.iter().for_each(|p| self.measure(p, count)),
+            Rep::Array(Rows::Equal(n), elem) => {
+                let all = self.binary(BinOp::Mul, count, *n);
+                self.measure(elem, all);
+            }
+            Rep::Array(Rows::Offsets(b), elem) => {
+                let all = self.load(*b, count, ROOT);
+                self.measure(elem, all);
+            }
+        }
     }
 
     /// A new site.

@@ -22,6 +22,7 @@
 //!
 //! # Steps
 //! A [`Program`] is run by a host, which executes [`Step`]s in order: it makes buffers, runs kernels, and decides branches and loops that contain kernels.
+//! Buffers are its variables: [`Step::Bind`] lets one name the memory of another, [`Step::Free`] lets go of it.
 //! A [`Kernel`] is a list of [`Sink`]s. What they need determines everything else: their spaces are the loops, the nodes they depend on are the
 //! program at each point. A scalar of the host is a buffer of one element.
 //!
@@ -38,10 +39,13 @@ use std::fmt;
 mod build;
 mod linear;
 mod print;
+mod rename;
+mod uses;
 mod verify;
 
 pub use build::FoldSpec;
 pub use linear::Linear;
+pub use uses::Uses;
 pub use verify::verify;
 
 macro_rules! handles {
@@ -217,6 +221,8 @@ pub struct BufData {
     pub elem: ScalarType,
     /// What it holds, in the words of the source.
     pub name: String,
+    /// How many elements, where a node of the root tells that wherever the buffer has memory.
+    pub len: Option<Node>,
 }
 
 /// What a check is about.
@@ -346,8 +352,11 @@ pub enum Step {
     },
     /// Lets buffers name the memory of others, all at once.
     Bind(Vec<(Buf, Buf)>),
-    /// Lets a buffer have the contents of another, of so many elements, for itself alone.
-    Own(Buf, Buf, Node),
+    /// Lets the first buffer have the contents of the second for itself alone, and so many elements; the second then names nothing. The memory stays the same,
+    /// where nobody else has it and it is as large as needed; else it is copied as far as there is room.
+    Take(Buf, Buf, Node),
+    /// Lets buffers name nothing: their memory is nobody's, unless others name it.
+    Free(Vec<Buf>),
     /// One of two lists of steps, by a node of the root.
     If(Node, Vec<Step>, Vec<Step>),
     /// As long as a node of the root, computed anew after `test`, holds: `body`.

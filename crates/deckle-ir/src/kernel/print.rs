@@ -186,6 +186,11 @@ impl Program {
                 Step::Alloc(b, n) => {
                     format!("alloc {b}: {} [{n}] \"{}\"", self.bufs[b.index()].elem, self.bufs[b.index()].name)
                 }
+                Step::Take(b, from, n) => {
+                    let data = &self.bufs[b.index()];
+                    format!("take {b}: {} [{n}] \"{}\" = {from}", data.elem, data.name)
+                }
+                Step::Free(bufs) => format!("free {}", list(bufs)),
                 Step::Check(n) => self.show_node(*n),
                 Step::Run(k) => self.show_kernel(k).replace('\n', &format!("\n{pad}")),
                 Step::Sort { order, keys, len, offsets, rows } => {
@@ -195,7 +200,6 @@ impl Program {
                 Step::Bind(pairs) => {
                     format!("bind {}", pairs.iter().map(|(a, b)| format!("{a} = {b}")).collect::<Vec<_>>().join(", "))
                 }
-                Step::Own(a, b, n) => format!("own {a} = {b} [{n}]"),
                 Step::If(c, yes, no) => {
                     let mut text = format!("if {c} {{\n");
                     self.show_steps(yes, indent + 1, &mut text);

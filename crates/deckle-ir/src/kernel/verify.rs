@@ -62,7 +62,7 @@ pub fn verify(program: &Program) -> Result<(), Vec<String>> {
 fn steps(program: &Program, list: &[Step], wrong: &mut Vec<String>) {
     for step in list {
         match step {
-            Step::Alloc(_, n) | Step::Own(_, _, n) if program.space_of(*n) != ROOT => {
+            Step::Alloc(_, n) | Step::Take(_, _, n) if program.space_of(*n) != ROOT => {
                 wrong.push(format!("{n} is not of the root"));
             }
             Step::Run(kernel) => {
