@@ -59,7 +59,8 @@ fn told(program: &Program, sources: &SourceMap, funcs: &[Func]) -> String {
 fn lowered(program: &Program, func: Func, level: Ir) -> Result<String, Box<Diagnostic>> {
     match level {
         Ir::Kernel => {
-            let flat = flatten(&simplify(program), func, flatten::Options { fuse: true })?;
+            let mut flat = flatten(&simplify(program), func, flatten::Options { fuse: true })?;
+            deckle_passes::reuse::reuse(&mut flat, Options::ALL);
             return Ok(format!("{flat}\n"));
         }
         Ir::Ptx => {
@@ -68,7 +69,7 @@ fn lowered(program: &Program, func: Func, level: Ir) -> Result<String, Box<Diagn
         }
         _ => {}
     }
-    let native = Native::compile(program, func, Options::default())?;
+    let native = Native::compile(program, func, Options { given: Options::ALL, ..Options::default() })?;
     let functions: Vec<_> = native.functions().cloned().collect();
     if level == Ir::Loop {
         return Ok(functions.iter().map(|f| format!("{f}\n")).collect::<Vec<_>>().join("\n"));

@@ -40,7 +40,7 @@ pub fn run(
     interrupt: &Interrupt,
 ) -> Result<Ran, Box<Diagnostic>> {
     let started = Instant::now();
-    let native = Native::compile(program, func, Options::default())?;
+    let native = Native::compile(program, func, Options { given: Options::ALL, ..Options::default() })?;
     let compile_seconds = started.elapsed().as_secs_f64();
     let pool = Pool::new(how.memory);
     let team = Team::with_interrupt(how.threads, interrupt.flag());

@@ -127,8 +127,13 @@ impl Device for Cpu<'_> {
         Ok(host::element(mem, ty, at))
     }
 
-    fn copy(&self, mem: &Buffer) -> Result<Buffer, Failure> {
-        Ok(self.settings.pool.alloc_from(mem.as_slice::<u8>(), "a copy")?)
+    fn copy(&self, mem: &Buffer, bytes: usize, name: &str) -> Result<Buffer, Failure> {
+        let mut new = self.settings.pool.alloc(bytes, name)?;
+        let common = bytes.min(mem.len());
+        if let Some(all) = new.get_mut::<u8>() {
+            all[..common].copy_from_slice(&mem.as_slice()[..common]);
+        }
+        Ok(new)
     }
 
     fn run(&self, memory: &Memory<'_, Self>, kernel: &Kernel, at: usize) -> Result<(), Failure> {

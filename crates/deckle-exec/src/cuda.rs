@@ -144,8 +144,12 @@ impl Device for Cuda<'_> {
         Ok(Scalar::from_bits(ty, u64::from_le_bytes(word)))
     }
 
-    fn copy(&self, mem: &Self::Mem) -> Result<Self::Mem, Failure> {
-        self.put(self.get(mem)?)
+    fn copy(&self, mem: &Self::Mem, bytes: usize, _: &str) -> Result<Self::Mem, Failure> {
+        let mut contents = vec![0u8; bytes.min(mem.len())];
+        mem.copy_out(0, &mut contents)?;
+        let mut new = self.on.context.alloc(bytes)?;
+        new.copy_in(0, &contents)?;
+        Ok(Arc::new(new))
     }
 
     fn run(&self, memory: &Memory<'_, Self>, kernel: &Kernel, at: usize) -> Result<(), Failure> {

@@ -5,11 +5,54 @@ use crate::run::Memory;
 use deckle_ir::kernel::Kernel;
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_runtime::Buffer;
+use deckle_runtime::cuda::DeviceBuffer;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Memory that kernels can reach. Clones are handles of the same memory.
+pub(crate) trait Handle: Clone {
+    /// How many bytes.
+    fn bytes(&self) -> usize;
+
+    /// Whether this is the only handle, and kernels may write.
+    fn is_alone(&mut self) -> bool;
+}
+
+impl Handle for Buffer {
+    fn bytes(&self) -> usize {
+        self.len()
+    }
+
+    fn is_alone(&mut self) -> bool {
+        self.is_unique()
+    }
+}
+
+impl Handle for Rc<RefCell<Vec<u8>>> {
+    fn bytes(&self) -> usize {
+        self.borrow().len()
+    }
+
+    fn is_alone(&mut self) -> bool {
+        Rc::get_mut(self).is_some()
+    }
+}
+
+impl Handle for Arc<DeviceBuffer> {
+    fn bytes(&self) -> usize {
+        self.len()
+    }
+
+    fn is_alone(&mut self) -> bool {
+        Arc::get_mut(self).is_some()
+    }
+}
 
 /// Where kernels run.
 pub(crate) trait Device: Sized {
-    /// Memory that kernels can reach. Clones are handles of the same memory.
-    type Mem: Clone;
+    /// Its memory.
+    type Mem: Handle;
 
     /// New memory, whatever it holds.
     fn alloc(&self, bytes: usize, name: &str) -> Result<Self::Mem, Failure>;
@@ -23,8 +66,8 @@ pub(crate) trait Device: Sized {
     /// One element; zero where there is none.
     fn element(&self, mem: &Self::Mem, ty: ScalarType, at: usize) -> Result<Scalar, Failure>;
 
-    /// Other memory with the same contents.
-    fn copy(&self, mem: &Self::Mem) -> Result<Self::Mem, Failure>;
+    /// New memory with the contents of other memory, as far as there is room.
+    fn copy(&self, mem: &Self::Mem, bytes: usize, name: &str) -> Result<Self::Mem, Failure>;
 
     /// Runs the kernel of that number.
     fn run(&self, memory: &Memory<'_, Self>, kernel: &Kernel, at: usize) -> Result<(), Failure>;

@@ -41,11 +41,20 @@ pub struct Options {
     pub simplify: bool,
     /// Whether code is made quickly rather than well.
     pub quick: bool,
+    /// Which arguments the caller gives away: a bit for each parameter, the lowest for the first. Results may then be computed in their memory. What the
+    /// caller still has a handle of is copied before, so to say this of what is kept costs time. [`Native::run`] makes buffers of its own: there all
+    /// arguments are given away.
+    pub given: u64,
+}
+
+impl Options {
+    /// All arguments, in [`Options::given`].
+    pub const ALL: u64 = u64::MAX;
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { fuse: true, simplify: true, quick: false }
+        Options { fuse: true, simplify: true, quick: false, given: 0 }
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::Settings;
 use crate::cpu::Cpu;
 use crate::data::{Data, buffer_of};
-use crate::device::Device;
+use crate::device::{Device, Handle};
 use crate::fault::Failure;
 use crate::host::Host;
 use crate::plan::Plan;
@@ -61,8 +61,8 @@ fn start<'a, D: Device>(
     }
     bind(&mut memory)?;
     memory.complete_sizes(&program.params)?;
-    let mut machine = Machine { plan, memory, next: 0 };
-    machine.block(&program.steps, true)?;
+    let mut machine = Machine { memory, next: 0 };
+    machine.block(&program.steps)?;
     Ok(machine.memory)
 }
 
@@ -147,23 +147,14 @@ fn size_bufs(program: &Program, rep: &Rep, sizes: &mut Vec<Buf>) {
 }
 
 struct Machine<'a, D: Device> {
-    plan: &'a Plan,
     memory: Memory<'a, D>,
     /// The number of the next kernel, in the order of the text.
     next: usize,
 }
 
 impl<D: Device> Machine<'_, D> {
-    fn block(&mut self, steps: &[Step], outermost: bool) -> Result<(), Failure> {
-        for (i, step) in steps.iter().enumerate() {
-            self.step(step)?;
-            if outermost {
-                for b in &self.plan.last_uses[i] {
-                    self.memory.bufs[b.index()] = None;
-                }
-            }
-        }
-        Ok(())
+    fn block(&mut self, steps: &[Step]) -> Result<(), Failure> {
+        steps.iter().try_for_each(|s| self.step(s))
     }
 
     fn step(&mut self, step: &Step) -> Result<(), Failure> {
@@ -172,8 +163,8 @@ impl<D: Device> Machine<'_, D> {
         }
         match step {
             Step::Alloc(b, n) => {
-                let n = self.memory.host().int(*n)?;
-                let buffer = self.alloc(self.memory.program.bufs[b.index()].elem, n, *b)?;
+                let bytes = self.bytes(*b, *n)?;
+                let buffer = self.memory.device.alloc(bytes, &self.memory.program.bufs[b.index()].name)?;
                 self.memory.bufs[b.index()] = Some(buffer);
             }
             Step::Check(n) => {
@@ -192,18 +183,24 @@ impl<D: Device> Machine<'_, D> {
                     self.memory.bufs[to.index()] = buffer;
                 }
             }
-            Step::Own(to, from, _) => {
-                let copy = self.memory.device.copy(self.memory.buffer(*from)?)?;
-                self.memory.bufs[to.index()] = Some(copy);
+            Step::Take(to, from, n) => {
+                let bytes = self.bytes(*to, *n)?;
+                let taken = self.memory.bufs[from.index()].take();
+                let mut mem = taken.ok_or_else(|| Failure::Bug(format!("{from} has no memory")))?;
+                if mem.bytes() != bytes || !mem.is_alone() {
+                    mem = self.memory.device.copy(&mem, bytes, &self.memory.program.bufs[to.index()].name)?;
+                }
+                self.memory.bufs[to.index()] = Some(mem);
             }
+            Step::Free(bufs) => bufs.iter().for_each(|b| self.memory.bufs[b.index()] = None),
             Step::If(cond, yes, no) => {
                 let start = self.next;
                 let middle = start + kernels(yes);
                 if self.memory.host().truth(*cond)? {
-                    self.block(yes, false)?;
+                    self.block(yes)?;
                 } else {
                     self.next = middle;
-                    self.block(no, false)?;
+                    self.block(no)?;
                 }
                 self.next = middle + kernels(no);
             }
@@ -211,11 +208,11 @@ impl<D: Device> Machine<'_, D> {
                 let start = self.next;
                 loop {
                     self.next = start;
-                    self.block(test, false)?;
+                    self.block(test)?;
                     if !self.memory.host().truth(*cond)? {
                         break;
                     }
-                    self.block(body, false)?;
+                    self.block(body)?;
                 }
                 self.next = start + kernels(test) + kernels(body);
             }
@@ -223,14 +220,13 @@ impl<D: Device> Machine<'_, D> {
         Ok(())
     }
 
-    fn alloc(&self, ty: ScalarType, n: i64, b: Buf) -> Result<D::Mem, Failure> {
-        let name = &self.memory.program.bufs[b.index()].name;
-        let bytes = usize::try_from(n).ok().and_then(|n| n.checked_mul(ty.bytes()));
+    /// How many bytes a buffer of so many elements has.
+    fn bytes(&self, b: Buf, n: Node) -> Result<usize, Failure> {
+        let data = &self.memory.program.bufs[b.index()];
+        let n = self.memory.host().int(n)?;
+        let bytes = usize::try_from(n).ok().and_then(|n| n.checked_mul(data.elem.bytes()));
         let limit = self.memory.settings.max_bytes;
-        match bytes.filter(|b| *b as u64 <= limit) {
-            Some(bytes) => self.memory.device.alloc(bytes, name),
-            None => Err(Failure::TooLarge(name.clone(), n)),
-        }
+        bytes.filter(|b| *b as u64 <= limit).ok_or_else(|| Failure::TooLarge(data.name.clone(), n))
     }
 
     /// A buffer of this machine with what is in another.

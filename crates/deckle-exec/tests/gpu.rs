@@ -60,7 +60,8 @@ fn check(case: &Case, settings: &Settings, seed: u64) -> Result<(), String> {
         return Ok(());
     }
     for (k, layout) in LAYOUTS.into_iter().enumerate() {
-        let options = Options { fuse: !(seed + k as u64).is_multiple_of(3), ..Options::default() };
+        let fuse = !(seed + k as u64).is_multiple_of(3);
+        let options = Options { fuse, given: Options::ALL, ..Options::default() };
         let simulated = Simulated::compile(&case.program, case.entry, options, layout);
         let simulated = simulated.map_err(|e| format!("{options:?}: {}", e.message))?;
         let run = simulated.run(&case.args, settings);

@@ -56,7 +56,7 @@ fn check(case: &Case, settings: &[Settings]) -> Result<(), String> {
         return Ok(());
     }
     for fuse in [true, false] {
-        let options = Options { fuse, quick: true, ..Options::default() };
+        let options = Options { fuse, quick: true, given: Options::ALL, ..Options::default() };
         let native = match Native::compile(&case.program, case.entry, options) {
             Ok(native) => native,
             Err(e) => return Err(format!("fuse {fuse}: {}", e.message)),

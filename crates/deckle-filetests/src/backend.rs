@@ -111,7 +111,8 @@ impl Backend for Compiled {
     fn run(&self, program: &Program, func: Func, args: &[Value]) -> Run<Value> {
         // The arguments are checked as the reference does.
         deckle_interp::check(program, func, args)?;
-        let options = deckle_exec::Options { fuse: self.fuse, ..deckle_exec::Options::default() };
+        let given = if self.threads > 1 { deckle_exec::Options::ALL } else { 0 };
+        let options = deckle_exec::Options { fuse: self.fuse, given, ..deckle_exec::Options::default() };
         let native = deckle_exec::Native::compile(program, func, options)?;
         native.run(args, &deckle_exec::Settings::new(self.threads, Some(4 << 30)))
     }
@@ -131,7 +132,8 @@ impl Backend for OnGrid {
 
     fn run(&self, program: &Program, func: Func, args: &[Value]) -> Run<Value> {
         deckle_interp::check(program, func, args)?;
-        let options = deckle_exec::Options { fuse: self.wide, ..deckle_exec::Options::default() };
+        let given = deckle_exec::Options::ALL;
+        let options = deckle_exec::Options { fuse: self.wide, given, ..deckle_exec::Options::default() };
         let layout = deckle_exec::Layout { threads: 64, parts: self.parts, wide: Some(self.wide) };
         let simulated = deckle_exec::Simulated::compile(program, func, options, layout)?;
         simulated.run(args, &deckle_exec::Settings::new(1, Some(4 << 30)))

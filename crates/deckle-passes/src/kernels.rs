@@ -67,7 +67,7 @@ impl Teller<'_> {
                     self.steps(test, ", in every round");
                     self.steps(body, ", in every round");
                 }
-                Step::Alloc(..) | Step::Check(_) | Step::Bind(_) | Step::Own(..) => {}
+                Step::Alloc(..) | Step::Check(_) | Step::Bind(_) | Step::Take(..) | Step::Free(_) => {}
             }
         }
     }

@@ -10,6 +10,7 @@ pub mod explain;
 pub mod flatten;
 pub mod kernels;
 pub mod regularity;
+pub mod reuse;
 pub mod schedule;
 pub mod simplify;
 pub mod stream;

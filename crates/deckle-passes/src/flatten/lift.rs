@@ -42,6 +42,8 @@ impl<'p> Flattener<'p> {
     pub(super) fn if_on_host(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>, cond: Node, yes: Body, no: Body) -> Res<Val> {
         self.flush()?;
         let variable = self.variable(cx.ty, 0, false);
+        let one = self.k.int(1);
+        self.k.measure(&variable, one);
         let mut blocks = Vec::new();
         for body in [yes, no] {
             self.open();
@@ -77,6 +79,9 @@ impl<'p> Flattener<'p> {
         let variable = self.variable(ty, 0, lifted);
         self.assign(&variable, init, ty, ctx)?;
         let (zero, one) = (self.k.int(0), self.k.int(1));
+        if !lifted {
+            self.k.measure(&variable, one);
+        }
         let counter = self.k.buf(ScalarType::I64, "round");
         self.set(counter, zero)?;
         let number = self.number(ctx)?;

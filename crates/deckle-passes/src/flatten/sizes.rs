@@ -14,7 +14,7 @@ use std::collections::HashSet;
 impl<'p> Flattener<'p> {
     /// Gives the parameters of the program their buffers.
     pub(super) fn parameters(&mut self, fx: &mut Frame<'p>) -> Res<()> {
-        let zero = self.k.int(0);
+        let (zero, one) = (self.k.int(0), self.k.int(1));
         let mut known: Vec<(SizeVar, Node)> = Vec::new();
         let mut checks = Vec::new();
         for (i, p) in fx.function.params().to_vec().into_iter().enumerate() {
@@ -22,6 +22,7 @@ impl<'p> Flattener<'p> {
             let ty = fx.function.ty(p).clone();
             let (given, used) = self.parameter(fx, &ty, 0, &name, &mut known, &mut checks)?;
             self.k.params.push(given);
+            self.k.measure(&used, one);
             fx.env[p.index()] = Some(self.kept_at(&used, zero, ROOT));
         }
         // Checked before anything runs.

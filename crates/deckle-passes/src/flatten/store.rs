@@ -126,6 +126,7 @@ impl Flattener<'_> {
         // In the order of the program: what was checked before is not checked after the size.
         self.check_at_root();
         let buf = self.k.buf(elem, name);
+        self.k.bufs[buf.index()].len = Some(len);
         self.step(Step::Alloc(buf, len));
         buf
     }

@@ -165,7 +165,7 @@ impl Emitter<'_> {
         let (mut widest, mut bytes) = (4, 0);
         for item in items {
             let Item::Sink(i) = item else { return None };
-            let Sink::Write { space: s, at, value, .. } = &self.sinks[*i] else { return None };
+            let Sink::Write { space: s, buf, at, value } = &self.sinks[*i] else { return None };
             let width = self.p.ty(*value).bytes();
             if *s != space || !matches!(self.p.node(*at).op, Op::Pos) || self.p.space_of(*at) != space || width < 4 {
                 return None;
@@ -173,6 +173,10 @@ impl Emitter<'_> {
             widest = widest.max(width);
             bytes += width as i64;
             for n in self.needs_of(*item) {
+                // What is computed in place is in the caches.
+                if matches!(self.p.node(n).op, Op::Load(b, _) if b == *buf) {
+                    return None;
+                }
                 let s = self.p.space_of(n);
                 let plain =
                     !matches!(self.p.node(n).op, Op::Scan { .. } | Op::Fold { .. } | Op::If { .. } | Op::Loop { .. });

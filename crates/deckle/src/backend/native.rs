@@ -78,7 +78,9 @@ impl Backend for OneCore {
 }
 
 fn compiled(target: &Target, args: &[Value], threads: usize) -> Run {
-    let make = || Native::compile(&target.program, Func(0), Options::default());
+    // Values are put into buffers of the program's own.
+    let options = Options { given: Options::ALL, ..Options::default() };
+    let make = || Native::compile(&target.program, Func(0), options);
     match target.native.get_or_init(make) {
         Ok(native) => {
             deckle_interp::check(&target.program, Func(0), args)?;

@@ -1,0 +1,187 @@
+//! Memory of kernel programs: what is computed in place, and when memory is let go of.
+//!
+//! Where a kernel is the last to need a buffer, and reads it at each point only where that point writes a new one, the new buffer takes over the memory of
+//! the old ([`Step::Take`]): the kernel then loads from what it writes to. Of a kernel that only copies nothing is left. After this, buffers are let go of as
+//! soon as nothing needs them ([`Step::Free`]), in branches and loops too.
+//!
+//! ```text
+//! alloc b5: f32 [t2]                       take b5: f32 [t2] = b4
+//! kernel {                                 kernel {
+//!   t8 @s1 = load b4[t6]                     t11 @s1 = load b5[t6]
+//!   ...                              ─►      ...
+//!   write @s1 b5[t6] = t10                   write @s1 b5[t6] = t13
+//! }                                        }
+//! ```
+//!
+//! The host looks again before it takes memory over: if somebody else has it, as the caller may have that of an argument, it makes a copy. So the pass
+//! decides only what is worth trying. It tries where the old memory is the program's own; arguments are if the caller says so. A copy
+//! that a loop makes in every round is worth a try in any case: the first round may have to make it, the others do not.
+//!
+//! Time is proportional to the program, for each level of nested loops.
+
+mod live;
+mod owned;
+mod place;
+#[cfg(test)]
+mod tests;
+
+use deckle_ir::array::BinOp;
+use deckle_ir::kernel::{Buf, Kernel, Node, Op, Program, Sink, Step};
+use live::Live;
+use owned::Owned;
+use std::collections::{BTreeSet, HashMap};
+
+/// Says where memory is taken over and where it is let go of. `given` has a bit for each parameter whose argument may be overwritten.
+pub fn reuse(program: &mut Program, given: u64) {
+    let same = Same::new(program);
+    let steps = std::mem::take(&mut program.steps);
+    let result = program.rep_bufs(&program.result);
+    let owned = Owned::new(program, &steps, &result, given);
+    let mut pass = Pass { program, owned, same, loops: 0 };
+    let steps = pass.block(steps, &result, None);
+    program.steps = live::with_frees(program, steps, &result);
+}
+
+struct Pass<'p> {
+    program: &'p mut Program,
+    owned: Owned,
+    same: Same,
+    /// How many loops there are so far, in the order of the text.
+    loops: u32,
+}
+
+impl Pass<'_> {
+    /// A list of steps, in the round of a loop or not.
+    fn block(&mut self, steps: Vec<Step>, out: &Live, round: Option<u32>) -> Vec<Step> {
+        let after = live::after(self.program, &steps, out);
+        let mut done: Vec<Step> = Vec::new();
+        for (step, after) in steps.into_iter().zip(&after) {
+            match step {
+                Step::Run(kernel) => {
+                    let kernel = self.kernel(kernel, after, &mut done, round);
+                    if !kernel.sinks.is_empty() {
+                        done.push(Step::Run(kernel));
+                    }
+                }
+                Step::If(cond, yes, no) => {
+                    let (yes, no) = (self.block(yes, after, round), self.block(no, after, round));
+                    done.push(Step::If(cond, yes, no));
+                }
+                Step::While { test, cond, body } => {
+                    let around = live::around(self.program, &test, cond, &body, after);
+                    let round = Some(self.loops);
+                    self.loops += 1;
+                    let test = self.block(test, &around.after_test, round);
+                    let body = self.block(body, &around.after_body, round);
+                    done.push(Step::While { test, cond, body });
+                }
+                other => done.push(other),
+            }
+        }
+        done
+    }
+
+    /// A kernel, with as much in place as can be, after the steps `done`, in which buffers are made otherwise then.
+    fn kernel(&mut self, kernel: Kernel, after: &Live, done: &mut [Step], round: Option<u32>) -> Kernel {
+        let mut renamed = HashMap::new();
+        let touched = place::touched(self.program, &kernel);
+        for (k, sink) in kernel.sinks.iter().enumerate() {
+            let Sink::Write { buf, .. } = sink else { continue };
+            let Some((at, len)) = self.made(*buf, done) else { continue };
+            for old in place::candidates(self.program, &kernel, k, &touched) {
+                let untouched = !done[at + 1..].iter().any(|s| mentions(self.program, s, old));
+                if untouched && !after.contains(&old) && self.is_worth_it(sink, old, len, round) {
+                    done[at] = Step::Take(*buf, old, len);
+                    renamed.insert(old, *buf);
+                    break;
+                }
+            }
+        }
+        if renamed.is_empty() {
+            return kernel;
+        }
+        let kernel = self.program.with_loads_from(&kernel, &renamed);
+        self.without_copies(kernel, done)
+    }
+
+    /// The step that makes a buffer which nothing has touched since, and how large it is.
+    fn made(&self, buf: Buf, done: &[Step]) -> Option<(usize, Node)> {
+        for (i, step) in done.iter().enumerate().rev() {
+            match step {
+                Step::Alloc(b, n) if *b == buf => return Some((i, *n)),
+                Step::Alloc(..) | Step::Take(..) | Step::Check(_) | Step::Run(_) | Step::Sort { .. } => {}
+                _ => return None,
+            }
+            if mentions(self.program, step, buf) {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// Whether to try to take over the memory of a buffer for what a sink writes, of so many elements.
+    fn is_worth_it(&self, sink: &Sink, old: Buf, len: Node, round: Option<u32>) -> bool {
+        let copies = place::is_copy(self.program, sink, old);
+        let later = || round.is_some_and(|r| self.owned.is_owned_after_first(old, r));
+        let size = self.program.bufs[old.index()].len.map(|n| self.same.name(n));
+        size == Some(self.same.name(len)) && (self.owned.is_owned(old) || copies && later())
+    }
+
+    /// A kernel without sinks that write what is there already. Checks that only those make stay.
+    fn without_copies(&self, kernel: Kernel, done: &[Step]) -> Kernel {
+        let made: BTreeSet<Node> =
+            done.iter().filter_map(|s| if let Step::Check(n) = s { Some(*n) } else { None }).collect();
+        let mut sinks = Vec::new();
+        for sink in kernel.sinks {
+            let Sink::Write { buf, .. } = sink else {
+                sinks.push(sink);
+                continue;
+            };
+            if !place::is_copy(self.program, &sink, buf) {
+                sinks.push(sink);
+                continue;
+            }
+            let is_check = |n: &Node| matches!(self.program.node(*n).op, Op::Check { .. }) && !made.contains(n);
+            sinks.extend(self.program.sink_needs(&sink).into_iter().filter(is_check).map(Sink::Check));
+        }
+        Kernel { sinks, name: kernel.name }
+    }
+}
+
+fn mentions(program: &Program, step: &Step, buf: Buf) -> bool {
+    let uses = program.step_uses(step);
+    uses.needs.contains(&buf) || uses.makes.contains(&buf)
+}
+
+/// Numbers that the host checks to be equal, each with another one that stands for it.
+#[derive(Default)]
+struct Same(HashMap<Node, Node>);
+
+impl Same {
+    /// What stands for all that are equal to a number.
+    fn name(&self, mut n: Node) -> Node {
+        while let Some(m) = self.0.get(&n) {
+            n = *m;
+        }
+        n
+    }
+
+    fn new(program: &Program) -> Same {
+        let mut same = Same::default();
+        for step in &program.steps {
+            let Step::Check(n) = step else { continue };
+            let Op::Check { cond, value, .. } = program.node(*n).op else { continue };
+            let mut equal = vec![(*n, value)];
+            if let Op::Binary(BinOp::Eq, a, b) = program.node(cond).op {
+                equal.push((a, b));
+            }
+            for (a, b) in equal {
+                let (a, b) = (same.name(a), same.name(b));
+                if a != b {
+                    same.0.insert(a.max(b), a.min(b));
+                }
+            }
+        }
+        same
+    }
+}

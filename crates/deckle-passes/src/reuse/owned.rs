@@ -1,0 +1,96 @@
+//! Which buffers have their memory for themselves, and nobody else has it: by the steps that give it to them, wherever these are.
+
+use super::live::{self, Live};
+use deckle_ir::kernel::{Buf, Program, Rep, Rows, Step};
+
+/// A buffer that names the memory of another from then on.
+struct Named {
+    to: Buf,
+    from: Buf,
+    /// Whether the other one is not needed any more.
+    moved: bool,
+    /// In which loop, by its number in the order of the text.
+    round: Option<u32>,
+}
+
+/// What is known of the owners of memory.
+pub(super) struct Owned {
+    owned: Vec<bool>,
+    named: Vec<Named>,
+    loops: u32,
+}
+
+impl Owned {
+    pub(super) fn new(program: &Program, steps: &[Step], result: &Live, given: u64) -> Owned {
+        let mut all = Owned { owned: vec![true; program.bufs.len()], named: Vec::new(), loops: 0 };
+        for (k, rep) in program.params.iter().enumerate() {
+            if given.checked_shr(k as u32).unwrap_or(0) & 1 == 0 {
+                arrays(rep, &mut |b| all.owned[b.index()] = false);
+            }
+        }
+        all.collect(program, steps, result, None);
+        for n in all.named.iter().filter(|n| !n.moved) {
+            all.owned[n.from.index()] = false;
+        }
+        // What names memory that is not owned does not own it.
+        loop {
+            let owns = |n: &Named| n.moved && all.owned[n.from.index()];
+            let Some(n) = all.named.iter().find(|n| all.owned[n.to.index()] && !owns(n)) else { break };
+            let to = n.to;
+            all.owned[to.index()] = false;
+        }
+        all
+    }
+
+    fn collect(&mut self, program: &Program, steps: &[Step], out: &Live, round: Option<u32>) {
+        for (step, after) in steps.iter().zip(live::after(program, steps, out)) {
+            match step {
+                Step::Bind(pairs) => {
+                    for (to, from) in pairs {
+                        let once = pairs.iter().filter(|(_, f)| f == from).count() == 1;
+                        // As a target it names other memory afterwards.
+                        let needed = after.contains(from) && pairs.iter().all(|(t, _)| t != from);
+                        self.named.push(Named { to: *to, from: *from, moved: once && !needed, round });
+                    }
+                }
+                Step::If(_, yes, no) => {
+                    self.collect(program, yes, &after, round);
+                    self.collect(program, no, &after, round);
+                }
+                Step::While { test, cond, body } => {
+                    let around = live::around(program, test, *cond, body, &after);
+                    let round = Some(self.loops);
+                    self.loops += 1;
+                    self.collect(program, test, &around.after_test, round);
+                    self.collect(program, body, &around.after_body, round);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Whether nobody else has the memory of a buffer, wherever it got that from.
+    pub(super) fn is_owned(&self, b: Buf) -> bool {
+        self.owned[b.index()]
+    }
+
+    /// Whether that is so for what the rounds of a loop give it.
+    pub(super) fn is_owned_after_first(&self, b: Buf, round: u32) -> bool {
+        let mut inside = self.named.iter().filter(|n| n.to == b && n.round == Some(round)).peekable();
+        inside.peek().is_some() && inside.all(|n| n.moved && self.owned[n.from.index()])
+    }
+}
+
+/// The buffers of a parameter that the caller may have too.
+fn arrays(rep: &Rep, see: &mut dyn FnMut(Buf)) {
+    match rep {
+        Rep::Scalar(b) => see(*b),
+        Rep::Tuple(parts) => parts.iter().for_each(|p| arrays(p, see)),
+        Rep::Array(rows, elem) => {
+            if let Rows::Offsets(b) = rows {
+                see(*b);
+            }
+            arrays(elem, see);
+        }
+    }
+}
