@@ -20,25 +20,25 @@ pub struct Compiled {
     pub kernels: usize,
 }
 
-/// Compiles a function of a file.
-pub fn compile(file: &str, entry: &str) -> Result<Compiled, String> {
+/// Compiles a function of a file. `given` says which arguments it may overwrite.
+pub fn compile(file: &str, entry: &str, given: u64) -> Result<Compiled, String> {
     let path = folder().join(file);
     let text = std::fs::read(&path).map_err(|e| format!("{}: {e}", path.display()))?;
     let begun = Instant::now();
-    let native = native(file, text, entry)?;
+    let native = native(file, text, entry, given)?;
     let seconds = begun.elapsed().as_secs_f64();
     let kernels = count(&native.program().steps);
     Ok(Compiled { native, seconds, kernels })
 }
 
 /// Compiles a function of a text.
-pub fn native(name: &str, text: Vec<u8>, entry: &str) -> Result<Native, String> {
+fn native(name: &str, text: Vec<u8>, entry: &str, given: u64) -> Result<Native, String> {
     let mut sources = SourceMap::new();
     let mut load = |_: &str, written: &str| Err(format!("`{written}`: nothing can be imported here"));
     let compiled = deckle_syntax::compile(&mut sources, name, text, &mut load)
         .map_err(|ds| deckle_diag::render_all(&ds, &sources, false))?;
     let entry = compiled.entries.iter().find(|e| e.name == entry).ok_or_else(|| format!("no function `{entry}`"))?;
-    Native::compile(&compiled.program, entry.func, Options::default())
+    Native::compile(&compiled.program, entry.func, Options { given, ..Options::default() })
         .map_err(|d| deckle_diag::render(&d, &sources, false))
 }
 

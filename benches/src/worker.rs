@@ -19,11 +19,12 @@ pub fn run(case: &Case, quick: bool, threads: &[usize], print: &mut dyn FnMut(Va
         line["message"] = json!(message);
         line
     };
-    let compiled = match program::compile(case.program, &case.entry) {
+    let job = (case.make)(&Pool::new(None), quick);
+    let given = job.again.map_or(0, |k| 1 << k);
+    let compiled = match program::compile(case.program, &case.entry, given) {
         Ok(compiled) => compiled,
         Err(message) => return threads.iter().for_each(|t| print(failed(*t, "compile", &message))),
     };
-    let job = (case.make)(&Pool::new(None), quick);
     let mut first_bits = None;
     for &t in threads {
         let settings = Settings::new(t, None);
