@@ -41,7 +41,7 @@ pub use log::{log, log1p, log2, log10};
 pub use native::{Native32, Native64};
 pub use pow::pow;
 pub use rem::{rem, round, sign};
-pub use root::{cbrt, hypot};
+pub use root::{cbrt, hypot, rsqrt};
 pub use trig::{cos, sin, tan};
 
 use crate::array::{BinOp, UnOp};

@@ -2,7 +2,7 @@
 
 use super::function::Writer;
 use super::types;
-use deckle_ir::array::BinOp;
+use deckle_ir::array::{BinOp, UnOp};
 use deckle_ir::loops::{Axis, Expr, Shuffle, Ty, Val};
 use deckle_ir::scalar::{Scalar, ScalarType};
 
@@ -19,6 +19,9 @@ impl Writer<'_> {
             self.set_constant(v, s);
             self.set(v, types::constants(s, ty.lanes));
             return;
+        }
+        if let Expr::Unary(UnOp::Sqrt, x) = expr {
+            self.set_root(v, *x);
         }
         let name = self.expr(ty, expr);
         self.set(v, name);

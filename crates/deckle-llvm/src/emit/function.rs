@@ -7,6 +7,7 @@ use super::module::{Module, Target, symbol};
 use super::types;
 use deckle_ir::loops::{Access, Buf, Function, Place, Ty, Val};
 use deckle_ir::scalar::{Scalar, ScalarType};
+use std::collections::HashMap;
 use std::fmt::Write;
 
 /// A buffer as the text knows it.
@@ -29,6 +30,8 @@ pub(super) struct Writer<'a> {
     names: Vec<String>,
     /// What is constant in every lane.
     constants: Vec<Option<Scalar>>,
+    /// Values that are square roots, and of what.
+    roots: HashMap<Val, Val>,
     pub(super) buffers: Vec<Buffer>,
     /// The label of the block that is being written.
     pub(super) label: String,
@@ -45,6 +48,7 @@ impl<'a> Writer<'a> {
             text: String::new(),
             names: vec![String::new(); function.vals.len()],
             constants: vec![None; function.vals.len()],
+            roots: HashMap::new(),
             buffers: Vec::new(),
             label: "entry".to_string(),
             groups: Vec::new(),
@@ -76,6 +80,15 @@ impl<'a> Writer<'a> {
         if let Some(slot) = self.constants.get_mut(v.index()) {
             *slot = Some(s);
         }
+    }
+
+    pub(super) fn set_root(&mut self, v: Val, of: Val) {
+        self.roots.insert(v, of);
+    }
+
+    /// Of what a value is the square root, if it is one.
+    pub(super) fn root_of(&self, v: Val) -> Option<Val> {
+        self.roots.get(&v).copied()
     }
 
     pub(super) fn constant(&self, v: Val) -> Option<Scalar> {

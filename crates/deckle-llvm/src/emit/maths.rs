@@ -23,6 +23,16 @@ impl Writer<'_> {
         })
     }
 
+    /// One over the square root.
+    pub(super) fn rsqrt(&mut self, ty: Ty, x: &str) -> String {
+        self.helper("rsqrt", ty, &[x], |a, x| {
+            Some(match ty.scalar {
+                ScalarType::F32 => math::rsqrt::<F32, _>(a, x[0]),
+                _ => math::rsqrt::<F64, _>(a, x[0]),
+            })
+        })
+    }
+
     pub(super) fn transcendental_of_two(&mut self, op: BinOp, ty: Ty, x: &str, y: &str) -> String {
         self.helper(op.name(), ty, &[x, y], |a, x| match ty.scalar {
             ScalarType::F32 => math::binary::<F32, _>(a, op, x[0], x[1]),

@@ -81,6 +81,13 @@ impl Writer<'_> {
             BinOp::Pow if ty.scalar.is_float() && self.constant(b).and_then(Scalar::as_float) == Some(2.0) => {
                 self.float_binary(BinOp::Mul, ty, &x, &x, flags)
             }
+            // One lane alone would wait no less, and could not be vectorised as well.
+            BinOp::Div if ty.lanes > 1 && self.constant(a).and_then(Scalar::as_float) == Some(1.0) => {
+                match self.root_of(b) {
+                    Some(root) => self.rsqrt(ty, &self.name(root)),
+                    None => self.float_binary(op, ty, &x, &y, flags),
+                }
+            }
             _ if ty.scalar.is_float() => self.float_binary(op, ty, &x, &y, flags),
             BinOp::Div | BinOp::Rem => self.divide(op, ty, &x, &y, self.constant(b)),
             BinOp::Pow => self.int_power(ty, &x, &y, self.constant(b)),
