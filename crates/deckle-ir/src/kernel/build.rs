@@ -322,6 +322,13 @@ impl Program {
 
     /// An element of a buffer, loaded in the context `ctx`.
     pub fn load(&mut self, buf: Buf, at: Node, ctx: Space) -> Node {
+        // What is part of the program is known.
+        if let Some(i) = self.as_int(at)
+            && let Some((_, data)) = self.data.iter().find(|(b, _)| *b == buf)
+            && let Some(c) = usize::try_from(i).ok().and_then(|i| data.get(i))
+        {
+            return self.constant(*c);
+        }
         let space = self.inner(self.pin(ctx), self.space_of(at));
         let ty = self.bufs[buf.index()].elem;
         self.intern(Op::Load(buf, at), ty, space)

@@ -145,7 +145,7 @@ impl Writer<'_> {
             let streaming = hint == StoreHint::Streaming && lanes > 1 && self.module.target == Target::Host;
             let (align, how) = if streaming {
                 let one = self.module.node(|_| "!{i32 1}".to_string());
-                (align * usize::from(lanes), format!(", !nontemporal !{one}"))
+                ((align * usize::from(lanes)).min(64), format!(", !nontemporal !{one}"))
             } else {
                 (align, String::new())
             };

@@ -15,6 +15,10 @@ pub(super) type Compute<'a, 'p> = dyn FnMut(&mut Flattener<'p>, Space) -> Res<Va
 /// How deeply calls may be nested.
 const MAX_CALLS: usize = 256;
 
+/// So many rounds of a loop may be written out, and so many nodes may come of it.
+const MOST_ROUNDS: i64 = 128;
+const MOST_NODES: usize = 4000;
+
 /// Where flattening was, to go back to.
 pub(super) struct Mark {
     steps: usize,
@@ -136,6 +140,13 @@ impl<'p> Flattener<'p> {
         let on_host = cx.ctx == ROOT && cx.inst.bodies.iter().any(|b| has_arrays(fx.function, *b));
         if flat && !on_host && !self.lifted.contains(&key) {
             let mark = self.mark();
+            if let Some(rounds) = limit.and_then(|n| self.k.as_int(n)).filter(|_| counted && cx.ctx != ROOT) {
+                match self.round_by_round(fx, cx, rounds, &init)? {
+                    Some(state) => return Ok(state),
+                    None => self.back_to(mark),
+                }
+            }
+            let mark = self.mark();
             match self.loop_inside(fx, cx, limit, &init) {
                 Err(Stuck::InLoop) => {
                     self.back_to(mark);
@@ -168,6 +179,26 @@ impl<'p> Flattener<'p> {
                 }
             },
         )
+    }
+
+    /// A loop of few rounds that depend on their number, one after another: then much of what they do is known. `None` if that gets too long.
+    fn round_by_round(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>, rounds: i64, init: &Val) -> Res<Option<Val>> {
+        let body = cx.inst.bodies[0];
+        let counter = fx.function.body(body).params.first().copied();
+        let depends = counter.is_some_and(|v| fx.uses.get(v).total > 0);
+        if !depends || !(1..=MOST_ROUNDS).contains(&rounds) {
+            return Ok(None);
+        }
+        let before = self.k.nodes.len();
+        let mut state = init.clone();
+        for i in 0..rounds {
+            let i = self.k.int(i);
+            state = self.inside(fx, body, &[Val::Scalar(i), state], cx.ctx, None)?;
+            if self.k.nodes.len() - before > MOST_NODES {
+                return Ok(None);
+            }
+        }
+        Ok(Some(state))
     }
 
     /// A loop whose state is scalars, as part of a kernel's program.

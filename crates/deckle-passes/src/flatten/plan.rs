@@ -81,7 +81,7 @@ impl Uses {
         Uses { of }
     }
 
-    fn get(&self, v: Var) -> Use {
+    pub(super) fn get(&self, v: Var) -> Use {
         self.of[v.index()]
     }
 }

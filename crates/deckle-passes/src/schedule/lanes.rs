@@ -1,7 +1,7 @@
 //! Several points of a dimension at once.
 //!
 //! The points of a dimension are independent but for what is folded over them, so they can be computed in the lanes of vectors: as long as there are
-//! enough points, several vectors in a round, each with sums of its own; then one vector at a time under a mask, so that there is no
+//! enough points, as many as fit several registers in a round; then one register at a time under a mask, so that there is no
 //! remainder to go through one by one. Short rows, of which ragged arrays are full, are one masked round.
 //!
 //! What does not depend on the position is computed once for all lanes. Loops inside, if they have as many rounds for all lanes, run once with vectors in them; where a
@@ -11,7 +11,7 @@
 
 use super::emit::{Acc, Emitter, Item, Res, parts_of, unit};
 use deckle_ir::array::{BinOp, UnOp};
-use deckle_ir::kernel::{Combine, Node, Op, Region, Sink, Space};
+use deckle_ir::kernel::{self, Combine, Node, Op, Region, Sink, Space};
 use deckle_ir::loops::{Expr, LoopHint, Stmt, StoreHint, Val};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use std::collections::BTreeSet;
@@ -20,8 +20,10 @@ use std::collections::BTreeSet;
 const BYTES: usize = 64;
 /// The most lanes.
 const MOST: usize = 16;
-/// How many vectors a round of folds handles.
-const VECTORS: usize = 4;
+/// How many registers a value of a round takes, where there is not much to do at a point.
+const VECTORS: u16 = 4;
+/// So many nodes are not much.
+const LITTLE: usize = 100;
 
 /// A vector of points: from `start` on, those of the mask.
 #[derive(Clone, Debug)]
@@ -43,18 +45,17 @@ impl Lane {
 /// How the points of a dimension are gone through in lanes.
 pub(super) struct Plan {
     count: u16,
-    /// How many vectors in a round.
-    vectors: usize,
-    /// How many lanes the vectors of a round have: with loops inside several times as many as fit a register, so that rounds of the loops
-    /// have enough to do.
+    /// How many lanes a round has: several times as many as fit a register, so that its operations do not wait for each other.
     pub wide: u16,
+    /// Whether there are loops inside.
+    deep: bool,
     hint: StoreHint,
 }
 
 impl Plan {
     /// Whether there are loops inside, which all lanes share.
     pub(super) fn is_deep(&self) -> bool {
-        self.vectors == 1
+        self.deep
     }
 
     /// The same with vectors that fit a register.
@@ -97,10 +98,29 @@ impl Emitter<'_> {
         let worth = self.judge(space, &inside, folds);
         self.vectors = None;
         self.varying.clear();
+        // What is folded may be wider than what it is computed from.
+        let mut narrow = 0;
+        for n in &inside {
+            let works = matches!(self.p.node(*n).op, Op::Unary(..) | Op::Binary(..) | Op::Select(..));
+            let bytes = self.p.ty(*n).bytes();
+            narrow += if !works || bytes == 1 {
+                0
+            } else if bytes < widest {
+                1
+            } else {
+                -1
+            };
+        }
+        let widest = if folds && narrow > 0 { widest.min(4) } else { widest };
         let count = (BYTES / widest).min(MOST) as u16;
         let deep = worth?;
-        let wide = if deep && !folds { count * self.widening(&inside) } else { count };
-        Some(Plan { count, vectors: if deep { 1 } else { VECTORS }, wide, hint: StoreHint::Cached })
+        let wide = match inside.len() {
+            _ if deep && folds => count,
+            _ if deep => count * self.widening(&inside),
+            0..=LITTLE => count * VECTORS,
+            _ => count * 2,
+        };
+        Some(Plan { count, wide, deep, hint: StoreHint::Cached })
     }
 
     /// How many registers a vector should take with these nodes inside: enough that sums do not wait for each other, and not so many that they
@@ -186,7 +206,7 @@ impl Emitter<'_> {
             }
         }
         let count = (BYTES / widest) as u16;
-        Some((Plan { count, vectors: VECTORS, wide: count, hint: StoreHint::Streaming }, bytes))
+        Some((Plan { count, wide: count * VECTORS, deep: false, hint: StoreHint::Streaming }, bytes))
     }
 
     /// Goes through the points from `lo` below `hi` in lanes. Whether there were any is noted for the folds.
@@ -194,10 +214,9 @@ impl Emitter<'_> {
         let folds: Vec<Node> =
             items.iter().filter_map(|i| if let Item::Fold(n) = i { Some(*n) } else { None }).collect();
         let types = self.fold_types(&folds)?;
-        let (n, count, width) = (types.len(), plan.count, i64::from(plan.count));
-        let units: Vec<Val> = types.iter().map(|(op, ty)| self.unit_lanes(*op, *ty, count)).collect();
-        let wide = i64::from(plan.wide);
-        let round = wide * plan.vectors as i64;
+        let (count, width) = (plan.count, i64::from(plan.count));
+        let units: Vec<Val> = types.iter().map(|(op, ty)| self.unit_lanes(*op, *ty, plan.wide)).collect();
+        let round = i64::from(plan.wide);
         // A round is a power of two, and there is no less than nothing.
         let (zero, below) = (self.int(0), self.int(round - 1));
         let points = self.b.let_(Expr::Binary(BinOp::Sub, hi, lo));
@@ -205,22 +224,11 @@ impl Emitter<'_> {
         let rest = self.b.let_(Expr::Binary(BinOp::And, points, below));
         let whole = self.b.let_(Expr::Binary(BinOp::Sub, points, rest));
         let middle = self.b.let_(Expr::Binary(BinOp::Add, lo, whole));
-        let inits: Vec<Val> = (0..plan.vectors).flat_map(|_| units.iter().copied()).collect();
-        let (pos, params) = self.b.begin_for(lo, middle, round, &inits, LoopHint::Plain);
-        let mut after = Vec::new();
-        for k in 0..plan.vectors {
-            let by = self.int(k as i64 * wide);
-            let start = self.b.let_(Expr::Binary(BinOp::Add, pos, by));
-            let lane = Lane { space, count: plan.wide, hint: plan.hint, start, mask: None };
-            after.extend(self.round(lane, items, &folds, &params[k * n..(k + 1) * n])?);
-        }
+        let (start, params) = self.b.begin_for(lo, middle, round, &units, LoopHint::Plain);
+        let lane = Lane { space, count: plan.wide, hint: plan.hint, start, mask: None };
+        let after = self.round(lane, items, &folds, &params)?;
         let sums = self.b.end(&after);
-        let mut total: Vec<Val> = sums.iter().take(n).copied().collect();
-        for more in sums.chunks(n.max(1)).skip(1) {
-            for (i, (t, s)) in total.clone().into_iter().zip(more).enumerate() {
-                total[i] = self.b.let_lanes(Expr::Assoc(types[i].0, t, *s), count);
-            }
-        }
+        let total: Vec<Val> = sums.iter().zip(&types).map(|(v, (op, _))| self.halved(*op, *v, count)).collect();
         // Then one at a time, under a mask.
         let (pos, params) = self.b.begin_for(middle, hi, width, &total, LoopHint::Plain);
         let left = self.b.let_(Expr::Binary(BinOp::Sub, hi, pos));
@@ -235,6 +243,19 @@ impl Emitter<'_> {
         let after = self.round(lane, items, &folds, &params)?;
         let total = self.b.end(&after);
         self.add_totals(&folds, &types, &total, (lo, hi))
+    }
+
+    /// A vector whose halves are combined until so many lanes are left.
+    fn halved(&mut self, op: BinOp, v: Val, count: u16) -> Val {
+        let lanes = self.b.ty(v).lanes;
+        if lanes <= count {
+            return v;
+        }
+        let half = lanes / 2;
+        let low = self.b.let_(Expr::Swizzle(v, v, (0..half).collect()));
+        let high = self.b.let_(Expr::Swizzle(v, v, (half..lanes).collect()));
+        let both = self.b.let_lanes(Expr::Assoc(op, low, high), half);
+        self.halved(op, both, count)
     }
 
     /// The lanes combined, and added to what is folded.
@@ -477,10 +498,13 @@ impl Emitter<'_> {
             Op::Select(c, x, y) => Expr::Select(self.lane_val(c)?, self.lane_val(x)?, self.lane_val(y)?),
             Op::Load(buf, at) => match self.from_panel(n, count)? {
                 Some(load) => load,
-                None => {
-                    let (at, mask) = self.gathered(at, mask)?;
-                    Expr::Load { at, buf: self.buf(buf)?, mask }
-                }
+                None => match self.strided(n, buf, at)? {
+                    Some(picked) => picked,
+                    None => {
+                        let (at, mask) = self.gathered(at, mask)?;
+                        Expr::Load { at, buf: self.buf(buf)?, mask }
+                    }
+                },
             },
             Op::Check { cond, value, .. } => {
                 let c = self.lane_val(cond)?;
@@ -506,6 +530,41 @@ impl Emitter<'_> {
             Op::Scan { .. } => return Err(format!("{n} cannot be computed in lanes")),
         };
         Ok(vec![self.b.let_lanes(expr, count)])
+    }
+
+    /// Every second, third or fourth element: all are loaded, and these picked. Fields of records that lie one after another are read so, and what is
+    /// loaded serves all of them. At the end of an array up to three elements too many are loaded, which its padding has.
+    fn strided(&mut self, n: Node, buf: kernel::Buf, at: Node) -> Res<Option<Expr>> {
+        let Lane { space, count, start, mask, .. } = self.vector()?.clone();
+        if mask.is_some() || self.follows(at, space) || self.p.space_of(n) != space {
+            return Ok(None);
+        }
+        let resolve = |n: Node| self.resolved(n);
+        let Some(sum) = self.p.linear(at, &resolve) else { return Ok(None) };
+        let (mut stride, mut rest) = (0, Vec::new());
+        for (term, times) in &sum.terms {
+            match self.p.node(*term).op {
+                Op::Pos if self.p.space_of(*term) == space => stride = *times,
+                // Nothing before the array may be loaded, so nothing that may be negative is added.
+                Op::Pos if *times > 0 => rest.push((*term, *times)),
+                _ => return Ok(None),
+            }
+        }
+        if !(2..=4).contains(&stride) || sum.constant < 0 || count > MOST as u16 {
+            return Ok(None);
+        }
+        let first = sum.constant % stride;
+        let mut from = self.b.mul_const(start, stride);
+        for (term, times) in rest {
+            let v = self.val(term)?;
+            let v = self.b.mul_const(v, times);
+            from = self.b.add(from, v);
+        }
+        let from = self.b.add_const(from, sum.constant - first);
+        let buf = self.buf(buf)?;
+        let all = self.b.let_lanes(Expr::Load { buf, at: from, mask: None }, count * stride as u16);
+        let picked = (0..count).map(|i| i * stride as u16 + first as u16).collect();
+        Ok(Some(Expr::Swizzle(all, all, picked)))
     }
 
     /// Where to load from, and in which lanes: where an index was checked, only those in which it is in range.
