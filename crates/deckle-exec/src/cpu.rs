@@ -24,15 +24,17 @@ const BLOCK: i64 = 1 << 14;
 const TASKS: i64 = 8;
 
 /// A compiled function: buffers, scalars, error record.
-type Entry = unsafe extern "C" fn(*const *mut u8, *const u64, *mut u64);
+pub(crate) type Entry = unsafe extern "C" fn(*const *mut u8, *const u64, *mut u64);
 
 /// The entry points of a launch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entries {
     totals: Option<Entry>,
     prefix: Option<Entry>,
-    main: Entry,
+    pub main: Entry,
     finish: Option<Entry>,
+    pub merge: Option<Entry>,
+    pub owned: Option<Entry>,
 }
 
 /// Compiles the functions of launches and finds their entry points.
@@ -52,6 +54,8 @@ pub(crate) fn load(launches: &[Vec<Launch>], pipeline: Pipeline) -> Result<(Arc<
             prefix: l.prefix.as_ref().map(entry).transpose()?,
             main: entry(&l.main)?,
             finish: l.finish.as_ref().map(entry).transpose()?,
+            merge: l.copies.as_ref().map(|c| entry(&c.merge)).transpose()?,
+            owned: l.owned.as_ref().map(|o| entry(&o.function)).transpose()?,
         })
     };
     let entries = launches.iter().map(|k| k.iter().map(one).collect()).collect::<Result<_, _>>()?;
@@ -73,26 +77,34 @@ fn diagnosing(
 }
 
 /// Pointers that are passed to several threads.
-struct Args {
-    bufs: Vec<*mut u8>,
+pub(crate) struct Args {
+    pub bufs: Vec<*mut u8>,
 }
 
 // SAFETY: the buffers live as long as the call, and the kernels of one call write to different elements.
 unsafe impl Sync for Args {}
 
 /// The record of a failure: whether there is one, the site, four operands.
-type Record = [u64; 6];
+pub(crate) type Record = [u64; 6];
 
-struct Shared(std::cell::UnsafeCell<Record>);
+#[derive(Default)]
+pub(crate) struct Shared(std::cell::UnsafeCell<Record>);
 
 impl Shared {
-    fn get(&self) -> *mut u64 {
+    pub fn get(&self) -> *mut u64 {
         self.0.get().cast()
+    }
+
+    /// What was recorded, when no code runs any more.
+    pub fn taken(&self) -> Option<Record> {
+        // SAFETY: whoever was given the pointer has returned.
+        let record = unsafe { *self.0.get() };
+        (record[0] != 0).then_some(record)
     }
 }
 
 impl Args {
-    fn get(&self) -> *const *mut u8 {
+    pub fn get(&self) -> *const *mut u8 {
         self.bufs.as_ptr()
     }
 }
@@ -191,6 +203,9 @@ impl Cpu<'_> {
             Some(n) => memory.host().int(n)?.max(0),
             None => 1,
         };
+        if !alone && let Some(done) = self.scatter(memory, launch, entries, points)? {
+            return Ok(done);
+        }
         let threads = if alone || launch.ordered { 1 } else { self.settings.team.threads() as i64 };
         let nested = launch.work != Work::Little;
         let parallel = threads > 1 && launch.size.is_some() && self.work(memory, launch, points)? >= WORTH;
@@ -225,7 +240,7 @@ impl Cpu<'_> {
             }
             args.push(Args { bufs });
         }
-        let record = Shared(std::cell::UnsafeCell::new([0; 6]));
+        let record = Shared::default();
         let call = |thread: usize, entry: Entry, first: i64, last: i64| {
             let scalars = [first as u64, last as u64, block as u64, blocks as u64];
             // SAFETY: the code was compiled for these buffers in this order; it stays within their sizes, as schedules are tested to do on
@@ -256,8 +271,6 @@ impl Cpu<'_> {
         if let Some(finish) = entries.finish {
             call(0, finish, 0, blocks);
         }
-        // SAFETY: all calls have returned.
-        let record = unsafe { *record.0.get() };
-        Ok((record[0] != 0).then_some(record))
+        Ok(record.taken())
     }
 }

@@ -12,6 +12,7 @@ mod grid;
 mod host;
 mod plan;
 mod run;
+mod scatter;
 mod simulated;
 
 pub use cuda::{OnCuda, Ptx};

@@ -10,7 +10,7 @@
 
 use super::Function;
 use crate::kernel::{self, Node};
-use crate::scalar::ScalarType;
+use crate::scalar::{Scalar, ScalarType};
 
 /// The functions of a kernel, and what the host has to know to run them.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,6 +29,10 @@ pub struct Launch {
     pub block: Option<i64>,
     /// Whether the blocks must run in order, by one thread.
     pub ordered: bool,
+    /// How several threads can combine into the same arrays.
+    pub copies: Option<Copies>,
+    /// How several threads can each take a part of the array that is combined into.
+    pub owned: Option<Owned>,
     /// What each block adds to the scans.
     pub totals: Option<Function>,
     /// What comes before each block.
@@ -50,10 +54,39 @@ pub enum Work {
     Unknown,
 }
 
+/// Arrays that are combined into, and how that is done with copies: `main` combines each part of the points into copies of its own, which start from what
+/// changes nothing, and `merge` combines these with the arrays, in the order of the parts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Copies {
+    /// Which buffers of the launch.
+    pub targets: Vec<usize>,
+    /// What the copies start from.
+    pub units: Vec<Scalar>,
+    /// How many elements they have: a node of the root.
+    pub len: Node,
+    /// Is passed the targets and then their copies; the first two scalars are a range of elements.
+    pub merge: Function,
+}
+
+/// An array that is combined into at places which ascend within each point of the first dimension: whoever owns a part of the array can find those
+/// that fall into it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Owned {
+    /// Goes through all points, and does what falls into a range of blocks of the array: is passed what `main` is, the blocks being those of the array.
+    /// It fails where places do not ascend or are out of range; then `main` has to do everything.
+    pub function: Function,
+    /// How many elements the array has: a node of the root.
+    pub len: Node,
+    /// The bytes of an element.
+    pub bytes: usize,
+}
+
 impl Launch {
     /// All functions.
     pub fn functions(&self) -> impl Iterator<Item = &Function> {
-        self.totals.iter().chain(&self.prefix).chain([&self.main]).chain(&self.finish)
+        let copies = self.copies.iter().map(|c| &c.merge);
+        let owned = self.owned.iter().map(|o| &o.function);
+        self.totals.iter().chain(&self.prefix).chain([&self.main]).chain(&self.finish).chain(copies).chain(owned)
     }
 }
 

@@ -277,6 +277,9 @@ impl<'p> Flattener<'p> {
             let elem = Val::tuple(walks.iter().map(|w| w.elem.clone()).collect());
             return Ok(Walk { inner: walks[0].inner, elem, linear });
         }
+        if let Some(walk) = self.walk_beside(arrays, &walks, first, span, ctx)? {
+            return Ok(walk);
+        }
         let arrays: Vec<Rc<Arr>> = arrays.iter().map(|a| self.indexed(a)).collect::<Res<_>>()?;
         let mut n = self.size(&arrays[0], ctx)?;
         for (i, a) in arrays.iter().enumerate().skip(1) {
@@ -288,6 +291,35 @@ impl<'p> Flattener<'p> {
         let pos = self.k.pos(dim);
         let elems = arrays.iter().map(|a| self.at(a, pos, dim)).collect::<Res<Vec<_>>>()?;
         Ok(Walk { inner: dim, elem: Val::tuple(elems), linear: false })
+    }
+
+    /// One array without positions, and others whose elements are all the same: nobody has to know where they are.
+    fn walk_beside(
+        &mut self,
+        arrays: &[Rc<Arr>],
+        walks: &[Walk],
+        first: usize,
+        span: Span,
+        ctx: Space,
+    ) -> Res<Option<Walk>> {
+        let same = |f: &Self, a: &Arr| match a {
+            Arr::Body { elem, linear: false, .. } => {
+                elem.leaves().is_some_and(|l| l.iter().all(|n| f.k.encloses(f.k.space_of(*n), ctx)))
+            }
+            _ => false,
+        };
+        let others: Vec<usize> = (0..arrays.len()).filter(|i| !same(self, &arrays[*i])).collect();
+        let [main] = others[..] else { return Ok(None) };
+        if !matches!(&*arrays[main], Arr::Chain { .. }) {
+            return Ok(None);
+        }
+        let sizes: Vec<Node> = arrays.iter().map(|a| self.size(a, ctx)).collect::<Res<_>>()?;
+        for (i, m) in sizes.iter().enumerate().skip(1) {
+            let ok = self.eq(sizes[0], *m);
+            self.check(ok, sizes[0], Fault::Lengths(first + i), span, &[sizes[0], *m], ctx);
+        }
+        let elem = Val::tuple(walks.iter().map(|w| w.elem.clone()).collect());
+        Ok(Some(Walk { inner: walks[main].inner, elem, linear: walks[main].linear }))
     }
 
     /// The position of a traversal, where it has one.

@@ -35,7 +35,11 @@ impl<'p> Flattener<'p> {
     }
 
     pub(super) fn expand(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
-        let arr = self.array(fx, cx.inst.args[0]);
+        let mut arr = self.array(fx, cx.inst.args[0]);
+        // Its elements are needed again wherever what they expand to is counted or divided.
+        if !cx.ty.is_seq() && self.on_host(cx.ctx) {
+            arr = self.random(&arr)?;
+        }
         let walk = self.walk(&arr, cx.ctx)?;
         let at = self.position(cx.ctx, walk.inner);
         let n = self.inside(fx, cx.inst.bodies[0], std::slice::from_ref(&walk.elem), walk.inner, at)?;

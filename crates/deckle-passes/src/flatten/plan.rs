@@ -72,7 +72,8 @@ impl Uses {
                 }
             };
             for v in &data.stmts {
-                if let Some(inst) = function.inst(*v) {
+                // How long an array is can be told without its elements.
+                if let Some(inst) = function.inst(*v).filter(|i| i.op != Op::Length) {
                     inst.args.iter().for_each(|a| note(*a));
                 }
             }

@@ -203,6 +203,13 @@ impl<'k> Emitter<'k> {
         self.scopes[0].depth = self.b.depth();
     }
 
+    /// Gives a node of the innermost open space values that come from elsewhere.
+    pub(super) fn set_here(&mut self, n: Node, vals: Vec<Val>) {
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.memo.insert((n, 0), vals);
+        }
+    }
+
     /// Gives a node of the root values that come from elsewhere.
     pub(super) fn set(&mut self, n: Node, vals: Vec<Val>) {
         self.scopes[0].memo.insert((n, 0), vals);

@@ -5,6 +5,7 @@
 //! the bits of a result do not depend on the number of threads.
 
 mod anyway;
+mod combine;
 mod edges;
 mod emit;
 mod gpu;
@@ -182,6 +183,8 @@ impl<'k> Scheduler<'k> {
             work,
             block: fixed.then_some(BLOCK[usize::from(nested)]),
             ordered,
+            copies: self.copies()?,
+            owned: self.owned()?,
             totals,
             prefix,
             main,
@@ -237,6 +240,8 @@ impl<'k> Scheduler<'k> {
             work: Work::Unknown,
             block: None,
             ordered: true,
+            copies: None,
+            owned: None,
             totals: None,
             prefix: None,
             main: finished(e)?,

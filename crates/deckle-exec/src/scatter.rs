@@ -1,0 +1,130 @@
+//! Scatters on several threads: see `Copies` and `Owned` of the loop IR.
+#![allow(unsafe_code)] // Entry points are called with pointers.
+
+use crate::cpu::{Args, Cpu, Entries, Record, Shared};
+use crate::fault::Failure;
+use crate::run::Memory;
+use deckle_ir::loops::{Copies, Launch, Owned};
+use deckle_ir::scalar::Scalar;
+use deckle_runtime::Buffer;
+
+/// So many points at least for each element of a copy.
+const EACH: i64 = 4;
+/// So many elements of copies in all, and between so many and so many copies.
+const ELEMENTS: i64 = 1 << 22;
+const COPIES: [i64; 2] = [2, 16];
+/// The bytes of a part that has an owner: it should stay in a cache.
+const PART: i64 = 1 << 18;
+
+impl Cpu<'_> {
+    /// Scatters in one of these ways, if there is one here that is worth it: whether it was done.
+    pub(crate) fn scatter(
+        &self,
+        memory: &Memory<'_, Self>,
+        launch: &Launch,
+        entries: &Entries,
+        points: i64,
+    ) -> Result<Option<Option<Record>>, Failure> {
+        if let (Some(owned), Some(entry)) = (&launch.owned, entries.owned)
+            && self.by_owners(memory, launch, owned, entry, points)?
+        {
+            return Ok(Some(None));
+        }
+        match (&launch.copies, entries.merge) {
+            (Some(copies), Some(merge)) => self.in_copies(memory, launch, (entries.main, merge), copies, points),
+            _ => Ok(None),
+        }
+    }
+
+    fn pointers(&self, memory: &Memory<'_, Self>, launch: &Launch) -> Result<Vec<*mut u8>, Failure> {
+        launch.buffers.iter().map(|b| Ok(memory.buffer(*b)?.as_ptr().cast_mut())).collect()
+    }
+
+    /// Each part of the array by one thread. What fails is left to the plain way, which does all of it again.
+    fn by_owners(
+        &self,
+        memory: &Memory<'_, Self>,
+        launch: &Launch,
+        owned: &Owned,
+        entry: crate::cpu::Entry,
+        points: i64,
+    ) -> Result<bool, Failure> {
+        let len = memory.host().int(owned.len)?.max(0);
+        let block = PART / owned.bytes.max(1) as i64;
+        let blocks = (len + block - 1) / block;
+        // Every owner goes through all points.
+        if blocks < 2 || points.saturating_mul(blocks) > len {
+            return Ok(false);
+        }
+        let args = Args { bufs: self.pointers(memory, launch)? };
+        let record = Shared::default();
+        self.settings.team.run(blocks as usize, &|task, _| {
+            let scalars = [task as u64, task as u64 + 1, block as u64, blocks as u64];
+            // SAFETY: as for `main`, which has the same parameters; each task writes to its own part of the array.
+            unsafe { entry(args.get(), scalars.as_ptr(), record.get()) }
+        })?;
+        Ok(record.taken().is_none())
+    }
+
+    /// Each part of the points into copies of the arrays, which are merged in the order of the parts.
+    fn in_copies(
+        &self,
+        memory: &Memory<'_, Self>,
+        launch: &Launch,
+        (main, merge): (crate::cpu::Entry, crate::cpu::Entry),
+        copies: &Copies,
+        points: i64,
+    ) -> Result<Option<Option<Record>>, Failure> {
+        let len = memory.host().int(copies.len)?.max(0);
+        let parts = (ELEMENTS / len.max(1)).clamp(COPIES[0], COPIES[1]);
+        // Integers give the same in any order; of other numbers the parts must not depend on the threads.
+        let exact = copies.units.iter().all(|u| !u.ty().is_float());
+        let threads = self.settings.team.threads();
+        if points < EACH * parts * len.max(1024) || exact && threads == 1 {
+            return Ok(None);
+        }
+        let block = (points + parts - 1) / parts;
+        let targets = self.pointers(memory, launch)?;
+        let (mut all, mut args) = (Vec::new(), Vec::new());
+        for _ in 0..parts {
+            let mut bufs = targets.clone();
+            for (target, unit) in copies.targets.iter().zip(&copies.units) {
+                let mut copy = self.settings.pool.alloc(len as usize * unit.ty().bytes(), "a copy to scatter into")?;
+                fill(&mut copy, *unit)?;
+                bufs[*target] = copy.as_ptr().cast_mut();
+                all.push(copy);
+            }
+            args.push(Args { bufs });
+        }
+        let record = Shared::default();
+        self.settings.team.run(parts as usize, &|task, _| {
+            let scalars = [task as u64, task as u64 + 1, block as u64, parts as u64];
+            // SAFETY: as for any block of `main`; what it combines into is its own.
+            unsafe { main(args[task].get(), scalars.as_ptr(), record.get()) }
+        })?;
+        if let Some(record) = record.taken() {
+            return Ok(Some(Some(record)));
+        }
+        let pick = |bufs: &[*mut u8]| copies.targets.iter().map(|t| bufs[*t]).collect::<Vec<_>>();
+        let merged: Vec<Args> = args.iter().map(|a| Args { bufs: [pick(&targets), pick(&a.bufs)].concat() }).collect();
+        let pieces = if len > PART { threads as i64 * 4 } else { 1 };
+        self.settings.team.run(pieces as usize, &|piece, _| {
+            let piece = piece as i64;
+            let scalars = [(len * piece / pieces) as u64, (len * (piece + 1) / pieces) as u64, 0, 0];
+            for part in &merged {
+                // SAFETY: it was compiled for the arrays and then copies; each piece is written by one task.
+                unsafe { merge(part.get(), scalars.as_ptr(), record.get()) }
+            }
+        })?;
+        Ok(Some(None))
+    }
+}
+
+/// Fills a buffer with one number.
+fn fill(buffer: &mut Buffer, with: Scalar) -> Result<(), Failure> {
+    let bytes = with.bits().to_le_bytes();
+    let width = with.ty().bytes();
+    let all = buffer.get_mut::<u8>().ok_or_else(|| Failure::Bug("a new buffer is shared".into()))?;
+    all.chunks_exact_mut(width).for_each(|element| element.copy_from_slice(&bytes[..width]));
+    Ok(())
+}

@@ -1,0 +1,182 @@
+//! Scatters by several threads, with results that do not depend on how many.
+//!
+//! A scatter combines values into an array in the order of the points, so one thread does it, unless
+//! - the operator has something that changes nothing: then each of some parts of the points has a copy of the array, and the copies are merged in the order of the parts.
+//!   How many parts there are is a matter of sizes alone;
+//! - the places ascend along the inner dimension, as the multiples of a number do: then each thread owns a part of the array and does what falls into it. The part
+//!   stays in the cache meanwhile, so this pays on one thread too.
+
+use super::emit::{Emitter, Item, Res, unit};
+use super::{Scheduler, finished};
+use deckle_ir::array::BinOp;
+use deckle_ir::kernel::{Combine, Node, Op, ROOT, Region, Sink};
+use deckle_ir::loops::{Access, Builder, Copies, Expr, LoopHint, Owned, Val};
+use deckle_ir::scalar::Scalar;
+
+impl Scheduler<'_> {
+    /// The only scatter that must keep an order, if there is one and nothing else passes from block to block.
+    fn scatter(&self) -> Option<usize> {
+        let is_ordered = |s: &Sink| matches!(s, Sink::Scatter { within: ROOT, .. });
+        let mut ordered = (0..self.sinks.len()).filter(|i| is_ordered(&self.sinks[*i]));
+        let first = ordered.next()?;
+        (ordered.next().is_none() && self.folds.is_empty() && self.scans.is_empty()).then_some(first)
+    }
+
+    /// How the scatter of this launch is done with copies.
+    pub(super) fn copies(&self) -> Res<Option<Copies>> {
+        let Some(i) = self.scatter() else { return Ok(None) };
+        let Sink::Scatter { bufs, len, combine: Some(Combine::Ops(ops)), .. } = &self.sinks[i] else { return Ok(None) };
+        if self.p.space_of(*len) != ROOT {
+            return Ok(None);
+        }
+        let types: Vec<_> = bufs.iter().map(|b| self.p.bufs[b.index()].elem).collect();
+        let units: Option<Vec<Scalar>> = ops.iter().zip(&types).map(|(op, ty)| unit(*op, *ty)).collect();
+        let targets: Option<Vec<usize>> =
+            bufs.iter().map(|b| self.buffers.iter().position(|(other, _)| other == b)).collect();
+        let (Some(units), Some(targets)) = (units, targets) else { return Ok(None) };
+        let mut b = Builder::new(&format!("{}_merge", self.name));
+        let all: Vec<_> = types.iter().map(|ty| b.buffer(*ty, Access::Write)).collect();
+        let copies: Vec<_> = types.iter().map(|ty| b.buffer(*ty, Access::Read)).collect();
+        let scalars: Vec<Val> = (0..4).map(|_| b.scalar(deckle_ir::scalar::ScalarType::I64)).collect();
+        b.for_(scalars[0], scalars[1], 1, &[], LoopHint::Independent, |b, at, _| {
+            for ((op, target), copy) in ops.iter().zip(&all).zip(&copies) {
+                let (new, old) = (b.load(*copy, at), b.load(*target, at));
+                let both = b.binary(*op, new, old);
+                b.store(*target, at, both);
+            }
+            Vec::new()
+        });
+        let merge = super::verified(b.finish().map_err(|faults| faults.join("; "))?)?;
+        Ok(Some(Copies { targets, units, len: *len, merge }))
+    }
+
+    /// How the scatter of this launch is done by the owners of parts of the array.
+    pub(super) fn owned(&self) -> Res<Option<Owned>> {
+        let Some(i) = self.scatter().filter(|_| !self.diagnose) else { return Ok(None) };
+        // What is done again after a failure must do no harm.
+        let Sink::Scatter { space, bufs, at, len, combine: None, .. } = &self.sinks[i] else { return Ok(None) };
+        let inner = self.p.space(*space);
+        let Region::Dim(size) = inner.region else { return Ok(None) };
+        // What else is done at the points would be done again for each part.
+        if inner.parent != self.first || self.p.space_of(*len) != ROOT || self.sinks.len() != 1 {
+            return Ok(None);
+        }
+        let index = match self.p.node(*at).op {
+            Op::Check { value, .. } => value,
+            _ => *at,
+        };
+        let (mut e, _, range) = self.emitter("_owned");
+        if !e.is_affine(index, *space) || e.needs_of(Item::Sink(i)).iter().any(|n| self.is_long(*n)) {
+            return Ok(None);
+        }
+        let length = e.val(*len)?;
+        let Region::Dim(points) = self.p.space(self.first).region else { return Ok(None) };
+        let points = e.val(points)?;
+        let (block, _) = e.b.begin_for(range.first, range.last, 1, &[], LoopHint::Plain);
+        let from = e.b.mul(block, range.block);
+        let to = e.b.add(from, range.block);
+        let to = e.b.min(to, length);
+        let zero = e.b.i64(0);
+        let (pos, _) = e.b.begin_for(zero, points, 1, &[], LoopHint::Plain);
+        e.open(self.first, Some(pos), Vec::new());
+        let size = e.val(size)?;
+        // The place of the first element, and how far the next one is.
+        let (start, step) = e.affine(index, *space)?;
+        e.check_ends((start, step), size, length);
+        let (first, last) = e.falling_into((start, step), (from, to), size);
+        let (k, _) = e.b.begin_for(first, last, 1, &[], LoopHint::Plain);
+        e.open(*space, Some(k), Vec::new());
+        let by = e.b.mul(k, step);
+        let place = e.b.add(start, by);
+        e.set_here(*at, vec![place]);
+        e.sink(&self.sinks[i])?;
+        e.close();
+        e.b.end(&[]);
+        e.close();
+        e.b.end(&[]);
+        e.b.end(&[]);
+        let bytes = bufs.iter().map(|b| self.p.bufs[b.index()].elem.bytes()).sum();
+        Ok(Some(Owned { function: finished(e)?, len: *len, bytes }))
+    }
+
+    /// Whether a node takes more than a few operations: too many to do them again for each part.
+    fn is_long(&self, n: Node) -> bool {
+        self.p.space_of(n) != ROOT && matches!(self.p.node(n).op, Op::Loop { .. } | Op::Fold { .. })
+    }
+}
+
+impl Emitter<'_> {
+    /// Whether an index is a multiple of the position in a dimension plus something, both the same for all positions.
+    fn is_affine(&mut self, n: Node, dim: deckle_ir::kernel::Space) -> bool {
+        if !self.mentions(n, dim) {
+            return true;
+        }
+        match self.p.node(n).op {
+            Op::Pos => true,
+            Op::Binary(BinOp::Add | BinOp::Sub, a, b) => self.is_affine(a, dim) && self.is_affine(b, dim),
+            Op::Binary(BinOp::Mul, a, b) => {
+                self.is_affine(a, dim) && self.is_affine(b, dim) && !(self.mentions(a, dim) && self.mentions(b, dim))
+            }
+            _ => false,
+        }
+    }
+
+    /// An affine index at position 0, and what each position adds.
+    fn affine(&mut self, n: Node, dim: deckle_ir::kernel::Space) -> Res<(Val, Val)> {
+        let (zero, one) = (self.b.i64(0), self.b.i64(1));
+        if !self.mentions(n, dim) {
+            return Ok((self.val(n)?, zero));
+        }
+        match self.p.node(n).op {
+            Op::Pos => Ok((zero, one)),
+            Op::Binary(op @ (BinOp::Add | BinOp::Sub), a, b) => {
+                let (a, b) = (self.affine(a, dim)?, self.affine(b, dim)?);
+                Ok((self.b.binary(op, a.0, b.0), self.b.binary(op, a.1, b.1)))
+            }
+            Op::Binary(BinOp::Mul, a, b) => {
+                let (a, b) = if self.mentions(a, dim) { (a, b) } else { (b, a) };
+                let (a, by) = (self.affine(a, dim)?, self.val(b)?);
+                Ok((self.b.mul(a.0, by), self.b.mul(a.1, by)))
+            }
+            _ => Err(format!("{n} is not affine")),
+        }
+    }
+
+    /// Notes a failure unless the first and the last place are in range, and the steps upward: then the others are too.
+    fn check_ends(&mut self, (start, step): (Val, Val), size: Val, length: Val) {
+        let zero = self.b.i64(0);
+        let one = self.b.i64(1);
+        let some = self.b.lt(zero, size);
+        let before = self.b.sub(size, one);
+        let (low, upward) = (self.b.lt(start, zero), self.b.lt(step, one));
+        // How many steps fit from the start to the end of the array.
+        let room = self.b.sub(length, one);
+        let room = self.b.sub(room, start);
+        let outside = self.b.lt(room, zero);
+        let safe = self.b.max(step, one);
+        let steps = self.b.let_(Expr::Binary(BinOp::Div, room, safe));
+        let beyond = self.b.lt(steps, before);
+        let bad = [upward, outside, beyond].into_iter().fold(low, |all, one| self.b.or(all, one));
+        let bad = self.b.and(bad, some);
+        self.b.flag(bad);
+    }
+
+    /// The positions whose places are from `from` below `to`.
+    fn falling_into(&mut self, (start, step): (Val, Val), (from, to): (Val, Val), size: Val) -> (Val, Val) {
+        let (zero, one) = (self.b.i64(0), self.b.i64(1));
+        let step = self.b.max(step, one);
+        let less = self.b.sub(step, one);
+        let first_from = |e: &mut Self, bound: Val| {
+            let distance = e.b.sub(bound, start);
+            let distance = e.b.max(distance, zero);
+            let up = e.b.add(distance, less);
+            let steps = e.b.let_(Expr::Binary(BinOp::Div, up, step));
+            e.b.min(steps, size)
+        };
+        let first = first_from(self, from);
+        let last = first_from(self, to);
+        let failed = self.b.let_(Expr::Failed);
+        let last = self.b.select(failed, first, last);
+        (first, last)
+    }
+}
