@@ -11,6 +11,14 @@ def running(xs: [int]) = scan_incl(+, 0, xs)
 def large(xs: [int]) = filter(\x -> x % 3 == 0, xs)
 def rows(off: [int], xs: [int]) = [ sum(r) : r in split_offsets(xs, off) ]
 def counts(xs: [int]) = histogram(+, 0, 100, [ x % 100 : x in xs ], fill(1, length(xs)))
+def weights(xs: [int], ws: [f64]) = histogram(+, 0.0, 300, [ x % 300 : x in xs ], ws)
+def multiples(n: int, ps: [int]) =
+  let all = expand(\p -> n / p, \p i -> p * i, ps)
+  in scatter(fill(0i32, n), all, fill(1i32, length(all)))
+def steps(n: int, starts: [int], by: int) =
+  let all = expand(\_ -> 3, \s i -> s + by * i, starts)
+  in scatter(fill(0i32, n), all, fill(1i32, length(all)))
+def later(n: int, ps: [int]) = scatter(fill(0, n), expand(\p -> n / p, \p i -> p * i, ps), expand(\p -> n / p, \p i -> p + i, ps))
 def least(xs: [int]) = (min(xs), max(xs), argmin(xs))
 def twice(xs: [f64]) = (sum(xs), [ x * 2.0 : x in xs ], max(xs))
 ";
@@ -119,6 +127,58 @@ fn rows_of_all_lengths() {
     let xs = numbers(*off.last().unwrap() as usize);
     let want: Vec<i64> = off.windows(2).map(|w| xs[w[0] as usize..w[1] as usize].iter().sum()).collect();
     assert_eq!(on_all(&f, &|s| vec![array(s, &off), array(s, &xs)], &elements::<i64>), want);
+}
+
+#[test]
+fn copies_are_merged_in_the_same_order_on_any_number_of_threads() {
+    let f = native("weights");
+    for n in [1, 1000, 100_000, 3_000_003] {
+        let xs: Vec<i64> = numbers(n).iter().map(|x| x + 1000).collect();
+        let ws: Vec<f64> = xs.iter().map(|x| 1.0 / (*x as f64 + 0.5)).collect();
+        let bits = |d: &Data| elements::<f64>(d).iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+        let got = on_all(&f, &|s| vec![array(s, &xs), array(s, &ws)], &bits);
+        let mut want = vec![0f64; 300];
+        xs.iter().zip(&ws).for_each(|(x, w)| want[(x % 300) as usize] += w);
+        let close = |(a, b): (&u64, &f64)| (f64::from_bits(*a) - b).abs() <= 1e-12 * b.abs();
+        assert!(got.len() == 300 && got.iter().zip(&want).all(close), "{n}");
+    }
+}
+
+#[test]
+fn owners_of_parts_scatter_what_falls_into_them() {
+    let (f, later) = (native("multiples"), native("later"));
+    for n in [0i64, 1, 70_000, 1_000_000, 3_000_017] {
+        let ps: Vec<i64> = vec![2, 3, 70_001, 999_983, 7, 1_500_001];
+        let (mut marks, mut last) = (vec![0i32; n as usize], vec![0i64; n as usize]);
+        for p in &ps {
+            for i in 0..n / p {
+                marks[(p * i) as usize] = 1;
+                last[(p * i) as usize] = p + i;
+            }
+        }
+        let args = |s: &Settings| vec![Data::Scalars(s.pool.alloc_from(&[n], "n").unwrap()), array(s, &ps)];
+        assert_eq!(on_all(&f, &args, &elements::<i32>), marks, "{n}");
+        assert_eq!(on_all(&later, &args, &elements::<i64>), last, "{n}");
+    }
+    // Places that descend, that stay, and that are out of range.
+    let f = native("steps");
+    let n = 1_000_000i64;
+    for (by, start, fails) in
+        [(-5i64, 500i64, false), (0, 7, false), (400_000, 300_000, true), (-300, 500, true), (3, 999_993, false)]
+    {
+        for threads in [1, 2] {
+            let s = Settings::new(threads, None);
+            let one = |x: i64| Data::Scalars(s.pool.alloc_from(&[x], "x").unwrap());
+            let result = f.call(vec![one(n), array(&s, &[start]), one(by)], &s);
+            assert_eq!(result.is_err(), fails, "{by} {start}");
+            if let Ok(marks) = result {
+                let marks = elements::<i32>(&marks);
+                let mut want = vec![0; n as usize];
+                (0..3).for_each(|i| want[(start + by * i) as usize] = 1);
+                assert_eq!(marks, want, "{by} {start}");
+            }
+        }
+    }
 }
 
 #[test]
