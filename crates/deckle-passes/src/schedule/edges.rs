@@ -37,7 +37,7 @@ impl Emitter<'_> {
         items.iter().for_each(|i| needs.extend(self.needs_of(*i)));
         let mut interior = Interior::default();
         for n in needs {
-            if self.p.encloses(space, self.p.space_of(n)) && self.facts.get(&n).is_none() && self.mentions(n, space) {
+            if self.p.encloses(space, self.p.space_of(n)) && !self.facts.contains_key(&n) && self.mentions(n, space) {
                 self.note_fact(space, n, &mut interior);
             }
         }

@@ -496,7 +496,7 @@ impl Emitter<'_> {
             },
             Op::Cast(to, x) => Expr::Cast(to, self.lane_val(x)?),
             Op::Select(c, x, y) => Expr::Select(self.lane_val(c)?, self.lane_val(x)?, self.lane_val(y)?),
-            Op::Load(buf, at) => match self.from_panel(n, count)? {
+            Op::Load(buf, at) => match self.panel_load(n, count)? {
                 Some(load) => load,
                 None => match self.strided(n, buf, at)? {
                     Some(picked) => picked,

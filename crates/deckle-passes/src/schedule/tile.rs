@@ -174,7 +174,7 @@ impl Emitter<'_> {
     }
 
     /// A load of what was copied.
-    pub(super) fn from_panel(&mut self, n: Node, count: u16) -> Res<Option<Expr>> {
+    pub(super) fn panel_load(&mut self, n: Node, count: u16) -> Res<Option<Expr>> {
         let Some((buf, inner)) = self.tile.as_ref().and_then(|t| t.panels.get(&n)).copied() else { return Ok(None) };
         let k = self.position(inner)?;
         let at = self.b.mul_const(k, i64::from(count));
