@@ -340,3 +340,30 @@ fn independent_loops_become_vector_code() {
     assert_eq!(call(&code, "sum", &mut buffers, &[Scalar::I64(1000)]), [1, 0, 0, 0, 0, 0]);
     assert_eq!(call(&code, "sum", &mut buffers, &[Scalar::I64(0)]), [0; 6]);
 }
+
+#[test]
+fn gathers_by_instruction_and_by_loads() {
+    let mut b = Builder::new("gather");
+    let (xs, at, out) = (b.buffer(F64, Access::Read), b.buffer(I64, Access::Read), b.buffer(F64, Access::Write));
+    let zero = b.i64(0);
+    let indices = b.load_lanes(at, zero, 8, None);
+    let eight = b.i64(8);
+    let many = b.splat(eight, 8);
+    let mask = b.lt(indices, many);
+    let some = b.load_lanes(xs, indices, 8, Some(mask));
+    b.store(out, zero, some);
+    let f = b.finish().unwrap();
+    let Some(compiler) = compiler() else { return };
+    for gathers in [deckle_llvm::Gathers::Native, deckle_llvm::Gathers::Emulated] {
+        let text = deckle_llvm::emit::host(std::slice::from_ref(&f), gathers);
+        let code = compiler.load(&text, deckle_llvm::Pipeline::O3).unwrap();
+        let items: Vec<Scalar> = (0..8).map(|k| Scalar::F64(f64::from(k) + 0.5)).collect();
+        let indices: Vec<Scalar> = [7, 0, 900, 3, 3, 1 << 40, 1, 6].map(Scalar::I64).to_vec();
+        let mut buffers = [BufferMem::of(F64, &items), BufferMem::of(I64, &indices), BufferMem::new(F64, 8)];
+        let record = call(&code, "gather", &mut buffers, &[]);
+        assert_eq!(record[0], 0);
+        let want: Vec<Scalar> = [7.5, 0.5, 0.0, 3.5, 3.5, 0.0, 1.5, 6.5].map(Scalar::F64).to_vec();
+        let got: Vec<Scalar> = (0..8).filter_map(|k| buffers[2].get(k)).collect();
+        assert_eq!(got, want, "{gathers:?}");
+    }
+}
