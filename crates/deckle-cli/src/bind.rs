@@ -119,6 +119,7 @@ mod tests {
             ty: ty.clone(),
             def: Def::Param(Body(0), i as u32),
             span: Span::NONE,
+            name: None,
         });
         let params_of_body = (0..params.len() as u32).map(Var).collect();
         Function {

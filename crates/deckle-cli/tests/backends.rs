@@ -132,5 +132,5 @@ fn every_level_is_printed() {
         assert!(code == 0 && out.contains(words), "{level}: {out}{err}");
     }
     let (code, out, err) = dir.deckle("explain a.dk");
-    assert!(code == 0 && out.contains("  kernels: ") && out.contains("folds with add over n (dense)"), "{out}{err}");
+    assert!(code == 0 && out.contains("  kernels: ") && out.contains("folds with add over `n` (dense)"), "{out}{err}");
 }

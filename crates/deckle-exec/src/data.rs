@@ -2,6 +2,7 @@
 
 use crate::device::Device;
 use crate::fault::Failure;
+use crate::host;
 use crate::run::Memory;
 use deckle_ir::kernel::{Buf, Op, Rep, Rows};
 use deckle_ir::scalar::{Scalar, ScalarType};
@@ -93,28 +94,42 @@ impl<D: Device> Memory<'_, D> {
         Ok(())
     }
 
-    /// Gives the buffers of a representation what is in others, without copying.
-    pub(crate) fn take(&mut self, rep: &Rep, data: Data, name: &str) -> Result<(), Failure> {
+    /// Gives the buffers of a representation what is in others, of which there are `n`, without copying.
+    pub(crate) fn take(&mut self, rep: &Rep, data: Data, n: usize, name: &str) -> Result<(), Failure> {
+        let wrong = || Failure::Argument(name.to_string());
         match (rep, data) {
             (Rep::Scalar(b), Data::Scalars(buffer)) => {
-                self.bufs[b.index()] = Some(self.device.put(buffer.padded(&self.settings.pool, name)?)?);
+                let bytes = n.checked_mul(self.program.bufs[b.index()].elem.bytes());
+                if bytes.is_none_or(|bytes| bytes > buffer.len()) {
+                    return Err(wrong());
+                }
+                self.bufs[b.index()] = Some(self.device.put(self.padded(buffer, name)?)?);
                 Ok(())
             }
             (Rep::Tuple(reps), Data::Tuple(parts)) if reps.len() == parts.len() => {
-                reps.iter().zip(parts).try_for_each(|(r, d)| self.take(r, d, name))
+                reps.iter().zip(parts).try_for_each(|(r, d)| self.take(r, d, n, name))
             }
-            (Rep::Array(Rows::Equal(n), elem), Data::Equal(size, data)) => {
-                if let Op::Load(b, _) = self.program.node(*n).op {
+            (Rep::Array(Rows::Equal(m), elem), Data::Equal(size, data)) => {
+                if let Op::Load(b, _) = self.program.node(*m).op {
                     self.set(b, size as i64)?;
                 }
-                self.take(elem, *data, name)
+                self.take(elem, *data, n.checked_mul(size).ok_or_else(wrong)?, name)
             }
             (Rep::Array(Rows::Offsets(b), elem), Data::Offsets(offsets, data)) => {
-                self.bufs[b.index()] = Some(self.device.put(offsets.padded(&self.settings.pool, name)?)?);
-                self.take(elem, *data, name)
+                if offsets.len() % 8 != 0 || offsets.len() / 8 <= n {
+                    return Err(wrong());
+                }
+                let all = host::element(&offsets, ScalarType::I64, n).as_int().unwrap_or(0);
+                let all = usize::try_from(all).map_err(|_| wrong())?;
+                self.bufs[b.index()] = Some(self.device.put(self.padded(offsets, name)?)?);
+                self.take(elem, *data, all, name)
             }
-            _ => Err(Failure::Argument(name.to_string())),
+            _ => Err(wrong()),
         }
+    }
+
+    fn padded(&self, buffer: Buffer, name: &str) -> Result<Buffer, Failure> {
+        Ok(buffer.padded(&self.settings.pool, &format!("argument `{name}`"))?)
     }
 
     /// What is in the buffers of a representation.

@@ -9,12 +9,12 @@ use deckle_runtime::{Interrupted, OverBudget};
 pub(crate) enum Failure {
     /// A check failed, with these operands.
     Check(Site, Vec<i64>),
-    /// The budget is spent.
-    Memory(OverBudget),
+    /// The budget is spent. Where the array stands in the source.
+    Memory(OverBudget, Span),
     /// An argument is not of the parameter's type.
     Argument(String),
-    /// An array of so many elements.
-    TooLarge(String, i64),
+    /// An array of so many elements. Where it stands in the source.
+    TooLarge(String, i64, Span),
     /// From outside.
     Interrupted,
     /// Deckle's own.
@@ -23,7 +23,7 @@ pub(crate) enum Failure {
 
 impl From<OverBudget> for Failure {
     fn from(e: OverBudget) -> Failure {
-        Failure::Memory(e)
+        Failure::Memory(e, Span::NONE)
     }
 }
 
@@ -38,6 +38,14 @@ impl Failure {
         Failure::Bug(format!("the host met {what}"))
     }
 
+    /// A limit that is passed at a place of the source.
+    pub(crate) fn at(self, span: Span) -> Failure {
+        match self {
+            Failure::Memory(e, _) => Failure::Memory(e, span),
+            other => other,
+        }
+    }
+
     /// As an error with its place.
     pub(crate) fn report(self, program: &Program) -> Box<Diagnostic> {
         Box::new(match self {
@@ -46,12 +54,12 @@ impl Failure {
                 Diagnostic::nowhere(Code::BadArgument, format!("argument `{name}` is not of the type of its parameter"))
                     .help("give a value of the parameter's type")
             }
-            Failure::TooLarge(name, n) => {
-                let message = format!("`{name}` comes to {n} elements, more than there can be");
-                Diagnostic::nowhere(Code::LimitExceeded, message).help("use a sequence instead of an array")
+            Failure::TooLarge(name, n, span) => {
+                let message = format!("{name} comes to {n} elements, more than there can be");
+                error(Code::LimitExceeded, message, span, "this array").help("use a sequence instead of an array")
             }
             Failure::Interrupted => Diagnostic::nowhere(Code::LimitExceeded, "interrupted".to_string()),
-            Failure::Memory(e) => Diagnostic::nowhere(Code::LimitExceeded, e.to_string())
+            Failure::Memory(e, span) => error(Code::LimitExceeded, e.to_string(), span, "this array")
                 .help("raise the budget, or use a sequence instead of an array"),
             Failure::Check(site, operands) => match program.sites.get(site.index()) {
                 Some(data) => report(&data.kind, data.span, &operands),

@@ -143,8 +143,8 @@ impl Native {
     /// Runs it on buffers: one value for each parameter, and one result.
     ///
     /// # Errors
-    /// As [`Native::run`], and arguments that are not of the shape of their parameters. Sizes that types have in common are checked, those of
-    /// ragged rows are not.
+    /// As [`Native::run`], and arguments that are not of the shape of their parameters, or whose buffers are too short. Sizes that types have in common are
+    /// checked; of the offsets of ragged rows only the last is.
     pub fn call(&self, args: Vec<Data>, settings: &Settings) -> Result<Data, Box<Diagnostic>> {
         run::call(&self.plan, &self.cpu(settings), args, settings).map_err(|f| f.report(&self.plan.program))
     }

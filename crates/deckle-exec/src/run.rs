@@ -25,8 +25,9 @@ pub(crate) struct Memory<'a, D: Device> {
 /// Runs a program on values.
 pub(crate) fn run<D: Device>(plan: &Plan, device: &D, args: &[Value], settings: &Settings) -> Result<Value, Failure> {
     let memory = start(plan, device, settings, &mut |memory| {
-        let mut pairs = memory.program.params.iter().zip(args);
-        pairs.try_for_each(|(rep, value)| memory.fill(rep, &[value], "an argument"))
+        let params = memory.program.params.iter().zip(&plan.param_names);
+        let mut pairs = params.zip(args);
+        pairs.try_for_each(|((rep, name), value)| memory.fill(rep, &[value], &format!("argument `{name}`")))
     })?;
     let cpu = Cpu { launches: &[], entries: &[], pipeline: &Pipeline::O1, settings };
     memory.brought_to(&cpu)?.read(&plan.program.result, &plan.result_ty, 0)
@@ -39,7 +40,7 @@ pub(crate) fn call<D: Device>(plan: &Plan, device: &D, args: Vec<Data>, settings
         let params = memory.program.params.iter().zip(&plan.param_names);
         for (rep, name) in params {
             let data = args.next().ok_or_else(|| Failure::Argument(name.clone()))?;
-            memory.take(rep, data, name)?;
+            memory.take(rep, data, 1, name)?;
         }
         Ok(())
     })?;
@@ -56,7 +57,7 @@ fn start<'a, D: Device>(
     let mut memory = Memory { program, device, settings, bufs: vec![None; program.bufs.len()] };
     for (b, data) in &program.data {
         let ty = program.bufs[b.index()].elem;
-        let buffer = buffer_of(&settings.pool, ty, &mut data.iter().copied(), "constants")?;
+        let buffer = buffer_of(&settings.pool, ty, &mut data.iter().copied(), "a list of constants")?;
         memory.bufs[b.index()] = Some(device.put(buffer)?);
     }
     bind(&mut memory)?;
@@ -164,8 +165,9 @@ impl<D: Device> Machine<'_, D> {
         match step {
             Step::Alloc(b, n) => {
                 let bytes = self.bytes(*b, *n)?;
-                let buffer = self.memory.device.alloc(bytes, &self.memory.program.bufs[b.index()].name)?;
-                self.memory.bufs[b.index()] = Some(buffer);
+                let data = &self.memory.program.bufs[b.index()];
+                let mem = self.memory.device.alloc(bytes, &data.name).map_err(|f| f.at(data.span))?;
+                self.memory.bufs[b.index()] = Some(mem);
             }
             Step::Check(n) => {
                 self.memory.host().eval(*n)?;
@@ -188,7 +190,8 @@ impl<D: Device> Machine<'_, D> {
                 let taken = self.memory.bufs[from.index()].take();
                 let mut mem = taken.ok_or_else(|| Failure::Bug(format!("{from} has no memory")))?;
                 if mem.bytes() != bytes || !mem.is_alone() {
-                    mem = self.memory.device.copy(&mem, bytes, &self.memory.program.bufs[to.index()].name)?;
+                    let data = &self.memory.program.bufs[to.index()];
+                    mem = self.memory.device.copy(&mem, bytes, &data.name).map_err(|f| f.at(data.span))?;
                 }
                 self.memory.bufs[to.index()] = Some(mem);
             }
@@ -226,7 +229,7 @@ impl<D: Device> Machine<'_, D> {
         let n = self.memory.host().int(n)?;
         let bytes = usize::try_from(n).ok().and_then(|n| n.checked_mul(data.elem.bytes()));
         let limit = self.memory.settings.max_bytes;
-        bytes.filter(|b| *b as u64 <= limit).ok_or_else(|| Failure::TooLarge(data.name.clone(), n))
+        bytes.filter(|b| *b as u64 <= limit).ok_or_else(|| Failure::TooLarge(data.name.clone(), n, data.span))
     }
 
     /// A buffer of this machine with what is in another.
@@ -248,12 +251,13 @@ impl<D: Device> Machine<'_, D> {
             columns.push(column(buffer, self.memory.program.bufs[b.index()].elem, result.len()));
         }
         let settings = self.memory.settings;
+        let data = &self.memory.program.bufs[order.index()];
         sort::argsort(&columns, segments, &settings.team, &settings.pool, &mut result).map_err(|e| match e {
-            sort::Error::OverBudget(e) => Failure::Memory(e),
+            sort::Error::OverBudget(e) => Failure::Memory(e, data.span),
             sort::Error::Interrupted => Failure::Interrupted,
         })?;
         let mut all = result.into_iter().map(Scalar::I64);
-        let buffer = buffer_of(&self.memory.settings.pool, ScalarType::I64, &mut all, "order")?;
+        let buffer = buffer_of(&self.memory.settings.pool, ScalarType::I64, &mut all, &data.name)?;
         self.memory.bufs[order.index()] = Some(self.memory.device.put(buffer)?);
         Ok(())
     }

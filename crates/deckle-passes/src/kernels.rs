@@ -4,11 +4,12 @@
 //!   kernels: 1
 //!       1  the result: over n (dense)
 //!            folds with add over row[i] (ragged)
-//!            writes `result`, f64
+//!            writes the result, f64
 //!   `squares` is kept in memory: it is used more than once, and computing it again costs more than a load
 //! ```
 
 use crate::flatten::{Options, flatten};
+use crate::reuse::reuse;
 use deckle_ir::array::{BinOp, Program};
 use deckle_ir::entity::Func;
 use deckle_ir::kernel::{self, Buf, Combine, Kernel, Node, Op, ROOT, Region, Sink, Space, Step};
@@ -17,14 +18,17 @@ use std::fmt::Write;
 /// How deep an expression is told.
 const DEEP: u32 = 3;
 
-/// The kernels of each of some functions of a simplified program. Lines are indented by two.
+/// The kernels of each of some functions of a simplified program, if their arguments are given away. Lines are indented by two.
 pub fn describe(simple: &Program, funcs: &[Func]) -> Vec<String> {
     funcs.iter().map(|f| one(simple, *f)).collect()
 }
 
 fn one(simple: &Program, func: Func) -> String {
     match flatten(simple, func, Options { fuse: true }) {
-        Ok(program) => of_program(&program),
+        Ok(mut program) => {
+            reuse(&mut program, u64::MAX);
+            of_program(&program)
+        }
         Err(d) => format!("  kernels: none, only the interpreter runs this: {}\n", d.message),
     }
 }
@@ -67,7 +71,16 @@ impl Teller<'_> {
                     self.steps(test, ", in every round");
                     self.steps(body, ", in every round");
                 }
-                Step::Alloc(..) | Step::Check(_) | Step::Bind(_) | Step::Take(..) | Step::Free(_) => {}
+                Step::Take(new, old, _) => {
+                    let (new, old) = (self.named(*new), self.named(*old));
+                    let how = if new == old {
+                        "is changed in place".into()
+                    } else {
+                        format!("takes over the memory of {old}")
+                    };
+                    let _ = writeln!(self.out, "       {new} {how}{around}");
+                }
+                Step::Alloc(..) | Step::Check(_) | Step::Bind(_) | Step::Free(_) => {}
             }
         }
     }
@@ -162,7 +175,7 @@ impl Teller<'_> {
     }
 
     fn named(&self, b: Buf) -> String {
-        format!("`{}`", self.program.bufs[b.index()].name)
+        self.program.bufs[b.index()].name.clone()
     }
 
     fn typed(&self, b: Buf) -> String {

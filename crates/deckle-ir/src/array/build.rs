@@ -93,8 +93,18 @@ impl<'a> Builder<'a> {
 
     /// Adds a parameter to the function.
     pub fn param(&mut self, name: impl Into<String>, ty: Type, span: Span) -> Var {
-        self.func.param_names.push(name.into());
-        self.body_param(ty, span)
+        let name = name.into();
+        self.func.param_names.push(name.clone());
+        let v = self.body_param(ty, span);
+        self.name(v, &name);
+        v
+    }
+
+    /// Notes what the source calls a variable, if it has no name yet.
+    pub fn name(&mut self, v: Var, name: &str) {
+        if let Some(data) = self.func.vars.get_mut(v.index()) {
+            data.name.get_or_insert_with(|| name.to_string());
+        }
     }
 
     /// Opens a body. Its statements follow until it is closed.
@@ -113,7 +123,7 @@ impl<'a> Builder<'a> {
         let data = &mut self.func.bodies[body.index()];
         let index = data.params.len() as u32;
         data.params.push(v);
-        self.func.vars.push(VarData { ty, def: Def::Param(body, index), span });
+        self.func.vars.push(VarData { ty, def: Def::Param(body, index), span, name: None });
         v
     }
 
@@ -167,7 +177,7 @@ impl<'a> Builder<'a> {
         for arity in fresh {
             self.new_size(arity);
         }
-        self.func.vars.push(VarData { ty, def: Def::Inst(inst), span });
+        self.func.vars.push(VarData { ty, def: Def::Inst(inst), span, name: None });
         let current = self.current();
         self.func.bodies[current.index()].stmts.push(v);
         Ok(v)

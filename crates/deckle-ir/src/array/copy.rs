@@ -77,6 +77,9 @@ impl Copier<'_> {
     /// Lets `new` stand for `old`.
     pub fn stand(&mut self, old: Var, new: Var) {
         self.vars[old.index()] = Some(new);
+        if let Some(name) = &self.old.vars[old.index()].name {
+            self.b.name(new, name);
+        }
         self.learn(old, new);
     }
 

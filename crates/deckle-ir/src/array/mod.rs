@@ -91,6 +91,8 @@ pub struct VarData {
     pub def: Def,
     /// Where it stands in the source.
     pub span: Span,
+    /// What the source calls it, for messages.
+    pub name: Option<String>,
 }
 
 /// How a variable comes about.
@@ -126,7 +128,7 @@ pub struct BodyData {
     pub result: Var,
 }
 
-/// Functions are compared by what they mean: spans, and what the source calls sizes, do not count.
+/// Functions are compared by what they mean: spans, and what the source calls sizes and variables, do not count.
 impl PartialEq for Function {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name

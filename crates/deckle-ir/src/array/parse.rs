@@ -130,7 +130,7 @@ impl<'t> Reader<'t, '_> {
             }
             self.cursor.expect(":")?;
             let ty = self.cursor.ty()?;
-            self.vars.push(VarData { ty, def: Def::Param(body, index as u32), span: Span::NONE });
+            self.vars.push(VarData { ty, def: Def::Param(body, index as u32), span: Span::NONE, name: None });
             self.bodies[body.index()].params.push(v);
         }
         Ok(names)
@@ -151,7 +151,7 @@ impl<'t> Reader<'t, '_> {
             self.cursor.expect("=")?;
             let inst = self.inst()?;
             self.check_number(place, v)?;
-            self.vars.push(VarData { ty, def: Def::Inst(inst), span: Span::NONE });
+            self.vars.push(VarData { ty, def: Def::Inst(inst), span: Span::NONE, name: None });
             self.bodies[body.index()].stmts.push(v);
         }
         self.cursor.expect("}")?;

@@ -265,7 +265,7 @@ mod tests {
             span,
             sizes: vec![SizeVarData { arity: 2, binder: Var(0) }],
             size_names: Vec::new(),
-            vars: vec![VarData { ty: Type::INT, def: Def::Inst(inst), span }],
+            vars: vec![VarData { ty: Type::INT, def: Def::Inst(inst), span, name: None }],
             bodies: vec![body],
         };
         let expected = "fn f [n0/2@v0] (v4: ?) -> ? {\n  v0: i64 = guard(v9) ^0(v4: ?) { ... } ^7() { ... }\n  \

@@ -124,7 +124,7 @@ impl Program {
 
     /// A new buffer.
     pub fn buf(&mut self, elem: ScalarType, name: impl Into<String>) -> Buf {
-        self.bufs.push(BufData { elem, name: name.into(), len: None });
+        self.bufs.push(BufData { elem, name: name.into(), span: Span::NONE, len: None });
         Buf(self.bufs.len() as u32 - 1)
     }
 

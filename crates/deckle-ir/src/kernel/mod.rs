@@ -214,13 +214,15 @@ pub struct NodeData {
     pub space: Space,
 }
 
-/// A buffer: its element type, and what to call it.
+/// A buffer: its element type, and what is known of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BufData {
     /// Of what.
     pub elem: ScalarType,
-    /// What it holds, in the words of the source.
+    /// What it holds, in the words of the source: `` `xs` ``, "the result of `scan`".
     pub name: String,
+    /// Where that stands in the source.
+    pub span: Span,
     /// How many elements, where a node of the root tells that wherever the buffer has memory.
     pub len: Option<Node>,
 }

@@ -186,7 +186,7 @@ impl<'p> Flattener<'p> {
         if let Some((buf, _)) = self.k.data.iter().find(|(_, c)| *c == column) {
             return *buf;
         }
-        let buf = self.k.buf(ty, "constants");
+        let buf = self.k.buf(ty, "a list of constants");
         self.k.data.push((buf, column));
         buf
     }
@@ -197,7 +197,8 @@ impl<'p> Flattener<'p> {
         let count = self.count(ctx)?;
         let len = self.mul(count, n);
         let like = elems[0].leaves().unwrap_or_default();
-        let bufs: Vec<_> = like.iter().map(|x| self.alloc(self.k.ty(*x), "array", len)).collect();
+        let name = self.name.clone();
+        let bufs: Vec<_> = like.iter().map(|x| self.alloc(self.k.ty(*x), &name, len)).collect();
         let mut sinks = Vec::new();
         for (i, e) in elems.iter().enumerate() {
             let i = self.k.int(i as i64);
@@ -206,7 +207,7 @@ impl<'p> Flattener<'p> {
                 sinks.push(Sink::Write { space: ctx, buf: *buf, at, value });
             }
         }
-        self.run("array", sinks);
+        self.run(&name, sinks);
         let rep = rep_like(&elems[0], &mut bufs.into_iter());
         Ok(Val::array(Arr::Kept { size: n, base, rep: Rc::new(rep) }))
     }

@@ -158,12 +158,13 @@ impl<'p> Flattener<'p> {
         let bodies = &cx.inst.bodies;
         let state = fx.function.body(bodies[bodies.len() - 1]).params.last().copied();
         let ty = state.map_or(cx.ty, |v| fx.function.ty(v)).clone();
+        let names = self.state_names(fx.function, state);
         // The frame is needed by both bodies, one after the other.
         let cell = std::cell::RefCell::new(fx);
         self.rounds(
             cx.ctx,
             &init,
-            &ty,
+            (&ty, &names),
             &mut |f, state, i, ctx| match limit {
                 Some(n) => Ok(f.lt(i, n)),
                 None => match f.inside(&mut cell.borrow_mut(), bodies[0], std::slice::from_ref(state), ctx, None)? {
@@ -238,7 +239,8 @@ impl<'p> Flattener<'p> {
             return Ok(result);
         }
         // Computed once, not wherever it is used.
-        let rep = self.store(&result, ROOT, "loop")?;
+        let name = self.name.clone();
+        let rep = self.store(&result, ROOT, &name)?;
         let zero = self.k.int(0);
         Ok(self.kept_at(&rep, zero, ROOT))
     }

@@ -220,7 +220,11 @@ impl<'p> Flattener<'p> {
     /// A scan with what it starts from before it, or behind it from the right: kept, with one more element.
     fn full(&mut self, scanned: Walk, init: Vec<Node>, right: bool, cx: &Cx<'p>) -> Res<Val> {
         let n = self.count_points(scanned.inner, cx.ctx)?;
-        let n = if cx.ctx == ROOT || self.is_light(n) { n } else { self.load_of(n, cx.ctx, "sizes")? };
+        let n = if cx.ctx == ROOT || self.is_light(n) {
+            n
+        } else {
+            self.load_of(n, cx.ctx, &format!("the list of sizes of {}", self.name))?
+        };
         let one = self.k.int(1);
         let size = self.add(n, one);
         if !self.on_host(cx.ctx) {
@@ -254,15 +258,16 @@ impl<'p> Flattener<'p> {
             let after = self.add(place, one);
             (base, self.add(base, after))
         };
+        let name = self.name.clone();
         let mut sinks = Vec::new();
         let mut bufs = Vec::new();
         for (z, x) in init.iter().zip(scanned.elem.leaves().unwrap_or_default()) {
-            let buf = self.alloc(self.k.ty(x), "scan", len);
+            let buf = self.alloc(self.k.ty(x), &name, len);
             sinks.push(Sink::Write { space: cx.ctx, buf, at: first, value: *z });
             sinks.push(Sink::Write { space: scanned.inner, buf, at: others, value: x });
             bufs.push(buf);
         }
-        self.run("scan", sinks);
+        self.run(&name, sinks);
         let rep = super::arrays::rep_like(&scanned.elem, &mut bufs.into_iter());
         Ok(Val::array(Arr::Kept { size, base, rep: Rc::new(rep) }))
     }

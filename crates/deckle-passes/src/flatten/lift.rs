@@ -3,6 +3,7 @@
 //! A loop whose state holds arrays, or whose rounds need kernels, is run by the host. At the root that is all. In a nested context it runs at all points at
 //! once: as long as any point goes on, the rounds of those that do are computed together, and the others keep their state.
 
+use super::names::StateNames;
 use super::value::{Arr, Val};
 use super::{Cx, Flattener, Frame, Res, Scope, Stuck, as_array};
 use deckle_ir::array::{BinOp, Direction, Op, ScanKind};
@@ -67,7 +68,7 @@ impl<'p> Flattener<'p> {
         &mut self,
         ctx: Space,
         init: &Val,
-        ty: &Type,
+        (ty, names): (&Type, &StateNames),
         test: &mut Test<'_, 'p>,
         round: &mut Round<'_, 'p>,
     ) -> Res<Val> {
@@ -77,15 +78,16 @@ impl<'p> Flattener<'p> {
         self.flush()?;
         let lifted = ctx != ROOT;
         let variable = self.variable(ty, 0, lifted);
+        self.name_state(&variable, names);
         self.assign(&variable, init, ty, ctx)?;
         let (zero, one) = (self.k.int(0), self.k.int(1));
         if !lifted {
             self.k.measure(&variable, one);
         }
-        let counter = self.k.buf(ScalarType::I64, "round");
+        let counter = self.k.buf(ScalarType::I64, "the number of rounds");
         self.set(counter, zero)?;
         let number = self.number(ctx)?;
-        let active = self.k.buf(ScalarType::Bool, "active");
+        let active = self.k.buf(ScalarType::Bool, "the list of points that go on");
         if lifted {
             let yes = self.k.constant(Scalar::Bool(true));
             self.write_all(active, yes, ctx)?;
@@ -103,7 +105,7 @@ impl<'p> Flattener<'p> {
             }
             let off = self.k.constant(Scalar::Bool(false));
             let still = self.branch(ctx, going, true, &[cond], &[off])[0];
-            let next = self.k.buf(ScalarType::Bool, "active");
+            let next = self.k.buf(ScalarType::Bool, "the list of points that go on");
             self.write_all(next, still, ctx)?;
             self.step(Step::Bind(vec![(active, next)]));
             // Any of them: without the guard at the end of the context, whose other points are never active.
@@ -135,7 +137,7 @@ impl<'p> Flattener<'p> {
 
     /// Lets a buffer hold one number from now on.
     fn set(&mut self, buf: Buf, value: Node) -> Res<()> {
-        let Rep::Scalar(new) = self.store(&Val::Scalar(value), ROOT, "number")? else { return Ok(()) };
+        let Rep::Scalar(new) = self.store(&Val::Scalar(value), ROOT, "the number of rounds")? else { return Ok(()) };
         self.step(Step::Bind(vec![(buf, new)]));
         Ok(())
     }
@@ -149,7 +151,9 @@ impl<'p> Flattener<'p> {
             value = self.branch(parent, cond, when, &[value], &[zero])[0];
             points = parent;
         }
-        let Rep::Scalar(new) = self.store(&Val::Scalar(value), points, "active")? else { return Ok(()) };
+        let Rep::Scalar(new) = self.store(&Val::Scalar(value), points, "the list of points that go on")? else {
+            return Ok(());
+        };
         self.step(Step::Bind(vec![(buf, new)]));
         Ok(())
     }
@@ -158,14 +162,14 @@ impl<'p> Flattener<'p> {
     /// arrays have offsets.
     fn variable(&mut self, ty: &Type, nested: u32, ragged: bool) -> Rep {
         match ty {
-            Type::Scalar(s) => Rep::Scalar(self.k.buf(*s, "state")),
+            Type::Scalar(s) => Rep::Scalar(self.k.buf(*s, self.name.clone())),
             Type::Array(_) | Type::Seq(_) => {
                 let rows = if !ragged && is_equal(ty, nested) {
-                    let size = self.k.buf(ScalarType::I64, "size");
+                    let size = self.k.buf(ScalarType::I64, format!("the size of {}", self.name));
                     let zero = self.k.int(0);
                     Rows::Equal(self.k.load(size, zero, ROOT))
                 } else {
-                    Rows::Offsets(self.k.buf(ScalarType::I64, "offsets"))
+                    Rows::Offsets(self.k.buf(ScalarType::I64, format!("the list of offsets of {}", self.name)))
                 };
                 let elem = ty.elem().cloned().unwrap_or(Type::BOOL);
                 let elem = self.variable(&elem, nested + 1, ragged);
@@ -181,11 +185,12 @@ impl<'p> Flattener<'p> {
     fn assign(&mut self, variable: &Rep, val: &Val, ty: &Type, ctx: Space) -> Res<()> {
         let mut sinks = Vec::new();
         let shape = if ctx == ROOT { Shape::Typed } else { Shape::Ragged };
-        let rep = self.store_shaped(val, ty, ctx, 0, shape, &mut sinks)?;
+        let rep = self.store_shaped(val, (ty, Some(variable)), ctx, 0, shape, &mut sinks)?;
         let mut pairs = Vec::new();
         self.pair(variable, &rep, &mut pairs, &mut sinks)?;
         if !sinks.is_empty() {
-            self.run("state", sinks);
+            let name = self.name.clone();
+            self.run(&name, sinks);
         }
         self.step(Step::Bind(pairs));
         Ok(())
@@ -204,7 +209,8 @@ impl<'p> Flattener<'p> {
                     (Rows::Equal(n), Rows::Equal(m)) => {
                         let deckle_ir::kernel::Op::Load(size, _) = self.k.node(*n).op else { return Ok(()) };
                         let (zero, one) = (self.k.int(0), self.k.int(1));
-                        let new = self.alloc(ScalarType::I64, "size", one);
+                        let name = self.k.bufs[size.index()].name.clone();
+                        let new = self.alloc(ScalarType::I64, &name, one);
                         sinks.push(Sink::Write { space: ROOT, buf: new, at: zero, value: *m });
                         pairs.push((size, new));
                     }
@@ -221,17 +227,18 @@ impl<'p> Flattener<'p> {
     /// The result of a program: a value in buffers, its rows equal where they are, whatever its type knows.
     pub(super) fn store_result(&mut self, val: &Val, ty: &Type) -> Res<Rep> {
         let mut sinks = Vec::new();
-        let rep = self.store_shaped(val, ty, ROOT, 0, Shape::Natural, &mut sinks)?;
+        let rep = self.store_shaped(val, (ty, None), ROOT, 0, Shape::Natural, &mut sinks)?;
         if !sinks.is_empty() {
             self.run("the result", sinks);
         }
         Ok(rep)
     }
 
+    /// A value in buffers, which are called as those of a variable are that it is for.
     fn store_shaped(
         &mut self,
         val: &Val,
-        ty: &Type,
+        (ty, like): (&Type, Option<&Rep>),
         ctx: Space,
         nested: u32,
         shape: Shape,
@@ -248,14 +255,22 @@ impl<'p> Flattener<'p> {
                 }
                 let at = self.number(ctx)?;
                 let len = self.count(ctx)?;
-                let buf = self.alloc(self.k.ty(*n), "value", len);
+                let name = match like {
+                    Some(Rep::Scalar(b)) => self.k.bufs[b.index()].name.clone(),
+                    _ => self.name.clone(),
+                };
+                let buf = self.alloc(self.k.ty(*n), &name, len);
                 sinks.push(Sink::Write { space: ctx, buf, at, value: *n });
                 Ok(Rep::Scalar(buf))
             }
             Val::Tuple(parts) => {
                 let tys = ty.parts().unwrap_or_default();
-                let parts = parts.iter().zip(tys).map(|(p, t)| self.store_shaped(p, t, ctx, nested, shape, sinks));
-                Ok(Rep::Tuple(parts.collect::<Res<_>>()?))
+                let mut reps = Vec::new();
+                for (k, (part, ty)) in parts.iter().zip(tys).enumerate() {
+                    let like = if let Some(Rep::Tuple(all)) = like { all.get(k) } else { None };
+                    reps.push(self.store_shaped(part, (ty, like), ctx, nested, shape, sinks)?);
+                }
+                Ok(Rep::Tuple(reps))
             }
             Val::Array(arr) => {
                 let arr = self.indexed(arr)?;
@@ -285,7 +300,8 @@ impl<'p> Flattener<'p> {
                         (dim, elem, Rows::Equal(all))
                     }
                 };
-                let elem = self.store_shaped(&elem, &elem_ty, dim, nested + 1, shape, sinks)?;
+                let like = if let Some(Rep::Array(_, elem)) = like { Some(&**elem) } else { None };
+                let elem = self.store_shaped(&elem, (&elem_ty, like), dim, nested + 1, shape, sinks)?;
                 Ok(Rep::Array(rows, Box::new(elem)))
             }
         }
@@ -329,7 +345,7 @@ impl<'p> Flattener<'p> {
         self.rounds(
             cx.ctx,
             &init,
-            cx.ty,
+            (cx.ty, &StateNames::NONE),
             &mut |f, _, i, _| {
                 let at = f.add(i, first);
                 Ok(f.lt(at, n))
@@ -401,7 +417,7 @@ impl<'p> Flattener<'p> {
         let result = self.rounds(
             cx.ctx,
             &init,
-            &ty,
+            (&ty, &StateNames::NONE),
             &mut |f, _, i, _| {
                 let at = f.add(i, first);
                 Ok(f.lt(at, stop))
@@ -460,48 +476,54 @@ impl<'p> Flattener<'p> {
         let scatter = matches!(cx.inst.op, Op::Scatter);
         let body = cx.inst.bodies.first().copied();
         let span = cx.span;
-        self.rounds(cx.ctx, into, cx.ty, &mut |f, _, i, _| Ok(f.lt(i, n)), &mut |f, state, i, ctx| {
-            let Val::Tuple(parts) = f.at(&all, i, ctx)? else { return Ok(state.clone()) };
-            let targets = parts[0].leaves().unwrap_or_default();
-            let mask = match parts.get(2) {
-                Some(Val::Scalar(m)) => *m,
-                _ => f.k.constant(Scalar::Bool(true)),
-            };
-            let mut at = Vec::new();
-            let guarded = match f.k.as_const(mask) {
-                Some(_) => ctx,
-                None => f.k.guard(ctx, mask, true),
-            };
-            let mut place = state.clone();
-            for t in &targets {
-                let arr = as_array(&place);
-                let size = f.size(&arr, ctx)?;
-                let t = f.in_range(*t, size, "target", span, guarded);
-                at.push(t);
-                place = f.at(&arr, t, guarded)?;
-            }
-            f.flush()?;
-            let new = parts[1].clone();
-            f.either(
-                mask,
-                ctx,
-                &mut |f, g| {
-                    let at: Vec<Node> = at.clone();
-                    let combined = match (scatter, body) {
-                        (false, Some(body)) => {
-                            let mut old = state.clone();
-                            for t in &at {
-                                old = f.at(&as_array(&old), *t, g)?;
+        self.rounds(
+            cx.ctx,
+            into,
+            (cx.ty, &StateNames::NONE),
+            &mut |f, _, i, _| Ok(f.lt(i, n)),
+            &mut |f, state, i, ctx| {
+                let Val::Tuple(parts) = f.at(&all, i, ctx)? else { return Ok(state.clone()) };
+                let targets = parts[0].leaves().unwrap_or_default();
+                let mask = match parts.get(2) {
+                    Some(Val::Scalar(m)) => *m,
+                    _ => f.k.constant(Scalar::Bool(true)),
+                };
+                let mut at = Vec::new();
+                let guarded = match f.k.as_const(mask) {
+                    Some(_) => ctx,
+                    None => f.k.guard(ctx, mask, true),
+                };
+                let mut place = state.clone();
+                for t in &targets {
+                    let arr = as_array(&place);
+                    let size = f.size(&arr, ctx)?;
+                    let t = f.in_range(*t, size, "target", span, guarded);
+                    at.push(t);
+                    place = f.at(&arr, t, guarded)?;
+                }
+                f.flush()?;
+                let new = parts[1].clone();
+                f.either(
+                    mask,
+                    ctx,
+                    &mut |f, g| {
+                        let at: Vec<Node> = at.clone();
+                        let combined = match (scatter, body) {
+                            (false, Some(body)) => {
+                                let mut old = state.clone();
+                                for t in &at {
+                                    old = f.at(&as_array(&old), *t, g)?;
+                                }
+                                f.inside(fx, body, &[new.clone(), old], g, Some(i))?
                             }
-                            f.inside(fx, body, &[new.clone(), old], g, Some(i))?
-                        }
-                        _ => new.clone(),
-                    };
-                    f.replaced(state, &at, &combined, g)
-                },
-                &mut |_, _| Ok(state.clone()),
-            )
-        })
+                            _ => new.clone(),
+                        };
+                        f.replaced(state, &at, &combined, g)
+                    },
+                    &mut |_, _| Ok(state.clone()),
+                )
+            },
+        )
     }
 
     /// An array with another element at one place.

@@ -27,6 +27,7 @@ mod control;
 mod fold;
 mod lift;
 mod moving;
+mod names;
 mod plan;
 mod proofs;
 mod scalars;
@@ -101,8 +102,11 @@ struct Flattener<'p> {
     alive: Vec<Rc<Arr>>,
     /// Checks that no kernel makes so far.
     pending: BTreeSet<Node>,
-    /// What is being computed, in the words of the source.
+    /// What is being computed, in the words of the source, and where that stands.
     name: String,
+    span: Span,
+    /// What arrays are called, by their address: the array itself, so that the address stays its own.
+    labels: HashMap<*const Arr, (Rc<Arr>, names::Label)>,
     /// Loops that cannot run inside a kernel: by the variable and the context.
     lifted: HashSet<(Func, Var)>,
     uses: Vec<Option<Rc<Uses>>>,
@@ -135,7 +139,9 @@ pub fn flatten(program: &array::Program, func: Func, options: Options) -> Result
         kept: HashMap::new(),
         alive: Vec::new(),
         pending: BTreeSet::new(),
-        name: "value".into(),
+        name: "the result".into(),
+        span: Span::NONE,
+        labels: HashMap::new(),
         lifted: HashSet::new(),
         uses: vec![None; program.funcs.len()],
         proven: vec![None; program.funcs.len()],
@@ -166,8 +172,10 @@ impl<'p> Flattener<'p> {
         let mut fx = self.frame(func, function);
         self.parameters(&mut fx)?;
         let result = self.body(&mut fx, Function::ROOT, ROOT)?;
+        let result_var = function.body(Function::ROOT).result;
         self.name = "the result".into();
-        let ty = function.ty(function.body(Function::ROOT).result).clone();
+        self.span = function.span(result_var);
+        let ty = function.ty(result_var).clone();
         self.k.result = self.store_result(&result, &ty)?;
         self.flush()
     }
@@ -231,13 +239,20 @@ impl<'p> Flattener<'p> {
     fn body(&mut self, fx: &mut Frame<'p>, body: Body, ctx: Space) -> Res<Val> {
         stacker::maybe_grow(RED_ZONE, MORE_STACK, || {
             let data = fx.function.body(body);
-            for &v in &data.stmts {
-                let val = self.statement(fx, v, ctx)?;
-                let val = self.decide(fx, v, val, ctx)?;
-                fx.env[v.index()] = Some(val);
-            }
+            let label = (self.name.clone(), self.span);
+            self.within(label, |f| data.stmts.iter().try_for_each(|v| f.define(fx, *v, ctx)))?;
             Ok(self.get(fx, data.result))
         })
+    }
+
+    /// Gives a variable its value.
+    fn define(&mut self, fx: &mut Frame<'p>, v: Var, ctx: Space) -> Res<()> {
+        self.begin(fx.function, v);
+        let val = self.statement(fx, v, ctx)?;
+        self.remember(fx, v, &val);
+        let val = self.decide(fx, v, val, ctx)?;
+        fx.env[v.index()] = Some(val);
+        Ok(())
     }
 
     /// Goes through body number `which` of a statement with these arguments.
@@ -273,7 +288,6 @@ impl<'p> Flattener<'p> {
         let Some(inst) = fx.function.inst(v) else { return Ok(Val::tuple(Vec::new())) };
         let inst: &'p Inst = inst;
         let cx = Cx { v, inst, ctx, span: fx.function.span(v), ty: fx.function.ty(v) };
-        self.name = inst.op.info().name.to_string();
         match &inst.op {
             Op::Const(c) => Ok(Val::Scalar(self.k.constant(*c))),
             Op::Unary(_) | Op::Binary(_) | Op::Cast(_) | Op::Select => self.arithmetic(fx, &cx),

@@ -130,7 +130,8 @@ impl<'p> Flattener<'p> {
         inner: Space,
     ) -> Res<Val> {
         // The target, as memory of its own.
-        let rep = self.store(into, cx.ctx, "scatter")?;
+        let name = self.name.clone();
+        let rep = self.store(into, cx.ctx, &name)?;
         let whole = rep.clone();
         let number = self.number(cx.ctx)?;
         let mut place = self.kept_at(&rep, number, cx.ctx);
@@ -162,7 +163,7 @@ impl<'p> Flattener<'p> {
         };
         if !bufs.is_empty() {
             self.run(
-                "scatter",
+                &name,
                 vec![Sink::Scatter { space: inner, bufs, at, len: length, within: cx.ctx, values, combine }],
             );
         }

@@ -126,10 +126,8 @@ impl<'p> Flattener<'p> {
                 }
                 let why =
                     if used.repeated { "is used for each element of something else" } else { "is used more than once" };
-                let note = format!(
-                    "`{}` is kept in memory: it {why}, and computing it again costs more than a load",
-                    self.name
-                );
+                let note =
+                    format!("{} is kept in memory: it {why}, and computing it again costs more than a load", self.name);
                 if !self.k.notes.contains(&note) {
                     self.k.notes.push(note);
                 }

@@ -50,7 +50,7 @@ impl<'p> Flattener<'p> {
     ) -> Res<(Rep, Rep)> {
         match ty {
             Type::Scalar(s) => {
-                let buf = self.k.buf(*s, name);
+                let buf = self.k.buf(*s, format!("`{name}`"));
                 Ok((Rep::Scalar(buf), Rep::Scalar(buf)))
             }
             Type::Array(_) | Type::Seq(_) => {
@@ -60,12 +60,12 @@ impl<'p> Flattener<'p> {
                     _ => nested == 0,
                 };
                 if !equal {
-                    let offsets = self.k.buf(ScalarType::I64, format!("offsets of {name}"));
+                    let offsets = self.k.buf(ScalarType::I64, format!("the list of offsets of `{name}`"));
                     let (given, used) = self.parameter(fx, &elem, nested + 1, name, known, checks)?;
                     let rows = Rows::Offsets(offsets);
                     return Ok((Rep::Array(rows.clone(), Box::new(given)), Rep::Array(rows, Box::new(used))));
                 }
-                let size = self.k.buf(ScalarType::I64, format!("size of {name}"));
+                let size = self.k.buf(ScalarType::I64, format!("the size of `{name}`"));
                 let zero = self.k.int(0);
                 let actual = self.k.load(size, zero, ROOT);
                 let shared = match ty {

@@ -32,7 +32,8 @@ impl<'p> Flattener<'p> {
             }
         };
         let keys = Rc::new(Arr::Body { dim: walk.inner, elem: key, linear: walk.linear });
-        let rep = self.store(&Val::Array(Rc::clone(&keys)), cx.ctx, "keys")?;
+        let name = format!("the list of keys of {}", self.name);
+        let rep = self.store(&Val::Array(Rc::clone(&keys)), cx.ctx, &name)?;
         let number = self.number(cx.ctx)?;
         let kept = as_array(&self.kept_at(&rep, number, cx.ctx));
         let Rep::Array(rows, elem) = &rep else { return Err(Stuck::InLoop) };
@@ -43,7 +44,8 @@ impl<'p> Flattener<'p> {
         };
         let mut columns = Vec::new();
         key_columns(elem, &mut columns);
-        let order = self.alloc(ScalarType::I64, "order", len);
+        let name = format!("the order of {}", self.name);
+        let order = self.alloc(ScalarType::I64, &name, len);
         self.step(Step::Sort { order, keys: columns, len, offsets, rows: count });
         let Arr::Kept { base, size, .. } = &*kept else { return Err(Stuck::InLoop) };
         let (base, size) = (*base, *size);

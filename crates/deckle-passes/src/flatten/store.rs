@@ -84,7 +84,8 @@ impl Flattener<'_> {
         let one = self.k.int(1);
         let zero = self.k.int(0);
         let len = self.k.binary(BinOp::Add, count, one);
-        let buf = self.alloc(ScalarType::I64, "offsets", len);
+        let name = format!("the list of offsets of {}", self.name);
+        let buf = self.alloc(ScalarType::I64, &name, len);
         let spec = FoldSpec { init: Some(vec![zero]), elems: vec![size], combine: Combine::Ops(vec![BinOp::Add]) };
         let total = match points {
             // One row: nothing comes before it.
@@ -99,7 +100,7 @@ impl Flattener<'_> {
             Sink::Write { space: ROOT, buf, at: zero, value: zero },
             Sink::Write { space: points, buf, at: after, value: total },
         ];
-        self.run("offsets", sinks);
+        self.run(&name, sinks);
         Ok(buf)
     }
 
@@ -127,6 +128,7 @@ impl Flattener<'_> {
         self.check_at_root();
         let buf = self.k.buf(elem, name);
         self.k.bufs[buf.index()].len = Some(len);
+        self.k.bufs[buf.index()].span = self.span;
         self.step(Step::Alloc(buf, len));
         buf
     }
@@ -204,7 +206,7 @@ impl Flattener<'_> {
     /// has its place.
     fn store_chain(&mut self, inner: Space, elem: &Val, ctx: Space, name: &str, sinks: &mut Vec<Sink>) -> Res<Rep> {
         let size = self.count_points(inner, ctx)?;
-        let size = if ctx == ROOT { size } else { self.load_of(size, ctx, "sizes")? };
+        let size = if ctx == ROOT { size } else { self.load_of(size, ctx, &format!("the list of sizes of {name}"))? };
         let dim = self.k.dim(ctx, size);
         let rows = self.rows(dim, size)?;
         // What lies in memory is a dimension of that size; each point of the traversal writes to the next place of it.
@@ -251,8 +253,9 @@ impl Flattener<'_> {
                 // Which point of the traversal each place belongs to: its element is looked up there.
                 let kept = self.keep(arr, inner)?;
                 let number = self.number(inner)?;
-                let from = self.alloc(ScalarType::I64, "places", len);
-                self.run("places", vec![Sink::Write { space: inner, buf: from, at, value: number }]);
+                let places = format!("the list of places of {name}");
+                let from = self.alloc(ScalarType::I64, &places, len);
+                self.run(&places, vec![Sink::Write { space: inner, buf: from, at, value: number }]);
                 let dim = self.k.dim(ROOT, len);
                 let pos = self.k.pos(dim);
                 let source = self.k.load(from, pos, dim);
@@ -284,8 +287,8 @@ impl Flattener<'_> {
         if let Some((_, kept)) = self.scopes.iter().rev().find_map(|s| s.kept.get(&key)) {
             return Ok(Rc::clone(kept));
         }
-        let name = self.name.clone();
-        let rep = self.store(&Val::Array(Rc::clone(arr)), ctx, &name)?;
+        let (name, span) = self.label_of(arr);
+        let rep = self.within((name.clone(), span), |f| f.store(&Val::Array(Rc::clone(arr)), ctx, &name))?;
         let at = self.number(ctx)?;
         let Val::Array(kept) = self.kept_at(&rep, at, ctx) else { return Ok(Rc::clone(arr)) };
         self.kept.insert(Rc::as_ptr(&kept), rep);

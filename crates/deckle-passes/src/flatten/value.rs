@@ -112,23 +112,25 @@ impl Flattener<'_> {
             Arr::Chain { size: Some(n), .. } => Ok(*n),
             Arr::Chain { .. } => {
                 let walk = self.walk(arr, ctx)?;
-                self.count_points(walk.inner, ctx)
+                let label = self.label_of(arr);
+                self.within(label, |f| f.count_points(walk.inner, ctx))
             }
         }
     }
 
     /// How many points a space has at each point of a context around it.
     pub(super) fn count_points(&mut self, inner: Space, ctx: Space) -> Res<Node> {
+        let label = (format!("the size of {}", self.name), self.span);
         // The innermost dimension need not be gone through: its size is how many there are.
         if let Region::Dim(size) = self.k.space(inner).region {
             let parent = self.k.space(inner).parent;
             if parent == ctx {
                 return Ok(size);
             }
-            return self.sum(parent, size, ctx);
+            return self.within(label, |f| f.sum(parent, size, ctx));
         }
         let one = self.k.int(1);
-        self.sum(inner, one, ctx)
+        self.within(label, |f| f.sum(inner, one, ctx))
     }
 
     /// The elements in order, in a context at or below the array's own.

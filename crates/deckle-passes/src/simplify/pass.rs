@@ -251,6 +251,9 @@ impl<'a> Pass<'a> {
     /// Lets a variable stand for one of the old function, and the sizes of its type for those that that one binds.
     pub fn stand(&mut self, was: Var, is: Var) -> Option<()> {
         self.vars[was.index()] = Some(is);
+        if let Some(name) = &self.old.vars[was.index()].name {
+            self.b.name(is, name);
+        }
         let (old, new) = (self.old.ty(was), self.b.func().ty(is));
         if !self.old.sizes.iter().any(|d| d.binder == was) || !old.same_kind(new) {
             return Some(());

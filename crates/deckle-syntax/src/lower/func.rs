@@ -207,6 +207,7 @@ impl<'a> FnLower<'a> {
                 let binding = (n.text.clone(), Binding::Var(v));
                 let span = p.span;
                 self.b.locate(v, span);
+                self.b.name(v, &binding.0);
                 self.scope.push(binding);
             }
             PatKind::Wild | PatKind::Error => {}
