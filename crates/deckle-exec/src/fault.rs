@@ -116,7 +116,7 @@ fn report(kind: &Fault, span: Span, operands: &[i64]) -> Diagnostic {
             error(code, message, span, "computed here")
                 .help("use `max(0, ...)` where nothing is meant by less than zero")
         }
-        Fault::BadSize(message, help) => error(code, fill(message, operands), span, "computed here").help(*help),
+        Fault::BadSize(message, help) => error(code, fill(message, operands), span, "computed here").help(help.clone()),
         Fault::DivideByZero => {
             let message = format!("the integer {} is divided by zero", op(0));
             let help = "test the divisor first; `select` evaluates both of its values, `if` only one";
@@ -153,7 +153,7 @@ fn report(kind: &Fault, span: Span, operands: &[i64]) -> Diagnostic {
             let message = format!("`the` needs exactly one element, but the sequence has {}", elements(op(0)));
             error(code, message, span, "this sequence").help("use `fold` or `tab` for sequences of another length")
         }
-        Fault::Segments(message, help) => error(code, fill(message, operands), span, "cut here").help(*help),
+        Fault::Segments(message, help) => error(code, fill(message, operands), span, "cut here").help(help.clone()),
         Fault::Size(what, written) => {
             let (have, n) = (elements(op(0)), op(1));
             let message = match written {

@@ -32,19 +32,26 @@
 
 use crate::array::{BinOp, UnOp};
 use crate::scalar::{Scalar, ScalarType};
-use deckle_diag::{Code, Span};
+use deckle_diag::Span;
 use std::collections::HashMap;
 use std::fmt;
 
 mod build;
+mod fault;
 mod linear;
+mod needs;
+mod parse;
 mod print;
 mod rename;
+#[cfg(test)]
+mod tests;
 mod uses;
 mod verify;
 
 pub use build::FoldSpec;
+pub use fault::Fault;
 pub use linear::Linear;
+pub use parse::parse;
 pub use uses::Uses;
 pub use verify::verify;
 
@@ -234,54 +241,6 @@ pub struct SiteData {
     pub kind: Fault,
     /// Where in the source.
     pub span: Span,
-}
-
-/// What can go wrong, with the meaning of the operands.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Fault {
-    /// Operands: the index, the length. The name says of what.
-    Index(&'static str),
-    /// Operands: from, to, the length.
-    Range,
-    /// Operand: the size. The name says of what.
-    Negative(String),
-    /// Operand: the number. The message has `{}` in its place, the second text says what to do.
-    BadSize(&'static str, &'static str),
-    /// Operand: the dividend.
-    DivideByZero,
-    /// Operands: the exponent.
-    NegativeExponent,
-    /// Operands: the first length, the other one. The number says which.
-    Lengths(usize),
-    /// Operands: how many there are, how many there should be.
-    Reshape,
-    /// The operator.
-    Empty(&'static str),
-    /// Operands: the least and the greatest length of a row. The operator or value.
-    NotRegular(String),
-    /// Operand: how many there are.
-    NotSingleton,
-    /// Operands as the message says.
-    Segments(&'static str, &'static str),
-    /// Operands: how many there are, what the type says. The value, and the size as written.
-    Size(String, Option<String>),
-}
-
-impl Fault {
-    /// Its error code.
-    pub fn code(&self) -> Code {
-        match self {
-            Fault::Index(_) | Fault::Range => Code::IndexRange,
-            Fault::Negative(_) | Fault::BadSize(..) | Fault::NegativeExponent => Code::BadSize,
-            Fault::DivideByZero => Code::DivideByZero,
-            Fault::Lengths(_) | Fault::Reshape => Code::LengthMismatch,
-            Fault::Empty(_) => Code::Empty,
-            Fault::NotRegular(_) => Code::NotRegular,
-            Fault::NotSingleton => Code::NotSingleton,
-            Fault::Segments(..) => Code::BadSegments,
-            Fault::Size(..) => Code::SizeCheck,
-        }
-    }
 }
 
 /// What becomes of the values at each point of a space.

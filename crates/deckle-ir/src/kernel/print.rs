@@ -1,6 +1,29 @@
-//! The text of kernel IR: spaces, then steps, each kernel with the nodes that its sinks need.
+//! The text form of kernel IR.
+//!
+//! ```text
+//! b0: i64 [t1] "the size of `xs`"
+//! b1: f64 [t2] "`xs`"
+//! t0: i64 @s0 = const 0i64
+//! t1: i64 @s0 = const 1i64
+//! t2: i64 @s0 = load b0[t0]
+//! params ([b1; t2])
+//! alloc b2: f64 [t2] "the result"
+//! kernel "the result" {
+//!   s1 = dim s0, t2
+//!   t0: i64 @s0 = const 0i64
+//!   t2: i64 @s0 = load b0[t0]
+//!   t3: i64 @s1 = pos
+//!   t4: f64 @s1 = load b1[t3]
+//!   t5: f64 @s1 = add(t4, t4)
+//!   write @s1 b2[t3] = t5
+//! }
+//! result [b2; t2]
+//! ```
+//! First come the buffers that no step makes, those that are part of the program (`data b3 [1i64, 2i64]`), and the sites of checks (`c0 = range`). Spaces and nodes stand before the step of
+//! the host that needs them first; a kernel shows all that it needs. What nothing needs is left out, so numbers can be missing. Spans are not part of the text.
 
 use super::*;
+use crate::text::Name;
 use std::collections::BTreeSet;
 
 fn list<T: fmt::Display>(items: &[T]) -> String {
@@ -27,78 +50,14 @@ impl fmt::Display for Rep {
     }
 }
 
+/// Spaces and nodes.
+#[derive(Default)]
+struct Defined {
+    spaces: BTreeSet<Space>,
+    nodes: BTreeSet<Node>,
+}
+
 impl Program {
-    /// All nodes that these need, themselves included, in the order of the arena.
-    pub fn needs(&self, roots: &[Node]) -> BTreeSet<Node> {
-        let mut seen = BTreeSet::new();
-        let mut todo = roots.to_vec();
-        while let Some(n) = todo.pop() {
-            if seen.insert(n) {
-                todo.extend(self.operands(n));
-                todo.extend(self.sizes_of(n));
-            }
-        }
-        seen
-    }
-
-    /// The sizes and conditions of the spaces that a node is in or runs over.
-    pub fn sizes_of(&self, n: Node) -> Vec<Node> {
-        let mut all = Vec::new();
-        let data = self.node(n);
-        let mut around = |s: Space| {
-            let mut s = s;
-            while s != ROOT {
-                match self.space(s).region {
-                    Region::Dim(size) => all.push(size),
-                    Region::Guard(cond, _) => all.push(cond),
-                    _ => {}
-                }
-                s = self.space(s).parent;
-            }
-        };
-        around(data.space);
-        match &data.op {
-            Op::Fold { over, .. } => around(*over),
-            Op::If { yes, no, .. } => {
-                around(*yes);
-                around(*no);
-            }
-            Op::Loop { inside, .. } => around(*inside),
-            _ => {}
-        }
-        all
-    }
-
-    /// The nodes and the space of a sink.
-    pub fn sink_parts(&self, sink: &Sink) -> (Space, Vec<Node>) {
-        match sink {
-            Sink::Write { space, at, value, .. } => (*space, vec![*at, *value]),
-            Sink::Scatter { space, at, len, values, combine, .. } => {
-                let mut nodes = vec![*at, *len];
-                nodes.extend(values);
-                if let Some(Combine::Lambda(_, results)) = combine {
-                    nodes.extend(results);
-                }
-                (*space, nodes)
-            }
-            Sink::Check(n) => (self.space_of(*n), vec![*n]),
-        }
-    }
-
-    /// All nodes that a sink needs.
-    pub fn sink_needs(&self, sink: &Sink) -> BTreeSet<Node> {
-        let (space, mut nodes) = self.sink_parts(sink);
-        let mut s = space;
-        while s != ROOT {
-            match self.space(s).region {
-                Region::Dim(n) | Region::Guard(n, _) => nodes.push(n),
-                _ => {}
-            }
-            s = self.space(s).parent;
-        }
-        self.needs(&nodes)
-    }
-
     fn show_space(&self, s: Space) -> String {
         let data = self.space(s);
         let parent = data.parent;
@@ -154,76 +113,220 @@ impl Program {
         }
     }
 
-    /// The text of one kernel.
-    pub fn show_kernel(&self, kernel: &Kernel) -> String {
-        let mut needed = BTreeSet::new();
-        kernel.sinks.iter().for_each(|s| needed.extend(self.sink_needs(s)));
-        let mut spaces = BTreeSet::new();
-        let mut note = |s: Space| {
-            let mut s = s;
-            while s != ROOT && spaces.insert(s) {
-                s = self.space(s).parent;
+    fn show_buf(&self, b: Buf, len: Option<Node>) -> String {
+        let data = &self.bufs[b.index()];
+        let len = len.map_or(String::new(), |n| format!(" [{n}]"));
+        format!("{b}: {}{len} {}", data.elem, Name(&data.name))
+    }
+
+    /// All that has to be said for nodes and spaces to be known.
+    fn definitions(&self, nodes: &[Node], spaces: &[Space]) -> Defined {
+        let mut all = Defined::default();
+        let (mut nodes, mut spaces) = (nodes.to_vec(), spaces.to_vec());
+        while !nodes.is_empty() || !spaces.is_empty() {
+            while let Some(n) = nodes.pop() {
+                if all.nodes.insert(n) {
+                    nodes.extend(self.operands(n));
+                    spaces.push(self.space_of(n));
+                    spaces.extend(self.spaces_in(n));
+                }
             }
-        };
-        for &n in &needed {
-            note(self.space_of(n));
-            if let Op::Fold { over, .. } = self.node(n).op {
-                note(over);
+            while let Some(s) = spaces.pop() {
+                if s != ROOT && all.spaces.insert(s) {
+                    let data = self.space(s);
+                    spaces.push(data.parent);
+                    if let Region::Dim(n) | Region::Guard(n, _) = data.region {
+                        nodes.push(n);
+                    }
+                }
             }
         }
-        kernel.sinks.iter().for_each(|s| note(self.sink_parts(s).0));
-        let mut out = format!("kernel \"{}\" {{\n", kernel.name);
-        spaces.iter().for_each(|s| out += &format!("  {}\n", self.show_space(*s)));
-        needed.iter().for_each(|n| out += &format!("  {}\n", self.show_node(*n)));
+        all
+    }
+
+    /// The spaces that a node names.
+    fn spaces_in(&self, n: Node) -> Vec<Space> {
+        let of = |combine: &Combine| if let Combine::Lambda(s, _) = combine { Some(*s) } else { None };
+        match &self.node(n).op {
+            Op::Fold { over: s, combine, .. } | Op::Scan { from: s, combine, .. } => {
+                [*s].into_iter().chain(of(combine)).collect()
+            }
+            Op::If { yes, no, .. } => vec![*yes, *no],
+            Op::Loop { space, inside, .. } => vec![*space, *inside],
+            _ => Vec::new(),
+        }
+    }
+
+    fn show_defined(&self, defined: &Defined, pad: &str, out: &mut String) {
+        defined.spaces.iter().for_each(|s| *out += &format!("{pad}{}\n", self.show_space(*s)));
+        defined.nodes.iter().for_each(|n| *out += &format!("{pad}{}\n", self.show_node(*n)));
+    }
+
+    /// All that has to be said for a kernel to be known.
+    fn kernel_definitions(&self, kernel: &Kernel) -> Defined {
+        let (mut nodes, mut spaces) = (Vec::new(), Vec::new());
+        for sink in &kernel.sinks {
+            let (space, needed) = self.sink_parts(sink);
+            nodes.extend(needed);
+            spaces.push(space);
+            if let Sink::Scatter { within, combine, .. } = sink {
+                spaces.push(*within);
+                if let Some(Combine::Lambda(s, _)) = combine {
+                    spaces.push(*s);
+                }
+            }
+        }
+        self.definitions(&nodes, &spaces)
+    }
+
+    /// The text of one kernel.
+    pub fn show_kernel(&self, kernel: &Kernel) -> String {
+        let mut out = format!("kernel {} {{\n", Name(&kernel.name));
+        self.show_defined(&self.kernel_definitions(kernel), "  ", &mut out);
         kernel.sinks.iter().for_each(|s| out += &format!("  {}\n", self.show_sink(s)));
         out + "}"
     }
+}
 
-    fn show_steps(&self, steps: &[Step], indent: usize, out: &mut String) {
+/// The buffers that steps make, and all that they mention.
+fn buffers_in(program: &Program, steps: &[Step], made: &mut BTreeSet<Buf>, all: &mut BTreeSet<Buf>) {
+    for step in steps {
+        let uses = program.step_uses(step);
+        all.extend(uses.needs.iter().chain(&uses.makes));
+        match step {
+            Step::Alloc(b, _) | Step::Take(b, ..) => drop(made.insert(*b)),
+            Step::If(_, a, b) | Step::While { test: a, body: b, .. } => {
+                buffers_in(program, a, made, all);
+                buffers_in(program, b, made, all);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A program being written: what stands there already.
+struct Printer<'p> {
+    p: &'p Program,
+    shown: Defined,
+    /// The sites of all checks that are shown.
+    sites: BTreeSet<Site>,
+    out: String,
+}
+
+impl Printer<'_> {
+    /// What the host needs to compute nodes, as far as it is not there.
+    fn define(&mut self, nodes: &[Node], pad: &str) {
+        let all = self.p.definitions(nodes, &[]);
+        let new = Defined { spaces: &all.spaces - &self.shown.spaces, nodes: &all.nodes - &self.shown.nodes };
+        self.p.show_defined(&new, pad, &mut self.out);
+        self.note_sites(&new.nodes);
+        self.shown.spaces.extend(new.spaces);
+        self.shown.nodes.extend(new.nodes);
+    }
+
+    fn note_sites(&mut self, nodes: &BTreeSet<Node>) {
+        let site = |n: &Node| if let Op::Check { site, .. } = self.p.node(*n).op { Some(site) } else { None };
+        self.sites.extend(nodes.iter().filter_map(site));
+    }
+
+    /// The buffers that no step makes, and what the program holds.
+    fn header(&self) -> String {
+        let p = self.p;
+        let mut out = String::new();
+        self.bufs().into_iter().for_each(|b| out += &format!("{}\n", p.show_buf(b, p.bufs[b.index()].len)));
+        p.data.iter().for_each(|(b, data)| out += &format!("data {b} [{}]\n", list(data)));
+        self.sites.iter().for_each(|c| out += &format!("{c} = {}\n", p.sites[c.index()].kind));
+        out
+    }
+
+    /// The buffers that no step makes.
+    fn bufs(&self) -> BTreeSet<Buf> {
+        let p = self.p;
+        let (mut made, mut all) = (BTreeSet::new(), BTreeSet::new());
+        buffers_in(p, &p.steps, &mut made, &mut all);
+        p.params.iter().chain([&p.result]).for_each(|r| all.extend(p.rep_bufs(r)));
+        all.extend(p.data.iter().map(|(b, _)| *b));
+        &all - &made
+    }
+
+    fn program(&mut self) {
+        let p = self.p;
+        let lens: Vec<Node> = self.bufs().iter().filter_map(|b| p.bufs[b.index()].len).collect();
+        self.define(&lens, "");
+        p.params.iter().for_each(|r| self.define(&sizes_in(r), ""));
+        self.out += &format!("params ({})\n", list(&p.params));
+        self.steps(&p.steps, 0);
+        self.define(&sizes_in(&p.result), "");
+        self.out += &format!("result {}", p.result);
+        p.notes.iter().for_each(|n| self.out += &format!("\nnote {}", Name(n)));
+    }
+
+    fn steps(&mut self, steps: &[Step], indent: usize) {
         let pad = "  ".repeat(indent);
         for step in steps {
+            match step {
+                Step::Alloc(_, n) | Step::Take(_, _, n) | Step::Check(n) | Step::If(n, ..) => self.define(&[*n], &pad),
+                Step::Sort { len, rows, .. } => self.define(&[*len, *rows], &pad),
+                _ => {}
+            }
             let text = match step {
-                Step::Alloc(b, n) => {
-                    format!("alloc {b}: {} [{n}] \"{}\"", self.bufs[b.index()].elem, self.bufs[b.index()].name)
-                }
-                Step::Take(b, from, n) => {
-                    let data = &self.bufs[b.index()];
-                    format!("take {b}: {} [{n}] \"{}\" = {from}", data.elem, data.name)
-                }
+                Step::Alloc(b, n) => format!("alloc {}", self.p.show_buf(*b, Some(*n))),
+                Step::Take(b, from, n) => format!("take {} = {from}", self.p.show_buf(*b, Some(*n))),
                 Step::Free(bufs) => format!("free {}", list(bufs)),
-                Step::Check(n) => self.show_node(*n),
-                Step::Run(k) => self.show_kernel(k).replace('\n', &format!("\n{pad}")),
+                Step::Check(n) => format!("check {n}"),
+                Step::Run(k) => {
+                    self.note_sites(&self.p.kernel_definitions(k).nodes);
+                    self.p.show_kernel(k).replace('\n', &format!("\n{pad}"))
+                }
                 Step::Sort { order, keys, len, offsets, rows } => {
                     let offsets = offsets.map_or(String::new(), |b| format!(" offsets {b}"));
                     format!("sort {order} ({}) of {len}{offsets} rows {rows}", list(keys))
                 }
                 Step::Bind(pairs) => {
-                    format!("bind {}", pairs.iter().map(|(a, b)| format!("{a} = {b}")).collect::<Vec<_>>().join(", "))
+                    let pairs: Vec<String> = pairs.iter().map(|(a, b)| format!("{a} = {b}")).collect();
+                    format!("bind ({})", pairs.join(", "))
                 }
                 Step::If(c, yes, no) => {
-                    let mut text = format!("if {c} {{\n");
-                    self.show_steps(yes, indent + 1, &mut text);
-                    text += &format!("{pad}}} else {{\n");
-                    self.show_steps(no, indent + 1, &mut text);
-                    text + &pad + "}"
+                    self.out += &format!("{pad}if {c} {{\n");
+                    self.steps(yes, indent + 1);
+                    self.out += &format!("{pad}}} else {{\n");
+                    self.steps(no, indent + 1);
+                    "}".to_string()
                 }
                 Step::While { test, cond, body } => {
-                    let mut text = "while {\n".to_string();
-                    self.show_steps(test, indent + 1, &mut text);
-                    text += &format!("{pad}}} {cond} {{\n");
-                    self.show_steps(body, indent + 1, &mut text);
-                    text + &pad + "}"
+                    self.out += &format!("{pad}while {{\n");
+                    self.steps(test, indent + 1);
+                    self.define(&[*cond], &format!("{pad}  "));
+                    self.out += &format!("{pad}}} {cond} {{\n");
+                    self.steps(body, indent + 1);
+                    "}".to_string()
                 }
             };
-            *out += &format!("{pad}{text}\n");
+            self.out += &format!("{pad}{text}\n");
+        }
+    }
+}
+
+/// The nodes that a representation mentions.
+fn sizes_in(rep: &Rep) -> Vec<Node> {
+    match rep {
+        Rep::Scalar(_) => Vec::new(),
+        Rep::Tuple(parts) => parts.iter().flat_map(sizes_in).collect(),
+        Rep::Array(rows, elem) => {
+            let mut all = sizes_in(elem);
+            if let Rows::Equal(n) = rows {
+                all.push(*n);
+            }
+            all
         }
     }
 }
 
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut out = format!("params ({})\n", list(&self.params));
-        self.show_steps(&self.steps, 0, &mut out);
-        write!(f, "{out}result {}", self.result)
+        let (shown, sites) = (Defined::default(), BTreeSet::new());
+        let mut printer = Printer { p: self, shown, sites, out: String::new() };
+        printer.program();
+        write!(f, "{}{}", printer.header(), printer.out)
     }
 }

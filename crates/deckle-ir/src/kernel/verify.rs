@@ -42,6 +42,11 @@ pub fn verify(program: &Program) -> Result<(), Vec<String>> {
         {
             wrong.push(format!("{n}: {} of {} and {}", op.name(), program.ty(a), program.ty(b)));
         }
+        if let Op::Load(b, _) = data.op
+            && program.bufs[b.index()].elem != data.ty
+        {
+            wrong.push(format!("{n} is {}, but {b} holds {}", data.ty, program.bufs[b.index()].elem));
+        }
         if let Op::Select(c, x, y) = data.op
             && (program.ty(x) != program.ty(y) || program.ty(c) != ScalarType::Bool)
         {
@@ -57,6 +62,12 @@ pub fn verify(program: &Program) -> Result<(), Vec<String>> {
     }
     steps(program, &program.steps, &mut wrong);
     if wrong.is_empty() { Ok(()) } else { Err(wrong) }
+}
+
+fn condition(program: &Program, n: Node, wrong: &mut Vec<String>) {
+    if program.space_of(n) != ROOT || program.ty(n) != ScalarType::Bool {
+        wrong.push(format!("{n} is no condition of the root"));
+    }
 }
 
 fn steps(program: &Program, list: &[Step], wrong: &mut Vec<String>) {
@@ -82,11 +93,13 @@ fn steps(program: &Program, list: &[Step], wrong: &mut Vec<String>) {
                     }
                 }
             }
-            Step::If(_, yes, no) => {
+            Step::If(cond, yes, no) => {
+                condition(program, *cond, wrong);
                 steps(program, yes, wrong);
                 steps(program, no, wrong);
             }
-            Step::While { test, body, .. } => {
+            Step::While { test, cond, body } => {
+                condition(program, *cond, wrong);
                 steps(program, test, wrong);
                 steps(program, body, wrong);
             }

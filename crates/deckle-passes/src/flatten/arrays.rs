@@ -91,7 +91,7 @@ impl<'p> Flattener<'p> {
             Some(k) if k != 0 => s,
             _ => {
                 let ok = self.k.binary(BinOp::Ne, s, zero);
-                let fault = Fault::BadSize("a range in steps of {} would never end", "give a step that is not 0");
+                let fault = Fault::bad_size("a range in steps of {} would never end", "give a step that is not 0");
                 self.check(ok, s, fault, cx.span, &[s], cx.ctx)
             }
         };

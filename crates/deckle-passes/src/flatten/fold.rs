@@ -44,7 +44,7 @@ impl<'p> Flattener<'p> {
         }
         let parts = self.fold(over, spec, cx.ctx, &(0..=n).collect::<Vec<_>>())?;
         let (any, values) = (parts[n as usize], &parts[..n as usize]);
-        let checked = values.iter().map(|x| self.check(any, *x, Fault::Empty(name), cx.span, &[], cx.ctx));
+        let checked = values.iter().map(|x| self.check(any, *x, Fault::Empty(name.into()), cx.span, &[], cx.ctx));
         Ok(checked.collect())
     }
 

@@ -336,7 +336,7 @@ impl<'p> Flattener<'p> {
             Some(z) => (z, zero),
             None => {
                 let some = self.lt(zero, n);
-                let at = self.check(some, zero, Fault::Empty("fold1"), cx.span, &[], cx.ctx);
+                let at = self.check(some, zero, Fault::Empty("fold1".into()), cx.span, &[], cx.ctx);
                 self.flush()?;
                 (self.at(&arr, at, cx.ctx)?, one)
             }

@@ -79,7 +79,7 @@ impl<'p> Flattener<'p> {
         // One comparison for both ends: a negative index is a large unsigned one.
         let (ui, un) = (self.k.cast(ScalarType::U64, i), self.k.cast(ScalarType::U64, size));
         let ok = self.k.binary(BinOp::Lt, ui, un);
-        self.check(ok, i, Fault::Index(what), span, &[i, size], ctx)
+        self.check(ok, i, Fault::Index(what.into()), span, &[i, size], ctx)
     }
 
     pub(super) fn index(&mut self, fx: &Frame<'p>, cx: &Cx<'p>) -> Res<Val> {

@@ -36,7 +36,7 @@ impl<'p> Flattener<'p> {
         let fits = self.eq(falses, have);
         let help = "give a `false` for each element, and a `true` at the end of each subsequence";
         let message = "{} of the flags are `false`, but there are {} elements";
-        let n = self.check(fits, n, Fault::Segments(message, help), cx.span, &[falses, have], cx.ctx);
+        let n = self.check(fits, n, Fault::segments(message, help), cx.span, &[falses, have], cx.ctx);
         // The last flag must be an end.
         let last = {
             let spec = FoldSpec {
@@ -53,7 +53,7 @@ impl<'p> Flattener<'p> {
         let end = self.sub(total, one);
         let closed = self.eq(last, end);
         let message = "the last flag is `false`, so the last subsequence does not end";
-        let n = self.check(closed, n, Fault::Segments(message, help), cx.span, &[], cx.ctx);
+        let n = self.check(closed, n, Fault::segments(message, help), cx.span, &[], cx.ctx);
         let elems = self.random(&elems)?;
         self.body_array(n, cx.ctx, &mut |f, k, dim| {
             let Val::Scalar(end) = f.at(&ends, k, dim)? else { return Ok(Val::tuple(Vec::new())) };
@@ -84,7 +84,7 @@ impl<'p> Flattener<'p> {
         for a in &cx.inst.args[1..] {
             let e = self.scalar(fx, *a);
             let ok = self.ge(e, one);
-            let fault = Fault::BadSize(
+            let fault = Fault::bad_size(
                 "a tile size is {}, but must be at least 1",
                 "give a positive number of elements for each dimension",
             );

@@ -134,7 +134,7 @@ impl<'p> Flattener<'p> {
                 let Val::Scalar(len) = walk.elem else { return Ok(walk.elem) };
                 let message = "a row has {} elements, which is negative";
                 let ok = self.ge(len, zero);
-                let len = self.check(ok, len, Fault::Segments(message, help), cx.span, &[len], walk.inner);
+                let len = self.check(ok, len, Fault::segments(message, help), cx.span, &[len], walk.inner);
                 return self.split_by_lengths(&arr, walk.inner, len, have, cx);
             }
         };
@@ -154,8 +154,8 @@ impl<'p> Flattener<'p> {
         };
         // There must be offsets at all.
         let some = self.ge(n, zero);
-        let n = self.check(some, n, Fault::Segments("there are no offsets", help), cx.span, &[], cx.ctx);
-        let fault = Fault::Segments(message, help);
+        let n = self.check(some, n, Fault::segments("there are no offsets", help), cx.span, &[], cx.ctx);
+        let fault = Fault::segments(message, help);
         if cx.ctx == ROOT {
             // Checked once, before anything else: from here on they are the offsets of a space.
             let dim = self.k.dim(ROOT, n);
@@ -196,7 +196,7 @@ impl<'p> Flattener<'p> {
         let ok = self.eq(total, have);
         let message = "the rows have {} elements together, but there are {}";
         let help = "give rows that lie within the data, one after another";
-        let n = self.check(ok, n, Fault::Segments(message, help), cx.span, &[total, have], cx.ctx);
+        let n = self.check(ok, n, Fault::segments(message, help), cx.span, &[total, have], cx.ctx);
         self.body_array(n, cx.ctx, &mut |f, pos, dim| match f.at(&rows, pos, dim)? {
             Val::Tuple(parts) => match (&parts[0], &parts[1]) {
                 (Val::Scalar(lo), Val::Scalar(size)) => f.part_of(arr, *lo, *size, dim),
