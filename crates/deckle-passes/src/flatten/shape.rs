@@ -155,6 +155,7 @@ impl<'p> Flattener<'p> {
         // There must be offsets at all.
         let some = self.ge(n, zero);
         let n = self.check(some, n, Fault::segments("there are no offsets", help), cx.span, &[], cx.ctx);
+        self.check_last(&offsets, some, n, have, cx)?;
         let fault = Fault::segments(message, help);
         if cx.ctx == ROOT {
             // Checked once, before anything else: from here on they are the offsets of a space.
@@ -179,6 +180,20 @@ impl<'p> Flattener<'p> {
             let size = f.check(ok, size, fault.clone(), cx.span, &[lo, hi, have], dim);
             f.part_of(&arr, lo, size, dim)
         })
+    }
+
+    /// The last offset lies within the data. It may be the only one, and then no row tells.
+    fn check_last(&mut self, offsets: &Rc<Arr>, some: Node, n: Node, have: Node, cx: &Cx<'p>) -> Res<()> {
+        // The host has made the check before; a kernel goes on after it.
+        let there = if cx.ctx == ROOT { ROOT } else { self.k.guard(cx.ctx, some, true) };
+        let Val::Scalar(last) = self.at(offsets, n, there)? else { return Ok(()) };
+        let zero = self.k.int(0);
+        let (low, high) = (self.ge(last, zero), self.ge(have, last));
+        let ok = self.and(low, high);
+        let message = "the last offset is {}, but there are {} elements";
+        let help = "give rows that lie within the data, one after another";
+        self.check(ok, last, Fault::segments(message, help), cx.span, &[last, have], there);
+        Ok(())
     }
 
     fn split_by_lengths(&mut self, arr: &Rc<Arr>, inner: Space, len: Node, have: Node, cx: &Cx<'p>) -> Res<Val> {
