@@ -265,7 +265,8 @@ impl<'p> Flattener<'p> {
             Some(n) => fx.at.insert(body, n),
             None => fx.at.remove(&body),
         };
-        self.body(fx, body, ctx)
+        let result = self.body(fx, body, ctx)?;
+        self.at_home(result, ctx)
     }
 
     fn get(&self, fx: &Frame<'p>, v: Var) -> Val {

@@ -207,7 +207,28 @@ impl Flattener<'_> {
         let dim = self.k.dim(ctx, size);
         let pos = self.k.pos(dim);
         let elem = f(self, pos, dim)?;
+        let elem = self.at_home(elem, dim)?;
         Ok(Val::array(Arr::Body { dim, elem, linear: false }))
+    }
+
+    /// A value of a space with arrays of that space. The dimension of one from outside may be around here as well: moving the value would take it for
+    /// that.
+    pub(super) fn at_home(&mut self, val: Val, ctx: Space) -> Res<Val> {
+        let home = |f: &Self, arr: &Arr| match arr {
+            Arr::Kept { .. } => ctx,
+            Arr::Body { dim, .. } => f.k.space(*dim).parent,
+            Arr::Chain { home, .. } => *home,
+        };
+        match &val {
+            Val::Tuple(parts) if val.has_array() => {
+                Ok(Val::tuple(parts.iter().map(|p| self.at_home(p.clone(), ctx)).collect::<Res<_>>()?))
+            }
+            Val::Array(arr) if home(self, arr) != ctx => {
+                let walk = self.walk(arr, ctx)?;
+                Ok(self.walked(ctx, walk))
+            }
+            _ => Ok(val),
+        }
     }
 
     /// What a traversal gives, as an array: with positions, if it is over one dimension.
