@@ -245,8 +245,8 @@ impl<'p> Flattener<'p> {
         Ok(self.kept_at(&rep, zero, ROOT))
     }
 
-    /// The checks made in the rounds of a loop, as nodes of the round: those in dimensions further in as a fold.
-    fn checks_within(&mut self, rounds: Space, inside: Space) -> Vec<Node> {
+    /// The checks made in the rounds of a loop, or in a function, as nodes of it: those in spaces further in as a fold.
+    pub(super) fn checks_within(&mut self, rounds: Space, inside: Space) -> Vec<Node> {
         let mine: Vec<Node> =
             self.pending.iter().copied().filter(|n| self.k.encloses(rounds, self.k.space_of(*n))).collect();
         let mut checks = Vec::new();

@@ -109,20 +109,29 @@ impl<'p> Flattener<'p> {
 
     /// Checks that a function makes and whose values it does not use are tied to its first result.
     pub(super) fn checked_results(&mut self, lambda: Space, mut results: Vec<Node>) -> Vec<Node> {
-        let used = self.k.needs(&results);
-        let inside: Vec<Node> =
-            self.pending.iter().copied().filter(|n| self.k.encloses(lambda, self.k.space_of(*n))).collect();
-        for n in inside {
-            self.pending.remove(&n);
-            if !used.contains(&n) && self.k.space_of(n) == lambda && !results.is_empty() {
-                use deckle_ir::kernel::Op as K;
-                let (first, ty) = (results[0], self.k.ty(results[0]));
-                let same = self.k.intern(K::Binary(BinOp::Eq, n, n), ScalarType::Bool, lambda);
-                let zero = self.k.constant(Scalar::zero(ty));
-                results[0] = self.k.intern(K::Select(same, first, zero), ty, lambda);
+        for n in self.k.needs(&results) {
+            if self.k.encloses(lambda, self.k.space_of(n)) {
+                self.pending.remove(&n);
+            }
+        }
+        let checks = self.checks_within(lambda, lambda);
+        if let Some(first) = results.first_mut() {
+            for n in checks {
+                *first = self.tied(*first, n, lambda);
             }
         }
         results
+    }
+
+    /// The first value, for which the second has to be computed.
+    fn tied(&mut self, value: Node, to: Node, ctx: Space) -> Node {
+        use deckle_ir::kernel::Op as K;
+        let ty = self.k.ty(value);
+        // A NaN is not equal to itself.
+        let flag = self.k.cast(ScalarType::Bool, to);
+        let same = self.k.intern(K::Binary(BinOp::Eq, flag, flag), ScalarType::Bool, ctx);
+        let zero = self.k.constant(Scalar::zero(ty));
+        self.k.intern(K::Select(same, value, zero), ty, ctx)
     }
 
     pub(super) fn fold_by(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
@@ -132,7 +141,7 @@ impl<'p> Flattener<'p> {
         };
         let arr = self.array(fx, xs);
         let key = (fx.func, cx.v);
-        let flat = !is_array(cx.ty);
+        let flat = is_scalars(cx.ty);
         if flat && !self.lifted.contains(&key) {
             let walk = self.walk(&arr, cx.ctx)?;
             let mark = self.mark();
@@ -140,9 +149,6 @@ impl<'p> Flattener<'p> {
                 Ok(combine) => {
                     let init = init.map(|z| z.leaves().unwrap_or_default());
                     let elems = walk.elem.leaves().unwrap_or_default();
-                    if elems.is_empty() {
-                        return Ok(walk.elem);
-                    }
                     let spec = FoldSpec { init, elems, combine };
                     let parts = self.fold_or_empty(walk.inner, spec, "fold1", cx)?;
                     return Ok(walk.elem.with_leaves(&mut parts.into_iter()));
@@ -169,8 +175,8 @@ impl<'p> Flattener<'p> {
             _ => (None, cx.inst.args[0]),
         };
         let arr = self.array(fx, xs);
-        let elem = cx.ty.elem().is_none_or(is_array);
-        if elem || self.lifted.contains(&(fx.func, cx.v)) {
+        let flat = cx.ty.elem().is_some_and(is_scalars);
+        if !flat || self.lifted.contains(&(fx.func, cx.v)) {
             return self.scan_in_steps(fx, cx, init, &arr, direction, kind);
         }
         let right = direction == Direction::Right;
@@ -190,9 +196,6 @@ impl<'p> Flattener<'p> {
         };
         let init = init.map(|z| z.leaves().unwrap_or_default());
         let elems = walk.elem.leaves().unwrap_or_default();
-        if elems.is_empty() {
-            return Ok(Val::Array(arr));
-        }
         let n = elems.len() as u32;
         let spec = FoldSpec { init: init.clone(), elems, combine };
         let group = self.k.scan(walk.inner, cx.ctx, spec, kind == ScanKind::Exclusive);
@@ -282,15 +285,25 @@ impl<'p> Flattener<'p> {
     }
 }
 
-pub(super) fn is_array(ty: &deckle_ir::types::Type) -> bool {
-    !ty.is_flat()
+/// Whether a type is of scalars, at least one. What has none is gone through in steps, for the sake of the checks on the way.
+pub(super) fn is_scalars(ty: &deckle_ir::types::Type) -> bool {
+    ty.is_flat() && ty.width() > 0
 }
 
-/// A body that applies operators component by component to its two parameters.
+/// Whether an operator of a body can be left out where its value is not used: it never fails.
+fn is_harmless(op: &Op) -> bool {
+    matches!(op, Op::Const(_) | Op::Proj(_) | Op::Tuple | Op::Record(_))
+        || matches!(op, Op::Binary(op) if is_plain(*op))
+}
+
+/// A body that applies operators component by component to its two parameters, and does nothing else.
 pub(super) fn plain_ops(function: &Function, body: Body) -> Option<Vec<BinOp>> {
     let data = function.body(body);
     let [a, b] = data.params[..] else { return None };
     let result = function.inst(data.result)?;
+    if !data.stmts.iter().all(|v| function.inst(*v).is_some_and(|i| is_harmless(&i.op))) {
+        return None;
+    }
     match &result.op {
         Op::Binary(op) if is_plain(*op) && (result.args == [a, b]) => Some(vec![*op]),
         Op::Tuple | Op::Record(_) => {

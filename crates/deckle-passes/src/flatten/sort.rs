@@ -1,6 +1,6 @@
 //! Sorting and grouping: the host finds the order of the keys, everything else is looked up in it.
 
-use super::value::{Arr, Val};
+use super::value::{Arr, Val, Walk};
 use super::{Cx, Flattener, Frame, Res, Stuck, as_array};
 use deckle_ir::array::Op;
 use deckle_ir::kernel::{Buf, Node, ROOT, Rep, Rows, Space, Step};
@@ -24,13 +24,7 @@ impl<'p> Flattener<'p> {
         }
         let arr = self.indexed(&self.array(fx, cx.inst.args[0]))?;
         let walk = self.walk(&arr, cx.ctx)?;
-        let key = match cx.inst.op {
-            Op::Sort => walk.elem.clone(),
-            _ => {
-                let at = self.position(cx.ctx, walk.inner);
-                self.inside(fx, cx.inst.bodies[0], std::slice::from_ref(&walk.elem), walk.inner, at)?
-            }
-        };
+        let key = self.key(fx, cx, &walk)?;
         let keys = Rc::new(Arr::Body { dim: walk.inner, elem: key, linear: walk.linear });
         let name = format!("the list of keys of {}", self.name);
         let rep = self.store(&Val::Array(Rc::clone(&keys)), cx.ctx, &name)?;
@@ -53,6 +47,15 @@ impl<'p> Flattener<'p> {
         Ok(Order { arr, keys: kept, base, order, size })
     }
 
+    /// What an element is sorted by.
+    fn key(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>, walk: &Walk) -> Res<Val> {
+        if cx.inst.op == Op::Sort {
+            return Ok(walk.elem.clone());
+        }
+        let at = self.position(cx.ctx, walk.inner);
+        self.inside(fx, cx.inst.bodies[0], std::slice::from_ref(&walk.elem), walk.inner, at)
+    }
+
     /// The position, in its own array, of what comes at a place.
     fn source(&mut self, o: &Order, place: Node, ctx: Space) -> Node {
         let at = self.add(o.base, place);
@@ -61,7 +64,11 @@ impl<'p> Flattener<'p> {
     }
 
     pub(super) fn sort(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
-        if !super::fold::is_array(cx.ty.elem().unwrap_or(cx.ty)) && cx.ty.elem().is_some_and(|t| t.width() == 0) {
+        if cx.ty.elem().is_some_and(|t| t.is_flat() && t.width() == 0) {
+            // All elements are the same; only the checks that their keys make are left.
+            let arr = self.array(fx, cx.inst.args[0]);
+            let walk = self.walk(&arr, cx.ctx)?;
+            self.key(fx, cx, &walk)?;
             return Ok(self.get(fx, cx.inst.args[0]));
         }
         let o = self.order(fx, cx)?;
