@@ -114,11 +114,8 @@ impl<'p> Flattener<'p> {
                 self.pending.remove(&n);
             }
         }
-        let checks = self.checks_within(lambda, lambda);
-        if let Some(first) = results.first_mut() {
-            for n in checks {
-                *first = self.tied(*first, n, lambda);
-            }
+        for n in self.checks_within(lambda, lambda) {
+            results[0] = self.tied(results[0], n, lambda);
         }
         results
     }

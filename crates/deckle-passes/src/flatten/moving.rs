@@ -104,7 +104,7 @@ impl<'p> Flattener<'p> {
             inner = self.k.guard(inner, *mask, true);
         }
         let elem_ty = (0..targets.len()).try_fold(cx.ty, |t, _| t.elem());
-        let flat = elem_ty.is_some_and(|t| t.is_flat()) && !parts[1].has_array();
+        let flat = elem_ty.is_some_and(super::fold::is_scalars) && !parts[1].has_array();
         let key = (fx.func, cx.v);
         if !flat || !self.on_host(cx.ctx) || self.lifted.contains(&key) {
             return self.permute_in_steps(fx, cx, &into, &parts, walk.inner);
@@ -161,12 +161,8 @@ impl<'p> Flattener<'p> {
             Op::Scatter => None,
             _ => Some(self.combining_into(fx, cx, &parts[1], &place)?),
         };
-        if !bufs.is_empty() {
-            self.run(
-                &name,
-                vec![Sink::Scatter { space: inner, bufs, at, len: length, within: cx.ctx, values, combine }],
-            );
-        }
+        let sink = Sink::Scatter { space: inner, bufs, at, len: length, within: cx.ctx, values, combine };
+        self.run(&name, vec![sink]);
         Ok(self.kept_at(&whole, number, cx.ctx))
     }
 
