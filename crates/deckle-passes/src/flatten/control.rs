@@ -230,12 +230,17 @@ impl<'p> Flattener<'p> {
             next.push(self.add(i, one));
         }
         let checks = self.checks_within(rounds, inside);
+        let fails = !checks.is_empty();
         let ty = self.k.ty(first[0]);
         let op = kernel::Op::Loop { space: rounds, init: first, cond, inside, next, checks };
         let group = self.k.intern(op, ty, cx.ctx);
         let parts: Vec<Node> = (0..leaves.len()).map(|k| self.k.part(group, k as u32)).collect();
         let result = init.with_leaves(&mut parts.into_iter());
         if cx.ctx != ROOT {
+            if fails {
+                // Whether anybody uses it or not.
+                self.pending.insert(self.k.part(group, 0));
+            }
             return Ok(result);
         }
         // Computed once, not wherever it is used.

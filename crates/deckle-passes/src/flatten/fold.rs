@@ -120,6 +120,13 @@ impl<'p> Flattener<'p> {
         results
     }
 
+    /// Whether a function makes checks: then what it combines is computed even if nobody uses it.
+    fn can_fail(&self, combine: &Combine) -> bool {
+        let Combine::Lambda(lambda, results) = combine else { return false };
+        let is_check = |n: Node| matches!(self.k.node(n).op, deckle_ir::kernel::Op::Check { .. });
+        self.k.needs(results).into_iter().any(|n| is_check(n) && self.k.encloses(*lambda, self.k.space_of(n)))
+    }
+
     /// The first value, for which the second has to be computed.
     fn tied(&mut self, value: Node, to: Node, ctx: Space) -> Node {
         use deckle_ir::kernel::Op as K;
@@ -146,8 +153,12 @@ impl<'p> Flattener<'p> {
                 Ok(combine) => {
                     let init = init.map(|z| z.leaves().unwrap_or_default());
                     let elems = walk.elem.leaves().unwrap_or_default();
+                    let fails = self.can_fail(&combine);
                     let spec = FoldSpec { init, elems, combine };
                     let parts = self.fold_or_empty(walk.inner, spec, "fold1", cx)?;
+                    if fails && cx.ctx != ROOT {
+                        self.pending.insert(parts[0]);
+                    }
                     return Ok(walk.elem.with_leaves(&mut parts.into_iter()));
                 }
                 Err(Stuck::InLoop) => {
@@ -194,9 +205,13 @@ impl<'p> Flattener<'p> {
         let init = init.map(|z| z.leaves().unwrap_or_default());
         let elems = walk.elem.leaves().unwrap_or_default();
         let n = elems.len() as u32;
+        let fails = self.can_fail(&combine);
         let spec = FoldSpec { init: init.clone(), elems, combine };
         let group = self.k.scan(walk.inner, cx.ctx, spec, kind == ScanKind::Exclusive);
         let parts: Vec<Node> = (0..n).map(|i| self.k.part(group, i)).collect();
+        if fails {
+            self.pending.insert(parts[0]);
+        }
         let elem = walk.elem.with_leaves(&mut parts.into_iter());
         let scanned = Walk { inner: walk.inner, elem, linear: true };
         if kind == ScanKind::Full {
