@@ -1,8 +1,10 @@
 //! What can be written after `deckle`.
 
 use crate::output::Target;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use deckle_exec::pipeline::{STAGES, Stage};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -49,6 +51,7 @@ Examples:
   deckle explain mean.dk --ir simple        the same, simplified
   deckle explain mean.dk --ir kernel        what is computed together
   deckle explain mean.dk --ir asm           the machine code
+  deckle explain mean.dk --timing           what each pass of the compiler took
 
 A function whose types are open is there once for each way in which others use it.";
 
@@ -205,12 +208,15 @@ pub struct ExplainArgs {
     /// The program
     #[arg(value_name = "FILE.dk")]
     pub file: PathBuf,
-    /// The function [default: all of them; for `--ir` below `simple`, `main` or the only one]
+    /// The function [default: all of them; for `--timing`, and `--ir` below `simple`, `main` or the only one]
     #[arg(long, value_name = "NAME")]
     pub entry: Option<String>,
-    /// Print the program at this level instead
-    #[arg(long, value_name = "LEVEL", value_enum)]
-    pub ir: Option<Ir>,
+    /// Print the program at this stage of the compiler instead
+    #[arg(long, value_name = "STAGE", value_parser = stages())]
+    pub ir: Option<Stage>,
+    /// Compile it, and print how long each pass took
+    #[arg(long, conflicts_with = "ir")]
+    pub timing: bool,
 }
 
 #[derive(Debug, Args)]
@@ -228,23 +234,11 @@ pub struct ReplArgs {
     pub files: Vec<PathBuf>,
 }
 
-/// A level of the compiler.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Ir {
-    /// The operators of the program as written
-    Array,
-    /// The same, simplified
-    Simple,
-    /// After flattening and fusion: kernels, and what the host does around them
-    Kernel,
-    /// The loops of each kernel
-    Loop,
-    /// LLVM IR for this machine, optimised
-    Llvm,
-    /// Machine code for this machine
-    Asm,
-    /// Code for NVIDIA GPUs (not in this version)
-    Ptx,
+/// A stage of the compiler, by its name.
+fn stages() -> impl TypedValueParser<Value = Stage> {
+    let named = STAGES.iter().map(|s| PossibleValue::new(s.name).help(s.about));
+    // Other names are refused before.
+    PossibleValuesParser::new(named).map(|name| Stage::from_name(&name).unwrap_or(Stage::Array))
 }
 
 /// Where a program runs.

@@ -127,10 +127,21 @@ fn compiled_code_is_kept_and_can_be_cleared() {
 #[test]
 fn every_level_is_printed() {
     let dir = Dir::new("levels", TOTAL);
-    for (level, words) in [("kernel", "fold"), ("loop", "fn k0"), ("llvm", "define"), ("asm", "k0")] {
+    for (level, words) in [
+        ("kernel", "fold"),
+        ("memory", "free"),
+        ("loop", "fn k0"),
+        ("llvm", "define"),
+        ("asm", "k0"),
+        ("ptx", ".entry g0"),
+    ] {
         let (code, out, err) = dir.deckle(&format!("explain a.dk --ir {level}"));
         assert!(code == 0 && out.contains(words), "{level}: {out}{err}");
     }
+    let (code, out, err) = dir.deckle("explain a.dk --timing");
+    let passes: Vec<&str> = out.lines().filter_map(|l| l.split_whitespace().next()).collect();
+    let wanted = ["pass", "simplify", "flatten", "reuse", "schedule", "emit", "load", "all"];
+    assert!(code == 0 && passes == wanted, "{out}{err}");
     let (code, out, err) = dir.deckle("explain a.dk");
     assert!(code == 0 && out.contains("  kernels: ") && out.contains("folds with add over `n` (dense)"), "{out}{err}");
 }

@@ -5,6 +5,7 @@ use crate::Settings;
 use crate::device::Device;
 use crate::fault::Failure;
 use crate::host;
+use crate::pipeline::{Stage, Timings};
 use crate::run::Memory;
 use deckle_ir::kernel::{Kernel, Program, Site};
 use deckle_ir::loops::{Function, Launch, Work};
@@ -38,11 +39,17 @@ pub(crate) struct Entries {
 }
 
 /// Compiles the functions of launches and finds their entry points.
-pub(crate) fn load(launches: &[Vec<Launch>], pipeline: Pipeline) -> Result<(Arc<Code>, Vec<Vec<Entries>>), String> {
+pub(crate) fn load(
+    launches: &[Vec<Launch>],
+    pipeline: Pipeline,
+    timings: &mut Timings,
+) -> Result<(Arc<Code>, Vec<Vec<Entries>>), String> {
     let functions: Vec<Function> = launches.iter().flatten().flat_map(Launch::functions).cloned().collect();
-    let ir = deckle_llvm::emit::host(&functions, Gathers::measured());
+    let ir = timings.time(Stage::Llvm, || deckle_llvm::emit::host(&functions, Gathers::measured()));
     let compiler = Compiler::host().map_err(|e| e.to_string())?;
-    let code = compiler.load(&ir, pipeline).map_err(|e| e.to_string())?;
+    let loaded = timings.time(Stage::Asm, || compiler.load_timed(&ir, pipeline)).map_err(|e| e.to_string())?;
+    timings.origin = Some(loaded.from);
+    let code = loaded.code;
     let entry = |f: &Function| -> Result<Entry, String> {
         let p = code.symbol(&f.name).ok_or_else(|| format!("`{}` is not there", f.name))?;
         // SAFETY: `emit::host` gives every function this signature.
@@ -70,7 +77,7 @@ fn diagnosing(
     pipeline: &Pipeline,
 ) -> Result<(Vec<Launch>, Vec<Entries>), String> {
     let launches = schedule(program, kernel, &format!("d{at}"), true)?;
-    let (code, mut entries) = load(std::slice::from_ref(&launches), pipeline.clone())?;
+    let (code, mut entries) = load(std::slice::from_ref(&launches), pipeline.clone(), &mut Timings::default())?;
     // Kept for good: a failure is rare.
     std::mem::forget(code);
     Ok((launches, entries.pop().unwrap_or_default()))

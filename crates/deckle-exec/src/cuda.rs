@@ -6,9 +6,10 @@
 use crate::device::Device;
 use crate::fault::Failure;
 use crate::grid::{self, Layout};
+use crate::pipeline::Timings;
 use crate::plan::Plan;
 use crate::run::{self, Memory};
-use crate::{Data, Options, Settings, bug};
+use crate::{Data, Options, Settings, bug, unloadable};
 use deckle_diag::Diagnostic;
 use deckle_ir::array;
 use deckle_ir::entity::Func;
@@ -48,12 +49,12 @@ impl Ptx {
         gpu: &Gpu,
         text: Option<String>,
     ) -> Result<Ptx, Box<Diagnostic>> {
-        let plan = Plan::new(program, func, options)?;
+        let plan = Plan::new(program, func, options, &mut Timings::default())?;
         let layout = Layout::default();
         let launches = grid::schedules(&plan, layout).map_err(bug)?;
         let text = match text {
             Some(text) => text,
-            None => ptx(&launches, gpu).map_err(bug)?,
+            None => ptx(&launches, gpu).map_err(unloadable)?,
         };
         Ok(Ptx { plan, launches, layout, text })
     }

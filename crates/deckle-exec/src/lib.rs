@@ -1,6 +1,6 @@
 //! Programs as native code.
 //!
-//! [`Native::compile`] takes a function of a program through all stages: simplify, flatten, schedule, code. [`Native::run`] then runs it on values, any number
+//! [`Native::compile`] takes a function of a program through all stages: see [`pipeline`]. [`Native::run`] then runs it on values, any number
 //! of times, on the threads and within the memory of its [`Settings`].
 
 mod cpu;
@@ -10,6 +10,7 @@ mod device;
 mod fault;
 mod grid;
 mod host;
+pub mod pipeline;
 mod plan;
 mod run;
 mod scatter;
@@ -30,6 +31,7 @@ use deckle_ir::value::Value;
 use deckle_llvm::{Code, Compiler, Pipeline};
 use deckle_passes::schedule::schedule;
 use deckle_runtime::{Pool, Team};
+use pipeline::{Stage, Timings};
 use plan::Plan;
 use std::sync::Arc;
 
@@ -85,6 +87,7 @@ pub struct Native {
     launches: Vec<Vec<Launch>>,
     entries: Vec<Vec<Entries>>,
     pipeline: Pipeline,
+    timings: Timings,
     _code: Arc<Code>,
 }
 
@@ -103,18 +106,28 @@ fn unloadable(message: String) -> Box<Diagnostic> {
     Box::new(d)
 }
 
+/// The loops of all kernels.
+fn schedules(plan: &Plan) -> Result<Vec<Vec<Launch>>, Box<Diagnostic>> {
+    plan.kernels(&mut |kernel, at| schedule(&plan.program, kernel, &format!("k{at}"), false)).map_err(bug)
+}
+
 impl Native {
     /// Compiles a function.
     ///
     /// # Errors
     /// There is no LLVM, the program does what is not supported, or Deckle has a bug.
     pub fn compile(program: &array::Program, func: Func, options: Options) -> Result<Native, Box<Diagnostic>> {
-        let plan = Plan::new(program, func, options)?;
-        let launches = plan.kernels(&mut |kernel, at| schedule(&plan.program, kernel, &format!("k{at}"), false));
-        let launches: Vec<Vec<Launch>> = launches.map_err(bug)?;
+        let mut timings = Timings::default();
+        let plan = Plan::new(program, func, options, &mut timings)?;
+        let launches = timings.time(Stage::Loop, || schedules(&plan))?;
         let pipeline = if options.quick { Pipeline::O1 } else { Pipeline::O3 };
-        let (code, entries) = cpu::load(&launches, pipeline.clone()).map_err(unloadable)?;
-        Ok(Native { plan, launches, entries, pipeline, _code: code })
+        let (code, entries) = cpu::load(&launches, pipeline.clone(), &mut timings).map_err(unloadable)?;
+        Ok(Native { plan, launches, entries, pipeline, timings, _code: code })
+    }
+
+    /// How long each pass took.
+    pub fn timings(&self) -> &Timings {
+        &self.timings
     }
 
     /// The kernels.

@@ -1,6 +1,7 @@
 //! A program with its steps, before there is code for a device.
 
-use crate::{Options, bug};
+use crate::Options;
+use crate::pipeline::{Stage, Timings, verified};
 use deckle_diag::Diagnostic;
 use deckle_ir::array;
 use deckle_ir::entity::Func;
@@ -20,23 +21,26 @@ pub(crate) struct Plan {
 
 impl Plan {
     /// Simplifies and flattens a function, and says where its memory comes from.
-    pub(crate) fn new(program: &array::Program, func: Func, options: Options) -> Result<Plan, Box<Diagnostic>> {
+    pub(crate) fn new(
+        program: &array::Program,
+        func: Func,
+        options: Options,
+        timings: &mut Timings,
+    ) -> Result<Plan, Box<Diagnostic>> {
         let simple;
         let program = if options.simplify {
-            simple = simplify(program);
+            simple = timings.time(Stage::Simple, || simplify(program));
             &simple
         } else {
             program
         };
-        let mut flat = flatten(program, func, flatten::Options { fuse: options.fuse })?;
+        let fusing = flatten::Options { fuse: options.fuse };
+        let mut flat = timings.time(Stage::Kernel, || flatten(program, func, fusing))?;
+        verified(&flat, Stage::Kernel)?;
+        timings.time(Stage::Memory, || reuse(&mut flat, options.given));
+        verified(&flat, Stage::Memory)?;
         let function = &program.funcs[func.index()];
         let result_ty = function.ty(function.body(array::Function::ROOT).result).clone();
-        reuse(&mut flat, options.given);
-        if cfg!(debug_assertions)
-            && let Err(wrong) = kernel::verify(&flat)
-        {
-            return Err(bug(format!("reuse made a program that is not well formed: {}", wrong.join("; "))));
-        }
         Ok(Plan { program: flat, result_ty, param_names: function.param_names.clone() })
     }
 

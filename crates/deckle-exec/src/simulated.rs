@@ -5,6 +5,7 @@
 use crate::device::Device;
 use crate::fault::Failure;
 use crate::grid::{self, Layout};
+use crate::pipeline::Timings;
 use crate::plan::Plan;
 use crate::run::{self, Memory};
 use crate::{Options, Settings, bug};
@@ -39,7 +40,7 @@ impl Simulated {
         options: Options,
         layout: Layout,
     ) -> Result<Simulated, Box<Diagnostic>> {
-        let plan = Plan::new(program, func, options)?;
+        let plan = Plan::new(program, func, options, &mut Timings::default())?;
         let launches = grid::schedules(&plan, layout).map_err(bug)?;
         Ok(Simulated { plan, launches, layout })
     }
