@@ -62,7 +62,6 @@ fn what_is_not_there_is_a_limitation() {
     for (words, said) in [
         ("run a.dk n=1 --on gpu", "`--on gpu` is not there yet"),
         ("run a.dk n=1 --on interp --memory 1G", "the interpreter does not count"),
-        ("explain a.dk --ir ptx", "`--ir ptx` is not there yet"),
     ] {
         let (code, out, err) = dir.deckle(words);
         assert!(code == 3 && out.is_empty() && err.contains("limitation[D0801]") && err.contains(said), "{err}");

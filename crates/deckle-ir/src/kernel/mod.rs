@@ -52,7 +52,7 @@ pub use build::FoldSpec;
 pub use fault::Fault;
 pub use linear::Linear;
 pub use parse::parse;
-pub use uses::Uses;
+pub use uses::{StepUses, Uses};
 pub use verify::verify;
 
 macro_rules! handles {

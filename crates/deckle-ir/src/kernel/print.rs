@@ -189,15 +189,14 @@ impl Program {
 }
 
 /// The buffers that steps make, and all that they mention.
-fn buffers_in(program: &Program, steps: &[Step], made: &mut BTreeSet<Buf>, all: &mut BTreeSet<Buf>) {
-    for step in steps {
-        let uses = program.step_uses(step);
-        all.extend(uses.needs.iter().chain(&uses.makes));
+fn buffers_in(steps: &[Step], uses: &[StepUses], made: &mut BTreeSet<Buf>, all: &mut BTreeSet<Buf>) {
+    for (step, uses) in steps.iter().zip(uses) {
+        all.extend(uses.all.needs.iter().chain(&uses.all.makes));
         match step {
             Step::Alloc(b, _) | Step::Take(b, ..) => drop(made.insert(*b)),
             Step::If(_, a, b) | Step::While { test: a, body: b, .. } => {
-                buffers_in(program, a, made, all);
-                buffers_in(program, b, made, all);
+                buffers_in(a, &uses.inside[0], made, all);
+                buffers_in(b, &uses.inside[1], made, all);
             }
             _ => {}
         }
@@ -243,7 +242,7 @@ impl Printer<'_> {
     fn bufs(&self) -> BTreeSet<Buf> {
         let p = self.p;
         let (mut made, mut all) = (BTreeSet::new(), BTreeSet::new());
-        buffers_in(p, &p.steps, &mut made, &mut all);
+        buffers_in(&p.steps, &p.uses(&p.steps), &mut made, &mut all);
         p.params.iter().chain([&p.result]).for_each(|r| all.extend(p.rep_bufs(r)));
         all.extend(p.data.iter().map(|(b, _)| *b));
         &all - &made

@@ -12,7 +12,50 @@ pub struct Uses {
     pub makes: BTreeSet<Buf>,
 }
 
+/// What a step does with buffers, and what the steps in it do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StepUses {
+    /// All of it.
+    pub all: Uses,
+    /// The buffers of its condition, if it has one.
+    pub cond: BTreeSet<Buf>,
+    /// Its two lists of steps, if it has those.
+    pub inside: [Vec<StepUses>; 2],
+}
+
+impl StepUses {
+    /// One of two lists.
+    pub fn branch(cond: BTreeSet<Buf>, inside: [Vec<StepUses>; 2]) -> StepUses {
+        let (yes, no) = (Uses::of(&inside[0]), Uses::of(&inside[1]));
+        let needs = &(&cond | &yes.needs) | &no.needs;
+        StepUses { all: Uses { needs, makes: &yes.makes & &no.makes }, cond, inside }
+    }
+
+    /// The first list, and as long as the condition holds the second and the first again. What the second needs, and does not get from the first, comes from
+    /// before the loop at first.
+    pub fn repeated(cond: BTreeSet<Buf>, inside: [Vec<StepUses>; 2]) -> StepUses {
+        let (test, body) = (Uses::of(&inside[0]), Uses::of(&inside[1]));
+        let needs = test.before(&(&cond | &body.needs));
+        StepUses { all: Uses { needs, makes: test.makes }, cond, inside }
+    }
+}
+
 impl Uses {
+    /// What steps, one after another, do.
+    pub fn of(steps: &[StepUses]) -> Uses {
+        let mut all = Uses::default();
+        for step in steps.iter().rev() {
+            all.needs = step.all.before(&all.needs);
+            all.makes.extend(&step.all.makes);
+        }
+        all
+    }
+
+    /// Whether a buffer is needed or made.
+    pub fn mentions(&self, buf: Buf) -> bool {
+        self.needs.contains(&buf) || self.makes.contains(&buf)
+    }
+
     /// The buffers that are needed before the steps, if these are needed after them.
     pub fn before(&self, after: &BTreeSet<Buf>) -> BTreeSet<Buf> {
         let kept = after - &self.makes;
@@ -66,52 +109,41 @@ impl Program {
         all
     }
 
+    /// What steps do with buffers, one by one.
+    pub fn uses(&self, steps: &[Step]) -> Vec<StepUses> {
+        steps.iter().map(|s| self.step_uses(s)).collect()
+    }
+
     /// What a step does with buffers.
-    pub fn step_uses(&self, step: &Step) -> Uses {
+    pub fn step_uses(&self, step: &Step) -> StepUses {
         let made = |bufs: &[Buf]| bufs.iter().copied().collect::<BTreeSet<Buf>>();
+        let flat =
+            |needs: BTreeSet<Buf>, makes: BTreeSet<Buf>| StepUses { all: Uses { needs, makes }, ..StepUses::default() };
+        let none = BTreeSet::new();
         match step {
-            Step::Alloc(b, n) => Uses { needs: self.node_bufs(&[*n]), makes: made(&[*b]) },
-            Step::Check(n) => Uses { needs: self.node_bufs(&[*n]), ..Uses::default() },
-            Step::Run(kernel) => Uses { needs: self.kernel_bufs(kernel), ..Uses::default() },
+            Step::Alloc(b, n) => flat(self.node_bufs(&[*n]), made(&[*b])),
+            Step::Check(n) => flat(self.node_bufs(&[*n]), none),
+            Step::Run(kernel) => flat(self.kernel_bufs(kernel), none),
             Step::Sort { order, keys, len, offsets, rows } => {
                 let mut needs = self.node_bufs(&[*len, *rows]);
                 needs.extend(keys.iter().chain(offsets));
-                Uses { needs, makes: made(&[*order]) }
+                flat(needs, made(&[*order]))
             }
             Step::Bind(pairs) => {
                 let (to, from) = pairs.iter().copied().unzip();
-                Uses { needs: from, makes: to }
+                flat(from, to)
             }
             Step::Take(to, from, n) => {
                 let mut needs = self.node_bufs(&[*n]);
                 needs.insert(*from);
-                Uses { needs, makes: made(&[*to, *from]) }
+                flat(needs, made(&[*to, *from]))
             }
-            Step::Free(bufs) => Uses { makes: made(bufs), ..Uses::default() },
-            Step::If(cond, yes, no) => {
-                let (yes, no) = (self.block_uses(yes), self.block_uses(no));
-                let mut needs = self.node_bufs(&[*cond]);
-                needs.extend(yes.needs.iter().chain(&no.needs));
-                Uses { needs, makes: &yes.makes & &no.makes }
-            }
+            Step::Free(bufs) => flat(none, made(bufs)),
+            Step::If(cond, yes, no) => StepUses::branch(self.node_bufs(&[*cond]), [self.uses(yes), self.uses(no)]),
             Step::While { test, cond, body } => {
-                // The test is made at least once. What the body needs, and does not get from the test, comes from before the loop at first.
-                let (test, body) = (self.block_uses(test), self.block_uses(body));
-                let inside = &self.node_bufs(&[*cond]) | &body.needs;
-                Uses { needs: test.before(&inside), makes: test.makes }
+                StepUses::repeated(self.node_bufs(&[*cond]), [self.uses(test), self.uses(body)])
             }
         }
-    }
-
-    /// What steps, one after another, do with buffers.
-    pub fn block_uses(&self, steps: &[Step]) -> Uses {
-        let mut all = Uses::default();
-        for step in steps.iter().rev() {
-            let uses = self.step_uses(step);
-            all.needs = uses.before(&all.needs);
-            all.makes.extend(uses.makes);
-        }
-        all
     }
 }
 
@@ -140,7 +172,7 @@ mod tests {
     fn what_is_made_first_is_not_needed_from_before() {
         let (p, load) = program(3);
         let steps = [Step::Alloc(Buf(1), load[0]), Step::Check(load[1]), Step::Bind(vec![(Buf(0), Buf(1))])];
-        assert_eq!(p.block_uses(&steps), Uses { needs: bufs(&[0]), makes: bufs(&[0, 1]) });
+        assert_eq!(Uses::of(&p.uses(&steps)), Uses { needs: bufs(&[0]), makes: bufs(&[0, 1]) });
     }
 
     #[test]
@@ -149,7 +181,7 @@ mod tests {
         let test = vec![Step::Alloc(Buf(2), load[3])];
         let body = vec![Step::Check(load[2]), Step::Check(load[1]), Step::Alloc(Buf(1), load[3])];
         let uses = p.step_uses(&Step::While { test, cond: load[0], body });
-        assert_eq!(uses, Uses { needs: bufs(&[0, 1, 3]), makes: bufs(&[2]) });
+        assert_eq!(uses.all, Uses { needs: bufs(&[0, 1, 3]), makes: bufs(&[2]) });
     }
 
     #[test]
@@ -157,6 +189,6 @@ mod tests {
         let (p, load) = program(4);
         let bind = |to: u32| Step::Bind(vec![(Buf(to), Buf(3))]);
         let uses = p.step_uses(&Step::If(load[0], vec![bind(1), bind(2)], vec![bind(1)]));
-        assert_eq!(uses, Uses { needs: bufs(&[0, 3]), makes: bufs(&[1]) });
+        assert_eq!(uses.all, Uses { needs: bufs(&[0, 3]), makes: bufs(&[1]) });
     }
 }

@@ -1,17 +1,17 @@
 //! Which buffers are still needed, and where memory is let go of.
 
-use deckle_ir::kernel::{Buf, Node, Program, Step};
+use deckle_ir::kernel::{Buf, Step, StepUses, Uses};
 use std::collections::BTreeSet;
 
 /// Buffers whose memory is needed later.
 pub(super) type Live = BTreeSet<Buf>;
 
 /// What is needed after each of some steps, if `out` is needed after all of them.
-pub(super) fn after(program: &Program, steps: &[Step], out: &Live) -> Vec<Live> {
+pub(super) fn after(uses: &[StepUses], out: &Live) -> Vec<Live> {
     let mut all = Vec::new();
     let mut live = out.clone();
-    for step in steps.iter().rev() {
-        let before = program.step_uses(step).before(&live);
+    for step in uses.iter().rev() {
+        let before = step.all.before(&live);
         all.push(std::mem::replace(&mut live, before));
     }
     all.reverse();
@@ -27,19 +27,18 @@ pub(super) struct Around {
 }
 
 /// What is needed around the parts of a loop, if `out` is needed after it.
-pub(super) fn around(program: &Program, test: &[Step], cond: Node, body: &[Step], out: &Live) -> Around {
-    let (test, body) = (program.block_uses(test), program.block_uses(body));
-    let cond = program.node_bufs(&[cond]);
+pub(super) fn around(uses: &StepUses, out: &Live) -> Around {
+    let (test, body) = (Uses::of(&uses.inside[0]), Uses::of(&uses.inside[1]));
     // What the next round needs: what this one does not make for it is needed by this one too.
-    let after_body = test.before(&(&(&cond | out) | &body.needs));
-    let after_test = &(&cond | out) | &body.before(&after_body);
+    let after_body = test.before(&(&(&uses.cond | out) | &body.needs));
+    let after_test = &(&uses.cond | out) | &body.before(&after_body);
     Around { after_test, after_body }
 }
 
 /// The steps with a [`Step::Free`] wherever buffers are needed no longer.
-pub(super) fn with_frees(program: &Program, steps: Vec<Step>, out: &Live) -> Vec<Step> {
-    let before = program.block_uses(&steps).before(out);
-    block(program, steps, &before, out)
+pub(super) fn with_frees(steps: Vec<Step>, uses: &[StepUses], out: &Live) -> Vec<Step> {
+    let before = Uses::of(uses).before(out);
+    block(steps, uses, &before, out)
 }
 
 fn free(bufs: &Live, steps: &mut Vec<Step>) {
@@ -49,28 +48,27 @@ fn free(bufs: &Live, steps: &mut Vec<Step>) {
 }
 
 /// `there` is what has memory before.
-fn block(program: &Program, steps: Vec<Step>, there: &Live, out: &Live) -> Vec<Step> {
+fn block(steps: Vec<Step>, uses: &[StepUses], there: &Live, out: &Live) -> Vec<Step> {
     let mut done = Vec::new();
-    free(&(there - &program.block_uses(&steps).before(out)), &mut done);
-    let after = after(program, &steps, out);
-    for (step, after) in steps.into_iter().zip(&after) {
-        let uses = program.step_uses(&step);
+    free(&(there - &Uses::of(uses).before(out)), &mut done);
+    let after = after(uses, out);
+    for ((step, uses), after) in steps.into_iter().zip(uses).zip(&after) {
+        let [first, second] = &uses.inside;
         match step {
             Step::If(cond, yes, no) => {
-                let before = uses.before(after);
-                let inside = |steps| block(program, steps, &before, after);
-                let (yes, no) = (inside(yes), inside(no));
+                let before = uses.all.before(after);
+                let (yes, no) = (block(yes, first, &before, after), block(no, second, &before, after));
                 done.push(Step::If(cond, yes, no));
             }
             Step::While { test, cond, body } => {
-                let around = around(program, &test, cond, &body, after);
-                let test = block(program, test, &uses.before(after), &around.after_test);
-                let body = block(program, body, &around.after_test, &around.after_body);
+                let around = around(uses, after);
+                let test = block(test, first, &uses.all.before(after), &around.after_test);
+                let body = block(body, second, &around.after_test, &around.after_body);
                 done.push(Step::While { test, cond, body });
                 free(&(&around.after_test - after), &mut done);
             }
             step => {
-                let mut gone = &(&uses.needs | &uses.makes) - after;
+                let mut gone = &(&uses.all.needs | &uses.all.makes) - after;
                 if let Step::Take(_, from, _) = &step {
                     gone.remove(from);
                 }

@@ -26,7 +26,7 @@ mod place;
 mod tests;
 
 use deckle_ir::array::BinOp;
-use deckle_ir::kernel::{Buf, Kernel, Node, Op, Program, Sink, Step};
+use deckle_ir::kernel::{Buf, Kernel, Node, Op, Program, Sink, Step, StepUses};
 use live::Live;
 use owned::Owned;
 use std::collections::{BTreeSet, HashMap};
@@ -34,12 +34,13 @@ use std::collections::{BTreeSet, HashMap};
 /// Says where memory is taken over and where it is let go of. `given` has a bit for each parameter whose argument may be overwritten.
 pub fn reuse(program: &mut Program, given: u64) {
     let same = Same::new(program);
-    let steps = std::mem::take(&mut program.steps);
     let result = program.rep_bufs(&program.result);
-    let owned = Owned::new(program, &steps, &result, given);
+    let mut uses = program.uses(&program.steps);
+    let owned = Owned::new(program, &uses, &result, given);
+    let steps = std::mem::take(&mut program.steps);
     let mut pass = Pass { program, owned, same, loops: 0 };
-    let steps = pass.block(steps, &result, None);
-    program.steps = live::with_frees(program, steps, &result);
+    let steps = pass.block(steps, &mut uses, &result, None);
+    program.steps = live::with_frees(steps, &uses, &result);
 }
 
 struct Pass<'p> {
@@ -50,73 +51,102 @@ struct Pass<'p> {
     loops: u32,
 }
 
-impl Pass<'_> {
-    /// A list of steps, in the round of a loop or not.
-    fn block(&mut self, steps: Vec<Step>, out: &Live, round: Option<u32>) -> Vec<Step> {
-        let after = live::after(self.program, &steps, out);
-        let mut done: Vec<Step> = Vec::new();
-        for (step, after) in steps.into_iter().zip(&after) {
+/// The steps of a block so far, and what they do with buffers.
+#[derive(Default)]
+struct Done {
+    steps: Vec<Step>,
+    uses: Vec<StepUses>,
+}
+
+impl Done {
+    /// The step that makes a buffer which nothing has touched since, and how large it is.
+    fn made(&self, buf: Buf) -> Option<(usize, Node)> {
+        for (i, step) in self.steps.iter().enumerate().rev() {
             match step {
-                Step::Run(kernel) => {
-                    let kernel = self.kernel(kernel, after, &mut done, round);
-                    if !kernel.sinks.is_empty() {
-                        done.push(Step::Run(kernel));
-                    }
-                }
-                Step::If(cond, yes, no) => {
-                    let (yes, no) = (self.block(yes, after, round), self.block(no, after, round));
-                    done.push(Step::If(cond, yes, no));
-                }
-                Step::While { test, cond, body } => {
-                    let around = live::around(self.program, &test, cond, &body, after);
-                    let round = Some(self.loops);
-                    self.loops += 1;
-                    let test = self.block(test, &around.after_test, round);
-                    let body = self.block(body, &around.after_body, round);
-                    done.push(Step::While { test, cond, body });
-                }
-                other => done.push(other),
+                Step::Alloc(b, n) if *b == buf => return Some((i, *n)),
+                Step::Alloc(..) | Step::Take(..) | Step::Check(_) | Step::Run(_) | Step::Sort { .. } => {}
+                _ => return None,
+            }
+            if self.uses[i].all.mentions(buf) {
+                return None;
             }
         }
-        done
+        None
+    }
+}
+
+/// A kernel, and the buffers that it needs if others than before.
+struct Changed {
+    kernel: Kernel,
+    uses: Option<BTreeSet<Buf>>,
+}
+
+impl Pass<'_> {
+    /// A list of steps, in the round of a loop or not. What they do with buffers is kept up to date.
+    fn block(&mut self, steps: Vec<Step>, uses: &mut Vec<StepUses>, out: &Live, round: Option<u32>) -> Vec<Step> {
+        let after = live::after(uses, out);
+        let mut done = Done::default();
+        for ((step, mut uses), after) in steps.into_iter().zip(std::mem::take(uses)).zip(&after) {
+            let step = match step {
+                Step::Run(kernel) => {
+                    let new = self.kernel(kernel, after, &mut done, round);
+                    if let Some(changed) = new.uses {
+                        uses.all.needs = changed;
+                    }
+                    if new.kernel.sinks.is_empty() {
+                        continue;
+                    }
+                    Step::Run(new.kernel)
+                }
+                Step::If(cond, yes, no) => {
+                    let [first, second] = &mut uses.inside;
+                    let (yes, no) = (self.block(yes, first, after, round), self.block(no, second, after, round));
+                    uses = StepUses::branch(uses.cond, uses.inside);
+                    Step::If(cond, yes, no)
+                }
+                Step::While { test, cond, body } => {
+                    let around = live::around(&uses, after);
+                    let round = Some(self.loops);
+                    self.loops += 1;
+                    let [first, second] = &mut uses.inside;
+                    let test = self.block(test, first, &around.after_test, round);
+                    let body = self.block(body, second, &around.after_body, round);
+                    uses = StepUses::repeated(uses.cond, uses.inside);
+                    Step::While { test, cond, body }
+                }
+                other => other,
+            };
+            done.steps.push(step);
+            done.uses.push(uses);
+        }
+        *uses = done.uses;
+        done.steps
     }
 
     /// A kernel, with as much in place as can be, after the steps `done`, in which buffers are made otherwise then.
-    fn kernel(&mut self, kernel: Kernel, after: &Live, done: &mut [Step], round: Option<u32>) -> Kernel {
+    fn kernel(&mut self, kernel: Kernel, after: &Live, done: &mut Done, round: Option<u32>) -> Changed {
         let mut renamed = HashMap::new();
         let touched = place::touched(self.program, &kernel);
         for (k, sink) in kernel.sinks.iter().enumerate() {
             let Sink::Write { buf, .. } = sink else { continue };
-            let Some((at, len)) = self.made(*buf, done) else { continue };
+            let Some((at, len)) = done.made(*buf) else { continue };
             for old in place::candidates(self.program, &kernel, k, &touched) {
-                let untouched = !done[at + 1..].iter().any(|s| mentions(self.program, s, old));
+                let untouched = !done.uses[at + 1..].iter().any(|u| u.all.mentions(old));
                 if untouched && !after.contains(&old) && self.is_worth_it(sink, old, len, round) {
-                    done[at] = Step::Take(*buf, old, len);
+                    done.steps[at] = Step::Take(*buf, old, len);
+                    done.uses[at] = self.program.step_uses(&done.steps[at]);
                     renamed.insert(old, *buf);
                     break;
                 }
             }
         }
         if renamed.is_empty() {
-            return kernel;
+            return Changed { kernel, uses: None };
         }
         let kernel = self.program.with_loads_from(&kernel, &renamed);
-        self.without_copies(kernel, done)
-    }
-
-    /// The step that makes a buffer which nothing has touched since, and how large it is.
-    fn made(&self, buf: Buf, done: &[Step]) -> Option<(usize, Node)> {
-        for (i, step) in done.iter().enumerate().rev() {
-            match step {
-                Step::Alloc(b, n) if *b == buf => return Some((i, *n)),
-                Step::Alloc(..) | Step::Take(..) | Step::Check(_) | Step::Run(_) | Step::Sort { .. } => {}
-                _ => return None,
-            }
-            if mentions(self.program, step, buf) {
-                return None;
-            }
-        }
-        None
+        let kernel = self.without_copies(kernel, &done.steps);
+        let uses = Some(self.program.kernel_bufs(&kernel));
+        Changed { kernel, uses }
     }
 
     /// Whether to try to take over the memory of a buffer for what a sink writes, of so many elements.
@@ -146,11 +176,6 @@ impl Pass<'_> {
         }
         Kernel { sinks, name: kernel.name }
     }
-}
-
-fn mentions(program: &Program, step: &Step, buf: Buf) -> bool {
-    let uses = program.step_uses(step);
-    uses.needs.contains(&buf) || uses.makes.contains(&buf)
 }
 
 /// Numbers that the host checks to be equal, each with another one that stands for it.

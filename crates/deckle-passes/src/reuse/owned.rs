@@ -1,7 +1,7 @@
 //! Which buffers have their memory for themselves, and nobody else has it: by the steps that give it to them, wherever these are.
 
 use super::live::{self, Live};
-use deckle_ir::kernel::{Buf, Program, Rep, Rows, Step};
+use deckle_ir::kernel::{Buf, Program, Rep, Rows, Step, StepUses};
 
 /// A buffer that names the memory of another from then on.
 struct Named {
@@ -21,14 +21,14 @@ pub(super) struct Owned {
 }
 
 impl Owned {
-    pub(super) fn new(program: &Program, steps: &[Step], result: &Live, given: u64) -> Owned {
+    pub(super) fn new(program: &Program, uses: &[StepUses], result: &Live, given: u64) -> Owned {
         let mut all = Owned { owned: vec![true; program.bufs.len()], named: Vec::new(), loops: 0 };
         for (k, rep) in program.params.iter().enumerate() {
             if given.checked_shr(k as u32).unwrap_or(0) & 1 == 0 {
                 arrays(rep, &mut |b| all.owned[b.index()] = false);
             }
         }
-        all.collect(program, steps, result, None);
+        all.collect(&program.steps, uses, result, None);
         for n in all.named.iter().filter(|n| !n.moved) {
             all.owned[n.from.index()] = false;
         }
@@ -42,8 +42,9 @@ impl Owned {
         all
     }
 
-    fn collect(&mut self, program: &Program, steps: &[Step], out: &Live, round: Option<u32>) {
-        for (step, after) in steps.iter().zip(live::after(program, steps, out)) {
+    fn collect(&mut self, steps: &[Step], uses: &[StepUses], out: &Live, round: Option<u32>) {
+        for ((step, uses), after) in steps.iter().zip(uses).zip(live::after(uses, out)) {
+            let [first, second] = &uses.inside;
             match step {
                 Step::Bind(pairs) => {
                     for (to, from) in pairs {
@@ -54,15 +55,15 @@ impl Owned {
                     }
                 }
                 Step::If(_, yes, no) => {
-                    self.collect(program, yes, &after, round);
-                    self.collect(program, no, &after, round);
+                    self.collect(yes, first, &after, round);
+                    self.collect(no, second, &after, round);
                 }
-                Step::While { test, cond, body } => {
-                    let around = live::around(program, test, *cond, body, &after);
+                Step::While { test, body, .. } => {
+                    let around = live::around(uses, &after);
                     let round = Some(self.loops);
                     self.loops += 1;
-                    self.collect(program, test, &around.after_test, round);
-                    self.collect(program, body, &around.after_body, round);
+                    self.collect(test, first, &around.after_test, round);
+                    self.collect(body, second, &around.after_body, round);
                 }
                 _ => {}
             }

@@ -158,7 +158,7 @@ fn go(program: &Program, steps: &[Step], made: &mut BTreeSet<Buf>) {
                 *made = &*made & &end;
             }
             step => {
-                let uses = program.step_uses(step);
+                let uses = program.step_uses(step).all;
                 assert!(made.is_superset(&uses.needs), "{step:?} needs {:?}\n{program}", &uses.needs - made);
                 made.extend(uses.makes);
                 match step {
