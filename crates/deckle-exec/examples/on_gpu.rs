@@ -15,6 +15,9 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
+/// Arguments are put into memory of the device: it may be overwritten.
+const OPTIONS: Options = Options { fuse: true, simplify: true, quick: false, given: Options::ALL };
+
 const PROGRAMS: &str = r#"
 def dot(xs: [f64; n], ys: [f64; n]) = sum({ x * y : x in xs; y in ys })
 def saxpy(a: f32, xs: [f32; n], ys: [f32; n]) = [ a * x + y : x in xs; y in ys ]
@@ -42,6 +45,10 @@ def mandelbrot(width: int, height: int, limit: int) =
   generate(height, width, \j i -> escape(-2.2 + 3.2 * real(i) / real(width), -1.2 + 2.4 * real(j) / real(height), limit))
 def inside(width: int, height: int, limit: int) = sum(flatten(mandelbrot(width, height, limit)))
 def ordered(xs: [f64]) = sort(xs)
+def added(xs: [f64; n], xss: [f64; n, m]) = [ x + sum(row) * x : x in xs; row in xss ]
+def halved(xs: [f64], rounds: int) = loop ys = xs for i < rounds do [ y * 0.5 + 1.0 : y in ys ]
+def placed(xs: [int], rounds: int) = loop ys = xs for i < rounds do scatter(ys, [i, 2 * i], [i * i, ys[0]])
+def marked(xs: [int], rounds: int) = loop ys = xs for i < rounds do scatter(ys, [i, 2 * i], [i * i, i])
 def broken(xs: [int], at: [int]) = [ xs[i] : i in at ]
 def logsum(n: int) = sum({ log(f64(i)) : i in 1..n })
 def halves(n: int) = sum({ f32(i) * 0.5f32 : i in 1..n })
@@ -113,6 +120,10 @@ fn compared() -> Vec<(&'static str, Vec<Value>)> {
         ("mandelbrot", vec![int(160), int(100), int(50)]),
         ("inside", vec![int(160), int(100), int(50)]),
         ("ordered", vec![r.floats(10_000, f64s)]),
+        ("added", vec![r.floats(3000, f64s), Value::array((0..3000).map(|_| r.floats(70, f64s)).collect())]),
+        ("halved", vec![r.floats(n, f64s), int(20)]),
+        ("placed", vec![r.ints(n, 100), int(50)]),
+        ("marked", vec![r.ints(n, 100), int(50)]),
         ("broken", vec![r.ints(100, 9), r.ints(5000, 101)]),
         ("logsum", vec![int(n as i64)]),
     ]
@@ -170,7 +181,7 @@ fn all(how: Option<&str>, dir: Option<&Path>) -> Result<bool, String> {
     if let (Some("ptx"), Some(dir)) = (how, dir) {
         std::fs::create_dir_all(dir).map_err(|e| e.to_string())?;
         for (name, _) in compared().into_iter().chain(timed()) {
-            let ptx = Ptx::compile(&program, find(name)?, Options::default(), &Gpu::new(9, 0), None);
+            let ptx = Ptx::compile(&program, find(name)?, OPTIONS, &Gpu::new(9, 0), None);
             let ptx = ptx.map_err(|e| format!("{name}: {}", e.message))?;
             std::fs::write(dir.join(format!("{name}.ptx")), ptx.text()).map_err(|e| e.to_string())?;
         }
@@ -188,7 +199,7 @@ fn all(how: Option<&str>, dir: Option<&Path>) -> Result<bool, String> {
     let settings = Settings::new(1, None);
     let load = |name: &str, context: &Context, layout: Layout| {
         let text = dir.and_then(|d| std::fs::read_to_string(d.join(format!("{name}.ptx"))).ok());
-        let ptx = Ptx::compile(&program, find(name)?, Options::default(), &gpu, text);
+        let ptx = Ptx::compile(&program, find(name)?, OPTIONS, &gpu, text);
         let mut ptx = ptx.map_err(|e| e.message.clone())?;
         ptx.set_layout(layout);
         ptx.load(context.clone()).map_err(|e| e.message.clone())

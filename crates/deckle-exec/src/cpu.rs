@@ -228,7 +228,7 @@ impl Cpu<'_> {
         let mut scratch = Vec::new();
         for ty in &launch.scratch {
             let bytes = (blocks as usize + 1) * ty.bytes();
-            scratch.push(self.settings.pool.alloc(bytes, "partial results")?);
+            scratch.push(self.settings.pool.alloc(bytes, "a list of partial results")?);
         }
         let mut bufs = Vec::new();
         for b in &launch.buffers {

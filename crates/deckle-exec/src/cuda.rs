@@ -18,8 +18,8 @@ use deckle_ir::loops::{Function, GridLaunch};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::value::Value;
 use deckle_llvm::{Compiler, Gpu, Pipeline, emit};
-use deckle_runtime::Buffer;
 use deckle_runtime::cuda::{Arg, Context, CudaError, DeviceBuffer, Module};
+use deckle_runtime::{Buffer, OverBudget};
 use std::sync::Arc;
 
 impl From<CudaError> for Failure {
@@ -122,8 +122,8 @@ struct Cuda<'a> {
 impl Device for Cuda<'_> {
     type Mem = Arc<DeviceBuffer>;
 
-    fn alloc(&self, bytes: usize, _: &str) -> Result<Self::Mem, Failure> {
-        Ok(Arc::new(self.on.context.alloc(bytes)?))
+    fn alloc(&self, bytes: usize, name: &str) -> Result<Self::Mem, Failure> {
+        Ok(Arc::new(self.new_memory(bytes, name)?))
     }
 
     fn put(&self, buffer: Buffer) -> Result<Self::Mem, Failure> {
@@ -145,10 +145,10 @@ impl Device for Cuda<'_> {
         Ok(Scalar::from_bits(ty, u64::from_le_bytes(word)))
     }
 
-    fn copy(&self, mem: &Self::Mem, bytes: usize, _: &str) -> Result<Self::Mem, Failure> {
+    fn copy(&self, mem: &Self::Mem, bytes: usize, name: &str) -> Result<Self::Mem, Failure> {
         let mut contents = vec![0u8; bytes.min(mem.len())];
         mem.copy_out(0, &mut contents)?;
-        let mut new = self.on.context.alloc(bytes)?;
+        let mut new = self.new_memory(bytes, name)?;
         new.copy_in(0, &contents)?;
         Ok(Arc::new(new))
     }
@@ -164,6 +164,18 @@ impl Device for Cuda<'_> {
 }
 
 impl Cuda<'_> {
+    /// New memory. Where the device has no more, the error names the array.
+    fn new_memory(&self, bytes: usize, name: &str) -> Result<DeviceBuffer, Failure> {
+        match self.on.context.alloc(bytes) {
+            Err(CudaError::Driver { name: what, .. }) if what == "CUDA_ERROR_OUT_OF_MEMORY" => {
+                let (free, all) = self.on.context.memory()?;
+                let what = name.to_string();
+                Err(OverBudget { what, asked: bytes as u64, in_use: all - free.min(all), budget: Some(all) }.into())
+            }
+            other => Ok(other?),
+        }
+    }
+
     /// Runs the functions of a launch; tells whether something failed.
     fn launch(&self, memory: &Memory<'_, Self>, launch: &GridLaunch) -> Result<bool, Failure> {
         let mut passed: Vec<Arc<DeviceBuffer>> = Vec::new();
@@ -175,7 +187,7 @@ impl Cuda<'_> {
         }
         let calls = grid::calls(memory, launch, self.on.ptx.layout, elements as i64)?;
         for ty in &launch.scratch {
-            passed.push(self.alloc((calls.parts as usize + 1) * ty.bytes(), "partial results")?);
+            passed.push(self.alloc((calls.parts as usize + 1) * ty.bytes(), "a list of partial results")?);
         }
         let record = self.on.context.alloc_from(&[0u64; 6])?;
         let mut args: Vec<Arg<'_>> = passed.iter().map(|b| Arg::Buffer(b)).collect();
