@@ -372,14 +372,24 @@ impl Emitter<'_> {
         if let Some(known) = self.varying.get(&n) {
             return *known;
         }
-        let looped = self
-            .p
-            .between(space, outer)
-            .iter()
-            .any(|s| matches!(self.p.space(*s).region, Region::Loop | Region::Lambda));
-        let varies = looped || self.mentions(n, space);
+        let around = self.p.between(space, outer);
+        let looped = around.iter().any(|s| matches!(self.p.space(*s).region, Region::Loop | Region::Lambda));
+        let varies = match self.p.node(n).op {
+            Op::Pos => outer == space,
+            // Where no lane needs them they must do nothing, even if they would be the same for all.
+            Op::Load(..) | Op::Check { .. } if around.iter().any(|s| self.guarded_by_lanes(*s)) => true,
+            _ => looped || self.mentions(n, space),
+        };
         self.varying.insert(n, varies);
         varies
+    }
+
+    /// Whether a space is a guard that holds in some lanes only, or may.
+    fn guarded_by_lanes(&mut self, s: Space) -> bool {
+        match self.p.space(s).region {
+            Region::Guard(cond, _) => self.varies(cond),
+            _ => false,
+        }
     }
 
     /// Whether an index goes up by one with the position.
