@@ -11,7 +11,6 @@ use deckle_ir::loops::{Access, Buf, Builder, Expr, LoopHint, Stmt, StoreHint, Va
 use deckle_ir::scalar::{Scalar, ScalarType};
 use std::collections::{BTreeSet, HashMap};
 
-use super::edges::Interior;
 use super::warp::Grid;
 
 /// Stack that must be left before going deeper, and how much more is made.
@@ -22,7 +21,7 @@ const MORE_STACK: usize = 1 << 20;
 const WRITTEN_OUT: i64 = 16;
 
 /// So many bytes are too many for the caches.
-const STREAMED: i64 = 32 << 20;
+pub(super) const STREAMED: i64 = 32 << 20;
 
 /// A schedule that does not work out: a bug.
 pub(super) type Res<T> = Result<T, String>;
@@ -67,7 +66,7 @@ pub(super) struct Emitter<'k> {
     scopes: Vec<Scope>,
     pub accs: HashMap<Node, Acc>,
     /// Whether failures are recorded rather than flagged.
-    diagnose: bool,
+    pub diagnose: bool,
     needs: HashMap<Vec<Node>, BTreeSet<Node>>,
     pub grid: Grid,
     /// The vectors in which code is being made.
@@ -569,137 +568,12 @@ impl<'k> Emitter<'k> {
         self.p.between(from, to).first().copied().ok_or_else(|| format!("{to} is not below {from}"))
     }
 
-    /// Opens a space for items, whose values it carries.
-    fn enter(&mut self, space: Space, items: &[Item], range: Option<(Val, Val)>) -> Res<()> {
-        let carried = carried_by(items);
-        let before = self.carried(&carried);
-        match self.p.space(space).region {
-            Region::Dim(size) => {
-                let (lo, hi, step) = match (range, self.lane()) {
-                    (Some((lo, hi)), _) => (lo, hi, self.grid.stride.max(1)),
-                    (None, Some(lane)) => (lane, self.val(size)?, 32),
-                    (None, None) => (self.constant(Scalar::I64(0)), self.val(size)?, 1),
-                };
-                if self.vectors_allowed()
-                    && let Some(interior) = self.plan_interior(space, items)
-                {
-                    return self.around_edges(space, items, (lo, hi), &interior);
-                }
-                return self.points(space, items, (lo, hi, step), range.is_some());
-            }
-            Region::Guard(..) => {
-                let c = self.guard(space)?;
-                self.b.begin_if(c);
-                self.open(space, None, Vec::new());
-                self.inside(space, items)?;
-                self.scopes.pop();
-                let after = self.carried(&carried);
-                self.b.begin_else(&after);
-                let after = self.b.end(&before);
-                self.carry(&carried, &after);
-            }
-            _ => return Err(format!("{space} cannot be gone through")),
-        }
-        Ok(())
-    }
-    /// Whether several points may be computed at once: to find a failure, they are not; on a GPU, threads are the lanes.
-    fn vectors_allowed(&self) -> bool {
-        !self.diagnose && !self.grid.on
-    }
-
-    /// Goes through the points of a dimension, those of its interior apart.
-    fn around_edges(&mut self, space: Space, items: &[Item], (lo, hi): (Val, Val), interior: &Interior) -> Res<()> {
-        let (first, end) = self.interior_range(interior, (lo, hi))?;
-        if items.iter().all(|i| self.space_of(*i) == space) {
-            // Few points are beside it: those need no vectors.
-            self.one_by_one(space, items, (lo, first, 1), LoopHint::Plain)?;
-            self.assuming(interior, |e| e.points(space, items, (first, end, 1), false))?;
-            return self.one_by_one(space, items, (end, hi, 1), LoopHint::Plain);
-        }
-        // With more dimensions below, each point is in it or not.
-        let carried = carried_by(items);
-        let before = self.carried(&carried);
-        let (pos, params) = self.b.begin_for(lo, hi, 1, &before, LoopHint::Plain);
-        self.carry(&carried, &params);
-        let (a, b) = (self.b.binary(BinOp::Ge, pos, first), self.b.lt(pos, end));
-        let within = self.b.and(a, b);
-        self.b.begin_if(within);
-        self.open(space, Some(pos), Vec::new());
-        self.assuming(interior, |e| e.inside(space, items))?;
-        self.scopes.pop();
-        let after = self.carried(&carried);
-        self.b.begin_else(&after);
-        self.carry(&carried, &params);
-        self.open(space, Some(pos), Vec::new());
-        self.inside(space, items)?;
-        self.scopes.pop();
-        let after = self.carried(&carried);
-        let after = self.b.end(&after);
-        let after = self.b.end(&after);
-        self.carry(&carried, &after);
-        Ok(())
-    }
-
-    /// Goes through the points of a dimension, from the first number below the second in steps. `outermost` tells that they are a part of all.
-    fn points(&mut self, space: Space, items: &[Item], range: (Val, Val, i64), outermost: bool) -> Res<()> {
-        let (lo, hi, _) = range;
-        let vectors = self.vectors_allowed();
-        if vectors && let Some(plan) = self.plan_lanes(space, items) {
-            return self.in_lanes(space, items, (lo, hi), &plan);
-        }
-        if vectors && let Some(tiling) = self.plan_tile(space, items) {
-            let worth = self.worth_tiling(&tiling, (lo, hi))?;
-            self.b.begin_if(worth);
-            self.in_tiles(space, items, (lo, hi), &tiling)?;
-            self.b.begin_else(&[]);
-            let hint = self.hint(space, items);
-            self.one_by_one(space, items, range, hint)?;
-            self.b.end(&[]);
-            return Ok(());
-        }
-        // Arrays larger than the caches are written past them.
-        if vectors
-            && outermost
-            && let Some((plan, bytes)) = self.plan_streaming(space, items)
-        {
-            let Region::Dim(size) = self.p.space(space).region else { return Err(format!("{space} is no dimension")) };
-            let points = self.val(size)?;
-            let many = self.constant(Scalar::I64(STREAMED / bytes));
-            let large = self.b.let_(Expr::Binary(BinOp::Ge, points, many));
-            self.b.begin_if(large);
-            self.in_lanes(space, items, (lo, hi), &plan)?;
-            self.b.begin_else(&[]);
-            let hint = self.hint(space, items);
-            self.one_by_one(space, items, range, hint)?;
-            self.b.end(&[]);
-            return Ok(());
-        }
-        let hint = self.hint(space, items);
-        self.one_by_one(space, items, range, hint)
-    }
-
-    /// Goes through the points of a dimension in a plain loop.
-    fn one_by_one(&mut self, space: Space, items: &[Item], range: (Val, Val, i64), hint: LoopHint) -> Res<()> {
-        let (lo, hi, step) = range;
-        let carried = carried_by(items);
-        let before = self.carried(&carried);
-        let (pos, params) = self.b.begin_for(lo, hi, step, &before, hint);
-        self.carry(&carried, &params);
-        self.open(space, Some(pos), Vec::new());
-        self.inside(space, items)?;
-        self.scopes.pop();
-        let after = self.carried(&carried);
-        let after = self.b.end(&after);
-        self.carry(&carried, &after);
-        Ok(())
-    }
-
     /// The values that go from round to round.
-    fn carried(&mut self, nodes: &[Node]) -> Vec<Val> {
+    pub(super) fn carried(&mut self, nodes: &[Node]) -> Vec<Val> {
         nodes.iter().filter_map(|n| self.accs.get(n)).flat_map(|a| a.vals.iter().chain(&a.has).copied()).collect()
     }
 
-    fn carry(&mut self, nodes: &[Node], vals: &[Val]) {
+    pub(super) fn carry(&mut self, nodes: &[Node], vals: &[Val]) {
         let mut vals = vals.iter().copied();
         for n in nodes {
             if let Some(acc) = self.accs.get_mut(n) {
@@ -717,7 +591,7 @@ impl<'k> Emitter<'k> {
     }
 
     /// A loop without order: only sums and the like are carried, and nothing is combined into memory.
-    fn hint(&mut self, space: Space, items: &[Item]) -> LoopHint {
+    pub(super) fn hint(&mut self, space: Space, items: &[Item]) -> LoopHint {
         let simple = items.iter().all(|i| match i {
             Item::Fold(n) => matches!(parts_of(self.p, *n), Ok((_, _, Combine::Ops(_)))),
             Item::Scan(_) => false,
@@ -731,7 +605,7 @@ impl<'k> Emitter<'k> {
         }
     }
 
-    fn inside(&mut self, space: Space, items: &[Item]) -> Res<()> {
+    pub(super) fn inside(&mut self, space: Space, items: &[Item]) -> Res<()> {
         let (here, deeper): (Vec<Item>, Vec<Item>) = items.iter().partition(|i| self.space_of(**i) == space);
         for item in &here {
             match *item {
@@ -805,7 +679,7 @@ impl<'k> Emitter<'k> {
 }
 
 /// The folds and scans of items.
-fn carried_by(items: &[Item]) -> Vec<Node> {
+pub(super) fn carried_by(items: &[Item]) -> Vec<Node> {
     let folds = items.iter().filter_map(|i| match i {
         Item::Fold(n) | Item::Scan(n) => Some(*n),
         Item::Sink(_) => None,

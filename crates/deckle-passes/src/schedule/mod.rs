@@ -10,6 +10,8 @@ mod edges;
 mod emit;
 mod gpu;
 mod lanes;
+mod loads;
+mod points;
 mod tile;
 mod warp;
 

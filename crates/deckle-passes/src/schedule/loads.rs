@@ -1,0 +1,79 @@
+//! Where lanes load from: every few elements of an array, or anywhere, and only what is in range.
+
+use super::emit::{Emitter, Res};
+use super::lanes::{Lane, MOST};
+use deckle_ir::array::BinOp;
+use deckle_ir::kernel::{self, Node, Op};
+use deckle_ir::loops::{Expr, Val};
+use deckle_ir::scalar::{Scalar, ScalarType};
+
+impl Emitter<'_> {
+    /// Every second, third or fourth element: all are loaded, and these picked. Fields of records that lie one after another are read so, and what is
+    /// loaded serves all of them. At the end of an array up to three elements too many are loaded, which its padding has.
+    pub(super) fn strided(&mut self, n: Node, buf: kernel::Buf, at: Node) -> Res<Option<Expr>> {
+        let Lane { space, count, start, mask, .. } = self.vector()?.clone();
+        if mask.is_some() || self.follows(at, space) || self.p.space_of(n) != space {
+            return Ok(None);
+        }
+        let resolve = |n: Node| self.resolved(n);
+        let Some(sum) = self.p.linear(at, &resolve) else { return Ok(None) };
+        let (mut stride, mut rest) = (0, Vec::new());
+        for (term, times) in &sum.terms {
+            match self.p.node(*term).op {
+                Op::Pos if self.p.space_of(*term) == space => stride = *times,
+                // Nothing before the array may be loaded, so nothing that may be negative is added.
+                Op::Pos if *times > 0 => rest.push((*term, *times)),
+                _ => return Ok(None),
+            }
+        }
+        if !(2..=4).contains(&stride) || sum.constant < 0 || count > MOST as u16 {
+            return Ok(None);
+        }
+        let first = sum.constant % stride;
+        let mut from = self.b.mul_const(start, stride);
+        for (term, times) in rest {
+            let v = self.val(term)?;
+            let v = self.b.mul_const(v, times);
+            from = self.b.add(from, v);
+        }
+        let from = self.b.add_const(from, sum.constant - first);
+        let buf = self.buf(buf)?;
+        let all = self.b.let_lanes(Expr::Load { buf, at: from, mask: None }, count * stride as u16);
+        let picked = (0..count).map(|i| i * stride as u16 + first as u16).collect();
+        Ok(Some(Expr::Swizzle(all, all, picked)))
+    }
+
+    /// Where to load from, and in which lanes: where an index was checked, only those in which it is in range.
+    pub(super) fn gathered(&mut self, at: Node, mask: Option<Val>) -> Res<(Val, Option<Val>)> {
+        let space = self.vector()?.space;
+        match self.p.node(at).op {
+            Op::Check { cond, value, .. } if self.varies(at) && !self.follows(value, space) => {
+                self.lane_val(at)?;
+                let holds = self.lane_val(cond)?;
+                let mask = self.narrowed(holds)?;
+                Ok((self.lane_val(value)?, Some(mask)))
+            }
+            _ => Ok((self.place(at)?, mask)),
+        }
+    }
+
+    /// Whether an `i32` is an index below a size that is the same for all lanes can be told in 32 bits: the negative ones are the greatest there.
+    pub(super) fn narrow_bound(&mut self, op: BinOp, a: Node, b: Node) -> Res<Option<(Val, Val)>> {
+        let unsigned = |n: Node, to: ScalarType| match self.p.node(n).op {
+            Op::Cast(ty, x) if ty == to => Some(x),
+            _ => None,
+        };
+        let x = unsigned(a, ScalarType::U64).and_then(|x| unsigned(x, ScalarType::I64));
+        let Some(x) = x.filter(|x| op == BinOp::Lt && self.p.ty(*x) == ScalarType::I32) else { return Ok(None) };
+        if self.varies(b) {
+            return Ok(None);
+        }
+        let count = self.vector()?.count;
+        let (x, bound) = (self.lane_val(x)?, self.val(b)?);
+        let x = self.b.let_lanes(Expr::Cast(ScalarType::U32, x), count);
+        let most = self.constant(Scalar::U64(1 << 31));
+        let bound = self.b.hoist(Expr::Binary(BinOp::Min, bound, most), 1);
+        let bound = self.b.hoist(Expr::Cast(ScalarType::U32, bound), 1);
+        Ok(Some((x, self.b.splat(bound, count))))
+    }
+}

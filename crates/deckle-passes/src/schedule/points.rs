@@ -1,0 +1,135 @@
+//! Going through the points of a space: in vectors, in tiles, beside the edges, or one by one.
+
+use super::edges::Interior;
+use super::emit::{Emitter, Item, Res, STREAMED, carried_by};
+use deckle_ir::array::BinOp;
+use deckle_ir::kernel::{Region, Space};
+use deckle_ir::loops::{Expr, LoopHint, Val};
+use deckle_ir::scalar::Scalar;
+
+impl Emitter<'_> {
+    /// Opens a space for items, whose values it carries.
+    pub(super) fn enter(&mut self, space: Space, items: &[Item], range: Option<(Val, Val)>) -> Res<()> {
+        let carried = carried_by(items);
+        let before = self.carried(&carried);
+        match self.p.space(space).region {
+            Region::Dim(size) => {
+                let (lo, hi, step) = match (range, self.lane()) {
+                    (Some((lo, hi)), _) => (lo, hi, self.grid.stride.max(1)),
+                    (None, Some(lane)) => (lane, self.val(size)?, 32),
+                    (None, None) => (self.constant(Scalar::I64(0)), self.val(size)?, 1),
+                };
+                if self.vectors_allowed()
+                    && let Some(interior) = self.plan_interior(space, items)
+                {
+                    return self.around_edges(space, items, (lo, hi), &interior);
+                }
+                return self.points(space, items, (lo, hi, step), range.is_some());
+            }
+            Region::Guard(..) => {
+                let c = self.guard(space)?;
+                self.b.begin_if(c);
+                self.open(space, None, Vec::new());
+                self.inside(space, items)?;
+                self.close();
+                let after = self.carried(&carried);
+                self.b.begin_else(&after);
+                let after = self.b.end(&before);
+                self.carry(&carried, &after);
+            }
+            _ => return Err(format!("{space} cannot be gone through")),
+        }
+        Ok(())
+    }
+    /// Whether several points may be computed at once: to find a failure, they are not; on a GPU, threads are the lanes.
+    fn vectors_allowed(&self) -> bool {
+        !self.diagnose && !self.grid.on
+    }
+
+    /// Goes through the points of a dimension, those of its interior apart.
+    fn around_edges(&mut self, space: Space, items: &[Item], (lo, hi): (Val, Val), interior: &Interior) -> Res<()> {
+        let (first, end) = self.interior_range(interior, (lo, hi))?;
+        if items.iter().all(|i| self.space_of(*i) == space) {
+            // Few points are beside it: those need no vectors.
+            self.one_by_one(space, items, (lo, first, 1), LoopHint::Plain)?;
+            self.assuming(interior, |e| e.points(space, items, (first, end, 1), false))?;
+            return self.one_by_one(space, items, (end, hi, 1), LoopHint::Plain);
+        }
+        // With more dimensions below, each point is in it or not.
+        let carried = carried_by(items);
+        let before = self.carried(&carried);
+        let (pos, params) = self.b.begin_for(lo, hi, 1, &before, LoopHint::Plain);
+        self.carry(&carried, &params);
+        let (a, b) = (self.b.binary(BinOp::Ge, pos, first), self.b.lt(pos, end));
+        let within = self.b.and(a, b);
+        self.b.begin_if(within);
+        self.open(space, Some(pos), Vec::new());
+        self.assuming(interior, |e| e.inside(space, items))?;
+        self.close();
+        let after = self.carried(&carried);
+        self.b.begin_else(&after);
+        self.carry(&carried, &params);
+        self.open(space, Some(pos), Vec::new());
+        self.inside(space, items)?;
+        self.close();
+        let after = self.carried(&carried);
+        let after = self.b.end(&after);
+        let after = self.b.end(&after);
+        self.carry(&carried, &after);
+        Ok(())
+    }
+
+    /// Goes through the points of a dimension, from the first number below the second in steps. `outermost` tells that they are a part of all.
+    fn points(&mut self, space: Space, items: &[Item], range: (Val, Val, i64), outermost: bool) -> Res<()> {
+        let (lo, hi, _) = range;
+        let vectors = self.vectors_allowed();
+        if vectors && let Some(plan) = self.plan_lanes(space, items) {
+            return self.in_lanes(space, items, (lo, hi), &plan);
+        }
+        if vectors && let Some(tiling) = self.plan_tile(space, items) {
+            let worth = self.worth_tiling(&tiling, (lo, hi))?;
+            self.b.begin_if(worth);
+            self.in_tiles(space, items, (lo, hi), &tiling)?;
+            self.b.begin_else(&[]);
+            let hint = self.hint(space, items);
+            self.one_by_one(space, items, range, hint)?;
+            self.b.end(&[]);
+            return Ok(());
+        }
+        // Arrays larger than the caches are written past them.
+        if vectors
+            && outermost
+            && let Some((plan, bytes)) = self.plan_streaming(space, items)
+        {
+            let Region::Dim(size) = self.p.space(space).region else { return Err(format!("{space} is no dimension")) };
+            let points = self.val(size)?;
+            let many = self.constant(Scalar::I64(STREAMED / bytes));
+            let large = self.b.let_(Expr::Binary(BinOp::Ge, points, many));
+            self.b.begin_if(large);
+            self.in_lanes(space, items, (lo, hi), &plan)?;
+            self.b.begin_else(&[]);
+            let hint = self.hint(space, items);
+            self.one_by_one(space, items, range, hint)?;
+            self.b.end(&[]);
+            return Ok(());
+        }
+        let hint = self.hint(space, items);
+        self.one_by_one(space, items, range, hint)
+    }
+
+    /// Goes through the points of a dimension in a plain loop.
+    fn one_by_one(&mut self, space: Space, items: &[Item], range: (Val, Val, i64), hint: LoopHint) -> Res<()> {
+        let (lo, hi, step) = range;
+        let carried = carried_by(items);
+        let before = self.carried(&carried);
+        let (pos, params) = self.b.begin_for(lo, hi, step, &before, hint);
+        self.carry(&carried, &params);
+        self.open(space, Some(pos), Vec::new());
+        self.inside(space, items)?;
+        self.close();
+        let after = self.carried(&carried);
+        let after = self.b.end(&after);
+        self.carry(&carried, &after);
+        Ok(())
+    }
+}
