@@ -13,9 +13,10 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::warp::Grid;
 
-/// Stack that must be left before going deeper, and how much more is made.
-const RED_ZONE: usize = 64 << 10;
-const MORE_STACK: usize = 1 << 20;
+/// Goes deeper, on more stack if there is little left.
+pub(super) fn with_stack<R>(f: impl FnOnce() -> R) -> R {
+    stacker::maybe_grow(64 << 10, 1 << 20, f)
+}
 
 /// So many rounds are written out.
 const WRITTEN_OUT: i64 = 16;
@@ -303,17 +304,23 @@ impl<'k> Emitter<'k> {
         }
         let found = match &self.p.node(n).op {
             Op::Pos => self.p.space_of(n) == dim,
-            op => {
-                let mut on = self.p.operands(n);
-                // How often they go round, or whether: that of other nodes says nothing about their values.
-                if matches!(op, Op::Fold { .. } | Op::Scan { .. } | Op::If { .. } | Op::Loop { .. }) {
-                    on.extend(self.p.sizes_of(n));
-                }
-                stacker::maybe_grow(RED_ZONE, MORE_STACK, || on.into_iter().any(|m| self.mentions(m, dim)))
+            _ => {
+                let on = self.on_of(n);
+                with_stack(|| on.into_iter().any(|m| self.mentions(m, dim)))
             }
         };
         self.mentioned.insert((n, dim), found);
         found
+    }
+
+    /// What the value of a node depends on.
+    pub(super) fn on_of(&self, n: Node) -> Vec<Node> {
+        let mut on = self.p.operands(n);
+        // How often they go round, or whether: that of other nodes says nothing about their values.
+        if matches!(self.p.node(n).op, Op::Fold { .. } | Op::Scan { .. } | Op::If { .. } | Op::Loop { .. }) {
+            on.extend(self.p.sizes_of(n));
+        }
+        on
     }
 
     pub(super) fn lane_memo(&mut self, scope: usize, n: Node) -> Option<Vec<Val>> {
@@ -333,7 +340,7 @@ impl<'k> Emitter<'k> {
 
     /// Makes code in the block of an open space, with room on the stack.
     pub(super) fn deeper<R>(&mut self, scope: usize, f: impl FnOnce(&mut Self) -> Res<R>) -> Res<R> {
-        stacker::maybe_grow(RED_ZONE, MORE_STACK, || self.at_scope(scope, f))
+        with_stack(|| self.at_scope(scope, f))
     }
 
     /// The variables of the loop or lambda of a node.

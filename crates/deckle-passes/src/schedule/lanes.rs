@@ -9,7 +9,7 @@
 //!
 //! What is said here decides in which order floats are added, and so the bits of a result: it depends on the program, never on the data or the threads.
 
-use super::emit::{Acc, Emitter, Item, Res, parts_of, unit};
+use super::emit::{Acc, Emitter, Item, Res, parts_of, unit, with_stack};
 use deckle_ir::array::{BinOp, UnOp};
 use deckle_ir::kernel::{Combine, Node, Op, Region, Sink, Space};
 use deckle_ir::loops::{Expr, LoopHint, Stmt, StoreHint, Val};
@@ -378,7 +378,7 @@ impl Emitter<'_> {
             Op::Pos => outer == space,
             // Where no lane needs them they must do nothing, even if they would be the same for all.
             Op::Load(..) | Op::Check { .. } if around.iter().any(|s| self.guarded_by_lanes(*s)) => true,
-            _ => looped || self.mentions(n, space),
+            _ => looped || with_stack(|| self.on_of(n).into_iter().any(|m| self.varies(m))),
         };
         self.varying.insert(n, varies);
         varies
@@ -410,29 +410,27 @@ impl Emitter<'_> {
     /// Where lanes are stored or loaded: a scalar where they follow each other.
     pub(super) fn place(&mut self, at: Node) -> Res<Val> {
         let space = self.vector()?.space;
-        let looped = |e: &Self, n: Node| {
-            let spaces = e.p.between(space, e.p.space_of(n));
-            spaces.iter().any(|s| matches!(e.p.space(*s).region, Region::Loop | Region::Lambda))
-        };
-        if self.follows(at, space) && !looped(self, at) {
-            return self.first(at);
+        if self.follows(at, space)
+            && let Some(first) = self.first(at)?
+        {
+            return Ok(first);
         }
         self.lane_val(at)
     }
 
-    /// The value in the first lane of an index that follows the position.
-    fn first(&mut self, at: Node) -> Res<Val> {
+    /// The value in the first lane of an index that follows the position, if all else in it is the same for all lanes.
+    fn first(&mut self, at: Node) -> Res<Option<Val>> {
         let at = self.resolved(at);
         if !self.varies(at) {
-            return self.val(at);
+            return self.val(at).map(Some);
         }
         match self.p.node(at).op {
-            Op::Pos => Ok(self.vector()?.start),
-            Op::Binary(op, a, b) => {
-                let (a, b) = (self.first(a)?, self.first(b)?);
-                Ok(self.b.let_(Expr::Binary(op, a, b)))
-            }
-            _ => Err(format!("{at} does not follow the position")),
+            Op::Pos => Ok(Some(self.vector()?.start)),
+            Op::Binary(op, a, b) => match (self.first(a)?, self.first(b)?) {
+                (Some(a), Some(b)) => Ok(Some(self.b.let_(Expr::Binary(op, a, b)))),
+                _ => Ok(None),
+            },
+            _ => Ok(None),
         }
     }
 
