@@ -130,10 +130,10 @@ impl Writer<'_> {
                 BinOp::Max => "umax",
                 other => other.name(),
             };
-            let ty = types::many(element, lanes);
-            let callee = format!("{element} @llvm.vector.reduce.{kind}.v{lanes}{element}");
-            self.module.declare(format!("{callee}({ty})"));
-            return self.op(format!("call {callee}({ty} {name})"));
+            return self.reduced(kind, element, lanes, &name);
+        }
+        if matches!(op, BinOp::Min | BinOp::Max) {
+            return self.extreme_of_all(op, scalar, lanes, &name);
         }
         let mut width = lanes;
         while width > 1 {
@@ -153,6 +153,39 @@ impl Writer<'_> {
             width = half;
         }
         name
+    }
+
+    fn reduced(&mut self, kind: &str, element: &str, lanes: u16, name: &str) -> String {
+        let ty = types::many(element, lanes);
+        let callee = format!("{element} @llvm.vector.reduce.{kind}.v{lanes}{element}");
+        self.module.declare(format!("{callee}({ty})"));
+        self.op(format!("call {callee}({ty} {name})"))
+    }
+
+    /// The least or greatest of all lanes; NaN if one of them is. Integers that are ordered as the floats are need no care at every step: the bits, of negative
+    /// ones all but the sign inverted, and beyond both ends the NaNs.
+    fn extreme_of_all(&mut self, op: BinOp, scalar: ScalarType, lanes: u16, name: &str) -> String {
+        let bits = if scalar == ScalarType::F32 { ScalarType::I32 } else { ScalarType::I64 };
+        let (one, many) = (Ty::from(bits), Ty { scalar: bits, lanes });
+        let (floats, ints) = (types::value(Ty { scalar, lanes }), types::value(many));
+        let nans = self.op(format!("fcmp uno {floats} {name}, {name}"));
+        let keys = self.op(format!("bitcast {floats} {name} to {ints}"));
+        let keys = self.ordered(many, &keys);
+        let (kind, nan) = if op == BinOp::Min { ("smin", i128::MIN) } else { ("smax", i128::MAX) };
+        let nan = self.literal(many, nan >> (128 - 8 * bits.bytes()));
+        let keys = self.op(format!("select {} {nans}, {ints} {nan}, {ints} {keys}", types::many("i1", lanes)));
+        let key = self.reduced(kind, types::scalar(bits), lanes, &keys);
+        let key = self.ordered(one, &key);
+        self.op(format!("bitcast {} {key} to {}", types::value(one), types::scalar(scalar)))
+    }
+
+    /// The bits of floats as integers of the same order, or back.
+    fn ordered(&mut self, ty: Ty, bits: &str) -> String {
+        let (text, sign) = (types::value(ty), 8 * ty.scalar.bytes() as i128 - 1);
+        let (by, all) = (self.literal(ty, sign), self.literal(ty, (1 << sign) - 1));
+        let negative = self.op(format!("ashr {text} {bits}, {by}"));
+        let flip = self.op(format!("and {text} {negative}, {all}"));
+        self.op(format!("xor {text} {bits}, {flip}"))
     }
 
     fn id(&mut self, axis: Axis) -> String {

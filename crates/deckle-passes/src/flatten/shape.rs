@@ -165,6 +165,7 @@ impl<'p> Flattener<'p> {
             let ok = rule(self, lo, hi);
             let checked = self.check(ok, lo, fault, cx.span, &[lo, hi, have], dim);
             if checked != lo {
+                self.pending.remove(&checked);
                 self.run("checks", vec![deckle_ir::kernel::Sink::Check(checked)]);
             }
             return self.body_array(n, ROOT, &mut |f, pos, dim| {

@@ -51,6 +51,28 @@ impl Flattener<'_> {
         }
     }
 
+    /// The number of each point of a traversal from the root, counted from 0, and how many there are: where that can be told without counting them.
+    pub(super) fn numbered(&mut self, inner: Space, ctx: Space) -> Res<Option<(Node, Node)>> {
+        if ctx != ROOT {
+            return Ok(None);
+        }
+        let mut first = self.k.int(0);
+        for s in self.k.between(ROOT, inner) {
+            let data = *self.k.space(s);
+            first = match data.region {
+                Region::Dim(size) if self.k.space_of(size) == ROOT => self.mul(first, size),
+                Region::Dim(size) => {
+                    let Some(offsets) = self.closed_form(data.parent, size) else { return Ok(None) };
+                    let zero = self.k.int(0);
+                    self.k.load(offsets, zero, ROOT)
+                }
+                _ => return Ok(None),
+            };
+        }
+        let (number, count) = (self.number(inner)?, self.count(inner)?);
+        Ok(Some((self.sub(number, first), self.sub(count, first))))
+    }
+
     /// The offsets of a ragged dimension: for each point of its parent where its points begin, and at the end how many there are.
     pub(super) fn offsets(&mut self, dim: Space) -> Res<Buf> {
         if let Some(buf) = self.scopes.iter().rev().find_map(|s| s.offsets.get(&dim)) {
@@ -220,11 +242,17 @@ impl Flattener<'_> {
                 self.k.load(*buf, number, ctx)
             }
         };
-        let (zero, one) = (self.k.int(0), self.k.int(1));
-        let spec = FoldSpec { init: Some(vec![zero]), elems: vec![one], combine: Combine::Ops(vec![BinOp::Add]) };
-        let before = self.k.scan(inner, ctx, spec, true);
-        let before = self.k.part(before, 0);
-        let at = self.k.binary(BinOp::Add, base, before);
+        let at = match self.numbered(inner, ctx)? {
+            Some((number, _)) => number,
+            None => {
+                let (zero, one) = (self.k.int(0), self.k.int(1));
+                let combine = Combine::Ops(vec![BinOp::Add]);
+                let spec = FoldSpec { init: Some(vec![zero]), elems: vec![one], combine };
+                let before = self.k.scan(inner, ctx, spec, true);
+                let before = self.k.part(before, 0);
+                self.k.binary(BinOp::Add, base, before)
+            }
+        };
         let len = self.count(dim)?;
         let elem = self.store_at(elem, inner, at, len, name, sinks)?;
         Ok(Rep::Array(rows, Box::new(elem)))

@@ -127,6 +127,9 @@ impl Flattener<'_> {
             if parent == ctx {
                 return Ok(size);
             }
+            if let Some((_, count)) = self.numbered(inner, ctx)? {
+                return Ok(count);
+            }
             return self.within(label, |f| f.sum(parent, size, ctx));
         }
         let one = self.k.int(1);

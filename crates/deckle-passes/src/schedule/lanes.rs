@@ -9,7 +9,7 @@
 //!
 //! What is said here decides in which order floats are added, and so the bits of a result: it depends on the program, never on the data or the threads.
 
-use super::emit::{Acc, Emitter, Item, Res, parts_of, unit, with_stack};
+use super::emit::{Emitter, Item, Res, parts_of, with_stack};
 use deckle_ir::array::{BinOp, UnOp};
 use deckle_ir::kernel::{Combine, Node, Op, Region, Sink, Space};
 use deckle_ir::loops::{Expr, LoopHint, Stmt, StoreHint, Val};
@@ -44,12 +44,12 @@ impl Lane {
 
 /// How the points of a dimension are gone through in lanes.
 pub(super) struct Plan {
-    count: u16,
+    pub count: u16,
     /// How many lanes a round has: several times as many as fit a register, so that its operations do not wait for each other.
     pub wide: u16,
     /// Whether there are loops inside.
     deep: bool,
-    hint: StoreHint,
+    pub hint: StoreHint,
 }
 
 impl Plan {
@@ -72,14 +72,14 @@ impl Emitter<'_> {
             return None;
         }
         let mut widest = 1;
-        let mut folds = false;
+        let (mut folds, mut scans) = (false, false);
         let mut needs = BTreeSet::new();
         for item in items {
             needs.extend(self.needs_of(*item));
             match item {
-                Item::Scan(_) => return None,
-                Item::Fold(n) => {
-                    folds = true;
+                Item::Fold(n) | Item::Scan(n) => {
+                    folds |= matches!(item, Item::Fold(_));
+                    scans |= matches!(item, Item::Scan(_));
                     let (_, elems, how) = parts_of(self.p, *n).ok()?;
                     if !matches!(how, Combine::Ops(_)) {
                         return None;
@@ -95,7 +95,7 @@ impl Emitter<'_> {
         }
         let inside: Vec<Node> = needs.into_iter().filter(|n| self.p.encloses(space, self.p.space_of(*n))).collect();
         self.vectors = Some(Lane { space, count: 1, hint: StoreHint::Cached, start: Val(0), mask: None });
-        let worth = self.judge(space, &inside, folds);
+        let worth = self.judge(space, &inside, items, folds || scans);
         self.vectors = None;
         self.varying.clear();
         // What is folded may be wider than what it is computed from.
@@ -115,7 +115,8 @@ impl Emitter<'_> {
         let count = (BYTES / widest).min(MOST) as u16;
         let deep = worth?;
         let wide = match inside.len() {
-            _ if deep && folds => count,
+            // One vector after another adds to a scan.
+            _ if scans || deep && folds => count,
             _ if deep => count * self.widening(&inside),
             0..=LITTLE => count * VECTORS,
             _ => count * 2,
@@ -142,12 +143,12 @@ impl Emitter<'_> {
     }
 
     /// Whether the nodes of a dimension can be computed in lanes, and should be: if so, whether there is more in it than one vector of each.
-    fn judge(&mut self, space: Space, inside: &[Node], folds: bool) -> Option<bool> {
+    fn judge(&mut self, space: Space, inside: &[Node], items: &[Item], carries: bool) -> Option<bool> {
         let (mut deep, mut branches, mut slow, mut mine, mut theirs) = (false, false, false, 0, 0);
         for n in inside {
             let s = self.p.space_of(*n);
             match &self.p.node(*n).op {
-                Op::Scan { .. } => return None,
+                Op::Scan { .. } if !items.contains(&Item::Scan(*n)) => return None,
                 Op::Loop { .. } => deep = true,
                 Op::If { yes, .. } => branches |= self.guard_holds(*yes).is_none(),
                 Op::Fold { over, .. } => {
@@ -173,8 +174,10 @@ impl Emitter<'_> {
         }
         // A loop inside can have lanes of its own: better where it reads what lies side by side.
         let loops = inside.iter().any(|n| matches!(self.p.node(*n).op, Op::Loop { .. }));
-        match (deep, folds || slow || branches) {
+        let scans = items.iter().any(|i| matches!(i, Item::Scan(_)));
+        match (deep, carries || slow || branches) {
             (false, true) => Some(false),
+            (true, _) if scans => None,
             (true, _) if mine <= theirs || loops => Some(true),
             _ => None,
         }
@@ -209,151 +212,6 @@ impl Emitter<'_> {
         Some((Plan { count, wide: count * VECTORS, deep: false, hint: StoreHint::Streaming }, bytes))
     }
 
-    /// Goes through the points from `lo` below `hi` in lanes. Whether there were any is noted for the folds.
-    pub(super) fn in_lanes(&mut self, space: Space, items: &[Item], (lo, hi): (Val, Val), plan: &Plan) -> Res<()> {
-        let folds: Vec<Node> =
-            items.iter().filter_map(|i| if let Item::Fold(n) = i { Some(*n) } else { None }).collect();
-        let types = self.fold_types(&folds)?;
-        let (count, width) = (plan.count, i64::from(plan.count));
-        let units: Vec<Val> = types.iter().map(|(op, ty)| self.unit_lanes(*op, *ty, plan.wide)).collect();
-        let round = i64::from(plan.wide);
-        // A round is a power of two, and there is no less than nothing.
-        let (zero, below) = (self.int(0), self.int(round - 1));
-        let points = self.b.let_(Expr::Binary(BinOp::Sub, hi, lo));
-        let points = self.b.let_(Expr::Binary(BinOp::Max, points, zero));
-        let rest = self.b.let_(Expr::Binary(BinOp::And, points, below));
-        let whole = self.b.let_(Expr::Binary(BinOp::Sub, points, rest));
-        let middle = self.b.let_(Expr::Binary(BinOp::Add, lo, whole));
-        let (start, params) = self.b.begin_for(lo, middle, round, &units, LoopHint::Plain);
-        let lane = Lane { space, count: plan.wide, hint: plan.hint, start, mask: None };
-        let after = self.round(lane, items, &folds, &params)?;
-        let sums = self.b.end(&after);
-        let total: Vec<Val> = sums.iter().zip(&types).map(|(v, (op, _))| self.halved(*op, *v, count)).collect();
-        // Then one at a time, under a mask.
-        let (pos, params) = self.b.begin_for(middle, hi, width, &total, LoopHint::Plain);
-        let left = self.b.let_(Expr::Binary(BinOp::Sub, hi, pos));
-        let most = self.int(width);
-        let left = self.b.let_(Expr::Binary(BinOp::Min, left, most));
-        let left = self.b.let_(Expr::Cast(ScalarType::I32, left));
-        let left = self.b.splat(left, count);
-        let numbers = self.b.let_lanes(Expr::Lanes, count);
-        let numbers = self.b.let_lanes(Expr::Cast(ScalarType::I32, numbers), count);
-        let mask = self.b.let_lanes(Expr::Binary(BinOp::Lt, numbers, left), count);
-        let lane = Lane { space, count, hint: StoreHint::Cached, start: pos, mask: Some(mask) };
-        let after = self.round(lane, items, &folds, &params)?;
-        let total = self.b.end(&after);
-        self.add_totals(&folds, &types, &total, (lo, hi))
-    }
-
-    /// A vector whose halves are combined until so many lanes are left.
-    fn halved(&mut self, op: BinOp, v: Val, count: u16) -> Val {
-        let lanes = self.b.ty(v).lanes;
-        if lanes <= count {
-            return v;
-        }
-        let half = lanes / 2;
-        let low = self.b.let_(Expr::Swizzle(v, v, (0..half).collect()));
-        let high = self.b.let_(Expr::Swizzle(v, v, (half..lanes).collect()));
-        let both = self.b.let_lanes(Expr::Assoc(op, low, high), half);
-        self.halved(op, both, count)
-    }
-
-    /// The lanes combined, and added to what is folded.
-    fn add_totals(
-        &mut self,
-        folds: &[Node],
-        types: &[(BinOp, ScalarType)],
-        total: &[Val],
-        range: (Val, Val),
-    ) -> Res<()> {
-        if folds.is_empty() {
-            return Ok(());
-        }
-        let any = self.b.let_(Expr::Binary(BinOp::Lt, range.0, range.1));
-        let mut total = total.iter().zip(types);
-        for n in folds {
-            let (_, elems, how) = parts_of(self.p, *n)?;
-            let parts: Vec<Val> =
-                total.by_ref().take(elems.len()).map(|(v, (op, _))| self.b.let_(Expr::Total(*op, *v))).collect();
-            let acc = self.accs.get(n).cloned().ok_or_else(|| format!("{n} is not carried"))?;
-            let vals = self.combine(how, &acc.vals, &parts)?;
-            let has = acc.has.map(|has| self.b.let_(Expr::Binary(BinOp::Or, has, any)));
-            self.accs.insert(*n, Acc { vals, has, before: acc.before });
-        }
-        Ok(())
-    }
-
-    fn int(&mut self, n: i64) -> Val {
-        self.constant(Scalar::I64(n))
-    }
-
-    /// The operator and the type of each sum.
-    fn fold_types(&self, folds: &[Node]) -> Res<Vec<(BinOp, ScalarType)>> {
-        let mut types = Vec::new();
-        for n in folds {
-            let (_, elems, how) = parts_of(self.p, *n)?;
-            let Combine::Ops(ops) = how else { return Err(format!("{n} cannot be folded in lanes")) };
-            types.extend(ops.iter().copied().zip(elems.iter().map(|e| self.p.ty(*e))));
-        }
-        Ok(types)
-    }
-
-    fn unit_lanes(&mut self, op: BinOp, ty: ScalarType, count: u16) -> Val {
-        let c = unit(op, ty).unwrap_or(Scalar::zero(ty));
-        let v = self.constant(c);
-        self.b.splat(v, count)
-    }
-
-    /// One vector: the sinks take their values, and the sums are added to.
-    pub(super) fn round(&mut self, lane: Lane, items: &[Item], folds: &[Node], sums: &[Val]) -> Res<Vec<Val>> {
-        let (space, count, mask, hint) = (lane.space, lane.count, lane.mask, lane.hint);
-        self.varying.clear();
-        self.vectors = Some(lane);
-        self.open(space, None, Vec::new());
-        for row in 0..self.tile.as_ref().map_or(1, |t| t.rows) {
-            self.set_row(row);
-            for item in items {
-                let Item::Sink(i) = item else { continue };
-                if let Sink::Check(n) = &self.sinks[*i] {
-                    self.lane_val(*n)?;
-                }
-                let Sink::Write { buf, at, value, .. } = &self.sinks[*i] else { continue };
-                let value = self.lane_val(*value)?;
-                let at = self.place(*at)?;
-                let buf = self.buf(*buf)?;
-                let hint = if self.b.ty(at).lanes > 1 { StoreHint::Cached } else { hint };
-                self.b.stmt(Stmt::Store { buf, at, value, mask, hint });
-            }
-        }
-        let mut after = Vec::new();
-        let mut sums = sums.iter();
-        for n in folds {
-            let (_, elems, how) = parts_of(self.p, *n)?;
-            let Combine::Ops(ops) = how else { continue };
-            for (op, e) in ops.iter().zip(elems) {
-                let Some(sum) = sums.next() else { continue };
-                let x = self.lane_val(*e)?;
-                let next = self.b.let_lanes(Expr::Assoc(*op, *sum, x), count);
-                after.push(self.where_active(next, *sum));
-            }
-        }
-        self.close();
-        self.vectors = None;
-        self.varying.clear();
-        Ok(after)
-    }
-
-    /// The first value in the lanes of the mask, the second in the others.
-    fn where_active(&mut self, new: Val, old: Val) -> Val {
-        match &self.vectors {
-            Some(Lane { mask: Some(mask), count, .. }) => {
-                let (mask, count) = (*mask, *count);
-                self.b.let_lanes(Expr::Select(mask, new, old), count)
-            }
-            _ => new,
-        }
-    }
-
     pub(super) fn vector(&self) -> Res<&Lane> {
         self.vectors.as_ref().ok_or_else(|| "not in lanes".to_string())
     }
@@ -376,6 +234,7 @@ impl Emitter<'_> {
         let looped = around.iter().any(|s| matches!(self.p.space(*s).region, Region::Loop | Region::Lambda));
         let varies = match self.p.node(n).op {
             Op::Pos => outer == space,
+            Op::Scan { .. } => true,
             // Where no lane needs them they must do nothing, even if they would be the same for all.
             Op::Load(..) | Op::Check { .. } if around.iter().any(|s| self.guarded_by_lanes(*s)) => true,
             _ => looped || with_stack(|| self.on_of(n).into_iter().any(|m| self.varies(m))),
@@ -535,7 +394,7 @@ impl Emitter<'_> {
             Op::Loop { space, init, cond, inside, next, checks } => {
                 return self.lane_loop(space, &init, cond, inside, &next, &checks);
             }
-            Op::Scan { .. } => return Err(format!("{n} cannot be computed in lanes")),
+            Op::Scan { .. } => return self.lane_scan(n),
         };
         Ok(vec![self.b.let_lanes(expr, count)])
     }

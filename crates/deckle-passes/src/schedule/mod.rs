@@ -12,6 +12,7 @@ mod gpu;
 mod lanes;
 mod loads;
 mod points;
+mod rounds;
 mod tile;
 mod warp;
 
