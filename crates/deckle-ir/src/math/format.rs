@@ -100,6 +100,18 @@ pub(super) fn clamp<A: Arith>(a: &mut A, x: A::F, least: f64, most: f64) -> A::F
     a.min(most, x)
 }
 
+/// Whether x is anything but a positive normal number.
+#[inline(always)]
+pub(super) fn unusual<W: Format, A: Arith>(a: &mut A, x: A::F) -> A::M {
+    // The bits of those lie between two numbers: one comparison, after the least integer was added to both sides.
+    let (least, sign) = (1i64 << W::MANTISSA, if W::MANTISSA > 30 { i64::MIN } else { i64::from(i32::MIN) });
+    let (shift, span) = (a.i(least.wrapping_add(sign)), a.i((W::BIAS * 2 * least).wrapping_add(sign)));
+    let bits = a.bits_of(x);
+    let shifted = a.sub_i(bits, shift);
+    let usual = a.lt_i(shifted, span);
+    a.not_m(usual)
+}
+
 /// A polynomial, lowest coefficient first, in Estrin's form: few operations wait for each other.
 #[inline(always)]
 pub(super) fn polynomial<A: Arith>(a: &mut A, x: A::F, c: &[f64]) -> A::F {

@@ -1,10 +1,11 @@
 //! Logarithms.
 //!
-//! x = 2^k m with m from √½ to √2, and log(m) is `f - f²/2 + f³ p(f)` for f = m - 1: no division and no table. The first
+//! x = 2^k m with m from √½ to √2, and f = m - 1. With s = f / (2 + f), log(m) is 2 atanh(s), whose series has every second term only: that is
+//! worth a division. For other bases log(m) is needed to more digits than a number has, and is `f - f²/2 + f³ p(f)`: the first
 //! two terms are kept as a sum of two numbers, so that their rounding does not show in the result.
 
 use super::arith::Arith;
-use super::format::{Format, polynomial, two};
+use super::format::{Format, polynomial, two, unusual};
 
 /// x = 2^k (1 + f), for a positive finite x.
 pub(super) struct Split<F, I> {
@@ -19,21 +20,22 @@ fn root_half<W: Format>() -> i64 {
     if W::MANTISSA == 52 { 0.5f64.sqrt().to_bits() as i64 } else { 0.5f32.sqrt().to_bits() as i64 }
 }
 
-/// Splits x. With `tiny`, also subnormal numbers; without, x is a normal number.
+/// Splits x. Where it may be unusual, it may be subnormal.
 #[inline(always)]
-pub(super) fn split<W: Format, A: Arith>(a: &mut A, x: A::F, tiny: bool) -> Split<A::F, A::I> {
+pub(super) fn split<W: Format, A: Arith>(a: &mut A, x: A::F, unusual: Option<A::M>) -> Split<A::F, A::I> {
     let lift = W::MANTISSA as i64 + 2;
     let point = two(W::MANTISSA as i64) + W::BIAS as f64;
     let mut zero = a.f(point);
     let mut x = x;
-    if tiny {
-        let least = a.f(two(1 - W::BIAS));
-        let low = a.lt(x, least);
-        let up = a.f(two(lift));
-        let lifted = a.mul(x, up);
-        x = a.select(low, lifted, x);
-        let lowered = a.f(point + lift as f64);
-        zero = a.select(low, lowered, zero);
+    if let Some(unusual) = unusual {
+        [x, zero] = a.if_any(unusual, [x, zero], |a| {
+            let least = a.f(two(1 - W::BIAS));
+            let low = a.lt(x, least);
+            let up = a.f(two(lift));
+            let lifted = a.mul(x, up);
+            let lowered = a.f(point + lift as f64);
+            [a.select(low, lifted, x), a.select(low, lowered, zero)]
+        });
     }
     let bits = a.bits_of(x);
     let offset = a.i(root_half::<W>() - W::ONE_BITS);
@@ -84,30 +86,49 @@ fn add_exponent<A: Arith>(a: &mut A, k: A::F, unit: (f64, f64), high: A::F, low:
 
 /// Puts in what the logarithm is at zero, below zero, at infinity and of NaN.
 #[inline(always)]
-fn at_the_edges<A: Arith>(a: &mut A, x: A::F, y: A::F) -> A::F {
-    let (infinity, zero) = (a.f(f64::INFINITY), a.f(0.0));
-    let finite = a.lt(x, infinity);
-    let y = a.select(finite, y, x);
-    let positive = a.lt(zero, x);
-    let is_zero = a.eq(x, zero);
-    let (pole, nan) = (a.f(f64::NEG_INFINITY), a.f(f64::NAN));
-    let edge = a.select(is_zero, pole, nan);
-    a.select(positive, y, edge)
+fn at_the_edges<A: Arith>(a: &mut A, x: A::F, y: A::F, unusual: A::M) -> A::F {
+    let [y] = a.if_any(unusual, [y], |a| {
+        let (infinity, zero) = (a.f(f64::INFINITY), a.f(0.0));
+        let finite = a.lt(x, infinity);
+        let y = a.select(finite, y, x);
+        let positive = a.lt(zero, x);
+        let is_zero = a.eq(x, zero);
+        let (pole, nan) = (a.f(f64::NEG_INFINITY), a.f(f64::NAN));
+        let edge = a.select(is_zero, pole, nan);
+        [a.select(positive, y, edge)]
+    });
+    y
 }
 
 /// The natural logarithm.
 #[inline(always)]
 pub fn log<W: Format, A: Arith>(a: &mut A, x: A::F) -> A::F {
-    let Split { f, k, .. } = split::<W, A>(a, x, true);
-    let (high, low) = log_of_mantissa::<W, A>(a, f);
-    let y = add_exponent(a, k, W::LN2_SHORT, high, low);
-    at_the_edges(a, x, y)
+    let unusual = unusual::<W, A>(a, x);
+    let Split { f, k, .. } = split::<W, A>(a, x, Some(unusual));
+    // log(1 + f) = f - f²/2 + s (f²/2 + r), where 2s + s r = 2 atanh(s)
+    let (two, half, thirds) = (a.f(2.0), a.f(0.5), a.f(W::TWO_THIRDS.0));
+    let under = a.add(f, two);
+    let s = a.div(f, under);
+    let z = a.mul(s, s);
+    let p = polynomial(a, z, W::LOG_S);
+    let p = a.fma(z, p, thirds);
+    let h = a.mul(f, half);
+    let square = a.mul(h, f);
+    let sum = a.fma(z, p, square);
+    let (ln2, ln2_low) = (a.f(W::LN2_SHORT.0), a.f(W::LN2_SHORT.1));
+    let small = a.mul(k, ln2_low);
+    let small = a.fma(s, sum, small);
+    let less = a.fms(h, f, small);
+    let less = a.sub(less, f);
+    let y = a.fms(k, ln2, less);
+    at_the_edges(a, x, y, unusual)
 }
 
 /// The logarithm to a base: `per` is 1/ln(base), and `unit` the logarithm of 2.
 #[inline(always)]
 fn log_to_base<W: Format, A: Arith>(a: &mut A, x: A::F, per: (f64, f64), unit: (f64, f64)) -> A::F {
-    let Split { f, k, .. } = split::<W, A>(a, x, true);
+    let unusual = unusual::<W, A>(a, x);
+    let Split { f, k, .. } = split::<W, A>(a, x, Some(unusual));
     let (high, low) = log_of_mantissa::<W, A>(a, f);
     let sum = a.add(high, low);
     let rest = a.sub(high, sum);
@@ -118,7 +139,7 @@ fn log_to_base<W: Format, A: Arith>(a: &mut A, x: A::F, per: (f64, f64), unit: (
     let lost = a.fma(sum, per_low, lost);
     let lost = a.fma(rest, per_high, lost);
     let y = add_exponent(a, k, unit, product, lost);
-    at_the_edges(a, x, y)
+    at_the_edges(a, x, y, unusual)
 }
 
 /// The logarithm to base 2.
@@ -138,7 +159,8 @@ pub fn log10<W: Format, A: Arith>(a: &mut A, x: A::F) -> A::F {
 pub fn log1p<W: Format, A: Arith>(a: &mut A, x: A::F) -> A::F {
     let one = a.f(1.0);
     let sum = a.add(one, x);
-    let Split { k, exponent, .. } = split::<W, A>(a, sum, false);
+    let unusual = unusual::<W, A>(a, sum);
+    let Split { k, exponent, .. } = split::<W, A>(a, sum, None);
     // f = (1 + x) 2^-k - 1 from x itself, not from the rounded sum. The power may be subnormal: four times it is not.
     let top = a.i(if W::MANTISSA == 52 { i64::MIN } else { i32::MIN as i64 });
     let bits = a.sub_i(top, exponent);
@@ -155,5 +177,5 @@ pub fn log1p<W: Format, A: Arith>(a: &mut A, x: A::F) -> A::F {
     let low = a.fma(lost, slope, low);
     let y = add_exponent(a, k, W::LN2_SHORT, high, low);
     let y = a.copysign(y, x);
-    at_the_edges(a, sum, y)
+    at_the_edges(a, sum, y, unusual)
 }

@@ -6,13 +6,14 @@
 
 use super::arith::Arith;
 use super::exp::{exp_sum, limits};
-use super::format::{Format, polynomial};
+use super::format::{Format, polynomial, unusual};
 use super::log::{Split, split};
 
 /// log(x) for a positive finite x, as a sum of two.
 #[inline(always)]
 fn log_sum<W: Format, A: Arith>(a: &mut A, x: A::F) -> (A::F, A::F) {
-    let Split { f, k, .. } = split::<W, A>(a, x, true);
+    let unusual = unusual::<W, A>(a, x);
+    let Split { f, k, .. } = split::<W, A>(a, x, Some(unusual));
     let (one, two) = (a.f(1.0), a.f(2.0));
     // s = f / (2 + f)
     let under = a.add(f, two);

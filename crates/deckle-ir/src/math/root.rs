@@ -1,7 +1,7 @@
 //! Cube root, one over the square root, and hypotenuse.
 
 use super::arith::Arith;
-use super::format::{Format, polynomial, power_of_two, to_int, two};
+use super::format::{Format, polynomial, power_of_two, to_int, two, unusual};
 
 /// One over the square root, within 1.1 units in the last place: neither the root nor the quotient is computed.
 ///
@@ -24,12 +24,7 @@ pub fn rsqrt<W: Format, A: Arith>(a: &mut A, x: A::F) -> A::F {
         let step = a.mul(y, e);
         y = a.fma(step, series, y);
     }
-    // Positive normal numbers are those whose bits lie between two numbers: one comparison, after the least integer was added to both sides.
-    let (least, sign) = (1i64 << W::MANTISSA, if double { i64::MIN } else { i64::from(i32::MIN) });
-    let (shift, span) = (a.i(least.wrapping_add(sign)), a.i((W::BIAS * 2 * least).wrapping_add(sign)));
-    let shifted = a.sub_i(bits, shift);
-    let usual = a.lt_i(shifted, span);
-    let rare = a.not_m(usual);
+    let rare = unusual::<W, A>(a, x);
     let [y] = a.if_any(rare, [y], |a| {
         let root = a.sqrt(x);
         [a.div(one, root)]

@@ -162,8 +162,9 @@ impl Emitter<'_> {
                     }
                 }
                 Op::Binary(BinOp::Pow, a, _) if !self.p.ty(*a).is_float() => return None,
-                Op::Binary(BinOp::Rem, a, _) => slow |= self.p.ty(*a).is_float(),
-                Op::Unary(UnOp::Sin | UnOp::Cos | UnOp::Tan, _) => slow = true,
+                // These have branches for unusual numbers, around which nothing but lanes gets.
+                Op::Binary(BinOp::Rem | BinOp::Pow, a, _) => slow |= self.p.ty(*a).is_float(),
+                Op::Unary(op, _) => slow |= has_branches(*op),
                 Op::Load(_, at) => {
                     mine += usize::from(self.varies(*at) && !self.follows(*at, space));
                     let own = matches!(self.p.space(s).region, Region::Dim(_)) && s != space;
@@ -631,4 +632,9 @@ impl Emitter<'_> {
         let vars = self.vars_of(n)?;
         vars.get(k as usize).map(|v| vec![*v]).ok_or_else(|| format!("{n} has no value"))
     }
+}
+
+/// Whether a function jumps over what numbers hardly ever need.
+fn has_branches(op: UnOp) -> bool {
+    matches!(op, UnOp::Sin | UnOp::Cos | UnOp::Tan | UnOp::Log | UnOp::Log2 | UnOp::Log10 | UnOp::Log1p)
 }

@@ -41,6 +41,7 @@ impl Emitter<'_> {
         }
         Ok(())
     }
+
     /// Whether several points may be computed at once: to find a failure, they are not; on a GPU, threads are the lanes.
     fn vectors_allowed(&self) -> bool {
         !self.diagnose && !self.grid.on
@@ -82,22 +83,8 @@ impl Emitter<'_> {
     /// Goes through the points of a dimension, from the first number below the second in steps. `outermost` tells that they are a part of all.
     fn points(&mut self, space: Space, items: &[Item], range: (Val, Val, i64), outermost: bool) -> Res<()> {
         let (lo, hi, _) = range;
-        let vectors = self.vectors_allowed();
-        if vectors && let Some(plan) = self.plan_lanes(space, items) {
-            return self.in_lanes(space, items, (lo, hi), &plan);
-        }
-        if vectors && let Some(tiling) = self.plan_tile(space, items) {
-            let worth = self.worth_tiling(&tiling, (lo, hi))?;
-            self.b.begin_if(worth);
-            self.in_tiles(space, items, (lo, hi), &tiling)?;
-            self.b.begin_else(&[]);
-            let hint = self.hint(space, items);
-            self.one_by_one(space, items, range, hint)?;
-            self.b.end(&[]);
-            return Ok(());
-        }
         // Arrays larger than the caches are written past them.
-        if vectors
+        if self.vectors_allowed()
             && outermost
             && let Some((plan, bytes)) = self.plan_streaming(space, items)
         {
@@ -108,13 +95,31 @@ impl Emitter<'_> {
             self.b.begin_if(large);
             self.in_lanes(space, items, (lo, hi), &plan)?;
             self.b.begin_else(&[]);
-            let hint = self.hint(space, items);
-            self.one_by_one(space, items, range, hint)?;
+            self.cached_points(space, items, range)?;
             self.b.end(&[]);
             return Ok(());
         }
+        self.cached_points(space, items, range)
+    }
+
+    /// The same, whatever is written staying in the caches: in lanes, in tiles or one by one.
+    fn cached_points(&mut self, space: Space, items: &[Item], range: (Val, Val, i64)) -> Res<()> {
+        let (lo, hi, _) = range;
+        let vectors = self.vectors_allowed();
+        if vectors && let Some(plan) = self.plan_lanes(space, items) {
+            return self.in_lanes(space, items, (lo, hi), &plan);
+        }
         let hint = self.hint(space, items);
-        self.one_by_one(space, items, range, hint)
+        let Some(tiling) = vectors.then(|| self.plan_tile(space, items)).flatten() else {
+            return self.one_by_one(space, items, range, hint);
+        };
+        let worth = self.worth_tiling(&tiling, (lo, hi))?;
+        self.b.begin_if(worth);
+        self.in_tiles(space, items, (lo, hi), &tiling)?;
+        self.b.begin_else(&[]);
+        self.one_by_one(space, items, range, hint)?;
+        self.b.end(&[]);
+        Ok(())
     }
 
     /// Goes through the points of a dimension in a plain loop.
