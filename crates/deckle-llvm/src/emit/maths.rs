@@ -267,8 +267,8 @@ impl Arith for Lanes<'_, '_> {
         let any = self.writer.any(&text, self.ty.lanes);
         let before = self.writer.label.clone();
         // Weighed so that the usual path falls through.
-        let weights = self.writer.module.node(|_| "!{!\"branch_weights\", i32 1, i32 1000}".to_string());
-        self.writer.line(format!("br i1 {any}, label %rare{k}, label %rare{k}.end, !prof !{weights}"));
+        let rarely = self.writer.weighed("i32 1, i32 1000");
+        self.writer.line(format!("br i1 {any}, label %rare{k}, label %rare{k}.end{rarely}"));
         self.writer.begin(format!("rare{k}"));
         let found = rare(self);
         let found = std::array::from_fn(|n| self.choose(self.ty, mask, found[n], usual[n]));

@@ -99,33 +99,44 @@ impl Writer<'_> {
         raw
     }
 
-    /// A gather as so many loads. Lanes that the mask leaves out load the first element, which every buffer has.
+    /// A gather as so many loads. Lanes that the mask leaves out load the first element, which every buffer has; where it leaves out the
+    /// second half of the lanes, as at the end of a short row, that is jumped over.
     fn gather_one_by_one(&mut self, place: &Place, buf: Buf, at: Val, mask: Option<Val>, lanes: u16) -> String {
         let Some(b) = self.buffer(buf) else { return "poison".to_string() };
         let (stored, align) = (types::stored(place.elem), place.elem.bytes());
         let (pointer_ty, base) = (b.pointer, b.name.clone());
         let (vector, indices, masks) =
             (types::many(stored, lanes), types::many("i64", lanes), types::many("i1", lanes));
-        let mut index = self.name(at);
-        if let Some(m) = mask {
-            let m = self.name(m);
-            index = self.op(format!("select {masks} {m}, {indices} {index}, {indices} zeroinitializer"));
-        }
         let access = self.access(place);
-        let mut all = "poison".to_string();
-        for k in 0..lanes {
-            let i = self.op(format!("extractelement {indices} {index}, i64 {k}"));
-            let p = self.op(format!("getelementptr inbounds {stored}, {pointer_ty} {base}, i64 {i}"));
-            let x = self.op(format!("load {stored}, {pointer_ty} {p}, align {align}{access}"));
-            all = self.op(format!("insertelement {vector} {all}, {stored} {x}, i64 {k}"));
-        }
-        match mask {
-            None => all,
-            Some(m) => {
-                let m = self.name(m);
-                self.op(format!("select {masks} {m}, {vector} {all}, {vector} zeroinitializer"))
+        let mut index = self.name(at);
+        let load = |w: &mut Self, index: &str, mut all: String, from: std::ops::Range<u16>| {
+            for k in from {
+                let i = w.op(format!("extractelement {indices} {index}, i64 {k}"));
+                let p = w.op(format!("getelementptr inbounds {stored}, {pointer_ty} {base}, i64 {i}"));
+                let x = w.op(format!("load {stored}, {pointer_ty} {p}, align {align}{access}"));
+                all = w.op(format!("insertelement {vector} {all}, {stored} {x}, i64 {k}"));
             }
+            all
+        };
+        let Some(m) = mask else { return load(self, &index, "poison".to_string(), 0..lanes) };
+        let m = self.name(m);
+        index = self.op(format!("select {masks} {m}, {indices} {index}, {indices} zeroinitializer"));
+        let half = if (8..=16).contains(&lanes) { lanes / 2 } else { lanes };
+        let mut all = load(self, &index, "zeroinitializer".to_string(), 0..half);
+        if half < lanes {
+            let picked: Vec<String> = (half..lanes).map(|l| format!("i32 {l}")).collect();
+            let picked = format!("<{half} x i32> <{}>", picked.join(", "));
+            let upper = self.op(format!("shufflevector {masks} {m}, {masks} poison, {picked}"));
+            let any = self.any(&upper, half);
+            let (k, before) = (self.unique(), self.label.clone());
+            self.line(format!("br i1 {any}, label %upper{k}, label %upper{k}.end"));
+            self.begin(format!("upper{k}"));
+            let more = load(self, &index, all.clone(), half..lanes);
+            self.line(format!("br label %upper{k}.end"));
+            self.begin(format!("upper{k}.end"));
+            all = self.op(format!("phi {vector} [ {all}, %{before} ], [ {more}, %upper{k} ]"));
         }
+        self.op(format!("select {masks} {m}, {vector} {all}, {vector} zeroinitializer"))
     }
 
     pub(super) fn store(&mut self, buf: Buf, at: Val, value: Val, mask: Option<Val>, hint: StoreHint) {

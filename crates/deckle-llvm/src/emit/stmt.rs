@@ -123,7 +123,10 @@ impl Writer<'_> {
 
     fn if_(&mut self, cond: Val, yes: &Block, no: &Block, results: &[Val]) {
         let k = self.unique();
-        self.line(format!("br i1 {}, label %if{k}.yes, label %if{k}.no", self.name(cond)));
+        // Hardly anything fails.
+        let fails = no.stmts.iter().any(|s| matches!(s, Stmt::Flag(_)));
+        let likely = if fails { self.weighed("i32 1000, i32 1") } else { String::new() };
+        self.line(format!("br i1 {}, label %if{k}.yes, label %if{k}.no{likely}", self.name(cond)));
         self.begin(format!("if{k}.yes"));
         self.block(yes);
         let after_yes = self.label.clone();
@@ -139,6 +142,12 @@ impl Writer<'_> {
             let name = self.op(format!("phi {ty} [ {a}, %{after_yes} ], [ {b}, %{after_no} ]"));
             self.set(r, name);
         }
+    }
+
+    /// How often each side of a branch is taken, to be written after it.
+    pub(super) fn weighed(&mut self, weights: &str) -> String {
+        let weights = self.module.node(|_| format!("!{{!\"branch_weights\", {weights}}}"));
+        format!(", !prof !{weights}")
     }
 
     /// Whether a mask holds in any lane.

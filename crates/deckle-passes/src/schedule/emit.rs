@@ -68,6 +68,8 @@ pub(super) struct Emitter<'k> {
     pub accs: HashMap<Node, Acc>,
     /// Whether failures are recorded rather than flagged.
     pub diagnose: bool,
+    /// Whether a check is a jump: where one point comes after another, one that is always taken costs least.
+    pub jumps: bool,
     needs: HashMap<Vec<Node>, BTreeSet<Node>>,
     pub grid: Grid,
     /// The vectors in which code is being made.
@@ -119,6 +121,7 @@ impl<'k> Emitter<'k> {
             scopes,
             accs,
             diagnose,
+            jumps: false,
             needs,
             grid,
             vectors,
@@ -258,6 +261,14 @@ impl<'k> Emitter<'k> {
 
     fn check(&mut self, cond: Node, value: Node, site: u32, operands: &[Node]) -> Res<Vec<Val>> {
         let c = self.val(cond)?;
+        let zero = self.constant(Scalar::zero(self.p.ty(value)));
+        if self.jumps {
+            let (v, yes) = (self.val(value)?, self.constant(Scalar::Bool(true)));
+            self.b.begin_if(c);
+            self.b.begin_else(&[v]);
+            self.b.stmt(Stmt::Flag(yes));
+            return Ok(self.b.end(&[zero]));
+        }
         let bad = self.b.let_(Expr::Unary(UnOp::Not, c));
         if self.diagnose {
             let operands = self.all(operands)?;
@@ -267,7 +278,6 @@ impl<'k> Emitter<'k> {
             self.b.end(&[]);
         }
         self.b.stmt(Stmt::Flag(bad));
-        let zero = self.constant(Scalar::zero(self.p.ty(value)));
         let v = self.val(value)?;
         Ok(vec![self.b.let_(Expr::Select(c, v, zero))])
     }

@@ -130,7 +130,10 @@ impl Emitter<'_> {
         let (pos, params) = self.b.begin_for(lo, hi, step, &before, hint);
         self.carry(&carried, &params);
         self.open(space, Some(pos), Vec::new());
+        let jumps = hint == LoopHint::Plain && self.vectors_allowed();
+        let jumps = std::mem::replace(&mut self.jumps, jumps);
         self.inside(space, items)?;
+        self.jumps = jumps;
         self.close();
         let after = self.carried(&carried);
         let after = self.b.end(&after);
