@@ -34,3 +34,28 @@ fn main (v0 n: i64) -> i64 {
     assert_eq!(explain(&folder, &["bad.dk", "--ir", "array"]).status.code(), Some(1));
     std::fs::remove_dir_all(&folder).unwrap();
 }
+
+#[test]
+fn it_is_told_why_kernels_stay_apart() {
+    let folder = std::env::temp_dir().join(format!("deckle-apart-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let text = "\
+def main(xs: [f64], ks: [int]) =
+  let high = max(xs)
+  let near = filter(\\x -> x > high / 2.0, xs)
+  in (near, scatter(fill(0, length(near)), ks, ks), [ k * k : k in ks ])
+";
+    std::fs::write(folder.join("a.dk"), text).unwrap();
+    let shown = explain(&folder, &["a.dk"]);
+    let out = String::from_utf8_lossy(&shown.stdout);
+    for why in [
+        "it reads `high`, of which it needs all",
+        "how far it goes depends on the size of `near`",
+        "how large `near` is depends on the size of `near`",
+        "which must be there",
+        "it goes over other points",
+    ] {
+        assert!(out.contains(why), "{why}\n{out}");
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}

@@ -19,6 +19,9 @@ def steps(n: int, starts: [int], by: int) =
   let all = expand(\_ -> 3, \s i -> s + by * i, starts)
   in scatter(fill(0i32, n), all, fill(1i32, length(all)))
 def later(n: int, ps: [int]) = scatter(fill(0, n), expand(\p -> n / p, \p i -> p * i, ps), expand(\p -> n / p, \p i -> p + i, ps))
+def seen(n: int, xs: [int]) =
+  let found = filter(\x -> x >= 0, xs)
+  in scatter(fill(0i32, n), found, fill(7i32, length(found)))
 def least(xs: [int]) = (min(xs), max(xs), argmin(xs))
 def twice(xs: [f64]) = (sum(xs), [ x * 2.0 : x in xs ], max(xs))
 ";
@@ -202,5 +205,19 @@ fn histograms_and_extremes() {
             _ => (0.0, 0, 0.0),
         };
         assert_eq!(on_all(&twice, &|s| vec![array(s, &fs)], &parts), (fs.iter().sum(), n, hi as f64), "{n}");
+    }
+}
+
+#[test]
+fn one_value_is_scattered_in_any_order() {
+    let f = native("seen");
+    for n in [1i64, 1000, 300_000] {
+        let xs: Vec<i64> = numbers(2_000_000).iter().map(|x| x.rem_euclid(2 * n) - n).collect();
+        let args = |s: &Settings| vec![Data::Scalars(s.pool.alloc_from(&[n], "n").unwrap()), array(s, &xs)];
+        let mut want = vec![0i32; n as usize];
+        xs.iter().filter(|x| **x >= 0).for_each(|x| want[*x as usize] = 7);
+        assert_eq!(on_all(&f, &args, &elements::<i32>), want, "{n}");
+        // How many there are is asked for, and need not be known.
+        assert_eq!(f.program().to_string().matches("fold").count(), 0, "{}", f.program());
     }
 }

@@ -123,7 +123,7 @@ fn a_scatter_in_a_loop_writes_to_the_same_memory() {
 
 #[test]
 fn a_search_through_a_graph_copies_no_distances() {
-    let text = include_str!("../../../benches/programs/bfs.dk");
+    let text = include_str!("../../../examples/bfs.dk");
     let f = native(text, "main", 0);
     // A chain of short cuts: vertex v leads to v + 1 and to 2 v.
     let n = 1 << 12;
@@ -131,14 +131,14 @@ fn a_search_through_a_graph_copies_no_distances() {
     let mut offsets = vec![0i64];
     let mut targets = Vec::new();
     for v in 0..n {
-        targets.extend(to(v).map(|w| w as i32));
+        targets.extend(to(v).map(|w| w as i64));
         offsets.push(targets.len() as i64);
     }
     let s = Settings::new(2, None);
     let args = vec![array(&s, &offsets), array(&s, &targets), scalar(&s, 1i64)];
     let dist = f.call(args, &s).unwrap();
-    let dist = elements::<i32>(&dist);
-    let wanted = |v: usize| if v == 0 { -1 } else { (v.ilog2() + v.count_ones()) as i32 - 1 };
+    let dist = elements::<i64>(&dist);
+    let wanted = |v: usize| if v == 0 { -1 } else { i64::from(v.ilog2() + v.count_ones()) - 1 };
     assert!((0..n).all(|v| dist[v] == wanted(v)), "{dist:?}");
     let kernels = f.program().to_string().matches("kernel \"`dist`\"").count();
     assert_eq!(kernels, 1, "{}", f.program());

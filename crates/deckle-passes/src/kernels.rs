@@ -5,6 +5,9 @@
 //!       1  the result: over n (dense)
 //!            folds with add over row[i] (ragged)
 //!            writes the result, f64
+//!       2  the result: over n (dense)
+//!            writes the result, f64
+//!            apart from 1: it reads `squares`, of which it needs all
 //!   `squares` is kept in memory: it is used more than once, and computing it again costs more than a load
 //! ```
 
@@ -13,6 +16,7 @@ use crate::reuse::reuse;
 use deckle_ir::array::{BinOp, Program};
 use deckle_ir::entity::Func;
 use deckle_ir::kernel::{self, Buf, Combine, Kernel, Node, Op, ROOT, Region, Sink, Space, Step};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// How deep an expression is told.
@@ -56,9 +60,14 @@ struct Teller<'p> {
 
 impl Teller<'_> {
     fn steps(&mut self, steps: &[Step], around: &str) {
+        let mut earlier: Vec<(usize, &Kernel)> = Vec::new();
         for step in steps {
             match step {
-                Step::Run(kernel) => self.kernel(kernel, around),
+                Step::Run(kernel) => {
+                    self.kernel(kernel, around);
+                    self.apart(&earlier, kernel);
+                    earlier.push((self.kernels, kernel));
+                }
                 Step::Sort { keys, .. } => {
                     let keys: Vec<String> = keys.iter().map(|b| self.named(*b)).collect();
                     let _ = writeln!(self.out, "       the host sorts by {}{around}", keys.join(", "));
@@ -101,9 +110,73 @@ impl Teller<'_> {
         }
     }
 
+    /// Why a kernel is not one with those before it.
+    fn apart(&mut self, earlier: &[(usize, &Kernel)], kernel: &Kernel) {
+        let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
+        for (number, other) in earlier {
+            let why = self.reason(other, kernel);
+            match reasons.iter_mut().find(|(w, _)| *w == why) {
+                Some((_, numbers)) => numbers.push(number.to_string()),
+                None => reasons.push((why, vec![number.to_string()])),
+            }
+        }
+        for (why, numbers) in reasons {
+            let _ = writeln!(self.out, "           apart from {}: {why}", numbers.join(", "));
+        }
+    }
+
+    /// Why the second of two kernels is not one with the first.
+    fn reason(&self, first: &Kernel, second: &Kernel) -> String {
+        let p = self.program;
+        let written: BTreeSet<Buf> = first.sinks.iter().flat_map(targets).collect();
+        let (mut needed, mut sizes, mut spaces) = (BTreeSet::new(), Vec::new(), BTreeSet::new());
+        for sink in &second.sinks {
+            needed.extend(p.sink_needs(sink));
+            spaces.insert(p.sink_parts(sink).0);
+        }
+        spaces.extend(needed.iter().map(|n| p.space_of(*n)));
+        for s in spaces {
+            sizes.extend(p.between(ROOT, s).into_iter().filter_map(|d| match p.space(d).region {
+                Region::Dim(n) => Some(n),
+                _ => None,
+            }));
+        }
+        let needed: Vec<Node> = needed.into_iter().collect();
+        if let Some(b) = p.node_bufs(&sizes).intersection(&written).next() {
+            return format!("how far it goes depends on {}", self.named(*b));
+        }
+        if let Some(b) = p.node_bufs(&needed).intersection(&written).next() {
+            return format!("it reads {}, of which it needs all", self.named(*b));
+        }
+        if let Some(b) = second.sinks.iter().flat_map(targets).find(|b| written.contains(b)) {
+            return format!("it changes {}, which must be there", self.named(b));
+        }
+        for made in second.sinks.iter().flat_map(targets) {
+            let len = p.bufs[made.index()].len.map(|n| p.node_bufs(&[n])).unwrap_or_default();
+            if let Some(b) = len.intersection(&written).next() {
+                return format!("how large {} is depends on {}", self.named(made), self.named(*b));
+            }
+        }
+        if self.outermost(first).is_disjoint(&self.outermost(second)) {
+            return "it goes over other points".to_string();
+        }
+        "the host has something to do between them".to_string()
+    }
+
+    /// The outermost dimensions that a kernel goes over.
+    fn outermost(&self, kernel: &Kernel) -> BTreeSet<Space> {
+        let p = self.program;
+        let mut all = BTreeSet::new();
+        for sink in &kernel.sinks {
+            let spaces = p.sink_needs(sink).into_iter().map(|n| p.space_of(n)).chain([p.sink_parts(sink).0]);
+            all.extend(spaces.filter_map(|s| p.between(ROOT, s).first().copied()));
+        }
+        all
+    }
+
     /// The folds, scans and loops of a kernel.
     fn inside(&self, kernel: &Kernel) -> Vec<String> {
-        let mut needed = std::collections::BTreeSet::new();
+        let mut needed = BTreeSet::new();
         kernel.sinks.iter().for_each(|s| needed.extend(self.program.sink_needs(s)));
         let told = needed.into_iter().filter_map(|n| {
             let data = self.program.node(n);
@@ -180,6 +253,15 @@ impl Teller<'_> {
 
     fn typed(&self, b: Buf) -> String {
         format!("{}, {}", self.named(b), self.program.bufs[b.index()].elem)
+    }
+}
+
+/// What a sink fills.
+fn targets(sink: &Sink) -> Vec<Buf> {
+    match sink {
+        Sink::Write { buf, .. } => vec![*buf],
+        Sink::Scatter { bufs, .. } => bufs.clone(),
+        Sink::Check(_) => Vec::new(),
     }
 }
 

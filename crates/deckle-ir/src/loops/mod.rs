@@ -206,6 +206,8 @@ pub enum StoreHint {
     /// Past it: what is stored is more than the cache holds and will not be read soon. With several lanes and no mask, to a multiple of them in a
     /// buffer that is aligned to 64 bytes; with one lane, this has no effect.
     Streaming,
+    /// One lane, to a place to which other threads may store the same value meanwhile.
+    Shared,
 }
 
 /// A statement.

@@ -132,7 +132,11 @@ impl Reader<'_> {
                 self.cursor.expect("=")?;
                 let value = self.val()?;
                 let mask = if self.eat_word("where") { Some(self.val()?) } else { None };
-                let hint = if self.eat_word("streaming") { StoreHint::Streaming } else { StoreHint::Cached };
+                let hint = match () {
+                    () if self.eat_word("streaming") => StoreHint::Streaming,
+                    () if self.eat_word("shared") => StoreHint::Shared,
+                    () => StoreHint::Cached,
+                };
                 Ok(Stmt::Store { buf, at, value, mask, hint })
             }
             "atomic" => {

@@ -118,7 +118,11 @@ impl Printer<'_> {
                 if let Some(m) = mask {
                     write!(f, " where {m}")?;
                 }
-                f.write_str(if *hint == StoreHint::Streaming { " streaming" } else { "" })
+                f.write_str(match hint {
+                    StoreHint::Cached => "",
+                    StoreHint::Streaming => " streaming",
+                    StoreHint::Shared => " shared",
+                })
             }
             Stmt::Atomic { op, buf, at, value } => write!(f, "atomic {} {buf}[{at}] = {value}", op.name()),
             Stmt::For { var, lo, hi, step, carries, body, hint } => {

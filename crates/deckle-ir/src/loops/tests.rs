@@ -30,6 +30,7 @@ fn everything(block: u32) -> Function {
     let signed = b.let_(Expr::CopySign(rounded, wide));
     b.store_with(out, zero, signed, Some(mask), StoreHint::Cached);
     b.store_with(out, zero, signed, None, StoreHint::Streaming);
+    b.store_with(out, zero, signed, None, StoreHint::Shared);
     let gathered = b.load_lanes(xs, lanes, 8, None);
     let mixed = b.let_(Expr::Swizzle(wide, gathered, vec![0, 8, 1, 9]));
     let one = b.let_(Expr::Lane(mixed, 3));

@@ -151,6 +151,10 @@ impl Writer<'_> {
         }
         let access = self.access(&place);
         let pointer = format!("{} {}", place.pointer_ty, place.pointer);
+        if hint == StoreHint::Shared && lanes == 1 && self.module.target == Target::Host {
+            self.line(format!("store atomic {ty} {name}, {pointer} unordered, align {align}{access}"));
+            return;
+        }
         if mask.is_none() && !place.gathered {
             // A loop with a streaming store of one lane would not be vectorised.
             let streaming = hint == StoreHint::Streaming && lanes > 1 && self.module.target == Target::Host;

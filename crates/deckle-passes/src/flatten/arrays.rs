@@ -19,7 +19,7 @@ const CHOSEN: usize = 8;
 impl<'p> Flattener<'p> {
     /// A number of elements: not negative.
     pub(super) fn natural(&mut self, n: Node, what: &str, span: Span, ctx: Space) -> Node {
-        if self.k.as_int(n).is_some_and(|n| n >= 0) {
+        if self.k.as_int(n).is_some_and(|n| n >= 0) || self.sizes.contains(&n) {
             return n;
         }
         let zero = self.k.int(0);

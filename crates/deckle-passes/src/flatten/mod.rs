@@ -38,6 +38,7 @@ mod sort;
 mod stencil;
 mod store;
 mod subst;
+mod unread;
 mod value;
 
 use deckle_diag::{Diagnostic, Span};
@@ -87,6 +88,8 @@ struct Scope {
     /// By the address of an array and the context: the array itself, so that the address stays its own, and as it is kept.
     kept: HashMap<(*const Arr, Space), Kept>,
     offsets: HashMap<Space, Buf>,
+    /// How many points traversals from the root have.
+    counts: HashMap<Space, Node>,
 }
 
 /// Flattening under way.
@@ -100,6 +103,8 @@ struct Flattener<'p> {
     /// Where arrays that were kept lie, over the numbers of their contexts.
     kept: HashMap<*const Arr, Rep>,
     alive: Vec<Rc<Arr>>,
+    /// Sizes of arrays, which are not negative.
+    sizes: HashSet<Node>,
     /// Checks that no kernel makes so far.
     pending: BTreeSet<Node>,
     /// What is being computed, in the words of the source, and where that stands.
@@ -138,6 +143,7 @@ pub fn flatten(program: &array::Program, func: Func, options: Options) -> Result
         scopes: vec![Scope::default()],
         kept: HashMap::new(),
         alive: Vec::new(),
+        sizes: HashSet::new(),
         pending: BTreeSet::new(),
         name: "the result".into(),
         span: Span::NONE,
@@ -150,6 +156,7 @@ pub fn flatten(program: &array::Program, func: Func, options: Options) -> Result
     match f.whole(func) {
         Ok(()) => {
             f.k.steps = f.steps.pop().unwrap_or_default();
+            unread::take_out(&mut f.k);
             Ok(f.k)
         }
         Err(Stuck::Limit(d)) => Err(d),

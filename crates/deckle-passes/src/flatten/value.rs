@@ -106,20 +106,36 @@ impl Flattener<'_> {
 
     /// How many elements an array has, in a context at or below its own.
     pub(super) fn size(&mut self, arr: &Rc<Arr>, ctx: Space) -> Res<Node> {
-        match &**arr {
-            Arr::Kept { size, .. } => Ok(*size),
-            Arr::Body { dim, .. } => Ok(self.dim_size(*dim)),
-            Arr::Chain { size: Some(n), .. } => Ok(*n),
+        let size = match &**arr {
+            Arr::Kept { size, .. } => *size,
+            Arr::Body { dim, .. } => self.dim_size(*dim),
+            Arr::Chain { size: Some(n), .. } => *n,
             Arr::Chain { .. } => {
                 let walk = self.walk(arr, ctx)?;
                 let label = self.label_of(arr);
-                self.within(label, |f| f.count_points(walk.inner, ctx))
+                self.within(label, |f| f.count_points(walk.inner, ctx))?
             }
-        }
+        };
+        self.sizes.insert(size);
+        Ok(size)
     }
 
     /// How many points a space has at each point of a context around it.
     pub(super) fn count_points(&mut self, inner: Space, ctx: Space) -> Res<Node> {
+        if ctx != ROOT {
+            return self.count_anew(inner, ctx);
+        }
+        if let Some(known) = self.scopes.iter().rev().find_map(|s| s.counts.get(&inner)) {
+            return Ok(*known);
+        }
+        let count = self.count_anew(inner, ctx)?;
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.counts.insert(inner, count);
+        }
+        Ok(count)
+    }
+
+    fn count_anew(&mut self, inner: Space, ctx: Space) -> Res<Node> {
         let label = (format!("the size of {}", self.name), self.span);
         // The innermost dimension need not be gone through: its size is how many there are.
         if let Region::Dim(size) = self.k.space(inner).region {

@@ -1,6 +1,7 @@
 //! Scatters by several threads, with results that do not depend on how many.
 //!
 //! A scatter combines values into an array in the order of the points, so one thread does it, unless
+//! - all points have the same value: then any order will do;
 //! - the operator has something that changes nothing: then each of some parts of the points has a copy of the array, and the copies are merged in the order of the parts.
 //!   How many parts there are is a matter of sizes alone;
 //! - the places ascend along the inner dimension, as the multiples of a number do: then each thread owns a part of the array and does what falls into it. The part
@@ -9,7 +10,7 @@
 use super::emit::{Emitter, Item, Res, unit};
 use super::{Scheduler, finished};
 use deckle_ir::array::BinOp;
-use deckle_ir::kernel::{Combine, Node, Op, ROOT, Region, Sink};
+use deckle_ir::kernel::{Combine, Node, Op, Program, ROOT, Region, Sink};
 use deckle_ir::loops::{Access, Builder, Copies, Expr, LoopHint, Owned, Val};
 use deckle_ir::scalar::Scalar;
 
@@ -20,6 +21,11 @@ impl Scheduler<'_> {
         let mut ordered = (0..self.sinks.len()).filter(|i| is_ordered(&self.sinks[*i]));
         let first = ordered.next()?;
         (ordered.next().is_none() && self.folds.is_empty() && self.scans.is_empty()).then_some(first)
+    }
+
+    /// Whether all points scatter the same value, so that it does not matter which comes last.
+    pub(super) fn scatters_one(&self) -> bool {
+        self.scatter().is_some_and(|i| is_one_value(self.p, &self.sinks[i]))
     }
 
     /// How the scatter of this launch is done with copies.
@@ -178,5 +184,13 @@ impl Emitter<'_> {
         let failed = self.b.let_(Expr::Failed);
         let last = self.b.select(failed, first, last);
         (first, last)
+    }
+}
+
+/// Whether a scatter puts the same value everywhere.
+pub(super) fn is_one_value(p: &Program, sink: &Sink) -> bool {
+    match sink {
+        Sink::Scatter { values, combine: None, .. } => values.iter().all(|v| p.space_of(*v) == ROOT),
+        _ => false,
     }
 }

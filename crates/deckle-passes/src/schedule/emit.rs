@@ -11,6 +11,7 @@ use deckle_ir::loops::{Access, Buf, Builder, Expr, LoopHint, Stmt, StoreHint, Va
 use deckle_ir::scalar::{Scalar, ScalarType};
 use std::collections::{BTreeSet, HashMap};
 
+use super::combine::is_one_value;
 use super::warp::Grid;
 
 /// Goes deeper, on more stack if there is little left.
@@ -686,8 +687,9 @@ impl<'k> Emitter<'k> {
                         self.combine(how, &values, &old)?
                     }
                 };
+                let hint = if is_one_value(self.p, sink) { StoreHint::Shared } else { StoreHint::Cached };
                 for (buf, value) in bufs.into_iter().zip(new) {
-                    self.b.stmt(Stmt::Store { buf, at, value, mask: None, hint: StoreHint::Cached });
+                    self.b.stmt(Stmt::Store { buf, at, value, mask: None, hint });
                 }
             }
         }

@@ -177,7 +177,8 @@ impl<'k> Scheduler<'k> {
         let at_root = self.sinks.iter().any(|s| self.p.sink_parts(s).0 == ROOT);
         let finish = if at_root { Some(self.finish()?) } else { None };
         let fixed = !self.folds.is_empty() || !self.scans.is_empty();
-        let ordered = self.sinks.iter().any(|s| matches!(s, Sink::Scatter { within: ROOT, .. }));
+        let ordered =
+            self.sinks.iter().any(|s| matches!(s, Sink::Scatter { within: ROOT, .. })) && !self.scatters_one();
         Ok(Launch {
             buffers: self.buffers.iter().map(|(b, _)| *b).collect(),
             scratch: self.scratch_types(),

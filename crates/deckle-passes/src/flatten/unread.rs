@@ -1,0 +1,124 @@
+//! Kernels whose results nobody reads: a length that was asked for and turned out to be known, for example.
+//!
+//! What such a kernel checks must still be checked. So it goes only if a later one makes the same checks, with nothing between them that could fail first.
+
+use deckle_ir::kernel::{Buf, Node, Op, Program, ROOT, Sink, Step};
+use std::collections::BTreeSet;
+
+/// Takes out kernels whose results nobody reads.
+pub(super) fn take_out(program: &mut Program) {
+    loop {
+        let mut read = program.rep_bufs(&program.result);
+        program.params.iter().for_each(|p| read.extend(program.rep_bufs(p)));
+        reads(program, &program.steps, &mut read);
+        let mut steps = std::mem::take(&mut program.steps);
+        let before = count(&steps);
+        block(program, &mut steps, &read);
+        program.steps = steps;
+        if count(&program.steps) == before {
+            return;
+        }
+    }
+}
+
+fn count(steps: &[Step]) -> usize {
+    let inside = |s: &Step| match s {
+        Step::If(_, yes, no) => count(yes) + count(no),
+        Step::While { test, body, .. } => count(test) + count(body),
+        _ => 0,
+    };
+    steps.len() + steps.iter().map(inside).sum::<usize>()
+}
+
+/// The buffers that steps do more with than to make and to fill them.
+fn reads(p: &Program, steps: &[Step], read: &mut BTreeSet<Buf>) {
+    for step in steps {
+        match step {
+            Step::Alloc(_, n) | Step::Check(n) => read.extend(p.node_bufs(&[*n])),
+            Step::Run(kernel) => {
+                for sink in &kernel.sinks {
+                    let needs: Vec<Node> = p.sink_needs(sink).into_iter().collect();
+                    read.extend(p.node_bufs(&needs));
+                    if let Sink::Scatter { bufs, .. } = sink {
+                        read.extend(bufs);
+                    }
+                }
+            }
+            Step::If(cond, yes, no) => {
+                read.extend(p.node_bufs(&[*cond]));
+                reads(p, yes, read);
+                reads(p, no, read);
+            }
+            Step::While { test, cond, body } => {
+                read.extend(p.node_bufs(&[*cond]));
+                reads(p, test, read);
+                reads(p, body, read);
+            }
+            other => {
+                let uses = p.step_uses(other).all;
+                read.extend(uses.needs.into_iter().chain(uses.makes));
+            }
+        }
+    }
+}
+
+fn block(p: &Program, steps: &mut Vec<Step>, read: &BTreeSet<Buf>) {
+    for i in (0..steps.len()).rev() {
+        let (step, later) = steps[i..].split_first_mut().map_or((None, &[][..]), |(s, l)| (Some(s), &*l));
+        let unread = match step {
+            Some(Step::Run(kernel)) => {
+                let unread = |s: &Sink| matches!(s, Sink::Write { buf, .. } if !read.contains(buf));
+                kernel.sinks.iter().all(unread) && checked_later(p, checks(p, &kernel.sinks), later)
+            }
+            Some(Step::Alloc(buf, _)) => !read.contains(buf) && !later.iter().any(|s| fills(s, *buf)),
+            Some(Step::If(_, yes, no)) => {
+                block(p, yes, read);
+                block(p, no, read);
+                false
+            }
+            Some(Step::While { test, body, .. }) => {
+                block(p, test, read);
+                block(p, body, read);
+                false
+            }
+            _ => false,
+        };
+        if unread {
+            steps.remove(i);
+        }
+    }
+}
+
+/// Whether a step writes to a buffer.
+fn fills(step: &Step, buf: Buf) -> bool {
+    match step {
+        Step::Run(kernel) => kernel.sinks.iter().any(|s| matches!(s, Sink::Write { buf: b, .. } if *b == buf)),
+        Step::If(_, yes, no) => yes.iter().chain(no).any(|s| fills(s, buf)),
+        Step::While { test, body, .. } => test.iter().chain(body).any(|s| fills(s, buf)),
+        _ => false,
+    }
+}
+
+/// The checks of sinks. Those of the root are made by the host, before.
+fn checks(p: &Program, sinks: &[Sink]) -> BTreeSet<Node> {
+    let needs = sinks.iter().flat_map(|s| p.sink_needs(s));
+    needs.filter(|n| matches!(p.node(*n).op, Op::Check { .. }) && p.space_of(*n) != ROOT).collect()
+}
+
+fn checked_later(p: &Program, mut left: BTreeSet<Node>, later: &[Step]) -> bool {
+    for step in later {
+        match step {
+            _ if left.is_empty() => return true,
+            Step::Alloc(..) | Step::Free(_) => {}
+            Step::Run(kernel) => {
+                let theirs = checks(p, &kernel.sinks);
+                if !theirs.is_subset(&left) {
+                    return left.is_subset(&theirs);
+                }
+                left = &left - &theirs;
+            }
+            _ => return false,
+        }
+    }
+    left.is_empty()
+}
