@@ -146,7 +146,17 @@ impl Teller<'_> {
             return format!("how far it goes depends on {}", self.named(*b));
         }
         if let Some(b) = p.node_bufs(&needed).intersection(&written).next() {
-            return format!("it reads {}, of which it needs all", self.named(*b));
+            let at = |n: &Node| match p.node(*n).op {
+                Op::Load(from, at) if from == *b => Some(at),
+                _ => None,
+            };
+            // What is read only where it was written could have been passed on; the notes tell why it is kept.
+            let there = |at: Node| {
+                let here = |s: &Sink| matches!(s, Sink::Write { buf, at: to, .. } if buf == b && *to == at);
+                p.space_of(at) != ROOT && first.sinks.iter().any(here)
+            };
+            let how = if needed.iter().filter_map(at).all(there) { "which is kept" } else { "of which it needs all" };
+            return format!("it reads {}, {how}", self.named(*b));
         }
         if let Some(b) = second.sinks.iter().flat_map(targets).find(|b| written.contains(b)) {
             return format!("it changes {}, which must be there", self.named(b));
@@ -160,7 +170,7 @@ impl Teller<'_> {
         if self.outermost(first).is_disjoint(&self.outermost(second)) {
             return "it goes over other points".to_string();
         }
-        "the host has something to do between them".to_string()
+        "nothing but that they are made at different places of the program".to_string()
     }
 
     /// The outermost dimensions that a kernel goes over.

@@ -19,7 +19,8 @@ const CHOSEN: usize = 8;
 impl<'p> Flattener<'p> {
     /// A number of elements: not negative.
     pub(super) fn natural(&mut self, n: Node, what: &str, span: Span, ctx: Space) -> Node {
-        if self.k.as_int(n).is_some_and(|n| n >= 0) || self.sizes.contains(&n) {
+        let is_size = self.scopes.iter().any(|s| s.sizes.contains(&n));
+        if is_size || self.k.as_int(n).is_some_and(|n| n >= 0) {
             return n;
         }
         let zero = self.k.int(0);

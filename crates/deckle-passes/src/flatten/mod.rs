@@ -90,6 +90,8 @@ struct Scope {
     offsets: HashMap<Space, Buf>,
     /// How many points traversals from the root have.
     counts: HashMap<Space, Node>,
+    /// Sizes of arrays of the root. Here they are not negative: what could make them so was checked in this block or around it.
+    sizes: HashSet<Node>,
 }
 
 /// Flattening under way.
@@ -103,8 +105,6 @@ struct Flattener<'p> {
     /// Where arrays that were kept lie, over the numbers of their contexts.
     kept: HashMap<*const Arr, Rep>,
     alive: Vec<Rc<Arr>>,
-    /// Sizes of arrays, which are not negative.
-    sizes: HashSet<Node>,
     /// Checks that no kernel makes so far.
     pending: BTreeSet<Node>,
     /// What is being computed, in the words of the source, and where that stands.
@@ -143,7 +143,6 @@ pub fn flatten(program: &array::Program, func: Func, options: Options) -> Result
         scopes: vec![Scope::default()],
         kept: HashMap::new(),
         alive: Vec::new(),
-        sizes: HashSet::new(),
         pending: BTreeSet::new(),
         name: "the result".into(),
         span: Span::NONE,

@@ -116,7 +116,11 @@ impl Flattener<'_> {
                 self.within(label, |f| f.count_points(walk.inner, ctx))?
             }
         };
-        self.sizes.insert(size);
+        if self.k.space_of(size) == ROOT
+            && let Some(scope) = self.scopes.last_mut()
+        {
+            scope.sizes.insert(size);
+        }
         Ok(size)
     }
 
