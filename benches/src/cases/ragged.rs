@@ -29,13 +29,22 @@ fn rows<T: Float>(cases: &mut Vec<Case>) {
         let entry = format!("{name}_{}", T::ENTRY);
         cases.push(case(format!("ragged-{name}-{}", T::NAME), what, ("ragged.dk", entry), move |pool, quick| {
             let segments = if quick { 200_000 } else { 10_000_000 };
-            row_job::<T>(pool, name, segments)
+            row_job::<T>(pool, name, zipf_offsets(segments, 16 * segments))
+        }));
+    }
+    // One row that has everything, between empty ones.
+    for (name, rival) in [("sum", "one row sum"), ("scan", "one row scan")] {
+        let what = ("12-ragged", rival, format!("1M rows, one of 100M {}", T::NAME));
+        let entry = format!("{name}_{}", T::ENTRY);
+        cases.push(case(format!("one-row-{name}-{}", T::NAME), what, ("ragged.dk", entry), move |pool, quick| {
+            let (rows, n) = if quick { (20_000, 6_000_000) } else { (1_000_000, 100_000_000) };
+            row_job::<T>(pool, name, (0..=rows).map(|i| if i <= rows / 2 { 0 } else { n }).collect())
         }));
     }
 }
 
-fn row_job<T: Float>(pool: &Pool, name: &'static str, segments: usize) -> Job {
-    let off = zipf_offsets(segments, 16 * segments);
+fn row_job<T: Float>(pool: &Pool, name: &'static str, off: Vec<i64>) -> Job {
+    let segments = off.len() - 1;
     let n = off[segments] as usize;
     let xs = floats::<T>(n, 60, 0.0, 1.0);
     let args = vec![vector(pool, &xs), vector(pool, &off)];

@@ -6,6 +6,7 @@ use crate::device::Device;
 use crate::fault::Failure;
 use crate::host;
 use crate::pipeline::{Stage, Timings};
+use crate::rows::{LongCodes, Uneven};
 use crate::run::Memory;
 use deckle_ir::kernel::{Kernel, Program, Site};
 use deckle_ir::loops::{Function, Launch, Work};
@@ -15,12 +16,14 @@ use deckle_passes::schedule::schedule;
 use deckle_runtime::Buffer;
 use std::sync::Arc;
 
-/// What is worth a thread: so many elements.
-const WORTH: i64 = 1 << 15;
 /// So many points are worth a thread where nothing is known of them.
 const FEW: i64 = 64;
 /// A block, where results do not depend on its size.
 const BLOCK: i64 = 1 << 14;
+/// The most rows of a block, where they are divided by what is in them.
+const ROWS: i64 = 1 << 8;
+/// So many blocks for each thread are scanned before the next: what they read should still be in a cache when it is read again.
+pub(crate) const WINDOW: i64 = 8;
 /// So many tasks for each thread.
 const TASKS: i64 = 8;
 
@@ -45,28 +48,38 @@ pub(crate) fn load(
     timings: &mut Timings,
 ) -> Result<(Arc<Code>, Vec<Vec<Entries>>), String> {
     let functions: Vec<Function> = launches.iter().flatten().flat_map(Launch::functions).cloned().collect();
-    let ir = timings.time(Stage::Llvm, || deckle_llvm::emit::host(&functions, Gathers::measured()));
+    let code = compile(&functions, pipeline, timings)?;
+    let all = launches.iter().map(|k| k.iter().map(|l| entries(&code, l)).collect()).collect::<Result<_, _>>()?;
+    Ok((code, all))
+}
+
+/// Compiles functions.
+pub(crate) fn compile(functions: &[Function], pipeline: Pipeline, timings: &mut Timings) -> Result<Arc<Code>, String> {
+    let ir = timings.time(Stage::Llvm, || deckle_llvm::emit::host(functions, Gathers::measured()));
     let compiler = Compiler::host().map_err(|e| e.to_string())?;
     let loaded = timings.time(Stage::Asm, || compiler.load_timed(&ir, pipeline)).map_err(|e| e.to_string())?;
     timings.origin = Some(loaded.from);
-    let code = loaded.code;
-    let entry = |f: &Function| -> Result<Entry, String> {
-        let p = code.symbol(&f.name).ok_or_else(|| format!("`{}` is not there", f.name))?;
-        // SAFETY: `emit::host` gives every function this signature.
-        Ok(unsafe { std::mem::transmute::<std::ptr::NonNull<std::ffi::c_void>, Entry>(p) })
-    };
-    let one = |l: &Launch| -> Result<Entries, String> {
-        Ok(Entries {
-            totals: l.totals.as_ref().map(entry).transpose()?,
-            prefix: l.prefix.as_ref().map(entry).transpose()?,
-            main: entry(&l.main)?,
-            finish: l.finish.as_ref().map(entry).transpose()?,
-            merge: l.copies.as_ref().map(|c| entry(&c.merge)).transpose()?,
-            owned: l.owned.as_ref().map(|o| entry(&o.function)).transpose()?,
-        })
-    };
-    let entries = launches.iter().map(|k| k.iter().map(one).collect()).collect::<Result<_, _>>()?;
-    Ok((code, entries))
+    Ok(loaded.code)
+}
+
+/// The entry point of a function.
+pub(crate) fn entry(code: &Code, f: &Function) -> Result<Entry, String> {
+    let p = code.symbol(&f.name).ok_or_else(|| format!("`{}` is not there", f.name))?;
+    // SAFETY: `emit::host` gives every function this signature.
+    Ok(unsafe { std::mem::transmute::<std::ptr::NonNull<std::ffi::c_void>, Entry>(p) })
+}
+
+/// The entry points of a launch.
+pub(crate) fn entries(code: &Code, l: &Launch) -> Result<Entries, String> {
+    let entry = |f: &Function| entry(code, f);
+    Ok(Entries {
+        totals: l.totals.as_ref().map(entry).transpose()?,
+        prefix: l.prefix.as_ref().map(entry).transpose()?,
+        main: entry(&l.main)?,
+        finish: l.finish.as_ref().map(entry).transpose()?,
+        merge: l.copies.as_ref().map(|c| entry(&c.merge)).transpose()?,
+        owned: l.owned.as_ref().map(|o| entry(&o.function)).transpose()?,
+    })
 }
 
 /// A kernel that records what fails.
@@ -119,10 +132,21 @@ impl Args {
 // SAFETY: compiled code stores to its first word with atomic stores only; the others are written by one thread.
 unsafe impl Sync for Shared {}
 
+/// How a launch is run.
+pub(crate) enum How<'a> {
+    /// As is best: the launch of that number of a kernel of that number.
+    Best(&'a Kernel, usize, usize),
+    /// By one thread, in order.
+    Alone,
+    /// After long rows were run; with more buffers.
+    After(&'a Uneven<'a>, Vec<*mut u8>),
+}
+
 /// The cores of this machine.
 pub(crate) struct Cpu<'a> {
     pub launches: &'a [Vec<Launch>],
     pub entries: &'a [Vec<Entries>],
+    pub long: &'a LongCodes,
     pub pipeline: &'a Pipeline,
     pub settings: &'a Settings,
 }
@@ -156,8 +180,8 @@ impl Device for Cpu<'_> {
     }
 
     fn run(&self, memory: &Memory<'_, Self>, kernel: &Kernel, at: usize) -> Result<(), Failure> {
-        for (launch, entries) in self.launches[at].iter().zip(&self.entries[at]) {
-            let failed = self.launch(memory, launch, entries, false)?;
+        for (i, (launch, entries)) in self.launches[at].iter().zip(&self.entries[at]).enumerate() {
+            let failed = self.launch(memory, launch, entries, &How::Best(kernel, at, i))?;
             if failed.is_some() {
                 return Err(self.diagnose(memory, kernel, at)?);
             }
@@ -171,7 +195,7 @@ impl Cpu<'_> {
     pub(crate) fn diagnose(&self, memory: &Memory<'_, Self>, kernel: &Kernel, at: usize) -> Result<Failure, Failure> {
         let (launches, entries) = diagnosing(memory.program, kernel, at, self.pipeline).map_err(Failure::Bug)?;
         for (launch, entries) in launches.iter().zip(&entries) {
-            if let Some(record) = self.launch(memory, launch, entries, true)? {
+            if let Some(record) = self.launch(memory, launch, entries, &How::Alone)? {
                 let operands = record[2..].iter().map(|w| *w as i64).collect();
                 return Ok(Failure::Check(Site(record[1] as u32), operands));
             }
@@ -193,36 +217,73 @@ impl Cpu<'_> {
                     work = work.saturating_mul(memory.host().int(*n)?.max(1));
                 }
             }
-            Work::Unknown => work = work.max(points.saturating_mul(WORTH / FEW)),
+            Work::Unknown => work = work.max(points.saturating_mul((self.settings.grain.worth / FEW).max(1))),
         }
         Ok(work)
     }
 
+    /// The buffers of a launch.
+    pub(crate) fn pointers(&self, memory: &Memory<'_, Self>, launch: &Launch) -> Result<Vec<*mut u8>, Failure> {
+        launch.buffers.iter().map(|b| Ok(memory.buffer(*b)?.as_ptr().cast_mut())).collect()
+    }
+
+    /// Divides blocks among the threads; `call` is given the thread and a range of blocks.
+    pub(crate) fn divided(
+        &self,
+        (first, last): (i64, i64),
+        cuts: Option<&dyn Fn(i64) -> Vec<i64>>,
+        call: &(dyn Fn(usize, i64, i64) + Sync),
+    ) -> Result<(), Failure> {
+        let blocks = last - first;
+        let tasks = blocks.min(self.settings.team.threads() as i64 * TASKS);
+        let even = |_| (0..=tasks).map(|task| first + blocks * task / tasks.max(1)).collect();
+        let cuts = cuts.unwrap_or(&even)(tasks);
+        self.settings.team.run(tasks as usize, &|task, thread| call(thread, cuts[task], cuts[task + 1]))?;
+        Ok(())
+    }
+
     /// Runs the functions of a launch. Gives the record if something failed.
-    fn launch(
+    pub(crate) fn launch(
         &self,
         memory: &Memory<'_, Self>,
         launch: &Launch,
         entries: &Entries,
-        alone: bool,
+        how: &How<'_>,
     ) -> Result<Option<Record>, Failure> {
         let points = match launch.size {
             Some(n) => memory.host().int(n)?.max(0),
             None => 1,
         };
-        if !alone && let Some(done) = self.scatter(memory, launch, entries, points)? {
+        if let How::Best(..) = how
+            && let Some(done) = self.scatter(memory, launch, entries, points)?
+        {
             return Ok(done);
         }
-        let threads = if alone || launch.ordered { 1 } else { self.settings.team.threads() as i64 };
+        let grain = self.settings.grain;
+        let alone = matches!(how, How::Alone) || launch.ordered;
+        let threads = if alone { 1 } else { self.settings.team.threads() as i64 };
         let nested = launch.work != Work::Little;
-        let parallel = threads > 1 && launch.size.is_some() && self.work(memory, launch, points)? >= WORTH;
+        let parallel = threads > 1 && launch.size.is_some() && self.work(memory, launch, points)? >= grain.worth;
+        let found;
+        let uneven = match (how, &launch.rows) {
+            (How::After(uneven, _), _) => Some(*uneven),
+            (How::Best(kernel, at, i), Some(rows)) if parallel => {
+                let offsets = memory.buffer(rows.offsets)?.as_slice();
+                found = Uneven::new(offsets, points, threads, if rows.divisible { grain.long } else { i64::MAX });
+                if let Some(uneven) = found.as_ref().filter(|u| u.has_long()) {
+                    return self.long_rows(memory, kernel, (*at, *i), uneven);
+                }
+                found.as_ref()
+            }
+            _ => None,
+        };
         // What is copied for a block should serve many points.
         let pieces = if launch.private.is_empty() { threads * TASKS * 4 } else { threads * 4 };
         let block = match (launch.block, nested, parallel) {
-            (Some(fixed), ..) => fixed,
-            (None, false, _) => BLOCK,
+            (Some(fixed), ..) => grain.block.unwrap_or(fixed),
+            (None, false, _) => grain.block.unwrap_or(BLOCK),
             (None, true, false) => points.max(1),
-            (None, true, true) => (points / pieces).clamp(1, BLOCK),
+            (None, true, true) => (points / pieces).clamp(1, if uneven.is_some() { ROWS } else { BLOCK }),
         };
         let blocks = if launch.size.is_some() { (points + block - 1) / block } else { 1 };
         let mut scratch = Vec::new();
@@ -230,11 +291,11 @@ impl Cpu<'_> {
             let bytes = (blocks as usize + 1) * ty.bytes();
             scratch.push(self.settings.pool.alloc(bytes, "a list of partial results")?);
         }
-        let mut bufs = Vec::new();
-        for b in &launch.buffers {
-            bufs.push(memory.buffer(*b)?.as_ptr().cast_mut());
-        }
+        let mut bufs = self.pointers(memory, launch)?;
         bufs.extend(scratch.iter().map(|b| b.as_ptr().cast_mut()));
+        if let How::After(_, more) = how {
+            bufs.extend(more);
+        }
         // Each thread has the same buffers, and some of its own.
         let mut private = Vec::new();
         let mut args = Vec::new();
@@ -249,35 +310,48 @@ impl Cpu<'_> {
         }
         let record = Shared::default();
         let call = |thread: usize, entry: Entry, first: i64, last: i64| {
-            let scalars = [first as u64, last as u64, block as u64, blocks as u64];
+            let scalars = [first, last, block, blocks, grain.row].map(|x| x as u64);
             // SAFETY: the code was compiled for these buffers in this order; it stays within their sizes, as schedules are tested to do on
             // the simulator, and the record outlives the call.
             unsafe { entry(args[thread].get(), scalars.as_ptr(), record.get()) }
         };
-        let divided = |entry: Entry, blocks: i64| -> Result<(), Failure> {
-            let tasks = blocks.min(threads * TASKS);
-            self.settings.team.run(tasks as usize, &|task, thread| {
-                let task = task as i64;
-                call(thread, entry, blocks * task / tasks, blocks * (task + 1) / tasks);
-            })?;
-            Ok(())
+        let divided = |entry: Entry, first: i64, last: i64| -> Result<(), Failure> {
+            if !parallel || last - first < 2 {
+                call(0, entry, first, last);
+                return Ok(());
+            }
+            let by_work = uneven.map(|u| move |tasks: i64| u.cuts(block, (first, last), tasks));
+            let cuts = by_work.as_ref().map(|c| c as &dyn Fn(i64) -> Vec<i64>);
+            self.divided((first, last), cuts, &|thread, first, last| call(thread, entry, first, last))
         };
-        if let Some(prefix) = entries.prefix {
+        let Some(prefix) = entries.prefix else {
+            divided(entries.main, 0, blocks)?;
+            return Ok(self.finished(entries, &|finish| call(0, finish, 0, blocks), &record));
+        };
+        // What one thread scans is carried along.
+        let window = if !parallel || nested { blocks } else { threads * WINDOW };
+        let mut first = 0;
+        while first < blocks {
+            let last = blocks.min(first + window.max(1));
             if parallel && blocks > 1 {
+                // What the last block adds, nobody asks for.
+                let end = last.min(blocks - 1);
                 if let Some(totals) = entries.totals {
-                    divided(totals, blocks - 1)?;
+                    divided(totals, first, end)?;
                 }
-                call(0, prefix, 0, blocks - 1);
+                call(0, prefix, first, end);
             } else {
                 call(0, prefix, 0, 0);
             }
+            divided(entries.main, first, last)?;
+            first = last;
         }
-        if blocks > 0 {
-            if parallel && blocks > 1 { divided(entries.main, blocks)? } else { call(0, entries.main, 0, blocks) }
-        }
-        if let Some(finish) = entries.finish {
-            call(0, finish, 0, blocks);
-        }
-        Ok(record.taken())
+        Ok(self.finished(entries, &|finish| call(0, finish, 0, blocks), &record))
+    }
+
+    /// Runs the last function of a launch. Gives the record if something failed.
+    fn finished(&self, entries: &Entries, call: &dyn Fn(Entry), record: &Shared) -> Option<Record> {
+        entries.finish.into_iter().for_each(call);
+        record.taken()
     }
 }

@@ -4,6 +4,7 @@ use crate::cpu::Cpu;
 use crate::device::Device;
 use crate::fault::Failure;
 use crate::plan::Plan;
+use crate::rows::LongCodes;
 use crate::run::Memory;
 use deckle_ir::kernel::Kernel;
 use deckle_ir::loops::{Function, GridLaunch};
@@ -70,6 +71,7 @@ pub(crate) fn calls<'a, D: Device>(
 
 /// Runs a kernel that has failed again, on this machine, to see where it fails first.
 pub(crate) fn diagnose<D: Device>(memory: &Memory<'_, D>, kernel: &Kernel, at: usize) -> Result<Failure, Failure> {
-    let cpu = Cpu { launches: &[], entries: &[], pipeline: &Pipeline::O1, settings: memory.settings };
+    let long = LongCodes::default();
+    let cpu = Cpu { launches: &[], entries: &[], long: &long, pipeline: &Pipeline::O1, settings: memory.settings };
     cpu.diagnose(&memory.brought_to(&cpu)?, kernel, at)
 }

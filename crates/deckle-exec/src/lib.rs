@@ -12,6 +12,7 @@ mod grid;
 mod host;
 pub mod pipeline;
 mod plan;
+mod rows;
 mod run;
 mod scatter;
 mod simulated;
@@ -33,6 +34,7 @@ use deckle_passes::schedule::schedule;
 use deckle_runtime::{Pool, Team};
 use pipeline::{Stage, Timings};
 use plan::Plan;
+use rows::LongCodes;
 use std::sync::Arc;
 
 /// How to compile.
@@ -70,12 +72,34 @@ pub struct Settings {
     pub pool: Pool,
     /// The most bytes of one array.
     pub max_bytes: u64,
+    /// How finely work is divided.
+    pub grain: Grain,
+}
+
+/// How finely work is divided on the cores of this machine. What floats add up to depends on the blocks, not on the rest and never on the threads. There is no reason
+/// to change it but to see small arrays divided, as tests do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grain {
+    /// So many elements are worth several threads.
+    pub worth: i64,
+    /// The points of a block; as the schedule says, if nothing is said here.
+    pub block: Option<i64>,
+    /// The elements of a block of a row.
+    pub row: i64,
+    /// Rows of no more elements than this are for one thread.
+    pub long: i64,
+}
+
+impl Default for Grain {
+    fn default() -> Grain {
+        Grain { worth: 1 << 15, block: None, row: 1 << 14, long: 1 << 22 }
+    }
 }
 
 impl Settings {
     /// So many threads, and as much memory as there is, or so many bytes.
     pub fn new(threads: usize, memory: Option<u64>) -> Settings {
-        Settings { team: Team::new(threads), pool: Pool::new(memory), max_bytes: 1 << 40 }
+        Settings { team: Team::new(threads), pool: Pool::new(memory), max_bytes: 1 << 40, grain: Grain::default() }
     }
 }
 
@@ -86,6 +110,7 @@ pub struct Native {
     /// For each kernel, in the order of the text.
     launches: Vec<Vec<Launch>>,
     entries: Vec<Vec<Entries>>,
+    long: LongCodes,
     pipeline: Pipeline,
     timings: Timings,
     _code: Arc<Code>,
@@ -122,7 +147,7 @@ impl Native {
         let launches = timings.time(Stage::Loop, || schedules(&plan))?;
         let pipeline = if options.quick { Pipeline::O1 } else { Pipeline::O3 };
         let (code, entries) = cpu::load(&launches, pipeline.clone(), &mut timings).map_err(unloadable)?;
-        Ok(Native { plan, launches, entries, pipeline, timings, _code: code })
+        Ok(Native { plan, launches, entries, long: LongCodes::default(), pipeline, timings, _code: code })
     }
 
     /// How long each pass took.
@@ -138,6 +163,11 @@ impl Native {
     /// How many kernels there are, in all branches and loops.
     pub fn kernels(&self) -> usize {
         self.launches.len()
+    }
+
+    /// How many kernels have met rows so long that all threads shared them. Code for that was made when it was first needed.
+    pub fn kernels_for_long_rows(&self) -> usize {
+        self.long.len()
     }
 
     /// The loops of all kernels.
@@ -163,6 +193,6 @@ impl Native {
     }
 
     fn cpu<'a>(&'a self, settings: &'a Settings) -> Cpu<'a> {
-        Cpu { launches: &self.launches, entries: &self.entries, pipeline: &self.pipeline, settings }
+        Cpu { launches: &self.launches, entries: &self.entries, long: &self.long, pipeline: &self.pipeline, settings }
     }
 }

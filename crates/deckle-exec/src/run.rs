@@ -7,6 +7,7 @@ use crate::device::{Device, Handle};
 use crate::fault::Failure;
 use crate::host::Host;
 use crate::plan::Plan;
+use crate::rows::LongCodes;
 use deckle_ir::kernel::{Buf, Node, Op, Program, Rep, Rows, Step};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::value::Value;
@@ -29,7 +30,8 @@ pub(crate) fn run<D: Device>(plan: &Plan, device: &D, args: &[Value], settings: 
         let mut pairs = params.zip(args);
         pairs.try_for_each(|((rep, name), value)| memory.fill(rep, &[value], &format!("argument `{name}`")))
     })?;
-    let cpu = Cpu { launches: &[], entries: &[], pipeline: &Pipeline::O1, settings };
+    let long = LongCodes::default();
+    let cpu = Cpu { launches: &[], entries: &[], long: &long, pipeline: &Pipeline::O1, settings };
     memory.brought_to(&cpu)?.read(&plan.program.result, &plan.result_ty, 0)
 }
 

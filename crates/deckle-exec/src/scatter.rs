@@ -36,10 +36,6 @@ impl Cpu<'_> {
         }
     }
 
-    fn pointers(&self, memory: &Memory<'_, Self>, launch: &Launch) -> Result<Vec<*mut u8>, Failure> {
-        launch.buffers.iter().map(|b| Ok(memory.buffer(*b)?.as_ptr().cast_mut())).collect()
-    }
-
     /// Each part of the array by one thread. What fails is left to the plain way, which does all of it again.
     fn by_owners(
         &self,
@@ -59,7 +55,7 @@ impl Cpu<'_> {
         let args = Args { bufs: self.pointers(memory, launch)? };
         let record = Shared::default();
         self.settings.team.run(blocks as usize, &|task, _| {
-            let scalars = [task as u64, task as u64 + 1, block as u64, blocks as u64];
+            let scalars = [task as u64, task as u64 + 1, block as u64, blocks as u64, self.settings.grain.row as u64];
             // SAFETY: as for `main`, which has the same parameters; each task writes to its own part of the array.
             unsafe { entry(args.get(), scalars.as_ptr(), record.get()) }
         })?;
@@ -98,7 +94,7 @@ impl Cpu<'_> {
         }
         let record = Shared::default();
         self.settings.team.run(parts as usize, &|task, _| {
-            let scalars = [task as u64, task as u64 + 1, block as u64, parts as u64];
+            let scalars = [task as u64, task as u64 + 1, block as u64, parts as u64, self.settings.grain.row as u64];
             // SAFETY: as for any block of `main`; what it combines into is its own.
             unsafe { main(args[task].get(), scalars.as_ptr(), record.get()) }
         })?;
@@ -110,7 +106,7 @@ impl Cpu<'_> {
         let pieces = if len > PART { threads as i64 * 4 } else { 1 };
         self.settings.team.run(pieces as usize, &|piece, _| {
             let piece = piece as i64;
-            let scalars = [(len * piece / pieces) as u64, (len * (piece + 1) / pieces) as u64, 0, 0];
+            let scalars = [(len * piece / pieces) as u64, (len * (piece + 1) / pieces) as u64, 0, 0, 0];
             for part in &merged {
                 // SAFETY: it was compiled for the arrays and then copies; each piece is written by one task.
                 unsafe { merge(part.get(), scalars.as_ptr(), record.get()) }

@@ -10,6 +10,12 @@ def dot(xs: [f64; n], ys: [f64; n]) = sum({ x * y : x in xs; y in ys })
 def running(xs: [int]) = scan_incl(+, 0, xs)
 def large(xs: [int]) = filter(\x -> x % 3 == 0, xs)
 def rows(off: [int], xs: [int]) = [ sum(r) : r in split_offsets(xs, off) ]
+def row_sums(off: [int], xs: [f32]) = [ sum(r) : r in split_offsets(xs, off) ]
+def row_scans(off: [int], xs: [f64]) = flatten([ scan(+, 0.5, r) : r in split_offsets(xs, off) ])
+def row_shares(off: [int], xs: [f64]) =
+  flatten([ let m = fold(max, -inf, r) in let s = sum({ x - m : x in r }) in [ (x - m) / (s - 1.0) : x in r ] : r in split_offsets(xs, off) ])
+def row_average(off: [int], xs: [f64]) = sum({ sum(r) * 0.5 : r in split_offsets(xs, off) })
+def row_heads(off: [int], xs: [int]) = scan_incl(+, [ sum({ x : x in r | x % 3 == 0 }) : r in split_offsets(xs, off) ])
 def counts(xs: [int]) = histogram(+, 0, 100, [ x % 100 : x in xs ], fill(1, length(xs)))
 def weights(xs: [int], ws: [f64]) = histogram(+, 0.0, 300, [ x % 300 : x in xs ], ws)
 def multiples(n: int, ps: [int]) =
@@ -130,6 +136,70 @@ fn rows_of_all_lengths() {
     let xs = numbers(*off.last().unwrap() as usize);
     let want: Vec<i64> = off.windows(2).map(|w| xs[w[0] as usize..w[1] as usize].iter().sum()).collect();
     assert_eq!(on_all(&f, &|s| vec![array(s, &off), array(s, &xs)], &elements::<i64>), want);
+}
+
+/// Rows of which one is more than a thread should do alone, between empty and short ones, and their data.
+fn long_rows() -> (Vec<i64>, Vec<i64>) {
+    let mut off = vec![0];
+    for i in 0..2000 {
+        let length = match i {
+            700 => (4 << 20) + 12345,
+            1999 => 20_000,
+            i if i % 5 == 0 => 0,
+            i => i % 70,
+        };
+        off.push(off[i as usize] + length);
+    }
+    let xs = numbers(*off.last().unwrap() as usize);
+    (off, xs)
+}
+
+#[test]
+fn a_long_row_has_the_same_bits_on_any_number_of_threads() {
+    let (off, xs) = long_rows();
+    let rows = || off.windows(2).map(|w| w[0] as usize..w[1] as usize);
+    let singles: Vec<f32> = xs.iter().map(|x| *x as f32 * 0.37).collect();
+    let f = native("row_sums");
+    let sums = on_all(&f, &|s| vec![array(s, &off), array(s, &singles)], &elements::<f32>);
+    assert_eq!(f.kernels_for_long_rows(), 1);
+    for (got, row) in sums.iter().zip(rows()) {
+        let exact: f64 = singles[row].iter().map(|x| f64::from(*x)).sum();
+        assert!((f64::from(*got) - exact).abs() <= 1e-5 * exact.abs().max(1.0), "{got} for {exact}");
+    }
+    let doubles: Vec<f64> = xs.iter().map(|x| *x as f64 * 0.37).collect();
+    let args = |s: &Settings| vec![array(s, &off), array(s, &doubles)];
+    let average = on_all(&native("row_average"), &args, &|d| elements::<f64>(d)[0]);
+    let exact: f64 = doubles.iter().sum::<f64>() * 0.5;
+    assert!((average - exact).abs() <= 1e-9 * exact.abs(), "{average} for {exact}");
+}
+
+#[test]
+fn a_long_row_is_scanned_and_written_by_all_threads() {
+    let (off, xs) = long_rows();
+    let rows = || off.windows(2).map(|w| w[0] as usize..w[1] as usize);
+    let doubles: Vec<f64> = xs.iter().map(|x| *x as f64 * 0.25).collect();
+    let args = |s: &Settings| vec![array(s, &off), array(s, &doubles)];
+    let scans = on_all(&native("row_scans"), &args, &elements::<f64>);
+    let f = native("row_shares");
+    let shares = on_all(&f, &args, &elements::<f64>);
+    assert!(f.kernels_for_long_rows() > 0);
+    for row in rows() {
+        let most = doubles[row.clone()].iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let sum: f64 = doubles[row.clone()].iter().map(|x| x - most).sum();
+        let mut total = 0.5;
+        for i in row {
+            // Multiples of a quarter: exact.
+            assert_eq!(scans[i], total, "{i}");
+            assert_eq!(shares[i], (doubles[i] - most) / (sum - 1.0), "{i}");
+            total += doubles[i];
+        }
+    }
+    let heads = on_all(&native("row_heads"), &|s| vec![array(s, &off), array(s, &xs)], &elements::<i64>);
+    let mut total = 0;
+    for (got, row) in heads.iter().zip(rows()) {
+        total += xs[row].iter().filter(|x| **x % 3 == 0).sum::<i64>();
+        assert_eq!(*got, total);
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! `DECKLE_SEED=17` runs that one seed, with every configuration; `DECKLE_CASES=100000` runs that many in the place of 4,000.
 
 use deckle_diag::{Code, Diagnostic};
-use deckle_exec::{Native, Options, Settings};
+use deckle_exec::{Grain, Native, Options, Settings};
 use deckle_gen::{Case, Config, Show, program, shrink};
 use deckle_ir::scalar::ScalarType;
 use deckle_ir::value::Value;
@@ -89,6 +89,9 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
+/// Small arrays in many blocks, and rows of a few elements that all threads share.
+const FINE: Grain = Grain { worth: 1, block: Some(3), row: 2, long: 3 };
+
 fn sweep(name: &str, config: &Config, cases: u64) {
     let cases = number("DECKLE_CASES").map_or(cases, |n| n * cases / 4000);
     let (from, to) = number("DECKLE_SEED").map_or((0, cases), |seed| (seed, seed.saturating_add(1)));
@@ -97,7 +100,9 @@ fn sweep(name: &str, config: &Config, cases: u64) {
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
-                let settings = [1, 2, 5].map(|threads| Settings::new(threads, Some(1 << 30)));
+                // How what is not associative is grouped, nobody has promised.
+                let grain = if config.associative { FINE } else { Grain::default() };
+                let settings = [1, 2, 5].map(|threads| Settings { grain, ..Settings::new(threads, Some(1 << 30)) });
                 loop {
                     let seed = next.fetch_add(1, Ordering::Relaxed);
                     if seed >= to || failed.lock().unwrap().len() >= 3 {

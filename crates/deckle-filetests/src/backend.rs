@@ -114,7 +114,12 @@ impl Backend for Compiled {
         let given = if self.threads > 1 { deckle_exec::Options::ALL } else { 0 };
         let options = deckle_exec::Options { fuse: self.fuse, given, ..deckle_exec::Options::default() };
         let native = deckle_exec::Native::compile(program, func, options)?;
-        native.run(args, &deckle_exec::Settings::new(self.threads, Some(4 << 30)))
+        let mut settings = deckle_exec::Settings::new(self.threads, Some(4 << 30));
+        if self.threads > 1 {
+            // Small arrays in many blocks, and rows of a few elements that all threads share.
+            settings.grain = deckle_exec::Grain { worth: 1, block: Some(3), row: 2, long: 3 };
+        }
+        native.run(args, &settings)
     }
 }
 

@@ -3,10 +3,10 @@
 //! The outermost dimension of a kernel is cut into blocks of a fixed number of points, counted from its start. A call of `main` runs a range of blocks. What the
 //! kernel folds or scans along that dimension passes from block to block through scratch buffers, so that results do not depend on which thread ran which
 //! block: `totals` gives what each block adds to the scans, `prefix` turns that into what comes before each block, and `finish`
-//! combines what the blocks gave for the folds.
+//! combines what the blocks gave for the folds. The first two and `main` may run on some blocks first and then on the next, so that what they read is still in a cache.
 //!
-//! All functions of a kernel are passed the same buffers, those of the kernel and then the scratch, and the same four scalars, all `i64`: the first block,
-//! the block after the last, the number of points in a block, and the number of blocks in all.
+//! All functions of a kernel are passed the same buffers, those of the kernel and then the scratch, and the same five scalars, all `i64`: the first block,
+//! the block after the last, the number of points in a block, the number of blocks in all, and the number of points in a block of a row (see [`Rows`]).
 
 use super::Function;
 use crate::kernel::{self, Node};
@@ -29,6 +29,8 @@ pub struct Launch {
     pub block: Option<i64>,
     /// Whether the blocks must run in order, by one thread.
     pub ordered: bool,
+    /// Where the points of the first dimension are rows of different lengths: how long they are.
+    pub rows: Option<Rows>,
     /// How several threads can combine into the same arrays.
     pub copies: Option<Copies>,
     /// How several threads can each take a part of the array that is combined into.
@@ -52,6 +54,42 @@ pub enum Work {
     Rounds(Vec<Node>),
     /// There are loops inside, of which nothing is known before they run.
     Unknown,
+}
+
+/// Rows of different lengths, which lie one after another: element `i` of a buffer of `i64` tells where row `i` begins, and the next one where it ends.
+///
+/// A row is cut into blocks of its own, and what it folds and scans is combined block by block, so that several threads can share a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rows {
+    /// The buffer.
+    pub offsets: kernel::Buf,
+    /// Whether rows that are too much for one thread can be run by several: see [`Long`].
+    pub divisible: bool,
+}
+
+/// How rows that are too much for one thread are run. First each of them by all threads: the phases, in order, over the blocks of the row. Then everything
+/// else, by functions that find there what these rows gave.
+///
+/// The phases are passed the buffers of the kernel, the partial results and the scratch, and seven scalars: the five of all functions, where the blocks are those of the row and
+/// have as many points as the last says; the row; and the place of its first block among the partial results. The functions of the launch are passed two more buffers
+/// of `i64` after their scratch, the long rows in ascending order with an end that no row reaches, and the places of their first blocks; then the partial results.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Long {
+    /// Buffers with an element for each block of each long row, of these types.
+    pub partial: Vec<ScalarType>,
+    /// Buffers with an element for each block of a row and one more, of these types.
+    pub scratch: Vec<ScalarType>,
+    /// What is done for each long row. A phase that is alone takes all blocks in one call.
+    pub phases: Vec<Phase>,
+    /// What is done after that.
+    pub launch: Launch,
+}
+
+impl Long {
+    /// All functions.
+    pub fn functions(&self) -> impl Iterator<Item = &Function> {
+        self.phases.iter().map(|p| &p.function).chain(self.launch.functions())
+    }
 }
 
 /// Arrays that are combined into, and how that is done with copies: `main` combines each part of the points into copies of its own, which start from what
@@ -121,7 +159,7 @@ pub enum Parts {
     Thread,
 }
 
-/// A function of a [`GridLaunch`].
+/// A function of a [`GridLaunch`] or of [`Long`] rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Phase {
     /// What runs.

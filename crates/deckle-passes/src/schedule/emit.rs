@@ -85,6 +85,8 @@ pub(super) struct Emitter<'k> {
     mentioned: HashMap<(Node, Space), bool>,
     /// What is known of nodes where code is being made.
     pub facts: HashMap<Node, super::edges::Fact>,
+    /// How rows of different lengths are gone through.
+    pub rows: Option<super::rows::RowBlocks>,
 }
 
 impl<'k> Emitter<'k> {
@@ -131,6 +133,7 @@ impl<'k> Emitter<'k> {
             private,
             mentioned,
             facts,
+            rows: None,
         }
     }
 

@@ -140,7 +140,7 @@ impl<'k> Gpu<'k> {
 
     /// The bounds of a part.
     fn bounds(&self, e: &mut Emitter<'k>, who: &Who, part: Val) -> Res<(Val, Val)> {
-        let range = Range { first: part, last: part, block: who.points, blocks: who.parts };
+        let range = Range { first: part, last: part, block: who.points, blocks: who.parts, piece: who.points };
         self.s.bounds(e, &range, part)
     }
 

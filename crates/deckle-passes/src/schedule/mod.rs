@@ -13,14 +13,16 @@ mod lanes;
 mod loads;
 mod points;
 mod rounds;
+mod rows;
 mod tile;
 mod warp;
 
 pub use gpu::schedule_gpu;
+pub use rows::schedule_long;
 
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{self, Kernel, Node, Op, Program, ROOT, Region, Sink, Space};
-use deckle_ir::loops::{Expr, Function, Launch, LoopHint, Stmt, StoreHint, Val, Work};
+use deckle_ir::loops::{Expr, Function, Launch, LoopHint, Rows, Stmt, StoreHint, Val, Work};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use emit::{Acc, Emitter, Item, Res, parts_of};
 use std::collections::{BTreeMap, BTreeSet};
@@ -75,6 +77,10 @@ struct Scheduler<'k> {
     folds: Vec<Node>,
     scans: Vec<Node>,
     buffers: Vec<(kernel::Buf, bool)>,
+    /// The dimension of rows of different lengths below the first, if there is one.
+    rows: Option<(Space, Rows)>,
+    /// Whether long rows have been run before.
+    long: bool,
 }
 
 /// The scalars of every function.
@@ -83,6 +89,14 @@ struct Range {
     last: Val,
     block: Val,
     blocks: Val,
+    piece: Val,
+}
+
+impl Range {
+    fn new(e: &mut Emitter<'_>) -> Range {
+        let mut scalar = || e.b.scalar(ScalarType::I64);
+        Range { first: scalar(), last: scalar(), block: scalar(), blocks: scalar(), piece: scalar() }
+    }
 }
 
 impl<'k> Scheduler<'k> {
@@ -110,7 +124,8 @@ impl<'k> Scheduler<'k> {
         });
         let scans = scans.collect();
         let (name, buffers) = (name.to_string(), buffers.into_iter().collect());
-        Scheduler { p, sinks, first, name, diagnose, folds, scans, buffers }
+        let rows = if diagnose { None } else { rows::rows_of(p, sinks, first, &needed) };
+        Scheduler { p, sinks, first, name, diagnose, folds, scans, buffers, rows, long: false }
     }
 
     fn emitter(&self, part: &str) -> (Emitter<'k>, Vec<deckle_ir::loops::Buf>, Range) {
@@ -118,21 +133,21 @@ impl<'k> Scheduler<'k> {
         let mut e = Emitter::new(self.p, self.sinks, &name, &self.buffers, self.diagnose);
         let scratch = self.scratch_types();
         let scratch = scratch.into_iter().map(|ty| e.b.buffer(ty, deckle_ir::loops::Access::Write)).collect();
-        let mut scalar = || e.b.scalar(ScalarType::I64);
-        let range = Range { first: scalar(), last: scalar(), block: scalar(), blocks: scalar() };
+        let range = Range::new(&mut e);
+        self.set_rows(&mut e, range.piece);
         (e, scratch, range)
     }
 
     /// For each fold its components and whether there is a value; for each scan the same twice: what a block adds, and what comes before it.
     fn scratch_types(&self) -> Vec<ScalarType> {
-        let one = |n: &Node| {
-            let elems = parts_of(self.p, *n).map_or(Vec::new(), |(_, e, _)| e.clone());
-            let mut types: Vec<ScalarType> = elems.iter().map(|e| self.p.ty(*e)).collect();
-            types.push(ScalarType::Bool);
-            types
-        };
-        let folds = self.folds.iter().flat_map(one);
-        folds.chain(self.scans.iter().flat_map(|n| [one(n), one(n)].concat())).collect()
+        let folds = self.folds.iter().flat_map(|n| self.types_of(*n));
+        folds.chain(self.scans.iter().flat_map(|n| [self.types_of(*n), self.types_of(*n)].concat())).collect()
+    }
+
+    /// The components of a fold or scan, and whether there is a value.
+    fn types_of(&self, n: Node) -> Vec<ScalarType> {
+        let elems = parts_of(self.p, n).map_or(Vec::new(), |(_, e, _)| e.clone());
+        elems.iter().map(|e| self.p.ty(*e)).chain([ScalarType::Bool]).collect()
     }
 
     /// Where in the scratch a fold begins, or a scan: what it adds, and what comes before.
@@ -187,6 +202,7 @@ impl<'k> Scheduler<'k> {
             work,
             block: fixed.then_some(BLOCK[usize::from(nested)]),
             ordered,
+            rows: self.rows.map(|(_, rows)| rows),
             copies: self.copies()?,
             owned: self.owned()?,
             totals,
@@ -244,6 +260,7 @@ impl<'k> Scheduler<'k> {
             work: Work::Unknown,
             block: None,
             ordered: true,
+            rows: None,
             copies: None,
             owned: None,
             totals: None,
@@ -358,26 +375,43 @@ impl<'k> Scheduler<'k> {
     fn prefix(&self) -> Res<Function> {
         let (mut e, scratch, range) = self.emitter("_prefix");
         for n in &self.scans {
-            let (adds, before) = self.place(*n);
-            let start = e.start(*n)?;
-            let yes = e.constant(Scalar::Bool(true));
-            let zero = e.constant(Scalar::I64(0));
-            let start = Acc { has: Some(start.has.unwrap_or(yes)), ..start };
-            self.store(&mut e, &scratch, &start, before, zero);
-            let init: Vec<Val> = start.vals.iter().chain(&start.has).copied().collect();
-            let (block, mut params) = e.b.begin_for(range.first, range.last, 1, &init, LoopHint::Plain);
-            let has = params.pop();
-            let acc = Acc { vals: params, has, before: None };
-            let add = self.load(&mut e, &scratch, *n, adds, block);
-            let (_, _, how) = parts_of(self.p, *n)?;
-            let next = e.step(how, &acc, &add.vals, add.has)?;
-            let one = e.constant(Scalar::I64(1));
-            let at = e.b.let_(Expr::Binary(BinOp::Add, block, one));
-            self.store(&mut e, &scratch, &next, before, at);
-            let after: Vec<Val> = next.vals.iter().chain(&next.has).copied().collect();
-            e.b.end(&after);
+            self.sum_up(&mut e, &scratch, *n, self.place(*n), &range)?;
         }
         finished(e)
+    }
+
+    /// What comes before each block, of what each adds.
+    fn sum_up(
+        &self,
+        e: &mut Emitter<'k>,
+        scratch: &[deckle_ir::loops::Buf],
+        n: Node,
+        (adds, before): (usize, usize),
+        range: &Range,
+    ) -> Res<()> {
+        let start = e.start(n)?;
+        let yes = e.constant(Scalar::Bool(true));
+        let zero = e.constant(Scalar::I64(0));
+        let start = Acc { has: Some(start.has.unwrap_or(yes)), ..start };
+        // Later blocks go on from what an earlier call has found.
+        let found = self.load(e, scratch, n, before, range.first);
+        let is_first = e.b.let_(Expr::Binary(BinOp::Eq, range.first, zero));
+        let both = start.vals.iter().chain(&start.has).zip(found.vals.iter().chain(&found.has));
+        let init: Vec<Val> = both.map(|(s, f)| e.b.select(is_first, *s, *f)).collect();
+        let (has, vals) = (init.last().copied(), init[..init.len() - 1].to_vec());
+        self.store(e, scratch, &Acc { vals, has, before: None }, before, range.first);
+        let (block, mut params) = e.b.begin_for(range.first, range.last, 1, &init, LoopHint::Plain);
+        let has = params.pop();
+        let acc = Acc { vals: params, has, before: None };
+        let add = self.load(e, scratch, n, adds, block);
+        let (_, _, how) = parts_of(self.p, n)?;
+        let next = e.step(how, &acc, &add.vals, add.has)?;
+        let one = e.constant(Scalar::I64(1));
+        let at = e.b.let_(Expr::Binary(BinOp::Add, block, one));
+        self.store(e, scratch, &next, before, at);
+        let after: Vec<Val> = next.vals.iter().chain(&next.has).copied().collect();
+        e.b.end(&after);
+        Ok(())
     }
 
     /// The folds combined, and what the root makes of them.

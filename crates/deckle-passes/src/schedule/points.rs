@@ -19,12 +19,11 @@ impl Emitter<'_> {
                     (None, Some(lane)) => (lane, self.val(size)?, 32),
                     (None, None) => (self.constant(Scalar::I64(0)), self.val(size)?, 1),
                 };
-                if self.vectors_allowed()
-                    && let Some(interior) = self.plan_interior(space, items)
-                {
-                    return self.around_edges(space, items, (lo, hi), &interior);
-                }
-                return self.points(space, items, (lo, hi, step), range.is_some());
+                let done = match range {
+                    None => self.row(space, items, hi)?,
+                    Some(_) => self.around_long(space, items, (lo, hi))?,
+                };
+                return if done { Ok(()) } else { self.dimension(space, items, (lo, hi, step), range.is_some()) };
             }
             Region::Guard(..) => {
                 let c = self.guard(space)?;
@@ -40,6 +39,22 @@ impl Emitter<'_> {
             _ => return Err(format!("{space} cannot be gone through")),
         }
         Ok(())
+    }
+
+    /// Goes through the points of a dimension, from the first number below the second in steps. `outermost` tells that they are a part of all.
+    pub(super) fn dimension(
+        &mut self,
+        space: Space,
+        items: &[Item],
+        range: (Val, Val, i64),
+        outermost: bool,
+    ) -> Res<()> {
+        if self.vectors_allowed()
+            && let Some(interior) = self.plan_interior(space, items)
+        {
+            return self.around_edges(space, items, (range.0, range.1), &interior);
+        }
+        self.points(space, items, range, outermost)
     }
 
     /// Whether several points may be computed at once: to find a failure, they are not; on a GPU, threads are the lanes.
@@ -80,7 +95,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Goes through the points of a dimension, from the first number below the second in steps. `outermost` tells that they are a part of all.
+    /// The same, if there are no edges to keep away from.
     fn points(&mut self, space: Space, items: &[Item], range: (Val, Val, i64), outermost: bool) -> Res<()> {
         let (lo, hi, _) = range;
         // Arrays larger than the caches are written past them.

@@ -2,7 +2,7 @@
 
 use super::{Backend, Interp, Run, Target};
 use deckle_diag::{Code, Diagnostic};
-use deckle_exec::{Native, Options, Settings};
+use deckle_exec::{Grain, Native, Options, Settings};
 use deckle_ir::entity::Func;
 use deckle_ir::value::Value;
 use deckle_runtime::{Pool, Team, cpu};
@@ -100,7 +100,9 @@ fn settings(threads: usize) -> Arc<Settings> {
     static TEAMS: Mutex<Option<HashMap<usize, Arc<Settings>>>> = Mutex::new(None);
     let pool = POOL.get_or_init(Pool::default);
     let mut teams = TEAMS.lock().unwrap_or_else(PoisonError::into_inner);
-    let new = || Arc::new(Settings { team: Team::new(threads), pool: pool.clone(), max_bytes: LARGEST });
+    let new = || {
+        Arc::new(Settings { team: Team::new(threads), pool: pool.clone(), max_bytes: LARGEST, grain: Grain::default() })
+    };
     teams.get_or_insert_default().entry(threads).or_insert_with(new).clone()
 }
 

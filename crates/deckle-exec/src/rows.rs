@@ -1,0 +1,253 @@
+//! Rows of different lengths: work is divided by what is in them, and all threads share those that are too much for one. See `Rows` and `Long` of the loop IR.
+#![allow(unsafe_code)] // Entry points are called with pointers.
+
+use crate::cpu::{self, Args, Cpu, Entries, Entry, How, Record, Shared};
+use crate::fault::Failure;
+use crate::pipeline::Timings;
+use crate::run::Memory;
+use deckle_ir::kernel::{Kernel, Program};
+use deckle_ir::loops::{Function, Long};
+use deckle_llvm::{Code, Pipeline};
+use deckle_passes::schedule::schedule_long;
+use deckle_runtime::Buffer;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// No more long rows than this are looked for.
+const MOST: usize = 1 << 12;
+/// A row is long if it is more than one of so many shares of each thread.
+const SHARES: i64 = 4;
+
+/// Where rows begin, and which are long.
+pub(crate) struct Uneven<'a> {
+    offsets: &'a [i64],
+    /// The long rows, in ascending order, and how many elements they have up to and with each.
+    long: Vec<(i64, i64)>,
+}
+
+impl<'a> Uneven<'a> {
+    /// The rows of which element `i` of a list tells where row `i` begins; long are those of more than so many elements, or of more than a share.
+    pub(crate) fn new(offsets: &'a [i64], rows: i64, threads: i64, least: i64) -> Option<Uneven<'a>> {
+        let offsets = offsets.get(..usize::try_from(rows).ok()?.checked_add(1)?)?;
+        let all = offsets.last()?.saturating_sub(offsets[0]);
+        let mut uneven = Uneven { offsets, long: Vec::new() };
+        uneven.search(0, offsets.len() - 1, least.max(all / (threads * SHARES)));
+        Some(uneven)
+    }
+
+    /// Looks for rows of more than so many elements: where all rows together have no more, there is none.
+    fn search(&mut self, from: usize, to: usize, least: i64) {
+        let size = self.offsets[to].saturating_sub(self.offsets[from]);
+        if from == to || size <= least || self.long.len() == MOST {
+            return;
+        }
+        if to - from == 1 {
+            let before = self.long.last().map_or(0, |l| l.1);
+            self.long.push((from as i64, before.saturating_add(size)));
+            return;
+        }
+        let middle = from.midpoint(to);
+        self.search(from, middle, least);
+        self.search(middle, to, least);
+    }
+
+    pub(crate) fn has_long(&self) -> bool {
+        !self.long.is_empty()
+    }
+
+    fn size(&self, row: i64) -> i64 {
+        self.offsets[row as usize + 1].saturating_sub(self.offsets[row as usize])
+    }
+
+    /// How much there is to do before a row, if long rows are done already.
+    fn before(&self, row: i64) -> i64 {
+        let long = self.long.partition_point(|(r, _)| *r < row);
+        let done = if long == 0 { 0 } else { self.long[long - 1].1 };
+        self.offsets[row as usize].saturating_sub(self.offsets[0]).saturating_sub(done).saturating_add(row)
+    }
+
+    /// A range of blocks of so many rows, divided into tasks of about as much work: where each begins, and the end.
+    pub(crate) fn cuts(&self, block: i64, (first, last): (i64, i64), tasks: i64) -> Vec<i64> {
+        let rows = self.offsets.len() as i64 - 1;
+        let start = self.before((first * block).min(rows));
+        let all = self.before((last * block).min(rows)).saturating_sub(start);
+        let mut cuts = vec![first];
+        for task in 1..tasks {
+            let want = start.saturating_add((i128::from(all) * i128::from(task) / i128::from(tasks)) as i64);
+            let (mut lo, mut hi) = (cuts[cuts.len() - 1], last);
+            while lo < hi {
+                let middle = lo.midpoint(hi);
+                if self.before((middle * block).min(rows)) < want { lo = middle + 1 } else { hi = middle }
+            }
+            cuts.push(lo);
+        }
+        cuts.push(last);
+        cuts
+    }
+}
+
+/// The code for the long rows of a launch.
+#[derive(Debug)]
+pub(crate) struct LongCode {
+    long: Long,
+    phases: Vec<Entry>,
+    entries: Entries,
+    _code: Arc<Code>,
+}
+
+impl LongCode {
+    fn new(
+        program: &Program,
+        kernel: &Kernel,
+        (at, launch): (usize, usize),
+        pipeline: Pipeline,
+    ) -> Result<LongCode, String> {
+        let long = schedule_long(program, kernel, &format!("r{at}_{launch}"), launch)?;
+        let functions: Vec<Function> = long.functions().cloned().collect();
+        let code = cpu::compile(&functions, pipeline, &mut Timings::default())?;
+        let phases = long.phases.iter().map(|p| cpu::entry(&code, &p.function)).collect::<Result<_, _>>()?;
+        let entries = cpu::entries(&code, &long.launch)?;
+        Ok(LongCode { long, phases, entries, _code: code })
+    }
+}
+
+/// Code for long rows, by kernel and launch, made when it was first needed.
+#[derive(Debug, Default)]
+pub(crate) struct LongCodes(Mutex<HashMap<(usize, usize), Arc<LongCode>>>);
+
+impl LongCodes {
+    pub(crate) fn len(&self) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    fn get(
+        &self,
+        key: (usize, usize),
+        make: impl FnOnce() -> Result<LongCode, String>,
+    ) -> Result<Arc<LongCode>, String> {
+        let mut codes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(code) = codes.get(&key) {
+            return Ok(code.clone());
+        }
+        let code = Arc::new(make()?);
+        codes.insert(key, code.clone());
+        Ok(code)
+    }
+}
+
+impl Cpu<'_> {
+    /// Runs the long rows of a launch, each by all threads, and then everything else.
+    pub(crate) fn long_rows(
+        &self,
+        memory: &Memory<'_, Self>,
+        kernel: &Kernel,
+        which: (usize, usize),
+        uneven: &Uneven<'_>,
+    ) -> Result<Option<Record>, Failure> {
+        let make = || LongCode::new(memory.program, kernel, which, self.pipeline.clone());
+        let code = self.long.get(which, make).map_err(Failure::Bug)?;
+        let piece = self.settings.grain.row;
+        let blocks_of = |row: i64| uneven.size(row) / piece + i64::from(uneven.size(row) % piece != 0);
+        let mut list = vec![uneven.long.len() as i64];
+        let mut places = vec![0];
+        let (mut all, mut most) = (0, 0);
+        for (row, _) in &uneven.long {
+            list.push(*row);
+            places.push(all);
+            all += blocks_of(*row);
+            most = most.max(blocks_of(*row));
+        }
+        list.push(i64::MAX);
+        places.push(all);
+        let alloc = |bytes: i64| self.settings.pool.alloc(bytes as usize, "a list of partial results");
+        let long = &code.long;
+        let partial =
+            long.partial.iter().map(|ty| alloc((all + 1) * ty.bytes() as i64)).collect::<Result<Vec<_>, _>>()?;
+        let scratch =
+            long.scratch.iter().map(|ty| alloc((most + 1) * ty.bytes() as i64)).collect::<Result<Vec<_>, _>>()?;
+        let pointer = |b: &Buffer| b.as_ptr().cast_mut();
+        let mut bufs = self.pointers(memory, &long.launch)?;
+        bufs.extend(partial.iter().chain(&scratch).map(pointer));
+        let (args, record) = (Args { bufs }, Shared::default());
+        for (k, (row, _)) in uneven.long.iter().enumerate() {
+            let blocks = blocks_of(*row);
+            let call = |entry: Entry, first: i64, last: i64| {
+                let scalars = [first, last, piece, blocks, piece, *row, places[k + 1]].map(|x| x as u64);
+                // SAFETY: it was compiled for these buffers and scalars; the blocks of a row write to different elements, and the row has as many as
+                // its offsets say, to the host as to the code.
+                unsafe { entry(args.get(), scalars.as_ptr(), record.get()) }
+            };
+            // What is folded must be complete before it is used.
+            let window = if partial.is_empty() { self.settings.team.threads() as i64 * cpu::WINDOW } else { blocks };
+            for first in (0..blocks).step_by(window.max(1) as usize) {
+                let last = blocks.min(first + window);
+                for (phase, entry) in long.phases.iter().zip(&code.phases) {
+                    if phase.alone {
+                        call(*entry, first, last);
+                    } else {
+                        self.divided((first, last), None, &|_, first, last| call(*entry, first, last))?;
+                    }
+                }
+            }
+        }
+        if let Some(record) = record.taken() {
+            return Ok(Some(record));
+        }
+        let lists = [&list, &places].map(|l| self.settings.pool.alloc_from(l, "a list of long rows"));
+        let lists = lists.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let more: Vec<*mut u8> = lists.iter().chain(&partial).map(pointer).collect();
+        self.launch(memory, &long.launch, &code.entries, &How::After(uneven, more))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn offsets(sizes: &[i64]) -> Vec<i64> {
+        let mut all = vec![3];
+        sizes.iter().for_each(|n| all.push(all[all.len() - 1] + n));
+        all
+    }
+
+    fn long(sizes: &[i64], threads: i64, least: i64) -> Vec<i64> {
+        let offsets = offsets(sizes);
+        let uneven = Uneven::new(&offsets, sizes.len() as i64, threads, least).unwrap();
+        uneven.long.iter().map(|l| l.0).collect()
+    }
+
+    #[test]
+    fn long_rows_are_found() {
+        assert_eq!(long(&[0, 0, 1, 100, 2, 0, 50, 0], 2, 10), [3, 6]);
+        assert_eq!(long(&[100], 2, 10), [0]);
+        assert_eq!(long(&[100], 2, 100), [0; 0]);
+        assert_eq!(long(&[20; 100], 2, 10), [0; 0], "none is more than a share");
+        assert_eq!(long(&[], 2, 10), [0; 0]);
+    }
+
+    #[test]
+    fn lists_that_are_too_short_tell_nothing() {
+        assert!(Uneven::new(&[0, 1], 2, 2, 1).is_none());
+        assert!(Uneven::new(&[], 0, 2, 1).is_none());
+        assert!(Uneven::new(&[0, 1], -1, 2, 1).is_none());
+    }
+
+    #[test]
+    fn work_is_cut_by_elements_and_rows_without_the_long_ones() {
+        let sizes = [1, 1, 1, 1000, 1, 1, 1, 1, 1];
+        let offsets = offsets(&sizes);
+        let uneven = Uneven::new(&offsets, 9, 2, 100).unwrap();
+        assert_eq!(uneven.cuts(1, (0, 9), 2), [0, 5, 9]);
+        let none = Uneven::new(&offsets, 9, 2, 5000).unwrap();
+        assert_eq!(none.cuts(1, (0, 9), 2), [0, 4, 9]);
+        assert_eq!(none.cuts(2, (0, 5), 4), [0, 2, 2, 2, 5]);
+    }
+
+    #[test]
+    fn offsets_that_make_no_sense_do_no_harm() {
+        let wild = [i64::MAX, 0, -5, i64::MIN, 7, 7, i64::MAX, 1];
+        let uneven = Uneven::new(&wild, 7, 2, 1).unwrap();
+        let cuts = uneven.cuts(2, (0, 4), 3);
+        assert!(cuts.is_sorted() && cuts[0] == 0 && cuts[3] == 4, "{cuts:?}");
+    }
+}

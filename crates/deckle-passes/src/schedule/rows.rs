@@ -1,0 +1,390 @@
+//! Rows of different lengths.
+//!
+//! Rows that lie one after another are cut into blocks of their own, and what a row folds and scans is combined block by block: so it does not matter to a result whether one
+//! thread goes through the row or several do. Most rows are one block. Those that are too much for one thread are run before everything else, by functions
+//! that are made when they are first needed; see [`Long`]. What comes after them finds what they folded, block by block, in memory.
+
+use super::emit::{Emitter, Item, Res, carried_by, parts_of};
+use super::{Range, Scheduler, finished, groups};
+use deckle_ir::array::BinOp;
+use deckle_ir::kernel::{self, Kernel, Node, Op, Program, ROOT, Region, Sink, Space};
+use deckle_ir::loops::{Access, Buf, Expr, Function, Long, LoopHint, Phase, Rows, Val};
+use deckle_ir::scalar::ScalarType;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How an emitter goes through rows.
+#[derive(Clone, Debug)]
+pub(super) struct RowBlocks {
+    /// The dimension of a row.
+    pub dim: Space,
+    /// How many points a block of it has.
+    pub piece: Val,
+    /// What is known of long rows.
+    pub long: Option<LongRows>,
+}
+
+/// Long rows that have been run.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LongRows {
+    /// How many there are, which, and an end that no row reaches; and where the first block of each is. Not in phases, which run for one row.
+    lists: Option<(Buf, Buf)>,
+    /// What their blocks folded.
+    partial: BTreeMap<Node, Vec<Buf>>,
+    /// Where the first block of this row is, if it is a long one.
+    base: Option<Val>,
+}
+
+/// The functions that run long rows, for the launch of that number of [`super::schedule`].
+///
+/// # Errors
+/// A bug: a kernel that is not well formed, or a launch whose rows are not divisible.
+pub fn schedule_long(program: &Program, kernel: &Kernel, name: &str, which: usize) -> Result<Long, String> {
+    let groups = groups(program, kernel);
+    let (first, sinks) = groups.into_iter().nth(which).ok_or_else(|| format!("there is no launch {which}"))?;
+    Scheduler { long: true, ..Scheduler::new(program, &sinks, first, name, false) }.long()
+}
+
+/// The rows of a kernel, and their dimension: one just below the first whose size is the difference of two successive elements of a buffer.
+pub(super) fn rows_of(p: &Program, sinks: &[Sink], first: Space, needed: &BTreeSet<Node>) -> Option<(Space, Rows)> {
+    let mut spaces: BTreeSet<Space> = sinks.iter().map(|s| p.sink_parts(s).0).collect();
+    spaces.extend(needed.iter().flat_map(|n| match p.node(*n).op {
+        Op::Fold { over, .. } => vec![p.space_of(*n), over],
+        _ => vec![p.space_of(*n)],
+    }));
+    let below = spaces.iter().filter(|s| p.encloses(first, **s)).filter_map(|s| p.between(first, *s).first().copied());
+    let below: BTreeSet<Space> = below.collect();
+    let (dim, offsets) = below.into_iter().find_map(|s| match p.space(s).region {
+        Region::Dim(size) => Some((s, offsets_of(p, size, first)?)),
+        _ => None,
+    })?;
+    // What goes on from row to row is not a matter of rows.
+    let goes_on = |n: &Node| matches!(p.node(*n).op, Op::Scan { from: ROOT, .. }) && p.encloses(dim, p.space_of(*n));
+    if needed.iter().any(goes_on) {
+        return None;
+    }
+    let in_order =
+        |s: &Sink| matches!(s, Sink::Scatter { within, .. } if *within == ROOT || p.encloses(dim, p.sink_parts(s).0));
+    Some((dim, Rows { offsets, divisible: !sinks.iter().any(in_order) }))
+}
+
+/// The buffer of which a size is the difference of two successive elements, at the position in a dimension.
+fn offsets_of(p: &Program, size: Node, first: Space) -> Option<kernel::Buf> {
+    let load = |n: Node| match p.node(n).op {
+        Op::Load(buf, at) if p.ty(n) == ScalarType::I64 => Some((buf, p.linear(at, &|n| n)?)),
+        _ => None,
+    };
+    let Op::Binary(BinOp::Sub, end, start) = p.node(size).op else { return None };
+    let ((buf, end), (other, start)) = (load(end)?, load(start)?);
+    let is_pos = |n: &Node| matches!(p.node(*n).op, Op::Pos) && p.space_of(*n) == first;
+    let plain =
+        start.constant == 0 && start.terms.len() == 1 && start.terms.iter().all(|(n, times)| is_pos(n) && *times == 1);
+    (buf == other && plain && end.terms == start.terms && end.constant == 1).then_some(buf)
+}
+
+impl<'k> Scheduler<'k> {
+    /// The folds over rows and the scans along them, each with how many of these come before it: what one needs of another has to be there.
+    fn of_rows(&self, dim: Space) -> Vec<(Item, usize)> {
+        let mut needed: BTreeSet<Node> = BTreeSet::new();
+        self.sinks.iter().for_each(|s| needed.extend(self.p.sink_needs(s)));
+        let item = |n: &Node| match self.p.node(*n).op {
+            Op::Fold { over, .. } if self.p.encloses(dim, over) && !self.p.encloses(dim, self.p.space_of(*n)) => {
+                Some(Item::Fold(*n))
+            }
+            Op::Scan { from, .. } if from == self.first && self.p.encloses(dim, self.p.space_of(*n)) => {
+                Some(Item::Scan(*n))
+            }
+            _ => None,
+        };
+        let items: Vec<(Item, Node)> = needed.iter().filter_map(|n| Some((item(n)?, *n))).collect();
+        let needs: Vec<BTreeSet<Node>> = items.iter().map(|(_, n)| self.p.needs(&[*n])).collect();
+        let mut ranks = vec![0; items.len()];
+        // As often as there are items is enough.
+        for _ in 0..items.len() {
+            for i in 0..items.len() {
+                let others = (0..items.len()).filter(|j| *j != i && needs[i].contains(&items[*j].1));
+                ranks[i] = others.map(|j| ranks[j] + 1).max().unwrap_or(0);
+            }
+        }
+        items.into_iter().map(|(item, _)| item).zip(ranks).collect()
+    }
+
+    /// The types of what is kept of each block of a row that folds, and of one that scans.
+    fn kept(&self, items: &[(Item, usize)]) -> (Vec<ScalarType>, Vec<ScalarType>) {
+        let (mut partial, mut scratch) = (Vec::new(), Vec::new());
+        for (item, _) in items {
+            match item {
+                Item::Fold(n) => partial.extend(self.types_of(*n)),
+                Item::Scan(n) => scratch.extend([self.types_of(*n), self.types_of(*n)].concat()),
+                Item::Sink(_) => {}
+            }
+        }
+        (partial, scratch)
+    }
+
+    /// What a function is passed of the blocks of long rows that were folded.
+    fn partial(&self, e: &mut Emitter<'k>, items: &[(Item, usize)]) -> BTreeMap<Node, Vec<Buf>> {
+        let folds = items.iter().filter_map(|(i, _)| if let Item::Fold(n) = i { Some(*n) } else { None });
+        folds.map(|n| (n, self.types_of(n).into_iter().map(|ty| e.b.buffer(ty, Access::Write)).collect())).collect()
+    }
+
+    /// Tells the emitter of a function how rows are gone through.
+    pub(super) fn set_rows(&self, e: &mut Emitter<'k>, piece: Val) {
+        let Some((dim, _)) = self.rows else { return };
+        let long = self.long.then(|| {
+            let mut list = || e.b.buffer(ScalarType::I64, Access::Read);
+            let lists = Some((list(), list()));
+            LongRows { lists, partial: self.partial(e, &self.of_rows(dim)), base: None }
+        });
+        e.rows = Some(RowBlocks { dim, piece, long });
+    }
+
+    fn long(self) -> Res<Long> {
+        let Some((dim, Rows { divisible: true, .. })) = self.rows else {
+            return Err("rows that are not divisible".into());
+        };
+        let items = self.of_rows(dim);
+        let (partial, scratch) = self.kept(&items);
+        let mut phases = Vec::new();
+        let last = items.iter().map(|(_, rank)| rank + 1).max().unwrap_or(0);
+        for rank in 0..last {
+            let mine: Vec<Item> = items.iter().filter(|(_, r)| *r == rank).map(|(item, _)| *item).collect();
+            phases.push(Phase { function: self.row_blocks(dim, &items, &mine, &format!("_row{rank}"))?, alone: false });
+            let scans: Vec<Node> =
+                mine.iter().filter_map(|i| if let Item::Scan(n) = i { Some(*n) } else { None }).collect();
+            if !scans.is_empty() {
+                phases.push(Phase {
+                    function: self.row_prefix(dim, &items, &scans, &format!("_row{rank}_prefix"))?,
+                    alone: true,
+                });
+            }
+        }
+        let is_inside = |i: &usize| self.p.encloses(dim, self.p.sink_parts(&self.sinks[*i]).0);
+        let sinks: Vec<Item> = (0..self.sinks.len()).filter(is_inside).map(Item::Sink).collect();
+        if !sinks.is_empty() {
+            phases.push(Phase { function: self.row_blocks(dim, &items, &sinks, "_row")?, alone: false });
+        }
+        Ok(Long { partial, scratch, phases, launch: self.launch()? })
+    }
+
+    /// A function for a row, in which that row is open: with the scratch of its scans.
+    fn row_emitter(
+        &self,
+        dim: Space,
+        items: &[(Item, usize)],
+        part: &str,
+    ) -> Res<(Emitter<'k>, Vec<(Node, Vec<Buf>)>, Range)> {
+        let mut e = Emitter::new(self.p, self.sinks, &format!("{}{part}", self.name), &self.buffers, false);
+        let partial = self.partial(&mut e, items);
+        let mut scratch = Vec::new();
+        for (item, _) in items {
+            if let Item::Scan(n) = item {
+                let types = [self.types_of(*n), self.types_of(*n)].concat();
+                scratch.push((*n, types.into_iter().map(|ty| e.b.buffer(ty, Access::Write)).collect()));
+            }
+        }
+        let range = Range::new(&mut e);
+        let (row, base) = (e.b.scalar(ScalarType::I64), e.b.scalar(ScalarType::I64));
+        let long = LongRows { lists: None, partial, base: Some(base) };
+        e.rows = Some(RowBlocks { dim, piece: range.piece, long: Some(long) });
+        e.open(self.first, Some(row), Vec::new());
+        Ok((e, scratch, range))
+    }
+
+    /// A phase that goes through the blocks of a row.
+    fn row_blocks(&self, dim: Space, items: &[(Item, usize)], mine: &[Item], part: &str) -> Res<Function> {
+        let (mut e, scratch, range) = self.row_emitter(dim, items, part)?;
+        let Some(LongRows { partial, base: Some(base), .. }) = e.rows.clone().and_then(|r| r.long) else {
+            return Err("no row".into());
+        };
+        let Region::Dim(size) = self.p.space(dim).region else { return Err(format!("{dim} is no dimension")) };
+        let size = e.val(size)?;
+        let (block, _) = e.b.begin_for(range.first, range.last, 1, &[], LoopHint::Plain);
+        let lo = e.b.mul(block, range.piece);
+        let hi = e.b.add(lo, range.piece);
+        let hi = e.b.min(hi, size);
+        for (n, bufs) in &scratch {
+            let mut acc = self.nothing(&mut e, *n)?;
+            if !mine.contains(&Item::Scan(*n)) {
+                acc.before = Some(Box::new(self.load(&mut e, bufs, *n, self.width(*n), block)));
+            }
+            e.accs.insert(*n, acc);
+        }
+        for n in partial.keys().filter(|n| mine.contains(&Item::Fold(**n))) {
+            let acc = self.nothing(&mut e, *n)?;
+            e.accs.insert(*n, acc);
+        }
+        e.traverse(self.first, mine, Some((lo, hi)))?;
+        let at = e.b.add(base, block);
+        for item in mine {
+            let (n, bufs, at) = match item {
+                Item::Fold(n) => (n, &partial[n], at),
+                Item::Scan(n) => {
+                    (n, scratch.iter().find(|(m, _)| m == n).map(|(_, b)| b).ok_or("a scan was lost")?, block)
+                }
+                Item::Sink(_) => continue,
+            };
+            let acc = e.accs.remove(n).ok_or("a fold was lost")?;
+            self.store(&mut e, bufs, &acc, 0, at);
+        }
+        e.accs.clear();
+        e.b.end(&[]);
+        e.close();
+        finished(e)
+    }
+
+    /// A phase that tells what comes before each block of a row.
+    fn row_prefix(&self, dim: Space, items: &[(Item, usize)], scans: &[Node], part: &str) -> Res<Function> {
+        let (mut e, scratch, range) = self.row_emitter(dim, items, part)?;
+        for (n, bufs) in scratch.iter().filter(|(n, _)| scans.contains(n)) {
+            self.sum_up(&mut e, bufs, *n, (0, self.width(*n)), &range)?;
+        }
+        e.close();
+        finished(e)
+    }
+}
+
+impl Emitter<'_> {
+    /// Goes through a row, where that is done block by block: whether it is.
+    pub(super) fn row(&mut self, space: Space, items: &[Item], size: Val) -> Res<bool> {
+        let Some(RowBlocks { dim, piece, long }) = self.rows.clone() else { return Ok(false) };
+        if dim != space {
+            return Ok(false);
+        }
+        match long {
+            Some(LongRows { partial, base: Some(base), .. }) => self.done_row(items, size, (piece, base), &partial)?,
+            _ => self.row_by_blocks(space, items, size, piece)?,
+        }
+        Ok(true)
+    }
+
+    fn row_by_blocks(&mut self, space: Space, items: &[Item], size: Val, piece: Val) -> Res<()> {
+        let carried = carried_by(items);
+        let zero = self.int(0);
+        let before = self.carried(&carried);
+        let params = self.b.begin_while(&[&[zero], before.as_slice()].concat());
+        let lo = params[0];
+        let some = self.b.lt(lo, size);
+        self.b.begin_body(some);
+        self.carry(&carried, &params[1..]);
+        let end = self.b.add(lo, piece);
+        let hi = self.b.min(end, size);
+        let mut outer = Vec::new();
+        for n in &carried {
+            let acc = self.accs.get(n).cloned().ok_or_else(|| format!("{n} is not carried"))?;
+            let (_, elems, how) = parts_of(self.p, *n)?;
+            let types: Vec<ScalarType> = elems.iter().map(|e| self.p.ty(*e)).collect();
+            let mut inner = self.nothing(how, &types);
+            if items.contains(&Item::Scan(*n)) {
+                inner.before = Some(Box::new(acc.clone()));
+            }
+            outer.push(acc);
+            self.accs.insert(*n, inner);
+        }
+        self.dimension(space, items, (lo, hi, 1), false)?;
+        for (n, acc) in carried.iter().zip(outer) {
+            let inner = self.accs.remove(n).ok_or_else(|| format!("{n} is not carried"))?;
+            let (_, _, how) = parts_of(self.p, *n)?;
+            // A block has a point, and all points count unless there are more spaces inside.
+            let all = items.contains(&Item::Scan(*n)) && self.p.space_of(*n) == space
+                || self.space_of(Item::Fold(*n)) == space;
+            let has = if all { None } else { inner.has };
+            let next = self.step(how, &acc, &inner.vals, has)?;
+            self.accs.insert(*n, next);
+        }
+        let after = self.carried(&carried);
+        let after = self.b.end(&[&[end], after.as_slice()].concat());
+        self.carry(&carried, &after[1..]);
+        Ok(())
+    }
+
+    /// What the blocks of a row that has been run have folded.
+    fn done_row(
+        &mut self,
+        items: &[Item],
+        size: Val,
+        (piece, base): (Val, Val),
+        partial: &BTreeMap<Node, Vec<Buf>>,
+    ) -> Res<()> {
+        let folds: Vec<Node> =
+            items.iter().filter_map(|i| if let Item::Fold(n) = i { Some(*n) } else { None }).collect();
+        let (zero, one) = (self.int(0), self.int(1));
+        let less = self.b.sub(piece, one);
+        let blocks = self.b.add(size, less);
+        let blocks = self.b.let_(Expr::Binary(BinOp::Div, blocks, piece));
+        let before = self.carried(&folds);
+        let (block, params) = self.b.begin_for(zero, blocks, 1, &before, LoopHint::Plain);
+        self.carry(&folds, &params);
+        let at = self.b.add(base, block);
+        for n in &folds {
+            let bufs = partial.get(n).ok_or_else(|| format!("{n} was not folded"))?;
+            let mut vals: Vec<Val> = bufs.iter().map(|b| self.b.load(*b, at)).collect();
+            let has = vals.pop();
+            let acc = self.accs.get(n).cloned().ok_or_else(|| format!("{n} is not carried"))?;
+            let (_, _, how) = parts_of(self.p, *n)?;
+            let next = self.step(how, &acc, &vals, has)?;
+            self.accs.insert(*n, next);
+        }
+        let after = self.carried(&folds);
+        let after = self.b.end(&after);
+        self.carry(&folds, &after);
+        Ok(())
+    }
+
+    /// Goes through points of which some are long rows that have been run: whether there may be such.
+    pub(super) fn around_long(&mut self, space: Space, items: &[Item], (lo, hi): (Val, Val)) -> Res<bool> {
+        let Some(LongRows { lists: Some((list, places)), .. }) = self.rows.as_ref().and_then(|r| r.long.clone()) else {
+            return Ok(false);
+        };
+        let carried = carried_by(items);
+        let before = self.carried(&carried);
+        let first = self.first_long(list, lo);
+        let params = self.b.begin_while(&[&[lo, first], before.as_slice()].concat());
+        let (from, k) = (params[0], params[1]);
+        let some = self.b.lt(from, hi);
+        self.b.begin_body(some);
+        self.carry(&carried, &params[2..]);
+        let row = self.b.load(list, k);
+        let upto = self.b.min(row, hi);
+        self.dimension(space, items, (from, upto, 1), false)?;
+        let before = self.carried(&carried);
+        let is_here = self.b.lt(row, hi);
+        self.b.begin_if(is_here);
+        let base = self.b.load(places, k);
+        self.set_base(Some(base));
+        self.open(space, Some(row), Vec::new());
+        self.inside(space, items)?;
+        self.close();
+        self.set_base(None);
+        let after = self.carried(&carried);
+        self.b.begin_else(&after);
+        let after = self.b.end(&before);
+        let (from, k) = (self.b.add_const(upto, 1), self.b.add_const(k, 1));
+        let after = self.b.end(&[&[from, k], after.as_slice()].concat());
+        self.carry(&carried, &after[2..]);
+        Ok(true)
+    }
+
+    fn set_base(&mut self, base: Option<Val>) {
+        if let Some(long) = self.rows.as_mut().and_then(|r| r.long.as_mut()) {
+            long.base = base;
+        }
+    }
+
+    /// The place in the list of the first long row that is not before a position. The list begins with how many there are.
+    fn first_long(&mut self, list: Buf, pos: Val) -> Val {
+        let (zero, one, two) = (self.int(0), self.int(1), self.int(2));
+        let count = self.b.load(list, zero);
+        let end = self.b.add(count, one);
+        let params = self.b.begin_while(&[one, end]);
+        let more = self.b.lt(params[0], params[1]);
+        self.b.begin_body(more);
+        let sum = self.b.add(params[0], params[1]);
+        let middle = self.b.let_(Expr::Binary(BinOp::Div, sum, two));
+        let row = self.b.load(list, middle);
+        let is_before = self.b.lt(row, pos);
+        let next = self.b.add(middle, one);
+        let lo = self.b.select(is_before, next, params[0]);
+        let hi = self.b.select(is_before, params[1], middle);
+        self.b.end(&[lo, hi])[0]
+    }
+}
