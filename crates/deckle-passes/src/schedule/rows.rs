@@ -252,7 +252,22 @@ impl Emitter<'_> {
         }
         match long {
             Some(LongRows { partial, base: Some(base), .. }) => self.done_row(items, size, (piece, base), &partial)?,
-            _ => self.row_by_blocks(space, items, size, piece)?,
+            _ => {
+                // Nearly all rows are one block.
+                let carried = carried_by(items);
+                let before = self.carried(&carried);
+                let is_more = self.b.lt(piece, size);
+                self.b.begin_if(is_more);
+                self.row_by_blocks(space, items, size, piece)?;
+                let after = self.carried(&carried);
+                self.b.begin_else(&after);
+                self.carry(&carried, &before);
+                let zero = self.int(0);
+                self.dimension(space, items, (zero, size, 1), false)?;
+                let after = self.carried(&carried);
+                let after = self.b.end(&after);
+                self.carry(&carried, &after);
+            }
         }
         Ok(true)
     }
@@ -285,10 +300,8 @@ impl Emitter<'_> {
             let inner = self.accs.remove(n).ok_or_else(|| format!("{n} is not carried"))?;
             let (_, _, how) = parts_of(self.p, *n)?;
             // A block has a point, and all points count unless there are more spaces inside.
-            let all = items.contains(&Item::Scan(*n)) && self.p.space_of(*n) == space
-                || self.space_of(Item::Fold(*n)) == space;
-            let has = if all { None } else { inner.has };
-            let next = self.step(how, &acc, &inner.vals, has)?;
+            let all = self.p.space_of(*n) == space || self.space_of(Item::Fold(*n)) == space;
+            let next = self.step(how, &acc, &inner.vals, if all { None } else { inner.has })?;
             self.accs.insert(*n, next);
         }
         let after = self.carried(&carried);
