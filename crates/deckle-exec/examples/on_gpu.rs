@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 /// Arguments are put into memory of the device: it may be overwritten.
-const OPTIONS: Options = Options { fuse: true, simplify: true, quick: false, given: Options::ALL };
+const OPTIONS: Options = Options { fuse: true, simplify: true, quick: false, gathers: None, given: Options::ALL };
 
 const PROGRAMS: &str = r#"
 def dot(xs: [f64; n], ys: [f64; n]) = sum({ x * y : x in xs; y in ys })

@@ -9,10 +9,10 @@ use crate::pipeline::{Stage, Timings};
 use crate::rows::{LongCodes, Uneven};
 use crate::run::Memory;
 use deckle_ir::kernel::{Kernel, Program, Site};
-use deckle_ir::loops::{Function, Launch, Work};
+use deckle_ir::loops::{Function, Gathers, Launch, Work};
 use deckle_ir::scalar::{Scalar, ScalarType};
-use deckle_llvm::{Code, Compiler, Gathers, Pipeline};
-use deckle_passes::schedule::schedule;
+use deckle_llvm::{Code, Compiler, Pipeline};
+use deckle_passes::schedule::{Purpose, schedule};
 use deckle_runtime::Buffer;
 use std::sync::Arc;
 
@@ -26,6 +26,19 @@ const ROWS: i64 = 1 << 8;
 pub(crate) const WINDOW: i64 = 8;
 /// So many tasks for each thread.
 const TASKS: i64 = 8;
+
+/// How code is made.
+#[derive(Debug)]
+pub(crate) struct Make {
+    pub pipeline: Pipeline,
+    pub gathers: Gathers,
+}
+
+impl Default for Make {
+    fn default() -> Make {
+        Make { pipeline: Pipeline::O1, gathers: Gathers::Native }
+    }
+}
 
 /// A compiled function: buffers, scalars, error record.
 pub(crate) type Entry = unsafe extern "C" fn(*const *mut u8, *const u64, *mut u64);
@@ -44,20 +57,21 @@ pub(crate) struct Entries {
 /// Compiles the functions of launches and finds their entry points.
 pub(crate) fn load(
     launches: &[Vec<Launch>],
-    pipeline: Pipeline,
+    make: &Make,
     timings: &mut Timings,
 ) -> Result<(Arc<Code>, Vec<Vec<Entries>>), String> {
     let functions: Vec<Function> = launches.iter().flatten().flat_map(Launch::functions).cloned().collect();
-    let code = compile(&functions, pipeline, timings)?;
+    let code = compile(&functions, make, timings)?;
     let all = launches.iter().map(|k| k.iter().map(|l| entries(&code, l)).collect()).collect::<Result<_, _>>()?;
     Ok((code, all))
 }
 
 /// Compiles functions.
-pub(crate) fn compile(functions: &[Function], pipeline: Pipeline, timings: &mut Timings) -> Result<Arc<Code>, String> {
-    let ir = timings.time(Stage::Llvm, || deckle_llvm::emit::host(functions, Gathers::measured()));
+pub(crate) fn compile(functions: &[Function], make: &Make, timings: &mut Timings) -> Result<Arc<Code>, String> {
+    let ir = timings.time(Stage::Llvm, || deckle_llvm::emit::host(functions, make.gathers));
     let compiler = Compiler::host().map_err(|e| e.to_string())?;
-    let loaded = timings.time(Stage::Asm, || compiler.load_timed(&ir, pipeline)).map_err(|e| e.to_string())?;
+    let loaded =
+        timings.time(Stage::Asm, || compiler.load_timed(&ir, make.pipeline.clone())).map_err(|e| e.to_string())?;
     timings.origin = Some(loaded.from);
     Ok(loaded.code)
 }
@@ -87,10 +101,10 @@ fn diagnosing(
     program: &Program,
     kernel: &Kernel,
     at: usize,
-    pipeline: &Pipeline,
+    make: &Make,
 ) -> Result<(Vec<Launch>, Vec<Entries>), String> {
-    let launches = schedule(program, kernel, &format!("d{at}"), true)?;
-    let (code, mut entries) = load(std::slice::from_ref(&launches), pipeline.clone(), &mut Timings::default())?;
+    let launches = schedule(program, kernel, &format!("d{at}"), Purpose { gathers: make.gathers, diagnose: true })?;
+    let (code, mut entries) = load(std::slice::from_ref(&launches), make, &mut Timings::default())?;
     // Kept for good: a failure is rare.
     std::mem::forget(code);
     Ok((launches, entries.pop().unwrap_or_default()))
@@ -147,7 +161,7 @@ pub(crate) struct Cpu<'a> {
     pub launches: &'a [Vec<Launch>],
     pub entries: &'a [Vec<Entries>],
     pub long: &'a LongCodes,
-    pub pipeline: &'a Pipeline,
+    pub make: &'a Make,
     pub settings: &'a Settings,
 }
 
@@ -193,7 +207,7 @@ impl Device for Cpu<'_> {
 impl Cpu<'_> {
     /// Runs a kernel again, in order, to see where it fails first.
     pub(crate) fn diagnose(&self, memory: &Memory<'_, Self>, kernel: &Kernel, at: usize) -> Result<Failure, Failure> {
-        let (launches, entries) = diagnosing(memory.program, kernel, at, self.pipeline).map_err(Failure::Bug)?;
+        let (launches, entries) = diagnosing(memory.program, kernel, at, self.make).map_err(Failure::Bug)?;
         for (launch, entries) in launches.iter().zip(&entries) {
             if let Some(record) = self.launch(memory, launch, entries, &How::Alone)? {
                 let operands = record[2..].iter().map(|w| *w as i64).collect();

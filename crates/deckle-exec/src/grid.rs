@@ -1,6 +1,6 @@
 //! What all devices have in common that run kernels on a grid of threads.
 
-use crate::cpu::Cpu;
+use crate::cpu::{Cpu, Make};
 use crate::device::Device;
 use crate::fault::Failure;
 use crate::plan::Plan;
@@ -8,7 +8,6 @@ use crate::rows::LongCodes;
 use crate::run::Memory;
 use deckle_ir::kernel::Kernel;
 use deckle_ir::loops::{Function, GridLaunch};
-use deckle_llvm::Pipeline;
 use deckle_passes::schedule::schedule_gpu;
 
 /// So many elements for each point of the outermost dimension are worth a warp.
@@ -71,7 +70,7 @@ pub(crate) fn calls<'a, D: Device>(
 
 /// Runs a kernel that has failed again, on this machine, to see where it fails first.
 pub(crate) fn diagnose<D: Device>(memory: &Memory<'_, D>, kernel: &Kernel, at: usize) -> Result<Failure, Failure> {
-    let long = LongCodes::default();
-    let cpu = Cpu { launches: &[], entries: &[], long: &long, pipeline: &Pipeline::O1, settings: memory.settings };
+    let (long, make) = (LongCodes::default(), Make::default());
+    let cpu = Cpu { launches: &[], entries: &[], long: &long, make: &make, settings: memory.settings };
     cpu.diagnose(&memory.brought_to(&cpu)?, kernel, at)
 }

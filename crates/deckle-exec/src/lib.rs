@@ -22,15 +22,15 @@ pub use data::Data;
 pub use grid::Layout;
 pub use simulated::Simulated;
 
-use cpu::{Cpu, Entries};
+use cpu::{Cpu, Entries, Make};
 use deckle_diag::{Code as ErrorCode, Diagnostic};
 use deckle_ir::array;
 use deckle_ir::entity::Func;
 use deckle_ir::kernel;
-use deckle_ir::loops::{Function, Launch};
+use deckle_ir::loops::{Function, Gathers, Launch};
 use deckle_ir::value::Value;
-use deckle_llvm::{Code, Compiler, Pipeline};
-use deckle_passes::schedule::schedule;
+use deckle_llvm::{Code, Compiler, Pipeline, measured_gathers};
+use deckle_passes::schedule::{Purpose, schedule};
 use deckle_runtime::{Pool, Team};
 use pipeline::{Stage, Timings};
 use plan::Plan;
@@ -46,6 +46,8 @@ pub struct Options {
     pub simplify: bool,
     /// Whether code is made quickly rather than well.
     pub quick: bool,
+    /// How elements from anywhere are loaded; as is faster on this machine, if nothing is said.
+    pub gathers: Option<Gathers>,
     /// Which arguments the caller gives away: a bit for each parameter, the lowest for the first. Results may then be computed in their memory. What the
     /// caller still has a handle of is copied before, so to say this of what is kept costs time. [`Native::run`] makes buffers of its own: there all
     /// arguments are given away.
@@ -59,7 +61,7 @@ impl Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { fuse: true, simplify: true, quick: false, given: 0 }
+        Options { fuse: true, simplify: true, quick: false, gathers: None, given: 0 }
     }
 }
 
@@ -111,7 +113,7 @@ pub struct Native {
     launches: Vec<Vec<Launch>>,
     entries: Vec<Vec<Entries>>,
     long: LongCodes,
-    pipeline: Pipeline,
+    make: Make,
     timings: Timings,
     _code: Arc<Code>,
 }
@@ -132,8 +134,9 @@ fn unloadable(message: String) -> Box<Diagnostic> {
 }
 
 /// The loops of all kernels.
-fn schedules(plan: &Plan) -> Result<Vec<Vec<Launch>>, Box<Diagnostic>> {
-    plan.kernels(&mut |kernel, at| schedule(&plan.program, kernel, &format!("k{at}"), false)).map_err(bug)
+fn schedules(plan: &Plan, gathers: Gathers) -> Result<Vec<Vec<Launch>>, Box<Diagnostic>> {
+    let purpose = Purpose { gathers, diagnose: false };
+    plan.kernels(&mut |kernel, at| schedule(&plan.program, kernel, &format!("k{at}"), purpose)).map_err(bug)
 }
 
 impl Native {
@@ -144,10 +147,13 @@ impl Native {
     pub fn compile(program: &array::Program, func: Func, options: Options) -> Result<Native, Box<Diagnostic>> {
         let mut timings = Timings::default();
         let plan = Plan::new(program, func, options, &mut timings)?;
-        let launches = timings.time(Stage::Loop, || schedules(&plan))?;
-        let pipeline = if options.quick { Pipeline::O1 } else { Pipeline::O3 };
-        let (code, entries) = cpu::load(&launches, pipeline.clone(), &mut timings).map_err(unloadable)?;
-        Ok(Native { plan, launches, entries, long: LongCodes::default(), pipeline, timings, _code: code })
+        let make = Make {
+            pipeline: if options.quick { Pipeline::O1 } else { Pipeline::O3 },
+            gathers: options.gathers.unwrap_or_else(measured_gathers),
+        };
+        let launches = timings.time(Stage::Loop, || schedules(&plan, make.gathers))?;
+        let (code, entries) = cpu::load(&launches, &make, &mut timings).map_err(unloadable)?;
+        Ok(Native { plan, launches, entries, long: LongCodes::default(), make, timings, _code: code })
     }
 
     /// How long each pass took.
@@ -193,6 +199,6 @@ impl Native {
     }
 
     fn cpu<'a>(&'a self, settings: &'a Settings) -> Cpu<'a> {
-        Cpu { launches: &self.launches, entries: &self.entries, long: &self.long, pipeline: &self.pipeline, settings }
+        Cpu { launches: &self.launches, entries: &self.entries, long: &self.long, make: &self.make, settings }
     }
 }

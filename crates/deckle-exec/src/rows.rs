@@ -1,14 +1,14 @@
 //! Rows of different lengths: work is divided by what is in them, and all threads share those that are too much for one. See `Rows` and `Long` of the loop IR.
 #![allow(unsafe_code)] // Entry points are called with pointers.
 
-use crate::cpu::{self, Args, Cpu, Entries, Entry, How, Record, Shared};
+use crate::cpu::{self, Args, Cpu, Entries, Entry, How, Make, Record, Shared};
 use crate::fault::Failure;
 use crate::pipeline::Timings;
 use crate::run::Memory;
 use deckle_ir::kernel::{Kernel, Program};
 use deckle_ir::loops::{Function, Long};
-use deckle_llvm::{Code, Pipeline};
-use deckle_passes::schedule::schedule_long;
+use deckle_llvm::Code;
+use deckle_passes::schedule::{Purpose, schedule_long};
 use deckle_runtime::Buffer;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -96,15 +96,16 @@ pub(crate) struct LongCode {
 }
 
 impl LongCode {
-    fn new(
-        program: &Program,
-        kernel: &Kernel,
-        (at, launch): (usize, usize),
-        pipeline: Pipeline,
-    ) -> Result<LongCode, String> {
-        let long = schedule_long(program, kernel, &format!("r{at}_{launch}"), launch)?;
+    fn new(program: &Program, kernel: &Kernel, (at, launch): (usize, usize), make: &Make) -> Result<LongCode, String> {
+        let long = schedule_long(
+            program,
+            kernel,
+            &format!("r{at}_{launch}"),
+            launch,
+            Purpose { gathers: make.gathers, diagnose: false },
+        )?;
         let functions: Vec<Function> = long.functions().cloned().collect();
-        let code = cpu::compile(&functions, pipeline, &mut Timings::default())?;
+        let code = cpu::compile(&functions, make, &mut Timings::default())?;
         let phases = long.phases.iter().map(|p| cpu::entry(&code, &p.function)).collect::<Result<_, _>>()?;
         let entries = cpu::entries(&code, &long.launch)?;
         Ok(LongCode { long, phases, entries, _code: code })
@@ -144,7 +145,7 @@ impl Cpu<'_> {
         which: (usize, usize),
         uneven: &Uneven<'_>,
     ) -> Result<Option<Record>, Failure> {
-        let make = || LongCode::new(memory.program, kernel, which, self.pipeline.clone());
+        let make = || LongCode::new(memory.program, kernel, which, self.make);
         let code = self.long.get(which, make).map_err(Failure::Bug)?;
         let piece = self.settings.grain.row;
         let blocks_of = |row: i64| uneven.size(row) / piece + i64::from(uneven.size(row) % piece != 0);

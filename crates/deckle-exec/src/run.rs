@@ -1,7 +1,7 @@
 //! Running the steps of a program.
 
 use crate::Settings;
-use crate::cpu::Cpu;
+use crate::cpu::{Cpu, Make};
 use crate::data::{Data, buffer_of};
 use crate::device::{Device, Handle};
 use crate::fault::Failure;
@@ -11,7 +11,6 @@ use crate::rows::LongCodes;
 use deckle_ir::kernel::{Buf, Node, Op, Program, Rep, Rows, Step};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::value::Value;
-use deckle_llvm::Pipeline;
 use deckle_runtime::Buffer;
 use deckle_runtime::sort::{self, Key, Segments};
 
@@ -30,8 +29,8 @@ pub(crate) fn run<D: Device>(plan: &Plan, device: &D, args: &[Value], settings: 
         let mut pairs = params.zip(args);
         pairs.try_for_each(|((rep, name), value)| memory.fill(rep, &[value], &format!("argument `{name}`")))
     })?;
-    let long = LongCodes::default();
-    let cpu = Cpu { launches: &[], entries: &[], long: &long, pipeline: &Pipeline::O1, settings };
+    let (long, make) = (LongCodes::default(), Make::default());
+    let cpu = Cpu { launches: &[], entries: &[], long: &long, make: &make, settings };
     memory.brought_to(&cpu)?.read(&plan.program.result, &plan.result_ty, 0)
 }
 

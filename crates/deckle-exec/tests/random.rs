@@ -5,6 +5,7 @@
 use deckle_diag::{Code, Diagnostic};
 use deckle_exec::{Grain, Native, Options, Settings};
 use deckle_gen::{Case, Config, Show, program, shrink};
+use deckle_ir::loops::Gathers;
 use deckle_ir::scalar::ScalarType;
 use deckle_ir::value::Value;
 use std::sync::Mutex;
@@ -56,7 +57,8 @@ fn check(case: &Case, settings: &[Settings]) -> Result<(), String> {
         return Ok(());
     }
     for fuse in [true, false] {
-        let options = Options { fuse, quick: true, given: Options::ALL, ..Options::default() };
+        let gathers = Some(if fuse { Gathers::Native } else { Gathers::Emulated });
+        let options = Options { fuse, quick: true, gathers, given: Options::ALL, ..Options::default() };
         let native = match Native::compile(&case.program, case.entry, options) {
             Ok(native) => native,
             Err(e) => return Err(format!("fuse {fuse}: {}", e.message)),

@@ -8,6 +8,7 @@ use deckle_diag::{Code, Diagnostic};
 use deckle_interp::{Options, Outcome, Streamed};
 use deckle_ir::array::Program;
 use deckle_ir::entity::Func;
+use deckle_ir::loops::Gathers;
 use deckle_ir::value::Value;
 use deckle_passes::simplify::simplify;
 
@@ -112,7 +113,9 @@ impl Backend for Compiled {
         // The arguments are checked as the reference does.
         deckle_interp::check(program, func, args)?;
         let given = if self.threads > 1 { deckle_exec::Options::ALL } else { 0 };
-        let options = deckle_exec::Options { fuse: self.fuse, given, ..deckle_exec::Options::default() };
+        // Both ways, on whatever machine.
+        let gathers = Some(if self.threads > 1 { Gathers::Emulated } else { Gathers::Native });
+        let options = deckle_exec::Options { fuse: self.fuse, given, gathers, ..deckle_exec::Options::default() };
         let native = deckle_exec::Native::compile(program, func, options)?;
         let mut settings = deckle_exec::Settings::new(self.threads, Some(4 << 30));
         if self.threads > 1 {

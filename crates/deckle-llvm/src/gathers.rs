@@ -4,23 +4,13 @@
 //! stands for. Nothing says so but a clock, so one is used, once in a process and for some microseconds.
 #![allow(unsafe_code)] // Instructions that not every processor has, behind a test for them.
 
+use deckle_ir::loops::Gathers;
 use std::sync::OnceLock;
 
-/// How lanes with an index each are loaded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gathers {
-    /// By the instruction for it.
-    Native,
-    /// By one load for each lane.
-    Emulated,
-}
-
-impl Gathers {
-    /// What is faster on this machine.
-    pub fn measured() -> Gathers {
-        static MEASURED: OnceLock<Gathers> = OnceLock::new();
-        *MEASURED.get_or_init(measure)
-    }
+/// What is faster on this machine.
+pub fn measured_gathers() -> Gathers {
+    static MEASURED: OnceLock<Gathers> = OnceLock::new();
+    *MEASURED.get_or_init(measure)
 }
 
 #[cfg(not(target_arch = "x86_64"))]

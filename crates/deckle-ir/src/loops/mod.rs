@@ -210,6 +210,15 @@ pub enum StoreHint {
     Shared,
 }
 
+/// How lanes with an index each are loaded. That is not said in the loop IR, but a schedule may have to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gathers {
+    /// By the instruction for it.
+    Native,
+    /// By one load for each lane.
+    Emulated,
+}
+
 /// A statement.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Stmt {

@@ -6,8 +6,8 @@
 use super::function::Writer;
 use super::module::Target;
 use super::types;
-use crate::Gathers;
 use deckle_ir::array::BinOp;
+use deckle_ir::loops::Gathers;
 use deckle_ir::loops::{Buf, StoreHint, Val};
 use deckle_ir::scalar::{Scalar, ScalarType};
 

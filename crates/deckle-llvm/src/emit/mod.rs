@@ -39,8 +39,8 @@ mod ops;
 mod stmt;
 mod types;
 
-use crate::Gathers;
 use deckle_ir::loops::Function;
+use deckle_ir::loops::Gathers;
 use module::{Module, Target};
 
 /// A module for the CPU of this machine.

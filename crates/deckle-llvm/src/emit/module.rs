@@ -1,7 +1,7 @@
 //! What the functions of a module share.
 
-use crate::Gathers;
 use deckle_ir::loops::Function;
+use deckle_ir::loops::Gathers;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 

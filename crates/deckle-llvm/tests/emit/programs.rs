@@ -325,7 +325,7 @@ fn independent_loops_become_vector_code() {
     let one = b.i64(1);
     b.store(out, one, sums[1]);
     let f = b.finish().unwrap();
-    let text = deckle_llvm::emit::host(std::slice::from_ref(&f), deckle_llvm::Gathers::Native);
+    let text = deckle_llvm::emit::host(std::slice::from_ref(&f), deckle_ir::loops::Gathers::Native);
     let Some(compiler) = compiler() else { return };
     let ir = compiler.optimised_ir(&text, deckle_llvm::Pipeline::O3).unwrap();
     assert!(ir.contains("x double>"), "{ir}");
@@ -354,7 +354,7 @@ fn gathers_by_instruction_and_by_loads() {
     b.store(out, zero, some);
     let f = b.finish().unwrap();
     let Some(compiler) = compiler() else { return };
-    for gathers in [deckle_llvm::Gathers::Native, deckle_llvm::Gathers::Emulated] {
+    for gathers in [deckle_ir::loops::Gathers::Native, deckle_ir::loops::Gathers::Emulated] {
         let text = deckle_llvm::emit::host(std::slice::from_ref(&f), gathers);
         let code = compiler.load(&text, deckle_llvm::Pipeline::O3).unwrap();
         let items: Vec<Scalar> = (0..8).map(|k| Scalar::F64(f64::from(k) + 0.5)).collect();

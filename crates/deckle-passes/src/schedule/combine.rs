@@ -58,7 +58,7 @@ impl Scheduler<'_> {
 
     /// How the scatter of this launch is done by the owners of parts of the array.
     pub(super) fn owned(&self) -> Res<Option<Owned>> {
-        let Some(i) = self.scatter().filter(|_| !self.diagnose) else { return Ok(None) };
+        let Some(i) = self.scatter().filter(|_| !self.purpose.diagnose) else { return Ok(None) };
         // What is done again after a failure must do no harm.
         let Sink::Scatter { space, bufs, at, len, combine: None, .. } = &self.sinks[i] else { return Ok(None) };
         let inner = self.p.space(*space);

@@ -7,10 +7,11 @@
 
 use deckle_ir::array::{BinOp, UnOp};
 use deckle_ir::kernel::{self, Combine, Node, Op, Program, ROOT, Region, Sink, Space};
-use deckle_ir::loops::{Access, Buf, Builder, Expr, LoopHint, Stmt, StoreHint, Val};
+use deckle_ir::loops::{Access, Buf, Builder, Expr, Gathers, LoopHint, Stmt, StoreHint, Val};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use std::collections::{BTreeSet, HashMap};
 
+use super::Purpose;
 use super::combine::is_one_value;
 use super::warp::Grid;
 
@@ -69,6 +70,8 @@ pub(super) struct Emitter<'k> {
     pub accs: HashMap<Node, Acc>,
     /// Whether failures are recorded rather than flagged.
     pub diagnose: bool,
+    /// How elements from anywhere are loaded.
+    pub gathers: Gathers,
     /// Whether a check is a jump: where one point comes after another, one that is always taken costs least.
     pub jumps: bool,
     needs: HashMap<Vec<Node>, BTreeSet<Node>>,
@@ -96,7 +99,7 @@ impl<'k> Emitter<'k> {
         sinks: &'k [Sink],
         name: &str,
         buffers: &[(kernel::Buf, bool)],
-        diagnose: bool,
+        purpose: Purpose,
     ) -> Emitter<'k> {
         let mut b = Builder::new(name);
         let mut bufs = HashMap::new();
@@ -123,7 +126,8 @@ impl<'k> Emitter<'k> {
             bufs,
             scopes,
             accs,
-            diagnose,
+            diagnose: purpose.diagnose,
+            gathers: purpose.gathers,
             jumps: false,
             needs,
             grid,

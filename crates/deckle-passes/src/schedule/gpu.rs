@@ -14,10 +14,10 @@
 
 use super::emit::{Acc, Emitter, Item, Res, parts_of};
 use super::warp::commutes;
-use super::{Range, Scheduler, groups, verified};
+use super::{Purpose, Range, Scheduler, groups, verified};
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{Combine, Kernel, Node, Op, Program, ROOT, Region, Sink, Space};
-use deckle_ir::loops::{Axis, Buf, Expr, Function, GridLaunch, LoopHint, Parts, Phase, Place, Shuffle, Val};
+use deckle_ir::loops::{Axis, Buf, Expr, Function, Gathers, GridLaunch, LoopHint, Parts, Phase, Place, Shuffle, Val};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use std::collections::BTreeSet;
 
@@ -27,11 +27,12 @@ use std::collections::BTreeSet;
 /// A bug: a kernel that is not well formed.
 pub fn schedule_gpu(program: &Program, kernel: &Kernel, name: &str, threads: u32) -> Result<Vec<GridLaunch>, String> {
     let mut launches = Vec::new();
+    let purpose = Purpose { gathers: Gathers::Native, diagnose: false };
     for (i, (first, sinks)) in groups(program, kernel).into_iter().enumerate() {
         let (ordered, free): (Vec<Sink>, Vec<Sink>) = sinks.into_iter().partition(|s| is_ordered(program, s));
         for (sinks, mark) in [(free, ""), (ordered, "_ordered")] {
             if !sinks.is_empty() {
-                let s = Scheduler::new(program, &sinks, first, &format!("{name}_{i}{mark}"), false);
+                let s = Scheduler::new(program, &sinks, first, &format!("{name}_{i}{mark}"), purpose);
                 let launch = Gpu { s, threads: threads.max(32), alone: !mark.is_empty() }.launch()?;
                 launches.push(launch);
             }
@@ -101,7 +102,7 @@ impl<'k> Gpu<'k> {
 
     fn open(&self, part: &str) -> (Emitter<'k>, Vec<Buf>, Who) {
         let name = format!("{}{part}", self.s.name);
-        let mut e = Emitter::new(self.s.p, self.s.sinks, &name, &self.s.buffers, false);
+        let mut e = Emitter::new(self.s.p, self.s.sinks, &name, &self.s.buffers, self.s.purpose);
         e.grid.on = true;
         let types = self.s.scratch_types();
         let scratch = types.into_iter().map(|ty| e.b.buffer(ty, deckle_ir::loops::Access::Write)).collect();

@@ -635,6 +635,6 @@ impl Emitter<'_> {
 }
 
 /// Whether a function jumps over what numbers hardly ever need.
-fn has_branches(op: UnOp) -> bool {
+pub(super) fn has_branches(op: UnOp) -> bool {
     matches!(op, UnOp::Sin | UnOp::Cos | UnOp::Tan | UnOp::Log | UnOp::Log2 | UnOp::Log10 | UnOp::Log1p)
 }

@@ -15,6 +15,7 @@ mod points;
 mod rounds;
 mod rows;
 mod tile;
+mod turns;
 mod warp;
 
 pub use gpu::schedule_gpu;
@@ -22,7 +23,7 @@ pub use rows::schedule_long;
 
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{self, Kernel, Node, Op, Program, ROOT, Region, Sink, Space};
-use deckle_ir::loops::{Expr, Function, Launch, LoopHint, Rows, Stmt, StoreHint, Val, Work};
+use deckle_ir::loops::{Expr, Function, Gathers, Launch, LoopHint, Rows, Stmt, StoreHint, Val, Work};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use emit::{Acc, Emitter, Item, Res, parts_of};
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,15 +31,24 @@ use std::collections::{BTreeMap, BTreeSet};
 /// How many points a block has where results depend on it: without and with loops inside.
 const BLOCK: [i64; 2] = [16384, 16];
 
-/// The functions of a kernel: one launch for each outermost dimension. With `diagnose` they record the first failure.
+/// What a schedule is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Purpose {
+    /// How elements from anywhere are loaded.
+    pub gathers: Gathers,
+    /// Whether the first failure is to be recorded.
+    pub diagnose: bool,
+}
+
+/// The functions of a kernel: one launch for each outermost dimension.
 ///
 /// # Errors
 /// A bug: a kernel that is not well formed.
-pub fn schedule(program: &Program, kernel: &Kernel, name: &str, diagnose: bool) -> Result<Vec<Launch>, String> {
+pub fn schedule(program: &Program, kernel: &Kernel, name: &str, purpose: Purpose) -> Result<Vec<Launch>, String> {
     let mut launches = Vec::new();
     for (i, (first, sinks)) in groups(program, kernel).into_iter().enumerate() {
         let name = if i == 0 { name.to_string() } else { format!("{name}_{i}") };
-        launches.push(Scheduler::new(program, &sinks, first, &name, diagnose).launch()?);
+        launches.push(Scheduler::new(program, &sinks, first, &name, purpose).launch()?);
     }
     Ok(launches)
 }
@@ -72,7 +82,7 @@ struct Scheduler<'k> {
     sinks: &'k [Sink],
     first: Space,
     name: String,
-    diagnose: bool,
+    purpose: Purpose,
     /// The folds and scans of the root along the first dimension.
     folds: Vec<Node>,
     scans: Vec<Node>,
@@ -100,7 +110,7 @@ impl Range {
 }
 
 impl<'k> Scheduler<'k> {
-    fn new(p: &'k Program, sinks: &'k [Sink], first: Space, name: &str, diagnose: bool) -> Scheduler<'k> {
+    fn new(p: &'k Program, sinks: &'k [Sink], first: Space, name: &str, purpose: Purpose) -> Scheduler<'k> {
         let mut needed: BTreeSet<Node> = BTreeSet::new();
         sinks.iter().for_each(|s| needed.extend(p.sink_needs(s)));
         let mut buffers: BTreeMap<kernel::Buf, bool> = BTreeMap::new();
@@ -124,13 +134,13 @@ impl<'k> Scheduler<'k> {
         });
         let scans = scans.collect();
         let (name, buffers) = (name.to_string(), buffers.into_iter().collect());
-        let rows = if diagnose { None } else { rows::rows_of(p, sinks, first, &needed) };
-        Scheduler { p, sinks, first, name, diagnose, folds, scans, buffers, rows, long: false }
+        let rows = if purpose.diagnose { None } else { rows::rows_of(p, sinks, first, &needed) };
+        Scheduler { p, sinks, first, name, purpose, folds, scans, buffers, rows, long: false }
     }
 
     fn emitter(&self, part: &str) -> (Emitter<'k>, Vec<deckle_ir::loops::Buf>, Range) {
         let name = format!("{}{part}", self.name);
-        let mut e = Emitter::new(self.p, self.sinks, &name, &self.buffers, self.diagnose);
+        let mut e = Emitter::new(self.p, self.sinks, &name, &self.buffers, self.purpose);
         let scratch = self.scratch_types();
         let scratch = scratch.into_iter().map(|ty| e.b.buffer(ty, deckle_ir::loops::Access::Write)).collect();
         let range = Range::new(&mut e);

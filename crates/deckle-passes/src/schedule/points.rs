@@ -121,6 +121,9 @@ impl Emitter<'_> {
     fn cached_points(&mut self, space: Space, items: &[Item], range: (Val, Val, i64)) -> Res<()> {
         let (lo, hi, _) = range;
         let vectors = self.vectors_allowed();
+        if vectors && self.plan_turns(space, items) {
+            return self.in_turns(space, items, (lo, hi));
+        }
         if vectors && let Some(plan) = self.plan_lanes(space, items) {
             return self.in_lanes(space, items, (lo, hi), &plan);
         }

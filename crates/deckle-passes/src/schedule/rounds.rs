@@ -1,6 +1,6 @@
 //! Rounds of vectors: what is folded and scanned goes from one to the next.
 
-use super::emit::{Acc, Emitter, Item, Res, parts_of, unit};
+use super::emit::{Emitter, Item, Res, parts_of, unit};
 use super::lanes::{Lane, Plan};
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{Combine, Node, Op, Sink, Space};
@@ -103,17 +103,9 @@ impl Emitter<'_> {
             return Ok(());
         }
         let any = self.b.let_(Expr::Binary(BinOp::Lt, range.0, range.1));
-        let mut total = total.iter().zip(types);
-        for n in folds {
-            let (_, elems, how) = parts_of(self.p, *n)?;
-            let parts: Vec<Val> =
-                total.by_ref().take(elems.len()).map(|(v, (op, _))| self.b.let_(Expr::Total(*op, *v))).collect();
-            let acc = self.accs.get(n).cloned().ok_or_else(|| format!("{n} is not carried"))?;
-            let vals = self.combine(how, &acc.vals, &parts)?;
-            let has = acc.has.map(|has| self.b.let_(Expr::Binary(BinOp::Or, has, any)));
-            self.accs.insert(*n, Acc { vals, has, before: acc.before });
-        }
-        Ok(())
+        let totals = total.iter().zip(types).map(|(v, (op, _))| self.b.let_(Expr::Total(*op, *v)));
+        let totals: Vec<Val> = totals.collect();
+        self.add_parts(folds, &totals, any)
     }
 
     pub(super) fn int(&mut self, n: i64) -> Val {
@@ -121,7 +113,7 @@ impl Emitter<'_> {
     }
 
     /// The operator and the type of each sum.
-    fn fold_types(&self, folds: &[Node]) -> Res<Vec<(BinOp, ScalarType)>> {
+    pub(super) fn fold_types(&self, folds: &[Node]) -> Res<Vec<(BinOp, ScalarType)>> {
         let mut types = Vec::new();
         for n in folds {
             let (_, elems, how) = parts_of(self.p, *n)?;
@@ -131,7 +123,7 @@ impl Emitter<'_> {
         Ok(types)
     }
 
-    fn unit_lanes(&mut self, op: BinOp, ty: ScalarType, count: u16) -> Val {
+    pub(super) fn unit_lanes(&mut self, op: BinOp, ty: ScalarType, count: u16) -> Val {
         let c = unit(op, ty).unwrap_or(Scalar::zero(ty));
         let v = self.constant(c);
         self.b.splat(v, count)

@@ -5,7 +5,7 @@
 //! that are made when they are first needed; see [`Long`]. What comes after them finds what they folded, block by block, in memory.
 
 use super::emit::{Emitter, Item, Res, carried_by, parts_of};
-use super::{Range, Scheduler, finished, groups};
+use super::{Purpose, Range, Scheduler, finished, groups};
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{self, Kernel, Node, Op, Program, ROOT, Region, Sink, Space};
 use deckle_ir::loops::{Access, Buf, Expr, Function, Long, LoopHint, Phase, Rows, Val};
@@ -38,10 +38,16 @@ pub(super) struct LongRows {
 ///
 /// # Errors
 /// A bug: a kernel that is not well formed, or a launch whose rows are not divisible.
-pub fn schedule_long(program: &Program, kernel: &Kernel, name: &str, which: usize) -> Result<Long, String> {
+pub fn schedule_long(
+    program: &Program,
+    kernel: &Kernel,
+    name: &str,
+    which: usize,
+    purpose: Purpose,
+) -> Result<Long, String> {
     let groups = groups(program, kernel);
     let (first, sinks) = groups.into_iter().nth(which).ok_or_else(|| format!("there is no launch {which}"))?;
-    Scheduler { long: true, ..Scheduler::new(program, &sinks, first, name, false) }.long()
+    Scheduler { long: true, ..Scheduler::new(program, &sinks, first, name, purpose) }.long()
 }
 
 /// The rows of a kernel, and their dimension: one just below the first whose size is the difference of two successive elements of a buffer.
@@ -173,7 +179,7 @@ impl<'k> Scheduler<'k> {
         items: &[(Item, usize)],
         part: &str,
     ) -> Res<(Emitter<'k>, Vec<(Node, Vec<Buf>)>, Range)> {
-        let mut e = Emitter::new(self.p, self.sinks, &format!("{}{part}", self.name), &self.buffers, false);
+        let mut e = Emitter::new(self.p, self.sinks, &format!("{}{part}", self.name), &self.buffers, self.purpose);
         let partial = self.partial(&mut e, items);
         let mut scratch = Vec::new();
         for (item, _) in items {

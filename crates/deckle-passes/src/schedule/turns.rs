@@ -1,0 +1,117 @@
+//! Several sums in turn.
+//!
+//! What is folded over elements from anywhere, as the products of a sparse matrix are, is bound by loading these. On machines without a good instruction for it, to collect them
+//! into vectors costs more than the vectors save. There they are added one by one, to several sums in turn, which do not wait for each other, and an index
+//! that is out of range is jumped at.
+
+use super::emit::{Acc, Emitter, Item, Res, parts_of};
+use super::lanes::{Lane, has_branches};
+use deckle_ir::array::BinOp;
+use deckle_ir::kernel::{Combine, Node, Op, Space};
+use deckle_ir::loops::{Expr, Gathers, LoopHint, StoreHint, Val};
+use std::collections::BTreeSet;
+
+/// So many sums.
+const TURNS: i64 = 4;
+/// So many nodes for each load from anywhere are little: with more, vectors pay.
+const LITTLE: usize = 24;
+
+impl Emitter<'_> {
+    /// Whether to fold the points of a dimension in turns.
+    pub(super) fn plan_turns(&mut self, space: Space, items: &[Item]) -> bool {
+        if self.gathers == Gathers::Native || self.written_out(space) || self.vectors.is_some() || self.tile.is_some() {
+            return false;
+        }
+        let mut inside: BTreeSet<Node> = BTreeSet::new();
+        for item in items {
+            let Item::Fold(n) = item else { return false };
+            if self.space_of(*item) != space || !matches!(parts_of(self.p, *n), Ok((_, _, Combine::Ops(_)))) {
+                return false;
+            }
+            let needs = self.needs_of(*item);
+            inside.extend(needs.into_iter().filter(|m| self.p.encloses(space, self.p.space_of(*m))));
+        }
+        let plain = |op: &Op| match op {
+            Op::Unary(op, _) => !has_branches(*op),
+            Op::Binary(BinOp::Pow | BinOp::Rem, ..)
+            | Op::Fold { .. }
+            | Op::Scan { .. }
+            | Op::If { .. }
+            | Op::Loop { .. } => false,
+            _ => true,
+        };
+        if !inside.iter().all(|n| plain(&self.p.node(*n).op)) {
+            return false;
+        }
+        self.vectors = Some(Lane { space, count: 1, hint: StoreHint::Cached, start: Val(0), mask: None });
+        let anywhere =
+            |e: &mut Self, n: Node| matches!(e.p.node(n).op, Op::Load(_, at) if e.varies(at) && !e.follows(at, space));
+        let gathers = inside.iter().filter(|n| anywhere(self, **n)).count();
+        self.vectors = None;
+        self.varying.clear();
+        inside.len() <= LITTLE * gathers
+    }
+
+    /// Folds the points from `lo` below `hi` in turns.
+    pub(super) fn in_turns(&mut self, space: Space, items: &[Item], (lo, hi): (Val, Val)) -> Res<()> {
+        let mut folds = Vec::new();
+        for item in items {
+            let Item::Fold(n) = item else { return Err("only folds take turns".into()) };
+            folds.push(*n);
+        }
+        let types = self.fold_types(&folds)?;
+        let units: Vec<Val> = types.iter().map(|(op, ty)| self.unit_lanes(*op, *ty, 1)).collect();
+        let points = self.b.sub(hi, lo);
+        let (zero, turns) = (self.int(0), self.int(-TURNS));
+        let points = self.b.max(points, zero);
+        let whole = self.b.let_(Expr::Binary(BinOp::And, points, turns));
+        let middle = self.b.add(lo, whole);
+        let jumps = std::mem::replace(&mut self.jumps, true);
+        let sums = self.turn(space, &folds, (lo, middle, TURNS), &units.repeat(TURNS as usize))?;
+        let (first, others) = sums.split_at(types.len());
+        let first = self.turn(space, &folds, (middle, hi, 1), first)?;
+        self.jumps = jumps;
+        let any = self.b.lt(lo, hi);
+        let mut sums = [&first, others].concat();
+        while sums.len() > types.len() {
+            let half = sums.len() / 2;
+            let ops = types.iter().map(|(op, _)| *op).cycle();
+            let pairs = sums[..half].iter().zip(&sums[half..]).zip(ops);
+            sums = pairs.map(|((a, b), op)| self.b.let_(Expr::Assoc(op, *a, *b))).collect();
+        }
+        self.add_parts(&folds, &sums, any)
+    }
+
+    /// A loop that adds so many points at a time, each to sums of its own.
+    fn turn(&mut self, space: Space, folds: &[Node], (lo, hi, step): (Val, Val, i64), sums: &[Val]) -> Res<Vec<Val>> {
+        let (pos, params) = self.b.begin_for(lo, hi, step, sums, LoopHint::Plain);
+        let mut params = params.into_iter();
+        let mut after = Vec::new();
+        for turn in 0..step {
+            let pos = self.b.add_const(pos, turn);
+            self.open(space, Some(pos), Vec::new());
+            for n in folds {
+                let (_, elems, how) = parts_of(self.p, *n)?;
+                let elems = self.all(elems)?;
+                let sums: Vec<Val> = params.by_ref().take(elems.len()).collect();
+                after.extend(self.combine(how, &sums, &elems)?);
+            }
+            self.close();
+        }
+        Ok(self.b.end(&after))
+    }
+
+    /// What was folded over some points, added to what was before; `any` tells whether there were any.
+    pub(super) fn add_parts(&mut self, folds: &[Node], parts: &[Val], any: Val) -> Res<()> {
+        let mut parts = parts.iter().copied();
+        for n in folds {
+            let (_, elems, how) = parts_of(self.p, *n)?;
+            let mine: Vec<Val> = parts.by_ref().take(elems.len()).collect();
+            let acc = self.accs.get(n).cloned().ok_or_else(|| format!("{n} is not carried"))?;
+            let vals = self.combine(how, &acc.vals, &mine)?;
+            let has = acc.has.map(|has| self.b.or(has, any));
+            self.accs.insert(*n, Acc { vals, has, before: acc.before });
+        }
+        Ok(())
+    }
+}
