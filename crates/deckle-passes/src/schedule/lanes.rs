@@ -145,6 +145,7 @@ impl Emitter<'_> {
     /// Whether the nodes of a dimension can be computed in lanes, and should be: if so, whether there is more in it than one vector of each.
     fn judge(&mut self, space: Space, inside: &[Node], items: &[Item], carries: bool) -> Option<bool> {
         let (mut deep, mut branches, mut slow, mut mine, mut theirs) = (false, false, false, 0, 0);
+        let mut beside = false;
         for n in inside {
             let s = self.p.space_of(*n);
             match &self.p.node(*n).op {
@@ -166,9 +167,11 @@ impl Emitter<'_> {
                 Op::Binary(BinOp::Rem | BinOp::Pow, a, _) => slow |= self.p.ty(*a).is_float(),
                 Op::Unary(op, _) => slow |= has_branches(*op),
                 Op::Load(_, at) => {
-                    mine += usize::from(self.varies(*at) && !self.follows(*at, space));
+                    mine += usize::from(self.varies(*at) && !self.goes_along(*at, space));
                     let own = matches!(self.p.space(s).region, Region::Dim(_)) && s != space;
-                    theirs += usize::from(own && self.mentions(*at, s) && !self.follows(*at, s));
+                    theirs += usize::from(own && self.mentions(*at, s) && !self.goes_along(*at, s));
+                    // What is tested element by element is loaded side by side only in lanes.
+                    beside |= s == space && !self.follows(*at, space) && self.goes_along(*at, space);
                 }
                 _ => {}
             }
@@ -176,7 +179,7 @@ impl Emitter<'_> {
         // A loop inside can have lanes of its own: better where it reads what lies side by side.
         let loops = inside.iter().any(|n| matches!(self.p.node(*n).op, Op::Loop { .. }));
         let scans = items.iter().any(|i| matches!(i, Item::Scan(_)));
-        match (deep, carries || slow || branches) {
+        match (deep, carries || slow || branches || beside) {
             (false, true) => Some(false),
             (true, _) if scans => None,
             (true, _) if mine <= theirs || loops => Some(true),
@@ -264,6 +267,15 @@ impl Emitter<'_> {
             },
             Op::Binary(BinOp::Sub, a, b) => !self.mentions(b, dim) && self.follows(a, dim),
             _ => false,
+        }
+    }
+
+    /// Whether an index goes up by one with the position, but for being tested.
+    pub(super) fn goes_along(&mut self, at: Node, dim: Space) -> bool {
+        let at = self.resolved(at);
+        match self.p.node(at).op {
+            Op::Check { value, .. } => self.follows(value, dim),
+            _ => self.follows(at, dim),
         }
     }
 

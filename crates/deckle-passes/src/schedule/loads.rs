@@ -45,13 +45,12 @@ impl Emitter<'_> {
 
     /// Where to load from, and in which lanes: where an index was checked, only those in which it is in range.
     pub(super) fn gathered(&mut self, at: Node, mask: Option<Val>) -> Res<(Val, Option<Val>)> {
-        let space = self.vector()?.space;
         match self.p.node(at).op {
-            Op::Check { cond, value, .. } if self.varies(at) && !self.follows(value, space) => {
+            Op::Check { cond, value, .. } if self.varies(at) => {
                 self.lane_val(at)?;
                 let holds = self.lane_val(cond)?;
                 let mask = self.narrowed(holds)?;
-                Ok((self.lane_val(value)?, Some(mask)))
+                Ok((self.place(value)?, Some(mask)))
             }
             _ => Ok((self.place(at)?, mask)),
         }

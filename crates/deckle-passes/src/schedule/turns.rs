@@ -44,8 +44,7 @@ impl Emitter<'_> {
             return false;
         }
         self.vectors = Some(Lane { space, count: 1, hint: StoreHint::Cached, start: Val(0), mask: None });
-        let anywhere =
-            |e: &mut Self, n: Node| matches!(e.p.node(n).op, Op::Load(_, at) if e.varies(at) && !e.follows(at, space));
+        let anywhere = |e: &mut Self, n: Node| matches!(e.p.node(n).op, Op::Load(_, at) if e.varies(at) && !e.goes_along(at, space));
         let gathers = inside.iter().filter(|n| anywhere(self, **n)).count();
         self.vectors = None;
         self.varying.clear();
