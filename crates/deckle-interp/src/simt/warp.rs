@@ -191,12 +191,15 @@ impl<'a> Warp<'a> {
                     if *hint == StoreHint::Streaming && together && first.rem_euclid(i128::from(lanes)) != 0 {
                         return Err(SimError::Misaligned { buf: *buf, index: first });
                     }
+                    let mut stored = 0;
                     for lane in 0..lanes {
                         if mask.is_some_and(|m| !self.holds(m, t, lane)) {
                             continue;
                         }
                         let bits = self.get(*value, t, lane).bits();
-                        let index = self.index(*at, t, lane);
+                        let packed = *hint == StoreHint::Packed;
+                        let index = if packed { first + stored } else { self.index(*at, t, lane) };
+                        stored += 1;
                         self.access(memory, *buf, index, t, Use::Store(bits), |b| b)?;
                     }
                 }

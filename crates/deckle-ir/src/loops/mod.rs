@@ -197,7 +197,7 @@ pub enum LoopHint {
     Unroll,
 }
 
-/// How a store treats the cache.
+/// How a store is done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum StoreHint {
     /// As usual.
@@ -206,8 +206,10 @@ pub enum StoreHint {
     /// Past it: what is stored is more than the cache holds and will not be read soon. With several lanes and no mask, to a multiple of them in a
     /// buffer that is aligned to 64 bytes; with one lane, this has no effect.
     Streaming,
-    /// One lane, to a place to which other threads may store the same value meanwhile.
+    /// To places to which other threads may store the same value meanwhile.
     Shared,
+    /// Several lanes, from a scalar index on: those where the mask is `true`, one after another.
+    Packed,
 }
 
 /// How lanes with an index each are loaded. That is not said in the loop IR, but a schedule may have to know.
@@ -235,7 +237,7 @@ pub enum Stmt {
         value: Val,
         /// Which lanes; all, if there is none.
         mask: Option<Val>,
-        /// Through the cache or past it.
+        /// How.
         hint: StoreHint,
     },
     /// `atomic add b0[x1] = x2` — combines into an element, indivisibly. Scalars only.

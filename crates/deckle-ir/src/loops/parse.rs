@@ -135,6 +135,7 @@ impl Reader<'_> {
                 let hint = match () {
                     () if self.eat_word("streaming") => StoreHint::Streaming,
                     () if self.eat_word("shared") => StoreHint::Shared,
+                    () if self.eat_word("packed") => StoreHint::Packed,
                     () => StoreHint::Cached,
                 };
                 Ok(Stmt::Store { buf, at, value, mask, hint })

@@ -122,6 +122,7 @@ impl Printer<'_> {
                     StoreHint::Cached => "",
                     StoreHint::Streaming => " streaming",
                     StoreHint::Shared => " shared",
+                    StoreHint::Packed => " packed",
                 })
             }
             Stmt::Atomic { op, buf, at, value } => write!(f, "atomic {} {buf}[{at}] = {value}", op.name()),

@@ -154,8 +154,14 @@ impl Verifier<'_> {
     fn stmt(&mut self, stmt: &Stmt, depth: usize) {
         match stmt {
             Stmt::Let(v, expr) => self.let_(*v, expr),
-            Stmt::Store { buf, at, value, mask, .. } => {
+            Stmt::Store { buf, at, value, mask, hint } => {
                 [*at, *value].into_iter().chain(*mask).for_each(|v| self.using(v));
+                if *hint == StoreHint::Packed {
+                    self.typed("packed store", *at, ScalarType::I64);
+                    if mask.is_none() {
+                        self.fault("packed store of all lanes");
+                    }
+                }
                 let names = self.function.names();
                 if let (Some(elem), Ok(ty)) = (self.stored(*buf), names.ty(*value)) {
                     self.check("store", names.place(*at, *mask, ty.lanes));

@@ -155,7 +155,7 @@ impl Writer<'_> {
             self.line(format!("store atomic {ty} {name}, {pointer} unordered, align {align}{access}"));
             return;
         }
-        if mask.is_none() && !place.gathered {
+        if mask.is_none() && !place.gathered && hint != StoreHint::Packed {
             // A loop with a streaming store of one lane would not be vectorised.
             let streaming = hint == StoreHint::Streaming && lanes > 1 && self.module.target == Target::Host;
             let (align, how) = if streaming {
@@ -170,6 +170,13 @@ impl Writer<'_> {
         let vector_ty = format!("<{lanes} x {stored}>");
         if lanes == 1 {
             name = self.op(format!("insertelement {vector_ty} poison, {stored} {name}, i64 0"));
+        }
+        if hint == StoreHint::Packed {
+            let callee = format!("llvm.masked.compressstore.v{lanes}{}", types::suffix(stored, 1));
+            self.module.declare(format!("void @{callee}({vector_ty}, {}, <{lanes} x i1>)", place.pointer_ty));
+            let mask = self.mask(mask, lanes);
+            self.line(format!("call void @{callee}({vector_ty} {name}, {pointer}, {mask}){access}"));
+            return;
         }
         let kind = if place.gathered { "scatter" } else { "store" };
         let callee = format!("llvm.masked.{kind}.v{lanes}{}.{}", types::suffix(stored, 1), place.suffix);

@@ -88,6 +88,8 @@ pub(super) struct Emitter<'k> {
     mentioned: HashMap<(Node, Space), bool>,
     /// What is known of nodes where code is being made.
     pub facts: HashMap<Node, super::edges::Fact>,
+    /// Where the first lane goes that a scan numbers, for scans that only do that.
+    pub packed: HashMap<Node, Val>,
     /// How rows of different lengths are gone through.
     pub rows: Option<super::rows::RowBlocks>,
 }
@@ -137,6 +139,7 @@ impl<'k> Emitter<'k> {
             private,
             mentioned,
             facts,
+            packed: HashMap::new(),
             rows: None,
         }
     }
@@ -589,7 +592,7 @@ impl<'k> Emitter<'k> {
     }
 
     /// The space just below `from` on the way to `to`.
-    fn below(&self, from: Space, to: Space) -> Res<Space> {
+    pub(super) fn below(&self, from: Space, to: Space) -> Res<Space> {
         self.p.between(from, to).first().copied().ok_or_else(|| format!("{to} is not below {from}"))
     }
 

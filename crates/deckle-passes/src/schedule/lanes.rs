@@ -9,10 +9,11 @@
 //!
 //! What is said here decides in which order floats are added, and so the bits of a result: it depends on the program, never on the data or the threads.
 
+use super::combine::is_one_value;
 use super::emit::{Emitter, Item, Res, parts_of, with_stack};
 use deckle_ir::array::{BinOp, UnOp};
 use deckle_ir::kernel::{Combine, Node, Op, Region, Sink, Space};
-use deckle_ir::loops::{Expr, LoopHint, Stmt, StoreHint, Val};
+use deckle_ir::loops::{Expr, Gathers, LoopHint, Stmt, StoreHint, Val};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use std::collections::BTreeSet;
 
@@ -68,9 +69,14 @@ impl Emitter<'_> {
     /// How to compute these items of a dimension in lanes, if that is possible and worth it.
     pub(super) fn plan_lanes(&mut self, space: Space, items: &[Item]) -> Option<Plan> {
         // A few points are better written out.
-        if self.written_out(space) || items.iter().any(|i| self.space_of(*i) != space) || self.vectors.is_some() {
+        if self.written_out(space) || self.vectors.is_some() {
             return None;
         }
+        let is_guard = |s: &Space| matches!(self.p.space(*s).region, Region::Guard(..));
+        if !items.iter().all(|i| self.p.between(space, self.space_of(*i)).iter().all(is_guard)) {
+            return None;
+        }
+        let guarded = items.iter().any(|i| self.space_of(*i) != space);
         let mut widest = 1;
         let (mut folds, mut scans) = (false, false);
         let mut needs = BTreeSet::new();
@@ -84,18 +90,26 @@ impl Emitter<'_> {
                     if !matches!(how, Combine::Ops(_)) {
                         return None;
                     }
+                    if matches!(item, Item::Scan(_)) && self.is_packing(*n, items) {
+                        continue;
+                    }
                     widest = elems.iter().map(|e| self.p.ty(*e).bytes()).fold(widest, usize::max);
                 }
                 Item::Sink(i) => match &self.sinks[*i] {
                     Sink::Write { value, .. } => widest = widest.max(self.p.ty(*value).bytes()),
                     Sink::Check(_) => {}
+                    // In any order, if that does not matter.
+                    sink if is_one_value(self.p, sink) && self.gathers == Gathers::Native => {
+                        let (_, nodes) = self.p.sink_parts(sink);
+                        widest = nodes.iter().map(|n| self.p.ty(*n).bytes()).fold(widest, usize::max);
+                    }
                     Sink::Scatter { .. } => return None,
                 },
             }
         }
         let inside: Vec<Node> = needs.into_iter().filter(|n| self.p.encloses(space, self.p.space_of(*n))).collect();
         self.vectors = Some(Lane { space, count: 1, hint: StoreHint::Cached, start: Val(0), mask: None });
-        let worth = self.judge(space, &inside, items, folds || scans);
+        let worth = self.judge(space, &inside, items, folds || scans || guarded);
         self.vectors = None;
         self.varying.clear();
         // What is folded may be wider than what it is computed from.
@@ -114,6 +128,9 @@ impl Emitter<'_> {
         let widest = if folds && narrow > 0 { widest.min(4) } else { widest };
         let count = (BYTES / widest).min(MOST) as u16;
         let deep = worth?;
+        if deep && guarded {
+            return None;
+        }
         let wide = match inside.len() {
             // One vector after another adds to a scan.
             _ if scans || deep && folds => count,
@@ -175,6 +192,11 @@ impl Emitter<'_> {
                 }
                 _ => {}
             }
+        }
+        // Loads one by one for all lanes, of which few may count.
+        let guarded = items.iter().any(|i| self.space_of(*i) != space);
+        if guarded && mine > 0 && self.gathers == Gathers::Emulated {
+            return None;
         }
         // A loop inside can have lanes of its own: better where it reads what lies side by side.
         let loops = inside.iter().any(|n| matches!(self.p.node(*n).op, Op::Loop { .. }));
@@ -342,7 +364,7 @@ impl Emitter<'_> {
         Ok(vals)
     }
 
-    fn set_mask(&mut self, mask: Option<Val>) {
+    pub(super) fn set_mask(&mut self, mask: Option<Val>) {
         if let Some(lane) = &mut self.vectors {
             lane.mask = mask;
         }
@@ -413,7 +435,7 @@ impl Emitter<'_> {
     }
 
     /// The lanes in which a guard holds.
-    fn lane_guard(&mut self, s: Space) -> Res<Val> {
+    pub(super) fn lane_guard(&mut self, s: Space) -> Res<Val> {
         let Region::Guard(cond, when) = self.p.space(s).region else { return Err(format!("{s} is no guard")) };
         let c = self.lane_val(cond)?;
         let count = self.vector()?.count;

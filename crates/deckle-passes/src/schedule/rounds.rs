@@ -3,14 +3,24 @@
 use super::emit::{Emitter, Item, Res, parts_of, unit};
 use super::lanes::{Lane, Plan};
 use deckle_ir::array::BinOp;
-use deckle_ir::kernel::{Combine, Node, Op, Sink, Space};
+use deckle_ir::kernel::{Combine, Node, Op, Region, Sink, Space};
 use deckle_ir::loops::{Expr, LoopHint, Stmt, StoreHint, Val};
 use deckle_ir::scalar::{Scalar, ScalarType};
+use std::collections::BTreeSet;
+
+/// What is summed up of a fold, in lanes.
+pub(super) struct Sums {
+    fold: Node,
+    types: Vec<(BinOp, ScalarType)>,
+    /// Whether the last of these tells in which lanes there was a point.
+    tracks: bool,
+}
 
 impl Emitter<'_> {
     /// Goes through the points from `lo` below `hi` in lanes. Whether there were any is noted for the folds.
     pub(super) fn in_lanes(&mut self, space: Space, items: &[Item], (lo, hi): (Val, Val), plan: &Plan) -> Res<()> {
-        let types = self.fold_types(&folds_of(items))?;
+        let sums = self.sums_of(space, items)?;
+        let types: Vec<(BinOp, ScalarType)> = sums.iter().flat_map(|s| s.types.clone()).collect();
         let (count, width) = (plan.count, i64::from(plan.count));
         let units: Vec<Val> = types.iter().map(|(op, ty)| self.unit_lanes(*op, *ty, plan.wide)).collect();
         let round = i64::from(plan.wide);
@@ -27,21 +37,21 @@ impl Emitter<'_> {
             let some = self.b.let_(Expr::Binary(BinOp::Lt, lo, middle));
             self.b.begin_if(some);
         }
-        let sums = self.rounds((lo, middle), plan.wide, items, &units, |_, start| Lane {
+        let wide = self.rounds((lo, middle), plan.wide, items, (&sums, &units), |_, start| Lane {
             space,
             count: plan.wide,
             hint: plan.hint,
             start,
             mask: None,
         })?;
-        let mut sums: Vec<Val> = sums.iter().zip(&types).map(|(v, (op, _))| self.halved(*op, *v, count)).collect();
+        let mut now: Vec<Val> = wide.iter().zip(&types).map(|(v, (op, _))| self.halved(*op, *v, count)).collect();
         if shortcut {
-            self.b.begin_else(&sums);
+            self.b.begin_else(&now);
             let units: Vec<Val> = types.iter().map(|(op, ty)| self.unit_lanes(*op, *ty, count)).collect();
-            sums = self.b.end(&units);
+            now = self.b.end(&units);
         }
         // Then one at a time, under a mask.
-        let sums = self.rounds((middle, hi), count, items, &sums, |e, start| {
+        let end = self.rounds((middle, hi), count, items, (&sums, &now), |e, start| {
             let left = e.b.let_(Expr::Binary(BinOp::Sub, hi, start));
             let most = e.int(width);
             let left = e.b.let_(Expr::Binary(BinOp::Min, left, most));
@@ -52,7 +62,31 @@ impl Emitter<'_> {
             let mask = e.b.let_lanes(Expr::Binary(BinOp::Lt, numbers, left), count);
             Lane { space, count, hint: StoreHint::Cached, start, mask: Some(mask) }
         })?;
-        self.add_totals(&folds_of(items), &types, &sums, (lo, hi))
+        let any = self.b.lt(lo, hi);
+        let mut totals = end.iter().zip(&types).map(|(v, (op, _))| self.b.let_(Expr::Total(*op, *v)));
+        let mut totals: Vec<Val> = totals.by_ref().collect();
+        for sum in &sums {
+            let mut parts: Vec<Val> = totals.drain(..sum.types.len()).collect();
+            let any = if sum.tracks { parts.pop().unwrap_or(any) } else { any };
+            self.add_part(sum.fold, &parts, any)?;
+        }
+        Ok(())
+    }
+
+    /// The sums of these items, in their order.
+    fn sums_of(&mut self, space: Space, items: &[Item]) -> Res<Vec<Sums>> {
+        let mut all = Vec::new();
+        for item in items {
+            let Item::Fold(fold) = *item else { continue };
+            let mut types = self.fold_types(&[fold])?;
+            // Whether any point counted is not known where there is a condition.
+            let tracks = self.space_of(*item) != space && self.accs.get(&fold).is_some_and(|a| a.has.is_some());
+            if tracks {
+                types.push((BinOp::Or, ScalarType::Bool));
+            }
+            all.push(Sums { fold, types, tracks });
+        }
+        Ok(all)
     }
 
     /// A loop of rounds. What is folded goes along in vectors, what is scanned in scalars.
@@ -61,20 +95,20 @@ impl Emitter<'_> {
         (lo, hi): (Val, Val),
         width: u16,
         items: &[Item],
-        sums: &[Val],
+        (sums, before): (&[Sums], &[Val]),
         lane: impl FnOnce(&mut Self, Val) -> Lane,
     ) -> Res<Vec<Val>> {
         let scans: Vec<Node> =
             items.iter().filter_map(|i| if let Item::Scan(n) = i { Some(*n) } else { None }).collect();
-        let state = [sums, &self.carried(&scans)].concat();
+        let state = [before, &self.carried(&scans)].concat();
         let (start, params) = self.b.begin_for(lo, hi, i64::from(width), &state, LoopHint::Plain);
-        let (now, before) = params.split_at(sums.len());
-        self.carry(&scans, before);
+        let (now, scanned) = params.split_at(before.len());
+        self.carry(&scans, scanned);
         let lane = lane(self, start);
-        let mut after = self.round(lane, items, now)?;
+        let mut after = self.round(lane, items, (sums, now))?;
         after.extend(self.carried(&scans));
         let mut end = self.b.end(&after);
-        self.carry(&scans, &end.split_off(sums.len()));
+        self.carry(&scans, &end.split_off(before.len()));
         Ok(end)
     }
 
@@ -89,23 +123,6 @@ impl Emitter<'_> {
         let high = self.b.let_(Expr::Swizzle(v, v, (half..lanes).collect()));
         let both = self.b.let_lanes(Expr::Assoc(op, low, high), half);
         self.halved(op, both, count)
-    }
-
-    /// The lanes combined, and added to what is folded.
-    fn add_totals(
-        &mut self,
-        folds: &[Node],
-        types: &[(BinOp, ScalarType)],
-        total: &[Val],
-        range: (Val, Val),
-    ) -> Res<()> {
-        if folds.is_empty() {
-            return Ok(());
-        }
-        let any = self.b.let_(Expr::Binary(BinOp::Lt, range.0, range.1));
-        let totals = total.iter().zip(types).map(|(v, (op, _))| self.b.let_(Expr::Total(*op, *v)));
-        let totals: Vec<Val> = totals.collect();
-        self.add_parts(folds, &totals, any)
     }
 
     pub(super) fn int(&mut self, n: i64) -> Val {
@@ -130,45 +147,173 @@ impl Emitter<'_> {
     }
 
     /// One vector: the sinks take their values, and the sums are added to.
-    pub(super) fn round(&mut self, lane: Lane, items: &[Item], sums: &[Val]) -> Res<Vec<Val>> {
-        let (space, count, mask, hint) = (lane.space, lane.count, lane.mask, lane.hint);
+    pub(super) fn round(&mut self, lane: Lane, items: &[Item], (sums, now): (&[Sums], &[Val])) -> Res<Vec<Val>> {
+        let space = lane.space;
         self.varying.clear();
         self.vectors = Some(lane);
         self.open(space, None, Vec::new());
+        let mut now = now.to_vec();
         for row in 0..self.tile.as_ref().map_or(1, |t| t.rows) {
             self.set_row(row);
-            for item in items {
-                if let Item::Scan(n) = item {
-                    self.lane_val(*n)?;
-                }
-                let Item::Sink(i) = item else { continue };
-                if let Sink::Check(n) = &self.sinks[*i] {
-                    self.lane_val(*n)?;
-                }
-                let Sink::Write { buf, at, value, .. } = &self.sinks[*i] else { continue };
-                let value = self.lane_val(*value)?;
-                let at = self.place(*at)?;
-                let buf = self.buf(*buf)?;
-                let hint = if self.b.ty(at).lanes > 1 { StoreHint::Cached } else { hint };
-                self.b.stmt(Stmt::Store { buf, at, value, mask, hint });
-            }
-        }
-        let mut after = Vec::new();
-        let mut sums = sums.iter();
-        for n in folds_of(items) {
-            let (_, elems, how) = parts_of(self.p, n)?;
-            let Combine::Ops(ops) = how else { continue };
-            for (op, e) in ops.iter().zip(elems) {
-                let Some(sum) = sums.next() else { continue };
-                let x = self.lane_val(*e)?;
-                let next = self.b.let_lanes(Expr::Assoc(*op, *sum, x), count);
-                after.push(self.where_active(next, *sum));
-            }
+            self.lane_items(space, items, sums, &mut now)?;
         }
         self.close();
         self.vectors = None;
         self.varying.clear();
-        Ok(after)
+        Ok(now)
+    }
+
+    /// What is done in a space, and below it under conditions.
+    fn lane_items(&mut self, space: Space, items: &[Item], sums: &[Sums], now: &mut [Val]) -> Res<()> {
+        let (here, mut deeper): (Vec<Item>, Vec<Item>) = items.iter().partition(|i| self.space_of(**i) == space);
+        // A scan first: it may tell where something is stored.
+        for item in &here {
+            let Item::Scan(n) = item else { continue };
+            if self.is_packing(*n, items) {
+                self.pack(*n)?;
+            } else {
+                self.lane_val(*n)?;
+            }
+        }
+        for item in &here {
+            if let Item::Sink(i) = item {
+                self.lane_sink(*i)?;
+            }
+        }
+        let mut at = 0;
+        for sum in sums {
+            let mine = at..at + sum.types.len();
+            at = mine.end;
+            if here.contains(&Item::Fold(sum.fold)) {
+                self.lane_sum(sum, &mut now[mine])?;
+            }
+        }
+        while let Some(first) = deeper.first().copied() {
+            let guard = self.below(space, self.space_of(first))?;
+            let (mine, rest): (Vec<Item>, Vec<Item>) =
+                deeper.into_iter().partition(|i| self.below(space, self.space_of(*i)) == Ok(guard));
+            deeper = rest;
+            let holds = self.lane_guard(guard)?;
+            let (outer, mask) = (self.vector()?.mask, self.narrowed(holds)?);
+            // Scattering nothing takes time too.
+            let scatters = |i: &Item| matches!(i, Item::Sink(i) if matches!(self.sinks[*i], Sink::Scatter { .. }));
+            let jump = mine.iter().all(scatters);
+            if jump {
+                let any = self.b.let_(Expr::Total(BinOp::Or, mask));
+                self.b.begin_if(any);
+            }
+            self.set_mask(Some(mask));
+            self.open(guard, None, Vec::new());
+            self.lane_items(guard, &mine, sums, now)?;
+            self.close();
+            self.set_mask(outer);
+            if jump {
+                self.b.begin_else(&[]);
+                self.b.end(&[]);
+            }
+        }
+        Ok(())
+    }
+
+    fn lane_sink(&mut self, i: usize) -> Res<()> {
+        let (mask, hint) = (self.vector()?.mask, self.vector()?.hint);
+        match &self.sinks[i] {
+            Sink::Check(n) => {
+                self.lane_val(*n)?;
+            }
+            Sink::Write { buf, at, value, .. } => {
+                let value = self.lane_val(*value)?;
+                let (at, hint) = match self.packed_at(*at) {
+                    Some(first) => (first, StoreHint::Packed),
+                    None => {
+                        let at = self.place(*at)?;
+                        (at, if self.b.ty(at).lanes > 1 { StoreHint::Cached } else { hint })
+                    }
+                };
+                let buf = self.buf(*buf)?;
+                self.b.stmt(Stmt::Store { buf, at, value, mask, hint });
+            }
+            Sink::Scatter { bufs, at, values, .. } => {
+                let (at, mask) = self.gathered(*at, mask)?;
+                for (buf, value) in bufs.iter().zip(values) {
+                    let (buf, value) = (self.buf(*buf)?, self.lane_val(*value)?);
+                    self.b.stmt(Stmt::Store { buf, at, value, mask, hint: StoreHint::Shared });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a vector to the sums of a fold.
+    fn lane_sum(&mut self, sum: &Sums, now: &mut [Val]) -> Res<()> {
+        let (_, elems, how) = parts_of(self.p, sum.fold)?;
+        let Combine::Ops(ops) = how else { return Err(format!("{} cannot be folded in lanes", sum.fold)) };
+        let (count, mask) = (self.vector()?.count, self.vector()?.mask);
+        for ((op, e), now) in ops.iter().zip(elems).zip(now.iter_mut()) {
+            let x = self.lane_val(*e)?;
+            let next = self.b.let_lanes(Expr::Assoc(*op, *now, x), count);
+            *now = self.where_active(next, *now);
+        }
+        if let (true, Some(mask), Some(any)) = (sum.tracks, mask, now.last_mut()) {
+            *any = self.b.let_lanes(Expr::Assoc(BinOp::Or, *any, mask), count);
+        }
+        Ok(())
+    }
+
+    /// Whether a scan only numbers what is stored one after another.
+    pub(super) fn is_packing(&mut self, n: Node, items: &[Item]) -> bool {
+        let Op::Scan { exclusive: true, elems, combine: Combine::Ops(ops), .. } = &self.p.node(n).op else {
+            return false;
+        };
+        if ops.as_slice() != [BinOp::Add]
+            || self.p.ty(elems[0]) != ScalarType::I64
+            || self.p.as_int(elems[0]) != Some(1)
+        {
+            return false;
+        }
+        let is_guard = matches!(self.p.space(self.p.space_of(n)).region, Region::Guard(..));
+        let number = |m: Node| m == n || matches!(self.p.node(m).op, Op::Part(x, 0) if x == n);
+        let mut needs: BTreeSet<Node> = BTreeSet::new();
+        items.iter().for_each(|i| needs.extend(self.needs_of(*i)));
+        let uses = |m: &Node| !number(*m) && self.p.operands(*m).into_iter().any(number);
+        let stores = |item: &Item| match item {
+            Item::Sink(i) => match &self.sinks[*i] {
+                Sink::Write { space, value, at, .. } => {
+                    !number(*value) && (!number(*at) || *space == self.p.space_of(n))
+                }
+                sink => !self.p.sink_parts(sink).1.into_iter().any(number),
+            },
+            _ => true,
+        };
+        is_guard && !needs.iter().any(uses) && items.iter().all(stores)
+    }
+
+    /// A scan that numbers the lanes of the mask: it goes on by how many they are.
+    fn pack(&mut self, n: Node) -> Res<()> {
+        let (count, mask) = (self.vector()?.count, self.vector()?.mask.ok_or("nothing to pack")?);
+        let mut acc = self.accs.get(&n).cloned().ok_or_else(|| format!("{n} is not carried"))?;
+        let first = match &acc.before {
+            Some(before) => self.b.add(before.vals[0], acc.vals[0]),
+            None => acc.vals[0],
+        };
+        self.packed.insert(n, first);
+        let ones = self.b.let_lanes(Expr::Cast(ScalarType::I64, mask), count);
+        let more = self.b.let_(Expr::Total(BinOp::Add, ones));
+        acc.vals[0] = self.b.add(acc.vals[0], more);
+        if acc.has.is_some() {
+            acc.has = Some(self.constant(Scalar::Bool(true)));
+        }
+        self.accs.insert(n, acc);
+        Ok(())
+    }
+
+    /// Where the first lane goes that is stored at such a number.
+    fn packed_at(&self, at: Node) -> Option<Val> {
+        let n = match self.p.node(at).op {
+            Op::Part(x, 0) => x,
+            _ => at,
+        };
+        self.packed.get(&n).copied()
     }
 
     /// The first value in the lanes of the mask, the second in the others.
@@ -221,8 +366,4 @@ impl Emitter<'_> {
         self.accs.insert(n, acc);
         Ok(shown)
     }
-}
-
-fn folds_of(items: &[Item]) -> Vec<Node> {
-    items.iter().filter_map(|i| if let Item::Fold(n) = i { Some(*n) } else { None }).collect()
 }

@@ -134,7 +134,7 @@ impl Emitter<'_> {
             let (pos, _) = self.b.begin_for(from, to, together as i64, &[], LoopHint::Plain);
             self.open(rows, Some(pos), Vec::new());
             self.tile = Some(Tile { space: rows, rows: together, row: 0, panels: panels.clone() });
-            self.round(lane.clone(), items, &[])?;
+            self.round(lane.clone(), items, (&[], &[]))?;
             self.tile = None;
             self.close();
             self.b.end(&[]);

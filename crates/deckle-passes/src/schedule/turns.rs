@@ -78,7 +78,12 @@ impl Emitter<'_> {
             let pairs = sums[..half].iter().zip(&sums[half..]).zip(ops);
             sums = pairs.map(|((a, b), op)| self.b.let_(Expr::Assoc(op, *a, *b))).collect();
         }
-        self.add_parts(&folds, &sums, any)
+        let mut sums = sums.into_iter();
+        for n in folds {
+            let parts: Vec<Val> = sums.by_ref().take(parts_of(self.p, n)?.1.len()).collect();
+            self.add_part(n, &parts, any)?;
+        }
+        Ok(())
     }
 
     /// A loop that adds so many points at a time, each to sums of its own.
@@ -101,16 +106,12 @@ impl Emitter<'_> {
     }
 
     /// What was folded over some points, added to what was before; `any` tells whether there were any.
-    pub(super) fn add_parts(&mut self, folds: &[Node], parts: &[Val], any: Val) -> Res<()> {
-        let mut parts = parts.iter().copied();
-        for n in folds {
-            let (_, elems, how) = parts_of(self.p, *n)?;
-            let mine: Vec<Val> = parts.by_ref().take(elems.len()).collect();
-            let acc = self.accs.get(n).cloned().ok_or_else(|| format!("{n} is not carried"))?;
-            let vals = self.combine(how, &acc.vals, &mine)?;
-            let has = acc.has.map(|has| self.b.or(has, any));
-            self.accs.insert(*n, Acc { vals, has, before: acc.before });
-        }
+    pub(super) fn add_part(&mut self, fold: Node, parts: &[Val], any: Val) -> Res<()> {
+        let (_, _, how) = parts_of(self.p, fold)?;
+        let acc = self.accs.get(&fold).cloned().ok_or_else(|| format!("{fold} is not carried"))?;
+        let vals = self.combine(how, &acc.vals, parts)?;
+        let has = acc.has.map(|has| self.b.or(has, any));
+        self.accs.insert(fold, Acc { vals, has, before: acc.before });
         Ok(())
     }
 }
