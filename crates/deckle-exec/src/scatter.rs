@@ -1,7 +1,7 @@
 //! Scatters on several threads: see `Copies` and `Owned` of the loop IR.
 #![allow(unsafe_code)] // Entry points are called with pointers.
 
-use crate::cpu::{Args, Cpu, Entries, Record, Shared};
+use crate::cpu::{Args, Cpu, Entries, Entry, Record, Shared};
 use crate::fault::Failure;
 use crate::run::Memory;
 use deckle_ir::loops::{Copies, Launch, Owned};
@@ -13,6 +13,8 @@ const EACH: i64 = 4;
 /// So many elements of copies in all, and between so many and so many copies.
 const ELEMENTS: i64 = 1 << 22;
 const COPIES: [i64; 2] = [2, 16];
+/// So many bytes stay in the nearest cache.
+const CACHED: i64 = 1 << 15;
 /// The bytes of a part that has an owner: it should stay in a cache.
 const PART: i64 = 1 << 18;
 
@@ -31,7 +33,7 @@ impl Cpu<'_> {
             return Ok(Some(None));
         }
         match (&launch.copies, entries.merge) {
-            (Some(copies), Some(merge)) => self.in_copies(memory, launch, (entries.main, merge), copies, points),
+            (Some(copies), Some(merge)) => self.in_copies(memory, launch, (entries, merge), copies, points),
             _ => Ok(None),
         }
     }
@@ -42,7 +44,7 @@ impl Cpu<'_> {
         memory: &Memory<'_, Self>,
         launch: &Launch,
         owned: &Owned,
-        entry: crate::cpu::Entry,
+        entry: Entry,
         points: i64,
     ) -> Result<bool, Failure> {
         let len = memory.host().int(owned.len)?.max(0);
@@ -67,7 +69,7 @@ impl Cpu<'_> {
         &self,
         memory: &Memory<'_, Self>,
         launch: &Launch,
-        (main, merge): (crate::cpu::Entry, crate::cpu::Entry),
+        (entries, merge): (&Entries, Entry),
         copies: &Copies,
         points: i64,
     ) -> Result<Option<Option<Record>>, Failure> {
@@ -76,7 +78,12 @@ impl Cpu<'_> {
         // Integers give the same in any order; of other numbers the parts must not depend on the threads.
         let exact = copies.units.iter().all(|u| !u.ty().is_float());
         let threads = self.settings.team.threads();
-        if points < EACH * parts * len.max(1024) || exact && threads == 1 {
+        let width: i64 = copies.units.iter().map(|u| u.ty().bytes() as i64).sum();
+        let (main, turns) = match (&copies.turns, entries.turns) {
+            (Some((_, turns)), Some(entry)) if len * width * *turns as i64 <= CACHED => (entry, *turns),
+            _ => (entries.main, 1),
+        };
+        if points < EACH * parts * len.max(1024) || exact && threads == 1 && turns == 1 {
             return Ok(None);
         }
         let block = (points + parts - 1) / parts;
@@ -85,7 +92,8 @@ impl Cpu<'_> {
         for _ in 0..parts {
             let mut bufs = targets.clone();
             for (target, unit) in copies.targets.iter().zip(&copies.units) {
-                let mut copy = self.settings.pool.alloc(len as usize * unit.ty().bytes(), "a copy to scatter into")?;
+                let mut copy =
+                    self.settings.pool.alloc(len as usize * turns * unit.ty().bytes(), "a copy to scatter into")?;
                 fill(&mut copy, *unit)?;
                 bufs[*target] = copy.as_ptr().cast_mut();
                 all.push(copy);
@@ -101,8 +109,15 @@ impl Cpu<'_> {
         if let Some(record) = record.taken() {
             return Ok(Some(Some(record)));
         }
-        let pick = |bufs: &[*mut u8]| copies.targets.iter().map(|t| bufs[*t]).collect::<Vec<_>>();
-        let merged: Vec<Args> = args.iter().map(|a| Args { bufs: [pick(&targets), pick(&a.bufs)].concat() }).collect();
+        let mut merged = Vec::new();
+        for (part, turn) in args.iter().flat_map(|part| (0..turns).map(move |turn| (part, turn))) {
+            let mut bufs: Vec<*mut u8> = copies.targets.iter().map(|t| targets[*t]).collect();
+            for (target, unit) in copies.targets.iter().zip(&copies.units) {
+                // In range: a copy has that many arrays.
+                bufs.push(part.bufs[*target].wrapping_add(turn * len as usize * unit.ty().bytes()));
+            }
+            merged.push(Args { bufs });
+        }
         let pieces = if len > PART { threads as i64 * 4 } else { 1 };
         self.settings.team.run(pieces as usize, &|piece, _| {
             let piece = piece as i64;

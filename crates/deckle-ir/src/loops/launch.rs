@@ -104,6 +104,9 @@ pub struct Copies {
     pub len: Node,
     /// Is passed the targets and then their copies; the first two scalars are a range of elements.
     pub merge: Function,
+    /// As `main`, but each copy is so many arrays of that length one after another, which take the points in turn: one that combines into an element
+    /// does not wait for the one before it.
+    pub turns: Option<(Function, usize)>,
 }
 
 /// An array that is combined into at places which ascend within each point of the first dimension: whoever owns a part of the array can find those
@@ -122,7 +125,7 @@ pub struct Owned {
 impl Launch {
     /// All functions.
     pub fn functions(&self) -> impl Iterator<Item = &Function> {
-        let copies = self.copies.iter().map(|c| &c.merge);
+        let copies = self.copies.iter().flat_map(|c| [&c.merge].into_iter().chain(c.turns.iter().map(|t| &t.0)));
         let owned = self.owned.iter().map(|o| &o.function);
         self.totals.iter().chain(&self.prefix).chain([&self.main]).chain(&self.finish).chain(copies).chain(owned)
     }

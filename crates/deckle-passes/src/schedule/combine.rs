@@ -11,8 +11,11 @@ use super::emit::{Emitter, Item, Res, unit};
 use super::{Scheduler, finished};
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{Combine, Node, Op, Program, ROOT, Region, Sink};
-use deckle_ir::loops::{Access, Builder, Copies, Expr, LoopHint, Owned, Val};
+use deckle_ir::loops::{Access, Builder, Copies, Expr, Function, LoopHint, Owned, Val};
 use deckle_ir::scalar::Scalar;
+
+/// So many arrays take turns.
+const TURNS: i64 = 4;
 
 impl Scheduler<'_> {
     /// The only scatter that must keep an order, if there is one and nothing else passes from block to block.
@@ -53,7 +56,38 @@ impl Scheduler<'_> {
             Vec::new()
         });
         let merge = super::verified(b.finish().map_err(|faults| faults.join("; "))?)?;
-        Ok(Some(Copies { targets, units, len: *len, merge }))
+        let turns = self.turns(i, *len)?;
+        Ok(Some(Copies { targets, units, len: *len, merge, turns }))
+    }
+
+    /// A function that scatters into several arrays in turn, where points do nothing else.
+    fn turns(&self, i: usize, len: Node) -> Res<Option<(Function, usize)>> {
+        if self.p.sink_parts(&self.sinks[i]).0 != self.first || self.sinks.len() != 1 || self.purpose.diagnose {
+            return Ok(None);
+        }
+        let (mut e, _, range) = self.emitter("_turns");
+        let length = e.val(len)?;
+        let places: Vec<Val> = (0..TURNS).map(|turn| e.b.mul_const(length, turn)).collect();
+        let (block, _) = e.b.begin_for(range.first, range.last, 1, &[], LoopHint::Plain);
+        let (lo, hi) = self.bounds(&mut e, &range, block)?;
+        let points = e.b.sub(hi, lo);
+        let whole = e.b.i64(-TURNS);
+        let whole = e.b.let_(Expr::Binary(BinOp::And, points, whole));
+        let middle = e.b.add(lo, whole);
+        e.jumps = true;
+        for (from, to, step) in [(lo, middle, TURNS), (middle, hi, 1)] {
+            let (pos, _) = e.b.begin_for(from, to, step, &[], LoopHint::Plain);
+            for turn in 0..step {
+                let pos = e.b.add_const(pos, turn);
+                e.open(self.first, Some(pos), Vec::new());
+                e.scatter_to = Some(places[turn as usize]);
+                e.sink(&self.sinks[i])?;
+                e.close();
+            }
+            e.b.end(&[]);
+        }
+        e.b.end(&[]);
+        Ok(Some((finished(e)?, TURNS as usize)))
     }
 
     /// How the scatter of this launch is done by the owners of parts of the array.

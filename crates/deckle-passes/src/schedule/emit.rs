@@ -88,6 +88,8 @@ pub(super) struct Emitter<'k> {
     mentioned: HashMap<(Node, Space), bool>,
     /// What is known of nodes where code is being made.
     pub facts: HashMap<Node, super::edges::Fact>,
+    /// Where the array begins that is scattered into, if it is one of several.
+    pub scatter_to: Option<Val>,
     /// Where the first lane goes that a scan numbers, for scans that only do that.
     pub packed: HashMap<Node, Val>,
     /// How rows of different lengths are gone through.
@@ -139,6 +141,7 @@ impl<'k> Emitter<'k> {
             private,
             mentioned,
             facts,
+            scatter_to: None,
             packed: HashMap::new(),
             rows: None,
         }
@@ -685,6 +688,7 @@ impl<'k> Emitter<'k> {
             }
             Sink::Scatter { bufs, at, values, combine, .. } => {
                 let at = self.val(*at)?;
+                let at = self.scatter_to.map_or(at, |start| self.b.add(start, at));
                 let values = self.all(values)?;
                 let bufs: Vec<Buf> = bufs.iter().map(|b| self.buf(*b)).collect::<Res<_>>()?;
                 let new = match combine {
