@@ -18,7 +18,7 @@ use deckle_ir::scalar::{Scalar, ScalarType};
 use std::collections::BTreeSet;
 
 /// The bytes of a vector.
-const BYTES: usize = 64;
+pub(super) const BYTES: usize = 64;
 /// The most lanes.
 pub(super) const MOST: usize = 16;
 /// How many registers a value of a round takes, where there is not much to do at a point.

@@ -1,7 +1,7 @@
 //! Where lanes load from: every few elements of an array, or anywhere, and only what is in range.
 
 use super::emit::{Emitter, Res};
-use super::lanes::{Lane, MOST};
+use super::lanes::{BYTES, Lane, MOST};
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{self, Node, Op};
 use deckle_ir::loops::{Expr, Val};
@@ -12,7 +12,7 @@ impl Emitter<'_> {
     /// loaded serves all of them. At the end of an array up to three elements too many are loaded, which its padding has.
     pub(super) fn strided(&mut self, n: Node, buf: kernel::Buf, at: Node) -> Res<Option<Expr>> {
         let Lane { space, count, start, mask, .. } = self.vector()?.clone();
-        if mask.is_some() || self.follows(at, space) || self.p.space_of(n) != space {
+        if mask.is_some() || self.follows(at, space) || !self.p.encloses(space, self.p.space_of(n)) {
             return Ok(None);
         }
         let resolve = |n: Node| self.resolved(n);
@@ -26,7 +26,7 @@ impl Emitter<'_> {
                 _ => return Ok(None),
             }
         }
-        if !(2..=4).contains(&stride) || sum.constant < 0 || count > MOST as u16 {
+        if !(2..=4).contains(&stride) || sum.constant < 0 {
             return Ok(None);
         }
         let first = sum.constant % stride;
@@ -38,9 +38,21 @@ impl Emitter<'_> {
         }
         let from = self.b.add_const(from, sum.constant - first);
         let buf = self.buf(buf)?;
-        let all = self.b.let_lanes(Expr::Load { buf, at: from, mask: None }, count * stride as u16);
-        let picked = (0..count).map(|i| i * stride as u16 + first as u16).collect();
-        Ok(Some(Expr::Swizzle(all, all, picked)))
+        // A register at a time.
+        let part = count.min((BYTES / self.p.ty(n).bytes()).min(MOST) as u16);
+        let picked: Vec<u16> = (0..part).map(|i| i * stride as u16 + first as u16).collect();
+        let mut vectors = Vec::new();
+        for k in 0..count / part {
+            let at = self.b.add_const(from, i64::from(k * part) * stride);
+            let all = self.b.let_lanes(Expr::Load { buf, at, mask: None }, part * stride as u16);
+            vectors.push(self.b.let_(Expr::Swizzle(all, all, picked.clone())));
+        }
+        while vectors.len() > 1 {
+            let lanes = self.b.ty(vectors[0]).lanes;
+            let join = |e: &mut Self, v: &[Val]| e.b.let_(Expr::Swizzle(v[0], v[1], (0..2 * lanes).collect()));
+            vectors = vectors.chunks(2).map(|v| join(self, v)).collect();
+        }
+        Ok(Some(Expr::Swizzle(vectors[0], vectors[0], (0..count).collect())))
     }
 
     /// Where to load from, and in which lanes: where an index was checked, only those in which it is in range.
