@@ -23,6 +23,7 @@
 //! Time and space are proportional to the program with its calls written out.
 
 mod arrays;
+mod checked;
 mod control;
 mod fold;
 mod lift;
@@ -156,6 +157,7 @@ pub fn flatten(program: &array::Program, func: Func, options: Options) -> Result
         Ok(()) => {
             f.k.steps = f.steps.pop().unwrap_or_default();
             unread::take_out(&mut f.k);
+            checked::into_rows(&mut f.k);
             Ok(f.k)
         }
         Err(Stuck::Limit(d)) => Err(d),

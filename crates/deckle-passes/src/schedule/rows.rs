@@ -79,6 +79,10 @@ fn offsets_of(p: &Program, size: Node, first: Space) -> Option<kernel::Buf> {
         Op::Load(buf, at) if p.ty(n) == ScalarType::I64 => Some((buf, p.linear(at, &|n| n)?)),
         _ => None,
     };
+    let size = match p.node(size).op {
+        Op::Check { value, .. } => value,
+        _ => size,
+    };
     let Op::Binary(BinOp::Sub, end, start) = p.node(size).op else { return None };
     let ((buf, end), (other, start)) = (load(end)?, load(start)?);
     let is_pos = |n: &Node| matches!(p.node(*n).op, Op::Pos) && p.space_of(*n) == first;
