@@ -628,12 +628,22 @@ impl<'k> Emitter<'k> {
             Item::Scan(_) => false,
             Item::Sink(i) => !matches!(self.sinks[*i], Sink::Scatter { .. }),
         });
-        let innermost = items.iter().all(|i| self.space_of(*i) == space);
+        let innermost = items.iter().all(|i| self.space_of(*i) == space) && !self.has_loops(space, items);
         match simple && innermost {
             _ if self.written_out(space) => LoopHint::Unroll,
             true => LoopHint::Independent,
             false => LoopHint::Plain,
         }
+    }
+
+    /// Whether there are loops at the points of a space.
+    fn has_loops(&mut self, space: Space, items: &[Item]) -> bool {
+        let needs: BTreeSet<Node> = items.iter().flat_map(|i| self.needs_of(*i)).collect();
+        needs.into_iter().filter(|n| self.p.encloses(space, self.p.space_of(*n))).any(|n| match self.p.node(n).op {
+            Op::Fold { over, .. } => !self.p.between(space, over).iter().all(|s| self.written_out(*s)),
+            Op::Loop { .. } => true,
+            _ => false,
+        })
     }
 
     pub(super) fn inside(&mut self, space: Space, items: &[Item]) -> Res<()> {
