@@ -32,7 +32,12 @@ impl<'a> Uneven<'a> {
         let all = offsets.last()?.saturating_sub(offsets[0]);
         let mut uneven = Uneven { offsets, long: Vec::new() };
         uneven.search(0, offsets.len() - 1, least.max(all / (threads * SHARES)));
-        Some(uneven)
+        // Whether offsets make sense is checked where rows are gone through: those that do not are left to that.
+        let makes_sense = |(row, _): &(i64, i64)| {
+            let (from, to) = (offsets[*row as usize], offsets[*row as usize + 1]);
+            0 <= from && from <= to && to <= offsets[offsets.len() - 1]
+        };
+        uneven.long.iter().all(makes_sense).then_some(uneven)
     }
 
     /// Looks for rows of more than so many elements: where all rows together have no more, there is none.
@@ -246,8 +251,9 @@ mod tests {
 
     #[test]
     fn offsets_that_make_no_sense_do_no_harm() {
-        let wild = [i64::MAX, 0, -5, i64::MIN, 7, 7, i64::MAX, 1];
-        let uneven = Uneven::new(&wild, 7, 2, 1).unwrap();
+        let wild = [0, i64::MAX, -5, i64::MIN, 7, 7, i64::MAX, 100];
+        assert!(Uneven::new(&wild, 7, 2, 1).is_none());
+        let uneven = Uneven::new(&wild, 7, 2, i64::MAX).unwrap();
         let cuts = uneven.cuts(2, (0, 4), 3);
         assert!(cuts.is_sorted() && cuts[0] == 0 && cuts[3] == 4, "{cuts:?}");
     }

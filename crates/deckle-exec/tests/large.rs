@@ -2,6 +2,7 @@
 
 use deckle_diag::SourceMap;
 use deckle_exec::{Data, Native, Options, Settings};
+use deckle_ir::loops::Gathers;
 use deckle_runtime::Plain;
 
 const PROGRAMS: &str = r"
@@ -16,6 +17,14 @@ def row_shares(off: [int], xs: [f64]) =
   flatten([ let m = fold(max, -inf, r) in let s = sum({ x - m : x in r }) in [ (x - m) / (s - 1.0) : x in r ] : r in split_offsets(xs, off) ])
 def row_average(off: [int], xs: [f64]) = sum({ sum(r) * 0.5 : r in split_offsets(xs, off) })
 def row_heads(off: [int], xs: [int]) = scan_incl(+, [ sum({ x : x in r | x % 3 == 0 }) : r in split_offsets(xs, off) ])
+def some_sum(xs: [f64]) = sum({ x : x in xs | x > 100.0 })
+def row_tops(off: [int], xs: [int]) = [ fold(max, -1, [ x : x in r | x % 4 == 1 ]) : r in split_offsets(xs, off) ]
+def kept_bytes(xs: [u8]) = [ x : x in xs | x > 100 ]
+def kept_halves(xs: [f32]) = [ x * 0.5 : x in xs | x > 0.0 ]
+def kept_places(xs: [int]) = [ i : i in iota(length(xs)) | xs[i] % 5 == 0 ]
+def next_ones(xs: [int]) = sum({ xs[i + 1] : i in iota(length(xs) - 1) })
+def pairs(xs: [int; n, 2]) = sum({ x[0] * 3 - x[1] : x in xs })
+def sparse_sums(off: [int], at: [i32], xs: [f64]) = [ sum({ xs[int(j)] : j in r }) : r in split_offsets(at, off) ]
 def counts(xs: [int]) = histogram(+, 0, 100, [ x % 100 : x in xs ], fill(1, length(xs)))
 def weights(xs: [int], ws: [f64]) = histogram(+, 0.0, 300, [ x % 300 : x in xs ], ws)
 def multiples(n: int, ps: [int]) =
@@ -33,12 +42,16 @@ def twice(xs: [f64]) = (sum(xs), [ x * 2.0 : x in xs ], max(xs))
 ";
 
 fn native(entry: &str) -> Native {
+    native_with(entry, Options::default())
+}
+
+fn native_with(entry: &str, options: Options) -> Native {
     let mut sources = SourceMap::new();
     let mut load = |_: &str, _: &str| Err("no imports".to_string());
     let compiled = deckle_syntax::compile(&mut sources, "large.dk", PROGRAMS.as_bytes().to_vec(), &mut load)
         .unwrap_or_else(|d| panic!("{d:?}"));
     let func = compiled.entries.iter().find(|e| e.name == entry).unwrap().func;
-    Native::compile(&compiled.program, func, Options::default()).unwrap()
+    Native::compile(&compiled.program, func, options).unwrap()
 }
 
 fn array<T: Plain>(settings: &Settings, elements: &[T]) -> Data {
@@ -136,6 +149,83 @@ fn rows_of_all_lengths() {
     let xs = numbers(*off.last().unwrap() as usize);
     let want: Vec<i64> = off.windows(2).map(|w| xs[w[0] as usize..w[1] as usize].iter().sum()).collect();
     assert_eq!(on_all(&f, &|s| vec![array(s, &off), array(s, &xs)], &elements::<i64>), want);
+}
+
+#[test]
+fn what_a_condition_leaves_is_summed_and_kept() {
+    let (sum, bytes, halves) = (native("some_sum"), native("kept_bytes"), native("kept_halves"));
+    let (places, next, pairs) = (native("kept_places"), native("next_ones"), native("pairs"));
+    for n in SIZES {
+        let xs = numbers(n);
+        // Whole numbers: sums are exact.
+        let doubles: Vec<f64> = xs.iter().map(|x| *x as f64).collect();
+        let wanted: f64 = doubles.iter().filter(|x| **x > 100.0).sum();
+        assert_eq!(on_all(&sum, &|s| vec![array(s, &doubles)], &|d| elements::<f64>(d)[0]), wanted, "{n}");
+        let small: Vec<u8> = xs.iter().map(|x| (*x & 255) as u8).collect();
+        let kept: Vec<u8> = small.iter().copied().filter(|x| *x > 100).collect();
+        assert_eq!(on_all(&bytes, &|s| vec![array(s, &small)], &elements::<u8>), kept, "{n}");
+        let singles: Vec<f32> = xs.iter().map(|x| *x as f32).collect();
+        let kept: Vec<f32> = singles.iter().filter(|x| **x > 0.0).map(|x| x * 0.5).collect();
+        assert_eq!(on_all(&halves, &|s| vec![array(s, &singles)], &elements::<f32>), kept, "{n}");
+        let kept: Vec<i64> = (0..n).filter(|i| xs[*i] % 5 == 0).map(|i| i as i64).collect();
+        assert_eq!(on_all(&places, &|s| vec![array(s, &xs)], &elements::<i64>), kept, "{n}");
+        if n > 0 {
+            let wanted: i64 = xs[1..].iter().sum();
+            assert_eq!(on_all(&next, &|s| vec![array(s, &xs)], &|d| elements::<i64>(d)[0]), wanted, "{n}");
+        }
+        let rows = n / 2;
+        let args = |s: &Settings| {
+            let elems = Data::Scalars(s.pool.alloc_from(&xs[..2 * rows], "data").unwrap());
+            vec![Data::Equal(rows, Box::new(Data::Equal(2, Box::new(elems))))]
+        };
+        let wanted: i64 = xs[..2 * rows].chunks(2).map(|x| x[0] * 3 - x[1]).sum();
+        assert_eq!(on_all(&pairs, &args, &|d| elements::<i64>(d)[0]), wanted, "{n}");
+    }
+}
+
+#[test]
+fn rows_under_a_condition_may_have_nothing_left() {
+    let (off, xs) = long_rows();
+    let tops = on_all(&native("row_tops"), &|s| vec![array(s, &off), array(s, &xs)], &elements::<i64>);
+    for (got, w) in tops.iter().zip(off.windows(2)) {
+        let row = xs[w[0] as usize..w[1] as usize].iter().copied();
+        assert_eq!(*got, row.filter(|x| x % 4 == 1).fold(-1, i64::max));
+    }
+}
+
+#[test]
+fn elements_from_anywhere_are_summed_in_lanes_and_in_turns() {
+    let (off, xs) = long_rows();
+    let at: Vec<i32> = xs.iter().map(|x| (x.rem_euclid(5000)) as i32).collect();
+    let values: Vec<f64> = (0..5000).map(|i| f64::from(i) * 0.25).collect();
+    for gathers in [Gathers::Native, Gathers::Emulated] {
+        let f = native_with("sparse_sums", Options { gathers: Some(gathers), ..Options::default() });
+        let args = |s: &Settings| vec![array(s, &off), array(s, &at), array(s, &values)];
+        let sums = on_all(&f, &args, &elements::<f64>);
+        for (got, w) in sums.iter().zip(off.windows(2)) {
+            let wanted: f64 = at[w[0] as usize..w[1] as usize].iter().map(|j| values[*j as usize]).sum();
+            assert_eq!(*got, wanted, "{gathers:?}");
+        }
+        // One that is out of range is told.
+        let s = Settings::new(2, None);
+        let mut wrong = at.clone();
+        wrong[4_000_000] = 5000;
+        let d = f.call(vec![array(&s, &off), array(&s, &wrong), array(&s, &values)], &s).unwrap_err();
+        assert!(d.message.contains("5000"), "{}", d.message);
+    }
+}
+
+#[test]
+fn rows_that_make_no_sense_are_told() {
+    let f = native("row_sums");
+    let s = Settings::new(2, None);
+    let xs = vec![1.0f32; 100_000];
+    for bad in
+        [vec![0, 70_000, 60_000, 100_000], vec![0, -5, 100_000], vec![0, 1 << 40, 100_000], vec![i64::MIN, 3, 100_000]]
+    {
+        let d = f.call(vec![array(&s, &bad), array(&s, &xs)], &s).unwrap_err();
+        assert!(d.message.contains("a row runs from"), "{}", d.message);
+    }
 }
 
 /// Rows of which one is more than a thread should do alone, between empty and short ones, and their data.

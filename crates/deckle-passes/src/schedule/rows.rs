@@ -34,6 +34,9 @@ pub(super) struct LongRows {
     base: Option<Val>,
 }
 
+/// What the scans along a row pass from block to block, and where.
+type Scratch = Vec<(Node, Vec<Buf>)>;
+
 /// The functions that run long rows, for the launch of that number of [`super::schedule`].
 ///
 /// # Errors
@@ -177,12 +180,7 @@ impl<'k> Scheduler<'k> {
     }
 
     /// A function for a row, in which that row is open: with the scratch of its scans.
-    fn row_emitter(
-        &self,
-        dim: Space,
-        items: &[(Item, usize)],
-        part: &str,
-    ) -> Res<(Emitter<'k>, Vec<(Node, Vec<Buf>)>, Range)> {
+    fn row_emitter(&self, dim: Space, items: &[(Item, usize)], part: &str) -> Res<(Emitter<'k>, Scratch, Range)> {
         let mut e = Emitter::new(self.p, self.sinks, &format!("{}{part}", self.name), &self.buffers, self.purpose);
         let partial = self.partial(&mut e, items);
         let mut scratch = Vec::new();
