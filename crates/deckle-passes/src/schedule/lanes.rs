@@ -50,6 +50,8 @@ pub(super) struct Plan {
     pub wide: u16,
     /// Whether there are loops inside.
     deep: bool,
+    /// Whether arrays are written from one end to the other that are more than the caches hold.
+    long: bool,
     pub hint: StoreHint,
 }
 
@@ -57,6 +59,11 @@ impl Plan {
     /// Whether there are loops inside, which all lanes share.
     pub(super) fn is_deep(&self) -> bool {
         self.deep
+    }
+
+    /// Whether arrays are written from one end to the other that are more than the caches hold.
+    pub(super) fn is_long(&self) -> bool {
+        self.long
     }
 
     /// The same with vectors that fit a register.
@@ -138,7 +145,7 @@ impl Emitter<'_> {
             0..=LITTLE => count * VECTORS,
             _ => count * 2,
         };
-        Some(Plan { count, wide, deep, hint: StoreHint::Cached })
+        Some(Plan { count, wide, deep, long: false, hint: StoreHint::Cached })
     }
 
     /// How many registers a vector should take with these nodes inside: enough that sums do not wait for each other, and not so many that they
@@ -209,9 +216,10 @@ impl Emitter<'_> {
         }
     }
 
-    /// As [`Emitter::plan_lanes`], for arrays that are written from one end to the other: those can go past the cache. With the bytes of a point.
+    /// As [`Emitter::plan_lanes`], for arrays that are written from one end to the other: those can go past the cache, unless they are computed in place. With the bytes of
+    /// a point.
     pub(super) fn plan_streaming(&mut self, space: Space, items: &[Item]) -> Option<(Plan, i64)> {
-        let (mut widest, mut bytes) = (4, 0);
+        let (mut widest, mut bytes, mut hint) = (4, 0, StoreHint::Streaming);
         for item in items {
             let Item::Sink(i) = item else { return None };
             let Sink::Write { space: s, buf, at, value } = &self.sinks[*i] else { return None };
@@ -224,7 +232,7 @@ impl Emitter<'_> {
             for n in self.needs_of(*item) {
                 // What is computed in place is in the caches.
                 if matches!(self.p.node(n).op, Op::Load(b, _) if b == *buf) {
-                    return None;
+                    hint = StoreHint::Cached;
                 }
                 let s = self.p.space_of(n);
                 let plain =
@@ -235,7 +243,7 @@ impl Emitter<'_> {
             }
         }
         let count = (BYTES / widest) as u16;
-        Some((Plan { count, wide: count * VECTORS, deep: false, hint: StoreHint::Streaming }, bytes))
+        Some((Plan { count, wide: count * VECTORS, deep: false, long: true, hint }, bytes))
     }
 
     pub(super) fn vector(&self) -> Res<&Lane> {

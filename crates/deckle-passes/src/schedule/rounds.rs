@@ -1,7 +1,7 @@
 //! Rounds of vectors: what is folded and scanned goes from one to the next.
 
 use super::emit::{Emitter, Item, Res, parts_of, unit};
-use super::lanes::{Lane, Plan};
+use super::lanes::{Lane, Plan, has_branches};
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{Combine, Node, Op, Region, Sink, Space};
 use deckle_ir::loops::{Expr, LoopHint, Stmt, StoreHint, Val};
@@ -84,13 +84,18 @@ impl Emitter<'_> {
     /// Whether to sum up several parts of the points side by side: one core reads from several places faster than from one.
     fn is_streamed(&mut self, space: Space, items: &[Item], plan: &Plan) -> bool {
         let is_fold = |i: &Item| matches!(i, Item::Fold(_));
-        if plan.is_deep() || plan.wide == plan.count || !items.iter().all(is_fold) {
+        if plan.is_deep() || plan.wide == plan.count || !plan.is_long() && !items.iter().all(is_fold) {
             return false;
         }
         let needs: BTreeSet<Node> = items.iter().flat_map(|i| self.needs_of(*i)).collect();
         let mut streams = BTreeSet::new();
         for n in needs {
-            let Op::Load(buf, at) = self.p.node(n).op else { continue };
+            let (buf, at) = match self.p.node(n).op {
+                Op::Load(buf, at) => (buf, at),
+                // Where there is much to compute, memory does not matter.
+                Op::Unary(op, _) if has_branches(op) => return false,
+                _ => continue,
+            };
             if !self.p.encloses(space, self.p.space_of(n)) || !self.mentions(at, space) {
                 continue;
             }
@@ -122,9 +127,10 @@ impl Emitter<'_> {
         let state = units.repeat(usize::from(parts));
         let (k, params) = self.b.begin_for(zero, each, i64::from(count), &state, LoopHint::Plain);
         let mut after = Vec::new();
-        for (first, now) in firsts.iter().zip(params.chunks(units.len())) {
+        for (part, first) in firsts.iter().enumerate() {
             let start = self.b.add(*first, k);
             let lane = Lane { space, count, hint: plan.hint, start, mask: None };
+            let now = &params[part * units.len()..(part + 1) * units.len()];
             after.extend(self.round(lane, items, (sums, now))?);
         }
         let mut end = self.b.end(&after);
