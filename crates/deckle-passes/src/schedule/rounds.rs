@@ -1,22 +1,18 @@
 //! Rounds of vectors: what is folded and scanned goes from one to the next.
 
 use super::emit::{Emitter, Item, Res, parts_of, unit};
-use super::lanes::{Lane, Plan, has_branches};
+use super::lanes::{Lane, Plan};
 use deckle_ir::array::BinOp;
-use deckle_ir::kernel::{Combine, Node, Op, Region, Sink, Space};
+use deckle_ir::kernel::{Combine, Node, Op, Sink, Space};
 use deckle_ir::loops::{Expr, LoopHint, Stmt, StoreHint, Val};
 use deckle_ir::scalar::{Scalar, ScalarType};
-use std::collections::BTreeSet;
-
-/// From so many arrays it may be read in several places at once.
-const STREAMS: usize = 3;
 
 /// What is summed up of a fold, in lanes.
 pub(super) struct Sums {
-    fold: Node,
-    types: Vec<(BinOp, ScalarType)>,
+    pub fold: Node,
+    pub types: Vec<(BinOp, ScalarType)>,
     /// Whether the last of these tells in which lanes there was a point.
-    tracks: bool,
+    pub tracks: bool,
 }
 
 impl Emitter<'_> {
@@ -71,76 +67,14 @@ impl Emitter<'_> {
             Lane { space, count, hint: StoreHint::Cached, start, mask: Some(mask) }
         })?;
         let any = self.b.lt(lo, hi);
-        let mut totals = end.iter().zip(&types).map(|(v, (op, _))| self.b.let_(Expr::Total(*op, *v)));
-        let mut totals: Vec<Val> = totals.by_ref().collect();
+        let totals = end.iter().zip(&types).map(|(v, (op, _))| self.b.let_(Expr::Total(*op, *v)));
+        let mut totals: Vec<Val> = totals.collect();
         for sum in &sums {
             let mut parts: Vec<Val> = totals.drain(..sum.types.len()).collect();
             let any = if sum.tracks { parts.pop().unwrap_or(any) } else { any };
             self.add_part(sum.fold, &parts, any)?;
         }
         Ok(())
-    }
-
-    /// Whether to sum up several parts of the points side by side: one core reads from several places faster than from one.
-    fn is_streamed(&mut self, space: Space, items: &[Item], plan: &Plan) -> bool {
-        let is_fold = |i: &Item| matches!(i, Item::Fold(_));
-        if plan.is_deep() || plan.wide == plan.count || !plan.is_long() && !items.iter().all(is_fold) {
-            return false;
-        }
-        let needs: BTreeSet<Node> = items.iter().flat_map(|i| self.needs_of(*i)).collect();
-        let mut streams = BTreeSet::new();
-        for n in needs {
-            let (buf, at) = match self.p.node(n).op {
-                Op::Load(buf, at) => (buf, at),
-                // Where there is much to compute, memory does not matter.
-                Op::Unary(op, _) if has_branches(op) => return false,
-                _ => continue,
-            };
-            if !self.p.encloses(space, self.p.space_of(n)) || !self.mentions(at, space) {
-                continue;
-            }
-            if !self.goes_along(at, space) {
-                return false;
-            }
-            streams.insert(buf);
-        }
-        (1..=STREAMS).contains(&streams.len())
-    }
-
-    /// Goes through so many points from `lo` on, a multiple of a round: each vector of a round has a part of them for itself.
-    fn in_streams(
-        &mut self,
-        items: &[Item],
-        (lo, whole): (Val, Val),
-        plan: &Plan,
-        space: Space,
-        (sums, units): (&[Sums], &[Val]),
-    ) -> Res<Vec<Val>> {
-        let (parts, count) = (plan.wide / plan.count, plan.count);
-        let by = self.int(i64::from(parts));
-        let each = self.b.let_(Expr::Binary(BinOp::Div, whole, by));
-        let mut firsts = vec![lo];
-        for k in 1..parts {
-            firsts.push(self.b.add(firsts[usize::from(k) - 1], each));
-        }
-        let zero = self.int(0);
-        let state = units.repeat(usize::from(parts));
-        let (k, params) = self.b.begin_for(zero, each, i64::from(count), &state, LoopHint::Plain);
-        let mut after = Vec::new();
-        for (part, first) in firsts.iter().enumerate() {
-            let start = self.b.add(*first, k);
-            let lane = Lane { space, count, hint: plan.hint, start, mask: None };
-            let now = &params[part * units.len()..(part + 1) * units.len()];
-            after.extend(self.round(lane, items, (sums, now))?);
-        }
-        let mut end = self.b.end(&after);
-        let ops: Vec<BinOp> = sums.iter().flat_map(|s| s.types.iter().map(|t| t.0)).collect();
-        while end.len() > units.len() {
-            let (low, high) = end.split_at(end.len() / 2);
-            let pairs = low.iter().zip(high).zip(ops.iter().cycle());
-            end = pairs.map(|((a, b), op)| self.b.let_lanes(Expr::Assoc(*op, *a, *b), count)).collect();
-        }
-        Ok(end)
     }
 
     /// The sums of these items, in their order.
@@ -328,62 +262,6 @@ impl Emitter<'_> {
             *any = self.b.let_lanes(Expr::Assoc(BinOp::Or, *any, mask), count);
         }
         Ok(())
-    }
-
-    /// Whether a scan only numbers what is stored one after another.
-    pub(super) fn is_packing(&mut self, n: Node, items: &[Item]) -> bool {
-        let Op::Scan { exclusive: true, elems, combine: Combine::Ops(ops), .. } = &self.p.node(n).op else {
-            return false;
-        };
-        if ops.as_slice() != [BinOp::Add]
-            || self.p.ty(elems[0]) != ScalarType::I64
-            || self.p.as_int(elems[0]) != Some(1)
-        {
-            return false;
-        }
-        let is_guard = matches!(self.p.space(self.p.space_of(n)).region, Region::Guard(..));
-        let number = |m: Node| m == n || matches!(self.p.node(m).op, Op::Part(x, 0) if x == n);
-        let mut needs: BTreeSet<Node> = BTreeSet::new();
-        items.iter().for_each(|i| needs.extend(self.needs_of(*i)));
-        let uses = |m: &Node| !number(*m) && self.p.operands(*m).into_iter().any(number);
-        let stores = |item: &Item| match item {
-            Item::Sink(i) => match &self.sinks[*i] {
-                Sink::Write { space, value, at, .. } => {
-                    !number(*value) && (!number(*at) || *space == self.p.space_of(n))
-                }
-                sink => !self.p.sink_parts(sink).1.into_iter().any(number),
-            },
-            _ => true,
-        };
-        is_guard && !needs.iter().any(uses) && items.iter().all(stores)
-    }
-
-    /// A scan that numbers the lanes of the mask: it goes on by how many they are.
-    fn pack(&mut self, n: Node) -> Res<()> {
-        let (count, mask) = (self.vector()?.count, self.vector()?.mask.ok_or("nothing to pack")?);
-        let mut acc = self.accs.get(&n).cloned().ok_or_else(|| format!("{n} is not carried"))?;
-        let first = match &acc.before {
-            Some(before) => self.b.add(before.vals[0], acc.vals[0]),
-            None => acc.vals[0],
-        };
-        self.packed.insert(n, first);
-        let ones = self.b.let_lanes(Expr::Cast(ScalarType::I64, mask), count);
-        let more = self.b.let_(Expr::Total(BinOp::Add, ones));
-        acc.vals[0] = self.b.add(acc.vals[0], more);
-        if acc.has.is_some() {
-            acc.has = Some(self.constant(Scalar::Bool(true)));
-        }
-        self.accs.insert(n, acc);
-        Ok(())
-    }
-
-    /// Where the first lane goes that is stored at such a number.
-    fn packed_at(&self, at: Node) -> Option<Val> {
-        let n = match self.p.node(at).op {
-            Op::Part(x, 0) => x,
-            _ => at,
-        };
-        self.packed.get(&n).copied()
     }
 
     /// The first value in the lanes of the mask, the second in the others.
