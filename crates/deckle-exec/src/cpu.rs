@@ -285,7 +285,9 @@ impl Cpu<'_> {
             (How::After(uneven, _), _) => Some(*uneven),
             (How::Best(kernel, at, i), Some(rows)) if parallel => {
                 let offsets = memory.buffer(rows.offsets)?.as_slice();
-                found = Uneven::new(offsets, points, threads, if rows.divisible { grain.long } else { i64::MAX });
+                // A row of one block is not combined block by block.
+                let long = if rows.divisible { grain.long.max(grain.row) } else { i64::MAX };
+                found = Uneven::new(offsets, points, threads, long);
                 if let Some(uneven) = found.as_ref().filter(|u| u.has_long()) {
                     return self.long_rows(memory, kernel, (*at, *i), uneven);
                 }

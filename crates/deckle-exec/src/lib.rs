@@ -88,7 +88,7 @@ pub struct Grain {
     pub block: Option<i64>,
     /// The elements of a block of a row.
     pub row: i64,
-    /// Rows of no more elements than this are for one thread.
+    /// Rows of no more elements than this, or than a block of a row, are for one thread.
     pub long: i64,
 }
 

@@ -31,6 +31,7 @@ fn everything(block: u32) -> Function {
     b.store_with(out, zero, signed, Some(mask), StoreHint::Cached);
     b.store_with(out, zero, signed, None, StoreHint::Streaming);
     b.store_with(out, zero, signed, None, StoreHint::Shared);
+    b.store_with(out, zero, signed, Some(mask), StoreHint::Packed);
     let gathered = b.load_lanes(xs, lanes, 8, None);
     let mixed = b.let_(Expr::Swizzle(wide, gathered, vec![0, 8, 1, 9]));
     let one = b.let_(Expr::Lane(mixed, 3));

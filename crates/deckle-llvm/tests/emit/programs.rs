@@ -128,7 +128,10 @@ impl Maker<'_> {
                     let ty = b.elem(self.outputs[k]);
                     let (value, mask, at) = (self.some(b, known, ty), self.some(b, known, Bool), self.index(b, seed));
                     let mask = (self.random.below(3) == 0).then_some(mask);
-                    let hint = self.random.pick(&[StoreHint::Cached, StoreHint::Streaming]);
+                    let hint = match self.random.pick(&[StoreHint::Cached, StoreHint::Streaming, StoreHint::Packed]) {
+                        StoreHint::Packed if mask.is_none() || self.lanes == 1 => StoreHint::Cached,
+                        hint => hint,
+                    };
                     b.store_with(self.outputs[k], at, value, mask, hint);
                 }
                 3 => {

@@ -8,14 +8,12 @@
 //!   stays in the cache meanwhile, so this pays on one thread too.
 
 use super::emit::{Emitter, Item, Res, unit};
+use super::turns::TURNS;
 use super::{Scheduler, finished};
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{Combine, Node, Op, Program, ROOT, Region, Sink};
 use deckle_ir::loops::{Access, Builder, Copies, Expr, Function, LoopHint, Owned, Val};
 use deckle_ir::scalar::Scalar;
-
-/// So many arrays take turns.
-const TURNS: i64 = 4;
 
 impl Scheduler<'_> {
     /// The only scatter that must keep an order, if there is one and nothing else passes from block to block.

@@ -24,7 +24,7 @@ pub(super) struct RowBlocks {
 }
 
 /// Long rows that have been run.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct LongRows {
     /// How many there are, which, and an end that no row reaches; and where the first block of each is. Not in phases, which run for one row.
     lists: Option<(Buf, Buf)>,

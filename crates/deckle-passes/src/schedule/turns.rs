@@ -11,8 +11,8 @@ use deckle_ir::kernel::{Combine, Node, Op, Space};
 use deckle_ir::loops::{Expr, Gathers, LoopHint, StoreHint, Val};
 use std::collections::BTreeSet;
 
-/// So many sums.
-const TURNS: i64 = 4;
+/// So many sums, or arrays that are scattered into, take turns.
+pub(super) const TURNS: i64 = 4;
 /// So many nodes for each load from anywhere are little: with more, vectors pay.
 const LITTLE: usize = 24;
 
