@@ -32,6 +32,20 @@ fn rows<T: Float>(cases: &mut Vec<Case>) {
             row_job::<T>(pool, name, zipf_offsets(segments, 16 * segments))
         }));
     }
+    // None longer than a vector, and some of nothing.
+    for (name, rival) in [("sum", "short rows sum"), ("max", "short rows max")] {
+        let what = ("12-ragged", rival, format!("10M rows of 0 to 7 {}", T::NAME));
+        let entry = format!("{name}_{}", T::ENTRY);
+        cases.push(case(format!("short-rows-{name}-{}", T::NAME), what, ("ragged.dk", entry), move |pool, quick| {
+            let rows = if quick { 200_000 } else { 10_000_000 };
+            let lengths = (0..rows).map(|i: u64| (i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 61) as i64);
+            let ends = lengths.scan(0, |end, n| {
+                *end += n;
+                Some(*end)
+            });
+            row_job::<T>(pool, name, std::iter::once(0).chain(ends).collect())
+        }));
+    }
     // One row that has everything, between empty ones.
     for (name, rival) in [("sum", "one row sum"), ("scan", "one row scan")] {
         let what = ("12-ragged", rival, format!("1M rows, one of 100M {}", T::NAME));

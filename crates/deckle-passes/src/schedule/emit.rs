@@ -92,6 +92,8 @@ pub(super) struct Emitter<'k> {
     pub scatter_to: Option<Val>,
     /// Where the first lane goes that a scan numbers, for scans that only do that.
     pub packed: HashMap<Node, Val>,
+    /// The rows that have been folded, where code is being made for some of them.
+    pub window: Option<super::short::Window>,
     /// How rows of different lengths are gone through.
     pub rows: Option<super::rows::RowBlocks>,
 }
@@ -143,6 +145,7 @@ impl<'k> Emitter<'k> {
             facts,
             scatter_to: None,
             packed: HashMap::new(),
+            window: None,
             rows: None,
         }
     }

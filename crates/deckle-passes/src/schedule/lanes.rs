@@ -11,6 +11,7 @@
 
 use super::combine::is_one_value;
 use super::emit::{Emitter, Item, Res, parts_of, with_stack};
+use super::short::Short;
 use deckle_ir::array::{BinOp, UnOp};
 use deckle_ir::kernel::{Combine, Node, Op, Region, Sink, Space};
 use deckle_ir::loops::{Expr, Gathers, LoopHint, Stmt, StoreHint, Val};
@@ -53,6 +54,8 @@ pub(super) struct Plan {
     /// Whether arrays are written from one end to the other that are more than the caches hold.
     long: bool,
     pub hint: StoreHint,
+    /// The rows inside that are folded together.
+    pub short: Option<Short>,
 }
 
 impl Plan {
@@ -68,7 +71,7 @@ impl Plan {
 
     /// The same with vectors that fit a register.
     pub(super) fn narrow(&self) -> Plan {
-        Plan { wide: self.count, ..*self }
+        Plan { wide: self.count, short: self.short.clone(), ..*self }
     }
 }
 
@@ -116,9 +119,20 @@ impl Emitter<'_> {
         }
         let inside: Vec<Node> = needs.into_iter().filter(|n| self.p.encloses(space, self.p.space_of(*n))).collect();
         self.vectors = Some(Lane { space, count: 1, hint: StoreHint::Cached, start: Val(0), mask: None });
-        let worth = self.judge(space, &inside, items, folds || scans || guarded);
+        let short = self.plan_short(space, &inside);
+        let mut lanes = inside.clone();
+        if let Some(short) = &short {
+            lanes.retain(|n| !short.folds.contains(n) && !self.p.encloses(short.dim, self.p.space_of(*n)));
+        }
+        let worth = self.judge(space, &lanes, items, folds || scans || guarded || short.is_some());
         self.vectors = None;
         self.varying.clear();
+        if let Some(short) = short {
+            // What is folded over rows of which some were run before has to be added up in one order.
+            let possible = worth.is_some() && !folds && !scans && !guarded;
+            let (count, hint) = (short.count, StoreHint::Cached);
+            return possible.then_some(Plan { count, wide: count, deep: true, long: false, hint, short: Some(short) });
+        }
         // What is folded may be wider than what it is computed from.
         let mut narrow = 0;
         for n in &inside {
@@ -145,7 +159,7 @@ impl Emitter<'_> {
             0..=LITTLE => count * VECTORS,
             _ => count * 2,
         };
-        Some(Plan { count, wide, deep, long: false, hint: StoreHint::Cached })
+        Some(Plan { count, wide, deep, long: false, hint: StoreHint::Cached, short: None })
     }
 
     /// How many registers a vector should take with these nodes inside: enough that sums do not wait for each other, and not so many that they
@@ -243,7 +257,7 @@ impl Emitter<'_> {
             }
         }
         let count = (BYTES / widest) as u16;
-        Some((Plan { count, wide: count * VECTORS, deep: false, long: true, hint }, bytes))
+        Some((Plan { count, wide: count * VECTORS, deep: false, long: true, hint, short: None }, bytes))
     }
 
     pub(super) fn vector(&self) -> Res<&Lane> {
@@ -432,6 +446,9 @@ impl Emitter<'_> {
             }
             Op::If { yes, then, no, other } => return self.lane_if(yes, &then, no, &other),
             Op::Fold { over, init, elems, combine } => {
+                if let Some(parts) = self.in_window(n)? {
+                    return Ok(parts);
+                }
                 return self.lane_fold(n, over, init.as_deref(), &elems, &combine);
             }
             Op::Loop { space, init, cond, inside, next, checks } => {
@@ -611,7 +628,7 @@ impl Emitter<'_> {
         }
     }
 
-    fn lane_combine(&mut self, how: &Combine, left: &[Val], right: &[Val]) -> Res<Vec<Val>> {
+    pub(super) fn lane_combine(&mut self, how: &Combine, left: &[Val], right: &[Val]) -> Res<Vec<Val>> {
         let count = self.vector()?.count;
         match how {
             Combine::Ops(ops) => {
@@ -679,4 +696,17 @@ impl Emitter<'_> {
 /// Whether a function jumps over what numbers hardly ever need.
 pub(super) fn has_branches(op: UnOp) -> bool {
     matches!(op, UnOp::Sin | UnOp::Cos | UnOp::Tan | UnOp::Log | UnOp::Log2 | UnOp::Log10 | UnOp::Log1p)
+}
+
+/// Whether a node takes a few instructions, and no loop or branch.
+pub(super) fn is_plain(op: &Op) -> bool {
+    match op {
+        Op::Unary(op, _) => !has_branches(*op),
+        Op::Binary(BinOp::Pow | BinOp::Rem, ..)
+        | Op::Fold { .. }
+        | Op::Scan { .. }
+        | Op::If { .. }
+        | Op::Loop { .. } => false,
+        _ => true,
+    }
 }

@@ -15,6 +15,7 @@ mod pack;
 mod points;
 mod rounds;
 mod rows;
+mod short;
 mod streams;
 mod tile;
 mod turns;

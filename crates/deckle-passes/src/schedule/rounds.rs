@@ -20,52 +20,14 @@ impl Emitter<'_> {
     pub(super) fn in_lanes(&mut self, space: Space, items: &[Item], (lo, hi): (Val, Val), plan: &Plan) -> Res<()> {
         let sums = self.sums_of(space, items)?;
         let types: Vec<(BinOp, ScalarType)> = sums.iter().flat_map(|s| s.types.clone()).collect();
-        let (count, width) = (plan.count, i64::from(plan.count));
-        let units: Vec<Val> = types.iter().map(|(op, ty)| self.unit_lanes(*op, *ty, plan.wide)).collect();
-        let round = i64::from(plan.wide);
-        // A round is a power of two, and there is no less than nothing.
-        let (zero, below) = (self.int(0), self.int(round - 1));
-        let points = self.b.let_(Expr::Binary(BinOp::Sub, hi, lo));
-        let points = self.b.let_(Expr::Binary(BinOp::Max, points, zero));
-        let rest = self.b.let_(Expr::Binary(BinOp::And, points, below));
-        let whole = self.b.let_(Expr::Binary(BinOp::Sub, points, rest));
-        let middle = self.b.let_(Expr::Binary(BinOp::Add, lo, whole));
-        // Most rows of ragged arrays are shorter than a round.
-        let shortcut = plan.wide > count && !types.is_empty();
-        if shortcut {
-            let some = self.b.let_(Expr::Binary(BinOp::Lt, lo, middle));
-            self.b.begin_if(some);
-        }
-        let mut now = if self.is_streamed(space, items, plan) {
-            let units: Vec<Val> = types.iter().map(|(op, ty)| self.unit_lanes(*op, *ty, count)).collect();
-            self.in_streams(items, (lo, whole), plan, space, (&sums, &units))?
-        } else {
-            let wide = self.rounds((lo, middle), plan.wide, items, (&sums, &units), |_, start| Lane {
-                space,
-                count: plan.wide,
-                hint: plan.hint,
-                start,
-                mask: None,
-            })?;
-            wide.iter().zip(&types).map(|(v, (op, _))| self.halved(*op, *v, count)).collect()
+        let units: Vec<Val> = types.iter().map(|(op, ty)| self.unit_lanes(*op, *ty, plan.count)).collect();
+        let end = match &plan.short {
+            Some(short) => self.in_windows(space, items, (lo, hi), short, (&sums, &units))?,
+            None => {
+                let (middle, now) = self.wide_rounds(space, items, (lo, hi), plan, (&sums, &units))?;
+                self.masked_rounds(space, items, (middle, hi), plan.count, (&sums, &now))?
+            }
         };
-        if shortcut {
-            self.b.begin_else(&now);
-            let units: Vec<Val> = types.iter().map(|(op, ty)| self.unit_lanes(*op, *ty, count)).collect();
-            now = self.b.end(&units);
-        }
-        // Then one at a time, under a mask.
-        let end = self.rounds((middle, hi), count, items, (&sums, &now), |e, start| {
-            let left = e.b.let_(Expr::Binary(BinOp::Sub, hi, start));
-            let most = e.int(width);
-            let left = e.b.let_(Expr::Binary(BinOp::Min, left, most));
-            let left = e.b.let_(Expr::Cast(ScalarType::I32, left));
-            let left = e.b.splat(left, count);
-            let numbers = e.b.let_lanes(Expr::Lanes, count);
-            let numbers = e.b.let_lanes(Expr::Cast(ScalarType::I32, numbers), count);
-            let mask = e.b.let_lanes(Expr::Binary(BinOp::Lt, numbers, left), count);
-            Lane { space, count, hint: StoreHint::Cached, start, mask: Some(mask) }
-        })?;
         let any = self.b.lt(lo, hi);
         let totals = end.iter().zip(&types).map(|(v, (op, _))| self.b.let_(Expr::Total(*op, *v)));
         let mut totals: Vec<Val> = totals.collect();
@@ -77,8 +39,82 @@ impl Emitter<'_> {
         Ok(())
     }
 
+    /// Rounds of several vectors, as long as there are points for all: how far that is, and the sums.
+    fn wide_rounds(
+        &mut self,
+        space: Space,
+        items: &[Item],
+        (lo, hi): (Val, Val),
+        plan: &Plan,
+        (sums, units): (&[Sums], &[Val]),
+    ) -> Res<(Val, Vec<Val>)> {
+        let types: Vec<(BinOp, ScalarType)> = sums.iter().flat_map(|s| s.types.clone()).collect();
+        let round = i64::from(plan.wide);
+        // A round is a power of two, and there is no less than nothing.
+        let (zero, below) = (self.int(0), self.int(round - 1));
+        let points = self.b.sub(hi, lo);
+        let points = self.b.max(points, zero);
+        let rest = self.b.let_(Expr::Binary(BinOp::And, points, below));
+        let whole = self.b.sub(points, rest);
+        let middle = self.b.add(lo, whole);
+        // Most rows of ragged arrays are shorter than a round.
+        let shortcut = plan.wide > plan.count && !types.is_empty();
+        if shortcut {
+            let some = self.b.lt(lo, middle);
+            self.b.begin_if(some);
+        }
+        let mut now = if self.is_streamed(space, items, plan) {
+            self.in_streams(items, (lo, whole), plan, space, (sums, units))?
+        } else {
+            let units: Vec<Val> = types.iter().map(|(op, ty)| self.unit_lanes(*op, *ty, plan.wide)).collect();
+            let wide = self.rounds((lo, middle), plan.wide, items, (sums, &units), |_, start| Lane {
+                space,
+                count: plan.wide,
+                hint: plan.hint,
+                start,
+                mask: None,
+            })?;
+            wide.iter().zip(&types).map(|(v, (op, _))| self.halved(*op, *v, plan.count)).collect()
+        };
+        if shortcut {
+            self.b.begin_else(&now);
+            now = self.b.end(units);
+        }
+        Ok((middle, now))
+    }
+
+    /// Rounds of one vector, under a mask.
+    pub(super) fn masked_rounds(
+        &mut self,
+        space: Space,
+        items: &[Item],
+        (lo, hi): (Val, Val),
+        count: u16,
+        (sums, now): (&[Sums], &[Val]),
+    ) -> Res<Vec<Val>> {
+        self.rounds((lo, hi), count, items, (sums, now), |e, start| e.masked_lane(space, count, (start, hi)))
+    }
+
+    /// A vector of the points from `start` on that are below `hi`.
+    pub(super) fn masked_lane(&mut self, space: Space, count: u16, (start, hi): (Val, Val)) -> Lane {
+        let left = self.b.sub(hi, start);
+        let most = self.int(i64::from(count));
+        let left = self.b.min(left, most);
+        let left = self.b.let_(Expr::Cast(ScalarType::I32, left));
+        let mask = self.first_lanes(left, count);
+        Lane { space, count, hint: StoreHint::Cached, start, mask: Some(mask) }
+    }
+
+    /// The lanes whose numbers are below that of the type `i32`.
+    pub(super) fn first_lanes(&mut self, below: Val, count: u16) -> Val {
+        let below = self.b.splat(below, count);
+        let numbers = self.b.lanes(count);
+        let numbers = self.b.let_lanes(Expr::Cast(ScalarType::I32, numbers), count);
+        self.b.let_lanes(Expr::Binary(BinOp::Lt, numbers, below), count)
+    }
+
     /// The sums of these items, in their order.
-    fn sums_of(&mut self, space: Space, items: &[Item]) -> Res<Vec<Sums>> {
+    pub(super) fn sums_of(&mut self, space: Space, items: &[Item]) -> Res<Vec<Sums>> {
         let mut all = Vec::new();
         for item in items {
             let Item::Fold(fold) = *item else { continue };

@@ -5,7 +5,7 @@
 //! that is out of range is jumped at.
 
 use super::emit::{Acc, Emitter, Item, Res, parts_of};
-use super::lanes::{Lane, has_branches};
+use super::lanes::{Lane, is_plain};
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{Combine, Node, Op, Space};
 use deckle_ir::loops::{Expr, Gathers, LoopHint, StoreHint, Val};
@@ -31,16 +31,7 @@ impl Emitter<'_> {
             let needs = self.needs_of(*item);
             inside.extend(needs.into_iter().filter(|m| self.p.encloses(space, self.p.space_of(*m))));
         }
-        let plain = |op: &Op| match op {
-            Op::Unary(op, _) => !has_branches(*op),
-            Op::Binary(BinOp::Pow | BinOp::Rem, ..)
-            | Op::Fold { .. }
-            | Op::Scan { .. }
-            | Op::If { .. }
-            | Op::Loop { .. } => false,
-            _ => true,
-        };
-        if !inside.iter().all(|n| plain(&self.p.node(*n).op)) {
+        if !inside.iter().all(|n| is_plain(&self.p.node(*n).op)) {
             return false;
         }
         self.vectors = Some(Lane { space, count: 1, hint: StoreHint::Cached, start: Val(0), mask: None });
