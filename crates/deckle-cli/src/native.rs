@@ -2,7 +2,7 @@
 
 use crate::interrupt::Interrupt;
 use deckle_diag::Diagnostic;
-use deckle_exec::{Grain, Native, Options, Settings};
+use deckle_exec::{CHUNK, Grain, Native, Options, Settings};
 use deckle_ir::array::Program;
 use deckle_ir::entity::Func;
 use deckle_ir::value::Value;
@@ -44,7 +44,7 @@ pub fn run(
     let compile_seconds = started.elapsed().as_secs_f64();
     let pool = Pool::new(how.memory);
     let team = Team::with_interrupt(how.threads, interrupt.flag());
-    let settings = Settings { team, pool: pool.clone(), max_bytes: LARGEST, grain: Grain::default() };
+    let settings = Settings { team, pool: pool.clone(), max_bytes: LARGEST, grain: Grain::default(), chunk: CHUNK };
     let started = Instant::now();
     let value = interrupt.during(|| native.run(values, &settings))?;
     let seconds = started.elapsed().as_secs_f64();

@@ -44,6 +44,8 @@ pub struct Options {
     pub fuse: bool,
     /// Whether the program is simplified first.
     pub simplify: bool,
+    /// Whether sequences are gone through in chunks, where that can be done, rather than each as a whole.
+    pub chunks: bool,
     /// Whether code is made quickly rather than well.
     pub quick: bool,
     /// How elements from anywhere are loaded; as is faster on this machine, if nothing is said.
@@ -61,7 +63,7 @@ impl Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { fuse: true, simplify: true, quick: false, gathers: None, given: 0 }
+        Options { fuse: true, simplify: true, chunks: false, quick: false, gathers: None, given: 0 }
     }
 }
 
@@ -76,7 +78,12 @@ pub struct Settings {
     pub max_bytes: u64,
     /// How finely work is divided.
     pub grain: Grain,
+    /// The elements of a chunk, in programs that go through sequences in chunks: at least 1. Results do not depend on it.
+    pub chunk: i64,
 }
+
+/// The elements of a chunk, where nothing is said.
+pub const CHUNK: i64 = 1 << 20;
 
 /// How finely work is divided on the cores of this machine. What floats add up to depends on the blocks, not on the rest and never on the threads. There is no reason
 /// to change it but to see small arrays divided, as tests do.
@@ -101,7 +108,13 @@ impl Default for Grain {
 impl Settings {
     /// So many threads, and as much memory as there is, or so many bytes.
     pub fn new(threads: usize, memory: Option<u64>) -> Settings {
-        Settings { team: Team::new(threads), pool: Pool::new(memory), max_bytes: 1 << 40, grain: Grain::default() }
+        Settings {
+            team: Team::new(threads),
+            pool: Pool::new(memory),
+            max_bytes: 1 << 40,
+            grain: Grain::default(),
+            chunk: CHUNK,
+        }
     }
 }
 

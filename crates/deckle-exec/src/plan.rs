@@ -7,6 +7,7 @@ use deckle_ir::array;
 use deckle_ir::entity::Func;
 use deckle_ir::kernel::{self, Kernel, Step};
 use deckle_ir::types::Type;
+use deckle_passes::chunk::{Whole, chunk};
 use deckle_passes::flatten::{self, flatten};
 use deckle_passes::reuse::reuse;
 use deckle_passes::simplify::simplify;
@@ -17,6 +18,8 @@ pub(crate) struct Plan {
     pub program: kernel::Program,
     pub result_ty: Type,
     pub param_names: Vec<String>,
+    /// Why sequences are not gone through in chunks, or that they are: then there is a parameter more, the elements of a chunk.
+    pub chunked: Result<bool, Whole>,
 }
 
 impl Plan {
@@ -34,6 +37,19 @@ impl Plan {
         } else {
             program
         };
+        let (mut chunked, mut func, chunks) = (Ok(false), func, options.chunks.then(|| chunk(program, func)));
+        let program = match &chunks {
+            Some(Ok(Some(program))) => {
+                chunked = Ok(true);
+                func = Func(program.funcs.len() as u32 - 1);
+                program
+            }
+            Some(Err(whole)) => {
+                chunked = Err(whole.clone());
+                program
+            }
+            _ => program,
+        };
         let fusing = flatten::Options { fuse: options.fuse };
         let mut flat = timings.time(Stage::Kernel, || flatten(program, func, fusing))?;
         verified(&flat, Stage::Kernel)?;
@@ -41,7 +57,7 @@ impl Plan {
         verified(&flat, Stage::Memory)?;
         let function = &program.funcs[func.index()];
         let result_ty = function.ty(function.body(array::Function::ROOT).result).clone();
-        Ok(Plan { program: flat, result_ty, param_names: function.param_names.clone() })
+        Ok(Plan { program: flat, result_ty, param_names: function.param_names.clone(), chunked })
     }
 
     /// Something made of every kernel, in the order of the text, given its number.

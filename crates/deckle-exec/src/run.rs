@@ -24,9 +24,10 @@ pub(crate) struct Memory<'a, D: Device> {
 
 /// Runs a program on values.
 pub(crate) fn run<D: Device>(plan: &Plan, device: &D, args: &[Value], settings: &Settings) -> Result<Value, Failure> {
+    let chunk = chunk_of(plan, settings);
     let memory = start(plan, device, settings, &mut |memory| {
         let params = memory.program.params.iter().zip(&plan.param_names);
-        let mut pairs = params.zip(args);
+        let mut pairs = params.zip(args.iter().chain(&chunk));
         pairs.try_for_each(|((rep, name), value)| memory.fill(rep, &[value], &format!("argument `{name}`")))
     })?;
     let (long, make) = (LongCodes::default(), Make::default());
@@ -37,15 +38,25 @@ pub(crate) fn run<D: Device>(plan: &Plan, device: &D, args: &[Value], settings: 
 /// Runs a program on buffers.
 pub(crate) fn call<D: Device>(plan: &Plan, device: &D, args: Vec<Data>, settings: &Settings) -> Result<Data, Failure> {
     let mut args = args.into_iter();
+    let chunk = chunk_of(plan, settings);
     let memory = start(plan, device, settings, &mut |memory| {
         let params = memory.program.params.iter().zip(&plan.param_names);
-        for (rep, name) in params {
+        let given = memory.program.params.len() - usize::from(chunk.is_some());
+        if let (Some(chunk), Some(rep)) = (&chunk, memory.program.params.last()) {
+            memory.fill(rep, &[chunk], "the size of a chunk")?;
+        }
+        for (rep, name) in params.take(given) {
             let data = args.next().ok_or_else(|| Failure::Argument(name.clone()))?;
             memory.take(rep, data, 1, name)?;
         }
         Ok(())
     })?;
     memory.give(&plan.program.result)
+}
+
+/// The argument that says how many elements a chunk has, if there is one.
+fn chunk_of(plan: &Plan, settings: &Settings) -> Option<Value> {
+    matches!(plan.chunked, Ok(true)).then(|| Value::Scalar(Scalar::I64(settings.chunk.max(1))))
 }
 
 fn start<'a, D: Device>(

@@ -87,6 +87,34 @@ fn check(case: &Case, settings: &[Settings]) -> Result<(), String> {
     Ok(())
 }
 
+/// In chunks of any size, on one thread and on two, it gives what the interpreter gives, with the same bits.
+fn check_chunks(case: &Case, settings: &[Settings]) -> Result<(), String> {
+    let limits = deckle_interp::Options { max_steps: Some(100_000), max_elements: 40_000, ..Default::default() };
+    let reference = deckle_interp::run(&case.program, case.entry, &case.args, &limits).map(|o| o.value);
+    if matches!(&reference, Err(e) if e.code == Code::LimitExceeded) {
+        return Ok(());
+    }
+    let options = Options { chunks: true, quick: true, given: Options::ALL, ..Options::default() };
+    let native = Native::compile(&case.program, case.entry, options).map_err(|e| e.message.clone())?;
+    let mut first: Option<Run> = None;
+    for s in settings {
+        let run = native.run(&case.args, s);
+        let (threads, chunk) = (s.team.threads(), s.chunk);
+        if !agree(&reference, &run) {
+            let (wanted, got) = (shown(&reference), shown(&run));
+            return Err(format!("{wanted}\nbut in chunks of {chunk}, {threads} threads\n{got}\n{}", native.program()));
+        }
+        match &first {
+            Some(f) if f.is_ok() && shown(f) != shown(&run) => {
+                return Err(format!("{}\nbut in chunks of {chunk}, {threads} threads\n{}", shown(f), shown(&run)));
+            }
+            Some(_) => {}
+            None => first = Some(run),
+        }
+    }
+    Ok(())
+}
+
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
@@ -94,7 +122,23 @@ fn number(name: &str) -> Option<u64> {
 /// Small arrays in many blocks, and rows of a few elements that all threads share.
 const FINE: Grain = Grain { worth: 1, block: Some(3), row: 2, long: 3 };
 
+/// Finds what is wrong with a case, with each of the settings.
+type Check = fn(&Case, &[Settings]) -> Result<(), String>;
+
 fn sweep(name: &str, config: &Config, cases: u64) {
+    // How what is not associative is grouped, nobody has promised.
+    let grain = if config.associative { FINE } else { Grain::default() };
+    let settings = || [1, 2, 5].map(|threads| Settings { grain, ..Settings::new(threads, Some(1 << 30)) }).into();
+    sweep_with(name, config, cases, check, &settings);
+}
+
+fn sweep_with(
+    name: &str,
+    config: &Config,
+    cases: u64,
+    check: Check,
+    settings: &(dyn Fn() -> Vec<Settings> + Sync),
+) {
     let cases = number("DECKLE_CASES").map_or(cases, |n| n * cases / 4000);
     let (from, to) = number("DECKLE_SEED").map_or((0, cases), |seed| (seed, seed.saturating_add(1)));
     let next = AtomicU64::new(from);
@@ -102,9 +146,7 @@ fn sweep(name: &str, config: &Config, cases: u64) {
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
-                // How what is not associative is grouped, nobody has promised.
-                let grain = if config.associative { FINE } else { Grain::default() };
-                let settings = [1, 2, 5].map(|threads| Settings { grain, ..Settings::new(threads, Some(1 << 30)) });
+                let settings = settings();
                 loop {
                     let seed = next.fetch_add(1, Ordering::Relaxed);
                     if seed >= to || failed.lock().unwrap().len() >= 3 {
@@ -137,6 +179,15 @@ fn nested_arrays() {
 #[test]
 fn sequences() {
     sweep("sequences", &Config::default(), 100);
+}
+
+#[test]
+fn sequences_in_chunks() {
+    let settings = || {
+        let sizes = [(1, 1), (1, 2), (2, 7), (1, 64), (2, deckle_exec::CHUNK)];
+        sizes.map(|(threads, chunk)| Settings { chunk, ..Settings::new(threads, Some(1 << 30)) }).into()
+    };
+    sweep_with("chunks", &Config::default(), 100, check_chunks, &settings);
 }
 
 #[test]

@@ -108,6 +108,14 @@ impl Type {
         matches!(self, Type::Seq(_))
     }
 
+    /// The element type of a sequence, under its binder.
+    pub fn as_seq(&self) -> Option<&Type> {
+        match self {
+            Type::Seq(elem) => Some(elem),
+            _ => None,
+        }
+    }
+
     /// The components of a tuple or record.
     pub fn parts(&self) -> Option<Vec<&Type>> {
         match self {

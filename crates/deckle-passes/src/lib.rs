@@ -2,9 +2,10 @@
 //!
 //! Every pass reads the array IR and depends on nothing that runs programs. [`stream`] decides whether a program can run with its
 //! sequences traversed once; [`regularity`] how values inside a body are lifted; [`cost`] predicts work, depth and space.
-//! [`simplify`](mod@simplify) makes a program smaller without changing what it means, and [`bounds`] says which indices need no check.
+//! [`chunk`](mod@chunk) makes loops over chunks of them. [`simplify`](mod@simplify) makes a program smaller without changing what it means, and [`bounds`] says which indices need no check.
 
 pub mod bounds;
+pub mod chunk;
 pub mod cost;
 pub mod explain;
 pub mod flatten;

@@ -7,6 +7,7 @@ use super::{Builder, Function, Op};
 use crate::entity::{Body, Func, Path, SizeVar, Var};
 use crate::size::{Atom, Size};
 use crate::types::Type;
+use deckle_diag::Span;
 
 /// What is to be different in a copy. Handles are those of the original.
 pub trait Rewrite {
@@ -68,7 +69,7 @@ pub struct Copier<'a> {
     sizes: Vec<Option<SizeVar>>,
 }
 
-impl Copier<'_> {
+impl<'a> Copier<'a> {
     /// What stands for a variable in the copy.
     pub fn var(&self, v: Var) -> Option<Var> {
         self.vars[v.index()]
@@ -119,6 +120,35 @@ impl Copier<'_> {
             changes.statement(self, s)?;
         }
         self.var(changes.result(body, self.old.body(body).result))
+    }
+
+    /// Copies the statements of another function, for these arguments, and gives its result. Sizes are checked as a call checks them.
+    pub fn inlined(&mut self, changes: &mut dyn Rewrite, callee: &'a Function, args: &[Var], span: Span) -> Option<Var> {
+        let vars = std::mem::replace(&mut self.vars, vec![None; callee.vars.len()]);
+        let bodies = std::mem::replace(&mut self.bodies, vec![None; callee.bodies.len()]);
+        let sizes = std::mem::replace(&mut self.sizes, vec![None; callee.sizes.len()]);
+        let old = std::mem::replace(&mut self.old, callee);
+        let result = self.arguments(args, span).and_then(|()| self.statements(changes, Function::ROOT));
+        (self.vars, self.bodies, self.sizes, self.old) = (vars, bodies, sizes, old);
+        result
+    }
+
+    fn arguments(&mut self, args: &[Var], span: Span) -> Option<()> {
+        self.bodies[0] = Some(Function::ROOT);
+        for (&p, &arg) in self.old.params().iter().zip(args) {
+            let ty = self.old.ty(p);
+            let mut sizes = false;
+            ty.for_each_size(&mut |_, _| sizes = true);
+            if sizes && ty.is_concrete() {
+                self.bind(p);
+                let ty = self.ty(ty)?;
+                let checked = self.b.push(Op::Ensure(ty), &[arg], &[], span).ok()?;
+                self.vars[p.index()] = Some(checked);
+            } else {
+                self.stand(p, arg);
+            }
+        }
+        Some(())
     }
 
     /// Copies a statement.

@@ -167,7 +167,7 @@ impl Rewrite for Keeper<'_> {
 }
 
 /// A value with vectors for its sequences.
-fn whole(b: &mut Builder<'_>, v: Var, span: Span) -> Result<Var, TypeError> {
+pub(crate) fn whole(b: &mut Builder<'_>, v: Var, span: Span) -> Result<Var, TypeError> {
     let ty = b.ty(v).clone();
     match &ty {
         Type::Seq(elem) if elem.is_concrete() => b.push(Op::Tab, &[v], &[], span),
@@ -184,7 +184,7 @@ fn whole(b: &mut Builder<'_>, v: Var, span: Span) -> Result<Var, TypeError> {
 }
 
 /// The value of type `ty` that [`whole`] was made from.
-fn streamed(b: &mut Builder<'_>, v: Var, ty: &Type, span: Span) -> Result<Var, TypeError> {
+pub(crate) fn streamed(b: &mut Builder<'_>, v: Var, ty: &Type, span: Span) -> Result<Var, TypeError> {
     match ty {
         Type::Seq(elem) => {
             let seq = b.push(Op::Seq, &[v], &[], span)?;

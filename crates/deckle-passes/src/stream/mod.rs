@@ -32,6 +32,7 @@ mod parts;
 mod walk;
 
 pub use materialize::{Kept, materialize};
+pub(crate) use materialize::{streamed, whole};
 
 use deckle_diag::{Diagnostic, SourceMap};
 use deckle_ir::array::Program;

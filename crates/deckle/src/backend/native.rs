@@ -2,7 +2,7 @@
 
 use super::{Backend, Interp, Run, Target};
 use deckle_diag::{Code, Diagnostic};
-use deckle_exec::{Grain, Native, Options, Settings};
+use deckle_exec::{CHUNK, Grain, Native, Options, Settings};
 use deckle_ir::entity::Func;
 use deckle_ir::value::Value;
 use deckle_runtime::{Pool, Team, cpu};
@@ -101,7 +101,7 @@ fn settings(threads: usize) -> Arc<Settings> {
     let pool = POOL.get_or_init(Pool::default);
     let mut teams = TEAMS.lock().unwrap_or_else(PoisonError::into_inner);
     let new = || {
-        Arc::new(Settings { team: Team::new(threads), pool: pool.clone(), max_bytes: LARGEST, grain: Grain::default() })
+        Arc::new(Settings { team: Team::new(threads), pool: pool.clone(), max_bytes: LARGEST, grain: Grain::default(), chunk: CHUNK })
     };
     teams.get_or_insert_default().entry(threads).or_insert_with(new).clone()
 }

@@ -1,0 +1,40 @@
+//! Calls that handle sequences, written out where a function calls them for itself.
+
+use deckle_ir::array::{Copier, Function, Op, Rewrite, rewrite};
+use deckle_ir::entity::Var;
+
+/// The function with such calls written out. Calls in the bodies of its statements stay: what they go through is a part of an element.
+pub(super) fn inline(funcs: &[Function], func: &Function) -> Function {
+    rewrite(funcs, func, &mut Inline { funcs }).unwrap_or_else(|| func.clone())
+}
+
+struct Inline<'a> {
+    funcs: &'a [Function],
+}
+
+impl Inline<'_> {
+    /// Whether a function goes through sequences itself, or through what it calls.
+    fn streams(&self, func: &Function) -> bool {
+        func.body(Function::ROOT).stmts.iter().any(|s| match func.inst(*s).map(|i| &i.op) {
+            Some(Op::Call(f)) => self.streams(&self.funcs[f.index()]),
+            _ => !func.ty(*s).is_concrete(),
+        })
+    }
+}
+
+impl Rewrite for Inline<'_> {
+    fn statement(&mut self, copy: &mut Copier<'_>, s: Var) -> Option<()> {
+        let inst = copy.old.inst(s)?;
+        let own = copy.old.body(Function::ROOT).stmts.binary_search(&s).is_ok();
+        let Op::Call(f) = inst.op else { return copy.statement(self, s) };
+        let callee = copy.b.funcs().get(f.index())?;
+        if !own || !self.streams(callee) {
+            return copy.statement(self, s);
+        }
+        let args = inst.args.iter().map(|v| copy.var(*v)).collect::<Option<Vec<_>>>()?;
+        let span = copy.old.span(s);
+        let result = copy.inlined(self, callee, &args, span)?;
+        copy.stand(s, result);
+        Some(())
+    }
+}

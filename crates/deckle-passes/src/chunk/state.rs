@@ -1,0 +1,355 @@
+//! What goes on from chunk to chunk, and how.
+
+use super::source::{at_most_one, nothing};
+use super::{int, part, push};
+use crate::stream;
+use deckle_diag::Span;
+use deckle_ir::array::{BinOp, Coll, Copier, Function, Inst, Monoid, Op, RecordShape, Rewrite, Slicer};
+use deckle_ir::entity::{Body, Var};
+use deckle_ir::scalar::Scalar;
+use deckle_ir::size::Size;
+use deckle_ir::types::{RecordType, Type};
+use std::sync::Arc;
+
+/// Floats are combined in blocks of so many, counted from the beginning of a sequence.
+const BLOCK: i64 = 4096;
+
+/// How the value of a statement comes about chunk by chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// How many elements there were.
+    Count,
+    /// What a built-in operator has combined so far; how elements are grouped does not show.
+    Combined(Monoid),
+    /// The same for a function, from a start.
+    Folded,
+    /// The same where there is no start: a vector of one element or none.
+    Best,
+    /// Block by block: what whole blocks gave, and the elements that are not a block yet.
+    Blocks,
+    /// One element after another, as each is large.
+    InOrder,
+    /// All elements so far: a vector with room for more, and how many there are.
+    Kept,
+    /// All elements so far, which have parts.
+    KeptParts,
+    /// A scan goes on from what was combined so far.
+    Scanned,
+}
+
+/// Whether values of a type hold no float, so that how they are grouped does not show.
+fn is_exact(ty: &Type) -> bool {
+    match ty {
+        Type::Scalar(s) => !s.is_float(),
+        Type::Array(a) => is_exact(&a.elem),
+        Type::Seq(e) => is_exact(e),
+        _ => ty.parts().unwrap_or_default().into_iter().all(is_exact),
+    }
+}
+
+/// Whether a body is the lesser or the greater of its parameters.
+fn is_extreme(function: &Function, body: Body) -> bool {
+    let data = function.body(body);
+    let [s] = data.stmts[..] else { return false };
+    let Some(Inst { op: Op::Binary(BinOp::Min | BinOp::Max), args, .. }) = function.inst(s) else { return false };
+    data.result == s && *args == data.params
+}
+
+impl State {
+    /// How a statement, which goes through a sequence, is computed; a sequence that is kept, how that is.
+    pub(super) fn all(function: &Function, s: Var, keeps: bool) -> Vec<State> {
+        let mut all = Vec::new();
+        all.extend(State::of(function, s));
+        if keeps && let Some(elem) = function.ty(s).as_seq() {
+            all.push(if elem.is_flat() { State::Kept } else { State::KeptParts });
+        }
+        all
+    }
+
+    /// How a statement is computed that goes through a sequence.
+    pub(super) fn of(function: &Function, s: Var) -> Option<State> {
+        let inst = function.inst(s)?;
+        let elem = |k: usize| inst.args.get(k).and_then(|v| function.ty(*v).as_seq());
+        match inst.op {
+            Op::Length | Op::Empty => elem(0).map(|_| State::Count),
+            Op::Tab => elem(0).map(|t| if t.is_flat() { State::Kept } else { State::KeptParts }),
+            Op::Reduce(m) => {
+                let exact = is_exact(elem(0)?);
+                match m {
+                    Monoid::Min | Monoid::Max => Some(State::Best),
+                    Monoid::Sum | Monoid::Product if !exact => Some(State::Blocks),
+                    Monoid::Sum | Monoid::Product | Monoid::Any | Monoid::All => Some(State::Combined(m)),
+                    _ => None,
+                }
+            }
+            Op::Fold1 => elem(0).filter(|t| t.is_flat() && is_exact(t)).map(|_| State::Best),
+            Op::Fold => match elem(1)? {
+                t if is_exact(t) || is_extreme(function, inst.bodies[0]) => Some(State::Folded),
+                t if t.is_flat() => Some(State::Blocks),
+                _ => Some(State::InOrder),
+            },
+            Op::Scan(..) if inst.args.len() == 2 => elem(1).filter(|t| is_exact(t)).map(|_| State::Scanned),
+            _ => None,
+        }
+    }
+
+    /// Before the first chunk.
+    pub(super) fn init(self, copy: &mut Copier<'_>, s: Var) -> Option<Var> {
+        let inst = copy.old.inst(s)?;
+        let span = copy.old.span(s);
+        match self {
+            State::Count => int(copy, 0, span),
+            State::Combined(m) => unit(copy, m, &copy.old.ty(s).clone(), span),
+            State::Folded | State::InOrder | State::Scanned => copy.var(inst.args[0]),
+            State::Best => nothing(copy, copy.old.ty(s), span),
+            State::Blocks => {
+                let first = match inst.op {
+                    Op::Reduce(m) => unit(copy, m, &copy.old.ty(s).clone(), span)?,
+                    _ => copy.var(inst.args[0])?,
+                };
+                let rest = nothing(copy, copy.old.ty(s), span)?;
+                push(copy, Op::Tuple, &[first, rest], span)
+            }
+            State::KeptParts => nothing(copy, &vectors(&kept(copy.old, s)?), span),
+            State::Kept => {
+                let elem = kept(copy.old, s)?;
+                let (room, none) = (nothing(copy, &elem, span)?, int(copy, 0, span)?);
+                push(copy, Op::Tuple, &[room, none], span)
+            }
+        }
+    }
+
+    /// After a chunk, whose sequences stand for the whole ones.
+    pub(super) fn step(self, copy: &mut Copier<'_>, changes: &mut dyn Rewrite, s: Var, before: Var) -> Option<Var> {
+        let old = copy.old;
+        let inst = old.inst(s)?;
+        let span = old.span(s);
+        match self {
+            State::Count => {
+                let xs = copy.var(inst.args[0])?;
+                let more = push(copy, Op::Length, &[xs], span)?;
+                push(copy, Op::Binary(BinOp::Add), &[before, more], span)
+            }
+            State::Combined(m) => {
+                let xs = copy.var(inst.args[0])?;
+                let more = push(copy, Op::Reduce(m), &[xs], span)?;
+                push(copy, Op::Binary(operator(m)?), &[before, more], span)
+            }
+            State::Folded => {
+                let xs = copy.var(inst.args[1])?;
+                copy.statement_with(changes, s, &[before, xs])?;
+                copy.var(s)
+            }
+            State::Scanned => {
+                let xs = copy.var(inst.args[1])?;
+                let after = applied(copy, changes, s, &Op::Fold, &[before, xs])?;
+                copy.statement_with(changes, s, &[before, xs])?;
+                Some(after)
+            }
+            State::Best => {
+                let xs = copy.var(inst.args[0])?;
+                let xs = push(copy, Op::Tab, &[xs], span)?;
+                let all = push(copy, Op::Concat(0), &[before, xs], span)?;
+                let length = push(copy, Op::Length, &[all], span)?;
+                at_most_one(copy, length, span, |copy| {
+                    copy.statement_with(changes, s, &[all])?;
+                    copy.var(s)
+                })
+            }
+            State::InOrder => {
+                let xs = copy.var(inst.args[1])?;
+                let xs = push(copy, Op::Tab, &[xs], span)?;
+                let count = push(copy, Op::Length, &[xs], span)?;
+                one_by_one(copy, changes, s, (count, before), |copy, _, i| push(copy, Op::Index, &[xs, i], span))
+            }
+            State::Blocks => {
+                let (sum, rest) = (part(copy, before, 0, span)?, part(copy, before, 1, span)?);
+                let xs = copy.var(*inst.args.last()?)?;
+                let xs = push(copy, Op::Tab, &[xs], span)?;
+                let all = push(copy, Op::Concat(0), &[rest, xs], span)?;
+                let length = push(copy, Op::Length, &[all], span)?;
+                let block = int(copy, BLOCK, span)?;
+                let count = push(copy, Op::Binary(BinOp::Div), &[length, block], span)?;
+                let (body, params) = copy.b.begin_body_of(&Op::Generate, &[count], 0, span).ok()?;
+                let lo = push(copy, Op::Binary(BinOp::Mul), &[*params.first()?, block], span)?;
+                let hi = push(copy, Op::Binary(BinOp::Add), &[lo, block], span)?;
+                let row = push(copy, Op::Slice(vec![Slicer::Range]), &[all, lo, hi], span)?;
+                let total = total(copy, changes, s, row)?;
+                copy.b.end_body(total);
+                let totals = copy.b.push(Op::Generate, &[count], &[body], span).ok()?;
+                let pick = |copy: &mut Copier<'_>, _: &mut dyn Rewrite, i| push(copy, Op::Index, &[totals, i], span);
+                let sum = one_by_one(copy, changes, s, (count, sum), pick)?;
+                let whole = push(copy, Op::Binary(BinOp::Mul), &[count, block], span)?;
+                let rest = push(copy, Op::Drop, &[all, whole], span)?;
+                push(copy, Op::Tuple, &[sum, rest], span)
+            }
+            State::KeptParts => {
+                let xs = copy.var(if old.ty(s).is_seq() { s } else { inst.args[0] })?;
+                let xs = stream::whole(&mut copy.b, xs, span).ok()?;
+                push(copy, Op::Concat(0), &[before, xs], span)
+            }
+            State::Kept => {
+                let from = if old.ty(s).is_seq() { s } else { inst.args[0] };
+                let xs = copy.var(from)?;
+                let xs = push(copy, Op::Tab, &[xs], span)?;
+                let (room, count) = (part(copy, before, 0, span)?, part(copy, before, 1, span)?);
+                let (more, have) = (push(copy, Op::Length, &[xs], span)?, push(copy, Op::Length, &[room], span)?);
+                let all = push(copy, Op::Binary(BinOp::Add), &[count, more], span)?;
+                let is_full = push(copy, Op::Binary(BinOp::Gt), &[all, have], span)?;
+                let (yes, _) = copy.b.begin_body_of(&Op::If, &[is_full], 0, span).ok()?;
+                // At least twice as much, so that copying takes as long as what is copied at most.
+                let by = push(copy, Op::Binary(BinOp::Max), &[have, more], span)?;
+                let zero = zero(copy, &kept(old, s)?, span)?;
+                let new = push(copy, Op::Replicate, &[zero, by], span)?;
+                let larger = push(copy, Op::Concat(0), &[room, new], span)?;
+                copy.b.end_body(larger);
+                let (no, _) = copy.b.begin_body_of(&Op::If, &[is_full], 1, span).ok()?;
+                copy.b.end_body(room);
+                let room = copy.b.push(Op::If, &[is_full], &[yes, no], span).ok()?;
+                let numbers = push(copy, Op::Iota(Coll::Array), &[more], span)?;
+                let (body, params) = copy.b.begin_body_of(&Op::Map, &[numbers], 0, span).ok()?;
+                let at = push(copy, Op::Binary(BinOp::Add), &[count, *params.first()?], span)?;
+                copy.b.end_body(at);
+                let at = copy.b.push(Op::Map, &[numbers], &[body], span).ok()?;
+                let room = push(copy, Op::Scatter, &[room, at, xs], span)?;
+                push(copy, Op::Tuple, &[room, all], span)
+            }
+        }
+    }
+
+    /// After the last chunk.
+    pub(super) fn finish(self, copy: &mut Copier<'_>, changes: &mut dyn Rewrite, s: Var, last: Var) -> Option<Var> {
+        let old = copy.old;
+        let span = old.span(s);
+        match self {
+            State::Count if matches!(old.inst(s)?.op, Op::Empty) => {
+                let none = int(copy, 0, span)?;
+                push(copy, Op::Binary(BinOp::Eq), &[last, none], span)
+            }
+            State::Best => {
+                copy.statement_with(changes, s, &[last])?;
+                copy.var(s)
+            }
+            State::Blocks => {
+                let (sum, rest) = (part(copy, last, 0, span)?, part(copy, last, 1, span)?);
+                let length = push(copy, Op::Length, &[rest], span)?;
+                let one = int(copy, 1, span)?;
+                let some = push(copy, Op::Binary(BinOp::Min), &[length, one], span)?;
+                one_by_one(copy, changes, s, (some, sum), |copy, changes, _| total(copy, changes, s, rest))
+            }
+            State::KeptParts if old.ty(s).is_seq() => {
+                let ty = old.ty(s).clone();
+                stream::streamed(&mut copy.b, last, &ty, span).ok()
+            }
+            State::Kept => {
+                let (room, count) = (part(copy, last, 0, span)?, part(copy, last, 1, span)?);
+                let all = push(copy, Op::Take, &[room, count], span)?;
+                if old.ty(s).is_seq() { push(copy, Op::Seq, &[all], span) } else { Some(all) }
+            }
+            _ => Some(last),
+        }
+    }
+}
+
+/// The type of the elements of what is kept.
+fn kept(function: &Function, s: Var) -> Option<Type> {
+    function.ty(s).elem().cloned()
+}
+
+/// The type with vectors in the place of sequences.
+fn vectors(ty: &Type) -> Type {
+    match ty {
+        Type::Scalar(_) => ty.clone(),
+        Type::Seq(elem) => Type::array(Size::constant(0), vectors(elem)),
+        Type::Array(a) => Type::array(a.size.clone(), vectors(&a.elem)),
+        Type::Tuple(parts) => Type::Tuple(parts.iter().map(vectors).collect()),
+        Type::Record(r) => {
+            let fields = r.fields.iter().map(|(n, t)| (n.clone(), vectors(t))).collect();
+            Type::Record(Arc::new(RecordType { name: r.name.clone(), fields }))
+        }
+    }
+}
+
+/// What combines two values in the place of a built-in operator.
+fn operator(m: Monoid) -> Option<BinOp> {
+    Some(match m {
+        Monoid::Sum => BinOp::Add,
+        Monoid::Product => BinOp::Mul,
+        Monoid::Any => BinOp::Or,
+        Monoid::All => BinOp::And,
+        _ => return None,
+    })
+}
+
+/// What it gives of nothing.
+fn unit(copy: &mut Copier<'_>, m: Monoid, ty: &Type, span: Span) -> Option<Var> {
+    let Type::Scalar(ty) = *ty else { return None };
+    let c = match m {
+        Monoid::Product => Scalar::one(ty),
+        Monoid::All => Scalar::Bool(true),
+        _ => Scalar::zero(ty),
+    };
+    push(copy, Op::Const(c), &[], span)
+}
+
+/// Some value of a type without arrays.
+fn zero(copy: &mut Copier<'_>, ty: &Type, span: Span) -> Option<Var> {
+    if let Type::Scalar(ty) = *ty {
+        return push(copy, Op::Const(Scalar::zero(ty)), &[], span);
+    }
+    let parts = ty.parts()?.into_iter().map(|t| zero(copy, t, span)).collect::<Option<Vec<_>>>()?;
+    let op = match ty {
+        Type::Record(r) => {
+            let fields = r.fields.iter().map(|(n, _)| n.clone()).collect();
+            Op::Record(Arc::new(RecordShape { name: r.name.clone(), fields }))
+        }
+        _ => Op::Tuple,
+    };
+    push(copy, op, &parts, span)
+}
+
+/// The body of a fold or scan as that of another operator.
+fn applied(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, s: Var, op: &Op, args: &[Var]) -> Option<Var> {
+    let (old, span) = (copy.old, copy.old.span(s));
+    let theirs = *old.inst(s)?.bodies.first()?;
+    let (body, params) = copy.b.begin_body_of(op, args, 0, span).ok()?;
+    old.body(theirs).params.iter().zip(params).for_each(|(p, q)| copy.stand(*p, q));
+    let result = copy.statements(changes, theirs)?;
+    copy.b.end_body(result);
+    copy.b.push(op.clone(), args, &[body], span).ok()
+}
+
+/// The elements of a vector combined, of which there is at least one.
+fn total(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, s: Var, xs: Var) -> Option<Var> {
+    match copy.old.inst(s)?.op {
+        Op::Reduce(m) => push(copy, Op::Reduce(m), &[xs], copy.old.span(s)),
+        _ => applied(copy, changes, s, &Op::Fold1, &[xs]),
+    }
+}
+
+/// Starts from a value and combines it with so many others, in order.
+fn one_by_one(
+    copy: &mut Copier<'_>,
+    changes: &mut dyn Rewrite,
+    s: Var,
+    (count, start): (Var, Var),
+    element: impl FnOnce(&mut Copier<'_>, &mut dyn Rewrite, Var) -> Option<Var>,
+) -> Option<Var> {
+    let (old, span) = (copy.old, copy.old.span(s));
+    let inst = old.inst(s)?;
+    let (body, params) = copy.b.begin_body_of(&Op::For, &[count, start], 0, span).ok()?;
+    let [i, sum] = params[..] else { return None };
+    let x = element(copy, changes, i)?;
+    let next = match inst.op {
+        Op::Reduce(m) => push(copy, Op::Binary(operator(m)?), &[sum, x], span)?,
+        _ => {
+            let theirs = *inst.bodies.first()?;
+            let [a, b] = old.body(theirs).params[..] else { return None };
+            copy.stand(a, sum);
+            copy.stand(b, x);
+            copy.statements(changes, theirs)?
+        }
+    };
+    copy.b.end_body(next);
+    copy.b.push(Op::For, &[count, start], &[body], span).ok()
+}
