@@ -132,13 +132,7 @@ fn sweep(name: &str, config: &Config, cases: u64) {
     sweep_with(name, config, cases, check, &settings);
 }
 
-fn sweep_with(
-    name: &str,
-    config: &Config,
-    cases: u64,
-    check: Check,
-    settings: &(dyn Fn() -> Vec<Settings> + Sync),
-) {
+fn sweep_with(name: &str, config: &Config, cases: u64, check: Check, settings: &(dyn Fn() -> Vec<Settings> + Sync)) {
     let cases = number("DECKLE_CASES").map_or(cases, |n| n * cases / 4000);
     let (from, to) = number("DECKLE_SEED").map_or((0, cases), |seed| (seed, seed.saturating_add(1)));
     let next = AtomicU64::new(from);

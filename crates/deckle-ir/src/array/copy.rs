@@ -122,8 +122,15 @@ impl<'a> Copier<'a> {
         self.var(changes.result(body, self.old.body(body).result))
     }
 
-    /// Copies the statements of another function, for these arguments, and gives its result. Sizes are checked as a call checks them.
-    pub fn inlined(&mut self, changes: &mut dyn Rewrite, callee: &'a Function, args: &[Var], span: Span) -> Option<Var> {
+    /// Copies the statements of another function, for these arguments, and gives its result. Sizes are checked as a call checks them; where that cannot be, there is
+    /// no copy.
+    pub fn inlined(
+        &mut self,
+        changes: &mut dyn Rewrite,
+        callee: &'a Function,
+        args: &[Var],
+        span: Span,
+    ) -> Option<Var> {
         let vars = std::mem::replace(&mut self.vars, vec![None; callee.vars.len()]);
         let bodies = std::mem::replace(&mut self.bodies, vec![None; callee.bodies.len()]);
         let sizes = std::mem::replace(&mut self.sizes, vec![None; callee.sizes.len()]);
@@ -139,7 +146,11 @@ impl<'a> Copier<'a> {
             let ty = self.old.ty(p);
             let mut sizes = false;
             ty.for_each_size(&mut |_, _| sizes = true);
-            if sizes && ty.is_concrete() {
+            if sizes && !ty.is_concrete() {
+                // Sizes in the elements of a sequence are checked as they come, by nothing but a call.
+                return None;
+            }
+            if sizes {
                 self.bind(p);
                 let ty = self.ty(ty)?;
                 let checked = self.b.push(Op::Ensure(ty), &[arg], &[], span).ok()?;

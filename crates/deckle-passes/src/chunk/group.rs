@@ -1,44 +1,65 @@
-//! Which statements of a function go through sequences together, and whether they can do so in chunks.
+//! Which statements of a function go through sequences together, and how far each sequence is in a step.
+//!
+//! Sequences that have as many elements are of one *rate*. A rate is either that of a *clock*, where sequences begin, or that of a statement that makes another number of elements of what it is given.
+//! `zip` and `map` make two rates one. Where clocks meet, they are one clock. Where a clock meets what was made, the sequences that begin at it *follow*: they advance by as many elements
+//! as were made in the step. `++` puts clocks in order: those of its second operand stand still until those of the first have come to their end.
 
-use super::{Whole, uses};
 use super::state::State;
+use super::{Whole, uses};
+use deckle_diag::Span;
 use deckle_ir::array::{Coll, Direction, Function, Op, ScanKind};
 use deckle_ir::entity::Var;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// Statements that one loop goes through.
 #[derive(Clone, Debug)]
 pub(super) struct Group {
-    /// All of them, in order.
+    /// All of them, in an order in which they can be run.
     pub stmts: Vec<Var>,
-    /// Those in which sequences begin.
-    pub sources: Vec<Var>,
-    /// A sequence that is the result of the function.
-    result: Option<Var>,
+    /// The statements and parameters in which sequences begin, and how they advance.
+    pub sources: Vec<(Var, Pace)>,
+    /// For each clock those that have to come to their end before it.
+    pub clocks: Vec<BTreeSet<usize>>,
+    /// Sequences that are the result of the function, or parts of it.
+    pub kept: BTreeSet<Var>,
+}
+
+/// How a sequence that begins in a group advances.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pace {
+    /// With a clock.
+    Clock(usize),
+    /// By as many elements as a statement has made.
+    Follows(Var),
 }
 
 impl Group {
     /// What its statements use from outside.
     pub(super) fn outside(&self, function: &Function) -> Vec<Var> {
         let all = self.stmts.iter().flat_map(|s| uses(function, *s));
-        all.filter(|v| self.stmts.binary_search(v).is_err()).collect()
-    }
-
-    /// Whether a sequence is kept, as the result of the function.
-    pub(super) fn keeps(&self, s: Var) -> bool {
-        self.result == Some(s)
+        all.filter(|v| !self.stmts.contains(v)).collect()
     }
 }
 
-/// The representative of a variable, among those that belong together.
-fn find(parents: &mut HashMap<Var, Var>, v: Var) -> Var {
-    let parent = *parents.entry(v).or_insert(v);
-    if parent == v {
-        return v;
+/// Sets that are joined: each element knows another one of its set, up to one that knows itself.
+#[derive(Clone, Debug, Default)]
+struct Sets(HashMap<Var, Var>);
+
+impl Sets {
+    fn find(&mut self, v: Var) -> Var {
+        let next = *self.0.entry(v).or_insert(v);
+        if next == v {
+            return v;
+        }
+        let root = self.find(next);
+        self.0.insert(v, root);
+        root
     }
-    let root = find(parents, parent);
-    parents.insert(v, root);
-    root
+
+    fn join(&mut self, a: Var, b: Var) {
+        let (a, b) = (self.find(a), self.find(b));
+        self.0.insert(a, b);
+    }
 }
 
 /// The groups of a function's own statements, in the order of their first statements.
@@ -48,88 +69,209 @@ fn find(parents: &mut HashMap<Var, Var>, v: Var) -> Var {
 pub(super) fn groups(function: &Function) -> Result<Vec<Group>, Whole> {
     let body = function.body(Function::ROOT);
     let is_seq = |v: &Var| !function.ty(*v).is_concrete();
-    if body.params.contains(&body.result) && is_seq(&body.result) {
-        return Err(Whole { why: "a parameter is the result", span: function.span(body.result) });
-    }
-    let mut parents = HashMap::new();
+    let (kept, tuples) = results(function);
+    let mut sets = Sets::default();
     let mut stmts = Vec::new();
     for &s in &body.stmts {
-        let mut touched: Vec<Var> = uses(function, s).into_iter().filter(is_seq).collect();
-        if touched.is_empty() && !is_seq(&s) {
+        let touched: Vec<Var> = uses(function, s).into_iter().filter(is_seq).collect();
+        if touched.is_empty() && !is_seq(&s) || tuples.contains(&s) {
             continue;
         }
-        touched.push(s);
         stmts.push(s);
-        for v in touched {
-            let (a, b) = (find(&mut parents, s), find(&mut parents, v));
-            parents.insert(a, b);
-        }
+        touched.into_iter().for_each(|v| sets.join(s, v));
     }
-    let mut groups: Vec<(Var, Group)> = Vec::new();
+    let mut groups: Vec<(Var, Vec<Var>)> = Vec::new();
     for s in stmts {
-        let root = find(&mut parents, s);
-        let at = groups.iter().position(|(r, _)| *r == root).unwrap_or_else(|| {
-            groups.push((root, Group { stmts: Vec::new(), sources: Vec::new(), result: None }));
-            groups.len() - 1
-        });
-        let group = &mut groups[at].1;
-        group.stmts.push(s);
-        if body.result == s && is_seq(&s) {
-            group.result = Some(s);
+        let root = sets.find(s);
+        match groups.iter_mut().find(|(r, _)| *r == root) {
+            Some((_, stmts)) => stmts.push(s),
+            None => groups.push((root, vec![s])),
         }
     }
-    let mut all: Vec<Group> = groups.into_iter().map(|(_, g)| g).collect();
-    all.iter_mut().try_for_each(|g| together(function, g))?;
-    Ok(all)
+    groups.into_iter().map(|(_, stmts)| group(function, stmts, &kept)).collect()
 }
 
-/// Sees to it that all sequences of a group that begin in it advance together, and that everything else follows from them.
-fn together(function: &Function, group: &mut Group) -> Result<(), Whole> {
-    // The rate of each sequence; `None` is that of those that begin here.
-    let mut rates: HashMap<Var, Option<Var>> = HashMap::new();
-    for v in group.outside(function).into_iter().filter(|v| !function.ty(*v).is_concrete()) {
-        if !function.ty(v).is_seq() {
-            return Err(Whole { why: "a parameter holds several sequences", span: function.span(v) });
+/// The sequences that a function gives, and the statements that only put them together.
+fn results(function: &Function) -> (BTreeSet<Var>, BTreeSet<Var>) {
+    let body = function.body(Function::ROOT);
+    let (mut kept, mut tuples, mut pending) = (BTreeSet::new(), BTreeSet::new(), vec![body.result]);
+    while let Some(v) = pending.pop() {
+        let used = || body.stmts.iter().filter(|s| uses(function, **s).contains(&v)).count();
+        match function.inst(v) {
+            _ if function.ty(v).is_concrete() => {}
+            Some(inst) if matches!(inst.op, Op::Tuple | Op::Record(_)) && used() <= usize::from(v != body.result) => {
+                tuples.insert(v);
+                pending.extend(&inst.args);
+            }
+            _ => {
+                kept.insert(v);
+            }
         }
-        if rates.insert(v, None).is_none() {
-            group.sources.push(v);
+    }
+    (kept, tuples)
+}
+
+/// What is found out about a group.
+#[derive(Default)]
+struct Rates {
+    /// Sequences of one rate.
+    same: Sets,
+    /// Where sequences begin.
+    sources: Vec<Var>,
+    /// Statements that make another number of elements, and of what.
+    made: Vec<(Var, Vec<Var>)>,
+    /// Operands of `++`.
+    appended: Vec<(Var, Var, Span)>,
+}
+
+fn group(function: &Function, stmts: Vec<Var>, kept: &BTreeSet<Var>) -> Result<Group, Whole> {
+    let is_seq = |v: &Var| !function.ty(*v).is_concrete();
+    let mut group = Group { stmts, sources: Vec::new(), clocks: Vec::new(), kept: kept.clone() };
+    let mut rates = Rates::default();
+    for v in group.outside(function).into_iter().filter(is_seq) {
+        // What a parameter holds begins where that is taken from it.
+        if function.ty(v).is_seq() && !rates.sources.contains(&v) {
+            rates.sources.push(v);
         }
     }
     for &s in &group.stmts {
-        let span = function.span(s);
-        let no = |why| Err(Whole { why, span });
-        let Some(inst) = function.inst(s) else { return no("it is a parameter") };
-        let ty = function.ty(s);
-        let operands: Vec<Option<Var>> = inst.args.iter().filter_map(|v| rates.get(v).copied()).collect();
-        let same = operands.windows(2).all(|w| w[0] == w[1]);
-        if group.result == Some(s) && !ty.is_seq() {
-            return no("the result holds several sequences");
+        statement(function, s, &mut rates).map_err(|why| Whole { why, span: function.span(s) })?;
+        // A value is known when the traversal has come to its end.
+        let known = |v: &Var| group.stmts.contains(v) && !is_seq(v);
+        if uses(function, s).iter().any(known) {
+            return Err(Whole { why: "it needs what a traversal gives while that goes on", span: function.span(s) });
         }
-        match &inst.op {
-            Op::Iota(Coll::Seq) | Op::Range(Coll::Seq, _) | Op::Produce | Op::Seq | Op::MkSeq(_) | Op::Use(_)
-                if operands.is_empty() && ty.is_seq() =>
-            {
-                group.sources.push(s);
-                rates.insert(s, None);
-            }
-            Op::Map | Op::Zip if same && ty.is_seq() => {
-                rates.insert(s, operands.first().copied().flatten());
-            }
-            Op::Map | Op::Zip => return no("sequences that advance at different rates go together"),
-            Op::Flatten => {
-                rates.insert(s, Some(s));
-            }
-            Op::Scan(Direction::Left, ScanKind::Inclusive | ScanKind::Exclusive)
-                if inst.args.len() == 2 && State::of(function, s).is_some() =>
-            {
-                rates.insert(s, operands.first().copied().flatten());
-            }
-            _ if ty.is_concrete() && State::of(function, s).is_some() => {}
-            _ => return no(inst.op.info().name),
+        if kept.contains(&s) && !function.ty(s).is_seq() {
+            return Err(Whole { why: "the result holds several sequences", span: function.span(s) });
         }
     }
-    match group.sources.is_empty() {
-        true => Err(Whole { why: "it begins nowhere", span: function.span }),
-        false => Ok(()),
+    pace(function, &mut group, &mut rates)?;
+    group.stmts = in_order(function, &group)
+        .ok_or(Whole { why: "sequences follow each other in a circle", span: function.span(group.stmts[0]) })?;
+    Ok(group)
+}
+
+/// What a statement does to rates.
+fn statement(function: &Function, s: Var, rates: &mut Rates) -> Result<(), &'static str> {
+    let inst = function.inst(s).ok_or("it is a parameter")?;
+    let ty = function.ty(s);
+    let seqs: Vec<Var> = inst.args.iter().copied().filter(|v| !function.ty(*v).is_concrete()).collect();
+    let inside = inst.bodies.iter().flat_map(|b| function.free_vars(*b)).any(|v| !function.ty(v).is_concrete());
+    match &inst.op {
+        Op::Iota(Coll::Seq)
+        | Op::Range(Coll::Seq, _)
+        | Op::Produce
+        | Op::Seq
+        | Op::MkSeq(_)
+        | Op::Use(_)
+        | Op::Guard
+        | Op::Tiles(_)
+            if seqs.is_empty() && ty.is_seq() && !inside =>
+        {
+            rates.sources.push(s);
+        }
+        Op::Proj(_) if function.inst(inst.args[0]).is_none() && ty.is_seq() => rates.sources.push(s),
+        Op::Unzip | Op::Proj(_) => rates.same.join(inst.args[0], s),
+        Op::Map | Op::Zip if ty.is_seq() && !inside => seqs.iter().for_each(|v| rates.same.join(*v, s)),
+        Op::Flatten | Op::FlagPart => rates.made.push((s, seqs)),
+        Op::Append => {
+            rates.appended.push((inst.args[0], inst.args[1], function.span(s)));
+            rates.made.push((s, seqs));
+        }
+        Op::Scan(Direction::Left, ScanKind::Inclusive | ScanKind::Exclusive) if State::of(function, s).is_some() => {
+            rates.same.join(inst.args[1], s);
+        }
+        _ if ty.is_concrete() && State::of(function, s).is_some() && !inside => {}
+        op => return Err(op.info().name),
     }
+    Ok(())
+}
+
+/// How the sources of a group advance.
+fn pace(function: &Function, group: &mut Group, rates: &mut Rates) -> Result<(), Whole> {
+    // What was made at a rate, if anything was.
+    let mut makers: HashMap<Var, Var> = HashMap::new();
+    for (s, _) in &rates.made {
+        if makers.insert(rates.same.find(*s), *s).is_some() {
+            return Err(Whole { why: "two filters or the like advance together", span: function.span(*s) });
+        }
+    }
+    let mut clocks: Vec<Var> = Vec::new();
+    for &s in &rates.sources {
+        let rate = rates.same.find(s);
+        let pace = match makers.get(&rate) {
+            Some(maker) => Pace::Follows(*maker),
+            None => {
+                let known = clocks.iter().position(|c| *c == rate);
+                Pace::Clock(known.unwrap_or_else(|| {
+                    clocks.push(rate);
+                    clocks.len() - 1
+                }))
+            }
+        };
+        group.sources.push((s, pace));
+    }
+    group.clocks = vec![BTreeSet::new(); clocks.len()];
+    for (first, second, span) in rates.appended.clone() {
+        let (before, after) = (behind(rates, &clocks, first), behind(rates, &clocks, second));
+        if !before.is_disjoint(&after) {
+            return Err(Whole { why: "both parts go through the same sequence", span });
+        }
+        after.iter().for_each(|c| group.clocks[*c].extend(&before));
+    }
+    // Nothing waits for itself.
+    let mut going: BTreeSet<usize> = BTreeSet::new();
+    loop {
+        let next = (0..clocks.len()).find(|c| !going.contains(c) && group.clocks[*c].is_subset(&going));
+        match next {
+            Some(c) => going.insert(c),
+            None => break,
+        };
+    }
+    match going.len() == clocks.len() && !clocks.is_empty() {
+        true => Ok(()),
+        false => Err(Whole { why: "nothing can begin", span: function.span }),
+    }
+}
+
+/// The clocks that a sequence advances with.
+fn behind(rates: &mut Rates, clocks: &[Var], v: Var) -> BTreeSet<usize> {
+    let made: Vec<(Var, Vec<Var>)> = rates.made.iter().map(|(s, from)| (*s, from.clone())).collect();
+    let (mut found, mut seen, mut pending) = (BTreeSet::new(), BTreeSet::new(), vec![v]);
+    while let Some(v) = pending.pop() {
+        let rate = rates.same.find(v);
+        if !seen.insert(rate) {
+            continue;
+        }
+        found.extend(clocks.iter().position(|c| *c == rate));
+        for (s, from) in &made {
+            if rates.same.find(*s) == rate {
+                pending.extend(from);
+            }
+        }
+    }
+    found
+}
+
+/// The statements, each behind what it uses and what it follows.
+fn in_order(function: &Function, group: &Group) -> Option<Vec<Var>> {
+    let mut done: Vec<Var> = Vec::new();
+    let mut left = group.stmts.clone();
+    let follows = |s: Var| match group.sources.iter().find(|(v, _)| *v == s) {
+        Some((_, Pace::Follows(maker))) => Some(*maker),
+        _ => None,
+    };
+    while !left.is_empty() {
+        let ready = left.iter().position(|s| {
+            // A parameter that follows is there when what it follows is.
+            let used = uses(function, *s);
+            let makers = used.iter().filter(|v| !group.stmts.contains(v)).filter_map(|v| follows(*v));
+            let mut needs: Vec<Var> = used.iter().copied().filter(|v| group.stmts.contains(v)).collect();
+            needs.extend(makers);
+            needs.extend(follows(*s));
+            needs.iter().all(|v| done.contains(v))
+        })?;
+        done.push(left.remove(ready));
+    }
+    Some(done)
 }

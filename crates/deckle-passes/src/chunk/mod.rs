@@ -14,27 +14,28 @@
 //! ```
 //!
 //! # Which sequences go together
-//! All that statements connect are traversed by one loop (`group.rs`), so several consumers of a sequence share its traversal. There is one position for all that begin in it: they
-//! advance together. What is made of them by `flatten` has as many elements in a chunk as it has.
+//! All that statements connect are traversed by one loop, so several consumers of a sequence share its traversal. How far each advances in a step is worked out in `group.rs`.
 //!
 //! # Bits
 //! The size of a chunk is not known before the program runs, so the code is the same for all of them. What does not depend on how elements are grouped is combined chunk by
 //! chunk. Sums of floats are taken of blocks counted from the beginning of the sequence; what is left of a chunk waits for the next (`state.rs`).
 //!
 //! # What is left whole
-//! Where sequences that advance together begin or end in different ways (`++`, `flagpart`, two filters), the function stays as it is: [`chunk`] says why.
+//! Where a sequence cannot be gone through in this way (two filters that advance together, say), the function stays as it is: [`chunk`] says why. A chunk has whole elements: what is inside one is
+//! in memory as far as it has to be.
 
+mod cut;
 mod group;
 mod inline;
 mod source;
 mod state;
 
 use deckle_diag::Span;
-use deckle_ir::array::{BinOp, Copier, Function, Op, Program, Rewrite, rewrite};
+use deckle_ir::array::{BinOp, Coll, Copier, Function, Op, Program, Rewrite, rewrite};
 use deckle_ir::entity::{Func, Var};
 use deckle_ir::scalar::Scalar;
 use deckle_ir::types::Type;
-use group::Group;
+use group::{Group, Pace};
 use state::State;
 
 /// Why a function is left as it is.
@@ -126,69 +127,130 @@ impl Chunks {
     fn traversal(&mut self, copy: &mut Copier<'_>, k: usize) -> Option<()> {
         let group = self.groups[k].clone();
         let span = copy.old.span(*group.stmts.first()?);
-        let chunk = self.size?;
-        let zero = int(copy, 0, span)?;
-        let mut length: Option<Var> = None;
+        let params_before: Vec<(Var, Var)> = {
+            let params = group.sources.iter().filter(|(s, _)| copy.old.inst(*s).is_none());
+            params.filter_map(|(p, _)| Some((*p, copy.var(*p)?))).collect()
+        };
+        let mut lengths: Vec<Option<Var>> = vec![None; group.clocks.len()];
         let mut sources = Vec::new();
-        for &s in &group.sources {
+        for &(s, pace) in &group.sources {
             let source = source::begin(copy, self, s)?;
-            length = Some(match length {
-                None => source.length,
-                // As where they are traversed together.
-                Some(n) => {
-                    let both = [n, source.length].map(|n| copy.b.push(Op::Iota(deckle_ir::array::Coll::Array), &[n], &[], span).ok());
-                    copy.b.push(Op::Zip, &[both[0]?, both[1]?], &[], span).ok()?;
-                    n
+            if let Pace::Clock(c) = pace {
+                match lengths[c] {
+                    None => lengths[c] = Some(source.length),
+                    Some(n) => equal(copy, n, source.length, span)?,
                 }
-            });
-            sources.push(source);
+            }
+            sources.push((source, pace));
         }
-        let length = length?;
-        let mut states = Vec::new();
-        let mut first = vec![zero];
-        for &s in &group.stmts {
-            for state in State::all(copy.old, s, group.keeps(s)) {
-                first.push(state.init(copy, s)?);
-                states.push((s, state));
+        let lengths = lengths.into_iter().collect::<Option<Vec<Var>>>()?;
+        // The positions of the clocks, those of what follows, and the states.
+        let mut places = vec![int(copy, 0, span)?; lengths.len()];
+        for (source, pace) in &mut sources {
+            if let Pace::Follows(_) = pace {
+                source.place = places.len() as u32;
+                places.push(places[0]);
             }
         }
-        let start = copy.b.push(Op::Tuple, &first, &[], span).ok()?;
+        let mut states = Vec::new();
+        for &s in &group.stmts {
+            for state in State::all(copy.old, s, group.kept.contains(&s)) {
+                states.push((s, state, places.len() as u32));
+                places.push(state.init(copy, s)?);
+            }
+        }
+        let start = push(copy, Op::Tuple, &places, span)?;
         let (test, params) = copy.b.begin_body_of(&Op::While, &[start], 0, span).ok()?;
-        let pos = part(copy, params[0], 0, span)?;
-        let more = copy.b.push(Op::Binary(BinOp::Lt), &[pos, length], &[], span).ok()?;
-        copy.b.end_body(more);
+        let mut more = None;
+        for (c, n) in lengths.iter().enumerate() {
+            let pos = part(copy, params[0], c as u32, span)?;
+            let goes_on = push(copy, Op::Binary(BinOp::Lt), &[pos, *n], span)?;
+            more = Some(match more {
+                None => goes_on,
+                Some(more) => push(copy, Op::Binary(BinOp::Or), &[more, goes_on], span)?,
+            });
+        }
+        copy.b.end_body(more?);
         let (step, params) = copy.b.begin_body_of(&Op::While, &[start], 1, span).ok()?;
         let now = params[0];
-        let pos = part(copy, now, 0, span)?;
-        // Without overflow: the chunk may be as large as a number can be.
-        let left = copy.b.push(Op::Binary(BinOp::Sub), &[length, pos], &[], span).ok()?;
-        let count = copy.b.push(Op::Binary(BinOp::Min), &[left, chunk], &[], span).ok()?;
-        let end = copy.b.push(Op::Binary(BinOp::Add), &[pos, count], &[], span).ok()?;
-        let mut next = vec![end];
-        for source in sources.iter().filter(|source| copy.old.inst(source.stmt).is_none()) {
-            source::part(copy, self, source, (pos, end, count))?;
+        let mut next = self.advance(copy, &group, &lengths, now, span)?;
+        for (source, pace) in &sources {
+            if let Pace::Clock(c) = *pace {
+                source::part(copy, self, source, next[c])?;
+            }
         }
+        let mut ends: Vec<Var> = next.drain(..).map(|(_, end, _)| end).collect();
+        ends.resize(places.len(), ends[0]);
         for &s in &group.stmts {
-            if let Some(source) = sources.iter().find(|source| source.stmt == s) {
-                source::part(copy, self, source, (pos, end, count))?;
-            } else if State::of(copy.old, s).is_none() {
+            let begins = group.sources.iter().any(|(v, _)| *v == s);
+            if !begins && State::of(copy.old, s).is_none() {
                 copy.statement(self, s)?;
             }
-            for (_, state) in states.iter().filter(|(t, _)| *t == s) {
-                let before = part(copy, now, next.len() as u32, span)?;
-                next.push(state.step(copy, self, s, before)?);
+            for (_, state, place) in states.iter().filter(|(t, ..)| *t == s) {
+                let before = part(copy, now, *place, span)?;
+                ends[*place as usize] = state.step(copy, self, s, before)?;
+            }
+            for (source, _) in sources.iter().filter(|(_, pace)| *pace == Pace::Follows(s)) {
+                let pos = part(copy, now, source.place, span)?;
+                let made = copy.var(s)?;
+                let count = push(copy, Op::Length, &[made], span)?;
+                let left = push(copy, Op::Binary(BinOp::Sub), &[source.length, pos], span)?;
+                let count = push(copy, Op::Binary(BinOp::Min), &[left, count], span)?;
+                let end = push(copy, Op::Binary(BinOp::Add), &[pos, count], span)?;
+                source::part(copy, self, source, (pos, end, count))?;
+                ends[source.place as usize] = end;
             }
         }
-        let after = copy.b.push(Op::Tuple, &next, &[], span).ok()?;
+        let after = push(copy, Op::Tuple, &ends, span)?;
         copy.b.end_body(after);
         let end = copy.b.push(Op::While, &[start], &[test, step], span).ok()?;
-        for (at, (s, state)) in states.iter().enumerate() {
-            let last = part(copy, end, at as u32 + 1, span)?;
-            let result = state.finish(copy, self, *s, last)?;
-            copy.stand(*s, result);
+        for (source, _) in sources.iter().filter(|(_, pace)| matches!(pace, Pace::Follows(_))) {
+            let pos = part(copy, end, source.place, span)?;
+            equal(copy, pos, source.length, span)?;
+        }
+        for (p, whole) in params_before {
+            copy.stand(p, whole);
+        }
+        for (s, state, place) in states {
+            let last = part(copy, end, place, span)?;
+            let result = state.finish(copy, self, s, last)?;
+            copy.stand(s, result);
         }
         Some(())
     }
+
+    /// From where to where each clock goes in a step, and how far that is.
+    fn advance(
+        &self,
+        copy: &mut Copier<'_>,
+        group: &Group,
+        lengths: &[Var],
+        now: Var,
+        span: Span,
+    ) -> Option<Vec<(Var, Var, Var)>> {
+        let places = (0..lengths.len()).map(|c| part(copy, now, c as u32, span)).collect::<Option<Vec<Var>>>()?;
+        let none = int(copy, 0, span)?;
+        let mut all = Vec::new();
+        for (c, waits) in group.clocks.iter().enumerate() {
+            // Without overflow: a chunk may be as large as a number can be.
+            let left = push(copy, Op::Binary(BinOp::Sub), &[lengths[c], places[c]], span)?;
+            let mut count = push(copy, Op::Binary(BinOp::Min), &[left, self.size?], span)?;
+            for &other in waits {
+                let is_over = push(copy, Op::Binary(BinOp::Ge), &[places[other], lengths[other]], span)?;
+                count = push(copy, Op::Select, &[is_over, count, none], span)?;
+            }
+            let end = push(copy, Op::Binary(BinOp::Add), &[places[c], count], span)?;
+            all.push((places[c], end, count));
+        }
+        Some(all)
+    }
+}
+
+/// Fails, as where sequences are traversed together, if these are not as long.
+fn equal(copy: &mut Copier<'_>, n: Var, m: Var, span: Span) -> Option<()> {
+    let a = push(copy, Op::Iota(Coll::Array), &[n], span)?;
+    let b = push(copy, Op::Iota(Coll::Array), &[m], span)?;
+    push(copy, Op::Zip, &[a, b], span).map(|_| ())
 }
 
 /// The variables that a statement uses.

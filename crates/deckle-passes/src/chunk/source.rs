@@ -13,6 +13,8 @@ pub(super) struct Source {
     pub stmt: Var,
     /// How many elements it has, in the copy.
     pub length: Var,
+    /// Where its position is in the state of the traversal, if it has one of its own.
+    pub place: u32,
     /// The vector of which it is made, if it is.
     vector: Option<Var>,
 }
@@ -44,7 +46,7 @@ pub(super) fn begin(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, s: Var) ->
         }
     };
     let length = push(copy, Op::Length, &[whole], span)?;
-    Some(Source { stmt: s, length, vector })
+    Some(Source { stmt: s, length, place: 0, vector })
 }
 
 /// The elements from the first position below the second, so many, stand for the sequence.

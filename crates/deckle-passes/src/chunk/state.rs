@@ -1,5 +1,6 @@
 //! What goes on from chunk to chunk, and how.
 
+use super::cut;
 use super::source::{at_most_one, nothing};
 use super::{int, part, push};
 use crate::stream;
@@ -35,6 +36,14 @@ pub(super) enum State {
     KeptParts,
     /// A scan goes on from what was combined so far.
     Scanned,
+    /// Block by block, without a start: of whole blocks a vector of one element or none.
+    Blocks1,
+    /// The first position of the best element: that element, if there is one, its position, and how many there were.
+    Place,
+    /// The only element: the first, if there is one, and how many there were.
+    Only,
+    /// `flagpart`: elements and flags of a subsequence that has no end yet, and how many there were of either, and how many of these flags were ends.
+    Cut,
 }
 
 /// Whether values of a type hold no float, so that how they are grouped does not show.
@@ -79,15 +88,22 @@ impl State {
                     Monoid::Min | Monoid::Max => Some(State::Best),
                     Monoid::Sum | Monoid::Product if !exact => Some(State::Blocks),
                     Monoid::Sum | Monoid::Product | Monoid::Any | Monoid::All => Some(State::Combined(m)),
-                    _ => None,
+                    Monoid::ArgMin | Monoid::ArgMax => Some(State::Place),
                 }
             }
-            Op::Fold1 => elem(0).filter(|t| t.is_flat() && is_exact(t)).map(|_| State::Best),
+            Op::Fold1 => match elem(0)? {
+                t if t.is_flat() && (is_exact(t) || is_extreme(function, inst.bodies[0])) => Some(State::Best),
+                t if t.is_flat() => Some(State::Blocks1),
+                _ => None,
+            },
+            Op::The if function.ty(s).is_concrete() => elem(0).map(|_| State::Only),
+            Op::Tabulate(_) => elem(0).map(|_| State::KeptParts),
             Op::Fold => match elem(1)? {
                 t if is_exact(t) || is_extreme(function, inst.bodies[0]) => Some(State::Folded),
                 t if t.is_flat() => Some(State::Blocks),
                 _ => Some(State::InOrder),
             },
+            Op::FlagPart => Some(State::Cut),
             Op::Scan(..) if inst.args.len() == 2 => elem(1).filter(|t| is_exact(t)).map(|_| State::Scanned),
             _ => None,
         }
@@ -110,9 +126,22 @@ impl State {
                 let rest = nothing(copy, copy.old.ty(s), span)?;
                 push(copy, Op::Tuple, &[first, rest], span)
             }
-            State::KeptParts => nothing(copy, &vectors(&kept(copy.old, s)?), span),
+            State::Cut => cut::init(copy, s),
+            State::Blocks1 => {
+                let none = nothing(copy, copy.old.ty(s), span)?;
+                push(copy, Op::Tuple, &[none, none], span)
+            }
+            State::Place | State::Only => {
+                let elem = copy.old.ty(inst.args[0]).elem()?.clone();
+                let (none, zero) = (nothing(copy, &elem, span)?, int(copy, 0, span)?);
+                push(copy, Op::Tuple, &[none, zero, zero], span)
+            }
+            State::KeptParts => {
+                let elem = vectors(copy.old.ty(kept(copy.old, s)?).elem()?);
+                nothing(copy, &elem, span)
+            }
             State::Kept => {
-                let elem = kept(copy.old, s)?;
+                let elem = copy.old.ty(kept(copy.old, s)?).elem()?.clone();
                 let (room, none) = (nothing(copy, &elem, span)?, int(copy, 0, span)?);
                 push(copy, Op::Tuple, &[room, none], span)
             }
@@ -162,7 +191,42 @@ impl State {
                 let count = push(copy, Op::Length, &[xs], span)?;
                 one_by_one(copy, changes, s, (count, before), |copy, _, i| push(copy, Op::Index, &[xs, i], span))
             }
-            State::Blocks => {
+            State::Only => {
+                let [first, _, count] = [0, 1, 2].map(|k| part(copy, before, k, span));
+                let xs = copy.var(inst.args[0])?;
+                let xs = push(copy, Op::Tab, &[xs], span)?;
+                let more = push(copy, Op::Length, &[xs], span)?;
+                let all = push(copy, Op::Concat(0), &[first?, xs], span)?;
+                let one = int(copy, 1, span)?;
+                let first = push(copy, Op::Take, &[all, one], span)?;
+                let count = push(copy, Op::Binary(BinOp::Add), &[count?, more], span)?;
+                push(copy, Op::Tuple, &[first, one, count], span)
+            }
+            State::Place => {
+                let [best, place, count] = [0, 1, 2].map(|k| part(copy, before, k, span));
+                let (best, place, count) = (best?, place?, count?);
+                let xs = copy.var(inst.args[0])?;
+                let xs = push(copy, Op::Tab, &[xs], span)?;
+                let (more, had) = (push(copy, Op::Length, &[xs], span)?, push(copy, Op::Length, &[best], span)?);
+                let all = push(copy, Op::Concat(0), &[best, xs], span)?;
+                let length = push(copy, Op::Length, &[all], span)?;
+                let places = at_most_one(copy, length, span, |copy| push(copy, inst.op.clone(), &[all], span))?;
+                let (body, params) = copy.b.begin_body_of(&Op::Map, &[places], 0, span).ok()?;
+                let elem = push(copy, Op::Index, &[all, params[0]], span)?;
+                copy.b.end_body(elem);
+                let best = copy.b.push(Op::Map, &[places], &[body], span).ok()?;
+                // The best one so far stands before the others: if it still is, its place is what it was.
+                let (body, params) = copy.b.begin_body_of(&Op::Fold, &[place, places], 0, span).ok()?;
+                let stays = push(copy, Op::Binary(BinOp::Lt), &[params[1], had], span)?;
+                let before = push(copy, Op::Binary(BinOp::Sub), &[count, had], span)?;
+                let new = push(copy, Op::Binary(BinOp::Add), &[before, params[1]], span)?;
+                let place_now = push(copy, Op::Select, &[stays, params[0], new], span)?;
+                copy.b.end_body(place_now);
+                let place = copy.b.push(Op::Fold, &[place, places], &[body], span).ok()?;
+                let count = push(copy, Op::Binary(BinOp::Add), &[count, more], span)?;
+                push(copy, Op::Tuple, &[best, place, count], span)
+            }
+            State::Blocks | State::Blocks1 => {
                 let (sum, rest) = (part(copy, before, 0, span)?, part(copy, before, 1, span)?);
                 let xs = copy.var(*inst.args.last()?)?;
                 let xs = push(copy, Op::Tab, &[xs], span)?;
@@ -177,20 +241,26 @@ impl State {
                 let total = total(copy, changes, s, row)?;
                 copy.b.end_body(total);
                 let totals = copy.b.push(Op::Generate, &[count], &[body], span).ok()?;
-                let pick = |copy: &mut Copier<'_>, _: &mut dyn Rewrite, i| push(copy, Op::Index, &[totals, i], span);
-                let sum = one_by_one(copy, changes, s, (count, sum), pick)?;
+                let sum = if self == State::Blocks1 {
+                    let all = push(copy, Op::Concat(0), &[sum, totals], span)?;
+                    in_order(copy, changes, s, all)?
+                } else {
+                    let pick =
+                        |copy: &mut Copier<'_>, _: &mut dyn Rewrite, i| push(copy, Op::Index, &[totals, i], span);
+                    one_by_one(copy, changes, s, (count, sum), pick)?
+                };
                 let whole = push(copy, Op::Binary(BinOp::Mul), &[count, block], span)?;
                 let rest = push(copy, Op::Drop, &[all, whole], span)?;
                 push(copy, Op::Tuple, &[sum, rest], span)
             }
+            State::Cut => cut::step(copy, s, before),
             State::KeptParts => {
-                let xs = copy.var(if old.ty(s).is_seq() { s } else { inst.args[0] })?;
+                let xs = copy.var(kept(old, s)?)?;
                 let xs = stream::whole(&mut copy.b, xs, span).ok()?;
                 push(copy, Op::Concat(0), &[before, xs], span)
             }
             State::Kept => {
-                let from = if old.ty(s).is_seq() { s } else { inst.args[0] };
-                let xs = copy.var(from)?;
+                let xs = copy.var(kept(old, s)?)?;
                 let xs = push(copy, Op::Tab, &[xs], span)?;
                 let (room, count) = (part(copy, before, 0, span)?, part(copy, before, 1, span)?);
                 let (more, have) = (push(copy, Op::Length, &[xs], span)?, push(copy, Op::Length, &[room], span)?);
@@ -199,7 +269,7 @@ impl State {
                 let (yes, _) = copy.b.begin_body_of(&Op::If, &[is_full], 0, span).ok()?;
                 // At least twice as much, so that copying takes as long as what is copied at most.
                 let by = push(copy, Op::Binary(BinOp::Max), &[have, more], span)?;
-                let zero = zero(copy, &kept(old, s)?, span)?;
+                let zero = zero(copy, &old.ty(kept(old, s)?).elem()?.clone(), span)?;
                 let new = push(copy, Op::Replicate, &[zero, by], span)?;
                 let larger = push(copy, Op::Concat(0), &[room, new], span)?;
                 copy.b.end_body(larger);
@@ -237,6 +307,33 @@ impl State {
                 let some = push(copy, Op::Binary(BinOp::Min), &[length, one], span)?;
                 one_by_one(copy, changes, s, (some, sum), |copy, changes, _| total(copy, changes, s, rest))
             }
+            State::Cut => cut::finish(copy, s, last),
+            State::Blocks1 => {
+                let (sum, rest) = (part(copy, last, 0, span)?, part(copy, last, 1, span)?);
+                let length = push(copy, Op::Length, &[rest], span)?;
+                let rest = at_most_one(copy, length, span, |copy| total(copy, changes, s, rest))?;
+                let all = push(copy, Op::Concat(0), &[sum, rest], span)?;
+                let only = in_order(copy, changes, s, all)?;
+                applied(copy, changes, s, &Op::Fold1, &[only])
+            }
+            State::Place => {
+                let (best, place) = (part(copy, last, 0, span)?, part(copy, last, 1, span)?);
+                let none = push(copy, old.inst(s)?.op.clone(), &[best], span)?;
+                push(copy, Op::Binary(BinOp::Add), &[none, place], span)
+            }
+            State::Only => {
+                let (first, count) = (part(copy, last, 0, span)?, part(copy, last, 2, span)?);
+                let (body, _) = copy.b.begin_body_of(&Op::Produce, &[count], 0, span).ok()?;
+                let zero = int(copy, 0, span)?;
+                let elem = push(copy, Op::Index, &[first, zero], span)?;
+                copy.b.end_body(elem);
+                let all = copy.b.push(Op::Produce, &[count], &[body], span).ok()?;
+                push(copy, Op::The, &[all], span)
+            }
+            State::KeptParts if matches!(old.inst(s)?.op, Op::Tabulate(_)) => {
+                let all = push(copy, Op::Seq, &[last], span)?;
+                push(copy, old.inst(s)?.op.clone(), &[all], span)
+            }
             State::KeptParts if old.ty(s).is_seq() => {
                 let ty = old.ty(s).clone();
                 stream::streamed(&mut copy.b, last, &ty, span).ok()
@@ -251,13 +348,13 @@ impl State {
     }
 }
 
-/// The type of the elements of what is kept.
-fn kept(function: &Function, s: Var) -> Option<Type> {
-    function.ty(s).elem().cloned()
+/// The sequence whose elements are kept for a statement: its own, or its operand.
+fn kept(function: &Function, s: Var) -> Option<Var> {
+    if function.ty(s).is_seq() { Some(s) } else { function.inst(s)?.args.first().copied() }
 }
 
 /// The type with vectors in the place of sequences.
-fn vectors(ty: &Type) -> Type {
+pub(super) fn vectors(ty: &Type) -> Type {
     match ty {
         Type::Scalar(_) => ty.clone(),
         Type::Seq(elem) => Type::array(Size::constant(0), vectors(elem)),
@@ -325,6 +422,21 @@ fn total(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, s: Var, xs: Var) -> O
         Op::Reduce(m) => push(copy, Op::Reduce(m), &[xs], copy.old.span(s)),
         _ => applied(copy, changes, s, &Op::Fold1, &[xs]),
     }
+}
+
+/// The elements of a vector combined, one after another: a vector of one element, or none.
+fn in_order(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, s: Var, xs: Var) -> Option<Var> {
+    let span = copy.old.span(s);
+    let length = push(copy, Op::Length, &[xs], span)?;
+    at_most_one(copy, length, span, |copy| {
+        let (zero, one) = (int(copy, 0, span)?, int(copy, 1, span)?);
+        let first = push(copy, Op::Index, &[xs, zero], span)?;
+        let others = push(copy, Op::Binary(BinOp::Sub), &[length, one], span)?;
+        one_by_one(copy, changes, s, (others, first), |copy, _, i| {
+            let i = push(copy, Op::Binary(BinOp::Add), &[i, one], span)?;
+            push(copy, Op::Index, &[xs, i], span)
+        })
+    })
 }
 
 /// Starts from a value and combines it with so many others, in order.

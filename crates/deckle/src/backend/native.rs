@@ -101,7 +101,13 @@ fn settings(threads: usize) -> Arc<Settings> {
     let pool = POOL.get_or_init(Pool::default);
     let mut teams = TEAMS.lock().unwrap_or_else(PoisonError::into_inner);
     let new = || {
-        Arc::new(Settings { team: Team::new(threads), pool: pool.clone(), max_bytes: LARGEST, grain: Grain::default(), chunk: CHUNK })
+        Arc::new(Settings {
+            team: Team::new(threads),
+            pool: pool.clone(),
+            max_bytes: LARGEST,
+            grain: Grain::default(),
+            chunk: CHUNK,
+        })
     };
     teams.get_or_insert_default().entry(threads).or_insert_with(new).clone()
 }

@@ -1,0 +1,112 @@
+//! `flagpart` in chunks: elements and flags wait until the subsequence that they belong to has its end. The two need not advance together.
+
+use super::source::nothing;
+use super::state::vectors;
+use super::{int, part, push};
+use crate::stream;
+use deckle_diag::Span;
+use deckle_ir::array::{BinOp, Coll, Copier, Direction, Op, ScanKind, UnOp};
+use deckle_ir::entity::Var;
+use deckle_ir::scalar::ScalarType;
+use deckle_ir::types::Type;
+
+pub(super) fn init(copy: &mut Copier<'_>, s: Var) -> Option<Var> {
+    let span = copy.old.span(s);
+    let elem = vectors(copy.old.ty(copy.old.inst(s)?.args[0]).as_seq()?);
+    let (elems, flags, none) = (nothing(copy, &elem, span)?, nothing(copy, &Type::BOOL, span)?, int(copy, 0, span)?);
+    push(copy, Op::Tuple, &[elems, flags, none, none, none], span)
+}
+
+fn binary(copy: &mut Copier<'_>, op: BinOp, a: Var, b: Var, span: Span) -> Option<Var> {
+    push(copy, Op::Binary(op), &[a, b], span)
+}
+
+/// A vector of what a body gives for each element of others.
+fn map(
+    copy: &mut Copier<'_>,
+    args: &[Var],
+    span: Span,
+    body: impl FnOnce(&mut Copier<'_>, &[Var]) -> Option<Var>,
+) -> Option<Var> {
+    let (b, params) = copy.b.begin_body_of(&Op::Map, args, 0, span).ok()?;
+    let result = body(copy, &params)?;
+    copy.b.end_body(result);
+    copy.b.push(Op::Map, args, &[b], span).ok()
+}
+
+pub(super) fn step(copy: &mut Copier<'_>, s: Var, before: Var) -> Option<Var> {
+    let (old, span) = (copy.old, copy.old.span(s));
+    let inst = old.inst(s)?;
+    let (xs, fs) = (copy.var(inst.args[0])?, copy.var(inst.args[1])?);
+    let xs = stream::whole(&mut copy.b, xs, span).ok()?;
+    let fs = push(copy, Op::Tab, &[fs], span)?;
+    let [pending, marks, elems, flags, ends] = [0, 1, 2, 3, 4].map(|k| part(copy, before, k, span));
+    let (more, more_flags) = (push(copy, Op::Length, &[xs], span)?, push(copy, Op::Length, &[fs], span)?);
+    let xs = push(copy, Op::Concat(0), &[pending?, xs], span)?;
+    let all = push(copy, Op::Concat(0), &[marks?, fs], span)?;
+    let (have, length) = (push(copy, Op::Length, &[xs], span)?, push(copy, Op::Length, &[all], span)?);
+    // How many elements are taken up to each flag.
+    let takes = map(copy, &[all], span, |copy, p| {
+        let takes = push(copy, Op::Unary(UnOp::Not), &[p[0]], span)?;
+        push(copy, Op::Cast(ScalarType::I64), &[takes], span)
+    })?;
+    let zero = int(copy, 0, span)?;
+    let scan = Op::Scan(Direction::Left, ScanKind::Inclusive);
+    let (body, params) = copy.b.begin_body_of(&scan, &[zero, takes], 0, span).ok()?;
+    let sum = binary(copy, BinOp::Add, params[0], params[1], span)?;
+    copy.b.end_body(sum);
+    let taken = copy.b.push(scan, &[zero, takes], &[body], span).ok()?;
+    // The last end whose elements are all there.
+    let numbers = push(copy, Op::Iota(Coll::Array), &[length], span)?;
+    let closed = map(copy, &[numbers, all, taken], span, |copy, p| {
+        let there = binary(copy, BinOp::Le, p[2], have, span)?;
+        let closed = binary(copy, BinOp::And, p[1], there, span)?;
+        let one = int(copy, 1, span)?;
+        let after = binary(copy, BinOp::Add, p[0], one, span)?;
+        push(copy, Op::Select, &[closed, after, zero], span)
+    })?;
+    let (body, params) = copy.b.begin_body_of(&Op::Fold, &[zero, closed], 0, span).ok()?;
+    let greatest = binary(copy, BinOp::Max, params[0], params[1], span)?;
+    copy.b.end_body(greatest);
+    let last = copy.b.push(Op::Fold, &[zero, closed], &[body], span).ok()?;
+    let inside = map(copy, &[numbers, takes], span, |copy, p| {
+        let inside = binary(copy, BinOp::Lt, p[0], last, span)?;
+        push(copy, Op::Select, &[inside, p[1], zero], span)
+    })?;
+    let count = push(copy, Op::Reduce(deckle_ir::array::Monoid::Sum), &[inside], span)?;
+    let now = push(copy, Op::Take, &[xs, count], span)?;
+    let ty = old.ty(inst.args[0]).clone();
+    let now = stream::streamed(&mut copy.b, now, &ty, span).ok()?;
+    let cuts = push(copy, Op::Take, &[all, last], span)?;
+    let cuts = push(copy, Op::Seq, &[cuts], span)?;
+    let parts = push(copy, Op::FlagPart, &[now, cuts], span)?;
+    copy.stand(s, parts);
+    let (rest, marks) = (push(copy, Op::Drop, &[xs, count], span)?, push(copy, Op::Drop, &[all, last], span)?);
+    let takes = map(copy, &[fs], span, |copy, p| push(copy, Op::Cast(ScalarType::I64), &[p[0]], span))?;
+    let more_ends = push(copy, Op::Reduce(deckle_ir::array::Monoid::Sum), &[takes], span)?;
+    let elems = binary(copy, BinOp::Add, elems?, more, span)?;
+    let flags = binary(copy, BinOp::Add, flags?, more_flags, span)?;
+    let ends = binary(copy, BinOp::Add, ends?, more_ends, span)?;
+    push(copy, Op::Tuple, &[rest, marks, elems, flags, ends], span)
+}
+
+/// What is left over is an error: the one that as many elements and flags give as a whole.
+pub(super) fn finish(copy: &mut Copier<'_>, s: Var, last: Var) -> Option<Var> {
+    let span = copy.old.span(s);
+    let [rest, marks, elems, flags, ends] = [0, 1, 2, 3, 4].map(|k| part(copy, last, k, span));
+    let (rest, marks) = (push(copy, Op::Length, &[rest?], span)?, push(copy, Op::Length, &[marks?], span)?);
+    let left = binary(copy, BinOp::Add, rest, marks, span)?;
+    let one = int(copy, 1, span)?;
+    let wrong = binary(copy, BinOp::Min, left, one, span)?;
+    let (flags, ends) = (flags?, ends?);
+    let (body, _) = copy.b.begin_body_of(&Op::Generate, &[wrong], 0, span).ok()?;
+    let xs = push(copy, Op::Iota(Coll::Seq), &[elems?], span)?;
+    let all = push(copy, Op::Iota(Coll::Seq), &[flags], span)?;
+    // All ends first: so the last flag is none.
+    let all = map(copy, &[all], span, |copy, p| binary(copy, BinOp::Lt, p[0], ends, span))?;
+    let parts = push(copy, Op::FlagPart, &[xs, all], span)?;
+    let count = push(copy, Op::Length, &[parts], span)?;
+    copy.b.end_body(count);
+    copy.b.push(Op::Generate, &[wrong], &[body], span).ok()?;
+    Some(last)
+}
