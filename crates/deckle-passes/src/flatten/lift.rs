@@ -125,7 +125,6 @@ impl<'p> Flattener<'p> {
                 next
             };
             self.assign(&variable, &next, ty, ctx)?;
-            self.flush()?;
             let after = self.add(i, one);
             self.set(counter, after)
         });
@@ -192,6 +191,8 @@ impl<'p> Flattener<'p> {
             let name = self.name.clone();
             self.run(&name, sinks);
         }
+        // What was to be checked is about the values before.
+        self.flush()?;
         self.step(Step::Bind(pairs));
         Ok(())
     }

@@ -468,7 +468,7 @@ impl Emitter<'_> {
     }
 
     /// Whether a guard holds in all lanes or in none.
-    fn same_for_all(&mut self, s: Space) -> bool {
+    pub(super) fn same_for_all(&mut self, s: Space) -> bool {
         match self.p.space(s).region {
             Region::Guard(cond, _) => !self.varies(cond),
             _ => false,

@@ -233,6 +233,10 @@ impl Emitter<'_> {
             let (mine, rest): (Vec<Item>, Vec<Item>) =
                 deeper.into_iter().partition(|i| self.below(space, self.space_of(*i)) == Ok(guard));
             deeper = rest;
+            if self.same_for_all(guard) {
+                self.guarded_lanes(guard, &mine, sums, now)?;
+                continue;
+            }
             let holds = self.lane_guard(guard)?;
             let (outer, mask) = (self.vector()?.mask, self.narrowed(holds)?);
             // Scattering nothing takes time too.
@@ -252,6 +256,30 @@ impl Emitter<'_> {
                 self.b.end(&[]);
             }
         }
+        Ok(())
+    }
+
+    /// What is done under a condition that holds in all lanes or in none.
+    fn guarded_lanes(&mut self, guard: Space, items: &[Item], sums: &[Sums], now: &mut [Val]) -> Res<()> {
+        let scans: Vec<Node> =
+            items.iter().filter_map(|i| if let Item::Scan(n) = i { Some(*n) } else { None }).collect();
+        let before = [&*now, &self.carried(&scans)].concat();
+        let c = self.guard(guard)?;
+        self.b.begin_if(c);
+        // What is packed is told by a mask.
+        let (outer, count) = (self.vector()?.mask, self.vector()?.count);
+        let all = self.b.constant_lanes(Scalar::Bool(true), count);
+        self.set_mask(Some(outer.unwrap_or(all)));
+        self.open(guard, None, Vec::new());
+        self.lane_items(guard, items, sums, now)?;
+        self.close();
+        self.set_mask(outer);
+        let after = [&*now, &self.carried(&scans)].concat();
+        self.b.begin_else(&after);
+        let after = self.b.end(&before);
+        let (sums, scanned) = after.split_at(now.len());
+        now.copy_from_slice(sums);
+        self.carry(&scans, scanned);
         Ok(())
     }
 
