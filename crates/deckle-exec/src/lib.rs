@@ -44,8 +44,8 @@ pub struct Options {
     pub fuse: bool,
     /// Whether the program is simplified first.
     pub simplify: bool,
-    /// Whether sequences are gone through in chunks, where that can be done, rather than each as a whole.
-    pub chunks: bool,
+    /// Whether sequences are gone through in chunks.
+    pub chunks: Chunks,
     /// Whether code is made quickly rather than well.
     pub quick: bool,
     /// How elements from anywhere are loaded; as is faster on this machine, if nothing is said.
@@ -63,8 +63,19 @@ impl Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { fuse: true, simplify: true, chunks: false, quick: false, gathers: None, given: 0 }
+        Options { fuse: true, simplify: true, chunks: Chunks::Needed, quick: false, gathers: None, given: 0 }
     }
+}
+
+/// Whether sequences are gone through in chunks, where that can be done, or each as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Chunks {
+    /// As a whole.
+    Never,
+    /// In chunks if as a whole something would be kept in memory on the way.
+    Needed,
+    /// In chunks.
+    Always,
 }
 
 /// What a run may use.

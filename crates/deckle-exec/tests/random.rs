@@ -3,7 +3,7 @@
 //! `DECKLE_SEED=17` runs that one seed, with every configuration; `DECKLE_CASES=100000` runs that many in the place of 4,000.
 
 use deckle_diag::{Code, Diagnostic};
-use deckle_exec::{Grain, Native, Options, Settings};
+use deckle_exec::{Chunks, Grain, Native, Options, Settings};
 use deckle_gen::{Case, Config, Show, program, shrink};
 use deckle_ir::loops::Gathers;
 use deckle_ir::scalar::ScalarType;
@@ -58,7 +58,7 @@ fn check(case: &Case, settings: &[Settings]) -> Result<(), String> {
     }
     for fuse in [true, false] {
         let gathers = Some(if fuse { Gathers::Native } else { Gathers::Emulated });
-        let options = Options { fuse, quick: true, gathers, given: Options::ALL, ..Options::default() };
+        let options = Options { fuse, chunks: Chunks::Never, quick: true, gathers, given: Options::ALL, ..Options::default() };
         let native = match Native::compile(&case.program, case.entry, options) {
             Ok(native) => native,
             Err(e) => return Err(format!("fuse {fuse}: {}", e.message)),
@@ -94,7 +94,7 @@ fn check_chunks(case: &Case, settings: &[Settings]) -> Result<(), String> {
     if matches!(&reference, Err(e) if e.code == Code::LimitExceeded) {
         return Ok(());
     }
-    let options = Options { chunks: true, quick: true, given: Options::ALL, ..Options::default() };
+    let options = Options { chunks: Chunks::Always, quick: true, given: Options::ALL, ..Options::default() };
     let native = Native::compile(&case.program, case.entry, options).map_err(|e| e.message.clone())?;
     let mut first: Option<Run> = None;
     for s in settings {

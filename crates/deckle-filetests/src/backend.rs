@@ -115,14 +115,28 @@ impl Backend for Compiled {
         let given = if self.threads > 1 { deckle_exec::Options::ALL } else { 0 };
         // Both ways, on whatever machine.
         let gathers = Some(if self.threads > 1 { Gathers::Emulated } else { Gathers::Native });
-        let options = deckle_exec::Options { fuse: self.fuse, given, gathers, ..deckle_exec::Options::default() };
+        let chunks = if self.threads > 1 { deckle_exec::Chunks::Always } else { deckle_exec::Chunks::Needed };
+        let options =
+            deckle_exec::Options { fuse: self.fuse, chunks, given, gathers, ..deckle_exec::Options::default() };
         let native = deckle_exec::Native::compile(program, func, options)?;
         let mut settings = deckle_exec::Settings::new(self.threads, Some(4 << 30));
         if self.threads > 1 {
             // Small arrays in many blocks, and rows of a few elements that all threads share.
             settings.grain = deckle_exec::Grain { worth: 1, block: Some(3), row: 2, long: 3 };
         }
-        native.run(args, &settings)
+        let result = native.run(args, &settings)?;
+        if self.threads > 1 {
+            // Chunks of any size give the same bits.
+            for chunk in [1, 2, 7, 64] {
+                settings.chunk = chunk;
+                let other = native.run(args, &settings)?;
+                if !same_bits(&result, &other) {
+                    let message = format!("in chunks of {chunk} it gives {other:?}, else {result:?}");
+                    return Err(Box::new(Diagnostic::nowhere(Code::Internal, message)));
+                }
+            }
+        }
+        Ok(result)
     }
 }
 
@@ -162,6 +176,20 @@ pub fn close(a: &Value, b: &Value) -> bool {
             x.len() == y.len() && x.iter().zip(y.iter()).all(|(p, q)| close(p, q))
         }
         (Value::Tuple(x), Value::Tuple(y)) => x.len() == y.len() && x.iter().zip(y.iter()).all(|(p, q)| close(p, q)),
+        _ => false,
+    }
+}
+
+/// Whether two values are the same, bit for bit.
+fn same_bits(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Scalar(x), Value::Scalar(y)) => x.ty() == y.ty() && x.bits() == y.bits(),
+        (Value::Array(x), Value::Array(y)) | (Value::Seq(x), Value::Seq(y)) => {
+            x.len() == y.len() && x.iter().zip(y.iter()).all(|(p, q)| same_bits(p, q))
+        }
+        (Value::Tuple(x), Value::Tuple(y)) => {
+            x.len() == y.len() && x.iter().zip(y.iter()).all(|(p, q)| same_bits(p, q))
+        }
         _ => false,
     }
 }

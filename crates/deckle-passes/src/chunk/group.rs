@@ -7,8 +7,9 @@
 use super::state::State;
 use super::{Whole, uses};
 use deckle_diag::Span;
-use deckle_ir::array::{Coll, Direction, Function, Op, ScanKind};
+use deckle_ir::array::{Coll, Def, Direction, Function, Inst, Op, ScanKind};
 use deckle_ir::entity::Var;
+use deckle_ir::size::Atom;
 use std::collections::{BTreeSet, HashMap};
 
 /// Statements that one loop goes through.
@@ -135,6 +136,9 @@ fn group(function: &Function, stmts: Vec<Var>, kept: &BTreeSet<Var>) -> Result<G
         }
     }
     for &s in &group.stmts {
+        if names_its_position(function, s) {
+            return Err(Whole { why: "a size depends on the position in a sequence", span: function.span(s) });
+        }
         statement(function, s, &mut rates).map_err(|why| Whole { why, span: function.span(s) })?;
         // A value is known when the traversal has come to its end.
         let known = |v: &Var| group.stmts.contains(v) && !is_seq(v);
@@ -149,6 +153,19 @@ fn group(function: &Function, stmts: Vec<Var>, kept: &BTreeSet<Var>) -> Result<G
     group.stmts = in_order(function, &group)
         .ok_or(Whole { why: "sequences follow each other in a circle", span: function.span(group.stmts[0]) })?;
     Ok(group)
+}
+
+/// Whether a type that is written inside the bodies of a statement has a size that is told by the position in what it goes through: in a chunk that is another one.
+fn names_its_position(function: &Function, s: Var) -> bool {
+    let Some(inst) = function.inst(s) else { return false };
+    let Some(first) = inst.bodies.iter().map(|b| function.body(*b).first).min() else { return false };
+    let here = |a: &Atom| matches!(a, Atom::At(b) if inst.bodies.contains(b));
+    function.vars[first.index()..s.index()].iter().any(|v| {
+        let Def::Inst(Inst { op: Op::Ensure(ty) | Op::Array(ty) | Op::MkSeq(ty), .. }) = &v.def else { return false };
+        let mut found = false;
+        ty.for_each_size(&mut |size, _| found |= size.any_atom(&mut |a, _| here(a)));
+        found
+    })
 }
 
 /// What a statement does to rates.
