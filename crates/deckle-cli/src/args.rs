@@ -112,6 +112,9 @@ pub struct RunArgs {
     /// The most memory that arrays may take: 512M, 2G, or a number of bytes
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub memory: Option<u64>,
+    /// How many elements of a sequence are in memory at once: a number, or `auto` to go through sequences in chunks only where something would be kept [default: auto]
+    #[arg(long, value_name = "N | auto", value_parser = chunk)]
+    pub chunk: Option<ChunkSize>,
     /// Write the result to this file instead, as its ending says: .npy, .npz, .mtx, .csv, .json, .txt, .png, .pgm, .wav, ...
     #[arg(long, value_name = "FILE", value_parser = Target::parse)]
     pub out: Option<Target>,
@@ -161,6 +164,23 @@ pub struct CostArgs {
 }
 
 /// A number of threads.
+/// How many elements of a sequence are in memory at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChunkSize {
+    /// As many as is good, and only where something would be kept.
+    Auto,
+    /// So many.
+    Elements(i64),
+}
+
+fn chunk(text: &str) -> Result<ChunkSize, String> {
+    if text == "auto" {
+        return Ok(ChunkSize::Auto);
+    }
+    let number = text.parse().ok().filter(|n| *n > 0).map(ChunkSize::Elements);
+    number.ok_or_else(|| "write a positive number of elements, or `auto`".into())
+}
+
 fn threads(text: &str) -> Result<usize, String> {
     let most = deckle_runtime::team::MOST_THREADS;
     text.parse().ok().filter(|n| (1..=most).contains(n)).ok_or_else(|| format!("write a number from 1 to {most}"))

@@ -2,7 +2,7 @@
 
 use crate::interrupt::Interrupt;
 use deckle_diag::Diagnostic;
-use deckle_exec::{CHUNK, Grain, Native, Options, Settings};
+use deckle_exec::{CHUNK, Chunks, Grain, Native, Options, Settings};
 use deckle_ir::array::Program;
 use deckle_ir::entity::Func;
 use deckle_ir::value::Value;
@@ -29,6 +29,19 @@ pub struct Ran {
 pub struct How {
     pub threads: usize,
     pub memory: Option<u64>,
+    /// The elements of a chunk; as many as are needed, if nothing is said.
+    pub chunk: Option<i64>,
+}
+
+/// So many bytes of the memory to stay within are there for an element of a chunk.
+const BYTES_OF_AN_ELEMENT: u64 = 512;
+
+impl How {
+    /// The elements of a chunk.
+    fn chunk(&self) -> i64 {
+        let most = self.memory.map_or(CHUNK, |bytes| (bytes / BYTES_OF_AN_ELEMENT).min(CHUNK as u64) as i64);
+        self.chunk.unwrap_or(most.max(1))
+    }
 }
 
 /// Compiles a function and runs it.
@@ -40,11 +53,13 @@ pub fn run(
     interrupt: &Interrupt,
 ) -> Result<Ran, Box<Diagnostic>> {
     let started = Instant::now();
-    let native = Native::compile(program, func, Options { given: Options::ALL, ..Options::default() })?;
+    let chunks = if how.chunk.is_some() { Chunks::Always } else { Chunks::Needed };
+    let native = Native::compile(program, func, Options { chunks, given: Options::ALL, ..Options::default() })?;
     let compile_seconds = started.elapsed().as_secs_f64();
     let pool = Pool::new(how.memory);
     let team = Team::with_interrupt(how.threads, interrupt.flag());
-    let settings = Settings { team, pool: pool.clone(), max_bytes: LARGEST, grain: Grain::default(), chunk: CHUNK };
+    let settings =
+        Settings { team, pool: pool.clone(), max_bytes: LARGEST, grain: Grain::default(), chunk: how.chunk() };
     let started = Instant::now();
     let value = interrupt.during(|| native.run(values, &settings))?;
     let seconds = started.elapsed().as_secs_f64();

@@ -1,6 +1,6 @@
 //! `deckle run`: compile, bind the arguments, run, and show or write the result.
 
-use crate::args::{Backend, RunArgs};
+use crate::args::{Backend, ChunkSize, RunArgs};
 use crate::interrupt::Interrupt;
 use crate::native::{self, How};
 use crate::report::{Outcome, fail, print};
@@ -73,7 +73,11 @@ impl Job<'_> {
             _ => args.threads.unwrap_or_else(deckle_runtime::cpu::usable_cores),
         };
         deckle_interp::check(self.program, self.func, self.values)?;
-        let how = How { threads, memory: args.memory };
+        let chunk = match args.chunk {
+            Some(ChunkSize::Elements(n)) => Some(n),
+            _ => None,
+        };
+        let how = How { threads, memory: args.memory, chunk };
         match native::run(self.program, self.func, self.values, how, interrupt) {
             Ok(ran) => {
                 let run = Run::Native { array_bytes: ran.array_bytes, kernels: ran.kernels, threads: ran.threads };

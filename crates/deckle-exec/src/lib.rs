@@ -19,6 +19,7 @@ mod simulated;
 
 pub use cuda::{OnCuda, Ptx};
 pub use data::Data;
+pub use deckle_passes::chunk::Chunks;
 pub use grid::Layout;
 pub use simulated::Simulated;
 
@@ -67,17 +68,6 @@ impl Default for Options {
     }
 }
 
-/// Whether sequences are gone through in chunks, where that can be done, or each as a whole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Chunks {
-    /// As a whole.
-    Never,
-    /// In chunks if as a whole something would be kept in memory on the way.
-    Needed,
-    /// In chunks.
-    Always,
-}
-
 /// What a run may use.
 #[derive(Debug)]
 pub struct Settings {
@@ -94,7 +84,7 @@ pub struct Settings {
 }
 
 /// The elements of a chunk, where nothing is said.
-pub const CHUNK: i64 = 1 << 20;
+pub const CHUNK: i64 = 1 << 18;
 
 /// How finely work is divided on the cores of this machine. What floats add up to depends on the blocks, not on the rest and never on the threads. There is no reason
 /// to change it but to see small arrays divided, as tests do.

@@ -11,7 +11,8 @@ use deckle_ir::entity::Func;
 use deckle_ir::kernel;
 use deckle_ir::loops::{Function, Launch};
 use deckle_llvm::{Compiler, Gpu, Origin, Pipeline, emit, measured_gathers};
-use deckle_passes::flatten::{self, flatten};
+use deckle_passes::chunk::{chunk, lower};
+use deckle_passes::flatten;
 use deckle_passes::simplify::simplify;
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -23,6 +24,8 @@ pub enum Stage {
     Array,
     /// Array IR, simplified.
     Simple,
+    /// Array IR, with sequences in chunks.
+    Chunks,
     /// Kernel IR.
     Kernel,
     /// Kernel IR, with its memory.
@@ -55,9 +58,15 @@ const fn stage(stage: Stage, name: &'static str, pass: &'static str, about: &'st
 }
 
 /// All stages, in order. The last one is another way to go from the kernels on.
-pub const STAGES: [StageInfo; 8] = [
+pub const STAGES: [StageInfo; 9] = [
     stage(Stage::Array, "array", "", "The operators of the program as written"),
     stage(Stage::Simple, "simple", "simplify", "The same, simplified"),
+    stage(
+        Stage::Chunks,
+        "chunks",
+        "chunk",
+        "The same, with sequences in chunks, as it is flattened where something would be kept",
+    ),
     stage(Stage::Kernel, "kernel", "flatten", "After fusion: kernels, and what the host does around them"),
     stage(Stage::Memory, "memory", "reuse", "The same, with what is computed in place and when memory is let go of"),
     stage(Stage::Loop, "loop", "schedule", "The loops of each kernel"),
@@ -135,9 +144,14 @@ pub fn show(program: &array::Program, func: Func, options: Options, stage: Stage
     match stage {
         Stage::Array => Ok(program.to_string()),
         Stage::Simple => Ok(simplify(program).to_string()),
+        Stage::Chunks => match chunk(&simplify(program), func) {
+            Ok(Some(chunks)) => Ok(chunks.to_string()),
+            Ok(None) => Ok(format!("// There are no sequences.\n{}", simplify(program))),
+            Err(whole) => Ok(format!("// Not in chunks: {}\n{}", whole.why, simplify(program))),
+        },
         Stage::Kernel => {
-            let flat = flatten(&simplify(program), func, flatten::Options { fuse: options.fuse })?;
-            Ok(format!("{flat}\n"))
+            let fusing = flatten::Options { fuse: options.fuse };
+            Ok(format!("{}\n", lower(&simplify(program), func, fusing, options.chunks)?.program))
         }
         Stage::Memory => Ok(format!("{}\n", plan()?.program)),
         Stage::Loop => Ok(functions(&plan()?)?.iter().map(|f| format!("{f}\n")).collect::<Vec<_>>().join("\n")),

@@ -58,7 +58,8 @@ fn check(case: &Case, settings: &[Settings]) -> Result<(), String> {
     }
     for fuse in [true, false] {
         let gathers = Some(if fuse { Gathers::Native } else { Gathers::Emulated });
-        let options = Options { fuse, chunks: Chunks::Never, quick: true, gathers, given: Options::ALL, ..Options::default() };
+        let options =
+            Options { fuse, chunks: Chunks::Never, quick: true, gathers, given: Options::ALL, ..Options::default() };
         let native = match Native::compile(&case.program, case.entry, options) {
             Ok(native) => native,
             Err(e) => return Err(format!("fuse {fuse}: {}", e.message)),

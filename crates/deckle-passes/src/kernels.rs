@@ -11,7 +11,8 @@
 //!   `squares` is kept in memory: it is used more than once, and computing it again costs more than a load
 //! ```
 
-use crate::flatten::{Options, flatten};
+use crate::chunk::{Chunks, Lowered, lower};
+use crate::flatten::Options;
 use crate::reuse::reuse;
 use deckle_ir::array::{BinOp, Program};
 use deckle_ir::entity::Func;
@@ -28,10 +29,18 @@ pub fn describe(simple: &Program, funcs: &[Func]) -> Vec<String> {
 }
 
 fn one(simple: &Program, func: Func) -> String {
-    match flatten(simple, func, Options { fuse: true }) {
-        Ok(mut program) => {
+    match lower(simple, func, Options { fuse: true }, Chunks::Needed) {
+        Ok(Lowered { mut program, chunked, .. }) => {
             reuse(&mut program, u64::MAX);
-            of_program(&program)
+            let mut text = of_program(&program);
+            match chunked {
+                Ok(true) => text += "  in chunks: sequences are never in memory as a whole\n",
+                Ok(false) => {}
+                Err(whole) => {
+                    let _ = writeln!(text, "  not in chunks: {}", whole.why);
+                }
+            }
+            text
         }
         Err(d) => format!("  kernels: none, only the interpreter runs this: {}\n", d.message),
     }

@@ -24,11 +24,14 @@
 //! Where a sequence cannot be gone through in this way (two filters that advance together, say), the function stays as it is: [`chunk`] says why. A chunk has whole elements: what is inside one is
 //! in memory as far as it has to be.
 
+mod choose;
 mod cut;
 mod group;
 mod inline;
 mod source;
 mod state;
+
+pub use choose::{Chunks, Lowered, lower};
 
 use deckle_diag::Span;
 use deckle_ir::array::{BinOp, Coll, Copier, Function, Op, Program, Rewrite, rewrite};
@@ -59,7 +62,7 @@ pub fn chunk(program: &Program, func: Func) -> Result<Option<Program>, Whole> {
         return Ok(None);
     }
     let unlike = Whole { why: "its sizes depend on sequences", span: flat.span };
-    let mut chunks = Chunks { groups, size: None };
+    let mut chunks = Chunker { groups, size: None };
     let new = rewrite(before, &flat, &mut chunks).ok_or(unlike)?;
     let mut funcs = before.to_vec();
     funcs.push(new);
@@ -67,13 +70,13 @@ pub fn chunk(program: &Program, func: Func) -> Result<Option<Program>, Whole> {
 }
 
 /// The rewriting under way.
-struct Chunks {
+struct Chunker {
     groups: Vec<Group>,
     /// The number of elements of a chunk, in the copy.
     size: Option<Var>,
 }
 
-impl Rewrite for Chunks {
+impl Rewrite for Chunker {
     fn statement(&mut self, copy: &mut Copier<'_>, s: Var) -> Option<()> {
         let root = &copy.old.body(Function::ROOT).stmts;
         if root.binary_search(&s).is_err() {
@@ -95,7 +98,7 @@ enum Unit {
     Loop(usize),
 }
 
-impl Chunks {
+impl Chunker {
     /// Copies the statements of the function, each when what it needs is there.
     fn all(&mut self, copy: &mut Copier<'_>) -> Option<()> {
         let old = copy.old;

@@ -1,0 +1,120 @@
+//! Programs over sequences in chunks: in little memory, and with the same bits whatever the size of a chunk.
+
+use deckle_diag::SourceMap;
+use deckle_exec::{Chunks, Data, Native, Options, Settings};
+use deckle_runtime::Plain;
+
+const PROGRAMS: &str = "
+// The greatest sum of a group: four elements, then a flag that ends it.
+def groups(n: int) =
+  let xs = { i * 7919 % 1000 : i in iota(n) | i % 5 != 4 }
+  in max({ sum(g) : g in flagpart(xs, { i % 5 == 4 : i in iota(n) }) })
+
+def floats(n: int) =
+  let xs = { 1.0 / real(i + 1) : i in iota(n) | i % 3 != 0 }
+  in (sum(xs), fold(\\a b -> a + b, 0.5, xs), length(xs), max(xs))
+
+def kept(n: int) = tab({ (i, real(i) * 0.5) : i in iota(n) | i % 7 == 0 })
+
+def behind(n: int) = sum({ x * y : x in { i : i in iota(2 * n) | i % 2 == 0 }; y in iota(n) })
+
+def both(n: int) = tab({ i : i in iota(n) } ++ { -i : i in iota(n) | i % 2 == 1 })
+";
+
+fn native(entry: &str, chunks: Chunks) -> Native {
+    let mut sources = SourceMap::new();
+    let mut load = |_: &str, _: &str| Err("no imports".to_string());
+    let compiled = deckle_syntax::compile(&mut sources, "chunks.dk", PROGRAMS.as_bytes().to_vec(), &mut load)
+        .unwrap_or_else(|d| panic!("{d:?}"));
+    let func = compiled.entries.iter().find(|e| e.name == entry).unwrap().func;
+    Native::compile(&compiled.program, func, Options { chunks, ..Options::default() }).unwrap()
+}
+
+fn number(settings: &Settings, n: i64) -> Data {
+    Data::Scalars(settings.pool.alloc_from(&[n], "n").unwrap())
+}
+
+fn elements<T: Plain>(data: &Data) -> Vec<T> {
+    match data {
+        Data::Scalars(b) => b.as_slice().to_vec(),
+        Data::Equal(n, elem) => elements(elem)[..*n].to_vec(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn parts(data: &Data) -> &[Data] {
+    match data {
+        Data::Tuple(parts) => parts,
+        Data::Equal(_, elem) => parts(elem),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Runs in chunks of several sizes, on one thread and on two, and gives the result, which all have in common.
+fn on_all<R: PartialEq + std::fmt::Debug>(entry: &str, n: i64, sizes: &[i64], result: &dyn Fn(&Data) -> R) -> R {
+    let native = native(entry, Chunks::Always);
+    let mut first = None;
+    for (k, &chunk) in sizes.iter().enumerate() {
+        let settings = Settings { chunk, ..Settings::new(1 + k % 2, None) };
+        let r = result(&native.call(vec![number(&settings, n)], &settings).unwrap());
+        match &first {
+            None => first = Some(r),
+            Some(f) => assert_eq!(*f, r, "in chunks of {chunk}"),
+        }
+    }
+    first.unwrap()
+}
+
+#[test]
+fn groups_need_little_memory() {
+    let n = 5_000_000;
+    let budget = 24 << 20;
+    let settings = Settings { chunk: 1 << 16, ..Settings::new(2, Some(budget)) };
+    let whole = native("groups", Chunks::Never).call(vec![number(&settings, n)], &settings);
+    assert!(whole.unwrap_err().message.contains("memory"), "as a whole it needs more");
+    let groups = (0..n / 5).map(|g| (0..4).map(|k| (5 * g + k) * 7919 % 1000).sum::<i64>());
+    let native = native("groups", Chunks::Needed);
+    let greatest = native.call(vec![number(&settings, n)], &settings).unwrap();
+    assert_eq!(elements::<i64>(&greatest), [groups.max().unwrap()]);
+    assert!(settings.pool.stats().peak <= budget);
+}
+
+#[test]
+fn sums_of_floats_have_the_same_bits_for_every_size_of_a_chunk() {
+    let sizes = [1 << 20, 4096, 100_000, 3333, 64 << 10, 6 << 10];
+    let (sum, folded, count, most) = on_all("floats", 200_000, &sizes, &|d| {
+        let bits = |k: usize| elements::<f64>(&parts(d)[k])[0].to_bits();
+        (bits(0), bits(1), elements::<i64>(&parts(d)[2])[0], bits(3))
+    });
+    let wanted: f64 = (0..200_000).filter(|i| i % 3 != 0).map(|i| 1.0 / f64::from(i + 1)).sum();
+    assert!((f64::from_bits(sum) - wanted).abs() < 1e-11 * wanted);
+    assert!((f64::from_bits(folded) - wanted - 0.5).abs() < 1e-11 * wanted);
+    assert_eq!((count, f64::from_bits(most)), (133_333, 0.5));
+}
+
+#[test]
+fn what_is_kept_is_all_there() {
+    let n = 30_000;
+    let count = (n as usize).div_ceil(7);
+    let (places, halves) = on_all("kept", n, &[1 << 20, 1, 7, 1000], &|d| {
+        let p = parts(d);
+        assert!(matches!(d, Data::Equal(n, _) if *n == count));
+        (elements::<i64>(&p[0])[..count].to_vec(), elements::<f64>(&p[1])[..count].to_vec())
+    });
+    assert!((0..count).all(|k| places[k] == 7 * k as i64 && halves[k] == 3.5 * k as f64));
+}
+
+#[test]
+fn one_sequence_follows_another() {
+    let n = 10_000;
+    let sum = on_all("behind", n, &[1 << 20, 1, 7, 64, 4096], &|d| elements::<i64>(d)[0]);
+    assert_eq!(sum, (0..n).map(|k| 2 * k * k).sum::<i64>());
+}
+
+#[test]
+fn one_sequence_comes_after_another() {
+    let n = 10_000;
+    let all = on_all("both", n, &[1 << 20, 1, 7, 64, 4096], &elements::<i64>);
+    let wanted: Vec<i64> = (0..n).chain((0..n).filter(|i| i % 2 == 1).map(|i| -i)).collect();
+    assert_eq!(all, wanted);
+}

@@ -1,0 +1,82 @@
+//! Whether a function is flattened in chunks or as a whole.
+
+use super::{Whole, chunk};
+use crate::flatten::{Options, flatten};
+use deckle_diag::Diagnostic;
+use deckle_ir::array::{Function, Program};
+use deckle_ir::entity::Func;
+use deckle_ir::kernel::{self, Buf, Rep, Rows, Step};
+
+/// Whether sequences are gone through in chunks, where that can be done, or each as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Chunks {
+    /// As a whole.
+    Never,
+    /// In chunks if as a whole something would be kept in memory on the way.
+    Needed,
+    /// In chunks.
+    Always,
+}
+
+/// A function as kernels.
+#[derive(Debug)]
+pub struct Lowered {
+    /// The kernels.
+    pub program: kernel::Program,
+    /// The function that they were made of.
+    pub function: Function,
+    /// Whether its sequences are gone through in chunks, in which case it has a parameter more, the number of elements of a chunk; or why they are not.
+    pub chunked: Result<bool, Whole>,
+}
+
+/// Flattens a function of a simplified program, its sequences in chunks where they are to be.
+///
+/// # Errors
+/// As [`flatten`].
+pub fn lower(simple: &Program, func: Func, options: Options, chunks: Chunks) -> Result<Lowered, Box<Diagnostic>> {
+    let program = flatten(simple, func, options)?;
+    let function = simple.funcs[func.index()].clone();
+    let wanted = match chunks {
+        Chunks::Never => false,
+        Chunks::Needed => keeps_something(&program),
+        Chunks::Always => true,
+    };
+    match if wanted { chunk(simple, func) } else { Ok(None) } {
+        Ok(None) => Ok(Lowered { program, function, chunked: Ok(false) }),
+        Err(whole) => Ok(Lowered { program, function, chunked: Err(whole) }),
+        Ok(Some(chunks)) => {
+            let program = flatten(&chunks, func, options)?;
+            let function = chunks.funcs.into_iter().next_back().unwrap_or(function);
+            Ok(Lowered { program, function, chunked: Ok(true) })
+        }
+    }
+}
+
+/// Whether arrays of unknown size are made that are no part of the result.
+fn keeps_something(program: &kernel::Program) -> bool {
+    let mut given = Vec::new();
+    results(&program.result, &mut given);
+    makes(program, &program.steps, &given)
+}
+
+fn results(rep: &Rep, bufs: &mut Vec<Buf>) {
+    match rep {
+        Rep::Scalar(b) => bufs.push(*b),
+        Rep::Tuple(parts) => parts.iter().for_each(|p| results(p, bufs)),
+        Rep::Array(rows, elem) => {
+            if let Rows::Offsets(b) = rows {
+                bufs.push(*b);
+            }
+            results(elem, bufs);
+        }
+    }
+}
+
+fn makes(program: &kernel::Program, steps: &[Step], given: &[Buf]) -> bool {
+    steps.iter().any(|step| match step {
+        Step::Alloc(buf, len) => program.as_int(*len).is_none() && !given.contains(buf),
+        Step::If(_, yes, no) => makes(program, yes, given) || makes(program, no, given),
+        Step::While { test, body, .. } => makes(program, test, given) || makes(program, body, given),
+        _ => false,
+    })
+}
