@@ -4,7 +4,7 @@
 //! Where there is no GPU it says so, which is a success too.
 
 use deckle_diag::SourceMap;
-use deckle_exec::{Layout, Options, Ptx, Settings};
+use deckle_exec::{Chunks, Layout, Options, Ptx, Settings};
 use deckle_ir::array::Program;
 use deckle_ir::entity::Func;
 use deckle_ir::scalar::{Scalar, ScalarType};
@@ -16,7 +16,8 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 /// Arguments are put into memory of the device: it may be overwritten.
-const OPTIONS: Options = Options { fuse: true, simplify: true, quick: false, gathers: None, given: Options::ALL };
+const OPTIONS: Options =
+    Options { fuse: true, simplify: true, chunks: Chunks::Never, quick: false, gathers: None, given: Options::ALL };
 
 const PROGRAMS: &str = r#"
 def dot(xs: [f64; n], ys: [f64; n]) = sum({ x * y : x in xs; y in ys })
