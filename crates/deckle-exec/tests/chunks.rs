@@ -14,6 +14,10 @@ def floats(n: int) =
   let xs = { 1.0 / real(i + 1) : i in iota(n) | i % 3 != 0 }
   in (sum(xs), fold(\\a b -> a + b, 0.5, xs), length(xs), max(xs))
 
+def running(n: int) =
+  let xs = { 1.0 / real(i + 1) : i in iota(n) | i % 3 != 0 }
+  in tab(zip(scan(+, 0.5, xs), scan_incl(+, 0.5, xs)))
+
 def kept(n: int) = tab({ (i, real(i) * 0.5) : i in iota(n) | i % 7 == 0 })
 
 def behind(n: int) = sum({ x * y : x in { i : i in iota(2 * n) | i % 2 == 0 }; y in iota(n) })
@@ -90,6 +94,22 @@ fn sums_of_floats_have_the_same_bits_for_every_size_of_a_chunk() {
     assert!((f64::from_bits(sum) - wanted).abs() < 1e-11 * wanted);
     assert!((f64::from_bits(folded) - wanted - 0.5).abs() < 1e-11 * wanted);
     assert_eq!((count, f64::from_bits(most)), (133_333, 0.5));
+}
+
+#[test]
+fn scans_of_floats_have_the_same_bits_for_every_size_of_a_chunk() {
+    let sizes = [1 << 20, 4096, 10_000, 3333, 64 << 10, 6 << 10];
+    let count = 20_000;
+    let (before, with) = on_all("running", 30_000, &sizes, &|d| {
+        let bits = |k: usize| elements::<f64>(&parts(d)[k])[..count].iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+        (bits(0), bits(1))
+    });
+    let mut sum = 0.5;
+    for (k, i) in (0..30_000).filter(|i| i % 3 != 0).enumerate() {
+        assert!((f64::from_bits(before[k]) - sum).abs() < 1e-11 * sum, "{k}");
+        sum += 1.0 / f64::from(i + 1);
+        assert!((f64::from_bits(with[k]) - sum).abs() < 1e-11 * sum, "{k}");
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use super::source::{at_most_one, nothing};
 use super::{int, part, push};
 use crate::stream;
 use deckle_diag::Span;
-use deckle_ir::array::{BinOp, Coll, Copier, Function, Inst, Monoid, Op, RecordShape, Rewrite, Slicer};
+use deckle_ir::array::{BinOp, Coll, Copier, Function, Inst, Monoid, Op, RecordShape, Rewrite, ScanKind, Slicer};
 use deckle_ir::entity::{Body, Var};
 use deckle_ir::scalar::Scalar;
 use deckle_ir::size::Size;
@@ -36,6 +36,8 @@ pub(super) enum State {
     KeptParts,
     /// A scan goes on from what was combined so far.
     Scanned,
+    /// A scan block by block: what whole blocks gave, and the elements that are not a block yet.
+    ScannedBlocks,
     /// Block by block, without a start: of whole blocks a vector of one element or none.
     Blocks1,
     /// The first position of the best element: that element, if there is one, its position, and how many there were.
@@ -104,7 +106,11 @@ impl State {
                 _ => Some(State::InOrder),
             },
             Op::FlagPart => Some(State::Cut),
-            Op::Scan(..) if inst.args.len() == 2 => elem(1).filter(|t| is_exact(t)).map(|_| State::Scanned),
+            Op::Scan(..) if inst.args.len() == 2 => match elem(1)? {
+                t if is_exact(t) => Some(State::Scanned),
+                t if t.is_flat() => Some(State::ScannedBlocks),
+                _ => None,
+            },
             _ => None,
         }
     }
@@ -118,12 +124,13 @@ impl State {
             State::Combined(m) => unit(copy, m, &copy.old.ty(s).clone(), span),
             State::Folded | State::InOrder | State::Scanned => copy.var(inst.args[0]),
             State::Best => nothing(copy, copy.old.ty(s), span),
-            State::Blocks => {
+            State::Blocks | State::ScannedBlocks => {
                 let first = match inst.op {
                     Op::Reduce(m) => unit(copy, m, &copy.old.ty(s).clone(), span)?,
                     _ => copy.var(inst.args[0])?,
                 };
-                let rest = nothing(copy, copy.old.ty(s), span)?;
+                let elem = copy.old.ty(*inst.args.last()?).elem()?.clone();
+                let rest = nothing(copy, &elem, span)?;
                 push(copy, Op::Tuple, &[first, rest], span)
             }
             State::Cut => cut::init(copy, s),
@@ -226,28 +233,27 @@ impl State {
                 let count = push(copy, Op::Binary(BinOp::Add), &[count, more], span)?;
                 push(copy, Op::Tuple, &[best, place, count], span)
             }
-            State::Blocks | State::Blocks1 => {
+            State::Blocks | State::Blocks1 | State::ScannedBlocks => {
                 let (sum, rest) = (part(copy, before, 0, span)?, part(copy, before, 1, span)?);
                 let xs = copy.var(*inst.args.last()?)?;
                 let xs = push(copy, Op::Tab, &[xs], span)?;
+                let had = push(copy, Op::Length, &[rest], span)?;
                 let all = push(copy, Op::Concat(0), &[rest, xs], span)?;
                 let length = push(copy, Op::Length, &[all], span)?;
                 let block = int(copy, BLOCK, span)?;
                 let count = push(copy, Op::Binary(BinOp::Div), &[length, block], span)?;
-                let (body, params) = copy.b.begin_body_of(&Op::Generate, &[count], 0, span).ok()?;
-                let lo = push(copy, Op::Binary(BinOp::Mul), &[*params.first()?, block], span)?;
-                let hi = push(copy, Op::Binary(BinOp::Add), &[lo, block], span)?;
-                let row = push(copy, Op::Slice(vec![Slicer::Range]), &[all, lo, hi], span)?;
-                let total = total(copy, changes, s, row)?;
-                copy.b.end_body(total);
-                let totals = copy.b.push(Op::Generate, &[count], &[body], span).ok()?;
+                let totals = rows(copy, (all, length), count, span, |copy, row, _| total(copy, changes, s, row))?;
+                if self == State::ScannedBlocks {
+                    let scanned = scanned(copy, changes, s, (all, length), (sum, totals))?;
+                    let now = push(copy, Op::Drop, &[scanned, had], span)?;
+                    let now = push(copy, Op::Seq, &[now], span)?;
+                    copy.stand(s, now);
+                }
                 let sum = if self == State::Blocks1 {
                     let all = push(copy, Op::Concat(0), &[sum, totals], span)?;
                     in_order(copy, changes, s, all)?
                 } else {
-                    let pick =
-                        |copy: &mut Copier<'_>, _: &mut dyn Rewrite, i| push(copy, Op::Index, &[totals, i], span);
-                    one_by_one(copy, changes, s, (count, sum), pick)?
+                    one_by_one(copy, changes, s, (count, sum), |copy, _, i| push(copy, Op::Index, &[totals, i], span))?
                 };
                 let whole = push(copy, Op::Binary(BinOp::Mul), &[count, block], span)?;
                 let rest = push(copy, Op::Drop, &[all, whole], span)?;
@@ -424,6 +430,80 @@ fn total(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, s: Var, xs: Var) -> O
     }
 }
 
+/// A vector of what is made of each of so many blocks of another one, the last of which may be shorter.
+fn rows(
+    copy: &mut Copier<'_>,
+    (all, length): (Var, Var),
+    count: Var,
+    span: Span,
+    each: impl FnOnce(&mut Copier<'_>, Var, Var) -> Option<Var>,
+) -> Option<Var> {
+    let block = int(copy, BLOCK, span)?;
+    let (body, params) = copy.b.begin_body_of(&Op::Generate, &[count], 0, span).ok()?;
+    let number = *params.first()?;
+    let lo = push(copy, Op::Binary(BinOp::Mul), &[number, block], span)?;
+    let hi = push(copy, Op::Binary(BinOp::Add), &[lo, block], span)?;
+    let hi = push(copy, Op::Binary(BinOp::Min), &[hi, length], span)?;
+    let row = push(copy, Op::Slice(vec![Slicer::Range]), &[all, lo, hi], span)?;
+    let result = each(copy, row, number)?;
+    copy.b.end_body(result);
+    copy.b.push(Op::Generate, &[count], &[body], span).ok()
+}
+
+/// A scan of a vector, block by block: each starts from what was before and all blocks before it, in order.
+fn scanned(
+    copy: &mut Copier<'_>,
+    changes: &mut dyn Rewrite,
+    s: Var,
+    (all, length): (Var, Var),
+    (sum, totals): (Var, Var),
+) -> Option<Var> {
+    let (old, span) = (copy.old, copy.old.span(s));
+    let inst = old.inst(s)?;
+    let Op::Scan(direction, kind) = inst.op else { return None };
+    let theirs = *inst.bodies.first()?;
+    let more = int(copy, BLOCK - 1, span)?;
+    let block = int(copy, BLOCK, span)?;
+    let count = push(copy, Op::Binary(BinOp::Add), &[length, more], span)?;
+    let count = push(copy, Op::Binary(BinOp::Div), &[count, block], span)?;
+    let blocks = rows(copy, (all, length), count, span, |copy, row, number| {
+        let before =
+            one_by_one(copy, changes, s, (number, sum), |copy, _, i| push(copy, Op::Index, &[totals, i], span))?;
+        let within = Op::Scan(direction, ScanKind::Inclusive);
+        let within = applied(copy, changes, s, &within, &[row])?;
+        let size = push(copy, Op::Length, &[row], span)?;
+        let (body, params) = copy.b.begin_body_of(&Op::Generate, &[size], 0, span).ok()?;
+        let at = *params.first()?;
+        let element = if kind == ScanKind::Inclusive {
+            let x = push(copy, Op::Index, &[within, at], span)?;
+            pair(copy, changes, theirs, before, x)?
+        } else {
+            let zero = int(copy, 0, span)?;
+            let is_first = push(copy, Op::Binary(BinOp::Eq), &[at, zero], span)?;
+            let (yes, _) = copy.b.begin_body_of(&Op::If, &[is_first], 0, span).ok()?;
+            copy.b.end_body(before);
+            let (no, _) = copy.b.begin_body_of(&Op::If, &[is_first], 1, span).ok()?;
+            let one = int(copy, 1, span)?;
+            let at = push(copy, Op::Binary(BinOp::Sub), &[at, one], span)?;
+            let x = push(copy, Op::Index, &[within, at], span)?;
+            let both = pair(copy, changes, theirs, before, x)?;
+            copy.b.end_body(both);
+            copy.b.push(Op::If, &[is_first], &[yes, no], span).ok()?
+        };
+        copy.b.end_body(element);
+        copy.b.push(Op::Generate, &[size], &[body], span).ok()
+    })?;
+    push(copy, Op::Flatten, &[blocks], span)
+}
+
+/// Two values combined by a body.
+fn pair(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, body: Body, a: Var, b: Var) -> Option<Var> {
+    let [p, q] = copy.old.body(body).params[..] else { return None };
+    copy.stand(p, a);
+    copy.stand(q, b);
+    copy.statements(changes, body)
+}
+
 /// The elements of a vector combined, one after another: a vector of one element, or none.
 fn in_order(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, s: Var, xs: Var) -> Option<Var> {
     let span = copy.old.span(s);
@@ -454,13 +534,7 @@ fn one_by_one(
     let x = element(copy, changes, i)?;
     let next = match inst.op {
         Op::Reduce(m) => push(copy, Op::Binary(operator(m)?), &[sum, x], span)?,
-        _ => {
-            let theirs = *inst.bodies.first()?;
-            let [a, b] = old.body(theirs).params[..] else { return None };
-            copy.stand(a, sum);
-            copy.stand(b, x);
-            copy.statements(changes, theirs)?
-        }
+        _ => pair(copy, changes, *inst.bodies.first()?, sum, x)?,
     };
     copy.b.end_body(next);
     copy.b.push(Op::For, &[count, start], &[body], span).ok()

@@ -1,9 +1,9 @@
 //! Going through the points of a space: in vectors, in tiles, beside the edges, or one by one.
 
 use super::edges::Interior;
-use super::emit::{Emitter, Item, Res, STREAMED, carried_by};
+use super::emit::{Emitter, Item, Res, STREAMED, carried_by, parts_of};
 use deckle_ir::array::BinOp;
-use deckle_ir::kernel::{Region, Space};
+use deckle_ir::kernel::{Combine, Node, Region, Space};
 use deckle_ir::loops::{Expr, LoopHint, Val};
 use deckle_ir::scalar::Scalar;
 
@@ -50,11 +50,22 @@ impl Emitter<'_> {
         outermost: bool,
     ) -> Res<()> {
         if self.vectors_allowed()
+            && !items.iter().any(|i| self.adds_floats(space, *i))
             && let Some(interior) = self.plan_interior(space, items)
         {
             return self.around_edges(space, items, (range.0, range.1), &interior);
         }
         self.points(space, items, range, outermost)
+    }
+
+    /// Whether floats are added up along a dimension: where it is cut would then show.
+    fn adds_floats(&self, space: Space, item: Item) -> bool {
+        let (Item::Fold(n) | Item::Scan(n)) = item else { return false };
+        let Ok((_, elems, how)) = parts_of(self.p, n) else { return false };
+        let exact = |k: usize, e: &Node| {
+            !self.p.ty(*e).is_float() || matches!(how, Combine::Ops(ops) if matches!(ops[k], BinOp::Min | BinOp::Max))
+        };
+        self.space_of(item) == space && !elems.iter().enumerate().all(|(k, e)| exact(k, e))
     }
 
     /// Whether several points may be computed at once: to find a failure, they are not; on a GPU, threads are the lanes.
