@@ -2,12 +2,13 @@
 
 use crate::interrupt::Interrupt;
 use deckle_diag::Diagnostic;
-use deckle_exec::{CHUNK, Chunks, Grain, Native, Options, Settings};
+use deckle_exec::{Chunks, Grain, Native, Options, Settings};
 use deckle_ir::array::Program;
 use deckle_ir::entity::Func;
 use deckle_ir::value::Value;
 use deckle_runtime::{Pool, Team};
 use std::io::Write;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 /// The most bytes of one array, whatever the budget: more than any machine has.
@@ -21,6 +22,8 @@ pub struct Ran {
     /// The most bytes that arrays took at once: what `--memory` is about.
     pub array_bytes: u64,
     pub kernels: usize,
+    /// How many chunks of sequences were gone through.
+    pub chunks: u64,
     pub threads: usize,
 }
 
@@ -31,17 +34,6 @@ pub struct How {
     pub memory: Option<u64>,
     /// The elements of a chunk; as many as are needed, if nothing is said.
     pub chunk: Option<i64>,
-}
-
-/// So many bytes of the memory to stay within are there for an element of a chunk.
-const BYTES_OF_AN_ELEMENT: u64 = 512;
-
-impl How {
-    /// The elements of a chunk.
-    fn chunk(&self) -> i64 {
-        let most = self.memory.map_or(CHUNK, |bytes| (bytes / BYTES_OF_AN_ELEMENT).min(CHUNK as u64) as i64);
-        self.chunk.unwrap_or(most.max(1))
-    }
 }
 
 /// Compiles a function and runs it.
@@ -58,13 +50,20 @@ pub fn run(
     let compile_seconds = started.elapsed().as_secs_f64();
     let pool = Pool::new(how.memory);
     let team = Team::with_interrupt(how.threads, interrupt.flag());
-    let settings =
-        Settings { team, pool: pool.clone(), max_bytes: LARGEST, grain: Grain::default(), chunk: how.chunk() };
+    let settings = Settings {
+        team,
+        pool: pool.clone(),
+        max_bytes: LARGEST,
+        grain: Grain::default(),
+        chunk: how.chunk,
+        chunks: AtomicU64::new(0),
+    };
     let started = Instant::now();
     let value = interrupt.during(|| native.run(values, &settings))?;
     let seconds = started.elapsed().as_secs_f64();
-    let threads = settings.team.threads();
-    Ok(Ran { value, seconds, compile_seconds, array_bytes: pool.stats().peak, kernels: native.kernels(), threads })
+    let (threads, chunks) = (settings.team.threads(), settings.chunks.load(Ordering::Relaxed));
+    let (array_bytes, kernels) = (pool.stats().peak, native.kernels());
+    Ok(Ran { value, seconds, compile_seconds, array_bytes, kernels, chunks, threads })
 }
 
 /// Says in one line that the interpreter runs the program, and what to install for native code.

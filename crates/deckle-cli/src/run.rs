@@ -80,7 +80,8 @@ impl Job<'_> {
         let how = How { threads, memory: args.memory, chunk };
         match native::run(self.program, self.func, self.values, how, interrupt) {
             Ok(ran) => {
-                let run = Run::Native { array_bytes: ran.array_bytes, kernels: ran.kernels, threads: ran.threads };
+                let native::Ran { array_bytes, chunks, kernels, threads, .. } = ran;
+                let run = Run::Native { array_bytes, chunks, kernels, threads };
                 let (seconds, compile_seconds) = (ran.seconds, ran.compile_seconds);
                 Ok((ran.value, Stats { seconds, compile_seconds, kept: Vec::new(), run }))
             }

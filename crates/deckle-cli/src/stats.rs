@@ -16,24 +16,24 @@ pub enum Run {
     /// The interpreter neither cuts a stream into chunks nor makes kernels, but meters the cost.
     Interp(Cost),
     /// `array_bytes` are those that `--memory` is about; `peak_bytes` are the whole process.
-    Native { array_bytes: u64, kernels: usize, threads: usize },
+    Native { array_bytes: u64, chunks: u64, kernels: usize, threads: usize },
 }
 
 impl Stats {
     /// One JSON object on one line. Its keys are a contract: other tools read them.
     pub fn to_json(&self) -> String {
         let peak = peak_bytes().map_or("null".to_string(), |n| n.to_string());
-        let (kernels, rest) = match &self.run {
+        let (chunks, kernels, rest) = match &self.run {
             Run::Interp(Cost { work, depth, space, .. }) => {
                 let space = format!("\"space_seq\":{},\"space_par\":{}", space.seq, space.par);
-                (0, format!("\"work\":{work},\"depth\":{depth},{space}"))
+                (0, 0, format!("\"work\":{work},\"depth\":{depth},{space}"))
             }
-            Run::Native { array_bytes, kernels, threads } => {
-                (*kernels, format!("\"array_bytes\":{array_bytes},\"threads\":{threads}"))
+            Run::Native { array_bytes, chunks, kernels, threads } => {
+                (*chunks, *kernels, format!("\"array_bytes\":{array_bytes},\"threads\":{threads}"))
             }
         };
         format!(
-            "{{\"seconds\":{:.6},\"compile_seconds\":{:.6},\"peak_bytes\":{peak},\"chunks\":0,\"kernels\":{kernels},{rest}}}",
+            "{{\"seconds\":{:.6},\"compile_seconds\":{:.6},\"peak_bytes\":{peak},\"chunks\":{chunks},\"kernels\":{kernels},{rest}}}",
             self.seconds, self.compile_seconds
         )
     }
@@ -57,7 +57,7 @@ mod tests {
     #[test]
     fn the_object_has_the_keys_of_the_contract() {
         let metered = ["work", "depth", "space_seq", "space_par"];
-        let native = Run::Native { array_bytes: 64, kernels: 2, threads: 4 };
+        let native = Run::Native { array_bytes: 64, chunks: 3, kernels: 2, threads: 4 };
         for (run, own) in [(Run::Interp(Cost::default()), &metered[..]), (native, &["array_bytes", "threads"])] {
             let stats = Stats { seconds: 0.5, compile_seconds: 0.25, kept: Vec::new(), run };
             let value: serde_json::Value = serde_json::from_str(&stats.to_json()).unwrap();

@@ -37,6 +37,7 @@ use pipeline::{Stage, Timings};
 use plan::Plan;
 use rows::LongCodes;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 /// How to compile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,12 +80,11 @@ pub struct Settings {
     pub max_bytes: u64,
     /// How finely work is divided.
     pub grain: Grain,
-    /// The elements of a chunk, in programs that go through sequences in chunks: at least 1. Results do not depend on it.
-    pub chunk: i64,
+    /// The elements of a chunk, in programs that go through sequences in chunks; found out while they run, if nothing is said. Results do not depend on it.
+    pub chunk: Option<i64>,
+    /// How many chunks were gone through.
+    pub chunks: AtomicU64,
 }
-
-/// The elements of a chunk, where nothing is said.
-pub const CHUNK: i64 = 1 << 18;
 
 /// How finely work is divided on the cores of this machine. What floats add up to depends on the blocks, not on the rest and never on the threads. There is no reason
 /// to change it but to see small arrays divided, as tests do.
@@ -114,7 +114,8 @@ impl Settings {
             pool: Pool::new(memory),
             max_bytes: 1 << 40,
             grain: Grain::default(),
-            chunk: CHUNK,
+            chunk: None,
+            chunks: AtomicU64::new(0),
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::pipeline::{Stage, Timings, verified};
 use deckle_diag::Diagnostic;
 use deckle_ir::array;
 use deckle_ir::entity::Func;
-use deckle_ir::kernel::{self, Kernel, Step};
+use deckle_ir::kernel::{self, Buf, Kernel, Rep, Step};
 use deckle_ir::types::Type;
 use deckle_passes::chunk::{Lowered, Whole, lower};
 use deckle_passes::flatten;
@@ -45,6 +45,14 @@ impl Plan {
         verified(&flat, Stage::Memory)?;
         let result_ty = function.ty(function.body(array::Function::ROOT).result).clone();
         Ok(Plan { program: flat, result_ty, param_names: function.param_names.clone(), chunked })
+    }
+
+    /// Where the elements of a chunk are said, if there are chunks.
+    pub(crate) fn chunk(&self) -> Option<Buf> {
+        match self.program.params.last() {
+            Some(Rep::Scalar(buf)) if matches!(self.chunked, Ok(true)) => Some(*buf),
+            _ => None,
+        }
     }
 
     /// Something made of every kernel, in the order of the text, given its number.

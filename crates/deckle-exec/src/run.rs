@@ -12,7 +12,10 @@ use deckle_ir::kernel::{Buf, Node, Op, Program, Rep, Rows, Step};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::value::Value;
 use deckle_runtime::Buffer;
+use deckle_runtime::chunk::ChunkScheduler;
 use deckle_runtime::sort::{self, Key, Segments};
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
 
 /// A run under way.
 pub(crate) struct Memory<'a, D: Device> {
@@ -56,7 +59,7 @@ pub(crate) fn call<D: Device>(plan: &Plan, device: &D, args: Vec<Data>, settings
 
 /// The argument that says how many elements a chunk has, if there is one.
 fn chunk_of(plan: &Plan, settings: &Settings) -> Option<Value> {
-    matches!(plan.chunked, Ok(true)).then(|| Value::Scalar(Scalar::I64(settings.chunk.max(1))))
+    matches!(plan.chunked, Ok(true)).then(|| Value::Scalar(Scalar::I64(settings.chunk.unwrap_or(1).max(1))))
 }
 
 fn start<'a, D: Device>(
@@ -74,7 +77,7 @@ fn start<'a, D: Device>(
     }
     bind(&mut memory)?;
     memory.complete_sizes(&program.params)?;
-    let mut machine = Machine { memory, next: 0 };
+    let mut machine = Machine { memory, next: 0, chunks: plan.chunk().map(|buf| Chunking::new(buf, settings)) };
     machine.block(&program.steps)?;
     Ok(machine.memory)
 }
@@ -163,6 +166,22 @@ struct Machine<'a, D: Device> {
     memory: Memory<'a, D>,
     /// The number of the next kernel, in the order of the text.
     next: usize,
+    chunks: Option<Chunking>,
+}
+
+/// Where the elements of a chunk are said, and what decides on them.
+struct Chunking {
+    buf: Buf,
+    scheduler: ChunkScheduler,
+    /// The bytes that were asked for since the chunk began.
+    bytes: u64,
+}
+
+impl Chunking {
+    fn new(buf: Buf, settings: &Settings) -> Chunking {
+        let scheduler = ChunkScheduler::new(settings.chunk.map(|n| n.max(1)));
+        Chunking { buf, scheduler, bytes: 0 }
+    }
 }
 
 impl<D: Device> Machine<'_, D> {
@@ -180,6 +199,9 @@ impl<D: Device> Machine<'_, D> {
                 let data = &self.memory.program.bufs[b.index()];
                 let mem = self.memory.device.alloc(bytes, &data.name).map_err(|f| f.at(data.span))?;
                 self.memory.bufs[b.index()] = Some(mem);
+                if let Some(chunks) = &mut self.chunks {
+                    chunks.bytes += bytes as u64;
+                }
             }
             Step::Check(n) => {
                 self.memory.host().eval(*n)?;
@@ -221,18 +243,47 @@ impl<D: Device> Machine<'_, D> {
             }
             Step::While { test, cond, body } => {
                 let start = self.next;
+                let chunked = self.begin_chunks(step)?;
                 loop {
                     self.next = start;
                     self.block(test)?;
                     if !self.memory.host().truth(*cond)? {
                         break;
                     }
+                    let begun = Instant::now();
                     self.block(body)?;
+                    if chunked {
+                        self.end_chunk(begun.elapsed())?;
+                    }
                 }
                 self.next = start + kernels(test) + kernels(body);
             }
         }
         Ok(())
+    }
+
+    /// Begins a traversal, if a loop is one: whether it is.
+    fn begin_chunks(&mut self, step: &Step) -> Result<bool, Failure> {
+        let Some(chunks) = &mut self.chunks else { return Ok(false) };
+        let buf = chunks.buf;
+        if !self.memory.program.step_uses(step).all.needs.contains(&buf) {
+            return Ok(false);
+        }
+        chunks.bytes = 0;
+        let size = chunks.scheduler.begin();
+        self.memory.set(buf, size)?;
+        Ok(true)
+    }
+
+    /// A chunk is done: how large is the next?
+    fn end_chunk(&mut self, took: Duration) -> Result<(), Failure> {
+        let Some(chunks) = &mut self.chunks else { return Ok(()) };
+        self.memory.settings.chunks.fetch_add(1, Relaxed);
+        let stats = self.memory.settings.pool.stats();
+        let room = stats.budget.map(|all| all.saturating_sub(stats.current));
+        let (before, buf) = (chunks.scheduler.size(), chunks.buf);
+        let size = chunks.scheduler.done(took, std::mem::take(&mut chunks.bytes), room);
+        if size == before { Ok(()) } else { self.memory.set(buf, size) }
     }
 
     /// How many bytes a buffer of so many elements has.

@@ -59,7 +59,7 @@ fn on_all<R: PartialEq + std::fmt::Debug>(entry: &str, n: i64, sizes: &[i64], re
     let native = native(entry, Chunks::Always);
     let mut first = None;
     for (k, &chunk) in sizes.iter().enumerate() {
-        let settings = Settings { chunk, ..Settings::new(1 + k % 2, None) };
+        let settings = Settings { chunk: Some(chunk), ..Settings::new(1 + k % 2, None) };
         let r = result(&native.call(vec![number(&settings, n)], &settings).unwrap());
         match &first {
             None => first = Some(r),
@@ -73,7 +73,7 @@ fn on_all<R: PartialEq + std::fmt::Debug>(entry: &str, n: i64, sizes: &[i64], re
 fn groups_need_little_memory() {
     let n = 5_000_000;
     let budget = 24 << 20;
-    let settings = Settings { chunk: 1 << 16, ..Settings::new(2, Some(budget)) };
+    let settings = Settings::new(2, Some(budget));
     let whole = native("groups", Chunks::Never).call(vec![number(&settings, n)], &settings);
     assert!(whole.unwrap_err().message.contains("memory"), "as a whole it needs more");
     let groups = (0..n / 5).map(|g| (0..4).map(|k| (5 * g + k) * 7919 % 1000).sum::<i64>());

@@ -128,7 +128,7 @@ impl Backend for Compiled {
         if self.threads > 1 {
             // Chunks of any size give the same bits.
             for chunk in [1, 2, 7, 64] {
-                settings.chunk = chunk;
+                settings.chunk = Some(chunk);
                 let other = native.run(args, &settings)?;
                 if !same_bits(&result, &other) {
                     let message = format!("in chunks of {chunk} it gives {other:?}, else {result:?}");

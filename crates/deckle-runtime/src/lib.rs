@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`pool`], [`buffer`] | memory counted against a budget; reference-counted, padded arrays |
 //! | [`team`] | a persistent team of threads that claims numbered tasks |
+//! | [`chunk`] | how many elements of a sequence go into the next chunk |
 //! | [`sort`] | `sort` and `group` for keys of any flat type, within segments |
 //! | [`cpu`] | how many cores may be used, how large their caches are |
 //! | [`cuda`] | the CUDA driver, opened at run time |
@@ -20,6 +21,7 @@
 
 mod block;
 pub mod buffer;
+pub mod chunk;
 pub mod cpu;
 pub mod cuda;
 pub mod pool;

@@ -2,11 +2,12 @@
 
 use super::{Backend, Interp, Run, Target};
 use deckle_diag::{Code, Diagnostic};
-use deckle_exec::{CHUNK, Grain, Native, Options, Settings};
+use deckle_exec::{Grain, Native, Options, Settings};
 use deckle_ir::entity::Func;
 use deckle_ir::value::Value;
 use deckle_runtime::{Pool, Team, cpu};
 use std::collections::HashMap;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
 
 /// Native code for a program, or why there is none, once somebody has asked. It does not depend on the number of threads.
@@ -106,7 +107,8 @@ fn settings(threads: usize) -> Arc<Settings> {
             pool: pool.clone(),
             max_bytes: LARGEST,
             grain: Grain::default(),
-            chunk: CHUNK,
+            chunk: None,
+            chunks: AtomicU64::new(0),
         })
     };
     teams.get_or_insert_default().entry(threads).or_insert_with(new).clone()

@@ -1,0 +1,129 @@
+//! How many elements of a sequence go into the next chunk.
+//!
+//! A traversal begins with one element. As long as a chunk takes so little time that the processors have hardly begun, the next is four times as large. Then time decides: while an
+//! element takes less and less of it, chunks grow, by a factor of two; when it takes more, they shrink, by the root of that, and grow again when shrinking no longer helps. Times
+//! are averaged with those before, so that one that was disturbed does not decide alone. And never more is begun than there is room for, as far as the bytes that
+//! an element took so far tell.
+//!
+//! # State
+//! The size of the chunk as a power of two, whether it grows, and the averages of time and bytes for an element.
+//!
+//! # Invariants
+//! - A chunk has at least one element and at most [`MOST`].
+//! - What a program gives does not depend on anything here.
+
+use std::time::Duration;
+
+/// The most elements of a chunk.
+pub const MOST: i64 = 1 << 22;
+/// A chunk that takes less keeps the processors waiting.
+const BUSY: Duration = Duration::from_micros(200);
+/// How much a new time counts beside those before it.
+const WEIGHT: f64 = 0.5;
+/// What is slower by less is not slower.
+const SLOWER: f64 = 1.04;
+
+/// Decides how large chunks are.
+#[derive(Clone, Debug)]
+pub struct ChunkScheduler {
+    fixed: Option<i64>,
+    /// The logarithm of the size.
+    log: f64,
+    grows: bool,
+    /// Seconds for an element.
+    time: Option<f64>,
+    /// Bytes for an element.
+    bytes: f64,
+}
+
+impl ChunkScheduler {
+    /// Chunks of a size that is found out, or of this one.
+    pub fn new(fixed: Option<i64>) -> ChunkScheduler {
+        ChunkScheduler { fixed, log: 0.0, grows: true, time: None, bytes: 0.0 }
+    }
+
+    /// Begins another traversal, of which nothing is known. Gives the size of its first chunk.
+    pub fn begin(&mut self) -> i64 {
+        *self = ChunkScheduler::new(self.fixed);
+        self.size()
+    }
+
+    /// The size of the chunk that is next.
+    pub fn size(&self) -> i64 {
+        self.fixed.unwrap_or(self.log.exp2() as i64).clamp(1, if self.fixed.is_some() { i64::MAX } else { MOST })
+    }
+
+    /// A chunk is done: how long it took, how many bytes it asked for, and how many there is room for. Gives the size of the next one.
+    pub fn done(&mut self, took: Duration, bytes: u64, room: Option<u64>) -> i64 {
+        if self.fixed.is_some() {
+            return self.size();
+        }
+        let elements = self.size() as f64;
+        self.bytes = (bytes as f64 / elements).max(self.bytes * WEIGHT);
+        if took < BUSY {
+            self.log += 2.0;
+        } else {
+            let time = took.as_secs_f64() / elements;
+            let before = self.time.unwrap_or(time);
+            if time > before * SLOWER {
+                self.grows = !self.grows;
+            }
+            self.time = Some(before + WEIGHT * (time - before));
+            self.log += if self.grows { 1.0 } else { -0.5 };
+        }
+        self.log = self.log.clamp(0.0, (MOST as f64).log2());
+        if let Some(room) = room.filter(|_| self.bytes > 0.0) {
+            // Half of it: elements are not all alike.
+            let most = (room as f64 / 2.0 / self.bytes).max(1.0);
+            self.log = self.log.min(most.log2());
+        }
+        self.size()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A traversal whose chunks take what `time` says of their size.
+    fn sizes(rounds: usize, room: Option<u64>, bytes: u64, time: impl Fn(f64) -> f64) -> Vec<i64> {
+        let mut s = ChunkScheduler::new(None);
+        let mut all = vec![s.begin()];
+        for _ in 0..rounds {
+            let n = s.size();
+            all.push(s.done(Duration::from_secs_f64(time(n as f64)), bytes * n as u64, room));
+        }
+        all
+    }
+
+    #[test]
+    fn begins_with_one_and_grows_while_nothing_is_lost() {
+        let all = sizes(40, None, 8, |n| 20e-6 + 1e-9 * n);
+        assert_eq!(all[..4], [1, 4, 16, 64]);
+        assert!(all.iter().any(|n| *n >= 1 << 20));
+        assert!(all.iter().all(|n| (1..=MOST).contains(n)));
+    }
+
+    #[test]
+    fn shrinks_where_large_chunks_are_slow() {
+        // Beyond a cache of 100 000 elements each takes three times as long.
+        let all = sizes(200, None, 8, |n| 20e-6 + 1e-8 * n.min(1e5) + 3e-8 * (n - 1e5).max(0.0));
+        let late = &all[100..];
+        let most = late.iter().filter(|n| **n <= 400_000).count();
+        assert!(most > 70, "{late:?}");
+    }
+
+    #[test]
+    fn stays_within_the_room_that_there_is() {
+        let all = sizes(60, Some(1 << 20), 64, |n| 1e-9 * n);
+        assert!(all.iter().all(|n| *n * 64 <= 1 << 20), "{all:?}");
+        assert!(all.iter().any(|n| *n > 4000));
+    }
+
+    #[test]
+    fn a_size_that_is_given_stays() {
+        let mut s = ChunkScheduler::new(Some(7));
+        assert_eq!(s.begin(), 7);
+        assert_eq!(s.done(Duration::from_secs(1), 1 << 30, Some(1)), 7);
+    }
+}
