@@ -175,12 +175,14 @@ struct Chunking {
     scheduler: ChunkScheduler,
     /// The bytes that were asked for since the chunk began.
     bytes: u64,
+    /// Whether a traversal is under way.
+    goes: bool,
 }
 
 impl Chunking {
     fn new(buf: Buf, settings: &Settings) -> Chunking {
         let scheduler = ChunkScheduler::new(settings.chunk.map(|n| n.max(1)));
-        Chunking { buf, scheduler, bytes: 0 }
+        Chunking { buf, scheduler, bytes: 0, goes: false }
     }
 }
 
@@ -256,6 +258,9 @@ impl<D: Device> Machine<'_, D> {
                         self.end_chunk(begun.elapsed())?;
                     }
                 }
+                if chunked && let Some(chunks) = &mut self.chunks {
+                    chunks.goes = false;
+                }
                 self.next = start + kernels(test) + kernels(body);
             }
         }
@@ -266,10 +271,11 @@ impl<D: Device> Machine<'_, D> {
     fn begin_chunks(&mut self, step: &Step) -> Result<bool, Failure> {
         let Some(chunks) = &mut self.chunks else { return Ok(false) };
         let buf = chunks.buf;
-        if !self.memory.program.step_uses(step).all.needs.contains(&buf) {
+        // A loop inside a traversal may depend on the size of its chunks, too.
+        if chunks.goes || !self.memory.program.step_uses(step).all.needs.contains(&buf) {
             return Ok(false);
         }
-        chunks.bytes = 0;
+        (chunks.goes, chunks.bytes) = (true, 0);
         let size = chunks.scheduler.begin();
         self.memory.set(buf, size)?;
         Ok(true)

@@ -18,6 +18,9 @@ def running(n: int) =
   let xs = { 1.0 / real(i + 1) : i in iota(n) | i % 3 != 0 }
   in tab(zip(scan(+, 0.5, xs), scan_incl(+, 0.5, xs)))
 
+def vectors(n: int) =
+  fold(\\a b -> [ x + y : x in a; y in b ], fill(0.0, 3), { [real(i), 1.0, 2.0] : i in iota(n) })
+
 def kept(n: int) = tab({ (i, real(i) * 0.5) : i in iota(n) | i % 7 == 0 })
 
 def behind(n: int) = sum({ x * y : x in { i : i in iota(2 * n) | i % 2 == 0 }; y in iota(n) })
@@ -54,16 +57,17 @@ fn parts(data: &Data) -> &[Data] {
     }
 }
 
-/// Runs in chunks of several sizes, on one thread and on two, and gives the result, which all have in common.
+/// Runs in chunks of several sizes, and of sizes that are found out, on one thread and on two, and gives the result, which all have in common.
 fn on_all<R: PartialEq + std::fmt::Debug>(entry: &str, n: i64, sizes: &[i64], result: &dyn Fn(&Data) -> R) -> R {
     let native = native(entry, Chunks::Always);
     let mut first = None;
-    for (k, &chunk) in sizes.iter().enumerate() {
-        let settings = Settings { chunk: Some(chunk), ..Settings::new(1 + k % 2, None) };
+    let found_out = [None, None];
+    for (k, chunk) in sizes.iter().copied().map(Some).chain(found_out).enumerate() {
+        let settings = Settings { chunk, ..Settings::new(1 + k % 2, None) };
         let r = result(&native.call(vec![number(&settings, n)], &settings).unwrap());
         match &first {
             None => first = Some(r),
-            Some(f) => assert_eq!(*f, r, "in chunks of {chunk}"),
+            Some(f) => assert_eq!(*f, r, "in chunks of {chunk:?}"),
         }
     }
     first.unwrap()
@@ -110,6 +114,12 @@ fn scans_of_floats_have_the_same_bits_for_every_size_of_a_chunk() {
         sum += 1.0 / f64::from(i + 1);
         assert!((f64::from_bits(with[k]) - sum).abs() < 1e-11 * sum, "{k}");
     }
+}
+
+#[test]
+fn loops_inside_a_traversal_leave_the_size_of_its_chunks_alone() {
+    let sums = on_all("vectors", 3000, &[1, 7, 64, 1 << 20], &elements::<f64>);
+    assert_eq!(sums[..3], [4_498_500.0, 3000.0, 6000.0]);
 }
 
 #[test]

@@ -188,7 +188,7 @@ fn statement(function: &Function, s: Var, rates: &mut Rates) -> Result<(), &'sta
             rates.sources.push(s);
         }
         Op::Proj(_) if function.inst(inst.args[0]).is_none() && ty.is_seq() => rates.sources.push(s),
-        Op::Unzip | Op::Proj(_) => rates.same.join(inst.args[0], s),
+        Op::Unzip | Op::Proj(_) if !ty.is_concrete() => rates.same.join(inst.args[0], s),
         Op::Map | Op::Zip if ty.is_seq() && !inside => seqs.iter().for_each(|v| rates.same.join(*v, s)),
         Op::Flatten | Op::FlagPart => rates.made.push((s, seqs)),
         Op::Append => {
