@@ -117,7 +117,7 @@ fn scans_of_floats_have_the_same_bits_for_every_size_of_a_chunk() {
 }
 
 #[test]
-fn loops_inside_a_traversal_leave_the_size_of_its_chunks_alone() {
+fn vectors_are_folded_one_after_another() {
     let sums = on_all("vectors", 3000, &[1, 7, 64, 1 << 20], &elements::<f64>);
     assert_eq!(sums[..3], [4_498_500.0, 3000.0, 6000.0]);
 }

@@ -176,18 +176,24 @@ fn sequences() {
     sweep("sequences", &Config::default(), 100);
 }
 
+/// Chunks of several sizes, and of sizes that are found out, on one thread and on two.
+fn chunk_sizes() -> Vec<Settings> {
+    let sizes = [(1, Some(1)), (1, Some(2)), (2, Some(7)), (1, Some(64)), (2, None)];
+    sizes.map(|(threads, chunk)| Settings { chunk, ..Settings::new(threads, Some(1 << 30)) }).into()
+}
+
 #[test]
 fn sequences_in_chunks() {
-    let settings = || {
-        let sizes = [(1, 1), (1, 2), (2, 7), (1, 64), (2, 0)];
-        sizes
-            .map(|(threads, chunk)| Settings {
-                chunk: (chunk > 0).then_some(chunk),
-                ..Settings::new(threads, Some(1 << 30))
-            })
-            .into()
-    };
-    sweep_with("chunks", &Config::default(), 100, check_chunks, &settings);
+    sweep_with("chunks", &Config::default(), 100, check_chunks, &chunk_sizes);
+}
+
+/// Programs that once failed: checks after the state of a loop was new, a condition that holds in no lane, loops inside a traversal.
+#[test]
+fn what_failed_once() {
+    for seed in [504, 559, 709, 714, 837] {
+        let case = program(seed, &Config::default());
+        check_chunks(&case, &chunk_sizes()).unwrap_or_else(|why| panic!("seed {seed}: {why}"));
+    }
 }
 
 #[test]
