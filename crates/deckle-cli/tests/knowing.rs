@@ -119,3 +119,42 @@ fn cost_takes_names_of_sizes() {
     assert!(work.ends_with("4_000"), "the bound k ≤ n is used:\n{out}");
     assert!(out.contains("k ≤ n, how many elements are kept"), "{out}");
 }
+
+const GROUPS: &str = "def main(n: int) =
+  let xs = { i * 7919 % 1000 : i in iota(n) | i % 5 != 4 }
+  in max({ sum(g) : g in flagpart(xs, { i % 5 == 4 : i in iota(n) }) })
+";
+
+/// A number of the object that `--stats` prints.
+fn stat(text: &str, key: &str) -> u64 {
+    let stats: serde_json::Value = serde_json::from_str(text.lines().last().unwrap_or_default()).unwrap();
+    stats[key].as_u64().unwrap()
+}
+
+#[test]
+fn chunks_of_any_size_give_the_same() {
+    let script = Script::new("chunks", GROUPS);
+    let (_, wanted, _) = script.deckle("run", &["n=1000", "--on", "interp"]);
+    for (chunk, count) in [("1", 1000), ("7", 143), ("1000", 1), ("auto", 1)] {
+        let (code, out, err) = script.deckle("run", &["n=1000", "--chunk", chunk, "--stats"]);
+        assert_eq!((code, &out), (0, &wanted), "{err}");
+        assert!(stat(&err, "chunks") >= count, "{chunk}: {err}");
+    }
+    let (code, _, err) = script.deckle("run", &["n=1000", "--chunk", "0"]);
+    assert!(code == 2 && err.contains("a positive number of elements"), "{err}");
+    let (code, out, _) = script.deckle("explain", &[]);
+    assert!(code == 0 && out.contains("in chunks: sequences are never in memory as a whole"), "{out}");
+    let (code, out, _) = script.deckle("explain", &["--ir", "chunks"]);
+    assert!(code == 0 && out.contains("while(") && out.contains("chunk: i64"), "{out}");
+}
+
+#[test]
+fn sequences_need_little_memory() {
+    let groups = Script::new("little", GROUPS);
+    let (code, _, err) = groups.deckle("run", &["n=20000000", "--memory", "8M", "--stats"]);
+    assert!(code == 0 && stat(&err, "array_bytes") <= 8 << 20, "{err}");
+    // LLVM's own pages are the most of it.
+    let logsum = Script::new("logsum", "def main(n: int) = sum({ log(real(i)) : i in 1..n })\n");
+    let (code, _, err) = logsum.deckle("run", &["n=200000000", "--stats"]);
+    assert!(code == 0 && stat(&err, "peak_bytes") < 128 << 20, "{err}");
+}
