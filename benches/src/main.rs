@@ -23,6 +23,7 @@ mod options;
 mod program;
 mod report;
 mod rivals;
+mod streams;
 mod suite;
 mod worker;
 
@@ -60,9 +61,11 @@ fn run(options: &Options) -> Result<ExitCode, String> {
         }
         None => {}
     }
-    let latencies = latency::wanted(options);
-    let known =
-        |w: &&String| cases.iter().any(|c| c.answers_to(w)) || latencies.contains(&w.as_str()) || *w == "latency";
+    let others = [latency::wanted(options), streams::wanted(options)].concat();
+    let groups = ["latency", "stream"];
+    let known = |w: &&String| {
+        cases.iter().any(|c| c.answers_to(w)) || others.contains(&w.as_str()) || groups.contains(&w.as_str())
+    };
     if let Some(word) = options.names.iter().find(|w| !known(w)) {
         return Err(format!("no benchmark is called `{word}`; --list tells their names"));
     }
@@ -71,7 +74,7 @@ fn run(options: &Options) -> Result<ExitCode, String> {
     }
     if options.list {
         cases.iter().for_each(|c| println!("{:22} {:20} {}: {} {}", c.name, c.program, c.group, c.rival, c.size));
-        latencies.iter().for_each(|n| println!("{n}"));
+        others.iter().for_each(|n| println!("{n}"));
         return Ok(ExitCode::SUCCESS);
     }
     if !options.json && !options.markdown {
@@ -95,6 +98,7 @@ fn run(options: &Options) -> Result<ExitCode, String> {
         }
         None => {
             latency::run(options, &mut tell);
+            streams::run(options, &mut tell);
             suite::run(&cases, options, &mut tell)?;
         }
     }

@@ -1,7 +1,7 @@
 //! Programs of the suite, from text to native code.
 
 use deckle_diag::SourceMap;
-use deckle_exec::{Native, Options};
+use deckle_exec::{Chunks, Native, Options};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -22,24 +22,32 @@ pub struct Compiled {
 
 /// Compiles a function of a file. `given` says which arguments it may overwrite.
 pub fn compile(file: &str, entry: &str, given: u64) -> Result<Compiled, String> {
+    with(file, entry, Options { given, ..Options::default() })
+}
+
+/// Compiles a function of a file, its sequences in chunks or as a whole.
+pub fn compile_with(file: &str, entry: &str, chunks: Chunks) -> Result<Compiled, String> {
+    with(file, entry, Options { chunks, ..Options::default() })
+}
+
+fn with(file: &str, entry: &str, options: Options) -> Result<Compiled, String> {
     let path = folder().join(file);
     let text = std::fs::read(&path).map_err(|e| format!("{}: {e}", path.display()))?;
     let begun = Instant::now();
-    let native = native(file, text, entry, given)?;
+    let native = native(file, text, entry, options)?;
     let seconds = begun.elapsed().as_secs_f64();
     let kernels = count(&native.program().steps);
     Ok(Compiled { native, seconds, kernels })
 }
 
 /// Compiles a function of a text.
-fn native(name: &str, text: Vec<u8>, entry: &str, given: u64) -> Result<Native, String> {
+fn native(name: &str, text: Vec<u8>, entry: &str, options: Options) -> Result<Native, String> {
     let mut sources = SourceMap::new();
     let mut load = |_: &str, written: &str| Err(format!("`{written}`: nothing can be imported here"));
     let compiled = deckle_syntax::compile(&mut sources, name, text, &mut load)
         .map_err(|ds| deckle_diag::render_all(&ds, &sources, false))?;
     let entry = compiled.entries.iter().find(|e| e.name == entry).ok_or_else(|| format!("no function `{entry}`"))?;
-    Native::compile(&compiled.program, entry.func, Options { given, ..Options::default() })
-        .map_err(|d| deckle_diag::render(&d, &sources, false))
+    Native::compile(&compiled.program, entry.func, options).map_err(|d| deckle_diag::render(&d, &sources, false))
 }
 
 fn count(steps: &[deckle_ir::kernel::Step]) -> usize {

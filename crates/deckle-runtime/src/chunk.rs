@@ -1,9 +1,10 @@
 //! How many elements of a sequence go into the next chunk.
 //!
 //! A traversal begins with one element. As long as a chunk takes so little time that the processors have hardly begun, the next is four times as large. Then time decides: while an
-//! element takes less and less of it, chunks grow, by a factor of two; when it takes more, they shrink, by the root of that, and grow again when shrinking no longer helps. Times
-//! are averaged with those before, so that one that was disturbed does not decide alone. And never more is begun than there is room for, as far as the bytes that
-//! an element took so far tell.
+//! element takes less and less of it, chunks grow, by a factor of two; when it takes more, they shrink, by the root of that, and grow again when shrinking no longer helps. Where it makes no
+//! difference, they grow until what is done once for each chunk does not count any more: larger ones would only leave the caches. Times
+//! are averaged with those before, so that one that was disturbed does not decide alone. And never more is begun than there is room for, in the caches and in the
+//! memory to stay within, as far as the bytes that an element took so far tell.
 //!
 //! # State
 //! The size of the chunk as a power of two, whether it grows, and the averages of time and bytes for an element.
@@ -16,8 +17,12 @@ use std::time::Duration;
 
 /// The most elements of a chunk.
 pub const MOST: i64 = 1 << 22;
+/// More bytes than this do not stay in the caches from one kernel to the next.
+const CACHED: u64 = 4 << 20;
 /// A chunk that takes less keeps the processors waiting.
 const BUSY: Duration = Duration::from_micros(200);
+/// In a chunk that takes more, what is done once for each does not count.
+const ENOUGH: Duration = Duration::from_millis(1);
 /// How much a new time counts beside those before it.
 const WEIGHT: f64 = 0.5;
 /// What is slower by less is not slower.
@@ -65,16 +70,20 @@ impl ChunkScheduler {
         } else {
             let time = took.as_secs_f64() / elements;
             let before = self.time.unwrap_or(time);
+            let differs = time > before * SLOWER || time * SLOWER < before;
             if time > before * SLOWER {
                 self.grows = !self.grows;
             }
             self.time = Some(before + WEIGHT * (time - before));
-            self.log += if self.grows { 1.0 } else { -0.5 };
+            if differs || took < ENOUGH {
+                self.log += if self.grows { 1.0 } else { -0.5 };
+            }
         }
         self.log = self.log.clamp(0.0, (MOST as f64).log2());
-        if let Some(room) = room.filter(|_| self.bytes > 0.0) {
+        if self.bytes > 0.0 {
             // Half of it: elements are not all alike.
-            let most = (room as f64 / 2.0 / self.bytes).max(1.0);
+            let room = room.map_or(CACHED, |room| CACHED.min(room / 2));
+            let most = (room as f64 / self.bytes).max(1.0);
             self.log = self.log.min(most.log2());
         }
         self.size()
@@ -98,7 +107,7 @@ mod tests {
 
     #[test]
     fn begins_with_one_and_grows_while_nothing_is_lost() {
-        let all = sizes(40, None, 8, |n| 20e-6 + 1e-9 * n);
+        let all = sizes(40, None, 1, |n| 20e-6 + 1e-9 * n);
         assert_eq!(all[..4], [1, 4, 16, 64]);
         assert!(all.iter().any(|n| *n >= 1 << 20));
         assert!(all.iter().all(|n| (1..=MOST).contains(n)));

@@ -185,12 +185,16 @@ impl State {
             State::Best => {
                 let xs = copy.var(inst.args[0])?;
                 let xs = push(copy, Op::Tab, &[xs], span)?;
-                let all = push(copy, Op::Concat(0), &[before, xs], span)?;
-                let length = push(copy, Op::Length, &[all], span)?;
-                at_most_one(copy, length, span, |copy| {
-                    copy.statement_with(changes, s, &[all])?;
-                    copy.var(s)
-                })
+                let mut best = |copy: &mut Copier<'_>, xs| {
+                    let length = push(copy, Op::Length, &[xs], span)?;
+                    at_most_one(copy, length, span, |copy| {
+                        copy.statement_with(changes, s, &[xs])?;
+                        copy.var(s)
+                    })
+                };
+                let new = best(copy, xs)?;
+                let both = push(copy, Op::Concat(0), &[before, new], span)?;
+                best(copy, both)
             }
             State::InOrder => {
                 let xs = copy.var(inst.args[1])?;

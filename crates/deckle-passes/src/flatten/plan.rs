@@ -105,18 +105,21 @@ impl<'p> Flattener<'p> {
         if used.total <= 1 && !used.repeated {
             return Ok(val);
         }
-        self.keep_costly(&val, ctx, used)
+        // To ask for every element which array it is in, again and again, costs more than to copy it once.
+        let joined = inst.is_some_and(|i| matches!(i.op, Op::Concat(_)));
+        self.keep_costly(&val, ctx, used, joined)
     }
 
-    fn keep_costly(&mut self, val: &Val, ctx: Space, used: Use) -> Res<Val> {
+    fn keep_costly(&mut self, val: &Val, ctx: Space, used: Use, costly: bool) -> Res<Val> {
         match val {
             Val::Scalar(_) => Ok(val.clone()),
             Val::Tuple(parts) => {
-                Ok(Val::tuple(parts.iter().map(|p| self.keep_costly(p, ctx, used)).collect::<Res<_>>()?))
+                Ok(Val::tuple(parts.iter().map(|p| self.keep_costly(p, ctx, used, costly)).collect::<Res<_>>()?))
             }
             Val::Array(arr) => {
                 let costly = match &**arr {
                     Arr::Kept { .. } => false,
+                    _ if costly => true,
                     Arr::Chain { .. } => true,
                     Arr::Body { linear: true, .. } => true,
                     Arr::Body { dim, elem, .. } => !self.is_cheap(*dim, elem),
