@@ -181,7 +181,7 @@ struct Chunking {
 
 impl Chunking {
     fn new(buf: Buf, settings: &Settings) -> Chunking {
-        let scheduler = ChunkScheduler::new(settings.chunk.map(|n| n.max(1)));
+        let scheduler = ChunkScheduler::new(settings.chunk.map(|n| n.max(1)), settings.team.threads());
         Chunking { buf, scheduler, bytes: 0, goes: false }
     }
 }

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 /// The most elements of a chunk.
 pub const MOST: i64 = 1 << 22;
-/// More bytes than this do not stay in the caches from one kernel to the next.
+/// More bytes than this for each thread do not stay in the caches from one kernel to the next.
 const CACHED: u64 = 4 << 20;
 /// A chunk that takes less keeps the processors waiting.
 const BUSY: Duration = Duration::from_micros(200);
@@ -32,6 +32,7 @@ const SLOWER: f64 = 1.04;
 #[derive(Clone, Debug)]
 pub struct ChunkScheduler {
     fixed: Option<i64>,
+    threads: u64,
     /// The logarithm of the size.
     log: f64,
     grows: bool,
@@ -42,14 +43,14 @@ pub struct ChunkScheduler {
 }
 
 impl ChunkScheduler {
-    /// Chunks of a size that is found out, or of this one.
-    pub fn new(fixed: Option<i64>) -> ChunkScheduler {
-        ChunkScheduler { fixed, log: 0.0, grows: true, time: None, bytes: 0.0 }
+    /// Chunks of a size that is found out, or of this one, for so many threads.
+    pub fn new(fixed: Option<i64>, threads: usize) -> ChunkScheduler {
+        ChunkScheduler { fixed, threads: threads as u64, log: 0.0, grows: true, time: None, bytes: 0.0 }
     }
 
     /// Begins another traversal, of which nothing is known. Gives the size of its first chunk.
     pub fn begin(&mut self) -> i64 {
-        *self = ChunkScheduler::new(self.fixed);
+        *self = ChunkScheduler::new(self.fixed, self.threads as usize);
         self.size()
     }
 
@@ -82,7 +83,8 @@ impl ChunkScheduler {
         self.log = self.log.clamp(0.0, (MOST as f64).log2());
         if self.bytes > 0.0 {
             // Half of it: elements are not all alike.
-            let room = room.map_or(CACHED, |room| CACHED.min(room / 2));
+            let cached = CACHED * self.threads;
+            let room = room.map_or(cached, |room| cached.min(room / 2));
             let most = (room as f64 / self.bytes).max(1.0);
             self.log = self.log.min(most.log2());
         }
@@ -96,7 +98,7 @@ mod tests {
 
     /// A traversal whose chunks take what `time` says of their size.
     fn sizes(rounds: usize, room: Option<u64>, bytes: u64, time: impl Fn(f64) -> f64) -> Vec<i64> {
-        let mut s = ChunkScheduler::new(None);
+        let mut s = ChunkScheduler::new(None, 1);
         let mut all = vec![s.begin()];
         for _ in 0..rounds {
             let n = s.size();
@@ -131,7 +133,7 @@ mod tests {
 
     #[test]
     fn a_size_that_is_given_stays() {
-        let mut s = ChunkScheduler::new(Some(7));
+        let mut s = ChunkScheduler::new(Some(7), 2);
         assert_eq!(s.begin(), 7);
         assert_eq!(s.done(Duration::from_secs(1), 1 << 30, Some(1)), 7);
     }
