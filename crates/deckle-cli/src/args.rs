@@ -200,6 +200,10 @@ impl Cli {
                 let message = format!("`--on {on}` has one thread: leave `--threads {n}` out, or write `--on cpu`");
                 Err(Cli::command().error(ErrorKind::ArgumentConflict, message))
             }
+            Command::Run(RunArgs { chunk: Some(ChunkSize::Elements(_)), on: Some(Backend::Interp), .. }) => {
+                let message = "the interpreter has every sequence as a whole: leave `--chunk` out, or `--on interp`";
+                Err(Cli::command().error(ErrorKind::ArgumentConflict, message))
+            }
             _ => Ok(self),
         }
     }

@@ -142,6 +142,8 @@ fn chunks_of_any_size_give_the_same() {
     }
     let (code, _, err) = script.deckle("run", &["n=1000", "--chunk", "0"]);
     assert!(code == 2 && err.contains("a positive number of elements"), "{err}");
+    let (code, _, err) = script.deckle("run", &["n=1000", "--chunk", "7", "--on", "interp"]);
+    assert!(code == 2 && err.contains("leave `--chunk` out"), "{err}");
     let (code, out, _) = script.deckle("explain", &[]);
     assert!(code == 0 && out.contains("in chunks: sequences are never in memory as a whole"), "{out}");
     let (code, out, _) = script.deckle("explain", &["--ir", "chunks"]);

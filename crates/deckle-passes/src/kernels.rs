@@ -34,7 +34,9 @@ fn one(simple: &Program, func: Func) -> String {
             reuse(&mut program, u64::MAX);
             let mut text = of_program(&program);
             match chunked {
-                Ok(true) => text += "  in chunks: sequences are never in memory as a whole\n",
+                Ok(true) => {
+                    text += "  in chunks: sequences are never in memory as a whole, but for those that are passed as arguments\n"
+                }
                 Ok(false) => {}
                 Err(whole) => {
                     let _ = writeln!(text, "  not in chunks: {}", whole.why);

@@ -59,12 +59,12 @@ fn random_programs_give_the_same_in_chunks() {
         Some(seed) => seed..seed + 1,
         None => 0..number("DECKLE_CASES").unwrap_or(4_000),
     };
-    let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for seed in seeds {
         let case = program(seed, &config);
         let what = match chunk(&simplify(&case.program), case.entry) {
-            Ok(Some(_)) => "in chunks",
-            Ok(None) => "no sequences",
+            Ok(Some(_)) => "in chunks".to_string(),
+            Ok(None) => "no sequences".to_string(),
             Err(whole) => whole.why,
         };
         *seen.entry(what).or_default() += 1;

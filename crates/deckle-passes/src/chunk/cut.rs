@@ -1,7 +1,6 @@
 //! `flagpart` in chunks: elements and flags wait until the subsequence that they belong to has its end. The two need not advance together.
 
-use super::source::nothing;
-use super::state::vectors;
+use super::state::{nothing, vectors};
 use super::{int, part, push};
 use crate::stream;
 use deckle_diag::Span;

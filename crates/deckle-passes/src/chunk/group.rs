@@ -137,21 +137,21 @@ fn group(function: &Function, stmts: Vec<Var>, kept: &BTreeSet<Var>) -> Result<G
     }
     for &s in &group.stmts {
         if names_its_position(function, s) {
-            return Err(Whole { why: "a size depends on the position in a sequence", span: function.span(s) });
+            return Err(Whole::new("a size depends on the position in a sequence", function.span(s)));
         }
-        statement(function, s, &mut rates).map_err(|why| Whole { why, span: function.span(s) })?;
+        statement(function, s, &mut rates)?;
         // A value is known when the traversal has come to its end.
         let known = |v: &Var| group.stmts.contains(v) && !is_seq(v);
         if uses(function, s).iter().any(known) {
-            return Err(Whole { why: "it needs what a traversal gives while that goes on", span: function.span(s) });
+            return Err(Whole::new("it needs what a traversal gives while that goes on", function.span(s)));
         }
         if kept.contains(&s) && !function.ty(s).is_seq() {
-            return Err(Whole { why: "the result holds several sequences", span: function.span(s) });
+            return Err(Whole::new("the result holds several sequences", function.span(s)));
         }
     }
     pace(function, &mut group, &mut rates)?;
     group.stmts = in_order(function, &group)
-        .ok_or(Whole { why: "sequences follow each other in a circle", span: function.span(group.stmts[0]) })?;
+        .ok_or(Whole::new("sequences follow each other in a circle", function.span(group.stmts[0])))?;
     Ok(group)
 }
 
@@ -169,8 +169,9 @@ fn names_its_position(function: &Function, s: Var) -> bool {
 }
 
 /// What a statement does to rates.
-fn statement(function: &Function, s: Var, rates: &mut Rates) -> Result<(), &'static str> {
-    let inst = function.inst(s).ok_or("it is a parameter")?;
+fn statement(function: &Function, s: Var, rates: &mut Rates) -> Result<(), Whole> {
+    let span = function.span(s);
+    let inst = function.inst(s).ok_or_else(|| Whole::new("it is a parameter", span))?;
     let ty = function.ty(s);
     let seqs: Vec<Var> = inst.args.iter().copied().filter(|v| !function.ty(*v).is_concrete()).collect();
     let inside = inst.bodies.iter().flat_map(|b| function.free_vars(*b)).any(|v| !function.ty(v).is_concrete());
@@ -192,14 +193,14 @@ fn statement(function: &Function, s: Var, rates: &mut Rates) -> Result<(), &'sta
         Op::Map | Op::Zip if ty.is_seq() && !inside => seqs.iter().for_each(|v| rates.same.join(*v, s)),
         Op::Flatten | Op::FlagPart => rates.made.push((s, seqs)),
         Op::Append => {
-            rates.appended.push((inst.args[0], inst.args[1], function.span(s)));
+            rates.appended.push((inst.args[0], inst.args[1], span));
             rates.made.push((s, seqs));
         }
         Op::Scan(Direction::Left, ScanKind::Inclusive | ScanKind::Exclusive) if State::of(function, s).is_some() => {
             rates.same.join(inst.args[1], s);
         }
         _ if ty.is_concrete() && State::of(function, s).is_some() && !inside => {}
-        op => return Err(op.info().name),
+        op => return Err(Whole::new(format!("`{}` cannot be, as it is used here", op.info().name), span)),
     }
     Ok(())
 }
@@ -210,7 +211,7 @@ fn pace(function: &Function, group: &mut Group, rates: &mut Rates) -> Result<(),
     let mut makers: HashMap<Var, Var> = HashMap::new();
     for (s, _) in &rates.made {
         if makers.insert(rates.same.find(*s), *s).is_some() {
-            return Err(Whole { why: "two filters or the like advance together", span: function.span(*s) });
+            return Err(Whole::new("two filters or the like advance together", function.span(*s)));
         }
     }
     let mut clocks: Vec<Var> = Vec::new();
@@ -232,7 +233,7 @@ fn pace(function: &Function, group: &mut Group, rates: &mut Rates) -> Result<(),
     for (first, second, span) in rates.appended.clone() {
         let (before, after) = (behind(rates, &clocks, first), behind(rates, &clocks, second));
         if !before.is_disjoint(&after) {
-            return Err(Whole { why: "both parts go through the same sequence", span });
+            return Err(Whole::new("both parts go through the same sequence", span));
         }
         after.iter().for_each(|c| group.clocks[*c].extend(&before));
     }
@@ -247,7 +248,7 @@ fn pace(function: &Function, group: &mut Group, rates: &mut Rates) -> Result<(),
     }
     match going.len() == clocks.len() && !clocks.is_empty() {
         true => Ok(()),
-        false => Err(Whole { why: "nothing can begin", span: function.span }),
+        false => Err(Whole::new("nothing can begin", function.span)),
     }
 }
 

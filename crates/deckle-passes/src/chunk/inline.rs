@@ -5,30 +5,29 @@ use deckle_ir::entity::Var;
 
 /// The function with such calls written out. Calls in the bodies of its statements stay: what they go through is a part of an element.
 pub(super) fn inline(funcs: &[Function], func: &Function) -> Function {
-    rewrite(funcs, func, &mut Inline { funcs }).unwrap_or_else(|| func.clone())
-}
-
-struct Inline<'a> {
-    funcs: &'a [Function],
-}
-
-impl Inline<'_> {
-    /// Whether a function goes through sequences itself, or through what it calls.
-    fn streams(&self, func: &Function) -> bool {
-        func.body(Function::ROOT).stmts.iter().any(|s| match func.inst(*s).map(|i| &i.op) {
-            Some(Op::Call(f)) => self.streams(&self.funcs[f.index()]),
-            _ => !func.ty(*s).is_concrete(),
-        })
+    let mut streams: Vec<bool> = Vec::new();
+    for f in funcs {
+        let is_one = f.body(Function::ROOT).stmts.iter().any(|s| match f.inst(*s).map(|i| &i.op) {
+            Some(Op::Call(callee)) => streams[callee.index()],
+            _ => !f.ty(*s).is_concrete(),
+        });
+        streams.push(is_one);
     }
+    rewrite(funcs, func, &mut Inline { streams }).unwrap_or_else(|| func.clone())
 }
 
-impl Rewrite for Inline<'_> {
+struct Inline {
+    /// Which functions go through sequences themselves, or through what they call.
+    streams: Vec<bool>,
+}
+
+impl Rewrite for Inline {
     fn statement(&mut self, copy: &mut Copier<'_>, s: Var) -> Option<()> {
         let inst = copy.old.inst(s)?;
         let own = copy.old.body(Function::ROOT).stmts.binary_search(&s).is_ok();
         let Op::Call(f) = inst.op else { return copy.statement(self, s) };
         let callee = copy.b.funcs().get(f.index())?;
-        if !own || !self.streams(callee) {
+        if !own || !self.streams[f.index()] {
             return copy.statement(self, s);
         }
         let args = inst.args.iter().map(|v| copy.var(*v)).collect::<Option<Vec<_>>>()?;

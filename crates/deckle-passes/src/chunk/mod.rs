@@ -45,9 +45,15 @@ use state::State;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Whole {
     /// What stands in the way.
-    pub why: &'static str,
+    pub why: String,
     /// Where.
     pub span: Span,
+}
+
+impl Whole {
+    fn new(why: impl Into<String>, span: Span) -> Whole {
+        Whole { why: why.into(), span }
+    }
 }
 
 /// The function with its traversals in chunks: all functions before it, and in its place one with a parameter more, the number of elements of a chunk. `None` if it has no sequences.
@@ -61,7 +67,7 @@ pub fn chunk(program: &Program, func: Func) -> Result<Option<Program>, Whole> {
     if groups.is_empty() {
         return Ok(None);
     }
-    let unlike = Whole { why: "its sizes depend on sequences", span: flat.span };
+    let unlike = Whole::new("its sizes depend on sequences", flat.span);
     let mut chunks = Chunker { groups, size: None };
     let new = rewrite(before, &flat, &mut chunks).ok_or(unlike)?;
     let mut funcs = before.to_vec();

@@ -1,10 +1,9 @@
 //! Where sequences begin: statements that make one of numbers or of a vector, and a part of it.
 
-use super::{int, push};
+use super::push;
 use crate::stream;
 use deckle_ir::array::{BinOp, Coll, Copier, Inst, Op, Rewrite, Slicer};
 use deckle_ir::entity::Var;
-use deckle_ir::size::Size;
 use deckle_ir::types::Type;
 
 /// A sequence that begins in a traversal.
@@ -89,25 +88,4 @@ pub(super) fn part(
     };
     copy.stand(s, chunk);
     Some(())
-}
-
-/// A vector without elements. What sizes these would have does not matter.
-pub(super) fn nothing(copy: &mut Copier<'_>, elem: &Type, span: deckle_diag::Span) -> Option<Var> {
-    let elem = elem.map_sizes(&mut |_, _| Size::constant(0));
-    push(copy, Op::Array(elem), &[], span)
-}
-
-/// The first element of what a body gives, where there is one: a vector of one or none.
-pub(super) fn at_most_one(
-    copy: &mut Copier<'_>,
-    length: Var,
-    span: deckle_diag::Span,
-    element: impl FnOnce(&mut Copier<'_>) -> Option<Var>,
-) -> Option<Var> {
-    let one = int(copy, 1, span)?;
-    let count = push(copy, Op::Binary(BinOp::Min), &[length, one], span)?;
-    let (body, _) = copy.b.begin_body_of(&Op::Generate, &[count], 0, span).ok()?;
-    let element = element(copy)?;
-    copy.b.end_body(element);
-    copy.b.push(Op::Generate, &[count], &[body], span).ok()
 }

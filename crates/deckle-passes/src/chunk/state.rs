@@ -1,7 +1,6 @@
 //! What goes on from chunk to chunk, and how.
 
 use super::cut;
-use super::source::{at_most_one, nothing};
 use super::{int, part, push};
 use crate::stream;
 use deckle_diag::Span;
@@ -375,6 +374,27 @@ pub(super) fn vectors(ty: &Type) -> Type {
             Type::Record(Arc::new(RecordType { name: r.name.clone(), fields }))
         }
     }
+}
+
+/// A vector without elements. What sizes these would have does not matter.
+pub(super) fn nothing(copy: &mut Copier<'_>, elem: &Type, span: Span) -> Option<Var> {
+    let elem = elem.map_sizes(&mut |_, _| Size::constant(0));
+    push(copy, Op::Array(elem), &[], span)
+}
+
+/// The first element of what a body gives, where there is one: a vector of one or none.
+fn at_most_one(
+    copy: &mut Copier<'_>,
+    length: Var,
+    span: Span,
+    element: impl FnOnce(&mut Copier<'_>) -> Option<Var>,
+) -> Option<Var> {
+    let one = int(copy, 1, span)?;
+    let count = push(copy, Op::Binary(BinOp::Min), &[length, one], span)?;
+    let (body, _) = copy.b.begin_body_of(&Op::Generate, &[count], 0, span).ok()?;
+    let element = element(copy)?;
+    copy.b.end_body(element);
+    copy.b.push(Op::Generate, &[count], &[body], span).ok()
 }
 
 /// What combines two values in the place of a built-in operator.
