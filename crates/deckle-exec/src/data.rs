@@ -8,21 +8,7 @@ use deckle_ir::kernel::{Buf, Op, Rep, Rows};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
-use deckle_runtime::{Buffer, Pool};
-
-/// Values in buffers: `n` of them, one after another. What a program is called with and gives back without going through trees; see
-/// [`crate::Native::call`], where there is one of each.
-#[derive(Clone, Debug)]
-pub enum Data {
-    /// Scalars, of the type that the program has there; `bool` is a byte.
-    Scalars(Buffer),
-    /// Each component for itself.
-    Tuple(Vec<Data>),
-    /// Arrays of equal size.
-    Equal(usize, Box<Data>),
-    /// Arrays that begin and end at offsets, of `i64`: one more than there are arrays.
-    Offsets(Buffer, Box<Data>),
-}
+use deckle_runtime::{Buffer, Data, Pool};
 
 /// The bytes of scalars of one type.
 fn bytes_of(ty: ScalarType, scalars: &mut dyn Iterator<Item = Scalar>) -> Vec<u8> {

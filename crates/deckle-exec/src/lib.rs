@@ -18,8 +18,8 @@ mod scatter;
 mod simulated;
 
 pub use cuda::{OnCuda, Ptx};
-pub use data::Data;
 pub use deckle_passes::chunk::Chunks;
+pub use deckle_runtime::Data;
 pub use grid::Layout;
 pub use simulated::Simulated;
 

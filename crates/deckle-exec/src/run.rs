@@ -2,7 +2,7 @@
 
 use crate::Settings;
 use crate::cpu::{Cpu, Make};
-use crate::data::{Data, buffer_of};
+use crate::data::buffer_of;
 use crate::device::{Device, Handle};
 use crate::fault::Failure;
 use crate::host::Host;
@@ -11,9 +11,9 @@ use crate::rows::LongCodes;
 use deckle_ir::kernel::{Buf, Node, Op, Program, Rep, Rows, Step};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::value::Value;
-use deckle_runtime::Buffer;
 use deckle_runtime::chunk::ChunkScheduler;
 use deckle_runtime::sort::{self, Key, Segments};
+use deckle_runtime::{Buffer, Data};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 

@@ -33,6 +33,8 @@ const PAGE: usize = 4096;
 #[derive(Clone)]
 pub struct Buffer {
     memory: Arc<Memory>,
+    /// Where this handle's bytes begin.
+    from: usize,
     len: usize,
 }
 
@@ -45,7 +47,7 @@ enum Source {
     /// `Some` until the memory is dropped.
     Pool(Option<Block>, Arc<Shared>),
     /// Valid for as long as the owner is held.
-    External { _owner: Arc<dyn Send + Sync>, padded: bool },
+    External { _owner: Arc<dyn Send + Sync>, bytes: usize, padded: bool },
     /// The static block of empty arrays.
     Nothing,
 }
@@ -85,8 +87,11 @@ plain!(u8 u16 u32 u64 i8 i16 i32 i64 f32 f64);
 impl Buffer {
     /// Takes over a block of the pool, for a payload of `len` bytes.
     pub(crate) fn pooled(block: Block, pool: Arc<Shared>, len: usize) -> Buffer {
-        let mut buffer =
-            Buffer { memory: Arc::new(Memory { start: block.start(), source: Source::Pool(Some(block), pool) }), len };
+        let mut buffer = Buffer {
+            memory: Arc::new(Memory { start: block.start(), source: Source::Pool(Some(block), pool) }),
+            from: 0,
+            len,
+        };
         buffer.clear_padding();
         buffer
     }
@@ -94,7 +99,7 @@ impl Buffer {
     /// An array of no elements.
     pub fn empty() -> Buffer {
         let start = NonNull::from(&ZEROS.0).cast();
-        Buffer { memory: Arc::new(Memory { start, source: Source::Nothing }), len: 0 }
+        Buffer { memory: Arc::new(Memory { start, source: Source::Nothing }), from: 0, len: 0 }
     }
 
     /// The `bytes` at `start`, which live as long as `owner`. An empty array is not kept: it becomes [`Buffer::empty`].
@@ -106,7 +111,8 @@ impl Buffer {
         let end_in_page = (start as usize).wrapping_add(bytes) % PAGE;
         let padded = end_in_page != 0 && end_in_page <= PAGE - PADDING;
         Buffer {
-            memory: Arc::new(Memory { start: place, source: Source::External { _owner: owner, padded } }),
+            memory: Arc::new(Memory { start: place, source: Source::External { _owner: owner, bytes, padded } }),
+            from: 0,
             len: bytes,
         }
     }
@@ -123,20 +129,33 @@ impl Buffer {
 
     /// The first byte; never null, and of a readable block even where the array is empty.
     pub fn as_ptr(&self) -> *const u8 {
-        self.memory.start.as_ptr()
+        // SAFETY: `from` is not beyond the bytes of the memory.
+        unsafe { self.memory.start.as_ptr().add(self.from) }
+    }
+
+    /// The bytes from `lo` below `hi`, in the same memory.
+    ///
+    /// # Panics
+    /// If there are not so many.
+    pub fn slice(&self, lo: usize, hi: usize) -> Buffer {
+        assert!(lo <= hi && hi <= self.len, "a buffer of {} bytes has none from {lo} below {hi}", self.len);
+        Buffer { memory: Arc::clone(&self.memory), from: self.from + lo, len: hi - lo }
     }
 
     /// The largest length that [`Buffer::set_len`] takes.
     pub fn capacity(&self) -> usize {
         match &self.memory.source {
-            Source::Pool(Some(block), _) => block.capacity() - PADDING,
+            Source::Pool(Some(block), _) => block.capacity() - PADDING - self.from,
             _ => self.len,
         }
     }
 
     /// Whether 64 bytes past the last one can be read by compiled code.
     pub fn is_padded(&self) -> bool {
-        !matches!(self.memory.source, Source::External { padded: false, .. })
+        match self.memory.source {
+            Source::External { padded: false, bytes, .. } => self.from + self.len + PADDING <= bytes,
+            _ => true,
+        }
     }
 
     /// Whether the memory is somebody else's.
@@ -149,9 +168,9 @@ impl Buffer {
         if self.is_padded() { Ok(self.clone()) } else { pool.alloc_from(self.as_slice::<u8>(), what) }
     }
 
-    /// Whether this is the only handle of memory that may be written.
+    /// Whether this is the only handle of memory that may be written, from its beginning on.
     pub fn is_unique(&mut self) -> bool {
-        Arc::get_mut(&mut self.memory).is_some_and(|m| matches!(m.source, Source::Pool(..)))
+        self.from == 0 && Arc::get_mut(&mut self.memory).is_some_and(|m| matches!(m.source, Source::Pool(..)))
     }
 
     /// The first byte, for writing, if nobody else has a handle and the memory is the pool's.
@@ -294,6 +313,22 @@ mod tests {
         drop(b);
         assert!(a.set_len(12));
         assert_eq!(a.as_slice::<u32>(), [1, 2, 3]);
+    }
+
+    #[test]
+    fn a_slice_shares_memory_and_is_not_written() {
+        let pool = Pool::new(None);
+        let a = pool.alloc_from(&[1u32, 2, 3, 4], "a").unwrap();
+        let mut b = a.slice(4, 12).slice(0, 8);
+        assert_eq!(b.as_slice::<u32>(), [2, 3]);
+        drop(a);
+        assert!(b.is_padded() && !b.is_unique() && b.get_mut::<u32>().is_none() && !b.set_len(4));
+        assert_eq!(b.slice(8, 8).as_slice::<u32>(), []);
+        let owner = Arc::new(vec![1u8; 3 * PAGE]);
+        let first_page = owner.as_ptr().align_offset(PAGE);
+        // SAFETY: the vector is not changed.
+        let c = unsafe { Buffer::from_external(owner.clone(), owner.as_ptr(), first_page + PAGE) };
+        assert!(!c.is_padded() && !c.slice(0, c.len() - 63).is_padded() && c.slice(9, c.len() - 64).is_padded());
     }
 
     #[test]

@@ -3,6 +3,8 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`pool`], [`buffer`] | memory counted against a budget; reference-counted, padded arrays |
+//! | [`data`] | values in such arrays, and blocks of them |
+//! | [`stream`] | sequences from outside, read ahead, and to outside, written behind |
 //! | [`team`] | a persistent team of threads that claims numbered tasks |
 //! | [`chunk`] | how many elements of a sequence go into the next chunk |
 //! | [`sort`] | `sort` and `group` for keys of any flat type, within segments |
@@ -24,10 +26,13 @@ pub mod buffer;
 pub mod chunk;
 pub mod cpu;
 pub mod cuda;
+pub mod data;
 pub mod pool;
 pub mod sort;
+pub mod stream;
 pub mod team;
 
 pub use buffer::{Buffer, Plain};
+pub use data::{Block, Data};
 pub use pool::{OverBudget, Pool, Stats};
 pub use team::{Interrupted, Team};

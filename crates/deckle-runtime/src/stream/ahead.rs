@@ -1,0 +1,247 @@
+//! Reading ahead.
+
+use super::{Error, QUEUE, Source};
+use crate::data::Block;
+use crate::pool::Pool;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::Duration;
+
+/// A first block is small, so that there is something to do soon; each one after it is twice as large, up to the second.
+const FIRST: usize = 16 << 10;
+const LARGEST: usize = 1 << 20;
+/// Blocks are no larger than this part of the budget: several of them are on their way.
+const PART: u64 = 32;
+/// How often whoever waits looks whether the run is to stop.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// How far a source is, as others may see it.
+#[derive(Debug, Default)]
+pub struct Seen {
+    done: AtomicU64,
+    all: AtomicU64,
+}
+
+impl Seen {
+    /// How much has been read, and how much there is, if that is known.
+    pub fn progress(&self) -> Option<(u64, u64)> {
+        let all = self.all.load(Relaxed);
+        (all > 0).then(|| (self.done.load(Relaxed), all))
+    }
+}
+
+/// A source, read ahead of whoever pulls.
+#[derive(Debug)]
+pub struct Ahead {
+    queue: Receiver<Result<Block, Error>>,
+    /// Blocks of which not all was pulled, and how much of the first was.
+    ready: VecDeque<Block>,
+    taken: usize,
+    /// Why there is nothing behind them.
+    end: Option<Result<(), Error>>,
+    seen: Arc<Seen>,
+}
+
+impl Ahead {
+    /// Begins to read.
+    pub fn new(source: Box<dyn Source>, pool: &Pool) -> Ahead {
+        let (to, queue) = sync_channel(QUEUE);
+        let seen = Arc::new(Seen::default());
+        let (theirs, pool) = (Arc::clone(&seen), pool.clone());
+        let reader = std::thread::Builder::new().name("deckle-ahead".into());
+        let failed = to.clone();
+        if let Err(e) = reader.spawn(move || read(source, &pool, &to, &theirs)) {
+            let _ = failed.try_send(Err(Error::Failed(Box::new(e))));
+        }
+        Ahead { queue, ready: VecDeque::new(), taken: 0, end: None, seen }
+    }
+
+    /// Elements that are all there.
+    pub fn given(block: Block) -> Ahead {
+        let (_, queue) = sync_channel(0);
+        let seen = Arc::new(Seen::default());
+        Ahead { queue, ready: VecDeque::from([block]), taken: 0, end: Some(Ok(())), seen }
+    }
+
+    /// How far the source is.
+    pub fn seen(&self) -> Arc<Seen> {
+        Arc::clone(&self.seen)
+    }
+
+    /// The next `count` elements; fewer only where the sequence ends, or where an error comes behind them; none as `None`.
+    ///
+    /// # Errors
+    /// There is no room, the run is to stop, or an error of the source has come up with nothing before it.
+    pub fn pull(&mut self, count: usize, pool: &Pool, interrupt: &AtomicBool) -> Result<Option<Block>, Error> {
+        let mut parts = Vec::new();
+        let mut left = count;
+        while left > 0 {
+            let Some(first) = self.first(interrupt)? else { break };
+            let n = left.min(first.len - self.taken);
+            parts.push(first.slice(self.taken, self.taken + n, pool)?);
+            left -= n;
+            self.taken += n;
+            if self.taken == first.len {
+                self.ready.pop_front();
+                self.taken = 0;
+            }
+        }
+        if parts.is_empty() {
+            // An error is said when its turn has come.
+            return match std::mem::replace(&mut self.end, Some(Ok(()))) {
+                Some(Err(e)) if count > 0 => Err(e),
+                end => {
+                    self.end = end;
+                    Ok(None)
+                }
+            };
+        }
+        Ok(Some(Block::join(&parts, pool)?))
+    }
+
+    /// Whether an error stands behind what has been pulled: it is not said again.
+    pub fn failure(&mut self) -> Option<Error> {
+        match &self.end {
+            Some(Err(_)) if self.ready.is_empty() => self.end.replace(Ok(())).and_then(Result::err),
+            _ => None,
+        }
+    }
+
+    /// The first block of which something is left.
+    fn first(&mut self, interrupt: &AtomicBool) -> Result<Option<Block>, Error> {
+        while self.ready.is_empty() && self.end.is_none() {
+            if interrupt.load(Relaxed) {
+                return Err(Error::Interrupted);
+            }
+            match self.queue.recv_timeout(LOOK) {
+                Ok(Ok(block)) if block.len > 0 => self.ready.push_back(block),
+                Ok(Ok(_)) | Err(RecvTimeoutError::Timeout) => {}
+                Ok(Err(e)) => self.end = Some(Err(e)),
+                Err(RecvTimeoutError::Disconnected) => self.end = Some(Ok(())),
+            }
+        }
+        Ok(self.ready.front().cloned())
+    }
+}
+
+fn read(mut source: Box<dyn Source>, pool: &Pool, to: &SyncSender<Result<Block, Error>>, seen: &Seen) {
+    let part = pool.stats().budget.map_or(LARGEST, |all| (all / PART) as usize);
+    let largest = part.clamp(FIRST, LARGEST);
+    let mut bytes = FIRST;
+    loop {
+        let next = source.next(bytes, pool).transpose();
+        if let Some((done, all)) = source.progress() {
+            seen.done.store(done, Relaxed);
+            seen.all.store(all, Relaxed);
+        }
+        let Some(next) = next else { return };
+        let failed = next.is_err();
+        if to.send(next).is_err() || failed {
+            return;
+        }
+        bytes = (bytes * 2).min(largest);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Data;
+
+    /// Numbers from 0 on, in blocks of different sizes; then an error, if there is to be one.
+    struct Numbers {
+        next: i64,
+        end: i64,
+        fails: bool,
+        /// For as long as it lives.
+        _alive: Arc<()>,
+    }
+
+    impl Source for Numbers {
+        fn next(&mut self, _: usize, pool: &Pool) -> Result<Option<Block>, Error> {
+            if self.next == self.end {
+                return if self.fails { Err(Error::Failed("no more".into())) } else { Ok(None) };
+            }
+            let n = (self.next % 5 + 1).min(self.end - self.next);
+            let all: Vec<i64> = (self.next..self.next + n).collect();
+            self.next += n;
+            Ok(Some(Block::new(Data::Scalars(pool.alloc_from(&all, "numbers")?), n as usize)))
+        }
+    }
+
+    fn numbers(end: i64, fails: bool) -> (Ahead, Arc<()>, Pool) {
+        let (pool, alive) = (Pool::new(None), Arc::new(()));
+        let source = Numbers { next: 0, end, fails, _alive: Arc::clone(&alive) };
+        (Ahead::new(Box::new(source), &pool), alive, pool)
+    }
+
+    fn pulled(ahead: &mut Ahead, count: usize, pool: &Pool) -> Vec<i64> {
+        match ahead.pull(count, pool, &AtomicBool::new(false)).unwrap() {
+            Some(Block { data: Data::Scalars(b), len }) => {
+                assert_eq!(b.len(), len * 8);
+                b.as_slice().to_vec()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    #[test]
+    fn as_many_come_as_are_asked_for_until_the_end() {
+        for count in [1, 2, 7, 100, usize::MAX] {
+            let (mut ahead, _, pool) = numbers(23, false);
+            let mut all = Vec::new();
+            loop {
+                let some = pulled(&mut ahead, count, &pool);
+                let is_full = some.len() == count;
+                all.extend(some);
+                if !is_full {
+                    break;
+                }
+            }
+            assert_eq!(all, (0..23).collect::<Vec<i64>>());
+            assert!(pulled(&mut ahead, count, &pool).is_empty() && ahead.failure().is_none());
+        }
+    }
+
+    #[test]
+    fn an_error_comes_behind_what_was_read_before_it() {
+        let (mut ahead, _, pool) = numbers(4, true);
+        assert_eq!(pulled(&mut ahead, 10, &pool), [0, 1, 2, 3]);
+        assert_eq!(ahead.failure().unwrap().to_string(), "no more");
+        let (mut ahead, _, pool) = numbers(4, true);
+        assert_eq!(pulled(&mut ahead, 4, &pool), [0, 1, 2, 3]);
+        let e = ahead.pull(1, &pool, &AtomicBool::new(false)).unwrap_err();
+        assert_eq!(e.to_string(), "no more");
+    }
+
+    #[test]
+    fn a_source_that_nobody_pulls_from_is_let_go_of_and_its_memory_with_it() {
+        let (mut ahead, alive, pool) = numbers(i64::MAX, false);
+        assert_eq!(pulled(&mut ahead, 3, &pool).len(), 3);
+        drop(ahead);
+        let gone = || Arc::strong_count(&alive) == 1 && pool.stats().current == 0;
+        assert!((0..500).any(|_| {
+            std::thread::sleep(Duration::from_millis(10));
+            gone()
+        }));
+    }
+
+    #[test]
+    fn whoever_waits_can_be_interrupted() {
+        struct Never(Receiver<()>);
+        impl Source for Never {
+            fn next(&mut self, _: usize, _: &Pool) -> Result<Option<Block>, Error> {
+                let _ = self.0.recv();
+                Ok(None)
+            }
+        }
+        let (wakes, sleeps) = std::sync::mpsc::channel();
+        let pool = Pool::new(None);
+        let mut ahead = Ahead::new(Box::new(Never(sleeps)), &pool);
+        let e = ahead.pull(1, &pool, &AtomicBool::new(true)).unwrap_err();
+        assert!(matches!(e, Error::Interrupted));
+        drop(wakes);
+    }
+}

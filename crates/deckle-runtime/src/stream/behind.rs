@@ -1,0 +1,155 @@
+//! Writing behind.
+
+use super::{Error, QUEUE, Sink};
+use crate::data::Block;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// How long whoever waits for room in the queue sleeps, before it looks again whether the run is to stop.
+const LOOK: Duration = Duration::from_micros(200);
+
+/// What the other thread is told.
+enum Order {
+    Take(Block),
+    Finish,
+}
+
+/// A sink that takes behind whoever pushes.
+#[derive(Debug)]
+pub struct Behind {
+    queue: Option<SyncSender<Order>>,
+    thread: Option<JoinHandle<Result<(), Error>>>,
+}
+
+impl Behind {
+    /// Begins to take.
+    ///
+    /// # Errors
+    /// There is no thread.
+    pub fn new(sink: Box<dyn Sink>) -> Result<Behind, Error> {
+        let (queue, from) = sync_channel(QUEUE);
+        let writer = std::thread::Builder::new().name("deckle-behind".into());
+        let thread = writer.spawn(move || write(sink, &from)).map_err(|e| Error::Failed(Box::new(e)))?;
+        Ok(Behind { queue: Some(queue), thread: Some(thread) })
+    }
+
+    /// Hands elements over.
+    ///
+    /// # Errors
+    /// What the sink said of those before, or the run is to stop.
+    pub fn push(&mut self, block: Block, interrupt: &AtomicBool) -> Result<(), Error> {
+        let mut order = Order::Take(block);
+        while let Some(queue) = &self.queue {
+            match queue.try_send(order) {
+                Ok(()) => return Ok(()),
+                Err(TrySendError::Full(back)) => {
+                    if interrupt.load(Relaxed) {
+                        return Err(Error::Interrupted);
+                    }
+                    order = back;
+                    std::thread::sleep(LOOK);
+                }
+                Err(TrySendError::Disconnected(_)) => break,
+            }
+        }
+        self.queue = None;
+        Err(self.join().err().unwrap_or(Error::Closed))
+    }
+
+    /// Waits until everything was taken.
+    ///
+    /// # Errors
+    /// What the sink said.
+    pub fn finish(mut self) -> Result<(), Error> {
+        if let Some(queue) = self.queue.take() {
+            // If nobody listens, the thread knows why.
+            let _ = queue.send(Order::Finish);
+        }
+        self.join()
+    }
+
+    fn join(&mut self) -> Result<(), Error> {
+        match self.thread.take().map(JoinHandle::join) {
+            Some(Ok(result)) => result,
+            Some(Err(_)) => Err(Error::Failed("the thread that writes has failed".into())),
+            None => Err(Error::Closed),
+        }
+    }
+}
+
+fn write(mut sink: Box<dyn Sink>, from: &Receiver<Order>) -> Result<(), Error> {
+    while let Ok(order) = from.recv() {
+        match order {
+            Order::Take(block) => sink.take(block)?,
+            Order::Finish => return sink.finish(),
+        }
+    }
+    // The program has failed: what was taken is let go of.
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Data;
+    use crate::pool::Pool;
+    use std::sync::{Arc, Mutex};
+
+    #[derive(Clone, Default)]
+    struct Log(Arc<Mutex<Vec<String>>>, usize);
+
+    impl Sink for Log {
+        fn take(&mut self, block: Block) -> Result<(), Error> {
+            let mut log = self.0.lock().unwrap();
+            if log.len() == self.1 {
+                return Err(Error::Failed("full".into()));
+            }
+            log.push(block.len.to_string());
+            Ok(())
+        }
+
+        fn finish(self: Box<Self>) -> Result<(), Error> {
+            self.0.lock().unwrap().push("end".into());
+            Ok(())
+        }
+    }
+
+    fn block(len: usize) -> Block {
+        Block::new(Data::Scalars(Pool::new(None).alloc(len, "b").unwrap()), len)
+    }
+
+    #[test]
+    fn everything_is_taken_in_order() {
+        let log = Log(Arc::default(), 100);
+        let mut behind = Behind::new(Box::new(log.clone())).unwrap();
+        (0..20).for_each(|n| behind.push(block(n), &AtomicBool::new(false)).unwrap());
+        behind.finish().unwrap();
+        let mut wanted: Vec<String> = (0..20).map(|n| n.to_string()).collect();
+        wanted.push("end".into());
+        assert_eq!(*log.0.lock().unwrap(), wanted);
+    }
+
+    #[test]
+    fn what_a_sink_says_reaches_whoever_pushes() {
+        let mut behind = Behind::new(Box::new(Log(Arc::default(), 3))).unwrap();
+        let said = (0..100).find_map(|n| behind.push(block(n), &AtomicBool::new(false)).err());
+        assert_eq!(said.unwrap().to_string(), "full");
+        let mut behind = Behind::new(Box::new(Log(Arc::default(), 0))).unwrap();
+        behind.push(block(1), &AtomicBool::new(false)).unwrap();
+        assert_eq!(behind.finish().unwrap_err().to_string(), "full");
+    }
+
+    #[test]
+    fn a_program_that_fails_finishes_nothing() {
+        let log = Log(Arc::default(), 100);
+        let mut behind = Behind::new(Box::new(log.clone())).unwrap();
+        behind.push(block(1), &AtomicBool::new(false)).unwrap();
+        drop(behind);
+        while Arc::strong_count(&log.0) > 1 {
+            std::thread::yield_now();
+        }
+        assert_eq!(*log.0.lock().unwrap(), ["1"]);
+    }
+}
