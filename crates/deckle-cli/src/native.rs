@@ -8,7 +8,7 @@ use deckle_ir::entity::Func;
 use deckle_ir::value::Value;
 use deckle_runtime::{Pool, Team};
 use std::io::Write;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 /// The most bytes of one array, whatever the budget: more than any machine has.
@@ -56,12 +56,12 @@ pub fn run(
         max_bytes: LARGEST,
         grain: Grain::default(),
         chunk: how.chunk,
-        chunks: AtomicU64::new(0),
+        progress: std::sync::Arc::default(),
     };
     let started = Instant::now();
     let value = interrupt.during(|| native.run(values, &settings))?;
     let seconds = started.elapsed().as_secs_f64();
-    let (threads, chunks) = (settings.team.threads(), settings.chunks.load(Ordering::Relaxed));
+    let (threads, chunks) = (settings.team.threads(), settings.progress.chunks.load(Ordering::Relaxed));
     let (array_bytes, kernels) = (pool.stats().peak, native.kernels());
     Ok(Ran { value, seconds, compile_seconds, array_bytes, kernels, chunks, threads })
 }

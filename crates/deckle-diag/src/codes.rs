@@ -593,6 +593,10 @@ codes! {
     /// The message names the file and what is wrong with it. Results are written whole or not at all, so nothing is
     /// left half done.
     BadFile = "D0403", User, "a file that cannot be used";
+    /// A sequence comes from outside, from an iterator say, and ended with an error; or whoever takes the result could not go on.
+    ///
+    /// The message is theirs. All elements before the error were gone through, and what came of them was handed over.
+    Stream = "D0404", User, "a sequence from outside that ended with an error";
 
     /// The program is right, but this version of Deckle cannot run it as asked.
     ///

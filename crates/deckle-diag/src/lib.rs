@@ -51,6 +51,15 @@ pub struct Diagnostic {
     pub helps: Vec<String>,
 }
 
+/// A diagnostic stands for itself wherever errors are passed on.
+impl std::error::Error for Diagnostic {}
+
+impl std::fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
 impl Diagnostic {
     /// A diagnostic with its primary place.
     pub fn new(code: Code, message: impl Into<String>, span: Span, label: impl Into<String>) -> Self {

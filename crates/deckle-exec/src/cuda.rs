@@ -9,7 +9,7 @@ use crate::grid::{self, Layout};
 use crate::pipeline::Timings;
 use crate::plan::Plan;
 use crate::run::{self, Memory};
-use crate::{Data, Options, Settings, bug, unloadable};
+use crate::{Data, Input, Options, Settings, bug, unloadable};
 use deckle_diag::Diagnostic;
 use deckle_ir::array;
 use deckle_ir::entity::Func;
@@ -110,7 +110,8 @@ impl OnCuda {
     /// As [`OnCuda::run`], and arguments that are not of the shape of their parameters.
     pub fn call(&self, args: Vec<Data>, settings: &Settings) -> Result<Data, Box<Diagnostic>> {
         let device = Cuda { on: self, settings };
-        run::call(&self.ptx.plan, &device, args, settings).map_err(|f| f.report(&self.ptx.plan.program))
+        run::stream(&self.ptx.plan, &device, args.into_iter().map(Input::Data).collect(), None, settings)
+            .map_err(|f| f.report(&self.ptx.plan.program))
     }
 }
 

@@ -1,14 +1,14 @@
-//! Between values and buffers.
+//! Between values and buffers, and between buffers and a program's memory.
 
 use crate::device::Device;
 use crate::fault::Failure;
-use crate::host;
+use crate::host::element;
 use crate::run::Memory;
 use deckle_ir::kernel::{Buf, Op, Rep, Rows};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
-use deckle_runtime::{Buffer, Data, Pool};
+use deckle_runtime::{Buffer, Data, OverBudget, Pool};
 
 /// The bytes of scalars of one type.
 fn bytes_of(ty: ScalarType, scalars: &mut dyn Iterator<Item = Scalar>) -> Vec<u8> {
@@ -33,53 +33,75 @@ pub(crate) fn buffer_of(
     ty: ScalarType,
     scalars: &mut dyn Iterator<Item = Scalar>,
     name: &str,
-) -> Result<Buffer, Failure> {
-    Ok(pool.alloc_from(&bytes_of(ty, scalars), name)?)
+) -> Result<Buffer, OverBudget> {
+    pool.alloc_from(&bytes_of(ty, scalars), name)
+}
+
+/// Values of a type, one after another. All rows have offsets.
+pub(crate) fn data_of(ty: &Type, values: &[&Value], pool: &Pool, name: &str) -> Result<Data, OverBudget> {
+    Ok(match ty {
+        Type::Scalar(s) => {
+            let mut scalars = values.iter().map(|v| v.as_scalar().unwrap_or(Scalar::zero(*s)));
+            Data::Scalars(buffer_of(pool, *s, &mut scalars, name)?)
+        }
+        Type::Array(_) | Type::Seq(_) => {
+            let lists: Vec<&[Value]> = values.iter().map(|v| v.items().unwrap_or_default()).collect();
+            let mut offsets = vec![0i64];
+            lists.iter().for_each(|list| offsets.push(offsets[offsets.len() - 1] + list.len() as i64));
+            let all: Vec<&Value> = lists.into_iter().flatten().collect();
+            let elem = data_of(ty.elem().unwrap_or(ty), &all, pool, name)?;
+            Data::Offsets(pool.alloc_from(&offsets, name)?, Box::new(elem))
+        }
+        _ => {
+            let component = |(k, ty): (usize, &Type)| {
+                let column: Vec<&Value> = values.iter().filter_map(|v| v.parts()?.get(k)).collect();
+                data_of(ty, &column, pool, name)
+            };
+            Data::Tuple(
+                ty.parts().unwrap_or_default().into_iter().enumerate().map(component).collect::<Result<_, _>>()?,
+            )
+        }
+    })
+}
+
+/// The value of a type at a place.
+pub(crate) fn value_of(ty: &Type, data: &Data, at: usize) -> Value {
+    match (ty, data) {
+        (Type::Scalar(s), Data::Scalars(b)) => Value::Scalar(element(b, *s, at)),
+        (_, Data::Tuple(parts)) => {
+            let parts = parts.iter().zip(ty.parts().unwrap_or_default());
+            Value::tuple(parts.map(|(d, t)| value_of(t, d, at)).collect())
+        }
+        (_, Data::Equal(_, inner) | Data::Offsets(_, inner)) => {
+            let (lo, hi) = row(data, at);
+            let elem = ty.elem().unwrap_or(ty);
+            let elems = (lo..hi).map(|i| value_of(elem, inner, i)).collect();
+            if ty.is_seq() { Value::seq(elems) } else { Value::array(elems) }
+        }
+        // A type and its data belong together.
+        (_, Data::Scalars(_)) => Value::tuple(Vec::new()),
+    }
+}
+
+/// Where a row begins and ends.
+fn row(data: &Data, at: usize) -> (usize, usize) {
+    match data {
+        Data::Equal(n, _) => (at * n, at * n + n),
+        Data::Offsets(b, _) => (offset(b, at), offset(b, at + 1)),
+        _ => (0, 0),
+    }
+}
+
+fn offset(b: &Buffer, at: usize) -> usize {
+    element(b, ScalarType::I64, at).as_int().map_or(0, |n| n.max(0) as usize)
+}
+
+/// No values of a type.
+pub(crate) fn none_of(ty: &Type, pool: &Pool) -> Result<Data, OverBudget> {
+    data_of(ty, &[], pool, "nothing")
 }
 
 impl<D: Device> Memory<'_, D> {
-    /// Gives the buffers of a representation these values, one after another.
-    pub(crate) fn fill(&mut self, rep: &Rep, values: &[&Value], name: &str) -> Result<(), Failure> {
-        match rep {
-            Rep::Scalar(b) => {
-                let ty = self.program.bufs[b.index()].elem;
-                let mut scalars = values.iter().map(|v| v.as_scalar().unwrap_or(Scalar::zero(ty)));
-                let buffer = buffer_of(&self.settings.pool, ty, &mut scalars, name)?;
-                self.bufs[b.index()] = Some(self.device.put(buffer)?);
-            }
-            Rep::Tuple(parts) => {
-                for (k, part) in parts.iter().enumerate() {
-                    let column: Vec<&Value> = values.iter().filter_map(|v| v.parts()?.get(k)).collect();
-                    self.fill(part, &column, name)?;
-                }
-            }
-            Rep::Array(rows, elem) => {
-                let lists: Vec<&[Value]> = values.iter().map(|v| v.items().unwrap_or_default()).collect();
-                match rows {
-                    Rows::Equal(n) => {
-                        // A size that no row shows is told by another argument, or is 0.
-                        if let (Op::Load(b, _), Some(first)) = (&self.program.node(*n).op, lists.first()) {
-                            self.set(*b, first.len() as i64)?;
-                        }
-                    }
-                    Rows::Offsets(b) => {
-                        let mut total = 0i64;
-                        let mut offsets = vec![Scalar::I64(0)];
-                        for list in &lists {
-                            total += list.len() as i64;
-                            offsets.push(Scalar::I64(total));
-                        }
-                        let buffer = buffer_of(&self.settings.pool, ScalarType::I64, &mut offsets.into_iter(), name)?;
-                        self.bufs[b.index()] = Some(self.device.put(buffer)?);
-                    }
-                }
-                let all: Vec<&Value> = lists.into_iter().flatten().collect();
-                self.fill(elem, &all, name)?;
-            }
-        }
-        Ok(())
-    }
-
     /// Gives the buffers of a representation what is in others, of which there are `n`, without copying.
     pub(crate) fn take(&mut self, rep: &Rep, data: Data, n: usize, name: &str) -> Result<(), Failure> {
         let wrong = || Failure::Argument(name.to_string());
@@ -105,10 +127,27 @@ impl<D: Device> Memory<'_, D> {
                 if offsets.len() % 8 != 0 || offsets.len() / 8 <= n {
                     return Err(wrong());
                 }
-                let all = host::element(&offsets, ScalarType::I64, n).as_int().unwrap_or(0);
+                let all = element(&offsets, ScalarType::I64, n).as_int().unwrap_or(0);
                 let all = usize::try_from(all).map_err(|_| wrong())?;
                 self.bufs[b.index()] = Some(self.device.put(self.padded(offsets, name)?)?);
                 self.take(elem, *data, all, name)
+            }
+            (Rep::Array(Rows::Equal(m), elem), Data::Offsets(offsets, data)) => {
+                let all = offsets.as_slice::<i64>().get(..=n).ok_or_else(wrong)?;
+                let size = all.get(1).map_or(0, |first| first - all[0]);
+                if all.windows(2).any(|w| w[1] - w[0] != size) || all[0] != 0 {
+                    return Err(wrong());
+                }
+                // A size that no row shows is told by another argument, or is 0.
+                if let (Op::Load(b, _), true) = (&self.program.node(*m).op, n > 0) {
+                    self.set(*b, size)?;
+                }
+                self.take(elem, *data, all[n] as usize, name)
+            }
+            (Rep::Array(Rows::Offsets(_), _), Data::Equal(size, data)) => {
+                let offsets: Vec<i64> = (0..=n).map(|i| (i * size) as i64).collect();
+                let offsets = self.settings.pool.alloc_from(&offsets, name)?;
+                self.take(rep, Data::Offsets(offsets, data), n, name)
             }
             _ => Err(wrong()),
         }
@@ -118,17 +157,36 @@ impl<D: Device> Memory<'_, D> {
         Ok(buffer.padded(&self.settings.pool, &format!("argument `{name}`"))?)
     }
 
-    /// What is in the buffers of a representation.
-    pub(crate) fn give(&self, rep: &Rep) -> Result<Data, Failure> {
+    /// What is in the buffers of a representation, from `lo` below `hi`, and nothing else.
+    pub(crate) fn give(&self, rep: &Rep, lo: usize, hi: usize) -> Result<Data, Failure> {
         let get = |b: &Buf| self.device.get(self.host().buf(*b).ok_or(Failure::bug("no result"))?);
         Ok(match rep {
-            Rep::Scalar(b) => Data::Scalars(get(b)?),
-            Rep::Tuple(parts) => Data::Tuple(parts.iter().map(|p| self.give(p)).collect::<Result<_, _>>()?),
+            Rep::Scalar(b) => {
+                let (buffer, size) = (get(b)?, self.program.bufs[b.index()].elem.bytes());
+                if buffer.len() < hi * size {
+                    return Err(Failure::bug("a result that is too short"));
+                }
+                Data::Scalars(buffer.slice(lo * size, hi * size))
+            }
+            Rep::Tuple(parts) => Data::Tuple(parts.iter().map(|p| self.give(p, lo, hi)).collect::<Result<_, _>>()?),
             Rep::Array(Rows::Equal(n), elem) => {
                 let n = usize::try_from(self.host().int(*n)?).unwrap_or(0);
-                Data::Equal(n, Box::new(self.give(elem)?))
+                Data::Equal(n, Box::new(self.give(elem, lo * n, hi * n)?))
             }
-            Rep::Array(Rows::Offsets(b), elem) => Data::Offsets(get(b)?, Box::new(self.give(elem)?)),
+            Rep::Array(Rows::Offsets(b), elem) => {
+                let offsets = get(b)?;
+                if offsets.len() < (hi + 1) * 8 {
+                    return Err(Failure::bug("offsets that are too short"));
+                }
+                let (first, last) = (offset(&offsets, lo), offset(&offsets, hi));
+                let elem = self.give(elem, first, last)?;
+                let mut offsets = offsets.slice(lo * 8, (hi + 1) * 8);
+                if first != 0 {
+                    let moved: Vec<i64> = offsets.as_slice::<i64>().iter().map(|n| n - first as i64).collect();
+                    offsets = self.settings.pool.alloc_from(&moved, "the offsets of a result")?;
+                }
+                Data::Offsets(offsets, Box::new(elem))
+            }
         })
     }
 
@@ -137,39 +195,5 @@ impl<D: Device> Memory<'_, D> {
         let buffer = buffer_of(&self.settings.pool, ScalarType::I64, &mut [Scalar::I64(n)].into_iter(), "a size")?;
         self.bufs[b.index()] = Some(self.device.put(buffer)?);
         Ok(())
-    }
-
-    /// The value of a type at element `at` of a representation.
-    pub(crate) fn read(&self, rep: &Rep, ty: &Type, at: usize) -> Result<Value, Failure> {
-        match rep {
-            Rep::Scalar(b) => {
-                let buffer = self.host().buf(*b).ok_or(Failure::bug("no result"))?;
-                Ok(Value::Scalar(self.device.element(buffer, self.program.bufs[b.index()].elem, at)?))
-            }
-            Rep::Tuple(parts) => {
-                let tys = ty.parts().unwrap_or_default();
-                let parts = parts.iter().zip(tys).map(|(p, t)| self.read(p, t, at));
-                Ok(Value::tuple(parts.collect::<Result<_, _>>()?))
-            }
-            Rep::Array(rows, elem) => {
-                let (lo, hi) = match rows {
-                    Rows::Equal(n) => {
-                        let n = usize::try_from(self.host().int(*n)?).unwrap_or(0);
-                        (at * n, at * n + n)
-                    }
-                    Rows::Offsets(b) => {
-                        let offsets = self.host().buf(*b).ok_or(Failure::bug("no result"))?;
-                        let get = |i: usize| -> Result<usize, Failure> {
-                            let offset = self.device.element(offsets, ScalarType::I64, i)?;
-                            Ok(offset.as_int().unwrap_or(0).max(0) as usize)
-                        };
-                        (get(at)?, get(at + 1)?)
-                    }
-                };
-                let elem_ty = ty.elem().cloned().unwrap_or(Type::BOOL);
-                let elems = (lo..hi).map(|i| self.read(elem, &elem_ty, i)).collect::<Result<Vec<_>, _>>()?;
-                Ok(if ty.is_seq() { Value::seq(elems) } else { Value::array(elems) })
-            }
-        }
     }
 }

@@ -2,10 +2,10 @@
 
 use deckle_diag::{Code, Diagnostic, Span};
 use deckle_ir::kernel::{Fault, Program, Site};
-use deckle_runtime::{Interrupted, OverBudget};
+use deckle_runtime::{Interrupted, OverBudget, stream};
 
 /// Why a run ends early.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) enum Failure {
     /// A check failed, with these operands.
     Check(Site, Vec<i64>),
@@ -17,6 +17,10 @@ pub(crate) enum Failure {
     TooLarge(String, i64, Span),
     /// From outside.
     Interrupted,
+    /// Nobody takes the result any more.
+    Closed,
+    /// A sequence from outside, or whoever takes a result, says so.
+    Stream(Box<dyn std::error::Error + Send + Sync>),
     /// Deckle's own.
     Bug(String),
 }
@@ -24,6 +28,17 @@ pub(crate) enum Failure {
 impl From<OverBudget> for Failure {
     fn from(e: OverBudget) -> Failure {
         Failure::Memory(e, Span::NONE)
+    }
+}
+
+impl From<stream::Error> for Failure {
+    fn from(e: stream::Error) -> Failure {
+        match e {
+            stream::Error::OverBudget(e) => e.into(),
+            stream::Error::Interrupted => Failure::Interrupted,
+            stream::Error::Closed => Failure::Closed,
+            stream::Error::Failed(e) => Failure::Stream(e),
+        }
     }
 }
 
@@ -58,6 +73,12 @@ impl Failure {
                 let message = format!("{name} comes to {n} elements, more than there can be");
                 error(Code::LimitExceeded, message, span, "this array").help("use a sequence instead of an array")
             }
+            Failure::Stream(e) => match e.downcast::<Diagnostic>() {
+                Ok(d) => *d,
+                Err(e) => Diagnostic::nowhere(Code::Stream, e.to_string())
+                    .help("what came before it was gone through: see to what the elements come from, or go to"),
+            },
+            Failure::Closed => Diagnostic::nowhere(Code::Stream, "nobody takes the result any more".to_string()),
             Failure::Interrupted => Diagnostic::nowhere(Code::LimitExceeded, "interrupted".to_string()),
             Failure::Memory(e, span) => error(Code::LimitExceeded, e.to_string(), span, "this array")
                 .help("raise the budget, or use a sequence instead of an array"),

@@ -10,6 +10,7 @@ mod device;
 mod fault;
 mod grid;
 mod host;
+mod outside;
 pub mod pipeline;
 mod plan;
 mod rows;
@@ -21,6 +22,7 @@ pub use cuda::{OnCuda, Ptx};
 pub use deckle_passes::chunk::Chunks;
 pub use deckle_runtime::Data;
 pub use grid::Layout;
+pub use outside::Input;
 pub use simulated::Simulated;
 
 use cpu::{Cpu, Entries, Make};
@@ -32,12 +34,13 @@ use deckle_ir::loops::{Function, Gathers, Launch};
 use deckle_ir::value::Value;
 use deckle_llvm::{Code, Compiler, Pipeline, measured_gathers};
 use deckle_passes::schedule::{Purpose, schedule};
+use deckle_runtime::stream::{Seen, Sink};
 use deckle_runtime::{Pool, Team};
 use pipeline::{Stage, Timings};
 use plan::Plan;
 use rows::LongCodes;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
 
 /// How to compile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,8 +85,25 @@ pub struct Settings {
     pub grain: Grain,
     /// The elements of a chunk, in programs that go through sequences in chunks; found out while they run, if nothing is said. Results do not depend on it.
     pub chunk: Option<i64>,
+    /// How far the run is.
+    pub progress: Arc<Progress>,
+}
+
+/// How far a run is with the sequences that it goes through in chunks. Others may look at it meanwhile.
+#[derive(Debug, Default)]
+pub struct Progress {
     /// How many chunks were gone through.
     pub chunks: AtomicU64,
+    /// How many elements they had, or would have had if there were so many.
+    pub elements: AtomicU64,
+    /// How many elements the next one has.
+    pub chunk: AtomicU64,
+    /// How many elements came from outside.
+    pub pulled: AtomicU64,
+    /// How many elements went there.
+    pub pushed: AtomicU64,
+    /// The sequences that come from outside.
+    pub sources: Mutex<Vec<Arc<Seen>>>,
 }
 
 /// How finely work is divided on the cores of this machine. What floats add up to depends on the blocks, not on the rest and never on the threads. There is no reason
@@ -115,7 +135,7 @@ impl Settings {
             max_bytes: 1 << 40,
             grain: Grain::default(),
             chunk: None,
-            chunks: AtomicU64::new(0),
+            progress: Arc::default(),
         }
     }
 }
@@ -210,7 +230,23 @@ impl Native {
     /// As [`Native::run`], and arguments that are not of the shape of their parameters, or whose buffers are too short. Sizes that types have in common are
     /// checked; of the offsets of ragged rows only the last is.
     pub fn call(&self, args: Vec<Data>, settings: &Settings) -> Result<Data, Box<Diagnostic>> {
-        run::call(&self.plan, &self.cpu(settings), args, settings).map_err(|f| f.report(&self.plan.program))
+        self.stream(args.into_iter().map(Input::Data).collect(), None, settings)
+    }
+
+    /// Runs it on buffers and on sequences that come bit by bit. If the result is a sequence, and there is someone to take it, it is handed over as it comes about, and the number of
+    /// its elements is given in its place.
+    ///
+    /// # Errors
+    /// As [`Native::call`], and what those say that elements come from and go to.
+    pub fn stream(
+        &self,
+        args: Vec<Input>,
+        sink: Option<Box<dyn Sink>>,
+        settings: &Settings,
+    ) -> Result<Data, Box<Diagnostic>> {
+        let sink = sink.filter(|_| self.plan.result_ty.is_seq());
+        let result = run::stream(&self.plan, &self.cpu(settings), args, sink, settings);
+        result.map_err(|f| f.report(&self.plan.program))
     }
 
     fn cpu<'a>(&'a self, settings: &'a Settings) -> Cpu<'a> {

@@ -145,7 +145,7 @@ pub fn show(program: &array::Program, func: Func, options: Options, stage: Stage
         Stage::Array => Ok(program.to_string()),
         Stage::Simple => Ok(simplify(program).to_string()),
         Stage::Chunks => match chunk(&simplify(program), func) {
-            Ok(Some(chunks)) => Ok(chunks.to_string()),
+            Ok(Some(chunks)) => Ok(chunks.program.to_string()),
             Ok(None) => Ok(format!("// There are no sequences.\n{}", simplify(program))),
             Err(whole) => Ok(format!("// Not in chunks: {}\n{}", whole.why, simplify(program))),
         },

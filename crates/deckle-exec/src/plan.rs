@@ -18,6 +18,12 @@ pub(crate) struct Plan {
     pub program: kernel::Program,
     pub result_ty: Type,
     pub param_names: Vec<String>,
+    /// Of the parameters that the caller gives.
+    pub param_types: Vec<Type>,
+    /// Which of them are sequences that come bit by bit.
+    pub pulled: Vec<bool>,
+    /// For each sequence in the result, in order, the number of the push by which it is handed over.
+    pub pushes: Vec<u32>,
     /// Why sequences are not gone through in chunks, or that they are: then there is a parameter more, the elements of a chunk.
     pub chunked: Result<bool, Whole>,
 }
@@ -39,12 +45,23 @@ impl Plan {
         };
         let fusing = flatten::Options { fuse: options.fuse };
         let lowered = timings.time(Stage::Kernel, || lower(program, func, fusing, options.chunks))?;
-        let Lowered { program: mut flat, function, chunked } = lowered;
+        let Lowered { program: mut flat, function, pushes, chunked } = lowered;
         verified(&flat, Stage::Kernel)?;
         timings.time(Stage::Memory, || reuse(&mut flat, options.given));
         verified(&flat, Stage::Memory)?;
-        let result_ty = function.ty(function.body(array::Function::ROOT).result).clone();
-        Ok(Plan { program: flat, result_ty, param_names: function.param_names.clone(), chunked })
+        let original = &program.funcs[func.index()];
+        let param_types: Vec<Type> = original.params().iter().map(|p| original.ty(*p).clone()).collect();
+        let mut pulled = vec![false; flat.params.len()];
+        each_pull(&flat.steps, &mut |param| pulled[param as usize] = true);
+        Ok(Plan {
+            program: flat,
+            result_ty: original.result_type().clone(),
+            param_names: function.param_names.clone(),
+            param_types,
+            pulled,
+            pushes,
+            chunked,
+        })
     }
 
     /// Where the elements of a chunk are said, if there are chunks.
@@ -55,11 +72,39 @@ impl Plan {
         }
     }
 
+    /// The type of the result that a push hands over.
+    pub(crate) fn pushed_type(&self, number: u32) -> Option<&Type> {
+        let mut all = Vec::new();
+        sequences(&self.result_ty, &mut all);
+        all.into_iter().zip(&self.pushes).find(|(_, k)| **k == number).map(|(ty, _)| ty)
+    }
+
     /// Something made of every kernel, in the order of the text, given its number.
     pub(crate) fn kernels<T>(&self, f: &mut dyn FnMut(&Kernel, usize) -> Result<T, String>) -> Result<Vec<T>, String> {
         let mut all = Vec::new();
         each_kernel(&self.program.steps, &mut |kernel| all.push(f(kernel, all.len())));
         all.into_iter().collect()
+    }
+}
+
+/// The sequences in a type, in order.
+fn sequences<'t>(ty: &'t Type, all: &mut Vec<&'t Type>) {
+    match ty {
+        Type::Seq(_) => all.push(ty),
+        _ => ty.parts().unwrap_or_default().into_iter().for_each(|t| sequences(t, all)),
+    }
+}
+
+fn each_pull(steps: &[Step], f: &mut dyn FnMut(u32)) {
+    for step in steps {
+        match step {
+            Step::Pull { param, .. } => f(*param),
+            Step::If(_, a, b) | Step::While { test: a, body: b, .. } => {
+                each_pull(a, f);
+                each_pull(b, f);
+            }
+            _ => {}
+        }
     }
 }
 

@@ -1,19 +1,21 @@
 //! Running the steps of a program.
 
 use crate::Settings;
-use crate::cpu::{Cpu, Make};
-use crate::data::buffer_of;
+use crate::cpu::Cpu;
+use crate::data::{buffer_of, value_of};
 use crate::device::{Device, Handle};
 use crate::fault::Failure;
 use crate::host::Host;
+use crate::outside::{Input, Outside, collected, elements, input_of};
 use crate::plan::Plan;
-use crate::rows::LongCodes;
 use deckle_ir::kernel::{Buf, Node, Op, Program, Rep, Rows, Step};
 use deckle_ir::scalar::{Scalar, ScalarType};
+use deckle_ir::types::Type;
 use deckle_ir::value::Value;
 use deckle_runtime::chunk::ChunkScheduler;
 use deckle_runtime::sort::{self, Key, Segments};
-use deckle_runtime::{Buffer, Data};
+use deckle_runtime::stream::{Ahead, Behind, Sink};
+use deckle_runtime::{Block, Buffer, Data};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
@@ -27,47 +29,20 @@ pub(crate) struct Memory<'a, D: Device> {
 
 /// Runs a program on values.
 pub(crate) fn run<D: Device>(plan: &Plan, device: &D, args: &[Value], settings: &Settings) -> Result<Value, Failure> {
-    let chunk = chunk_of(plan, settings);
-    let memory = start(plan, device, settings, &mut |memory| {
-        let params = memory.program.params.iter().zip(&plan.param_names);
-        let mut pairs = params.zip(args.iter().chain(&chunk));
-        pairs.try_for_each(|((rep, name), value)| memory.fill(rep, &[value], &format!("argument `{name}`")))
-    })?;
-    let (long, make) = (LongCodes::default(), Make::default());
-    let cpu = Cpu { launches: &[], entries: &[], long: &long, make: &make, settings };
-    memory.brought_to(&cpu)?.read(&plan.program.result, &plan.result_ty, 0)
+    let params = plan.param_types.iter().zip(&plan.param_names).zip(args);
+    let inputs = params.map(|((ty, name), value)| input_of(ty, value, settings, name)).collect::<Result<_, _>>()?;
+    let result = stream(plan, device, inputs, None, settings)?;
+    Ok(value_of(&plan.result_ty, &result, 0))
 }
 
-/// Runs a program on buffers.
-pub(crate) fn call<D: Device>(plan: &Plan, device: &D, args: Vec<Data>, settings: &Settings) -> Result<Data, Failure> {
-    let mut args = args.into_iter();
-    let chunk = chunk_of(plan, settings);
-    let memory = start(plan, device, settings, &mut |memory| {
-        let params = memory.program.params.iter().zip(&plan.param_names);
-        let given = memory.program.params.len() - usize::from(chunk.is_some());
-        if let (Some(chunk), Some(rep)) = (&chunk, memory.program.params.last()) {
-            memory.fill(rep, &[chunk], "the size of a chunk")?;
-        }
-        for (rep, name) in params.take(given) {
-            let data = args.next().ok_or_else(|| Failure::Argument(name.clone()))?;
-            memory.take(rep, data, 1, name)?;
-        }
-        Ok(())
-    })?;
-    memory.give(&plan.program.result)
-}
-
-/// The argument that says how many elements a chunk has, if there is one.
-fn chunk_of(plan: &Plan, settings: &Settings) -> Option<Value> {
-    matches!(plan.chunked, Ok(true)).then(|| Value::Scalar(Scalar::I64(settings.chunk.unwrap_or(1).max(1))))
-}
-
-fn start<'a, D: Device>(
-    plan: &'a Plan,
-    device: &'a D,
-    settings: &'a Settings,
-    bind: &mut dyn FnMut(&mut Memory<'a, D>) -> Result<(), Failure>,
-) -> Result<Memory<'a, D>, Failure> {
+/// Runs a program on buffers and what comes bit by bit. If its result is a sequence, and there is someone to take it, how many elements there were is given in its place.
+pub(crate) fn stream<D: Device>(
+    plan: &Plan,
+    device: &D,
+    args: Vec<Input>,
+    sink: Option<Box<dyn Sink>>,
+    settings: &Settings,
+) -> Result<Data, Failure> {
     let program = &plan.program;
     let mut memory = Memory { program, device, settings, bufs: vec![None; program.bufs.len()] };
     for (b, data) in &program.data {
@@ -75,14 +50,81 @@ fn start<'a, D: Device>(
         let buffer = buffer_of(&settings.pool, ty, &mut data.iter().copied(), "a list of constants")?;
         memory.bufs[b.index()] = Some(device.put(buffer)?);
     }
-    bind(&mut memory)?;
+    // A result that is not handed over in parts is handed over at the end.
+    let (behind, late) = if plan.pushes.is_empty() { (None, sink) } else { (sink, None) };
+    let mut outside = Outside::new(plan, behind)?;
+    let mut args = args.into_iter();
+    for (k, (ty, name)) in plan.param_types.iter().zip(&plan.param_names).enumerate() {
+        let input = args.next().ok_or_else(|| Failure::Argument(name.clone()))?;
+        match (input, plan.pulled[k]) {
+            (Input::Stream(source), true) => outside.comes(k, Ahead::new(source, &settings.pool), settings),
+            (Input::Data(data), true) => {
+                let block = elements(data, settings)?.ok_or_else(|| Failure::Argument(name.clone()))?;
+                outside.comes(k, Ahead::given(block), settings);
+            }
+            (Input::Data(data), false) => memory.take(&program.params[k], data, 1, name)?,
+            (Input::Stream(source), false) => {
+                memory.take(&program.params[k], collected(source, ty, settings)?, 1, name)?;
+            }
+        }
+    }
+    if let Some(buf) = plan.chunk() {
+        memory.set(buf, settings.chunk.unwrap_or(1).max(1))?;
+    }
     memory.complete_sizes(&program.params)?;
-    let mut machine = Machine { memory, next: 0, chunks: plan.chunk().map(|buf| Chunking::new(buf, settings)) };
+    let chunks = plan.chunk().map(|buf| Chunking::new(buf, settings));
+    let mut machine = Machine { memory, plan, outside, next: 0, chunks };
     machine.block(&program.steps)?;
-    Ok(machine.memory)
+    let Machine { memory, outside, .. } = machine;
+    let mut pushed = outside.finish(plan, settings)?;
+    let result = memory.result(plan, &plan.result_ty, &program.result, &mut plan.pushes.iter(), &mut pushed)?;
+    match (late, elements_given(&result)) {
+        (Some(sink), Some(block)) => {
+            let count = settings.pool.alloc_from(&[block.len as i64], "a count")?;
+            let mut behind = Behind::new(sink)?;
+            behind.push(block, settings.team.interrupt())?;
+            behind.finish()?;
+            Ok(Data::Scalars(count))
+        }
+        _ => Ok(result),
+    }
+}
+
+/// The elements of a result that is a sequence.
+fn elements_given(result: &Data) -> Option<Block> {
+    match result {
+        Data::Equal(n, elem) => Some(Block::new((**elem).clone(), *n)),
+        _ => None,
+    }
 }
 
 impl<D: Device> Memory<'_, D> {
+    /// The result: what is in memory, and in the places of sequences what was pushed.
+    fn result(
+        &self,
+        plan: &Plan,
+        ty: &Type,
+        rep: &Rep,
+        pushes: &mut dyn Iterator<Item = &u32>,
+        pushed: &mut [Option<Block>],
+    ) -> Result<Data, Failure> {
+        match (ty, rep) {
+            (Type::Seq(_), Rep::Scalar(_)) => {
+                let block = pushes.next().and_then(|k| pushed.get(*k as usize)).cloned().flatten();
+                match block {
+                    Some(block) => Ok(Data::Equal(block.len, Box::new(block.data))),
+                    None => self.give(rep, 0, 1),
+                }
+            }
+            (_, Rep::Tuple(parts)) if !ty.is_concrete() => {
+                let parts = parts.iter().zip(ty.parts().unwrap_or_default());
+                let parts = parts.map(|(p, t)| self.result(plan, t, p, pushes, pushed));
+                Ok(Data::Tuple(parts.collect::<Result<_, _>>()?))
+            }
+            _ => self.give(rep, 0, 1),
+        }
+    }
+
     pub(crate) fn host(&self) -> Host<'_, D> {
         Host { program: self.program, device: self.device, bufs: &self.bufs }
     }
@@ -164,6 +206,8 @@ fn size_bufs(program: &Program, rep: &Rep, sizes: &mut Vec<Buf>) {
 
 struct Machine<'a, D: Device> {
     memory: Memory<'a, D>,
+    plan: &'a Plan,
+    outside: Outside,
     /// The number of the next kernel, in the order of the text.
     next: usize,
     chunks: Option<Chunking>,
@@ -214,6 +258,14 @@ impl<D: Device> Machine<'_, D> {
                 self.memory.device.run(&self.memory, kernel, at)?;
             }
             Step::Sort { order, keys, len, offsets, rows } => self.sort(*order, keys, *len, *offsets, *rows)?,
+            Step::Pull { param, count, rep } => {
+                let count = self.memory.host().int(*count)?;
+                let bytes = self.memory.pull(&mut self.outside, self.plan, *param as usize, count, rep)?;
+                if let Some(chunks) = &mut self.chunks {
+                    chunks.bytes += bytes as u64;
+                }
+            }
+            Step::Push { to, rep } => self.memory.push(&mut self.outside, *to, rep)?,
             Step::Bind(pairs) => {
                 let new: Vec<Option<D::Mem>> =
                     pairs.iter().map(|(_, from)| self.memory.bufs[from.index()].clone()).collect();
@@ -256,6 +308,10 @@ impl<D: Device> Machine<'_, D> {
                     self.block(body)?;
                     if chunked {
                         self.end_chunk(begun.elapsed())?;
+                        // What was read before an error has been gone through.
+                        if let Some(failure) = self.outside.failure() {
+                            return Err(failure);
+                        }
                     }
                 }
                 if chunked && let Some(chunks) = &mut self.chunks {
@@ -284,11 +340,14 @@ impl<D: Device> Machine<'_, D> {
     /// A chunk is done: how large is the next?
     fn end_chunk(&mut self, took: Duration) -> Result<(), Failure> {
         let Some(chunks) = &mut self.chunks else { return Ok(()) };
-        self.memory.settings.chunks.fetch_add(1, Relaxed);
+        let progress = &self.memory.settings.progress;
+        progress.chunks.fetch_add(1, Relaxed);
+        progress.elements.fetch_add(chunks.scheduler.size() as u64, Relaxed);
         let stats = self.memory.settings.pool.stats();
         let room = stats.budget.map(|all| all.saturating_sub(stats.current));
         let (before, buf) = (chunks.scheduler.size(), chunks.buf);
         let size = chunks.scheduler.done(took, std::mem::take(&mut chunks.bytes), room);
+        progress.chunk.store(size as u64, Relaxed);
         if size == before { Ok(()) } else { self.memory.set(buf, size) }
     }
 

@@ -88,6 +88,8 @@ pub struct Outcome {
     pub cost: Cost,
     /// For each statement of [`Options::watch`] the bytes of its largest result.
     pub bytes: Vec<u64>,
+    /// What `push` has handed over, for each number.
+    pub pushed: Vec<Vec<Value>>,
 }
 
 /// Checks that arguments fit the parameters of a function, as [`run`] does first.

@@ -25,6 +25,8 @@ pub(crate) struct Machine<'p> {
     infos: Vec<Option<Rc<Info>>>,
     /// For each statement that is watched the bytes of its largest result.
     bytes: Vec<u64>,
+    /// For each result that is handed over in parts the elements so far.
+    pushed: Vec<Vec<Value>>,
     /// Whether bodies with sequences run under the streaming discipline.
     streams: bool,
     /// Set where that got stuck; the error that comes with it is of no interest.
@@ -34,7 +36,7 @@ pub(crate) struct Machine<'p> {
 pub(crate) fn run(program: &Program, func: Func, args: &[Value], options: &Options) -> Result<Outcome> {
     let mut machine = Machine::new(program, options);
     let (value, cost) = machine.start(func, args)?;
-    Ok(Outcome { value, cost, bytes: machine.bytes })
+    Ok(Outcome { value, cost, bytes: machine.bytes, pushed: machine.pushed })
 }
 
 /// Checks arguments without running anything.
@@ -79,7 +81,7 @@ fn param_name(function: &Function, i: usize) -> String {
 impl<'p> Machine<'p> {
     fn new(program: &'p Program, options: &'p Options) -> Self {
         let (infos, bytes) = (vec![None; program.funcs.len()], vec![0; options.watch.len()]);
-        Machine { program, options, steps: 0, infos, bytes, streams: false, stuck: None }
+        Machine { program, options, steps: 0, infos, bytes, pushed: Vec::new(), streams: false, stuck: None }
     }
 
     /// The machine itself, for a while: another one stands in its place.
@@ -288,6 +290,17 @@ pub(crate) struct Cx<'m, 'p> {
 }
 
 impl<'p> Cx<'_, 'p> {
+    /// Hands elements over, behind so many.
+    pub(crate) fn push(&mut self, to: usize, before: i64, elems: &[Value]) -> Result<()> {
+        let all = &mut self.machine.pushed;
+        all.resize_with(all.len().max(to + 1), Vec::new);
+        if usize::try_from(before) != Ok(all[to].len()) {
+            return Err(self.bug("elements are handed over in another order"));
+        }
+        all[to].extend_from_slice(elems);
+        Ok(())
+    }
+
     /// Where the statement stands.
     pub(crate) fn span(&self) -> Span {
         self.frame.function.span(self.var)

@@ -302,7 +302,9 @@ pub fn statement<Q: Quantity>(
         | Op::Take
         | Op::Drop
         | Op::Concat(_)
+        | Op::Pull
         | Op::Pad(_) => primitive(v.par.clone(), v),
+        Op::Push(_) => primitive(args.get(1).map_or(Q::number(0), |xs| xs.space.par.clone()), v),
         Op::Zip | Op::Unzip | Op::The => primitive(Q::number(0), v),
         Op::Length if is_seq => primitive(l(0), v),
         Op::Length | Op::Shape(_) | Op::Empty => primitive(Q::number(1), v),

@@ -139,6 +139,20 @@ impl Type {
         self.elem().map(|e| e.instantiate(index))
     }
 
+    /// The type with vectors in the place of sequences. What sizes these have is to be said elsewhere.
+    pub fn with_vectors(&self) -> Type {
+        match self {
+            Type::Scalar(_) => self.clone(),
+            Type::Seq(elem) => Type::array(Size::constant(0), elem.with_vectors()),
+            Type::Array(a) => Type::array(a.size.clone(), a.elem.with_vectors()),
+            Type::Tuple(parts) => Type::Tuple(parts.iter().map(Type::with_vectors).collect()),
+            Type::Record(r) => {
+                let fields = r.fields.iter().map(|(n, t)| (n.clone(), t.with_vectors())).collect();
+                Type::Record(Arc::new(RecordType { name: r.name.clone(), fields }))
+            }
+        }
+    }
+
     /// Whether it holds no sequence.
     pub fn is_concrete(&self) -> bool {
         match self {

@@ -91,6 +91,8 @@ impl Teller<'_> {
                     self.steps(test, ", in every round");
                     self.steps(body, ", in every round");
                 }
+                Step::Pull { .. } => self.out += &format!("       the next elements come from outside{around}\n"),
+                Step::Push { .. } => self.out += &format!("       elements of the result go outside{around}\n"),
                 Step::Take(new, old, _) => {
                     let (new, old) = (self.named(*new), self.named(*old));
                     let how = if new == old {

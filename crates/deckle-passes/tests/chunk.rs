@@ -5,10 +5,12 @@
 use deckle_diag::{Code, Diagnostic};
 use deckle_gen::{Case, Config, program, shrink};
 use deckle_interp::{Options, run};
-use deckle_ir::array::verify;
+use deckle_ir::array::{parse, verify};
+use deckle_ir::entity::Func;
 use deckle_ir::scalar::Scalar;
+use deckle_ir::types::Type;
 use deckle_ir::value::Value;
-use deckle_passes::chunk::chunk;
+use deckle_passes::chunk::{Chunked, chunk};
 use deckle_passes::simplify::simplify;
 use std::collections::BTreeMap;
 
@@ -16,12 +18,45 @@ type Run = Result<Value, Box<Diagnostic>>;
 
 fn in_chunks(case: &Case, size: i64) -> Option<Run> {
     let simple = simplify(&case.program);
-    let chunked = chunk(&simple, case.entry).ok()??;
+    let result = simple.funcs[case.entry.index()].result_type();
+    let Chunked { program: chunked, pushes } = chunk(&simple, case.entry).ok()??;
     let func = chunked.funcs.len() - 1;
+    assert_eq!(parse(&chunked.to_string()).unwrap().to_string(), chunked.to_string());
     verify(&chunked).unwrap_or_else(|e| panic!("{e:?}\n{simple}\n{chunked}"));
     let mut args = case.args.clone();
     args.push(Value::Scalar(Scalar::I64(size)));
-    Some(run(&chunked, deckle_ir::entity::Func(func as u32), &args, &limits()).map(|o| o.value))
+    let outcome = run(&chunked, Func(func as u32), &args, &limits());
+    Some(outcome.map(|o| given(&o.value, result, &o.pushed, &mut pushes.into_iter())))
+}
+
+/// The result, with the elements that were handed over where it says how many there were.
+fn given(value: &Value, ty: &Type, pushed: &[Vec<Value>], pushes: &mut dyn Iterator<Item = u32>) -> Value {
+    match ty {
+        Type::Seq(elem) => {
+            let all = pushed.get(pushes.next().unwrap() as usize).map_or(&[][..], |all| all);
+            assert_eq!(*value, Value::int(all.len() as i64));
+            Value::seq(all.iter().map(|v| streamed(v, elem)).collect())
+        }
+        _ if ty.is_concrete() => value.clone(),
+        _ => {
+            let parts = value.parts().unwrap().iter().zip(ty.parts().unwrap());
+            Value::tuple(parts.map(|(v, t)| given(v, t, pushed, pushes)).collect())
+        }
+    }
+}
+
+/// A value with sequences where the type has them.
+fn streamed(value: &Value, ty: &Type) -> Value {
+    match (value, ty) {
+        (Value::Tuple(parts), _) => {
+            Value::tuple(parts.iter().zip(ty.parts().unwrap()).map(|(v, t)| streamed(v, t)).collect())
+        }
+        (Value::Array(items) | Value::Seq(items), _) => {
+            let all = items.iter().map(|v| streamed(v, ty.elem().unwrap())).collect();
+            if ty.is_seq() { Value::seq(all) } else { Value::array(all) }
+        }
+        _ => value.clone(),
+    }
 }
 
 fn limits() -> Options {

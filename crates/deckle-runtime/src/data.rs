@@ -75,7 +75,7 @@ const WHAT: &str = "a part of a sequence";
 fn slice(data: &Data, n: usize, lo: usize, hi: usize, pool: &Pool) -> Result<Data, OverBudget> {
     Ok(match data {
         Data::Scalars(b) => {
-            let size = if n == 0 { 0 } else { b.len() / n };
+            let size = b.len().checked_div(n).unwrap_or(0);
             Data::Scalars(b.slice(lo * size, hi * size))
         }
         Data::Tuple(parts) => Data::Tuple(parts.iter().map(|p| slice(p, n, lo, hi, pool)).collect::<Result<_, _>>()?),

@@ -102,6 +102,30 @@ pub(super) fn tabulate(cx: &Cx<'_, '_>, depth: usize, args: &[Value]) -> Result<
     Ok(Value::array(trimmed))
 }
 
+pub(super) fn pull(cx: &Cx<'_, '_>, args: &[Value]) -> Result<Value> {
+    let elems = items(cx, &args[0])?;
+    let (from, n) = (int(cx, &args[1])?, int(cx, &args[2])?);
+    let from = usize::try_from(from).unwrap_or(0).min(elems.len());
+    let n = usize::try_from(n).unwrap_or(0).min(elems.len() - from);
+    Ok(Value::array(elems[from..from + n].iter().map(in_memory).collect()))
+}
+
+/// A value with vectors in the place of sequences.
+fn in_memory(v: &Value) -> Value {
+    match v {
+        Value::Scalar(_) => v.clone(),
+        Value::Tuple(parts) => Value::tuple(parts.iter().map(in_memory).collect()),
+        Value::Array(items) | Value::Seq(items) => Value::array(items.iter().map(in_memory).collect()),
+    }
+}
+
+pub(super) fn push(cx: &mut Cx<'_, '_>, to: u32, args: &[Value]) -> Result<Value> {
+    let (before, xs) = (int(cx, &args[0])?, items(cx, &args[1])?);
+    let now = before.wrapping_add(xs.len() as i64);
+    cx.push(to as usize, before, xs)?;
+    Ok(Value::int(now))
+}
+
 #[cfg(test)]
 mod tests {
     use crate::testing::{Build, bools, failure, ints, program, rows, seq, value};

@@ -225,6 +225,16 @@ impl Function {
         free
     }
 
+    /// Whether a body, and those inside it, do nothing with a sequence but take the elements at some place of it.
+    pub fn only_pulls(&self, body: Body, v: Var) -> bool {
+        let data = self.body(body);
+        data.result != v
+            && data.stmts.iter().filter_map(|s| self.inst(*s)).all(|inst| {
+                let pulls = inst.op == Op::Pull && !inst.args[1..].contains(&v);
+                (pulls || !inst.args.contains(&v)) && inst.bodies.iter().all(|b| self.only_pulls(*b, v))
+            })
+    }
+
     /// The shortest name of a variable's value: a projection is a path into what it projects from, and a projection
     /// from a tuple that is put together in the program is the component itself.
     pub fn path(&self, v: Var) -> Path {

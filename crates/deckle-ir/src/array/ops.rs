@@ -437,4 +437,16 @@ operators! {
     ///
     /// Type: `{[T]} → [[T; k]; n]`. Size: new variables. Cost: W `‖s‖`, D 1.
     Sequence Tabulate(u32) = "tabulate", 1, 0;
+
+    /// `pull(s, i, n)` — the elements of a sequence, a parameter of the function, from the position `i` on: `n` of them, or those that there are. The compiler writes it, for
+    /// sequences that come from outside: the host has the next elements ready. So bodies that run more than once may use `s`, but positions follow each other.
+    ///
+    /// Type: `{T}, i64, i64 → [T; k]`, with vectors in the place of sequences inside `T`. Size: new variables. Cost: W `‖result‖`, D 1.
+    Sequence Pull = "pull", 3, 0;
+
+    /// `push<0>(n, xs)` — hands the elements of a vector over to whoever takes a result of the function: the first, the second and so on by the attribute. `n` elements were handed
+    /// over before; gives how many there are now. The compiler writes it, for sequences that go outside.
+    ///
+    /// Type: `i64, [T; k] → i64`. Cost: W `‖xs‖`, D 1.
+    Sequence Push(u32) = "push", 2, 0;
 }

@@ -183,7 +183,7 @@ impl Printer<'_> {
             Op::Proj(k) | Op::Shape(k) | Op::Size(k) | Op::Reshape(k) | Op::Reverse(k) | Op::Concat(k) | Op::Pad(k) => {
                 write!(f, "{name}<{k}>")
             }
-            Op::Tiles(k) | Op::Tabulate(k) => write!(f, "{name}<{k}>"),
+            Op::Tiles(k) | Op::Tabulate(k) | Op::Push(k) => write!(f, "{name}<{k}>"),
             Op::Split(by) => write!(f, "{name}<{}>", word(&SPLITS, by)),
             Op::Slice(axes) => {
                 write!(f, "{name}<[")?;

@@ -311,6 +311,22 @@ pub enum Step {
         /// How many rows, a node of the root.
         rows: Node,
     },
+    /// Fills the buffers of a representation with the next elements of a sequence that comes from outside: `count` of them, a node of the root, or those that there are.
+    Pull {
+        /// Which parameter it is; its own representation has no buffers.
+        param: u32,
+        /// How many.
+        count: Node,
+        /// An array of one element, the vector of these. All rows inside have offsets.
+        rep: Rep,
+    },
+    /// Hands the elements of a vector over to whoever takes a result.
+    Push {
+        /// The number of that result among those that are taken so.
+        to: u32,
+        /// An array of one element, the vector.
+        rep: Rep,
+    },
     /// Lets buffers name the memory of others, all at once.
     Bind(Vec<(Buf, Buf)>),
     /// Lets the first buffer have the contents of the second for itself alone, and so many elements; the second then names nothing. The memory stays the same,

@@ -415,6 +415,18 @@ impl Reader<'_> {
                 self.c.keyword("rows")?;
                 Step::Sort { order, keys, len, offsets, rows: self.node()? }
             }
+            "pull" => {
+                let rep = self.rep()?;
+                self.c.expect("=")?;
+                let param = self.c.number("the number of a parameter")?;
+                self.c.keyword("of")?;
+                Step::Pull { param, count: self.node()?, rep }
+            }
+            "push" => {
+                let to = self.c.number("the number of a result")?;
+                self.c.expect("=")?;
+                Step::Push { to, rep: self.rep()? }
+            }
             "if" => {
                 let (cond, yes) = (self.node()?, self.block()?);
                 self.c.keyword("else")?;

@@ -266,6 +266,11 @@ impl Printer<'_> {
             match step {
                 Step::Alloc(_, n) | Step::Take(_, _, n) | Step::Check(n) | Step::If(n, ..) => self.define(&[*n], &pad),
                 Step::Sort { len, rows, .. } => self.define(&[*len, *rows], &pad),
+                Step::Pull { count, rep, .. } => {
+                    self.define(&[*count], &pad);
+                    self.define(&sizes_in(rep), &pad);
+                }
+                Step::Push { rep, .. } => self.define(&sizes_in(rep), &pad),
                 _ => {}
             }
             let text = match step {
@@ -281,6 +286,8 @@ impl Printer<'_> {
                     let offsets = offsets.map_or(String::new(), |b| format!(" offsets {b}"));
                     format!("sort {order} ({}) of {len}{offsets} rows {rows}", list(keys))
                 }
+                Step::Pull { param, count, rep } => format!("pull {rep} = {param} of {count}"),
+                Step::Push { to, rep } => format!("push {to} = {rep}"),
                 Step::Bind(pairs) => {
                     let pairs: Vec<String> = pairs.iter().map(|(a, b)| format!("{a} = {b}")).collect();
                     format!("bind ({})", pairs.join(", "))

@@ -129,6 +129,8 @@ impl Program {
                 needs.extend(keys.iter().chain(offsets));
                 flat(needs, made(&[*order]))
             }
+            Step::Pull { count, rep, .. } => flat(self.node_bufs(&[*count]), self.rep_bufs(rep)),
+            Step::Push { rep, .. } => flat(self.rep_bufs(rep), none),
             Step::Bind(pairs) => {
                 let (to, from) = pairs.iter().copied().unzip();
                 flat(from, to)

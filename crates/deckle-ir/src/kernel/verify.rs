@@ -73,7 +73,7 @@ fn condition(program: &Program, n: Node, wrong: &mut Vec<String>) {
 fn steps(program: &Program, list: &[Step], wrong: &mut Vec<String>) {
     for step in list {
         match step {
-            Step::Alloc(_, n) | Step::Take(_, _, n) if program.space_of(*n) != ROOT => {
+            Step::Alloc(_, n) | Step::Take(_, _, n) | Step::Pull { count: n, .. } if program.space_of(*n) != ROOT => {
                 wrong.push(format!("{n} is not of the root"));
             }
             Step::Run(kernel) => {

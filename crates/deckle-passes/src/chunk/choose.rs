@@ -1,6 +1,6 @@
 //! Whether a function is flattened in chunks or as a whole.
 
-use super::{Whole, chunk};
+use super::{Chunked, Whole, chunk};
 use crate::flatten::{Options, flatten};
 use deckle_diag::Diagnostic;
 use deckle_ir::array::{Function, Program};
@@ -12,7 +12,7 @@ use deckle_ir::kernel::{self, Buf, Rep, Rows, Step};
 pub enum Chunks {
     /// As a whole.
     Never,
-    /// In chunks if as a whole something would be kept in memory on the way.
+    /// In chunks if as a whole something would be kept in memory on the way, or sequences come from outside or go there.
     Needed,
     /// In chunks.
     Always,
@@ -25,6 +25,8 @@ pub struct Lowered {
     pub program: kernel::Program,
     /// The function that they were made of.
     pub function: Function,
+    /// For each sequence in the result, in order, the number of the push by which it is handed over. Without chunks the result holds them.
+    pub pushes: Vec<u32>,
     /// Whether its sequences are gone through in chunks, in which case it has a parameter more, the number of elements of a chunk; or why they are not.
     pub chunked: Result<bool, Whole>,
 }
@@ -38,18 +40,25 @@ pub fn lower(simple: &Program, func: Func, options: Options, chunks: Chunks) -> 
     let function = simple.funcs[func.index()].clone();
     let wanted = match chunks {
         Chunks::Never => false,
-        Chunks::Needed => keeps_something(&program),
+        Chunks::Needed => keeps_something(&program) || flows(&function),
         Chunks::Always => true,
     };
     match if wanted { chunk(simple, func) } else { Ok(None) } {
-        Ok(None) => Ok(Lowered { program, function, chunked: Ok(false) }),
-        Err(whole) => Ok(Lowered { program, function, chunked: Err(whole) }),
+        Ok(None) => Ok(Lowered { program, function, pushes: Vec::new(), chunked: Ok(false) }),
+        Err(whole) => Ok(Lowered { program, function, pushes: Vec::new(), chunked: Err(whole) }),
         Ok(Some(chunks)) => {
+            let Chunked { program: chunks, pushes } = chunks;
             let program = flatten(&chunks, func, options)?;
             let function = chunks.funcs.into_iter().next_back().unwrap_or(function);
-            Ok(Lowered { program, function, chunked: Ok(true) })
+            Ok(Lowered { program, function, pushes, chunked: Ok(true) })
         }
     }
+}
+
+/// Whether sequences come from outside or go there.
+fn flows(function: &Function) -> bool {
+    let mut all = function.params().iter().map(|p| function.ty(*p)).chain([function.result_type()]);
+    all.any(|ty| !ty.is_concrete())
 }
 
 /// Whether arrays of unknown size are made that are no part of the result.

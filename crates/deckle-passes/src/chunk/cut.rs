@@ -1,6 +1,6 @@
 //! `flagpart` in chunks: elements and flags wait until the subsequence that they belong to has its end. The two need not advance together.
 
-use super::state::{nothing, vectors};
+use super::state::nothing;
 use super::{int, part, push};
 use crate::stream;
 use deckle_diag::Span;
@@ -11,7 +11,7 @@ use deckle_ir::types::Type;
 
 pub(super) fn init(copy: &mut Copier<'_>, s: Var) -> Option<Var> {
     let span = copy.old.span(s);
-    let elem = vectors(copy.old.ty(copy.old.inst(s)?.args[0]).as_seq()?);
+    let elem = copy.old.ty(copy.old.inst(s)?.args[0]).as_seq()?.with_vectors();
     let (elems, flags, none) = (nothing(copy, &elem, span)?, nothing(copy, &Type::BOOL, span)?, int(copy, 0, span)?);
     push(copy, Op::Tuple, &[elems, flags, none, none, none], span)
 }

@@ -21,8 +21,8 @@ pub(super) struct Group {
     pub sources: Vec<(Var, Pace)>,
     /// For each clock those that have to come to their end before it.
     pub clocks: Vec<BTreeSet<usize>>,
-    /// Sequences that are the result of the function, or parts of it.
-    pub kept: BTreeSet<Var>,
+    /// Sequences that are the result of the function, or parts of it, whichever group they are of, each once.
+    pub results: Vec<Var>,
 }
 
 /// How a sequence that begins in a group advances.
@@ -70,7 +70,10 @@ impl Sets {
 pub(super) fn groups(function: &Function) -> Result<Vec<Group>, Whole> {
     let body = function.body(Function::ROOT);
     let is_seq = |v: &Var| !function.ty(*v).is_concrete();
-    let (kept, tuples) = results(function);
+    let (results, tuples) = results(function);
+    if let Some(v) = results.iter().find(|v| function.inst(**v).is_none()) {
+        return Err(Whole::new("a parameter is given back as it is", function.span(*v)));
+    }
     let mut sets = Sets::default();
     let mut stmts = Vec::new();
     for &s in &body.stmts {
@@ -89,13 +92,32 @@ pub(super) fn groups(function: &Function) -> Result<Vec<Group>, Whole> {
             None => groups.push((root, vec![s])),
         }
     }
-    groups.into_iter().map(|(_, stmts)| group(function, stmts, &kept)).collect()
+    groups.into_iter().map(|(_, stmts)| group(function, stmts, &results)).collect()
 }
 
-/// The sequences that a function gives, and the statements that only put them together.
-fn results(function: &Function) -> (BTreeSet<Var>, BTreeSet<Var>) {
+/// For each sequence in the result of a function, in order, its number among those that it gives.
+pub(super) fn pushes(function: &Function) -> Vec<u32> {
+    let (results, _) = results(function);
+    let mut all = Vec::new();
+    leaves(function, function.body(Function::ROOT).result, &mut all);
+    all.iter().filter_map(|v| results.iter().position(|r| r == v)).map(|k| k as u32).collect()
+}
+
+/// The sequences of a result, in order.
+fn leaves(function: &Function, v: Var, all: &mut Vec<Var>) {
+    match function.inst(v) {
+        _ if function.ty(v).is_concrete() => {}
+        Some(inst) if matches!(inst.op, Op::Tuple | Op::Record(_)) => {
+            inst.args.iter().for_each(|v| leaves(function, *v, all));
+        }
+        _ => all.push(v),
+    }
+}
+
+/// The sequences that a function gives, each once, and the statements that only put them together.
+fn results(function: &Function) -> (Vec<Var>, BTreeSet<Var>) {
     let body = function.body(Function::ROOT);
-    let (mut kept, mut tuples, mut pending) = (BTreeSet::new(), BTreeSet::new(), vec![body.result]);
+    let (mut kept, mut tuples, mut pending) = (Vec::new(), BTreeSet::new(), vec![body.result]);
     while let Some(v) = pending.pop() {
         let used = || body.stmts.iter().filter(|s| uses(function, **s).contains(&v)).count();
         match function.inst(v) {
@@ -104,9 +126,8 @@ fn results(function: &Function) -> (BTreeSet<Var>, BTreeSet<Var>) {
                 tuples.insert(v);
                 pending.extend(&inst.args);
             }
-            _ => {
-                kept.insert(v);
-            }
+            _ if kept.contains(&v) => {}
+            _ => kept.push(v),
         }
     }
     (kept, tuples)
@@ -125,9 +146,9 @@ struct Rates {
     appended: Vec<(Var, Var, Span)>,
 }
 
-fn group(function: &Function, stmts: Vec<Var>, kept: &BTreeSet<Var>) -> Result<Group, Whole> {
+fn group(function: &Function, stmts: Vec<Var>, results: &[Var]) -> Result<Group, Whole> {
     let is_seq = |v: &Var| !function.ty(*v).is_concrete();
-    let mut group = Group { stmts, sources: Vec::new(), clocks: Vec::new(), kept: kept.clone() };
+    let mut group = Group { stmts, sources: Vec::new(), clocks: Vec::new(), results: results.to_vec() };
     let mut rates = Rates::default();
     for v in group.outside(function).into_iter().filter(is_seq) {
         // What a parameter holds begins where that is taken from it.
@@ -145,7 +166,7 @@ fn group(function: &Function, stmts: Vec<Var>, kept: &BTreeSet<Var>) -> Result<G
         if uses(function, s).iter().any(known) {
             return Err(Whole::new("it needs what a traversal gives while that goes on", function.span(s)));
         }
-        if kept.contains(&s) && !function.ty(s).is_seq() {
+        if results.contains(&s) && !function.ty(s).is_seq() {
             return Err(Whole::new("the result holds several sequences", function.span(s)));
         }
     }

@@ -13,6 +13,10 @@
 //!                                            (s.0 + chunk, s.1 + reduce<sum>(v4)) }
 //! ```
 //!
+//! # From outside and to outside
+//! A parameter that is a sequence is not there as a whole: `pull` has the next elements of it, and how many there are is known at the end only. A result that is a sequence is handed over by
+//! `push`, part by part; in its place the function gives how many elements there were. Both are operators of the array IR; where elements come from and go to is the business of whoever runs it.
+//!
 //! # Which sequences go together
 //! All that statements connect are traversed by one loop, so several consumers of a sequence share its traversal. How far each advances in a step is worked out in `group.rs`.
 //!
@@ -30,16 +34,17 @@ mod group;
 mod inline;
 mod source;
 mod state;
+mod traversal;
 
 pub use choose::{Chunks, Lowered, lower};
 
 use deckle_diag::Span;
-use deckle_ir::array::{BinOp, Coll, Copier, Function, Op, Program, Rewrite, rewrite};
+use deckle_ir::array::{Coll, Copier, Function, Op, Program, Rewrite, rewrite};
 use deckle_ir::entity::{Func, Var};
 use deckle_ir::scalar::Scalar;
 use deckle_ir::types::Type;
-use group::{Group, Pace};
-use state::State;
+use group::Group;
+use traversal::Traversal;
 
 /// Why a function is left as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,11 +61,20 @@ impl Whole {
     }
 }
 
-/// The function with its traversals in chunks: all functions before it, and in its place one with a parameter more, the number of elements of a chunk. `None` if it has no sequences.
+/// A function with its traversals in chunks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chunked {
+    /// All functions before it, and in its place one with a parameter more, the number of elements of a chunk.
+    pub program: Program,
+    /// For each sequence in the result, in order, the number of the `push` by which it is handed over.
+    pub pushes: Vec<u32>,
+}
+
+/// The function with its traversals in chunks. `None` if it has no sequences.
 ///
 /// # Errors
 /// What stands in the way.
-pub fn chunk(program: &Program, func: Func) -> Result<Option<Program>, Whole> {
+pub fn chunk(program: &Program, func: Func) -> Result<Option<Chunked>, Whole> {
     let before = &program.funcs[..func.index()];
     let flat = inline::inline(before, &program.funcs[func.index()]);
     let groups = group::groups(&flat)?;
@@ -72,7 +86,7 @@ pub fn chunk(program: &Program, func: Func) -> Result<Option<Program>, Whole> {
     let new = rewrite(before, &flat, &mut chunks).ok_or(unlike)?;
     let mut funcs = before.to_vec();
     funcs.push(new);
-    Ok(Some(Program { funcs }))
+    Ok(Some(Chunked { program: Program { funcs }, pushes: group::pushes(&flat) }))
 }
 
 /// The rewriting under way.
@@ -126,132 +140,14 @@ impl Chunker {
             })?;
             match units.remove(ready) {
                 Unit::Statement(s) => copy.statement(self, s)?,
-                Unit::Loop(k) => self.traversal(copy, k)?,
-            }
-        }
-        Some(())
-    }
-
-    /// A loop over the chunks of a group.
-    fn traversal(&mut self, copy: &mut Copier<'_>, k: usize) -> Option<()> {
-        let group = self.groups[k].clone();
-        let span = copy.old.span(*group.stmts.first()?);
-        let params_before: Vec<(Var, Var)> = {
-            let params = group.sources.iter().filter(|(s, _)| copy.old.inst(*s).is_none());
-            params.filter_map(|(p, _)| Some((*p, copy.var(*p)?))).collect()
-        };
-        let mut lengths: Vec<Option<Var>> = vec![None; group.clocks.len()];
-        let mut sources = Vec::new();
-        for &(s, pace) in &group.sources {
-            let source = source::begin(copy, self, s)?;
-            if let Pace::Clock(c) = pace {
-                match lengths[c] {
-                    None => lengths[c] = Some(source.length),
-                    Some(n) => equal(copy, n, source.length, span)?,
+                Unit::Loop(k) => {
+                    let group = self.groups[k].clone();
+                    let size = self.size?;
+                    Traversal::make(copy, self, &group, size)?;
                 }
             }
-            sources.push((source, pace));
-        }
-        let lengths = lengths.into_iter().collect::<Option<Vec<Var>>>()?;
-        // The positions of the clocks, those of what follows, and the states.
-        let mut places = vec![int(copy, 0, span)?; lengths.len()];
-        for (source, pace) in &mut sources {
-            if let Pace::Follows(_) = pace {
-                source.place = places.len() as u32;
-                places.push(places[0]);
-            }
-        }
-        let mut states = Vec::new();
-        for &s in &group.stmts {
-            for state in State::all(copy.old, s, group.kept.contains(&s)) {
-                states.push((s, state, places.len() as u32));
-                places.push(state.init(copy, s)?);
-            }
-        }
-        let start = push(copy, Op::Tuple, &places, span)?;
-        let (test, params) = copy.b.begin_body_of(&Op::While, &[start], 0, span).ok()?;
-        let mut more = None;
-        for (c, n) in lengths.iter().enumerate() {
-            let pos = part(copy, params[0], c as u32, span)?;
-            let goes_on = push(copy, Op::Binary(BinOp::Lt), &[pos, *n], span)?;
-            more = Some(match more {
-                None => goes_on,
-                Some(more) => push(copy, Op::Binary(BinOp::Or), &[more, goes_on], span)?,
-            });
-        }
-        copy.b.end_body(more?);
-        let (step, params) = copy.b.begin_body_of(&Op::While, &[start], 1, span).ok()?;
-        let now = params[0];
-        let mut next = self.advance(copy, &group, &lengths, now, span)?;
-        for (source, pace) in &sources {
-            if let Pace::Clock(c) = *pace {
-                source::part(copy, self, source, next[c])?;
-            }
-        }
-        let mut ends: Vec<Var> = next.drain(..).map(|(_, end, _)| end).collect();
-        ends.resize(places.len(), ends[0]);
-        for &s in &group.stmts {
-            let begins = group.sources.iter().any(|(v, _)| *v == s);
-            if !begins && State::of(copy.old, s).is_none() {
-                copy.statement(self, s)?;
-            }
-            for (_, state, place) in states.iter().filter(|(t, ..)| *t == s) {
-                let before = part(copy, now, *place, span)?;
-                ends[*place as usize] = state.step(copy, self, s, before)?;
-            }
-            for (source, _) in sources.iter().filter(|(_, pace)| *pace == Pace::Follows(s)) {
-                let pos = part(copy, now, source.place, span)?;
-                let made = copy.var(s)?;
-                let count = push(copy, Op::Length, &[made], span)?;
-                let left = push(copy, Op::Binary(BinOp::Sub), &[source.length, pos], span)?;
-                let count = push(copy, Op::Binary(BinOp::Min), &[left, count], span)?;
-                let end = push(copy, Op::Binary(BinOp::Add), &[pos, count], span)?;
-                source::part(copy, self, source, (pos, end, count))?;
-                ends[source.place as usize] = end;
-            }
-        }
-        let after = push(copy, Op::Tuple, &ends, span)?;
-        copy.b.end_body(after);
-        let end = copy.b.push(Op::While, &[start], &[test, step], span).ok()?;
-        for (source, _) in sources.iter().filter(|(_, pace)| matches!(pace, Pace::Follows(_))) {
-            let pos = part(copy, end, source.place, span)?;
-            equal(copy, pos, source.length, span)?;
-        }
-        for (p, whole) in params_before {
-            copy.stand(p, whole);
-        }
-        for (s, state, place) in states {
-            let last = part(copy, end, place, span)?;
-            let result = state.finish(copy, self, s, last)?;
-            copy.stand(s, result);
         }
         Some(())
-    }
-
-    /// From where to where each clock goes in a step, and how far that is.
-    fn advance(
-        &self,
-        copy: &mut Copier<'_>,
-        group: &Group,
-        lengths: &[Var],
-        now: Var,
-        span: Span,
-    ) -> Option<Vec<(Var, Var, Var)>> {
-        let places = (0..lengths.len()).map(|c| part(copy, now, c as u32, span)).collect::<Option<Vec<Var>>>()?;
-        let none = int(copy, 0, span)?;
-        let mut all = Vec::new();
-        for (c, waits) in group.clocks.iter().enumerate() {
-            // Without overflow: a chunk may be as large as a number can be.
-            let left = push(copy, Op::Binary(BinOp::Sub), &[lengths[c], places[c]], span)?;
-            let mut count = push(copy, Op::Binary(BinOp::Min), &[left, self.size?], span)?;
-            for &other in waits {
-                let is_over = push(copy, Op::Binary(BinOp::Ge), &[places[other], lengths[other]], span)?;
-                count = push(copy, Op::Select, &[is_over, count, none], span)?;
-            }
-            let end = push(copy, Op::Binary(BinOp::Add), &[places[c], count], span)?;
-            all.push((places[c], end, count));
-        }
-        Some(all)
     }
 }
 

@@ -8,7 +8,7 @@ use deckle_ir::array::{BinOp, Coll, Copier, Function, Inst, Monoid, Op, RecordSh
 use deckle_ir::entity::{Body, Var};
 use deckle_ir::scalar::Scalar;
 use deckle_ir::size::Size;
-use deckle_ir::types::{RecordType, Type};
+use deckle_ir::types::Type;
 use std::sync::Arc;
 
 /// Floats are combined in blocks of so many, counted from the beginning of a sequence.
@@ -33,6 +33,8 @@ pub(super) enum State {
     Kept,
     /// All elements so far, which have parts.
     KeptParts,
+    /// How many elements of a result were handed over.
+    Pushed(u32),
     /// A scan goes on from what was combined so far.
     Scanned,
     /// A scan block by block: what whole blocks gave, and the elements that are not a block yet.
@@ -66,14 +68,10 @@ fn is_extreme(function: &Function, body: Body) -> bool {
 }
 
 impl State {
-    /// How a statement, which goes through a sequence, is computed; a sequence that is kept, how that is.
-    pub(super) fn all(function: &Function, s: Var, keeps: bool) -> Vec<State> {
-        let mut all = Vec::new();
-        all.extend(State::of(function, s));
-        if keeps && let Some(elem) = function.ty(s).as_seq() {
-            all.push(if elem.is_flat() { State::Kept } else { State::KeptParts });
-        }
-        all
+    /// How a statement, which goes through a sequence, is computed; and that it is a result, if it is the one of that number.
+    pub(super) fn all(function: &Function, s: Var, result: Option<usize>) -> Vec<State> {
+        let pushed = result.map(|k| State::Pushed(k as u32));
+        State::of(function, s).into_iter().chain(pushed).collect()
     }
 
     /// How a statement is computed that goes through a sequence.
@@ -119,7 +117,7 @@ impl State {
         let inst = copy.old.inst(s)?;
         let span = copy.old.span(s);
         match self {
-            State::Count => int(copy, 0, span),
+            State::Count | State::Pushed(_) => int(copy, 0, span),
             State::Combined(m) => unit(copy, m, &copy.old.ty(s).clone(), span),
             State::Folded | State::InOrder | State::Scanned => copy.var(inst.args[0]),
             State::Best => nothing(copy, copy.old.ty(s), span),
@@ -143,11 +141,11 @@ impl State {
                 push(copy, Op::Tuple, &[none, zero, zero], span)
             }
             State::KeptParts => {
-                let elem = vectors(copy.old.ty(kept(copy.old, s)?).elem()?);
+                let elem = copy.old.ty(inst.args[0]).elem()?.clone();
                 nothing(copy, &elem, span)
             }
             State::Kept => {
-                let elem = copy.old.ty(kept(copy.old, s)?).elem()?.clone();
+                let elem = copy.old.ty(inst.args[0]).elem()?.clone();
                 let (room, none) = (nothing(copy, &elem, span)?, int(copy, 0, span)?);
                 push(copy, Op::Tuple, &[room, none], span)
             }
@@ -264,12 +262,17 @@ impl State {
             }
             State::Cut => cut::step(copy, s, before),
             State::KeptParts => {
-                let xs = copy.var(kept(old, s)?)?;
-                let xs = stream::whole(&mut copy.b, xs, span).ok()?;
+                let xs = copy.var(inst.args[0])?;
+                let xs = push(copy, Op::Tab, &[xs], span)?;
                 push(copy, Op::Concat(0), &[before, xs], span)
             }
+            State::Pushed(k) => {
+                let xs = copy.var(s)?;
+                let xs = stream::whole(&mut copy.b, xs, span).ok()?;
+                push(copy, Op::Push(k), &[before, xs], span)
+            }
             State::Kept => {
-                let xs = copy.var(kept(old, s)?)?;
+                let xs = copy.var(inst.args[0])?;
                 let xs = push(copy, Op::Tab, &[xs], span)?;
                 let (room, count) = (part(copy, before, 0, span)?, part(copy, before, 1, span)?);
                 let (more, have) = (push(copy, Op::Length, &[xs], span)?, push(copy, Op::Length, &[room], span)?);
@@ -278,7 +281,7 @@ impl State {
                 let (yes, _) = copy.b.begin_body_of(&Op::If, &[is_full], 0, span).ok()?;
                 // At least twice as much, so that copying takes as long as what is copied at most.
                 let by = push(copy, Op::Binary(BinOp::Max), &[have, more], span)?;
-                let zero = zero(copy, &old.ty(kept(old, s)?).elem()?.clone(), span)?;
+                let zero = zero(copy, &old.ty(inst.args[0]).elem()?.clone(), span)?;
                 let new = push(copy, Op::Replicate, &[zero, by], span)?;
                 let larger = push(copy, Op::Concat(0), &[room, new], span)?;
                 copy.b.end_body(larger);
@@ -343,35 +346,11 @@ impl State {
                 let all = push(copy, Op::Seq, &[last], span)?;
                 push(copy, old.inst(s)?.op.clone(), &[all], span)
             }
-            State::KeptParts if old.ty(s).is_seq() => {
-                let ty = old.ty(s).clone();
-                stream::streamed(&mut copy.b, last, &ty, span).ok()
-            }
             State::Kept => {
                 let (room, count) = (part(copy, last, 0, span)?, part(copy, last, 1, span)?);
-                let all = push(copy, Op::Take, &[room, count], span)?;
-                if old.ty(s).is_seq() { push(copy, Op::Seq, &[all], span) } else { Some(all) }
+                push(copy, Op::Take, &[room, count], span)
             }
             _ => Some(last),
-        }
-    }
-}
-
-/// The sequence whose elements are kept for a statement: its own, or its operand.
-fn kept(function: &Function, s: Var) -> Option<Var> {
-    if function.ty(s).is_seq() { Some(s) } else { function.inst(s)?.args.first().copied() }
-}
-
-/// The type with vectors in the place of sequences.
-pub(super) fn vectors(ty: &Type) -> Type {
-    match ty {
-        Type::Scalar(_) => ty.clone(),
-        Type::Seq(elem) => Type::array(Size::constant(0), vectors(elem)),
-        Type::Array(a) => Type::array(a.size.clone(), vectors(&a.elem)),
-        Type::Tuple(parts) => Type::Tuple(parts.iter().map(vectors).collect()),
-        Type::Record(r) => {
-            let fields = r.fields.iter().map(|(n, t)| (n.clone(), vectors(t))).collect();
-            Type::Record(Arc::new(RecordType { name: r.name.clone(), fields }))
         }
     }
 }

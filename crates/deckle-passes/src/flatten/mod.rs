@@ -29,6 +29,7 @@ mod fold;
 mod lift;
 mod moving;
 mod names;
+mod outside;
 mod plan;
 mod proofs;
 mod scalars;
@@ -353,6 +354,8 @@ impl<'p> Flattener<'p> {
             Op::Guard => self.guarded(fx, &cx),
             Op::Tiles(depth) => self.tiles(fx, &cx, *depth as usize),
             Op::Tabulate(depth) => self.tabulate(fx, &cx, *depth as usize),
+            Op::Pull => self.pull(fx, &cx),
+            Op::Push(to) => self.push(fx, &cx, *to),
         }
     }
 }

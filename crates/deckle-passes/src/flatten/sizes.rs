@@ -1,5 +1,6 @@
 //! Sizes of types: those of parameters, and those that are checked while running.
 
+use super::outside::is_pulled;
 use super::value::{Arr, Val};
 use super::{Cx, Flattener, Frame, Res, as_array};
 use deckle_diag::Span;
@@ -20,6 +21,10 @@ impl<'p> Flattener<'p> {
         for (i, p) in fx.function.params().to_vec().into_iter().enumerate() {
             let name = fx.function.param_names.get(i).cloned().unwrap_or_else(|| format!("{i}"));
             let ty = fx.function.ty(p).clone();
+            if is_pulled(fx.function, p) {
+                self.k.params.push(Rep::Tuple(Vec::new()));
+                continue;
+            }
             let (given, used) = self.parameter(fx, &ty, 0, &name, &mut known, &mut checks)?;
             self.k.params.push(given);
             self.k.measure(&used, one);

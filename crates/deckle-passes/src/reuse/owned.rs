@@ -28,6 +28,7 @@ impl Owned {
                 arrays(rep, &mut |b| all.owned[b.index()] = false);
             }
         }
+        all.shared(&program.steps);
         all.collect(&program.steps, uses, result, None);
         for n in all.named.iter().filter(|n| !n.moved) {
             all.owned[n.from.index()] = false;
@@ -40,6 +41,20 @@ impl Owned {
             all.owned[to.index()] = false;
         }
         all
+    }
+
+    /// What comes from outside may lie in memory with elements that come later.
+    fn shared(&mut self, steps: &[Step]) {
+        for step in steps {
+            match step {
+                Step::Pull { rep, .. } => arrays(rep, &mut |b| self.owned[b.index()] = false),
+                Step::If(_, a, b) | Step::While { test: a, body: b, .. } => {
+                    self.shared(a);
+                    self.shared(b);
+                }
+                _ => {}
+            }
+        }
     }
 
     fn collect(&mut self, steps: &[Step], uses: &[StepUses], out: &Live, round: Option<u32>) {

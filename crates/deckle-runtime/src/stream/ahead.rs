@@ -90,12 +90,9 @@ impl Ahead {
         }
         if parts.is_empty() {
             // An error is said when its turn has come.
-            return match std::mem::replace(&mut self.end, Some(Ok(()))) {
-                Some(Err(e)) if count > 0 => Err(e),
-                end => {
-                    self.end = end;
-                    Ok(None)
-                }
+            return match if count > 0 { self.failure() } else { None } {
+                Some(e) => Err(e),
+                None => Ok(None),
             };
         }
         Ok(Some(Block::join(&parts, pool)?))

@@ -7,7 +7,6 @@ use deckle_ir::entity::Func;
 use deckle_ir::value::Value;
 use deckle_runtime::{Pool, Team, cpu};
 use std::collections::HashMap;
-use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
 
 /// Native code for a program, or why there is none, once somebody has asked. It does not depend on the number of threads.
@@ -108,7 +107,7 @@ fn settings(threads: usize) -> Arc<Settings> {
             max_bytes: LARGEST,
             grain: Grain::default(),
             chunk: None,
-            chunks: AtomicU64::new(0),
+            progress: std::sync::Arc::default(),
         })
     };
     teams.get_or_insert_default().entry(threads).or_insert_with(new).clone()

@@ -42,6 +42,7 @@ const PLAIN: &[Op] = &[
     Op::Seq,
     Op::Guard,
     Op::Produce,
+    Op::Pull,
 ];
 
 impl Reader<'_, '_> {
@@ -92,6 +93,7 @@ impl Reader<'_, '_> {
             "pad" => Op::Pad(count(c)?),
             "tiles" => Op::Tiles(count(c)?),
             "tabulate" => Op::Tabulate(count(c)?),
+            "push" => Op::Push(count(c)?),
             "split" => Op::Split(word(c, &SPLITS)?),
             "slice" => {
                 c.expect("[")?;

@@ -90,7 +90,8 @@ impl<'a> Typer<'a> {
             return Ok(());
         }
         for &body in &inst.bodies {
-            if let Some(v) = self.func.free_vars(body).into_iter().find(|v| !self.ty(*v).is_concrete()) {
+            let traversed = |v: &Var| !self.ty(*v).is_concrete() && !self.func.only_pulls(body, *v);
+            if let Some(v) = self.func.free_vars(body).into_iter().find(traversed) {
                 return fail(format!("{v} is a sequence from outside, used in a body that runs more than once"));
             }
         }
@@ -209,7 +210,9 @@ impl<'a> Typer<'a> {
             | Op::Guard
             | Op::Produce
             | Op::Tiles(_)
-            | Op::Tabulate(_) => self.sequence(inst),
+            | Op::Tabulate(_)
+            | Op::Pull
+            | Op::Push(_) => self.sequence(inst),
             Op::Permute
             | Op::Scatter
             | Op::Filter

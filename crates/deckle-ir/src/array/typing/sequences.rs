@@ -1,7 +1,7 @@
 //! Rules for sequences.
 
 use super::{TypeError, Typer, fail, with_dims};
-use crate::array::{Coll, Inst, Op};
+use crate::array::{Coll, Def, Function, Inst, Op};
 use crate::entity::Var;
 use crate::size::Size;
 use crate::types::Type;
@@ -80,6 +80,20 @@ impl Typer<'_> {
                 let inner = self.unsettled(&inner, depth as u32 + 1);
                 let dims: Vec<Size> = (0..=depth).map(|_| self.fresh_size(0)).collect();
                 Ok(with_dims(&dims, inner))
+            }
+            Op::Pull => {
+                let elem = self.seq(a[0])?.with_vectors();
+                if !matches!(self.func.vars[a[0].index()].def, Def::Param(Function::ROOT, _)) {
+                    return fail("`pull` takes from a parameter of the function");
+                }
+                self.want_int(a[1])?;
+                self.want_int(a[2])?;
+                let elem = elem.map_sizes(&mut |_, depth| self.fresh_size(1 + depth));
+                Ok(Type::array(self.fresh_size(0), elem))
+            }
+            Op::Push(_) => {
+                self.want_int(a[0])?;
+                self.array(a[1]).map(|_| Type::INT)
             }
             _ => fail("not a sequence operator"),
         }

@@ -1,0 +1,184 @@
+//! Sequences that come from outside and go there, while a program runs.
+
+use crate::data::{data_of, none_of};
+use crate::device::Device;
+use crate::fault::Failure;
+use crate::plan::Plan;
+use crate::run::Memory;
+use crate::{Settings, data};
+use deckle_ir::kernel::{Rep, Rows};
+use deckle_ir::types::Type;
+use deckle_ir::value::Value;
+use deckle_runtime::stream::{Ahead, Behind, Sink, Source};
+use deckle_runtime::{Block, Data};
+use std::fmt;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// An argument.
+pub enum Input {
+    /// That is there.
+    Data(Data),
+    /// A sequence that comes bit by bit. Where a program cannot go through it in chunks, it is read as a whole before the run.
+    Stream(Box<dyn Source>),
+}
+
+impl fmt::Debug for Input {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Input::Data(data) => f.debug_tuple("Data").field(data).finish(),
+            Input::Stream(_) => f.write_str("Stream"),
+        }
+    }
+}
+
+/// What takes a result.
+#[derive(Debug)]
+enum Out {
+    Kept(Vec<Block>),
+    To(Behind),
+}
+
+/// The sequences of a run.
+#[derive(Debug)]
+pub(crate) struct Outside {
+    ins: Vec<Option<Ahead>>,
+    outs: Vec<Out>,
+}
+
+impl Outside {
+    /// Nothing comes, and what goes is kept; but for the only result, if there is someone to take it.
+    pub(crate) fn new(plan: &Plan, sink: Option<Box<dyn Sink>>) -> Result<Outside, Failure> {
+        let count = plan.pushes.iter().map(|k| k + 1).max().unwrap_or(0);
+        let mut outs: Vec<Out> = (0..count).map(|_| Out::Kept(Vec::new())).collect();
+        if let (Some(sink), Some(out)) = (sink, outs.first_mut()) {
+            *out = Out::To(Behind::new(sink)?);
+        }
+        Ok(Outside { ins: plan.program.params.iter().map(|_| None).collect(), outs })
+    }
+
+    /// Where a parameter's elements come from.
+    pub(crate) fn comes(&mut self, param: usize, ahead: Ahead, settings: &Settings) {
+        if let Ok(mut all) = settings.progress.sources.lock() {
+            all.push(ahead.seen());
+        }
+        self.ins[param] = Some(ahead);
+    }
+
+    /// An error that stands behind what was pulled so far.
+    pub(crate) fn failure(&mut self) -> Option<Failure> {
+        self.ins.iter_mut().flatten().find_map(Ahead::failure).map(Failure::from)
+    }
+
+    /// Everything was handed over: waits until it was taken.
+    pub(crate) fn finish(mut self, plan: &Plan, settings: &Settings) -> Result<Vec<Option<Block>>, Failure> {
+        // A source behind whose elements an error stands has not come to its end.
+        if let Some(failure) = self.failure() {
+            return Err(failure);
+        }
+        let mut results = Vec::new();
+        for (k, out) in self.outs.into_iter().enumerate() {
+            results.push(match out {
+                Out::To(behind) => {
+                    behind.finish()?;
+                    None
+                }
+                Out::Kept(blocks) if blocks.is_empty() => {
+                    let ty = plan.pushed_type(k as u32).and_then(Type::elem).cloned().unwrap_or(Type::BOOL);
+                    Some(Block::new(none_of(&ty, &settings.pool)?, 0))
+                }
+                Out::Kept(blocks) => Some(Block::join(&blocks, &settings.pool)?),
+            });
+        }
+        Ok(results)
+    }
+}
+
+impl<D: Device> Memory<'_, D> {
+    /// Fills a representation with the next elements of a parameter: how many bytes they have.
+    pub(crate) fn pull(
+        &mut self,
+        outside: &mut Outside,
+        plan: &Plan,
+        param: usize,
+        count: i64,
+        rep: &Rep,
+    ) -> Result<usize, Failure> {
+        let (name, ty) = (&plan.param_names[param], &plan.param_types[param]);
+        let count = usize::try_from(count).unwrap_or(0);
+        let ahead = outside.ins[param].as_mut().ok_or_else(|| Failure::Argument(name.clone()))?;
+        let settings = self.settings;
+        let block = match ahead.pull(count, &settings.pool, settings.team.interrupt())? {
+            Some(block) => block,
+            None => Block::new(none_of(ty.elem().unwrap_or(ty), &settings.pool)?, 0),
+        };
+        settings.progress.pulled.fetch_add(block.len as u64, Relaxed);
+        let bytes = block.bytes();
+        self.take(rep, Data::Equal(block.len, Box::new(block.data)), 1, name)?;
+        Ok(bytes)
+    }
+
+    /// Hands what is in a representation over.
+    pub(crate) fn push(&mut self, outside: &mut Outside, to: u32, rep: &Rep) -> Result<(), Failure> {
+        let Rep::Array(Rows::Equal(n), elem) = rep else { return Err(Failure::bug("a result that is no vector")) };
+        let n = usize::try_from(self.host().int(*n)?).unwrap_or(0);
+        let block = Block::new(self.give(elem, 0, n)?, n);
+        self.settings.progress.pushed.fetch_add(n as u64, Relaxed);
+        match outside.outs.get_mut(to as usize) {
+            Some(Out::To(behind)) => Ok(behind.push(block, self.settings.team.interrupt())?),
+            Some(Out::Kept(blocks)) => {
+                if n > 0 {
+                    blocks.push(block);
+                }
+                Ok(())
+            }
+            None => Err(Failure::bug("a result that nobody takes")),
+        }
+    }
+}
+
+/// A value as an argument.
+pub(crate) fn input_of(ty: &Type, value: &Value, settings: &Settings, name: &str) -> Result<Input, Failure> {
+    Ok(Input::Data(data_of(ty, &[value], &settings.pool, &format!("argument `{name}`"))?))
+}
+
+/// A sequence from outside as a whole.
+pub(crate) fn collected(source: Box<dyn Source>, ty: &Type, settings: &Settings) -> Result<Data, Failure> {
+    let mut ahead = Ahead::new(source, &settings.pool);
+    let all = ahead.pull(usize::MAX, &settings.pool, settings.team.interrupt())?;
+    if let Some(e) = ahead.failure() {
+        return Err(e.into());
+    }
+    Ok(match all {
+        Some(block) => Data::Equal(block.len, Box::new(block.data)),
+        None => Data::Equal(0, Box::new(data::none_of(ty.elem().unwrap_or(ty), &settings.pool)?)),
+    })
+}
+
+/// An argument, of which there is one, as elements of a sequence.
+pub(crate) fn elements(data: Data, settings: &Settings) -> Result<Option<Block>, Failure> {
+    Ok(match data {
+        Data::Equal(n, elem) => Some(Block::new(ragged(*elem, n, settings)?, n)),
+        Data::Offsets(offsets, elem) => {
+            let n = offsets.as_slice::<i64>().get(1).map_or(0, |n| *n as usize);
+            Some(Block::new(ragged(*elem, n, settings)?, n))
+        }
+        _ => None,
+    })
+}
+
+/// The same with offsets for all rows, as elements from outside have them.
+fn ragged(data: Data, n: usize, settings: &Settings) -> Result<Data, Failure> {
+    Ok(match data {
+        Data::Scalars(b) => Data::Scalars(b),
+        Data::Tuple(parts) => Data::Tuple(parts.into_iter().map(|p| ragged(p, n, settings)).collect::<Result<_, _>>()?),
+        Data::Equal(m, elem) => {
+            let offsets: Vec<i64> = (0..=n).map(|i| (i * m) as i64).collect();
+            let offsets = settings.pool.alloc_from(&offsets, "the offsets of an argument")?;
+            Data::Offsets(offsets, Box::new(ragged(*elem, n * m, settings)?))
+        }
+        Data::Offsets(offsets, elem) => {
+            let all = offsets.as_slice::<i64>().get(n).map_or(0, |n| *n as usize);
+            Data::Offsets(offsets, Box::new(ragged(*elem, all, settings)?))
+        }
+    })
+}

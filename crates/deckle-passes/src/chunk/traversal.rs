@@ -1,0 +1,247 @@
+//! A loop over the chunks of a group.
+//!
+//! Its state is a tuple: the position of each clock; for each clock at which sequences come from outside, whether there may be more of them; the positions of what follows; and what goes on
+//! from chunk to chunk (`state.rs`).
+
+use super::group::{Group, Pace};
+use super::source::{Part, Source};
+use super::state::State;
+use super::{equal, int, part, push};
+use deckle_diag::Span;
+use deckle_ir::array::{BinOp, Copier, Op, Rewrite};
+use deckle_ir::entity::Var;
+use deckle_ir::scalar::Scalar;
+
+/// What sequences begin at.
+struct Clock {
+    /// How many elements each of them has, if that is known before they are gone through.
+    length: Option<Var>,
+    /// Where the state says whether there may be more, if some come from outside.
+    more: Option<u32>,
+}
+
+/// A loop being made.
+pub(super) struct Traversal {
+    group: Group,
+    span: Span,
+    clocks: Vec<Clock>,
+    sources: Vec<(Source, Pace)>,
+    /// What goes on, of which statement, and where in the state it is.
+    states: Vec<(Var, State, u32)>,
+    /// The state at first.
+    start: Vec<Var>,
+}
+
+impl Traversal {
+    /// Makes the loop over a group; what its statements give stands for them from then on.
+    pub(super) fn make(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, group: &Group, size: Var) -> Option<()> {
+        let t = Traversal::begin(copy, changes, group)?;
+        let span = t.span;
+        let start = push(copy, Op::Tuple, &t.start, span)?;
+        let (test, params) = copy.b.begin_body_of(&Op::While, &[start], 0, span).ok()?;
+        let goes_on = t.goes_on(copy, params[0])?;
+        copy.b.end_body(goes_on);
+        let (step, params) = copy.b.begin_body_of(&Op::While, &[start], 1, span).ok()?;
+        let next = t.step(copy, changes, size, params[0])?;
+        let next = push(copy, Op::Tuple, &next, span)?;
+        copy.b.end_body(next);
+        let end = copy.b.push(Op::While, &[start], &[test, step], span).ok()?;
+        t.end(copy, changes, end)
+    }
+
+    /// What has to be known before. What fails, fails here.
+    fn begin(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, group: &Group) -> Option<Traversal> {
+        let span = copy.old.span(*group.stmts.first()?);
+        let zero = int(copy, 0, span)?;
+        let mut start = vec![zero; group.clocks.len()];
+        let mut clocks: Vec<Clock> = group.clocks.iter().map(|_| Clock { length: None, more: None }).collect();
+        let mut sources = Vec::new();
+        for &(s, pace) in &group.sources {
+            let mut source = Source::begin(copy, changes, s)?;
+            match (pace, source.length) {
+                (Pace::Clock(c), Some(n)) => match clocks[c].length {
+                    None => clocks[c].length = Some(n),
+                    Some(m) => equal(copy, m, n, span)?,
+                },
+                (Pace::Clock(c), None) if clocks[c].more.is_none() => {
+                    clocks[c].more = Some(start.len() as u32);
+                    let yes = copy.b.push(Op::Const(Scalar::Bool(true)), &[], &[], span).ok()?;
+                    start.push(yes);
+                }
+                (Pace::Clock(_), None) => {}
+                (Pace::Follows(_), _) => {
+                    source.place = start.len() as u32;
+                    start.push(zero);
+                }
+            }
+            sources.push((source, pace));
+        }
+        let mut states = Vec::new();
+        for &s in &group.stmts {
+            for state in State::all(copy.old, s, group.results.iter().position(|v| *v == s)) {
+                states.push((s, state, start.len() as u32));
+                start.push(state.init(copy, s)?);
+            }
+        }
+        Some(Traversal { group: group.clone(), span, clocks, sources, states, start })
+    }
+
+    /// Whether there may be more at a clock.
+    fn clock_goes_on(&self, copy: &mut Copier<'_>, c: usize, now: Var) -> Option<Var> {
+        match (self.clocks[c].more, self.clocks[c].length) {
+            (Some(place), _) => part(copy, now, place, self.span),
+            (None, length) => {
+                let pos = part(copy, now, c as u32, self.span)?;
+                push(copy, Op::Binary(BinOp::Lt), &[pos, length?], self.span)
+            }
+        }
+    }
+
+    fn goes_on(&self, copy: &mut Copier<'_>, now: Var) -> Option<Var> {
+        let mut all = None;
+        for c in 0..self.clocks.len() {
+            let one = self.clock_goes_on(copy, c, now)?;
+            all = Some(match all {
+                None => one,
+                Some(all) => push(copy, Op::Binary(BinOp::Or), &[all, one], self.span)?,
+            });
+        }
+        all
+    }
+
+    /// A chunk: the state after it.
+    fn step(&self, copy: &mut Copier<'_>, changes: &mut dyn Rewrite, size: Var, now: Var) -> Option<Vec<Var>> {
+        let span = self.span;
+        let mut next = self.start.clone();
+        for c in 0..self.clocks.len() {
+            self.tick(copy, changes, (c, size), now, &mut next)?;
+        }
+        for &s in &self.group.stmts {
+            let begins = self.sources.iter().any(|(source, _)| source.stmt == s);
+            if !begins && State::of(copy.old, s).is_none() {
+                copy.statement(changes, s)?;
+            }
+            for (_, state, place) in self.states.iter().filter(|(t, ..)| *t == s) {
+                let before = part(copy, now, *place, span)?;
+                next[*place as usize] = state.step(copy, changes, s, before)?;
+            }
+            for (source, _) in self.sources.iter().filter(|(_, pace)| *pace == Pace::Follows(s)) {
+                let made = copy.var(s)?;
+                let made = push(copy, Op::Length, &[made], span)?;
+                next[source.place as usize] = self.follow(copy, changes, source, now, made)?;
+            }
+        }
+        Some(next)
+    }
+
+    /// The sequences of a clock, as far as they go in a step.
+    fn tick(
+        &self,
+        copy: &mut Copier<'_>,
+        changes: &mut dyn Rewrite,
+        (c, size): (usize, Var),
+        now: Var,
+        next: &mut [Var],
+    ) -> Option<()> {
+        let span = self.span;
+        let pos = part(copy, now, c as u32, span)?;
+        let mut count = size;
+        if let Some(n) = self.clocks[c].length {
+            // Without overflow: a chunk may be as large as a number can be.
+            let left = push(copy, Op::Binary(BinOp::Sub), &[n, pos], span)?;
+            count = push(copy, Op::Binary(BinOp::Min), &[left, size], span)?;
+        }
+        for &other in &self.group.clocks[c] {
+            let waits = self.clock_goes_on(copy, other, now)?;
+            let none = int(copy, 0, span)?;
+            count = push(copy, Op::Select, &[waits, none, count], span)?;
+        }
+        let mine = |(source, pace): &(Source, Pace)| (*pace == Pace::Clock(c)).then_some(source.length.is_none());
+        // What comes from outside says how many there are.
+        let mut here: Option<(Var, Var)> = None;
+        for (source, _) in self.sources.iter().filter(|s| mine(s) == Some(true)) {
+            match here {
+                None => {
+                    let got = source.pull(copy, pos, count)?;
+                    here = Some((got, push(copy, Op::Binary(BinOp::Add), &[pos, got], span)?));
+                }
+                Some((got, end)) => source.pull_all(copy, Part { pos, end, count: got })?,
+            }
+        }
+        let (got, end) = match here {
+            Some(all) => all,
+            None => (count, push(copy, Op::Binary(BinOp::Add), &[pos, count], span)?),
+        };
+        for (source, _) in self.sources.iter().filter(|s| mine(s) == Some(false)) {
+            source.part(copy, changes, Part { pos, end, count: got })?;
+        }
+        next[c] = end;
+        if let Some(place) = self.clocks[c].more {
+            let mut more = push(copy, Op::Binary(BinOp::Eq), &[got, count], span)?;
+            if let Some(n) = self.clocks[c].length {
+                let is_left = push(copy, Op::Binary(BinOp::Lt), &[end, n], span)?;
+                more = push(copy, Op::Binary(BinOp::And), &[more, is_left], span)?;
+            }
+            next[place as usize] = more;
+        }
+        Some(())
+    }
+
+    /// A sequence that follows, as far as something was made: its position after that.
+    fn follow(
+        &self,
+        copy: &mut Copier<'_>,
+        changes: &mut dyn Rewrite,
+        source: &Source,
+        now: Var,
+        made: Var,
+    ) -> Option<Var> {
+        let span = self.span;
+        let pos = part(copy, now, source.place, span)?;
+        let mut count = made;
+        if let Some(n) = source.length {
+            let left = push(copy, Op::Binary(BinOp::Sub), &[n, pos], span)?;
+            count = push(copy, Op::Binary(BinOp::Min), &[left, count], span)?;
+        }
+        let end = push(copy, Op::Binary(BinOp::Add), &[pos, count], span)?;
+        match source.length {
+            Some(_) => source.part(copy, changes, Part { pos, end, count })?,
+            None => source.pull_all(copy, Part { pos, end, count })?,
+        }
+        Some(end)
+    }
+
+    /// Behind the loop: all sequences are at their end, and the statements have their values.
+    fn end(&self, copy: &mut Copier<'_>, changes: &mut dyn Rewrite, end: Var) -> Option<()> {
+        let span = self.span;
+        for (source, pace) in &self.sources {
+            let place = match *pace {
+                Pace::Clock(c) => c as u32,
+                Pace::Follows(_) => source.place,
+            };
+            let pos = part(copy, end, place, span)?;
+            let alone = self.sources.iter().filter(|(_, p)| p == pace).count() == 1;
+            match (pace, source.length) {
+                (Pace::Clock(c), Some(n)) if self.clocks[*c].more.is_some() => equal(copy, pos, n, span)?,
+                (Pace::Clock(_), Some(_)) => {}
+                (Pace::Clock(_), None) if alone => {}
+                (Pace::Follows(_), Some(n)) => equal(copy, pos, n, span)?,
+                (_, None) => {
+                    let one = int(copy, 1, span)?;
+                    let more = source.pull(copy, pos, one)?;
+                    let longer = push(copy, Op::Binary(BinOp::Add), &[pos, more], span)?;
+                    equal(copy, longer, pos, span)?;
+                }
+            }
+        }
+        for (source, _) in &self.sources {
+            source.end(copy);
+        }
+        for (s, state, place) in &self.states {
+            let last = part(copy, end, *place, span)?;
+            let result = state.finish(copy, changes, *s, last)?;
+            copy.stand(*s, result);
+        }
+        Some(())
+    }
+}
