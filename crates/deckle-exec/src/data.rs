@@ -37,8 +37,11 @@ pub(crate) fn buffer_of(
     pool.alloc_from(&bytes_of(ty, scalars), name)
 }
 
-/// Values of a type, one after another. All rows have offsets.
-pub(crate) fn data_of(ty: &Type, values: &[&Value], pool: &Pool, name: &str) -> Result<Data, OverBudget> {
+/// Values of a type, one after another. All rows have offsets, as those of elements from outside do.
+///
+/// # Errors
+/// There is no room.
+pub fn data_of(ty: &Type, values: &[&Value], pool: &Pool, name: &str) -> Result<Data, OverBudget> {
     Ok(match ty {
         Type::Scalar(s) => {
             let mut scalars = values.iter().map(|v| v.as_scalar().unwrap_or(Scalar::zero(*s)));
@@ -65,7 +68,7 @@ pub(crate) fn data_of(ty: &Type, values: &[&Value], pool: &Pool, name: &str) -> 
 }
 
 /// The value of a type at a place.
-pub(crate) fn value_of(ty: &Type, data: &Data, at: usize) -> Value {
+pub fn value_of(ty: &Type, data: &Data, at: usize) -> Value {
     match (ty, data) {
         (Type::Scalar(s), Data::Scalars(b)) => Value::Scalar(element(b, *s, at)),
         (_, Data::Tuple(parts)) => {

@@ -19,6 +19,7 @@ mod scatter;
 mod simulated;
 
 pub use cuda::{OnCuda, Ptx};
+pub use data::{data_of, value_of};
 pub use deckle_passes::chunk::Chunks;
 pub use deckle_runtime::Data;
 pub use grid::Layout;
@@ -31,6 +32,7 @@ use deckle_ir::array;
 use deckle_ir::entity::Func;
 use deckle_ir::kernel;
 use deckle_ir::loops::{Function, Gathers, Launch};
+use deckle_ir::types::Type;
 use deckle_ir::value::Value;
 use deckle_llvm::{Code, Compiler, Pipeline, measured_gathers};
 use deckle_passes::schedule::{Purpose, schedule};
@@ -40,7 +42,7 @@ use pipeline::{Stage, Timings};
 use plan::Plan;
 use rows::LongCodes;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
 /// How to compile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,8 +104,8 @@ pub struct Progress {
     pub pulled: AtomicU64,
     /// How many elements went there.
     pub pushed: AtomicU64,
-    /// The sequences that come from outside.
-    pub sources: Mutex<Vec<Arc<Seen>>>,
+    /// The sequences that come from outside, as long as they do.
+    pub sources: Mutex<Vec<Weak<Seen>>>,
 }
 
 /// How finely work is divided on the cores of this machine. What floats add up to depends on the blocks, not on the rest and never on the threads. There is no reason
@@ -199,6 +201,21 @@ impl Native {
     /// The kernels.
     pub fn program(&self) -> &kernel::Program {
         &self.plan.program
+    }
+
+    /// The types of the parameters.
+    pub fn param_types(&self) -> &[Type] {
+        &self.plan.param_types
+    }
+
+    /// The type of the result.
+    pub fn result_type(&self) -> &Type {
+        &self.plan.result_ty
+    }
+
+    /// Which parameters are sequences that come bit by bit; what is given for others is there before the run.
+    pub fn comes_bit_by_bit(&self, param: usize) -> bool {
+        self.plan.pulled[param]
     }
 
     /// How many kernels there are, in all branches and loops.

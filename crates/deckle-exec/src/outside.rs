@@ -12,6 +12,7 @@ use deckle_ir::value::Value;
 use deckle_runtime::stream::{Ahead, Behind, Sink, Source};
 use deckle_runtime::{Block, Data};
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// An argument.
@@ -59,7 +60,8 @@ impl Outside {
     /// Where a parameter's elements come from.
     pub(crate) fn comes(&mut self, param: usize, ahead: Ahead, settings: &Settings) {
         if let Ok(mut all) = settings.progress.sources.lock() {
-            all.push(ahead.seen());
+            all.retain(|seen| seen.strong_count() > 0);
+            all.push(Arc::downgrade(&ahead.seen()));
         }
         self.ins[param] = Some(ahead);
     }
@@ -93,28 +95,40 @@ impl Outside {
     }
 }
 
+/// How many elements are asked for, and whether all of them.
+#[derive(Clone, Copy)]
+pub(crate) struct Much {
+    pub count: i64,
+    pub all: bool,
+}
+
 impl<D: Device> Memory<'_, D> {
-    /// Fills a representation with the next elements of a parameter: how many bytes they have.
+    /// Fills a representation with the next elements of a parameter: how many there are, and how many bytes they have.
     pub(crate) fn pull(
         &mut self,
         outside: &mut Outside,
         plan: &Plan,
         param: usize,
-        count: i64,
+        much: Much,
         rep: &Rep,
-    ) -> Result<usize, Failure> {
+    ) -> Result<(usize, usize), Failure> {
         let (name, ty) = (&plan.param_names[param], &plan.param_types[param]);
-        let count = usize::try_from(count).unwrap_or(0);
+        let count = usize::try_from(much.count).unwrap_or(0);
         let ahead = outside.ins[param].as_mut().ok_or_else(|| Failure::Argument(name.clone()))?;
         let settings = self.settings;
-        let block = match ahead.pull(count, &settings.pool, settings.team.interrupt())? {
+        let (pool, interrupt) = (&settings.pool, settings.team.interrupt());
+        let block = match if much.all {
+            ahead.pull(count, pool, interrupt)
+        } else {
+            ahead.pull_some(count, pool, interrupt)
+        }? {
             Some(block) => block,
             None => Block::new(none_of(ty.elem().unwrap_or(ty), &settings.pool)?, 0),
         };
         settings.progress.pulled.fetch_add(block.len as u64, Relaxed);
-        let bytes = block.bytes();
+        let size = (block.len, block.bytes());
         self.take(rep, Data::Equal(block.len, Box::new(block.data)), 1, name)?;
-        Ok(bytes)
+        Ok(size)
     }
 
     /// Hands what is in a representation over.

@@ -6,13 +6,13 @@ use crate::data::{buffer_of, value_of};
 use crate::device::{Device, Handle};
 use crate::fault::Failure;
 use crate::host::Host;
-use crate::outside::{Input, Outside, collected, elements, input_of};
+use crate::outside::{Input, Much, Outside, collected, elements, input_of};
 use crate::plan::Plan;
 use deckle_ir::kernel::{Buf, Node, Op, Program, Rep, Rows, Step};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
-use deckle_runtime::chunk::ChunkScheduler;
+use deckle_runtime::chunk::{ChunkScheduler, Done};
 use deckle_runtime::sort::{self, Key, Segments};
 use deckle_runtime::stream::{Ahead, Behind, Sink};
 use deckle_runtime::{Block, Buffer, Data};
@@ -219,6 +219,8 @@ struct Chunking {
     scheduler: ChunkScheduler,
     /// The bytes that were asked for since the chunk began.
     bytes: u64,
+    /// The elements that came from outside since, if any were to.
+    pulled: Option<usize>,
     /// Whether a traversal is under way.
     goes: bool,
 }
@@ -226,7 +228,7 @@ struct Chunking {
 impl Chunking {
     fn new(buf: Buf, settings: &Settings) -> Chunking {
         let scheduler = ChunkScheduler::new(settings.chunk.map(|n| n.max(1)), settings.team.threads());
-        Chunking { buf, scheduler, bytes: 0, goes: false }
+        Chunking { buf, scheduler, bytes: 0, pulled: None, goes: false }
     }
 }
 
@@ -258,11 +260,13 @@ impl<D: Device> Machine<'_, D> {
                 self.memory.device.run(&self.memory, kernel, at)?;
             }
             Step::Sort { order, keys, len, offsets, rows } => self.sort(*order, keys, *len, *offsets, *rows)?,
-            Step::Pull { param, count, rep } => {
+            Step::Pull { param, count, all, rep } => {
                 let count = self.memory.host().int(*count)?;
-                let bytes = self.memory.pull(&mut self.outside, self.plan, *param as usize, count, rep)?;
+                let much = Much { count, all: *all };
+                let (n, bytes) = self.memory.pull(&mut self.outside, self.plan, *param as usize, much, rep)?;
                 if let Some(chunks) = &mut self.chunks {
                     chunks.bytes += bytes as u64;
+                    chunks.pulled = Some(chunks.pulled.map_or(n, |m| m.max(n)));
                 }
             }
             Step::Push { to, rep } => self.memory.push(&mut self.outside, *to, rep)?,
@@ -331,7 +335,7 @@ impl<D: Device> Machine<'_, D> {
         if chunks.goes || !self.memory.program.step_uses(step).all.needs.contains(&buf) {
             return Ok(false);
         }
-        (chunks.goes, chunks.bytes) = (true, 0);
+        (chunks.goes, chunks.bytes, chunks.pulled) = (true, 0, None);
         let size = chunks.scheduler.begin();
         self.memory.set(buf, size)?;
         Ok(true)
@@ -342,11 +346,12 @@ impl<D: Device> Machine<'_, D> {
         let Some(chunks) = &mut self.chunks else { return Ok(()) };
         let progress = &self.memory.settings.progress;
         progress.chunks.fetch_add(1, Relaxed);
-        progress.elements.fetch_add(chunks.scheduler.size() as u64, Relaxed);
+        let elements = chunks.pulled.take().map_or(chunks.scheduler.size(), |n| n as i64);
+        progress.elements.fetch_add(elements as u64, Relaxed);
         let stats = self.memory.settings.pool.stats();
         let room = stats.budget.map(|all| all.saturating_sub(stats.current));
         let (before, buf) = (chunks.scheduler.size(), chunks.buf);
-        let size = chunks.scheduler.done(took, std::mem::take(&mut chunks.bytes), room);
+        let size = chunks.scheduler.done(Done { took, elements, bytes: std::mem::take(&mut chunks.bytes) }, room);
         progress.chunk.store(size as u64, Relaxed);
         if size == before { Ok(()) } else { self.memory.set(buf, size) }
     }

@@ -302,7 +302,7 @@ pub fn statement<Q: Quantity>(
         | Op::Take
         | Op::Drop
         | Op::Concat(_)
-        | Op::Pull
+        | Op::Pull(_)
         | Op::Pad(_) => primitive(v.par.clone(), v),
         Op::Push(_) => primitive(args.get(1).map_or(Q::number(0), |xs| xs.space.par.clone()), v),
         Op::Zip | Op::Unzip | Op::The => primitive(Q::number(0), v),

@@ -42,6 +42,17 @@ pub struct ChunkScheduler {
     bytes: f64,
 }
 
+/// What a chunk took.
+#[derive(Clone, Copy, Debug)]
+pub struct Done {
+    /// How long.
+    pub took: Duration,
+    /// How many elements there were.
+    pub elements: i64,
+    /// How many bytes it asked for.
+    pub bytes: u64,
+}
+
 impl ChunkScheduler {
     /// Chunks of a size that is found out, or of this one, for so many threads.
     pub fn new(fixed: Option<i64>, threads: usize) -> ChunkScheduler {
@@ -59,14 +70,19 @@ impl ChunkScheduler {
         self.fixed.unwrap_or(self.log.exp2() as i64).clamp(1, if self.fixed.is_some() { i64::MAX } else { MOST })
     }
 
-    /// A chunk is done: how long it took, how many bytes it asked for, and how many there is room for. Gives the size of the next one.
-    pub fn done(&mut self, took: Duration, bytes: u64, room: Option<u64>) -> i64 {
-        if self.fixed.is_some() {
+    /// A chunk is done; how many bytes there is room for. Gives the size of the next one.
+    pub fn done(&mut self, done: Done, room: Option<u64>) -> i64 {
+        let Done { took, elements, bytes } = done;
+        if self.fixed.is_some() || elements <= 0 {
             return self.size();
         }
-        let elements = self.size() as f64;
+        // Where elements do not come as fast as they are asked for, more of them would not.
+        let is_short = elements < self.size() / 2;
+        let elements = elements as f64;
         self.bytes = (bytes as f64 / elements).max(self.bytes * WEIGHT);
-        if took < BUSY {
+        if is_short {
+            // Nothing is learned of chunks of this size.
+        } else if took < BUSY {
             self.log += 2.0;
         } else {
             let time = took.as_secs_f64() / elements;
@@ -102,7 +118,8 @@ mod tests {
         let mut all = vec![s.begin()];
         for _ in 0..rounds {
             let n = s.size();
-            all.push(s.done(Duration::from_secs_f64(time(n as f64)), bytes * n as u64, room));
+            let took = Duration::from_secs_f64(time(n as f64));
+            all.push(s.done(Done { took, elements: n, bytes: bytes * n as u64 }, room));
         }
         all
     }
@@ -135,6 +152,6 @@ mod tests {
     fn a_size_that_is_given_stays() {
         let mut s = ChunkScheduler::new(Some(7), 2);
         assert_eq!(s.begin(), 7);
-        assert_eq!(s.done(Duration::from_secs(1), 1 << 30, Some(1)), 7);
+        assert_eq!(s.done(Done { took: Duration::from_secs(1), elements: 7, bytes: 1 << 30 }, Some(1)), 7);
     }
 }

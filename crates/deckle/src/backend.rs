@@ -3,7 +3,8 @@
 //! A backend is a word: [`Interp`], [`Seq`], [`Cpu`]. A program is compiled for the last two when it is first called, once, however many handles to it there are and
 //! whatever the number of threads; the threads and the memory of all programs are the same.
 
-use deckle_diag::Diagnostic;
+use crate::stream::{Arg, Ended, Take};
+use deckle_diag::{Code, Diagnostic};
 use deckle_interp::Options;
 use deckle_ir::array::Program;
 use deckle_ir::entity::Func;
@@ -35,22 +36,38 @@ impl Target {
 }
 
 /// Where a program runs.
-pub trait Backend: Copy {
+pub trait Backend: Copy + Send + 'static {
+    /// Runs a program. If somebody takes its result, which is a sequence, they are given its elements instead.
     #[doc(hidden)]
-    fn run(self, target: &Target, args: &[Value]) -> Run;
+    fn run(self, target: &Target, args: Vec<Arg>, take: Option<Take>) -> Run;
 }
 
 /// The reference interpreter: slow, checked, and by definition right.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Interp;
 
-fn interpret(target: &Target, args: &[Value], options: &Options) -> Run {
-    deckle_interp::run(&target.program, Func(0), args, options).map(|outcome| outcome.value)
+/// The interpreter has sequences as a whole: elements are collected before the run, and handed over after it.
+fn interpret(target: &Target, args: Vec<Arg>, take: Option<Take>, options: &Options) -> Run {
+    let collected = |arg| match arg {
+        Arg::Value(value) => Ok(value),
+        Arg::Feed(_, items) => items.collect::<Result<_, Ended>>().map(Value::seq).map_err(ended),
+    };
+    let args = args.into_iter().map(collected).collect::<Result<Vec<_>, _>>()?;
+    let value = deckle_interp::run(&target.program, Func(0), &args, options)?.value;
+    if let (Some(mut take), Some(items)) = (take, value.items()) {
+        take(items.to_vec());
+    }
+    Ok(value)
+}
+
+/// The error of an iterator that elements come from.
+fn ended(e: Ended) -> Box<Diagnostic> {
+    Box::new(Diagnostic::nowhere(Code::Stream, e.to_string()))
 }
 
 impl Backend for Interp {
-    fn run(self, target: &Target, args: &[Value]) -> Run {
-        interpret(target, args, &Options::default())
+    fn run(self, target: &Target, args: Vec<Arg>, take: Option<Take>) -> Run {
+        interpret(target, args, take, &Options::default())
     }
 }
 
@@ -77,7 +94,7 @@ pub struct Patient {
 }
 
 impl Backend for Patient {
-    fn run(self, target: &Target, args: &[Value]) -> Run {
-        interpret(target, args, &Options { max_steps: Some(self.steps), ..Options::default() })
+    fn run(self, target: &Target, args: Vec<Arg>, take: Option<Take>) -> Run {
+        interpret(target, args, take, &Options { max_steps: Some(self.steps), ..Options::default() })
     }
 }

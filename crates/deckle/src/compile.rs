@@ -3,8 +3,10 @@
 use crate::backend::{Backend, Interp, Target};
 use crate::bundle::{Bundle, IntoBundle};
 use crate::elt::{Handle, Item};
-use crate::error::{Error, Fault};
-use crate::host::Hosted;
+use crate::error::{Error, Fault, misfit};
+use crate::host::{HostItem, Hosted};
+use crate::seq::Seq;
+use crate::stream::{Arg, Argument, Results, Take};
 use crate::trace::{Parameter, Traced, trace};
 use deckle_ir::array::Program;
 use deckle_ir::value::Value;
@@ -47,19 +49,23 @@ impl<A, R, B: Backend> Compiled<A, R, B> {
         &self.built.target.program
     }
 
-    fn run(&self, args: &[Value]) -> Result<R::Host, Error>
+    fn run(&self, args: Vec<Arg>) -> Result<R::Host, Error>
     where
         R: Hosted,
     {
-        let value = self.backend.run(&self.built.target, args).map_err(|d| {
-            let place = d.labels.first().and_then(|l| self.built.places.get(l.span.lo as usize)).copied();
+        let value = self.built.run(self.backend, args, None)?;
+        R::from_value(&value).ok_or_else(misfit)
+    }
+}
+
+impl Built {
+    fn run(&self, backend: impl Backend, args: Vec<Arg>, take: Option<Take>) -> Result<Value, Error> {
+        backend.run(&self.target, args, take).map_err(|d| {
+            let place = d.labels.first().and_then(|l| self.places.get(l.span.lo as usize)).copied();
             let mut d = *d;
             d.labels.clear();
             Error::new(Fault::Run(Box::new(d)), place)
-        })?;
-        let misfit =
-            || Error::new(Fault::Argument("the result is not of the type that the program promised".into()), None);
-        R::from_value(&value).ok_or_else(misfit)
+        })
     }
 }
 
@@ -106,8 +112,17 @@ macro_rules! arities {
         impl<Ret: Hosted, Back: Backend, $($name: Hosted),*> Compiled<($($name,)*), Ret, Back> {
             /// Runs the program.
             #[allow(clippy::too_many_arguments)]
-            pub fn call(&self, $($arg: impl Into<$name::Host>),*) -> Result<Ret::Host, Error> {
-                self.run(&[$($name::to_value($arg.into())),*])
+            pub fn call(&self, $($arg: impl Argument<$name>),*) -> Result<Ret::Host, Error> {
+                self.run(vec![$($arg.into_arg()),*])
+            }
+        }
+
+        impl<Ret: HostItem, Back: Backend, $($name: Hosted),*> Compiled<($($name,)*), Seq<Ret>, Back> {
+            /// Runs the program, on a thread of its own, and gives the elements of its result as they come about.
+            #[allow(clippy::too_many_arguments)]
+            pub fn stream(&self, $($arg: impl Argument<$name>),*) -> Results<Ret> {
+                let (built, backend, args) = (self.built.clone(), self.backend, vec![$($arg.into_arg()),*]);
+                Results::of(move |take| built.run(backend, args, Some(take)).map(drop))
             }
         }
     )*};

@@ -77,6 +77,16 @@ impl Error {
     }
 }
 
+/// An argument that does not fit.
+pub(crate) fn argument(message: String) -> Error {
+    Error::new(Fault::Argument(message), None)
+}
+
+/// A result that is not what the types of the program say.
+pub(crate) fn misfit() -> Error {
+    argument("the result is not of the type that the program promised".into())
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.fault {

@@ -70,6 +70,17 @@
 //! # Ok::<(), deckle::Error>(())
 //! ```
 //!
+//! Elements of a sequence come from any iterator while the program runs ([`feed`]), and a result that is a sequence is one ([`Compiled`]'s `stream`):
+//!
+//! ```
+//! # use deckle::prelude::*;
+//! let logs = compile(|xs: Seq<f64>| xs.map(|x| x.ln()))?.on(Cpu);
+//! for y in logs.stream(feed((1..).map(f64::from))).take(3) {
+//!     println!("{}", y?);
+//! }
+//! # Ok::<(), deckle::Error>(())
+//! ```
+//!
 //! # Where programs run
 //!
 //! One word changes it, [`Compiled::on`]; the program stays the same. Native code comes from an LLVM that is found when it is needed, that of
@@ -130,6 +141,7 @@ mod host;
 pub mod io;
 mod maths;
 mod seq;
+mod stream;
 mod trace;
 
 pub use arr::{
@@ -150,6 +162,9 @@ pub use error::{Error, Fault};
 pub use exp::{Bits, Exp, Pack, Unpack, constant, pack};
 pub use host::{Array, HostItem, Hosted};
 pub use seq::{Seq, count, count_to, only_if, produce, sequence};
+#[doc(hidden)]
+pub use stream::{Arg, Take};
+pub use stream::{Argument, Feed, Results, feed, feed_results};
 
 /// Everything that programs use: `use deckle::prelude::*;`.
 pub mod prelude {
@@ -157,9 +172,9 @@ pub mod prelude {
     pub use crate::Cpu;
     pub use crate::{
         Above, Arr, Array, Below, Compiled, D1, D2, D3, Edge, Elt, Error, Exp, Fault, Float, Int, Interp, Num, Pack,
-        Rank, Seq, Tup, Unpack, array, choose, compile, constant, constant_array, count, count_to, fill, generate,
-        generate2, generate3, iota, loop_while, only_if, pack, produce, range, range_by, range_inclusive, repeat,
-        select, sequence, tup,
+        Rank, Seq, Tup, Unpack, array, choose, compile, constant, constant_array, count, count_to, feed, feed_results,
+        fill, generate, generate2, generate3, iota, loop_while, only_if, pack, produce, range, range_by,
+        range_inclusive, repeat, select, sequence, tup,
     };
 }
 

@@ -85,7 +85,7 @@ pub(crate) fn apply(cx: &mut Cx<'_, '_>, args: &[Value]) -> Result<Value> {
         Op::Produce => sequence::produce(cx, args),
         Op::Tiles(depth) => sequence::tiles(cx, *depth as usize, args),
         Op::Tabulate(depth) => sequence::tabulate(cx, *depth as usize, args),
-        Op::Pull => sequence::pull(cx, args),
+        Op::Pull(_) => sequence::pull(cx, args),
         Op::Push(k) => sequence::push(cx, *k, args),
     }
 }

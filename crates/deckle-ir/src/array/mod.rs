@@ -230,7 +230,7 @@ impl Function {
         let data = self.body(body);
         data.result != v
             && data.stmts.iter().filter_map(|s| self.inst(*s)).all(|inst| {
-                let pulls = inst.op == Op::Pull && !inst.args[1..].contains(&v);
+                let pulls = matches!(inst.op, Op::Pull(_)) && !inst.args[1..].contains(&v);
                 (pulls || !inst.args.contains(&v)) && inst.bodies.iter().all(|b| self.only_pulls(*b, v))
             })
     }

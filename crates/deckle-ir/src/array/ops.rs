@@ -438,11 +438,12 @@ operators! {
     /// Type: `{[T]} → [[T; k]; n]`. Size: new variables. Cost: W `‖s‖`, D 1.
     Sequence Tabulate(u32) = "tabulate", 1, 0;
 
-    /// `pull(s, i, n)` — the elements of a sequence, a parameter of the function, from the position `i` on: `n` of them, or those that there are. The compiler writes it, for
-    /// sequences that come from outside: the host has the next elements ready. So bodies that run more than once may use `s`, but positions follow each other.
+    /// `pull<all>(s, i, n)`, `pull<some>(s, i, n)` — the elements of a sequence, a parameter of the function, from the position `i` on: `n` of them, or those that there are; in the form
+    /// `some` perhaps fewer, but one at least unless there are none or `n` is 0. The compiler writes it, for sequences that come from outside: the host has the next elements ready. So bodies that
+    /// run more than once may use `s`, but positions follow each other.
     ///
     /// Type: `{T}, i64, i64 → [T; k]`, with vectors in the place of sequences inside `T`. Size: new variables. Cost: W `‖result‖`, D 1.
-    Sequence Pull = "pull", 3, 0;
+    Sequence Pull(bool) = "pull", 3, 0;
 
     /// `push<0>(n, xs)` — hands the elements of a vector over to whoever takes a result of the function: the first, the second and so on by the attribute. `n` elements were handed
     /// over before; gives how many there are now. The compiler writes it, for sequences that go outside.

@@ -30,6 +30,7 @@ pub(super) type Words<T, const N: usize> = [(T, &'static str); N];
 
 pub(super) const COLLS: Words<Coll, 2> = [(Coll::Array, "array"), (Coll::Seq, "seq")];
 pub(super) const ENDS: Words<bool, 2> = [(true, "inclusive"), (false, "exclusive")];
+pub(super) const PULLS: Words<bool, 2> = [(true, "all"), (false, "some")];
 pub(super) const SLICERS: Words<Slicer, 3> = [(Slicer::All, "all"), (Slicer::At, "at"), (Slicer::Range, "range")];
 pub(super) const SPLITS: Words<SplitBy, 2> = [(SplitBy::Lengths, "lengths"), (SplitBy::Offsets, "offsets")];
 pub(super) const DIRECTIONS: Words<Direction, 2> = [(Direction::Left, "left"), (Direction::Right, "right")];
@@ -178,6 +179,7 @@ impl Printer<'_> {
                 value(f, &c.value)?;
                 f.write_str(">")
             }
+            Op::Pull(all) => write!(f, "{name}<{}>", word(&PULLS, all)),
             Op::Iota(coll) => write!(f, "{name}<{}>", word(&COLLS, coll)),
             Op::Range(coll, inclusive) => write!(f, "{name}<{}, {}>", word(&COLLS, coll), word(&ENDS, inclusive)),
             Op::Proj(k) | Op::Shape(k) | Op::Size(k) | Op::Reshape(k) | Op::Reverse(k) | Op::Concat(k) | Op::Pad(k) => {

@@ -311,12 +311,15 @@ pub enum Step {
         /// How many rows, a node of the root.
         rows: Node,
     },
-    /// Fills the buffers of a representation with the next elements of a sequence that comes from outside: `count` of them, a node of the root, or those that there are.
+    /// Fills the buffers of a representation with the next elements of a sequence that comes from outside: `count` of them, a node of the root, or those that there are. If
+    /// not all of them are asked for, some will do, one at least unless there are none.
     Pull {
         /// Which parameter it is; its own representation has no buffers.
         param: u32,
         /// How many.
         count: Node,
+        /// Whether all are asked for.
+        all: bool,
         /// An array of one element, the vector of these. All rows inside have offsets.
         rep: Rep,
     },

@@ -419,8 +419,12 @@ impl Reader<'_> {
                 let rep = self.rep()?;
                 self.c.expect("=")?;
                 let param = self.c.number("the number of a parameter")?;
+                let all = self.eat_word("all");
+                if !all {
+                    self.c.keyword("some")?;
+                }
                 self.c.keyword("of")?;
-                Step::Pull { param, count: self.node()?, rep }
+                Step::Pull { param, count: self.node()?, all, rep }
             }
             "push" => {
                 let to = self.c.number("the number of a result")?;

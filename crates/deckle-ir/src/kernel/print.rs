@@ -286,7 +286,10 @@ impl Printer<'_> {
                     let offsets = offsets.map_or(String::new(), |b| format!(" offsets {b}"));
                     format!("sort {order} ({}) of {len}{offsets} rows {rows}", list(keys))
                 }
-                Step::Pull { param, count, rep } => format!("pull {rep} = {param} of {count}"),
+                Step::Pull { param, count, all, rep } => {
+                    let how = if *all { "all" } else { "some" };
+                    format!("pull {rep} = {param} {how} of {count}")
+                }
                 Step::Push { to, rep } => format!("push {to} = {rep}"),
                 Step::Bind(pairs) => {
                     let pairs: Vec<String> = pairs.iter().map(|(a, b)| format!("{a} = {b}")).collect();

@@ -117,10 +117,10 @@ impl Source {
         Some(())
     }
 
-    /// The next elements from outside, so many or those that there are, stand for the sequence: how many there are.
-    pub(super) fn pull(&self, copy: &mut Copier<'_>, pos: Var, count: Var) -> Option<Var> {
+    /// The next elements from outside, so many or those that there are, or some of them, stand for the sequence: how many there are.
+    pub(super) fn pull(&self, copy: &mut Copier<'_>, pos: Var, count: Var, all: bool) -> Option<Var> {
         let span = copy.old.span(self.stmt);
-        let mut xs = push(copy, Op::Pull, &[self.before?, pos, count], span)?;
+        let mut xs = push(copy, Op::Pull(all), &[self.before?, pos, count], span)?;
         let ty = copy.old.ty(self.stmt).clone();
         let mut told = Vec::new();
         ty.elem()?.for_each_size(&mut |size, _| told.push(size.as_constant().map(|_| size.clone())));
@@ -139,7 +139,7 @@ impl Source {
     /// A part from outside, which must be there.
     pub(super) fn pull_all(&self, copy: &mut Copier<'_>, at: Part) -> Option<()> {
         let span = copy.old.span(self.stmt);
-        let got = self.pull(copy, at.pos, at.count)?;
+        let got = self.pull(copy, at.pos, at.count, true)?;
         let end = push(copy, Op::Binary(BinOp::Add), &[at.pos, got], span)?;
         equal(copy, at.end, end, span)
     }

@@ -162,7 +162,7 @@ impl Traversal {
         for (source, _) in self.sources.iter().filter(|s| mine(s) == Some(true)) {
             match here {
                 None => {
-                    let got = source.pull(copy, pos, count)?;
+                    let got = source.pull(copy, pos, count, false)?;
                     here = Some((got, push(copy, Op::Binary(BinOp::Add), &[pos, got], span)?));
                 }
                 Some((got, end)) => source.pull_all(copy, Part { pos, end, count: got })?,
@@ -177,7 +177,13 @@ impl Traversal {
         }
         next[c] = end;
         if let Some(place) = self.clocks[c].more {
-            let mut more = push(copy, Op::Binary(BinOp::Eq), &[got, count], span)?;
+            // None of some is the end; none of none is to wait.
+            let none = int(copy, 0, span)?;
+            let (is_some, waits) = (
+                push(copy, Op::Binary(BinOp::Gt), &[got, none], span)?,
+                push(copy, Op::Binary(BinOp::Eq), &[count, none], span)?,
+            );
+            let mut more = push(copy, Op::Binary(BinOp::Or), &[is_some, waits], span)?;
             if let Some(n) = self.clocks[c].length {
                 let is_left = push(copy, Op::Binary(BinOp::Lt), &[end, n], span)?;
                 more = push(copy, Op::Binary(BinOp::And), &[more, is_left], span)?;
@@ -228,7 +234,7 @@ impl Traversal {
                 (Pace::Follows(_), Some(n)) => equal(copy, pos, n, span)?,
                 (_, None) => {
                     let one = int(copy, 1, span)?;
-                    let more = source.pull(copy, pos, one)?;
+                    let more = source.pull(copy, pos, one, true)?;
                     let longer = push(copy, Op::Binary(BinOp::Add), &[pos, more], span)?;
                     equal(copy, longer, pos, span)?;
                 }

@@ -354,7 +354,7 @@ impl<'p> Flattener<'p> {
             Op::Guard => self.guarded(fx, &cx),
             Op::Tiles(depth) => self.tiles(fx, &cx, *depth as usize),
             Op::Tabulate(depth) => self.tabulate(fx, &cx, *depth as usize),
-            Op::Pull => self.pull(fx, &cx),
+            Op::Pull(all) => self.pull(fx, &cx, *all),
             Op::Push(to) => self.push(fx, &cx, *to),
         }
     }

@@ -11,13 +11,13 @@ use deckle_ir::types::Type;
 /// Whether a parameter is a sequence of which only parts are taken, one after another.
 pub(super) fn is_pulled(function: &Function, p: Var) -> bool {
     function.vars.iter().any(|v| match &v.def {
-        Def::Inst(inst) => inst.op == Op::Pull && inst.args[0] == p,
+        Def::Inst(inst) => matches!(inst.op, Op::Pull(_)) && inst.args[0] == p,
         Def::Param(..) => false,
     })
 }
 
 impl<'p> Flattener<'p> {
-    pub(super) fn pull(&mut self, fx: &Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
+    pub(super) fn pull(&mut self, fx: &Frame<'p>, cx: &Cx<'p>, all: bool) -> Res<Val> {
         let param = fx.function.params().iter().position(|p| *p == cx.inst.args[0]);
         let (Some(param), ROOT) = (param, cx.ctx) else { return Err(Stuck::InLoop) };
         let name = fx.function.param_names.get(param).cloned().unwrap_or_else(|| format!("{param}"));
@@ -30,7 +30,7 @@ impl<'p> Flattener<'p> {
         self.k.measure(&rep, one);
         // In the order of the program: what was checked before fails before elements are waited for.
         self.flush()?;
-        self.step(Step::Pull { param: param as u32, count, rep: rep.clone() });
+        self.step(Step::Pull { param: param as u32, count, all, rep: rep.clone() });
         Ok(self.kept_at(&rep, zero, ROOT))
     }
 

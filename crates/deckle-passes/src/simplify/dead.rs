@@ -132,7 +132,7 @@ pub(super) fn can_fail(func: &Function, facts: &Facts, inst: &Inst) -> bool {
         },
         Op::Tiles(depth) if !is_regular(*depth as usize) => true,
         Op::Tiles(_) => !a[1..].iter().all(|v| facts.natural(func, &facts.exact(func, *v).sub(&1.into()))),
-        Op::Pull | Op::Push(_) => true,
+        Op::Pull(_) | Op::Push(_) => true,
         Op::Split(_) | Op::Concat(_) | Op::Permute | Op::Scatter | Op::Expand | Op::The | Op::FlagPart => true,
     }
 }

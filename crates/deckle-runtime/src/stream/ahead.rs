@@ -6,7 +6,7 @@ use crate::pool::Pool;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
 use std::time::Duration;
 
 /// A first block is small, so that there is something to do soon; each one after it is twice as large, up to the second.
@@ -96,6 +96,33 @@ impl Ahead {
             };
         }
         Ok(Some(Block::join(&parts, pool)?))
+    }
+
+    /// The next elements, `count` at most: those that are there without waiting, or the first that come. `None` at the end.
+    ///
+    /// # Errors
+    /// As [`Ahead::pull`].
+    pub fn pull_some(&mut self, count: usize, pool: &Pool, interrupt: &AtomicBool) -> Result<Option<Block>, Error> {
+        if count == 0 {
+            return Ok(None);
+        }
+        let mut there = match self.first(interrupt)? {
+            Some(first) => first.len - self.taken,
+            None => 0,
+        };
+        // Half of it in one piece is better than all of it joined.
+        while there < count / 2 && self.end.is_none() {
+            match self.queue.try_recv() {
+                Ok(Ok(block)) => {
+                    there += block.len;
+                    self.ready.push_back(block);
+                }
+                Ok(Err(e)) => self.end = Some(Err(e)),
+                Err(TryRecvError::Disconnected) => self.end = Some(Ok(())),
+                Err(TryRecvError::Empty) => break,
+            }
+        }
+        self.pull(there.clamp(1, count), pool, interrupt)
     }
 
     /// Whether an error stands behind what has been pulled: it is not said again.
@@ -200,6 +227,28 @@ mod tests {
             assert_eq!(all, (0..23).collect::<Vec<i64>>());
             assert!(pulled(&mut ahead, count, &pool).is_empty() && ahead.failure().is_none());
         }
+    }
+
+    #[test]
+    fn some_come_without_waiting_for_more() {
+        let (wakes, sleeps) = std::sync::mpsc::channel::<i64>();
+        struct Asked(Receiver<i64>);
+        impl Source for Asked {
+            fn next(&mut self, _: usize, pool: &Pool) -> Result<Option<Block>, Error> {
+                let Ok(x) = self.0.recv() else { return Ok(None) };
+                Ok(Some(Block::new(Data::Scalars(pool.alloc_from(&[x, x], "pair")?), 2)))
+            }
+        }
+        let (pool, go_on) = (Pool::new(None), AtomicBool::new(false));
+        let mut ahead = Ahead::new(Box::new(Asked(sleeps)), &pool);
+        wakes.send(7).unwrap();
+        assert_eq!(ahead.pull_some(1000, &pool, &go_on).unwrap().unwrap().len, 2);
+        assert!(ahead.pull_some(0, &pool, &go_on).unwrap().is_none());
+        wakes.send(8).unwrap();
+        assert_eq!(ahead.pull_some(1, &pool, &go_on).unwrap().unwrap().len, 1);
+        assert_eq!(ahead.pull_some(1000, &pool, &go_on).unwrap().unwrap().len, 1);
+        drop(wakes);
+        assert!(ahead.pull_some(1000, &pool, &go_on).unwrap().is_none());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Reading operators and their attributes.
 
 use super::*;
-use crate::array::print::{COLLS, DIRECTIONS, ENDS, SCANS, SLICERS, SPLITS};
+use crate::array::print::{COLLS, DIRECTIONS, ENDS, PULLS, SCANS, SLICERS, SPLITS};
 use crate::scalar::{Scalar, ScalarType};
 use crate::value::Value;
 use std::sync::Arc;
@@ -42,7 +42,6 @@ const PLAIN: &[Op] = &[
     Op::Seq,
     Op::Guard,
     Op::Produce,
-    Op::Pull,
 ];
 
 impl Reader<'_, '_> {
@@ -93,6 +92,7 @@ impl Reader<'_, '_> {
             "pad" => Op::Pad(count(c)?),
             "tiles" => Op::Tiles(count(c)?),
             "tabulate" => Op::Tabulate(count(c)?),
+            "pull" => Op::Pull(word(c, &PULLS)?),
             "push" => Op::Push(count(c)?),
             "split" => Op::Split(word(c, &SPLITS)?),
             "slice" => {

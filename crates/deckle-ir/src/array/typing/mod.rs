@@ -211,7 +211,7 @@ impl<'a> Typer<'a> {
             | Op::Produce
             | Op::Tiles(_)
             | Op::Tabulate(_)
-            | Op::Pull
+            | Op::Pull(_)
             | Op::Push(_) => self.sequence(inst),
             Op::Permute
             | Op::Scatter

@@ -81,7 +81,7 @@ impl Typer<'_> {
                 let dims: Vec<Size> = (0..=depth).map(|_| self.fresh_size(0)).collect();
                 Ok(with_dims(&dims, inner))
             }
-            Op::Pull => {
+            Op::Pull(_) => {
                 let elem = self.seq(a[0])?.with_vectors();
                 if !matches!(self.func.vars[a[0].index()].def, Def::Param(Function::ROOT, _)) {
                     return fail("`pull` takes from a parameter of the function");
