@@ -27,6 +27,8 @@ Examples:
   deckle run mean.dk 'xs=[1, 2, 4.5]'       a value on the command line
   deckle run mean.dk xs=@data.npy           an array saved with NumPy
   deckle run words.dk text=@book.txt        the bytes of a file, for a [u8]
+  deckle run sum.dk xs=@huge.npy --memory 256M --progress   a sequence, read while the program runs
+  zcat log.gz | deckle run visits.dk lines=@- --out -.csv   from standard input to standard output
   deckle run blur.dk img=@in.npy --out out.npy
   deckle run blur.dk img=@in.npy --threads 4 --memory 512M
   deckle run mean.dk xs=@data.npy --on interp   without a compiler: slow, and by definition right";
@@ -115,8 +117,8 @@ pub struct RunArgs {
     /// How many elements of a sequence are in memory at once: a number, or `auto` to go through sequences in chunks only where something would be kept [default: auto]
     #[arg(long, value_name = "N | auto", value_parser = chunk)]
     pub chunk: Option<ChunkSize>,
-    /// Write the result to this file instead, as its ending says: .npy, .npz, .mtx, .csv, .json, .txt, .png, .pgm, .wav, ...
-    #[arg(long, value_name = "FILE", value_parser = Target::parse)]
+    /// Write the result to this file instead (`-.csv`: to standard output), as its ending says: .npy, .npz, .mtx, .csv, .json, .txt, .png, .pgm, .wav, ...
+    #[arg(long, value_name = "FILE", value_parser = Target::parse, allow_hyphen_values = true)]
     pub out: Option<Target>,
     /// Print the result as JSON
     #[arg(long)]
@@ -127,6 +129,9 @@ pub struct RunArgs {
     /// Keep sequences in memory where the program needs them twice, and say which
     #[arg(long)]
     pub materialize: bool,
+    /// Show how far the run is with the sequences that it goes through: a bar on standard error, with the rate, the size of a chunk and the memory of arrays
+    #[arg(long)]
+    pub progress: bool,
     /// Print what the run took, as one JSON object on standard error
     #[arg(long)]
     pub stats: bool,

@@ -7,10 +7,50 @@ use deckle_io::text::{self, Wrong, parameters, records, type_name};
 use deckle_ir::array::Function;
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
+use deckle_runtime::stream::Source;
 use std::path::Path;
+
+/// An argument.
+pub enum Bound {
+    /// That is there.
+    Value(Value),
+    /// The elements of a file, or of standard input, which are read while the program runs, or just before.
+    Stream(Box<dyn Source>),
+}
 
 /// A value for each parameter, or everything that is wrong with the arguments.
 pub fn arguments(name: &str, function: &Function, given: &[String], sources: &mut SourceMap) -> Outcome<Vec<Value>> {
+    each(name, function, given, |parameter, ty, text| value(parameter, ty, text, sources))
+}
+
+/// The same with files of elements opened and not read.
+pub fn inputs(name: &str, function: &Function, given: &[String], sources: &mut SourceMap) -> Outcome<Vec<Bound>> {
+    let plain = function.params().iter().all(|p| has_plain_sizes(function.ty(*p)));
+    each(name, function, given, |parameter, ty, text| match (text.strip_prefix('@'), ty) {
+        (Some(path), Type::Seq(_)) => file::open(parameter, ty, Path::new(path)).map(Bound::Stream),
+        (Some(path), Type::Array(a)) if plain && a.elem.is_flat() && file::has_elements(Path::new(path)) => {
+            file::open(parameter, &Type::seq(a.elem.clone()), Path::new(path)).map(Bound::Stream)
+        }
+        _ => value(parameter, ty, text, sources).map(Bound::Value),
+    })
+}
+
+/// Whether the sizes of a type are numbers and names: what runs a program compares those itself.
+fn has_plain_sizes(ty: &Type) -> bool {
+    let mut plain = true;
+    ty.for_each_size(&mut |size, _| {
+        plain &= size.as_constant().is_some() || matches!(size.determines(), Some((_, [], 0)));
+    });
+    plain
+}
+
+/// Something for each parameter, made of its type and what is written for it.
+fn each<T>(
+    name: &str,
+    function: &Function,
+    given: &[String],
+    mut bind: impl FnMut(&str, &Type, &str) -> Result<T, Diagnostic>,
+) -> Outcome<Vec<T>> {
     let mut texts: Vec<Option<&str>> = vec![None; function.param_names.len()];
     let mut faults = Vec::new();
     for argument in given {
@@ -29,7 +69,7 @@ pub fn arguments(name: &str, function: &Function, given: &[String], sources: &mu
     }
     let mut values = Vec::new();
     for ((parameter, var), text) in function.param_names.iter().zip(function.params()).zip(texts) {
-        match text.map(|text| value(parameter, function.ty(*var), text, sources)) {
+        match text.map(|text| bind(parameter, function.ty(*var), text)) {
             Some(Ok(value)) => values.push(value),
             Some(Err(fault)) => faults.push(fault),
             None => {}

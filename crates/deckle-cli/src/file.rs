@@ -1,12 +1,15 @@
-//! Arguments that stand in files: `NAME=@FILE`. What a file holds, and how that becomes a value, is the business of `deckle-io`.
+//! Arguments that stand in files, or come from standard input: `NAME=@FILE`, `NAME=@-`. What a file holds, and how that becomes a value, is the business of `deckle-io`.
 
 use crate::bind::misfit;
 use crate::report::bad_file;
 use deckle_diag::{Code, Diagnostic, SourceMap};
 use deckle_io::text::{self, type_name};
-use deckle_io::{Error, Format, Kind, plain, read_value, split_part};
+use deckle_io::{Error, Format, Kind, plain, read_value, read_value_bytes, split_part};
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
+use deckle_runtime::stream::{self, Source};
+use deckle_runtime::{Block, Pool};
+use std::io::Read;
 use std::path::Path;
 
 /// The value of a parameter from a file.
@@ -15,14 +18,68 @@ pub fn load(name: &str, ty: &Type, path: &Path, sources: &mut SourceMap) -> Resu
         return text::parse(&text, ty)
             .map_err(|wrong| misfit(name, ty, wrong, &path.display().to_string(), &text, sources));
     }
-    read_value(path, ty).map_err(|e| match e.kind {
+    let read = if is_input(path) { standard_input(path, ty) } else { read_value(path, ty) };
+    read.map_err(|e| misread(name, ty, &e))
+}
+
+/// The elements of a sequence from a file, read while the program runs.
+pub fn open(name: &str, ty: &Type, path: &Path) -> Result<Box<dyn Source>, Diagnostic> {
+    let source = deckle_io::stream::open(path, ty).map_err(|e| misread(name, ty, &e))?;
+    Ok(Box::new(Told { name: name.to_string(), ty: ty.clone(), source }))
+}
+
+/// Whether a file is one of elements, one after another: others are read as a whole.
+pub fn has_elements(path: &Path) -> bool {
+    let (file, part) = split_part(path);
+    part.is_none() && matches!(Format::of(&file), (Format::Npy, false))
+}
+
+/// Whether it is standard input, with an ending or without.
+fn is_input(path: &Path) -> bool {
+    let name = split_part(path).0;
+    name == Path::new("-") || name.to_str().is_some_and(|n| n.starts_with("-."))
+}
+
+/// A value from standard input, all of it.
+fn standard_input(path: &Path, ty: &Type) -> deckle_io::Result<Value> {
+    let (name, part) = split_part(path);
+    let mut bytes = Vec::new();
+    std::io::stdin().lock().read_to_end(&mut bytes).map_err(|e| Error::io(&e))?;
+    read_value_bytes(&name, part.as_deref(), &bytes, ty)
+}
+
+/// A source whose errors are said as those of arguments are.
+struct Told {
+    name: String,
+    ty: Type,
+    source: Box<dyn Source>,
+}
+
+impl Source for Told {
+    fn next(&mut self, bytes: usize, pool: &Pool) -> Result<Option<Block>, stream::Error> {
+        self.source.next(bytes, pool).map_err(|e| match e {
+            stream::Error::Failed(e) => match e.downcast::<Error>() {
+                Ok(e) => stream::Error::Failed(Box::new(misread(&self.name, &self.ty, &e))),
+                Err(e) => stream::Error::Failed(e),
+            },
+            other => other,
+        })
+    }
+
+    fn progress(&self) -> Option<(u64, u64)> {
+        self.source.progress()
+    }
+}
+
+fn misread(name: &str, ty: &Type, e: &Error) -> Diagnostic {
+    match e.kind {
         Kind::Misfit => {
             let file = e.path.as_ref().map_or(String::new(), |p| format!(" from `{}`", p.display()));
             let message = format!("`{name}: {}` cannot come{file}: {}", type_name(ty), e.message);
-            placed(Diagnostic::nowhere(Code::BadArgument, message), &e)
+            placed(Diagnostic::nowhere(Code::BadArgument, message), e)
         }
-        Kind::File | Kind::Unsupported => fault(&e),
-    })
+        Kind::File | Kind::Unsupported => fault(e),
+    }
 }
 
 /// The text of a file that holds a value as one would write it: what is wrong with it can be shown in it.

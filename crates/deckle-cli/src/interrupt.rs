@@ -4,10 +4,12 @@
 //! that goes on for ever looks nowhere; then the command ends without it, saying so. The second Ctrl-C ends the process at once. None of this
 //! loses anything: results are delivered after the run, and files are written whole.
 
+use crate::progress;
 use crate::report::fail;
 use deckle_diag::{Code, Diagnostic, SourceMap};
-use std::sync::Arc;
+use deckle_exec::Progress;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// The conventional exit code of a process that a Ctrl-C ends.
@@ -24,6 +26,8 @@ const GIVEN_UP: u8 = 2;
 pub struct Interrupt {
     flag: Arc<AtomicBool>,
     state: Arc<AtomicU8>,
+    /// How far the run is.
+    progress: Arc<Mutex<Option<Arc<Progress>>>>,
     started: Instant,
 }
 
@@ -31,23 +35,31 @@ impl Interrupt {
     /// Begins to watch; once in a process.
     pub fn watch() -> Interrupt {
         let (flag, state, started) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU8::new(IDLE)), Instant::now());
-        let (set, running) = (flag.clone(), state.clone());
+        let progress: Arc<Mutex<Option<Arc<Progress>>>> = Arc::default();
+        let (set, running, far) = (flag.clone(), state.clone(), progress.clone());
         // Without a handler a Ctrl-C ends the process, which loses nothing: output is written whole.
         let _ = ctrlc::set_handler(move || {
             if set.swap(true, Ordering::Relaxed) {
                 std::process::exit(INTERRUPTED);
             }
-            let running = running.clone();
+            let (running, far) = (running.clone(), far.clone());
             std::thread::spawn(move || {
                 std::thread::sleep(PATIENCE);
                 if running.compare_exchange(RUNNING, GIVEN_UP, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
                     let message = "interrupted".to_string();
-                    let d = told(Diagnostic::nowhere(Code::LimitExceeded, message), started.elapsed());
+                    let d = told(Diagnostic::nowhere(Code::LimitExceeded, message), started.elapsed(), &far);
                     std::process::exit(fail(&[d], &SourceMap::new()).into());
                 }
             });
         });
-        Interrupt { flag, state, started }
+        Interrupt { flag, state, progress, started }
+    }
+
+    /// From now on, this is how far the run is.
+    pub fn follow(&self, progress: &Arc<Progress>) {
+        if let Ok(mut now) = self.progress.lock() {
+            *now = Some(progress.clone());
+        }
     }
 
     /// What a run looks at.
@@ -68,14 +80,16 @@ impl Interrupt {
 
     /// The error of a run, which says so if a Ctrl-C is the reason.
     pub fn explain(&self, d: Diagnostic) -> Diagnostic {
-        if self.flag.load(Ordering::Relaxed) { told(d, self.started.elapsed()) } else { d }
+        if self.flag.load(Ordering::Relaxed) { told(d, self.started.elapsed(), &self.progress) } else { d }
     }
 }
 
 /// The diagnostic of a run that a Ctrl-C stopped, from the one that says where it was.
-fn told(mut d: Diagnostic, after: Duration) -> Diagnostic {
+fn told(mut d: Diagnostic, after: Duration, progress: &Mutex<Option<Arc<Progress>>>) -> Diagnostic {
     if d.code == Code::LimitExceeded {
         d.message = format!("the run was interrupted after {:.1} seconds", after.as_secs_f64());
+        let far = progress.lock().ok().and_then(|p| p.as_ref().and_then(|p| progress::far(p)));
+        d.notes.extend(far.map(|far| format!("it had come so far: {far}")));
         d = d.note("nothing has been written");
     }
     d
@@ -88,10 +102,16 @@ mod tests {
     #[test]
     fn only_runs_that_were_interrupted_are_told_so() {
         let d = |code| Diagnostic::nowhere(code, "m");
-        assert_eq!(told(d(Code::IndexRange), Duration::ZERO), d(Code::IndexRange));
-        let told = told(d(Code::LimitExceeded), Duration::from_millis(1500));
+        let none = Mutex::new(None);
+        assert_eq!(told(d(Code::IndexRange), Duration::ZERO, &none), d(Code::IndexRange));
+        let told = told(d(Code::LimitExceeded), Duration::from_millis(1500), &none);
         assert_eq!(told.message, "the run was interrupted after 1.5 seconds");
-        let quiet = Interrupt { flag: Arc::default(), state: Arc::default(), started: Instant::now() };
+        let quiet = Interrupt {
+            flag: Arc::default(),
+            state: Arc::default(),
+            progress: Arc::default(),
+            started: Instant::now(),
+        };
         assert_eq!(quiet.explain(d(Code::LimitExceeded)), d(Code::LimitExceeded));
         assert_eq!(quiet.during(|| 7), 7);
     }

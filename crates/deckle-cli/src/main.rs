@@ -14,6 +14,7 @@ mod file;
 mod interrupt;
 mod native;
 mod output;
+mod progress;
 mod repl;
 mod report;
 mod run;

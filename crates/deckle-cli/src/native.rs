@@ -1,13 +1,18 @@
 //! Programs as native code: compiled, and run on one core or all of them.
 
+use crate::bind::Bound;
 use crate::interrupt::Interrupt;
-use deckle_diag::Diagnostic;
-use deckle_exec::{Chunks, Grain, Native, Options, Settings};
+use crate::progress::Shown;
+use deckle_diag::{Code, Diagnostic};
+use deckle_exec::{Chunks, Grain, Input, Native, Options, Settings, data_of, value_of};
 use deckle_ir::array::Program;
 use deckle_ir::entity::Func;
+use deckle_ir::types::Type;
 use deckle_ir::value::Value;
-use deckle_runtime::{Pool, Team};
+use deckle_runtime::stream::Sink;
+use deckle_runtime::{OverBudget, Pool, Team};
 use std::io::Write;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -16,9 +21,9 @@ const LARGEST: u64 = 1 << 40;
 
 /// What a run gives, and what it took.
 pub struct Ran {
-    pub value: Value,
+    /// The result, unless it was handed over as it came about.
+    pub value: Option<Value>,
     pub seconds: f64,
-    pub compile_seconds: f64,
     /// The most bytes that arrays took at once: what `--memory` is about.
     pub array_bytes: u64,
     pub kernels: usize,
@@ -34,36 +39,52 @@ pub struct How {
     pub memory: Option<u64>,
     /// The elements of a chunk; as many as are needed, if nothing is said.
     pub chunk: Option<i64>,
+    /// Whether to show how far the run is.
+    pub progress: bool,
 }
 
-/// Compiles a function and runs it.
+/// Compiles a function.
+pub fn compile(program: &Program, func: Func, how: How) -> Result<Native, Box<Diagnostic>> {
+    let chunks = if how.chunk.is_some() { Chunks::Always } else { Chunks::Needed };
+    Native::compile(program, func, Options { chunks, given: Options::ALL, ..Options::default() })
+}
+
+/// Runs a function that was compiled.
 pub fn run(
-    program: &Program,
-    func: Func,
-    values: &[Value],
+    native: &Native,
+    inputs: Vec<Bound>,
+    sink: Option<Box<dyn Sink>>,
     how: How,
     interrupt: &Interrupt,
 ) -> Result<Ran, Box<Diagnostic>> {
-    let started = Instant::now();
-    let chunks = if how.chunk.is_some() { Chunks::Always } else { Chunks::Needed };
-    let native = Native::compile(program, func, Options { chunks, given: Options::ALL, ..Options::default() })?;
-    let compile_seconds = started.elapsed().as_secs_f64();
     let pool = Pool::new(how.memory);
-    let team = Team::with_interrupt(how.threads, interrupt.flag());
     let settings = Settings {
-        team,
+        team: Team::with_interrupt(how.threads, interrupt.flag()),
         pool: pool.clone(),
         max_bytes: LARGEST,
         grain: Grain::default(),
         chunk: how.chunk,
-        progress: std::sync::Arc::default(),
+        progress: Arc::default(),
     };
+    interrupt.follow(&settings.progress);
+    let shown = how.progress.then(|| Shown::new(&settings.progress, &pool));
     let started = Instant::now();
-    let value = interrupt.during(|| native.run(values, &settings))?;
+    let is_taken = sink.is_some();
+    let result = interrupt.during(|| {
+        let input = |(bound, ty): (Bound, &Type)| match bound {
+            Bound::Value(value) => data_of(ty, &[&value], &pool, "an argument").map(Input::Data),
+            Bound::Stream(source) => Ok(Input::Stream(source)),
+        };
+        let inputs = inputs.into_iter().zip(native.param_types()).map(input).collect::<Result<_, _>>();
+        let over = |e: OverBudget| Box::new(Diagnostic::nowhere(Code::LimitExceeded, e.to_string()));
+        native.stream(inputs.map_err(over)?, sink, &settings)
+    });
+    drop(shown);
+    let result = result?;
     let seconds = started.elapsed().as_secs_f64();
+    let value = (!is_taken).then(|| value_of(native.result_type(), &result, 0));
     let (threads, chunks) = (settings.team.threads(), settings.progress.chunks.load(Ordering::Relaxed));
-    let (array_bytes, kernels) = (pool.stats().peak, native.kernels());
-    Ok(Ran { value, seconds, compile_seconds, array_bytes, kernels, chunks, threads })
+    Ok(Ran { value, seconds, array_bytes: pool.stats().peak, kernels: native.kernels(), chunks, threads })
 }
 
 /// Says in one line that the interpreter runs the program, and what to install for native code.

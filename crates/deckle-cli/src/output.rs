@@ -1,10 +1,12 @@
-//! `--out FILE`: the result in a file, complete or not at all. How it is written is the business of `deckle-io`.
+//! `--out FILE`: the result in a file, complete or not at all, or on standard output (`--out -.csv`). How it is written is the business of `deckle-io`.
 
 use crate::file::fault;
 use deckle_diag::Diagnostic;
 use deckle_io::{Format, WRITTEN, check_writable, write_value};
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
+use deckle_runtime::Block;
+use deckle_runtime::stream::{self, Sink};
 use std::path::PathBuf;
 
 /// A file to write, whose ending says how.
@@ -16,7 +18,8 @@ pub struct Target {
 impl Target {
     /// A path with an ending that means something.
     pub fn parse(path: &str) -> Result<Target, String> {
-        let path = PathBuf::from(path);
+        // Standard output has no ending of its own.
+        let path = PathBuf::from(if path == "-" { "-.txt" } else { path });
         match Format::of(&path) {
             (Format::Unknown, _) => Err(format!("the file must end in {WRITTEN}")),
             _ => Ok(Target { path }),
@@ -28,8 +31,42 @@ impl Target {
         check_writable(&self.path, ty).map_err(|e| fault(&e))
     }
 
+    /// Begins to write a result whose elements come one after another. `None` if it can only be written as a whole.
+    pub fn create(&self, ty: &Type) -> Result<Option<Box<dyn Sink>>, Diagnostic> {
+        let sink = deckle_io::stream::create(&self.path, ty).map_err(|e| fault(&e))?;
+        Ok(sink.map(|sink| Box::new(Told(sink)) as Box<dyn Sink>))
+    }
+
+    /// Standard output, as JSON.
+    pub fn json() -> Target {
+        Target { path: PathBuf::from("-.json") }
+    }
+
     /// Writes the result.
     pub fn write(&self, ty: &Type, value: &Value) -> Result<(), Diagnostic> {
         write_value(&self.path, ty, value).map_err(|e| fault(&e))
+    }
+}
+
+/// A sink whose errors are said as those of files are.
+struct Told(Box<dyn Sink>);
+
+fn told(e: stream::Error) -> stream::Error {
+    match e {
+        stream::Error::Failed(e) => stream::Error::Failed(match e.downcast::<deckle_io::Error>() {
+            Ok(e) => Box::new(fault(&e)),
+            Err(e) => e,
+        }),
+        other => other,
+    }
+}
+
+impl Sink for Told {
+    fn take(&mut self, block: Block) -> Result<(), stream::Error> {
+        self.0.take(block).map_err(told)
+    }
+
+    fn finish(self: Box<Self>) -> Result<(), stream::Error> {
+        self.0.finish().map_err(told)
     }
 }

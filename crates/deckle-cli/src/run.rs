@@ -1,12 +1,15 @@
 //! `deckle run`: compile, bind the arguments, run, and show or write the result.
 
 use crate::args::{Backend, ChunkSize, RunArgs};
+use crate::bind::Bound;
 use crate::interrupt::Interrupt;
 use crate::native::{self, How};
+use crate::output::Target;
 use crate::report::{Outcome, fail, print};
 use crate::stats::{Run, Stats};
 use crate::{bind, entry, source};
 use deckle_diag::{Code, Diagnostic, SourceMap, Span};
+use deckle_exec::{CLOSED, value_of};
 use deckle_interp::Options;
 use deckle_io::json;
 use deckle_io::text::show;
@@ -14,7 +17,9 @@ use deckle_ir::array::Program;
 use deckle_ir::entity::Func;
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
-use deckle_passes::stream::{self, Kept};
+use deckle_passes::stream::{self as streams, Kept};
+use deckle_runtime::Pool;
+use deckle_runtime::stream::{self, Sink};
 use std::borrow::Cow;
 use std::io::Write;
 use std::time::Instant;
@@ -36,71 +41,133 @@ fn execute(args: &RunArgs, sources: &mut SourceMap) -> Outcome<()> {
     let front_seconds = started.elapsed().as_secs_f64();
     let entry = entry::choose(&compiled, args.entry.as_deref()).map_err(one)?;
     let function = entry::function(&compiled, entry);
-    let values = bind::arguments(&entry.name, function, &args.arguments, sources)?;
+    let inputs = bind::inputs(&entry.name, function, &args.arguments, sources)?;
     let ty = function.result_type();
     if let Some(target) = &args.out {
         target.check(ty).map_err(one)?;
     }
 
     let (program, kept) = streamable(args, &compiled.program, entry.func, sources)?;
-    let job = Job { program: &program, func: entry.func, values: &values, kept: &kept };
+    let job = Job { program: &program, func: entry.func, kept: &kept };
     let interrupt = Interrupt::watch();
-    let (value, mut stats) = job.run(args, &interrupt).map_err(|d| one(interrupt.explain(*d)))?;
+    let ran = job.run(args, inputs, ty, &interrupt).map_err(|d| one(interrupt.explain(*d)));
+    let (value, mut stats) = match ran {
+        // Whoever read the result has seen enough.
+        Err(d) if d[0].code == Code::Stream && d[0].message == CLOSED => return Ok(()),
+        ran => ran?,
+    };
     stats.compile_seconds += front_seconds;
 
     tell_kept(&kept, &stats.kept, sources);
-    deliver(args, ty, &value)?;
+    if let Some(value) = value {
+        deliver(args, ty, &value)?;
+    }
     if args.stats {
         let _ = writeln!(std::io::stderr(), "{}", stats.to_json());
     }
     Ok(())
 }
 
-/// A function and its arguments.
+/// A function.
 struct Job<'a> {
     program: &'a Program,
     func: Func,
-    values: &'a [Value],
     kept: &'a [Kept],
 }
 
+type Ran = Result<(Option<Value>, Stats), Box<Diagnostic>>;
+
 impl Job<'_> {
-    /// Runs it where it should, or, if nothing was asked for and there is no LLVM, in the interpreter.
-    fn run(&self, args: &RunArgs, interrupt: &Interrupt) -> Result<(Value, Stats), Box<Diagnostic>> {
+    /// Runs it where it should, or, if nothing was asked for and there is no LLVM, in the interpreter. What was not handed over while it ran is given.
+    fn run(&self, args: &RunArgs, inputs: Vec<Bound>, ty: &Type, interrupt: &Interrupt) -> Ran {
         let threads = match args.on {
-            Some(Backend::Interp) => return self.interpret(interrupt),
+            Some(Backend::Interp) => return self.interpret(inputs, interrupt),
             Some(Backend::Seq) => 1,
             _ => args.threads.unwrap_or_else(deckle_runtime::cpu::usable_cores),
         };
-        deckle_interp::check(self.program, self.func, self.values)?;
+        self.check(&inputs)?;
         let chunk = match args.chunk {
             Some(ChunkSize::Elements(n)) => Some(n),
             _ => None,
         };
-        let how = How { threads, memory: args.memory, chunk };
-        match native::run(self.program, self.func, self.values, how, interrupt) {
-            Ok(ran) => {
-                let native::Ran { array_bytes, chunks, kernels, threads, .. } = ran;
+        let how = How { threads, memory: args.memory, chunk, progress: args.progress };
+        let started = Instant::now();
+        match native::compile(self.program, self.func, how) {
+            Ok(native) => {
+                let compile_seconds = started.elapsed().as_secs_f64();
+                let sink = taker(args, ty)?;
+                let ran = native::run(&native, inputs, sink, how, interrupt)?;
+                let native::Ran { value, seconds, array_bytes, chunks, kernels, threads } = ran;
                 let run = Run::Native { array_bytes, chunks, kernels, threads };
-                let (seconds, compile_seconds) = (ran.seconds, ran.compile_seconds);
-                Ok((ran.value, Stats { seconds, compile_seconds, kept: Vec::new(), run }))
+                Ok((value, Stats { seconds, compile_seconds, kept: Vec::new(), run }))
             }
             Err(d) if d.code == Code::NoLlvm && args.on.is_none() && args.memory.is_none() => {
                 native::tell_without_llvm(&d);
-                self.interpret(interrupt)
+                self.interpret(inputs, interrupt)
             }
             Err(d) => Err(d),
         }
     }
 
-    fn interpret(&self, interrupt: &Interrupt) -> Result<(Value, Stats), Box<Diagnostic>> {
+    /// Holds what is there against the types of the parameters. Elements that are still to come are checked when they do.
+    fn check(&self, inputs: &[Bound]) -> Result<(), Box<Diagnostic>> {
+        let function = &self.program.funcs[self.func.index()];
+        let mut values = Vec::new();
+        for (bound, p) in inputs.iter().zip(function.params()) {
+            match bound {
+                Bound::Value(value) => values.push(value.clone()),
+                Bound::Stream(_) if function.ty(*p).is_seq() => values.push(Value::seq(Vec::new())),
+                // All sizes are plain, if a vector is read just before the run: they are compared there.
+                Bound::Stream(_) => return Ok(()),
+            }
+        }
+        deckle_interp::check(self.program, self.func, &values)
+    }
+
+    fn interpret(&self, inputs: Vec<Bound>, interrupt: &Interrupt) -> Ran {
         let watch = self.kept.iter().map(|k| (k.place.func, k.place.var)).collect();
         let options = Options { interrupt: Some(interrupt.flag()), watch, ..Options::default() };
+        let function = &self.program.funcs[self.func.index()];
+        let params = function.params().iter().map(|p| function.ty(*p));
+        let values = inputs.into_iter().zip(params).map(|(bound, ty)| whole(bound, ty));
+        let values = values.collect::<Result<Vec<Value>, _>>()?;
         let started = Instant::now();
-        let outcome = deckle_interp::run(self.program, self.func, self.values, &options)?;
+        let outcome = deckle_interp::run(self.program, self.func, &values, &options)?;
         let seconds = started.elapsed().as_secs_f64();
         let stats = Stats { seconds, compile_seconds: 0.0, kept: outcome.bytes, run: Run::Interp(outcome.cost) };
-        Ok((outcome.value, stats))
+        Ok((Some(outcome.value), stats))
+    }
+}
+
+/// An argument as a whole, for the interpreter.
+fn whole(bound: Bound, ty: &Type) -> Result<Value, Box<Diagnostic>> {
+    let mut source = match bound {
+        Bound::Value(value) => return Ok(value),
+        Bound::Stream(source) => source,
+    };
+    let (pool, mut all) = (Pool::new(None), Vec::new());
+    let elem = ty.elem().unwrap_or(ty);
+    loop {
+        match source.next(1 << 20, &pool) {
+            Ok(Some(block)) => all.extend((0..block.len).map(|i| value_of(elem, &block.data, i))),
+            Ok(None) => return Ok(if ty.is_seq() { Value::seq(all) } else { Value::array(all) }),
+            Err(stream::Error::Failed(e)) => {
+                let said =
+                    |e: Box<dyn std::error::Error + Send + Sync>| Diagnostic::nowhere(Code::BadFile, e.to_string());
+                return Err(e.downcast::<Diagnostic>().unwrap_or_else(|e| Box::new(said(e))));
+            }
+            Err(e) => return Err(Box::new(Diagnostic::nowhere(Code::LimitExceeded, e.to_string()))),
+        }
+    }
+}
+
+/// Who takes the result while the program runs: a file or standard output, if it is a sequence that can be written in parts.
+fn taker(args: &RunArgs, ty: &Type) -> Result<Option<Box<dyn Sink>>, Box<Diagnostic>> {
+    match &args.out {
+        _ if !ty.is_seq() => Ok(None),
+        Some(target) if !args.json => target.create(ty).map_err(Box::new),
+        None if args.json => Target::json().create(ty).map_err(Box::new),
+        _ => Ok(None),
     }
 }
 
@@ -111,11 +178,11 @@ fn streamable<'p>(
     func: Func,
     sources: &SourceMap,
 ) -> Outcome<(Cow<'p, Program>, Vec<Kept>)> {
-    let faults = stream::check(program, sources, Some(func));
+    let faults = streams::check(program, sources, Some(func));
     if faults.is_empty() {
         return Ok((Cow::Borrowed(program), Vec::new()));
     }
-    match args.materialize.then(|| stream::materialize(program)).flatten() {
+    match args.materialize.then(|| streams::materialize(program)).flatten() {
         Some((program, kept)) => Ok((Cow::Owned(program), kept)),
         None => Err(faults),
     }

@@ -4,6 +4,9 @@ use deckle_diag::{Code, Diagnostic, Span};
 use deckle_ir::kernel::{Fault, Program, Site};
 use deckle_runtime::{Interrupted, OverBudget, stream};
 
+/// What is said when whoever took the result has gone.
+pub const CLOSED: &str = "nobody takes the result any more";
+
 /// Why a run ends early.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -78,7 +81,7 @@ impl Failure {
                 Err(e) => Diagnostic::nowhere(Code::Stream, e.to_string())
                     .help("what came before it was gone through: see to what the elements come from, or go to"),
             },
-            Failure::Closed => Diagnostic::nowhere(Code::Stream, "nobody takes the result any more".to_string()),
+            Failure::Closed => Diagnostic::nowhere(Code::Stream, CLOSED),
             Failure::Interrupted => Diagnostic::nowhere(Code::LimitExceeded, "interrupted".to_string()),
             Failure::Memory(e, span) => error(Code::LimitExceeded, e.to_string(), span, "this array")
                 .help("raise the budget, or use a sequence instead of an array"),

@@ -22,6 +22,7 @@ pub use cuda::{OnCuda, Ptx};
 pub use data::{data_of, value_of};
 pub use deckle_passes::chunk::Chunks;
 pub use deckle_runtime::Data;
+pub use fault::CLOSED;
 pub use grid::Layout;
 pub use outside::Input;
 pub use simulated::Simulated;

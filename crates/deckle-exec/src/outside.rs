@@ -1,11 +1,11 @@
 //! Sequences that come from outside and go there, while a program runs.
 
+use crate::Settings;
 use crate::data::{data_of, none_of};
 use crate::device::Device;
 use crate::fault::Failure;
 use crate::plan::Plan;
 use crate::run::Memory;
-use crate::{Settings, data};
 use deckle_ir::kernel::{Rep, Rows};
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
@@ -155,17 +155,26 @@ pub(crate) fn input_of(ty: &Type, value: &Value, settings: &Settings, name: &str
     Ok(Input::Data(data_of(ty, &[value], &settings.pool, &format!("argument `{name}`"))?))
 }
 
+/// So many bytes are read at least, where all are to be.
+const AT_ONCE: usize = 1 << 20;
+
 /// A sequence from outside as a whole.
-pub(crate) fn collected(source: Box<dyn Source>, ty: &Type, settings: &Settings) -> Result<Data, Failure> {
-    let mut ahead = Ahead::new(source, &settings.pool);
-    let all = ahead.pull(usize::MAX, &settings.pool, settings.team.interrupt())?;
-    if let Some(e) = ahead.failure() {
-        return Err(e.into());
+pub(crate) fn collected(mut source: Box<dyn Source>, ty: &Type, settings: &Settings) -> Result<Data, Failure> {
+    let (pool, mut blocks) = (&settings.pool, Vec::new());
+    // All of a file at once: then nothing is copied.
+    while let Some(block) =
+        source.next(source.progress().map_or(AT_ONCE, |(_, all)| AT_ONCE.max(all as usize)), pool)?
+    {
+        if settings.team.interrupt().load(Relaxed) {
+            return Err(Failure::Interrupted);
+        }
+        blocks.push(block);
     }
-    Ok(match all {
-        Some(block) => Data::Equal(block.len, Box::new(block.data)),
-        None => Data::Equal(0, Box::new(data::none_of(ty.elem().unwrap_or(ty), &settings.pool)?)),
-    })
+    if blocks.is_empty() {
+        return Ok(Data::Equal(0, Box::new(none_of(ty.elem().unwrap_or(ty), pool)?)));
+    }
+    let all = Block::join(&blocks, pool)?;
+    Ok(Data::Equal(all.len, Box::new(all.data)))
 }
 
 /// An argument, of which there is one, as elements of a sequence.

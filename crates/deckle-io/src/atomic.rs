@@ -5,8 +5,8 @@
 //! replaced and is written to directly.
 
 use crate::{Error, Result};
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, Write};
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, BufWriter, Seek, SeekFrom, Stdout, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -18,35 +18,114 @@ const TRIES: u32 = 100;
 /// # Errors
 /// If the directory or the file cannot be written, or `write` fails.
 pub fn atomic_write(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
-    replace(path, write).map_err(|e| Error::io(&e).in_file(path))
+    let written = || {
+        let mut out = Output::create(path)?;
+        write(&mut out)?;
+        out.finish()
+    };
+    written().map_err(|e| Error::io(&e).in_file(path))
 }
 
-fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-    // A symbolic link stays one: what it points to is replaced.
-    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-    let old = fs::metadata(&target).ok();
-    if old.as_ref().is_some_and(|m| m.is_dir()) {
-        return Err(io::ErrorKind::IsADirectory.into());
-    }
-    if old.as_ref().is_some_and(|m| !m.is_file()) {
-        return fill(OpenOptions::new().write(true).open(&target)?, write).map(drop);
-    }
-    let (file, temporary) = beside(&target)?;
-    let kept = Temporary(Some(temporary));
-    let file = fill(file, write)?;
-    if let Some(old) = old {
-        // Not worth failing for: some file systems have no permissions.
-        let _ = file.set_permissions(old.permissions());
-    }
-    file.sync_all()?;
-    drop(file);
-    kept.rename(&target)
+/// A file that is being written. It appears when it is finished; one that is dropped before leaves nothing behind. Or standard output, where things appear at once.
+pub(crate) struct Output {
+    // Closed before the file is removed.
+    out: BufWriter<To>,
+    replaces: Option<Replaces>,
 }
 
-fn fill(file: File, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<File> {
-    let mut out = BufWriter::with_capacity(1 << 16, file);
-    write(&mut out)?;
-    out.into_inner().map_err(io::IntoInnerError::into_error)
+/// Where bytes go.
+enum To {
+    File(File),
+    Stdout(Stdout),
+}
+
+impl Write for To {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            To::File(file) => file.write(bytes),
+            To::Stdout(out) => out.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            To::File(file) => file.flush(),
+            To::Stdout(out) => out.flush(),
+        }
+    }
+}
+
+/// Whether a path stands for standard input or output: `-`, or that with an ending or a part.
+pub(crate) fn is_standard(path: &Path) -> bool {
+    let text = path.to_str().unwrap_or_default();
+    text == "-" || (text.starts_with("-.") || text.starts_with("-:")) && !text.contains(['/', '\\'])
+}
+
+/// What a file takes the place of when it is complete.
+struct Replaces {
+    temporary: Temporary,
+    target: PathBuf,
+    permissions: Option<Permissions>,
+}
+
+impl Output {
+    pub(crate) fn create(path: &Path) -> io::Result<Output> {
+        if is_standard(path) {
+            let out = BufWriter::with_capacity(1 << 16, To::Stdout(io::stdout()));
+            return Ok(Output { out, replaces: None });
+        }
+        // A symbolic link stays one: what it points to is replaced.
+        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+        let old = fs::metadata(&target).ok();
+        let (file, replaces) = match &old {
+            Some(m) if m.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
+            Some(m) if !m.is_file() => (OpenOptions::new().write(true).open(&target)?, None),
+            _ => {
+                let (file, temporary) = beside(&target)?;
+                let (temporary, permissions) = (Temporary(Some(temporary)), old.map(|m| m.permissions()));
+                (file, Some(Replaces { temporary, target, permissions }))
+            }
+        };
+        Ok(Output { out: BufWriter::with_capacity(1 << 16, To::File(file)), replaces })
+    }
+
+    /// Writes other bytes over the first ones of a file, once everything else has been written.
+    pub(crate) fn begin_with(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.out.flush()?;
+        match self.out.get_mut() {
+            To::File(file) => file.seek(SeekFrom::Start(0)).map(drop)?,
+            To::Stdout(_) => return Err(io::ErrorKind::NotSeekable.into()),
+        }
+        self.out.write_all(bytes)
+    }
+
+    /// Whether others see what is written before it is finished.
+    pub(crate) fn is_seen(&self) -> bool {
+        self.replaces.is_none()
+    }
+
+    pub(crate) fn finish(self) -> io::Result<()> {
+        let mut to = self.out.into_inner().map_err(io::IntoInnerError::into_error)?;
+        let (To::File(file), Some(replaces)) = (&to, self.replaces) else { return to.flush() };
+        let Replaces { temporary, target, permissions } = replaces;
+        if let Some(permissions) = permissions {
+            // Not worth failing for: some file systems have no permissions.
+            let _ = file.set_permissions(permissions);
+        }
+        file.sync_all()?;
+        drop(to);
+        temporary.rename(&target)
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.out.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
 }
 
 /// A new file in the directory of `target`.

@@ -105,7 +105,7 @@ pub fn read_value(path: impl AsRef<Path>, ty: &Type) -> Result<Value> {
 }
 
 /// Whether there is any way from a file of this name to a value of the type: better said before the file is opened.
-fn check_readable(path: &Path, ty: &Type) -> Result<()> {
+pub(crate) fn check_readable(path: &Path, ty: &Type) -> Result<()> {
     match Format::of(path).0 {
         Format::Later => Err(later(path, "read").help("save the array with NumPy: np.save('a.npy', a)")),
         Format::Json => Err(later(path, "read").help("write the value as one would write it in a program, in a .txt")),

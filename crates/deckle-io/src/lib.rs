@@ -1,6 +1,7 @@
 //! Files to values and back.
 //!
 //! - [`read_value`], [`write_value`]: by the ending of a file's name, and by the type that is asked for.
+//! - [`stream`]: the same for sequences, element by element.
 //! - [`npy`], [`npz`]: NumPy's arrays, one in a file or several by name.
 //! - [`mtx`]: Matrix Market, for sparse and dense matrices.
 //! - [`csv`]: tables with typed columns.
@@ -25,6 +26,7 @@ pub mod mtx;
 pub mod npy;
 pub mod npz;
 pub mod plain;
+pub mod stream;
 #[cfg(test)]
 mod testing;
 pub mod text;

@@ -4,11 +4,14 @@
 //! replaced, inserted, removed, doubled, with numbers that lie. What a change is follows from its number alone; `DECKLE_CASES`
 //! says how many there are for each file.
 
-use deckle_io::{Kind, read_value, read_value_bytes, text, write_value};
+use deckle_io::{Error, Kind, read_value, read_value_bytes, stream, text, write_value};
 use deckle_ir::entity::SizeVar;
 use deckle_ir::scalar::ScalarType as T;
 use deckle_ir::size::Size;
 use deckle_ir::types::{RecordType, Type};
+use deckle_ir::value::Value;
+use deckle_runtime::Pool;
+use deckle_runtime::stream::Error as StreamError;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -247,4 +250,64 @@ fn damaged_contents_in_sound_packing() {
             assert_eq!(alone.is_ok(), in_pack.is_ok());
         }
     }
+}
+
+/// What is streamed of a file: all elements, or the error behind some.
+fn streamed(path: &Path, ty: &Type, bytes: usize) -> Result<Vec<Value>, Error> {
+    let (pool, mut all) = (Pool::new(None), Vec::new());
+    let mut source = stream::open(path, ty)?;
+    loop {
+        match source.next(bytes, &pool) {
+            Ok(None) => return Ok(all),
+            Ok(Some(block)) => all.extend(stream::values(ty.elem().unwrap(), &block)),
+            Err(StreamError::Failed(e)) => return Err(*e.downcast().unwrap()),
+            Err(e) => panic!("{e}"),
+        }
+    }
+}
+
+/// A file is damaged in the eyes of who streams it exactly if it is to who reads it, but for matrices in another order.
+#[test]
+fn damaged_files_are_streamed_as_they_are_read() {
+    let coordinates = |kind: &str, body: &str| format!("%%MatrixMarket matrix coordinate {kind}\n{body}").into_bytes();
+    let seq = |elem: Type| Type::seq(elem);
+    let triple = |value: T| seq(Type::tuple(vec![T::I64.into(), T::I64.into(), value.into()]));
+    let array = deckle_io::npy::write_bytes(&vector(vector(T::F64)), &{
+        text::parse("[[1, 2, 3], [4, 5, 6]]", &vector(vector(T::F64))).unwrap()
+    });
+    let table = b"name,n,x\r\n\"on,e\",1,2.5\r\n\"t\nwo\",-2,1e9\r\n".to_vec();
+    let entries = coordinates("real general", "% sizes\n3 4 4\n1 1 7\n1 3 1\n3 2 2.5\n3 4 -1e3\n");
+    let whole = coordinates("integer general", "2 2 3\n1 1 1\n1 2 2\n2 2 3\n");
+    let seeds = [
+        Seed { name: "a.npy", ty: seq(vector(T::F64)), bytes: array.unwrap() },
+        Seed { name: "a.csv", ty: seq(record(&[("n", T::I64.into()), ("name", vector(T::U8))])), bytes: table.clone() },
+        Seed { name: "a.csv", ty: seq(vector(vector(T::U8))), bytes: table },
+        Seed { name: "a.csv", ty: seq(pair(T::I64, T::F64)), bytes: b"1,2.5\n3,4\n\n5,6\n".to_vec() },
+        Seed { name: "a.mtx", ty: triple(T::F64), bytes: entries.clone() },
+        Seed { name: "a.mtx", ty: triple(T::U8), bytes: whole },
+        Seed { name: "a.mtx", ty: seq(vector(pair(T::I64, T::F64))), bytes: entries },
+        Seed { name: "a.txt", ty: seq(vector(T::U8)), bytes: b"a line\r\n\nanother\n".to_vec() },
+    ];
+    let dir = std::env::temp_dir().join(format!("deckle-io-streamed-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    let mut dice = Dice(11);
+    for seed in &seeds {
+        let path = dir.join(seed.name);
+        for round in 0..600 {
+            let mut bytes = seed.bytes.clone();
+            if round > 0 {
+                damage(&mut bytes, &mut dice);
+            }
+            std::fs::write(&path, &bytes).unwrap();
+            let read = read_value(&path, &seed.ty);
+            let shown = String::from_utf8_lossy(&bytes);
+            match (streamed(&path, &seed.ty, 1 + dice.below(100)), read) {
+                (Ok(found), Ok(value)) => assert_eq!(found, value.items().unwrap(), "{shown}"),
+                (Err(_), Err(_)) => {}
+                (Err(e), Ok(_)) => assert!(round > 0 && e.help.is_some_and(|h| h.contains("as a whole")), "{shown}"),
+                (Ok(_), Err(e)) => panic!("{e}: {shown}"),
+            }
+        }
+    }
+    std::fs::remove_dir_all(&dir).unwrap();
 }

@@ -5,26 +5,36 @@ use std::borrow::Cow;
 
 /// A field as it was written.
 #[derive(Debug, PartialEq)]
-pub(super) struct Field<'a> {
+pub(crate) struct Field<'a> {
     pub text: Cow<'a, [u8]>,
     pub quoted: bool,
 }
 
+/// What a text may begin with, to say that it is UTF-8.
+pub(crate) const MARK: &[u8] = b"\xEF\xBB\xBF";
+
 /// The lines of a table.
-pub(super) struct Lines<'a> {
-    rest: &'a [u8],
+pub(crate) struct Lines<'a> {
+    pub rest: &'a [u8],
     separator: u8,
     /// Of the next byte, from 1.
-    line: u64,
+    pub line: u64,
+    /// Whether the text has ended within quotes.
+    pub is_open: bool,
 }
 
 impl<'a> Lines<'a> {
-    pub(super) fn new(text: &'a [u8], separator: u8) -> Self {
-        Lines { rest: text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text), separator, line: 1 }
+    pub(crate) fn new(text: &'a [u8], separator: u8) -> Self {
+        Lines::from(1, text.strip_prefix(MARK).unwrap_or(text), separator)
+    }
+
+    /// The lines of a part of a text, which begins with this one.
+    pub(crate) fn from(line: u64, text: &'a [u8], separator: u8) -> Self {
+        Lines { rest: text, separator, line, is_open: false }
     }
 
     /// Reads the next line that is not empty into `fields`, and gives its number.
-    pub(super) fn next(&mut self, fields: &mut Vec<Field<'a>>) -> Result<Option<u64>> {
+    pub(crate) fn next(&mut self, fields: &mut Vec<Field<'a>>) -> Result<Option<u64>> {
         fields.clear();
         while self.end_of_line() {}
         if self.rest.is_empty() {
@@ -69,7 +79,8 @@ impl<'a> Lines<'a> {
         let (line, mut text) = (self.line, Cow::Borrowed(&[][..]));
         self.rest = &self.rest[1..];
         loop {
-            let Some(len) = self.rest.iter().position(|b| *b == b'"') else {
+            let Some(len) = memchr::memchr(b'"', self.rest) else {
+                self.is_open = true;
                 return Err(Error::at_column(line, column, "a quote is opened here and never closed"));
             };
             let (part, rest) = self.rest.split_at(len);

@@ -21,9 +21,9 @@
 //! A line with fewer or more fields than the first one, a field that is no value of its type or is empty, a quote that is not closed or is
 //! followed by more: with the line and the column.
 
-mod cells;
-mod read;
-mod write;
+pub(crate) mod cells;
+pub(crate) mod read;
+pub(crate) mod write;
 
 pub use read::read_bytes;
 pub use write::{check_type, write_bytes};
@@ -34,7 +34,7 @@ use deckle_ir::types::Type;
 
 /// What a field of a column is.
 #[derive(Clone, Debug, PartialEq)]
-enum Cell<'a> {
+pub(crate) enum Cell<'a> {
     Scalar(ScalarType),
     /// A `[u8]` or `{u8}`.
     Text(&'a Type),
@@ -51,11 +51,11 @@ impl<'a> Cell<'a> {
 }
 
 /// A column: its name, if the type has one, and its fields.
-type Column<'a> = (Option<&'a str>, Cell<'a>);
+pub(crate) type Column<'a> = (Option<&'a str>, Cell<'a>);
 
 /// What a type makes of a table.
 #[derive(Debug)]
-enum Shape<'a> {
+pub(crate) enum Shape<'a> {
     /// A record or tuple of vectors.
     Columns(Vec<Column<'a>>),
     /// A vector of records or tuples.
@@ -67,7 +67,7 @@ enum Shape<'a> {
 }
 
 impl<'a> Shape<'a> {
-    fn of(ty: &'a Type) -> Option<Shape<'a>> {
+    pub(crate) fn of(ty: &'a Type) -> Option<Shape<'a>> {
         if let Some(parts) = named_parts(ty) {
             let column = |(name, ty): (Option<&'a str>, &'a Type)| Some((name, Cell::of(ty.elem()?)?));
             return parts.into_iter().map(column).collect::<Option<_>>().map(Shape::Columns);

@@ -2,7 +2,7 @@
 
 use super::cells::{Field, Lines};
 use super::{Cell, Column, SHAPES, Shape};
-use crate::fit::{count, show};
+use crate::fit::{count, exact, show};
 use crate::text::{self, bytes_value, collection, scalar_name, type_name};
 use crate::{Error, Result};
 use deckle_ir::scalar::{Scalar, ScalarType};
@@ -17,14 +17,13 @@ const LONGEST_WORD: usize = 64;
 /// # Errors
 /// If the text is no table, or its columns do not fit.
 pub fn read_bytes(bytes: &[u8], separator: u8, ty: &Type, part: Option<&str>) -> Result<Value> {
-    let misfit = || Error::misfit(format!("a table is no `{}`", type_name(ty))).help(SHAPES);
-    let shape = Shape::of(ty).ok_or_else(misfit)?;
-    let mut reader = Table { lines: Lines::new(bytes, separator), fields: Vec::new(), line: 0, width: 0, more: false };
+    let shape = Shape::of(ty).ok_or_else(|| no_table(ty))?;
+    let mut reader = Table::new(Lines::new(bytes, separator), 0);
     reader.advance()?;
     reader.width = reader.fields.len();
     match (part, shape) {
         (Some(name), Shape::Column(cell)) => reader.one(&[(Some(name), cell)], true, ty),
-        (Some(_), _) => Err(Error::misfit(format!("a column of a table is no `{}`", type_name(ty)))),
+        (Some(_), _) => Err(no_column(ty)),
         (None, Shape::Column(cell)) => reader.one(&[(None, cell)], false, ty),
         (None, Shape::Rows(columns)) => reader.rows(&columns, ty),
         (None, Shape::Columns(columns)) => reader.columns(&columns, ty),
@@ -32,19 +31,31 @@ pub fn read_bytes(bytes: &[u8], separator: u8, ty: &Type, part: Option<&str>) ->
     }
 }
 
-/// A table that is being read: the line that is next.
-struct Table<'a> {
-    lines: Lines<'a>,
-    fields: Vec<Field<'a>>,
-    line: u64,
-    /// How many fields every line must have.
-    width: usize,
-    /// Whether there is a line.
-    more: bool,
+pub(crate) fn no_table(ty: &Type) -> Error {
+    Error::misfit(format!("a table is no `{}`", type_name(ty))).help(SHAPES)
 }
 
-impl Table<'_> {
-    fn advance(&mut self) -> Result<()> {
+pub(crate) fn no_column(ty: &Type) -> Error {
+    Error::misfit(format!("a column of a table is no `{}`", type_name(ty)))
+}
+
+/// A table that is being read: the line that is next.
+pub(crate) struct Table<'a> {
+    pub lines: Lines<'a>,
+    pub fields: Vec<Field<'a>>,
+    line: u64,
+    /// How many fields every line must have; 0 if that is not known.
+    pub width: usize,
+    /// Whether there is a line.
+    pub more: bool,
+}
+
+impl<'a> Table<'a> {
+    pub(crate) fn new(lines: Lines<'a>, width: usize) -> Table<'a> {
+        Table { lines, fields: Vec::new(), line: 0, width, more: false }
+    }
+
+    pub(crate) fn advance(&mut self) -> Result<()> {
         let line = self.lines.next(&mut self.fields)?;
         (self.more, self.line) = (line.is_some(), line.unwrap_or(self.line));
         if self.more && self.width > 0 && self.fields.len() != self.width {
@@ -61,8 +72,18 @@ impl Table<'_> {
 
     /// Which field of a line each column is; skips the header.
     fn header(&mut self, columns: &[Column], named: bool) -> Result<Vec<usize>> {
+        let (places, is_header) = self.places(columns, named)?;
+        if is_header {
+            self.advance()?;
+        }
+        Ok(places)
+    }
+
+    /// Which field of a line each column is, and whether this line is a header.
+    pub(crate) fn places(&self, columns: &[Column], named: bool) -> Result<(Vec<usize>, bool)> {
+        let all = (0..columns.len()).collect();
         if !self.more {
-            return Ok((0..columns.len()).collect());
+            return Ok((all, false));
         }
         if columns.iter().all(|c| c.0.is_some()) {
             let names: Vec<&[u8]> = self.fields.iter().map(|f| f.text.trim_ascii()).collect();
@@ -75,8 +96,7 @@ impl Table<'_> {
                         return Err(Error::at_column(self.line, *place + 1, message));
                     }
                 }
-                self.advance()?;
-                return Ok(places);
+                return Ok((places, true));
             }
             if named || self.is_header(columns) {
                 return Err(missing_column(&names, columns, &places, self.line));
@@ -87,14 +107,11 @@ impl Table<'_> {
             let error = Error::misfit(message);
             return Err(if columns.len() == 1 { error.help("pick one: @FILE.csv:NAME") } else { error });
         }
-        if self.is_header(columns) {
-            self.advance()?;
-        }
-        Ok((0..columns.len()).collect())
+        Ok((all, self.is_header(columns)))
     }
 
     /// Whether the line can be nothing but a header: every field of a scalar column is a word, and no value.
-    fn is_header(&self, columns: &[Column]) -> bool {
+    pub(crate) fn is_header(&self, columns: &[Column]) -> bool {
         let is_name = |b: Option<&u8>| b.is_none_or(|b| b.is_ascii_alphabetic() || *b == b'_' || !b.is_ascii());
         let mut words = 0;
         for (i, field) in self.fields.iter().enumerate() {
@@ -113,14 +130,18 @@ impl Table<'_> {
 
     /// The value of a field of this line.
     fn cell(&self, at: usize, column: &Column) -> Result<Value> {
-        let field = &self.fields[at];
         match column.1 {
-            Cell::Text(ty) => Ok(bytes_value(&field.text, ty)),
-            Cell::Scalar(s) => scalar(&field.text, s).map(Value::Scalar).map_err(|e| {
-                let message = column.0.map_or(e.message.clone(), |name| format!("`{name}`: {}", e.message));
-                Error { help: e.help, ..Error::at_column(self.line, at + 1, message) }
-            }),
+            Cell::Text(ty) => Ok(bytes_value(&self.fields[at].text, ty)),
+            Cell::Scalar(s) => self.scalar(at, column.0, s).map(Value::Scalar),
         }
+    }
+
+    /// A field of this line as a scalar of the column of a name.
+    pub(crate) fn scalar(&self, at: usize, name: Option<&str>, ty: ScalarType) -> Result<Scalar> {
+        scalar(&self.fields[at].text, ty).map_err(|e| {
+            let message = name.map_or(e.message.clone(), |name| format!("`{name}`: {}", e.message));
+            Error { help: e.help, ..Error::at_column(self.line, at + 1, message) }
+        })
     }
 
     fn one(mut self, columns: &[Column], named: bool, ty: &Type) -> Result<Value> {
@@ -202,7 +223,9 @@ fn scalar(field: &[u8], ty: ScalarType) -> Result<Scalar> {
     let quick = match ty {
         ScalarType::I64 => word.parse().ok().map(Scalar::I64),
         ScalarType::F64 => word.parse().ok().filter(|v: &f64| v.is_finite()).map(Scalar::F64),
-        _ => None,
+        ScalarType::F32 => word.parse().ok().filter(|v: &f32| v.is_finite()).map(Scalar::F32),
+        ScalarType::Bool => None,
+        _ => word.parse::<i64>().ok().and_then(|v| exact(v.into(), ty)),
     };
     if let Some(s) = quick {
         return Ok(s);

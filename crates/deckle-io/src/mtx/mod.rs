@@ -36,8 +36,8 @@
 //! Complex and hermitian matrices; indices outside the matrix; entries above the diagonal of a symmetric matrix and on that of a skew-symmetric
 //! one; fewer or more entries than are announced; numbers of rows or dense elements far beyond what the entries justify.
 
-mod parse;
-mod value;
+pub(crate) mod parse;
+pub(crate) mod value;
 mod write;
 
 pub use parse::parse;

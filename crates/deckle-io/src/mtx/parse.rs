@@ -13,21 +13,10 @@ const SHORTEST_ENTRY: usize = 4;
 /// If it is damaged, or of a kind that Deckle does not have.
 pub fn parse(text: &[u8]) -> Result<Matrix> {
     let mut lines = Lines { rest: text, number: 0 };
-    let (layout, kind, symmetry) = banner(lines.next().unwrap_or_default())?;
-    let Some(sizes) = lines.next_entry() else {
+    let Some(head) = head(&mut lines)? else {
         return Err(Error::at_line(lines.number, "the file ends before the line with the sizes"));
     };
-    let mut words = Words::new(lines.number, sizes);
-    let rows = words.size("the number of rows")?;
-    let cols = words.size("the number of columns")?;
-    let announced = match layout {
-        Layout::Coordinate => words.size("the number of entries")?,
-        Layout::Array => stored(rows, cols, symmetry).ok_or_else(|| words.error("the matrix is too large to exist"))?,
-    };
-    words.end()?;
-    if symmetry != Symmetry::General && rows != cols {
-        return Err(words.error(format!("a symmetric matrix is square, and this one is {rows} by {cols}")));
-    }
+    let Head { rows, cols, entries: announced, layout, kind, symmetry } = head;
     let room = announced.min(lines.rest.len() / if layout == Layout::Array { 2 } else { SHORTEST_ENTRY } + 1);
     let values = match kind {
         Kind::Pattern => Values::Pattern,
@@ -36,37 +25,78 @@ pub fn parse(text: &[u8]) -> Result<Matrix> {
     };
     let (row, col) = (Vec::with_capacity(room), Vec::with_capacity(room));
     let mut matrix = Matrix { rows, cols, layout, symmetry, row, col, values };
-    entries(&mut lines, announced, &mut matrix)?;
+    entries(&mut lines, &head, &mut matrix)?;
     Ok(matrix)
 }
 
-fn entries(lines: &mut Lines, announced: usize, matrix: &mut Matrix) -> Result<()> {
+/// What a file says before its entries.
+pub(crate) struct Head {
+    pub rows: usize,
+    pub cols: usize,
+    /// How many entries are listed.
+    pub entries: usize,
+    pub layout: Layout,
+    pub kind: Kind,
+    pub symmetry: Symmetry,
+}
+
+/// Reads the first line and that with the sizes; `None` if there is none.
+pub(crate) fn head(lines: &mut Lines) -> Result<Option<Head>> {
+    let (layout, kind, symmetry) = banner(lines.next().unwrap_or_default())?;
+    let Some(sizes) = lines.next_entry() else { return Ok(None) };
+    let mut words = Words::new(lines.number, sizes);
+    let rows = words.size("the number of rows")?;
+    let cols = words.size("the number of columns")?;
+    let entries = match layout {
+        Layout::Coordinate => words.size("the number of entries")?,
+        Layout::Array => stored(rows, cols, symmetry).ok_or_else(|| words.error("the matrix is too large to exist"))?,
+    };
+    words.end()?;
+    if symmetry != Symmetry::General && rows != cols {
+        return Err(words.error(format!("a symmetric matrix is square, and this one is {rows} by {cols}")));
+    }
+    Ok(Some(Head { rows, cols, entries, layout, kind, symmetry }))
+}
+
+fn entries(lines: &mut Lines, head: &Head, matrix: &mut Matrix) -> Result<()> {
     let mut place = first_place(matrix);
     while let Some(line) = lines.next_entry() {
         let mut words = Words::new(lines.number, line);
-        if matrix.len() == announced {
-            return Err(words.error(format!("this is one entry more than the {announced} that there should be")));
-        }
+        head.check_more(&words, matrix.len())?;
         let (i, j) = match matrix.layout {
-            Layout::Coordinate => (words.index("row", matrix.rows)?, words.index("column", matrix.cols)?),
+            Layout::Coordinate => words.place(head)?,
             Layout::Array => place,
         };
         check_triangle(&words, matrix.symmetry, i, j)?;
-        match &mut matrix.values {
-            Values::Pattern => {}
-            Values::Integer(v) => v.push(words.integer()?),
-            Values::Real(v) => v.push(words.real()?),
+        match (&mut matrix.values, words.entry(head.kind)?) {
+            (Values::Integer(all), Entry::Integer(v)) => all.push(v),
+            (Values::Real(all), Entry::Real(v)) => all.push(v),
+            _ => {}
         }
         words.end()?;
         matrix.row.push(i);
         matrix.col.push(j);
         place = next_place(matrix, place);
     }
-    if matrix.len() < announced {
-        let message = format!("the file ends after {} of {announced} entries", matrix.len());
-        return Err(Error::at_line(lines.number, message));
+    head.check_all(lines, matrix.len())
+}
+
+impl Head {
+    /// Whether there may be an entry after so many.
+    pub(crate) fn check_more(&self, words: &Words, seen: usize) -> Result<()> {
+        if seen < self.entries {
+            return Ok(());
+        }
+        Err(words.error(format!("this is one entry more than the {} that there should be", self.entries)))
     }
-    Ok(())
+
+    /// Whether so many entries are all.
+    pub(crate) fn check_all(&self, lines: &Lines, seen: usize) -> Result<()> {
+        if seen == self.entries {
+            return Ok(());
+        }
+        Err(Error::at_line(lines.number, format!("the file ends after {seen} of {} entries", self.entries)))
+    }
 }
 
 fn check_triangle(words: &Words, symmetry: Symmetry, i: usize, j: usize) -> Result<()> {
@@ -106,10 +136,20 @@ fn next_place(matrix: &Matrix, (i, j): (usize, usize)) -> (usize, usize) {
     }
 }
 
-enum Kind {
+/// What the values are.
+#[derive(Clone, Copy)]
+pub(crate) enum Kind {
     Pattern,
     Integer,
     Real,
+}
+
+/// The value of an entry.
+#[derive(Clone, Copy)]
+pub(crate) enum Entry {
+    Pattern,
+    Integer(i64),
+    Real(f64),
 }
 
 /// The first line: `%%MatrixMarket matrix coordinate real general`, in any case.
@@ -163,10 +203,11 @@ fn banner(line: &[u8]) -> Result<(Layout, Kind, Symmetry)> {
 }
 
 /// The lines of a text, counted.
-struct Lines<'a> {
-    rest: &'a [u8],
+#[derive(Clone)]
+pub(crate) struct Lines<'a> {
+    pub rest: &'a [u8],
     /// Of the last line that was given, from 1.
-    number: u64,
+    pub number: u64,
 }
 
 impl<'a> Lines<'a> {
@@ -175,7 +216,7 @@ impl<'a> Lines<'a> {
             return None;
         }
         self.number += 1;
-        let (line, rest) = match self.rest.iter().position(|b| *b == b'\n') {
+        let (line, rest) = match memchr::memchr(b'\n', self.rest) {
             Some(end) => (&self.rest[..end], &self.rest[end + 1..]),
             None => (self.rest, &[][..]),
         };
@@ -184,7 +225,7 @@ impl<'a> Lines<'a> {
     }
 
     /// The next line that is neither blank nor a comment.
-    fn next_entry(&mut self) -> Option<&'a [u8]> {
+    pub(crate) fn next_entry(&mut self) -> Option<&'a [u8]> {
         loop {
             let line = self.next()?.trim_ascii();
             if !line.is_empty() && line[0] != b'%' {
@@ -195,17 +236,17 @@ impl<'a> Lines<'a> {
 }
 
 /// The words of a line.
-struct Words<'a> {
+pub(crate) struct Words<'a> {
     line: u64,
     rest: &'a [u8],
 }
 
 impl<'a> Words<'a> {
-    fn new(line: u64, rest: &'a [u8]) -> Self {
+    pub(crate) fn new(line: u64, rest: &'a [u8]) -> Self {
         Words { line, rest }
     }
 
-    fn error(&self, message: impl Into<String>) -> Error {
+    pub(crate) fn error(&self, message: impl Into<String>) -> Error {
         Error::at_line(self.line, message)
     }
 
@@ -217,7 +258,21 @@ impl<'a> Words<'a> {
         if word.is_empty() { Err(self.error(format!("{what} is missing"))) } else { Ok(word) }
     }
 
-    fn end(&self) -> Result<()> {
+    /// The row and the column of an entry.
+    pub(crate) fn place(&mut self, head: &Head) -> Result<(usize, usize)> {
+        Ok((self.index("the row", head.rows)?, self.index("the column", head.cols)?))
+    }
+
+    /// The value of an entry.
+    pub(crate) fn entry(&mut self, kind: Kind) -> Result<Entry> {
+        Ok(match kind {
+            Kind::Pattern => Entry::Pattern,
+            Kind::Integer => Entry::Integer(self.integer()?),
+            Kind::Real => Entry::Real(self.real()?),
+        })
+    }
+
+    pub(crate) fn end(&self) -> Result<()> {
         match self.rest.trim_ascii() {
             [] => Ok(()),
             more => Err(self.error(format!("`{}` is too much on this line", show(more)))),
@@ -239,12 +294,12 @@ impl<'a> Words<'a> {
 
     /// An index, which counts from 1 in the file and from 0 here.
     fn index(&mut self, what: &str, size: usize) -> Result<usize> {
-        let word = self.word(&format!("the {what}"))?;
+        let word = self.word(what)?;
         match digits(word).and_then(|n| usize::try_from(n).ok()) {
             Some(n) if (1..=size).contains(&n) => Ok(n - 1),
-            Some(0) => Err(self.error(format!("the {what} is 0: indices start at 1"))),
-            Some(n) => Err(self.error(format!("the {what} is {n}, and there are {size}"))),
-            None => Err(self.error(format!("the {what} is no index: `{}`", show(word)))),
+            Some(0) => Err(self.error(format!("{what} is 0: indices start at 1"))),
+            Some(n) => Err(self.error(format!("{what} is {n}, and there are {size}"))),
+            None => Err(self.error(format!("{what} is no index: `{}`", show(word)))),
         }
     }
 

@@ -1,5 +1,6 @@
 //! From a matrix to a value of the type that is asked for.
 
+use super::parse::Entry;
 use super::{Matrix, Values};
 use crate::fit::exact;
 use crate::text::{collection, scalar_name, type_name};
@@ -43,7 +44,7 @@ pub fn to_value(matrix: Matrix, ty: &Type, part: Option<&str>) -> Result<Value> 
 }
 
 /// What a type makes of a matrix.
-pub(super) enum Form<'a> {
+pub(crate) enum Form<'a> {
     /// Each of these.
     Fields(Vec<(&'a str, &'a Type)>),
     /// `[[(int, t)]]`.
@@ -55,7 +56,7 @@ pub(super) enum Form<'a> {
 }
 
 impl<'a> Form<'a> {
-    pub(super) fn of(ty: &'a Type) -> Option<Form<'a>> {
+    pub(crate) fn of(ty: &'a Type) -> Option<Form<'a>> {
         match ty {
             Type::Record(r) => return Some(Form::Fields(r.fields.iter().map(|(n, t)| (n.as_str(), t)).collect())),
             Type::Tuple(parts) if parts.len() == COORDINATES.len() => {
@@ -81,7 +82,7 @@ pub(super) fn is_sparse_row(ty: &Type) -> bool {
 }
 
 /// The types of the components of a tuple of scalars.
-pub(super) fn scalars(ty: &Type) -> Vec<ScalarType> {
+pub(crate) fn scalars(ty: &Type) -> Vec<ScalarType> {
     let parts: Option<Vec<ScalarType>> = ty.parts().and_then(|parts| parts.iter().map(|t| t.as_scalar()).collect());
     parts.unwrap_or_default()
 }
@@ -125,11 +126,7 @@ impl Entries {
     /// Where each row begins in the order of entries, and where the last one ends.
     fn offsets(&self) -> Result<Vec<usize>> {
         let m = &self.matrix;
-        let most = m.len().saturating_mul(ROWS_PER_ENTRY).saturating_add(FREE_ROWS);
-        if m.rows > most {
-            let message = format!("{} rows are too many for a matrix of {} entries", m.rows, m.len());
-            return Err(Error::misfit(message).help("ask for the entries alone: [(int, int, real)]"));
-        }
+        check_rows(m.rows, m.len())?;
         let mut off = vec![0; m.rows + 1];
         for row in &m.row {
             off[row + 1] += 1;
@@ -150,7 +147,8 @@ impl Entries {
             _ => return Err(fault()),
         };
         if val.is_none() && self.matrix.values != Values::Pattern {
-            let message = format!("the entries are {}, and `{}` has no values", self.kind(), type_name(ty));
+            let kind = if let Values::Integer(_) = self.matrix.values { "integers" } else { "real numbers" };
+            let message = format!("the entries are {kind}, and `{}` has no values", type_name(ty));
             return Err(Error::misfit(message));
         }
         let off = self.offsets()?;
@@ -210,27 +208,39 @@ impl Entries {
         Ok(collection(rows, ty))
     }
 
-    fn kind(&self) -> &'static str {
-        match self.matrix.values {
-            Values::Pattern => "without values",
-            Values::Integer(_) => "integers",
-            Values::Real(_) => "real numbers",
-        }
-    }
-
     /// The value of an entry.
     fn value(&self, k: usize, ty: ScalarType) -> Result<Scalar> {
         let found = match &self.matrix.values {
-            Values::Pattern => Some(Scalar::one(ty)),
-            Values::Integer(v) => exact(v[k].into(), ty),
-            Values::Real(v) => Scalar::float(ty, v[k]),
+            Values::Pattern => Entry::Pattern,
+            Values::Integer(v) => Entry::Integer(v[k]),
+            Values::Real(v) => Entry::Real(v[k]),
+        };
+        found.scalar((self.matrix.row[k], self.matrix.col[k]), ty)
+    }
+}
+
+/// Whether there may be so many rows.
+pub(crate) fn check_rows(rows: usize, entries: usize) -> Result<()> {
+    if rows <= entries.saturating_mul(ROWS_PER_ENTRY).saturating_add(FREE_ROWS) {
+        return Ok(());
+    }
+    let message = format!("{rows} rows are too many for a matrix of {entries} entries");
+    Err(Error::misfit(message).help("ask for the entries alone: [(int, int, real)]"))
+}
+
+impl Entry {
+    /// The value of the entry at a place, as a scalar of a type.
+    pub(crate) fn scalar(self, (i, j): (usize, usize), ty: ScalarType) -> Result<Scalar> {
+        let found = match self {
+            Entry::Pattern => Some(Scalar::one(ty)),
+            Entry::Integer(v) => exact(v.into(), ty),
+            Entry::Real(v) => Scalar::float(ty, v),
         };
         found.ok_or_else(|| {
             let name = scalar_name(ty);
-            match &self.matrix.values {
-                Values::Integer(v) if ty != ScalarType::Bool => {
-                    let (i, j) = (self.matrix.row[k] + 1, self.matrix.col[k] + 1);
-                    Error::misfit(format!("the entry {} of row {i}, column {j} is no `{name}`", v[k]))
+            match self {
+                Entry::Integer(v) if ty != ScalarType::Bool => {
+                    Error::misfit(format!("the entry {v} of row {}, column {} is no `{name}`", i + 1, j + 1))
                 }
                 _ => {
                     let error = Error::misfit(format!("the entries are {}, not `{name}`", self.kind()));
@@ -239,13 +249,21 @@ impl Entries {
             }
         })
     }
+
+    fn kind(self) -> &'static str {
+        match self {
+            Entry::Pattern => "without values",
+            Entry::Integer(_) => "integers",
+            Entry::Real(_) => "real numbers",
+        }
+    }
 }
 
 fn wrong_type(name: &str, ty: &Type, like: &str) -> Error {
     Error::misfit(format!("the `{name}` of a matrix is no `{}`", type_name(ty))).help(format!("it is, say, `{like}`"))
 }
 
-fn number(name: &str, v: i128, ty: ScalarType) -> Result<Scalar> {
+pub(crate) fn number(name: &str, v: i128, ty: ScalarType) -> Result<Scalar> {
     exact(v, ty).filter(|_| ty.is_int()).ok_or_else(|| {
         let message = format!("`{name}` of a matrix is {v}, which is no `{}`", scalar_name(ty));
         Error::misfit(message).help("ask for `int`")

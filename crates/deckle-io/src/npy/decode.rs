@@ -13,13 +13,13 @@ const FREE_VECTORS: usize = 1 << 16;
 const VECTORS_PER_BYTE: usize = 4;
 
 pub(super) fn decode(bytes: &[u8], header: &Header) -> Result<(Type, Value)> {
-    let count = check_length(bytes, header)?;
-    check_vectors(bytes, header)?;
+    let count = check_length(bytes.len(), header)?;
+    check_vectors(bytes.len(), header)?;
     let data = &bytes[header.data..];
     if header.elem == ScalarType::Bool
         && let Some(at) = data.iter().position(|b| *b > 1)
     {
-        return Err(Error::at(header.data + at, format!("a bool is 0 or 1, and this is {}", data[at])));
+        return Err(no_bool(header.data + at, data[at]));
     }
     let mut strides = vec![0; header.dims.len()];
     if count > 0 {
@@ -37,36 +37,50 @@ pub(super) fn decode(bytes: &[u8], header: &Header) -> Result<(Type, Value)> {
     Ok((ty, reader.value(0, 0)))
 }
 
-/// The number of elements, if the file is exactly as long as they need.
-fn check_length(bytes: &[u8], header: &Header) -> Result<usize> {
-    let width = header.elem.bytes();
-    // A size of zero makes the product zero whatever the others are.
-    let none = header.dims.contains(&0);
-    let product = header.dims.iter().try_fold(1usize, |n, d| n.checked_mul(*d));
-    let count = if none { Some(0) } else { product };
-    let Some(needed) = count.and_then(|n| n.checked_mul(width)) else {
-        let shape = shape(&header.dims);
-        return Err(Error::at(header.shape_at, format!("the shape {shape} is too large for any file")));
-    };
-    let have = bytes.len() - header.data;
+pub(crate) fn no_bool(at: usize, byte: u8) -> Error {
+    Error::at(at, format!("a bool is 0 or 1, and this is {byte}"))
+}
+
+/// The number of elements, if a file of this length is exactly as long as they need.
+pub(crate) fn check_length(len: usize, header: &Header) -> Result<usize> {
+    let needed = needed(header)?;
+    let have = len - header.data;
     if have < needed {
-        let message = format!(
-            "the file ends too soon: shape {} of {} needs {needed} bytes after the header, and there are {have}",
-            shape(&header.dims),
-            header.elem
-        );
-        return Err(Error::at(bytes.len(), message));
+        return Err(too_short(len, needed, header));
     }
     if have > needed {
         let message = format!("{} bytes follow the last element", have - needed);
         return Err(Error::at(header.data + needed, message));
     }
-    Ok(needed / width)
+    Ok(needed / header.elem.bytes())
+}
+
+/// How many bytes the elements need.
+pub(crate) fn needed(header: &Header) -> Result<usize> {
+    // A size of zero makes the product zero whatever the others are.
+    let none = header.dims.contains(&0);
+    let product = header.dims.iter().try_fold(1usize, |n, d| n.checked_mul(*d));
+    let count = if none { Some(0) } else { product };
+    count.and_then(|n| n.checked_mul(header.elem.bytes())).ok_or_else(|| {
+        let shape = shape(&header.dims);
+        Error::at(header.shape_at, format!("the shape {shape} is too large for any file"))
+    })
+}
+
+/// The error of a file that has this length and needs so many bytes after its header.
+pub(crate) fn too_short(len: usize, needed: usize, header: &Header) -> Error {
+    let message = format!(
+        "the file ends too soon: shape {} of {} needs {needed} bytes after the header, and there are {}",
+        shape(&header.dims),
+        header.elem,
+        len - header.data
+    );
+    Error::at(len, message)
 }
 
 /// Counts the vectors, rows and rows of rows that are to be made.
-fn check_vectors(bytes: &[u8], header: &Header) -> Result<()> {
-    let limit = bytes.len().saturating_mul(VECTORS_PER_BYTE).saturating_add(FREE_VECTORS);
+pub(crate) fn check_vectors(len: usize, header: &Header) -> Result<()> {
+    let limit = len.saturating_mul(VECTORS_PER_BYTE).saturating_add(FREE_VECTORS);
     let (mut rows, mut total) = (1usize, 0usize);
     for dim in &header.dims {
         total = total.saturating_add(rows);
@@ -76,7 +90,7 @@ fn check_vectors(bytes: &[u8], header: &Header) -> Result<()> {
         return Ok(());
     }
     let shape = shape(&header.dims);
-    let message = format!("the shape {shape} would make {total} vectors out of {} bytes", bytes.len());
+    let message = format!("the shape {shape} would make {total} vectors out of {len} bytes");
     Err(Error::at(header.shape_at, message))
 }
 

@@ -62,9 +62,8 @@ impl<'a> Plan<'a> {
         let mut dims = Vec::new();
         let (mut inner, mut row) = (ty, Some(value));
         while let Some(next) = inner.elem() {
-            let written = inner.as_array().and_then(|a| a.size.as_constant()).and_then(|n| usize::try_from(n).ok());
             let items = row.and_then(Value::items);
-            dims.push(items.map_or(written.unwrap_or(0), <[Value]>::len));
+            dims.push(items.map_or_else(|| written_size(inner), <[Value]>::len));
             (inner, row) = (next, items.and_then(<[Value]>::first));
         }
         check_rows(value, &dims, elem, &mut Vec::new())?;
@@ -72,27 +71,34 @@ impl<'a> Plan<'a> {
     }
 
     pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        out.write_all(&self.header())?;
+        out.write_all(&header(self.elem, &self.dims))?;
         write_elements(self.value, out)
     }
+}
 
-    fn header(&self) -> Vec<u8> {
-        let order = if self.elem.bytes() == 1 { '|' } else { '<' };
-        let code = dtype_code(self.elem);
-        let dims: String = self.dims.iter().map(|n| format!("{n}, ")).collect();
-        // NumPy writes `(3,)` for one dimension and `(3, 4)` for two.
-        let dims = if self.dims.len() == 1 { dims.trim_end() } else { dims.trim_end_matches(", ") };
-        let mut text = format!("{{'descr': '{order}{code}', 'fortran_order': False, 'shape': ({dims}), }}");
-        let start = MAGIC.len() + 4;
-        let blanks = (start + text.len() + 1).next_multiple_of(ALIGN) - (start + text.len() + 1);
-        text.extend(std::iter::repeat_n(' ', blanks));
-        text.push('\n');
-        let mut bytes = [MAGIC, &[1, 0]].concat();
-        // At most 64 sizes of 20 digits: far below 65536.
-        bytes.extend((text.len() as u16).to_le_bytes());
-        bytes.extend(text.into_bytes());
-        bytes
-    }
+/// The size of a vector that its type gives as a number, or none.
+pub(crate) fn written_size(ty: &Type) -> usize {
+    let size = ty.as_array().and_then(|a| a.size.as_constant());
+    size.and_then(|n| usize::try_from(n).ok()).unwrap_or(0)
+}
+
+/// How a file begins that holds elements of this type in this shape.
+pub(crate) fn header(elem: ScalarType, dims: &[usize]) -> Vec<u8> {
+    let order = if elem.bytes() == 1 { '|' } else { '<' };
+    let code = dtype_code(elem);
+    let shown: String = dims.iter().map(|n| format!("{n}, ")).collect();
+    // NumPy writes `(3,)` for one dimension and `(3, 4)` for two.
+    let shown = if dims.len() == 1 { shown.trim_end() } else { shown.trim_end_matches(", ") };
+    let mut text = format!("{{'descr': '{order}{code}', 'fortran_order': False, 'shape': ({shown}), }}");
+    let start = MAGIC.len() + 4;
+    let blanks = (start + text.len() + 1).next_multiple_of(ALIGN) - (start + text.len() + 1);
+    text.extend(std::iter::repeat_n(' ', blanks));
+    text.push('\n');
+    let mut bytes = [MAGIC, &[1, 0]].concat();
+    // At most 64 sizes of 20 digits: far below 65536.
+    bytes.extend((text.len() as u16).to_le_bytes());
+    bytes.extend(text.into_bytes());
+    bytes
 }
 
 /// Compares every row with the shape; `at` is where the value stands.
@@ -101,13 +107,7 @@ fn check_rows(value: &Value, dims: &[usize], elem: ScalarType, at: &mut Vec<usiz
         (Value::Scalar(s), []) if s.ty() == elem => Ok(()),
         (Value::Array(items) | Value::Seq(items), [n, inner @ ..]) => {
             if items.len() != *n {
-                let place: String = at.iter().map(|i| format!("[{i}]")).collect();
-                let first: String = at.iter().map(|_| "[0]").collect();
-                let message = format!(
-                    "a .npy file holds a regular array, and this one is ragged: row {place} has {} elements, row {first} has {n}",
-                    items.len()
-                );
-                return Err(Error::new(message).help("write it as .json, which keeps the rows as they are"));
+                return Err(ragged(at, items.len(), *n));
             }
             for (i, item) in items.iter().enumerate() {
                 at.push(i);
@@ -118,6 +118,16 @@ fn check_rows(value: &Value, dims: &[usize], elem: ScalarType, at: &mut Vec<usiz
         }
         _ => Err(Error::new("the value is not of the type that it is said to have")),
     }
+}
+
+/// The row at this place has another size than the first one.
+pub(crate) fn ragged(at: &[usize], has: usize, needs: usize) -> Error {
+    let place: String = at.iter().map(|i| format!("[{i}]")).collect();
+    let first: String = at.iter().map(|_| "[0]").collect();
+    let message = format!(
+        "a .npy file holds a regular array, and this one is ragged: row {place} has {has} elements, row {first} has {needs}"
+    );
+    Error::new(message).help("write it as .json, which keeps the rows as they are")
 }
 
 fn write_elements(value: &Value, out: &mut dyn Write) -> io::Result<()> {

@@ -5,11 +5,11 @@ use crate::{Error, Result};
 use deckle_ir::scalar::ScalarType;
 
 /// How every file begins.
-pub(super) const MAGIC: &[u8] = b"\x93NUMPY";
+pub(crate) const MAGIC: &[u8] = b"\x93NUMPY";
 
 /// What a header says.
 #[derive(Debug)]
-pub(super) struct Header {
+pub(crate) struct Header {
     pub elem: ScalarType,
     pub big_endian: bool,
     pub fortran: bool,
@@ -20,7 +20,7 @@ pub(super) struct Header {
     pub data: usize,
 }
 
-pub(super) fn parse(bytes: &[u8]) -> Result<Header> {
+pub(crate) fn parse(bytes: &[u8]) -> Result<Header> {
     let same = bytes.iter().zip(MAGIC).take_while(|(a, b)| a == b).count();
     if same < MAGIC.len().min(bytes.len()) || bytes.is_empty() {
         return Err(Error::at(same, "this is no .npy file: it does not begin with `\\x93NUMPY`"));

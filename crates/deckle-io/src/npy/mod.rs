@@ -14,9 +14,9 @@
 //! text, times, records, Python objects (which could run code when unpickled). Shapes whose nested vectors would take much more
 //! room than the file does: `(1000000000000, 0)` has no elements, and as many rows.
 
-mod decode;
-mod encode;
-mod header;
+pub(crate) mod decode;
+pub(crate) mod encode;
+pub(crate) mod header;
 
 pub use encode::{check_type, dtype_name};
 
@@ -65,8 +65,14 @@ pub fn read_bytes(bytes: &[u8]) -> Result<(Type, Value)> {
 /// # Errors
 /// If the number of dimensions is another one, or the elements would lose something.
 pub fn fit(held: &Type, value: Value, ty: &Type) -> Result<Value> {
+    let (depth, elem) = nesting(held);
+    check_fit(depth, elem, ty)?;
+    Ok(if elem == nesting(ty).1 && ty.is_concrete() { value } else { convert(value, ty) })
+}
+
+/// Whether an array of so many dimensions, with elements of a type, is a value of the type that is asked for.
+pub(crate) fn check_fit(held_depth: usize, held_elem: &Type, ty: &Type) -> Result<()> {
     let (depth, elem) = nesting(ty);
-    let (held_depth, held_elem) = nesting(held);
     let (Type::Scalar(elem), Type::Scalar(held_elem)) = (elem, held_elem) else {
         return Err(Error::misfit(format!("`{}` is not one array of scalars, which the file holds", type_name(ty)))
             .help("the arrays of a record are read from one .npz"));
@@ -80,7 +86,7 @@ pub fn fit(held: &Type, value: Value, ty: &Type) -> Result<Value> {
         let message = format!("`{}` needs the dtype {needs}, and the array has {has}", type_name(ty));
         return Err(Error::misfit(message).help(format!("save it as a.astype('{needs}')")));
     }
-    Ok(if held_elem == elem && ty.is_concrete() { value } else { convert(value, ty) })
+    Ok(())
 }
 
 /// Writes a value of a type to a file, complete or not at all.

@@ -9,4 +9,5 @@ mod show;
 
 pub use names::{parameters, records, scalar_name, signature, type_name};
 pub use parse::{Wrong, bytes_value, collection, example, is_text, parse};
+pub(crate) use show::WIDTH;
 pub use show::{grouped, show};

@@ -24,7 +24,7 @@ const ENDS: (usize, usize) = (10, 3);
 const SHORT_TEXT: usize = 400;
 const TEXT_ENDS: (usize, usize) = (200, 60);
 /// Elements that are not scalars share a line up to this width.
-const WIDTH: usize = 100;
+pub(crate) const WIDTH: usize = 100;
 const DOTS: &str = "...";
 
 /// A value of a type, over as many lines as it needs, without the end of the last one.

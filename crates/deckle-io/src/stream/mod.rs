@@ -1,0 +1,148 @@
+//! Sequences from files and to files, element by element: no file is ever in memory as a whole.
+//!
+//! [`open`] gives what [`read_value`](crate::read_value) reads, and [`create`] writes the bytes that [`write_value`](crate::write_value) writes:
+//!
+//! | ending | read in blocks | written in blocks |
+//! |---|---|---|
+//! | `.npy` | `{t}` of a vector, `{[t]}` of a matrix, and deeper, row after row | scalars; rows of one length |
+//! | `.csv`, `.tsv` | `{record}`, `{tuple}`, `{t}` of a column, `{[t]}` of rows | the same |
+//! | `.mtx` | `{(int, int, t)}` and `{[(int, t)]}`, if the file is sorted | |
+//! | `.txt`, none | `{[u8]}` of lines or words, `{u8}` of bytes | lines and bytes; other values but vectors of scalars, whose columns are aligned |
+//! | `.json` | | everything |
+//!
+//! The path `-` is standard input or output, with an ending that says the format (`-.csv`); without one it is that of a `.txt`.
+//!
+//! All but `.npy` are also written packed (`.gz`), and all are read so. There is no limit to what a file may unpack to, as there is for one
+//! that is read as a whole: only a block is there at a time.
+//!
+//! # Why files are read and not mapped
+//! A mapped file that somebody makes shorter kills the process that looks at it, and the pages that it has looked at are counted as
+//! its memory. A block that is read is in memory of the pool, under the budget, and an early end is an error.
+//!
+//! # How a format is read
+//! A `Reader` looks at a `Window`: the bytes of the file that come next. It takes the complete elements, asks for more bytes if there
+//! are none, and leaves the rest in the window. An element larger than the window makes the window larger; its bytes are the pool's, too.
+
+mod build;
+mod csv;
+mod input;
+mod mtx;
+mod npy;
+mod sink;
+mod text;
+mod values;
+mod whole;
+
+pub use sink::create;
+pub use values::{block, values};
+
+use crate::format::{Format, check_readable};
+use crate::{Error, Result, plain};
+use deckle_ir::types::Type;
+use deckle_runtime::stream::{self, Source};
+use deckle_runtime::{Block, OverBudget, Pool};
+use input::{Input, Place, Window};
+use std::path::{Path, PathBuf};
+
+/// Opens a file, or a part of it (`FILE:PART`), as the elements of a sequence type.
+///
+/// The path `-` is standard input, read like a `.txt`; an ending after it says another format, as in `-.csv` or `-.txt:words`. Of a pipe or a
+/// terminal elements are given as soon as they are complete.
+///
+/// The beginning of a `.npy`, a `.mtx` and a table is read here, so this waits for whoever writes to standard input. What cannot be read in
+/// blocks is read here as a whole: written values, pictures, sound, `.npz`, parts of a `.mtx` and dense ones, and a `.npy` of several dimensions in
+/// Fortran's order.
+///
+/// # Errors
+/// As [`read_value`](crate::read_value), as far as the beginning of the file shows it. The rest comes from the source, behind the elements before it:
+/// as [`stream::Error::Failed`] with an [`Error`] inside.
+pub fn open(path: &Path, ty: &Type) -> Result<Box<dyn Source>> {
+    let place = Place::of(path);
+    let reader = reader(&place, Place::open, ty).map_err(|e| e.in_file(&place.path))?;
+    Ok(Box::new(Stream { reader, path: place.path, failed: None }))
+}
+
+fn reader(place: &Place, input: impl FnOnce(&Place) -> Result<Input>, ty: &Type) -> Result<Box<dyn Reader>> {
+    let Some(elem) = ty.as_seq() else {
+        return Err(Error::new(format!("`{}` is no sequence", crate::text::type_name(ty))));
+    };
+    check_readable(&place.name, ty)?;
+    let part = place.part.as_deref();
+    let window = || input(place).map(Window::new);
+    match Format::of(&place.name).0 {
+        Format::Npy => npy::open(window()?, ty),
+        Format::Table(separator) => csv::open(window()?, separator, ty, part),
+        Format::Mtx if part.is_none() && mtx::is_streamed(ty) => mtx::open(window()?, ty),
+        Format::Txt | Format::Unknown if plain::is_plain(ty) => text::open(window()?, ty, part),
+        _ => Ok(Box::new(whole::Whole::new(place.read(ty)?, elem))),
+    }
+}
+
+/// Reads the elements of one format.
+trait Reader: Send {
+    /// Looks for the next elements, of about so many bytes; at the end there are none. Those that stand before an error are found all the same.
+    fn next(&mut self, bytes: usize, pool: &Pool, found: &mut Option<Block>) -> Outcome<()>;
+
+    /// How many bytes of the file have been read, and how many it has, if that is known.
+    fn progress(&self) -> Option<(u64, u64)>;
+}
+
+type Outcome<T> = std::result::Result<T, Fault>;
+
+/// Why there are no more elements.
+enum Fault {
+    File(Error),
+    Room(OverBudget),
+}
+
+impl From<Error> for Fault {
+    fn from(e: Error) -> Fault {
+        Fault::File(e)
+    }
+}
+
+impl From<OverBudget> for Fault {
+    fn from(e: OverBudget) -> Fault {
+        Fault::Room(e)
+    }
+}
+
+impl Fault {
+    /// The same to whoever streams.
+    fn at(self, path: &Path) -> stream::Error {
+        match self {
+            Fault::File(e) => stream::Error::Failed(Box::new(e.in_file(path))),
+            Fault::Room(e) => e.into(),
+        }
+    }
+}
+
+/// A reader as a source.
+struct Stream {
+    reader: Box<dyn Reader>,
+    path: PathBuf,
+    /// What stands behind the elements that were given last.
+    failed: Option<Fault>,
+}
+
+impl Source for Stream {
+    fn next(&mut self, bytes: usize, pool: &Pool) -> std::result::Result<Option<Block>, stream::Error> {
+        if let Some(fault) = self.failed.take() {
+            return Err(fault.at(&self.path));
+        }
+        let mut found = None;
+        match self.reader.next(bytes, pool, &mut found) {
+            Ok(()) => {}
+            Err(fault) if found.is_some() => self.failed = Some(fault),
+            Err(fault) => return Err(fault.at(&self.path)),
+        }
+        Ok(found)
+    }
+
+    fn progress(&self) -> Option<(u64, u64)> {
+        self.reader.progress()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,249 @@
+//! Arrays of NumPy, row after row.
+
+use super::input::Window;
+use super::whole::Whole;
+use super::{Outcome, Reader};
+use crate::npy::decode::{check_length, check_vectors, needed, no_bool, too_short};
+use crate::npy::header::{self, Header};
+use crate::npy::{self, check_fit};
+use crate::{Error, Result, fit};
+use deckle_ir::scalar::ScalarType;
+use deckle_ir::types::Type;
+use deckle_runtime::{Block, Buffer, Data, OverBudget, Pool};
+
+/// The longest header that is read.
+const LONGEST_HEADER: usize = 1 << 20;
+/// How many bytes of elements of another type are converted at once.
+const SCRATCH: usize = 1 << 16;
+const WHAT: &str = "a part of an array";
+
+pub(super) fn open(mut window: Window, ty: &Type) -> Result<Box<dyn Reader>> {
+    let is_packed = window.is_packed();
+    let header = begin(&mut window)?;
+    check(&header, window.file_len(), ty).map_err(|e| unpacked(e, is_packed))?;
+    if header.fortran && header.dims.len() > 1 {
+        let whole = npy::read_bytes(&window.rest()?).and_then(|(held, value)| npy::fit(&held, value, ty));
+        let elem = ty.elem().unwrap_or(ty);
+        return Ok(Box::new(Whole::new(whole.map_err(|e| unpacked(e, is_packed))?, elem)));
+    }
+    window.take(header.data);
+    let elem = fit::nesting(ty).1.as_scalar().unwrap_or(header.elem);
+    Ok(Box::new(Rows { window, elem, header, given: 0, scratch: Vec::new() }))
+}
+
+/// Reads the header, which stays in the window.
+fn begin(window: &mut Window) -> Result<Header> {
+    loop {
+        let bytes = window.bytes();
+        let is_sound = bytes.iter().zip(header::MAGIC).all(|(a, b)| a == b);
+        let needs = match bytes {
+            [_, _, _, _, _, _, 1, _, a, b, ..] => 10 + usize::from(u16::from_le_bytes([*a, *b])),
+            [_, _, _, _, _, _, 2 | 3, _, a, b, c, d, ..] => 12 + u32::from_le_bytes([*a, *b, *c, *d]) as usize,
+            [_, _, _, _, _, _, 2 | 3, ..] => 12,
+            _ => 10,
+        };
+        if bytes.len() >= needs || window.has_ended() || !is_sound {
+            return header::parse(bytes).map_err(|e| unpacked(e, window.is_packed()));
+        }
+        if needs > LONGEST_HEADER {
+            return Err(Error::new(format!("its header is said to have {needs} bytes, which no array needs")));
+        }
+        window.begin()?;
+    }
+}
+
+/// Compares the header with the length of the file, if that is known, and with the type.
+fn check(header: &Header, len: Option<u64>, ty: &Type) -> Result<()> {
+    if let Some(len) = len.and_then(|len| usize::try_from(len).ok()) {
+        check_length(len, header)?;
+    }
+    check_vectors(header.data.saturating_add(needed(header)?), header)?;
+    check_fit(header.dims.len(), &Type::Scalar(header.elem), ty)
+}
+
+/// Of what was unpacked the bytes are not those of the file.
+fn unpacked(mut e: Error, is_packed: bool) -> Error {
+    if let Some(at) = e.offset.filter(|_| is_packed) {
+        (e.offset, e.message) = (None, format!("byte {at} of what it packs: {}", e.message));
+    }
+    e
+}
+
+/// An array whose rows, or scalars, come one after another.
+struct Rows {
+    window: Window,
+    header: Header,
+    /// The type that is asked for.
+    elem: ScalarType,
+    /// How many rows have been given.
+    given: usize,
+    scratch: Vec<u8>,
+}
+
+impl Reader for Rows {
+    fn next(&mut self, bytes: usize, pool: &Pool, found: &mut Option<Block>) -> Outcome<()> {
+        let (all, inner) = (self.header.dims[0], &self.header.dims[1..]);
+        if self.given == all {
+            return self.check_end(pool);
+        }
+        let scalars: usize = inner.iter().product();
+        // The bytes of a row in the file, and here.
+        let (held, takes) = (scalars * self.header.elem.bytes(), scalars * self.elem.bytes());
+        let mut n = (bytes / (takes + 8 * vectors(inner)).max(1)).clamp(1, all - self.given);
+        if held > 0 && self.window.file_len().is_none() {
+            // There may be less than the header claims.
+            self.window.wait(held, bytes, pool)?;
+            n = n.min(self.window.bytes().len() / held);
+        }
+        if n == 0 {
+            let e = too_short(self.begins(held) + self.window.bytes().len(), all * held, &self.header);
+            return Err(unpacked(e, self.window.is_packed()).into());
+        }
+        let mut buffer = pool.alloc(n * takes, WHAT)?;
+        let read = self.read(buffer.get_mut::<u8>().unwrap_or_default())?;
+        let fault = self.fault(buffer.as_slice(), held, read, n * held);
+        let good = fault.as_ref().map_or(n, |(at, _)| at / held);
+        if good > 0 {
+            buffer.shrink(good * takes);
+            *found = Some(Block::new(regular(good, &self.header.dims[1..], buffer, pool)?, good));
+        }
+        self.given += good;
+        fault.map_or(Ok(()), |(_, e)| Err(unpacked(e, self.window.is_packed()).into()))
+    }
+
+    fn progress(&self) -> Option<(u64, u64)> {
+        self.window.progress()
+    }
+}
+
+impl Rows {
+    /// Fills `to` with elements of the type that is asked for, and says how many bytes of the file they were.
+    fn read(&mut self, to: &mut [u8]) -> Result<usize> {
+        let (from, into) = (self.header.elem, self.elem);
+        let is_foreign = self.header.big_endian != cfg!(target_endian = "big");
+        if from == into {
+            let read = self.window.read_into(to)?;
+            if is_foreign {
+                swap(to, from.bytes());
+            }
+            return Ok(read);
+        }
+        self.scratch.resize(SCRATCH, 0);
+        let mut done = 0;
+        for part in to.chunks_mut(SCRATCH / from.bytes() * into.bytes()) {
+            let raw = &mut self.scratch[..part.len() / into.bytes() * from.bytes()];
+            let read = self.window.read_into(raw)?;
+            if is_foreign {
+                swap(raw, from.bytes());
+            }
+            widen(from, into, raw, part);
+            done += read;
+            if read < raw.len() {
+                break;
+            }
+        }
+        Ok(done)
+    }
+
+    /// Where in the file the next row begins.
+    fn begins(&self, row: usize) -> usize {
+        self.header.data + self.given * row
+    }
+
+    /// What is wrong with the elements, and at which byte of those that were read.
+    fn fault(&self, elements: &[u8], row: usize, read: usize, wanted: usize) -> Option<(usize, Error)> {
+        if self.header.elem == ScalarType::Bool
+            && let Some(at) = elements[..read].iter().position(|b| *b > 1)
+        {
+            return Some((at, no_bool(self.begins(row) + at, elements[at])));
+        }
+        (read < wanted).then(|| (read, too_short(self.begins(row) + read, self.header.dims[0] * row, &self.header)))
+    }
+
+    /// Nothing follows the last element: the length of a file was compared, but not that of what is packed or comes through a pipe.
+    fn check_end(&mut self, pool: &Pool) -> Outcome<()> {
+        if self.window.file_len().is_some() {
+            return Ok(());
+        }
+        self.window.wait(1, 1, pool)?;
+        if self.window.bytes().is_empty() {
+            return Ok(());
+        }
+        let at = self.header.data + needed(&self.header)?;
+        Err(unpacked(Error::at(at, "bytes follow the last element"), self.window.is_packed()).into())
+    }
+}
+
+/// How many vectors a row is.
+fn vectors(inner: &[usize]) -> usize {
+    inner.iter().fold((0, 1), |(total, rows), m| (total + rows, rows * m)).0
+}
+
+/// So many rows of equal size, by offsets.
+fn regular(n: usize, inner: &[usize], scalars: Buffer, pool: &Pool) -> std::result::Result<Data, OverBudget> {
+    let [m, rest @ ..] = inner else { return Ok(Data::Scalars(scalars)) };
+    let mut offsets = pool.alloc((n + 1) * 8, WHAT)?;
+    for (i, at) in offsets.get_mut::<i64>().into_iter().flatten().enumerate() {
+        *at = (i * m) as i64;
+    }
+    Ok(Data::Offsets(offsets, Box::new(regular(n * m, rest, scalars, pool)?)))
+}
+
+/// Turns the bytes of every element around.
+pub(super) fn swap(bytes: &mut [u8], width: usize) {
+    match width {
+        1 => {}
+        2 => bytes.as_chunks_mut::<2>().0.iter_mut().for_each(|b| b.reverse()),
+        4 => bytes.as_chunks_mut::<4>().0.iter_mut().for_each(|b| b.reverse()),
+        _ => bytes.as_chunks_mut::<8>().0.iter_mut().for_each(|b| b.reverse()),
+    }
+}
+
+/// Converts elements to a type that has all their values.
+fn widen(from: ScalarType, into: ScalarType, raw: &[u8], to: &mut [u8]) {
+    macro_rules! pairs {
+        ($($from:ident $a:ty => $($into:ident $b:ty),*;)*) => {
+            match (from, into) {
+                $($((ScalarType::$from, ScalarType::$into) => {
+                    let raw = raw.as_chunks::<{ size_of::<$a>() }>().0;
+                    let to = to.as_chunks_mut::<{ size_of::<$b>() }>().0;
+                    for (a, b) in raw.iter().zip(to) {
+                        *b = <$b>::from(<$a>::from_ne_bytes(*a)).to_ne_bytes();
+                    }
+                })*)*
+                _ => {}
+            }
+        };
+    }
+    pairs! {
+        I8 i8 => I16 i16, I32 i32, I64 i64;
+        I16 i16 => I32 i32, I64 i64;
+        I32 i32 => I64 i64;
+        U8 u8 => I16 i16, U16 u16, I32 i32, U32 u32, I64 i64, U64 u64;
+        U16 u16 => I32 i32, U32 u32, I64 i64, U64 u64;
+        U32 u32 => I64 i64, U64 u64;
+        F32 f32 => F64 f64;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fit::widens;
+    use deckle_ir::scalar::Scalar;
+
+    #[test]
+    fn every_type_is_converted_to_all_that_are_wider() {
+        for from in ScalarType::ALL {
+            for into in ScalarType::ALL.into_iter().filter(|into| *into != from && widens(from, *into)) {
+                let bits = 0x8765_4321_8091_A2B3u64;
+                let mut to = vec![0; into.bytes()];
+                widen(from, into, &bits.to_ne_bytes()[..from.bytes()], &mut to);
+                let mut wide = [0; 8];
+                wide[..to.len()].copy_from_slice(&to);
+                let expected = Scalar::from_bits(from, bits).cast(into);
+                assert_eq!(Scalar::from_bits(into, u64::from_ne_bytes(wide)), expected, "{from} {into}");
+            }
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Sequences to files, block by block.
+
+mod npy;
+mod shown;
+
+use super::values::values;
+use crate::atomic::Output;
+use crate::csv::write::Elements;
+use crate::format::{Format, check_writable};
+use crate::text::is_text;
+use crate::{Error, Result, json, plain};
+use deckle_ir::types::Type;
+use deckle_runtime::stream::{self, Sink};
+use deckle_runtime::{Block, Data};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Begins a file for the elements of a sequence type. What is written is what [`write_value`](crate::write_value) writes of all elements
+/// together, and appears when the sink is finished; one that is dropped before leaves nothing behind.
+///
+/// `None` if such a file can only be written as a whole: `.mtx`, `.npz`, pictures, sound; a `.npy` that is packed or no regular file, since its
+/// first bytes come last; a `.txt` of vectors of scalars, whose columns are aligned.
+///
+/// # Errors
+/// If there is no such file ([`check_writable`]), or it cannot be created.
+pub fn create(path: &Path, ty: &Type) -> Result<Option<Box<dyn Sink>>> {
+    check_writable(path, ty)?;
+    let Some(elem) = ty.as_seq() else { return Ok(None) };
+    let (format, is_packed) = Format::of(path);
+    let writer: Box<dyn Writer> = match format {
+        Format::Npy => return npy::create(path, ty, is_packed),
+        Format::Table(separator) => Box::new(Table { elem: elem.clone(), lines: Elements::new(separator, ty) }),
+        Format::Json => Box::new(Json { elem: elem.clone(), any: false }),
+        Format::Txt if is_text(ty) => Box::new(Bytes),
+        Format::Txt if plain::is_lines(ty) => Box::new(Lines { count: 0 }),
+        Format::Txt => match shown::Shown::new(elem) {
+            Some(shown) => Box::new(shown),
+            None => return Ok(None),
+        },
+        _ => return Ok(None),
+    };
+    let out = Output::create(path).map_err(|e| Error::io(&e).in_file(path))?;
+    let out = if is_packed { Out::Packed(GzEncoder::new(out, Compression::default())) } else { Out::Plain(out) };
+    Ok(Some(Box::new(Written { out, writer, path: path.to_path_buf() })))
+}
+
+/// Writes the elements of one format.
+trait Writer: Send {
+    fn elements(&mut self, block: &Block, out: &mut dyn Write) -> Result<()>;
+
+    /// What comes behind the last element.
+    fn end(&mut self, _: &mut dyn Write) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// An error about a file, as a sink says it.
+fn failed(e: Error, path: &Path) -> stream::Error {
+    stream::Error::Failed(Box::new(e.in_file(path)))
+}
+
+fn io(e: io::Error) -> Error {
+    Error::io(&e)
+}
+
+/// A file whose bytes come one after another.
+enum Out {
+    Plain(Output),
+    Packed(GzEncoder<Output>),
+}
+
+impl Out {
+    fn writer(&mut self) -> &mut dyn Write {
+        match self {
+            Out::Plain(out) => out,
+            Out::Packed(out) => out,
+        }
+    }
+
+    /// Whether others see what is written before it is finished.
+    fn is_seen(&self) -> bool {
+        matches!(self, Out::Plain(out) if out.is_seen())
+    }
+
+    fn finish(self) -> io::Result<()> {
+        match self {
+            Out::Plain(out) => out.finish(),
+            Out::Packed(out) => out.finish()?.finish(),
+        }
+    }
+}
+
+/// A writer that remembers whether nobody reads any more.
+struct Watched<'a> {
+    out: &'a mut dyn Write,
+    closed: bool,
+}
+
+impl Write for Watched<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes);
+        self.closed |= matches!(&written, Err(e) if e.kind() == io::ErrorKind::BrokenPipe);
+        written
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = self.out.flush();
+        self.closed |= matches!(&flushed, Err(e) if e.kind() == io::ErrorKind::BrokenPipe);
+        flushed
+    }
+}
+
+struct Written {
+    out: Out,
+    writer: Box<dyn Writer>,
+    path: PathBuf,
+}
+
+impl Sink for Written {
+    fn take(&mut self, block: Block) -> std::result::Result<(), stream::Error> {
+        let is_seen = self.out.is_seen();
+        let mut out = Watched { out: self.out.writer(), closed: false };
+        let mut written = self.writer.elements(&block, &mut out);
+        if is_seen {
+            written = written.and_then(|()| out.flush().map_err(io));
+        }
+        let closed = out.closed;
+        written.map_err(|e| if closed { stream::Error::Closed } else { failed(e, &self.path) })
+    }
+
+    fn finish(self: Box<Self>) -> std::result::Result<(), stream::Error> {
+        let Written { mut out, mut writer, path } = *self;
+        writer.end(out.writer()).map_err(|e| failed(e, &path))?;
+        match out.finish() {
+            Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Err(stream::Error::Closed),
+            finished => finished.map_err(|e| failed(io(e), &path)),
+        }
+    }
+}
+
+/// `.csv` and `.tsv`.
+struct Table {
+    elem: Type,
+    lines: Elements,
+}
+
+impl Writer for Table {
+    fn elements(&mut self, block: &Block, out: &mut dyn Write) -> Result<()> {
+        values(&self.elem, block).iter().try_for_each(|elem| self.lines.push(elem))?;
+        self.end(out)
+    }
+
+    fn end(&mut self, out: &mut dyn Write) -> Result<()> {
+        out.write_all(&self.lines.text()).map_err(io)
+    }
+}
+
+/// `.json`.
+struct Json {
+    elem: Type,
+    /// Whether there has been an element.
+    any: bool,
+}
+
+impl Writer for Json {
+    fn elements(&mut self, block: &Block, out: &mut dyn Write) -> Result<()> {
+        for elem in values(&self.elem, block) {
+            let before = if self.any { b"," } else { b"[" };
+            self.any = true;
+            out.write_all(before).and_then(|()| json::write(&self.elem, &elem, out)).map_err(io)?;
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, out: &mut dyn Write) -> Result<()> {
+        out.write_all(if self.any { b"]\n" } else { b"[]\n" }).map_err(io)
+    }
+}
+
+/// `{u8}` as text.
+struct Bytes;
+
+impl Writer for Bytes {
+    fn elements(&mut self, block: &Block, out: &mut dyn Write) -> Result<()> {
+        let Data::Scalars(b) = &block.data else { return Ok(()) };
+        out.write_all(b.as_slice()).map_err(io)
+    }
+}
+
+/// `{[u8]}` as text.
+struct Lines {
+    /// How many lines there have been.
+    count: usize,
+}
+
+impl Writer for Lines {
+    fn elements(&mut self, block: &Block, out: &mut dyn Write) -> Result<()> {
+        let (Data::Equal(_, elem) | Data::Offsets(_, elem)) = &block.data else { return Ok(()) };
+        let Data::Scalars(all) = &**elem else { return Ok(()) };
+        for i in 0..block.len {
+            let (lo, hi) = match &block.data {
+                Data::Offsets(ends, _) => (ends.as_slice::<i64>()[i] as usize, ends.as_slice::<i64>()[i + 1] as usize),
+                Data::Equal(m, _) => (i * m, (i + 1) * m),
+                _ => return Ok(()),
+            };
+            let line = &all.as_slice::<u8>()[lo..hi];
+            plain::check_line(line, self.count)?;
+            self.count += 1;
+            out.write_all(line).and_then(|()| out.write_all(b"\n")).map_err(io)?;
+        }
+        Ok(())
+    }
+}
