@@ -21,6 +21,7 @@ use deckle_ir::value::Value;
 /// The rate of a value that has none.
 pub const RATE: u32 = 44_100;
 
+pub(crate) const NO_WAV: &str = "this is no .wav file: it does not begin with `RIFF....WAVE`";
 const FORMS: &str = "sound is [i16], [real] or [(real, real)], or { rate: int, samples: ... } of these, say";
 const PCM: u64 = 1;
 const FLOAT: u64 = 3;
@@ -28,23 +29,23 @@ const FLOAT: u64 = 3;
 const EXTENSIBLE: u64 = 0xFFFE;
 
 /// What a type makes of a sound.
-struct Form<'a> {
+pub(crate) struct Form<'a> {
     /// The type of the rate, and whether it comes first.
-    rate: Option<(ScalarType, bool)>,
-    samples: &'a Type,
-    sample: ScalarType,
-    frame: Frame,
+    pub rate: Option<(ScalarType, bool)>,
+    pub samples: &'a Type,
+    pub sample: ScalarType,
+    pub frame: Frame,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Frame {
+pub(crate) enum Frame {
     Mono,
     Tuple(usize),
     Vector,
 }
 
 impl<'a> Form<'a> {
-    fn of(ty: &'a Type) -> Option<Form<'a>> {
+    pub(crate) fn of(ty: &'a Type) -> Option<Form<'a>> {
         let (rate, samples) = match ty {
             Type::Record(r) => match &r.fields[..] {
                 [(a, Type::Scalar(rate)), (b, samples)] if a == "rate" && b == "samples" => {
@@ -79,12 +80,12 @@ impl<'a> Form<'a> {
 
 /// How samples are kept in a file.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Layout {
-    float: bool,
-    channels: usize,
-    rate: u32,
+pub(crate) struct Layout {
+    pub float: bool,
+    pub channels: usize,
+    pub rate: u32,
     /// Bytes of a sample.
-    width: usize,
+    pub width: usize,
 }
 
 /// A value of a type from the contents of a file; the part `rate` is the number of samples a second.
@@ -106,17 +107,7 @@ pub fn read_bytes(bytes: &[u8], ty: &Type, part: Option<&str>) -> Result<Value> 
             return Err(Error::misfit(message).help("it has a `rate: int`"));
         }
     }
-    let form = Form::of(ty).ok_or_else(|| Error::misfit(format!("a sound is no `{}`", type_name(ty))).help(FORMS))?;
-    let channels = match form.frame {
-        Frame::Mono => 1,
-        Frame::Tuple(n) => n,
-        Frame::Vector => layout.channels,
-    };
-    if channels != layout.channels {
-        let has = count(layout.channels, "channel");
-        return Err(Error::misfit(format!("the sound has {has}, and `{}` has {channels}", type_name(ty))).help(FORMS));
-    }
-    check_sample(&layout, form.sample)?;
+    let form = fits(&layout, ty)?;
     let frame = |bytes: &[u8]| {
         let mut samples = bytes.chunks(layout.width).map(|b| sample(b, layout.float, form.sample).into());
         match form.frame {
@@ -131,6 +122,22 @@ pub fn read_bytes(bytes: &[u8], ty: &Type, part: Option<&str>) -> Result<Value> 
         Some((ty, true)) => Value::tuple(vec![rate_of(ty)?, samples]),
         Some((ty, false)) => Value::tuple(vec![samples, rate_of(ty)?]),
     })
+}
+
+/// What a type makes of a sound that is kept so.
+pub(crate) fn fits<'a>(layout: &Layout, ty: &'a Type) -> Result<Form<'a>> {
+    let form = Form::of(ty).ok_or_else(|| Error::misfit(format!("a sound is no `{}`", type_name(ty))).help(FORMS))?;
+    let channels = match form.frame {
+        Frame::Mono => 1,
+        Frame::Tuple(n) => n,
+        Frame::Vector => layout.channels,
+    };
+    if channels != layout.channels {
+        let has = count(layout.channels, "channel");
+        return Err(Error::misfit(format!("the sound has {has}, and `{}` has {channels}", type_name(ty))).help(FORMS));
+    }
+    check_sample(layout, form.sample)?;
+    Ok(form)
 }
 
 /// Whether all samples of a file are values of a type.
@@ -153,7 +160,7 @@ fn check_sample(layout: &Layout, ty: ScalarType) -> Result<()> {
 }
 
 /// One sample, of which all bytes are there.
-fn sample(bytes: &[u8], float: bool, ty: ScalarType) -> Scalar {
+pub(crate) fn sample(bytes: &[u8], float: bool, ty: ScalarType) -> Scalar {
     let bits = bytes.iter().rev().fold(0u64, |n, b| n << 8 | u64::from(*b));
     if float {
         let held =
@@ -174,13 +181,9 @@ fn sample(bytes: &[u8], float: bool, ty: ScalarType) -> Scalar {
 /// The layout and the bytes of the samples.
 fn chunks(bytes: &[u8]) -> Result<(Layout, &[u8])> {
     if bytes.len() < 12 || !bytes.starts_with(b"RIFF") || &bytes[8..12] != b"WAVE" {
-        return Err(Error::at(0, "this is no .wav file: it does not begin with `RIFF....WAVE`"));
+        return Err(Error::at(0, NO_WAV));
     }
-    let length = number(&bytes[4..8]);
-    if length + 8 != bytes.len() as u64 && length + 9 != bytes.len() as u64 {
-        let message = format!("the file has {} bytes, and says that it has {}", bytes.len(), length + 8);
-        return Err(Error::at(4, message));
-    }
+    check_length(number(&bytes[4..8]), bytes.len() as u64)?;
     let (mut at, mut layout, mut data) = (12, None, None);
     while at < bytes.len() {
         let Some(head) = bytes.get(at..at + 8) else {
@@ -207,19 +210,32 @@ fn chunks(bytes: &[u8]) -> Result<(Layout, &[u8])> {
     }
     let layout = layout.ok_or_else(|| Error::at(bytes.len(), "the file has no chunk `fmt `"))?;
     let (at, data) = data.ok_or_else(|| Error::at(bytes.len(), "the file has no chunk `data`"))?;
-    if data.len() % (layout.width * layout.channels) != 0 {
-        let message =
-            format!("{} bytes are no whole number of samples for {}", data.len(), count(layout.channels, "channel"));
-        return Err(Error::at(at, message));
-    }
+    check_frames(data.len() as u64, &layout, at)?;
     Ok((layout, data))
 }
 
-fn number(bytes: &[u8]) -> u64 {
+/// Compares the length that a file says with the one that it has.
+pub(crate) fn check_length(said: u64, len: u64) -> Result<()> {
+    if said + 8 != len && said + 9 != len {
+        return Err(Error::at(4, format!("the file has {len} bytes, and says that it has {}", said + 8)));
+    }
+    Ok(())
+}
+
+/// Whether so many bytes are moments of all channels.
+pub(crate) fn check_frames(len: u64, layout: &Layout, at: usize) -> Result<()> {
+    if len % (layout.width * layout.channels) as u64 != 0 {
+        let message = format!("{len} bytes are no whole number of samples for {}", count(layout.channels, "channel"));
+        return Err(Error::at(at, message));
+    }
+    Ok(())
+}
+
+pub(crate) fn number(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |n, b| n << 8 | u64::from(*b))
 }
 
-fn format(body: &[u8], at: usize) -> Result<Layout> {
+pub(crate) fn format(body: &[u8], at: usize) -> Result<Layout> {
     if body.len() < 16 {
         return Err(Error::at(at, "the chunk `fmt ` is too short"));
     }

@@ -7,6 +7,7 @@
 //! | `.npy` | `{t}` of a vector, `{[t]}` of a matrix, and deeper, row after row | scalars; rows of one length |
 //! | `.csv`, `.tsv` | `{record}`, `{tuple}`, `{t}` of a column, `{[t]}` of rows | the same |
 //! | `.mtx` | `{(int, int, t)}` and `{[(int, t)]}`, if the file is sorted | |
+//! | `.wav` | `{i16}`, `{real}`, `{(real, real)}` and so on: moment after moment | |
 //! | `.txt`, none | `{[u8]}` of lines or words, `{u8}` of bytes | lines and bytes; other values but vectors of scalars, whose columns are aligned |
 //! | `.json` | | everything |
 //!
@@ -31,6 +32,7 @@ mod npy;
 mod sink;
 mod text;
 mod values;
+mod wav;
 mod whole;
 
 pub use sink::create;
@@ -50,7 +52,7 @@ use std::path::{Path, PathBuf};
 /// terminal elements are given as soon as they are complete.
 ///
 /// The beginning of a `.npy`, a `.mtx` and a table is read here, so this waits for whoever writes to standard input. What cannot be read in
-/// blocks is read here as a whole: written values, pictures, sound, `.npz`, parts of a `.mtx` and dense ones, and a `.npy` of several dimensions in
+/// blocks is read here as a whole: written values, pictures, sound that is packed or asked for with its rate, `.npz`, parts of a `.mtx` and dense ones, and a `.npy` of several dimensions in
 /// Fortran's order.
 ///
 /// # Errors
@@ -73,6 +75,7 @@ fn reader(place: &Place, input: impl FnOnce(&Place) -> Result<Input>, ty: &Type)
         Format::Npy => npy::open(window()?, ty),
         Format::Table(separator) => csv::open(window()?, separator, ty, part),
         Format::Mtx if part.is_none() && mtx::is_streamed(ty) => mtx::open(window()?, ty),
+        Format::Wav if part.is_none() && wav::is_streamed(ty) => wav::open(window()?, ty),
         Format::Txt | Format::Unknown if plain::is_plain(ty) => text::open(window()?, ty, part),
         _ => Ok(Box::new(whole::Whole::new(place.read(ty)?, elem))),
     }

@@ -269,6 +269,47 @@ fn damaged_matrices() {
     fails("a.mtx", &with("99999999999 2 1\n1 1 1\n"), &rows, "rows are too many");
 }
 
+/// A sound of 16 bits: a head, a chunk that nobody knows, and the samples.
+fn sound(channels: u16, samples: &[i16]) -> Vec<u8> {
+    let mut body = b"WAVEfmt ".to_vec();
+    body.extend(16u32.to_le_bytes());
+    for field in [1, channels] {
+        body.extend(u16::to_le_bytes(field));
+    }
+    body.extend(8000u32.to_le_bytes());
+    body.extend((16_000 * u32::from(channels)).to_le_bytes());
+    body.extend((2 * channels).to_le_bytes());
+    body.extend(16u16.to_le_bytes());
+    body.extend(b"note\x03\0\0\0abc\0data");
+    body.extend((2 * samples.len() as u32).to_le_bytes());
+    samples.iter().for_each(|s| body.extend(s.to_le_bytes()));
+    let mut file = b"RIFF".to_vec();
+    file.extend((body.len() as u32).to_le_bytes());
+    [file, body].concat()
+}
+
+#[test]
+fn sounds() {
+    let samples: Vec<i16> = (0..50).map(|i| i * 601 - 9000).collect();
+    let (mono, stereo) = (sound(1, &samples), sound(2, &samples));
+    for ty in [T::I16, T::F64, T::I32] {
+        same("a.wav", "", &mono, &seq(ty));
+        same("a.wav", "", &stereo, &seq(tuple(&[ty.into(), ty.into()])));
+        same("a.wav", "", &stereo, &seq(vector(ty)));
+        same("a.wav", "", &sound(1, &[]), &seq(ty));
+    }
+    let ty = seq(T::I16);
+    fails("a.wav", &stereo, &ty, "2 channels");
+    // Of a pipe the length is not known before.
+    let folder = Folder::new("sounds");
+    for len in [mono.len() - 2, 50, 20] {
+        let path = folder.file("a.wav", &mono[..len]);
+        assert!(read_value(&path, &ty).is_err());
+        assert!(streamed(&path, &ty).into_iter().all(|(_, error)| error.is_some()), "{len}");
+    }
+    fails("a.wav", b"RIFX", &ty, "does not begin with");
+}
+
 #[test]
 fn everything_else_is_read_as_a_whole() {
     same("a.txt", "", b"{1, 2, 3}", &seq(int()));

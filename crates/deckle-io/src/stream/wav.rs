@@ -1,0 +1,142 @@
+//! Sound, moment after moment.
+
+use super::build::Build;
+use super::input::Window;
+use super::whole::Whole;
+use super::{Outcome, Reader};
+use crate::fit::{count, show};
+use crate::wav::{self, Frame, Layout};
+use crate::{Error, Result};
+use deckle_ir::types::Type;
+use deckle_runtime::{Block, Pool};
+
+/// A chunk before the samples may be so long.
+const LONGEST: u64 = 1 << 20;
+
+/// Whether a file is read in blocks as such a type: samples without their rate.
+pub(super) fn is_streamed(ty: &Type) -> bool {
+    wav::Form::of(ty).is_some_and(|form| form.rate.is_none())
+}
+
+pub(super) fn open(mut window: Window, ty: &Type) -> Result<Box<dyn Reader>> {
+    if window.is_packed() {
+        let value = wav::read_bytes(&window.rest()?, ty, None)?;
+        return Ok(Box::new(Whole::new(value, ty.elem().unwrap_or(ty))));
+    }
+    let (layout, at, left) = begin(&mut window)?;
+    let form = wav::fits(&layout, ty)?;
+    Ok(Box::new(Samples {
+        layout,
+        sample: form.sample,
+        frame: form.frame,
+        at,
+        left,
+        window,
+        build: Build::new(ty.elem().unwrap_or(ty)),
+    }))
+}
+
+/// Reads up to the samples: how they are kept, where they begin, and how many bytes they have.
+fn begin(window: &mut Window) -> Result<(Layout, u64, u64)> {
+    have(window, 12)?;
+    let bytes = window.bytes();
+    if bytes.len() < 12 || !bytes.starts_with(b"RIFF") || &bytes[8..12] != b"WAVE" {
+        return Err(Error::at(0, wav::NO_WAV));
+    }
+    if let Some(len) = window.file_len() {
+        wav::check_length(wav::number(&bytes[4..8]), len)?;
+    }
+    window.take(12);
+    let (mut at, mut layout) = (12u64, None);
+    loop {
+        have(window, 8)?;
+        let Some(head) = window.bytes().get(..8) else {
+            let missing = if layout.is_some() { "data" } else { "fmt " };
+            return Err(Error::at(at as usize, format!("the file has no chunk `{missing}`")));
+        };
+        let (name, len) = ([head[0], head[1], head[2], head[3]], wav::number(&head[4..]));
+        if &name == b"data" {
+            let layout: Layout =
+                layout.ok_or_else(|| Error::at(at as usize, "the samples come before the chunk `fmt `"))?;
+            wav::check_frames(len, &layout, at as usize + 8)?;
+            if let Some(all) = window.file_len().filter(|all| at + 8 + len > *all) {
+                let message = format!("the file ends within its chunk `data`, which should have {len} bytes");
+                return Err(Error::at(at as usize, message).help(format!("it has {all} bytes in all")));
+            }
+            window.take(8);
+            return Ok((layout, at + 8, len));
+        }
+        if len > LONGEST {
+            return Err(Error::at(at as usize, format!("its chunk `{}` has {len} bytes", show(&name))));
+        }
+        // Chunks begin at even bytes.
+        let whole = (8 + len + len % 2) as usize;
+        have(window, whole)?;
+        let Some(body) = window.bytes().get(8..8 + len as usize) else {
+            let message = format!("the file ends within its chunk `{}`, which should have {len} bytes", show(&name));
+            return Err(Error::at(at as usize, message));
+        };
+        if &name == b"fmt " {
+            layout = Some(wav::format(body, at as usize)?);
+        }
+        window.take(whole.min(window.bytes().len()));
+        at += whole as u64;
+    }
+}
+
+/// Reads on until there are so many bytes, or the end.
+fn have(window: &mut Window, len: usize) -> Result<()> {
+    while window.bytes().len() < len && !window.has_ended() {
+        window.begin()?;
+    }
+    Ok(())
+}
+
+struct Samples {
+    window: Window,
+    layout: Layout,
+    sample: deckle_ir::scalar::ScalarType,
+    frame: Frame,
+    /// Where in the file the next ones are, and how many bytes there are still to be.
+    at: u64,
+    left: u64,
+    build: Build,
+}
+
+impl Reader for Samples {
+    fn next(&mut self, bytes: usize, pool: &Pool, found: &mut Option<Block>) -> Outcome<()> {
+        let size = self.layout.width * self.layout.channels;
+        if self.left == 0 {
+            return Ok(());
+        }
+        let want = (bytes / size).max(1) * size;
+        self.window.wait(size, want.min(self.left as usize), pool)?;
+        let here = self.window.bytes().len().min(want).min(self.left as usize) / size * size;
+        if here == 0 {
+            let message = format!("the file ends {} too soon", count(self.left as usize, "byte"));
+            return Err(Error::at(self.at as usize, message).into());
+        }
+        let (layout, ty) = (self.layout, self.sample);
+        for frame in self.window.bytes()[..here].chunks_exact(size) {
+            let mut samples = frame.chunks_exact(layout.width).map(|b| wav::sample(b, layout.float, ty));
+            match self.frame {
+                Frame::Vector => {
+                    samples.for_each(|s| self.build.inner().push(s));
+                    self.build.end_row(layout.channels);
+                }
+                _ => {
+                    self.build.parts().iter_mut().for_each(|part| samples.next().into_iter().for_each(|s| part.push(s)))
+                }
+            }
+        }
+        self.window.take(here);
+        self.at += here as u64;
+        self.left -= here as u64;
+        *found = Some(self.build.take(here / size, pool)?);
+        Ok(())
+    }
+
+    fn progress(&self) -> Option<(u64, u64)> {
+        self.window.progress()
+    }
+}
