@@ -77,7 +77,7 @@ pub(crate) fn stream<D: Device>(
     machine.block(&program.steps)?;
     let Machine { memory, outside, .. } = machine;
     let mut pushed = outside.finish(plan, settings)?;
-    let result = memory.result(plan, &plan.result_ty, &program.result, &mut plan.pushes.iter(), &mut pushed)?;
+    let result = memory.result(&plan.result_ty, &program.result, &mut plan.pushes.iter(), &mut pushed)?;
     match (late, elements_given(&result)) {
         (Some(sink), Some(block)) => {
             let count = settings.pool.alloc_from(&[block.len as i64], "a count")?;
@@ -102,7 +102,6 @@ impl<D: Device> Memory<'_, D> {
     /// The result: what is in memory, and in the places of sequences what was pushed.
     fn result(
         &self,
-        plan: &Plan,
         ty: &Type,
         rep: &Rep,
         pushes: &mut dyn Iterator<Item = &u32>,
@@ -118,7 +117,7 @@ impl<D: Device> Memory<'_, D> {
             }
             (_, Rep::Tuple(parts)) if !ty.is_concrete() => {
                 let parts = parts.iter().zip(ty.parts().unwrap_or_default());
-                let parts = parts.map(|(p, t)| self.result(plan, t, p, pushes, pushed));
+                let parts = parts.map(|(p, t)| self.result(t, p, pushes, pushed));
                 Ok(Data::Tuple(parts.collect::<Result<_, _>>()?))
             }
             _ => self.give(rep, 0, 1),
@@ -346,8 +345,10 @@ impl<D: Device> Machine<'_, D> {
         let Some(chunks) = &mut self.chunks else { return Ok(()) };
         let progress = &self.memory.settings.progress;
         progress.chunks.fetch_add(1, Relaxed);
-        let elements = chunks.pulled.take().map_or(chunks.scheduler.size(), |n| n as i64);
-        progress.elements.fetch_add(elements as u64, Relaxed);
+        // Less may have come than was asked for; nothing, or more, if something else had to be waited for.
+        let (size, pulled) = (chunks.scheduler.size(), chunks.pulled.take().filter(|n| *n > 0));
+        let elements = pulled.map_or(size, |n| size.min(n as i64));
+        progress.elements.fetch_add(pulled.map_or(size as u64, |n| n as u64), Relaxed);
         let stats = self.memory.settings.pool.stats();
         let room = stats.budget.map(|all| all.saturating_sub(stats.current));
         let (before, buf) = (chunks.scheduler.size(), chunks.buf);

@@ -224,7 +224,7 @@ pub(crate) fn check_length(said: u64, len: u64) -> Result<()> {
 
 /// Whether so many bytes are moments of all channels.
 pub(crate) fn check_frames(len: u64, layout: &Layout, at: usize) -> Result<()> {
-    if len % (layout.width * layout.channels) as u64 != 0 {
+    if !len.is_multiple_of((layout.width * layout.channels) as u64) {
         let message = format!("{len} bytes are no whole number of samples for {}", count(layout.channels, "channel"));
         return Err(Error::at(at, message));
     }

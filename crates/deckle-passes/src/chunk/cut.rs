@@ -89,6 +89,13 @@ pub(super) fn step(copy: &mut Copier<'_>, s: Var, before: Var) -> Option<Var> {
     push(copy, Op::Tuple, &[rest, marks, elems, flags, ends], span)
 }
 
+/// How many elements the flags so far take more than there were.
+pub(super) fn ahead(copy: &mut Copier<'_>, state: Var, span: Span) -> Option<Var> {
+    let [elems, flags, ends] = [2, 3, 4].map(|k| part(copy, state, k, span));
+    let takes = binary(copy, BinOp::Sub, flags?, ends?, span)?;
+    binary(copy, BinOp::Sub, takes, elems?, span)
+}
+
 /// What is left over is an error: the one that as many elements and flags give as a whole.
 pub(super) fn finish(copy: &mut Copier<'_>, s: Var, last: Var) -> Option<Var> {
     let span = copy.old.span(s);

@@ -2,7 +2,8 @@
 //!
 //! Sequences that have as many elements are of one *rate*. A rate is either that of a *clock*, where sequences begin, or that of a statement that makes another number of elements of what it is given.
 //! `zip` and `map` make two rates one. Where clocks meet, they are one clock. Where a clock meets what was made, the sequences that begin at it *follow*: they advance by as many elements
-//! as were made in the step. `++` puts clocks in order: those of its second operand stand still until those of the first have come to their end.
+//! as were made in the step. `++` puts clocks in order: those of its second operand stand still until those of the first have come to their end. Elements and flags of `flagpart` may be of
+//! different rates: whichever is ahead waits for the other.
 
 use super::state::State;
 use super::{Whole, uses};
@@ -21,8 +22,18 @@ pub(super) struct Group {
     pub sources: Vec<(Var, Pace)>,
     /// For each clock those that have to come to their end before it.
     pub clocks: Vec<BTreeSet<usize>>,
+    /// Statements that cut one sequence as another says, in which either may be ahead of the other.
+    pub cuts: Vec<Cut>,
     /// Sequences that are the result of the function, or parts of it, whichever group they are of, each once.
     pub results: Vec<Var>,
+}
+
+/// A `flagpart`: which clocks only its elements advance with, and which only its flags.
+#[derive(Clone, Debug)]
+pub(super) struct Cut {
+    pub stmt: Var,
+    pub elems: BTreeSet<usize>,
+    pub flags: BTreeSet<usize>,
 }
 
 /// How a sequence that begins in a group advances.
@@ -148,7 +159,8 @@ struct Rates {
 
 fn group(function: &Function, stmts: Vec<Var>, results: &[Var]) -> Result<Group, Whole> {
     let is_seq = |v: &Var| !function.ty(*v).is_concrete();
-    let mut group = Group { stmts, sources: Vec::new(), clocks: Vec::new(), results: results.to_vec() };
+    let mut group =
+        Group { stmts, sources: Vec::new(), clocks: Vec::new(), cuts: Vec::new(), results: results.to_vec() };
     let mut rates = Rates::default();
     for v in group.outside(function).into_iter().filter(is_seq) {
         // What a parameter holds begins where that is taken from it.
@@ -257,6 +269,12 @@ fn pace(function: &Function, group: &mut Group, rates: &mut Rates) -> Result<(),
             return Err(Whole::new("both parts go through the same sequence", span));
         }
         after.iter().for_each(|c| group.clocks[*c].extend(&before));
+    }
+    for &s in &group.stmts {
+        if let Some(Inst { op: Op::FlagPart, args, .. }) = function.inst(s) {
+            let (elems, flags) = (behind(rates, &clocks, args[0]), behind(rates, &clocks, args[1]));
+            group.cuts.push(Cut { stmt: s, elems: &elems - &flags, flags: &flags - &elems });
+        }
     }
     // Nothing waits for itself.
     let mut going: BTreeSet<usize> = BTreeSet::new();

@@ -6,11 +6,12 @@
 use super::group::{Group, Pace};
 use super::source::{Part, Source};
 use super::state::State;
-use super::{equal, int, part, push};
+use super::{cut, equal, int, part, push};
 use deckle_diag::Span;
-use deckle_ir::array::{BinOp, Copier, Op, Rewrite};
+use deckle_ir::array::{BinOp, Copier, Op, Rewrite, UnOp};
 use deckle_ir::entity::Var;
 use deckle_ir::scalar::Scalar;
+use std::collections::BTreeSet;
 
 /// What sequences begin at.
 struct Clock {
@@ -113,8 +114,10 @@ impl Traversal {
     fn step(&self, copy: &mut Copier<'_>, changes: &mut dyn Rewrite, size: Var, now: Var) -> Option<Vec<Var>> {
         let span = self.span;
         let mut next = self.start.clone();
+        let held = self.held(copy, now)?;
         for c in 0..self.clocks.len() {
-            self.tick(copy, changes, (c, size), now, &mut next)?;
+            let count = self.count(copy, (c, size), now, &held)?;
+            self.tick(copy, changes, (c, count), now, &mut next)?;
         }
         for &s in &self.group.stmts {
             let begins = self.sources.iter().any(|(source, _)| source.stmt == s);
@@ -134,28 +137,96 @@ impl Traversal {
         Some(next)
     }
 
+    /// Where a sequence is cut: how far its flags are ahead of its elements, and whether its elements and its flags wait for the other.
+    fn held(&self, copy: &mut Copier<'_>, now: Var) -> Option<Vec<[Var; 3]>> {
+        let span = self.span;
+        let mut all = Vec::new();
+        for cut in &self.group.cuts {
+            let (.., place) = *self.states.iter().find(|(s, state, _)| *s == cut.stmt && *state == State::Cut)?;
+            let state = part(copy, now, place, span)?;
+            let ahead = cut::ahead(copy, state, span)?;
+            let none = int(copy, 0, span)?;
+            // Nobody waits for what has come to its end.
+            let mut waits = |op: BinOp, others: &BTreeSet<usize>| {
+                let mut is_held = copy.b.push(Op::Const(Scalar::Bool(false)), &[], &[], span).ok()?;
+                for c in others {
+                    let goes_on = self.clock_goes_on(copy, *c, now)?;
+                    is_held = push(copy, Op::Binary(BinOp::Or), &[is_held, goes_on], span)?;
+                }
+                let is_ahead = push(copy, Op::Binary(op), &[ahead, none], span)?;
+                push(copy, Op::Binary(BinOp::And), &[is_held, is_ahead], span)
+            };
+            all.push([ahead, waits(BinOp::Lt, &cut.flags)?, waits(BinOp::Gt, &cut.elems)?]);
+        }
+        if all.is_empty() {
+            return Some(all);
+        }
+        // If all wait for each other, nobody does.
+        let mut moves = copy.b.push(Op::Const(Scalar::Bool(false)), &[], &[], span).ok()?;
+        for c in 0..self.clocks.len() {
+            let mut free = self.clock_goes_on(copy, c, now)?;
+            let before = self.group.clocks[c].iter().map(|other| self.clock_goes_on(copy, *other, now));
+            let mut stops = before.collect::<Option<Vec<Var>>>()?;
+            for (cut, [_, elems, flags]) in self.group.cuts.iter().zip(&all) {
+                stops.extend(cut.elems.contains(&c).then_some(*elems));
+                stops.extend(cut.flags.contains(&c).then_some(*flags));
+            }
+            for stop in stops {
+                let not = push(copy, Op::Unary(UnOp::Not), &[stop], span)?;
+                free = push(copy, Op::Binary(BinOp::And), &[free, not], span)?;
+            }
+            moves = push(copy, Op::Binary(BinOp::Or), &[moves, free], span)?;
+        }
+        for [_, elems, flags] in &mut all {
+            *elems = push(copy, Op::Binary(BinOp::And), &[*elems, moves], span)?;
+            *flags = push(copy, Op::Binary(BinOp::And), &[*flags, moves], span)?;
+        }
+        Some(all)
+    }
+
+    /// How far a clock goes in a step.
+    fn count(&self, copy: &mut Copier<'_>, (c, size): (usize, Var), now: Var, held: &[[Var; 3]]) -> Option<Var> {
+        let span = self.span;
+        let none = int(copy, 0, span)?;
+        let mut count = size;
+        for (cut, [ahead, ..]) in self.group.cuts.iter().zip(held) {
+            if cut.elems.contains(&c) {
+                // As many as flags wait for, which have come before.
+                let late = push(copy, Op::Binary(BinOp::Gt), &[*ahead, none], span)?;
+                count = push(copy, Op::Select, &[late, *ahead, count], span)?;
+            }
+        }
+        if let Some(n) = self.clocks[c].length {
+            // Without overflow: a chunk may be as large as a number can be.
+            let pos = part(copy, now, c as u32, span)?;
+            let left = push(copy, Op::Binary(BinOp::Sub), &[n, pos], span)?;
+            count = push(copy, Op::Binary(BinOp::Min), &[left, count], span)?;
+        }
+        let mut stops = Vec::new();
+        for (cut, [_, elems, flags]) in self.group.cuts.iter().zip(held) {
+            stops.extend(cut.elems.contains(&c).then_some(*elems));
+            stops.extend(cut.flags.contains(&c).then_some(*flags));
+        }
+        for &other in &self.group.clocks[c] {
+            stops.push(self.clock_goes_on(copy, other, now)?);
+        }
+        for stop in stops {
+            count = push(copy, Op::Select, &[stop, none, count], span)?;
+        }
+        Some(count)
+    }
+
     /// The sequences of a clock, as far as they go in a step.
     fn tick(
         &self,
         copy: &mut Copier<'_>,
         changes: &mut dyn Rewrite,
-        (c, size): (usize, Var),
+        (c, count): (usize, Var),
         now: Var,
         next: &mut [Var],
     ) -> Option<()> {
         let span = self.span;
         let pos = part(copy, now, c as u32, span)?;
-        let mut count = size;
-        if let Some(n) = self.clocks[c].length {
-            // Without overflow: a chunk may be as large as a number can be.
-            let left = push(copy, Op::Binary(BinOp::Sub), &[n, pos], span)?;
-            count = push(copy, Op::Binary(BinOp::Min), &[left, size], span)?;
-        }
-        for &other in &self.group.clocks[c] {
-            let waits = self.clock_goes_on(copy, other, now)?;
-            let none = int(copy, 0, span)?;
-            count = push(copy, Op::Select, &[waits, none, count], span)?;
-        }
         let mine = |(source, pace): &(Source, Pace)| (*pace == Pace::Clock(c)).then_some(source.length.is_none());
         // What comes from outside says how many there are.
         let mut here: Option<(Var, Var)> = None;
