@@ -1,14 +1,18 @@
-//! Programs over sequences, in chunks beside the same as a whole: what bounded memory costs.
+//! Programs over sequences: in chunks beside the same as a whole, and from files beside the same on arrays. What bounded memory costs.
 
-use crate::case::vector;
+use crate::case::{buffer, scalar, vector};
+use crate::data::{offsets, words};
 use crate::measure::{Times, seconds};
 use crate::options::Options;
-use crate::program;
+use crate::program::{self, Compiled};
 use crate::report::Row;
-use deckle_exec::{Chunks, Data, Settings};
+use deckle_exec::{Chunks, Data, Input, Settings};
+use deckle_runtime::Pool;
 use serde_json::json;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
 
-const NAMES: [&str; 3] = ["stream-filtered", "stream-groups", "stream-beside"];
+const NAMES: [&str; 5] = ["stream-filtered", "stream-groups", "stream-beside", "stream-squares", "stream-md5"];
 const TRIES: usize = 7;
 
 /// The names of these benchmarks that are meant.
@@ -19,11 +23,17 @@ pub fn wanted(options: &Options) -> Vec<&'static str> {
 
 /// Runs them.
 pub fn run(options: &Options, tell: &mut dyn FnMut(Row)) {
-    let n: i64 = if options.quick { 1_000_000 } else { 50_000_000 };
     for name in wanted(options) {
+        let n: usize = match (name, options.quick) {
+            (_, true) => 200_000,
+            ("stream-md5", _) => 14_000_000,
+            _ => 50_000_000,
+        };
+        let file = File::new(name, n);
         for &threads in &options.threads {
-            let mut line = json!({"bench": name, "size": format!("{}M elements", n / 1_000_000), "threads": threads});
-            match both(name, n, threads) {
+            let size = format!("{:.1}M elements", n as f64 / 1e6);
+            let mut line = json!({"bench": name, "size": size, "threads": threads});
+            match ways(name, n, &file).and_then(|ways| both(&ways, threads)) {
                 Ok([whole, chunks]) => {
                     line["seconds"] = json!(chunks.times.median());
                     line["min"] = json!(chunks.times.min());
@@ -44,6 +54,108 @@ pub fn run(options: &Options, tell: &mut dyn FnMut(Row)) {
     }
 }
 
+/// A file of elements, removed when it goes.
+struct File(Option<PathBuf>);
+
+impl File {
+    /// What a benchmark reads, if it reads anything.
+    fn new(name: &str, n: usize) -> File {
+        let path = std::env::temp_dir().join(format!("deckle-{name}-{}", std::process::id()));
+        let (path, written) = match name {
+            "stream-squares" => {
+                let path = path.with_extension("npy");
+                (path.clone(), write_numbers(&path, n))
+            }
+            "stream-md5" => {
+                let path = path.with_extension("txt");
+                (path.clone(), write_words(&path, n))
+            }
+            _ => return File(None),
+        };
+        File(written.is_ok().then_some(path))
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        if let Some(path) = &self.0 {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+fn number(i: usize) -> f64 {
+    (i % 1000) as f64 * 0.25
+}
+
+fn write_numbers(path: &Path, n: usize) -> std::io::Result<()> {
+    let mut out = BufWriter::with_capacity(1 << 20, std::fs::File::create(path)?);
+    let mut header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({n},), }}");
+    header += &" ".repeat(63 - (header.len() + 10) % 64);
+    out.write_all(b"\x93NUMPY\x01\x00")?;
+    out.write_all(&(header.len() as u16 + 1).to_le_bytes())?;
+    writeln!(out, "{header}")?;
+    (0..n).try_for_each(|i| out.write_all(&number(i).to_le_bytes()))?;
+    out.flush()
+}
+
+fn write_words(path: &Path, n: usize) -> std::io::Result<()> {
+    let mut out = BufWriter::with_capacity(1 << 20, std::fs::File::create(path)?);
+    let (slots, lengths) = words(n);
+    for (slot, length) in slots.iter().zip(&lengths) {
+        out.write_all(&slot[..usize::from(*length)])?;
+        out.write_all(b"\n")?;
+    }
+    out.flush()
+}
+
+/// A program, and what makes its arguments.
+struct Way {
+    program: Compiled,
+    args: Box<dyn Fn(&Pool) -> Result<Vec<Input>, String>>,
+}
+
+/// As a whole, and in chunks.
+fn ways(name: &str, n: usize, file: &File) -> Result<[Way; 2], String> {
+    let entry = name.trim_start_matches("stream-");
+    if !matches!(name, "stream-squares" | "stream-md5") {
+        let way = |chunks| {
+            let program = program::compile_with("streams.dk", entry, chunks)?;
+            let args = Box::new(move |pool: &Pool| Ok(vec![Input::Data(scalar(pool, n as i64))]));
+            Ok::<Way, String>(Way { program, args })
+        };
+        return Ok([way(Chunks::Never)?, way(Chunks::Always)?]);
+    }
+    let path = file.0.clone().ok_or("its file could not be written")?;
+    let (text, whole, streamed) =
+        if entry == "md5" { ("md5.dk", "words", "streamed") } else { ("streams.dk", "squares_of_array", "squares") };
+    let [whole, streamed] = [whole, streamed].map(|e| program::compile_with(text, e, Chunks::Needed));
+    let streamed = streamed?;
+    let ty = streamed.native.param_types()[0].clone();
+    let wanted = |pool: &Pool| Data::Tuple((0..4u32).map(|k| scalar(pool, k)).collect());
+    let is_md5 = entry == "md5";
+    // What is in memory is there before the clock starts; what is in a file is read while it runs.
+    let held = Pool::new(None);
+    let data = match is_md5 {
+        true => {
+            let (slots, lengths) = words(n);
+            let off = offsets(&lengths.iter().map(|l| i32::from(*l)).collect::<Vec<_>>());
+            let text: Vec<u8> = slots.iter().zip(&lengths).flat_map(|(s, l)| &s[..usize::from(*l)]).copied().collect();
+            let rows = Data::Offsets(buffer(&held, &off), Box::new(Data::Scalars(buffer(&held, &text))));
+            Data::Equal(n, Box::new(rows))
+        }
+        false => vector(&held, &(0..n).map(number).collect::<Vec<f64>>()),
+    };
+    let more = move |pool: &Pool| if is_md5 { vec![Input::Data(wanted(pool))] } else { Vec::new() };
+    let in_memory =
+        move |pool: &Pool| Ok([vec![Input::Data(data.clone())], more(pool)].into_iter().flatten().collect());
+    let from_file = move |pool: &Pool| {
+        let source = deckle_io::stream::open(&path, &ty).map_err(|e| e.to_string())?;
+        Ok([vec![Input::Stream(source)], more(pool)].into_iter().flatten().collect())
+    };
+    Ok([Way { program: whole?, args: Box::new(in_memory) }, Way { program: streamed, args: Box::new(from_file) }])
+}
+
 struct Measured {
     times: Times,
     /// The bytes of arrays at most.
@@ -51,20 +163,16 @@ struct Measured {
 }
 
 /// As a whole and in chunks, in turns.
-fn both(name: &str, n: i64, threads: usize) -> Result<[Measured; 2], String> {
-    let entry = name.trim_start_matches("stream-");
-    let ways = [Chunks::Never, Chunks::Always];
-    let programs = ways.map(|chunks| program::compile_with("streams.dk", entry, chunks));
-    let settings = ways.map(|_| Settings::new(threads, None));
+fn both(ways: &[Way; 2], threads: usize) -> Result<[Measured; 2], String> {
+    let settings = [(), ()].map(|()| Settings::new(threads, None));
     let mut times = [Vec::new(), Vec::new()];
     let mut results = [Vec::new(), Vec::new()];
     for k in 0..=TRIES {
-        for (way, program) in programs.iter().enumerate() {
-            let program = program.as_ref().map_err(Clone::clone)?;
+        for (way, Way { program, args }) in ways.iter().enumerate() {
             let s = &settings[way];
-            let args = vec![scalar(vector(&s.pool, &[n]))];
+            let args = args(&s.pool)?;
             let mut result = Err("it did not run".to_string());
-            let took = seconds(|| result = program.native.call(args, s).map_err(|d| d.message.clone()));
+            let took = seconds(|| result = program.native.stream(args, None, s).map_err(|d| d.message.clone()));
             results[way] = numbers(&result?);
             // The first brings everything into memory.
             if k > 0 {
@@ -79,14 +187,6 @@ fn both(name: &str, n: i64, threads: usize) -> Result<[Measured; 2], String> {
     let [whole, chunks] = times.map(Times::new);
     let [a, b] = settings.map(|s| s.pool.stats().peak);
     Ok([Measured { times: whole, peak: a }, Measured { times: chunks, peak: b }])
-}
-
-/// The only element of a vector.
-fn scalar(data: Data) -> Data {
-    match data {
-        Data::Equal(_, elem) => *elem,
-        other => other,
-    }
 }
 
 /// The bits of the numbers of a result.
