@@ -4,6 +4,7 @@ use crate::args::CostArgs;
 use crate::report::{Outcome, fail, print};
 use crate::{bind, entry, source};
 use deckle_diag::{Code, Diagnostic, SourceMap, closest};
+use deckle_exec::{Native, Options as NativeOptions, Settings};
 use deckle_interp::{Cost, Options};
 use deckle_io::text::signature;
 use deckle_ir::array::{Function, Program};
@@ -12,6 +13,7 @@ use deckle_ir::size::Size;
 use deckle_ir::value::Value;
 use deckle_passes::cost::{Numbers, Prediction, predict};
 use std::fmt::Write;
+use std::time::Instant;
 
 /// A run is metered if it is predicted to take no more work than this: a few seconds.
 const QUICK: u64 = 20_000_000;
@@ -55,7 +57,8 @@ fn show(args: &CostArgs, sources: &mut SourceMap) -> Outcome<()> {
     let _ = writeln!(text, "{}", signature(&entry.name, function));
     let predicted = prediction.evaluate(&numbers);
     let metered = values.as_deref().map(|v| meter(&compiled.program, entry.func, v, predicted.as_ref()));
-    text += &table(prediction, args, sources, Some(&Figures { numbers, predicted, metered }));
+    let measured = values.as_deref().and_then(|v| measure(&compiled.program, entry.func, v, args));
+    text += &table(prediction, args, sources, Some(&Figures { numbers, predicted, metered, measured }));
     print(|out| write!(out, "{text}"))
 }
 
@@ -64,6 +67,15 @@ struct Figures<'v> {
     numbers: Numbers<'v>,
     predicted: Option<Cost>,
     metered: Option<Result<Cost, String>>,
+    /// Of native code.
+    measured: Option<Result<Measured, String>>,
+}
+
+/// What a run of native code took.
+struct Measured {
+    seconds: f64,
+    /// The bytes of all arrays at the peak.
+    peak: u64,
 }
 
 /// The same argument with a number such as `1e6` written out.
@@ -112,6 +124,23 @@ fn meter(program: &Program, func: Func, values: &[Value], predicted: Option<&Cos
     deckle_interp::run(program, func, values, &options).map(|o| o.cost).map_err(|d| format!("not known: {}", d.message))
 }
 
+/// What native code takes, with so many elements of a sequence at once and so many threads; or why that is not known. `None` where there is no LLVM.
+fn measure(program: &Program, func: Func, values: &[Value], args: &CostArgs) -> Option<Result<Measured, String>> {
+    let chunk = i64::try_from(args.chunk).ok();
+    let native = match Native::compile(program, func, NativeOptions { given: NativeOptions::ALL, ..Default::default() })
+    {
+        Ok(native) => native,
+        Err(d) if d.code == Code::NoLlvm => return None,
+        Err(d) => return Some(Err(format!("not known: {}", d.message))),
+    };
+    let settings = Settings { chunk, ..Settings::new(usize::try_from(args.threads).unwrap_or(1), args.memory) };
+    let started = Instant::now();
+    let ran = deckle_interp::check(program, func, values).and_then(|()| native.run(values, &settings));
+    let seconds = started.elapsed().as_secs_f64();
+    let peak = settings.pool.stats().data_peak;
+    Some(ran.map(|_| Measured { seconds, peak }).map_err(|d| format!("not known: {}", d.message)))
+}
+
 fn table(prediction: &Prediction, args: &CostArgs, sources: &SourceMap, figures: Option<&Figures<'_>>) -> String {
     let cost = &prediction.cost;
     let predicted = figures.map(|f| f.predicted);
@@ -135,8 +164,19 @@ fn table(prediction: &Prediction, args: &CostArgs, sources: &SourceMap, figures:
     }
     let bytes = figures.map(|f| prediction.peak_bytes(&f.numbers, args.chunk, args.threads));
     let peak = bytes.map_or(String::new(), |b| b.map_or("not known".into(), grouped));
-    lines.push(["bytes at the peak, at most".into(), prediction.show(&prediction.peak), peak, String::new()]);
+    let measured = figures.and_then(|f| f.measured.as_ref());
+    let taken = measured.map_or(String::new(), |m| m.as_ref().map_or("-".into(), |m| grouped(m.peak)));
+    lines.push(["bytes at the peak, at most".into(), prediction.show(&prediction.peak), peak, taken]);
     let mut out = columns(&lines);
+    match measured {
+        Some(Ok(m)) => {
+            let _ = writeln!(out, "  native code took {:.6} seconds; its bytes are those of all arrays", m.seconds);
+        }
+        Some(Err(why)) => {
+            let _ = writeln!(out, "  native code: {why}");
+        }
+        None => {}
+    }
     if let Some(Err(why)) = metered {
         let _ = writeln!(out, "  metered: {why}");
     }

@@ -160,3 +160,73 @@ fn sequences_need_little_memory() {
     let (code, _, err) = logsum.deckle("run", &["n=200000000", "--stats"]);
     assert!(code == 0 && stat(&err, "peak_bytes") < 128 << 20, "{err}");
 }
+
+/// The words of a line as a shell would tell them apart.
+fn shell_words(line: &str) -> Vec<String> {
+    let (mut words, mut word, mut quoted, mut any) = (Vec::new(), String::new(), false, false);
+    for c in line.chars() {
+        match c {
+            '\'' => (quoted, any) = (!quoted, true),
+            ' ' if !quoted => {
+                if any || !word.is_empty() {
+                    words.push(std::mem::take(&mut word));
+                }
+                any = false;
+            }
+            c => word.push(c),
+        }
+    }
+    if any || !word.is_empty() {
+        words.push(word);
+    }
+    words
+}
+
+/// Everything that the examples say how to run: the file, and the arguments of `deckle cost`.
+fn examples(folder: &std::path::Path) -> Vec<(String, Vec<String>)> {
+    let mut all = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|e| e != "dk") {
+            continue;
+        }
+        let name = path.file_name().unwrap().to_str().unwrap().to_string();
+        for line in std::fs::read_to_string(&path).unwrap().lines() {
+            let Some(args) = line.strip_prefix("// run:") else { continue };
+            let mut words = shell_words(args.trim()).into_iter();
+            let mut args = Vec::new();
+            while let Some(word) = words.next() {
+                match word.as_str() {
+                    "--out" => drop(words.next()),
+                    "--json" | "--full" => {}
+                    _ => args.push(word),
+                }
+            }
+            all.push((name.clone(), args));
+        }
+    }
+    all
+}
+
+#[test]
+fn predicted_bytes_bound_what_every_example_takes() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let mut known = 0;
+    for (file, args) in examples(&folder) {
+        for more in [["--chunk", "4096", "--threads", "1"], ["--chunk", "16", "--threads", "2"]] {
+            let mut deckle = Command::new(env!("CARGO_BIN_EXE_deckle"));
+            let output = deckle.current_dir(&folder).arg("cost").arg(&file).args(&args).args(more).output().unwrap();
+            let text = String::from_utf8(output.stdout).unwrap();
+            let line =
+                text.lines().find(|l| l.contains("bytes at the peak")).unwrap_or_else(|| panic!("{file}: {text}"));
+            let mut last = line.split_whitespace().rev().map(|w| w.replace('_', "").parse::<u64>());
+            let (Some(Ok(measured)), Some(predicted)) = (last.next(), last.next()) else { panic!("{file}: {line}") };
+            // Where data decides how often something is done, nothing is predicted.
+            if let Ok(predicted) = predicted {
+                assert!(measured <= predicted, "{file} {args:?} {more:?}\n{text}");
+                known += 1;
+            }
+        }
+    }
+    assert!(known >= 40, "{known}");
+}

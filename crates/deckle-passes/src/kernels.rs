@@ -35,7 +35,7 @@ fn one(simple: &Program, func: Func) -> String {
             let mut text = of_program(&program);
             match chunked {
                 Ok(true) => {
-                    text += "  in chunks: sequences are never in memory as a whole, but for those that are passed as arguments\n"
+                    text += "  in chunks: sequences are never in memory as a whole\n"
                 }
                 Ok(false) => {}
                 Err(whole) => {

@@ -44,8 +44,8 @@ struct Memory {
 }
 
 enum Source {
-    /// `Some` until the memory is dropped.
-    Pool(Option<Block>, Arc<Shared>),
+    /// `Some` until the memory is dropped. How many bytes were asked for.
+    Pool(Option<Block>, Arc<Shared>, usize),
     /// Valid for as long as the owner is held.
     External { _owner: Arc<dyn Send + Sync>, bytes: usize, padded: bool },
     /// The static block of empty arrays.
@@ -60,10 +60,10 @@ unsafe impl Sync for Memory {}
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        if let Source::Pool(block, pool) = &mut self.source
+        if let Source::Pool(block, pool, asked) = &mut self.source
             && let Some(block) = block.take()
         {
-            pool.put(block);
+            pool.put(block, *asked as u64);
         }
     }
 }
@@ -88,7 +88,7 @@ impl Buffer {
     /// Takes over a block of the pool, for a payload of `len` bytes.
     pub(crate) fn pooled(block: Block, pool: Arc<Shared>, len: usize) -> Buffer {
         let mut buffer = Buffer {
-            memory: Arc::new(Memory { start: block.start(), source: Source::Pool(Some(block), pool) }),
+            memory: Arc::new(Memory { start: block.start(), source: Source::Pool(Some(block), pool, len) }),
             from: 0,
             len,
         };
@@ -145,7 +145,7 @@ impl Buffer {
     /// The largest length that [`Buffer::set_len`] takes.
     pub fn capacity(&self) -> usize {
         match &self.memory.source {
-            Source::Pool(Some(block), _) => block.capacity() - PADDING - self.from,
+            Source::Pool(Some(block), ..) => block.capacity() - PADDING - self.from,
             _ => self.len,
         }
     }

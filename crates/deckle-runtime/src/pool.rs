@@ -47,6 +47,9 @@ struct Books {
     in_use: u64,
     cached: u64,
     peak: u64,
+    /// What of `in_use` was asked for, and its peak.
+    data: u64,
+    data_peak: u64,
     /// By capacity; no empty lists.
     free: BTreeMap<usize, Vec<Block>>,
 }
@@ -60,6 +63,8 @@ pub struct Stats {
     pub cached: u64,
     /// The largest that `current` has been since the pool was made or [`Pool::reset_peak`] was called.
     pub peak: u64,
+    /// The largest that the bytes of elements alone have been since: without padding and what blocks are rounded up to.
+    pub data_peak: u64,
     /// The most that `current` and `cached` may be together.
     pub budget: Option<u64>,
 }
@@ -121,7 +126,7 @@ impl Pool {
         let Some(capacity) = capacity_for(bytes) else {
             return Err(refuse(self.0.books().in_use, self.0.budget));
         };
-        let block = self.0.take(capacity).map_err(|(in_use, budget)| refuse(in_use, budget))?;
+        let block = self.0.take(capacity, bytes as u64).map_err(|(in_use, budget)| refuse(in_use, budget))?;
         Ok(Buffer::pooled(block, self.0.clone(), bytes))
     }
 
@@ -137,13 +142,14 @@ impl Pool {
     /// What the pool holds now.
     pub fn stats(&self) -> Stats {
         let books = self.0.books();
-        Stats { current: books.in_use, cached: books.cached, peak: books.peak, budget: self.0.budget }
+        let (budget, data_peak) = (self.0.budget, books.data_peak);
+        Stats { current: books.in_use, cached: books.cached, peak: books.peak, data_peak, budget }
     }
 
     /// Counts the peak from now on: one run's peak in a process of several.
     pub fn reset_peak(&self) {
         let mut books = self.0.books();
-        books.peak = books.in_use;
+        (books.peak, books.data_peak) = (books.in_use, books.data);
     }
 
     /// Gives everything cached back to the system.
@@ -171,9 +177,10 @@ impl Shared {
 
     /// A block of at least `capacity` bytes, cached or new. The error is what is in use, and the budget if that is the
     /// reason.
-    fn take(&self, capacity: usize) -> Result<Block, (u64, Option<u64>)> {
+    fn take(&self, capacity: usize, data: u64) -> Result<Block, (u64, Option<u64>)> {
         let mut books = self.books();
         if let Some(block) = books.take_cached(capacity) {
+            books.hold_more(data);
             return Ok(block);
         }
         let asked = capacity as u64;
@@ -189,12 +196,14 @@ impl Shared {
         });
         let block = block.ok_or((books.in_use, None))?;
         books.use_more(asked);
+        books.hold_more(data);
         Ok(block)
     }
 
     /// Takes back the block of a buffer that nobody owns any more.
-    pub(crate) fn put(&self, block: Block) {
+    pub(crate) fn put(&self, block: Block, data: u64) {
         let mut books = self.books();
+        books.data -= data;
         let capacity = block.capacity();
         books.in_use -= capacity as u64;
         books.cached += capacity as u64;
@@ -210,6 +219,11 @@ impl Books {
     fn use_more(&mut self, bytes: u64) {
         self.in_use += bytes;
         self.peak = self.peak.max(self.in_use);
+    }
+
+    fn hold_more(&mut self, data: u64) {
+        self.data += data;
+        self.data_peak = self.data_peak.max(self.data);
     }
 
     fn free_hand(&self, more: u64) -> u64 {
@@ -270,7 +284,8 @@ mod tests {
         assert_eq!((after.current, after.cached, after.peak), (0, both.current, both.current));
         pool.reset_peak();
         pool.trim();
-        assert_eq!(pool.stats(), Stats { current: 0, cached: 0, peak: 0, budget: Some(100 * UNIT as u64) });
+        let none = Stats { current: 0, cached: 0, peak: 0, data_peak: 0, budget: Some(100 * UNIT as u64) };
+        assert_eq!(pool.stats(), none);
     }
 
     #[test]
