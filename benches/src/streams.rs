@@ -7,12 +7,15 @@ use crate::options::Options;
 use crate::program::{self, Compiled};
 use crate::report::Row;
 use deckle_exec::{Chunks, Data, Input, Settings};
+use deckle_ir::types::Type;
 use deckle_runtime::Pool;
 use serde_json::json;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
-const NAMES: [&str; 5] = ["stream-filtered", "stream-groups", "stream-beside", "stream-squares", "stream-md5"];
+const NAMES: [&str; 6] =
+    ["stream-filtered", "stream-groups", "stream-beside", "stream-squares", "stream-file", "stream-md5"];
 const TRIES: usize = 7;
 
 /// The names of these benchmarks that are meant.
@@ -62,7 +65,7 @@ impl File {
     fn new(name: &str, n: usize) -> File {
         let path = std::env::temp_dir().join(format!("deckle-{name}-{}", std::process::id()));
         let (path, written) = match name {
-            "stream-squares" => {
+            "stream-file" => {
                 let path = path.with_extension("npy");
                 (path.clone(), write_numbers(&path, n))
             }
@@ -118,7 +121,7 @@ struct Way {
 /// As a whole, and in chunks.
 fn ways(name: &str, n: usize, file: &File) -> Result<[Way; 2], String> {
     let entry = name.trim_start_matches("stream-");
-    if !matches!(name, "stream-squares" | "stream-md5") {
+    if !matches!(name, "stream-squares" | "stream-file" | "stream-md5") {
         let way = |chunks| {
             let program = program::compile_with("streams.dk", entry, chunks)?;
             let args = Box::new(move |pool: &Pool| Ok(vec![Input::Data(scalar(pool, n as i64))]));
@@ -126,34 +129,50 @@ fn ways(name: &str, n: usize, file: &File) -> Result<[Way; 2], String> {
         };
         return Ok([way(Chunks::Never)?, way(Chunks::Always)?]);
     }
+    if entry == "squares" {
+        // All in memory: what chunks alone cost.
+        let numbers: Vec<f64> = (0..n).map(number).collect();
+        let data = vector(&Pool::new(None), &numbers);
+        return whole_and_streamed("streams.dk", ["squares_of_array", "squares"], move |_, _| {
+            Ok(vec![Input::Data(data.clone())])
+        });
+    }
     let path = file.0.clone().ok_or("its file could not be written")?;
-    let (text, whole, streamed) =
-        if entry == "md5" { ("md5.dk", "words", "streamed") } else { ("streams.dk", "squares_of_array", "squares") };
-    let [whole, streamed] = [whole, streamed].map(|e| program::compile_with(text, e, Chunks::Needed));
-    let streamed = streamed?;
-    let ty = streamed.native.param_types()[0].clone();
-    let wanted = |pool: &Pool| Data::Tuple((0..4u32).map(|k| scalar(pool, k)).collect());
-    let is_md5 = entry == "md5";
-    // What is in memory is there before the clock starts; what is in a file is read while it runs.
+    let open = move |ty: &Type| deckle_io::stream::open(&path, ty).map(Input::Stream).map_err(|e| e.to_string());
+    if entry == "file" {
+        return whole_and_streamed("streams.dk", ["squares_of_array", "squares"], move |_, ty| {
+            // An array is read as a whole, just before.
+            let elem = ty.elem().cloned().ok_or("no elements")?;
+            Ok(vec![open(&Type::seq(elem))?])
+        });
+    }
+    // Words that are in memory before the clock starts, and words that are read while it runs.
+    let (slots, lengths) = words(n);
     let held = Pool::new(None);
-    let data = match is_md5 {
-        true => {
-            let (slots, lengths) = words(n);
-            let off = offsets(&lengths.iter().map(|l| i32::from(*l)).collect::<Vec<_>>());
-            let text: Vec<u8> = slots.iter().zip(&lengths).flat_map(|(s, l)| &s[..usize::from(*l)]).copied().collect();
-            let rows = Data::Offsets(buffer(&held, &off), Box::new(Data::Scalars(buffer(&held, &text))));
-            Data::Equal(n, Box::new(rows))
-        }
-        false => vector(&held, &(0..n).map(number).collect::<Vec<f64>>()),
+    let off = offsets(&lengths.iter().map(|l| i32::from(*l)).collect::<Vec<_>>());
+    let text: Vec<u8> = slots.iter().zip(&lengths).flat_map(|(s, l)| &s[..usize::from(*l)]).copied().collect();
+    let rows = Data::Offsets(buffer(&held, &off), Box::new(Data::Scalars(buffer(&held, &text))));
+    let data = Data::Equal(n, Box::new(rows));
+    whole_and_streamed("md5.dk", ["words", "streamed"], move |pool, ty| {
+        let wanted = Data::Tuple((0..4u32).map(|k| scalar(pool, k)).collect());
+        let first = if ty.is_seq() { open(ty)? } else { Input::Data(data.clone()) };
+        Ok(vec![first, Input::Data(wanted)])
+    })
+}
+
+/// Two functions of a file, the first of an array and the second of a sequence, and what makes their arguments, given the type of the first one.
+fn whole_and_streamed(
+    file: &str,
+    entries: [&str; 2],
+    args: impl Fn(&Pool, &Type) -> Result<Vec<Input>, String> + 'static,
+) -> Result<[Way; 2], String> {
+    let args = Rc::new(args);
+    let way = |entry| {
+        let program = program::compile_with(file, entry, Chunks::Needed)?;
+        let (ty, args) = (program.native.param_types()[0].clone(), Rc::clone(&args));
+        Ok::<Way, String>(Way { program, args: Box::new(move |pool| args(pool, &ty)) })
     };
-    let more = move |pool: &Pool| if is_md5 { vec![Input::Data(wanted(pool))] } else { Vec::new() };
-    let in_memory =
-        move |pool: &Pool| Ok([vec![Input::Data(data.clone())], more(pool)].into_iter().flatten().collect());
-    let from_file = move |pool: &Pool| {
-        let source = deckle_io::stream::open(&path, &ty).map_err(|e| e.to_string())?;
-        Ok([vec![Input::Stream(source)], more(pool)].into_iter().flatten().collect())
-    };
-    Ok([Way { program: whole?, args: Box::new(in_memory) }, Way { program: streamed, args: Box::new(from_file) }])
+    Ok([way(entries[0])?, way(entries[1])?])
 }
 
 struct Measured {

@@ -218,6 +218,8 @@ struct Chunking {
     scheduler: ChunkScheduler,
     /// The bytes that were asked for since the chunk began.
     bytes: u64,
+    /// Those that came from outside since.
+    came: u64,
     /// The elements that came from outside since, if any were to.
     pulled: Option<usize>,
     /// Whether a traversal is under way.
@@ -227,7 +229,7 @@ struct Chunking {
 impl Chunking {
     fn new(buf: Buf, settings: &Settings) -> Chunking {
         let scheduler = ChunkScheduler::new(settings.chunk.map(|n| n.max(1)), settings.team.threads());
-        Chunking { buf, scheduler, bytes: 0, pulled: None, goes: false }
+        Chunking { buf, scheduler, bytes: 0, came: 0, pulled: None, goes: false }
     }
 }
 
@@ -264,7 +266,7 @@ impl<D: Device> Machine<'_, D> {
                 let much = Much { count, all: *all };
                 let (n, bytes) = self.memory.pull(&mut self.outside, self.plan, *param as usize, much, rep)?;
                 if let Some(chunks) = &mut self.chunks {
-                    chunks.bytes += bytes as u64;
+                    chunks.came += bytes as u64;
                     chunks.pulled = Some(chunks.pulled.map_or(n, |m| m.max(n)));
                 }
             }
@@ -334,7 +336,7 @@ impl<D: Device> Machine<'_, D> {
         if chunks.goes || !self.memory.program.step_uses(step).all.needs.contains(&buf) {
             return Ok(false);
         }
-        (chunks.goes, chunks.bytes, chunks.pulled) = (true, 0, None);
+        (chunks.goes, chunks.bytes, chunks.came, chunks.pulled) = (true, 0, 0, None);
         let size = chunks.scheduler.begin();
         self.memory.set(buf, size)?;
         Ok(true)
@@ -352,7 +354,8 @@ impl<D: Device> Machine<'_, D> {
         let stats = self.memory.settings.pool.stats();
         let room = stats.budget.map(|all| all.saturating_sub(stats.current));
         let (before, buf) = (chunks.scheduler.size(), chunks.buf);
-        let size = chunks.scheduler.done(Done { took, elements, bytes: std::mem::take(&mut chunks.bytes) }, room);
+        let (bytes, came) = (std::mem::take(&mut chunks.bytes), std::mem::take(&mut chunks.came));
+        let size = chunks.scheduler.done(Done { took, elements, bytes, came }, room);
         progress.chunk.store(size as u64, Relaxed);
         if size == before { Ok(()) } else { self.memory.set(buf, size) }
     }

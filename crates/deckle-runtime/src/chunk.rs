@@ -38,8 +38,9 @@ pub struct ChunkScheduler {
     grows: bool,
     /// Seconds for an element.
     time: Option<f64>,
-    /// Bytes for an element.
+    /// Bytes for an element, and those that come from outside.
     bytes: f64,
+    came: f64,
 }
 
 /// What a chunk took.
@@ -51,12 +52,14 @@ pub struct Done {
     pub elements: i64,
     /// How many bytes it asked for.
     pub bytes: u64,
+    /// How many bytes came from outside: these are read once, and need no place in the caches.
+    pub came: u64,
 }
 
 impl ChunkScheduler {
     /// Chunks of a size that is found out, or of this one, for so many threads.
     pub fn new(fixed: Option<i64>, threads: usize) -> ChunkScheduler {
-        ChunkScheduler { fixed, threads: threads as u64, log: 0.0, grows: true, time: None, bytes: 0.0 }
+        ChunkScheduler { fixed, threads: threads as u64, log: 0.0, grows: true, time: None, bytes: 0.0, came: 0.0 }
     }
 
     /// Begins another traversal, of which nothing is known. Gives the size of its first chunk.
@@ -72,7 +75,7 @@ impl ChunkScheduler {
 
     /// A chunk is done; how many bytes there is room for. Gives the size of the next one.
     pub fn done(&mut self, done: Done, room: Option<u64>) -> i64 {
-        let Done { took, elements, bytes } = done;
+        let Done { took, elements, bytes, came } = done;
         if self.fixed.is_some() || elements <= 0 {
             return self.size();
         }
@@ -80,6 +83,7 @@ impl ChunkScheduler {
         let is_short = elements < self.size() / 2;
         let elements = elements as f64;
         self.bytes = (bytes as f64 / elements).max(self.bytes * WEIGHT);
+        self.came = (came as f64 / elements).max(self.came * WEIGHT);
         if is_short {
             // Nothing is learned of chunks of this size.
         } else if took < BUSY {
@@ -97,12 +101,11 @@ impl ChunkScheduler {
             }
         }
         self.log = self.log.clamp(0.0, (MOST as f64).log2());
-        if self.bytes > 0.0 {
-            // Half of it: elements are not all alike.
-            let cached = CACHED * self.threads;
-            let room = room.map_or(cached, |room| cached.min(room / 2));
-            let most = (room as f64 / self.bytes).max(1.0);
-            self.log = self.log.min(most.log2());
+        // Half of the room: elements are not all alike.
+        let cached = (CACHED * self.threads) as f64 / self.bytes;
+        let most = room.map_or(cached, |room| cached.min((room / 2) as f64 / (self.bytes + self.came)));
+        if most.is_finite() {
+            self.log = self.log.min(most.max(1.0).log2());
         }
         self.size()
     }
@@ -119,7 +122,7 @@ mod tests {
         for _ in 0..rounds {
             let n = s.size();
             let took = Duration::from_secs_f64(time(n as f64));
-            all.push(s.done(Done { took, elements: n, bytes: bytes * n as u64 }, room));
+            all.push(s.done(Done { took, elements: n, bytes: bytes * n as u64, came: 0 }, room));
         }
         all
     }
@@ -149,9 +152,25 @@ mod tests {
     }
 
     #[test]
+    fn what_comes_from_outside_counts_against_the_room_alone() {
+        let largest = |room| {
+            let mut s = ChunkScheduler::new(None, 1);
+            (0..60)
+                .map(|_| {
+                    let n = s.size();
+                    let took = Duration::from_secs_f64(1e-9 * n as f64);
+                    s.done(Done { took, elements: n, bytes: 0, came: 64 * n as u64 }, room)
+                })
+                .max()
+        };
+        assert!(largest(None) > Some(1 << 17));
+        assert!(largest(Some(1 << 20)) <= Some(1 << 13));
+    }
+
+    #[test]
     fn a_size_that_is_given_stays() {
         let mut s = ChunkScheduler::new(Some(7), 2);
         assert_eq!(s.begin(), 7);
-        assert_eq!(s.done(Done { took: Duration::from_secs(1), elements: 7, bytes: 1 << 30 }, Some(1)), 7);
+        assert_eq!(s.done(Done { took: Duration::from_secs(1), elements: 7, bytes: 1 << 30, came: 0 }, Some(1)), 7);
     }
 }

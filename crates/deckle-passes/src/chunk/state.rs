@@ -234,7 +234,21 @@ impl State {
                 let count = push(copy, Op::Binary(BinOp::Add), &[count, more], span)?;
                 push(copy, Op::Tuple, &[best, place, count], span)
             }
-            State::Blocks | State::Blocks1 | State::ScannedBlocks => {
+            State::Blocks | State::Blocks1 => {
+                let (sum, rest) = (part(copy, before, 0, span)?, part(copy, before, 1, span)?);
+                let xs = copy.var(*inst.args.last()?)?;
+                let xs = push(copy, Op::Tab, &[xs], span)?;
+                let (totals, rest) = blocks(copy, changes, s, rest, xs)?;
+                let sum = if self == State::Blocks1 {
+                    let all = push(copy, Op::Concat(0), &[sum, totals], span)?;
+                    in_order(copy, changes, s, all)?
+                } else {
+                    let count = push(copy, Op::Length, &[totals], span)?;
+                    one_by_one(copy, changes, s, (count, sum), |copy, _, i| push(copy, Op::Index, &[totals, i], span))?
+                };
+                push(copy, Op::Tuple, &[sum, rest], span)
+            }
+            State::ScannedBlocks => {
                 let (sum, rest) = (part(copy, before, 0, span)?, part(copy, before, 1, span)?);
                 let xs = copy.var(*inst.args.last()?)?;
                 let xs = push(copy, Op::Tab, &[xs], span)?;
@@ -243,19 +257,14 @@ impl State {
                 let length = push(copy, Op::Length, &[all], span)?;
                 let block = int(copy, BLOCK, span)?;
                 let count = push(copy, Op::Binary(BinOp::Div), &[length, block], span)?;
-                let totals = rows(copy, (all, length), count, span, |copy, row, _| total(copy, changes, s, row))?;
-                if self == State::ScannedBlocks {
-                    let scanned = scanned(copy, changes, s, (all, length), (sum, totals))?;
-                    let now = push(copy, Op::Drop, &[scanned, had], span)?;
-                    let now = push(copy, Op::Seq, &[now], span)?;
-                    copy.stand(s, now);
-                }
-                let sum = if self == State::Blocks1 {
-                    let all = push(copy, Op::Concat(0), &[sum, totals], span)?;
-                    in_order(copy, changes, s, all)?
-                } else {
-                    one_by_one(copy, changes, s, (count, sum), |copy, _, i| push(copy, Op::Index, &[totals, i], span))?
-                };
+                let none = int(copy, 0, span)?;
+                let totals = rows(copy, (all, none, length), count, span, |copy, row, _| total(copy, changes, s, row))?;
+                let scanned = scanned(copy, changes, s, (all, length), (sum, totals))?;
+                let now = push(copy, Op::Drop, &[scanned, had], span)?;
+                let now = push(copy, Op::Seq, &[now], span)?;
+                copy.stand(s, now);
+                let sum =
+                    one_by_one(copy, changes, s, (count, sum), |copy, _, i| push(copy, Op::Index, &[totals, i], span))?;
                 let whole = push(copy, Op::Binary(BinOp::Mul), &[count, block], span)?;
                 let rest = push(copy, Op::Drop, &[all, whole], span)?;
                 push(copy, Op::Tuple, &[sum, rest], span)
@@ -433,10 +442,10 @@ fn total(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, s: Var, xs: Var) -> O
     }
 }
 
-/// A vector of what is made of each of so many blocks of another one, the last of which may be shorter.
+/// A vector of what is made of each of so many blocks of another one, from a position on, the last of which may be shorter.
 fn rows(
     copy: &mut Copier<'_>,
-    (all, length): (Var, Var),
+    (all, from, length): (Var, Var, Var),
     count: Var,
     span: Span,
     each: impl FnOnce(&mut Copier<'_>, Var, Var) -> Option<Var>,
@@ -445,12 +454,44 @@ fn rows(
     let (body, params) = copy.b.begin_body_of(&Op::Generate, &[count], 0, span).ok()?;
     let number = *params.first()?;
     let lo = push(copy, Op::Binary(BinOp::Mul), &[number, block], span)?;
+    let lo = push(copy, Op::Binary(BinOp::Add), &[lo, from], span)?;
     let hi = push(copy, Op::Binary(BinOp::Add), &[lo, block], span)?;
     let hi = push(copy, Op::Binary(BinOp::Min), &[hi, length], span)?;
     let row = push(copy, Op::Slice(vec![Slicer::Range]), &[all, lo, hi], span)?;
     let result = each(copy, row, number)?;
     copy.b.end_body(result);
     copy.b.push(Op::Generate, &[count], &[body], span).ok()
+}
+
+/// What the whole blocks of elements give, those that were left of a block before and new ones, and the elements that are left now. Only the first and the last block are
+/// put together: new elements between them are combined where they are computed.
+fn blocks(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, s: Var, rest: Var, xs: Var) -> Option<(Var, Var)> {
+    let span = copy.old.span(s);
+    let binary = |copy: &mut Copier<'_>, op, a, b| push(copy, Op::Binary(op), &[a, b], span);
+    let (block, none, one) = (int(copy, BLOCK, span)?, int(copy, 0, span)?, int(copy, 1, span)?);
+    let (had, more) = (push(copy, Op::Length, &[rest], span)?, push(copy, Op::Length, &[xs], span)?);
+    // How many complete the block that was begun.
+    let is_begun = binary(copy, BinOp::Gt, had, none)?;
+    let lack = binary(copy, BinOp::Sub, block, had)?;
+    let need = binary(copy, BinOp::Min, lack, more)?;
+    let need = push(copy, Op::Select, &[is_begun, need, none], span)?;
+    let begun = push(copy, Op::Take, &[xs, need], span)?;
+    let begun = push(copy, Op::Concat(0), &[rest, begun], span)?;
+    let length = binary(copy, BinOp::Add, had, need)?;
+    let is_full = binary(copy, BinOp::Eq, length, block)?;
+    let full = push(copy, Op::Select, &[is_full, one, none], span)?;
+    let first = rows(copy, (begun, none, length), full, span, |copy, row, _| total(copy, changes, s, row))?;
+    let left = binary(copy, BinOp::Sub, more, need)?;
+    let count = binary(copy, BinOp::Div, left, block)?;
+    let others = rows(copy, (xs, need, more), count, span, |copy, row, _| total(copy, changes, s, row))?;
+    let totals = push(copy, Op::Concat(0), &[first, others], span)?;
+    let stays = push(copy, Op::Select, &[is_full, none, length], span)?;
+    let stays = push(copy, Op::Take, &[begun, stays], span)?;
+    let gone = binary(copy, BinOp::Mul, count, block)?;
+    let gone = binary(copy, BinOp::Add, gone, need)?;
+    let last = push(copy, Op::Drop, &[xs, gone], span)?;
+    let rest = push(copy, Op::Concat(0), &[stays, last], span)?;
+    Some((totals, rest))
 }
 
 /// A scan of a vector, block by block: each starts from what was before and all blocks before it, in order.
@@ -469,7 +510,8 @@ fn scanned(
     let block = int(copy, BLOCK, span)?;
     let count = push(copy, Op::Binary(BinOp::Add), &[length, more], span)?;
     let count = push(copy, Op::Binary(BinOp::Div), &[count, block], span)?;
-    let blocks = rows(copy, (all, length), count, span, |copy, row, number| {
+    let none = int(copy, 0, span)?;
+    let blocks = rows(copy, (all, none, length), count, span, |copy, row, number| {
         let before =
             one_by_one(copy, changes, s, (number, sum), |copy, _, i| push(copy, Op::Index, &[totals, i], span))?;
         let within = Op::Scan(direction, ScanKind::Inclusive);

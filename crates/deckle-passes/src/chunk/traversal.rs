@@ -114,7 +114,7 @@ impl Traversal {
     fn step(&self, copy: &mut Copier<'_>, changes: &mut dyn Rewrite, size: Var, now: Var) -> Option<Vec<Var>> {
         let span = self.span;
         let mut next = self.start.clone();
-        let held = self.held(copy, now)?;
+        let held = self.held(copy, now, size)?;
         for c in 0..self.clocks.len() {
             let count = self.count(copy, (c, size), now, &held)?;
             self.tick(copy, changes, (c, count), now, &mut next)?;
@@ -137,26 +137,26 @@ impl Traversal {
         Some(next)
     }
 
-    /// Where a sequence is cut: how far its flags are ahead of its elements, and whether its elements and its flags wait for the other.
-    fn held(&self, copy: &mut Copier<'_>, now: Var) -> Option<Vec<[Var; 3]>> {
+    /// Where a sequence is cut: how far its flags are ahead of its elements, and whether its elements and its flags wait for the other, being ahead by more than a chunk.
+    fn held(&self, copy: &mut Copier<'_>, now: Var, size: Var) -> Option<Vec<[Var; 3]>> {
         let span = self.span;
         let mut all = Vec::new();
         for cut in &self.group.cuts {
             let (.., place) = *self.states.iter().find(|(s, state, _)| *s == cut.stmt && *state == State::Cut)?;
             let state = part(copy, now, place, span)?;
             let ahead = cut::ahead(copy, state, span)?;
-            let none = int(copy, 0, span)?;
+            let behind = push(copy, Op::Unary(UnOp::Neg), &[ahead], span)?;
             // Nobody waits for what has come to its end.
-            let mut waits = |op: BinOp, others: &BTreeSet<usize>| {
+            let mut waits = |far: Var, others: &BTreeSet<usize>| {
                 let mut is_held = copy.b.push(Op::Const(Scalar::Bool(false)), &[], &[], span).ok()?;
                 for c in others {
                     let goes_on = self.clock_goes_on(copy, *c, now)?;
                     is_held = push(copy, Op::Binary(BinOp::Or), &[is_held, goes_on], span)?;
                 }
-                let is_ahead = push(copy, Op::Binary(op), &[ahead, none], span)?;
+                let is_ahead = push(copy, Op::Binary(BinOp::Gt), &[far, size], span)?;
                 push(copy, Op::Binary(BinOp::And), &[is_held, is_ahead], span)
             };
-            all.push([ahead, waits(BinOp::Lt, &cut.flags)?, waits(BinOp::Gt, &cut.elems)?]);
+            all.push([ahead, waits(behind, &cut.flags)?, waits(ahead, &cut.elems)?]);
         }
         if all.is_empty() {
             return Some(all);
@@ -192,8 +192,7 @@ impl Traversal {
         for (cut, [ahead, ..]) in self.group.cuts.iter().zip(held) {
             if cut.elems.contains(&c) {
                 // As many as flags wait for, which have come before.
-                let late = push(copy, Op::Binary(BinOp::Gt), &[*ahead, none], span)?;
-                count = push(copy, Op::Select, &[late, *ahead, count], span)?;
+                count = push(copy, Op::Binary(BinOp::Max), &[*ahead, count], span)?;
             }
         }
         if let Some(n) = self.clocks[c].length {

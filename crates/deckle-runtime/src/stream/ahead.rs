@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// A first block is small, so that there is something to do soon; each one after it is twice as large, up to the second.
 const FIRST: usize = 16 << 10;
-const LARGEST: usize = 1 << 20;
+const LARGEST: usize = 4 << 20;
 /// Blocks are no larger than this part of the budget: several of them are on their way.
 const PART: u64 = 32;
 /// How often whoever waits looks whether the run is to stop.
