@@ -14,6 +14,18 @@ def floats(n: int) =
   let xs = { 1.0 / real(i + 1) : i in iota(n) | i % 3 != 0 }
   in (sum(xs), fold(\\a b -> a + b, 0.5, xs), length(xs), max(xs))
 
+// Blocks are put together, or combined where they are computed: of little work, of much, of pairs, of small floats, of gathered ones, under a function of one's own.
+def sums(n: int) =
+  let table = [ 1.0 / real(k + 1) : k in iota(1000) ]
+  in (sum({ 1.0 / real(i + 1) : i in iota(n) }),
+      sum({ sin(real(i)) * exp(0.0 - real(i % 50)) + sqrt(real(i)) : i in iota(n) }),
+      sum({ f32(i % 1000) * 0.1f32 : i in iota(n) }),
+      sum({ table[i * 7919 % 1000] : i in iota(n) }),
+      product({ 1.0 + 1.0 / real((i + 1) * (i + 3)) : i in iota(n) }),
+      fold(\\a b -> a + b + a * b * 0.0000001, 0.0, { 1.0 / real(i + 1) : i in iota(n) }),
+      fold1(\\a b -> a + b * 0.999, { real(i % 7) : i in iota(n) }),
+      sum({ let x = real(i) * 0.001 in if i % 2 == 0 then x else 0.0 - x : i in iota(n) }))
+
 def running(n: int) =
   let xs = { 1.0 / real(i + 1) : i in iota(n) | i % 3 != 0 }
   in tab(zip(scan(+, 0.5, xs), scan_incl(+, 0.5, xs)))
@@ -98,6 +110,22 @@ fn sums_of_floats_have_the_same_bits_for_every_size_of_a_chunk() {
     assert!((f64::from_bits(sum) - wanted).abs() < 1e-11 * wanted);
     assert!((f64::from_bits(folded) - wanted - 0.5).abs() < 1e-11 * wanted);
     assert_eq!((count, f64::from_bits(most)), (133_333, 0.5));
+}
+
+#[test]
+fn blocks_have_the_same_bits_wherever_they_are_combined() {
+    let sizes = [1 << 20, 1, 7, 4095, 4096, 4097, 10_000, 12_289];
+    let n = 13_000;
+    let bits = on_all("sums", n, &sizes, &|d| {
+        let bits = |p: &Data| match p {
+            Data::Scalars(b) if b.len() == 4 => u64::from(b.as_slice::<u32>()[0]),
+            p => elements::<f64>(p)[0].to_bits(),
+        };
+        parts(d).iter().map(bits).collect::<Vec<_>>()
+    });
+    let wanted: f64 = (0..n).map(|i| 1.0 / (i + 1) as f64).sum();
+    assert!((f64::from_bits(bits[0]) - wanted).abs() < 1e-11 * wanted);
+    assert_eq!(bits.len(), 8);
 }
 
 #[test]

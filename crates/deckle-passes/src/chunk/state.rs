@@ -257,8 +257,7 @@ impl State {
                 let length = push(copy, Op::Length, &[all], span)?;
                 let block = int(copy, BLOCK, span)?;
                 let count = push(copy, Op::Binary(BinOp::Div), &[length, block], span)?;
-                let none = int(copy, 0, span)?;
-                let totals = rows(copy, (all, none, length), count, span, |copy, row, _| total(copy, changes, s, row))?;
+                let totals = rows(copy, (all, length), count, span, |copy, row, _| total(copy, changes, s, row))?;
                 let scanned = scanned(copy, changes, s, (all, length), (sum, totals))?;
                 let now = push(copy, Op::Drop, &[scanned, had], span)?;
                 let now = push(copy, Op::Seq, &[now], span)?;
@@ -442,10 +441,10 @@ fn total(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, s: Var, xs: Var) -> O
     }
 }
 
-/// A vector of what is made of each of so many blocks of another one, from a position on, the last of which may be shorter.
+/// A vector of what is made of each of so many blocks of another one, the last of which may be shorter.
 fn rows(
     copy: &mut Copier<'_>,
-    (all, from, length): (Var, Var, Var),
+    (all, length): (Var, Var),
     count: Var,
     span: Span,
     each: impl FnOnce(&mut Copier<'_>, Var, Var) -> Option<Var>,
@@ -454,7 +453,6 @@ fn rows(
     let (body, params) = copy.b.begin_body_of(&Op::Generate, &[count], 0, span).ok()?;
     let number = *params.first()?;
     let lo = push(copy, Op::Binary(BinOp::Mul), &[number, block], span)?;
-    let lo = push(copy, Op::Binary(BinOp::Add), &[lo, from], span)?;
     let hi = push(copy, Op::Binary(BinOp::Add), &[lo, block], span)?;
     let hi = push(copy, Op::Binary(BinOp::Min), &[hi, length], span)?;
     let row = push(copy, Op::Slice(vec![Slicer::Range]), &[all, lo, hi], span)?;
@@ -480,11 +478,26 @@ fn blocks(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, s: Var, rest: Var, x
     let length = binary(copy, BinOp::Add, had, need)?;
     let is_full = binary(copy, BinOp::Eq, length, block)?;
     let full = push(copy, Op::Select, &[is_full, one, none], span)?;
-    let first = rows(copy, (begun, none, length), full, span, |copy, row, _| total(copy, changes, s, row))?;
     let left = binary(copy, BinOp::Sub, more, need)?;
     let count = binary(copy, BinOp::Div, left, block)?;
-    let others = rows(copy, (xs, need, more), count, span, |copy, row, _| total(copy, changes, s, row))?;
-    let totals = push(copy, Op::Concat(0), &[first, others], span)?;
+    let all = binary(copy, BinOp::Add, full, count)?;
+    // All by the same code, since that decides how floats are grouped.
+    let (body, params) = copy.b.begin_body_of(&Op::Generate, &[all], 0, span).ok()?;
+    let is_first = binary(copy, BinOp::Lt, params[0], full)?;
+    let (yes, _) = copy.b.begin_body_of(&Op::If, &[is_first], 0, span).ok()?;
+    let row = push(copy, Op::Slice(vec![Slicer::Range]), &[begun, none, block], span)?;
+    copy.b.end_body(row);
+    let (no, _) = copy.b.begin_body_of(&Op::If, &[is_first], 1, span).ok()?;
+    let number = binary(copy, BinOp::Sub, params[0], full)?;
+    let lo = binary(copy, BinOp::Mul, number, block)?;
+    let lo = binary(copy, BinOp::Add, lo, need)?;
+    let hi = binary(copy, BinOp::Add, lo, block)?;
+    let row = push(copy, Op::Slice(vec![Slicer::Range]), &[xs, lo, hi], span)?;
+    copy.b.end_body(row);
+    let row = copy.b.push(Op::If, &[is_first], &[yes, no], span).ok()?;
+    let result = total(copy, changes, s, row)?;
+    copy.b.end_body(result);
+    let totals = copy.b.push(Op::Generate, &[all], &[body], span).ok()?;
     let stays = push(copy, Op::Select, &[is_full, none, length], span)?;
     let stays = push(copy, Op::Take, &[begun, stays], span)?;
     let gone = binary(copy, BinOp::Mul, count, block)?;
@@ -510,8 +523,7 @@ fn scanned(
     let block = int(copy, BLOCK, span)?;
     let count = push(copy, Op::Binary(BinOp::Add), &[length, more], span)?;
     let count = push(copy, Op::Binary(BinOp::Div), &[count, block], span)?;
-    let none = int(copy, 0, span)?;
-    let blocks = rows(copy, (all, none, length), count, span, |copy, row, number| {
+    let blocks = rows(copy, (all, length), count, span, |copy, row, number| {
         let before =
             one_by_one(copy, changes, s, (number, sum), |copy, _, i| push(copy, Op::Index, &[totals, i], span))?;
         let within = Op::Scan(direction, ScanKind::Inclusive);
