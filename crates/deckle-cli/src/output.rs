@@ -2,12 +2,15 @@
 
 use crate::file::fault;
 use deckle_diag::Diagnostic;
+use deckle_exec::value_of;
+use deckle_io::text::Ends;
 use deckle_io::{Format, WRITTEN, check_writable, write_value};
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
 use deckle_runtime::Block;
 use deckle_runtime::stream::{self, Sink};
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 
 /// A file to write, whose ending says how.
 #[derive(Clone, Debug)]
@@ -68,5 +71,24 @@ impl Sink for Told {
 
     fn finish(self: Box<Self>) -> Result<(), stream::Error> {
         self.0.finish().map_err(told)
+    }
+}
+
+/// Keeps what is to be shown of a result.
+pub fn ends(ty: &Type, ends: &Arc<Mutex<Ends>>) -> Box<dyn Sink> {
+    Box::new(Shown { elem: ty.elem().unwrap_or(ty).clone(), ends: ends.clone() })
+}
+
+struct Shown {
+    elem: Type,
+    ends: Arc<Mutex<Ends>>,
+}
+
+impl Sink for Shown {
+    fn take(&mut self, block: Block) -> Result<(), stream::Error> {
+        if let Ok(mut ends) = self.ends.lock() {
+            (0..block.len).for_each(|i| ends.push(value_of(&self.elem, &block.data, i)));
+        }
+        Ok(())
     }
 }

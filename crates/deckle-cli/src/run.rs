@@ -7,12 +7,12 @@ use crate::native::{self, How};
 use crate::output::Target;
 use crate::report::{Outcome, fail, print};
 use crate::stats::{Run, Stats};
-use crate::{bind, entry, source};
+use crate::{bind, entry, output, source};
 use deckle_diag::{Code, Diagnostic, SourceMap, Span};
 use deckle_exec::{CLOSED, value_of};
 use deckle_interp::Options;
 use deckle_io::json;
-use deckle_io::text::show;
+use deckle_io::text::{Ends, show};
 use deckle_ir::array::Program;
 use deckle_ir::entity::Func;
 use deckle_ir::types::Type;
@@ -22,6 +22,7 @@ use deckle_runtime::Pool;
 use deckle_runtime::stream::{self, Sink};
 use std::borrow::Cow;
 use std::io::Write;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 /// Runs a program and gives the exit code.
@@ -95,8 +96,12 @@ impl Job<'_> {
         match native::compile(self.program, self.func, how) {
             Ok(native) => {
                 let compile_seconds = started.elapsed().as_secs_f64();
-                let sink = taker(args, ty)?;
+                let ends = Arc::new(Mutex::new(Ends::new(ty)));
+                let sink = taker(args, ty, &ends)?;
                 let ran = native::run(&native, inputs, sink, how, interrupt)?;
+                if let Some(ends) = ends.lock().ok().filter(|_| ran.value.is_none() && is_shown(args)) {
+                    print(|out| writeln!(out, "{}", ends.show())).map_err(|mut d| Box::new(d.remove(0)))?;
+                }
                 let native::Ran { value, seconds, array_bytes, chunks, kernels, threads } = ran;
                 let run = Run::Native { array_bytes, chunks, kernels, threads };
                 Ok((value, Stats { seconds, compile_seconds, kept: Vec::new(), run }))
@@ -161,10 +166,16 @@ fn whole(bound: Bound, ty: &Type) -> Result<Value, Box<Diagnostic>> {
     }
 }
 
-/// Who takes the result while the program runs: a file or standard output, if it is a sequence that can be written in parts.
-fn taker(args: &RunArgs, ty: &Type) -> Result<Option<Box<dyn Sink>>, Box<Diagnostic>> {
+/// Whether the beginning and the end of a long result are shown, and not all of it.
+fn is_shown(args: &RunArgs) -> bool {
+    args.out.is_none() && !args.json && !args.full
+}
+
+/// Who takes the result while the program runs: a file or standard output, if it is a sequence that can be written in parts; or what shows its ends.
+fn taker(args: &RunArgs, ty: &Type, ends: &Arc<Mutex<Ends>>) -> Result<Option<Box<dyn Sink>>, Box<Diagnostic>> {
     match &args.out {
         _ if !ty.is_seq() => Ok(None),
+        None if is_shown(args) => Ok(Some(output::ends(ty, ends))),
         Some(target) if !args.json => target.create(ty).map_err(Box::new),
         None if args.json => Target::json().create(ty).map_err(Box::new),
         _ => Ok(None),

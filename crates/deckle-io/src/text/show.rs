@@ -15,6 +15,7 @@
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
+use std::collections::VecDeque;
 
 /// The most elements that are shown without shortening.
 const SHORT: usize = 20;
@@ -30,6 +31,75 @@ const DOTS: &str = "...";
 /// A value of a type, over as many lines as it needs, without the end of the last one.
 pub fn show(ty: &Type, value: &Value, full: bool) -> String {
     Shower { full }.lines(ty, value).join("\n")
+}
+
+/// What is shown of a sequence whose elements come one by one: the same as [`show`] makes of all of them.
+#[derive(Debug)]
+pub struct Ends {
+    ty: Type,
+    /// The first elements, as many as a short one has, and the last.
+    head: Vec<Value>,
+    tail: VecDeque<Value>,
+    about: About,
+}
+
+impl Ends {
+    /// None of a sequence type so far.
+    pub fn new(ty: &Type) -> Ends {
+        Ends { ty: ty.clone(), head: Vec::new(), tail: VecDeque::new(), about: About::default() }
+    }
+
+    /// Another element.
+    pub fn push(&mut self, value: Value) {
+        self.about.add(&value);
+        if self.head.len() < SHORT {
+            self.head.push(value.clone());
+        }
+        self.tail.push_back(value);
+        if self.tail.len() > ENDS.1 {
+            self.tail.pop_front();
+        }
+    }
+
+    /// All of them, over as many lines as that needs.
+    pub fn show(&self) -> String {
+        let chosen = match self.about.len > SHORT {
+            true => self.head[..ENDS.0].iter().map(Some).chain([None]).chain(self.tail.iter().map(Some)).collect(),
+            false => self.head.iter().map(Some).collect(),
+        };
+        let elem = self.ty.elem().unwrap_or(&self.ty);
+        Shower { full: false }.listed(elem, &Listed { chosen, about: self.about }, "{", "}").join("\n")
+    }
+}
+
+/// What has to be known of all elements to show some of them.
+#[derive(Clone, Copy, Debug, Default)]
+struct About {
+    len: usize,
+    /// Of the first one, if it is a vector.
+    first: usize,
+    /// Whether not all are vectors of that length, and whether not all are texts.
+    uneven: bool,
+    no_text: bool,
+}
+
+impl About {
+    fn add(&mut self, value: &Value) {
+        if let Some(items) = value.items() {
+            if self.len == 0 {
+                self.first = items.len();
+            }
+            self.uneven |= items.len() != self.first;
+            self.no_text |= text(items).is_none();
+        }
+        self.len += 1;
+    }
+}
+
+/// Elements to show, with `None` where some are left out.
+struct Listed<'a> {
+    chosen: Vec<Option<&'a Value>>,
+    about: About,
 }
 
 struct Shower {
@@ -55,18 +125,31 @@ impl Shower {
     }
 
     fn items(&self, elem: &Type, items: &[Value], open: &str, close: &str) -> Vec<String> {
-        let count = |what: &str| self.is_long(items.len()).then(|| format!(" ({} {what})", grouped(items.len())));
+        if *elem == Type::Scalar(ScalarType::U8)
+            && open == "["
+            && let Some(text) = text(items)
+        {
+            return vec![self.string(&text, items.len())];
+        }
+        let mut about = About::default();
         match elem {
-            Type::Scalar(ScalarType::U8) if open == "[" && text(items).is_some() => {
-                vec![self.string(&text(items).unwrap_or_default(), items.len())]
-            }
+            Type::Array(_) => items.iter().for_each(|v| about.add(v)),
+            _ => about.len = items.len(),
+        }
+        self.listed(elem, &Listed { chosen: self.chosen(items), about }, open, close)
+    }
+
+    fn listed(&self, elem: &Type, list: &Listed<'_>, open: &str, close: &str) -> Vec<String> {
+        let len = list.about.len;
+        let count = |what: &str| self.is_long(len).then(|| format!(" ({} {what})", grouped(len)));
+        match elem {
             Type::Scalar(_) => {
                 let suffix = count("elements").unwrap_or_default();
-                vec![format!("{open}{}{close}{suffix}", self.cells(items).join(", "))]
+                vec![format!("{open}{}{close}{suffix}", cells(&list.chosen).join(", "))]
             }
-            Type::Array(a) if matches!(a.elem, Type::Scalar(_)) => self.rows(&a.elem, elem, items, open, close),
+            Type::Array(a) if matches!(a.elem, Type::Scalar(_)) => self.rows(&a.elem, elem, list, open, close),
             _ => {
-                let shown = self.chosen(items).into_iter().map(|i| i.map_or(dots(), |v| self.lines(elem, v)));
+                let shown = list.chosen.iter().map(|i| i.map_or(dots(), |v| self.lines(elem, v)));
                 let shown: Vec<Vec<String>> = shown.collect();
                 let suffix = count("elements").unwrap_or_default();
                 if elem.is_flat() {
@@ -79,21 +162,20 @@ impl Shower {
     }
 
     /// Vectors of scalars: texts, a matrix, or rows of different length.
-    fn rows(&self, scalar: &Type, row: &Type, items: &[Value], open: &str, close: &str) -> Vec<String> {
-        let rows: Vec<&[Value]> = items.iter().map(|v| v.items().unwrap_or_default()).collect();
-        let count = if self.is_long(rows.len()) { format!(" ({} rows)", grouped(rows.len())) } else { String::new() };
-        let chosen = self.chosen(items);
-        if *scalar == Type::Scalar(ScalarType::U8) && rows.iter().all(|r| text(r).is_some()) {
-            let shown = chosen.into_iter().map(|i| i.map_or(dots(), |v| self.lines(row, v))).collect();
+    fn rows(&self, scalar: &Type, row: &Type, list: &Listed<'_>, open: &str, close: &str) -> Vec<String> {
+        let Listed { chosen, about } = list;
+        let count = if self.is_long(about.len) { format!(" ({} rows)", grouped(about.len)) } else { String::new() };
+        if *scalar == Type::Scalar(ScalarType::U8) && !about.no_text {
+            let shown = chosen.iter().map(|i| i.map_or(dots(), |v| self.lines(row, v))).collect();
             return bracketed(open, close, shown, &count);
         }
-        let regular = rows.iter().all(|r| r.len() == rows[0].len());
+        let regular = !about.uneven;
         let cells: Vec<Option<Vec<String>>> =
-            chosen.iter().map(|i| i.map(|v| self.cells(v.items().unwrap_or_default()))).collect();
+            chosen.iter().map(|i| i.map(|v| cells(&self.chosen(v.items().unwrap_or_default())))).collect();
         let columns = if regular { cells.iter().flatten().map(Vec::len).max().unwrap_or(0) } else { 0 };
         let widths: Vec<usize> =
             (0..columns).map(|c| cells.iter().flatten().map(|r| r[c].chars().count()).max().unwrap_or(0)).collect();
-        let lines = cells.into_iter().zip(&chosen).map(|(cells, item)| {
+        let lines = cells.into_iter().zip(chosen).map(|(cells, item)| {
             let Some(cells) = cells else { return dots() };
             let aligned =
                 cells.iter().enumerate().map(|(c, s)| format!("{s:>0$}", widths.get(c).copied().unwrap_or(0)));
@@ -102,11 +184,9 @@ impl Shower {
                 if !regular && self.is_long(len) { format!(" ({} elements)", grouped(len)) } else { String::new() };
             vec![format!("[{}]{suffix}", aligned.collect::<Vec<_>>().join(", "))]
         });
-        let suffix = match rows.first() {
-            Some(first) if regular && (self.is_long(rows.len()) || self.is_long(first.len())) => {
-                format!(" ({} x {} elements)", grouped(rows.len()), grouped(first.len()))
-            }
-            _ => count,
+        let suffix = match about.len > 0 && regular && (self.is_long(about.len) || self.is_long(about.first)) {
+            true => format!(" ({} x {} elements)", grouped(about.len), grouped(about.first)),
+            false => count,
         };
         stacked(open, close, lines.collect(), &suffix)
     }
@@ -124,12 +204,6 @@ impl Shower {
         head.iter().map(Some).chain([None]).chain(tail.iter().map(Some)).collect()
     }
 
-    /// The scalars of a vector, as text.
-    fn cells(&self, items: &[Value]) -> Vec<String> {
-        let cell = |v: &Value| v.as_scalar().map_or_else(String::new, scalar);
-        self.chosen(items).into_iter().map(|i| i.map_or(DOTS.to_string(), cell)).collect()
-    }
-
     fn string(&self, text: &str, bytes: usize) -> String {
         let count = text.chars().count();
         if self.full || count <= SHORT_TEXT {
@@ -139,6 +213,12 @@ impl Shower {
         let tail: String = text.chars().skip(count - TEXT_ENDS.1).collect();
         format!("{} ... {} ({} bytes)", quoted(&head), quoted(&tail), grouped(bytes))
     }
+}
+
+/// Scalars, as text.
+fn cells(chosen: &[Option<&Value>]) -> Vec<String> {
+    let cell = |v: &Value| v.as_scalar().map_or_else(String::new, scalar);
+    chosen.iter().map(|i| i.map_or(DOTS.to_string(), cell)).collect()
 }
 
 fn dots() -> Vec<String> {
@@ -292,6 +372,29 @@ mod tests {
         assert!(show(&vector(T::I64), &long, true).ends_with("996, 997, 998, 999]"));
         let seq = Value::seq((0..3).map(Value::int).collect());
         shows(&Type::seq(Type::INT), &seq, &["{0, 1, 2}"]);
+    }
+
+    #[test]
+    fn elements_that_come_one_by_one_are_shown_as_all_together() {
+        let same = |elem: Type, elems: Vec<Value>| {
+            let ty = Type::seq(elem);
+            let mut ends = Ends::new(&ty);
+            elems.iter().for_each(|v| ends.push(v.clone()));
+            assert_eq!(ends.show(), show(&ty, &Value::seq(elems), false));
+        };
+        for n in [0, 1, 3, 19, 20, 21, 22, 100] {
+            same(Type::INT, (0..n).map(Value::int).collect());
+            same(vector(T::I64), (0..n).map(|i| ints([i, 2 * i])).collect());
+            same(vector(T::I64), (0..n).map(|i| ints(0..i % 30)).collect());
+            same(vector(T::U8), (0..n).map(|i| bytes(&"word".repeat(i as usize % 3))).collect());
+            same(
+                Type::tuple(vec![Type::INT, Type::INT]),
+                (0..n).map(|i| Value::tuple(vec![Value::int(i); 2])).collect(),
+            );
+        }
+        let mut words: Vec<Value> = (0..30).map(|_| bytes("word")).collect();
+        words[15] = bytes("\x01");
+        same(vector(T::U8), words);
     }
 
     #[test]
