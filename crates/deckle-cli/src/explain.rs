@@ -54,7 +54,7 @@ fn shown(program: &Program, func: Func, options: Options, stage: Stage) -> Outco
 /// Everything about some functions, in words.
 fn told(program: &Program, sources: &SourceMap, funcs: &[Func]) -> String {
     let before = deckle_passes::explain::explain(program, sources, funcs);
-    let kernels = kernels::describe(&simplify(program), funcs);
+    let kernels = kernels::describe(&simplify(program), funcs, sources);
     let one = |(func, (before, kernels)): (&Func, (&String, &String))| {
         let function = &program.funcs[func.index()];
         format!("{}\n{before}{kernels}", signature(&function.name, function))

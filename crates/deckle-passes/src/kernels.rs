@@ -14,6 +14,7 @@
 use crate::chunk::{Chunks, Lowered, lower};
 use crate::flatten::Options;
 use crate::reuse::reuse;
+use deckle_diag::SourceMap;
 use deckle_ir::array::{BinOp, Program};
 use deckle_ir::entity::Func;
 use deckle_ir::kernel::{self, Buf, Combine, Kernel, Node, Op, ROOT, Region, Sink, Space, Step};
@@ -24,22 +25,23 @@ use std::fmt::Write;
 const DEEP: u32 = 3;
 
 /// The kernels of each of some functions of a simplified program, if their arguments are given away. Lines are indented by two.
-pub fn describe(simple: &Program, funcs: &[Func]) -> Vec<String> {
-    funcs.iter().map(|f| one(simple, *f)).collect()
+pub fn describe(simple: &Program, funcs: &[Func], sources: &SourceMap) -> Vec<String> {
+    funcs.iter().map(|f| one(simple, *f, sources)).collect()
 }
 
-fn one(simple: &Program, func: Func) -> String {
+fn one(simple: &Program, func: Func, sources: &SourceMap) -> String {
     match lower(simple, func, Options { fuse: true }, Chunks::Needed) {
         Ok(Lowered { mut program, chunked, .. }) => {
             reuse(&mut program, u64::MAX);
             let mut text = of_program(&program);
             match chunked {
-                Ok(true) => {
-                    text += "  in chunks: sequences are never in memory as a whole\n"
-                }
+                Ok(true) => text += "  in chunks: sequences are never in memory as a whole\n",
                 Ok(false) => {}
                 Err(whole) => {
-                    let _ = writeln!(text, "  not in chunks: {}", whole.why);
+                    let file = sources.get(whole.span.file).filter(|_| !whole.span.is_none());
+                    let place = file.map(|f| f.line_col(whole.span.lo));
+                    let place = place.map_or(String::new(), |(line, column)| format!(", at {line}:{column}"));
+                    let _ = writeln!(text, "  not in chunks: {}{place}", whole.why);
                 }
             }
             text
