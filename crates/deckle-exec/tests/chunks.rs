@@ -37,6 +37,12 @@ def kept(n: int) = tab({ (i, real(i) * 0.5) : i in iota(n) | i % 7 == 0 })
 
 def behind(n: int) = sum({ x * y : x in { i : i in iota(2 * n) | i % 2 == 0 }; y in iota(n) })
 
+def crossed(n: int) =
+  sum({ x * y : x in { i : i in iota(n) | i < n / 2 }; y in { i : i in iota(n) | i >= n / 2 } })
+
+def alternating(n: int) =
+  sum({ x * y : x in { i : i in iota(n) | i % 2 == 0 }; y in { i : i in iota(n) | i % 2 == 1 } })
+
 def both(n: int) = tab({ i : i in iota(n) } ++ { -i : i in iota(n) | i % 2 == 1 })
 ";
 
@@ -175,4 +181,18 @@ fn one_sequence_comes_after_another() {
     let all = on_all("both", n, &[1 << 20, 1, 7, 64, 4096], &elements::<i64>);
     let wanted: Vec<i64> = (0..n).chain((0..n).filter(|i| i % 2 == 1).map(|i| -i)).collect();
     assert_eq!(all, wanted);
+}
+
+#[test]
+fn two_filters_wait_for_each_other() {
+    let n = 30_000;
+    // One leaves its elements at the beginning, the other at the end.
+    let sum = on_all("crossed", n, &[1 << 20, 1, 7, 64, 4096], &|d| elements::<i64>(d)[0]);
+    let wanted: i64 = (0..n / 2).map(|i| i * (n / 2 + i)).sum();
+    assert_eq!(sum, wanted);
+    let settings = Settings { chunk: Some(64), ..Settings::new(2, None) };
+    let native = native("alternating", Chunks::Needed);
+    let result = native.call(vec![number(&settings, 1_000_000)], &settings).unwrap();
+    assert_eq!(elements::<i64>(&result), [(0..500_000i64).map(|i| 2 * i * (2 * i + 1)).sum::<i64>()]);
+    assert!(settings.pool.stats().peak < 1 << 20, "{:?}", settings.pool.stats());
 }

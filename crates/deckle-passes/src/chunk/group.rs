@@ -2,8 +2,8 @@
 //!
 //! Sequences that have as many elements are of one *rate*. A rate is either that of a *clock*, where sequences begin, or that of a statement that makes another number of elements of what it is given.
 //! `zip` and `map` make two rates one. Where clocks meet, they are one clock. Where a clock meets what was made, the sequences that begin at it *follow*: they advance by as many elements
-//! as were made in the step. `++` puts clocks in order: those of its second operand stand still until those of the first have come to their end. Elements and flags of `flagpart` may be of
-//! different rates: whichever is ahead waits for the other.
+//! as were made in the step. `++` puts clocks in order: those of its second operand stand still until those of the first have come to their end. Elements and flags of `flagpart`, and two
+//! sequences that were made and are gone through together, may be of different rates: whichever is ahead waits for the other.
 
 use super::state::State;
 use super::{Whole, uses};
@@ -22,18 +22,21 @@ pub(super) struct Group {
     pub sources: Vec<(Var, Pace)>,
     /// For each clock those that have to come to their end before it.
     pub clocks: Vec<BTreeSet<usize>>,
-    /// Statements that cut one sequence as another says, in which either may be ahead of the other.
-    pub cuts: Vec<Cut>,
+    /// Statements in which one sequence may be ahead of another.
+    pub meetings: Vec<Meeting>,
     /// Sequences that are the result of the function, or parts of it, whichever group they are of, each once.
     pub results: Vec<Var>,
 }
 
-/// A `flagpart`: which clocks only its elements advance with, and which only its flags.
+/// Where two sequences of different rates meet: elements and flags of a `flagpart`, or the operands of a `zip` or `map`.
 #[derive(Clone, Debug)]
-pub(super) struct Cut {
+pub(super) struct Meeting {
     pub stmt: Var,
-    pub elems: BTreeSet<usize>,
-    pub flags: BTreeSet<usize>,
+    /// For each operand whether it is of the second side.
+    pub sides: Vec<bool>,
+    /// The clocks that only the first side advances with, and those that only the second one does.
+    pub first: BTreeSet<usize>,
+    pub second: BTreeSet<usize>,
 }
 
 /// How a sequence that begins in a group advances.
@@ -155,12 +158,47 @@ struct Rates {
     made: Vec<(Var, Vec<Var>)>,
     /// Operands of `++`.
     appended: Vec<(Var, Var, Span)>,
+    /// Statements whose operands are of two rates, and which operands are of the second one.
+    meetings: Vec<(Var, Vec<bool>)>,
+}
+
+impl Rates {
+    /// What makes the elements of a sequence, if it is not as many as there are at a clock.
+    fn maker(&mut self, v: Var) -> Option<Var> {
+        let rate = self.same.find(v);
+        let made: Vec<Var> = self.made.iter().map(|(s, _)| *s).collect();
+        made.into_iter().find(|s| self.same.find(*s) == rate)
+    }
+
+    /// Sequences are gone through together: they are of one rate, unless two of them are made, each in its own way.
+    fn together(&mut self, s: Var, seqs: &[Var], span: Span) -> Result<(), Whole> {
+        let makers: Vec<Option<Var>> = seqs.iter().map(|v| self.maker(*v)).collect();
+        let mut distinct: Vec<Var> = makers.iter().flatten().copied().collect();
+        distinct.sort();
+        distinct.dedup();
+        match distinct[..] {
+            [_, second] => {
+                // Those that are not made go along with the first.
+                let first = seqs.iter().zip(&makers).find(|(_, m)| m.is_some_and(|m| m != second)).map(|(v, _)| *v);
+                let plain = seqs.iter().zip(&makers).filter(|(_, m)| m.is_none()).map(|(v, _)| *v);
+                plain.zip(first.into_iter().cycle()).for_each(|(v, first)| self.same.join(v, first));
+                self.meetings.push((s, makers.iter().map(|m| *m == Some(second)).collect()));
+                self.made.push((s, seqs.to_vec()));
+                Ok(())
+            }
+            [] | [_] => {
+                seqs.iter().for_each(|v| self.same.join(*v, s));
+                Ok(())
+            }
+            _ => Err(Whole::new("three filters or the like advance together", span)),
+        }
+    }
 }
 
 fn group(function: &Function, stmts: Vec<Var>, results: &[Var]) -> Result<Group, Whole> {
     let is_seq = |v: &Var| !function.ty(*v).is_concrete();
     let mut group =
-        Group { stmts, sources: Vec::new(), clocks: Vec::new(), cuts: Vec::new(), results: results.to_vec() };
+        Group { stmts, sources: Vec::new(), clocks: Vec::new(), meetings: Vec::new(), results: results.to_vec() };
     let mut rates = Rates::default();
     for v in group.outside(function).into_iter().filter(is_seq) {
         // What a parameter holds begins where that is taken from it.
@@ -223,8 +261,12 @@ fn statement(function: &Function, s: Var, rates: &mut Rates) -> Result<(), Whole
         }
         Op::Proj(_) if function.inst(inst.args[0]).is_none() && ty.is_seq() => rates.sources.push(s),
         Op::Unzip | Op::Proj(_) if !ty.is_concrete() => rates.same.join(inst.args[0], s),
-        Op::Map | Op::Zip if ty.is_seq() && !inside => seqs.iter().for_each(|v| rates.same.join(*v, s)),
-        Op::Flatten | Op::FlagPart => rates.made.push((s, seqs)),
+        Op::Map | Op::Zip if ty.is_seq() && !inside => rates.together(s, &seqs, span)?,
+        Op::Flatten => rates.made.push((s, seqs)),
+        Op::FlagPart => {
+            rates.meetings.push((s, vec![false, true]));
+            rates.made.push((s, seqs));
+        }
         Op::Append => {
             rates.appended.push((inst.args[0], inst.args[1], span));
             rates.made.push((s, seqs));
@@ -270,11 +312,13 @@ fn pace(function: &Function, group: &mut Group, rates: &mut Rates) -> Result<(),
         }
         after.iter().for_each(|c| group.clocks[*c].extend(&before));
     }
-    for &s in &group.stmts {
-        if let Some(Inst { op: Op::FlagPart, args, .. }) = function.inst(s) {
-            let (elems, flags) = (behind(rates, &clocks, args[0]), behind(rates, &clocks, args[1]));
-            group.cuts.push(Cut { stmt: s, elems: &elems - &flags, flags: &flags - &elems });
+    for (s, sides) in rates.meetings.clone() {
+        let mut clocks_of = [BTreeSet::new(), BTreeSet::new()];
+        for (v, second) in function.inst(s).into_iter().flat_map(|i| i.args.clone()).zip(&sides) {
+            clocks_of[usize::from(*second)].extend(behind(rates, &clocks, v));
         }
+        let [first, second] = clocks_of;
+        group.meetings.push(Meeting { stmt: s, sides, first: &first - &second, second: &second - &first });
     }
     // Nothing waits for itself.
     let mut going: BTreeSet<usize> = BTreeSet::new();

@@ -25,9 +25,10 @@
 //! chunk. Sums of floats are taken of blocks counted from the beginning of the sequence; what is left of a chunk waits for the next (`state.rs`).
 //!
 //! # What is left whole
-//! Where a sequence cannot be gone through in this way (two filters that advance together, say), the function stays as it is: [`chunk`] says why. A chunk has whole elements: what is inside one is
+//! Where a sequence cannot be gone through in this way (three filters that advance together, say), the function stays as it is: [`chunk`] says why. A chunk has whole elements: what is inside one is
 //! in memory as far as it has to be.
 
+mod align;
 mod choose;
 mod cut;
 mod group;

@@ -1,6 +1,6 @@
 //! What goes on from chunk to chunk, and how.
 
-use super::cut;
+use super::{align, cut};
 use super::{int, part, push};
 use crate::stream;
 use deckle_diag::Span;
@@ -35,6 +35,8 @@ pub(super) enum State {
     KeptParts,
     /// How many elements of a result were handed over.
     Pushed(u32),
+    /// `zip` or `map` of sequences that do not advance together: elements that wait, and how many there were of either side.
+    Aligned,
     /// A scan goes on from what was combined so far.
     Scanned,
     /// A scan block by block: what whole blocks gave, and the elements that are not a block yet.
@@ -131,6 +133,7 @@ impl State {
                 push(copy, Op::Tuple, &[first, rest], span)
             }
             State::Cut => cut::init(copy, s),
+            State::Aligned => align::init(copy, s),
             State::Blocks1 => {
                 let none = nothing(copy, copy.old.ty(s), span)?;
                 push(copy, Op::Tuple, &[none, none], span)
@@ -269,6 +272,8 @@ impl State {
                 push(copy, Op::Tuple, &[sum, rest], span)
             }
             State::Cut => cut::step(copy, s, before),
+            // It needs to know which operand is of which side.
+            State::Aligned => None,
             State::KeptParts => {
                 let xs = copy.var(inst.args[0])?;
                 let xs = push(copy, Op::Tab, &[xs], span)?;
@@ -328,6 +333,7 @@ impl State {
                 one_by_one(copy, changes, s, (some, sum), |copy, changes, _| total(copy, changes, s, rest))
             }
             State::Cut => cut::finish(copy, s, last),
+            State::Aligned => align::finish(copy, s, last),
             State::Blocks1 => {
                 let (sum, rest) = (part(copy, last, 0, span)?, part(copy, last, 1, span)?);
                 let length = push(copy, Op::Length, &[rest], span)?;

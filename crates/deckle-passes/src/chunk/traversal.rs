@@ -3,10 +3,10 @@
 //! Its state is a tuple: the position of each clock; for each clock at which sequences come from outside, whether there may be more of them; the positions of what follows; and what goes on
 //! from chunk to chunk (`state.rs`).
 
-use super::group::{Group, Pace};
+use super::group::{Group, Meeting, Pace};
 use super::source::{Part, Source};
 use super::state::State;
-use super::{cut, equal, int, part, push};
+use super::{align, cut, equal, int, part, push};
 use deckle_diag::Span;
 use deckle_ir::array::{BinOp, Copier, Op, Rewrite, UnOp};
 use deckle_ir::entity::Var;
@@ -79,7 +79,10 @@ impl Traversal {
         }
         let mut states = Vec::new();
         for &s in &group.stmts {
-            for state in State::all(copy.old, s, group.results.iter().position(|v| *v == s)) {
+            let is_aligned = State::of(copy.old, s).is_none() && group.meetings.iter().any(|m| m.stmt == s);
+            let aligned = is_aligned.then_some(State::Aligned);
+            let others = State::all(copy.old, s, group.results.iter().position(|v| *v == s));
+            for state in aligned.into_iter().chain(others) {
                 states.push((s, state, start.len() as u32));
                 start.push(state.init(copy, s)?);
             }
@@ -121,12 +124,16 @@ impl Traversal {
         }
         for &s in &self.group.stmts {
             let begins = self.sources.iter().any(|(source, _)| source.stmt == s);
-            if !begins && State::of(copy.old, s).is_none() {
+            let stands = self.states.iter().any(|(t, state, _)| *t == s && !matches!(state, State::Pushed(_)));
+            if !begins && !stands {
                 copy.statement(changes, s)?;
             }
             for (_, state, place) in self.states.iter().filter(|(t, ..)| *t == s) {
                 let before = part(copy, now, *place, span)?;
-                next[*place as usize] = state.step(copy, changes, s, before)?;
+                next[*place as usize] = match (state, self.group.meetings.iter().find(|m| m.stmt == s)) {
+                    (State::Aligned, Some(m)) => align::step(copy, changes, s, before, &m.sides)?,
+                    _ => state.step(copy, changes, s, before)?,
+                };
             }
             for (source, _) in self.sources.iter().filter(|(_, pace)| *pace == Pace::Follows(s)) {
                 let made = copy.var(s)?;
@@ -137,14 +144,18 @@ impl Traversal {
         Some(next)
     }
 
-    /// Where a sequence is cut: how far its flags are ahead of its elements, and whether its elements and its flags wait for the other, being ahead by more than a chunk.
+    /// Where two sequences meet: how far the second is ahead of the first, and whether either waits for the other, being ahead by more than a chunk.
     fn held(&self, copy: &mut Copier<'_>, now: Var, size: Var) -> Option<Vec<[Var; 3]>> {
         let span = self.span;
         let mut all = Vec::new();
-        for cut in &self.group.cuts {
-            let (.., place) = *self.states.iter().find(|(s, state, _)| *s == cut.stmt && *state == State::Cut)?;
+        for Meeting { stmt, first, second, .. } in &self.group.meetings {
+            let meets = |state: &State| matches!(state, State::Cut | State::Aligned);
+            let (.., how, place) = *self.states.iter().find(|(s, state, _)| s == stmt && meets(state))?;
             let state = part(copy, now, place, span)?;
-            let ahead = cut::ahead(copy, state, span)?;
+            let ahead = match how {
+                State::Cut => cut::ahead(copy, state, span)?,
+                _ => align::ahead(copy, *stmt, state, span)?,
+            };
             let behind = push(copy, Op::Unary(UnOp::Neg), &[ahead], span)?;
             // Nobody waits for what has come to its end.
             let mut waits = |far: Var, others: &BTreeSet<usize>| {
@@ -156,7 +167,7 @@ impl Traversal {
                 let is_ahead = push(copy, Op::Binary(BinOp::Gt), &[far, size], span)?;
                 push(copy, Op::Binary(BinOp::And), &[is_held, is_ahead], span)
             };
-            all.push([ahead, waits(behind, &cut.flags)?, waits(ahead, &cut.elems)?]);
+            all.push([ahead, waits(behind, second)?, waits(ahead, first)?]);
         }
         if all.is_empty() {
             return Some(all);
@@ -167,9 +178,9 @@ impl Traversal {
             let mut free = self.clock_goes_on(copy, c, now)?;
             let before = self.group.clocks[c].iter().map(|other| self.clock_goes_on(copy, *other, now));
             let mut stops = before.collect::<Option<Vec<Var>>>()?;
-            for (cut, [_, elems, flags]) in self.group.cuts.iter().zip(&all) {
-                stops.extend(cut.elems.contains(&c).then_some(*elems));
-                stops.extend(cut.flags.contains(&c).then_some(*flags));
+            for (meeting, [_, first, second]) in self.group.meetings.iter().zip(&all) {
+                stops.extend(meeting.first.contains(&c).then_some(*first));
+                stops.extend(meeting.second.contains(&c).then_some(*second));
             }
             for stop in stops {
                 let not = push(copy, Op::Unary(UnOp::Not), &[stop], span)?;
@@ -177,9 +188,9 @@ impl Traversal {
             }
             moves = push(copy, Op::Binary(BinOp::Or), &[moves, free], span)?;
         }
-        for [_, elems, flags] in &mut all {
-            *elems = push(copy, Op::Binary(BinOp::And), &[*elems, moves], span)?;
-            *flags = push(copy, Op::Binary(BinOp::And), &[*flags, moves], span)?;
+        for [_, first, second] in &mut all {
+            *first = push(copy, Op::Binary(BinOp::And), &[*first, moves], span)?;
+            *second = push(copy, Op::Binary(BinOp::And), &[*second, moves], span)?;
         }
         Some(all)
     }
@@ -189,9 +200,9 @@ impl Traversal {
         let span = self.span;
         let none = int(copy, 0, span)?;
         let mut count = size;
-        for (cut, [ahead, ..]) in self.group.cuts.iter().zip(held) {
-            if cut.elems.contains(&c) {
-                // As many as flags wait for, which have come before.
+        for (meeting, [ahead, ..]) in self.group.meetings.iter().zip(held) {
+            if meeting.first.contains(&c) {
+                // As many as the other side waits for, which has come before.
                 count = push(copy, Op::Binary(BinOp::Max), &[*ahead, count], span)?;
             }
         }
@@ -202,9 +213,9 @@ impl Traversal {
             count = push(copy, Op::Binary(BinOp::Min), &[left, count], span)?;
         }
         let mut stops = Vec::new();
-        for (cut, [_, elems, flags]) in self.group.cuts.iter().zip(held) {
-            stops.extend(cut.elems.contains(&c).then_some(*elems));
-            stops.extend(cut.flags.contains(&c).then_some(*flags));
+        for (meeting, [_, first, second]) in self.group.meetings.iter().zip(held) {
+            stops.extend(meeting.first.contains(&c).then_some(*first));
+            stops.extend(meeting.second.contains(&c).then_some(*second));
         }
         for &other in &self.group.clocks[c] {
             stops.push(self.clock_goes_on(copy, other, now)?);
