@@ -112,10 +112,12 @@ fn write_words(path: &Path, n: usize) -> std::io::Result<()> {
     out.flush()
 }
 
+type Args = dyn Fn(&Pool) -> Result<Vec<Input>, String>;
+
 /// A program, and what makes its arguments.
 struct Way {
     program: Compiled,
-    args: Box<dyn Fn(&Pool) -> Result<Vec<Input>, String>>,
+    args: Box<Args>,
 }
 
 /// As a whole, and in chunks.

@@ -53,6 +53,7 @@ pub(crate) struct Entries {
     pub merge: Option<Entry>,
     pub turns: Option<Entry>,
     pub owned: Option<Entry>,
+    pub lengths: Option<Entry>,
 }
 
 /// Compiles the functions of launches and finds their entry points.
@@ -95,6 +96,7 @@ pub(crate) fn entries(code: &Code, l: &Launch) -> Result<Entries, String> {
         merge: l.copies.as_ref().map(|c| entry(&c.merge)).transpose()?,
         turns: l.copies.as_ref().and_then(|c| c.turns.as_ref()).map(|t| entry(&t.0)).transpose()?,
         owned: l.owned.as_ref().map(|o| entry(&o.function)).transpose()?,
+        lengths: l.lengths().map(entry).transpose()?,
     })
 }
 
@@ -142,6 +144,11 @@ impl Shared {
 impl Args {
     pub fn get(&self) -> *const *mut u8 {
         self.bufs.as_ptr()
+    }
+
+    /// The same, and one more.
+    pub fn with(&self, more: *mut u8) -> Args {
+        Args { bufs: self.bufs.iter().copied().chain([more]).collect() }
     }
 }
 
@@ -281,20 +288,20 @@ impl Cpu<'_> {
         let nested = launch.work != Work::Little;
         let parallel = threads > 1 && launch.size.is_some() && self.work(memory, launch, points)? >= grain.worth;
         let found;
-        let uneven = match (how, &launch.rows) {
-            (How::After(uneven, _), _) => Some(*uneven),
-            (How::Best(kernel, at, i), Some(rows)) if parallel => {
-                let offsets = memory.buffer(rows.offsets)?.as_slice();
-                // A row of one block is not combined block by block.
-                let long = if rows.divisible { grain.long.max(grain.row) } else { i64::MAX };
-                found = Uneven::new(offsets, points, threads, long);
-                if let Some(uneven) = found.as_ref().filter(|u| u.has_long()) {
-                    return self.long_rows(memory, kernel, (*at, *i), uneven);
+        let uneven = match how {
+            How::After(uneven, _) => Some(*uneven),
+            How::Best(kernel, at, i) if threads > 1 => {
+                found = self.uneven(memory, launch, entries, points, parallel)?;
+                if let Some(uneven) = found.as_ref().filter(|u| u.has_long())
+                    && let Some(done) = self.long_rows(memory, kernel, (*at, *i), uneven)?
+                {
+                    return Ok(done);
                 }
                 found.as_ref()
             }
             _ => None,
         };
+        let parallel = parallel || uneven.is_some_and(|u| u.work() >= grain.worth);
         // What is copied for a block should serve many points.
         let pieces = if launch.private.is_empty() { threads * TASKS * 4 } else { threads * 4 };
         let block = match (launch.block, nested, parallel) {

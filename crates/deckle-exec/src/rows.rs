@@ -6,23 +6,35 @@ use crate::fault::Failure;
 use crate::pipeline::Timings;
 use crate::run::Memory;
 use deckle_ir::kernel::{Kernel, Program};
-use deckle_ir::loops::{Function, Long};
+use deckle_ir::loops::{Function, Launch, Lengths, Long};
+use deckle_ir::scalar::ScalarType;
 use deckle_llvm::Code;
 use deckle_passes::schedule::{Purpose, schedule_long};
 use deckle_runtime::Buffer;
-use std::collections::HashMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// No more long rows than this are looked for.
 const MOST: usize = 1 << 12;
 /// A row is long if it is more than one of so many shares of each thread.
 const SHARES: i64 = 4;
+/// Of no more groups of rows than this is computed how long they are; and a group of several rows has a multiple of so many.
+const GROUPS: [i64; 2] = [1 << 12, 1 << 6];
+/// For so many rows, that is worth several threads.
+const MANY: i64 = 1 << 16;
 
 /// Where rows begin, and which are long.
 pub(crate) struct Uneven<'a> {
-    offsets: &'a [i64],
-    /// The long rows, in ascending order, and how many elements they have up to and with each.
+    /// Where each group of rows begins, and the end.
+    offsets: Cow<'a, [i64]>,
+    /// How many rows there are, and how many of them are a group.
+    rows: i64,
+    group: i64,
+    /// The long rows, in ascending order, and how many elements each has.
     long: Vec<(i64, i64)>,
+    /// How many elements they have up to and with each, where these are counted in the offsets.
+    done: Vec<i64>,
 }
 
 impl<'a> Uneven<'a> {
@@ -30,7 +42,7 @@ impl<'a> Uneven<'a> {
     pub(crate) fn new(offsets: &'a [i64], rows: i64, threads: i64, least: i64) -> Option<Uneven<'a>> {
         let offsets = offsets.get(..usize::try_from(rows).ok()?.checked_add(1)?)?;
         let all = offsets.last()?.saturating_sub(offsets[0]);
-        let mut uneven = Uneven { offsets, long: Vec::new() };
+        let mut uneven = Uneven { offsets: Cow::Borrowed(offsets), rows, group: 1, long: Vec::new(), done: Vec::new() };
         uneven.search(0, offsets.len() - 1, least.max(all / (threads * SHARES)));
         // Whether offsets make sense is checked where rows are gone through: those that do not are left to that.
         let makes_sense = |(row, _): &(i64, i64)| {
@@ -47,8 +59,8 @@ impl<'a> Uneven<'a> {
             return;
         }
         if to - from == 1 {
-            let before = self.long.last().map_or(0, |l| l.1);
-            self.long.push((from as i64, before.saturating_add(size)));
+            self.done.push(self.done.last().map_or(size, |before| before.saturating_add(size)));
+            self.long.push((from as i64, size));
             return;
         }
         let middle = from.midpoint(to);
@@ -60,20 +72,62 @@ impl<'a> Uneven<'a> {
         !self.long.is_empty()
     }
 
-    fn size(&self, row: i64) -> i64 {
-        self.offsets[row as usize + 1].saturating_sub(self.offsets[row as usize])
+    /// How much there is to do, if long rows are done already.
+    pub(crate) fn work(&self) -> i64 {
+        self.before(self.rows)
+    }
+
+    /// The rows of groups that have so many elements each; `lengths` tells those of the rows of a group. Long are the same as of [`Uneven::new`].
+    fn of_groups(
+        mut totals: Vec<i64>,
+        (rows, group): (i64, i64),
+        threads: i64,
+        least: i64,
+        lengths: &dyn Fn(i64) -> Vec<i64>,
+    ) -> Uneven<'static> {
+        let all = totals.iter().fold(0i64, |all, n| all.saturating_add(*n));
+        let least = least.max(all / (threads * SHARES));
+        let mut long = Vec::new();
+        for (k, total) in totals.iter_mut().enumerate().filter(|(_, total)| **total > least) {
+            let (mut rest, first) = (0i64, k as i64 * group);
+            for (row, size) in (first..).zip(lengths(k as i64)) {
+                if size > least && long.len() < MOST {
+                    long.push((row, size));
+                } else {
+                    rest = rest.saturating_add(size);
+                }
+            }
+            *total = rest;
+        }
+        let mut offsets = vec![0i64];
+        totals.iter().for_each(|n| offsets.push(offsets[offsets.len() - 1].saturating_add(*n)));
+        Uneven { offsets: Cow::Owned(offsets), rows, group, long, done: Vec::new() }
+    }
+
+    /// How many elements there are before a row; inside a group, as if all its rows were alike.
+    fn offset(&self, row: i64) -> i64 {
+        let (k, inside) = ((row / self.group) as usize, row % self.group);
+        let start = self.offsets[k];
+        match self.offsets.get(k + 1) {
+            Some(end) if row == self.rows => *end,
+            Some(end) if inside > 0 => {
+                let size = i128::from(end.saturating_sub(start));
+                start.saturating_add((size * i128::from(inside) / i128::from(self.group)) as i64)
+            }
+            _ => start,
+        }
     }
 
     /// How much there is to do before a row, if long rows are done already.
     fn before(&self, row: i64) -> i64 {
         let long = self.long.partition_point(|(r, _)| *r < row);
-        let done = if long == 0 { 0 } else { self.long[long - 1].1 };
-        self.offsets[row as usize].saturating_sub(self.offsets[0]).saturating_sub(done).saturating_add(row)
+        let done = if long == 0 { 0 } else { self.done.get(long - 1).copied().unwrap_or(0) };
+        self.offset(row).saturating_sub(self.offsets[0]).saturating_sub(done).saturating_add(row)
     }
 
     /// A range of blocks of so many rows, divided into tasks of about as much work: where each begins, and the end.
     pub(crate) fn cuts(&self, block: i64, (first, last): (i64, i64), tasks: i64) -> Vec<i64> {
-        let rows = self.offsets.len() as i64 - 1;
+        let rows = self.rows;
         let start = self.before((first * block).min(rows));
         let all = self.before((last * block).min(rows)).saturating_sub(start);
         let mut cuts = vec![first];
@@ -142,45 +196,112 @@ impl LongCodes {
 }
 
 impl Cpu<'_> {
-    /// Runs the long rows of a launch, each by all threads, and then everything else.
+    /// What is known of the rows of a launch, if it has some. `parallel` tells that it is worth several threads as far as one knew without.
+    pub(crate) fn uneven<'m>(
+        &self,
+        memory: &'m Memory<'_, Self>,
+        launch: &Launch,
+        entries: &Entries,
+        points: i64,
+        parallel: bool,
+    ) -> Result<Option<Uneven<'m>>, Failure> {
+        let Some(rows) = &launch.rows else { return Ok(None) };
+        let (grain, threads) = (self.settings.grain, self.settings.team.threads() as i64);
+        // A row of one block is not combined block by block.
+        let least = if rows.divisible { grain.long.max(grain.row) } else { i64::MAX };
+        match (&rows.lengths, entries.lengths) {
+            (Lengths::Offsets(buf), _) if parallel => {
+                Ok(Uneven::new(memory.buffer(*buf)?.as_slice(), points, threads, least))
+            }
+            (Lengths::Computed(_), Some(entry)) if points > 0 => {
+                self.computed(memory, launch, entry, (points, threads, least)).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Computes how long rows are.
+    fn computed(
+        &self,
+        memory: &Memory<'_, Self>,
+        launch: &Launch,
+        entry: Entry,
+        (rows, threads, least): (i64, i64, i64),
+    ) -> Result<Uneven<'static>, Failure> {
+        let group = match rows <= GROUPS[0] {
+            true => 1,
+            false => (rows / GROUPS[0] / GROUPS[1] + 1) * GROUPS[1],
+        };
+        let groups = (rows + group - 1) / group;
+        let args = Args { bufs: self.pointers(memory, launch)? };
+        // Those of some groups of so many rows.
+        let totals_of = |(first, last): (i64, i64), group: i64| {
+            let mut totals = vec![0i64; (last - first) as usize];
+            let args = args.with(totals.as_mut_ptr().cast());
+            let scalars = [first, last, group, last, self.settings.grain.row].map(|x| x as u64);
+            // SAFETY: it was compiled for these buffers and scalars, and writes an element for each group.
+            unsafe { entry(args.get(), scalars.as_ptr(), Shared::default().get()) }
+            totals
+        };
+        let totals = if rows < MANY {
+            totals_of((0, groups), group)
+        } else {
+            let parts = Mutex::new(BTreeMap::new());
+            self.divided((0, groups), None, &|_, first, last| {
+                let part = totals_of((first, last), group);
+                parts.lock().unwrap_or_else(PoisonError::into_inner).insert(first, part);
+            })?;
+            parts.into_inner().unwrap_or_else(PoisonError::into_inner).into_values().flatten().collect()
+        };
+        let lengths = |k: i64| totals_of((k * group, rows.min((k + 1) * group)), 1);
+        Ok(Uneven::of_groups(totals, (rows, group), threads, least, &lengths))
+    }
+
+    /// Runs the long rows of a launch, each by all threads, and then everything else: if there is memory for that.
     pub(crate) fn long_rows(
         &self,
         memory: &Memory<'_, Self>,
         kernel: &Kernel,
         which: (usize, usize),
         uneven: &Uneven<'_>,
-    ) -> Result<Option<Record>, Failure> {
+    ) -> Result<Option<Option<Record>>, Failure> {
         let make = || LongCode::new(memory.program, kernel, which, self.make);
         let code = self.long.get(which, make).map_err(Failure::Bug)?;
         let piece = self.settings.grain.row;
-        let blocks_of = |row: i64| uneven.size(row) / piece + i64::from(uneven.size(row) % piece != 0);
+        let blocks_of = |size: i64| size / piece + i64::from(size % piece != 0);
         let mut list = vec![uneven.long.len() as i64];
         let mut places = vec![0];
-        let (mut all, mut most) = (0, 0);
-        for (row, _) in &uneven.long {
+        let (mut all, mut most) = (0i64, 0);
+        for (row, size) in &uneven.long {
             list.push(*row);
             places.push(all);
-            all += blocks_of(*row);
-            most = most.max(blocks_of(*row));
+            all = all.saturating_add(blocks_of(*size));
+            most = most.max(blocks_of(*size));
         }
         list.push(i64::MAX);
         places.push(all);
-        let alloc = |bytes: i64| self.settings.pool.alloc(bytes as usize, "a list of partial results");
         let long = &code.long;
-        let partial =
-            long.partial.iter().map(|ty| alloc((all + 1) * ty.bytes() as i64)).collect::<Result<Vec<_>, _>>()?;
-        let scratch =
-            long.scratch.iter().map(|ty| alloc((most + 1) * ty.bytes() as i64)).collect::<Result<Vec<_>, _>>()?;
+        let alloc = |types: &[ScalarType], blocks: i64| {
+            let bytes = |ty: &ScalarType| (blocks as usize).saturating_add(1).saturating_mul(ty.bytes());
+            let alloc = |ty| self.settings.pool.alloc(bytes(ty), "a list of partial results");
+            types.iter().map(alloc).collect::<Result<Vec<_>, _>>()
+        };
+        let lists = [&list, &places].map(|l| self.settings.pool.alloc_from(l, "a list of long rows"));
+        let lists = lists.into_iter().collect::<Result<Vec<_>, _>>();
+        let (Ok(partial), Ok(scratch), Ok(lists)) = (alloc(&long.partial, all), alloc(&long.scratch, most), lists)
+        else {
+            return Ok(None);
+        };
         let pointer = |b: &Buffer| b.as_ptr().cast_mut();
         let mut bufs = self.pointers(memory, &long.launch)?;
         bufs.extend(partial.iter().chain(&scratch).map(pointer));
         let (args, record) = (Args { bufs }, Shared::default());
-        for (k, (row, _)) in uneven.long.iter().enumerate() {
-            let blocks = blocks_of(*row);
+        for (k, (row, size)) in uneven.long.iter().enumerate() {
+            let blocks = blocks_of(*size);
             let call = |entry: Entry, first: i64, last: i64| {
                 let scalars = [first, last, piece, blocks, piece, *row, places[k + 1]].map(|x| x as u64);
-                // SAFETY: it was compiled for these buffers and scalars; the blocks of a row write to different elements, and the row has as many as
-                // its offsets say, to the host as to the code.
+                // SAFETY: it was compiled for these buffers and scalars; the blocks of a row write to different elements, and the row is as long to the host as
+                // to the code.
                 unsafe { entry(args.get(), scalars.as_ptr(), record.get()) }
             };
             // What is folded must be complete before it is used.
@@ -197,12 +318,10 @@ impl Cpu<'_> {
             }
         }
         if let Some(record) = record.taken() {
-            return Ok(Some(record));
+            return Ok(Some(Some(record)));
         }
-        let lists = [&list, &places].map(|l| self.settings.pool.alloc_from(l, "a list of long rows"));
-        let lists = lists.into_iter().collect::<Result<Vec<_>, _>>()?;
         let more: Vec<*mut u8> = lists.iter().chain(&partial).map(pointer).collect();
-        self.launch(memory, &long.launch, &code.entries, &How::After(uneven, more))
+        self.launch(memory, &long.launch, &code.entries, &How::After(uneven, more)).map(Some)
     }
 }
 
@@ -247,6 +366,29 @@ mod tests {
         let none = Uneven::new(&offsets, 9, 2, 5000).unwrap();
         assert_eq!(none.cuts(1, (0, 9), 2), [0, 4, 9]);
         assert_eq!(none.cuts(2, (0, 5), 4), [0, 2, 2, 2, 5]);
+    }
+
+    fn of_groups(sizes: &[i64], group: i64, threads: i64, least: i64) -> Uneven<'static> {
+        let chunks = || sizes.chunks(group as usize);
+        let most = i64::MAX / group;
+        let totals = chunks().map(|c| c.iter().map(|n| (*n).min(most)).sum()).collect();
+        let lengths = |k: i64| chunks().nth(k as usize).unwrap().to_vec();
+        Uneven::of_groups(totals, (sizes.len() as i64, group), threads, least, &lengths)
+    }
+
+    #[test]
+    fn long_rows_are_found_in_groups() {
+        let sizes = [0, 0, 1, 100, 2, 0, 50, 0, 7];
+        for group in [1, 2, 4, 100] {
+            let uneven = of_groups(&sizes, group, 2, 10);
+            assert_eq!(uneven.long, [(3, 100), (6, 50)]);
+            assert_eq!(uneven.work(), 10 + 9, "what is left, and as much for each row");
+            let cuts = uneven.cuts(1, (0, 9), 3);
+            assert!(cuts.is_sorted() && cuts[0] == 0 && cuts[3] == 9, "{cuts:?}");
+        }
+        assert_eq!(of_groups(&[20; 100], 8, 2, 10).long, [], "none is more than a share");
+        assert_eq!(of_groups(&[20; 100], 8, 2, 10).cuts(1, (0, 100), 4), [0, 25, 50, 75, 100]);
+        assert_eq!(of_groups(&[1, i64::MAX, i64::MAX / 2, 3], 2, 2, 10).long, [(1, i64::MAX), (2, i64::MAX / 2)]);
     }
 
     #[test]

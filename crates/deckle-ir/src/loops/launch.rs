@@ -56,15 +56,26 @@ pub enum Work {
     Unknown,
 }
 
-/// Rows of different lengths, which lie one after another: element `i` of a buffer of `i64` tells where row `i` begins, and the next one where it ends.
+/// Rows of different lengths.
 ///
 /// A row is cut into blocks of its own, and what it folds and scans is combined block by block, so that several threads can share a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Rows {
-    /// The buffer.
-    pub offsets: kernel::Buf,
+    /// How the host gets to know how long they are.
+    pub lengths: Lengths,
     /// Whether rows that are too much for one thread can be run by several: see [`Long`].
     pub divisible: bool,
+}
+
+/// How the host gets to know how long rows are.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Lengths {
+    /// They lie one after another: element `i` of a buffer of `i64` tells where row `i` begins, and the next one where it ends.
+    Offsets(kernel::Buf),
+    /// They are computed: of each block of rows, the function tells how many elements they have together. It is passed the buffers of the kernel, one of `i64` with an element
+    /// for each block of the call, and the scalars of all functions. A row counts for no more than the largest number divided by how many rows a block has, so that no sum is too
+    /// large; where a block is one row, its length is exact. The function fails nowhere.
+    Computed(Function),
 }
 
 /// How rows that are too much for one thread are run. First each of them by all threads: the phases, in order, over the blocks of the row. Then everything
@@ -127,7 +138,16 @@ impl Launch {
     pub fn functions(&self) -> impl Iterator<Item = &Function> {
         let copies = self.copies.iter().flat_map(|c| [&c.merge].into_iter().chain(c.turns.iter().map(|t| &t.0)));
         let owned = self.owned.iter().map(|o| &o.function);
-        self.totals.iter().chain(&self.prefix).chain([&self.main]).chain(&self.finish).chain(copies).chain(owned)
+        let own = self.totals.iter().chain(&self.prefix).chain([&self.main]).chain(&self.finish);
+        own.chain(copies).chain(owned).chain(self.lengths())
+    }
+
+    /// The function that tells how long rows are.
+    pub fn lengths(&self) -> Option<&Function> {
+        match self.rows.as_ref()?.lengths {
+            Lengths::Computed(ref function) => Some(function),
+            Lengths::Offsets(_) => None,
+        }
     }
 }
 

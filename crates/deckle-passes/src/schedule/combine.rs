@@ -1,7 +1,8 @@
 //! Scatters by several threads, with results that do not depend on how many.
 //!
 //! A scatter combines values into an array in the order of the points, so one thread does it, unless
-//! - all points have the same value: then any order will do;
+//! - each point has a place of its own, the next after the last one's: then any order will do;
+//! - all points have the same value: so too;
 //! - the operator has something that changes nothing: then each of some parts of the points has a copy of the array, and the copies are merged in the order of the parts.
 //!   How many parts there are is a matter of sizes alone;
 //! - the places ascend along the inner dimension, as the multiples of a number do: then each thread owns a part of the array and does what falls into it. The part
@@ -18,8 +19,7 @@ use deckle_ir::scalar::Scalar;
 impl Scheduler<'_> {
     /// The only scatter that must keep an order, if there is one and nothing else passes from block to block.
     fn scatter(&self) -> Option<usize> {
-        let is_ordered = |s: &Sink| matches!(s, Sink::Scatter { within: ROOT, .. });
-        let mut ordered = (0..self.sinks.len()).filter(|i| is_ordered(&self.sinks[*i]));
+        let mut ordered = (0..self.sinks.len()).filter(|i| is_ordered(self.p, &self.sinks[*i]));
         let first = ordered.next()?;
         (ordered.next().is_none() && self.folds.is_empty() && self.scans.is_empty()).then_some(first)
     }
@@ -217,6 +217,18 @@ impl Emitter<'_> {
         let last = self.b.select(failed, first, last);
         (first, last)
     }
+}
+
+/// Whether a sink is a scatter into elements that points may share.
+pub(super) fn is_ordered(p: &Program, sink: &Sink) -> bool {
+    let Sink::Scatter { space, at, within: ROOT, .. } = sink else { return false };
+    let is_pos = |n: &Node| matches!(p.node(*n).op, Op::Pos) && p.space_of(*n) == *space;
+    // Of the outermost dimension: further in, each point would begin anew.
+    let steps = p.linear(*at, &|n| n).is_some_and(|sum| {
+        sum.terms.iter().all(|(n, times)| if is_pos(n) { *times == 1 } else { p.space_of(*n) == ROOT })
+            && sum.terms.keys().any(is_pos)
+    });
+    !(steps && p.space(*space).parent == ROOT)
 }
 
 /// Whether a scatter puts the same value everywhere.

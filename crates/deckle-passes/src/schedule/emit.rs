@@ -74,6 +74,8 @@ pub(super) struct Emitter<'k> {
     pub gathers: Gathers,
     /// Whether a check is a jump: where one point comes after another, one that is always taken costs least.
     pub jumps: bool,
+    /// Whether checks give their values and tell nobody.
+    pub silent: bool,
     needs: HashMap<Vec<Node>, BTreeSet<Node>>,
     pub grid: Grid,
     /// The vectors in which code is being made.
@@ -135,6 +137,7 @@ impl<'k> Emitter<'k> {
             diagnose: purpose.diagnose,
             gathers: purpose.gathers,
             jumps: false,
+            silent: false,
             needs,
             grid,
             vectors,
@@ -279,6 +282,10 @@ impl<'k> Emitter<'k> {
     fn check(&mut self, cond: Node, value: Node, site: u32, operands: &[Node]) -> Res<Vec<Val>> {
         let c = self.val(cond)?;
         let zero = self.constant(Scalar::zero(self.p.ty(value)));
+        if self.silent {
+            let v = self.val(value)?;
+            return Ok(vec![self.b.select(c, v, zero)]);
+        }
         if self.jumps {
             let (v, yes) = (self.val(value)?, self.constant(Scalar::Bool(true)));
             self.b.begin_if(c);

@@ -194,7 +194,8 @@ impl Emitter<'_> {
                     deep = true;
                     for inner in self.p.between(s, *over) {
                         match self.p.space(inner).region {
-                            Region::Dim(size) if self.varies(size) => return None,
+                            // Away from the edges, rows may be of one length. They are cut into blocks even so.
+                            Region::Dim(size) if self.varies(size) || self.is_row(inner) => return None,
                             Region::Dim(_) | Region::Guard(..) => {}
                             _ => return None,
                         }

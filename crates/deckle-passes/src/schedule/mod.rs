@@ -26,7 +26,7 @@ pub use rows::schedule_long;
 
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{self, Kernel, Node, Op, Program, ROOT, Region, Sink, Space};
-use deckle_ir::loops::{Expr, Function, Gathers, Launch, LoopHint, Rows, Stmt, StoreHint, Val, Work};
+use deckle_ir::loops::{Expr, Function, Gathers, Launch, LoopHint, Stmt, StoreHint, Val, Work};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use emit::{Acc, Emitter, Item, Res, parts_of};
 use std::collections::{BTreeMap, BTreeSet};
@@ -91,7 +91,7 @@ struct Scheduler<'k> {
     scans: Vec<Node>,
     buffers: Vec<(kernel::Buf, bool)>,
     /// The dimension of rows of different lengths below the first, if there is one.
-    rows: Option<(Space, Rows)>,
+    rows: Option<rows::Ragged>,
     /// Whether long rows have been run before.
     long: bool,
 }
@@ -205,8 +205,7 @@ impl<'k> Scheduler<'k> {
         let at_root = self.sinks.iter().any(|s| self.p.sink_parts(s).0 == ROOT);
         let finish = if at_root { Some(self.finish()?) } else { None };
         let fixed = !self.folds.is_empty() || !self.scans.is_empty();
-        let ordered =
-            self.sinks.iter().any(|s| matches!(s, Sink::Scatter { within: ROOT, .. })) && !self.scatters_one();
+        let ordered = self.sinks.iter().any(|s| combine::is_ordered(self.p, s)) && !self.scatters_one();
         Ok(Launch {
             buffers: self.buffers.iter().map(|(b, _)| *b).collect(),
             scratch: self.scratch_types(),
@@ -215,7 +214,7 @@ impl<'k> Scheduler<'k> {
             work,
             block: fixed.then_some(BLOCK[usize::from(nested)]),
             ordered,
-            rows: self.rows.map(|(_, rows)| rows),
+            rows: self.launch_rows()?,
             copies: self.copies()?,
             owned: self.owned()?,
             totals,

@@ -1,16 +1,36 @@
 //! Rows of different lengths.
 //!
-//! Rows that lie one after another are cut into blocks of their own, and what a row folds and scans is combined block by block: so it does not matter to a result whether one
+//! Rows are cut into blocks of their own, and what a row folds and scans is combined block by block: so it does not matter to a result whether one
 //! thread goes through the row or several do. Most rows are one block. Those that are too much for one thread are run before everything else, by functions
 //! that are made when they are first needed; see [`Long`]. What comes after them finds what they folded, block by block, in memory.
+//!
+//! How long rows are is told by a buffer of offsets. Where there is none, by a function that computes it ahead, which several threads need and one does not: see [`Lengths`]. Rows that
+//! cannot be long are left alone.
 
+use super::combine::is_ordered;
 use super::emit::{Emitter, Item, Res, carried_by, parts_of};
 use super::{Purpose, Range, Scheduler, finished, groups};
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{self, Kernel, Node, Op, Program, ROOT, Region, Sink, Space};
-use deckle_ir::loops::{Access, Buf, Expr, Function, Long, LoopHint, Phase, Rows, Val};
+use deckle_ir::loops::{Access, Buf, Expr, Function, Lengths, Long, LoopHint, Phase, Rows, Val};
 use deckle_ir::scalar::ScalarType;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// No row of so few elements is long.
+const FEW: i64 = 1 << 14;
+/// Lengths that take no more nodes than this are computed twice.
+const LITTLE: usize = 64;
+
+/// Rows of different lengths at the points of the first dimension.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ragged {
+    /// The dimension of a row.
+    dim: Space,
+    /// The buffer that tells where rows begin and end; without, their lengths are computed.
+    offsets: Option<kernel::Buf>,
+    /// See [`Rows`].
+    divisible: bool,
+}
 
 /// How an emitter goes through rows.
 #[derive(Clone, Debug)]
@@ -19,6 +39,8 @@ pub(super) struct RowBlocks {
     pub dim: Space,
     /// How many points a block of it has.
     pub piece: Val,
+    /// Whether the code for rows of one block comes first: better where rows are not read from memory.
+    one_first: bool,
     /// What is known of long rows.
     pub long: Option<LongRows>,
 }
@@ -53,8 +75,8 @@ pub fn schedule_long(
     Scheduler { long: true, ..Scheduler::new(program, &sinks, first, name, purpose) }.long()
 }
 
-/// The rows of a kernel, and their dimension: one just below the first whose size is the difference of two successive elements of a buffer.
-pub(super) fn rows_of(p: &Program, sinks: &[Sink], first: Space, needed: &BTreeSet<Node>) -> Option<(Space, Rows)> {
+/// The rows of a kernel: a dimension just below the first whose size is the difference of two successive elements of a buffer, or else one whose size is computed.
+pub(super) fn rows_of(p: &Program, sinks: &[Sink], first: Space, needed: &BTreeSet<Node>) -> Option<Ragged> {
     let mut spaces: BTreeSet<Space> = sinks.iter().map(|s| p.sink_parts(s).0).collect();
     spaces.extend(needed.iter().flat_map(|n| match p.node(*n).op {
         Op::Fold { over, .. } => vec![p.space_of(*n), over],
@@ -62,18 +84,83 @@ pub(super) fn rows_of(p: &Program, sinks: &[Sink], first: Space, needed: &BTreeS
     }));
     let below = spaces.iter().filter(|s| p.encloses(first, **s)).filter_map(|s| p.between(first, *s).first().copied());
     let below: BTreeSet<Space> = below.collect();
-    let (dim, offsets) = below.into_iter().find_map(|s| match p.space(s).region {
-        Region::Dim(size) => Some((s, offsets_of(p, size, first)?)),
-        _ => None,
-    })?;
+    let dims: Vec<(Space, Node)> = below
+        .into_iter()
+        .filter_map(|s| if let Region::Dim(size) = p.space(s).region { Some((s, size)) } else { None })
+        .collect();
+    let with_offsets = dims.iter().find_map(|(s, size)| Some((*s, Some(offsets_of(p, *size, first)?))));
+    let computed = || dims.iter().find(|(_, size)| is_computed(p, *size, first)).map(|(s, _)| (*s, None));
+    let (dim, offsets) = with_offsets.or_else(computed)?;
     // What goes on from row to row is not a matter of rows.
     let goes_on = |n: &Node| matches!(p.node(*n).op, Op::Scan { from: ROOT, .. }) && p.encloses(dim, p.space_of(*n));
     if needed.iter().any(goes_on) {
         return None;
     }
-    let in_order =
-        |s: &Sink| matches!(s, Sink::Scatter { within, .. } if *within == ROOT || p.encloses(dim, p.sink_parts(s).0));
-    Some((dim, Rows { offsets, divisible: !sinks.iter().any(in_order) }))
+    let in_order = |s: &Sink| is_ordered(p, s) || matches!(s, Sink::Scatter { space, .. } if p.encloses(dim, *space));
+    let divisible = !sinks.iter().any(in_order);
+    // To divide work evenly is not worth computing lengths twice.
+    (divisible || offsets.is_some()).then_some(Ragged { dim, offsets, divisible })
+}
+
+/// Whether a size differs from point to point of a dimension, may be large, and takes little to compute.
+fn is_computed(p: &Program, size: Node, first: Space) -> bool {
+    if p.space_of(size) != first || !matches!(p.space(first).region, Region::Dim(_)) {
+        return false;
+    }
+    let needs = p.needs(&[size]);
+    let little = |n: &Node| !matches!(p.node(*n).op, Op::Fold { .. } | Op::Scan { .. } | Op::Loop { .. });
+    needs.len() <= LITTLE && needs.iter().all(little) && differs(p, size, first) && !is_few(p, size)
+}
+
+/// Whether a number depends on the position in a dimension, and not only whether a check holds.
+fn differs(p: &Program, n: Node, dim: Space) -> bool {
+    let (mut seen, mut todo) = (BTreeSet::new(), vec![n]);
+    while let Some(n) = todo.pop() {
+        if !seen.insert(n) {
+            continue;
+        }
+        match p.node(n).op {
+            Op::Pos if p.space_of(n) == dim => return true,
+            Op::Check { value, .. } => todo.push(value),
+            Op::If { yes, .. } => {
+                todo.extend(p.operands(n));
+                todo.extend(if let Region::Guard(cond, _) = p.space(yes).region { Some(cond) } else { None });
+            }
+            _ => todo.extend(p.operands(n)),
+        }
+    }
+    false
+}
+
+/// Whether a number is known to be at most [`FEW`].
+fn is_few(p: &Program, n: Node) -> bool {
+    let few = |n: &Node| is_few(p, *n);
+    match &p.node(n).op {
+        Op::Const(c) => c.as_int().is_some_and(|c| c <= i128::from(FEW)),
+        Op::Check { value, .. } => few(value),
+        Op::Binary(BinOp::Rem, _, by) => p.as_int(*by).is_some_and(|c| (-FEW..=FEW).contains(&c)),
+        Op::Binary(BinOp::Min, a, b) => few(a) || few(b),
+        Op::Binary(BinOp::Max, a, b) | Op::Select(_, a, b) => few(a) && few(b),
+        Op::Binary(BinOp::Sub, a, b) => is_little_over(p, *a, *b),
+        Op::Part(group, k) => match &p.node(*group).op {
+            Op::If { then, other, .. } => few(&then[*k as usize]) && few(&other[*k as usize]),
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// Whether a number is known to be at most [`FEW`] more than another, as the end of a part of an array is more than its start.
+fn is_little_over(p: &Program, a: Node, b: Node) -> bool {
+    let little = |a: &Node, b: &Node| is_little_over(p, *a, *b);
+    match (&p.node(a).op, &p.node(b).op) {
+        (Op::Check { value, .. }, _) => return little(value, &b),
+        (Op::Binary(BinOp::Min, x, y), _) if little(x, &b) || little(y, &b) => return true,
+        (_, Op::Binary(BinOp::Max, x, y)) if little(&a, x) || little(&a, y) => return true,
+        _ => {}
+    }
+    let (Some(mut sum), Some(less)) = (p.linear(a, &|n| n), p.linear(b, &|n| n)) else { return false };
+    sum.add(&less, -1).is_some() && sum.terms.is_empty() && sum.constant <= FEW
 }
 
 /// The buffer of which a size is the difference of two successive elements, at the position in a dimension.
@@ -142,17 +229,57 @@ impl<'k> Scheduler<'k> {
 
     /// Tells the emitter of a function how rows are gone through.
     pub(super) fn set_rows(&self, e: &mut Emitter<'k>, piece: Val) {
-        let Some((dim, _)) = self.rows else { return };
+        let Some(Ragged { dim, offsets, .. }) = self.rows else { return };
+        // Where nothing is combined, blocks are for those who share a row.
+        if offsets.is_none() && !self.long && self.of_rows(dim).is_empty() {
+            return;
+        }
         let long = self.long.then(|| {
             let mut list = || e.b.buffer(ScalarType::I64, Access::Read);
             let lists = Some((list(), list()));
             LongRows { lists, partial: self.partial(e, &self.of_rows(dim)), base: None }
         });
-        e.rows = Some(RowBlocks { dim, piece, long });
+        e.rows = Some(RowBlocks { dim, piece, one_first: offsets.is_none(), long });
+    }
+
+    /// What the host has to know of the rows; after long ones, it knows.
+    pub(super) fn launch_rows(&self) -> Res<Option<Rows>> {
+        let Some(Ragged { dim, offsets, divisible }) = self.rows.filter(|_| !self.long) else { return Ok(None) };
+        let lengths = match offsets {
+            Some(buf) => Lengths::Offsets(buf),
+            None => Lengths::Computed(self.lengths(dim)?),
+        };
+        Ok(Some(Rows { lengths, divisible }))
+    }
+
+    /// A function that tells how many elements the rows of each block have.
+    fn lengths(&self, dim: Space) -> Res<Function> {
+        let name = format!("{}_lengths", self.name);
+        let mut e = Emitter::new(self.p, self.sinks, &name, &self.buffers, self.purpose);
+        e.silent = true;
+        let lengths = e.b.buffer(ScalarType::I64, Access::Write);
+        let range = Range::new(&mut e);
+        let Region::Dim(size) = self.p.space(dim).region else { return Err(format!("{dim} is no dimension")) };
+        let (zero, most) = (e.int(0), e.int(i64::MAX));
+        let most = e.b.let_(Expr::Binary(BinOp::Div, most, range.block));
+        let (block, _) = e.b.begin_for(range.first, range.last, 1, &[], LoopHint::Plain);
+        let (lo, hi) = self.bounds(&mut e, &range, block)?;
+        let (row, sum) = e.b.begin_for(lo, hi, 1, &[zero], LoopHint::Independent);
+        e.open(self.first, Some(row), Vec::new());
+        let length = e.val(size)?;
+        e.close();
+        let length = e.b.max(length, zero);
+        let length = e.b.min(length, most);
+        let sum = e.b.add(sum[0], length);
+        let sum = e.b.end(&[sum]);
+        let at = e.b.sub(block, range.first);
+        e.b.store(lengths, at, sum[0]);
+        e.b.end(&[]);
+        finished(e)
     }
 
     fn long(self) -> Res<Long> {
-        let Some((dim, Rows { divisible: true, .. })) = self.rows else {
+        let Some(Ragged { dim, divisible: true, .. }) = self.rows else {
             return Err("rows that are not divisible".into());
         };
         let items = self.of_rows(dim);
@@ -193,7 +320,7 @@ impl<'k> Scheduler<'k> {
         let range = Range::new(&mut e);
         let (row, base) = (e.b.scalar(ScalarType::I64), e.b.scalar(ScalarType::I64));
         let long = LongRows { lists: None, partial, base: Some(base) };
-        e.rows = Some(RowBlocks { dim, piece: range.piece, long: Some(long) });
+        e.rows = Some(RowBlocks { dim, piece: range.piece, one_first: false, long: Some(long) });
         e.open(self.first, Some(row), Vec::new());
         Ok((e, scratch, range))
     }
@@ -252,9 +379,14 @@ impl<'k> Scheduler<'k> {
 }
 
 impl Emitter<'_> {
+    /// Whether a dimension is one of rows that are cut into blocks.
+    pub(super) fn is_row(&self, dim: Space) -> bool {
+        self.rows.as_ref().is_some_and(|r| r.dim == dim)
+    }
+
     /// Goes through a row, where that is done block by block: whether it is.
     pub(super) fn row(&mut self, space: Space, items: &[Item], size: Val) -> Res<bool> {
-        let Some(RowBlocks { dim, piece, long }) = self.rows.clone() else { return Ok(false) };
+        let Some(RowBlocks { dim, piece, one_first, long }) = self.rows.clone() else { return Ok(false) };
         if dim != space {
             return Ok(false);
         }
@@ -264,20 +396,28 @@ impl Emitter<'_> {
                 // Nearly all rows are one block.
                 let carried = carried_by(items);
                 let before = self.carried(&carried);
-                let is_more = self.b.lt(piece, size);
-                self.b.begin_if(is_more);
-                self.row_by_blocks(space, items, size, piece)?;
+                let test = if one_first { self.b.binary(BinOp::Le, size, piece) } else { self.b.lt(piece, size) };
+                self.b.begin_if(test);
+                self.one_or_more(space, items, (size, piece), one_first)?;
                 let after = self.carried(&carried);
                 self.b.begin_else(&after);
                 self.carry(&carried, &before);
-                let zero = self.int(0);
-                self.dimension(space, items, (zero, size, 1), false)?;
+                self.one_or_more(space, items, (size, piece), !one_first)?;
                 let after = self.carried(&carried);
                 let after = self.b.end(&after);
                 self.carry(&carried, &after);
             }
         }
         Ok(true)
+    }
+
+    /// Goes through a row of one block, or of more.
+    fn one_or_more(&mut self, space: Space, items: &[Item], (size, piece): (Val, Val), one: bool) -> Res<()> {
+        if !one {
+            return self.row_by_blocks(space, items, size, piece);
+        }
+        let zero = self.int(0);
+        self.dimension(space, items, (zero, size, 1), false)
     }
 
     fn row_by_blocks(&mut self, space: Space, items: &[Item], size: Val, piece: Val) -> Res<()> {
