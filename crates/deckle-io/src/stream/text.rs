@@ -9,7 +9,7 @@ use deckle_runtime::{Block, Data, Pool};
 const WHAT: &str = "a part of a text";
 /// How many bytes are looked at for words before it is asked whether there are enough.
 const PIECE: usize = if cfg!(test) { 64 } else { 1 << 10 };
-/// Words up to this length are copied as a piece of this length.
+/// Lines and words up to this length are copied as a piece of this length.
 const SHORT: usize = 16;
 
 pub(super) fn open(window: Window, ty: &Type, part: Option<&str>) -> Result<Box<dyn Reader>> {
@@ -103,7 +103,7 @@ impl Texts {
     }
 }
 
-/// Copies the lines that are complete, until they take so many bytes. Gives how many bytes they were and are.
+/// Copies the lines that are complete, until they take so many bytes. Gives how many bytes they were and are. `to` has [`SHORT`] bytes to spare.
 fn lines(
     text: &[u8],
     is_last: bool,
@@ -113,22 +113,23 @@ fn lines(
     ends: &mut Vec<i64>,
 ) -> (usize, usize) {
     let (mut taken, mut len) = (0, 0);
-    let mut line = |line: &[u8], len: &mut usize| {
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
-        to[*len..*len + line.len()].copy_from_slice(line);
-        *len += line.len();
+    let mut line = |from: usize, below: usize, len: &mut usize| {
+        let line = &text[from..below];
+        let n = line.strip_suffix(b"\r").unwrap_or(line).len();
+        put(text, [from, from + n], to, *len);
+        *len += n;
         ends.push(*len as i64);
         *len + 8 * ends.len() > bytes
     };
     for end in memchr::memchr_iter(b'\n', &text[searched..]) {
         let (begins, end) = (taken, end + searched);
         taken = end + 1;
-        if line(&text[begins..end], &mut len) {
+        if line(begins, end, &mut len) {
             return (taken, len);
         }
     }
     if is_last && taken < text.len() {
-        line(&text[taken..], &mut len);
+        line(taken, text.len(), &mut len);
         taken = text.len();
     }
     (taken, len)
@@ -155,15 +156,20 @@ fn words(text: &[u8], is_last: bool, bytes: usize, to: &mut [u8], ends: &mut Vec
     (at, len)
 }
 
+/// Copies a part of a text behind so many bytes; if it is short, with what comes after it, which is written over.
+#[inline]
+fn put(text: &[u8], [from, below]: [usize; 2], to: &mut [u8], len: usize) {
+    match (text[from..].first_chunk::<SHORT>(), to[len..].first_chunk_mut::<SHORT>()) {
+        (Some(piece), Some(to)) if below - from <= SHORT => *to = *piece,
+        _ => to[len..len + below - from].copy_from_slice(&text[from..below]),
+    }
+}
+
 /// Copies words behind so many bytes, and gives how many there are then.
 fn copy(words: &[[usize; 2]], text: &[u8], to: &mut [u8], mut len: usize, ends: &mut Vec<i64>) -> usize {
     ends.extend(words.iter().map(|[from, below]| {
-        let n = below - from;
-        match (text[*from..].first_chunk::<SHORT>(), to[len..].first_chunk_mut::<SHORT>()) {
-            (Some(from), Some(to)) if n <= SHORT => *to = *from,
-            _ => to[len..len + n].copy_from_slice(&text[*from..*below]),
-        }
-        len += n;
+        put(text, [*from, *below], to, len);
+        len += below - from;
         len as i64
     }));
     len
