@@ -8,6 +8,8 @@ use deckle_ir::entity::Func;
 use deckle_ir::scalar::Scalar;
 use deckle_ir::value::Value;
 
+#[path = "../../../examples/audio.rs"]
+mod audio;
 #[path = "../../../examples/bfs.rs"]
 mod bfs;
 #[path = "../../../examples/dot.rs"]
@@ -18,6 +20,8 @@ mod histogram;
 mod kmeans;
 #[path = "../../../examples/life.rs"]
 mod life;
+#[path = "../../../examples/links.rs"]
+mod links;
 #[path = "../../../examples/logsum.rs"]
 mod logsum;
 #[path = "../../../examples/mandelbrot.rs"]
@@ -34,6 +38,8 @@ mod pagerank;
 mod sieve;
 #[path = "../../../examples/spmv.rs"]
 mod spmv;
+#[path = "../../../examples/visits.rs"]
+mod visits;
 #[path = "../../../examples/words.rs"]
 mod words;
 
@@ -220,6 +226,35 @@ fn digests_agree() {
         let args = [Value::array(words.to_vec()), bytes(digest)];
         assert_eq!(embedded(md5::find().unwrap().program(), &args), scripted("md5.dk", "find", &args));
     }
+}
+
+fn seq(elems: Vec<Value>) -> Value {
+    Value::seq(elems)
+}
+
+#[test]
+fn visits_agree() {
+    let event = |i: i64| Value::tuple([i / 9, i * 700 + i / 4 * 1500, i * 10].map(Value::int).to_vec());
+    for n in [1, 2, 40] {
+        let args = [seq((0..n).map(event).collect())];
+        assert_eq!(embedded(visits::program().unwrap().program(), &args), scripted("visits.dk", "main", &args));
+    }
+}
+
+#[test]
+fn sounds_agree() {
+    for n in [0, 1, 300] {
+        let sound = |t: i64| Value::real((t as f64 * (0.1 + t as f64 * 0.001)).sin());
+        let args = [seq((0..n).map(sound).collect())];
+        assert_eq!(embedded(audio::program().unwrap().program(), &args), scripted("audio.dk", "main", &args));
+    }
+}
+
+#[test]
+fn links_agree() {
+    let src = [1, 2, 3, 2, 4, 4, 0].map(Value::int).to_vec();
+    let args = [ints(&[0, 2, 4, 5, 6, 6, 7]), seq(src), Value::int(4)];
+    assert_eq!(embedded(links::program().unwrap().program(), &args), scripted("links.dk", "main", &args));
 }
 
 /// Every script has a twin, and this file knows it.
