@@ -41,13 +41,10 @@ fn name(op: &Op) -> &'static str {
     }
 }
 
-/// Operators that no program has before it is compiled: sequences in chunks are tested with them.
-const OF_THE_COMPILER: [&str; 2] = ["pull", "push"];
-
 /// All operators that a program may have, scalar ones by their own names.
 pub fn operators() -> impl Iterator<Item = &'static str> {
     let table = Op::TABLE.iter().map(|info| info.name).filter(|n| !["unary", "binary"].contains(n));
-    let table = table.filter(|n| !OF_THE_COMPILER.contains(n));
+    let table = table.filter(|n| !Op::OF_THE_COMPILER.contains(n));
     table.chain(UnOp::ALL.iter().map(|op| op.name())).chain(BinOp::ALL.iter().map(|op| op.name()))
 }
 

@@ -54,6 +54,11 @@ pub struct OpInfo {
     pub doc: &'static str,
 }
 
+impl Op {
+    /// The operators that no program has before it is compiled.
+    pub const OF_THE_COMPILER: [&'static str; 2] = ["pull", "push"];
+}
+
 macro_rules! operators {
     ($($(#[doc = $doc:literal])+ $chapter:ident $variant:ident $(($($payload:ty),+))? = $name:literal, $min:literal $(..= $max:literal)? $(.. $($unused:literal)?)?, $bmin:literal $(..= $bmax:literal)?;)*) => {
         /// An operator with its static attributes.
