@@ -179,12 +179,25 @@ fn a_file_that_is_damaged_further_in_is_said_so() {
 #[test]
 fn an_interrupt_stops_within_a_second_and_says_how_far_it_came() {
     use nix::sys::signal::{Signal, kill};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
     let folder = Folder::new("interrupt");
     folder.file("p.dk", b"def main(text: {[u8]}) = { length(l) : l in text | length(l) != 4 }");
     let mut child = folder.start(&["p.dk", "text=@-", "--out", "o.csv"]);
     let mut to = child.stdin.take().unwrap();
-    let writer = std::thread::spawn(move || while to.write_all(b"seven..\nfour\n").is_ok() {});
-    std::thread::sleep(Duration::from_millis(1500));
+    let (lines, written) = ("seven..\nfour\n".repeat(1000), Arc::new(AtomicUsize::new(0)));
+    let count = Arc::clone(&written);
+    let writer = std::thread::spawn(move || {
+        while to.write_all(lines.as_bytes()).is_ok() {
+            count.fetch_add(lines.len(), Relaxed);
+        }
+    });
+    // More than can be waiting to be gone through.
+    let begun = Instant::now();
+    while written.load(Relaxed) < 100 << 20 {
+        assert!(begun.elapsed() < Duration::from_secs(100), "nothing is read");
+        std::thread::sleep(Duration::from_millis(10));
+    }
     kill(nix::unistd::Pid::from_raw(child.id() as i32), Signal::SIGINT).unwrap();
     let begun = Instant::now();
     let status = child.wait().unwrap();
