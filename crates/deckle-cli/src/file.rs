@@ -4,12 +4,11 @@ use crate::bind::misfit;
 use crate::report::bad_file;
 use deckle_diag::{Code, Diagnostic, SourceMap};
 use deckle_io::text::{self, type_name};
-use deckle_io::{Error, Format, Kind, plain, read_value, read_value_bytes, split_part};
+use deckle_io::{Error, Format, Kind, plain, read_value, split_part};
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
 use deckle_runtime::stream::{self, Source};
 use deckle_runtime::{Block, Pool};
-use std::io::Read;
 use std::path::Path;
 
 /// The value of a parameter from a file.
@@ -18,8 +17,7 @@ pub fn load(name: &str, ty: &Type, path: &Path, sources: &mut SourceMap) -> Resu
         return text::parse(&text, ty)
             .map_err(|wrong| misfit(name, ty, wrong, &path.display().to_string(), &text, sources));
     }
-    let read = if is_input(path) { standard_input(path, ty) } else { read_value(path, ty) };
-    read.map_err(|e| misread(name, ty, &e))
+    read_value(path, ty).map_err(|e| misread(name, ty, &e))
 }
 
 /// The elements of a sequence from a file, read while the program runs.
@@ -32,20 +30,6 @@ pub fn open(name: &str, ty: &Type, path: &Path) -> Result<Box<dyn Source>, Diagn
 pub fn has_elements(path: &Path) -> bool {
     let (file, part) = split_part(path);
     part.is_none() && matches!(Format::of(&file), (Format::Npy, false))
-}
-
-/// Whether it is standard input, with an ending or without.
-fn is_input(path: &Path) -> bool {
-    let name = split_part(path).0;
-    name == Path::new("-") || name.to_str().is_some_and(|n| n.starts_with("-."))
-}
-
-/// A value from standard input, all of it.
-fn standard_input(path: &Path, ty: &Type) -> deckle_io::Result<Value> {
-    let (name, part) = split_part(path);
-    let mut bytes = Vec::new();
-    std::io::stdin().lock().read_to_end(&mut bytes).map_err(|e| Error::io(&e))?;
-    read_value_bytes(&name, part.as_deref(), &bytes, ty)
 }
 
 /// A source whose errors are said as those of arguments are.

@@ -27,15 +27,18 @@ pub struct Interrupt {
     flag: Arc<AtomicBool>,
     state: Arc<AtomicU8>,
     /// How far the run is.
-    progress: Arc<Mutex<Option<Arc<Progress>>>>,
+    progress: Far,
     started: Instant,
 }
+
+/// How far a run is, and whether others see what it makes before its end.
+type Far = Arc<Mutex<Option<(Arc<Progress>, bool)>>>;
 
 impl Interrupt {
     /// Begins to watch; once in a process.
     pub fn watch() -> Interrupt {
         let (flag, state, started) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU8::new(IDLE)), Instant::now());
-        let progress: Arc<Mutex<Option<Arc<Progress>>>> = Arc::default();
+        let progress = Far::default();
         let (set, running, far) = (flag.clone(), state.clone(), progress.clone());
         // Without a handler a Ctrl-C ends the process, which loses nothing: output is written whole.
         let _ = ctrlc::set_handler(move || {
@@ -55,10 +58,10 @@ impl Interrupt {
         Interrupt { flag, state, progress, started }
     }
 
-    /// From now on, this is how far the run is.
-    pub fn follow(&self, progress: &Arc<Progress>) {
+    /// From now on, this is how far the run is; and whether others see what it makes before its end.
+    pub fn follow(&self, progress: &Arc<Progress>, is_seen: bool) {
         if let Ok(mut now) = self.progress.lock() {
-            *now = Some(progress.clone());
+            *now = Some((progress.clone(), is_seen));
         }
     }
 
@@ -85,12 +88,18 @@ impl Interrupt {
 }
 
 /// The diagnostic of a run that a Ctrl-C stopped, from the one that says where it was.
-fn told(mut d: Diagnostic, after: Duration, progress: &Mutex<Option<Arc<Progress>>>) -> Diagnostic {
+fn told(mut d: Diagnostic, after: Duration, progress: &Far) -> Diagnostic {
     if d.code == Code::LimitExceeded {
         d.message = format!("the run was interrupted after {:.1} seconds", after.as_secs_f64());
-        let far = progress.lock().ok().and_then(|p| p.as_ref().and_then(|p| progress::far(p)));
+        let now = progress.lock().ok().and_then(|p| p.clone());
+        let far = now.as_ref().and_then(|(p, _)| progress::far(p));
         d.notes.extend(far.map(|far| format!("it had come so far: {far}")));
-        d = d.note("nothing has been written");
+        d = match now {
+            Some((p, true)) if p.pushed.load(Ordering::Relaxed) > 0 => {
+                d.note("what was printed is the beginning of the result")
+            }
+            _ => d.note("nothing has been written"),
+        };
     }
     d
 }
@@ -102,7 +111,7 @@ mod tests {
     #[test]
     fn only_runs_that_were_interrupted_are_told_so() {
         let d = |code| Diagnostic::nowhere(code, "m");
-        let none = Mutex::new(None);
+        let none = Far::default();
         assert_eq!(told(d(Code::IndexRange), Duration::ZERO, &none), d(Code::IndexRange));
         let told = told(d(Code::LimitExceeded), Duration::from_millis(1500), &none);
         assert_eq!(told.message, "the run was interrupted after 1.5 seconds");

@@ -41,6 +41,8 @@ pub struct How {
     pub chunk: Option<i64>,
     /// Whether to show how far the run is.
     pub progress: bool,
+    /// Whether the result is printed as it comes about.
+    pub is_seen: bool,
 }
 
 /// Compiles a function.
@@ -66,7 +68,7 @@ pub fn run(
         chunk: how.chunk,
         progress: Arc::default(),
     };
-    interrupt.follow(&settings.progress);
+    interrupt.follow(&settings.progress, how.is_seen);
     let shown = how.progress.then(|| Shown::new(&settings.progress, &pool));
     let started = Instant::now();
     let is_taken = sink.is_some();

@@ -4,7 +4,7 @@ use crate::file::fault;
 use deckle_diag::Diagnostic;
 use deckle_exec::value_of;
 use deckle_io::text::Ends;
-use deckle_io::{Format, WRITTEN, check_writable, write_value};
+use deckle_io::{Format, WRITTEN, check_writable, is_standard, write_value};
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
 use deckle_runtime::Block;
@@ -38,6 +38,11 @@ impl Target {
     pub fn create(&self, ty: &Type) -> Result<Option<Box<dyn Sink>>, Diagnostic> {
         let sink = deckle_io::stream::create(&self.path, ty).map_err(|e| fault(&e))?;
         Ok(sink.map(|sink| Box::new(Told(sink)) as Box<dyn Sink>))
+    }
+
+    /// Whether it is no file.
+    pub fn is_standard_output(&self) -> bool {
+        is_standard(&self.path)
     }
 
     /// Standard output, as JSON.

@@ -91,7 +91,8 @@ impl Job<'_> {
             Some(ChunkSize::Elements(n)) => Some(n),
             _ => None,
         };
-        let how = How { threads, memory: args.memory, chunk, progress: args.progress };
+        let is_seen = args.out.as_ref().map_or(args.json, Target::is_standard_output) && ty.is_seq();
+        let how = How { threads, memory: args.memory, chunk, progress: args.progress, is_seen };
         let started = Instant::now();
         match native::compile(self.program, self.func, how) {
             Ok(native) => {

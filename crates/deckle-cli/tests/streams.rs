@@ -127,6 +127,22 @@ fn from_standard_input_to_standard_output_as_it_comes() {
 }
 
 #[test]
+fn what_is_no_sequence_comes_from_standard_input_as_a_whole() {
+    let folder = Folder::new("whole");
+    folder.file("p.dk", b"def main(xs: [real], n: int) = sum(xs) * real(n)");
+    for (arg, input) in [("xs=@-", "[1, 2.5]"), ("xs=@-.txt", "[1, 2.5]"), ("xs=@-.csv", "1\n2.5\n")] {
+        let mut child = folder.start(&["p.dk", arg, "n=2"]);
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), "7.0\n", "{arg}");
+    }
+    let child = folder.start(&["p.dk", "xs=@-.npy", "n=2"]);
+    let output = child.wait_with_output().unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(1) && err.contains("D0403") && err.contains("`-`"), "{err}");
+}
+
+#[test]
 fn whoever_reads_the_output_may_stop() {
     let folder = Folder::new("head");
     folder.file("p.dk", b"def main(text: {[u8]}) = { length(l) : l in text }");

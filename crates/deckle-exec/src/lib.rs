@@ -214,11 +214,6 @@ impl Native {
         &self.plan.result_ty
     }
 
-    /// Which parameters are sequences that come bit by bit; what is given for others is there before the run.
-    pub fn comes_bit_by_bit(&self, param: usize) -> bool {
-        self.plan.pulled[param]
-    }
-
     /// How many kernels there are, in all branches and loops.
     pub fn kernels(&self) -> usize {
         self.launches.len()

@@ -10,7 +10,7 @@ use deckle_ir::kernel::{Rep, Rows};
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
 use deckle_runtime::stream::{Ahead, Behind, Sink, Source};
-use deckle_runtime::{Block, Data};
+use deckle_runtime::{Block, Data, OverBudget, Pool};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -177,31 +177,51 @@ pub(crate) fn collected(mut source: Box<dyn Source>, ty: &Type, settings: &Setti
     Ok(Data::Equal(all.len, Box::new(all.data)))
 }
 
-/// An argument, of which there is one, as elements of a sequence.
-pub(crate) fn elements(data: Data, settings: &Settings) -> Result<Option<Block>, Failure> {
-    Ok(match data {
-        Data::Equal(n, elem) => Some(Block::new(ragged(*elem, n, settings)?, n)),
-        Data::Offsets(offsets, elem) => {
-            let n = offsets.as_slice::<i64>().get(1).map_or(0, |n| *n as usize);
-            Some(Block::new(ragged(*elem, n, settings)?, n))
+/// An argument, of which there is one, as elements of a sequence of a type. `None` if it is none: a block promises more than an argument has to keep, so it is held against that here.
+pub(crate) fn elements(data: Data, ty: &Type, pool: &Pool) -> Result<Option<Block>, OverBudget> {
+    let (n, elem) = match data {
+        Data::Equal(n, elem) => (n, elem),
+        Data::Offsets(offsets, elem) if offsets.len() == 16 && offsets.as_slice::<i64>()[0] == 0 => {
+            (usize::try_from(offsets.as_slice::<i64>()[1]).unwrap_or(usize::MAX), elem)
         }
-        _ => None,
-    })
+        _ => return Ok(None),
+    };
+    Ok(exact(*elem, ty.elem().unwrap_or(ty), n, pool)?.map(|data| Block::new(data, n)))
 }
 
-/// The same with offsets for all rows, as elements from outside have them.
-fn ragged(data: Data, n: usize, settings: &Settings) -> Result<Data, Failure> {
-    Ok(match data {
-        Data::Scalars(b) => Data::Scalars(b),
-        Data::Tuple(parts) => Data::Tuple(parts.into_iter().map(|p| ragged(p, n, settings)).collect::<Result<_, _>>()?),
-        Data::Equal(m, elem) => {
+/// The first `n` of values of a type, with offsets for all rows, and nothing else in their buffers.
+fn exact(data: Data, ty: &Type, n: usize, pool: &Pool) -> Result<Option<Data>, OverBudget> {
+    Ok(match (data, ty) {
+        (Data::Scalars(b), Type::Scalar(s)) => {
+            let bytes = n.checked_mul(s.bytes()).filter(|bytes| *bytes <= b.len());
+            bytes.map(|bytes| Data::Scalars(b.slice(0, bytes)))
+        }
+        (Data::Tuple(parts), Type::Tuple(_) | Type::Record(_)) => {
+            let types = ty.parts().unwrap_or_default();
+            if parts.len() != types.len() {
+                return Ok(None);
+            }
+            let parts = parts.into_iter().zip(types).map(|(p, t)| exact(p, t, n, pool));
+            parts.collect::<Result<Option<Vec<_>>, _>>()?.map(Data::Tuple)
+        }
+        (Data::Equal(m, elem), Type::Array(_) | Type::Seq(_)) => {
+            let Some(all) = n.checked_mul(m) else { return Ok(None) };
+            let Some(elem) = exact(*elem, ty.elem().unwrap_or(ty), all, pool)? else { return Ok(None) };
             let offsets: Vec<i64> = (0..=n).map(|i| (i * m) as i64).collect();
-            let offsets = settings.pool.alloc_from(&offsets, "the offsets of an argument")?;
-            Data::Offsets(offsets, Box::new(ragged(*elem, n * m, settings)?))
+            Some(Data::Offsets(pool.alloc_from(&offsets, "the offsets of an argument")?, Box::new(elem)))
         }
-        Data::Offsets(offsets, elem) => {
-            let all = offsets.as_slice::<i64>().get(n).map_or(0, |n| *n as usize);
-            Data::Offsets(offsets, Box::new(ragged(*elem, all, settings)?))
+        (Data::Offsets(offsets, elem), Type::Array(_) | Type::Seq(_)) => {
+            if offsets.len() % 8 != 0 || offsets.len() / 8 <= n {
+                return Ok(None);
+            }
+            let offsets = offsets.slice(0, (n + 1) * 8);
+            let all = offsets.as_slice::<i64>();
+            if all[0] != 0 || !all.is_sorted() {
+                return Ok(None);
+            }
+            let elem = exact(*elem, ty.elem().unwrap_or(ty), all[n] as usize, pool)?;
+            elem.map(|elem| Data::Offsets(offsets.clone(), Box::new(elem)))
         }
+        _ => None,
     })
 }

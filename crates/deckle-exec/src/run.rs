@@ -59,7 +59,7 @@ pub(crate) fn stream<D: Device>(
         match (input, plan.pulled[k]) {
             (Input::Stream(source), true) => outside.comes(k, Ahead::new(source, &settings.pool), settings),
             (Input::Data(data), true) => {
-                let block = elements(data, settings)?.ok_or_else(|| Failure::Argument(name.clone()))?;
+                let block = elements(data, ty, &settings.pool)?.ok_or_else(|| Failure::Argument(name.clone()))?;
                 outside.comes(k, Ahead::given(block), settings);
             }
             (Input::Data(data), false) => memory.take(&program.params[k], data, 1, name)?,

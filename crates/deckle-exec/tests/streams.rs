@@ -63,6 +63,15 @@ impl Source for Rows {
     }
 }
 
+/// All at once.
+struct Once(Option<Block>);
+
+impl Source for Once {
+    fn next(&mut self, _: usize, _: &Pool) -> Result<Option<Block>, Error> {
+        Ok(self.0.take())
+    }
+}
+
 /// Keeps what it takes.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<(Vec<i64>, bool)>>);
@@ -200,7 +209,7 @@ fn what_cannot_go_in_chunks_is_read_as_a_whole() {
         let pool = Pool::new(None);
         let inner = Data::Scalars(pool.alloc_from(&all, "all").unwrap());
         let data = Data::Offsets(pool.alloc_from(&offsets, "rows").unwrap(), Box::new(inner));
-        Box::new(deckle_runtime::stream::Given::new(Block::new(data, 4)))
+        Box::new(Once(Some(Block::new(data, 4))))
     };
     let result = f.stream(vec![Input::Stream(rows(5))], None, &chunk(None)).unwrap();
     assert_eq!(ints(&result), [190]);
@@ -233,4 +242,28 @@ fn a_stream_takes_little_memory_however_long_it_is() {
     let result = f.stream(vec![input], Some(Box::new(Count(0))), &settings).unwrap();
     assert_eq!(ints(&result), [600_000]);
     assert!(settings.pool.stats().peak < 4 << 20);
+}
+
+#[test]
+fn an_argument_that_is_no_sequence_of_its_type_is_refused() {
+    let f = native("def main(rows: {[int]}) = sum({sum(row) : row in rows})");
+    let pool = Pool::new(None);
+    let rows = |offsets: &[i64], n: usize, inner: usize| {
+        let inner = Data::Scalars(pool.alloc_from(&vec![1i64; inner], "inner").unwrap());
+        let rows = Data::Offsets(pool.alloc_from(offsets, "rows").unwrap(), Box::new(inner));
+        f.call(vec![Data::Equal(n, Box::new(rows))], &chunk(Some(1))).map(|d| ints(&d)[0])
+    };
+    assert_eq!(rows(&[0, 2, 2, 5], 3, 5).unwrap(), 5);
+    // What is behind the elements is not looked at.
+    assert_eq!(rows(&[0, 2, 2, 5, 9], 3, 12).unwrap(), 5);
+    for (offsets, n, inner) in [
+        (&[0i64, 2, 2, 5][..], 4, 5),
+        (&[0, 2, 2, 5], 3, 4),
+        (&[0, 4, 2, 5], 3, 5),
+        (&[1, 2, 2, 5], 3, 5),
+        (&[0, -1, 2, 5], 3, 5),
+        (&[], 0, 0),
+    ] {
+        assert_eq!(rows(offsets, n, inner).unwrap_err().code, Code::BadArgument, "{offsets:?}");
+    }
 }

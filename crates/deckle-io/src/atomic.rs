@@ -56,7 +56,7 @@ impl Write for To {
 }
 
 /// Whether a path stands for standard input or output: `-`, or that with an ending or a part.
-pub(crate) fn is_standard(path: &Path) -> bool {
+pub fn is_standard(path: &Path) -> bool {
     let text = path.to_str().unwrap_or_default();
     text == "-" || (text.starts_with("-.") || text.starts_with("-:")) && !text.contains(['/', '\\'])
 }

@@ -3,7 +3,7 @@
 //! The ending says it; `.gz` after it says that the file is packed. What follows a colon picks a part of a file: `a.npz:x` an array, `a.mtx:off` a
 //! vector of a matrix, `t.csv:price` a column, `book.txt:words` the words, `a.wav:rate` the rate.
 
-use crate::{Error, Result, atomic_write, csv, gz, image, json, mtx, npy, npz, plain, wav};
+use crate::{Error, Result, atomic_write, csv, gz, image, is_standard, json, mtx, npy, npz, plain, stream, wav};
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
 use std::ffi::OsStr;
@@ -85,12 +85,15 @@ pub fn split_part(path: &Path) -> (PathBuf, Option<String>) {
     (path.to_path_buf(), None)
 }
 
-/// Reads a value of a type from a file, or from a part of it (`FILE:PART`), by its ending.
+/// Reads a value of a type from a file, or from a part of it (`FILE:PART`), by its ending; `-` is standard input, read to its end.
 ///
 /// # Errors
 /// If the file cannot be read or is damaged; if it holds no value of the type ([`Kind::Misfit`](crate::Kind)); if its format comes later
 /// ([`Kind::Unsupported`](crate::Kind)).
 pub fn read_value(path: impl AsRef<Path>, ty: &Type) -> Result<Value> {
+    if is_standard(path.as_ref()) {
+        return stream::read_standard_input(path.as_ref(), ty);
+    }
     let (path, part) = split_part(path.as_ref());
     let read = || {
         check_readable(&path, ty)?;

@@ -32,6 +32,6 @@ mod testing;
 pub mod text;
 pub mod wav;
 
-pub use atomic::atomic_write;
+pub use atomic::{atomic_write, is_standard};
 pub use error::{Error, Kind, Result};
 pub use format::{Format, WRITTEN, check_writable, read_value, read_value_bytes, split_part, write_value};

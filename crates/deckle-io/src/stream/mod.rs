@@ -36,11 +36,14 @@ mod wav;
 mod whole;
 
 pub use sink::create;
-pub use values::{block, values};
+#[cfg(test)]
+use values::block;
+pub use values::values;
 
 use crate::format::{Format, check_readable};
 use crate::{Error, Result, plain};
 use deckle_ir::types::Type;
+use deckle_ir::value::Value;
 use deckle_runtime::stream::{self, Source};
 use deckle_runtime::{Block, OverBudget, Pool};
 use input::{Input, Place, Window};
@@ -62,6 +65,12 @@ pub fn open(path: &Path, ty: &Type) -> Result<Box<dyn Source>> {
     let place = Place::of(path);
     let reader = reader(&place, Place::open, ty).map_err(|e| e.in_file(&place.path))?;
     Ok(Box::new(Stream { reader, path: place.path, failed: None }))
+}
+
+/// A value from standard input, all of it: as a file of that name, which stands for it, would be read.
+pub(crate) fn read_standard_input(path: &Path, ty: &Type) -> Result<Value> {
+    let place = Place::of(path);
+    place.read(ty).map_err(|e| e.in_file(&place.path))
 }
 
 fn reader(place: &Place, input: impl FnOnce(&Place) -> Result<Input>, ty: &Type) -> Result<Box<dyn Reader>> {

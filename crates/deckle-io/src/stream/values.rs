@@ -1,11 +1,14 @@
 //! Blocks to values, and back.
 
+#[cfg(test)]
 use super::build::Build;
 use crate::text::collection;
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
-use deckle_runtime::{Block, Buffer, Data, OverBudget, Pool};
+use deckle_runtime::{Block, Buffer, Data};
+#[cfg(test)]
+use deckle_runtime::{OverBudget, Pool};
 
 /// The elements of a block, which are of this type.
 pub fn values(ty: &Type, block: &Block) -> Vec<Value> {
@@ -16,6 +19,7 @@ pub fn values(ty: &Type, block: &Block) -> Vec<Value> {
 ///
 /// # Errors
 /// There is no room in the pool.
+#[cfg(test)]
 pub fn block(ty: &Type, elems: &[Value], pool: &Pool) -> Result<Block, OverBudget> {
     let mut build = Build::new(ty);
     elems.iter().for_each(|elem| build.push_value(elem));

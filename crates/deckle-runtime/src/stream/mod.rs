@@ -86,20 +86,3 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
-
-/// A source whose elements are all there.
-#[derive(Debug)]
-pub struct Given(Option<Block>);
-
-impl Given {
-    /// These elements.
-    pub fn new(block: Block) -> Given {
-        Given(Some(block))
-    }
-}
-
-impl Source for Given {
-    fn next(&mut self, _: usize, _: &Pool) -> Result<Option<Block>, Error> {
-        Ok(self.0.take())
-    }
-}
