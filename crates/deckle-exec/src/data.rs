@@ -114,7 +114,8 @@ impl<D: Device> Memory<'_, D> {
                 if bytes.is_none_or(|bytes| bytes > buffer.len()) {
                     return Err(wrong());
                 }
-                self.bufs[b.index()] = Some(self.device.put(self.padded(buffer, name)?)?);
+                let mem = self.device.put(self.padded(buffer, name)?)?;
+                self.hold(*b, mem);
                 Ok(())
             }
             (Rep::Tuple(reps), Data::Tuple(parts)) if reps.len() == parts.len() => {
@@ -132,7 +133,8 @@ impl<D: Device> Memory<'_, D> {
                 }
                 let all = element(&offsets, ScalarType::I64, n).as_int().unwrap_or(0);
                 let all = usize::try_from(all).map_err(|_| wrong())?;
-                self.bufs[b.index()] = Some(self.device.put(self.padded(offsets, name)?)?);
+                let mem = self.device.put(self.padded(offsets, name)?)?;
+                self.hold(*b, mem);
                 self.take(elem, *data, all, name)
             }
             (Rep::Array(Rows::Equal(m), elem), Data::Offsets(offsets, data)) => {
@@ -196,7 +198,8 @@ impl<D: Device> Memory<'_, D> {
     /// Lets a buffer hold one number.
     pub(crate) fn set(&mut self, b: Buf, n: i64) -> Result<(), Failure> {
         let buffer = buffer_of(&self.settings.pool, ScalarType::I64, &mut [Scalar::I64(n)].into_iter(), "a size")?;
-        self.bufs[b.index()] = Some(self.device.put(buffer)?);
+        let mem = self.device.put(buffer)?;
+        self.hold(b, mem);
         Ok(())
     }
 }

@@ -7,6 +7,7 @@ use deckle_ir::kernel::{Buf, Node, Op, Program, Region};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::scalar_eval;
 use deckle_runtime::Buffer;
+use std::cell::{Cell, RefCell};
 
 /// The element of a buffer; zero where there is none.
 pub(crate) fn element(buffer: &Buffer, ty: ScalarType, at: usize) -> Scalar {
@@ -30,11 +31,42 @@ pub(crate) fn element(buffer: &Buffer, ty: ScalarType, at: usize) -> Scalar {
     }
 }
 
+/// What is known of nodes as long as memory stays as it is: many steps ask for the same ones, and these have much in common.
+#[derive(Debug)]
+pub(crate) struct Known {
+    values: RefCell<Vec<(u64, Scalar)>>,
+    /// Values of another time are forgotten.
+    now: Cell<u64>,
+}
+
+impl Known {
+    pub(crate) fn new(program: &Program) -> Known {
+        Known { values: RefCell::new(vec![(0, Scalar::Bool(false)); program.nodes.len()]), now: Cell::new(1) }
+    }
+
+    /// Memory has changed.
+    pub(crate) fn forget(&self) {
+        self.now.set(self.now.get() + 1);
+    }
+
+    fn get(&self, n: Node) -> Option<Scalar> {
+        let (time, value) = *self.values.borrow().get(n.index())?;
+        (time == self.now.get()).then_some(value)
+    }
+
+    fn set(&self, n: Node, value: Scalar) {
+        if let Some(place) = self.values.borrow_mut().get_mut(n.index()) {
+            *place = (self.now.get(), value);
+        }
+    }
+}
+
 /// Evaluates nodes of the root.
 pub(crate) struct Host<'a, D: Device> {
     pub program: &'a Program,
     pub device: &'a D,
     pub bufs: &'a [Option<D::Mem>],
+    pub known: &'a Known,
 }
 
 impl<'a, D: Device> Host<'a, D> {
@@ -52,6 +84,15 @@ impl<'a, D: Device> Host<'a, D> {
     }
 
     pub(crate) fn eval(&self, n: Node) -> Result<Scalar, Failure> {
+        if let Some(known) = self.known.get(n) {
+            return Ok(known);
+        }
+        let value = self.computed(n)?;
+        self.known.set(n, value);
+        Ok(value)
+    }
+
+    fn computed(&self, n: Node) -> Result<Scalar, Failure> {
         let data = self.program.node(n);
         Ok(match &data.op {
             Op::Const(c) => *c,

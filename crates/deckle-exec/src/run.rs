@@ -5,7 +5,7 @@ use crate::cpu::Cpu;
 use crate::data::{buffer_of, value_of};
 use crate::device::{Device, Handle};
 use crate::fault::Failure;
-use crate::host::Host;
+use crate::host::{Host, Known};
 use crate::outside::{Input, Much, Outside, collected, elements, input_of};
 use crate::plan::Plan;
 use deckle_ir::kernel::{Buf, Node, Op, Program, Rep, Rows, Step};
@@ -25,6 +25,7 @@ pub(crate) struct Memory<'a, D: Device> {
     pub device: &'a D,
     pub settings: &'a Settings,
     pub bufs: Vec<Option<D::Mem>>,
+    pub known: Known,
 }
 
 /// Runs a program on values.
@@ -44,11 +45,12 @@ pub(crate) fn stream<D: Device>(
     settings: &Settings,
 ) -> Result<Data, Failure> {
     let program = &plan.program;
-    let mut memory = Memory { program, device, settings, bufs: vec![None; program.bufs.len()] };
+    let mut memory =
+        Memory { program, device, settings, bufs: vec![None; program.bufs.len()], known: Known::new(program) };
     for (b, data) in &program.data {
         let ty = program.bufs[b.index()].elem;
         let buffer = buffer_of(&settings.pool, ty, &mut data.iter().copied(), "a list of constants")?;
-        memory.bufs[b.index()] = Some(device.put(buffer)?);
+        memory.hold(*b, device.put(buffer)?);
     }
     // A result that is not handed over in parts is handed over at the end.
     let (behind, late) = if plan.pushes.is_empty() { (None, sink) } else { (sink, None) };
@@ -125,14 +127,26 @@ impl<D: Device> Memory<'_, D> {
     }
 
     pub(crate) fn host(&self) -> Host<'_, D> {
-        Host { program: self.program, device: self.device, bufs: &self.bufs }
+        Host { program: self.program, device: self.device, bufs: &self.bufs, known: &self.known }
+    }
+
+    /// From now on this is the memory of a buffer.
+    pub(crate) fn hold(&mut self, b: Buf, mem: D::Mem) {
+        self.bufs[b.index()] = Some(mem);
+        self.known.forget();
     }
 
     /// The same on this machine.
     pub(crate) fn brought_to<'c>(&'c self, cpu: &'c Cpu<'c>) -> Result<Memory<'c, Cpu<'c>>, Failure> {
         let bufs = self.bufs.iter().map(|m| m.as_ref().map(|m| self.device.get(m)).transpose());
         let bufs = bufs.collect::<Result<_, _>>()?;
-        Ok(Memory { program: self.program, device: cpu, settings: self.settings, bufs })
+        Ok(Memory {
+            program: self.program,
+            device: cpu,
+            settings: self.settings,
+            bufs,
+            known: Known::new(self.program),
+        })
     }
 
     /// The memory of a buffer.
@@ -247,6 +261,7 @@ impl<D: Device> Machine<'_, D> {
                 let bytes = self.bytes(*b, *n)?;
                 let data = &self.memory.program.bufs[b.index()];
                 let mem = self.memory.device.alloc(bytes, &data.name).map_err(|f| f.at(data.span))?;
+                // What is in it is known when it has been written.
                 self.memory.bufs[b.index()] = Some(mem);
                 if let Some(chunks) = &mut self.chunks {
                     chunks.bytes += bytes as u64;
@@ -259,6 +274,7 @@ impl<D: Device> Machine<'_, D> {
                 let at = self.next;
                 self.next += 1;
                 self.memory.device.run(&self.memory, kernel, at)?;
+                self.memory.known.forget();
             }
             Step::Sort { order, keys, len, offsets, rows } => self.sort(*order, keys, *len, *offsets, *rows)?,
             Step::Pull { param, count, all, rep } => {
@@ -277,6 +293,7 @@ impl<D: Device> Machine<'_, D> {
                 for ((to, _), buffer) in pairs.iter().zip(new) {
                     self.memory.bufs[to.index()] = buffer;
                 }
+                self.memory.known.forget();
             }
             Step::Take(to, from, n) => {
                 let bytes = self.bytes(*to, *n)?;
@@ -286,7 +303,7 @@ impl<D: Device> Machine<'_, D> {
                     let data = &self.memory.program.bufs[to.index()];
                     mem = self.memory.device.copy(&mem, bytes, &data.name).map_err(|f| f.at(data.span))?;
                 }
-                self.memory.bufs[to.index()] = Some(mem);
+                self.memory.hold(*to, mem);
             }
             Step::Free(bufs) => bufs.iter().for_each(|b| self.memory.bufs[b.index()] = None),
             Step::If(cond, yes, no) => {
@@ -395,7 +412,8 @@ impl<D: Device> Machine<'_, D> {
         })?;
         let mut all = result.into_iter().map(Scalar::I64);
         let buffer = buffer_of(&self.memory.settings.pool, ScalarType::I64, &mut all, &data.name)?;
-        self.memory.bufs[order.index()] = Some(self.memory.device.put(buffer)?);
+        let mem = self.memory.device.put(buffer)?;
+        self.memory.hold(order, mem);
         Ok(())
     }
 }

@@ -26,6 +26,13 @@ def sums(n: int) =
       fold1(\\a b -> a + b * 0.999, { real(i % 7) : i in iota(n) }),
       sum({ let x = real(i) * 0.001 in if i % 2 == 0 then x else 0.0 - x : i in iota(n) }))
 
+def extremes(n: int) =
+  let one = real(n) / real(n)
+  in (max({ -one / 0.0 : i in iota(n) | i % 2 == 0 }),
+      min({ one / 0.0 : i in iota(n) | i % 2 == 0 }),
+      max({ if i == 3 then 0.0 / 0.0 else real(i) : i in iota(n) | i % 2 == 1 }),
+      fold1(max, { 0 * i - 9223372036854775807 - 1 : i in iota(n) | i % 2 == 0 }))
+
 def running(n: int) =
   let xs = { 1.0 / real(i + 1) : i in iota(n) | i % 3 != 0 }
   in tab(zip(scan(+, 0.5, xs), scan_incl(+, 0.5, xs)))
@@ -107,7 +114,7 @@ fn groups_need_little_memory() {
 
 #[test]
 fn sums_of_floats_have_the_same_bits_for_every_size_of_a_chunk() {
-    let sizes = [1 << 20, 4096, 100_000, 3333, 64 << 10, 6 << 10];
+    let sizes = [1 << 20, 32 << 10, 100_000, 3333, 64 << 10, 6 << 10];
     let (sum, folded, count, most) = on_all("floats", 200_000, &sizes, &|d| {
         let bits = |k: usize| elements::<f64>(&parts(d)[k])[0].to_bits();
         (bits(0), bits(1), elements::<i64>(&parts(d)[2])[0], bits(3))
@@ -120,8 +127,8 @@ fn sums_of_floats_have_the_same_bits_for_every_size_of_a_chunk() {
 
 #[test]
 fn blocks_have_the_same_bits_wherever_they_are_combined() {
-    let sizes = [1 << 20, 1, 7, 4095, 4096, 4097, 10_000, 12_289];
-    let n = 13_000;
+    let sizes = [1 << 20, 61, 777, 32_767, 32_768, 32_769, 80_000, 98_305];
+    let n = 104_000;
     let bits = on_all("sums", n, &sizes, &|d| {
         let bits = |p: &Data| match p {
             Data::Scalars(b) if b.len() == 4 => u64::from(b.as_slice::<u32>()[0]),
@@ -135,15 +142,27 @@ fn blocks_have_the_same_bits_wherever_they_are_combined() {
 }
 
 #[test]
+fn extremes_are_found_where_all_are_as_far_as_numbers_go() {
+    let all = on_all("extremes", 50, &[1 << 20, 1, 7], &|d| {
+        let of = |k: usize| elements::<f64>(&parts(d)[k])[0];
+        (of(0), of(1), of(2).is_nan(), elements::<i64>(&parts(d)[3])[0])
+    });
+    assert_eq!(all, (f64::NEG_INFINITY, f64::INFINITY, true, i64::MIN));
+    let settings = Settings::new(1, None);
+    let failed = native("extremes", Chunks::Always).call(vec![number(&settings, 0)], &settings).unwrap_err();
+    assert!(failed.message.contains("empty"), "{}", failed.message);
+}
+
+#[test]
 fn scans_of_floats_have_the_same_bits_for_every_size_of_a_chunk() {
-    let sizes = [1 << 20, 4096, 10_000, 3333, 64 << 10, 6 << 10];
-    let count = 20_000;
-    let (before, with) = on_all("running", 30_000, &sizes, &|d| {
+    let sizes = [1 << 20, 32 << 10, 80_000, 3333, 64 << 10, 6 << 10];
+    let count = 70_000;
+    let (before, with) = on_all("running", 105_000, &sizes, &|d| {
         let bits = |k: usize| elements::<f64>(&parts(d)[k])[..count].iter().map(|x| x.to_bits()).collect::<Vec<_>>();
         (bits(0), bits(1))
     });
     let mut sum = 0.5;
-    for (k, i) in (0..30_000).filter(|i| i % 3 != 0).enumerate() {
+    for (k, i) in (0..105_000).filter(|i| i % 3 != 0).enumerate() {
         assert!((f64::from_bits(before[k]) - sum).abs() < 1e-11 * sum, "{k}");
         sum += 1.0 / f64::from(i + 1);
         assert!((f64::from_bits(with[k]) - sum).abs() < 1e-11 * sum, "{k}");

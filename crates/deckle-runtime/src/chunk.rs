@@ -16,13 +16,13 @@
 use std::time::Duration;
 
 /// The most elements of a chunk.
-pub const MOST: i64 = 1 << 22;
+pub const MOST: i64 = 1 << 24;
 /// More bytes than this for each thread do not stay in the caches from one kernel to the next.
 const CACHED: u64 = 4 << 20;
 /// A chunk that takes less keeps the processors waiting.
 const BUSY: Duration = Duration::from_micros(200);
 /// In a chunk that takes more, what is done once for each does not count.
-const ENOUGH: Duration = Duration::from_millis(1);
+const ENOUGH: Duration = Duration::from_millis(4);
 /// How much a new time counts beside those before it.
 const WEIGHT: f64 = 0.5;
 /// What is slower by less is not slower.

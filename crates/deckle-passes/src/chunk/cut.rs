@@ -1,10 +1,12 @@
 //! `flagpart` in chunks: elements and flags wait until the subsequence that they belong to has its end. The two need not advance together.
+//!
+//! The state has the elements and the flags that wait, how many there were of either, how many ends are behind, and how many have come.
 
 use super::state::nothing;
 use super::{int, part, push};
 use crate::stream;
 use deckle_diag::Span;
-use deckle_ir::array::{BinOp, Coll, Copier, Direction, Op, ScanKind, UnOp};
+use deckle_ir::array::{BinOp, Coll, Copier, Direction, Monoid, Op, ScanKind, UnOp};
 use deckle_ir::entity::Var;
 use deckle_ir::scalar::ScalarType;
 use deckle_ir::types::Type;
@@ -13,7 +15,7 @@ pub(super) fn init(copy: &mut Copier<'_>, s: Var) -> Option<Var> {
     let span = copy.old.span(s);
     let elem = copy.old.ty(copy.old.inst(s)?.args[0]).as_seq()?.with_vectors();
     let (elems, flags, none) = (nothing(copy, &elem, span)?, nothing(copy, &Type::BOOL, span)?, int(copy, 0, span)?);
-    push(copy, Op::Tuple, &[elems, flags, none, none, none], span)
+    push(copy, Op::Tuple, &[elems, flags, none, none, none, none], span)
 }
 
 fn binary(copy: &mut Copier<'_>, op: BinOp, a: Var, b: Var, span: Span) -> Option<Var> {
@@ -39,40 +41,28 @@ pub(super) fn step(copy: &mut Copier<'_>, s: Var, before: Var) -> Option<Var> {
     let (xs, fs) = (copy.var(inst.args[0])?, copy.var(inst.args[1])?);
     let xs = stream::whole(&mut copy.b, xs, span).ok()?;
     let fs = push(copy, Op::Tab, &[fs], span)?;
-    let [pending, marks, elems, flags, ends] = [0, 1, 2, 3, 4].map(|k| part(copy, before, k, span));
+    let [pending, marks, elems, flags, closed, _] = [0, 1, 2, 3, 4, 5].map(|k| part(copy, before, k, span));
     let (more, more_flags) = (push(copy, Op::Length, &[xs], span)?, push(copy, Op::Length, &[fs], span)?);
     let xs = push(copy, Op::Concat(0), &[pending?, xs], span)?;
     let all = push(copy, Op::Concat(0), &[marks?, fs], span)?;
-    let (have, length) = (push(copy, Op::Length, &[xs], span)?, push(copy, Op::Length, &[all], span)?);
-    // How many elements are taken up to each flag.
-    let takes = map(copy, &[all], span, |copy, p| {
-        let takes = push(copy, Op::Unary(UnOp::Not), &[p[0]], span)?;
-        push(copy, Op::Cast(ScalarType::I64), &[takes], span)
-    })?;
-    let zero = int(copy, 0, span)?;
-    let scan = Op::Scan(Direction::Left, ScanKind::Inclusive);
-    let (body, params) = copy.b.begin_body_of(&scan, &[zero, takes], 0, span).ok()?;
-    let sum = binary(copy, BinOp::Add, params[0], params[1], span)?;
-    copy.b.end_body(sum);
-    let taken = copy.b.push(scan, &[zero, takes], &[body], span).ok()?;
-    // The last end whose elements are all there.
+    let have = push(copy, Op::Length, &[xs], span)?;
+    // Behind the last end, and how many elements the flags before that take.
+    let length = push(copy, Op::Length, &[all], span)?;
     let numbers = push(copy, Op::Iota(Coll::Array), &[length], span)?;
-    let closed = map(copy, &[numbers, all, taken], span, |copy, p| {
-        let there = binary(copy, BinOp::Le, p[2], have, span)?;
-        let closed = binary(copy, BinOp::And, p[1], there, span)?;
-        let one = int(copy, 1, span)?;
-        let after = binary(copy, BinOp::Add, p[0], one, span)?;
-        push(copy, Op::Select, &[closed, after, zero], span)
-    })?;
-    let (body, params) = copy.b.begin_body_of(&Op::Fold, &[zero, closed], 0, span).ok()?;
-    let greatest = binary(copy, BinOp::Max, params[0], params[1], span)?;
-    copy.b.end_body(greatest);
-    let last = copy.b.push(Op::Fold, &[zero, closed], &[body], span).ok()?;
-    let inside = map(copy, &[numbers, takes], span, |copy, p| {
-        let inside = binary(copy, BinOp::Lt, p[0], last, span)?;
-        push(copy, Op::Select, &[inside, p[1], zero], span)
-    })?;
-    let count = push(copy, Op::Reduce(deckle_ir::array::Monoid::Sum), &[inside], span)?;
+    let behind = map(copy, &[numbers, all], span, |copy, p| behind_end(copy, p[0], p[1], span))?;
+    let last = greatest(copy, behind, span)?;
+    let are_ends = map(copy, &[all], span, |copy, p| push(copy, Op::Cast(ScalarType::I64), &[p[0]], span))?;
+    let ends = push(copy, Op::Reduce(Monoid::Sum), &[are_ends], span)?;
+    let count = binary(copy, BinOp::Sub, last, ends, span)?;
+    let are_there = binary(copy, BinOp::Le, count, have, span)?;
+    let (yes, _) = copy.b.begin_body_of(&Op::If, &[are_there], 0, span).ok()?;
+    let both = push(copy, Op::Tuple, &[last, count], span)?;
+    copy.b.end_body(both);
+    let (no, _) = copy.b.begin_body_of(&Op::If, &[are_there], 1, span).ok()?;
+    let both = as_far_as(copy, all, have, span)?;
+    copy.b.end_body(both);
+    let both = copy.b.push(Op::If, &[are_there], &[yes, no], span).ok()?;
+    let (last, count) = (part(copy, both, 0, span)?, part(copy, both, 1, span)?);
     let now = push(copy, Op::Take, &[xs, count], span)?;
     let ty = old.ty(inst.args[0]).clone();
     let now = stream::streamed(&mut copy.b, now, &ty, span).ok()?;
@@ -81,17 +71,62 @@ pub(super) fn step(copy: &mut Copier<'_>, s: Var, before: Var) -> Option<Var> {
     let parts = push(copy, Op::FlagPart, &[now, cuts], span)?;
     copy.stand(s, parts);
     let (rest, marks) = (push(copy, Op::Drop, &[xs, count], span)?, push(copy, Op::Drop, &[all, last], span)?);
-    let takes = map(copy, &[fs], span, |copy, p| push(copy, Op::Cast(ScalarType::I64), &[p[0]], span))?;
-    let more_ends = push(copy, Op::Reduce(deckle_ir::array::Monoid::Sum), &[takes], span)?;
     let elems = binary(copy, BinOp::Add, elems?, more, span)?;
     let flags = binary(copy, BinOp::Add, flags?, more_flags, span)?;
-    let ends = binary(copy, BinOp::Add, ends?, more_ends, span)?;
-    push(copy, Op::Tuple, &[rest, marks, elems, flags, ends], span)
+    let closed = closed?;
+    let ends = binary(copy, BinOp::Add, closed, ends, span)?;
+    let closes = binary(copy, BinOp::Sub, last, count, span)?;
+    let closed = binary(copy, BinOp::Add, closed, closes, span)?;
+    push(copy, Op::Tuple, &[rest, marks, elems, flags, closed, ends], span)
+}
+
+/// The position behind a flag that is an end; 0 for others.
+fn behind_end(copy: &mut Copier<'_>, at: Var, flag: Var, span: Span) -> Option<Var> {
+    let (zero, one) = (int(copy, 0, span)?, int(copy, 1, span)?);
+    let after = binary(copy, BinOp::Add, at, one, span)?;
+    push(copy, Op::Select, &[flag, after, zero], span)
+}
+
+/// The greatest of some numbers, or 0.
+fn greatest(copy: &mut Copier<'_>, all: Var, span: Span) -> Option<Var> {
+    let zero = int(copy, 0, span)?;
+    let (body, params) = copy.b.begin_body_of(&Op::Fold, &[zero, all], 0, span).ok()?;
+    let greatest = binary(copy, BinOp::Max, params[0], params[1], span)?;
+    copy.b.end_body(greatest);
+    copy.b.push(Op::Fold, &[zero, all], &[body], span).ok()
+}
+
+/// The position behind the last end whose elements are among so many, and how many there are before it.
+fn as_far_as(copy: &mut Copier<'_>, all: Var, have: Var, span: Span) -> Option<Var> {
+    let zero = int(copy, 0, span)?;
+    let takes = map(copy, &[all], span, |copy, p| {
+        let takes = push(copy, Op::Unary(UnOp::Not), &[p[0]], span)?;
+        push(copy, Op::Cast(ScalarType::I64), &[takes], span)
+    })?;
+    let scan = Op::Scan(Direction::Left, ScanKind::Inclusive);
+    let (body, params) = copy.b.begin_body_of(&scan, &[zero, takes], 0, span).ok()?;
+    let sum = binary(copy, BinOp::Add, params[0], params[1], span)?;
+    copy.b.end_body(sum);
+    let taken = copy.b.push(scan, &[zero, takes], &[body], span).ok()?;
+    let length = push(copy, Op::Length, &[all], span)?;
+    let numbers = push(copy, Op::Iota(Coll::Array), &[length], span)?;
+    let closed = map(copy, &[numbers, all, taken], span, |copy, p| {
+        let there = binary(copy, BinOp::Le, p[2], have, span)?;
+        let closed = binary(copy, BinOp::And, p[1], there, span)?;
+        behind_end(copy, p[0], closed, span)
+    })?;
+    let last = greatest(copy, closed, span)?;
+    let inside = map(copy, &[numbers, takes], span, |copy, p| {
+        let inside = binary(copy, BinOp::Lt, p[0], last, span)?;
+        push(copy, Op::Select, &[inside, p[1], zero], span)
+    })?;
+    let count = push(copy, Op::Reduce(Monoid::Sum), &[inside], span)?;
+    push(copy, Op::Tuple, &[last, count], span)
 }
 
 /// How many elements the flags so far take more than there were.
 pub(super) fn ahead(copy: &mut Copier<'_>, state: Var, span: Span) -> Option<Var> {
-    let [elems, flags, ends] = [2, 3, 4].map(|k| part(copy, state, k, span));
+    let [elems, flags, ends] = [2, 3, 5].map(|k| part(copy, state, k, span));
     let takes = binary(copy, BinOp::Sub, flags?, ends?, span)?;
     binary(copy, BinOp::Sub, takes, elems?, span)
 }
@@ -99,7 +134,7 @@ pub(super) fn ahead(copy: &mut Copier<'_>, state: Var, span: Span) -> Option<Var
 /// What is left over is an error: the one that as many elements and flags give as a whole.
 pub(super) fn finish(copy: &mut Copier<'_>, s: Var, last: Var) -> Option<Var> {
     let span = copy.old.span(s);
-    let [rest, marks, elems, flags, ends] = [0, 1, 2, 3, 4].map(|k| part(copy, last, k, span));
+    let [rest, marks, elems, flags, ends] = [0, 1, 2, 3, 5].map(|k| part(copy, last, k, span));
     let (rest, marks) = (push(copy, Op::Length, &[rest?], span)?, push(copy, Op::Length, &[marks?], span)?);
     let left = binary(copy, BinOp::Add, rest, marks, span)?;
     let one = int(copy, 1, span)?;

@@ -11,8 +11,8 @@ use deckle_ir::size::Size;
 use deckle_ir::types::Type;
 use std::sync::Arc;
 
-/// Floats are combined in blocks of so many, counted from the beginning of a sequence.
-const BLOCK: i64 = 4096;
+/// Floats are combined in blocks of so many, counted from the beginning of a sequence: few enough to wait for, and so many that memory is read as fast as without blocks.
+pub(super) const BLOCK: i64 = 32768;
 
 /// How the value of a statement comes about chunk by chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub(super) enum State {
     Folded,
     /// The same where there is no start: a vector of one element or none.
     Best,
+    /// The least or greatest so far, or what all are above or below, and how many there were.
+    Extreme(BinOp),
     /// Block by block: what whole blocks gave, and the elements that are not a block yet.
     Blocks,
     /// One element after another, as each is large.
@@ -47,7 +49,7 @@ pub(super) enum State {
     Place,
     /// The only element: the first, if there is one, and how many there were.
     Only,
-    /// `flagpart`: elements and flags of a subsequence that has no end yet, and how many there were of either, and how many of these flags were ends.
+    /// `flagpart`: elements and flags of a subsequence that has no end yet, and numbers of them.
     Cut,
 }
 
@@ -61,15 +63,29 @@ fn is_exact(ty: &Type) -> bool {
     }
 }
 
-/// Whether a body is the lesser or the greater of its parameters.
-fn is_extreme(function: &Function, body: Body) -> bool {
+/// Which a body is, if it is the lesser or the greater of its parameters.
+fn extreme(function: &Function, body: Body) -> Option<BinOp> {
     let data = function.body(body);
-    let [s] = data.stmts[..] else { return false };
-    let Some(Inst { op: Op::Binary(BinOp::Min | BinOp::Max), args, .. }) = function.inst(s) else { return false };
-    data.result == s && *args == data.params
+    let [s] = data.stmts[..] else { return None };
+    let Some(Inst { op: Op::Binary(op @ (BinOp::Min | BinOp::Max)), args, .. }) = function.inst(s) else { return None };
+    (data.result == s && *args == data.params).then_some(*op)
+}
+
+/// What no element is beyond.
+fn farthest(op: BinOp, ty: &Type) -> Option<Scalar> {
+    let Type::Scalar(ty) = *ty else { return None };
+    match ty.int_range() {
+        Some((least, greatest)) => Scalar::wrap_int(ty, if op == BinOp::Max { least } else { greatest }),
+        None => Scalar::float(ty, if op == BinOp::Max { f64::NEG_INFINITY } else { f64::INFINITY }),
+    }
 }
 
 impl State {
+    /// Whether elements are taken in blocks.
+    pub(super) fn has_blocks(self) -> bool {
+        matches!(self, State::Blocks | State::Blocks1 | State::ScannedBlocks)
+    }
+
     /// How a statement, which goes through a sequence, is computed; and that it is a result, if it is the one of that number.
     pub(super) fn all(function: &Function, s: Var, result: Option<usize>) -> Vec<State> {
         let pushed = result.map(|k| State::Pushed(k as u32));
@@ -86,21 +102,23 @@ impl State {
             Op::Reduce(m) => {
                 let exact = is_exact(elem(0)?);
                 match m {
-                    Monoid::Min | Monoid::Max => Some(State::Best),
+                    Monoid::Min => Some(State::Extreme(BinOp::Min)),
+                    Monoid::Max => Some(State::Extreme(BinOp::Max)),
                     Monoid::Sum | Monoid::Product if !exact => Some(State::Blocks),
                     Monoid::Sum | Monoid::Product | Monoid::Any | Monoid::All => Some(State::Combined(m)),
                     Monoid::ArgMin | Monoid::ArgMax => Some(State::Place),
                 }
             }
-            Op::Fold1 => match elem(0)? {
-                t if t.is_flat() && (is_exact(t) || is_extreme(function, inst.bodies[0])) => Some(State::Best),
-                t if t.is_flat() => Some(State::Blocks1),
+            Op::Fold1 => match (elem(0)?, extreme(function, inst.bodies[0])) {
+                (Type::Scalar(_), Some(op)) => Some(State::Extreme(op)),
+                (t, _) if t.is_flat() && is_exact(t) => Some(State::Best),
+                (t, _) if t.is_flat() => Some(State::Blocks1),
                 _ => None,
             },
             Op::The if function.ty(s).is_concrete() => elem(0).map(|_| State::Only),
             Op::Tabulate(_) => elem(0).map(|_| State::KeptParts),
             Op::Fold => match elem(1)? {
-                t if is_exact(t) || is_extreme(function, inst.bodies[0]) => Some(State::Folded),
+                t if is_exact(t) || extreme(function, inst.bodies[0]).is_some() => Some(State::Folded),
                 t if t.is_flat() => Some(State::Blocks),
                 _ => Some(State::InOrder),
             },
@@ -123,6 +141,11 @@ impl State {
             State::Combined(m) => unit(copy, m, &copy.old.ty(s).clone(), span),
             State::Folded | State::InOrder | State::Scanned => copy.var(inst.args[0]),
             State::Best => nothing(copy, copy.old.ty(s), span),
+            State::Extreme(op) => {
+                let far = farthest(op, copy.old.ty(s))?;
+                let (far, none) = (push(copy, Op::Const(far), &[], span)?, int(copy, 0, span)?);
+                push(copy, Op::Tuple, &[far, none], span)
+            }
             State::Blocks | State::ScannedBlocks => {
                 let first = match inst.op {
                     Op::Reduce(m) => unit(copy, m, &copy.old.ty(s).clone(), span)?,
@@ -195,6 +218,17 @@ impl State {
                 let new = best(copy, xs)?;
                 let both = push(copy, Op::Concat(0), &[before, new], span)?;
                 best(copy, both)
+            }
+            State::Extreme(op) => {
+                let (far, count) = (part(copy, before, 0, span)?, part(copy, before, 1, span)?);
+                let xs = copy.var(inst.args[0])?;
+                let (body, params) = copy.b.begin_body_of(&Op::Fold, &[far, xs], 0, span).ok()?;
+                let farther = push(copy, Op::Binary(op), &params, span)?;
+                copy.b.end_body(farther);
+                let far = copy.b.push(Op::Fold, &[far, xs], &[body], span).ok()?;
+                let more = push(copy, Op::Length, &[xs], span)?;
+                let count = push(copy, Op::Binary(BinOp::Add), &[count, more], span)?;
+                push(copy, Op::Tuple, &[far, count], span)
             }
             State::InOrder => {
                 let xs = copy.var(inst.args[1])?;
@@ -325,6 +359,13 @@ impl State {
                 copy.statement_with(changes, s, &[last])?;
                 copy.var(s)
             }
+            State::Extreme(_) => {
+                let (far, count) = (part(copy, last, 0, span)?, part(copy, last, 1, span)?);
+                let all = push(copy, Op::Array(old.ty(s).clone()), &[far], span)?;
+                let all = push(copy, Op::Take, &[all, count], span)?;
+                copy.statement_with(changes, s, &[all])?;
+                copy.var(s)
+            }
             State::Blocks => {
                 let (sum, rest) = (part(copy, last, 0, span)?, part(copy, last, 1, span)?);
                 let length = push(copy, Op::Length, &[rest], span)?;
@@ -375,19 +416,24 @@ pub(super) fn nothing(copy: &mut Copier<'_>, elem: &Type, span: Span) -> Option<
     push(copy, Op::Array(elem), &[], span)
 }
 
-/// The first element of what a body gives, where there is one: a vector of one or none.
+/// What a body gives, where there are elements that it may be made of: a vector of one or none.
 fn at_most_one(
     copy: &mut Copier<'_>,
     length: Var,
     span: Span,
     element: impl FnOnce(&mut Copier<'_>) -> Option<Var>,
 ) -> Option<Var> {
-    let one = int(copy, 1, span)?;
-    let count = push(copy, Op::Binary(BinOp::Min), &[length, one], span)?;
-    let (body, _) = copy.b.begin_body_of(&Op::Generate, &[count], 0, span).ok()?;
+    let zero = int(copy, 0, span)?;
+    let is_some = push(copy, Op::Binary(BinOp::Gt), &[length, zero], span)?;
+    let (yes, _) = copy.b.begin_body_of(&Op::If, &[is_some], 0, span).ok()?;
     let element = element(copy)?;
-    copy.b.end_body(element);
-    copy.b.push(Op::Generate, &[count], &[body], span).ok()
+    let ty = copy.b.ty(element).clone();
+    let one = push(copy, Op::Array(ty.clone()), &[element], span)?;
+    copy.b.end_body(one);
+    let (no, _) = copy.b.begin_body_of(&Op::If, &[is_some], 1, span).ok()?;
+    let none = nothing(copy, &ty, span)?;
+    copy.b.end_body(none);
+    copy.b.push(Op::If, &[is_some], &[yes, no], span).ok()
 }
 
 /// What combines two values in the place of a built-in operator.

@@ -5,7 +5,7 @@
 
 use super::group::{Group, Meeting, Pace};
 use super::source::{Part, Source};
-use super::state::State;
+use super::state::{BLOCK, State};
 use super::{align, cut, equal, int, part, push};
 use deckle_diag::Span;
 use deckle_ir::array::{BinOp, Copier, Op, Rewrite, UnOp};
@@ -212,6 +212,9 @@ impl Traversal {
             let left = push(copy, Op::Binary(BinOp::Sub), &[n, pos], span)?;
             count = push(copy, Op::Binary(BinOp::Min), &[left, count], span)?;
         }
+        if held.is_empty() && self.states.iter().any(|(_, state, _)| state.has_blocks()) {
+            count = self.whole_blocks(copy, c, now, count)?;
+        }
         let mut stops = Vec::new();
         for (meeting, [_, first, second]) in self.group.meetings.iter().zip(held) {
             stops.extend(meeting.first.contains(&c).then_some(*first));
@@ -224,6 +227,23 @@ impl Traversal {
             count = push(copy, Op::Select, &[stop, none, count], span)?;
         }
         Some(count)
+    }
+
+    /// Up to the end of a block, if that is not too far: then nothing has to wait, where a block has as many elements as were gone through.
+    fn whole_blocks(&self, copy: &mut Copier<'_>, c: usize, now: Var, count: Var) -> Option<Var> {
+        let span = self.span;
+        let (block, none) = (int(copy, BLOCK, span)?, int(copy, 0, span)?);
+        let pos = part(copy, now, c as u32, span)?;
+        // Without overflow, too.
+        let mut over = none;
+        for n in [pos, count] {
+            let n = push(copy, Op::Binary(BinOp::Rem), &[n, block], span)?;
+            over = push(copy, Op::Binary(BinOp::Add), &[over, n], span)?;
+        }
+        let over = push(copy, Op::Binary(BinOp::Rem), &[over, block], span)?;
+        let least = push(copy, Op::Binary(BinOp::Sub), &[count, over], span)?;
+        let is_some = push(copy, Op::Binary(BinOp::Gt), &[least, none], span)?;
+        push(copy, Op::Select, &[is_some, least, count], span)
     }
 
     /// The sequences of a clock, as far as they go in a step.
