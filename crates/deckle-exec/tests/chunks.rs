@@ -150,7 +150,7 @@ fn extremes_are_found_where_all_are_as_far_as_numbers_go() {
     assert_eq!(all, (f64::NEG_INFINITY, f64::INFINITY, true, i64::MIN));
     let settings = Settings::new(1, None);
     let failed = native("extremes", Chunks::Always).call(vec![number(&settings, 0)], &settings).unwrap_err();
-    assert!(failed.message.contains("empty"), "{}", failed.message);
+    assert!(failed.message.contains("no elements"), "{}", failed.message);
 }
 
 #[test]
