@@ -121,11 +121,18 @@ fn lines(
         ends.push(*len as i64);
         *len + 8 * ends.len() > bytes
     };
-    for end in memchr::memchr_iter(b'\n', &text[searched..]) {
-        let (begins, end) = (taken, end + searched);
-        taken = end + 1;
-        if line(begins, end, &mut len) {
-            return (taken, len);
+    let (parts, rest) = text[searched..].as_chunks::<64>();
+    let mut last = [0; 64];
+    last[..rest.len()].copy_from_slice(rest);
+    for (i, part) in parts.iter().chain([&last]).enumerate() {
+        let mut ends_here = newlines(part);
+        while ends_here != 0 {
+            let (begins, end) = (taken, searched + 64 * i + ends_here.trailing_zeros() as usize);
+            ends_here &= ends_here - 1;
+            taken = end + 1;
+            if line(begins, end, &mut len) {
+                return (taken, len);
+            }
         }
     }
     if is_last && taken < text.len() {
@@ -226,16 +233,32 @@ impl Edges {
 
 /// A bit for each byte, the low one for the first: whether it is blank.
 fn blanks(part: &[u8; 64]) -> u64 {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const HIGH: u64 = 0x80 * ONES;
+    of_bytes(part, |all| {
+        // Whether the low bits of each byte are at least so much.
+        let least = |n: u64| (all & !HIGH).wrapping_add((0x80 - n) * ONES);
+        (least(9) & !least(14) & !(least(11) & !least(12)) | least(32) & !least(33)) & !all
+    })
+}
+
+/// A bit for each byte: whether it ends a line.
+fn newlines(part: &[u8; 64]) -> u64 {
+    of_bytes(part, |all| {
+        let others = all ^ u64::from(b'\n') * ONES;
+        !((others & !HIGH).wrapping_add(!HIGH) | others)
+    })
+}
+
+const ONES: u64 = 0x0101_0101_0101_0101;
+const HIGH: u64 = 0x80 * ONES;
+
+/// A bit for each byte of what is given in the high bit of each byte of eight.
+#[inline(always)]
+fn of_bytes(part: &[u8; 64], each: impl Fn(u64) -> u64) -> u64 {
     let mut bits = 0;
     for (i, eight) in part.as_chunks::<8>().0.iter().enumerate() {
-        let all = u64::from_le_bytes(*eight);
-        // In the high bit of each byte: whether its low bits are at least so much.
-        let least = |n: u64| (all & !HIGH).wrapping_add((0x80 - n) * ONES);
-        let blank = (least(9) & !least(14) & !(least(11) & !least(12)) | least(32) & !least(33)) & !all & HIGH;
+        let high = each(u64::from_le_bytes(*eight)) & HIGH;
         // Gathers the high bits in the highest byte.
-        bits |= ((blank >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * i);
+        bits |= ((high >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * i);
     }
     bits
 }
@@ -256,6 +279,7 @@ mod tests {
                 let mut text = [b'x'; 64];
                 text[at] = byte;
                 assert_eq!(blanks(&text), u64::from(byte.is_ascii_whitespace()) << at, "{byte} at {at}");
+                assert_eq!(newlines(&text), u64::from(byte == b'\n') << at, "{byte} at {at}");
             }
         }
     }

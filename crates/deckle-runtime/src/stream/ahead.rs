@@ -14,6 +14,8 @@ const FIRST: usize = 16 << 10;
 const LARGEST: usize = 4 << 20;
 /// Blocks are no larger than this part of the budget: several of them are on their way.
 const PART: u64 = 32;
+/// So many bytes are worth a chunk of their own: joining them with others would take longer.
+const PIECE: usize = 1 << 20;
 /// How often whoever waits looks whether the run is to stop.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -106,23 +108,42 @@ impl Ahead {
         if count == 0 {
             return Ok(None);
         }
-        let mut there = match self.first(interrupt)? {
-            Some(first) => first.len - self.taken,
-            None => 0,
-        };
-        // Half of it in one piece is better than all of it joined.
-        while there < count / 2 && self.end.is_none() {
-            match self.queue.try_recv() {
-                Ok(Ok(block)) => {
-                    there += block.len;
-                    self.ready.push_back(block);
-                }
-                Ok(Err(e)) => self.end = Some(Err(e)),
-                Err(TryRecvError::Disconnected) => self.end = Some(Ok(())),
-                Err(TryRecvError::Empty) => break,
+        self.first(interrupt)?;
+        let (mut there, mut bytes) = (0, 0);
+        for k in 0.. {
+            if k == self.ready.len() && !self.try_next() {
+                break;
+            }
+            let block = &self.ready[k];
+            let n = block.len - if k == 0 { self.taken } else { 0 };
+            let size = block.bytes() / block.len.max(1) * n;
+            // Much in one piece is better than more of it joined.
+            if there > 0 && size >= PIECE {
+                break;
+            }
+            (there, bytes) = (there + n, bytes + size);
+            if there >= count / 2 || bytes >= PIECE {
+                break;
             }
         }
         self.pull(there.clamp(1, count), pool, interrupt)
+    }
+
+    /// Takes the next block from the queue, if it is there: whether it is.
+    fn try_next(&mut self) -> bool {
+        if self.end.is_some() {
+            return false;
+        }
+        match self.queue.try_recv() {
+            Ok(Ok(block)) => {
+                self.ready.push_back(block);
+                return true;
+            }
+            Ok(Err(e)) => self.end = Some(Err(e)),
+            Err(TryRecvError::Disconnected) => self.end = Some(Ok(())),
+            Err(TryRecvError::Empty) => {}
+        }
+        false
     }
 
     /// Whether an error stands behind what has been pulled: it is not said again.
@@ -249,6 +270,21 @@ mod tests {
         assert_eq!(ahead.pull_some(1000, &pool, &go_on).unwrap().unwrap().len, 1);
         drop(wakes);
         assert!(ahead.pull_some(1000, &pool, &go_on).unwrap().is_none());
+    }
+
+    #[test]
+    fn small_blocks_are_joined_and_large_ones_are_not() {
+        let pool = Pool::new(None);
+        let (to, queue) = sync_channel(10);
+        let bytes = |n: usize| Block::new(Data::Scalars(pool.alloc(n, "bytes").unwrap()), n);
+        for n in [10, 20, PIECE, 30, 2 * PIECE, 40] {
+            to.send(Ok(bytes(n))).unwrap();
+        }
+        drop(to);
+        let mut ahead = Ahead { queue, ready: VecDeque::new(), taken: 0, end: None, seen: Arc::default() };
+        let mut some = |count| ahead.pull_some(count, &pool, &AtomicBool::new(false)).unwrap().map(|b| b.len);
+        assert_eq!([some(1000), some(usize::MAX), some(usize::MAX)], [Some(30), Some(PIECE), Some(30)]);
+        assert_eq!([some(PIECE), some(usize::MAX), some(1000), some(1)], [Some(PIECE), Some(PIECE), Some(40), None]);
     }
 
     #[test]
