@@ -243,7 +243,7 @@ fn blanks(part: &[u8; 64]) -> u64 {
 /// A bit for each byte: whether it ends a line.
 fn newlines(part: &[u8; 64]) -> u64 {
     of_bytes(part, |all| {
-        let others = all ^ u64::from(b'\n') * ONES;
+        let others = all ^ (u64::from(b'\n') * ONES);
         !((others & !HIGH).wrapping_add(!HIGH) | others)
     })
 }
