@@ -50,6 +50,13 @@ def crossed(n: int) =
 def alternating(n: int) =
   sum({ x * y : x in { i : i in iota(n) | i % 2 == 0 }; y in { i : i in iota(n) | i % 2 == 1 } })
 
+// What is gone through is chosen, twice; and whether anything is.
+def chosen(n: int) =
+  let xs = { i * 3 : i in iota(n) | i % 4 != 1 }
+  let ys = if n % 2 == 0 then { x + 1 : x in xs } else { i : i in iota(n) | i % 3 == 0 }
+  let zs = if n % 3 == 0 then ys else { -y : y in ys }
+  in (sum(ys), length(zs), sum({ y * z % 1000 : y in ys; z in zs }), if n % 5 == 0 then max(xs) else 100 / (n % 5))
+
 def both(n: int) = tab({ i : i in iota(n) } ++ { -i : i in iota(n) | i % 2 == 1 })
 ";
 
@@ -173,6 +180,35 @@ fn scans_of_floats_have_the_same_bits_for_every_size_of_a_chunk() {
 fn vectors_are_folded_one_after_another() {
     let sums = on_all("vectors", 3000, &[1, 7, 64, 1 << 20], &elements::<f64>);
     assert_eq!(sums[..3], [4_498_500.0, 3000.0, 6000.0]);
+}
+
+#[test]
+fn a_condition_may_choose_what_is_gone_through() {
+    for n in [0, 1, 30_000, 30_001, 30_002, 30_003] {
+        if n == 0 {
+            let settings = Settings::new(1, None);
+            let failed = native("chosen", Chunks::Always).call(vec![number(&settings, n)], &settings).unwrap_err();
+            assert!(failed.message.contains("no elements"), "{}", failed.message);
+            continue;
+        }
+        let xs: Vec<i64> = (0..n).filter(|i| i % 4 != 1).map(|i| i * 3).collect();
+        let ys: Vec<i64> =
+            if n % 2 == 0 { xs.iter().map(|x| x + 1).collect() } else { (0..n).filter(|i| i % 3 == 0).collect() };
+        let zs: Vec<i64> = if n % 3 == 0 { ys.clone() } else { ys.iter().map(|y| -y).collect() };
+        let products = ys.iter().zip(&zs).map(|(y, z)| y * z % 1000).sum();
+        let most = if n % 5 == 0 { *xs.iter().max().unwrap() } else { 100 / (n % 5) };
+        let wanted = [ys.iter().sum(), zs.len() as i64, products, most];
+        let all = on_all("chosen", n, &[1 << 20, 7, 1000], &|d| {
+            parts(d).iter().map(|p| elements::<i64>(p)[0]).collect::<Vec<_>>()
+        });
+        assert_eq!(all, wanted, "{n}");
+    }
+    let (n, budget) = (5_000_000, 24 << 20);
+    let settings = Settings::new(2, Some(budget));
+    let [whole, chunks] = [Chunks::Never, Chunks::Needed].map(|c| native("chosen", c));
+    assert!(whole.call(vec![number(&settings, n)], &settings).unwrap_err().message.contains("memory"));
+    chunks.call(vec![number(&settings, n)], &settings).unwrap();
+    assert!(settings.pool.stats().peak <= budget);
 }
 
 #[test]

@@ -11,6 +11,11 @@ use deckle_diag::Span;
 
 /// What is to be different in a copy. Handles are those of the original.
 pub trait Rewrite {
+    /// Before the first statement, when the parameters are there. `None` if there is no copy.
+    fn begin(&mut self, _copy: &mut Copier<'_>) -> Option<()> {
+        Some(())
+    }
+
     /// Copies a statement, or puts something else in its place: afterwards [`Copier::var`] of it is known where it is used.
     /// `None` if there is no copy.
     fn statement(&mut self, copy: &mut Copier<'_>, s: Var) -> Option<()>;
@@ -48,6 +53,7 @@ pub fn rewrite(funcs: &[Function], func: &Function, changes: &mut dyn Rewrite) -
             copy.vars[p.index()] = Some(copy.b.param(name.clone(), ty, func.span(p)));
         }
     }
+    changes.begin(&mut copy)?;
     let result = copy.statements(changes, Function::ROOT)?;
     for (size, name) in &func.size_names {
         if let Some(now) = copy.sizes[size.index()] {

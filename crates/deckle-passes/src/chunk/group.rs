@@ -5,8 +5,9 @@
 //! as were made in the step. `++` puts clocks in order: those of its second operand stand still until those of the first have come to their end. Elements and flags of `flagpart`, and two
 //! sequences that were made and are gone through together, may be of different rates: whichever is ahead waits for the other.
 
+use super::Whole;
+use super::plan::Text;
 use super::state::State;
-use super::{Whole, uses};
 use deckle_diag::Span;
 use deckle_ir::array::{Coll, Def, Direction, Function, Inst, Op, ScanKind};
 use deckle_ir::entity::Var;
@@ -26,6 +27,8 @@ pub(super) struct Group {
     pub meetings: Vec<Meeting>,
     /// Sequences that are the result of the function, or parts of it, whichever group they are of, each once.
     pub results: Vec<Var>,
+    /// Conditions that are decided, and what each gives.
+    pub decided: Vec<(Var, Var)>,
 }
 
 /// Where two sequences of different rates meet: elements and flags of a `flagpart`, or the operands of a `zip` or `map`.
@@ -48,20 +51,12 @@ pub(super) enum Pace {
     Follows(Var),
 }
 
-impl Group {
-    /// What its statements use from outside.
-    pub(super) fn outside(&self, function: &Function) -> Vec<Var> {
-        let all = self.stmts.iter().flat_map(|s| uses(function, *s));
-        all.filter(|v| !self.stmts.contains(v)).collect()
-    }
-}
-
 /// Sets that are joined: each element knows another one of its set, up to one that knows itself.
 #[derive(Clone, Debug, Default)]
-struct Sets(HashMap<Var, Var>);
+pub(super) struct Sets(HashMap<Var, Var>);
 
 impl Sets {
-    fn find(&mut self, v: Var) -> Var {
+    pub(super) fn find(&mut self, v: Var) -> Var {
         let next = *self.0.entry(v).or_insert(v);
         if next == v {
             return v;
@@ -71,80 +66,10 @@ impl Sets {
         root
     }
 
-    fn join(&mut self, a: Var, b: Var) {
+    pub(super) fn join(&mut self, a: Var, b: Var) {
         let (a, b) = (self.find(a), self.find(b));
         self.0.insert(a, b);
     }
-}
-
-/// The groups of a function's own statements, in the order of their first statements.
-///
-/// # Errors
-/// What keeps one from being traversed in chunks.
-pub(super) fn groups(function: &Function) -> Result<Vec<Group>, Whole> {
-    let body = function.body(Function::ROOT);
-    let is_seq = |v: &Var| !function.ty(*v).is_concrete();
-    let (results, tuples) = results(function);
-    if let Some(v) = results.iter().find(|v| function.inst(**v).is_none()) {
-        return Err(Whole::new("a parameter is given back as it is", function.span(*v)));
-    }
-    let mut sets = Sets::default();
-    let mut stmts = Vec::new();
-    for &s in &body.stmts {
-        let touched: Vec<Var> = uses(function, s).into_iter().filter(is_seq).collect();
-        if touched.is_empty() && !is_seq(&s) || tuples.contains(&s) {
-            continue;
-        }
-        stmts.push(s);
-        touched.into_iter().for_each(|v| sets.join(s, v));
-    }
-    let mut groups: Vec<(Var, Vec<Var>)> = Vec::new();
-    for s in stmts {
-        let root = sets.find(s);
-        match groups.iter_mut().find(|(r, _)| *r == root) {
-            Some((_, stmts)) => stmts.push(s),
-            None => groups.push((root, vec![s])),
-        }
-    }
-    groups.into_iter().map(|(_, stmts)| group(function, stmts, &results)).collect()
-}
-
-/// For each sequence in the result of a function, in order, its number among those that it gives.
-pub(super) fn pushes(function: &Function) -> Vec<u32> {
-    let (results, _) = results(function);
-    let mut all = Vec::new();
-    leaves(function, function.body(Function::ROOT).result, &mut all);
-    all.iter().filter_map(|v| results.iter().position(|r| r == v)).map(|k| k as u32).collect()
-}
-
-/// The sequences of a result, in order.
-fn leaves(function: &Function, v: Var, all: &mut Vec<Var>) {
-    match function.inst(v) {
-        _ if function.ty(v).is_concrete() => {}
-        Some(inst) if matches!(inst.op, Op::Tuple | Op::Record(_)) => {
-            inst.args.iter().for_each(|v| leaves(function, *v, all));
-        }
-        _ => all.push(v),
-    }
-}
-
-/// The sequences that a function gives, each once, and the statements that only put them together.
-fn results(function: &Function) -> (Vec<Var>, BTreeSet<Var>) {
-    let body = function.body(Function::ROOT);
-    let (mut kept, mut tuples, mut pending) = (Vec::new(), BTreeSet::new(), vec![body.result]);
-    while let Some(v) = pending.pop() {
-        let used = || body.stmts.iter().filter(|s| uses(function, **s).contains(&v)).count();
-        match function.inst(v) {
-            _ if function.ty(v).is_concrete() => {}
-            Some(inst) if matches!(inst.op, Op::Tuple | Op::Record(_)) && used() <= usize::from(v != body.result) => {
-                tuples.insert(v);
-                pending.extend(&inst.args);
-            }
-            _ if kept.contains(&v) => {}
-            _ => kept.push(v),
-        }
-    }
-    (kept, tuples)
 }
 
 /// What is found out about a group.
@@ -195,12 +120,23 @@ impl Rates {
     }
 }
 
-fn group(function: &Function, stmts: Vec<Var>, results: &[Var]) -> Result<Group, Whole> {
+/// The group of some statements.
+///
+/// # Errors
+/// What keeps it from being traversed in chunks.
+pub(super) fn group(text: &Text<'_>, stmts: Vec<Var>, results: &[Var]) -> Result<Group, Whole> {
+    let function = text.function;
     let is_seq = |v: &Var| !function.ty(*v).is_concrete();
-    let mut group =
-        Group { stmts, sources: Vec::new(), clocks: Vec::new(), meetings: Vec::new(), results: results.to_vec() };
+    let mut group = Group {
+        stmts,
+        sources: Vec::new(),
+        clocks: Vec::new(),
+        meetings: Vec::new(),
+        results: results.to_vec(),
+        decided: text.decided.clone(),
+    };
     let mut rates = Rates::default();
-    for v in group.outside(function).into_iter().filter(is_seq) {
+    for v in text.outside(&group.stmts).into_iter().filter(is_seq) {
         // What a parameter holds begins where that is taken from it.
         if function.ty(v).is_seq() && !rates.sources.contains(&v) {
             rates.sources.push(v);
@@ -210,10 +146,10 @@ fn group(function: &Function, stmts: Vec<Var>, results: &[Var]) -> Result<Group,
         if names_its_position(function, s) {
             return Err(Whole::new("a size depends on the position in a sequence", function.span(s)));
         }
-        statement(function, s, &mut rates)?;
+        statement(text, s, &mut rates)?;
         // A value is known when the traversal has come to its end.
         let known = |v: &Var| group.stmts.contains(v) && !is_seq(v);
-        if uses(function, s).iter().any(known) {
+        if text.uses(s).iter().any(known) {
             return Err(Whole::new("it needs what a traversal gives while that goes on", function.span(s)));
         }
         if results.contains(&s) && !function.ty(s).is_seq() {
@@ -221,7 +157,7 @@ fn group(function: &Function, stmts: Vec<Var>, results: &[Var]) -> Result<Group,
         }
     }
     pace(function, &mut group, &mut rates)?;
-    group.stmts = in_order(function, &group)
+    group.stmts = in_order(text, &group)
         .ok_or(Whole::new("sequences follow each other in a circle", function.span(group.stmts[0])))?;
     Ok(group)
 }
@@ -240,9 +176,18 @@ fn names_its_position(function: &Function, s: Var) -> bool {
 }
 
 /// What a statement does to rates.
-fn statement(function: &Function, s: Var, rates: &mut Rates) -> Result<(), Whole> {
+fn statement(text: &Text<'_>, s: Var, rates: &mut Rates) -> Result<(), Whole> {
+    let function = text.function;
     let span = function.span(s);
-    let inst = function.inst(s).ok_or_else(|| Whole::new("it is a parameter", span))?;
+    if let Some(v) = text.stands_for(s) {
+        rates.same.join(v, s);
+        return Ok(());
+    }
+    let Some(inst) = function.inst(s) else {
+        // A parameter that is a result, too.
+        rates.sources.push(s);
+        return Ok(());
+    };
     let ty = function.ty(s);
     let seqs: Vec<Var> = inst.args.iter().copied().filter(|v| !function.ty(*v).is_concrete()).collect();
     let inside = inst.bodies.iter().flat_map(|b| function.free_vars(*b)).any(|v| !function.ty(v).is_concrete());
@@ -355,7 +300,7 @@ fn behind(rates: &mut Rates, clocks: &[Var], v: Var) -> BTreeSet<usize> {
 }
 
 /// The statements, each behind what it uses and what it follows.
-fn in_order(function: &Function, group: &Group) -> Option<Vec<Var>> {
+fn in_order(text: &Text<'_>, group: &Group) -> Option<Vec<Var>> {
     let mut done: Vec<Var> = Vec::new();
     let mut left = group.stmts.clone();
     let follows = |s: Var| match group.sources.iter().find(|(v, _)| *v == s) {
@@ -365,7 +310,7 @@ fn in_order(function: &Function, group: &Group) -> Option<Vec<Var>> {
     while !left.is_empty() {
         let ready = left.iter().position(|s| {
             // A parameter that follows is there when what it follows is.
-            let used = uses(function, *s);
+            let used = text.uses(*s);
             let makers = used.iter().filter(|v| !group.stmts.contains(v)).filter_map(|v| follows(*v));
             let mut needs: Vec<Var> = used.iter().copied().filter(|v| group.stmts.contains(v)).collect();
             needs.extend(makers);

@@ -33,6 +33,7 @@ mod choose;
 mod cut;
 mod group;
 mod inline;
+mod plan;
 mod source;
 mod state;
 mod traversal;
@@ -44,7 +45,7 @@ use deckle_ir::array::{Coll, Copier, Function, Op, Program, Rewrite, rewrite};
 use deckle_ir::entity::{Func, Var};
 use deckle_ir::scalar::Scalar;
 use deckle_ir::types::Type;
-use group::Group;
+use plan::{Branch, Unit};
 use traversal::Traversal;
 
 /// Why a function is left as it is.
@@ -78,75 +79,70 @@ pub struct Chunked {
 pub fn chunk(program: &Program, func: Func) -> Result<Option<Chunked>, Whole> {
     let before = &program.funcs[..func.index()];
     let flat = inline::inline(before, &program.funcs[func.index()]);
-    let groups = group::groups(&flat)?;
-    if groups.is_empty() {
+    let units = plan::units(&flat)?;
+    if units.iter().all(|unit| matches!(unit, Unit::Statement(_))) {
         return Ok(None);
     }
     let unlike = Whole::new("its sizes depend on sequences", flat.span);
-    let mut chunks = Chunker { groups, size: None };
+    let mut chunks = Chunker { units };
     let new = rewrite(before, &flat, &mut chunks).ok_or(unlike)?;
     let mut funcs = before.to_vec();
     funcs.push(new);
-    Ok(Some(Chunked { program: Program { funcs }, pushes: group::pushes(&flat) }))
+    Ok(Some(Chunked { program: Program { funcs }, pushes: plan::pushes(&flat) }))
 }
 
 /// The rewriting under way.
 struct Chunker {
-    groups: Vec<Group>,
-    /// The number of elements of a chunk, in the copy.
-    size: Option<Var>,
+    units: Vec<Unit>,
 }
 
 impl Rewrite for Chunker {
+    fn begin(&mut self, copy: &mut Copier<'_>) -> Option<()> {
+        let size = copy.b.param("chunk", Type::INT, copy.old.span);
+        let units = std::mem::take(&mut self.units);
+        self.all(copy, &units, size)
+    }
+
     fn statement(&mut self, copy: &mut Copier<'_>, s: Var) -> Option<()> {
-        let root = &copy.old.body(Function::ROOT).stmts;
-        if root.binary_search(&s).is_err() {
-            return copy.statement(self, s);
+        // Those of the function itself have all been copied at once: a loop may stand further down than the first of its statements.
+        match copy.old.body(Function::ROOT).stmts.binary_search(&s) {
+            Ok(_) => Some(()),
+            Err(_) => copy.statement(self, s),
         }
-        // All at once, when the first is asked for: a loop may stand further down than the first of its statements.
-        if self.size.is_none() {
-            self.size = Some(copy.b.param("chunk", Type::INT, copy.old.span));
-            self.all(copy)?;
-        }
-        Some(())
     }
 }
 
-/// What is copied at once.
-#[derive(Clone, Copy)]
-enum Unit {
-    Statement(Var),
-    Loop(usize),
-}
-
 impl Chunker {
-    /// Copies the statements of the function, each when what it needs is there.
-    fn all(&mut self, copy: &mut Copier<'_>) -> Option<()> {
-        let old = copy.old;
-        let mut units = Vec::new();
-        for &s in &old.body(Function::ROOT).stmts {
-            match self.groups.iter().position(|g| g.stmts.contains(&s)) {
-                Some(k) if self.groups[k].stmts.first() == Some(&s) => units.push(Unit::Loop(k)),
-                Some(_) => {}
-                None => units.push(Unit::Statement(s)),
+    /// Copies what units have.
+    fn all(&mut self, copy: &mut Copier<'_>, units: &[Unit], size: Var) -> Option<()> {
+        units.iter().try_for_each(|unit| match unit {
+            Unit::Statement(s) => copy.statement(self, *s),
+            Unit::Decided(s, v) => {
+                let v = copy.var(*v)?;
+                copy.stand(*s, v);
+                Some(())
             }
+            Unit::Loop(group) => Traversal::make(copy, self, group, size),
+            Unit::Branch(branch) => self.branch(copy, branch, size),
+        })
+    }
+
+    fn branch(&mut self, copy: &mut Copier<'_>, branch: &Branch, size: Var) -> Option<()> {
+        let span = copy.old.span(branch.stmt);
+        let cond = copy.var(*copy.old.inst(branch.stmt)?.args.first()?)?;
+        let mut bodies = Vec::new();
+        for (which, units) in branch.ways.iter().enumerate() {
+            let (body, _) = copy.b.begin_body_of(&Op::If, &[cond], which, span).ok()?;
+            self.all(copy, units, size)?;
+            let given = branch.gives.iter().map(|v| copy.var(*v)).collect::<Option<Vec<_>>>()?;
+            let given = push(copy, Op::Tuple, &given, span)?;
+            copy.b.end_body(given);
+            bodies.push(body);
         }
-        while !units.is_empty() {
-            let ready = units.iter().position(|unit| {
-                let needs = match unit {
-                    Unit::Statement(s) => uses(old, *s),
-                    Unit::Loop(k) => self.groups[*k].outside(old),
-                };
-                needs.into_iter().all(|v| copy.var(v).is_some())
-            })?;
-            match units.remove(ready) {
-                Unit::Statement(s) => copy.statement(self, s)?,
-                Unit::Loop(k) => {
-                    let group = self.groups[k].clone();
-                    let size = self.size?;
-                    Traversal::make(copy, self, &group, size)?;
-                }
-            }
+        let given = copy.b.push(Op::If, &[cond], &bodies, span).ok()?;
+        for (k, v) in branch.gives.iter().enumerate() {
+            let value = part(copy, given, k as u32, span)?;
+            copy.stand(*v, value);
         }
         Some(())
     }

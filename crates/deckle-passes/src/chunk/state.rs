@@ -134,10 +134,15 @@ impl State {
 
     /// Before the first chunk.
     pub(super) fn init(self, copy: &mut Copier<'_>, s: Var) -> Option<Var> {
-        let inst = copy.old.inst(s)?;
         let span = copy.old.span(s);
+        // That may be a parameter.
+        if let State::Pushed(_) = self {
+            return int(copy, 0, span);
+        }
+        let inst = copy.old.inst(s)?;
         match self {
-            State::Count | State::Pushed(_) => int(copy, 0, span),
+            State::Pushed(_) => None,
+            State::Count => int(copy, 0, span),
             State::Combined(m) => unit(copy, m, &copy.old.ty(s).clone(), span),
             State::Folded | State::InOrder | State::Scanned => copy.var(inst.args[0]),
             State::Best => nothing(copy, copy.old.ty(s), span),
@@ -181,8 +186,13 @@ impl State {
     /// After a chunk, whose sequences stand for the whole ones.
     pub(super) fn step(self, copy: &mut Copier<'_>, changes: &mut dyn Rewrite, s: Var, before: Var) -> Option<Var> {
         let old = copy.old;
-        let inst = old.inst(s)?;
         let span = old.span(s);
+        if let State::Pushed(k) = self {
+            let xs = copy.var(s)?;
+            let xs = stream::whole(&mut copy.b, xs, span).ok()?;
+            return push(copy, Op::Push(k), &[before, xs], span);
+        }
+        let inst = old.inst(s)?;
         match self {
             State::Count => {
                 let xs = copy.var(inst.args[0])?;
@@ -307,16 +317,11 @@ impl State {
             }
             State::Cut => cut::step(copy, s, before),
             // It needs to know which operand is of which side.
-            State::Aligned => None,
+            State::Aligned | State::Pushed(_) => None,
             State::KeptParts => {
                 let xs = copy.var(inst.args[0])?;
                 let xs = push(copy, Op::Tab, &[xs], span)?;
                 push(copy, Op::Concat(0), &[before, xs], span)
-            }
-            State::Pushed(k) => {
-                let xs = copy.var(s)?;
-                let xs = stream::whole(&mut copy.b, xs, span).ok()?;
-                push(copy, Op::Push(k), &[before, xs], span)
             }
             State::Kept => {
                 let xs = copy.var(inst.args[0])?;

@@ -125,7 +125,10 @@ impl Traversal {
         for &s in &self.group.stmts {
             let begins = self.sources.iter().any(|(source, _)| source.stmt == s);
             let stands = self.states.iter().any(|(t, state, _)| *t == s && !matches!(state, State::Pushed(_)));
-            if !begins && !stands {
+            if let Some((_, v)) = self.group.decided.iter().find(|(t, _)| *t == s) {
+                let v = copy.var(*v)?;
+                copy.stand(s, v);
+            } else if !begins && !stands {
                 copy.statement(changes, s)?;
             }
             for (_, state, place) in self.states.iter().filter(|(t, ..)| *t == s) {

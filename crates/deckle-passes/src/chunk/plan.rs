@@ -1,0 +1,187 @@
+//! What is done in which order: statements that stay as they are, loops over groups of others, and branches that decide what loops go through.
+//!
+//! A sequence that a condition chooses is no sequence of its own: all that is connected with it is done in either branch, where what it stands for is known.
+
+use super::group::{Group, Sets, group};
+use super::{Whole, uses};
+use deckle_ir::array::{Function, Op};
+use deckle_ir::entity::Var;
+use std::collections::BTreeSet;
+
+/// So many conditions decide on what belongs together: each of them doubles the code.
+const CONDITIONS: usize = 3;
+
+/// What is done at once.
+#[derive(Clone, Debug)]
+pub(super) enum Unit {
+    /// A statement that goes through no sequence.
+    Statement(Var),
+    /// A condition that is decided, and what it gives.
+    Decided(Var, Var),
+    /// One loop goes through a group.
+    Loop(Group),
+    /// A condition decides.
+    Branch(Branch),
+}
+
+/// Statements of which some go through a sequence that a condition chooses.
+#[derive(Clone, Debug)]
+pub(super) struct Branch {
+    /// The `if`.
+    pub stmt: Var,
+    /// What is done if the condition holds, and if it does not.
+    pub ways: [Vec<Unit>; 2],
+    /// What is known of them afterwards.
+    pub gives: Vec<Var>,
+}
+
+/// A function, in which some conditions are decided: what each gives.
+#[derive(Clone, Debug)]
+pub(super) struct Text<'a> {
+    pub function: &'a Function,
+    pub decided: Vec<(Var, Var)>,
+}
+
+impl Text<'_> {
+    /// What a condition gives that is decided.
+    pub(super) fn stands_for(&self, s: Var) -> Option<Var> {
+        self.decided.iter().find(|(v, _)| *v == s).map(|(_, v)| *v)
+    }
+
+    /// The variables that a statement uses.
+    pub(super) fn uses(&self, s: Var) -> Vec<Var> {
+        self.stands_for(s).map_or_else(|| uses(self.function, s), |v| vec![v])
+    }
+
+    /// What statements use from outside.
+    pub(super) fn outside(&self, stmts: &[Var]) -> Vec<Var> {
+        let all = stmts.iter().flat_map(|s| self.uses(*s));
+        all.filter(|v| !stmts.contains(v)).collect()
+    }
+
+    fn is_seq(&self, v: Var) -> bool {
+        !self.function.ty(v).is_concrete()
+    }
+
+    /// The first condition that chooses among sequences.
+    fn undecided(&self, stmts: &[Var]) -> Option<Var> {
+        let is_one = |s: &Var| matches!(self.function.inst(*s).map(|i| &i.op), Some(Op::If));
+        stmts.iter().copied().find(|s| is_one(s) && self.stands_for(*s).is_none())
+    }
+}
+
+/// The units of a function.
+///
+/// # Errors
+/// What keeps a sequence from being traversed in chunks.
+pub(super) fn units(function: &Function) -> Result<Vec<Unit>, Whole> {
+    let (results, tuples) = results(function);
+    let mut stmts: Vec<Var> = results.iter().copied().filter(|v| function.inst(*v).is_none()).collect();
+    stmts.extend(&function.body(Function::ROOT).stmts);
+    plan(&Text { function, decided: Vec::new() }, &stmts, &results, &tuples)
+}
+
+/// The units of statements, of which some only put results together.
+fn plan(text: &Text<'_>, stmts: &[Var], results: &[Var], tuples: &BTreeSet<Var>) -> Result<Vec<Unit>, Whole> {
+    let mut sets = Sets::default();
+    let (mut units, mut connected) = (Vec::new(), Vec::new());
+    for &s in stmts {
+        let touched: Vec<Var> = text.uses(s).into_iter().filter(|v| text.is_seq(*v)).collect();
+        if touched.is_empty() && !text.is_seq(s) || tuples.contains(&s) {
+            let decided = text.stands_for(s).map(|v| Unit::Decided(s, v));
+            units.push((vec![s], decided.unwrap_or(Unit::Statement(s))));
+            continue;
+        }
+        connected.push(s);
+        touched.into_iter().for_each(|v| sets.join(s, v));
+    }
+    let mut parts: Vec<(Var, Vec<Var>)> = Vec::new();
+    for s in connected {
+        let root = sets.find(s);
+        match parts.iter_mut().find(|(r, _)| *r == root) {
+            Some((_, stmts)) => stmts.push(s),
+            None => parts.push((root, vec![s])),
+        }
+    }
+    for (_, stmts) in parts {
+        let unit = match text.undecided(&stmts) {
+            Some(s) => Unit::Branch(branch(text, s, &stmts, results)?),
+            None => Unit::Loop(group(text, stmts.clone(), results)?),
+        };
+        units.push((stmts, unit));
+    }
+    in_order(text, units)
+}
+
+/// Statements with a condition decided, in either way.
+fn branch(text: &Text<'_>, s: Var, stmts: &[Var], results: &[Var]) -> Result<Branch, Whole> {
+    let function = text.function;
+    let span = function.span(s);
+    if text.decided.len() >= CONDITIONS {
+        return Err(Whole::new(format!("more than {CONDITIONS} conditions choose what is gone through"), span));
+    }
+    let gives = stmts.iter().copied().filter(|v| !text.is_seq(*v) || results.contains(v)).collect();
+    let way = |which: usize| {
+        let body = function.inst(s).and_then(|inst| inst.bodies.get(which)).map(|b| function.body(*b));
+        let body = body.ok_or_else(|| Whole::new("it is no condition", span))?;
+        let mut text = text.clone();
+        text.decided.push((s, body.result));
+        let all: Vec<Var> = body.stmts.iter().chain(stmts).copied().collect();
+        plan(&text, &all, results, &BTreeSet::new())
+    };
+    Ok(Branch { stmt: s, ways: [way(0)?, way(1)?], gives })
+}
+
+/// Units, each behind those that it needs.
+fn in_order(text: &Text<'_>, mut left: Vec<(Vec<Var>, Unit)>) -> Result<Vec<Unit>, Whole> {
+    let mut missing: BTreeSet<Var> = left.iter().flat_map(|(stmts, _)| stmts.iter().copied()).collect();
+    let mut done = Vec::new();
+    while !left.is_empty() {
+        let ready = left.iter().position(|(stmts, _)| text.outside(stmts).iter().all(|v| !missing.contains(v)));
+        let why = || Whole::new("it needs what a traversal gives while that goes on", text.function.span);
+        let (stmts, unit) = left.remove(ready.ok_or_else(why)?);
+        stmts.iter().for_each(|s| {
+            missing.remove(s);
+        });
+        done.push(unit);
+    }
+    Ok(done)
+}
+
+/// For each sequence in the result of a function, in order, its number among those that it gives.
+pub(super) fn pushes(function: &Function) -> Vec<u32> {
+    let (results, _) = results(function);
+    let mut all = Vec::new();
+    leaves(function, function.body(Function::ROOT).result, &mut all);
+    all.iter().filter_map(|v| results.iter().position(|r| r == v)).map(|k| k as u32).collect()
+}
+
+/// The sequences of a result, in order.
+fn leaves(function: &Function, v: Var, all: &mut Vec<Var>) {
+    match function.inst(v) {
+        _ if function.ty(v).is_concrete() => {}
+        Some(inst) if matches!(inst.op, Op::Tuple | Op::Record(_)) => {
+            inst.args.iter().for_each(|v| leaves(function, *v, all));
+        }
+        _ => all.push(v),
+    }
+}
+
+/// The sequences that a function gives, each once, and the statements that only put them together.
+fn results(function: &Function) -> (Vec<Var>, BTreeSet<Var>) {
+    let body = function.body(Function::ROOT);
+    let (mut kept, mut tuples, mut pending) = (Vec::new(), BTreeSet::new(), vec![body.result]);
+    while let Some(v) = pending.pop() {
+        let used = || body.stmts.iter().filter(|s| uses(function, **s).contains(&v)).count();
+        match function.inst(v) {
+            _ if function.ty(v).is_concrete() => {}
+            Some(inst) if matches!(inst.op, Op::Tuple | Op::Record(_)) && used() <= usize::from(v != body.result) => {
+                tuples.insert(v);
+                pending.extend(&inst.args);
+            }
+            _ if kept.contains(&v) => {}
+            _ => kept.push(v),
+        }
+    }
+    (kept, tuples)
+}
