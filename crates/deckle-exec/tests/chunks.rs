@@ -57,6 +57,12 @@ def chosen(n: int) =
   let zs = if n % 3 == 0 then ys else { -y : y in ys }
   in (sum(ys), length(zs), sum({ y * z % 1000 : y in ys; z in zs }), if n % 5 == 0 then max(xs) else 100 / (n % 5))
 
+// Groups inside an element, of which one is large.
+def inside(n: int) =
+  tab({ let xs = { j * 7919 % 1000 : j in iota(i) | j % 5 != 4 }
+        in (max({ sum(g) : g in flagpart(xs, { j % 5 == 4 : j in iota(i) }) }), sum({ 1.0 / real(x + 1) : x in xs }))
+          : i in {5, 100, n, 10, 300} })
+
 def both(n: int) = tab({ i : i in iota(n) } ++ { -i : i in iota(n) | i % 2 == 1 })
 ";
 
@@ -208,6 +214,26 @@ fn a_condition_may_choose_what_is_gone_through() {
     let [whole, chunks] = [Chunks::Never, Chunks::Needed].map(|c| native("chosen", c));
     assert!(whole.call(vec![number(&settings, n)], &settings).unwrap_err().message.contains("memory"));
     chunks.call(vec![number(&settings, n)], &settings).unwrap();
+    assert!(settings.pool.stats().peak <= budget);
+}
+
+#[test]
+fn what_is_inside_a_large_element_is_gone_through_in_chunks_too() {
+    let (n, budget) = (5_000_000, 24 << 20);
+    let settings = Settings::new(2, Some(budget));
+    let whole = native("inside", Chunks::Never).call(vec![number(&settings, n)], &settings);
+    assert!(whole.unwrap_err().message.contains("memory"), "as a whole it needs more");
+    let all = on_all("inside", n, &[1 << 20, 1, 2], &|d| {
+        let sums = elements::<f64>(&parts(d)[1])[..5].to_vec();
+        (elements::<i64>(&parts(d)[0])[..5].to_vec(), sums.iter().map(|x| x.to_bits()).collect::<Vec<_>>())
+    });
+    for (k, i) in [5, 100, n, 10, 300].into_iter().enumerate() {
+        let xs: Vec<i64> = (0..i).filter(|j| j % 5 != 4).map(|j| j * 7919 % 1000).collect();
+        assert_eq!(all.0[k], xs.chunks(4).map(|g| g.iter().sum()).max().unwrap());
+        let sum: f64 = xs.iter().map(|x| 1.0 / (x + 1) as f64).sum();
+        assert!((f64::from_bits(all.1[k]) - sum).abs() <= 1e-11 * sum, "{i}");
+    }
+    native("inside", Chunks::Needed).call(vec![number(&settings, n)], &settings).unwrap();
     assert!(settings.pool.stats().peak <= budget);
 }
 

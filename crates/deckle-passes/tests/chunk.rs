@@ -10,7 +10,7 @@ use deckle_ir::entity::Func;
 use deckle_ir::scalar::Scalar;
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
-use deckle_passes::chunk::{Chunked, chunk};
+use deckle_passes::chunk::{Chunked, Large, chunk};
 use deckle_passes::simplify::simplify;
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ type Run = Result<Value, Box<Diagnostic>>;
 fn in_chunks(case: &Case, size: i64) -> Option<Run> {
     let simple = simplify(&case.program);
     let result = simple.funcs[case.entry.index()].result_type();
-    let Chunked { program: chunked, pushes } = chunk(&simple, case.entry).ok()??;
+    let Chunked { program: chunked, pushes } = chunk(&simple, case.entry, large(size)).ok()??;
     let func = chunked.funcs.len() - 1;
     assert_eq!(parse(&chunked.to_string()).unwrap().to_string(), chunked.to_string());
     verify(&chunked).unwrap_or_else(|e| panic!("{e:?}\n{simple}\n{chunked}"));
@@ -27,6 +27,11 @@ fn in_chunks(case: &Case, size: i64) -> Option<Run> {
     args.push(Value::Scalar(Scalar::I64(size)));
     let outcome = run(&chunked, Func(func as u32), &args, &limits());
     Some(outcome.map(|o| given(&o.value, result, &o.pushed, &mut pushes.into_iter())))
+}
+
+/// Runs and elements that are alone are small ones, too.
+fn large(size: i64) -> Large {
+    if size == i64::MAX { Large::default() } else { Large { alone: size.min(4), run: size.min(9), chunk: size.min(3) } }
 }
 
 /// The result, with the elements that were handed over where it says how many there were.
@@ -82,6 +87,56 @@ fn wrong(case: &Case) -> Option<String> {
     None
 }
 
+/// Elements inside which sequences wait for each other: each program is of one number.
+const INSIDE: &str = "
+def sizes(n: int) = { k * 5 % 35 : k in iota(n) | k % 3 != 2 }
+
+def groups(n: int) =
+  { let xs = { j * 7919 % 100 : j in iota(i) | j % 5 != 4 }
+    in sum({ sum(g) * length(g) : g in flagpart(xs, { j % 5 == 4 : j in iota(i) }) }) : i in sizes(n) }
+
+def follows(n: int) =
+  { (i, sum({ x * y : x in { j : j in iota(2 * i) | j % 2 == 0 }; y in iota(i) })) : i in sizes(n) }
+
+def vectors(n: int) =
+  { tab({ x + y : x in { j : j in iota(i) | j % 2 == 0 }; y in { j : j in iota(i) | j % 2 == i % 2 } })
+      : i in { 2 * k : k in sizes(n) } }
+
+def chosen(n: int) =
+  { let xs = if i % 2 == 0 then { j * j : j in iota(i) | j % 3 == 0 } else iota((i + 2) / 3)
+    in sum({ x - y : x in xs; y in { j : j in iota(i) | j % 3 == 0 } }) : i in sizes(n) }
+
+def deeper(n: int) =
+  { sum({ x * sum({ a * b : a in { k : k in iota(2 * j) | k % 2 == 1 }; b in iota(j) })
+          : x in { j : j in iota(i) | j % 3 == 1 }; j in iota((i + 1) / 3) }) : i in sizes(n) }
+
+def uneven(n: int) = sum({ sum({ x + y : x in { j : j in iota(i) | j % 2 == 0 }; y in iota(i / 2) }) : i in sizes(n) })
+
+def of_vectors(n: int) =
+  { sum({ sum(g) * v[0] : g in flagpart(seq(v), flatten({ if x % 3 == 0 then {false, true} else {false} : x in seq(v) })) })
+      : v in { [ (k + j) * j : j in iota(k % 9) ] ++ [0] : k in iota(n) } }
+";
+
+#[test]
+fn elements_inside_which_much_is_gone_through_are_taken_in_runs_or_alone() {
+    let mut sources = deckle_diag::SourceMap::new();
+    let mut load = |_: &str, _: &str| Err("no imports".to_string());
+    let compiled = deckle_syntax::compile(&mut sources, "inside.dk", INSIDE.as_bytes().to_vec(), &mut load)
+        .unwrap_or_else(|d| panic!("{d:?}"));
+    for entry in compiled.entries.iter().filter(|e| e.name != "sizes") {
+        let simple = simplify(&compiled.program);
+        let in_runs = |size| chunk(&simple, entry.func, large(size)).unwrap().unwrap();
+        assert_ne!(in_runs(1), in_runs(i64::MAX), "{} is not taken in runs", entry.name);
+        for n in [0, 1, 2, 7, 40] {
+            let args = vec![Value::int(n)];
+            let case = Case { program: compiled.program.clone(), entry: entry.func, args, seed: 0 };
+            if let Some(fault) = wrong(&case) {
+                panic!("{} of {n}: {fault}", entry.name);
+            }
+        }
+    }
+}
+
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
@@ -97,7 +152,11 @@ fn random_programs_give_the_same_in_chunks() {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for seed in seeds {
         let case = program(seed, &config);
-        let what = match chunk(&simplify(&case.program), case.entry) {
+        let simple = simplify(&case.program);
+        let what = match chunk(&simple, case.entry, Large::default()) {
+            Ok(Some(c)) if chunk(&simple, case.entry, large(1)) != Ok(Some(c.clone())) => {
+                "in chunks and runs".to_string()
+            }
             Ok(Some(_)) => "in chunks".to_string(),
             Ok(None) => "no sequences".to_string(),
             Err(whole) => whole.why,

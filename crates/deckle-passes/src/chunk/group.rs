@@ -6,7 +6,8 @@
 //! sequences that were made and are gone through together, may be of different rates: whichever is ahead waits for the other.
 
 use super::Whole;
-use super::plan::Text;
+use super::large::{self, Runs};
+use super::plan::{self, Text};
 use super::state::State;
 use deckle_diag::Span;
 use deckle_ir::array::{Coll, Def, Direction, Function, Inst, Op, ScanKind};
@@ -29,6 +30,15 @@ pub(super) struct Group {
     pub results: Vec<Var>,
     /// Conditions that are decided, and what each gives.
     pub decided: Vec<(Var, Var)>,
+    /// Statements whose elements are taken in runs.
+    pub runs: Vec<Runs>,
+}
+
+impl Group {
+    /// Whether elements have to wait for others.
+    pub(super) fn has_to_wait(&self) -> bool {
+        !self.meetings.is_empty() || self.sources.iter().any(|(_, pace)| matches!(pace, Pace::Follows(_)))
+    }
 }
 
 /// Where two sequences of different rates meet: elements and flags of a `flagpart`, or the operands of a `zip` or `map`.
@@ -134,6 +144,7 @@ pub(super) fn group(text: &Text<'_>, stmts: Vec<Var>, results: &[Var]) -> Result
         meetings: Vec::new(),
         results: results.to_vec(),
         decided: text.decided.clone(),
+        runs: Vec::new(),
     };
     let mut rates = Rates::default();
     for v in text.outside(&group.stmts).into_iter().filter(is_seq) {
@@ -159,7 +170,20 @@ pub(super) fn group(text: &Text<'_>, stmts: Vec<Var>, results: &[Var]) -> Result
     pace(function, &mut group, &mut rates)?;
     group.stmts = in_order(text, &group)
         .ok_or(Whole::new("sequences follow each other in a circle", function.span(group.stmts[0])))?;
+    group.runs = group.stmts.iter().filter_map(|s| runs(text, &group, *s)).collect();
     Ok(group)
+}
+
+/// How a statement takes its elements in runs, if it has to: something would be kept inside each of them.
+fn runs(text: &Text<'_>, group: &Group, s: Var) -> Option<Runs> {
+    let function = text.function;
+    let inst = function.inst(s).filter(|inst| inst.op == Op::Map)?;
+    let is_fine = |v: &Var| function.ty(*v).as_seq().is_some_and(|elem| elem.is_concrete());
+    if !is_fine(&s) || !inst.args.iter().all(is_fine) || group.meetings.iter().any(|m| m.stmt == s) {
+        return None;
+    }
+    let units = plan::inside(text, *inst.bodies.first()?).ok()?;
+    large::keep_something(&units).then_some(Runs { stmt: s, units, large: text.large })
 }
 
 /// Whether a type that is written inside the bodies of a statement has a size that is told by the position in what it goes through: in a chunk that is another one.

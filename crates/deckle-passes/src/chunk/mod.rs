@@ -33,12 +33,14 @@ mod choose;
 mod cut;
 mod group;
 mod inline;
+mod large;
 mod plan;
 mod source;
 mod state;
 mod traversal;
 
 pub use choose::{Chunks, Lowered, lower};
+pub use large::Large;
 
 use deckle_diag::Span;
 use deckle_ir::array::{Coll, Copier, Function, Op, Program, Rewrite, rewrite};
@@ -76,10 +78,10 @@ pub struct Chunked {
 ///
 /// # Errors
 /// What stands in the way.
-pub fn chunk(program: &Program, func: Func) -> Result<Option<Chunked>, Whole> {
+pub fn chunk(program: &Program, func: Func, large: Large) -> Result<Option<Chunked>, Whole> {
     let before = &program.funcs[..func.index()];
     let flat = inline::inline(before, &program.funcs[func.index()]);
-    let units = plan::units(&flat)?;
+    let units = plan::units(&flat, large)?;
     if units.iter().all(|unit| matches!(unit, Unit::Statement(_))) {
         return Ok(None);
     }
@@ -92,6 +94,7 @@ pub fn chunk(program: &Program, func: Func) -> Result<Option<Chunked>, Whole> {
 }
 
 /// The rewriting under way.
+#[derive(Default)]
 struct Chunker {
     units: Vec<Unit>,
 }

@@ -3,9 +3,10 @@
 //! A sequence that a condition chooses is no sequence of its own: all that is connected with it is done in either branch, where what it stands for is known.
 
 use super::group::{Group, Sets, group};
+use super::large::Large;
 use super::{Whole, uses};
 use deckle_ir::array::{Function, Op};
-use deckle_ir::entity::Var;
+use deckle_ir::entity::{Body, Var};
 use std::collections::BTreeSet;
 
 /// So many conditions decide on what belongs together: each of them doubles the code.
@@ -40,6 +41,7 @@ pub(super) struct Branch {
 pub(super) struct Text<'a> {
     pub function: &'a Function,
     pub decided: Vec<(Var, Var)>,
+    pub large: Large,
 }
 
 impl Text<'_> {
@@ -74,11 +76,20 @@ impl Text<'_> {
 ///
 /// # Errors
 /// What keeps a sequence from being traversed in chunks.
-pub(super) fn units(function: &Function) -> Result<Vec<Unit>, Whole> {
+pub(super) fn units(function: &Function, large: Large) -> Result<Vec<Unit>, Whole> {
     let (results, tuples) = results(function);
     let mut stmts: Vec<Var> = results.iter().copied().filter(|v| function.inst(*v).is_none()).collect();
     stmts.extend(&function.body(Function::ROOT).stmts);
-    plan(&Text { function, decided: Vec::new() }, &stmts, &results, &tuples)
+    plan(&Text { function, decided: Vec::new(), large }, &stmts, &results, &tuples)
+}
+
+/// The units of the statements of a body, for one element.
+///
+/// # Errors
+/// As [`units`].
+pub(super) fn inside(text: &Text<'_>, body: Body) -> Result<Vec<Unit>, Whole> {
+    let text = Text { decided: Vec::new(), ..text.clone() };
+    plan(&text, &text.function.body(body).stmts, &[], &BTreeSet::new())
 }
 
 /// The units of statements, of which some only put results together.

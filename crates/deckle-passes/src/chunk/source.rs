@@ -30,7 +30,7 @@ pub(super) struct Part {
 
 /// Whether a sequence is a parameter whose elements come from outside: all that its type says of their sizes can be checked when they are there.
 pub(super) fn is_outside(function: &Function, s: Var) -> bool {
-    let Some(elem) = function.ty(s).as_seq().filter(|_| function.inst(s).is_none()) else { return false };
+    let Some(elem) = function.ty(s).as_seq().filter(|_| function.params().contains(&s)) else { return false };
     let (mut fine, mut constant) = (true, false);
     elem.for_each_size(&mut |size, _| {
         let known = size.as_constant().is_some();

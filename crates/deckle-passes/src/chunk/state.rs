@@ -464,7 +464,7 @@ fn unit(copy: &mut Copier<'_>, m: Monoid, ty: &Type, span: Span) -> Option<Var> 
 }
 
 /// Some value of a type without arrays.
-fn zero(copy: &mut Copier<'_>, ty: &Type, span: Span) -> Option<Var> {
+pub(super) fn zero(copy: &mut Copier<'_>, ty: &Type, span: Span) -> Option<Var> {
     if let Type::Scalar(ty) = *ty {
         return push(copy, Op::Const(Scalar::zero(ty)), &[], span);
     }

@@ -128,6 +128,8 @@ impl Traversal {
             if let Some((_, v)) = self.group.decided.iter().find(|(t, _)| *t == s) {
                 let v = copy.var(*v)?;
                 copy.stand(s, v);
+            } else if let Some(runs) = self.group.runs.iter().find(|runs| runs.stmt == s) {
+                runs.make(copy, changes)?;
             } else if !begins && !stands {
                 copy.statement(changes, s)?;
             }

@@ -1,0 +1,218 @@
+//! Elements inside which much is gone through.
+//!
+//! A chunk has whole elements, and all that is inside them is gone through at once: that is fast as long as it is little. Where sequences inside an element have to wait for each other, so that they
+//! would be kept, elements are taken in *runs* of which as much is inside as memory has room for; and an element inside which there is more than that is taken alone, by loops of its own.
+//! Which elements those are depends on nothing but their own lengths, so that bits do not depend on how elements come together.
+
+use super::plan::Unit;
+use super::source::Source;
+use super::state::{nothing, zero};
+use super::{Chunker, int, part, push};
+use deckle_diag::Span;
+use deckle_ir::array::{BinOp, Coll, Copier, Direction, Function, Monoid, Op, Rewrite, ScanKind, Slicer};
+use deckle_ir::entity::{Body, Var};
+use deckle_ir::scalar::ScalarType;
+use std::collections::BTreeSet;
+
+/// What is much.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Large {
+    /// An element inside which there are more elements than this is taken alone.
+    pub alone: i64,
+    /// A run has so many inside at most.
+    pub run: i64,
+    /// How many are gone through at once inside an element that is alone.
+    pub chunk: i64,
+}
+
+impl Default for Large {
+    fn default() -> Large {
+        Large { alone: 1 << 18, run: 1 << 18, chunk: 1 << 18 }
+    }
+}
+
+/// A `map` whose elements are taken in runs.
+#[derive(Clone, Debug)]
+pub(super) struct Runs {
+    pub stmt: Var,
+    /// What is done for an element that is alone.
+    pub units: Vec<Unit>,
+    pub large: Large,
+}
+
+/// Whether something would be kept: sequences that do not advance together.
+pub(super) fn keep_something(units: &[Unit]) -> bool {
+    units.iter().any(|unit| match unit {
+        Unit::Statement(_) | Unit::Decided(..) => false,
+        Unit::Loop(group) => group.has_to_wait() || !group.runs.is_empty(),
+        Unit::Branch(branch) => branch.ways.iter().any(|units| keep_something(units)),
+    })
+}
+
+impl Runs {
+    /// The elements of a chunk: what they give stands for the statement.
+    pub(super) fn make(&self, copy: &mut Copier<'_>, changes: &mut dyn Rewrite) -> Option<()> {
+        let (old, s) = (copy.old, self.stmt);
+        let (inst, span) = (old.inst(s)?, old.span(s));
+        let body = *inst.bodies.first()?;
+        let seqs = inst.args.iter().map(|v| copy.var(*v)).collect::<Option<Vec<_>>>()?;
+        let work = self.work(copy, changes, body, &seqs)?;
+        let vectors = seqs.iter().map(|v| push(copy, Op::Tab, &[*v], span)).collect::<Option<Vec<_>>>()?;
+        let ends = sums(copy, work, span)?;
+        let count = push(copy, Op::Length, &[work], span)?;
+        let elem = old.ty(s).as_seq()?.clone();
+        let first = int(copy, 0, span)?;
+        let room = if elem.is_flat() {
+            let zero = zero(copy, &elem, span)?;
+            push(copy, Op::Replicate, &[zero, count], span)?
+        } else {
+            nothing(copy, &elem, span)?
+        };
+        let start = push(copy, Op::Tuple, &[first, room], span)?;
+        let (test, params) = copy.b.begin_body_of(&Op::While, &[start], 0, span).ok()?;
+        let at = part(copy, params[0], 0, span)?;
+        let goes_on = push(copy, Op::Binary(BinOp::Lt), &[at, count], span)?;
+        copy.b.end_body(goes_on);
+        let (step, params) = copy.b.begin_body_of(&Op::While, &[start], 1, span).ok()?;
+        let (at, made) = (part(copy, params[0], 0, span)?, part(copy, params[0], 1, span)?);
+        let new = self.run(copy, changes, &vectors, (work, ends), at)?;
+        let more = push(copy, Op::Length, &[new], span)?;
+        let after = push(copy, Op::Binary(BinOp::Add), &[at, more], span)?;
+        let made = if elem.is_flat() {
+            let numbers = push(copy, Op::Iota(Coll::Array), &[more], span)?;
+            let (b, params) = copy.b.begin_body_of(&Op::Map, &[numbers], 0, span).ok()?;
+            let place = push(copy, Op::Binary(BinOp::Add), &[at, params[0]], span)?;
+            copy.b.end_body(place);
+            let places = copy.b.push(Op::Map, &[numbers], &[b], span).ok()?;
+            push(copy, Op::Scatter, &[made, places, new], span)?
+        } else {
+            push(copy, Op::Concat(0), &[made, new], span)?
+        };
+        let next = push(copy, Op::Tuple, &[after, made], span)?;
+        copy.b.end_body(next);
+        let end = copy.b.push(Op::While, &[start], &[test, step], span).ok()?;
+        let all = part(copy, end, 1, span)?;
+        let all = push(copy, Op::Seq, &[all], span)?;
+        copy.stand(s, all);
+        Some(())
+    }
+
+    /// For each element one more than is inside it, as far as that is known before.
+    fn work(&self, copy: &mut Copier<'_>, changes: &mut dyn Rewrite, body: Body, seqs: &[Var]) -> Option<Var> {
+        let (old, span) = (copy.old, copy.old.span(self.stmt));
+        let (needed, sources) = lengths(old, body, &self.units);
+        let (b, params) = copy.b.begin_body_of(&Op::Map, seqs, 0, span).ok()?;
+        old.body(body).params.iter().zip(params).for_each(|(p, q)| copy.stand(*p, q));
+        for &s in old.body(body).stmts.iter().filter(|s| needed.contains(s)) {
+            copy.statement(changes, s)?;
+        }
+        let mut work = int(copy, 1, span)?;
+        for s in sources {
+            let length = Source::begin(copy, changes, s)?.length?;
+            work = push(copy, Op::Binary(BinOp::Add), &[work, length], span)?;
+        }
+        copy.b.end_body(work);
+        let work = copy.b.push(Op::Map, seqs, &[b], span).ok()?;
+        push(copy, Op::Tab, &[work], span)
+    }
+
+    /// What the elements of the run give that begins at one.
+    fn run(
+        &self,
+        copy: &mut Copier<'_>,
+        changes: &mut dyn Rewrite,
+        vectors: &[Var],
+        (work, ends): (Var, Var),
+        at: Var,
+    ) -> Option<Var> {
+        let (old, span) = (copy.old, copy.old.span(self.stmt));
+        let body = *old.inst(self.stmt)?.bodies.first()?;
+        let first = push(copy, Op::Index, &[work, at], span)?;
+        let most = int(copy, self.large.alone, span)?;
+        let is_large = push(copy, Op::Binary(BinOp::Gt), &[first, most], span)?;
+        let (yes, _) = copy.b.begin_body_of(&Op::If, &[is_large], 0, span).ok()?;
+        for (p, xs) in old.body(body).params.iter().zip(vectors) {
+            let x = push(copy, Op::Index, &[*xs, at], span)?;
+            copy.stand(*p, x);
+        }
+        let size = int(copy, self.large.chunk, span)?;
+        Chunker::default().all(copy, &self.units, size)?;
+        let result = copy.var(old.body(body).result)?;
+        let ty = copy.b.ty(result).clone();
+        let one = push(copy, Op::Array(ty), &[result], span)?;
+        copy.b.end_body(one);
+        let (no, _) = copy.b.begin_body_of(&Op::If, &[is_large], 1, span).ok()?;
+        let end = self.end(copy, (ends, first), at, span)?;
+        let mut parts = Vec::new();
+        for xs in vectors {
+            let xs = push(copy, Op::Slice(vec![Slicer::Range]), &[*xs, at, end], span)?;
+            parts.push(push(copy, Op::Seq, &[xs], span)?);
+        }
+        copy.statement_with(changes, self.stmt, &parts)?;
+        let all = copy.var(self.stmt)?;
+        let all = push(copy, Op::Tab, &[all], span)?;
+        copy.b.end_body(all);
+        copy.b.push(Op::If, &[is_large], &[yes, no], span).ok()
+    }
+
+    /// Where the run ends that begins at an element, which has at least that one.
+    fn end(&self, copy: &mut Copier<'_>, (ends, first): (Var, Var), at: Var, span: Span) -> Option<Var> {
+        let binary = |copy: &mut Copier<'_>, op, a, b| push(copy, Op::Binary(op), &[a, b], span);
+        let (run, one) = (int(copy, self.large.run, span)?, int(copy, 1, span)?);
+        let before = push(copy, Op::Index, &[ends, at], span)?;
+        let before = binary(copy, BinOp::Sub, before, first)?;
+        let count = push(copy, Op::Length, &[ends], span)?;
+        // Each has something, so a run has no more elements than there are inside it.
+        let left = binary(copy, BinOp::Sub, count, at)?;
+        let far = binary(copy, BinOp::Min, left, run)?;
+        let far = binary(copy, BinOp::Add, at, far)?;
+        let window = push(copy, Op::Slice(vec![Slicer::Range]), &[ends, at, far], span)?;
+        let (body, params) = copy.b.begin_body_of(&Op::Map, &[window], 0, span).ok()?;
+        let inside = binary(copy, BinOp::Sub, params[0], before)?;
+        let fits = binary(copy, BinOp::Le, inside, run)?;
+        let fits = push(copy, Op::Cast(ScalarType::I64), &[fits], span)?;
+        copy.b.end_body(fits);
+        let fits = copy.b.push(Op::Map, &[window], &[body], span).ok()?;
+        let fitting = push(copy, Op::Reduce(Monoid::Sum), &[fits], span)?;
+        let fitting = binary(copy, BinOp::Max, fitting, one)?;
+        binary(copy, BinOp::Add, at, fitting)
+    }
+}
+
+/// The sums of numbers, each with all before it.
+fn sums(copy: &mut Copier<'_>, xs: Var, span: Span) -> Option<Var> {
+    let zero = int(copy, 0, span)?;
+    let scan = Op::Scan(Direction::Left, ScanKind::Inclusive);
+    let (body, params) = copy.b.begin_body_of(&scan, &[zero, xs], 0, span).ok()?;
+    let sum = push(copy, Op::Binary(BinOp::Add), &params, span)?;
+    copy.b.end_body(sum);
+    copy.b.push(scan, &[zero, xs], &[body], span).ok()
+}
+
+/// The sequences inside a body whose lengths are known before anything is gone through, and the statements that tell them.
+fn lengths(function: &Function, body: Body, units: &[Unit]) -> (BTreeSet<Var>, Vec<Var>) {
+    let plain: BTreeSet<Var> =
+        units.iter().filter_map(|u| if let Unit::Statement(s) = u { Some(*s) } else { None }).collect();
+    let own = &function.body(body).stmts;
+    let (mut all, mut sources) = (BTreeSet::new(), Vec::new());
+    for unit in units {
+        let Unit::Loop(group) = unit else { continue };
+        for (s, _) in &group.sources {
+            let (mut needed, mut pending, mut known) = (BTreeSet::new(), super::uses(function, *s), true);
+            while let Some(v) = pending.pop() {
+                if !own.contains(&v) {
+                    continue;
+                }
+                known &= plain.contains(&v);
+                if needed.insert(v) {
+                    pending.extend(super::uses(function, v));
+                }
+            }
+            if known {
+                all.extend(needed);
+                sources.push(*s);
+            }
+        }
+    }
+    (all, sources)
+}
