@@ -117,24 +117,59 @@ def of_vectors(n: int) =
       : v in { [ (k + j) * j : j in iota(k % 9) ] ++ [0] : k in iota(n) } }
 ";
 
-#[test]
-fn elements_inside_which_much_is_gone_through_are_taken_in_runs_or_alone() {
+/// Groups, some of them large. Elements come as flags do, before them or after them; some have no end, or no elements.
+const GROUPS: &str = "
+def flags(n: int) = flatten({ if i * i % 37 < 3 then {false, true} else {false} : i in iota(n) }) ++ {true}
+def values(n: int) = { i * 3 % 11 : i in iota(n) }
+
+def several(n: int) =
+  { (sum(g), length(g) * n, sum({ x * x : x in g | x % 2 == 0 })) : g in flagpart(values(n), flags(n)) }
+
+def twice(n: int) =
+  let gs = flagpart(values(n), flags(n))
+  in (sum({ sum(g) * length(g) : g in gs }), sum({ let m = n * n in fold(max, m, g) + length(g) : g in gs }))
+
+def late_flags(n: int) =
+  { sum(g) : g in flagpart(values(n), { false : i in iota(n / 2) } ++ { i % 5 == 4 : i in iota(n) | n % 2 == 0 } ++ {true}) }
+
+def late_values(n: int) =
+  { (length(g), tab(g)) : g in flagpart({ i : i in iota(3 * n) | i >= 2 * n }, flags(n)) }
+
+def unended(n: int) = { sum(g) : g in flagpart(values(n), flatten({ {i % 9 == 8, false} : i in iota(n) })) }
+
+def too_few(n: int) = sum({ sum(g) : g in flagpart(values(n - 1), flags(n)) })
+
+def scanned(n: int) = { sum({ x * y : x in scan(+, 1, g); y in g }) : g in flagpart(values(n), flags(n)) }
+";
+
+/// Holds the functions of a file that begin with none of these names against themselves in chunks.
+fn in_chunks_and_as_a_whole(text: &str, helpers: &[&str], numbers: &[i64]) {
     let mut sources = deckle_diag::SourceMap::new();
     let mut load = |_: &str, _: &str| Err("no imports".to_string());
-    let compiled = deckle_syntax::compile(&mut sources, "inside.dk", INSIDE.as_bytes().to_vec(), &mut load)
+    let compiled = deckle_syntax::compile(&mut sources, "inside.dk", text.as_bytes().to_vec(), &mut load)
         .unwrap_or_else(|d| panic!("{d:?}"));
-    for entry in compiled.entries.iter().filter(|e| e.name != "sizes") {
+    for entry in compiled.entries.iter().filter(|e| !helpers.contains(&&*e.name)) {
         let simple = simplify(&compiled.program);
-        let in_runs = |size| chunk(&simple, entry.func, large(size)).unwrap().unwrap();
-        assert_ne!(in_runs(1), in_runs(i64::MAX), "{} is not taken in runs", entry.name);
-        for n in [0, 1, 2, 7, 40] {
-            let args = vec![Value::int(n)];
-            let case = Case { program: compiled.program.clone(), entry: entry.func, args, seed: 0 };
+        let in_chunks = |size| chunk(&simple, entry.func, large(size)).unwrap().unwrap();
+        assert!(in_chunks(1) != in_chunks(i64::MAX), "nothing in {} is large", entry.name);
+        for n in numbers {
+            let case =
+                Case { program: compiled.program.clone(), entry: entry.func, args: vec![Value::int(*n)], seed: 0 };
             if let Some(fault) = wrong(&case) {
                 panic!("{} of {n}: {fault}", entry.name);
             }
         }
     }
+}
+
+#[test]
+fn elements_inside_which_much_is_gone_through_are_taken_in_runs_or_alone() {
+    in_chunks_and_as_a_whole(INSIDE, &["sizes"], &[0, 1, 2, 7, 40]);
+}
+
+#[test]
+fn groups_may_be_larger_than_what_is_kept() {
+    in_chunks_and_as_a_whole(GROUPS, &["flags", "values"], &[0, 1, 2, 9, 30, 77]);
 }
 
 fn number(name: &str) -> Option<u64> {

@@ -1,21 +1,26 @@
 //! `flagpart` in chunks: elements and flags wait until the subsequence that they belong to has its end. The two need not advance together.
 //!
-//! The state has the elements and the flags that wait, how many there were of either, how many ends are behind, and how many have come.
+//! The state has the elements and the flags that wait, how many there were of either, how many ends are behind, and how many have come; and the group that is open, if groups may be (`open.rs`).
 
+use super::open::{Now, Open};
 use super::state::nothing;
 use super::{int, part, push};
 use crate::stream;
 use deckle_diag::Span;
-use deckle_ir::array::{BinOp, Coll, Copier, Direction, Monoid, Op, ScanKind, UnOp};
+use deckle_ir::array::{BinOp, Coll, Copier, Direction, Monoid, Op, Rewrite, ScanKind, UnOp};
 use deckle_ir::entity::Var;
 use deckle_ir::scalar::ScalarType;
 use deckle_ir::types::Type;
 
-pub(super) fn init(copy: &mut Copier<'_>, s: Var) -> Option<Var> {
+pub(super) fn init(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, s: Var, open: Option<&Open>) -> Option<Var> {
     let span = copy.old.span(s);
     let elem = copy.old.ty(copy.old.inst(s)?.args[0]).as_seq()?.with_vectors();
     let (elems, flags, none) = (nothing(copy, &elem, span)?, nothing(copy, &Type::BOOL, span)?, int(copy, 0, span)?);
-    push(copy, Op::Tuple, &[elems, flags, none, none, none, none], span)
+    let mut parts = vec![elems, flags, none, none, none, none];
+    if let Some(open) = open {
+        parts.extend(open.init(copy, changes)?);
+    }
+    push(copy, Op::Tuple, &parts, span)
 }
 
 fn binary(copy: &mut Copier<'_>, op: BinOp, a: Var, b: Var, span: Span) -> Option<Var> {
@@ -35,7 +40,22 @@ fn map(
     copy.b.push(Op::Map, args, &[b], span).ok()
 }
 
-pub(super) fn step(copy: &mut Copier<'_>, s: Var, before: Var) -> Option<Var> {
+/// What a step of it gives.
+pub(super) struct Cut {
+    pub state: Var,
+    /// How many elements the groups have that stand for it.
+    pub count: Var,
+    /// For each `map` over groups what was made of one that was open, a vector of one element or none.
+    pub made: Vec<(Var, Var)>,
+}
+
+pub(super) fn step(
+    copy: &mut Copier<'_>,
+    changes: &mut dyn Rewrite,
+    s: Var,
+    before: Var,
+    open: Option<&Open>,
+) -> Option<Cut> {
     let (old, span) = (copy.old, copy.old.span(s));
     let inst = old.inst(s)?;
     let (xs, fs) = (copy.var(inst.args[0])?, copy.var(inst.args[1])?);
@@ -43,15 +63,29 @@ pub(super) fn step(copy: &mut Copier<'_>, s: Var, before: Var) -> Option<Var> {
     let fs = push(copy, Op::Tab, &[fs], span)?;
     let [pending, marks, elems, flags, closed, _] = [0, 1, 2, 3, 4, 5].map(|k| part(copy, before, k, span));
     let (more, more_flags) = (push(copy, Op::Length, &[xs], span)?, push(copy, Op::Length, &[fs], span)?);
-    let xs = push(copy, Op::Concat(0), &[pending?, xs], span)?;
-    let all = push(copy, Op::Concat(0), &[marks?, fs], span)?;
+    let mut xs = push(copy, Op::Concat(0), &[pending?, xs], span)?;
+    let mut all = push(copy, Op::Concat(0), &[marks?, fs], span)?;
+    let mut closed = closed?;
+    let (mut now, mut made) = (None, Vec::new());
+    // Flags that belong to an open group are not looked at for others.
+    let mut looked_at = all;
+    if let Some(open) = open {
+        let before = Now::of(copy, before, 6, open.makes.len(), span)?;
+        let left = open.feed(copy, changes, &before, (xs, all))?;
+        closed = binary(copy, BinOp::Add, closed, left.closes, span)?;
+        (xs, all, made) = (left.xs, left.flags, left.made);
+        let (length, none) = (push(copy, Op::Length, &[all], span)?, int(copy, 0, span)?);
+        let length = push(copy, Op::Select, &[left.now.open, none, length], span)?;
+        looked_at = push(copy, Op::Take, &[all, length], span)?;
+        now = Some(left.now);
+    }
     let have = push(copy, Op::Length, &[xs], span)?;
     // Behind the last end, and how many elements the flags before that take.
-    let length = push(copy, Op::Length, &[all], span)?;
+    let length = push(copy, Op::Length, &[looked_at], span)?;
     let numbers = push(copy, Op::Iota(Coll::Array), &[length], span)?;
-    let behind = map(copy, &[numbers, all], span, |copy, p| behind_end(copy, p[0], p[1], span))?;
+    let behind = map(copy, &[numbers, looked_at], span, |copy, p| behind_end(copy, p[0], p[1], span))?;
     let last = greatest(copy, behind, span)?;
-    let are_ends = map(copy, &[all], span, |copy, p| push(copy, Op::Cast(ScalarType::I64), &[p[0]], span))?;
+    let are_ends = map(copy, &[looked_at], span, |copy, p| push(copy, Op::Cast(ScalarType::I64), &[p[0]], span))?;
     let ends = push(copy, Op::Reduce(Monoid::Sum), &[are_ends], span)?;
     let count = binary(copy, BinOp::Sub, last, ends, span)?;
     let are_there = binary(copy, BinOp::Le, count, have, span)?;
@@ -59,25 +93,30 @@ pub(super) fn step(copy: &mut Copier<'_>, s: Var, before: Var) -> Option<Var> {
     let both = push(copy, Op::Tuple, &[last, count], span)?;
     copy.b.end_body(both);
     let (no, _) = copy.b.begin_body_of(&Op::If, &[are_there], 1, span).ok()?;
-    let both = as_far_as(copy, all, have, span)?;
+    let both = as_far_as(copy, looked_at, have, span)?;
     copy.b.end_body(both);
     let both = copy.b.push(Op::If, &[are_there], &[yes, no], span).ok()?;
     let (last, count) = (part(copy, both, 0, span)?, part(copy, both, 1, span)?);
-    let now = push(copy, Op::Take, &[xs, count], span)?;
+    let ready = push(copy, Op::Take, &[xs, count], span)?;
     let ty = old.ty(inst.args[0]).clone();
-    let now = stream::streamed(&mut copy.b, now, &ty, span).ok()?;
+    let ready = stream::streamed(&mut copy.b, ready, &ty, span).ok()?;
     let cuts = push(copy, Op::Take, &[all, last], span)?;
     let cuts = push(copy, Op::Seq, &[cuts], span)?;
-    let parts = push(copy, Op::FlagPart, &[now, cuts], span)?;
+    let parts = push(copy, Op::FlagPart, &[ready, cuts], span)?;
     copy.stand(s, parts);
-    let (rest, marks) = (push(copy, Op::Drop, &[xs, count], span)?, push(copy, Op::Drop, &[all, last], span)?);
+    let mut left = [push(copy, Op::Drop, &[xs, count], span)?, push(copy, Op::Drop, &[all, last], span)?];
+    if let (Some(open), Some(before)) = (open, now.take()) {
+        let (begun, rest) = open.begin(copy, changes, &before, (left[0], left[1]))?;
+        (now, left) = (Some(begun), rest);
+    }
     let elems = binary(copy, BinOp::Add, elems?, more, span)?;
     let flags = binary(copy, BinOp::Add, flags?, more_flags, span)?;
-    let closed = closed?;
     let ends = binary(copy, BinOp::Add, closed, ends, span)?;
     let closes = binary(copy, BinOp::Sub, last, count, span)?;
     let closed = binary(copy, BinOp::Add, closed, closes, span)?;
-    push(copy, Op::Tuple, &[rest, marks, elems, flags, closed, ends], span)
+    let mut parts = vec![left[0], left[1], elems, flags, closed, ends];
+    parts.extend(now.into_iter().flat_map(Now::parts));
+    Some(Cut { state: push(copy, Op::Tuple, &parts, span)?, count, made })
 }
 
 /// The position behind a flag that is an end; 0 for others.
@@ -132,11 +171,16 @@ pub(super) fn ahead(copy: &mut Copier<'_>, state: Var, span: Span) -> Option<Var
 }
 
 /// What is left over is an error: the one that as many elements and flags give as a whole.
-pub(super) fn finish(copy: &mut Copier<'_>, s: Var, last: Var) -> Option<Var> {
+pub(super) fn finish(copy: &mut Copier<'_>, s: Var, last: Var, open: Option<&Open>) -> Option<Var> {
     let span = copy.old.span(s);
     let [rest, marks, elems, flags, ends] = [0, 1, 2, 3, 5].map(|k| part(copy, last, k, span));
     let (rest, marks) = (push(copy, Op::Length, &[rest?], span)?, push(copy, Op::Length, &[marks?], span)?);
-    let left = binary(copy, BinOp::Add, rest, marks, span)?;
+    let mut left = binary(copy, BinOp::Add, rest, marks, span)?;
+    if let Some(open) = open {
+        let now = Now::of(copy, last, 6, open.makes.len(), span)?;
+        let is_open = push(copy, Op::Cast(ScalarType::I64), &[now.open], span)?;
+        left = binary(copy, BinOp::Add, left, is_open, span)?;
+    }
     let one = int(copy, 1, span)?;
     let wrong = binary(copy, BinOp::Min, left, one, span)?;
     let (flags, ends) = (flags?, ends?);

@@ -7,6 +7,7 @@
 
 use super::Whole;
 use super::large::{self, Runs};
+use super::open::{Making, Open};
 use super::plan::{self, Text};
 use super::state::State;
 use deckle_diag::Span;
@@ -32,9 +33,21 @@ pub(super) struct Group {
     pub decided: Vec<(Var, Var)>,
     /// Statements whose elements are taken in runs.
     pub runs: Vec<Runs>,
+    /// Statements that make groups which may be open.
+    pub opens: Vec<Open>,
 }
 
 impl Group {
+    /// How groups that a statement makes may be open.
+    pub(super) fn opens(&self, s: Var) -> Option<&Open> {
+        self.opens.iter().find(|open| open.stmt == s)
+    }
+
+    /// The same for what a statement makes of them.
+    pub(super) fn opens_for(&self, s: Var) -> Option<(&Open, &Making)> {
+        self.opens.iter().find_map(|open| Some((open, open.makes.iter().find(|make| make.runs.stmt == s)?)))
+    }
+
     /// Whether elements have to wait for others.
     pub(super) fn has_to_wait(&self) -> bool {
         !self.meetings.is_empty() || self.sources.iter().any(|(_, pace)| matches!(pace, Pace::Follows(_)))
@@ -145,6 +158,7 @@ pub(super) fn group(text: &Text<'_>, stmts: Vec<Var>, results: &[Var]) -> Result
         results: results.to_vec(),
         decided: text.decided.clone(),
         runs: Vec::new(),
+        opens: Vec::new(),
     };
     let mut rates = Rates::default();
     for v in text.outside(&group.stmts).into_iter().filter(is_seq) {
@@ -170,6 +184,7 @@ pub(super) fn group(text: &Text<'_>, stmts: Vec<Var>, results: &[Var]) -> Result
     pace(function, &mut group, &mut rates)?;
     group.stmts = in_order(text, &group)
         .ok_or(Whole::new("sequences follow each other in a circle", function.span(group.stmts[0])))?;
+    group.opens = group.stmts.iter().filter_map(|s| Open::of(text, &group, *s)).collect();
     group.runs = group.stmts.iter().filter_map(|s| runs(text, &group, *s)).collect();
     Ok(group)
 }

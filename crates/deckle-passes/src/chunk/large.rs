@@ -8,6 +8,7 @@ use super::plan::Unit;
 use super::source::Source;
 use super::state::{nothing, zero};
 use super::{Chunker, int, part, push};
+use crate::stream;
 use deckle_diag::Span;
 use deckle_ir::array::{BinOp, Coll, Copier, Direction, Function, Monoid, Op, Rewrite, ScanKind, Slicer};
 use deckle_ir::entity::{Body, Var};
@@ -57,7 +58,7 @@ impl Runs {
         let body = *inst.bodies.first()?;
         let seqs = inst.args.iter().map(|v| copy.var(*v)).collect::<Option<Vec<_>>>()?;
         let work = self.work(copy, changes, body, &seqs)?;
-        let vectors = seqs.iter().map(|v| push(copy, Op::Tab, &[*v], span)).collect::<Option<Vec<_>>>()?;
+        let vectors = seqs.iter().map(|v| stream::whole(&mut copy.b, *v, span).ok()).collect::<Option<Vec<_>>>()?;
         let ends = sums(copy, work, span)?;
         let count = push(copy, Op::Length, &[work], span)?;
         let elem = old.ty(s).as_seq()?.clone();
@@ -133,6 +134,7 @@ impl Runs {
         let (yes, _) = copy.b.begin_body_of(&Op::If, &[is_large], 0, span).ok()?;
         for (p, xs) in old.body(body).params.iter().zip(vectors) {
             let x = push(copy, Op::Index, &[*xs, at], span)?;
+            let x = stream::streamed(&mut copy.b, x, &old.ty(*p).clone(), span).ok()?;
             copy.stand(*p, x);
         }
         let size = int(copy, self.large.chunk, span)?;
@@ -144,9 +146,9 @@ impl Runs {
         let (no, _) = copy.b.begin_body_of(&Op::If, &[is_large], 1, span).ok()?;
         let end = self.end(copy, (ends, first), at, span)?;
         let mut parts = Vec::new();
-        for xs in vectors {
+        for (v, xs) in old.inst(self.stmt)?.args.iter().zip(vectors) {
             let xs = push(copy, Op::Slice(vec![Slicer::Range]), &[*xs, at, end], span)?;
-            parts.push(push(copy, Op::Seq, &[xs], span)?);
+            parts.push(stream::streamed(&mut copy.b, xs, &old.ty(*v).clone(), span).ok()?);
         }
         copy.statement_with(changes, self.stmt, &parts)?;
         let all = copy.var(self.stmt)?;

@@ -34,6 +34,7 @@ mod cut;
 mod group;
 mod inline;
 mod large;
+mod open;
 mod plan;
 mod source;
 mod state;

@@ -18,6 +18,8 @@ pub(super) struct Source {
     vector: Option<Var>,
     /// What stood for it before the traversal: a parameter itself.
     before: Option<Var>,
+    /// Whether its next part stands for it in each step.
+    is_fed: bool,
 }
 
 /// The elements from a position below another, so many.
@@ -42,10 +44,15 @@ pub(super) fn is_outside(function: &Function, s: Var) -> bool {
 }
 
 impl Source {
+    /// A sequence whose next part stands for it in each step.
+    pub(super) fn fed(s: Var) -> Source {
+        Source { stmt: s, length: None, place: 0, vector: None, before: None, is_fed: true }
+    }
+
     /// What has to be known before the traversal. What fails, fails here.
     pub(super) fn begin(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, s: Var) -> Option<Source> {
         let span = copy.old.span(s);
-        let mut source = Source { stmt: s, length: None, place: 0, vector: None, before: None };
+        let mut source = Source { stmt: s, length: None, place: 0, vector: None, before: None, is_fed: false };
         if copy.old.inst(s).is_none() {
             source.before = copy.var(s);
         }
@@ -120,6 +127,10 @@ impl Source {
     /// The next elements from outside, so many or those that there are, or some of them, stand for the sequence: how many there are.
     pub(super) fn pull(&self, copy: &mut Copier<'_>, pos: Var, count: Var, all: bool) -> Option<Var> {
         let span = copy.old.span(self.stmt);
+        if self.is_fed {
+            let part = copy.var(self.stmt)?;
+            return push(copy, Op::Length, &[part], span);
+        }
         let mut xs = push(copy, Op::Pull(all), &[self.before?, pos, count], span)?;
         let ty = copy.old.ty(self.stmt).clone();
         let mut told = Vec::new();

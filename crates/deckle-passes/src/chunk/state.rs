@@ -1,6 +1,6 @@
 //! What goes on from chunk to chunk, and how.
 
-use super::{align, cut};
+use super::align;
 use super::{int, part, push};
 use crate::stream;
 use deckle_diag::Span;
@@ -160,7 +160,7 @@ impl State {
                 let rest = nothing(copy, &elem, span)?;
                 push(copy, Op::Tuple, &[first, rest], span)
             }
-            State::Cut => cut::init(copy, s),
+            State::Cut => None,
             State::Aligned => align::init(copy, s),
             State::Blocks1 => {
                 let none = nothing(copy, copy.old.ty(s), span)?;
@@ -315,9 +315,8 @@ impl State {
                 let rest = push(copy, Op::Drop, &[all, whole], span)?;
                 push(copy, Op::Tuple, &[sum, rest], span)
             }
-            State::Cut => cut::step(copy, s, before),
-            // It needs to know which operand is of which side.
-            State::Aligned | State::Pushed(_) => None,
+            // They need to know more (`traversal.rs`).
+            State::Cut | State::Aligned | State::Pushed(_) => None,
             State::KeptParts => {
                 let xs = copy.var(inst.args[0])?;
                 let xs = push(copy, Op::Tab, &[xs], span)?;
@@ -378,7 +377,7 @@ impl State {
                 let some = push(copy, Op::Binary(BinOp::Min), &[length, one], span)?;
                 one_by_one(copy, changes, s, (some, sum), |copy, changes, _| total(copy, changes, s, rest))
             }
-            State::Cut => cut::finish(copy, s, last),
+            State::Cut => None,
             State::Aligned => align::finish(copy, s, last),
             State::Blocks1 => {
                 let (sum, rest) = (part(copy, last, 0, span)?, part(copy, last, 1, span)?);

@@ -30,13 +30,13 @@ pub(super) struct Traversal {
     /// What goes on, of which statement, and where in the state it is.
     states: Vec<(Var, State, u32)>,
     /// The state at first.
-    start: Vec<Var>,
+    pub start: Vec<Var>,
 }
 
 impl Traversal {
     /// Makes the loop over a group; what its statements give stands for them from then on.
     pub(super) fn make(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, group: &Group, size: Var) -> Option<()> {
-        let t = Traversal::begin(copy, changes, group)?;
+        let t = Traversal::begin(copy, changes, group, false)?;
         let span = t.span;
         let start = push(copy, Op::Tuple, &t.start, span)?;
         let (test, params) = copy.b.begin_body_of(&Op::While, &[start], 0, span).ok()?;
@@ -50,15 +50,20 @@ impl Traversal {
         t.end(copy, changes, end)
     }
 
-    /// What has to be known before. What fails, fails here.
-    fn begin(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, group: &Group) -> Option<Traversal> {
+    /// What has to be known before. What fails, fails here. Where a sequence *is fed*, what stands for it is its next part.
+    pub(super) fn begin(
+        copy: &mut Copier<'_>,
+        changes: &mut dyn Rewrite,
+        group: &Group,
+        is_fed: bool,
+    ) -> Option<Traversal> {
         let span = copy.old.span(*group.stmts.first()?);
         let zero = int(copy, 0, span)?;
         let mut start = vec![zero; group.clocks.len()];
         let mut clocks: Vec<Clock> = group.clocks.iter().map(|_| Clock { length: None, more: None }).collect();
         let mut sources = Vec::new();
         for &(s, pace) in &group.sources {
-            let mut source = Source::begin(copy, changes, s)?;
+            let mut source = if is_fed { Source::fed(s) } else { Source::begin(copy, changes, s)? };
             match (pace, source.length) {
                 (Pace::Clock(c), Some(n)) => match clocks[c].length {
                     None => clocks[c].length = Some(n),
@@ -84,7 +89,10 @@ impl Traversal {
             let others = State::all(copy.old, s, group.results.iter().position(|v| *v == s));
             for state in aligned.into_iter().chain(others) {
                 states.push((s, state, start.len() as u32));
-                start.push(state.init(copy, s)?);
+                start.push(match state {
+                    State::Cut => cut::init(copy, changes, s, group.opens(s))?,
+                    _ => state.init(copy, s)?,
+                });
             }
         }
         Some(Traversal { group: group.clone(), span, clocks, sources, states, start })
@@ -114,7 +122,13 @@ impl Traversal {
     }
 
     /// A chunk: the state after it.
-    fn step(&self, copy: &mut Copier<'_>, changes: &mut dyn Rewrite, size: Var, now: Var) -> Option<Vec<Var>> {
+    pub(super) fn step(
+        &self,
+        copy: &mut Copier<'_>,
+        changes: &mut dyn Rewrite,
+        size: Var,
+        now: Var,
+    ) -> Option<Vec<Var>> {
         let span = self.span;
         let mut next = self.start.clone();
         let held = self.held(copy, now, size)?;
@@ -122,6 +136,7 @@ impl Traversal {
             let count = self.count(copy, (c, size), now, &held)?;
             self.tick(copy, changes, (c, count), now, &mut next)?;
         }
+        let mut cuts = Vec::new();
         for &s in &self.group.stmts {
             let begins = self.sources.iter().any(|(source, _)| source.stmt == s);
             let stands = self.states.iter().any(|(t, state, _)| *t == s && !matches!(state, State::Pushed(_)));
@@ -130,6 +145,9 @@ impl Traversal {
                 copy.stand(s, v);
             } else if let Some(runs) = self.group.runs.iter().find(|runs| runs.stmt == s) {
                 runs.make(copy, changes)?;
+            } else if let Some((count, before)) = cuts.iter().find(|(t, _)| *t == s).map(|(_, made)| *made) {
+                let (open, making) = self.group.opens_for(s)?;
+                open.make(copy, changes, making, (count, before))?;
             } else if !begins && !stands {
                 copy.statement(changes, s)?;
             }
@@ -137,6 +155,11 @@ impl Traversal {
                 let before = part(copy, now, *place, span)?;
                 next[*place as usize] = match (state, self.group.meetings.iter().find(|m| m.stmt == s)) {
                     (State::Aligned, Some(m)) => align::step(copy, changes, s, before, &m.sides)?,
+                    (State::Cut, _) => {
+                        let cut = cut::step(copy, changes, s, before, self.group.opens(s))?;
+                        cuts.extend(cut.made.into_iter().map(|(t, made)| (t, (cut.count, made))));
+                        cut.state
+                    }
                     _ => state.step(copy, changes, s, before)?,
                 };
             }
@@ -324,7 +347,7 @@ impl Traversal {
     }
 
     /// Behind the loop: all sequences are at their end, and the statements have their values.
-    fn end(&self, copy: &mut Copier<'_>, changes: &mut dyn Rewrite, end: Var) -> Option<()> {
+    pub(super) fn end(&self, copy: &mut Copier<'_>, changes: &mut dyn Rewrite, end: Var) -> Option<()> {
         let span = self.span;
         for (source, pace) in &self.sources {
             let place = match *pace {
@@ -351,7 +374,10 @@ impl Traversal {
         }
         for (s, state, place) in &self.states {
             let last = part(copy, end, *place, span)?;
-            let result = state.finish(copy, changes, *s, last)?;
+            let result = match state {
+                State::Cut => cut::finish(copy, *s, last, self.group.opens(*s))?,
+                _ => state.finish(copy, changes, *s, last)?,
+            };
             copy.stand(*s, result);
         }
         Some(())

@@ -1,0 +1,309 @@
+//! Groups that are larger than what is kept.
+//!
+//! `flagpart` keeps the elements of a group until it has its end. A group of more than [`Large::alone`] elements is *open* instead: what is made of it is, like a traversal of its own, begun, fed with
+//! elements as they come, and ended, so that only the state of that traversal goes on. Groups as large that lie within a chunk are gone through in the same way, one alone (`large.rs`), so that bits do not
+//! depend on where chunks end.
+
+use super::group::{Group, Pace};
+use super::large::{Large, Runs};
+use super::plan::{self, Text, Unit};
+use super::state::nothing;
+use super::traversal::Traversal;
+use super::{Chunker, int, part, push};
+use crate::stream;
+use deckle_diag::Span;
+use deckle_ir::array::{BinOp, Coll, Copier, Op, Rewrite, UnOp};
+use deckle_ir::entity::{Body, Var};
+use deckle_ir::scalar::Scalar;
+
+/// A `flagpart` whose groups may be open, and all that is made of them.
+#[derive(Clone, Debug)]
+pub(super) struct Open {
+    pub stmt: Var,
+    pub makes: Vec<Making>,
+    pub large: Large,
+}
+
+/// A `map` over groups.
+#[derive(Clone, Debug)]
+pub(super) struct Making {
+    pub runs: Runs,
+    body: Body,
+    /// The parameter that is the group.
+    param: Var,
+}
+
+impl Open {
+    /// What groups of a statement may be open, if all that is made of them can be made bit by bit.
+    pub(super) fn of(text: &Text<'_>, group: &Group, s: Var) -> Option<Open> {
+        let function = text.function;
+        function.inst(s).filter(|inst| inst.op == Op::FlagPart)?;
+        if group.results.contains(&s) || !function.ty(s).as_seq()?.as_seq()?.is_concrete() {
+            return None;
+        }
+        let users = group.stmts.iter().filter(|t| text.uses(**t).contains(&s));
+        let makes = users.map(|t| Making::of(text, s, *t)).collect::<Option<Vec<_>>>()?;
+        (!makes.is_empty()).then_some(Open { stmt: s, makes, large: text.large })
+    }
+}
+
+impl Making {
+    fn of(text: &Text<'_>, groups: Var, s: Var) -> Option<Making> {
+        let function = text.function;
+        let inst = function.inst(s).filter(|inst| inst.op == Op::Map && inst.args == [groups])?;
+        let body = *inst.bodies.first()?;
+        let param = *function.body(body).params.first()?;
+        if !function.ty(s).as_seq()?.is_concrete() || function.body(body).result == param {
+            return None;
+        }
+        let units = plan::inside(text, body).ok()?;
+        let making = Making { runs: Runs { stmt: s, units, large: text.large }, body, param };
+        let group = making.only_loop()?;
+        let fine = group.sources == [(param, Pace::Clock(0))] && group.meetings.is_empty();
+        fine.then_some(making)
+    }
+
+    /// The only loop, which goes through the group.
+    fn only_loop(&self) -> Option<&Group> {
+        let mut found = None;
+        for unit in &self.runs.units {
+            match unit {
+                Unit::Statement(_) => {}
+                Unit::Loop(group) if found.is_none() => found = Some(group),
+                _ => return None,
+            }
+        }
+        found
+    }
+
+    /// The statements before the loop, and the loop as it begins.
+    fn begin(&self, copy: &mut Copier<'_>, changes: &mut dyn Rewrite) -> Option<Traversal> {
+        for unit in &self.runs.units {
+            match unit {
+                Unit::Statement(s) => copy.statement(changes, *s)?,
+                Unit::Loop(group) => return Traversal::begin(copy, changes, group, true),
+                _ => return None,
+            }
+        }
+        None
+    }
+
+    /// The state before the first element.
+    pub(super) fn init(&self, copy: &mut Copier<'_>, changes: &mut dyn Rewrite) -> Option<Var> {
+        let start = self.begin(copy, changes)?.start;
+        push(copy, Op::Tuple, &start, copy.old.span(self.runs.stmt))
+    }
+
+    /// The state after more elements.
+    fn feed(&self, copy: &mut Copier<'_>, changes: &mut dyn Rewrite, state: Var, more: Var) -> Option<Var> {
+        let span = copy.old.span(self.runs.stmt);
+        let traversal = self.begin(copy, changes)?;
+        let ty = copy.old.ty(self.param).clone();
+        let more = stream::streamed(&mut copy.b, more, &ty, span).ok()?;
+        copy.stand(self.param, more);
+        let size = int(copy, self.runs.large.chunk, span)?;
+        let next = traversal.step(copy, changes, size, state)?;
+        push(copy, Op::Tuple, &next, span)
+    }
+
+    /// What is made of a group that has its end.
+    fn end(&self, copy: &mut Copier<'_>, changes: &mut dyn Rewrite, state: Var) -> Option<Var> {
+        self.begin(copy, changes)?.end(copy, changes, state)?;
+        let after: Vec<Unit> =
+            self.runs.units.iter().skip_while(|u| !matches!(u, Unit::Loop(_))).skip(1).cloned().collect();
+        Chunker::default().all(copy, &after, state)?;
+        copy.var(copy.old.body(self.body).result)
+    }
+}
+
+/// A group that is open.
+pub(super) struct Now {
+    pub open: Var,
+    pub states: Vec<Var>,
+}
+
+/// What is left of elements and flags when the group that is open has got its own.
+pub(super) struct Left {
+    pub now: Now,
+    pub xs: Var,
+    pub flags: Var,
+    /// 1 if the group has its end.
+    pub closes: Var,
+    /// What was made of it, a vector of one element or none for each `map`.
+    pub made: Vec<(Var, Var)>,
+}
+
+/// A value that depends on a condition.
+fn chosen(
+    copy: &mut Copier<'_>,
+    cond: Var,
+    span: Span,
+    yes: impl FnOnce(&mut Copier<'_>) -> Option<Var>,
+    no: impl FnOnce(&mut Copier<'_>) -> Option<Var>,
+) -> Option<Var> {
+    let (a, _) = copy.b.begin_body_of(&Op::If, &[cond], 0, span).ok()?;
+    let result = yes(copy)?;
+    copy.b.end_body(result);
+    let (b, _) = copy.b.begin_body_of(&Op::If, &[cond], 1, span).ok()?;
+    let result = no(copy)?;
+    copy.b.end_body(result);
+    copy.b.push(Op::If, &[cond], &[a, b], span).ok()
+}
+
+/// The number of flags before the first end.
+fn before_end(copy: &mut Copier<'_>, flags: Var, span: Span) -> Option<Var> {
+    let length = push(copy, Op::Length, &[flags], span)?;
+    let numbers = push(copy, Op::Iota(Coll::Array), &[length], span)?;
+    let (body, params) = copy.b.begin_body_of(&Op::Map, &[numbers, flags], 0, span).ok()?;
+    let place = push(copy, Op::Select, &[params[1], params[0], length], span)?;
+    copy.b.end_body(place);
+    let places = copy.b.push(Op::Map, &[numbers, flags], &[body], span).ok()?;
+    let (body, params) = copy.b.begin_body_of(&Op::Fold, &[length, places], 0, span).ok()?;
+    let least = push(copy, Op::Binary(BinOp::Min), &params, span)?;
+    copy.b.end_body(least);
+    copy.b.push(Op::Fold, &[length, places], &[body], span).ok()
+}
+
+impl Open {
+    /// No group is open.
+    pub(super) fn init(&self, copy: &mut Copier<'_>, changes: &mut dyn Rewrite) -> Option<Vec<Var>> {
+        let span = copy.old.span(self.stmt);
+        let mut parts = vec![push(copy, Op::Const(Scalar::Bool(false)), &[], span)?];
+        for make in &self.makes {
+            parts.push(make.init(copy, changes)?);
+        }
+        Some(parts)
+    }
+
+    /// The group that is open, if one is, gets its elements.
+    pub(super) fn feed(
+        &self,
+        copy: &mut Copier<'_>,
+        changes: &mut dyn Rewrite,
+        now: &Now,
+        (xs, flags): (Var, Var),
+    ) -> Option<Left> {
+        let span = copy.old.span(self.stmt);
+        let (zero, one) = (int(copy, 0, span)?, int(copy, 1, span)?);
+        let (have, length) = (push(copy, Op::Length, &[xs], span)?, push(copy, Op::Length, &[flags], span)?);
+        let end = chosen(copy, now.open, span, |copy| before_end(copy, flags, span), |_| Some(zero))?;
+        let count = push(copy, Op::Binary(BinOp::Min), &[end, have], span)?;
+        let has_end = push(copy, Op::Binary(BinOp::Lt), &[end, length], span)?;
+        let is_there = push(copy, Op::Binary(BinOp::Le), &[end, have], span)?;
+        let closes = push(copy, Op::Binary(BinOp::And), &[has_end, is_there], span)?;
+        let closes = push(copy, Op::Binary(BinOp::And), &[closes, now.open], span)?;
+        let (mut states, mut made) = (Vec::new(), Vec::new());
+        for (make, state) in self.makes.iter().zip(&now.states) {
+            let fed = |copy: &mut Copier<'_>| {
+                let part = push(copy, Op::Take, &[xs, count], span)?;
+                make.feed(copy, changes, *state, part)
+            };
+            let state = chosen(copy, now.open, span, fed, |_| Some(*state))?;
+            let s = make.runs.stmt;
+            let elem = copy.old.ty(s).as_seq()?.clone();
+            let mut end = |copy: &mut Copier<'_>| {
+                let result = make.end(copy, changes, state)?;
+                let ty = copy.b.ty(result).clone();
+                push(copy, Op::Array(ty), &[result], span)
+            };
+            let all = chosen(copy, closes, span, &mut end, |copy| nothing(copy, &elem, span))?;
+            made.push((s, all));
+            states.push(state);
+        }
+        let closes = push(copy, Op::Select, &[closes, one, zero], span)?;
+        let gone = push(copy, Op::Binary(BinOp::Add), &[count, closes], span)?;
+        let stays = push(copy, Op::Binary(BinOp::Eq), &[closes, zero], span)?;
+        let open = push(copy, Op::Binary(BinOp::And), &[now.open, stays], span)?;
+        let (xs, flags) = (push(copy, Op::Drop, &[xs, count], span)?, push(copy, Op::Drop, &[flags, gone], span)?);
+        Some(Left { now: Now { open, states }, xs, flags, closes, made })
+    }
+
+    /// If a group has more elements than are kept, and no end yet, it is open from now on: what is left then.
+    pub(super) fn begin(
+        &self,
+        copy: &mut Copier<'_>,
+        changes: &mut dyn Rewrite,
+        now: &Now,
+        (xs, flags): (Var, Var),
+    ) -> Option<(Now, [Var; 2])> {
+        let span = copy.old.span(self.stmt);
+        let (zero, most) = (int(copy, 0, span)?, int(copy, self.large.alone, span)?);
+        let have = push(copy, Op::Length, &[xs], span)?;
+        let is_much = push(copy, Op::Binary(BinOp::Gt), &[have, most], span)?;
+        let is_closed = push(copy, Op::Unary(UnOp::Not), &[now.open], span)?;
+        let is_much = push(copy, Op::Binary(BinOp::And), &[is_much, is_closed], span)?;
+        let count = chosen(copy, is_much, span, |copy| before_end(copy, flags, span), |_| Some(zero))?;
+        let count = push(copy, Op::Binary(BinOp::Min), &[count, have], span)?;
+        let begins = push(copy, Op::Binary(BinOp::Gt), &[count, most], span)?;
+        let mut states = Vec::new();
+        for (make, state) in self.makes.iter().zip(&now.states) {
+            let begun = |copy: &mut Copier<'_>| {
+                let part = push(copy, Op::Take, &[xs, count], span)?;
+                let state = make.init(copy, changes)?;
+                make.feed(copy, changes, state, part)
+            };
+            states.push(chosen(copy, begins, span, begun, |_| Some(*state))?);
+        }
+        let gone = push(copy, Op::Select, &[begins, count, zero], span)?;
+        let left = [push(copy, Op::Drop, &[xs, gone], span)?, push(copy, Op::Drop, &[flags, gone], span)?];
+        let open = push(copy, Op::Binary(BinOp::Or), &[now.open, begins], span)?;
+        Some((Now { open, states }, left))
+    }
+
+    /// What is made of the groups of a chunk, which have so many elements: of each that is large alone, and behind that of the one that was open, if it has its end.
+    pub(super) fn make(
+        &self,
+        copy: &mut Copier<'_>,
+        changes: &mut dyn Rewrite,
+        make: &Making,
+        (count, before): (Var, Var),
+    ) -> Option<()> {
+        let (s, span) = (make.runs.stmt, copy.old.span(self.stmt));
+        let groups = copy.var(self.stmt)?;
+        let (zero, most) = (int(copy, 0, span)?, int(copy, self.large.alone, span)?);
+        let is_much = push(copy, Op::Binary(BinOp::Gt), &[count, most], span)?;
+        let largest = |copy: &mut Copier<'_>| {
+            let (body, params) = copy.b.begin_body_of(&Op::Map, &[groups], 0, span).ok()?;
+            let length = push(copy, Op::Length, &params, span)?;
+            copy.b.end_body(length);
+            let lengths = copy.b.push(Op::Map, &[groups], &[body], span).ok()?;
+            let (body, params) = copy.b.begin_body_of(&Op::Fold, &[zero, lengths], 0, span).ok()?;
+            let greatest = push(copy, Op::Binary(BinOp::Max), &params, span)?;
+            copy.b.end_body(greatest);
+            copy.b.push(Op::Fold, &[zero, lengths], &[body], span).ok()
+        };
+        let largest = chosen(copy, is_much, span, largest, |_| Some(zero))?;
+        let has_large = push(copy, Op::Binary(BinOp::Gt), &[largest, most], span)?;
+        let closed = push(copy, Op::Length, &[before], span)?;
+        let has_closed = push(copy, Op::Binary(BinOp::Gt), &[closed, zero], span)?;
+        let is_rare = push(copy, Op::Binary(BinOp::Or), &[has_large, has_closed], span)?;
+        let (yes, _) = copy.b.begin_body_of(&Op::If, &[is_rare], 0, span).ok()?;
+        make.runs.make(copy, changes)?;
+        let all = copy.var(s)?;
+        let all = push(copy, Op::Tab, &[all], span)?;
+        let all = push(copy, Op::Concat(0), &[before, all], span)?;
+        copy.b.end_body(all);
+        let (no, _) = copy.b.begin_body_of(&Op::If, &[is_rare], 1, span).ok()?;
+        copy.statement(changes, s)?;
+        let all = copy.var(s)?;
+        let all = push(copy, Op::Tab, &[all], span)?;
+        copy.b.end_body(all);
+        let all = copy.b.push(Op::If, &[is_rare], &[yes, no], span).ok()?;
+        let all = push(copy, Op::Seq, &[all], span)?;
+        copy.stand(s, all);
+        Some(())
+    }
+}
+
+impl Now {
+    /// Parts of a state.
+    pub(super) fn of(copy: &mut Copier<'_>, state: Var, from: u32, makes: usize, span: Span) -> Option<Now> {
+        let open = part(copy, state, from, span)?;
+        let states = (0..makes as u32).map(|k| part(copy, state, from + 1 + k, span)).collect::<Option<_>>()?;
+        Some(Now { open, states })
+    }
+
+    pub(super) fn parts(self) -> impl Iterator<Item = Var> {
+        std::iter::once(self.open).chain(self.states)
+    }
+}
