@@ -2,6 +2,7 @@
 #![allow(unsafe_code)] // Entry points are pointers into compiled code, called with pointers.
 
 use crate::Settings;
+use crate::codes::Codes;
 use crate::device::Device;
 use crate::fault::Failure;
 use crate::host;
@@ -58,11 +59,11 @@ pub(crate) struct Entries {
 
 /// Compiles the functions of launches and finds their entry points.
 pub(crate) fn load(
-    launches: &[Vec<Launch>],
+    launches: &[&[Launch]],
     make: &Make,
     timings: &mut Timings,
 ) -> Result<(Arc<Code>, Vec<Vec<Entries>>), String> {
-    let functions: Vec<Function> = launches.iter().flatten().flat_map(Launch::functions).cloned().collect();
+    let functions: Vec<Function> = launches.iter().copied().flatten().flat_map(Launch::functions).cloned().collect();
     let code = compile(&functions, make, timings)?;
     let all = launches.iter().map(|k| k.iter().map(|l| entries(&code, l)).collect()).collect::<Result<_, _>>()?;
     Ok((code, all))
@@ -108,7 +109,7 @@ fn diagnosing(
     make: &Make,
 ) -> Result<(Vec<Launch>, Vec<Entries>), String> {
     let launches = schedule(program, kernel, &format!("d{at}"), Purpose { gathers: make.gathers, diagnose: true })?;
-    let (code, mut entries) = load(std::slice::from_ref(&launches), make, &mut Timings::default())?;
+    let (code, mut entries) = load(&[&launches[..]], make, &mut Timings::default())?;
     // Kept for good: a failure is rare.
     std::mem::forget(code);
     Ok((launches, entries.pop().unwrap_or_default()))
@@ -167,8 +168,8 @@ pub(crate) enum How<'a> {
 
 /// The cores of this machine.
 pub(crate) struct Cpu<'a> {
-    pub launches: &'a [Vec<Launch>],
-    pub entries: &'a [Vec<Entries>],
+    /// The code of the kernels; none where only a failure is looked for.
+    pub codes: Option<&'a Codes>,
     pub long: &'a LongCodes,
     pub make: &'a Make,
     pub settings: &'a Settings,
@@ -203,7 +204,8 @@ impl Device for Cpu<'_> {
     }
 
     fn run(&self, memory: &Memory<'_, Self>, kernel: &Kernel, at: usize) -> Result<(), Failure> {
-        for (i, (launch, entries)) in self.launches[at].iter().zip(&self.entries[at]).enumerate() {
+        let codes = self.codes.ok_or(Failure::bug("no code"))?;
+        for (i, (launch, entries)) in codes.launches[at].iter().zip(codes.entries(at)?).enumerate() {
             let failed = self.launch(memory, launch, entries, &How::Best(kernel, at, i))?;
             if failed.is_some() {
                 return Err(self.diagnose(memory, kernel, at)?);

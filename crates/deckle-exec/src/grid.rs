@@ -71,6 +71,6 @@ pub(crate) fn calls<'a, D: Device>(
 /// Runs a kernel that has failed again, on this machine, to see where it fails first.
 pub(crate) fn diagnose<D: Device>(memory: &Memory<'_, D>, kernel: &Kernel, at: usize) -> Result<Failure, Failure> {
     let (long, make) = (LongCodes::default(), Make::default());
-    let cpu = Cpu { launches: &[], entries: &[], long: &long, make: &make, settings: memory.settings };
+    let cpu = Cpu { codes: None, long: &long, make: &make, settings: memory.settings };
     cpu.diagnose(&memory.brought_to(&cpu)?, kernel, at)
 }

@@ -3,6 +3,7 @@
 //! [`Native::compile`] takes a function of a program through all stages: see [`pipeline`]. [`Native::run`] then runs it on values, any number
 //! of times, on the threads and within the memory of its [`Settings`].
 
+mod codes;
 mod cpu;
 mod cuda;
 mod data;
@@ -27,7 +28,8 @@ pub use grid::Layout;
 pub use outside::Input;
 pub use simulated::Simulated;
 
-use cpu::{Cpu, Entries, Make};
+use codes::Codes;
+use cpu::{Cpu, Make};
 use deckle_diag::{Code as ErrorCode, Diagnostic};
 use deckle_ir::array;
 use deckle_ir::entity::Func;
@@ -35,7 +37,7 @@ use deckle_ir::kernel;
 use deckle_ir::loops::{Function, Gathers, Launch};
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
-use deckle_llvm::{Code, Compiler, Pipeline, measured_gathers};
+use deckle_llvm::{Compiler, Pipeline, measured_gathers};
 use deckle_passes::schedule::{Purpose, schedule};
 use deckle_runtime::stream::{Seen, Sink};
 use deckle_runtime::{Pool, Team};
@@ -147,13 +149,9 @@ impl Settings {
 #[derive(Debug)]
 pub struct Native {
     plan: Plan,
-    /// For each kernel, in the order of the text.
-    launches: Vec<Vec<Launch>>,
-    entries: Vec<Vec<Entries>>,
+    codes: Codes,
     long: LongCodes,
-    make: Make,
     timings: Timings,
-    _code: Arc<Code>,
 }
 
 fn bug(message: String) -> Box<Diagnostic> {
@@ -190,8 +188,8 @@ impl Native {
             gathers: options.gathers.unwrap_or_else(measured_gathers),
         };
         let launches = timings.time(Stage::Loop, || schedules(&plan, make.gathers))?;
-        let (code, entries) = cpu::load(&launches, &make, &mut timings).map_err(unloadable)?;
-        Ok(Native { plan, launches, entries, long: LongCodes::default(), make, timings, _code: code })
+        let codes = Codes::new(&plan.program.steps, launches, make, &mut timings).map_err(unloadable)?;
+        Ok(Native { plan, codes, long: LongCodes::default(), timings })
     }
 
     /// How long each pass took.
@@ -216,7 +214,12 @@ impl Native {
 
     /// How many kernels there are, in all branches and loops.
     pub fn kernels(&self) -> usize {
-        self.launches.len()
+        self.codes.launches.len()
+    }
+
+    /// How many of them there is code for: what a condition chooses is compiled when it is first chosen.
+    pub fn compiled_kernels(&self) -> usize {
+        self.codes.compiled()
     }
 
     /// How many kernels have met rows so long that all threads shared them. Code for that was made when it was first needed.
@@ -226,7 +229,7 @@ impl Native {
 
     /// The loops of all kernels.
     pub fn functions(&self) -> impl Iterator<Item = &Function> {
-        self.launches.iter().flatten().flat_map(Launch::functions)
+        self.codes.launches.iter().flatten().flat_map(Launch::functions)
     }
 
     /// Runs it.
@@ -263,6 +266,6 @@ impl Native {
     }
 
     fn cpu<'a>(&'a self, settings: &'a Settings) -> Cpu<'a> {
-        Cpu { launches: &self.launches, entries: &self.entries, long: &self.long, make: &self.make, settings }
+        Cpu { codes: Some(&self.codes), long: &self.long, make: &self.codes.make, settings }
     }
 }

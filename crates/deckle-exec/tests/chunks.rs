@@ -63,6 +63,11 @@ def inside(n: int) =
         in (max({ sum(g) : g in flagpart(xs, { j % 5 == 4 : j in iota(i) }) }), sum({ 1.0 / real(x + 1) : x in xs }))
           : i in {5, 100, n, 10, 300} })
 
+// Small groups, an empty one, and one that has nearly all elements.
+def open(n: int) =
+  tab({ (sum(g), length(g), sum({ 1.0 / real(x + 1) : x in g }))
+          : g in flagpart({ i : i in iota(n + 9) | i != 0 }, { i == 2 || i == 3 || i == n + 6 || i == n + 11 : i in iota(n + 12) }) })
+
 def both(n: int) = tab({ i : i in iota(n) } ++ { -i : i in iota(n) | i % 2 == 1 })
 ";
 
@@ -234,6 +239,33 @@ fn what_is_inside_a_large_element_is_gone_through_in_chunks_too() {
         assert!((f64::from_bits(all.1[k]) - sum).abs() <= 1e-11 * sum, "{i}");
     }
     native("inside", Chunks::Needed).call(vec![number(&settings, n)], &settings).unwrap();
+    assert!(settings.pool.stats().peak <= budget);
+}
+
+#[test]
+fn a_group_may_be_larger_than_memory() {
+    let (n, budget) = (4_000_000, 24 << 20);
+    let settings = Settings::new(2, Some(budget));
+    let whole = native("open", Chunks::Never).call(vec![number(&settings, n)], &settings);
+    assert!(whole.unwrap_err().message.contains("memory"), "as a whole it needs more");
+    // All of it in one chunk, the end in another, and much less.
+    let all = on_all("open", n, &[5_000_000, 3_999_999, 100_000, 1 << 20], &|d| {
+        let numbers = |k: usize| elements::<i64>(&parts(d)[k])[..4].to_vec();
+        (numbers(0), numbers(1), elements::<f64>(&parts(d)[2])[..4].iter().map(|x| x.to_bits()).collect::<Vec<_>>())
+    });
+    let groups = [1..3, 3..3, 3..n + 5, n + 5..n + 9];
+    assert_eq!(all.0, groups.clone().map(|g| g.sum::<i64>()));
+    assert_eq!(all.1, groups.clone().map(|g| g.end - g.start));
+    for (bits, g) in all.2.iter().zip(groups) {
+        let sum: f64 = g.map(|x| 1.0 / (x + 1) as f64).sum();
+        assert!((f64::from_bits(*bits) - sum).abs() <= 1e-11 * sum);
+    }
+    let native = native("open", Chunks::Needed);
+    let at_first = native.compiled_kernels();
+    native.call(vec![number(&settings, 50)], &settings).unwrap();
+    assert!(native.compiled_kernels() < native.kernels(), "there is code for what did not happen");
+    native.call(vec![number(&settings, n)], &settings).unwrap();
+    assert!(at_first < native.compiled_kernels());
     assert!(settings.pool.stats().peak <= budget);
 }
 

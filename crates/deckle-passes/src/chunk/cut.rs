@@ -4,7 +4,7 @@
 
 use super::open::{Now, Open};
 use super::state::nothing;
-use super::{int, part, push};
+use super::{int, map, part, push};
 use crate::stream;
 use deckle_diag::Span;
 use deckle_ir::array::{BinOp, Coll, Copier, Direction, Monoid, Op, Rewrite, ScanKind, UnOp};
@@ -27,24 +27,9 @@ fn binary(copy: &mut Copier<'_>, op: BinOp, a: Var, b: Var, span: Span) -> Optio
     push(copy, Op::Binary(op), &[a, b], span)
 }
 
-/// A vector of what a body gives for each element of others.
-fn map(
-    copy: &mut Copier<'_>,
-    args: &[Var],
-    span: Span,
-    body: impl FnOnce(&mut Copier<'_>, &[Var]) -> Option<Var>,
-) -> Option<Var> {
-    let (b, params) = copy.b.begin_body_of(&Op::Map, args, 0, span).ok()?;
-    let result = body(copy, &params)?;
-    copy.b.end_body(result);
-    copy.b.push(Op::Map, args, &[b], span).ok()
-}
-
 /// What a step of it gives.
 pub(super) struct Cut {
     pub state: Var,
-    /// How many elements the groups have that stand for it.
-    pub count: Var,
     /// For each `map` over groups what was made of one that was open, a vector of one element or none.
     pub made: Vec<(Var, Var)>,
 }
@@ -70,7 +55,7 @@ pub(super) fn step(
     // Flags that belong to an open group are not looked at for others.
     let mut looked_at = all;
     if let Some(open) = open {
-        let before = Now::of(copy, before, 6, open.makes.len(), span)?;
+        let before = Now::of(copy, before, open.makes.len(), span)?;
         let left = open.feed(copy, changes, &before, (xs, all))?;
         closed = binary(copy, BinOp::Add, closed, left.closes, span)?;
         (xs, all, made) = (left.xs, left.flags, left.made);
@@ -96,7 +81,10 @@ pub(super) fn step(
     let both = as_far_as(copy, looked_at, have, span)?;
     copy.b.end_body(both);
     let both = copy.b.push(Op::If, &[are_there], &[yes, no], span).ok()?;
-    let (last, count) = (part(copy, both, 0, span)?, part(copy, both, 1, span)?);
+    let (mut last, mut count) = (part(copy, both, 0, span)?, part(copy, both, 1, span)?);
+    if let Some(open) = open {
+        [last, count] = open.before_large(copy, (xs, looked_at), (last, count))?;
+    }
     let ready = push(copy, Op::Take, &[xs, count], span)?;
     let ty = old.ty(inst.args[0]).clone();
     let ready = stream::streamed(&mut copy.b, ready, &ty, span).ok()?;
@@ -104,19 +92,18 @@ pub(super) fn step(
     let cuts = push(copy, Op::Seq, &[cuts], span)?;
     let parts = push(copy, Op::FlagPart, &[ready, cuts], span)?;
     copy.stand(s, parts);
-    let mut left = [push(copy, Op::Drop, &[xs, count], span)?, push(copy, Op::Drop, &[all, last], span)?];
-    if let (Some(open), Some(before)) = (open, now.take()) {
-        let (begun, rest) = open.begin(copy, changes, &before, (left[0], left[1]))?;
-        (now, left) = (Some(begun), rest);
+    let (rest, marks) = (push(copy, Op::Drop, &[xs, count], span)?, push(copy, Op::Drop, &[all, last], span)?);
+    if let (Some(open), Some(before)) = (open, &now) {
+        now = Some(open.begin(copy, changes, before, (rest, marks))?);
     }
     let elems = binary(copy, BinOp::Add, elems?, more, span)?;
     let flags = binary(copy, BinOp::Add, flags?, more_flags, span)?;
     let ends = binary(copy, BinOp::Add, closed, ends, span)?;
     let closes = binary(copy, BinOp::Sub, last, count, span)?;
     let closed = binary(copy, BinOp::Add, closed, closes, span)?;
-    let mut parts = vec![left[0], left[1], elems, flags, closed, ends];
+    let mut parts = vec![rest, marks, elems, flags, closed, ends];
     parts.extend(now.into_iter().flat_map(Now::parts));
-    Some(Cut { state: push(copy, Op::Tuple, &parts, span)?, count, made })
+    Some(Cut { state: push(copy, Op::Tuple, &parts, span)?, made })
 }
 
 /// The position behind a flag that is an end; 0 for others.
@@ -163,6 +150,11 @@ fn as_far_as(copy: &mut Copier<'_>, all: Var, have: Var, span: Span) -> Option<V
     push(copy, Op::Tuple, &[last, count], span)
 }
 
+/// Whether elements are there that have to be gone through before others come.
+pub(super) fn is_busy(copy: &mut Copier<'_>, state: Var, open: &Open, span: Span) -> Option<Var> {
+    Some(Now::of(copy, state, open.makes.len(), span)?.begun)
+}
+
 /// How many elements the flags so far take more than there were.
 pub(super) fn ahead(copy: &mut Copier<'_>, state: Var, span: Span) -> Option<Var> {
     let [elems, flags, ends] = [2, 3, 5].map(|k| part(copy, state, k, span));
@@ -177,7 +169,7 @@ pub(super) fn finish(copy: &mut Copier<'_>, s: Var, last: Var, open: Option<&Ope
     let (rest, marks) = (push(copy, Op::Length, &[rest?], span)?, push(copy, Op::Length, &[marks?], span)?);
     let mut left = binary(copy, BinOp::Add, rest, marks, span)?;
     if let Some(open) = open {
-        let now = Now::of(copy, last, 6, open.makes.len(), span)?;
+        let now = Now::of(copy, last, open.makes.len(), span)?;
         let is_open = push(copy, Op::Cast(ScalarType::I64), &[now.open], span)?;
         left = binary(copy, BinOp::Add, left, is_open, span)?;
     }

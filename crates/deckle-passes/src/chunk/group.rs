@@ -7,7 +7,7 @@
 
 use super::Whole;
 use super::large::{self, Runs};
-use super::open::{Making, Open};
+use super::open::Open;
 use super::plan::{self, Text};
 use super::state::State;
 use deckle_diag::Span;
@@ -41,11 +41,6 @@ impl Group {
     /// How groups that a statement makes may be open.
     pub(super) fn opens(&self, s: Var) -> Option<&Open> {
         self.opens.iter().find(|open| open.stmt == s)
-    }
-
-    /// The same for what a statement makes of them.
-    pub(super) fn opens_for(&self, s: Var) -> Option<(&Open, &Making)> {
-        self.opens.iter().find_map(|open| Some((open, open.makes.iter().find(|make| make.runs.stmt == s)?)))
     }
 
     /// Whether elements have to wait for others.

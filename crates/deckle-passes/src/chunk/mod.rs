@@ -179,3 +179,16 @@ fn part(copy: &mut Copier<'_>, tuple: Var, k: u32, span: Span) -> Option<Var> {
 fn push(copy: &mut Copier<'_>, op: Op, args: &[Var], span: Span) -> Option<Var> {
     copy.b.push(op, args, &[], span).ok()
 }
+
+/// What a body gives for each element of others.
+fn map(
+    copy: &mut Copier<'_>,
+    args: &[Var],
+    span: Span,
+    body: impl FnOnce(&mut Copier<'_>, &[Var]) -> Option<Var>,
+) -> Option<Var> {
+    let (b, params) = copy.b.begin_body_of(&Op::Map, args, 0, span).ok()?;
+    let result = body(copy, &params)?;
+    copy.b.end_body(result);
+    copy.b.push(Op::Map, args, &[b], span).ok()
+}

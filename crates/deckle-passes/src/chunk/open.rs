@@ -1,18 +1,18 @@
 //! Groups that are larger than what is kept.
 //!
 //! `flagpart` keeps the elements of a group until it has its end. A group of more than [`Large::alone`] elements is *open* instead: what is made of it is, like a traversal of its own, begun, fed with
-//! elements as they come, and ended, so that only the state of that traversal goes on. Groups as large that lie within a chunk are gone through in the same way, one alone (`large.rs`), so that bits do not
-//! depend on where chunks end.
+//! elements as they come, and ended, so that only the state of that traversal goes on. That is so for every group that is as large, also where a chunk has all of it: then the chunk is left for a step that
+//! has nothing else to do. So bits do not depend on where chunks end.
 
 use super::group::{Group, Pace};
-use super::large::{Large, Runs};
+use super::large::Large;
 use super::plan::{self, Text, Unit};
 use super::state::nothing;
 use super::traversal::Traversal;
-use super::{Chunker, int, part, push};
+use super::{Chunker, int, map, part, push};
 use crate::stream;
 use deckle_diag::Span;
-use deckle_ir::array::{BinOp, Coll, Copier, Op, Rewrite, UnOp};
+use deckle_ir::array::{BinOp, Coll, Copier, Monoid, Op, Rewrite, UnOp};
 use deckle_ir::entity::{Body, Var};
 use deckle_ir::scalar::Scalar;
 
@@ -27,7 +27,9 @@ pub(super) struct Open {
 /// A `map` over groups.
 #[derive(Clone, Debug)]
 pub(super) struct Making {
-    pub runs: Runs,
+    pub stmt: Var,
+    /// What is done for a group.
+    units: Vec<Unit>,
     body: Body,
     /// The parameter that is the group.
     param: Var,
@@ -57,7 +59,7 @@ impl Making {
             return None;
         }
         let units = plan::inside(text, body).ok()?;
-        let making = Making { runs: Runs { stmt: s, units, large: text.large }, body, param };
+        let making = Making { stmt: s, units, body, param };
         let group = making.only_loop()?;
         let fine = group.sources == [(param, Pace::Clock(0))] && group.meetings.is_empty();
         fine.then_some(making)
@@ -66,7 +68,7 @@ impl Making {
     /// The only loop, which goes through the group.
     fn only_loop(&self) -> Option<&Group> {
         let mut found = None;
-        for unit in &self.runs.units {
+        for unit in &self.units {
             match unit {
                 Unit::Statement(_) => {}
                 Unit::Loop(group) if found.is_none() => found = Some(group),
@@ -78,7 +80,7 @@ impl Making {
 
     /// The statements before the loop, and the loop as it begins.
     fn begin(&self, copy: &mut Copier<'_>, changes: &mut dyn Rewrite) -> Option<Traversal> {
-        for unit in &self.runs.units {
+        for unit in &self.units {
             match unit {
                 Unit::Statement(s) => copy.statement(changes, *s)?,
                 Unit::Loop(group) => return Traversal::begin(copy, changes, group, true),
@@ -91,17 +93,18 @@ impl Making {
     /// The state before the first element.
     pub(super) fn init(&self, copy: &mut Copier<'_>, changes: &mut dyn Rewrite) -> Option<Var> {
         let start = self.begin(copy, changes)?.start;
-        push(copy, Op::Tuple, &start, copy.old.span(self.runs.stmt))
+        push(copy, Op::Tuple, &start, copy.old.span(self.stmt))
     }
 
     /// The state after more elements.
     fn feed(&self, copy: &mut Copier<'_>, changes: &mut dyn Rewrite, state: Var, more: Var) -> Option<Var> {
-        let span = copy.old.span(self.runs.stmt);
+        let span = copy.old.span(self.stmt);
         let traversal = self.begin(copy, changes)?;
         let ty = copy.old.ty(self.param).clone();
         let more = stream::streamed(&mut copy.b, more, &ty, span).ok()?;
         copy.stand(self.param, more);
-        let size = int(copy, self.runs.large.chunk, span)?;
+        // How many there are is told by the part.
+        let size = int(copy, 0, span)?;
         let next = traversal.step(copy, changes, size, state)?;
         push(copy, Op::Tuple, &next, span)
     }
@@ -109,8 +112,7 @@ impl Making {
     /// What is made of a group that has its end.
     fn end(&self, copy: &mut Copier<'_>, changes: &mut dyn Rewrite, state: Var) -> Option<Var> {
         self.begin(copy, changes)?.end(copy, changes, state)?;
-        let after: Vec<Unit> =
-            self.runs.units.iter().skip_while(|u| !matches!(u, Unit::Loop(_))).skip(1).cloned().collect();
+        let after: Vec<Unit> = self.units.iter().skip_while(|u| !matches!(u, Unit::Loop(_))).skip(1).cloned().collect();
         Chunker::default().all(copy, &after, state)?;
         copy.var(copy.old.body(self.body).result)
     }
@@ -118,7 +120,10 @@ impl Making {
 
 /// A group that is open.
 pub(super) struct Now {
+    /// Whether one is.
     pub open: Var,
+    /// Whether it has just begun: its elements are there, and are to be gone through before others come.
+    pub begun: Var,
     pub states: Vec<Var>,
 }
 
@@ -132,6 +137,9 @@ pub(super) struct Left {
     /// What was made of it, a vector of one element or none for each `map`.
     pub made: Vec<(Var, Var)>,
 }
+
+/// Where it stands in the state of a `flagpart`.
+const OPEN: u32 = 6;
 
 /// A value that depends on a condition.
 fn chosen(
@@ -154,21 +162,24 @@ fn chosen(
 fn before_end(copy: &mut Copier<'_>, flags: Var, span: Span) -> Option<Var> {
     let length = push(copy, Op::Length, &[flags], span)?;
     let numbers = push(copy, Op::Iota(Coll::Array), &[length], span)?;
-    let (body, params) = copy.b.begin_body_of(&Op::Map, &[numbers, flags], 0, span).ok()?;
-    let place = push(copy, Op::Select, &[params[1], params[0], length], span)?;
-    copy.b.end_body(place);
-    let places = copy.b.push(Op::Map, &[numbers, flags], &[body], span).ok()?;
-    let (body, params) = copy.b.begin_body_of(&Op::Fold, &[length, places], 0, span).ok()?;
+    let places = map(copy, &[numbers, flags], span, |copy, p| push(copy, Op::Select, &[p[1], p[0], length], span))?;
+    least(copy, length, places, span)
+}
+
+/// The least of some numbers, or another one.
+fn least(copy: &mut Copier<'_>, other: Var, all: Var, span: Span) -> Option<Var> {
+    let (body, params) = copy.b.begin_body_of(&Op::Fold, &[other, all], 0, span).ok()?;
     let least = push(copy, Op::Binary(BinOp::Min), &params, span)?;
     copy.b.end_body(least);
-    copy.b.push(Op::Fold, &[length, places], &[body], span).ok()
+    copy.b.push(Op::Fold, &[other, all], &[body], span).ok()
 }
 
 impl Open {
     /// No group is open.
     pub(super) fn init(&self, copy: &mut Copier<'_>, changes: &mut dyn Rewrite) -> Option<Vec<Var>> {
         let span = copy.old.span(self.stmt);
-        let mut parts = vec![push(copy, Op::Const(Scalar::Bool(false)), &[], span)?];
+        let no = push(copy, Op::Const(Scalar::Bool(false)), &[], span)?;
+        let mut parts = vec![no, no];
         for make in &self.makes {
             parts.push(make.init(copy, changes)?);
         }
@@ -199,7 +210,7 @@ impl Open {
                 make.feed(copy, changes, *state, part)
             };
             let state = chosen(copy, now.open, span, fed, |_| Some(*state))?;
-            let s = make.runs.stmt;
+            let s = make.stmt;
             let elem = copy.old.ty(s).as_seq()?.clone();
             let mut end = |copy: &mut Copier<'_>| {
                 let result = make.end(copy, changes, state)?;
@@ -215,17 +226,52 @@ impl Open {
         let stays = push(copy, Op::Binary(BinOp::Eq), &[closes, zero], span)?;
         let open = push(copy, Op::Binary(BinOp::And), &[now.open, stays], span)?;
         let (xs, flags) = (push(copy, Op::Drop, &[xs, count], span)?, push(copy, Op::Drop, &[flags, gone], span)?);
-        Some(Left { now: Now { open, states }, xs, flags, closes, made })
+        Some(Left { now: Now { open, begun: now.begun, states }, xs, flags, closes, made })
     }
 
-    /// If a group has more elements than are kept, and no end yet, it is open from now on: what is left then.
+    /// Of groups that have their ends, given by the flags up to the last of them, those before the first that is large: how many flags and elements they have.
+    pub(super) fn before_large(
+        &self,
+        copy: &mut Copier<'_>,
+        (xs, flags): (Var, Var),
+        (last, count): (Var, Var),
+    ) -> Option<[Var; 2]> {
+        let span = copy.old.span(self.stmt);
+        let most = int(copy, self.large.alone, span)?;
+        let is_much = push(copy, Op::Binary(BinOp::Gt), &[count, most], span)?;
+        let found = |copy: &mut Copier<'_>| {
+            let ty = copy.old.ty(copy.old.inst(self.stmt)?.args[0]).clone();
+            let xs = push(copy, Op::Take, &[xs, count], span)?;
+            let xs = stream::streamed(&mut copy.b, xs, &ty, span).ok()?;
+            let flags = push(copy, Op::Take, &[flags, last], span)?;
+            let flags = push(copy, Op::Seq, &[flags], span)?;
+            let groups = push(copy, Op::FlagPart, &[xs, flags], span)?;
+            let lengths = map(copy, &[groups], span, |copy, p| push(copy, Op::Length, p, span))?;
+            let lengths = push(copy, Op::Tab, &[lengths], span)?;
+            let number = push(copy, Op::Length, &[lengths], span)?;
+            let numbers = push(copy, Op::Iota(Coll::Array), &[number], span)?;
+            let large = map(copy, &[numbers, lengths], span, |copy, p| {
+                let is_large = push(copy, Op::Binary(BinOp::Gt), &[p[1], most], span)?;
+                push(copy, Op::Select, &[is_large, p[0], number], span)
+            })?;
+            let first = least(copy, number, large, span)?;
+            let before = push(copy, Op::Take, &[lengths, first], span)?;
+            let count = push(copy, Op::Reduce(Monoid::Sum), &[before], span)?;
+            let last = push(copy, Op::Binary(BinOp::Add), &[count, first], span)?;
+            push(copy, Op::Tuple, &[last, count], span)
+        };
+        let both = chosen(copy, is_much, span, found, |copy| push(copy, Op::Tuple, &[last, count], span))?;
+        Some([part(copy, both, 0, span)?, part(copy, both, 1, span)?])
+    }
+
+    /// If what is left begins with a group that is large, that is open from now on.
     pub(super) fn begin(
         &self,
         copy: &mut Copier<'_>,
         changes: &mut dyn Rewrite,
         now: &Now,
         (xs, flags): (Var, Var),
-    ) -> Option<(Now, [Var; 2])> {
+    ) -> Option<Now> {
         let span = copy.old.span(self.stmt);
         let (zero, most) = (int(copy, 0, span)?, int(copy, self.large.alone, span)?);
         let have = push(copy, Op::Length, &[xs], span)?;
@@ -234,61 +280,26 @@ impl Open {
         let is_much = push(copy, Op::Binary(BinOp::And), &[is_much, is_closed], span)?;
         let count = chosen(copy, is_much, span, |copy| before_end(copy, flags, span), |_| Some(zero))?;
         let count = push(copy, Op::Binary(BinOp::Min), &[count, have], span)?;
-        let begins = push(copy, Op::Binary(BinOp::Gt), &[count, most], span)?;
+        let begun = push(copy, Op::Binary(BinOp::Gt), &[count, most], span)?;
         let mut states = Vec::new();
         for (make, state) in self.makes.iter().zip(&now.states) {
-            let begun = |copy: &mut Copier<'_>| {
-                let part = push(copy, Op::Take, &[xs, count], span)?;
-                let state = make.init(copy, changes)?;
-                make.feed(copy, changes, state, part)
-            };
-            states.push(chosen(copy, begins, span, begun, |_| Some(*state))?);
+            states.push(chosen(copy, begun, span, |copy| make.init(copy, changes), |_| Some(*state))?);
         }
-        let gone = push(copy, Op::Select, &[begins, count, zero], span)?;
-        let left = [push(copy, Op::Drop, &[xs, gone], span)?, push(copy, Op::Drop, &[flags, gone], span)?];
-        let open = push(copy, Op::Binary(BinOp::Or), &[now.open, begins], span)?;
-        Some((Now { open, states }, left))
+        let open = push(copy, Op::Binary(BinOp::Or), &[now.open, begun], span)?;
+        Some(Now { open, begun, states })
     }
 
-    /// What is made of the groups of a chunk, which have so many elements: of each that is large alone, and behind that of the one that was open, if it has its end.
-    pub(super) fn make(
-        &self,
-        copy: &mut Copier<'_>,
-        changes: &mut dyn Rewrite,
-        make: &Making,
-        (count, before): (Var, Var),
-    ) -> Option<()> {
-        let (s, span) = (make.runs.stmt, copy.old.span(self.stmt));
-        let groups = copy.var(self.stmt)?;
-        let (zero, most) = (int(copy, 0, span)?, int(copy, self.large.alone, span)?);
-        let is_much = push(copy, Op::Binary(BinOp::Gt), &[count, most], span)?;
-        let largest = |copy: &mut Copier<'_>| {
-            let (body, params) = copy.b.begin_body_of(&Op::Map, &[groups], 0, span).ok()?;
-            let length = push(copy, Op::Length, &params, span)?;
-            copy.b.end_body(length);
-            let lengths = copy.b.push(Op::Map, &[groups], &[body], span).ok()?;
-            let (body, params) = copy.b.begin_body_of(&Op::Fold, &[zero, lengths], 0, span).ok()?;
-            let greatest = push(copy, Op::Binary(BinOp::Max), &params, span)?;
-            copy.b.end_body(greatest);
-            copy.b.push(Op::Fold, &[zero, lengths], &[body], span).ok()
-        };
-        let largest = chosen(copy, is_much, span, largest, |_| Some(zero))?;
-        let has_large = push(copy, Op::Binary(BinOp::Gt), &[largest, most], span)?;
-        let closed = push(copy, Op::Length, &[before], span)?;
-        let has_closed = push(copy, Op::Binary(BinOp::Gt), &[closed, zero], span)?;
-        let is_rare = push(copy, Op::Binary(BinOp::Or), &[has_large, has_closed], span)?;
-        let (yes, _) = copy.b.begin_body_of(&Op::If, &[is_rare], 0, span).ok()?;
-        make.runs.make(copy, changes)?;
-        let all = copy.var(s)?;
-        let all = push(copy, Op::Tab, &[all], span)?;
-        let all = push(copy, Op::Concat(0), &[before, all], span)?;
-        copy.b.end_body(all);
-        let (no, _) = copy.b.begin_body_of(&Op::If, &[is_rare], 1, span).ok()?;
+    /// What is made of the groups of a chunk, behind what was made of one that was open.
+    pub(super) fn make(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, s: Var, before: Var) -> Option<()> {
+        let span = copy.old.span(s);
         copy.statement(changes, s)?;
         let all = copy.var(s)?;
         let all = push(copy, Op::Tab, &[all], span)?;
-        copy.b.end_body(all);
-        let all = copy.b.push(Op::If, &[is_rare], &[yes, no], span).ok()?;
+        let zero = int(copy, 0, span)?;
+        let closed = push(copy, Op::Length, &[before], span)?;
+        let has_closed = push(copy, Op::Binary(BinOp::Gt), &[closed, zero], span)?;
+        let both = |copy: &mut Copier<'_>| push(copy, Op::Concat(0), &[before, all], span);
+        let all = chosen(copy, has_closed, span, both, |_| Some(all))?;
         let all = push(copy, Op::Seq, &[all], span)?;
         copy.stand(s, all);
         Some(())
@@ -296,14 +307,14 @@ impl Open {
 }
 
 impl Now {
-    /// Parts of a state.
-    pub(super) fn of(copy: &mut Copier<'_>, state: Var, from: u32, makes: usize, span: Span) -> Option<Now> {
-        let open = part(copy, state, from, span)?;
-        let states = (0..makes as u32).map(|k| part(copy, state, from + 1 + k, span)).collect::<Option<_>>()?;
-        Some(Now { open, states })
+    /// The same as parts of the state of a `flagpart`, behind others.
+    pub(super) fn of(copy: &mut Copier<'_>, state: Var, makes: usize, span: Span) -> Option<Now> {
+        let [open, begun] = [OPEN, OPEN + 1].map(|k| part(copy, state, k, span));
+        let states = (0..makes as u32).map(|k| part(copy, state, OPEN + 2 + k, span)).collect::<Option<_>>()?;
+        Some(Now { open: open?, begun: begun?, states })
     }
 
     pub(super) fn parts(self) -> impl Iterator<Item = Var> {
-        std::iter::once(self.open).chain(self.states)
+        [self.open, self.begun].into_iter().chain(self.states)
     }
 }

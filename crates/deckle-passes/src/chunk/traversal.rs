@@ -4,6 +4,7 @@
 //! from chunk to chunk (`state.rs`).
 
 use super::group::{Group, Meeting, Pace};
+use super::open::Open;
 use super::source::{Part, Source};
 use super::state::{BLOCK, State};
 use super::{align, cut, equal, int, part, push};
@@ -109,10 +110,22 @@ impl Traversal {
         }
     }
 
+    /// For each statement that may have to go through what is there before more comes, whether it has to.
+    fn busy(&self, copy: &mut Copier<'_>, now: Var) -> Option<Vec<Var>> {
+        let mut all = Vec::new();
+        for (s, state, place) in &self.states {
+            if let (State::Cut, Some(open)) = (state, self.group.opens(*s)) {
+                let state = part(copy, now, *place, self.span)?;
+                all.push(cut::is_busy(copy, state, open, self.span)?);
+            }
+        }
+        Some(all)
+    }
+
     fn goes_on(&self, copy: &mut Copier<'_>, now: Var) -> Option<Var> {
         let mut all = None;
-        for c in 0..self.clocks.len() {
-            let one = self.clock_goes_on(copy, c, now)?;
+        let clocks = (0..self.clocks.len()).map(|c| self.clock_goes_on(copy, c, now)).collect::<Option<Vec<_>>>()?;
+        for one in clocks.into_iter().chain(self.busy(copy, now)?) {
             all = Some(match all {
                 None => one,
                 Some(all) => push(copy, Op::Binary(BinOp::Or), &[all, one], self.span)?,
@@ -145,9 +158,8 @@ impl Traversal {
                 copy.stand(s, v);
             } else if let Some(runs) = self.group.runs.iter().find(|runs| runs.stmt == s) {
                 runs.make(copy, changes)?;
-            } else if let Some((count, before)) = cuts.iter().find(|(t, _)| *t == s).map(|(_, made)| *made) {
-                let (open, making) = self.group.opens_for(s)?;
-                open.make(copy, changes, making, (count, before))?;
+            } else if let Some((_, before)) = cuts.iter().find(|(t, _)| *t == s) {
+                Open::make(copy, changes, s, *before)?;
             } else if !begins && !stands {
                 copy.statement(changes, s)?;
             }
@@ -157,7 +169,7 @@ impl Traversal {
                     (State::Aligned, Some(m)) => align::step(copy, changes, s, before, &m.sides)?,
                     (State::Cut, _) => {
                         let cut = cut::step(copy, changes, s, before, self.group.opens(s))?;
-                        cuts.extend(cut.made.into_iter().map(|(t, made)| (t, (cut.count, made))));
+                        cuts.extend(cut.made);
                         cut.state
                     }
                     _ => state.step(copy, changes, s, before)?,
@@ -243,7 +255,7 @@ impl Traversal {
         if held.is_empty() && self.states.iter().any(|(_, state, _)| state.has_blocks()) {
             count = self.whole_blocks(copy, c, now, count)?;
         }
-        let mut stops = Vec::new();
+        let mut stops = self.busy(copy, now)?;
         for (meeting, [_, first, second]) in self.group.meetings.iter().zip(held) {
             stops.extend(meeting.first.contains(&c).then_some(*first));
             stops.extend(meeting.second.contains(&c).then_some(*second));
