@@ -25,6 +25,8 @@ const BLOCK: i64 = 1 << 14;
 const ROWS: i64 = 1 << 8;
 /// So many blocks for each thread are scanned before the next: what they read should still be in a cache when it is read again.
 pub(crate) const WINDOW: i64 = 8;
+/// So many blocks have partial results at most.
+const PARTIAL: i64 = 1 << 18;
 /// So many tasks for each thread.
 const TASKS: i64 = 8;
 
@@ -99,6 +101,15 @@ pub(crate) fn entries(code: &Code, l: &Launch) -> Result<Entries, String> {
         owned: l.owned.as_ref().map(|o| entry(&o.function)).transpose()?,
         lengths: l.lengths().map(entry).transpose()?,
     })
+}
+
+/// The size of a block where results depend on it: on the number of points, and on nothing else.
+fn fixed_block(least: i64, points: i64) -> i64 {
+    let mut block = least.max(1);
+    while points / block >= PARTIAL {
+        block *= 2;
+    }
+    block
 }
 
 /// A kernel that records what fails.
@@ -307,7 +318,7 @@ impl Cpu<'_> {
         // What is copied for a block should serve many points.
         let pieces = if launch.private.is_empty() { threads * TASKS * 4 } else { threads * 4 };
         let block = match (launch.block, nested, parallel) {
-            (Some(fixed), ..) => grain.block.unwrap_or(fixed),
+            (Some(fixed), ..) => fixed_block(grain.block.unwrap_or(fixed), points),
             (None, false, _) => grain.block.unwrap_or(BLOCK),
             (None, true, false) => points.max(1),
             (None, true, true) => (points / pieces).clamp(1, if uneven.is_some() { ROWS } else { BLOCK }),
@@ -380,5 +391,20 @@ impl Cpu<'_> {
     fn finished(&self, entries: &Entries, call: &dyn Fn(Entry), record: &Shared) -> Option<Record> {
         entries.finish.into_iter().for_each(call);
         record.taken()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn partial_results_take_little_memory_however_many_points_there_are() {
+        assert_eq!([0, 1, 1 << 20, (1 << 32) - 1].map(|n| fixed_block(1 << 14, n)), [1 << 14; 4]);
+        for points in [1 << 32, (1 << 36) + 5, i64::MAX] {
+            let block = fixed_block(1 << 14, points);
+            assert!((PARTIAL / 2 - 1..PARTIAL).contains(&(points / block)), "{points}");
+            assert!(block % (1 << 14) == 0);
+        }
     }
 }

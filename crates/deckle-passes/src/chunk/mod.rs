@@ -24,9 +24,15 @@
 //! The size of a chunk is not known before the program runs, so the code is the same for all of them. What does not depend on how elements are grouped is combined chunk by
 //! chunk. Sums of floats are taken of blocks counted from the beginning of the sequence; what is left of a chunk waits for the next (`state.rs`).
 //!
+//! # What is large
+//! A chunk has whole elements. Where sequences inside an element would be kept, elements are taken in runs, and large ones alone, by loops of their own (`large.rs`); a group that flags have not ended is
+//! gone through as it comes if it is large (`open.rs`).
+//!
+//! # Conditions
+//! What belongs together with a sequence that a condition chooses is done in either branch, where it is known what is gone through (`plan.rs`).
+//!
 //! # What is left whole
-//! Where a sequence cannot be gone through in this way (three filters that advance together, say), the function stays as it is: [`chunk`] says why. A chunk has whole elements: what is inside one is
-//! in memory as far as it has to be.
+//! Where a sequence cannot be gone through in this way (three filters that advance together, say), the function stays as it is: [`chunk`] says why.
 
 mod align;
 mod choose;

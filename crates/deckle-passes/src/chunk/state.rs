@@ -33,7 +33,7 @@ pub(super) enum State {
     InOrder,
     /// All elements so far: a vector with room for more, and how many there are.
     Kept,
-    /// All elements so far, which have parts.
+    /// All elements so far, which have parts: vectors of many, of fewer and of the last.
     KeptParts,
     /// How many elements of a result were handed over.
     Pushed(u32),
@@ -173,7 +173,8 @@ impl State {
             }
             State::KeptParts => {
                 let elem = copy.old.ty(inst.args[0]).elem()?.clone();
-                nothing(copy, &elem, span)
+                let none = nothing(copy, &elem, span)?;
+                push(copy, Op::Tuple, &[none, none, none], span)
             }
             State::Kept => {
                 let elem = copy.old.ty(inst.args[0]).elem()?.clone();
@@ -320,7 +321,13 @@ impl State {
             State::KeptParts => {
                 let xs = copy.var(inst.args[0])?;
                 let xs = push(copy, Op::Tab, &[xs], span)?;
-                push(copy, Op::Concat(0), &[before, xs], span)
+                let elem = old.ty(inst.args[0]).elem()?.clone();
+                let more = push(copy, Op::Length, &[xs], span)?;
+                let [many, fewer, last] = [0, 1, 2].map(|k| part(copy, before, k, span));
+                let last = push(copy, Op::Concat(0), &[last?, xs], span)?;
+                let (fewer, last) = moved_on(copy, fewer?, last, (more, FEW), &elem, span)?;
+                let (many, fewer) = moved_on(copy, many?, fewer, (more, FEW * FEW), &elem, span)?;
+                push(copy, Op::Tuple, &[many, fewer, last], span)
             }
             State::Kept => {
                 let xs = copy.var(inst.args[0])?;
@@ -401,9 +408,17 @@ impl State {
                 let all = copy.b.push(Op::Produce, &[count], &[body], span).ok()?;
                 push(copy, Op::The, &[all], span)
             }
-            State::KeptParts if matches!(old.inst(s)?.op, Op::Tabulate(_)) => {
-                let all = push(copy, Op::Seq, &[last], span)?;
-                push(copy, old.inst(s)?.op.clone(), &[all], span)
+            State::KeptParts => {
+                let [many, fewer, rest] = [0, 1, 2].map(|k| part(copy, last, k, span));
+                let all = push(copy, Op::Concat(0), &[fewer?, rest?], span)?;
+                let all = push(copy, Op::Concat(0), &[many?, all], span)?;
+                match old.inst(s)?.op {
+                    Op::Tab => Some(all),
+                    ref op => {
+                        let all = push(copy, Op::Seq, &[all], span)?;
+                        push(copy, op.clone(), &[all], span)
+                    }
+                }
             }
             State::Kept => {
                 let (room, count) = (part(copy, last, 0, span)?, part(copy, last, 1, span)?);
@@ -412,6 +427,33 @@ impl State {
             _ => Some(last),
         }
     }
+}
+
+/// Elements are put behind others when there are so many times as many as came last: so each is copied a few times only, however many come.
+const FEW: i64 = 16;
+
+/// Vectors of which the second is put behind the first, if it has become so many times as long as what came.
+fn moved_on(
+    copy: &mut Copier<'_>,
+    first: Var,
+    second: Var,
+    (more, times): (Var, i64),
+    elem: &Type,
+    span: Span,
+) -> Option<(Var, Var)> {
+    let times = int(copy, times, span)?;
+    let most = push(copy, Op::Binary(BinOp::Mul), &[more, times], span)?;
+    let length = push(copy, Op::Length, &[second], span)?;
+    let is_long = push(copy, Op::Binary(BinOp::Ge), &[length, most], span)?;
+    let (yes, _) = copy.b.begin_body_of(&Op::If, &[is_long], 0, span).ok()?;
+    let (all, none) = (push(copy, Op::Concat(0), &[first, second], span)?, nothing(copy, elem, span)?);
+    let both = push(copy, Op::Tuple, &[all, none], span)?;
+    copy.b.end_body(both);
+    let (no, _) = copy.b.begin_body_of(&Op::If, &[is_long], 1, span).ok()?;
+    let both = push(copy, Op::Tuple, &[first, second], span)?;
+    copy.b.end_body(both);
+    let both = copy.b.push(Op::If, &[is_long], &[yes, no], span).ok()?;
+    Some((part(copy, both, 0, span)?, part(copy, both, 1, span)?))
 }
 
 /// A vector without elements. What sizes these would have does not matter.
