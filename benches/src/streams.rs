@@ -14,8 +14,16 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-const NAMES: [&str; 6] =
-    ["stream-filtered", "stream-groups", "stream-beside", "stream-squares", "stream-file", "stream-md5"];
+const NAMES: [&str; 8] = [
+    "stream-filtered",
+    "stream-groups",
+    "stream-beside",
+    "stream-squares",
+    "stream-file",
+    "stream-md5",
+    "stream-inner",
+    "stream-inner-groups",
+];
 const TRIES: usize = 7;
 
 /// The names of these benchmarks that are meant.
@@ -30,6 +38,7 @@ pub fn run(options: &Options, tell: &mut dyn FnMut(Row)) {
         let n: usize = match (name, options.quick) {
             (_, true) => 200_000,
             ("stream-md5", _) => 14_000_000,
+            ("stream-inner", _) => 1_000_000_000,
             _ => 50_000_000,
         };
         let file = File::new(name, n);
@@ -123,6 +132,11 @@ struct Way {
 /// As a whole, and in chunks.
 fn ways(name: &str, n: usize, file: &File) -> Result<[Way; 2], String> {
     let entry = name.trim_start_matches("stream-");
+    if let "inner" | "inner-groups" = entry {
+        // The same elements without anything around them, and as one inner sequence among many tiny ones.
+        let entries = if entry == "inner" { ["inner_flat", "inner"] } else { ["groups", "inner_groups"] };
+        return whole_and_streamed("streams.dk", entries, move |pool, _| Ok(vec![Input::Data(scalar(pool, n as i64))]));
+    }
     if !matches!(name, "stream-squares" | "stream-file" | "stream-md5") {
         let way = |chunks| {
             let program = program::compile_with("streams.dk", entry, chunks)?;

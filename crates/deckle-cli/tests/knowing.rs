@@ -161,6 +161,19 @@ fn sequences_need_little_memory() {
     assert!(code == 0 && stat(&err, "peak_bytes") < 128 << 20, "{err}");
 }
 
+/// The first two programs of the streaming NESL paper, as large as they are there: two minutes, so not with all the others. `cargo test -p deckle-cli --test knowing -- --ignored`.
+#[test]
+#[ignore = "takes minutes"]
+fn log_sums_as_large_as_in_the_paper_need_little_memory() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    for args in [["n=68719476736", "--entry", "logsum"], ["n=4096", "--entry", "sum_of_logsums"]] {
+        let mut deckle = Command::new(env!("CARGO_BIN_EXE_deckle"));
+        let output = deckle.current_dir(&folder).args(["run", "logsum.dk", "--stats"]).args(args).output().unwrap();
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success() && stat(&err, "peak_bytes") < 128 << 20, "{args:?}: {err}");
+    }
+}
+
 /// The words of a line as a shell would tell them apart.
 fn shell_words(line: &str) -> Vec<String> {
     let (mut words, mut word, mut quoted, mut any) = (Vec::new(), String::new(), false, false);
