@@ -1,9 +1,9 @@
-//! Calls that handle sequences, written out where a function calls them for itself.
+//! Calls of functions that go through sequences, written out.
 
 use deckle_ir::array::{Copier, Function, Op, Rewrite, rewrite};
 use deckle_ir::entity::Var;
 
-/// The function with such calls written out. Calls in the bodies of its statements stay: what they go through is a part of an element.
+/// The function with such calls written out, as far as the sizes in sequences need not be checked, which only a call does.
 pub(super) fn inline(funcs: &[Function], func: &Function) -> Function {
     let mut streams: Vec<bool> = Vec::new();
     for f in funcs {
@@ -24,10 +24,14 @@ struct Inline {
 impl Rewrite for Inline {
     fn statement(&mut self, copy: &mut Copier<'_>, s: Var) -> Option<()> {
         let inst = copy.old.inst(s)?;
-        let own = copy.old.body(Function::ROOT).stmts.binary_search(&s).is_ok();
         let Op::Call(f) = inst.op else { return copy.statement(self, s) };
         let callee = copy.b.funcs().get(f.index())?;
-        if !own || !self.streams[f.index()] {
+        let is_checked = |p: &Var| {
+            let mut has_sizes = false;
+            callee.ty(*p).for_each_size(&mut |_, _| has_sizes = true);
+            has_sizes && !callee.ty(*p).is_concrete()
+        };
+        if !self.streams[f.index()] || callee.params().iter().any(is_checked) {
             return copy.statement(self, s);
         }
         let args = inst.args.iter().map(|v| copy.var(*v)).collect::<Option<Vec<_>>>()?;
