@@ -112,6 +112,14 @@ def deeper(n: int) =
 
 def uneven(n: int) = sum({ sum({ x + y : x in { j : j in iota(i) | j % 2 == 0 }; y in iota(i / 2) }) : i in sizes(n) })
 
+def flattened(n: int) =
+  flatten({ let xs = { j * 7919 % 100 : j in iota(i) | j % 5 != 4 }
+            in { sum(g) * i : g in flagpart(xs, { j % 5 == 4 : j in iota(i) }) } : i in sizes(n) })
+
+def summed(n: int) =
+  let all = flatten({ { (x * y, i) : x in { j : j in iota(2 * i) | j % 2 == 0 }; y in iota(i) } : i in sizes(n) })
+  in (sum({ a + b : (a, b) in all }), length(all))
+
 def of_vectors(n: int) =
   { sum({ sum(g) * v[0] : g in flagpart(seq(v), flatten({ if x % 3 == 0 then {false, true} else {false} : x in seq(v) })) })
       : v in { [ (k + j) * j : j in iota(k % 9) ] ++ [0] : k in iota(n) } }

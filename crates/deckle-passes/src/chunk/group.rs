@@ -29,6 +29,8 @@ pub(super) struct Group {
     pub meetings: Vec<Meeting>,
     /// Sequences that are the result of the function, or parts of it, whichever group they are of, each once.
     pub results: Vec<Var>,
+    /// Whether these are gathered rather than handed over.
+    pub gathers: bool,
     /// Conditions that are decided, and what each gives.
     pub decided: Vec<(Var, Var)>,
     /// Statements whose elements are taken in runs.
@@ -41,6 +43,12 @@ impl Group {
     /// How groups that a statement makes may be open.
     pub(super) fn opens(&self, s: Var) -> Option<&Open> {
         self.opens.iter().find(|open| open.stmt == s)
+    }
+
+    /// What becomes of a statement that is a result.
+    pub(super) fn given(&self, s: Var) -> Option<State> {
+        let number = self.results.iter().position(|v| *v == s)?;
+        Some(if self.gathers { State::Gathered } else { State::Pushed(number as u32) })
     }
 
     /// Whether elements have to wait for others.
@@ -151,6 +159,7 @@ pub(super) fn group(text: &Text<'_>, stmts: Vec<Var>, results: &[Var]) -> Result
         clocks: Vec::new(),
         meetings: Vec::new(),
         results: results.to_vec(),
+        gathers: text.gathers,
         decided: text.decided.clone(),
         runs: Vec::new(),
         opens: Vec::new(),
@@ -184,16 +193,29 @@ pub(super) fn group(text: &Text<'_>, stmts: Vec<Var>, results: &[Var]) -> Result
     Ok(group)
 }
 
-/// How a statement takes its elements in runs, if it has to: something would be kept inside each of them.
+/// How a statement takes its elements in runs, if it has to: something would be kept inside each of them. If each gives a sequence, these are made one at once.
 fn runs(text: &Text<'_>, group: &Group, s: Var) -> Option<Runs> {
     let function = text.function;
     let inst = function.inst(s).filter(|inst| inst.op == Op::Map)?;
-    let is_fine = |v: &Var| function.ty(*v).as_seq().is_some_and(|elem| elem.is_concrete());
-    if !is_fine(&s) || !inst.args.iter().all(is_fine) || group.meetings.iter().any(|m| m.stmt == s) {
+    let is_plain = |v: &Var| function.ty(*v).as_seq().is_some_and(|elem| elem.is_concrete());
+    if !inst.args.iter().all(is_plain)
+        || group.meetings.iter().any(|m| m.stmt == s)
+        || group.results.contains(&s) && !is_plain(&s)
+    {
         return None;
     }
-    let units = plan::inside(text, *inst.bodies.first()?).ok()?;
-    large::keep_something(&units).then_some(Runs { stmt: s, units, large: text.large })
+    let body = *inst.bodies.first()?;
+    let mut flattened = None;
+    if !is_plain(&s) {
+        let users: Vec<Var> = group.stmts.iter().copied().filter(|t| text.uses(*t).contains(&s)).collect();
+        let [user] = users[..] else { return None };
+        let is_flat = function.ty(user).as_seq().is_some_and(|elem| elem.is_flat());
+        function.inst(user).filter(|inst| inst.op == Op::Flatten && is_flat)?;
+        function.inst(function.body(body).result).filter(|_| text.stands_for(user).is_none())?;
+        flattened = Some(user);
+    }
+    let units = plan::inside(text, body, flattened.is_some()).ok()?;
+    large::keep_something(&units).then_some(Runs { stmt: s, flattened, units, large: text.large })
 }
 
 /// Whether a type that is written inside the bodies of a statement has a size that is told by the position in what it goes through: in a chunk that is another one.

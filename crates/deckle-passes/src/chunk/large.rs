@@ -7,7 +7,7 @@
 use super::plan::Unit;
 use super::source::Source;
 use super::state::{nothing, zero};
-use super::{Chunker, int, part, push};
+use super::{Chunker, int, map, part, push};
 use crate::stream;
 use deckle_diag::Span;
 use deckle_ir::array::{BinOp, Coll, Copier, Direction, Function, Monoid, Op, Rewrite, ScanKind, Slicer};
@@ -36,6 +36,8 @@ impl Default for Large {
 #[derive(Clone, Debug)]
 pub(super) struct Runs {
     pub stmt: Var,
+    /// What makes one sequence of those that elements give, if they do.
+    pub flattened: Option<Var>,
     /// What is done for an element that is alone.
     pub units: Vec<Unit>,
     pub large: Large,
@@ -51,6 +53,11 @@ pub(super) fn keep_something(units: &[Unit]) -> bool {
 }
 
 impl Runs {
+    /// The statement for which what elements give stands.
+    pub(super) fn gives(&self) -> Var {
+        self.flattened.unwrap_or(self.stmt)
+    }
+
     /// The elements of a chunk: what they give stands for the statement.
     pub(super) fn make(&self, copy: &mut Copier<'_>, changes: &mut dyn Rewrite) -> Option<()> {
         let (old, s) = (copy.old, self.stmt);
@@ -61,9 +68,10 @@ impl Runs {
         let vectors = seqs.iter().map(|v| stream::whole(&mut copy.b, *v, span).ok()).collect::<Option<Vec<_>>>()?;
         let ends = sums(copy, work, span)?;
         let count = push(copy, Op::Length, &[work], span)?;
-        let elem = old.ty(s).as_seq()?.clone();
+        let elem = old.ty(self.gives()).as_seq()?.clone();
         let first = int(copy, 0, span)?;
-        let room = if elem.is_flat() {
+        let has_places = elem.is_flat() && self.flattened.is_none();
+        let room = if has_places {
             let zero = zero(copy, &elem, span)?;
             push(copy, Op::Replicate, &[zero, count], span)?
         } else {
@@ -76,15 +84,11 @@ impl Runs {
         copy.b.end_body(goes_on);
         let (step, params) = copy.b.begin_body_of(&Op::While, &[start], 1, span).ok()?;
         let (at, made) = (part(copy, params[0], 0, span)?, part(copy, params[0], 1, span)?);
-        let new = self.run(copy, changes, &vectors, (work, ends), at)?;
-        let more = push(copy, Op::Length, &[new], span)?;
-        let after = push(copy, Op::Binary(BinOp::Add), &[at, more], span)?;
-        let made = if elem.is_flat() {
+        let (after, new) = self.run(copy, changes, &vectors, (work, ends), at)?;
+        let made = if has_places {
+            let more = push(copy, Op::Binary(BinOp::Sub), &[after, at], span)?;
             let numbers = push(copy, Op::Iota(Coll::Array), &[more], span)?;
-            let (b, params) = copy.b.begin_body_of(&Op::Map, &[numbers], 0, span).ok()?;
-            let place = push(copy, Op::Binary(BinOp::Add), &[at, params[0]], span)?;
-            copy.b.end_body(place);
-            let places = copy.b.push(Op::Map, &[numbers], &[b], span).ok()?;
+            let places = map(copy, &[numbers], span, |copy, p| push(copy, Op::Binary(BinOp::Add), &[at, p[0]], span))?;
             push(copy, Op::Scatter, &[made, places, new], span)?
         } else {
             push(copy, Op::Concat(0), &[made, new], span)?
@@ -94,7 +98,7 @@ impl Runs {
         let end = copy.b.push(Op::While, &[start], &[test, step], span).ok()?;
         let all = part(copy, end, 1, span)?;
         let all = push(copy, Op::Seq, &[all], span)?;
-        copy.stand(s, all);
+        copy.stand(self.gives(), all);
         Some(())
     }
 
@@ -117,7 +121,7 @@ impl Runs {
         push(copy, Op::Tab, &[work], span)
     }
 
-    /// What the elements of the run give that begins at one.
+    /// The end of the run that begins at an element, and what those up to there give.
     fn run(
         &self,
         copy: &mut Copier<'_>,
@@ -125,7 +129,7 @@ impl Runs {
         vectors: &[Var],
         (work, ends): (Var, Var),
         at: Var,
-    ) -> Option<Var> {
+    ) -> Option<(Var, Var)> {
         let (old, span) = (copy.old, copy.old.span(self.stmt));
         let body = *old.inst(self.stmt)?.bodies.first()?;
         let first = push(copy, Op::Index, &[work, at], span)?;
@@ -139,10 +143,15 @@ impl Runs {
         }
         let size = int(copy, self.large.chunk, span)?;
         Chunker::default().all(copy, &self.units, size)?;
-        let result = copy.var(old.body(body).result)?;
-        let ty = copy.b.ty(result).clone();
-        let one = push(copy, Op::Array(ty), &[result], span)?;
-        copy.b.end_body(one);
+        let mut result = copy.var(old.body(body).result)?;
+        if self.flattened.is_none() {
+            let ty = copy.b.ty(result).clone();
+            result = push(copy, Op::Array(ty), &[result], span)?;
+        }
+        let one = int(copy, 1, span)?;
+        let after = push(copy, Op::Binary(BinOp::Add), &[at, one], span)?;
+        let both = push(copy, Op::Tuple, &[after, result], span)?;
+        copy.b.end_body(both);
         let (no, _) = copy.b.begin_body_of(&Op::If, &[is_large], 1, span).ok()?;
         let end = self.end(copy, (ends, first), at, span)?;
         let mut parts = Vec::new();
@@ -151,10 +160,15 @@ impl Runs {
             parts.push(stream::streamed(&mut copy.b, xs, &old.ty(*v).clone(), span).ok()?);
         }
         copy.statement_with(changes, self.stmt, &parts)?;
-        let all = copy.var(self.stmt)?;
+        let mut all = copy.var(self.stmt)?;
+        if self.flattened.is_some() {
+            all = push(copy, Op::Flatten, &[all], span)?;
+        }
         let all = push(copy, Op::Tab, &[all], span)?;
-        copy.b.end_body(all);
-        copy.b.push(Op::If, &[is_large], &[yes, no], span).ok()
+        let both = push(copy, Op::Tuple, &[end, all], span)?;
+        copy.b.end_body(both);
+        let both = copy.b.push(Op::If, &[is_large], &[yes, no], span).ok()?;
+        Some((part(copy, both, 0, span)?, part(copy, both, 1, span)?))
     }
 
     /// Where the run ends that begins at an element, which has at least that one.
@@ -169,12 +183,11 @@ impl Runs {
         let far = binary(copy, BinOp::Min, left, run)?;
         let far = binary(copy, BinOp::Add, at, far)?;
         let window = push(copy, Op::Slice(vec![Slicer::Range]), &[ends, at, far], span)?;
-        let (body, params) = copy.b.begin_body_of(&Op::Map, &[window], 0, span).ok()?;
-        let inside = binary(copy, BinOp::Sub, params[0], before)?;
-        let fits = binary(copy, BinOp::Le, inside, run)?;
-        let fits = push(copy, Op::Cast(ScalarType::I64), &[fits], span)?;
-        copy.b.end_body(fits);
-        let fits = copy.b.push(Op::Map, &[window], &[body], span).ok()?;
+        let fits = map(copy, &[window], span, |copy, p| {
+            let inside = binary(copy, BinOp::Sub, p[0], before)?;
+            let fits = binary(copy, BinOp::Le, inside, run)?;
+            push(copy, Op::Cast(ScalarType::I64), &[fits], span)
+        })?;
         let fitting = push(copy, Op::Reduce(Monoid::Sum), &[fits], span)?;
         let fitting = binary(copy, BinOp::Max, fitting, one)?;
         binary(copy, BinOp::Add, at, fitting)

@@ -58,7 +58,7 @@ impl Making {
         if !function.ty(s).as_seq()?.is_concrete() || function.body(body).result == param {
             return None;
         }
-        let units = plan::inside(text, body).ok()?;
+        let units = plan::inside(text, body, false).ok()?;
         let making = Making { stmt: s, units, body, param };
         let group = making.only_loop()?;
         let fine = group.sources == [(param, Pace::Clock(0))] && group.meetings.is_empty();

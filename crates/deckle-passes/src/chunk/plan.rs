@@ -41,6 +41,8 @@ pub(super) struct Branch {
 pub(super) struct Text<'a> {
     pub function: &'a Function,
     pub decided: Vec<(Var, Var)>,
+    /// Whether results are gathered rather than handed over.
+    pub gathers: bool,
     pub large: Large,
 }
 
@@ -80,16 +82,18 @@ pub(super) fn units(function: &Function, large: Large) -> Result<Vec<Unit>, Whol
     let (results, tuples) = results(function);
     let mut stmts: Vec<Var> = results.iter().copied().filter(|v| function.inst(*v).is_none()).collect();
     stmts.extend(&function.body(Function::ROOT).stmts);
-    plan(&Text { function, decided: Vec::new(), large }, &stmts, &results, &tuples)
+    plan(&Text { function, decided: Vec::new(), gathers: false, large }, &stmts, &results, &tuples)
 }
 
-/// The units of the statements of a body, for one element.
+/// The units of the statements of a body, for one element; if its result is a sequence, that is gathered.
 ///
 /// # Errors
 /// As [`units`].
-pub(super) fn inside(text: &Text<'_>, body: Body) -> Result<Vec<Unit>, Whole> {
-    let text = Text { decided: Vec::new(), ..text.clone() };
-    plan(&text, &text.function.body(body).stmts, &[], &BTreeSet::new())
+pub(super) fn inside(text: &Text<'_>, body: Body, gathers: bool) -> Result<Vec<Unit>, Whole> {
+    let text = Text { decided: Vec::new(), gathers, ..text.clone() };
+    let data = text.function.body(body);
+    let results = if gathers { &[data.result][..] } else { &[] };
+    plan(&text, &data.stmts, results, &BTreeSet::new())
 }
 
 /// The units of statements, of which some only put results together.

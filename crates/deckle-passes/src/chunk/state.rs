@@ -1,7 +1,7 @@
 //! What goes on from chunk to chunk, and how.
 
 use super::align;
-use super::{int, part, push};
+use super::{int, map, part, push};
 use crate::stream;
 use deckle_diag::Span;
 use deckle_ir::array::{BinOp, Coll, Copier, Function, Inst, Monoid, Op, RecordShape, Rewrite, ScanKind, Slicer};
@@ -37,6 +37,8 @@ pub(super) enum State {
     KeptParts,
     /// How many elements of a result were handed over.
     Pushed(u32),
+    /// All elements so far of a sequence that is a result inside a larger one, as those that are kept.
+    Gathered,
     /// `zip` or `map` of sequences that do not advance together: elements that wait, and how many there were of either side.
     Aligned,
     /// A scan goes on from what was combined so far.
@@ -86,12 +88,6 @@ impl State {
         matches!(self, State::Blocks | State::Blocks1 | State::ScannedBlocks)
     }
 
-    /// How a statement, which goes through a sequence, is computed; and that it is a result, if it is the one of that number.
-    pub(super) fn all(function: &Function, s: Var, result: Option<usize>) -> Vec<State> {
-        let pushed = result.map(|k| State::Pushed(k as u32));
-        State::of(function, s).into_iter().chain(pushed).collect()
-    }
-
     /// How a statement is computed that goes through a sequence.
     pub(super) fn of(function: &Function, s: Var) -> Option<State> {
         let inst = function.inst(s)?;
@@ -135,13 +131,18 @@ impl State {
     /// Before the first chunk.
     pub(super) fn init(self, copy: &mut Copier<'_>, s: Var) -> Option<Var> {
         let span = copy.old.span(s);
-        // That may be a parameter.
-        if let State::Pushed(_) = self {
-            return int(copy, 0, span);
+        // These may be a parameter.
+        match self {
+            State::Pushed(_) => return int(copy, 0, span),
+            State::Gathered => {
+                let elem = copy.old.ty(s).as_seq()?.clone();
+                return room(copy, &elem, span);
+            }
+            _ => {}
         }
         let inst = copy.old.inst(s)?;
         match self {
-            State::Pushed(_) => None,
+            State::Pushed(_) | State::Gathered => None,
             State::Count => int(copy, 0, span),
             State::Combined(m) => unit(copy, m, &copy.old.ty(s).clone(), span),
             State::Folded | State::InOrder | State::Scanned => copy.var(inst.args[0]),
@@ -178,8 +179,7 @@ impl State {
             }
             State::Kept => {
                 let elem = copy.old.ty(inst.args[0]).elem()?.clone();
-                let (room, none) = (nothing(copy, &elem, span)?, int(copy, 0, span)?);
-                push(copy, Op::Tuple, &[room, none], span)
+                room(copy, &elem, span)
             }
         }
     }
@@ -192,6 +192,9 @@ impl State {
             let xs = copy.var(s)?;
             let xs = stream::whole(&mut copy.b, xs, span).ok()?;
             return push(copy, Op::Push(k), &[before, xs], span);
+        }
+        if let State::Gathered = self {
+            return kept(copy, copy.var(s)?, before, span);
         }
         let inst = old.inst(s)?;
         match self {
@@ -317,7 +320,7 @@ impl State {
                 push(copy, Op::Tuple, &[sum, rest], span)
             }
             // They need to know more (`traversal.rs`).
-            State::Cut | State::Aligned | State::Pushed(_) => None,
+            State::Cut | State::Aligned | State::Pushed(_) | State::Gathered => None,
             State::KeptParts => {
                 let xs = copy.var(inst.args[0])?;
                 let xs = push(copy, Op::Tab, &[xs], span)?;
@@ -329,31 +332,7 @@ impl State {
                 let (many, fewer) = moved_on(copy, many?, fewer, (more, FEW * FEW), &elem, span)?;
                 push(copy, Op::Tuple, &[many, fewer, last], span)
             }
-            State::Kept => {
-                let xs = copy.var(inst.args[0])?;
-                let xs = push(copy, Op::Tab, &[xs], span)?;
-                let (room, count) = (part(copy, before, 0, span)?, part(copy, before, 1, span)?);
-                let (more, have) = (push(copy, Op::Length, &[xs], span)?, push(copy, Op::Length, &[room], span)?);
-                let all = push(copy, Op::Binary(BinOp::Add), &[count, more], span)?;
-                let is_full = push(copy, Op::Binary(BinOp::Gt), &[all, have], span)?;
-                let (yes, _) = copy.b.begin_body_of(&Op::If, &[is_full], 0, span).ok()?;
-                // At least twice as much, so that copying takes as long as what is copied at most.
-                let by = push(copy, Op::Binary(BinOp::Max), &[have, more], span)?;
-                let zero = zero(copy, &old.ty(inst.args[0]).elem()?.clone(), span)?;
-                let new = push(copy, Op::Replicate, &[zero, by], span)?;
-                let larger = push(copy, Op::Concat(0), &[room, new], span)?;
-                copy.b.end_body(larger);
-                let (no, _) = copy.b.begin_body_of(&Op::If, &[is_full], 1, span).ok()?;
-                copy.b.end_body(room);
-                let room = copy.b.push(Op::If, &[is_full], &[yes, no], span).ok()?;
-                let numbers = push(copy, Op::Iota(Coll::Array), &[more], span)?;
-                let (body, params) = copy.b.begin_body_of(&Op::Map, &[numbers], 0, span).ok()?;
-                let at = push(copy, Op::Binary(BinOp::Add), &[count, *params.first()?], span)?;
-                copy.b.end_body(at);
-                let at = copy.b.push(Op::Map, &[numbers], &[body], span).ok()?;
-                let room = push(copy, Op::Scatter, &[room, at, xs], span)?;
-                push(copy, Op::Tuple, &[room, all], span)
-            }
+            State::Kept => kept(copy, copy.var(inst.args[0])?, before, span),
         }
     }
 
@@ -420,13 +399,43 @@ impl State {
                     }
                 }
             }
-            State::Kept => {
+            State::Kept | State::Gathered => {
                 let (room, count) = (part(copy, last, 0, span)?, part(copy, last, 1, span)?);
                 push(copy, Op::Take, &[room, count], span)
             }
             _ => Some(last),
         }
     }
+}
+
+/// Room for elements, and how many there are.
+fn room(copy: &mut Copier<'_>, elem: &Type, span: Span) -> Option<Var> {
+    let (room, none) = (nothing(copy, elem, span)?, int(copy, 0, span)?);
+    push(copy, Op::Tuple, &[room, none], span)
+}
+
+/// The same with the elements of a sequence, which have no parts.
+fn kept(copy: &mut Copier<'_>, xs: Var, before: Var, span: Span) -> Option<Var> {
+    let xs = push(copy, Op::Tab, &[xs], span)?;
+    let elem = copy.b.ty(xs).elem()?.clone();
+    let (room, count) = (part(copy, before, 0, span)?, part(copy, before, 1, span)?);
+    let (more, have) = (push(copy, Op::Length, &[xs], span)?, push(copy, Op::Length, &[room], span)?);
+    let all = push(copy, Op::Binary(BinOp::Add), &[count, more], span)?;
+    let is_full = push(copy, Op::Binary(BinOp::Gt), &[all, have], span)?;
+    let (yes, _) = copy.b.begin_body_of(&Op::If, &[is_full], 0, span).ok()?;
+    // At least twice as much, so that copying takes as long as what is copied at most.
+    let by = push(copy, Op::Binary(BinOp::Max), &[have, more], span)?;
+    let zero = zero(copy, &elem, span)?;
+    let new = push(copy, Op::Replicate, &[zero, by], span)?;
+    let larger = push(copy, Op::Concat(0), &[room, new], span)?;
+    copy.b.end_body(larger);
+    let (no, _) = copy.b.begin_body_of(&Op::If, &[is_full], 1, span).ok()?;
+    copy.b.end_body(room);
+    let room = copy.b.push(Op::If, &[is_full], &[yes, no], span).ok()?;
+    let numbers = push(copy, Op::Iota(Coll::Array), &[more], span)?;
+    let at = map(copy, &[numbers], span, |copy, p| push(copy, Op::Binary(BinOp::Add), &[count, p[0]], span))?;
+    let room = push(copy, Op::Scatter, &[room, at, xs], span)?;
+    push(copy, Op::Tuple, &[room, all], span)
 }
 
 /// Elements are put behind others when there are so many times as many as came last: so each is copied a few times only, however many come.

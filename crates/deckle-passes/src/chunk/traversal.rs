@@ -87,8 +87,7 @@ impl Traversal {
         for &s in &group.stmts {
             let is_aligned = State::of(copy.old, s).is_none() && group.meetings.iter().any(|m| m.stmt == s);
             let aligned = is_aligned.then_some(State::Aligned);
-            let others = State::all(copy.old, s, group.results.iter().position(|v| *v == s));
-            for state in aligned.into_iter().chain(others) {
+            for state in aligned.into_iter().chain(State::of(copy.old, s)).chain(group.given(s)) {
                 states.push((s, state, start.len() as u32));
                 start.push(match state {
                     State::Cut => cut::init(copy, changes, s, group.opens(s))?,
@@ -152,12 +151,15 @@ impl Traversal {
         let mut cuts = Vec::new();
         for &s in &self.group.stmts {
             let begins = self.sources.iter().any(|(source, _)| source.stmt == s);
-            let stands = self.states.iter().any(|(t, state, _)| *t == s && !matches!(state, State::Pushed(_)));
+            let stands =
+                self.states.iter().any(|(t, state, _)| *t == s && !matches!(state, State::Pushed(_) | State::Gathered));
             if let Some((_, v)) = self.group.decided.iter().find(|(t, _)| *t == s) {
                 let v = copy.var(*v)?;
                 copy.stand(s, v);
-            } else if let Some(runs) = self.group.runs.iter().find(|runs| runs.stmt == s) {
+            } else if let Some(runs) = self.group.runs.iter().find(|runs| runs.gives() == s) {
                 runs.make(copy, changes)?;
+            } else if self.group.runs.iter().any(|runs| runs.stmt == s) {
+                // Together with what makes one sequence of it.
             } else if let Some((_, before)) = cuts.iter().find(|(t, _)| *t == s) {
                 Open::make(copy, changes, s, *before)?;
             } else if !begins && !stands {
