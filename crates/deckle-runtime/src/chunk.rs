@@ -7,7 +7,7 @@
 //! memory to stay within, as far as the bytes that an element took so far tell.
 //!
 //! # State
-//! The size of the chunk as a power of two, whether it grows, and the averages of time and bytes for an element.
+//! The logarithm of the size of the chunk, of which the size is the power of two below; whether it grows; and the averages of time and bytes for an element.
 //!
 //! # Invariants
 //! - A chunk has at least one element and at most [`MOST`].
@@ -21,8 +21,9 @@ pub const MOST: i64 = 1 << 24;
 const CACHED: u64 = 4 << 20;
 /// A chunk that takes less keeps the processors waiting.
 const BUSY: Duration = Duration::from_micros(200);
-/// In a chunk that takes more, what is done once for each does not count.
-const ENOUGH: Duration = Duration::from_millis(4);
+/// In a chunk that takes more, what is done once for each does not count, or hardly: if it needs memory, more of that would cost more; if not, nothing is lost by larger chunks.
+const ENOUGH: Duration = Duration::from_millis(1);
+const PLENTY: Duration = Duration::from_millis(4);
 /// How much a new time counts beside those before it.
 const WEIGHT: f64 = 0.5;
 /// What is slower by less is not slower.
@@ -70,7 +71,8 @@ impl ChunkScheduler {
 
     /// The size of the chunk that is next.
     pub fn size(&self) -> i64 {
-        self.fixed.unwrap_or(self.log.exp2() as i64).clamp(1, if self.fixed.is_some() { i64::MAX } else { MOST })
+        // Powers of two: so the sizes of buffers are those of earlier chunks, whose pages are there.
+        self.fixed.unwrap_or(1 << self.log as u32).clamp(1, if self.fixed.is_some() { i64::MAX } else { MOST })
     }
 
     /// A chunk is done; how many bytes there is room for. Gives the size of the next one.
@@ -96,7 +98,8 @@ impl ChunkScheduler {
                 self.grows = !self.grows;
             }
             self.time = Some(before + WEIGHT * (time - before));
-            if differs || took < ENOUGH {
+            let enough = if self.bytes < 1.0 { PLENTY } else { ENOUGH };
+            if differs || took < enough {
                 self.log += if self.grows { 1.0 } else { -0.5 };
             }
         }
