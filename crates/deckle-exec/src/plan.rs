@@ -24,7 +24,7 @@ pub(crate) struct Plan {
     pub pulled: Vec<bool>,
     /// For each sequence in the result, in order, the number of the push by which it is handed over.
     pub pushes: Vec<u32>,
-    /// Why sequences are not gone through in chunks, or that they are: then there is a parameter more, the elements of a chunk.
+    /// Why sequences are not gone through in chunks, or that they are: then there are two parameters more.
     pub chunked: Result<bool, Whole>,
 }
 
@@ -64,10 +64,10 @@ impl Plan {
         })
     }
 
-    /// Where the elements of a chunk are said, if there are chunks.
-    pub(crate) fn chunk(&self) -> Option<Buf> {
-        match self.program.params.last() {
-            Some(Rep::Scalar(buf)) if matches!(self.chunked, Ok(true)) => Some(*buf),
+    /// Where it is said how many elements a chunk has, and how many are gone through at once inside elements, if there are chunks.
+    pub(crate) fn sizes(&self) -> Option<[Buf; 2]> {
+        match self.program.params[..] {
+            [.., Rep::Scalar(chunk), Rep::Scalar(inside)] if matches!(self.chunked, Ok(true)) => Some([chunk, inside]),
             _ => None,
         }
     }

@@ -19,6 +19,14 @@ use deckle_runtime::{Block, Buffer, Data};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
+/// So many elements inside others are gone through at once, or so many for each thread.
+const INSIDE: i64 = 1 << 18;
+const FOR_THREAD: i64 = 1 << 16;
+/// And so many in any case.
+const FEW_INSIDE: i64 = 1 << 12;
+/// What one of them may need.
+const BYTES_INSIDE: u64 = 256;
+
 /// A run under way.
 pub(crate) struct Memory<'a, D: Device> {
     pub program: &'a Program,
@@ -70,11 +78,12 @@ pub(crate) fn stream<D: Device>(
             }
         }
     }
-    if let Some(buf) = plan.chunk() {
-        memory.set(buf, settings.chunk.unwrap_or(1).max(1))?;
+    if let Some([chunk, inside]) = plan.sizes() {
+        memory.set(chunk, settings.chunk.unwrap_or(1).max(1))?;
+        memory.set(inside, elements_inside(settings))?;
     }
     memory.complete_sizes(&program.params)?;
-    let chunks = plan.chunk().map(|buf| Chunking::new(buf, settings));
+    let chunks = plan.sizes().map(|[buf, _]| Chunking::new(buf, settings));
     let mut machine = Machine { memory, plan, outside, next: 0, chunks };
     machine.block(&program.steps)?;
     let Machine { memory, outside, .. } = machine;
@@ -90,6 +99,13 @@ pub(crate) fn stream<D: Device>(
         }
         _ => Ok(result),
     }
+}
+
+/// How many elements are gone through at once inside others: as many as keep the threads busy, if there is memory for what is made of them.
+fn elements_inside(settings: &Settings) -> i64 {
+    let busy = (settings.team.threads() as i64 * FOR_THREAD).max(INSIDE);
+    let fits = settings.pool.stats().budget.map_or(busy, |all| busy.min((all / BYTES_INSIDE) as i64));
+    settings.chunk.map_or(fits, |n| n.min(fits)).max(FEW_INSIDE)
 }
 
 /// The elements of a result that is a sequence.

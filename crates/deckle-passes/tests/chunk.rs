@@ -24,14 +24,14 @@ fn in_chunks(case: &Case, size: i64) -> Option<Run> {
     assert_eq!(parse(&chunked.to_string()).unwrap().to_string(), chunked.to_string());
     verify(&chunked).unwrap_or_else(|e| panic!("{e:?}\n{simple}\n{chunked}"));
     let mut args = case.args.clone();
-    args.push(Value::Scalar(Scalar::I64(size)));
+    args.extend([size, size.min(9)].map(|n| Value::Scalar(Scalar::I64(n))));
     let outcome = run(&chunked, Func(func as u32), &args, &limits());
     Some(outcome.map(|o| given(&o.value, result, &o.pushed, &mut pushes.into_iter())))
 }
 
-/// Runs and elements that are alone are small ones, too.
+/// Small elements and groups are large, too.
 fn large(size: i64) -> Large {
-    if size == i64::MAX { Large::default() } else { Large { alone: size.min(4), run: size.min(9), chunk: size.min(3) } }
+    if size == i64::MAX { Large::default() } else { Large(size.min(4)) }
 }
 
 /// The result, with the elements that were handed over where it says how many there were.

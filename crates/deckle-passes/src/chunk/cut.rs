@@ -38,7 +38,7 @@ pub(super) fn step(
     copy: &mut Copier<'_>,
     changes: &mut dyn Rewrite,
     s: Var,
-    before: Var,
+    (before, inside): (Var, Var),
     open: Option<&Open>,
 ) -> Option<Cut> {
     let (old, span) = (copy.old, copy.old.span(s));
@@ -56,7 +56,7 @@ pub(super) fn step(
     let mut looked_at = all;
     if let Some(open) = open {
         let before = Now::of(copy, before, open.makes.len(), span)?;
-        let left = open.feed(copy, changes, &before, (xs, all))?;
+        let left = open.feed(copy, changes, (&before, inside), (xs, all))?;
         closed = binary(copy, BinOp::Add, closed, left.closes, span)?;
         (xs, all, made) = (left.xs, left.flags, left.made);
         let (length, none) = (push(copy, Op::Length, &[all], span)?, int(copy, 0, span)?);

@@ -7,7 +7,7 @@
 use super::plan::Unit;
 use super::source::Source;
 use super::state::{nothing, zero};
-use super::{Chunker, int, map, part, push};
+use super::{Chunker, Sizes, int, map, part, push};
 use crate::stream;
 use deckle_diag::Span;
 use deckle_ir::array::{BinOp, Coll, Copier, Direction, Function, Monoid, Op, Rewrite, ScanKind, Slicer};
@@ -15,20 +15,13 @@ use deckle_ir::entity::{Body, Var};
 use deckle_ir::scalar::ScalarType;
 use std::collections::BTreeSet;
 
-/// What is much.
+/// What is large: an element or a group with more elements than this inside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Large {
-    /// An element inside which there are more elements than this is taken alone.
-    pub alone: i64,
-    /// A run has so many inside at most.
-    pub run: i64,
-    /// How many are gone through at once inside an element that is alone.
-    pub chunk: i64,
-}
+pub struct Large(pub i64);
 
 impl Default for Large {
     fn default() -> Large {
-        Large { alone: 1 << 18, run: 1 << 18, chunk: 1 << 18 }
+        Large(1 << 18)
     }
 }
 
@@ -59,7 +52,7 @@ impl Runs {
     }
 
     /// The elements of a chunk: what they give stands for the statement.
-    pub(super) fn make(&self, copy: &mut Copier<'_>, changes: &mut dyn Rewrite) -> Option<()> {
+    pub(super) fn make(&self, copy: &mut Copier<'_>, changes: &mut dyn Rewrite, inside: Var) -> Option<()> {
         let (old, s) = (copy.old, self.stmt);
         let (inst, span) = (old.inst(s)?, old.span(s));
         let body = *inst.bodies.first()?;
@@ -84,7 +77,7 @@ impl Runs {
         copy.b.end_body(goes_on);
         let (step, params) = copy.b.begin_body_of(&Op::While, &[start], 1, span).ok()?;
         let (at, made) = (part(copy, params[0], 0, span)?, part(copy, params[0], 1, span)?);
-        let (after, new) = self.run(copy, changes, &vectors, (work, ends), at)?;
+        let (after, new) = self.run(copy, changes, &vectors, (work, ends, inside), at)?;
         let made = if has_places {
             let more = push(copy, Op::Binary(BinOp::Sub), &[after, at], span)?;
             let numbers = push(copy, Op::Iota(Coll::Array), &[more], span)?;
@@ -127,13 +120,13 @@ impl Runs {
         copy: &mut Copier<'_>,
         changes: &mut dyn Rewrite,
         vectors: &[Var],
-        (work, ends): (Var, Var),
+        (work, ends, inside): (Var, Var, Var),
         at: Var,
     ) -> Option<(Var, Var)> {
         let (old, span) = (copy.old, copy.old.span(self.stmt));
         let body = *old.inst(self.stmt)?.bodies.first()?;
         let first = push(copy, Op::Index, &[work, at], span)?;
-        let most = int(copy, self.large.alone, span)?;
+        let most = int(copy, self.large.0, span)?;
         let is_large = push(copy, Op::Binary(BinOp::Gt), &[first, most], span)?;
         let (yes, _) = copy.b.begin_body_of(&Op::If, &[is_large], 0, span).ok()?;
         for (p, xs) in old.body(body).params.iter().zip(vectors) {
@@ -141,8 +134,7 @@ impl Runs {
             let x = stream::streamed(&mut copy.b, x, &old.ty(*p).clone(), span).ok()?;
             copy.stand(*p, x);
         }
-        let size = int(copy, self.large.chunk, span)?;
-        Chunker::default().all(copy, &self.units, size)?;
+        Chunker::default().all(copy, &self.units, Sizes { chunk: inside, inside })?;
         let mut result = copy.var(old.body(body).result)?;
         if self.flattened.is_none() {
             let ty = copy.b.ty(result).clone();
@@ -153,7 +145,7 @@ impl Runs {
         let both = push(copy, Op::Tuple, &[after, result], span)?;
         copy.b.end_body(both);
         let (no, _) = copy.b.begin_body_of(&Op::If, &[is_large], 1, span).ok()?;
-        let end = self.end(copy, (ends, first), at, span)?;
+        let end = end(copy, (ends, first, inside), at, span)?;
         let mut parts = Vec::new();
         for (v, xs) in old.inst(self.stmt)?.args.iter().zip(vectors) {
             let xs = push(copy, Op::Slice(vec![Slicer::Range]), &[*xs, at, end], span)?;
@@ -170,28 +162,28 @@ impl Runs {
         let both = copy.b.push(Op::If, &[is_large], &[yes, no], span).ok()?;
         Some((part(copy, both, 0, span)?, part(copy, both, 1, span)?))
     }
+}
 
-    /// Where the run ends that begins at an element, which has at least that one.
-    fn end(&self, copy: &mut Copier<'_>, (ends, first): (Var, Var), at: Var, span: Span) -> Option<Var> {
-        let binary = |copy: &mut Copier<'_>, op, a, b| push(copy, Op::Binary(op), &[a, b], span);
-        let (run, one) = (int(copy, self.large.run, span)?, int(copy, 1, span)?);
-        let before = push(copy, Op::Index, &[ends, at], span)?;
-        let before = binary(copy, BinOp::Sub, before, first)?;
-        let count = push(copy, Op::Length, &[ends], span)?;
-        // Each has something, so a run has no more elements than there are inside it.
-        let left = binary(copy, BinOp::Sub, count, at)?;
-        let far = binary(copy, BinOp::Min, left, run)?;
-        let far = binary(copy, BinOp::Add, at, far)?;
-        let window = push(copy, Op::Slice(vec![Slicer::Range]), &[ends, at, far], span)?;
-        let fits = map(copy, &[window], span, |copy, p| {
-            let inside = binary(copy, BinOp::Sub, p[0], before)?;
-            let fits = binary(copy, BinOp::Le, inside, run)?;
-            push(copy, Op::Cast(ScalarType::I64), &[fits], span)
-        })?;
-        let fitting = push(copy, Op::Reduce(Monoid::Sum), &[fits], span)?;
-        let fitting = binary(copy, BinOp::Max, fitting, one)?;
-        binary(copy, BinOp::Add, at, fitting)
-    }
+/// Where the run ends that begins at an element, which has at least that one.
+fn end(copy: &mut Copier<'_>, (ends, first, run): (Var, Var, Var), at: Var, span: Span) -> Option<Var> {
+    let binary = |copy: &mut Copier<'_>, op, a, b| push(copy, Op::Binary(op), &[a, b], span);
+    let one = int(copy, 1, span)?;
+    let before = push(copy, Op::Index, &[ends, at], span)?;
+    let before = binary(copy, BinOp::Sub, before, first)?;
+    let count = push(copy, Op::Length, &[ends], span)?;
+    // Each has something, so a run has no more elements than there are inside it.
+    let left = binary(copy, BinOp::Sub, count, at)?;
+    let far = binary(copy, BinOp::Min, left, run)?;
+    let far = binary(copy, BinOp::Add, at, far)?;
+    let window = push(copy, Op::Slice(vec![Slicer::Range]), &[ends, at, far], span)?;
+    let fits = map(copy, &[window], span, |copy, p| {
+        let inside = binary(copy, BinOp::Sub, p[0], before)?;
+        let fits = binary(copy, BinOp::Le, inside, run)?;
+        push(copy, Op::Cast(ScalarType::I64), &[fits], span)
+    })?;
+    let fitting = push(copy, Op::Reduce(Monoid::Sum), &[fits], span)?;
+    let fitting = binary(copy, BinOp::Max, fitting, one)?;
+    binary(copy, BinOp::Add, at, fitting)
 }
 
 /// The sums of numbers, each with all before it.

@@ -75,7 +75,7 @@ impl Whole {
 /// A function with its traversals in chunks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chunked {
-    /// All functions before it, and in its place one with a parameter more, the number of elements of a chunk.
+    /// All functions before it, and in its place one with two parameters more: the number of elements of a chunk, and how many are gone through at once inside elements.
     pub program: Program,
     /// For each sequence in the result, in order, the number of the `push` by which it is handed over.
     pub pushes: Vec<u32>,
@@ -100,6 +100,15 @@ pub fn chunk(program: &Program, func: Func, large: Large) -> Result<Option<Chunk
     Ok(Some(Chunked { program: Program { funcs }, pushes: plan::pushes(&flat) }))
 }
 
+/// Numbers of elements, in the copy.
+#[derive(Clone, Copy, Debug)]
+struct Sizes {
+    /// Those of a chunk.
+    chunk: Var,
+    /// Those that are gone through at once inside elements.
+    inside: Var,
+}
+
 /// The rewriting under way.
 #[derive(Default)]
 struct Chunker {
@@ -108,9 +117,9 @@ struct Chunker {
 
 impl Rewrite for Chunker {
     fn begin(&mut self, copy: &mut Copier<'_>) -> Option<()> {
-        let size = copy.b.param("chunk", Type::INT, copy.old.span);
+        let [chunk, inside] = ["chunk", "inside"].map(|name| copy.b.param(name, Type::INT, copy.old.span));
         let units = std::mem::take(&mut self.units);
-        self.all(copy, &units, size)
+        self.all(copy, &units, Sizes { chunk, inside })
     }
 
     fn statement(&mut self, copy: &mut Copier<'_>, s: Var) -> Option<()> {
@@ -124,7 +133,7 @@ impl Rewrite for Chunker {
 
 impl Chunker {
     /// Copies what units have.
-    fn all(&mut self, copy: &mut Copier<'_>, units: &[Unit], size: Var) -> Option<()> {
+    fn all(&mut self, copy: &mut Copier<'_>, units: &[Unit], sizes: Sizes) -> Option<()> {
         units.iter().try_for_each(|unit| match unit {
             Unit::Statement(s) => copy.statement(self, *s),
             Unit::Decided(s, v) => {
@@ -132,18 +141,18 @@ impl Chunker {
                 copy.stand(*s, v);
                 Some(())
             }
-            Unit::Loop(group) => Traversal::make(copy, self, group, size),
-            Unit::Branch(branch) => self.branch(copy, branch, size),
+            Unit::Loop(group) => Traversal::make(copy, self, group, sizes),
+            Unit::Branch(branch) => self.branch(copy, branch, sizes),
         })
     }
 
-    fn branch(&mut self, copy: &mut Copier<'_>, branch: &Branch, size: Var) -> Option<()> {
+    fn branch(&mut self, copy: &mut Copier<'_>, branch: &Branch, sizes: Sizes) -> Option<()> {
         let span = copy.old.span(branch.stmt);
         let cond = copy.var(*copy.old.inst(branch.stmt)?.args.first()?)?;
         let mut bodies = Vec::new();
         for (which, units) in branch.ways.iter().enumerate() {
             let (body, _) = copy.b.begin_body_of(&Op::If, &[cond], which, span).ok()?;
-            self.all(copy, units, size)?;
+            self.all(copy, units, sizes)?;
             let given = branch.gives.iter().map(|v| copy.var(*v)).collect::<Option<Vec<_>>>()?;
             let given = push(copy, Op::Tuple, &given, span)?;
             copy.b.end_body(given);

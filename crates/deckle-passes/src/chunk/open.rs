@@ -1,6 +1,6 @@
 //! Groups that are larger than what is kept.
 //!
-//! `flagpart` keeps the elements of a group until it has its end. A group of more than [`Large::alone`] elements is *open* instead: what is made of it is, like a traversal of its own, begun, fed with
+//! `flagpart` keeps the elements of a group until it has its end. A group of more than [`Large`] elements is *open* instead: what is made of it is, like a traversal of its own, begun, fed with
 //! elements as they come, and ended, so that only the state of that traversal goes on. That is so for every group that is as large, also where a chunk has all of it: then the chunk is left for a step that
 //! has nothing else to do. So bits do not depend on where chunks end.
 
@@ -9,7 +9,7 @@ use super::large::Large;
 use super::plan::{self, Text, Unit};
 use super::state::nothing;
 use super::traversal::Traversal;
-use super::{Chunker, int, map, part, push};
+use super::{Sizes, int, map, part, push};
 use crate::stream;
 use deckle_diag::Span;
 use deckle_ir::array::{BinOp, Coll, Copier, Monoid, Op, Rewrite, UnOp};
@@ -97,15 +97,21 @@ impl Making {
     }
 
     /// The state after more elements.
-    fn feed(&self, copy: &mut Copier<'_>, changes: &mut dyn Rewrite, state: Var, more: Var) -> Option<Var> {
+    fn feed(
+        &self,
+        copy: &mut Copier<'_>,
+        changes: &mut dyn Rewrite,
+        (state, inside): (Var, Var),
+        more: Var,
+    ) -> Option<Var> {
         let span = copy.old.span(self.stmt);
         let traversal = self.begin(copy, changes)?;
         let ty = copy.old.ty(self.param).clone();
         let more = stream::streamed(&mut copy.b, more, &ty, span).ok()?;
         copy.stand(self.param, more);
         // How many there are is told by the part.
-        let size = int(copy, 0, span)?;
-        let next = traversal.step(copy, changes, size, state)?;
+        let none = int(copy, 0, span)?;
+        let next = traversal.step(copy, changes, Sizes { chunk: none, inside }, state)?;
         push(copy, Op::Tuple, &next, span)
     }
 
@@ -113,7 +119,10 @@ impl Making {
     fn end(&self, copy: &mut Copier<'_>, changes: &mut dyn Rewrite, state: Var) -> Option<Var> {
         self.begin(copy, changes)?.end(copy, changes, state)?;
         let after: Vec<Unit> = self.units.iter().skip_while(|u| !matches!(u, Unit::Loop(_))).skip(1).cloned().collect();
-        Chunker::default().all(copy, &after, state)?;
+        after.iter().try_for_each(|unit| match unit {
+            Unit::Statement(s) => copy.statement(changes, *s),
+            _ => None,
+        })?;
         copy.var(copy.old.body(self.body).result)
     }
 }
@@ -191,7 +200,7 @@ impl Open {
         &self,
         copy: &mut Copier<'_>,
         changes: &mut dyn Rewrite,
-        now: &Now,
+        (now, inside): (&Now, Var),
         (xs, flags): (Var, Var),
     ) -> Option<Left> {
         let span = copy.old.span(self.stmt);
@@ -207,7 +216,7 @@ impl Open {
         for (make, state) in self.makes.iter().zip(&now.states) {
             let fed = |copy: &mut Copier<'_>| {
                 let part = push(copy, Op::Take, &[xs, count], span)?;
-                make.feed(copy, changes, *state, part)
+                make.feed(copy, changes, (*state, inside), part)
             };
             let state = chosen(copy, now.open, span, fed, |_| Some(*state))?;
             let s = make.stmt;
@@ -237,7 +246,7 @@ impl Open {
         (last, count): (Var, Var),
     ) -> Option<[Var; 2]> {
         let span = copy.old.span(self.stmt);
-        let most = int(copy, self.large.alone, span)?;
+        let most = int(copy, self.large.0, span)?;
         let is_much = push(copy, Op::Binary(BinOp::Gt), &[count, most], span)?;
         let found = |copy: &mut Copier<'_>| {
             let ty = copy.old.ty(copy.old.inst(self.stmt)?.args[0]).clone();
@@ -273,7 +282,7 @@ impl Open {
         (xs, flags): (Var, Var),
     ) -> Option<Now> {
         let span = copy.old.span(self.stmt);
-        let (zero, most) = (int(copy, 0, span)?, int(copy, self.large.alone, span)?);
+        let (zero, most) = (int(copy, 0, span)?, int(copy, self.large.0, span)?);
         let have = push(copy, Op::Length, &[xs], span)?;
         let is_much = push(copy, Op::Binary(BinOp::Gt), &[have, most], span)?;
         let is_closed = push(copy, Op::Unary(UnOp::Not), &[now.open], span)?;

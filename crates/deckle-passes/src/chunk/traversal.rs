@@ -7,7 +7,7 @@ use super::group::{Group, Meeting, Pace};
 use super::open::Open;
 use super::source::{Part, Source};
 use super::state::{BLOCK, State};
-use super::{align, cut, equal, int, part, push};
+use super::{Sizes, align, cut, equal, int, part, push};
 use deckle_diag::Span;
 use deckle_ir::array::{BinOp, Copier, Op, Rewrite, UnOp};
 use deckle_ir::entity::Var;
@@ -36,7 +36,7 @@ pub(super) struct Traversal {
 
 impl Traversal {
     /// Makes the loop over a group; what its statements give stands for them from then on.
-    pub(super) fn make(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, group: &Group, size: Var) -> Option<()> {
+    pub(super) fn make(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, group: &Group, sizes: Sizes) -> Option<()> {
         let t = Traversal::begin(copy, changes, group, false)?;
         let span = t.span;
         let start = push(copy, Op::Tuple, &t.start, span)?;
@@ -44,7 +44,7 @@ impl Traversal {
         let goes_on = t.goes_on(copy, params[0])?;
         copy.b.end_body(goes_on);
         let (step, params) = copy.b.begin_body_of(&Op::While, &[start], 1, span).ok()?;
-        let next = t.step(copy, changes, size, params[0])?;
+        let next = t.step(copy, changes, sizes, params[0])?;
         let next = push(copy, Op::Tuple, &next, span)?;
         copy.b.end_body(next);
         let end = copy.b.push(Op::While, &[start], &[test, step], span).ok()?;
@@ -138,10 +138,10 @@ impl Traversal {
         &self,
         copy: &mut Copier<'_>,
         changes: &mut dyn Rewrite,
-        size: Var,
+        sizes: Sizes,
         now: Var,
     ) -> Option<Vec<Var>> {
-        let span = self.span;
+        let (span, size) = (self.span, sizes.chunk);
         let mut next = self.start.clone();
         let held = self.held(copy, now, size)?;
         for c in 0..self.clocks.len() {
@@ -157,7 +157,7 @@ impl Traversal {
                 let v = copy.var(*v)?;
                 copy.stand(s, v);
             } else if let Some(runs) = self.group.runs.iter().find(|runs| runs.gives() == s) {
-                runs.make(copy, changes)?;
+                runs.make(copy, changes, sizes.inside)?;
             } else if self.group.runs.iter().any(|runs| runs.stmt == s) {
                 // Together with what makes one sequence of it.
             } else if let Some((_, before)) = cuts.iter().find(|(t, _)| *t == s) {
@@ -170,7 +170,7 @@ impl Traversal {
                 next[*place as usize] = match (state, self.group.meetings.iter().find(|m| m.stmt == s)) {
                     (State::Aligned, Some(m)) => align::step(copy, changes, s, before, &m.sides)?,
                     (State::Cut, _) => {
-                        let cut = cut::step(copy, changes, s, before, self.group.opens(s))?;
+                        let cut = cut::step(copy, changes, s, (before, sizes.inside), self.group.opens(s))?;
                         cuts.extend(cut.made);
                         cut.state
                     }
