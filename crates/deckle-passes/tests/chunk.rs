@@ -150,8 +150,22 @@ def too_few(n: int) = sum({ sum(g) : g in flagpart(values(n - 1), flags(n)) })
 def scanned(n: int) = { sum({ x * y : x in scan(+, 1, g); y in g }) : g in flagpart(values(n), flags(n)) }
 ";
 
-/// Holds the functions of a file that begin with none of these names against themselves in chunks.
-fn in_chunks_and_as_a_whole(text: &str, helpers: &[&str], numbers: &[i64]) {
+/// Functions that others call, with sizes in their sequences, and scans without a start.
+const SIMPLER: &str = "
+def rows(vs: {[int]}) = { sum(v) * length(v) : v in vs }
+def pairs(vs: {[int; 2]}) = { v[0] - v[1] : v in vs }
+
+def called(n: int) = sum(rows({ iota(k % 5) : k in iota(n) | k % 3 != 0 })) - sum(rows({ [k, 2 * k] : k in iota(n) }))
+def told(n: int) = sum(pairs({ [k * k, n] : k in iota(n) | k % 3 != 0 }))
+def inside(n: int) = { sum(rows({ iota(j) : j in iota(k) | j % 2 == 1 })) : k in iota(n % 12) }
+
+def running(n: int) =
+  let xs = { k * 5 % 13 - 6 : k in iota(n) | k % 4 != 3 }
+  in (tab(scan_incl(+, xs)), tab(scan_incl(max, xs)), tab(scan_incl(min, { f32(x) : x in xs })))
+";
+
+/// Holds the functions of a file, but for these, against themselves in chunks.
+fn in_chunks_and_as_a_whole(text: &str, helpers: &[&str], has_large: bool, numbers: &[i64]) {
     let mut sources = deckle_diag::SourceMap::new();
     let mut load = |_: &str, _: &str| Err("no imports".to_string());
     let compiled = deckle_syntax::compile(&mut sources, "inside.dk", text.as_bytes().to_vec(), &mut load)
@@ -159,7 +173,7 @@ fn in_chunks_and_as_a_whole(text: &str, helpers: &[&str], numbers: &[i64]) {
     for entry in compiled.entries.iter().filter(|e| !helpers.contains(&&*e.name)) {
         let simple = simplify(&compiled.program);
         let in_chunks = |size| chunk(&simple, entry.func, large(size)).unwrap().unwrap();
-        assert!(in_chunks(1) != in_chunks(i64::MAX), "nothing in {} is large", entry.name);
+        assert_eq!(in_chunks(1) != in_chunks(i64::MAX), has_large, "whether something in {} is large", entry.name);
         for n in numbers {
             let case =
                 Case { program: compiled.program.clone(), entry: entry.func, args: vec![Value::int(*n)], seed: 0 };
@@ -172,12 +186,17 @@ fn in_chunks_and_as_a_whole(text: &str, helpers: &[&str], numbers: &[i64]) {
 
 #[test]
 fn elements_inside_which_much_is_gone_through_are_taken_in_runs_or_alone() {
-    in_chunks_and_as_a_whole(INSIDE, &["sizes"], &[0, 1, 2, 7, 40]);
+    in_chunks_and_as_a_whole(INSIDE, &["sizes"], true, &[0, 1, 2, 7, 40]);
 }
 
 #[test]
 fn groups_may_be_larger_than_what_is_kept() {
-    in_chunks_and_as_a_whole(GROUPS, &["flags", "values"], &[0, 1, 2, 9, 30, 77]);
+    in_chunks_and_as_a_whole(GROUPS, &["flags", "values"], true, &[0, 1, 2, 9, 30, 77]);
+}
+
+#[test]
+fn calls_are_written_out_and_scans_get_a_start() {
+    in_chunks_and_as_a_whole(SIMPLER, &["rows", "pairs"], false, &[0, 1, 2, 9, 30]);
 }
 
 fn number(name: &str) -> Option<u64> {

@@ -137,6 +137,9 @@ impl<'a> Copier<'a> {
         args: &[Var],
         span: Span,
     ) -> Option<Var> {
+        if !self.can_inline(callee, args) {
+            return None;
+        }
         let vars = std::mem::replace(&mut self.vars, vec![None; callee.vars.len()]);
         let bodies = std::mem::replace(&mut self.bodies, vec![None; callee.bodies.len()]);
         let sizes = std::mem::replace(&mut self.sizes, vec![None; callee.sizes.len()]);
@@ -146,17 +149,34 @@ impl<'a> Copier<'a> {
         result
     }
 
+    /// Whether a function can be written out for these arguments: sizes in the elements of a sequence are checked as they come, by nothing but a call, so there must be nothing to check.
+    pub fn can_inline(&self, callee: &Function, args: &[Var]) -> bool {
+        let params = callee.params();
+        params.iter().zip(args).all(|(&p, &arg)| {
+            let ty = callee.ty(p);
+            let Some((was, is)) = sizes(ty).zip(sizes(self.b.ty(arg))).filter(|_| !ty.is_concrete()) else {
+                return true;
+            };
+            was.len() == is.len()
+                && was.iter().zip(&is).enumerate().all(|(k, (s, t))| match s.as_var() {
+                    None => s.as_constant().is_some() && s == t,
+                    Some(v) => {
+                        // A size that only this says, and nothing else asks for.
+                        let alone = was.iter().enumerate().all(|(j, other)| j == k || other.as_var() != Some(v));
+                        callee.size_binder(v) == Some(p)
+                            && alone
+                            && params.iter().all(|q| *q == p || !mentions(callee.ty(*q), v))
+                            && !callee.written_types().any(|ty| mentions(ty, v))
+                    }
+                })
+        })
+    }
+
     fn arguments(&mut self, args: &[Var], span: Span) -> Option<()> {
         self.bodies[0] = Some(Function::ROOT);
         for (&p, &arg) in self.old.params().iter().zip(args) {
             let ty = self.old.ty(p);
-            let mut sizes = false;
-            ty.for_each_size(&mut |_, _| sizes = true);
-            if sizes && !ty.is_concrete() {
-                // Sizes in the elements of a sequence are checked as they come, by nothing but a call.
-                return None;
-            }
-            if sizes {
+            if ty.is_concrete() && sizes(ty).is_some() {
                 self.bind(p);
                 let ty = self.ty(ty)?;
                 let checked = self.b.push(Op::Ensure(ty), &[arg], &[], span).ok()?;
@@ -234,4 +254,18 @@ impl<'a> Copier<'a> {
         });
         known.then_some(new)
     }
+}
+
+/// The sizes in a type, if there are any.
+fn sizes(ty: &Type) -> Option<Vec<Size>> {
+    let mut all = Vec::new();
+    ty.for_each_size(&mut |s, _| all.push(s.clone()));
+    (!all.is_empty()).then_some(all)
+}
+
+/// Whether a type mentions a size variable.
+fn mentions(ty: &Type, v: SizeVar) -> bool {
+    let mut found = false;
+    ty.for_each_size(&mut |size, _| found |= size.any_atom(&mut |a, _| matches!(a, Atom::Var(w, _) if *w == v)));
+    found
 }

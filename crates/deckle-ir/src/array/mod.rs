@@ -225,6 +225,14 @@ impl Function {
         free
     }
 
+    /// The types that are written in its statements, rather than worked out.
+    pub fn written_types(&self) -> impl Iterator<Item = &Type> {
+        self.vars.iter().filter_map(|v| match &v.def {
+            Def::Inst(Inst { op: Op::Ensure(ty) | Op::Array(ty) | Op::MkSeq(ty), .. }) => Some(ty),
+            _ => None,
+        })
+    }
+
     /// Whether a body, and those inside it, do nothing with a sequence but take the elements at some place of it.
     pub fn only_pulls(&self, body: Body, v: Var) -> bool {
         let data = self.body(body);

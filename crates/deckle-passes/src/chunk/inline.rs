@@ -1,5 +1,7 @@
-//! Calls of functions that go through sequences, written out.
+//! What is made simpler first: calls of functions that go through sequences are written out, and scans of sequences get a start.
 
+use super::push;
+use super::state::{neutral, only_operator};
 use deckle_ir::array::{Copier, Function, Op, Rewrite, rewrite};
 use deckle_ir::entity::Var;
 
@@ -24,17 +26,21 @@ struct Inline {
 impl Rewrite for Inline {
     fn statement(&mut self, copy: &mut Copier<'_>, s: Var) -> Option<()> {
         let inst = copy.old.inst(s)?;
+        if let Op::Scan(..) = inst.op
+            && let [xs] = inst.args[..]
+            && let Some(elem) = copy.old.ty(xs).as_seq()
+            && let Some(start) = only_operator(copy.old, inst.bodies[0]).and_then(|op| neutral(op, elem))
+        {
+            let start = push(copy, Op::Const(start), &[], copy.old.span(s))?;
+            let xs = copy.var(xs)?;
+            return copy.statement_with(self, s, &[start, xs]);
+        }
         let Op::Call(f) = inst.op else { return copy.statement(self, s) };
         let callee = copy.b.funcs().get(f.index())?;
-        let is_checked = |p: &Var| {
-            let mut has_sizes = false;
-            callee.ty(*p).for_each_size(&mut |_, _| has_sizes = true);
-            has_sizes && !callee.ty(*p).is_concrete()
-        };
-        if !self.streams[f.index()] || callee.params().iter().any(is_checked) {
+        let args = inst.args.iter().map(|v| copy.var(*v)).collect::<Option<Vec<_>>>()?;
+        if !self.streams[f.index()] || !copy.can_inline(callee, &args) {
             return copy.statement(self, s);
         }
-        let args = inst.args.iter().map(|v| copy.var(*v)).collect::<Option<Vec<_>>>()?;
         let span = copy.old.span(s);
         let result = copy.inlined(self, callee, &args, span)?;
         copy.stand(s, result);

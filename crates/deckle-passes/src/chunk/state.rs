@@ -65,20 +65,30 @@ fn is_exact(ty: &Type) -> bool {
     }
 }
 
-/// Which a body is, if it is the lesser or the greater of its parameters.
-fn extreme(function: &Function, body: Body) -> Option<BinOp> {
+/// The operator that a body applies to its parameters, if that is all that it does.
+pub(super) fn only_operator(function: &Function, body: Body) -> Option<BinOp> {
     let data = function.body(body);
     let [s] = data.stmts[..] else { return None };
-    let Some(Inst { op: Op::Binary(op @ (BinOp::Min | BinOp::Max)), args, .. }) = function.inst(s) else { return None };
+    let Some(Inst { op: Op::Binary(op), args, .. }) = function.inst(s) else { return None };
     (data.result == s && *args == data.params).then_some(*op)
 }
 
-/// What no element is beyond.
-fn farthest(op: BinOp, ty: &Type) -> Option<Scalar> {
+/// The same, if it is the lesser or the greater of them.
+fn extreme(function: &Function, body: Body) -> Option<BinOp> {
+    only_operator(function, body).filter(|op| matches!(op, BinOp::Min | BinOp::Max))
+}
+
+/// What changes nothing, not even the sign of a zero.
+pub(super) fn neutral(op: BinOp, ty: &Type) -> Option<Scalar> {
     let Type::Scalar(ty) = *ty else { return None };
-    match ty.int_range() {
-        Some((least, greatest)) => Scalar::wrap_int(ty, if op == BinOp::Max { least } else { greatest }),
-        None => Scalar::float(ty, if op == BinOp::Max { f64::NEG_INFINITY } else { f64::INFINITY }),
+    match op {
+        BinOp::Add => Scalar::float(ty, -0.0).or_else(|| Scalar::wrap_int(ty, 0)),
+        BinOp::Mul => Some(Scalar::one(ty)),
+        BinOp::Min | BinOp::Max => match ty.int_range() {
+            Some((least, greatest)) => Scalar::wrap_int(ty, if op == BinOp::Max { least } else { greatest }),
+            None => Scalar::float(ty, if op == BinOp::Max { f64::NEG_INFINITY } else { f64::INFINITY }),
+        },
+        _ => None,
     }
 }
 
@@ -148,7 +158,7 @@ impl State {
             State::Folded | State::InOrder | State::Scanned => copy.var(inst.args[0]),
             State::Best => nothing(copy, copy.old.ty(s), span),
             State::Extreme(op) => {
-                let far = farthest(op, copy.old.ty(s))?;
+                let far = neutral(op, copy.old.ty(s))?;
                 let (far, none) = (push(copy, Op::Const(far), &[], span)?, int(copy, 0, span)?);
                 push(copy, Op::Tuple, &[far, none], span)
             }
