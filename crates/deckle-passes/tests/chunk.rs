@@ -159,6 +159,10 @@ def called(n: int) = sum(rows({ iota(k % 5) : k in iota(n) | k % 3 != 0 })) - su
 def told(n: int) = sum(pairs({ [k * k, n] : k in iota(n) | k % 3 != 0 }))
 def inside(n: int) = { sum(rows({ iota(j) : j in iota(k) | j % 2 == 1 })) : k in iota(n % 12) }
 
+def joined(n: int) =
+  let all = flatten({ { k : k in iota(n) | k % 2 == 0 }, iota(n), {7, n} })
+  in (sum(all), length(all), tab(flatten({ { k * k : k in iota(n) } })))
+
 def running(n: int) =
   let xs = { k * 5 % 13 - 6 : k in iota(n) | k % 4 != 3 }
   in (tab(scan_incl(+, xs)), tab(scan_incl(max, xs)), tab(scan_incl(min, { f32(x) : x in xs })))

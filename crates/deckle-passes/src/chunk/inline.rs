@@ -1,8 +1,8 @@
-//! What is made simpler first: calls of functions that go through sequences are written out, and scans of sequences get a start.
+//! What is made simpler first: calls of functions that go through sequences are written out, scans of sequences get a start, and a few sequences that are made one are put behind each other.
 
 use super::push;
 use super::state::{neutral, only_operator};
-use deckle_ir::array::{Copier, Function, Op, Rewrite, rewrite};
+use deckle_ir::array::{Copier, Def, Function, Op, Rewrite, rewrite};
 use deckle_ir::entity::Var;
 
 /// The function with such calls written out, as far as the sizes in sequences need not be checked, which only a call does.
@@ -23,6 +23,18 @@ struct Inline {
     streams: Vec<bool>,
 }
 
+/// The sequences in a literal of which nothing is made but one sequence of all of them.
+fn literal(function: &Function, s: Var) -> Option<&[Var]> {
+    let inst = function.inst(s).filter(|inst| matches!(inst.op, Op::MkSeq(_)) && !inst.args.is_empty())?;
+    function.ty(s).as_seq().filter(|elem| elem.is_seq())?;
+    let is_result = function.bodies.iter().any(|b| b.result == s);
+    let mut users = function.vars.iter().filter_map(|v| match &v.def {
+        Def::Inst(inst) if inst.args.contains(&s) => Some(&inst.op),
+        _ => None,
+    });
+    (!is_result && users.all(|op| *op == Op::Flatten)).then_some(&inst.args)
+}
+
 impl Rewrite for Inline {
     fn statement(&mut self, copy: &mut Copier<'_>, s: Var) -> Option<()> {
         let inst = copy.old.inst(s)?;
@@ -34,6 +46,20 @@ impl Rewrite for Inline {
             let start = push(copy, Op::Const(start), &[], copy.old.span(s))?;
             let xs = copy.var(xs)?;
             return copy.statement_with(self, s, &[start, xs]);
+        }
+        if literal(copy.old, s).is_some() {
+            return Some(());
+        }
+        if let (Op::Flatten, [xs]) = (&inst.op, &inst.args[..])
+            && let Some([first, others @ ..]) = literal(copy.old, *xs)
+        {
+            let mut all = copy.var(*first)?;
+            for v in others {
+                let more = copy.var(*v)?;
+                all = push(copy, Op::Append, &[all, more], copy.old.span(s))?;
+            }
+            copy.stand(s, all);
+            return Some(());
         }
         let Op::Call(f) = inst.op else { return copy.statement(self, s) };
         let callee = copy.b.funcs().get(f.index())?;
