@@ -159,6 +159,12 @@ def called(n: int) = sum(rows({ iota(k % 5) : k in iota(n) | k % 3 != 0 })) - su
 def told(n: int) = sum(pairs({ [k * k, n] : k in iota(n) | k % 3 != 0 }))
 def inside(n: int) = { sum(rows({ iota(j) : j in iota(k) | j % 2 == 1 })) : k in iota(n % 12) }
 
+def three(n: int) =
+  sum({ x * y - z * w : x in { i : i in iota(2 * n) | i >= n }; y in { i : i in iota(3 * n) | i % 3 == 1 };
+                        z in { i : i in iota(2 * n) | i < n }; w in iota(n) })
+def uneven(n: int) =
+  { (x, y, z) : x in { i : i in iota(n) | i % 2 == 0 }; y in { i : i in iota(n) | i % 2 == 1 }; z in { i : i in iota(n) | i < n / 2 } }
+
 def joined(n: int) =
   let all = flatten({ { k : k in iota(n) | k % 2 == 0 }, iota(n), {7, n} })
   in (sum(all), length(all), tab(flatten({ { k * k : k in iota(n) } })))

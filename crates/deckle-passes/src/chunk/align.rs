@@ -1,6 +1,6 @@
 //! Sequences of different rates that are gone through together, two filters, say: elements of one wait for those of the other.
 //!
-//! The state has the elements of each operand that wait, and how many there were of each of the two sides.
+//! The state has the elements of each operand that wait, and how many there were of each side.
 
 use super::state::nothing;
 use super::{equal, int, part, push};
@@ -9,7 +9,7 @@ use deckle_diag::Span;
 use deckle_ir::array::{BinOp, Copier, Op, Rewrite};
 use deckle_ir::entity::Var;
 
-pub(super) fn init(copy: &mut Copier<'_>, s: Var) -> Option<Var> {
+pub(super) fn init(copy: &mut Copier<'_>, s: Var, sides: usize) -> Option<Var> {
     let span = copy.old.span(s);
     let mut parts = Vec::new();
     for v in copy.old.inst(s)?.args.clone() {
@@ -17,26 +17,27 @@ pub(super) fn init(copy: &mut Copier<'_>, s: Var) -> Option<Var> {
         parts.push(nothing(copy, &elem, span)?);
     }
     let none = int(copy, 0, span)?;
-    parts.extend([none, none]);
+    parts.extend(vec![none; sides]);
     push(copy, Op::Tuple, &parts, span)
 }
 
-/// `sides` tells for each operand whether it is of the second side.
+/// `sides` tells for each operand of which side it is.
 pub(super) fn step(
     copy: &mut Copier<'_>,
     changes: &mut dyn Rewrite,
     s: Var,
     before: Var,
-    sides: &[bool],
+    sides: &[usize],
 ) -> Option<Var> {
     let (old, span) = (copy.old, copy.old.span(s));
     let args = &old.inst(s)?.args;
-    let (mut all, mut counts, mut there) = (Vec::new(), [None, None], None);
+    let (mut all, mut there) = (Vec::new(), None);
+    let mut counts = vec![None; sides.iter().max()? + 1];
     for (k, v) in args.iter().enumerate() {
         let xs = copy.var(*v)?;
         let xs = stream::whole(&mut copy.b, xs, span).ok()?;
         let more = push(copy, Op::Length, &[xs], span)?;
-        counts[usize::from(sides[k])] = Some(more);
+        counts[sides[k]] = Some(more);
         let waiting = part(copy, before, k as u32, span)?;
         let xs = push(copy, Op::Concat(0), &[waiting, xs], span)?;
         let length = push(copy, Op::Length, &[xs], span)?;
@@ -62,21 +63,15 @@ pub(super) fn step(
 }
 
 /// How many there were of each side.
-fn totals(copy: &mut Copier<'_>, s: Var, state: Var, span: Span) -> Option<[Var; 2]> {
-    let n = copy.old.inst(s)?.args.len() as u32;
-    Some([part(copy, state, n, span)?, part(copy, state, n + 1, span)?])
+pub(super) fn totals(copy: &mut Copier<'_>, s: Var, state: Var, sides: usize, span: Span) -> Option<Vec<Var>> {
+    let n = copy.old.inst(s)?.args.len();
+    (n..n + sides).map(|k| part(copy, state, k as u32, span)).collect()
 }
 
-/// How far the second side is ahead of the first.
-pub(super) fn ahead(copy: &mut Copier<'_>, s: Var, state: Var, span: Span) -> Option<Var> {
-    let [first, second] = totals(copy, s, state, span)?;
-    push(copy, Op::Binary(BinOp::Sub), &[second, first], span)
-}
-
-/// Both must have been as long.
-pub(super) fn finish(copy: &mut Copier<'_>, s: Var, last: Var) -> Option<Var> {
+/// All must have been as long.
+pub(super) fn finish(copy: &mut Copier<'_>, s: Var, last: Var, sides: usize) -> Option<Var> {
     let span = copy.old.span(s);
-    let [first, second] = totals(copy, s, last, span)?;
-    equal(copy, first, second, span)?;
+    let totals = totals(copy, s, last, sides, span)?;
+    totals.windows(2).try_for_each(|both| equal(copy, both[0], both[1], span))?;
     Some(last)
 }

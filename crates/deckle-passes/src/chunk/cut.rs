@@ -155,11 +155,11 @@ pub(super) fn is_busy(copy: &mut Copier<'_>, state: Var, open: &Open, span: Span
     Some(Now::of(copy, state, open.makes.len(), span)?.begun)
 }
 
-/// How many elements the flags so far take more than there were.
-pub(super) fn ahead(copy: &mut Copier<'_>, state: Var, span: Span) -> Option<Var> {
+/// How many elements there were, and how many the flags so far take.
+pub(super) fn totals(copy: &mut Copier<'_>, state: Var, span: Span) -> Option<Vec<Var>> {
     let [elems, flags, ends] = [2, 3, 5].map(|k| part(copy, state, k, span));
     let takes = binary(copy, BinOp::Sub, flags?, ends?, span)?;
-    binary(copy, BinOp::Sub, takes, elems?, span)
+    Some(vec![elems?, takes])
 }
 
 /// What is left over is an error: the one that as many elements and flags give as a whole.

@@ -2,8 +2,8 @@
 //!
 //! Sequences that have as many elements are of one *rate*. A rate is either that of a *clock*, where sequences begin, or that of a statement that makes another number of elements of what it is given.
 //! `zip` and `map` make two rates one. Where clocks meet, they are one clock. Where a clock meets what was made, the sequences that begin at it *follow*: they advance by as many elements
-//! as were made in the step. `++` puts clocks in order: those of its second operand stand still until those of the first have come to their end. Elements and flags of `flagpart`, and two
-//! sequences that were made and are gone through together, may be of different rates: whichever is ahead waits for the other.
+//! as were made in the step. `++` puts clocks in order: those of its second operand stand still until those of the first have come to their end. Elements and flags of `flagpart`, and
+//! sequences that were made and are gone through together, may be of different rates: whichever is ahead waits for the others.
 
 use super::Whole;
 use super::large::{self, Runs};
@@ -45,6 +45,11 @@ impl Group {
         self.opens.iter().find(|open| open.stmt == s)
     }
 
+    /// How many sides meet in a statement.
+    pub(super) fn sides(&self, s: Var) -> Option<usize> {
+        self.meetings.iter().find(|m| m.stmt == s).map(|m| m.clocks.len())
+    }
+
     /// What becomes of a statement that is a result.
     pub(super) fn given(&self, s: Var) -> Option<State> {
         let number = self.results.iter().position(|v| *v == s)?;
@@ -57,15 +62,14 @@ impl Group {
     }
 }
 
-/// Where two sequences of different rates meet: elements and flags of a `flagpart`, or the operands of a `zip` or `map`.
+/// Where sequences of different rates meet: elements and flags of a `flagpart`, or the operands of a `zip` or `map`.
 #[derive(Clone, Debug)]
 pub(super) struct Meeting {
     pub stmt: Var,
-    /// For each operand whether it is of the second side.
-    pub sides: Vec<bool>,
-    /// The clocks that only the first side advances with, and those that only the second one does.
-    pub first: BTreeSet<usize>,
-    pub second: BTreeSet<usize>,
+    /// For each operand of which side it is: those of one side are of one rate.
+    pub sides: Vec<usize>,
+    /// For each side the clocks that only it advances with.
+    pub clocks: Vec<BTreeSet<usize>>,
 }
 
 /// How a sequence that begins in a group advances.
@@ -109,8 +113,8 @@ struct Rates {
     made: Vec<(Var, Vec<Var>)>,
     /// Operands of `++`.
     appended: Vec<(Var, Var, Span)>,
-    /// Statements whose operands are of two rates, and which operands are of the second one.
-    meetings: Vec<(Var, Vec<bool>)>,
+    /// Statements whose operands are of several rates, and of which of them each is.
+    meetings: Vec<(Var, Vec<usize>)>,
 }
 
 impl Rates {
@@ -121,28 +125,23 @@ impl Rates {
         made.into_iter().find(|s| self.same.find(*s) == rate)
     }
 
-    /// Sequences are gone through together: they are of one rate, unless two of them are made, each in its own way.
-    fn together(&mut self, s: Var, seqs: &[Var], span: Span) -> Result<(), Whole> {
+    /// Sequences are gone through together: they are of one rate, unless several of them are made, each in its own way.
+    fn together(&mut self, s: Var, seqs: &[Var]) {
         let makers: Vec<Option<Var>> = seqs.iter().map(|v| self.maker(*v)).collect();
         let mut distinct: Vec<Var> = makers.iter().flatten().copied().collect();
         distinct.sort();
         distinct.dedup();
-        match distinct[..] {
-            [_, second] => {
-                // Those that are not made go along with the first.
-                let first = seqs.iter().zip(&makers).find(|(_, m)| m.is_some_and(|m| m != second)).map(|(v, _)| *v);
-                let plain = seqs.iter().zip(&makers).filter(|(_, m)| m.is_none()).map(|(v, _)| *v);
-                plain.zip(first.into_iter().cycle()).for_each(|(v, first)| self.same.join(v, first));
-                self.meetings.push((s, makers.iter().map(|m| *m == Some(second)).collect()));
-                self.made.push((s, seqs.to_vec()));
-                Ok(())
-            }
-            [] | [_] => {
-                seqs.iter().for_each(|v| self.same.join(*v, s));
-                Ok(())
-            }
-            _ => Err(Whole::new("three filters or the like advance together", span)),
+        if distinct.len() < 2 {
+            seqs.iter().for_each(|v| self.same.join(*v, s));
+            return;
         }
+        // Those that are not made go along with the first.
+        let first = seqs.iter().zip(&makers).find(|(_, m)| **m == Some(distinct[0])).map(|(v, _)| *v);
+        let plain = seqs.iter().zip(&makers).filter(|(_, m)| m.is_none()).map(|(v, _)| *v);
+        plain.zip(first.into_iter().cycle()).for_each(|(v, first)| self.same.join(v, first));
+        let side = |m: &Option<Var>| distinct.iter().position(|d| Some(*d) == *m).unwrap_or(0);
+        self.meetings.push((s, makers.iter().map(side).collect()));
+        self.made.push((s, seqs.to_vec()));
     }
 }
 
@@ -262,10 +261,10 @@ fn statement(text: &Text<'_>, s: Var, rates: &mut Rates) -> Result<(), Whole> {
         }
         Op::Proj(_) if function.inst(inst.args[0]).is_none() && ty.is_seq() => rates.sources.push(s),
         Op::Unzip | Op::Proj(_) if !ty.is_concrete() => rates.same.join(inst.args[0], s),
-        Op::Map | Op::Zip if ty.is_seq() && !inside => rates.together(s, &seqs, span)?,
+        Op::Map | Op::Zip if ty.is_seq() && !inside => rates.together(s, &seqs),
         Op::Flatten => rates.made.push((s, seqs)),
         Op::FlagPart => {
-            rates.meetings.push((s, vec![false, true]));
+            rates.meetings.push((s, vec![0, 1]));
             rates.made.push((s, seqs));
         }
         Op::Append => {
@@ -314,12 +313,16 @@ fn pace(function: &Function, group: &mut Group, rates: &mut Rates) -> Result<(),
         after.iter().for_each(|c| group.clocks[*c].extend(&before));
     }
     for (s, sides) in rates.meetings.clone() {
-        let mut clocks_of = [BTreeSet::new(), BTreeSet::new()];
-        for (v, second) in function.inst(s).into_iter().flat_map(|i| i.args.clone()).zip(&sides) {
-            clocks_of[usize::from(*second)].extend(behind(rates, &clocks, v));
+        let mut all = vec![BTreeSet::new(); sides.iter().max().map_or(0, |k| k + 1)];
+        for (v, side) in function.inst(s).into_iter().flat_map(|i| i.args.clone()).zip(&sides) {
+            all[*side].extend(behind(rates, &clocks, v));
         }
-        let [first, second] = clocks_of;
-        group.meetings.push(Meeting { stmt: s, sides, first: &first - &second, second: &second - &first });
+        let only = |k: usize| {
+            let others = all.iter().enumerate().filter(|(j, _)| *j != k).flat_map(|(_, c)| c.iter().copied());
+            &all[k] - &others.collect()
+        };
+        let clocks = (0..all.len()).map(only).collect();
+        group.meetings.push(Meeting { stmt: s, sides, clocks });
     }
     // Nothing waits for itself.
     let mut going: BTreeSet<usize> = BTreeSet::new();

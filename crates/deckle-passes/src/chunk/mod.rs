@@ -32,7 +32,7 @@
 //! What belongs together with a sequence that a condition chooses is done in either branch, where it is known what is gone through (`plan.rs`).
 //!
 //! # What is left whole
-//! Where a sequence cannot be gone through in this way (three filters that advance together, say), the function stays as it is: [`chunk`] says why.
+//! Where a sequence cannot be gone through in this way (both parts of a `++` go through the same one, say), the function stays as it is: [`chunk`] says why.
 
 mod align;
 mod choose;

@@ -1,6 +1,5 @@
 //! What goes on from chunk to chunk, and how.
 
-use super::align;
 use super::{int, map, part, push};
 use crate::stream;
 use deckle_diag::Span;
@@ -171,8 +170,7 @@ impl State {
                 let rest = nothing(copy, &elem, span)?;
                 push(copy, Op::Tuple, &[first, rest], span)
             }
-            State::Cut => None,
-            State::Aligned => align::init(copy, s),
+            State::Cut | State::Aligned => None,
             State::Blocks1 => {
                 let none = nothing(copy, copy.old.ty(s), span)?;
                 push(copy, Op::Tuple, &[none, none], span)
@@ -373,8 +371,7 @@ impl State {
                 let some = push(copy, Op::Binary(BinOp::Min), &[length, one], span)?;
                 one_by_one(copy, changes, s, (some, sum), |copy, changes, _| total(copy, changes, s, rest))
             }
-            State::Cut => None,
-            State::Aligned => align::finish(copy, s, last),
+            State::Cut | State::Aligned => None,
             State::Blocks1 => {
                 let (sum, rest) = (part(copy, last, 0, span)?, part(copy, last, 1, span)?);
                 let length = push(copy, Op::Length, &[rest], span)?;

@@ -12,7 +12,6 @@ use deckle_diag::Span;
 use deckle_ir::array::{BinOp, Copier, Op, Rewrite, UnOp};
 use deckle_ir::entity::Var;
 use deckle_ir::scalar::Scalar;
-use std::collections::BTreeSet;
 
 /// What sequences begin at.
 struct Clock {
@@ -20,6 +19,14 @@ struct Clock {
     length: Option<Var>,
     /// Where the state says whether there may be more, if some come from outside.
     more: Option<u32>,
+}
+
+/// A side of a meeting.
+struct Held {
+    /// By how many elements it is behind those after it.
+    behind: Var,
+    /// Whether it waits for others.
+    waits: Var,
 }
 
 /// A loop being made.
@@ -91,6 +98,7 @@ impl Traversal {
                 states.push((s, state, start.len() as u32));
                 start.push(match state {
                     State::Cut => cut::init(copy, changes, s, group.opens(s))?,
+                    State::Aligned => align::init(copy, s, group.sides(s)?)?,
                     _ => state.init(copy, s)?,
                 });
             }
@@ -186,30 +194,39 @@ impl Traversal {
         Some(next)
     }
 
-    /// Where two sequences meet: how far the second is ahead of the first, and whether either waits for the other, being ahead by more than a chunk.
-    fn held(&self, copy: &mut Copier<'_>, now: Var, size: Var) -> Option<Vec<[Var; 3]>> {
+    /// Where sequences meet: for each side how far it is behind those after it, and whether it waits for another one, being ahead of that by more than a chunk.
+    fn held(&self, copy: &mut Copier<'_>, now: Var, size: Var) -> Option<Vec<Vec<Held>>> {
         let span = self.span;
         let mut all = Vec::new();
-        for Meeting { stmt, first, second, .. } in &self.group.meetings {
+        for Meeting { stmt, clocks, .. } in &self.group.meetings {
             let meets = |state: &State| matches!(state, State::Cut | State::Aligned);
             let (.., how, place) = *self.states.iter().find(|(s, state, _)| s == stmt && meets(state))?;
             let state = part(copy, now, place, span)?;
-            let ahead = match how {
-                State::Cut => cut::ahead(copy, state, span)?,
-                _ => align::ahead(copy, *stmt, state, span)?,
+            let totals = match how {
+                State::Cut => cut::totals(copy, state, span)?,
+                _ => align::totals(copy, *stmt, state, clocks.len(), span)?,
             };
-            let behind = push(copy, Op::Unary(UnOp::Neg), &[ahead], span)?;
-            // Nobody waits for what has come to its end.
-            let mut waits = |far: Var, others: &BTreeSet<usize>| {
-                let mut is_held = copy.b.push(Op::Const(Scalar::Bool(false)), &[], &[], span).ok()?;
-                for c in others {
-                    let goes_on = self.clock_goes_on(copy, *c, now)?;
-                    is_held = push(copy, Op::Binary(BinOp::Or), &[is_held, goes_on], span)?;
+            let mut sides = Vec::new();
+            for (k, mine) in totals.iter().enumerate() {
+                let mut behind = int(copy, 0, span)?;
+                let mut waits = copy.b.push(Op::Const(Scalar::Bool(false)), &[], &[], span).ok()?;
+                for (j, theirs) in totals.iter().enumerate().filter(|(j, _)| *j != k) {
+                    if j > k {
+                        let by = push(copy, Op::Binary(BinOp::Sub), &[*theirs, *mine], span)?;
+                        behind = push(copy, Op::Binary(BinOp::Max), &[behind, by], span)?;
+                    }
+                    let ahead = push(copy, Op::Binary(BinOp::Sub), &[*mine, *theirs], span)?;
+                    let is_ahead = push(copy, Op::Binary(BinOp::Gt), &[ahead, size], span)?;
+                    // Nobody waits for what has come to its end.
+                    for c in &clocks[j] {
+                        let goes_on = self.clock_goes_on(copy, *c, now)?;
+                        let waits_for = push(copy, Op::Binary(BinOp::And), &[goes_on, is_ahead], span)?;
+                        waits = push(copy, Op::Binary(BinOp::Or), &[waits, waits_for], span)?;
+                    }
                 }
-                let is_ahead = push(copy, Op::Binary(BinOp::Gt), &[far, size], span)?;
-                push(copy, Op::Binary(BinOp::And), &[is_held, is_ahead], span)
-            };
-            all.push([ahead, waits(behind, second)?, waits(ahead, first)?]);
+                sides.push(Held { behind, waits });
+            }
+            all.push(sides);
         }
         if all.is_empty() {
             return Some(all);
@@ -220,33 +237,35 @@ impl Traversal {
             let mut free = self.clock_goes_on(copy, c, now)?;
             let before = self.group.clocks[c].iter().map(|other| self.clock_goes_on(copy, *other, now));
             let mut stops = before.collect::<Option<Vec<Var>>>()?;
-            for (meeting, [_, first, second]) in self.group.meetings.iter().zip(&all) {
-                stops.extend(meeting.first.contains(&c).then_some(*first));
-                stops.extend(meeting.second.contains(&c).then_some(*second));
-            }
+            stops.extend(self.of_clock(c, &all).map(|held| held.waits));
             for stop in stops {
                 let not = push(copy, Op::Unary(UnOp::Not), &[stop], span)?;
                 free = push(copy, Op::Binary(BinOp::And), &[free, not], span)?;
             }
             moves = push(copy, Op::Binary(BinOp::Or), &[moves, free], span)?;
         }
-        for [_, first, second] in &mut all {
-            *first = push(copy, Op::Binary(BinOp::And), &[*first, moves], span)?;
-            *second = push(copy, Op::Binary(BinOp::And), &[*second, moves], span)?;
+        for held in all.iter_mut().flatten() {
+            held.waits = push(copy, Op::Binary(BinOp::And), &[held.waits, moves], span)?;
         }
         Some(all)
     }
 
+    /// The sides of meetings that only a clock advances.
+    fn of_clock<'h>(&self, c: usize, held: &'h [Vec<Held>]) -> impl Iterator<Item = &'h Held> {
+        let sides = self.group.meetings.iter().zip(held).flat_map(move |(meeting, sides)| {
+            meeting.clocks.iter().zip(sides).filter(move |(clocks, _)| clocks.contains(&c)).map(|(_, held)| held)
+        });
+        sides.collect::<Vec<_>>().into_iter()
+    }
+
     /// How far a clock goes in a step.
-    fn count(&self, copy: &mut Copier<'_>, (c, size): (usize, Var), now: Var, held: &[[Var; 3]]) -> Option<Var> {
+    fn count(&self, copy: &mut Copier<'_>, (c, size): (usize, Var), now: Var, held: &[Vec<Held>]) -> Option<Var> {
         let span = self.span;
         let none = int(copy, 0, span)?;
         let mut count = size;
-        for (meeting, [ahead, ..]) in self.group.meetings.iter().zip(held) {
-            if meeting.first.contains(&c) {
-                // As many as the other side waits for, which has come before.
-                count = push(copy, Op::Binary(BinOp::Max), &[*ahead, count], span)?;
-            }
+        for side in self.of_clock(c, held) {
+            // As many as others wait for, which have come before.
+            count = push(copy, Op::Binary(BinOp::Max), &[side.behind, count], span)?;
         }
         if let Some(n) = self.clocks[c].length {
             // Without overflow: a chunk may be as large as a number can be.
@@ -258,10 +277,7 @@ impl Traversal {
             count = self.whole_blocks(copy, c, now, count)?;
         }
         let mut stops = self.busy(copy, now)?;
-        for (meeting, [_, first, second]) in self.group.meetings.iter().zip(held) {
-            stops.extend(meeting.first.contains(&c).then_some(*first));
-            stops.extend(meeting.second.contains(&c).then_some(*second));
-        }
+        stops.extend(self.of_clock(c, held).map(|side| side.waits));
         for &other in &self.group.clocks[c] {
             stops.push(self.clock_goes_on(copy, other, now)?);
         }
@@ -390,6 +406,7 @@ impl Traversal {
             let last = part(copy, end, *place, span)?;
             let result = match state {
                 State::Cut => cut::finish(copy, *s, last, self.group.opens(*s))?,
+                State::Aligned => align::finish(copy, *s, last, self.group.sides(*s)?)?,
                 _ => state.finish(copy, changes, *s, last)?,
             };
             copy.stand(*s, result);
