@@ -4,7 +4,7 @@
 
 use super::open::{Now, Open};
 use super::state::nothing;
-use super::{int, map, part, push};
+use super::{chosen, int, map, part, push};
 use crate::stream;
 use deckle_diag::Span;
 use deckle_ir::array::{BinOp, Coll, Copier, Direction, Monoid, Op, Rewrite, ScanKind, UnOp};
@@ -74,13 +74,8 @@ pub(super) fn step(
     let ends = push(copy, Op::Reduce(Monoid::Sum), &[are_ends], span)?;
     let count = binary(copy, BinOp::Sub, last, ends, span)?;
     let are_there = binary(copy, BinOp::Le, count, have, span)?;
-    let (yes, _) = copy.b.begin_body_of(&Op::If, &[are_there], 0, span).ok()?;
-    let both = push(copy, Op::Tuple, &[last, count], span)?;
-    copy.b.end_body(both);
-    let (no, _) = copy.b.begin_body_of(&Op::If, &[are_there], 1, span).ok()?;
-    let both = as_far_as(copy, looked_at, have, span)?;
-    copy.b.end_body(both);
-    let both = copy.b.push(Op::If, &[are_there], &[yes, no], span).ok()?;
+    let all_of_them = |copy: &mut Copier<'_>| push(copy, Op::Tuple, &[last, count], span);
+    let both = chosen(copy, are_there, span, all_of_them, |copy| as_far_as(copy, looked_at, have, span))?;
     let (mut last, mut count) = (part(copy, both, 0, span)?, part(copy, both, 1, span)?);
     if let Some(open) = open {
         [last, count] = open.before_large(copy, (xs, looked_at), (last, count))?;

@@ -7,8 +7,7 @@
 use super::plan::Unit;
 use super::source::Source;
 use super::state::{nothing, zero};
-use super::{Chunker, Sizes, int, map, part, push};
-use crate::stream;
+use super::{Chunker, Sizes, chosen, int, map, part, push};
 use deckle_diag::Span;
 use deckle_ir::array::{BinOp, Coll, Copier, Direction, Function, Monoid, Op, Rewrite, ScanKind, Slicer};
 use deckle_ir::entity::{Body, Var};
@@ -58,7 +57,7 @@ impl Runs {
         let body = *inst.bodies.first()?;
         let seqs = inst.args.iter().map(|v| copy.var(*v)).collect::<Option<Vec<_>>>()?;
         let work = self.work(copy, changes, body, &seqs)?;
-        let vectors = seqs.iter().map(|v| stream::whole(&mut copy.b, *v, span).ok()).collect::<Option<Vec<_>>>()?;
+        let vectors = seqs.iter().map(|v| push(copy, Op::Tab, &[*v], span)).collect::<Option<Vec<_>>>()?;
         let ends = sums(copy, work, span)?;
         let count = push(copy, Op::Length, &[work], span)?;
         let elem = old.ty(self.gives()).as_seq()?.clone();
@@ -123,33 +122,51 @@ impl Runs {
         (work, ends, inside): (Var, Var, Var),
         at: Var,
     ) -> Option<(Var, Var)> {
-        let (old, span) = (copy.old, copy.old.span(self.stmt));
-        let body = *old.inst(self.stmt)?.bodies.first()?;
+        let span = copy.old.span(self.stmt);
         let first = push(copy, Op::Index, &[work, at], span)?;
         let most = int(copy, self.large.0, span)?;
         let is_large = push(copy, Op::Binary(BinOp::Gt), &[first, most], span)?;
-        let (yes, _) = copy.b.begin_body_of(&Op::If, &[is_large], 0, span).ok()?;
-        for (p, xs) in old.body(body).params.iter().zip(vectors) {
+        let alone = |copy: &mut Copier<'_>| self.alone(copy, vectors, (at, inside));
+        let several = |copy: &mut Copier<'_>| {
+            let end = end(copy, (ends, first, inside), at, span)?;
+            self.several(copy, changes, vectors, (at, end))
+        };
+        let both = chosen(copy, is_large, span, alone, several)?;
+        Some((part(copy, both, 0, span)?, part(copy, both, 1, span)?))
+    }
+
+    /// The same for an element that is alone.
+    fn alone(&self, copy: &mut Copier<'_>, vectors: &[Var], (at, inside): (Var, Var)) -> Option<Var> {
+        let (old, span) = (copy.old, copy.old.span(self.stmt));
+        let body = old.body(*old.inst(self.stmt)?.bodies.first()?);
+        for (p, xs) in body.params.iter().zip(vectors) {
             let x = push(copy, Op::Index, &[*xs, at], span)?;
-            let x = stream::streamed(&mut copy.b, x, &old.ty(*p).clone(), span).ok()?;
             copy.stand(*p, x);
         }
         Chunker::default().all(copy, &self.units, Sizes { chunk: inside, inside })?;
-        let mut result = copy.var(old.body(body).result)?;
+        let mut result = copy.var(body.result)?;
         if self.flattened.is_none() {
             let ty = copy.b.ty(result).clone();
             result = push(copy, Op::Array(ty), &[result], span)?;
         }
         let one = int(copy, 1, span)?;
         let after = push(copy, Op::Binary(BinOp::Add), &[at, one], span)?;
-        let both = push(copy, Op::Tuple, &[after, result], span)?;
-        copy.b.end_body(both);
-        let (no, _) = copy.b.begin_body_of(&Op::If, &[is_large], 1, span).ok()?;
-        let end = end(copy, (ends, first, inside), at, span)?;
+        push(copy, Op::Tuple, &[after, result], span)
+    }
+
+    /// The same for elements from one to another, all at once.
+    fn several(
+        &self,
+        copy: &mut Copier<'_>,
+        changes: &mut dyn Rewrite,
+        vectors: &[Var],
+        (at, end): (Var, Var),
+    ) -> Option<Var> {
+        let span = copy.old.span(self.stmt);
         let mut parts = Vec::new();
-        for (v, xs) in old.inst(self.stmt)?.args.iter().zip(vectors) {
+        for xs in vectors {
             let xs = push(copy, Op::Slice(vec![Slicer::Range]), &[*xs, at, end], span)?;
-            parts.push(stream::streamed(&mut copy.b, xs, &old.ty(*v).clone(), span).ok()?);
+            parts.push(push(copy, Op::Seq, &[xs], span)?);
         }
         copy.statement_with(changes, self.stmt, &parts)?;
         let mut all = copy.var(self.stmt)?;
@@ -157,10 +174,7 @@ impl Runs {
             all = push(copy, Op::Flatten, &[all], span)?;
         }
         let all = push(copy, Op::Tab, &[all], span)?;
-        let both = push(copy, Op::Tuple, &[end, all], span)?;
-        copy.b.end_body(both);
-        let both = copy.b.push(Op::If, &[is_large], &[yes, no], span).ok()?;
-        Some((part(copy, both, 0, span)?, part(copy, both, 1, span)?))
+        push(copy, Op::Tuple, &[end, all], span)
     }
 }
 

@@ -207,3 +207,20 @@ fn map(
     copy.b.end_body(result);
     copy.b.push(Op::Map, args, &[b], span).ok()
 }
+
+/// A value that depends on a condition.
+fn chosen(
+    copy: &mut Copier<'_>,
+    cond: Var,
+    span: Span,
+    yes: impl FnOnce(&mut Copier<'_>) -> Option<Var>,
+    no: impl FnOnce(&mut Copier<'_>) -> Option<Var>,
+) -> Option<Var> {
+    let (a, _) = copy.b.begin_body_of(&Op::If, &[cond], 0, span).ok()?;
+    let result = yes(copy)?;
+    copy.b.end_body(result);
+    let (b, _) = copy.b.begin_body_of(&Op::If, &[cond], 1, span).ok()?;
+    let result = no(copy)?;
+    copy.b.end_body(result);
+    copy.b.push(Op::If, &[cond], &[a, b], span).ok()
+}

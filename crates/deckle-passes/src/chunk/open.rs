@@ -9,7 +9,7 @@ use super::large::Large;
 use super::plan::{self, Text, Unit};
 use super::state::nothing;
 use super::traversal::Traversal;
-use super::{Sizes, int, map, part, push};
+use super::{Sizes, chosen, int, map, part, push};
 use crate::stream;
 use deckle_diag::Span;
 use deckle_ir::array::{BinOp, Coll, Copier, Monoid, Op, Rewrite, UnOp};
@@ -149,23 +149,6 @@ pub(super) struct Left {
 
 /// Where it stands in the state of a `flagpart`.
 const OPEN: u32 = 6;
-
-/// A value that depends on a condition.
-fn chosen(
-    copy: &mut Copier<'_>,
-    cond: Var,
-    span: Span,
-    yes: impl FnOnce(&mut Copier<'_>) -> Option<Var>,
-    no: impl FnOnce(&mut Copier<'_>) -> Option<Var>,
-) -> Option<Var> {
-    let (a, _) = copy.b.begin_body_of(&Op::If, &[cond], 0, span).ok()?;
-    let result = yes(copy)?;
-    copy.b.end_body(result);
-    let (b, _) = copy.b.begin_body_of(&Op::If, &[cond], 1, span).ok()?;
-    let result = no(copy)?;
-    copy.b.end_body(result);
-    copy.b.push(Op::If, &[cond], &[a, b], span).ok()
-}
 
 /// The number of flags before the first end.
 fn before_end(copy: &mut Copier<'_>, flags: Var, span: Span) -> Option<Var> {

@@ -1,6 +1,6 @@
 //! What goes on from chunk to chunk, and how.
 
-use super::{int, map, part, push};
+use super::{chosen, int, map, part, push};
 use crate::stream;
 use deckle_diag::Span;
 use deckle_ir::array::{BinOp, Coll, Copier, Function, Inst, Monoid, Op, RecordShape, Rewrite, ScanKind, Slicer};
@@ -232,7 +232,7 @@ impl State {
                 let xs = push(copy, Op::Tab, &[xs], span)?;
                 let mut best = |copy: &mut Copier<'_>, xs| {
                     let length = push(copy, Op::Length, &[xs], span)?;
-                    at_most_one(copy, length, span, |copy| {
+                    at_most_one(copy, (length, old.ty(s)), span, |copy| {
                         copy.statement_with(changes, s, &[xs])?;
                         copy.var(s)
                     })
@@ -277,7 +277,8 @@ impl State {
                 let (more, had) = (push(copy, Op::Length, &[xs], span)?, push(copy, Op::Length, &[best], span)?);
                 let all = push(copy, Op::Concat(0), &[best, xs], span)?;
                 let length = push(copy, Op::Length, &[all], span)?;
-                let places = at_most_one(copy, length, span, |copy| push(copy, inst.op.clone(), &[all], span))?;
+                let places =
+                    at_most_one(copy, (length, &Type::INT), span, |copy| push(copy, inst.op.clone(), &[all], span))?;
                 let (body, params) = copy.b.begin_body_of(&Op::Map, &[places], 0, span).ok()?;
                 let elem = push(copy, Op::Index, &[all, params[0]], span)?;
                 copy.b.end_body(elem);
@@ -375,7 +376,7 @@ impl State {
             State::Blocks1 => {
                 let (sum, rest) = (part(copy, last, 0, span)?, part(copy, last, 1, span)?);
                 let length = push(copy, Op::Length, &[rest], span)?;
-                let rest = at_most_one(copy, length, span, |copy| total(copy, changes, s, rest))?;
+                let rest = at_most_one(copy, (length, old.ty(s)), span, |copy| total(copy, changes, s, rest))?;
                 let all = push(copy, Op::Concat(0), &[sum, rest], span)?;
                 let only = in_order(copy, changes, s, all)?;
                 applied(copy, changes, s, &Op::Fold1, &[only])
@@ -429,16 +430,14 @@ fn kept(copy: &mut Copier<'_>, xs: Var, before: Var, span: Span) -> Option<Var> 
     let (more, have) = (push(copy, Op::Length, &[xs], span)?, push(copy, Op::Length, &[room], span)?);
     let all = push(copy, Op::Binary(BinOp::Add), &[count, more], span)?;
     let is_full = push(copy, Op::Binary(BinOp::Gt), &[all, have], span)?;
-    let (yes, _) = copy.b.begin_body_of(&Op::If, &[is_full], 0, span).ok()?;
-    // At least twice as much, so that copying takes as long as what is copied at most.
-    let by = push(copy, Op::Binary(BinOp::Max), &[have, more], span)?;
-    let zero = zero(copy, &elem, span)?;
-    let new = push(copy, Op::Replicate, &[zero, by], span)?;
-    let larger = push(copy, Op::Concat(0), &[room, new], span)?;
-    copy.b.end_body(larger);
-    let (no, _) = copy.b.begin_body_of(&Op::If, &[is_full], 1, span).ok()?;
-    copy.b.end_body(room);
-    let room = copy.b.push(Op::If, &[is_full], &[yes, no], span).ok()?;
+    let larger = |copy: &mut Copier<'_>| {
+        // At least twice as much, so that copying takes as long as what is copied at most.
+        let by = push(copy, Op::Binary(BinOp::Max), &[have, more], span)?;
+        let zero = zero(copy, &elem, span)?;
+        let new = push(copy, Op::Replicate, &[zero, by], span)?;
+        push(copy, Op::Concat(0), &[room, new], span)
+    };
+    let room = chosen(copy, is_full, span, larger, |_| Some(room))?;
     let numbers = push(copy, Op::Iota(Coll::Array), &[more], span)?;
     let at = map(copy, &[numbers], span, |copy, p| push(copy, Op::Binary(BinOp::Add), &[count, p[0]], span))?;
     let room = push(copy, Op::Scatter, &[room, at, xs], span)?;
@@ -461,14 +460,11 @@ fn moved_on(
     let most = push(copy, Op::Binary(BinOp::Mul), &[more, times], span)?;
     let length = push(copy, Op::Length, &[second], span)?;
     let is_long = push(copy, Op::Binary(BinOp::Ge), &[length, most], span)?;
-    let (yes, _) = copy.b.begin_body_of(&Op::If, &[is_long], 0, span).ok()?;
-    let (all, none) = (push(copy, Op::Concat(0), &[first, second], span)?, nothing(copy, elem, span)?);
-    let both = push(copy, Op::Tuple, &[all, none], span)?;
-    copy.b.end_body(both);
-    let (no, _) = copy.b.begin_body_of(&Op::If, &[is_long], 1, span).ok()?;
-    let both = push(copy, Op::Tuple, &[first, second], span)?;
-    copy.b.end_body(both);
-    let both = copy.b.push(Op::If, &[is_long], &[yes, no], span).ok()?;
+    let moved = |copy: &mut Copier<'_>| {
+        let (all, none) = (push(copy, Op::Concat(0), &[first, second], span)?, nothing(copy, elem, span)?);
+        push(copy, Op::Tuple, &[all, none], span)
+    };
+    let both = chosen(copy, is_long, span, moved, |copy| push(copy, Op::Tuple, &[first, second], span))?;
     Some((part(copy, both, 0, span)?, part(copy, both, 1, span)?))
 }
 
@@ -481,21 +477,22 @@ pub(super) fn nothing(copy: &mut Copier<'_>, elem: &Type, span: Span) -> Option<
 /// What a body gives, where there are elements that it may be made of: a vector of one or none.
 fn at_most_one(
     copy: &mut Copier<'_>,
-    length: Var,
+    (length, ty): (Var, &Type),
     span: Span,
     element: impl FnOnce(&mut Copier<'_>) -> Option<Var>,
 ) -> Option<Var> {
     let zero = int(copy, 0, span)?;
     let is_some = push(copy, Op::Binary(BinOp::Gt), &[length, zero], span)?;
-    let (yes, _) = copy.b.begin_body_of(&Op::If, &[is_some], 0, span).ok()?;
-    let element = element(copy)?;
-    let ty = copy.b.ty(element).clone();
-    let one = push(copy, Op::Array(ty.clone()), &[element], span)?;
-    copy.b.end_body(one);
-    let (no, _) = copy.b.begin_body_of(&Op::If, &[is_some], 1, span).ok()?;
-    let none = nothing(copy, &ty, span)?;
-    copy.b.end_body(none);
-    copy.b.push(Op::If, &[is_some], &[yes, no], span).ok()
+    chosen(
+        copy,
+        is_some,
+        span,
+        |copy| {
+            let element = element(copy)?;
+            push(copy, Op::Array(ty.clone()), &[element], span)
+        },
+        |copy| nothing(copy, ty, span),
+    )
 }
 
 /// What combines two values in the place of a built-in operator.
@@ -679,7 +676,8 @@ fn pair(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, body: Body, a: Var, b:
 fn in_order(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, s: Var, xs: Var) -> Option<Var> {
     let span = copy.old.span(s);
     let length = push(copy, Op::Length, &[xs], span)?;
-    at_most_one(copy, length, span, |copy| {
+    let ty = copy.b.ty(xs).elem()?.clone();
+    at_most_one(copy, (length, &ty), span, |copy| {
         let (zero, one) = (int(copy, 0, span)?, int(copy, 1, span)?);
         let first = push(copy, Op::Index, &[xs, zero], span)?;
         let others = push(copy, Op::Binary(BinOp::Sub), &[length, one], span)?;
