@@ -64,8 +64,11 @@ impl Codes {
                 }
                 Step::If(_, yes, no) => {
                     for branch in [yes, no] {
-                        let own = if part == 0 { self.parts.len() } else { part };
-                        self.parts.resize_with(self.parts.len().max(own + 1), Part::default);
+                        let mut own = part;
+                        if part == 0 {
+                            own = self.parts.len();
+                            self.parts.push(Part::default());
+                        }
                         self.divide(branch, own);
                     }
                 }

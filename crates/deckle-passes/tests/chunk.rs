@@ -205,6 +205,24 @@ fn groups_may_be_larger_than_what_is_kept() {
 }
 
 #[test]
+fn what_is_wrong_with_flags_is_said_as_of_the_whole() {
+    let mut sources = deckle_diag::SourceMap::new();
+    let mut load = |_: &str, _: &str| Err("no imports".to_string());
+    let compiled = deckle_syntax::compile(&mut sources, "groups.dk", GROUPS.as_bytes().to_vec(), &mut load).unwrap();
+    for name in ["too_few", "unended"] {
+        let entry = compiled.entries.iter().find(|e| e.name == name).unwrap().func;
+        for n in [2, 30, 77] {
+            let case = Case { program: compiled.program.clone(), entry, args: vec![Value::int(n)], seed: 0 };
+            let whole = run(&case.program, entry, &case.args, &limits()).unwrap_err();
+            for size in [1, 2, 7, 64, i64::MAX] {
+                let chunked = in_chunks(&case, size).unwrap().unwrap_err();
+                assert_eq!(chunked.message, whole.message, "{name} of {n} in chunks of {size}");
+            }
+        }
+    }
+}
+
+#[test]
 fn calls_are_written_out_and_scans_get_a_start() {
     in_chunks_and_as_a_whole(SIMPLER, &["rows", "pairs"], false, &[0, 1, 2, 9, 30]);
 }

@@ -27,7 +27,7 @@ pub struct Lowered {
     pub function: Function,
     /// For each sequence in the result, in order, the number of the push by which it is handed over. Without chunks the result holds them.
     pub pushes: Vec<u32>,
-    /// Whether its sequences are gone through in chunks, in which case it has a parameter more, the number of elements of a chunk; or why they are not.
+    /// Whether its sequences are gone through in chunks, in which case it has two parameters more ([`Chunked`]); or why they are not.
     pub chunked: Result<bool, Whole>,
 }
 

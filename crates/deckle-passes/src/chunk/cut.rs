@@ -4,10 +4,10 @@
 
 use super::open::{Now, Open};
 use super::state::nothing;
-use super::{chosen, int, map, part, push};
+use super::{chosen, folded, int, map, part, push, sums};
 use crate::stream;
 use deckle_diag::Span;
-use deckle_ir::array::{BinOp, Coll, Copier, Direction, Monoid, Op, Rewrite, ScanKind, UnOp};
+use deckle_ir::array::{BinOp, Coll, Copier, Monoid, Op, Rewrite, UnOp};
 use deckle_ir::entity::Var;
 use deckle_ir::scalar::ScalarType;
 use deckle_ir::types::Type;
@@ -69,10 +69,13 @@ pub(super) fn step(
     let length = push(copy, Op::Length, &[looked_at], span)?;
     let numbers = push(copy, Op::Iota(Coll::Array), &[length], span)?;
     let behind = map(copy, &[numbers, looked_at], span, |copy, p| behind_end(copy, p[0], p[1], span))?;
-    let last = greatest(copy, behind, span)?;
-    let are_ends = map(copy, &[looked_at], span, |copy, p| push(copy, Op::Cast(ScalarType::I64), &[p[0]], span))?;
+    let zero = int(copy, 0, span)?;
+    let last = folded(copy, BinOp::Max, zero, behind, span)?;
+    let are_ends = map(copy, &[all], span, |copy, p| push(copy, Op::Cast(ScalarType::I64), &[p[0]], span))?;
     let ends = push(copy, Op::Reduce(Monoid::Sum), &[are_ends], span)?;
+    // None, where none are looked at.
     let count = binary(copy, BinOp::Sub, last, ends, span)?;
+    let count = binary(copy, BinOp::Max, count, zero, span)?;
     let are_there = binary(copy, BinOp::Le, count, have, span)?;
     let all_of_them = |copy: &mut Copier<'_>| push(copy, Op::Tuple, &[last, count], span);
     let both = chosen(copy, are_there, span, all_of_them, |copy| as_far_as(copy, looked_at, have, span))?;
@@ -108,15 +111,6 @@ fn behind_end(copy: &mut Copier<'_>, at: Var, flag: Var, span: Span) -> Option<V
     push(copy, Op::Select, &[flag, after, zero], span)
 }
 
-/// The greatest of some numbers, or 0.
-fn greatest(copy: &mut Copier<'_>, all: Var, span: Span) -> Option<Var> {
-    let zero = int(copy, 0, span)?;
-    let (body, params) = copy.b.begin_body_of(&Op::Fold, &[zero, all], 0, span).ok()?;
-    let greatest = binary(copy, BinOp::Max, params[0], params[1], span)?;
-    copy.b.end_body(greatest);
-    copy.b.push(Op::Fold, &[zero, all], &[body], span).ok()
-}
-
 /// The position behind the last end whose elements are among so many, and how many there are before it.
 fn as_far_as(copy: &mut Copier<'_>, all: Var, have: Var, span: Span) -> Option<Var> {
     let zero = int(copy, 0, span)?;
@@ -124,11 +118,7 @@ fn as_far_as(copy: &mut Copier<'_>, all: Var, have: Var, span: Span) -> Option<V
         let takes = push(copy, Op::Unary(UnOp::Not), &[p[0]], span)?;
         push(copy, Op::Cast(ScalarType::I64), &[takes], span)
     })?;
-    let scan = Op::Scan(Direction::Left, ScanKind::Inclusive);
-    let (body, params) = copy.b.begin_body_of(&scan, &[zero, takes], 0, span).ok()?;
-    let sum = binary(copy, BinOp::Add, params[0], params[1], span)?;
-    copy.b.end_body(sum);
-    let taken = copy.b.push(scan, &[zero, takes], &[body], span).ok()?;
+    let taken = sums(copy, takes, span)?;
     let length = push(copy, Op::Length, &[all], span)?;
     let numbers = push(copy, Op::Iota(Coll::Array), &[length], span)?;
     let closed = map(copy, &[numbers, all, taken], span, |copy, p| {
@@ -136,7 +126,7 @@ fn as_far_as(copy: &mut Copier<'_>, all: Var, have: Var, span: Span) -> Option<V
         let closed = binary(copy, BinOp::And, p[1], there, span)?;
         behind_end(copy, p[0], closed, span)
     })?;
-    let last = greatest(copy, closed, span)?;
+    let last = folded(copy, BinOp::Max, zero, closed, span)?;
     let inside = map(copy, &[numbers, takes], span, |copy, p| {
         let inside = binary(copy, BinOp::Lt, p[0], last, span)?;
         push(copy, Op::Select, &[inside, p[1], zero], span)

@@ -7,9 +7,9 @@
 use super::plan::Unit;
 use super::source::Source;
 use super::state::{nothing, zero};
-use super::{Chunker, Sizes, chosen, int, map, part, push};
+use super::{Chunker, Sizes, chosen, int, map, part, push, sums};
 use deckle_diag::Span;
-use deckle_ir::array::{BinOp, Coll, Copier, Direction, Function, Monoid, Op, Rewrite, ScanKind, Slicer};
+use deckle_ir::array::{BinOp, Coll, Copier, Function, Monoid, Op, Rewrite, Slicer};
 use deckle_ir::entity::{Body, Var};
 use deckle_ir::scalar::ScalarType;
 use std::collections::BTreeSet;
@@ -198,16 +198,6 @@ fn end(copy: &mut Copier<'_>, (ends, first, run): (Var, Var, Var), at: Var, span
     let fitting = push(copy, Op::Reduce(Monoid::Sum), &[fits], span)?;
     let fitting = binary(copy, BinOp::Max, fitting, one)?;
     binary(copy, BinOp::Add, at, fitting)
-}
-
-/// The sums of numbers, each with all before it.
-fn sums(copy: &mut Copier<'_>, xs: Var, span: Span) -> Option<Var> {
-    let zero = int(copy, 0, span)?;
-    let scan = Op::Scan(Direction::Left, ScanKind::Inclusive);
-    let (body, params) = copy.b.begin_body_of(&scan, &[zero, xs], 0, span).ok()?;
-    let sum = push(copy, Op::Binary(BinOp::Add), &params, span)?;
-    copy.b.end_body(sum);
-    copy.b.push(scan, &[zero, xs], &[body], span).ok()
 }
 
 /// The sequences inside a body whose lengths are known before anything is gone through, and the statements that tell them.

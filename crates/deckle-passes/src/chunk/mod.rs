@@ -50,7 +50,7 @@ pub use choose::{Chunks, Lowered, lower};
 pub use large::Large;
 
 use deckle_diag::Span;
-use deckle_ir::array::{Coll, Copier, Function, Op, Program, Rewrite, rewrite};
+use deckle_ir::array::{BinOp, Coll, Copier, Direction, Function, Op, Program, Rewrite, ScanKind, rewrite};
 use deckle_ir::entity::{Func, Var};
 use deckle_ir::scalar::Scalar;
 use deckle_ir::types::Type;
@@ -206,6 +206,24 @@ fn map(
     let result = body(copy, &params)?;
     copy.b.end_body(result);
     copy.b.push(Op::Map, args, &[b], span).ok()
+}
+
+/// A start and numbers, combined by an operator.
+fn folded(copy: &mut Copier<'_>, op: BinOp, start: Var, all: Var, span: Span) -> Option<Var> {
+    let (body, params) = copy.b.begin_body_of(&Op::Fold, &[start, all], 0, span).ok()?;
+    let both = push(copy, Op::Binary(op), &params, span)?;
+    copy.b.end_body(both);
+    copy.b.push(Op::Fold, &[start, all], &[body], span).ok()
+}
+
+/// The sums of numbers, each with all before it.
+fn sums(copy: &mut Copier<'_>, xs: Var, span: Span) -> Option<Var> {
+    let zero = int(copy, 0, span)?;
+    let scan = Op::Scan(Direction::Left, ScanKind::Inclusive);
+    let (body, params) = copy.b.begin_body_of(&scan, &[zero, xs], 0, span).ok()?;
+    let sum = push(copy, Op::Binary(BinOp::Add), &params, span)?;
+    copy.b.end_body(sum);
+    copy.b.push(scan, &[zero, xs], &[body], span).ok()
 }
 
 /// A value that depends on a condition.

@@ -9,7 +9,7 @@ use super::large::Large;
 use super::plan::{self, Text, Unit};
 use super::state::nothing;
 use super::traversal::Traversal;
-use super::{Sizes, chosen, int, map, part, push};
+use super::{Sizes, chosen, folded, int, map, part, push};
 use crate::stream;
 use deckle_diag::Span;
 use deckle_ir::array::{BinOp, Coll, Copier, Monoid, Op, Rewrite, UnOp};
@@ -118,8 +118,8 @@ impl Making {
     /// What is made of a group that has its end.
     fn end(&self, copy: &mut Copier<'_>, changes: &mut dyn Rewrite, state: Var) -> Option<Var> {
         self.begin(copy, changes)?.end(copy, changes, state)?;
-        let after: Vec<Unit> = self.units.iter().skip_while(|u| !matches!(u, Unit::Loop(_))).skip(1).cloned().collect();
-        after.iter().try_for_each(|unit| match unit {
+        let mut after = self.units.iter().skip_while(|u| !matches!(u, Unit::Loop(_))).skip(1);
+        after.try_for_each(|unit| match unit {
             Unit::Statement(s) => copy.statement(changes, *s),
             _ => None,
         })?;
@@ -155,15 +155,7 @@ fn before_end(copy: &mut Copier<'_>, flags: Var, span: Span) -> Option<Var> {
     let length = push(copy, Op::Length, &[flags], span)?;
     let numbers = push(copy, Op::Iota(Coll::Array), &[length], span)?;
     let places = map(copy, &[numbers, flags], span, |copy, p| push(copy, Op::Select, &[p[1], p[0], length], span))?;
-    least(copy, length, places, span)
-}
-
-/// The least of some numbers, or another one.
-fn least(copy: &mut Copier<'_>, other: Var, all: Var, span: Span) -> Option<Var> {
-    let (body, params) = copy.b.begin_body_of(&Op::Fold, &[other, all], 0, span).ok()?;
-    let least = push(copy, Op::Binary(BinOp::Min), &params, span)?;
-    copy.b.end_body(least);
-    copy.b.push(Op::Fold, &[other, all], &[body], span).ok()
+    folded(copy, BinOp::Min, length, places, span)
 }
 
 impl Open {
@@ -204,12 +196,12 @@ impl Open {
             let state = chosen(copy, now.open, span, fed, |_| Some(*state))?;
             let s = make.stmt;
             let elem = copy.old.ty(s).as_seq()?.clone();
-            let mut end = |copy: &mut Copier<'_>| {
+            let ended = |copy: &mut Copier<'_>| {
                 let result = make.end(copy, changes, state)?;
                 let ty = copy.b.ty(result).clone();
                 push(copy, Op::Array(ty), &[result], span)
             };
-            let all = chosen(copy, closes, span, &mut end, |copy| nothing(copy, &elem, span))?;
+            let all = chosen(copy, closes, span, ended, |copy| nothing(copy, &elem, span))?;
             made.push((s, all));
             states.push(state);
         }
@@ -246,7 +238,7 @@ impl Open {
                 let is_large = push(copy, Op::Binary(BinOp::Gt), &[p[1], most], span)?;
                 push(copy, Op::Select, &[is_large, p[0], number], span)
             })?;
-            let first = least(copy, number, large, span)?;
+            let first = folded(copy, BinOp::Min, number, large, span)?;
             let before = push(copy, Op::Take, &[lengths, first], span)?;
             let count = push(copy, Op::Reduce(Monoid::Sum), &[before], span)?;
             let last = push(copy, Op::Binary(BinOp::Add), &[count, first], span)?;

@@ -1,6 +1,6 @@
 //! What goes on from chunk to chunk, and how.
 
-use super::{chosen, int, map, part, push};
+use super::{chosen, folded, int, map, part, push};
 use crate::stream;
 use deckle_diag::Span;
 use deckle_ir::array::{BinOp, Coll, Copier, Function, Inst, Monoid, Op, RecordShape, Rewrite, ScanKind, Slicer};
@@ -244,10 +244,7 @@ impl State {
             State::Extreme(op) => {
                 let (far, count) = (part(copy, before, 0, span)?, part(copy, before, 1, span)?);
                 let xs = copy.var(inst.args[0])?;
-                let (body, params) = copy.b.begin_body_of(&Op::Fold, &[far, xs], 0, span).ok()?;
-                let farther = push(copy, Op::Binary(op), &params, span)?;
-                copy.b.end_body(farther);
-                let far = copy.b.push(Op::Fold, &[far, xs], &[body], span).ok()?;
+                let far = folded(copy, op, far, xs, span)?;
                 let more = push(copy, Op::Length, &[xs], span)?;
                 let count = push(copy, Op::Binary(BinOp::Add), &[count, more], span)?;
                 push(copy, Op::Tuple, &[far, count], span)
