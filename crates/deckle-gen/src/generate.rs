@@ -5,10 +5,11 @@
 //! leaves nothing behind, and another one is tried.
 
 use crate::guess::Guess;
+use crate::idioms::{self, IDIOMS, Idiom};
 use crate::ops::CHOICES;
 use crate::params::{self, Params, Role};
 use crate::{Case, Config, Rng, scalars};
-use deckle_diag::Span;
+use deckle_diag::{FileId, Span};
 use deckle_ir::array::{BinOp, Builder, Function, Monoid, Op, Program, RecordShape};
 use deckle_ir::entity::{Body, Func, Var};
 use deckle_ir::scalar::{Scalar, ScalarType};
@@ -25,6 +26,10 @@ pub(crate) fn case(seed: u64, config: &Config) -> Case {
         let (func, _) = function(&funcs, &format!("helper{k}"), &mut rng, config);
         funcs.push(func);
     }
+    if config.idioms > 0 && config.sequences && rng.chance(30) {
+        let made = idioms::written(&funcs, funcs.len(), &mut rng, config);
+        funcs.extend(made);
+    }
     let (func, args) = function(&funcs, "main", &mut rng, config);
     funcs.push(func);
     let entry = Func(funcs.len() as u32 - 1);
@@ -37,19 +42,8 @@ fn function(funcs: &[Function], name: &str, rng: &mut Rng, config: &Config) -> (
     for _ in 0..1 + rng.below(4) {
         params.add(&mut b, rng, config);
     }
-    let args = params::arguments(&params, rng);
-    let mut g = Gen {
-        rng: Rng::new(rng.bits()),
-        config,
-        b,
-        scope: Vec::new(),
-        guesses: Vec::new(),
-        sealed: 0,
-        own: 0,
-        depth: 0,
-        times: 1,
-        fuel: config.fuel,
-    };
+    let args = params::arguments(&params, rng, config);
+    let mut g = Gen::new(Rng::new(rng.bits()), config, b);
     for (k, arg) in args.iter().enumerate() {
         let bound = match params.list[k].1 {
             Role::Plain => None,
@@ -115,6 +109,40 @@ impl Run {
     }
 }
 
+impl<'a> Gen<'a> {
+    /// A function with nothing in scope yet.
+    pub fn new(rng: Rng, config: &'a Config, b: Builder<'a>) -> Gen<'a> {
+        Gen {
+            rng,
+            config,
+            b,
+            scope: Vec::new(),
+            guesses: Vec::new(),
+            sealed: 0,
+            own: 0,
+            depth: 0,
+            times: 1,
+            fuel: config.fuel,
+        }
+    }
+
+    /// The function with its result.
+    pub fn finish(self, result: Var) -> Function {
+        self.b.finish(result)
+    }
+
+    /// Where the next statement stands: there is no text, but errors of different statements are to be told apart.
+    fn place(&self) -> Span {
+        let at = self.b.next_var().0;
+        Span::new(FileId(self.b.funcs().len() as u32), at, at + 1)
+    }
+
+    /// How many bodies are open beside the function's own.
+    pub fn depth(&self) -> usize {
+        self.depth
+    }
+}
+
 impl Gen<'_> {
     pub fn ty(&self, v: Var) -> &Type {
         self.b.ty(v)
@@ -128,7 +156,7 @@ impl Gen<'_> {
         self.guesses[v.index()] = guess;
     }
 
-    fn enter(&mut self, v: Var, guess: Guess) {
+    pub fn enter(&mut self, v: Var, guess: Guess) {
         // Of no `i64` at all, anything can be said: so a tuple of lengths and floats keeps what is known of the lengths.
         let bound = if holds_int(self.ty(v)) { guess.bound } else { Some(0) };
         self.scope.push(v);
@@ -144,7 +172,7 @@ impl Gen<'_> {
         if !self.config.avoid.is_empty() && self.config.avoid.contains(&op.info().name) {
             return None;
         }
-        let v = self.b.push(op, args, bodies, Span::NONE).ok()?;
+        let v = self.b.push(op, args, bodies, self.place()).ok()?;
         self.enter(v, guess);
         Some(v)
     }
@@ -174,6 +202,13 @@ impl Gen<'_> {
             if self.fuel == 0 {
                 return;
             }
+            if self.config.idioms > 0 && self.rng.chance(self.config.idioms) {
+                if self.idiom().is_some() {
+                    self.fuel = self.fuel.saturating_sub(2);
+                    return;
+                }
+                continue;
+            }
             let deep = self.depth >= self.config.max_depth;
             let (streams, avoid) = (self.config.sequences, &self.config.avoid);
             let weight = |c: &crate::ops::Choice| match c {
@@ -190,6 +225,20 @@ impl Gen<'_> {
         }
     }
 
+    fn idiom(&mut self) -> Option<Var> {
+        let room = self.config.max_depth.saturating_sub(self.depth);
+        let (streams, avoid) = (self.config.sequences, &self.config.avoid);
+        let weight = |i: &Idiom| match i {
+            i if i.depth > room || i.stream && !streams || avoid.contains(&i.name) => 0,
+            i => i.weight,
+        };
+        if IDIOMS.iter().all(|i| weight(i) == 0) {
+            return None;
+        }
+        let idiom = &IDIOMS[self.rng.weighted(IDIOMS, weight)];
+        self.attempt(idiom.make)
+    }
+
     /// Builds body number `which` of an operator; `make` gives its result.
     pub fn body(
         &mut self,
@@ -204,7 +253,7 @@ impl Gen<'_> {
         if self.times > self.config.max_elements {
             return None;
         }
-        let (body, params) = self.b.begin_body_of(op, args, which, Span::NONE).ok()?;
+        let (body, params) = self.b.begin_body_of(op, args, which, self.place()).ok()?;
         self.own = self.scope.len();
         self.depth += 1;
         if run.seal {

@@ -14,14 +14,17 @@
 //! deckle_ir::array::verify(&case.program).unwrap();
 //! ```
 
+pub mod compare;
 mod generate;
 mod guess;
+mod idioms;
 mod ops;
 mod params;
 pub mod rebuild;
 mod rng;
 mod scalars;
 pub mod shrink;
+pub mod sweep;
 
 pub use rng::Rng;
 pub use shrink::shrink;
@@ -58,7 +61,11 @@ pub struct Config {
     pub risk: usize,
     /// About how many elements a variable has at most, over all runs of its body together.
     pub max_elements: u64,
-    /// Names of operators that do not occur: those that a backend lacks, say.
+    /// Of how many of 100 statements several are made together, in a way in which compilers have gone wrong.
+    pub idioms: usize,
+    /// The most elements of a vector that is meant to be long.
+    pub long: i64,
+    /// Names of operators and idioms that do not occur: those that a backend lacks, say.
     pub avoid: Vec<&'static str>,
 }
 
@@ -77,6 +84,8 @@ impl Default for Config {
             float_sums: true,
             risk: 10,
             max_elements: 1500,
+            idioms: 0,
+            long: 0,
             avoid: Vec::new(),
         }
     }
@@ -91,6 +100,16 @@ impl Config {
     /// Nested arrays, regular and jagged, without sequences.
     pub fn nested() -> Config {
         Config { sequences: false, ..Config::default() }
+    }
+
+    /// The same with idioms, and vectors that are long enough to be cut in several places where tests make blocks small.
+    pub fn with_idioms(self) -> Config {
+        Config { idioms: 35, long: 50, max_elements: 4000, ..self }
+    }
+
+    /// The same with vectors of real sizes.
+    pub fn at_size(self, long: i64) -> Config {
+        Config { long, max_elements: 12 * long as u64, max_stmts: 4, ..self }
     }
 }
 

@@ -170,8 +170,8 @@ impl Params {
 }
 
 /// Arguments for parameters.
-pub(crate) fn arguments(params: &Params, rng: &mut Rng) -> Vec<Value> {
-    let mut maker = Maker { rng: RefCell::new(rng), sizes: RefCell::default(), args: Vec::new() };
+pub(crate) fn arguments(params: &Params, rng: &mut Rng, config: &Config) -> Vec<Value> {
+    let mut maker = Maker { rng: RefCell::new(rng), long: config.long, sizes: RefCell::default(), args: Vec::new() };
     for (ty, role) in &params.list {
         let arg = maker.value(ty, *role, &mut Vec::new());
         maker.args.push(arg);
@@ -181,12 +181,14 @@ pub(crate) fn arguments(params: &Params, rng: &mut Rng) -> Vec<Value> {
 
 /// A value of a type whose sizes are numbers.
 pub(crate) fn constant(ty: &Type, rng: &mut Rng) -> Value {
-    let maker = Maker { rng: RefCell::new(rng), sizes: RefCell::default(), args: Vec::new() };
+    let maker = Maker { rng: RefCell::new(rng), long: 0, sizes: RefCell::default(), args: Vec::new() };
     maker.value(ty, Role::Plain, &mut Vec::new())
 }
 
 struct Maker<'r> {
     rng: RefCell<&'r mut Rng>,
+    /// See [`Config::long`].
+    long: i64,
     /// What was chosen for size variables, at positions.
     sizes: RefCell<HashMap<(SizeVar, Vec<i128>), i128>>,
     args: Vec<Value>,
@@ -202,7 +204,7 @@ impl Maker<'_> {
                 Value::tuple(parts.into_iter().map(|t| self.value(t, role, at)).collect())
             }
             Type::Seq(elem) => {
-                let n = length(&mut self.rng.borrow_mut(), at.len());
+                let n = length(&mut self.rng.borrow_mut(), at.len(), self.long);
                 Value::seq(self.elems(n, elem, role, at))
             }
             Type::Array(a) if role == Role::Offsets => {
@@ -234,7 +236,10 @@ impl Maker<'_> {
 }
 
 /// How long a vector or sequence `depth` binders deep is.
-fn length(rng: &mut Rng, depth: usize) -> i128 {
+fn length(rng: &mut Rng, depth: usize, long: i64) -> i128 {
+    if long > 0 && depth == 0 && rng.chance(35) {
+        return rng.between(long / 2, long).into();
+    }
     match rng.below(40) {
         0..=3 => 0,
         4..=8 => 1,
@@ -247,7 +252,8 @@ fn length(rng: &mut Rng, depth: usize) -> i128 {
 impl SizeEnv for Maker<'_> {
     fn var(&self, var: SizeVar, at: &[i128]) -> Option<i128> {
         let mut sizes = self.sizes.borrow_mut();
-        let n = sizes.entry((var, at.to_vec())).or_insert_with(|| length(&mut self.rng.borrow_mut(), at.len()));
+        let n =
+            sizes.entry((var, at.to_vec())).or_insert_with(|| length(&mut self.rng.borrow_mut(), at.len(), self.long));
         Some(*n)
     }
 

@@ -32,9 +32,15 @@ pub(crate) fn any(rng: &mut Rng, ty: ScalarType) -> Scalar {
     }
 }
 
+/// A float: rather one of those that do not compare, or compare as equal to others.
+pub(crate) fn special(rng: &mut Rng, ty: ScalarType) -> Scalar {
+    let f = if rng.chance(60) { EDGES[rng.below(EDGES.len())] } else { rng.between(-2, 2) as f64 };
+    Scalar::float(ty, f).unwrap_or(Scalar::zero(ty))
+}
+
+const EDGES: [f64; 10] = [0.0, -0.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e300, -1e-300, 5e-324, 3.4e38, 0.1];
+
 fn float(rng: &mut Rng) -> f64 {
-    const EDGES: [f64; 10] =
-        [0.0, -0.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e300, -1e-300, 5e-324, 3.4e38, 0.1];
     match rng.below(20) {
         0..=13 => rng.between(-8, 12) as f64 / 2.0,
         14..=15 => rng.between(-1_000_000, 1_000_000) as f64 / 1024.0,

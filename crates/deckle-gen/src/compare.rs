@@ -1,0 +1,79 @@
+//! Whether two backends agree on a program: the one place that says so, for all tests.
+
+use deckle_diag::{Class, Code, Diagnostic};
+use deckle_ir::scalar::ScalarType;
+use deckle_ir::value::Value;
+
+use crate::Show;
+
+/// How a run ended.
+pub type Run = Result<Value, Box<Diagnostic>>;
+
+/// Equal but for the rounding of floats, whose sums may be grouped in another way.
+pub fn close(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Scalar(x), Value::Scalar(y)) => match (x.as_float(), y.as_float()) {
+            (Some(p), Some(q)) if x.ty() == y.ty() => {
+                let scale = if x.ty() == ScalarType::F32 { 1e-3 } else { 1e-8 };
+                p == q || p.is_nan() && q.is_nan() || (p - q).abs() <= scale * p.abs().max(q.abs()).max(1e-9)
+            }
+            _ => x == y,
+        },
+        (Value::Tuple(x), Value::Tuple(y)) => x.len() == y.len() && x.iter().zip(y.iter()).all(|(x, y)| close(x, y)),
+        (Value::Array(x), Value::Array(y)) | (Value::Seq(x), Value::Seq(y)) => {
+            x.len() == y.len() && x.iter().zip(y.iter()).all(|(x, y)| close(x, y))
+        }
+        _ => false,
+    }
+}
+
+/// Equal to the last bit, but that any NaN is as good as another.
+pub fn same_bits(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Scalar(x), Value::Scalar(y)) => {
+            let nan = |v: Option<f64>| v.is_some_and(f64::is_nan);
+            x.ty() == y.ty() && (x.bits() == y.bits() || nan(x.as_float()) && nan(y.as_float()))
+        }
+        (Value::Tuple(x), Value::Tuple(y)) => {
+            x.len() == y.len() && x.iter().zip(y.iter()).all(|(x, y)| same_bits(x, y))
+        }
+        (Value::Array(x), Value::Array(y)) | (Value::Seq(x), Value::Seq(y)) => {
+            x.len() == y.len() && x.iter().zip(y.iter()).all(|(x, y)| same_bits(x, y))
+        }
+        _ => false,
+    }
+}
+
+/// Whether a backend agrees with the reference: on the value, or that there is an error of the user's kind. Of several errors another one may come
+/// first. A limit is an agreement only where the reference reaches one too.
+pub fn agree(reference: &Run, other: &Run) -> bool {
+    match (reference, other) {
+        (Ok(a), Ok(b)) => close(a, b),
+        // A limit of the reference says nothing about the meaning.
+        (Err(a), _) if is_limit(a) => !matches!(other, Err(b) if b.class() == Class::Bug),
+        (Err(_), Err(b)) => b.class() == Class::User && !is_limit(b),
+        _ => false,
+    }
+}
+
+/// Whether an error is one of a limit of the run, which is no part of the meaning of a program.
+pub fn is_limit(error: &Diagnostic) -> bool {
+    error.code == Code::LimitExceeded
+}
+
+/// Whether two errors are of one code, at one place, and say the same.
+pub fn same_error(a: &Diagnostic, b: &Diagnostic) -> bool {
+    let place = |d: &Diagnostic| d.labels.first().map(|l| l.span);
+    a.code == b.code && place(a) == place(b) && a.message == b.message
+}
+
+/// How a run ended, as text.
+pub fn shown(run: &Run) -> String {
+    match run {
+        Ok(v) => Show(v).to_string(),
+        Err(d) => {
+            let at = d.labels.first().map_or(String::new(), |l| format!(", at statement {}", l.span.lo));
+            format!("{}: {}{at}", d.code, d.message)
+        }
+    }
+}

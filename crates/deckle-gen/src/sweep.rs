@@ -1,0 +1,124 @@
+//! Running many random programs through a check.
+//!
+//! Every run of a test has new seeds, from the clock; `DECKLE_SEED=17` runs that one. `DECKLE_CASES=200000` runs that many in the place of the usual
+//! number, divided among the tests of a file in the same way. What fails is shrunk and reported with its seed and the command that repeats it.
+//! The seed under way is in a file, for when the process dies.
+
+use crate::{Case, Config, program, shrink};
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, Once};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// A test of random programs.
+#[derive(Clone, Copy, Debug)]
+pub struct Sweep<'a> {
+    /// The package and the file of the test, and its name.
+    pub test: [&'a str; 3],
+    /// What programs.
+    pub config: &'a Config,
+    /// How many, usually.
+    pub cases: u64,
+    /// How many the tests of this file have together, usually: what `DECKLE_CASES` is compared with.
+    pub of: u64,
+    /// How many threads run them.
+    pub threads: usize,
+}
+
+/// How long a failing program is made smaller.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A number from the environment.
+pub fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+thread_local! {
+    static QUIET: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Panics inside of [`caught`] are not printed: they are reported with the program.
+fn silence() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let hook = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if !QUIET.get() {
+                hook(info);
+            }
+        }));
+    });
+}
+
+/// Runs a check; a panic is what is wrong.
+fn caught<T>(check: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    QUIET.set(true);
+    let result = catch_unwind(AssertUnwindSafe(check));
+    QUIET.set(false);
+    result.unwrap_or_else(|e| {
+        let text = e.downcast_ref::<String>().cloned().or(e.downcast_ref::<&str>().map(|s| (*s).to_string()));
+        Err(format!("it panicked: {}", text.unwrap_or_default()))
+    })
+}
+
+impl Sweep<'_> {
+    /// Runs the seeds.
+    ///
+    /// # Panics
+    /// If a check finds something wrong: with the programs.
+    pub fn run(&self, check: &(dyn Fn(&Case) -> Result<(), String> + Sync)) {
+        silence();
+        let [package, file, name] = self.test;
+        let cases = number("DECKLE_CASES").map_or(self.cases, |n| (n * self.cases).div_ceil(self.of.max(1)));
+        let (from, cases) = number("DECKLE_SEED").map_or((new_seed(), cases), |seed| (seed, 1));
+        println!("{name}: {cases} programs from DECKLE_SEED={from} on");
+        let (next, failed, begun) = (AtomicU64::new(0), Mutex::new(Vec::new()), Instant::now());
+        let lock = || failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        std::thread::scope(|scope| {
+            for thread in 0..self.threads.max(1) {
+                let next = &next;
+                scope.spawn(move || {
+                    let mark = self.mark(thread);
+                    loop {
+                        let k = next.fetch_add(1, Ordering::Relaxed);
+                        if k >= cases || lock().len() >= 3 {
+                            break;
+                        }
+                        let seed = from.wrapping_add(k);
+                        let _ = std::fs::write(&mark, format!("{seed}\n"));
+                        let case = program(seed, self.config);
+                        if let Err(why) = caught(|| check(&case)) {
+                            let until = Instant::now() + PATIENCE;
+                            let small = shrink(&case, &mut |c| Instant::now() < until && caught(|| check(c)).is_err());
+                            let why = caught(|| check(&small)).err().unwrap_or(why);
+                            let again = format!("DECKLE_SEED={seed} cargo test -p {package} --test {file} {name}");
+                            lock().push(format!("seed {seed} of `{name}`:\n{small}\n{why}\nto see it again: {again}"));
+                        }
+                    }
+                    let _ = std::fs::remove_file(&mark);
+                });
+            }
+        });
+        let took = begun.elapsed().as_secs_f64();
+        println!("{name}: {cases} programs in {took:.1} s, {:.1} in a second", cases as f64 / took.max(1e-9));
+        let failed = failed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        assert!(failed.is_empty(), "\n{}", failed.join("\n\n"));
+    }
+
+    /// The file that holds the seed under way.
+    fn mark(&self, thread: usize) -> PathBuf {
+        let [package, file, name] = self.test;
+        let mut path = std::env::temp_dir();
+        path.push(format!("{package}-{file}-{name}-{thread}.seed"));
+        path
+    }
+}
+
+/// A seed that is not the one of the last run.
+fn new_seed() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos() as u64);
+    // Short enough to be typed, and far from those of other tests that begin at the same time.
+    crate::Rng::new(now).bits() % 1_000_000_000_000
+}
