@@ -4,7 +4,7 @@ use crate::bind::Bound;
 use crate::interrupt::Interrupt;
 use crate::progress::Shown;
 use deckle_diag::{Code, Diagnostic};
-use deckle_exec::{Chunks, Grain, Input, Native, Options, Settings, data_of, value_of};
+use deckle_exec::{Chunks, Input, Native, Options, Settings, data_of, value_of};
 use deckle_ir::array::Program;
 use deckle_ir::entity::Func;
 use deckle_ir::types::Type;
@@ -64,7 +64,6 @@ pub fn run(
         team: Team::with_interrupt(how.threads, interrupt.flag()),
         pool: pool.clone(),
         max_bytes: LARGEST,
-        grain: Grain::default(),
         chunk: how.chunk,
         progress: Arc::default(),
     };

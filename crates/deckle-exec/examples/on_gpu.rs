@@ -16,8 +16,9 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 /// Arguments are put into memory of the device: it may be overwritten.
-const OPTIONS: Options =
-    Options { fuse: true, simplify: true, chunks: Chunks::Never, quick: false, gathers: None, given: Options::ALL };
+fn options() -> Options {
+    Options { chunks: Chunks::Never, given: Options::ALL, ..Options::default() }
+}
 
 const PROGRAMS: &str = r#"
 def dot(xs: [f64; n], ys: [f64; n]) = sum({ x * y : x in xs; y in ys })
@@ -182,7 +183,7 @@ fn all(how: Option<&str>, dir: Option<&Path>) -> Result<bool, String> {
     if let (Some("ptx"), Some(dir)) = (how, dir) {
         std::fs::create_dir_all(dir).map_err(|e| e.to_string())?;
         for (name, _) in compared().into_iter().chain(timed()) {
-            let ptx = Ptx::compile(&program, find(name)?, OPTIONS, &Gpu::new(9, 0), None);
+            let ptx = Ptx::compile(&program, find(name)?, options(), &Gpu::new(9, 0), None);
             let ptx = ptx.map_err(|e| format!("{name}: {}", e.message))?;
             std::fs::write(dir.join(format!("{name}.ptx")), ptx.text()).map_err(|e| e.to_string())?;
         }
@@ -200,7 +201,7 @@ fn all(how: Option<&str>, dir: Option<&Path>) -> Result<bool, String> {
     let settings = Settings::new(1, None);
     let load = |name: &str, context: &Context, layout: Layout| {
         let text = dir.and_then(|d| std::fs::read_to_string(d.join(format!("{name}.ptx"))).ok());
-        let ptx = Ptx::compile(&program, find(name)?, OPTIONS, &gpu, text);
+        let ptx = Ptx::compile(&program, find(name)?, options(), &gpu, text);
         let mut ptx = ptx.map_err(|e| e.message.clone())?;
         ptx.set_layout(layout);
         ptx.load(context.clone()).map_err(|e| e.message.clone())

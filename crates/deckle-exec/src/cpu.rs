@@ -9,37 +9,33 @@ use crate::host;
 use crate::pipeline::{Stage, Timings};
 use crate::rows::{LongCodes, Uneven};
 use crate::run::Memory;
-use deckle_ir::kernel::{Kernel, Program, Site};
+use deckle_ir::kernel::{Kernel, Site};
 use deckle_ir::loops::{Function, Gathers, Launch, Work};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_llvm::{Code, Compiler, Pipeline};
+use deckle_passes::cuts::Cuts;
 use deckle_passes::schedule::{Purpose, schedule};
 use deckle_runtime::Buffer;
 use std::sync::Arc;
-
-/// So many points are worth a thread where nothing is known of them.
-const FEW: i64 = 64;
-/// A block, where results do not depend on its size.
-const BLOCK: i64 = 1 << 14;
-/// The most rows of a block, where they are divided by what is in them.
-const ROWS: i64 = 1 << 8;
-/// So many blocks for each thread are scanned before the next: what they read should still be in a cache when it is read again.
-pub(crate) const WINDOW: i64 = 8;
-/// So many blocks have partial results at most.
-const PARTIAL: i64 = 1 << 18;
-/// So many tasks for each thread.
-const TASKS: i64 = 8;
 
 /// How code is made.
 #[derive(Debug)]
 pub(crate) struct Make {
     pub pipeline: Pipeline,
     pub gathers: Gathers,
+    pub cuts: Cuts,
+}
+
+impl Make {
+    /// What schedules are for, when they record what fails and when they do not.
+    pub fn purpose(&self, diagnose: bool) -> Purpose {
+        Purpose { gathers: self.gathers, diagnose, cuts: self.cuts }
+    }
 }
 
 impl Default for Make {
     fn default() -> Make {
-        Make { pipeline: Pipeline::O1, gathers: Gathers::Native }
+        Make { pipeline: Pipeline::O1, gathers: Gathers::Native, cuts: Cuts::default() }
     }
 }
 
@@ -104,26 +100,12 @@ pub(crate) fn entries(code: &Code, l: &Launch) -> Result<Entries, String> {
 }
 
 /// The size of a block where results depend on it: on the number of points, and on nothing else.
-fn fixed_block(least: i64, points: i64) -> i64 {
+fn fixed_block(least: i64, points: i64, most: i64) -> i64 {
     let mut block = least.max(1);
-    while points / block >= PARTIAL {
+    while points / block >= most {
         block *= 2;
     }
     block
-}
-
-/// A kernel that records what fails.
-fn diagnosing(
-    program: &Program,
-    kernel: &Kernel,
-    at: usize,
-    make: &Make,
-) -> Result<(Vec<Launch>, Vec<Entries>), String> {
-    let launches = schedule(program, kernel, &format!("d{at}"), Purpose { gathers: make.gathers, diagnose: true })?;
-    let (code, mut entries) = load(&[&launches[..]], make, &mut Timings::default())?;
-    // Kept for good: a failure is rare.
-    std::mem::forget(code);
-    Ok((launches, entries.pop().unwrap_or_default()))
 }
 
 /// Pointers that are passed to several threads.
@@ -229,7 +211,11 @@ impl Device for Cpu<'_> {
 impl Cpu<'_> {
     /// Runs a kernel again, in order, to see where it fails first.
     pub(crate) fn diagnose(&self, memory: &Memory<'_, Self>, kernel: &Kernel, at: usize) -> Result<Failure, Failure> {
-        let (launches, entries) = diagnosing(memory.program, kernel, at, self.make).map_err(Failure::Bug)?;
+        let launches = schedule(memory.program, kernel, &format!("d{at}"), self.make.purpose(true));
+        let launches = launches.map_err(Failure::Bug)?;
+        // The code has to live as long as it runs.
+        let (_code, mut entries) = load(&[&launches[..]], self.make, &mut Timings::default()).map_err(Failure::Bug)?;
+        let entries = entries.pop().unwrap_or_default();
         for (launch, entries) in launches.iter().zip(&entries) {
             if let Some(record) = self.launch(memory, launch, entries, &How::Alone)? {
                 let operands = record[2..].iter().map(|w| *w as i64).collect();
@@ -253,7 +239,9 @@ impl Cpu<'_> {
                     work = work.saturating_mul(memory.host().int(*n)?.max(1));
                 }
             }
-            Work::Unknown => work = work.max(points.saturating_mul((self.settings.grain.worth / FEW).max(1))),
+            Work::Unknown => {
+                work = work.max(points.saturating_mul((self.make.cuts.worth / self.make.cuts.worth_unknown).max(1)))
+            }
         }
         Ok(work)
     }
@@ -271,7 +259,7 @@ impl Cpu<'_> {
         call: &(dyn Fn(usize, i64, i64) + Sync),
     ) -> Result<(), Failure> {
         let blocks = last - first;
-        let tasks = blocks.min(self.settings.team.threads() as i64 * TASKS);
+        let tasks = blocks.min(self.settings.team.threads() as i64 * self.make.cuts.tasks);
         let even = |_| (0..=tasks).map(|task| first + blocks * task / tasks.max(1)).collect();
         let cuts = cuts.unwrap_or(&even)(tasks);
         self.settings.team.run(tasks as usize, &|task, thread| call(thread, cuts[task], cuts[task + 1]))?;
@@ -295,11 +283,11 @@ impl Cpu<'_> {
         {
             return Ok(done);
         }
-        let grain = self.settings.grain;
+        let cuts = &self.make.cuts;
         let alone = matches!(how, How::Alone) || launch.ordered;
         let threads = if alone { 1 } else { self.settings.team.threads() as i64 };
         let nested = launch.work != Work::Little;
-        let parallel = threads > 1 && launch.size.is_some() && self.work(memory, launch, points)? >= grain.worth;
+        let parallel = threads > 1 && launch.size.is_some() && self.work(memory, launch, points)? >= cuts.worth;
         let found;
         let uneven = match how {
             How::After(uneven, _) => Some(*uneven),
@@ -314,14 +302,16 @@ impl Cpu<'_> {
             }
             _ => None,
         };
-        let parallel = parallel || uneven.is_some_and(|u| u.work() >= grain.worth);
+        let parallel = parallel || uneven.is_some_and(|u| u.work() >= cuts.worth);
         // What is copied for a block should serve many points.
-        let pieces = if launch.private.is_empty() { threads * TASKS * 4 } else { threads * 4 };
+        let pieces = if launch.private.is_empty() { threads * cuts.tasks * 4 } else { threads * 4 };
         let block = match (launch.block, nested, parallel) {
-            (Some(fixed), ..) => fixed_block(grain.block.unwrap_or(fixed), points),
-            (None, false, _) => grain.block.unwrap_or(BLOCK),
+            (Some(fixed), ..) => fixed_block(fixed, points, cuts.partial),
+            (None, false, _) => cuts.block,
             (None, true, false) => points.max(1),
-            (None, true, true) => (points / pieces).clamp(1, if uneven.is_some() { ROWS } else { BLOCK }),
+            (None, true, true) => {
+                (points / pieces).clamp(1, if uneven.is_some() { cuts.rows_in_block } else { cuts.block })
+            }
         };
         let blocks = if launch.size.is_some() { (points + block - 1) / block } else { 1 };
         let mut scratch = Vec::new();
@@ -348,7 +338,7 @@ impl Cpu<'_> {
         }
         let record = Shared::default();
         let call = |thread: usize, entry: Entry, first: i64, last: i64| {
-            let scalars = [first, last, block, blocks, grain.row].map(|x| x as u64);
+            let scalars = [first, last, block, blocks, cuts.row_block].map(|x| x as u64);
             // SAFETY: the code was compiled for these buffers in this order; it stays within their sizes, as schedules are tested to do on
             // the simulator, and the record outlives the call.
             unsafe { entry(args[thread].get(), scalars.as_ptr(), record.get()) }
@@ -367,7 +357,7 @@ impl Cpu<'_> {
             return Ok(self.finished(entries, &|finish| call(0, finish, 0, blocks), &record));
         };
         // What one thread scans is carried along.
-        let window = if !parallel || nested { blocks } else { threads * WINDOW };
+        let window = if !parallel || nested { blocks } else { threads * cuts.scan_window };
         let mut first = 0;
         while first < blocks {
             let last = blocks.min(first + window.max(1));
@@ -398,11 +388,13 @@ impl Cpu<'_> {
 mod tests {
     use super::*;
 
+    const PARTIAL: i64 = 1 << 18;
+
     #[test]
     fn partial_results_take_little_memory_however_many_points_there_are() {
-        assert_eq!([0, 1, 1 << 20, (1 << 32) - 1].map(|n| fixed_block(1 << 14, n)), [1 << 14; 4]);
+        assert_eq!([0, 1, 1 << 20, (1 << 32) - 1].map(|n| fixed_block(1 << 14, n, PARTIAL)), [1 << 14; 4]);
         for points in [1 << 32, (1 << 36) + 5, i64::MAX] {
-            let block = fixed_block(1 << 14, points);
+            let block = fixed_block(1 << 14, points, PARTIAL);
             assert!((PARTIAL / 2 - 1..PARTIAL).contains(&(points / block)), "{points}");
             assert!(block % (1 << 14) == 0);
         }

@@ -186,7 +186,8 @@ impl Cuda<'_> {
             elements = elements.max(mem.len() / memory.program.bufs[b.index()].elem.bytes());
             passed.push(mem.clone());
         }
-        let calls = grid::calls(memory, launch, self.on.ptx.layout, elements as i64)?;
+        let calls =
+            grid::calls(memory, launch, self.on.ptx.layout, (elements as i64, self.on.ptx.plan.cuts.worth_warp))?;
         for ty in &launch.scratch {
             passed.push(self.alloc((calls.parts as usize + 1) * ty.bytes(), "a list of partial results")?);
         }

@@ -10,9 +10,6 @@ use deckle_ir::kernel::Kernel;
 use deckle_ir::loops::{Function, GridLaunch};
 use deckle_passes::schedule::schedule_gpu;
 
-/// So many elements for each point of the outermost dimension are worth a warp.
-const WIDE: i64 = 16;
-
 /// How kernels are laid out on a grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
@@ -32,7 +29,7 @@ impl Default for Layout {
 
 /// The functions of all kernels.
 pub(crate) fn schedules(plan: &Plan, layout: Layout) -> Result<Vec<Vec<GridLaunch>>, String> {
-    plan.kernels(&mut |kernel, at| schedule_gpu(&plan.program, kernel, &format!("g{at}"), layout.threads))
+    plan.kernels(&mut |kernel, at| schedule_gpu(&plan.program, kernel, &format!("g{at}"), layout.threads, plan.cuts))
 }
 
 /// The launches of functions, in order, with the number of points in a part and of parts.
@@ -42,18 +39,18 @@ pub(crate) struct Calls<'a> {
     pub all: Vec<(&'a Function, u64)>,
 }
 
-/// What to launch. `elements` is how many the largest buffer has.
+/// What to launch. `elements` is how many the largest buffer has, `worth` how many for each point are worth a warp.
 pub(crate) fn calls<'a, D: Device>(
     memory: &Memory<'_, D>,
     launch: &'a GridLaunch,
     layout: Layout,
-    elements: i64,
+    (elements, worth): (i64, i64),
 ) -> Result<Calls<'a>, Failure> {
     let size = match launch.size {
         Some(n) => memory.host().int(n)?.max(0),
         None => 1,
     };
-    let wide = launch.wide.as_ref().filter(|_| layout.wide.unwrap_or(elements / size.max(1) >= WIDE));
+    let wide = launch.wide.as_ref().filter(|_| layout.wide.unwrap_or(elements / size.max(1) >= worth));
     let suits = if wide.is_some() { launch.wide_points(size) } else { launch.points(size) };
     let points = layout.parts.map_or(suits, |parts| size / parts.max(1) + i64::from(size % parts.max(1) > 0)).max(1);
     let parts = size / points + i64::from(size % points > 0);

@@ -22,6 +22,7 @@ mod simulated;
 pub use cuda::{OnCuda, Ptx};
 pub use data::{data_of, value_of};
 pub use deckle_passes::chunk::Chunks;
+pub use deckle_passes::cuts::Cuts;
 pub use deckle_runtime::Data;
 pub use fault::CLOSED;
 pub use grid::Layout;
@@ -56,14 +57,37 @@ pub struct Options {
     pub simplify: bool,
     /// Whether sequences are gone through in chunks.
     pub chunks: Chunks,
-    /// Whether code is made quickly rather than well.
-    pub quick: bool,
+    /// How much work goes into making the code fast.
+    pub effort: Effort,
     /// How elements from anywhere are loaded; as is faster on this machine, if nothing is said.
     pub gathers: Option<Gathers>,
     /// Which arguments the caller gives away: a bit for each parameter, the lowest for the first. Results may then be computed in their memory. What the
     /// caller still has a handle of is copied before, so to say this of what is kept costs time. [`Native::run`] makes buffers of its own: there all
     /// arguments are given away.
     pub given: u64,
+    /// The sizes at which work is cut. There is no reason to change them but to see small arrays divided, as tests do.
+    pub cuts: Cuts,
+}
+
+/// How much work goes into making code fast.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effort {
+    /// None: for code that runs once, on little.
+    None,
+    /// Some.
+    Little,
+    /// As much as there is.
+    Full,
+}
+
+impl Effort {
+    fn pipeline(self) -> Pipeline {
+        match self {
+            Effort::None => Pipeline::O0,
+            Effort::Little => Pipeline::O1,
+            Effort::Full => Pipeline::O3,
+        }
+    }
 }
 
 impl Options {
@@ -73,7 +97,15 @@ impl Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { fuse: true, simplify: true, chunks: Chunks::Needed, quick: false, gathers: None, given: 0 }
+        Options {
+            fuse: true,
+            simplify: true,
+            chunks: Chunks::Needed,
+            effort: Effort::Full,
+            gathers: None,
+            given: 0,
+            cuts: Cuts::default(),
+        }
     }
 }
 
@@ -86,8 +118,6 @@ pub struct Settings {
     pub pool: Pool,
     /// The most bytes of one array.
     pub max_bytes: u64,
-    /// How finely work is divided.
-    pub grain: Grain,
     /// The elements of a chunk, in programs that go through sequences in chunks; found out while they run, if nothing is said. Results do not depend on it.
     pub chunk: Option<i64>,
     /// How far the run is.
@@ -111,26 +141,6 @@ pub struct Progress {
     pub sources: Mutex<Vec<Weak<Seen>>>,
 }
 
-/// How finely work is divided on the cores of this machine. What floats add up to depends on the blocks, not on the rest and never on the threads. There is no reason
-/// to change it but to see small arrays divided, as tests do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Grain {
-    /// So many elements are worth several threads.
-    pub worth: i64,
-    /// The points of a block; as the schedule says, if nothing is said here.
-    pub block: Option<i64>,
-    /// The elements of a block of a row.
-    pub row: i64,
-    /// Rows of no more elements than this, or than a block of a row, are for one thread.
-    pub long: i64,
-}
-
-impl Default for Grain {
-    fn default() -> Grain {
-        Grain { worth: 1 << 15, block: None, row: 1 << 14, long: 1 << 22 }
-    }
-}
-
 impl Settings {
     /// So many threads, and as much memory as there is, or so many bytes.
     pub fn new(threads: usize, memory: Option<u64>) -> Settings {
@@ -138,7 +148,6 @@ impl Settings {
             team: Team::new(threads),
             pool: Pool::new(memory),
             max_bytes: 1 << 40,
-            grain: Grain::default(),
             chunk: None,
             progress: Arc::default(),
         }
@@ -171,7 +180,7 @@ fn unloadable(message: String) -> Box<Diagnostic> {
 
 /// The loops of all kernels.
 fn schedules(plan: &Plan, gathers: Gathers) -> Result<Vec<Vec<Launch>>, Box<Diagnostic>> {
-    let purpose = Purpose { gathers, diagnose: false };
+    let purpose = Purpose { gathers, diagnose: false, cuts: plan.cuts };
     plan.kernels(&mut |kernel, at| schedule(&plan.program, kernel, &format!("k{at}"), purpose)).map_err(bug)
 }
 
@@ -184,8 +193,9 @@ impl Native {
         let mut timings = Timings::default();
         let plan = Plan::new(program, func, options, &mut timings)?;
         let make = Make {
-            pipeline: if options.quick { Pipeline::O1 } else { Pipeline::O3 },
+            pipeline: options.effort.pipeline(),
             gathers: options.gathers.unwrap_or_else(measured_gathers),
+            cuts: options.cuts,
         };
         let launches = timings.time(Stage::Loop, || schedules(&plan, make.gathers))?;
         let codes = Codes::new(&plan.program.steps, launches, make, &mut timings).map_err(unloadable)?;

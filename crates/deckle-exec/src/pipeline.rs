@@ -11,7 +11,7 @@ use deckle_ir::entity::Func;
 use deckle_ir::kernel;
 use deckle_ir::loops::{Function, Launch};
 use deckle_llvm::{Compiler, Gpu, Origin, Pipeline, emit, measured_gathers};
-use deckle_passes::chunk::{Large, chunk, lower};
+use deckle_passes::chunk::{chunk, lower};
 use deckle_passes::flatten;
 use deckle_passes::simplify::simplify;
 use std::fmt;
@@ -144,13 +144,13 @@ pub fn show(program: &array::Program, func: Func, options: Options, stage: Stage
     match stage {
         Stage::Array => Ok(program.to_string()),
         Stage::Simple => Ok(simplify(program).to_string()),
-        Stage::Chunks => match chunk(&simplify(program), func, Large::default()) {
+        Stage::Chunks => match chunk(&simplify(program), func, options.cuts) {
             Ok(Some(chunks)) => Ok(chunks.program.to_string()),
             Ok(None) => Ok(format!("// There are no sequences.\n{}", simplify(program))),
             Err(whole) => Ok(format!("// Not in chunks: {}\n{}", whole.why, simplify(program))),
         },
         Stage::Kernel => {
-            let fusing = flatten::Options { fuse: options.fuse };
+            let fusing = flatten::Options { fuse: options.fuse, cuts: options.cuts };
             Ok(format!("{}\n", lower(&simplify(program), func, fusing, options.chunks)?.program))
         }
         Stage::Memory => Ok(format!("{}\n", plan()?.program)),

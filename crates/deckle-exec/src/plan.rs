@@ -8,6 +8,7 @@ use deckle_ir::entity::Func;
 use deckle_ir::kernel::{self, Buf, Kernel, Rep, Step};
 use deckle_ir::types::Type;
 use deckle_passes::chunk::{Lowered, Whole, lower};
+use deckle_passes::cuts::Cuts;
 use deckle_passes::flatten;
 use deckle_passes::reuse::reuse;
 use deckle_passes::simplify::simplify;
@@ -26,6 +27,7 @@ pub(crate) struct Plan {
     pub pushes: Vec<u32>,
     /// Why sequences are not gone through in chunks, or that they are: then there are two parameters more.
     pub chunked: Result<bool, Whole>,
+    pub cuts: Cuts,
 }
 
 impl Plan {
@@ -43,7 +45,7 @@ impl Plan {
         } else {
             program
         };
-        let fusing = flatten::Options { fuse: options.fuse };
+        let fusing = flatten::Options { fuse: options.fuse, cuts: options.cuts };
         let lowered = timings.time(Stage::Kernel, || lower(program, func, fusing, options.chunks))?;
         let Lowered { program: mut flat, function, pushes, chunked } = lowered;
         verified(&flat, Stage::Kernel)?;
@@ -61,6 +63,7 @@ impl Plan {
             pulled,
             pushes,
             chunked,
+            cuts: options.cuts,
         })
     }
 

@@ -9,20 +9,12 @@ use deckle_ir::kernel::{Kernel, Program};
 use deckle_ir::loops::{Function, Launch, Lengths, Long};
 use deckle_ir::scalar::ScalarType;
 use deckle_llvm::Code;
-use deckle_passes::schedule::{Purpose, schedule_long};
+use deckle_passes::cuts::Cuts;
+use deckle_passes::schedule::schedule_long;
 use deckle_runtime::Buffer;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// No more long rows than this are looked for.
-const MOST: usize = 1 << 12;
-/// A row is long if it is more than one of so many shares of each thread.
-const SHARES: i64 = 4;
-/// Of no more groups of rows than this is computed how long they are; and a group of several rows has a multiple of so many.
-const GROUPS: [i64; 2] = [1 << 12, 1 << 6];
-/// For so many rows, that is worth several threads.
-const MANY: i64 = 1 << 16;
 
 /// Where rows begin, and which are long.
 pub(crate) struct Uneven<'a> {
@@ -39,11 +31,11 @@ pub(crate) struct Uneven<'a> {
 
 impl<'a> Uneven<'a> {
     /// The rows of which element `i` of a list tells where row `i` begins; long are those of more than so many elements, or of more than a share.
-    pub(crate) fn new(offsets: &'a [i64], rows: i64, threads: i64, least: i64) -> Option<Uneven<'a>> {
+    pub(crate) fn new(offsets: &'a [i64], rows: i64, (threads, least): (i64, i64), cuts: &Cuts) -> Option<Uneven<'a>> {
         let offsets = offsets.get(..usize::try_from(rows).ok()?.checked_add(1)?)?;
         let all = offsets.last()?.saturating_sub(offsets[0]);
         let mut uneven = Uneven { offsets: Cow::Borrowed(offsets), rows, group: 1, long: Vec::new(), done: Vec::new() };
-        uneven.search(0, offsets.len() - 1, least.max(all / (threads * SHARES)));
+        uneven.search((0, offsets.len() - 1), least.max(all / (threads * cuts.shares)), cuts.most_long);
         // Whether offsets make sense is checked where rows are gone through: those that do not are left to that.
         let makes_sense = |(row, _): &(i64, i64)| {
             let (from, to) = (offsets[*row as usize], offsets[*row as usize + 1]);
@@ -53,9 +45,9 @@ impl<'a> Uneven<'a> {
     }
 
     /// Looks for rows of more than so many elements: where all rows together have no more, there is none.
-    fn search(&mut self, from: usize, to: usize, least: i64) {
+    fn search(&mut self, (from, to): (usize, usize), least: i64, most: usize) {
         let size = self.offsets[to].saturating_sub(self.offsets[from]);
-        if from == to || size <= least || self.long.len() == MOST {
+        if from == to || size <= least || self.long.len() >= most {
             return;
         }
         if to - from == 1 {
@@ -64,8 +56,8 @@ impl<'a> Uneven<'a> {
             return;
         }
         let middle = from.midpoint(to);
-        self.search(from, middle, least);
-        self.search(middle, to, least);
+        self.search((from, middle), least, most);
+        self.search((middle, to), least, most);
     }
 
     pub(crate) fn has_long(&self) -> bool {
@@ -81,17 +73,17 @@ impl<'a> Uneven<'a> {
     fn of_groups(
         mut totals: Vec<i64>,
         (rows, group): (i64, i64),
-        threads: i64,
-        least: i64,
+        (threads, least): (i64, i64),
+        cuts: &Cuts,
         lengths: &dyn Fn(i64) -> Vec<i64>,
     ) -> Uneven<'static> {
         let all = totals.iter().fold(0i64, |all, n| all.saturating_add(*n));
-        let least = least.max(all / (threads * SHARES));
+        let least = least.max(all / (threads * cuts.shares));
         let mut long = Vec::new();
         for (k, total) in totals.iter_mut().enumerate().filter(|(_, total)| **total > least) {
             let (mut rest, first) = (0i64, k as i64 * group);
             for (row, size) in (first..).zip(lengths(k as i64)) {
-                if size > least && long.len() < MOST {
+                if size > least && long.len() < cuts.most_long {
                     long.push((row, size));
                 } else {
                     rest = rest.saturating_add(size);
@@ -156,13 +148,7 @@ pub(crate) struct LongCode {
 
 impl LongCode {
     fn new(program: &Program, kernel: &Kernel, (at, launch): (usize, usize), make: &Make) -> Result<LongCode, String> {
-        let long = schedule_long(
-            program,
-            kernel,
-            &format!("r{at}_{launch}"),
-            launch,
-            Purpose { gathers: make.gathers, diagnose: false },
-        )?;
+        let long = schedule_long(program, kernel, &format!("r{at}_{launch}"), launch, make.purpose(false))?;
         let functions: Vec<Function> = long.functions().cloned().collect();
         let code = cpu::compile(&functions, make, &mut Timings::default())?;
         let phases = long.phases.iter().map(|p| cpu::entry(&code, &p.function)).collect::<Result<_, _>>()?;
@@ -206,12 +192,12 @@ impl Cpu<'_> {
         parallel: bool,
     ) -> Result<Option<Uneven<'m>>, Failure> {
         let Some(rows) = &launch.rows else { return Ok(None) };
-        let (grain, threads) = (self.settings.grain, self.settings.team.threads() as i64);
+        let (cuts, threads) = (&self.make.cuts, self.settings.team.threads() as i64);
         // A row of one block is not combined block by block.
-        let least = if rows.divisible { grain.long.max(grain.row) } else { i64::MAX };
+        let least = if rows.divisible { cuts.long.max(cuts.row_block) } else { i64::MAX };
         match (&rows.lengths, entries.lengths) {
             (Lengths::Offsets(buf), _) if parallel => {
-                Ok(Uneven::new(memory.buffer(*buf)?.as_slice(), points, threads, least))
+                Ok(Uneven::new(memory.buffer(*buf)?.as_slice(), points, (threads, least), cuts))
             }
             (Lengths::Computed(_), Some(entry)) if points > 0 => {
                 self.computed(memory, launch, entry, (points, threads, least)).map(Some)
@@ -228,9 +214,10 @@ impl Cpu<'_> {
         entry: Entry,
         (rows, threads, least): (i64, i64, i64),
     ) -> Result<Uneven<'static>, Failure> {
-        let group = match rows <= GROUPS[0] {
+        let cuts = &self.make.cuts;
+        let group = match rows <= cuts.row_groups {
             true => 1,
-            false => (rows / GROUPS[0] / GROUPS[1] + 1) * GROUPS[1],
+            false => (rows / cuts.row_groups / cuts.group_rows + 1) * cuts.group_rows,
         };
         let groups = (rows + group - 1) / group;
         let args = Args { bufs: self.pointers(memory, launch)? };
@@ -238,12 +225,12 @@ impl Cpu<'_> {
         let totals_of = |(first, last): (i64, i64), group: i64| {
             let mut totals = vec![0i64; (last - first) as usize];
             let args = args.with(totals.as_mut_ptr().cast());
-            let scalars = [first, last, group, last, self.settings.grain.row].map(|x| x as u64);
+            let scalars = [first, last, group, last, self.make.cuts.row_block].map(|x| x as u64);
             // SAFETY: it was compiled for these buffers and scalars, and writes an element for each group.
             unsafe { entry(args.get(), scalars.as_ptr(), Shared::default().get()) }
             totals
         };
-        let totals = if rows < MANY {
+        let totals = if rows < cuts.many_rows {
             totals_of((0, groups), group)
         } else {
             let parts = Mutex::new(BTreeMap::new());
@@ -254,7 +241,7 @@ impl Cpu<'_> {
             parts.into_inner().unwrap_or_else(PoisonError::into_inner).into_values().flatten().collect()
         };
         let lengths = |k: i64| totals_of((k * group, rows.min((k + 1) * group)), 1);
-        Ok(Uneven::of_groups(totals, (rows, group), threads, least, &lengths))
+        Ok(Uneven::of_groups(totals, (rows, group), (threads, least), cuts, &lengths))
     }
 
     /// Runs the long rows of a launch, each by all threads, and then everything else: if there is memory for that.
@@ -267,7 +254,7 @@ impl Cpu<'_> {
     ) -> Result<Option<Option<Record>>, Failure> {
         let make = || LongCode::new(memory.program, kernel, which, self.make);
         let code = self.long.get(which, make).map_err(Failure::Bug)?;
-        let piece = self.settings.grain.row;
+        let piece = self.make.cuts.row_block;
         let blocks_of = |size: i64| size / piece + i64::from(size % piece != 0);
         let mut list = vec![uneven.long.len() as i64];
         let mut places = vec![0];
@@ -305,7 +292,11 @@ impl Cpu<'_> {
                 unsafe { entry(args.get(), scalars.as_ptr(), record.get()) }
             };
             // What is folded must be complete before it is used.
-            let window = if partial.is_empty() { self.settings.team.threads() as i64 * cpu::WINDOW } else { blocks };
+            let window = if partial.is_empty() {
+                self.settings.team.threads() as i64 * self.make.cuts.scan_window
+            } else {
+                blocks
+            };
             for first in (0..blocks).step_by(window.max(1) as usize) {
                 let last = blocks.min(first + window);
                 for (phase, entry) in long.phases.iter().zip(&code.phases) {
@@ -337,7 +328,7 @@ mod tests {
 
     fn long(sizes: &[i64], threads: i64, least: i64) -> Vec<i64> {
         let offsets = offsets(sizes);
-        let uneven = Uneven::new(&offsets, sizes.len() as i64, threads, least).unwrap();
+        let uneven = Uneven::new(&offsets, sizes.len() as i64, (threads, least), &Cuts::default()).unwrap();
         uneven.long.iter().map(|l| l.0).collect()
     }
 
@@ -352,18 +343,18 @@ mod tests {
 
     #[test]
     fn lists_that_are_too_short_tell_nothing() {
-        assert!(Uneven::new(&[0, 1], 2, 2, 1).is_none());
-        assert!(Uneven::new(&[], 0, 2, 1).is_none());
-        assert!(Uneven::new(&[0, 1], -1, 2, 1).is_none());
+        assert!(Uneven::new(&[0, 1], 2, (2, 1), &Cuts::default()).is_none());
+        assert!(Uneven::new(&[], 0, (2, 1), &Cuts::default()).is_none());
+        assert!(Uneven::new(&[0, 1], -1, (2, 1), &Cuts::default()).is_none());
     }
 
     #[test]
     fn work_is_cut_by_elements_and_rows_without_the_long_ones() {
         let sizes = [1, 1, 1, 1000, 1, 1, 1, 1, 1];
         let offsets = offsets(&sizes);
-        let uneven = Uneven::new(&offsets, 9, 2, 100).unwrap();
+        let uneven = Uneven::new(&offsets, 9, (2, 100), &Cuts::default()).unwrap();
         assert_eq!(uneven.cuts(1, (0, 9), 2), [0, 5, 9]);
-        let none = Uneven::new(&offsets, 9, 2, 5000).unwrap();
+        let none = Uneven::new(&offsets, 9, (2, 5000), &Cuts::default()).unwrap();
         assert_eq!(none.cuts(1, (0, 9), 2), [0, 4, 9]);
         assert_eq!(none.cuts(2, (0, 5), 4), [0, 2, 2, 2, 5]);
     }
@@ -373,7 +364,7 @@ mod tests {
         let most = i64::MAX / group;
         let totals = chunks().map(|c| c.iter().map(|n| (*n).min(most)).sum()).collect();
         let lengths = |k: i64| chunks().nth(k as usize).unwrap().to_vec();
-        Uneven::of_groups(totals, (sizes.len() as i64, group), threads, least, &lengths)
+        Uneven::of_groups(totals, (sizes.len() as i64, group), (threads, least), &Cuts::default(), &lengths)
     }
 
     #[test]
@@ -394,8 +385,8 @@ mod tests {
     #[test]
     fn offsets_that_make_no_sense_do_no_harm() {
         let wild = [0, i64::MAX, -5, i64::MIN, 7, 7, i64::MAX, 100];
-        assert!(Uneven::new(&wild, 7, 2, 1).is_none());
-        let uneven = Uneven::new(&wild, 7, 2, i64::MAX).unwrap();
+        assert!(Uneven::new(&wild, 7, (2, 1), &Cuts::default()).is_none());
+        let uneven = Uneven::new(&wild, 7, (2, i64::MAX), &Cuts::default()).unwrap();
         let cuts = uneven.cuts(2, (0, 4), 3);
         assert!(cuts.is_sorted() && cuts[0] == 0 && cuts[3] == 4, "{cuts:?}");
     }

@@ -12,6 +12,7 @@ use deckle_ir::kernel::{Buf, Node, Op, Program, Rep, Rows, Step};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
+use deckle_passes::cuts::Cuts;
 use deckle_runtime::chunk::{ChunkScheduler, Done};
 use deckle_runtime::sort::{self, Key, Segments};
 use deckle_runtime::stream::{Ahead, Behind, Sink};
@@ -19,12 +20,7 @@ use deckle_runtime::{Block, Buffer, Data};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-/// So many elements inside others are gone through at once, or so many for each thread.
-const INSIDE: i64 = 1 << 18;
-const FOR_THREAD: i64 = 1 << 16;
-/// And so many in any case.
-const FEW_INSIDE: i64 = 1 << 12;
-/// What one of them may need.
+/// The bytes that an element inside another may need.
 const BYTES_INSIDE: u64 = 256;
 
 /// A run under way.
@@ -80,7 +76,7 @@ pub(crate) fn stream<D: Device>(
     }
     if let Some([chunk, inside]) = plan.sizes() {
         memory.set(chunk, settings.chunk.unwrap_or(1).max(1))?;
-        memory.set(inside, elements_inside(settings))?;
+        memory.set(inside, elements_inside(settings, &plan.cuts))?;
     }
     memory.complete_sizes(&program.params)?;
     let chunks = plan.sizes().map(|[buf, _]| Chunking::new(buf, settings));
@@ -102,10 +98,10 @@ pub(crate) fn stream<D: Device>(
 }
 
 /// How many elements are gone through at once inside others: as many as keep the threads busy, if there is memory for what is made of them.
-fn elements_inside(settings: &Settings) -> i64 {
-    let busy = (settings.team.threads() as i64 * FOR_THREAD).max(INSIDE);
+fn elements_inside(settings: &Settings, cuts: &Cuts) -> i64 {
+    let busy = (settings.team.threads() as i64 * cuts.inside_for_thread).max(cuts.inside);
     let fits = settings.pool.stats().budget.map_or(busy, |all| busy.min((all / BYTES_INSIDE) as i64));
-    settings.chunk.map_or(fits, |n| n.min(fits)).max(FEW_INSIDE)
+    settings.chunk.map_or(fits, |n| n.min(fits)).max(cuts.least_inside)
 }
 
 /// The elements of a result that is a sequence.

@@ -8,16 +8,6 @@ use deckle_ir::loops::{Copies, Launch, Owned};
 use deckle_ir::scalar::Scalar;
 use deckle_runtime::Buffer;
 
-/// So many points at least for each element of a copy.
-const EACH: i64 = 4;
-/// So many elements of copies in all, and between so many and so many copies.
-const ELEMENTS: i64 = 1 << 22;
-const COPIES: [i64; 2] = [2, 16];
-/// So many bytes stay in the nearest cache.
-const CACHED: i64 = 1 << 15;
-/// The bytes of a part that has an owner: it should stay in a cache.
-const PART: i64 = 1 << 18;
-
 impl Cpu<'_> {
     /// Scatters in one of these ways, if there is one here that is worth it: whether it was done.
     pub(crate) fn scatter(
@@ -48,7 +38,8 @@ impl Cpu<'_> {
         points: i64,
     ) -> Result<bool, Failure> {
         let len = memory.host().int(owned.len)?.max(0);
-        let block = PART / owned.bytes.max(1) as i64;
+        let cuts = &self.make.cuts;
+        let block = (cuts.owned / owned.bytes.max(1) as i64).max(1);
         let blocks = (len + block - 1) / block;
         // Every owner goes through all points.
         if blocks < 2 || points.saturating_mul(blocks) > len {
@@ -57,7 +48,7 @@ impl Cpu<'_> {
         let args = Args { bufs: self.pointers(memory, launch)? };
         let record = Shared::default();
         self.settings.team.run(blocks as usize, &|task, _| {
-            let scalars = [task as u64, task as u64 + 1, block as u64, blocks as u64, self.settings.grain.row as u64];
+            let scalars = [task as u64, task as u64 + 1, block as u64, blocks as u64, cuts.row_block as u64];
             // SAFETY: as for `main`, which has the same parameters; each task writes to its own part of the array.
             unsafe { entry(args.get(), scalars.as_ptr(), record.get()) }
         })?;
@@ -74,16 +65,17 @@ impl Cpu<'_> {
         points: i64,
     ) -> Result<Option<Option<Record>>, Failure> {
         let len = memory.host().int(copies.len)?.max(0);
-        let parts = (ELEMENTS / len.max(1)).clamp(COPIES[0], COPIES[1]);
+        let cuts = &self.make.cuts;
+        let parts = (cuts.copied / len.max(1)).clamp(cuts.copies[0], cuts.copies[1]);
         // Integers give the same in any order; of other numbers the parts must not depend on the threads.
         let exact = copies.units.iter().all(|u| !u.ty().is_float());
         let threads = self.settings.team.threads();
         let width: i64 = copies.units.iter().map(|u| u.ty().bytes() as i64).sum();
         let (main, turns) = match (&copies.turns, entries.turns) {
-            (Some((_, turns)), Some(entry)) if len * width * *turns as i64 <= CACHED => (entry, *turns),
+            (Some((_, turns)), Some(entry)) if len * width * *turns as i64 <= cuts.cached_copies => (entry, *turns),
             _ => (entries.main, 1),
         };
-        if points < EACH * parts * len.max(1024) || exact && threads == 1 && turns == 1 {
+        if points < cuts.points_for_copied * parts * len.max(cuts.least_copied) || exact && threads == 1 && turns == 1 {
             return Ok(None);
         }
         let block = (points + parts - 1) / parts;
@@ -102,7 +94,7 @@ impl Cpu<'_> {
         }
         let record = Shared::default();
         self.settings.team.run(parts as usize, &|task, _| {
-            let scalars = [task as u64, task as u64 + 1, block as u64, parts as u64, self.settings.grain.row as u64];
+            let scalars = [task as u64, task as u64 + 1, block as u64, parts as u64, cuts.row_block as u64];
             // SAFETY: as for any block of `main`; what it combines into is its own.
             unsafe { main(args[task].get(), scalars.as_ptr(), record.get()) }
         })?;
@@ -118,7 +110,7 @@ impl Cpu<'_> {
             }
             merged.push(Args { bufs });
         }
-        let pieces = if len > PART { threads as i64 * 4 } else { 1 };
+        let pieces = if len > cuts.owned { threads as i64 * 4 } else { 1 };
         self.settings.team.run(pieces as usize, &|piece, _| {
             let piece = piece as i64;
             let scalars = [(len * piece / pieces) as u64, (len * (piece + 1) / pieces) as u64, 0, 0, 0];

@@ -60,7 +60,12 @@ impl Simulated {
     /// # Errors
     /// What the program's data does wrong, a limit that is passed, or what the simulator finds wrong with the schedule.
     pub fn run(&self, args: &[Value], settings: &Settings) -> Result<Value, Box<Diagnostic>> {
-        let device = Simulator { launches: &self.launches, layout: self.layout, settings };
+        let device = Simulator {
+            launches: &self.launches,
+            layout: self.layout,
+            worth_warp: self.plan.cuts.worth_warp,
+            settings,
+        };
         run::run(&self.plan, &device, args, settings).map_err(|f| f.report(&self.plan.program))
     }
 }
@@ -68,6 +73,7 @@ impl Simulated {
 struct Simulator<'a> {
     launches: &'a [Vec<GridLaunch>],
     layout: Layout,
+    worth_warp: i64,
     settings: &'a Settings,
 }
 
@@ -122,7 +128,7 @@ impl Simulator<'_> {
             passed.push(BufferMem::from_bytes(memory.program.bufs[b.index()].elem, bytes));
         }
         let elements = passed.iter().map(BufferMem::len).max().unwrap_or(0) as i64;
-        let calls = grid::calls(memory, launch, self.layout, elements)?;
+        let calls = grid::calls(memory, launch, self.layout, (elements, self.worth_warp))?;
         passed.extend(launch.scratch.iter().map(|ty| BufferMem::new(*ty, calls.parts as usize + 1)));
         let scalars = [Scalar::I64(calls.points), Scalar::I64(calls.parts)];
         let mut record = [0; 6];

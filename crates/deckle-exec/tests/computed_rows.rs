@@ -1,7 +1,7 @@
 //! Rows whose lengths are computed, some of them so long that all threads share them: the same bits on any number of threads, and what plain Rust computes.
 
 use deckle_diag::SourceMap;
-use deckle_exec::{Data, Grain, Native, Options, Settings};
+use deckle_exec::{Cuts, Data, Native, Options, Settings};
 use deckle_runtime::Plain;
 
 const PROGRAMS: &str = r"
@@ -25,13 +25,13 @@ def alike(m: int, big: int) = [ sum({ real((i + j) % 13) * 0.37 : j in iota(if i
 def far(xs: [int], big: int) = [ sum({ xs[if j < 5000000 then 0 else 7] : j in iota(if i == 1 then big else 2) }) : i in iota(3) ]
 ";
 
-fn native(entry: &str) -> Native {
+fn native(entry: &str, cuts: Cuts) -> Native {
     let mut sources = SourceMap::new();
     let mut load = |_: &str, _: &str| Err("no imports".to_string());
     let compiled = deckle_syntax::compile(&mut sources, "rows.dk", PROGRAMS.as_bytes().to_vec(), &mut load)
         .unwrap_or_else(|d| panic!("{d:?}"));
     let func = compiled.entries.iter().find(|e| e.name == entry).unwrap().func;
-    Native::compile(&compiled.program, func, Options::default()).unwrap()
+    Native::compile(&compiled.program, func, Options { cuts, ..Options::default() }).unwrap()
 }
 
 fn ints(settings: &Settings, numbers: &[i64]) -> Vec<Data> {
@@ -60,33 +60,35 @@ fn bits(data: &Data) -> Vec<u64> {
 }
 
 /// As it is, and so that a few elements are worth several threads, of which rows have several blocks.
-const GRAINS: [Option<Grain>; 3] = [
-    None,
-    Some(Grain { worth: 1, block: Some(3), row: 5, long: 8 }),
-    Some(Grain { worth: 1 << 15, block: None, row: 64, long: 500 }),
-];
+fn cuts(k: usize) -> Cuts {
+    match k {
+        0 => Cuts::default(),
+        1 => Cuts { worth: 1, block: 3, nested_block: 3, row_block: 5, long: 8, ..Cuts::default() },
+        2 => Cuts { row_block: 64, long: 500, ..Cuts::default() },
+        _ => Cuts::small(),
+    }
+}
 
 /// Runs on 1, 2 and 5 threads. Rows have been shared then if there are long ones.
 fn on_all<R: PartialEq + std::fmt::Debug>(
     entry: &str,
-    grain: Option<Grain>,
+    k: usize,
     args: &dyn Fn(&Settings) -> Vec<Data>,
     result: &dyn Fn(&Data) -> R,
     has_long: bool,
 ) -> R {
-    let native = native(entry);
+    let native = native(entry, cuts(k));
     let mut first = None;
     for threads in [1, 2, 5] {
-        let mut settings = Settings::new(threads, None);
-        settings.grain = grain.unwrap_or(settings.grain);
+        let settings = Settings::new(threads, None);
         let r = result(&native.call(args(&settings), &settings).unwrap());
         assert!(threads > 1 || native.kernels_for_long_rows() == 0, "{entry}: one thread shares nothing");
         match &first {
             None => first = Some(r),
-            Some(f) => assert!(*f == r, "{entry} on {threads} threads, {grain:?}"),
+            Some(f) => assert!(*f == r, "{entry} on {threads} threads, cuts {k}"),
         }
     }
-    assert_eq!(native.kernels_for_long_rows() > 0, has_long, "{entry}, {grain:?}");
+    assert_eq!(native.kernels_for_long_rows() > 0, has_long, "{entry}, cuts {k}");
     first.unwrap()
 }
 
@@ -95,10 +97,10 @@ fn length(i: i64, m: i64, big: i64) -> i64 {
 }
 
 /// How many rows, how long the long one is, and whether it is.
-fn shapes(grain: Option<Grain>) -> Vec<(i64, i64, bool)> {
-    match grain {
-        None => vec![(0, 9, false), (1000, 9, false), (100_000, (5 << 20) + 77, true), (3, (5 << 20) + 77, true)],
-        Some(_) => {
+fn shapes(k: usize) -> Vec<(i64, i64, bool)> {
+    match k {
+        0 => vec![(0, 9, false), (1000, 9, false), (100_000, (5 << 20) + 77, true), (3, (5 << 20) + 77, true)],
+        _ => {
             vec![(1, 2000, true), (50, 3001, true), (4096, 20_003, true), (9000, 40_000, true), (9000, 4, false)]
         }
     }
@@ -110,17 +112,17 @@ fn is_close(got: f64, want: f64) -> bool {
 
 #[test]
 fn sums_of_rows_have_the_same_bits_on_any_number_of_threads() {
-    for grain in GRAINS {
-        for (m, big, has_long) in shapes(grain) {
+    for k in 0..4 {
+        for (m, big, has_long) in shapes(k) {
             let args = |s: &Settings| ints(s, &[m, big]);
             let row =
                 |i: i64, shift: i64| (0..length(i, m, big)).map(|j| ((i * shift + j) % 13) as f64 * 0.37).sum::<f64>();
-            let sums = on_all("sums", grain, &args, &bits, has_long);
+            let sums = on_all("sums", k, &args, &bits, has_long);
             assert_eq!(sums.len() as i64, m);
             assert!((0..m).zip(&sums).all(|(i, got)| is_close(f64::from_bits(*got), row(i, 1))), "{m} {big}");
-            let total = on_all("total", grain, &args, &bits, has_long);
+            let total = on_all("total", k, &args, &bits, has_long);
             assert!(is_close(f64::from_bits(total[0]), (0..m).map(|i| row(i, 0)).sum()), "{m} {big}");
-            let tops = on_all("tops", grain, &args, &elements::<f64>, has_long);
+            let tops = on_all("tops", k, &args, &elements::<f64>, has_long);
             let top = |i| (0..length(i, m, big)).map(|j| (j * 7 % 1009) as f64 * 0.5).fold(-1.0, f64::max);
             assert!((0..m).zip(&tops).all(|(i, got)| *got == top(i)), "{m} {big}");
         }
@@ -129,13 +131,13 @@ fn sums_of_rows_have_the_same_bits_on_any_number_of_threads() {
 
 #[test]
 fn rows_are_scanned_and_written_by_all_threads() {
-    for grain in GRAINS {
-        for (m, big, has_long) in shapes(grain) {
+    for k in 0..4 {
+        for (m, big, has_long) in shapes(k) {
             let args = |s: &Settings| ints(s, &[m, big]);
-            let scans = on_all("scans", grain, &args, &elements::<f64>, has_long);
-            let shares = on_all("shares", grain, &args, &elements::<f64>, has_long);
-            let averages = on_all("averages", grain, &args, &bits, has_long);
-            let kept = on_all("kept", grain, &args, &elements::<i64>, has_long);
+            let scans = on_all("scans", k, &args, &elements::<f64>, has_long);
+            let shares = on_all("shares", k, &args, &elements::<f64>, has_long);
+            let averages = on_all("averages", k, &args, &bits, has_long);
+            let kept = on_all("kept", k, &args, &elements::<i64>, has_long);
             let mut at = 0;
             for i in 0..m {
                 let row: Vec<f64> = (0..length(i, m, big)).map(|j| ((i + j) % 13) as f64).collect();
@@ -160,13 +162,13 @@ fn rows_are_scanned_and_written_by_all_threads() {
 
 #[test]
 fn lengths_may_come_from_memory() {
-    for grain in GRAINS {
-        for (m, big, has_long) in shapes(grain) {
+    for k in 0..4 {
+        for (m, big, has_long) in shapes(k) {
             let ns: Vec<i64> = (0..m).map(|i| length(i, m, big)).collect();
             let args = |s: &Settings| vec![array(s, &ns)];
-            let given = on_all("given", grain, &args, &bits, has_long);
-            let some = on_all("some", grain, &args, &bits, has_long);
-            let running = on_all("running", grain, &args, &elements::<i64>, has_long);
+            let given = on_all("given", k, &args, &bits, has_long);
+            let some = on_all("some", k, &args, &bits, has_long);
+            let running = on_all("running", k, &args, &elements::<i64>, has_long);
             let mut all = 0;
             for (i, n) in ns.iter().enumerate() {
                 let sum = (0..*n).map(|j| (j % 13) as f64 * 0.37).sum();
@@ -183,8 +185,8 @@ fn lengths_may_come_from_memory() {
 /// Away from the edge of the first dimension all rows are of one length: they have to be cut into blocks even so.
 #[test]
 fn rows_that_are_alike_away_from_an_edge_are_cut_too() {
-    for (grain, m, big) in [(None, 5, 6 << 20), (GRAINS[1], 6, 1000), (GRAINS[2], 40, 5000), (GRAINS[2], 5, 70_000)] {
-        let sums = on_all("alike", grain, &|s| ints(s, &[m, big]), &bits, m < 40);
+    for (k, m, big) in [(0, 5, 6 << 20), (1, 6, 1000), (2, 40, 5000), (2, 5, 70_000), (3, 6, 1000)] {
+        let sums = on_all("alike", k, &|s| ints(s, &[m, big]), &bits, m < 40);
         for (i, got) in (0..m).zip(sums) {
             let want = (0..if i < 3 { 5 } else { big }).map(|j| ((i + j) % 13) as f64 * 0.37).sum();
             assert!(is_close(f64::from_bits(got), want), "{i}");
@@ -194,10 +196,9 @@ fn rows_that_are_alike_away_from_an_edge_are_cut_too() {
 
 #[test]
 fn without_memory_for_partial_results_one_thread_takes_a_row() {
-    let f = native("total");
+    let f = native("total", Cuts { worth: 1, row_block: 2, long: 3, ..Cuts::default() });
     let run = |threads: usize, memory: Option<u64>| {
-        let mut settings = Settings::new(threads, memory);
-        settings.grain = Grain { worth: 1, block: None, row: 2, long: 3 };
+        let settings = Settings::new(threads, memory);
         bits(&f.call(ints(&settings, &[100, 1_000_000]), &settings).unwrap())
     };
     let alone = run(1, None);
@@ -209,10 +210,10 @@ fn without_memory_for_partial_results_one_thread_takes_a_row() {
 fn failures_in_lengths_and_in_long_rows_are_told() {
     let s = Settings::new(2, None);
     for big in [-1, i64::MIN] {
-        let d = native("total").call(ints(&s, &[1000, big]), &s).unwrap_err();
+        let d = native("total", Cuts::default()).call(ints(&s, &[1000, big]), &s).unwrap_err();
         assert!(d.message.contains("length"), "{}", d.message);
     }
-    let f = native("far");
+    let f = native("far", Cuts::default());
     let args = |big: i64| [vec![array(&s, &[3, 4])], ints(&s, &[big])].concat();
     assert_eq!(elements::<i64>(&f.call(args(5_000_000), &s).unwrap()), [6, 15_000_000, 6]);
     assert!(f.kernels_for_long_rows() > 0);

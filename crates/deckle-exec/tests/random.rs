@@ -1,203 +1,156 @@
-//! Random programs give on native code what they give in the interpreter, fused and not, on one thread and on several.
+//! Random programs give on native code what they give in the interpreter: fused and not, on any number of threads, in chunks of any size, with small cuts and
+//! with those that everybody has, and on the simulator of GPUs. Each program is run in a few of these ways, drawn from its seed.
 //!
-//! `DECKLE_SEED=17` runs that one seed, with every configuration; `DECKLE_CASES=100000` runs that many in the place of 4,000.
+//! New seeds on every run: see `deckle_gen::sweep`. What failed once is in `found.rs`.
 
-use deckle_diag::{Code, Diagnostic};
-use deckle_exec::{Chunks, Grain, Native, Options, Settings};
-use deckle_gen::{Case, Config, Show, program, shrink};
+use deckle_exec::{Chunks, Cuts, Effort, Layout, Native, Options, Settings, Simulated};
+use deckle_gen::compare::{Run, agree, is_limit, same_bits, shown};
+use deckle_gen::sweep::Sweep;
+use deckle_gen::{Case, Config, Rng};
 use deckle_ir::loops::Gathers;
-use deckle_ir::scalar::ScalarType;
-use deckle_ir::value::Value;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::cell::RefCell;
 
-type Run = Result<Value, Box<Diagnostic>>;
-
-/// Equal but for the rounding of floats, whose sums may be grouped in another way.
-fn close(a: &Value, b: &Value) -> bool {
-    match (a, b) {
-        (Value::Scalar(x), Value::Scalar(y)) => match (x.as_float(), y.as_float()) {
-            (Some(p), Some(q)) if x.ty() == y.ty() => {
-                let scale = if x.ty() == ScalarType::F32 { 1e-3 } else { 1e-8 };
-                p == q || p.is_nan() && q.is_nan() || (p - q).abs() <= scale * p.abs().max(q.abs()).max(1e-9)
-            }
-            _ => x == y,
-        },
-        (Value::Tuple(x), Value::Tuple(y)) => x.len() == y.len() && x.iter().zip(y.iter()).all(|(x, y)| close(x, y)),
-        (Value::Array(x), Value::Array(y)) | (Value::Seq(x), Value::Seq(y)) => {
-            x.len() == y.len() && x.iter().zip(y.iter()).all(|(x, y)| close(x, y))
-        }
-        _ => false,
-    }
+/// How a program is compiled, and then run on native code.
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    options: Options,
+    /// On how many threads, and in chunks of how many elements.
+    runs: [(usize, Option<i64>); 2],
 }
 
-fn agree(reference: &Run, other: &Run) -> bool {
-    match (reference, other) {
-        (Ok(a), Ok(b)) => close(a, b),
-        // A limit of the run is no part of the meaning.
-        (Err(a), _) if a.code == Code::LimitExceeded => true,
-        (_, Err(b)) if b.code == Code::LimitExceeded => true,
-        // Of several errors another one may come first, but never one of Deckle's own.
-        (Err(_), Err(b)) => b.code != Code::Internal,
-        _ => false,
-    }
-}
-
-fn shown(run: &Run) -> String {
-    match run {
-        Ok(v) => Show(v).to_string(),
-        Err(d) => format!("{}: {}", d.code, d.message),
-    }
-}
-
-fn check(case: &Case, settings: &[Settings]) -> Result<(), String> {
-    let limits = deckle_interp::Options { max_steps: Some(100_000), max_elements: 40_000, ..Default::default() };
-    let reference = deckle_interp::run(&case.program, case.entry, &case.args, &limits).map(|o| o.value);
-    if matches!(&reference, Err(e) if e.code == Code::LimitExceeded) {
-        return Ok(());
-    }
-    for fuse in [true, false] {
-        let gathers = Some(if fuse { Gathers::Native } else { Gathers::Emulated });
-        let options =
-            Options { fuse, chunks: Chunks::Never, quick: true, gathers, given: Options::ALL, ..Options::default() };
-        let native = match Native::compile(&case.program, case.entry, options) {
-            Ok(native) => native,
-            Err(e) => return Err(format!("fuse {fuse}: {}", e.message)),
-        };
-        let mut first: Option<Run> = None;
-        for s in settings {
-            let run = native.run(&case.args, s);
-            if !agree(&reference, &run) {
-                let threads = s.team.threads();
-                return Err(format!(
-                    "{}\nbut native, fuse {fuse}, {threads} threads\n{}\n{}",
-                    shown(&reference),
-                    shown(&run),
-                    native.program()
-                ));
-            }
-            match &first {
-                Some(f) if shown(f) != shown(&run) => {
-                    return Err(format!("{}\nbut on another number of threads\n{}", shown(f), shown(&run)));
-                }
-                Some(_) => {}
-                None => first = Some(run),
-            }
-        }
-    }
-    Ok(())
-}
-
-/// In chunks of any size, on one thread and on two, it gives what the interpreter gives, with the same bits.
-fn check_chunks(case: &Case, settings: &[Settings]) -> Result<(), String> {
-    let limits = deckle_interp::Options { max_steps: Some(100_000), max_elements: 40_000, ..Default::default() };
-    let reference = deckle_interp::run(&case.program, case.entry, &case.args, &limits).map(|o| o.value);
-    if matches!(&reference, Err(e) if e.code == Code::LimitExceeded) {
-        return Ok(());
-    }
-    let options = Options { chunks: Chunks::Always, quick: true, given: Options::ALL, ..Options::default() };
-    let native = Native::compile(&case.program, case.entry, options).map_err(|e| e.message.clone())?;
-    let mut first: Option<Run> = None;
-    for s in settings {
-        let run = native.run(&case.args, s);
-        let (threads, chunk) = (s.team.threads(), s.chunk.unwrap_or(0));
-        if !agree(&reference, &run) {
-            let (wanted, got) = (shown(&reference), shown(&run));
-            return Err(format!("{wanted}\nbut in chunks of {chunk}, {threads} threads\n{got}\n{}", native.program()));
-        }
-        match &first {
-            Some(f) if f.is_ok() && shown(f) != shown(&run) => {
-                return Err(format!("{}\nbut in chunks of {chunk}, {threads} threads\n{}", shown(f), shown(&run)));
-            }
-            Some(_) => {}
-            None => first = Some(run),
-        }
-    }
-    Ok(())
-}
-
-fn number(name: &str) -> Option<u64> {
-    std::env::var(name).ok()?.parse().ok()
-}
-
-/// Small arrays in many blocks, and rows of a few elements that all threads share.
-const FINE: Grain = Grain { worth: 1, block: Some(3), row: 2, long: 3 };
-
-/// Finds what is wrong with a case, with each of the settings.
-type Check = fn(&Case, &[Settings]) -> Result<(), String>;
-
-fn sweep(name: &str, config: &Config, cases: u64) {
-    // How what is not associative is grouped, nobody has promised.
-    let grain = if config.associative { FINE } else { Grain::default() };
-    let settings = || [1, 2, 5].map(|threads| Settings { grain, ..Settings::new(threads, Some(1 << 30)) }).into();
-    sweep_with(name, config, cases, check, &settings);
-}
-
-fn sweep_with(name: &str, config: &Config, cases: u64, check: Check, settings: &(dyn Fn() -> Vec<Settings> + Sync)) {
-    let cases = number("DECKLE_CASES").map_or(cases, |n| n * cases / 4000);
-    let (from, to) = number("DECKLE_SEED").map_or((0, cases), |seed| (seed, seed.saturating_add(1)));
-    let next = AtomicU64::new(from);
-    let failed = Mutex::new(Vec::new());
-    std::thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| {
-                let settings = settings();
-                loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= to || failed.lock().unwrap().len() >= 3 {
-                        break;
-                    }
-                    let case = program(seed, config);
-                    if check(&case, &settings).is_err() {
-                        let small = shrink(&case, &mut |c| check(c, &settings).is_err());
-                        let why = check(&small, &settings).err().unwrap_or_default();
-                        failed.lock().unwrap().push(format!("seed {seed} of `{name}`:\n{small}\n{why}"));
-                    }
-                }
-            });
-        }
+/// A way to run a program. What is not associative is grouped in a way that nobody has promised: then cuts are not small.
+fn way(rng: &mut Rng, config: &Config) -> Way {
+    let small = config.associative && rng.chance(75);
+    let chunks = match rng.below(4) {
+        0 => Chunks::Never,
+        1 => Chunks::Needed,
+        _ if config.sequences => Chunks::Always,
+        _ => Chunks::Never,
+    };
+    let options = Options {
+        fuse: rng.chance(70),
+        simplify: rng.chance(90),
+        chunks,
+        effort: [Effort::None, Effort::None, Effort::None, Effort::Little][rng.below(4)],
+        gathers: Some(if rng.chance(50) { Gathers::Native } else { Gathers::Emulated }),
+        given: Options::ALL,
+        cuts: if small { Cuts::small() } else { Cuts::default() },
+    };
+    let runs = [0; 2].map(|_| {
+        let threads = [1, 2, 3, 5, 7][rng.below(5)];
+        let chunk = [None, Some(1), Some(2), Some(7), Some(64)][rng.below(5)];
+        (threads, chunk)
     });
-    let failed = failed.into_inner().unwrap();
-    assert!(failed.is_empty(), "\n{}", failed.join("\n\n"));
+    Way { options, runs }
+}
+
+thread_local! {
+    /// The threads of a team are kept: to start them takes longer than most programs.
+    static SETTINGS: RefCell<Vec<Settings>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Runs with the settings of so many threads.
+fn with_settings<R>(threads: usize, chunk: Option<i64>, run: impl FnOnce(&Settings) -> R) -> R {
+    let found = SETTINGS.with_borrow_mut(|all| {
+        let at = all.iter().position(|s| s.team.threads() == threads);
+        at.map(|at| all.swap_remove(at))
+    });
+    let mut settings = found.unwrap_or_else(|| Settings::new(threads, Some(1 << 30)));
+    settings.chunk = chunk;
+    let result = run(&settings);
+    SETTINGS.with_borrow_mut(|all| all.push(settings));
+    result
+}
+
+/// What the interpreter gives; nothing if it reaches a limit.
+fn reference(case: &Case, elements: u64) -> Option<Run> {
+    let limits =
+        deckle_interp::Options { max_steps: Some(60 * elements), max_elements: 20 * elements, ..Default::default() };
+    let run = deckle_interp::run(&case.program, case.entry, &case.args, &limits).map(|o| o.value);
+    if matches!(&run, Err(e) if is_limit(e)) { None } else { Some(run) }
+}
+
+/// Native code in one way, against the reference, and the bits of its runs against each other.
+fn on_cores(case: &Case, reference: &Run, way: &Way) -> Result<(), String> {
+    let native = Native::compile(&case.program, case.entry, way.options)
+        .map_err(|e| format!("{}\nbut it does not compile with {:?}: {}", shown(reference), way.options, e.message))?;
+    let mut first: Option<Run> = None;
+    for (threads, chunk) in way.runs {
+        let run = with_settings(threads, chunk, |s| native.run(&case.args, s));
+        let how = || format!("on {threads} threads, in chunks of {chunk:?}, with {:?}", way.options);
+        if !agree(reference, &run) {
+            let (wanted, got) = (shown(reference), shown(&run));
+            return Err(format!("{wanted}\nbut {}\n{got}\n{}", how(), native.program()));
+        }
+        match (&first, &run) {
+            (Some(Ok(a)), Ok(b)) if !same_bits(a, b) => {
+                return Err(format!("{}\nbut {}\n{}", shown(&Ok(a.clone())), how(), shown(&run)));
+            }
+            (Some(Err(a)), Err(b)) if a.code != b.code || a.message != b.message => {
+                return Err(format!("{}\nbut {}\n{}", a.message, how(), b.message));
+            }
+            _ => {}
+        }
+        first = first.or(Some(run));
+    }
+    Ok(())
+}
+
+/// The schedule for GPUs, on the simulator.
+fn on_grid(case: &Case, reference: &Run, rng: &mut Rng) -> Result<(), String> {
+    let (wide, parts) = ([None, Some(false), Some(true)][rng.below(3)], [None, Some(3), Some(5)][rng.below(3)]);
+    let layout = Layout { threads: 64, parts, wide };
+    let chunks = if rng.chance(30) { Chunks::Always } else { Chunks::Never };
+    let options = Options { fuse: rng.chance(70), chunks, given: Options::ALL, ..Options::default() };
+    let simulated = Simulated::compile(&case.program, case.entry, options, layout)
+        .map_err(|e| format!("{}\nbut it does not compile for a GPU: {}", shown(reference), e.message))?;
+    let run = with_settings(1, None, |s| simulated.run(&case.args, s));
+    if !agree(reference, &run) {
+        let (wanted, got) = (shown(reference), shown(&run));
+        return Err(format!("{wanted}\nbut simulated with {layout:?}, {options:?}\n{got}\n{}", simulated.program()));
+    }
+    Ok(())
+}
+
+/// What is drawn from the seed of a case, which shrinking does not change.
+fn ways_of(case: &Case) -> Rng {
+    Rng::new(case.seed ^ 0x5eed)
+}
+
+fn check(case: &Case, config: &Config, elements: u64) -> Result<(), String> {
+    let Some(reference) = reference(case, elements) else { return Ok(()) };
+    let mut rng = ways_of(case);
+    if config.associative && rng.chance(15) {
+        return on_grid(case, &reference, &mut rng);
+    }
+    on_cores(case, &reference, &way(&mut rng, config))
+}
+
+/// How many programs all tests of this file run together.
+const ALL: u64 = 10_000;
+
+fn sweep(name: &str, config: &Config, cases: u64, elements: u64) {
+    let sweep = Sweep { test: ["deckle-exec", "random", name], config, cases, of: ALL, threads: 2 };
+    sweep.run(&|case| check(case, config, elements));
 }
 
 #[test]
 fn flat_arrays() {
-    sweep("flat", &Config::flat(), 100);
+    sweep("flat_arrays", &Config::flat(), 1000, 2000);
 }
 
 #[test]
 fn nested_arrays() {
-    sweep("nested", &Config::nested(), 100);
+    sweep("nested_arrays", &Config::nested(), 1500, 2000);
 }
 
 #[test]
 fn sequences() {
-    sweep("sequences", &Config::default(), 100);
-}
-
-/// Chunks of several sizes, and of sizes that are found out, on one thread and on two.
-fn chunk_sizes() -> Vec<Settings> {
-    let sizes = [(1, Some(1)), (1, Some(2)), (2, Some(7)), (1, Some(64)), (2, None)];
-    sizes.map(|(threads, chunk)| Settings { chunk, ..Settings::new(threads, Some(1 << 30)) }).into()
-}
-
-#[test]
-fn sequences_in_chunks() {
-    sweep_with("chunks", &Config::default(), 100, check_chunks, &chunk_sizes);
-}
-
-/// Programs that once failed: checks after the state of a loop was new, a condition that holds in no lane, loops inside a traversal.
-#[test]
-fn what_failed_once() {
-    for seed in [504, 559, 709, 714, 837] {
-        let case = program(seed, &Config::default());
-        check_chunks(&case, &chunk_sizes()).unwrap_or_else(|why| panic!("seed {seed}: {why}"));
-    }
+    sweep("sequences", &Config::default(), 1500, 2000);
 }
 
 #[test]
 fn careless_programs() {
     let config = Config { associative: false, retraverse: true, risk: 40, ..Config::default() };
-    sweep("careless", &config, 60);
+    sweep("careless_programs", &config, 1000, 2000);
 }

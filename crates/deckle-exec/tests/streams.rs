@@ -1,7 +1,7 @@
 //! Sequences that come from outside and go there while the program runs.
 
 use deckle_diag::{Code, SourceMap};
-use deckle_exec::{Chunks, Data, Input, Native, Options, Settings};
+use deckle_exec::{Chunks, Data, Effort, Input, Native, Options, Settings};
 use deckle_runtime::stream::{Error, Sink, Source};
 use deckle_runtime::{Block, Pool};
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
@@ -14,7 +14,7 @@ fn native(text: &str) -> Native {
     let compiled = deckle_syntax::compile(&mut sources, "streams.dk", text.as_bytes().to_vec(), &mut load)
         .unwrap_or_else(|d| panic!("{d:?}"));
     let func = compiled.entries.iter().find(|e| e.name == "main").unwrap().func;
-    let options = Options { chunks: Chunks::Needed, quick: true, ..Options::default() };
+    let options = Options { chunks: Chunks::Needed, effort: Effort::Little, ..Options::default() };
     Native::compile(&compiled.program, func, options).unwrap()
 }
 

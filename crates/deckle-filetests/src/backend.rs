@@ -5,6 +5,7 @@
 //! add it to the list.
 
 use deckle_diag::{Code, Diagnostic};
+use deckle_exec::Cuts;
 use deckle_interp::{Options, Outcome, Streamed};
 use deckle_ir::array::Program;
 use deckle_ir::entity::Func;
@@ -116,14 +117,12 @@ impl Backend for Compiled {
         // Both ways, on whatever machine.
         let gathers = Some(if self.threads > 1 { Gathers::Emulated } else { Gathers::Native });
         let chunks = if self.threads > 1 { deckle_exec::Chunks::Always } else { deckle_exec::Chunks::Needed };
+        // Small arrays in many blocks, and rows of a few elements that all threads share.
+        let cuts = if self.threads > 1 { Cuts::small() } else { Cuts::default() };
         let options =
-            deckle_exec::Options { fuse: self.fuse, chunks, given, gathers, ..deckle_exec::Options::default() };
+            deckle_exec::Options { fuse: self.fuse, chunks, given, gathers, cuts, ..deckle_exec::Options::default() };
         let native = deckle_exec::Native::compile(program, func, options)?;
         let mut settings = deckle_exec::Settings::new(self.threads, Some(4 << 30));
-        if self.threads > 1 {
-            // Small arrays in many blocks, and rows of a few elements that all threads share.
-            settings.grain = deckle_exec::Grain { worth: 1, block: Some(3), row: 2, long: 3 };
-        }
         let result = native.run(args, &settings)?;
         if self.threads > 1 {
             // Chunks of any size give the same bits.

@@ -30,7 +30,7 @@ pub fn describe(simple: &Program, funcs: &[Func], sources: &SourceMap) -> Vec<St
 }
 
 fn one(simple: &Program, func: Func, sources: &SourceMap) -> String {
-    match lower(simple, func, Options { fuse: true }, Chunks::Needed) {
+    match lower(simple, func, Options::default(), Chunks::Needed) {
         Ok(Lowered { mut program, chunked, .. }) => {
             reuse(&mut program, u64::MAX);
             let mut text = of_program(&program);

@@ -7,6 +7,7 @@
 pub mod bounds;
 pub mod chunk;
 pub mod cost;
+pub mod cuts;
 pub mod explain;
 pub mod flatten;
 pub mod kernels;

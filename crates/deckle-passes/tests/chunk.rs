@@ -10,7 +10,8 @@ use deckle_ir::entity::Func;
 use deckle_ir::scalar::Scalar;
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
-use deckle_passes::chunk::{Chunked, Large, chunk};
+use deckle_passes::chunk::{Chunked, chunk};
+use deckle_passes::cuts::Cuts;
 use deckle_passes::simplify::simplify;
 use std::collections::BTreeMap;
 
@@ -19,7 +20,7 @@ type Run = Result<Value, Box<Diagnostic>>;
 fn in_chunks(case: &Case, size: i64) -> Option<Run> {
     let simple = simplify(&case.program);
     let result = simple.funcs[case.entry.index()].result_type();
-    let Chunked { program: chunked, pushes } = chunk(&simple, case.entry, large(size)).ok()??;
+    let Chunked { program: chunked, pushes } = chunk(&simple, case.entry, cuts(size)).ok()??;
     let func = chunked.funcs.len() - 1;
     assert_eq!(parse(&chunked.to_string()).unwrap().to_string(), chunked.to_string());
     verify(&chunked).unwrap_or_else(|e| panic!("{e:?}\n{simple}\n{chunked}"));
@@ -30,8 +31,8 @@ fn in_chunks(case: &Case, size: i64) -> Option<Run> {
 }
 
 /// Small elements and groups are large, too.
-fn large(size: i64) -> Large {
-    if size == i64::MAX { Large::default() } else { Large(size.min(4)) }
+fn cuts(size: i64) -> Cuts {
+    if size == i64::MAX { Cuts::default() } else { Cuts { large: size.min(4), ..Cuts::small() } }
 }
 
 /// The result, with the elements that were handed over where it says how many there were.
@@ -182,8 +183,9 @@ fn in_chunks_and_as_a_whole(text: &str, helpers: &[&str], has_large: bool, numbe
         .unwrap_or_else(|d| panic!("{d:?}"));
     for entry in compiled.entries.iter().filter(|e| !helpers.contains(&&*e.name)) {
         let simple = simplify(&compiled.program);
-        let in_chunks = |size| chunk(&simple, entry.func, large(size)).unwrap().unwrap();
-        assert_eq!(in_chunks(1) != in_chunks(i64::MAX), has_large, "whether something in {} is large", entry.name);
+        let in_chunks = |cuts| chunk(&simple, entry.func, cuts).unwrap().unwrap();
+        let (usual, few) = (Cuts::default(), Cuts { large: 1, ..Cuts::default() });
+        assert_eq!(in_chunks(few) != in_chunks(usual), has_large, "whether something in {} is large", entry.name);
         for n in numbers {
             let case =
                 Case { program: compiled.program.clone(), entry: entry.func, args: vec![Value::int(*n)], seed: 0 };
@@ -243,8 +245,8 @@ fn random_programs_give_the_same_in_chunks() {
     for seed in seeds {
         let case = program(seed, &config);
         let simple = simplify(&case.program);
-        let what = match chunk(&simple, case.entry, Large::default()) {
-            Ok(Some(c)) if chunk(&simple, case.entry, large(1)) != Ok(Some(c.clone())) => {
+        let what = match chunk(&simple, case.entry, Cuts::default()) {
+            Ok(Some(c)) if chunk(&simple, case.entry, Cuts { large: 1, ..Cuts::default() }) != Ok(Some(c.clone())) => {
                 "in chunks and runs".to_string()
             }
             Ok(Some(_)) => "in chunks".to_string(),

@@ -23,7 +23,7 @@ fn functions_read_back(program: &array::Program, what: &str) -> usize {
     let mut count = 0;
     for k in 0..program.funcs.len() as u32 {
         for fuse in [true, false] {
-            let Ok(mut flat) = flatten(&simple, Func(k), Options { fuse }) else { continue };
+            let Ok(mut flat) = flatten(&simple, Func(k), Options { fuse, ..Options::default() }) else { continue };
             let what = format!("{what}, function {k}, fuse {fuse}");
             reads_back(&flat, &what);
             reuse(&mut flat, u64::MAX);

@@ -1,6 +1,6 @@
 //! Whether a function is flattened in chunks or as a whole.
 
-use super::{Chunked, Large, Whole, chunk};
+use super::{Chunked, Whole, chunk};
 use crate::flatten::{Options, flatten};
 use deckle_diag::Diagnostic;
 use deckle_ir::array::{Function, Program};
@@ -43,7 +43,7 @@ pub fn lower(simple: &Program, func: Func, options: Options, chunks: Chunks) -> 
         Chunks::Needed => keeps_something(&program) || flows(&function),
         Chunks::Always => true,
     };
-    match if wanted { chunk(simple, func, Large::default()) } else { Ok(None) } {
+    match if wanted { chunk(simple, func, options.cuts) } else { Ok(None) } {
         Ok(None) => Ok(Lowered { program, function, pushes: Vec::new(), chunked: Ok(false) }),
         Err(whole) => Ok(Lowered { program, function, pushes: Vec::new(), chunked: Err(whole) }),
         Ok(Some(chunks)) => {

@@ -10,11 +10,13 @@ use super::large::{self, Runs};
 use super::open::Open;
 use super::plan::{self, Text};
 use super::state::State;
+use crate::cuts::Cuts;
 use deckle_diag::Span;
 use deckle_ir::array::{Coll, Def, Direction, Function, Inst, Op, ScanKind};
 use deckle_ir::entity::Var;
 use deckle_ir::size::Atom;
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 /// Statements that one loop goes through.
 #[derive(Clone, Debug)]
@@ -37,6 +39,7 @@ pub(super) struct Group {
     pub runs: Vec<Runs>,
     /// Statements that make groups which may be open.
     pub opens: Vec<Open>,
+    pub cuts: Arc<Cuts>,
 }
 
 impl Group {
@@ -162,6 +165,7 @@ pub(super) fn group(text: &Text<'_>, stmts: Vec<Var>, results: &[Var]) -> Result
         decided: text.decided.clone(),
         runs: Vec::new(),
         opens: Vec::new(),
+        cuts: text.cuts.clone(),
     };
     let mut rates = Rates::default();
     for v in text.outside(&group.stmts).into_iter().filter(is_seq) {
@@ -214,7 +218,7 @@ fn runs(text: &Text<'_>, group: &Group, s: Var) -> Option<Runs> {
         flattened = Some(user);
     }
     let units = plan::inside(text, body, flattened.is_some()).ok()?;
-    large::keep_something(&units).then_some(Runs { stmt: s, flattened, units, large: text.large })
+    large::keep_something(&units).then_some(Runs { stmt: s, flattened, units, large: text.cuts.large })
 }
 
 /// Whether a type that is written inside the bodies of a statement has a size that is told by the position in what it goes through: in a chunk that is another one.

@@ -14,16 +14,6 @@ use deckle_ir::entity::{Body, Var};
 use deckle_ir::scalar::ScalarType;
 use std::collections::BTreeSet;
 
-/// What is large: an element or a group with more elements than this inside.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Large(pub i64);
-
-impl Default for Large {
-    fn default() -> Large {
-        Large(1 << 18)
-    }
-}
-
 /// A `map` whose elements are taken in runs.
 #[derive(Clone, Debug)]
 pub(super) struct Runs {
@@ -32,7 +22,7 @@ pub(super) struct Runs {
     pub flattened: Option<Var>,
     /// What is done for an element that is alone.
     pub units: Vec<Unit>,
-    pub large: Large,
+    pub large: i64,
 }
 
 /// Whether something would be kept: sequences that do not advance together.
@@ -124,7 +114,7 @@ impl Runs {
     ) -> Option<(Var, Var)> {
         let span = copy.old.span(self.stmt);
         let first = push(copy, Op::Index, &[work, at], span)?;
-        let most = int(copy, self.large.0, span)?;
+        let most = int(copy, self.large, span)?;
         let is_large = push(copy, Op::Binary(BinOp::Gt), &[first, most], span)?;
         let alone = |copy: &mut Copier<'_>| self.alone(copy, vectors, (at, inside));
         let several = |copy: &mut Copier<'_>| {

@@ -47,8 +47,8 @@ mod state;
 mod traversal;
 
 pub use choose::{Chunks, Lowered, lower};
-pub use large::Large;
 
+use crate::cuts::Cuts;
 use deckle_diag::Span;
 use deckle_ir::array::{BinOp, Coll, Copier, Direction, Function, Op, Program, Rewrite, ScanKind, rewrite};
 use deckle_ir::entity::{Func, Var};
@@ -85,10 +85,10 @@ pub struct Chunked {
 ///
 /// # Errors
 /// What stands in the way.
-pub fn chunk(program: &Program, func: Func, large: Large) -> Result<Option<Chunked>, Whole> {
+pub fn chunk(program: &Program, func: Func, cuts: Cuts) -> Result<Option<Chunked>, Whole> {
     let before = &program.funcs[..func.index()];
     let flat = inline::inline(before, &program.funcs[func.index()]);
-    let units = plan::units(&flat, large)?;
+    let units = plan::units(&flat, cuts)?;
     if units.iter().all(|unit| matches!(unit, Unit::Statement(_))) {
         return Ok(None);
     }

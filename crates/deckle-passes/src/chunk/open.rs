@@ -5,7 +5,6 @@
 //! has nothing else to do. So bits do not depend on where chunks end.
 
 use super::group::{Group, Pace};
-use super::large::Large;
 use super::plan::{self, Text, Unit};
 use super::state::nothing;
 use super::traversal::Traversal;
@@ -21,7 +20,7 @@ use deckle_ir::scalar::Scalar;
 pub(super) struct Open {
     pub stmt: Var,
     pub makes: Vec<Making>,
-    pub large: Large,
+    pub large: i64,
 }
 
 /// A `map` over groups.
@@ -45,7 +44,7 @@ impl Open {
         }
         let users = group.stmts.iter().filter(|t| text.uses(**t).contains(&s));
         let makes = users.map(|t| Making::of(text, s, *t)).collect::<Option<Vec<_>>>()?;
-        (!makes.is_empty()).then_some(Open { stmt: s, makes, large: text.large })
+        (!makes.is_empty()).then_some(Open { stmt: s, makes, large: text.cuts.large })
     }
 }
 
@@ -221,7 +220,7 @@ impl Open {
         (last, count): (Var, Var),
     ) -> Option<[Var; 2]> {
         let span = copy.old.span(self.stmt);
-        let most = int(copy, self.large.0, span)?;
+        let most = int(copy, self.large, span)?;
         let is_much = push(copy, Op::Binary(BinOp::Gt), &[count, most], span)?;
         let found = |copy: &mut Copier<'_>| {
             let ty = copy.old.ty(copy.old.inst(self.stmt)?.args[0]).clone();
@@ -257,7 +256,7 @@ impl Open {
         (xs, flags): (Var, Var),
     ) -> Option<Now> {
         let span = copy.old.span(self.stmt);
-        let (zero, most) = (int(copy, 0, span)?, int(copy, self.large.0, span)?);
+        let (zero, most) = (int(copy, 0, span)?, int(copy, self.large, span)?);
         let have = push(copy, Op::Length, &[xs], span)?;
         let is_much = push(copy, Op::Binary(BinOp::Gt), &[have, most], span)?;
         let is_closed = push(copy, Op::Unary(UnOp::Not), &[now.open], span)?;

@@ -3,11 +3,12 @@
 //! A sequence that a condition chooses is no sequence of its own: all that is connected with it is done in either branch, where what it stands for is known.
 
 use super::group::{Group, Sets, group};
-use super::large::Large;
 use super::{Whole, uses};
+use crate::cuts::Cuts;
 use deckle_ir::array::{Function, Op};
 use deckle_ir::entity::{Body, Var};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// So many conditions decide on what belongs together: each of them doubles the code.
 const CONDITIONS: usize = 3;
@@ -43,7 +44,7 @@ pub(super) struct Text<'a> {
     pub decided: Vec<(Var, Var)>,
     /// Whether results are gathered rather than handed over.
     pub gathers: bool,
-    pub large: Large,
+    pub cuts: Arc<Cuts>,
 }
 
 impl Text<'_> {
@@ -78,11 +79,11 @@ impl Text<'_> {
 ///
 /// # Errors
 /// What keeps a sequence from being traversed in chunks.
-pub(super) fn units(function: &Function, large: Large) -> Result<Vec<Unit>, Whole> {
+pub(super) fn units(function: &Function, cuts: Cuts) -> Result<Vec<Unit>, Whole> {
     let (results, tuples) = results(function);
     let mut stmts: Vec<Var> = results.iter().copied().filter(|v| function.inst(*v).is_none()).collect();
     stmts.extend(&function.body(Function::ROOT).stmts);
-    plan(&Text { function, decided: Vec::new(), gathers: false, large }, &stmts, &results, &tuples)
+    plan(&Text { function, decided: Vec::new(), gathers: false, cuts: Arc::new(cuts) }, &stmts, &results, &tuples)
 }
 
 /// The units of the statements of a body, for one element; if its result is a sequence, that is gathered.

@@ -1,6 +1,7 @@
 //! What goes on from chunk to chunk, and how.
 
 use super::{chosen, folded, int, map, part, push};
+use crate::cuts::Cuts;
 use crate::stream;
 use deckle_diag::Span;
 use deckle_ir::array::{BinOp, Coll, Copier, Function, Inst, Monoid, Op, RecordShape, Rewrite, ScanKind, Slicer};
@@ -9,9 +10,6 @@ use deckle_ir::scalar::Scalar;
 use deckle_ir::size::Size;
 use deckle_ir::types::Type;
 use std::sync::Arc;
-
-/// Floats are combined in blocks of so many, counted from the beginning of a sequence: few enough to wait for, and so many that memory is read as fast as without blocks.
-pub(super) const BLOCK: i64 = 32768;
 
 /// How the value of a statement comes about chunk by chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -193,7 +191,13 @@ impl State {
     }
 
     /// After a chunk, whose sequences stand for the whole ones.
-    pub(super) fn step(self, copy: &mut Copier<'_>, changes: &mut dyn Rewrite, s: Var, before: Var) -> Option<Var> {
+    pub(super) fn step(
+        self,
+        copy: &mut Copier<'_>,
+        changes: &mut dyn Rewrite,
+        (s, cuts): (Var, &Cuts),
+        before: Var,
+    ) -> Option<Var> {
         let old = copy.old;
         let span = old.span(s);
         if let State::Pushed(k) = self {
@@ -295,7 +299,7 @@ impl State {
                 let (sum, rest) = (part(copy, before, 0, span)?, part(copy, before, 1, span)?);
                 let xs = copy.var(*inst.args.last()?)?;
                 let xs = push(copy, Op::Tab, &[xs], span)?;
-                let (totals, rest) = blocks(copy, changes, s, rest, xs)?;
+                let (totals, rest) = blocks(copy, changes, (s, cuts), rest, xs)?;
                 let sum = if self == State::Blocks1 {
                     let all = push(copy, Op::Concat(0), &[sum, totals], span)?;
                     in_order(copy, changes, s, all)?
@@ -312,10 +316,11 @@ impl State {
                 let had = push(copy, Op::Length, &[rest], span)?;
                 let all = push(copy, Op::Concat(0), &[rest, xs], span)?;
                 let length = push(copy, Op::Length, &[all], span)?;
-                let block = int(copy, BLOCK, span)?;
+                let block = int(copy, cuts.float_block, span)?;
                 let count = push(copy, Op::Binary(BinOp::Div), &[length, block], span)?;
-                let totals = rows(copy, (all, length), count, span, |copy, row, _| total(copy, changes, s, row))?;
-                let scanned = scanned(copy, changes, s, (all, length), (sum, totals))?;
+                let totals =
+                    rows(copy, (all, length), (count, cuts), span, |copy, row, _| total(copy, changes, s, row))?;
+                let scanned = scanned(copy, changes, (s, cuts), (all, length), (sum, totals))?;
                 let now = push(copy, Op::Drop, &[scanned, had], span)?;
                 let now = push(copy, Op::Seq, &[now], span)?;
                 copy.stand(s, now);
@@ -334,8 +339,8 @@ impl State {
                 let more = push(copy, Op::Length, &[xs], span)?;
                 let [many, fewer, last] = [0, 1, 2].map(|k| part(copy, before, k, span));
                 let last = push(copy, Op::Concat(0), &[last?, xs], span)?;
-                let (fewer, last) = moved_on(copy, fewer?, last, (more, FEW), &elem, span)?;
-                let (many, fewer) = moved_on(copy, many?, fewer, (more, FEW * FEW), &elem, span)?;
+                let (fewer, last) = moved_on(copy, fewer?, last, (more, cuts.collected), &elem, span)?;
+                let (many, fewer) = moved_on(copy, many?, fewer, (more, cuts.collected * cuts.collected), &elem, span)?;
                 push(copy, Op::Tuple, &[many, fewer, last], span)
             }
             State::Kept => kept(copy, copy.var(inst.args[0])?, before, span),
@@ -441,10 +446,8 @@ fn kept(copy: &mut Copier<'_>, xs: Var, before: Var, span: Span) -> Option<Var> 
     push(copy, Op::Tuple, &[room, all], span)
 }
 
-/// Elements are put behind others when there are so many times as many as came last: so each is copied a few times only, however many come.
-const FEW: i64 = 16;
-
-/// Vectors of which the second is put behind the first, if it has become so many times as long as what came.
+/// Vectors of which the second is appended to the first, if it has become so many times as long as what came: so each element is copied a few times only,
+/// however many come.
 fn moved_on(
     copy: &mut Copier<'_>,
     first: Var,
@@ -553,11 +556,11 @@ fn total(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, s: Var, xs: Var) -> O
 fn rows(
     copy: &mut Copier<'_>,
     (all, length): (Var, Var),
-    count: Var,
+    (count, cuts): (Var, &Cuts),
     span: Span,
     each: impl FnOnce(&mut Copier<'_>, Var, Var) -> Option<Var>,
 ) -> Option<Var> {
-    let block = int(copy, BLOCK, span)?;
+    let block = int(copy, cuts.float_block, span)?;
     let (body, params) = copy.b.begin_body_of(&Op::Generate, &[count], 0, span).ok()?;
     let number = *params.first()?;
     let lo = push(copy, Op::Binary(BinOp::Mul), &[number, block], span)?;
@@ -571,10 +574,16 @@ fn rows(
 
 /// What the whole blocks of elements give, those that were left of a block before and new ones, and the elements that are left now. Only the first and the last block are
 /// put together: new elements between them are combined where they are computed.
-fn blocks(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, s: Var, rest: Var, xs: Var) -> Option<(Var, Var)> {
+fn blocks(
+    copy: &mut Copier<'_>,
+    changes: &mut dyn Rewrite,
+    (s, cuts): (Var, &Cuts),
+    rest: Var,
+    xs: Var,
+) -> Option<(Var, Var)> {
     let span = copy.old.span(s);
     let binary = |copy: &mut Copier<'_>, op, a, b| push(copy, Op::Binary(op), &[a, b], span);
-    let (block, none, one) = (int(copy, BLOCK, span)?, int(copy, 0, span)?, int(copy, 1, span)?);
+    let (block, none, one) = (int(copy, cuts.float_block, span)?, int(copy, 0, span)?, int(copy, 1, span)?);
     let (had, more) = (push(copy, Op::Length, &[rest], span)?, push(copy, Op::Length, &[xs], span)?);
     // How many complete the block that was begun.
     let is_begun = binary(copy, BinOp::Gt, had, none)?;
@@ -619,7 +628,7 @@ fn blocks(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, s: Var, rest: Var, x
 fn scanned(
     copy: &mut Copier<'_>,
     changes: &mut dyn Rewrite,
-    s: Var,
+    (s, cuts): (Var, &Cuts),
     (all, length): (Var, Var),
     (sum, totals): (Var, Var),
 ) -> Option<Var> {
@@ -627,11 +636,11 @@ fn scanned(
     let inst = old.inst(s)?;
     let Op::Scan(direction, kind) = inst.op else { return None };
     let theirs = *inst.bodies.first()?;
-    let more = int(copy, BLOCK - 1, span)?;
-    let block = int(copy, BLOCK, span)?;
+    let more = int(copy, cuts.float_block - 1, span)?;
+    let block = int(copy, cuts.float_block, span)?;
     let count = push(copy, Op::Binary(BinOp::Add), &[length, more], span)?;
     let count = push(copy, Op::Binary(BinOp::Div), &[count, block], span)?;
-    let blocks = rows(copy, (all, length), count, span, |copy, row, number| {
+    let blocks = rows(copy, (all, length), (count, cuts), span, |copy, row, number| {
         let before =
             one_by_one(copy, changes, s, (number, sum), |copy, _, i| push(copy, Op::Index, &[totals, i], span))?;
         let within = Op::Scan(direction, ScanKind::Inclusive);

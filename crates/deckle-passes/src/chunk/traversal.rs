@@ -6,7 +6,7 @@
 use super::group::{Group, Meeting, Pace};
 use super::open::Open;
 use super::source::{Part, Source};
-use super::state::{BLOCK, State};
+use super::state::State;
 use super::{Sizes, align, cut, equal, int, part, push};
 use deckle_diag::Span;
 use deckle_ir::array::{BinOp, Copier, Op, Rewrite, UnOp};
@@ -182,7 +182,7 @@ impl Traversal {
                         cuts.extend(cut.made);
                         cut.state
                     }
-                    _ => state.step(copy, changes, s, before)?,
+                    _ => state.step(copy, changes, (s, &self.group.cuts), before)?,
                 };
             }
             for (source, _) in self.sources.iter().filter(|(_, pace)| *pace == Pace::Follows(s)) {
@@ -290,7 +290,7 @@ impl Traversal {
     /// Up to the end of a block, if that is not too far: then nothing has to wait, where a block has as many elements as were gone through.
     fn whole_blocks(&self, copy: &mut Copier<'_>, c: usize, now: Var, count: Var) -> Option<Var> {
         let span = self.span;
-        let (block, none) = (int(copy, BLOCK, span)?, int(copy, 0, span)?);
+        let (block, none) = (int(copy, self.group.cuts.float_block, span)?, int(copy, 0, span)?);
         let pos = part(copy, now, c as u32, span)?;
         // Without overflow, too.
         let mut over = none;

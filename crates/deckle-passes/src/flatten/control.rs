@@ -15,8 +15,7 @@ pub(super) type Compute<'a, 'p> = dyn FnMut(&mut Flattener<'p>, Space) -> Res<Va
 /// How deeply calls may be nested.
 const MAX_CALLS: usize = 256;
 
-/// So many rounds of a loop may be written out, and so many nodes may come of it.
-const MOST_ROUNDS: i64 = 128;
+/// The most nodes that unrolling a loop may lead to.
 const MOST_NODES: usize = 4000;
 
 /// Where flattening was, to go back to.
@@ -187,7 +186,7 @@ impl<'p> Flattener<'p> {
         let body = cx.inst.bodies[0];
         let counter = fx.function.body(body).params.first().copied();
         let depends = counter.is_some_and(|v| fx.uses.get(v).total > 0);
-        if !depends || !(1..=MOST_ROUNDS).contains(&rounds) {
+        if !depends || !(1..=self.options.cuts.unrolled_rounds).contains(&rounds) {
             return Ok(None);
         }
         let before = self.k.nodes.len();

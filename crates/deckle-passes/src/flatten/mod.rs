@@ -43,6 +43,7 @@ mod subst;
 mod unread;
 mod value;
 
+use crate::cuts::Cuts;
 use deckle_diag::{Diagnostic, Span};
 use deckle_ir::array::{self, Function, Inst, Op};
 use deckle_ir::entity::{Body, Func, Var};
@@ -62,11 +63,13 @@ const MORE_STACK: usize = 2 << 20;
 pub struct Options {
     /// Whether arrays are computed where they are used. Without, every array is kept.
     pub fuse: bool,
+    /// The sizes at which work is cut.
+    pub cuts: Cuts,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { fuse: true }
+        Options { fuse: true, cuts: Cuts::default() }
     }
 }
 

@@ -17,8 +17,6 @@ use std::collections::HashMap;
 
 /// So many operations may be done again rather than kept, of an array of any size and of few elements.
 const CHEAP: [u32; 2] = [8, 40];
-/// So many elements are few.
-const FEW: i64 = 16;
 /// So many loads.
 const CHEAP_LOADS: u32 = 2;
 
@@ -157,7 +155,7 @@ impl<'p> Flattener<'p> {
             loads += u32::from(matches!(self.k.node(n).op, kernel::Op::Load(..)));
         }
         // Of a few elements that are known one by one, most are not computed where they are not used.
-        let few = self.k.as_int(self.dim_size(dim)).is_some_and(|n| n <= FEW);
+        let few = self.k.as_int(self.dim_size(dim)).is_some_and(|n| n <= self.options.cuts.few_again);
         work <= CHEAP[usize::from(few)] && loads <= CHEAP_LOADS
     }
 

@@ -16,7 +16,7 @@ fn reused(text: &str, given: u64) -> Program {
         .unwrap_or_else(|e| panic!("{text}\n{}", deckle_diag::render_all(&e, &sources, false)))
         .program;
     let last = Func(program.funcs.len() as u32 - 1);
-    let mut flat = flatten(&simplify(&program), last, Options { fuse: true }).unwrap();
+    let mut flat = flatten(&simplify(&program), last, Options::default()).unwrap();
     reuse(&mut flat, given);
     verify(&flat).unwrap_or_else(|e| panic!("{e:?}\n{flat}"));
     flat

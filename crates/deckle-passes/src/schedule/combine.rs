@@ -9,7 +9,6 @@
 //!   stays in the cache meanwhile, so this pays on one thread too.
 
 use super::emit::{Emitter, Item, Res, unit};
-use super::turns::TURNS;
 use super::{Scheduler, finished};
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{Combine, Node, Op, Program, ROOT, Region, Sink};
@@ -64,16 +63,16 @@ impl Scheduler<'_> {
             return Ok(None);
         }
         let (mut e, _, range) = self.emitter("_turns");
-        let length = e.val(len)?;
-        let places: Vec<Val> = (0..TURNS).map(|turn| e.b.mul_const(length, turn)).collect();
+        let (length, turns) = (e.val(len)?, e.cuts.accumulators);
+        let places: Vec<Val> = (0..turns).map(|turn| e.b.mul_const(length, turn)).collect();
         let (block, _) = e.b.begin_for(range.first, range.last, 1, &[], LoopHint::Plain);
         let (lo, hi) = self.bounds(&mut e, &range, block)?;
         let points = e.b.sub(hi, lo);
-        let whole = e.b.i64(-TURNS);
+        let whole = e.b.i64(-turns);
         let whole = e.b.let_(Expr::Binary(BinOp::And, points, whole));
         let middle = e.b.add(lo, whole);
         e.jumps = true;
-        for (from, to, step) in [(lo, middle, TURNS), (middle, hi, 1)] {
+        for (from, to, step) in [(lo, middle, turns), (middle, hi, 1)] {
             let (pos, _) = e.b.begin_for(from, to, step, &[], LoopHint::Plain);
             for turn in 0..step {
                 let pos = e.b.add_const(pos, turn);
@@ -85,7 +84,7 @@ impl Scheduler<'_> {
             e.b.end(&[]);
         }
         e.b.end(&[]);
-        Ok(Some((finished(e)?, TURNS as usize)))
+        Ok(Some((finished(e)?, turns as usize)))
     }
 
     /// How the scatter of this launch is done by the owners of parts of the array.

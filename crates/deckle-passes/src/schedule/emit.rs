@@ -5,6 +5,7 @@
 //!
 //! A fold is a loop that carries its value. Folds, scans and sinks over the same space can share a loop; a [`Item`] is one of them.
 
+use crate::cuts::Cuts;
 use deckle_ir::array::{BinOp, UnOp};
 use deckle_ir::kernel::{self, Combine, Node, Op, Program, ROOT, Region, Sink, Space};
 use deckle_ir::loops::{Access, Buf, Builder, Expr, Gathers, LoopHint, Stmt, StoreHint, Val};
@@ -19,12 +20,6 @@ use super::warp::Grid;
 pub(super) fn with_stack<R>(f: impl FnOnce() -> R) -> R {
     stacker::maybe_grow(64 << 10, 1 << 20, f)
 }
-
-/// So many rounds are written out.
-const WRITTEN_OUT: i64 = 16;
-
-/// So many bytes are too many for the caches.
-pub(super) const STREAMED: i64 = 32 << 20;
 
 /// A schedule that does not work out: a bug.
 pub(super) type Res<T> = Result<T, String>;
@@ -72,6 +67,7 @@ pub(super) struct Emitter<'k> {
     pub diagnose: bool,
     /// How elements from anywhere are loaded.
     pub gathers: Gathers,
+    pub cuts: Cuts,
     /// Whether a check is a jump: where one point comes after another, one that is always taken costs least.
     pub jumps: bool,
     /// Whether checks give their values and tell nobody.
@@ -136,6 +132,7 @@ impl<'k> Emitter<'k> {
             accs,
             diagnose: purpose.diagnose,
             gathers: purpose.gathers,
+            cuts: purpose.cuts,
             jumps: false,
             silent: false,
             needs,
@@ -626,7 +623,7 @@ impl<'k> Emitter<'k> {
     /// Whether a dimension has so few points, known before running, that a loop over them is written out.
     pub(super) fn written_out(&self, space: Space) -> bool {
         match self.p.space(space).region {
-            Region::Dim(size) => self.p.as_int(size).is_some_and(|n| n <= WRITTEN_OUT),
+            Region::Dim(size) => self.p.as_int(size).is_some_and(|n| n <= self.cuts.unrolled),
             _ => false,
         }
     }

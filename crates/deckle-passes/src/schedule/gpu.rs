@@ -15,6 +15,7 @@
 use super::emit::{Acc, Emitter, Item, Res, parts_of};
 use super::warp::commutes;
 use super::{Purpose, Range, Scheduler, groups, verified};
+use crate::cuts::Cuts;
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{Combine, Kernel, Node, Op, Program, ROOT, Region, Sink, Space};
 use deckle_ir::loops::{Axis, Buf, Expr, Function, Gathers, GridLaunch, LoopHint, Parts, Phase, Place, Shuffle, Val};
@@ -25,9 +26,15 @@ use std::collections::BTreeSet;
 ///
 /// # Errors
 /// A bug: a kernel that is not well formed.
-pub fn schedule_gpu(program: &Program, kernel: &Kernel, name: &str, threads: u32) -> Result<Vec<GridLaunch>, String> {
+pub fn schedule_gpu(
+    program: &Program,
+    kernel: &Kernel,
+    name: &str,
+    threads: u32,
+    cuts: Cuts,
+) -> Result<Vec<GridLaunch>, String> {
     let mut launches = Vec::new();
-    let purpose = Purpose { gathers: Gathers::Native, diagnose: false };
+    let purpose = Purpose { gathers: Gathers::Native, diagnose: false, cuts };
     for (i, (first, sinks)) in groups(program, kernel).into_iter().enumerate() {
         let (ordered, free): (Vec<Sink>, Vec<Sink>) = sinks.into_iter().partition(|s| is_ordered(program, s));
         for (sinks, mark) in [(free, ""), (ordered, "_ordered")] {

@@ -18,12 +18,6 @@ use deckle_ir::loops::{Expr, Gathers, LoopHint, Stmt, StoreHint, Val};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use std::collections::BTreeSet;
 
-/// The bytes of a vector.
-pub(super) const BYTES: usize = 64;
-/// The most lanes.
-pub(super) const MOST: usize = 16;
-/// How many registers a value of a round takes, where there is not much to do at a point.
-const VECTORS: u16 = 4;
 /// So many nodes are not much.
 const LITTLE: usize = 100;
 
@@ -147,7 +141,7 @@ impl Emitter<'_> {
             };
         }
         let widest = if folds && narrow > 0 { widest.min(4) } else { widest };
-        let count = (BYTES / widest).min(MOST) as u16;
+        let count = (self.cuts.register / widest).min(self.cuts.lanes) as u16;
         let deep = worth?;
         if deep && guarded {
             return None;
@@ -156,7 +150,7 @@ impl Emitter<'_> {
             // One vector after another adds to a scan.
             _ if scans || deep && folds => count,
             _ if deep => count * self.widening(&inside),
-            0..=LITTLE => count * VECTORS,
+            0..=LITTLE => count * self.cuts.vectors,
             _ => count * 2,
         };
         Some(Plan { count, wide, deep, long: false, hint: StoreHint::Cached, short: None })
@@ -257,8 +251,8 @@ impl Emitter<'_> {
                 }
             }
         }
-        let count = (BYTES / widest) as u16;
-        Some((Plan { count, wide: count * VECTORS, deep: false, long: true, hint, short: None }, bytes))
+        let count = (self.cuts.register / widest) as u16;
+        Some((Plan { count, wide: count * self.cuts.vectors, deep: false, long: true, hint, short: None }, bytes))
     }
 
     pub(super) fn vector(&self) -> Res<&Lane> {

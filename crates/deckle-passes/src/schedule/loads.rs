@@ -1,7 +1,7 @@
 //! Where lanes load from: every few elements of an array, or anywhere, and only what is in range.
 
 use super::emit::{Emitter, Res};
-use super::lanes::{BYTES, Lane, MOST};
+use super::lanes::Lane;
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{self, Node, Op};
 use deckle_ir::loops::{Expr, Val};
@@ -39,7 +39,7 @@ impl Emitter<'_> {
         let from = self.b.add_const(from, sum.constant - first);
         let buf = self.buf(buf)?;
         // A register at a time.
-        let part = count.min((BYTES / self.p.ty(n).bytes()).min(MOST) as u16);
+        let part = count.min((self.cuts.register / self.p.ty(n).bytes()).min(self.cuts.lanes) as u16);
         let picked: Vec<u16> = (0..part).map(|i| i * stride as u16 + first as u16).collect();
         let mut vectors = Vec::new();
         for k in 0..count / part {

@@ -24,15 +24,13 @@ mod warp;
 pub use gpu::schedule_gpu;
 pub use rows::schedule_long;
 
+use crate::cuts::Cuts;
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{self, Kernel, Node, Op, Program, ROOT, Region, Sink, Space};
 use deckle_ir::loops::{Expr, Function, Gathers, Launch, LoopHint, Stmt, StoreHint, Val, Work};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use emit::{Acc, Emitter, Item, Res, parts_of};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// How many points a block has where results depend on it: without and with loops inside.
-const BLOCK: [i64; 2] = [16384, 16];
 
 /// What a schedule is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +39,8 @@ pub struct Purpose {
     pub gathers: Gathers,
     /// Whether the first failure is to be recorded.
     pub diagnose: bool,
+    /// The sizes at which work is cut.
+    pub cuts: Cuts,
 }
 
 /// The functions of a kernel: one launch for each outermost dimension.
@@ -137,7 +137,8 @@ impl<'k> Scheduler<'k> {
         });
         let scans = scans.collect();
         let (name, buffers) = (name.to_string(), buffers.into_iter().collect());
-        let rows = if purpose.diagnose { None } else { rows::rows_of(p, sinks, first, &needed) };
+        let rows =
+            if purpose.diagnose { None } else { rows::rows_of(p, sinks, first, &needed, purpose.cuts.few_in_row) };
         Scheduler { p, sinks, first, name, purpose, folds, scans, buffers, rows, long: false }
     }
 
@@ -212,7 +213,7 @@ impl<'k> Scheduler<'k> {
             size: Some(size),
             private,
             work,
-            block: fixed.then_some(BLOCK[usize::from(nested)]),
+            block: fixed.then_some(if nested { self.purpose.cuts.nested_block } else { self.purpose.cuts.block }),
             ordered,
             rows: self.launch_rows()?,
             copies: self.copies()?,

@@ -1,7 +1,7 @@
 //! Going through the points of a space: in vectors, in tiles, beside the edges, or one by one.
 
 use super::edges::Interior;
-use super::emit::{Emitter, Item, Res, STREAMED, carried_by, parts_of};
+use super::emit::{Emitter, Item, Res, carried_by, parts_of};
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{Combine, Node, Region, Space};
 use deckle_ir::loops::{Expr, LoopHint, Val};
@@ -116,7 +116,7 @@ impl Emitter<'_> {
         {
             let Region::Dim(size) = self.p.space(space).region else { return Err(format!("{space} is no dimension")) };
             let points = self.val(size)?;
-            let many = self.constant(Scalar::I64(STREAMED / bytes));
+            let many = self.constant(Scalar::I64(self.cuts.non_temporal / bytes));
             let large = self.b.let_(Expr::Binary(BinOp::Ge, points, many));
             self.b.begin_if(large);
             self.in_lanes(space, items, (lo, hi), &plan)?;

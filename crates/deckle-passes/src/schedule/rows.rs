@@ -16,8 +16,6 @@ use deckle_ir::loops::{Access, Buf, Expr, Function, Lengths, Long, LoopHint, Pha
 use deckle_ir::scalar::ScalarType;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// No row of so few elements is long.
-const FEW: i64 = 1 << 14;
 /// Lengths that take no more nodes than this are computed twice.
 const LITTLE: usize = 64;
 
@@ -76,7 +74,7 @@ pub fn schedule_long(
 }
 
 /// The rows of a kernel: a dimension just below the first whose size is the difference of two successive elements of a buffer, or else one whose size is computed.
-pub(super) fn rows_of(p: &Program, sinks: &[Sink], first: Space, needed: &BTreeSet<Node>) -> Option<Ragged> {
+pub(super) fn rows_of(p: &Program, sinks: &[Sink], first: Space, needed: &BTreeSet<Node>, few: i64) -> Option<Ragged> {
     let mut spaces: BTreeSet<Space> = sinks.iter().map(|s| p.sink_parts(s).0).collect();
     spaces.extend(needed.iter().flat_map(|n| match p.node(*n).op {
         Op::Fold { over, .. } => vec![p.space_of(*n), over],
@@ -89,7 +87,7 @@ pub(super) fn rows_of(p: &Program, sinks: &[Sink], first: Space, needed: &BTreeS
         .filter_map(|s| if let Region::Dim(size) = p.space(s).region { Some((s, size)) } else { None })
         .collect();
     let with_offsets = dims.iter().find_map(|(s, size)| Some((*s, Some(offsets_of(p, *size, first)?))));
-    let computed = || dims.iter().find(|(_, size)| is_computed(p, *size, first)).map(|(s, _)| (*s, None));
+    let computed = || dims.iter().find(|(_, size)| is_computed(p, *size, first, few)).map(|(s, _)| (*s, None));
     let (dim, offsets) = with_offsets.or_else(computed)?;
     // What goes on from row to row is not a matter of rows.
     let goes_on = |n: &Node| matches!(p.node(*n).op, Op::Scan { from: ROOT, .. }) && p.encloses(dim, p.space_of(*n));
@@ -103,13 +101,13 @@ pub(super) fn rows_of(p: &Program, sinks: &[Sink], first: Space, needed: &BTreeS
 }
 
 /// Whether a size differs from point to point of a dimension, may be large, and takes little to compute.
-fn is_computed(p: &Program, size: Node, first: Space) -> bool {
+fn is_computed(p: &Program, size: Node, first: Space, few: i64) -> bool {
     if p.space_of(size) != first || !matches!(p.space(first).region, Region::Dim(_)) {
         return false;
     }
     let needs = p.needs(&[size]);
     let little = |n: &Node| !matches!(p.node(*n).op, Op::Fold { .. } | Op::Scan { .. } | Op::Loop { .. });
-    needs.len() <= LITTLE && needs.iter().all(little) && differs(p, size, first) && !is_few(p, size)
+    needs.len() <= LITTLE && needs.iter().all(little) && differs(p, size, first) && !is_few(p, size, few)
 }
 
 /// Whether a number depends on the position in a dimension, and not only whether a check holds.
@@ -132,16 +130,16 @@ fn differs(p: &Program, n: Node, dim: Space) -> bool {
     false
 }
 
-/// Whether a number is known to be at most [`FEW`].
-fn is_few(p: &Program, n: Node) -> bool {
-    let few = |n: &Node| is_few(p, *n);
+/// Whether a number is known to be at most `most`.
+fn is_few(p: &Program, n: Node, most: i64) -> bool {
+    let few = |n: &Node| is_few(p, *n, most);
     match &p.node(n).op {
-        Op::Const(c) => c.as_int().is_some_and(|c| c <= i128::from(FEW)),
+        Op::Const(c) => c.as_int().is_some_and(|c| c <= i128::from(most)),
         Op::Check { value, .. } => few(value),
-        Op::Binary(BinOp::Rem, _, by) => p.as_int(*by).is_some_and(|c| (-FEW..=FEW).contains(&c)),
+        Op::Binary(BinOp::Rem, _, by) => p.as_int(*by).is_some_and(|c| (-most..=most).contains(&c)),
         Op::Binary(BinOp::Min, a, b) => few(a) || few(b),
         Op::Binary(BinOp::Max, a, b) | Op::Select(_, a, b) => few(a) && few(b),
-        Op::Binary(BinOp::Sub, a, b) => is_little_over(p, *a, *b),
+        Op::Binary(BinOp::Sub, a, b) => is_little_over(p, *a, *b, most),
         Op::Part(group, k) => match &p.node(*group).op {
             Op::If { then, other, .. } => few(&then[*k as usize]) && few(&other[*k as usize]),
             _ => false,
@@ -150,9 +148,9 @@ fn is_few(p: &Program, n: Node) -> bool {
     }
 }
 
-/// Whether a number is known to be at most [`FEW`] more than another, as the end of a part of an array is more than its start.
-fn is_little_over(p: &Program, a: Node, b: Node) -> bool {
-    let little = |a: &Node, b: &Node| is_little_over(p, *a, *b);
+/// Whether a number is known to be at most `most` more than another, as the end of a part of an array is more than its start.
+fn is_little_over(p: &Program, a: Node, b: Node, most: i64) -> bool {
+    let little = |a: &Node, b: &Node| is_little_over(p, *a, *b, most);
     match (&p.node(a).op, &p.node(b).op) {
         (Op::Check { value, .. }, _) => return little(value, &b),
         (Op::Binary(BinOp::Min, x, y), _) if little(x, &b) || little(y, &b) => return true,
@@ -160,7 +158,7 @@ fn is_little_over(p: &Program, a: Node, b: Node) -> bool {
         _ => {}
     }
     let (Some(mut sum), Some(less)) = (p.linear(a, &|n| n), p.linear(b, &|n| n)) else { return false };
-    sum.add(&less, -1).is_some() && sum.terms.is_empty() && sum.constant <= FEW
+    sum.add(&less, -1).is_some() && sum.terms.is_empty() && sum.constant <= most
 }
 
 /// The buffer of which a size is the difference of two successive elements, at the position in a dimension.

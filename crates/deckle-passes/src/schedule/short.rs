@@ -21,8 +21,6 @@ use std::collections::BTreeSet;
 
 /// So many nodes at a point are little: the code for a short row is written out for each.
 const LITTLE: usize = 16;
-/// So many rows are gone through together: what is kept of them has to stay in the nearest cache.
-const WINDOW: u16 = 512;
 
 /// The folds of rows that are gone through together.
 #[derive(Clone, Debug)]
@@ -124,7 +122,7 @@ impl Emitter<'_> {
         short: &Short,
         (sums, before): (&[Sums], &[Val]),
     ) -> Res<Vec<Val>> {
-        let (width, count) = (i64::from(WINDOW), short.count);
+        let (width, count) = (i64::from(self.cuts.row_window), short.count);
         let last = self.b.add_const(hi, -1);
         let (first, now) = self.b.begin_for(lo, hi, width, before, LoopHint::Plain);
         let end = self.b.add_const(first, width);
@@ -149,7 +147,7 @@ impl Emitter<'_> {
     }
 
     fn window(&mut self, short: &Short, first: Val, last: Val) -> Res<Window> {
-        let mut local = |ty| self.b.local(ty, u32::from(WINDOW), Place::Private);
+        let mut local = |ty| self.b.local(ty, u32::from(self.cuts.row_window), Place::Private);
         let list = local(ScalarType::I64);
         let wanted = short.wanted.iter().map(|n| (*n, local(self.p.ty(*n)))).collect();
         let mut folds = Vec::new();

@@ -14,13 +14,6 @@ use deckle_ir::kernel::{Node, Op, Region, Sink, Space};
 use deckle_ir::loops::{Access, Buf, Expr, LoopHint, StoreHint, Val};
 use std::collections::{BTreeSet, HashMap};
 
-/// How many rows are computed together: with one sum a point, and with more.
-const ROWS: [usize; 2] = [6, 2];
-/// So many rows are worth a copy.
-const MANY: i64 = 12;
-/// Longer folds are not copied: they would not stay in the cache.
-pub(super) const DEEPEST: i64 = 8192;
-
 /// The rows that are being computed together.
 pub(super) struct Tile {
     /// The dimension of the rows.
@@ -94,7 +87,7 @@ impl Emitter<'_> {
                 loads.push(n);
             }
         }
-        let rows = ROWS[usize::from(sums > 1)];
+        let rows = self.cuts.tile_rows[usize::from(sums > 1)];
         (!loads.is_empty()).then_some(Tiling { columns, width, lanes, rows, inner, depth, loads })
     }
 
@@ -102,7 +95,8 @@ impl Emitter<'_> {
     pub(super) fn worth_tiling(&mut self, t: &Tiling, (lo, hi): (Val, Val)) -> Res<Val> {
         let (depth, width) = (self.val(t.depth)?, self.val(t.width)?);
         let rows = self.b.sub(hi, lo);
-        let (many, deepest, wide) = (self.b.i64(MANY), self.b.i64(DEEPEST), self.b.i64(i64::from(t.lanes.wide)));
+        let (many, deepest) = (self.b.i64(self.cuts.least_tiled), self.b.i64(self.cuts.deepest_tile));
+        let wide = self.b.i64(i64::from(t.lanes.wide));
         let (a, b, c) = (self.b.binary(BinOp::Ge, rows, many), self.b.binary(BinOp::Le, depth, deepest), {
             self.b.binary(BinOp::Ge, width, wide)
         });
@@ -123,7 +117,7 @@ impl Emitter<'_> {
         let middle = self.b.sub(hi, over);
         let mut panels = HashMap::new();
         for n in &t.loads {
-            let len = (DEEPEST * wide) as usize;
+            let len = (self.cuts.deepest_tile * wide) as usize;
             self.private.push((self.p.ty(*n), len));
             panels.insert(*n, (self.b.buffer(self.p.ty(*n), Access::Write), t.inner));
         }

@@ -11,8 +11,6 @@ use deckle_ir::kernel::{Combine, Node, Op, Space};
 use deckle_ir::loops::{Expr, Gathers, LoopHint, StoreHint, Val};
 use std::collections::BTreeSet;
 
-/// So many sums, or arrays that are scattered into, take turns.
-pub(super) const TURNS: i64 = 4;
 /// So many nodes for each load from anywhere are little: with more, vectors pay.
 const LITTLE: usize = 24;
 
@@ -52,12 +50,13 @@ impl Emitter<'_> {
         let types = self.fold_types(&folds)?;
         let units: Vec<Val> = types.iter().map(|(op, ty)| self.unit_lanes(*op, *ty, 1)).collect();
         let points = self.b.sub(hi, lo);
-        let (zero, turns) = (self.int(0), self.int(-TURNS));
+        let turns = self.cuts.accumulators;
+        let (zero, multiples) = (self.int(0), self.int(-turns));
         let points = self.b.max(points, zero);
-        let whole = self.b.let_(Expr::Binary(BinOp::And, points, turns));
+        let whole = self.b.let_(Expr::Binary(BinOp::And, points, multiples));
         let middle = self.b.add(lo, whole);
         let jumps = std::mem::replace(&mut self.jumps, true);
-        let sums = self.turn(space, &folds, (lo, middle, TURNS), &units.repeat(TURNS as usize))?;
+        let sums = self.turn(space, &folds, (lo, middle, turns), &units.repeat(turns as usize))?;
         let (first, others) = sums.split_at(types.len());
         let first = self.turn(space, &folds, (middle, hi, 1), first)?;
         self.jumps = jumps;

@@ -3,7 +3,7 @@
 use super::{Backend, Interp, Run, Target};
 use crate::stream::{Arg, Ended, Take};
 use deckle_diag::{Code, Diagnostic};
-use deckle_exec::{Grain, Input, Native, Options, Settings, data_of, value_of};
+use deckle_exec::{Input, Native, Options, Settings, data_of, value_of};
 use deckle_ir::entity::Func;
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
@@ -184,7 +184,6 @@ fn settings(threads: usize) -> Arc<Settings> {
             team: Team::new(threads),
             pool: pool.clone(),
             max_bytes: LARGEST,
-            grain: Grain::default(),
             chunk: None,
             progress: std::sync::Arc::default(),
         })

@@ -1,0 +1,202 @@
+//! The sizes at which work is cut: one struct, so that tests can set all of them to a few elements at once.
+//!
+//! Compiled code and the host that runs it take different paths below and above each of these sizes. With [`Cuts::default`] an array needs
+//! tens of thousands of elements to reach the second path of all of them; with [`Cuts::small`] fifty are enough.
+//!
+//! Integers do not depend on cuts. Sums of floats do, since they are combined block by block; for equal cuts they have equal bits, on any number of
+//! threads and in chunks of any size. Cuts that code is generated for are constants in it, so the cache of compiled code tells them apart.
+
+/// The sizes at which work is cut. Lanes and accumulators are powers of two; a window is a multiple of the lanes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Cuts {
+    // Flattening.
+    /// An array of at most this constant size is computed again where it is used, rather than stored, also if that takes a few operations more.
+    pub few_again: i64,
+    /// A loop of at most this constant number of rounds may be unrolled.
+    pub unrolled_rounds: i64,
+
+    // Schedules.
+    /// The points of a block, without loops inside. Where floats are combined block by block, this decides their grouping.
+    pub block: i64,
+    /// The points of a block, with loops inside.
+    pub nested_block: i64,
+    /// The bytes of a vector register.
+    pub register: usize,
+    /// The most lanes of a vector.
+    pub lanes: usize,
+    /// The vectors of a round in a body with little to compute: the latency of one hides behind the others.
+    pub vectors: u16,
+    /// The accumulators, or arrays that are scattered into, that are used round-robin where gathers are slow.
+    pub accumulators: i64,
+    /// A dimension of at most this constant size is unrolled.
+    pub unrolled: i64,
+    /// Arrays of at least as many bytes are written with non-temporal stores: they do not fit the caches.
+    pub non_temporal: i64,
+    /// The rows of a tile, with one sum and with several: as many as there are registers for.
+    pub tile_rows: [usize; 2],
+    /// At least as many rows are tiled: below, copying columns does not pay.
+    pub least_tiled: i64,
+    /// At most as many elements of a column are copied: they should stay in a cache.
+    pub deepest_tile: i64,
+    /// The rows of different lengths that are folded together: their lengths and sums should stay in the nearest cache.
+    pub row_window: u16,
+    /// Rows that are known to have at most as many elements are not shared by threads.
+    pub few_in_row: i64,
+
+    // Chunks of sequences.
+    /// The elements of a sequence whose floats are combined together, counted from its start.
+    pub float_block: i64,
+    /// An element or a group of a sequence is large with more elements inside than this: it is traversed by a loop of its own.
+    pub large: i64,
+    /// A vector that is collected is appended to the longer one before it when it is this many times as long as the last chunk.
+    pub collected: i64,
+    /// The elements that are traversed at once inside others: in all, for each thread, and at least.
+    pub inside: i64,
+    /// See [`Cuts::inside`].
+    pub inside_for_thread: i64,
+    /// See [`Cuts::inside`].
+    pub least_inside: i64,
+
+    // Threads.
+    /// As many elements are worth several threads.
+    pub worth: i64,
+    /// As many points are worth a thread, where nothing is known of the work at each.
+    pub worth_unknown: i64,
+    /// The tasks for each thread: more balance better and cost more.
+    pub tasks: i64,
+    /// The most blocks with partial results: with more points, blocks are larger.
+    pub partial: i64,
+    /// The blocks for each thread that are scanned before the next ones: what they read should still be in a cache when it is read again.
+    pub scan_window: i64,
+    /// The most rows of a block, where rows are divided by their elements.
+    pub rows_in_block: i64,
+    /// The elements of a block of a long row.
+    pub row_block: i64,
+    /// A row that is shared by threads has more elements than this, and than a block.
+    pub long: i64,
+    /// And it is more than one of this many shares of each thread.
+    pub shares: i64,
+    /// The most long rows.
+    pub most_long: usize,
+    /// The most groups of rows of which the host computes lengths.
+    pub row_groups: i64,
+    /// The rows of such a group are a multiple of this.
+    pub group_rows: i64,
+    /// For at least as many rows, several threads compute lengths.
+    pub many_rows: i64,
+
+    // Scatters.
+    /// The least points for each element of a copy that is scattered into.
+    pub points_for_copied: i64,
+    /// Copies of fewer elements count as this many.
+    pub least_copied: i64,
+    /// The elements of all copies together.
+    pub copied: i64,
+    /// The least and the most copies.
+    pub copies: [i64; 2],
+    /// The bytes of copies that are used round-robin: they should stay in the nearest cache.
+    pub cached_copies: i64,
+    /// The bytes of a part of an array that one thread scatters into, and the elements of an array that several threads merge copies into.
+    pub owned: i64,
+
+    // GPUs.
+    /// As many elements for each point of the outermost dimension are worth a warp.
+    pub worth_warp: i64,
+}
+
+impl Default for Cuts {
+    fn default() -> Cuts {
+        Cuts {
+            few_again: 16,
+            unrolled_rounds: 128,
+            block: 1 << 14,
+            nested_block: 16,
+            register: 64,
+            lanes: 16,
+            vectors: 4,
+            accumulators: 4,
+            unrolled: 16,
+            non_temporal: 32 << 20,
+            tile_rows: [6, 2],
+            least_tiled: 12,
+            deepest_tile: 1 << 13,
+            row_window: 512,
+            few_in_row: 1 << 14,
+            float_block: 1 << 15,
+            large: 1 << 18,
+            collected: 16,
+            inside: 1 << 18,
+            inside_for_thread: 1 << 16,
+            least_inside: 1 << 12,
+            worth: 1 << 15,
+            worth_unknown: 64,
+            tasks: 8,
+            partial: 1 << 18,
+            scan_window: 8,
+            rows_in_block: 1 << 8,
+            row_block: 1 << 14,
+            long: 1 << 22,
+            shares: 4,
+            most_long: 1 << 12,
+            row_groups: 1 << 12,
+            group_rows: 1 << 6,
+            many_rows: 1 << 16,
+            points_for_copied: 4,
+            least_copied: 1 << 10,
+            copied: 1 << 22,
+            copies: [2, 16],
+            cached_copies: 1 << 15,
+            owned: 1 << 18,
+            worth_warp: 16,
+        }
+    }
+}
+
+impl Cuts {
+    /// A few elements each.
+    pub fn small() -> Cuts {
+        Cuts {
+            few_again: 2,
+            unrolled_rounds: 2,
+            block: 3,
+            nested_block: 2,
+            register: 16,
+            lanes: 4,
+            vectors: 2,
+            accumulators: 2,
+            unrolled: 2,
+            non_temporal: 64,
+            tile_rows: [3, 2],
+            least_tiled: 3,
+            deepest_tile: 4,
+            row_window: 8,
+            few_in_row: 2,
+            float_block: 5,
+            large: 4,
+            collected: 2,
+            inside: 8,
+            inside_for_thread: 4,
+            least_inside: 3,
+            worth: 1,
+            worth_unknown: 1,
+            tasks: 2,
+            partial: 8,
+            scan_window: 1,
+            rows_in_block: 2,
+            row_block: 2,
+            long: 3,
+            shares: 2,
+            most_long: 3,
+            row_groups: 4,
+            group_rows: 2,
+            many_rows: 5,
+            points_for_copied: 1,
+            least_copied: 2,
+            copied: 16,
+            copies: [2, 3],
+            cached_copies: 64,
+            owned: 32,
+            worth_warp: 2,
+        }
+    }
+}
