@@ -16,7 +16,7 @@ Example, with this text in mean.dk:
   2.5
 
 Exit codes: 0 done, 1 the program or its data is wrong, 2 usage, 3 a limitation of
-this version, 101 a bug in Deckle.";
+this version, 101 a bug in Deckle, 130 stopped by Ctrl-C (143 by SIGTERM, 129 by SIGHUP).";
 
 const RUN_EXAMPLES: &str = "\
 Values are written as the parameter's type asks:

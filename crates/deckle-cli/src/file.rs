@@ -62,7 +62,7 @@ fn misread(name: &str, ty: &Type, e: &Error) -> Diagnostic {
             let message = format!("`{name}: {}` cannot come{file}: {}", type_name(ty), e.message);
             placed(Diagnostic::nowhere(Code::BadArgument, message), e)
         }
-        Kind::File | Kind::Unsupported => fault(e),
+        Kind::File | Kind::Unsupported | Kind::Closed => fault(e),
     }
 }
 
@@ -79,7 +79,7 @@ pub fn fault(error: &Error) -> Diagnostic {
             let file = error.path.as_ref().map_or(String::new(), |p| format!(" (`{}`)", p.display()));
             placed(Diagnostic::nowhere(Code::Unsupported, format!("{}{file}", error.message)), error)
         }
-        Kind::File | Kind::Misfit => {
+        Kind::File | Kind::Misfit | Kind::Closed => {
             let d = bad_file(error);
             match (error.line, error.place()) {
                 (Some(_), Some(place)) => d.note(format!("at {place} of the file")),

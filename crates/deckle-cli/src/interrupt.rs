@@ -1,8 +1,11 @@
-//! Ctrl-C while a program runs.
+//! Ctrl-C, and other requests to end, while a program runs.
 //!
-//! The first one asks the run to stop: the interpreter looks at the flag at every step, native code between its kernels and tasks. A kernel
-//! that goes on for ever looks nowhere; then the command ends without it, saying so. The second Ctrl-C ends the process at once. None of this
-//! loses anything: results are delivered after the run, and files are written whole.
+//! The first one ends all output at once ([`deckle_io::abandon`]) and asks the run to stop: the interpreter looks at the
+//! flag at every step, native code between its kernels and tasks. What looks nowhere (a kernel without end, a read from a pipe that
+//! is stalled, a write to one) is given up after a moment: the command then ends without it. The second request ends
+//! the process at once. None of this loses anything: files appear whole, and temporary ones are removed by the first.
+//!
+//! The exit code is that of a process which the signal ends: 130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP.
 
 use crate::progress;
 use crate::report::fail;
@@ -12,96 +15,170 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// The conventional exit code of a process that a Ctrl-C ends.
-const INTERRUPTED: i32 = 130;
 /// How long a run may take to stop.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// States of a run. It leaves `RUNNING` once: by ending, or by being given up.
-const IDLE: u8 = 0;
-const RUNNING: u8 = 1;
+const RUNNING: u8 = 0;
+const SETTLED: u8 = 1;
 const GIVEN_UP: u8 = 2;
 
-/// Watches for Ctrl-C.
+/// Watches for requests to end.
 pub struct Interrupt {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
     flag: Arc<AtomicBool>,
-    state: Arc<AtomicU8>,
-    /// How far the run is.
+    /// The exit code that belongs to the request; 0 without one.
+    code: AtomicU8,
+    state: AtomicU8,
     progress: Far,
     started: Instant,
 }
 
 /// How far a run is, and whether others see what it makes before its end.
-type Far = Arc<Mutex<Option<(Arc<Progress>, bool)>>>;
+type Far = Mutex<Option<(Arc<Progress>, bool)>>;
 
 impl Interrupt {
     /// Begins to watch; once in a process.
     pub fn watch() -> Interrupt {
-        let (flag, state, started) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU8::new(IDLE)), Instant::now());
-        let progress = Far::default();
-        let (set, running, far) = (flag.clone(), state.clone(), progress.clone());
-        // Without a handler a Ctrl-C ends the process, which loses nothing: output is written whole.
-        let _ = ctrlc::set_handler(move || {
-            if set.swap(true, Ordering::Relaxed) {
-                std::process::exit(INTERRUPTED);
-            }
-            let (running, far) = (running.clone(), far.clone());
-            std::thread::spawn(move || {
-                std::thread::sleep(PATIENCE);
-                if running.compare_exchange(RUNNING, GIVEN_UP, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
-                    let message = "interrupted".to_string();
-                    let d = told(Diagnostic::nowhere(Code::LimitExceeded, message), started.elapsed(), &far);
-                    std::process::exit(fail(&[d], &SourceMap::new()).into());
-                }
-            });
-        });
-        Interrupt { flag, state, progress, started }
+        let interrupt = Interrupt::quiet();
+        // Without a handler a signal ends the process; a temporary file is then removed by the next run.
+        let _ = listen(&interrupt.shared);
+        interrupt
+    }
+
+    fn quiet() -> Interrupt {
+        let shared = Shared {
+            flag: Arc::default(),
+            code: AtomicU8::new(0),
+            state: AtomicU8::new(RUNNING),
+            progress: Far::default(),
+            started: Instant::now(),
+        };
+        Interrupt { shared: Arc::new(shared) }
     }
 
     /// From now on, this is how far the run is; and whether others see what it makes before its end.
     pub fn follow(&self, progress: &Arc<Progress>, is_seen: bool) {
-        if let Ok(mut now) = self.progress.lock() {
+        if let Ok(mut now) = self.shared.progress.lock() {
             *now = Some((progress.clone(), is_seen));
         }
     }
 
     /// What a run looks at.
     pub fn flag(&self) -> Arc<AtomicBool> {
-        self.flag.clone()
+        self.shared.flag.clone()
     }
 
-    /// Runs something that may be given up: then this does not return.
-    pub fn during<T>(&self, run: impl FnOnce() -> T) -> T {
-        self.state.store(RUNNING, Ordering::Release);
-        let result = run();
-        while self.state.compare_exchange(RUNNING, IDLE, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+    /// The run has ended, and its outcome is about to be reported. Does not return if it was given up.
+    pub fn settle(&self) {
+        let state = &self.shared.state;
+        while state.compare_exchange(RUNNING, SETTLED, Ordering::AcqRel, Ordering::Relaxed).is_err() {
             // The process is about to end.
             std::thread::park();
         }
-        result
     }
 
-    /// The error of a run, which says so if a Ctrl-C is the reason.
-    pub fn explain(&self, d: Diagnostic) -> Diagnostic {
-        if self.flag.load(Ordering::Relaxed) { told(d, self.started.elapsed(), &self.progress) } else { d }
+    /// The exit code, if the run was asked to end.
+    pub fn code(&self) -> Option<u8> {
+        Some(self.shared.code.load(Ordering::Acquire)).filter(|code| *code != 0)
+    }
+
+    /// The errors of a run that was asked to end: that, and where it was.
+    pub fn explain(&self, errors: Vec<Diagnostic>) -> Vec<Diagnostic> {
+        if self.code().is_none() {
+            return errors;
+        }
+        let limit = errors.into_iter().find(|d| d.code == Code::LimitExceeded);
+        vec![self.shared.told(limit.unwrap_or_else(|| Diagnostic::nowhere(Code::LimitExceeded, "interrupted")))]
     }
 }
 
-/// The diagnostic of a run that a Ctrl-C stopped, from the one that says where it was.
-fn told(mut d: Diagnostic, after: Duration, progress: &Far) -> Diagnostic {
-    if d.code == Code::LimitExceeded {
-        d.message = format!("the run was interrupted after {:.1} seconds", after.as_secs_f64());
-        let now = progress.lock().ok().and_then(|p| p.clone());
+impl Shared {
+    /// A request to end, which says this exit code.
+    fn request(self: &Arc<Shared>, code: u8) {
+        if self.code.compare_exchange(0, code, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+            end(code);
+        }
+        deckle_io::abandon();
+        self.flag.store(true, Ordering::Relaxed);
+        let shared = self.clone();
+        std::thread::spawn(move || {
+            std::thread::sleep(PATIENCE);
+            if shared.state.compare_exchange(RUNNING, GIVEN_UP, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+                fail(&[shared.told(Diagnostic::nowhere(Code::LimitExceeded, "interrupted"))], &SourceMap::new());
+                end(code);
+            }
+        });
+    }
+
+    /// The diagnostic of a run that was asked to end, from the one that says where it was.
+    fn told(&self, mut d: Diagnostic) -> Diagnostic {
+        d.message = format!("the run was interrupted after {:.1} seconds", self.started.elapsed().as_secs_f64());
+        let now = self.progress.lock().ok().and_then(|p| p.clone());
         let far = now.as_ref().and_then(|(p, _)| progress::far(p));
         d.notes.extend(far.map(|far| format!("it had come so far: {far}")));
-        d = match now {
+        match now {
             Some((p, true)) if p.pushed.load(Ordering::Relaxed) > 0 => {
                 d.note("what was printed is the beginning of the result")
             }
-            _ => d.note("nothing has been written"),
-        };
+            _ => d.note("no file has been written"),
+        }
     }
-    d
+}
+
+/// Ends the process without waiting for other threads, nor for what libraries do at exit: they are still in use.
+#[cfg(unix)]
+fn end(code: u8) -> ! {
+    signal_hook::low_level::exit(code.into())
+}
+
+#[cfg(not(unix))]
+fn end(code: u8) -> ! {
+    std::process::exit(code.into())
+}
+
+/// Hands requests to `shared`, on a thread of their own.
+#[cfg(unix)]
+fn listen(shared: &Arc<Shared>) -> std::io::Result<()> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+    // A file that becomes too large is an error of the write, and not the end.
+    signal_hook::flag::register(SIGXFSZ, Arc::default())?;
+    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
+    if !is_ignored(SIGHUP) {
+        signals.add_signal(SIGHUP)?;
+    }
+    let shared = shared.clone();
+    let thread = std::thread::Builder::new().name("deckle-signals".into());
+    let listen = move || signals.forever().for_each(|signal| shared.request(128 + signal as u8));
+    thread.spawn(listen).map(drop)
+}
+
+/// Sets a flag at every Ctrl-C, and does nothing else then.
+#[cfg(unix)]
+pub fn on_ctrl_c(flag: Arc<AtomicBool>) -> std::io::Result<()> {
+    signal_hook::flag::register(signal_hook::consts::SIGINT, flag).map(drop)
+}
+
+#[cfg(not(unix))]
+pub fn on_ctrl_c(flag: Arc<AtomicBool>) -> Result<(), ctrlc::Error> {
+    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
+}
+
+/// Whether the process was started with a signal ignored, as `nohup` does.
+#[cfg(unix)]
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
+}
+
+#[cfg(not(unix))]
+fn listen(shared: &Arc<Shared>) -> Result<(), ctrlc::Error> {
+    let shared = shared.clone();
+    ctrlc::set_handler(move || shared.request(130))
 }
 
 #[cfg(test)]
@@ -110,18 +187,15 @@ mod tests {
 
     #[test]
     fn only_runs_that_were_interrupted_are_told_so() {
+        let quiet = Interrupt::quiet();
         let d = |code| Diagnostic::nowhere(code, "m");
-        let none = Far::default();
-        assert_eq!(told(d(Code::IndexRange), Duration::ZERO, &none), d(Code::IndexRange));
-        let told = told(d(Code::LimitExceeded), Duration::from_millis(1500), &none);
-        assert_eq!(told.message, "the run was interrupted after 1.5 seconds");
-        let quiet = Interrupt {
-            flag: Arc::default(),
-            state: Arc::default(),
-            progress: Arc::default(),
-            started: Instant::now(),
-        };
-        assert_eq!(quiet.explain(d(Code::LimitExceeded)), d(Code::LimitExceeded));
-        assert_eq!(quiet.during(|| 7), 7);
+        let several = vec![d(Code::IndexRange), d(Code::LimitExceeded)];
+        assert_eq!(quiet.explain(several.clone()), several);
+        quiet.shared.code.store(130, Ordering::Relaxed);
+        let told = quiet.explain(several);
+        assert_eq!(told.len(), 1);
+        assert!(told[0].message.starts_with("the run was interrupted after "), "{}", told[0].message);
+        assert_eq!((quiet.code(), told[0].code), (Some(130), Code::LimitExceeded));
+        quiet.settle();
     }
 }

@@ -71,15 +71,13 @@ pub fn run(
     let shown = how.progress.then(|| Shown::new(&settings.progress, &pool));
     let started = Instant::now();
     let is_taken = sink.is_some();
-    let result = interrupt.during(|| {
-        let input = |(bound, ty): (Bound, &Type)| match bound {
-            Bound::Value(value) => data_of(ty, &[&value], &pool, "an argument").map(Input::Data),
-            Bound::Stream(source) => Ok(Input::Stream(source)),
-        };
-        let inputs = inputs.into_iter().zip(native.param_types()).map(input).collect::<Result<_, _>>();
-        let over = |e: OverBudget| Box::new(Diagnostic::nowhere(Code::LimitExceeded, e.to_string()));
-        native.stream(inputs.map_err(over)?, sink, &settings)
-    });
+    let input = |(bound, ty): (Bound, &Type)| match bound {
+        Bound::Value(value) => data_of(ty, &[&value], &pool, "an argument").map(Input::Data),
+        Bound::Stream(source) => Ok(Input::Stream(source)),
+    };
+    let inputs = inputs.into_iter().zip(native.param_types()).map(input).collect::<Result<_, _>>();
+    let over = |e: OverBudget| Box::new(Diagnostic::nowhere(Code::LimitExceeded, e.to_string()));
+    let result = native.stream(inputs.map_err(over)?, sink, &settings);
     drop(shown);
     let result = result?;
     let seconds = started.elapsed().as_secs_f64();

@@ -4,7 +4,7 @@ use crate::file::fault;
 use deckle_diag::Diagnostic;
 use deckle_exec::value_of;
 use deckle_io::text::Ends;
-use deckle_io::{Format, WRITTEN, check_writable, is_standard, write_value};
+use deckle_io::{Format, Kind, WRITTEN, check_writable, is_standard, write_value};
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
 use deckle_runtime::Block;
@@ -50,9 +50,12 @@ impl Target {
         Target { path: PathBuf::from("-.json") }
     }
 
-    /// Writes the result.
+    /// Writes the result. A reader that has gone away (`| head`) has seen enough: that is no error.
     pub fn write(&self, ty: &Type, value: &Value) -> Result<(), Diagnostic> {
-        write_value(&self.path, ty, value).map_err(|e| fault(&e))
+        match write_value(&self.path, ty, value) {
+            Err(e) if e.kind != Kind::Closed => Err(fault(&e)),
+            _ => Ok(()),
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! How the command ends: diagnostics on standard error, an exit code, and panics turned into both.
 
 use deckle_diag::{Class, Code, Diagnostic, SourceMap, render_all};
+use deckle_io::Output;
 use std::io::{self, IsTerminal, Write};
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Mutex};
@@ -56,10 +57,14 @@ pub fn quote(word: &str) -> String {
 
 /// Writes to standard output. A reader that has gone away (`| head`) has seen enough: that is no error.
 pub fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Outcome<()> {
-    let mut out = io::BufWriter::new(io::stdout().lock());
-    match write(&mut out).and_then(|()| out.flush()) {
+    let written = Output::standard().and_then(|mut out| {
+        write(&mut out)?;
+        out.finish()
+    });
+    match written {
         Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
-            Err(vec![Diagnostic::nowhere(Code::BadFile, format!("cannot write to standard output: {e}"))])
+            let reason = deckle_io::Error::io(&e).message;
+            Err(vec![Diagnostic::nowhere(Code::BadFile, format!("cannot write to standard output: {reason}"))])
         }
         _ => Ok(()),
     }

@@ -28,13 +28,19 @@ use std::time::Instant;
 /// Runs a program and gives the exit code.
 pub fn run(args: &RunArgs) -> u8 {
     let mut sources = SourceMap::new();
-    match execute(args, &mut sources) {
+    let interrupt = Interrupt::watch();
+    let outcome = execute(args, &mut sources, &interrupt);
+    interrupt.settle();
+    match outcome {
         Ok(()) => 0,
-        Err(diagnostics) => fail(&diagnostics, &sources),
+        Err(diagnostics) => {
+            let code = fail(&interrupt.explain(diagnostics), &sources);
+            interrupt.code().unwrap_or(code)
+        }
     }
 }
 
-fn execute(args: &RunArgs, sources: &mut SourceMap) -> Outcome<()> {
+fn execute(args: &RunArgs, sources: &mut SourceMap, interrupt: &Interrupt) -> Outcome<()> {
     let one = |d: Diagnostic| vec![d];
     check_backend(args).map_err(one)?;
     let started = Instant::now();
@@ -50,8 +56,7 @@ fn execute(args: &RunArgs, sources: &mut SourceMap) -> Outcome<()> {
 
     let (program, kept) = streamable(args, &compiled.program, entry.func, sources)?;
     let job = Job { program: &program, func: entry.func, kept: &kept };
-    let interrupt = Interrupt::watch();
-    let ran = job.run(args, inputs, ty, &interrupt).map_err(|d| one(interrupt.explain(*d)));
+    let ran = job.run(args, inputs, ty, interrupt).map_err(|d| one(*d));
     let (value, mut stats) = match ran {
         // Whoever read the result has seen enough.
         Err(d) if d[0].code == Code::Stream && d[0].message == CLOSED => return Ok(()),

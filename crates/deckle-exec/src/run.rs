@@ -9,14 +9,14 @@ use crate::host::{Host, Known};
 use crate::outside::{Input, Much, Outside, collected, elements, input_of};
 use crate::plan::Plan;
 use deckle_ir::kernel::{Buf, Node, Op, Program, Rep, Rows, Step};
-use deckle_ir::scalar::{Scalar, ScalarType};
+use deckle_ir::scalar::ScalarType;
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
 use deckle_passes::cuts::Cuts;
 use deckle_runtime::chunk::{ChunkScheduler, Done};
 use deckle_runtime::sort::{self, Key, Segments};
 use deckle_runtime::stream::{Ahead, Behind, Sink};
-use deckle_runtime::{Block, Buffer, Data};
+use deckle_runtime::{Block, Buffer, Data, OverBudget, Pool};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
@@ -405,29 +405,41 @@ impl<D: Device> Machine<'_, D> {
 
     fn sort(&mut self, order: Buf, keys: &[Buf], len: Node, offsets: Option<Buf>, rows: Node) -> Result<(), Failure> {
         let (len, rows) = (self.memory.host().int(len)?, self.memory.host().int(rows)?);
-        let mut result = vec![0i64; usize::try_from(len).unwrap_or(0)];
+        let settings = self.memory.settings;
+        let data = &self.memory.program.bufs[order.index()];
+        let bytes = usize::try_from(len).ok().and_then(|n| n.checked_mul(8)).unwrap_or(usize::MAX);
+        let over = |e| Failure::Memory(e, data.span);
+        let mut result = settings.pool.alloc(bytes, &data.name).map_err(over)?;
         let offsets = match offsets {
-            Some(b) => self.fetch(b)?.as_slice::<i64>().to_vec(),
-            None => (0..=rows).map(|i| if rows == 0 { 0 } else { len / rows * i }).collect(),
+            Some(b) => self.fetch(b)?,
+            None => equal_offsets(len, rows, &settings.pool).map_err(over)?,
         };
+        let offsets = offsets.as_slice::<i64>();
         let segments = Segments::Offsets(&offsets[..=(rows as usize).min(offsets.len().saturating_sub(1))]);
         let buffers = keys.iter().map(|b| Ok((self.fetch(*b)?, *b))).collect::<Result<Vec<_>, Failure>>()?;
         let mut columns = Vec::new();
         for (buffer, b) in &buffers {
-            columns.push(column(buffer, self.memory.program.bufs[b.index()].elem, result.len()));
+            columns.push(column(buffer, self.memory.program.bufs[b.index()].elem, result.len() / 8));
         }
-        let settings = self.memory.settings;
-        let data = &self.memory.program.bufs[order.index()];
-        sort::argsort(&columns, segments, &settings.team, &settings.pool, &mut result).map_err(|e| match e {
-            sort::Error::OverBudget(e) => Failure::Memory(e, data.span),
+        let to = result.get_mut::<i64>().ok_or(Failure::bug("an order of a sort that is shared"))?;
+        sort::argsort(&columns, segments, &settings.team, &settings.pool, to).map_err(|e| match e {
+            sort::Error::OverBudget(e) => over(e),
             sort::Error::Interrupted => Failure::Interrupted,
         })?;
-        let mut all = result.into_iter().map(Scalar::I64);
-        let buffer = buffer_of(&self.memory.settings.pool, ScalarType::I64, &mut all, &data.name)?;
-        let mem = self.memory.device.put(buffer)?;
+        let mem = self.memory.device.put(result)?;
         self.memory.hold(order, mem);
         Ok(())
     }
+}
+
+/// The offsets of `rows` rows of equal length, which have `len` elements together.
+fn equal_offsets(len: i64, rows: i64, pool: &Pool) -> Result<Buffer, OverBudget> {
+    let each = len.checked_div(rows).unwrap_or(0);
+    let bytes = usize::try_from(rows).ok().and_then(|n| n.checked_add(1)?.checked_mul(8)).unwrap_or(usize::MAX);
+    let mut offsets = pool.alloc(bytes, "the offsets of sorted rows")?;
+    let all = offsets.get_mut::<i64>().unwrap_or_default();
+    all.iter_mut().zip(0..).for_each(|(at, i)| *at = each * i);
+    Ok(offsets)
 }
 
 fn column(buffer: &Buffer, ty: ScalarType, n: usize) -> Key<'_> {

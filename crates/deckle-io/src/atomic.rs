@@ -4,14 +4,12 @@
 //! written and has reached the disk. What is not a regular file (a pipe, a terminal, `/dev/null`) cannot be
 //! replaced and is written to directly.
 
+use crate::temporary::{Temporary, check_abandoned};
 use crate::{Error, Result};
+use deckle_runtime::standard;
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, BufWriter, Seek, SeekFrom, Stdout, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
-
-/// How many names are tried for the temporary file.
-const TRIES: u32 = 100;
 
 /// Writes `path` through `write`. On an error the file is as it was before.
 ///
@@ -27,8 +25,7 @@ pub fn atomic_write(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Resul
 }
 
 /// A file that is being written. It appears when it is finished; one that is dropped before leaves nothing behind. Or standard output, where things appear at once.
-pub(crate) struct Output {
-    // Closed before the file is removed.
+pub struct Output {
     out: BufWriter<To>,
     replaces: Option<Replaces>,
 }
@@ -41,6 +38,7 @@ enum To {
 
 impl Write for To {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        check_abandoned()?;
         match self {
             To::File(file) => file.write(bytes),
             To::Stdout(out) => out.write(bytes),
@@ -69,10 +67,18 @@ struct Replaces {
 }
 
 impl Output {
+    /// Standard output.
+    ///
+    /// # Errors
+    /// If the process was started without one.
+    pub fn standard() -> io::Result<Output> {
+        standard::check_output()?;
+        Ok(Output { out: BufWriter::with_capacity(1 << 16, To::Stdout(io::stdout())), replaces: None })
+    }
+
     pub(crate) fn create(path: &Path) -> io::Result<Output> {
         if is_standard(path) {
-            let out = BufWriter::with_capacity(1 << 16, To::Stdout(io::stdout()));
-            return Ok(Output { out, replaces: None });
+            return Output::standard();
         }
         // A symbolic link stays one: what it points to is replaced.
         let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
@@ -81,9 +87,9 @@ impl Output {
             Some(m) if m.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
             Some(m) if !m.is_file() => (OpenOptions::new().write(true).open(&target)?, None),
             _ => {
-                let (file, temporary) = beside(&target)?;
-                let (temporary, permissions) = (Temporary(Some(temporary)), old.map(|m| m.permissions()));
-                (file, Some(Replaces { temporary, target, permissions }))
+                let name = target.file_name().ok_or(io::ErrorKind::IsADirectory);
+                let (file, temporary) = name.map_err(io::Error::from).and_then(|_| Temporary::beside(&target))?;
+                (file, Some(Replaces { temporary, target, permissions: old.map(|m| m.permissions()) }))
             }
         };
         Ok(Output { out: BufWriter::with_capacity(1 << 16, To::File(file)), replaces })
@@ -104,7 +110,11 @@ impl Output {
         self.replaces.is_none()
     }
 
-    pub(crate) fn finish(self) -> io::Result<()> {
+    /// Writes what is buffered, and lets the file appear.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn finish(self) -> io::Result<()> {
         let mut to = self.out.into_inner().map_err(io::IntoInnerError::into_error)?;
         let (To::File(file), Some(replaces)) = (&to, self.replaces) else { return to.flush() };
         let Replaces { temporary, target, permissions } = replaces;
@@ -113,7 +123,6 @@ impl Output {
             let _ = file.set_permissions(permissions);
         }
         file.sync_all()?;
-        drop(to);
         temporary.rename(&target)
     }
 }
@@ -125,46 +134,6 @@ impl Write for Output {
 
     fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
-    }
-}
-
-/// A new file in the directory of `target`.
-fn beside(target: &Path) -> io::Result<(File, PathBuf)> {
-    static COUNT: AtomicU32 = AtomicU32::new(0);
-    let name = target.file_name().ok_or(io::ErrorKind::IsADirectory)?;
-    for _ in 0..TRIES {
-        let n = COUNT.fetch_add(1, Ordering::Relaxed);
-        let mut fresh = std::ffi::OsString::from(".");
-        fresh.push(name);
-        fresh.push(format!(".{}-{n}.tmp", std::process::id()));
-        let path = target.with_file_name(fresh);
-        match OpenOptions::new().write(true).create_new(true).open(&path) {
-            Ok(file) => return Ok((file, path)),
-            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(e) => return Err(e),
-        }
-    }
-    Err(io::Error::other("no name is free for a temporary file beside it"))
-}
-
-/// A file that goes away with this, unless it is renamed.
-struct Temporary(Option<PathBuf>);
-
-impl Temporary {
-    fn rename(mut self, target: &Path) -> io::Result<()> {
-        if let Some(path) = &self.0 {
-            fs::rename(path, target)?;
-        }
-        self.0 = None;
-        Ok(())
-    }
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        if let Some(path) = &self.0 {
-            let _ = fs::remove_file(path);
-        }
     }
 }
 

@@ -15,6 +15,8 @@ pub enum Kind {
     Misfit,
     /// The file may be sound: this version of Deckle does not know its format.
     Unsupported,
+    /// A pipe whose reader has gone. That is no fault: the reader has seen enough.
+    Closed,
 }
 
 /// A file that cannot be read or written, is damaged, or does not fit.
@@ -71,14 +73,17 @@ impl Error {
     /// An error of the operating system, in the words that people use for it.
     pub fn io(error: &std::io::Error) -> Self {
         use std::io::ErrorKind as K;
-        Error::new(match error.kind() {
+        let kind = if error.kind() == K::BrokenPipe { Kind::Closed } else { Kind::File };
+        let message = match error.kind() {
             K::NotFound => "there is no such file".to_string(),
             K::PermissionDenied => "permission denied".to_string(),
             K::IsADirectory => "this is a directory, not a file".to_string(),
             K::NotADirectory => "a part of its path is not a directory".to_string(),
             K::StorageFull => "no space is left on the device".to_string(),
+            K::FileTooLarge => "it becomes larger than a file may be".to_string(),
             _ => error.to_string(),
-        })
+        };
+        Error { kind, ..Error::new(message) }
     }
 
     /// The same error, with the file it is about.

@@ -9,7 +9,7 @@
 //! - [`image`], [`wav`]: pictures and sound.
 //! - [`text`]: values as people write and read them.
 //! - [`json`]: values for other programs.
-//! - [`atomic_write`]: how every output is written: complete or not at all.
+//! - [`atomic_write`]: how every output is written: complete or not at all; [`abandon`]: not at all.
 //!
 //! A file is never trusted: what its header claims is compared with what is there before anything is allocated, what it unpacks
 //! to is limited ([`gz`]), and an [`Error`] names the byte or the line at which the two part.
@@ -27,11 +27,13 @@ pub mod npy;
 pub mod npz;
 pub mod plain;
 pub mod stream;
+mod temporary;
 #[cfg(test)]
 mod testing;
 pub mod text;
 pub mod wav;
 
-pub use atomic::{atomic_write, is_standard};
+pub use atomic::{Output, atomic_write, is_standard};
 pub use error::{Error, Kind, Result};
 pub use format::{Format, WRITTEN, check_writable, read_value, read_value_bytes, split_part, write_value};
+pub use temporary::abandon;

@@ -9,6 +9,7 @@
 //! | [`chunk`] | how many elements of a sequence go into the next chunk |
 //! | [`sort`] | `sort` and `group` for keys of any flat type, within segments |
 //! | [`cpu`] | how many cores may be used, how large their caches are |
+//! | [`standard`] | whether standard input and output were closed from the start |
 //! | [`cuda`] | the CUDA driver, opened at run time |
 //!
 //! Nothing here knows a compiler, an IR or LLVM: compiled code comes as pointers, and arrays as bytes.
@@ -29,6 +30,7 @@ pub mod cuda;
 pub mod data;
 pub mod pool;
 pub mod sort;
+pub mod standard;
 pub mod stream;
 pub mod team;
 

@@ -2,6 +2,7 @@
 
 use super::complete::Names;
 use super::{Next, Repl, command, history, say};
+use crate::interrupt;
 use rustyline::completion::{Completer, FilenameCompleter, Pair};
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
@@ -54,8 +55,7 @@ pub fn run(repl: &mut Repl) {
 
 /// While a line is edited the terminal hands Ctrl-C over as a key; otherwise it is a signal.
 fn stop_on_interrupt(repl: &Repl) {
-    let interrupt = repl.session.interrupt.clone();
-    if let Err(e) = ctrlc::set_handler(move || interrupt.store(true, Ordering::Relaxed)) {
+    if let Err(e) = interrupt::on_ctrl_c(repl.session.interrupt.clone()) {
         say(&format!("Ctrl-C will end the session: {e}"));
     }
 }

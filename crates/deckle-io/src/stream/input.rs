@@ -6,7 +6,7 @@ use crate::format::{Format, read_value_bytes, split_part};
 use crate::{Error, Result, read_value};
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
-use deckle_runtime::{Buffer, Pool};
+use deckle_runtime::{Buffer, Pool, standard};
 use flate2::bufread::MultiGzDecoder;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -46,6 +46,7 @@ impl Place {
     pub(super) fn open(&self) -> Result<Input> {
         let is_packed = Format::of(&self.name).1;
         if self.is_stdin {
+            standard::check_input().map_err(|e| Error::io(&e))?;
             return Ok(Input::new(Box::new(io::stdin()), None, is_packed));
         }
         let file = File::open(&self.path).map_err(|e| Error::io(&e))?;
@@ -56,6 +57,7 @@ impl Place {
     /// The value of a type that is there, as a whole.
     pub(super) fn read(&self, ty: &Type) -> Result<Value> {
         if self.is_stdin {
+            standard::check_input().map_err(|e| Error::io(&e))?;
             let mut bytes = Vec::new();
             io::stdin().read_to_end(&mut bytes).map_err(|e| Error::io(&e))?;
             return read_value_bytes(&self.name, self.part.as_deref(), &bytes, ty);

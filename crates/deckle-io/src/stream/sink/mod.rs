@@ -8,7 +8,7 @@ use crate::atomic::Output;
 use crate::csv::write::Elements;
 use crate::format::{Format, check_writable};
 use crate::text::is_text;
-use crate::{Error, Result, json, plain};
+use crate::{Error, Kind, Result, json, plain};
 use deckle_ir::types::Type;
 use deckle_runtime::stream::{self, Sink};
 use deckle_runtime::{Block, Data};
@@ -58,7 +58,10 @@ trait Writer: Send {
 
 /// An error about a file, as a sink says it.
 fn failed(e: Error, path: &Path) -> stream::Error {
-    stream::Error::Failed(Box::new(e.in_file(path)))
+    match e.kind {
+        Kind::Closed => stream::Error::Closed,
+        _ => stream::Error::Failed(Box::new(e.in_file(path))),
+    }
 }
 
 fn io(e: io::Error) -> Error {
@@ -92,26 +95,6 @@ impl Out {
     }
 }
 
-/// A writer that remembers whether nobody reads any more.
-struct Watched<'a> {
-    out: &'a mut dyn Write,
-    closed: bool,
-}
-
-impl Write for Watched<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.out.write(bytes);
-        self.closed |= matches!(&written, Err(e) if e.kind() == io::ErrorKind::BrokenPipe);
-        written
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        let flushed = self.out.flush();
-        self.closed |= matches!(&flushed, Err(e) if e.kind() == io::ErrorKind::BrokenPipe);
-        flushed
-    }
-}
-
 struct Written {
     out: Out,
     writer: Box<dyn Writer>,
@@ -120,23 +103,17 @@ struct Written {
 
 impl Sink for Written {
     fn take(&mut self, block: Block) -> std::result::Result<(), stream::Error> {
-        let is_seen = self.out.is_seen();
-        let mut out = Watched { out: self.out.writer(), closed: false };
-        let mut written = self.writer.elements(&block, &mut out);
-        if is_seen {
-            written = written.and_then(|()| out.flush().map_err(io));
+        let mut written = self.writer.elements(&block, self.out.writer());
+        if self.out.is_seen() {
+            written = written.and_then(|()| self.out.writer().flush().map_err(io));
         }
-        let closed = out.closed;
-        written.map_err(|e| if closed { stream::Error::Closed } else { failed(e, &self.path) })
+        written.map_err(|e| failed(e, &self.path))
     }
 
     fn finish(self: Box<Self>) -> std::result::Result<(), stream::Error> {
         let Written { mut out, mut writer, path } = *self;
-        writer.end(out.writer()).map_err(|e| failed(e, &path))?;
-        match out.finish() {
-            Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Err(stream::Error::Closed),
-            finished => finished.map_err(|e| failed(io(e), &path)),
-        }
+        let finished = writer.end(out.writer()).and_then(|()| out.finish().map_err(io));
+        finished.map_err(|e| failed(e, &path))
     }
 }
 
