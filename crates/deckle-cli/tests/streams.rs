@@ -271,8 +271,8 @@ fn within_budget(folder: &Folder, args: &[&str]) -> String {
 fn the_memory_of_a_sort_is_counted() {
     let folder = Folder::new("sort");
     folder.file("p.dk", b"def main(n: int) = let s = sort([ i * 7919 % n : i in iota(n) ]) in (s[0], s[n - 1])");
-    let (code, out, err) = folder.run(&["p.dk", "n=8000000", "--stats"]);
-    assert_eq!((code, out.as_str()), (0, "(0, 7999999)\n"), "{err}");
+    let (code, out, err) = folder.run(&["p.dk", "n=16000000", "--stats"]);
+    assert_eq!((code, out.as_str()), (0, "(0, 15999999)\n"), "{err}");
     let stats: serde_json::Value = serde_json::from_str(err.trim()).unwrap();
     let [peak, arrays] = ["peak_bytes", "array_bytes"].map(|key| stats[key].as_u64().unwrap());
     // The program, the compiler and its library take the rest.
