@@ -59,7 +59,7 @@ pub fn run(
     how: How,
     interrupt: &Interrupt,
 ) -> Result<Ran, Box<Diagnostic>> {
-    let pool = Pool::new(how.memory);
+    let pool = deckle_exec::pool(how.memory);
     let settings = Settings {
         team: Team::with_interrupt(how.threads, interrupt.flag()),
         pool: pool.clone(),

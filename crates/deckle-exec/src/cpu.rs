@@ -6,10 +6,11 @@ use crate::codes::Codes;
 use crate::device::Device;
 use crate::fault::Failure;
 use crate::host;
+use crate::passed::{Args, Passed, Record, Shared};
 use crate::pipeline::{Stage, Timings};
 use crate::rows::{LongCodes, Uneven};
 use crate::run::Memory;
-use deckle_ir::kernel::{Kernel, Site};
+use deckle_ir::kernel::{Buf, Kernel, Site};
 use deckle_ir::loops::{Function, Gathers, Launch, Work};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_llvm::{Code, Compiler, Pipeline};
@@ -24,18 +25,14 @@ pub(crate) struct Make {
     pub pipeline: Pipeline,
     pub gathers: Gathers,
     pub cuts: Cuts,
+    /// Whether accesses of memory are checked.
+    pub checked: bool,
 }
 
 impl Make {
     /// What schedules are for, when they record what fails and when they do not.
     pub fn purpose(&self, diagnose: bool) -> Purpose {
         Purpose { gathers: self.gathers, diagnose, cuts: self.cuts }
-    }
-}
-
-impl Default for Make {
-    fn default() -> Make {
-        Make { pipeline: Pipeline::O1, gathers: Gathers::Native, cuts: Cuts::default() }
     }
 }
 
@@ -69,7 +66,8 @@ pub(crate) fn load(
 
 /// Compiles functions.
 pub(crate) fn compile(functions: &[Function], make: &Make, timings: &mut Timings) -> Result<Arc<Code>, String> {
-    let ir = timings.time(Stage::Llvm, || deckle_llvm::emit::host(functions, make.gathers));
+    let emit = if make.checked { deckle_llvm::emit::checked } else { deckle_llvm::emit::host };
+    let ir = timings.time(Stage::Llvm, || emit(functions, make.gathers));
     let compiler = Compiler::host().map_err(|e| e.to_string())?;
     let loaded =
         timings.time(Stage::Asm, || compiler.load_timed(&ir, make.pipeline.clone())).map_err(|e| e.to_string())?;
@@ -108,47 +106,6 @@ fn fixed_block(least: i64, points: i64, most: i64) -> i64 {
     block
 }
 
-/// Pointers that are passed to several threads.
-pub(crate) struct Args {
-    pub bufs: Vec<*mut u8>,
-}
-
-// SAFETY: the buffers live as long as the call, and the kernels of one call write to different elements.
-unsafe impl Sync for Args {}
-
-/// The record of a failure: whether there is one, the site, four operands.
-pub(crate) type Record = [u64; 6];
-
-#[derive(Default)]
-pub(crate) struct Shared(std::cell::UnsafeCell<Record>);
-
-impl Shared {
-    pub fn get(&self) -> *mut u64 {
-        self.0.get().cast()
-    }
-
-    /// What was recorded, when no code runs any more.
-    pub fn taken(&self) -> Option<Record> {
-        // SAFETY: whoever was given the pointer has returned.
-        let record = unsafe { *self.0.get() };
-        (record[0] != 0).then_some(record)
-    }
-}
-
-impl Args {
-    pub fn get(&self) -> *const *mut u8 {
-        self.bufs.as_ptr()
-    }
-
-    /// The same, and one more.
-    pub fn with(&self, more: *mut u8) -> Args {
-        Args { bufs: self.bufs.iter().copied().chain([more]).collect() }
-    }
-}
-
-// SAFETY: compiled code stores to its first word with atomic stores only; the others are written by one thread.
-unsafe impl Sync for Shared {}
-
 /// How a launch is run.
 pub(crate) enum How<'a> {
     /// As is best: the launch of that number of a kernel of that number.
@@ -156,7 +113,7 @@ pub(crate) enum How<'a> {
     /// By one thread, in order.
     Alone,
     /// After long rows were run; with more buffers.
-    After(&'a Uneven<'a>, Vec<*mut u8>),
+    After(&'a Uneven<'a>, Vec<Passed<'a>>),
 }
 
 /// The cores of this machine.
@@ -171,6 +128,10 @@ pub(crate) struct Cpu<'a> {
 impl Device for Cpu<'_> {
     type Mem = Buffer;
 
+    fn is_checked(&self) -> bool {
+        self.make.checked
+    }
+
     fn alloc(&self, bytes: usize, name: &str) -> Result<Buffer, Failure> {
         Ok(self.settings.pool.alloc(bytes, name)?)
     }
@@ -184,15 +145,13 @@ impl Device for Cpu<'_> {
     }
 
     fn element(&self, mem: &Buffer, ty: ScalarType, at: usize) -> Result<Scalar, Failure> {
+        host::written(mem, ty, at)?;
         Ok(host::element(mem, ty, at))
     }
 
     fn copy(&self, mem: &Buffer, bytes: usize, name: &str) -> Result<Buffer, Failure> {
         let mut new = self.settings.pool.alloc(bytes, name)?;
-        let common = bytes.min(mem.len());
-        if let Some(all) = new.get_mut::<u8>() {
-            all[..common].copy_from_slice(&mem.as_slice()[..common]);
-        }
+        new.copy_from(mem, bytes.min(mem.len()));
         Ok(new)
     }
 
@@ -204,7 +163,7 @@ impl Device for Cpu<'_> {
                 return Err(self.diagnose(memory, kernel, at)?);
             }
         }
-        Ok(())
+        self.verify_memory(memory, at)
     }
 }
 
@@ -218,7 +177,7 @@ impl Cpu<'_> {
         let entries = entries.pop().unwrap_or_default();
         for (launch, entries) in launches.iter().zip(&entries) {
             if let Some(record) = self.launch(memory, launch, entries, &How::Alone)? {
-                let operands = record[2..].iter().map(|w| *w as i64).collect();
+                let operands = record[2..6].iter().map(|w| *w as i64).collect();
                 return Ok(Failure::Check(Site(record[1] as u32), operands));
             }
         }
@@ -247,8 +206,21 @@ impl Cpu<'_> {
     }
 
     /// The buffers of a launch.
-    pub(crate) fn pointers(&self, memory: &Memory<'_, Self>, launch: &Launch) -> Result<Vec<*mut u8>, Failure> {
-        launch.buffers.iter().map(|b| Ok(memory.buffer(*b)?.as_ptr().cast_mut())).collect()
+    pub(crate) fn passed<'m>(&self, memory: &'m Memory<'_, Self>, launch: &Launch) -> Result<Vec<Passed<'m>>, Failure> {
+        let passed = |b: &Buf| Ok(Passed::new(memory.buffer(*b)?, &memory.program.bufs[b.index()].name));
+        launch.buffers.iter().map(passed).collect()
+    }
+
+    /// In checked mode, verifies the red zones of all memory that the kernel of that number could reach.
+    fn verify_memory(&self, memory: &Memory<'_, Self>, at: usize) -> Result<(), Failure> {
+        if !self.make.checked {
+            return Ok(());
+        }
+        let damage = memory.bufs.iter().flatten().find_map(Buffer::damage);
+        match damage.or_else(|| self.settings.pool.take_damage().pop()) {
+            Some(damage) => Err(Failure::Bug(format!("kernel {at}: {damage}"))),
+            None => Ok(()),
+        }
     }
 
     /// Divides blocks among the threads; `call` is given the thread and a range of blocks.
@@ -319,8 +291,8 @@ impl Cpu<'_> {
             let bytes = (blocks as usize + 1) * ty.bytes();
             scratch.push(self.settings.pool.alloc(bytes, "a list of partial results")?);
         }
-        let mut bufs = self.pointers(memory, launch)?;
-        bufs.extend(scratch.iter().map(|b| b.as_ptr().cast_mut()));
+        let mut bufs = self.passed(memory, launch)?;
+        bufs.extend(scratch.iter().map(|b| Passed::new(b, "a list of partial results")));
         if let How::After(_, more) = how {
             bufs.extend(more);
         }
@@ -328,13 +300,13 @@ impl Cpu<'_> {
         let mut private = Vec::new();
         let mut args = Vec::new();
         for _ in 0..if parallel { threads } else { 1 } {
-            let mut bufs = bufs.clone();
+            let mut own = Vec::new();
             for (ty, len) in &launch.private {
-                let buffer = self.settings.pool.alloc(len * ty.bytes(), "a copy of columns")?;
-                bufs.push(buffer.as_ptr().cast_mut());
-                private.push(buffer);
+                own.push(self.settings.pool.alloc(len * ty.bytes(), "a copy of columns")?);
             }
-            args.push(Args { bufs });
+            let all = bufs.iter().copied().chain(own.iter().map(|b| Passed::new(b, "a copy of columns")));
+            args.push(Args::new(all.collect(), self.make.checked));
+            private.push(own);
         }
         let record = Shared::default();
         let call = |thread: usize, entry: Entry, first: i64, last: i64| {
@@ -354,7 +326,8 @@ impl Cpu<'_> {
         };
         let Some(prefix) = entries.prefix else {
             divided(entries.main, 0, blocks)?;
-            return Ok(self.finished(entries, &|finish| call(0, finish, 0, blocks), &record));
+            entries.finish.into_iter().for_each(|finish| call(0, finish, 0, blocks));
+            return record.taken(&args[0]);
         };
         // What one thread scans is carried along.
         let window = if !parallel || nested { blocks } else { threads * cuts.scan_window };
@@ -374,13 +347,8 @@ impl Cpu<'_> {
             divided(entries.main, first, last)?;
             first = last;
         }
-        Ok(self.finished(entries, &|finish| call(0, finish, 0, blocks), &record))
-    }
-
-    /// Runs the last function of a launch. Gives the record if something failed.
-    fn finished(&self, entries: &Entries, call: &dyn Fn(Entry), record: &Shared) -> Option<Record> {
-        entries.finish.into_iter().for_each(call);
-        record.taken()
+        entries.finish.into_iter().for_each(|finish| call(0, finish, 0, blocks));
+        record.taken(&args[0])
     }
 }
 

@@ -123,6 +123,10 @@ struct Cuda<'a> {
 impl Device for Cuda<'_> {
     type Mem = Arc<DeviceBuffer>;
 
+    fn is_checked(&self) -> bool {
+        self.settings.pool.is_checked()
+    }
+
     fn alloc(&self, bytes: usize, name: &str) -> Result<Self::Mem, Failure> {
         Ok(Arc::new(self.new_memory(bytes, name)?))
     }

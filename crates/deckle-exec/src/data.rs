@@ -171,7 +171,12 @@ impl<D: Device> Memory<'_, D> {
                 if buffer.len() < hi * size {
                     return Err(Failure::bug("a result that is too short"));
                 }
-                Data::Scalars(buffer.slice(lo * size, hi * size))
+                let part = buffer.slice(lo * size, hi * size);
+                if let Some(at) = part.unwritten() {
+                    let message = format!("element {} of the result in {b} has not been written", lo + at / size);
+                    return Err(Failure::Bug(message));
+                }
+                Data::Scalars(part)
             }
             Rep::Tuple(parts) => Data::Tuple(parts.iter().map(|p| self.give(p, lo, hi)).collect::<Result<_, _>>()?),
             Rep::Array(Rows::Equal(n), elem) => {

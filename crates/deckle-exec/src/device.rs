@@ -54,6 +54,9 @@ pub(crate) trait Device: Sized {
     /// Its memory.
     type Mem: Handle;
 
+    /// Whether kernels check their accesses with what [`Pool::checked`](deckle_runtime::Pool::checked) memory keeps.
+    fn is_checked(&self) -> bool;
+
     /// New memory, whatever it holds.
     fn alloc(&self, bytes: usize, name: &str) -> Result<Self::Mem, Failure>;
 

@@ -7,7 +7,9 @@ use crate::plan::Plan;
 use crate::rows::LongCodes;
 use crate::run::Memory;
 use deckle_ir::kernel::Kernel;
-use deckle_ir::loops::{Function, GridLaunch};
+use deckle_ir::loops::{Function, Gathers, GridLaunch};
+use deckle_llvm::Pipeline;
+use deckle_passes::cuts::Cuts;
 use deckle_passes::schedule::schedule_gpu;
 
 /// How kernels are laid out on a grid.
@@ -67,7 +69,9 @@ pub(crate) fn calls<'a, D: Device>(
 
 /// Runs a kernel that has failed again, on this machine, to see where it fails first.
 pub(crate) fn diagnose<D: Device>(memory: &Memory<'_, D>, kernel: &Kernel, at: usize) -> Result<Failure, Failure> {
-    let (long, make) = (LongCodes::default(), Make::default());
+    let checked = memory.settings.pool.is_checked();
+    let make = Make { pipeline: Pipeline::O1, gathers: Gathers::Native, cuts: Cuts::default(), checked };
+    let long = LongCodes::default();
     let cpu = Cpu { codes: None, long: &long, make: &make, settings: memory.settings };
     cpu.diagnose(&memory.brought_to(&cpu)?, kernel, at)
 }

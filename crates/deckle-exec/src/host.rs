@@ -31,6 +31,16 @@ pub(crate) fn element(buffer: &Buffer, ty: ScalarType, at: usize) -> Scalar {
     }
 }
 
+/// In checked mode, that an element has been written, if there is one.
+pub(crate) fn written(buffer: &Buffer, ty: ScalarType, at: usize) -> Result<(), Failure> {
+    let size = ty.bytes();
+    let range = at.checked_mul(size).filter(|from| buffer.len() >= size && *from <= buffer.len() - size);
+    match range.and_then(|from| buffer.slice(from, from + size).unwritten()) {
+        Some(_) => Err(Failure::Bug(format!("the host reads element {at} of an array, which has not been written"))),
+        None => Ok(()),
+    }
+}
+
 /// What is known of nodes as long as memory stays as it is: many steps ask for the same ones, and these have much in common.
 #[derive(Debug)]
 pub(crate) struct Known {

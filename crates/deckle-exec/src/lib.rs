@@ -12,6 +12,7 @@ mod fault;
 mod grid;
 mod host;
 mod outside;
+mod passed;
 pub mod pipeline;
 mod plan;
 mod rows;
@@ -67,6 +68,9 @@ pub struct Options {
     pub given: u64,
     /// The sizes at which work is cut. There is no reason to change them but to see small arrays divided, as tests do.
     pub cuts: Cuts,
+    /// Whether every access of memory is checked, in a run with [`Settings::checked`]: slow, and a way to find bugs of Deckle. `DECKLE_CHECKED=1` in the environment makes
+    /// this the default.
+    pub checked: bool,
 }
 
 /// How much work goes into making code fast.
@@ -105,6 +109,7 @@ impl Default for Options {
             gathers: None,
             given: 0,
             cuts: Cuts::default(),
+            checked: is_checked(),
         }
     }
 }
@@ -141,16 +146,29 @@ pub struct Progress {
     pub sources: Mutex<Vec<Weak<Seen>>>,
 }
 
+/// Whether the environment asks for checked mode.
+fn is_checked() -> bool {
+    std::env::var_os("DECKLE_CHECKED").is_some_and(|v| v == "1")
+}
+
+/// A pool for [`Settings`]: in checked mode, if the environment asks for it.
+pub fn pool(memory: Option<u64>) -> Pool {
+    if is_checked() { Pool::checked(memory) } else { Pool::new(memory) }
+}
+
 impl Settings {
-    /// So many threads, and as much memory as there is, or so many bytes.
+    /// So many threads, and as much memory as there is, or so many bytes. In checked mode, if the environment asks for it.
     pub fn new(threads: usize, memory: Option<u64>) -> Settings {
-        Settings {
-            team: Team::new(threads),
-            pool: Pool::new(memory),
-            max_bytes: 1 << 40,
-            chunk: None,
-            progress: Arc::default(),
-        }
+        Settings::with(threads, pool(memory))
+    }
+
+    /// As [`Settings::new`], for code that was compiled with [`Options::checked`].
+    pub fn checked(threads: usize, memory: Option<u64>) -> Settings {
+        Settings::with(threads, Pool::checked(memory))
+    }
+
+    fn with(threads: usize, pool: Pool) -> Settings {
+        Settings { team: Team::new(threads), pool, max_bytes: 1 << 40, chunk: None, progress: Arc::default() }
     }
 }
 
@@ -193,9 +211,11 @@ impl Native {
         let mut timings = Timings::default();
         let plan = Plan::new(program, func, options, &mut timings)?;
         let make = Make {
-            pipeline: options.effort.pipeline(),
+            // The branches of checked code leave little to optimise.
+            pipeline: if options.checked { Pipeline::O1 } else { options.effort.pipeline() },
             gathers: options.gathers.unwrap_or_else(measured_gathers),
             cuts: options.cuts,
+            checked: options.checked,
         };
         let launches = timings.time(Stage::Loop, || schedules(&plan, make.gathers))?;
         let codes = Codes::new(&plan.program.steps, launches, make, &mut timings).map_err(unloadable)?;

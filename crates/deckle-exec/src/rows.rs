@@ -1,8 +1,9 @@
 //! Rows of different lengths: work is divided by what is in them, and all threads share those that are too much for one. See `Rows` and `Long` of the loop IR.
 #![allow(unsafe_code)] // Entry points are called with pointers.
 
-use crate::cpu::{self, Args, Cpu, Entries, Entry, How, Make, Record, Shared};
+use crate::cpu::{self, Cpu, Entries, Entry, How, Make};
 use crate::fault::Failure;
+use crate::passed::{Args, Passed, Record, Shared};
 use crate::pipeline::Timings;
 use crate::run::Memory;
 use deckle_ir::kernel::{Kernel, Program};
@@ -11,7 +12,6 @@ use deckle_ir::scalar::ScalarType;
 use deckle_llvm::Code;
 use deckle_passes::cuts::Cuts;
 use deckle_passes::schedule::schedule_long;
-use deckle_runtime::Buffer;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -220,14 +220,16 @@ impl Cpu<'_> {
             false => (rows / cuts.row_groups / cuts.group_rows + 1) * cuts.group_rows,
         };
         let groups = (rows + group - 1) / group;
-        let args = Args { bufs: self.pointers(memory, launch)? };
+        let args = Args::new(self.passed(memory, launch)?, self.make.checked);
+        let record = Shared::default();
         // Those of some groups of so many rows.
         let totals_of = |(first, last): (i64, i64), group: i64| {
             let mut totals = vec![0i64; (last - first) as usize];
-            let args = args.with(totals.as_mut_ptr().cast());
+            let mut shadow = if self.make.checked { vec![0; size_of_val(&totals[..])] } else { Vec::new() };
+            let args = args.with(Passed::of_slice(&mut totals, &mut shadow, "lengths of rows"));
             let scalars = [first, last, group, last, self.make.cuts.row_block].map(|x| x as u64);
             // SAFETY: it was compiled for these buffers and scalars, and writes an element for each group.
-            unsafe { entry(args.get(), scalars.as_ptr(), Shared::default().get()) }
+            unsafe { entry(args.get(), scalars.as_ptr(), record.get()) }
             totals
         };
         let totals = if rows < cuts.many_rows {
@@ -241,7 +243,9 @@ impl Cpu<'_> {
             parts.into_inner().unwrap_or_else(PoisonError::into_inner).into_values().flatten().collect()
         };
         let lengths = |k: i64| totals_of((k * group, rows.min((k + 1) * group)), 1);
-        Ok(Uneven::of_groups(totals, (rows, group), (threads, least), cuts, &lengths))
+        let uneven = Uneven::of_groups(totals, (rows, group), (threads, least), cuts, &lengths);
+        record.taken(&args)?;
+        Ok(uneven)
     }
 
     /// Runs the long rows of a launch, each by all threads, and then everything else: if there is memory for that.
@@ -279,10 +283,9 @@ impl Cpu<'_> {
         else {
             return Ok(None);
         };
-        let pointer = |b: &Buffer| b.as_ptr().cast_mut();
-        let mut bufs = self.pointers(memory, &long.launch)?;
-        bufs.extend(partial.iter().chain(&scratch).map(pointer));
-        let (args, record) = (Args { bufs }, Shared::default());
+        let mut bufs = self.passed(memory, &long.launch)?;
+        bufs.extend(partial.iter().chain(&scratch).map(|b| Passed::new(b, "partial results of long rows")));
+        let (args, record) = (Args::new(bufs, self.make.checked), Shared::default());
         for (k, (row, size)) in uneven.long.iter().enumerate() {
             let blocks = blocks_of(*size);
             let call = |entry: Entry, first: i64, last: i64| {
@@ -308,10 +311,10 @@ impl Cpu<'_> {
                 }
             }
         }
-        if let Some(record) = record.taken() {
+        if let Some(record) = record.taken(&args)? {
             return Ok(Some(Some(record)));
         }
-        let more: Vec<*mut u8> = lists.iter().chain(&partial).map(pointer).collect();
+        let more = lists.iter().chain(&partial).map(|b| Passed::new(b, "results of long rows")).collect();
         self.launch(memory, &long.launch, &code.entries, &How::After(uneven, more)).map(Some)
     }
 }

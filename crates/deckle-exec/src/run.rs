@@ -49,6 +49,10 @@ pub(crate) fn stream<D: Device>(
     settings: &Settings,
 ) -> Result<Data, Failure> {
     let program = &plan.program;
+    if device.is_checked() != settings.pool.is_checked() {
+        let message = "code in checked mode and memory in checked mode belong together: see `Settings::checked`";
+        return Err(Failure::Bug(message.into()));
+    }
     let mut memory =
         Memory { program, device, settings, bufs: vec![None; program.bufs.len()], known: Known::new(program) };
     for (b, data) in &program.data {
@@ -419,7 +423,11 @@ impl<D: Device> Machine<'_, D> {
         let buffers = keys.iter().map(|b| Ok((self.fetch(*b)?, *b))).collect::<Result<Vec<_>, Failure>>()?;
         let mut columns = Vec::new();
         for (buffer, b) in &buffers {
-            columns.push(column(buffer, self.memory.program.bufs[b.index()].elem, result.len() / 8));
+            let (elem, len) = (self.memory.program.bufs[b.index()].elem, result.len() / 8);
+            if buffer.slice(0, len * elem.bytes()).unwritten().is_some() {
+                return Err(Failure::Bug(format!("{b} is sorted, but not all of it has been written")));
+            }
+            columns.push(column(buffer, elem, len));
         }
         let to = result.get_mut::<i64>().ok_or(Failure::bug("an order of a sort that is shared"))?;
         sort::argsort(&columns, segments, &settings.team, &settings.pool, to).map_err(|e| match e {

@@ -1,8 +1,9 @@
 //! Scatters on several threads: see `Copies` and `Owned` of the loop IR.
 #![allow(unsafe_code)] // Entry points are called with pointers.
 
-use crate::cpu::{Args, Cpu, Entries, Entry, Record, Shared};
+use crate::cpu::{Cpu, Entries, Entry};
 use crate::fault::Failure;
+use crate::passed::{Args, Passed, Record, Shared};
 use crate::run::Memory;
 use deckle_ir::loops::{Copies, Launch, Owned};
 use deckle_ir::scalar::Scalar;
@@ -45,14 +46,14 @@ impl Cpu<'_> {
         if blocks < 2 || points.saturating_mul(blocks) > len {
             return Ok(false);
         }
-        let args = Args { bufs: self.pointers(memory, launch)? };
+        let args = Args::new(self.passed(memory, launch)?, self.make.checked);
         let record = Shared::default();
         self.settings.team.run(blocks as usize, &|task, _| {
             let scalars = [task as u64, task as u64 + 1, block as u64, blocks as u64, cuts.row_block as u64];
             // SAFETY: as for `main`, which has the same parameters; each task writes to its own part of the array.
             unsafe { entry(args.get(), scalars.as_ptr(), record.get()) }
         })?;
-        Ok(record.taken().is_none())
+        Ok(record.taken(&args)?.is_none())
     }
 
     /// Each part of the points into copies of the arrays, which are merged in the order of the parts.
@@ -79,7 +80,7 @@ impl Cpu<'_> {
             return Ok(None);
         }
         let block = (points + parts - 1) / parts;
-        let targets = self.pointers(memory, launch)?;
+        let targets = self.passed(memory, launch)?;
         let (mut all, mut args) = (Vec::new(), Vec::new());
         for _ in 0..parts {
             let mut bufs = targets.clone();
@@ -87,10 +88,10 @@ impl Cpu<'_> {
                 let mut copy =
                     self.settings.pool.alloc(len as usize * turns * unit.ty().bytes(), "a copy to scatter into")?;
                 fill(&mut copy, *unit)?;
-                bufs[*target] = copy.as_ptr().cast_mut();
+                bufs[*target] = Passed::new(&copy, "a copy to scatter into");
                 all.push(copy);
             }
-            args.push(Args { bufs });
+            args.push(Args::new(bufs, self.make.checked));
         }
         let record = Shared::default();
         self.settings.team.run(parts as usize, &|task, _| {
@@ -98,17 +99,18 @@ impl Cpu<'_> {
             // SAFETY: as for any block of `main`; what it combines into is its own.
             unsafe { main(args[task].get(), scalars.as_ptr(), record.get()) }
         })?;
-        if let Some(record) = record.taken() {
+        if let Some(record) = record.taken(&args[0])? {
             return Ok(Some(Some(record)));
         }
         let mut merged = Vec::new();
         for (part, turn) in args.iter().flat_map(|part| (0..turns).map(move |turn| (part, turn))) {
-            let mut bufs: Vec<*mut u8> = copies.targets.iter().map(|t| targets[*t]).collect();
+            let mut bufs: Vec<Passed<'_>> = copies.targets.iter().map(|t| targets[*t]).collect();
             for (target, unit) in copies.targets.iter().zip(&copies.units) {
                 // In range: a copy has that many arrays.
-                bufs.push(part.bufs[*target].wrapping_add(turn * len as usize * unit.ty().bytes()));
+                let bytes = len as usize * unit.ty().bytes();
+                bufs.push(part.bufs[*target].part(turn * bytes, bytes));
             }
-            merged.push(Args { bufs });
+            merged.push(Args::new(bufs, self.make.checked));
         }
         let pieces = if len > cuts.owned { threads as i64 * 4 } else { 1 };
         self.settings.team.run(pieces as usize, &|piece, _| {
@@ -119,7 +121,10 @@ impl Cpu<'_> {
                 unsafe { merge(part.get(), scalars.as_ptr(), record.get()) }
             }
         })?;
-        Ok(Some(None))
+        match merged.first() {
+            Some(args) => Ok(Some(record.taken(args)?)),
+            None => Ok(Some(None)),
+        }
     }
 }
 

@@ -82,6 +82,10 @@ type Bytes = Rc<RefCell<Vec<u8>>>;
 impl Device for Simulator<'_> {
     type Mem = Bytes;
 
+    fn is_checked(&self) -> bool {
+        self.settings.pool.is_checked()
+    }
+
     fn alloc(&self, bytes: usize, _: &str) -> Result<Bytes, Failure> {
         Ok(Rc::new(RefCell::new(vec![0xa5; bytes])))
     }

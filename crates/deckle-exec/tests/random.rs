@@ -35,6 +35,7 @@ fn way(rng: &mut Rng, config: &Config) -> Way {
         gathers: Some(if rng.chance(50) { Gathers::Native } else { Gathers::Emulated }),
         given: Options::ALL,
         cuts: if small { Cuts::small() } else { Cuts::default() },
+        checked: false,
     };
     let runs = [0; 2].map(|_| {
         let threads = [1, 2, 3, 5, 7][rng.below(5)];

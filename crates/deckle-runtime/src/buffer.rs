@@ -11,6 +11,7 @@
 //!   [`Buffer::as_mut_ptr`], which answer only the single owner. So an operator may reuse its operand's memory exactly
 //!   when it consumes the last handle.
 //! - All bytes are initialised.
+//! - In checked mode ([`Pool::checked`]) the padding is a red zone instead, and what has not been written is poison: see [`crate::guarded`].
 //!
 //! # Memory of others
 //!
@@ -21,6 +22,7 @@
 #![allow(unsafe_code)] // Typed views of raw memory.
 
 use crate::block::{Block, PADDING};
+use crate::guarded::Guarded;
 use crate::pool::{OverBudget, Pool, Shared};
 use std::fmt;
 use std::ptr::NonNull;
@@ -41,6 +43,8 @@ pub struct Buffer {
 struct Memory {
     start: NonNull<u8>,
     source: Source,
+    /// In checked mode.
+    guarded: Option<Guarded>,
 }
 
 enum Source {
@@ -63,6 +67,9 @@ impl Drop for Memory {
         if let Source::Pool(block, pool, asked) = &mut self.source
             && let Some(block) = block.take()
         {
+            if let Some(damage) = self.guarded.as_ref().and_then(|g| g.damage(&block)) {
+                pool.note_damage(damage);
+            }
             pool.put(block, *asked as u64);
         }
     }
@@ -86,12 +93,10 @@ plain!(u8 u16 u32 u64 i8 i16 i32 i64 f32 f64);
 
 impl Buffer {
     /// Takes over a block of the pool, for a payload of `len` bytes.
-    pub(crate) fn pooled(block: Block, pool: Arc<Shared>, len: usize) -> Buffer {
-        let mut buffer = Buffer {
-            memory: Arc::new(Memory { start: block.start(), source: Source::Pool(Some(block), pool, len) }),
-            from: 0,
-            len,
-        };
+    pub(crate) fn pooled(block: Block, pool: Arc<Shared>, len: usize, guarded: Option<Guarded>) -> Buffer {
+        let start = if guarded.is_some() { Guarded::start(&block) } else { block.start() };
+        let source = Source::Pool(Some(block), pool, len);
+        let mut buffer = Buffer { memory: Arc::new(Memory { start, source, guarded }), from: 0, len };
         buffer.clear_padding();
         buffer
     }
@@ -99,7 +104,7 @@ impl Buffer {
     /// An array of no elements.
     pub fn empty() -> Buffer {
         let start = NonNull::from(&ZEROS.0).cast();
-        Buffer { memory: Arc::new(Memory { start, source: Source::Nothing }), from: 0, len: 0 }
+        Buffer { memory: Arc::new(Memory { start, source: Source::Nothing, guarded: None }), from: 0, len: 0 }
     }
 
     /// The `bytes` at `start`, which live as long as `owner`. An empty array is not kept: it becomes [`Buffer::empty`].
@@ -110,11 +115,8 @@ impl Buffer {
         let Some(place) = NonNull::new(start.cast_mut()).filter(|_| bytes > 0) else { return Buffer::empty() };
         let end_in_page = (start as usize).wrapping_add(bytes) % PAGE;
         let padded = end_in_page != 0 && end_in_page <= PAGE - PADDING;
-        Buffer {
-            memory: Arc::new(Memory { start: place, source: Source::External { _owner: owner, bytes, padded } }),
-            from: 0,
-            len: bytes,
-        }
+        let source = Source::External { _owner: owner, bytes, padded };
+        Buffer { memory: Arc::new(Memory { start: place, source, guarded: None }), from: 0, len: bytes }
     }
 
     /// Length in bytes.
@@ -145,7 +147,7 @@ impl Buffer {
     /// The largest length that [`Buffer::set_len`] takes.
     pub fn capacity(&self) -> usize {
         match &self.memory.source {
-            Source::Pool(Some(block), ..) => block.capacity() - PADDING - self.from,
+            Source::Pool(Some(block), ..) if self.memory.guarded.is_none() => block.capacity() - PADDING - self.from,
             _ => self.len,
         }
     }
@@ -163,9 +165,39 @@ impl Buffer {
         matches!(self.memory.source, Source::External { .. })
     }
 
-    /// This buffer if it is padded, otherwise a padded copy from the pool.
+    /// This buffer if it is padded, and guarded where the pool is in checked mode; otherwise such a copy from the pool.
     pub fn padded(&self, pool: &Pool, what: &str) -> Result<Buffer, OverBudget> {
-        if self.is_padded() { Ok(self.clone()) } else { pool.alloc_from(self.as_slice::<u8>(), what) }
+        let guarded = self.memory.guarded.is_some() || !pool.is_checked();
+        if self.is_padded() && guarded { Ok(self.clone()) } else { pool.alloc_from(self.as_slice::<u8>(), what) }
+    }
+
+    /// In checked mode, the shadow of the first byte: one byte for each, 0 where it has been written.
+    pub fn shadow(&self) -> Option<*mut u8> {
+        self.memory.guarded.as_ref().map(|g| g.shadow(self.from))
+    }
+
+    /// In checked mode, the first byte that has not been written.
+    pub fn unwritten(&self) -> Option<usize> {
+        self.memory.guarded.as_ref()?.unwritten(self.from, self.len)
+    }
+
+    /// In checked mode, what is wrong with the red zones, in words. No thread writes to the array meanwhile.
+    pub fn damage(&self) -> Option<String> {
+        match &self.memory.source {
+            Source::Pool(Some(block), ..) => self.memory.guarded.as_ref()?.damage(block),
+            _ => None,
+        }
+    }
+
+    /// Copies the first bytes of another array, if this is the only handle. In checked mode, what has not been written there has not been here, and no
+    /// more of this array has been.
+    pub fn copy_from(&mut self, other: &Buffer, bytes: usize) {
+        if let Some(all) = self.get_mut::<u8>() {
+            all[..bytes].copy_from_slice(&other.as_slice()[..bytes]);
+        }
+        if let Some(guarded) = &self.memory.guarded {
+            guarded.as_written_as(other.memory.guarded.as_ref().map(|g| (g, other.from)), bytes);
+        }
     }
 
     /// Whether this is the only handle of memory that may be written, from its beginning on.
@@ -185,6 +217,9 @@ impl Buffer {
     pub fn get_mut<T: Plain>(&mut self) -> Option<&mut [T]> {
         let n = self.elements::<T>();
         let start = self.as_mut_ptr()?;
+        if let Some(guarded) = &self.memory.guarded {
+            guarded.written();
+        }
         // SAFETY: the block holds `len` initialised bytes; any bytes are a `T`; `elements` checked length and alignment;
         // the handle is unique and borrowed for as long as the slice lives.
         Some(unsafe { std::slice::from_raw_parts_mut(start.cast::<T>(), n) })
@@ -231,6 +266,9 @@ impl Buffer {
 
     /// Zeroes the padding, and the rest of the first 64 bytes of a short array. The handle is unique and the pool's.
     fn clear_padding(&mut self) {
+        if self.memory.guarded.is_some() {
+            return;
+        }
         let end = self.len.max(PADDING) + PADDING;
         // SAFETY: a block has room for the payload or 64 bytes, whichever is more, and the padding (`capacity_for`,
         // `capacity`); the caller's handle is unique.

@@ -3,6 +3,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`pool`], [`buffer`] | memory counted against a budget; reference-counted, padded arrays |
+//! | [`guarded`] | what checked mode keeps of an array: red zones, and which bytes have been written |
 //! | [`data`] | values in such arrays, and blocks of them |
 //! | [`stream`] | sequences from outside, read ahead, and to outside, written behind |
 //! | [`team`] | a persistent team of threads that claims numbered tasks |
@@ -28,6 +29,7 @@ pub mod chunk;
 pub mod cpu;
 pub mod cuda;
 pub mod data;
+pub mod guarded;
 pub mod pool;
 pub mod sort;
 pub mod standard;

@@ -19,10 +19,16 @@
 //! - *Budget 512M, 300M cached, 400M asked for*: 300M do not fit and go back to the system, 400M are mapped.
 //! - *Budget 512M, 300M in use, 400M asked for*: [`OverBudget`], naming the array.
 //!
+//! # Checked mode
+//!
+//! Arrays of [`Pool::checked`] are poisoned, lie between red zones and know which of their bytes have been written: see [`crate::guarded`]. Red zones are
+//! verified when an array is dropped; [`Pool::take_damage`] returns what was found. Other pools have nothing of this.
+//!
 //! One lock guards the books. An allocation is made per array and chunk, never per element, so the lock is not contended.
 
 use crate::block::{Block, capacity_for};
 use crate::buffer::{Buffer, Plain};
+use crate::guarded::{Guarded, RED};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -39,6 +45,8 @@ pub struct Pool(Arc<Shared>);
 pub(crate) struct Shared {
     budget: Option<u64>,
     books: Mutex<Books>,
+    /// Whether arrays are guarded, and what was found broken so far.
+    checked: Option<Mutex<Vec<String>>>,
 }
 
 /// Invariant: `in_use + cached` is at most the budget, and `cached` is the sum of the capacities in `free`.
@@ -115,19 +123,37 @@ impl fmt::Display for Bytes {
 impl Pool {
     /// A pool that holds at most `budget` bytes, or any number.
     pub fn new(budget: Option<u64>) -> Pool {
-        Pool(Arc::new(Shared { budget, books: Mutex::default() }))
+        Pool(Arc::new(Shared { budget, books: Mutex::default(), checked: None }))
     }
 
-    /// An array of `bytes`, whose contents are unspecified: zero, or what an earlier array left. Its padding is zero.
+    /// As [`Pool::new`], in checked mode.
+    pub fn checked(budget: Option<u64>) -> Pool {
+        Pool(Arc::new(Shared { budget, books: Mutex::default(), checked: Some(Mutex::default()) }))
+    }
+
+    /// Whether this pool is in checked mode.
+    pub fn is_checked(&self) -> bool {
+        self.0.checked.is_some()
+    }
+
+    /// Red zones that were found broken since this was last asked, in words: a bug of Deckle each.
+    pub fn take_damage(&self) -> Vec<String> {
+        let damage = self.0.checked.as_ref().map(|d| std::mem::take(&mut *lock(d)));
+        damage.unwrap_or_default()
+    }
+
+    /// An array of `bytes`, whose contents are unspecified: zero, or what an earlier array left. Its padding is zero. In checked mode both are poison.
     ///
     /// `what` names the array in the error.
     pub fn alloc(&self, bytes: usize, what: &str) -> Result<Buffer, OverBudget> {
         let refuse = |in_use, budget| OverBudget { what: what.to_string(), asked: bytes as u64, in_use, budget };
-        let Some(capacity) = capacity_for(bytes) else {
+        let zone = if self.is_checked() { RED } else { 0 };
+        let Some(capacity) = bytes.checked_add(zone).and_then(capacity_for) else {
             return Err(refuse(self.0.books().in_use, self.0.budget));
         };
         let block = self.0.take(capacity, bytes as u64).map_err(|(in_use, budget)| refuse(in_use, budget))?;
-        Ok(Buffer::pooled(block, self.0.clone(), bytes))
+        let guarded = self.is_checked().then(|| Guarded::new(&block, bytes, what));
+        Ok(Buffer::pooled(block, self.0.clone(), bytes, guarded))
     }
 
     /// An array with the given elements.
@@ -172,7 +198,14 @@ impl Default for Pool {
 impl Shared {
     /// Books are changed by assignments that cannot panic, so they are consistent even where a lock is poisoned.
     fn books(&self) -> MutexGuard<'_, Books> {
-        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.books)
+    }
+
+    /// Notes that a red zone is broken.
+    pub(crate) fn note_damage(&self, what: String) {
+        if let Some(damage) = &self.checked {
+            lock(damage).push(what);
+        }
     }
 
     /// A block of at least `capacity` bytes, cached or new. The error is what is in use, and the budget if that is the
@@ -257,6 +290,10 @@ impl Books {
             drop(self.take_free(capacity));
         }
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The bytes that a pool counts for an array of `bytes`; `None` for more than can be addressed.

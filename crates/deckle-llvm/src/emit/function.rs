@@ -3,9 +3,10 @@
 //! On the host the code is in `@f.body`, which has one `noalias` parameter for each buffer, so that LLVM knows that they do not overlap; `@f` unpacks the
 //! arguments and calls it.
 
+use super::checked::{Checks, RECORD};
 use super::module::{Module, Target, symbol};
 use super::types;
-use deckle_ir::loops::{Access, Buf, Function, Place, Ty, Val};
+use deckle_ir::loops::{Access, Buf, Function, Local, Place, Ty, Val};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -18,6 +19,8 @@ pub(super) struct Buffer {
     pub(super) name: String,
     /// Passed, and not local.
     pub(super) passed: bool,
+    /// In checked mode.
+    pub(super) checks: Option<Checks>,
 }
 
 /// A function being written.
@@ -153,7 +156,7 @@ impl<'a> Writer<'a> {
 
 /// Writes a function into the module.
 pub(super) fn emit(module: &mut Module, function: &Function) {
-    let target = module.target;
+    let (target, checked) = (module.target, module.checked);
     let global = if target == Target::Host { "ptr" } else { "ptr addrspace(1)" };
     let mut w = Writer::new(module, function);
     let mut params: Vec<String> = Vec::new();
@@ -161,7 +164,9 @@ pub(super) fn emit(module: &mut Module, function: &Function) {
         let rights = if b.access == Access::Read { "readonly " } else { "" };
         let attributes = format!("noalias nocapture noundef nonnull {rights}dereferenceable({})", b.elem.bytes());
         params.push(format!("{global} {attributes} %b{k}"));
-        w.buffers.push(Buffer { elem: b.elem, pointer: global, name: format!("%b{k}"), passed: true });
+        let checks = checked.then(|| Checks { len: format!("%b{k}.len"), shadow: format!("%b{k}.shadow") });
+        params.extend(checks.iter().map(|c| format!("i64 noundef {}, ptr noundef {}", c.len, c.shadow)));
+        w.buffers.push(Buffer { elem: b.elem, pointer: global, name: format!("%b{k}"), passed: true, checks });
     }
     for (k, &v) in function.scalars.iter().enumerate() {
         let ty = w.ty(v);
@@ -174,7 +179,8 @@ pub(super) fn emit(module: &mut Module, function: &Function) {
             w.set(v, name);
         }
     }
-    params.push(format!("{global} noalias nocapture noundef nonnull dereferenceable(48) %error"));
+    let record = if checked { 8 * RECORD } else { 48 };
+    params.push(format!("{global} noalias nocapture noundef nonnull dereferenceable({record}) %error"));
     w.locals();
     w.line("%failed = alloca i1");
     w.line("store i1 false, ptr %failed");
@@ -207,8 +213,19 @@ impl Writer<'_> {
                 self.line(format!("{name} = alloca {ty}, align 64"));
                 (name, "ptr")
             };
-            self.buffers.push(Buffer { elem: local.elem, pointer, name, passed: false });
+            let checks = self.module.checked.then(|| self.local_checks(k, local));
+            self.buffers.push(Buffer { elem: local.elem, pointer, name, passed: false, checks });
         }
+    }
+
+    /// The shadow of a local buffer, of which nothing has been written.
+    fn local_checks(&mut self, k: usize, local: &Local) -> Checks {
+        let bytes = local.len as usize * local.elem.bytes();
+        let shadow = format!("%local{k}.shadow");
+        self.line(format!("{shadow} = alloca [{bytes} x i8], align 64"));
+        self.module.declare("void @llvm.memset.p0.i64(ptr, i8, i64, i1)".to_string());
+        self.line(format!("call void @llvm.memset.p0.i64(ptr {shadow}, i8 -1, i64 {bytes}, i1 false)"));
+        Checks { len: local.len.to_string(), shadow }
     }
 
     /// Ends the function: what was noted becomes known.
@@ -222,13 +239,25 @@ impl Writer<'_> {
         self.line("ret void");
     }
 
+    /// A word of what the exported function is passed.
+    fn argument(&mut self, ty: &str, k: usize) -> String {
+        let place = self.op(format!("getelementptr inbounds ptr, ptr %bufs, i64 {k}"));
+        self.op(format!("load {ty}, ptr {place}, align 8"))
+    }
+
     /// The exported function, which unpacks the arguments.
     fn entry(&mut self, symbol: &str) {
         let mut arguments: Vec<String> = Vec::new();
-        for k in 0..self.function.buffers.len() {
-            let place = self.op(format!("getelementptr inbounds ptr, ptr %bufs, i64 {k}"));
-            let pointer = self.op(format!("load ptr, ptr {place}, align 8"));
+        let count = self.function.buffers.len();
+        for (k, b) in self.function.buffers.iter().enumerate() {
+            let pointer = self.argument("ptr", k);
             arguments.push(format!("ptr {pointer}"));
+            if self.module.checked {
+                let bytes = self.argument("i64", count + k);
+                let len = self.op(format!("udiv i64 {bytes}, {}", b.elem.bytes()));
+                let shadow = self.argument("ptr", 2 * count + k);
+                arguments.push(format!("i64 {len}, ptr {shadow}"));
+            }
         }
         for (k, &v) in self.function.scalars.iter().enumerate() {
             let place = self.op(format!("getelementptr inbounds i64, ptr %scalars, i64 {k}"));

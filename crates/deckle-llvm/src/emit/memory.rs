@@ -60,19 +60,25 @@ impl Writer<'_> {
 
     /// A mask as a vector, also of one lane; all lanes, if there is none.
     fn mask(&mut self, mask: Option<Val>, lanes: u16) -> String {
+        format!("<{lanes} x i1> {}", self.mask_name(mask, lanes))
+    }
+
+    /// The same without its type.
+    pub(super) fn mask_name(&mut self, mask: Option<Val>, lanes: u16) -> String {
         match mask {
-            None => format!("<{lanes} x i1> {}", vector(&types::repeated("i1", "true", lanes), "i1", lanes)),
-            Some(m) if lanes == 1 => {
-                let one = self.op(format!("insertelement <1 x i1> poison, i1 {}, i64 0", self.name(m)));
-                format!("<1 x i1> {one}")
-            }
-            Some(m) => self.typed(m),
+            None => vector(&types::repeated("i1", "true", lanes), "i1", lanes),
+            Some(m) if lanes == 1 => self.op(format!("insertelement <1 x i1> poison, i1 {}, i64 0", self.name(m))),
+            Some(m) => self.name(m),
         }
     }
 
     pub(super) fn load(&mut self, buf: Buf, at: Val, mask: Option<Val>, lanes: u16) -> String {
-        let Some(place) = self.place(buf, at, lanes) else { return "poison".to_string() };
         let mask = mask.filter(|m| self.constant(*m) != Some(Scalar::Bool(true)));
+        self.checked_load((buf, at, mask, lanes), |w| w.plain_load(buf, at, mask, lanes))
+    }
+
+    fn plain_load(&mut self, buf: Buf, at: Val, mask: Option<Val>, lanes: u16) -> String {
+        let Some(place) = self.place(buf, at, lanes) else { return "poison".to_string() };
         let (stored, align) = (types::stored(place.elem), place.elem.bytes());
         let ty = types::many(stored, lanes);
         let access = self.access(&place);
@@ -140,9 +146,14 @@ impl Writer<'_> {
     }
 
     pub(super) fn store(&mut self, buf: Buf, at: Val, value: Val, mask: Option<Val>, hint: StoreHint) {
+        let mask = mask.filter(|m| self.constant(*m) != Some(Scalar::Bool(true)));
+        let lanes = self.ty(value).lanes;
+        self.checked_store((buf, at, mask, lanes), hint, |w| w.plain_store(buf, at, value, mask, hint));
+    }
+
+    fn plain_store(&mut self, buf: Buf, at: Val, value: Val, mask: Option<Val>, hint: StoreHint) {
         let lanes = self.ty(value).lanes;
         let Some(place) = self.place(buf, at, lanes) else { return };
-        let mask = mask.filter(|m| self.constant(*m) != Some(Scalar::Bool(true)));
         let (stored, align) = (types::stored(place.elem), place.elem.bytes());
         let ty = types::many(stored, lanes);
         let mut name = self.name(value);
@@ -151,8 +162,8 @@ impl Writer<'_> {
         }
         let access = self.access(&place);
         let pointer = format!("{} {}", place.pointer_ty, place.pointer);
-        if hint == StoreHint::Shared && lanes == 1 && self.module.target == Target::Host {
-            self.line(format!("store atomic {ty} {name}, {pointer} unordered, align {align}{access}"));
+        if hint == StoreHint::Shared && self.module.target == Target::Host {
+            self.store_each(&place, &name, mask, lanes);
             return;
         }
         if mask.is_none() && !place.gathered && hint != StoreHint::Packed {
@@ -185,7 +196,42 @@ impl Writer<'_> {
         self.line(format!("call void @{callee}({vector_ty} {name}, {pointer}, i32 {align}, {mask}){access}"));
     }
 
+    /// Stores each lane by itself and indivisibly, since other threads may store there meanwhile.
+    fn store_each(&mut self, place: &Place, value: &str, mask: Option<Val>, lanes: u16) {
+        let (stored, align) = (types::stored(place.elem), place.elem.bytes());
+        let access = self.access(place);
+        let (values, masks) = (types::many(stored, lanes), types::many("i1", lanes));
+        let mask = mask.map(|m| self.name(m));
+        for k in 0..lanes {
+            let lane = |w: &mut Self, vector: &str, name: &str| match lanes {
+                1 => name.to_string(),
+                _ => w.op(format!("extractelement {vector} {name}, i64 {k}")),
+            };
+            let skip = mask.as_ref().map(|m| {
+                let (stores, n) = (lane(self, &masks, m), self.unique());
+                self.line(format!("br i1 {stores}, label %lane{n}, label %lane{n}.end"));
+                self.begin(format!("lane{n}"));
+                n
+            });
+            let x = lane(self, &values, value);
+            let pointer = if place.gathered {
+                self.op(format!("extractelement {} {}, i64 {k}", place.pointer_ty, place.pointer))
+            } else {
+                self.op(format!("getelementptr inbounds {stored}, ptr {}, i64 {k}", place.pointer))
+            };
+            self.line(format!("store atomic {stored} {x}, ptr {pointer} monotonic, align {align}{access}"));
+            if let Some(n) = skip {
+                self.line(format!("br label %lane{n}.end"));
+                self.begin(format!("lane{n}.end"));
+            }
+        }
+    }
+
     pub(super) fn atomic(&mut self, op: BinOp, buf: Buf, at: Val, value: Val) {
+        self.checked_update(buf, at, |w| w.plain_atomic(op, buf, at, value));
+    }
+
+    fn plain_atomic(&mut self, op: BinOp, buf: Buf, at: Val, value: Val) {
         let Some(place) = self.place(buf, at, 1) else { return };
         let signed = place.elem.is_signed();
         let name = match op {

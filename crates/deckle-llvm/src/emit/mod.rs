@@ -7,6 +7,7 @@
 //! | `function.rs` | one function: parameters, error record, entry |
 //! | `stmt.rs` | statements: loops, branches, failures |
 //! | `memory.rs` | loads, stores, atomics |
+//! | `checked.rs` | the checks around them in checked mode |
 //! | `expr.rs` | expressions that move lanes and threads about |
 //! | `ops.rs`, `casts.rs` | scalar operators and conversions |
 //! | `maths.rs` | transcendental functions and remainders of floats |
@@ -14,6 +15,9 @@
 //! # Calling convention on the host
 //! Each function `f` becomes `void f(void **buffers, uint64_t *scalars, uint64_t *error)`. `buffers` has one pointer for each buffer parameter;
 //! `scalars` one word for each scalar parameter, with the value in its low bits and floats as their bits. `error` is the record of six words: whether it failed, the site, four operands.
+//!
+//! In checked mode ([`checked`]) `buffers` has three words for each buffer: first all pointers, then the lengths in bytes, then the pointers to the shadows, which have a byte for
+//! each byte of a buffer: 0 where it has been written. The record has [`RECORD`] words.
 //!
 //! # Calling convention on a GPU
 //! Each function becomes a kernel whose parameters are its buffers (pointers to global memory), its scalars (64-bit words as on the host) and the
@@ -30,6 +34,7 @@
 //! [`Expr::Assoc`]: deckle_ir::loops::Expr::Assoc
 
 mod casts;
+mod checked;
 mod expr;
 mod function;
 mod maths;
@@ -39,22 +44,29 @@ mod ops;
 mod stmt;
 mod types;
 
+pub use checked::{NAME_WORDS, OUT_OF_RANGE, RECORD, UNWRITTEN};
+
 use deckle_ir::loops::Function;
 use deckle_ir::loops::Gathers;
 use module::{Module, Target};
 
 /// A module for the CPU of this machine.
 pub fn host(functions: &[Function], gathers: Gathers) -> String {
-    emit(functions, Target::Host, gathers)
+    emit(functions, Target::Host, gathers, false)
+}
+
+/// As [`host`], in checked mode: accesses out of range do not happen, and they and loads of what has not been written are recorded.
+pub fn checked(functions: &[Function], gathers: Gathers) -> String {
+    emit(functions, Target::Host, gathers, true)
 }
 
 /// A module for GPUs of NVIDIA.
 pub fn nvptx(functions: &[Function]) -> String {
-    emit(functions, Target::Nvptx, Gathers::Native)
+    emit(functions, Target::Nvptx, Gathers::Native, false)
 }
 
-fn emit(functions: &[Function], target: Target, gathers: Gathers) -> String {
-    let mut module = Module::new(target, gathers);
+fn emit(functions: &[Function], target: Target, gathers: Gathers, checked: bool) -> String {
+    let mut module = Module::new(target, gathers, checked);
     for function in functions {
         function::emit(&mut module, function);
     }

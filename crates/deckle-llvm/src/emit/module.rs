@@ -42,6 +42,8 @@ end:
 pub(super) struct Module {
     pub(super) target: Target,
     pub(super) gathers: Gathers,
+    /// Whether accesses are checked.
+    pub(super) checked: bool,
     globals: String,
     functions: String,
     declarations: BTreeSet<String>,
@@ -51,10 +53,11 @@ pub(super) struct Module {
 }
 
 impl Module {
-    pub(super) fn new(target: Target, gathers: Gathers) -> Module {
+    pub(super) fn new(target: Target, gathers: Gathers, checked: bool) -> Module {
         Module {
             target,
             gathers,
+            checked,
             globals: String::new(),
             functions: String::new(),
             declarations: BTreeSet::new(),

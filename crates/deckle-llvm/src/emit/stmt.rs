@@ -66,7 +66,7 @@ impl Writer<'_> {
         let more = self.op(format!("icmp slt i64 %{var}, {}", self.name(hi)));
         self.line(format!("br i1 {more}, label %for{k}.body, label %{exit}"));
         self.begin(format!("for{k}.body"));
-        let metadata = self.loop_metadata(hint);
+        let metadata = self.loop_metadata(hint, ends(body));
         let group = metadata.group;
         self.groups.extend(group);
         self.block(body);
@@ -82,9 +82,14 @@ impl Writer<'_> {
         self.begin(exit);
     }
 
-    fn loop_metadata(&mut self, hint: LoopHint) -> LoopMetadata {
+    /// That a loop ends is promised only where no loop of the program is inside, which may never end: LLVM lets a promise of one loop count for another that it
+    /// merges it with.
+    fn loop_metadata(&mut self, hint: LoopHint, ends: bool) -> LoopMetadata {
         let mut group = None;
-        let mut properties = vec![self.module.node(|_| "!{!\"llvm.loop.mustprogress\"}".to_string())];
+        let mut properties = Vec::new();
+        if ends {
+            properties.push(self.module.node(|_| "!{!\"llvm.loop.mustprogress\"}".to_string()));
+        }
         match hint {
             LoopHint::Plain => {}
             LoopHint::Independent if self.module.target == Target::Host => {
@@ -98,8 +103,8 @@ impl Writer<'_> {
                 properties.push(self.module.node(|_| "!{!\"llvm.loop.unroll.full\"}".to_string()));
             }
         }
-        let properties: Vec<String> = properties.iter().map(|p| format!("!{p}")).collect();
-        let own = self.module.node(|n| format!("distinct !{{!{n}, {}}}", properties.join(", ")));
+        let properties: String = properties.iter().map(|p| format!(", !{p}")).collect();
+        let own = self.module.node(|n| format!("distinct !{{!{n}{properties}}}"));
         LoopMetadata { group, text: format!(", !llvm.loop !{own}") }
     }
 
@@ -213,6 +218,16 @@ impl Writer<'_> {
             ty => self.op(format!("zext {} {name} to i64", types::scalar(ty))),
         }
     }
+}
+
+/// Whether a block is known to come to its end: there is no loop in it but counted ones.
+fn ends(block: &Block) -> bool {
+    block.stmts.iter().all(|stmt| match stmt {
+        Stmt::While { .. } => false,
+        Stmt::For { body, .. } => ends(body),
+        Stmt::If { yes, no, .. } => ends(yes) && ends(no),
+        _ => true,
+    })
 }
 
 struct LoopMetadata {

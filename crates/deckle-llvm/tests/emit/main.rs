@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code)]
 
+mod checked;
 mod gpu;
 mod operators;
 mod programs;

@@ -370,3 +370,25 @@ fn gathers_by_instruction_and_by_loads() {
         assert_eq!(got, want, "{gathers:?}");
     }
 }
+
+/// A loop that may never end, in one that is counted.
+#[test]
+fn that_loops_end_is_promised_only_of_those_that_do() {
+    let text = |inner: bool| {
+        let mut b = Builder::new("loops");
+        let (xs, out) = (b.buffer(I64, Access::Read), b.buffer(I64, Access::Write));
+        let (zero, n) = (b.i64(0), b.i64(10));
+        b.for_(zero, n, 1, &[], LoopHint::Plain, |b, i, _| {
+            let x = b.load(xs, i);
+            let last = match inner {
+                true => b.while_(&[x], |b, c| b.lt(zero, c[0]), |b, c| vec![b.mul(c[0], c[0])])[0],
+                false => x,
+            };
+            b.store(out, i, last);
+            vec![]
+        });
+        deckle_llvm::emit::host(&[b.finish().unwrap()], deckle_ir::loops::Gathers::Native)
+    };
+    assert!(text(false).contains("mustprogress"));
+    assert!(!text(true).contains("mustprogress"), "{}", text(true));
+}

@@ -284,9 +284,21 @@ impl<'k> Scheduler<'k> {
     }
 
     fn load(&self, e: &mut Emitter<'k>, scratch: &[deckle_ir::loops::Buf], n: Node, place: usize, at: Val) -> Acc {
+        self.load_where(e, scratch, n, place, (at, None))
+    }
+
+    /// The same if a condition holds, else zeros.
+    fn load_where(
+        &self,
+        e: &mut Emitter<'k>,
+        scratch: &[deckle_ir::loops::Buf],
+        n: Node,
+        place: usize,
+        (at, mask): (Val, Option<Val>),
+    ) -> Acc {
         let width = self.width(n);
         let mut vals: Vec<Val> =
-            (0..width).map(|i| e.b.let_(Expr::Load { buf: scratch[place + i], at, mask: None })).collect();
+            (0..width).map(|i| e.b.let_(Expr::Load { buf: scratch[place + i], at, mask })).collect();
         let has = vals.pop();
         Acc { vals, has, before: None }
     }
@@ -406,9 +418,10 @@ impl<'k> Scheduler<'k> {
         let yes = e.constant(Scalar::Bool(true));
         let zero = e.constant(Scalar::I64(0));
         let start = Acc { has: Some(start.has.unwrap_or(yes)), ..start };
-        // Later blocks go on from what an earlier call has found.
-        let found = self.load(e, scratch, n, before, range.first);
+        // Later blocks go on from what an earlier call has found; before the first there is none.
         let is_first = e.b.let_(Expr::Binary(BinOp::Eq, range.first, zero));
+        let is_later = e.b.not(is_first);
+        let found = self.load_where(e, scratch, n, before, (range.first, Some(is_later)));
         let both = start.vals.iter().chain(&start.has).zip(found.vals.iter().chain(&found.has));
         let init: Vec<Val> = both.map(|(s, f)| e.b.select(is_first, *s, *f)).collect();
         let (has, vals) = (init.last().copied(), init[..init.len() - 1].to_vec());

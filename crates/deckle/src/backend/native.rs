@@ -177,7 +177,7 @@ impl Sink for Taker {
 fn settings(threads: usize) -> Arc<Settings> {
     static POOL: OnceLock<Pool> = OnceLock::new();
     static TEAMS: Mutex<Option<HashMap<usize, Arc<Settings>>>> = Mutex::new(None);
-    let pool = POOL.get_or_init(Pool::default);
+    let pool = POOL.get_or_init(|| deckle_exec::pool(None));
     let mut teams = TEAMS.lock().unwrap_or_else(PoisonError::into_inner);
     let new = || {
         Arc::new(Settings {
