@@ -40,10 +40,10 @@ impl Make {
 pub(crate) type Entry = unsafe extern "C" fn(*const *mut u8, *const u64, *mut u64);
 
 /// The entry points of a launch.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Entries {
-    totals: Option<Entry>,
-    prefix: Option<Entry>,
+    /// The totals and the prefix of each level of scans.
+    scans: Vec<(Entry, Entry)>,
     pub main: Entry,
     finish: Option<Entry>,
     pub merge: Option<Entry>,
@@ -86,8 +86,7 @@ pub(crate) fn entry(code: &Code, f: &Function) -> Result<Entry, String> {
 pub(crate) fn entries(code: &Code, l: &Launch) -> Result<Entries, String> {
     let entry = |f: &Function| entry(code, f);
     Ok(Entries {
-        totals: l.totals.as_ref().map(entry).transpose()?,
-        prefix: l.prefix.as_ref().map(entry).transpose()?,
+        scans: l.scans.iter().map(|s| Ok((entry(&s.totals)?, entry(&s.prefix)?))).collect::<Result<_, String>>()?,
         main: entry(&l.main)?,
         finish: l.finish.as_ref().map(entry).transpose()?,
         merge: l.copies.as_ref().map(|c| entry(&c.merge)).transpose()?,
@@ -324,11 +323,11 @@ impl Cpu<'_> {
             let cuts = by_work.as_ref().map(|c| c as &dyn Fn(i64) -> Vec<i64>);
             self.divided((first, last), cuts, &|thread, first, last| call(thread, entry, first, last))
         };
-        let Some(prefix) = entries.prefix else {
+        if entries.scans.is_empty() {
             divided(entries.main, 0, blocks)?;
             entries.finish.into_iter().for_each(|finish| call(0, finish, 0, blocks));
             return record.taken(&args[0]);
-        };
+        }
         // What one thread scans is carried along.
         let window = if !parallel || nested { blocks } else { threads * cuts.scan_window };
         let mut first = 0;
@@ -337,12 +336,12 @@ impl Cpu<'_> {
             if parallel && blocks > 1 {
                 // What the last block adds, nobody asks for.
                 let end = last.min(blocks - 1);
-                if let Some(totals) = entries.totals {
-                    divided(totals, first, end)?;
+                for (totals, prefix) in &entries.scans {
+                    divided(*totals, first, end)?;
+                    call(0, *prefix, first, end);
                 }
-                call(0, prefix, first, end);
             } else {
-                call(0, prefix, 0, 0);
+                entries.scans.iter().for_each(|(_, prefix)| call(0, *prefix, 0, 0));
             }
             divided(entries.main, first, last)?;
             first = last;

@@ -3,7 +3,8 @@
 //! The outermost dimension of a kernel is cut into blocks of a fixed number of points, counted from its start. A call of `main` runs a range of blocks. What the
 //! kernel folds or scans along that dimension passes from block to block through scratch buffers, so that results do not depend on which thread ran which
 //! block: `totals` gives what each block adds to the scans, `prefix` turns that into what comes before each block, and `finish`
-//! combines what the blocks gave for the folds. The first two and `main` may run on some blocks first and then on the next, so that what they read is still in a cache.
+//! combines what the blocks gave for the folds. A scan of another scan needs to know what comes before each block in that one first: there is a pair of
+//! `totals` and `prefix` for each level of dependence. These and `main` may run on some blocks first and then on the next, so that what they read is still in a cache.
 //!
 //! All functions of a kernel are passed the same buffers, those of the kernel and then the scratch, and the same five scalars, all `i64`: the first block,
 //! the block after the last, the number of points in a block, the number of blocks in all, and the number of points in a block of a row (see [`Rows`]).
@@ -35,14 +36,21 @@ pub struct Launch {
     pub copies: Option<Copies>,
     /// How several threads can each take a part of the array that is combined into.
     pub owned: Option<Owned>,
-    /// What each block adds to the scans.
-    pub totals: Option<Function>,
-    /// What comes before each block.
-    pub prefix: Option<Function>,
+    /// The scans along that dimension: first those that need no other one, then those that need only these, and so on.
+    pub scans: Vec<ScanLevel>,
     /// The kernel itself.
     pub main: Function,
     /// What the folds give.
     pub finish: Option<Function>,
+}
+
+/// Scans that can be computed at the same time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScanLevel {
+    /// What each block adds to them; it is given what comes before each block in those of the levels before.
+    pub totals: Function,
+    /// What comes before each block.
+    pub prefix: Function,
 }
 
 /// How much is done at a point.
@@ -138,8 +146,8 @@ impl Launch {
     pub fn functions(&self) -> impl Iterator<Item = &Function> {
         let copies = self.copies.iter().flat_map(|c| [&c.merge].into_iter().chain(c.turns.iter().map(|t| &t.0)));
         let owned = self.owned.iter().map(|o| &o.function);
-        let own = self.totals.iter().chain(&self.prefix).chain([&self.main]).chain(&self.finish);
-        own.chain(copies).chain(owned).chain(self.lengths())
+        let scans = self.scans.iter().flat_map(|level| [&level.totals, &level.prefix]);
+        scans.chain([&self.main]).chain(&self.finish).chain(copies).chain(owned).chain(self.lengths())
     }
 
     /// The function that tells how long rows are.

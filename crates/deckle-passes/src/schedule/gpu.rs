@@ -12,7 +12,7 @@
 //! Further in, a thread goes through the points of its point in order. Where that is a lot, there is another function of the same effect in which a warp takes each point
 //! of the outermost dimension and its threads take turns further in; see `warp.rs`.
 
-use super::emit::{Acc, Emitter, Item, Res, parts_of};
+use super::emit::{Acc, Emitter, Res, parts_of};
 use super::warp::commutes;
 use super::{Purpose, Range, Scheduler, groups, verified};
 use crate::cuts::Cuts;
@@ -96,8 +96,11 @@ impl<'k> Gpu<'k> {
             wide = if self.can_be_wide() { Some(self.wide()?) } else { None };
         } else {
             parts = Parts::Thread;
-            phases.push(phase(self.totals()?, false));
-            phases.push(phase(self.prefix()?, true));
+            let levels = self.s.levels();
+            for level in 0..levels.len() {
+                phases.push(phase(self.totals(&levels, level)?, false));
+                phases.push(phase(self.prefix(&levels[level], level)?, true));
+            }
             phases.push(phase(self.chains()?, false));
         }
         if size.is_some() && at_root {
@@ -276,26 +279,22 @@ impl<'k> Gpu<'k> {
         })
     }
 
-    /// What each part adds to the scans.
-    fn totals(&self) -> Res<Function> {
-        self.each("_totals", |e, scratch, who, mine| {
-            self.begin_folds(e, &self.s.scans)?;
+    /// What each part adds to the scans of a level.
+    fn totals(&self, levels: &[Vec<Node>], level: usize) -> Res<Function> {
+        self.each(&format!("_totals{level}"), |e, scratch, who, mine| {
+            self.s.begin_level(e, scratch, (levels, level), mine)?;
             let bounds = self.bounds(e, who, mine)?;
-            let items: Vec<Item> = self.s.scans.iter().map(|n| Item::Scan(*n)).collect();
-            e.traverse(ROOT, &items, Some(bounds))?;
-            for n in &self.s.scans {
-                let acc = e.accs.remove(n).ok_or("a scan was lost")?;
-                self.s.store(e, scratch, &acc, self.s.place(*n).0, mine);
-            }
+            self.s.end_level(e, scratch, &levels[level], bounds, mine)?;
+            e.accs.clear();
             Ok(())
         })
     }
 
     /// What comes before each part: of the first what the scan starts from.
-    fn prefix(&self) -> Res<Function> {
-        self.one("_prefix", |e, scratch, who| {
+    fn prefix(&self, scans: &[Node], level: usize) -> Res<Function> {
+        self.one(&format!("_prefix{level}"), |e, scratch, who| {
             let (zero, yes) = (e.b.i64(0), e.constant(Scalar::Bool(true)));
-            for n in &self.s.scans {
+            for n in scans {
                 let (adds, before) = self.s.place(*n);
                 let start = e.start(*n)?;
                 let init: Vec<Val> = start.vals.iter().copied().chain([start.has.unwrap_or(yes)]).collect();

@@ -15,6 +15,7 @@ mod pack;
 mod points;
 mod rounds;
 mod rows;
+mod scans;
 mod short;
 mod streams;
 mod tile;
@@ -201,8 +202,6 @@ impl<'k> Scheduler<'k> {
         let work = self.work();
         let nested = work != Work::Little;
         let (main, private) = self.main()?;
-        let totals = if self.scans.is_empty() { None } else { Some(self.totals()?) };
-        let prefix = if self.scans.is_empty() { None } else { Some(self.prefix()?) };
         let at_root = self.sinks.iter().any(|s| self.p.sink_parts(s).0 == ROOT);
         let finish = if at_root { Some(self.finish()?) } else { None };
         let fixed = !self.folds.is_empty() || !self.scans.is_empty();
@@ -218,8 +217,7 @@ impl<'k> Scheduler<'k> {
             rows: self.launch_rows()?,
             copies: self.copies()?,
             owned: self.owned()?,
-            totals,
-            prefix,
+            scans: self.scan_levels()?,
             main,
             finish,
         })
@@ -276,8 +274,7 @@ impl<'k> Scheduler<'k> {
             rows: None,
             copies: None,
             owned: None,
-            totals: None,
-            prefix: None,
+            scans: Vec::new(),
             main: finished(e)?,
             finish: None,
         })
@@ -375,69 +372,6 @@ impl<'k> Scheduler<'k> {
         e.b.end(&after);
         let private = std::mem::take(&mut e.private);
         Ok((finished(e)?, private))
-    }
-
-    /// What each block adds to the scans.
-    fn totals(&self) -> Res<Function> {
-        let (mut e, scratch, range) = self.emitter("_totals");
-        let (block, _) = e.b.begin_for(range.first, range.last, 1, &[], LoopHint::Plain);
-        for n in &self.scans {
-            let acc = self.nothing(&mut e, *n)?;
-            e.accs.insert(*n, acc);
-        }
-        let bounds = self.bounds(&mut e, &range, block)?;
-        let items: Vec<Item> = self.scans.iter().map(|n| Item::Scan(*n)).collect();
-        e.traverse(ROOT, &items, Some(bounds))?;
-        for n in &self.scans {
-            let acc = e.accs.remove(n).ok_or("a scan was lost")?;
-            self.store(&mut e, &scratch, &acc, self.place(*n).0, block);
-        }
-        e.b.end(&[]);
-        finished(e)
-    }
-
-    /// What comes before each block: of the first what the scan starts from.
-    fn prefix(&self) -> Res<Function> {
-        let (mut e, scratch, range) = self.emitter("_prefix");
-        for n in &self.scans {
-            self.sum_up(&mut e, &scratch, *n, self.place(*n), &range)?;
-        }
-        finished(e)
-    }
-
-    /// What comes before each block, of what each adds.
-    fn sum_up(
-        &self,
-        e: &mut Emitter<'k>,
-        scratch: &[deckle_ir::loops::Buf],
-        n: Node,
-        (adds, before): (usize, usize),
-        range: &Range,
-    ) -> Res<()> {
-        let start = e.start(n)?;
-        let yes = e.constant(Scalar::Bool(true));
-        let zero = e.constant(Scalar::I64(0));
-        let start = Acc { has: Some(start.has.unwrap_or(yes)), ..start };
-        // Later blocks go on from what an earlier call has found; before the first there is none.
-        let is_first = e.b.let_(Expr::Binary(BinOp::Eq, range.first, zero));
-        let is_later = e.b.not(is_first);
-        let found = self.load_where(e, scratch, n, before, (range.first, Some(is_later)));
-        let both = start.vals.iter().chain(&start.has).zip(found.vals.iter().chain(&found.has));
-        let init: Vec<Val> = both.map(|(s, f)| e.b.select(is_first, *s, *f)).collect();
-        let (has, vals) = (init.last().copied(), init[..init.len() - 1].to_vec());
-        self.store(e, scratch, &Acc { vals, has, before: None }, before, range.first);
-        let (block, mut params) = e.b.begin_for(range.first, range.last, 1, &init, LoopHint::Plain);
-        let has = params.pop();
-        let acc = Acc { vals: params, has, before: None };
-        let add = self.load(e, scratch, n, adds, block);
-        let (_, _, how) = parts_of(self.p, n)?;
-        let next = e.step(how, &acc, &add.vals, add.has)?;
-        let one = e.constant(Scalar::I64(1));
-        let at = e.b.let_(Expr::Binary(BinOp::Add, block, one));
-        self.store(e, scratch, &next, before, at);
-        let after: Vec<Val> = next.vals.iter().chain(&next.has).copied().collect();
-        e.b.end(&after);
-        Ok(())
     }
 
     /// The folds combined, and what the root makes of them.

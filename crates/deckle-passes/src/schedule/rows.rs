@@ -9,6 +9,7 @@
 
 use super::combine::is_ordered;
 use super::emit::{Emitter, Item, Res, carried_by, parts_of};
+use super::scans::ranks;
 use super::{Purpose, Range, Scheduler, finished, groups};
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{self, Kernel, Node, Op, Program, ROOT, Region, Sink, Space};
@@ -194,15 +195,8 @@ impl<'k> Scheduler<'k> {
             _ => None,
         };
         let items: Vec<(Item, Node)> = needed.iter().filter_map(|n| Some((item(n)?, *n))).collect();
-        let needs: Vec<BTreeSet<Node>> = items.iter().map(|(_, n)| self.p.needs(&[*n])).collect();
-        let mut ranks = vec![0; items.len()];
-        // As often as there are items is enough.
-        for _ in 0..items.len() {
-            for i in 0..items.len() {
-                let others = (0..items.len()).filter(|j| *j != i && needs[i].contains(&items[*j].1));
-                ranks[i] = others.map(|j| ranks[j] + 1).max().unwrap_or(0);
-            }
-        }
+        let nodes: Vec<Node> = items.iter().map(|(_, n)| *n).collect();
+        let ranks = ranks(self.p, &nodes);
         items.into_iter().map(|(item, _)| item).zip(ranks).collect()
     }
 
