@@ -42,6 +42,10 @@ pub struct ChunkScheduler {
     /// Bytes for an element, and those that come from outside.
     bytes: f64,
     came: f64,
+    /// How many elements the last chunk had, and how many bytes it asked for.
+    last: Option<(f64, f64)>,
+    /// Bytes that one more element takes: without those that every chunk takes, however small it is.
+    more: f64,
 }
 
 /// What a chunk took.
@@ -60,7 +64,9 @@ pub struct Done {
 impl ChunkScheduler {
     /// Chunks of a size that is found out, or of this one, for so many threads.
     pub fn new(fixed: Option<i64>, threads: usize) -> ChunkScheduler {
-        ChunkScheduler { fixed, threads: threads as u64, log: 0.0, grows: true, time: None, bytes: 0.0, came: 0.0 }
+        let (log, grows, time) = (0.0, true, None);
+        let (bytes, came, last, more) = (0.0, 0.0, None, 0.0);
+        ChunkScheduler { fixed, threads: threads as u64, log, grows, time, bytes, came, last, more }
     }
 
     /// Begins another traversal, of which nothing is known. Gives the size of its first chunk.
@@ -84,7 +90,11 @@ impl ChunkScheduler {
         // Where elements do not come as fast as they are asked for, more of them would not.
         let is_short = elements < self.size() / 2;
         let elements = elements as f64;
-        self.bytes = (bytes as f64 / elements).max(self.bytes * WEIGHT);
+        let all = bytes as f64;
+        self.bytes = (all / elements).max(self.bytes * WEIGHT);
+        if let Some((n, before)) = self.last.replace((elements, all)).filter(|(n, _)| *n != elements) {
+            self.more = ((all - before) / (elements - n)).max(self.more * WEIGHT);
+        }
         self.came = (came as f64 / elements).max(self.came * WEIGHT);
         if is_short {
             // Nothing is learned of chunks of this size.
@@ -98,14 +108,14 @@ impl ChunkScheduler {
                 self.grows = !self.grows;
             }
             self.time = Some(before + WEIGHT * (time - before));
-            let enough = if self.bytes < 1.0 { PLENTY } else { ENOUGH };
+            let enough = if self.more < 1.0 { PLENTY } else { ENOUGH };
             if differs || took < enough {
                 self.log += if self.grows { 1.0 } else { -0.5 };
             }
         }
         self.log = self.log.clamp(0.0, (MOST as f64).log2());
-        // Half of the room: elements are not all alike.
-        let cached = (CACHED * self.threads) as f64 / self.bytes;
+        // What does not grow with a chunk leaves the caches with smaller ones, too. Half of the room: elements are not all alike.
+        let cached = (CACHED * self.threads) as f64 / self.more.min(self.bytes);
         let most = room.map_or(cached, |room| cached.min((room / 2) as f64 / (self.bytes + self.came)));
         if most.is_finite() {
             self.log = self.log.min(most.max(1.0).log2());
@@ -128,6 +138,18 @@ mod tests {
             all.push(s.done(Done { took, elements: n, bytes: bytes * n as u64, came: 0 }, room));
         }
         all
+    }
+
+    #[test]
+    fn bytes_that_every_chunk_takes_do_not_keep_chunks_small() {
+        let mut s = ChunkScheduler::new(None, 1);
+        s.begin();
+        for _ in 0..40 {
+            let n = s.size();
+            let took = Duration::from_secs_f64(1e-3 + 1e-8 * n as f64);
+            s.done(Done { took, elements: n, bytes: (64 << 20) + 8 * n as u64, came: 0 }, None);
+        }
+        assert!(s.size() >= 1 << 16, "{}", s.size());
     }
 
     #[test]
