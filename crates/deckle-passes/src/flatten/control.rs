@@ -1,5 +1,6 @@
 //! Branches, loops that run inside kernels, and calls.
 
+use super::subst::Guard;
 use super::value::Val;
 use super::{Cx, Flattener, Frame, Res, Scope, Stuck, as_array};
 use deckle_diag::{Code, Diagnostic};
@@ -77,11 +78,11 @@ impl<'p> Flattener<'p> {
                         cond,
                         dim,
                         &mut |f, g| {
-                            let a = f.move_to(&a, &[(y, g)]);
+                            let a = f.move_below(&a, Guard { ctx, cond, when: true }, g);
                             f.at(&as_array(&a), pos, g)
                         },
                         &mut |f, g| {
-                            let b = f.move_to(&b, &[(n, g)]);
+                            let b = f.move_below(&b, Guard { ctx, cond, when: false }, g);
                             f.at(&as_array(&b), pos, g)
                         },
                     )

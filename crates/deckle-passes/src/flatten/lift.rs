@@ -4,9 +4,10 @@
 //! once: as long as any point goes on, the rounds of those that do are computed together, and the others keep their state.
 
 use super::names::StateNames;
+use super::permute::has_equal_rows;
 use super::value::{Arr, Val};
 use super::{Cx, Flattener, Frame, Res, Scope, Stuck, as_array};
-use deckle_ir::array::{BinOp, Direction, Op, ScanKind};
+use deckle_ir::array::{BinOp, Direction, ScanKind};
 use deckle_ir::entity::Body;
 use deckle_ir::kernel::{Buf, Combine, Fault, FoldSpec, Node, ROOT, Region, Rep, Rows, Sink, Space, Step};
 use deckle_ir::scalar::{Scalar, ScalarType};
@@ -143,13 +144,7 @@ impl<'p> Flattener<'p> {
 
     /// Lets a buffer hold a value for each point of a context. What the guards at its end exclude is zero.
     fn write_all(&mut self, buf: Buf, value: Node, ctx: Space) -> Res<()> {
-        let (mut points, mut value) = (ctx, value);
-        while let Region::Guard(cond, when) = self.k.space(points).region {
-            let parent = self.k.space(points).parent;
-            let zero = self.k.constant(Scalar::zero(self.k.ty(value)));
-            value = self.branch(parent, cond, when, &[value], &[zero])[0];
-            points = parent;
-        }
+        let (points, value) = self.unguarded(ctx, value);
         let Rep::Scalar(new) = self.store(&Val::Scalar(value), points, "the list of points that go on")? else {
             return Ok(());
         };
@@ -288,7 +283,7 @@ impl<'p> Flattener<'p> {
                 };
                 let (dim, elem, rows) = match (self.k.space_of(size) == ROOT, equal) {
                     (true, true) => (walk.inner, walk.elem, Rows::Equal(size)),
-                    (true, false) => (walk.inner, walk.elem, Rows::Offsets(self.sum_up(ctx, size)?)),
+                    (true, false) => (walk.inner, walk.elem, Rows::Offsets(self.multiples(ctx, size)?)),
                     (false, false) => (walk.inner, walk.elem, Rows::Offsets(self.offsets(walk.inner)?)),
                     (false, true) => {
                         // Equal by the type: the greatest is that of all.
@@ -374,6 +369,9 @@ impl<'p> Flattener<'p> {
         let (zero, one) = (self.k.int(0), self.k.int(1));
         let right = direction == Direction::Right;
         let elem_ty = cx.ty.elem().cloned().unwrap_or(Type::BOOL);
+        if cx.ctx == ROOT && has_equal_rows(&elem_ty, 1) {
+            return self.scan_into_place(fx, cx, init, &arr, right, kind);
+        }
         // The state: what is combined so far, and all partial results, the latest last.
         let none = Val::array(Arr::Kept { size: zero, base: zero, rep: Rc::new(self.none_of(&elem_ty)) });
         let single = |f: &mut Self, v: &Val, ctx: Space| f.body_array(one, ctx, &mut |f, _, d| f.lower_into(v, d));
@@ -447,6 +445,67 @@ impl<'p> Flattener<'p> {
         if right { self.reversed(&all, cx.ctx) } else { Ok(Val::Array(all)) }
     }
 
+    /// A scan of values whose rows all have the same size: partial results have their places from the beginning.
+    fn scan_into_place(
+        &mut self,
+        fx: &mut Frame<'p>,
+        cx: &Cx<'p>,
+        init: Option<Val>,
+        arr: &Rc<Arr>,
+        right: bool,
+        kind: ScanKind,
+    ) -> Res<Val> {
+        let n = self.size(arr, ROOT)?;
+        let (zero, one) = (self.k.int(0), self.k.int(1));
+        let elem_ty = cx.ty.elem().cloned().unwrap_or(Type::BOOL);
+        let at_of = move |f: &mut Self, i: Node| {
+            let last = f.sub(n, one);
+            if right { f.sub(last, i) } else { i }
+        };
+        let start = match &init {
+            Some(z) => z.clone(),
+            None => {
+                let (some, at, empty) = (self.lt(zero, n), at_of(self, zero), self.empty_of(&elem_ty));
+                self.either(some, ROOT, &mut |f, ctx| f.at(arr, at, ctx), &mut |_, _| Ok(empty.clone()))?
+            }
+        };
+        let start = self.keep_val(&start, ROOT)?;
+        let (first, skip, count) = match (&init, kind) {
+            (Some(_), ScanKind::Inclusive) => (zero, zero, n),
+            (Some(_), ScanKind::Exclusive) => (zero, one, n),
+            (Some(_), _) => (zero, one, self.add(n, one)),
+            (None, _) => (one, zero, n),
+        };
+        let stop = if kind == ScanKind::Exclusive { self.sub(n, one) } else { n };
+        let done = self.body_array(count, ROOT, &mut |f, _, dim| f.lower_into(&start, dim))?;
+        let ty = Type::tuple(vec![elem_ty.clone(), cx.ty.clone()]);
+        let body = cx.inst.bodies[0];
+        let result = self.rounds(
+            ROOT,
+            &Val::tuple(vec![start, done]),
+            (&ty, &StateNames::NONE),
+            &mut |f, _, i, _| {
+                let at = f.add(i, first);
+                Ok(f.lt(at, stop))
+            },
+            &mut |f, state, i, ctx| {
+                let Val::Tuple(parts) = state else { return Err(Stuck::InLoop) };
+                let i = f.add(i, first);
+                let at = at_of(f, i);
+                let x = f.at(arr, at, ctx)?;
+                let args = if right { [x, parts[0].clone()] } else { [parts[0].clone(), x] };
+                let next = f.inside(fx, body, &args, ctx, Some(at))?;
+                let next = f.keep_val(&next, ctx)?;
+                let place = f.add(i, skip);
+                let all = f.with_row(cx, &parts[1], place, &next)?;
+                Ok(Val::tuple(vec![next, all]))
+            },
+        )?;
+        let Val::Tuple(parts) = result else { return Err(Stuck::InLoop) };
+        let all = as_array(&parts[1]);
+        if right { self.reversed(&all, ROOT) } else { Ok(Val::Array(all)) }
+    }
+
     /// A value without elements of a type.
     fn empty_of(&mut self, ty: &Type) -> Val {
         match ty {
@@ -459,96 +518,10 @@ impl<'p> Flattener<'p> {
             _ => Val::tuple(ty.parts().unwrap_or_default().into_iter().map(|t| self.empty_of(t)).collect()),
         }
     }
-
-    /// `permute` of what is no scalar, or inside a loop: one element after another.
-    pub(super) fn permute_in_steps(
-        &mut self,
-        fx: &mut Frame<'p>,
-        cx: &Cx<'p>,
-        into: &Val,
-        parts: &Rc<[Val]>,
-        inner: Space,
-    ) -> Res<Val> {
-        let zipped = Val::Tuple(Rc::clone(parts));
-        let walk = super::value::Walk { inner, elem: zipped, linear: true };
-        let all = as_array(&self.walked(cx.ctx, walk));
-        let all = self.keep(&all, cx.ctx)?;
-        let n = self.size(&all, cx.ctx)?;
-        let scatter = matches!(cx.inst.op, Op::Scatter);
-        let body = cx.inst.bodies.first().copied();
-        let span = cx.span;
-        self.rounds(
-            cx.ctx,
-            into,
-            (cx.ty, &StateNames::NONE),
-            &mut |f, _, i, _| Ok(f.lt(i, n)),
-            &mut |f, state, i, ctx| {
-                let Val::Tuple(parts) = f.at(&all, i, ctx)? else { return Ok(state.clone()) };
-                let targets = parts[0].leaves().unwrap_or_default();
-                let mask = match parts.get(2) {
-                    Some(Val::Scalar(m)) => *m,
-                    _ => f.k.constant(Scalar::Bool(true)),
-                };
-                let mut at = Vec::new();
-                let guarded = match f.k.as_const(mask) {
-                    Some(_) => ctx,
-                    None => f.k.guard(ctx, mask, true),
-                };
-                let mut place = state.clone();
-                for t in &targets {
-                    let arr = as_array(&place);
-                    let size = f.size(&arr, ctx)?;
-                    let t = f.in_range(*t, size, "target", span, guarded);
-                    at.push(t);
-                    place = f.at(&arr, t, guarded)?;
-                }
-                f.flush()?;
-                let new = parts[1].clone();
-                f.either(
-                    mask,
-                    ctx,
-                    &mut |f, g| {
-                        let at: Vec<Node> = at.clone();
-                        let combined = match (scatter, body) {
-                            (false, Some(body)) => {
-                                let mut old = state.clone();
-                                for t in &at {
-                                    old = f.at(&as_array(&old), *t, g)?;
-                                }
-                                f.inside(fx, body, &[new.clone(), old], g, Some(i))?
-                            }
-                            _ => new.clone(),
-                        };
-                        f.replaced(state, &at, &combined, g)
-                    },
-                    &mut |_, _| Ok(state.clone()),
-                )
-            },
-        )
-    }
-
-    /// An array with another element at one place.
-    fn replaced(&mut self, val: &Val, at: &[Node], new: &Val, ctx: Space) -> Res<Val> {
-        let Some((t, rest)) = at.split_first() else { return Ok(new.clone()) };
-        let arr = as_array(val);
-        let n = self.size(&arr, ctx)?;
-        self.body_array(n, ctx, &mut |f, pos, dim| {
-            let here = f.eq(pos, *t);
-            f.either(
-                here,
-                dim,
-                &mut |f, g| {
-                    let row = f.at(&arr, pos, g)?;
-                    f.replaced(&row, rest, new, g)
-                },
-                &mut |f, g| f.at(&arr, pos, g),
-            )
-        })
-    }
 }
 
 /// Whether all arrays of a type at this depth have the same size.
-fn is_equal(ty: &Type, nested: u32) -> bool {
+pub(super) fn is_equal(ty: &Type, nested: u32) -> bool {
     match ty {
         Type::Array(a) => !(0..nested).any(|p| a.size.mentions_pos(p)),
         _ => nested == 0,

@@ -30,6 +30,7 @@ mod lift;
 mod moving;
 mod names;
 mod outside;
+mod permute;
 mod plan;
 mod proofs;
 mod scalars;

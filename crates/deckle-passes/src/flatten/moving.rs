@@ -1,9 +1,8 @@
-//! Filters, expansions, and what is put elsewhere.
+//! Filters, expansions, and rows one after another.
 
 use super::value::{Arr, Val, Walk};
-use super::{Cx, Flattener, Frame, Res, Stuck, as_array};
-use deckle_ir::array::Op;
-use deckle_ir::kernel::{Combine, Fault, Node, Rep, Rows, Sink, Space};
+use super::{Cx, Flattener, Frame, Res, as_array};
+use deckle_ir::kernel::{Fault, Node, Rep, Rows, Space};
 use std::rc::Rc;
 
 impl<'p> Flattener<'p> {
@@ -92,96 +91,6 @@ impl<'p> Flattener<'p> {
         Some(Val::array(Arr::Kept { size, base, rep: Rc::new((**elem).clone()) }))
     }
 
-    /// `permute` and `scatter`: a sink that combines into a copy of the target.
-    pub(super) fn permute(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
-        let into = self.get(fx, cx.inst.args[0]);
-        let arrays: Vec<Rc<Arr>> = cx.inst.args[1..].iter().map(|a| self.array(fx, *a)).collect();
-        let walk = self.walk_all(&arrays, 1, cx.span, cx.ctx)?;
-        let Val::Tuple(parts) = walk.elem.clone() else { return Ok(into) };
-        let targets = parts[0].leaves().unwrap_or_default();
-        let mut inner = walk.inner;
-        if let Some(Val::Scalar(mask)) = parts.get(2) {
-            inner = self.k.guard(inner, *mask, true);
-        }
-        let elem_ty = (0..targets.len()).try_fold(cx.ty, |t, _| t.elem());
-        let flat = elem_ty.is_some_and(super::fold::is_scalars) && !parts[1].has_array();
-        let key = (fx.func, cx.v);
-        if !flat || !self.on_host(cx.ctx) || self.lifted.contains(&key) {
-            return self.permute_in_steps(fx, cx, &into, &parts, walk.inner);
-        }
-        let mark = self.mark();
-        match self.permute_by_sink(fx, cx, &into, &parts, &targets, inner) {
-            Err(Stuck::InLoop) => {
-                self.back_to(mark);
-                self.lifted.insert(key);
-                self.permute_in_steps(fx, cx, &into, &parts, walk.inner)
-            }
-            other => other,
-        }
-    }
-
-    fn permute_by_sink(
-        &mut self,
-        fx: &mut Frame<'p>,
-        cx: &Cx<'p>,
-        into: &Val,
-        parts: &Rc<[Val]>,
-        targets: &[Node],
-        inner: Space,
-    ) -> Res<Val> {
-        // The target, as memory of its own.
-        let name = self.name.clone();
-        let rep = self.store(into, cx.ctx, &name)?;
-        let whole = rep.clone();
-        let number = self.number(cx.ctx)?;
-        let mut place = self.kept_at(&rep, number, cx.ctx);
-        let mut at = number;
-        let mut length = self.count(cx.ctx)?;
-        let mut leaf = rep;
-        for t in targets {
-            let arr = as_array(&place);
-            let Arr::Kept { size, base, .. } = &*arr else { return Ok(into.clone()) };
-            let t = self.in_range(*t, *size, "target", cx.span, inner);
-            at = self.add(*base, t);
-            length = match &leaf {
-                Rep::Array(Rows::Equal(m), _) => self.mul(length, *m),
-                Rep::Array(Rows::Offsets(b), _) => self.k.load(*b, length, deckle_ir::kernel::ROOT),
-                _ => length,
-            };
-            leaf = match leaf {
-                Rep::Array(_, elem) => *elem,
-                other => other,
-            };
-            place = self.kept_at(&leaf, at, inner);
-        }
-        let mut bufs = Vec::new();
-        leaf_bufs(&leaf, &mut bufs);
-        let values = parts[1].leaves().unwrap_or_default();
-        let combine = match cx.inst.op {
-            Op::Scatter => None,
-            _ => Some(self.combining_into(fx, cx, &parts[1], &place)?),
-        };
-        let sink = Sink::Scatter { space: inner, bufs, at, len: length, within: cx.ctx, values, combine };
-        self.run(&name, vec![sink]);
-        Ok(self.kept_at(&whole, number, cx.ctx))
-    }
-
-    /// The function of a `permute`: its operands are the new and the old value.
-    fn combining_into(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>, new: &Val, old: &Val) -> Res<Combine> {
-        if let Some(ops) = super::fold::plain_ops(fx.function, cx.inst.bodies[0]) {
-            return Ok(Combine::Ops(ops));
-        }
-        let lambda = self.k.new_lambda(cx.ctx);
-        let (news, olds) = (new.leaves().unwrap_or_default(), old.leaves().unwrap_or_default());
-        let vars: Vec<Node> =
-            news.iter().chain(&olds).enumerate().map(|(k, n)| self.k.var(lambda, k as u32, self.k.ty(*n))).collect();
-        let new = new.with_leaves(&mut vars[..news.len()].iter().copied());
-        let old = old.with_leaves(&mut vars[news.len()..].iter().copied());
-        let result = self.inside(fx, cx.inst.bodies[0], &[new, old], lambda, None)?;
-        let results = result.leaves().unwrap_or_default();
-        Ok(Combine::Lambda(lambda, self.checked_results(lambda, results)))
-    }
-
     /// `the(s)`: the only element.
     pub(super) fn the(&mut self, fx: &Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
         let arr = self.array(fx, cx.inst.args[0]);
@@ -191,13 +100,5 @@ impl<'p> Flattener<'p> {
         // The index depends on the check, so that nothing is read of no elements.
         let index = self.check(ok, zero, Fault::NotSingleton, cx.span, &[n], cx.ctx);
         self.at(&arr, index, cx.ctx)
-    }
-}
-
-fn leaf_bufs(rep: &Rep, bufs: &mut Vec<deckle_ir::kernel::Buf>) {
-    match rep {
-        Rep::Scalar(b) => bufs.push(*b),
-        Rep::Tuple(parts) => parts.iter().for_each(|p| leaf_bufs(p, bufs)),
-        Rep::Array(_, elem) => leaf_bufs(elem, bufs),
     }
 }

@@ -93,7 +93,7 @@ impl<'p> Flattener<'p> {
         }
         let used = fx.uses.get(v);
         let inst = fx.function.inst(v);
-        if inst.is_some_and(|i| matches!(i.op, Op::Tuple | Op::Record(_) | Op::Proj(_) | Op::Call(_) | Op::Unzip)) {
+        if inst.is_some_and(|i| matches!(i.op, Op::Tuple | Op::Record(_) | Op::Proj(_) | Op::Unzip)) {
             // Their parts have been decided on.
             return Ok(val);
         }

@@ -99,8 +99,22 @@ impl Flattener<'_> {
         (a == b && rows && self.k.space_of(*here) == parent && (is_next(one, x) || is_next(x, one))).then_some(*a)
     }
 
-    pub(super) fn sum_up(&mut self, parent: Space, size: Node) -> Res<Buf> {
-        let (points, size) = self.unguarded(parent, size)?;
+    /// The offsets of a dense dimension. Points that guards exclude have their numbers, and so their places, too.
+    pub(super) fn multiples(&mut self, parent: Space, size: Node) -> Res<Buf> {
+        let one = self.k.int(1);
+        let count = self.count(parent)?;
+        let len = self.k.binary(BinOp::Add, count, one);
+        let name = format!("the list of offsets of {}", self.name);
+        let buf = self.alloc(ScalarType::I64, &name, len);
+        let space = self.k.dim(ROOT, len);
+        let at = self.k.pos(space);
+        let value = self.k.binary(BinOp::Mul, at, size);
+        self.run(&name, vec![Sink::Write { space, buf, at, value }]);
+        Ok(buf)
+    }
+
+    fn sum_up(&mut self, parent: Space, size: Node) -> Res<Buf> {
+        let (points, size) = self.everywhere(parent, size)?;
         let number = self.number(points)?;
         let count = self.count(points)?;
         let one = self.k.int(1);
@@ -126,9 +140,32 @@ impl Flattener<'_> {
         Ok(buf)
     }
 
+    /// A space that has a point for each number of another one, and a value there: zero where guards exclude the point.
+    ///
+    /// Guards at the end of a space become conditionals. One with dimensions below it would have to be moved below them, with all conditions and sizes
+    /// that rely on it, so there the value is stored among zeros and loaded by its number.
+    fn everywhere(&mut self, s: Space, value: Node) -> Res<(Space, Node)> {
+        let (points, value) = self.unguarded(s, value);
+        let is_guard = |s: &Space| matches!(self.k.space(*s).region, Region::Guard(..));
+        if !self.k.between(ROOT, points).iter().any(is_guard) {
+            return Ok((points, value));
+        }
+        let (at, len) = (self.number(points)?, self.count(points)?);
+        let ty = self.k.ty(value);
+        let name = format!("the list of sizes of {}", self.name);
+        let buf = self.alloc(ty, &name, len);
+        let numbers = self.k.dim(ROOT, len);
+        let pos = self.k.pos(numbers);
+        let zero = self.k.constant(Scalar::zero(ty));
+        self.run(&name, vec![Sink::Write { space: numbers, buf, at: pos, value: zero }]);
+        let (bufs, values) = (vec![buf], vec![value]);
+        self.run(&name, vec![Sink::Scatter { space: points, bufs, at, len, within: points, values, combine: None }]);
+        Ok((numbers, self.k.load(buf, pos, numbers)))
+    }
+
     /// The space without the guards at its end, and the value with zero where they do not hold.
-    fn unguarded(&mut self, s: Space, value: Node) -> Res<(Space, Node)> {
-        let Region::Guard(cond, when) = self.k.space(s).region else { return Ok((s, value)) };
+    pub(super) fn unguarded(&mut self, s: Space, value: Node) -> (Space, Node) {
+        let Region::Guard(cond, when) = self.k.space(s).region else { return (s, value) };
         let parent = self.k.space(s).parent;
         let zero = self.k.constant(Scalar::zero(self.k.ty(value)));
         let value = self.branch(parent, cond, when, &[value], &[zero])[0];

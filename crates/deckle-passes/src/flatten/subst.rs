@@ -6,6 +6,7 @@
 use super::Flattener;
 use super::value::{Arr, Val};
 use deckle_ir::kernel::{Combine, FoldSpec, Node, Op, Region, Space};
+use deckle_ir::scalar::Scalar;
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -20,6 +21,16 @@ struct Move {
     /// What stands for the position of a mapped dimension.
     positions: HashMap<Space, Node>,
     nodes: HashMap<Node, Node>,
+    /// The guard whose folds, loops and conditionals are not moved, but computed before.
+    once: Option<Guard>,
+}
+
+/// One of the two guards of a condition: of which space, of what, and whether it holds.
+#[derive(Clone, Copy)]
+pub(super) struct Guard {
+    pub ctx: Space,
+    pub cond: Node,
+    pub when: bool,
 }
 
 impl Flattener<'_> {
@@ -35,6 +46,26 @@ impl Flattener<'_> {
     pub(super) fn move_to(&mut self, val: &Val, spaces: &[(Space, Space)]) -> Val {
         let mut m = Move { spaces: spaces.iter().copied().collect(), ..Move::default() };
         self.move_val(val, &mut m)
+    }
+
+    /// A value of a guard moved to the same guard below a dimension. What takes a loop and does not depend on that dimension is computed before it, once.
+    pub(super) fn move_below(&mut self, val: &Val, guard: Guard, to: Space) -> Val {
+        let from = self.k.guard(guard.ctx, guard.cond, guard.when);
+        let mut m = Move { once: Some(guard), ..Move::default() };
+        m.spaces.insert(from, to);
+        self.move_val(val, &mut m)
+    }
+
+    /// A part of a fold, loop or conditional of a guard that is to be computed once: as a value of the space around the guard.
+    fn computed_once(&mut self, n: Node, m: &Move) -> Option<Node> {
+        let Guard { ctx, cond, when } = m.once?;
+        let Op::Part(of, _) = self.k.node(n).op else { return None };
+        let takes_a_loop = matches!(self.k.node(of).op, Op::Fold { .. } | Op::Loop { .. } | Op::If { .. });
+        let mine = self.k.space_of(of) == self.k.guard(ctx, cond, when);
+        (takes_a_loop && mine).then(|| {
+            let zero = self.k.constant(Scalar::zero(self.k.ty(n)));
+            self.branch(ctx, cond, when, &[n], &[zero])[0]
+        })
     }
 
     /// A traversal moved to an inner context.
@@ -130,7 +161,10 @@ impl Flattener<'_> {
         if !self.is_moved(space, m) {
             return n;
         }
-        let to = stacker::maybe_grow(RED_ZONE, MORE_STACK, || self.move_op(n, space, m));
+        let to = match self.computed_once(n, m) {
+            Some(to) => to,
+            None => stacker::maybe_grow(RED_ZONE, MORE_STACK, || self.move_op(n, space, m)),
+        };
         m.nodes.insert(n, to);
         to
     }

@@ -3,7 +3,7 @@
 use super::{TypeError, Typer, fail, with_dims};
 use crate::array::{Boundary, Coll, Direction, Inst, Monoid, Op, ScanKind};
 use crate::entity::{Body, Var};
-use crate::size::Size;
+use crate::size::{Atom, Size};
 use crate::types::Type;
 
 impl Typer<'_> {
@@ -61,7 +61,8 @@ impl Typer<'_> {
             Op::Fold => {
                 let (_, elem) = self.coll(a[1])?;
                 self.operator(a[0], &elem, b[0])?;
-                self.total(self.ty(a[0]).clone())
+                let start = self.ty(a[0]).clone();
+                if self.keeps_sizes(b[0], 0) { Ok(start) } else { self.total(start) }
             }
             Op::Fold1 => {
                 let (_, elem) = self.coll(a[0])?;
@@ -111,7 +112,9 @@ impl Typer<'_> {
         if !stored.same_kind(&old) {
             return fail("what is stored has not the type of what it replaces");
         }
-        if old.is_flat() {
+        // Sizes that are the same for all elements, old and new, stay.
+        let stays = || *stored == old && !old.any_atom(&mut |a, under| matches!(a, Atom::Pos(p) if *p >= under));
+        if old.is_flat() || stays() {
             return Ok(self.ty(a[0]).clone());
         }
         let dims = (0..depth as usize).scan(self.ty(a[0]).clone(), |t, _| {
@@ -165,6 +168,11 @@ impl Typer<'_> {
         if self.result_of(body).same_kind(ty) { Ok(()) } else { fail("the operator of a fold must give what it takes") }
     }
 
+    /// Whether an operator gives values of the sizes of one of its operands. If that is the accumulator, all partial results have the sizes of the start.
+    fn keeps_sizes(&self, body: Body, operand: usize) -> bool {
+        self.body(body).params.get(operand).is_some_and(|v| self.ty(*v) == self.result_of(body))
+    }
+
     fn total(&mut self, ty: Type) -> Result<Type, TypeError> {
         Ok(self.unknown(&ty, 0))
     }
@@ -193,7 +201,11 @@ impl Typer<'_> {
             None if kind == ScanKind::Inclusive => self.endo(&elem, inst.bodies[0])?,
             None => return fail("only an inclusive `scan` can do without a start"),
         }
-        let elem = self.unknown(&elem, 1);
+        let accumulator = usize::from(direction == Direction::Right);
+        let elem = match z {
+            Some(z) if self.keeps_sizes(inst.bodies[0], accumulator) => self.ty(z).clone(),
+            _ => self.unknown(&elem, 1),
+        };
         match coll {
             Coll::Seq if direction == Direction::Right => fail("a sequence can be scanned from the left only"),
             Coll::Seq => Ok(Type::seq(elem)),

@@ -1,0 +1,370 @@
+//! `permute` and `scatter`: values that are put to given places of an array.
+//!
+//! Scalars, and rows that all have the same size, go to their places by a sink that combines into a copy of the target; the copy is left out where nobody needs
+//! the old target any more. Where rows of different sizes are scattered, each place first gets to know the last source that goes there, which is a scatter of numbers, and
+//! the result is then put together of old and new rows. All of this is linear in what is written. Only where rows are *combined* by a function is one element
+//! taken after another.
+
+use super::lift::is_equal;
+use super::names::StateNames;
+use super::value::{Arr, Val, Walk};
+use super::{Cx, Flattener, Frame, Res, Stuck, as_array};
+use deckle_ir::array::Op;
+use deckle_ir::kernel::{Buf, Combine, Fault, Node, ROOT, Rep, Rows, Sink, Space};
+use deckle_ir::scalar::Scalar;
+use deckle_ir::types::Type;
+use std::rc::Rc;
+
+/// Where an element of a target lies: the representation of elements, the number of this one, and how many there are.
+struct Place {
+    elem: Rep,
+    at: Node,
+    len: Node,
+}
+
+impl<'p> Flattener<'p> {
+    pub(super) fn permute(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
+        let into = self.get(fx, cx.inst.args[0]);
+        let arrays: Vec<Rc<Arr>> = cx.inst.args[1..].iter().map(|a| self.array(fx, *a)).collect();
+        let walk = self.walk_all(&arrays, 1, cx.span, cx.ctx)?;
+        let Val::Tuple(parts) = walk.elem.clone() else { return Ok(into) };
+        let targets = parts[0].leaves().unwrap_or_default();
+        let elem_ty = (0..targets.len()).try_fold(cx.ty, |t, _| t.elem());
+        let flat = elem_ty.is_some_and(super::fold::is_scalars) && !parts[1].has_array();
+        let scatter = matches!(cx.inst.op, Op::Scatter);
+        let key = (fx.func, cx.v);
+        if !(flat || scatter) || !self.on_host(cx.ctx) || self.lifted.contains(&key) {
+            return self.permute_in_steps(fx, cx, &into, &parts, walk.inner);
+        }
+        let mark = self.mark();
+        let done = match elem_ty {
+            Some(ty) if !flat => self.scatter_rows(cx, &into, ty, &walk),
+            _ => self.permute_scalars(fx, cx, &into, &parts, &walk),
+        };
+        match done {
+            Err(Stuck::InLoop) => {
+                self.back_to(mark);
+                self.lifted.insert(key);
+                self.permute_in_steps(fx, cx, &into, &parts, walk.inner)
+            }
+            other => other,
+        }
+    }
+
+    /// The points of a traversal that have a target.
+    fn with_target(&mut self, parts: &[Val], inner: Space) -> Space {
+        match parts.get(2) {
+            Some(Val::Scalar(mask)) => self.k.guard(inner, *mask, true),
+            _ => inner,
+        }
+    }
+
+    /// The place of the element of an array, kept over the numbers of a context, that targets name at the points of a space.
+    fn place_of(&mut self, cx: &Cx<'p>, rep: &Rep, targets: &[Node], inner: Space) -> Res<Place> {
+        let number = self.number(cx.ctx)?;
+        let mut place = self.kept_at(rep, number, cx.ctx);
+        let (mut elem, mut at, mut len) = (rep.clone(), number, self.count(cx.ctx)?);
+        for t in targets {
+            let arr = as_array(&place);
+            let Arr::Kept { size, base, .. } = &*arr else { return Err(Stuck::InLoop) };
+            let t = self.in_range(*t, *size, "target", cx.span, inner);
+            at = self.add(*base, t);
+            let Rep::Array(rows, below) = elem else { return Err(Stuck::InLoop) };
+            len = match rows {
+                Rows::Equal(m) => self.mul(len, m),
+                Rows::Offsets(b) => self.k.load(b, len, ROOT),
+            };
+            elem = *below;
+            place = self.kept_at(&elem, at, inner);
+        }
+        Ok(Place { elem, at, len })
+    }
+
+    fn permute_scalars(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>, into: &Val, parts: &[Val], walk: &Walk) -> Res<Val> {
+        let space = self.with_target(parts, walk.inner);
+        let targets = parts[0].leaves().unwrap_or_default();
+        // The target, as memory of its own.
+        let name = self.name.clone();
+        let rep = self.store(into, cx.ctx, &name)?;
+        let Place { elem, at, len } = self.place_of(cx, &rep, &targets, space)?;
+        let values = parts[1].leaves().unwrap_or_default();
+        let combine = match cx.inst.op {
+            Op::Scatter => None,
+            _ => {
+                let old = self.kept_at(&elem, at, space);
+                Some(self.combining_into(fx, cx, &parts[1], &old)?)
+            }
+        };
+        let bufs = leaf_bufs(&elem);
+        self.run(&name, vec![Sink::Scatter { space, bufs, at, len, within: cx.ctx, values, combine }]);
+        let number = self.number(cx.ctx)?;
+        Ok(self.kept_at(&rep, number, cx.ctx))
+    }
+
+    /// `scatter` of elements that hold arrays.
+    fn scatter_rows(&mut self, cx: &Cx<'p>, into: &Val, elem_ty: &Type, walk: &Walk) -> Res<Val> {
+        let Val::Tuple(parts) = &walk.elem else { return Err(Stuck::InLoop) };
+        let targets = parts[0].leaves().unwrap_or_default();
+        let name = self.name.clone();
+        let rep = self.store(into, cx.ctx, &name)?;
+        let number = self.number(cx.ctx)?;
+        if has_equal_rows(elem_ty, targets.len() as u32) && is_regular(&rep) {
+            let space = self.with_target(parts, walk.inner);
+            let place = self.place_of(cx, &rep, &targets, space)?;
+            let mut sinks = Vec::new();
+            self.scatter_elements(cx, &parts[1], place, space, &mut sinks)?;
+            self.run(&name, sinks);
+            return Ok(self.kept_at(&rep, number, cx.ctx));
+        }
+        // Sources are numbered: those that have no positions are kept first.
+        let all = as_array(&self.walked(cx.ctx, walk.clone()));
+        let all = if self.position(cx.ctx, walk.inner).is_some() { all } else { self.keep(&all, cx.ctx)? };
+        let all = self.random(&all)?;
+        let sources = self.walk(&all, cx.ctx)?;
+        let Val::Tuple(parts) = &sources.elem else { return Err(Stuck::InLoop) };
+        let pos = self.k.pos(sources.inner);
+        let old = self.kept_at(&rep, number, cx.ctx);
+        let none = self.k.int(-1);
+        let winners = self.over(&old, targets.len(), cx.ctx, &mut |_, _, _, _| Ok(Val::Scalar(none)))?;
+        let winners = self.store(&winners, cx.ctx, &name)?;
+        let space = self.with_target(parts, sources.inner);
+        let targets = parts[0].leaves().unwrap_or_default();
+        let Place { elem, at, len } = self.place_of(cx, &winners, &targets, space)?;
+        let (bufs, values) = (leaf_bufs(&elem), vec![pos]);
+        self.run(&name, vec![Sink::Scatter { space, bufs, at, len, within: cx.ctx, values, combine: None }]);
+        let winners = self.kept_at(&winners, number, cx.ctx);
+        self.over(&old, targets.len(), cx.ctx, &mut |f, old, path, ctx| {
+            let mut winner = winners.clone();
+            for t in path {
+                winner = f.at(&as_array(&winner), *t, ctx)?;
+            }
+            let Val::Scalar(winner) = winner else { return Err(Stuck::InLoop) };
+            let zero = f.k.int(0);
+            let is_new = f.ge(winner, zero);
+            f.either(
+                is_new,
+                ctx,
+                &mut |f, ctx| match f.at(&all, winner, ctx)? {
+                    Val::Tuple(parts) => Ok(parts[1].clone()),
+                    other => Ok(other),
+                },
+                &mut |_, _| Ok(old.clone()),
+            )
+        })
+    }
+
+    /// An array of the outer dimensions of another, with what `f` makes of the elements there and of their positions.
+    #[allow(clippy::type_complexity)]
+    fn over(
+        &mut self,
+        val: &Val,
+        dims: usize,
+        ctx: Space,
+        f: &mut dyn FnMut(&mut Self, &Val, &[Node], Space) -> Res<Val>,
+    ) -> Res<Val> {
+        self.over_path(val, dims, ctx, &mut Vec::new(), f)
+    }
+
+    #[allow(clippy::type_complexity)]
+    fn over_path(
+        &mut self,
+        val: &Val,
+        dims: usize,
+        ctx: Space,
+        path: &mut Vec<Node>,
+        f: &mut dyn FnMut(&mut Self, &Val, &[Node], Space) -> Res<Val>,
+    ) -> Res<Val> {
+        if dims == 0 {
+            return f(self, val, path, ctx);
+        }
+        let arr = as_array(val);
+        let n = self.size(&arr, ctx)?;
+        self.body_array(n, ctx, &mut |this, pos, dim| {
+            let elem = this.at(&arr, pos, dim)?;
+            path.push(pos);
+            let made = this.over_path(&elem, dims - 1, dim, path, f);
+            path.pop();
+            made
+        })
+    }
+
+    /// An array of the root, of rows that all have the same size, with another row at one place.
+    pub(super) fn with_row(&mut self, cx: &Cx<'p>, val: &Val, at: Node, row: &Val) -> Res<Val> {
+        let name = self.name.clone();
+        let rep = self.store(val, ROOT, &name)?;
+        let place = self.place_of(cx, &rep, &[at], ROOT)?;
+        let mut sinks = Vec::new();
+        self.scatter_elements(cx, row, place, ROOT, &mut sinks)?;
+        self.run(&name, sinks);
+        let zero = self.k.int(0);
+        Ok(self.kept_at(&rep, zero, ROOT))
+    }
+
+    /// Sinks that put a value, with all elements of its rows, to its place.
+    fn scatter_elements(
+        &mut self,
+        cx: &Cx<'p>,
+        val: &Val,
+        place: Place,
+        space: Space,
+        sinks: &mut Vec<Sink>,
+    ) -> Res<()> {
+        let Place { elem, at, len } = place;
+        match (val, elem) {
+            (Val::Scalar(n), Rep::Scalar(buf)) => {
+                let (bufs, values) = (vec![buf], vec![*n]);
+                sinks.push(Sink::Scatter { space, bufs, at, len, within: cx.ctx, values, combine: None });
+                Ok(())
+            }
+            (Val::Tuple(vals), Rep::Tuple(reps)) => vals
+                .iter()
+                .zip(reps)
+                .try_for_each(|(v, elem)| self.scatter_elements(cx, v, Place { elem, at, len }, space, sinks)),
+            (Val::Array(arr), Rep::Array(Rows::Equal(m), below)) => {
+                let arr = self.indexed(arr)?;
+                let n = self.size(&arr, space)?;
+                // The type says so; memory relies on it.
+                let fits = self.eq(n, m);
+                let n = self.check(fits, n, Fault::Lengths(1), cx.span, &[m, n], space);
+                let dim = self.k.dim(space, n);
+                let pos = self.k.pos(dim);
+                let row = self.at(&arr, pos, dim)?;
+                let start = self.mul(at, m);
+                let place = Place { elem: *below, at: self.add(start, pos), len: self.mul(len, m) };
+                self.scatter_elements(cx, &row, place, dim, sinks)
+            }
+            _ => Err(Stuck::InLoop),
+        }
+    }
+
+    /// The function of a `permute`: its operands are the new and the old value.
+    fn combining_into(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>, new: &Val, old: &Val) -> Res<Combine> {
+        if let Some(ops) = super::fold::plain_ops(fx.function, cx.inst.bodies[0]) {
+            return Ok(Combine::Ops(ops));
+        }
+        let lambda = self.k.new_lambda(cx.ctx);
+        let (news, olds) = (new.leaves().unwrap_or_default(), old.leaves().unwrap_or_default());
+        let vars: Vec<Node> =
+            news.iter().chain(&olds).enumerate().map(|(k, n)| self.k.var(lambda, k as u32, self.k.ty(*n))).collect();
+        let new = new.with_leaves(&mut vars[..news.len()].iter().copied());
+        let old = old.with_leaves(&mut vars[news.len()..].iter().copied());
+        let result = self.inside(fx, cx.inst.bodies[0], &[new, old], lambda, None)?;
+        let results = result.leaves().unwrap_or_default();
+        Ok(Combine::Lambda(lambda, self.checked_results(lambda, results)))
+    }
+
+    /// `permute` of what is no scalar, or inside a loop: one element after another.
+    pub(super) fn permute_in_steps(
+        &mut self,
+        fx: &mut Frame<'p>,
+        cx: &Cx<'p>,
+        into: &Val,
+        parts: &Rc<[Val]>,
+        inner: Space,
+    ) -> Res<Val> {
+        let zipped = Val::Tuple(Rc::clone(parts));
+        let walk = Walk { inner, elem: zipped, linear: true };
+        let all = as_array(&self.walked(cx.ctx, walk));
+        let all = self.keep(&all, cx.ctx)?;
+        let n = self.size(&all, cx.ctx)?;
+        let scatter = matches!(cx.inst.op, Op::Scatter);
+        let body = cx.inst.bodies.first().copied();
+        let span = cx.span;
+        self.rounds(
+            cx.ctx,
+            into,
+            (cx.ty, &StateNames::NONE),
+            &mut |f, _, i, _| Ok(f.lt(i, n)),
+            &mut |f, state, i, ctx| {
+                let Val::Tuple(parts) = f.at(&all, i, ctx)? else { return Ok(state.clone()) };
+                let targets = parts[0].leaves().unwrap_or_default();
+                let mask = match parts.get(2) {
+                    Some(Val::Scalar(m)) => *m,
+                    _ => f.k.constant(Scalar::Bool(true)),
+                };
+                let mut at = Vec::new();
+                let guarded = match f.k.as_const(mask) {
+                    Some(_) => ctx,
+                    None => f.k.guard(ctx, mask, true),
+                };
+                let mut place = state.clone();
+                for t in &targets {
+                    let arr = as_array(&place);
+                    let size = f.size(&arr, ctx)?;
+                    let t = f.in_range(*t, size, "target", span, guarded);
+                    at.push(t);
+                    place = f.at(&arr, t, guarded)?;
+                }
+                f.flush()?;
+                let new = parts[1].clone();
+                f.either(
+                    mask,
+                    ctx,
+                    &mut |f, g| {
+                        let at: Vec<Node> = at.clone();
+                        let combined = match (scatter, body) {
+                            (false, Some(body)) => {
+                                let mut old = state.clone();
+                                for t in &at {
+                                    old = f.at(&as_array(&old), *t, g)?;
+                                }
+                                f.inside(fx, body, &[new.clone(), old], g, Some(i))?
+                            }
+                            _ => new.clone(),
+                        };
+                        f.replaced(state, &at, &combined, g)
+                    },
+                    &mut |_, _| Ok(state.clone()),
+                )
+            },
+        )
+    }
+
+    /// An array with another element at one place.
+    fn replaced(&mut self, val: &Val, at: &[Node], new: &Val, ctx: Space) -> Res<Val> {
+        let Some((t, rest)) = at.split_first() else { return Ok(new.clone()) };
+        let arr = as_array(val);
+        let n = self.size(&arr, ctx)?;
+        self.body_array(n, ctx, &mut |f, pos, dim| {
+            let here = f.eq(pos, *t);
+            f.either(
+                here,
+                dim,
+                &mut |f, g| {
+                    let row = f.at(&arr, pos, g)?;
+                    f.replaced(&row, rest, new, g)
+                },
+                &mut |f, g| f.at(&arr, pos, g),
+            )
+        })
+    }
+}
+
+/// The buffers of elements.
+fn leaf_bufs(rep: &Rep) -> Vec<Buf> {
+    match rep {
+        Rep::Scalar(b) => vec![*b],
+        Rep::Tuple(parts) => parts.iter().flat_map(leaf_bufs).collect(),
+        Rep::Array(_, elem) => leaf_bufs(elem),
+    }
+}
+
+/// Whether all rows inside the elements of a type have the same size at each depth, so many dimensions being around them.
+pub(super) fn has_equal_rows(ty: &Type, nested: u32) -> bool {
+    match ty {
+        Type::Scalar(_) => true,
+        Type::Array(_) | Type::Seq(_) => {
+            is_equal(ty, nested) && ty.elem().is_some_and(|t| has_equal_rows(t, nested + 1))
+        }
+        _ => ty.parts().unwrap_or_default().into_iter().all(|t| has_equal_rows(t, nested)),
+    }
+}
+
+/// Whether no rows of a representation have offsets.
+fn is_regular(rep: &Rep) -> bool {
+    match rep {
+        Rep::Scalar(_) => true,
+        Rep::Tuple(parts) => parts.iter().all(is_regular),
+        Rep::Array(rows, elem) => matches!(rows, Rows::Equal(_)) && is_regular(elem),
+    }
+}
