@@ -10,7 +10,7 @@ use deckle_ir::entity::Func;
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
 use deckle_runtime::stream::Sink;
-use deckle_runtime::{OverBudget, Pool, Team};
+use deckle_runtime::{OverBudget, Team};
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
