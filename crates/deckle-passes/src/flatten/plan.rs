@@ -15,8 +15,10 @@ use deckle_ir::entity::{Body, Var};
 use deckle_ir::kernel::{self, Node, Space};
 use std::collections::HashMap;
 
-/// So many operations may be done again rather than kept, of an array of any size and of few elements.
+/// So many operations may be done again rather than stored, of an array of any size and of few elements.
 const CHEAP: [u32; 2] = [8, 40];
+/// So many, where that would be done for each element of something else: more cost more than a load each time, without bound.
+const CHEAP_REPEATED: u32 = 2;
 /// So many loads.
 const CHEAP_LOADS: u32 = 2;
 
@@ -26,6 +28,13 @@ pub(super) struct Use {
     pub total: u32,
     /// Inside a body that runs many times each time the variable is defined.
     pub repeated: bool,
+}
+
+impl Use {
+    /// How many operations an element may cost for it to be computed at each use.
+    fn most(self) -> u32 {
+        if self.repeated { CHEAP_REPEATED } else { CHEAP[0] }
+    }
 }
 
 /// The uses of all variables of a function.
@@ -120,7 +129,7 @@ impl<'p> Flattener<'p> {
                     _ if costly => true,
                     Arr::Chain { .. } => true,
                     Arr::Body { linear: true, .. } => true,
-                    Arr::Body { dim, elem, .. } => !self.is_cheap(*dim, elem),
+                    Arr::Body { dim, elem, .. } => !self.costs_at_most(*dim, elem, used.most()),
                 };
                 if !costly {
                     return Ok(val.clone());
@@ -139,6 +148,11 @@ impl<'p> Flattener<'p> {
 
     /// Whether an element of a dimension costs no more than a load or so.
     pub(super) fn is_cheap(&self, dim: Space, elem: &Val) -> bool {
+        self.costs_at_most(dim, elem, CHEAP[0])
+    }
+
+    /// Whether an element of a dimension costs no more than so many operations and a load or two.
+    fn costs_at_most(&self, dim: Space, elem: &Val, most: u32) -> bool {
         let mut roots = Vec::new();
         self.nodes_of(elem, &mut roots);
         let (mut work, mut loads) = (0, 0);
@@ -156,7 +170,7 @@ impl<'p> Flattener<'p> {
         }
         // Of a few elements that are known one by one, most are not computed where they are not used.
         let few = self.k.as_int(self.dim_size(dim)).is_some_and(|n| n <= self.options.cuts.few_again);
-        work <= CHEAP[usize::from(few)] && loads <= CHEAP_LOADS
+        work <= if few { CHEAP[1] } else { most } && loads <= CHEAP_LOADS
     }
 
     fn nodes_of(&self, val: &Val, nodes: &mut Vec<Node>) {
