@@ -114,7 +114,7 @@ pub struct RunArgs {
     /// The most memory that arrays may take: 512M, 2G, or a number of bytes
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub memory: Option<u64>,
-    /// How many elements of a sequence are in memory at once: a number, or `auto` to go through sequences in chunks only where something would be kept [default: auto]
+    /// How many elements of a sequence are in memory at once, where some have to be: a number, or `auto` to follow time and memory. Results do not depend on it [default: auto]
     #[arg(long, value_name = "N | auto", value_parser = chunk)]
     pub chunk: Option<ChunkSize>,
     /// Write the result to this file instead (`-.csv`: to standard output), as its ending says: .npy, .npz, .mtx, .csv, .json, .txt, .png, .pgm, .wav, ...

@@ -4,7 +4,7 @@ use crate::bind::Bound;
 use crate::interrupt::Interrupt;
 use crate::progress::Shown;
 use deckle_diag::{Code, Diagnostic};
-use deckle_exec::{Chunks, Input, Native, Options, Settings, data_of, value_of};
+use deckle_exec::{Input, Native, Options, Settings, data_of, value_of};
 use deckle_ir::array::Program;
 use deckle_ir::entity::Func;
 use deckle_ir::types::Type;
@@ -46,9 +46,9 @@ pub struct How {
 }
 
 /// Compiles a function.
-pub fn compile(program: &Program, func: Func, how: How) -> Result<Native, Box<Diagnostic>> {
-    let chunks = if how.chunk.is_some() { Chunks::Always } else { Chunks::Needed };
-    Native::compile(program, func, Options { chunks, given: Options::ALL, ..Options::default() })
+pub fn compile(program: &Program, func: Func) -> Result<Native, Box<Diagnostic>> {
+    // The size of chunks decides nothing but that: whether there are any is a matter of the program, and so are the bits of its result.
+    Native::compile(program, func, Options { given: Options::ALL, ..Options::default() })
 }
 
 /// Runs a function that was compiled.
