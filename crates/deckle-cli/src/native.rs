@@ -30,6 +30,8 @@ pub struct Ran {
     /// How many chunks of sequences were gone through.
     pub chunks: u64,
     pub threads: usize,
+    /// In checked mode, how many rounds the loops of compiled code had.
+    pub rounds: u64,
 }
 
 /// How to run.
@@ -82,8 +84,9 @@ pub fn run(
     let result = result?;
     let seconds = started.elapsed().as_secs_f64();
     let value = (!is_taken).then(|| value_of(native.result_type(), &result, 0));
-    let (threads, chunks) = (settings.team.threads(), settings.progress.chunks.load(Ordering::Relaxed));
-    Ok(Ran { value, seconds, array_bytes: pool.stats().peak, kernels: native.kernels(), chunks, threads })
+    let (threads, progress) = (settings.team.threads(), &settings.progress);
+    let (chunks, rounds) = (progress.chunks.load(Ordering::Relaxed), progress.rounds.load(Ordering::Relaxed));
+    Ok(Ran { value, seconds, array_bytes: pool.stats().peak, kernels: native.kernels(), chunks, threads, rounds })
 }
 
 /// Says in one line that the interpreter runs the program, and what to install for native code.

@@ -108,8 +108,8 @@ impl Job<'_> {
                 if let Some(ends) = ends.lock().ok().filter(|_| ran.value.is_none() && is_shown(args)) {
                     print(|out| writeln!(out, "{}", ends.show())).map_err(|mut d| Box::new(d.remove(0)))?;
                 }
-                let native::Ran { value, seconds, array_bytes, chunks, kernels, threads } = ran;
-                let run = Run::Native { array_bytes, chunks, kernels, threads };
+                let native::Ran { value, seconds, array_bytes, chunks, kernels, threads, rounds } = ran;
+                let run = Run::Native { array_bytes, chunks, kernels, threads, rounds };
                 Ok((value, Stats { seconds, compile_seconds, kept: Vec::new(), run }))
             }
             Err(d) if d.code == Code::NoLlvm && args.on.is_none() && args.memory.is_none() => {

@@ -15,8 +15,8 @@ pub struct Stats {
 pub enum Run {
     /// The interpreter neither cuts a stream into chunks nor makes kernels, but meters the cost.
     Interp(Cost),
-    /// `array_bytes` are those that `--memory` is about; `peak_bytes` are the whole process.
-    Native { array_bytes: u64, chunks: u64, kernels: usize, threads: usize },
+    /// `array_bytes` are those that `--memory` is about; `peak_bytes` are the whole process. `rounds` are those of all loops, which checked mode counts.
+    Native { array_bytes: u64, chunks: u64, kernels: usize, threads: usize, rounds: u64 },
 }
 
 impl Stats {
@@ -28,8 +28,9 @@ impl Stats {
                 let space = format!("\"space_seq\":{},\"space_par\":{}", space.seq, space.par);
                 (0, 0, format!("\"work\":{work},\"depth\":{depth},{space}"))
             }
-            Run::Native { array_bytes, chunks, kernels, threads } => {
-                (*chunks, *kernels, format!("\"array_bytes\":{array_bytes},\"threads\":{threads}"))
+            Run::Native { array_bytes, chunks, kernels, threads, rounds } => {
+                let rounds = if *rounds > 0 { format!(",\"rounds\":{rounds}") } else { String::new() };
+                (*chunks, *kernels, format!("\"array_bytes\":{array_bytes},\"threads\":{threads}{rounds}"))
             }
         };
         format!(
@@ -57,7 +58,7 @@ mod tests {
     #[test]
     fn the_object_has_the_keys_of_the_contract() {
         let metered = ["work", "depth", "space_seq", "space_par"];
-        let native = Run::Native { array_bytes: 64, chunks: 3, kernels: 2, threads: 4 };
+        let native = Run::Native { array_bytes: 64, chunks: 3, kernels: 2, threads: 4, rounds: 0 };
         for (run, own) in [(Run::Interp(Cost::default()), &metered[..]), (native, &["array_bytes", "threads"])] {
             let stats = Stats { seconds: 0.5, compile_seconds: 0.25, kept: Vec::new(), run };
             let value: serde_json::Value = serde_json::from_str(&stats.to_json()).unwrap();

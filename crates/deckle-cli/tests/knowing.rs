@@ -243,3 +243,21 @@ fn predicted_bytes_bound_what_every_example_takes() {
     }
     assert!(known >= 40, "{known}");
 }
+
+/// So many rounds of loops for each unit of work, and beside: see `crates/deckle-exec/tests/work.rs`.
+const ROUNDS: (u64, u64) = (8, 2000);
+
+#[test]
+fn every_example_takes_as_many_rounds_as_it_has_work() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    for (file, args) in examples(&folder) {
+        let stats = |on: &str, checked: &str, key: &str| {
+            let mut deckle = Command::new(env!("CARGO_BIN_EXE_deckle"));
+            deckle.current_dir(&folder).env("DECKLE_CHECKED", checked).arg("run").arg(&file).args(&args);
+            let output = deckle.args(["--on", on, "--stats"]).output().unwrap();
+            stat(&String::from_utf8_lossy(&output.stderr), key)
+        };
+        let (work, rounds) = (stats("interp", "0", "work"), stats("cpu", "1", "rounds"));
+        assert!(rounds > 0 && rounds <= ROUNDS.0 * work + ROUNDS.1, "{file} {args:?}: {rounds} rounds, {work} work");
+    }
+}

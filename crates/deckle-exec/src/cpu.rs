@@ -326,7 +326,7 @@ impl Cpu<'_> {
         if entries.scans.is_empty() {
             divided(entries.main, 0, blocks)?;
             entries.finish.into_iter().for_each(|finish| call(0, finish, 0, blocks));
-            return record.taken(&args[0]);
+            return record.taken(&args[0], &self.settings.progress);
         }
         // What one thread scans is carried along.
         let window = if !parallel || nested { blocks } else { threads * cuts.scan_window };
@@ -347,7 +347,7 @@ impl Cpu<'_> {
             first = last;
         }
         entries.finish.into_iter().for_each(|finish| call(0, finish, 0, blocks));
-        record.taken(&args[0])
+        record.taken(&args[0], &self.settings.progress)
     }
 }
 

@@ -142,6 +142,8 @@ pub struct Progress {
     pub pulled: AtomicU64,
     /// How many elements went there.
     pub pushed: AtomicU64,
+    /// In checked mode, how many rounds all loops of compiled code had, a vector of lanes counting as one: what the work of the cost model bounds.
+    pub rounds: AtomicU64,
     /// The sequences that come from outside, as long as they do.
     pub sources: Mutex<Vec<Weak<Seen>>>,
 }

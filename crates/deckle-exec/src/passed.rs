@@ -4,9 +4,11 @@
 //! written, come back in the record: see `deckle_llvm::emit`.
 #![allow(unsafe_code)] // The record is written by compiled code.
 
+use crate::Progress;
 use crate::fault::Failure;
-use deckle_llvm::emit::{NAME_WORDS, OUT_OF_RANGE, RECORD, UNWRITTEN};
+use deckle_llvm::emit::{NAME_WORDS, OUT_OF_RANGE, RECORD, ROUNDS, UNWRITTEN};
 use deckle_runtime::Buffer;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// A buffer that is passed.
 #[derive(Clone, Copy, Debug)]
@@ -87,9 +89,10 @@ impl Shared {
     ///
     /// # Errors
     /// What checked mode found: a bug.
-    pub(crate) fn taken(&self, args: &Args<'_>) -> Result<Option<Record>, Failure> {
+    pub(crate) fn taken(&self, args: &Args<'_>, progress: &Progress) -> Result<Option<Record>, Failure> {
         // SAFETY: whoever was given the pointer has returned.
         let record = unsafe { *self.0.get() };
+        progress.rounds.fetch_add(record[ROUNDS], Relaxed);
         let failed = record[0] != 0;
         if let Some(found) = found(&record[OUT_OF_RANGE..], args) {
             let Found { function, buffer, index, len } = found;

@@ -244,7 +244,7 @@ impl Cpu<'_> {
         };
         let lengths = |k: i64| totals_of((k * group, rows.min((k + 1) * group)), 1);
         let uneven = Uneven::of_groups(totals, (rows, group), (threads, least), cuts, &lengths);
-        record.taken(&args)?;
+        record.taken(&args, &self.settings.progress)?;
         Ok(uneven)
     }
 
@@ -311,7 +311,7 @@ impl Cpu<'_> {
                 }
             }
         }
-        if let Some(record) = record.taken(&args)? {
+        if let Some(record) = record.taken(&args, &self.settings.progress)? {
             return Ok(Some(Some(record)));
         }
         let more = lists.iter().chain(&partial).map(|b| Passed::new(b, "results of long rows")).collect();

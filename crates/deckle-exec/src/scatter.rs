@@ -53,7 +53,7 @@ impl Cpu<'_> {
             // SAFETY: as for `main`, which has the same parameters; each task writes to its own part of the array.
             unsafe { entry(args.get(), scalars.as_ptr(), record.get()) }
         })?;
-        Ok(record.taken(&args)?.is_none())
+        Ok(record.taken(&args, &self.settings.progress)?.is_none())
     }
 
     /// Each part of the points into copies of the arrays, which are merged in the order of the parts.
@@ -99,7 +99,7 @@ impl Cpu<'_> {
             // SAFETY: as for any block of `main`; what it combines into is its own.
             unsafe { main(args[task].get(), scalars.as_ptr(), record.get()) }
         })?;
-        if let Some(record) = record.taken(&args[0])? {
+        if let Some(record) = record.taken(&args[0], &self.settings.progress)? {
             return Ok(Some(Some(record)));
         }
         let mut merged = Vec::new();
@@ -122,7 +122,7 @@ impl Cpu<'_> {
             }
         })?;
         match merged.first() {
-            Some(args) => Ok(Some(record.taken(args)?)),
+            Some(args) => Ok(Some(record.taken(args, &self.settings.progress)?)),
             None => Ok(Some(None)),
         }
     }

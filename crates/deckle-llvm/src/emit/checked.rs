@@ -28,8 +28,10 @@ pub const OUT_OF_RANGE: usize = 6;
 pub const UNWRITTEN: usize = OUT_OF_RANGE + 4 + NAME_WORDS;
 /// The words of a function's name.
 pub const NAME_WORDS: usize = 3;
+/// Where the rounds of all loops are counted, a vector of lanes as one.
+pub const ROUNDS: usize = UNWRITTEN + 4 + NAME_WORDS;
 /// All words of the error record in checked mode.
-pub const RECORD: usize = UNWRITTEN + 4 + NAME_WORDS;
+pub const RECORD: usize = ROUNDS + 1;
 
 /// Records something, unless another was first.
 fn report_function() -> String {
@@ -71,6 +73,14 @@ struct Checked {
 }
 
 impl Writer<'_> {
+    /// Counts a round of a loop.
+    pub(super) fn count_round(&mut self) {
+        if self.module.checked {
+            let rounds = self.op(format!("getelementptr inbounds i64, ptr %error, i64 {ROUNDS}"));
+            self.op(format!("atomicrmw add ptr {rounds}, i64 1 monotonic, align 8"));
+        }
+    }
+
     /// Emits a load, which `plain` does, if all is well with it.
     pub(super) fn checked_load(
         &mut self,

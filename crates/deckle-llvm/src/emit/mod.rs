@@ -44,7 +44,7 @@ mod ops;
 mod stmt;
 mod types;
 
-pub use checked::{NAME_WORDS, OUT_OF_RANGE, RECORD, UNWRITTEN};
+pub use checked::{NAME_WORDS, OUT_OF_RANGE, RECORD, ROUNDS, UNWRITTEN};
 
 use deckle_ir::loops::Function;
 use deckle_ir::loops::Gathers;

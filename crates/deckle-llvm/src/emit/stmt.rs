@@ -66,6 +66,7 @@ impl Writer<'_> {
         let more = self.op(format!("icmp slt i64 %{var}, {}", self.name(hi)));
         self.line(format!("br i1 {more}, label %for{k}.body, label %{exit}"));
         self.begin(format!("for{k}.body"));
+        self.count_round();
         let metadata = self.loop_metadata(hint, ends(body));
         let group = metadata.group;
         self.groups.extend(group);
@@ -119,6 +120,7 @@ impl Writer<'_> {
         let go_on = test.results.first().map_or("false".to_string(), |&v| self.name(v));
         self.line(format!("br i1 {go_on}, label %while{k}.body, label %{exit}"));
         self.begin(format!("while{k}.body"));
+        self.count_round();
         self.block(body);
         self.line(format!("br label %{head}"));
         let phis = self.phis(carries, &body.results, &before, &self.label);
