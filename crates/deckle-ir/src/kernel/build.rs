@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::scalar_eval;
+use std::collections::BTreeSet;
 
 /// What a fold or scan combines, and how.
 #[derive(Clone, Debug, PartialEq)]
@@ -320,6 +321,37 @@ impl Program {
         self.intern(Op::Select(c, x, y), ty, space)
     }
 
+    /// An index that is 0 where a check fails on which it depends. A check that fails is zero, and what is computed of that, the start of a row and a position in it say, need
+    /// not be in range. An index that is itself what is checked is.
+    pub fn index_even_so(&mut self, at: Node) -> Node {
+        let (mut conds, mut seen, mut todo) = (BTreeSet::new(), BTreeSet::new(), self.operands_of_index(at));
+        while let Some(n) = todo.pop() {
+            // What the root checks has been checked by the host before a kernel runs.
+            if self.space_of(n) == ROOT || !seen.insert(n) {
+                continue;
+            }
+            match self.node(n).op {
+                Op::Check { cond, .. } => drop(conds.insert(cond)),
+                _ => todo.extend(self.operands_of_index(n)),
+            }
+        }
+        let Some(ok) = conds.into_iter().reduce(|a, b| self.binary(BinOp::And, a, b)) else { return at };
+        let zero = self.constant(Scalar::zero(self.ty(at)));
+        match self.node(at).op {
+            Op::Select(c, _, other) if c == ok && other == zero => at,
+            _ => self.select(ok, at, zero),
+        }
+    }
+
+    /// The operands of a node of which an index is computed by arithmetic.
+    fn operands_of_index(&self, n: Node) -> Vec<Node> {
+        match self.node(n).op {
+            Op::Unary(_, x) | Op::Cast(_, x) => vec![x],
+            Op::Binary(_, a, b) | Op::Select(_, a, b) => vec![a, b],
+            _ => Vec::new(),
+        }
+    }
+
     /// An element of a buffer, loaded in the context `ctx`.
     pub fn load(&mut self, buf: Buf, at: Node, ctx: Space) -> Node {
         // What is part of the program is known.
@@ -329,6 +361,7 @@ impl Program {
         {
             return self.constant(*c);
         }
+        let at = self.index_even_so(at);
         let space = self.inner(self.pin(ctx), self.space_of(at));
         let ty = self.bufs[buf.index()].elem;
         self.intern(Op::Load(buf, at), ty, space)

@@ -77,7 +77,7 @@ impl<'p> Flattener<'p> {
             elem = *below;
             place = self.kept_at(&elem, at, inner);
         }
-        Ok(Place { elem, at, len })
+        Ok(Place { elem, at: self.k.index_even_so(at), len })
     }
 
     fn permute_scalars(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>, into: &Val, parts: &[Val], walk: &Walk) -> Res<Val> {
