@@ -119,7 +119,12 @@ pub fn binary(op: BinOp, a: Scalar, b: Scalar) -> Result<Scalar, Fault> {
         (Scalar::F64(a), Scalar::F64(b)) => Ok(Scalar::F64(float_binary(op, a, b))),
         _ => {
             let (Some(a), Some(b)) = (a.as_int(), b.as_int()) else { return Err(Fault::IllTyped) };
-            Scalar::wrap_int(ty, int_binary(op, a, b, bits(ty))?).ok_or(Fault::IllTyped)
+            let exact = int_binary(op, a, b, bits(ty))?;
+            let value = match (op, ty.int_range()) {
+                (BinOp::AddSat | BinOp::MulSat, Some((least, greatest))) => exact.clamp(least, greatest),
+                _ => exact,
+            };
+            Scalar::wrap_int(ty, value).ok_or(Fault::IllTyped)
         }
     }
 }
@@ -178,6 +183,8 @@ fn int_binary(op: BinOp, a: i128, b: i128, bits: u32) -> Result<i128, Fault> {
         BinOp::Add => a + b,
         BinOp::Sub => a - b,
         BinOp::Mul => a.wrapping_mul(b),
+        BinOp::AddSat => a + b,
+        BinOp::MulSat => a.saturating_mul(b),
         BinOp::Div | BinOp::Rem if b == 0 => return Err(Fault::DivideByZero),
         BinOp::Div => a / b,
         BinOp::Rem => a % b,
@@ -252,6 +259,17 @@ mod tests {
         assert_eq!(bin(BinOp::Rem, I64(i64::MIN), I64(-1)), I64(0));
         assert_eq!(un(UnOp::Neg, U16(1)), U16(65535));
         assert_eq!(un(UnOp::Abs, I8(-128)), I8(-128));
+    }
+
+    #[test]
+    fn saturating_operators_stop_at_the_ends_of_the_range() {
+        assert_eq!(bin(BinOp::AddSat, I64(i64::MAX), I64(1)), I64(i64::MAX));
+        assert_eq!(bin(BinOp::AddSat, I8(-100), I8(-100)), I8(-128));
+        assert_eq!(bin(BinOp::AddSat, U8(200), U8(100)), U8(255));
+        assert_eq!(bin(BinOp::MulSat, I64(3), I64(6148914691236517206)), I64(i64::MAX));
+        assert_eq!(bin(BinOp::MulSat, I64(i64::MIN), I64(2)), I64(i64::MIN));
+        assert_eq!(bin(BinOp::MulSat, U64(u64::MAX), U64(u64::MAX)), U64(u64::MAX));
+        assert_eq!(bin(BinOp::MulSat, I32(-7), I32(6)), I32(-42));
     }
 
     #[test]

@@ -53,7 +53,7 @@ fn every_scalar_operator_round_trips() {
         let result = if op.name() == "is_nan" { ScalarType::Bool } else { t };
         text += &format!("fn {0}1 (v0 x: {t}) -> {result} {{\n  v1: {result} = {0}(v0)\n  v1\n}}\n\n", op.name());
     }
-    for op in BinOp::ALL {
+    for op in BinOp::ALL.iter().chain(BinOp::LOWERED) {
         let t = operand(op.operands());
         let result = if op.operands() == OperandClass::Any { ScalarType::Bool } else { t };
         let (head, name) = (format!("(v0 x: {t}, v1 y: {t}) -> {result}"), op.name());

@@ -55,38 +55,45 @@ pub enum ResultClass {
 }
 
 macro_rules! scalar_ops {
-    ($(#[$meta:meta])* $enum:ident { $($name:ident $text:literal $class:ident $result:ident $doc:literal;)* }) => {
+    ($(#[$meta:meta])* $enum:ident {
+        $($name:ident $text:literal $class:ident $result:ident $doc:literal;)*
+    } lowered {
+        $($low:ident $low_text:literal $low_class:ident $low_result:ident $low_doc:literal;)*
+    }) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum $enum { $(#[doc = $doc] $name,)* }
+        pub enum $enum { $(#[doc = $doc] $name,)* $(#[doc = $low_doc] $low,)* }
 
         impl $enum {
-            /// All of them.
+            /// All operators of the language.
             pub const ALL: &[$enum] = &[$($enum::$name,)*];
+
+            /// The operators that only lowering makes.
+            pub const LOWERED: &[$enum] = &[$($enum::$low,)*];
 
             /// As in the text form.
             pub fn name(self) -> &'static str {
-                match self { $($enum::$name => $text,)* }
+                match self { $($enum::$name => $text,)* $($enum::$low => $low_text,)* }
             }
 
             /// The operator of that name.
             pub fn from_name(name: &str) -> Option<$enum> {
-                Self::ALL.iter().copied().find(|op| op.name() == name)
+                Self::ALL.iter().chain(Self::LOWERED).copied().find(|op| op.name() == name)
             }
 
             /// What it takes.
             pub fn operands(self) -> OperandClass {
-                match self { $($enum::$name => OperandClass::$class,)* }
+                match self { $($enum::$name => OperandClass::$class,)* $($enum::$low => OperandClass::$low_class,)* }
             }
 
             /// What it gives.
             pub fn result(self) -> ResultClass {
-                match self { $($enum::$name => ResultClass::$result,)* }
+                match self { $($enum::$name => ResultClass::$result,)* $($enum::$low => ResultClass::$low_result,)* }
             }
 
             /// What it means.
             pub fn doc(self) -> &'static str {
-                match self { $($enum::$name => $doc,)* }
+                match self { $($enum::$name => $doc,)* $($enum::$low => $low_doc,)* }
             }
         }
     };
@@ -127,7 +134,7 @@ scalar_ops! {
         Popcount "popcount" Int Same "How many bits are set.";
         Clz "clz" Int Same "How many high bits are zero.";
         Ctz "ctz" Int Same "How many low bits are zero; of zero, the width of the type.";
-    }
+    } lowered {}
 }
 
 scalar_ops! {
@@ -154,5 +161,8 @@ scalar_ops! {
         Le "le" Any Bool "Whether the first is less or equal; false with NaN.";
         Gt "gt" Any Bool "Whether the first is greater; false with NaN.";
         Ge "ge" Any Bool "Whether the first is greater or equal; false with NaN.";
+    } lowered {
+        AddSat "add_sat" Int Same "The sum, or the end of the type's range beyond which it lies. Associative over numbers that are not negative.";
+        MulSat "mul_sat" Int Same "The product, or the end of the type's range beyond which it lies. Associative over numbers that are not negative.";
     }
 }

@@ -234,7 +234,11 @@ impl Program {
         }
         let (a, b) = match op {
             // One order, so that equal sums are the same node.
-            BinOp::Add | BinOp::Mul | BinOp::And | BinOp::Or if !self.ty(a).is_float() && a > b => (b, a),
+            BinOp::Add | BinOp::Mul | BinOp::AddSat | BinOp::MulSat | BinOp::And | BinOp::Or
+                if !self.ty(a).is_float() && a > b =>
+            {
+                (b, a)
+            }
             _ => (a, b),
         };
         let ty = match op {
@@ -253,14 +257,14 @@ impl Program {
         let known = |n: Node| self.as_const(n).and_then(|c| c.as_int().or(c.as_bool().map(i128::from)));
         let (x, y) = (known(a), known(b));
         match op {
-            BinOp::Add if x == Some(0) => Some(b),
-            BinOp::Add | BinOp::Sub if y == Some(0) => Some(a),
+            BinOp::Add | BinOp::AddSat if x == Some(0) => Some(b),
+            BinOp::Add | BinOp::AddSat | BinOp::Sub if y == Some(0) => Some(a),
             BinOp::Sub if a == b => Some(self.constant(Scalar::zero(ty))),
             BinOp::Add | BinOp::Sub => self.cancel(op, a, b),
-            BinOp::Mul if x == Some(1) => Some(b),
-            BinOp::Mul | BinOp::Div if y == Some(1) => Some(a),
-            BinOp::Mul if x == Some(0) => Some(a),
-            BinOp::Mul if y == Some(0) => Some(b),
+            BinOp::Mul | BinOp::MulSat if x == Some(1) => Some(b),
+            BinOp::Mul | BinOp::MulSat | BinOp::Div if y == Some(1) => Some(a),
+            BinOp::Mul | BinOp::MulSat if x == Some(0) => Some(a),
+            BinOp::Mul | BinOp::MulSat if y == Some(0) => Some(b),
             BinOp::Min | BinOp::Max | BinOp::And | BinOp::Or if a == b => Some(a),
             BinOp::And if ty == ScalarType::Bool && x == Some(1) => Some(b),
             BinOp::And if ty == ScalarType::Bool && y == Some(1) => Some(a),

@@ -168,7 +168,7 @@ impl Names<'_> {
 /// Operators whose applications may be grouped in another way.
 pub fn regroups(op: BinOp) -> bool {
     use BinOp::*;
-    matches!(op, Add | Mul | Min | Max | And | Or | Xor)
+    matches!(op, Add | Mul | Min | Max | And | Or | Xor | AddSat | MulSat)
 }
 
 impl fmt::Display for Ty {

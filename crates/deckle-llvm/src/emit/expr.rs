@@ -114,7 +114,7 @@ impl Writer<'_> {
         all
     }
 
-    /// All lanes combined: integers as LLVM likes, floats by halves.
+    /// All lanes combined: integers by LLVM's reductions where there is one, everything else by halves.
     fn total(&mut self, op: BinOp, v: Val) -> String {
         let Ty { scalar, lanes } = self.ty(v);
         let element = types::scalar(scalar);
@@ -122,7 +122,7 @@ impl Writer<'_> {
         if lanes == 1 {
             return name;
         }
-        if !scalar.is_float() {
+        if !scalar.is_float() && !matches!(op, BinOp::AddSat | BinOp::MulSat) {
             let kind = match op {
                 BinOp::Min if scalar.is_signed() => "smin",
                 BinOp::Max if scalar.is_signed() => "smax",
@@ -149,7 +149,10 @@ impl Writer<'_> {
             };
             let (low, high) = (part(0), part(half));
             let ty = Ty { scalar, lanes: half };
-            name = self.float_binary(op, ty, &low, &high, "contract");
+            name = match scalar.is_float() {
+                true => self.float_binary(op, ty, &low, &high, "contract"),
+                false => self.int_binary(op, ty, &low, &high),
+            };
             width = half;
         }
         name

@@ -121,7 +121,7 @@ impl Writer<'_> {
         self.op(format!("select {} {unordered}, {text} {nan}, {text} {number}", types::many("i1", lanes)))
     }
 
-    fn int_binary(&mut self, op: BinOp, ty: Ty, x: &str, y: &str) -> String {
+    pub(super) fn int_binary(&mut self, op: BinOp, ty: Ty, x: &str, y: &str) -> String {
         let (text, element) = (types::value(ty), types::scalar(ty.scalar));
         let signed = ty.scalar.is_signed();
         match op {
@@ -136,6 +136,14 @@ impl Writer<'_> {
                     _ => "lshr",
                 };
                 self.op(format!("{name} {text} {x}, {by}"))
+            }
+            BinOp::AddSat => self.intrinsic(if signed { "sadd.sat" } else { "uadd.sat" }, element, ty.lanes, &[x, y]),
+            BinOp::MulSat => {
+                // A fixed-point product with no digits after the point.
+                let name = if signed { "smul.fix.sat" } else { "umul.fix.sat" };
+                let full = format!("{text} @llvm.{name}.{}", types::suffix(element, ty.lanes));
+                self.module.declare(format!("{full}({text}, {text}, i32)"));
+                self.op(format!("call {full}({text} {x}, {text} {y}, i32 0)"))
             }
             // `add`, `sub`, `mul`, `and`, `or` and `xor` have the names that LLVM gives them.
             other => self.op(format!("{} {text} {x}, {y}", other.name())),

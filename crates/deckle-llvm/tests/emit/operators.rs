@@ -162,7 +162,7 @@ fn pairs(ty: ScalarType) -> (Vec<Scalar>, Vec<Scalar>) {
 fn operators_of_two_operands() {
     for lanes in [1, 4] {
         let mut cases = Vec::new();
-        for &op in BinOp::ALL {
+        for &op in BinOp::ALL.iter().chain(BinOp::LOWERED) {
             for ty in ScalarType::ALL.into_iter().filter(|&ty| op.operands().has(ty)) {
                 let to = if op.result() == ResultClass::Bool { ScalarType::Bool } else { ty };
                 let f = map(&format!("{}_{ty}", op.name()), &[ty, ty], to, lanes, |b, x| b.binary(op, x[0], x[1]));

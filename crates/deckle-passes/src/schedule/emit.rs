@@ -755,7 +755,7 @@ pub(super) fn unit(op: BinOp, ty: ScalarType) -> Option<Scalar> {
     Some(match op {
         // 0.0 would make 0.0 of -0.0.
         BinOp::Add => Scalar::float(ty, -0.0).unwrap_or(Scalar::zero(ty)),
-        BinOp::Or | BinOp::Xor => Scalar::zero(ty),
+        BinOp::Or | BinOp::Xor | BinOp::AddSat => Scalar::zero(ty),
         BinOp::Mul => Scalar::one(ty),
         BinOp::And if ty == ScalarType::Bool => Scalar::Bool(true),
         BinOp::And => Scalar::wrap_int(ty, -1)?,

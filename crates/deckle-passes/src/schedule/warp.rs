@@ -26,7 +26,7 @@ pub(super) struct Grid {
 /// Whether the order of elements does not matter.
 pub(super) fn commutes(how: &Combine) -> bool {
     use BinOp::*;
-    matches!(how, Combine::Ops(ops) if ops.iter().all(|op| matches!(op, Add | Mul | Min | Max | And | Or | Xor)))
+    matches!(how, Combine::Ops(ops) if ops.iter().all(|op| matches!(op, Add | Mul | Min | Max | And | Or | Xor | AddSat)))
 }
 
 impl Emitter<'_> {
