@@ -72,10 +72,7 @@ impl Failure {
                 Diagnostic::nowhere(Code::BadArgument, format!("argument `{name}` is not of the type of its parameter"))
                     .help("give a value of the parameter's type")
             }
-            Failure::TooLarge(name, n, span) => {
-                let message = format!("{name} comes to {n} elements, more than there can be");
-                error(Code::LimitExceeded, message, span, "this array").help("use a sequence instead of an array")
-            }
+            Failure::TooLarge(name, n, span) => too_many(&name, n, span),
             Failure::Stream(e) => match e.downcast::<Diagnostic>() {
                 Ok(d) => *d,
                 Err(e) => Diagnostic::nowhere(Code::Stream, e.to_string())
@@ -95,6 +92,12 @@ impl Failure {
 
 fn elements(n: i64) -> String {
     if n == 1 { "1 element".into() } else { format!("{n} elements") }
+}
+
+fn too_many(what: &str, n: i64, span: Span) -> Diagnostic {
+    let n = if n == i64::MAX { format!("{n} or more") } else { n.to_string() };
+    let message = format!("{what} comes to {n} elements, more than there can be");
+    error(Code::LimitExceeded, message, span, "this array").help("use a sequence instead of an array")
 }
 
 fn error(code: Code, message: String, span: Span, label: &str) -> Diagnostic {
@@ -135,7 +138,12 @@ fn report(kind: &Fault, span: Span, operands: &[i64]) -> Diagnostic {
                 .note(why)
                 .help("clamp both ends to the length, or use `take` and `drop`, which do so")
         }
-        Fault::Negative(what) => {
+        Fault::Count(what) if op(0) >= 0 => {
+            let message = format!("{what} is {}, more elements than there can be", op(0));
+            error(Code::LimitExceeded, message, span, "computed here").help("use a sequence instead of an array")
+        }
+        Fault::TooMany(what) => too_many(what, op(0), span),
+        Fault::Negative(what) | Fault::Count(what) => {
             let message = format!("{what} is {}, but must not be negative", op(0));
             error(code, message, span, "computed here")
                 .help("use `max(0, ...)` where nothing is meant by less than zero")

@@ -17,7 +17,7 @@ use deckle_ir::kernel::{self, Kernel};
 use deckle_ir::loops::{Access, Function, GridLaunch};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::value::Value;
-use deckle_runtime::Buffer;
+use deckle_runtime::{Buffer, OverBudget};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -86,7 +86,11 @@ impl Device for Simulator<'_> {
         self.settings.pool.is_checked()
     }
 
-    fn alloc(&self, bytes: usize, _: &str) -> Result<Bytes, Failure> {
+    fn alloc(&self, bytes: usize, what: &str) -> Result<Bytes, Failure> {
+        let (asked, stats) = (bytes as u64, self.settings.pool.stats());
+        if let Some(budget) = stats.budget.filter(|b| *b < asked) {
+            return Err(OverBudget { what: what.into(), asked, in_use: stats.current, budget: Some(budget) }.into());
+        }
         Ok(Rc::new(RefCell::new(vec![0xa5; bytes])))
     }
 

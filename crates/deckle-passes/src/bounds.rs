@@ -23,7 +23,14 @@
 //!    `ensure` are checked exactly; sizes that come from operators such as `flatten` are counted, not computed.
 //! 3. *Bounds of atoms are bounds of values*: an operand that may have wrapped is not taken apart but an atom.
 //!
-//! That no array has 2⁶⁰ elements and no loop runs so often is what a machine can hold.
+//! # A proof uses only sizes that were checked on this path
+//! `l = S` is not a belief. Before anything that a proof allows to be read is read:
+//! - no array has more than 2⁶⁰ elements ([`MANY`]): every integer that becomes a size, and every sum or product of sizes, is held against that where it is computed
+//!   (`flatten/extents.rs`);
+//! - the sizes in the types of a callee's parameters, those inside the elements of sequences among them, and those of `ensure`, are compared with the arguments by a
+//!   kernel or a step of the host before the first kernel of the body (`check_arguments`, `ensure` in `flatten/sizes.rs`). A size that cannot be computed there is
+//!   an error of the pass, never a check left out;
+//! - a call is written out only where nothing of its arguments is left to check, or the check is (`Copier::can_inline`).
 
 mod facts;
 mod prove;
@@ -31,7 +38,7 @@ mod prove;
 mod tests;
 mod trust;
 
-pub(crate) use facts::Facts;
+pub(crate) use facts::{Facts, MANY};
 
 use deckle_ir::array::{Function, Inst, Op, Slicer};
 use deckle_ir::entity::{Body, Var};

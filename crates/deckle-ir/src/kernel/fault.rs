@@ -4,7 +4,7 @@
 //! index "index"            range           negative "a size"        bad_size "steps of {}" "give another"
 //! divide_by_zero           lengths 1       negative_exponent        segments "no offsets" "give some"
 //! empty fold1              reshape         not_regular transpose    size "argument `xs`" of n
-//! not_singleton
+//! not_singleton            count "a size"  too_many "the result"
 //! ```
 
 use crate::text::Name;
@@ -23,8 +23,12 @@ pub enum Fault {
     Index(Text),
     /// Operands: from, to, the length.
     Range,
-    /// Operand: the size. The name says of what.
+    /// Operand: the number. The name says of what.
     Negative(String),
+    /// Operand: a number of elements that is negative, or more than there can be. The name says of what.
+    Count(String),
+    /// Operand: how many elements that would be; at the end of the range, or more. The array.
+    TooMany(String),
     /// Operand: the number. The message has `{}` in its place, the second text says what to do.
     BadSize(Text, Text),
     /// Operand: the dividend.
@@ -63,6 +67,8 @@ impl Fault {
         match self {
             Fault::Index(_) | Fault::Range => Code::IndexRange,
             Fault::Negative(_) | Fault::BadSize(..) | Fault::NegativeExponent => Code::BadSize,
+            Fault::Count(_) => Code::BadSize,
+            Fault::TooMany(_) => Code::LimitExceeded,
             Fault::DivideByZero => Code::DivideByZero,
             Fault::Lengths(_) | Fault::Reshape => Code::LengthMismatch,
             Fault::Empty(_) => Code::Empty,
@@ -80,6 +86,8 @@ impl fmt::Display for Fault {
             Fault::Index(what) => write!(f, "index {}", Name(what)),
             Fault::Range => f.write_str("range"),
             Fault::Negative(what) => write!(f, "negative {}", Name(what)),
+            Fault::Count(what) => write!(f, "count {}", Name(what)),
+            Fault::TooMany(what) => write!(f, "too_many {}", Name(what)),
             Fault::BadSize(message, help) => write!(f, "bad_size {} {}", Name(message), Name(help)),
             Fault::DivideByZero => f.write_str("divide_by_zero"),
             Fault::NegativeExponent => f.write_str("negative_exponent"),
@@ -104,6 +112,8 @@ pub(super) fn read(c: &mut Cursor<'_>) -> Read<Fault> {
         "index" => Fault::Index(text(c)?),
         "range" => Fault::Range,
         "negative" => Fault::Negative(c.name("words")?),
+        "count" => Fault::Count(c.name("words")?),
+        "too_many" => Fault::TooMany(c.name("words")?),
         "bad_size" => Fault::BadSize(text(c)?, text(c)?),
         "divide_by_zero" => Fault::DivideByZero,
         "negative_exponent" => Fault::NegativeExponent,

@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 
 /// No array has so many elements, and no loop as many rounds.
-pub(super) const MANY: i128 = 1 << 60;
+pub(crate) const MANY: i128 = 1 << 60;
 pub(super) const INTS: (i128, i128) = (i64::MIN as i128, i64::MAX as i128);
 /// How many operators of one integer are taken apart.
 const STEPS: u32 = 24;

@@ -17,17 +17,6 @@ type OfArray<'a, 'p> = dyn FnMut(&mut Flattener<'p>, &Rc<Arr>, Space) -> Res<Val
 const CHOSEN: usize = 8;
 
 impl<'p> Flattener<'p> {
-    /// A number of elements: not negative.
-    pub(super) fn natural(&mut self, n: Node, what: &str, span: Span, ctx: Space) -> Node {
-        let is_size = self.scopes.iter().any(|s| s.sizes.contains(&n));
-        if is_size || self.k.as_int(n).is_some_and(|n| n >= 0) {
-            return n;
-        }
-        let zero = self.k.int(0);
-        let ok = self.ge(n, zero);
-        self.check(ok, n, Fault::Negative(what.into()), span, &[n], ctx)
-    }
-
     pub(super) fn replicate(&mut self, fx: &Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
         let elem = self.get(fx, cx.inst.args[0]);
         let n = self.scalar(fx, cx.inst.args[1]);
@@ -108,17 +97,18 @@ impl<'p> Flattener<'p> {
         let way = self.k.select(positive, up, down);
         let minus = self.sub(zero, s);
         let stride = self.k.select(positive, s, minus);
-        let n = if self.k.as_int(stride) == Some(1) {
-            let some = if inclusive { self.add(way, one) } else { way };
-            self.k.select(none, zero, some)
+        // One less than there are elements, or as many, as a number without a sign.
+        let (steps, some) = if self.k.as_int(stride) == Some(1) {
+            (self.k.cast(huge, way), if inclusive { self.add(way, one) } else { way })
         } else {
             let way = if inclusive { way } else { self.sub(way, one) };
             let (way, stride) = (self.k.cast(huge, way), self.k.cast(huge, stride));
             let steps = self.k.binary(BinOp::Div, way, stride);
-            let steps = self.k.cast(wide, steps);
-            let some = self.add(steps, one);
-            self.k.select(none, zero, some)
+            let last = self.k.cast(wide, steps);
+            (steps, self.add(last, one))
         };
+        let n = self.k.select(none, zero, some);
+        let n = self.counted(n, none, steps, cx.span, cx.ctx);
         self.body_array(n, cx.ctx, &mut |f, pos, _| {
             let offset = f.mul(pos, s);
             let x = f.add(a, offset);
@@ -196,7 +186,7 @@ impl<'p> Flattener<'p> {
         let number = self.number(ctx)?;
         let base = self.mul(number, n);
         let count = self.count(ctx)?;
-        let len = self.mul(count, n);
+        let len = self.points(count, n);
         let like = elems[0].leaves().unwrap_or_default();
         let name = self.name.clone();
         let bufs: Vec<_> = like.iter().map(|x| self.alloc(self.k.ty(*x), &name, len)).collect();

@@ -241,7 +241,7 @@ impl<'p> Flattener<'p> {
             self.load_of(n, cx.ctx, &format!("the list of sizes of {}", self.name))?
         };
         let one = self.k.int(1);
-        let size = self.add(n, one);
+        let size = self.size_add(n, one, cx.ctx);
         if !self.on_host(cx.ctx) {
             return Err(Stuck::InLoop);
         }

@@ -45,7 +45,7 @@ impl<'p> Flattener<'p> {
         self.flush()?;
         let variable = self.variable(cx.ty, 0, false);
         let one = self.k.int(1);
-        self.k.measure(&variable, one);
+        self.in_memory(&variable, one);
         let mut blocks = Vec::new();
         for body in [yes, no] {
             self.open();
@@ -82,8 +82,10 @@ impl<'p> Flattener<'p> {
         self.name_state(&variable, names);
         self.assign(&variable, init, ty, ctx)?;
         let (zero, one) = (self.k.int(0), self.k.int(1));
-        if !lifted {
-            self.k.measure(&variable, one);
+        if lifted {
+            self.note_memory(&variable, None);
+        } else {
+            self.in_memory(&variable, one);
         }
         let counter = self.k.buf(ScalarType::I64, "the number of rounds");
         self.set(counter, zero)?;

@@ -25,6 +25,7 @@
 mod arrays;
 mod checked;
 mod control;
+mod extents;
 mod fold;
 mod lift;
 mod moving;
@@ -96,8 +97,10 @@ struct Scope {
     offsets: HashMap<Space, Buf>,
     /// How many points traversals from the root have.
     counts: HashMap<Space, Node>,
-    /// Sizes of arrays of the root. Here they are not negative: what could make them so was checked in this block or around it.
+    /// Sizes of arrays of the root. Here they are what sizes are (`extents.rs`): what could make them something else was checked in this block or around it.
     sizes: HashSet<Node>,
+    /// The conditions of checks of sizes that the host has made or will make first.
+    fitting: HashSet<Node>,
 }
 
 /// Flattening under way.
@@ -110,6 +113,10 @@ struct Flattener<'p> {
     scopes: Vec<Scope>,
     /// Where arrays that were kept lie, over the numbers of their contexts.
     kept: HashMap<*const Arr, Rep>,
+    /// Nodes that are sizes wherever they are computed.
+    sized: HashSet<Node>,
+    /// The buffers that hold offsets of arrays in memory.
+    offset_bufs: HashSet<Buf>,
     alive: Vec<Rc<Arr>>,
     /// Checks that no kernel makes so far.
     pending: BTreeSet<Node>,
@@ -148,6 +155,8 @@ pub fn flatten(program: &array::Program, func: Func, options: Options) -> Result
         steps: vec![Vec::new()],
         scopes: vec![Scope::default()],
         kept: HashMap::new(),
+        sized: HashSet::new(),
+        offset_bufs: HashSet::new(),
         alive: Vec::new(),
         pending: BTreeSet::new(),
         name: "the result".into(),
@@ -222,8 +231,18 @@ impl<'p> Flattener<'p> {
 
     /// Makes all checks that no kernel has made so far.
     fn flush(&mut self) -> Res<()> {
+        self.make_checks(&BTreeSet::new());
+        Ok(())
+    }
+
+    /// Makes the checks that no kernel has made so far, but for some.
+    fn make_checks(&mut self, but: &BTreeSet<Node>) {
+        if self.pending.is_subset(but) {
+            return;
+        }
         self.check_at_root();
-        let here: Vec<Node> = self.pending.iter().copied().filter(|n| self.on_host(self.k.space_of(*n))).collect();
+        let mine = |f: &Self, n: &Node| f.on_host(f.k.space_of(*n)) && !but.contains(n);
+        let here: Vec<Node> = self.pending.iter().copied().filter(|n| mine(self, n)).collect();
         let mut by_dim: Vec<(Space, Vec<kernel::Sink>)> = Vec::new();
         for n in here {
             if !self.pending.contains(&n) {
@@ -239,7 +258,6 @@ impl<'p> Flattener<'p> {
         for (_, sinks) in by_dim {
             self.run("checks", sinks);
         }
-        Ok(())
     }
 
     /// Goes through a body whose parameters have their values.

@@ -73,7 +73,7 @@ impl<'p> Flattener<'p> {
             Arr::Chain { size, .. } => *size,
         };
         let (n, m) = (known(self, arr)?, known(self, row)?);
-        self.k.encloses(self.k.space_of(m), ctx).then(|| self.mul(n, m))
+        self.k.encloses(self.k.space_of(m), ctx).then(|| self.size_mul(n, m, ctx))
     }
 
     /// Rows that lie one after another in memory are flat already.

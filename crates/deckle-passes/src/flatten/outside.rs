@@ -27,7 +27,7 @@ impl<'p> Flattener<'p> {
         let (zero, one) = (self.k.int(0), self.k.int(1));
         let size = self.k.load(size, zero, ROOT);
         let rep = Rep::Array(Rows::Equal(size), Box::new(elem));
-        self.k.measure(&rep, one);
+        self.in_memory(&rep, one);
         // In the order of the program: what was checked before fails before elements are waited for.
         self.flush()?;
         self.step(Step::Pull { param: param as u32, count, all, rep: rep.clone() });

@@ -104,7 +104,7 @@ impl<'p> Flattener<'p> {
             let none = self.eq(*n, zero);
             counts.push(self.k.select(none, zero, some));
         }
-        let total = counts.iter().fold(one, |n, c| self.mul(n, *c));
+        let total = counts.iter().fold(one, |n, c| self.size_mul(n, *c, cx.ctx));
         self.body_array(total, cx.ctx, &mut |f, pos, dim| {
             // The tile's place along each axis, the last one fastest.
             let mut rest = pos;

@@ -62,9 +62,9 @@ impl<'p> Flattener<'p> {
         let inner = self.size_within(&walk.elem, depth - 1, walk.inner)?;
         if self.k.encloses(self.k.space_of(inner), ctx) {
             let n = self.size(&arr, ctx)?;
-            return Ok(self.mul(n, inner));
+            return Ok(self.size_mul(n, inner, ctx));
         }
-        self.sum(walk.inner, inner, ctx)
+        self.size_sum(walk.inner, inner, ctx)
     }
 
     /// The elements of the outer dimensions in order, with positions.
@@ -98,14 +98,18 @@ impl<'p> Flattener<'p> {
         }
         let flat = self.flat(&val, depth, cx.ctx)?;
         let sizes: Vec<Node> = cx.inst.args[1..].iter().map(|a| self.scalar(fx, *a)).collect();
-        let sizes: Vec<Node> = sizes.iter().map(|n| self.natural(*n, "the size", cx.span, cx.ctx)).collect();
+        let what = "a size of the new shape";
+        let sizes: Vec<Node> = sizes.iter().map(|n| self.not_negative(*n, what, cx.span, cx.ctx)).collect();
         let have = self.size(&flat, cx.ctx)?;
         let one = self.k.int(1);
-        let want = sizes.iter().fold(one, |n, m| self.mul(n, *m));
+        // Too large a product is at the end of its range, where no size is.
+        let want = sizes.iter().fold(one, |n, m| self.k.binary(BinOp::MulSat, n, *m));
         let ok = self.eq(have, want);
         let first = self.check(ok, sizes[0], Fault::Reshape, cx.span, &[have, want], cx.ctx);
         let mut sizes = sizes;
         sizes[0] = first;
+        // Beside a size of 0 there may be any others.
+        let sizes: Vec<Node> = sizes.iter().map(|n| self.natural(*n, what, cx.span, cx.ctx)).collect();
         let flat = if sizes.len() > 1 { self.random(&flat)? } else { flat };
         let zero = self.k.int(0);
         self.shaped(&flat, &sizes, zero, cx.ctx)
@@ -198,16 +202,16 @@ impl<'p> Flattener<'p> {
     }
 
     fn split_by_lengths(&mut self, arr: &Rc<Arr>, inner: Space, len: Node, have: Node, cx: &Cx<'p>) -> Res<Val> {
-        let zero = self.k.int(0);
         // Where each row begins: the sum of the lengths before it.
-        let spec = FoldSpec { init: Some(vec![zero]), elems: vec![len], combine: Combine::Ops(vec![BinOp::Add]) };
+        let spec = self.summing(len);
         let scan = self.k.scan(inner, cx.ctx, spec, true);
         let start = self.k.part(scan, 0);
         let pair = Val::tuple(vec![Val::Scalar(start), Val::Scalar(len)]);
         let walk = super::value::Walk { inner, elem: pair, linear: true };
         let rows = as_array(&self.walked(cx.ctx, walk));
         let rows = self.keep(&rows, cx.ctx)?;
-        let total = self.sum(inner, len, cx.ctx)?;
+        // A total at the end of its range is more than there are, so that where rows begin is what it seems if it fits.
+        let total = self.saturating_sum(inner, len, cx.ctx)?;
         let n = self.size(&rows, cx.ctx)?;
         let ok = self.eq(total, have);
         let message = "the rows have {} elements together, but there are {}";
@@ -326,7 +330,7 @@ impl<'p> Flattener<'p> {
     pub(super) fn take(&mut self, fx: &Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
         let arr = self.indexed(&self.array(fx, cx.inst.args[0]))?;
         let k = self.scalar(fx, cx.inst.args[1]);
-        let k = self.natural(k, "the number of elements to take", cx.span, cx.ctx);
+        let k = self.not_negative(k, "the number of elements to take", cx.span, cx.ctx);
         let (n, zero) = (self.size(&arr, cx.ctx)?, self.k.int(0));
         let size = self.min(n, k);
         self.part_of(&arr, zero, size, cx.ctx)
@@ -335,7 +339,7 @@ impl<'p> Flattener<'p> {
     pub(super) fn drop_first(&mut self, fx: &Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
         let arr = self.indexed(&self.array(fx, cx.inst.args[0]))?;
         let k = self.scalar(fx, cx.inst.args[1]);
-        let k = self.natural(k, "the number of elements to drop", cx.span, cx.ctx);
+        let k = self.not_negative(k, "the number of elements to drop", cx.span, cx.ctx);
         let n = self.size(&arr, cx.ctx)?;
         let from = self.min(n, k);
         let size = self.sub(n, from);
@@ -371,7 +375,7 @@ impl<'p> Flattener<'p> {
         if self.k.as_int(n) == Some(0) {
             return Ok(Val::Array(Rc::clone(b)));
         }
-        let total = self.add(n, m);
+        let total = self.size_add(n, m, ctx);
         self.body_array(total, ctx, &mut |f, pos, dim| {
             let first = f.lt(pos, n);
             f.either(first, dim, &mut |f, ctx| f.at(a, pos, ctx), &mut |f, ctx| {
@@ -390,8 +394,8 @@ impl<'p> Flattener<'p> {
         self.under(&val, axis, cx.ctx, &mut |f, arr, ctx| {
             let arr = f.indexed(arr)?;
             let n = f.size(&arr, ctx)?;
-            let front = f.add(lo, n);
-            let total = f.add(front, hi);
+            let front = f.size_add(lo, n, ctx);
+            let total = f.size_add(front, hi, ctx);
             f.body_array(total, ctx, &mut |f, pos, dim| {
                 let (after, before) = (f.ge(pos, lo), f.lt(pos, front));
                 let within = f.and(after, before);

@@ -41,7 +41,7 @@ impl Flattener<'_> {
             Region::Dim(size) => {
                 let parent = self.count(data.parent)?;
                 if self.k.space_of(size) == ROOT {
-                    return Ok(self.k.binary(BinOp::Mul, parent, size));
+                    return Ok(self.points(parent, size));
                 }
                 let offsets = self.offsets(s)?;
                 Ok(self.k.load(offsets, parent, ROOT))
@@ -109,6 +109,8 @@ impl Flattener<'_> {
         let space = self.k.dim(ROOT, len);
         let at = self.k.pos(space);
         let value = self.k.binary(BinOp::Mul, at, size);
+        let total = self.points(count, size);
+        self.offsets_fit(buf, total);
         self.run(&name, vec![Sink::Write { space, buf, at, value }]);
         Ok(buf)
     }
@@ -122,7 +124,7 @@ impl Flattener<'_> {
         let len = self.k.binary(BinOp::Add, count, one);
         let name = format!("the list of offsets of {}", self.name);
         let buf = self.alloc(ScalarType::I64, &name, len);
-        let spec = FoldSpec { init: Some(vec![zero]), elems: vec![size], combine: Combine::Ops(vec![BinOp::Add]) };
+        let spec = self.summing(size);
         let total = match points {
             // One row: nothing comes before it.
             ROOT => size,
@@ -137,6 +139,8 @@ impl Flattener<'_> {
             Sink::Write { space: points, buf, at: after, value: total },
         ];
         self.run(&name, sinks);
+        let total = self.k.load(buf, count, ROOT);
+        self.offsets_fit(buf, total);
         Ok(buf)
     }
 
@@ -239,6 +243,10 @@ impl Flattener<'_> {
                 Ok(Rep::Scalar(buf))
             }
             Val::Tuple(parts) => {
+                if parts.is_empty() {
+                    // Nothing is stored, but how many there are must still be a number.
+                    self.count(ctx)?;
+                }
                 Ok(Rep::Tuple(parts.iter().map(|p| self.store_part(p, ctx, name, sinks)).collect::<Res<_>>()?))
             }
             Val::Array(arr) => {

@@ -150,7 +150,7 @@ impl Flattener<'_> {
             if let Some((_, count)) = self.numbered(inner, ctx)? {
                 return Ok(count);
             }
-            return self.within(label, |f| f.sum(parent, size, ctx));
+            return self.within(label, |f| f.size_sum(parent, size, ctx));
         }
         let one = self.k.int(1);
         self.within(label, |f| f.sum(inner, one, ctx))
