@@ -161,10 +161,11 @@ impl<'a> Copier<'a> {
                 && was.iter().zip(&is).enumerate().all(|(k, (s, t))| match s.as_var() {
                     None => s.as_constant().is_some() && s == t,
                     Some(v) => {
-                        // A size that only this says, and nothing else asks for.
+                        // A size that only this says, and nothing else asks for; if all elements share it, those that are given do.
                         let alone = was.iter().enumerate().all(|(j, other)| j == k || other.as_var() != Some(v));
                         callee.size_binder(v) == Some(p)
                             && alone
+                            && (varies(s) || !varies(t))
                             && params.iter().all(|q| *q == p || !mentions(callee.ty(*q), v))
                             && !callee.written_types().any(|ty| mentions(ty, v))
                     }
@@ -261,6 +262,11 @@ fn sizes(ty: &Type) -> Option<Vec<Size>> {
     let mut all = Vec::new();
     ty.for_each_size(&mut |s, _| all.push(s.clone()));
     (!all.is_empty()).then_some(all)
+}
+
+/// Whether a size inside a collection may differ from element to element.
+fn varies(size: &Size) -> bool {
+    size.any_atom(&mut |a, depth| matches!(a, Atom::Pos(p) if *p >= depth))
 }
 
 /// Whether a type mentions a size variable.

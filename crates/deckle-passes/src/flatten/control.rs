@@ -285,7 +285,7 @@ impl<'p> Flattener<'p> {
             inner.env[p.index()] = Some(arg);
         }
         self.depth += 1;
-        let checked = self.check_arguments(fx, &mut inner, cx);
+        let checked = self.check_arguments(&mut inner, cx);
         let result = checked.and_then(|()| self.body(&mut inner, Function::ROOT, cx.ctx));
         self.depth -= 1;
         result

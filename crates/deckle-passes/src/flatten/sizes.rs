@@ -1,12 +1,12 @@
 //! Sizes of types: those of parameters, and those that are checked while running.
 
 use super::outside::is_pulled;
-use super::value::{Arr, Val};
-use super::{Cx, Flattener, Frame, Res, as_array};
-use deckle_diag::Span;
+use super::value::Val;
+use super::{Cx, Flattener, Frame, Res, Stuck, as_array};
+use deckle_diag::{Code, Diagnostic, Span};
 use deckle_ir::array::BinOp;
 use deckle_ir::entity::{Path, SizeVar};
-use deckle_ir::kernel::{Fault, Node, ROOT, Rep, Rows, Space};
+use deckle_ir::kernel::{Combine, Fault, FoldSpec, Node, ROOT, Rep, Rows, Space};
 use deckle_ir::scalar::ScalarType;
 use deckle_ir::size::{Atom, Size};
 use deckle_ir::types::Type;
@@ -27,7 +27,7 @@ impl<'p> Flattener<'p> {
             }
             let (given, used) = self.parameter(fx, &ty, 0, &name, &mut known, &mut checks)?;
             self.k.params.push(given);
-            self.k.measure(&used, one);
+            self.in_memory(&used, one);
             fx.env[p.index()] = Some(self.kept_at(&used, zero, ROOT));
         }
         // Checked before anything runs.
@@ -118,8 +118,10 @@ impl<'p> Flattener<'p> {
     }
 
     /// Compares the arguments of a call with the sizes of its parameters: those that a type mentions again, or computes.
-    pub(super) fn check_arguments(&mut self, caller: &Frame<'p>, callee: &mut Frame<'p>, cx: &Cx<'p>) -> Res<()> {
-        let _ = caller;
+    ///
+    /// The types of the callee hold for its body, and proofs of indices rest on them. So nothing of the body is computed before these checks are made.
+    pub(super) fn check_arguments(&mut self, callee: &mut Frame<'p>, cx: &Cx<'p>) -> Res<()> {
+        let before = self.pending.clone();
         let mut seen = HashSet::new();
         for (i, p) in callee.function.params().to_vec().into_iter().enumerate() {
             let name = callee.function.param_names.get(i).cloned().unwrap_or_else(|| format!("{i}"));
@@ -128,6 +130,7 @@ impl<'p> Flattener<'p> {
             let val = self.get(callee, p);
             self.compare(callee, &val, &ty, None, &mut Vec::new(), &mut seen, &what, cx.span, (cx.ctx, cx.ctx))?;
         }
+        self.make_checks(&before);
         Ok(())
     }
 
@@ -140,8 +143,9 @@ impl<'p> Flattener<'p> {
             .map(|i| SizeVar(i as u32))
             .filter(|s| fx.function.size_binder(*s) != Some(cx.v))
             .collect();
-        let ctx = cx.ctx;
+        let (ctx, before) = (cx.ctx, self.pending.clone());
         self.compare(fx, &val, ty, Some(&from), &mut Vec::new(), &mut seen, "this value", cx.span, (ctx, ctx))?;
+        self.make_checks(&before);
         Ok(val)
     }
 
@@ -171,12 +175,21 @@ impl<'p> Flattener<'p> {
             (Val::Array(arr), Type::Array(a)) => {
                 let same = matches!(from, Some(Type::Array(b)) if b.size == a.size);
                 let deeper = !a.elem.is_flat();
-                let new = match a.size.determines() {
-                    Some((s, at, _)) => seen.insert(s) && (at.is_empty() || !positions.is_empty()),
-                    None => false,
+                let (new, family, extra) = match a.size.determines() {
+                    Some((s, at, extra)) => {
+                        (seen.insert(s) && (at.is_empty() || !positions.is_empty()), !at.is_empty(), extra)
+                    }
+                    None => (false, false, 0),
                 };
-                let family = matches!(a.size.determines(), Some((_, at, _)) if !at.is_empty());
                 let regular = new && !family && !positions.is_empty();
+                let fault = Fault::Size(what.into(), fx.function.readable(&a.size));
+                if !same && new && extra > 0 {
+                    // What is left for the variable is not negative.
+                    let arr = self.indexed(arr)?;
+                    let (actual, least) = (self.size(&arr, ctx)?, self.k.int(extra as i64));
+                    let ok = self.ge(actual, least);
+                    self.check_at(ok, actual, fault.clone(), span, &[actual, least], ctx);
+                }
                 if !(same || new && (family || !regular)) {
                     let arr = self.indexed(arr)?;
                     let actual = self.size(&arr, ctx)?;
@@ -184,11 +197,13 @@ impl<'p> Flattener<'p> {
                         if !self.k.encloses(self.k.space_of(actual), base) {
                             self.equal_in_all(actual, ctx, what, span, base)?;
                         }
-                    } else if let Some(expected) = self.size_node(fx, &a.size, positions, ctx)? {
+                    } else {
+                        let expected = self.size_node(fx, &a.size, positions, ctx)?.ok_or_else(|| {
+                            let message = format!("{what} is of a size that cannot be computed here");
+                            Stuck::Limit(Box::new(Diagnostic::new(Code::Internal, message, span, "flatten")))
+                        })?;
                         let ok = self.eq(actual, expected);
-                        let written = fx.function.readable(&a.size);
-                        let fault = Fault::Size(what.into(), written);
-                        self.check(ok, actual, fault, span, &[actual, expected], ctx);
+                        self.check_at(ok, actual, fault, span, &[actual, expected], ctx);
                     }
                 }
                 if !deeper {
@@ -204,15 +219,22 @@ impl<'p> Flattener<'p> {
                 result
             }
             (Val::Array(arr), Type::Seq(elem)) if !elem.is_flat() => {
-                let walk = self.walk(arr, ctx)?;
-                let pos = self.position(ctx, walk.inner);
-                positions.extend(pos);
+                let mut walk = self.walk(arr, ctx)?;
+                let pos = match self.position(ctx, walk.inner) {
+                    Some(pos) => pos,
+                    None if elem.any_atom(&mut |a, depth| matches!(a, Atom::Pos(p) if *p == depth)) => {
+                        let arr = self.indexed(arr)?;
+                        walk = self.walk(&arr, ctx)?;
+                        self.k.pos(walk.inner)
+                    }
+                    // No size asks for it.
+                    None => self.k.int(0),
+                };
+                positions.push(pos);
                 let from = from.and_then(|f| f.elem());
                 let place = (base, walk.inner);
                 let result = self.compare(fx, &walk.elem, elem, from, positions, seen, what, span, place);
-                if pos.is_some() {
-                    positions.pop();
-                }
+                positions.pop();
                 result
             }
             _ => Ok(()),
@@ -227,17 +249,17 @@ impl<'p> Flattener<'p> {
         positions: &[Node],
         ctx: Space,
     ) -> Res<Option<Node>> {
-        let mut total = self.k.int(0);
+        let mut terms = Vec::new();
         for (atoms, c) in size.terms() {
             let Ok(c) = i64::try_from(*c) else { return Ok(None) };
-            let mut product = self.k.int(c);
+            let mut factors = Vec::new();
             for a in atoms {
                 let Some(n) = self.atom_node(fx, a, positions, ctx)? else { return Ok(None) };
-                product = self.mul(product, n);
+                factors.push(n);
             }
-            total = self.add(total, product);
+            terms.push((c, factors));
         }
-        Ok(Some(total))
+        Ok(Some(self.polynomial(&terms)))
     }
 
     fn size_nodes(&mut self, fx: &Frame<'p>, sizes: &[Size], at: &[Node], ctx: Space) -> Res<Option<Vec<Node>>> {
@@ -301,7 +323,7 @@ impl<'p> Flattener<'p> {
                 let mut inner = positions.to_vec();
                 inner.push(self.k.pos(dim));
                 let Some(term) = self.size_node(fx, body, &inner, dim)? else { return Ok(None) };
-                Some(self.sum(dim, term, ctx)?)
+                Some(self.saturating_sum(dim, term, ctx)?)
             }
             Atom::Log(_) | Atom::Most(..) => None,
         })
@@ -334,8 +356,9 @@ impl<'p> Flattener<'p> {
         ctx: Space,
     ) -> Res<Option<Node>> {
         match (val, ty) {
-            (Val::Array(arr), Type::Array(a)) => {
-                if let Some((v, _, extra)) = a.size.determines()
+            (Val::Array(arr), Type::Array(_) | Type::Seq(_)) => {
+                if let Type::Array(a) = ty
+                    && let Some((v, _, extra)) = a.size.determines()
                     && v == s
                 {
                     let arr = self.indexed(arr)?;
@@ -343,22 +366,26 @@ impl<'p> Flattener<'p> {
                     let extra = self.k.int(extra as i64);
                     return Ok(Some(self.sub(n, extra)));
                 }
-                if !a.elem.any_atom(&mut |atom, _| matches!(atom, Atom::Var(v, _) if *v == s)) {
+                let elem_ty = ty.elem().unwrap_or(ty);
+                if !elem_ty.any_atom(&mut |atom, _| matches!(atom, Atom::Var(v, _) if *v == s)) {
                     return Ok(None);
                 }
-                let zero = self.k.int(0);
-                let index = at.get(nested as usize).copied().unwrap_or(zero);
-                let arr = self.indexed(arr)?;
-                if at.is_empty() {
-                    // Equal in all rows: as far as it shows without one.
-                    if let Arr::Body { elem, .. } = &*arr {
-                        let elem = elem.clone();
-                        let n = self.find_size(&elem, &a.elem, s, at, nested + 1, ctx)?;
-                        return Ok(n.filter(|n| self.k.encloses(self.k.space_of(*n), ctx)));
-                    }
+                if let Some(index) = at.get(nested as usize) {
+                    let arr = self.indexed(arr)?;
+                    let elem = self.at(&arr, *index, ctx)?;
+                    return self.find_size(&elem, elem_ty, s, at, nested + 1, ctx);
                 }
-                let elem = self.at(&arr, index, ctx)?;
-                self.find_size(&elem, &a.elem, s, at, nested + 1, ctx)
+                // Equal in all rows, so the greatest is that of any; without rows it is 0, unless it shows without one.
+                let walk = self.walk(arr, ctx)?;
+                let Some(n) = self.find_size(&walk.elem, elem_ty, s, at, nested + 1, walk.inner)? else {
+                    return Ok(None);
+                };
+                if self.k.encloses(self.k.space_of(n), ctx) {
+                    return Ok(Some(n));
+                }
+                let zero = self.k.int(0);
+                let spec = FoldSpec { init: Some(vec![zero]), elems: vec![n], combine: Combine::Ops(vec![BinOp::Max]) };
+                Ok(Some(self.fold(walk.inner, spec, ctx, &[0])?[0]))
             }
             (Val::Tuple(parts), _) => {
                 for (p, t) in parts.iter().zip(ty.parts().unwrap_or_default()) {
