@@ -26,10 +26,10 @@ pub fn open(name: &str, ty: &Type, path: &Path) -> Result<Box<dyn Source>, Diagn
     Ok(Box::new(Told { name: name.to_string(), ty: ty.clone(), source }))
 }
 
-/// Whether a file is one of elements, one after another: others are read as a whole.
-pub fn has_elements(path: &Path) -> bool {
-    let (file, part) = split_part(path);
-    part.is_none() && matches!(Format::of(&file), (Format::Npy, false))
+/// The elements of a vector from a file, read just before the run.
+pub fn open_vector(name: &str, ty: &Type, path: &Path) -> Result<Box<dyn Source>, Diagnostic> {
+    let source = deckle_io::stream::open_vector(path, ty).map_err(|e| misread(name, ty, &e))?;
+    Ok(Box::new(Told { name: name.to_string(), ty: ty.clone(), source }))
 }
 
 /// A source whose errors are said as those of arguments are.

@@ -19,6 +19,7 @@ use deckle_ir::types::Type;
 use deckle_ir::value::Value;
 use deckle_passes::stream::{self as streams, Kept};
 use deckle_runtime::Pool;
+use deckle_runtime::pool::Bytes;
 use deckle_runtime::stream::{self, Sink};
 use std::borrow::Cow;
 use std::io::Write;
@@ -156,11 +157,15 @@ fn whole(bound: Bound, ty: &Type) -> Result<Value, Box<Diagnostic>> {
         Bound::Value(value) => return Ok(value),
         Bound::Stream(source) => source,
     };
-    let (pool, mut all) = (Pool::new(None), Vec::new());
+    let (pool, mut all, mut bytes) = (Pool::new(None), Vec::new(), 0);
     let elem = ty.elem().unwrap_or(ty);
     loop {
         match source.next(1 << 20, &pool) {
-            Ok(Some(block)) => all.extend((0..block.len).map(|i| value_of(elem, &block.data, i))),
+            Ok(Some(block)) => {
+                bytes += block.bytes() as u64;
+                check_room(bytes)?;
+                all.extend((0..block.len).map(|i| value_of(elem, &block.data, i)));
+            }
             Ok(None) => return Ok(if ty.is_seq() { Value::seq(all) } else { Value::array(all) }),
             Err(stream::Error::Failed(e)) => {
                 let said =
@@ -168,6 +173,27 @@ fn whole(bound: Bound, ty: &Type) -> Result<Value, Box<Diagnostic>> {
                 return Err(e.downcast::<Diagnostic>().unwrap_or_else(|e| Box::new(said(e))));
             }
             Err(e) => return Err(Box::new(Diagnostic::nowhere(Code::LimitExceeded, e.to_string()))),
+        }
+    }
+}
+
+/// How many bytes the interpreter takes at least for a byte of flat data; a number takes thrice its size, a byte sixteen times.
+const TREE: u64 = 3;
+/// What is small is not worth asking for.
+const SMALL: u64 = 32 << 20;
+
+/// Whether the interpreter, which holds sequences as a whole, has memory for one of so many bytes.
+fn check_room(bytes: u64) -> Result<(), Box<Diagnostic>> {
+    let free = || deckle_runtime::cpu::free_memory().filter(|free| bytes > free / TREE);
+    match if bytes > SMALL { free() } else { None } {
+        None => Ok(()),
+        Some(free) => {
+            let (bytes, free) = (Bytes(bytes), Bytes(free));
+            let message = format!(
+                "the interpreter holds a sequence as a whole: {bytes} have been read, and {free} of memory are free"
+            );
+            let d = Diagnostic::nowhere(Code::LimitExceeded, message);
+            Err(Box::new(d.help("leave `--on interp` out: native code goes through it in chunks")))
         }
     }
 }

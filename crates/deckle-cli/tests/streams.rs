@@ -268,6 +268,39 @@ fn within_budget(folder: &Folder, args: &[&str]) -> String {
 }
 
 #[test]
+fn vectors_of_any_elements_are_read_flat() {
+    let folder = Folder::new("flat");
+    folder.file(
+        "p.dk",
+        b"type row = { x: real, n: int }
+def lines(t: [[u8]]) = sum([ length(l) : l in t ])
+def rows(t: [row]) = sum([ r.x : r in t ])
+def matrix(t: [[real]]) = sum([ sum(r) : r in t ])
+def sound(n: int) = [ i16(i % 7) : i in iota(n) ]
+def loud(s: {real}) = length({ x : x in s | x > 0.0 })
+",
+    );
+    let text = "a line of text that is like the others\n".repeat(300_000);
+    folder.file("t.txt", text.as_bytes());
+    let table: String = (0..300_000).map(|i| format!("{i}.5,{i}\n")).collect();
+    folder.file("t.csv", format!("x,n\n{table}").as_bytes());
+    for (entry, file, wanted) in
+        [("lines", "t.txt", "11400000\n"), ("rows", "t.csv", "45000000000.0\n"), ("matrix", "t.csv", "89999850000.0\n")]
+    {
+        let (code, out, err) = folder.run(&["p.dk", "--entry", entry, &format!("t=@{file}"), "--stats"]);
+        assert_eq!((code, out.as_str()), (0, wanted), "{err}");
+        let stats: serde_json::Value = serde_json::from_str(err.trim()).unwrap();
+        // The compiler's library takes as much again as the program.
+        let most = (128 << 20) + 4 * std::fs::metadata(folder.0.join(file)).unwrap().len();
+        assert!(stats["peak_bytes"].as_u64().unwrap() < most, "{entry}: {err}");
+    }
+    // A packed file of sixteen times the budget.
+    assert_eq!(folder.run(&["p.dk", "--entry", "sound", "n=2000000", "--out", "a.wav.gz"]).0, 0);
+    let (code, out, err) = folder.run(&["p.dk", "--entry", "loud", "s=@a.wav.gz", "--memory", "1M"]);
+    assert_eq!((code, out.as_str()), (0, "1714285\n"), "{err}");
+}
+
+#[test]
 fn the_memory_of_a_sort_is_counted() {
     let folder = Folder::new("sort");
     folder.file("p.dk", b"def main(n: int) = let s = sort([ i * 7919 % n : i in iota(n) ]) in (s[0], s[n - 1])");

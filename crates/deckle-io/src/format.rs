@@ -3,6 +3,7 @@
 //! The ending says it; `.gz` after it says that the file is packed. What follows a colon picks a part of a file: `a.npz:x` an array, `a.mtx:off` a
 //! vector of a matrix, `t.csv:price` a column, `book.txt:words` the words, `a.wav:rate` the rate.
 
+use crate::room::{self, Room};
 use crate::{Error, Result, atomic_write, csv, gz, image, is_standard, json, mtx, npy, npz, plain, stream, wav};
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
@@ -99,7 +100,7 @@ pub fn read_value(path: impl AsRef<Path>, ty: &Type) -> Result<Value> {
         check_readable(&path, ty)?;
         if Format::of(&path) == (Format::Npy, false) {
             // Looks at the first bytes before it reads the rest.
-            return npy::read(&path).and_then(|(held, value)| npy::fit(&held, value, ty));
+            return npy::read_value(&path, ty);
         }
         let bytes = std::fs::read(&path).map_err(|e| Error::io(&e))?;
         read_value_bytes(&path, part.as_deref(), &bytes, ty)
@@ -130,6 +131,7 @@ fn later(path: &Path, verb: &str) -> Error {
 pub fn read_value_bytes(name: &Path, part: Option<&str>, bytes: &[u8], ty: &Type) -> Result<Value> {
     check_readable(name, ty)?;
     let (format, packed) = Format::of(name);
+    let room = if packed { Room::Packed(bytes.len()) } else { Room::Machine };
     let unpacked;
     let bytes = if packed {
         unpacked = gz::unpack(bytes)?;
@@ -137,6 +139,7 @@ pub fn read_value_bytes(name: &Path, part: Option<&str>, bytes: &[u8], ty: &Type
     } else {
         bytes
     };
+    room.check(room::tree(format, bytes, ty))?;
     let value = match format {
         Format::Npy => npy::read_bytes(bytes).and_then(|(held, value)| npy::fit(&held, value, ty)),
         Format::Npz => npz::read_bytes(bytes, ty, part),

@@ -10,7 +10,7 @@ use flate2::write::GzEncoder;
 use std::io::{self, Read, Write};
 
 /// What any file may unpack to.
-const FREE: u64 = 64 << 20;
+pub(crate) const FREE: u64 = 24 << 20;
 /// What a byte of the file may unpack to.
 const PER_BYTE: u64 = 200;
 

@@ -26,6 +26,7 @@ pub mod mtx;
 pub mod npy;
 pub mod npz;
 pub mod plain;
+mod room;
 pub mod stream;
 mod temporary;
 #[cfg(test)]

@@ -28,6 +28,18 @@ pub fn caches() -> Caches {
     caches_in(Path::new("/sys/devices/system/cpu/cpu0/cache"))
 }
 
+/// The memory that is free for this process: of the machine, and of its control group. `None` where the system does not say.
+pub fn free_memory() -> Option<u64> {
+    let machine = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
+        let available = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+        available.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)
+    });
+    let number = |name: &str| std::fs::read_to_string(name).ok()?.trim().parse::<u64>().ok();
+    let group = number("/sys/fs/cgroup/memory.max")
+        .map(|most| most.saturating_sub(number("/sys/fs/cgroup/memory.current").unwrap_or(0)));
+    machine.into_iter().chain(group).min()
+}
+
 fn caches_in(folder: &Path) -> Caches {
     let mut caches = USUAL_CACHES;
     for index in 0..8 {

@@ -15,6 +15,7 @@
 mod png;
 mod pnm;
 
+use crate::room::{self, Room};
 use crate::text::{collection, type_name};
 use crate::{Error, Result, fit};
 use deckle_ir::scalar::{Scalar, ScalarType};
@@ -55,6 +56,8 @@ pub fn read_bytes(format: Format, bytes: &[u8], ty: &Type) -> Result<Value> {
         Format::Png => png::decode(bytes)?,
         Format::Pnm => pnm::decode(bytes)?,
     };
+    let room = if format == Format::Png { Room::Packed(bytes.len()) } else { Room::Machine };
+    room.check(room::picture((picture.width * picture.height) as u64, pixel as u64))?;
     picture.to_value(ty, pixel, sample)
 }
 

@@ -10,10 +10,10 @@ use deckle_ir::types::Type;
 use deckle_ir::value::Value;
 
 /// How many rows any matrix may have, and how many more for each of its entries.
-const FREE_ROWS: usize = 1 << 20;
+const FREE_ROWS: usize = 1 << 19;
 const ROWS_PER_ENTRY: usize = 64;
 /// How many elements any dense matrix may have, and how many more for each of its entries.
-const FREE_ELEMENTS: usize = 1 << 22;
+const FREE_ELEMENTS: usize = 1 << 20;
 const ELEMENTS_PER_ENTRY: usize = 16;
 
 /// The fields of a tuple of coordinates.

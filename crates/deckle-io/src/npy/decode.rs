@@ -81,17 +81,23 @@ pub(crate) fn too_short(len: usize, needed: usize, header: &Header) -> Error {
 /// Counts the vectors, rows and rows of rows that are to be made.
 pub(crate) fn check_vectors(len: usize, header: &Header) -> Result<()> {
     let limit = len.saturating_mul(VECTORS_PER_BYTE).saturating_add(FREE_VECTORS);
-    let (mut rows, mut total) = (1usize, 0usize);
-    for dim in &header.dims {
-        total = total.saturating_add(rows);
-        rows = rows.saturating_mul(*dim);
-    }
+    let total = vectors(header);
     if total <= limit {
         return Ok(());
     }
     let shape = shape(&header.dims);
     let message = format!("the shape {shape} would make {total} vectors out of {len} bytes");
     Err(Error::at(header.shape_at, message))
+}
+
+/// How many vectors, rows and rows of rows there are.
+pub(super) fn vectors(header: &Header) -> usize {
+    let (mut rows, mut total) = (1usize, 0usize);
+    for dim in &header.dims {
+        total = total.saturating_add(rows);
+        rows = rows.saturating_mul(*dim);
+    }
+    total
 }
 
 fn shape(dims: &[usize]) -> String {

@@ -21,6 +21,8 @@ pub(crate) mod header;
 pub use encode::{check_type, dtype_name};
 
 use crate::fit::{convert, count, nesting, widens};
+use crate::format::Format;
+use crate::room::{self, Room};
 use crate::text::type_name;
 use crate::{Error, Result, atomic_write};
 use deckle_ir::types::Type;
@@ -41,6 +43,13 @@ pub fn read(path: impl AsRef<Path>) -> Result<(Type, Value)> {
     read_bytes(&bytes).map_err(|e| e.in_file(path))
 }
 
+/// Reads a value of a type from a file.
+pub(crate) fn read_value(path: &Path, ty: &Type) -> Result<Value> {
+    let bytes = contents(path).map_err(|e| Error::io(&e))?;
+    Room::Machine.check(room::tree(Format::Npy, &bytes, ty))?;
+    read_bytes(&bytes).and_then(|(held, value)| fit(&held, value, ty))
+}
+
 /// The whole file, or only its first bytes if those already say that it is not `.npy` (it may be endless).
 fn contents(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut file = std::fs::File::open(path)?;
@@ -58,6 +67,14 @@ fn contents(path: &Path) -> std::io::Result<Vec<u8>> {
 /// If they are damaged, or hold elements that the language does not have.
 pub fn read_bytes(bytes: &[u8]) -> Result<(Type, Value)> {
     decode::decode(bytes, &header::parse(bytes)?)
+}
+
+/// How many scalars and vectors the array of a file has; `None` if its header lies about that.
+pub(crate) fn size(bytes: &[u8]) -> Option<(u64, u64)> {
+    let header = header::parse(bytes).ok()?;
+    let scalars = decode::check_length(bytes.len(), &header).ok()?;
+    decode::check_vectors(bytes.len(), &header).ok()?;
+    Some((scalars as u64, decode::vectors(&header) as u64))
 }
 
 /// What a file holds, as a value of the type that is asked for: widened, and streamed where that is a sequence.

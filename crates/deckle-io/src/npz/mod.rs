@@ -11,10 +11,13 @@
 
 mod zip;
 
+use crate::format::Format;
+use crate::room::{self, Room};
 use crate::text::type_name;
 use crate::{Error, Result, fit, npy};
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
+use std::borrow::Cow;
 
 /// A value of a type from the contents of a file; `part` names a member.
 ///
@@ -59,6 +62,8 @@ fn member(archive: &zip::Archive, name: &str, ty: &Type) -> Result<Value> {
         });
     };
     let contents = archive.contents(found)?;
+    let room = if let Cow::Owned(_) = contents { Room::Packed(archive.len()) } else { Room::Machine };
+    room.check(room::tree(Format::Npy, &contents, ty)).map_err(|e| in_member(e, name))?;
     npy::read_bytes(&contents).and_then(|(held, value)| npy::fit(&held, value, ty)).map_err(|mut e| {
         // Bytes are counted from the start of the member, which may be packed: they mean nothing in the archive.
         let place = e.offset.take().map_or(String::new(), |at| format!(", byte {at}"));

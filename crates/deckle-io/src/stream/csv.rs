@@ -97,7 +97,7 @@ impl Reader for Rows {
         }
     }
 
-    fn progress(&self) -> Option<(u64, u64)> {
+    fn progress(&self) -> (u64, Option<u64>) {
         self.window.progress()
     }
 }

@@ -3,7 +3,7 @@
 use super::Outcome;
 use crate::atomic::is_standard;
 use crate::format::{Format, read_value_bytes, split_part};
-use crate::{Error, Result, read_value};
+use crate::{Error, Result, gz, read_value};
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
 use deckle_runtime::{Buffer, Pool, standard};
@@ -194,8 +194,8 @@ impl Window {
     }
 
     /// How many bytes of the file have been read, and how many it has.
-    pub(super) fn progress(&self) -> Option<(u64, u64)> {
-        self.input.len.map(|len| (self.input.count(), len))
+    pub(super) fn progress(&self) -> (u64, Option<u64>) {
+        (self.input.count(), self.input.len)
     }
 
     /// Lets go of the first bytes.
@@ -277,6 +277,7 @@ impl Window {
         let len = self.hi - self.lo;
         let room = if len < want { want } else { 2 * len };
         if room > self.held.len() {
+            self.check_element(len)?;
             let mut larger = pool.alloc(room, WHAT)?;
             if let Some(to) = larger.get_mut::<u8>() {
                 to[..len].copy_from_slice(self.bytes());
@@ -287,6 +288,16 @@ impl Window {
         }
         (self.lo, self.hi) = (0, len);
         Ok(())
+    }
+
+    /// Whether one element may have so many bytes: of a packed file not all that it may unpack to, since an element is copied.
+    fn check_element(&self, len: usize) -> Result<()> {
+        let packed = self.input.len.unwrap_or(self.input.count());
+        if !self.is_packed() || len as u64 <= gz::limit(usize::try_from(packed).unwrap_or(usize::MAX)) / 4 {
+            return Ok(());
+        }
+        let message = format!("{packed} bytes unpack to an element of more than {len}, which is taken for an attack");
+        Err(Error::new(message).help("if the file is meant to be like that, unpack it first: gunzip FILE.gz"))
     }
 
     fn read(&mut self) -> Result<()> {

@@ -41,7 +41,7 @@ use values::block;
 pub use values::values;
 
 use crate::format::{Format, check_readable};
-use crate::{Error, Result, plain};
+use crate::{Error, Result, gz, plain};
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
 use deckle_runtime::stream::{self, Source};
@@ -55,7 +55,7 @@ use std::path::{Path, PathBuf};
 /// terminal elements are given as soon as they are complete.
 ///
 /// The beginning of a `.npy`, a `.mtx` and a table is read here, so this waits for whoever writes to standard input. What cannot be read in
-/// blocks is read here as a whole: written values, pictures, sound that is packed or asked for with its rate, `.npz`, parts of a `.mtx` and dense ones, and a `.npy` of several dimensions in
+/// blocks is read here as a whole: written values, pictures, sound that is asked for with its rate, `.npz`, parts of a `.mtx` and dense ones, and a `.npy` of several dimensions in
 /// Fortran's order.
 ///
 /// # Errors
@@ -64,7 +64,31 @@ use std::path::{Path, PathBuf};
 pub fn open(path: &Path, ty: &Type) -> Result<Box<dyn Source>> {
     let place = Place::of(path);
     let reader = reader(&place, Place::open, ty).map_err(|e| e.in_file(&place.path))?;
-    Ok(Box::new(Stream { reader, path: place.path, failed: None }))
+    Ok(Box::new(Stream { reader, path: place.path, failed: None, given: None }))
+}
+
+/// Whether [`open_vector`] reads a vector type from a file of this name in blocks. Others are read as a whole, as trees.
+pub fn has_blocks(path: &Path, ty: &Type) -> bool {
+    let place = Place::of(path);
+    match Format::of(&place.name).0 {
+        Format::Npy | Format::Table(_) => true,
+        Format::Wav => place.part.is_none() && wav::is_streamed(ty),
+        Format::Txt | Format::Unknown => plain::is_plain(ty),
+        _ => false,
+    }
+}
+
+/// Opens a file, or a part of it, as the elements of a vector type, all of which will be in memory together. What a packed
+/// file becomes is limited ([`gz::limit`]).
+///
+/// # Errors
+/// As [`open`], and behind the elements that are within the limit.
+pub fn open_vector(path: &Path, ty: &Type) -> Result<Box<dyn Source>> {
+    let place = Place::of(path);
+    let elements = Type::seq(ty.elem().unwrap_or(ty).clone());
+    let reader = reader(&place, Place::open, &elements).map_err(|e| e.in_file(&place.path))?;
+    let given = Format::of(&place.name).1.then_some(0);
+    Ok(Box::new(Stream { reader, path: place.path, failed: None, given }))
 }
 
 /// A value from standard input, all of it: as a file of that name, which stands for it, would be read.
@@ -96,7 +120,7 @@ trait Reader: Send {
     fn next(&mut self, bytes: usize, pool: &Pool, found: &mut Option<Block>) -> Outcome<()>;
 
     /// How many bytes of the file have been read, and how many it has, if that is known.
-    fn progress(&self) -> Option<(u64, u64)>;
+    fn progress(&self) -> (u64, Option<u64>);
 }
 
 type Outcome<T> = std::result::Result<T, Fault>;
@@ -129,12 +153,39 @@ impl Fault {
     }
 }
 
+/// Of what was unpacked the bytes are not those of the file.
+fn unpacked(mut e: Error, is_packed: bool) -> Error {
+    if let Some(at) = e.offset.filter(|_| is_packed) {
+        (e.offset, e.message) = (None, format!("byte {at} of what it packs: {}", e.message));
+    }
+    e
+}
+
 /// A reader as a source.
 struct Stream {
     reader: Box<dyn Reader>,
     path: PathBuf,
     /// What stands behind the elements that were given last.
     failed: Option<Fault>,
+    /// How many bytes have been given, if that is limited.
+    given: Option<u64>,
+}
+
+impl Stream {
+    /// Counts the elements of a packed file that are to be in memory together.
+    fn count(&mut self, found: Option<&Block>) -> Outcome<()> {
+        let (Some(given), Some(block)) = (&mut self.given, found) else { return Ok(()) };
+        *given += block.bytes() as u64;
+        let (read, len) = self.reader.progress();
+        let packed = len.unwrap_or(read);
+        if *given <= gz::limit(usize::try_from(packed).unwrap_or(usize::MAX)) {
+            return Ok(());
+        }
+        let message = format!("{packed} bytes unpack to more than {given}, which is taken for an attack");
+        Err(Error::new(message)
+            .help("if the file is meant to be that large, unpack it first, or take it as a sequence `{t}`")
+            .into())
+    }
 }
 
 impl Source for Stream {
@@ -148,11 +199,13 @@ impl Source for Stream {
             Err(fault) if found.is_some() => self.failed = Some(fault),
             Err(fault) => return Err(fault.at(&self.path)),
         }
+        self.count(found.as_ref()).map_err(|fault| fault.at(&self.path))?;
         Ok(found)
     }
 
     fn progress(&self) -> Option<(u64, u64)> {
-        self.reader.progress()
+        let (read, len) = self.reader.progress();
+        len.map(|len| (read, len))
     }
 }
 

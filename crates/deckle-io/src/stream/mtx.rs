@@ -120,7 +120,7 @@ impl Reader for Entries {
         }
     }
 
-    fn progress(&self) -> Option<(u64, u64)> {
+    fn progress(&self) -> (u64, Option<u64>) {
         self.window.progress()
     }
 }

@@ -2,7 +2,7 @@
 
 use super::input::Window;
 use super::whole::Whole;
-use super::{Outcome, Reader};
+use super::{Outcome, Reader, unpacked};
 use crate::npy::decode::{check_length, check_vectors, needed, no_bool, too_short};
 use crate::npy::header::{self, Header};
 use crate::npy::{self, check_fit};
@@ -61,14 +61,6 @@ fn check(header: &Header, len: Option<u64>, ty: &Type) -> Result<()> {
     check_fit(header.dims.len(), &Type::Scalar(header.elem), ty)
 }
 
-/// Of what was unpacked the bytes are not those of the file.
-fn unpacked(mut e: Error, is_packed: bool) -> Error {
-    if let Some(at) = e.offset.filter(|_| is_packed) {
-        (e.offset, e.message) = (None, format!("byte {at} of what it packs: {}", e.message));
-    }
-    e
-}
-
 /// An array whose rows, or scalars, come one after another.
 struct Rows {
     window: Window,
@@ -111,7 +103,7 @@ impl Reader for Rows {
         fault.map_or(Ok(()), |(_, e)| Err(unpacked(e, self.window.is_packed()).into()))
     }
 
-    fn progress(&self) -> Option<(u64, u64)> {
+    fn progress(&self) -> (u64, Option<u64>) {
         self.window.progress()
     }
 }

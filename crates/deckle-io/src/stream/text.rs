@@ -45,7 +45,7 @@ impl Reader for Bytes {
         Ok(())
     }
 
-    fn progress(&self) -> Option<(u64, u64)> {
+    fn progress(&self) -> (u64, Option<u64>) {
         self.window.progress()
     }
 }
@@ -72,7 +72,7 @@ impl Reader for Texts {
         }
     }
 
-    fn progress(&self) -> Option<(u64, u64)> {
+    fn progress(&self) -> (u64, Option<u64>) {
         self.window.progress()
     }
 }

@@ -2,8 +2,7 @@
 
 use super::build::Build;
 use super::input::Window;
-use super::whole::Whole;
-use super::{Outcome, Reader};
+use super::{Outcome, Reader, unpacked};
 use crate::fit::{count, show};
 use crate::wav::{self, Frame, Layout};
 use crate::{Error, Result};
@@ -19,11 +18,8 @@ pub(super) fn is_streamed(ty: &Type) -> bool {
 }
 
 pub(super) fn open(mut window: Window, ty: &Type) -> Result<Box<dyn Reader>> {
-    if window.is_packed() {
-        let value = wav::read_bytes(&window.rest()?, ty, None)?;
-        return Ok(Box::new(Whole::new(value, ty.elem().unwrap_or(ty))));
-    }
-    let (layout, at, left) = begin(&mut window)?;
+    let is_packed = window.is_packed();
+    let (layout, at, left, said) = begin(&mut window).map_err(|e| unpacked(e, is_packed))?;
     let form = wav::fits(&layout, ty)?;
     Ok(Box::new(Samples {
         layout,
@@ -31,20 +27,23 @@ pub(super) fn open(mut window: Window, ty: &Type) -> Result<Box<dyn Reader>> {
         frame: form.frame,
         at,
         left,
+        // A pipe may have no length to begin with, and then says any.
+        said: is_packed.then_some(said),
         window,
         build: Build::new(ty.elem().unwrap_or(ty)),
     }))
 }
 
-/// Reads up to the samples: how they are kept, where they begin, and how many bytes they have.
-fn begin(window: &mut Window) -> Result<(Layout, u64, u64)> {
+/// Reads up to the samples: how they are kept, where they begin, and how many bytes they and the file are said to have.
+fn begin(window: &mut Window) -> Result<(Layout, u64, u64, u64)> {
     have(window, 12)?;
     let bytes = window.bytes();
     if bytes.len() < 12 || !bytes.starts_with(b"RIFF") || &bytes[8..12] != b"WAVE" {
         return Err(Error::at(0, wav::NO_WAV));
     }
+    let said = wav::number(&bytes[4..8]);
     if let Some(len) = window.file_len() {
-        wav::check_length(wav::number(&bytes[4..8]), len)?;
+        wav::check_length(said, len)?;
     }
     window.take(12);
     let (mut at, mut layout) = (12u64, None);
@@ -64,7 +63,7 @@ fn begin(window: &mut Window) -> Result<(Layout, u64, u64)> {
                 return Err(Error::at(at as usize, message).help(format!("it has {all} bytes in all")));
             }
             window.take(8);
-            return Ok((layout, at + 8, len));
+            return Ok((layout, at + 8, len, said));
         }
         if len > LONGEST {
             return Err(Error::at(at as usize, format!("its chunk `{}` has {len} bytes", show(&name))));
@@ -100,21 +99,40 @@ struct Samples {
     /// Where in the file the next ones are, and how many bytes there are still to be.
     at: u64,
     left: u64,
+    /// The length that the file says, if it is to be compared behind the samples.
+    said: Option<u64>,
     build: Build,
+}
+
+impl Samples {
+    /// Counts what follows the samples.
+    fn check_end(&mut self, bytes: usize, pool: &Pool) -> Outcome<()> {
+        let Some(said) = self.said.take() else { return Ok(()) };
+        loop {
+            self.window.wait(1, bytes, pool)?;
+            let more = self.window.bytes().len();
+            if more == 0 {
+                break;
+            }
+            self.window.take(more);
+            self.at += more as u64;
+        }
+        Ok(wav::check_length(said, self.at).map_err(|e| unpacked(e, self.window.is_packed()))?)
+    }
 }
 
 impl Reader for Samples {
     fn next(&mut self, bytes: usize, pool: &Pool, found: &mut Option<Block>) -> Outcome<()> {
         let size = self.layout.width * self.layout.channels;
         if self.left == 0 {
-            return Ok(());
+            return self.check_end(bytes, pool);
         }
         let want = (bytes / size).max(1) * size;
         self.window.wait(size, want.min(self.left as usize), pool)?;
         let here = self.window.bytes().len().min(want).min(self.left as usize) / size * size;
         if here == 0 {
             let message = format!("the file ends {} too soon", count(self.left as usize, "byte"));
-            return Err(Error::at(self.at as usize, message).into());
+            return Err(unpacked(Error::at(self.at as usize, message), self.window.is_packed()).into());
         }
         let (layout, ty) = (self.layout, self.sample);
         for frame in self.window.bytes()[..here].chunks_exact(size) {
@@ -136,7 +154,7 @@ impl Reader for Samples {
         Ok(())
     }
 
-    fn progress(&self) -> Option<(u64, u64)> {
+    fn progress(&self) -> (u64, Option<u64>) {
         self.window.progress()
     }
 }

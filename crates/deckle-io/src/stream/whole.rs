@@ -35,7 +35,7 @@ impl Reader for Whole {
         Ok(())
     }
 
-    fn progress(&self) -> Option<(u64, u64)> {
-        None
+    fn progress(&self) -> (u64, Option<u64>) {
+        (0, None)
     }
 }

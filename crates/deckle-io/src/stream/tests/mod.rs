@@ -73,7 +73,7 @@ fn streamed(path: &Path, ty: &Type) -> Vec<(Vec<Value>, Option<Error>)> {
         let contents = std::fs::read(&place.path).map_err(|e| Error::io(&e))?;
         let input = |place: &Place| Ok(Input::new(Box::new(Trickle(contents, few)), None, Format::of(&place.name).1));
         let reader = reader(&place, input, ty).map_err(|e| e.in_file(&place.path))?;
-        Ok(Box::new(Stream { reader, path: place.path, failed: None }) as Box<dyn Source>)
+        Ok(Box::new(Stream { reader, path: place.path, failed: None, given: None }) as Box<dyn Source>)
     };
     let files = BYTES.map(|bytes| through(open(path, ty), bytes));
     let pipes = [(1, 1), (3, 64), (100, 7), (1 << 20, 1 << 20)].map(|(few, bytes)| through(piped(few), bytes));

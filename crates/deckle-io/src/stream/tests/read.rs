@@ -405,7 +405,7 @@ fn a_pipe_is_not_waited_for() {
         let mut found = None;
         assert!(reader.next(1 << 20, &Pool::new(None), &mut found).is_ok());
         assert!(found.unwrap().len >= 2);
-        assert_eq!(reader.progress(), None);
+        assert_eq!(reader.progress().1, None);
     }
 }
 
