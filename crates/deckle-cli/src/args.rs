@@ -129,6 +129,9 @@ pub struct RunArgs {
     /// Keep sequences in memory where the program needs them twice, and say which
     #[arg(long)]
     pub materialize: bool,
+    /// In sums of products, round each product and its addition once instead of twice: faster on large matrices, with other last bits
+    #[arg(long)]
+    pub contract: bool,
     /// Show how far the run is with the sequences that it goes through: a bar on standard error, with the rate, the size of a chunk and the memory of arrays
     #[arg(long)]
     pub progress: bool,

@@ -48,9 +48,9 @@ pub struct How {
 }
 
 /// Compiles a function.
-pub fn compile(program: &Program, func: Func) -> Result<Native, Box<Diagnostic>> {
+pub fn compile(program: &Program, func: Func, contract: bool) -> Result<Native, Box<Diagnostic>> {
     // The size of chunks decides nothing but that: whether there are any is a matter of the program, and so are the bits of its result.
-    Native::compile(program, func, Options { given: Options::ALL, ..Options::default() })
+    Native::compile(program, func, Options { given: Options::ALL, contract, ..Options::default() })
 }
 
 /// Runs a function that was compiled.

@@ -100,7 +100,7 @@ impl Job<'_> {
         let is_seen = args.out.as_ref().map_or(args.json, Target::is_standard_output) && ty.is_seq();
         let how = How { threads, memory: args.memory, chunk, progress: args.progress, is_seen };
         let started = Instant::now();
-        match native::compile(self.program, self.func) {
+        match native::compile(self.program, self.func, args.contract) {
             Ok(native) => {
                 let compile_seconds = started.elapsed().as_secs_f64();
                 let ends = Arc::new(Mutex::new(Ends::new(ty)));

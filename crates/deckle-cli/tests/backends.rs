@@ -1,7 +1,8 @@
 //! Where programs run, from outside: `--on`, `--threads`, `--memory`, machines without LLVM, the cache, and what is made of a program.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 /// A directory of its own with a program in it and a cache, which goes away with it.
 struct Dir(PathBuf);
@@ -143,4 +144,20 @@ fn every_level_is_printed() {
     assert!(code == 0 && passes == wanted, "{out}{err}");
     let (code, out, err) = dir.deckle("explain a.dk");
     assert!(code == 0 && out.contains("  kernels: ") && out.contains("folds with add over `n` (dense)"), "{out}{err}");
+}
+
+/// A loop that never ends is given no answer.
+#[test]
+fn a_loop_that_never_ends_does_not_end() {
+    let program = "def main(n: int) = [ loop x = n + 2 * i while x != 0 do x * x * 2 + 1 : i in iota(10) ]";
+    let dir = Dir::new("endless", program);
+    for on in ["cpu", "seq"] {
+        let mut command = dir.command(&format!("run a.dk n=1 --on {on}"));
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(Duration::from_secs(2));
+        let ended = child.try_wait().unwrap();
+        let _ = child.kill();
+        let _ = child.wait();
+        assert_eq!(ended, None, "on {on}");
+    }
 }

@@ -11,12 +11,14 @@ use crate::pipeline::{Stage, Timings};
 use crate::rows::{LongCodes, Uneven};
 use crate::run::Memory;
 use deckle_ir::kernel::{Buf, Kernel, Site};
-use deckle_ir::loops::{Function, Gathers, Launch, Work};
+use deckle_ir::loops::{Access, Function, Gathers, Launch, Work};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_llvm::{Code, Compiler, Pipeline};
+use deckle_passes::contract::contract;
 use deckle_passes::cuts::Cuts;
 use deckle_passes::schedule::{Purpose, schedule};
 use deckle_runtime::Buffer;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// How code is made.
@@ -27,6 +29,8 @@ pub(crate) struct Make {
     pub cuts: Cuts,
     /// Whether accesses of memory are checked.
     pub checked: bool,
+    /// Whether sums of products are contracted.
+    pub contract: bool,
 }
 
 impl Make {
@@ -67,7 +71,11 @@ pub(crate) fn load(
 /// Compiles functions.
 pub(crate) fn compile(functions: &[Function], make: &Make, timings: &mut Timings) -> Result<Arc<Code>, String> {
     let emit = if make.checked { deckle_llvm::emit::checked } else { deckle_llvm::emit::host };
-    let ir = timings.time(Stage::Llvm, || emit(functions, make.gathers));
+    let mut functions = Cow::Borrowed(functions);
+    if make.contract {
+        functions.to_mut().iter_mut().for_each(contract);
+    }
+    let ir = timings.time(Stage::Llvm, || emit(&functions, make.gathers));
     let compiler = Compiler::host().map_err(|e| e.to_string())?;
     let loaded =
         timings.time(Stage::Asm, || compiler.load_timed(&ir, make.pipeline.clone())).map_err(|e| e.to_string())?;
@@ -204,10 +212,21 @@ impl Cpu<'_> {
         Ok(work)
     }
 
-    /// The buffers of a launch.
+    /// The buffers of a launch. What it writes must be in no other hands: neither another of its buffers, nor something that is read later.
     pub(crate) fn passed<'m>(&self, memory: &'m Memory<'_, Self>, launch: &Launch) -> Result<Vec<Passed<'m>>, Failure> {
-        let passed = |b: &Buf| Ok(Passed::new(memory.buffer(*b)?, &memory.program.bufs[b.index()].name));
-        launch.buffers.iter().map(passed).collect()
+        let main = &launch.main;
+        let scans = launch.scans.iter().flat_map(|level| [&level.totals, &level.prefix]);
+        let own: Vec<&Function> = scans.chain([main]).chain(&launch.finish).collect();
+        let passed = |(k, b): (usize, &Buf)| {
+            let (buffer, name) = (memory.buffer(*b)?, &memory.program.bufs[b.index()].name);
+            let is_written = own.iter().any(|f| f.buffers.get(k).is_some_and(|p| p.access == Access::Write));
+            if is_written && !buffer.is_sole() {
+                let message = format!("`{}` writes {name} ({b}), of which there are several handles", main.name);
+                return Err(Failure::Bug(message));
+            }
+            Ok(Passed::new(buffer, name))
+        };
+        launch.buffers.iter().enumerate().map(passed).collect()
     }
 
     /// In checked mode, verifies the red zones of all memory that the kernel of that number could reach.

@@ -104,6 +104,23 @@ pub(crate) fn none_of(ty: &Type, pool: &Pool) -> Result<Data, OverBudget> {
     data_of(ty, &[], pool, "nothing")
 }
 
+/// Where `n` rows end, if these are offsets of so many: they begin with 0 and do not decrease. Compiled code relies on it.
+pub(crate) fn end_of(offsets: &Buffer, n: usize) -> Option<usize> {
+    if !offsets.len().is_multiple_of(8) {
+        return None;
+    }
+    let all = offsets.as_slice::<i64>().get(..=n)?;
+    if all[0] != 0 || !all.is_sorted() {
+        return None;
+    }
+    usize::try_from(all[n]).ok()
+}
+
+/// Whether the first bytes are `bool`s: 0 or 1.
+pub(crate) fn are_bools(buffer: &Buffer, bytes: usize) -> bool {
+    buffer.as_slice::<u8>()[..bytes].iter().fold(0, |all, b| all | b) <= 1
+}
+
 impl<D: Device> Memory<'_, D> {
     /// Gives the buffers of a representation what is in others, of which there are `n`, without copying.
     pub(crate) fn take(&mut self, rep: &Rep, data: Data, n: usize, name: &str) -> Result<(), Failure> {
@@ -111,7 +128,8 @@ impl<D: Device> Memory<'_, D> {
         match (rep, data) {
             (Rep::Scalar(b), Data::Scalars(buffer)) => {
                 let bytes = n.checked_mul(self.program.bufs[b.index()].elem.bytes());
-                if bytes.is_none_or(|bytes| bytes > buffer.len()) {
+                let Some(bytes) = bytes.filter(|bytes| *bytes <= buffer.len()) else { return Err(wrong()) };
+                if self.program.bufs[b.index()].elem == ScalarType::Bool && !are_bools(&buffer, bytes) {
                     return Err(wrong());
                 }
                 let mem = self.device.put(self.padded(buffer, name)?)?;
@@ -128,26 +146,23 @@ impl<D: Device> Memory<'_, D> {
                 self.take(elem, *data, n.checked_mul(size).ok_or_else(wrong)?, name)
             }
             (Rep::Array(Rows::Offsets(b), elem), Data::Offsets(offsets, data)) => {
-                if offsets.len() % 8 != 0 || offsets.len() / 8 <= n {
-                    return Err(wrong());
-                }
-                let all = element(&offsets, ScalarType::I64, n).as_int().unwrap_or(0);
-                let all = usize::try_from(all).map_err(|_| wrong())?;
+                let all = end_of(&offsets, n).ok_or_else(wrong)?;
                 let mem = self.device.put(self.padded(offsets, name)?)?;
                 self.hold(*b, mem);
                 self.take(elem, *data, all, name)
             }
             (Rep::Array(Rows::Equal(m), elem), Data::Offsets(offsets, data)) => {
-                let all = offsets.as_slice::<i64>().get(..=n).ok_or_else(wrong)?;
+                let end = end_of(&offsets, n).ok_or_else(wrong)?;
+                let all = &offsets.as_slice::<i64>()[..=n];
                 let size = all.get(1).map_or(0, |first| first - all[0]);
-                if all.windows(2).any(|w| w[1] - w[0] != size) || all[0] != 0 {
+                if all.windows(2).any(|w| w[1] - w[0] != size) {
                     return Err(wrong());
                 }
                 // A size that no row shows is told by another argument, or is 0.
                 if let (Op::Load(b, _), true) = (&self.program.node(*m).op, n > 0) {
                     self.set(*b, size)?;
                 }
-                self.take(elem, *data, all[n] as usize, name)
+                self.take(elem, *data, end, name)
             }
             (Rep::Array(Rows::Offsets(_), _), Data::Equal(size, data)) => {
                 let offsets: Vec<i64> = (0..=n).map(|i| (i * size) as i64).collect();

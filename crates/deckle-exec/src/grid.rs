@@ -9,6 +9,7 @@ use crate::run::Memory;
 use deckle_ir::kernel::Kernel;
 use deckle_ir::loops::{Function, Gathers, GridLaunch};
 use deckle_llvm::Pipeline;
+use deckle_passes::contract::contract;
 use deckle_passes::cuts::Cuts;
 use deckle_passes::schedule::schedule_gpu;
 
@@ -31,7 +32,13 @@ impl Default for Layout {
 
 /// The functions of all kernels.
 pub(crate) fn schedules(plan: &Plan, layout: Layout) -> Result<Vec<Vec<GridLaunch>>, String> {
-    plan.kernels(&mut |kernel, at| schedule_gpu(&plan.program, kernel, &format!("g{at}"), layout.threads, plan.cuts))
+    plan.kernels(&mut |kernel, at| {
+        let mut launches = schedule_gpu(&plan.program, kernel, &format!("g{at}"), layout.threads, plan.cuts)?;
+        if plan.contract {
+            launches.iter_mut().flat_map(GridLaunch::functions_mut).for_each(contract);
+        }
+        Ok(launches)
+    })
 }
 
 /// The launches of functions, in order, with the number of points in a part and of parts.
@@ -70,7 +77,8 @@ pub(crate) fn calls<'a, D: Device>(
 /// Runs a kernel that has failed again, on this machine, to see where it fails first.
 pub(crate) fn diagnose<D: Device>(memory: &Memory<'_, D>, kernel: &Kernel, at: usize) -> Result<Failure, Failure> {
     let checked = memory.settings.pool.is_checked();
-    let make = Make { pipeline: Pipeline::O1, gathers: Gathers::Native, cuts: Cuts::default(), checked };
+    let make =
+        Make { pipeline: Pipeline::O1, gathers: Gathers::Native, cuts: Cuts::default(), checked, contract: false };
     let long = LongCodes::default();
     let cpu = Cpu { codes: None, long: &long, make: &make, settings: memory.settings };
     cpu.diagnose(&memory.brought_to(&cpu)?, kernel, at)

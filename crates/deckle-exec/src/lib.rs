@@ -39,7 +39,7 @@ use deckle_ir::kernel;
 use deckle_ir::loops::{Function, Gathers, Launch};
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
-use deckle_llvm::{Compiler, Pipeline, measured_gathers};
+use deckle_llvm::{Compiler, Pipeline, gathers_here};
 use deckle_passes::schedule::{Purpose, schedule};
 use deckle_runtime::stream::{Seen, Sink};
 use deckle_runtime::{Pool, Team};
@@ -71,6 +71,8 @@ pub struct Options {
     /// Whether every access of memory is checked, in a run with [`Settings::checked`]: slow, and a way to find bugs of Deckle. `DECKLE_CHECKED=1` in the environment makes
     /// this the default.
     pub checked: bool,
+    /// Whether sums of products round each product and addition once instead of twice: faster, and other bits. See [`deckle_passes::contract`].
+    pub contract: bool,
 }
 
 /// How much work goes into making code fast.
@@ -110,6 +112,7 @@ impl Default for Options {
             given: 0,
             cuts: Cuts::default(),
             checked: is_checked(),
+            contract: false,
         }
     }
 }
@@ -215,9 +218,10 @@ impl Native {
         let make = Make {
             // The branches of checked code leave little to optimise.
             pipeline: if options.checked { Pipeline::O1 } else { options.effort.pipeline() },
-            gathers: options.gathers.unwrap_or_else(measured_gathers),
+            gathers: options.gathers.unwrap_or_else(gathers_here),
             cuts: options.cuts,
             checked: options.checked,
+            contract: options.contract,
         };
         let launches = timings.time(Stage::Loop, || schedules(&plan, make.gathers))?;
         let codes = Codes::new(&plan.program.steps, launches, make, &mut timings).map_err(unloadable)?;

@@ -1,15 +1,16 @@
 //! Sequences that come from outside and go there, while a program runs.
 
 use crate::Settings;
-use crate::data::{data_of, none_of};
+use crate::data::{are_bools, data_of, end_of, none_of};
 use crate::device::Device;
 use crate::fault::Failure;
 use crate::plan::Plan;
 use crate::run::Memory;
 use deckle_ir::kernel::{Rep, Rows};
+use deckle_ir::scalar::ScalarType;
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
-use deckle_runtime::stream::{Ahead, Behind, Sink, Source};
+use deckle_runtime::stream::{Ahead, Behind, Error as StreamError, Sink, Source};
 use deckle_runtime::{Block, Data, OverBudget, Pool};
 use std::fmt;
 use std::sync::Arc;
@@ -175,6 +176,56 @@ pub(crate) fn collected(mut source: Box<dyn Source>, ty: &Type, settings: &Setti
     }
     let all = Block::join(&blocks, pool)?;
     Ok(Data::Equal(all.len, Box::new(all.data)))
+}
+
+/// A source whose blocks are held against the type of its elements: nothing that is not well-formed reaches compiled code.
+struct Validated {
+    source: Box<dyn Source>,
+    elem: Type,
+    name: String,
+}
+
+/// A source of elements of a sequence, validated.
+pub(crate) fn validated(source: Box<dyn Source>, ty: &Type, name: &str) -> Box<dyn Source> {
+    Box::new(Validated { source, elem: ty.elem().unwrap_or(ty).clone(), name: name.to_string() })
+}
+
+impl Source for Validated {
+    fn next(&mut self, bytes: usize, pool: &Pool) -> Result<Option<Block>, StreamError> {
+        let block = self.source.next(bytes, pool)?;
+        match &block {
+            Some(b) if !is_well_formed(&b.data, &self.elem, b.len) => {
+                let message = format!("what comes for `{}` is no block of elements of its type", self.name);
+                Err(StreamError::Failed(message.into()))
+            }
+            _ => Ok(block),
+        }
+    }
+
+    fn progress(&self) -> Option<(u64, u64)> {
+        self.source.progress()
+    }
+}
+
+/// Whether these are `n` values of a type and nothing else, with offsets that begin with 0, do not decrease and end where the elements do.
+fn is_well_formed(data: &Data, ty: &Type, n: usize) -> bool {
+    match (data, ty) {
+        (Data::Scalars(b), Type::Scalar(s)) => {
+            n.checked_mul(s.bytes()) == Some(b.len()) && (*s != ScalarType::Bool || are_bools(b, b.len()))
+        }
+        (Data::Tuple(parts), Type::Tuple(_) | Type::Record(_)) => {
+            let types = ty.parts().unwrap_or_default();
+            parts.len() == types.len() && parts.iter().zip(types).all(|(p, t)| is_well_formed(p, t, n))
+        }
+        (Data::Equal(m, elem), Type::Array(_) | Type::Seq(_)) => {
+            n.checked_mul(*m).is_some_and(|all| is_well_formed(elem, ty.elem().unwrap_or(ty), all))
+        }
+        (Data::Offsets(offsets, elem), Type::Array(_) | Type::Seq(_)) => {
+            let end = end_of(offsets, n).filter(|_| offsets.len() / 8 == n + 1);
+            end.is_some_and(|all| is_well_formed(elem, ty.elem().unwrap_or(ty), all))
+        }
+        _ => false,
+    }
 }
 
 /// An argument, of which there is one, as elements of a sequence of a type. `None` if it is none: a block promises more than an argument has to keep, so it is held against that here.

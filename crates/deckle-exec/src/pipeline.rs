@@ -10,7 +10,7 @@ use deckle_ir::array;
 use deckle_ir::entity::Func;
 use deckle_ir::kernel;
 use deckle_ir::loops::{Function, Launch};
-use deckle_llvm::{Compiler, Gpu, Origin, Pipeline, emit, measured_gathers};
+use deckle_llvm::{Compiler, Gpu, Origin, Pipeline, emit, gathers_here};
 use deckle_passes::chunk::{chunk, lower};
 use deckle_passes::flatten;
 use deckle_passes::simplify::simplify;
@@ -156,7 +156,7 @@ pub fn show(program: &array::Program, func: Func, options: Options, stage: Stage
         Stage::Memory => Ok(format!("{}\n", plan()?.program)),
         Stage::Loop => Ok(functions(&plan()?)?.iter().map(|f| format!("{f}\n")).collect::<Vec<_>>().join("\n")),
         Stage::Llvm | Stage::Asm => {
-            let ir = emit::host(&functions(&plan()?)?, measured_gathers());
+            let ir = emit::host(&functions(&plan()?)?, gathers_here());
             let compiler = Compiler::host().map_err(|e| unloadable(e.to_string()))?;
             let text = match stage {
                 Stage::Llvm => compiler.optimised_ir(&ir, Pipeline::O3),
@@ -169,7 +169,7 @@ pub fn show(program: &array::Program, func: Func, options: Options, stage: Stage
 }
 
 fn functions(plan: &Plan) -> Result<Vec<Function>, Box<Diagnostic>> {
-    Ok(schedules(plan, measured_gathers())?.iter().flatten().flat_map(Launch::functions).cloned().collect())
+    Ok(schedules(plan, gathers_here())?.iter().flatten().flat_map(Launch::functions).cloned().collect())
 }
 
 #[cfg(test)]

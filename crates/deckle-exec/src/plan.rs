@@ -28,6 +28,8 @@ pub(crate) struct Plan {
     /// Why sequences are not gone through in chunks, or that they are: then there are two parameters more.
     pub chunked: Result<bool, Whole>,
     pub cuts: Cuts,
+    /// Whether sums of products are contracted.
+    pub contract: bool,
 }
 
 impl Plan {
@@ -64,6 +66,7 @@ impl Plan {
             pushes,
             chunked,
             cuts: options.cuts,
+            contract: options.contract,
         })
     }
 

@@ -6,7 +6,7 @@ use crate::data::{buffer_of, value_of};
 use crate::device::{Device, Handle};
 use crate::fault::Failure;
 use crate::host::{Host, Known};
-use crate::outside::{Input, Much, Outside, collected, elements, input_of};
+use crate::outside::{Input, Much, Outside, collected, elements, input_of, validated};
 use crate::plan::Plan;
 use deckle_ir::kernel::{Buf, Node, Op, Program, Rep, Rows, Step};
 use deckle_ir::scalar::ScalarType;
@@ -67,14 +67,17 @@ pub(crate) fn stream<D: Device>(
     for (k, (ty, name)) in plan.param_types.iter().zip(&plan.param_names).enumerate() {
         let input = args.next().ok_or_else(|| Failure::Argument(name.clone()))?;
         match (input, plan.pulled[k]) {
-            (Input::Stream(source), true) => outside.comes(k, Ahead::new(source, &settings.pool), settings),
+            (Input::Stream(source), true) => {
+                let source = validated(source, ty, name);
+                outside.comes(k, Ahead::new(source, &settings.pool), settings);
+            }
             (Input::Data(data), true) => {
                 let block = elements(data, ty, &settings.pool)?.ok_or_else(|| Failure::Argument(name.clone()))?;
                 outside.comes(k, Ahead::given(block), settings);
             }
             (Input::Data(data), false) => memory.take(&program.params[k], data, 1, name)?,
             (Input::Stream(source), false) => {
-                memory.take(&program.params[k], collected(source, ty, settings)?, 1, name)?;
+                memory.take(&program.params[k], collected(validated(source, ty, name), ty, settings)?, 1, name)?;
             }
         }
     }

@@ -1,5 +1,5 @@
 //! Random programs give on native code what they give in the interpreter: fused and not, on any number of threads, in chunks of any size, with small cuts and
-//! with those that everybody has, and on the simulator of GPUs. Each program is run in a few of these ways, drawn from its seed.
+//! with those that everybody has, in checked mode and not, and on the simulator of GPUs. Each program is run in a few of these ways, drawn from its seed.
 //!
 //! New seeds on every run: see `deckle_gen::sweep`. What failed once is in `found.rs`.
 
@@ -35,7 +35,8 @@ fn way(rng: &mut Rng, config: &Config) -> Way {
         gathers: Some(if rng.chance(50) { Gathers::Native } else { Gathers::Emulated }),
         given: Options::ALL,
         cuts: if small { Cuts::small() } else { Cuts::default() },
-        checked: false,
+        checked: rng.chance(50),
+        contract: rng.chance(20),
     };
     let runs = [0; 2].map(|_| {
         let threads = [1, 2, 3, 5, 7][rng.below(5)];
@@ -50,13 +51,14 @@ thread_local! {
     static SETTINGS: RefCell<Vec<Settings>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Runs with the settings of so many threads.
-fn with_settings<R>(threads: usize, chunk: Option<i64>, run: impl FnOnce(&Settings) -> R) -> R {
+/// Runs with the settings of so many threads, in checked mode or not.
+fn with_settings<R>(threads: usize, chunk: Option<i64>, checked: bool, run: impl FnOnce(&Settings) -> R) -> R {
     let found = SETTINGS.with_borrow_mut(|all| {
-        let at = all.iter().position(|s| s.team.threads() == threads);
+        let at = all.iter().position(|s| s.team.threads() == threads && s.pool.is_checked() == checked);
         at.map(|at| all.swap_remove(at))
     });
-    let mut settings = found.unwrap_or_else(|| Settings::new(threads, Some(1 << 30)));
+    let new = if checked { Settings::checked } else { Settings::new };
+    let mut settings = found.unwrap_or_else(|| new(threads, Some(1 << 30)));
     settings.chunk = chunk;
     let result = run(&settings);
     SETTINGS.with_borrow_mut(|all| all.push(settings));
@@ -77,7 +79,7 @@ fn on_cores(case: &Case, reference: &Run, way: &Way) -> Result<(), String> {
         .map_err(|e| format!("{}\nbut it does not compile with {:?}: {}", shown(reference), way.options, e.message))?;
     let mut first: Option<Run> = None;
     for (threads, chunk) in way.runs {
-        let run = with_settings(threads, chunk, |s| native.run(&case.args, s));
+        let run = with_settings(threads, chunk, way.options.checked, |s| native.run(&case.args, s));
         let how = || format!("on {threads} threads, in chunks of {chunk:?}, with {:?}", way.options);
         if !agree(reference, &run) {
             let (wanted, got) = (shown(reference), shown(&run));
@@ -105,7 +107,7 @@ fn on_grid(case: &Case, reference: &Run, rng: &mut Rng) -> Result<(), String> {
     let options = Options { fuse: rng.chance(70), chunks, given: Options::ALL, ..Options::default() };
     let simulated = Simulated::compile(&case.program, case.entry, options, layout)
         .map_err(|e| format!("{}\nbut it does not compile for a GPU: {}", shown(reference), e.message))?;
-    let run = with_settings(1, None, |s| simulated.run(&case.args, s));
+    let run = with_settings(1, None, false, |s| simulated.run(&case.args, s));
     if !agree(reference, &run) {
         let (wanted, got) = (shown(reference), shown(&run));
         return Err(format!("{wanted}\nbut simulated with {layout:?}, {options:?}\n{got}\n{}", simulated.program()));

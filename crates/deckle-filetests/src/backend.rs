@@ -33,9 +33,10 @@ pub const BACKENDS: &[&dyn Backend] = &[
     &CheckedSizes,
     &Simplified,
     &OneAtATime,
-    &Compiled { name: "native code on one thread", fuse: true, threads: 1 },
-    &Compiled { name: "native code on two threads", fuse: true, threads: 2 },
-    &Compiled { name: "native code without fusion", fuse: false, threads: 1 },
+    &Compiled { name: "native code on one thread", fuse: true, threads: 1, checked: false },
+    &Compiled { name: "native code on two threads", fuse: true, threads: 2, checked: false },
+    &Compiled { name: "native code without fusion", fuse: false, threads: 1, checked: false },
+    &Compiled { name: "native code on two threads, checked", fuse: true, threads: 2, checked: true },
     &OnGrid { name: "the schedule for GPUs, simulated, many parts", parts: Some(5), wide: false },
     &OnGrid { name: "the schedule for GPUs, simulated, a warp for a point", parts: None, wide: true },
 ];
@@ -103,6 +104,7 @@ struct Compiled {
     name: &'static str,
     fuse: bool,
     threads: usize,
+    checked: bool,
 }
 
 impl Backend for Compiled {
@@ -119,14 +121,17 @@ impl Backend for Compiled {
         let chunks = if self.threads > 1 { deckle_exec::Chunks::Always } else { deckle_exec::Chunks::Needed };
         // Small arrays in many blocks, and rows of a few elements that all threads share.
         let cuts = if self.threads > 1 { Cuts::small() } else { Cuts::default() };
+        let (fuse, checked) = (self.fuse, self.checked);
         let options =
-            deckle_exec::Options { fuse: self.fuse, chunks, given, gathers, cuts, ..deckle_exec::Options::default() };
+            deckle_exec::Options { fuse, chunks, given, gathers, cuts, checked, ..deckle_exec::Options::default() };
         let native = deckle_exec::Native::compile(program, func, options)?;
-        let mut settings = deckle_exec::Settings::new(self.threads, Some(4 << 30));
+        let settings = if checked { deckle_exec::Settings::checked } else { deckle_exec::Settings::new };
+        let mut settings = settings(self.threads, Some(4 << 30));
         let result = native.run(args, &settings)?;
         if self.threads > 1 {
-            // Chunks of any size give the same bits.
-            for chunk in [1, 2, 7, 64] {
+            // Chunks of any size give the same bits. Checked code is slow: one size is enough there.
+            let sizes: &[i64] = if checked { &[7] } else { &[1, 2, 7, 64] };
+            for &chunk in sizes {
                 settings.chunk = Some(chunk);
                 let other = native.run(args, &settings)?;
                 if !same_bits(&result, &other) {

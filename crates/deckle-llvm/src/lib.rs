@@ -49,5 +49,5 @@ pub use compile::Pipeline;
 pub use compiler::{Compiler, Description, Loaded, Origin};
 pub use disk::{CacheStats, DiskCache};
 pub use error::{Error, Refusal, Stage, Unavailable};
-pub use gathers::measured_gathers;
+pub use gathers::gathers_here;
 pub use ptx::Gpu;

@@ -6,6 +6,7 @@
 
 pub mod bounds;
 pub mod chunk;
+pub mod contract;
 pub mod cost;
 pub mod cuts;
 pub mod explain;

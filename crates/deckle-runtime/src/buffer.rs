@@ -205,6 +205,11 @@ impl Buffer {
         self.from == 0 && Arc::get_mut(&mut self.memory).is_some_and(|m| matches!(m.source, Source::Pool(..)))
     }
 
+    /// Whether this is the only handle of memory of a pool at this moment.
+    pub fn is_sole(&self) -> bool {
+        matches!(self.memory.source, Source::Pool(..)) && Arc::strong_count(&self.memory) == 1
+    }
+
     /// The first byte, for writing, if nobody else has a handle and the memory is the pool's.
     pub fn as_mut_ptr(&mut self) -> Option<*mut u8> {
         self.is_unique().then(|| self.memory.start.as_ptr())

@@ -210,6 +210,11 @@ impl GridLaunch {
         self.phases.iter().map(|p| &p.function).chain(&self.wide)
     }
 
+    /// The same, to be changed.
+    pub fn functions_mut(&mut self) -> impl Iterator<Item = &mut Function> {
+        self.phases.iter_mut().map(|p| &mut p.function).chain(&mut self.wide)
+    }
+
     /// How many points a part should have if there are so many in all: a matter of that number alone.
     pub fn points(&self, all: i64) -> i64 {
         let threads = self.threads();

@@ -9,9 +9,9 @@
 //!   statement, and may be used after it in its own block and in the blocks inside. A block passes values outward only through its `results`.
 //! - A value has a [`Ty`]: a scalar type and a number of lanes. One lane is a scalar. Operators work lane by lane, and all their operands have
 //!   as many lanes, except where an operator says otherwise. A mask is `bool` with lanes.
-//! - Scalar operators mean what `scalar_eval` says, with three differences: integer division and remainder by zero and integer powers with a negative
-//!   exponent give 0 (whoever emits them has checked the operand); a multiplication and an addition may be contracted to a fused one; and one divided by a
-//!   square root may be computed at once, within 1.1 units in the last place.
+//! - Scalar operators mean what `scalar_eval` says, with two differences: integer division and remainder by zero and integer powers with a negative
+//!   exponent give 0 (whoever emits them has checked the operand); and one divided by a square root, with several lanes, may be computed at once, within
+//!   1.1 units in the last place (docs/mathematics.md promises no more of it). A multiplication and an addition are two operations, each rounded, unless they are written as [`Expr::Fma`].
 //! - Buffers do not overlap, except that one buffer may be passed for two parameters that are both only read.
 //! - Buffers hold `bool` as one byte, 0 or 1. Indices count elements and are `i64`.
 //! - Every buffer can be read at index 0, even if it has no elements.

@@ -41,8 +41,8 @@ impl Writer<'_> {
                 self.splat(&scalar, element, ty.lanes)
             }
             Expr::Unary(op, v) => self.unary(op, v),
-            Expr::Binary(op, a, b) => self.binary(op, a, b, "contract"),
-            Expr::Assoc(op, a, b) => self.binary(op, a, b, "reassoc contract"),
+            Expr::Binary(op, a, b) => self.binary(op, a, b, ""),
+            Expr::Assoc(op, a, b) => self.binary(op, a, b, "reassoc"),
             Expr::Fma(a, b, c) => {
                 let (a, b, c) = (self.name(a), self.name(b), self.name(c));
                 self.intrinsic("fma", element, ty.lanes, &[&a, &b, &c])
@@ -150,7 +150,7 @@ impl Writer<'_> {
             let (low, high) = (part(0), part(half));
             let ty = Ty { scalar, lanes: half };
             name = match scalar.is_float() {
-                true => self.float_binary(op, ty, &low, &high, "contract"),
+                true => self.float_binary(op, ty, &low, &high, ""),
                 false => self.int_binary(op, ty, &low, &high),
             };
             width = half;

@@ -28,10 +28,11 @@
 //! It refers to nothing outside itself, except to `fma` and `fmaf` where the processor has no such instruction.
 //!
 //! # Exactness
-//! Operators compute what `scalar_eval` says. `contract` lets a product and a sum become one fused operation; only [`Expr::Assoc`] may be
+//! Operators compute what `scalar_eval` says. LLVM fuses no product with a sum: only [`Expr::Fma`] is one operation. Only [`Expr::Assoc`] may be
 //! regrouped. Text that is made of an ill-formed function is ill-formed, and LLVM says so.
 //!
 //! [`Expr::Assoc`]: deckle_ir::loops::Expr::Assoc
+//! [`Expr::Fma`]: deckle_ir::loops::Expr::Fma
 
 mod casts;
 mod checked;

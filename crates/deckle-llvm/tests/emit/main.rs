@@ -23,7 +23,7 @@ fn compile(functions: &[Function]) -> Option<Arc<Code>> {
     for f in functions {
         assert_eq!(deckle_ir::loops::verify(f), Ok(()), "{f}");
     }
-    let text = emit::host(functions, deckle_llvm::measured_gathers());
+    let text = emit::host(functions, deckle_llvm::gathers_here());
     Some(compiler()?.load(&text, Pipeline::O3).unwrap_or_else(|e| panic!("{e}\n{text}")))
 }
 

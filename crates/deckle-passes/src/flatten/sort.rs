@@ -2,9 +2,9 @@
 
 use super::value::{Arr, Val, Walk};
 use super::{Cx, Flattener, Frame, Res, Stuck, as_array};
-use deckle_ir::array::Op;
+use deckle_ir::array::{BinOp, Op};
 use deckle_ir::kernel::{Buf, Node, ROOT, Rep, Rows, Space, Step};
-use deckle_ir::scalar::ScalarType;
+use deckle_ir::scalar::{Scalar, ScalarType};
 use std::rc::Rc;
 
 /// The order of the elements of an array: where each comes from, and the keys.
@@ -53,7 +53,22 @@ impl<'p> Flattener<'p> {
             return Ok(walk.elem.clone());
         }
         let at = self.position(cx.ctx, walk.inner);
-        self.inside(fx, cx.inst.bodies[0], std::slice::from_ref(&walk.elem), walk.inner, at)
+        let key = self.inside(fx, cx.inst.bodies[0], std::slice::from_ref(&walk.elem), walk.inner, at)?;
+        Ok(if cx.inst.op == Op::GroupBy { self.with_one_zero(&key) } else { key })
+    }
+
+    /// A key with 0.0 in the place of -0.0, which are equal and so of one group.
+    fn with_one_zero(&mut self, key: &Val) -> Val {
+        let Some(leaves) = key.leaves() else { return key.clone() };
+        let one_zero = |n: Node| match self.k.ty(n) {
+            ty if ty.is_float() => {
+                let zero = self.k.constant(Scalar::zero(ty));
+                self.k.binary(BinOp::Add, n, zero)
+            }
+            _ => n,
+        };
+        let leaves: Vec<Node> = leaves.into_iter().map(one_zero).collect();
+        key.with_leaves(&mut leaves.into_iter())
     }
 
     /// The position, in its own array, of what comes at a place.
