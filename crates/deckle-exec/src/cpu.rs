@@ -40,6 +40,9 @@ impl Make {
     }
 }
 
+/// A call takes no more points than this, where it can: then no thread works on for long when another has failed.
+const POINTS_IN_CALL: i64 = 1 << 24;
+
 /// A compiled function: buffers, scalars, error record.
 pub(crate) type Entry = unsafe extern "C" fn(*const *mut u8, *const u64, *mut u64);
 
@@ -340,7 +343,16 @@ impl Cpu<'_> {
             }
             let by_work = uneven.map(|u| move |tasks: i64| u.cuts(block, (first, last), tasks));
             let cuts = by_work.as_ref().map(|c| c as &dyn Fn(i64) -> Vec<i64>);
-            self.divided((first, last), cuts, &|thread, first, last| call(thread, entry, first, last))
+            // A thread notes its own failures; of those of others it hears between calls.
+            let together = (POINTS_IN_CALL / block).max(1);
+            self.divided((first, last), cuts, &|thread, first, last| {
+                let mut at = first;
+                while at < last && !record.has_failed() {
+                    let end = last.min(at.saturating_add(together));
+                    call(thread, entry, at, end);
+                    at = end;
+                }
+            })
         };
         if entries.scans.is_empty() {
             divided(entries.main, 0, blocks)?;

@@ -8,6 +8,7 @@ use crate::Progress;
 use crate::fault::Failure;
 use deckle_llvm::emit::{NAME_WORDS, OUT_OF_RANGE, RECORD, ROUNDS, UNWRITTEN};
 use deckle_runtime::Buffer;
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A buffer that is passed.
@@ -82,6 +83,12 @@ unsafe impl Sync for Shared {}
 impl Shared {
     pub(crate) fn get(&self) -> *mut u64 {
         self.0.get().cast()
+    }
+
+    /// Whether code that has returned noted a failure.
+    pub(crate) fn has_failed(&self) -> bool {
+        // SAFETY: the word is aligned, lives as long as this, and is only accessed atomically while code runs.
+        unsafe { AtomicU64::from_ptr(self.get()) }.load(Relaxed) != 0
     }
 
     /// What was recorded, if something failed, when no code runs any more that was passed these buffers. Where a check failed, results mean nothing,

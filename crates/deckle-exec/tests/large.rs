@@ -1,6 +1,6 @@
 //! Arrays of more than one block, and of more than the caches hold: the same bits on any number of threads, and what plain Rust computes.
 
-use deckle_diag::SourceMap;
+use deckle_diag::{Code, SourceMap};
 use deckle_exec::{Data, Native, Options, Settings};
 use deckle_ir::loops::Gathers;
 use deckle_runtime::Plain;
@@ -39,6 +39,9 @@ def seen(n: int, xs: [int]) =
   in scatter(fill(0i32, n), found, fill(7i32, length(found)))
 def least(xs: [int]) = (min(xs), max(xs), argmin(xs))
 def twice(xs: [f64]) = (sum(xs), [ x * 2.0 : x in xs ], max(xs))
+def endless_rows(xs: [int]) = sum([ sum([ j % 7 : j in iota(k) ]) : k in xs ])
+def endless(xs: [int]) = sum({ xs[i] : i in iota(1 << 59) })
+def endless_checks(xs: [int]) = max({ if i % 2 == 0 then 100 / xs[i % 5] else i : i in iota(1 << 59) })
 ";
 
 fn native(entry: &str) -> Native {
@@ -379,5 +382,19 @@ fn one_value_is_scattered_in_any_order() {
         assert_eq!(on_all(&f, &args, &elements::<i32>), want, "{n}");
         // How many there are is asked for, and need not be known.
         assert_eq!(f.program().to_string().matches("fold").count(), 0, "{}", f.program());
+    }
+}
+
+#[test]
+fn what_has_failed_does_not_go_on_for_ever() {
+    for (entry, xs) in
+        [("endless_rows", vec![3i64, -2, 1 << 59]), ("endless", vec![3, 2]), ("endless_checks", vec![3, 2])]
+    {
+        for threads in [1, 3] {
+            let settings = Settings::new(threads, None);
+            let failed = native(entry).call(vec![array(&settings, &xs)], &settings).unwrap_err();
+            let wanted = if entry == "endless_rows" { Code::BadSize } else { Code::IndexRange };
+            assert_eq!(failed.code, wanted, "{entry}: {}", failed.message);
+        }
     }
 }

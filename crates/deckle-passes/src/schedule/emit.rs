@@ -72,6 +72,8 @@ pub(super) struct Emitter<'k> {
     pub jumps: bool,
     /// Whether checks give their values and tell nobody.
     pub silent: bool,
+    /// Whether there are checks at all.
+    pub can_fail: bool,
     needs: HashMap<Vec<Node>, BTreeSet<Node>>,
     pub grid: Grid,
     /// The vectors in which code is being made.
@@ -135,6 +137,7 @@ impl<'k> Emitter<'k> {
             cuts: purpose.cuts,
             jumps: false,
             silent: false,
+            can_fail: sinks.iter().any(|s| p.sink_needs(s).iter().any(|n| matches!(p.node(*n).op, Op::Check { .. }))),
             needs,
             grid,
             vectors,

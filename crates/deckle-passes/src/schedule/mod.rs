@@ -33,6 +33,9 @@ use deckle_ir::scalar::{Scalar, ScalarType};
 use emit::{Acc, Emitter, Item, Res, parts_of};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// So many points of a block are traversed before it is asked whether something has failed. No smaller than blocks usually are: their floats are combined as without.
+const PART: i64 = 1 << 22;
+
 /// What a schedule is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Purpose {
@@ -326,6 +329,24 @@ impl<'k> Scheduler<'k> {
         Ok((lo, hi))
     }
 
+    /// Traverses a block: where something may fail, in parts, so that a block of very many points ends soon after it has. Most blocks are one part.
+    fn part_by_part(&self, e: &mut Emitter<'k>, items: &[Item], (lo, hi): (Val, Val)) -> Res<()> {
+        if !e.can_fail {
+            return e.traverse(ROOT, items, Some((lo, hi)));
+        }
+        let carried: Vec<Node> = self.folds.iter().chain(&self.scans).copied().collect();
+        let (hi, before) = (e.unless_failed(lo, hi), e.carried(&carried));
+        let (from, params) = e.b.begin_for(lo, hi, PART, &before, LoopHint::Plain);
+        e.carry(&carried, &params);
+        let to = e.b.add_const(from, PART);
+        let to = e.b.min(to, hi);
+        e.traverse(ROOT, items, Some((from, to)))?;
+        let after = e.carried(&carried);
+        let after = e.b.end(&after);
+        e.carry(&carried, &after);
+        Ok(())
+    }
+
     /// The kernel itself, and the buffers that each thread needs for it.
     fn main(&self) -> Res<(Function, Vec<(ScalarType, usize)>)> {
         let (mut e, scratch, range) = self.emitter("");
@@ -355,7 +376,7 @@ impl<'k> Scheduler<'k> {
             e.accs.insert(*n, acc);
         }
         let bounds = self.bounds(&mut e, &range, block)?;
-        e.traverse(ROOT, &items, Some(bounds))?;
+        self.part_by_part(&mut e, &items, bounds)?;
         for n in &self.folds {
             let acc = e.accs.remove(n).ok_or("a fold was lost")?;
             self.store(&mut e, &scratch, &acc, self.place(*n).0, block);

@@ -19,6 +19,7 @@ impl Emitter<'_> {
                     (None, Some(lane)) => (lane, self.val(size)?, 32),
                     (None, None) => (self.constant(Scalar::I64(0)), self.val(size)?, 1),
                 };
+                let hi = self.unless_failed(lo, hi);
                 let done = match range {
                     None => self.row(space, items, hi)?,
                     Some(_) => self.around_long(space, items, (lo, hi))?,
@@ -39,6 +40,16 @@ impl Emitter<'_> {
             _ => return Err(format!("{space} cannot be gone through")),
         }
         Ok(())
+    }
+
+    /// The end of a range, or its start if something has failed: results mean nothing then, and what is left may be endless. On a GPU the threads of a warp
+    /// stay together.
+    pub(super) fn unless_failed(&mut self, lo: Val, hi: Val) -> Val {
+        if !self.can_fail || self.grid.on {
+            return hi;
+        }
+        let failed = self.b.let_(Expr::Failed);
+        self.b.select(failed, lo, hi)
     }
 
     /// Goes through the points of a dimension, from the first number below the second in steps. `outermost` tells that they are a part of all.
