@@ -3,6 +3,8 @@
 #![cfg(unix)]
 #![allow(unsafe_code)]
 
+mod needed;
+
 use deckle_llvm::{Code, Compiler, DiskCache, Origin, Pipeline};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -24,8 +26,8 @@ impl Drop for Folder {
 }
 
 /// A compiler with an empty memory and the cache in a folder, as a new process would have.
-fn compiler(folder: &Path) -> Option<Compiler> {
-    Compiler::with_cache(DiskCache::open(folder, 1 << 20)).map_err(|e| eprintln!("skipped: {e}")).ok()
+fn compiler(folder: &Path) -> Compiler {
+    needed::compiler(DiskCache::open(folder, 1 << 20))
 }
 
 fn answer(n: i64) -> String {
@@ -48,11 +50,11 @@ fn origin(compiler: &Compiler, n: i64) -> Origin {
 #[test]
 fn compiled_then_from_memory_then_from_disk() {
     let folder = Folder::new("order");
-    let Some(first) = compiler(&folder.0) else { return };
+    let first = compiler(&folder.0);
     assert_eq!(origin(&first, 1), Origin::Compiled);
     assert_eq!(origin(&first, 1), Origin::Memory);
     assert_eq!(origin(&first, 2), Origin::Compiled);
-    let second = compiler(&folder.0).unwrap();
+    let second = compiler(&folder.0);
     assert_eq!(origin(&second, 1), Origin::Disk);
     assert_eq!(origin(&second, 1), Origin::Memory);
     let pipeline = second.load_timed(&answer(1), Pipeline::O1).unwrap();
@@ -67,7 +69,7 @@ fn compiled_then_from_memory_then_from_disk() {
 #[test]
 fn damaged_entries_are_compiled_anew() {
     let folder = Folder::new("damage");
-    let Some(first) = compiler(&folder.0) else { return };
+    let first = compiler(&folder.0);
     assert_eq!(origin(&first, 1), Origin::Compiled);
     let code = first.disk_cache().unwrap().path().to_path_buf();
     let entry = std::fs::read_dir(&code).unwrap().next().unwrap().unwrap().path();
@@ -77,9 +79,9 @@ fn damaged_entries_are_compiled_anew() {
         damaged[at] ^= 1;
         for bytes in [&damaged[..], &whole[..at]] {
             std::fs::write(&entry, bytes).unwrap();
-            assert_eq!(origin(&compiler(&folder.0).unwrap(), 1), Origin::Compiled, "byte {at}");
+            assert_eq!(origin(&compiler(&folder.0), 1), Origin::Compiled, "byte {at}");
             assert_eq!(std::fs::read(&entry).unwrap().len(), whole.len());
-            assert_eq!(origin(&compiler(&folder.0).unwrap(), 1), Origin::Disk);
+            assert_eq!(origin(&compiler(&folder.0), 1), Origin::Disk);
         }
     }
 }
@@ -90,7 +92,7 @@ fn an_unsafe_folder_means_no_cache_and_no_error() {
     let folder = Folder::new("unsafe");
     std::fs::create_dir(&folder.0).unwrap();
     std::fs::set_permissions(&folder.0, std::fs::Permissions::from_mode(0o777)).unwrap();
-    let Some(compiler) = compiler(&folder.0) else { return };
+    let compiler = compiler(&folder.0);
     assert!(compiler.disk_cache().is_none());
     assert_eq!(origin(&compiler, 1), Origin::Compiled);
 }
@@ -102,7 +104,7 @@ const RACER: &str = "DECKLE_TEST_RACER";
 fn racer() {
     let Some(folder) = std::env::var_os(RACER) else { return };
     for _ in 0..3 {
-        let compiler = compiler(Path::new(&folder)).unwrap();
+        let compiler = compiler(Path::new(&folder));
         for n in 0..12 {
             origin(&compiler, n);
         }
@@ -112,7 +114,7 @@ fn racer() {
 #[test]
 fn processes_race_without_harm() {
     let folder = Folder::new("race");
-    let Some(compiler) = compiler(&folder.0) else { return };
+    let compiler = compiler(&folder.0);
     let start = || {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["racer", "--exact"]).env(RACER, &folder.0).spawn().unwrap()
@@ -140,8 +142,7 @@ fn leaver() {
 
 #[test]
 fn a_process_may_end_while_llvm_is_at_work() {
-    let folder = Folder::new("leave");
-    let Some(_) = compiler(&folder.0) else { return };
+    needed::compiler(None);
     for wait in [0, 300, 1000, 3000, 6000, 9000, 12_000, 15_000, 20_000, 25_000, 30_000] {
         let mut command = Command::new(std::env::current_exe().unwrap());
         let status = command.args(["leaver", "--exact"]).env(LEAVER, wait.to_string()).status().unwrap();

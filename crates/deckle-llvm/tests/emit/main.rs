@@ -4,6 +4,8 @@
 
 mod checked;
 mod gpu;
+#[path = "../needed/mod.rs"]
+mod needed;
 mod operators;
 mod programs;
 
@@ -13,18 +15,18 @@ use deckle_ir::scalar::Scalar;
 use deckle_llvm::{Code, Compiler, Pipeline, emit};
 use std::sync::Arc;
 
-/// A compiler without a disk, or None and a line on standard error where there is no LLVM.
-fn compiler() -> Option<Compiler> {
-    Compiler::with_cache(None).map_err(|e| eprintln!("skipped: {e}")).ok()
+/// A compiler without a disk.
+fn compiler() -> Compiler {
+    needed::compiler(None)
 }
 
 /// Compiles functions for this machine.
-fn compile(functions: &[Function]) -> Option<Arc<Code>> {
+fn compile(functions: &[Function]) -> Arc<Code> {
     for f in functions {
         assert_eq!(deckle_ir::loops::verify(f), Ok(()), "{f}");
     }
     let text = emit::host(functions, deckle_llvm::gathers_here());
-    Some(compiler()?.load(&text, Pipeline::O3).unwrap_or_else(|e| panic!("{e}\n{text}")))
+    compiler().load(&text, Pipeline::O3).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
 /// Calls a function, as the calling convention says; gives its error record.
