@@ -2,6 +2,7 @@
 
 use super::push;
 use super::state::{neutral, only_operator};
+use crate::flatten::MOST_STATEMENTS;
 use deckle_ir::array::{Copier, Def, Function, Op, Rewrite, rewrite};
 use deckle_ir::entity::Var;
 
@@ -15,12 +16,14 @@ pub(super) fn inline(funcs: &[Function], func: &Function) -> Function {
         });
         streams.push(is_one);
     }
-    rewrite(funcs, func, &mut Inline { streams }).unwrap_or_else(|| func.clone())
+    rewrite(funcs, func, &mut Inline { streams, left: MOST_STATEMENTS }).unwrap_or_else(|| func.clone())
 }
 
 struct Inline {
     /// Which functions go through sequences themselves, or through what they call.
     streams: Vec<bool>,
+    /// How many statements may still be written; then calls stay calls.
+    left: usize,
 }
 
 /// The sequences in a literal of which nothing is made but one sequence of all of them.
@@ -38,6 +41,7 @@ fn literal(function: &Function, s: Var) -> Option<&[Var]> {
 impl Rewrite for Inline {
     fn statement(&mut self, copy: &mut Copier<'_>, s: Var) -> Option<()> {
         let inst = copy.old.inst(s)?;
+        self.left = self.left.saturating_sub(1);
         if let Op::Scan(..) = inst.op
             && let [xs] = inst.args[..]
             && let Some(elem) = copy.old.ty(xs).as_seq()
@@ -64,7 +68,7 @@ impl Rewrite for Inline {
         let Op::Call(f) = inst.op else { return copy.statement(self, s) };
         let callee = copy.b.funcs().get(f.index())?;
         let args = inst.args.iter().map(|v| copy.var(*v)).collect::<Option<Vec<_>>>()?;
-        if !self.streams[f.index()] || !copy.can_inline(callee, &args) {
+        if self.left == 0 || !self.streams[f.index()] || !copy.can_inline(callee, &args) {
             return copy.statement(self, s);
         }
         let span = copy.old.span(s);

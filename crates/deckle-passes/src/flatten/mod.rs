@@ -60,6 +60,12 @@ use value::{Arr, Val};
 const RED_ZONE: usize = 128 << 10;
 const MORE_STACK: usize = 2 << 20;
 
+/// So many statements a program may have with its calls written out. Functions that call each other twice have twice as many at every level.
+pub(crate) const MOST_STATEMENTS: usize = 1 << 16;
+
+/// And so many nodes.
+const MOST_NODES: usize = 1 << 19;
+
 /// How to flatten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -130,6 +136,8 @@ struct Flattener<'p> {
     uses: Vec<Option<Rc<Uses>>>,
     proven: Vec<Option<Rc<Vec<bool>>>>,
     depth: usize,
+    /// How many statements have been flattened.
+    statements: usize,
 }
 
 /// One call being flattened.
@@ -166,6 +174,7 @@ pub fn flatten(program: &array::Program, func: Func, options: Options) -> Result
         uses: vec![None; program.funcs.len()],
         proven: vec![None; program.funcs.len()],
         depth: 0,
+        statements: 0,
     };
     match f.whole(func) {
         Ok(()) => {
@@ -272,6 +281,10 @@ impl<'p> Flattener<'p> {
 
     /// Gives a variable its value.
     fn define(&mut self, fx: &mut Frame<'p>, v: Var, ctx: Space) -> Res<()> {
+        self.statements += 1;
+        if self.statements > MOST_STATEMENTS || self.k.nodes.len() > MOST_NODES {
+            return Err(Stuck::Limit(Box::new(too_large(fx.function, v))));
+        }
         self.begin(fx.function, v);
         let val = self.statement(fx, v, ctx)?;
         self.remember(fx, v, &val);
@@ -389,6 +402,20 @@ struct Cx<'p> {
     ctx: Space,
     span: Span,
     ty: &'p Type,
+}
+
+/// The limitation that a program is too large with its calls written out.
+fn too_large(function: &Function, v: Var) -> Diagnostic {
+    let message = format!("with its calls written out, the program has more than {MOST_STATEMENTS} statements");
+    let note = "native code has a copy of a function for each call: functions that call each other twice double at every level";
+    let help = "call a function once for all elements of an array, or run the program in the interpreter";
+    let span = function.span(v);
+    let code = deckle_diag::Code::Unsupported;
+    let d = match span.is_none() {
+        true => Diagnostic::nowhere(code, message),
+        false => Diagnostic::new(code, message, span, "written out once more here"),
+    };
+    d.note(note).help(help)
 }
 
 fn as_array(val: &Val) -> Rc<Arr> {

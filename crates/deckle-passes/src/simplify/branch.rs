@@ -137,7 +137,7 @@ impl Pass<'_> {
         for (&x, &y) in first.iter().zip(&second) {
             let (a, b) = (old.inst(x)?, old.inst(y)?);
             let bodies = a.bodies.len() == b.bodies.len()
-                && a.bodies.iter().zip(&b.bodies).all(|(p, q)| same_bodies(old, *p, *q));
+                && a.bodies.iter().zip(&b.bodies).all(|(p, q)| same_bodies(old, *p, *q, &self.old_sizes));
             if a.op != b.op || a.args.len() != b.args.len() || !bodies || matches!(a.op, Op::Ensure(_) | Op::Use(_)) {
                 return None;
             }

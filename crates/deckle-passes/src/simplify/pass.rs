@@ -24,6 +24,8 @@ pub(super) struct Pass<'a> {
     /// What is known where the builder stands.
     pub facts: Facts,
     pub seen: Seen,
+    /// How many statements are in each body of the old function.
+    pub old_sizes: Vec<usize>,
     vars: Vec<Option<Var>>,
     bodies: Vec<Option<Body>>,
     sizes: Vec<Option<Size>>,
@@ -39,6 +41,7 @@ impl<'a> Pass<'a> {
             b: Builder::new(funcs, old.name.clone(), old.span),
             facts: Facts::default(),
             seen: Seen::default(),
+            old_sizes: super::same::sizes(old),
             vars: vec![None; old.vars.len()],
             bodies: vec![None; old.bodies.len()],
             sizes: vec![None; old.sizes.len()],
@@ -161,6 +164,7 @@ impl<'a> Pass<'a> {
             self.facts.leave();
             self.seen.leave();
             self.b.end_body(result);
+            self.seen.measure(self.b.func(), new);
             bodies.push(new);
         }
         if let Some(same) = self.seen.find(self.func(), &op, args, &bodies) {

@@ -11,45 +11,93 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// The statements so far, one table for each open body.
+/// Statements with more than so many others in their bodies are not compared. Of nested bodies each would be compared with everything in it.
+const LONG: usize = 500;
+
+/// The statements so far.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
-    tables: Vec<HashMap<String, Var>>,
+    /// By their text, with how many bodies were open, the innermost last.
+    table: HashMap<String, Vec<(usize, Var)>>,
+    /// The texts of each open body.
+    open: Vec<Vec<String>>,
+    /// How many statements are in each body of the new function.
+    sizes: Vec<usize>,
 }
 
 impl Seen {
     /// Goes into a body.
     pub fn enter(&mut self) {
-        self.tables.push(HashMap::new());
+        self.open.push(Vec::new());
     }
 
     /// Goes out of it: its statements are not visible any more.
     pub fn leave(&mut self) {
-        self.tables.pop();
+        for key in self.open.pop().unwrap_or_default() {
+            if let Some(found) = self.table.get_mut(&key) {
+                found.pop();
+                if found.is_empty() {
+                    self.table.remove(&key);
+                }
+            }
+        }
     }
 
     /// Goes out of all bodies but the outer `depth`.
     pub fn unwind(&mut self, depth: usize) {
-        self.tables.truncate(depth);
+        while self.open.len() > depth {
+            self.leave();
+        }
+    }
+
+    /// A body has all its statements.
+    pub fn measure(&mut self, func: &Function, body: Body) {
+        let size = size_of(func, body, &self.sizes);
+        let room = self.sizes.len().max(body.index() + 1);
+        self.sizes.resize(room, 0);
+        self.sizes[body.index()] = size;
+    }
+
+    fn is_long(&self, bodies: &[Body]) -> bool {
+        bodies.iter().map(|b| self.sizes[b.index()]).sum::<usize>() > LONG
     }
 
     /// A statement like this one.
     pub fn find(&self, func: &Function, op: &Op, args: &[Var], bodies: &[Body]) -> Option<Var> {
-        let key = key(func, op, args, bodies);
-        match op {
-            Op::Const(_) => self.tables.last()?.get(&key).copied(),
-            _ => self.tables.iter().rev().find_map(|t| t.get(&key)).copied(),
+        if self.is_long(bodies) {
+            return None;
         }
+        let (depth, v) = *self.table.get(&key(func, op, args, bodies))?.last()?;
+        (depth == self.open.len() || !matches!(op, Op::Const(_))).then_some(v)
     }
 
     /// Remembers a statement, unless it holds a sequence: what is written twice is traversed twice.
     pub fn insert(&mut self, func: &Function, v: Var) {
-        if let (Some(inst), Some(table)) = (func.inst(v), self.tables.last_mut())
+        let depth = self.open.len();
+        if let (Some(inst), Some(open)) = (func.inst(v), self.open.last_mut())
             && func.ty(v).is_concrete()
+            && inst.bodies.iter().map(|b| self.sizes[b.index()]).sum::<usize>() <= LONG
         {
-            table.insert(key(func, &inst.op, &inst.args, &inst.bodies), v);
+            let key = key(func, &inst.op, &inst.args, &inst.bodies);
+            self.table.entry(key.clone()).or_default().push((depth, v));
+            open.push(key);
         }
     }
+}
+
+/// How many statements are in a body, with those of the bodies in it, whose sizes are known.
+fn size_of(func: &Function, body: Body, sizes: &[usize]) -> usize {
+    let inside = |v: &Var| func.inst(*v).map_or(0, |i| i.bodies.iter().map(|b| sizes[b.index()]).sum());
+    func.body(body).stmts.iter().map(|v| 1 + inside(v)).sum()
+}
+
+/// How many statements are in each body, with those of the bodies in it. What is in a body comes after it.
+pub(super) fn sizes(func: &Function) -> Vec<usize> {
+    let mut sizes = vec![0; func.bodies.len()];
+    for b in (0..func.bodies.len()).rev() {
+        sizes[b] = size_of(func, Body(b as u32), &sizes);
+    }
+    sizes
 }
 
 fn key(func: &Function, op: &Op, args: &[Var], bodies: &[Body]) -> String {
@@ -58,8 +106,11 @@ fn key(func: &Function, op: &Op, args: &[Var], bodies: &[Body]) -> String {
     writer.text
 }
 
-/// Whether two bodies of a function mean the same.
-pub(super) fn same_bodies(func: &Function, a: Body, b: Body) -> bool {
+/// Whether two bodies of a function mean the same. Of long ones it is not known.
+pub(super) fn same_bodies(func: &Function, a: Body, b: Body, sizes: &[usize]) -> bool {
+    if sizes[a.index()] != sizes[b.index()] || sizes[a.index()] > LONG {
+        return false;
+    }
     let text = |body: Body| {
         let mut writer = Writer { func, text: String::new(), names: HashMap::new() };
         writer.body(body);

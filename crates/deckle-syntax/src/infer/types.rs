@@ -109,6 +109,8 @@ pub(crate) enum Clash {
 #[derive(Debug)]
 pub(crate) struct Types {
     nodes: Vec<Node>,
+    /// Of each root, how many types are it.
+    weights: Vec<u32>,
     pub error: Ty,
     pub array_kind: Ty,
     pub seq_kind: Ty,
@@ -118,6 +120,7 @@ impl Types {
     pub fn new() -> Self {
         Types {
             nodes: vec![Node::Error, Node::ArrayKind, Node::SeqKind],
+            weights: vec![1 << 30; 3],
             error: Ty(0),
             array_kind: Ty(1),
             seq_kind: Ty(2),
@@ -126,6 +129,7 @@ impl Types {
 
     pub fn add(&mut self, node: Node) -> Ty {
         self.nodes.push(node);
+        self.weights.push(1);
         Ty(self.nodes.len() as u32 - 1)
     }
 
@@ -180,6 +184,19 @@ impl Types {
         self.nodes[t.0 as usize] = node;
     }
 
+    /// Makes two roots one type, which is as the second is. The root of more types stays one, so that every type is a few links from its root.
+    fn link(&mut self, a: Ty, b: Ty) {
+        let (i, j) = (a.0 as usize, b.0 as usize);
+        if self.weights[i] > self.weights[j] {
+            self.nodes.swap(i, j);
+            self.nodes[j] = Node::Link(a);
+            self.weights[i] += self.weights[j];
+        } else {
+            self.nodes[i] = Node::Link(b);
+            self.weights[j] += self.weights[i];
+        }
+    }
+
     /// Says that an undetermined kind would rather be a sequence.
     pub fn prefer_seq(&mut self, kind: Ty) {
         let kind = self.root(kind);
@@ -201,11 +218,11 @@ impl Types {
         match (self.nodes[a.0 as usize].clone(), self.nodes[b.0 as usize].clone()) {
             // What depends on an error is one too, so that it is not reported again.
             (Node::Error, Node::Var(_)) => {
-                self.set(b, Node::Link(a));
+                self.link(b, a);
                 Ok(())
             }
             (Node::Var(_), Node::Error) => {
-                self.set(a, Node::Link(b));
+                self.link(a, b);
                 Ok(())
             }
             (Node::Error, _) | (_, Node::Error) => Ok(()),
@@ -217,15 +234,15 @@ impl Types {
                     return Err(Clash::Differ);
                 }
                 self.set(b, both.single().map_or(Node::Var(Some(both)), Node::Scalar));
-                self.set(a, Node::Link(b));
+                self.link(a, b);
                 Ok(())
             }
             (Node::Var(Some(s)), Node::Scalar(t)) if s.has(t) => {
-                self.set(a, Node::Link(b));
+                self.link(a, b);
                 Ok(())
             }
             (Node::Scalar(t), Node::Var(Some(s))) if s.has(t) => {
-                self.set(b, Node::Link(a));
+                self.link(b, a);
                 Ok(())
             }
             (Node::Scalar(s), Node::Scalar(t)) if s == t => Ok(()),
@@ -234,15 +251,15 @@ impl Types {
             (Node::Coll(k, s), Node::Coll(l, t)) => self.unify_parts(a, b, &[k, s], &[l, t]),
             (Node::AnyKind(p), Node::AnyKind(q)) => {
                 self.set(b, Node::AnyKind(p || q));
-                self.set(a, Node::Link(b));
+                self.link(a, b);
                 Ok(())
             }
             (Node::AnyKind(_), Node::ArrayKind | Node::SeqKind) => {
-                self.set(a, Node::Link(b));
+                self.link(a, b);
                 Ok(())
             }
             (Node::ArrayKind | Node::SeqKind, Node::AnyKind(_)) => {
-                self.set(b, Node::Link(a));
+                self.link(b, a);
                 Ok(())
             }
             _ => Err(Clash::Differ),
@@ -254,7 +271,7 @@ impl Types {
         s.iter().zip(t).try_for_each(|(x, y)| self.unify(*x, *y))?;
         let (a, b) = (self.root(a), self.root(b));
         if a != b {
-            self.set(a, Node::Link(b));
+            self.link(a, b);
         }
         Ok(())
     }
@@ -289,7 +306,7 @@ impl Types {
         if self.occurs(var, to) {
             return Err(Clash::Infinite);
         }
-        self.set(var, Node::Link(to));
+        self.link(var, to);
         Ok(())
     }
 
