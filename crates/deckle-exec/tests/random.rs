@@ -1,12 +1,12 @@
 //! Random programs give on native code what they give in the interpreter: fused and not, on any number of threads, in chunks of any size, with small cuts and
 //! with those that everybody has, in checked mode and not, and on the simulator of GPUs. Each program is run in a few of these ways, drawn from its seed.
 //!
-//! New seeds on every run: see `deckle_gen::sweep`. What failed once is in `found.rs`.
+//! New seeds on every run: see `deckle_gen::sweep`. `DECKLE_IDIOM='scan of scan'` makes programs with that idiom and no other.
 
 use deckle_exec::{Chunks, Cuts, Effort, Layout, Native, Options, Settings, Simulated};
 use deckle_gen::compare::{Run, agree, is_limit, same_bits, shown};
 use deckle_gen::sweep::Sweep;
-use deckle_gen::{Case, Config, Rng};
+use deckle_gen::{Case, Config, Rng, program};
 use deckle_ir::loops::Gathers;
 use std::cell::RefCell;
 
@@ -129,6 +129,9 @@ fn check(case: &Case, config: &Config, elements: u64) -> Result<(), String> {
     on_cores(case, &reference, &way(&mut rng, config))
 }
 
+/// Idioms that do not work yet.
+const OFF: &[&str] = &[];
+
 /// How many programs all tests of this file run together.
 const ALL: u64 = 10_000;
 
@@ -156,4 +159,36 @@ fn sequences() {
 fn careless_programs() {
     let config = Config { associative: false, retraverse: true, risk: 40, ..Config::default() };
     sweep("careless_programs", &config, 1000, 2000);
+}
+
+#[test]
+fn idioms_of_arrays() {
+    sweep("idioms_of_arrays", &Config::nested().with_idioms().without(OFF), 2500, 4000);
+}
+
+#[test]
+fn idioms_of_sequences() {
+    sweep("idioms_of_sequences", &Config::default().with_idioms().without(OFF), 2400, 4000);
+}
+
+#[test]
+fn real_sizes() {
+    let config = Config { idioms: 60, ..Config::nested() }.at_size(40_000).without(OFF);
+    sweep("real_sizes", &config, 100, 400_000);
+}
+
+/// Programs that once failed: checks after the state of a loop was new, a condition that holds in no lane, loops inside a traversal.
+#[test]
+fn what_failed_once() {
+    for seed in [504, 559, 709, 714, 837] {
+        let case = program(seed, &Config::default());
+        let reference = reference(&case, 2000).unwrap();
+        for (cuts, checked) in [(Cuts::default(), false), (Cuts::small(), true)] {
+            let options =
+                Options { chunks: Chunks::Always, effort: Effort::Little, cuts, checked, ..Options::default() };
+            for runs in [[(1, Some(1)), (1, Some(2))], [(2, Some(7)), (1, Some(64))], [(2, None), (5, Some(3))]] {
+                on_cores(&case, &reference, &Way { options, runs }).unwrap_or_else(|why| panic!("seed {seed}: {why}"));
+            }
+        }
+    }
 }

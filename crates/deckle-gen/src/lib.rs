@@ -107,6 +107,15 @@ impl Config {
         Config { idioms: 35, long: 50, max_elements: 4000, ..self }
     }
 
+    /// The same without these idioms; if `DECKLE_IDIOM` names one, with no other.
+    pub fn without(mut self, off: &[&'static str]) -> Config {
+        match std::env::var("DECKLE_IDIOM") {
+            Ok(only) => self.avoid.extend(idioms::IDIOMS.iter().map(|i| i.name).filter(|name| *name != only)),
+            Err(_) => self.avoid.extend(off),
+        }
+        self
+    }
+
     /// The same with vectors of real sizes.
     pub fn at_size(self, long: i64) -> Config {
         Config { long, max_elements: 12 * long as u64, max_stmts: 4, ..self }

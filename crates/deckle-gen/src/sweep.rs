@@ -71,8 +71,7 @@ impl Sweep<'_> {
     pub fn run(&self, check: &(dyn Fn(&Case) -> Result<(), String> + Sync)) {
         silence();
         let [package, file, name] = self.test;
-        let cases = number("DECKLE_CASES").map_or(self.cases, |n| (n * self.cases).div_ceil(self.of.max(1)));
-        let (from, cases) = number("DECKLE_SEED").map_or((new_seed(), cases), |seed| (seed, 1));
+        let (from, cases) = seeds(self.cases, self.of);
         println!("{name}: {cases} programs from DECKLE_SEED={from} on");
         let (next, failed, begun) = (AtomicU64::new(0), Mutex::new(Vec::new()), Instant::now());
         let lock = || failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -114,6 +113,12 @@ impl Sweep<'_> {
         path.push(format!("{package}-{file}-{name}-{thread}.seed"));
         path
     }
+}
+
+/// The first seed, and how many: of a test that usually runs `cases` of the `of` programs of its file.
+pub fn seeds(cases: u64, of: u64) -> (u64, u64) {
+    let cases = number("DECKLE_CASES").map_or(cases, |n| n.saturating_mul(cases).div_ceil(of.max(1)));
+    number("DECKLE_SEED").map_or((new_seed(), cases), |seed| (seed, 1))
 }
 
 /// A seed that is not the one of the last run.

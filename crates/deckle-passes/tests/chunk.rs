@@ -1,9 +1,10 @@
 //! A program in chunks gives what it gives as a whole, whatever the size of a chunk: in the interpreter, on random programs.
 //!
-//! `DECKLE_CASES=100000` runs that many in the place of 4,000; `DECKLE_SEED=17` only that one.
+//! New programs on every run: see `deckle_gen::sweep`.
 
 use deckle_diag::{Code, Diagnostic};
-use deckle_gen::{Case, Config, program, shrink};
+use deckle_gen::sweep::{Sweep, number};
+use deckle_gen::{Case, Config};
 use deckle_interp::{Options, run};
 use deckle_ir::array::{parse, verify};
 use deckle_ir::entity::Func;
@@ -14,6 +15,7 @@ use deckle_passes::chunk::{Chunked, chunk};
 use deckle_passes::cuts::Cuts;
 use deckle_passes::simplify::simplify;
 use std::collections::BTreeMap;
+use std::sync::Mutex;
 
 type Run = Result<Value, Box<Diagnostic>>;
 
@@ -229,21 +231,14 @@ fn calls_are_written_out_and_scans_get_a_start() {
     in_chunks_and_as_a_whole(SIMPLER, &["rows", "pairs"], false, &[0, 1, 2, 9, 30]);
 }
 
-fn number(name: &str) -> Option<u64> {
-    std::env::var(name).ok()?.parse().ok()
-}
-
 #[test]
 fn random_programs_give_the_same_in_chunks() {
     // Floats are added in another order.
     let config = Config { float_sums: false, ..Config::default() };
-    let seeds = match number("DECKLE_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 0..number("DECKLE_CASES").unwrap_or(4_000),
-    };
-    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
-    for seed in seeds {
-        let case = program(seed, &config);
+    let seen = Mutex::new(BTreeMap::<String, usize>::new());
+    let name = "random_programs_give_the_same_in_chunks";
+    let sweep = Sweep { test: ["deckle-passes", "chunk", name], config: &config, cases: 4000, of: 4000, threads: 2 };
+    sweep.run(&|case| {
         let simple = simplify(&case.program);
         let what = match chunk(&simple, case.entry, Cuts::default()) {
             Ok(Some(c)) if chunk(&simple, case.entry, Cuts { large: 1, ..Cuts::default() }) != Ok(Some(c.clone())) => {
@@ -253,12 +248,10 @@ fn random_programs_give_the_same_in_chunks() {
             Ok(None) => "no sequences".to_string(),
             Err(whole) => whole.why,
         };
-        *seen.entry(what).or_default() += 1;
-        if let Some(fault) = wrong(&case) {
-            let small = shrink(&case, &mut |c| wrong(c).is_some());
-            panic!("seed {seed}: {fault}\n{}\nshrunk: {}\n{:?}", case.program, small.program, wrong(&small));
-        }
-    }
+        *seen.lock().unwrap().entry(what).or_default() += 1;
+        wrong(case).map_or(Ok(()), Err)
+    });
+    let seen = seen.into_inner().unwrap();
     println!("{seen:#?}");
     assert!(number("DECKLE_SEED").is_some() || seen.get("in chunks").is_some_and(|n| *n > 100), "{seen:#?}");
 }

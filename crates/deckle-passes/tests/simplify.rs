@@ -1,10 +1,10 @@
 //! Simplified programs mean what they meant: random programs and all examples, run before and after.
 //!
-//! `DECKLE_SEED=17` runs that one seed, with every configuration; `DECKLE_CASES=100000` runs that many in the place of
-//! 4,000.
+//! New programs on every run: see `deckle_gen::sweep`.
 
 use deckle_diag::{Code, Diagnostic, FileId, SourceMap, Span};
-use deckle_gen::{Case, Config, Show, program, shrink};
+use deckle_gen::sweep::Sweep;
+use deckle_gen::{Case, Config, Show};
 use deckle_interp::{Options, Outcome, run};
 use deckle_ir::array::{Program, verify};
 use deckle_ir::entity::{Func, Var};
@@ -13,7 +13,6 @@ use deckle_ir::value::Value;
 use deckle_passes::bounds;
 use deckle_passes::simplify::simplify;
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 type Run = Result<Outcome, Box<Diagnostic>>;
@@ -107,63 +106,39 @@ fn statements(program: &Program) -> usize {
     program.funcs.iter().flat_map(|f| &f.bodies).map(|b| b.stmts.len()).sum()
 }
 
-fn number(name: &str) -> Option<u64> {
-    std::env::var(name).ok()?.parse().ok()
-}
-
-/// Runs the seeds of a configuration on all cores.
+/// Runs programs on all cores.
 fn sweep(name: &str, config: &Config, cases: u64) {
-    let cases = number("DECKLE_CASES").map_or(cases, |n| n * cases / 4000);
-    let (from, to) = number("DECKLE_SEED").map_or((0, cases), |seed| (seed, seed.saturating_add(1)));
-    let next = AtomicU64::new(from);
-    let failed = Mutex::new(Vec::new());
     let totals = [const { AtomicU64::new(0) }; 5];
     let add = |k: usize, n: usize| totals[k].fetch_add(n as u64, Ordering::Relaxed);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= to || failed.lock().unwrap().len() >= 3 {
-                        break;
-                    }
-                    let case = program(seed, config);
-                    if check(&case).is_err() {
-                        let small = shrink(&case, &mut |c| check(c).is_err());
-                        let why = check(&small).err().unwrap_or_default();
-                        failed.lock().unwrap().push(format!("seed {seed} of `{name}`:\n{small}\n{why}"));
-                        continue;
-                    }
-                    let simple = simplify(&case.program);
-                    add(0, statements(&case.program));
-                    add(1, statements(&simple));
-                    add(4, usize::from(simple == case.program));
-                    for f in &case.program.funcs {
-                        let (all, proven) = bounds::count(f);
-                        add(2, all);
-                        add(3, proven);
-                    }
-                }
-            });
+    let sweep = Sweep { test: ["deckle-passes", "simplify", name], config, cases, of: 4000, threads };
+    sweep.run(&|case| {
+        check(case)?;
+        let simple = simplify(&case.program);
+        add(0, statements(&case.program));
+        add(1, statements(&simple));
+        add(4, usize::from(simple == case.program));
+        for f in &case.program.funcs {
+            let (all, proven) = bounds::count(f);
+            add(2, all);
+            add(3, proven);
         }
+        Ok(())
     });
     let [before, after, accesses, proven, unchanged] = totals.map(AtomicU64::into_inner);
     println!(
-        "{name}: {before} statements, simplified {after}; {proven} of {accesses} accesses proven; {unchanged} of {cases} unchanged"
+        "{name}: {before} statements, simplified {after}; {proven} of {accesses} accesses proven; {unchanged} unchanged"
     );
-    let failed = failed.into_inner().unwrap();
-    assert!(failed.is_empty(), "\n{}", failed.join("\n\n"));
 }
 
 #[test]
 fn flat_arrays() {
-    sweep("flat", &Config::flat(), 1000);
+    sweep("flat_arrays", &Config::flat(), 1000);
 }
 
 #[test]
 fn nested_arrays() {
-    sweep("nested", &Config::nested(), 1200);
+    sweep("nested_arrays", &Config::nested(), 1200);
 }
 
 #[test]
@@ -174,13 +149,18 @@ fn sequences() {
 #[test]
 fn careless_programs() {
     let config = Config { associative: false, retraverse: true, risk: 40, ..Config::default() };
-    sweep("careless", &config, 600);
+    sweep("careless_programs", &config, 600);
 }
 
 #[test]
 fn large_programs() {
     let config = Config { max_stmts: 24, body_stmts: 5, max_depth: 4, fuel: 90, risk: 4, ..Config::default() };
-    sweep("large", &config, 200);
+    sweep("large_programs", &config, 200);
+}
+
+#[test]
+fn idioms() {
+    sweep("idioms", &Config::default().with_idioms(), 800);
 }
 
 /// An example: its program, and the functions and arguments of its `// run:` lines that need no file.
