@@ -27,7 +27,7 @@ impl<'p> Flattener<'p> {
         let key = self.key(fx, cx, &walk)?;
         let keys = Rc::new(Arr::Body { dim: walk.inner, elem: key, linear: walk.linear });
         let name = format!("the list of keys of {}", self.name);
-        let rep = self.store(&Val::Array(Rc::clone(&keys)), cx.ctx, &name)?;
+        let rep = self.store_everywhere(&Val::Array(Rc::clone(&keys)), cx.ctx, &name)?;
         let number = self.number(cx.ctx)?;
         let kept = as_array(&self.kept_at(&rep, number, cx.ctx));
         let Rep::Array(rows, elem) = &rep else { return Err(Stuck::InLoop) };

@@ -233,6 +233,29 @@ impl Flattener<'_> {
         Ok(rep)
     }
 
+    /// As [`Self::store`], with zeros at the places of points that guards exclude: for what the host reads as a whole.
+    pub(super) fn store_everywhere(&mut self, val: &Val, ctx: Space, name: &str) -> Res<Rep> {
+        let is_guard = |s: &Space| matches!(self.k.space(*s).region, Region::Guard(..));
+        if !self.k.between(ROOT, ctx).iter().any(is_guard) {
+            return self.store(val, ctx, name);
+        }
+        let mut sinks = Vec::new();
+        let rep = self.store_part(val, ctx, name, &mut sinks)?;
+        let (mut zeros, mut values) = (Vec::new(), Vec::new());
+        for sink in sinks {
+            let Sink::Write { space, buf, at, value } = sink else { return Err(Stuck::InLoop) };
+            let len = self.k.bufs[buf.index()].len.ok_or(Stuck::InLoop)?;
+            let numbers = self.k.dim(ROOT, len);
+            let (pos, zero) = (self.k.pos(numbers), self.k.constant(Scalar::zero(self.k.ty(value))));
+            zeros.push(Sink::Write { space: numbers, buf, at: pos, value: zero });
+            let (bufs, all) = (vec![buf], vec![value]);
+            values.push(Sink::Scatter { space, bufs, at, len, within: space, values: all, combine: None });
+        }
+        self.run(name, zeros);
+        self.run(name, values);
+        Ok(rep)
+    }
+
     fn store_part(&mut self, val: &Val, ctx: Space, name: &str, sinks: &mut Vec<Sink>) -> Res<Rep> {
         match val {
             Val::Scalar(n) => {
