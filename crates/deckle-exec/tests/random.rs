@@ -89,7 +89,8 @@ fn on_cores(case: &Case, reference: &Run, way: &Way) -> Result<(), String> {
             (Some(Ok(a)), Ok(b)) if !same_bits(a, b) => {
                 return Err(format!("{}\nbut {}\n{}", shown(&Ok(a.clone())), how(), shown(&run)));
             }
-            (Some(Err(a)), Err(b)) if a.code != b.code || a.message != b.message => {
+            // Of lengths that differ, how much of them has been seen is a matter of chunks.
+            (Some(Err(a)), Err(b)) if a.code != b.code => {
                 return Err(format!("{}\nbut {}\n{}", a.message, how(), b.message));
             }
             _ => {}
@@ -148,7 +149,7 @@ const OFF: &[&str] = &[
 ];
 
 /// How many programs all tests of this file run together.
-const ALL: u64 = 10_000;
+const ALL: u64 = 3000;
 
 fn sweep(name: &str, config: &Config, cases: u64, elements: u64) {
     let sweep = Sweep { test: ["deckle-exec", "random", name], config, cases, of: ALL, threads: 2 };
@@ -157,33 +158,33 @@ fn sweep(name: &str, config: &Config, cases: u64, elements: u64) {
 
 #[test]
 fn flat_arrays() {
-    sweep("flat_arrays", &Config::flat(), 1000, 2000);
+    sweep("flat_arrays", &Config::flat(), 300, 2000);
 }
 
 #[test]
 fn nested_arrays() {
-    sweep("nested_arrays", &Config::nested(), 1500, 2000);
+    sweep("nested_arrays", &Config::nested(), 450, 2000);
 }
 
 #[test]
 fn sequences() {
-    sweep("sequences", &Config::default(), 1500, 2000);
+    sweep("sequences", &Config::default(), 450, 2000);
 }
 
 #[test]
 fn careless_programs() {
     let config = Config { associative: false, retraverse: true, risk: 40, ..Config::default() };
-    sweep("careless_programs", &config, 1000, 2000);
+    sweep("careless_programs", &config, 300, 2000);
 }
 
 #[test]
 fn idioms_of_arrays() {
-    sweep("idioms_of_arrays", &Config::nested().with_idioms().without(OFF), 2500, 4000);
+    sweep("idioms_of_arrays", &Config::nested().with_idioms().without(OFF), 750, 4000);
 }
 
 #[test]
 fn idioms_of_sequences() {
-    sweep("idioms_of_sequences", &Config::default().with_idioms().without(OFF), 2400, 4000);
+    sweep("idioms_of_sequences", &Config::default().with_idioms().without(OFF), 750, 4000);
 }
 
 #[test]

@@ -24,6 +24,8 @@ const BUSY: Duration = Duration::from_micros(200);
 /// In a chunk that takes more, what is done once for each does not count, or hardly: if it needs memory, more of that would cost more; if not, nothing is lost by larger chunks.
 const ENOUGH: Duration = Duration::from_millis(1);
 const PLENTY: Duration = Duration::from_millis(4);
+/// In a chunk of so many elements, bytes that every chunk takes do not count any more.
+const ENOUGH_ELEMENTS: f64 = 4096.0;
 /// How much a new time counts beside those before it.
 const WEIGHT: f64 = 0.5;
 /// What is slower by less is not slower.
@@ -114,8 +116,9 @@ impl ChunkScheduler {
             }
         }
         self.log = self.log.clamp(0.0, (MOST as f64).log2());
-        // What does not grow with a chunk leaves the caches with smaller ones, too. Half of the room: elements are not all alike.
-        let cached = (CACHED * self.threads) as f64 / self.more.min(self.bytes);
+        // What does not grow with a chunk leaves the caches with smaller ones, too: it must not make chunks small. Half of the room: elements are not all alike.
+        let caches = (CACHED * self.threads) as f64;
+        let cached = (caches / self.bytes).max((caches / self.more).min(ENOUGH_ELEMENTS));
         let most = room.map_or(cached, |room| cached.min((room / 2) as f64 / (self.bytes + self.came)));
         if most.is_finite() {
             self.log = self.log.min(most.max(1.0).log2());
@@ -149,7 +152,7 @@ mod tests {
             let took = Duration::from_secs_f64(1e-3 + 1e-8 * n as f64);
             s.done(Done { took, elements: n, bytes: (64 << 20) + 8 * n as u64, came: 0 }, None);
         }
-        assert!(s.size() >= 1 << 16, "{}", s.size());
+        assert!(s.size() >= 1 << 10, "{}", s.size());
     }
 
     #[test]

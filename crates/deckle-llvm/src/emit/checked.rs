@@ -88,7 +88,7 @@ impl Writer<'_> {
         plain: impl FnOnce(&mut Self) -> String,
     ) -> String {
         let Some(access) = self.checked(buf, at, mask, lanes) else { return plain(self) };
-        let branch = self.if_in_range(&access);
+        let branch = self.if_in_range(&access, true);
         self.test_written(&access);
         let value = plain(self);
         let ty = types::many(types::scalar(access.elem), lanes);
@@ -107,7 +107,7 @@ impl Writer<'_> {
         if hint == StoreHint::Packed {
             access.mask = self.packed_lanes(&access);
         }
-        let branch = self.if_in_range(&access);
+        let branch = self.if_in_range(&access, false);
         plain(self);
         self.mark_written(&access);
         self.join(&branch);
@@ -116,7 +116,7 @@ impl Writer<'_> {
     /// Emits a store that depends on what was there, which `plain` does, if all is well with it.
     pub(super) fn checked_update(&mut self, buf: Buf, at: Val, plain: impl FnOnce(&mut Self)) {
         let Some(access) = self.checked(buf, at, None, 1) else { return plain(self) };
-        let branch = self.if_in_range(&access);
+        let branch = self.if_in_range(&access, false);
         self.test_written(&access);
         plain(self);
         self.join(&branch);
@@ -191,12 +191,21 @@ impl Writer<'_> {
     }
 
     /// Begins a block that is run only where all lanes are in range.
-    fn if_in_range(&mut self, a: &Checked) -> Branch {
+    ///
+    /// What is the same at all points is loaded before the loop over them, of which there may be none: so the first element of an empty buffer may be read, and is 0.
+    fn if_in_range(&mut self, a: &Checked, reads: bool) -> Branch {
         let lanes = a.lanes;
         let len = self.vector_of("i64", &a.checks.len, lanes);
         let outside = self.op(format!("icmp uge <{lanes} x i64> {}, {len}", a.indices));
         let bad = self.op(format!("and <{lanes} x i1> {outside}, {}", a.mask));
-        let any = self.report_if(a, &bad, OUT_OF_RANGE);
+        let mut reported = bad.clone();
+        if reads {
+            let either = self.op(format!("or <{lanes} x i64> {}, {len}", a.indices));
+            let wrong = self.op(format!("icmp ne <{lanes} x i64> {either}, zeroinitializer"));
+            reported = self.op(format!("and <{lanes} x i1> {bad}, {wrong}"));
+        }
+        self.report_if(a, &reported, OUT_OF_RANGE);
+        let any = self.total_of("or", "i1", &bad, lanes);
         let k = self.unique();
         let before = self.label.clone();
         self.line(format!("br i1 {any}, label %access{k}.end, label %access{k}"));
