@@ -71,7 +71,7 @@ impl<'p> Flattener<'p> {
                 let (y, n) = (self.k.guard(ctx, cond, true), self.k.guard(ctx, cond, false));
                 let (a, b) = (self.indexed(a)?, self.indexed(b)?);
                 let (p, q) = (self.size(&a, y)?, self.size(&b, n)?);
-                let size = self.merge_scalars(cond, &[p], &[q], ctx)[0];
+                let size = self.merge_scalars(cond, &[p], &[q], ctx)?[0];
                 let (a, b) = (Val::Array(a), Val::Array(b));
                 self.body_array(size, ctx, &mut |f, pos, dim| {
                     f.either(
@@ -93,24 +93,32 @@ impl<'p> Flattener<'p> {
             }
             _ => {
                 let (a, b) = (yes.leaves().unwrap_or_default(), no.leaves().unwrap_or_default());
-                let merged = self.merge_scalars(cond, &a, &b, ctx);
+                let merged = self.merge_scalars(cond, &a, &b, ctx)?;
                 Ok(yes.with_leaves(&mut merged.into_iter()))
             }
         }
     }
 
-    /// What need not be computed inside a guard is selected; the rest is a conditional.
-    fn merge_scalars(&mut self, cond: Node, yes: &[Node], no: &[Node], ctx: Space) -> Vec<Node> {
+    /// What need not be computed inside a guard is selected; the rest is a conditional. At the root one with a loop inside is computed once, by a kernel: the
+    /// host, which may need the value for a size or a condition, runs no loops.
+    fn merge_scalars(&mut self, cond: Node, yes: &[Node], no: &[Node], ctx: Space) -> Res<Vec<Node>> {
         let outside = |f: &Self, n: Node| f.k.encloses(f.k.space_of(n), ctx);
         let inner: Vec<usize> = (0..yes.len()).filter(|i| !outside(self, yes[*i]) || !outside(self, no[*i])).collect();
         let (then, other): (Vec<Node>, Vec<Node>) = inner.iter().map(|i| (yes[*i], no[*i])).unzip();
-        let branched = if inner.is_empty() { Vec::new() } else { self.branch(ctx, cond, true, &then, &other) };
-        (0..yes.len())
+        let mut branched = if inner.is_empty() { Vec::new() } else { self.branch(ctx, cond, true, &then, &other) };
+        if ctx == ROOT && !branched.iter().all(|n| self.is_light(*n)) {
+            let name = self.name.clone();
+            let values = Val::tuple(branched.into_iter().map(Val::Scalar).collect());
+            let rep = self.store(&values, ROOT, &name)?;
+            let zero = self.k.int(0);
+            branched = self.kept_at(&rep, zero, ROOT).leaves().unwrap_or_default();
+        }
+        Ok((0..yes.len())
             .map(|i| match inner.iter().position(|k| *k == i) {
                 Some(k) => branched[k],
                 None => self.k.select(cond, yes[i], no[i]),
             })
-            .collect()
+            .collect())
     }
 
     pub(super) fn if_(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
