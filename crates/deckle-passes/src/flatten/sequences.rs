@@ -92,7 +92,7 @@ impl<'p> Flattener<'p> {
             // A failed check gives 0, by which nothing is to be divided.
             extents.push(self.max(e, one));
         }
-        let sizes = self.regular(&val, depth, "tiles", cx.span, cx.ctx)?;
+        let sizes = self.regular_operand(fx, cx, depth, "tiles")?;
         let arr = self.random(&as_array(&val))?;
         let mut counts = Vec::new();
         for (n, e) in sizes.iter().zip(&extents) {

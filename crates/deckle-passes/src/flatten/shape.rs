@@ -5,11 +5,37 @@ use super::{Cx, Flattener, Frame, Res, as_array};
 use deckle_diag::Span;
 use deckle_ir::array::{BinOp, Slicer, SplitBy};
 use deckle_ir::kernel::{Combine, Fault, FoldSpec, Node, ROOT, Rep, Rows, Space};
+use deckle_ir::scalar::Scalar;
+use deckle_ir::size::Atom;
 use std::rc::Rc;
 
 impl<'p> Flattener<'p> {
+    /// The sizes of the outer dimensions of the first operand, as [`Flattener::regular`] gives them. Those that an empty dimension hides are as its type has them.
+    pub(super) fn regular_operand(&mut self, fx: &Frame<'p>, cx: &Cx<'p>, depth: usize, op: &str) -> Res<Vec<Node>> {
+        let operand = cx.inst.args[0];
+        let val = self.get(fx, operand);
+        let mut sizes = self.regular(&val, depth, op, cx.span, cx.ctx)?;
+        let Some(dims) = fx.function.ty(operand).regular_dims(depth) else { return Ok(sizes) };
+        let (zero, most) = (self.k.int(0), self.k.int(super::extents::MOST));
+        let mut some = self.k.constant(Scalar::Bool(true));
+        for (k, dim) in dims.iter().enumerate().skip(1) {
+            let outer = self.lt(zero, sizes[k - 1]);
+            some = self.and(some, outer);
+            // What integers of the program tell is known without rows.
+            let told = dim.terms().iter().flat_map(|(m, _)| m).all(|a| matches!(a, Atom::Value(_)));
+            let typed = if told { self.size_node(fx, dim, &[], cx.ctx)? } else { None };
+            let sum = |f: &Self, n: Node| f.k.linear(n, &|n| n);
+            if let Some(typed) = typed.filter(|t| sum(self, *t) != sum(self, sizes[k])) {
+                let typed = self.max(typed, zero);
+                let typed = self.min(typed, most);
+                sizes[k] = self.k.select(some, sizes[k], typed);
+            }
+        }
+        Ok(sizes)
+    }
+
     /// The sizes of the outer dimensions of an array whose rows are of equal length, which is checked where it does not show.
-    pub(super) fn regular(&mut self, val: &Val, depth: usize, op: &str, span: Span, ctx: Space) -> Res<Vec<Node>> {
+    fn regular(&mut self, val: &Val, depth: usize, op: &str, span: Span, ctx: Space) -> Res<Vec<Node>> {
         let arr = self.indexed(&as_array(val))?;
         let n = self.size(&arr, ctx)?;
         let mut sizes = vec![n];
@@ -42,8 +68,7 @@ impl<'p> Flattener<'p> {
     }
 
     pub(super) fn shape(&mut self, fx: &Frame<'p>, cx: &Cx<'p>, depth: usize) -> Res<Val> {
-        let val = self.get(fx, cx.inst.args[0]);
-        let sizes = self.regular(&val, depth, "shape", cx.span, cx.ctx)?;
+        let sizes = self.regular_operand(fx, cx, depth, "shape")?;
         Ok(Val::tuple(sizes.into_iter().map(Val::Scalar).collect()))
     }
 
@@ -94,7 +119,7 @@ impl<'p> Flattener<'p> {
     pub(super) fn reshape(&mut self, fx: &Frame<'p>, cx: &Cx<'p>, depth: usize) -> Res<Val> {
         let val = self.get(fx, cx.inst.args[0]);
         if depth > 1 {
-            self.regular(&val, depth, "reshape", cx.span, cx.ctx)?;
+            self.regular_operand(fx, cx, depth, "reshape")?;
         }
         let flat = self.flat(&val, depth, cx.ctx)?;
         let sizes: Vec<Node> = cx.inst.args[1..].iter().map(|a| self.scalar(fx, *a)).collect();
@@ -282,7 +307,7 @@ impl<'p> Flattener<'p> {
 
     pub(super) fn transpose(&mut self, fx: &Frame<'p>, cx: &Cx<'p>, axes: &[u32]) -> Res<Val> {
         let val = self.get(fx, cx.inst.args[0]);
-        let sizes = self.regular(&val, axes.len(), "transpose", cx.span, cx.ctx)?;
+        let sizes = self.regular_operand(fx, cx, axes.len(), "transpose")?;
         let arr = self.random(&as_array(&val))?;
         let mut at = vec![self.k.int(0); axes.len()];
         self.turned(&arr, &sizes, axes, &mut at, 0, cx.ctx)

@@ -9,7 +9,7 @@ use std::rc::Rc;
 impl<'p> Flattener<'p> {
     pub(super) fn stencil(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>, radii: &[u32], boundary: Boundary) -> Res<Val> {
         let val = self.get(fx, cx.inst.args[0]);
-        let sizes = self.regular(&val, radii.len(), "stencil", cx.span, cx.ctx)?;
+        let sizes = self.regular_operand(fx, cx, radii.len(), "stencil")?;
         let arr = self.random(&as_array(&val))?;
         let source = Source { arr, sizes, radii: radii.to_vec(), boundary };
         self.around(fx, cx, &source, &mut Vec::new(), cx.ctx)
