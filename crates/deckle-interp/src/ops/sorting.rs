@@ -13,24 +13,25 @@ pub(super) fn sort(cx: &Cx<'_, '_>, args: &[Value]) -> Result<Value> {
     Ok(Value::array(elems))
 }
 
-/// The elements with their keys, in ascending order of these, stable.
-fn by_key(cx: &mut Cx<'_, '_>, args: &[Value]) -> Result<Vec<(Value, Value)>> {
+/// The elements with their keys.
+fn keyed(cx: &mut Cx<'_, '_>, args: &[Value]) -> Result<Vec<(Value, Value)>> {
     let mut pairs = Vec::new();
     for (i, x) in items(cx, &args[0])?.iter().enumerate() {
         let key = cx.collect(0, Place::Element(i), std::slice::from_ref(x))?;
         pairs.push((key, x.clone()));
     }
-    pairs.sort_by(|(a, _), (b, _)| compare(a, b));
     Ok(pairs)
 }
 
 pub(super) fn sort_by(cx: &mut Cx<'_, '_>, args: &[Value]) -> Result<Value> {
-    Ok(Value::array(by_key(cx, args)?.into_iter().map(|(_, x)| x).collect()))
+    let mut pairs = keyed(cx, args)?;
+    pairs.sort_by(|(a, _), (b, _)| compare(a, b));
+    Ok(Value::array(pairs.into_iter().map(|(_, x)| x).collect()))
 }
 
 /// Keys are one group where they are equal: the two zeros are, and the key of their group is 0.0; so are all NaN, which the order does not tell apart.
 pub(super) fn group_by(cx: &mut Cx<'_, '_>, args: &[Value]) -> Result<Value> {
-    let mut pairs = by_key(cx, args)?;
+    let mut pairs = keyed(cx, args)?;
     pairs.iter_mut().for_each(|(key, _)| *key = with_one_zero(key));
     pairs.sort_by(|(a, _), (b, _)| compare(a, b));
     let groups = pairs.chunk_by(|(a, _), (b, _)| compare(a, b).is_eq()).map(|group| {
@@ -100,5 +101,8 @@ mod tests {
         let p = program(&["[f64; n0]"], |b, p| b.op1(Op::GroupBy, p, |_, q| q[0]));
         let grouped = value(&p, &[reals(&[f64::NAN, 0.0, -f64::NAN, -0.0])]);
         assert_eq!(grouped.items().unwrap().len(), 2);
+        // Members stay in the order of the elements.
+        let zeros = tuple(&[Value::Scalar(deckle_ir::scalar::Scalar::F64(0.0)), reals(&[0.0, -0.0])]);
+        assert_eq!(format!("{:?}", grouped.items().unwrap()[0]), format!("{zeros:?}"));
     }
 }
