@@ -8,6 +8,7 @@ use crate::fault::Failure;
 use crate::host::{Host, Known};
 use crate::outside::{Input, Much, Outside, collected, elements, input_of, validated};
 use crate::plan::Plan;
+use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{Buf, Node, Op, Program, Rep, Rows, Step};
 use deckle_ir::scalar::ScalarType;
 use deckle_ir::types::Type;
@@ -173,7 +174,7 @@ impl<D: Device> Memory<'_, D> {
         self.bufs[b.index()].as_ref().ok_or_else(|| Failure::Bug(format!("{b} has no memory")))
     }
 
-    /// Sizes that an argument without rows does not show: as those checks say that will be made, else 0.
+    /// Sizes that an argument without rows does not show: what they are compared with in the checks to be made, else 0.
     fn complete_sizes(&mut self, params: &[Rep]) -> Result<(), Failure> {
         let mut sizes = Vec::new();
         params.iter().for_each(|r| size_bufs(self.program, r, &mut sizes));
@@ -181,13 +182,15 @@ impl<D: Device> Memory<'_, D> {
             for step in &self.program.steps {
                 let Step::Check(n) = step else { continue };
                 let Op::Check { cond, .. } = self.program.node(*n).op else { continue };
-                let Op::Binary(_, a, b) = self.program.node(cond).op else { continue };
+                let Op::Binary(BinOp::Eq, a, b) = self.program.node(cond).op else { continue };
                 for (x, y) in [(a, b), (b, a)] {
+                    // What cannot be computed is reported by its own check, when its time comes.
                     if let Some((buf, extra)) = self.unknown(x)
+                        && sizes.contains(&buf)
                         && self.is_known(y)
+                        && let Ok(value) = self.host().int(y)
                     {
-                        let value = self.host().int(y)? - extra;
-                        self.set(buf, value)?;
+                        self.set(buf, value.wrapping_sub(extra))?;
                     }
                 }
             }
@@ -204,10 +207,10 @@ impl<D: Device> Memory<'_, D> {
     fn unknown(&self, n: Node) -> Option<(Buf, i64)> {
         match self.program.node(n).op {
             Op::Load(b, _) if self.bufs[b.index()].is_none() => Some((b, 0)),
-            Op::Binary(deckle_ir::array::BinOp::Add, x, y) => {
+            Op::Binary(BinOp::Add, x, y) => {
                 let (x, y) = if self.program.as_int(x).is_some() { (y, x) } else { (x, y) };
                 let (b, extra) = self.unknown(x)?;
-                Some((b, extra + self.program.as_int(y)?))
+                Some((b, extra.wrapping_add(self.program.as_int(y)?)))
             }
             _ => None,
         }

@@ -130,24 +130,6 @@ fn check(case: &Case, config: &Config, elements: u64) -> Result<(), String> {
     on_cores(case, &reference, &way(&mut rng, config))
 }
 
-/// Idioms that have not been seen to work for long enough; `DECKLE_IDIOM` runs them one by one.
-const OFF: &[&str] = &[
-    "scan of scan",
-    "filter by scan",
-    "rows by scan",
-    "composed functions",
-    "sequence by scan",
-    "groups by scan",
-    "vectors under a guard",
-    "fold from a vector",
-    "rows in a stencil",
-    "moved rows",
-    "huge sizes",
-    "empty dimensions",
-    "special floats",
-    "written sizes",
-];
-
 /// How many programs all tests of this file run together.
 const ALL: u64 = 3000;
 
@@ -179,18 +161,17 @@ fn careless_programs() {
 
 #[test]
 fn idioms_of_arrays() {
-    sweep("idioms_of_arrays", &Config::nested().with_idioms().without(OFF), 750, 4000);
+    sweep("idioms_of_arrays", &Config::nested().with_idioms(), 750, 4000);
 }
 
 #[test]
 fn idioms_of_sequences() {
-    sweep("idioms_of_sequences", &Config::default().with_idioms().without(OFF), 750, 4000);
+    sweep("idioms_of_sequences", &Config::default().with_idioms(), 750, 4000);
 }
 
 #[test]
-#[ignore = "not seen to work for long enough"]
 fn real_sizes() {
-    let config = Config { idioms: 60, ..Config::nested() }.at_size(40_000).without(OFF);
+    let config = Config { idioms: 60, ..Config::nested().with_idioms() }.at_size(40_000);
     sweep("real_sizes", &config, 100, 400_000);
 }
 

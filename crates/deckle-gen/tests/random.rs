@@ -103,13 +103,11 @@ fn large_programs() {
 }
 
 #[test]
-#[ignore = "not seen to work for long enough"]
 fn idioms() {
     sweep("idioms", &Config::default().with_idioms(), 2000);
 }
 
 #[test]
-#[ignore = "not seen to work for long enough"]
 fn idioms_of_arrays() {
     sweep("idioms_of_arrays", &Config::nested().with_idioms(), 1000);
 }

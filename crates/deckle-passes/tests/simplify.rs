@@ -159,7 +159,6 @@ fn large_programs() {
 }
 
 #[test]
-#[ignore = "not seen to work for long enough"]
 fn idioms() {
     sweep("idioms", &Config::default().with_idioms(), 800);
 }
