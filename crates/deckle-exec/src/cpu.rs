@@ -285,7 +285,10 @@ impl Cpu<'_> {
         let uneven = match how {
             How::After(uneven, _) => Some(*uneven),
             How::Best(kernel, at, i) if threads > 1 => {
-                found = self.uneven(memory, launch, entries, points, parallel)?;
+                found = match self.uneven(memory, launch, entries, points, parallel)? {
+                    Ok(found) => found,
+                    Err(record) => return Ok(Some(record)),
+                };
                 if let Some(uneven) = found.as_ref().filter(|u| u.has_long())
                     && let Some(done) = self.long_rows(memory, kernel, (*at, *i), uneven)?
                 {

@@ -76,7 +76,7 @@ pub struct Options {
 }
 
 /// How much work goes into making code fast.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Effort {
     /// None: for code that runs once, on little.
     None,
@@ -215,9 +215,10 @@ impl Native {
     pub fn compile(program: &array::Program, func: Func, options: Options) -> Result<Native, Box<Diagnostic>> {
         let mut timings = Timings::default();
         let plan = Plan::new(program, func, options, &mut timings)?;
+        // The branches of checked code leave little to optimise.
+        let effort = if options.checked { options.effort.min(Effort::Little) } else { options.effort };
         let make = Make {
-            // The branches of checked code leave little to optimise.
-            pipeline: if options.checked { Pipeline::O1 } else { options.effort.pipeline() },
+            pipeline: effort.pipeline(),
             gathers: options.gathers.unwrap_or_else(gathers_here),
             cuts: options.cuts,
             checked: options.checked,

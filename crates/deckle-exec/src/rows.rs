@@ -182,7 +182,7 @@ impl LongCodes {
 }
 
 impl Cpu<'_> {
-    /// What is known of the rows of a launch, if it has some. `parallel` tells that it is worth several threads as far as one knew without.
+    /// What is known of the rows of a launch, if it has some; or what failed where their lengths were computed. `parallel` tells that it is worth several threads as far as one knew without.
     pub(crate) fn uneven<'m>(
         &self,
         memory: &'m Memory<'_, Self>,
@@ -190,19 +190,19 @@ impl Cpu<'_> {
         entries: &Entries,
         points: i64,
         parallel: bool,
-    ) -> Result<Option<Uneven<'m>>, Failure> {
-        let Some(rows) = &launch.rows else { return Ok(None) };
+    ) -> Result<Result<Option<Uneven<'m>>, Record>, Failure> {
+        let Some(rows) = &launch.rows else { return Ok(Ok(None)) };
         let (cuts, threads) = (&self.make.cuts, self.settings.team.threads() as i64);
         // A row of one block is not combined block by block.
         let least = if rows.divisible { cuts.long.max(cuts.row_block) } else { i64::MAX };
         match (&rows.lengths, entries.lengths) {
             (Lengths::Offsets(buf), _) if parallel => {
-                Ok(Uneven::new(memory.buffer(*buf)?.as_slice(), points, (threads, least), cuts))
+                Ok(Ok(Uneven::new(memory.buffer(*buf)?.as_slice(), points, (threads, least), cuts)))
             }
             (Lengths::Computed(_), Some(entry)) if points > 0 => {
-                self.computed(memory, launch, entry, (points, threads, least)).map(Some)
+                Ok(self.computed(memory, launch, entry, (points, threads, least))?.map(Some))
             }
-            _ => Ok(None),
+            _ => Ok(Ok(None)),
         }
     }
 
@@ -213,7 +213,7 @@ impl Cpu<'_> {
         launch: &Launch,
         entry: Entry,
         (rows, threads, least): (i64, i64, i64),
-    ) -> Result<Uneven<'static>, Failure> {
+    ) -> Result<Result<Uneven<'static>, Record>, Failure> {
         let cuts = &self.make.cuts;
         let group = match rows <= cuts.row_groups {
             true => 1,
@@ -244,8 +244,8 @@ impl Cpu<'_> {
         };
         let lengths = |k: i64| totals_of((k * group, rows.min((k + 1) * group)), 1);
         let uneven = Uneven::of_groups(totals, (rows, group), (threads, least), cuts, &lengths);
-        record.taken(&args, &self.settings.progress)?;
-        Ok(uneven)
+        // Where a length fails its check, others may be so large that nobody could wait for their rows.
+        Ok(record.taken(&args, &self.settings.progress)?.map_or(Ok(uneven), Err))
     }
 
     /// Runs the long rows of a launch, each by all threads, and then everything else: if there is memory for that.
@@ -286,7 +286,7 @@ impl Cpu<'_> {
         let mut bufs = self.passed(memory, &long.launch)?;
         bufs.extend(partial.iter().chain(&scratch).map(|b| Passed::new(b, "partial results of long rows")));
         let (args, record) = (Args::new(bufs, self.make.checked), Shared::default());
-        for (k, (row, size)) in uneven.long.iter().enumerate() {
+        'rows: for (k, (row, size)) in uneven.long.iter().enumerate() {
             let blocks = blocks_of(*size);
             let call = |entry: Entry, first: i64, last: i64| {
                 let scalars = [first, last, piece, blocks, piece, *row, places[k + 1]].map(|x| x as u64);
@@ -301,6 +301,9 @@ impl Cpu<'_> {
                 blocks
             };
             for first in (0..blocks).step_by(window.max(1) as usize) {
+                if record.has_failed() {
+                    break 'rows;
+                }
                 let last = blocks.min(first + window);
                 for (phase, entry) in long.phases.iter().zip(&code.phases) {
                     if phase.alone {

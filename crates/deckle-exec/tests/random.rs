@@ -27,11 +27,17 @@ fn way(rng: &mut Rng, config: &Config) -> Way {
         _ if config.sequences => Chunks::Always,
         _ => Chunks::Never,
     };
+    // Nearly all of the time of a test goes into LLVM.
+    let effort = match rng.below(20) {
+        0 => Effort::Full,
+        1..=2 => Effort::Little,
+        _ => Effort::None,
+    };
     let options = Options {
         fuse: rng.chance(70),
         simplify: rng.chance(90),
         chunks,
-        effort: [Effort::None, Effort::None, Effort::None, Effort::Little][rng.below(4)],
+        effort,
         gathers: Some(if rng.chance(50) { Gathers::Native } else { Gathers::Emulated }),
         given: Options::ALL,
         cuts: if small { Cuts::small() } else { Cuts::default() },
@@ -131,7 +137,7 @@ fn check(case: &Case, config: &Config, elements: u64) -> Result<(), String> {
 }
 
 /// How many programs all tests of this file run together.
-const ALL: u64 = 3000;
+const ALL: u64 = 10_000;
 
 fn sweep(name: &str, config: &Config, cases: u64, elements: u64) {
     let sweep = Sweep { test: ["deckle-exec", "random", name], config, cases, of: ALL, threads: 2 };
@@ -140,39 +146,39 @@ fn sweep(name: &str, config: &Config, cases: u64, elements: u64) {
 
 #[test]
 fn flat_arrays() {
-    sweep("flat_arrays", &Config::flat(), 300, 2000);
+    sweep("flat_arrays", &Config::flat(), 1000, 2000);
 }
 
 #[test]
 fn nested_arrays() {
-    sweep("nested_arrays", &Config::nested(), 450, 2000);
+    sweep("nested_arrays", &Config::nested(), 1500, 2000);
 }
 
 #[test]
 fn sequences() {
-    sweep("sequences", &Config::default(), 450, 2000);
+    sweep("sequences", &Config::default(), 1500, 2000);
 }
 
 #[test]
 fn careless_programs() {
     let config = Config { associative: false, retraverse: true, risk: 40, ..Config::default() };
-    sweep("careless_programs", &config, 300, 2000);
+    sweep("careless_programs", &config, 1000, 2000);
 }
 
 #[test]
 fn idioms_of_arrays() {
-    sweep("idioms_of_arrays", &Config::nested().with_idioms(), 750, 4000);
+    sweep("idioms_of_arrays", &Config::nested().with_idioms(), 2500, 4000);
 }
 
 #[test]
 fn idioms_of_sequences() {
-    sweep("idioms_of_sequences", &Config::default().with_idioms(), 750, 4000);
+    sweep("idioms_of_sequences", &Config::default().with_idioms(), 2475, 4000);
 }
 
 #[test]
 fn real_sizes() {
     let config = Config { idioms: 60, ..Config::nested().with_idioms() }.at_size(40_000);
-    sweep("real_sizes", &config, 100, 400_000);
+    sweep("real_sizes", &config, 25, 400_000);
 }
 
 /// Programs that once failed: checks after the state of a loop was new, a condition that holds in no lane, loops inside a traversal.

@@ -13,7 +13,7 @@ use deckle_ir::size_eval::SizeEnv;
 use deckle_ir::types::{RecordType, Type};
 use deckle_ir::value::Value;
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// A type without sequences, in which all sizes are 0.
@@ -171,7 +171,12 @@ impl Params {
 
 /// Arguments for parameters.
 pub(crate) fn arguments(params: &Params, rng: &mut Rng, config: &Config) -> Vec<Value> {
-    let mut maker = Maker { rng: RefCell::new(rng), long: config.long, sizes: RefCell::default(), args: Vec::new() };
+    let mut inner = HashSet::new();
+    for (ty, _) in &params.list {
+        ty.for_each_size(&mut |size, depth| inner.extend(size.as_var().filter(|_| depth > 0)));
+    }
+    let (rng, sizes) = (RefCell::new(rng), RefCell::default());
+    let mut maker = Maker { rng, long: config.long, inner, sizes, args: Vec::new() };
     for (ty, role) in &params.list {
         let arg = maker.value(ty, *role, &mut Vec::new());
         maker.args.push(arg);
@@ -181,7 +186,8 @@ pub(crate) fn arguments(params: &Params, rng: &mut Rng, config: &Config) -> Vec<
 
 /// A value of a type whose sizes are numbers.
 pub(crate) fn constant(ty: &Type, rng: &mut Rng) -> Value {
-    let maker = Maker { rng: RefCell::new(rng), long: 0, sizes: RefCell::default(), args: Vec::new() };
+    let (rng, sizes) = (RefCell::new(rng), RefCell::default());
+    let maker = Maker { rng, long: 0, inner: HashSet::new(), sizes, args: Vec::new() };
     maker.value(ty, Role::Plain, &mut Vec::new())
 }
 
@@ -189,6 +195,8 @@ struct Maker<'r> {
     rng: RefCell<&'r mut Rng>,
     /// See [`Config::long`].
     long: i64,
+    /// Sizes of vectors inside others: none of them is long, or there would be too many elements.
+    inner: HashSet<SizeVar>,
     /// What was chosen for size variables, at positions.
     sizes: RefCell<HashMap<(SizeVar, Vec<i128>), i128>>,
     args: Vec<Value>,
@@ -252,8 +260,8 @@ fn length(rng: &mut Rng, depth: usize, long: i64) -> i128 {
 impl SizeEnv for Maker<'_> {
     fn var(&self, var: SizeVar, at: &[i128]) -> Option<i128> {
         let mut sizes = self.sizes.borrow_mut();
-        let n =
-            sizes.entry((var, at.to_vec())).or_insert_with(|| length(&mut self.rng.borrow_mut(), at.len(), self.long));
+        let long = if self.inner.contains(&var) { 0 } else { self.long };
+        let n = sizes.entry((var, at.to_vec())).or_insert_with(|| length(&mut self.rng.borrow_mut(), at.len(), long));
         Some(*n)
     }
 

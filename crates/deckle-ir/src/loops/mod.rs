@@ -372,7 +372,7 @@ pub enum Expr {
     Lane(Val, u16),
     /// `swizzle(x1, x2) [0, 8, 1, 9]` — lanes of the first, counted from 0, and of the second, counted on.
     Swizzle(Val, Val, Vec<u16>),
-    /// `failed` — whether this thread has noted a failure so far.
+    /// `failed` — whether this thread has noted a failure so far, or another one has ended with one.
     Failed,
     /// `id thread` — who runs. GPU only. `i64`.
     Id(Axis),

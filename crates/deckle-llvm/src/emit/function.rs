@@ -5,7 +5,7 @@
 
 use super::checked::{Checks, RECORD};
 use super::module::{Module, Target, symbol};
-use super::types;
+use super::{stmt, types};
 use deckle_ir::loops::{Access, Buf, Function, Local, Place, Ty, Val};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use std::collections::HashMap;
@@ -40,14 +40,18 @@ pub(super) struct Writer<'a> {
     pub(super) label: String,
     /// The access groups of the independent loops around.
     pub(super) groups: Vec<usize>,
+    /// Whether it can fail, on the host.
+    pub(super) can_fail: bool,
     next: u32,
 }
 
 impl<'a> Writer<'a> {
     pub(super) fn new(module: &'a mut Module, function: &'a Function) -> Writer<'a> {
+        let can_fail = module.target == Target::Host && stmt::can_fail(&function.body);
         Writer {
             function,
             module,
+            can_fail,
             text: String::new(),
             names: vec![String::new(); function.vals.len()],
             constants: vec![None; function.vals.len()],
@@ -226,6 +230,14 @@ impl Writer<'_> {
         self.module.declare("void @llvm.memset.p0.i64(ptr, i8, i64, i1)".to_string());
         self.line(format!("call void @llvm.memset.p0.i64(ptr {shadow}, i8 -1, i64 {bytes}, i1 false)"));
         Checks { len: local.len.to_string(), shadow }
+    }
+
+    /// Whether this thread has noted a failure, or another one has reported it. That is looked at each time: hence volatile.
+    pub(super) fn failed(&mut self) -> String {
+        let own = self.op("load i1, ptr %failed");
+        let reported = self.op("load atomic volatile i64, ptr %error unordered, align 8");
+        let others = self.op(format!("icmp ne i64 {reported}, 0"));
+        self.op(format!("or i1 {own}, {others}"))
     }
 
     /// Ends the function: what was noted becomes known.

@@ -7,6 +7,18 @@ use deckle_ir::loops::{Block, Carry, LoopHint, Stmt, Val};
 use deckle_ir::scalar::ScalarType;
 use std::fmt::Write;
 
+/// How many rounds of a loop there are at most between two looks at whether something has failed.
+const STRIP: i64 = 1 << 22;
+
+/// A counted loop, as operands.
+struct Counted {
+    k: u32,
+    lo: String,
+    hi: String,
+    step: i64,
+    inits: Vec<String>,
+}
+
 impl Writer<'_> {
     /// Writes the statements of a block.
     pub(super) fn block(&mut self, block: &Block) {
@@ -35,10 +47,10 @@ impl Writer<'_> {
     }
 
     /// The phis of carried values, given the blocks before and at the end of the loop.
-    fn phis(&self, carries: &[Carry], results: &[Val], before: &str, latch: &str) -> String {
+    fn phis(&self, carries: &[Carry], inits: &[String], results: &[Val], before: &str, latch: &str) -> String {
         let mut text = String::new();
-        for (c, r) in carries.iter().zip(results) {
-            let (param, init, next) = (self.name(c.param), self.name(c.init), self.name(*r));
+        for ((c, init), r) in carries.iter().zip(inits).zip(results) {
+            let (param, next) = (self.name(c.param), self.name(*r));
             let ty = types::value(self.ty(c.param));
             let _ = writeln!(text, "  {param} = phi {ty} [ {init}, %{before} ], [ {next}, %{latch} ]");
         }
@@ -57,13 +69,19 @@ impl Writer<'_> {
     fn counted(&mut self, range: (Val, Val, Val, i64), carries: &[Carry], body: &Block, hint: LoopHint) {
         let (var, lo, hi, step) = range;
         let k = self.unique();
-        let (before, head, exit) = (self.label.clone(), format!("for{k}"), format!("for{k}.end"));
         self.set(var, format!("%{var}"));
         self.name_carries(carries);
+        let inits: Vec<String> = carries.iter().map(|c| self.name(c.init)).collect();
+        let whole = Counted { k, lo: self.name(lo), hi: self.name(hi), step, inits };
+        let one_strip = self.constant(lo).is_some() && self.constant(hi).is_some();
+        let strips = self.can_fail && hint != LoopHint::Unroll && !one_strip;
+        let strip = strips.then(|| self.begin_strip(&whole, carries));
+        let Counted { lo, hi, inits, .. } = strip.as_ref().unwrap_or(&whole);
+        let (before, head, exit) = (self.label.clone(), format!("for{k}"), format!("for{k}.end"));
         self.line(format!("br label %{head}"));
         self.begin(head.clone());
         let phis_at = self.text.len();
-        let more = self.op(format!("icmp slt i64 %{var}, {}", self.name(hi)));
+        let more = self.op(format!("icmp slt i64 %{var}, {hi}"));
         self.line(format!("br i1 {more}, label %for{k}.body, label %{exit}"));
         self.begin(format!("for{k}.body"));
         self.count_round();
@@ -77,10 +95,46 @@ impl Writer<'_> {
         let next = self.op(format!("add nsw i64 %{var}, {step}"));
         self.line(format!("br label %{head}{}", metadata.text));
         let latch = self.label.clone();
-        let mut phis = format!("  %{var} = phi i64 [ {}, %{before} ], [ {next}, %{latch} ]\n", self.name(lo));
-        phis.push_str(&self.phis(carries, &body.results, &before, &latch));
+        let mut phis = format!("  %{var} = phi i64 [ {lo}, %{before} ], [ {next}, %{latch} ]\n");
+        phis.push_str(&self.phis(carries, inits, &body.results, &before, &latch));
         self.text.insert_str(phis_at, &phis);
         self.begin(exit);
+        if let Some(strip) = strip {
+            self.end_strip(&strip, &whole);
+        }
+    }
+
+    /// Begins a part of a loop of code that can fail, of at most [`STRIP`] rounds: between them it is seen whether something has failed, here or in another
+    /// thread, and then nobody waits for the rest.
+    fn begin_strip(&mut self, whole: &Counted, carries: &[Carry]) -> Counted {
+        let Counted { k, lo, hi, step, inits } = whole;
+        let (before, strip) = (self.label.clone(), format!("strip{k}"));
+        self.line(format!("br label %{strip}"));
+        self.begin(strip.clone());
+        self.line(format!("%{strip}.lo = phi i64 [ {lo}, %{before} ], [ %{strip}.hi, %{strip}.next ]"));
+        let mut names = Vec::new();
+        for (c, init) in carries.iter().zip(inits) {
+            let (ty, name) = (types::value(self.ty(c.param)), format!("%{strip}.{}", c.param));
+            self.line(format!("{name} = phi {ty} [ {init}, %{before} ], [ %{}, %{strip}.next ]", c.param));
+            names.push(name);
+        }
+        let left = self.op(format!("sub i64 {hi}, %{strip}.lo"));
+        let many = self.op(format!("icmp sgt i64 {left}, {}", STRIP * step));
+        let end = self.op(format!("add i64 %{strip}.lo, {}", STRIP * step));
+        self.line(format!("%{strip}.hi = select i1 {many}, i64 {end}, i64 {hi}"));
+        Counted { k: *k, lo: format!("%{strip}.lo"), hi: format!("%{strip}.hi"), step: *step, inits: names }
+    }
+
+    /// Ends it: there may be another one.
+    fn end_strip(&mut self, strip: &Counted, whole: &Counted) {
+        let k = strip.k;
+        let more = self.op(format!("icmp slt i64 {}, {}", strip.hi, whole.hi));
+        let hardly = self.weighed("i32 1, i32 1000");
+        self.line(format!("br i1 {more}, label %strip{k}.next, label %strip{k}.end{hardly}"));
+        self.begin(format!("strip{k}.next"));
+        let failed = self.failed();
+        self.line(format!("br i1 {failed}, label %strip{k}.end, label %strip{k}"));
+        self.begin(format!("strip{k}.end"));
     }
 
     /// That a loop ends is promised only where no loop of the program is inside, which may never end: LLVM lets a promise of one loop count for another that it
@@ -113,6 +167,7 @@ impl Writer<'_> {
         let k = self.unique();
         let (before, head, exit) = (self.label.clone(), format!("while{k}"), format!("while{k}.end"));
         self.name_carries(carries);
+        let inits: Vec<String> = carries.iter().map(|c| self.name(c.init)).collect();
         self.line(format!("br label %{head}"));
         self.begin(head.clone());
         let phis_at = self.text.len();
@@ -123,7 +178,7 @@ impl Writer<'_> {
         self.count_round();
         self.block(body);
         self.line(format!("br label %{head}"));
-        let phis = self.phis(carries, &body.results, &before, &self.label);
+        let phis = self.phis(carries, &inits, &body.results, &before, &self.label);
         self.text.insert_str(phis_at, &phis);
         self.begin(exit);
     }
@@ -237,4 +292,15 @@ struct LoopMetadata {
     group: Option<usize>,
     /// What stands behind the branch back.
     text: String,
+}
+
+/// Whether statements can fail.
+pub(super) fn can_fail(block: &Block) -> bool {
+    block.stmts.iter().any(|stmt| match stmt {
+        Stmt::Flag(_) | Stmt::Fail { .. } => true,
+        Stmt::For { body, .. } => can_fail(body),
+        Stmt::While { test, body, .. } => can_fail(test) || can_fail(body),
+        Stmt::If { yes, no, .. } => can_fail(yes) || can_fail(no),
+        _ => false,
+    })
 }

@@ -70,8 +70,6 @@ pub(super) struct Emitter<'k> {
     pub cuts: Cuts,
     /// Whether a check is a jump: where one point comes after another, one that is always taken costs least.
     pub jumps: bool,
-    /// Whether checks give their values and tell nobody.
-    pub silent: bool,
     /// Whether there are checks at all.
     pub can_fail: bool,
     needs: HashMap<Vec<Node>, BTreeSet<Node>>,
@@ -136,7 +134,6 @@ impl<'k> Emitter<'k> {
             gathers: purpose.gathers,
             cuts: purpose.cuts,
             jumps: false,
-            silent: false,
             can_fail: sinks.iter().any(|s| p.sink_needs(s).iter().any(|n| matches!(p.node(*n).op, Op::Check { .. }))),
             needs,
             grid,
@@ -282,10 +279,6 @@ impl<'k> Emitter<'k> {
     fn check(&mut self, cond: Node, value: Node, site: u32, operands: &[Node]) -> Res<Vec<Val>> {
         let c = self.val(cond)?;
         let zero = self.constant(Scalar::zero(self.p.ty(value)));
-        if self.silent {
-            let v = self.val(value)?;
-            return Ok(vec![self.b.select(c, v, zero)]);
-        }
         if self.jumps {
             let (v, yes) = (self.val(value)?, self.constant(Scalar::Bool(true)));
             self.b.begin_if(c);

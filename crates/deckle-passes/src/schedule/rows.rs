@@ -248,7 +248,6 @@ impl<'k> Scheduler<'k> {
     fn lengths(&self, dim: Space) -> Res<Function> {
         let name = format!("{}_lengths", self.name);
         let mut e = Emitter::new(self.p, self.sinks, &name, &self.buffers, self.purpose);
-        e.silent = true;
         let lengths = e.b.buffer(ScalarType::I64, Access::Write);
         let range = Range::new(&mut e);
         let Region::Dim(size) = self.p.space(dim).region else { return Err(format!("{dim} is no dimension")) };
