@@ -3,7 +3,7 @@
 use crate::file;
 use crate::report::{Outcome, quote};
 use deckle_diag::{Code, Diagnostic, SourceMap, Span, closest};
-use deckle_io::stream::has_blocks;
+use deckle_io::stream::is_flat;
 use deckle_io::text::{self, Wrong, parameters, records, type_name};
 use deckle_ir::array::Function;
 use deckle_ir::entity::SizeVar;
@@ -18,7 +18,7 @@ use std::path::Path;
 pub enum Bound {
     /// That is there.
     Value(Value),
-    /// The elements of a file, or of standard input, which are read while the program runs, or just before.
+    /// The elements of a file, or of standard input, which are read while the program runs, or just before; of what is no vector or sequence the value itself.
     Stream(Box<dyn Source>),
 }
 
@@ -32,8 +32,8 @@ pub fn inputs(name: &str, function: &Function, given: &[String], sources: &mut S
     let sizes = Sizes::of(function);
     each(name, function, given, |parameter, ty, text| match (text.strip_prefix('@').map(Path::new), ty) {
         (Some(path), Type::Seq(_)) => file::open(parameter, ty, path).map(Bound::Stream),
-        (Some(path), Type::Array(a)) if sizes.are_plain && sizes.are_free(&a.elem) && has_blocks(path, ty) => {
-            file::open_vector(parameter, ty, path).map(Bound::Stream)
+        (Some(path), _) if sizes.are_plain && is_flat(path, ty) => {
+            file::open_whole(parameter, ty, path).map(Bound::Stream)
         }
         _ => value(parameter, ty, text, sources).map(Bound::Value),
     })
@@ -75,13 +75,6 @@ impl Sizes {
     /// The lengths of rows, each its own, that occur nowhere else.
     fn is_free(&self, size: &Size) -> bool {
         matches!(size.determines(), Some((v, [_, ..], 0)) if self.uses.get(&v) == Some(&1))
-    }
-
-    /// Whether any rows are values of a type.
-    fn are_free(&self, ty: &Type) -> bool {
-        let mut free = true;
-        ty.for_each_size(&mut |size, _| free &= self.is_free(size));
-        free
     }
 }
 

@@ -26,9 +26,9 @@ pub fn open(name: &str, ty: &Type, path: &Path) -> Result<Box<dyn Source>, Diagn
     Ok(Box::new(Told { name: name.to_string(), ty: ty.clone(), source }))
 }
 
-/// The elements of a vector from a file, read just before the run.
-pub fn open_vector(name: &str, ty: &Type, path: &Path) -> Result<Box<dyn Source>, Diagnostic> {
-    let source = deckle_io::stream::open_vector(path, ty).map_err(|e| misread(name, ty, &e))?;
+/// A value from a file, read into flat memory just before the run: the elements of a vector, or the value as the only element.
+pub fn open_whole(name: &str, ty: &Type, path: &Path) -> Result<Box<dyn Source>, Diagnostic> {
+    let source = deckle_io::stream::open_whole(path, ty).map_err(|e| misread(name, ty, &e))?;
     Ok(Box::new(Told { name: name.to_string(), ty: ty.clone(), source }))
 }
 

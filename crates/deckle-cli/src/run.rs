@@ -12,6 +12,7 @@ use deckle_diag::{Code, Diagnostic, SourceMap, Span};
 use deckle_exec::{CLOSED, value_of};
 use deckle_interp::Options;
 use deckle_io::json;
+use deckle_io::stream::{TREE_BYTES, tree_bytes};
 use deckle_io::text::{Ends, show};
 use deckle_ir::array::Program;
 use deckle_ir::entity::Func;
@@ -19,10 +20,12 @@ use deckle_ir::types::Type;
 use deckle_ir::value::Value;
 use deckle_passes::stream::{self as streams, Kept};
 use deckle_runtime::Pool;
+use deckle_runtime::cpu;
 use deckle_runtime::pool::Bytes;
 use deckle_runtime::stream::{self, Sink};
 use std::borrow::Cow;
 use std::io::Write;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -138,11 +141,12 @@ impl Job<'_> {
 
     fn interpret(&self, inputs: Vec<Bound>, interrupt: &Interrupt) -> Ran {
         let watch = self.kept.iter().map(|k| (k.place.func, k.place.var)).collect();
-        let options = Options { interrupt: Some(interrupt.flag()), watch, ..Options::default() };
         let function = &self.program.funcs[self.func.index()];
         let params = function.params().iter().map(|p| function.ty(*p));
-        let values = inputs.into_iter().zip(params).map(|(bound, ty)| whole(bound, ty));
+        let values = inputs.into_iter().zip(params).map(|(bound, ty)| whole(bound, ty, interrupt));
         let values = values.collect::<Result<Vec<Value>, _>>()?;
+        let options =
+            Options { interrupt: Some(interrupt.flag()), watch, max_elements: most_elements(), ..Options::default() };
         let started = Instant::now();
         let outcome = deckle_interp::run(self.program, self.func, &values, &options)?;
         let seconds = started.elapsed().as_secs_f64();
@@ -151,8 +155,8 @@ impl Job<'_> {
     }
 }
 
-/// An argument as a whole, for the interpreter.
-fn whole(bound: Bound, ty: &Type) -> Result<Value, Box<Diagnostic>> {
+/// An argument as a tree, for the interpreter, which has everything as a whole.
+fn whole(bound: Bound, ty: &Type, interrupt: &Interrupt) -> Result<Value, Box<Diagnostic>> {
     let mut source = match bound {
         Bound::Value(value) => return Ok(value),
         Bound::Stream(source) => source,
@@ -160,11 +164,19 @@ fn whole(bound: Bound, ty: &Type) -> Result<Value, Box<Diagnostic>> {
     let (pool, mut all, mut bytes) = (Pool::new(None), Vec::new(), 0);
     let elem = ty.elem().unwrap_or(ty);
     loop {
+        if interrupt.flag().load(Ordering::Relaxed) {
+            return Err(Box::new(Diagnostic::nowhere(Code::LimitExceeded, "interrupted")));
+        }
         match source.next(1 << 20, &pool) {
             Ok(Some(block)) => {
-                bytes += block.bytes() as u64;
-                check_room(bytes)?;
+                let tree = tree_bytes(elem, &block);
+                bytes += tree;
+                check_room(bytes, tree)?;
                 all.extend((0..block.len).map(|i| value_of(elem, &block.data, i)));
+            }
+            Ok(None) if ty.elem().is_none() => {
+                let missing = || Diagnostic::nowhere(Code::Internal, "an argument that does not come");
+                return all.pop().ok_or_else(|| Box::new(missing()));
             }
             Ok(None) => return Ok(if ty.is_seq() { Value::seq(all) } else { Value::array(all) }),
             Err(stream::Error::Failed(e)) => {
@@ -177,25 +189,29 @@ fn whole(bound: Bound, ty: &Type) -> Result<Value, Box<Diagnostic>> {
     }
 }
 
-/// How many bytes the interpreter takes at least for a byte of flat data; a number takes thrice its size, a byte sixteen times.
-const TREE: u64 = 3;
 /// What is small is not worth asking for.
 const SMALL: u64 = 32 << 20;
-
-/// Whether the interpreter, which holds sequences as a whole, has memory for one of so many bytes.
-fn check_room(bytes: u64) -> Result<(), Box<Diagnostic>> {
-    let free = || deckle_runtime::cpu::free_memory().filter(|free| bytes > free / TREE);
+/// Whether there is memory for the next `tree` bytes of an argument that the interpreter has as a whole: `bytes` of it with these.
+fn check_room(bytes: u64, tree: u64) -> Result<(), Box<Diagnostic>> {
+    // What is there already is no longer free; half of all is left for what is computed of it.
+    let free = || cpu::free_memory().filter(|free| bytes + tree > *free);
     match if bytes > SMALL { free() } else { None } {
         None => Ok(()),
         Some(free) => {
             let (bytes, free) = (Bytes(bytes), Bytes(free));
             let message = format!(
-                "the interpreter holds a sequence as a whole: {bytes} have been read, and {free} of memory are free"
+                "the interpreter has arguments as a whole: this one takes more than {bytes}, and {free} of memory are free"
             );
             let d = Diagnostic::nowhere(Code::LimitExceeded, message);
-            Err(Box::new(d.help("leave `--on interp` out: native code goes through it in chunks")))
+            Err(Box::new(d.help("leave `--on interp` out: native code reads files into flat memory, and goes through sequences in chunks")))
         }
     }
+}
+
+/// The most elements of a value that the interpreter makes: what memory there is for, and less than any machine has.
+fn most_elements() -> u64 {
+    let most = Options::default().max_elements;
+    cpu::free_memory().map_or(most, |free| most.min(free / 2 / TREE_BYTES))
 }
 
 /// Whether the beginning and the end of a long result are shown, and not all of it.

@@ -155,8 +155,9 @@ impl<D: Device> Memory<'_, D> {
                 let end = end_of(&offsets, n).ok_or_else(wrong)?;
                 let all = &offsets.as_slice::<i64>()[..=n];
                 let size = all.get(1).map_or(0, |first| first - all[0]);
-                if all.windows(2).any(|w| w[1] - w[0] != size) {
-                    return Err(wrong());
+                if let Some(row) = all.windows(2).position(|w| w[1] - w[0] != size) {
+                    let (name, len) = (name.to_string(), all[row + 1] - all[row]);
+                    return Err(Failure::Irregular { name, row, len, first: size });
                 }
                 // A size that no row shows is told by another argument, or is 0.
                 if let (Op::Load(b, _), true) = (&self.program.node(*m).op, n > 0) {

@@ -16,6 +16,8 @@ pub(crate) enum Failure {
     Memory(OverBudget, Span),
     /// An argument is not of the parameter's type.
     Argument(String),
+    /// The rows of an argument are not of one size: which one has how many elements, and how many the first has.
+    Irregular { name: String, row: usize, len: i64, first: i64 },
     /// An array of so many elements. Where it stands in the source.
     TooLarge(String, i64, Span),
     /// From outside.
@@ -71,6 +73,14 @@ impl Failure {
             Failure::Argument(name) => {
                 Diagnostic::nowhere(Code::BadArgument, format!("argument `{name}` is not of the type of its parameter"))
                     .help("give a value of the parameter's type")
+            }
+            Failure::Irregular { name, row, len, first } => {
+                let has = elements(len);
+                let message = format!(
+                    "argument `{name}` needs rows of equal length, but the row at [{row}] has {has} and a row before it {first}"
+                );
+                Diagnostic::nowhere(Code::NotRegular, message)
+                    .help("cut or pad the rows to one length, or use operators that work on jagged arrays")
             }
             Failure::TooLarge(name, n, span) => too_many(&name, n, span),
             Failure::Stream(e) => match e.downcast::<Diagnostic>() {

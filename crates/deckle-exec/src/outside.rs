@@ -20,7 +20,8 @@ use std::sync::atomic::Ordering::Relaxed;
 pub enum Input {
     /// That is there.
     Data(Data),
-    /// A sequence that comes bit by bit. Where a program cannot go through it in chunks, it is read as a whole before the run.
+    /// A sequence that comes bit by bit. Where a program cannot go through it in chunks, it is read as a whole before the run. What is neither a
+    /// sequence nor a vector is the only element that comes.
     Stream(Box<dyn Source>),
 }
 
@@ -159,7 +160,7 @@ pub(crate) fn input_of(ty: &Type, value: &Value, settings: &Settings, name: &str
 /// So many bytes are read at least, where all are to be.
 const AT_ONCE: usize = 1 << 20;
 
-/// A sequence from outside as a whole.
+/// A sequence from outside as a whole, or the only element.
 pub(crate) fn collected(mut source: Box<dyn Source>, ty: &Type, settings: &Settings) -> Result<Data, Failure> {
     let (pool, mut blocks) = (&settings.pool, Vec::new());
     // All of a file at once: then nothing is copied.
@@ -170,6 +171,10 @@ pub(crate) fn collected(mut source: Box<dyn Source>, ty: &Type, settings: &Setti
             return Err(Failure::Interrupted);
         }
         blocks.push(block);
+    }
+    if ty.elem().is_none() {
+        let [block] = &blocks[..] else { return Err(Failure::bug("an argument that does not come once")) };
+        return Ok(block.data.clone());
     }
     if blocks.is_empty() {
         return Ok(Data::Equal(0, Box::new(none_of(ty.elem().unwrap_or(ty), pool)?)));

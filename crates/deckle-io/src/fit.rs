@@ -1,6 +1,5 @@
 //! What a type asks for, and whether a number in a file is a value of it: what the formats have in common.
 
-use crate::text::collection;
 use crate::{Error, Result};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::types::Type;
@@ -20,18 +19,6 @@ pub fn widens(from: ScalarType, to: ScalarType) -> bool {
     match (from.int_range(), to.int_range()) {
         (Some((a, b)), Some((lo, hi))) => lo <= a && b <= hi,
         _ => from == to || (from, to) == (ScalarType::F32, ScalarType::F64),
-    }
-}
-
-/// The same elements at another type: widened, and streamed where the type is a sequence.
-pub fn convert(value: Value, ty: &Type) -> Value {
-    match (&value, ty) {
-        (Value::Scalar(s), Type::Scalar(to)) => Value::Scalar(if s.ty() == *to { *s } else { s.cast(*to) }),
-        (Value::Array(items), Type::Array(_) | Type::Seq(_)) => {
-            let Some(elem) = ty.elem() else { return value };
-            collection(items.iter().map(|v| convert(v.clone(), elem)).collect(), ty)
-        }
-        _ => value,
     }
 }
 
@@ -112,15 +99,6 @@ mod tests {
             assert!(!widens(from, to), "{from} {to}");
         }
         assert!(!widens(T::Bool, T::U8) && !widens(T::U8, T::Bool));
-    }
-
-    #[test]
-    fn the_outer_dimension_is_streamed_where_the_type_says_so() {
-        let row = |v: &[f32]| Value::array(v.iter().map(|x| Scalar::F32(*x).into()).collect());
-        let ty = Type::seq(Type::array(2.into(), T::F64.into()));
-        let rows = Value::array(vec![row(&[1.0, 2.0]), row(&[3.0, 4.5])]);
-        let real = |v: &[f64]| Value::array(v.iter().map(|x| Value::real(*x)).collect());
-        assert_eq!(convert(rows, &ty), Value::seq(vec![real(&[1.0, 2.0]), real(&[3.0, 4.5])]));
     }
 
     #[test]

@@ -3,11 +3,15 @@
 //! The ending says it; `.gz` after it says that the file is packed. What follows a colon picks a part of a file: `a.npz:x` an array, `a.mtx:off` a
 //! vector of a matrix, `t.csv:price` a column, `book.txt:words` the words, `a.wav:rate` the rate.
 
+use crate::build::Build;
 use crate::room::{self, Room};
 use crate::{Error, Result, atomic_write, csv, gz, image, is_standard, json, mtx, npy, npz, plain, stream, wav};
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
+use std::borrow::Cow;
 use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// What the ending of a file says about it.
@@ -98,14 +102,45 @@ pub fn read_value(path: impl AsRef<Path>, ty: &Type) -> Result<Value> {
     let (path, part) = split_part(path.as_ref());
     let read = || {
         check_readable(&path, ty)?;
-        if Format::of(&path) == (Format::Npy, false) {
-            // Looks at the first bytes before it reads the rest.
-            return npy::read_value(&path, ty);
-        }
-        let bytes = std::fs::read(&path).map_err(|e| Error::io(&e))?;
-        read_value_bytes(&path, part.as_deref(), &bytes, ty)
+        read_value_bytes(&path, part.as_deref(), &contents(&path)?, ty)
     };
     read().map_err(|e| e.in_file(&path))
+}
+
+/// The bytes of a file. Of one that is not `.npy`, though its name says so, only the first: it may be endless.
+pub(crate) fn contents(path: &Path) -> Result<Vec<u8>> {
+    let mut file = File::open(path).map_err(|e| Error::io(&e))?;
+    let about = file.metadata().map_err(|e| Error::io(&e))?;
+    let mut bytes = Vec::new();
+    if Format::of(path) == (Format::Npy, false) {
+        let first = file.by_ref().take(npy::MAGIC_LEN).read_to_end(&mut bytes);
+        first.map_err(|e| Error::io(&e))?;
+        if !npy::is_begun(&bytes) {
+            return Ok(bytes);
+        }
+    }
+    bytes.append(&mut read_all(&mut file, if about.is_file() { about.len() } else { 0 })?);
+    Ok(bytes)
+}
+
+/// Everything that comes, about `len` bytes, if there is memory for it.
+pub(crate) fn read_all(from: &mut dyn Read, len: u64) -> Result<Vec<u8>> {
+    const STEP: u64 = 32 << 20;
+    let mut bytes = Vec::new();
+    let mut most = len.saturating_add(1).max(STEP);
+    Room::Machine.check(len)?;
+    bytes
+        .try_reserve_exact(usize::try_from(len.saturating_add(1)).unwrap_or(usize::MAX))
+        .map_err(|e| Error::new(format!("there is no memory for its {len} bytes: {e}")))?;
+    loop {
+        let before = bytes.len() as u64;
+        Read::take(&mut *from, most - before).read_to_end(&mut bytes).map_err(|e| Error::io(&e))?;
+        if (bytes.len() as u64) < most {
+            return Ok(bytes);
+        }
+        most *= 2;
+        Room::Machine.check(most)?;
+    }
 }
 
 /// Whether there is any way from a file of this name to a value of the type: better said before the file is opened.
@@ -129,34 +164,63 @@ fn later(path: &Path, verb: &str) -> Error {
 /// # Errors
 /// As [`read_value`].
 pub fn read_value_bytes(name: &Path, part: Option<&str>, bytes: &[u8], ty: &Type) -> Result<Value> {
+    decode(name, part, Cow::Borrowed(bytes), ty).and_then(|(decoded, room)| match decoded {
+        Decoded::Tree(value) => Ok(value),
+        Decoded::Flat(build) => room.check(build.tree()).map(|()| build.value(ty, 0)),
+    })
+}
+
+/// The same in flat memory.
+pub(crate) fn read_flat_bytes(name: &Path, part: Option<&str>, bytes: Vec<u8>, ty: &Type) -> Result<Build> {
+    decode(name, part, Cow::Owned(bytes), ty).map(|(decoded, _)| match decoded {
+        Decoded::Flat(build) => build,
+        Decoded::Tree(value) => {
+            let mut build = Build::new(ty);
+            build.push_value(&value);
+            build
+        }
+    })
+}
+
+/// What the contents of a file are decoded to.
+enum Decoded {
+    /// Its only value.
+    Flat(Build),
+    Tree(Value),
+}
+
+fn decode(name: &Path, part: Option<&str>, bytes: Cow<'_, [u8]>, ty: &Type) -> Result<(Decoded, Room)> {
     check_readable(name, ty)?;
     let (format, packed) = Format::of(name);
-    let room = if packed { Room::Packed(bytes.len()) } else { Room::Machine };
-    let unpacked;
-    let bytes = if packed {
-        unpacked = gz::unpack(bytes)?;
-        &unpacked
-    } else {
-        bytes
-    };
-    room.check(room::tree(format, bytes, ty))?;
-    let value = match format {
-        Format::Npy => npy::read_bytes(bytes).and_then(|(held, value)| npy::fit(&held, value, ty)),
-        Format::Npz => npz::read_bytes(bytes, ty, part),
-        Format::Mtx => mtx::parse(bytes).and_then(|matrix| mtx::to_value(matrix, ty, part)),
-        Format::Table(separator) => csv::read_bytes(bytes, separator, ty, part),
-        Format::Image(format) => image::read_bytes(format, bytes, ty),
-        Format::Wav => wav::read_bytes(bytes, ty, part),
-        Format::Txt | Format::Unknown => plain::read_bytes(bytes, ty, part),
-        Format::Json | Format::Later => Err(later(name, "read")),
-    };
-    // Of what was unpacked the bytes are not those of the file.
-    value.map_err(|mut e| {
-        if let Some(at) = e.offset.filter(|_| packed) {
-            (e.offset, e.message) = (None, format!("byte {at} of what it packs: {}", e.message));
+    let is_deflated = matches!(format, Format::Npz | Format::Image(image::Format::Png));
+    let room = if packed || is_deflated { Room::Packed(bytes.len()) } else { Room::Machine };
+    let bytes = if packed { Cow::Owned(gz::unpack(&bytes)?) } else { bytes };
+    let mut build = Build::new(ty);
+    let decoded = match format {
+        Format::Npy => npy::fill(&bytes, ty, &mut build),
+        Format::Npz => npz::fill(&bytes, ty, part, &mut build),
+        Format::Mtx => mtx::parse(&bytes).and_then(|matrix| {
+            drop(bytes);
+            mtx::value::fill(matrix, ty, part, &mut build)
+        }),
+        Format::Image(format) => image::fill(format, &bytes, ty, &mut build),
+        _ => {
+            room.check(room::tree(format, &bytes, ty))?;
+            let value = match format {
+                Format::Table(separator) => csv::read_bytes(&bytes, separator, ty, part),
+                Format::Wav => wav::read_bytes(&bytes, ty, part),
+                Format::Txt | Format::Unknown => plain::read_bytes(&bytes, ty, part),
+                _ => Err(later(name, "read")),
+            };
+            return value.map(|value| (Decoded::Tree(value), room)).map_err(|e| stream::unpacked(e, packed));
         }
-        e
-    })
+    };
+    decoded.map_err(|e| stream::unpacked(e, packed))?;
+    // What is packed may become so much, whatever it is read as.
+    if packed {
+        room.check(build.bytes() as u64)?;
+    }
+    Ok((Decoded::Flat(build), room))
 }
 
 /// Whether values of a type can be written to a file of this name: better said before a long run than after it.

@@ -15,6 +15,7 @@
 //! to is limited ([`gz`]), and an [`Error`] names the byte or the line at which the two part.
 
 mod atomic;
+mod build;
 pub mod csv;
 mod error;
 mod fit;

@@ -1,22 +1,22 @@
 //! How much memory a file takes as a tree of values, counted before the tree is made.
 //!
-//! A tree takes ten to a hundred times as many bytes as its file. Vectors are therefore read flat, block by block
-//! ([`stream::open_vector`](crate::stream::open_vector)); a tree is made for the interpreter, and of what is no vector: records, pictures, written values. What it
-//! takes is estimated from the bytes of the file and compared with a limit:
+//! A tree takes ten to a hundred times as many bytes as its file. Files are therefore read into flat memory, vectors of tables, sound and texts block by block
+//! ([`stream::open_whole`](crate::stream::open_whole)). A tree is made for the interpreter, and of written values, tables as columns, and sound with its rate. What it
+//! takes is estimated and compared with a limit:
 //!
 //! - of a packed file, what it may unpack to ([`gz::limit`]): a bomb is refused when a few megabytes of it are there;
 //! - of others, the memory that the machine has free.
 
 use crate::format::Format;
 use crate::text::is_text;
-use crate::{Error, Result, gz, npy, plain};
+use crate::{Error, Result, gz, plain};
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
 use deckle_runtime::cpu;
 use deckle_runtime::pool::Bytes;
 
 /// Bytes of a value in a vector or tuple.
-const VALUE: u64 = size_of::<Value>() as u64;
+pub(crate) const VALUE: u64 = size_of::<Value>() as u64;
 /// Bytes of a vector besides its elements: counts, the space that it has in the cost model, and what the allocator adds to both parts.
 const VECTOR: u64 = 96;
 /// Bytes of a tuple besides its components.
@@ -56,14 +56,11 @@ impl Room {
     }
 }
 
-/// An estimate of the tree that the contents of a file become; it is that of pictures and archives once they are unpacked, so theirs is made there.
+/// An estimate of the tree that the contents of a file become, if they become one at once.
 pub(crate) fn tree(format: Format, bytes: &[u8], ty: &Type) -> u64 {
     let len = bytes.len() as u64;
     let count = |wanted: &[u8]| bytes.iter().filter(|b| wanted.contains(b)).count() as u64;
     match format {
-        Format::Npy => npy::size(bytes).map_or(0, |(scalars, vectors)| array(scalars, vectors)),
-        // An entry of a row is a pair.
-        Format::Mtx => count(b"\n") * (3 * VALUE + TUPLE),
         Format::Table(separator) => {
             let (fields, lines) = (count(&[separator, b'\n']), count(b"\n"));
             let texts = if has_texts(ty) { len * VALUE + fields * VECTOR } else { 0 };
@@ -73,7 +70,8 @@ pub(crate) fn tree(format: Format, bytes: &[u8], ty: &Type) -> u64 {
         Format::Txt | Format::Unknown if is_text(ty) => len * VALUE,
         Format::Txt | Format::Unknown if plain::is_lines(ty) => len * VALUE + count(b" \t\r\n") * (VALUE + VECTOR),
         Format::Txt | Format::Unknown => count(b",") * VALUE + count(b"[({\"") * (VALUE + VECTOR) + quoted(bytes),
-        Format::Npz | Format::Image(_) | Format::Json | Format::Later => 0,
+        // Decoded into flat memory, which is compared.
+        Format::Npy | Format::Npz | Format::Mtx | Format::Image(_) | Format::Json | Format::Later => 0,
     }
 }
 
@@ -82,9 +80,9 @@ pub(crate) fn array(scalars: u64, vectors: u64) -> u64 {
     scalars.saturating_mul(VALUE).saturating_add(vectors.saturating_mul(VALUE + VECTOR))
 }
 
-/// Pixels of so many samples.
-pub(crate) fn picture(pixels: u64, samples: u64) -> u64 {
-    pixels.saturating_mul(if samples == 1 { VALUE } else { VALUE + TUPLE + samples * VALUE })
+/// So many tuples, without their components.
+pub(crate) fn tuples(count: u64) -> u64 {
+    count.saturating_mul(VALUE + TUPLE)
 }
 
 /// Texts in quotes have a value for each byte.

@@ -28,7 +28,7 @@ pub fn caches() -> Caches {
     caches_in(Path::new("/sys/devices/system/cpu/cpu0/cache"))
 }
 
-/// The memory that is free for this process: of the machine, and of its control group. `None` where the system does not say.
+/// The memory that is free for this process: of the machine, of its control group, and of what it may map (`ulimit -v`). `None` where the system does not say.
 pub fn free_memory() -> Option<u64> {
     let machine = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
         let available = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
@@ -37,7 +37,18 @@ pub fn free_memory() -> Option<u64> {
     let number = |name: &str| std::fs::read_to_string(name).ok()?.trim().parse::<u64>().ok();
     let group = number("/sys/fs/cgroup/memory.max")
         .map(|most| most.saturating_sub(number("/sys/fs/cgroup/memory.current").unwrap_or(0)));
-    machine.into_iter().chain(group).min()
+    machine.into_iter().chain(group).chain(free_addresses()).min()
+}
+
+/// How much more the process may map, if that is limited.
+fn free_addresses() -> Option<u64> {
+    let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
+    let most = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;
+    let most = most.split_whitespace().next()?.parse::<u64>().ok()?;
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let mapped = status.lines().find_map(|line| line.strip_prefix("VmSize:"))?;
+    let mapped = mapped.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)?;
+    Some(most.saturating_sub(mapped))
 }
 
 fn caches_in(folder: &Path) -> Caches {

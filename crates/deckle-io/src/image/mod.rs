@@ -15,10 +15,10 @@
 mod png;
 mod pnm;
 
-use crate::room::{self, Room};
-use crate::text::{collection, type_name};
+use crate::build::Build;
+use crate::text::type_name;
 use crate::{Error, Result, fit};
-use deckle_ir::scalar::{Scalar, ScalarType};
+use deckle_ir::scalar::ScalarType;
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
 
@@ -40,7 +40,8 @@ struct Picture {
     channels: usize,
     /// Whether samples have 16 bits and not 8.
     deep: bool,
-    samples: Vec<u16>,
+    /// Two bytes for each sample of 16 bits, in the order of this machine.
+    samples: Vec<u8>,
 }
 
 const FORMS: &str = "a picture is [[u8]] (grey), [[(u8, u8, u8)]] (colour), or the same with u16";
@@ -50,15 +51,20 @@ const FORMS: &str = "a picture is [[u8]] (grey), [[(u8, u8, u8)]] (colour), or t
 /// # Errors
 /// If the file is damaged, or the picture does not fit the type.
 pub fn read_bytes(format: Format, bytes: &[u8], ty: &Type) -> Result<Value> {
+    let mut build = Build::new(ty);
+    fill(format, bytes, ty, &mut build)?;
+    Ok(build.value(ty, 0))
+}
+
+/// The same into flat memory.
+pub(crate) fn fill(format: Format, bytes: &[u8], ty: &Type, build: &mut Build) -> Result<()> {
     let misfit = || Error::misfit(format!("a picture is no `{}`", type_name(ty))).help(FORMS);
     let (pixel, sample) = pixel(ty).ok_or_else(misfit)?;
     let picture = match format {
         Format::Png => png::decode(bytes)?,
         Format::Pnm => pnm::decode(bytes)?,
     };
-    let room = if format == Format::Png { Room::Packed(bytes.len()) } else { Room::Machine };
-    room.check(room::picture((picture.width * picture.height) as u64, pixel as u64))?;
-    picture.to_value(ty, pixel, sample)
+    picture.fill(ty, pixel, sample, build)
 }
 
 /// The contents of a file that shows a value.
@@ -69,8 +75,8 @@ pub fn write_bytes(format: Format, ty: &Type, value: &Value) -> Result<Vec<u8>> 
     check_type(format, ty)?;
     let picture = Picture::from_value(ty, value)?;
     match format {
-        Format::Png => png::encode(&picture),
-        Format::Pnm => Ok(pnm::encode(&picture)),
+        Format::Png => png::encode(picture),
+        Format::Pnm => Ok(pnm::encode(picture)),
     }
 }
 
@@ -112,40 +118,52 @@ fn name(channels: usize) -> &'static str {
 }
 
 impl Picture {
-    fn opaque(&self) -> u16 {
-        if self.deep { u16::MAX } else { u8::MAX.into() }
+    /// How many bytes a sample has.
+    fn bytes(&self) -> usize {
+        if self.deep { 2 } else { 1 }
     }
 
-    fn to_value(&self, ty: &Type, channels: usize, sample: ScalarType) -> Result<Value> {
+    /// Whether a pixel is not opaque.
+    fn is_see_through(&self) -> bool {
+        let width = self.bytes();
+        matches!(self.channels, 2 | 4)
+            && self.samples.chunks_exact(self.channels * width).any(|p| p[p.len() - width..].iter().any(|b| *b != 255))
+    }
+
+    fn fill(self, ty: &Type, channels: usize, sample: ScalarType, build: &mut Build) -> Result<()> {
         if self.deep != (sample == ScalarType::U16) {
             let bits = if self.deep { 16 } else { 8 };
             let message = format!("the picture has {bits} bits a sample, and `{}` has {}", type_name(ty), 24 - bits);
             return Err(Error::misfit(message).help(format!("ask for `u{bits}`")));
         }
-        let coloured = self.channels > 2;
-        let has_opacity = matches!(self.channels, 2 | 4);
-        let see_through = has_opacity && self.samples.chunks(self.channels).any(|p| p.last() != Some(&self.opaque()));
-        if (coloured && channels < 3) || (see_through && matches!(channels, 1 | 3)) {
+        let is_coloured = self.channels > 2;
+        if (is_coloured && channels < 3) || (matches!(channels, 1 | 3) && self.is_see_through()) {
             let message =
                 format!("the picture is {}, and `{}` is {}", name(self.channels), type_name(ty), name(channels));
             return Err(Error::misfit(message).help(FORMS));
         }
-        let scalar = |s: u16| Value::Scalar(if self.deep { Scalar::U16(s) } else { Scalar::U8(s as u8) });
-        let make = |p: &[u16]| {
-            let colour = if coloured { [p[0], p[1], p[2]] } else { [p[0]; 3] };
-            let opacity = if has_opacity { p[self.channels - 1] } else { self.opaque() };
-            match channels {
-                1 => scalar(p[0]),
-                2 => Value::tuple(vec![scalar(p[0]), scalar(opacity)]),
-                3 => Value::tuple(colour.map(scalar).to_vec()),
-                _ => Value::tuple(colour.into_iter().chain([opacity]).map(scalar).collect()),
+        let (width, pixels) = (self.bytes(), build.push_regular(&[self.height, self.width]));
+        for (k, part) in pixels.parts().iter_mut().enumerate() {
+            let Some(to) = part.scalars() else { continue };
+            // Which sample of a pixel of the file this is: the last one of a type with opacity is that, and grey is every colour.
+            let from = match (k, channels) {
+                (1, 2) | (3, 4) => matches!(self.channels, 2 | 4).then(|| self.channels - 1),
+                _ => Some(if is_coloured { k } else { 0 }),
+            };
+            match from {
+                Some(_) if self.channels == 1 && channels == 1 => {
+                    *to = self.samples;
+                    return Ok(());
+                }
+                Some(from) => {
+                    to.reserve_exact(self.width * self.height * width);
+                    let pixels = self.samples.chunks_exact(self.channels * width);
+                    pixels.for_each(|p| to.extend_from_slice(&p[from * width..][..width]));
+                }
+                None => to.resize(self.width * self.height * width, u8::MAX),
             }
-        };
-        let row_ty = ty.elem().unwrap_or(ty);
-        let line = (self.width * self.channels).max(1);
-        let rows =
-            self.samples.chunks(line).map(|row| collection(row.chunks(self.channels).map(make).collect(), row_ty));
-        Ok(collection(rows.collect(), ty))
+        }
+        Ok(())
     }
 
     fn from_value(ty: &Type, value: &Value) -> Result<Picture> {
@@ -155,6 +173,7 @@ impl Picture {
         if width == 0 {
             return Err(Error::new("a picture has at least one pixel, and this one has none"));
         }
+        let is_deep = sample == ScalarType::U16;
         let mut samples = Vec::with_capacity(width * rows.len() * channels);
         for (i, row) in rows.iter().enumerate() {
             let row = fit::items(row)?;
@@ -165,11 +184,12 @@ impl Picture {
             for pixel in row {
                 let parts = if channels == 1 { std::slice::from_ref(pixel) } else { fit::parts(pixel)? };
                 for part in parts {
-                    samples.push(fit::scalar(part)?.as_int().unwrap_or(0) as u16);
+                    let sample = fit::scalar(part)?.as_int().unwrap_or(0) as u16;
+                    if is_deep { samples.extend(sample.to_ne_bytes()) } else { samples.push(sample as u8) }
                 }
             }
         }
-        Ok(Picture { width, height: rows.len(), channels, deep: sample == ScalarType::U16, samples })
+        Ok(Picture { width, height: rows.len(), channels, deep: is_deep, samples })
     }
 }
 

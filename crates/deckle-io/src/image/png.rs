@@ -1,6 +1,7 @@
 //! PNG, through the `png` crate, which is shown only files whose parts fit together.
 
 use super::Picture;
+use crate::npy::convert::swap;
 use crate::{Error, Result, fit, gz};
 use flate2::Crc;
 use png::{BitDepth, ColorType, Transformations};
@@ -28,16 +29,14 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Picture> {
         ColorType::Indexed => return Err(Error::at(MAGIC.len(), "the picture has no palette")),
     };
     buffer.truncate(info.buffer_size());
-    let samples: Vec<u16> = if deep {
-        buffer.chunks_exact(2).map(|b| u16::from_be_bytes([b[0], b[1]])).collect()
-    } else {
-        buffer.into_iter().map(u16::from).collect()
-    };
+    if deep && cfg!(target_endian = "little") {
+        swap(&mut buffer, 2);
+    }
     let (width, height) = (info.width as usize, info.height as usize);
-    if samples.len() != width * height * channels {
+    if buffer.len() != width * height * channels * if deep { 2 } else { 1 } {
         return Err(Error::at(MAGIC.len(), "the picture has not as many samples as it says"));
     }
-    Ok(Picture { width, height, channels, deep, samples })
+    Ok(Picture { width, height, channels, deep, samples: buffer })
 }
 
 fn frame<R: Read + BufRead + Seek>(
@@ -111,7 +110,7 @@ fn check_size(bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn encode(picture: &Picture) -> Result<Vec<u8>> {
+pub(super) fn encode(mut picture: Picture) -> Result<Vec<u8>> {
     let large = |_| Error::new("the picture is too large for a PNG file");
     let (width, height) = (u32::try_from(picture.width).map_err(large)?, u32::try_from(picture.height).map_err(large)?);
     let mut bytes = Vec::new();
@@ -123,14 +122,12 @@ pub(super) fn encode(picture: &Picture) -> Result<Vec<u8>> {
         _ => ColorType::Rgba,
     });
     encoder.set_depth(if picture.deep { BitDepth::Sixteen } else { BitDepth::Eight });
-    let samples: Vec<u8> = if picture.deep {
-        picture.samples.iter().flat_map(|s| s.to_be_bytes()).collect()
-    } else {
-        picture.samples.iter().map(|s| *s as u8).collect()
-    };
+    if picture.deep && cfg!(target_endian = "little") {
+        swap(&mut picture.samples, 2);
+    }
     let wrong = |e: png::EncodingError| Error::new(e.to_string());
     let mut writer = encoder.write_header().map_err(wrong)?;
-    writer.write_image_data(&samples).map_err(wrong)?;
+    writer.write_image_data(&picture.samples).map_err(wrong)?;
     writer.finish().map_err(wrong)?;
     Ok(bytes)
 }

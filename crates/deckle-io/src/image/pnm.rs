@@ -1,6 +1,7 @@
 //! PGM and PPM: a few numbers, then the samples as text (`P2`, `P3`) or as bytes (`P5`, `P6`).
 
 use super::Picture;
+use crate::npy::convert::swap;
 use crate::{Error, Result, fit};
 
 pub(super) fn decode(bytes: &[u8]) -> Result<Picture> {
@@ -40,15 +41,20 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Picture> {
         );
         return Err(Error::at(bytes.len(), message));
     }
-    let samples = if text { scan.samples(count)? } else { raw(&mut scan, needed, deep)? };
-    if let Some(k) = samples.iter().position(|s| *s > largest) {
-        let message = format!("sample {k} is {}, and the largest should be {largest}", samples[k]);
-        return Err(scan.error(message));
+    let samples = if text { scan.samples(count, deep)? } else { raw(&mut scan, needed, deep)? };
+    let largest_found = |(_, s): &(usize, u16)| *s > largest;
+    let found = if deep {
+        samples.chunks_exact(2).map(|b| u16::from_ne_bytes([b[0], b[1]])).enumerate().find(largest_found)
+    } else {
+        samples.iter().map(|b| u16::from(*b)).enumerate().find(largest_found)
+    };
+    match found {
+        Some((k, sample)) => Err(scan.error(format!("sample {k} is {sample}, and the largest should be {largest}"))),
+        None => Ok(Picture { width, height, channels, deep, samples }),
     }
-    Ok(Picture { width, height, channels, deep, samples })
 }
 
-fn raw(scan: &mut Scan, needed: usize, deep: bool) -> Result<Vec<u16>> {
+fn raw(scan: &mut Scan, needed: usize, deep: bool) -> Result<Vec<u8>> {
     if !scan.bytes.get(scan.at).is_some_and(u8::is_ascii_whitespace) {
         return Err(scan.error("a blank is missing before the samples"));
     }
@@ -57,11 +63,11 @@ fn raw(scan: &mut Scan, needed: usize, deep: bool) -> Result<Vec<u16>> {
         let more = data.len() - needed;
         return Err(Error::at(scan.at + 1 + needed, format!("{} after the last sample", fit::count(more, "byte"))));
     }
-    Ok(if deep {
-        data.chunks_exact(2).map(|b| u16::from_be_bytes([b[0], b[1]])).collect()
-    } else {
-        data.iter().map(|b| u16::from(*b)).collect()
-    })
+    let mut samples = data.to_vec();
+    if deep && cfg!(target_endian = "little") {
+        swap(&mut samples, 2);
+    }
+    Ok(samples)
 }
 
 struct Scan<'a> {
@@ -97,11 +103,16 @@ impl Scan<'_> {
         Ok(number)
     }
 
-    fn samples(&mut self, count: usize) -> Result<Vec<u16>> {
+    fn samples(&mut self, count: usize, deep: bool) -> Result<Vec<u8>> {
         let mut samples = Vec::with_capacity(count);
-        for _ in 0..count {
+        for k in 0..count {
             let sample = self.number("a sample")?;
-            samples.push(u16::try_from(sample).map_err(|_| self.error("a sample is larger than 65535"))?);
+            let sample = u16::try_from(sample).map_err(|_| self.error("a sample is larger than 65535"))?;
+            match u8::try_from(sample) {
+                _ if deep => samples.extend(sample.to_ne_bytes()),
+                Ok(byte) => samples.push(byte),
+                Err(_) => return Err(self.error(format!("sample {k} is {sample}, and the largest is below 256"))),
+            }
         }
         self.skip_blanks();
         if self.at < self.bytes.len() {
@@ -112,14 +123,13 @@ impl Scan<'_> {
 }
 
 /// The bytes of a grey or coloured picture.
-pub(super) fn encode(picture: &Picture) -> Vec<u8> {
+pub(super) fn encode(mut picture: Picture) -> Vec<u8> {
     let kind = if picture.channels == 1 { "P5" } else { "P6" };
-    let largest = picture.opaque();
+    let largest = if picture.deep { u16::MAX } else { u8::MAX.into() };
     let mut bytes = format!("{kind}\n{} {}\n{largest}\n", picture.width, picture.height).into_bytes();
-    if picture.deep {
-        bytes.extend(picture.samples.iter().flat_map(|s| s.to_be_bytes()));
-    } else {
-        bytes.extend(picture.samples.iter().map(|s| *s as u8));
+    if picture.deep && cfg!(target_endian = "little") {
+        swap(&mut picture.samples, 2);
     }
+    bytes.append(&mut picture.samples);
     bytes
 }

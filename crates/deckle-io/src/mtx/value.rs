@@ -1,9 +1,10 @@
-//! From a matrix to a value of the type that is asked for.
+//! From a matrix to a value of the type that is asked for, in flat memory.
 
 use super::parse::Entry;
 use super::{Matrix, Values};
+use crate::build::Build;
 use crate::fit::exact;
-use crate::text::{collection, scalar_name, type_name};
+use crate::text::{scalar_name, type_name};
 use crate::{Error, Result};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::types::Type;
@@ -25,18 +26,24 @@ const FIELDS: &str = "`rows`, `cols`, `nnz`, `off`, `row`, `col`, `val`";
 /// # Errors
 /// If there is no such value.
 pub fn to_value(matrix: Matrix, ty: &Type, part: Option<&str>) -> Result<Value> {
+    let mut build = Build::new(ty);
+    fill(matrix, ty, part, &mut build)?;
+    Ok(build.value(ty, 0))
+}
+
+/// The same into flat memory.
+pub(crate) fn fill(matrix: Matrix, ty: &Type, part: Option<&str>, build: &mut Build) -> Result<()> {
     let entries = Entries::new(matrix.into_general()?);
     if let Some(name) = part {
-        return entries.field(name, ty);
+        return entries.field(name, ty, build);
     }
     match Form::of(ty) {
         Some(Form::Fields(fields)) => {
-            let values: Result<Vec<Value>> = fields.iter().map(|(name, ty)| entries.field(name, ty)).collect();
-            Ok(Value::tuple(values?))
+            fields.iter().zip(build.parts()).try_for_each(|((name, ty), build)| entries.field(name, ty, build))
         }
-        Some(Form::Rows) => entries.rows(ty),
-        Some(Form::Triples) => entries.triples(ty),
-        Some(Form::Dense(elem)) => entries.dense(ty, elem),
+        Some(Form::Rows) => entries.rows(ty, build),
+        Some(Form::Triples) => entries.triples(ty, build),
+        Some(Form::Dense(elem)) => entries.dense(elem, build),
         None => Err(Error::misfit(format!("a matrix is no `{}`", type_name(ty))).help(
             "a matrix is { off: [int], rows: [[(int, real)]] }, [[(int, real)]], [(int, int, real)] or [[real]], say",
         )),
@@ -103,21 +110,23 @@ impl Entries {
         Entries { matrix, order }
     }
 
-    fn field(&self, name: &str, ty: &Type) -> Result<Value> {
+    fn field(&self, name: &str, ty: &Type, build: &mut Build) -> Result<()> {
         let m = &self.matrix;
         match name {
-            "rows" if ty.elem().is_some() => self.rows(ty),
-            "rows" => whole(name, m.rows, ty),
-            "cols" => whole(name, m.cols, ty),
-            "nnz" => whole(name, m.len(), ty),
-            "off" => vector(name, ty, &mut self.offsets()?.into_iter().map(|n| n as i128)),
-            "row" => vector(name, ty, &mut self.order.iter().map(|k| m.row[*k] as i128)),
-            "col" => vector(name, ty, &mut self.order.iter().map(|k| m.col[*k] as i128)),
+            "rows" if ty.elem().is_some() => self.rows(ty, build),
+            "rows" => whole(name, m.rows, ty, build),
+            "cols" => whole(name, m.cols, ty, build),
+            "nnz" => whole(name, m.len(), ty, build),
+            "off" => vector(name, ty, &mut self.offsets()?.into_iter(), build),
+            "row" => vector(name, ty, &mut self.order.iter().map(|k| m.row[*k]), build),
+            "col" => vector(name, ty, &mut self.order.iter().map(|k| m.col[*k]), build),
             "val" => {
                 let elem = ty.elem().and_then(Type::as_scalar).ok_or_else(|| wrong_type(name, ty, "[real]"))?;
-                let values: Result<Vec<Value>> =
-                    self.order.iter().map(|k| self.value(*k, elem).map(Value::Scalar)).collect();
-                Ok(collection(values?, ty))
+                let values = build.push_regular(&[m.len()]);
+                for &k in &self.order {
+                    values.push(self.value(k, elem)?);
+                }
+                Ok(())
             }
             _ => Err(Error::misfit(format!("a matrix has no `{name}`")).help(format!("it has {FIELDS}"))),
         }
@@ -137,10 +146,9 @@ impl Entries {
         Ok(off)
     }
 
-    fn rows(&self, ty: &Type) -> Result<Value> {
+    fn rows(&self, ty: &Type, build: &mut Build) -> Result<()> {
         let fault = || wrong_type("rows", ty, "[[(int, real)]]");
-        let row_ty = ty.elem().ok_or_else(fault)?;
-        let entry = row_ty.elem().ok_or_else(fault)?;
+        let entry = ty.elem().and_then(Type::elem).ok_or_else(fault)?;
         let (col, val) = match (entry, &scalars(entry)[..]) {
             (Type::Scalar(col), _) => (*col, None),
             (_, [col, val]) => (*col, Some(*val)),
@@ -152,60 +160,54 @@ impl Entries {
             return Err(Error::misfit(message));
         }
         let off = self.offsets()?;
-        let make = |k: usize| -> Result<Value> {
-            let j = number("col", self.matrix.col[k] as i128, col)?;
-            Ok(match val {
-                None => j.into(),
-                Some(val) => Value::tuple(vec![j.into(), self.value(k, val)?.into()]),
-            })
-        };
-        let empty = collection(Vec::new(), row_ty);
-        let rows: Result<Vec<Value>> = off
-            .windows(2)
-            .map(|w| match &self.order[w[0]..w[1]] {
-                [] => Ok(empty.clone()),
-                row => Ok(collection(row.iter().map(|k| make(*k)).collect::<Result<_>>()?, row_ty)),
-            })
-            .collect();
-        Ok(collection(rows?, ty))
+        let rows = build.push_regular(&[self.matrix.rows]);
+        off.windows(2).for_each(|w| rows.end_row(w[1] - w[0]));
+        drop(off);
+        let parts = rows.inner().parts();
+        for &k in &self.order {
+            parts[0].push(number("col", self.matrix.col[k] as i128, col)?);
+            if let (Some(val), [_, to]) = (val, &mut *parts) {
+                to.push(self.value(k, val)?);
+            }
+        }
+        Ok(())
     }
 
-    fn triples(&self, ty: &Type) -> Result<Value> {
+    fn triples(&self, ty: &Type, build: &mut Build) -> Result<()> {
         let [row, col, val] = ty.elem().map(scalars).unwrap_or_default()[..] else {
             return Err(wrong_type("entries", ty, "[(int, int, real)]"));
         };
-        let make = |k: &usize| -> Result<Value> {
-            let i = number("row", self.matrix.row[*k] as i128, row)?;
-            let j = number("col", self.matrix.col[*k] as i128, col)?;
-            Ok(Value::tuple(vec![i.into(), j.into(), self.value(*k, val)?.into()]))
-        };
-        Ok(collection(self.order.iter().map(make).collect::<Result<_>>()?, ty))
+        let [rows, cols, vals] = build.push_regular(&[self.order.len()]).parts() else { return Ok(()) };
+        for &k in &self.order {
+            rows.push(number("row", self.matrix.row[k] as i128, row)?);
+            cols.push(number("col", self.matrix.col[k] as i128, col)?);
+            vals.push(self.value(k, val)?);
+        }
+        Ok(())
     }
 
-    fn dense(&self, ty: &Type, elem: ScalarType) -> Result<Value> {
+    fn dense(&self, elem: ScalarType, build: &mut Build) -> Result<()> {
         let m = &self.matrix;
         let most = m.len().saturating_mul(ELEMENTS_PER_ENTRY).saturating_add(FREE_ELEMENTS);
         if m.rows.saturating_mul(m.cols.max(1)) > most {
             let message = format!("a dense matrix of {} by {} is too large for {} entries", m.rows, m.cols, m.len());
             return Err(Error::misfit(message).help("ask for the rows that there are: [[(int, real)]]"));
         }
-        let row_ty = ty.elem().unwrap_or(ty);
-        let mut order = self.order.iter().copied().peekable();
-        let mut rows = Vec::with_capacity(m.rows);
-        for i in 0..m.rows {
-            let mut row = vec![Value::Scalar(Scalar::zero(elem)); m.cols];
-            let mut last = None;
-            while let Some(k) = order.next_if(|k| m.row[*k] == i) {
-                let j = m.col[k];
-                if last.replace(j) == Some(j) {
-                    let message = format!("row {}, column {} is there twice, and a dense matrix has one", i + 1, j + 1);
-                    return Err(Error::misfit(message).help("ask for the rows as they are: [[(int, real)]]"));
-                }
-                row[j] = self.value(k, elem)?.into();
+        let elements = build.push_regular(&[m.rows, m.cols]);
+        let mut filled = 0;
+        for &k in &self.order {
+            let (i, j) = (m.row[k], m.col[k]);
+            let at = i * m.cols + j;
+            if at < filled {
+                let message = format!("row {}, column {} is there twice, and a dense matrix has one", i + 1, j + 1);
+                return Err(Error::misfit(message).help("ask for the rows as they are: [[(int, real)]]"));
             }
-            rows.push(collection(row, row_ty));
+            (filled..at).for_each(|_| elements.push(Scalar::zero(elem)));
+            elements.push(self.value(k, elem)?);
+            filled = at + 1;
         }
-        Ok(collection(rows, ty))
+        (filled..m.rows * m.cols).for_each(|_| elements.push(Scalar::zero(elem)));
+        Ok(())
     }
 
     /// The value of an entry.
@@ -270,14 +272,18 @@ pub(crate) fn number(name: &str, v: i128, ty: ScalarType) -> Result<Scalar> {
     })
 }
 
-fn whole(name: &str, v: usize, ty: &Type) -> Result<Value> {
+fn whole(name: &str, v: usize, ty: &Type, build: &mut Build) -> Result<()> {
     match ty {
-        Type::Scalar(s) => number(name, v as i128, *s).map(Value::Scalar),
+        Type::Scalar(s) => number(name, v as i128, *s).map(|n| build.push(n)),
         _ => Err(wrong_type(name, ty, "int")),
     }
 }
 
-fn vector(name: &str, ty: &Type, numbers: &mut dyn Iterator<Item = i128>) -> Result<Value> {
+fn vector(name: &str, ty: &Type, numbers: &mut dyn ExactSizeIterator<Item = usize>, build: &mut Build) -> Result<()> {
     let elem = ty.elem().and_then(Type::as_scalar).ok_or_else(|| wrong_type(name, ty, "[int]"))?;
-    Ok(collection(numbers.map(|v| number(name, v, elem).map(Value::Scalar)).collect::<Result<_>>()?, ty))
+    let to = build.push_regular(&[numbers.len()]);
+    for v in numbers {
+        to.push(number(name, v as i128, elem)?);
+    }
+    Ok(())
 }

@@ -1,40 +1,81 @@
-//! From the bytes after the header to nested vectors.
+//! From the bytes after the header to elements, row after row.
 
+use super::convert::{swap, widen};
 use super::header::Header;
 use crate::{Error, Result};
-use deckle_ir::scalar::{Scalar, ScalarType};
-use deckle_ir::size::Size;
-use deckle_ir::types::Type;
-use deckle_ir::value::Value;
+use deckle_ir::scalar::ScalarType;
 
 /// How many vectors a file may give beyond a few for each of its bytes.
 const FREE_VECTORS: usize = 1 << 16;
 /// How many vectors a byte of the file may give.
 const VECTORS_PER_BYTE: usize = 4;
 
-pub(super) fn decode(bytes: &[u8], header: &Header) -> Result<(Type, Value)> {
-    let count = check_length(bytes.len(), header)?;
+/// How many bytes of elements are converted at once.
+const SCRATCH: usize = 1 << 16;
+
+/// Compares a header with the bytes behind it.
+pub(super) fn check(bytes: &[u8], header: &Header) -> Result<()> {
+    check_length(bytes.len(), header)?;
     check_vectors(bytes.len(), header)?;
     let data = &bytes[header.data..];
-    if header.elem == ScalarType::Bool
-        && let Some(at) = data.iter().position(|b| *b > 1)
-    {
-        return Err(no_bool(header.data + at, data[at]));
+    match data.iter().position(|b| *b > 1).filter(|_| header.elem == ScalarType::Bool) {
+        Some(at) => Err(no_bool(header.data + at, data[at])),
+        None => Ok(()),
     }
-    let mut strides = vec![0; header.dims.len()];
-    if count > 0 {
-        let mut stride = 1;
-        let order: &mut dyn Iterator<Item = usize> =
-            if header.fortran { &mut (0..strides.len()) } else { &mut (0..strides.len()).rev() };
-        for axis in order {
-            strides[axis] = stride;
-            stride *= header.dims[axis];
+}
+
+/// Adds the elements, row after row, as those of another type that has all their values.
+pub(super) fn elements(data: &[u8], header: &Header, into: ScalarType, to: &mut Vec<u8>) {
+    let from = header.elem;
+    let is_foreign = header.big_endian != cfg!(target_endian = "big");
+    to.reserve_exact(data.len() / from.bytes() * into.bytes());
+    let mut put = |part: &mut [u8]| {
+        if is_foreign {
+            swap(part, from.bytes());
+        }
+        if from == into {
+            to.extend_from_slice(part);
+            return;
+        }
+        let begin = to.len();
+        to.resize(begin + part.len() / from.bytes() * into.bytes(), 0);
+        widen(from, into, part, &mut to[begin..]);
+    };
+    if header.fortran && header.dims.len() > 1 {
+        return transposed(data, header, &mut put);
+    }
+    let mut scratch = Vec::with_capacity(SCRATCH);
+    for part in data.chunks(SCRATCH) {
+        scratch.clear();
+        scratch.extend_from_slice(part);
+        put(&mut scratch);
+    }
+}
+
+/// Hands over elements of which those of the first dimension are next to each other, row after row.
+fn transposed(data: &[u8], header: &Header, put: &mut dyn FnMut(&mut [u8])) {
+    let (width, dims) = (header.elem.bytes(), &header.dims);
+    let strides: Vec<usize> =
+        dims.iter().scan(width, |stride, n| Some(std::mem::replace(stride, stride.saturating_mul(*n)))).collect();
+    let (mut index, mut at) = (vec![0; dims.len()], 0);
+    let mut scratch = Vec::with_capacity(SCRATCH);
+    for _ in 0..data.len() / width {
+        scratch.extend_from_slice(&data[at..at + width]);
+        if scratch.len() + width > SCRATCH {
+            put(&mut scratch);
+            scratch.clear();
+        }
+        // The last dimension counts fastest.
+        for axis in (0..dims.len()).rev() {
+            (index[axis], at) = (index[axis] + 1, at + strides[axis]);
+            if index[axis] < dims[axis] {
+                break;
+            }
+            at -= index[axis] * strides[axis];
+            index[axis] = 0;
         }
     }
-    let reader = Reader { data, header, strides };
-    let elem = Type::Scalar(header.elem);
-    let ty = header.dims.iter().rev().fold(elem, |t, n| Type::array(Size::constant(*n as i128), t));
-    Ok((ty, reader.value(0, 0)))
+    put(&mut scratch);
 }
 
 pub(crate) fn no_bool(at: usize, byte: u8) -> Error {
@@ -91,7 +132,7 @@ pub(crate) fn check_vectors(len: usize, header: &Header) -> Result<()> {
 }
 
 /// How many vectors, rows and rows of rows there are.
-pub(super) fn vectors(header: &Header) -> usize {
+fn vectors(header: &Header) -> usize {
     let (mut rows, mut total) = (1usize, 0usize);
     for dim in &header.dims {
         total = total.saturating_add(rows);
@@ -103,47 +144,4 @@ pub(super) fn vectors(header: &Header) -> usize {
 fn shape(dims: &[usize]) -> String {
     let dims: Vec<String> = dims.iter().map(usize::to_string).collect();
     if dims.len() == 1 { format!("({},)", dims[0]) } else { format!("({})", dims.join(", ")) }
-}
-
-struct Reader<'a> {
-    data: &'a [u8],
-    header: &'a Header,
-    /// In elements.
-    strides: Vec<usize>,
-}
-
-impl Reader<'_> {
-    fn value(&self, axis: usize, first: usize) -> Value {
-        match self.header.dims.get(axis) {
-            None => Value::Scalar(self.scalar(first)),
-            Some(n) => Value::array((0..*n).map(|i| self.value(axis + 1, first + i * self.strides[axis])).collect()),
-        }
-    }
-
-    fn scalar(&self, index: usize) -> Scalar {
-        use ScalarType as T;
-        match self.header.elem {
-            T::Bool => Scalar::Bool(self.bytes::<1>(index)[0] != 0),
-            T::I8 => Scalar::I8(i8::from_le_bytes(self.bytes(index))),
-            T::I16 => Scalar::I16(i16::from_le_bytes(self.bytes(index))),
-            T::I32 => Scalar::I32(i32::from_le_bytes(self.bytes(index))),
-            T::I64 => Scalar::I64(i64::from_le_bytes(self.bytes(index))),
-            T::U8 => Scalar::U8(u8::from_le_bytes(self.bytes(index))),
-            T::U16 => Scalar::U16(u16::from_le_bytes(self.bytes(index))),
-            T::U32 => Scalar::U32(u32::from_le_bytes(self.bytes(index))),
-            T::U64 => Scalar::U64(u64::from_le_bytes(self.bytes(index))),
-            T::F32 => Scalar::F32(f32::from_le_bytes(self.bytes(index))),
-            T::F64 => Scalar::F64(f64::from_le_bytes(self.bytes(index))),
-        }
-    }
-
-    /// The bytes of an element, the low one first. All are there: the length was checked.
-    fn bytes<const N: usize>(&self, index: usize) -> [u8; N] {
-        let mut bytes = [0; N];
-        bytes.copy_from_slice(&self.data[index * N..][..N]);
-        if self.header.big_endian {
-            bytes.reverse();
-        }
-        bytes
-    }
 }

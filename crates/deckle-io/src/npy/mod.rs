@@ -14,20 +14,21 @@
 //! text, times, records, Python objects (which could run code when unpickled). Shapes whose nested vectors would take much more
 //! room than the file does: `(1000000000000, 0)` has no elements, and as many rows.
 
+pub(crate) mod convert;
 pub(crate) mod decode;
 pub(crate) mod encode;
 pub(crate) mod header;
 
 pub use encode::{check_type, dtype_name};
 
-use crate::fit::{convert, count, nesting, widens};
-use crate::format::Format;
-use crate::room::{self, Room};
+use crate::build::Build;
+use crate::fit::{count, nesting, widens};
+use crate::format::contents;
 use crate::text::type_name;
 use crate::{Error, Result, atomic_write};
+use deckle_ir::size::Size;
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
-use std::io::Read;
 use std::path::Path;
 
 /// NumPy's own limit on the number of dimensions.
@@ -39,26 +40,16 @@ pub const MAX_DIMS: usize = 64;
 /// If it cannot be read, is damaged, or holds elements that the language does not have.
 pub fn read(path: impl AsRef<Path>) -> Result<(Type, Value)> {
     let path = path.as_ref();
-    let bytes = contents(path).map_err(|e| Error::io(&e).in_file(path))?;
+    let bytes = contents(path).map_err(|e| e.in_file(path))?;
     read_bytes(&bytes).map_err(|e| e.in_file(path))
 }
 
-/// Reads a value of a type from a file.
-pub(crate) fn read_value(path: &Path, ty: &Type) -> Result<Value> {
-    let bytes = contents(path).map_err(|e| Error::io(&e))?;
-    Room::Machine.check(room::tree(Format::Npy, &bytes, ty))?;
-    read_bytes(&bytes).and_then(|(held, value)| fit(&held, value, ty))
-}
+/// How many bytes say that a file is `.npy`.
+pub(crate) const MAGIC_LEN: u64 = header::MAGIC.len() as u64;
 
-/// The whole file, or only its first bytes if those already say that it is not `.npy` (it may be endless).
-fn contents(path: &Path) -> std::io::Result<Vec<u8>> {
-    let mut file = std::fs::File::open(path)?;
-    let mut bytes = Vec::new();
-    file.by_ref().take(header::MAGIC.len() as u64).read_to_end(&mut bytes)?;
-    if bytes == header::MAGIC {
-        file.read_to_end(&mut bytes)?;
-    }
-    Ok(bytes)
+/// Whether a file begins as one that is `.npy`.
+pub(crate) fn is_begun(bytes: &[u8]) -> bool {
+    bytes == header::MAGIC
 }
 
 /// Reads the contents of a file.
@@ -66,25 +57,25 @@ fn contents(path: &Path) -> std::io::Result<Vec<u8>> {
 /// # Errors
 /// If they are damaged, or hold elements that the language does not have.
 pub fn read_bytes(bytes: &[u8]) -> Result<(Type, Value)> {
-    decode::decode(bytes, &header::parse(bytes)?)
+    let header = header::parse(bytes)?;
+    let elem = Type::Scalar(header.elem);
+    let ty = header.dims.iter().rev().fold(elem, |t, n| Type::array(Size::constant(*n as i128), t));
+    let mut build = Build::new(&ty);
+    fill(bytes, &ty, &mut build)?;
+    let value = build.value(&ty, 0);
+    Ok((ty, value))
 }
 
-/// How many scalars and vectors the array of a file has; `None` if its header lies about that.
-pub(crate) fn size(bytes: &[u8]) -> Option<(u64, u64)> {
-    let header = header::parse(bytes).ok()?;
-    let scalars = decode::check_length(bytes.len(), &header).ok()?;
-    decode::check_vectors(bytes.len(), &header).ok()?;
-    Some((scalars as u64, decode::vectors(&header) as u64))
-}
-
-/// What a file holds, as a value of the type that is asked for: widened, and streamed where that is a sequence.
-///
-/// # Errors
-/// If the number of dimensions is another one, or the elements would lose something.
-pub fn fit(held: &Type, value: Value, ty: &Type) -> Result<Value> {
-    let (depth, elem) = nesting(held);
-    check_fit(depth, elem, ty)?;
-    Ok(if elem == nesting(ty).1 && ty.is_concrete() { value } else { convert(value, ty) })
+/// Reads the contents of a file as one value of a type, into flat memory: widened, and row after row.
+pub(crate) fn fill(bytes: &[u8], ty: &Type, build: &mut Build) -> Result<()> {
+    let header = header::parse(bytes)?;
+    decode::check(bytes, &header)?;
+    check_fit(header.dims.len(), &Type::Scalar(header.elem), ty)?;
+    let into = nesting(ty).1.as_scalar().unwrap_or(header.elem);
+    if let Some(scalars) = build.push_regular(&header.dims).scalars() {
+        decode::elements(&bytes[header.data..], &header, into, scalars);
+    }
+    Ok(())
 }
 
 /// Whether an array of so many dimensions, with elements of a type, is a value of the type that is asked for.

@@ -11,28 +11,32 @@
 
 mod zip;
 
-use crate::format::Format;
-use crate::room::{self, Room};
+use crate::build::Build;
 use crate::text::type_name;
 use crate::{Error, Result, fit, npy};
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
-use std::borrow::Cow;
 
 /// A value of a type from the contents of a file; `part` names a member.
 ///
 /// # Errors
 /// If the file is damaged, has no such members, or they do not fit.
 pub fn read_bytes(bytes: &[u8], ty: &Type, part: Option<&str>) -> Result<Value> {
+    let mut build = Build::new(ty);
+    fill(bytes, ty, part, &mut build)?;
+    Ok(build.value(ty, 0))
+}
+
+/// The same into flat memory.
+pub(crate) fn fill(bytes: &[u8], ty: &Type, part: Option<&str>, build: &mut Build) -> Result<()> {
     let archive = zip::Archive::open(bytes)?;
     match (part, fields(ty)) {
-        (Some(name), _) => member(&archive, name, ty),
+        (Some(name), _) => member(&archive, name, ty, build),
         (None, Some(fields)) => {
-            let values: Result<Vec<Value>> = fields.iter().map(|(name, ty)| member(&archive, name, ty)).collect();
-            Ok(Value::tuple(values?))
+            fields.iter().zip(build.parts()).try_for_each(|((name, ty), build)| member(&archive, name, ty, build))
         }
         (None, None) => match archive.names()[..] {
-            [name] => member(&archive, name, ty),
+            [name] => member(&archive, name, ty, build),
             [] => Err(Error::misfit("the file holds no array")),
             [first, ..] => {
                 let message = format!("the file holds {}, and `{}` is one", listed(&archive), type_name(ty));
@@ -51,7 +55,7 @@ fn fields(ty: &Type) -> Option<Vec<(String, &Type)>> {
     }
 }
 
-fn member(archive: &zip::Archive, name: &str, ty: &Type) -> Result<Value> {
+fn member(archive: &zip::Archive, name: &str, ty: &Type, build: &mut Build) -> Result<()> {
     let Some(found) = archive.find(name).or_else(|| archive.find(&format!("{name}.npy"))) else {
         let message = format!("the file has no array `{name}`; it holds {}", listed(archive));
         let near = deckle_diag::closest(name, archive.names().into_iter().map(stem));
@@ -61,10 +65,7 @@ fn member(archive: &zip::Archive, name: &str, ty: &Type) -> Result<Value> {
             None => error,
         });
     };
-    let contents = archive.contents(found)?;
-    let room = if let Cow::Owned(_) = contents { Room::Packed(archive.len()) } else { Room::Machine };
-    room.check(room::tree(Format::Npy, &contents, ty)).map_err(|e| in_member(e, name))?;
-    npy::read_bytes(&contents).and_then(|(held, value)| npy::fit(&held, value, ty)).map_err(|mut e| {
+    npy::fill(&archive.contents(found)?, ty, build).map_err(|mut e| {
         // Bytes are counted from the start of the member, which may be packed: they mean nothing in the archive.
         let place = e.offset.take().map_or(String::new(), |at| format!(", byte {at}"));
         e.message = format!("in `{name}`{place}: {}", e.message);

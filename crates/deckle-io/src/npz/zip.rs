@@ -90,11 +90,6 @@ impl<'a> Archive<'a> {
         Ok(Archive { bytes, members })
     }
 
-    /// Of the file.
-    pub(super) fn len(&self) -> usize {
-        self.bytes.len()
-    }
-
     pub(super) fn names(&self) -> Vec<&str> {
         self.members.iter().map(|m| m.name.as_str()).collect()
     }

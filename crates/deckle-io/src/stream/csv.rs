@@ -1,8 +1,8 @@
 //! Tables, line after line.
 
-use super::build::Build;
 use super::input::Window;
 use super::{Outcome, Reader};
+use crate::build::Build;
 use crate::csv::cells::{Lines, MARK};
 use crate::csv::read::{Table, no_column, no_table};
 use crate::csv::{Cell, Column, Shape};

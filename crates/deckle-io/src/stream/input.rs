@@ -2,8 +2,9 @@
 
 use super::Outcome;
 use crate::atomic::is_standard;
-use crate::format::{Format, read_value_bytes, split_part};
-use crate::{Error, Result, gz, read_value};
+use crate::build::Build;
+use crate::format::{Format, contents, read_all, read_flat_bytes, read_value_bytes, split_part};
+use crate::{Error, Result, gz};
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
 use deckle_runtime::{Buffer, Pool, standard};
@@ -56,16 +57,21 @@ impl Place {
 
     /// The value of a type that is there, as a whole.
     pub(super) fn read(&self, ty: &Type) -> Result<Value> {
-        if self.is_stdin {
-            standard::check_input().map_err(|e| Error::io(&e))?;
-            let mut bytes = Vec::new();
-            io::stdin().read_to_end(&mut bytes).map_err(|e| Error::io(&e))?;
-            return read_value_bytes(&self.name, self.part.as_deref(), &bytes, ty);
+        let bytes = self.contents()?;
+        read_value_bytes(&self.name, self.part.as_deref(), &bytes, ty)
+    }
+
+    /// The same in flat memory.
+    pub(super) fn read_flat(&self, ty: &Type) -> Result<Build> {
+        read_flat_bytes(&self.name, self.part.as_deref(), self.contents()?, ty)
+    }
+
+    fn contents(&self) -> Result<Vec<u8>> {
+        if !self.is_stdin {
+            return contents(&self.path);
         }
-        match &self.part {
-            None => read_value(&self.path, ty),
-            Some(part) => read_value(format!("{}:{part}", self.path.display()), ty),
-        }
+        standard::check_input().map_err(|e| Error::io(&e))?;
+        read_all(&mut io::stdin().lock(), 0)
     }
 }
 

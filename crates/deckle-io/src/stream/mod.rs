@@ -24,7 +24,6 @@
 //! A `Reader` looks at a `Window`: the bytes of the file that come next. It takes the complete elements, asks for more bytes if there
 //! are none, and leaves the rest in the window. An element larger than the window makes the window larger; its bytes are the pool's, too.
 
-mod build;
 mod csv;
 mod input;
 mod mtx;
@@ -38,7 +37,7 @@ mod whole;
 pub use sink::create;
 #[cfg(test)]
 use values::block;
-pub use values::values;
+pub use values::{TREE_BYTES, tree_bytes, values};
 
 use crate::format::{Format, check_readable};
 use crate::{Error, Result, gz, plain};
@@ -48,6 +47,7 @@ use deckle_runtime::stream::{self, Source};
 use deckle_runtime::{Block, OverBudget, Pool};
 use input::{Input, Place, Window};
 use std::path::{Path, PathBuf};
+use whole::Whole;
 
 /// Opens a file, or a part of it (`FILE:PART`), as the elements of a sequence type.
 ///
@@ -55,8 +55,8 @@ use std::path::{Path, PathBuf};
 /// terminal elements are given as soon as they are complete.
 ///
 /// The beginning of a `.npy`, a `.mtx` and a table is read here, so this waits for whoever writes to standard input. What cannot be read in
-/// blocks is read here as a whole: written values, pictures, sound that is asked for with its rate, `.npz`, parts of a `.mtx` and dense ones, and a `.npy` of several dimensions in
-/// Fortran's order.
+/// blocks is decoded here as a whole, into flat memory: pictures, `.npz`, parts of a `.mtx` and dense ones, and a `.npy` of several dimensions in
+/// Fortran's order. Written values, and sound that is asked for with its rate, are trees on the way.
 ///
 /// # Errors
 /// As [`read_value`](crate::read_value), as far as the beginning of the file shows it. The rest comes from the source, behind the elements before it:
@@ -67,28 +67,37 @@ pub fn open(path: &Path, ty: &Type) -> Result<Box<dyn Source>> {
     Ok(Box::new(Stream { reader, path: place.path, failed: None, given: None }))
 }
 
-/// Whether [`open_vector`] reads a vector type from a file of this name in blocks. Others are read as a whole, as trees.
-pub fn has_blocks(path: &Path, ty: &Type) -> bool {
+/// Whether [`open_whole`] reads a value of a type from a file of this name into flat memory. Others are read as trees.
+pub fn is_flat(path: &Path, ty: &Type) -> bool {
     let place = Place::of(path);
     match Format::of(&place.name).0 {
-        Format::Npy | Format::Table(_) => true,
+        Format::Npy | Format::Npz | Format::Mtx | Format::Image(_) => true,
+        Format::Table(_) => ty.elem().is_some(),
         Format::Wav => place.part.is_none() && wav::is_streamed(ty),
         Format::Txt | Format::Unknown => plain::is_plain(ty),
-        _ => false,
+        Format::Json | Format::Later => false,
     }
 }
 
-/// Opens a file, or a part of it, as the elements of a vector type, all of which will be in memory together. What a packed
-/// file becomes is limited ([`gz::limit`]).
+/// Opens a file, or a part of it, as a value of a type that will be in memory as a whole: as the elements of a vector or sequence, or as the only element if
+/// it is neither. What a packed file becomes is limited ([`gz::limit`]).
 ///
 /// # Errors
 /// As [`open`], and behind the elements that are within the limit.
-pub fn open_vector(path: &Path, ty: &Type) -> Result<Box<dyn Source>> {
+pub fn open_whole(path: &Path, ty: &Type) -> Result<Box<dyn Source>> {
     let place = Place::of(path);
-    let elements = Type::seq(ty.elem().unwrap_or(ty).clone());
-    let reader = reader(&place, Place::open, &elements).map_err(|e| e.in_file(&place.path))?;
-    let given = Format::of(&place.name).1.then_some(0);
+    let reader = whole_reader(&place, ty).map_err(|e| e.in_file(&place.path))?;
+    let given = (Format::of(&place.name).1 && !reader.is_whole()).then_some(0);
     Ok(Box::new(Stream { reader, path: place.path, failed: None, given }))
+}
+
+fn whole_reader(place: &Place, ty: &Type) -> Result<Box<dyn Reader>> {
+    match (ty.elem(), Format::of(&place.name).0) {
+        // Entries in any order are sorted.
+        (Some(_), Format::Mtx) => Ok(Box::new(Whole::new(place.read_flat(ty)?))),
+        (Some(elem), _) => reader(place, Place::open, &Type::seq(elem.clone())),
+        (None, _) => Ok(Box::new(Whole::single(place.read_flat(ty)?))),
+    }
 }
 
 /// A value from standard input, all of it: as a file of that name, which stands for it, would be read.
@@ -98,9 +107,9 @@ pub(crate) fn read_standard_input(path: &Path, ty: &Type) -> Result<Value> {
 }
 
 fn reader(place: &Place, input: impl FnOnce(&Place) -> Result<Input>, ty: &Type) -> Result<Box<dyn Reader>> {
-    let Some(elem) = ty.as_seq() else {
+    if ty.as_seq().is_none() {
         return Err(Error::new(format!("`{}` is no sequence", crate::text::type_name(ty))));
-    };
+    }
     check_readable(&place.name, ty)?;
     let part = place.part.as_deref();
     let window = || input(place).map(Window::new);
@@ -110,7 +119,7 @@ fn reader(place: &Place, input: impl FnOnce(&Place) -> Result<Input>, ty: &Type)
         Format::Mtx if part.is_none() && mtx::is_streamed(ty) => mtx::open(window()?, ty),
         Format::Wav if part.is_none() && wav::is_streamed(ty) => wav::open(window()?, ty),
         Format::Txt | Format::Unknown if plain::is_plain(ty) => text::open(window()?, ty, part),
-        _ => Ok(Box::new(whole::Whole::new(place.read(ty)?, elem))),
+        _ => Ok(Box::new(Whole::new(place.read_flat(ty)?))),
     }
 }
 
@@ -121,6 +130,11 @@ trait Reader: Send {
 
     /// How many bytes of the file have been read, and how many it has, if that is known.
     fn progress(&self) -> (u64, Option<u64>);
+
+    /// Whether the file was decoded as a whole, within its limits, when it was opened.
+    fn is_whole(&self) -> bool {
+        false
+    }
 }
 
 type Outcome<T> = std::result::Result<T, Fault>;
@@ -154,7 +168,7 @@ impl Fault {
 }
 
 /// Of what was unpacked the bytes are not those of the file.
-fn unpacked(mut e: Error, is_packed: bool) -> Error {
+pub(crate) fn unpacked(mut e: Error, is_packed: bool) -> Error {
     if let Some(at) = e.offset.filter(|_| is_packed) {
         (e.offset, e.message) = (None, format!("byte {at} of what it packs: {}", e.message));
     }

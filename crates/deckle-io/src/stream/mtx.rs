@@ -1,12 +1,12 @@
 //! Matrices, entry after entry or row after row.
 
-use super::build::Build;
 use super::input::Window;
 use super::whole::Whole;
 use super::{Outcome, Reader};
+use crate::build::Build;
 use crate::mtx::parse::{Head, Lines, Words, head};
-use crate::mtx::value::{Form, check_rows, number, scalars};
-use crate::mtx::{Layout, Symmetry, parse, to_value};
+use crate::mtx::value::{Form, check_rows, fill, number, scalars};
+use crate::mtx::{Layout, Symmetry, parse};
 use crate::text::type_name;
 use crate::{Error, Result};
 use deckle_ir::scalar::{Scalar, ScalarType};
@@ -39,8 +39,9 @@ pub(super) fn open(mut window: Window, ty: &Type) -> Result<Box<dyn Reader>> {
     };
     let elem = ty.elem().unwrap_or(ty);
     if head.layout == Layout::Array {
-        let value = parse(&window.rest()?).and_then(|matrix| to_value(matrix, ty, None))?;
-        return Ok(Box::new(Whole::new(value, elem)));
+        let mut build = Build::new(ty);
+        parse(&window.rest()?).and_then(|matrix| fill(matrix, ty, None, &mut build))?;
+        return Ok(Box::new(Whole::new(build)));
     }
     if head.symmetry != Symmetry::General {
         let message = "a symmetric matrix lists one half of its entries, and cannot be streamed row by row";

@@ -1,7 +1,8 @@
 //! Blocks to values, and back.
 
 #[cfg(test)]
-use super::build::Build;
+use crate::build::Build;
+use crate::room;
 use crate::text::collection;
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::types::Type;
@@ -13,6 +14,30 @@ use deckle_runtime::{OverBudget, Pool};
 /// The elements of a block, which are of this type.
 pub fn values(ty: &Type, block: &Block) -> Vec<Value> {
     items(ty, &block.data, 0, block.len)
+}
+
+/// About how many bytes a number takes in a tree.
+pub const TREE_BYTES: u64 = room::VALUE;
+
+/// About how many bytes the elements of a block, which are of this type, take as trees.
+pub fn tree_bytes(ty: &Type, block: &Block) -> u64 {
+    tree(ty, &block.data, block.len)
+}
+
+fn tree(ty: &Type, data: &Data, n: usize) -> u64 {
+    let elem = ty.elem().unwrap_or(ty);
+    match data {
+        Data::Scalars(_) => room::array(n as u64, 0),
+        Data::Tuple(parts) => {
+            let parts = ty.parts().unwrap_or_default().into_iter().zip(parts).map(|(ty, part)| tree(ty, part, n));
+            parts.fold(room::tuples(n as u64), u64::saturating_add)
+        }
+        Data::Equal(m, data) => room::array(0, n as u64).saturating_add(tree(elem, data, n * m)),
+        Data::Offsets(ends, data) => {
+            let all = ends.as_slice::<i64>().get(n).map_or(0, |n| *n as usize);
+            room::array(0, n as u64).saturating_add(tree(elem, data, all))
+        }
+    }
 }
 
 /// A block of these elements, which are of this type. Vectors and sequences have offsets even where they are all of one length.

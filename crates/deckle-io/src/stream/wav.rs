@@ -1,8 +1,8 @@
 //! Sound, moment after moment.
 
-use super::build::Build;
 use super::input::Window;
 use super::{Outcome, Reader, unpacked};
+use crate::build::Build;
 use crate::fit::{count, show};
 use crate::wav::{self, Frame, Layout};
 use crate::{Error, Result};

@@ -3,8 +3,8 @@
 use super::{failed, io};
 use crate::Result;
 use crate::atomic::{Output, is_standard};
+use crate::npy::convert::swap;
 use crate::npy::encode::{check_type, header, ragged, written_size};
-use crate::stream::npy::swap;
 use crate::{Error, fit};
 use deckle_ir::scalar::ScalarType;
 use deckle_ir::types::Type;
