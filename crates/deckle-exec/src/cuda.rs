@@ -158,13 +158,17 @@ impl Device for Cuda<'_> {
         Ok(Arc::new(new))
     }
 
-    fn run(&self, memory: &Memory<'_, Self>, kernel: &Kernel, at: usize) -> Result<(), Failure> {
+    fn run(&self, memory: &Memory<'_, Self>, _: &Kernel, at: usize) -> Result<bool, Failure> {
         for launch in &self.on.ptx.launches[at] {
             if self.launch(memory, launch)? {
-                return Err(grid::diagnose(memory, kernel, at)?);
+                return Ok(false);
             }
         }
-        Ok(())
+        Ok(true)
+    }
+
+    fn diagnose(&self, memory: &Memory<'_, Self>, kernel: &Kernel, at: usize) -> Result<Failure, Failure> {
+        grid::diagnose(memory, kernel, at)
     }
 }
 

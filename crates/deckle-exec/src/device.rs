@@ -72,6 +72,9 @@ pub(crate) trait Device: Sized {
     /// New memory with the contents of other memory, as far as there is room.
     fn copy(&self, mem: &Self::Mem, bytes: usize, name: &str) -> Result<Self::Mem, Failure>;
 
-    /// Runs the kernel of that number.
-    fn run(&self, memory: &Memory<'_, Self>, kernel: &Kernel, at: usize) -> Result<(), Failure>;
+    /// Runs the kernel of that number. Whether no check failed.
+    fn run(&self, memory: &Memory<'_, Self>, kernel: &Kernel, at: usize) -> Result<bool, Failure>;
+
+    /// Runs a kernel that has failed again, in order, to see where it fails first.
+    fn diagnose(&self, memory: &Memory<'_, Self>, kernel: &Kernel, at: usize) -> Result<Failure, Failure>;
 }

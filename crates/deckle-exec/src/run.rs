@@ -9,7 +9,7 @@ use crate::host::{Host, Known};
 use crate::outside::{Input, Much, Outside, collected, elements, input_of, validated};
 use crate::plan::Plan;
 use deckle_ir::array::BinOp;
-use deckle_ir::kernel::{Buf, Node, Op, Program, Rep, Rows, Step};
+use deckle_ir::kernel::{self, Buf, Kernel, Node, Op, Program, Rep, Rows, Step};
 use deckle_ir::scalar::ScalarType;
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
@@ -67,7 +67,11 @@ pub(crate) fn stream<D: Device>(
     let mut args = args.into_iter();
     for (k, (ty, name)) in plan.param_types.iter().zip(&plan.param_names).enumerate() {
         let input = args.next().ok_or_else(|| Failure::Argument(name.clone()))?;
+        let rep = &program.params[k];
+        // In chunks, a sequence is nothing but what is pulled of it.
+        let unused = matches!((ty, rep), (Type::Seq(_), Rep::Tuple(parts)) if parts.is_empty());
         match (input, plan.pulled[k]) {
+            (_, false) if unused => {}
             (Input::Stream(source), true) => {
                 let source = validated(source, ty, name);
                 outside.comes(k, Ahead::new(source, &settings.pool), settings);
@@ -76,9 +80,9 @@ pub(crate) fn stream<D: Device>(
                 let block = elements(data, ty, &settings.pool)?.ok_or_else(|| Failure::Argument(name.clone()))?;
                 outside.comes(k, Ahead::given(block), settings);
             }
-            (Input::Data(data), false) => memory.take(&program.params[k], data, 1, name)?,
+            (Input::Data(data), false) => memory.take(rep, data, 1, name)?,
             (Input::Stream(source), false) => {
-                memory.take(&program.params[k], collected(validated(source, ty, name), ty, settings)?, 1, name)?;
+                memory.take(rep, collected(validated(source, ty, name), ty, settings)?, 1, name)?;
             }
         }
     }
@@ -167,6 +171,22 @@ impl<D: Device> Memory<'_, D> {
             bufs,
             known: Known::new(self.program),
         })
+    }
+
+    /// What is in buffers that a kernel changes, if that decides on whether it fails: to find out where, it is run on the same again.
+    fn copies(&self, kernel: &Kernel) -> Result<Vec<(Buf, D::Mem)>, Failure> {
+        let mut copies = Vec::new();
+        for sink in &kernel.sinks {
+            if let kernel::Sink::Scatter { bufs, combine: Some(combine), .. } = sink
+                && self.program.can_fail(combine)
+            {
+                for b in bufs {
+                    let mem = self.buffer(*b)?;
+                    copies.push((*b, self.device.copy(mem, mem.bytes(), &self.program.bufs[b.index()].name)?));
+                }
+            }
+        }
+        Ok(copies)
     }
 
     /// The memory of a buffer.
@@ -295,8 +315,13 @@ impl<D: Device> Machine<'_, D> {
             Step::Run(kernel) => {
                 let at = self.next;
                 self.next += 1;
-                self.memory.device.run(&self.memory, kernel, at)?;
+                let before = self.memory.copies(kernel)?;
+                let done = self.memory.device.run(&self.memory, kernel, at)?;
                 self.memory.known.forget();
+                if !done {
+                    before.into_iter().for_each(|(b, mem)| self.memory.hold(b, mem));
+                    return Err(self.memory.device.diagnose(&self.memory, kernel, at)?);
+                }
             }
             Step::Sort { order, keys, len, offsets, rows } => self.sort(*order, keys, *len, *offsets, *rows)?,
             Step::Pull { param, count, all, rep } => {

@@ -18,7 +18,8 @@ struct Way {
     runs: [(usize, Option<i64>); 2],
 }
 
-/// A way to run a program. What is not associative is grouped in a way that nobody has promised: then cuts are not small.
+/// A way to run a program. What is not associative is grouped in a way that nobody has promised: then cuts and chunks are not
+/// small.
 fn way(rng: &mut Rng, config: &Config) -> Way {
     let small = config.associative && rng.chance(75);
     let chunks = match rng.below(4) {
@@ -46,7 +47,7 @@ fn way(rng: &mut Rng, config: &Config) -> Way {
     };
     let runs = [0; 2].map(|_| {
         let threads = [1, 2, 3, 5, 7][rng.below(5)];
-        let chunk = [None, Some(1), Some(2), Some(7), Some(64)][rng.below(5)];
+        let chunk = [None, Some(1), Some(2), Some(7), Some(64)][rng.below(5)].filter(|_| config.associative);
         (threads, chunk)
     });
     Way { options, runs }

@@ -17,6 +17,13 @@ impl Program {
         seen
     }
 
+    /// Whether a function makes checks: then what it combines is computed even if nobody uses it.
+    pub fn can_fail(&self, combine: &Combine) -> bool {
+        let Combine::Lambda(lambda, results) = combine else { return false };
+        let is_check = |n: Node| matches!(self.node(n).op, Op::Check { .. });
+        self.needs(results).into_iter().any(|n| is_check(n) && self.encloses(*lambda, self.space_of(n)))
+    }
+
     /// The sizes and conditions of the spaces that a node is in or runs over.
     pub fn sizes_of(&self, n: Node) -> Vec<Node> {
         let mut all = Vec::new();

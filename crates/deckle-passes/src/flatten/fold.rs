@@ -120,13 +120,6 @@ impl<'p> Flattener<'p> {
         results
     }
 
-    /// Whether a function makes checks: then what it combines is computed even if nobody uses it.
-    fn can_fail(&self, combine: &Combine) -> bool {
-        let Combine::Lambda(lambda, results) = combine else { return false };
-        let is_check = |n: Node| matches!(self.k.node(n).op, deckle_ir::kernel::Op::Check { .. });
-        self.k.needs(results).into_iter().any(|n| is_check(n) && self.k.encloses(*lambda, self.k.space_of(n)))
-    }
-
     /// The first value, for which the second has to be computed.
     fn tied(&mut self, value: Node, to: Node, ctx: Space) -> Node {
         use deckle_ir::kernel::Op as K;
@@ -153,7 +146,7 @@ impl<'p> Flattener<'p> {
                 Ok(combine) => {
                     let init = init.map(|z| z.leaves().unwrap_or_default());
                     let elems = walk.elem.leaves().unwrap_or_default();
-                    let fails = self.can_fail(&combine);
+                    let fails = self.k.can_fail(&combine);
                     let spec = FoldSpec { init, elems, combine };
                     let parts = self.fold_or_empty(walk.inner, spec, "fold1", cx)?;
                     if fails && cx.ctx != ROOT {
@@ -202,12 +195,19 @@ impl<'p> Flattener<'p> {
             }
             Err(other) => return Err(other),
         };
-        let init = init.map(|z| z.leaves().unwrap_or_default());
+        let (fails, mut exclusive) = (self.k.can_fail(&combine), kind == ScanKind::Exclusive);
+        let (walk, init) = match init {
+            Some(z) if fails && exclusive => {
+                exclusive = false;
+                let from = if right { self.reversed_elements(&arr, cx.ctx)? } else { arr };
+                (self.walk_shifted(&z, &from, cx.ctx)?, None)
+            }
+            init => (walk, init.map(|z| z.leaves().unwrap_or_default())),
+        };
         let elems = walk.elem.leaves().unwrap_or_default();
         let n = elems.len() as u32;
-        let fails = self.can_fail(&combine);
         let spec = FoldSpec { init: init.clone(), elems, combine };
-        let group = self.k.scan(walk.inner, cx.ctx, spec, kind == ScanKind::Exclusive);
+        let group = self.k.scan(walk.inner, cx.ctx, spec, exclusive);
         let parts: Vec<Node> = (0..n).map(|i| self.k.part(group, i)).collect();
         if fails {
             self.pending.insert(parts[0]);
@@ -226,10 +226,28 @@ impl<'p> Flattener<'p> {
     }
 
     /// The elements from last to first.
-    fn walk_back(&mut self, arr: &Rc<Arr>, ctx: Space) -> Res<Walk> {
+    fn reversed_elements(&mut self, arr: &Rc<Arr>, ctx: Space) -> Res<Rc<Arr>> {
         let arr = self.indexed(arr)?;
         let back = self.reversed(&arr, ctx)?;
-        self.walk(&super::as_array(&back), ctx)
+        Ok(super::as_array(&back))
+    }
+
+    fn walk_back(&mut self, arr: &Rc<Arr>, ctx: Space) -> Res<Walk> {
+        let back = self.reversed_elements(arr, ctx)?;
+        self.walk(&back, ctx)
+    }
+
+    /// A first element, and all elements but the last: the partial results of these are those of an exclusive scan, in which a function that can fail is not
+    /// applied to the last element.
+    fn walk_shifted(&mut self, first: &Val, arr: &Rc<Arr>, ctx: Space) -> Res<Walk> {
+        let arr = self.indexed(arr)?;
+        let size = self.size(&arr, ctx)?;
+        let (zero, one) = (self.k.int(0), self.k.int(1));
+        let shifted = self.body_array(size, ctx, &mut |f, pos, dim| {
+            let (later, before) = (f.lt(zero, pos), f.sub(pos, one));
+            f.either(later, dim, &mut |f, ctx| f.at(&arr, before, ctx), &mut |_, _| Ok(first.clone()))
+        })?;
+        self.walk(&super::as_array(&shifted), ctx)
     }
 
     /// A scan with what it starts from before it, or behind it from the right: kept, with one more element.
