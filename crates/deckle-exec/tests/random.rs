@@ -162,7 +162,7 @@ fn sequences() {
 
 #[test]
 fn careless_programs() {
-    let config = Config { associative: false, retraverse: true, risk: 40, ..Config::default() };
+    let config = Config { retraverse: true, risk: 40, ..Config::default() };
     sweep("careless_programs", &config, 1000, 2000);
 }
 
