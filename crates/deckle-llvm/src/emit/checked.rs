@@ -9,8 +9,9 @@
 use super::function::Writer;
 use super::module::symbol;
 use super::types;
-use deckle_ir::loops::{Buf, StoreHint, Val};
+use deckle_ir::loops::{Block, Buf, Expr, Function, Stmt, StoreHint, Val, operands};
 use deckle_ir::scalar::ScalarType;
+use std::collections::{HashMap, HashSet};
 
 /// What checked mode knows of a buffer.
 #[derive(Clone)]
@@ -72,6 +73,65 @@ struct Checked {
     at: Val,
 }
 
+/// Lanes of vectors that nothing uses but [`Expr::Swizzle`], which picks these: where every second element is wanted, the last load may reach into the
+/// padding behind an array, and nobody looks at what is there.
+#[derive(Default)]
+pub(super) struct Picked {
+    lanes: HashMap<Val, HashSet<u16>>,
+    others: HashSet<Val>,
+}
+
+impl Picked {
+    pub(super) fn of(function: &Function) -> Picked {
+        let mut picked = Picked::default();
+        picked.block(function, &function.body);
+        picked
+    }
+
+    fn block(&mut self, function: &Function, block: &Block) {
+        self.others.extend(&block.results);
+        for stmt in &block.stmts {
+            match stmt {
+                Stmt::Let(_, Expr::Swizzle(a, b, from)) => {
+                    let count = function.vals.get(a.index()).map_or(1, |ty| ty.lanes);
+                    for k in from {
+                        let (v, lane) = if *k < count { (*a, *k) } else { (*b, *k - count) };
+                        self.lanes.entry(v).or_default().insert(lane);
+                    }
+                }
+                Stmt::Let(_, expr) => operands(expr, |v| {
+                    self.others.insert(v);
+                }),
+                Stmt::Store { at, value, mask, .. } => self.others.extend([*at, *value].iter().chain(mask)),
+                Stmt::Atomic { at, value, .. } => self.others.extend([*at, *value]),
+                Stmt::For { carries, body, .. } => {
+                    self.others.extend(carries.iter().map(|c| c.init));
+                    self.block(function, body);
+                }
+                Stmt::While { carries, test, body } => {
+                    self.others.extend(carries.iter().map(|c| c.init));
+                    self.block(function, test);
+                    self.block(function, body);
+                }
+                Stmt::If { yes, no, .. } => {
+                    self.block(function, yes);
+                    self.block(function, no);
+                }
+                Stmt::Flag(v) => {
+                    self.others.insert(*v);
+                }
+                Stmt::Fail { operands: of, .. } => self.others.extend(of),
+                Stmt::Barrier => {}
+            }
+        }
+    }
+
+    /// Those lanes of a vector, if nothing else uses it.
+    fn lanes_of(&self, v: Val) -> Option<&HashSet<u16>> {
+        self.lanes.get(&v).filter(|_| !self.others.contains(&v))
+    }
+}
+
 impl Writer<'_> {
     /// Counts a round of a loop.
     pub(super) fn count_round(&mut self) {
@@ -87,7 +147,13 @@ impl Writer<'_> {
         (buf, at, mask, lanes): (Buf, Val, Option<Val>, u16),
         plain: impl FnOnce(&mut Self) -> String,
     ) -> String {
-        let Some(access) = self.checked(buf, at, mask, lanes) else { return plain(self) };
+        let Some(mut access) = self.checked(buf, at, mask, lanes) else { return plain(self) };
+        if mask.is_none()
+            && let Some(picked) = self.picked.lanes_of(self.defines)
+        {
+            let bits: Vec<String> = (0..lanes).map(|k| format!("i1 {}", picked.contains(&k))).collect();
+            access.mask = format!("<{}>", bits.join(", "));
+        }
         let branch = self.if_in_range(&access, true);
         self.test_written(&access);
         let value = plain(self);

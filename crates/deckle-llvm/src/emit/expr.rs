@@ -23,6 +23,7 @@ impl Writer<'_> {
         if let Expr::Unary(UnOp::Sqrt, x) = expr {
             self.set_root(v, *x);
         }
+        self.defines = v;
         let name = self.expr(ty, expr);
         self.set(v, name);
     }

@@ -3,7 +3,7 @@
 //! On the host the code is in `@f.body`, which has one `noalias` parameter for each buffer, so that LLVM knows that they do not overlap; `@f` unpacks the
 //! arguments and calls it.
 
-use super::checked::{Checks, RECORD};
+use super::checked::{Checks, Picked, RECORD};
 use super::module::{Module, Target, symbol};
 use super::{stmt, types};
 use deckle_ir::loops::{Access, Buf, Function, Local, Place, Ty, Val};
@@ -42,16 +42,23 @@ pub(super) struct Writer<'a> {
     pub(super) groups: Vec<usize>,
     /// Whether it can fail, on the host.
     pub(super) can_fail: bool,
+    /// The value that is being computed.
+    pub(super) defines: Val,
+    /// In checked mode, what is used of vectors.
+    pub(super) picked: Picked,
     next: u32,
 }
 
 impl<'a> Writer<'a> {
     pub(super) fn new(module: &'a mut Module, function: &'a Function) -> Writer<'a> {
+        let picked = if module.checked { Picked::of(function) } else { Picked::default() };
         let can_fail = module.target == Target::Host && stmt::can_fail(&function.body);
         Writer {
             function,
             module,
             can_fail,
+            defines: Val(0),
+            picked,
             text: String::new(),
             names: vec![String::new(); function.vals.len()],
             constants: vec![None; function.vals.len()],

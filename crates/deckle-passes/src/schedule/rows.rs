@@ -328,9 +328,12 @@ impl<'k> Scheduler<'k> {
         let lo = e.b.mul(block, range.piece);
         let hi = e.b.add(lo, range.piece);
         let hi = e.b.min(hi, size);
+        // Sinks come after all scans.
+        let rank_of = |item: &Item| items.iter().find(|(i, _)| i == item).map_or(usize::MAX, |(_, rank)| *rank);
+        let rank = mine.first().map_or(usize::MAX, rank_of);
         for (n, bufs) in &scratch {
             let mut acc = self.nothing(&mut e, *n)?;
-            if !mine.contains(&Item::Scan(*n)) {
+            if rank_of(&Item::Scan(*n)) < rank {
                 acc.before = Some(Box::new(self.load(&mut e, bufs, *n, self.width(*n), block)));
             }
             e.accs.insert(*n, acc);
