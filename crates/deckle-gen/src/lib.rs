@@ -55,7 +55,7 @@ pub struct Config {
     pub retraverse: bool,
     /// Whether all operators of folds and scans are associative, as the language demands.
     pub associative: bool,
-    /// Whether folds and scans may add and multiply floats, where the order of evaluation shows.
+    /// Whether folds and scans may add floats, where the order of evaluation shows.
     pub float_sums: bool,
     /// In how many of 100 choices a run may fail.
     pub risk: usize,

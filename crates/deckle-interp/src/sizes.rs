@@ -179,7 +179,8 @@ impl<'p> Frame<'p> {
             callee.ty(p).for_each_size(&mut |s, depth| {
                 let given = given.next().filter(|g| !(0..depth).any(|p| g.mentions_pos(p)));
                 if let (Some((s, [], extra)), Some(given)) = (s.determines(), given) {
-                    known.extend(given.eval(self, &mut Vec::new()).map(|n| (s, n - extra)));
+                    let size = given.eval(self, &mut Vec::new()).map(|n| n - extra);
+                    known.extend(size.filter(|n| *n >= 0).map(|n| (s, n)));
                 }
             });
         }
@@ -213,7 +214,9 @@ impl<'p> Frame<'p> {
 
     fn check_sizes(&self, ty: &'p Type, value: &Value, positions: &mut Vec<i128>) -> Result<(), Mismatch> {
         if let (Type::Array(a), Some(items)) = (ty, value.items()) {
-            let expected = a.size.eval(self, positions);
+            // Nothing makes `n + 1` smaller than 1.
+            let least = a.size.determines().map(|(_, _, extra)| extra).filter(|least| (items.len() as i128) < *least);
+            let expected = least.or(a.size.eval(self, positions));
             if expected != Some(items.len() as i128) {
                 let rows = !positions.is_empty() && self.came_from(a, positions);
                 let size = self.function.readable(&a.size);
