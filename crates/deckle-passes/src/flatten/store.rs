@@ -11,6 +11,9 @@ use deckle_ir::kernel::{Buf, Combine, FoldSpec, Kernel, Node, Op, ROOT, Region, 
 use deckle_ir::scalar::{Scalar, ScalarType};
 use std::rc::Rc;
 
+/// So many elements below a guard have places whether a point passes it or not.
+const FEW: i64 = 64;
+
 impl Flattener<'_> {
     /// The number of each point of a space.
     pub(super) fn number(&mut self, s: Space) -> Res<Node> {
@@ -39,8 +42,15 @@ impl Flattener<'_> {
         match data.region {
             Region::Root => Ok(self.k.int(1)),
             Region::Dim(size) => {
-                let parent = self.count(data.parent)?;
+                let mut parent = self.count(data.parent)?;
                 if self.k.space_of(size) == ROOT {
+                    let small = self.k.as_int(size).is_some_and(|n| n <= FEW);
+                    if !small && matches!(self.k.space(data.parent).region, Region::Guard(..)) {
+                        // Where no point passes the guard, nobody asks for elements below it, however many there would be.
+                        let (passed, zero) = (self.count_points(data.parent, ROOT)?, self.k.int(0));
+                        let some = self.lt(zero, passed);
+                        parent = self.k.select(some, parent, zero);
+                    }
                     return Ok(self.points(parent, size));
                 }
                 let offsets = self.offsets(s)?;
