@@ -112,7 +112,7 @@ pub(super) fn compact(cx: &Cx<'_, '_>, args: &[Value]) -> Result<Value> {
 pub(super) fn expand(cx: &mut Cx<'_, '_>, args: &[Value]) -> Result<Value> {
     let xs = items(cx, &args[0])?;
     let mut counts = Vec::with_capacity(xs.len());
-    let mut total = 0;
+    let mut total = 0i128;
     for (i, x) in xs.iter().enumerate() {
         let n = cx.body(0, Place::Element(i), std::slice::from_ref(x))?;
         let n = int(cx, &n)?;
@@ -120,9 +120,10 @@ pub(super) fn expand(cx: &mut Cx<'_, '_>, args: &[Value]) -> Result<Value> {
             let e = error::negative("the number of elements that an element expands to", n, cx.span());
             return Err(cx.locate(e, Place::Element(i)));
         }
-        total = cx.room(total as i128 + n as i128)?;
+        total += n as i128;
         counts.push(n);
     }
+    let total = cx.room(total)?;
     let mut elems = cx.alloc(total)?;
     for ((i, x), n) in xs.iter().enumerate().zip(counts) {
         for j in 0..n {

@@ -42,23 +42,29 @@ impl Flattener<'_> {
         match data.region {
             Region::Root => Ok(self.k.int(1)),
             Region::Dim(size) => {
-                let mut parent = self.count(data.parent)?;
                 if self.k.space_of(size) == ROOT {
-                    let small = self.k.as_int(size).is_some_and(|n| n <= FEW);
-                    if !small && matches!(self.k.space(data.parent).region, Region::Guard(..)) {
-                        // Where no point passes the guard, nobody asks for elements below it, however many there would be.
-                        let (passed, zero) = (self.count_points(data.parent, ROOT)?, self.k.int(0));
-                        let some = self.lt(zero, passed);
-                        parent = self.k.select(some, parent, zero);
-                    }
-                    return Ok(self.points(parent, size));
+                    return self.count_below(data.parent, size);
                 }
+                let parent = self.count(data.parent)?;
                 let offsets = self.offsets(s)?;
                 Ok(self.k.load(offsets, parent, ROOT))
             }
             Region::Guard(..) => self.count(data.parent),
             Region::Loop | Region::Lambda => Err(Stuck::InLoop),
         }
+    }
+
+    /// How many numbers rows of a size have, one at each point of a space. Where no point passes a guard, nobody asks for elements below it, however many
+    /// there would be.
+    pub(super) fn count_below(&mut self, s: Space, size: Node) -> Res<Node> {
+        let mut rows = self.count(s)?;
+        let small = self.k.as_int(size).is_some_and(|n| n <= FEW);
+        if !small && matches!(self.k.space(s).region, Region::Guard(..)) {
+            let (passed, zero) = (self.count_points(s, ROOT)?, self.k.int(0));
+            let some = self.lt(zero, passed);
+            rows = self.k.select(some, rows, zero);
+        }
+        Ok(self.points(rows, size))
     }
 
     /// The number of each point of a traversal from the root, counted from 0, and how many there are: where that can be told without counting them.
@@ -119,7 +125,7 @@ impl Flattener<'_> {
         let space = self.k.dim(ROOT, len);
         let at = self.k.pos(space);
         let value = self.k.binary(BinOp::Mul, at, size);
-        let total = self.points(count, size);
+        let total = self.count_below(parent, size)?;
         self.offsets_fit(buf, total);
         self.run(&name, vec![Sink::Write { space, buf, at, value }]);
         Ok(buf)
