@@ -69,24 +69,34 @@ impl Flattener<'_> {
 
     /// The number of each point of a traversal from the root, counted from 0, and how many there are: where that can be told without counting them.
     pub(super) fn numbered(&mut self, inner: Space, ctx: Space) -> Res<Option<(Node, Node)>> {
-        if ctx != ROOT {
+        let is_dim = |s: &Space| match self.k.space(*s).region {
+            Region::Dim(size) => {
+                self.k.space_of(size) == ROOT || self.closed_form(self.k.space(*s).parent, size).is_some()
+            }
+            _ => false,
+        };
+        if ctx != ROOT || !self.k.between(ROOT, inner).iter().all(is_dim) {
             return Ok(None);
         }
-        let mut first = self.k.int(0);
-        for s in self.k.between(ROOT, inner) {
-            let data = *self.k.space(s);
-            first = match data.region {
-                Region::Dim(size) if self.k.space_of(size) == ROOT => self.mul(first, size),
-                Region::Dim(size) => {
-                    let Some(offsets) = self.closed_form(data.parent, size) else { return Ok(None) };
-                    let zero = self.k.int(0);
-                    self.k.load(offsets, zero, ROOT)
-                }
-                _ => return Ok(None),
-            };
-        }
+        let first = self.first_number(inner);
         let (number, count) = (self.number(inner)?, self.count(inner)?);
         Ok(Some((self.sub(number, first), self.sub(count, first))))
+    }
+
+    /// The smallest number of a point: 0, unless the offsets of rows are given and begin later.
+    fn first_number(&mut self, s: Space) -> Node {
+        let zero = self.k.int(0);
+        let mut first = zero;
+        for s in self.k.between(ROOT, s) {
+            let data = *self.k.space(s);
+            let Region::Dim(size) = data.region else { continue };
+            first = match self.closed_form(data.parent, size) {
+                _ if self.k.space_of(size) == ROOT => self.mul(first, size),
+                Some(offsets) => self.k.load(offsets, zero, ROOT),
+                None => zero,
+            };
+        }
+        first
     }
 
     /// The offsets of a ragged dimension: for each point of its parent where its points begin, and at the end how many there are.
@@ -150,11 +160,15 @@ impl Flattener<'_> {
             }
         };
         let after = self.k.binary(BinOp::Add, number, one);
-        let sinks = vec![
-            Sink::Write { space: ROOT, buf, at: zero, value: zero },
-            Sink::Write { space: points, buf, at: after, value: total },
-        ];
-        self.run(&name, sinks);
+        let before = match self.first_number(points) {
+            first if self.k.as_int(first) == Some(0) => Sink::Write { space: ROOT, buf, at: zero, value: zero },
+            first => {
+                let upto = self.add(first, one);
+                let space = self.k.dim(ROOT, upto);
+                Sink::Write { space, buf, at: self.k.pos(space), value: zero }
+            }
+        };
+        self.run(&name, vec![before, Sink::Write { space: points, buf, at: after, value: total }]);
         let total = self.k.load(buf, count, ROOT);
         self.offsets_fit(buf, total);
         Ok(buf)
