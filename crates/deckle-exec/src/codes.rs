@@ -47,14 +47,14 @@ impl Codes {
         timings: &mut Timings,
     ) -> Result<Codes, String> {
         let mut codes = Codes { launches, make, parts: vec![Part::default()], places: Vec::new() };
-        codes.divide(steps, 0);
+        codes.divide(steps, 0, false);
         let loaded = codes.load(&codes.parts[0], timings)?;
         let _ = codes.parts[0].code.set(Ok(loaded));
         Ok(codes)
     }
 
-    /// Gives kernels their parts, in the order of the text: each branch of a condition that is in none has its own.
-    fn divide(&mut self, steps: &[Step], part: usize) {
+    /// Gives kernels their parts, in the order of the text: each branch of a condition has its own, but not in a loop, which is likely to choose all of them.
+    fn divide(&mut self, steps: &[Step], part: usize, in_loop: bool) {
         for step in steps {
             match step {
                 Step::Run(_) => {
@@ -65,16 +65,16 @@ impl Codes {
                 Step::If(_, yes, no) => {
                     for branch in [yes, no] {
                         let mut own = part;
-                        if part == 0 {
+                        if part == 0 || !in_loop {
                             own = self.parts.len();
                             self.parts.push(Part::default());
                         }
-                        self.divide(branch, own);
+                        self.divide(branch, own, in_loop);
                     }
                 }
                 Step::While { test, body, .. } => {
-                    self.divide(test, part);
-                    self.divide(body, part);
+                    self.divide(test, part, true);
+                    self.divide(body, part, true);
                 }
                 _ => {}
             }

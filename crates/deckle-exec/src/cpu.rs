@@ -11,7 +11,7 @@ use crate::pipeline::{Stage, Timings};
 use crate::rows::{LongCodes, Uneven};
 use crate::run::Memory;
 use deckle_ir::kernel::{Buf, Kernel, Site};
-use deckle_ir::loops::{Access, Function, Gathers, Launch, Work};
+use deckle_ir::loops::{Access, Block, Function, Gathers, Launch, Stmt, Work};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_llvm::{Code, Compiler, Pipeline};
 use deckle_passes::contract::contract;
@@ -71,6 +71,21 @@ pub(crate) fn load(
     Ok((code, all))
 }
 
+/// How deep loops may be in each other in code that is optimised. What LLVM unrolls and versions multiplies with every level, so that a dozen may take
+/// minutes. The examples have 6.
+const DEEPEST: usize = 9;
+
+/// How deep loops are in each other.
+fn depth(block: &Block) -> usize {
+    let of = |stmt: &Stmt| match stmt {
+        Stmt::For { body, .. } => 1 + depth(body),
+        Stmt::While { test, body, .. } => 1 + depth(test).max(depth(body)),
+        Stmt::If { yes, no, .. } => depth(yes).max(depth(no)),
+        _ => 0,
+    };
+    block.stmts.iter().map(of).max().unwrap_or(0)
+}
+
 /// Compiles functions.
 pub(crate) fn compile(functions: &[Function], make: &Make, timings: &mut Timings) -> Result<Arc<Code>, String> {
     let emit = if make.checked { deckle_llvm::emit::checked } else { deckle_llvm::emit::host };
@@ -80,8 +95,9 @@ pub(crate) fn compile(functions: &[Function], make: &Make, timings: &mut Timings
     }
     let ir = timings.time(Stage::Llvm, || emit(&functions, make.gathers));
     let compiler = Compiler::host().map_err(|e| e.to_string())?;
-    let loaded =
-        timings.time(Stage::Asm, || compiler.load_timed(&ir, make.pipeline.clone())).map_err(|e| e.to_string())?;
+    let is_deep = functions.iter().any(|f| depth(&f.body) > DEEPEST);
+    let pipeline = if is_deep { Pipeline::O0 } else { make.pipeline.clone() };
+    let loaded = timings.time(Stage::Asm, || compiler.load_timed(&ir, pipeline)).map_err(|e| e.to_string())?;
     timings.origin = Some(loaded.from);
     Ok(loaded.code)
 }

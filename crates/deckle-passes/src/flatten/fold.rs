@@ -4,9 +4,12 @@ use super::value::{Arr, Val, Walk};
 use super::{Cx, Flattener, Frame, Res, Stuck};
 use deckle_ir::array::{BinOp, Direction, Function, Monoid, Op, ScanKind};
 use deckle_ir::entity::Body;
-use deckle_ir::kernel::{Combine, Fault, FoldSpec, Node, ROOT, Sink, Space};
+use deckle_ir::kernel::{self, Combine, Fault, FoldSpec, Node, ROOT, Sink, Space};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use std::rc::Rc;
+
+/// On how many scans the elements of one may depend in a kernel.
+const MOST_SCANS: usize = 3;
 
 /// The operators for which it is enough to know that they are applied component by component.
 fn is_plain(op: BinOp) -> bool {
@@ -180,6 +183,7 @@ impl<'p> Flattener<'p> {
         if !flat || self.lifted.contains(&(fx.func, cx.v)) {
             return self.scan_in_steps(fx, cx, init, &arr, direction, kind);
         }
+        let arr = self.with_few_scans(arr, cx.ctx)?;
         let right = direction == Direction::Right;
         let walk = match right {
             false => self.walk(&arr, cx.ctx)?,
@@ -223,6 +227,15 @@ impl<'p> Flattener<'p> {
         }
         let back = self.indexed(&super::as_array(&scanned))?;
         self.reversed(&back, cx.ctx)
+    }
+
+    /// An array whose elements depend on a few scans, and not on each of a long chain: every scan of a kernel is computed again for those that depend on it, so
+    /// that the code of a chain grows with its square.
+    fn with_few_scans(&mut self, arr: Rc<Arr>, ctx: Space) -> Res<Rc<Arr>> {
+        let (Arr::Body { elem, linear: true, .. } | Arr::Chain { elem, .. }) = &*arr else { return Ok(arr) };
+        let is_scan = |n: &Node| matches!(self.k.node(*n).op, kernel::Op::Scan { .. });
+        let scans = self.k.needs(&elem.leaves().unwrap_or_default()).iter().filter(|n| is_scan(n)).count();
+        if scans < MOST_SCANS || !self.on_host(ctx) { Ok(arr) } else { self.indexed(&arr) }
     }
 
     /// The elements from last to first.
