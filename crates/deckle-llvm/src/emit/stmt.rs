@@ -74,7 +74,9 @@ impl Writer<'_> {
         let inits: Vec<String> = carries.iter().map(|c| self.name(c.init)).collect();
         let whole = Counted { k, lo: self.name(lo), hi: self.name(hi), step, inits };
         let one_strip = self.constant(lo).is_some() && self.constant(hi).is_some();
-        let strips = self.can_fail && hint != LoopHint::Unroll && !one_strip;
+        // In what order LLVM adds floats up depends on the shape of a loop, and a sum must not depend on whether its code can fail.
+        let sums = carries.iter().any(|c| self.ty(c.param).scalar.is_float());
+        let strips = self.can_fail && hint != LoopHint::Unroll && !one_strip && !sums;
         let strip = strips.then(|| self.begin_strip(&whole, carries));
         let Counted { lo, hi, inits, .. } = strip.as_ref().unwrap_or(&whole);
         let (before, head, exit) = (self.label.clone(), format!("for{k}"), format!("for{k}.end"));
