@@ -10,7 +10,7 @@ use crate::passed::{Args, Passed, Record, Shared};
 use crate::pipeline::{Stage, Timings};
 use crate::rows::{LongCodes, Uneven};
 use crate::run::Memory;
-use deckle_ir::kernel::{Buf, Kernel, Site};
+use deckle_ir::kernel::{Buf, Kernel, ROOT, Sink, Site};
 use deckle_ir::loops::{Access, Block, Function, Gathers, Launch, Stmt, Work};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_llvm::{Code, Compiler, Pipeline};
@@ -194,14 +194,19 @@ impl Device for Cpu<'_> {
     }
 
     fn diagnose(&self, memory: &Memory<'_, Self>, kernel: &Kernel, at: usize) -> Result<Failure, Failure> {
-        let launches = schedule(memory.program, kernel, &format!("d{at}"), self.make.purpose(true));
+        let program = match kernel.sinks[..] {
+            // Of the host, which leaves to a kernel what there is to tell.
+            [Sink::Check(n)] if memory.program.space_of(n) == ROOT => memory.program.clone(),
+            _ => memory.program.diagnosing(),
+        };
+        let launches = schedule(&program, kernel, &format!("d{at}"), self.make.purpose(true));
         let launches = launches.map_err(Failure::Bug)?;
         // The code has to live as long as it runs.
         let (_code, mut entries) = load(&[&launches[..]], self.make, &mut Timings::default()).map_err(Failure::Bug)?;
         let entries = entries.pop().unwrap_or_default();
         for (launch, entries) in launches.iter().zip(&entries) {
             if let Some(record) = self.launch(memory, launch, entries, &How::Alone)? {
-                let operands = record[2..6].iter().map(|w| *w as i64).collect();
+                let operands = record[3..].iter().take(record[2] as usize).map(|w| *w as i64).collect();
                 return Ok(Failure::Check(Site(record[1] as u32), operands));
             }
         }

@@ -14,7 +14,7 @@ use deckle_diag::Diagnostic;
 use deckle_ir::array;
 use deckle_ir::entity::Func;
 use deckle_ir::kernel::Kernel;
-use deckle_ir::loops::{Function, GridLaunch};
+use deckle_ir::loops::{Function, GridLaunch, RECORD};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::value::Value;
 use deckle_llvm::{Compiler, Gpu, Pipeline, emit};
@@ -199,7 +199,7 @@ impl Cuda<'_> {
         for ty in &launch.scratch {
             passed.push(self.alloc((calls.parts as usize + 1) * ty.bytes(), "a list of partial results")?);
         }
-        let record = self.on.context.alloc_from(&[0u64; 6])?;
+        let record = self.on.context.alloc_from(&[0u64; RECORD])?;
         let mut args: Vec<Arg<'_>> = passed.iter().map(|b| Arg::Buffer(b)).collect();
         args.extend([Arg::I64(calls.points), Arg::I64(calls.parts), Arg::Buffer(&record)]);
         for (function, grid) in &calls.all {

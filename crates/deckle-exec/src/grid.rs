@@ -32,8 +32,9 @@ impl Default for Layout {
 
 /// The functions of all kernels.
 pub(crate) fn schedules(plan: &Plan, layout: Layout) -> Result<Vec<Vec<GridLaunch>>, String> {
+    let silent = plan.program.silent();
     plan.kernels(&mut |kernel, at| {
-        let mut launches = schedule_gpu(&plan.program, kernel, &format!("g{at}"), layout.threads, plan.cuts)?;
+        let mut launches = schedule_gpu(&silent, kernel, &format!("g{at}"), layout.threads, plan.cuts)?;
         if plan.contract {
             launches.iter_mut().flat_map(GridLaunch::functions_mut).for_each(contract);
         }

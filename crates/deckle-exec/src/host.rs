@@ -127,6 +127,12 @@ impl<'a, D: Device> Host<'a, D> {
                 if self.truth(*cond)? {
                     self.eval(*value)?
                 } else {
+                    let light = |n: &Node| {
+                        !matches!(self.program.node(*n).op, Op::Fold { .. } | Op::Scan { .. } | Op::Loop { .. })
+                    };
+                    if !self.program.needs(operands).iter().all(light) {
+                        return Err(Failure::Untold(n));
+                    }
                     let operands = operands.iter().map(|o| self.int(*o)).collect::<Result<_, _>>()?;
                     return Err(Failure::Check(*site, operands));
                 }

@@ -204,7 +204,8 @@ fn unloadable(message: String) -> Box<Diagnostic> {
 /// The loops of all kernels.
 fn schedules(plan: &Plan, gathers: Gathers) -> Result<Vec<Vec<Launch>>, Box<Diagnostic>> {
     let purpose = Purpose { gathers, diagnose: false, cuts: plan.cuts };
-    plan.kernels(&mut |kernel, at| schedule(&plan.program, kernel, &format!("k{at}"), purpose)).map_err(bug)
+    let silent = plan.program.silent();
+    plan.kernels(&mut |kernel, at| schedule(&silent, kernel, &format!("k{at}"), purpose)).map_err(bug)
 }
 
 impl Native {

@@ -71,11 +71,16 @@ impl<'a> Args<'a> {
     }
 }
 
-/// What compiled code records: whether something failed, the site, four operands; and what checked mode found.
+/// What compiled code records: whether something failed, the site, the operands; and what checked mode found.
 pub(crate) type Record = [u64; RECORD];
 
-#[derive(Default)]
 pub(crate) struct Shared(std::cell::UnsafeCell<Record>);
+
+impl Default for Shared {
+    fn default() -> Shared {
+        Shared(std::cell::UnsafeCell::new([0; RECORD]))
+    }
+}
 
 // SAFETY: compiled code stores to its first word with atomic stores only; the others are written by one thread.
 unsafe impl Sync for Shared {}

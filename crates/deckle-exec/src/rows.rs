@@ -148,7 +148,8 @@ pub(crate) struct LongCode {
 
 impl LongCode {
     fn new(program: &Program, kernel: &Kernel, (at, launch): (usize, usize), make: &Make) -> Result<LongCode, String> {
-        let long = schedule_long(program, kernel, &format!("r{at}_{launch}"), launch, make.purpose(false))?;
+        let silent = program.silent();
+        let long = schedule_long(&silent, kernel, &format!("r{at}_{launch}"), launch, make.purpose(false))?;
         let functions: Vec<Function> = long.functions().cloned().collect();
         let code = cpu::compile(&functions, make, &mut Timings::default())?;
         let phases = long.phases.iter().map(|p| cpu::entry(&code, &p.function)).collect::<Result<_, _>>()?;

@@ -291,7 +291,14 @@ impl Chunking {
 
 impl<D: Device> Machine<'_, D> {
     fn block(&mut self, steps: &[Step]) -> Result<(), Failure> {
-        steps.iter().try_for_each(|s| self.step(s))
+        steps.iter().try_for_each(|s| self.step(s).or_else(|failure| self.told(failure)))
+    }
+
+    /// A failure, with what a kernel has to compute for it to be told.
+    fn told(&self, failure: Failure) -> Result<(), Failure> {
+        let Failure::Untold(n) = failure else { return Err(failure) };
+        let kernel = Kernel { sinks: vec![kernel::Sink::Check(n)], name: "a failed check".into() };
+        Err(self.memory.device.diagnose(&self.memory, &kernel, self.next)?)
     }
 
     fn step(&mut self, step: &Step) -> Result<(), Failure> {

@@ -14,7 +14,7 @@ use deckle_interp::simt::{self, BufferMem, SimError};
 use deckle_ir::array;
 use deckle_ir::entity::Func;
 use deckle_ir::kernel::{self, Kernel};
-use deckle_ir::loops::{Access, Function, GridLaunch};
+use deckle_ir::loops::{Access, Function, GridLaunch, RECORD};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::value::Value;
 use deckle_runtime::{Buffer, OverBudget};
@@ -143,7 +143,7 @@ impl Simulator<'_> {
         let calls = grid::calls(memory, launch, self.layout, (elements, self.worth_warp))?;
         passed.extend(launch.scratch.iter().map(|ty| BufferMem::new(*ty, calls.parts as usize + 1)));
         let scalars = [Scalar::I64(calls.points), Scalar::I64(calls.parts)];
-        let mut record = [0; 6];
+        let mut record = [0; RECORD];
         for (function, grid) in calls.all {
             let before = passed.clone();
             if let Err(e) = simt::run(function, grid, &mut passed, &scalars, &mut record) {

@@ -8,6 +8,7 @@ use crate::{Options, Outcome, ops};
 use deckle_diag::{Diagnostic, Span};
 use deckle_ir::array::{Function, Inst, Op, Program};
 use deckle_ir::entity::{Body, Func, SizeVar, Var};
+use deckle_ir::fault::{self, Fault, elements};
 use deckle_ir::types::Type;
 use deckle_ir::value::{Space, Value};
 use std::rc::Rc;
@@ -212,7 +213,7 @@ impl<'p> Machine<'p> {
         }
         frame.define(v, value);
         if let Op::Ensure(_) = inst.op {
-            self.check(frame, v).map_err(|m| m.report("this value", span))?;
+            self.check(frame, v).map_err(|m| m.report(fault::VALUE, span))?;
         } else {
             self.verify(frame, v, name, span)?;
         }
@@ -233,7 +234,7 @@ impl<'p> Machine<'p> {
             let message = format!(
                 "`{op}` gave {v}: {} {} at [{place}], but the type promised {expected}",
                 frame.function.ty(v),
-                error::elements(m.actual),
+                elements(m.actual as i128),
             );
             error::bug(message, span)
         })
@@ -245,10 +246,10 @@ impl<'p> Machine<'p> {
         if let Some(limit) = self.options.max_steps
             && self.steps > limit
         {
-            return Err(error::too_long(limit, span));
+            return Err(error::fault(&Fault::Steps, &[limit.into()], span));
         }
         match &self.options.interrupt {
-            Some(flag) if flag.load(Ordering::Relaxed) => Err(error::interrupted(span)),
+            Some(flag) if flag.load(Ordering::Relaxed) => Err(error::fault(&Fault::Interrupted, &[], span)),
             _ => Ok(()),
         }
     }
@@ -256,10 +257,14 @@ impl<'p> Machine<'p> {
     fn limit(&self, what: &str, value: &Value, span: Span) -> Result<()> {
         let limit = self.options.max_elements;
         match value.space().par {
-            n if n > limit => Err(error::too_large(what, n, limit, span)),
+            n if n > limit => Err(too_large(what, n.into(), limit, span)),
             _ => Ok(()),
         }
     }
+}
+
+fn too_large(what: &str, n: i128, limit: u64, span: Span) -> Box<Diagnostic> {
+    error::fault(&Fault::TooLarge(what.to_string().into()), &[n, limit.into()], span)
 }
 
 fn fits_var(frame: &Frame<'_>, v: Var) -> std::result::Result<(), String> {
@@ -321,6 +326,11 @@ impl<'p> Cx<'_, 'p> {
         self.inst.args.get(operand).map_or(vec![None; depth], |v| self.frame.dims_of_type(*v, depth))
     }
 
+    /// A fault of this statement.
+    pub(crate) fn fault(&self, fault: &Fault, operands: &[i128]) -> Box<Diagnostic> {
+        error::fault(fault, operands, self.span())
+    }
+
     /// An error that a well-typed program cannot cause.
     pub(crate) fn bug(&self, what: &str) -> Box<Diagnostic> {
         error::bug(format!("`{}` met {what}", self.name()), self.span())
@@ -331,7 +341,7 @@ impl<'p> Cx<'_, 'p> {
         let limit = self.machine.options.max_elements;
         match usize::try_from(n) {
             Ok(size) if size as u64 <= limit => Ok(size),
-            _ => Err(error::too_large(&format!("the result of `{}`", self.name()), n, limit, self.span())),
+            _ => Err(too_large(&format!("the result of `{}`", self.name()), n, limit, self.span())),
         }
     }
 
@@ -341,7 +351,7 @@ impl<'p> Cx<'_, 'p> {
         let mut elems = Vec::new();
         match elems.try_reserve_exact(n) {
             Ok(()) => Ok(elems),
-            Err(_) => Err(error::no_memory(n, self.span())),
+            Err(_) => Err(self.fault(&Fault::NoMemory, &[n as i128])),
         }
     }
 
@@ -392,15 +402,15 @@ impl<'p> Cx<'_, 'p> {
 
     /// Adds to an error where in the work of this operator it arose.
     pub(crate) fn locate(&self, e: Box<Diagnostic>, place: Place<'_>) -> Box<Diagnostic> {
-        let name = self.name();
+        let (element, step) =
+            (|n: usize| fault::Place::element(self.name(), n as u32), fault::Place::step(self.name()));
         match place {
             Place::Once => e,
-            Place::Element(i) => error::within(e, format!("at element {i} of this `{name}`")),
-            Place::Step(i) => error::within(e, format!("at step {i} of this `{name}`")),
-            Place::Indices([i]) => error::within(e, format!("at element {i} of this `{name}`")),
+            Place::Element(i) => error::within(e, &element(1), &[i as i128]),
+            Place::Step(i) => error::within(e, &step, &[i.into()]),
             Place::Indices(list) => {
-                let list = list.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
-                error::within(e, format!("at element ({list}) of this `{name}`"))
+                let at: Vec<i128> = list.iter().map(|i| (*i).into()).collect();
+                error::within(e, &element(list.len()), &at)
             }
         }
     }

@@ -9,6 +9,7 @@ use deckle_diag::{Diagnostic, Span};
 use deckle_ir::array::{Function, Op};
 use deckle_ir::cost;
 use deckle_ir::entity::{Body, Path, SizeVar, Var};
+use deckle_ir::fault::Fault;
 use deckle_ir::size::Atom;
 use deckle_ir::size_eval::SizeEnv;
 use deckle_ir::types::{ArrayType, Type};
@@ -101,21 +102,14 @@ pub(crate) struct Mismatch {
 impl Mismatch {
     /// As an error of the user's data; `what` names the value.
     pub(crate) fn report(self, what: &str, span: Span) -> Box<Diagnostic> {
-        let place = self.at.iter().map(i128::to_string).collect::<Vec<_>>().join(", ");
-        if let (true, Some(expected)) = (self.rows, self.expected) {
-            return error::not_regular(what, expected, &format!("the row at [{place}]"), self.actual, span);
-        }
-        let whole = if self.at.is_empty() { what.to_string() } else { format!("{what} at [{place}]") };
-        let have = error::elements(self.actual);
-        let message = match (self.expected, self.size) {
-            (Some(n), Some(size)) if size != n.to_string() => {
-                format!("{whole} has {have}, but its type says `{size}`, which is {n} here")
-            }
-            (Some(n), _) => format!("{whole} has {have}, but its type says {n}"),
-            (None, _) => format!("{whole} has {have}, which is not what its type says"),
+        let what = what.to_string().into();
+        let (fault, mut operands) = match self.expected {
+            Some(n) if self.rows => (Fault::UnequalRows(what), vec![self.actual as i128, n]),
+            Some(n) => (Fault::Size(what, self.size), vec![self.actual as i128, n]),
+            None => (Fault::UnknownSize(what), vec![self.actual as i128]),
         };
-        let help = "give values of the sizes that are written, or write another size";
-        Box::new(error::size_check(message, span).help(help))
+        operands.extend(self.at);
+        error::fault(&fault, &operands, span)
     }
 }
 

@@ -3,6 +3,7 @@
 //! - [`scalar`], [`size`], [`types`]: what a value is and how large. A size is an expression.
 //! - [`array`]: the array IR, with its builder, typing rules, printer, parser and verifier.
 //! - [`cost`]: what every operator costs in the model, for the meter and for the prediction.
+//! - [`fault`]: the table of everything that can go wrong in a run, with its words.
 //! - [`loops`]: the loop IR.
 //! - [`math`]: the mathematical functions as branch-free programs over an abstract arithmetic.
 //! - [`text`]: sizes and types as text.
@@ -14,6 +15,7 @@
 pub mod array;
 pub mod cost;
 pub mod entity;
+pub mod fault;
 pub mod kernel;
 pub mod loops;
 pub mod math;

@@ -1,9 +1,10 @@
 //! Operators that make arrays and sequences from numbers.
 
 use super::{collect, nest, scalar, size};
-use crate::error::{self, Result};
+use crate::error::Result;
 use crate::machine::{Cx, Place};
 use deckle_ir::array::Coll;
+use deckle_ir::fault::Fault;
 use deckle_ir::scalar::Scalar;
 use deckle_ir::value::Value;
 
@@ -39,8 +40,7 @@ pub(super) fn range(cx: &Cx<'_, '_>, coll: Coll, inclusive: bool, args: &[Value]
     }
     let [from, to, step] = ends;
     if step == 0 {
-        let message = format!("a range from {from} to {to} in steps of 0 would never end");
-        return Err(error::bad_size(message, "give a step that is not 0", cx.span()));
+        return Err(cx.fault(&Fault::ZeroStep, &[from, to]));
     }
     let way = if step > 0 { to - from } else { from - to };
     let way = if inclusive { way } else { way - 1 };

@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(value(&regular, &[rows(&[&[1, 2], &[3, 4]])]), rows(&[&[1, 3], &[2, 4]]));
         assert_eq!(value(&regular, &[rows(&[])]), rows(&[]));
         let e = failure(&regular, &[rows(&[&[1, 2], &[3, 4], &[5]])], Code::NotRegular);
-        let expected = "this value needs rows of equal length, but the row at [2] has 1 element and a row before it 2";
+        let expected = "this value needs rows of equal length, but row 2 has 1 element and a row before it 2";
         assert_eq!(e.message, expected);
 
         let written = program(&["i64"], |b, p| {

@@ -1,9 +1,10 @@
 //! Operators that take parts of arrays.
 
 use super::{coll, collect, int, items};
-use crate::error::{self, Result};
+use crate::error::Result;
 use crate::machine::Cx;
 use deckle_ir::array::{Slicer, SplitBy};
+use deckle_ir::fault::Fault;
 use deckle_ir::value::Value;
 
 /// With lengths, every element is in a row; with offsets, those before the first and after the last are in none.
@@ -24,35 +25,33 @@ fn running_sum(cx: &Cx<'_, '_>, lengths: &[i64], len: usize) -> Result<Vec<i64>>
     let mut total = 0i64;
     for (i, n) in lengths.iter().enumerate() {
         if *n < 0 {
-            let message = format!("the length of row {i} is {n}, but must not be negative");
-            return Err(error::segments(message, "give the lengths of the rows, none below 0", cx.span()));
+            return Err(cx.fault(&Fault::RowLength, &[i as i128, (*n).into()]));
         }
         total = total.saturating_add(*n);
         offsets.push(total);
     }
     if total != len as i64 {
-        let message = format!("rows of {} in all cannot be cut from {}", error::elements(total), error::elements(len));
-        return Err(error::segments(message, "the lengths must add up to the number of elements", cx.span()));
+        return Err(cx.fault(&Fault::RowTotal, &[total.into(), len as i128]));
     }
     Ok(offsets)
 }
 
 fn check_offsets(cx: &Cx<'_, '_>, offsets: &[i64], len: usize) -> Result<()> {
-    let fail = |message: String| {
-        let help = "give where each row starts, in ascending order, and then where the last one ends";
-        Err(error::segments(message, help, cx.span()))
-    };
-    let (Some(&first), Some(&last)) = (offsets.first(), offsets.last()) else {
-        return fail("there are no offsets, but n rows need n + 1".into());
+    let Some(&first) = offsets.first() else {
+        return Err(cx.fault(&Fault::NoOffsets, &[]));
     };
     if first < 0 {
-        return fail(format!("the first offset is {first}, but must not be negative"));
+        return Err(cx.fault(&Fault::FirstOffset, &[first.into()]));
     }
-    if let Some(i) = offsets.windows(2).position(|w| w[0] > w[1]) {
-        return fail(format!("offset {} is {}, below the one before it, {}", i + 1, offsets[i + 1], offsets[i]));
-    }
-    if last > len as i64 {
-        return fail(format!("the last offset is {last}, but there are {}", error::elements(len)));
+    let mut before = first;
+    for (i, &offset) in offsets.iter().enumerate() {
+        if offset < before {
+            return Err(cx.fault(&Fault::Descending, &[i as i128, offset.into(), before.into()]));
+        }
+        if offset > len as i64 {
+            return Err(cx.fault(&Fault::OffsetBeyond, &[i as i128, offset.into(), len as i128]));
+        }
+        before = offset;
     }
     Ok(())
 }
@@ -72,11 +71,12 @@ fn slice_axes(cx: &Cx<'_, '_>, v: &Value, spec: &[Slicer], operands: &[i64]) -> 
     let kept = match *own {
         [at] => {
             let elem = usize::try_from(at).ok().and_then(|i| elems.get(i));
-            let elem = elem.ok_or_else(|| error::index("index", at, elems.len(), cx.span()))?;
+            let elem =
+                elem.ok_or_else(|| cx.fault(&Fault::Index("index".into()), &[at.into(), elems.len() as i128]))?;
             return slice_axes(cx, elem, rest, after);
         }
         [lo, hi] if lo < 0 || hi < lo || hi > elems.len() as i64 => {
-            return Err(error::range(lo, hi, elems.len(), cx.span()));
+            return Err(cx.fault(&Fault::Range, &[lo.into(), hi.into(), elems.len() as i128]));
         }
         [lo, hi] => &elems[lo as usize..hi as usize],
         _ => elems,
@@ -87,20 +87,20 @@ fn slice_axes(cx: &Cx<'_, '_>, v: &Value, spec: &[Slicer], operands: &[i64]) -> 
 
 pub(super) fn take(cx: &Cx<'_, '_>, args: &[Value]) -> Result<Value> {
     let elems = items(cx, &args[0])?;
-    let k = cut(cx, &args[1], elems.len())?;
+    let k = cut(cx, &args[1], elems.len(), "the number of elements to take")?;
     Ok(collect(coll(&args[0]), elems[..k].to_vec()))
 }
 
 pub(super) fn drop(cx: &Cx<'_, '_>, args: &[Value]) -> Result<Value> {
     let elems = items(cx, &args[0])?;
-    let k = cut(cx, &args[1], elems.len())?;
+    let k = cut(cx, &args[1], elems.len(), "the number of elements to drop")?;
     Ok(collect(coll(&args[0]), elems[k..].to_vec()))
 }
 
 /// A count that is not negative, or all if it is larger.
-fn cut(cx: &Cx<'_, '_>, k: &Value, len: usize) -> Result<usize> {
+fn cut(cx: &Cx<'_, '_>, k: &Value, len: usize, what: &'static str) -> Result<usize> {
     match int(cx, k)? {
-        k if k < 0 => Err(error::negative("the number of elements", k, cx.span())),
+        k if k < 0 => Err(cx.fault(&Fault::Negative(what.into()), &[k.into()])),
         k => Ok(usize::try_from(k).unwrap_or(len).min(len)),
     }
 }

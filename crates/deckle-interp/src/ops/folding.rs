@@ -2,9 +2,10 @@
 
 use super::scalars::fault;
 use super::{coll, collect, count, items, scalar, truth};
-use crate::error::{self, Result};
+use crate::error::Result;
 use crate::machine::{Cx, Place};
 use deckle_ir::array::{BinOp, Direction, Monoid, ScanKind};
+use deckle_ir::fault::Fault;
 use deckle_ir::scalar::Scalar;
 use deckle_ir::scalar_eval as arithmetic;
 use deckle_ir::value::Value;
@@ -19,7 +20,7 @@ pub(super) fn fold(cx: &mut Cx<'_, '_>, args: &[Value]) -> Result<Value> {
 
 pub(super) fn fold1(cx: &mut Cx<'_, '_>, args: &[Value]) -> Result<Value> {
     let Some((first, rest)) = items(cx, &args[0])?.split_first() else {
-        return Err(error::empty("fold1", cx.span()));
+        return Err(cx.fault(&Fault::Empty("fold1".into()), &[]));
     };
     let mut total = first.clone();
     for (i, x) in rest.iter().enumerate() {
@@ -43,7 +44,7 @@ pub(super) fn reduce(cx: &Cx<'_, '_>, monoid: Monoid, args: &[Value]) -> Result<
             let op = if monoid == Monoid::Min { BinOp::Min } else { BinOp::Max };
             match elems.split_first() {
                 Some((first, rest)) => combine(cx, op, scalar(cx, first)?, rest),
-                None => Err(error::empty(monoid_name(monoid), cx.span())),
+                None => Err(cx.fault(&Fault::Empty(monoid_name(monoid).into()), &[])),
             }
         }
         Monoid::Any | Monoid::All => {
@@ -86,7 +87,7 @@ fn position(cx: &Cx<'_, '_>, monoid: Monoid, elems: &[Value]) -> Result<Value> {
             best = Some((i, x));
         }
     }
-    best.map(|(i, _)| count(i)).ok_or_else(|| error::empty(monoid_name(monoid), cx.span()))
+    best.map(|(i, _)| count(i)).ok_or_else(|| cx.fault(&Fault::Empty(monoid_name(monoid).into()), &[]))
 }
 
 /// From the right, the element stands to the left of what is combined so far.

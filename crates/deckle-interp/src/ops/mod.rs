@@ -12,9 +12,10 @@ mod shape;
 mod sorting;
 mod stencil;
 
-use crate::error::{self, Result};
+use crate::error::Result;
 use crate::machine::Cx;
 use deckle_ir::array::{Coll, Op};
+use deckle_ir::fault::Fault;
 use deckle_ir::value::Value;
 
 /// Applies the operator of a statement to its operands.
@@ -116,10 +117,10 @@ fn parts<'v>(cx: &Cx<'_, '_>, v: &'v Value) -> Result<&'v [Value]> {
 }
 
 /// An operand that counts elements: not negative (D0302), and not above the limit of the run (D0310).
-fn size(cx: &Cx<'_, '_>, v: &Value, what: &str) -> Result<usize> {
+fn size(cx: &Cx<'_, '_>, v: &Value, what: &'static str) -> Result<usize> {
     let n = int(cx, v)?;
     if n < 0 {
-        return Err(error::negative(what, n, cx.span()));
+        return Err(cx.fault(&Fault::Negative(what.into()), &[n.into()]));
     }
     cx.room(n as i128)
 }
@@ -150,7 +151,7 @@ fn common_length(cx: &Cx<'_, '_>, args: &[Value], first: usize) -> Result<usize>
     for (i, other) in rest.iter().enumerate() {
         let m = items(cx, other)?.len();
         if m != n {
-            return Err(error::lengths(n, first + 1 + i, m, cx.span()));
+            return Err(cx.fault(&Fault::Lengths(first + 1 + i), &[n as i128, m as i128]));
         }
     }
     Ok(n)
@@ -188,28 +189,30 @@ fn nest_below(
 
 /// The sizes of the outer dimensions of a regular operand (D0306). Those that an empty dimension hides are as its type has them.
 fn regular_dims(cx: &Cx<'_, '_>, operand: usize, v: &Value, depth: usize) -> Result<Vec<usize>> {
-    let mut dims = Vec::with_capacity(depth);
-    let mut level = vec![v];
-    for d in 0..depth {
-        let Some((first, rest)) = level.split_first() else {
-            let known = cx.dims_of_type(operand, depth);
-            let hidden = known[d..].iter().map(|n| n.and_then(|n| usize::try_from(n).ok()).unwrap_or(0));
-            dims.extend(hidden);
-            break;
-        };
-        let n = items(cx, first)?.len();
-        for (i, row) in rest.iter().enumerate() {
-            let m = items(cx, row)?.len();
-            if m != n {
-                let what = format!("`{}`", cx.name());
-                return Err(error::not_regular(&what, n as i128, &format!("row {}", i + 1), m, cx.span()));
-            }
+    let mut dims = shown_dims(cx, v, depth)?;
+    let known = cx.dims_of_type(operand, depth);
+    let hidden = known.iter().skip(dims.len()).map(|n| n.and_then(|n| usize::try_from(n).ok()).unwrap_or(0));
+    dims.extend(hidden);
+    Ok(dims)
+}
+
+/// The sizes that elements show: each of its elements is regular, and then all have the same sizes.
+fn shown_dims(cx: &Cx<'_, '_>, v: &Value, depth: usize) -> Result<Vec<usize>> {
+    let elems = items(cx, v)?;
+    let mut dims = vec![elems.len()];
+    if depth <= 1 {
+        return Ok(dims);
+    }
+    let rows = elems.iter().map(|row| shown_dims(cx, row, depth - 1)).collect::<Result<Vec<_>>>()?;
+    for axis in 0..depth - 1 {
+        // Further in than the sizes of an element show there may be others whose elements do.
+        let mut shown = rows.iter().enumerate().filter_map(|(i, row)| Some((i, *row.get(axis)?)));
+        let Some((_, n)) = shown.next() else { break };
+        if let Some((i, m)) = shown.find(|(_, m)| *m != n) {
+            let what = format!("`{}`", cx.name());
+            return Err(cx.fault(&Fault::UnequalRows(what.into()), &[m as i128, n as i128, i as i128]));
         }
         dims.push(n);
-        if d + 1 < depth {
-            level =
-                level.into_iter().map(|v| items(cx, v)).collect::<Result<Vec<_>>>()?.into_iter().flatten().collect();
-        }
     }
     Ok(dims)
 }

@@ -1,8 +1,9 @@
 //! Operators that put elements elsewhere.
 
 use super::{common_length, int, items, truth};
-use crate::error::{self, Result};
+use crate::error::Result;
 use crate::machine::{Cx, Place};
+use deckle_ir::fault::Fault;
 use deckle_ir::value::Value;
 
 /// An array whose elements below some depth can be replaced.
@@ -35,7 +36,7 @@ impl Tree {
                 let len = elems.len();
                 match usize::try_from(*i).ok().and_then(|i| elems.get_mut(i)) {
                     Some(elem) => elem.at(cx, rest),
-                    None => Err(error::index("target", *i, len, cx.span())),
+                    None => Err(cx.fault(&Fault::Index("target".into()), &[(*i).into(), len as i128])),
                 }
             }
             _ => Err(cx.bug("a target with another number of indices")),
@@ -117,7 +118,7 @@ pub(super) fn expand(cx: &mut Cx<'_, '_>, args: &[Value]) -> Result<Value> {
         let n = cx.body(0, Place::Element(i), std::slice::from_ref(x))?;
         let n = int(cx, &n)?;
         if n < 0 {
-            let e = error::negative("the number of elements that an element expands to", n, cx.span());
+            let e = cx.fault(&Fault::Negative("the number of elements that an element expands to".into()), &[n.into()]);
             return Err(cx.locate(e, Place::Element(i)));
         }
         total += n as i128;

@@ -1,12 +1,13 @@
 //! Scalar operators, components and elements.
 
 use super::{int, items, parts, scalar};
-use crate::error::{self, Result};
+use crate::error::Result;
 use crate::machine::Cx;
 use deckle_diag::Diagnostic;
 use deckle_ir::array::{BinOp, UnOp};
+use deckle_ir::fault::Fault;
 use deckle_ir::scalar::Scalar;
-use deckle_ir::scalar_eval::{self as arithmetic, Fault};
+use deckle_ir::scalar_eval as arithmetic;
 use deckle_ir::value::Value;
 
 pub(super) fn unary(cx: &Cx<'_, '_>, op: UnOp, args: &[Value]) -> Result<Value> {
@@ -20,15 +21,12 @@ pub(super) fn binary(cx: &Cx<'_, '_>, op: BinOp, args: &[Value]) -> Result<Value
 }
 
 /// A fault with the operands that caused it.
-pub(super) fn fault(cx: &Cx<'_, '_>, fault: Fault, a: Scalar, b: Scalar) -> Box<Diagnostic> {
-    let number = |s: Scalar| s.as_int().map_or_else(|| s.to_string(), |n| n.to_string());
+pub(super) fn fault(cx: &Cx<'_, '_>, fault: arithmetic::Fault, a: Scalar, b: Scalar) -> Box<Diagnostic> {
+    let number = |s: Scalar| s.as_int().unwrap_or(0);
     match fault {
-        Fault::DivideByZero => error::divide_by_zero(number(a), cx.span()),
-        Fault::NegativeExponent => {
-            let message = format!("the integer {} is raised to the negative power {}", number(a), number(b));
-            error::bad_size(message, "convert both to `f64` first, where powers may be negative", cx.span())
-        }
-        Fault::IllTyped => cx.bug("operands of a type that it does not have"),
+        arithmetic::Fault::DivideByZero => cx.fault(&Fault::DivideByZero(a.ty()), &[number(a)]),
+        arithmetic::Fault::NegativeExponent => cx.fault(&Fault::NegativeExponent, &[number(a), number(b)]),
+        arithmetic::Fault::IllTyped => cx.bug("operands of a type that it does not have"),
     }
 }
 
@@ -45,7 +43,7 @@ pub(super) fn index(cx: &Cx<'_, '_>, args: &[Value]) -> Result<Value> {
         v = usize::try_from(i)
             .ok()
             .and_then(|i| elems.get(i))
-            .ok_or_else(|| error::index("index", i, elems.len(), cx.span()))?;
+            .ok_or_else(|| cx.fault(&Fault::Index("index".into()), &[i.into(), elems.len() as i128]))?;
     }
     Ok(v.clone())
 }

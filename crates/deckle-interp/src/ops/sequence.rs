@@ -1,14 +1,15 @@
 //! Operators on sequences.
 
 use super::{count, int, items, nest, regular_dims, size, truth};
-use crate::error::{self, Result};
+use crate::error::Result;
 use crate::machine::{Cx, Place};
+use deckle_ir::fault::Fault;
 use deckle_ir::value::Value;
 
 pub(super) fn the(cx: &Cx<'_, '_>, args: &[Value]) -> Result<Value> {
     match items(cx, &args[0])? {
         [one] => Ok(one.clone()),
-        other => Err(error::not_singleton(other.len(), cx.span())),
+        other => Err(cx.fault(&Fault::NotSingleton, &[other.len() as i128])),
     }
 }
 
@@ -22,18 +23,14 @@ pub(super) fn append(cx: &Cx<'_, '_>, args: &[Value]) -> Result<Value> {
 }
 
 pub(super) fn flagpart(cx: &Cx<'_, '_>, args: &[Value]) -> Result<Value> {
-    let fail = |message: String| {
-        let help = "give a `false` for each element, and a `true` at the end of each subsequence";
-        Err(error::segments(message, help, cx.span()))
-    };
     let elems = items(cx, &args[0])?;
     let flags = items(cx, &args[1])?.iter().map(|f| truth(cx, f)).collect::<Result<Vec<_>>>()?;
     let falses = flags.iter().filter(|f| !**f).count();
     if falses != elems.len() {
-        return fail(format!("{falses} of the flags are `false`, but there are {}", error::elements(elems.len())));
+        return Err(cx.fault(&Fault::Flags, &[falses as i128, elems.len() as i128]));
     }
     if flags.last() == Some(&false) {
-        return fail("the last flag is `false`, so the last subsequence does not end".into());
+        return Err(cx.fault(&Fault::OpenGroup, &[]));
     }
     let mut rest = elems.iter().cloned();
     let runs = flags.split_inclusive(|f| *f).map(|run| Value::seq(rest.by_ref().take(run.len() - 1).collect()));
@@ -59,8 +56,7 @@ pub(super) fn produce(cx: &mut Cx<'_, '_>, args: &[Value]) -> Result<Value> {
 pub(super) fn tiles(cx: &mut Cx<'_, '_>, depth: usize, args: &[Value]) -> Result<Value> {
     let extents = args[1..].iter().map(|n| int(cx, n)).collect::<Result<Vec<_>>>()?;
     if let Some(n) = extents.iter().find(|n| **n < 1) {
-        let message = format!("a tile size is {n}, but must be at least 1");
-        return Err(error::bad_size(message, "give a positive number of elements for each dimension", cx.span()));
+        return Err(cx.fault(&Fault::TileSize, &[(*n).into()]));
     }
     let dims = regular_dims(cx, 0, &args[0], depth)?;
     let extents: Vec<usize> = extents.iter().map(|n| usize::try_from(*n).unwrap_or(usize::MAX)).collect();

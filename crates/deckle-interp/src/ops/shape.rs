@@ -1,8 +1,9 @@
 //! Operators that look at or change the dimensions of whole arrays.
 
 use super::{coll, collect, common_length, count, element, int, items, nest, regular_dims, size as size_operand};
-use crate::error::{self, Result};
+use crate::error::Result;
 use crate::machine::Cx;
+use deckle_ir::fault::Fault;
 use deckle_ir::value::Value;
 
 pub(super) fn shape(cx: &Cx<'_, '_>, depth: usize, args: &[Value]) -> Result<Value> {
@@ -26,14 +27,14 @@ fn total(cx: &Cx<'_, '_>, v: &Value, depth: usize) -> Result<usize> {
 pub(super) fn reshape(cx: &mut Cx<'_, '_>, depth: usize, args: &[Value]) -> Result<Value> {
     let sizes = args[1..].iter().map(|n| int(cx, n)).collect::<Result<Vec<_>>>()?;
     if let Some(n) = sizes.iter().find(|n| **n < 0) {
-        return Err(error::negative("a size of the new shape", *n, cx.span()));
+        return Err(cx.fault(&Fault::Negative("a size of the new shape".into()), &[(*n).into()]));
     }
     let from = regular_dims(cx, 0, &args[0], depth)?;
     let have: usize = from.iter().product();
     let want = sizes.iter().fold(1i128, |n, s| n.saturating_mul(*s as i128));
     if want != have as i128 {
-        let shape = sizes.iter().map(i64::to_string).collect::<Vec<_>>().join(" by ");
-        return Err(error::reshape(have, &shape, cx.span()));
+        let operands: Vec<i128> = [have as i128].into_iter().chain(sizes.iter().map(|n| i128::from(*n))).collect();
+        return Err(cx.fault(&Fault::Reshape, &operands));
     }
     let dims = sizes.iter().map(|n| cx.room(*n as i128)).collect::<Result<Vec<_>>>()?;
     nest(cx, &dims, &mut |cx, at| {
@@ -166,7 +167,8 @@ mod tests {
         // The type promises what the value does not have only where the arguments are wrong.
         let p = program(&[MATRIX], |b, p| b.op(Op::Transpose(vec![1, 0]), p));
         let e = failure(&p, &[rows(&[&[1, 2], &[3]])], Code::NotRegular);
-        let expected = "argument `p0` of `main` needs rows of equal length, but the row at [1] has 1 element and a row before it 2";
+        let expected =
+            "argument `p0` of `main` needs rows of equal length, but row 1 has 1 element and a row before it 2";
         assert_eq!(e.message, expected);
         let p = program(&[JAGGED, "i64"], |b, p| b.op(Op::Reshape(2), p));
         failure(&p, &[rows(&[&[1, 2], &[3]]), Value::int(3)], Code::NotRegular);

@@ -1,7 +1,7 @@
 //! Buffers: those that are passed, those that a block shares, and who has touched what since the last barrier.
 
 use super::{SimError, is_shared};
-use deckle_ir::loops::{Buf, Function, Local, Place};
+use deckle_ir::loops::{Buf, Function, Local, Place, RECORD};
 use deckle_ir::scalar::{Scalar, ScalarType};
 
 /// A buffer: elements of one type, as bytes.
@@ -145,7 +145,7 @@ pub(super) struct Memory<'a> {
     pub(super) function: &'a Function,
     pub(super) passed: &'a mut [BufferMem],
     pub(super) shared: &'a mut Shared,
-    pub(super) error: &'a mut [u64; 6],
+    pub(super) error: &'a mut [u64; RECORD],
 }
 
 impl Memory<'_> {

@@ -23,7 +23,7 @@ mod warp;
 
 pub use memory::BufferMem;
 
-use deckle_ir::loops::{Buf, Function, Place, verify};
+use deckle_ir::loops::{Buf, Function, Place, RECORD, verify};
 use deckle_ir::scalar::Scalar;
 use memory::{Memory, Shared};
 use std::fmt;
@@ -100,7 +100,7 @@ pub fn run(
     grid: u64,
     buffers: &mut [BufferMem],
     scalars: &[Scalar],
-    error: &mut [u64; 6],
+    error: &mut [u64; RECORD],
 ) -> Result<(), SimError> {
     verify(function).map_err(SimError::IllFormed)?;
     check_arguments(function, buffers, scalars)?;

@@ -219,7 +219,8 @@ impl<'a> Warp<'a> {
                     if memory.error[0] == 0 {
                         memory.error[0] = 1;
                         memory.error[1] = u64::from(*site);
-                        for (word, &v) in memory.error[2..].iter_mut().zip(operands) {
+                        memory.error[2] = operands.len() as u64;
+                        for (word, &v) in memory.error[3..].iter_mut().zip(operands) {
                             *word = self.get(v, t, 0).bits();
                         }
                     }

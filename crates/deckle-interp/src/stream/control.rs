@@ -6,6 +6,7 @@ use super::pass::{Drain, Forward};
 use crate::error;
 use deckle_ir::array::Function;
 use deckle_ir::entity::{Body, Var};
+use deckle_ir::fault::Fault;
 use std::rc::Rc;
 
 /// Lets the sequences in `to`, or what is concrete in it, become those of `from`. Everything that reads `from` is registered at
@@ -223,8 +224,10 @@ impl<'p, D: Data<'p>> Process<'p, D> for The<D::V> {
                 connect(net, flow, &self.result, false, &self.frame, self.of);
                 Ok(Step::Done)
             }
-            (Some(Now::Element(_)), Some(_)) => Err(net.data.fail(|| error::not_singleton(2, self.of.span))),
-            (Some(Now::End), None) => Err(net.data.fail(|| error::not_singleton(0, self.of.span))),
+            (Some(Now::Element(_)), Some(_)) => {
+                Err(net.data.fail(|| error::fault(&Fault::NotSingleton, &[2], self.of.span)))
+            }
+            (Some(Now::End), None) => Err(net.data.fail(|| error::fault(&Fault::NotSingleton, &[0], self.of.span))),
         }
     }
 

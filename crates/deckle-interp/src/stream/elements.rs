@@ -5,6 +5,7 @@ use super::net::{Data, Env, Group, Label, Net, Process, Run, Step};
 use crate::error;
 use deckle_diag::Span;
 use deckle_ir::entity::{Body, Var};
+use deckle_ir::fault::Fault;
 use std::rc::Rc;
 
 /// What several sequences that are read together show.
@@ -35,7 +36,7 @@ impl<V: Datum> Rows<V> {
             })
             .collect();
         if ended > 0 && !elems.is_empty() {
-            return Err(data.fail(|| error::lengths(self.n, 1, self.n + 1, self.span)));
+            return Err(data.fail(|| error::fault(&Fault::Uneven, &[], self.span)));
         }
         Ok(match self.ports.len() {
             all if elems.len() == all => Some(Row::Element(elems)),

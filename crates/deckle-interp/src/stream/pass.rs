@@ -4,6 +4,7 @@ use super::channel::{Channel, Datum, Flow, Now, Out, Port};
 use super::net::{Data, Net, Process, Run, Step};
 use crate::error;
 use deckle_diag::Span;
+use deckle_ir::fault::Fault;
 
 /// Reads sequences one after another and shows their elements: `append`, and forwarding where there is only one.
 pub(super) struct Forward<V> {
@@ -153,9 +154,8 @@ impl<V: Datum> FlagPart<V> {
         FlagPart { elems, flags, out: Out::of(result), part: None, at: Cut::Flag, span }
     }
 
-    fn fail<'p, D: Data<'p, V = V>>(&self, data: &D, message: &str) -> Run<Step> {
-        let help = "give a `false` for each element, and a `true` at the end of each subsequence";
-        Err(data.fail(|| error::segments(message.into(), help, self.span)))
+    fn fail<'p, D: Data<'p, V = V>>(&self, data: &D, fault: &Fault) -> Run<Step> {
+        Err(data.fail(|| error::fault(fault, &[], self.span)))
     }
 
     fn flag<'p, D: Data<'p, V = V>>(&mut self, data: &D, flag: &Flow<V>) -> Run<Step> {
@@ -177,7 +177,7 @@ impl<V: Datum> FlagPart<V> {
                 self.at = Cut::Element;
                 Ok(Step::Moved)
             }
-            (Some(false), Some(Now::End)) => self.fail(data, "more of the flags are `false` than there are elements"),
+            (Some(false), Some(Now::End)) => self.fail(data, &Fault::ManyFlags),
             _ => Ok(Step::Waits),
         }
     }
@@ -192,12 +192,8 @@ impl<'p, D: Data<'p>> Process<'p, D> for FlagPart<D::V> {
         match self.at {
             Cut::Flag => match (self.flags.peek(), self.elems.peek()) {
                 (Some(Now::Element(flag)), _) => self.flag(net.data, &flag),
-                (Some(Now::End), _) if self.part.is_some() => {
-                    self.fail(net.data, "the last flag is `false`, so the last subsequence does not end")
-                }
-                (Some(Now::End), Some(Now::Element(_))) => {
-                    self.fail(net.data, "fewer of the flags are `false` than there are elements")
-                }
+                (Some(Now::End), _) if self.part.is_some() => self.fail(net.data, &Fault::OpenGroup),
+                (Some(Now::End), Some(Now::Element(_))) => self.fail(net.data, &Fault::FewFlags),
                 (Some(Now::End), Some(Now::End)) => {
                     self.out.put(Now::End);
                     self.at = Cut::End;

@@ -8,6 +8,7 @@ use crate::sizes::Frame;
 use deckle_diag::{Diagnostic, Span};
 use deckle_ir::array::Function;
 use deckle_ir::entity::{Body, Func, SizeVar, Var};
+use deckle_ir::fault::Fault;
 use deckle_ir::size_eval::SizeEnv;
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
@@ -155,12 +156,16 @@ impl<'p> Data<'p> for Real<'p> {
     fn times(&mut self, n: &Value, span: Span) -> Run<usize> {
         let n = n.as_scalar().and_then(|n| n.as_int()).unwrap_or(0);
         if n < 0 {
-            return Err(Halt::Error(error::negative("the length", n as i64, span)));
+            return Err(Halt::Error(error::fault(&Fault::Negative("the length".into()), &[n], span)));
         }
         let limit = self.machine.max_elements();
         match usize::try_from(n) {
             Ok(size) if size as u64 <= limit => Ok(size),
-            _ => Err(Halt::Error(error::too_large("the result of `produce`", n, limit, span))),
+            _ => Err(Halt::Error(error::fault(
+                &Fault::TooLarge("the result of `produce`".into()),
+                &[n, limit.into()],
+                span,
+            ))),
         }
     }
 

@@ -22,6 +22,7 @@ impl Default for Program {
             nodes: Vec::new(),
             bufs: Vec::new(),
             sites: Vec::new(),
+            made_sites: HashMap::new(),
             data: Vec::new(),
             params: Vec::new(),
             steps: Vec::new(),
@@ -145,14 +146,15 @@ impl Program {
         }
     }
 
-    /// A new site.
-    pub fn site(&mut self, kind: Fault, span: Span) -> Site {
-        let data = SiteData { kind, span };
-        if let Some(k) = self.sites.iter().position(|s| *s == data) {
-            return Site(k as u32);
+    /// The site of that description.
+    pub fn site(&mut self, data: SiteData) -> Site {
+        if let Some(site) = self.made_sites.get(&data) {
+            return *site;
         }
-        self.sites.push(data);
-        Site(self.sites.len() as u32 - 1)
+        let site = Site(self.sites.len() as u32);
+        self.sites.push(data.clone());
+        self.made_sites.insert(data, site);
+        site
     }
 
     /// The node of that description.

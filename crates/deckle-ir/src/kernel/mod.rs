@@ -32,12 +32,11 @@
 
 use crate::array::{BinOp, UnOp};
 use crate::scalar::{Scalar, ScalarType};
-use deckle_diag::Span;
+use deckle_diag::{Diagnostic, Span};
 use std::collections::HashMap;
 use std::fmt;
 
 mod build;
-mod fault;
 mod linear;
 mod needs;
 mod parse;
@@ -48,8 +47,8 @@ mod tests;
 mod uses;
 mod verify;
 
+pub use crate::fault::{Fault, Place};
 pub use build::FoldSpec;
-pub use fault::Fault;
 pub use linear::Linear;
 pub use parse::parse;
 pub use uses::{StepUses, Uses};
@@ -234,13 +233,32 @@ pub struct BufData {
     pub len: Option<Node>,
 }
 
-/// What a check is about.
-#[derive(Clone, Debug, PartialEq)]
+/// What a check is about. The operands of the check are those of the fault, and then those of each place.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SiteData {
     /// Which.
     pub kind: Fault,
     /// Where in the source.
     pub span: Span,
+    /// In which runs of the bodies around it, the innermost first.
+    pub places: Vec<Place>,
+    /// The parameter whose argument is checked, if it is one.
+    pub param: Span,
+}
+
+impl SiteData {
+    /// A failure of the check with these operands, in words.
+    pub fn report(&self, operands: &[i128]) -> Diagnostic {
+        let more: usize = self.places.iter().map(Place::operands).sum();
+        let (own, mut rest) = operands.split_at(operands.len().saturating_sub(more));
+        let mut d = self.kind.report(self.span, own);
+        for place in &self.places {
+            let (at, others) = rest.split_at(place.operands().min(rest.len()));
+            d = d.note(place.note(at));
+            rest = others;
+        }
+        if self.param.is_none() || self.span.is_none() { d } else { d.label(self.param, "this parameter") }
+    }
 }
 
 /// What becomes of the values at each point of a space.
@@ -393,6 +411,7 @@ pub struct Program {
     pub notes: Vec<String>,
     pub(crate) made_nodes: HashMap<NodeData, Node>,
     pub(crate) made_spaces: HashMap<SpaceData, Space>,
+    pub(crate) made_sites: HashMap<SiteData, Site>,
 }
 
 /// The space with one point.

@@ -21,7 +21,47 @@ impl Program {
     pub fn can_fail(&self, combine: &Combine) -> bool {
         let Combine::Lambda(lambda, results) = combine else { return false };
         let is_check = |n: Node| matches!(self.node(n).op, Op::Check { .. });
-        self.needs(results).into_iter().any(|n| is_check(n) && self.encloses(*lambda, self.space_of(n)))
+        self.needs_to_run(results).into_iter().any(|n| is_check(n) && self.encloses(*lambda, self.space_of(n)))
+    }
+
+    /// As [`Program::needs`], but for what is only told where a check fails.
+    pub fn needs_to_run(&self, roots: &[Node]) -> BTreeSet<Node> {
+        let mut seen = BTreeSet::new();
+        let mut todo = roots.to_vec();
+        while let Some(n) = todo.pop() {
+            if seen.insert(n) {
+                match self.node(n).op {
+                    Op::Check { cond, value, .. } => todo.extend([cond, value]),
+                    _ => todo.extend(self.operands(n)),
+                }
+                todo.extend(self.sizes_of(n));
+            }
+        }
+        seen
+    }
+
+    /// The program without what is only told where a check fails: so it is scheduled, unless a failure is looked for.
+    pub fn silent(&self) -> Program {
+        self.without_operands(|_| true)
+    }
+
+    /// The program in which a failure is looked for: without what checks of the host tell, which have been made before a kernel runs.
+    pub fn diagnosing(&self) -> Program {
+        let mut made = BTreeSet::new();
+        host_checks(&self.steps, &mut made);
+        self.without_operands(|n| made.contains(&n))
+    }
+
+    fn without_operands(&self, which: impl Fn(Node) -> bool) -> Program {
+        let mut silent = Program { made_nodes: HashMap::new(), ..self.clone() };
+        for (k, data) in silent.nodes.iter_mut().enumerate() {
+            if let Op::Check { operands, .. } = &mut data.op
+                && which(Node(k as u32))
+            {
+                operands.clear();
+            }
+        }
+        silent
     }
 
     /// The sizes and conditions of the spaces that a node is in or runs over.
@@ -70,6 +110,15 @@ impl Program {
 
     /// All nodes that a sink needs.
     pub fn sink_needs(&self, sink: &Sink) -> BTreeSet<Node> {
+        self.needs(&self.sink_roots(sink))
+    }
+
+    /// As [`Program::sink_needs`], but for what is only told where a check fails.
+    pub fn sink_needs_to_run(&self, sink: &Sink) -> BTreeSet<Node> {
+        self.needs_to_run(&self.sink_roots(sink))
+    }
+
+    fn sink_roots(&self, sink: &Sink) -> Vec<Node> {
         let (space, mut nodes) = self.sink_parts(sink);
         let mut s = space;
         while s != ROOT {
@@ -79,6 +128,18 @@ impl Program {
             }
             s = self.space(s).parent;
         }
-        self.needs(&nodes)
+        nodes
+    }
+}
+
+/// The checks that are steps.
+fn host_checks(steps: &[Step], found: &mut BTreeSet<Node>) {
+    for step in steps {
+        match step {
+            Step::Check(n) => drop(found.insert(*n)),
+            Step::If(_, yes, no) => [yes, no].into_iter().for_each(|block| host_checks(block, found)),
+            Step::While { test, body, .. } => [test, body].into_iter().for_each(|block| host_checks(block, found)),
+            _ => {}
+        }
     }
 }

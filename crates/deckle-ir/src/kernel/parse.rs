@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! program  = { line } "params" "(" rep, ... ")" { line } "result" rep { "note" name }
-//! line     = buffer | "data" b "[" scalar, ... "]" | c "=" fault | define | step
+//! line     = buffer | "data" b "[" scalar, ... "]" | c "=" fault {"in" place} | define | step
 //! buffer   = b ":" type [ "[" t "]" ] name
 //! define   = s "=" space | t ":" type "@" s "=" node
 //! space    = "dim" s "," t | "guard" s "," [ "not" ] t | "loop" s | "lambda" s
@@ -55,7 +55,7 @@ struct Reader<'t> {
     spaces: BTreeMap<u32, SpaceData>,
     nodes: BTreeMap<u32, NodeData>,
     bufs: BTreeMap<u32, BufData>,
-    sites: BTreeMap<u32, Fault>,
+    sites: BTreeMap<u32, SiteData>,
     /// What is mentioned, and where.
     used: Vec<(char, u32, usize)>,
 }
@@ -97,8 +97,10 @@ impl Reader<'_> {
             let place = self.c.here();
             let c = self.c.handle('c', "a site")?;
             self.c.expect("=")?;
-            let fault = fault::read(&mut self.c)?;
-            return tell(&self.c, &mut self.sites, ('c', c, place), fault);
+            let kind = crate::fault::read(&mut self.c)?;
+            let places = crate::fault::read_places(&mut self.c)?;
+            let none = NO_SITE;
+            return tell(&self.c, &mut self.sites, ('c', c, place), SiteData { kind, places, ..none });
         }
         if !self.define()? {
             p.steps.push(self.step()?);
@@ -138,9 +140,11 @@ impl Reader<'_> {
             p.bufs.resize(k as usize, none.clone());
             p.bufs.push(data);
         }
-        for (k, kind) in self.sites {
-            p.sites.resize(k as usize, SiteData { kind: Fault::Range, span: Span::NONE });
-            p.sites.push(SiteData { kind, span: Span::NONE });
+        let none = NO_SITE;
+        for (k, data) in self.sites {
+            p.sites.resize(k as usize, none.clone());
+            p.made_sites.entry(data.clone()).or_insert(Site(k));
+            p.sites.push(data);
         }
         Ok(p)
     }
@@ -520,6 +524,9 @@ fn tell<T: PartialEq>(
         }
     }
 }
+
+/// What stands for a site that is not told.
+const NO_SITE: SiteData = SiteData { kind: Fault::Range, span: Span::NONE, places: Vec::new(), param: Span::NONE };
 
 fn scalar(c: &mut Cursor<'_>) -> Read<Scalar> {
     let place = c.here();

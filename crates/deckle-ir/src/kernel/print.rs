@@ -19,7 +19,7 @@
 //! }
 //! result [b2; t2]
 //! ```
-//! First come the buffers that no step makes, those that are part of the program (`data b3 [1i64, 2i64]`), and the sites of checks (`c0 = range`). Spaces and nodes stand before the step of
+//! First come the buffers that no step makes, those that are part of the program (`data b3 [1i64, 2i64]`), and the sites of checks (`c0 = range in element 1 map`). Spaces and nodes stand before the step of
 //! the host that needs them first; a kernel shows all that it needs. What nothing needs is left out, so numbers can be missing. Spans are not part of the text.
 
 use super::*;
@@ -234,7 +234,11 @@ impl Printer<'_> {
         let mut out = String::new();
         self.bufs().into_iter().for_each(|b| out += &format!("{}\n", p.show_buf(b, p.bufs[b.index()].len)));
         p.data.iter().for_each(|(b, data)| out += &format!("data {b} [{}]\n", list(data)));
-        self.sites.iter().for_each(|c| out += &format!("{c} = {}\n", p.sites[c.index()].kind));
+        for c in &self.sites {
+            let SiteData { kind, places, .. } = &p.sites[c.index()];
+            let places: String = places.iter().map(|p| format!(" in {p}")).collect();
+            out += &format!("{c} = {kind}{places}\n");
+        }
         out
     }
 

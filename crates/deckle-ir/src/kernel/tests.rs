@@ -123,9 +123,14 @@ fn what_is_built_is_printed_in_full() {
     // Nothing needs this.
     p.constant(Scalar::Bool(true));
     let x = p.load(xs, pos, dim);
-    let site = p.site(Fault::NotSingleton, Span::NONE);
+    let site = p.site(SiteData {
+        kind: Fault::NotSingleton,
+        span: Span::NONE,
+        places: vec![Place::element("map", 1), Place::step("for")],
+        param: Span::NONE,
+    });
     let some = p.unary(UnOp::IsNan, x);
-    let value = p.check(some, x, site, vec![pos], dim);
+    let value = p.check(some, x, site, vec![pos, pos, pos], dim);
     p.params.push(Rep::Array(Rows::Equal(n), Box::new(Rep::Scalar(xs))));
     p.steps.push(Step::Alloc(ys, n));
     p.steps

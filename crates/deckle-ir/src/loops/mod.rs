@@ -221,6 +221,12 @@ pub enum Gathers {
     Emulated,
 }
 
+/// So many operands of a failed check are recorded.
+pub const MOST_OPERANDS: usize = 62;
+
+/// The words of an error record: whether there is a failure, its site, how many operands there are, the operands.
+pub const RECORD: usize = 3 + MOST_OPERANDS;
+
 /// A statement.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Stmt {
@@ -292,7 +298,7 @@ pub enum Stmt {
     },
     /// `flag x1` — notes a failure if any lane is `true`.
     Flag(Val),
-    /// `fail 3 (x1, x2)` — notes a failure and records its site and scalar operands, if it is the first. At most 4 operands, each stored as 64 bits: integers
+    /// `fail 3 (x1, x2)` — notes a failure and records its site and scalar operands, if it is the first. At most [`MOST_OPERANDS`], each stored as 64 bits: integers
     /// extended by their sign, floats as their bits. A function that flags as well may lose the record.
     Fail {
         /// Which check.

@@ -223,7 +223,7 @@ impl Verifier<'_> {
                 }
             }
             Stmt::Fail { operands, .. } => {
-                if operands.len() > 4 {
+                if operands.len() > MOST_OPERANDS {
                     self.fault(format!("fail with {} operands", operands.len()));
                 }
                 for &v in operands {

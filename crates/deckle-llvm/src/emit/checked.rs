@@ -24,7 +24,7 @@ pub(super) struct Checks {
 
 /// Where in the error record accesses out of range are recorded, and loads of what has not been written: whether there was one, the number of the buffer,
 /// the index, the length, and the first bytes of the name of the function.
-pub const OUT_OF_RANGE: usize = 6;
+pub const OUT_OF_RANGE: usize = deckle_ir::loops::RECORD;
 /// See [`OUT_OF_RANGE`].
 pub const UNWRITTEN: usize = OUT_OF_RANGE + 4 + NAME_WORDS;
 /// The words of a function's name.

@@ -190,7 +190,7 @@ pub(super) fn emit(module: &mut Module, function: &Function) {
             w.set(v, name);
         }
     }
-    let record = if checked { 8 * RECORD } else { 48 };
+    let record = 8 * if checked { RECORD } else { deckle_ir::loops::RECORD };
     params.push(format!("{global} noalias nocapture noundef nonnull dereferenceable({record}) %error"));
     w.locals();
     w.line("%failed = alloca i1");

@@ -14,7 +14,7 @@
 //!
 //! # Calling convention on the host
 //! Each function `f` becomes `void f(void **buffers, uint64_t *scalars, uint64_t *error)`. `buffers` has one pointer for each buffer parameter;
-//! `scalars` one word for each scalar parameter, with the value in its low bits and floats as their bits. `error` is the record of six words: whether it failed, the site, four operands.
+//! `scalars` one word for each scalar parameter, with the value in its low bits and floats as their bits. `error` is the record, of [`deckle_ir::loops::RECORD`] words: whether it failed, the site, how many operands there are, the operands.
 //!
 //! In checked mode ([`checked`]) `buffers` has three words for each buffer: first all pointers, then the lengths in bytes, then the pointers to the shadows, which have a byte for
 //! each byte of a buffer: 0 where it has been written. The record has [`RECORD`] words.

@@ -250,10 +250,10 @@ impl Writer<'_> {
         if host {
             self.line(format!("store i64 1, {pointer} %error, align 8"));
         }
-        let words = std::iter::once(site.to_string()).chain(operands.iter().take(4).map(|&v| self.name(v)));
-        let words: Vec<String> = words.collect();
+        let first = [site.to_string(), operands.len().to_string()];
+        let words: Vec<String> = first.into_iter().chain(operands.iter().map(|&v| self.name(v))).collect();
         for (n, word) in words.into_iter().enumerate() {
-            let word = match n.checked_sub(1).and_then(|i| operands.get(i)) {
+            let word = match n.checked_sub(2).and_then(|i| operands.get(i)) {
                 Some(&v) => self.packed(&word, self.ty(v).scalar),
                 None => word,
             };

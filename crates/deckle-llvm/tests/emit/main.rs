@@ -10,7 +10,7 @@ mod operators;
 mod programs;
 
 use deckle_interp::simt::BufferMem;
-use deckle_ir::loops::Function;
+use deckle_ir::loops::{Function, RECORD};
 use deckle_ir::scalar::Scalar;
 use deckle_llvm::{Code, Compiler, Pipeline, emit};
 use std::sync::Arc;
@@ -30,7 +30,7 @@ fn compile(functions: &[Function]) -> Arc<Code> {
 }
 
 /// Calls a function, as the calling convention says; gives its error record.
-fn call(code: &Code, name: &str, buffers: &mut [BufferMem], scalars: &[Scalar]) -> [u64; 6] {
+fn call(code: &Code, name: &str, buffers: &mut [BufferMem], scalars: &[Scalar]) -> [u64; RECORD] {
     // Aligned for streaming stores, and readable at index 0 even if empty.
     let mut memory: Vec<Vec<[u64; 8]>> = buffers.iter().map(|b| vec![[0; 8]; b.bytes().len() / 64 + 2]).collect();
     let pointers: Vec<*mut u8> = memory
@@ -41,7 +41,7 @@ fn call(code: &Code, name: &str, buffers: &mut [BufferMem], scalars: &[Scalar]) 
         })
         .collect();
     let words: Vec<u64> = scalars.iter().map(|s| s.bits()).collect();
-    let mut error = [0u64; 6];
+    let mut error = [0u64; RECORD];
     let entry = code.symbol(name).unwrap_or_else(|| panic!("no {name}"));
     // SAFETY: the memory behind each pointer is as large as its buffer, and the type is that of every emitted function.
     unsafe {

@@ -3,7 +3,7 @@
 use super::{call, compile, same};
 use deckle_interp::simt::BufferMem;
 use deckle_ir::array::{BinOp, ResultClass, UnOp};
-use deckle_ir::loops::{Access, Builder, Expr, Function, LoopHint, Val};
+use deckle_ir::loops::{Access, Builder, Expr, Function, LoopHint, RECORD, Val};
 use deckle_ir::math::{self, Native32, Native64};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::scalar_eval;
@@ -107,7 +107,7 @@ fn check(lanes: u16, cases: Vec<Case>) {
             inputs.iter().zip(&f.buffers).map(|(items, p)| padded(items, p.elem)).collect();
         let to = f.buffers[inputs.len()].elem;
         buffers.push(BufferMem::new(to, n));
-        assert_eq!(call(&code, &f.name, &mut buffers, &[Scalar::I64(n as i64)]), [0; 6]);
+        assert_eq!(call(&code, &f.name, &mut buffers, &[Scalar::I64(n as i64)]), [0; RECORD]);
         let found = buffers[inputs.len()].scalars();
         for (k, &e) in expected.iter().enumerate() {
             let operands: Vec<String> = inputs.iter().map(|i| i[k].to_string()).collect();

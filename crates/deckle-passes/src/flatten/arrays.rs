@@ -1,7 +1,7 @@
 //! Operators that make arrays, and those that go through several at once.
 
 use super::value::{Arr, Val, Walk};
-use super::{Cx, Flattener, Frame, Res, as_array};
+use super::{Cx, Flattener, Frame, Res, Run, as_array};
 use deckle_diag::Span;
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{Fault, Node, ROOT, Region, Rep, Rows, Sink, Space};
@@ -53,8 +53,8 @@ impl<'p> Flattener<'p> {
         ctx: Space,
     ) -> Res<Val> {
         let Some((n, rest)) = sizes.split_first() else {
-            let first = at.first().and_then(|v| v.leaves()).map(|l| l[0]);
-            return self.inside(fx, cx.inst.bodies[0], &at.clone(), ctx, first);
+            let indices: Vec<Node> = at.iter().flat_map(|v| v.leaves().unwrap_or_default()).collect();
+            return self.inside(fx, cx.inst.bodies[0], &at.clone(), ctx, Run::Indices(&indices, true));
         };
         self.body_array(*n, ctx, &mut |f, pos, dim| {
             at.push(Val::Scalar(pos));
@@ -81,8 +81,7 @@ impl<'p> Flattener<'p> {
             Some(k) if k != 0 => s,
             _ => {
                 let ok = self.k.binary(BinOp::Ne, s, zero);
-                let fault = Fault::bad_size("a range in steps of {} would never end", "give a step that is not 0");
-                self.check(ok, s, fault, cx.span, &[s], cx.ctx)
+                self.check(ok, s, Fault::ZeroStep, cx.span, &[a, b], cx.ctx)
             }
         };
         // The way from one end to the other may be longer than the greatest `i64`.
@@ -258,7 +257,7 @@ impl<'p> Flattener<'p> {
     }
 
     /// The elements of several arrays together, in order.
-    pub(super) fn walk_all(&mut self, arrays: &[Rc<Arr>], first: usize, span: Span, ctx: Space) -> Res<Walk> {
+    pub(super) fn walk_all(&mut self, arrays: &[Rc<Arr>], first: Option<usize>, span: Span, ctx: Space) -> Res<Walk> {
         if let [one] = arrays {
             let walk = self.walk(one, ctx)?;
             return Ok(Walk { elem: Val::tuple(vec![walk.elem]), ..walk });
@@ -277,7 +276,7 @@ impl<'p> Flattener<'p> {
         for (i, a) in arrays.iter().enumerate().skip(1) {
             let m = self.size(a, ctx)?;
             let ok = self.eq(n, m);
-            n = self.check(ok, n, Fault::Lengths(first + i), span, &[n, m], ctx);
+            n = self.check_lengths(ok, [n, m], first.map(|first| first + i), span, ctx);
         }
         let dim = self.k.dim(ctx, n);
         let pos = self.k.pos(dim);
@@ -290,7 +289,7 @@ impl<'p> Flattener<'p> {
         &mut self,
         arrays: &[Rc<Arr>],
         walks: &[Walk],
-        first: usize,
+        first: Option<usize>,
         span: Span,
         ctx: Space,
     ) -> Res<Option<Walk>> {
@@ -308,10 +307,23 @@ impl<'p> Flattener<'p> {
         let sizes: Vec<Node> = arrays.iter().map(|a| self.size(a, ctx)).collect::<Res<_>>()?;
         for (i, m) in sizes.iter().enumerate().skip(1) {
             let ok = self.eq(sizes[0], *m);
-            self.check(ok, sizes[0], Fault::Lengths(first + i), span, &[sizes[0], *m], ctx);
+            self.check_lengths(ok, [sizes[0], *m], first.map(|first| first + i), span, ctx);
         }
         let elem = Val::tuple(walks.iter().map(|w| w.elem.clone()).collect());
         Ok(Some(Walk { inner: walks[main].inner, elem, linear: walks[main].linear }))
+    }
+
+    /// Whether sequences here are not there as a whole: in a loop over chunks, and around it.
+    fn in_parts(&self) -> bool {
+        self.chunked && self.turns.last().is_none_or(|t| t.hidden)
+    }
+
+    /// The first length, checked to be the other one: that of an operand, or of a sequence in parts.
+    fn check_lengths(&mut self, ok: Node, [n, m]: [Node; 2], operand: Option<usize>, span: Span, ctx: Space) -> Node {
+        match operand {
+            Some(k) => self.check(ok, n, Fault::Lengths(k), span, &[n, m], ctx),
+            None => self.check(ok, n, Fault::Uneven, span, &[], ctx),
+        }
     }
 
     /// The position of a traversal, where it has one.
@@ -322,16 +334,18 @@ impl<'p> Flattener<'p> {
 
     pub(super) fn map(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
         let arrays: Vec<Rc<Arr>> = cx.inst.args.iter().map(|a| self.array(fx, *a)).collect();
-        let walk = self.walk_all(&arrays, 0, cx.span, cx.ctx)?;
+        let first = if cx.ty.is_seq() && self.in_parts() { None } else { Some(0) };
+        let walk = self.walk_all(&arrays, first, cx.span, cx.ctx)?;
         let Val::Tuple(args) = &walk.elem else { return Ok(walk.elem) };
         let at = self.position(cx.ctx, walk.inner);
-        let elem = self.inside(fx, cx.inst.bodies[0], &args.clone(), walk.inner, at)?;
+        let elem = self.inside(fx, cx.inst.bodies[0], &args.clone(), walk.inner, Run::Element(at))?;
         Ok(self.walked(cx.ctx, Walk { elem, ..walk }))
     }
 
     pub(super) fn zip(&mut self, fx: &Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
         let arrays: Vec<Rc<Arr>> = cx.inst.args.iter().map(|a| self.array(fx, *a)).collect();
-        let walk = self.walk_all(&arrays, 0, cx.span, cx.ctx)?;
+        let first = if cx.ty.is_seq() && self.in_parts() { None } else { Some(0) };
+        let walk = self.walk_all(&arrays, first, cx.span, cx.ctx)?;
         Ok(self.walked(cx.ctx, walk))
     }
 

@@ -45,7 +45,7 @@ fn move_check(p: &mut Program, steps: &mut [Step], whole: &[Step]) -> Option<()>
     if rows == ROOT || p.space(rows).parent != ROOT || !matches!(p.space(rows).region, Region::Dim(_)) {
         return None;
     }
-    let loads: BTreeSet<Node> = loads(p, &p.needs(&[*check])).filter(|n| p.space_of(*n) == rows).collect();
+    let loads: BTreeSet<Node> = loads(p, &p.needs_to_run(&[*check])).filter(|n| p.space_of(*n) == rows).collect();
     let bufs: BTreeSet<Buf> =
         loads.iter().filter_map(|n| if let Op::Load(b, _) = p.node(*n).op { Some(b) } else { None }).collect();
     let next = later.iter_mut().find(|s| !matches!(s, Step::Alloc(_, n) if p.node_bufs(&[*n]).is_disjoint(&bufs)))?;
@@ -73,10 +73,10 @@ fn relying(
     bufs: &BTreeSet<Buf>,
 ) -> Option<(Space, Node)> {
     let mut needs = BTreeSet::new();
-    kernel.sinks.iter().for_each(|s| needs.extend(p.sink_needs(s)));
+    kernel.sinks.iter().for_each(|s| needs.extend(p.sink_needs_to_run(s)));
     let spaces = (0..p.spaces.len() as u32).map(Space).filter(|s| mentions(p, kernel, &needs, *s));
     let mut dims = spaces.filter_map(|s| match p.space(s).region {
-        Region::Dim(size) if !p.needs(&[size]).is_disjoint(checked) => Some((s, size)),
+        Region::Dim(size) if !p.needs_to_run(&[size]).is_disjoint(checked) => Some((s, size)),
         _ => None,
     });
     let (dim, size) = dims.next().filter(|(s, _)| p.space(*s).parent == rows)?;
@@ -86,7 +86,8 @@ fn relying(
     for n in loads(p, &needs) {
         let Op::Load(buf, at) = p.node(n).op else { continue };
         // What the check has read; or something else, and outside the rows not by its help.
-        let other = !bufs.contains(&buf) && (p.encloses(dim, p.space_of(n)) || p.needs(&[at]).is_disjoint(checked));
+        let other =
+            !bufs.contains(&buf) && (p.encloses(dim, p.space_of(n)) || p.needs_to_run(&[at]).is_disjoint(checked));
         if !checked.contains(&n) && !other {
             return None;
         }
@@ -98,7 +99,7 @@ fn relying(
             Sink::Scatter { .. } => nodes,
             Sink::Check(_) => Vec::new(),
         };
-        if !p.encloses(dim, space) && !p.needs(&at).is_disjoint(checked) {
+        if !p.encloses(dim, space) && !p.needs_to_run(&at).is_disjoint(checked) {
             return None;
         }
     }
@@ -116,7 +117,7 @@ fn mentions(p: &Program, kernel: &Kernel, needs: &BTreeSet<Node>, space: Space) 
 fn users(p: &Program, steps: &[Step], space: Space) -> usize {
     let one = |step: &Step| match step {
         Step::Run(kernel) => {
-            let needs = kernel.sinks.iter().flat_map(|s| p.sink_needs(s)).collect();
+            let needs = kernel.sinks.iter().flat_map(|s| p.sink_needs_to_run(s)).collect();
             usize::from(mentions(p, kernel, &needs, space))
         }
         Step::If(_, yes, no) => users(p, yes, space) + users(p, no, space),

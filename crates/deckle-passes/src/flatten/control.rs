@@ -2,7 +2,7 @@
 
 use super::subst::Guard;
 use super::value::Val;
-use super::{Cx, Flattener, Frame, Res, Scope, Stuck, as_array};
+use super::{Cx, Flattener, Frame, Res, Run, Scope, Stuck, as_array};
 use deckle_diag::{Code, Diagnostic};
 use deckle_ir::array::{BinOp, Function, Op};
 use deckle_ir::entity::{Body, Func, Var};
@@ -167,6 +167,8 @@ impl<'p> Flattener<'p> {
         let state = fx.function.body(bodies[bodies.len() - 1]).params.last().copied();
         let ty = state.map_or(cx.ty, |v| fx.function.ty(v)).clone();
         let names = self.state_names(fx.function, state);
+        let is_chunks = super::is_chunks(&fx.function.vars[cx.v.index()]);
+        let step = |i: Node| if is_chunks { Run::Chunk } else { Run::Step(i) };
         // The frame is needed by both bodies, one after the other.
         let cell = std::cell::RefCell::new(fx);
         self.rounds(
@@ -175,7 +177,7 @@ impl<'p> Flattener<'p> {
             (&ty, &names),
             &mut |f, state, i, ctx| match limit {
                 Some(n) => Ok(f.lt(i, n)),
-                None => match f.inside(&mut cell.borrow_mut(), bodies[0], std::slice::from_ref(state), ctx, None)? {
+                None => match f.inside(&mut cell.borrow_mut(), bodies[0], std::slice::from_ref(state), ctx, step(i))? {
                     Val::Scalar(c) => Ok(c),
                     _ => Ok(i),
                 },
@@ -183,8 +185,8 @@ impl<'p> Flattener<'p> {
             &mut |f, state, i, ctx| {
                 let fx = &mut cell.borrow_mut();
                 match counted {
-                    true => f.inside(fx, bodies[0], &[Val::Scalar(i), state.clone()], ctx, None),
-                    false => f.inside(fx, bodies[1], std::slice::from_ref(state), ctx, None),
+                    true => f.inside(fx, bodies[0], &[Val::Scalar(i), state.clone()], ctx, step(i)),
+                    false => f.inside(fx, bodies[1], std::slice::from_ref(state), ctx, step(i)),
                 }
             },
         )
@@ -202,7 +204,7 @@ impl<'p> Flattener<'p> {
         let mut state = init.clone();
         for i in 0..rounds {
             let i = self.k.int(i);
-            state = self.inside(fx, body, &[Val::Scalar(i), state], cx.ctx, None)?;
+            state = self.inside(fx, body, &[Val::Scalar(i), state], cx.ctx, Run::Step(i))?;
             if self.k.nodes.len() - before > MOST_NODES {
                 return Ok(None);
             }
@@ -217,28 +219,30 @@ impl<'p> Flattener<'p> {
         let vars: Vec<Node> =
             leaves.iter().enumerate().map(|(k, n)| self.k.var(rounds, k as u32, self.k.ty(*n))).collect();
         let state = init.with_leaves(&mut vars.iter().copied());
-        let counter = limit.map(|_| self.k.var(rounds, leaves.len() as u32, ScalarType::I64));
-        let cond = match (limit, counter) {
-            (Some(n), Some(i)) => self.lt(i, n),
-            _ => match self.inside(fx, cx.inst.bodies[0], std::slice::from_ref(&state), rounds, None)? {
+        let counter = self.k.var(rounds, leaves.len() as u32, ScalarType::I64);
+        let run = Run::Step(counter);
+        let cond = match limit {
+            Some(n) => self.lt(counter, n),
+            None => match self.inside(fx, cx.inst.bodies[0], std::slice::from_ref(&state), rounds, run)? {
                 Val::Scalar(c) => c,
                 _ => return Ok(init.clone()),
             },
         };
         // A condition that does not depend on the state is of an outer space; the guard is not.
         let inside = self.k.guard(rounds, cond, true);
-        let next = match counter {
-            Some(i) => self.inside(fx, cx.inst.bodies[0], &[Val::Scalar(i), state], inside, None)?,
-            None => self.inside(fx, cx.inst.bodies[1], &[state], inside, None)?,
+        let next = match limit {
+            Some(_) => self.inside(fx, cx.inst.bodies[0], &[Val::Scalar(counter), state], inside, run)?,
+            None => self.inside(fx, cx.inst.bodies[1], &[state], inside, run)?,
         };
         let (mut first, mut next) = (leaves.clone(), next.leaves().unwrap_or_default());
-        if let Some(i) = counter {
-            let (zero, one) = (self.k.int(0), self.k.int(1));
-            first.push(zero);
-            next.push(self.add(i, one));
-        }
         let checks = self.checks_within(rounds, inside);
         let fails = !checks.is_empty();
+        // Rounds without a limit are counted only for what checks tell.
+        if limit.is_some() || fails {
+            let (zero, one) = (self.k.int(0), self.k.int(1));
+            first.push(zero);
+            next.push(self.add(counter, one));
+        }
         let ty = self.k.ty(first[0]);
         let op = kernel::Op::Loop { space: rounds, init: first, cond, inside, next, checks };
         let group = self.k.intern(op, ty, cx.ctx);

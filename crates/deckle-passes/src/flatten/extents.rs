@@ -32,7 +32,7 @@ const SIZES: (i128, i128) = (0, MOST as i128);
 
 impl Flattener<'_> {
     /// A number of elements: not negative, and no more than there can be.
-    pub(super) fn natural(&mut self, n: Node, what: &str, span: Span, ctx: Space) -> Node {
+    pub(super) fn natural(&mut self, n: Node, what: &'static str, span: Span, ctx: Space) -> Node {
         if self.is_size(n) || within(self.range_of(n), SIZES) {
             return n;
         }
@@ -43,7 +43,7 @@ impl Flattener<'_> {
     }
 
     /// A number that is not negative, and may be larger than any size.
-    pub(super) fn not_negative(&mut self, n: Node, what: &str, span: Span, ctx: Space) -> Node {
+    pub(super) fn not_negative(&mut self, n: Node, what: &'static str, span: Span, ctx: Space) -> Node {
         if self.is_size(n) || self.range_of(n).0 >= 0 {
             return n;
         }
@@ -120,7 +120,7 @@ impl Flattener<'_> {
     /// A number of elements that is checked at every point of a context. It stays in its own space, so that a dimension that is dense stays so.
     fn limited(&mut self, n: Node, ok: Node, operand: Node, (name, span): (String, Span), ctx: Space) -> Node {
         let home = self.k.inner(self.k.space_of(n), self.k.space_of(ok));
-        let fault = Fault::TooMany(name);
+        let fault = Fault::TooMany(name.into());
         if ctx != ROOT && (home == ctx || !self.on_host(ctx)) {
             return self.check(ok, n, fault, span, &[operand], ctx);
         }
@@ -136,7 +136,9 @@ impl Flattener<'_> {
 
     /// Makes a check of sizes at every point of a context, whose value nothing takes: by the host, once, if it is the same at all of them.
     pub(super) fn check_at(&mut self, ok: Node, n: Node, fault: Fault, span: Span, operands: &[Node], ctx: Space) {
-        let of_root = [ok, n].iter().chain(operands).all(|n| self.k.space_of(*n) == ROOT);
+        let is_pos = |n: &Node| matches!(self.k.node(*n).op, Op::Pos);
+        let others = operands.iter().filter(|n| !is_pos(n));
+        let of_root = [ok, n].iter().chain(others).all(|n| self.k.space_of(*n) == ROOT);
         let (at, cond) = match self.has_points(ctx) {
             // Without points there is nothing to check.
             Some(some) if of_root => {
@@ -148,10 +150,19 @@ impl Flattener<'_> {
         if at == ROOT && self.scopes.iter().any(|s| s.fitting.contains(&cond)) {
             return;
         }
-        self.check(cond, n, fault, span, operands, at);
+        let operands: Vec<Node> = operands.iter().map(|n| self.first_position(*n, at)).collect();
+        self.check(cond, n, fault, span, &operands, at);
         if let (ROOT, Some(scope)) = (at, self.scopes.last_mut()) {
             scope.fitting.insert(cond);
         }
+    }
+
+    /// What a check at the root reports for a position further inside: it is the same at all points, so the first one fails.
+    pub(super) fn first_position(&mut self, n: Node, at: Space) -> Node {
+        if at == ROOT && self.k.space_of(n) != ROOT && matches!(self.k.node(n).op, Op::Pos) {
+            return self.k.int(0);
+        }
+        n
     }
 
     /// Whether a space has any points: a node of the root, if that can be told there.

@@ -1,7 +1,7 @@
 //! Folds and scans.
 
 use super::value::{Arr, Val, Walk};
-use super::{Cx, Flattener, Frame, Res, Stuck};
+use super::{Cx, Flattener, Frame, Res, Run, Stuck};
 use deckle_ir::array::{BinOp, Direction, Function, Monoid, Op, ScanKind};
 use deckle_ir::entity::Body;
 use deckle_ir::kernel::{self, Combine, Fault, FoldSpec, Node, ROOT, Sink, Space};
@@ -104,7 +104,7 @@ impl<'p> Flattener<'p> {
         let left = like.with_leaves(&mut vars[..n].iter().copied());
         let right = like.with_leaves(&mut vars[n..].iter().copied());
         let args = if swap { [right, left] } else { [left, right] };
-        let result = self.inside(fx, body, &args, lambda, None)?;
+        let result = self.inside(fx, body, &args, lambda, Run::Element(None))?;
         let results = result.leaves().ok_or(Stuck::InLoop)?;
         let results = self.checked_results(lambda, results);
         Ok(Combine::Lambda(lambda, results))
@@ -112,7 +112,7 @@ impl<'p> Flattener<'p> {
 
     /// Checks that a function makes and whose values it does not use are tied to its first result.
     pub(super) fn checked_results(&mut self, lambda: Space, mut results: Vec<Node>) -> Vec<Node> {
-        for n in self.k.needs(&results) {
+        for n in self.k.needs_to_run(&results) {
             if self.k.encloses(lambda, self.k.space_of(n)) {
                 self.pending.remove(&n);
             }
@@ -324,7 +324,7 @@ impl<'p> Flattener<'p> {
             use deckle_ir::kernel::Op as K;
             !matches!(self.k.node(*n).op, K::Fold { .. } | K::Scan { .. } | K::Loop { .. })
         };
-        self.k.needs(&[n]).iter().all(light)
+        self.k.needs_to_run(&[n]).iter().all(light)
     }
 }
 

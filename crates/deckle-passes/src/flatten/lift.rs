@@ -6,7 +6,7 @@
 use super::names::StateNames;
 use super::permute::has_equal_rows;
 use super::value::{Arr, Val};
-use super::{Cx, Flattener, Frame, Res, Scope, Stuck, as_array};
+use super::{Cx, Flattener, Frame, Res, Run, Scope, Stuck, as_array};
 use deckle_ir::array::{BinOp, Direction, ScanKind};
 use deckle_ir::entity::Body;
 use deckle_ir::kernel::{Buf, Combine, Fault, FoldSpec, Node, ROOT, Region, Rep, Rows, Sink, Space, Step};
@@ -351,7 +351,7 @@ impl<'p> Flattener<'p> {
             &mut |f, state, i, ctx| {
                 let at = f.add(i, first);
                 let x = f.at(&arr, at, ctx)?;
-                f.inside(fx, body, &[state.clone(), x], ctx, Some(at))
+                f.inside(fx, body, &[state.clone(), x], ctx, Run::Element(Some(at)))
             },
         )
     }
@@ -429,7 +429,7 @@ impl<'p> Flattener<'p> {
                 let at = at_of(f, i);
                 let x = f.at(&arr, at, ctx)?;
                 let args = if right { [x, parts[0].clone()] } else { [parts[0].clone(), x] };
-                let next = f.inside(fx, body, &args, ctx, Some(at))?;
+                let next = f.inside(fx, body, &args, ctx, Run::Element(Some(at)))?;
                 let next = f.keep_val(&next, ctx)?;
                 let (old, new) = (as_array(&parts[1]), as_array(&single(f, &next, ctx)?));
                 let all = f.two(&old, &new, ctx)?;
@@ -496,7 +496,7 @@ impl<'p> Flattener<'p> {
                 let at = at_of(f, i);
                 let x = f.at(arr, at, ctx)?;
                 let args = if right { [x, parts[0].clone()] } else { [parts[0].clone(), x] };
-                let next = f.inside(fx, body, &args, ctx, Some(at))?;
+                let next = f.inside(fx, body, &args, ctx, Run::Element(Some(at)))?;
                 let next = f.keep_val(&next, ctx)?;
                 let place = f.add(i, skip);
                 let all = f.with_row(cx, &parts[1], place, &next)?;

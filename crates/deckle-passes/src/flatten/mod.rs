@@ -49,7 +49,9 @@ use crate::cuts::Cuts;
 use deckle_diag::{Diagnostic, Span};
 use deckle_ir::array::{self, Function, Inst, Op};
 use deckle_ir::entity::{Body, Func, Var};
-use deckle_ir::kernel::{self, Buf, Fault, Node, ROOT, Rep, Space, Step};
+use deckle_ir::fault::MOST_PLACES;
+use deckle_ir::kernel::{self, Buf, Fault, Node, Place, ROOT, Rep, SiteData, Space, Step};
+use deckle_ir::loops::MOST_OPERANDS;
 use deckle_ir::types::Type;
 use plan::Uses;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -133,11 +135,55 @@ struct Flattener<'p> {
     labels: HashMap<*const Arr, (Rc<Arr>, names::Label)>,
     /// Loops that cannot run inside a kernel: by the variable and the context.
     lifted: HashSet<(Func, Var)>,
+    /// The parameter whose argument is being checked, if it is one.
+    param: Span,
+    /// Whether sequences are traversed in chunks.
+    chunked: bool,
+    /// The runs of bodies around what is being computed, the outermost first.
+    turns: Vec<Turn>,
     uses: Vec<Option<Rc<Uses>>>,
     proven: Vec<Option<Rc<Vec<bool>>>>,
     depth: usize,
     /// How many statements have been flattened.
     statements: usize,
+}
+
+/// A run of a body that runs again and again: which, and the numbers that say so, none if they are not known.
+struct Turn {
+    place: Place,
+    at: Vec<Node>,
+    /// Whether it is a round of a loop over the chunks of sequences, which the source does not have.
+    hidden: bool,
+}
+
+/// How a body runs.
+#[derive(Clone, Copy)]
+enum Run<'a> {
+    /// Once at most.
+    Once,
+    /// At an element, whose position is known where it has one.
+    Element(Option<Node>),
+    /// At the element of these indices; the flag says whether the first is the position that sizes mention.
+    Indices(&'a [Node], bool),
+    /// In a step of a loop.
+    Step(Node),
+    /// In a step of a loop over the chunks of sequences. Positions of elements inside are those in the chunk.
+    Chunk,
+}
+
+impl Run<'_> {
+    fn position(&self) -> Option<Node> {
+        match *self {
+            Run::Element(at) => at,
+            Run::Indices(at, true) => at.first().copied(),
+            _ => None,
+        }
+    }
+}
+
+/// Whether a variable is what a loop over the chunks of sequences gives: it has no place in the source.
+fn is_chunks(v: &array::VarData) -> bool {
+    v.span.is_none() && matches!(&v.def, array::Def::Inst(inst) if inst.op == Op::While)
 }
 
 /// One call being flattened.
@@ -171,6 +217,9 @@ pub fn flatten(program: &array::Program, func: Func, options: Options) -> Result
         span: Span::NONE,
         labels: HashMap::new(),
         lifted: HashSet::new(),
+        param: Span::NONE,
+        chunked: program.funcs[func.index()].vars.iter().any(is_chunks),
+        turns: Vec::new(),
         uses: vec![None; program.funcs.len()],
         proven: vec![None; program.funcs.len()],
         depth: 0,
@@ -218,10 +267,23 @@ impl<'p> Flattener<'p> {
         }
     }
 
-    /// Makes a check, and sees to it that it is made.
+    /// Makes a check, and sees to it that it is made. Where it fails it tells the operands, and in which runs of the bodies around it.
     fn check(&mut self, cond: Node, value: Node, fault: Fault, span: Span, operands: &[Node], ctx: Space) -> Node {
-        let site = self.k.site(fault, span);
-        let n = self.k.check(cond, value, site, operands.to_vec(), ctx);
+        let mut operands = operands.to_vec();
+        let mut places = Vec::new();
+        let turns = self.turns.iter().rev().filter(|t| !t.hidden).take(MOST_PLACES);
+        let around: Vec<(Place, Vec<Node>)> = turns.map(|t| (t.place.clone(), t.at.clone())).collect();
+        for (place, at) in around {
+            let at: Vec<Node> = at.into_iter().map(|n| self.first_position(n, ctx)).collect();
+            let known = !at.is_empty() && at.iter().all(|n| self.k.encloses(self.k.space_of(*n), ctx));
+            if known && operands.len() + at.len() <= MOST_OPERANDS {
+                places.push(place);
+                operands.extend(at);
+            }
+        }
+        operands.truncate(MOST_OPERANDS);
+        let site = self.k.site(SiteData { kind: fault, span, places, param: self.param });
+        let n = self.k.check(cond, value, site, operands, ctx);
         if n != value {
             self.pending.insert(n);
         }
@@ -293,18 +355,37 @@ impl<'p> Flattener<'p> {
         Ok(())
     }
 
-    /// Goes through body number `which` of a statement with these arguments.
-    fn inside(&mut self, fx: &mut Frame<'p>, body: Body, args: &[Val], ctx: Space, at: Option<Node>) -> Res<Val> {
+    /// Says which run of a body of an operator what follows is in.
+    fn turn(&mut self, run: Run<'_>, op: Option<&'static str>) {
+        let (place, mut at) = match (run, op) {
+            (Run::Element(at), Some(op)) => (Place::element(op, 1), at.into_iter().collect()),
+            (Run::Indices(at, _), Some(op)) => (Place::element(op, at.len() as u32), at.to_vec()),
+            (Run::Step(at), Some(op)) => (Place::step(op), vec![at]),
+            (Run::Chunk, _) => (Place::step("while"), Vec::new()),
+            (Run::Once, _) | (_, None) => return,
+        };
+        let hidden = matches!(run, Run::Chunk);
+        if self.turns.last().is_some_and(|t| t.hidden) {
+            at.clear();
+        }
+        self.turns.push(Turn { place, at, hidden });
+    }
+
+    /// Goes through a body of a statement with these arguments.
+    fn inside(&mut self, fx: &mut Frame<'p>, body: Body, args: &[Val], ctx: Space, run: Run<'_>) -> Res<Val> {
         let params = fx.function.body(body).params.clone();
         for (p, arg) in params.iter().zip(args) {
             fx.env[p.index()] = Some(arg.clone());
         }
-        match at {
+        match run.position() {
             Some(n) => fx.at.insert(body, n),
             None => fx.at.remove(&body),
         };
-        let result = self.body(fx, body, ctx)?;
-        self.at_home(result, ctx)
+        let depth = self.turns.len();
+        self.turn(run, fx.uses.op_of(body));
+        let result = self.body(fx, body, ctx);
+        self.turns.truncate(depth);
+        self.at_home(result?, ctx)
     }
 
     fn get(&self, fx: &Frame<'p>, v: Var) -> Val {

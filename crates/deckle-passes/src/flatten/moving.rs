@@ -1,7 +1,7 @@
 //! Filters, expansions, and rows one after another.
 
 use super::value::{Arr, Val, Walk};
-use super::{Cx, Flattener, Frame, Res, as_array};
+use super::{Cx, Flattener, Frame, Res, Run, as_array};
 use deckle_ir::kernel::{Fault, Node, Rep, Rows, Space};
 use std::rc::Rc;
 
@@ -11,7 +11,8 @@ impl<'p> Flattener<'p> {
         let arr = self.array(fx, cx.inst.args[0]);
         let walk = self.walk(&arr, cx.ctx)?;
         let at = self.position(cx.ctx, walk.inner);
-        let cond = self.inside(fx, cx.inst.bodies[0], std::slice::from_ref(&walk.elem), walk.inner, at)?;
+        let cond =
+            self.inside(fx, cx.inst.bodies[0], std::slice::from_ref(&walk.elem), walk.inner, Run::Element(at))?;
         Ok(self.kept_where(walk, &cond, when, cx.ctx))
     }
 
@@ -27,7 +28,7 @@ impl<'p> Flattener<'p> {
 
     pub(super) fn compact(&mut self, fx: &Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
         let arrays = [self.array(fx, cx.inst.args[0]), self.array(fx, cx.inst.args[1])];
-        let walk = self.walk_all(&arrays, 0, cx.span, cx.ctx)?;
+        let walk = self.walk_all(&arrays, Some(0), cx.span, cx.ctx)?;
         let Val::Tuple(parts) = &walk.elem else { return Ok(walk.elem) };
         let (elem, flag) = (parts[0].clone(), parts[1].clone());
         Ok(self.kept_where(Walk { elem, ..walk }, &flag, true, cx.ctx))
@@ -41,13 +42,15 @@ impl<'p> Flattener<'p> {
         }
         let walk = self.walk(&arr, cx.ctx)?;
         let at = self.position(cx.ctx, walk.inner);
-        let n = self.inside(fx, cx.inst.bodies[0], std::slice::from_ref(&walk.elem), walk.inner, at)?;
+        let n = self.inside(fx, cx.inst.bodies[0], std::slice::from_ref(&walk.elem), walk.inner, Run::Element(at))?;
         let Val::Scalar(n) = n else { return Ok(n) };
         let what = "the number of elements that an element expands to";
+        self.turn(Run::Element(at), Some(cx.inst.op.info().name));
         let n = self.natural(n, what, cx.span, walk.inner);
+        self.turns.pop();
         let dim = self.k.dim(walk.inner, n);
         let pos = self.k.pos(dim);
-        let elem = self.inside(fx, cx.inst.bodies[1], &[walk.elem, Val::Scalar(pos)], dim, at)?;
+        let elem = self.inside(fx, cx.inst.bodies[1], &[walk.elem, Val::Scalar(pos)], dim, Run::Element(at))?;
         Ok(Val::array(Arr::Chain { home: cx.ctx, inner: dim, elem, size: None, linear: walk.linear }))
     }
 

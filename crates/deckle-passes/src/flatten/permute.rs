@@ -8,9 +8,9 @@
 use super::lift::is_equal;
 use super::names::StateNames;
 use super::value::{Arr, Val, Walk};
-use super::{Cx, Flattener, Frame, Res, Stuck, as_array};
+use super::{Cx, Flattener, Frame, Res, Run, Stuck, as_array};
 use deckle_ir::array::Op;
-use deckle_ir::kernel::{Buf, Combine, Fault, Node, ROOT, Rep, Rows, Sink, Space};
+use deckle_ir::kernel::{Buf, Combine, Fault, Node, ROOT, Region, Rep, Rows, Sink, Space};
 use deckle_ir::scalar::Scalar;
 use deckle_ir::types::Type;
 use std::rc::Rc;
@@ -26,7 +26,7 @@ impl<'p> Flattener<'p> {
     pub(super) fn permute(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
         let into = self.get(fx, cx.inst.args[0]);
         let arrays: Vec<Rc<Arr>> = cx.inst.args[1..].iter().map(|a| self.array(fx, *a)).collect();
-        let walk = self.walk_all(&arrays, 1, cx.span, cx.ctx)?;
+        let walk = self.walk_all(&arrays, Some(1), cx.span, cx.ctx)?;
         let Val::Tuple(parts) = walk.elem.clone() else { return Ok(into) };
         let targets = parts[0].leaves().unwrap_or_default();
         let elem_ty = (0..targets.len()).try_fold(cx.ty, |t, _| t.elem());
@@ -62,12 +62,19 @@ impl<'p> Flattener<'p> {
     /// The place of the element of an array, kept over the numbers of a context, that targets name at the points of a space.
     fn place_of(&mut self, cx: &Cx<'p>, rep: &Rep, targets: &[Node], inner: Space) -> Res<Place> {
         let number = self.number(cx.ctx)?;
+        let mut dim = inner;
+        while let Region::Guard(..) = self.k.space(dim).region {
+            dim = self.k.space(dim).parent;
+        }
+        let position = self.position(cx.ctx, dim);
         let mut place = self.kept_at(rep, number, cx.ctx);
         let (mut elem, mut at, mut len) = (rep.clone(), number, self.count(cx.ctx)?);
         for t in targets {
             let arr = as_array(&place);
             let Arr::Kept { size, base, .. } = &*arr else { return Err(Stuck::InLoop) };
+            self.turn(Run::Element(position), Some(cx.inst.op.info().name));
             let t = self.in_range(*t, *size, "target", cx.span, inner);
+            self.turns.pop();
             at = self.add(*base, t);
             let Rep::Array(rows, below) = elem else { return Err(Stuck::InLoop) };
             len = match rows {
@@ -248,7 +255,7 @@ impl<'p> Flattener<'p> {
             news.iter().chain(&olds).enumerate().map(|(k, n)| self.k.var(lambda, k as u32, self.k.ty(*n))).collect();
         let new = new.with_leaves(&mut vars[..news.len()].iter().copied());
         let old = old.with_leaves(&mut vars[news.len()..].iter().copied());
-        let result = self.inside(fx, cx.inst.bodies[0], &[new, old], lambda, None)?;
+        let result = self.inside(fx, cx.inst.bodies[0], &[new, old], lambda, Run::Element(None))?;
         let results = result.leaves().unwrap_or_default();
         Ok(Combine::Lambda(lambda, self.checked_results(lambda, results)))
     }
@@ -291,7 +298,9 @@ impl<'p> Flattener<'p> {
                 for t in &targets {
                     let arr = as_array(&place);
                     let size = f.size(&arr, ctx)?;
+                    f.turn(Run::Element(Some(i)), Some(cx.inst.op.info().name));
                     let t = f.in_range(*t, size, "target", span, guarded);
+                    f.turns.pop();
                     at.push(t);
                     place = f.at(&arr, t, guarded)?;
                 }
@@ -308,7 +317,7 @@ impl<'p> Flattener<'p> {
                                 for t in &at {
                                     old = f.at(&as_array(&old), *t, g)?;
                                 }
-                                f.inside(fx, body, &[new.clone(), old], g, Some(i))?
+                                f.inside(fx, body, &[new.clone(), old], g, Run::Element(Some(i)))?
                             }
                             _ => new.clone(),
                         };

@@ -41,6 +41,8 @@ impl Use {
 #[derive(Debug)]
 pub(super) struct Uses {
     of: Vec<Use>,
+    /// The operator of each body.
+    ops: Vec<Option<&'static str>>,
 }
 
 /// Whether an operator runs its bodies once at most.
@@ -52,6 +54,7 @@ impl Uses {
     pub(super) fn of(function: &Function) -> Uses {
         // For each body the body around it, and whether it is repeated there.
         let mut around: HashMap<Body, (Body, bool)> = HashMap::new();
+        let mut ops = vec![None; function.bodies.len()];
         let mut home = vec![Function::ROOT; function.vars.len()];
         for (b, data) in function.bodies.iter().enumerate() {
             let body = Body(b as u32);
@@ -62,6 +65,9 @@ impl Uses {
                 if let Some(inst) = function.inst(*v) {
                     for inner in &inst.bodies {
                         around.insert(*inner, (body, !runs_once(&inst.op)));
+                        // What is not in the source is no place in it.
+                        let shown = !function.span(*v).is_none();
+                        ops[inner.index()] = shown.then(|| inst.op.info().name);
                     }
                 }
             }
@@ -86,7 +92,12 @@ impl Uses {
             }
             note(data.result);
         }
-        Uses { of }
+        Uses { of, ops }
+    }
+
+    /// The operator that a body belongs to, if it is in the source.
+    pub(super) fn op_of(&self, body: Body) -> Option<&'static str> {
+        self.ops[body.index()]
     }
 
     pub(super) fn get(&self, v: Var) -> Use {
@@ -156,7 +167,7 @@ impl<'p> Flattener<'p> {
         let mut roots = Vec::new();
         self.nodes_of(elem, &mut roots);
         let (mut work, mut loads) = (0, 0);
-        for n in self.k.needs(&roots) {
+        for n in self.k.needs_to_run(&roots) {
             // What does not depend on the element is computed once.
             if !self.k.encloses(dim, self.k.space_of(n)) {
                 continue;

@@ -52,13 +52,13 @@ impl<'p> Flattener<'p> {
                 }
                 let ok = self.k.binary(BinOp::Ne, b, zero);
                 let dividend = self.k.cast(ScalarType::I64, a);
-                let b = self.check(ok, b, Fault::DivideByZero, span, &[dividend], ctx);
+                let b = self.check(ok, b, Fault::DivideByZero(ty), span, &[dividend], ctx);
                 self.k.binary(op, a, b)
             }
             BinOp::Pow if ty.is_signed() => {
                 let ok = self.k.binary(BinOp::Ge, b, zero);
-                let exponent = self.k.cast(ScalarType::I64, b);
-                let b = self.check(ok, b, Fault::NegativeExponent, span, &[exponent], ctx);
+                let operands = [a, b].map(|n| self.k.cast(ScalarType::I64, n));
+                let b = self.check(ok, b, Fault::NegativeExponent, span, &operands, ctx);
                 self.k.binary(op, a, b)
             }
             _ => self.k.binary(op, a, b),

@@ -1,7 +1,7 @@
 //! Operators on sequences that have no counterpart on arrays.
 
 use super::value::{Arr, Val, Walk};
-use super::{Cx, Flattener, Frame, Res, as_array};
+use super::{Cx, Flattener, Frame, Res, Run, as_array};
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{Combine, Fault, FoldSpec, Node, Space};
 use std::rc::Rc;
@@ -11,7 +11,7 @@ impl<'p> Flattener<'p> {
     pub(super) fn guarded(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
         let c = self.scalar(fx, cx.inst.args[0]);
         let inner = self.k.guard(cx.ctx, c, true);
-        let elem = self.inside(fx, cx.inst.bodies[0], &[], inner, None)?;
+        let elem = self.inside(fx, cx.inst.bodies[0], &[], inner, Run::Once)?;
         let (one, zero) = (self.k.int(1), self.k.int(0));
         let size = Some(self.k.select(c, one, zero));
         Ok(Val::array(Arr::Chain { home: cx.ctx, inner, elem, size, linear: false }))
@@ -34,9 +34,7 @@ impl<'p> Flattener<'p> {
         let n = self.size(&ends, cx.ctx)?;
         let falses = self.sub(total, n);
         let fits = self.eq(falses, have);
-        let help = "give a `false` for each element, and a `true` at the end of each subsequence";
-        let message = "{} of the flags are `false`, but there are {} elements";
-        let n = self.check(fits, n, Fault::segments(message, help), cx.span, &[falses, have], cx.ctx);
+        let n = self.check(fits, n, Fault::Flags, cx.span, &[falses, have], cx.ctx);
         // The last flag must be an end.
         let last = {
             let spec = FoldSpec {
@@ -51,9 +49,10 @@ impl<'p> Flattener<'p> {
             self.fold(over, spec, cx.ctx, &[0])?[0]
         };
         let end = self.sub(total, one);
-        let closed = self.eq(last, end);
-        let message = "the last flag is `false`, so the last subsequence does not end";
-        let n = self.check(closed, n, Fault::segments(message, help), cx.span, &[], cx.ctx);
+        // As many flags as elements is what is asked for first.
+        let (closed, wrong) = (self.eq(last, end), self.not(fits));
+        let closed = self.or(closed, wrong);
+        let n = self.check(closed, n, Fault::OpenGroup, cx.span, &[], cx.ctx);
         let elems = self.random(&elems)?;
         self.body_array(n, cx.ctx, &mut |f, k, dim| {
             let Val::Scalar(end) = f.at(&ends, k, dim)? else { return Ok(Val::tuple(Vec::new())) };
@@ -84,11 +83,7 @@ impl<'p> Flattener<'p> {
         for a in &cx.inst.args[1..] {
             let e = self.scalar(fx, *a);
             let ok = self.ge(e, one);
-            let fault = Fault::bad_size(
-                "a tile size is {}, but must be at least 1",
-                "give a positive number of elements for each dimension",
-            );
-            let e = self.check(ok, e, fault, cx.span, &[e], cx.ctx);
+            let e = self.check(ok, e, Fault::TileSize, cx.span, &[e], cx.ctx);
             // A failed check gives 0, by which nothing is to be divided.
             extents.push(self.max(e, one));
         }

@@ -72,13 +72,22 @@ impl<'p> Flattener<'p> {
                 continue;
             }
             // The first row tells; the others must agree.
-            sizes.push(self.equal_in_all(m, walk.inner, &format!("`{op}`"), span, ctx)?);
+            let row = self.k.pos(walk.inner);
+            sizes.push(self.equal_in_all(m, &[row], walk.inner, &format!("`{op}`"), span, ctx)?);
         }
         Ok(sizes)
     }
 
-    /// A size that must be the same at all points of a space.
-    pub(super) fn equal_in_all(&mut self, size: Node, over: Space, what: &str, span: Span, ctx: Space) -> Res<Node> {
+    /// A size that must be the same at all points of a space. Where a row is, `at` says.
+    pub(super) fn equal_in_all(
+        &mut self,
+        size: Node,
+        at: &[Node],
+        over: Space,
+        what: &str,
+        span: Span,
+        ctx: Space,
+    ) -> Res<Node> {
         let extremes = [BinOp::Min, BinOp::Max].map(|op| {
             let spec = FoldSpec { init: None, elems: vec![size], combine: Combine::Ops(vec![op]) };
             self.fold(over, spec, ctx, &[0]).map(|parts| parts[0])
@@ -86,7 +95,37 @@ impl<'p> Flattener<'p> {
         let [low, high] = extremes;
         let (low, high) = (low?, high?);
         let ok = self.eq(low, high);
-        Ok(self.check(ok, low, Fault::NotRegular(what.into()), span, &[low, high], ctx))
+        let operands = self.first_unequal(size, at, over, ctx);
+        Ok(self.check(ok, low, Fault::UnequalRows(what.to_string().into()), span, &operands, ctx))
+    }
+
+    /// For the report that sizes differ: the first that is not that of the first row, that of the first row, and where the row is.
+    fn first_unequal(&mut self, size: Node, at: &[Node], over: Space, ctx: Space) -> Vec<Node> {
+        // Of some rows: the size and place of the first, whether another one differs, and the size and place of the first that does.
+        let no = self.k.constant(deckle_ir::scalar::Scalar::Bool(false));
+        let row: Vec<Node> = [size].into_iter().chain(at.iter().copied()).collect();
+        let elems: Vec<Node> = row.iter().chain([&no]).chain(&row).copied().collect();
+        let lambda = self.k.new_lambda(ctx);
+        let n = elems.len();
+        let vars: Vec<Node> = (0..2 * n).map(|k| self.k.var(lambda, k as u32, self.k.ty(elems[k % n]))).collect();
+        let (left, right) = vars.split_at(n);
+        let k = row.len();
+        let same = self.eq(left[0], right[0]);
+        let other = self.not(same);
+        let found = self.or(left[k], other);
+        let found = self.or(found, right[k]);
+        let mut results = left[..k].to_vec();
+        results.push(found);
+        for i in 0..k {
+            let later = self.k.select(other, right[i], right[k + 1 + i]);
+            results.push(self.k.select(left[k], left[k + 1 + i], later));
+        }
+        let spec = FoldSpec { init: None, elems, combine: Combine::Lambda(lambda, results) };
+        let fold = self.k.fold(over, spec, ctx);
+        let part = |f: &mut Self, i: usize| f.k.part(fold, i as u32);
+        let mut operands = vec![part(self, k + 1), part(self, 0)];
+        operands.extend((1..k).map(|i| part(self, k + 1 + i)));
+        operands
     }
 
     pub(super) fn shape(&mut self, fx: &Frame<'p>, cx: &Cx<'p>, depth: usize) -> Res<Val> {
@@ -152,7 +191,8 @@ impl<'p> Flattener<'p> {
         // Too large a product is at the end of its range, where no size is.
         let want = sizes.iter().fold(one, |n, m| self.k.binary(BinOp::MulSat, n, *m));
         let ok = self.eq(have, want);
-        let first = self.check(ok, sizes[0], Fault::Reshape, cx.span, &[have, want], cx.ctx);
+        let operands: Vec<Node> = [have].iter().chain(&sizes).copied().collect();
+        let first = self.check(ok, sizes[0], Fault::Reshape, cx.span, &operands, cx.ctx);
         let mut sizes = sizes;
         sizes[0] = first;
         // Beside a size of 0 there may be any others.
@@ -177,21 +217,20 @@ impl<'p> Flattener<'p> {
         let cuts = self.array(fx, cx.inst.args[1]);
         let have = self.size(&arr, cx.ctx)?;
         let (zero, one) = (self.k.int(0), self.k.int(1));
-        let help = "give rows that lie within the data, one after another";
         let offsets = match by {
             SplitBy::Offsets => self.random(&cuts)?,
             SplitBy::Lengths => {
+                let cuts = self.indexed(&cuts)?;
                 let walk = self.walk(&cuts, cx.ctx)?;
                 let Val::Scalar(len) = walk.elem else { return Ok(walk.elem) };
-                let message = "a row has {} elements, which is negative";
+                let row = self.k.pos(walk.inner);
                 let ok = self.ge(len, zero);
-                let len = self.check(ok, len, Fault::segments(message, help), cx.span, &[len], walk.inner);
+                let len = self.check(ok, len, Fault::RowLength, cx.span, &[row, len], walk.inner);
                 return self.split_by_lengths(&arr, walk.inner, len, have, cx);
             }
         };
         let n = self.size(&offsets, cx.ctx)?;
         let n = self.sub(n, one);
-        let message = "a row runs from {} to {}, which does not lie within {} elements";
         let row = |f: &mut Self, i: Node, ctx: Space| -> Res<(Node, Node)> {
             let next = f.add(i, one);
             let (lo, hi) = (f.at(&offsets, i, ctx)?, f.at(&offsets, next, ctx)?);
@@ -205,16 +244,16 @@ impl<'p> Flattener<'p> {
         };
         // There must be offsets at all.
         let some = self.ge(n, zero);
-        let n = self.check(some, n, Fault::segments("there are no offsets", help), cx.span, &[], cx.ctx);
-        self.check_last(&offsets, some, n, have, cx)?;
-        let fault = Fault::segments(message, help);
+        let n = self.check(some, n, Fault::NoOffsets, cx.span, &[], cx.ctx);
+        self.check_only(&offsets, some, n, have, cx)?;
         if cx.ctx == ROOT {
             // Checked once, before anything else: from here on they are the offsets of a space.
             let dim = self.k.dim(ROOT, n);
             let pos = self.k.pos(dim);
             let (lo, hi) = row(self, pos, dim)?;
             let ok = rule(self, lo, hi);
-            let checked = self.check(ok, lo, fault, cx.span, &[lo, hi, have], dim);
+            let precise = self.why_no_row((pos, lo, hi, have), cx.span, dim);
+            let checked = self.check(ok, lo, Fault::FirstOffset, cx.span, &precise, dim);
             if checked != lo {
                 self.pending.remove(&checked);
                 self.run("checks", vec![deckle_ir::kernel::Sink::Check(checked)]);
@@ -229,22 +268,40 @@ impl<'p> Flattener<'p> {
             let (lo, hi) = row(f, pos, dim)?;
             let ok = rule(f, lo, hi);
             let size = f.sub(hi, lo);
-            let size = f.check(ok, size, fault.clone(), cx.span, &[lo, hi, have], dim);
+            let precise = f.why_no_row((pos, lo, hi, have), cx.span, dim);
+            let size = f.check(ok, size, Fault::FirstOffset, cx.span, &precise, dim);
             f.part_of(&arr, lo, size, dim)
         })
     }
 
-    /// The last offset lies within the data. It may be the only one, and then no row tells.
-    fn check_last(&mut self, offsets: &Rc<Arr>, some: Node, n: Node, have: Node, cx: &Cx<'p>) -> Res<()> {
+    /// For the report that offsets do not cut rows: checks of the offsets of one row, the first of which to fail is told.
+    fn why_no_row(&mut self, (i, lo, hi, have): (Node, Node, Node, Node), span: Span, ctx: Space) -> Vec<Node> {
+        let (zero, one) = (self.k.int(0), self.k.int(1));
+        let next = self.add(i, one);
+        let (first, begins) = (self.ge(lo, zero), self.ge(have, lo));
+        let (rises, within) = (self.ge(hi, lo), self.ge(have, hi));
+        let before = self.pending.clone();
+        let precise = vec![
+            self.check(first, lo, Fault::FirstOffset, span, &[lo], ctx),
+            self.check(begins, lo, Fault::OffsetBeyond, span, &[i, lo, have], ctx),
+            self.check(rises, hi, Fault::Descending, span, &[next, hi, lo], ctx),
+            self.check(within, hi, Fault::OffsetBeyond, span, &[next, hi, have], ctx),
+        ];
+        self.pending = before;
+        precise
+    }
+
+    /// An offset that is the only one lies within the data: no row tells.
+    fn check_only(&mut self, offsets: &Rc<Arr>, some: Node, n: Node, have: Node, cx: &Cx<'p>) -> Res<()> {
         // The host has made the check before; a kernel goes on after it.
         let there = if cx.ctx == ROOT { ROOT } else { self.k.guard(cx.ctx, some, true) };
         let Val::Scalar(last) = self.at(offsets, n, there)? else { return Ok(()) };
         let zero = self.k.int(0);
+        let rows = self.lt(zero, n);
         let (low, high) = (self.ge(last, zero), self.ge(have, last));
-        let ok = self.and(low, high);
-        let message = "the last offset is {}, but there are {} elements";
-        let help = "give rows that lie within the data, one after another";
-        self.check(ok, last, Fault::segments(message, help), cx.span, &[last, have], there);
+        let (low, high) = (self.or(rows, low), self.or(rows, high));
+        self.check(low, last, Fault::FirstOffset, cx.span, &[last], there);
+        self.check(high, last, Fault::OffsetBeyond, cx.span, &[zero, last, have], there);
         Ok(())
     }
 
@@ -261,9 +318,7 @@ impl<'p> Flattener<'p> {
         let total = self.saturating_sum(inner, len, cx.ctx)?;
         let n = self.size(&rows, cx.ctx)?;
         let ok = self.eq(total, have);
-        let message = "the rows have {} elements together, but there are {}";
-        let help = "give rows that lie within the data, one after another";
-        let n = self.check(ok, n, Fault::segments(message, help), cx.span, &[total, have], cx.ctx);
+        let n = self.check(ok, n, Fault::RowTotal, cx.span, &[total, have], cx.ctx);
         self.body_array(n, cx.ctx, &mut |f, pos, dim| match f.at(&rows, pos, dim)? {
             Val::Tuple(parts) => match (&parts[0], &parts[1]) {
                 (Val::Scalar(lo), Val::Scalar(size)) => f.part_of(arr, *lo, *size, dim),
@@ -401,7 +456,7 @@ impl<'p> Flattener<'p> {
     fn joined(&mut self, vals: &[Val], axis: usize, span: Span, ctx: Space) -> Res<Val> {
         let arrays: Vec<Rc<Arr>> = vals.iter().map(|v| self.indexed(&as_array(v))).collect::<Res<_>>()?;
         if axis > 0 {
-            let walk = self.walk_all(&arrays, 0, span, ctx)?;
+            let walk = self.walk_all(&arrays, Some(0), span, ctx)?;
             let Val::Tuple(rows) = &walk.elem else { return Ok(walk.elem) };
             let elem = self.joined(&rows.clone(), axis - 1, span, walk.inner)?;
             return Ok(self.walked(ctx, super::value::Walk { elem, ..walk }));
@@ -436,8 +491,8 @@ impl<'p> Flattener<'p> {
         let val = self.get(fx, cx.inst.args[0]);
         let (lo, hi) = (self.scalar(fx, cx.inst.args[1]), self.scalar(fx, cx.inst.args[2]));
         let fill = self.get(fx, cx.inst.args[3]);
-        let lo = self.natural(lo, "the number of elements before", cx.span, cx.ctx);
-        let hi = self.natural(hi, "the number of elements after", cx.span, cx.ctx);
+        let lo = self.natural(lo, "the number of elements to put before", cx.span, cx.ctx);
+        let hi = self.natural(hi, "the number of elements to put after", cx.span, cx.ctx);
         self.under(&val, axis, cx.ctx, &mut |f, arr, ctx| {
             let arr = f.indexed(arr)?;
             let n = f.size(&arr, ctx)?;

@@ -6,6 +6,7 @@ use super::{Cx, Flattener, Frame, Res, Stuck, as_array};
 use deckle_diag::{Code, Diagnostic, Span};
 use deckle_ir::array::BinOp;
 use deckle_ir::entity::{Path, SizeVar};
+use deckle_ir::fault;
 use deckle_ir::kernel::{Combine, Fault, FoldSpec, Node, ROOT, Rep, Rows, Space};
 use deckle_ir::scalar::ScalarType;
 use deckle_ir::size::{Atom, Size};
@@ -31,10 +32,12 @@ impl<'p> Flattener<'p> {
             fx.env[p.index()] = Some(self.kept_at(&used, zero, ROOT));
         }
         // Checked before anything runs.
-        for (actual, expected, name) in checks {
+        for (actual, expected, nested, name) in checks {
             let ok = self.eq(actual, expected);
-            let fault = Fault::Size(format!("argument `{name}` of `{}`", fx.function.name), None);
-            let n = self.check(ok, actual, fault, fx.function.span, &[actual, expected], ROOT);
+            let fault = Fault::Size(format!("argument `{name}` of `{}`", fx.function.name).into(), None);
+            // All rows are of one size, so the first one is wrong.
+            let operands = [vec![actual, expected], vec![zero; nested as usize]].concat();
+            let n = self.check(ok, actual, fault, fx.function.span, &operands, ROOT);
             self.pending.remove(&n);
             if n != actual {
                 self.step(deckle_ir::kernel::Step::Check(n));
@@ -51,7 +54,7 @@ impl<'p> Flattener<'p> {
         nested: u32,
         name: &str,
         known: &mut Vec<(SizeVar, Node)>,
-        checks: &mut Vec<(Node, Node, String)>,
+        checks: &mut Vec<(Node, Node, u32, String)>,
     ) -> Res<(Rep, Rep)> {
         match ty {
             Type::Scalar(s) => {
@@ -78,7 +81,7 @@ impl<'p> Flattener<'p> {
                     _ => actual,
                 };
                 if shared != actual {
-                    checks.push((actual, shared, name.to_string()));
+                    checks.push((actual, shared, nested, name.to_string()));
                 }
                 let (given, used) = self.parameter(fx, &elem, nested + 1, name, known, checks)?;
                 Ok((Rep::Array(Rows::Equal(actual), Box::new(given)), Rep::Array(Rows::Equal(shared), Box::new(used))))
@@ -128,7 +131,11 @@ impl<'p> Flattener<'p> {
             let what = format!("argument `{name}` of `{}`", callee.function.name);
             let ty = callee.function.ty(p).clone();
             let val = self.get(callee, p);
-            self.compare(callee, &val, &ty, None, &mut Vec::new(), &mut seen, &what, cx.span, (cx.ctx, cx.ctx))?;
+            self.param = callee.function.span(p);
+            let fits =
+                self.compare(callee, &val, &ty, None, &mut Vec::new(), &mut seen, &what, cx.span, (cx.ctx, cx.ctx));
+            self.param = Span::NONE;
+            fits?;
         }
         self.make_checks(&before);
         Ok(())
@@ -144,7 +151,7 @@ impl<'p> Flattener<'p> {
             .filter(|s| fx.function.size_binder(*s) != Some(cx.v))
             .collect();
         let (ctx, before) = (cx.ctx, self.pending.clone());
-        self.compare(fx, &val, ty, Some(&from), &mut Vec::new(), &mut seen, "this value", cx.span, (ctx, ctx))?;
+        self.compare(fx, &val, ty, Some(&from), &mut Vec::new(), &mut seen, fault::VALUE, cx.span, (ctx, ctx))?;
         self.make_checks(&before);
         Ok(val)
     }
@@ -182,20 +189,21 @@ impl<'p> Flattener<'p> {
                     None => (false, false, 0),
                 };
                 let regular = new && !family && !positions.is_empty();
-                let fault = Fault::Size(what.into(), fx.function.readable(&a.size));
+                let fault = Fault::Size(what.to_string().into(), fx.function.readable(&a.size));
                 if !same && new && extra > 0 {
                     // What is left for the variable is not negative.
                     let arr = self.indexed(arr)?;
                     let (actual, least) = (self.size(&arr, ctx)?, self.k.int(extra as i64));
                     let ok = self.ge(actual, least);
-                    self.check_at(ok, actual, fault.clone(), span, &[actual, least], ctx);
+                    let operands = [&[actual, least], &positions[..]].concat();
+                    self.check_at(ok, actual, fault.clone(), span, &operands, ctx);
                 }
                 if !(same || new && (family || !regular)) {
                     let arr = self.indexed(arr)?;
                     let actual = self.size(&arr, ctx)?;
                     if regular {
                         if !self.k.encloses(self.k.space_of(actual), base) {
-                            self.equal_in_all(actual, ctx, what, span, base)?;
+                            self.equal_in_all(actual, positions, ctx, what, span, base)?;
                         }
                     } else {
                         let expected = self.size_node(fx, &a.size, positions, ctx)?.ok_or_else(|| {
@@ -203,7 +211,8 @@ impl<'p> Flattener<'p> {
                             Stuck::Limit(Box::new(Diagnostic::new(Code::Internal, message, span, "flatten")))
                         })?;
                         let ok = self.eq(actual, expected);
-                        self.check_at(ok, actual, fault, span, &[actual, expected], ctx);
+                        let operands = [&[actual, expected], &positions[..]].concat();
+                        self.check_at(ok, actual, fault, span, &operands, ctx);
                     }
                 }
                 if !deeper {

@@ -1,7 +1,7 @@
 //! Sorting and grouping: the host finds the order of the keys, everything else is looked up in it.
 
 use super::value::{Arr, Val, Walk};
-use super::{Cx, Flattener, Frame, Res, Stuck, as_array};
+use super::{Cx, Flattener, Frame, Res, Run, Stuck, as_array};
 use deckle_ir::array::{BinOp, Op};
 use deckle_ir::kernel::{Buf, Node, ROOT, Rep, Rows, Space, Step};
 use deckle_ir::scalar::{Scalar, ScalarType};
@@ -53,7 +53,7 @@ impl<'p> Flattener<'p> {
             return Ok(walk.elem.clone());
         }
         let at = self.position(cx.ctx, walk.inner);
-        let key = self.inside(fx, cx.inst.bodies[0], std::slice::from_ref(&walk.elem), walk.inner, at)?;
+        let key = self.inside(fx, cx.inst.bodies[0], std::slice::from_ref(&walk.elem), walk.inner, Run::Element(at))?;
         Ok(if cx.inst.op == Op::GroupBy { self.with_one_zero(&key) } else { key })
     }
 

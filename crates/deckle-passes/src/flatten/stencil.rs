@@ -1,7 +1,7 @@
 //! Stencils: the window around a position is an array whose elements are those of the source at other indices.
 
 use super::value::{Arr, Val};
-use super::{Cx, Flattener, Frame, Res, as_array};
+use super::{Cx, Flattener, Frame, Res, Run, as_array};
 use deckle_ir::array::{BinOp, Boundary};
 use deckle_ir::kernel::{Node, Space};
 use std::rc::Rc;
@@ -26,7 +26,7 @@ impl<'p> Flattener<'p> {
     ) -> Res<Val> {
         if middle.len() == source.sizes.len() {
             let window = self.window(fx, cx, source, middle, &mut Vec::new(), ctx)?;
-            return self.inside(fx, cx.inst.bodies[0], &[window], ctx, None);
+            return self.inside(fx, cx.inst.bodies[0], &[window], ctx, Run::Indices(middle, false));
         }
         let n = source.sizes[middle.len()];
         self.body_array(n, ctx, &mut |f, pos, dim| {
@@ -98,7 +98,7 @@ impl<'p> Flattener<'p> {
             Some(fill) => f.lower_into(fill, ctx),
             None => {
                 let indices: Vec<Val> = at.iter().map(|i| Val::Scalar(*i)).collect();
-                f.inside(fx, cx.inst.bodies[1], &indices, ctx, None)
+                f.inside(fx, cx.inst.bodies[1], &indices, ctx, Run::Indices(at, false))
             }
         })
     }

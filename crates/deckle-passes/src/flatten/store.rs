@@ -231,7 +231,7 @@ impl Flattener<'_> {
         self.check_at_root();
         let sinks = self.with_checks(sinks);
         for sink in &sinks {
-            for n in self.k.sink_needs(sink) {
+            for n in self.k.sink_needs_to_run(sink) {
                 self.pending.remove(&n);
             }
         }

@@ -101,7 +101,7 @@ fn fills(step: &Step, buf: Buf) -> bool {
 
 /// The checks of sinks. Those of the root are made by the host, before.
 fn checks(p: &Program, sinks: &[Sink]) -> BTreeSet<Node> {
-    let needs = sinks.iter().flat_map(|s| p.sink_needs(s));
+    let needs = sinks.iter().flat_map(|s| p.sink_needs_to_run(s));
     needs.filter(|n| matches!(p.node(*n).op, Op::Check { .. }) && p.space_of(*n) != ROOT).collect()
 }
 

@@ -172,7 +172,7 @@ impl Pass<'_> {
                 continue;
             }
             let is_check = |n: &Node| matches!(self.program.node(*n).op, Op::Check { .. }) && !made.contains(n);
-            sinks.extend(self.program.sink_needs(&sink).into_iter().filter(is_check).map(Sink::Check));
+            sinks.extend(self.program.sink_needs_to_run(&sink).into_iter().filter(is_check).map(Sink::Check));
         }
         Kernel { sinks, name: kernel.name }
     }
