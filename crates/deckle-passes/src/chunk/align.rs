@@ -3,7 +3,7 @@
 //! The state has the elements of each operand that wait, and how many there were of each side.
 
 use super::state::nothing;
-use super::{equal, int, part, push};
+use super::{equal_operands, int, part, push};
 use crate::stream;
 use deckle_diag::Span;
 use deckle_ir::array::{BinOp, Copier, Op, Rewrite};
@@ -69,9 +69,11 @@ pub(super) fn totals(copy: &mut Copier<'_>, s: Var, state: Var, sides: usize, sp
 }
 
 /// All must have been as long.
-pub(super) fn finish(copy: &mut Copier<'_>, s: Var, last: Var, sides: usize) -> Option<Var> {
+pub(super) fn finish(copy: &mut Copier<'_>, s: Var, last: Var, sides: &[usize]) -> Option<Var> {
     let span = copy.old.span(s);
-    let totals = totals(copy, s, last, sides, span)?;
-    totals.windows(2).try_for_each(|both| equal(copy, both[0], both[1], span))?;
+    let totals = totals(copy, s, last, sides.iter().max()? + 1, span)?;
+    for (k, side) in sides.iter().enumerate().filter(|(_, side)| **side != sides[0]) {
+        equal_operands(copy, totals[sides[0]], (k, totals[*side]), span)?;
+    }
     Some(last)
 }

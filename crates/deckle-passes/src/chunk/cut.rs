@@ -169,6 +169,6 @@ pub(super) fn finish(copy: &mut Copier<'_>, s: Var, last: Var, open: Option<&Ope
     let parts = push(copy, Op::FlagPart, &[xs, all], span)?;
     let count = push(copy, Op::Length, &[parts], span)?;
     copy.b.end_body(count);
-    copy.b.push(Op::Generate, &[wrong], &[body], span).ok()?;
+    copy.b.push(Op::Generate, &[wrong], &[body], Span::NONE).ok()?;
     Some(last)
 }

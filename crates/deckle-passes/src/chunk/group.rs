@@ -25,6 +25,8 @@ pub(super) struct Group {
     pub stmts: Vec<Var>,
     /// The statements and parameters in which sequences begin, and how they advance.
     pub sources: Vec<(Var, Pace)>,
+    /// For sources that are traversed together with something before them: where that is first.
+    pub meets: HashMap<Var, Meet>,
     /// For each clock those that have to come to their end before it.
     pub clocks: Vec<BTreeSet<usize>>,
     /// Statements in which one sequence may be ahead of another.
@@ -48,9 +50,16 @@ impl Group {
         self.opens.iter().find(|open| open.stmt == s)
     }
 
-    /// How many sides meet in a statement.
-    pub(super) fn sides(&self, s: Var) -> Option<usize> {
-        self.meetings.iter().find(|m| m.stmt == s).map(|m| m.clocks.len())
+    /// Where a source is first traversed together with another one.
+    pub(super) fn meets(&self, source: Var) -> Option<Meet> {
+        let pace = self.sources.iter().find(|(s, _)| *s == source)?.1;
+        let others = self.sources.iter().filter(|(_, p)| *p == pace).map(|(s, _)| s);
+        [&source].into_iter().chain(others).find_map(|s| self.meets.get(s)).copied()
+    }
+
+    /// How sequences of different rates meet in a statement, if they do.
+    pub(super) fn meeting(&self, s: Var) -> Option<&Meeting> {
+        self.meetings.iter().find(|m| m.stmt == s)
     }
 
     /// What becomes of a statement that is a result.
@@ -63,6 +72,16 @@ impl Group {
     pub(super) fn has_to_wait(&self) -> bool {
         !self.meetings.is_empty() || self.sources.iter().any(|(_, pace)| matches!(pace, Pace::Follows(_)))
     }
+}
+
+/// Where a source is traversed together with another one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Meet {
+    pub span: Span,
+    /// The operand that is compared with the first one there.
+    pub operand: usize,
+    /// Whether the source is at the rate of the first one.
+    pub is_first: bool,
 }
 
 /// Where sequences of different rates meet: elements and flags of a `flagpart`, or the operands of a `zip` or `map`.
@@ -112,6 +131,8 @@ struct Rates {
     same: Sets,
     /// Where sequences begin.
     sources: Vec<Var>,
+    /// See [`Group::meets`].
+    meets: HashMap<Var, Meet>,
     /// Statements that make another number of elements, and of what.
     made: Vec<(Var, Vec<Var>)>,
     /// Operands of `++`.
@@ -128,20 +149,39 @@ impl Rates {
         made.into_iter().find(|s| self.same.find(*s) == rate)
     }
 
+    /// Makes the rates of the first and of another operand one.
+    fn meet(&mut self, first: Var, (operand, other): (usize, Var), span: Span) {
+        let rates = [self.same.find(first), self.same.find(other)];
+        if rates[0] == rates[1] {
+            return;
+        }
+        // Of each rate the source that has met nothing before it. The earlier one stays such a source.
+        let free = rates.map(|rate| {
+            let at = self.sources.clone().into_iter().position(|s| self.same.find(s) == rate);
+            at.filter(|i| !self.meets.contains_key(&self.sources[*i]))
+        });
+        if let Some(i) = free.into_iter().flatten().max() {
+            let is_first = free[0] == Some(i);
+            self.meets.insert(self.sources[i], Meet { span, operand, is_first });
+        }
+        self.same.join(first, other);
+    }
+
     /// Sequences are gone through together: they are of one rate, unless several of them are made, each in its own way.
-    fn together(&mut self, s: Var, seqs: &[Var]) {
+    fn together(&mut self, s: Var, seqs: &[Var], span: Span) {
         let makers: Vec<Option<Var>> = seqs.iter().map(|v| self.maker(*v)).collect();
         let mut distinct: Vec<Var> = makers.iter().flatten().copied().collect();
         distinct.sort();
         distinct.dedup();
         if distinct.len() < 2 {
-            seqs.iter().for_each(|v| self.same.join(*v, s));
+            seqs.iter().enumerate().for_each(|(k, v)| self.meet(seqs[0], (k, *v), span));
+            self.same.join(seqs[0], s);
             return;
         }
         // Those that are not made go along with the first.
         let first = seqs.iter().zip(&makers).find(|(_, m)| **m == Some(distinct[0])).map(|(v, _)| *v);
-        let plain = seqs.iter().zip(&makers).filter(|(_, m)| m.is_none()).map(|(v, _)| *v);
-        plain.zip(first.into_iter().cycle()).for_each(|(v, first)| self.same.join(v, first));
+        let plain = seqs.iter().zip(&makers).enumerate().filter(|(_, (_, m))| m.is_none()).map(|(k, (v, _))| (k, *v));
+        plain.zip(first.into_iter().cycle()).for_each(|(v, first)| self.meet(first, v, span));
         let side = |m: &Option<Var>| distinct.iter().position(|d| Some(*d) == *m).unwrap_or(0);
         self.meetings.push((s, makers.iter().map(side).collect()));
         self.made.push((s, seqs.to_vec()));
@@ -158,6 +198,7 @@ pub(super) fn group(text: &Text<'_>, stmts: Vec<Var>, results: &[Var]) -> Result
     let mut group = Group {
         stmts,
         sources: Vec::new(),
+        meets: HashMap::new(),
         clocks: Vec::new(),
         meetings: Vec::new(),
         results: results.to_vec(),
@@ -189,6 +230,7 @@ pub(super) fn group(text: &Text<'_>, stmts: Vec<Var>, results: &[Var]) -> Result
         }
     }
     pace(function, &mut group, &mut rates)?;
+    group.meets = rates.meets;
     group.stmts = in_order(text, &group)
         .ok_or(Whole::new("sequences follow each other in a circle", function.span(group.stmts[0])))?;
     group.opens = group.stmts.iter().filter_map(|s| Open::of(text, &group, *s)).collect();
@@ -265,7 +307,7 @@ fn statement(text: &Text<'_>, s: Var, rates: &mut Rates) -> Result<(), Whole> {
         }
         Op::Proj(_) if function.inst(inst.args[0]).is_none() && ty.is_seq() => rates.sources.push(s),
         Op::Unzip | Op::Proj(_) if !ty.is_concrete() => rates.same.join(inst.args[0], s),
-        Op::Map | Op::Zip if ty.is_seq() && !inside => rates.together(s, &seqs),
+        Op::Map | Op::Zip if ty.is_seq() && !inside => rates.together(s, &seqs, span),
         Op::Flatten => rates.made.push((s, seqs)),
         Op::FlagPart => {
             rates.meetings.push((s, vec![0, 1]));

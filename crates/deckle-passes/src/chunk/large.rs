@@ -77,7 +77,7 @@ impl Runs {
         };
         let next = push(copy, Op::Tuple, &[after, made], span)?;
         copy.b.end_body(next);
-        let end = copy.b.push(Op::While, &[start], &[test, step], span).ok()?;
+        let end = copy.b.push(Op::While, &[start], &[test, step], Span::NONE).ok()?;
         let all = part(copy, end, 1, span)?;
         let all = push(copy, Op::Seq, &[all], span)?;
         copy.stand(self.gives(), all);

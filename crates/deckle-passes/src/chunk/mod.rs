@@ -167,10 +167,18 @@ impl Chunker {
     }
 }
 
-/// Fails, as where sequences are traversed together, if these are not as long.
+/// Fails if these, the lengths of the first of some operands and of another one, are not equal.
+fn equal_operands(copy: &mut Copier<'_>, n: Var, (k, m): (usize, Var), span: Span) -> Option<()> {
+    let first = push(copy, Op::Iota(Coll::Array), &[n], span)?;
+    let mut all = vec![first; k];
+    all.push(push(copy, Op::Iota(Coll::Array), &[m], span)?);
+    push(copy, Op::Zip, &all, span).map(|_| ())
+}
+
+/// Fails if sequences that are traversed together, which have had so many elements, are not as long.
 fn equal(copy: &mut Copier<'_>, n: Var, m: Var, span: Span) -> Option<()> {
-    let a = push(copy, Op::Iota(Coll::Array), &[n], span)?;
-    let b = push(copy, Op::Iota(Coll::Array), &[m], span)?;
+    let a = push(copy, Op::Iota(Coll::Seq), &[n], span)?;
+    let b = push(copy, Op::Iota(Coll::Seq), &[m], span)?;
     push(copy, Op::Zip, &[a, b], span).map(|_| ())
 }
 

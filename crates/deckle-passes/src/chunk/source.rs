@@ -2,6 +2,7 @@
 
 use super::{equal, push};
 use crate::stream;
+use deckle_diag::Span;
 use deckle_ir::array::{BinOp, Coll, Copier, Function, Inst, Op, Rewrite, Slicer};
 use deckle_ir::entity::Var;
 use deckle_ir::types::Type;
@@ -147,9 +148,8 @@ impl Source {
         Some(got)
     }
 
-    /// A part from outside, which must be there.
-    pub(super) fn pull_all(&self, copy: &mut Copier<'_>, at: Part) -> Option<()> {
-        let span = copy.old.span(self.stmt);
+    /// A part from outside, which must be there: it is traversed together with others at a place of the source.
+    pub(super) fn pull_all(&self, copy: &mut Copier<'_>, at: Part, span: Span) -> Option<()> {
         let got = self.pull(copy, at.pos, at.count, true)?;
         let end = push(copy, Op::Binary(BinOp::Add), &[at.pos, got], span)?;
         equal(copy, at.end, end, span)

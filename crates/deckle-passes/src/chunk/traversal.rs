@@ -3,11 +3,11 @@
 //! Its state is a tuple: the position of each clock; for each clock at which sequences come from outside, whether there may be more of them; the positions of what follows; and what goes on
 //! from chunk to chunk (`state.rs`).
 
-use super::group::{Group, Meeting, Pace};
+use super::group::{Group, Meet, Meeting, Pace};
 use super::open::Open;
 use super::source::{Part, Source};
 use super::state::State;
-use super::{Sizes, align, cut, equal, int, part, push};
+use super::{Sizes, align, cut, equal, equal_operands, int, part, push};
 use deckle_diag::Span;
 use deckle_ir::array::{BinOp, Copier, Op, Rewrite, UnOp};
 use deckle_ir::entity::Var;
@@ -42,7 +42,7 @@ pub(super) struct Traversal {
 }
 
 impl Traversal {
-    /// Makes the loop over a group; what its statements give stands for them from then on.
+    /// Makes the loop over a group, which has no place in the source; what its statements give stands for them from then on.
     pub(super) fn make(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, group: &Group, sizes: Sizes) -> Option<()> {
         let t = Traversal::begin(copy, changes, group, false)?;
         let span = t.span;
@@ -54,7 +54,7 @@ impl Traversal {
         let next = t.step(copy, changes, sizes, params[0])?;
         let next = push(copy, Op::Tuple, &next, span)?;
         copy.b.end_body(next);
-        let end = copy.b.push(Op::While, &[start], &[test, step], span).ok()?;
+        let end = copy.b.push(Op::While, &[start], &[test, step], Span::NONE).ok()?;
         t.end(copy, changes, end)
     }
 
@@ -75,7 +75,11 @@ impl Traversal {
             match (pace, source.length) {
                 (Pace::Clock(c), Some(n)) => match clocks[c].length {
                     None => clocks[c].length = Some(n),
-                    Some(m) => equal(copy, m, n, span)?,
+                    Some(m) => match group.meets(s) {
+                        Some(Meet { span, operand, is_first: true }) => equal_operands(copy, n, (operand, m), span)?,
+                        Some(Meet { span, operand, .. }) => equal_operands(copy, m, (operand, n), span)?,
+                        None => equal(copy, m, n, span)?,
+                    },
                 },
                 (Pace::Clock(c), None) if clocks[c].more.is_none() => {
                     clocks[c].more = Some(start.len() as u32);
@@ -98,12 +102,17 @@ impl Traversal {
                 states.push((s, state, start.len() as u32));
                 start.push(match state {
                     State::Cut => cut::init(copy, changes, s, group.opens(s))?,
-                    State::Aligned => align::init(copy, s, group.sides(s)?)?,
+                    State::Aligned => align::init(copy, s, group.meeting(s)?.clocks.len())?,
                     _ => state.init(copy, s)?,
                 });
             }
         }
         Some(Traversal { group: group.clone(), span, clocks, sources, states, start })
+    }
+
+    /// Where a source is traversed together with another one.
+    fn meets(&self, source: &Source) -> Span {
+        self.group.meets(source.stmt).map_or(self.span, |meet| meet.span)
     }
 
     /// Whether there may be more at a clock.
@@ -175,7 +184,7 @@ impl Traversal {
             }
             for (_, state, place) in self.states.iter().filter(|(t, ..)| *t == s) {
                 let before = part(copy, now, *place, span)?;
-                next[*place as usize] = match (state, self.group.meetings.iter().find(|m| m.stmt == s)) {
+                next[*place as usize] = match (state, self.group.meeting(s)) {
                     (State::Aligned, Some(m)) => align::step(copy, changes, s, before, &m.sides)?,
                     (State::Cut, _) => {
                         let cut = cut::step(copy, changes, s, (before, sizes.inside), self.group.opens(s))?;
@@ -324,7 +333,7 @@ impl Traversal {
                     let got = source.pull(copy, pos, count, false)?;
                     here = Some((got, push(copy, Op::Binary(BinOp::Add), &[pos, got], span)?));
                 }
-                Some((got, end)) => source.pull_all(copy, Part { pos, end, count: got })?,
+                Some((got, end)) => source.pull_all(copy, Part { pos, end, count: got }, self.meets(source))?,
             }
         }
         let (got, end) = match here {
@@ -371,7 +380,7 @@ impl Traversal {
         let end = push(copy, Op::Binary(BinOp::Add), &[pos, count], span)?;
         match source.length {
             Some(_) => source.part(copy, changes, Part { pos, end, count })?,
-            None => source.pull_all(copy, Part { pos, end, count })?,
+            None => source.pull_all(copy, Part { pos, end, count }, self.meets(source))?,
         }
         Some(end)
     }
@@ -385,17 +394,18 @@ impl Traversal {
                 Pace::Follows(_) => source.place,
             };
             let pos = part(copy, end, place, span)?;
+            let meets = self.meets(source);
             let alone = self.sources.iter().filter(|(_, p)| p == pace).count() == 1;
             match (pace, source.length) {
-                (Pace::Clock(c), Some(n)) if self.clocks[*c].more.is_some() => equal(copy, pos, n, span)?,
+                (Pace::Clock(c), Some(n)) if self.clocks[*c].more.is_some() => equal(copy, pos, n, meets)?,
                 (Pace::Clock(_), Some(_)) => {}
                 (Pace::Clock(_), None) if alone => {}
-                (Pace::Follows(_), Some(n)) => equal(copy, pos, n, span)?,
+                (Pace::Follows(_), Some(n)) => equal(copy, pos, n, meets)?,
                 (_, None) => {
                     let one = int(copy, 1, span)?;
                     let more = source.pull(copy, pos, one, true)?;
                     let longer = push(copy, Op::Binary(BinOp::Add), &[pos, more], span)?;
-                    equal(copy, longer, pos, span)?;
+                    equal(copy, longer, pos, meets)?;
                 }
             }
         }
@@ -406,7 +416,7 @@ impl Traversal {
             let last = part(copy, end, *place, span)?;
             let result = match state {
                 State::Cut => cut::finish(copy, *s, last, self.group.opens(*s))?,
-                State::Aligned => align::finish(copy, *s, last, self.group.sides(*s)?)?,
+                State::Aligned => align::finish(copy, *s, last, &self.group.meeting(*s)?.sides)?,
                 _ => state.finish(copy, changes, *s, last)?,
             };
             copy.stand(*s, result);
