@@ -4,7 +4,7 @@
 //! New seeds on every run: see `deckle_gen::sweep`. `DECKLE_IDIOM='scan of scan'` makes programs with that idiom and no other.
 
 use deckle_exec::{Chunks, Cuts, Effort, Layout, Native, Options, Settings, Simulated};
-use deckle_gen::compare::{Run, agree, is_limit, same_bits, shown};
+use deckle_gen::compare::{Run, agree, is_limit, same_bits, same_error, shown};
 use deckle_gen::sweep::Sweep;
 use deckle_gen::{Case, Config, Rng, program};
 use deckle_ir::loops::Gathers;
@@ -96,9 +96,8 @@ fn on_cores(case: &Case, reference: &Run, way: &Way) -> Result<(), String> {
             (Some(Ok(a)), Ok(b)) if !same_bits(a, b) => {
                 return Err(format!("{}\nbut {}\n{}", shown(&Ok(a.clone())), how(), shown(&run)));
             }
-            // Of lengths that differ, how much of them has been seen is a matter of chunks.
-            (Some(Err(a)), Err(b)) if a.code != b.code => {
-                return Err(format!("{}\nbut {}\n{}", a.message, how(), b.message));
+            (Some(Err(a)), Err(b)) if !same_error(a, b) => {
+                return Err(format!("{}\nbut {}\n{}", shown(&Err(a.clone())), how(), shown(&run)));
             }
             _ => {}
         }

@@ -9,6 +9,7 @@ use deckle_exec::Cuts;
 use deckle_interp::{Options, Outcome, Streamed};
 use deckle_ir::array::Program;
 use deckle_ir::entity::Func;
+use deckle_ir::fault::agrees;
 use deckle_ir::loops::Gathers;
 use deckle_ir::value::Value;
 use deckle_passes::simplify::simplify;
@@ -20,6 +21,11 @@ pub type Run<T> = Result<T, Box<Diagnostic>>;
 pub trait Backend: Sync {
     /// What to call it in a report.
     fn name(&self) -> &'static str;
+
+    /// Whether it fails as the interpreter does, with the program or with the simplified one; else with an error of the same code.
+    fn is_exact(&self) -> bool {
+        true
+    }
 
     /// Runs a function.
     ///
@@ -74,6 +80,11 @@ impl Backend for Simplified {
         "the simplified program"
     }
 
+    // Another statement may be the first to fail.
+    fn is_exact(&self) -> bool {
+        false
+    }
+
     fn run(&self, program: &Program, func: Func, args: &[Value]) -> Run<Value> {
         deckle_interp::run(&simplify(program), func, args, &options(true)).map(|o| o.value)
     }
@@ -85,6 +96,11 @@ struct OneAtATime;
 impl Backend for OneAtATime {
     fn name(&self) -> &'static str {
         "the machine that streams one element at a time"
+    }
+
+    // Another statement may be the first to fail.
+    fn is_exact(&self) -> bool {
+        false
     }
 
     fn run(&self, program: &Program, func: Func, args: &[Value]) -> Run<Value> {
@@ -198,11 +214,15 @@ fn same_bits(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Whether a result is as good as the reference: the same value, or an error of the same code.
-pub fn agree(reference: &Run<Value>, other: &Run<Value>) -> bool {
+/// Whether a result is as good as the reference: the same value, or the same error ([`agrees`]). Native code runs the simplified program, in which another
+/// statement may be the first to fail, so its error may be the one that the interpreter has there.
+pub fn agree(reference: &Run<Value>, other: &Run<Value>, simplified: Option<&Run<Value>>) -> bool {
     match (reference, other) {
         (Ok(a), Ok(b)) => close(a, b),
-        (Err(a), Err(b)) => a.code == b.code,
+        (Err(a), Err(b)) => match simplified {
+            Some(s) => agrees(a, b) || matches!(s, Err(c) if agrees(c, b)),
+            None => a.code == b.code,
+        },
         _ => false,
     }
 }

@@ -1,6 +1,7 @@
 //! Whether two backends agree on a program: the one place that says so, for all tests.
 
 use deckle_diag::{Class, Code, Diagnostic};
+use deckle_ir::fault::agrees;
 use deckle_ir::scalar::ScalarType;
 use deckle_ir::value::Value;
 
@@ -44,13 +45,17 @@ pub fn same_bits(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Whether a backend agrees with the reference: on the value, or that there is an error. Of several errors another one may come first, and one of them may
-/// be that a limit is reached; where the reference succeeds, nothing is an agreement but its value.
+/// Whether a backend agrees with the reference: on the value, or on the error ([`agrees`]).
+///
+/// Where several statements of a program fail, another one may come first: native code simplifies, and makes a check where its value is needed, not where it is written. So of errors
+/// at different places of the source, or of different arguments of one call, only the kind is compared. Of one check the first element that fails is reported by all.
+/// One of them may be that a limit is reached; where the reference succeeds, nothing is an agreement but its value.
 pub fn agree(reference: &Run, other: &Run) -> bool {
     match (reference, other) {
         (Ok(a), Ok(b)) => close(a, b),
         // A limit of the reference says nothing about the meaning.
         (Err(a), _) if is_limit(a) => !matches!(other, Err(b) if b.class() == Class::Bug),
+        (Err(a), Err(b)) if a.code == b.code && place(a) == place(b) && argument(a) == argument(b) => agrees(a, b),
         (Err(_), Err(b)) => b.class() == Class::User || is_limit(b),
         _ => false,
     }
@@ -61,9 +66,17 @@ pub fn is_limit(error: &Diagnostic) -> bool {
     error.code == Code::LimitExceeded
 }
 
+fn place(d: &Diagnostic) -> Option<deckle_diag::Span> {
+    d.labels.first().map(|l| l.span)
+}
+
+/// The argument of a call whose size is not what its type says.
+fn argument(d: &Diagnostic) -> Option<&str> {
+    d.message.strip_prefix("argument `")?.split('`').next()
+}
+
 /// Whether two errors are of one code, at one place, and say the same.
 pub fn same_error(a: &Diagnostic, b: &Diagnostic) -> bool {
-    let place = |d: &Diagnostic| d.labels.first().map(|l| l.span);
     a.code == b.code && place(a) == place(b) && a.message == b.message
 }
 
@@ -73,7 +86,7 @@ pub fn shown(run: &Run) -> String {
         Ok(v) => Show(v).to_string(),
         Err(d) => {
             let at = d.labels.first().map_or(String::new(), |l| format!(", at statement {}", l.span.lo));
-            format!("{}: {}{at}", d.code, d.message)
+            format!("{}: {}{at} {:?}", d.code, d.message, d.notes)
         }
     }
 }
