@@ -165,20 +165,10 @@ impl<'p> Frame<'p> {
     /// The sizes of the parameters of `callee` that the types of these variables tell, as the typing rule of a call has them: a
     /// matrix without rows does not show how long they are.
     pub(crate) fn sizes_for(&self, callee: &Function, args: &[Var]) -> Vec<(SizeVar, i128)> {
-        let mut known = Vec::new();
-        for (&p, &arg) in callee.params().iter().zip(args) {
-            let mut given = Vec::new();
-            self.function.ty(arg).for_each_size(&mut |s, _| given.push(s.clone()));
-            let mut given = given.into_iter();
-            callee.ty(p).for_each_size(&mut |s, depth| {
-                let given = given.next().filter(|g| !(0..depth).any(|p| g.mentions_pos(p)));
-                if let (Some((s, [], extra)), Some(given)) = (s.determines(), given) {
-                    let size = given.eval(self, &mut Vec::new()).map(|n| n - extra);
-                    known.extend(size.filter(|n| *n >= 0).map(|n| (s, n)));
-                }
-            });
-        }
-        known
+        let args = args.iter().map(|arg| self.function.ty(*arg));
+        let told = callee.params().iter().zip(args).flat_map(|(p, arg)| callee.ty(*p).told_by(arg));
+        let sizes = told.filter_map(|(s, extra, size)| Some((s, size.eval(self, &mut Vec::new())? - extra)));
+        sizes.filter(|(_, size)| *size >= 0).collect()
     }
 
     fn bind(&mut self, ty: &'p Type, value: &Value, owns: &dyn Fn(Var) -> bool, positions: &mut Vec<i128>) {

@@ -12,7 +12,7 @@
 //! A sequence `{i -> T}` is the same in time rather than in memory: it may hold anything, and has no size.
 //! A type is *concrete* if it holds no sequence; arrays hold concrete types only.
 
-use crate::entity::Body;
+use crate::entity::{Body, SizeVar};
 use crate::scalar::ScalarType;
 use crate::size::{Atom, Size};
 use std::sync::Arc;
@@ -235,6 +235,20 @@ impl Type {
             f(s, depth);
             s.clone()
         });
+    }
+
+    /// What the type of an argument tells of the size variables of a parameter of this type: each with what is added to it, and the size of the argument.
+    pub fn told_by(&self, argument: &Type) -> Vec<(SizeVar, i128, Size)> {
+        let mut given = Vec::new();
+        argument.for_each_size(&mut |s, depth| given.push((!(0..depth).any(|p| s.mentions_pos(p))).then(|| s.clone())));
+        let mut given = given.into_iter();
+        let mut told = Vec::new();
+        self.for_each_size(&mut |s, _| {
+            if let (Some(Some(given)), Some((s, [], extra))) = (given.next(), s.determines()) {
+                told.push((s, extra, given));
+            }
+        });
+        told
     }
 
     /// Whether any atom of any size satisfies `f`.

@@ -17,6 +17,15 @@ impl Program {
         seen
     }
 
+    /// A scan that nodes need and that goes from point to point of a space, from outside of it. To open the space at one of the points is not enough then.
+    pub fn scan_across(&self, space: Space, nodes: &[Node]) -> Option<Node> {
+        let is_across = |n: &Node| match self.node(*n).op {
+            Op::Scan { from, .. } => self.encloses(space, self.space_of(*n)) && !self.encloses(space, from),
+            _ => false,
+        };
+        self.needs(nodes).into_iter().find(is_across)
+    }
+
     /// Whether a function makes checks: then what it combines is computed even if nobody uses it.
     pub fn can_fail(&self, combine: &Combine) -> bool {
         let Combine::Lambda(lambda, results) = combine else { return false };

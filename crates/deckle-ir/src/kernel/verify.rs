@@ -8,6 +8,11 @@ use super::*;
 /// Everything that is wrong.
 pub fn verify(program: &Program) -> Result<(), Vec<String>> {
     let mut wrong = Vec::new();
+    let scans = program.nodes.iter().filter_map(|data| match data.op {
+        Op::Scan { from, .. } => Some((data.space, from)),
+        _ => None,
+    });
+    let scans: Vec<(Space, Space)> = scans.collect();
     for (i, data) in program.nodes.iter().enumerate() {
         let n = Node(i as u32);
         for operand in program.operands(n) {
@@ -34,6 +39,16 @@ pub fn verify(program: &Program) -> Result<(), Vec<String>> {
             for e in elems {
                 if !program.encloses(program.space_of(*e), *over) {
                     wrong.push(format!("{n} folds {e}, which is not of {over}"));
+                }
+            }
+        }
+        if let Op::If { yes, then, no, other } = &data.op {
+            for (side, values) in [(*yes, then), (*no, other)] {
+                // Few programs have such a scan, and to look for what a value needs takes long.
+                let some =
+                    scans.iter().any(|(space, from)| program.encloses(side, *space) && !program.encloses(side, *from));
+                if let Some(scan) = some.then(|| program.scan_across(side, values)).flatten() {
+                    wrong.push(format!("{n} needs {scan}, which goes from point to point of {side}"));
                 }
             }
         }

@@ -293,6 +293,7 @@ impl<'p> Flattener<'p> {
         }
         let args: Vec<Val> = cx.inst.args.iter().map(|a| self.get(fx, *a)).collect();
         let mut inner = self.frame(func, callee);
+        inner.typed = Some(self.typed_sizes(fx, cx, callee)?);
         for (p, arg) in callee.params().iter().zip(args) {
             inner.env[p.index()] = Some(arg);
         }

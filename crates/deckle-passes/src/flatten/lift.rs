@@ -146,7 +146,7 @@ impl<'p> Flattener<'p> {
 
     /// Lets a buffer hold a value for each point of a context. What the guards at its end exclude is zero.
     fn write_all(&mut self, buf: Buf, value: Node, ctx: Space) -> Res<()> {
-        let (points, value) = self.unguarded(ctx, value);
+        let (points, value) = self.unguarded(ctx, value)?;
         let Rep::Scalar(new) = self.store(&Val::Scalar(value), points, "the list of points that go on")? else {
             return Ok(());
         };

@@ -48,12 +48,13 @@ mod value;
 use crate::cuts::Cuts;
 use deckle_diag::{Diagnostic, Span};
 use deckle_ir::array::{self, Function, Inst, Op};
-use deckle_ir::entity::{Body, Func, Var};
+use deckle_ir::entity::{Body, Func, SizeVar, Var};
 use deckle_ir::fault::MOST_PLACES;
 use deckle_ir::kernel::{self, Buf, Fault, Node, Place, ROOT, Rep, SiteData, Space, Step};
 use deckle_ir::loops::MOST_OPERANDS;
 use deckle_ir::types::Type;
 use plan::Uses;
+use sizes::Shown;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 use value::{Arr, Val};
@@ -195,6 +196,8 @@ struct Frame<'p> {
     uses: Rc<Uses>,
     /// Which accesses are known to be in range.
     proven: Rc<Vec<bool>>,
+    /// Of a function that is called: the sizes that the types of the arguments tell.
+    typed: Option<Vec<(SizeVar, Shown)>>,
 }
 
 /// Flattens a function of a program, with everything it calls.
@@ -258,7 +261,7 @@ impl<'p> Flattener<'p> {
         let uses = Rc::clone(self.uses[func.index()].get_or_insert_with(|| Rc::new(Uses::of(function))));
         let proven = self.proven[func.index()].get_or_insert_with(|| Rc::new(crate::bounds::proven(function)));
         let proven = Rc::clone(proven);
-        Frame { func, function, env: vec![None; function.vars.len()], at: HashMap::new(), uses, proven }
+        Frame { func, function, env: vec![None; function.vars.len()], at: HashMap::new(), uses, proven, typed: None }
     }
 
     fn step(&mut self, step: Step) {

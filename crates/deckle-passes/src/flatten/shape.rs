@@ -12,7 +12,7 @@ use deckle_ir::types::ArrayType;
 use std::rc::Rc;
 
 /// Whether a size is known without rows: integers of the program tell it, sizes of parameters, and those of whole arrays.
-fn is_told(function: &Function, size: &Size) -> bool {
+pub(super) fn is_told(function: &Function, size: &Size) -> bool {
     let shown = |s: SizeVar| {
         let Some(binder) = function.size_binder(s) else { return false };
         let outer = |a: &ArrayType| matches!(a.size.determines(), Some((t, _, _)) if t == s);

@@ -1,17 +1,27 @@
 //! Sizes of types: those of parameters, and those that are checked while running.
 
 use super::outside::is_pulled;
+use super::shape::is_told;
 use super::value::Val;
 use super::{Cx, Flattener, Frame, Res, Stuck, as_array};
 use deckle_diag::{Code, Diagnostic, Span};
-use deckle_ir::array::BinOp;
-use deckle_ir::entity::{Path, SizeVar};
+use deckle_ir::array::{BinOp, Function};
+use deckle_ir::entity::{Path, SizeVar, Var};
 use deckle_ir::fault;
 use deckle_ir::kernel::{Combine, Fault, FoldSpec, Node, ROOT, Rep, Rows, Space};
 use deckle_ir::scalar::ScalarType;
 use deckle_ir::size::{Atom, Size};
 use deckle_ir::types::Type;
 use std::collections::HashSet;
+
+/// A size that an array shows, or the type of one.
+#[derive(Clone, Copy)]
+pub(super) struct Shown {
+    /// Negative if there is no row that shows it.
+    size: Node,
+    /// Whether it is not negative, whatever the data.
+    always: bool,
+}
 
 impl<'p> Flattener<'p> {
     /// Gives the parameters of the program their buffers.
@@ -188,7 +198,10 @@ impl<'p> Flattener<'p> {
                     }
                     None => (false, false, 0),
                 };
-                let regular = new && !family && !positions.is_empty();
+                let is_typed = |s: SizeVar| fx.typed.iter().flatten().any(|(v, _)| *v == s);
+                let typed = a.size.determines().is_some_and(|(s, _, _)| is_typed(s));
+                let regular = new && !family && !typed && !positions.is_empty();
+                let new = new && !(typed && !positions.is_empty());
                 let fault = Fault::Size(what.to_string().into(), fx.function.readable(&a.size));
                 if !same && new && extra > 0 {
                     // What is left for the variable is not negative.
@@ -348,13 +361,60 @@ impl<'p> Flattener<'p> {
     }
 
     /// A size variable at positions: the size of the array that binds it.
+    ///
+    /// Rows that are not there show no size. That of the parameters of a called function is then what the type of an argument tells, or the next argument that
+    /// shows it; without any, 0.
     fn variable_size(&mut self, fx: &Frame<'p>, s: SizeVar, at: &[Node], ctx: Space) -> Res<Option<Node>> {
         let Some(binder) = fx.function.size_binder(s) else { return Ok(None) };
-        let Some(val) = fx.env[binder.index()].clone() else { return Ok(None) };
-        let ty = fx.function.ty(binder).clone();
-        self.find_size(&val, &ty, s, at, 0, ctx)
+        let Some(first) = self.shown_size(fx, binder, s, at, ctx)? else { return Ok(None) };
+        if first.always || !at.is_empty() {
+            return Ok(Some(first.size));
+        }
+        let zero = self.k.int(0);
+        let params = fx.function.params();
+        let mut all: Vec<Shown> = Vec::new();
+        match &fx.typed {
+            Some(typed) if params.contains(&binder) => {
+                all.extend(typed.iter().filter(|(v, _)| *v == s).map(|(_, shown)| *shown));
+                all.push(first);
+                for p in params.iter().filter(|p| **p != binder) {
+                    all.extend(self.shown_size(fx, *p, s, at, ctx)?);
+                }
+            }
+            _ => all.push(first),
+        }
+        let mut size = zero;
+        for shown in all.into_iter().rev() {
+            let is_there = self.ge(shown.size, zero);
+            size = match shown.always {
+                true => shown.size,
+                false if size == zero => self.max(shown.size, zero),
+                false => self.k.select(is_there, shown.size, size),
+            };
+        }
+        Ok(Some(size))
     }
 
+    fn shown_size(&mut self, fx: &Frame<'p>, v: Var, s: SizeVar, at: &[Node], ctx: Space) -> Res<Option<Shown>> {
+        let Some(val) = fx.env[v.index()].clone() else { return Ok(None) };
+        self.find_size(&val, &fx.function.ty(v).clone(), s, at, 0, ctx)
+    }
+
+    /// The sizes of the parameters of a function that the types of the arguments of a call tell.
+    pub(super) fn typed_sizes(&mut self, fx: &Frame<'p>, cx: &Cx<'p>, callee: &Function) -> Res<Vec<(SizeVar, Shown)>> {
+        let args = cx.inst.args.iter().map(|arg| fx.function.ty(*arg));
+        let told = callee.params().iter().zip(args).flat_map(|(p, arg)| callee.ty(*p).told_by(arg));
+        let mut typed = Vec::new();
+        for (s, extra, size) in told.filter(|(_, _, size)| is_told(fx.function, size)) {
+            if let Some(size) = self.size_node(fx, &size, &[], cx.ctx)? {
+                let less = self.k.int(extra as i64);
+                typed.push((s, Shown { size: self.sub(size, less), always: extra == 0 }));
+            }
+        }
+        Ok(typed)
+    }
+
+    /// Where an array of a type has a size variable as its size.
     fn find_size(
         &mut self,
         val: &Val,
@@ -363,7 +423,7 @@ impl<'p> Flattener<'p> {
         at: &[Node],
         nested: u32,
         ctx: Space,
-    ) -> Res<Option<Node>> {
+    ) -> Res<Option<Shown>> {
         match (val, ty) {
             (Val::Array(arr), Type::Array(_) | Type::Seq(_)) => {
                 if let Type::Array(a) = ty
@@ -373,7 +433,7 @@ impl<'p> Flattener<'p> {
                     let arr = self.indexed(arr)?;
                     let n = self.size(&arr, ctx)?;
                     let extra = self.k.int(extra as i64);
-                    return Ok(Some(self.sub(n, extra)));
+                    return Ok(Some(Shown { size: self.sub(n, extra), always: nested == 0 }));
                 }
                 let elem_ty = ty.elem().unwrap_or(ty);
                 if !elem_ty.any_atom(&mut |atom, _| matches!(atom, Atom::Var(v, _) if *v == s)) {
@@ -384,22 +444,22 @@ impl<'p> Flattener<'p> {
                     let elem = self.at(&arr, *index, ctx)?;
                     return self.find_size(&elem, elem_ty, s, at, nested + 1, ctx);
                 }
-                // Equal in all rows, so the greatest is that of any; without rows it is 0, unless it shows without one.
+                // Equal in all rows, so the greatest is that of any.
                 let walk = self.walk(arr, ctx)?;
-                let Some(n) = self.find_size(&walk.elem, elem_ty, s, at, nested + 1, walk.inner)? else {
+                let Some(row) = self.find_size(&walk.elem, elem_ty, s, at, nested + 1, walk.inner)? else {
                     return Ok(None);
                 };
-                if self.k.encloses(self.k.space_of(n), ctx) {
-                    return Ok(Some(n));
+                if self.k.encloses(self.k.space_of(row.size), ctx) {
+                    return Ok(Some(row));
                 }
-                let zero = self.k.int(0);
-                let spec = FoldSpec { init: Some(vec![zero]), elems: vec![n], combine: Combine::Ops(vec![BinOp::Max]) };
-                Ok(Some(self.fold(walk.inner, spec, ctx, &[0])?[0]))
+                let (init, elems) = (Some(vec![self.k.int(-1)]), vec![row.size]);
+                let spec = FoldSpec { init, elems, combine: Combine::Ops(vec![BinOp::Max]) };
+                Ok(Some(Shown { size: self.fold(walk.inner, spec, ctx, &[0])?[0], always: false }))
             }
             (Val::Tuple(parts), _) => {
                 for (p, t) in parts.iter().zip(ty.parts().unwrap_or_default()) {
-                    if let Some(n) = self.find_size(p, t, s, at, nested, ctx)? {
-                        return Ok(Some(n));
+                    if let Some(shown) = self.find_size(p, t, s, at, nested, ctx)? {
+                        return Ok(Some(shown));
                     }
                 }
                 Ok(None)

@@ -179,7 +179,7 @@ impl Flattener<'_> {
     /// Guards at the end of a space become conditionals. One with dimensions below it would have to be moved below them, with all conditions and sizes
     /// that rely on it, so there the value is stored among zeros and loaded by its number.
     fn everywhere(&mut self, s: Space, value: Node) -> Res<(Space, Node)> {
-        let (points, value) = self.unguarded(s, value);
+        let (points, value) = self.unguarded(s, value)?;
         let is_guard = |s: &Space| matches!(self.k.space(*s).region, Region::Guard(..));
         if !self.k.between(ROOT, points).iter().any(is_guard) {
             return Ok((points, value));
@@ -198,8 +198,14 @@ impl Flattener<'_> {
     }
 
     /// The space without the guards at its end, and the value with zero where they do not hold.
-    pub(super) fn unguarded(&mut self, s: Space, value: Node) -> (Space, Node) {
-        let Region::Guard(cond, when) = self.k.space(s).region else { return (s, value) };
+    ///
+    /// A scan goes on from one point that passes a guard to the next, so a conditional at a single point cannot hold it: its value is stored first.
+    pub(super) fn unguarded(&mut self, s: Space, value: Node) -> Res<(Space, Node)> {
+        let Region::Guard(cond, when) = self.k.space(s).region else { return Ok((s, value)) };
+        let value = match self.k.scan_across(s, &[value]) {
+            Some(_) => self.load_of(value, s, &format!("the list of values of {}", self.name))?,
+            None => value,
+        };
         let parent = self.k.space(s).parent;
         let zero = self.k.constant(Scalar::zero(self.k.ty(value)));
         let value = self.branch(parent, cond, when, &[value], &[zero])[0];
