@@ -28,8 +28,8 @@ fn way(rng: &mut Rng, config: &Config) -> Way {
         _ if config.sequences => Chunks::Always,
         _ => Chunks::Never,
     };
-    // Nearly all of the time of a test goes into LLVM.
-    let effort = match rng.below(20) {
+    // Nearly all of the time of a test goes into LLVM, and it is not LLVM that is tested.
+    let effort = match rng.below(50) {
         0 => Effort::Full,
         1..=2 => Effort::Little,
         _ => Effort::None,

@@ -11,14 +11,16 @@
 //! **Many processes at once.** An entry is written to a file of its own name and then renamed, so that a reader sees all of it or none. Two that write the
 //! same entry write the same bytes. An entry that is removed while it is read stays readable.
 //!
-//! **How much.** After a write, entries that were not used for longest are removed until nine tenths of the limit are left (256 MiB and 4,096 entries; `DECKLE_CACHE_SIZE`
-//! in bytes, or with `K`, `M`, `G`). Using an entry sets its time of change. All that fails here only costs time, so errors are not reported.
+//! **How much.** Entries that were not used for longest are removed until nine tenths of the limit are left (256 MiB and 4,096 entries; `DECKLE_CACHE_SIZE`
+//! in bytes, or with `K`, `M`, `G`). Using an entry sets its time of change. To look at all entries takes longer than to write one, so a process looks when it first
+//! writes, and again when it has filled a part of the room that it found then: others fill it too. All that fails here only costs time, so errors are not reported.
 
 use crate::key::Key;
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 /// A folder of objects.
@@ -26,6 +28,14 @@ use std::time::{Duration, SystemTime};
 pub struct DiskCache {
     folder: PathBuf,
     limit: u64,
+    room: Arc<Mutex<Room>>,
+}
+
+/// What may be written before all entries are looked at again.
+#[derive(Debug, Default)]
+struct Room {
+    entries: usize,
+    bytes: u64,
 }
 
 /// How full the cache is.
@@ -45,6 +55,8 @@ const MAGIC: [u8; 8] = *b"DECKLE\x00\x01";
 const HEADER: usize = MAGIC.len() + 32 + 8 + 32;
 const DEFAULT_LIMIT: u64 = 256 << 20;
 const MOST_ENTRIES: usize = 4096;
+/// A process takes one part in so many of the room that is left.
+const SHARE: usize = 8;
 /// No object is larger, so a damaged length cannot make a reader allocate more.
 const LARGEST: u64 = 64 << 20;
 const ENDING: &str = "obj";
@@ -76,7 +88,7 @@ impl DiskCache {
             safety::make(path)?;
             safety::check_folder(path)?;
         }
-        Some(DiskCache { folder, limit })
+        Some(DiskCache { folder, limit, room: Arc::default() })
     }
 
     /// The folder.
@@ -128,7 +140,11 @@ impl DiskCache {
         if write().is_err() {
             let _ = fs::remove_file(&temporary);
         }
-        self.evict();
+        let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
+        *room = match (room.entries.checked_sub(1), room.bytes.checked_sub(size)) {
+            (Some(entries), Some(bytes)) => Room { entries, bytes },
+            _ => self.evict(),
+        };
     }
 
     fn path_of(&self, key: &Key) -> PathBuf {
@@ -146,8 +162,8 @@ impl DiskCache {
         files.filter_map(Entry::of).collect()
     }
 
-    /// Removes what is too much.
-    fn evict(&self) {
+    /// Removes what is too much, and says how much may be written before the next time.
+    fn evict(&self) -> Room {
         let is_old = |e: &Entry| SystemTime::now().duration_since(e.used).is_ok_and(|age| age > ABANDONED);
         let temporary = self.files().filter(|p| p.extension().is_some_and(|e| e == TEMPORARY));
         for entry in temporary.filter_map(Entry::of).filter(is_old) {
@@ -155,18 +171,18 @@ impl DiskCache {
         }
         let mut entries = self.entries();
         let (mut bytes, mut count) = (entries.iter().map(|e| e.size).sum::<u64>(), entries.len());
-        if bytes <= self.limit && count <= MOST_ENTRIES {
-            return;
-        }
-        entries.sort_by_key(|e| e.used);
-        for entry in entries {
-            if bytes <= self.limit / 10 * 9 && count <= MOST_ENTRIES / 10 * 9 {
-                break;
+        if bytes > self.limit || count > MOST_ENTRIES {
+            entries.sort_by_key(|e| e.used);
+            for entry in entries {
+                if bytes <= self.limit / 10 * 9 && count <= MOST_ENTRIES / 10 * 9 {
+                    break;
+                }
+                let _ = fs::remove_file(entry.path);
+                bytes -= entry.size;
+                count -= 1;
             }
-            let _ = fs::remove_file(entry.path);
-            bytes -= entry.size;
-            count -= 1;
         }
+        Room { entries: (MOST_ENTRIES - count) / SHARE, bytes: (self.limit - bytes) / SHARE as u64 }
     }
 }
 
