@@ -26,7 +26,7 @@ fn check(case: &Case, settings: &Settings, seed: u64) -> Result<(), String> {
         let simulated = Simulated::compile(&case.program, case.entry, options, layout);
         let simulated = simulated.map_err(|e| format!("{options:?}: {}", e.message))?;
         let run = simulated.run(&case.args, settings);
-        if !agree(&reference, &run) {
+        if !agree(&case.program, &reference, &run) {
             let (wanted, found) = (shown(&reference), shown(&run));
             let program = simulated.program();
             return Err(format!("{wanted}\nbut simulated with {layout:?}, {options:?}\n{found}\n{program}"));

@@ -202,7 +202,7 @@ impl<'p> Frame<'p> {
             let least = a.size.determines().map(|(_, _, extra)| extra).filter(|least| (items.len() as i128) < *least);
             let expected = least.or(a.size.eval(self, positions));
             if expected != Some(items.len() as i128) {
-                let rows = !positions.is_empty() && self.came_from(a, positions);
+                let rows = least.is_none() && !positions.is_empty() && self.came_from(a, positions);
                 let size = self.function.readable(&a.size);
                 return Err(Mismatch { size, expected, actual: items.len(), at: positions.clone(), rows });
             }

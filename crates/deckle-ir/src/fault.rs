@@ -4,7 +4,7 @@
 //! native code render from this table and from nothing else, so a program that fails does so in the same words wherever it runs.
 //!
 //! ```text
-//! index "index"             range             negative "a size"       zero_step          tile_size
+//! index "index"             range             negative "a size"       zero_step i64      tile_size
 //! divide_by_zero i64        lengths 1         negative_exponent       size "argument `xs`" of n
 //! unknown_size "`xs`"       count "a size"    uneven
 //! empty fold1               reshape           unequal_rows transpose  not_singleton
@@ -34,8 +34,8 @@ pub enum Fault {
     Negative(Text),
     /// Operand: a number of elements that is negative, or more than there can be. The name says of what.
     Count(Text),
-    /// Operands: the ends of a range whose step is zero.
-    ZeroStep,
+    /// Operands: the ends of a range whose step is zero, of this type.
+    ZeroStep(ScalarType),
     /// Operand: the extent of a tile.
     TileSize,
     /// Operand: the dividend, of this type.
@@ -185,6 +185,11 @@ struct Words {
     help: &'static str,
 }
 
+/// An operand of a type: native code records words of 64 bits, without a type.
+fn read_as(ty: ScalarType, n: i128) -> i128 {
+    if ty == ScalarType::U64 { i128::from(n as u64) } else { n }
+}
+
 /// `1 element`, `2 elements`.
 pub fn elements(n: i128) -> String {
     if n == 1 { "1 element".into() } else { format!("{n} elements") }
@@ -208,7 +213,7 @@ impl Fault {
         match self {
             Fault::Index(_) | Fault::Range => Code::IndexRange,
             Fault::Count(_) if operands.first().is_some_and(|n| *n >= 0) => Code::LimitExceeded,
-            Fault::Negative(_) | Fault::Count(_) | Fault::ZeroStep | Fault::TileSize | Fault::NegativeExponent => {
+            Fault::Negative(_) | Fault::Count(_) | Fault::ZeroStep(_) | Fault::TileSize | Fault::NegativeExponent => {
                 Code::BadSize
             }
             Fault::DivideByZero(_) => Code::DivideByZero,
@@ -279,8 +284,12 @@ impl Fault {
                 "computed here",
                 "use `max(0, ...)` where nothing is meant by less than zero",
             ),
-            Fault::ZeroStep => words(
-                format!("a range from {} to {} in steps of 0 would never end", op(0), op(1)),
+            Fault::ZeroStep(ty) => words(
+                format!(
+                    "a range from {} to {} in steps of 0 would never end",
+                    read_as(*ty, op(0)),
+                    read_as(*ty, op(1))
+                ),
                 "computed here",
                 "give a step that is not 0",
             ),
@@ -289,15 +298,11 @@ impl Fault {
                 "computed here",
                 "give a positive number of elements for each dimension",
             ),
-            Fault::DivideByZero(ty) => {
-                // Native code records words of 64 bits.
-                let dividend = if *ty == ScalarType::U64 { i128::from(op(0) as u64) } else { op(0) };
-                words(
-                    format!("the integer {dividend} is divided by zero"),
-                    "this division",
-                    "test the divisor first; `select` evaluates both of its values, `if` only one",
-                )
-            }
+            Fault::DivideByZero(ty) => words(
+                format!("the integer {} is divided by zero", read_as(*ty, op(0))),
+                "this division",
+                "test the divisor first; `select` evaluates both of its values, `if` only one",
+            ),
             Fault::NegativeExponent => words(
                 format!("the integer {} is raised to the negative power {}", op(0), op(1)),
                 "computed here",
@@ -429,7 +434,7 @@ impl fmt::Display for Fault {
             Fault::Range => f.write_str("range"),
             Fault::Negative(what) => write!(f, "negative {}", Name(what)),
             Fault::Count(what) => write!(f, "count {}", Name(what)),
-            Fault::ZeroStep => f.write_str("zero_step"),
+            Fault::ZeroStep(ty) => write!(f, "zero_step {ty}"),
             Fault::TileSize => f.write_str("tile_size"),
             Fault::DivideByZero(ty) => write!(f, "divide_by_zero {ty}"),
             Fault::NegativeExponent => f.write_str("negative_exponent"),
@@ -476,6 +481,15 @@ pub(crate) fn read_places(c: &mut Cursor<'_>) -> Read<Vec<Place>> {
     Ok(places)
 }
 
+fn scalar_type(c: &mut Cursor<'_>) -> Read<ScalarType> {
+    let at = c.here();
+    let ty = c.word("a type")?;
+    match ScalarType::from_name(ty) {
+        Some(ty) => Ok(ty),
+        None => c.error_at(at, format!("there is no type `{ty}`")),
+    }
+}
+
 /// Reads a fault.
 pub(crate) fn read(c: &mut Cursor<'_>) -> Read<Fault> {
     let place = c.here();
@@ -486,16 +500,9 @@ pub(crate) fn read(c: &mut Cursor<'_>) -> Read<Fault> {
         "range" => Fault::Range,
         "negative" => Fault::Negative(text(c)?),
         "count" => Fault::Count(text(c)?),
-        "zero_step" => Fault::ZeroStep,
+        "zero_step" => Fault::ZeroStep(scalar_type(c)?),
         "tile_size" => Fault::TileSize,
-        "divide_by_zero" => {
-            let at = c.here();
-            let ty = c.word("a type")?;
-            match ScalarType::from_name(ty) {
-                Some(ty) => Fault::DivideByZero(ty),
-                None => return c.error_at(at, format!("there is no type `{ty}`")),
-            }
-        }
+        "divide_by_zero" => Fault::DivideByZero(scalar_type(c)?),
         "negative_exponent" => Fault::NegativeExponent,
         "lengths" => Fault::Lengths(c.number("a number")?),
         "uneven" => Fault::Uneven,

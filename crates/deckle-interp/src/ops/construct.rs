@@ -40,7 +40,7 @@ pub(super) fn range(cx: &Cx<'_, '_>, coll: Coll, inclusive: bool, args: &[Value]
     }
     let [from, to, step] = ends;
     if step == 0 {
-        return Err(cx.fault(&Fault::ZeroStep, &[from, to]));
+        return Err(cx.fault(&Fault::ZeroStep(ty), &[from, to]));
     }
     let way = if step > 0 { to - from } else { from - to };
     let way = if inclusive { way } else { way - 1 };

@@ -81,7 +81,7 @@ impl<'p> Flattener<'p> {
             Some(k) if k != 0 => s,
             _ => {
                 let ok = self.k.binary(BinOp::Ne, s, zero);
-                self.check(ok, s, Fault::ZeroStep, cx.span, &[a, b], cx.ctx)
+                self.check(ok, s, Fault::ZeroStep(ty), cx.span, &[a, b], cx.ctx)
             }
         };
         // The way from one end to the other may be longer than the greatest `i64`.

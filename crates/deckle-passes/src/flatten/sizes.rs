@@ -224,6 +224,10 @@ impl<'p> Flattener<'p> {
                             Stuck::Limit(Box::new(Diagnostic::new(Code::Internal, message, span, "flatten")))
                         })?;
                         let ok = self.eq(actual, expected);
+                        // Nothing makes `n + 1` smaller than 1, which is told first.
+                        let least = self.k.int(a.size.determines().map_or(0, |(_, _, extra)| extra as i64));
+                        let enough = self.ge(actual, least);
+                        let expected = self.k.select(enough, expected, least);
                         let operands = [&[actual, expected], &positions[..]].concat();
                         self.check_at(ok, actual, fault, span, &operands, ctx);
                     }
@@ -378,7 +382,7 @@ impl<'p> Flattener<'p> {
                 all.extend(typed.iter().filter(|(v, _)| *v == s).map(|(_, shown)| *shown));
                 all.push(first);
                 for p in params.iter().filter(|p| **p != binder) {
-                    all.extend(self.shown_size(fx, *p, s, at, ctx)?);
+                    all.extend(self.shown_size(fx, *p, s, at, ctx)?.map(|shown| Shown { always: false, ..shown }));
                 }
             }
             _ => all.push(first),

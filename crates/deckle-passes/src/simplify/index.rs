@@ -1,9 +1,8 @@
 //! Rules for accesses: an index of something made from an array becomes an index of that array.
 //!
-//! The check must stay what it was. Where the indices are only given another order (`transpose`, a `slice` without ranges), or mirrored
-//! (`reverse`), the new access fails exactly when the old one did. Everywhere else, an index that is out of range in a row or a part may lie
-//! within the whole array, and the rule needs a proof that it is in range. What the access goes around must not be able to fail, so that it
-//! can go.
+//! The check must stay what it was, and tell of the index that was written. So all rules but those that only put indices together (`index`, a `slice` without ranges) need a
+//! proof that the index is in range: out of range in a row or a part it may lie within the whole array, and a mirrored one would be reported as another. What the access goes
+//! around must not be able to fail, so that it can go.
 
 use super::dead::can_fail;
 use super::pass::Pass;
@@ -29,6 +28,16 @@ impl Pass<'_> {
                 let whole: Vec<Var> = a.iter().chain(at).copied().collect();
                 self.emit(Op::Index, &whole, span)
             }
+            Op::Slice(spec) => self.index_of_slice(spec, a, args, span),
+            Op::Array(_) => {
+                let k = self.scalar(at[0])?.as_int().and_then(|k| usize::try_from(k).ok())?;
+                let elem = *a.get(k)?;
+                match &at[1..] {
+                    [] => self.may_stand(elem, op, args).then_some(elem),
+                    rest => flat.then(|| self.emit_index(elem, &[], rest, span))?,
+                }
+            }
+            _ if !self.is_proven(args) => None,
             Op::Transpose(axes) if at.len() >= axes.len() => {
                 let mut moved = vec![a[0]; axes.len()];
                 for (k, i) in axes.iter().zip(at) {
@@ -44,16 +53,6 @@ impl Pass<'_> {
                 let i = self.emit(Op::Binary(BinOp::Sub), &[last, at[0]], span)?;
                 self.emit_index(a[0], &[i], &at[1..], span)
             }
-            Op::Slice(spec) => self.index_of_slice(spec, a, args, span),
-            Op::Array(_) => {
-                let k = self.scalar(at[0])?.as_int().and_then(|k| usize::try_from(k).ok())?;
-                let elem = *a.get(k)?;
-                match &at[1..] {
-                    [] => self.may_stand(elem, op, args).then_some(elem),
-                    rest => flat.then(|| self.emit_index(elem, &[], rest, span))?,
-                }
-            }
-            _ if !self.is_proven(args) => None,
             Op::Iota(_) if at.len() == 1 => Some(at[0]),
             Op::Replicate => match &at[1..] {
                 [] => self.may_stand(a[0], op, args).then_some(a[0]),
