@@ -116,6 +116,7 @@ impl<'a, D: Device> Host<'a, D> {
             }
             Op::Cast(to, x) => self.eval(*x)?.cast(*to),
             Op::Select(c, x, y) => self.eval(if self.truth(*c)? { *x } else { *y })?,
+            Op::Fma(x, y, z) => scalar_eval::fma(self.eval(*x)?, self.eval(*y)?, self.eval(*z)?),
             Op::Load(b, at) => {
                 let at = self.int(*at)?;
                 match (self.buf(*b), usize::try_from(at)) {

@@ -275,6 +275,7 @@ pub fn statement<Q: Quantity>(
         | Op::Binary(_)
         | Op::Cast(_)
         | Op::Select
+        | Op::Fma
         | Op::Index
         | Op::Use(_)
         | Op::Ensure(_) => primitive(Q::number(1), v),

@@ -23,6 +23,15 @@ fn bits(ty: ScalarType) -> u32 {
     8 * ty.bytes() as u32
 }
 
+/// `x * y + z` of floats of one type, rounded once; of anything else `x`.
+pub fn fma(x: Scalar, y: Scalar, z: Scalar) -> Scalar {
+    match (x, y, z) {
+        (Scalar::F32(x), Scalar::F32(y), Scalar::F32(z)) => Scalar::F32(x.mul_add(y, z)),
+        (Scalar::F64(x), Scalar::F64(y), Scalar::F64(z)) => Scalar::F64(x.mul_add(y, z)),
+        _ => x,
+    }
+}
+
 /// Applies an operator of one operand.
 pub fn unary(op: UnOp, x: Scalar) -> Result<Scalar, Fault> {
     let ty = x.ty();

@@ -35,6 +35,7 @@ builtins! {
         "max" "n:num, n -> n" "The greater of two numbers; NaN if either is.";
         "pow" "n:num, n -> n" "The power, also written `x ** y`.";
         "atan2" "x:float, x -> x" "The angle of the point (y, x), y first.";
+        "fma" "x:float, x, x -> x" "`fma(x, y, z)`: `x * y + z`, rounded once.";
         "hypot" "x:float, x -> x" "The length of the vector (x, y).";
         "xor" "b:bits, b -> b" "Exclusive or, also written `x ^ y`.";
         "int" "s:scalar -> i64" "Converts to `int`, which is `i64`; floats lose their fraction.";

@@ -116,6 +116,18 @@ impl<T: Float> Exp<T> {
         self.binary(BinOp::Hypot, y.into_exp())
     }
 
+    /// `self * y + z`, rounded once.
+    ///
+    /// ```
+    /// # use deckle::prelude::*;
+    /// let f = compile(|x: Exp<f64>| x.mul_add(x, -0.01)).unwrap();
+    /// assert_eq!(f.call(0.1).unwrap(), 0.1f64.mul_add(0.1, -0.01));
+    /// ```
+    #[track_caller]
+    pub fn mul_add(self, y: impl IntoExp<T>, z: impl IntoExp<T>) -> Exp<T> {
+        Exp::from_raw_elt(apply(Op::Fma, &[self.raw_elt(), y.into_exp().raw_elt(), z.into_exp().raw_elt()]))
+    }
+
     /// Whether it is not a number.
     ///
     /// ```

@@ -60,6 +60,13 @@ pub(super) fn select(g: &mut Gen<'_>) -> Option<Var> {
     g.push(Op::Select, &[c, x, y], &[], guess)
 }
 
+pub(super) fn fma(g: &mut Gen<'_>) -> Option<Var> {
+    let x = g.pick_type(|t| t.as_scalar().is_some_and(|s| s.is_float()))?;
+    let kind = g.ty(x).clone();
+    let (y, z) = (g.value(&kind)?, g.value(&kind)?);
+    g.push(Op::Fma, &[x, y, z], &[], Guess::SCALAR)
+}
+
 pub(super) fn tuple(g: &mut Gen<'_>) -> Option<Var> {
     let n = if g.rng.chance(5) { 0 } else { 1 + g.rng.below(3) };
     let parts = (0..n).map(|_| g.pick(|_, _| true)).collect::<Option<Vec<_>>>()?;

@@ -16,6 +16,7 @@ use crate::error::Result;
 use crate::machine::Cx;
 use deckle_ir::array::{Coll, Op};
 use deckle_ir::fault::Fault;
+use deckle_ir::scalar_eval;
 use deckle_ir::value::Value;
 
 /// Applies the operator of a statement to its operands.
@@ -30,6 +31,9 @@ pub(crate) fn apply(cx: &mut Cx<'_, '_>, args: &[Value]) -> Result<Value> {
         Op::Binary(op) => scalars::binary(cx, *op, args),
         Op::Cast(to) => Ok(Value::Scalar(scalar(cx, &args[0])?.cast(*to))),
         Op::Select => Ok(if truth(cx, &args[0])? { args[1].clone() } else { args[2].clone() }),
+        Op::Fma => {
+            Ok(Value::Scalar(scalar_eval::fma(scalar(cx, &args[0])?, scalar(cx, &args[1])?, scalar(cx, &args[2])?)))
+        }
         Op::Tuple | Op::Record(_) => Ok(Value::tuple(args.to_vec())),
         Op::Proj(k) => scalars::proj(cx, *k, args),
         Op::Index => scalars::index(cx, args),

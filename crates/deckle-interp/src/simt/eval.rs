@@ -47,11 +47,7 @@ fn lane_of(w: &Warp<'_>, expr: &Expr, t: u32, lane: u16) -> Scalar {
         Expr::Splat(v) => w.get(v, t, 0),
         Expr::Unary(op, v) => unary(op, get(v)),
         Expr::Binary(op, a, b) | Expr::Assoc(op, a, b) => binary(op, get(a), get(b)),
-        Expr::Fma(a, b, c) => match (get(a), get(b), get(c)) {
-            (Scalar::F32(a), Scalar::F32(b), Scalar::F32(c)) => Scalar::F32(a.mul_add(b, c)),
-            (Scalar::F64(a), Scalar::F64(b), Scalar::F64(c)) => Scalar::F64(a.mul_add(b, c)),
-            (other, ..) => other,
-        },
+        Expr::Fma(a, b, c) => scalar_eval::fma(get(a), get(b), get(c)),
         Expr::Rint(v) => match get(v) {
             Scalar::F32(x) => Scalar::F32(x.round_ties_even()),
             Scalar::F64(x) => Scalar::F64(x.round_ties_even()),

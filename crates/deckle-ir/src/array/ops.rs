@@ -119,6 +119,11 @@ operators! {
     /// Type: `bool, T, T → T` for flat `T`. Cost: W 1, D 1.
     Scalar Select = "select", 3, 0;
 
+    /// `fma(x, y, z)` — `x * y + z`, rounded once.
+    ///
+    /// Type: `F, F, F → F` for a float `F`. Cost: W 1, D 1.
+    Scalar Fma = "fma", 3, 0;
+
     /// `tuple(x, y, ...)` — a tuple of any number of values of any types.
     ///
     /// Type: `T, U, ... → (T, U, ...)`. Cost: none (W 0, D 0): nothing moves.

@@ -327,6 +327,16 @@ impl Program {
         self.intern(Op::Select(c, x, y), ty, space)
     }
 
+    /// `x * y + z`, rounded once.
+    pub fn fma(&mut self, x: Node, y: Node, z: Node) -> Node {
+        if let [Some(a), Some(b), Some(c)] = [x, y, z].map(|n| self.as_const(n)) {
+            return self.constant(scalar_eval::fma(a, b, c));
+        }
+        let space = self.outermost(&[x, y, z]);
+        let ty = self.ty(x);
+        self.intern(Op::Fma(x, y, z), ty, space)
+    }
+
     /// An index that is 0 where a check fails on which it depends. A check that fails is zero, and what is computed of that, the start of a row and a position in it say, need
     /// not be in range. An index that is itself what is checked is.
     pub fn index_even_so(&mut self, at: Node) -> Node {
@@ -415,7 +425,7 @@ impl Program {
             Op::Const(_) | Op::Pos | Op::Var(_) => Vec::new(),
             Op::Unary(_, x) | Op::Cast(_, x) | Op::Load(_, x) | Op::Part(x, _) => vec![*x],
             Op::Binary(_, a, b) => vec![*a, *b],
-            Op::Select(a, b, c) => vec![*a, *b, *c],
+            Op::Select(a, b, c) | Op::Fma(a, b, c) => vec![*a, *b, *c],
             Op::Check { cond, value, operands, .. } => [&[*cond, *value], operands.as_slice()].concat(),
             Op::Fold { init, elems, combine, .. } | Op::Scan { init, elems, combine, .. } => {
                 let mut all: Vec<Node> = init.iter().flatten().chain(elems).copied().collect();

@@ -141,6 +141,8 @@ pub enum Op {
     Cast(ScalarType, Node),
     /// Of two values that are both computed.
     Select(Node, Node, Node),
+    /// A product and a sum of floats, rounded once.
+    Fma(Node, Node, Node),
     /// An element of a buffer. The index is in range wherever the node is computed.
     Load(Buf, Node),
     /// The value if the condition holds, else zero, and the run fails.

@@ -292,6 +292,10 @@ impl Reader<'_> {
                 let [c, x, y] = self.operands()?;
                 Op::Select(c, x, y)
             }
+            "fma" => {
+                let [x, y, z] = self.operands()?;
+                Op::Fma(x, y, z)
+            }
             "load" => {
                 let b = self.buf()?;
                 self.c.expect("[")?;

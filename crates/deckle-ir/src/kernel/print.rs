@@ -81,6 +81,7 @@ impl Program {
             Op::Binary(op, a, b) => format!("{}({a}, {b})", op.name()),
             Op::Cast(ty, x) => format!("cast {ty} ({x})"),
             Op::Select(c, x, y) => format!("select({c}, {x}, {y})"),
+            Op::Fma(x, y, z) => format!("fma({x}, {y}, {z})"),
             Op::Load(b, at) => format!("load {b}[{at}]"),
             Op::Check { cond, value, site, operands } => format!("check {cond} {site}({}) {value}", list(operands)),
             Op::Fold { over, init, elems, combine } => {

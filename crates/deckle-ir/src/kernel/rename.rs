@@ -73,6 +73,7 @@ impl Renamer<'_> {
             Op::Binary(op, a, b) => Op::Binary(*op, self.node(*a), self.node(*b)),
             Op::Cast(ty, x) => Op::Cast(*ty, self.node(*x)),
             Op::Select(c, x, y) => Op::Select(self.node(*c), self.node(*x), self.node(*y)),
+            Op::Fma(x, y, z) => Op::Fma(self.node(*x), self.node(*y), self.node(*z)),
             Op::Load(b, at) => Op::Load(self.bufs.get(b).copied().unwrap_or(*b), self.node(*at)),
             Op::Check { cond, value, site, operands } => {
                 let (cond, value) = (self.node(*cond), self.node(*value));

@@ -62,6 +62,11 @@ pub fn verify(program: &Program) -> Result<(), Vec<String>> {
         {
             wrong.push(format!("{n} is {}, but {b} holds {}", data.ty, program.bufs[b.index()].elem));
         }
+        if let Op::Fma(x, y, z) = data.op
+            && !(data.ty.is_float() && [x, y, z].iter().all(|n| program.ty(*n) == data.ty))
+        {
+            wrong.push(format!("{n}: fma of other types than its own"));
+        }
         if let Op::Select(c, x, y) = data.op
             && (program.ty(x) != program.ty(y) || program.ty(c) != ScalarType::Bool)
         {

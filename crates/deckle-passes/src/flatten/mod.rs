@@ -413,7 +413,7 @@ impl<'p> Flattener<'p> {
         let cx = Cx { v, inst, ctx, span: fx.function.span(v), ty: fx.function.ty(v) };
         match &inst.op {
             Op::Const(c) => Ok(Val::Scalar(self.k.constant(*c))),
-            Op::Unary(_) | Op::Binary(_) | Op::Cast(_) | Op::Select => self.arithmetic(fx, &cx),
+            Op::Unary(_) | Op::Binary(_) | Op::Cast(_) | Op::Select | Op::Fma => self.arithmetic(fx, &cx),
             Op::Tuple | Op::Record(_) => Ok(Val::tuple(inst.args.iter().map(|a| self.get(fx, *a)).collect())),
             Op::Proj(k) => match self.get(fx, inst.args[0]) {
                 Val::Tuple(parts) => Ok(parts[*k as usize].clone()),

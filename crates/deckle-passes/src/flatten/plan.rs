@@ -209,7 +209,7 @@ fn weight(op: &kernel::Op) -> Option<u32> {
     use kernel::Op as K;
     Some(match op {
         K::Const(_) | K::Pos | K::Var(_) | K::Part(..) => 0,
-        K::Load(..) | K::Cast(..) | K::Select(..) | K::Check { .. } => 1,
+        K::Load(..) | K::Cast(..) | K::Select(..) | K::Fma(..) | K::Check { .. } => 1,
         K::Unary(op, _) => match op {
             UnOp::Neg | UnOp::Not | UnOp::Abs | UnOp::IsNan | UnOp::Floor | UnOp::Ceil | UnOp::Trunc => 1,
             UnOp::Sqrt => 4,

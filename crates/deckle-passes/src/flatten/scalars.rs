@@ -18,6 +18,10 @@ impl<'p> Flattener<'p> {
                 let b = arg(self, 1);
                 self.operator(*op, a, b, cx.span, cx.ctx)
             }
+            Op::Fma => {
+                let (b, c) = (arg(self, 1), arg(self, 2));
+                self.k.fma(a, b, c)
+            }
             _ => {
                 let (x, y) = (self.get(fx, cx.inst.args[1]), self.get(fx, cx.inst.args[2]));
                 return Ok(self.choose(a, &x, &y));

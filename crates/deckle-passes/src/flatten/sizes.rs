@@ -199,9 +199,11 @@ impl<'p> Flattener<'p> {
                     None => (false, false, 0),
                 };
                 let is_typed = |s: SizeVar| fx.typed.iter().flatten().any(|(v, _)| *v == s);
-                let typed = a.size.determines().is_some_and(|(s, _, _)| is_typed(s));
-                let regular = new && !family && !typed && !positions.is_empty();
-                let new = new && !(typed && !positions.is_empty());
+                let in_rows = !positions.is_empty();
+                // The rows are compared with what a type tells, not with each other.
+                let typed = in_rows && a.size.determines().is_some_and(|(s, _, _)| is_typed(s));
+                let new = new && !typed;
+                let regular = new && !family && in_rows;
                 let fault = Fault::Size(what.to_string().into(), fx.function.readable(&a.size));
                 if !same && new && extra > 0 {
                     // What is left for the variable is not negative.

@@ -215,6 +215,10 @@ impl Flattener<'_> {
                 let (c, x, y) = (self.move_node(c, m), self.move_node(x, m), self.move_node(y, m));
                 self.k.select(c, x, y)
             }
+            Op::Fma(x, y, z) => {
+                let (x, y, z) = (self.move_node(x, m), self.move_node(y, m), self.move_node(z, m));
+                self.k.fma(x, y, z)
+            }
             Op::Load(buf, at) => {
                 let at = self.move_node(at, m);
                 let ctx = self.move_space(space, m);

@@ -256,6 +256,7 @@ impl<'k> Emitter<'k> {
             Op::Binary(op, a, b) => Expr::Binary(op, self.val(a)?, self.val(b)?),
             Op::Cast(to, x) => Expr::Cast(to, self.val(x)?),
             Op::Select(c, x, y) => Expr::Select(self.val(c)?, self.val(x)?, self.val(y)?),
+            Op::Fma(x, y, z) => Expr::Fma(self.val(x)?, self.val(y)?, self.val(z)?),
             Op::Load(buf, at) => Expr::Load { buf: self.buf(buf)?, at: self.val(at)?, mask: None },
             Op::Check { cond, value, site, operands } => return self.check(cond, value, site.0, &operands),
             Op::Part(x, k) => {

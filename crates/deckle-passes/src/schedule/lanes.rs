@@ -130,7 +130,7 @@ impl Emitter<'_> {
         // What is folded may be wider than what it is computed from.
         let mut narrow = 0;
         for n in &inside {
-            let works = matches!(self.p.node(*n).op, Op::Unary(..) | Op::Binary(..) | Op::Select(..));
+            let works = matches!(self.p.node(*n).op, Op::Unary(..) | Op::Binary(..) | Op::Select(..) | Op::Fma(..));
             let bytes = self.p.ty(*n).bytes();
             narrow += if !works || bytes == 1 {
                 0
@@ -415,6 +415,7 @@ impl Emitter<'_> {
             },
             Op::Cast(to, x) => Expr::Cast(to, self.lane_val(x)?),
             Op::Select(c, x, y) => Expr::Select(self.lane_val(c)?, self.lane_val(x)?, self.lane_val(y)?),
+            Op::Fma(x, y, z) => Expr::Fma(self.lane_val(x)?, self.lane_val(y)?, self.lane_val(z)?),
             Op::Load(buf, at) => match self.panel_load(n, count)? {
                 Some(load) => load,
                 None => match self.strided(n, buf, at)? {

@@ -74,7 +74,7 @@ impl Pass<'_> {
                 Op::Const(_) | Op::Tuple | Op::Record(_) | Op::Proj(_) => 0,
                 Op::Binary(BinOp::Pow | BinOp::Atan2 | BinOp::Hypot) => return false,
                 Op::Unary(op) if is_slow(*op) => return false,
-                Op::Unary(_) | Op::Binary(_) | Op::Cast(_) | Op::Select | Op::Index => 1,
+                Op::Unary(_) | Op::Binary(_) | Op::Cast(_) | Op::Select | Op::Fma | Op::Index => 1,
                 Op::Length if self.old.ty(inst.args[0]).is_concrete() => 1,
                 _ => return false,
             };

@@ -106,7 +106,9 @@ pub(super) fn can_fail(func: &Function, facts: &Facts, inst: &Inst) -> bool {
     let some = |v: Var| size(v).is_some_and(|n| facts.natural(func, &n.sub(&1.into())));
     let is_regular = |depth: usize| func.ty(a[0]).regular_dims(depth).is_some();
     match &inst.op {
-        Op::Const(_) | Op::Unary(_) | Op::Cast(_) | Op::Select | Op::Tuple | Op::Record(_) | Op::Proj(_) => false,
+        Op::Const(_) | Op::Unary(_) | Op::Cast(_) | Op::Select | Op::Fma | Op::Tuple | Op::Record(_) | Op::Proj(_) => {
+            false
+        }
         Op::Binary(op) => scalar_can_fail(func, *op, a),
         Op::Index | Op::Slice(_) => !in_range(func, facts, inst),
         Op::If | Op::For | Op::Guard => false,

@@ -177,6 +177,7 @@ impl FnLower<'_> {
                 self.need_concrete(&elem, span, "a vector")?;
                 self.op(Op::Array(elem), v, span)
             }
+            "fma" => self.op(Op::Fma, v, span),
             "fill" => {
                 self.need_concrete(&self.ty(v[0]).clone(), self.argument_span(at, 0, span), "a vector")?;
                 v[1..].iter().rev().try_fold(v[0], |x, n| self.op(Op::Replicate, &[x, *n], span))

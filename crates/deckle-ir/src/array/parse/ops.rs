@@ -9,6 +9,7 @@ use std::sync::Arc;
 /// The operators without attributes.
 const PLAIN: &[Op] = &[
     Op::Select,
+    Op::Fma,
     Op::Tuple,
     Op::Index,
     Op::If,

@@ -197,6 +197,13 @@ impl<'a> Typer<'a> {
                 }
                 Ok(self.ty(a[1]).clone())
             }
+            Op::Fma => {
+                let ty = self.scalar(a[0])?;
+                if !ty.is_float() || self.scalar(a[1])? != ty || self.scalar(a[2])? != ty {
+                    return fail("`fma` takes three floats of one type");
+                }
+                Ok(ty.into())
+            }
             Op::If | Op::While | Op::For | Op::Call(_) | Op::Ensure(_) | Op::Tuple | Op::Record(_) | Op::Proj(_) => {
                 self.control(inst)
             }
