@@ -605,7 +605,7 @@ codes! {
     /// The program was to be compiled, and no LLVM can be used on this machine.
     ///
     /// Every Rust toolchain brings one, so installing Rust is enough (<https://rustup.rs>); so is a system package such as
-    /// `libllvm16` or newer, or `DECKLE_LLVM` set to a libLLVM. `deckle doctor` tells what is found. `--on interp` runs every program
+    /// `libllvm19` or newer, or `DECKLE_LLVM` set to a libLLVM. `deckle doctor` tells what is found. `--on interp` runs every program
     /// without, slowly; so does a `deckle run` that does not say where to run.
     NoLlvm = "D0802", Limitation, "no LLVM to compile with";
     /// Something that should be impossible happened inside Deckle. It is not the program's fault.

@@ -109,10 +109,12 @@ pub(crate) fn stream<D: Device>(
     }
 }
 
-/// How many elements are gone through at once inside others: as many as keep the threads busy, if there is memory for what is made of them.
+/// How many elements are gone through at once inside others: as many as keep the threads busy, if the arguments leave memory for what is made of them.
 fn elements_inside(settings: &Settings, cuts: &Cuts) -> i64 {
     let busy = (settings.team.threads() as i64 * cuts.inside_for_thread).max(cuts.inside);
-    let fits = settings.pool.stats().budget.map_or(busy, |all| busy.min((all / BYTES_INSIDE) as i64));
+    let stats = settings.pool.stats();
+    let room = stats.budget.map(|all| all.saturating_sub(stats.current));
+    let fits = room.map_or(busy, |room| busy.min((room / BYTES_INSIDE) as i64));
     settings.chunk.map_or(fits, |n| n.min(fits)).max(cuts.least_inside)
 }
 

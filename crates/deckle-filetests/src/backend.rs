@@ -5,7 +5,7 @@
 //! add it to the list.
 
 use deckle_diag::{Code, Diagnostic};
-use deckle_exec::Cuts;
+use deckle_exec::{Cuts, Effort};
 use deckle_interp::{Options, Outcome, Streamed};
 use deckle_ir::array::Program;
 use deckle_ir::entity::Func;
@@ -138,8 +138,19 @@ impl Backend for Compiled {
         // Small arrays in many blocks, and rows of a few elements that all threads share.
         let cuts = if self.threads > 1 { Cuts::small() } else { Cuts::default() };
         let (fuse, checked) = (self.fuse, self.checked);
-        let options =
-            deckle_exec::Options { fuse, chunks, given, gathers, cuts, checked, ..deckle_exec::Options::default() };
+        // Nearly all of the time goes into LLVM: one backend has it do all that it does for users, the others try what Deckle makes.
+        let effort = if fuse && self.threads == 1 { Effort::Full } else { Effort::None };
+        let options = deckle_exec::Options {
+            fuse,
+            chunks,
+            given,
+            effort,
+            gathers,
+            cuts,
+            checked,
+            contract: false,
+            simplify: true,
+        };
         let native = deckle_exec::Native::compile(program, func, options)?;
         let settings = if checked { deckle_exec::Settings::checked } else { deckle_exec::Settings::new };
         let mut settings = settings(self.threads, Some(4 << 30));

@@ -93,7 +93,7 @@ impl fmt::Display for Unavailable {
         }
         write!(
             f,
-            "  install Rust (https://rustup.rs), which brings one, or `apt install libllvm16` or a newer one, \
+            "  install Rust (https://rustup.rs), which brings one, or `apt install libllvm19` or a newer one, \
              or set DECKLE_LLVM to a libLLVM or to the folder that holds it"
         )
     }

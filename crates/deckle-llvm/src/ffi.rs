@@ -54,7 +54,7 @@ macro_rules! table {
             pub(crate) fn load(library: &Library) -> Result<$table, String> {
                 Ok($table { $($name: {
                     let name = concat!(stringify!($name), "\0");
-                    // SAFETY: the type is that of the function of this name in the headers of LLVM 16 to 22.
+                    // SAFETY: the type is that of the function of this name in the headers of LLVM 17 to 22.
                     let symbol = unsafe { library.get(name.as_bytes()) };
                     *symbol.map_err(|_| concat!("it has no ", stringify!($name)).to_string())?
                 },)* })

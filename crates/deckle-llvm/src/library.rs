@@ -16,8 +16,8 @@ use libloading::Library;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// The oldest version that is used. `LLVMGetVersion` appeared with it, and pointers have been opaque since 15.
-pub(crate) const OLDEST: u32 = 16;
+/// The oldest version that is used. Those before have no code for the lesser and the greater of two floats on x86.
+pub(crate) const OLDEST: u32 = 17;
 /// The newest version whose name the dynamic linker is asked for. Newer files are taken where they are found.
 pub(crate) const NEWEST: u32 = 30;
 

@@ -230,8 +230,8 @@ mod tests {
             let file = std::fs::File::create(folder.join(name)).unwrap();
             file.set_len(LINKER_SCRIPT + 1).unwrap();
         };
-        library("libLLVM-15.so.1");
         library("libLLVM-16.so.1");
+        library("libLLVM-17.so.1");
         library("libLLVM.so.19.1");
         std::os::unix::fs::symlink("libLLVM.so.19.1", folder.join("libLLVM-19.so")).unwrap();
         std::fs::write(folder.join("libLLVM-22.so"), "INPUT(libLLVM.so.22.1)").unwrap();
@@ -239,7 +239,7 @@ mod tests {
         found.folder(&folder);
         std::fs::remove_dir_all(&folder).unwrap();
         let file = |name: &str, v| Place::File(folder.join(name), Some(v));
-        assert_eq!(found.places, [file("libLLVM.so.19.1", 19), file("libLLVM-16.so.1", 16)]);
+        assert_eq!(found.places, [file("libLLVM.so.19.1", 19), file("libLLVM-17.so.1", 17)]);
         assert_eq!(found.rejected.len(), 1, "{:?}", found.rejected);
     }
 }

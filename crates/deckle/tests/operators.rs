@@ -57,7 +57,8 @@ fn scalars(seen: &mut BTreeSet<String>) {
         let powers = x.sqrt() + x.cbrt() + x.exp() + x.exp2() + x.exp_m1() + x.pow(2.0);
         let logs = x.ln() + x.log2() + x.log10() + x.ln_1p();
         let waves = x.sin() + x.cos() + x.tan() + x.asin() + x.acos() + x.atan() + x.atan2(x) + x.hypot(x);
-        let more = x.sinh() + x.cosh() + x.tanh() + x.erf() + x.erfc() - x.abs() * x.signum() / x % x;
+        let more =
+            x.sinh() + x.cosh() + x.tanh() + x.erf() + x.erfc() + x.mul_add(x, 1.0) - x.abs() * x.signum() / x % x;
         let rounds = (-x).floor().min(x.ceil()).max(x.round()).clamp(x.trunc(), 9.0);
         let bits = (!n & n | n ^ 3) << 1 >> 1;
         let counts = n.count_ones() + n.leading_zeros() + n.trailing_zeros();

@@ -48,7 +48,7 @@ pub(crate) const CHOICES: &[Choice] = &[
     plain("binary", 22, scalar::binary),
     plain("cast", 5, scalar::cast),
     plain("select", 4, scalar::select),
-    plain("fma", 1, scalar::fma),
+    plain("fma", 4, scalar::fma),
     plain("tuple", 4, scalar::tuple),
     plain("record", 2, scalar::record),
     plain("proj", 10, scalar::proj),

@@ -11,7 +11,7 @@ b9: i64 [t1] "the number of rounds"
 data b2 [-1i64, 9223372036854775807i64]
 c0 = index "an index"
 c1 = negative size
-c2 = segments "there are {} rows" "give more"
+c2 = offset_beyond in element 2 map in step for
 c3 = size "argument `xs`" of "n + 1"
 t0: i64 @s0 = const 0i64
 t1: i64 @s0 = const 1i64

@@ -347,8 +347,8 @@ pub enum Expr {
     Unary(UnOp, Val),
     /// `add(x1, x2)`
     Binary(BinOp, Val, Val),
-    /// `assoc add(x1, x2)` — as [`Expr::Binary`], of an operator whose applications may be grouped and, if it commutes, ordered in another way. How the carried sum
-    /// of a loop is said to be vectorisable.
+    /// `assoc add(x1, x2)` — as [`Expr::Binary`], of an operator whose applications may be grouped and, if it commutes, ordered in another way: by
+    /// a schedule, or by a compiler where that does not change the value.
     Assoc(BinOp, Val, Val),
     /// `fma(x1, x2, x3)` — `x1 * x2 + x3`, rounded once.
     Fma(Val, Val, Val),

@@ -147,12 +147,13 @@ fn the_verifier_finds_each_fault() {
         ("if x0 {} {}", "if: x0 is i64, not bool"),
         ("atomic mul b1[x0] = x0", "atomic: x0 is i64, not f64"),
         ("for x1 = x0 .. x0 step 1 () { x2: i64 = lanes }\n flag x2", "x2 is not known here"),
-        ("fail 1 (x0, x0, x0, x0, x0)", "fail with 5 operands"),
         ("x1: i64x3 = lanes\n x2: i64 = total add(x1)", "x2: total add of i64x3"),
         ("x1: i64 = lane x0[1]", "x1: i64 has no lane 1"),
         ("yield x0", "the function: 1 results where 0 are expected"),
     ];
-    for (body, fault) in faults {
+    let many = format!("fail 1 ({})", vec!["x0"; MOST_OPERANDS + 1].join(", "));
+    let too_many = format!("fail with {} operands", MOST_OPERANDS + 1);
+    for (body, fault) in faults.into_iter().chain([(&many[..], &too_many[..])]) {
         let text = format!("fn f (b0: read i64, b1: write f64) (x0: i64) {{\n {body}\n}}");
         let f = parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
         let found = verify(&f[0]).unwrap_err();

@@ -42,8 +42,7 @@ impl Writer<'_> {
                 self.splat(&scalar, element, ty.lanes)
             }
             Expr::Unary(op, v) => self.unary(op, v),
-            Expr::Binary(op, a, b) => self.binary(op, a, b, ""),
-            Expr::Assoc(op, a, b) => self.binary(op, a, b, "reassoc"),
+            Expr::Binary(op, a, b) | Expr::Assoc(op, a, b) => self.binary(op, a, b),
             Expr::Fma(a, b, c) => {
                 let (a, b, c) = (self.name(a), self.name(b), self.name(c));
                 self.intrinsic("fma", element, ty.lanes, &[&a, &b, &c])
@@ -151,7 +150,7 @@ impl Writer<'_> {
             let (low, high) = (part(0), part(half));
             let ty = Ty { scalar, lanes: half };
             name = match scalar.is_float() {
-                true => self.float_binary(op, ty, &low, &high, ""),
+                true => self.float_binary(op, ty, &low, &high),
                 false => self.int_binary(op, ty, &low, &high),
             };
             width = half;

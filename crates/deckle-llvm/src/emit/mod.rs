@@ -28,8 +28,8 @@
 //! It refers to nothing outside itself, except to `fma` and `fmaf` where the processor has no such instruction.
 //!
 //! # Exactness
-//! Operators compute what `scalar_eval` says. LLVM fuses no product with a sum: only [`Expr::Fma`] is one operation. Only [`Expr::Assoc`] may be
-//! regrouped. Text that is made of an ill-formed function is ill-formed, and LLVM says so.
+//! Operators compute what `scalar_eval` says. LLVM fuses no product with a sum: only [`Expr::Fma`] is one operation. It regroups no
+//! sum of floats either, not even [`Expr::Assoc`]: in which order they are added is the schedule's choice, so that bits do not depend on the version of LLVM, nor on the loop around. Text that is made of an ill-formed function is ill-formed, and LLVM says so.
 //!
 //! [`Expr::Assoc`]: deckle_ir::loops::Expr::Assoc
 //! [`Expr::Fma`]: deckle_ir::loops::Expr::Fma

@@ -69,7 +69,7 @@ impl Writer<'_> {
         self.intrinsic(name, element, lanes, &[x])
     }
 
-    pub(super) fn binary(&mut self, op: BinOp, a: Val, b: Val, flags: &str) -> String {
+    pub(super) fn binary(&mut self, op: BinOp, a: Val, b: Val) -> String {
         let ty = self.ty(a);
         let (x, y) = (self.name(a), self.name(b));
         if let Some(predicate) = predicate(op, ty.scalar) {
@@ -79,28 +79,28 @@ impl Writer<'_> {
         }
         match op {
             BinOp::Pow if ty.scalar.is_float() && self.constant(b).and_then(Scalar::as_float) == Some(2.0) => {
-                self.float_binary(BinOp::Mul, ty, &x, &x, flags)
+                self.float_binary(BinOp::Mul, ty, &x, &x)
             }
             // One lane alone would wait no less, and could not be vectorised as well.
             BinOp::Div if ty.lanes > 1 && self.constant(a).and_then(Scalar::as_float) == Some(1.0) => {
                 match self.root_of(b) {
                     Some(root) => self.rsqrt(ty, &self.name(root)),
-                    None => self.float_binary(op, ty, &x, &y, flags),
+                    None => self.float_binary(op, ty, &x, &y),
                 }
             }
-            _ if ty.scalar.is_float() => self.float_binary(op, ty, &x, &y, flags),
+            _ if ty.scalar.is_float() => self.float_binary(op, ty, &x, &y),
             BinOp::Div | BinOp::Rem => self.divide(op, ty, &x, &y, self.constant(b)),
             BinOp::Pow => self.int_power(ty, &x, &y, self.constant(b)),
             _ => self.int_binary(op, ty, &x, &y),
         }
     }
 
-    pub(super) fn float_binary(&mut self, op: BinOp, ty: Ty, x: &str, y: &str, flags: &str) -> String {
+    pub(super) fn float_binary(&mut self, op: BinOp, ty: Ty, x: &str, y: &str) -> String {
         let text = types::value(ty);
         match op {
-            BinOp::Add => self.op(format!("fadd {flags} {text} {x}, {y}")),
-            BinOp::Sub => self.op(format!("fsub {flags} {text} {x}, {y}")),
-            BinOp::Mul => self.op(format!("fmul {flags} {text} {x}, {y}")),
+            BinOp::Add => self.op(format!("fadd {text} {x}, {y}")),
+            BinOp::Sub => self.op(format!("fsub {text} {x}, {y}")),
+            BinOp::Mul => self.op(format!("fmul {text} {x}, {y}")),
             BinOp::Div => self.op(format!("fdiv {text} {x}, {y}")),
             BinOp::Min | BinOp::Max => self.extreme(op, ty, x, y),
             other => self.transcendental_of_two(other, ty, x, y),
@@ -113,7 +113,7 @@ impl Writer<'_> {
         if self.module.target == Target::Host || ty.scalar != ScalarType::F64 {
             return self.intrinsic(if least { "minimum" } else { "maximum" }, element, lanes, &[x, y]);
         }
-        // PTX has no such instruction for f64, though LLVM 16 and 17 write one. The one that it has puts -0.0 before 0.0 as well.
+        // PTX has no such instruction for f64, though LLVM 17 writes one. The one that it has puts -0.0 before 0.0 as well.
         let text = types::value(ty);
         let number = self.intrinsic(if least { "minnum" } else { "maxnum" }, element, lanes, &[x, y]);
         let unordered = self.op(format!("fcmp uno {text} {x}, {y}"));

@@ -74,9 +74,7 @@ impl Writer<'_> {
         let inits: Vec<String> = carries.iter().map(|c| self.name(c.init)).collect();
         let whole = Counted { k, lo: self.name(lo), hi: self.name(hi), step, inits };
         let one_strip = self.constant(lo).is_some() && self.constant(hi).is_some();
-        // In what order LLVM adds floats up depends on the shape of a loop, and a sum must not depend on whether its code can fail.
-        let sums = carries.iter().any(|c| self.ty(c.param).scalar.is_float());
-        let strips = self.can_fail && hint != LoopHint::Unroll && !one_strip && !sums;
+        let strips = self.can_fail && hint != LoopHint::Unroll && !one_strip;
         let strip = strips.then(|| self.begin_strip(&whole, carries));
         let Counted { lo, hi, inits, .. } = strip.as_ref().unwrap_or(&whole);
         let (before, head, exit) = (self.label.clone(), format!("for{k}"), format!("for{k}.end"));
@@ -87,7 +85,8 @@ impl Writer<'_> {
         self.line(format!("br i1 {more}, label %for{k}.body, label %{exit}"));
         self.begin(format!("for{k}.body"));
         self.count_round();
-        let metadata = self.loop_metadata(hint, ends(body));
+        let floats = carries.iter().any(|c| self.ty(c.param).scalar.is_float());
+        let metadata = self.loop_metadata(hint, ends(body), floats);
         let group = metadata.group;
         self.groups.extend(group);
         self.block(body);
@@ -140,8 +139,8 @@ impl Writer<'_> {
     }
 
     /// That a loop ends is promised only where no loop of the program is inside, which may never end: LLVM lets a promise of one loop count for another that it
-    /// merges it with.
-    fn loop_metadata(&mut self, hint: LoopHint, ends: bool) -> LoopMetadata {
+    /// merges it with. A loop that carries floats is not told to be vectorised: LLVM takes that for leave to add them in another order.
+    fn loop_metadata(&mut self, hint: LoopHint, ends: bool, floats: bool) -> LoopMetadata {
         let mut group = None;
         let mut properties = Vec::new();
         if ends {
@@ -152,7 +151,9 @@ impl Writer<'_> {
             LoopHint::Independent if self.module.target == Target::Host => {
                 let accesses = self.module.node(|_| "distinct !{}".to_string());
                 group = Some(accesses);
-                properties.push(self.module.node(|_| "!{!\"llvm.loop.vectorize.enable\", i1 true}".to_string()));
+                if !floats {
+                    properties.push(self.module.node(|_| "!{!\"llvm.loop.vectorize.enable\", i1 true}".to_string()));
+                }
                 properties.push(self.module.node(|_| format!("!{{!\"llvm.loop.parallel_accesses\", !{accesses}}}")));
             }
             LoopHint::Independent => {}

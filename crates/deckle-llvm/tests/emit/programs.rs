@@ -312,12 +312,12 @@ fn failures_are_recorded_as_simulated() {
     assert_eq!(call(&code, "fails", &mut buffers, &[Scalar::I64(2)]), [0; RECORD]);
 }
 
-#[test]
-fn independent_loops_become_vector_code() {
+/// The sum and the least element, and a flag if one is negative.
+fn sum_and_least(ty: ScalarType, start: Scalar, top: Scalar) -> Function {
     let mut b = Builder::new("sum");
-    let (xs, out) = (b.buffer(F64, Access::Read), b.buffer(F64, Access::Write));
+    let (xs, out) = (b.buffer(ty, Access::Read), b.buffer(ty, Access::Write));
     let n = b.scalar(I64);
-    let (zero, start, top) = (b.i64(0), b.f64(0.0), b.f64(1e9));
+    let (zero, start, top) = (b.i64(0), b.let_(Expr::Const(start)), b.let_(Expr::Const(top)));
     let sums = b.for_(zero, n, 1, &[start, top], LoopHint::Independent, |b, i, c| {
         let x = b.load(xs, i);
         let bad = b.lt(x, start);
@@ -327,21 +327,42 @@ fn independent_loops_become_vector_code() {
     b.store(out, zero, sums[0]);
     let one = b.i64(1);
     b.store(out, one, sums[1]);
-    let f = b.finish().unwrap();
-    let text = deckle_llvm::emit::host(std::slice::from_ref(&f), deckle_ir::loops::Gathers::Native);
-    let compiler = compiler();
-    let ir = compiler.optimised_ir(&text, deckle_llvm::Pipeline::O3).unwrap();
-    assert!(ir.contains("x double>"), "{ir}");
-    assert!(ir.contains("llvm.vector.reduce.fadd") || ir.contains("fadd reassoc"), "{ir}");
+    b.finish().unwrap()
+}
+
+fn optimised(f: &Function) -> String {
+    let text = deckle_llvm::emit::host(std::slice::from_ref(f), deckle_ir::loops::Gathers::Native);
+    compiler().optimised_ir(&text, deckle_llvm::Pipeline::O3).unwrap()
+}
+
+#[test]
+fn independent_loops_become_vector_code() {
+    let f = sum_and_least(I64, Scalar::I64(0), Scalar::I64(1 << 40));
+    let ir = optimised(&f);
+    assert!(ir.contains("x i64>") && ir.contains("llvm.vector.reduce.add"), "{ir}");
     let code = compile(std::slice::from_ref(&f));
-    let items: Vec<Scalar> = (1..=1000).map(|k| Scalar::F64(f64::from(k))).collect();
-    let mut buffers = [BufferMem::of(F64, &items), BufferMem::new(F64, 2)];
+    let items: Vec<Scalar> = (1..=1000).map(Scalar::I64).collect();
+    let mut buffers = [BufferMem::of(I64, &items), BufferMem::new(I64, 2)];
     assert_eq!(call(&code, "sum", &mut buffers, &[Scalar::I64(1000)]), [0; RECORD]);
-    assert_eq!(buffers[1].scalars(), [Scalar::F64(500500.0), Scalar::F64(1.0)]);
-    buffers[0] =
-        BufferMem::of(F64, &items.iter().map(|s| Scalar::F64(500.0 - s.as_float().unwrap())).collect::<Vec<_>>());
+    assert_eq!(buffers[1].scalars(), [Scalar::I64(500500), Scalar::I64(1)]);
+    buffers[0] = BufferMem::of(I64, &(1..=1000).map(|k| Scalar::I64(500 - k)).collect::<Vec<_>>());
     assert_eq!(call(&code, "sum", &mut buffers, &[Scalar::I64(1000)])[..2], [1, 0]);
     assert_eq!(call(&code, "sum", &mut buffers, &[Scalar::I64(0)]), [0; RECORD]);
+}
+
+#[test]
+fn floats_are_added_in_the_order_in_which_the_schedule_has_them() {
+    let f = sum_and_least(F64, Scalar::F64(0.0), Scalar::F64(1e9));
+    let ir = optimised(&f);
+    assert!(!ir.contains("reassoc"), "{ir}");
+    let code = compile(std::slice::from_ref(&f));
+    let items: Vec<f64> = (1..=1000).map(|k| 1.0 / f64::from(k)).collect();
+    let scalars: Vec<Scalar> = items.iter().map(|x| Scalar::F64(*x)).collect();
+    let mut buffers = [BufferMem::of(F64, &scalars), BufferMem::new(F64, 2)];
+    assert_eq!(call(&code, "sum", &mut buffers, &[Scalar::I64(1000)]), [0; RECORD]);
+    let sum = items.iter().fold(0.0, |a, x| a + x);
+    assert_ne!(sum, items.iter().rev().fold(0.0, |a, x| a + x), "another order gives other bits");
+    assert_eq!(buffers[1].scalars(), [Scalar::F64(sum), Scalar::F64(0.001)]);
 }
 
 #[test]

@@ -3,29 +3,10 @@
 use super::value::{Arr, Val};
 use super::{Cx, Flattener, Frame, Res, as_array};
 use deckle_diag::Span;
-use deckle_ir::array::{BinOp, Function, Slicer, SplitBy};
-use deckle_ir::entity::SizeVar;
+use deckle_ir::array::{BinOp, Slicer, SplitBy};
 use deckle_ir::kernel::{Combine, Fault, FoldSpec, Node, ROOT, Rep, Rows, Space};
 use deckle_ir::scalar::Scalar;
-use deckle_ir::size::{Atom, Size};
-use deckle_ir::types::ArrayType;
 use std::rc::Rc;
-
-/// Whether a size is known without rows: integers of the program tell it, sizes of parameters, and those of whole arrays.
-pub(super) fn is_told(function: &Function, size: &Size) -> bool {
-    let shown = |s: SizeVar| {
-        let Some(binder) = function.size_binder(s) else { return false };
-        let outer = |a: &ArrayType| matches!(a.size.determines(), Some((t, _, _)) if t == s);
-        function.params().contains(&binder) || function.ty(binder).as_array().is_some_and(outer)
-    };
-    size.terms().iter().flat_map(|(atoms, _)| atoms).all(|atom| match atom {
-        Atom::Value(_) => true,
-        Atom::Var(s, at) => at.is_empty() && shown(*s),
-        Atom::Min(list) | Atom::Max(list) => list.iter().all(|s| is_told(function, s)),
-        Atom::Div(a, b) => is_told(function, a) && is_told(function, b),
-        _ => false,
-    })
-}
 
 impl<'p> Flattener<'p> {
     /// The sizes of the outer dimensions of the first operand, as [`Flattener::regular`] gives them. Those that an empty dimension hides are as its type has
@@ -40,9 +21,8 @@ impl<'p> Flattener<'p> {
         for k in 1..sizes.len() {
             let outer = self.lt(zero, sizes[k - 1]);
             some = self.and(some, outer);
-            let dim = dims.as_ref().and_then(|d| d.get(k)).filter(|d| is_told(fx.function, d));
-            let typed = match dim {
-                Some(dim) => self.size_node(fx, dim, &[], cx.ctx)?,
+            let typed = match dims.as_ref().and_then(|d| d.get(k)) {
+                Some(dim) => self.told_size(fx, dim, cx.ctx)?,
                 None => None,
             };
             let typed = typed.unwrap_or(zero);

@@ -1,7 +1,6 @@
 //! Sizes of types: those of parameters, and those that are checked while running.
 
 use super::outside::is_pulled;
-use super::shape::is_told;
 use super::value::Val;
 use super::{Cx, Flattener, Frame, Res, Stuck, as_array};
 use deckle_diag::{Code, Diagnostic, Span};
@@ -9,7 +8,7 @@ use deckle_ir::array::{BinOp, Function};
 use deckle_ir::entity::{Path, SizeVar, Var};
 use deckle_ir::fault;
 use deckle_ir::kernel::{Combine, Fault, FoldSpec, Node, ROOT, Rep, Rows, Space};
-use deckle_ir::scalar::ScalarType;
+use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::size::{Atom, Size};
 use deckle_ir::types::Type;
 use std::collections::HashSet;
@@ -290,6 +289,94 @@ impl<'p> Flattener<'p> {
         Ok(Some(self.polynomial(&terms)))
     }
 
+    /// A size that the program tells, rows or not: size variables are 0 where no array shows them, and a size is 0 if it asks for an element that is not there.
+    pub(super) fn told_size(&mut self, fx: &Frame<'p>, size: &Size, ctx: Space) -> Res<Option<Node>> {
+        let (mut there, zero) = (Vec::new(), self.k.int(0));
+        let told = self.told(fx, size, ctx, &mut there)?;
+        Ok(told.map(|n| there.into_iter().fold(n, |n, ok| self.k.select(ok, n, zero))))
+    }
+
+    /// A size as a node, outside of all rows. Adds whether the elements are there of which it is computed.
+    fn told(&mut self, fx: &Frame<'p>, size: &Size, ctx: Space, there: &mut Vec<Node>) -> Res<Option<Node>> {
+        let mut terms = Vec::new();
+        for (atoms, c) in size.terms() {
+            let Ok(c) = i64::try_from(*c) else { return Ok(None) };
+            let mut factors = Vec::new();
+            for atom in atoms {
+                let Some(n) = self.told_atom(fx, atom, ctx, there)? else { return Ok(None) };
+                factors.push(n);
+            }
+            terms.push((c, factors));
+        }
+        Ok(Some(self.polynomial(&terms)))
+    }
+
+    fn told_atom(&mut self, fx: &Frame<'p>, atom: &Atom, ctx: Space, there: &mut Vec<Node>) -> Res<Option<Node>> {
+        let mut all = |f: &mut Self, list: &[&Size]| -> Res<Option<Vec<Node>>> {
+            list.iter().map(|size| f.told(fx, size, ctx, there)).collect()
+        };
+        match atom {
+            Atom::Value(_) => self.atom_node(fx, atom, &[], ctx),
+            Atom::Var(s, at) if at.is_empty() => self.variable_size(fx, *s, &[], ctx),
+            Atom::Var(s, at) => {
+                let (Some(at), Some(binder)) =
+                    (all(self, &at.iter().collect::<Vec<_>>())?, fx.function.size_binder(*s))
+                else {
+                    return Ok(None);
+                };
+                let val = fx.env[binder.index()].clone();
+                let element = self.element_if(val, &at, ctx, |f, inside| f.variable_size(fx, *s, &at, inside))?;
+                Ok(element.map(|(n, _)| n))
+            }
+            Atom::Read(path, at) => {
+                let Some(at) = all(self, &at.iter().collect::<Vec<_>>())? else { return Ok(None) };
+                let val = self.path_val(fx, path);
+                let read = |f: &mut Self, inside: Space| match &val {
+                    Some(Val::Array(arr)) => Ok(f.at(arr, at[0], inside)?.leaves().map(|l| l[0])),
+                    _ => Ok(None),
+                };
+                let element = self.element_if(val.clone(), &at, ctx, read)?;
+                Ok(element.map(|(n, ok)| {
+                    there.extend(ok);
+                    n
+                }))
+            }
+            Atom::Min(list) | Atom::Max(list) => {
+                let op = if matches!(atom, Atom::Min(_)) { BinOp::Min } else { BinOp::Max };
+                let nodes = all(self, &list.iter().collect::<Vec<_>>())?;
+                Ok(nodes.and_then(|nodes| nodes.into_iter().reduce(|a, b| self.k.binary(op, a, b))))
+            }
+            Atom::Div(a, b) => Ok(all(self, &[a, b])?.map(|both| self.quotient(both[0], both[1]))),
+            Atom::If(path, yes, no) => {
+                let cond = self.path_val(fx, path).and_then(|v| v.leaves()).map(|l| l[0]);
+                let both = all(self, &[yes, no])?;
+                Ok(cond.zip(both).map(|(c, both)| self.k.select(c, both[0], both[1])))
+            }
+            Atom::Pos(_) | Atom::At(_) | Atom::Sum(..) | Atom::Log(_) | Atom::Most(..) => Ok(None),
+        }
+    }
+
+    /// What is made of an element of a vector, 0 if it is not there, and whether it is where that does not show.
+    fn element_if(
+        &mut self,
+        val: Option<Val>,
+        at: &[Node],
+        ctx: Space,
+        make: impl FnOnce(&mut Self, Space) -> Res<Option<Node>>,
+    ) -> Res<Option<(Node, Option<Node>)>> {
+        let (Some(Val::Array(arr)), [at]) = (val, at) else { return Ok(None) };
+        let arr = self.indexed(&arr)?;
+        let (n, zero) = (self.size(&arr, ctx)?, self.k.int(0));
+        let (low, high) = (self.ge(*at, zero), self.lt(*at, n));
+        let ok = self.and(low, high);
+        if self.k.as_const(ok) == Some(Scalar::Bool(true)) {
+            return Ok(make(self, ctx)?.map(|n| (n, None)));
+        }
+        let inside = self.k.guard(ctx, ok, true);
+        let made = make(self, inside)?;
+        Ok(made.map(|n| (self.branch(ctx, ok, true, &[n], &[zero])[0], Some(ok))))
+    }
+
     fn size_nodes(&mut self, fx: &Frame<'p>, sizes: &[Size], at: &[Node], ctx: Space) -> Res<Option<Vec<Node>>> {
         let mut nodes = Vec::new();
         for s in sizes {
@@ -334,14 +421,7 @@ impl<'p> Flattener<'p> {
             Atom::Div(a, b) => {
                 let (a, b) = (self.size_node(fx, a, positions, ctx)?, self.size_node(fx, b, positions, ctx)?);
                 match (a, b) {
-                    (Some(a), Some(b)) => {
-                        // Rounded down, for a positive divisor.
-                        let (q, r) = (self.k.binary(BinOp::Div, a, b), self.k.binary(BinOp::Rem, a, b));
-                        let (zero, one) = (self.k.int(0), self.k.int(1));
-                        let below = self.lt(r, zero);
-                        let less = self.sub(q, one);
-                        Some(self.k.select(below, less, q))
-                    }
+                    (Some(a), Some(b)) => Some(self.quotient(a, b)),
                     _ => None,
                 }
             }
@@ -355,6 +435,15 @@ impl<'p> Flattener<'p> {
             }
             Atom::Log(_) | Atom::Most(..) => None,
         })
+    }
+
+    /// The quotient, rounded down, for a positive divisor.
+    fn quotient(&mut self, a: Node, b: Node) -> Node {
+        let (q, r) = (self.k.binary(BinOp::Div, a, b), self.k.binary(BinOp::Rem, a, b));
+        let (zero, one) = (self.k.int(0), self.k.int(1));
+        let below = self.lt(r, zero);
+        let less = self.sub(q, one);
+        self.k.select(below, less, q)
     }
 
     fn path_val(&self, fx: &Frame<'p>, path: &Path) -> Option<Val> {
@@ -411,8 +500,8 @@ impl<'p> Flattener<'p> {
         let args = cx.inst.args.iter().map(|arg| fx.function.ty(*arg));
         let told = callee.params().iter().zip(args).flat_map(|(p, arg)| callee.ty(*p).told_by(arg));
         let mut typed = Vec::new();
-        for (s, extra, size) in told.filter(|(_, _, size)| is_told(fx.function, size)) {
-            if let Some(size) = self.size_node(fx, &size, &[], cx.ctx)? {
+        for (s, extra, size) in told {
+            if let Some(size) = self.told_size(fx, &size, cx.ctx)? {
                 let less = self.k.int(extra as i64);
                 typed.push((s, Shown { size: self.sub(size, less), always: extra == 0 }));
             }

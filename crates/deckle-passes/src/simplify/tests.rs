@@ -108,8 +108,17 @@ fn shapes_that_undo_one_another_vanish() {
 
 #[test]
 fn an_index_moves_only_where_its_check_stays_what_it_was() {
-    becomes("def main(a: [real; n, m], i: int, j: int) = transpose(a)[i, j]", &["index"]);
-    becomes("def main(xs: [int; 5], i: int) = reverse(xs)[i]", &["sub", "index"]);
+    // An error tells of the index that was written.
+    becomes("def main(a: [real; n, m], i: int, j: int) = transpose(a)[i, j]", &["transpose", "index"]);
+    becomes(
+        "def main(a: [real; 4, 3]) = let t = transpose(a) in generate(3, 4, \\i j -> t[i, j])",
+        &["index", "generate"],
+    );
+    becomes("def main(xs: [int; 5], i: int) = reverse(xs)[i]", &["reverse", "index"]);
+    becomes(
+        "def main(xs: [int; 5]) = let ys = reverse(xs) in generate(5, \\i -> ys[i])",
+        &["sub", "index", "generate"],
+    );
     // In a row of two, index 2 is outside, though there are six elements.
     becomes("def main(xs: [int; 6], i: int, j: int) = reshape(xs, 3, 2)[i, j]", &["reshape", "index"]);
     becomes(
