@@ -60,3 +60,36 @@ fn count(steps: &[deckle_ir::kernel::Step]) -> usize {
     };
     steps.iter().map(inside).sum()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use deckle_ir::kernel::{Op, Program, ROOT, Step};
+
+    /// The checks that kernels make at points.
+    fn checks(program: &Program) -> usize {
+        let kernels = program.steps.iter().filter_map(|s| if let Step::Run(kernel) = s { Some(kernel) } else { None });
+        let needs = kernels.flat_map(|k| &k.sinks).flat_map(|sink| program.sink_needs(sink));
+        let is_check = |n: &deckle_ir::kernel::Node| {
+            matches!(program.node(*n).op, Op::Check { .. }) && program.space_of(*n) != ROOT
+        };
+        needs.filter(is_check).count()
+    }
+
+    /// A check that is not proven costs several times what these programs do.
+    #[test]
+    fn the_loops_of_dense_programs_check_nothing() {
+        for (file, entry) in [
+            ("conv1d.dk", "single"),
+            ("conv2d.dk", "single"),
+            ("conv2d.dk", "stencil_single"),
+            ("matmul.dk", "single"),
+            ("nbody.dk", "single"),
+            ("norms.dk", "sum_single"),
+            ("stencil7.dk", "single"),
+        ] {
+            let compiled = compile(file, entry, 0).unwrap();
+            assert_eq!(checks(compiled.native.program()), 0, "{file} {entry}\n{}", compiled.native.program());
+        }
+    }
+}

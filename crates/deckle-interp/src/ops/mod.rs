@@ -200,23 +200,29 @@ fn regular_dims(cx: &Cx<'_, '_>, operand: usize, v: &Value, depth: usize) -> Res
     Ok(dims)
 }
 
-/// The sizes that elements show: each of its elements is regular, and then all have the same sizes.
+/// The sizes that elements show, one dimension after another; the first that differ are an error (D0306).
 fn shown_dims(cx: &Cx<'_, '_>, v: &Value, depth: usize) -> Result<Vec<usize>> {
-    let elems = items(cx, v)?;
-    let mut dims = vec![elems.len()];
-    if depth <= 1 {
-        return Ok(dims);
-    }
-    let rows = elems.iter().map(|row| shown_dims(cx, row, depth - 1)).collect::<Result<Vec<_>>>()?;
-    for axis in 0..depth - 1 {
-        // Further in than the sizes of an element show there may be others whose elements do.
-        let mut shown = rows.iter().enumerate().filter_map(|(i, row)| Some((i, *row.get(axis)?)));
-        let Some((_, n)) = shown.next() else { break };
-        if let Some((i, m)) = shown.find(|(_, m)| *m != n) {
-            let what = format!("`{}`", cx.name());
-            return Err(cx.fault(&Fault::UnequalRows(what.into()), &[m as i128, n as i128, i as i128]));
+    let mut dims: Vec<usize> = vec![items(cx, v)?.len()];
+    let mut rows: Vec<&Value> = items(cx, v)?.iter().collect();
+    for _ in 1..depth {
+        let Some(first) = rows.first() else { break };
+        let n = items(cx, first)?.len();
+        let mut inside = Vec::new();
+        for (k, row) in rows.iter().enumerate() {
+            let elems = items(cx, row)?;
+            if elems.len() != n {
+                let what = format!("`{}`", cx.name()).into();
+                let mut at: Vec<i128> = Vec::new();
+                dims.iter().rev().fold(k, |k, n| {
+                    at.insert(0, (k % n) as i128);
+                    k / n
+                });
+                return Err(cx.fault(&Fault::UnequalRows(what), &[&[elems.len() as i128, n as i128], &at[..]].concat()));
+            }
+            inside.extend(elems);
         }
         dims.push(n);
+        rows = inside;
     }
     Ok(dims)
 }

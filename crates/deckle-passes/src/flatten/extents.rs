@@ -243,6 +243,14 @@ impl Flattener<'_> {
         self.k.select(fits, total, end)
     }
 
+    /// A polynomial where it is known to be the size of an array, so that it does fit: as a sum, which index proofs understand.
+    pub(super) fn without_end(&self, n: Node) -> Node {
+        match self.k.node(n).op {
+            Op::Select(_, total, end) if self.k.as_int(end) == Some(i64::MAX) => total,
+            _ => n,
+        }
+    }
+
     /// Whether a node is known to be the size of an array.
     fn is_size(&self, n: Node) -> bool {
         self.sized.contains(&n) || self.scopes.iter().any(|s| s.sizes.contains(&n))

@@ -18,7 +18,7 @@ use std::collections::HashSet;
 pub(super) struct Shown {
     /// Negative if there is no row that shows it.
     size: Node,
-    /// Whether it is not negative, whatever the data.
+    /// Whether it is not negative, whatever the data: that of a whole array, and of rows that are equal whether there are any or not.
     always: bool,
 }
 
@@ -92,6 +92,7 @@ impl<'p> Flattener<'p> {
                 if shared != actual {
                     checks.push((actual, shared, nested, name.to_string()));
                 }
+                let shared = self.without_end(shared);
                 let (given, used) = self.parameter(fx, &elem, nested + 1, name, known, checks)?;
                 Ok((Rep::Array(Rows::Equal(actual), Box::new(given)), Rep::Array(Rows::Equal(shared), Box::new(used))))
             }
@@ -462,7 +463,10 @@ impl<'p> Flattener<'p> {
     fn variable_size(&mut self, fx: &Frame<'p>, s: SizeVar, at: &[Node], ctx: Space) -> Res<Option<Node>> {
         let Some(binder) = fx.function.size_binder(s) else { return Ok(None) };
         let Some(first) = self.shown_size(fx, binder, s, at, ctx)? else { return Ok(None) };
-        if first.always || !at.is_empty() {
+        // The host has completed the sizes of the arguments of a program.
+        let completed =
+            fx.typed.is_none() && self.k.space_of(first.size) == ROOT && fx.function.params().contains(&binder);
+        if first.always || completed || !at.is_empty() {
             return Ok(Some(first.size));
         }
         let zero = self.k.int(0);
@@ -527,8 +531,9 @@ impl<'p> Flattener<'p> {
                 {
                     let arr = self.indexed(arr)?;
                     let n = self.size(&arr, ctx)?;
+                    let equal = extra == 0 && self.k.space_of(n) == ROOT;
                     let extra = self.k.int(extra as i64);
-                    return Ok(Some(Shown { size: self.sub(n, extra), always: nested == 0 }));
+                    return Ok(Some(Shown { size: self.sub(n, extra), always: nested == 0 || equal }));
                 }
                 let elem_ty = ty.elem().unwrap_or(ty);
                 if !elem_ty.any_atom(&mut |atom, _| matches!(atom, Atom::Var(v, _) if *v == s)) {
