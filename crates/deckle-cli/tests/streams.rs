@@ -239,7 +239,7 @@ fn progress_is_shown_where_somebody_looks() {
 }
 
 /// The budget, and files of ten times as many bytes.
-const BUDGET: u64 = 64 << 20;
+const BUDGET: u64 = 128 << 20;
 const LARGE: u64 = 10 * BUDGET;
 
 /// Writes a file in parts, until one is empty; then it is shown to be as large as it should be.
@@ -259,7 +259,7 @@ fn large(path: &Path, mut more: impl FnMut(&mut Vec<u8>)) {
 
 /// Runs within the budget, and holds what the kernel says of the memory of the process against it.
 fn within_budget(folder: &Folder, args: &[&str]) -> String {
-    let (code, out, err) = folder.run(&[args, &["--memory", "64M", "--stats"]].concat());
+    let (code, out, err) = folder.run(&[args, &["--memory", "128M", "--stats"]].concat());
     assert_eq!(code, 0, "{err}");
     let stats: serde_json::Value = serde_json::from_str(err.trim()).unwrap();
     let peak = stats["peak_bytes"].as_u64().unwrap();

@@ -116,10 +116,10 @@ impl ChunkScheduler {
             }
         }
         self.log = self.log.clamp(0.0, (MOST as f64).log2());
-        // What does not grow with a chunk leaves the caches with smaller ones, too: it must not make chunks small. Half of the room: elements are not all alike.
+        // What does not grow with a chunk leaves the caches with smaller ones, too: it must not make chunks small. A quarter of the room: elements are not all alike, and what is kept for the next chunk, while that is joined with it, comes on top.
         let caches = (CACHED * self.threads) as f64;
         let cached = (caches / self.bytes).max((caches / self.more).min(ENOUGH_ELEMENTS));
-        let most = room.map_or(cached, |room| cached.min((room / 2) as f64 / (self.bytes + self.came)));
+        let most = room.map_or(cached, |room| cached.min((room / 4) as f64 / (self.bytes + self.came)));
         if most.is_finite() {
             self.log = self.log.min(most.max(1.0).log2());
         }
