@@ -47,8 +47,8 @@ fn accepted(case: &Case) -> bool {
 const TRIALS: u64 = 600;
 
 /// A refused program may have its fault in a part that never runs because a condition is always the same (`x >= x` of floats, a
-/// literal without elements). Of a thousand refused programs so many may be like that.
-const NEVER_RUN: u64 = 10;
+/// literal without elements). Of a thousand refused programs so many may be like that: of nine thousand programs 3 of 508 and 9 of 516 were, and here there are eighty.
+const NEVER_RUN: u64 = 30;
 
 fn gets_stuck(case: &Case, trials: u64) -> bool {
     (0..trials).any(|seed| matches!(try_streaming(&case.program, case.entry, seed, 50_000), Trial::Stuck(_)))

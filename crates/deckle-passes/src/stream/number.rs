@@ -37,6 +37,7 @@ enum Key {
     Binary(BinOp, Id, Id),
     Cast(ScalarType, Id),
     Select(Id, Id, Id),
+    Fma(Id, Id, Id),
     Index(Vec<Id>),
     Call(Func, Vec<Id>),
 }
@@ -83,6 +84,7 @@ impl Numbers {
             (Op::Binary(op), [x, y]) => return Some(self.binary(*op, *x, *y, ordered)),
             (Op::Cast(to), [x]) => Key::Cast(*to, *x),
             (Op::Select, [c, x, y]) => return Some(self.select(*c, *x, *y)),
+            (Op::Fma, [x, y, z]) => Key::Fma(*x, *y, *z),
             (Op::Index, list) => Key::Index(list.to_vec()),
             (Op::Call(f), list) => Key::Call(*f, list.to_vec()),
             _ => return None,
