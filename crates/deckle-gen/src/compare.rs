@@ -79,25 +79,17 @@ fn is_one_check(program: &Program, a: &Diagnostic, b: &Diagnostic) -> bool {
     a.code == b.code && place(a) == place(b) && about(a) == about(b) && is_once()
 }
 
-/// At how many places the function is called in which a statement is, those in functions that are called at several places counted as often.
+/// In how many calls, one inside another, a statement is run: 1 of the function that is run itself.
 fn calls(program: &Program, span: Span) -> usize {
-    let here = |f: &Function| f.vars.iter().enumerate().any(|(v, _)| f.span(Var(v as u32)) == span);
-    let Some(mut func) = program.funcs.iter().position(here) else { return 1 };
-    let mut all = 1;
-    // A function only calls those before it.
-    loop {
-        let places = |f: &Function| {
-            let vars = (0..f.vars.len()).map(|v| Var(v as u32));
-            vars.filter(|v| matches!(f.inst(*v), Some(Inst { op: Op::Call(g), .. }) if g.index() == func)).count()
-        };
-        let found: Vec<(usize, usize)> =
-            program.funcs.iter().enumerate().map(|(i, f)| (i, places(f))).filter(|(_, n)| *n > 0).collect();
-        match found[..] {
-            [] => return all,
-            [(caller, n)] => (func, all) = (caller, all * n),
-            _ => return all * found.len(),
-        }
+    let here = |f: &Function| (0..f.vars.len() as u32).any(|v| f.span(Var(v)) == span);
+    // Functions do not call themselves.
+    fn of(program: &Program, func: usize) -> usize {
+        let is_call = |inst: Option<&Inst>| matches!(inst, Some(Inst { op: Op::Call(g), .. }) if g.index() == func);
+        let places = |f: &Function| (0..f.vars.len() as u32).filter(|v| is_call(f.inst(Var(*v)))).count();
+        let callers = program.funcs.iter().map(places).enumerate().filter(|(_, n)| *n > 0);
+        callers.map(|(caller, n)| n * of(program, caller)).sum::<usize>().max(1)
     }
+    program.funcs.iter().position(here).map_or(1, |func| of(program, func))
 }
 
 /// What a check is about: its message without the operands.

@@ -277,84 +277,36 @@ impl<'p> Flattener<'p> {
         positions: &[Node],
         ctx: Space,
     ) -> Res<Option<Node>> {
+        self.size_of(fx, size, positions, ctx, &mut None)
+    }
+
+    /// A size that the program tells, rows or not: size variables are 0 where no array shows them, and a size is 0 if it asks for an element that is not there.
+    pub(super) fn told_size(&mut self, fx: &Frame<'p>, size: &Size, ctx: Space) -> Res<Option<Node>> {
+        let (mut there, zero) = (Some(Vec::new()), self.k.int(0));
+        let told = self.size_of(fx, size, &[], ctx, &mut there)?;
+        Ok(told.map(|n| there.into_iter().flatten().fold(n, |n, ok| self.k.select(ok, n, zero))))
+    }
+
+    /// A size as a node. With `there`, elements of which it is computed need not be there: whether they are is added.
+    fn size_of(
+        &mut self,
+        fx: &Frame<'p>,
+        size: &Size,
+        positions: &[Node],
+        ctx: Space,
+        there: &mut Option<Vec<Node>>,
+    ) -> Res<Option<Node>> {
         let mut terms = Vec::new();
         for (atoms, c) in size.terms() {
             let Ok(c) = i64::try_from(*c) else { return Ok(None) };
             let mut factors = Vec::new();
             for a in atoms {
-                let Some(n) = self.atom_node(fx, a, positions, ctx)? else { return Ok(None) };
+                let Some(n) = self.atom_node(fx, a, positions, ctx, there)? else { return Ok(None) };
                 factors.push(n);
             }
             terms.push((c, factors));
         }
         Ok(Some(self.polynomial(&terms)))
-    }
-
-    /// A size that the program tells, rows or not: size variables are 0 where no array shows them, and a size is 0 if it asks for an element that is not there.
-    pub(super) fn told_size(&mut self, fx: &Frame<'p>, size: &Size, ctx: Space) -> Res<Option<Node>> {
-        let (mut there, zero) = (Vec::new(), self.k.int(0));
-        let told = self.told(fx, size, ctx, &mut there)?;
-        Ok(told.map(|n| there.into_iter().fold(n, |n, ok| self.k.select(ok, n, zero))))
-    }
-
-    /// A size as a node, outside of all rows. Adds whether the elements are there of which it is computed.
-    fn told(&mut self, fx: &Frame<'p>, size: &Size, ctx: Space, there: &mut Vec<Node>) -> Res<Option<Node>> {
-        let mut terms = Vec::new();
-        for (atoms, c) in size.terms() {
-            let Ok(c) = i64::try_from(*c) else { return Ok(None) };
-            let mut factors = Vec::new();
-            for atom in atoms {
-                let Some(n) = self.told_atom(fx, atom, ctx, there)? else { return Ok(None) };
-                factors.push(n);
-            }
-            terms.push((c, factors));
-        }
-        Ok(Some(self.polynomial(&terms)))
-    }
-
-    fn told_atom(&mut self, fx: &Frame<'p>, atom: &Atom, ctx: Space, there: &mut Vec<Node>) -> Res<Option<Node>> {
-        let mut all = |f: &mut Self, list: &[&Size]| -> Res<Option<Vec<Node>>> {
-            list.iter().map(|size| f.told(fx, size, ctx, there)).collect()
-        };
-        match atom {
-            Atom::Value(_) => self.atom_node(fx, atom, &[], ctx),
-            Atom::Var(s, at) if at.is_empty() => self.variable_size(fx, *s, &[], ctx),
-            Atom::Var(s, at) => {
-                let (Some(at), Some(binder)) =
-                    (all(self, &at.iter().collect::<Vec<_>>())?, fx.function.size_binder(*s))
-                else {
-                    return Ok(None);
-                };
-                let val = fx.env[binder.index()].clone();
-                let element = self.element_if(val, &at, ctx, |f, inside| f.variable_size(fx, *s, &at, inside))?;
-                Ok(element.map(|(n, _)| n))
-            }
-            Atom::Read(path, at) => {
-                let Some(at) = all(self, &at.iter().collect::<Vec<_>>())? else { return Ok(None) };
-                let val = self.path_val(fx, path);
-                let read = |f: &mut Self, inside: Space| match &val {
-                    Some(Val::Array(arr)) => Ok(f.at(arr, at[0], inside)?.leaves().map(|l| l[0])),
-                    _ => Ok(None),
-                };
-                let element = self.element_if(val.clone(), &at, ctx, read)?;
-                Ok(element.map(|(n, ok)| {
-                    there.extend(ok);
-                    n
-                }))
-            }
-            Atom::Min(list) | Atom::Max(list) => {
-                let op = if matches!(atom, Atom::Min(_)) { BinOp::Min } else { BinOp::Max };
-                let nodes = all(self, &list.iter().collect::<Vec<_>>())?;
-                Ok(nodes.and_then(|nodes| nodes.into_iter().reduce(|a, b| self.k.binary(op, a, b))))
-            }
-            Atom::Div(a, b) => Ok(all(self, &[a, b])?.map(|both| self.quotient(both[0], both[1]))),
-            Atom::If(path, yes, no) => {
-                let cond = self.path_val(fx, path).and_then(|v| v.leaves()).map(|l| l[0]);
-                let both = all(self, &[yes, no])?;
-                Ok(cond.zip(both).map(|(c, both)| self.k.select(c, both[0], both[1])))
-            }
-            Atom::Pos(_) | Atom::At(_) | Atom::Sum(..) | Atom::Log(_) | Atom::Most(..) => Ok(None),
-        }
     }
 
     /// What is made of an element of a vector, 0 if it is not there, and whether it is where that does not show.
@@ -378,55 +330,72 @@ impl<'p> Flattener<'p> {
         Ok(made.map(|n| (self.branch(ctx, ok, true, &[n], &[zero])[0], Some(ok))))
     }
 
-    fn size_nodes(&mut self, fx: &Frame<'p>, sizes: &[Size], at: &[Node], ctx: Space) -> Res<Option<Vec<Node>>> {
-        let mut nodes = Vec::new();
-        for s in sizes {
-            let Some(n) = self.size_node(fx, s, at, ctx)? else { return Ok(None) };
-            nodes.push(n);
-        }
-        Ok(Some(nodes))
+    fn sizes_of(
+        &mut self,
+        fx: &Frame<'p>,
+        sizes: &[Size],
+        positions: &[Node],
+        ctx: Space,
+        there: &mut Option<Vec<Node>>,
+    ) -> Res<Option<Vec<Node>>> {
+        sizes.iter().map(|s| self.size_of(fx, s, positions, ctx, there)).collect()
     }
 
-    fn atom_node(&mut self, fx: &Frame<'p>, atom: &Atom, positions: &[Node], ctx: Space) -> Res<Option<Node>> {
+    fn atom_node(
+        &mut self,
+        fx: &Frame<'p>,
+        atom: &Atom,
+        positions: &[Node],
+        ctx: Space,
+        there: &mut Option<Vec<Node>>,
+    ) -> Res<Option<Node>> {
         Ok(match atom {
             Atom::Pos(p) => positions.iter().rev().nth(*p as usize).copied(),
             Atom::At(body) => fx.at.get(body).copied(),
             Atom::Value(path) => self.path_val(fx, path).and_then(|v| v.leaves()).map(|l| l[0]),
-            Atom::Var(s, args) => match self.size_nodes(fx, args, positions, ctx)? {
-                Some(at) => self.variable_size(fx, *s, &at, ctx)?,
+            Atom::Var(s, args) => match self.sizes_of(fx, args, positions, ctx, there)? {
+                Some(at) if at.is_empty() || there.is_none() => self.variable_size(fx, *s, &at, ctx)?,
+                Some(at) => {
+                    let val = fx.function.size_binder(*s).and_then(|binder| fx.env[binder.index()].clone());
+                    let size = self.element_if(val, &at, ctx, |f, inside| f.variable_size(fx, *s, &at, inside))?;
+                    size.map(|(n, _)| n)
+                }
                 None => None,
             },
             Atom::Read(path, args) => {
-                let (Some(mut val), Some(at)) = (self.path_val(fx, path), self.size_nodes(fx, args, positions, ctx)?)
+                let (Some(val), Some(at)) = (self.path_val(fx, path), self.sizes_of(fx, args, positions, ctx, there)?)
                 else {
                     return Ok(None);
                 };
-                for i in at {
-                    val = self.at(&as_array(&val), i, ctx)?;
+                let read = |f: &mut Self, inside: Space| -> Res<Option<Node>> {
+                    let elem = at.iter().try_fold(val.clone(), |v, i| f.at(&as_array(&v), *i, inside))?;
+                    Ok(elem.leaves().map(|l| l[0]))
+                };
+                match there {
+                    None => read(self, ctx)?,
+                    Some(there) => self.element_if(Some(val.clone()), &at, ctx, read)?.map(|(n, ok)| {
+                        there.extend(ok);
+                        n
+                    }),
                 }
-                val.leaves().map(|l| l[0])
             }
             Atom::Min(list) | Atom::Max(list) => {
-                let Some(nodes) = self.size_nodes(fx, list, positions, ctx)? else { return Ok(None) };
                 let op = if matches!(atom, Atom::Min(_)) { BinOp::Min } else { BinOp::Max };
-                nodes.into_iter().reduce(|a, b| self.k.binary(op, a, b))
+                let nodes = self.sizes_of(fx, list, positions, ctx, there)?;
+                nodes.and_then(|nodes| nodes.into_iter().reduce(|a, b| self.k.binary(op, a, b)))
             }
             Atom::If(path, yes, no) => {
                 let cond = self.path_val(fx, path).and_then(|v| v.leaves()).map(|l| l[0]);
-                let (yes, no) = (self.size_node(fx, yes, positions, ctx)?, self.size_node(fx, no, positions, ctx)?);
-                match (cond, yes, no) {
-                    (Some(c), Some(y), Some(n)) => Some(self.k.select(c, y, n)),
-                    _ => None,
-                }
+                let yes = self.size_of(fx, yes, positions, ctx, there)?;
+                let no = self.size_of(fx, no, positions, ctx, there)?;
+                cond.zip(yes.zip(no)).map(|(c, (yes, no))| self.k.select(c, yes, no))
             }
             Atom::Div(a, b) => {
-                let (a, b) = (self.size_node(fx, a, positions, ctx)?, self.size_node(fx, b, positions, ctx)?);
-                match (a, b) {
-                    (Some(a), Some(b)) => Some(self.quotient(a, b)),
-                    _ => None,
-                }
+                let a = self.size_of(fx, a, positions, ctx, there)?;
+                let b = self.size_of(fx, b, positions, ctx, there)?;
+                a.zip(b).map(|(a, b)| self.quotient(a, b))
             }
-            Atom::Sum(count, body) => {
+            Atom::Sum(count, body) if there.is_none() => {
                 let Some(n) = self.size_node(fx, count, positions, ctx)? else { return Ok(None) };
                 let dim = self.k.dim(ctx, n);
                 let mut inner = positions.to_vec();
@@ -434,7 +403,7 @@ impl<'p> Flattener<'p> {
                 let Some(term) = self.size_node(fx, body, &inner, dim)? else { return Ok(None) };
                 Some(self.saturating_sum(dim, term, ctx)?)
             }
-            Atom::Log(_) | Atom::Most(..) => None,
+            Atom::Sum(..) | Atom::Log(_) | Atom::Most(..) => None,
         })
     }
 
@@ -484,11 +453,13 @@ impl<'p> Flattener<'p> {
         }
         let mut size = zero;
         for shown in all.into_iter().rev() {
-            let is_there = self.ge(shown.size, zero);
-            size = match shown.always {
-                true => shown.size,
-                false if size == zero => self.max(shown.size, zero),
-                false => self.k.select(is_there, shown.size, size),
+            size = if shown.always {
+                shown.size
+            } else if size == zero {
+                self.max(shown.size, zero)
+            } else {
+                let is_there = self.ge(shown.size, zero);
+                self.k.select(is_there, shown.size, size)
             };
         }
         Ok(Some(size))
