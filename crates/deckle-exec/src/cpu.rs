@@ -199,7 +199,8 @@ impl Device for Cpu<'_> {
             [Sink::Check(n)] if memory.program.space_of(n) == ROOT => memory.program.clone(),
             _ => memory.program.diagnosing(),
         };
-        let launches = schedule(&program, kernel, &format!("d{at}"), self.make.purpose(true));
+        let kernel = program.diagnosing_kernel(kernel);
+        let launches = schedule(&program, &kernel, &format!("d{at}"), self.make.purpose(true));
         let launches = launches.map_err(Failure::Bug)?;
         // The code has to live as long as it runs.
         let (_code, mut entries) = load(&[&launches[..]], self.make, &mut Timings::default()).map_err(Failure::Bug)?;

@@ -19,9 +19,10 @@ struct Way {
 }
 
 /// A way to run a program. What is not associative is grouped in a way that nobody has promised: then cuts and chunks are not
-/// small.
+/// small. With `DECKLE_CHECKED=1` all programs run in checked mode and with small cuts.
 fn way(rng: &mut Rng, config: &Config) -> Way {
-    let small = config.associative && rng.chance(75);
+    let always = Options::default().checked;
+    let small = (rng.chance(75) || always) && config.associative;
     let chunks = match rng.below(4) {
         0 => Chunks::Never,
         1 => Chunks::Needed,
@@ -42,7 +43,7 @@ fn way(rng: &mut Rng, config: &Config) -> Way {
         gathers: Some(if rng.chance(50) { Gathers::Native } else { Gathers::Emulated }),
         given: Options::ALL,
         cuts: if small { Cuts::small() } else { Cuts::default() },
-        checked: rng.chance(50),
+        checked: rng.chance(50) || always,
         contract: rng.chance(20),
     };
     let runs = [0; 2].map(|_| {

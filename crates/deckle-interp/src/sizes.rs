@@ -6,7 +6,7 @@
 
 use crate::error;
 use deckle_diag::{Diagnostic, Span};
-use deckle_ir::array::{Function, Op};
+use deckle_ir::array::{Function, Inst, Op};
 use deckle_ir::cost;
 use deckle_ir::entity::{Body, Path, SizeVar, Var};
 use deckle_ir::fault::Fault;
@@ -143,17 +143,27 @@ impl<'p> Frame<'p> {
         binds.iter().for_each(|s| self.sizes[s.index()].clear());
         if !binds.is_empty() {
             self.bind(self.function.ty(v), &value, &|b| b == v, &mut Vec::new());
+            // What no row shows, the type of what is ensured tells.
+            if let Some(Inst { op: Op::Ensure(ty), args, .. }) = self.function.inst(v) {
+                let told = self.told([(ty, self.function.ty(args[0]))].into_iter());
+                self.know(told.into_iter().filter(|(s, _)| binds.contains(s)));
+            }
         }
         self.values[v.index()] = Some(value);
+    }
+
+    /// Sizes of those variables that are not known yet.
+    fn know(&mut self, sizes: impl Iterator<Item = (SizeVar, i128)>) {
+        for (s, size) in sizes {
+            self.sizes[s.index()].entry(Vec::new()).or_insert(Bound { size, node: 0 });
+        }
     }
 
     /// Gives all parameters of the function their values. A size that several of them mention is that of the first that
     /// shows it, unless it is known already.
     pub(crate) fn define_params(&mut self, args: &[Value], known: Vec<(SizeVar, i128)>) {
         let params = self.function.params();
-        for (s, size) in known {
-            self.sizes[s.index()].entry(Vec::new()).or_insert(Bound { size, node: 0 });
-        }
+        self.know(known.into_iter());
         for (&p, arg) in params.iter().zip(args) {
             self.values[p.index()] = Some(arg.clone());
         }
@@ -165,8 +175,12 @@ impl<'p> Frame<'p> {
     /// The sizes of the parameters of `callee` that the types of these variables tell, as the typing rule of a call has them: a
     /// matrix without rows does not show how long they are.
     pub(crate) fn sizes_for(&self, callee: &Function, args: &[Var]) -> Vec<(SizeVar, i128)> {
-        let args = args.iter().map(|arg| self.function.ty(*arg));
-        let told = callee.params().iter().zip(args).flat_map(|(p, arg)| callee.ty(*p).told_by(arg));
+        self.told(callee.params().iter().map(|p| callee.ty(*p)).zip(args.iter().map(|arg| self.function.ty(*arg))))
+    }
+
+    /// The sizes of size variables in types that the types of what is given for them tell.
+    fn told<'t>(&self, given: impl Iterator<Item = (&'t Type, &'t Type)>) -> Vec<(SizeVar, i128)> {
+        let told = given.flat_map(|(ty, given)| ty.told_by(given));
         let sizes = told.filter_map(|(s, extra, size)| Some((s, size.eval(self, &mut Vec::new())? - extra)));
         sizes.filter(|(_, size)| *size >= 0).collect()
     }

@@ -61,6 +61,23 @@ impl Program {
         self.without_operands(|n| made.contains(&n))
     }
 
+    /// A kernel as it is run to look for a failure, after it has failed once: what it computes in place is gone by then, so of sinks that do, only the checks are left.
+    pub fn diagnosing_kernel(&self, kernel: &Kernel) -> Kernel {
+        let mut sinks = Vec::new();
+        for sink in &kernel.sinks {
+            let needs = self.sink_needs_to_run(sink);
+            let written = if let Sink::Write { buf, .. } = sink { Some(*buf) } else { None };
+            let is_in_place = |n: &Node| matches!(self.node(*n).op, Op::Load(b, _) if Some(b) == written);
+            if needs.iter().any(is_in_place) {
+                let checks = needs.into_iter().filter(|n| matches!(self.node(*n).op, Op::Check { .. }));
+                sinks.extend(checks.map(Sink::Check));
+            } else {
+                sinks.push(sink.clone());
+            }
+        }
+        Kernel { sinks, name: kernel.name.clone() }
+    }
+
     fn without_operands(&self, which: impl Fn(Node) -> bool) -> Program {
         let mut silent = Program { made_nodes: HashMap::new(), ..self.clone() };
         for (k, data) in silent.nodes.iter_mut().enumerate() {

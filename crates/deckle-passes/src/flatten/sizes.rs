@@ -4,7 +4,7 @@ use super::outside::is_pulled;
 use super::value::Val;
 use super::{Cx, Flattener, Frame, Res, Stuck, as_array};
 use deckle_diag::{Code, Diagnostic, Span};
-use deckle_ir::array::{BinOp, Function};
+use deckle_ir::array::{BinOp, Function, Inst, Op};
 use deckle_ir::entity::{Path, SizeVar, Var};
 use deckle_ir::fault;
 use deckle_ir::kernel::{Combine, Fault, FoldSpec, Node, ROOT, Rep, Rows, Space};
@@ -20,6 +20,15 @@ pub(super) struct Shown {
     size: Node,
     /// Whether it is not negative, whatever the data: that of a whole array, and of rows that are equal whether there are any or not.
     always: bool,
+}
+
+/// A size variable that is looked for in an array.
+struct Wanted<'a> {
+    var: SizeVar,
+    /// The positions at which it is wanted; any row will do for those that are not said.
+    at: &'a [Node],
+    /// Whether only rows that are there show it.
+    by_rows: bool,
 }
 
 impl<'p> Flattener<'p> {
@@ -467,7 +476,14 @@ impl<'p> Flattener<'p> {
 
     fn shown_size(&mut self, fx: &Frame<'p>, v: Var, s: SizeVar, at: &[Node], ctx: Space) -> Res<Option<Shown>> {
         let Some(val) = fx.env[v.index()].clone() else { return Ok(None) };
-        self.find_size(&val, &fx.function.ty(v).clone(), s, at, 0, ctx)
+        // Where the type of what is ensured does not tell the size, rows do, and if there are none, nothing.
+        let by_rows = match fx.function.inst(v) {
+            Some(Inst { op: Op::Ensure(ty), args, .. }) => {
+                !ty.told_by(fx.function.ty(args[0])).iter().any(|(told, _, _)| *told == s)
+            }
+            _ => false,
+        };
+        self.find_size(&val, &fx.function.ty(v).clone(), &Wanted { var: s, at, by_rows }, 0, ctx)
     }
 
     /// The sizes of the parameters of a function that the types of the arguments of a call tell.
@@ -485,42 +501,34 @@ impl<'p> Flattener<'p> {
     }
 
     /// Where an array of a type has a size variable as its size.
-    fn find_size(
-        &mut self,
-        val: &Val,
-        ty: &Type,
-        s: SizeVar,
-        at: &[Node],
-        nested: u32,
-        ctx: Space,
-    ) -> Res<Option<Shown>> {
+    fn find_size(&mut self, val: &Val, ty: &Type, wanted: &Wanted<'_>, nested: u32, ctx: Space) -> Res<Option<Shown>> {
         match (val, ty) {
             (Val::Array(arr), Type::Array(_) | Type::Seq(_)) => {
                 if let Type::Array(a) = ty
                     && let Some((v, _, extra)) = a.size.determines()
-                    && v == s
+                    && v == wanted.var
                 {
                     let arr = self.indexed(arr)?;
                     let n = self.size(&arr, ctx)?;
-                    let equal = extra == 0 && self.k.space_of(n) == ROOT;
+                    let equal = extra == 0 && self.k.space_of(n) == ROOT && !wanted.by_rows;
                     let extra = self.k.int(extra as i64);
                     return Ok(Some(Shown { size: self.sub(n, extra), always: nested == 0 || equal }));
                 }
                 let elem_ty = ty.elem().unwrap_or(ty);
-                if !elem_ty.any_atom(&mut |atom, _| matches!(atom, Atom::Var(v, _) if *v == s)) {
+                if !elem_ty.any_atom(&mut |atom, _| matches!(atom, Atom::Var(v, _) if *v == wanted.var)) {
                     return Ok(None);
                 }
-                if let Some(index) = at.get(nested as usize) {
+                if let Some(index) = wanted.at.get(nested as usize) {
                     let arr = self.indexed(arr)?;
                     let elem = self.at(&arr, *index, ctx)?;
-                    return self.find_size(&elem, elem_ty, s, at, nested + 1, ctx);
+                    return self.find_size(&elem, elem_ty, wanted, nested + 1, ctx);
                 }
                 // Equal in all rows, so the greatest is that of any.
                 let walk = self.walk(arr, ctx)?;
-                let Some(row) = self.find_size(&walk.elem, elem_ty, s, at, nested + 1, walk.inner)? else {
+                let Some(row) = self.find_size(&walk.elem, elem_ty, wanted, nested + 1, walk.inner)? else {
                     return Ok(None);
                 };
-                if self.k.encloses(self.k.space_of(row.size), ctx) {
+                if !wanted.by_rows && self.k.encloses(self.k.space_of(row.size), ctx) {
                     return Ok(Some(row));
                 }
                 let (init, elems) = (Some(vec![self.k.int(-1)]), vec![row.size]);
@@ -529,7 +537,7 @@ impl<'p> Flattener<'p> {
             }
             (Val::Tuple(parts), _) => {
                 for (p, t) in parts.iter().zip(ty.parts().unwrap_or_default()) {
-                    if let Some(shown) = self.find_size(p, t, s, at, nested, ctx)? {
+                    if let Some(shown) = self.find_size(p, t, wanted, nested, ctx)? {
                         return Ok(Some(shown));
                     }
                 }
