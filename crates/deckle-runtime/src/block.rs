@@ -91,6 +91,23 @@ fn allocate(capacity: usize) -> Option<NonNull<u8>> {
     NonNull::new(unsafe { std::alloc::alloc_zeroed(layout(capacity)) })
 }
 
+/// Zero bytes from the global allocator, with huge pages where there are many. `None` if there are none to be had, or none are asked for.
+pub fn zeros(layout: Layout) -> Option<NonNull<u8>> {
+    if layout.size() == 0 {
+        return None;
+    }
+    // SAFETY: the layout is not of size zero.
+    let start = NonNull::new(unsafe { std::alloc::alloc_zeroed(layout) })?;
+    #[cfg(all(target_os = "linux", not(miri)))]
+    if layout.size() >= 2 * LARGE {
+        let (lo, hi) = (start.as_ptr() as usize, start.as_ptr() as usize + layout.size());
+        let (lo, hi) = (lo.next_multiple_of(HUGE_PAGE), hi / HUGE_PAGE * HUGE_PAGE);
+        // SAFETY: whole pages inside of what was allocated; advice changes nothing of what is in them.
+        unsafe { libc::madvise(lo as *mut libc::c_void, hi.saturating_sub(lo), libc::MADV_HUGEPAGE) };
+    }
+    Some(start)
+}
+
 /// # Safety
 /// `start` came from `allocate(capacity)` and is not used afterwards.
 unsafe fn free(start: NonNull<u8>, capacity: usize) {

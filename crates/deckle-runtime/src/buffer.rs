@@ -5,7 +5,7 @@
 //! - A padded buffer begins at a multiple of 64 bytes if it is the pool's, and at least 64 bytes past its last byte can be
 //!   read, so that compiled code may load element 0 of an empty array, or a full vector at the last element, and throw
 //!   away what it should not have seen. It must never *write* there.
-//! - The padding of a buffer is zero when it is allocated and after [`Buffer::set_len`]; after [`Buffer::shrink`] it holds
+//! - The padding of a buffer of the pool is zero when it is allocated and after [`Buffer::set_len`]; after [`Buffer::shrink`] it holds
 //!   what was cut off.
 //! - Memory behind several handles is never written: whoever wants to write asks [`Buffer::get_mut`] or
 //!   [`Buffer::as_mut_ptr`], which answer only the single owner. So an operator may reuse its operand's memory exactly
@@ -15,8 +15,11 @@
 //!
 //! # Memory of others
 //!
-//! [`Buffer::from_external`] borrows memory with its owner and copies nothing. Such a buffer cannot be written. It counts as padded
-//! where the 64 bytes after it lie in the page of its last byte: memory is protected by pages, so compiled code can
+//! [`Buffer::from_external`] borrows memory with its owner and copies nothing. Such a buffer cannot be written.
+//! [`Buffer::from_vec`] takes the memory of a `Vec` over, and [`Buffer::into_vec`] gives it back as one: that of a `Vec` that came in, and that of
+//! [`Pool::alloc_vec`]. Neither moves an element. The memory of a `Vec` may be written like the pool's.
+//!
+//! Both count as padded where the 64 bytes after their last one lie in the page of that, or still belong to them: memory is protected by pages, so compiled code can
 //! read them whoever they belong to (Rust code may not, and nothing here does). Otherwise [`Buffer::padded`] makes a copy.
 
 #![allow(unsafe_code)] // Typed views of raw memory.
@@ -24,7 +27,9 @@
 use crate::block::{Block, PADDING};
 use crate::guarded::Guarded;
 use crate::pool::{OverBudget, Pool, Shared};
+use std::alloc::Layout;
 use std::fmt;
+use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -50,10 +55,18 @@ struct Memory {
 enum Source {
     /// `Some` until the memory is dropped. How many bytes were asked for.
     Pool(Option<Block>, Arc<Shared>, usize),
+    /// The memory of a `Vec`, with the layout that it is freed with, and the pool that counts it, if one does.
+    Vec { layout: Layout, padded: bool, counted: Option<(Arc<Shared>, u64)> },
     /// Valid for as long as the owner is held.
     External { _owner: Arc<dyn Send + Sync>, bytes: usize, padded: bool },
     /// The static block of empty arrays.
     Nothing,
+}
+
+impl Source {
+    fn may_be_written(&self) -> bool {
+        matches!(self, Source::Pool(..) | Source::Vec { .. })
+    }
 }
 
 // SAFETY: memory is written only through a unique `&mut Buffer` (invariant above), blocks are tied to no thread, and
@@ -72,7 +85,25 @@ impl Drop for Memory {
             }
             pool.put(block, *asked as u64);
         }
+        if let Source::Vec { layout, counted, .. } = &mut self.source {
+            // SAFETY: the memory was allocated with this layout, and nobody else frees it.
+            unsafe { std::alloc::dealloc(self.start.as_ptr(), *layout) };
+            release(counted);
+        }
     }
+}
+
+/// The pool does not count memory any more.
+fn release(counted: &mut Option<(Arc<Shared>, u64)>) {
+    if let Some((pool, data)) = counted.take() {
+        pool.release(data);
+    }
+}
+
+/// Whether the 64 bytes after these lie in the page of the last.
+fn is_padded_by_page(start: *const u8, bytes: usize) -> bool {
+    let end_in_page = (start as usize).wrapping_add(bytes) % PAGE;
+    end_in_page != 0 && end_in_page <= PAGE - PADDING
 }
 
 #[repr(align(64))]
@@ -113,10 +144,83 @@ impl Buffer {
     /// While `owner` is held, the bytes can be read and nobody writes them.
     pub unsafe fn from_external(owner: Arc<dyn Send + Sync>, start: *const u8, bytes: usize) -> Buffer {
         let Some(place) = NonNull::new(start.cast_mut()).filter(|_| bytes > 0) else { return Buffer::empty() };
-        let end_in_page = (start as usize).wrapping_add(bytes) % PAGE;
-        let padded = end_in_page != 0 && end_in_page <= PAGE - PADDING;
+        let padded = is_padded_by_page(start, bytes);
         let source = Source::External { _owner: owner, bytes, padded };
         Buffer { memory: Arc::new(Memory { start: place, source, guarded: None }), from: 0, len: bytes }
+    }
+
+    /// The memory of a vector, without copying. One without capacity becomes [`Buffer::empty`].
+    pub fn from_vec<T: Plain>(elements: Vec<T>) -> Buffer {
+        let mut elements = ManuallyDrop::new(elements);
+        let (len, capacity) = (elements.len() * size_of::<T>(), elements.capacity() * size_of::<T>());
+        let Ok(layout) = Layout::from_size_align(capacity, align_of::<T>()) else { return Buffer::empty() };
+        let Some(start) = NonNull::new(elements.as_mut_ptr().cast::<u8>()).filter(|_| capacity > 0) else {
+            return Buffer::empty();
+        };
+        Buffer::of_vec(start, layout, len, None)
+    }
+
+    /// The memory of a vector of truth values.
+    pub fn from_bools(elements: Vec<bool>) -> Buffer {
+        let mut elements = ManuallyDrop::new(elements);
+        // SAFETY: `bool` has the layout of `u8`, and each is a valid `u8`.
+        let bytes =
+            unsafe { Vec::from_raw_parts(elements.as_mut_ptr().cast::<u8>(), elements.len(), elements.capacity()) };
+        Buffer::from_vec(bytes)
+    }
+
+    /// Takes over memory that was allocated with a layout and of which the first bytes are initialised.
+    pub(crate) fn of_vec(
+        start: NonNull<u8>,
+        layout: Layout,
+        len: usize,
+        counted: Option<(Arc<Shared>, u64)>,
+    ) -> Buffer {
+        let padded = layout.size() - len >= PADDING || is_padded_by_page(start.as_ptr(), len);
+        let source = Source::Vec { layout, padded, counted };
+        Buffer { memory: Arc::new(Memory { start, source, guarded: None }), from: 0, len }
+    }
+
+    /// The same, and a pool has counted so many bytes for it. The memory is that of a vector, and this its only handle.
+    pub(crate) fn counted(mut self, pool: &Arc<Shared>, bytes: u64) -> Buffer {
+        match Arc::get_mut(&mut self.memory).map(|m| &mut m.source) {
+            Some(Source::Vec { counted, .. }) => *counted = Some((pool.clone(), bytes)),
+            // Of nothing there is nothing to count.
+            _ => pool.release(bytes),
+        }
+        self
+    }
+
+    /// The elements as a vector: without copying, if this is the only handle of memory that a vector of them can own.
+    ///
+    /// # Panics
+    /// If the length is not a whole number of elements.
+    pub fn into_vec<T: Plain>(mut self) -> Vec<T> {
+        let (n, size) = (self.elements::<T>(), size_of::<T>());
+        if self.from == 0
+            && let Some(memory) = Arc::get_mut(&mut self.memory)
+            && let Source::Vec { layout, counted, .. } = &mut memory.source
+            && layout.align() == align_of::<T>()
+            && layout.size().is_multiple_of(size)
+        {
+            release(counted);
+            let capacity = layout.size() / size;
+            memory.source = Source::Nothing;
+            // SAFETY: the memory was allocated with the layout of a vector of so many elements, of which the first `n` are initialised, and any
+            // bytes are one. Nobody else frees it: the handle is unique, and its source is nothing from now on.
+            return unsafe { Vec::from_raw_parts(memory.start.as_ptr().cast::<T>(), n, capacity) };
+        }
+        self.as_slice::<T>().to_vec()
+    }
+
+    /// The elements as truth values, as [`Buffer::into_vec`]; `None` if a byte is neither 0 nor 1.
+    pub fn into_bools(self) -> Option<Vec<bool>> {
+        if self.as_slice::<u8>().iter().fold(0, |all, b| all | b) > 1 {
+            return None;
+        }
+        let mut bytes = ManuallyDrop::new(self.into_vec::<u8>());
+        // SAFETY: `u8` has the layout of `bool`, and each is 0 or 1.
+        Some(unsafe { Vec::from_raw_parts(bytes.as_mut_ptr().cast::<bool>(), bytes.len(), bytes.capacity()) })
     }
 
     /// Length in bytes.
@@ -156,6 +260,7 @@ impl Buffer {
     pub fn is_padded(&self) -> bool {
         match self.memory.source {
             Source::External { padded: false, bytes, .. } => self.from + self.len + PADDING <= bytes,
+            Source::Vec { padded: false, layout, .. } => self.from + self.len + PADDING <= layout.size(),
             _ => true,
         }
     }
@@ -202,20 +307,20 @@ impl Buffer {
 
     /// Whether this is the only handle of memory that may be written, from its beginning on.
     pub fn is_unique(&mut self) -> bool {
-        self.from == 0 && Arc::get_mut(&mut self.memory).is_some_and(|m| matches!(m.source, Source::Pool(..)))
+        self.from == 0 && Arc::get_mut(&mut self.memory).is_some_and(|m| m.source.may_be_written())
     }
 
-    /// Whether this is the only handle of memory of a pool at this moment.
+    /// Whether this is the only handle of memory that may be written, at this moment.
     pub fn is_sole(&self) -> bool {
-        matches!(self.memory.source, Source::Pool(..)) && Arc::strong_count(&self.memory) == 1
+        self.memory.source.may_be_written() && Arc::strong_count(&self.memory) == 1
     }
 
-    /// The first byte, for writing, if nobody else has a handle and the memory is the pool's.
+    /// The first byte, for writing, if nobody else has a handle and the memory may be written.
     pub fn as_mut_ptr(&mut self) -> Option<*mut u8> {
         self.is_unique().then(|| self.memory.start.as_ptr())
     }
 
-    /// The elements, for writing, if nobody else has a handle and the memory is the pool's.
+    /// The elements, for writing, if nobody else has a handle and the memory may be written.
     ///
     /// # Panics
     /// If the length is not a whole number of elements.
@@ -271,7 +376,7 @@ impl Buffer {
 
     /// Zeroes the padding, and the rest of the first 64 bytes of a short array. The handle is unique and the pool's.
     fn clear_padding(&mut self) {
-        if self.memory.guarded.is_some() {
+        if self.memory.guarded.is_some() || !matches!(self.memory.source, Source::Pool(..)) {
             return;
         }
         let end = self.len.max(PADDING) + PADDING;
@@ -285,6 +390,7 @@ impl fmt::Debug for Buffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = match self.memory.source {
             Source::Pool(..) => "pool",
+            Source::Vec { .. } => "vector",
             Source::External { .. } => "external",
             Source::Nothing => "empty",
         };
@@ -404,6 +510,56 @@ mod tests {
             let copy = b.padded(&pool, "b").unwrap();
             assert!(copy.is_padded() && !copy.is_external() && copy.as_slice::<u8>() == b.as_slice::<u8>());
         }
+    }
+
+    #[test]
+    fn a_vector_goes_in_and_comes_out_in_its_own_memory() {
+        let pool = Pool::new(None);
+        let mut v = Vec::with_capacity(1000);
+        v.extend((0..900).map(f64::from));
+        let at = v.as_ptr();
+        let mut b = Buffer::from_vec(v);
+        assert!(b.is_unique() && b.is_sole() && !b.is_external() && b.is_padded());
+        b.get_mut::<f64>().unwrap()[0] = 7.0;
+        let other = b.clone();
+        assert!(!b.is_unique() && b.get_mut::<f64>().is_none());
+        // As long as there are two handles, one has to be a copy.
+        let copy = other.into_vec::<f64>();
+        assert!(copy.as_ptr() != at && copy[..2] == [7.0, 1.0]);
+        // Integers of the same layout may have it as well; others may not.
+        let ints = b.into_vec::<i64>();
+        assert!(ints.as_ptr().cast() == at && ints.len() == 900 && ints.capacity() == 1000);
+        let b = Buffer::from_vec(ints);
+        let narrow = b.into_vec::<i32>();
+        assert!(narrow.as_ptr().cast() != at && narrow.len() == 1800);
+        assert!(Buffer::from_vec(Vec::<u8>::new()).into_vec::<u8>().is_empty());
+        let full = Buffer::from_vec(vec![1u8; 3 * PAGE]);
+        let padded = full.padded(&pool, "b").unwrap();
+        assert_eq!(padded.as_slice::<u8>(), full.as_slice::<u8>());
+    }
+
+    #[test]
+    fn truth_values_are_bytes_that_are_0_or_1() {
+        let v = vec![true, false, true];
+        let at = v.as_ptr();
+        let back = Buffer::from_bools(v).into_bools().unwrap();
+        assert_eq!((back.as_ptr(), &back[..]), (at, &[true, false, true][..]));
+        assert_eq!(Buffer::from_vec(vec![0u8, 2]).into_bools(), None);
+    }
+
+    #[test]
+    fn a_vector_of_the_pool_counts_until_it_is_handed_over() {
+        let pool = Pool::new(Some(1 << 20));
+        let mut b = pool.alloc_vec(8000, 8, "b").unwrap();
+        assert!(pool.stats().current >= 8000 && b.is_padded() && b.as_slice::<u64>().iter().all(|x| *x == 0));
+        b.get_mut::<u64>().unwrap()[999] = 5;
+        let at = b.as_ptr();
+        let v = b.into_vec::<f64>();
+        assert_eq!((v.as_ptr().cast(), v.len(), v[999].to_bits()), (at, 1000, 5));
+        assert_eq!(pool.stats().current, 0);
+        drop(pool.alloc_vec(1 << 19, 4, "b").unwrap());
+        assert_eq!(pool.stats().current, 0);
+        assert!(pool.alloc_vec(1 << 20, 4, "b").is_err());
     }
 
     #[test]

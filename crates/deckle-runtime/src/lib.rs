@@ -10,6 +10,7 @@
 //! | [`chunk`] | how many elements of a sequence go into the next chunk |
 //! | [`sort`] | `sort` and `group` for keys of any flat type, within segments |
 //! | [`cpu`] | how many cores may be used, how large their caches are |
+//! | [`lend`] | what is borrowed for the time of a call |
 //! | [`standard`] | whether standard input and output were closed from the start |
 //! | [`cuda`] | the CUDA driver, opened at run time |
 //!
@@ -30,6 +31,7 @@ pub mod cpu;
 pub mod cuda;
 pub mod data;
 pub mod guarded;
+pub mod lend;
 pub mod pool;
 pub mod sort;
 pub mod standard;
@@ -38,5 +40,6 @@ pub mod team;
 
 pub use buffer::{Buffer, Plain};
 pub use data::{Block, Data};
+pub use lend::{Lender, lending};
 pub use pool::{OverBudget, Pool, Stats};
 pub use team::{Interrupted, Team};

@@ -26,9 +26,10 @@
 //!
 //! One lock guards the books. An allocation is made per array and chunk, never per element, so the lock is not contended.
 
-use crate::block::{Block, capacity_for};
+use crate::block::{Block, PADDING, capacity_for, zeros};
 use crate::buffer::{Buffer, Plain};
 use crate::guarded::{Guarded, RED};
+use std::alloc::Layout;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -165,6 +166,36 @@ impl Pool {
         Ok(buffer)
     }
 
+    /// An array of `bytes` zeros in memory that a vector of elements of so many bytes each can own: see [`Buffer::into_vec`]. It is not cached. In checked mode it is as from
+    /// [`Pool::alloc`].
+    pub fn alloc_vec(&self, bytes: usize, elem: usize, what: &str) -> Result<Buffer, OverBudget> {
+        if self.is_checked() || bytes == 0 {
+            return self.alloc(bytes, what);
+        }
+        let refuse = |in_use, budget| OverBudget { what: what.to_string(), asked: bytes as u64, in_use, budget };
+        let capacity = bytes.checked_add(PADDING).map(|n| n.next_multiple_of(elem.max(1)));
+        let layout = capacity.and_then(|n| Layout::from_size_align(n, elem).ok());
+        let Some(layout) = layout else { return Err(refuse(self.0.books().in_use, self.0.budget)) };
+        let counted = layout.size() as u64;
+        self.0.reserve(counted).map_err(|(in_use, budget)| refuse(in_use, budget))?;
+        let start = zeros(layout).ok_or_else(|| {
+            self.0.release(counted);
+            refuse(self.0.books().in_use, None)
+        })?;
+        Ok(Buffer::of_vec(start, layout, bytes, Some((self.0.clone(), counted))))
+    }
+
+    /// The memory of a vector, counted from now on.
+    pub fn adopt<T: Plain>(&self, elements: Vec<T>, what: &str) -> Result<Buffer, OverBudget> {
+        if self.is_checked() {
+            return self.alloc_from(&elements, what);
+        }
+        let (bytes, counted) = (size_of_val(&elements[..]) as u64, (elements.capacity() * size_of::<T>()) as u64);
+        let refuse = |(in_use, budget)| OverBudget { what: what.to_string(), asked: bytes, in_use, budget };
+        self.0.reserve(counted).map_err(refuse)?;
+        Ok(Buffer::from_vec(elements).counted(&self.0, counted))
+    }
+
     /// What the pool holds now.
     pub fn stats(&self) -> Stats {
         let books = self.0.books();
@@ -231,6 +262,26 @@ impl Shared {
         books.use_more(asked);
         books.hold_more(data);
         Ok(block)
+    }
+
+    /// Counts memory that is not the pool's own. The error is as of [`Shared::take`].
+    fn reserve(&self, bytes: u64) -> Result<(), (u64, Option<u64>)> {
+        let mut books = self.books();
+        if self.budget.is_some_and(|budget| books.in_use + bytes > budget) {
+            return Err((books.in_use, self.budget));
+        }
+        let limit = self.budget.unwrap_or_else(|| books.free_hand(bytes));
+        books.give_up(limit.saturating_sub(bytes));
+        books.use_more(bytes);
+        books.hold_more(bytes);
+        Ok(())
+    }
+
+    /// Does not count it any more.
+    pub(crate) fn release(&self, bytes: u64) {
+        let mut books = self.books();
+        books.data -= bytes;
+        books.in_use -= bytes;
     }
 
     /// Takes back the block of a buffer that nobody owns any more.

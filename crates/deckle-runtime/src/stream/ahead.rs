@@ -3,7 +3,9 @@
 use super::{Error, QUEUE, Source};
 use crate::data::Block;
 use crate::pool::Pool;
+use std::any::Any;
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
@@ -176,7 +178,10 @@ fn read(mut source: Box<dyn Source>, pool: &Pool, to: &SyncSender<Result<Block, 
     let largest = part.clamp(FIRST, LARGEST);
     let mut bytes = FIRST;
     loop {
-        let next = source.next(bytes, pool).transpose();
+        // A source that panics has not come to its end.
+        let next =
+            catch_unwind(AssertUnwindSafe(|| source.next(bytes, pool))).unwrap_or_else(|why| Err(panicked(&*why)));
+        let next = next.transpose();
         if let Some((done, all)) = source.progress() {
             seen.done.store(done, Relaxed);
             seen.all.store(all, Relaxed);
@@ -190,10 +195,34 @@ fn read(mut source: Box<dyn Source>, pool: &Pool, to: &SyncSender<Result<Block, 
     }
 }
 
+/// What a source said when it panicked.
+fn panicked(why: &(dyn Any + Send)) -> Error {
+    let text = why.downcast_ref::<String>().map(String::as_str).or(why.downcast_ref::<&str>().copied());
+    Error::Failed(format!("what its elements come from panicked: {}", text.unwrap_or("it does not say why")).into())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::data::Data;
+
+    #[test]
+    fn a_source_that_panics_has_not_ended() {
+        struct Panics(bool);
+        impl Source for Panics {
+            fn next(&mut self, _: usize, pool: &Pool) -> Result<Option<Block>, Error> {
+                assert!(std::mem::replace(&mut self.0, true), "on purpose");
+                Ok(Some(Block::new(Data::Scalars(pool.alloc_from(&[1i64], "xs")?), 1)))
+            }
+        }
+        let (pool, go_on) = (Pool::new(None), AtomicBool::new(false));
+        let mut ahead = Ahead::new(Box::new(Panics(true)), &pool);
+        assert_eq!(ahead.pull(1, &pool, &go_on).unwrap().unwrap().len, 1);
+        assert!(ahead.pull(1, &pool, &go_on).is_ok_and(|b| b.is_some()));
+        let mut ahead = Ahead::new(Box::new(Panics(false)), &pool);
+        let e = ahead.pull(1, &pool, &go_on).unwrap_err().to_string();
+        assert_eq!(e, "what its elements come from panicked: on purpose");
+    }
 
     /// Numbers from 0 on, in blocks of different sizes; then an error, if there is to be one.
     struct Numbers {
