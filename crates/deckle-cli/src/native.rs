@@ -67,6 +67,7 @@ pub fn run(
         pool: pool.clone(),
         max_bytes: LARGEST,
         chunk: how.chunk,
+        owned_results: false,
         progress: Arc::default(),
     };
     interrupt.follow(&settings.progress, how.is_seen);

@@ -162,6 +162,11 @@ impl Device for Cpu<'_> {
         Ok(self.settings.pool.alloc(bytes, name)?)
     }
 
+    fn alloc_result(&self, bytes: usize, elem: usize, name: &str) -> Result<Buffer, Failure> {
+        let pool = &self.settings.pool;
+        Ok(if self.settings.owned_results { pool.alloc_vec(bytes, elem, name) } else { pool.alloc(bytes, name) }?)
+    }
+
     fn put(&self, buffer: Buffer) -> Result<Buffer, Failure> {
         Ok(buffer)
     }

@@ -60,6 +60,11 @@ pub(crate) trait Device: Sized {
     /// New memory, whatever it holds.
     fn alloc(&self, bytes: usize, name: &str) -> Result<Self::Mem, Failure>;
 
+    /// New memory for a result, of elements of so many bytes.
+    fn alloc_result(&self, bytes: usize, _elem: usize, name: &str) -> Result<Self::Mem, Failure> {
+        self.alloc(bytes, name)
+    }
+
     /// Memory that holds what a buffer of this machine does.
     fn put(&self, buffer: Buffer) -> Result<Self::Mem, Failure>;
 

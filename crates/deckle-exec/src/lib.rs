@@ -128,6 +128,8 @@ pub struct Settings {
     pub max_bytes: u64,
     /// The elements of a chunk, in programs that go through sequences in chunks; found out while they run, if nothing is said. Results do not depend on it.
     pub chunk: Option<i64>,
+    /// Whether results are in memory that a `Vec` can own ([`deckle_runtime::Buffer::into_vec`]), for a caller who keeps them. Otherwise their memory is used again when they are dropped.
+    pub owned_results: bool,
     /// How far the run is.
     pub progress: Arc<Progress>,
 }
@@ -173,7 +175,14 @@ impl Settings {
     }
 
     fn with(threads: usize, pool: Pool) -> Settings {
-        Settings { team: Team::new(threads), pool, max_bytes: 1 << 40, chunk: None, progress: Arc::default() }
+        Settings {
+            team: Team::new(threads),
+            pool,
+            max_bytes: 1 << 40,
+            chunk: None,
+            owned_results: false,
+            progress: Arc::default(),
+        }
     }
 }
 

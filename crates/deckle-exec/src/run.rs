@@ -246,6 +246,15 @@ impl<D: Device> Memory<'_, D> {
     }
 }
 
+/// Whether a representation has this buffer.
+fn is_in(rep: &Rep, b: Buf) -> bool {
+    match rep {
+        Rep::Scalar(own) => *own == b,
+        Rep::Tuple(parts) => parts.iter().any(|p| is_in(p, b)),
+        Rep::Array(rows, elem) => matches!(rows, Rows::Offsets(own) if *own == b) || is_in(elem, b),
+    }
+}
+
 fn size_bufs(program: &Program, rep: &Rep, sizes: &mut Vec<Buf>) {
     match rep {
         Rep::Scalar(_) => {}
@@ -311,7 +320,13 @@ impl<D: Device> Machine<'_, D> {
             Step::Alloc(b, n) => {
                 let bytes = self.bytes(*b, *n)?;
                 let data = &self.memory.program.bufs[b.index()];
-                let mem = self.memory.device.alloc(bytes, &data.name).map_err(|f| f.at(data.span))?;
+                let device = self.memory.device;
+                let mem = if is_in(&self.memory.program.result, *b) {
+                    device.alloc_result(bytes, data.elem.bytes(), &data.name)
+                } else {
+                    device.alloc(bytes, &data.name)
+                };
+                let mem = mem.map_err(|f| f.at(data.span))?;
                 // What is in it is known when it has been written.
                 self.memory.bufs[b.index()] = Some(mem);
                 if let Some(chunks) = &mut self.chunks {

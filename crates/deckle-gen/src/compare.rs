@@ -5,6 +5,7 @@ use deckle_ir::array::{Function, Inst, Op, Program};
 use deckle_ir::entity::Var;
 use deckle_ir::fault::agrees;
 use deckle_ir::scalar::ScalarType;
+use deckle_ir::types::Type;
 use deckle_ir::value::Value;
 
 use crate::Show;
@@ -50,7 +51,7 @@ pub fn same_bits(a: &Value, b: &Value) -> bool {
 /// Whether a backend agrees with the reference: on the value, or on the error ([`agrees`]).
 ///
 /// Where several checks of a program fail, another one may come first: native code simplifies, and makes a check where its value is needed, not where it is written. So of errors
-/// at different places of the source, or about different things there, or in a function that is called at several places, only the kind is compared. Of one check the first
+/// at different places of the source, or about different things there, or of different components, or in a function that is called at several places, or in steps of loops inside a `map`, only the kind is compared. Of one check the first
 /// element that fails is reported by all.
 /// One of them may be that a limit is reached; where the reference succeeds, nothing is an agreement but its value.
 pub fn agree(program: &Program, reference: &Run, other: &Run) -> bool {
@@ -73,10 +74,31 @@ fn place(d: &Diagnostic) -> Option<Span> {
     d.labels.first().map(|l| l.span)
 }
 
-/// Whether two errors are of the same check.
+/// Whether two errors are of the same check, and native code comes to its elements in the same order.
 fn is_one_check(program: &Program, a: &Diagnostic, b: &Diagnostic) -> bool {
-    let is_once = || place(a).is_none_or(|span| calls(program, span) <= 1);
-    a.code == b.code && place(a) == place(b) && about(a) == about(b) && is_once()
+    let is_once = || place(a).is_none_or(|span| calls(program, span) <= 1 && !compares_several(program, span));
+    a.code == b.code && place(a) == place(b) && about(a) == about(b) && is_once() && !is_in_step_of_element(a)
+}
+
+/// Whether a statement compares the sizes of several arrays at one place: those of the components of an operand.
+fn compares_several(program: &Program, span: Span) -> bool {
+    let compares = |f: &Function, v: Var| match f.inst(v) {
+        Some(Inst { op: Op::Call(_) | Op::Ensure(_), args, .. }) if f.span(v) == span => {
+            args.iter().any(|arg| has_components(f.ty(*arg)))
+        }
+        _ => false,
+    };
+    program.funcs.iter().any(|f| (0..f.vars.len() as u32).any(|v| compares(f, Var(v))))
+}
+
+fn has_components(ty: &Type) -> bool {
+    ty.parts().is_some() || ty.elem().is_some_and(has_components)
+}
+
+/// Whether an error arose at a step of a loop for an element: native code may take the first step for all elements before it takes the second for any.
+fn is_in_step_of_element(d: &Diagnostic) -> bool {
+    let step = d.notes.iter().position(|n| n.starts_with("at step"));
+    step.is_some_and(|step| d.notes[step..].iter().any(|n| n.starts_with("at element")))
 }
 
 /// In how many calls, one inside another, a statement is run: 1 of the function that is run itself.

@@ -58,9 +58,47 @@ fn elt_impl(name: &Ident, fields: &[Field<'_>]) -> TokenStream {
     let names: Vec<_> = fields.iter().map(|f| &f.name).collect();
     let types: Vec<_> = fields.iter().map(|f| f.ty).collect();
     let at: Vec<_> = fields.iter().map(|f| &f.at).collect();
+    // Pairs in pairs: `(A, (B, (C, ())))` has any number of components, and a default.
+    let column = |ty: &Type| quote! { <#ty as ::deckle::Elt>::Columns };
+    let columns = types.iter().rev().fold(quote! { () }, |rest, ty| {
+        let first = column(ty);
+        quote! { (#first, #rest) }
+    });
+    let place = |k: usize| (0..k).fold(quote! { self }, |all, _| quote! { #all.1 });
+    let places: Vec<_> = (0..fields.len()).map(place).collect();
+    let each: Vec<_> = types.iter().map(|ty| column(ty)).collect();
     quote! {
         #[automatically_derived]
+        impl ::deckle::__private::Columns<#name> for #columns {
+            fn extend_with<S>(&mut self, items: &[S], get: impl ::std::ops::Fn(&S) -> #name + ::std::marker::Copy) {
+                #(::deckle::__private::Columns::<#types>::extend_with(&mut #places.0, items, move |x| get(x).#idents);)*
+            }
+            fn into_data(
+                self,
+                pool: ::deckle::__private::Counts<'_>,
+            ) -> ::std::result::Result<::deckle::__private::Data, ::deckle::__private::OverBudget> {
+                ::std::result::Result::Ok(::deckle::__private::Data::Tuple(::std::vec![
+                    #(::deckle::__private::Columns::<#types>::into_data(#places.0, pool)?),*
+                ]))
+            }
+            fn reader(
+                data: &::deckle::__private::Data,
+            ) -> ::std::option::Option<impl ::std::ops::Fn(usize) -> #name> {
+                #(let #idents = <#each as ::deckle::__private::Columns<#types>>::reader(
+                    ::deckle::__private::component(data, #at)?,
+                )?;)*
+                ::std::option::Option::Some(move |i: usize| #name { #(#idents: #idents(i)),* })
+            }
+            fn count(data: &::deckle::__private::Data) -> usize {
+                let counts = [#(::deckle::__private::component(data, #at)
+                    .map_or(0, <#each as ::deckle::__private::Columns<#types>>::count)),*];
+                ::std::iter::Iterator::min(::std::iter::IntoIterator::into_iter(counts)).unwrap_or(0)
+            }
+        }
+
+        #[automatically_derived]
         impl ::deckle::Elt for #name {
+            type Columns = #columns;
             fn ty() -> ::deckle::__private::Type {
                 ::deckle::__private::record_type(#text, &[#((#names, <#types as ::deckle::Elt>::ty())),*])
             }

@@ -3,35 +3,32 @@
 //! A backend is a word: [`Interp`], [`Seq`], [`Cpu`]. A program is compiled for the last two when it is first called, once, however many handles to it there are and
 //! whatever the number of threads; the threads and the memory of all programs are the same.
 
-use crate::stream::{Arg, Ended, Take};
+use crate::stream::{Arg, Take};
 use deckle_diag::{Code, Diagnostic};
+use deckle_exec::{data_of, value_of};
 use deckle_interp::Options;
 use deckle_ir::array::Program;
 use deckle_ir::entity::Func;
+use deckle_ir::types::Type;
 use deckle_ir::value::Value;
+use deckle_runtime::stream::{Error as StreamError, Source};
+use deckle_runtime::{Block, Data, OverBudget, Pool};
 
-#[cfg(feature = "native")]
 mod native;
-#[cfg(feature = "native")]
 pub use native::{Cpu, OneCore, Seq, SomeCores};
 
-type Run = Result<Value, Box<Diagnostic>>;
+type Run = Result<Data, Box<Diagnostic>>;
 
 /// A program as backends see it: the array IR, and what has been made of it.
 #[doc(hidden)]
 pub struct Target {
     pub program: Program,
-    #[cfg(feature = "native")]
     native: native::Made,
 }
 
 impl Target {
     pub(crate) fn new(program: Program) -> Target {
-        Target {
-            program,
-            #[cfg(feature = "native")]
-            native: native::Made::default(),
-        }
+        Target { program, native: native::Made::default() }
     }
 }
 
@@ -46,24 +43,45 @@ pub trait Backend: Copy + Send + 'static {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Interp;
 
-/// The interpreter has sequences as a whole: elements are collected before the run, and handed over after it.
-fn interpret(target: &Target, args: Vec<Arg>, take: Option<Take>, options: &Options) -> Run {
-    let collected = |arg| match arg {
-        Arg::Value(value) => Ok(value),
-        Arg::Feed(_, items) => items.collect::<Result<_, Ended>>().map(Value::seq).map_err(ended),
-    };
-    let args = args.into_iter().map(collected).collect::<Result<Vec<_>, _>>()?;
+/// The interpreter has values of its own, and sequences as a whole: elements are collected before the run, and handed over after it.
+pub fn interpret(target: &Target, args: Vec<Arg>, take: Option<Take>, options: &Options) -> Run {
+    let function = &target.program.funcs[0];
+    let types = function.params().iter().map(|p| function.ty(*p));
+    let args = args.into_iter().zip(types).map(|(arg, ty)| match arg {
+        Arg::Data { data, .. } => Ok(value_of(ty, &data, 0)),
+        Arg::Feed(source, _) => collected(source, ty),
+    });
+    let args = args.collect::<Result<Vec<Value>, _>>()?;
     let value = deckle_interp::run(&target.program, Func(0), &args, options)?.value;
-    if let (Some(mut take), Some(items)) = (take, value.items()) {
-        take(items.to_vec());
+    let (pool, ty) = (Pool::new(None), function.result_type());
+    if let (Some(mut take), Some(items), Some(elem)) = (take, value.items(), ty.elem()) {
+        let items: Vec<&Value> = items.iter().collect();
+        let data = data_of(elem, &items, &pool, "the result").map_err(over)?;
+        take(Block::new(data, items.len()));
+        return Ok(Data::Tuple(Vec::new()));
     }
-    Ok(value)
+    data_of(ty, &[&value], &pool, "the result").map_err(over)
 }
 
-/// The error of an iterator that elements come from.
-fn ended(e: Ended) -> Box<Diagnostic> {
-    Box::new(Diagnostic::nowhere(Code::Stream, e.to_string()))
+fn over(e: OverBudget) -> Box<Diagnostic> {
+    Box::new(Diagnostic::nowhere(Code::LimitExceeded, e.to_string()))
 }
+
+/// All elements of a source.
+fn collected(mut source: Box<dyn Source>, ty: &Type) -> Result<Value, Box<Diagnostic>> {
+    let (pool, elem, mut all) = (Pool::new(None), ty.elem().unwrap_or(ty), Vec::new());
+    loop {
+        match source.next(AT_ONCE, &pool) {
+            Ok(Some(block)) => all.extend((0..block.len).map(|i| value_of(elem, &block.data, i))),
+            Ok(None) => return Ok(Value::seq(all)),
+            Err(StreamError::Failed(e)) => return Err(Box::new(Diagnostic::nowhere(Code::Stream, e.to_string()))),
+            Err(e) => return Err(Box::new(Diagnostic::nowhere(Code::LimitExceeded, e.to_string()))),
+        }
+    }
+}
+
+/// So many bytes are taken from a source at once.
+const AT_ONCE: usize = 1 << 20;
 
 impl Backend for Interp {
     fn run(self, target: &Target, args: Vec<Arg>, take: Option<Take>) -> Run {

@@ -1,6 +1,6 @@
 //! From a closure to a callable.
 
-use crate::backend::{Backend, Interp, Target};
+use crate::backend::{Backend, Cpu, Target};
 use crate::bundle::{Bundle, IntoBundle};
 use crate::elt::{Handle, Item};
 use crate::error::{Error, Fault, misfit};
@@ -8,14 +8,15 @@ use crate::host::{HostItem, Hosted};
 use crate::seq::Seq;
 use crate::stream::{Arg, Argument, Results, Take};
 use crate::trace::{Parameter, Traced, trace};
+use deckle_diag::{Code, Diagnostic};
 use deckle_ir::array::Program;
-use deckle_ir::value::Value;
+use deckle_runtime::{Data, OverBudget, lending};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
 /// A program that can be called any number of times, with arguments `A` and result `R`, on the backend `B`.
 #[derive(Debug)]
-pub struct Compiled<A, R, B = Interp> {
+pub struct Compiled<A, R, B = Cpu> {
     built: Arc<Built>,
     backend: B,
     of: PhantomData<fn(A) -> R>,
@@ -49,22 +50,34 @@ impl<A, R, B: Backend> Compiled<A, R, B> {
         &self.built.target.program
     }
 
-    fn run(&self, args: Vec<Arg>) -> Result<R::Host, Error>
+    fn run(&self, args: Vec<Result<Arg, OverBudget>>) -> Result<R::Host, Error>
     where
         R: Hosted,
     {
-        let value = self.built.run(self.backend, args, None)?;
-        R::from_value(&value).ok_or_else(misfit)
+        let data = self.built.run(self.backend, args, None)?;
+        R::from_data(data).ok_or_else(misfit)
     }
 }
 
 impl Built {
-    fn run(&self, backend: impl Backend, args: Vec<Arg>, take: Option<Take>) -> Result<Value, Error> {
-        backend.run(&self.target, args, take).map_err(|d| {
+    fn run(
+        &self,
+        backend: impl Backend,
+        args: Vec<Result<Arg, OverBudget>>,
+        take: Option<Take>,
+    ) -> Result<Data, Error> {
+        let over = |e: OverBudget| Box::new(Diagnostic::nowhere(Code::LimitExceeded, e.to_string()));
+        let args = args.into_iter().collect::<Result<Vec<Arg>, _>>().map_err(over);
+        let fates: Vec<_> = args.iter().flatten().filter_map(Arg::fate).collect();
+        let ran = args.and_then(|args| backend.run(&self.target, args, take));
+        // If an iterator panicked, so does the call, whatever came of it.
+        let mut causes: Vec<_> = fates.iter().filter_map(|fate| fate.take()).collect();
+        ran.map_err(|d| {
             let place = d.labels.first().and_then(|l| self.places.get(l.span.lo as usize)).copied();
             let mut d = *d;
             d.labels.clear();
-            Error::new(Fault::Run(Box::new(d)), place)
+            let cause = if d.code == Code::Stream { causes.pop() } else { None };
+            Error::new(Fault::Run(Box::new(d)), place).because(cause)
         })
     }
 }
@@ -87,7 +100,7 @@ pub trait Builds<A> {
 fn finish<A, R>(traced: Traced) -> Compiled<A, R> {
     let Traced { function, places } = traced;
     let target = Target::new(Program { funcs: vec![function] });
-    Compiled { built: Arc::new(Built { target, places }), backend: Interp, of: PhantomData }
+    Compiled { built: Arc::new(Built { target, places }), backend: Cpu, of: PhantomData }
 }
 
 macro_rules! arities {
@@ -111,18 +124,22 @@ macro_rules! arities {
 
         impl<Ret: Hosted, Back: Backend, $($name: Hosted),*> Compiled<($($name,)*), Ret, Back> {
             /// Runs the program.
-            #[allow(clippy::too_many_arguments)]
-            pub fn call(&self, $($arg: impl Argument<$name>),*) -> Result<Ret::Host, Error> {
-                self.run(vec![$($arg.into_arg()),*])
+            #[allow(clippy::too_many_arguments, clippy::extra_unused_lifetimes)]
+            pub fn call<'a>(&self, $($arg: impl Argument<'a, $name>),*) -> Result<Ret::Host, Error> {
+                lending(|_lender| self.run(vec![$($arg.into_arg(_lender)),*]))
             }
         }
 
         impl<Ret: HostItem, Back: Backend, $($name: Hosted),*> Compiled<($($name,)*), Seq<Ret>, Back> {
             /// Runs the program, on a thread of its own, and gives the elements of its result as they come about.
             #[allow(clippy::too_many_arguments)]
-            pub fn stream(&self, $($arg: impl Argument<$name>),*) -> Results<Ret> {
-                let (built, backend, args) = (self.built.clone(), self.backend, vec![$($arg.into_arg()),*]);
-                Results::of(move |take| built.run(backend, args, Some(take)).map(drop))
+            pub fn stream(&self, $($arg: impl Argument<'static, $name> + Send + 'static),*) -> Results<Ret> {
+                let (built, backend) = (self.built.clone(), self.backend);
+                Results::of(move |take| {
+                    lending(|_lender| {
+                        built.run(backend, vec![$($arg.into_arg(_lender)),*], Some(take)).map(drop)
+                    })
+                })
             }
         }
     )*};

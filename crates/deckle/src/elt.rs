@@ -3,6 +3,7 @@
 use crate::arr::{Arr, Rank};
 use crate::bundle::{IntoBundle, Tup};
 use crate::exp::Exp;
+use crate::flat::Columns;
 use crate::seq::Seq;
 use crate::trace::{Raw, apply};
 use deckle_ir::array::Op;
@@ -38,6 +39,9 @@ pub trait Elt: Copy + 'static {
     fn to_value(self) -> Value;
     /// From a value of the interpreter; `None` if it has another type.
     fn from_value(v: &Value) -> Option<Self>;
+    /// Many of them in flat memory.
+    #[doc(hidden)]
+    type Columns: Columns<Self>;
     #[doc(hidden)]
     fn lift(self) -> Exp<Self>;
 }
@@ -69,6 +73,7 @@ macro_rules! scalars {
             fn from_value(v: &Value) -> Option<Self> {
                 match v.as_scalar()? { Scalar::$variant(x) => Some(x), _ => None }
             }
+            type Columns = Vec<$t>;
             fn lift(self) -> Exp<$t> { Exp::from_raw_elt(apply(Op::Const(Scalar::$variant(self)), &[])) }
         }
         impl Scalars for $t {
@@ -212,6 +217,7 @@ macro_rules! tuples {
                 let parts = v.parts()?;
                 Some(($($name::from_value(parts.get($index)?)?,)+))
             }
+            type Columns = ($($name::Columns,)+);
             fn lift(self) -> Exp<Self> {
                 Exp::from_raw_elt(apply(Op::Tuple, &[$(self.$index.lift().raw_elt()),+]))
             }

@@ -3,6 +3,7 @@
 use deckle_diag::{Diagnostic, SourceMap};
 use std::fmt;
 use std::panic::Location;
+use std::sync::Arc;
 
 /// A place in the Rust source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,15 +56,29 @@ pub enum Fault {
 }
 
 /// Why a program could not be built or run.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Error {
     fault: Fault,
     place: Option<Place>,
+    /// The error of an iterator that elements came from.
+    cause: Option<Arc<dyn std::error::Error + Send + Sync>>,
+}
+
+/// Equal faults at the same place. What errors of others say is in the fault.
+impl PartialEq for Error {
+    fn eq(&self, other: &Error) -> bool {
+        (&self.fault, &self.place) == (&other.fault, &other.place)
+    }
 }
 
 impl Error {
     pub(crate) fn new(fault: Fault, place: Option<Place>) -> Error {
-        Error { fault, place: place.filter(Place::is_known) }
+        Error { fault, place: place.filter(Place::is_known), cause: None }
+    }
+
+    /// The same with what it comes from.
+    pub(crate) fn because(self, cause: Option<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+        Error { cause: cause.map(Arc::from), ..self }
     }
 
     /// What is wrong.
@@ -120,4 +135,9 @@ impl fmt::Display for Error {
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for Error {
+    /// The error of the iterator that elements came from, if it is what failed.
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.cause.as_deref().map(|e| e as _)
+    }
+}

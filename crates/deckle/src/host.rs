@@ -5,8 +5,11 @@ use crate::bundle::Tup;
 use crate::elt::{Elt, Item};
 use crate::error::{Error, Fault};
 use crate::exp::Exp;
+use crate::flat::{Elements, Flat, Grids, Rows, shape_of, shaped};
 use crate::seq::Seq;
+use crate::stream::{Arg, Argument};
 use deckle_ir::value::Value;
+use deckle_runtime::{Data, Lender, OverBudget};
 use std::marker::PhantomData;
 
 /// An array in memory, row by row: a shape and its elements.
@@ -24,7 +27,8 @@ use std::marker::PhantomData;
 /// | slices, `[T; N]`, references, rows ([`Array::from_rows`]) | `Array<T, D>` | copies |
 /// | `ndarray::Array` in any other layout, views | `Array<T, D>` | copies, row by row |
 ///
-/// Calling a program on [`Interp`](crate::Interp) copies once each way: the interpreter has values of its own.
+/// A program is called with any of these: what is owned is moved into it, may be overwritten by it, and may come back as its result; what is borrowed is lent. Neither is copied,
+/// but for elements that are tuples or structs, which are taken apart, and for [`Interp`](crate::Interp), which has values of its own.
 ///
 /// ```
 /// # use deckle::prelude::*;
@@ -173,6 +177,76 @@ impl<T, D: Rank> AsRef<[T]> for Array<T, D> {
 #[cfg(feature = "ndarray")]
 mod ndarray;
 
+/// Vectors of any lengths, one after another: their elements, and where each begins.
+///
+/// It is what a program takes for a jagged vector `Arr<Arr<T>>`, or a sequence `Seq<Arr<T>>`, without going through its rows. `Vec<Vec<T>>` is one too, and is copied together.
+///
+/// ```
+/// # use deckle::prelude::*;
+/// let sums = compile(|rows: Arr<Arr<f64>>| rows.map(|row| row.sum()))?;
+/// let rows = Ragged::new(vec![0, 2, 2, 5], vec![1.0, 2.0, 3.0, 4.0, 5.0])?;
+/// assert_eq!(sums.call(&rows)?.to_vec(), [3.0, 0.0, 12.0]);
+/// assert!(Ragged::new(vec![0, 3, 1], vec![1, 2, 3]).is_err());
+/// # Ok::<(), deckle::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ragged<T> {
+    offsets: Vec<i64>,
+    data: Vec<T>,
+}
+
+impl<T> Ragged<T> {
+    /// Rows that begin at these offsets, without copying; an error if they do not begin with 0, decrease, or do not end where the elements do.
+    pub fn new(offsets: Vec<i64>, data: Vec<T>) -> Result<Self, Error> {
+        let wrong = |message: String| Error::new(Fault::Argument(message), None);
+        let (Some(first), Some(last)) = (offsets.first(), offsets.last()) else {
+            return Err(wrong("there are no offsets: of no rows there is one, 0".into()));
+        };
+        if *first != 0 || *last != data.len() as i64 {
+            let message = format!(
+                "offsets of {} elements begin with 0 and end with that, not with {first} and {last}",
+                data.len()
+            );
+            return Err(wrong(message));
+        }
+        if let Some(row) = offsets.windows(2).position(|w| w[1] < w[0]) {
+            return Err(wrong(format!("row {row} begins at {}, but ends at {}", offsets[row], offsets[row + 1])));
+        }
+        Ok(Ragged { offsets, data })
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// A row.
+    pub fn row(&self, at: usize) -> Option<&[T]> {
+        let (lo, hi) = (self.offsets.get(at)?, self.offsets.get(at + 1)?);
+        self.data.get(*lo as usize..*hi as usize)
+    }
+
+    /// Where the rows begin, and where the last ends.
+    pub fn offsets(&self) -> &[i64] {
+        &self.offsets
+    }
+
+    /// The elements of all rows.
+    pub fn data(&self) -> &[T] {
+        &self.data
+    }
+
+    /// Offsets and elements, without copying.
+    pub fn into_parts(self) -> (Vec<i64>, Vec<T>) {
+        (self.offsets, self.data)
+    }
+}
+
 /// A handle, or a tuple of handles, that can be an argument or a result: what it is on the host.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an argument or result of a program",
@@ -181,19 +255,15 @@ mod ndarray;
 pub trait Hosted {
     /// The Rust type of its values.
     type Host;
+    /// A result, which nobody else has: what lies as the host has it is not copied. `None` if it is of another type.
     #[doc(hidden)]
-    fn to_value(host: Self::Host) -> Value;
-    #[doc(hidden)]
-    fn from_value(value: &Value) -> Option<Self::Host>;
+    fn from_data(data: Data) -> Option<Self::Host>;
 }
 
 impl<T: Elt> Hosted for Exp<T> {
     type Host = T;
-    fn to_value(host: T) -> Value {
-        host.to_value()
-    }
-    fn from_value(value: &Value) -> Option<T> {
-        T::from_value(value)
+    fn from_data(data: Data) -> Option<T> {
+        Elements::<T>::into_vec(data, 1)?.pop()
     }
 }
 
@@ -201,74 +271,187 @@ impl<T: Elt> Hosted for Exp<T> {
 pub trait HostItem: Item {
     /// The Rust type of one.
     type Plain;
+    /// Many of them in flat memory.
     #[doc(hidden)]
-    fn plain_to_value(plain: Self::Plain) -> Value;
-    #[doc(hidden)]
-    fn plain_from_value(value: &Value) -> Option<Self::Plain>;
+    type Flat: Flat<Self::Plain>;
 }
 
 impl<T: Elt> HostItem for T {
     type Plain = T;
-    fn plain_to_value(plain: T) -> Value {
-        plain.to_value()
-    }
-    fn plain_from_value(value: &Value) -> Option<T> {
-        T::from_value(value)
-    }
+    type Flat = Elements<T>;
 }
 
 impl<T: HostItem> HostItem for Arr<T> {
     type Plain = Vec<T::Plain>;
-    fn plain_to_value(plain: Self::Plain) -> Value {
-        Value::array(plain.into_iter().map(T::plain_to_value).collect())
-    }
-    fn plain_from_value(value: &Value) -> Option<Self::Plain> {
-        value.items()?.iter().map(T::plain_from_value).collect()
-    }
+    type Flat = Rows<T::Flat>;
 }
 
 impl<A: HostItem> HostItem for Seq<A> {
     type Plain = Vec<A::Plain>;
-    fn plain_to_value(plain: Self::Plain) -> Value {
-        Value::seq(plain.into_iter().map(A::plain_to_value).collect())
-    }
-    fn plain_from_value(value: &Value) -> Option<Self::Plain> {
-        value.items()?.iter().map(A::plain_from_value).collect()
-    }
+    type Flat = Rows<A::Flat>;
 }
 
 impl<T: HostItem> HostItem for Arr<T, D2> {
     type Plain = Array<T::Plain, D2>;
-    fn plain_to_value(plain: Self::Plain) -> Value {
-        <Self as Hosted>::to_value(plain)
-    }
-    fn plain_from_value(value: &Value) -> Option<Self::Plain> {
-        <Self as Hosted>::from_value(value)
-    }
+    type Flat = Grids<T::Flat, D2>;
 }
 
 impl<T: HostItem> HostItem for Arr<T, D3> {
     type Plain = Array<T::Plain, D3>;
-    fn plain_to_value(plain: Self::Plain) -> Value {
-        <Self as Hosted>::to_value(plain)
-    }
-    fn plain_from_value(value: &Value) -> Option<Self::Plain> {
-        <Self as Hosted>::from_value(value)
-    }
+    type Flat = Grids<T::Flat, D3>;
 }
 
 impl<T: HostItem, D: Rank> Hosted for Arr<T, D> {
     type Host = Array<T::Plain, D>;
-    fn to_value(host: Self::Host) -> Value {
-        nested(&host.shape, &mut host.data.into_iter().map(T::plain_to_value))
-    }
-    fn from_value(value: &Value) -> Option<Self::Host> {
-        of_shape(&shape_of(value, D::N)?, value, T::plain_from_value)
+    fn from_data(data: Data) -> Option<Self::Host> {
+        let (shape, elems) = shape_of(data, D::N)?;
+        Array::new(&shape, T::Flat::into_vec(elems, shape.iter().product())?).ok()
     }
 }
 
+impl<A: HostItem> Hosted for Seq<A> {
+    type Host = Vec<A::Plain>;
+    fn from_data(data: Data) -> Option<Self::Host> {
+        let (shape, elems) = shape_of(data, 1)?;
+        A::Flat::into_vec(elems, shape[0])
+    }
+}
+
+/// An argument that the program may keep.
+fn given(data: Result<Data, OverBudget>, shape: &[usize]) -> Result<Arg, OverBudget> {
+    Ok(Arg::Data { data: shaped(shape, data?), given: true })
+}
+
+/// An argument that it may only read.
+fn lent(data: Result<Data, OverBudget>, shape: &[usize]) -> Result<Arg, OverBudget> {
+    Ok(Arg::Data { data: shaped(shape, data?), given: false })
+}
+
+impl<'a, T: Elt> Argument<'a, Exp<T>> for T {
+    fn into_arg(self, _: &Lender<'a>) -> Result<Arg, OverBudget> {
+        given(Elements::from_vec(vec![self]).into_data(None), &[])
+    }
+}
+
+impl<'a, T: HostItem, D: Rank> Argument<'a, Arr<T, D>> for Array<T::Plain, D> {
+    fn into_arg(self, _: &Lender<'a>) -> Result<Arg, OverBudget> {
+        given(T::Flat::from_vec(self.data).into_data(None), &self.shape)
+    }
+}
+
+impl<'a, T: HostItem, D: Rank> Argument<'a, Arr<T, D>> for &'a Array<T::Plain, D> {
+    fn into_arg(self, lender: &Lender<'a>) -> Result<Arg, OverBudget> {
+        lent(T::Flat::lend(&self.data, lender), &self.shape)
+    }
+}
+
+impl<'a, T: HostItem, const N: usize, const M: usize> Argument<'a, Arr<T, D2>> for [[T::Plain; M]; N] {
+    fn into_arg(self, _: &Lender<'a>) -> Result<Arg, OverBudget> {
+        given(T::Flat::from_vec(self.into_iter().flatten().collect()).into_data(None), &[N, M])
+    }
+}
+
+/// What may be given for vectors and for sequences.
+macro_rules! lists {
+    ($($handle:ident)*) => {$(
+        impl<'a, T: HostItem> Argument<'a, $handle<T>> for Vec<T::Plain> {
+            fn into_arg(self, _: &Lender<'a>) -> Result<Arg, OverBudget> {
+                let n = self.len();
+                given(T::Flat::from_vec(self).into_data(None), &[n])
+            }
+        }
+
+        impl<'a, T: HostItem> Argument<'a, $handle<T>> for &'a [T::Plain] {
+            fn into_arg(self, lender: &Lender<'a>) -> Result<Arg, OverBudget> {
+                lent(T::Flat::lend(self, lender), &[self.len()])
+            }
+        }
+
+        impl<'a, T: HostItem> Argument<'a, $handle<T>> for &'a Vec<T::Plain> {
+            fn into_arg(self, lender: &Lender<'a>) -> Result<Arg, OverBudget> {
+                lent(T::Flat::lend(self, lender), &[self.len()])
+            }
+        }
+
+        impl<'a, T: HostItem, const N: usize> Argument<'a, $handle<T>> for [T::Plain; N] {
+            fn into_arg(self, _: &Lender<'a>) -> Result<Arg, OverBudget> {
+                given(T::Flat::from_vec(self.into()).into_data(None), &[N])
+            }
+        }
+
+        impl<'a, T: HostItem, const N: usize> Argument<'a, $handle<T>> for &'a [T::Plain; N] {
+            fn into_arg(self, lender: &Lender<'a>) -> Result<Arg, OverBudget> {
+                lent(T::Flat::lend(self, lender), &[N])
+            }
+        }
+
+        impl<'a, T: HostItem> Argument<'a, $handle<Arr<T>>> for Ragged<T::Plain> {
+            fn into_arg(self, _: &Lender<'a>) -> Result<Arg, OverBudget> {
+                let (n, ends) = (self.len(), Elements::from_vec(self.offsets).into_data(None)?);
+                given(ragged(ends, T::Flat::from_vec(self.data).into_data(None)?), &[n])
+            }
+        }
+
+        impl<'a, T: HostItem> Argument<'a, $handle<Arr<T>>> for &'a Ragged<T::Plain> {
+            fn into_arg(self, lender: &Lender<'a>) -> Result<Arg, OverBudget> {
+                let ends = Elements::lend(&self.offsets, lender)?;
+                lent(ragged(ends, T::Flat::lend(&self.data, lender)?), &[self.len()])
+            }
+        }
+    )*};
+}
+
+lists! { Arr Seq }
+
+fn ragged(ends: Data, elems: Data) -> Result<Data, OverBudget> {
+    match ends {
+        Data::Scalars(ends) => Ok(Data::Offsets(ends, Box::new(elems))),
+        other => Ok(other),
+    }
+}
+
+macro_rules! tuples {
+    ($(($($name:ident $index:tt),+);)*) => {$(
+        impl<$($name: Hosted),+> Hosted for ($($name,)+) {
+            type Host = ($($name::Host,)+);
+            fn from_data(data: Data) -> Option<Self::Host> {
+                let Data::Tuple(parts) = data else { return None };
+                let mut parts = parts.into_iter();
+                Some(($($name::from_data(parts.next()?)?,)+))
+            }
+        }
+        impl<$($name: HostItem),+> HostItem for Tup<($($name,)+)> {
+            type Plain = ($($name::Plain,)+);
+            type Flat = ($($name::Flat,)+);
+        }
+        impl<$($name: HostItem),+> Hosted for Tup<($($name,)+)> {
+            type Host = ($($name::Plain,)+);
+            fn from_data(data: Data) -> Option<Self::Host> {
+                <<Self as HostItem>::Flat as Flat<Self::Host>>::into_vec(data, 1)?.pop()
+            }
+        }
+        impl<'a, $($name: HostItem),+> Argument<'a, Tup<($($name,)+)>> for ($($name::Plain,)+) {
+            fn into_arg(self, _: &Lender<'a>) -> Result<Arg, OverBudget> {
+                let mut flat = <Tup<($($name,)+)> as HostItem>::Flat::default();
+                flat.push(&self);
+                given(flat.into_data(None), &[])
+            }
+        }
+    )*};
+}
+
+tuples! {
+    (A 0, B 1);
+    (A 0, B 1, C 2);
+    (A 0, B 1, C 2, D 3);
+    (A 0, B 1, C 2, D 3, E 4);
+    (A 0, B 1, C 2, D 3, E 4, F 5);
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6);
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7);
+}
+
 /// The sizes of the outer dimensions of a tree, as its first elements have them.
-pub(crate) fn shape_of(value: &Value, rank: usize) -> Option<Vec<usize>> {
+pub(crate) fn tree_shape(value: &Value, rank: usize) -> Option<Vec<usize>> {
     let mut shape = Vec::with_capacity(rank);
     let mut level = Some(value);
     for _ in 0..rank {
@@ -307,52 +490,4 @@ fn take_apart(value: &Value, shape: &[usize], visit: &mut dyn FnMut(&Value) -> O
     let Some((n, inner)) = shape.split_first() else { return visit(value) };
     let items = value.items().filter(|items| items.len() == *n)?;
     items.iter().try_for_each(|item| take_apart(item, inner, visit))
-}
-
-impl<A: HostItem> Hosted for Seq<A> {
-    type Host = Vec<A::Plain>;
-    fn to_value(host: Self::Host) -> Value {
-        Value::seq(host.into_iter().map(A::plain_to_value).collect())
-    }
-    fn from_value(value: &Value) -> Option<Self::Host> {
-        value.items()?.iter().map(A::plain_from_value).collect()
-    }
-}
-
-macro_rules! tuples {
-    ($(($($name:ident $index:tt),+);)*) => {$(
-        impl<$($name: Hosted),+> Hosted for ($($name,)+) {
-            type Host = ($($name::Host,)+);
-            fn to_value(host: Self::Host) -> Value { Value::tuple(vec![$($name::to_value(host.$index)),+]) }
-            fn from_value(value: &Value) -> Option<Self::Host> {
-                let parts = value.parts()?;
-                Some(($($name::from_value(parts.get($index)?)?,)+))
-            }
-        }
-        impl<$($name: HostItem),+> HostItem for Tup<($($name,)+)> {
-            type Plain = ($($name::Plain,)+);
-            fn plain_to_value(plain: Self::Plain) -> Value {
-                Value::tuple(vec![$($name::plain_to_value(plain.$index)),+])
-            }
-            fn plain_from_value(value: &Value) -> Option<Self::Plain> {
-                let parts = value.parts()?;
-                Some(($($name::plain_from_value(parts.get($index)?)?,)+))
-            }
-        }
-        impl<$($name: HostItem),+> Hosted for Tup<($($name,)+)> {
-            type Host = ($($name::Plain,)+);
-            fn to_value(host: Self::Host) -> Value { <Self as HostItem>::plain_to_value(host) }
-            fn from_value(value: &Value) -> Option<Self::Host> { <Self as HostItem>::plain_from_value(value) }
-        }
-    )*};
-}
-
-tuples! {
-    (A 0, B 1);
-    (A 0, B 1, C 2);
-    (A 0, B 1, C 2, D 3);
-    (A 0, B 1, C 2, D 3, E 4);
-    (A 0, B 1, C 2, D 3, E 4, F 5);
-    (A 0, B 1, C 2, D 3, E 4, F 5, G 6);
-    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7);
 }

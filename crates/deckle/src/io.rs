@@ -38,7 +38,7 @@
 
 use crate::arr::Rank;
 use crate::elt::Elt;
-use crate::host::{Array, nested, of_shape, shape_of};
+use crate::host::{Array, nested, of_shape, tree_shape};
 pub use deckle_io::{Error, Kind};
 use deckle_ir::entity::SizeVar;
 use deckle_ir::size::Size;
@@ -92,7 +92,7 @@ impl<T: Stored, D: Rank> Stored for Array<T, D> {
         nested(self.shape(), &mut self.as_slice().iter().map(T::store))
     }
     fn restore(value: &Value) -> Option<Array<T, D>> {
-        let shape = shape_of(value, D::N)?;
+        let shape = tree_shape(value, D::N)?;
         of_shape(&shape, value, T::restore)
     }
 }

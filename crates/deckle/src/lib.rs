@@ -89,9 +89,9 @@
 //!
 //! | backend | |
 //! |---|---|
-//! | [`Interp`] | the reference interpreter, which defines what programs mean; it is where they run if nothing is said |
+//! | [`Cpu`], [`Cpu::threads`] | native code on all cores, which is where programs run if nothing is said, or on so many threads: the same bits as on one |
 //! | [`Seq`](const@Seq) | native code on one core |
-//! | [`Cpu`], [`Cpu::threads`] | native code on all cores, or on so many threads: the same bits as on one |
+//! | [`Interp`] | the reference interpreter, which defines what programs mean: slow, and checked |
 //!
 //! ```
 //! # use deckle::prelude::*;
@@ -125,7 +125,6 @@
 //! # Features
 //!
 //! - `io` (on by default): the module `io`, which reads host values from files and writes them: NumPy, Matrix Market, tables, pictures, sound.
-//! - `native` (on by default): the backends `Cpu` and `Seq`.
 //! - `ndarray` (off by default): [`Array`] from and to `ndarray::Array`, without copying where the elements lie row by row.
 
 mod arr;
@@ -136,6 +135,8 @@ mod control;
 mod elt;
 mod error;
 mod exp;
+#[doc(hidden)]
+pub mod flat;
 mod host;
 #[cfg(feature = "io")]
 pub mod io;
@@ -150,9 +151,7 @@ pub use arr::{
 };
 #[doc(hidden)]
 pub use backend::Target;
-pub use backend::{Backend, Interp, Patient};
-#[cfg(feature = "native")]
-pub use backend::{Cpu, OneCore, Seq, SomeCores};
+pub use backend::{Backend, Cpu, Interp, OneCore, Patient, Seq, SomeCores};
 pub use bundle::{Becomes, Bundle, IntoBundle, Tup, Tupled, tup};
 pub use compile::{Builds, Compiled, compile};
 pub use control::{choose, loop_while, repeat, select};
@@ -160,7 +159,7 @@ pub use deckle_macros::Elt;
 pub use elt::{Elt, Float, Handle, Int, IntoExp, IntoHandle, Item, Num, Scalars};
 pub use error::{Error, Fault};
 pub use exp::{Bits, Exp, Pack, Unpack, constant, pack};
-pub use host::{Array, HostItem, Hosted};
+pub use host::{Array, HostItem, Hosted, Ragged};
 pub use seq::{Seq, count, count_to, only_if, produce, sequence};
 #[doc(hidden)]
 pub use stream::{Arg, Take};
@@ -168,12 +167,10 @@ pub use stream::{Argument, Feed, Results, feed, feed_results};
 
 /// Everything that programs use: `use deckle::prelude::*;`.
 pub mod prelude {
-    #[cfg(feature = "native")]
-    pub use crate::Cpu;
     pub use crate::{
-        Above, Arr, Array, Below, Compiled, D1, D2, D3, Edge, Elt, Error, Exp, Fault, Float, Int, Interp, Num, Pack,
-        Rank, Seq, Tup, Unpack, array, choose, compile, constant, constant_array, count, count_to, feed, feed_results,
-        fill, generate, generate2, generate3, iota, loop_while, only_if, pack, produce, range, range_by,
+        Above, Arr, Array, Below, Compiled, Cpu, D1, D2, D3, Edge, Elt, Error, Exp, Fault, Float, Int, Interp, Num,
+        Pack, Ragged, Rank, Seq, Tup, Unpack, array, choose, compile, constant, constant_array, count, count_to, feed,
+        feed_results, fill, generate, generate2, generate3, iota, loop_while, only_if, pack, produce, range, range_by,
         range_inclusive, repeat, select, sequence, tup,
     };
 }
@@ -181,9 +178,12 @@ pub mod prelude {
 /// What `derive(Elt)` is made of.
 #[doc(hidden)]
 pub mod __private {
+    pub use crate::backend::interpret;
     pub use crate::exp::{ErasedExp, record};
+    pub use crate::flat::{Columns, Counts, component};
     pub use deckle_ir::types::Type;
     pub use deckle_ir::value::Value;
+    pub use deckle_runtime::{Data, OverBudget};
 
     /// The type of a struct.
     pub fn record_type(name: &str, fields: &[(&str, Type)]) -> Type {

@@ -4,7 +4,7 @@
 //! use deckle::prelude::*;
 //!
 //! // Sums of runs of readings, however many there are: neither they nor the sums are ever all in memory.
-//! let smooth = compile(|xs: Seq<Arr<f64>>| xs.map(|run| run.sum()))?.on(Cpu);
+//! let smooth = compile(|xs: Seq<Arr<f64>>| xs.map(|run| run.sum()))?;
 //! let readings = (0..1000).map(|i| vec![0.5; i % 7]);
 //! let mut sums = smooth.stream(feed(readings));
 //! assert_eq!(sums.nth(13).unwrap()?, 3.0);
@@ -13,42 +13,51 @@
 //! # Ok::<(), deckle::Error>(())
 //! ```
 
-use crate::elt::Item;
 use crate::error::Error;
-use crate::host::{HostItem, Hosted};
+use crate::flat::Flat;
+use crate::host::HostItem;
 use crate::seq::Seq;
-use deckle_ir::types::Type;
-use deckle_ir::value::Value;
+use deckle_runtime::stream::{Error as StreamError, Source};
+use deckle_runtime::{Block, Data, Lender, OverBudget, Pool};
+use std::any::Any;
 use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, SyncSender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// Why the elements of a sequence do not come any more.
 pub(crate) type Ended = Box<dyn std::error::Error + Send + Sync>;
 
 /// An argument on its way.
 #[doc(hidden)]
+#[allow(private_interfaces)]
 pub enum Arg {
-    /// All there.
-    Value(Value),
-    /// The elements of a sequence, of this type.
-    Feed(Type, Box<dyn Iterator<Item = Result<Value, Ended>> + Send>),
+    /// All there, and the program may keep it or not.
+    Data { data: Data, given: bool },
+    /// The elements of a sequence, and what becomes of them.
+    Feed(Box<dyn Source>, Fate),
 }
 
-/// What a parameter takes: what is its type on the host, or anything that becomes that; and where it is a sequence, also a [`Feed`].
+impl Arg {
+    /// What becomes of its elements, if they come one by one.
+    pub(crate) fn fate(&self) -> Option<Fate> {
+        if let Arg::Feed(_, fate) = self { Some(fate.clone()) } else { None }
+    }
+}
+
+/// What a parameter takes: its type on the host, owned or borrowed; and where it is a sequence, also a [`Feed`].
+///
+/// What is owned is moved into the program, which may compute its result in that memory. What is borrowed is lent to it until the call returns. Neither is copied, if its elements
+/// are scalars.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no argument for a parameter `{A}`",
     label = "this argument",
     note = "a `Vec`, slice or array is one for a vector, and `feed(iterator)` for a sequence"
 )]
-pub trait Argument<A> {
+pub trait Argument<'a, A> {
     #[doc(hidden)]
-    fn into_arg(self) -> Arg;
-}
-
-impl<A: Hosted, T: Into<A::Host>> Argument<A> for T {
-    fn into_arg(self) -> Arg {
-        Arg::Value(A::to_value(self.into()))
-    }
+    fn into_arg(self, lender: &Lender<'a>) -> Result<Arg, OverBudget>;
 }
 
 /// Elements of a sequence that come one by one: [`feed`], [`feed_results`].
@@ -57,24 +66,28 @@ pub struct Feed<I> {
     items: I,
 }
 
-/// A sequence whose elements come from an iterator while the program runs. It is read ahead of the program, on a thread of its own, and dropped when the program has ended.
+/// A sequence whose elements come from an iterator while the program runs. It is read ahead of the program, on a thread of its own, and has been dropped when the call returns. It
+/// may borrow; if it panics, so does the call.
 ///
 /// ```
 /// # use deckle::prelude::*;
-/// let total = compile(|xs: Seq<i64>| xs.map(|x| x * x).sum())?.on(Cpu);
+/// let total = compile(|xs: Seq<i64>| xs.map(|x| x * x).sum())?;
 /// assert_eq!(total.call(feed(0..1000))?, 332_833_500);
+/// let numbers = vec![1, 2, 3];
+/// assert_eq!(total.call(feed(numbers.iter().copied()))?, 14);
 /// # Ok::<(), deckle::Error>(())
 /// ```
 pub fn feed<T, I: IntoIterator<Item = T>>(items: I) -> Feed<impl Iterator<Item = Result<T, Ended>> + use<T, I>> {
     Feed { items: items.into_iter().map(Ok) }
 }
 
-/// As [`feed`], from an iterator that may fail: what comes before the error is gone through, and then the call fails with it.
+/// As [`feed`], from an iterator that may fail: what comes before the error is gone through, and then the call fails with it. The error is the
+/// [`source`](std::error::Error::source) of the one that the call gives.
 ///
 /// ```
 /// # use deckle::prelude::*;
 /// let numbers = |text: &'static str| text.split(' ').map(|word| word.parse::<i64>());
-/// let total = compile(|xs: Seq<i64>| xs.sum())?.on(Cpu);
+/// let total = compile(|xs: Seq<i64>| xs.sum())?;
 /// assert_eq!(total.call(feed_results(numbers("1 2 3")))?, 6);
 /// assert!(total.call(feed_results(numbers("1 two 3"))).is_err());
 /// # Ok::<(), deckle::Error>(())
@@ -87,27 +100,122 @@ where
     Feed { items: items.into_iter().map(|item| item.map_err(Into::into)) }
 }
 
-impl<A, I> Argument<Seq<A>> for Feed<I>
+impl<'a, A, I> Argument<'a, Seq<A>> for Feed<I>
 where
     A: HostItem,
-    I: Iterator<Item = Result<A::Plain, Ended>> + Send + 'static,
+    I: Iterator<Item = Result<A::Plain, Ended>> + Send + 'a,
 {
-    fn into_arg(self) -> Arg {
-        Arg::Feed(<A as Item>::kind(), Box::new(self.items.map(|item| item.map(A::plain_to_value))))
+    fn into_arg(self, lender: &Lender<'a>) -> Result<Arg, OverBudget> {
+        let fate = Fate::default();
+        let items: Items<I, A::Flat> =
+            Items { items: self.items, most: 1, over: None, fate: fate.clone(), of: PhantomData };
+        Ok(Arg::Feed(lender.lend_source(Box::new(items)), fate))
+    }
+}
+
+/// What came of an iterator, for whoever waits for the call: its own error, or that it panicked.
+#[derive(Clone, Default)]
+pub(crate) struct Fate(Arc<Mutex<Option<Cause>>>);
+
+enum Cause {
+    Failed(Ended),
+    Panicked(Box<dyn Any + Send>),
+}
+
+impl Fate {
+    fn set(&self, cause: Cause) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(cause);
+    }
+
+    /// The error of the iterator, if it had one. If it panicked, so does this.
+    pub(crate) fn take(&self) -> Option<Ended> {
+        // The guard is gone before anything unwinds.
+        let cause = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match cause {
+            Some(Cause::Failed(e)) => Some(e),
+            Some(Cause::Panicked(why)) => std::panic::resume_unwind(why),
+            None => None,
+        }
+    }
+}
+
+/// An iterator is not waited for longer than this when there are elements to go on with.
+const PATIENCE: Duration = Duration::from_millis(1);
+/// The clock is looked at after each of so many elements, and then after every so many more: to look at it takes longer than most elements.
+const LOOK: usize = 16;
+
+/// An iterator as a source.
+struct Items<I, F> {
+    items: I,
+    /// How many elements are asked for at once: more and more, as long as that does not take long.
+    most: usize,
+    /// Why there are no more, if that is to be said the next time.
+    over: Option<Ended>,
+    fate: Fate,
+    of: PhantomData<fn() -> F>,
+}
+
+impl<I, F> Items<I, F> {
+    /// The error of the iterator, in words; itself it goes to whoever waits.
+    fn failed(&self, e: Ended) -> StreamError {
+        let text = e.to_string();
+        self.fate.set(Cause::Failed(e));
+        StreamError::Failed(text.into())
+    }
+}
+
+impl<P, I, F> Source for Items<I, F>
+where
+    I: Iterator<Item = Result<P, Ended>> + Send,
+    F: Flat<P>,
+{
+    fn next(&mut self, bytes: usize, pool: &Pool) -> Result<Option<Block>, StreamError> {
+        if let Some(e) = self.over.take() {
+            return Err(self.failed(e));
+        }
+        let most = self.most.min((bytes / size_of::<P>().max(1)).max(1));
+        let (begun, mut flat, mut n) = (Instant::now(), F::default(), 0);
+        let pulled = catch_unwind(AssertUnwindSafe(|| {
+            while n < most {
+                match self.items.next() {
+                    Some(Ok(item)) => flat.push(&item),
+                    Some(Err(e)) => return Some(e),
+                    None => return None,
+                }
+                n += 1;
+                if (n < LOOK || n % LOOK == 0) && begun.elapsed() >= PATIENCE {
+                    break;
+                }
+            }
+            None
+        }));
+        match pulled {
+            Ok(None) => {}
+            Ok(Some(e)) if n == 0 => return Err(self.failed(e)),
+            Ok(Some(e)) => self.over = Some(e),
+            Err(why) => {
+                self.fate.set(Cause::Panicked(why));
+                return Err(StreamError::Failed("the iterator that its elements come from panicked".into()));
+            }
+        }
+        self.most = if begun.elapsed() < PATIENCE { self.most.saturating_mul(2) } else { 1 };
+        if n == 0 { Ok(None) } else { Ok(Some(Block::new(flat.into_data(Some(pool))?, n))) }
     }
 }
 
 /// Hands elements of a result over; `false` if nobody wants them any more.
 #[doc(hidden)]
-pub type Take = Box<dyn FnMut(Vec<Value>) -> bool + Send>;
+pub type Take = Box<dyn FnMut(Block) -> bool + Send>;
 
 /// The elements of a result, as the program makes them: an iterator. Dropping it ends the program.
 #[derive(Debug)]
 pub struct Results<A: HostItem> {
-    blocks: Option<Receiver<Result<Vec<Value>, Error>>>,
-    block: std::vec::IntoIter<Value>,
-    of: PhantomData<fn() -> A>,
+    blocks: Option<Receiver<Handed>>,
+    block: std::vec::IntoIter<A::Plain>,
 }
+
+/// What the thread of a program hands over: elements, why it failed, or that an iterator panicked.
+type Handed = Result<Block, Result<Error, Box<dyn Any + Send>>>;
 
 impl<A: HostItem> Results<A> {
     /// What a program hands over that is run on a thread of its own.
@@ -119,18 +227,51 @@ impl<A: HostItem> Results<A> {
             move || finish(run, &to)
         });
         if let Err(e) = spawned {
-            let _ = to.try_send(Err(crate::error::argument(format!("there is no thread for the program: {e}"))));
+            let _ = to.try_send(Err(Ok(crate::error::argument(format!("there is no thread for the program: {e}")))));
         }
-        Results { blocks: Some(blocks), block: Vec::new().into_iter(), of: PhantomData }
+        Results { blocks: Some(blocks), block: Vec::new().into_iter() }
+    }
+
+    /// The next elements, as many as the program hands over at once: less work for each than one after another.
+    ///
+    /// ```
+    /// # use deckle::prelude::*;
+    /// let squares = compile(|xs: Seq<i64>| xs.map(|x| x * x))?;
+    /// let (mut results, mut sum) = (squares.stream(feed(0..1000)), 0);
+    /// while let Some(block) = results.next_block() {
+    ///     sum += block?.iter().sum::<i64>();
+    /// }
+    /// assert_eq!(sum, 332_833_500);
+    /// # Ok::<(), deckle::Error>(())
+    /// ```
+    pub fn next_block(&mut self) -> Option<Result<Vec<A::Plain>, Error>> {
+        if self.block.len() > 0 {
+            return Some(Ok(std::mem::take(&mut self.block).collect()));
+        }
+        match self.blocks.as_ref()?.recv() {
+            Ok(Ok(block)) => Some(A::Flat::into_vec(block.data, block.len).ok_or_else(crate::error::misfit)),
+            Ok(Err(why)) => {
+                self.blocks = None;
+                Some(Err(why.unwrap_or_else(|panic| std::panic::resume_unwind(panic))))
+            }
+            Err(_) => {
+                self.blocks = None;
+                None
+            }
+        }
     }
 }
 
-fn finish(run: impl FnOnce(Take) -> Result<(), Error>, to: &SyncSender<Result<Vec<Value>, Error>>) {
+fn finish(run: impl FnOnce(Take) -> Result<(), Error>, to: &SyncSender<Handed>) {
     let blocks = to.clone();
-    if let Err(e) = run(Box::new(move |block| blocks.send(Ok(block)).is_ok())) {
-        // If nobody listens, nobody wants to know.
-        let _ = to.send(Err(e));
-    }
+    let take: Take = Box::new(move |block| blocks.send(Ok(block)).is_ok());
+    let why = match catch_unwind(AssertUnwindSafe(|| run(take))) {
+        Ok(Ok(())) => return,
+        Ok(Err(e)) => Ok(e),
+        Err(panic) => Err(panic),
+    };
+    // If nobody listens, nobody wants to know.
+    let _ = to.send(Err(why));
 }
 
 impl<A: HostItem> Iterator for Results<A> {
@@ -138,16 +279,12 @@ impl<A: HostItem> Iterator for Results<A> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            if let Some(value) = self.block.next() {
-                return Some(A::plain_from_value(&value).ok_or_else(crate::error::misfit));
+            if let Some(item) = self.block.next() {
+                return Some(Ok(item));
             }
-            match self.blocks.as_ref()?.recv() {
-                Ok(Ok(block)) => self.block = block.into_iter(),
-                Ok(Err(e)) => {
-                    self.blocks = None;
-                    return Some(Err(e));
-                }
-                Err(_) => self.blocks = None,
+            match self.next_block()? {
+                Ok(block) => self.block = block.into_iter(),
+                Err(e) => return Some(Err(e)),
             }
         }
     }

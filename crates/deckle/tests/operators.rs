@@ -1,11 +1,10 @@
 //! Every operator of the array IR is made by some method: one program per chapter, each of which verifies, round-trips and runs.
 
+use deckle::__private::{Data, interpret};
 use deckle::prelude::*;
 use deckle::{Arg, Backend, Take, Target};
 use deckle_diag::Diagnostic;
 use deckle_ir::array::{BinOp, Boundary, Def, Monoid, Op, Program, UnOp, parse, verify};
-use deckle_ir::entity::Func;
-use deckle_ir::value::Value;
 use std::collections::BTreeSet;
 
 /// Operators that the embedded language does not make: a Rust function is a function of the language, and is built in place; sequences come and go as the compiler says.
@@ -16,14 +15,8 @@ const NOT_MADE: [&str; 3] = ["call", "pull", "push"];
 struct Checked;
 
 impl Backend for Checked {
-    fn run(self, target: &Target, args: Vec<Arg>, _: Option<Take>) -> Result<Value, Box<Diagnostic>> {
-        let value = |arg| match arg {
-            Arg::Value(value) => value,
-            Arg::Feed(_, items) => Value::seq(items.map(Result::unwrap).collect()),
-        };
-        let args: Vec<Value> = args.into_iter().map(value).collect();
-        let options = deckle_interp::Options { check_sizes: true, ..Default::default() };
-        deckle_interp::run(&target.program, Func(0), &args, &options).map(|outcome| outcome.value)
+    fn run(self, target: &Target, args: Vec<Arg>, take: Option<Take>) -> Result<Data, Box<Diagnostic>> {
+        interpret(target, args, take, &deckle_interp::Options { check_sizes: true, ..Default::default() })
     }
 }
 

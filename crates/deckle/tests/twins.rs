@@ -55,7 +55,6 @@ fn embedded(program: &Program, args: &[Value]) -> Value {
 }
 
 /// Native code gives the same, and the very same on any number of threads.
-#[cfg(feature = "native")]
 fn natively(program: &Program, func: Func, args: &[Value], expected: &Value) {
     let native = deckle_exec::Native::compile(program, func, deckle_exec::Options::default()).unwrap();
     let on = |threads| native.run(args, &deckle_exec::Settings::new(threads, None)).unwrap();
@@ -64,11 +63,7 @@ fn natively(program: &Program, func: Func, args: &[Value], expected: &Value) {
     assert_eq!(format!("{one:?}"), format!("{three:?}"));
 }
 
-#[cfg(not(feature = "native"))]
-fn natively(_: &Program, _: Func, _: &[Value], _: &Value) {}
-
 /// Equal but for the rounding of floats; what cancels out may leave a little.
-#[cfg(feature = "native")]
 fn close(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Scalar(x), Value::Scalar(y)) => match (x.as_float(), y.as_float()) {

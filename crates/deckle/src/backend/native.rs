@@ -1,25 +1,20 @@
 //! Native code: one core, all cores, so many threads.
 
 use super::{Backend, Interp, Run, Target};
-use crate::stream::{Arg, Ended, Take};
+use crate::stream::{Arg, Take};
 use deckle_diag::{Code, Diagnostic};
-use deckle_exec::{Input, Native, Options, Settings, data_of, value_of};
+use deckle_exec::{Input, Native, Options, Settings};
 use deckle_ir::entity::Func;
-use deckle_ir::types::Type;
-use deckle_ir::value::Value;
-use deckle_runtime::stream::{Error as StreamError, Sink, Source};
-use deckle_runtime::{Block, OverBudget, Pool, Team, cpu};
+use deckle_runtime::stream::{Error as StreamError, Sink};
+use deckle_runtime::{Block, Pool, Team, cpu};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
 
-/// Native code for a program, or why there is none, once somebody has asked. It does not depend on the number of threads.
-pub(super) type Made = OnceLock<Result<Native, Box<Diagnostic>>>;
+/// Native code for a program, or why there is none, once somebody has asked: for each set of arguments that it may keep. It does not depend on the number of threads.
+pub(super) type Made = Mutex<HashMap<u64, Arc<OnceLock<Result<Native, Box<Diagnostic>>>>>>;
 
 /// The most bytes of one array: more than any machine has.
 const LARGEST: u64 = 1 << 40;
-/// An iterator is not waited for longer than this when there are elements to go on with.
-const PATIENCE: Duration = Duration::from_millis(1);
 
 /// Native code on all cores that this process may use.
 ///
@@ -29,7 +24,7 @@ const PATIENCE: Duration = Duration::from_millis(1);
 ///
 /// ```
 /// # use deckle::prelude::*;
-/// let norm = compile(|xs: Arr<f64>| xs.map(|x| x * x).sum().sqrt())?.on(Cpu);
+/// let norm = compile(|xs: Arr<f64>| xs.map(|x| x * x).sum().sqrt())?;
 /// assert_eq!(norm.call([3.0, 4.0])?, 5.0);
 /// assert_eq!(norm.on(Cpu::threads(2)).call([6.0, 8.0])?, 10.0);
 /// # Ok::<(), deckle::Error>(())
@@ -84,20 +79,11 @@ impl Backend for OneCore {
 }
 
 fn compiled(target: &Target, args: Vec<Arg>, take: Option<Take>, threads: usize) -> Run {
-    // Values are put into buffers of the program's own.
-    let options = Options { given: Options::ALL, ..Options::default() };
-    let make = || Native::compile(&target.program, Func(0), options);
-    match target.native.get_or_init(make) {
-        Ok(native) => {
-            // What comes later is checked when it is there.
-            let now = |arg: &Arg| match arg {
-                Arg::Value(value) => value.clone(),
-                Arg::Feed(..) => Value::seq(Vec::new()),
-            };
-            let values: Vec<Value> = args.iter().map(now).collect();
-            deckle_interp::check(&target.program, Func(0), &values)?;
-            stream(native, args, take, &settings(threads))
-        }
+    let is_given = |arg: &Arg| !matches!(arg, Arg::Data { given: false, .. });
+    let given = args.iter().enumerate().filter(|(_, arg)| is_given(arg)).fold(0, |all, (k, _)| all | 1 << k);
+    let made = target.native.lock().unwrap_or_else(PoisonError::into_inner).entry(given).or_default().clone();
+    match made.get_or_init(|| Native::compile(&target.program, Func(0), Options { given, ..Options::default() })) {
+        Ok(native) => stream(native, args, take, &settings(threads)),
         Err(d) if d.code == Code::NoLlvm => {
             tell(d);
             Interp.run(target, args, take)
@@ -107,69 +93,20 @@ fn compiled(target: &Target, args: Vec<Arg>, take: Option<Take>, threads: usize)
 }
 
 fn stream(native: &Native, args: Vec<Arg>, take: Option<Take>, settings: &Settings) -> Run {
-    let input = |(arg, ty): (Arg, &Type)| match arg {
-        Arg::Value(value) => Ok(Input::Data(data_of(ty, &[&value], &settings.pool, "an argument")?)),
-        Arg::Feed(elem, items) => Ok(Input::Stream(Box::new(Items { elem, most: 1, items }) as Box<dyn Source>)),
+    let input = |arg| match arg {
+        Arg::Data { data, .. } => Input::Data(data),
+        Arg::Feed(source, _) => Input::Stream(source),
     };
-    let args = args.into_iter().zip(native.param_types()).map(input).collect::<Result<Vec<_>, OverBudget>>();
-    let args = args.map_err(|e| Box::new(Diagnostic::nowhere(Code::LimitExceeded, e.to_string())))?;
-    let result_ty = native.result_type();
-    match (take, result_ty.elem()) {
-        (Some(take), Some(elem)) => {
-            native.stream(args, Some(Box::new(Taker { elem: elem.clone(), take })), settings)?;
-            Ok(Value::seq(Vec::new()))
-        }
-        _ => Ok(value_of(result_ty, &native.stream(args, None, settings)?, 0)),
-    }
-}
-
-/// An iterator as a source.
-struct Items {
-    elem: Type,
-    /// How many elements are asked for at once: more and more, as long as that does not take long.
-    most: usize,
-    items: Box<dyn Iterator<Item = Result<Value, Ended>> + Send>,
-}
-
-impl Source for Items {
-    fn next(&mut self, bytes: usize, pool: &Pool) -> Result<Option<Block>, StreamError> {
-        let (begun, mut values, mut have) = (Instant::now(), Vec::new(), 0);
-        while have < bytes as u64 && values.len() < self.most && (values.is_empty() || begun.elapsed() < PATIENCE) {
-            let Some(item) = self.items.next() else { break };
-            match item {
-                Ok(value) => {
-                    have += value.bytes().max(1);
-                    values.push(value);
-                }
-                // The next time it is all that comes.
-                Err(e) if values.is_empty() => return Err(StreamError::Failed(e)),
-                Err(e) => {
-                    self.items = Box::new(std::iter::once(Err(e)));
-                    break;
-                }
-            }
-        }
-        self.most = if begun.elapsed() < PATIENCE { self.most.saturating_mul(2) } else { 1 };
-        let all: Vec<&Value> = values.iter().collect();
-        let block = |data| Block::new(data, all.len());
-        if all.is_empty() {
-            Ok(None)
-        } else {
-            Ok(Some(block(data_of(&self.elem, &all, pool, "elements of a stream")?)))
-        }
-    }
+    let sink = take.map(|take| Box::new(Taker(take)) as Box<dyn Sink>);
+    native.stream(args.into_iter().map(input).collect(), sink, settings)
 }
 
 /// Whoever takes a result.
-struct Taker {
-    elem: Type,
-    take: Take,
-}
+struct Taker(Take);
 
 impl Sink for Taker {
     fn take(&mut self, block: Block) -> Result<(), StreamError> {
-        let values = (0..block.len).map(|i| value_of(&self.elem, &block.data, i)).collect();
-        if (self.take)(values) { Ok(()) } else { Err(StreamError::Closed) }
+        if (self.0)(block) { Ok(()) } else { Err(StreamError::Closed) }
     }
 }
 
@@ -185,6 +122,7 @@ fn settings(threads: usize) -> Arc<Settings> {
             pool: pool.clone(),
             max_bytes: LARGEST,
             chunk: None,
+            owned_results: true,
             progress: std::sync::Arc::default(),
         })
     };

@@ -1,7 +1,10 @@
 //! Conversion from and to `ndarray`: a move where the elements lie row by row, a copy otherwise.
 
-use super::Array;
-use crate::arr::{D1, D2, D3};
+use super::{Array, HostItem, lent};
+use crate::arr::{Arr, D1, D2, D3};
+use crate::flat::Flat;
+use crate::stream::{Arg, Argument};
+use deckle_runtime::{Lender, OverBudget};
 use ndarray::{Array as Nd, ArrayView, Dimension, Ix1, Ix2, Ix3};
 use std::marker::PhantomData;
 
@@ -33,6 +36,38 @@ macro_rules! ranks {
         impl<T: Clone> From<&Nd<T, $dim>> for Array<T, $rank> {
             fn from(array: &Nd<T, $dim>) -> Self {
                 array.view().into()
+            }
+        }
+
+        /// Moved into the program, as [`Array`] is.
+        impl<'a, T: HostItem> Argument<'a, Arr<T, $rank>> for Nd<T::Plain, $dim>
+        where
+            T::Plain: Clone,
+        {
+            fn into_arg(self, lender: &Lender<'a>) -> Result<Arg, OverBudget> {
+                Argument::<Arr<T, $rank>>::into_arg(Array::<T::Plain, $rank>::from(self), lender)
+            }
+        }
+
+        /// Lent to the program if it lies row by row; copied otherwise.
+        impl<'a, T: HostItem> Argument<'a, Arr<T, $rank>> for ArrayView<'a, T::Plain, $dim>
+        where
+            T::Plain: Clone,
+        {
+            fn into_arg(self, lender: &Lender<'a>) -> Result<Arg, OverBudget> {
+                match self.to_slice() {
+                    Some(elems) => lent(T::Flat::lend(elems, lender), self.shape()),
+                    None => Argument::<Arr<T, $rank>>::into_arg(Array::<T::Plain, $rank>::from(self), lender),
+                }
+            }
+        }
+
+        impl<'a, T: HostItem> Argument<'a, Arr<T, $rank>> for &'a Nd<T::Plain, $dim>
+        where
+            T::Plain: Clone,
+        {
+            fn into_arg(self, lender: &Lender<'a>) -> Result<Arg, OverBudget> {
+                Argument::<Arr<T, $rank>>::into_arg(self.view(), lender)
             }
         }
 

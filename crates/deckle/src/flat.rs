@@ -1,0 +1,404 @@
+//! Host values in flat memory, and back: how data crosses the border.
+//!
+//! Scalars lie as they lie on the host: a `Vec` of them is moved, a slice is lent, and nothing is copied. Tuples and structs are taken apart into a column for each
+//! component, rows into their elements and offsets, in one pass.
+//!
+//! ```text
+//! Vec<f32>                    Scalars                              moved
+//! &[f32]                      Scalars                              lent
+//! Vec<Body { x, mass }>       Tuple [Scalars, Scalars]             a column each
+//! Vec<Vec<f32>>               Offsets [0 2 5] of Scalars           elements one after another
+//! ```
+
+use crate::arr::Rank;
+use crate::elt::Elt;
+use crate::host::Array;
+use deckle_runtime::{Buffer, Data, Lender, OverBudget, Pool};
+use std::marker::PhantomData;
+
+/// Who counts the memory of what is put together: nobody, if it is the caller's.
+pub type Counts<'p> = Option<&'p Pool>;
+
+const WHAT: &str = "elements of a stream";
+
+/// So many elements are taken apart at a time: they are read once and stay in the cache for all of their components.
+const AT_ONCE: usize = 1024;
+
+/// Elements of one type, a column for each scalar in them. `Elt::Columns` are.
+pub trait Columns<T: Elt>: Default + Send + 'static {
+    /// Adds what `get` makes of items.
+    fn extend_with<S>(&mut self, items: &[S], get: impl Fn(&S) -> T + Copy);
+
+    /// As values.
+    ///
+    /// # Errors
+    /// There is no room in the pool that counts them.
+    fn into_data(self, pool: Counts<'_>) -> Result<Data, OverBudget>;
+
+    /// Reads the element at a place of values; `None` if they are of another type.
+    fn reader(data: &Data) -> Option<impl Fn(usize) -> T>;
+
+    /// The columns of elements that are given away.
+    fn from_vec(items: Vec<T>) -> Self {
+        let mut columns = Self::default();
+        columns.extend(&items);
+        columns
+    }
+
+    /// Adds elements.
+    fn extend(&mut self, items: &[T]) {
+        items.chunks(AT_ONCE).for_each(|some| self.extend_with(some, |x| *x));
+    }
+
+    /// Elements as values that are lent, where they lie as they should.
+    fn lend<'a>(items: &'a [T], _lender: &Lender<'a>) -> Result<Data, OverBudget> {
+        let mut columns = Self::default();
+        columns.extend(items);
+        columns.into_data(None)
+    }
+
+    /// The first elements of values.
+    fn into_vec(data: Data, n: usize) -> Option<Vec<T>> {
+        if Self::count(&data) < n {
+            return None;
+        }
+        let read = Self::reader(&data)?;
+        Some((0..n).map(read).collect())
+    }
+
+    /// How many elements values have.
+    fn count(data: &Data) -> usize;
+}
+
+macro_rules! numbers {
+    ($($t:ty)*) => {$(
+        impl Columns<$t> for Vec<$t> {
+            fn extend_with<S>(&mut self, items: &[S], get: impl Fn(&S) -> $t + Copy) {
+                Extend::extend(self, items.iter().map(get));
+            }
+            fn into_data(self, pool: Counts<'_>) -> Result<Data, OverBudget> {
+                Ok(Data::Scalars(match pool {
+                    Some(pool) => pool.adopt(self, WHAT)?,
+                    None => Buffer::from_vec(self),
+                }))
+            }
+            fn reader(data: &Data) -> Option<impl Fn(usize) -> $t> {
+                let Data::Scalars(b) = data else { return None };
+                let all = b.as_slice::<$t>();
+                Some(move |i: usize| all[i])
+            }
+            fn from_vec(items: Vec<$t>) -> Self {
+                items
+            }
+            fn extend(&mut self, items: &[$t]) {
+                self.extend_from_slice(items);
+            }
+            fn lend<'a>(items: &'a [$t], lender: &Lender<'a>) -> Result<Data, OverBudget> {
+                Ok(Data::Scalars(lender.lend(items)))
+            }
+            fn into_vec(data: Data, n: usize) -> Option<Vec<$t>> {
+                let Data::Scalars(b) = data else { return None };
+                let mut all = b.into_vec::<$t>();
+                if all.len() < n {
+                    return None;
+                }
+                all.truncate(n);
+                Some(all)
+            }
+            fn count(data: &Data) -> usize {
+                if let Data::Scalars(b) = data { b.len() / size_of::<$t>() } else { 0 }
+            }
+        }
+    )*};
+}
+
+numbers! { i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 }
+
+impl Columns<bool> for Vec<bool> {
+    fn extend_with<S>(&mut self, items: &[S], get: impl Fn(&S) -> bool + Copy) {
+        Extend::extend(self, items.iter().map(get));
+    }
+    fn into_data(self, pool: Counts<'_>) -> Result<Data, OverBudget> {
+        let bytes = Buffer::from_bools(self);
+        Ok(Data::Scalars(match pool {
+            Some(pool) => pool.adopt(bytes.into_vec::<u8>(), WHAT)?,
+            None => bytes,
+        }))
+    }
+    fn reader(data: &Data) -> Option<impl Fn(usize) -> bool> {
+        let Data::Scalars(b) = data else { return None };
+        let all = b.as_slice::<u8>();
+        Some(move |i: usize| all[i] != 0)
+    }
+    fn from_vec(items: Vec<bool>) -> Self {
+        items
+    }
+    fn lend<'a>(items: &'a [bool], lender: &Lender<'a>) -> Result<Data, OverBudget> {
+        Ok(Data::Scalars(lender.lend_bools(items)))
+    }
+    fn into_vec(data: Data, n: usize) -> Option<Vec<bool>> {
+        let Data::Scalars(b) = data else { return None };
+        let mut all = b.into_bools()?;
+        if all.len() < n {
+            return None;
+        }
+        all.truncate(n);
+        Some(all)
+    }
+    fn count(data: &Data) -> usize {
+        if let Data::Scalars(b) = data { b.len() } else { 0 }
+    }
+}
+
+/// A component of values that are tuples.
+pub fn component(data: &Data, k: usize) -> Option<&Data> {
+    if let Data::Tuple(parts) = data { parts.get(k) } else { None }
+}
+
+macro_rules! tuples {
+    ($(($($name:ident $flat:ident $index:tt),+);)*) => {$(
+        impl<$($name: Elt),+> Columns<($($name,)+)> for ($($name::Columns,)+) {
+            fn extend_with<S>(&mut self, items: &[S], get: impl Fn(&S) -> ($($name,)+) + Copy) {
+                $(self.$index.extend_with(items, move |x| get(x).$index);)+
+            }
+            fn into_data(self, pool: Counts<'_>) -> Result<Data, OverBudget> {
+                Ok(Data::Tuple(vec![$(self.$index.into_data(pool)?),+]))
+            }
+            fn reader(data: &Data) -> Option<impl Fn(usize) -> ($($name,)+)> {
+                let read = ($(<$name::Columns as Columns<$name>>::reader(component(data, $index)?)?,)+);
+                Some(move |i: usize| ($((read.$index)(i),)+))
+            }
+            fn count(data: &Data) -> usize {
+                let lens = [$(component(data, $index).map_or(0, <$name::Columns as Columns<$name>>::count)),+];
+                lens.into_iter().min().unwrap_or(0)
+            }
+        }
+
+        impl<$($name, $flat: Flat<$name>),+> Flat<($($name,)+)> for ($($flat,)+) {
+            fn push(&mut self, item: &($($name,)+)) {
+                $(self.$index.push(&item.$index);)+
+            }
+            fn into_data(self, pool: Counts<'_>) -> Result<Data, OverBudget> {
+                Ok(Data::Tuple(vec![$(self.$index.into_data(pool)?),+]))
+            }
+            #[allow(non_snake_case)]
+            fn into_vec(data: Data, n: usize) -> Option<Vec<($($name,)+)>> {
+                let Data::Tuple(parts) = data else { return None };
+                let mut parts = parts.into_iter();
+                $(let mut $name = $flat::into_vec(parts.next()?, n)?.into_iter();)+
+                (0..n).map(|_| Some(($($name.next()?,)+))).collect()
+            }
+        }
+    )*};
+}
+
+tuples! {
+    (A FA 0, B FB 1);
+    (A FA 0, B FB 1, C FC 2);
+    (A FA 0, B FB 1, C FC 2, D FD 3);
+    (A FA 0, B FB 1, C FC 2, D FD 3, E FE 4);
+    (A FA 0, B FB 1, C FC 2, D FD 3, E FE 4, F FF 5);
+    (A FA 0, B FB 1, C FC 2, D FD 3, E FE 4, F FF 5, G FG 6);
+    (A FA 0, B FB 1, C FC 2, D FD 3, E FE 4, F FF 5, G FG 6, H FH 7);
+}
+
+/// Host values of one type, one after another, as they are put together in flat memory.
+pub trait Flat<P>: Default + Send + 'static {
+    /// Adds a value.
+    fn push(&mut self, item: &P);
+
+    /// As values.
+    ///
+    /// # Errors
+    /// There is no room in the pool that counts them.
+    fn into_data(self, pool: Counts<'_>) -> Result<Data, OverBudget>;
+
+    /// So many values as those of the host; `None` if they are not of this type.
+    fn into_vec(data: Data, n: usize) -> Option<Vec<P>>;
+
+    /// Adds values.
+    fn extend(&mut self, items: &[P]) {
+        items.iter().for_each(|item| self.push(item));
+    }
+
+    /// Values that are given away.
+    fn from_vec(items: Vec<P>) -> Self {
+        let mut flat = Self::default();
+        flat.extend(&items);
+        flat
+    }
+
+    /// Values that are lent, where they lie as they should.
+    fn lend<'a>(items: &'a [P], _lender: &Lender<'a>) -> Result<Data, OverBudget> {
+        let mut flat = Self::default();
+        flat.extend(items);
+        flat.into_data(None)
+    }
+}
+
+/// Elements.
+#[derive(Debug)]
+pub struct Elements<T: Elt>(T::Columns);
+
+impl<T: Elt> Default for Elements<T> {
+    fn default() -> Self {
+        Elements(Default::default())
+    }
+}
+
+impl<T: Elt> Flat<T> for Elements<T> {
+    fn push(&mut self, item: &T) {
+        self.0.extend_with(std::slice::from_ref(item), |x| *x);
+    }
+    fn into_data(self, pool: Counts<'_>) -> Result<Data, OverBudget> {
+        self.0.into_data(pool)
+    }
+    fn into_vec(data: Data, n: usize) -> Option<Vec<T>> {
+        <T::Columns as Columns<T>>::into_vec(data, n)
+    }
+    fn extend(&mut self, items: &[T]) {
+        self.0.extend(items);
+    }
+    fn from_vec(items: Vec<T>) -> Self {
+        Elements(Columns::from_vec(items))
+    }
+    fn lend<'a>(items: &'a [T], lender: &Lender<'a>) -> Result<Data, OverBudget> {
+        <T::Columns as Columns<T>>::lend(items, lender)
+    }
+}
+
+/// Vectors or sequences of any lengths.
+#[derive(Debug)]
+pub struct Rows<F> {
+    /// Where each ends, behind a 0.
+    ends: Vec<i64>,
+    elem: F,
+}
+
+impl<F: Default> Default for Rows<F> {
+    fn default() -> Self {
+        Rows { ends: vec![0], elem: F::default() }
+    }
+}
+
+impl<F> Rows<F> {
+    fn end(&mut self, len: usize) {
+        let begins = self.ends.last().copied().unwrap_or(0);
+        self.ends.push(begins + len as i64);
+    }
+}
+
+fn offsets(ends: Vec<i64>, pool: Counts<'_>) -> Result<Buffer, OverBudget> {
+    match pool {
+        Some(pool) => pool.adopt(ends, WHAT),
+        None => Ok(Buffer::from_vec(ends)),
+    }
+}
+
+impl<P, F: Flat<P>> Flat<Vec<P>> for Rows<F> {
+    fn push(&mut self, row: &Vec<P>) {
+        self.elem.extend(row);
+        self.end(row.len());
+    }
+    fn into_data(self, pool: Counts<'_>) -> Result<Data, OverBudget> {
+        Ok(Data::Offsets(offsets(self.ends, pool)?, Box::new(self.elem.into_data(pool)?)))
+    }
+    fn into_vec(data: Data, n: usize) -> Option<Vec<Vec<P>>> {
+        let (lens, elem) = rows(data, n)?;
+        let mut all = F::into_vec(elem, lens.iter().sum())?.into_iter();
+        Some(lens.into_iter().map(|len| all.by_ref().take(len).collect()).collect())
+    }
+}
+
+/// How long each of so many rows is, and their elements.
+fn rows(data: Data, n: usize) -> Option<(Vec<usize>, Data)> {
+    match data {
+        Data::Equal(m, elem) => Some((vec![m; n], *elem)),
+        Data::Offsets(ends, elem) => {
+            let ends = ends.as_slice::<i64>().get(..=n)?;
+            Some((ends.windows(2).map(|w| (w[1] - w[0]) as usize).collect(), *elem))
+        }
+        _ => None,
+    }
+}
+
+/// Arrays of several dimensions, each with a shape of its own.
+#[derive(Debug)]
+pub struct Grids<F, D> {
+    /// Where the parts of each dimension end, behind a 0.
+    ends: Vec<Vec<i64>>,
+    elem: F,
+    rank: PhantomData<fn() -> D>,
+}
+
+impl<F: Default, D: Rank> Default for Grids<F, D> {
+    fn default() -> Self {
+        Grids { ends: vec![vec![0]; D::N], elem: F::default(), rank: PhantomData }
+    }
+}
+
+impl<P, F: Flat<P>, D: Rank> Flat<Array<P, D>> for Grids<F, D> {
+    fn push(&mut self, array: &Array<P, D>) {
+        let mut parts = 1;
+        for (ends, size) in self.ends.iter_mut().zip(array.shape()) {
+            for _ in 0..parts {
+                ends.push(ends.last().copied().unwrap_or(0) + *size as i64);
+            }
+            parts *= size;
+        }
+        self.elem.extend(array.as_slice());
+    }
+    fn into_data(self, pool: Counts<'_>) -> Result<Data, OverBudget> {
+        let elem = self.elem.into_data(pool);
+        self.ends.into_iter().rev().fold(elem, |elem, ends| Ok(Data::Offsets(offsets(ends, pool)?, Box::new(elem?))))
+    }
+    fn into_vec(mut data: Data, n: usize) -> Option<Vec<Array<P, D>>> {
+        let (mut shapes, mut parts) = (vec![Vec::with_capacity(D::N); n], vec![1; n]);
+        for _ in 0..D::N {
+            let (lens, elem) = rows(data, parts.iter().sum())?;
+            let mut lens = lens.into_iter();
+            for (shape, parts) in shapes.iter_mut().zip(&mut parts) {
+                let mine: Vec<usize> = lens.by_ref().take(*parts).collect();
+                let size = mine.first().copied().unwrap_or(0);
+                if mine.iter().any(|len| *len != size) {
+                    return None;
+                }
+                shape.push(size);
+                *parts *= size;
+            }
+            data = elem;
+        }
+        let mut all = F::into_vec(data, parts.iter().sum())?.into_iter();
+        let made =
+            shapes.iter().zip(parts).map(|(shape, len)| Array::new(shape, all.by_ref().take(len).collect()).ok());
+        made.collect()
+    }
+}
+
+/// One array of this shape, its elements put into a row for each dimension.
+pub fn shaped(shape: &[usize], elems: Data) -> Data {
+    shape.iter().rev().fold(elems, |elem, n| Data::Equal(*n, Box::new(elem)))
+}
+
+/// The shape of the only array, of so many dimensions, and its elements; `None` if its rows are not of one length.
+pub fn shape_of(mut data: Data, rank: usize) -> Option<(Vec<usize>, Data)> {
+    let (mut shape, mut parts) = (Vec::with_capacity(rank), 1);
+    for _ in 0..rank {
+        let (size, elem) = match data {
+            Data::Equal(m, elem) => (m, elem),
+            Data::Offsets(ends, elem) => {
+                let ends = ends.as_slice::<i64>().get(..=parts)?;
+                let size = ends.get(1).map_or(0, |end| end - ends[0]);
+                if ends.windows(2).any(|w| w[1] - w[0] != size) {
+                    return None;
+                }
+                (size as usize, elem)
+            }
+            _ => return None,
+        };
+        shape.push(size);
+        parts = parts.checked_mul(size)?;
+        data = *elem;
+    }
+    Some((shape, data))
+}
