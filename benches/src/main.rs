@@ -15,6 +15,7 @@ mod check;
 mod data;
 mod goals;
 mod graph;
+mod host;
 mod latency;
 mod limits;
 mod machine;
@@ -61,8 +62,8 @@ fn run(options: &Options) -> Result<ExitCode, String> {
         }
         None => {}
     }
-    let others = [latency::wanted(options), streams::wanted(options)].concat();
-    let groups = ["latency", "stream"];
+    let others = [latency::wanted(options), host::wanted(options), streams::wanted(options)].concat();
+    let groups = ["latency", "host", "stream"];
     let known = |w: &&String| {
         cases.iter().any(|c| c.answers_to(w)) || others.contains(&w.as_str()) || groups.contains(&w.as_str())
     };
@@ -98,6 +99,7 @@ fn run(options: &Options) -> Result<ExitCode, String> {
         }
         None => {
             latency::run(options, &mut tell);
+            host::run(options, &mut tell);
             streams::run(options, &mut tell);
             suite::run(&cases, options, &mut tell)?;
         }

@@ -1,6 +1,6 @@
 //! The code that `#[derive(Elt)]` writes.
 
-use proc_macro2::{Ident, Literal, TokenStream};
+use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::{format_ident, quote};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
@@ -67,6 +67,8 @@ fn elt_impl(name: &Ident, fields: &[Field<'_>]) -> TokenStream {
     let place = |k: usize| (0..k).fold(quote! { self }, |all, _| quote! { #all.1 });
     let places: Vec<_> = (0..fields.len()).map(place).collect();
     let each: Vec<_> = types.iter().map(|ty| column(ty)).collect();
+    // Fields have any names.
+    let readers: Vec<_> = (0..fields.len()).map(|k| format_ident!("read_{k}", span = Span::mixed_site())).collect();
     quote! {
         #[automatically_derived]
         impl ::deckle::__private::Columns<#name> for #columns {
@@ -84,10 +86,10 @@ fn elt_impl(name: &Ident, fields: &[Field<'_>]) -> TokenStream {
             fn reader(
                 data: &::deckle::__private::Data,
             ) -> ::std::option::Option<impl ::std::ops::Fn(usize) -> #name> {
-                #(let #idents = <#each as ::deckle::__private::Columns<#types>>::reader(
+                #(let #readers = <#each as ::deckle::__private::Columns<#types>>::reader(
                     ::deckle::__private::component(data, #at)?,
                 )?;)*
-                ::std::option::Option::Some(move |i: usize| #name { #(#idents: #idents(i)),* })
+                ::std::option::Option::Some(move |at: usize| #name { #(#idents: #readers(at)),* })
             }
             fn count(data: &::deckle::__private::Data) -> usize {
                 let counts = [#(::deckle::__private::component(data, #at)

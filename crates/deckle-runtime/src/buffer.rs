@@ -149,10 +149,15 @@ impl Buffer {
         Buffer { memory: Arc::new(Memory { start: place, source, guarded: None }), from: 0, len: bytes }
     }
 
-    /// The memory of a vector, without copying. One without capacity becomes [`Buffer::empty`].
-    pub fn from_vec<T: Plain>(elements: Vec<T>) -> Buffer {
+    /// The memory of a vector, without copying, but that it may have to grow by 64 bytes. One without capacity becomes [`Buffer::empty`].
+    pub fn from_vec<T: Plain>(mut elements: Vec<T>) -> Buffer {
+        let len = size_of_val(&elements[..]);
+        if len > 0 && !is_padded_by_page(elements.as_ptr().cast(), len) {
+            // What is large is mapped, and grows without being moved; what is small is soon moved.
+            elements.reserve(PADDING / size_of::<T>());
+        }
         let mut elements = ManuallyDrop::new(elements);
-        let (len, capacity) = (elements.len() * size_of::<T>(), elements.capacity() * size_of::<T>());
+        let capacity = elements.capacity() * size_of::<T>();
         let Ok(layout) = Layout::from_size_align(capacity, align_of::<T>()) else { return Buffer::empty() };
         let Some(start) = NonNull::new(elements.as_mut_ptr().cast::<u8>()).filter(|_| capacity > 0) else {
             return Buffer::empty();

@@ -67,6 +67,8 @@ fn lane_of(w: &Warp<'_>, expr: &Expr, t: u32, lane: u16) -> Scalar {
             let (from, lanes) = (from.get(usize::from(lane)).copied().unwrap_or(0), w.lanes(a));
             if from < lanes { w.get(a, t, from) } else { w.get(b, t, from - lanes) }
         }
+        // Memory of the simulator begins where it should.
+        Expr::Unaligned(_) => Scalar::I64(0),
         Expr::Failed => Scalar::Bool(w.failed >> t & 1 == 1),
         Expr::Id(axis) => Scalar::I64(match axis {
             Axis::Block => w.place.0 as i64,

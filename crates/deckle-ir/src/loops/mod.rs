@@ -378,6 +378,8 @@ pub enum Expr {
     Lane(Val, u16),
     /// `swizzle(x1, x2) [0, 8, 1, 9]` — lanes of the first, counted from 0, and of the second, counted on.
     Swizzle(Val, Val, Vec<u16>),
+    /// `unaligned b0` — how many elements a buffer that is passed begins behind a multiple of 64 bytes. `i64`.
+    Unaligned(Buf),
     /// `failed` — whether this thread has noted a failure so far, or another one has ended with one.
     Failed,
     /// `id thread` — who runs. GPU only. `i64`.

@@ -284,6 +284,7 @@ impl Reader<'_> {
                 self.cursor.expect("[")?;
                 Expr::Swizzle(a, b, self.cursor.list("]", |c| c.number("a lane"))?)
             }
+            "unaligned" => Expr::Unaligned(self.buf()?),
             "failed" => Expr::Failed,
             "id" => Expr::Id(one_of(&mut self.cursor, &AXES, "`block`, `blocks` or `thread`")?),
             "shuffle" => {

@@ -190,6 +190,7 @@ impl Display for Expr {
                 comma_separated(f, from, |f, l| write!(f, "{l}"))?;
                 f.write_str("]")
             }
+            Expr::Unaligned(buf) => write!(f, "unaligned {buf}"),
             Expr::Failed => f.write_str("failed"),
             Expr::Id(axis) => write!(f, "id {}", word(&AXES, axis)),
             Expr::Shuffle(how, v, by) => write!(f, "shuffle {} ({v}, {by})", word(&SHUFFLES, how)),

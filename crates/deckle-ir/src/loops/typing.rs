@@ -152,6 +152,7 @@ impl Names<'_> {
                     None => Ok(Ty { scalar: ty.scalar, lanes: from.len() as u16 }),
                 }
             }
+            Expr::Unaligned(buf) => self.buffer(buf).map(|_| ScalarType::I64.into()),
             Expr::Failed => Ok(ScalarType::Bool.into()),
             Expr::Id(_) => Ok(ScalarType::I64.into()),
             Expr::Shuffle(_, v, by) => {

@@ -5,7 +5,7 @@ use super::*;
 /// Calls `see` with every value that an expression uses.
 pub fn operands(expr: &Expr, mut see: impl FnMut(Val)) {
     match *expr {
-        Expr::Const(_) | Expr::Lanes | Expr::Failed | Expr::Id(_) => {}
+        Expr::Const(_) | Expr::Lanes | Expr::Failed | Expr::Unaligned(_) | Expr::Id(_) => {}
         Expr::Splat(a)
         | Expr::Unary(_, a)
         | Expr::Rint(a)

@@ -73,6 +73,7 @@ impl Writer<'_> {
                 self.op(format!("extractelement {v}, i64 {lane}"))
             }
             Expr::Swizzle(a, b, ref from) => self.swizzle(ty, a, b, from),
+            Expr::Unaligned(buf) => self.unaligned(buf),
             Expr::Failed => self.failed(),
             Expr::Id(axis) => self.id(axis),
             Expr::Shuffle(how, v, by) => self.shuffle(how, v, by),

@@ -44,6 +44,15 @@ impl Writer<'_> {
         })
     }
 
+    /// How many elements a buffer begins behind a multiple of 64 bytes.
+    pub(super) fn unaligned(&mut self, buf: Buf) -> String {
+        let Some(b) = self.buffer(buf) else { return "0".into() };
+        let (pointer, name, shift) = (b.pointer, b.name.clone(), b.elem.bytes().ilog2());
+        let address = self.op(format!("ptrtoint {pointer} {name} to i64"));
+        let behind = self.op(format!("and i64 {address}, 63"));
+        self.op(format!("lshr i64 {behind}, {shift}"))
+    }
+
     /// That an access is in independent loops, if it is. What is in local buffers belongs to no round.
     fn access(&mut self, place: &Place) -> String {
         match self.groups.as_slice() {

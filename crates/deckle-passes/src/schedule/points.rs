@@ -2,9 +2,10 @@
 
 use super::edges::Interior;
 use super::emit::{Emitter, Item, Res, carried_by, parts_of};
+use super::lanes::Plan;
 use deckle_ir::array::BinOp;
-use deckle_ir::kernel::{Combine, Node, Region, Space};
-use deckle_ir::loops::{Expr, LoopHint, Val};
+use deckle_ir::kernel::{Combine, Node, Region, Sink, Space};
+use deckle_ir::loops::{Expr, LoopHint, StoreHint, Val};
 use deckle_ir::scalar::Scalar;
 
 impl Emitter<'_> {
@@ -130,13 +131,45 @@ impl Emitter<'_> {
             let many = self.constant(Scalar::I64(self.cuts.non_temporal / bytes));
             let large = self.b.let_(Expr::Binary(BinOp::Ge, points, many));
             self.b.begin_if(large);
-            self.in_lanes(space, items, (lo, hi), &plan)?;
+            let aligned = self.first_aligned(items, (lo, hi), &plan)?;
+            let hint = self.hint(space, items);
+            self.one_by_one(space, items, (lo, aligned, 1), hint)?;
+            self.in_lanes(space, items, (aligned, hi), &plan)?;
             self.b.begin_else(&[]);
             self.cached_points(space, items, range)?;
             self.b.end(&[]);
             return Ok(());
         }
         self.cached_points(space, items, range)
+    }
+
+    /// The first point whose elements are written at a multiple of 64 bytes, which stores past the caches require: of memory that is the caller's, the first element need not be. Where there
+    /// is no such point for all arrays that are written, the end.
+    fn first_aligned(&mut self, items: &[Item], (lo, hi): (Val, Val), plan: &Plan) -> Res<Val> {
+        if plan.hint != StoreHint::Streaming {
+            return Ok(lo);
+        }
+        let mut first: Option<Val> = None;
+        for item in items {
+            let Item::Sink(i) = item else { continue };
+            let Sink::Write { buf, value, .. } = &self.sinks[*i] else { continue };
+            let (buf, width) = (self.buf(*buf)?, self.p.ty(*value).bytes() as i64);
+            let line = self.constant(Scalar::I64(64 / width));
+            let behind = self.b.let_(Expr::Unaligned(buf));
+            let behind = self.b.binary(BinOp::Add, behind, lo);
+            let behind = self.b.binary(BinOp::Rem, behind, line);
+            let missing = self.b.binary(BinOp::Sub, line, behind);
+            let missing = self.b.binary(BinOp::Rem, missing, line);
+            let point = self.b.binary(BinOp::Add, lo, missing);
+            first = Some(match first {
+                None => point,
+                Some(other) => {
+                    let same = self.b.binary(BinOp::Eq, point, other);
+                    self.b.let_(Expr::Select(same, point, hi))
+                }
+            });
+        }
+        Ok(first.map_or(lo, |point| self.b.binary(BinOp::Min, point, hi)))
     }
 
     /// The same, whatever is written staying in the caches: in lanes, in tiles or one by one.
