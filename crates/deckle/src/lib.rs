@@ -74,7 +74,7 @@
 //!
 //! ```
 //! # use deckle::prelude::*;
-//! let logs = compile(|xs: Seq<f64>| xs.map(|x| x.ln()))?.on(Cpu);
+//! let logs = compile(|xs: Seq<f64>| xs.map(|x| x.ln()))?;
 //! for y in logs.stream(feed((1..).map(f64::from))).take(3) {
 //!     println!("{}", y?);
 //! }
@@ -97,6 +97,33 @@
 //! # use deckle::prelude::*;
 //! let dot = compile(|xs: Arr<f32>, ys: Arr<f32>| xs.zip_with(ys, |x, y| x * y).sum())?;
 //! assert_eq!(dot.on(Cpu).call([1.0, 2.0], [3.0, 4.0])?, dot.on(Interp).call([1.0, 2.0], [3.0, 4.0])?);
+//! # Ok::<(), deckle::Error>(())
+//! ```
+//!
+//! # What a call costs
+//!
+//! Arguments are lent or given away, and cross without being looked at, element by element, if they are scalars:
+//!
+//! | argument | |
+//! |---|---|
+//! | `&[T]`, `&Vec<T>`, `&Array<T, D>`, ndarray views in standard layout | lent until the call returns |
+//! | `Vec<T>`, `Array<T, D>` | given away: the result may be computed in its memory, and is then that very `Vec` |
+//! | [`Ragged<T>`](Ragged), owned or borrowed | as above; the offsets were read once when it was made, and are once for the call |
+//! | a `Vec` or slice of tuples, or of structs with `#[derive(Elt)]` | taken apart, a column for each scalar, in one pass |
+//! | `Vec<Vec<T>>` | copied together |
+//! | [`feed`]`(iterator)` | read ahead on a thread of its own, in blocks: some nanoseconds an element |
+//!
+//! Results are new memory that the caller owns. A call takes about a microsecond besides. Memory that is lent and ends in the last 64 bytes of a page is copied: compiled code reads
+//! whole vectors.
+//!
+//! ```
+//! # use deckle::prelude::*;
+//! let twice = compile(|xs: Arr<f32>| xs.map(|x| x * 2.0))?;
+//! let mut data = Vec::with_capacity(1024);
+//! data.extend([1.0f32; 1000]);
+//! let place = data.as_ptr();
+//! let twice = twice.call(data)?.into_vec();
+//! assert_eq!((twice[999], twice.as_ptr()), (2.0, place));
 //! # Ok::<(), deckle::Error>(())
 //! ```
 //!

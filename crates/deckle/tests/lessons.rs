@@ -19,4 +19,5 @@ lessons! {
     lesson_4_ragged "../../../lessons/04_ragged.rs";
     lesson_5_streams "../../../lessons/05_streams.rs";
     lesson_6_nested_streams "../../../lessons/06_nested_streams.rs";
+    lesson_7_the_border "../../../lessons/07_the_border.rs";
 }

@@ -235,13 +235,32 @@ impl Flattener<'_> {
     /// A kernel, run now.
     pub(super) fn run(&mut self, name: &str, sinks: Vec<Sink>) {
         self.check_at_root();
-        let sinks = self.with_checks(sinks);
+        let mut sinks = self.with_checks(sinks);
+        let sizes = self.sizes_to_check(&sinks);
+        if !sizes.is_empty() {
+            // A row may be so long that the size of the next one, which is wrong, would not be seen.
+            sinks.retain(|sink| !matches!(sink, Sink::Check(n) if sizes.contains(n)));
+            self.run_only("checks", sizes.into_iter().map(Sink::Check).collect());
+        }
+        self.run_only(name, sinks);
+    }
+
+    /// A kernel of these sinks and no others.
+    fn run_only(&mut self, name: &str, sinks: Vec<Sink>) {
         for sink in &sinks {
             for n in self.k.sink_needs_to_run(sink) {
                 self.pending.remove(&n);
             }
         }
         self.step(Step::Run(Kernel { sinks, name: name.into() }));
+    }
+
+    /// Of the checks that are still to be made, those of sizes of rows in which others are made.
+    fn sizes_to_check(&self, sinks: &[Sink]) -> Vec<Node> {
+        let checks = sinks.iter().filter_map(|s| if let Sink::Check(n) = s { Some(*n) } else { None });
+        let sizes = checks.flat_map(|n| self.k.sizes_of(n));
+        let needs = self.k.needs_to_run(&sizes.collect::<Vec<_>>());
+        needs.into_iter().filter(|n| self.pending.contains(n) && self.on_host(self.k.space_of(*n))).collect()
     }
 
     /// Checks that are still to be made along the same dimension come along, and first, as they do in the program.

@@ -5,7 +5,7 @@ use super::emit::{Emitter, Item, Res, carried_by, parts_of};
 use super::lanes::Plan;
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{Combine, Node, Region, Sink, Space};
-use deckle_ir::loops::{Expr, LoopHint, StoreHint, Val};
+use deckle_ir::loops::{Expr, Gathers, LoopHint, StoreHint, Val};
 use deckle_ir::scalar::Scalar;
 
 impl Emitter<'_> {
@@ -177,7 +177,11 @@ impl Emitter<'_> {
         let (lo, hi, _) = range;
         let vectors = self.vectors_allowed();
         if vectors && self.plan_turns(space, items) {
-            return self.in_turns(space, items, (lo, hi));
+            let plan = if self.gathers == Gathers::Native { self.plan_lanes(space, items) } else { None };
+            return match plan {
+                Some(plan) => self.in_turns_or_lanes(space, items, (lo, hi), &plan),
+                None => self.in_turns(space, items, (lo, hi)),
+            };
         }
         if vectors && let Some(plan) = self.plan_lanes(space, items) {
             return self.in_lanes(space, items, (lo, hi), &plan);
@@ -192,6 +196,24 @@ impl Emitter<'_> {
         self.b.begin_else(&[]);
         self.one_by_one(space, items, range, hint)?;
         self.b.end(&[]);
+        Ok(())
+    }
+
+    /// Folds elements from anywhere: few of them in turns, which overlap with those of the next rows, many in lanes.
+    fn in_turns_or_lanes(&mut self, space: Space, items: &[Item], (lo, hi): (Val, Val), plan: &Plan) -> Res<()> {
+        let carried = carried_by(items);
+        let before = self.carried(&carried);
+        let (points, few) = (self.b.sub(hi, lo), self.constant(Scalar::I64(self.cuts.in_turns)));
+        let is_short = self.b.lt(points, few);
+        self.b.begin_if(is_short);
+        self.in_turns(space, items, (lo, hi))?;
+        let after = self.carried(&carried);
+        self.b.begin_else(&after);
+        self.carry(&carried, &before);
+        self.in_lanes(space, items, (lo, hi), plan)?;
+        let after = self.carried(&carried);
+        let after = self.b.end(&after);
+        self.carry(&carried, &after);
         Ok(())
     }
 

@@ -1,14 +1,14 @@
 //! Several sums in turn.
 //!
-//! What is folded over elements from anywhere, as the products of a sparse matrix are, is bound by loading these. On machines without a good instruction for it, to collect them
-//! into vectors costs more than the vectors save. There they are added one by one, to several sums in turn, which do not wait for each other, and an index
-//! that is out of range is jumped at.
+//! What is folded over elements from anywhere, as the products of a sparse matrix are, is bound by loading these. To collect them into vectors costs more than the vectors save on
+//! machines without a good instruction for it, and on all machines where rows are short (`Cuts::in_turns`): loads by themselves run ahead into the next rows. There they are added one
+//! by one, to several sums in turn, which do not wait for each other, and an index that is out of range is jumped at.
 
 use super::emit::{Acc, Emitter, Item, Res, parts_of};
 use super::lanes::{Lane, is_plain};
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{Combine, Node, Op, Space};
-use deckle_ir::loops::{Expr, Gathers, LoopHint, StoreHint, Val};
+use deckle_ir::loops::{Expr, LoopHint, StoreHint, Val};
 use std::collections::BTreeSet;
 
 /// So many nodes for each load from anywhere are little: with more, vectors pay.
@@ -17,7 +17,7 @@ const LITTLE: usize = 24;
 impl Emitter<'_> {
     /// Whether to fold the points of a dimension in turns.
     pub(super) fn plan_turns(&mut self, space: Space, items: &[Item]) -> bool {
-        if self.gathers == Gathers::Native || self.written_out(space) || self.vectors.is_some() || self.tile.is_some() {
+        if self.written_out(space) || self.vectors.is_some() || self.tile.is_some() {
             return false;
         }
         let mut inside: BTreeSet<Node> = BTreeSet::new();
