@@ -75,6 +75,9 @@ fn elt_impl(name: &Ident, fields: &[Field<'_>]) -> TokenStream {
             fn extend_with<S>(&mut self, items: &[S], get: impl ::std::ops::Fn(&S) -> #name + ::std::marker::Copy) {
                 #(::deckle::__private::Columns::<#types>::extend_with(&mut #places.0, items, move |x| get(x).#idents);)*
             }
+            fn reserve(&mut self, more: usize) {
+                #(::deckle::__private::Columns::<#types>::reserve(&mut #places.0, more);)*
+            }
             fn into_data(
                 self,
                 pool: ::deckle::__private::Counts<'_>,

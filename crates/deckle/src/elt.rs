@@ -32,7 +32,7 @@ use deckle_ir::value::Value;
     label = "not an element",
     note = "elements are `bool`, the numbers of 8 to 64 bits, tuples of 2 to 8 elements, and `Copy` structs with `#[derive(Elt)]`"
 )]
-pub trait Elt: Copy + 'static {
+pub trait Elt: Copy + Send + Sync + 'static {
     /// Its type in the language.
     fn ty() -> Type;
     /// As a value of the interpreter.

@@ -29,6 +29,9 @@ pub trait Columns<T: Elt>: Default + Send + 'static {
     /// Adds what `get` makes of items.
     fn extend_with<S>(&mut self, items: &[S], get: impl Fn(&S) -> T + Copy);
 
+    /// Makes room for so many more.
+    fn reserve(&mut self, more: usize);
+
     /// As values.
     ///
     /// # Errors
@@ -47,6 +50,7 @@ pub trait Columns<T: Elt>: Default + Send + 'static {
 
     /// Adds elements.
     fn extend(&mut self, items: &[T]) {
+        self.reserve(items.len());
         items.chunks(AT_ONCE).for_each(|some| self.extend_with(some, |x| *x));
     }
 
@@ -75,6 +79,9 @@ macro_rules! numbers {
         impl Columns<$t> for Vec<$t> {
             fn extend_with<S>(&mut self, items: &[S], get: impl Fn(&S) -> $t + Copy) {
                 Extend::extend(self, items.iter().map(get));
+            }
+            fn reserve(&mut self, more: usize) {
+                Vec::reserve(self, more);
             }
             fn into_data(self, pool: Counts<'_>) -> Result<Data, OverBudget> {
                 Ok(Data::Scalars(match pool {
@@ -118,6 +125,9 @@ impl Columns<bool> for Vec<bool> {
     fn extend_with<S>(&mut self, items: &[S], get: impl Fn(&S) -> bool + Copy) {
         Extend::extend(self, items.iter().map(get));
     }
+    fn reserve(&mut self, more: usize) {
+        Vec::reserve(self, more);
+    }
     fn into_data(self, pool: Counts<'_>) -> Result<Data, OverBudget> {
         let bytes = Buffer::from_bools(self);
         Ok(Data::Scalars(match pool {
@@ -160,6 +170,9 @@ macro_rules! tuples {
         impl<$($name: Elt),+> Columns<($($name,)+)> for ($($name::Columns,)+) {
             fn extend_with<S>(&mut self, items: &[S], get: impl Fn(&S) -> ($($name,)+) + Copy) {
                 $(self.$index.extend_with(items, move |x| get(x).$index);)+
+            }
+            fn reserve(&mut self, more: usize) {
+                $(self.$index.reserve(more);)+
             }
             fn into_data(self, pool: Counts<'_>) -> Result<Data, OverBudget> {
                 Ok(Data::Tuple(vec![$(self.$index.into_data(pool)?),+]))
