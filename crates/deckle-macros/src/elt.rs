@@ -69,6 +69,20 @@ fn elt_impl(name: &Ident, fields: &[Field<'_>]) -> TokenStream {
     let each: Vec<_> = types.iter().map(|ty| column(ty)).collect();
     // Fields have any names.
     let readers: Vec<_> = (0..fields.len()).map(|k| format_ident!("read_{k}", span = Span::mixed_site())).collect();
+    let nested =
+        |parts: Vec<TokenStream>| parts.into_iter().rev().fold(quote! { () }, |rest, part| quote! { (#part, #rest) });
+    let of = |ty: &&Type| {
+        let column = column(ty);
+        quote! { <#column as ::deckle::__private::Columns<#ty>> }
+    };
+    let zeros = nested(types.iter().map(&of).map(|c| quote! { #c::zeros(n) }).collect());
+    let slots = nested(types.iter().map(&of).map(|c| quote! { #c::Slots<'a> }).collect());
+    let all_slots = types.iter().map(&of).zip(&places).map(|(c, at)| quote! { #c::slots(&mut #at.0) });
+    let all_slots = nested(all_slots.collect());
+    let slot_place = |k: usize| (0..k).fold(quote! { slots }, |all, _| quote! { #all.1 });
+    let slot_places: Vec<_> = (0..fields.len()).map(slot_place).collect();
+    let firsts = nested(readers.iter().map(|r| quote! { #r.0 }).collect());
+    let seconds = nested(readers.iter().map(|r| quote! { #r.1 }).collect());
     quote! {
         #[automatically_derived]
         impl ::deckle::__private::Columns<#name> for #columns {
@@ -77,6 +91,24 @@ fn elt_impl(name: &Ident, fields: &[Field<'_>]) -> TokenStream {
             }
             fn reserve(&mut self, more: usize) {
                 #(::deckle::__private::Columns::<#types>::reserve(&mut #places.0, more);)*
+            }
+            fn zeros(n: usize) -> Self {
+                #zeros
+            }
+            type Slots<'a> = #slots;
+            fn slots(&mut self) -> Self::Slots<'_> {
+                #all_slots
+            }
+            fn split<'a>(slots: Self::Slots<'a>, at: usize) -> (Self::Slots<'a>, Self::Slots<'a>) {
+                #(let #readers = <#each as ::deckle::__private::Columns<#types>>::split(#slot_places.0, at);)*
+                (#firsts, #seconds)
+            }
+            fn fill<S>(
+                slots: Self::Slots<'_>,
+                items: &[S],
+                get: impl ::std::ops::Fn(&S) -> #name + ::std::marker::Copy,
+            ) {
+                #(<#each as ::deckle::__private::Columns<#types>>::fill(#slot_places.0, items, move |x| get(x).#idents);)*
             }
             fn into_data(
                 self,

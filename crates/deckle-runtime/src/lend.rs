@@ -18,6 +18,7 @@ use std::time::Duration;
 /// Lends what lives as long as `'a`.
 pub struct Lender<'a> {
     mark: Arc<()>,
+    threads: usize,
     of: PhantomData<fn(&'a ()) -> &'a ()>,
 }
 
@@ -32,8 +33,8 @@ const LOOK: Duration = Duration::from_micros(50);
 /// So many looks are made before anybody sleeps.
 const LOOKS: usize = 100;
 
-/// Makes a call with what is lent to it, and returns when it has all been given back.
-pub fn lending<'a, R>(call: impl FnOnce(&Lender<'a>) -> R) -> R {
+/// Makes a call with what is lent to it, and returns when it has all been given back. The call is one on so many threads.
+pub fn lending<'a, R>(threads: usize, call: impl FnOnce(&Lender<'a>) -> R) -> R {
     /// Waits also where the call panics.
     struct Waits<'l, 'a>(&'l Lender<'a>);
     impl Drop for Waits<'_, '_> {
@@ -47,7 +48,7 @@ pub fn lending<'a, R>(call: impl FnOnce(&Lender<'a>) -> R) -> R {
             std::sync::atomic::fence(std::sync::atomic::Ordering::Acquire);
         }
     }
-    let lender = Lender { mark: Arc::new(()), of: PhantomData };
+    let lender = Lender { mark: Arc::new(()), threads, of: PhantomData };
     let waits = Waits(&lender);
     let result = call(&lender);
     drop(waits);
@@ -55,6 +56,11 @@ pub fn lending<'a, R>(call: impl FnOnce(&Lender<'a>) -> R) -> R {
 }
 
 impl<'a> Lender<'a> {
+    /// On how many threads the call is made, and what is given to it may be put in order.
+    pub fn threads(&self) -> usize {
+        self.threads
+    }
+
     /// The elements of a slice, without copying.
     pub fn lend<T: Plain>(&self, elements: &'a [T]) -> Buffer {
         // SAFETY: the elements are borrowed for `'a`, which does not end before `lending` returns, and that waits for the mark.
@@ -100,7 +106,7 @@ mod tests {
     #[test]
     fn what_is_lent_is_not_copied_and_has_been_given_back() {
         let xs = vec![1.5f64; 1000];
-        let sum = lending(|lender| {
+        let sum = lending(1, |lender| {
             let b = lender.lend(&xs);
             assert!(b.as_ptr() == xs.as_ptr().cast() && b.is_external());
             assert_eq!(lender.lend_bools(&[true, false]).as_slice::<u8>(), [1, 0]);
@@ -113,7 +119,7 @@ mod tests {
     fn a_thread_that_still_has_it_is_waited_for() {
         let (xs, done) = (vec![7i64; 10], Arc::new(AtomicBool::new(false)));
         let told = done.clone();
-        lending(|lender| {
+        lending(1, |lender| {
             let b = lender.lend(&xs);
             std::thread::spawn(move || {
                 std::thread::sleep(Duration::from_millis(30));
@@ -130,7 +136,7 @@ mod tests {
         let (xs, done) = (vec![7i64; 10], Arc::new(AtomicBool::new(false)));
         let told = done.clone();
         let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            lending(|lender| {
+            lending(1, |lender| {
                 let b = lender.lend(&xs);
                 std::thread::spawn(move || {
                     std::thread::sleep(Duration::from_millis(30));

@@ -37,6 +37,12 @@ pub trait Backend: Copy + Send + 'static {
     /// Runs a program. If somebody takes its result, which is a sequence, they are given its elements instead.
     #[doc(hidden)]
     fn run(self, target: &Target, args: Vec<Arg>, take: Option<Take>) -> Run;
+
+    /// On how many threads it runs.
+    #[doc(hidden)]
+    fn threads(self) -> usize {
+        1
+    }
 }
 
 /// The reference interpreter: slow, checked, and by definition right.

@@ -126,7 +126,7 @@ macro_rules! arities {
             /// Runs the program.
             #[allow(clippy::too_many_arguments, clippy::extra_unused_lifetimes)]
             pub fn call<'a>(&self, $($arg: impl Argument<'a, $name>),*) -> Result<Ret::Host, Error> {
-                lending(|_lender| self.run(vec![$($arg.into_arg(_lender)),*]))
+                lending(self.backend.threads(), |_lender| self.run(vec![$($arg.into_arg(_lender)),*]))
             }
         }
 
@@ -136,7 +136,7 @@ macro_rules! arities {
             pub fn stream(&self, $($arg: impl Argument<'static, $name> + Send + 'static),*) -> Results<Ret> {
                 let (built, backend) = (self.built.clone(), self.backend);
                 Results::of(move |take| {
-                    lending(|_lender| {
+                    lending(backend.threads(), |_lender| {
                         built.run(backend, vec![$($arg.into_arg(_lender)),*], Some(take)).map(drop)
                     })
                 })

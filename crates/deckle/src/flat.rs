@@ -32,6 +32,21 @@ pub trait Columns<T: Elt>: Default + Send + 'static {
     /// Makes room for so many more.
     fn reserve(&mut self, more: usize);
 
+    /// So many zeros.
+    fn zeros(n: usize) -> Self;
+
+    /// A part of the columns, to be written.
+    type Slots<'a>: Send;
+
+    /// All of them.
+    fn slots(&mut self) -> Self::Slots<'_>;
+
+    /// The first so many, and the others.
+    fn split<'a>(slots: Self::Slots<'a>, at: usize) -> (Self::Slots<'a>, Self::Slots<'a>);
+
+    /// Writes what `get` makes of items.
+    fn fill<S>(slots: Self::Slots<'_>, items: &[S], get: impl Fn(&S) -> T + Copy);
+
     /// As values.
     ///
     /// # Errors
@@ -41,11 +56,9 @@ pub trait Columns<T: Elt>: Default + Send + 'static {
     /// Reads the element at a place of values; `None` if they are of another type.
     fn reader(data: &Data) -> Option<impl Fn(usize) -> T>;
 
-    /// The columns of elements that are given away.
-    fn from_vec(items: Vec<T>) -> Self {
-        let mut columns = Self::default();
-        columns.extend(&items);
-        columns
+    /// The columns of elements that are given away, on so many threads.
+    fn from_vec(items: Vec<T>, threads: usize) -> Self {
+        apart(&items, threads)
     }
 
     /// Adds elements.
@@ -55,10 +68,8 @@ pub trait Columns<T: Elt>: Default + Send + 'static {
     }
 
     /// Elements as values that are lent, where they lie as they should.
-    fn lend<'a>(items: &'a [T], _lender: &Lender<'a>) -> Result<Data, OverBudget> {
-        let mut columns = Self::default();
-        columns.extend(items);
-        columns.into_data(None)
+    fn lend<'a>(items: &'a [T], lender: &Lender<'a>) -> Result<Data, OverBudget> {
+        apart::<T, Self>(items, lender.threads()).into_data(None)
     }
 
     /// The first elements of values.
@@ -74,6 +85,35 @@ pub trait Columns<T: Elt>: Default + Send + 'static {
     fn count(data: &Data) -> usize;
 }
 
+/// So many bytes are worth a thread.
+const WORTH: usize = 1 << 20;
+
+/// Takes elements apart, on so many threads at most.
+fn apart<T: Elt, C: Columns<T>>(items: &[T], threads: usize) -> C {
+    let parts = threads.min(size_of_val(items) / WORTH);
+    if parts <= 1 {
+        let mut columns = C::default();
+        columns.extend(items);
+        return columns;
+    }
+    let mut columns = C::zeros(items.len());
+    let mut rest = columns.slots();
+    std::thread::scope(|scope| {
+        for part in items.chunks(items.len().div_ceil(parts)) {
+            let (mut mine, others) = C::split(rest, part.len());
+            rest = others;
+            scope.spawn(move || {
+                for some in part.chunks(AT_ONCE) {
+                    let (here, after) = C::split(mine, some.len());
+                    C::fill(here, some, |x| *x);
+                    mine = after;
+                }
+            });
+        }
+    });
+    columns
+}
+
 macro_rules! numbers {
     ($($t:ty)*) => {$(
         impl Columns<$t> for Vec<$t> {
@@ -82,6 +122,19 @@ macro_rules! numbers {
             }
             fn reserve(&mut self, more: usize) {
                 Vec::reserve(self, more);
+            }
+            fn zeros(n: usize) -> Self {
+                vec![Default::default(); n]
+            }
+            type Slots<'a> = &'a mut [$t];
+            fn slots(&mut self) -> &mut [$t] {
+                self
+            }
+            fn split<'a>(slots: Self::Slots<'a>, at: usize) -> (Self::Slots<'a>, Self::Slots<'a>) {
+                slots.split_at_mut(at)
+            }
+            fn fill<S>(slots: &mut [$t], items: &[S], get: impl Fn(&S) -> $t + Copy) {
+                slots.iter_mut().zip(items).for_each(|(slot, x)| *slot = get(x));
             }
             fn into_data(self, pool: Counts<'_>) -> Result<Data, OverBudget> {
                 Ok(Data::Scalars(match pool {
@@ -94,7 +147,7 @@ macro_rules! numbers {
                 let all = b.as_slice::<$t>();
                 Some(move |i: usize| all[i])
             }
-            fn from_vec(items: Vec<$t>) -> Self {
+            fn from_vec(items: Vec<$t>, _: usize) -> Self {
                 items
             }
             fn extend(&mut self, items: &[$t]) {
@@ -128,6 +181,19 @@ impl Columns<bool> for Vec<bool> {
     fn reserve(&mut self, more: usize) {
         Vec::reserve(self, more);
     }
+    fn zeros(n: usize) -> Self {
+        vec![Default::default(); n]
+    }
+    type Slots<'a> = &'a mut [bool];
+    fn slots(&mut self) -> &mut [bool] {
+        self
+    }
+    fn split<'a>(slots: Self::Slots<'a>, at: usize) -> (Self::Slots<'a>, Self::Slots<'a>) {
+        slots.split_at_mut(at)
+    }
+    fn fill<S>(slots: &mut [bool], items: &[S], get: impl Fn(&S) -> bool + Copy) {
+        slots.iter_mut().zip(items).for_each(|(slot, x)| *slot = get(x));
+    }
     fn into_data(self, pool: Counts<'_>) -> Result<Data, OverBudget> {
         let bytes = Buffer::from_bools(self);
         Ok(Data::Scalars(match pool {
@@ -140,7 +206,7 @@ impl Columns<bool> for Vec<bool> {
         let all = b.as_slice::<u8>();
         Some(move |i: usize| all[i] != 0)
     }
-    fn from_vec(items: Vec<bool>) -> Self {
+    fn from_vec(items: Vec<bool>, _: usize) -> Self {
         items
     }
     fn lend<'a>(items: &'a [bool], lender: &Lender<'a>) -> Result<Data, OverBudget> {
@@ -173,6 +239,20 @@ macro_rules! tuples {
             }
             fn reserve(&mut self, more: usize) {
                 $(self.$index.reserve(more);)+
+            }
+            fn zeros(n: usize) -> Self {
+                ($(<$name::Columns as Columns<$name>>::zeros(n),)+)
+            }
+            type Slots<'a> = ($(<$name::Columns as Columns<$name>>::Slots<'a>,)+);
+            fn slots(&mut self) -> Self::Slots<'_> {
+                ($(<$name::Columns as Columns<$name>>::slots(&mut self.$index),)+)
+            }
+            fn split<'a>(slots: Self::Slots<'a>, at: usize) -> (Self::Slots<'a>, Self::Slots<'a>) {
+                let both = ($(<$name::Columns as Columns<$name>>::split(slots.$index, at),)+);
+                (($(both.$index.0,)+), ($(both.$index.1,)+))
+            }
+            fn fill<S>(slots: Self::Slots<'_>, items: &[S], get: impl Fn(&S) -> ($($name,)+) + Copy) {
+                $(<$name::Columns as Columns<$name>>::fill(slots.$index, items, move |x| get(x).$index);)+
             }
             fn into_data(self, pool: Counts<'_>) -> Result<Data, OverBudget> {
                 Ok(Data::Tuple(vec![$(self.$index.into_data(pool)?),+]))
@@ -234,8 +314,8 @@ pub trait Flat<P>: Default + Send + 'static {
         items.iter().for_each(|item| self.push(item));
     }
 
-    /// Values that are given away.
-    fn from_vec(items: Vec<P>) -> Self {
+    /// Values that are given away, on so many threads.
+    fn from_vec(items: Vec<P>, _threads: usize) -> Self {
         let mut flat = Self::default();
         flat.extend(&items);
         flat
@@ -272,8 +352,8 @@ impl<T: Elt> Flat<T> for Elements<T> {
     fn extend(&mut self, items: &[T]) {
         self.0.extend(items);
     }
-    fn from_vec(items: Vec<T>) -> Self {
-        Elements(Columns::from_vec(items))
+    fn from_vec(items: Vec<T>, threads: usize) -> Self {
+        Elements(Columns::from_vec(items, threads))
     }
     fn lend<'a>(items: &'a [T], lender: &Lender<'a>) -> Result<Data, OverBudget> {
         <T::Columns as Columns<T>>::lend(items, lender)

@@ -329,13 +329,13 @@ fn lent(data: Result<Data, OverBudget>, shape: &[usize]) -> Result<Arg, OverBudg
 
 impl<'a, T: Elt> Argument<'a, Exp<T>> for T {
     fn into_arg(self, _: &Lender<'a>) -> Result<Arg, OverBudget> {
-        given(Elements::from_vec(vec![self]).into_data(None), &[])
+        given(Elements::from_vec(vec![self], 1).into_data(None), &[])
     }
 }
 
 impl<'a, T: HostItem, D: Rank> Argument<'a, Arr<T, D>> for Array<T::Plain, D> {
-    fn into_arg(self, _: &Lender<'a>) -> Result<Arg, OverBudget> {
-        given(T::Flat::from_vec(self.data).into_data(None), &self.shape)
+    fn into_arg(self, lender: &Lender<'a>) -> Result<Arg, OverBudget> {
+        given(T::Flat::from_vec(self.data, lender.threads()).into_data(None), &self.shape)
     }
 }
 
@@ -346,8 +346,8 @@ impl<'a, T: HostItem, D: Rank> Argument<'a, Arr<T, D>> for &'a Array<T::Plain, D
 }
 
 impl<'a, T: HostItem, const N: usize, const M: usize> Argument<'a, Arr<T, D2>> for [[T::Plain; M]; N] {
-    fn into_arg(self, _: &Lender<'a>) -> Result<Arg, OverBudget> {
-        given(T::Flat::from_vec(self.into_iter().flatten().collect()).into_data(None), &[N, M])
+    fn into_arg(self, lender: &Lender<'a>) -> Result<Arg, OverBudget> {
+        given(T::Flat::from_vec(self.into_iter().flatten().collect(), lender.threads()).into_data(None), &[N, M])
     }
 }
 
@@ -355,9 +355,9 @@ impl<'a, T: HostItem, const N: usize, const M: usize> Argument<'a, Arr<T, D2>> f
 macro_rules! lists {
     ($($handle:ident)*) => {$(
         impl<'a, T: HostItem> Argument<'a, $handle<T>> for Vec<T::Plain> {
-            fn into_arg(self, _: &Lender<'a>) -> Result<Arg, OverBudget> {
+            fn into_arg(self, lender: &Lender<'a>) -> Result<Arg, OverBudget> {
                 let n = self.len();
-                given(T::Flat::from_vec(self).into_data(None), &[n])
+                given(T::Flat::from_vec(self, lender.threads()).into_data(None), &[n])
             }
         }
 
@@ -374,8 +374,8 @@ macro_rules! lists {
         }
 
         impl<'a, T: HostItem, const N: usize> Argument<'a, $handle<T>> for [T::Plain; N] {
-            fn into_arg(self, _: &Lender<'a>) -> Result<Arg, OverBudget> {
-                given(T::Flat::from_vec(self.into()).into_data(None), &[N])
+            fn into_arg(self, lender: &Lender<'a>) -> Result<Arg, OverBudget> {
+                given(T::Flat::from_vec(self.into(), lender.threads()).into_data(None), &[N])
             }
         }
 
@@ -386,9 +386,9 @@ macro_rules! lists {
         }
 
         impl<'a, T: HostItem> Argument<'a, $handle<Arr<T>>> for Ragged<T::Plain> {
-            fn into_arg(self, _: &Lender<'a>) -> Result<Arg, OverBudget> {
-                let (n, ends) = (self.len(), Elements::from_vec(self.offsets).into_data(None)?);
-                given(ragged(ends, T::Flat::from_vec(self.data).into_data(None)?), &[n])
+            fn into_arg(self, lender: &Lender<'a>) -> Result<Arg, OverBudget> {
+                let (n, ends) = (self.len(), Elements::from_vec(self.offsets, 1).into_data(None)?);
+                given(ragged(ends, T::Flat::from_vec(self.data, lender.threads()).into_data(None)?), &[n])
             }
         }
 

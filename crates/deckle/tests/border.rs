@@ -31,7 +31,7 @@ fn what_is_borrowed_is_as_it_was() {
     let f = compile(|xs: Arr<f64>, ys: Arr<f64>| (xs.map(|x| x + 1.0), ys.sum(), ys)).unwrap();
     let (xs, ys) = (vec![1.0; 5000], [1.0, 2.0]);
     for _ in 0..3 {
-        let (more, sum, same) = f.call(&xs, &ys).unwrap();
+        let (more, sum, same) = f.call(&xs, &ys[..]).unwrap();
         assert_eq!((more.to_vec(), sum), (vec![2.0; 5000], 3.0));
         // An argument that is the result is a copy: it would not live long enough.
         assert_eq!(same.to_vec(), ys);
@@ -58,13 +58,13 @@ fn structs_are_taken_apart_and_put_together() {
     let mixed = |k: usize| Mixed {
         i: k as i8,
         data: k as u16,
-        items: (k as f32, k % 3 == 0),
+        items: (k as f32, k.is_multiple_of(3)),
         get: -(k as i64),
         pool: k as f64 * 0.5,
-        x: k % 2 == 0,
+        x: k.is_multiple_of(2),
         at: (k % 251) as u8,
     };
-    for n in [0, 1, 2, 1023, 1024, 1025, 5000] {
+    for n in [0, 1, 2, 1023, 1024, 1025, 5000, 400_000] {
         let all: Vec<Mixed> = (0..n).map(mixed).collect();
         let mut wanted = all.clone();
         wanted.reverse();

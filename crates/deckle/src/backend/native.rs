@@ -62,13 +62,21 @@ pub const Seq: OneCore = OneCore;
 
 impl Backend for Cpu {
     fn run(self, target: &Target, args: Vec<Arg>, take: Option<Take>) -> Run {
-        compiled(target, args, take, cpu::usable_cores())
+        compiled(target, args, take, self.threads())
+    }
+
+    fn threads(self) -> usize {
+        cpu::usable_cores()
     }
 }
 
 impl Backend for SomeCores {
     fn run(self, target: &Target, args: Vec<Arg>, take: Option<Take>) -> Run {
         compiled(target, args, take, self.threads)
+    }
+
+    fn threads(self) -> usize {
+        self.threads
     }
 }
 
