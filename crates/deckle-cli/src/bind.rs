@@ -6,12 +6,9 @@ use deckle_diag::{Code, Diagnostic, SourceMap, Span, closest};
 use deckle_io::stream::is_flat;
 use deckle_io::text::{self, Wrong, parameters, records, type_name};
 use deckle_ir::array::Function;
-use deckle_ir::entity::SizeVar;
-use deckle_ir::size::{Atom, Size};
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
 use deckle_runtime::stream::Source;
-use std::collections::HashMap;
 use std::path::Path;
 
 /// An argument.
@@ -29,53 +26,11 @@ pub fn arguments(name: &str, function: &Function, given: &[String], sources: &mu
 
 /// The same with files of elements opened and not read.
 pub fn inputs(name: &str, function: &Function, given: &[String], sources: &mut SourceMap) -> Outcome<Vec<Bound>> {
-    let sizes = Sizes::of(function);
     each(name, function, given, |parameter, ty, text| match (text.strip_prefix('@').map(Path::new), ty) {
         (Some(path), Type::Seq(_)) => file::open(parameter, ty, path).map(Bound::Stream),
-        (Some(path), _) if sizes.are_plain && is_flat(path, ty) => {
-            file::open_whole(parameter, ty, path).map(Bound::Stream)
-        }
+        (Some(path), _) if is_flat(path, ty) => file::open_whole(parameter, ty, path).map(Bound::Stream),
         _ => value(parameter, ty, text, sources).map(Bound::Value),
     })
-}
-
-/// What the sizes of parameters say about data that is compared with them only when the program runs.
-struct Sizes {
-    /// Whether what runs a program compares them all: they are numbers, names, or the lengths of rows that nothing else is compared with.
-    are_plain: bool,
-    /// How often each size variable occurs.
-    uses: HashMap<SizeVar, usize>,
-}
-
-impl Sizes {
-    fn of(function: &Function) -> Sizes {
-        let mut sizes = Sizes { are_plain: true, uses: HashMap::new() };
-        let types = || function.params().iter().map(|p| function.ty(*p));
-        for ty in types() {
-            ty.any_atom(&mut |atom, _| {
-                if let Atom::Var(v, _) = atom {
-                    *sizes.uses.entry(*v).or_default() += 1;
-                }
-                false
-            });
-        }
-        let mut are_plain = true;
-        for ty in types() {
-            ty.for_each_size(&mut |size, _| are_plain &= sizes.is_named(size) || sizes.is_free(size));
-        }
-        sizes.are_plain = are_plain;
-        sizes
-    }
-
-    /// A number or a name.
-    fn is_named(&self, size: &Size) -> bool {
-        size.as_constant().is_some() || matches!(size.determines(), Some((_, [], 0)))
-    }
-
-    /// The lengths of rows, each its own, that occur nowhere else.
-    fn is_free(&self, size: &Size) -> bool {
-        matches!(size.determines(), Some((v, [_, ..], 0)) if self.uses.get(&v) == Some(&1))
-    }
 }
 
 /// Something for each parameter, made of its type and what is written for it.

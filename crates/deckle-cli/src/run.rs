@@ -95,7 +95,6 @@ impl Job<'_> {
             Some(Backend::Seq) => 1,
             _ => args.threads.unwrap_or_else(deckle_runtime::cpu::usable_cores),
         };
-        self.check(&inputs)?;
         let chunk = match args.chunk {
             Some(ChunkSize::Elements(n)) => Some(n),
             _ => None,
@@ -122,21 +121,6 @@ impl Job<'_> {
             }
             Err(d) => Err(d),
         }
-    }
-
-    /// Holds what is there against the types of the parameters. Elements that are still to come are checked when they do.
-    fn check(&self, inputs: &[Bound]) -> Result<(), Box<Diagnostic>> {
-        let function = &self.program.funcs[self.func.index()];
-        let mut values = Vec::new();
-        for (bound, p) in inputs.iter().zip(function.params()) {
-            match bound {
-                Bound::Value(value) => values.push(value.clone()),
-                Bound::Stream(_) if function.ty(*p).is_seq() => values.push(Value::seq(Vec::new())),
-                // All sizes are plain, if a vector is read just before the run: they are compared there.
-                Bound::Stream(_) => return Ok(()),
-            }
-        }
-        deckle_interp::check(self.program, self.func, &values)
     }
 
     fn interpret(&self, inputs: Vec<Bound>, interrupt: &Interrupt) -> Ran {

@@ -4,6 +4,7 @@ use crate::device::Device;
 use crate::fault::Failure;
 use crate::host::element;
 use crate::run::Memory;
+use deckle_diag::Span;
 use deckle_ir::kernel::{Buf, Op, Rep, Rows};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::types::Type;
@@ -156,8 +157,8 @@ impl<D: Device> Memory<'_, D> {
                 let all = &offsets.as_slice::<i64>()[..=n];
                 let size = all.get(1).map_or(0, |first| first - all[0]);
                 if let Some(row) = all.windows(2).position(|w| w[1] - w[0] != size) {
-                    let (name, len) = (name.to_string(), all[row + 1] - all[row]);
-                    return Err(Failure::Irregular { name, row, len, first: size });
+                    let (what, len) = (format!("argument `{name}`"), all[row + 1] - all[row]);
+                    return Err(Failure::Irregular { what, span: Span::NONE, rows: n, row, len, first: size });
                 }
                 // A size that no row shows is told by another argument, or is 0.
                 if let (Op::Load(b, _), true) = (&self.program.node(*m).op, n > 0) {

@@ -1,5 +1,6 @@
 //! What goes wrong while a program runs. What a check is about is told in the words of the common table, [`deckle_ir::fault`].
 
+use crate::plan::Plan;
 use deckle_diag::{Code, Diagnostic, Span};
 use deckle_ir::kernel::{Fault, Node, Program, Site};
 use deckle_runtime::{Interrupted, OverBudget, stream};
@@ -19,7 +20,9 @@ pub(crate) enum Failure {
     /// An argument is not of the parameter's type.
     Argument(String),
     /// The rows of an argument are not of one size: which one has how many elements, and how many the first has.
-    Irregular { name: String, row: usize, len: i64, first: i64 },
+    Irregular { what: String, span: Span, rows: usize, row: usize, len: i64, first: i64 },
+    /// A row of an argument does not have as many elements as its type says.
+    Row { what: String, span: Span, size: String, row: usize, len: i64, expected: i64 },
     /// An array of so many elements. Where it stands in the source.
     TooLarge(String, i64, Span),
     /// From outside.
@@ -68,6 +71,24 @@ impl Failure {
         }
     }
 
+    /// The same of a parameter of a program.
+    pub(crate) fn of_parameter(self, plan: &Plan, at: usize) -> Failure {
+        match self {
+            Failure::Irregular { what, rows, row, len, first, .. } => {
+                let what = format!("{what} of `{}`", plan.name);
+                let span = plan.param_spans.get(at).copied().unwrap_or(Span::NONE);
+                match plan.square.get(at).cloned().flatten() {
+                    Some(size) => {
+                        let (row, len) = if first == rows as i64 { (row, len) } else { (0, first) };
+                        Failure::Row { what, span, size, row, len, expected: rows as i64 }
+                    }
+                    None => Failure::Irregular { what, span, rows, row, len, first },
+                }
+            }
+            other => other,
+        }
+    }
+
     /// As an error with its place.
     pub(crate) fn report(self, program: &Program) -> Box<Diagnostic> {
         Box::new(match self {
@@ -77,9 +98,11 @@ impl Failure {
                 Diagnostic::nowhere(Code::BadArgument, format!("argument `{name}` is not of the type of its parameter"))
                     .help("give a value of the parameter's type")
             }
-            Failure::Irregular { name, row, len, first } => {
-                let fault = Fault::UnequalRows(format!("argument `{name}`").into());
-                fault.report(Span::NONE, &[len.into(), first.into(), row as i128])
+            Failure::Row { what, span, size, row, len, expected } => {
+                Fault::Size(what.into(), Some(size)).report(span, &[len.into(), expected.into(), row as i128])
+            }
+            Failure::Irregular { what, span, row, len, first, .. } => {
+                Fault::UnequalRows(what.into()).report(span, &[len.into(), first.into(), row as i128])
             }
             Failure::TooLarge(name, n, span) => Fault::TooMany(name.into()).report(span, &[n.into()]),
             Failure::Stream(e) => match e.downcast::<Diagnostic>() {

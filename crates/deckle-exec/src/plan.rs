@@ -2,7 +2,7 @@
 
 use crate::Options;
 use crate::pipeline::{Stage, Timings, verified};
-use deckle_diag::Diagnostic;
+use deckle_diag::{Diagnostic, Span};
 use deckle_ir::array;
 use deckle_ir::entity::Func;
 use deckle_ir::kernel::{self, Buf, Kernel, Rep, Step};
@@ -18,7 +18,12 @@ use deckle_passes::simplify::simplify;
 pub(crate) struct Plan {
     pub program: kernel::Program,
     pub result_ty: Type,
+    pub name: String,
     pub param_names: Vec<String>,
+    /// Where each parameter stands in the source.
+    pub param_spans: Vec<Span>,
+    /// Of parameters that are square, the size of both sides, as the source has it.
+    pub square: Vec<Option<String>>,
     /// Of the parameters that the caller gives.
     pub param_types: Vec<Type>,
     /// Which of them are sequences that come bit by bit.
@@ -30,6 +35,15 @@ pub(crate) struct Plan {
     pub cuts: Cuts,
     /// Whether sums of products are contracted.
     pub contract: bool,
+}
+
+/// The size of both sides of a square matrix, as the source has it.
+fn side(function: &array::Function, ty: &Type) -> Option<String> {
+    let (Type::Array(rows), Some(Type::Array(row))) = (ty, ty.elem()) else { return None };
+    if rows.size.determines().is_none() || row.size != rows.size {
+        return None;
+    }
+    function.readable(&rows.size)
 }
 
 impl Plan {
@@ -60,7 +74,10 @@ impl Plan {
         Ok(Plan {
             program: flat,
             result_ty: original.result_type().clone(),
+            name: original.name.clone(),
             param_names: function.param_names.clone(),
+            square: original.params().iter().map(|p| side(original, original.ty(*p))).collect(),
+            param_spans: original.params().iter().map(|p| original.span(*p)).collect(),
             param_types,
             pulled,
             pushes,

@@ -80,9 +80,10 @@ pub(crate) fn stream<D: Device>(
                 let block = elements(data, ty, &settings.pool)?.ok_or_else(|| Failure::Argument(name.clone()))?;
                 outside.comes(k, Ahead::given(block), settings);
             }
-            (Input::Data(data), false) => memory.take(rep, data, 1, name)?,
+            (Input::Data(data), false) => memory.take(rep, data, 1, name).map_err(|f| f.of_parameter(plan, k))?,
             (Input::Stream(source), false) => {
-                memory.take(rep, collected(validated(source, ty, name), ty, settings)?, 1, name)?;
+                let data = collected(validated(source, ty, name), ty, settings)?;
+                memory.take(rep, data, 1, name).map_err(|f| f.of_parameter(plan, k))?;
             }
         }
     }

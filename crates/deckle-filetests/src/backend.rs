@@ -129,8 +129,6 @@ impl Backend for Compiled {
     }
 
     fn run(&self, program: &Program, func: Func, args: &[Value]) -> Run<Value> {
-        // The arguments are checked as the reference does.
-        deckle_interp::check(program, func, args)?;
         let given = if self.threads > 1 { deckle_exec::Options::ALL } else { 0 };
         // Both ways, on whatever machine.
         let gathers = Some(if self.threads > 1 { Gathers::Emulated } else { Gathers::Native });
@@ -184,7 +182,6 @@ impl Backend for OnGrid {
     }
 
     fn run(&self, program: &Program, func: Func, args: &[Value]) -> Run<Value> {
-        deckle_interp::check(program, func, args)?;
         let given = deckle_exec::Options::ALL;
         let options = deckle_exec::Options { fuse: self.wide, given, ..deckle_exec::Options::default() };
         let layout = deckle_exec::Layout { threads: 64, parts: self.parts, wide: Some(self.wide) };

@@ -11,7 +11,7 @@ use deckle_ir::kernel::{Combine, Fault, FoldSpec, Node, ROOT, Rep, Rows, Space};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::size::{Atom, Size};
 use deckle_ir::types::Type;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// A size that an array shows, or the type of one.
 #[derive(Clone, Copy)]
@@ -20,6 +20,21 @@ pub(super) struct Shown {
     size: Node,
     /// Whether it is not negative, whatever the data: that of a whole array, and of rows that are equal whether there are any or not.
     always: bool,
+}
+
+/// The size of a parameter, and what it has to be.
+struct Compared {
+    actual: Node,
+    expected: Node,
+    /// Whether it may be more.
+    at_least: bool,
+    /// In how many dimensions it lies.
+    nested: u32,
+    name: String,
+    /// The size as the source has it.
+    written: Option<String>,
+    /// Where the parameter stands.
+    span: Span,
 }
 
 /// A size variable that is looked for in an array.
@@ -44,23 +59,68 @@ impl<'p> Flattener<'p> {
                 self.k.params.push(Rep::Tuple(Vec::new()));
                 continue;
             }
-            let (given, used) = self.parameter(fx, &ty, 0, &name, &mut known, &mut checks)?;
+            self.param = fx.function.span(p);
+            let made = self.parameter(fx, &ty, 0, &name, &mut known, &mut checks);
+            self.param = Span::NONE;
+            let (given, used) = made?;
             self.k.params.push(given);
             self.in_memory(&used, one);
             fx.env[p.index()] = Some(self.kept_at(&used, zero, ROOT));
         }
         // Checked before anything runs.
-        for (actual, expected, nested, name) in checks {
-            let ok = self.eq(actual, expected);
-            let fault = Fault::Size(format!("argument `{name}` of `{}`", fx.function.name).into(), None);
+        for Compared { actual, expected, at_least, nested, name, written, span } in checks {
+            let ok = if at_least { self.ge(actual, expected) } else { self.eq(actual, expected) };
+            let fault = Fault::Size(format!("argument `{name}` of `{}`", fx.function.name).into(), written);
             // All rows are of one size, so the first one is wrong.
             let operands = [vec![actual, expected], vec![zero; nested as usize]].concat();
-            let n = self.check(ok, actual, fault, fx.function.span, &operands, ROOT);
+            let n = self.check(ok, actual, fault, span, &operands, ROOT);
             self.pending.remove(&n);
             if n != actual {
                 self.step(deckle_ir::kernel::Step::Check(n));
             }
         }
+        self.check_parameters(fx)
+    }
+
+    /// Compares the parameters of the program with what their types say of sizes beyond numbers and names: lengths of rows that data tells, or that two parameters have in
+    /// common. Proofs of indices rest on them.
+    fn check_parameters(&mut self, fx: &mut Frame<'p>) -> Res<()> {
+        let types = || fx.function.params().iter().map(|p| fx.function.ty(*p));
+        let mut uses: HashMap<SizeVar, usize> = HashMap::new();
+        for ty in types() {
+            ty.any_atom(&mut |atom, _| {
+                if let Atom::Var(v, _) = atom {
+                    *uses.entry(*v).or_default() += 1;
+                }
+                false
+            });
+        }
+        let mut are_plain = true;
+        for ty in types() {
+            ty.for_each_size(&mut |size, _| {
+                are_plain &= match size.determines() {
+                    // Compared before, or, of rows each of its own, with nothing.
+                    Some((_, [], _)) => true,
+                    Some((v, _, 0)) => uses.get(&v) == Some(&1),
+                    _ => size.as_constant().is_some(),
+                }
+            });
+        }
+        if are_plain {
+            return Ok(());
+        }
+        let (before, mut seen) = (self.pending.clone(), HashSet::new());
+        for (i, p) in fx.function.params().to_vec().into_iter().enumerate() {
+            if is_pulled(fx.function, p) {
+                continue;
+            }
+            let (ty, val) = (fx.function.ty(p).clone(), self.get(fx, p));
+            let name = fx.function.param_names.get(i).cloned().unwrap_or_else(|| format!("{i}"));
+            let what = format!("argument `{name}` of `{}`", fx.function.name);
+            let span = fx.function.span(p);
+            self.compare(fx, &val, &ty, None, &mut Vec::new(), &mut seen, &what, span, (ROOT, ROOT))?;
+        }
+        self.make_checks(&before);
         Ok(())
     }
 
@@ -72,7 +132,7 @@ impl<'p> Flattener<'p> {
         nested: u32,
         name: &str,
         known: &mut Vec<(SizeVar, Node)>,
-        checks: &mut Vec<(Node, Node, u32, String)>,
+        checks: &mut Vec<Compared>,
     ) -> Res<(Rep, Rep)> {
         match ty {
             Type::Scalar(s) => {
@@ -94,12 +154,27 @@ impl<'p> Flattener<'p> {
                 let size = self.k.buf(ScalarType::I64, format!("the size of `{name}`"));
                 let zero = self.k.int(0);
                 let actual = self.k.load(size, zero, ROOT);
-                let shared = match ty {
-                    Type::Array(a) => self.shared_size(fx, &a.size, nested, actual, known),
-                    _ => actual,
-                };
-                if shared != actual {
-                    checks.push((actual, shared, nested, name.to_string()));
+                let mut shared = actual;
+                if let Type::Array(a) = ty {
+                    // What is left for a new variable is not negative.
+                    let least =
+                        a.size.determines().filter(|(s, at, _)| at.is_empty() && !known.iter().any(|(v, _)| v == s));
+                    let least = least.map_or(0, |(_, _, extra)| extra);
+                    shared = self.shared_size(fx, &a.size, nested, actual, known);
+                    let least = (least > 0).then(|| self.k.int(least as i64));
+                    let compared = if shared != actual { Some((shared, false)) } else { least.map(|n| (n, true)) };
+                    checks.extend(compared.map(|(expected, at_least)| {
+                        let written = fx.function.readable(&a.size);
+                        Compared {
+                            actual,
+                            expected,
+                            at_least,
+                            nested,
+                            name: name.to_string(),
+                            written,
+                            span: self.param,
+                        }
+                    }));
                 }
                 let shared = self.without_end(shared);
                 let (given, used) = self.parameter(fx, &elem, nested + 1, name, known, checks)?;
