@@ -2,6 +2,7 @@
 
 use deckle_diag::{Code, SourceMap};
 use deckle_exec::{Data, Input, Native, Options, Settings};
+use deckle_gen::Rng;
 use deckle_ir::value::Value;
 use deckle_runtime::stream::{Error, Source};
 use deckle_runtime::{Block, Plain, Pool};
@@ -12,6 +13,9 @@ def total(rows: {[int]}) = sum({ sum(r) : r in rows })
 def kept(flags: [bool]) = length([ 1 : f in flags | f ])
 def pairs(ps: [(int, bool)]) = sum([ if b then x else 0 : (x, b) in ps ])
 def dot(xs: [f64; n], ys: [f64; n]) = sum([ x * y : x in xs; y in ys ])
+def deep(rows: [[[(int, bool)]]]) = [ [ sum([ if b then x else 0 : (x, b) in p ]) : p in r ] : r in rows ]
+def last(lens: [int; n], rows: [i -> [int; lens[i]]; n]) = [ if lens[i] > 0 then rows[i][lens[i] - 1] else 0 : i in iota(n) ]
+def ends(off: [int; n + 1], xs: [int]) = [ off[i + 1] : i in iota(n) ]
 ";
 
 fn native(entry: &str, options: Options) -> Native {
@@ -108,4 +112,79 @@ fn code_and_memory_are_in_checked_mode_together() {
         assert_eq!(f.run(&args, right).unwrap(), Value::real(32.0));
         assert_eq!(f.run(&args, wrong).unwrap_err().code, Code::Internal);
     }
+}
+
+/// Offsets of so many rows of 0 to 3 elements.
+fn some_offsets(rng: &mut Rng, rows: usize) -> Vec<i64> {
+    let mut all = vec![0];
+    (0..rows).for_each(|_| all.push(all[all.len() - 1] + rng.below(4) as i64));
+    all
+}
+
+/// Makes something of offsets that are none: their first, one in the middle or the last is wrong, or one is missing.
+fn damage(rng: &mut Rng, offsets: &mut Vec<i64>) {
+    let (n, end) = (offsets.len() - 1, offsets[offsets.len() - 1]);
+    match rng.below(5) {
+        0 => offsets[0] = [-1, 1, i64::MIN][rng.below(3)],
+        1 => offsets[n] = end + [1, 1 << 40, i64::MAX - end][rng.below(3)],
+        2 => offsets.truncate(n),
+        _ => offsets[1 + rng.below(n - 1)] = [-1, end + 1, i64::MAX, i64::MIN][rng.below(4)],
+    }
+}
+
+#[test]
+fn five_hundred_damaged_arguments_are_errors() {
+    let s = Settings::new(2, None);
+    let (deep, total) = (native("deep", Options::default()), native("total", Options::default()));
+    let mut rng = Rng::new(17);
+    for k in 0..500 {
+        let outer = some_offsets(&mut rng, 5);
+        let mut levels = [outer.clone(), some_offsets(&mut rng, outer[5] as usize)];
+        let count = levels[1][levels[1].len() - 1] as usize;
+        let (mut numbers, mut flags) = (vec![1i64; count], vec![1u8; count]);
+        let whole = k % 10 == 0;
+        match rng.below(4) {
+            _ if whole => {}
+            0 => damage(&mut rng, &mut levels[0]),
+            1 if levels[1].len() > 2 => damage(&mut rng, &mut levels[1]),
+            2 if count > 0 => flags[rng.below(count)] = 2 + rng.below(254) as u8,
+            _ if count > 0 && rng.chance(50) => numbers.truncate(count - 1),
+            _ if count > 0 => flags.truncate(count - 1),
+            _ => damage(&mut rng, &mut levels[0]),
+        }
+        let offsets = |level: &[i64]| s.pool.alloc_from(level, "offsets").unwrap();
+        let pairs = Data::Tuple(vec![scalars(&s.pool, &numbers), scalars(&s.pool, &flags)]);
+        let inner = Data::Offsets(offsets(&levels[1]), Box::new(pairs));
+        let done = deep.call(vec![Data::Equal(5, Box::new(Data::Offsets(offsets(&levels[0]), Box::new(inner))))], &s);
+        assert_eq!(done.is_ok(), whole, "{k}: {levels:?} {numbers:?} {flags:?}");
+        assert!(whole || done.is_err_and(|e| e.code == Code::BadArgument), "{k}");
+    }
+    // What has another form than its type is none either.
+    let one = || scalars(&s.pool, &[1i64]);
+    for odd in [one(), Data::Tuple(vec![]), Data::Equal(1, Box::new(one())), Data::Tuple(vec![one(), one()])] {
+        for f in [&deep, &total] {
+            assert_eq!(f.call(vec![odd.clone()], &s).unwrap_err().code, Code::BadArgument);
+        }
+    }
+    assert_eq!(deep.call(vec![], &s).unwrap_err().code, Code::BadArgument);
+}
+
+/// Index proofs rest on what types say of sizes, so flat data is held against it.
+#[test]
+fn sizes_that_types_tell_are_compared_with_flat_data() {
+    let s = Settings::new(1, None);
+    let ints = |xs: &[i64]| Data::Equal(xs.len(), Box::new(scalars(&s.pool, xs)));
+    let f = native("last", Options::default());
+    let call = |lens: &[i64], offsets: &[i64], n: usize| {
+        f.call(vec![ints(lens), Data::Equal(n, Box::new(rows(&s.pool, offsets, &[1, 2, 3])))], &s)
+    };
+    assert!(call(&[2, 0, 1], &[0, 2, 2, 3], 3).is_ok());
+    for lens in [[2, 0, 2], [2, 0, 1_000_000], [2, -1, 1], [2, 0, i64::MAX]] {
+        assert_eq!(call(&lens, &[0, 2, 2, 3], 3).unwrap_err().code, Code::SizeCheck, "{lens:?}");
+    }
+    assert_eq!(call(&[2, 0], &[0, 2, 2, 3], 3).unwrap_err().code, Code::SizeCheck);
+    // Of `n + 1` elements there is at least one.
+    let f = native("ends", Options::default());
+    assert!(f.call(vec![ints(&[0]), ints(&[])], &s).is_ok());
+    assert_eq!(f.call(vec![ints(&[]), ints(&[])], &s).unwrap_err().code, Code::SizeCheck);
 }
