@@ -3,6 +3,8 @@
 //! A page says when the error arises, shows a program that has it and the same program mended, and says what to do. Tests hold
 //! the programs to that, and `docs/errors.md` to the pages. A code is never reused.
 
+#![allow(rustdoc::invalid_codeblock_attributes)] // What stands behind `dk` are the arguments of the example.
+
 use crate::Class;
 
 macro_rules! codes {

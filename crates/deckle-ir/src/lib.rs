@@ -1,7 +1,7 @@
 //! Types, sizes and the intermediate representations of Deckle.
 //!
 //! - [`scalar`], [`size`], [`types`]: what a value is and how large. A size is an expression.
-//! - [`array`]: the array IR, with its builder, typing rules, printer, parser and verifier.
+//! - [`array`](mod@array): the array IR, with its builder, typing rules, printer, parser and verifier.
 //! - [`cost`]: what every operator costs in the model, for the meter and for the prediction.
 //! - [`fault`]: the table of everything that can go wrong in a run, with its words.
 //! - [`loops`]: the loop IR.

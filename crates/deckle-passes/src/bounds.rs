@@ -25,7 +25,7 @@
 //!
 //! # A proof uses only sizes that were checked on this path
 //! `l = S` is not a belief. Before anything that a proof allows to be read is read:
-//! - no array has more than 2⁶⁰ elements ([`MANY`]): every integer that becomes a size, and every sum or product of sizes, is held against that where it is computed
+//! - no array has more than 2⁶⁰ elements (`MANY`): every integer that becomes a size, and every sum or product of sizes, is held against that where it is computed
 //!   (`flatten/extents.rs`);
 //! - the sizes in the types of a callee's parameters, those inside the elements of sequences among them, and those of `ensure`, are compared with the arguments by a
 //!   kernel or a step of the host before the first kernel of the body (`check_arguments`, `ensure` in `flatten/sizes.rs`). A size that cannot be computed there is

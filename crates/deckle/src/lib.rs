@@ -60,7 +60,7 @@
 //! **A kernel is a space and its sinks.** Everything that happens at the points of one space is one loop; fusion is putting programs
 //! into it. Write small steps: they cost nothing.
 //!
-//! **A stream is kernels over time.** A [`Seq`] is never all in memory, and [`Seq`]s nest. Only [`Seq::tab`] makes one an [`Arr`].
+//! **A stream is kernels over time.** A [`Seq`](struct@Seq) is never all in memory, and [`Seq`](struct@Seq)s nest. Only [`Seq::tab`] makes one an [`Arr`].
 //!
 //! ```
 //! # use deckle::prelude::*;
@@ -134,7 +134,7 @@
 //! | a scalar, tuple or struct | [`Exp<T>`](Exp) | `T` |
 //! | a vector, matrix, cube | [`Arr<T>`](Arr), `Arr<T, D2>`, `Arr<T, D3>` | [`Array<T, D>`](Array), from `Vec`, slices, `ndarray` |
 //! | a jagged vector | `Arr<Arr<T>>` | `Array<Vec<T>>`, from `Vec<Vec<T>>` |
-//! | a sequence | [`Seq<T>`](Seq), `Seq<Arr<T>>`, `Seq<Seq<T>>` | `Vec` |
+//! | a sequence | [`Seq<T>`](struct@Seq), `Seq<Arr<T>>`, `Seq<Seq<T>>` | `Vec` |
 //! | several of these | a Rust tuple of handles; inside a collection [`Tup`] | a tuple |
 //!
 //! Handles are `Copy`, and the same operator on the same operands is computed once: `x * x + x * x` has one product, and

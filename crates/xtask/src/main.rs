@@ -47,9 +47,10 @@ fn main() -> ExitCode {
 
 /// Stops at the first step that fails: what follows would mostly repeat it.
 fn test() -> Faults {
-    let steps: [&[&str]; 3] = [
+    let steps: [&[&str]; 4] = [
         &["fmt", "--all", "--check"],
         &["clippy", "--workspace", "--all-targets", "--features", "deckle/ndarray", "--", "-D", "warnings"],
+        &["rustdoc", "-p", "deckle", "--features", "ndarray", "--", "-D", "warnings"],
         &["test", "--workspace", "--features", "deckle/ndarray"],
     ];
     for step in steps {

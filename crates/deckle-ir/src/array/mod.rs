@@ -11,7 +11,7 @@
 //! is run. A statement may use the parameters of its own body and of the bodies around it, and the statements that come
 //! before it in any of those. Handles therefore only point backwards: the operands of statement `v9` and
 //! everything inside its bodies were made before `v9`, and the variables of its bodies have numbers between the last
-//! variable visible outside and `v9` itself. [`verify`](crate::array::verify) checks this once for the whole function.
+//! variable visible outside and `v9` itself. [`verify`] checks this once for the whole function.
 //!
 //! A body that runs once per element of a *sequence* may use from outside only variables of concrete type: a sequence is
 //! traversed once.

@@ -1,6 +1,6 @@
 //! Predicted work, depth and space of every function, as formulas in the sizes of its arguments.
 //!
-//! The rules are those of the meter ([`deckle_ir::cost`]), applied to [`Shape`](shape::Shape)s instead of values and to
+//! The rules are those of the meter ([`deckle_ir::cost`]), applied to `Shape`s instead of values and to
 //! [`Formula`]s instead of numbers. A formula is a bound from above: wherever the rules ask for what only a run knows, the greater
 //! takes its place (both branches of a conditional, a `{x | c}` with its element), or a [`Symbol`] does.
 //!

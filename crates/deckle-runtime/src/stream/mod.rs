@@ -6,7 +6,7 @@
 //! ```
 //!
 //! # Invariants
-//! - A queue holds at most [`QUEUE`] blocks: whoever is ahead waits.
+//! - A queue holds at most `QUEUE` blocks: whoever is ahead waits.
 //! - An error stands in the queue behind the elements that were read before it: these are computed, and then the run fails.
 //! - Whoever goes away takes the other with it: a source is let go of at the next block when nobody pulls any more, a sink without [`Sink::finish`] when the program fails.
 //! - All elements are in memory of the pool, so they count against the budget.
