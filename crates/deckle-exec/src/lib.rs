@@ -290,8 +290,8 @@ impl Native {
     /// Runs it on buffers: one value for each parameter, and one result.
     ///
     /// # Errors
-    /// As [`Native::run`], and arguments that are not of the shape of their parameters, or whose buffers are too short. Sizes that types have in common are
-    /// checked; of the offsets of ragged rows only the last is.
+    /// As [`Native::run`], and arguments that are not of the shape of their parameters: buffers that are too short, offsets that are none, bytes that are no `bool`. What types say of
+    /// sizes is checked, too.
     pub fn call(&self, args: Vec<Data>, settings: &Settings) -> Result<Data, Box<Diagnostic>> {
         self.stream(args.into_iter().map(Input::Data).collect(), None, settings)
     }

@@ -92,14 +92,6 @@ pub struct Outcome {
     pub pushed: Vec<Vec<Value>>,
 }
 
-/// Checks that arguments fit the parameters of a function, as [`run`] does first.
-///
-/// # Errors
-/// An argument that does not fit its parameter (D0402, D0306, D0309).
-pub fn check(program: &Program, func: Func, args: &[Value]) -> Result<(), Box<Diagnostic>> {
-    machine::check(program, func, args)
-}
-
 /// Runs a function of a program.
 ///
 /// # Errors

@@ -41,18 +41,6 @@ pub(crate) fn run(program: &Program, func: Func, args: &[Value], options: &Optio
 }
 
 /// Checks arguments without running anything.
-pub(crate) fn check(program: &Program, func: Func, args: &[Value]) -> Result<()> {
-    let options = Options::default();
-    let mut machine = Machine::new(program, &options);
-    let Some(function) = program.funcs.get(func.index()) else {
-        return Err(error::bug(format!("there is no function {func}"), Span::NONE));
-    };
-    check_arguments(function, args)?;
-    let mut frame = Frame::new(function, machine.info(func));
-    frame.define_params(args, Vec::new());
-    machine.check_params(&frame, function, function.span)
-}
-
 pub(crate) fn run_streaming(program: &Program, func: Func, args: &[Value], options: &Options) -> Result<Streamed> {
     let mut machine = Machine { streams: true, ..Machine::new(program, options) };
     let result = machine.start(func, args);

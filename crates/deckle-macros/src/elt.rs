@@ -60,27 +60,22 @@ fn elt_impl(name: &Ident, fields: &[Field<'_>]) -> TokenStream {
     let at: Vec<_> = fields.iter().map(|f| &f.at).collect();
     // Pairs in pairs: `(A, (B, (C, ())))` has any number of components, and a default.
     let column = |ty: &Type| quote! { <#ty as ::deckle::Elt>::Columns };
-    let columns = types.iter().rev().fold(quote! { () }, |rest, ty| {
-        let first = column(ty);
-        quote! { (#first, #rest) }
-    });
-    let place = |k: usize| (0..k).fold(quote! { self }, |all, _| quote! { #all.1 });
-    let places: Vec<_> = (0..fields.len()).map(place).collect();
-    let each: Vec<_> = types.iter().map(|ty| column(ty)).collect();
-    // Fields have any names.
-    let readers: Vec<_> = (0..fields.len()).map(|k| format_ident!("read_{k}", span = Span::mixed_site())).collect();
     let nested =
         |parts: Vec<TokenStream>| parts.into_iter().rev().fold(quote! { () }, |rest, part| quote! { (#part, #rest) });
-    let of = |ty: &&Type| {
-        let column = column(ty);
-        quote! { <#column as ::deckle::__private::Columns<#ty>> }
+    let each: Vec<_> = types.iter().map(|ty| column(ty)).collect();
+    let columns = nested(each.clone());
+    let places_in = |all: TokenStream| {
+        let place = |k: usize| (0..k).fold(all.clone(), |all, _| quote! { #all.1 });
+        (0..fields.len()).map(place).collect::<Vec<_>>()
     };
-    let zeros = nested(types.iter().map(&of).map(|c| quote! { #c::zeros(n) }).collect());
-    let slots = nested(types.iter().map(&of).map(|c| quote! { #c::Slots<'a> }).collect());
-    let all_slots = types.iter().map(&of).zip(&places).map(|(c, at)| quote! { #c::slots(&mut #at.0) });
-    let all_slots = nested(all_slots.collect());
-    let slot_place = |k: usize| (0..k).fold(quote! { slots }, |all, _| quote! { #all.1 });
-    let slot_places: Vec<_> = (0..fields.len()).map(slot_place).collect();
+    let (places, slot_places) = (places_in(quote! { self }), places_in(quote! { slots }));
+    // Fields have any names.
+    let readers: Vec<_> = (0..fields.len()).map(|k| format_ident!("read_{k}", span = Span::mixed_site())).collect();
+    let of: Vec<_> =
+        each.iter().zip(&types).map(|(c, ty)| quote! { <#c as ::deckle::__private::Columns<#ty>> }).collect();
+    let zeros = nested(of.iter().map(|c| quote! { #c::zeros(n) }).collect());
+    let slots = nested(of.iter().map(|c| quote! { #c::Slots<'a> }).collect());
+    let all_slots = nested(of.iter().zip(&places).map(|(c, at)| quote! { #c::slots(&mut #at.0) }).collect());
     let firsts = nested(readers.iter().map(|r| quote! { #r.0 }).collect());
     let seconds = nested(readers.iter().map(|r| quote! { #r.1 }).collect());
     quote! {
@@ -100,7 +95,7 @@ fn elt_impl(name: &Ident, fields: &[Field<'_>]) -> TokenStream {
                 #all_slots
             }
             fn split<'a>(slots: Self::Slots<'a>, at: usize) -> (Self::Slots<'a>, Self::Slots<'a>) {
-                #(let #readers = <#each as ::deckle::__private::Columns<#types>>::split(#slot_places.0, at);)*
+                #(let #readers = #of::split(#slot_places.0, at);)*
                 (#firsts, #seconds)
             }
             fn fill<S>(
@@ -108,7 +103,7 @@ fn elt_impl(name: &Ident, fields: &[Field<'_>]) -> TokenStream {
                 items: &[S],
                 get: impl ::std::ops::Fn(&S) -> #name + ::std::marker::Copy,
             ) {
-                #(<#each as ::deckle::__private::Columns<#types>>::fill(#slot_places.0, items, move |x| get(x).#idents);)*
+                #(#of::fill(#slot_places.0, items, move |x| get(x).#idents);)*
             }
             fn into_data(
                 self,
@@ -121,14 +116,14 @@ fn elt_impl(name: &Ident, fields: &[Field<'_>]) -> TokenStream {
             fn reader(
                 data: &::deckle::__private::Data,
             ) -> ::std::option::Option<impl ::std::ops::Fn(usize) -> #name> {
-                #(let #readers = <#each as ::deckle::__private::Columns<#types>>::reader(
+                #(let #readers = #of::reader(
                     ::deckle::__private::component(data, #at)?,
                 )?;)*
                 ::std::option::Option::Some(move |at: usize| #name { #(#idents: #readers(at)),* })
             }
             fn count(data: &::deckle::__private::Data) -> usize {
                 let counts = [#(::deckle::__private::component(data, #at)
-                    .map_or(0, <#each as ::deckle::__private::Columns<#types>>::count)),*];
+                    .map_or(0, #of::count)),*];
                 ::std::iter::Iterator::min(::std::iter::IntoIterator::into_iter(counts)).unwrap_or(0)
             }
         }

@@ -87,8 +87,7 @@ fn layout(capacity: usize) -> Layout {
 }
 
 fn allocate(capacity: usize) -> Option<NonNull<u8>> {
-    // SAFETY: the layout is not of size zero.
-    NonNull::new(unsafe { std::alloc::alloc_zeroed(layout(capacity)) })
+    zeros(layout(capacity))
 }
 
 /// Zero bytes from the global allocator, with huge pages where there are many. `None` if there are none to be had, or none are asked for.

@@ -154,15 +154,14 @@ impl Buffer {
         let len = size_of_val(&elements[..]);
         if len > 0 && !is_padded_by_page(elements.as_ptr().cast(), len) {
             // What is large is mapped, and grows without being moved; what is small is soon moved.
-            elements.reserve(PADDING / size_of::<T>());
+            elements.reserve_exact(PADDING / size_of::<T>());
         }
         let mut elements = ManuallyDrop::new(elements);
-        let capacity = elements.capacity() * size_of::<T>();
-        let Ok(layout) = Layout::from_size_align(capacity, align_of::<T>()) else { return Buffer::empty() };
-        let Some(start) = NonNull::new(elements.as_mut_ptr().cast::<u8>()).filter(|_| capacity > 0) else {
-            return Buffer::empty();
-        };
-        Buffer::of_vec(start, layout, len, None)
+        let layout = Layout::array::<T>(elements.capacity()).expect("a vector was allocated with its layout");
+        match NonNull::new(elements.as_mut_ptr().cast::<u8>()).filter(|_| layout.size() > 0) {
+            Some(start) => Buffer::of_vec(start, layout, len, None),
+            None => Buffer::empty(),
+        }
     }
 
     /// The memory of a vector of truth values.

@@ -248,11 +248,7 @@ impl Shared {
             return Ok(block);
         }
         let asked = capacity as u64;
-        if self.budget.is_some_and(|budget| books.in_use + asked > budget) {
-            return Err((books.in_use, self.budget));
-        }
-        let limit = self.budget.unwrap_or_else(|| books.free_hand(asked));
-        books.give_up(limit.saturating_sub(asked));
+        self.make_room(&mut books, asked)?;
         let block = Block::map(capacity).or_else(|| {
             // The system is short of memory: what is cached is the first that can be spared.
             books.give_up(0);
@@ -267,13 +263,19 @@ impl Shared {
     /// Counts memory that is not the pool's own. The error is as of [`Shared::take`].
     fn reserve(&self, bytes: u64) -> Result<(), (u64, Option<u64>)> {
         let mut books = self.books();
+        self.make_room(&mut books, bytes)?;
+        books.use_more(bytes);
+        books.hold_more(bytes);
+        Ok(())
+    }
+
+    /// Gives up what is cached until so many bytes more are within the budget. The error is as of [`Shared::take`].
+    fn make_room(&self, books: &mut Books, bytes: u64) -> Result<(), (u64, Option<u64>)> {
         if self.budget.is_some_and(|budget| books.in_use + bytes > budget) {
             return Err((books.in_use, self.budget));
         }
         let limit = self.budget.unwrap_or_else(|| books.free_hand(bytes));
         books.give_up(limit.saturating_sub(bytes));
-        books.use_more(bytes);
-        books.hold_more(bytes);
         Ok(())
     }
 

@@ -271,6 +271,9 @@ macro_rules! tuples {
             fn push(&mut self, item: &($($name,)+)) {
                 $(self.$index.push(&item.$index);)+
             }
+            fn bytes(item: &($($name,)+)) -> usize {
+                [$($flat::bytes(&item.$index)),+].into_iter().sum()
+            }
             fn into_data(self, pool: Counts<'_>) -> Result<Data, OverBudget> {
                 Ok(Data::Tuple(vec![$(self.$index.into_data(pool)?),+]))
             }
@@ -309,6 +312,9 @@ pub trait Flat<P>: Default + Send + 'static {
     /// So many values as those of the host; `None` if they are not of this type.
     fn into_vec(data: Data, n: usize) -> Option<Vec<P>>;
 
+    /// About how many bytes a value takes.
+    fn bytes(item: &P) -> usize;
+
     /// Adds values.
     fn extend(&mut self, items: &[P]) {
         items.iter().for_each(|item| self.push(item));
@@ -342,6 +348,9 @@ impl<T: Elt> Default for Elements<T> {
 impl<T: Elt> Flat<T> for Elements<T> {
     fn push(&mut self, item: &T) {
         self.0.extend_with(std::slice::from_ref(item), |x| *x);
+    }
+    fn bytes(_: &T) -> usize {
+        size_of::<T>()
     }
     fn into_data(self, pool: Counts<'_>) -> Result<Data, OverBudget> {
         self.0.into_data(pool)
@@ -393,6 +402,9 @@ impl<P, F: Flat<P>> Flat<Vec<P>> for Rows<F> {
         self.elem.extend(row);
         self.end(row.len());
     }
+    fn bytes(row: &Vec<P>) -> usize {
+        size_of::<i64>() + row.iter().map(F::bytes).sum::<usize>()
+    }
     fn into_data(self, pool: Counts<'_>) -> Result<Data, OverBudget> {
         Ok(Data::Offsets(offsets(self.ends, pool)?, Box::new(self.elem.into_data(pool)?)))
     }
@@ -440,6 +452,9 @@ impl<P, F: Flat<P>, D: Rank> Flat<Array<P, D>> for Grids<F, D> {
             parts *= size;
         }
         self.elem.extend(array.as_slice());
+    }
+    fn bytes(array: &Array<P, D>) -> usize {
+        size_of::<i64>() + array.as_slice().iter().map(F::bytes).sum::<usize>()
     }
     fn into_data(self, pool: Counts<'_>) -> Result<Data, OverBudget> {
         let elem = self.elem.into_data(pool);

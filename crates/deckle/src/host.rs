@@ -8,7 +8,6 @@ use crate::exp::Exp;
 use crate::flat::{Elements, Flat, Grids, Rows, shape_of, shaped};
 use crate::seq::Seq;
 use crate::stream::{Arg, Argument};
-use deckle_ir::value::Value;
 use deckle_runtime::{Data, Lender, OverBudget};
 use std::marker::PhantomData;
 
@@ -448,46 +447,4 @@ tuples! {
     (A 0, B 1, C 2, D 3, E 4, F 5);
     (A 0, B 1, C 2, D 3, E 4, F 5, G 6);
     (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7);
-}
-
-/// The sizes of the outer dimensions of a tree, as its first elements have them.
-pub(crate) fn tree_shape(value: &Value, rank: usize) -> Option<Vec<usize>> {
-    let mut shape = Vec::with_capacity(rank);
-    let mut level = Some(value);
-    for _ in 0..rank {
-        let items = level.map_or(Some(&[][..]), Value::items)?;
-        shape.push(items.len());
-        level = items.first();
-    }
-    Some(shape)
-}
-
-/// The elements of a tree of this shape; `None` if it has another.
-pub(crate) fn of_shape<T, D: Rank>(
-    shape: &[usize],
-    value: &Value,
-    mut elem: impl FnMut(&Value) -> Option<T>,
-) -> Option<Array<T, D>> {
-    let mut data = Vec::with_capacity(shape.iter().product());
-    take_apart(value, shape, &mut |x| {
-        data.push(elem(x)?);
-        Some(())
-    })?;
-    Array::new(shape, data).ok()
-}
-
-/// The next elements as a tree of this shape.
-pub(crate) fn nested(shape: &[usize], elems: &mut dyn Iterator<Item = Value>) -> Value {
-    match shape {
-        [n] => Value::array(elems.take(*n).collect()),
-        [n, inner @ ..] => Value::array((0..*n).map(|_| nested(inner, elems)).collect()),
-        [] => Value::array(Vec::new()),
-    }
-}
-
-/// Visits the elements of a tree of this shape; `None` if it has another.
-fn take_apart(value: &Value, shape: &[usize], visit: &mut dyn FnMut(&Value) -> Option<()>) -> Option<()> {
-    let Some((n, inner)) = shape.split_first() else { return visit(value) };
-    let items = value.items().filter(|items| items.len() == *n)?;
-    items.iter().try_for_each(|item| take_apart(item, inner, visit))
 }

@@ -38,7 +38,7 @@
 
 use crate::arr::Rank;
 use crate::elt::Elt;
-use crate::host::{Array, nested, of_shape, tree_shape};
+use crate::host::Array;
 pub use deckle_io::{Error, Kind};
 use deckle_ir::entity::SizeVar;
 use deckle_ir::size::Size;
@@ -92,7 +92,7 @@ impl<T: Stored, D: Rank> Stored for Array<T, D> {
         nested(self.shape(), &mut self.as_slice().iter().map(T::store))
     }
     fn restore(value: &Value) -> Option<Array<T, D>> {
-        let shape = tree_shape(value, D::N)?;
+        let shape = shape_of(value, D::N)?;
         of_shape(&shape, value, T::restore)
     }
 }
@@ -118,4 +118,46 @@ pub fn read<T: Stored>(path: impl AsRef<Path>) -> Result<T, Error> {
 /// If the format cannot hold the value, or the file cannot be written.
 pub fn write<T: Stored>(path: impl AsRef<Path>, value: &T) -> Result<(), Error> {
     deckle_io::write_value(path, &T::stored_type(), &value.store())
+}
+
+/// The sizes of the outer dimensions of a tree, as its first elements have them.
+fn shape_of(value: &Value, rank: usize) -> Option<Vec<usize>> {
+    let mut shape = Vec::with_capacity(rank);
+    let mut level = Some(value);
+    for _ in 0..rank {
+        let items = level.map_or(Some(&[][..]), Value::items)?;
+        shape.push(items.len());
+        level = items.first();
+    }
+    Some(shape)
+}
+
+/// The elements of a tree of this shape; `None` if it has another.
+fn of_shape<T, D: Rank>(
+    shape: &[usize],
+    value: &Value,
+    mut elem: impl FnMut(&Value) -> Option<T>,
+) -> Option<Array<T, D>> {
+    let mut data = Vec::with_capacity(shape.iter().product());
+    take_apart(value, shape, &mut |x| {
+        data.push(elem(x)?);
+        Some(())
+    })?;
+    Array::new(shape, data).ok()
+}
+
+/// The next elements as a tree of this shape.
+fn nested(shape: &[usize], elems: &mut dyn Iterator<Item = Value>) -> Value {
+    match shape {
+        [n] => Value::array(elems.take(*n).collect()),
+        [n, inner @ ..] => Value::array((0..*n).map(|_| nested(inner, elems)).collect()),
+        [] => Value::array(Vec::new()),
+    }
+}
+
+/// Visits the elements of a tree of this shape; `None` if it has another.
+fn take_apart(value: &Value, shape: &[usize], visit: &mut dyn FnMut(&Value) -> Option<()>) -> Option<()> {
+    let Some((n, inner)) = shape.split_first() else { return visit(value) };
+    let items = value.items().filter(|items| items.len() == *n)?;
+    items.iter().try_for_each(|item| take_apart(item, inner, visit))
 }

@@ -66,8 +66,8 @@ pub struct Feed<I> {
     items: I,
 }
 
-/// A sequence whose elements come from an iterator while the program runs. It is read ahead of the program, on a thread of its own, and has been dropped when the call returns. It
-/// may borrow; if it panics, so does the call.
+/// A sequence whose elements come from an iterator while the program runs. It is read ahead of the program, on a thread of its own, and has been dropped when the call returns: a call
+/// waits for the element that the iterator is about to give. It may borrow; if it panics, so does the call.
 ///
 /// ```
 /// # use deckle::prelude::*;
@@ -173,12 +173,14 @@ where
         if let Some(e) = self.over.take() {
             return Err(self.failed(e));
         }
-        let most = self.most.min((bytes / size_of::<P>().max(1)).max(1));
-        let (begun, mut flat, mut n) = (Instant::now(), F::default(), 0);
+        let (begun, mut flat, mut n, mut have) = (Instant::now(), F::default(), 0, 0);
         let pulled = catch_unwind(AssertUnwindSafe(|| {
-            while n < most {
+            while n < self.most && have < bytes {
                 match self.items.next() {
-                    Some(Ok(item)) => flat.push(&item),
+                    Some(Ok(item)) => {
+                        have += F::bytes(&item).max(1);
+                        flat.push(&item);
+                    }
                     Some(Err(e)) => return Some(e),
                     None => return None,
                 }
@@ -291,3 +293,23 @@ impl<A: HostItem> Iterator for Results<A> {
 }
 
 impl<A: HostItem> std::iter::FusedIterator for Results<A> {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arr::Arr;
+
+    #[test]
+    fn blocks_have_about_as_many_bytes_as_are_asked_for() {
+        let row = vec![1u8; 4096];
+        let items = std::iter::repeat_with(|| Ok(row.clone())).take(2000);
+        let mut items: Items<_, <Arr<u8> as HostItem>::Flat> =
+            Items { items, most: 1, over: None, fate: Fate::default(), of: PhantomData };
+        let (pool, mut rows) = (Pool::new(None), 0);
+        while let Some(block) = items.next(1 << 16, &pool).unwrap() {
+            assert!(block.bytes() <= (1 << 16) + 2 * 4096, "{} bytes", block.bytes());
+            rows += block.len;
+        }
+        assert_eq!(rows, 2000);
+    }
+}

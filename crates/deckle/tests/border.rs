@@ -40,6 +40,21 @@ fn what_is_borrowed_is_as_it_was() {
     assert!(xs.iter().all(|x| *x == 1.0));
 }
 
+/// Results that are larger than the caches are written past them, into memory of a `Vec`, which begins anywhere.
+#[test]
+fn large_results_are_new_vectors() {
+    let n = 5_000_003usize;
+    let xs: Vec<f64> = (0..n).map(|i| i as f64).collect();
+    let f = compile(|xs: Arr<f64>| xs.map(|x| x + 1.0)).unwrap();
+    let g = compile(|xs: Arr<f64>| (xs.map(|x| x + 1.0), xs.map(|x| x.cast::<f32>()))).unwrap();
+    for threads in [1, 2] {
+        let more = f.on(Cpu::threads(threads)).call(&xs).unwrap();
+        let (same, narrow) = g.on(Cpu::threads(threads)).call(&xs).unwrap();
+        assert!((0..n).all(|i| more.as_slice()[i] == xs[i] + 1.0));
+        assert!((0..n).all(|i| same.as_slice()[i] == xs[i] + 1.0 && narrow.as_slice()[i] == xs[i] as f32));
+    }
+}
+
 /// Every kind of scalar, alone and in a struct whose fields have awkward names.
 #[derive(Clone, Copy, Debug, PartialEq, Elt)]
 struct Mixed {

@@ -41,6 +41,8 @@ fn everything(block: u32) -> Function {
     let bits = b.cast(I64, bits);
     b.atomic(BinOp::Max, counts, zero, bits);
     b.flag(mask);
+    let behind = b.let_(Expr::Unaligned(counts));
+    b.atomic(BinOp::Max, counts, zero, behind);
     let failed = b.let_(Expr::Failed);
     let worst = b.select(failed, one, back);
     let is_nan = b.unary(UnOp::IsNan, worst);
