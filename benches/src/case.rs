@@ -2,7 +2,7 @@
 
 use crate::data::Float;
 use deckle_exec::Data;
-use deckle_runtime::{Buffer, Plain, Pool};
+use deckle_runtime::{Buffer, Form, Number, Plain, Pool};
 
 /// What memory does for a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -108,28 +108,47 @@ pub fn buffer<T: Plain>(pool: &Pool, elements: &[T]) -> Buffer {
     pool.alloc_from(elements, "data").unwrap_or_else(|e| panic!("{e:?}"))
 }
 
+/// Scalars, one after another.
+pub fn scalars<T: Number>(pool: &Pool, elements: &[T]) -> Data {
+    Data::copied(elements, pool, "data").unwrap_or_else(|e| panic!("{e:?}"))
+}
+
+/// Arrays of `size` elements.
+pub fn equal(size: usize, elements: Data) -> Data {
+    Data::equal(elements.len() / size, size, elements).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// Rows that begin at offsets.
+pub fn rows(pool: &Pool, offsets: &[i64], elements: Data) -> Data {
+    Data::rows(buffer(pool, offsets), elements).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// One tuple.
+pub fn tuple(parts: Vec<Data>) -> Data {
+    Data::tuples(1, parts).unwrap_or_else(|e| panic!("{e}"))
+}
+
 /// A scalar as an argument.
-pub fn scalar<T: Plain>(pool: &Pool, x: T) -> Data {
-    Data::Scalars(buffer(pool, &[x]))
+pub fn scalar<T: Number>(pool: &Pool, x: T) -> Data {
+    scalars(pool, &[x])
 }
 
 /// A vector as an argument.
-pub fn vector<T: Plain>(pool: &Pool, elements: &[T]) -> Data {
-    Data::Equal(elements.len(), Box::new(Data::Scalars(buffer(pool, elements))))
+pub fn vector<T: Number>(pool: &Pool, elements: &[T]) -> Data {
+    Data::array(scalars(pool, elements))
 }
 
 /// A matrix as an argument: rows of `width` elements.
-pub fn matrix<T: Plain>(pool: &Pool, elements: &[T], width: usize) -> Data {
-    let rows = Data::Equal(width, Box::new(Data::Scalars(buffer(pool, elements))));
-    Data::Equal(elements.len() / width, Box::new(rows))
+pub fn matrix<T: Number>(pool: &Pool, elements: &[T], width: usize) -> Data {
+    Data::array(equal(width, scalars(pool, elements)))
 }
 
 /// The buffers of a value, in order, without those of its offsets.
 pub fn leaves(data: &Data) -> Vec<&Buffer> {
-    match data {
-        Data::Scalars(b) => vec![b],
-        Data::Tuple(parts) => parts.iter().flat_map(leaves).collect(),
-        Data::Equal(_, elem) | Data::Offsets(_, elem) => leaves(elem),
+    match data.form() {
+        Form::Scalars(_, b) => vec![b],
+        Form::Tuple(parts) => parts.iter().flat_map(leaves).collect(),
+        Form::Equal(_, elem) | Form::Offsets(_, elem) => leaves(elem),
     }
 }
 

@@ -30,7 +30,7 @@ pub fn generate<T: Copy + Default + Send>(n: usize, f: impl Fn(usize) -> T + Syn
 }
 
 /// What the benchmarks need of `f32` and `f64`.
-pub trait Float: deckle_runtime::Plain + Default {
+pub trait Float: deckle_runtime::Number + Default {
     /// The name of the type.
     const NAME: &str;
     /// The entry of a program for this type.

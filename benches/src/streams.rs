@@ -1,6 +1,6 @@
 //! Programs over sequences: in chunks beside the same as a whole, and from files beside the same on arrays. What bounded memory costs.
 
-use crate::case::{buffer, scalar, vector};
+use crate::case::{rows, scalar, scalars, tuple, vector};
 use crate::data::{offsets, words};
 use crate::measure::{Times, seconds};
 use crate::options::Options;
@@ -8,7 +8,7 @@ use crate::program::{self, Compiled};
 use crate::report::Row;
 use deckle_exec::{Chunks, Data, Input, Settings};
 use deckle_ir::types::Type;
-use deckle_runtime::Pool;
+use deckle_runtime::{Form, Pool};
 use serde_json::json;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -167,10 +167,9 @@ fn ways(name: &str, n: usize, file: &File) -> Result<[Way; 2], String> {
     let held = Pool::new(None);
     let off = offsets(&lengths.iter().map(|l| i32::from(*l)).collect::<Vec<_>>());
     let text: Vec<u8> = slots.iter().zip(&lengths).flat_map(|(s, l)| &s[..usize::from(*l)]).copied().collect();
-    let rows = Data::Offsets(buffer(&held, &off), Box::new(Data::Scalars(buffer(&held, &text))));
-    let data = Data::Equal(n, Box::new(rows));
+    let data = Data::array(rows(&held, &off, scalars(&held, &text)));
     whole_and_streamed("md5.dk", ["words", "streamed"], move |pool, ty| {
-        let wanted = Data::Tuple((0..4u32).map(|k| scalar(pool, k)).collect());
+        let wanted = tuple((0..4u32).map(|k| scalar(pool, k)).collect());
         let first = if ty.is_seq() { open(ty)? } else { Input::Data(data.clone()) };
         Ok(vec![first, Input::Data(wanted)])
     })
@@ -226,10 +225,10 @@ fn both(ways: &[Way; 2], threads: usize) -> Result<[Measured; 2], String> {
 
 /// The bits of the numbers of a result.
 fn numbers(data: &Data) -> Vec<u64> {
-    match data {
-        Data::Tuple(parts) => parts.iter().flat_map(numbers).collect(),
-        Data::Scalars(b) => b.as_slice()[..1].to_vec(),
-        Data::Equal(_, elem) | Data::Offsets(_, elem) => numbers(elem),
+    match data.form() {
+        Form::Tuple(parts) => parts.iter().flat_map(numbers).collect(),
+        Form::Scalars(_, b) => b.as_slice()[..1].to_vec(),
+        Form::Equal(_, elem) | Form::Offsets(_, elem) => numbers(elem),
     }
 }
 

@@ -47,9 +47,9 @@ pub fn run(case: &Case, quick: bool, threads: &[usize], print: &mut dyn FnMut(Va
         let times = measure(|| -> Result<f64, String> {
             let mut args = job.args.clone();
             if let Some(k) = job.again {
-                args[k] = std::mem::replace(&mut result, Data::Tuple(Vec::new()));
+                args[k] = std::mem::replace(&mut result, nothing());
             } else {
-                result = Data::Tuple(Vec::new());
+                result = nothing();
             }
             let cpu = cpu_seconds();
             let (seconds, new) = call(args);
@@ -104,4 +104,9 @@ fn bits(data: &Data) -> u64 {
         words.remainder().iter().for_each(|b| h = (h ^ u64::from(*b)).wrapping_mul(0x0000_0100_0000_01b3));
     }
     h
+}
+
+/// No result.
+fn nothing() -> Data {
+    Data::numbers(Vec::<u8>::new())
 }

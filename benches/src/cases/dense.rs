@@ -1,7 +1,7 @@
 //! Pictures, volumes, signals and matrices.
 
 use super::case;
-use crate::case::{Bound, Case, Job, Stream, elements, matrix, scalar, vector};
+use crate::case::{Bound, Case, Job, Stream, elements, equal, matrix, scalar, scalars, vector};
 use crate::check::{Sum, each};
 use crate::data::{Float, floats};
 use deckle_exec::Data;
@@ -62,8 +62,7 @@ fn stencil7<T: Float>(pool: &Pool, quick: bool) -> Job {
     let (x, y, z) = if quick { (64, 64, 40) } else { (256, 256, 160) };
     let a = floats::<T>(x * y * z, 32, 0.0, 1.0);
     let (c0, c1) = (T::from_f64(0.5), T::from_f64(0.1));
-    let Data::Equal(_, rows) = matrix(pool, &a, x) else { unreachable!("a matrix is an array") };
-    let volume = Data::Equal(z, Box::new(Data::Equal(y, rows)));
+    let volume = Data::array(equal(y, equal(x, scalars(pool, &a))));
     let args = vec![scalar(pool, c0), scalar(pool, c1), volume];
     let check = Box::new(move |d: &Data| {
         let at = |k: usize, j: usize, i: usize| {

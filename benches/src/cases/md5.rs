@@ -1,7 +1,7 @@
 //! MD5 of a list of words: which of them has a given digest.
 
 use super::case;
-use crate::case::{Bound, Case, Job, buffer, elements, scalar};
+use crate::case::{Bound, Case, Job, elements, matrix, rows, scalar, scalars, tuple};
 use crate::check::same;
 use crate::data::{offsets, words};
 use deckle_exec::Data;
@@ -22,17 +22,15 @@ fn job(pool: &Pool, quick: bool, in_slots: bool) -> Job {
     let digest = digest(&slots[j][..usize::from(lengths[j])]);
     // A word that occurs again counts again.
     let hits = slots.iter().zip(&lengths).filter(|w| (w.0, w.1) == (&slots[j], &lengths[j])).count() as i64;
-    let wanted = Data::Tuple(digest.iter().map(|x| scalar(pool, *x)).collect());
+    let wanted = tuple(digest.iter().map(|x| scalar(pool, *x)).collect());
     let args = if in_slots {
         let flat = slots.as_flattened();
         let numbers: Vec<u32> = flat.chunks_exact(4).map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]])).collect();
-        let rows = Data::Equal(4, Box::new(Data::Scalars(buffer(pool, &numbers))));
-        vec![Data::Equal(n, Box::new(rows)), crate::case::vector(pool, &lengths), wanted]
+        vec![matrix(pool, &numbers, 4), crate::case::vector(pool, &lengths), wanted]
     } else {
         let off = offsets(&lengths.iter().map(|l| i32::from(*l)).collect::<Vec<_>>());
         let text: Vec<u8> = slots.iter().zip(&lengths).flat_map(|(s, l)| &s[..usize::from(*l)]).copied().collect();
-        let rows = Data::Offsets(buffer(pool, &off), Box::new(Data::Scalars(buffer(pool, &text))));
-        vec![Data::Equal(n, Box::new(rows)), wanted]
+        vec![Data::array(rows(pool, &off, scalars(pool, &text))), wanted]
     };
     let check = Box::new(move |d: &Data| same(elements::<i64>(d, 1)?, &[hits]));
     Job { args, again: None, check, bound: Bound::read(17.0 * n as f64, n as f64, "hash") }

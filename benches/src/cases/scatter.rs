@@ -5,7 +5,7 @@ use crate::case::{Bound, Case, Job, elements, scalar, vector};
 use crate::check::same;
 use crate::data::{bytes, keys};
 use deckle_exec::Data;
-use deckle_runtime::{Plain, Pool};
+use deckle_runtime::{Number, Pool};
 
 const GROUP: &str = "11-expand";
 
@@ -26,7 +26,7 @@ pub(super) fn cases() -> Vec<Case> {
     ]
 }
 
-fn count<K: Plain>(pool: &Pool, keys: &[K], bins: usize, bin: fn(K) -> usize) -> Job {
+fn count<K: Number>(pool: &Pool, keys: &[K], bins: usize, bin: fn(K) -> usize) -> Job {
     let mut wanted = vec![0u32; bins];
     keys.iter().for_each(|k| wanted[bin(*k)] += 1);
     let args = vec![vector(pool, keys), scalar(pool, bins as i64)];

@@ -8,7 +8,7 @@ use deckle_io::{Error, Format, Kind, plain, read_value, split_part};
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
 use deckle_runtime::stream::{self, Source};
-use deckle_runtime::{Block, Pool};
+use deckle_runtime::{Data, Pool};
 use std::path::Path;
 
 /// The value of a parameter from a file.
@@ -40,7 +40,7 @@ struct Told {
 }
 
 impl Source for Told {
-    fn next(&mut self, bytes: usize, pool: &Pool) -> Result<Option<Block>, stream::Error> {
+    fn next(&mut self, bytes: usize, pool: &Pool) -> Result<Option<Data>, stream::Error> {
         self.source.next(bytes, pool).map_err(|e| match e {
             stream::Error::Failed(e) => match e.downcast::<Error>() {
                 Ok(e) => stream::Error::Failed(Box::new(misread(&self.name, &self.ty, &e))),

@@ -4,7 +4,8 @@ use crate::bind::Bound;
 use crate::interrupt::Interrupt;
 use crate::progress::Shown;
 use deckle_diag::{Code, Diagnostic};
-use deckle_exec::{Input, Native, Options, Settings, data_of, value_of};
+use deckle_exec::{Input, Native, Options, Settings};
+use deckle_io::tree;
 use deckle_ir::array::Program;
 use deckle_ir::entity::Func;
 use deckle_ir::types::Type;
@@ -75,7 +76,7 @@ pub fn run(
     let started = Instant::now();
     let is_taken = sink.is_some();
     let input = |(bound, ty): (Bound, &Type)| match bound {
-        Bound::Value(value) => data_of(ty, &[&value], &pool, "an argument").map(Input::Data),
+        Bound::Value(value) => tree::flat(ty, [&value], &pool, "an argument").map(Input::Data),
         Bound::Stream(source) => Ok(Input::Stream(source)),
     };
     let inputs = inputs.into_iter().zip(native.param_types()).map(input).collect::<Result<_, _>>();
@@ -84,7 +85,7 @@ pub fn run(
     drop(shown);
     let result = result?;
     let seconds = started.elapsed().as_secs_f64();
-    let value = (!is_taken).then(|| value_of(native.result_type(), &result, 0));
+    let value = (!is_taken).then(|| tree::value(native.result_type(), &result, 0));
     let (threads, progress) = (settings.team.threads(), &settings.progress);
     let (chunks, rounds) = (progress.chunks.load(Ordering::Relaxed), progress.rounds.load(Ordering::Relaxed));
     Ok(Ran { value, seconds, array_bytes: pool.stats().peak, kernels: native.kernels(), chunks, threads, rounds })

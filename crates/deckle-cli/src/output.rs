@@ -2,12 +2,11 @@
 
 use crate::file::fault;
 use deckle_diag::Diagnostic;
-use deckle_exec::value_of;
 use deckle_io::text::Ends;
-use deckle_io::{Format, Kind, WRITTEN, check_writable, is_standard, write_value};
+use deckle_io::{Format, Kind, WRITTEN, check_writable, is_standard, tree, write_value};
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
-use deckle_runtime::Block;
+use deckle_runtime::Data;
 use deckle_runtime::stream::{self, Sink};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -73,7 +72,7 @@ fn told(e: stream::Error) -> stream::Error {
 }
 
 impl Sink for Told {
-    fn take(&mut self, block: Block) -> Result<(), stream::Error> {
+    fn take(&mut self, block: Data) -> Result<(), stream::Error> {
         self.0.take(block).map_err(told)
     }
 
@@ -93,9 +92,9 @@ struct Shown {
 }
 
 impl Sink for Shown {
-    fn take(&mut self, block: Block) -> Result<(), stream::Error> {
+    fn take(&mut self, block: Data) -> Result<(), stream::Error> {
         if let Ok(mut ends) = self.ends.lock() {
-            (0..block.len).for_each(|i| ends.push(value_of(&self.elem, &block.data, i)));
+            tree::values(&self.elem, &block).into_iter().for_each(|value| ends.push(value));
         }
         Ok(())
     }

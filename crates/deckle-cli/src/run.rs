@@ -9,11 +9,10 @@ use crate::report::{Outcome, fail, print};
 use crate::stats::{Run, Stats};
 use crate::{bind, entry, output, source};
 use deckle_diag::{Code, Diagnostic, SourceMap, Span};
-use deckle_exec::{CLOSED, value_of};
+use deckle_exec::CLOSED;
 use deckle_interp::Options;
-use deckle_io::json;
-use deckle_io::stream::{TREE_BYTES, tree_bytes};
 use deckle_io::text::{Ends, show};
+use deckle_io::{json, tree};
 use deckle_ir::array::Program;
 use deckle_ir::entity::Func;
 use deckle_ir::types::Type;
@@ -153,10 +152,10 @@ fn whole(bound: Bound, ty: &Type, interrupt: &Interrupt) -> Result<Value, Box<Di
         }
         match source.next(1 << 20, &pool) {
             Ok(Some(block)) => {
-                let tree = tree_bytes(elem, &block);
+                let tree = tree::bytes(&block);
                 bytes += tree;
                 check_room(bytes, tree)?;
-                all.extend((0..block.len).map(|i| value_of(elem, &block.data, i)));
+                all.extend(tree::values(elem, &block));
             }
             Ok(None) if ty.elem().is_none() => {
                 let missing = || Diagnostic::nowhere(Code::Internal, "an argument that does not come");
@@ -195,7 +194,7 @@ fn check_room(bytes: u64, tree: u64) -> Result<(), Box<Diagnostic>> {
 /// The most elements of a value that the interpreter makes: what memory there is for, and less than any machine has.
 fn most_elements() -> u64 {
     let most = Options::default().max_elements;
-    cpu::free_memory().map_or(most, |free| most.min(free / 2 / TREE_BYTES))
+    cpu::free_memory().map_or(most, |free| most.min(free / 2 / tree::NUMBER))
 }
 
 /// Whether the beginning and the end of a long result are shown, and not all of it.

@@ -21,7 +21,6 @@ mod scatter;
 mod simulated;
 
 pub use cuda::{OnCuda, Ptx};
-pub use data::{data_of, value_of};
 pub use deckle_passes::chunk::Chunks;
 pub use deckle_passes::cuts::Cuts;
 pub use deckle_runtime::Data;

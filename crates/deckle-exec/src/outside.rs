@@ -1,17 +1,16 @@
 //! Sequences that come from outside and go there, while a program runs.
 
 use crate::Settings;
-use crate::data::{are_bools, data_of, end_of, none_of};
+use crate::data::none_of;
 use crate::device::Device;
 use crate::fault::Failure;
 use crate::plan::Plan;
 use crate::run::Memory;
+use deckle_io::tree;
 use deckle_ir::kernel::{Rep, Rows};
-use deckle_ir::scalar::ScalarType;
 use deckle_ir::types::Type;
-use deckle_ir::value::Value;
 use deckle_runtime::stream::{Ahead, Behind, Error as StreamError, Sink, Source};
-use deckle_runtime::{Block, Data, OverBudget, Pool};
+use deckle_runtime::{Data, Pool};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -37,7 +36,7 @@ impl fmt::Debug for Input {
 /// What takes a result.
 #[derive(Debug)]
 enum Out {
-    Kept(Vec<Block>),
+    Kept(Vec<Data>),
     To(Behind),
 }
 
@@ -74,7 +73,7 @@ impl Outside {
     }
 
     /// Everything was handed over: waits until it was taken.
-    pub(crate) fn finish(mut self, plan: &Plan, settings: &Settings) -> Result<Vec<Option<Block>>, Failure> {
+    pub(crate) fn finish(mut self, plan: &Plan, settings: &Settings) -> Result<Vec<Option<Data>>, Failure> {
         // A source behind whose elements an error stands has not come to its end.
         if let Some(failure) = self.failure() {
             return Err(failure);
@@ -88,9 +87,9 @@ impl Outside {
                 }
                 Out::Kept(blocks) if blocks.is_empty() => {
                     let ty = plan.pushed_type(k as u32).and_then(Type::elem).cloned().unwrap_or(Type::BOOL);
-                    Some(Block::new(none_of(&ty, &settings.pool)?, 0))
+                    Some(none_of(&ty, &settings.pool)?)
                 }
-                Out::Kept(blocks) => Some(Block::join(&blocks, &settings.pool)?),
+                Out::Kept(blocks) => Some(Data::join(&blocks, &settings.pool)?),
             });
         }
         Ok(results)
@@ -125,11 +124,11 @@ impl<D: Device> Memory<'_, D> {
             ahead.pull_some(count, pool, interrupt)
         }? {
             Some(block) => block,
-            None => Block::new(none_of(ty.elem().unwrap_or(ty), &settings.pool)?, 0),
+            None => none_of(ty.elem().unwrap_or(ty), &settings.pool)?,
         };
-        settings.progress.pulled.fetch_add(block.len as u64, Relaxed);
-        let size = (block.len, block.bytes());
-        self.take(rep, Data::Equal(block.len, Box::new(block.data)), 1, name)?;
+        settings.progress.pulled.fetch_add(block.len() as u64, Relaxed);
+        let size = (block.len(), block.bytes());
+        self.take(rep, Data::array(block), name)?;
         Ok(size)
     }
 
@@ -137,7 +136,7 @@ impl<D: Device> Memory<'_, D> {
     pub(crate) fn push(&mut self, outside: &mut Outside, to: u32, rep: &Rep) -> Result<(), Failure> {
         let Rep::Array(Rows::Equal(n), elem) = rep else { return Err(Failure::bug("a result that is no vector")) };
         let n = usize::try_from(self.host().int(*n)?).unwrap_or(0);
-        let block = Block::new(self.give(elem, 0, n)?, n);
+        let block = self.give(elem, 0, n)?;
         self.settings.progress.pushed.fetch_add(n as u64, Relaxed);
         match outside.outs.get_mut(to as usize) {
             Some(Out::To(behind)) => Ok(behind.push(block, self.settings.team.interrupt())?),
@@ -150,11 +149,6 @@ impl<D: Device> Memory<'_, D> {
             None => Err(Failure::bug("a result that nobody takes")),
         }
     }
-}
-
-/// A value as an argument.
-pub(crate) fn input_of(ty: &Type, value: &Value, settings: &Settings, name: &str) -> Result<Input, Failure> {
-    Ok(Input::Data(data_of(ty, &[value], &settings.pool, &format!("argument `{name}`"))?))
 }
 
 /// So many bytes are read at least, where all are to be.
@@ -174,16 +168,15 @@ pub(crate) fn collected(mut source: Box<dyn Source>, ty: &Type, settings: &Setti
     }
     if ty.elem().is_none() {
         let [block] = &blocks[..] else { return Err(Failure::bug("an argument that does not come once")) };
-        return Ok(block.data.clone());
+        return Ok(block.clone());
     }
     if blocks.is_empty() {
-        return Ok(Data::Equal(0, Box::new(none_of(ty.elem().unwrap_or(ty), pool)?)));
+        return Ok(Data::array(none_of(ty.elem().unwrap_or(ty), pool)?));
     }
-    let all = Block::join(&blocks, pool)?;
-    Ok(Data::Equal(all.len, Box::new(all.data)))
+    Ok(Data::array(Data::join(&blocks, pool)?))
 }
 
-/// A source whose blocks are held against the type of its elements: nothing that is not well-formed reaches compiled code.
+/// A source whose blocks are held against the type of its elements.
 struct Validated {
     source: Box<dyn Source>,
     elem: Type,
@@ -196,10 +189,10 @@ pub(crate) fn validated(source: Box<dyn Source>, ty: &Type, name: &str) -> Box<d
 }
 
 impl Source for Validated {
-    fn next(&mut self, bytes: usize, pool: &Pool) -> Result<Option<Block>, StreamError> {
+    fn next(&mut self, bytes: usize, pool: &Pool) -> Result<Option<Data>, StreamError> {
         let block = self.source.next(bytes, pool)?;
         match &block {
-            Some(b) if !is_well_formed(&b.data, &self.elem, b.len) => {
+            Some(b) if !tree::fits(&self.elem, b) => {
                 let message = format!("what comes for `{}` is no block of elements of its type", self.name);
                 Err(StreamError::Failed(message.into()))
             }
@@ -212,72 +205,7 @@ impl Source for Validated {
     }
 }
 
-/// Whether these are `n` values of a type and nothing else, with offsets that begin with 0, do not decrease and end where the elements do.
-fn is_well_formed(data: &Data, ty: &Type, n: usize) -> bool {
-    match (data, ty) {
-        (Data::Scalars(b), Type::Scalar(s)) => {
-            n.checked_mul(s.bytes()) == Some(b.len()) && (*s != ScalarType::Bool || are_bools(b, b.len()))
-        }
-        (Data::Tuple(parts), Type::Tuple(_) | Type::Record(_)) => {
-            let types = ty.parts().unwrap_or_default();
-            parts.len() == types.len() && parts.iter().zip(types).all(|(p, t)| is_well_formed(p, t, n))
-        }
-        (Data::Equal(m, elem), Type::Array(_) | Type::Seq(_)) => {
-            n.checked_mul(*m).is_some_and(|all| is_well_formed(elem, ty.elem().unwrap_or(ty), all))
-        }
-        (Data::Offsets(offsets, elem), Type::Array(_) | Type::Seq(_)) => {
-            let end = end_of(offsets, n).filter(|_| offsets.len() / 8 == n + 1);
-            end.is_some_and(|all| is_well_formed(elem, ty.elem().unwrap_or(ty), all))
-        }
-        _ => false,
-    }
-}
-
-/// An argument, of which there is one, as elements of a sequence of a type. `None` if it is none: a block promises more than an argument has to keep, so it is held against that here.
-pub(crate) fn elements(data: Data, ty: &Type, pool: &Pool) -> Result<Option<Block>, OverBudget> {
-    let (n, elem) = match data {
-        Data::Equal(n, elem) => (n, elem),
-        Data::Offsets(offsets, elem) if offsets.len() == 16 && offsets.as_slice::<i64>()[0] == 0 => {
-            (usize::try_from(offsets.as_slice::<i64>()[1]).unwrap_or(usize::MAX), elem)
-        }
-        _ => return Ok(None),
-    };
-    Ok(exact(*elem, ty.elem().unwrap_or(ty), n, pool)?.map(|data| Block::new(data, n)))
-}
-
-/// The first `n` of values of a type, with offsets for all rows, and nothing else in their buffers.
-fn exact(data: Data, ty: &Type, n: usize, pool: &Pool) -> Result<Option<Data>, OverBudget> {
-    Ok(match (data, ty) {
-        (Data::Scalars(b), Type::Scalar(s)) => {
-            let bytes = n.checked_mul(s.bytes()).filter(|bytes| *bytes <= b.len());
-            bytes.map(|bytes| Data::Scalars(b.slice(0, bytes)))
-        }
-        (Data::Tuple(parts), Type::Tuple(_) | Type::Record(_)) => {
-            let types = ty.parts().unwrap_or_default();
-            if parts.len() != types.len() {
-                return Ok(None);
-            }
-            let parts = parts.into_iter().zip(types).map(|(p, t)| exact(p, t, n, pool));
-            parts.collect::<Result<Option<Vec<_>>, _>>()?.map(Data::Tuple)
-        }
-        (Data::Equal(m, elem), Type::Array(_) | Type::Seq(_)) => {
-            let Some(all) = n.checked_mul(m) else { return Ok(None) };
-            let Some(elem) = exact(*elem, ty.elem().unwrap_or(ty), all, pool)? else { return Ok(None) };
-            let offsets: Vec<i64> = (0..=n).map(|i| (i * m) as i64).collect();
-            Some(Data::Offsets(pool.alloc_from(&offsets, "the offsets of an argument")?, Box::new(elem)))
-        }
-        (Data::Offsets(offsets, elem), Type::Array(_) | Type::Seq(_)) => {
-            if offsets.len() % 8 != 0 || offsets.len() / 8 <= n {
-                return Ok(None);
-            }
-            let offsets = offsets.slice(0, (n + 1) * 8);
-            let all = offsets.as_slice::<i64>();
-            if all[0] != 0 || !all.is_sorted() {
-                return Ok(None);
-            }
-            let elem = exact(*elem, ty.elem().unwrap_or(ty), all[n] as usize, pool)?;
-            elem.map(|elem| Data::Offsets(offsets.clone(), Box::new(elem)))
-        }
-        _ => None,
-    })
+/// The elements of an argument that is a sequence; `None` if it is none.
+pub(crate) fn elements(data: Data, ty: &Type) -> Option<Data> {
+    if tree::fits(ty, &data) { data.into_elements() } else { None }
 }

@@ -2,12 +2,13 @@
 
 use crate::Settings;
 use crate::cpu::Cpu;
-use crate::data::{buffer_of, value_of};
+use crate::data::buffer_of;
 use crate::device::{Device, Handle};
 use crate::fault::Failure;
 use crate::host::{Host, Known};
-use crate::outside::{Input, Much, Outside, collected, elements, input_of, validated};
+use crate::outside::{Input, Much, Outside, collected, elements, validated};
 use crate::plan::Plan;
+use deckle_io::tree;
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{self, Buf, Kernel, Node, Op, Program, Rep, Rows, Step};
 use deckle_ir::scalar::ScalarType;
@@ -17,7 +18,7 @@ use deckle_passes::cuts::Cuts;
 use deckle_runtime::chunk::{ChunkScheduler, Done};
 use deckle_runtime::sort::{self, Key, Segments};
 use deckle_runtime::stream::{Ahead, Behind, Sink};
-use deckle_runtime::{Block, Buffer, Data, OverBudget, Pool};
+use deckle_runtime::{Buffer, Data, OverBudget, Pool};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
@@ -36,9 +37,11 @@ pub(crate) struct Memory<'a, D: Device> {
 /// Runs a program on values.
 pub(crate) fn run<D: Device>(plan: &Plan, device: &D, args: &[Value], settings: &Settings) -> Result<Value, Failure> {
     let params = plan.param_types.iter().zip(&plan.param_names).zip(args);
-    let inputs = params.map(|((ty, name), value)| input_of(ty, value, settings, name)).collect::<Result<_, _>>()?;
-    let result = stream(plan, device, inputs, None, settings)?;
-    Ok(value_of(&plan.result_ty, &result, 0))
+    let input = |((ty, name), value): ((&Type, &String), &Value)| {
+        tree::flat(ty, [value], &settings.pool, &format!("argument `{name}`")).map(Input::Data)
+    };
+    let result = stream(plan, device, params.map(input).collect::<Result<_, _>>()?, None, settings)?;
+    Ok(tree::value(&plan.result_ty, &result, 0))
 }
 
 /// Runs a program on buffers and what comes bit by bit. If its result is a sequence, and there is someone to take it, how many elements there were is given in its place.
@@ -58,7 +61,7 @@ pub(crate) fn stream<D: Device>(
         Memory { program, device, settings, bufs: vec![None; program.bufs.len()], known: Known::new(program) };
     for (b, data) in &program.data {
         let ty = program.bufs[b.index()].elem;
-        let buffer = buffer_of(&settings.pool, ty, &mut data.iter().copied(), "a list of constants")?;
+        let buffer = buffer_of(&settings.pool, ty, data, "a list of constants")?;
         memory.hold(*b, device.put(buffer)?);
     }
     // A result that is not handed over in parts is handed over at the end.
@@ -77,13 +80,13 @@ pub(crate) fn stream<D: Device>(
                 outside.comes(k, Ahead::new(source, &settings.pool), settings);
             }
             (Input::Data(data), true) => {
-                let block = elements(data, ty, &settings.pool)?.ok_or_else(|| Failure::Argument(name.clone()))?;
+                let block = elements(data, ty).ok_or_else(|| Failure::Argument(name.clone()))?;
                 outside.comes(k, Ahead::given(block), settings);
             }
-            (Input::Data(data), false) => memory.take(rep, data, 1, name).map_err(|f| f.of_parameter(plan, k))?,
+            (Input::Data(data), false) => memory.argument(rep, data, name).map_err(|f| f.of_parameter(plan, k))?,
             (Input::Stream(source), false) => {
                 let data = collected(validated(source, ty, name), ty, settings)?;
-                memory.take(rep, data, 1, name).map_err(|f| f.of_parameter(plan, k))?;
+                memory.argument(rep, data, name).map_err(|f| f.of_parameter(plan, k))?;
             }
         }
     }
@@ -98,15 +101,16 @@ pub(crate) fn stream<D: Device>(
     let Machine { memory, outside, .. } = machine;
     let mut pushed = outside.finish(plan, settings)?;
     let result = memory.result(&plan.result_ty, &program.result, &mut plan.pushes.iter(), &mut pushed)?;
-    match (late, elements_given(&result)) {
-        (Some(sink), Some(block)) => {
-            let count = settings.pool.alloc_from(&[block.len as i64], "a count")?;
+    match (late, result) {
+        (Some(sink), result) if plan.result_ty.is_seq() => {
+            let block = result.into_elements().ok_or(Failure::bug("a sequence that is none"))?;
+            let count = Data::copied(&[block.len() as i64], &settings.pool, "a count")?;
             let mut behind = Behind::new(sink)?;
             behind.push(block, settings.team.interrupt())?;
             behind.finish()?;
-            Ok(Data::Scalars(count))
+            Ok(count)
         }
-        _ => Ok(result),
+        (_, result) => Ok(result),
     }
 }
 
@@ -119,14 +123,6 @@ fn elements_inside(settings: &Settings, cuts: &Cuts) -> i64 {
     settings.chunk.map_or(fits, |n| n.min(fits)).max(cuts.least_inside)
 }
 
-/// The elements of a result that is a sequence.
-fn elements_given(result: &Data) -> Option<Block> {
-    match result {
-        Data::Equal(n, elem) => Some(Block::new((**elem).clone(), *n)),
-        _ => None,
-    }
-}
-
 impl<D: Device> Memory<'_, D> {
     /// The result: what is in memory, and in the places of sequences what was pushed.
     fn result(
@@ -134,23 +130,29 @@ impl<D: Device> Memory<'_, D> {
         ty: &Type,
         rep: &Rep,
         pushes: &mut dyn Iterator<Item = &u32>,
-        pushed: &mut [Option<Block>],
+        pushed: &mut [Option<Data>],
     ) -> Result<Data, Failure> {
         match (ty, rep) {
             (Type::Seq(_), Rep::Scalar(_)) => {
                 let block = pushes.next().and_then(|k| pushed.get(*k as usize)).cloned().flatten();
                 match block {
-                    Some(block) => Ok(Data::Equal(block.len, Box::new(block.data))),
+                    Some(block) => Ok(Data::array(block)),
                     None => self.give(rep, 0, 1),
                 }
             }
             (_, Rep::Tuple(parts)) if !ty.is_concrete() => {
                 let parts = parts.iter().zip(ty.parts().unwrap_or_default());
                 let parts = parts.map(|(p, t)| self.result(t, p, pushes, pushed));
-                Ok(Data::Tuple(parts.collect::<Result<_, _>>()?))
+                Data::tuples(1, parts.collect::<Result<_, _>>()?)
+                    .map_err(|_| Failure::bug("a result that does not come once"))
             }
             _ => self.give(rep, 0, 1),
         }
+    }
+
+    /// Takes an argument, of which there is one.
+    fn argument(&mut self, rep: &Rep, data: Data, name: &str) -> Result<(), Failure> {
+        if data.len() == 1 { self.take(rep, data, name) } else { Err(Failure::Argument(name.to_string())) }
     }
 
     pub(crate) fn host(&self) -> Host<'_, D> {

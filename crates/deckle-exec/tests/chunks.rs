@@ -2,7 +2,7 @@
 
 use deckle_diag::SourceMap;
 use deckle_exec::{Chunks, Data, Native, Options, Settings};
-use deckle_runtime::Plain;
+use deckle_runtime::{Form, Plain};
 
 const PROGRAMS: &str = "
 // The greatest sum of a group: four elements, then a flag that ends it.
@@ -81,21 +81,21 @@ fn native(entry: &str, chunks: Chunks) -> Native {
 }
 
 fn number(settings: &Settings, n: i64) -> Data {
-    Data::Scalars(settings.pool.alloc_from(&[n], "n").unwrap())
+    Data::copied(&[n], &settings.pool, "n").unwrap()
 }
 
 fn elements<T: Plain>(data: &Data) -> Vec<T> {
-    match data {
-        Data::Scalars(b) => b.as_slice().to_vec(),
-        Data::Equal(n, elem) => elements(elem)[..*n].to_vec(),
+    match data.form() {
+        Form::Scalars(_, b) => b.as_slice().to_vec(),
+        Form::Equal(_, elem) => elements(elem),
         other => panic!("{other:?}"),
     }
 }
 
 fn parts(data: &Data) -> &[Data] {
-    match data {
-        Data::Tuple(parts) => parts,
-        Data::Equal(_, elem) => parts(elem),
+    match data.form() {
+        Form::Tuple(parts) => parts,
+        Form::Equal(_, elem) => parts(elem),
         other => panic!("{other:?}"),
     }
 }
@@ -148,9 +148,9 @@ fn blocks_have_the_same_bits_wherever_they_are_combined() {
     let sizes = [1 << 20, 61, 777, 32_767, 32_768, 32_769, 80_000, 98_305];
     let n = 104_000;
     let bits = on_all("sums", n, &sizes, &|d| {
-        let bits = |p: &Data| match p {
-            Data::Scalars(b) if b.len() == 4 => u64::from(b.as_slice::<u32>()[0]),
-            p => elements::<f64>(p)[0].to_bits(),
+        let bits = |p: &Data| match p.form() {
+            Form::Scalars(_, b) if b.len() == 4 => u64::from(b.as_slice::<u32>()[0]),
+            _ => elements::<f64>(p)[0].to_bits(),
         };
         parts(d).iter().map(bits).collect::<Vec<_>>()
     });
@@ -275,7 +275,7 @@ fn what_is_kept_is_all_there() {
     let count = (n as usize).div_ceil(7);
     let (places, halves) = on_all("kept", n, &[1 << 20, 1, 7, 1000], &|d| {
         let p = parts(d);
-        assert!(matches!(d, Data::Equal(n, _) if *n == count));
+        assert!(matches!(d.form(), Form::Equal(n, _) if *n == count));
         (elements::<i64>(&p[0])[..count].to_vec(), elements::<f64>(&p[1])[..count].to_vec())
     });
     assert!((0..count).all(|k| places[k] == 7 * k as i64 && halves[k] == 3.5 * k as f64));

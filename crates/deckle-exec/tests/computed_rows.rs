@@ -2,7 +2,7 @@
 
 use deckle_diag::SourceMap;
 use deckle_exec::{Cuts, Data, Native, Options, Settings};
-use deckle_runtime::Plain;
+use deckle_runtime::{Form, Plain};
 
 const PROGRAMS: &str = r"
 def length(i: int, m: int, big: int) = if i == m / 2 then big else i % 4
@@ -35,22 +35,17 @@ fn native(entry: &str, cuts: Cuts) -> Native {
 }
 
 fn ints(settings: &Settings, numbers: &[i64]) -> Vec<Data> {
-    numbers.iter().map(|n| Data::Scalars(settings.pool.alloc_from(&[*n], "a number").unwrap())).collect()
+    numbers.iter().map(|n| Data::copied(&[*n], &settings.pool, "a number").unwrap()).collect()
 }
 
 fn array(settings: &Settings, elements: &[i64]) -> Data {
-    Data::Equal(elements.len(), Box::new(Data::Scalars(settings.pool.alloc_from(elements, "data").unwrap())))
+    Data::array(Data::copied(elements, &settings.pool, "data").unwrap())
 }
 
 fn elements<T: Plain>(data: &Data) -> Vec<T> {
-    match data {
-        Data::Scalars(b) => b.as_slice().to_vec(),
-        Data::Equal(_, rows) if matches!(**rows, Data::Offsets(..)) => elements(rows),
-        Data::Equal(n, elem) => elements(elem)[..*n].to_vec(),
-        Data::Offsets(ends, elem) => {
-            let end = ends.as_slice::<i64>().last().copied().unwrap_or(0);
-            elements(elem)[..end as usize].to_vec()
-        }
+    match data.form() {
+        Form::Scalars(_, b) => b.as_slice().to_vec(),
+        Form::Equal(_, elem) | Form::Offsets(_, elem) => elements(elem),
         other => panic!("{other:?}"),
     }
 }

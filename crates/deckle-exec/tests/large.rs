@@ -3,7 +3,7 @@
 use deckle_diag::{Code, SourceMap};
 use deckle_exec::{Data, Native, Options, Settings};
 use deckle_ir::loops::Gathers;
-use deckle_runtime::Plain;
+use deckle_runtime::{Form, Number, Plain};
 
 const PROGRAMS: &str = r"
 def add(xs: [f32; n], ys: [f32; n]) = [ x + y : x in xs; y in ys ]
@@ -57,14 +57,14 @@ fn native_with(entry: &str, options: Options) -> Native {
     Native::compile(&compiled.program, func, options).unwrap()
 }
 
-fn array<T: Plain>(settings: &Settings, elements: &[T]) -> Data {
-    Data::Equal(elements.len(), Box::new(Data::Scalars(settings.pool.alloc_from(elements, "data").unwrap())))
+fn array<T: Number>(settings: &Settings, elements: &[T]) -> Data {
+    Data::array(Data::copied(elements, &settings.pool, "data").unwrap())
 }
 
 fn elements<T: Plain>(data: &Data) -> Vec<T> {
-    match data {
-        Data::Scalars(b) => b.as_slice().to_vec(),
-        Data::Equal(n, elem) => elements(elem)[..*n].to_vec(),
+    match data.form() {
+        Form::Scalars(_, b) => b.as_slice().to_vec(),
+        Form::Equal(_, elem) => elements(elem),
         other => panic!("{other:?}"),
     }
 }
@@ -178,8 +178,8 @@ fn what_a_condition_leaves_is_summed_and_kept() {
         }
         let rows = n / 2;
         let args = |s: &Settings| {
-            let elems = Data::Scalars(s.pool.alloc_from(&xs[..2 * rows], "data").unwrap());
-            vec![Data::Equal(rows, Box::new(Data::Equal(2, Box::new(elems))))]
+            let elems = Data::copied(&xs[..2 * rows], &s.pool, "data").unwrap();
+            vec![Data::array(Data::equal(rows, 2, elems).unwrap())]
         };
         let wanted: i64 = xs[..2 * rows].chunks(2).map(|x| x[0] * 3 - x[1]).sum();
         assert_eq!(on_all(&pairs, &args, &|d| elements::<i64>(d)[0]), wanted, "{n}");
@@ -325,7 +325,7 @@ fn owners_of_parts_scatter_what_falls_into_them() {
                 last[(p * i) as usize] = p + i;
             }
         }
-        let args = |s: &Settings| vec![Data::Scalars(s.pool.alloc_from(&[n], "n").unwrap()), array(s, &ps)];
+        let args = |s: &Settings| vec![Data::copied(&[n], &s.pool, "n").unwrap(), array(s, &ps)];
         assert_eq!(on_all(&f, &args, &elements::<i32>), marks, "{n}");
         assert_eq!(on_all(&later, &args, &elements::<i64>), last, "{n}");
     }
@@ -337,7 +337,7 @@ fn owners_of_parts_scatter_what_falls_into_them() {
     {
         for threads in [1, 2] {
             let s = Settings::new(threads, None);
-            let one = |x: i64| Data::Scalars(s.pool.alloc_from(&[x], "x").unwrap());
+            let one = |x: i64| Data::copied(&[x], &s.pool, "x").unwrap();
             let result = f.call(vec![one(n), array(&s, &[start]), one(by)], &s);
             assert_eq!(result.is_err(), fails, "{by} {start}");
             if let Ok(marks) = result {
@@ -360,14 +360,14 @@ fn histograms_and_extremes() {
         assert_eq!(on_all(&counts, &|s| vec![array(s, &xs)], &elements::<i64>), want, "{n}");
         let (lo, hi) = (*xs.iter().min().unwrap(), *xs.iter().max().unwrap());
         let at = xs.iter().position(|x| *x == lo).unwrap() as i64;
-        let parts = |d: &Data| match d {
-            Data::Tuple(parts) => parts.iter().map(|p| elements::<i64>(p)[0]).collect::<Vec<_>>(),
+        let parts = |d: &Data| match d.form() {
+            Form::Tuple(parts) => parts.iter().map(|p| elements::<i64>(p)[0]).collect::<Vec<_>>(),
             _ => Vec::new(),
         };
         assert_eq!(on_all(&least, &|s| vec![array(s, &xs)], &parts), [lo, hi, at], "{n}");
         let fs: Vec<f64> = xs.iter().map(|x| *x as f64).collect();
-        let parts = |d: &Data| match d {
-            Data::Tuple(p) => (elements::<f64>(&p[0])[0], elements::<f64>(&p[1]).len(), elements::<f64>(&p[2])[0]),
+        let parts = |d: &Data| match d.form() {
+            Form::Tuple(p) => (elements::<f64>(&p[0])[0], elements::<f64>(&p[1]).len(), elements::<f64>(&p[2])[0]),
             _ => (0.0, 0, 0.0),
         };
         assert_eq!(on_all(&twice, &|s| vec![array(s, &fs)], &parts), (fs.iter().sum(), n, hi as f64), "{n}");
@@ -379,7 +379,7 @@ fn one_value_is_scattered_in_any_order() {
     let f = native("seen");
     for n in [1i64, 1000, 300_000] {
         let xs: Vec<i64> = numbers(2_000_000).iter().map(|x| x.rem_euclid(2 * n) - n).collect();
-        let args = |s: &Settings| vec![Data::Scalars(s.pool.alloc_from(&[n], "n").unwrap()), array(s, &xs)];
+        let args = |s: &Settings| vec![Data::copied(&[n], &s.pool, "n").unwrap(), array(s, &xs)];
         let mut want = vec![0i32; n as usize];
         xs.iter().filter(|x| **x >= 0).for_each(|x| want[*x as usize] = 7);
         assert_eq!(on_all(&f, &args, &elements::<i32>), want, "{n}");

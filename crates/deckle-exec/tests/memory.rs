@@ -2,7 +2,7 @@
 
 use deckle_diag::{Code, SourceMap};
 use deckle_exec::{Data, Native, Options, Settings};
-use deckle_runtime::{Plain, pool::counted_bytes};
+use deckle_runtime::{Form, Number, Plain, pool::counted_bytes};
 
 const PROGRAMS: &str = r"
 def axpy(a: f64, xs: [f64; n], ys: [f64; n]) = [ a * x + y : x in xs; y in ys ]
@@ -34,18 +34,18 @@ fn room_for(arrays: u64) -> Settings {
     Settings::new(2, Some(arrays * one + one / 2))
 }
 
-fn scalar<T: Plain>(s: &Settings, x: T) -> Data {
-    Data::Scalars(s.pool.alloc_from(&[x], "a number").unwrap())
+fn scalar<T: Number>(s: &Settings, x: T) -> Data {
+    Data::copied(&[x], &s.pool, "a number").unwrap()
 }
 
-fn array<T: Plain>(s: &Settings, elements: &[T]) -> Data {
-    Data::Equal(elements.len(), Box::new(Data::Scalars(s.pool.alloc_from(elements, "an array").unwrap())))
+fn array<T: Number>(s: &Settings, elements: &[T]) -> Data {
+    Data::array(Data::copied(elements, &s.pool, "an array").unwrap())
 }
 
 fn elements<T: Plain>(data: &Data) -> &[T] {
-    match data {
-        Data::Scalars(b) => b.as_slice(),
-        Data::Equal(_, elem) => elements(elem),
+    match data.form() {
+        Form::Scalars(_, b) => b.as_slice(),
+        Form::Equal(_, elem) => elements(elem),
         other => panic!("{other:?}"),
     }
 }
@@ -142,24 +142,6 @@ fn a_search_through_a_graph_copies_no_distances() {
     assert!((0..n).all(|v| dist[v] == wanted(v)), "{dist:?}");
     let kernels = f.program().to_string().matches("kernel \"`dist`\"").count();
     assert_eq!(kernels, 1, "{}", f.program());
-}
-
-#[test]
-fn buffers_that_are_too_short_are_refused() {
-    let f = native("def main(m: [[int]], xs: [int]) = sum(flatten(m)) + sum(xs)", "main", 0);
-    let s = Settings::new(1, None);
-    let buffer = |elements: &[i64]| s.pool.alloc_from(elements, "an array").unwrap();
-    let rows = |offsets: &[i64], n: usize, elements: &[i64]| {
-        let all = Data::Offsets(buffer(offsets), Box::new(Data::Scalars(buffer(elements))));
-        Data::Equal(n, Box::new(all))
-    };
-    let vector = |n: usize| Data::Equal(n, Box::new(Data::Scalars(buffer(&[1, 2, 3]))));
-    let run = |m: Data, xs: Data| f.call(vec![m, xs], &s).map(|d| elements::<i64>(&d)[0]).map_err(|d| d.code);
-    assert_eq!(run(rows(&[0, 2, 3], 2, &[5, 6, 7]), vector(3)), Ok(24));
-    assert_eq!(run(rows(&[0, 2, 3], 2, &[5, 6, 7]), vector(4)), Err(Code::BadArgument));
-    assert_eq!(run(rows(&[0, 2, 3], 3, &[5, 6, 7]), vector(3)), Err(Code::BadArgument));
-    assert_eq!(run(rows(&[0, 2, 4], 2, &[5, 6, 7]), vector(3)), Err(Code::BadArgument));
-    assert_eq!(run(rows(&[0, 2, -1], 2, &[5, 6, 7]), vector(3)), Err(Code::BadArgument));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use deckle_diag::{Code, SourceMap};
 use deckle_exec::{Chunks, Data, Effort, Input, Native, Options, Settings};
 use deckle_runtime::stream::{Error, Sink, Source};
-use deckle_runtime::{Block, Pool};
+use deckle_runtime::{Buffer, Form, Pool};
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
@@ -33,7 +33,7 @@ impl Numbers {
 }
 
 impl Source for Numbers {
-    fn next(&mut self, bytes: usize, pool: &Pool) -> Result<Option<Block>, Error> {
+    fn next(&mut self, bytes: usize, pool: &Pool) -> Result<Option<Data>, Error> {
         if self.next == self.end {
             return if self.fails { Err(Error::Failed("the line is dead".into())) } else { Ok(None) };
         }
@@ -41,7 +41,7 @@ impl Source for Numbers {
         let all: Vec<i64> = (self.next..self.next + n).collect();
         self.next += n;
         self.given.fetch_add(n, Relaxed);
-        Ok(Some(Block::new(Data::Scalars(pool.alloc_from(&all, "numbers")?), n as usize)))
+        Ok(Some(Data::copied(&all, pool, "numbers")?))
     }
 }
 
@@ -49,7 +49,7 @@ impl Source for Numbers {
 struct Rows(i64, i64);
 
 impl Source for Rows {
-    fn next(&mut self, _: usize, pool: &Pool) -> Result<Option<Block>, Error> {
+    fn next(&mut self, _: usize, pool: &Pool) -> Result<Option<Data>, Error> {
         let n = 7.min(self.1 - self.0);
         let (mut offsets, mut all) = (vec![0i64], Vec::new());
         for i in self.0..self.0 + n {
@@ -57,17 +57,16 @@ impl Source for Rows {
             offsets.push(all.len() as i64);
         }
         self.0 += n;
-        let inner = Data::Scalars(pool.alloc_from(&all, "rows")?);
-        let rows = Data::Offsets(pool.alloc_from(&offsets, "rows")?, Box::new(inner));
-        Ok((n > 0).then(|| Block::new(rows, n as usize)))
+        let rows = Data::rows(pool.alloc_from(&offsets, "rows")?, Data::copied(&all, pool, "rows")?).unwrap();
+        Ok((n > 0).then_some(rows))
     }
 }
 
 /// All at once.
-struct Once(Option<Block>);
+struct Once(Option<Data>);
 
 impl Source for Once {
-    fn next(&mut self, _: usize, _: &Pool) -> Result<Option<Block>, Error> {
+    fn next(&mut self, _: usize, _: &Pool) -> Result<Option<Data>, Error> {
         Ok(self.0.take())
     }
 }
@@ -77,9 +76,9 @@ impl Source for Once {
 struct Log(Arc<Mutex<(Vec<i64>, bool)>>);
 
 impl Sink for Log {
-    fn take(&mut self, block: Block) -> Result<(), Error> {
-        let Data::Scalars(b) = &block.data else { panic!("{:?}", block.data) };
-        assert_eq!(b.len(), block.len * 8);
+    fn take(&mut self, block: Data) -> Result<(), Error> {
+        let b = block.as_scalars().unwrap();
+        assert_eq!(b.len(), block.len() * 8);
         self.0.lock().unwrap().0.extend(b.as_slice::<i64>());
         Ok(())
     }
@@ -97,10 +96,10 @@ fn chunk(n: Option<i64>) -> Settings {
 const SIZES: [Option<i64>; 5] = [Some(1), Some(7), Some(64), Some(i64::MAX), None];
 
 fn ints(data: &Data) -> Vec<i64> {
-    match data {
-        Data::Scalars(b) => b.as_slice().to_vec(),
-        Data::Tuple(parts) => parts.iter().flat_map(ints).collect(),
-        Data::Equal(_, elem) | Data::Offsets(_, elem) => ints(elem),
+    match data.form() {
+        Form::Scalars(_, b) => b.as_slice().to_vec(),
+        Form::Tuple(parts) => parts.iter().flat_map(ints).collect(),
+        Form::Equal(_, elem) | Form::Offsets(_, elem) => ints(elem),
     }
 }
 
@@ -133,10 +132,10 @@ fn rows_come_and_go_with_their_offsets() {
     let f = native("def main(rows: {[int]}) = {[x + 1 : x in row] : row in rows | length(row) != 2}");
     for size in SIZES {
         let result = f.stream(vec![Input::Stream(Box::new(Rows(0, 50)))], None, &chunk(size)).unwrap();
-        let Data::Equal(n, rows) = &result else { panic!("{result:?}") };
-        let Data::Offsets(offsets, inner) = &**rows else { panic!("{result:?}") };
+        let rows = result.into_elements().unwrap();
+        let Form::Offsets(offsets, inner) = rows.form() else { panic!("{rows:?}") };
         let wanted: Vec<Vec<i64>> = (0..50).filter(|i| i % 4 != 2).map(|i| vec![i + 1; i as usize % 4]).collect();
-        assert_eq!((*n, ints(inner)), (wanted.len(), wanted.concat()));
+        assert_eq!((rows.len(), ints(inner)), (wanted.len(), wanted.concat()));
         assert_eq!(offsets.as_slice::<i64>().last(), Some(&(wanted.concat().len() as i64)));
     }
 }
@@ -169,10 +168,10 @@ fn an_error_comes_after_what_was_made_of_the_elements_before_it() {
 }
 
 /// Passes on what it takes, for as long as somebody wants it.
-struct To(SyncSender<Block>);
+struct To(SyncSender<Data>);
 
 impl Sink for To {
-    fn take(&mut self, block: Block) -> Result<(), Error> {
+    fn take(&mut self, block: Data) -> Result<(), Error> {
         self.0.send(block).map_err(|_| Error::Closed)
     }
 }
@@ -183,10 +182,10 @@ fn whoever_stops_taking_stops_everything_before_it() {
     let source = Numbers::below(i64::MAX);
     let given = Arc::clone(&source.given);
     let settings = chunk(Some(10));
-    let (to, from): (_, Receiver<Block>) = sync_channel(0);
+    let (to, from): (_, Receiver<Data>) = sync_channel(0);
     let e = std::thread::scope(|s| {
         let run = s.spawn(|| f.stream(vec![Input::Stream(Box::new(source))], Some(Box::new(To(to))), &settings));
-        let taken: Vec<i64> = (0..3).flat_map(|_| ints(&from.recv().unwrap().data)).collect();
+        let taken: Vec<i64> = (0..3).flat_map(|_| ints(&from.recv().unwrap())).collect();
         assert_eq!(taken, (0..taken.len() as i64).map(|x| x * 3).collect::<Vec<i64>>());
         drop(from);
         run.join().unwrap().unwrap_err()
@@ -206,10 +205,8 @@ fn what_cannot_go_in_chunks_is_read_as_a_whole() {
     let f = native("def main(xs: {[int; n]}) = sum({sum(x) : x in xs})");
     let rows = |m: i64| {
         let (offsets, all): (Vec<i64>, Vec<i64>) = ((0..=4).map(|i| i * m).collect(), (0..4 * m).collect());
-        let pool = Pool::new(None);
-        let inner = Data::Scalars(pool.alloc_from(&all, "all").unwrap());
-        let data = Data::Offsets(pool.alloc_from(&offsets, "rows").unwrap(), Box::new(inner));
-        Box::new(Once(Some(Block::new(data, 4))))
+        let data = Data::rows(Buffer::from_vec(offsets), Data::numbers(all)).unwrap();
+        Box::new(Once(Some(data)))
     };
     let result = f.stream(vec![Input::Stream(rows(5))], None, &chunk(None)).unwrap();
     assert_eq!(ints(&result), [190]);
@@ -233,8 +230,8 @@ fn a_stream_takes_little_memory_however_long_it_is() {
     let settings = Settings::new(2, Some(4 << 20));
     struct Count(u64);
     impl Sink for Count {
-        fn take(&mut self, block: Block) -> Result<(), Error> {
-            self.0 += block.len as u64;
+        fn take(&mut self, block: Data) -> Result<(), Error> {
+            self.0 += block.len() as u64;
             Ok(())
         }
     }
@@ -247,23 +244,12 @@ fn a_stream_takes_little_memory_however_long_it_is() {
 #[test]
 fn an_argument_that_is_no_sequence_of_its_type_is_refused() {
     let f = native("def main(rows: {[int]}) = sum({sum(row) : row in rows})");
-    let pool = Pool::new(None);
-    let rows = |offsets: &[i64], n: usize, inner: usize| {
-        let inner = Data::Scalars(pool.alloc_from(&vec![1i64; inner], "inner").unwrap());
-        let rows = Data::Offsets(pool.alloc_from(offsets, "rows").unwrap(), Box::new(inner));
-        f.call(vec![Data::Equal(n, Box::new(rows))], &chunk(Some(1))).map(|d| ints(&d)[0])
-    };
-    assert_eq!(rows(&[0, 2, 2, 5], 3, 5).unwrap(), 5);
-    // What is behind the elements is not looked at.
-    assert_eq!(rows(&[0, 2, 2, 5, 9], 3, 12).unwrap(), 5);
-    for (offsets, n, inner) in [
-        (&[0i64, 2, 2, 5][..], 4, 5),
-        (&[0, 2, 2, 5], 3, 4),
-        (&[0, 4, 2, 5], 3, 5),
-        (&[1, 2, 2, 5], 3, 5),
-        (&[0, -1, 2, 5], 3, 5),
-        (&[], 0, 0),
-    ] {
-        assert_eq!(rows(offsets, n, inner).unwrap_err().code, Code::BadArgument, "{offsets:?}");
+    let call = |data: Data| f.call(vec![data], &chunk(Some(1))).map(|d| ints(&d)[0]).map_err(|e| e.code);
+    let rows = || Data::rows(Buffer::from_vec(vec![0i64, 2, 2, 5]), Data::numbers(vec![1i64; 5])).unwrap();
+    assert_eq!(call(Data::array(rows())), Ok(5));
+    assert_eq!(call(Data::array(Data::equal(2, 3, Data::numbers(vec![2i64; 6])).unwrap())), Ok(12));
+    let reals = Data::equal(2, 3, Data::numbers(vec![2f64; 6])).unwrap();
+    for odd in [rows(), Data::array(reals), Data::array(Data::array(rows())), Data::numbers(vec![1i64])] {
+        assert_eq!(call(odd), Err(Code::BadArgument));
     }
 }

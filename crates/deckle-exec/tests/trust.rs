@@ -3,15 +3,14 @@
 use deckle_diag::{Code, SourceMap};
 use deckle_exec::{Data, Input, Native, Options, Settings};
 use deckle_gen::Rng;
+use deckle_ir::scalar::ScalarType;
 use deckle_ir::value::Value;
 use deckle_runtime::stream::{Error, Source};
-use deckle_runtime::{Block, Plain, Pool};
+use deckle_runtime::{Buffer, Malformed, Pool};
 
 const PROGRAMS: &str = r"
 def sums(rows: [[int]]) = [ sum(r) : r in rows ]
 def total(rows: {[int]}) = sum({ sum(r) : r in rows })
-def kept(flags: [bool]) = length([ 1 : f in flags | f ])
-def pairs(ps: [(int, bool)]) = sum([ if b then x else 0 : (x, b) in ps ])
 def dot(xs: [f64; n], ys: [f64; n]) = sum([ x * y : x in xs; y in ys ])
 def deep(rows: [[[(int, bool)]]]) = [ [ sum([ if b then x else 0 : (x, b) in p ]) : p in r ] : r in rows ]
 def last(lens: [int; n], rows: [i -> [int; lens[i]]; n]) = [ if lens[i] > 0 then rows[i][lens[i] - 1] else 0 : i in iota(n) ]
@@ -27,76 +26,34 @@ fn native(entry: &str, options: Options) -> Native {
     Native::compile(&compiled.program, func, options).unwrap()
 }
 
-fn scalars<T: Plain>(pool: &Pool, xs: &[T]) -> Data {
-    Data::Scalars(pool.alloc_from(xs, "xs").unwrap())
+fn rows(offsets: &[i64], elements: Data) -> Result<Data, Malformed> {
+    Data::rows(Buffer::from_vec(offsets.to_vec()), elements)
 }
 
-fn rows(pool: &Pool, offsets: &[i64], xs: &[i64]) -> Data {
-    Data::Offsets(pool.alloc_from(offsets, "offsets").unwrap(), Box::new(scalars(pool, xs)))
+fn ints(xs: &[i64]) -> Data {
+    Data::array(Data::numbers(xs.to_vec()))
 }
 
-/// Offsets of three rows that are no offsets of six elements.
-const BAD: [&[i64]; 7] = [
-    &[0, 4, 2, 6],
-    &[1, 2, 4, 6],
-    &[0, -1, 4, 6],
-    &[0, 2, 4, 7],
-    &[0, 2, 4, i64::MAX],
-    &[0, i64::MAX, i64::MIN, 6],
-    &[0, 2, 4],
-];
+/// Elements of another type, once.
+struct Other(Option<Data>);
 
-#[test]
-fn offsets_that_are_none_are_refused() {
-    let (f, s) = (native("sums", Options::default()), Settings::new(2, None));
-    let call =
-        |offsets: &[i64]| f.call(vec![Data::Equal(3, Box::new(rows(&s.pool, offsets, &[1, 2, 3, 4, 5, 6])))], &s);
-    assert!(call(&[0, 2, 2, 6]).is_ok());
-    for bad in BAD {
-        assert_eq!(call(bad).unwrap_err().code, Code::BadArgument, "{bad:?}");
-    }
-}
-
-#[test]
-fn bytes_that_are_no_bools_are_refused() {
-    let s = Settings::new(1, None);
-    let flags = |bytes: &[u8]| Data::Equal(bytes.len(), Box::new(scalars(&s.pool, bytes)));
-    let f = native("kept", Options::default());
-    assert!(f.call(vec![flags(&[0, 1, 1])], &s).is_ok());
-    for bad in [[0, 2, 1], [0, 1, 255]] {
-        assert_eq!(f.call(vec![flags(&bad)], &s).unwrap_err().code, Code::BadArgument);
-    }
-}
-
-#[test]
-fn components_of_other_lengths_are_refused() {
-    let (f, s) = (native("pairs", Options::default()), Settings::new(1, None));
-    let call = |xs: &[i64], bs: &[u8]| {
-        let both = Data::Tuple(vec![scalars(&s.pool, xs), scalars(&s.pool, bs)]);
-        f.call(vec![Data::Equal(3, Box::new(both))], &s)
-    };
-    assert!(call(&[1, 2, 3], &[1, 0, 1]).is_ok());
-    assert_eq!(call(&[1, 2, 3], &[1, 0]).unwrap_err().code, Code::BadArgument);
-    assert_eq!(call(&[1, 2], &[1, 0, 1]).unwrap_err().code, Code::BadArgument);
-}
-
-/// Three rows of six numbers, with these offsets, once.
-struct Rows(Option<&'static [i64]>);
-
-impl Source for Rows {
-    fn next(&mut self, _: usize, pool: &Pool) -> Result<Option<Block>, Error> {
-        Ok(self.0.take().map(|offsets| Block::new(rows(pool, offsets, &[1, 2, 3, 4, 5, 6]), 3)))
+impl Source for Other {
+    fn next(&mut self, _: usize, _: &Pool) -> Result<Option<Data>, Error> {
+        Ok(self.0.take())
     }
 }
 
 #[test]
 fn a_source_is_not_trusted() {
     let (f, s) = (native("total", Options::default()), Settings::new(2, None));
-    let run = |offsets| f.stream(vec![Input::Stream(Box::new(Rows(Some(offsets))))], None, &s);
-    assert!(run(&[0, 2, 2, 6]).is_ok());
-    for bad in BAD {
-        let e = run(bad).unwrap_err();
-        assert_eq!(e.code, Code::Stream, "{bad:?}: {}", e.message);
+    let run = |data| f.stream(vec![Input::Stream(Box::new(Other(Some(data))))], None, &s);
+    assert!(run(rows(&[0, 2, 2, 6], Data::numbers(vec![1i64; 6])).unwrap()).is_ok());
+    let flat = Data::numbers(vec![1i64; 6]);
+    for odd in
+        [rows(&[0, 2, 2, 6], Data::numbers(vec![1f64; 6])).unwrap(), flat.clone(), Data::array(Data::array(flat))]
+    {
+        let e = run(odd).unwrap_err();
+        assert_eq!(e.code, Code::Stream, "{}", e.message);
         assert!(e.message.contains("`rows`"), "{}", e.message);
     }
 }
@@ -135,7 +92,7 @@ fn damage(rng: &mut Rng, offsets: &mut Vec<i64>) {
 #[test]
 fn five_hundred_damaged_arguments_are_errors() {
     let s = Settings::new(2, None);
-    let (deep, total) = (native("deep", Options::default()), native("total", Options::default()));
+    let deep = native("deep", Options::default());
     let mut rng = Rng::new(17);
     for k in 0..500 {
         let outer = some_offsets(&mut rng, 5);
@@ -152,37 +109,49 @@ fn five_hundred_damaged_arguments_are_errors() {
             _ if count > 0 => flags.truncate(count - 1),
             _ => damage(&mut rng, &mut levels[0]),
         }
-        let offsets = |level: &[i64]| s.pool.alloc_from(level, "offsets").unwrap();
-        let pairs = Data::Tuple(vec![scalars(&s.pool, &numbers), scalars(&s.pool, &flags)]);
-        let inner = Data::Offsets(offsets(&levels[1]), Box::new(pairs));
-        let done = deep.call(vec![Data::Equal(5, Box::new(Data::Offsets(offsets(&levels[0]), Box::new(inner))))], &s);
-        assert_eq!(done.is_ok(), whole, "{k}: {levels:?} {numbers:?} {flags:?}");
-        assert!(whole || done.is_err_and(|e| e.code == Code::BadArgument), "{k}");
+        let made = || {
+            let flags = Data::scalars(ScalarType::Bool, Buffer::from_vec(flags.clone()))?;
+            let pairs = Data::tuples(count, vec![Data::numbers(numbers.clone()), flags])?;
+            Data::equal(1, 5, rows(&levels[0], rows(&levels[1], pairs)?)?)
+        };
+        match made() {
+            Ok(data) => assert!(whole && deep.call(vec![data], &s).is_ok(), "{k}: {levels:?} {numbers:?} {flags:?}"),
+            Err(why) => assert!(!whole, "{k}: {why}: {levels:?} {numbers:?} {flags:?}"),
+        }
     }
-    // What has another form than its type is none either.
-    let one = || scalars(&s.pool, &[1i64]);
-    for odd in [one(), Data::Tuple(vec![]), Data::Equal(1, Box::new(one())), Data::Tuple(vec![one(), one()])] {
+}
+
+#[test]
+fn what_has_another_form_than_its_type_is_refused() {
+    let s = Settings::new(2, None);
+    let (deep, total) = (native("deep", Options::default()), native("total", Options::default()));
+    let one = || Data::numbers(vec![1i64]);
+    let none = Data::tuples(1, vec![]).unwrap();
+    let many = Data::equal(2, 1, Data::numbers(vec![1i64, 2])).unwrap();
+    for odd in [one(), none, Data::array(one()), Data::tuples(1, vec![one(), one()]).unwrap(), many] {
         for f in [&deep, &total] {
             assert_eq!(f.call(vec![odd.clone()], &s).unwrap_err().code, Code::BadArgument);
         }
     }
     assert_eq!(deep.call(vec![], &s).unwrap_err().code, Code::BadArgument);
+    // Numbers of as many bytes, but of another type.
+    let dot = native("dot", Options::default());
+    assert_eq!(dot.call(vec![ints(&[1, 2]), ints(&[1, 2])], &s).unwrap_err().code, Code::BadArgument);
 }
 
 /// Index proofs rest on what types say of sizes, so flat data is held against it.
 #[test]
 fn sizes_that_types_tell_are_compared_with_flat_data() {
     let s = Settings::new(1, None);
-    let ints = |xs: &[i64]| Data::Equal(xs.len(), Box::new(scalars(&s.pool, xs)));
     let f = native("last", Options::default());
-    let call = |lens: &[i64], offsets: &[i64], n: usize| {
-        f.call(vec![ints(lens), Data::Equal(n, Box::new(rows(&s.pool, offsets, &[1, 2, 3])))], &s)
+    let call = |lens: &[i64], offsets: &[i64]| {
+        f.call(vec![ints(lens), Data::array(rows(offsets, Data::numbers(vec![1i64, 2, 3])).unwrap())], &s)
     };
-    assert!(call(&[2, 0, 1], &[0, 2, 2, 3], 3).is_ok());
+    assert!(call(&[2, 0, 1], &[0, 2, 2, 3]).is_ok());
     for lens in [[2, 0, 2], [2, 0, 1_000_000], [2, -1, 1], [2, 0, i64::MAX]] {
-        assert_eq!(call(&lens, &[0, 2, 2, 3], 3).unwrap_err().code, Code::SizeCheck, "{lens:?}");
+        assert_eq!(call(&lens, &[0, 2, 2, 3]).unwrap_err().code, Code::SizeCheck, "{lens:?}");
     }
-    assert_eq!(call(&[2, 0], &[0, 2, 2, 3], 3).unwrap_err().code, Code::SizeCheck);
+    assert_eq!(call(&[2, 0], &[0, 2, 2, 3]).unwrap_err().code, Code::SizeCheck);
     // Of `n + 1` elements there is at least one.
     let f = native("ends", Options::default());
     assert!(f.call(vec![ints(&[0]), ints(&[])], &s).is_ok());

@@ -100,7 +100,7 @@ fn measure(what: &str, path: &Path, ty: &Type) -> std::io::Result<()> {
         let mut source = open(path, ty).map_err(std::io::Error::other)?;
         elements = 0;
         while let Some(block) = source.next(BLOCK, &pool).map_err(std::io::Error::other)? {
-            elements += block.len;
+            elements += block.len();
         }
         best = best.min(begun.elapsed().as_secs_f64());
     }

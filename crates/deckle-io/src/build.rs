@@ -1,18 +1,16 @@
 //! Values in flat memory, put together bit by bit: what every reader of files fills.
 //!
 //! A reader of elements pushes them one by one and hands them over as blocks ([`Build::take`]). A format that is decoded as a whole (a picture, a matrix, an
-//! archive) pushes one value, which becomes the elements of a [`stream::open`](crate::stream::open) or a tree ([`Build::value`]).
+//! archive) pushes one value, and that is given without copying ([`Build::finish`]).
 //!
 //! ```text
 //! [[(int, real)]]:  Rows { ends: 0 2, elem: Rows { ends: 0 1 3, elem: Tuple [Scalars, Scalars] } }
 //! ```
 
-use crate::room;
-use crate::text::collection;
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
-use deckle_runtime::{Block, Data, OverBudget, Pool};
+use deckle_runtime::{Buffer, Data, OverBudget, Pool};
 
 const WHAT: &str = "the elements of a sequence";
 
@@ -20,7 +18,7 @@ const WHAT: &str = "the elements of a sequence";
 #[derive(Debug)]
 pub(crate) enum Build {
     Scalars {
-        width: usize,
+        ty: ScalarType,
         bytes: Vec<u8>,
     },
     Tuple(Vec<Build>),
@@ -34,7 +32,7 @@ pub(crate) enum Build {
 impl Build {
     pub(crate) fn new(ty: &Type) -> Build {
         match ty {
-            Type::Scalar(s) => Build::Scalars { width: s.bytes(), bytes: Vec::new() },
+            Type::Scalar(s) => Build::Scalars { ty: *s, bytes: Vec::new() },
             Type::Array(_) | Type::Seq(_) => {
                 Build::Rows { ends: vec![0], elem: Box::new(Build::new(ty.elem().unwrap_or(ty))) }
             }
@@ -130,88 +128,66 @@ impl Build {
         if let Build::Scalars { bytes, .. } = self { Some(bytes) } else { None }
     }
 
-    /// The elements of the only value, which is a vector or sequence, and how many they are; or the value itself.
-    pub(crate) fn into_elements(self) -> (Build, usize) {
-        match self {
-            Build::Rows { ends, elem } => (*elem, ends.get(1).map_or(0, |n| *n as usize)),
-            other => (other, 1),
-        }
-    }
-
-    /// About how many bytes these elements take as trees.
-    pub(crate) fn tree(&self) -> u64 {
-        match self {
-            Build::Scalars { width, bytes } => room::array((bytes.len() / width) as u64, 0),
-            Build::Tuple(parts) => {
-                let count = parts.first().map_or(0, Build::len) as u64;
-                parts.iter().fold(room::tuples(count), |all, part| all.saturating_add(part.tree()))
-            }
-            Build::Rows { ends, elem } => room::array(0, ends.len() as u64 - 1).saturating_add(elem.tree()),
-        }
-    }
-
     /// How many there are.
     fn len(&self) -> usize {
         match self {
-            Build::Scalars { width, bytes } => bytes.len() / width,
+            Build::Scalars { ty, bytes } => bytes.len() / ty.bytes(),
             Build::Tuple(parts) => parts.first().map_or(0, Build::len),
             Build::Rows { ends, .. } => ends.len() - 1,
         }
     }
 
-    /// The value of a type at a place, as a tree.
-    pub(crate) fn value(&self, ty: &Type, at: usize) -> Value {
-        match self {
-            Build::Scalars { width, bytes } => {
-                let mut bits = [0; 8];
-                bits[..*width].copy_from_slice(&bytes[at * width..][..*width]);
-                // The low bytes of a number come first or last, as everywhere on this machine.
-                let bits = u64::from_ne_bytes(bits) >> if cfg!(target_endian = "big") { 64 - 8 * width } else { 0 };
-                Value::Scalar(Scalar::from_bits(ty.as_scalar().unwrap_or(ScalarType::U8), bits))
+    /// All of them, without copying, and nobody counts their memory.
+    pub(crate) fn into_data(self) -> Data {
+        self.finish(None).expect("there is room where nobody counts")
+    }
+
+    /// All of them, without copying, counted by a pool if there is one.
+    pub(crate) fn finish(self, pool: Option<&Pool>) -> Result<Data, OverBudget> {
+        Ok(match self {
+            Build::Scalars { ty, bytes } => {
+                let data = Data::scalars(ty, counted(bytes, pool)?);
+                data.expect("what allocators give is aligned for scalars, and what was pushed are scalars")
             }
             Build::Tuple(parts) => {
-                let types = ty.parts().unwrap_or_default();
-                Value::tuple(types.into_iter().zip(parts).map(|(ty, part)| part.value(ty, at)).collect())
+                let len = parts.first().map_or(0, Build::len);
+                let parts = parts.into_iter().map(|p| p.finish(pool)).collect::<Result<_, _>>()?;
+                Data::tuples(len, parts).expect("all components were pushed")
             }
             Build::Rows { ends, elem } => {
-                let (lo, hi) = (ends[at] as usize, ends[at + 1] as usize);
-                let elem_ty = ty.elem().unwrap_or(ty);
-                collection((lo..hi).map(|i| elem.value(elem_ty, i)).collect(), ty)
+                Data::rows(counted(ends, pool)?, elem.finish(pool)?).expect("rows end where they were ended")
             }
-        }
+        })
     }
 
     /// Hands over the first `n`.
-    pub(crate) fn take(&mut self, n: usize, pool: &Pool) -> Result<Block, OverBudget> {
-        let block = self.copy(0, n, pool)?;
+    pub(crate) fn take(&mut self, n: usize, pool: &Pool) -> Result<Data, OverBudget> {
+        let block = self.first(n, pool, WHAT)?;
         self.drop_first(n);
         Ok(block)
     }
 
-    /// Those from `lo` below `hi`.
-    pub(crate) fn copy(&self, lo: usize, hi: usize, pool: &Pool) -> Result<Block, OverBudget> {
-        Ok(Block::new(self.data(lo, hi, pool)?, hi - lo))
-    }
-
-    fn data(&self, lo: usize, hi: usize, pool: &Pool) -> Result<Data, OverBudget> {
+    /// The first `n`, under a name.
+    pub(crate) fn first(&self, n: usize, pool: &Pool, what: &str) -> Result<Data, OverBudget> {
         Ok(match self {
-            Build::Scalars { width, bytes } => Data::Scalars(pool.alloc_from(&bytes[lo * width..hi * width], WHAT)?),
-            Build::Tuple(parts) => Data::Tuple(parts.iter().map(|p| p.data(lo, hi, pool)).collect::<Result<_, _>>()?),
+            Build::Scalars { ty, bytes } => {
+                let data = Data::scalars(*ty, pool.alloc_from(&bytes[..n * ty.bytes()], what)?);
+                data.expect("what was pushed are scalars")
+            }
+            Build::Tuple(parts) => {
+                let parts = parts.iter().map(|p| p.first(n, pool, what)).collect::<Result<_, _>>()?;
+                Data::tuples(n, parts).expect("all components were pushed")
+            }
             Build::Rows { ends, elem } => {
-                let begin = ends[lo];
-                let inner = elem.data(begin as usize, ends[hi] as usize, pool)?;
-                let mut offsets = pool.alloc_from(&ends[lo..=hi], WHAT)?;
-                if begin != 0 {
-                    offsets.get_mut::<i64>().into_iter().flatten().for_each(|at| *at -= begin);
-                }
-                Data::Offsets(offsets, Box::new(inner))
+                let inner = elem.first(ends[n] as usize, pool, what)?;
+                Data::rows(pool.alloc_from(&ends[..=n], what)?, inner).expect("rows end where they were ended")
             }
         })
     }
 
     fn drop_first(&mut self, n: usize) {
         match self {
-            Build::Scalars { width, bytes } => drop(bytes.drain(..n * *width)),
+            Build::Scalars { ty, bytes } => drop(bytes.drain(..n * ty.bytes())),
             Build::Tuple(parts) => parts.iter_mut().for_each(|p| p.drop_first(n)),
             Build::Rows { ends, elem } => {
                 let end = ends[n];
@@ -223,10 +199,19 @@ impl Build {
     }
 }
 
+/// The memory of a vector.
+fn counted<T: deckle_runtime::Plain>(elements: Vec<T>, pool: Option<&Pool>) -> Result<Buffer, OverBudget> {
+    match pool {
+        Some(pool) => pool.adopt(elements, WHAT),
+        None => Ok(Buffer::from_vec(elements)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::testing::{byte, int, real, tuple, value, vector};
+    use crate::tree;
 
     #[test]
     fn what_is_pushed_is_given_back_in_any_parts() {
@@ -234,13 +219,18 @@ mod tests {
         let pushed = value("[[(1, \"ab\")], [], [(2, \"\"), (3, \"c\")]]", &ty);
         let mut build = Build::new(&ty);
         build.push_value(&pushed);
-        assert_eq!(build.value(&ty, 0), pushed);
-        let (rows, n) = build.into_elements();
-        assert_eq!(n, 3);
         let pool = Pool::new(None);
-        let block = rows.copy(1, 3, &pool).unwrap();
+        let data = build.finish(Some(&pool)).unwrap();
+        assert_eq!(tree::value(&ty, &data, 0), pushed);
+        let rows = data.into_elements().unwrap();
+        assert_eq!(rows.len(), 3);
         let elem = ty.elem().unwrap();
-        assert_eq!(crate::stream::values(elem, &block), pushed.items().unwrap()[1..]);
+        assert_eq!(tree::values(elem, &rows.slice(1, 3, &pool).unwrap()), pushed.items().unwrap()[1..]);
+        let mut build = Build::new(elem);
+        pushed.items().unwrap().iter().for_each(|row| build.push_value(row));
+        for row in pushed.items().unwrap() {
+            assert_eq!(&tree::value(elem, &build.take(1, &pool).unwrap(), 0), row);
+        }
     }
 
     #[test]
@@ -250,7 +240,7 @@ mod tests {
             let mut build = Build::new(&ty);
             let scalars = build.push_regular(dims);
             (1..=dims.iter().product::<usize>()).for_each(|x| scalars.push(Scalar::F64(x as f64)));
-            assert_eq!(build.value(&ty, 0), value(written, &ty));
+            assert_eq!(tree::value(&ty, &build.into_data(), 0), value(written, &ty));
         }
     }
 }

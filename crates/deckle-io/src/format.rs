@@ -5,7 +5,7 @@
 
 use crate::build::Build;
 use crate::room::{self, Room};
-use crate::{Error, Result, atomic_write, csv, gz, image, is_standard, json, mtx, npy, npz, plain, stream, wav};
+use crate::{Error, Result, atomic_write, csv, gz, image, is_standard, json, mtx, npy, npz, plain, stream, tree, wav};
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
 use std::borrow::Cow;
@@ -166,7 +166,10 @@ fn later(path: &Path, verb: &str) -> Error {
 pub fn read_value_bytes(name: &Path, part: Option<&str>, bytes: &[u8], ty: &Type) -> Result<Value> {
     decode(name, part, Cow::Borrowed(bytes), ty).and_then(|(decoded, room)| match decoded {
         Decoded::Tree(value) => Ok(value),
-        Decoded::Flat(build) => room.check(build.tree()).map(|()| build.value(ty, 0)),
+        Decoded::Flat(build) => {
+            let data = build.into_data();
+            room.check(tree::bytes(&data)).map(|()| tree::value(ty, &data, 0))
+        }
     })
 }
 

@@ -33,6 +33,7 @@ mod temporary;
 #[cfg(test)]
 mod testing;
 pub mod text;
+pub mod tree;
 pub mod wav;
 
 pub use atomic::{Output, atomic_write, is_standard};

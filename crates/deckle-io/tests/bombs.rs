@@ -11,7 +11,7 @@ use deckle_ir::scalar::ScalarType as T;
 use deckle_ir::size::Size;
 use deckle_ir::types::{RecordType, Type};
 use deckle_runtime::stream::Source;
-use deckle_runtime::{Block, Pool};
+use deckle_runtime::{Data, Pool};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -208,7 +208,7 @@ fn read(path: &Path, ty: &Type) -> Result<(), String> {
     while let Some(block) = source.next(at_once(&*source), &pool).map_err(|e| e.to_string())? {
         blocks.push(block);
     }
-    println!("bytes {}", blocks.iter().map(Block::bytes).sum::<usize>());
+    println!("bytes {}", blocks.iter().map(Data::bytes).sum::<usize>());
     Ok(())
 }
 

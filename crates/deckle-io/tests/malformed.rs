@@ -267,7 +267,7 @@ fn streamed(path: &Path, ty: &Type, bytes: usize) -> Result<Vec<Value>, Error> {
     loop {
         match source.next(bytes, &pool) {
             Ok(None) => return Ok(all),
-            Ok(Some(block)) => all.extend(stream::values(ty.elem().unwrap(), &block)),
+            Ok(Some(block)) => all.extend(deckle_io::tree::values(ty.elem().unwrap(), &block)),
             Err(StreamError::Failed(e)) => return Err(*e.downcast().unwrap()),
             Err(e) => panic!("{e}"),
         }

@@ -109,22 +109,15 @@ fn elt_impl(name: &Ident, fields: &[Field<'_>]) -> TokenStream {
                 self,
                 pool: ::deckle::__private::Counts<'_>,
             ) -> ::std::result::Result<::deckle::__private::Data, ::deckle::__private::OverBudget> {
-                ::std::result::Result::Ok(::deckle::__private::Data::Tuple(::std::vec![
+                ::std::result::Result::Ok(::deckle::__private::tuples(::std::vec![
                     #(::deckle::__private::Columns::<#types>::into_data(#places.0, pool)?),*
                 ]))
             }
             fn reader(
                 data: &::deckle::__private::Data,
             ) -> ::std::option::Option<impl ::std::ops::Fn(usize) -> #name> {
-                #(let #readers = #of::reader(
-                    ::deckle::__private::component(data, #at)?,
-                )?;)*
+                #(let #readers = #of::reader(data.component(#at)?)?;)*
                 ::std::option::Option::Some(move |at: usize| #name { #(#idents: #readers(at)),* })
-            }
-            fn count(data: &::deckle::__private::Data) -> usize {
-                let counts = [#(::deckle::__private::component(data, #at)
-                    .map_or(0, #of::count)),*];
-                ::std::iter::Iterator::min(::std::iter::IntoIterator::into_iter(counts)).unwrap_or(0)
             }
         }
 

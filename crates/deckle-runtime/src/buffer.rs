@@ -27,6 +27,7 @@
 use crate::block::{Block, PADDING};
 use crate::guarded::Guarded;
 use crate::pool::{OverBudget, Pool, Shared};
+use deckle_ir::scalar::ScalarType;
 use std::alloc::Layout;
 use std::fmt;
 use std::mem::ManuallyDrop;
@@ -117,10 +118,24 @@ pub(crate) mod sealed {
 /// Scalars that any bytes are a value of: what a [`Buffer`] can be viewed as. Booleans are viewed as `u8`.
 pub trait Plain: Copy + Send + Sync + fmt::Debug + PartialEq + sealed::Sealed + 'static {}
 
-macro_rules! plain {
-    ($($t:ty)*) => { $(impl sealed::Sealed for $t {} impl Plain for $t {})* };
+/// Scalars of the language; booleans are none, since not every byte is one.
+pub trait Number: Plain {
+    /// Which.
+    const TYPE: ScalarType;
 }
-plain!(u8 u16 u32 u64 i8 i16 i32 i64 f32 f64);
+
+macro_rules! plain {
+    ($($t:ident $ty:ident)*) => {
+        $(
+            impl sealed::Sealed for $t {}
+            impl Plain for $t {}
+            impl Number for $t {
+                const TYPE: ScalarType = ScalarType::$ty;
+            }
+        )*
+    };
+}
+plain!(u8 U8 u16 U16 u32 U32 u64 U64 i8 I8 i16 I16 i32 I32 i64 I64 f32 F32 f64 F64);
 
 impl Buffer {
     /// Takes over a block of the pool, for a payload of `len` bytes.

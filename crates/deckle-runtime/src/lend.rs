@@ -6,10 +6,11 @@
 
 #![allow(unsafe_code)] // Lifetimes end where `lending` does, which the compiler cannot see.
 
-use crate::buffer::{Buffer, Plain};
-use crate::data::Block;
+use crate::buffer::{Buffer, Number};
+use crate::data::Data;
 use crate::pool::Pool;
 use crate::stream::{Error, Source};
+use deckle_ir::scalar::ScalarType;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -62,15 +63,18 @@ impl<'a> Lender<'a> {
     }
 
     /// The elements of a slice, without copying.
-    pub fn lend<T: Plain>(&self, elements: &'a [T]) -> Buffer {
+    pub fn lend<T: Number>(&self, elements: &'a [T]) -> Data {
         // SAFETY: the elements are borrowed for `'a`, which does not end before `lending` returns, and that waits for the mark.
-        unsafe { Buffer::from_external(self.mark.clone(), elements.as_ptr().cast(), size_of_val(elements)) }
+        let buffer =
+            unsafe { Buffer::from_external(self.mark.clone(), elements.as_ptr().cast(), size_of_val(elements)) };
+        Data::all_of(T::TYPE, buffer)
     }
 
-    /// Truth values, as bytes.
-    pub fn lend_bools(&self, elements: &'a [bool]) -> Buffer {
-        // SAFETY: as above; a `bool` is a byte.
-        unsafe { Buffer::from_external(self.mark.clone(), elements.as_ptr().cast(), elements.len()) }
+    /// Truth values.
+    pub fn lend_bools(&self, elements: &'a [bool]) -> Data {
+        // SAFETY: as above; a `bool` is a byte, 0 or 1.
+        let buffer = unsafe { Buffer::from_external(self.mark.clone(), elements.as_ptr().cast(), elements.len()) };
+        Data::all_of(ScalarType::Bool, buffer)
     }
 
     /// A source.
@@ -89,7 +93,7 @@ struct Lent {
 }
 
 impl Source for Lent {
-    fn next(&mut self, bytes: usize, pool: &Pool) -> Result<Option<Block>, Error> {
+    fn next(&mut self, bytes: usize, pool: &Pool) -> Result<Option<Data>, Error> {
         self.source.next(bytes, pool)
     }
 
@@ -107,9 +111,9 @@ mod tests {
     fn what_is_lent_is_not_copied_and_has_been_given_back() {
         let xs = vec![1.5f64; 1000];
         let sum = lending(1, |lender| {
-            let b = lender.lend(&xs);
+            let b = lender.lend(&xs).as_scalars().unwrap().clone();
             assert!(b.as_ptr() == xs.as_ptr().cast() && b.is_external());
-            assert_eq!(lender.lend_bools(&[true, false]).as_slice::<u8>(), [1, 0]);
+            assert_eq!(lender.lend_bools(&[true, false]).as_scalars().unwrap().as_slice::<u8>(), [1, 0]);
             b.as_slice::<f64>().iter().sum::<f64>()
         });
         assert_eq!(sum, 1500.0);
@@ -120,7 +124,7 @@ mod tests {
         let (xs, done) = (vec![7i64; 10], Arc::new(AtomicBool::new(false)));
         let told = done.clone();
         lending(1, |lender| {
-            let b = lender.lend(&xs);
+            let b = lender.lend(&xs).as_scalars().unwrap().clone();
             std::thread::spawn(move || {
                 std::thread::sleep(Duration::from_millis(30));
                 assert_eq!(b.as_slice::<i64>(), [7; 10]);
@@ -137,7 +141,7 @@ mod tests {
         let told = done.clone();
         let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             lending(1, |lender| {
-                let b = lender.lend(&xs);
+                let b = lender.lend(&xs).as_scalars().unwrap().clone();
                 std::thread::spawn(move || {
                     std::thread::sleep(Duration::from_millis(30));
                     told.store(b.len() == 80, SeqCst);

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`pool`], [`buffer`] | memory counted against a budget; reference-counted, padded arrays |
 //! | [`guarded`] | what checked mode keeps of an array: red zones, and which bytes have been written |
-//! | [`data`] | values in such arrays, and blocks of them |
+//! | [`data`] | values in such arrays, well-formed by construction |
 //! | [`stream`] | sequences from outside, read ahead, and to outside, written behind |
 //! | [`team`] | a persistent team of threads that claims numbered tasks |
 //! | [`chunk`] | how many elements of a sequence go into the next chunk |
@@ -14,7 +14,7 @@
 //! | [`standard`] | whether standard input and output were closed from the start |
 //! | [`cuda`] | the CUDA driver, opened at run time |
 //!
-//! Nothing here knows a compiler, an IR or LLVM: compiled code comes as pointers, and arrays as bytes.
+//! Nothing here knows a compiler or LLVM, and of the IR nothing but the types of scalars: compiled code comes as pointers, and arrays as bytes.
 //!
 //! # Invariants
 //!
@@ -38,8 +38,8 @@ pub mod standard;
 pub mod stream;
 pub mod team;
 
-pub use buffer::{Buffer, Plain};
-pub use data::{Block, Data};
+pub use buffer::{Buffer, Number, Plain};
+pub use data::{Data, Form, Malformed};
 pub use lend::{Lender, lending};
 pub use pool::{OverBudget, Pool, Stats};
 pub use team::{Interrupted, Team};

@@ -5,14 +5,14 @@
 
 use crate::stream::{Arg, Take};
 use deckle_diag::{Code, Diagnostic};
-use deckle_exec::{data_of, value_of};
 use deckle_interp::Options;
+use deckle_io::tree;
 use deckle_ir::array::Program;
 use deckle_ir::entity::Func;
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
 use deckle_runtime::stream::{Error as StreamError, Source};
-use deckle_runtime::{Block, Data, OverBudget, Pool};
+use deckle_runtime::{Data, OverBudget, Pool};
 
 mod native;
 pub use native::{Cpu, OneCore, Seq, SomeCores};
@@ -54,19 +54,17 @@ pub fn interpret(target: &Target, args: Vec<Arg>, take: Option<Take>, options: &
     let function = &target.program.funcs[0];
     let types = function.params().iter().map(|p| function.ty(*p));
     let args = args.into_iter().zip(types).map(|(arg, ty)| match arg {
-        Arg::Data { data, .. } => Ok(value_of(ty, &data, 0)),
+        Arg::Data { data, .. } => Ok(tree::value(ty, &data, 0)),
         Arg::Feed(source, _) => collected(source, ty),
     });
     let args = args.collect::<Result<Vec<Value>, _>>()?;
     let value = deckle_interp::run(&target.program, Func(0), &args, options)?.value;
     let (pool, ty) = (Pool::new(None), function.result_type());
     if let (Some(mut take), Some(items), Some(elem)) = (take, value.items(), ty.elem()) {
-        let items: Vec<&Value> = items.iter().collect();
-        let data = data_of(elem, &items, &pool, "the result").map_err(over)?;
-        take(Block::new(data, items.len()));
-        return Ok(Data::Tuple(Vec::new()));
+        take(tree::flat(elem, items, &pool, "the result").map_err(over)?);
+        return Ok(Data::numbers(vec![items.len() as i64]));
     }
-    data_of(ty, &[&value], &pool, "the result").map_err(over)
+    tree::flat(ty, [&value], &pool, "the result").map_err(over)
 }
 
 fn over(e: OverBudget) -> Box<Diagnostic> {
@@ -78,7 +76,7 @@ fn collected(mut source: Box<dyn Source>, ty: &Type) -> Result<Value, Box<Diagno
     let (pool, elem, mut all) = (Pool::new(None), ty.elem().unwrap_or(ty), Vec::new());
     loop {
         match source.next(AT_ONCE, &pool) {
-            Ok(Some(block)) => all.extend((0..block.len).map(|i| value_of(elem, &block.data, i))),
+            Ok(Some(block)) => all.extend(tree::values(elem, &block)),
             Ok(None) => return Ok(Value::seq(all)),
             Err(StreamError::Failed(e)) => return Err(Box::new(Diagnostic::nowhere(Code::Stream, e.to_string()))),
             Err(e) => return Err(Box::new(Diagnostic::nowhere(Code::LimitExceeded, e.to_string()))),

@@ -13,7 +13,8 @@
 use crate::arr::Rank;
 use crate::elt::Elt;
 use crate::host::Array;
-use deckle_runtime::{Buffer, Data, Lender, OverBudget, Pool};
+use deckle_ir::scalar::ScalarType;
+use deckle_runtime::{Buffer, Data, Form, Lender, Number, OverBudget, Pool};
 use std::marker::PhantomData;
 
 /// Who counts the memory of what is put together: nobody, if it is the caller's.
@@ -72,17 +73,11 @@ pub trait Columns<T: Elt>: Default + Send + 'static {
         apart::<T, Self>(items, lender.threads()).into_data(None)
     }
 
-    /// The first elements of values.
-    fn into_vec(data: Data, n: usize) -> Option<Vec<T>> {
-        if Self::count(&data) < n {
-            return None;
-        }
+    /// The elements of values; `None` if they are of another type.
+    fn into_vec(data: Data) -> Option<Vec<T>> {
         let read = Self::reader(&data)?;
-        Some((0..n).map(read).collect())
+        Some((0..data.len()).map(read).collect())
     }
-
-    /// How many elements values have.
-    fn count(data: &Data) -> usize;
 }
 
 /// So many bytes are worth a thread.
@@ -137,14 +132,13 @@ macro_rules! numbers {
                 slots.iter_mut().zip(items).for_each(|(slot, x)| *slot = get(x));
             }
             fn into_data(self, pool: Counts<'_>) -> Result<Data, OverBudget> {
-                Ok(Data::Scalars(match pool {
-                    Some(pool) => pool.adopt(self, WHAT)?,
-                    None => Buffer::from_vec(self),
-                }))
+                match pool {
+                    Some(pool) => Data::counted_numbers(self, pool, WHAT),
+                    None => Ok(Data::numbers(self)),
+                }
             }
             fn reader(data: &Data) -> Option<impl Fn(usize) -> $t> {
-                let Data::Scalars(b) = data else { return None };
-                let all = b.as_slice::<$t>();
+                let all = data.as_scalars()?.as_slice::<$t>();
                 Some(move |i: usize| all[i])
             }
             fn from_vec(items: Vec<$t>, _: usize) -> Self {
@@ -154,19 +148,13 @@ macro_rules! numbers {
                 self.extend_from_slice(items);
             }
             fn lend<'a>(items: &'a [$t], lender: &Lender<'a>) -> Result<Data, OverBudget> {
-                Ok(Data::Scalars(lender.lend(items)))
+                Ok(lender.lend(items))
             }
-            fn into_vec(data: Data, n: usize) -> Option<Vec<$t>> {
-                let Data::Scalars(b) = data else { return None };
-                let mut all = b.into_vec::<$t>();
-                if all.len() < n {
-                    return None;
+            fn into_vec(data: Data) -> Option<Vec<$t>> {
+                match data.into_form() {
+                    Form::Scalars(<$t as Number>::TYPE, b) => Some(b.into_vec::<$t>()),
+                    _ => None,
                 }
-                all.truncate(n);
-                Some(all)
-            }
-            fn count(data: &Data) -> usize {
-                if let Data::Scalars(b) = data { b.len() / size_of::<$t>() } else { 0 }
             }
         }
     )*};
@@ -195,40 +183,30 @@ impl Columns<bool> for Vec<bool> {
         slots.iter_mut().zip(items).for_each(|(slot, x)| *slot = get(x));
     }
     fn into_data(self, pool: Counts<'_>) -> Result<Data, OverBudget> {
-        let bytes = Buffer::from_bools(self);
-        Ok(Data::Scalars(match pool {
-            Some(pool) => pool.adopt(bytes.into_vec::<u8>(), WHAT)?,
-            None => bytes,
-        }))
+        match pool {
+            Some(pool) => Data::counted_bools(self, pool, WHAT),
+            None => Ok(Data::bools(self)),
+        }
     }
     fn reader(data: &Data) -> Option<impl Fn(usize) -> bool> {
-        let Data::Scalars(b) = data else { return None };
-        let all = b.as_slice::<u8>();
+        let all = data.as_scalars()?.as_slice::<u8>();
         Some(move |i: usize| all[i] != 0)
     }
     fn from_vec(items: Vec<bool>, _: usize) -> Self {
         items
     }
     fn lend<'a>(items: &'a [bool], lender: &Lender<'a>) -> Result<Data, OverBudget> {
-        Ok(Data::Scalars(lender.lend_bools(items)))
+        Ok(lender.lend_bools(items))
     }
-    fn into_vec(data: Data, n: usize) -> Option<Vec<bool>> {
-        let Data::Scalars(b) = data else { return None };
-        let mut all = b.into_bools()?;
-        if all.len() < n {
-            return None;
-        }
-        all.truncate(n);
-        Some(all)
-    }
-    fn count(data: &Data) -> usize {
-        if let Data::Scalars(b) = data { b.len() } else { 0 }
+    fn into_vec(data: Data) -> Option<Vec<bool>> {
+        if let Form::Scalars(ScalarType::Bool, b) = data.into_form() { b.into_bools() } else { None }
     }
 }
 
-/// A component of values that are tuples.
-pub fn component(data: &Data, k: usize) -> Option<&Data> {
-    if let Data::Tuple(parts) = data { parts.get(k) } else { None }
+/// Tuples of these components, which were filled together.
+pub fn tuples(components: Vec<Data>) -> Data {
+    let len = components.first().map_or(0, Data::len);
+    Data::tuples(len, components).expect("components that were filled together are as many")
 }
 
 macro_rules! tuples {
@@ -255,15 +233,11 @@ macro_rules! tuples {
                 $(<$name::Columns as Columns<$name>>::fill(slots.$index, items, move |x| get(x).$index);)+
             }
             fn into_data(self, pool: Counts<'_>) -> Result<Data, OverBudget> {
-                Ok(Data::Tuple(vec![$(self.$index.into_data(pool)?),+]))
+                Ok(tuples(vec![$(self.$index.into_data(pool)?),+]))
             }
             fn reader(data: &Data) -> Option<impl Fn(usize) -> ($($name,)+)> {
-                let read = ($(<$name::Columns as Columns<$name>>::reader(component(data, $index)?)?,)+);
+                let read = ($(<$name::Columns as Columns<$name>>::reader(data.component($index)?)?,)+);
                 Some(move |i: usize| ($((read.$index)(i),)+))
-            }
-            fn count(data: &Data) -> usize {
-                let lens = [$(component(data, $index).map_or(0, <$name::Columns as Columns<$name>>::count)),+];
-                lens.into_iter().min().unwrap_or(0)
             }
         }
 
@@ -275,13 +249,14 @@ macro_rules! tuples {
                 [$($flat::bytes(&item.$index)),+].into_iter().sum()
             }
             fn into_data(self, pool: Counts<'_>) -> Result<Data, OverBudget> {
-                Ok(Data::Tuple(vec![$(self.$index.into_data(pool)?),+]))
+                Ok(tuples(vec![$(self.$index.into_data(pool)?),+]))
             }
             #[allow(non_snake_case)]
-            fn into_vec(data: Data, n: usize) -> Option<Vec<($($name,)+)>> {
-                let Data::Tuple(parts) = data else { return None };
+            fn into_vec(data: Data) -> Option<Vec<($($name,)+)>> {
+                let n = data.len();
+                let Form::Tuple(parts) = data.into_form() else { return None };
                 let mut parts = parts.into_iter();
-                $(let mut $name = $flat::into_vec(parts.next()?, n)?.into_iter();)+
+                $(let mut $name = $flat::into_vec(parts.next()?)?.into_iter();)+
                 (0..n).map(|_| Some(($($name.next()?,)+))).collect()
             }
         }
@@ -309,8 +284,8 @@ pub trait Flat<P>: Default + Send + 'static {
     /// There is no room in the pool that counts them.
     fn into_data(self, pool: Counts<'_>) -> Result<Data, OverBudget>;
 
-    /// So many values as those of the host; `None` if they are not of this type.
-    fn into_vec(data: Data, n: usize) -> Option<Vec<P>>;
+    /// Values as those of the host; `None` if they are of another type.
+    fn into_vec(data: Data) -> Option<Vec<P>>;
 
     /// About how many bytes a value takes.
     fn bytes(item: &P) -> usize;
@@ -355,8 +330,8 @@ impl<T: Elt> Flat<T> for Elements<T> {
     fn into_data(self, pool: Counts<'_>) -> Result<Data, OverBudget> {
         self.0.into_data(pool)
     }
-    fn into_vec(data: Data, n: usize) -> Option<Vec<T>> {
-        <T::Columns as Columns<T>>::into_vec(data, n)
+    fn into_vec(data: Data) -> Option<Vec<T>> {
+        <T::Columns as Columns<T>>::into_vec(data)
     }
     fn extend(&mut self, items: &[T]) {
         self.0.extend(items);
@@ -406,23 +381,25 @@ impl<P, F: Flat<P>> Flat<Vec<P>> for Rows<F> {
         size_of::<i64>() + row.iter().map(F::bytes).sum::<usize>()
     }
     fn into_data(self, pool: Counts<'_>) -> Result<Data, OverBudget> {
-        Ok(Data::Offsets(offsets(self.ends, pool)?, Box::new(self.elem.into_data(pool)?)))
+        Ok(rows(offsets(self.ends, pool)?, self.elem.into_data(pool)?))
     }
-    fn into_vec(data: Data, n: usize) -> Option<Vec<Vec<P>>> {
-        let (lens, elem) = rows(data, n)?;
-        let mut all = F::into_vec(elem, lens.iter().sum())?.into_iter();
+    fn into_vec(data: Data) -> Option<Vec<Vec<P>>> {
+        let (lens, elem) = lengths(data)?;
+        let mut all = F::into_vec(elem)?.into_iter();
         Some(lens.into_iter().map(|len| all.by_ref().take(len).collect()).collect())
     }
 }
 
-/// How long each of so many rows is, and their elements.
-fn rows(data: Data, n: usize) -> Option<(Vec<usize>, Data)> {
-    match data {
-        Data::Equal(m, elem) => Some((vec![m; n], *elem)),
-        Data::Offsets(ends, elem) => {
-            let ends = ends.as_slice::<i64>().get(..=n)?;
-            Some((ends.windows(2).map(|w| (w[1] - w[0]) as usize).collect(), *elem))
-        }
+/// Rows that end where their elements were put together.
+fn rows(offsets: Buffer, elem: Data) -> Data {
+    Data::rows(offsets, elem).expect("a row ends where its elements do")
+}
+
+/// How long each row is, and their elements.
+fn lengths(data: Data) -> Option<(Vec<usize>, Data)> {
+    let lens = (0..data.len()).map(|i| data.row(i).map(|(lo, hi)| hi - lo)).collect::<Option<_>>()?;
+    match data.into_form() {
+        Form::Equal(_, elem) | Form::Offsets(_, elem) => Some((lens, *elem)),
         _ => None,
     }
 }
@@ -458,12 +435,13 @@ impl<P, F: Flat<P>, D: Rank> Flat<Array<P, D>> for Grids<F, D> {
     }
     fn into_data(self, pool: Counts<'_>) -> Result<Data, OverBudget> {
         let elem = self.elem.into_data(pool);
-        self.ends.into_iter().rev().fold(elem, |elem, ends| Ok(Data::Offsets(offsets(ends, pool)?, Box::new(elem?))))
+        self.ends.into_iter().rev().fold(elem, |elem, ends| Ok(rows(offsets(ends, pool)?, elem?)))
     }
-    fn into_vec(mut data: Data, n: usize) -> Option<Vec<Array<P, D>>> {
+    fn into_vec(mut data: Data) -> Option<Vec<Array<P, D>>> {
+        let n = data.len();
         let (mut shapes, mut parts) = (vec![Vec::with_capacity(D::N); n], vec![1; n]);
         for _ in 0..D::N {
-            let (lens, elem) = rows(data, parts.iter().sum())?;
+            let (lens, elem) = lengths(data)?;
             let mut lens = lens.into_iter();
             for (shape, parts) in shapes.iter_mut().zip(&mut parts) {
                 let mine: Vec<usize> = lens.by_ref().take(*parts).collect();
@@ -476,7 +454,7 @@ impl<P, F: Flat<P>, D: Rank> Flat<Array<P, D>> for Grids<F, D> {
             }
             data = elem;
         }
-        let mut all = F::into_vec(data, parts.iter().sum())?.into_iter();
+        let mut all = F::into_vec(data)?.into_iter();
         let made =
             shapes.iter().zip(parts).map(|(shape, len)| Array::new(shape, all.by_ref().take(len).collect()).ok());
         made.collect()
@@ -485,18 +463,23 @@ impl<P, F: Flat<P>, D: Rank> Flat<Array<P, D>> for Grids<F, D> {
 
 /// One array of this shape, its elements put into a row for each dimension.
 pub fn shaped(shape: &[usize], elems: Data) -> Data {
-    shape.iter().rev().fold(elems, |elem, n| Data::Equal(*n, Box::new(elem)))
+    let mut data = elems;
+    for (k, n) in shape.iter().enumerate().rev() {
+        let arrays = shape[..k].iter().product();
+        data = Data::equal(arrays, *n, data).expect("an array has as many elements as its shape says");
+    }
+    data
 }
 
 /// The shape of the only array, of so many dimensions, and its elements; `None` if its rows are not of one length.
 pub fn shape_of(mut data: Data, rank: usize) -> Option<(Vec<usize>, Data)> {
-    let (mut shape, mut parts) = (Vec::with_capacity(rank), 1);
+    let mut shape = Vec::with_capacity(rank);
     for _ in 0..rank {
-        let (size, elem) = match data {
-            Data::Equal(m, elem) => (m, elem),
-            Data::Offsets(ends, elem) => {
-                let ends = ends.as_slice::<i64>().get(..=parts)?;
-                let size = ends.get(1).map_or(0, |end| end - ends[0]);
+        let (size, elem) = match data.into_form() {
+            Form::Equal(m, elem) => (m, elem),
+            Form::Offsets(ends, elem) => {
+                let ends = ends.as_slice::<i64>();
+                let size = ends.get(1).copied().unwrap_or(0);
                 if ends.windows(2).any(|w| w[1] - w[0] != size) {
                     return None;
                 }
@@ -505,7 +488,6 @@ pub fn shape_of(mut data: Data, rank: usize) -> Option<(Vec<usize>, Data)> {
             _ => return None,
         };
         shape.push(size);
-        parts = parts.checked_mul(size)?;
         data = *elem;
     }
     Some((shape, data))

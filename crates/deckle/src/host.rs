@@ -8,7 +8,7 @@ use crate::exp::Exp;
 use crate::flat::{Elements, Flat, Grids, Rows, shape_of, shaped};
 use crate::seq::Seq;
 use crate::stream::{Arg, Argument};
-use deckle_runtime::{Data, Lender, OverBudget};
+use deckle_runtime::{Buffer, Data, Form, Lender, OverBudget};
 use std::marker::PhantomData;
 
 /// An array in memory, row by row: a shape and its elements.
@@ -262,7 +262,7 @@ pub trait Hosted {
 impl<T: Elt> Hosted for Exp<T> {
     type Host = T;
     fn from_data(data: Data) -> Option<T> {
-        Elements::<T>::into_vec(data, 1)?.pop()
+        Elements::<T>::into_vec(data)?.pop()
     }
 }
 
@@ -304,15 +304,14 @@ impl<T: HostItem, D: Rank> Hosted for Arr<T, D> {
     type Host = Array<T::Plain, D>;
     fn from_data(data: Data) -> Option<Self::Host> {
         let (shape, elems) = shape_of(data, D::N)?;
-        Array::new(&shape, T::Flat::into_vec(elems, shape.iter().product())?).ok()
+        Array::new(&shape, T::Flat::into_vec(elems)?).ok()
     }
 }
 
 impl<A: HostItem> Hosted for Seq<A> {
     type Host = Vec<A::Plain>;
     fn from_data(data: Data) -> Option<Self::Host> {
-        let (shape, elems) = shape_of(data, 1)?;
-        A::Flat::into_vec(elems, shape[0])
+        A::Flat::into_vec(data.into_elements()?)
     }
 }
 
@@ -386,15 +385,15 @@ macro_rules! lists {
 
         impl<'a, T: HostItem> Argument<'a, $handle<Arr<T>>> for Ragged<T::Plain> {
             fn into_arg(self, lender: &Lender<'a>) -> Result<Arg, OverBudget> {
-                let (n, ends) = (self.len(), Elements::from_vec(self.offsets, 1).into_data(None)?);
-                given(ragged(ends, T::Flat::from_vec(self.data, lender.threads()).into_data(None)?), &[n])
+                let (n, ends) = (self.len(), Data::numbers(self.offsets));
+                given(ragged(&ends, T::Flat::from_vec(self.data, lender.threads()).into_data(None)?), &[n])
             }
         }
 
         impl<'a, T: HostItem> Argument<'a, $handle<Arr<T>>> for &'a Ragged<T::Plain> {
             fn into_arg(self, lender: &Lender<'a>) -> Result<Arg, OverBudget> {
-                let ends = Elements::lend(&self.offsets, lender)?;
-                lent(ragged(ends, T::Flat::lend(&self.data, lender)?), &[self.len()])
+                let ends = lender.lend(&self.offsets);
+                lent(ragged(&ends, T::Flat::lend(&self.data, lender)?), &[self.len()])
             }
         }
     )*};
@@ -402,11 +401,9 @@ macro_rules! lists {
 
 lists! { Arr Seq }
 
-fn ragged(ends: Data, elems: Data) -> Result<Data, OverBudget> {
-    match ends {
-        Data::Scalars(ends) => Ok(Data::Offsets(ends, Box::new(elems))),
-        other => Ok(other),
-    }
+fn ragged(ends: &Data, elems: Data) -> Result<Data, OverBudget> {
+    let offsets = ends.as_scalars().cloned().unwrap_or_else(Buffer::empty);
+    Ok(Data::rows(offsets, elems).expect("offsets were looked at when they were given"))
 }
 
 macro_rules! tuples {
@@ -414,7 +411,7 @@ macro_rules! tuples {
         impl<$($name: Hosted),+> Hosted for ($($name,)+) {
             type Host = ($($name::Host,)+);
             fn from_data(data: Data) -> Option<Self::Host> {
-                let Data::Tuple(parts) = data else { return None };
+                let Form::Tuple(parts) = data.into_form() else { return None };
                 let mut parts = parts.into_iter();
                 Some(($($name::from_data(parts.next()?)?,)+))
             }
@@ -426,7 +423,7 @@ macro_rules! tuples {
         impl<$($name: HostItem),+> Hosted for Tup<($($name,)+)> {
             type Host = ($($name::Plain,)+);
             fn from_data(data: Data) -> Option<Self::Host> {
-                <<Self as HostItem>::Flat as Flat<Self::Host>>::into_vec(data, 1)?.pop()
+                <<Self as HostItem>::Flat as Flat<Self::Host>>::into_vec(data)?.pop()
             }
         }
         impl<'a, $($name: HostItem),+> Argument<'a, Tup<($($name,)+)>> for ($($name::Plain,)+) {

@@ -151,7 +151,6 @@
 //!
 //! # Features
 //!
-//! - `io` (on by default): the module `io`, which reads host values from files and writes them: NumPy, Matrix Market, tables, pictures, sound.
 //! - `ndarray` (off by default): [`Array`] from and to `ndarray::Array`, without copying where the elements lie row by row.
 
 mod arr;
@@ -165,7 +164,6 @@ mod exp;
 #[doc(hidden)]
 pub mod flat;
 mod host;
-#[cfg(feature = "io")]
 pub mod io;
 mod maths;
 mod seq;
@@ -207,7 +205,7 @@ pub mod prelude {
 pub mod __private {
     pub use crate::backend::interpret;
     pub use crate::exp::{ErasedExp, record};
-    pub use crate::flat::{Columns, Counts, component};
+    pub use crate::flat::{Columns, Counts, tuples};
     pub use deckle_ir::types::Type;
     pub use deckle_ir::value::Value;
     pub use deckle_runtime::{Data, OverBudget};

@@ -18,7 +18,7 @@ use crate::flat::Flat;
 use crate::host::HostItem;
 use crate::seq::Seq;
 use deckle_runtime::stream::{Error as StreamError, Source};
-use deckle_runtime::{Block, Data, Lender, OverBudget, Pool};
+use deckle_runtime::{Data, Lender, OverBudget, Pool};
 use std::any::Any;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -169,7 +169,7 @@ where
     I: Iterator<Item = Result<P, Ended>> + Send,
     F: Flat<P>,
 {
-    fn next(&mut self, bytes: usize, pool: &Pool) -> Result<Option<Block>, StreamError> {
+    fn next(&mut self, bytes: usize, pool: &Pool) -> Result<Option<Data>, StreamError> {
         if let Some(e) = self.over.take() {
             return Err(self.failed(e));
         }
@@ -201,13 +201,13 @@ where
             }
         }
         self.most = if begun.elapsed() < PATIENCE { self.most.saturating_mul(2) } else { 1 };
-        if n == 0 { Ok(None) } else { Ok(Some(Block::new(flat.into_data(Some(pool))?, n))) }
+        if n == 0 { Ok(None) } else { Ok(Some(flat.into_data(Some(pool))?)) }
     }
 }
 
 /// Hands elements of a result over; `false` if nobody wants them any more.
 #[doc(hidden)]
-pub type Take = Box<dyn FnMut(Block) -> bool + Send>;
+pub type Take = Box<dyn FnMut(Data) -> bool + Send>;
 
 /// The elements of a result, as the program makes them: an iterator. Dropping it ends the program.
 #[derive(Debug)]
@@ -217,7 +217,7 @@ pub struct Results<A: HostItem> {
 }
 
 /// What the thread of a program hands over: elements, why it failed, or that an iterator panicked.
-type Handed = Result<Block, Result<Error, Box<dyn Any + Send>>>;
+type Handed = Result<Data, Result<Error, Box<dyn Any + Send>>>;
 
 impl<A: HostItem> Results<A> {
     /// What a program hands over that is run on a thread of its own.
@@ -251,7 +251,7 @@ impl<A: HostItem> Results<A> {
             return Some(Ok(std::mem::take(&mut self.block).collect()));
         }
         match self.blocks.as_ref()?.recv() {
-            Ok(Ok(block)) => Some(A::Flat::into_vec(block.data, block.len).ok_or_else(crate::error::misfit)),
+            Ok(Ok(block)) => Some(A::Flat::into_vec(block).ok_or_else(crate::error::misfit)),
             Ok(Err(why)) => {
                 self.blocks = None;
                 Some(Err(why.unwrap_or_else(|panic| std::panic::resume_unwind(panic))))
@@ -308,7 +308,7 @@ mod tests {
         let (pool, mut rows) = (Pool::new(None), 0);
         while let Some(block) = items.next(1 << 16, &pool).unwrap() {
             assert!(block.bytes() <= (1 << 16) + 2 * 4096, "{} bytes", block.bytes());
-            rows += block.len;
+            rows += block.len();
         }
         assert_eq!(rows, 2000);
     }

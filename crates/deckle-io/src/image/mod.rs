@@ -17,7 +17,7 @@ mod pnm;
 
 use crate::build::Build;
 use crate::text::type_name;
-use crate::{Error, Result, fit};
+use crate::{Error, Result, fit, tree};
 use deckle_ir::scalar::ScalarType;
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
@@ -53,7 +53,7 @@ const FORMS: &str = "a picture is [[u8]] (grey), [[(u8, u8, u8)]] (colour), or t
 pub fn read_bytes(format: Format, bytes: &[u8], ty: &Type) -> Result<Value> {
     let mut build = Build::new(ty);
     fill(format, bytes, ty, &mut build)?;
-    Ok(build.value(ty, 0))
+    Ok(tree::value(ty, &build.into_data(), 0))
 }
 
 /// The same into flat memory.

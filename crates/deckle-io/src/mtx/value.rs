@@ -5,7 +5,7 @@ use super::{Matrix, Values};
 use crate::build::Build;
 use crate::fit::exact;
 use crate::text::{scalar_name, type_name};
-use crate::{Error, Result};
+use crate::{Error, Result, tree};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
@@ -28,7 +28,7 @@ const FIELDS: &str = "`rows`, `cols`, `nnz`, `off`, `row`, `col`, `val`";
 pub fn to_value(matrix: Matrix, ty: &Type, part: Option<&str>) -> Result<Value> {
     let mut build = Build::new(ty);
     fill(matrix, ty, part, &mut build)?;
-    Ok(build.value(ty, 0))
+    Ok(tree::value(ty, &build.into_data(), 0))
 }
 
 /// The same into flat memory.

@@ -25,7 +25,7 @@ use crate::build::Build;
 use crate::fit::{count, nesting, widens};
 use crate::format::contents;
 use crate::text::type_name;
-use crate::{Error, Result, atomic_write};
+use crate::{Error, Result, atomic_write, tree};
 use deckle_ir::size::Size;
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
@@ -62,7 +62,7 @@ pub fn read_bytes(bytes: &[u8]) -> Result<(Type, Value)> {
     let ty = header.dims.iter().rev().fold(elem, |t, n| Type::array(Size::constant(*n as i128), t));
     let mut build = Build::new(&ty);
     fill(bytes, &ty, &mut build)?;
-    let value = build.value(&ty, 0);
+    let value = tree::value(&ty, &build.into_data(), 0);
     Ok((ty, value))
 }
 

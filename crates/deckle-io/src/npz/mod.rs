@@ -13,7 +13,7 @@ mod zip;
 
 use crate::build::Build;
 use crate::text::type_name;
-use crate::{Error, Result, fit, npy};
+use crate::{Error, Result, fit, npy, tree};
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
 
@@ -24,7 +24,7 @@ use deckle_ir::value::Value;
 pub fn read_bytes(bytes: &[u8], ty: &Type, part: Option<&str>) -> Result<Value> {
     let mut build = Build::new(ty);
     fill(bytes, ty, part, &mut build)?;
-    Ok(build.value(ty, 0))
+    Ok(tree::value(ty, &build.into_data(), 0))
 }
 
 /// The same into flat memory.

@@ -8,7 +8,7 @@ use crate::csv::read::{Table, no_column, no_table};
 use crate::csv::{Cell, Column, Shape};
 use crate::{Error, Result};
 use deckle_ir::types::Type;
-use deckle_runtime::{Block, Pool};
+use deckle_runtime::{Data, Pool};
 
 pub(super) fn open(mut window: Window, separator: u8, ty: &Type, part: Option<&str>) -> Result<Box<dyn Reader>> {
     let columns = columns(ty, part)?;
@@ -82,7 +82,7 @@ struct Rows {
 }
 
 impl Reader for Rows {
-    fn next(&mut self, bytes: usize, pool: &Pool, found: &mut Option<Block>) -> Outcome<()> {
+    fn next(&mut self, bytes: usize, pool: &Pool, found: &mut Option<Data>) -> Outcome<()> {
         loop {
             self.window.fill(bytes, pool)?;
             let (count, outcome) = self.rows(bytes);

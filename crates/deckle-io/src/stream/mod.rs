@@ -30,21 +30,17 @@ mod mtx;
 mod npy;
 mod sink;
 mod text;
-mod values;
 mod wav;
 mod whole;
 
 pub use sink::create;
-#[cfg(test)]
-use values::block;
-pub use values::{TREE_BYTES, tree_bytes, values};
 
 use crate::format::{Format, check_readable};
 use crate::{Error, Result, gz, plain};
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
 use deckle_runtime::stream::{self, Source};
-use deckle_runtime::{Block, OverBudget, Pool};
+use deckle_runtime::{Data, OverBudget, Pool};
 use input::{Input, Place, Window};
 use std::path::{Path, PathBuf};
 use whole::Whole;
@@ -126,7 +122,7 @@ fn reader(place: &Place, input: impl FnOnce(&Place) -> Result<Input>, ty: &Type)
 /// Reads the elements of one format.
 trait Reader: Send {
     /// Looks for the next elements, of about so many bytes; at the end there are none. Those that stand before an error are found all the same.
-    fn next(&mut self, bytes: usize, pool: &Pool, found: &mut Option<Block>) -> Outcome<()>;
+    fn next(&mut self, bytes: usize, pool: &Pool, found: &mut Option<Data>) -> Outcome<()>;
 
     /// How many bytes of the file have been read, and how many it has, if that is known.
     fn progress(&self) -> (u64, Option<u64>);
@@ -187,7 +183,7 @@ struct Stream {
 
 impl Stream {
     /// Counts the elements of a packed file that are to be in memory together.
-    fn count(&mut self, found: Option<&Block>) -> Outcome<()> {
+    fn count(&mut self, found: Option<&Data>) -> Outcome<()> {
         let (Some(given), Some(block)) = (&mut self.given, found) else { return Ok(()) };
         *given += block.bytes() as u64;
         let (read, len) = self.reader.progress();
@@ -203,7 +199,7 @@ impl Stream {
 }
 
 impl Source for Stream {
-    fn next(&mut self, bytes: usize, pool: &Pool) -> std::result::Result<Option<Block>, stream::Error> {
+    fn next(&mut self, bytes: usize, pool: &Pool) -> std::result::Result<Option<Data>, stream::Error> {
         if let Some(fault) = self.failed.take() {
             return Err(fault.at(&self.path));
         }

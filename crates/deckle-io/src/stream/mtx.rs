@@ -11,7 +11,7 @@ use crate::text::type_name;
 use crate::{Error, Result};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::types::Type;
-use deckle_runtime::{Block, OverBudget, Pool};
+use deckle_runtime::{Data, OverBudget, Pool};
 
 /// The longest beginning of a file in which the line with the sizes is looked for.
 const LONGEST_HEAD: usize = 16 << 20;
@@ -99,7 +99,7 @@ struct List {
 }
 
 impl Reader for Entries {
-    fn next(&mut self, bytes: usize, pool: &Pool, found: &mut Option<Block>) -> Outcome<()> {
+    fn next(&mut self, bytes: usize, pool: &Pool, found: &mut Option<Data>) -> Outcome<()> {
         let list = &mut self.list;
         loop {
             self.window.fill(bytes, pool)?;

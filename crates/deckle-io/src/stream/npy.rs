@@ -11,7 +11,7 @@ use crate::npy::{self, check_fit};
 use crate::{Error, Result, fit};
 use deckle_ir::scalar::ScalarType;
 use deckle_ir::types::Type;
-use deckle_runtime::{Block, Buffer, Data, OverBudget, Pool};
+use deckle_runtime::{Data, OverBudget, Pool};
 
 /// The longest header that is read.
 const LONGEST_HEADER: usize = 1 << 20;
@@ -75,7 +75,7 @@ struct Rows {
 }
 
 impl Reader for Rows {
-    fn next(&mut self, bytes: usize, pool: &Pool, found: &mut Option<Block>) -> Outcome<()> {
+    fn next(&mut self, bytes: usize, pool: &Pool, found: &mut Option<Data>) -> Outcome<()> {
         let (all, inner) = (self.header.dims[0], &self.header.dims[1..]);
         if self.given == all {
             return self.check_end(pool);
@@ -99,7 +99,8 @@ impl Reader for Rows {
         let good = fault.as_ref().map_or(n, |(at, _)| at / held);
         if good > 0 {
             buffer.shrink(good * takes);
-            *found = Some(Block::new(regular(good, &self.header.dims[1..], buffer, pool)?, good));
+            let scalars = Data::scalars(self.elem, buffer).expect("what is no element was found before");
+            *found = Some(regular(good, &self.header.dims[1..], scalars, pool)?);
         }
         self.given += good;
         fault.map_or(Ok(()), |(_, e)| Err(unpacked(e, self.window.is_packed()).into()))
@@ -174,11 +175,11 @@ fn vectors(inner: &[usize]) -> usize {
 }
 
 /// So many rows of equal size, by offsets.
-fn regular(n: usize, inner: &[usize], scalars: Buffer, pool: &Pool) -> std::result::Result<Data, OverBudget> {
-    let [m, rest @ ..] = inner else { return Ok(Data::Scalars(scalars)) };
+fn regular(n: usize, inner: &[usize], scalars: Data, pool: &Pool) -> std::result::Result<Data, OverBudget> {
+    let [m, rest @ ..] = inner else { return Ok(scalars) };
     let mut offsets = pool.alloc((n + 1) * 8, WHAT)?;
     for (i, at) in offsets.get_mut::<i64>().into_iter().flatten().enumerate() {
         *at = (i * m) as i64;
     }
-    Ok(Data::Offsets(offsets, Box::new(regular(n * m, rest, scalars, pool)?)))
+    Ok(Data::rows(offsets, regular(n * m, rest, scalars, pool)?).expect("rows of one size"))
 }

@@ -3,8 +3,9 @@
 use super::input::Window;
 use super::{Outcome, Reader};
 use crate::{Result, plain};
+use deckle_ir::scalar::ScalarType;
 use deckle_ir::types::Type;
-use deckle_runtime::{Block, Data, Pool};
+use deckle_runtime::{Buffer, Data, Pool};
 
 const WHAT: &str = "a part of a text";
 /// How many bytes are looked at for words before it is asked whether there are enough.
@@ -28,12 +29,12 @@ struct Bytes {
 }
 
 impl Reader for Bytes {
-    fn next(&mut self, bytes: usize, pool: &Pool, found: &mut Option<Block>) -> Outcome<()> {
+    fn next(&mut self, bytes: usize, pool: &Pool, found: &mut Option<Data>) -> Outcome<()> {
         if self.window.file_len().is_none() {
             self.window.wait(1, bytes, pool)?;
             let len = self.window.bytes().len().min(bytes);
             if len > 0 {
-                *found = Some(Block::new(Data::Scalars(pool.alloc_from(&self.window.bytes()[..len], WHAT)?), len));
+                *found = Some(Data::copied(&self.window.bytes()[..len], pool, WHAT)?);
             }
             self.window.take(len);
             return Ok(());
@@ -41,7 +42,7 @@ impl Reader for Bytes {
         let mut buffer = pool.alloc(bytes.max(1), WHAT)?;
         let len = self.window.read_into(buffer.get_mut::<u8>().unwrap_or_default())?;
         buffer.shrink(len);
-        *found = (len > 0).then(|| Block::new(Data::Scalars(buffer), len));
+        *found = (len > 0).then(|| bytes_in(buffer));
         Ok(())
     }
 
@@ -61,7 +62,7 @@ struct Texts {
 }
 
 impl Reader for Texts {
-    fn next(&mut self, bytes: usize, pool: &Pool, found: &mut Option<Block>) -> Outcome<()> {
+    fn next(&mut self, bytes: usize, pool: &Pool, found: &mut Option<Data>) -> Outcome<()> {
         loop {
             self.window.fill(bytes, pool)?;
             *found = self.texts(bytes, pool)?;
@@ -79,7 +80,7 @@ impl Reader for Texts {
 
 impl Texts {
     /// Those that are complete, of about so many bytes.
-    fn texts(&mut self, bytes: usize, pool: &Pool) -> Outcome<Option<Block>> {
+    fn texts(&mut self, bytes: usize, pool: &Pool) -> Outcome<Option<Data>> {
         let text = self.window.bytes();
         let mut buffer = pool.alloc(text.len() + SHORT, WHAT)?;
         let to = buffer.get_mut::<u8>().unwrap_or_default();
@@ -99,8 +100,12 @@ impl Texts {
         }
         buffer.shrink(len);
         let offsets = pool.alloc_from(&self.ends, WHAT)?;
-        Ok(Some(Block::new(Data::Offsets(offsets, Box::new(Data::Scalars(buffer))), n)))
+        Ok(Some(Data::rows(offsets, bytes_in(buffer)).expect("texts end where they were copied to")))
     }
+}
+
+fn bytes_in(buffer: Buffer) -> Data {
+    Data::scalars(ScalarType::U8, buffer).expect("bytes are bytes")
 }
 
 /// Copies the lines that are complete, until they take so many bytes. Gives how many bytes they were and are. `to` has [`SHORT`] bytes to spare.

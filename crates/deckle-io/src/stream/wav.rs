@@ -7,7 +7,7 @@ use crate::fit::{count, show};
 use crate::wav::{self, Frame, Layout};
 use crate::{Error, Result};
 use deckle_ir::types::Type;
-use deckle_runtime::{Block, Pool};
+use deckle_runtime::{Data, Pool};
 
 /// A chunk before the samples may be so long.
 const LONGEST: u64 = 1 << 20;
@@ -122,7 +122,7 @@ impl Samples {
 }
 
 impl Reader for Samples {
-    fn next(&mut self, bytes: usize, pool: &Pool, found: &mut Option<Block>) -> Outcome<()> {
+    fn next(&mut self, bytes: usize, pool: &Pool, found: &mut Option<Data>) -> Outcome<()> {
         let size = self.layout.width * self.layout.channels;
         if self.left == 0 {
             return self.check_end(bytes, pool);

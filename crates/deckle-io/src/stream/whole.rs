@@ -2,48 +2,50 @@
 
 use super::{Outcome, Reader};
 use crate::build::Build;
-use deckle_runtime::{Block, Pool};
+use deckle_runtime::{Data, Pool};
 
 pub(super) struct Whole {
-    elements: Build,
-    count: usize,
-    /// How many elements have been given.
+    /// The value, until somebody asks for it: from then on it counts against the budget.
+    value: Option<Build>,
+    /// Whether its elements come, or itself.
+    apart: bool,
+    elements: Option<Data>,
+    /// How many have been given.
     given: usize,
-    /// How many bytes they all take.
+    /// How many bytes it takes.
     bytes: usize,
 }
 
 impl Whole {
     /// The elements of the only value.
     pub(super) fn new(value: Build) -> Whole {
-        let (elements, count) = value.into_elements();
-        let bytes = elements.bytes();
-        Whole { elements, count, given: 0, bytes }
+        Whole { bytes: value.bytes(), value: Some(value), apart: true, elements: None, given: 0 }
     }
 
     /// The only value as the only element.
     pub(super) fn single(value: Build) -> Whole {
-        let bytes = value.bytes();
-        Whole { elements: value, count: 1, given: 0, bytes }
+        Whole { apart: false, ..Whole::new(value) }
     }
 }
 
 impl Reader for Whole {
-    fn next(&mut self, bytes: usize, pool: &Pool, found: &mut Option<Block>) -> Outcome<()> {
-        let left = self.count - self.given;
-        if left == 0 {
-            return Ok(());
+    fn next(&mut self, bytes: usize, pool: &Pool, found: &mut Option<Data>) -> Outcome<()> {
+        if let Some(value) = self.value.take() {
+            let value = value.finish(Some(pool))?;
+            self.elements = if self.apart { value.into_elements() } else { Some(value) };
         }
-        let each = (self.bytes / self.count).max(1);
+        let Some(elements) = self.elements.as_ref().filter(|e| e.len() > self.given) else { return Ok(()) };
+        let (left, each) = (elements.len() - self.given, (self.bytes / elements.len()).max(1));
         let n = if bytes >= self.bytes { left } else { (bytes / each).clamp(1, left) };
-        *found = Some(self.elements.copy(self.given, self.given + n, pool)?);
+        *found = Some(elements.slice(self.given, self.given + n, pool)?);
         self.given += n;
         Ok(())
     }
 
     /// Of the elements, all of which are there: whoever needs all of them asks for all at once.
     fn progress(&self) -> (u64, Option<u64>) {
-        let done = self.bytes as u128 * self.given as u128 / self.count.max(1) as u128;
+        let count = self.elements.as_ref().map_or(1, Data::len).max(1);
+        let done = self.bytes as u128 * self.given as u128 / count as u128;
         (done as u64, Some(self.bytes as u64))
     }
 

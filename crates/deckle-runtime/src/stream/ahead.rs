@@ -1,7 +1,7 @@
 //! Reading ahead.
 
 use super::{Error, QUEUE, Source};
-use crate::data::Block;
+use crate::data::Data;
 use crate::pool::Pool;
 use std::any::Any;
 use std::collections::VecDeque;
@@ -39,9 +39,9 @@ impl Seen {
 /// A source, read ahead of whoever pulls.
 #[derive(Debug)]
 pub struct Ahead {
-    queue: Receiver<Result<Block, Error>>,
+    queue: Receiver<Result<Data, Error>>,
     /// Blocks of which not all was pulled, and how much of the first was.
-    ready: VecDeque<Block>,
+    ready: VecDeque<Data>,
     taken: usize,
     /// Why there is nothing behind them.
     end: Option<Result<(), Error>>,
@@ -63,7 +63,7 @@ impl Ahead {
     }
 
     /// Elements that are all there.
-    pub fn given(block: Block) -> Ahead {
+    pub fn given(block: Data) -> Ahead {
         let (_, queue) = sync_channel(0);
         let seen = Arc::new(Seen::default());
         Ahead { queue, ready: VecDeque::from([block]), taken: 0, end: Some(Ok(())), seen }
@@ -78,16 +78,16 @@ impl Ahead {
     ///
     /// # Errors
     /// There is no room, the run is to stop, or an error of the source has come up with nothing before it.
-    pub fn pull(&mut self, count: usize, pool: &Pool, interrupt: &AtomicBool) -> Result<Option<Block>, Error> {
+    pub fn pull(&mut self, count: usize, pool: &Pool, interrupt: &AtomicBool) -> Result<Option<Data>, Error> {
         let mut parts = Vec::new();
         let mut left = count;
         while left > 0 {
             let Some(first) = self.first(interrupt)? else { break };
-            let n = left.min(first.len - self.taken);
+            let n = left.min(first.len() - self.taken);
             parts.push(first.slice(self.taken, self.taken + n, pool)?);
             left -= n;
             self.taken += n;
-            if self.taken == first.len {
+            if self.taken == first.len() {
                 self.ready.pop_front();
                 self.taken = 0;
             }
@@ -99,14 +99,14 @@ impl Ahead {
                 None => Ok(None),
             };
         }
-        Ok(Some(Block::join(&parts, pool)?))
+        Ok(Some(Data::join(&parts, pool)?))
     }
 
     /// The next elements, `count` at most: those that are there without waiting, or the first that come. `None` at the end.
     ///
     /// # Errors
     /// As [`Ahead::pull`].
-    pub fn pull_some(&mut self, count: usize, pool: &Pool, interrupt: &AtomicBool) -> Result<Option<Block>, Error> {
+    pub fn pull_some(&mut self, count: usize, pool: &Pool, interrupt: &AtomicBool) -> Result<Option<Data>, Error> {
         if count == 0 {
             return Ok(None);
         }
@@ -117,8 +117,8 @@ impl Ahead {
                 break;
             }
             let block = &self.ready[k];
-            let n = block.len - if k == 0 { self.taken } else { 0 };
-            let size = block.bytes() / block.len.max(1) * n;
+            let n = block.len() - if k == 0 { self.taken } else { 0 };
+            let size = block.bytes() / block.len().max(1) * n;
             // Much in one piece is better than more of it joined.
             if there > 0 && size >= PIECE {
                 break;
@@ -157,13 +157,13 @@ impl Ahead {
     }
 
     /// The first block of which something is left.
-    fn first(&mut self, interrupt: &AtomicBool) -> Result<Option<Block>, Error> {
+    fn first(&mut self, interrupt: &AtomicBool) -> Result<Option<Data>, Error> {
         while self.ready.is_empty() && self.end.is_none() {
             if interrupt.load(Relaxed) {
                 return Err(Error::Interrupted);
             }
             match self.queue.recv_timeout(LOOK) {
-                Ok(Ok(block)) if block.len > 0 => self.ready.push_back(block),
+                Ok(Ok(block)) if !block.is_empty() => self.ready.push_back(block),
                 Ok(Ok(_)) | Err(RecvTimeoutError::Timeout) => {}
                 Ok(Err(e)) => self.end = Some(Err(e)),
                 Err(RecvTimeoutError::Disconnected) => self.end = Some(Ok(())),
@@ -173,7 +173,7 @@ impl Ahead {
     }
 }
 
-fn read(mut source: Box<dyn Source>, pool: &Pool, to: &SyncSender<Result<Block, Error>>, seen: &Seen) {
+fn read(mut source: Box<dyn Source>, pool: &Pool, to: &SyncSender<Result<Data, Error>>, seen: &Seen) {
     let part = pool.stats().budget.map_or(LARGEST, |all| (all / PART) as usize);
     let largest = part.clamp(FIRST, LARGEST);
     let mut bytes = FIRST;
@@ -210,14 +210,14 @@ mod tests {
     fn a_source_that_panics_has_not_ended() {
         struct Panics(bool);
         impl Source for Panics {
-            fn next(&mut self, _: usize, pool: &Pool) -> Result<Option<Block>, Error> {
+            fn next(&mut self, _: usize, pool: &Pool) -> Result<Option<Data>, Error> {
                 assert!(std::mem::replace(&mut self.0, true), "on purpose");
-                Ok(Some(Block::new(Data::Scalars(pool.alloc_from(&[1i64], "xs")?), 1)))
+                Ok(Some(Data::copied(&[1i64], pool, "xs")?))
             }
         }
         let (pool, go_on) = (Pool::new(None), AtomicBool::new(false));
         let mut ahead = Ahead::new(Box::new(Panics(true)), &pool);
-        assert_eq!(ahead.pull(1, &pool, &go_on).unwrap().unwrap().len, 1);
+        assert_eq!(ahead.pull(1, &pool, &go_on).unwrap().unwrap().len(), 1);
         assert!(ahead.pull(1, &pool, &go_on).is_ok_and(|b| b.is_some()));
         let mut ahead = Ahead::new(Box::new(Panics(false)), &pool);
         let e = ahead.pull(1, &pool, &go_on).unwrap_err().to_string();
@@ -234,14 +234,14 @@ mod tests {
     }
 
     impl Source for Numbers {
-        fn next(&mut self, _: usize, pool: &Pool) -> Result<Option<Block>, Error> {
+        fn next(&mut self, _: usize, pool: &Pool) -> Result<Option<Data>, Error> {
             if self.next == self.end {
                 return if self.fails { Err(Error::Failed("no more".into())) } else { Ok(None) };
             }
             let n = (self.next % 5 + 1).min(self.end - self.next);
             let all: Vec<i64> = (self.next..self.next + n).collect();
             self.next += n;
-            Ok(Some(Block::new(Data::Scalars(pool.alloc_from(&all, "numbers")?), n as usize)))
+            Ok(Some(Data::copied(&all, pool, "numbers")?))
         }
     }
 
@@ -253,9 +253,10 @@ mod tests {
 
     fn pulled(ahead: &mut Ahead, count: usize, pool: &Pool) -> Vec<i64> {
         match ahead.pull(count, pool, &AtomicBool::new(false)).unwrap() {
-            Some(Block { data: Data::Scalars(b), len }) => {
-                assert_eq!(b.len(), len * 8);
-                b.as_slice().to_vec()
+            Some(data) => {
+                let numbers = data.as_scalars().unwrap().as_slice::<i64>().to_vec();
+                assert_eq!(numbers.len(), data.len());
+                numbers
             }
             _ => Vec::new(),
         }
@@ -284,19 +285,19 @@ mod tests {
         let (wakes, sleeps) = std::sync::mpsc::channel::<i64>();
         struct Asked(Receiver<i64>);
         impl Source for Asked {
-            fn next(&mut self, _: usize, pool: &Pool) -> Result<Option<Block>, Error> {
+            fn next(&mut self, _: usize, pool: &Pool) -> Result<Option<Data>, Error> {
                 let Ok(x) = self.0.recv() else { return Ok(None) };
-                Ok(Some(Block::new(Data::Scalars(pool.alloc_from(&[x, x], "pair")?), 2)))
+                Ok(Some(Data::copied(&[x, x], pool, "pair")?))
             }
         }
         let (pool, go_on) = (Pool::new(None), AtomicBool::new(false));
         let mut ahead = Ahead::new(Box::new(Asked(sleeps)), &pool);
         wakes.send(7).unwrap();
-        assert_eq!(ahead.pull_some(1000, &pool, &go_on).unwrap().unwrap().len, 2);
+        assert_eq!(ahead.pull_some(1000, &pool, &go_on).unwrap().unwrap().len(), 2);
         assert!(ahead.pull_some(0, &pool, &go_on).unwrap().is_none());
         wakes.send(8).unwrap();
-        assert_eq!(ahead.pull_some(1, &pool, &go_on).unwrap().unwrap().len, 1);
-        assert_eq!(ahead.pull_some(1000, &pool, &go_on).unwrap().unwrap().len, 1);
+        assert_eq!(ahead.pull_some(1, &pool, &go_on).unwrap().unwrap().len(), 1);
+        assert_eq!(ahead.pull_some(1000, &pool, &go_on).unwrap().unwrap().len(), 1);
         drop(wakes);
         assert!(ahead.pull_some(1000, &pool, &go_on).unwrap().is_none());
     }
@@ -305,13 +306,13 @@ mod tests {
     fn small_blocks_are_joined_and_large_ones_are_not() {
         let pool = Pool::new(None);
         let (to, queue) = sync_channel(10);
-        let bytes = |n: usize| Block::new(Data::Scalars(pool.alloc(n, "bytes").unwrap()), n);
+        let bytes = |n: usize| Data::numbers(vec![0u8; n]);
         for n in [10, 20, PIECE, 30, 2 * PIECE, 40] {
             to.send(Ok(bytes(n))).unwrap();
         }
         drop(to);
         let mut ahead = Ahead { queue, ready: VecDeque::new(), taken: 0, end: None, seen: Arc::default() };
-        let mut some = |count| ahead.pull_some(count, &pool, &AtomicBool::new(false)).unwrap().map(|b| b.len);
+        let mut some = |count| ahead.pull_some(count, &pool, &AtomicBool::new(false)).unwrap().map(|b| b.len());
         assert_eq!([some(1000), some(usize::MAX), some(usize::MAX)], [Some(30), Some(PIECE), Some(30)]);
         assert_eq!([some(PIECE), some(usize::MAX), some(1000), some(1)], [Some(PIECE), Some(PIECE), Some(40), None]);
     }
@@ -343,7 +344,7 @@ mod tests {
     fn whoever_waits_can_be_interrupted() {
         struct Never(Receiver<()>);
         impl Source for Never {
-            fn next(&mut self, _: usize, _: &Pool) -> Result<Option<Block>, Error> {
+            fn next(&mut self, _: usize, _: &Pool) -> Result<Option<Data>, Error> {
                 let _ = self.0.recv();
                 Ok(None)
             }

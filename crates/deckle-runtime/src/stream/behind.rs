@@ -1,7 +1,7 @@
 //! Writing behind.
 
 use super::{Error, QUEUE, Sink};
-use crate::data::Block;
+use crate::data::Data;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
@@ -12,7 +12,7 @@ const LOOK: Duration = Duration::from_micros(200);
 
 /// What the other thread is told.
 enum Order {
-    Take(Block),
+    Take(Data),
     Finish,
 }
 
@@ -39,7 +39,7 @@ impl Behind {
     ///
     /// # Errors
     /// What the sink said of those before, or the run is to stop.
-    pub fn push(&mut self, block: Block, interrupt: &AtomicBool) -> Result<(), Error> {
+    pub fn push(&mut self, block: Data, interrupt: &AtomicBool) -> Result<(), Error> {
         let mut order = Order::Take(block);
         while let Some(queue) = &self.queue {
             match queue.try_send(order) {
@@ -102,19 +102,18 @@ fn write(mut sink: Box<dyn Sink>, from: &Receiver<Order>) -> Result<(), Error> {
 mod tests {
     use super::*;
     use crate::data::Data;
-    use crate::pool::Pool;
     use std::sync::{Arc, Mutex};
 
     #[derive(Clone, Default)]
     struct Log(Arc<Mutex<Vec<String>>>, usize);
 
     impl Sink for Log {
-        fn take(&mut self, block: Block) -> Result<(), Error> {
+        fn take(&mut self, block: Data) -> Result<(), Error> {
             let mut log = self.0.lock().unwrap();
             if log.len() == self.1 {
                 return Err(Error::Failed("full".into()));
             }
-            log.push(block.len.to_string());
+            log.push(block.len().to_string());
             Ok(())
         }
 
@@ -124,8 +123,8 @@ mod tests {
         }
     }
 
-    fn block(len: usize) -> Block {
-        Block::new(Data::Scalars(Pool::new(None).alloc(len, "b").unwrap()), len)
+    fn block(len: usize) -> Data {
+        Data::numbers(vec![0u8; len])
     }
 
     #[test]

@@ -17,7 +17,7 @@ mod behind;
 pub use ahead::{Ahead, Seen};
 pub use behind::Behind;
 
-use crate::data::Block;
+use crate::data::Data;
 use crate::pool::{OverBudget, Pool};
 use std::fmt;
 
@@ -30,7 +30,7 @@ pub trait Source: Send {
     ///
     /// # Errors
     /// Whatever keeps them from coming. It is not asked again.
-    fn next(&mut self, bytes: usize, pool: &Pool) -> Result<Option<Block>, Error>;
+    fn next(&mut self, bytes: usize, pool: &Pool) -> Result<Option<Data>, Error>;
 
     /// How much has been read, and how much there is, if that is known: bytes of a file, say.
     fn progress(&self) -> Option<(u64, u64)> {
@@ -44,7 +44,7 @@ pub trait Sink: Send {
     ///
     /// # Errors
     /// Whatever keeps it from doing so. It is not asked again.
-    fn take(&mut self, block: Block) -> Result<(), Error>;
+    fn take(&mut self, block: Data) -> Result<(), Error>;
 
     /// These were all.
     ///

@@ -6,7 +6,7 @@ use deckle_diag::{Code, Diagnostic};
 use deckle_exec::{Input, Native, Options, Settings};
 use deckle_ir::entity::Func;
 use deckle_runtime::stream::{Error as StreamError, Sink};
-use deckle_runtime::{Block, Pool, Team, cpu};
+use deckle_runtime::{Data, Pool, Team, cpu};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
 
@@ -113,7 +113,7 @@ fn stream(native: &Native, args: Vec<Arg>, take: Option<Take>, settings: &Settin
 struct Taker(Take);
 
 impl Sink for Taker {
-    fn take(&mut self, block: Block) -> Result<(), StreamError> {
+    fn take(&mut self, block: Data) -> Result<(), StreamError> {
         if (self.0)(block) { Ok(()) } else { Err(StreamError::Closed) }
     }
 }

@@ -3,15 +3,15 @@
 mod npy;
 mod shown;
 
-use super::values::values;
 use crate::atomic::Output;
 use crate::csv::write::Elements;
 use crate::format::{Format, check_writable};
 use crate::text::is_text;
+use crate::tree::values;
 use crate::{Error, Kind, Result, json, plain};
 use deckle_ir::types::Type;
 use deckle_runtime::stream::{self, Sink};
-use deckle_runtime::{Block, Data};
+use deckle_runtime::{Data, Form};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use std::io::{self, Write};
@@ -48,7 +48,7 @@ pub fn create(path: &Path, ty: &Type) -> Result<Option<Box<dyn Sink>>> {
 
 /// Writes the elements of one format.
 trait Writer: Send {
-    fn elements(&mut self, block: &Block, out: &mut dyn Write) -> Result<()>;
+    fn elements(&mut self, block: &Data, out: &mut dyn Write) -> Result<()>;
 
     /// What comes behind the last element.
     fn end(&mut self, _: &mut dyn Write) -> Result<()> {
@@ -102,7 +102,7 @@ struct Written {
 }
 
 impl Sink for Written {
-    fn take(&mut self, block: Block) -> std::result::Result<(), stream::Error> {
+    fn take(&mut self, block: Data) -> std::result::Result<(), stream::Error> {
         let mut written = self.writer.elements(&block, self.out.writer());
         if self.out.is_seen() {
             written = written.and_then(|()| self.out.writer().flush().map_err(io));
@@ -124,7 +124,7 @@ struct Table {
 }
 
 impl Writer for Table {
-    fn elements(&mut self, block: &Block, out: &mut dyn Write) -> Result<()> {
+    fn elements(&mut self, block: &Data, out: &mut dyn Write) -> Result<()> {
         values(&self.elem, block).iter().try_for_each(|elem| self.lines.push(elem))?;
         self.end(out)
     }
@@ -142,7 +142,7 @@ struct Json {
 }
 
 impl Writer for Json {
-    fn elements(&mut self, block: &Block, out: &mut dyn Write) -> Result<()> {
+    fn elements(&mut self, block: &Data, out: &mut dyn Write) -> Result<()> {
         for elem in values(&self.elem, block) {
             let before = if self.any { b"," } else { b"[" };
             self.any = true;
@@ -160,8 +160,8 @@ impl Writer for Json {
 struct Bytes;
 
 impl Writer for Bytes {
-    fn elements(&mut self, block: &Block, out: &mut dyn Write) -> Result<()> {
-        let Data::Scalars(b) = &block.data else { return Ok(()) };
+    fn elements(&mut self, block: &Data, out: &mut dyn Write) -> Result<()> {
+        let Some(b) = block.as_scalars() else { return Ok(()) };
         out.write_all(b.as_slice()).map_err(io)
     }
 }
@@ -173,15 +173,10 @@ struct Lines {
 }
 
 impl Writer for Lines {
-    fn elements(&mut self, block: &Block, out: &mut dyn Write) -> Result<()> {
-        let (Data::Equal(_, elem) | Data::Offsets(_, elem)) = &block.data else { return Ok(()) };
-        let Data::Scalars(all) = &**elem else { return Ok(()) };
-        for i in 0..block.len {
-            let (lo, hi) = match &block.data {
-                Data::Offsets(ends, _) => (ends.as_slice::<i64>()[i] as usize, ends.as_slice::<i64>()[i + 1] as usize),
-                Data::Equal(m, _) => (i * m, (i + 1) * m),
-                _ => return Ok(()),
-            };
+    fn elements(&mut self, block: &Data, out: &mut dyn Write) -> Result<()> {
+        let (Form::Equal(_, elem) | Form::Offsets(_, elem)) = block.form() else { return Ok(()) };
+        let Some(all) = elem.as_scalars() else { return Ok(()) };
+        for (lo, hi) in (0..block.len()).filter_map(|i| block.row(i)) {
             let line = &all.as_slice::<u8>()[lo..hi];
             plain::check_line(line, self.count)?;
             self.count += 1;

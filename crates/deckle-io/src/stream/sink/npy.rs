@@ -9,7 +9,7 @@ use crate::{Error, fit};
 use deckle_ir::scalar::ScalarType;
 use deckle_ir::types::Type;
 use deckle_runtime::stream::{self, Sink};
-use deckle_runtime::{Block, Data};
+use deckle_runtime::{Data, Form};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -42,7 +42,7 @@ struct Array {
 }
 
 impl Sink for Array {
-    fn take(&mut self, block: Block) -> std::result::Result<(), stream::Error> {
+    fn take(&mut self, block: Data) -> std::result::Result<(), stream::Error> {
         self.elements(&block).map_err(|e| failed(e, &self.path))
     }
 
@@ -53,12 +53,12 @@ impl Sink for Array {
 }
 
 impl Array {
-    fn elements(&mut self, block: &Block) -> Result<()> {
-        if block.len == 0 {
+    fn elements(&mut self, block: &Data) -> Result<()> {
+        if block.is_empty() {
             return Ok(());
         }
-        let inner = self.inner.get_or_insert_with(|| shape(&self.ty, Some(&block.data)));
-        let (mut data, mut rows) = (&block.data, block.len);
+        let inner = self.inner.get_or_insert_with(|| shape(&self.ty, Some(block)));
+        let (mut data, mut rows) = (block, block.len());
         for (level, size) in inner.iter().enumerate() {
             if let Some((at, has)) = (0..rows).map(|i| (i, row_len(data, i))).find(|(_, has)| has != size) {
                 let mut place = vec![0; level + 1];
@@ -72,8 +72,8 @@ impl Array {
             rows *= size;
             data = elements(data);
         }
-        self.count += block.len;
-        let Data::Scalars(b) = data else { return Ok(()) };
+        self.count += block.len();
+        let Some(b) = data.as_scalars() else { return Ok(()) };
         if cfg!(target_endian = "big") {
             let mut bytes = b.as_slice::<u8>().to_vec();
             swap(&mut bytes, self.elem.bytes());
@@ -108,14 +108,10 @@ fn shape(ty: &Type, mut first: Option<&Data>) -> Vec<usize> {
 }
 
 fn row_len(data: &Data, i: usize) -> usize {
-    match data {
-        Data::Equal(m, _) => *m,
-        Data::Offsets(ends, _) => (ends.as_slice::<i64>()[i + 1] - ends.as_slice::<i64>()[i]) as usize,
-        _ => 0,
-    }
+    data.row(i).map_or(0, |(lo, hi)| hi - lo)
 }
 
 /// The elements of rows.
 fn elements(data: &Data) -> &Data {
-    if let Data::Equal(_, elem) | Data::Offsets(_, elem) = data { elem } else { data }
+    if let Form::Equal(_, elem) | Form::Offsets(_, elem) = data.form() { elem } else { data }
 }

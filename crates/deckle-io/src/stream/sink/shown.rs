@@ -2,10 +2,10 @@
 
 use super::{Writer, io};
 use crate::Result;
-use crate::stream::values::values;
 use crate::text::{self, WIDTH};
+use crate::tree::values;
 use deckle_ir::types::Type;
-use deckle_runtime::Block;
+use deckle_runtime::Data;
 use std::io::Write;
 
 pub(super) struct Shown {
@@ -62,7 +62,7 @@ impl Shown {
 }
 
 impl Writer for Shown {
-    fn elements(&mut self, block: &Block, out: &mut dyn Write) -> Result<()> {
+    fn elements(&mut self, block: &Data, out: &mut dyn Write) -> Result<()> {
         for elem in values(&self.elem, block) {
             let shown = text::show(&self.elem, &elem, true);
             if self.layout != Layout::Short {

@@ -4,9 +4,8 @@ mod read;
 mod write;
 
 use super::*;
-use crate::{Kind, gz, read_value};
+use crate::{Kind, gz, read_value, tree};
 use deckle_ir::value::Value;
-use deckle_runtime::Data;
 use std::io::Read;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -32,32 +31,12 @@ fn collected(source: &mut dyn Source, elem: &Type, bytes: usize) -> (Vec<Value>,
         match source.next(bytes, &pool) {
             Ok(None) => return (all, None),
             Ok(Some(block)) => {
-                assert!(block.len > 0);
-                check(elem, &block.data, block.len);
-                all.extend(values(elem, &block));
+                assert!(!block.is_empty() && tree::fits(elem, &block));
+                all.extend(tree::values(elem, &block));
             }
             Err(stream::Error::Failed(e)) => return (all, Some(*e.downcast::<Error>().unwrap())),
             Err(e) => panic!("{e}"),
         }
-    }
-}
-
-/// Whether buffers hold `n` values of a type, and nothing else.
-fn check(ty: &Type, data: &Data, n: usize) {
-    match (ty, data) {
-        (Type::Scalar(s), Data::Scalars(b)) => assert_eq!(b.len(), n * s.bytes()),
-        (Type::Tuple(_) | Type::Record(_), Data::Tuple(parts)) => {
-            let types = ty.parts().unwrap();
-            assert_eq!(types.len(), parts.len());
-            types.iter().zip(parts).for_each(|(ty, part)| check(ty, part, n));
-        }
-        (Type::Array(_) | Type::Seq(_), Data::Offsets(b, elem)) => {
-            let ends = b.as_slice::<i64>();
-            assert_eq!((ends.len(), ends[0]), (n + 1, 0));
-            assert!(ends.is_sorted());
-            check(ty.elem().unwrap(), elem, ends[n] as usize);
-        }
-        _ => panic!("{ty:?} is not held as {data:?}"),
     }
 }
 

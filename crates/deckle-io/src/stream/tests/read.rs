@@ -1,7 +1,7 @@
 //! Reading.
 
 use super::*;
-use crate::testing::{byte, int, real, record, tuple, value, vector};
+use crate::testing::{byte, int, real, record, tuple, vector};
 use deckle_ir::scalar::ScalarType as T;
 
 /// Whether the elements of `FILE:PART` are those that are read as a whole, packed and not.
@@ -404,7 +404,7 @@ fn a_pipe_is_not_waited_for() {
         let mut reader = reader(&place, input, &ty).unwrap();
         let mut found = None;
         assert!(reader.next(1 << 20, &Pool::new(None), &mut found).is_ok());
-        assert!(found.unwrap().len >= 2);
+        assert!(found.unwrap().len() >= 2);
         assert_eq!(reader.progress().1, None);
     }
 }
@@ -422,15 +422,4 @@ fn standard_input_is_named_by_a_dash() {
     assert_eq!(of("-.csv.gz"), ("-.csv.gz".into(), None, dash));
     assert_eq!(of("./-.csv"), ("./-.csv".into(), None, "./-.csv".into()));
     assert_eq!(of("-a.csv"), ("-a.csv".into(), None, "-a.csv".into()));
-}
-
-#[test]
-fn values_become_blocks_and_values_again() {
-    let pool = Pool::new(None);
-    let ty = seq(tuple(&[int(), vector(seq(T::F32)), record(&[("b", T::Bool.into()), ("n", T::I8.into())])]));
-    let value = value("{(1, [{1.5}, {}], (true, -3)), (-2, [], (false, 4))}", &ty);
-    let elem = ty.elem().unwrap();
-    let made = block(elem, value.items().unwrap(), &pool).unwrap();
-    check(elem, &made.data, made.len);
-    assert_eq!(values(elem, &made), value.items().unwrap());
 }

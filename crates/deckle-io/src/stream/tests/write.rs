@@ -6,12 +6,12 @@ use crate::write_value;
 use deckle_ir::scalar::ScalarType as T;
 
 /// The blocks of a few elements each that a sequence is made of.
-fn blocks(elem: &Type, items: &[Value], few: usize, pool: &Pool) -> Vec<Block> {
-    items.chunks(few).map(|some| block(elem, some, pool).unwrap()).collect()
+fn blocks(elem: &Type, items: &[Value], few: usize, pool: &Pool) -> Vec<Data> {
+    items.chunks(few).map(|some| tree::flat(elem, some, pool, "a block").unwrap()).collect()
 }
 
 /// Hands all blocks over.
-fn put(path: &Path, ty: &Type, blocks: Vec<Block>) -> std::result::Result<(), stream::Error> {
+fn put(path: &Path, ty: &Type, blocks: Vec<Data>) -> std::result::Result<(), stream::Error> {
     let mut sink = create(path, ty).unwrap().unwrap();
     blocks.into_iter().try_for_each(|block| sink.take(block))?;
     sink.finish()
@@ -93,8 +93,7 @@ fn json() {
 #[test]
 fn rows_of_equal_size_need_no_offsets() {
     let (folder, pool) = (Folder::new("equal"), Pool::new(None));
-    let bytes = Data::Scalars(pool.alloc_from(b"abcdef", "bytes").unwrap());
-    let rows = Block::new(Data::Equal(2, Box::new(bytes)), 3);
+    let rows = Data::equal(3, 2, Data::numbers(b"abcdef".to_vec())).unwrap();
     let ty = seq(vector(byte()));
     let whole = Value::seq(["ab", "cd", "ef"].map(text).to_vec());
     for name in ["a.txt", "a.npy", "a.csv", "a.json"] {
@@ -161,7 +160,7 @@ fn a_sink_that_is_dropped_leaves_the_old_file_and_nothing_else() {
     for name in ["a.npy", "a.csv", "a.json.gz", "a.txt"] {
         std::fs::write(folder.0.join(name), "old").unwrap();
         let mut sink = create(&folder.0.join(name), &seq(int())).unwrap().unwrap();
-        sink.take(block(&int(), &vec![Value::int(1); 100_000], &pool).unwrap()).unwrap();
+        sink.take(tree::flat(&int(), &vec![Value::int(1); 100_000], &pool, "a block").unwrap()).unwrap();
         drop(sink);
         assert_eq!(std::fs::read(folder.0.join(name)).unwrap(), b"old");
     }
