@@ -1,7 +1,7 @@
 //! What a benchmark is: a program, data for it, a check of what it gives, and what bounds its speed.
 
 use crate::data::Float;
-use deckle_exec::Data;
+use deckle_engine::Data;
 use deckle_runtime::{Buffer, Form, Number, Plain, Pool};
 
 /// What memory does for a program.

@@ -2,7 +2,7 @@
 
 use crate::case::elements;
 use crate::data::Float;
-use deckle_exec::Data;
+use deckle_engine::Data;
 
 /// A sum that keeps what is lost (Neumaier).
 #[derive(Clone, Copy, Debug, Default)]

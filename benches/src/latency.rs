@@ -5,7 +5,7 @@ use crate::measure::{Times, seconds};
 use crate::options::Options;
 use crate::program;
 use crate::report::Row;
-use deckle_exec::Settings;
+use deckle_engine::Settings;
 use deckle_runtime::Team;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};

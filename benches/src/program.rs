@@ -1,7 +1,7 @@
 //! Programs of the suite, from text to native code.
 
 use deckle_diag::SourceMap;
-use deckle_exec::{Chunks, Native, Options};
+use deckle_engine::{Chunks, Native, Options};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 

@@ -6,7 +6,7 @@ use crate::measure::{Times, seconds};
 use crate::options::Options;
 use crate::program::{self, Compiled};
 use crate::report::Row;
-use deckle_exec::{Chunks, Data, Input, Settings};
+use deckle_engine::{Chunks, Data, Input, Settings};
 use deckle_ir::types::Type;
 use deckle_runtime::{Form, Pool};
 use serde_json::json;

@@ -4,7 +4,7 @@ use crate::case::{Case, leaves};
 use crate::limits::Limits;
 use crate::measure::{Times, cpu_seconds, measure};
 use crate::program;
-use deckle_exec::{Data, Settings};
+use deckle_engine::{Data, Settings};
 use deckle_runtime::Pool;
 use serde_json::{Value, json};
 use std::time::Instant;

@@ -4,7 +4,7 @@ use super::case;
 use crate::case::{Bound, Case, Job, Stream, elements, equal, matrix, scalar, scalars, vector};
 use crate::check::{Sum, each};
 use crate::data::{Float, floats};
-use deckle_exec::Data;
+use deckle_engine::Data;
 use deckle_runtime::Pool;
 
 pub(super) fn cases() -> Vec<Case> {

@@ -5,7 +5,7 @@ use crate::case::{Bound, Case, Job, elements, scalar, vector};
 use crate::check::{each, same};
 use crate::data::Float;
 use crate::graph::{Graph, kronecker};
-use deckle_exec::Data;
+use deckle_engine::Data;
 use deckle_runtime::Pool;
 
 pub(super) fn cases() -> Vec<Case> {

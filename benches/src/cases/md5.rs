@@ -4,7 +4,7 @@ use super::case;
 use crate::case::{Bound, Case, Job, elements, matrix, rows, scalar, scalars, tuple};
 use crate::check::same;
 use crate::data::{offsets, words};
-use deckle_exec::Data;
+use deckle_engine::Data;
 use deckle_runtime::Pool;
 
 pub(super) fn cases() -> Vec<Case> {

@@ -4,7 +4,7 @@ use super::case;
 use crate::case::{Bound, Case, Job, Stream, leaves, scalar, vector};
 use crate::check::{Sum, each, log_factorial, one, sum};
 use crate::data::{Float, floats};
-use deckle_exec::Data;
+use deckle_engine::Data;
 use deckle_runtime::Pool;
 
 pub(super) fn cases() -> Vec<Case> {

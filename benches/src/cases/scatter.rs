@@ -4,7 +4,7 @@ use super::case;
 use crate::case::{Bound, Case, Job, elements, scalar, vector};
 use crate::check::same;
 use crate::data::{bytes, keys};
-use deckle_exec::Data;
+use deckle_engine::Data;
 use deckle_runtime::{Number, Pool};
 
 const GROUP: &str = "11-expand";

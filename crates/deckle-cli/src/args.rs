@@ -4,7 +4,7 @@ use crate::output::Target;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
-use deckle_exec::pipeline::{STAGES, Stage};
+use deckle_engine::pipeline::{STAGES, Stage};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\

@@ -4,7 +4,7 @@ use crate::args::CostArgs;
 use crate::report::{Outcome, fail, print};
 use crate::{bind, entry, source};
 use deckle_diag::{Code, Diagnostic, SourceMap, closest};
-use deckle_exec::{Native, Options as NativeOptions, Settings};
+use deckle_engine::{Native, Options as NativeOptions, Settings};
 use deckle_interp::{Cost, Options};
 use deckle_io::text::signature;
 use deckle_ir::array::{Function, Program};

@@ -10,7 +10,7 @@
 use crate::progress;
 use crate::report::fail;
 use deckle_diag::{Code, Diagnostic, SourceMap};
-use deckle_exec::Progress;
+use deckle_engine::Progress;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};

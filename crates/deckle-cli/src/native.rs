@@ -4,7 +4,7 @@ use crate::bind::Bound;
 use crate::interrupt::Interrupt;
 use crate::progress::Shown;
 use deckle_diag::{Code, Diagnostic};
-use deckle_exec::{Input, Native, Options, Settings};
+use deckle_engine::{Input, Native, Options, Settings};
 use deckle_io::tree;
 use deckle_ir::array::Program;
 use deckle_ir::entity::Func;
@@ -62,7 +62,7 @@ pub fn run(
     how: How,
     interrupt: &Interrupt,
 ) -> Result<Ran, Box<Diagnostic>> {
-    let pool = deckle_exec::pool(how.memory);
+    let pool = deckle_engine::pool(how.memory);
     let settings = Settings {
         team: Team::with_interrupt(how.threads, interrupt.flag()),
         pool: pool.clone(),

@@ -1,6 +1,6 @@
 //! `--progress`, and how far a run has come.
 
-use deckle_exec::Progress;
+use deckle_engine::Progress;
 use deckle_runtime::Pool;
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::sync::atomic::Ordering::Relaxed;

@@ -9,7 +9,7 @@ use crate::report::{Outcome, fail, print};
 use crate::stats::{Run, Stats};
 use crate::{bind, entry, output, source};
 use deckle_diag::{Code, Diagnostic, SourceMap, Span};
-use deckle_exec::CLOSED;
+use deckle_engine::CLOSED;
 use deckle_interp::Options;
 use deckle_io::text::{Ends, show};
 use deckle_io::{json, tree};

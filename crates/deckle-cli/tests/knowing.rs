@@ -244,7 +244,7 @@ fn predicted_bytes_bound_what_every_example_takes() {
     assert!(known >= 40, "{known}");
 }
 
-/// So many rounds of loops for each unit of work, and beside: see `crates/deckle-exec/tests/work.rs`.
+/// So many rounds of loops for each unit of work, and beside: see `crates/deckle-engine/tests/work.rs`.
 const ROUNDS: (u64, u64) = (8, 2000);
 
 #[test]

@@ -5,7 +5,7 @@
 //! add it to the list.
 
 use deckle_diag::{Code, Diagnostic};
-use deckle_exec::{Cuts, Effort};
+use deckle_engine::{Cuts, Effort};
 use deckle_interp::{Options, Outcome, Streamed};
 use deckle_ir::array::Program;
 use deckle_ir::entity::Func;
@@ -129,16 +129,16 @@ impl Backend for Compiled {
     }
 
     fn run(&self, program: &Program, func: Func, args: &[Value]) -> Run<Value> {
-        let given = if self.threads > 1 { deckle_exec::Options::ALL } else { 0 };
+        let given = if self.threads > 1 { deckle_engine::Options::ALL } else { 0 };
         // Both ways, on whatever machine.
         let gathers = Some(if self.threads > 1 { Gathers::Emulated } else { Gathers::Native });
-        let chunks = if self.threads > 1 { deckle_exec::Chunks::Always } else { deckle_exec::Chunks::Needed };
+        let chunks = if self.threads > 1 { deckle_engine::Chunks::Always } else { deckle_engine::Chunks::Needed };
         // Small arrays in many blocks, and rows of a few elements that all threads share.
         let cuts = if self.threads > 1 { Cuts::small() } else { Cuts::default() };
         let (fuse, checked) = (self.fuse, self.checked);
         // Nearly all of the time goes into LLVM: one backend has it do all that it does for users, the others try what Deckle makes.
         let effort = if fuse && self.threads == 1 { Effort::Full } else { Effort::None };
-        let options = deckle_exec::Options {
+        let options = deckle_engine::Options {
             fuse,
             chunks,
             given,
@@ -149,8 +149,8 @@ impl Backend for Compiled {
             contract: false,
             simplify: true,
         };
-        let native = deckle_exec::Native::compile(program, func, options)?;
-        let settings = if checked { deckle_exec::Settings::checked } else { deckle_exec::Settings::new };
+        let native = deckle_engine::Native::compile(program, func, options)?;
+        let settings = if checked { deckle_engine::Settings::checked } else { deckle_engine::Settings::new };
         let mut settings = settings(self.threads, Some(4 << 30));
         let result = native.run(args, &settings)?;
         if self.threads > 1 {
@@ -182,11 +182,11 @@ impl Backend for OnGrid {
     }
 
     fn run(&self, program: &Program, func: Func, args: &[Value]) -> Run<Value> {
-        let given = deckle_exec::Options::ALL;
-        let options = deckle_exec::Options { fuse: self.wide, given, ..deckle_exec::Options::default() };
-        let layout = deckle_exec::Layout { threads: 64, parts: self.parts, wide: Some(self.wide) };
-        let simulated = deckle_exec::Simulated::compile(program, func, options, layout)?;
-        simulated.run(args, &deckle_exec::Settings::new(1, Some(4 << 30)))
+        let given = deckle_engine::Options::ALL;
+        let options = deckle_engine::Options { fuse: self.wide, given, ..deckle_engine::Options::default() };
+        let layout = deckle_engine::Layout { threads: 64, parts: self.parts, wide: Some(self.wide) };
+        let simulated = deckle_engine::Simulated::compile(program, func, options, layout)?;
+        simulated.run(args, &deckle_engine::Settings::new(1, Some(4 << 30)))
     }
 }
 

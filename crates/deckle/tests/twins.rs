@@ -56,8 +56,8 @@ fn embedded(program: &Program, args: &[Value]) -> Value {
 
 /// Native code gives the same, and the very same on any number of threads.
 fn natively(program: &Program, func: Func, args: &[Value], expected: &Value) {
-    let native = deckle_exec::Native::compile(program, func, deckle_exec::Options::default()).unwrap();
-    let on = |threads| native.run(args, &deckle_exec::Settings::new(threads, None)).unwrap();
+    let native = deckle_engine::Native::compile(program, func, deckle_engine::Options::default()).unwrap();
+    let on = |threads| native.run(args, &deckle_engine::Settings::new(threads, None)).unwrap();
     let (one, three) = (on(1), on(3));
     assert!(close(expected, &one), "native code gives {one:?} in the place of {expected:?}");
     assert_eq!(format!("{one:?}"), format!("{three:?}"));

@@ -3,7 +3,7 @@
 use super::{Backend, Interp, Run, Target};
 use crate::stream::{Arg, Take};
 use deckle_diag::{Code, Diagnostic};
-use deckle_exec::{Input, Native, Options, Settings};
+use deckle_engine::{Input, Native, Options, Settings};
 use deckle_ir::entity::Func;
 use deckle_runtime::stream::{Error as StreamError, Sink};
 use deckle_runtime::{Data, Pool, Team, cpu};
@@ -122,7 +122,7 @@ impl Sink for Taker {
 fn settings(threads: usize) -> Arc<Settings> {
     static POOL: OnceLock<Pool> = OnceLock::new();
     static TEAMS: Mutex<Option<HashMap<usize, Arc<Settings>>>> = Mutex::new(None);
-    let pool = POOL.get_or_init(|| deckle_exec::pool(None));
+    let pool = POOL.get_or_init(|| deckle_engine::pool(None));
     let mut teams = TEAMS.lock().unwrap_or_else(PoisonError::into_inner);
     let new = || {
         Arc::new(Settings {

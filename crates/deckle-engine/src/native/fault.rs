@@ -1,0 +1,127 @@
+//! What goes wrong while a program runs. What a check is about is told in the words of the common table, [`deckle_ir::fault`].
+
+use crate::native::plan::Plan;
+use deckle_diag::{Code, Diagnostic, Span};
+use deckle_ir::kernel::{Fault, Node, Program, Site};
+use deckle_runtime::{Interrupted, OverBudget, stream};
+
+/// What is said when whoever took the result has gone.
+pub const CLOSED: &str = "nobody takes the result any more";
+
+/// Why a run ends early.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// A check failed, with these operands.
+    Check(Site, Vec<i64>),
+    /// A check of the host failed, and what there is to tell of it only a kernel computes.
+    Untold(Node),
+    /// The budget is spent. Where the array stands in the source.
+    Memory(OverBudget, Span),
+    /// An argument is not of the parameter's type.
+    Argument(String),
+    /// The rows of an argument are not of one size: which one has how many elements, and how many the first has.
+    Irregular { what: String, span: Span, rows: usize, row: usize, len: i64, first: i64 },
+    /// A row of an argument does not have as many elements as its type says.
+    Row { what: String, span: Span, size: String, row: usize, len: i64, expected: i64 },
+    /// An array of so many elements. Where it stands in the source.
+    TooLarge(String, i64, Span),
+    /// From outside.
+    Interrupted,
+    /// Nobody takes the result any more.
+    Closed,
+    /// A sequence from outside, or whoever takes a result, says so.
+    Stream(Box<dyn std::error::Error + Send + Sync>),
+    /// Deckle's own.
+    Bug(String),
+}
+
+impl From<OverBudget> for Failure {
+    fn from(e: OverBudget) -> Failure {
+        Failure::Memory(e, Span::NONE)
+    }
+}
+
+impl From<stream::Error> for Failure {
+    fn from(e: stream::Error) -> Failure {
+        match e {
+            stream::Error::OverBudget(e) => e.into(),
+            stream::Error::Interrupted => Failure::Interrupted,
+            stream::Error::Closed => Failure::Closed,
+            stream::Error::Failed(e) => Failure::Stream(e),
+        }
+    }
+}
+
+impl From<Interrupted> for Failure {
+    fn from(_: Interrupted) -> Failure {
+        Failure::Interrupted
+    }
+}
+
+impl Failure {
+    pub(crate) fn bug(what: &str) -> Failure {
+        Failure::Bug(format!("the host met {what}"))
+    }
+
+    /// A limit that is passed at a place of the source.
+    pub(crate) fn at(self, span: Span) -> Failure {
+        match self {
+            Failure::Memory(e, _) => Failure::Memory(e, span),
+            other => other,
+        }
+    }
+
+    /// The same of a parameter of a program.
+    pub(crate) fn of_parameter(self, plan: &Plan, at: usize) -> Failure {
+        match self {
+            Failure::Irregular { what, rows, row, len, first, .. } => {
+                let what = format!("{what} of `{}`", plan.name);
+                let span = plan.param_spans.get(at).copied().unwrap_or(Span::NONE);
+                match plan.square.get(at).cloned().flatten() {
+                    Some(size) => {
+                        let (row, len) = if first == rows as i64 { (row, len) } else { (0, first) };
+                        Failure::Row { what, span, size, row, len, expected: rows as i64 }
+                    }
+                    None => Failure::Irregular { what, span, rows, row, len, first },
+                }
+            }
+            other => other,
+        }
+    }
+
+    /// As an error with its place.
+    pub(crate) fn report(self, program: &Program) -> Box<Diagnostic> {
+        Box::new(match self {
+            Failure::Bug(message) => Diagnostic::nowhere(Code::Internal, message),
+            Failure::Untold(n) => Diagnostic::nowhere(Code::Internal, format!("nobody told why {n} failed")),
+            Failure::Argument(name) => {
+                Diagnostic::nowhere(Code::BadArgument, format!("argument `{name}` is not of the type of its parameter"))
+                    .help("give a value of the parameter's type")
+            }
+            Failure::Row { what, span, size, row, len, expected } => {
+                Fault::Size(what.into(), Some(size)).report(span, &[len.into(), expected.into(), row as i128])
+            }
+            Failure::Irregular { what, span, row, len, first, .. } => {
+                Fault::UnequalRows(what.into()).report(span, &[len.into(), first.into(), row as i128])
+            }
+            Failure::TooLarge(name, n, span) => Fault::TooMany(name.into()).report(span, &[n.into()]),
+            Failure::Stream(e) => match e.downcast::<Diagnostic>() {
+                Ok(d) => *d,
+                Err(e) => Diagnostic::nowhere(Code::Stream, e.to_string())
+                    .help("what came before it was gone through: see to what the elements come from, or go to"),
+            },
+            Failure::Closed => Diagnostic::nowhere(Code::Stream, CLOSED),
+            Failure::Interrupted => Fault::Interrupted.report(Span::NONE, &[]),
+            Failure::Memory(e, span) => error(Code::LimitExceeded, e.to_string(), span, "made here")
+                .help("raise the budget, or use a sequence instead of an array"),
+            Failure::Check(site, operands) => match program.sites.get(site.index()) {
+                Some(data) => data.report(&operands.iter().map(|n| i128::from(*n)).collect::<Vec<_>>()),
+                None => Diagnostic::nowhere(Code::Internal, format!("{site} is not known")),
+            },
+        })
+    }
+}
+
+fn error(code: Code, message: String, span: Span, label: &str) -> Diagnostic {
+    if span.is_none() { Diagnostic::nowhere(code, message) } else { Diagnostic::new(code, message, span, label) }
+}

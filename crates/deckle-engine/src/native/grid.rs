@@ -1,0 +1,86 @@
+//! What all devices have in common that run kernels on a grid of threads.
+
+use crate::native::cpu::{Cpu, Make};
+use crate::native::device::Device;
+use crate::native::fault::Failure;
+use crate::native::plan::Plan;
+use crate::native::rows::LongCodes;
+use crate::native::run::Memory;
+use deckle_ir::kernel::Kernel;
+use deckle_ir::loops::{Function, Gathers, GridLaunch};
+use deckle_llvm::Pipeline;
+use deckle_passes::contract::contract;
+use deckle_passes::cuts::Cuts;
+use deckle_passes::schedule::schedule_gpu;
+
+/// How kernels are laid out on a grid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// How many threads a block has, a multiple of 32.
+    pub threads: u32,
+    /// Into how many parts the outermost dimension is cut, if it has as many points: without, what suits the device.
+    pub parts: Option<i64>,
+    /// Whether a warp takes a point where it can: without, where points have many points inside.
+    pub wide: Option<bool>,
+}
+
+impl Default for Layout {
+    fn default() -> Layout {
+        Layout { threads: 256, parts: None, wide: None }
+    }
+}
+
+/// The functions of all kernels.
+pub(crate) fn schedules(plan: &Plan, layout: Layout) -> Result<Vec<Vec<GridLaunch>>, String> {
+    let silent = plan.program.silent();
+    plan.kernels(&mut |kernel, at| {
+        let mut launches = schedule_gpu(&silent, kernel, &format!("g{at}"), layout.threads, plan.cuts)?;
+        if plan.contract {
+            launches.iter_mut().flat_map(GridLaunch::functions_mut).for_each(contract);
+        }
+        Ok(launches)
+    })
+}
+
+/// The launches of functions, in order, with the number of points in a part and of parts.
+pub(crate) struct Calls<'a> {
+    pub points: i64,
+    pub parts: i64,
+    pub all: Vec<(&'a Function, u64)>,
+}
+
+/// What to launch. `elements` is how many the largest buffer has, `worth` how many for each point are worth a warp.
+pub(crate) fn calls<'a, D: Device>(
+    memory: &Memory<'_, D>,
+    launch: &'a GridLaunch,
+    layout: Layout,
+    (elements, worth): (i64, i64),
+) -> Result<Calls<'a>, Failure> {
+    let size = match launch.size {
+        Some(n) => memory.host().int(n)?.max(0),
+        None => 1,
+    };
+    let wide = launch.wide.as_ref().filter(|_| layout.wide.unwrap_or(elements / size.max(1) >= worth));
+    let suits = if wide.is_some() { launch.wide_points(size) } else { launch.points(size) };
+    let points = layout.parts.map_or(suits, |parts| size / parts.max(1) + i64::from(size % parts.max(1) > 0)).max(1);
+    let parts = size / points + i64::from(size % points > 0);
+    let mut all = Vec::new();
+    for phase in &launch.phases {
+        match wide {
+            Some(function) if !phase.alone => all.push((function, parts as u64)),
+            _ => all.push((&phase.function, launch.grid(phase, parts))),
+        }
+    }
+    all.retain(|(_, grid)| *grid > 0);
+    Ok(Calls { points, parts, all })
+}
+
+/// Runs a kernel that has failed again, on this machine, to see where it fails first.
+pub(crate) fn diagnose<D: Device>(memory: &Memory<'_, D>, kernel: &Kernel, at: usize) -> Result<Failure, Failure> {
+    let checked = memory.settings.pool.is_checked();
+    let make =
+        Make { pipeline: Pipeline::O1, gathers: Gathers::Native, cuts: Cuts::default(), checked, contract: false };
+    let long = LongCodes::default();
+    let cpu = Cpu { codes: None, long: &long, make: &make, settings: memory.settings };
+    cpu.diagnose(&memory.brought_to(&cpu)?, kernel, at)
+}

@@ -1,0 +1,211 @@
+//! Sequences that come from outside and go there, while a program runs.
+
+use crate::Settings;
+use crate::native::data::none_of;
+use crate::native::device::Device;
+use crate::native::fault::Failure;
+use crate::native::plan::Plan;
+use crate::native::run::Memory;
+use deckle_io::tree;
+use deckle_ir::kernel::{Rep, Rows};
+use deckle_ir::types::Type;
+use deckle_runtime::stream::{Ahead, Behind, Error as StreamError, Sink, Source};
+use deckle_runtime::{Data, Pool};
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// An argument.
+pub enum Input {
+    /// That is there.
+    Data(Data),
+    /// A sequence that comes bit by bit. Where a program cannot go through it in chunks, it is read as a whole before the run. What is neither a
+    /// sequence nor a vector is the only element that comes.
+    Stream(Box<dyn Source>),
+}
+
+impl fmt::Debug for Input {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Input::Data(data) => f.debug_tuple("Data").field(data).finish(),
+            Input::Stream(_) => f.write_str("Stream"),
+        }
+    }
+}
+
+/// What takes a result.
+#[derive(Debug)]
+enum Out {
+    Kept(Vec<Data>),
+    To(Behind),
+}
+
+/// The sequences of a run.
+#[derive(Debug)]
+pub(crate) struct Outside {
+    ins: Vec<Option<Ahead>>,
+    outs: Vec<Out>,
+}
+
+impl Outside {
+    /// Nothing comes, and what goes is kept; but for the only result, if there is someone to take it.
+    pub(crate) fn new(plan: &Plan, sink: Option<Box<dyn Sink>>) -> Result<Outside, Failure> {
+        let count = plan.pushes.iter().map(|k| k + 1).max().unwrap_or(0);
+        let mut outs: Vec<Out> = (0..count).map(|_| Out::Kept(Vec::new())).collect();
+        if let (Some(sink), Some(out)) = (sink, outs.first_mut()) {
+            *out = Out::To(Behind::new(sink)?);
+        }
+        Ok(Outside { ins: plan.program.params.iter().map(|_| None).collect(), outs })
+    }
+
+    /// Where a parameter's elements come from.
+    pub(crate) fn comes(&mut self, param: usize, ahead: Ahead, settings: &Settings) {
+        if let Ok(mut all) = settings.progress.sources.lock() {
+            all.retain(|seen| seen.strong_count() > 0);
+            all.push(Arc::downgrade(&ahead.seen()));
+        }
+        self.ins[param] = Some(ahead);
+    }
+
+    /// An error that stands behind what was pulled so far.
+    pub(crate) fn failure(&mut self) -> Option<Failure> {
+        self.ins.iter_mut().flatten().find_map(Ahead::failure).map(Failure::from)
+    }
+
+    /// Everything was handed over: waits until it was taken.
+    pub(crate) fn finish(mut self, plan: &Plan, settings: &Settings) -> Result<Vec<Option<Data>>, Failure> {
+        // A source behind whose elements an error stands has not come to its end.
+        if let Some(failure) = self.failure() {
+            return Err(failure);
+        }
+        let mut results = Vec::new();
+        for (k, out) in self.outs.into_iter().enumerate() {
+            results.push(match out {
+                Out::To(behind) => {
+                    behind.finish()?;
+                    None
+                }
+                Out::Kept(blocks) if blocks.is_empty() => {
+                    let ty = plan.pushed_type(k as u32).and_then(Type::elem).cloned().unwrap_or(Type::BOOL);
+                    Some(none_of(&ty, &settings.pool)?)
+                }
+                Out::Kept(blocks) => Some(Data::join(&blocks, &settings.pool)?),
+            });
+        }
+        Ok(results)
+    }
+}
+
+/// How many elements are asked for, and whether all of them.
+#[derive(Clone, Copy)]
+pub(crate) struct Much {
+    pub count: i64,
+    pub all: bool,
+}
+
+impl<D: Device> Memory<'_, D> {
+    /// Fills a representation with the next elements of a parameter: how many there are, and how many bytes they have.
+    pub(crate) fn pull(
+        &mut self,
+        outside: &mut Outside,
+        plan: &Plan,
+        param: usize,
+        much: Much,
+        rep: &Rep,
+    ) -> Result<(usize, usize), Failure> {
+        let (name, ty) = (&plan.param_names[param], &plan.param_types[param]);
+        let count = usize::try_from(much.count).unwrap_or(0);
+        let ahead = outside.ins[param].as_mut().ok_or_else(|| Failure::Argument(name.clone()))?;
+        let settings = self.settings;
+        let (pool, interrupt) = (&settings.pool, settings.team.interrupt());
+        let block = match if much.all {
+            ahead.pull(count, pool, interrupt)
+        } else {
+            ahead.pull_some(count, pool, interrupt)
+        }? {
+            Some(block) => block,
+            None => none_of(ty.elem().unwrap_or(ty), &settings.pool)?,
+        };
+        settings.progress.pulled.fetch_add(block.len() as u64, Relaxed);
+        let size = (block.len(), block.bytes());
+        self.take(rep, Data::array(block), name)?;
+        Ok(size)
+    }
+
+    /// Hands what is in a representation over.
+    pub(crate) fn push(&mut self, outside: &mut Outside, to: u32, rep: &Rep) -> Result<(), Failure> {
+        let Rep::Array(Rows::Equal(n), elem) = rep else { return Err(Failure::bug("a result that is no vector")) };
+        let n = usize::try_from(self.host().int(*n)?).unwrap_or(0);
+        let block = self.give(elem, 0, n)?;
+        self.settings.progress.pushed.fetch_add(n as u64, Relaxed);
+        match outside.outs.get_mut(to as usize) {
+            Some(Out::To(behind)) => Ok(behind.push(block, self.settings.team.interrupt())?),
+            Some(Out::Kept(blocks)) => {
+                if n > 0 {
+                    blocks.push(block);
+                }
+                Ok(())
+            }
+            None => Err(Failure::bug("a result that nobody takes")),
+        }
+    }
+}
+
+/// So many bytes are read at least, where all are to be.
+const AT_ONCE: usize = 1 << 20;
+
+/// A sequence from outside as a whole, or the only element.
+pub(crate) fn collected(mut source: Box<dyn Source>, ty: &Type, settings: &Settings) -> Result<Data, Failure> {
+    let (pool, mut blocks) = (&settings.pool, Vec::new());
+    // All of a file at once: then nothing is copied.
+    while let Some(block) =
+        source.next(source.progress().map_or(AT_ONCE, |(_, all)| AT_ONCE.max(all as usize)), pool)?
+    {
+        if settings.team.interrupt().load(Relaxed) {
+            return Err(Failure::Interrupted);
+        }
+        blocks.push(block);
+    }
+    if ty.elem().is_none() {
+        let [block] = &blocks[..] else { return Err(Failure::bug("an argument that does not come once")) };
+        return Ok(block.clone());
+    }
+    if blocks.is_empty() {
+        return Ok(Data::array(none_of(ty.elem().unwrap_or(ty), pool)?));
+    }
+    Ok(Data::array(Data::join(&blocks, pool)?))
+}
+
+/// A source whose blocks are held against the type of its elements.
+struct Validated {
+    source: Box<dyn Source>,
+    elem: Type,
+    name: String,
+}
+
+/// A source of elements of a sequence, validated.
+pub(crate) fn validated(source: Box<dyn Source>, ty: &Type, name: &str) -> Box<dyn Source> {
+    Box::new(Validated { source, elem: ty.elem().unwrap_or(ty).clone(), name: name.to_string() })
+}
+
+impl Source for Validated {
+    fn next(&mut self, bytes: usize, pool: &Pool) -> Result<Option<Data>, StreamError> {
+        let block = self.source.next(bytes, pool)?;
+        match &block {
+            Some(b) if !tree::fits(&self.elem, b) => {
+                let message = format!("what comes for `{}` is no block of elements of its type", self.name);
+                Err(StreamError::Failed(message.into()))
+            }
+            _ => Ok(block),
+        }
+    }
+
+    fn progress(&self) -> Option<(u64, u64)> {
+        self.source.progress()
+    }
+}
+
+/// The elements of an argument that is a sequence; `None` if it is none.
+pub(crate) fn elements(data: Data, ty: &Type) -> Option<Data> {
+    if tree::fits(ty, &data) { data.into_elements() } else { None }
+}

@@ -1,0 +1,200 @@
+//! The way of a program from the array IR to code: one list of stages, each with the pass that makes it of the one before.
+//!
+//! `deckle explain --ir` prints a program at any of them ([`show`]), `deckle explain --timing` tells what each pass took ([`Timings`]). Where
+//! debug assertions are on, kernel programs are verified after each pass that made or changed them.
+
+use crate::native::plan::Plan;
+use crate::native::{Options, Ptx, bug, schedules, unloadable};
+use deckle_diag::Diagnostic;
+use deckle_ir::array;
+use deckle_ir::entity::Func;
+use deckle_ir::kernel;
+use deckle_ir::loops::{Function, Launch};
+use deckle_llvm::{Compiler, Gpu, Origin, Pipeline, emit, gathers_here};
+use deckle_passes::chunk::{chunk, lower};
+use deckle_passes::flatten;
+use deckle_passes::simplify::simplify;
+use std::fmt;
+use std::time::{Duration, Instant};
+
+/// How far a program has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Stage {
+    /// Array IR, as a front end made it.
+    Array,
+    /// Array IR, simplified.
+    Simple,
+    /// Array IR, with sequences in chunks.
+    Chunks,
+    /// Kernel IR.
+    Kernel,
+    /// Kernel IR, with its memory.
+    Memory,
+    /// Loop IR.
+    Loop,
+    /// LLVM IR.
+    Llvm,
+    /// Machine code.
+    Asm,
+    /// Code for GPUs.
+    Ptx,
+}
+
+/// What there is to say of a stage.
+#[derive(Clone, Copy, Debug)]
+pub struct StageInfo {
+    /// Which.
+    pub stage: Stage,
+    /// Its name.
+    pub name: &'static str,
+    /// The pass that makes it, if one does.
+    pub pass: &'static str,
+    /// What it is.
+    pub about: &'static str,
+}
+
+const fn stage(stage: Stage, name: &'static str, pass: &'static str, about: &'static str) -> StageInfo {
+    StageInfo { stage, name, pass, about }
+}
+
+/// All stages, in order. The last one is another way to go from the kernels on.
+pub const STAGES: [StageInfo; 9] = [
+    stage(Stage::Array, "array", "", "The operators of the program as written"),
+    stage(Stage::Simple, "simple", "simplify", "The same, simplified"),
+    stage(
+        Stage::Chunks,
+        "chunks",
+        "chunk",
+        "The same, with sequences in chunks, as it is flattened where something would be kept",
+    ),
+    stage(Stage::Kernel, "kernel", "flatten", "After fusion: kernels, and what the host does around them"),
+    stage(Stage::Memory, "memory", "reuse", "The same, with what is computed in place and when memory is let go of"),
+    stage(Stage::Loop, "loop", "schedule", "The loops of each kernel"),
+    stage(Stage::Llvm, "llvm", "emit", "LLVM IR for this machine, optimised"),
+    stage(Stage::Asm, "asm", "load", "Machine code for this machine"),
+    stage(Stage::Ptx, "ptx", "emit", "Code for NVIDIA GPUs"),
+];
+
+impl Stage {
+    /// The stage of that name.
+    pub fn from_name(name: &str) -> Option<Stage> {
+        STAGES.iter().find(|s| s.name == name).map(|s| s.stage)
+    }
+
+    /// What there is to say of it.
+    pub fn info(self) -> StageInfo {
+        STAGES.into_iter().find(|s| s.stage == self).unwrap_or(STAGES[0])
+    }
+}
+
+/// How long each pass took that was run, in order, and where the code came from.
+#[derive(Clone, Debug, Default)]
+pub struct Timings {
+    /// The stage that was made, and how long that took.
+    pub passes: Vec<(Stage, Duration)>,
+    /// Where the code came from, if there is any.
+    pub origin: Option<Origin>,
+}
+
+impl Timings {
+    /// Runs a pass.
+    pub(crate) fn time<T>(&mut self, stage: Stage, pass: impl FnOnce() -> T) -> T {
+        let begun = Instant::now();
+        let result = pass();
+        self.passes.push((stage, begun.elapsed()));
+        result
+    }
+}
+
+/// A table.
+impl fmt::Display for Timings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ms = |d: Duration| 1e3 * d.as_secs_f64();
+        writeln!(f, "{:<10}{:<10}{:>10}", "pass", "makes", "ms")?;
+        for (stage, time) in &self.passes {
+            let info = stage.info();
+            let from = match (stage, self.origin) {
+                (Stage::Asm, Some(Origin::Disk)) => "  from the cache on disk",
+                (Stage::Asm, Some(Origin::Memory)) => "  from the cache in memory",
+                _ => "",
+            };
+            writeln!(f, "{:<10}{:<10}{:>10.3}{from}", info.pass, info.name, ms(*time))?;
+        }
+        writeln!(f, "{:<20}{:>10.3}", "all", ms(self.passes.iter().map(|p| p.1).sum()))
+    }
+}
+
+/// Sees to it that the kernel IR that a pass has made is well formed.
+pub(crate) fn verified(program: &kernel::Program, stage: Stage) -> Result<(), Box<Diagnostic>> {
+    if cfg!(debug_assertions)
+        && let Err(wrong) = kernel::verify(program)
+    {
+        let pass = stage.info().pass;
+        return Err(bug(format!("`{pass}` made a program that is not well formed: {}", wrong.join("; "))));
+    }
+    Ok(())
+}
+
+/// The text of a function at a stage; of the array IR, that of the whole program.
+///
+/// # Errors
+/// As [`crate::Native::compile`].
+pub fn show(program: &array::Program, func: Func, options: Options, stage: Stage) -> Result<String, Box<Diagnostic>> {
+    let plan = || Plan::new(program, func, options, &mut Timings::default());
+    match stage {
+        Stage::Array => Ok(program.to_string()),
+        Stage::Simple => Ok(simplify(program).to_string()),
+        Stage::Chunks => match chunk(&simplify(program), func, options.cuts) {
+            Ok(Some(chunks)) => Ok(chunks.program.to_string()),
+            Ok(None) => Ok(format!("// There are no sequences.\n{}", simplify(program))),
+            Err(whole) => Ok(format!("// Not in chunks: {}\n{}", whole.why, simplify(program))),
+        },
+        Stage::Kernel => {
+            let fusing = flatten::Options { fuse: options.fuse, cuts: options.cuts };
+            Ok(format!("{}\n", lower(&simplify(program), func, fusing, options.chunks)?.program))
+        }
+        Stage::Memory => Ok(format!("{}\n", plan()?.program)),
+        Stage::Loop => Ok(functions(&plan()?)?.iter().map(|f| format!("{f}\n")).collect::<Vec<_>>().join("\n")),
+        Stage::Llvm | Stage::Asm => {
+            let ir = emit::host(&functions(&plan()?)?, gathers_here());
+            let compiler = Compiler::host().map_err(|e| unloadable(e.to_string()))?;
+            let text = match stage {
+                Stage::Llvm => compiler.optimised_ir(&ir, Pipeline::O3),
+                _ => compiler.assembly(&ir, Pipeline::O3),
+            };
+            text.map_err(|e| unloadable(e.to_string()))
+        }
+        Stage::Ptx => Ok(Ptx::compile(program, func, options, &Gpu::new(8, 0), None)?.text().to_string()),
+    }
+}
+
+fn functions(plan: &Plan) -> Result<Vec<Function>, Box<Diagnostic>> {
+    Ok(schedules(plan, gathers_here())?.iter().flatten().flat_map(Launch::functions).cloned().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_stage_has_a_name_of_its_own() {
+        for info in STAGES {
+            assert_eq!(Stage::from_name(info.name), Some(info.stage));
+            assert_eq!(info.stage.info().name, info.name);
+        }
+        assert_eq!(Stage::from_name("nothing"), None);
+    }
+
+    #[test]
+    fn timings_are_a_table() {
+        let mut t = Timings { origin: Some(Origin::Disk), ..Timings::default() };
+        t.passes = vec![(Stage::Kernel, Duration::from_micros(1250)), (Stage::Asm, Duration::from_millis(30))];
+        let table = "\
+pass      makes             ms
+flatten   kernel         1.250
+load      asm           30.000  from the cache on disk
+all                     31.250
+";
+        assert_eq!(t.to_string(), table);
+    }
+}

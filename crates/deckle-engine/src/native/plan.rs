@@ -1,0 +1,149 @@
+//! A program with its steps, before there is code for a device.
+
+use crate::native::Options;
+use crate::native::pipeline::{Stage, Timings, verified};
+use deckle_diag::{Diagnostic, Span};
+use deckle_ir::array;
+use deckle_ir::entity::Func;
+use deckle_ir::kernel::{self, Buf, Kernel, Rep, Step};
+use deckle_ir::types::Type;
+use deckle_passes::chunk::{Lowered, Whole, lower};
+use deckle_passes::cuts::Cuts;
+use deckle_passes::flatten;
+use deckle_passes::reuse::reuse;
+use deckle_passes::simplify::simplify;
+
+/// What every device needs to know of a program.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub program: kernel::Program,
+    pub result_ty: Type,
+    pub name: String,
+    pub param_names: Vec<String>,
+    /// Where each parameter stands in the source.
+    pub param_spans: Vec<Span>,
+    /// Of parameters that are square, the size of both sides, as the source has it.
+    pub square: Vec<Option<String>>,
+    /// Of the parameters that the caller gives.
+    pub param_types: Vec<Type>,
+    /// Which of them are sequences that come bit by bit.
+    pub pulled: Vec<bool>,
+    /// For each sequence in the result, in order, the number of the push by which it is handed over.
+    pub pushes: Vec<u32>,
+    /// Why sequences are not gone through in chunks, or that they are: then there are two parameters more.
+    pub chunked: Result<bool, Whole>,
+    pub cuts: Cuts,
+    /// Whether sums of products are contracted.
+    pub contract: bool,
+}
+
+/// The size of both sides of a square matrix, as the source has it.
+fn side(function: &array::Function, ty: &Type) -> Option<String> {
+    let (Type::Array(rows), Some(Type::Array(row))) = (ty, ty.elem()) else { return None };
+    if rows.size.determines().is_none() || row.size != rows.size {
+        return None;
+    }
+    function.readable(&rows.size)
+}
+
+impl Plan {
+    /// Simplifies and flattens a function, and says where its memory comes from.
+    pub(crate) fn new(
+        program: &array::Program,
+        func: Func,
+        options: Options,
+        timings: &mut Timings,
+    ) -> Result<Plan, Box<Diagnostic>> {
+        let simple;
+        let program = if options.simplify {
+            simple = timings.time(Stage::Simple, || simplify(program));
+            &simple
+        } else {
+            program
+        };
+        let fusing = flatten::Options { fuse: options.fuse, cuts: options.cuts };
+        let lowered = timings.time(Stage::Kernel, || lower(program, func, fusing, options.chunks))?;
+        let Lowered { program: mut flat, function, pushes, chunked } = lowered;
+        verified(&flat, Stage::Kernel)?;
+        timings.time(Stage::Memory, || reuse(&mut flat, options.given));
+        verified(&flat, Stage::Memory)?;
+        let original = &program.funcs[func.index()];
+        let param_types: Vec<Type> = original.params().iter().map(|p| original.ty(*p).clone()).collect();
+        let mut pulled = vec![false; flat.params.len()];
+        each_pull(&flat.steps, &mut |param| pulled[param as usize] = true);
+        Ok(Plan {
+            program: flat,
+            result_ty: original.result_type().clone(),
+            name: original.name.clone(),
+            param_names: function.param_names.clone(),
+            square: original.params().iter().map(|p| side(original, original.ty(*p))).collect(),
+            param_spans: original.params().iter().map(|p| original.span(*p)).collect(),
+            param_types,
+            pulled,
+            pushes,
+            chunked,
+            cuts: options.cuts,
+            contract: options.contract,
+        })
+    }
+
+    /// Where it is said how many elements a chunk has, and how many are gone through at once inside elements, if there are chunks.
+    pub(crate) fn sizes(&self) -> Option<[Buf; 2]> {
+        match self.program.params[..] {
+            [.., Rep::Scalar(chunk), Rep::Scalar(inside)] if matches!(self.chunked, Ok(true)) => Some([chunk, inside]),
+            _ => None,
+        }
+    }
+
+    /// The type of the result that a push hands over.
+    pub(crate) fn pushed_type(&self, number: u32) -> Option<&Type> {
+        let mut all = Vec::new();
+        sequences(&self.result_ty, &mut all);
+        all.into_iter().zip(&self.pushes).find(|(_, k)| **k == number).map(|(ty, _)| ty)
+    }
+
+    /// Something made of every kernel, in the order of the text, given its number.
+    pub(crate) fn kernels<T>(&self, f: &mut dyn FnMut(&Kernel, usize) -> Result<T, String>) -> Result<Vec<T>, String> {
+        let mut all = Vec::new();
+        each_kernel(&self.program.steps, &mut |kernel| all.push(f(kernel, all.len())));
+        all.into_iter().collect()
+    }
+}
+
+/// The sequences in a type, in order.
+fn sequences<'t>(ty: &'t Type, all: &mut Vec<&'t Type>) {
+    match ty {
+        Type::Seq(_) => all.push(ty),
+        _ => ty.parts().unwrap_or_default().into_iter().for_each(|t| sequences(t, all)),
+    }
+}
+
+fn each_pull(steps: &[Step], f: &mut dyn FnMut(u32)) {
+    for step in steps {
+        match step {
+            Step::Pull { param, .. } => f(*param),
+            Step::If(_, a, b) | Step::While { test: a, body: b, .. } => {
+                each_pull(a, f);
+                each_pull(b, f);
+            }
+            _ => {}
+        }
+    }
+}
+
+pub(crate) fn each_kernel(steps: &[Step], f: &mut dyn FnMut(&Kernel)) {
+    for step in steps {
+        match step {
+            Step::Run(k) => f(k),
+            Step::If(_, yes, no) => {
+                each_kernel(yes, f);
+                each_kernel(no, f);
+            }
+            Step::While { test, body, .. } => {
+                each_kernel(test, f);
+                each_kernel(body, f);
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,536 @@
+//! Running the steps of a program.
+
+use crate::Settings;
+use crate::native::cpu::Cpu;
+use crate::native::data::buffer_of;
+use crate::native::device::{Device, Handle};
+use crate::native::fault::Failure;
+use crate::native::host::{Host, Known};
+use crate::native::outside::{Input, Much, Outside, collected, elements, validated};
+use crate::native::plan::Plan;
+use deckle_io::tree;
+use deckle_ir::array::BinOp;
+use deckle_ir::kernel::{self, Buf, Kernel, Node, Op, Program, Rep, Rows, Step};
+use deckle_ir::scalar::ScalarType;
+use deckle_ir::types::Type;
+use deckle_ir::value::Value;
+use deckle_passes::cuts::Cuts;
+use deckle_runtime::chunk::{ChunkScheduler, Done};
+use deckle_runtime::sort::{self, Key, Segments};
+use deckle_runtime::stream::{Ahead, Behind, Sink};
+use deckle_runtime::{Buffer, Data, OverBudget, Pool};
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+/// The bytes that an element inside another may need.
+const BYTES_INSIDE: u64 = 256;
+
+/// A run under way.
+pub(crate) struct Memory<'a, D: Device> {
+    pub program: &'a Program,
+    pub device: &'a D,
+    pub settings: &'a Settings,
+    pub bufs: Vec<Option<D::Mem>>,
+    pub known: Known,
+}
+
+/// Runs a program on values.
+pub(crate) fn run<D: Device>(plan: &Plan, device: &D, args: &[Value], settings: &Settings) -> Result<Value, Failure> {
+    let params = plan.param_types.iter().zip(&plan.param_names).zip(args);
+    let input = |((ty, name), value): ((&Type, &String), &Value)| {
+        tree::flat(ty, [value], &settings.pool, &format!("argument `{name}`")).map(Input::Data)
+    };
+    let result = stream(plan, device, params.map(input).collect::<Result<_, _>>()?, None, settings)?;
+    Ok(tree::value(&plan.result_ty, &result, 0))
+}
+
+/// Runs a program on buffers and what comes bit by bit. If its result is a sequence, and there is someone to take it, how many elements there were is given in its place.
+pub(crate) fn stream<D: Device>(
+    plan: &Plan,
+    device: &D,
+    args: Vec<Input>,
+    sink: Option<Box<dyn Sink>>,
+    settings: &Settings,
+) -> Result<Data, Failure> {
+    let program = &plan.program;
+    if device.is_checked() != settings.pool.is_checked() {
+        let message = "code in checked mode and memory in checked mode belong together: see `Settings::checked`";
+        return Err(Failure::Bug(message.into()));
+    }
+    let mut memory =
+        Memory { program, device, settings, bufs: vec![None; program.bufs.len()], known: Known::new(program) };
+    for (b, data) in &program.data {
+        let ty = program.bufs[b.index()].elem;
+        let buffer = buffer_of(&settings.pool, ty, data, "a list of constants")?;
+        memory.hold(*b, device.put(buffer)?);
+    }
+    // A result that is not handed over in parts is handed over at the end.
+    let (behind, late) = if plan.pushes.is_empty() { (None, sink) } else { (sink, None) };
+    let mut outside = Outside::new(plan, behind)?;
+    let mut args = args.into_iter();
+    for (k, (ty, name)) in plan.param_types.iter().zip(&plan.param_names).enumerate() {
+        let input = args.next().ok_or_else(|| Failure::Argument(name.clone()))?;
+        let rep = &program.params[k];
+        // In chunks, a sequence is nothing but what is pulled of it.
+        let unused = matches!((ty, rep), (Type::Seq(_), Rep::Tuple(parts)) if parts.is_empty());
+        match (input, plan.pulled[k]) {
+            (_, false) if unused => {}
+            (Input::Stream(source), true) => {
+                let source = validated(source, ty, name);
+                outside.comes(k, Ahead::new(source, &settings.pool), settings);
+            }
+            (Input::Data(data), true) => {
+                let block = elements(data, ty).ok_or_else(|| Failure::Argument(name.clone()))?;
+                outside.comes(k, Ahead::given(block), settings);
+            }
+            (Input::Data(data), false) => memory.argument(rep, data, name).map_err(|f| f.of_parameter(plan, k))?,
+            (Input::Stream(source), false) => {
+                let data = collected(validated(source, ty, name), ty, settings)?;
+                memory.argument(rep, data, name).map_err(|f| f.of_parameter(plan, k))?;
+            }
+        }
+    }
+    if let Some([chunk, inside]) = plan.sizes() {
+        memory.set(chunk, settings.chunk.unwrap_or(1).max(1))?;
+        memory.set(inside, elements_inside(settings, &plan.cuts))?;
+    }
+    memory.complete_sizes(&program.params)?;
+    let chunks = plan.sizes().map(|[buf, _]| Chunking::new(buf, settings));
+    let mut machine = Machine { memory, plan, outside, next: 0, chunks };
+    machine.block(&program.steps)?;
+    let Machine { memory, outside, .. } = machine;
+    let mut pushed = outside.finish(plan, settings)?;
+    let result = memory.result(&plan.result_ty, &program.result, &mut plan.pushes.iter(), &mut pushed)?;
+    match (late, result) {
+        (Some(sink), result) if plan.result_ty.is_seq() => {
+            let block = result.into_elements().ok_or(Failure::bug("a sequence that is none"))?;
+            let count = Data::copied(&[block.len() as i64], &settings.pool, "a count")?;
+            let mut behind = Behind::new(sink)?;
+            behind.push(block, settings.team.interrupt())?;
+            behind.finish()?;
+            Ok(count)
+        }
+        (_, result) => Ok(result),
+    }
+}
+
+/// How many elements are gone through at once inside others: as many as keep the threads busy, if the arguments leave memory for what is made of them.
+fn elements_inside(settings: &Settings, cuts: &Cuts) -> i64 {
+    let busy = (settings.team.threads() as i64 * cuts.inside_for_thread).max(cuts.inside);
+    let stats = settings.pool.stats();
+    let room = stats.budget.map(|all| all.saturating_sub(stats.current));
+    let fits = room.map_or(busy, |room| busy.min((room / BYTES_INSIDE) as i64));
+    settings.chunk.map_or(fits, |n| n.min(fits)).max(cuts.least_inside)
+}
+
+impl<D: Device> Memory<'_, D> {
+    /// The result: what is in memory, and in the places of sequences what was pushed.
+    fn result(
+        &self,
+        ty: &Type,
+        rep: &Rep,
+        pushes: &mut dyn Iterator<Item = &u32>,
+        pushed: &mut [Option<Data>],
+    ) -> Result<Data, Failure> {
+        match (ty, rep) {
+            (Type::Seq(_), Rep::Scalar(_)) => {
+                let block = pushes.next().and_then(|k| pushed.get(*k as usize)).cloned().flatten();
+                match block {
+                    Some(block) => Ok(Data::array(block)),
+                    None => self.give(rep, 0, 1),
+                }
+            }
+            (_, Rep::Tuple(parts)) if !ty.is_concrete() => {
+                let parts = parts.iter().zip(ty.parts().unwrap_or_default());
+                let parts = parts.map(|(p, t)| self.result(t, p, pushes, pushed));
+                Data::tuples(1, parts.collect::<Result<_, _>>()?)
+                    .map_err(|_| Failure::bug("a result that does not come once"))
+            }
+            _ => self.give(rep, 0, 1),
+        }
+    }
+
+    /// Takes an argument, of which there is one.
+    fn argument(&mut self, rep: &Rep, data: Data, name: &str) -> Result<(), Failure> {
+        if data.len() == 1 { self.take(rep, data, name) } else { Err(Failure::Argument(name.to_string())) }
+    }
+
+    pub(crate) fn host(&self) -> Host<'_, D> {
+        Host { program: self.program, device: self.device, bufs: &self.bufs, known: &self.known }
+    }
+
+    /// From now on this is the memory of a buffer.
+    pub(crate) fn hold(&mut self, b: Buf, mem: D::Mem) {
+        self.bufs[b.index()] = Some(mem);
+        self.known.forget();
+    }
+
+    /// The same on this machine.
+    pub(crate) fn brought_to<'c>(&'c self, cpu: &'c Cpu<'c>) -> Result<Memory<'c, Cpu<'c>>, Failure> {
+        let bufs = self.bufs.iter().map(|m| m.as_ref().map(|m| self.device.get(m)).transpose());
+        let bufs = bufs.collect::<Result<_, _>>()?;
+        Ok(Memory {
+            program: self.program,
+            device: cpu,
+            settings: self.settings,
+            bufs,
+            known: Known::new(self.program),
+        })
+    }
+
+    /// What is in buffers that a kernel changes, if that decides on whether it fails: to find out where, it is run on the same again.
+    fn copies(&self, kernel: &Kernel) -> Result<Vec<(Buf, D::Mem)>, Failure> {
+        let mut copies = Vec::new();
+        for sink in &kernel.sinks {
+            if let kernel::Sink::Scatter { bufs, combine: Some(combine), .. } = sink
+                && self.program.can_fail(combine)
+            {
+                for b in bufs {
+                    let mem = self.buffer(*b)?;
+                    copies.push((*b, self.device.copy(mem, mem.bytes(), &self.program.bufs[b.index()].name)?));
+                }
+            }
+        }
+        Ok(copies)
+    }
+
+    /// The memory of a buffer.
+    pub(crate) fn buffer(&self, b: Buf) -> Result<&D::Mem, Failure> {
+        self.bufs[b.index()].as_ref().ok_or_else(|| Failure::Bug(format!("{b} has no memory")))
+    }
+
+    /// Sizes that an argument without rows does not show: what they are compared with in the checks to be made, else 0.
+    fn complete_sizes(&mut self, params: &[Rep]) -> Result<(), Failure> {
+        let mut sizes = Vec::new();
+        params.iter().for_each(|r| size_bufs(self.program, r, &mut sizes));
+        for _ in 0..sizes.len() {
+            for step in &self.program.steps {
+                let Step::Check(n) = step else { continue };
+                let Op::Check { cond, .. } = self.program.node(*n).op else { continue };
+                let Op::Binary(BinOp::Eq, a, b) = self.program.node(cond).op else { continue };
+                for (x, y) in [(a, b), (b, a)] {
+                    // What cannot be computed is reported by its own check, when its time comes.
+                    if let Some((buf, extra)) = self.unknown(x)
+                        && sizes.contains(&buf)
+                        && self.is_known(y)
+                        && let Ok(value) = self.host().int(y)
+                    {
+                        self.set(buf, value.wrapping_sub(extra))?;
+                    }
+                }
+            }
+        }
+        for b in sizes {
+            if self.bufs[b.index()].is_none() {
+                self.set(b, 0)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A size that has no value yet, and what is added to it.
+    fn unknown(&self, n: Node) -> Option<(Buf, i64)> {
+        match self.program.node(n).op {
+            Op::Load(b, _) if self.bufs[b.index()].is_none() => Some((b, 0)),
+            Op::Binary(BinOp::Add, x, y) => {
+                let (x, y) = if self.program.as_int(x).is_some() { (y, x) } else { (x, y) };
+                let (b, extra) = self.unknown(x)?;
+                Some((b, extra.wrapping_add(self.program.as_int(y)?)))
+            }
+            _ => None,
+        }
+    }
+
+    fn is_known(&self, n: Node) -> bool {
+        self.program.needs(&[n]).iter().all(|n| match self.program.node(*n).op {
+            Op::Load(b, _) => self.bufs[b.index()].is_some(),
+            _ => true,
+        })
+    }
+}
+
+/// Whether a representation has this buffer.
+fn is_in(rep: &Rep, b: Buf) -> bool {
+    match rep {
+        Rep::Scalar(own) => *own == b,
+        Rep::Tuple(parts) => parts.iter().any(|p| is_in(p, b)),
+        Rep::Array(rows, elem) => matches!(rows, Rows::Offsets(own) if *own == b) || is_in(elem, b),
+    }
+}
+
+fn size_bufs(program: &Program, rep: &Rep, sizes: &mut Vec<Buf>) {
+    match rep {
+        Rep::Scalar(_) => {}
+        Rep::Tuple(parts) => parts.iter().for_each(|p| size_bufs(program, p, sizes)),
+        Rep::Array(rows, elem) => {
+            if let Rows::Equal(n) = rows
+                && let Op::Load(b, _) = program.node(*n).op
+            {
+                sizes.push(b);
+            }
+            size_bufs(program, elem, sizes);
+        }
+    }
+}
+
+struct Machine<'a, D: Device> {
+    memory: Memory<'a, D>,
+    plan: &'a Plan,
+    outside: Outside,
+    /// The number of the next kernel, in the order of the text.
+    next: usize,
+    chunks: Option<Chunking>,
+}
+
+/// Where the elements of a chunk are said, and what decides on them.
+struct Chunking {
+    buf: Buf,
+    scheduler: ChunkScheduler,
+    /// The bytes that were asked for since the chunk began.
+    bytes: u64,
+    /// Those that came from outside since.
+    came: u64,
+    /// The elements that came from outside since, if any were to.
+    pulled: Option<usize>,
+    /// Whether a traversal is under way.
+    goes: bool,
+}
+
+impl Chunking {
+    fn new(buf: Buf, settings: &Settings) -> Chunking {
+        let scheduler = ChunkScheduler::new(settings.chunk.map(|n| n.max(1)), settings.team.threads());
+        Chunking { buf, scheduler, bytes: 0, came: 0, pulled: None, goes: false }
+    }
+}
+
+impl<D: Device> Machine<'_, D> {
+    fn block(&mut self, steps: &[Step]) -> Result<(), Failure> {
+        steps.iter().try_for_each(|s| self.step(s).or_else(|failure| self.told(failure)))
+    }
+
+    /// A failure, with what a kernel has to compute for it to be told.
+    fn told(&self, failure: Failure) -> Result<(), Failure> {
+        let Failure::Untold(n) = failure else { return Err(failure) };
+        let kernel = Kernel { sinks: vec![kernel::Sink::Check(n)], name: "a failed check".into() };
+        Err(self.memory.device.diagnose(&self.memory, &kernel, self.next)?)
+    }
+
+    fn step(&mut self, step: &Step) -> Result<(), Failure> {
+        if self.memory.settings.team.interrupt().load(std::sync::atomic::Ordering::Relaxed) {
+            return Err(Failure::Interrupted);
+        }
+        match step {
+            Step::Alloc(b, n) => {
+                let bytes = self.bytes(*b, *n)?;
+                let data = &self.memory.program.bufs[b.index()];
+                let device = self.memory.device;
+                let mem = if is_in(&self.memory.program.result, *b) {
+                    device.alloc_result(bytes, data.elem.bytes(), &data.name)
+                } else {
+                    device.alloc(bytes, &data.name)
+                };
+                let mem = mem.map_err(|f| f.at(data.span))?;
+                // What is in it is known when it has been written.
+                self.memory.bufs[b.index()] = Some(mem);
+                if let Some(chunks) = &mut self.chunks {
+                    chunks.bytes += bytes as u64;
+                }
+            }
+            Step::Check(n) => {
+                self.memory.host().eval(*n)?;
+            }
+            Step::Run(kernel) => {
+                let at = self.next;
+                self.next += 1;
+                let before = self.memory.copies(kernel)?;
+                let done = self.memory.device.run(&self.memory, kernel, at)?;
+                self.memory.known.forget();
+                if !done {
+                    before.into_iter().for_each(|(b, mem)| self.memory.hold(b, mem));
+                    return Err(self.memory.device.diagnose(&self.memory, kernel, at)?);
+                }
+            }
+            Step::Sort { order, keys, len, offsets, rows } => self.sort(*order, keys, *len, *offsets, *rows)?,
+            Step::Pull { param, count, all, rep } => {
+                let count = self.memory.host().int(*count)?;
+                let much = Much { count, all: *all };
+                let (n, bytes) = self.memory.pull(&mut self.outside, self.plan, *param as usize, much, rep)?;
+                if let Some(chunks) = &mut self.chunks {
+                    chunks.came += bytes as u64;
+                    chunks.pulled = Some(chunks.pulled.map_or(n, |m| m.max(n)));
+                }
+            }
+            Step::Push { to, rep } => self.memory.push(&mut self.outside, *to, rep)?,
+            Step::Bind(pairs) => {
+                let new: Vec<Option<D::Mem>> =
+                    pairs.iter().map(|(_, from)| self.memory.bufs[from.index()].clone()).collect();
+                for ((to, _), buffer) in pairs.iter().zip(new) {
+                    self.memory.bufs[to.index()] = buffer;
+                }
+                self.memory.known.forget();
+            }
+            Step::Take(to, from, n) => {
+                let bytes = self.bytes(*to, *n)?;
+                let taken = self.memory.bufs[from.index()].take();
+                let mut mem = taken.ok_or_else(|| Failure::Bug(format!("{from} has no memory")))?;
+                if mem.bytes() != bytes || !mem.is_alone() {
+                    let data = &self.memory.program.bufs[to.index()];
+                    mem = self.memory.device.copy(&mem, bytes, &data.name).map_err(|f| f.at(data.span))?;
+                }
+                self.memory.hold(*to, mem);
+            }
+            Step::Free(bufs) => bufs.iter().for_each(|b| self.memory.bufs[b.index()] = None),
+            Step::If(cond, yes, no) => {
+                let start = self.next;
+                let middle = start + kernels(yes);
+                if self.memory.host().truth(*cond)? {
+                    self.block(yes)?;
+                } else {
+                    self.next = middle;
+                    self.block(no)?;
+                }
+                self.next = middle + kernels(no);
+            }
+            Step::While { test, cond, body } => {
+                let start = self.next;
+                let chunked = self.begin_chunks(step)?;
+                loop {
+                    self.next = start;
+                    self.block(test)?;
+                    if !self.memory.host().truth(*cond)? {
+                        break;
+                    }
+                    let begun = Instant::now();
+                    self.block(body)?;
+                    if chunked {
+                        self.end_chunk(begun.elapsed())?;
+                        // What was read before an error has been gone through.
+                        if let Some(failure) = self.outside.failure() {
+                            return Err(failure);
+                        }
+                    }
+                }
+                if chunked && let Some(chunks) = &mut self.chunks {
+                    chunks.goes = false;
+                }
+                self.next = start + kernels(test) + kernels(body);
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins a traversal, if a loop is one: whether it is.
+    fn begin_chunks(&mut self, step: &Step) -> Result<bool, Failure> {
+        let Some(chunks) = &mut self.chunks else { return Ok(false) };
+        let buf = chunks.buf;
+        // A loop inside a traversal may depend on the size of its chunks, too.
+        if chunks.goes || !self.memory.program.step_uses(step).all.needs.contains(&buf) {
+            return Ok(false);
+        }
+        (chunks.goes, chunks.bytes, chunks.came, chunks.pulled) = (true, 0, 0, None);
+        let size = chunks.scheduler.begin();
+        self.memory.set(buf, size)?;
+        Ok(true)
+    }
+
+    /// A chunk is done: how large is the next?
+    fn end_chunk(&mut self, took: Duration) -> Result<(), Failure> {
+        let Some(chunks) = &mut self.chunks else { return Ok(()) };
+        let progress = &self.memory.settings.progress;
+        progress.chunks.fetch_add(1, Relaxed);
+        // Less may have come than was asked for; nothing, or more, if something else had to be waited for.
+        let (size, pulled) = (chunks.scheduler.size(), chunks.pulled.take().filter(|n| *n > 0));
+        let elements = pulled.map_or(size, |n| size.min(n as i64));
+        progress.elements.fetch_add(pulled.map_or(size as u64, |n| n as u64), Relaxed);
+        let stats = self.memory.settings.pool.stats();
+        let room = stats.budget.map(|all| all.saturating_sub(stats.current));
+        let (before, buf) = (chunks.scheduler.size(), chunks.buf);
+        let (bytes, came) = (std::mem::take(&mut chunks.bytes), std::mem::take(&mut chunks.came));
+        let size = chunks.scheduler.done(Done { took, elements, bytes, came }, room);
+        progress.chunk.store(size as u64, Relaxed);
+        if size == before { Ok(()) } else { self.memory.set(buf, size) }
+    }
+
+    /// How many bytes a buffer of so many elements has.
+    fn bytes(&self, b: Buf, n: Node) -> Result<usize, Failure> {
+        let data = &self.memory.program.bufs[b.index()];
+        let n = self.memory.host().int(n)?;
+        let bytes = usize::try_from(n).ok().and_then(|n| n.checked_mul(data.elem.bytes()));
+        let limit = self.memory.settings.max_bytes;
+        bytes.filter(|b| *b as u64 <= limit).ok_or_else(|| Failure::TooLarge(data.name.clone(), n, data.span))
+    }
+
+    /// A buffer of this machine with what is in another.
+    fn fetch(&self, b: Buf) -> Result<Buffer, Failure> {
+        self.memory.device.get(self.memory.buffer(b)?)
+    }
+
+    fn sort(&mut self, order: Buf, keys: &[Buf], len: Node, offsets: Option<Buf>, rows: Node) -> Result<(), Failure> {
+        let (len, rows) = (self.memory.host().int(len)?, self.memory.host().int(rows)?);
+        let settings = self.memory.settings;
+        let data = &self.memory.program.bufs[order.index()];
+        let bytes = usize::try_from(len).ok().and_then(|n| n.checked_mul(8)).unwrap_or(usize::MAX);
+        let over = |e| Failure::Memory(e, data.span);
+        let mut result = settings.pool.alloc(bytes, &data.name).map_err(over)?;
+        let offsets = match offsets {
+            Some(b) => self.fetch(b)?,
+            None => equal_offsets(len, rows, &settings.pool).map_err(over)?,
+        };
+        let offsets = offsets.as_slice::<i64>();
+        let segments = Segments::Offsets(&offsets[..=(rows as usize).min(offsets.len().saturating_sub(1))]);
+        let buffers = keys.iter().map(|b| Ok((self.fetch(*b)?, *b))).collect::<Result<Vec<_>, Failure>>()?;
+        let mut columns = Vec::new();
+        for (buffer, b) in &buffers {
+            let (elem, len) = (self.memory.program.bufs[b.index()].elem, result.len() / 8);
+            if buffer.slice(0, len * elem.bytes()).unwritten().is_some() {
+                return Err(Failure::Bug(format!("{b} is sorted, but not all of it has been written")));
+            }
+            columns.push(column(buffer, elem, len));
+        }
+        let to = result.get_mut::<i64>().ok_or(Failure::bug("an order of a sort that is shared"))?;
+        sort::argsort(&columns, segments, &settings.team, &settings.pool, to).map_err(|e| match e {
+            sort::Error::OverBudget(e) => over(e),
+            sort::Error::Interrupted => Failure::Interrupted,
+        })?;
+        let mem = self.memory.device.put(result)?;
+        self.memory.hold(order, mem);
+        Ok(())
+    }
+}
+
+/// The offsets of `rows` rows of equal length, which have `len` elements together.
+fn equal_offsets(len: i64, rows: i64, pool: &Pool) -> Result<Buffer, OverBudget> {
+    let each = len.checked_div(rows).unwrap_or(0);
+    let bytes = usize::try_from(rows).ok().and_then(|n| n.checked_add(1)?.checked_mul(8)).unwrap_or(usize::MAX);
+    let mut offsets = pool.alloc(bytes, "the offsets of sorted rows")?;
+    let all = offsets.get_mut::<i64>().unwrap_or_default();
+    all.iter_mut().zip(0..).for_each(|(at, i)| *at = each * i);
+    Ok(offsets)
+}
+
+fn column(buffer: &Buffer, ty: ScalarType, n: usize) -> Key<'_> {
+    match ty {
+        ScalarType::Bool => Key::Bool(&buffer.as_slice()[..n]),
+        ScalarType::I8 => Key::I8(&buffer.as_slice()[..n]),
+        ScalarType::I16 => Key::I16(&buffer.as_slice()[..n]),
+        ScalarType::I32 => Key::I32(&buffer.as_slice()[..n]),
+        ScalarType::I64 => Key::I64(&buffer.as_slice()[..n]),
+        ScalarType::U8 => Key::U8(&buffer.as_slice()[..n]),
+        ScalarType::U16 => Key::U16(&buffer.as_slice()[..n]),
+        ScalarType::U32 => Key::U32(&buffer.as_slice()[..n]),
+        ScalarType::U64 => Key::U64(&buffer.as_slice()[..n]),
+        ScalarType::F32 => Key::F32(&buffer.as_slice()[..n]),
+        ScalarType::F64 => Key::F64(&buffer.as_slice()[..n]),
+    }
+}
+
+/// How many kernels there are in a list of steps.
+pub(crate) fn kernels(steps: &[Step]) -> usize {
+    let inside = |s: &Step| match s {
+        Step::Run(_) => 1,
+        Step::If(_, yes, no) => kernels(yes) + kernels(no),
+        Step::While { test, body, .. } => kernels(test) + kernels(body),
+        _ => 0,
+    };
+    steps.iter().map(inside).sum()
+}

@@ -1,0 +1,138 @@
+//! Scatters on several threads: see `Copies` and `Owned` of the loop IR.
+#![allow(unsafe_code)] // Entry points are called with pointers.
+
+use crate::native::cpu::{Cpu, Entries, Entry};
+use crate::native::fault::Failure;
+use crate::native::passed::{Args, Passed, Record, Shared};
+use crate::native::run::Memory;
+use deckle_ir::loops::{Copies, Launch, Owned};
+use deckle_ir::scalar::Scalar;
+use deckle_runtime::Buffer;
+
+impl Cpu<'_> {
+    /// Scatters in one of these ways, if there is one here that is worth it: whether it was done.
+    pub(crate) fn scatter(
+        &self,
+        memory: &Memory<'_, Self>,
+        launch: &Launch,
+        entries: &Entries,
+        points: i64,
+    ) -> Result<Option<Option<Record>>, Failure> {
+        if let (Some(owned), Some(entry)) = (&launch.owned, entries.owned)
+            && self.by_owners(memory, launch, owned, entry, points)?
+        {
+            return Ok(Some(None));
+        }
+        match (&launch.copies, entries.merge) {
+            (Some(copies), Some(merge)) => self.in_copies(memory, launch, (entries, merge), copies, points),
+            _ => Ok(None),
+        }
+    }
+
+    /// Each part of the array by one thread. What fails is left to the plain way, which does all of it again.
+    fn by_owners(
+        &self,
+        memory: &Memory<'_, Self>,
+        launch: &Launch,
+        owned: &Owned,
+        entry: Entry,
+        points: i64,
+    ) -> Result<bool, Failure> {
+        let len = memory.host().int(owned.len)?.max(0);
+        let cuts = &self.make.cuts;
+        let block = (cuts.owned / owned.bytes.max(1) as i64).max(1);
+        let blocks = (len + block - 1) / block;
+        // Every owner goes through all points.
+        if blocks < 2 || points.saturating_mul(blocks) > len {
+            return Ok(false);
+        }
+        let args = Args::new(self.passed(memory, launch)?, self.make.checked);
+        let record = Shared::default();
+        self.settings.team.run(blocks as usize, &|task, _| {
+            let scalars = [task as u64, task as u64 + 1, block as u64, blocks as u64, cuts.row_block as u64];
+            // SAFETY: as for `main`, which has the same parameters; each task writes to its own part of the array.
+            unsafe { entry(args.get(), scalars.as_ptr(), record.get()) }
+        })?;
+        Ok(record.taken(&args, &self.settings.progress)?.is_none())
+    }
+
+    /// Each part of the points into copies of the arrays, which are merged in the order of the parts.
+    fn in_copies(
+        &self,
+        memory: &Memory<'_, Self>,
+        launch: &Launch,
+        (entries, merge): (&Entries, Entry),
+        copies: &Copies,
+        points: i64,
+    ) -> Result<Option<Option<Record>>, Failure> {
+        let len = memory.host().int(copies.len)?.max(0);
+        let cuts = &self.make.cuts;
+        let parts = (cuts.copied / len.max(1)).clamp(cuts.copies[0], cuts.copies[1]);
+        // Integers give the same in any order; of other numbers the parts must not depend on the threads.
+        let exact = copies.units.iter().all(|u| !u.ty().is_float());
+        let threads = self.settings.team.threads();
+        let width: i64 = copies.units.iter().map(|u| u.ty().bytes() as i64).sum();
+        let (main, turns) = match (&copies.turns, entries.turns) {
+            (Some((_, turns)), Some(entry)) if len * width * *turns as i64 <= cuts.cached_copies => (entry, *turns),
+            _ => (entries.main, 1),
+        };
+        if points < cuts.points_for_copied * parts * len.max(cuts.least_copied) || exact && threads == 1 && turns == 1 {
+            return Ok(None);
+        }
+        let block = (points + parts - 1) / parts;
+        let targets = self.passed(memory, launch)?;
+        let (mut all, mut args) = (Vec::new(), Vec::new());
+        for _ in 0..parts {
+            let mut bufs = targets.clone();
+            for (target, unit) in copies.targets.iter().zip(&copies.units) {
+                let mut copy =
+                    self.settings.pool.alloc(len as usize * turns * unit.ty().bytes(), "a copy to scatter into")?;
+                fill(&mut copy, *unit)?;
+                bufs[*target] = Passed::new(&copy, "a copy to scatter into");
+                all.push(copy);
+            }
+            args.push(Args::new(bufs, self.make.checked));
+        }
+        let record = Shared::default();
+        self.settings.team.run(parts as usize, &|task, _| {
+            let scalars = [task as u64, task as u64 + 1, block as u64, parts as u64, cuts.row_block as u64];
+            // SAFETY: as for any block of `main`; what it combines into is its own.
+            unsafe { main(args[task].get(), scalars.as_ptr(), record.get()) }
+        })?;
+        if let Some(record) = record.taken(&args[0], &self.settings.progress)? {
+            return Ok(Some(Some(record)));
+        }
+        let mut merged = Vec::new();
+        for (part, turn) in args.iter().flat_map(|part| (0..turns).map(move |turn| (part, turn))) {
+            let mut bufs: Vec<Passed<'_>> = copies.targets.iter().map(|t| targets[*t]).collect();
+            for (target, unit) in copies.targets.iter().zip(&copies.units) {
+                // In range: a copy has that many arrays.
+                let bytes = len as usize * unit.ty().bytes();
+                bufs.push(part.bufs[*target].part(turn * bytes, bytes));
+            }
+            merged.push(Args::new(bufs, self.make.checked));
+        }
+        let pieces = if len > cuts.owned { threads as i64 * 4 } else { 1 };
+        self.settings.team.run(pieces as usize, &|piece, _| {
+            let piece = piece as i64;
+            let scalars = [(len * piece / pieces) as u64, (len * (piece + 1) / pieces) as u64, 0, 0, 0];
+            for part in &merged {
+                // SAFETY: it was compiled for the arrays and then copies; each piece is written by one task.
+                unsafe { merge(part.get(), scalars.as_ptr(), record.get()) }
+            }
+        })?;
+        match merged.first() {
+            Some(args) => Ok(Some(record.taken(args, &self.settings.progress)?)),
+            None => Ok(Some(None)),
+        }
+    }
+}
+
+/// Fills a buffer with one number.
+fn fill(buffer: &mut Buffer, with: Scalar) -> Result<(), Failure> {
+    let bytes = with.bits().to_le_bytes();
+    let width = with.ty().bytes();
+    let all = buffer.get_mut::<u8>().ok_or_else(|| Failure::Bug("a new buffer is shared".into()))?;
+    all.chunks_exact_mut(width).for_each(|element| element.copy_from_slice(&bytes[..width]));
+    Ok(())
+}

@@ -1,0 +1,174 @@
+//! Programs on the simulator of GPUs: how schedules for GPUs are tested without one.
+//!
+//! A race, an access out of range, or a barrier that not all threads reach is an internal error here.
+
+use crate::Settings;
+use crate::native::device::Device;
+use crate::native::fault::Failure;
+use crate::native::grid::{self, Layout};
+use crate::native::pipeline::Timings;
+use crate::native::plan::Plan;
+use crate::native::run::{self, Memory};
+use crate::native::{Options, bug};
+use deckle_diag::Diagnostic;
+use deckle_interp::simt::{self, BufferMem, SimError};
+use deckle_ir::array;
+use deckle_ir::entity::Func;
+use deckle_ir::kernel::{self, Kernel};
+use deckle_ir::loops::{Access, Function, GridLaunch, RECORD};
+use deckle_ir::scalar::{Scalar, ScalarType};
+use deckle_ir::value::Value;
+use deckle_runtime::{Buffer, OverBudget};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// A program, scheduled for a GPU.
+#[derive(Debug)]
+pub struct Simulated {
+    plan: Plan,
+    launches: Vec<Vec<GridLaunch>>,
+    layout: Layout,
+}
+
+impl Simulated {
+    /// Schedules a function.
+    ///
+    /// # Errors
+    /// The program does what is not supported, or Deckle has a bug.
+    pub fn compile(
+        program: &array::Program,
+        func: Func,
+        options: Options,
+        layout: Layout,
+    ) -> Result<Simulated, Box<Diagnostic>> {
+        let plan = Plan::new(program, func, options, &mut Timings::default())?;
+        let launches = grid::schedules(&plan, layout).map_err(bug)?;
+        Ok(Simulated { plan, launches, layout })
+    }
+
+    /// The kernels.
+    pub fn program(&self) -> &kernel::Program {
+        &self.plan.program
+    }
+
+    /// The loops of all kernels.
+    pub fn functions(&self) -> impl Iterator<Item = &Function> {
+        self.launches.iter().flatten().flat_map(GridLaunch::functions)
+    }
+
+    /// Runs it.
+    ///
+    /// # Errors
+    /// What the program's data does wrong, a limit that is passed, or what the simulator finds wrong with the schedule.
+    pub fn run(&self, args: &[Value], settings: &Settings) -> Result<Value, Box<Diagnostic>> {
+        let device = Simulator {
+            launches: &self.launches,
+            layout: self.layout,
+            worth_warp: self.plan.cuts.worth_warp,
+            settings,
+        };
+        run::run(&self.plan, &device, args, settings).map_err(|f| f.report(&self.plan.program))
+    }
+}
+
+struct Simulator<'a> {
+    launches: &'a [Vec<GridLaunch>],
+    layout: Layout,
+    worth_warp: i64,
+    settings: &'a Settings,
+}
+
+type Bytes = Rc<RefCell<Vec<u8>>>;
+
+impl Device for Simulator<'_> {
+    type Mem = Bytes;
+
+    fn is_checked(&self) -> bool {
+        self.settings.pool.is_checked()
+    }
+
+    fn alloc(&self, bytes: usize, what: &str) -> Result<Bytes, Failure> {
+        let (asked, stats) = (bytes as u64, self.settings.pool.stats());
+        if let Some(budget) = stats.budget.filter(|b| *b < asked) {
+            return Err(OverBudget { what: what.into(), asked, in_use: stats.current, budget: Some(budget) }.into());
+        }
+        Ok(Rc::new(RefCell::new(vec![0xa5; bytes])))
+    }
+
+    fn put(&self, buffer: Buffer) -> Result<Bytes, Failure> {
+        Ok(Rc::new(RefCell::new(buffer.as_slice::<u8>().to_vec())))
+    }
+
+    fn get(&self, mem: &Bytes) -> Result<Buffer, Failure> {
+        Ok(self.settings.pool.alloc_from(mem.borrow().as_slice(), "a copy")?)
+    }
+
+    fn element(&self, mem: &Bytes, ty: ScalarType, at: usize) -> Result<Scalar, Failure> {
+        let size = ty.bytes();
+        let mut word = [0; 8];
+        if let Some(bytes) = mem.borrow().get(at * size..(at + 1) * size) {
+            word[..size].copy_from_slice(bytes);
+        }
+        Ok(Scalar::from_bits(ty, u64::from_le_bytes(word)))
+    }
+
+    fn copy(&self, mem: &Bytes, bytes: usize, _: &str) -> Result<Bytes, Failure> {
+        let mut new = mem.borrow().clone();
+        new.resize(bytes, 0xa5);
+        Ok(Rc::new(RefCell::new(new)))
+    }
+
+    fn run(&self, memory: &Memory<'_, Self>, _: &Kernel, at: usize) -> Result<bool, Failure> {
+        for launch in &self.launches[at] {
+            if self.launch(memory, launch)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn diagnose(&self, memory: &Memory<'_, Self>, kernel: &Kernel, at: usize) -> Result<Failure, Failure> {
+        grid::diagnose(memory, kernel, at)
+    }
+}
+
+impl Simulator<'_> {
+    /// Runs the functions of a launch; tells whether something failed.
+    fn launch(&self, memory: &Memory<'_, Self>, launch: &GridLaunch) -> Result<bool, Failure> {
+        let mut passed = Vec::new();
+        for b in &launch.buffers {
+            let bytes = memory.buffer(*b)?.borrow().clone();
+            passed.push(BufferMem::from_bytes(memory.program.bufs[b.index()].elem, bytes));
+        }
+        let elements = passed.iter().map(BufferMem::len).max().unwrap_or(0) as i64;
+        let calls = grid::calls(memory, launch, self.layout, (elements, self.worth_warp))?;
+        passed.extend(launch.scratch.iter().map(|ty| BufferMem::new(*ty, calls.parts as usize + 1)));
+        let scalars = [Scalar::I64(calls.points), Scalar::I64(calls.parts)];
+        let mut record = [0; RECORD];
+        for (function, grid) in calls.all {
+            let before = passed.clone();
+            if let Err(e) = simt::run(function, grid, &mut passed, &scalars, &mut record) {
+                // The element after the last may be touched where a check fails, of an empty row for example: all memory is padded.
+                let mut passed: Vec<BufferMem> = before.iter().map(padded).collect();
+                let after_last = matches!(&e, SimError::OutOfRange { index, len, .. } if *index == *len as i128);
+                let again = after_last && simt::run(function, grid, &mut passed, &scalars, &mut record).is_ok();
+                if again && record[0] != 0 {
+                    return Ok(true);
+                }
+                return Err(Failure::Bug(format!("the simulator: {e}, in\n{function}")));
+            }
+            for (k, b) in launch.buffers.iter().enumerate() {
+                if function.buffers[k].access == Access::Write {
+                    memory.buffer(*b)?.borrow_mut().copy_from_slice(passed[k].bytes());
+                }
+            }
+        }
+        Ok(record[0] != 0)
+    }
+}
+
+/// The same with one more element.
+fn padded(buffer: &BufferMem) -> BufferMem {
+    let more = [buffer.bytes(), &[0; 8][..buffer.elem().bytes()]].concat();
+    BufferMem::from_bytes(buffer.elem(), more)
+}

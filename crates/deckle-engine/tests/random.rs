@@ -1,0 +1,198 @@
+//! Random programs give on native code what they give in the interpreter: fused and not, on any number of threads, in chunks of any size, with small cuts and
+//! with those that everybody has, in checked mode and not, and on the simulator of GPUs. Each program is run in a few of these ways, drawn from its seed.
+//!
+//! New seeds on every run: see `deckle_gen::sweep`. `DECKLE_IDIOM='scan of scan'` makes programs with that idiom and no other.
+
+use deckle_engine::{Chunks, Cuts, Effort, Layout, Native, Options, Settings, Simulated};
+use deckle_gen::compare::{Run, agree, is_limit, same_bits, same_error, shown};
+use deckle_gen::sweep::Sweep;
+use deckle_gen::{Case, Config, Rng, program};
+use deckle_ir::loops::Gathers;
+use std::cell::RefCell;
+
+/// How a program is compiled, and then run on native code.
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    options: Options,
+    /// On how many threads, and in chunks of how many elements.
+    runs: [(usize, Option<i64>); 2],
+}
+
+/// A way to run a program. What is not associative is grouped in a way that nobody has promised: then cuts and chunks are not
+/// small. With `DECKLE_CHECKED=1` all programs run in checked mode and with small cuts.
+fn way(rng: &mut Rng, config: &Config) -> Way {
+    let always = Options::default().checked;
+    let small = (rng.chance(75) || always) && config.associative;
+    let chunks = match rng.below(4) {
+        0 => Chunks::Never,
+        1 => Chunks::Needed,
+        _ if config.sequences => Chunks::Always,
+        _ => Chunks::Never,
+    };
+    // Nearly all of the time of a test goes into LLVM, and it is not LLVM that is tested.
+    let effort = match rng.below(50) {
+        0 => Effort::Full,
+        1..=2 => Effort::Little,
+        _ => Effort::None,
+    };
+    let options = Options {
+        fuse: rng.chance(70),
+        simplify: rng.chance(90),
+        chunks,
+        effort,
+        gathers: Some(if rng.chance(50) { Gathers::Native } else { Gathers::Emulated }),
+        given: Options::ALL,
+        cuts: if small { Cuts::small() } else { Cuts::default() },
+        checked: rng.chance(50) || always,
+        contract: rng.chance(20),
+    };
+    let runs = [0; 2].map(|_| {
+        let threads = [1, 2, 3, 5, 7][rng.below(5)];
+        let chunk = [None, Some(1), Some(2), Some(7), Some(64)][rng.below(5)].filter(|_| config.associative);
+        (threads, chunk)
+    });
+    Way { options, runs }
+}
+
+thread_local! {
+    /// The threads of a team are kept: to start them takes longer than most programs.
+    static SETTINGS: RefCell<Vec<Settings>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Runs with the settings of so many threads, in checked mode or not.
+fn with_settings<R>(threads: usize, chunk: Option<i64>, checked: bool, run: impl FnOnce(&Settings) -> R) -> R {
+    let found = SETTINGS.with_borrow_mut(|all| {
+        let at = all.iter().position(|s| s.team.threads() == threads && s.pool.is_checked() == checked);
+        at.map(|at| all.swap_remove(at))
+    });
+    let new = if checked { Settings::checked } else { Settings::new };
+    let mut settings = found.unwrap_or_else(|| new(threads, Some(1 << 30)));
+    settings.chunk = chunk;
+    let result = run(&settings);
+    SETTINGS.with_borrow_mut(|all| all.push(settings));
+    result
+}
+
+/// What the interpreter gives; nothing if it reaches a limit.
+fn reference(case: &Case, elements: u64) -> Option<Run> {
+    let limits =
+        deckle_interp::Options { max_steps: Some(60 * elements), max_elements: 20 * elements, ..Default::default() };
+    let run = deckle_interp::run(&case.program, case.entry, &case.args, &limits).map(|o| o.value);
+    if matches!(&run, Err(e) if is_limit(e)) { None } else { Some(run) }
+}
+
+/// Native code in one way, against the reference, and the bits of its runs against each other.
+fn on_cores(case: &Case, reference: &Run, way: &Way) -> Result<(), String> {
+    let native = Native::compile(&case.program, case.entry, way.options)
+        .map_err(|e| format!("{}\nbut it does not compile with {:?}: {}", shown(reference), way.options, e.message))?;
+    let mut first: Option<(Option<i64>, Run)> = None;
+    for (threads, chunk) in way.runs {
+        let run = with_settings(threads, chunk, way.options.checked, |s| native.run(&case.args, s));
+        let how = || format!("on {threads} threads, in chunks of {chunk:?}, with {:?}", way.options);
+        if !agree(&case.program, reference, &run) {
+            let (wanted, got) = (shown(reference), shown(&run));
+            return Err(format!("{wanted}\nbut {}\n{got}\n{}", how(), native.program()));
+        }
+        match (&first, &run) {
+            (Some((_, Ok(a))), Ok(b)) if !same_bits(a, b) => {
+                return Err(format!("{}\nbut {}\n{}", shown(&Ok(a.clone())), how(), shown(&run)));
+            }
+            // Of several checks that fail, which comes first depends on where chunks end, and on nothing else.
+            (Some((before, Err(a))), Err(b)) if *before == chunk && !same_error(a, b) => {
+                return Err(format!("{}\nbut {}\n{}", shown(&Err(a.clone())), how(), shown(&run)));
+            }
+            _ => {}
+        }
+        first = first.or(Some((chunk, run)));
+    }
+    Ok(())
+}
+
+/// The schedule for GPUs, on the simulator.
+fn on_grid(case: &Case, reference: &Run, rng: &mut Rng) -> Result<(), String> {
+    let (wide, parts) = ([None, Some(false), Some(true)][rng.below(3)], [None, Some(3), Some(5)][rng.below(3)]);
+    let layout = Layout { threads: 64, parts, wide };
+    let chunks = if rng.chance(30) { Chunks::Always } else { Chunks::Never };
+    let options = Options { fuse: rng.chance(70), chunks, given: Options::ALL, ..Options::default() };
+    let simulated = Simulated::compile(&case.program, case.entry, options, layout)
+        .map_err(|e| format!("{}\nbut it does not compile for a GPU: {}", shown(reference), e.message))?;
+    let run = with_settings(1, None, false, |s| simulated.run(&case.args, s));
+    if !agree(&case.program, reference, &run) {
+        let (wanted, got) = (shown(reference), shown(&run));
+        return Err(format!("{wanted}\nbut simulated with {layout:?}, {options:?}\n{got}\n{}", simulated.program()));
+    }
+    Ok(())
+}
+
+/// What is drawn from the seed of a case, which shrinking does not change.
+fn ways_of(case: &Case) -> Rng {
+    Rng::new(case.seed ^ 0x5eed)
+}
+
+fn check(case: &Case, config: &Config, elements: u64) -> Result<(), String> {
+    let Some(reference) = reference(case, elements) else { return Ok(()) };
+    let mut rng = ways_of(case);
+    if config.associative && rng.chance(15) {
+        return on_grid(case, &reference, &mut rng);
+    }
+    on_cores(case, &reference, &way(&mut rng, config))
+}
+
+/// How many programs all tests of this file run together.
+const ALL: u64 = 10_000;
+
+fn sweep(name: &str, config: &Config, cases: u64, elements: u64) {
+    let sweep = Sweep { test: ["deckle-engine", "random", name], config, cases, of: ALL, threads: 2 };
+    sweep.run(&|case| check(case, config, elements));
+}
+
+#[test]
+fn flat_arrays() {
+    sweep("flat_arrays", &Config::flat(), 1000, 2000);
+}
+
+#[test]
+fn nested_arrays() {
+    sweep("nested_arrays", &Config::nested(), 1500, 2000);
+}
+
+#[test]
+fn sequences() {
+    sweep("sequences", &Config::default(), 1500, 2000);
+}
+
+#[test]
+fn careless_programs() {
+    let config = Config { retraverse: true, risk: 40, ..Config::default() };
+    sweep("careless_programs", &config, 1000, 2000);
+}
+
+#[test]
+fn idioms_of_arrays() {
+    sweep("idioms_of_arrays", &Config::nested().with_idioms(), 2500, 4000);
+}
+
+#[test]
+fn idioms_of_sequences() {
+    sweep("idioms_of_sequences", &Config::default().with_idioms(), 2475, 4000);
+}
+
+#[test]
+fn real_sizes() {
+    let config = Config { idioms: 60, ..Config::nested().with_idioms() }.at_size(40_000);
+    sweep("real_sizes", &config, 25, 400_000);
+}
+
+/// Programs that once failed: checks after the state of a loop was new, a condition that holds in no lane, loops inside a traversal.
+#[test]
+fn what_failed_once() {
+    for seed in [504, 559, 709, 714, 837] {
+        let case = program(seed, &Config::default());
+        let reference = reference(&case, 2000).unwrap();
+        let options =
+            Options { chunks: Chunks::Always, effort: Effort::Little, given: Options::ALL, ..Options::default() };
+        for runs in [[(1, Some(1)), (1, Some(2))], [(2, Some(7)), (1, Some(64))], [(2, None), (1, Some(1))]] {
+            on_cores(&case, &reference, &Way { options, runs }).unwrap_or_else(|why| panic!("seed {seed}: {why}"));
+        }
+    }
+}
