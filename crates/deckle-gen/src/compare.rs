@@ -51,15 +51,15 @@ pub fn same_bits(a: &Value, b: &Value) -> bool {
 /// Whether a backend agrees with the reference: on the value, or on the error ([`agrees`]).
 ///
 /// Where several checks of a program fail, another one may come first: native code simplifies, and makes a check where its value is needed, not where it is written. So of errors
-/// at different places of the source, or about different things there, or of different components, or in a function that is called at several places, or in steps of loops inside a `map`, only the kind is compared. Of one check the first
-/// element that fails is reported by all.
+/// at different places of the source, or about different things there, or of different components, sizes or dimensions, or in a function that is called at several places, or in steps of loops inside a `map`, only the kind is
+/// compared. Of one check the first element that fails is reported by all, but where elements are also asked for by their index.
 /// One of them may be that a limit is reached; where the reference succeeds, nothing is an agreement but its value.
 pub fn agree(program: &Program, reference: &Run, other: &Run) -> bool {
     match (reference, other) {
         (Ok(a), Ok(b)) => close(a, b),
         // A limit of the reference says nothing about the meaning.
         (Err(a), _) if is_limit(a) => !matches!(other, Err(b) if b.class() == Class::Bug),
-        (Err(a), Err(b)) if is_one_check(program, a, b) => agrees(a, b),
+        (Err(a), Err(b)) if is_one_check(program, a, b) => agrees(a, b) || same_error(a, b) && has_index(program),
         (Err(_), Err(b)) => b.class() == Class::User || is_limit(b),
         _ => false,
     }
@@ -80,19 +80,29 @@ fn is_one_check(program: &Program, a: &Diagnostic, b: &Diagnostic) -> bool {
     a.code == b.code && place(a) == place(b) && about(a) == about(b) && is_once() && !is_in_step_of_element(a)
 }
 
-/// Whether a statement compares the sizes of several arrays at one place: those of the components of an operand.
+/// Whether a program asks for elements by their index: one that is wrong may be asked for before the others are computed.
+fn has_index(program: &Program) -> bool {
+    let is_index = |f: &Function, v: u32| matches!(f.inst(Var(v)), Some(Inst { op: Op::Index, .. }));
+    program.funcs.iter().any(|f| (0..f.vars.len() as u32).any(|v| is_index(f, v)))
+}
+
+/// Whether a statement looks at several sizes at one place: those of the components of an operand, of several operands or dimensions, or several that are given.
 fn compares_several(program: &Program, span: Span) -> bool {
     let compares = |f: &Function, v: Var| match f.inst(v) {
-        Some(Inst { op: Op::Call(_) | Op::Ensure(_), args, .. }) if f.span(v) == span => {
-            args.iter().any(|arg| has_components(f.ty(*arg)))
+        Some(inst) if f.span(v) == span => {
+            let is_typed = matches!(inst.op, Op::Call(_) | Op::Ensure(_));
+            inst.args.len() > 2 || is_typed && inst.args.iter().any(|arg| has_several(f.ty(*arg)))
         }
         _ => false,
     };
     program.funcs.iter().any(|f| (0..f.vars.len() as u32).any(|v| compares(f, Var(v))))
 }
 
-fn has_components(ty: &Type) -> bool {
-    ty.parts().is_some() || ty.elem().is_some_and(has_components)
+/// Whether a type has components, or rows of rows.
+fn has_several(ty: &Type) -> bool {
+    ty.parts().is_some()
+        || ty.elem().and_then(Type::elem).is_some_and(|t| t.elem().is_some())
+        || ty.elem().is_some_and(has_several)
 }
 
 /// Whether an error arose at a step of a loop for an element: native code may take the first step for all elements before it takes the second for any.

@@ -479,16 +479,30 @@ impl<'p> Flattener<'p> {
                 let b = self.size_of(fx, b, positions, ctx, there)?;
                 a.zip(b).map(|(a, b)| self.quotient(a, b))
             }
-            Atom::Sum(count, body) if there.is_none() => {
-                let Some(n) = self.size_node(fx, count, positions, ctx)? else { return Ok(None) };
+            Atom::Sum(count, body) => {
+                let Some(n) = self.size_of(fx, count, positions, ctx, there)? else { return Ok(None) };
                 let dim = self.k.dim(ctx, n);
                 let mut inner = positions.to_vec();
                 inner.push(self.k.pos(dim));
-                let Some(term) = self.size_node(fx, body, &inner, dim)? else { return Ok(None) };
+                let mut summed = there.as_ref().map(|_| Vec::new());
+                let Some(term) = self.size_of(fx, body, &inner, dim, &mut summed)? else { return Ok(None) };
+                if let Some(there) = there {
+                    for ok in summed.into_iter().flatten() {
+                        there.push(self.holds_everywhere(ok, dim, ctx)?);
+                    }
+                }
                 Some(self.saturating_sum(dim, term, ctx)?)
             }
-            Atom::Sum(..) | Atom::Log(_) | Atom::Most(..) => None,
+            Atom::Log(_) | Atom::Most(..) => None,
         })
+    }
+
+    /// Whether a condition holds at all points of a space.
+    fn holds_everywhere(&mut self, ok: Node, over: Space, ctx: Space) -> Res<Node> {
+        let (zero, one) = (self.k.int(0), self.k.int(1));
+        let fails = self.k.select(ok, zero, one);
+        let failures = self.saturating_sum(over, fails, ctx)?;
+        Ok(self.k.binary(BinOp::Eq, failures, zero))
     }
 
     /// The quotient, rounded down, for a positive divisor.

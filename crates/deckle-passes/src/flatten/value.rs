@@ -82,7 +82,9 @@ impl Flattener<'_> {
             Rep::Scalar(buf) => Val::Scalar(self.k.load(*buf, at, ctx)),
             Rep::Tuple(parts) => Val::tuple(parts.iter().map(|r| self.kept_at(r, at, ctx)).collect()),
             Rep::Array(Rows::Equal(size), rep) => {
-                let base = self.k.binary(BinOp::Mul, at, *size);
+                // Rows of no elements begin anywhere. Where a type tells of elements that no row has, they are not to be loaded outside of the loop over the rows.
+                let is_empty = self.k.as_int(*size) == Some(0);
+                let base = if is_empty { at } else { self.k.binary(BinOp::Mul, at, *size) };
                 Val::array(Arr::Kept { size: *size, base, rep: Rc::new((**rep).clone()) })
             }
             Rep::Array(Rows::Offsets(offsets), rep) => {
