@@ -1,10 +1,10 @@
 //! `deckle check`: every error at once, or what there is to run.
 
 use crate::args::CheckArgs;
-use crate::entry::function;
-use crate::report::{Outcome, fail, print};
-use crate::source;
+use crate::report::{fail, print};
 use deckle_diag::SourceMap;
+use deckle_engine::entry::function;
+use deckle_engine::{Outcome, source};
 use deckle_io::text::signature;
 
 /// Checks a program and gives the exit code.

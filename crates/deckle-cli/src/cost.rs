@@ -1,10 +1,9 @@
 //! `deckle cost`: what a program is predicted to cost, as formulas and as numbers, beside what a run is metered to cost.
 
 use crate::args::CostArgs;
-use crate::report::{Outcome, fail, print};
-use crate::{bind, entry, source};
+use crate::report::{fail, print};
 use deckle_diag::{Code, Diagnostic, SourceMap, closest};
-use deckle_engine::{Native, Options as NativeOptions, Settings};
+use deckle_engine::{Native, Options as NativeOptions, Outcome, Settings, bind, entry, source};
 use deckle_interp::{Cost, Options};
 use deckle_io::text::signature;
 use deckle_ir::array::{Function, Program};
@@ -47,7 +46,7 @@ fn show(args: &CostArgs, sources: &mut SourceMap) -> Outcome<()> {
     let names: Vec<&str> = given.iter().filter_map(|a| a.split_once('=')).map(|(n, _)| n.trim()).collect();
     let whole = function.param_names.iter().all(|p| names.contains(&p.as_str()));
     let values = match whole {
-        true => Some(bind::arguments(&entry.name, function, &given, sources)?),
+        true => Some(bind::values(&entry.name, function, &given, sources)?),
         false => None,
     };
     let mut numbers = Numbers::of_arguments(values.as_deref().unwrap_or(&[]));

@@ -1,17 +1,12 @@
 //! `deckle explain`: what is decided about a program before it runs, and what is made of it.
 
 use crate::args::ExplainArgs;
-use crate::entry;
-use crate::report::{Outcome, fail, print};
-use crate::source;
+use crate::report::{fail, print};
 use deckle_diag::{Diagnostic, SourceMap};
 use deckle_engine::pipeline::{self, Stage};
-use deckle_engine::{Native, Options};
-use deckle_io::text::signature;
+use deckle_engine::{Native, Options, Outcome, entry, source};
 use deckle_ir::array::Program;
 use deckle_ir::entity::Func;
-use deckle_passes::kernels;
-use deckle_passes::simplify::simplify;
 
 /// Explains a program and gives the exit code.
 pub fn explain(args: &ExplainArgs) -> u8 {
@@ -41,7 +36,7 @@ fn show(args: &ExplainArgs, sources: &mut SourceMap) -> Outcome<()> {
                 Some(name) => vec![chosen(Some(name))?],
                 None => (0..program.funcs.len() as u32).map(Func).collect(),
             };
-            told(program, sources, &funcs)
+            deckle_engine::explain(program, sources, &funcs)
         }
     };
     print(|out| write!(out, "{text}"))
@@ -49,16 +44,4 @@ fn show(args: &ExplainArgs, sources: &mut SourceMap) -> Outcome<()> {
 
 fn shown(program: &Program, func: Func, options: Options, stage: Stage) -> Outcome<String> {
     pipeline::show(program, func, options, stage).map_err(|d| vec![*d])
-}
-
-/// Everything about some functions, in words.
-fn told(program: &Program, sources: &SourceMap, funcs: &[Func]) -> String {
-    let before = deckle_passes::explain::explain(program, sources, funcs);
-    let kernels = kernels::describe(&simplify(program), funcs, sources);
-    let one = |(func, (before, kernels)): (&Func, (&String, &String))| {
-        let function = &program.funcs[func.index()];
-        format!("{}\n{before}{kernels}", signature(&function.name, function))
-    };
-    let all: Vec<String> = funcs.iter().zip(before.iter().zip(&kernels)).map(one).collect();
-    all.join("\n")
 }

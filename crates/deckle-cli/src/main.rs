@@ -5,21 +5,16 @@
 //! Results go to standard output, everything else to standard error.
 
 mod args;
-mod bind;
 mod check;
 mod cost;
 mod doctor;
-mod entry;
 mod explain;
-mod file;
 mod interrupt;
-mod native;
 mod output;
 mod progress;
 mod repl;
 mod report;
 mod run;
-mod source;
 mod stats;
 
 use args::{Cli, Command};

@@ -1,7 +1,7 @@
 //! `--out FILE`: the result in a file, complete or not at all, or on standard output (`--out -.csv`). How it is written is the business of `deckle-io`.
 
-use crate::file::fault;
 use deckle_diag::Diagnostic;
+use deckle_engine::file::{self, fault};
 use deckle_io::text::Ends;
 use deckle_io::{Format, Kind, WRITTEN, check_writable, is_standard, tree, write_value};
 use deckle_ir::types::Type;
@@ -35,8 +35,7 @@ impl Target {
 
     /// Begins to write a result whose elements come one after another. `None` if it can only be written as a whole.
     pub fn create(&self, ty: &Type) -> Result<Option<Box<dyn Sink>>, Diagnostic> {
-        let sink = deckle_io::stream::create(&self.path, ty).map_err(|e| fault(&e))?;
-        Ok(sink.map(|sink| Box::new(Told(sink)) as Box<dyn Sink>))
+        file::create(&self.path, ty)
     }
 
     /// Whether it is no file.
@@ -55,29 +54,6 @@ impl Target {
             Err(e) if e.kind != Kind::Closed => Err(fault(&e)),
             _ => Ok(()),
         }
-    }
-}
-
-/// A sink whose errors are said as those of files are.
-struct Told(Box<dyn Sink>);
-
-fn told(e: stream::Error) -> stream::Error {
-    match e {
-        stream::Error::Failed(e) => stream::Error::Failed(match e.downcast::<deckle_io::Error>() {
-            Ok(e) => Box::new(fault(&e)),
-            Err(e) => e,
-        }),
-        other => other,
-    }
-}
-
-impl Sink for Told {
-    fn take(&mut self, block: Data) -> Result<(), stream::Error> {
-        self.0.take(block).map_err(told)
-    }
-
-    fn finish(self: Box<Self>) -> Result<(), stream::Error> {
-        self.0.finish().map_err(told)
     }
 }
 

@@ -1,13 +1,12 @@
 //! How the command ends: diagnostics on standard error, an exit code, and panics turned into both.
 
 use deckle_diag::{Class, Code, Diagnostic, SourceMap, render_all};
+use deckle_engine::Outcome;
+use deckle_engine::bind::quote;
 use deckle_io::Output;
 use std::io::{self, IsTerminal, Write};
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Mutex};
-
-/// What can go wrong all at once.
-pub type Outcome<T> = Result<T, Vec<Diagnostic>>;
 
 /// The code of a panic or of a diagnostic that is Deckle's own fault.
 const BUG: u8 = 101;
@@ -46,15 +45,6 @@ fn ask_for_report(d: Diagnostic) -> Diagnostic {
     ))
 }
 
-/// An argument as a shell would read it.
-pub fn quote(word: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "-_./=@:,+".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_string();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
-}
-
 /// Writes to standard output. A reader that has gone away (`| head`) has seen enough: that is no error.
 pub fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Outcome<()> {
     let written = Output::standard().and_then(|mut out| {
@@ -68,19 +58,6 @@ pub fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Outcome<()
         }
         _ => Ok(()),
     }
-}
-
-/// The diagnostic of a file that cannot be used.
-pub fn bad_file(error: &deckle_io::Error) -> Diagnostic {
-    let file = error.path.as_ref().map_or("a file".to_string(), |p| format!("`{}`", p.display()));
-    let mut d = Diagnostic::nowhere(Code::BadFile, format!("cannot use {file}: {}", error.message));
-    if let Some(offset) = error.offset {
-        d = d.note(format!("at byte {offset} of the file"));
-    }
-    if let Some(help) = &error.help {
-        d = d.help(help);
-    }
-    d
 }
 
 /// Runs the command; a panic becomes a report about a bug in Deckle.
@@ -122,13 +99,5 @@ mod tests {
         assert_eq!(guard(|| panic!("boom")), 101);
         assert_eq!(guard(|| 3), 3);
         let _ = panic::take_hook();
-    }
-
-    #[test]
-    fn arguments_are_quoted_for_a_shell() {
-        assert_eq!(quote("x=@a.npy"), "x=@a.npy");
-        assert_eq!(quote("x=[1, 2]"), "'x=[1, 2]'");
-        assert_eq!(quote("it's"), r"'it'\''s'");
-        assert_eq!(quote(""), "''");
     }
 }

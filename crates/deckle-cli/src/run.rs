@@ -1,30 +1,23 @@
 //! `deckle run`: compile, bind the arguments, run, and show or write the result.
 
 use crate::args::{Backend, ChunkSize, RunArgs};
-use crate::bind::Bound;
 use crate::interrupt::Interrupt;
-use crate::native::{self, How};
-use crate::output::Target;
-use crate::report::{Outcome, fail, print};
-use crate::stats::{Run, Stats};
-use crate::{bind, entry, output, source};
+use crate::output::{self, Target};
+use crate::progress::Shown;
+use crate::report::{fail, print};
+use crate::stats;
 use deckle_diag::{Code, Diagnostic, SourceMap, Span};
-use deckle_engine::CLOSED;
-use deckle_interp::Options;
+use deckle_engine::{Callable, Interp, On, Options, Outcome, Ran, RanOn, Settings, bind, entry, source};
 use deckle_io::text::{Ends, show};
 use deckle_io::{json, tree};
 use deckle_ir::array::Program;
 use deckle_ir::entity::Func;
 use deckle_ir::types::Type;
-use deckle_ir::value::Value;
 use deckle_passes::stream::{self as streams, Kept};
-use deckle_runtime::Pool;
-use deckle_runtime::cpu;
-use deckle_runtime::pool::Bytes;
-use deckle_runtime::stream::{self, Sink};
+use deckle_runtime::stream::Sink;
+use deckle_runtime::{Data, Team, cpu};
 use std::borrow::Cow;
 use std::io::Write;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -51,150 +44,66 @@ fn execute(args: &RunArgs, sources: &mut SourceMap, interrupt: &Interrupt) -> Ou
     let front_seconds = started.elapsed().as_secs_f64();
     let entry = entry::choose(&compiled, args.entry.as_deref()).map_err(one)?;
     let function = entry::function(&compiled, entry);
-    let inputs = bind::inputs(&entry.name, function, &args.arguments, sources)?;
+    let settings = settings(args, interrupt);
+    let inputs = bind::inputs(&entry.name, function, &args.arguments, &settings.pool, sources)?;
     let ty = function.result_type();
     if let Some(target) = &args.out {
         target.check(ty).map_err(one)?;
     }
 
     let (program, kept) = streamable(args, &compiled.program, entry.func, sources)?;
-    let job = Job { program: &program, func: entry.func, kept: &kept };
-    let ran = job.run(args, inputs, ty, interrupt).map_err(|d| one(*d));
-    let (value, mut stats) = match ran {
-        // Whoever read the result has seen enough.
-        Err(d) if d[0].code == Code::Stream && d[0].message == CLOSED => return Ok(()),
-        ran => ran?,
-    };
-    stats.compile_seconds += front_seconds;
+    let options = Options { contract: args.contract, ..Options::default() };
+    let callable = Callable::with(program.into_owned(), entry.func, options);
+    let ends = Arc::new(Mutex::new(Ends::new(ty)));
+    let sink = taker(args, ty, &ends).map_err(one)?;
+    let is_seen = args.out.as_ref().map_or(args.json, Target::is_standard_output) && ty.is_seq();
+    interrupt.follow(&settings.progress, is_seen);
+    let shown = args.progress.then(|| Shown::new(&settings.progress, &settings.pool));
+    let ran = callable.call(&on(args, &kept), inputs, sink, &settings);
+    drop(shown);
+    let Ran { result, mut report } = ran.map_err(|d| one(*d))?;
+    report.compile_seconds += front_seconds;
 
-    tell_kept(&kept, &stats.kept, sources);
-    if let Some(value) = value {
-        deliver(args, ty, &value)?;
+    if let RanOn::Interp { watched, .. } = &report.on {
+        tell_kept(&kept, watched, sources);
+    } else {
+        tell_kept(&kept, &[], sources);
+    }
+    match (result, ends.lock()) {
+        (Some(result), _) => deliver(args, ty, &result)?,
+        (None, Ok(ends)) if is_shown(args) => print(|out| writeln!(out, "{}", ends.show()))?,
+        _ => {}
     }
     if args.stats {
-        let _ = writeln!(std::io::stderr(), "{}", stats.to_json());
+        let _ = writeln!(std::io::stderr(), "{}", stats::to_json(&report));
     }
     Ok(())
 }
 
-/// A function.
-struct Job<'a> {
-    program: &'a Program,
-    func: Func,
-    kept: &'a [Kept],
-}
-
-type Ran = Result<(Option<Value>, Stats), Box<Diagnostic>>;
-
-impl Job<'_> {
-    /// Runs it where it should, or, if nothing was asked for and there is no LLVM, in the interpreter. What was not handed over while it ran is given.
-    fn run(&self, args: &RunArgs, inputs: Vec<Bound>, ty: &Type, interrupt: &Interrupt) -> Ran {
-        let threads = match args.on {
-            Some(Backend::Interp) => return self.interpret(inputs, interrupt),
-            Some(Backend::Seq) => 1,
-            _ => args.threads.unwrap_or_else(deckle_runtime::cpu::usable_cores),
-        };
-        let chunk = match args.chunk {
-            Some(ChunkSize::Elements(n)) => Some(n),
-            _ => None,
-        };
-        let is_seen = args.out.as_ref().map_or(args.json, Target::is_standard_output) && ty.is_seq();
-        let how = How { threads, memory: args.memory, chunk, progress: args.progress, is_seen };
-        let started = Instant::now();
-        match native::compile(self.program, self.func, args.contract) {
-            Ok(native) => {
-                let compile_seconds = started.elapsed().as_secs_f64();
-                let ends = Arc::new(Mutex::new(Ends::new(ty)));
-                let sink = taker(args, ty, &ends)?;
-                let ran = native::run(&native, inputs, sink, how, interrupt)?;
-                if let Some(ends) = ends.lock().ok().filter(|_| ran.value.is_none() && is_shown(args)) {
-                    print(|out| writeln!(out, "{}", ends.show())).map_err(|mut d| Box::new(d.remove(0)))?;
-                }
-                let native::Ran { value, seconds, array_bytes, chunks, kernels, threads, rounds } = ran;
-                let run = Run::Native { array_bytes, chunks, kernels, threads, rounds };
-                Ok((value, Stats { seconds, compile_seconds, kept: Vec::new(), run }))
-            }
-            Err(d) if d.code == Code::NoLlvm && args.on.is_none() && args.memory.is_none() => {
-                native::tell_without_llvm(&d);
-                self.interpret(inputs, interrupt)
-            }
-            Err(d) => Err(d),
-        }
-    }
-
-    fn interpret(&self, inputs: Vec<Bound>, interrupt: &Interrupt) -> Ran {
-        let watch = self.kept.iter().map(|k| (k.place.func, k.place.var)).collect();
-        let function = &self.program.funcs[self.func.index()];
-        let params = function.params().iter().map(|p| function.ty(*p));
-        let values = inputs.into_iter().zip(params).map(|(bound, ty)| whole(bound, ty, interrupt));
-        let values = values.collect::<Result<Vec<Value>, _>>()?;
-        let options =
-            Options { interrupt: Some(interrupt.flag()), watch, max_elements: most_elements(), ..Options::default() };
-        let started = Instant::now();
-        let outcome = deckle_interp::run(self.program, self.func, &values, &options)?;
-        let seconds = started.elapsed().as_secs_f64();
-        let stats = Stats { seconds, compile_seconds: 0.0, kept: outcome.bytes, run: Run::Interp(outcome.cost) };
-        Ok((Some(outcome.value), stats))
-    }
-}
-
-/// An argument as a tree, for the interpreter, which has everything as a whole.
-fn whole(bound: Bound, ty: &Type, interrupt: &Interrupt) -> Result<Value, Box<Diagnostic>> {
-    let mut source = match bound {
-        Bound::Value(value) => return Ok(value),
-        Bound::Stream(source) => source,
+/// What the run may use.
+fn settings(args: &RunArgs, interrupt: &Interrupt) -> Settings {
+    let threads = match args.on {
+        Some(Backend::Seq | Backend::Interp) => 1,
+        _ => args.threads.unwrap_or_else(cpu::usable_cores),
     };
-    let (pool, mut all, mut bytes) = (Pool::new(None), Vec::new(), 0);
-    let elem = ty.elem().unwrap_or(ty);
-    loop {
-        if interrupt.flag().load(Ordering::Relaxed) {
-            return Err(Box::new(Diagnostic::nowhere(Code::LimitExceeded, "interrupted")));
-        }
-        match source.next(1 << 20, &pool) {
-            Ok(Some(block)) => {
-                let tree = tree::bytes(&block);
-                bytes += tree;
-                check_room(bytes, tree)?;
-                all.extend(tree::values(elem, &block));
-            }
-            Ok(None) if ty.elem().is_none() => {
-                let missing = || Diagnostic::nowhere(Code::Internal, "an argument that does not come");
-                return all.pop().ok_or_else(|| Box::new(missing()));
-            }
-            Ok(None) => return Ok(if ty.is_seq() { Value::seq(all) } else { Value::array(all) }),
-            Err(stream::Error::Failed(e)) => {
-                let said =
-                    |e: Box<dyn std::error::Error + Send + Sync>| Diagnostic::nowhere(Code::BadFile, e.to_string());
-                return Err(e.downcast::<Diagnostic>().unwrap_or_else(|e| Box::new(said(e))));
-            }
-            Err(e) => return Err(Box::new(Diagnostic::nowhere(Code::LimitExceeded, e.to_string()))),
-        }
-    }
+    let team = Team::with_interrupt(threads, interrupt.flag());
+    let chunk = match args.chunk {
+        Some(ChunkSize::Elements(n)) => Some(n),
+        _ => None,
+    };
+    Settings { chunk, ..Settings::with(team, deckle_engine::pool(args.memory)) }
 }
 
-/// What is small is not worth asking for.
-const SMALL: u64 = 32 << 20;
-/// Whether there is memory for the next `tree` bytes of an argument that the interpreter has as a whole: `bytes` of it with these.
-fn check_room(bytes: u64, tree: u64) -> Result<(), Box<Diagnostic>> {
-    // What is there already is no longer free; half of all is left for what is computed of it.
-    let free = || cpu::free_memory().filter(|free| bytes + tree > *free);
-    match if bytes > SMALL { free() } else { None } {
-        None => Ok(()),
-        Some(free) => {
-            let (bytes, free) = (Bytes(bytes), Bytes(free));
-            let message = format!(
-                "the interpreter has arguments as a whole: this one takes more than {bytes}, and {free} of memory are free"
-            );
-            let d = Diagnostic::nowhere(Code::LimitExceeded, message);
-            Err(Box::new(d.help("leave `--on interp` out: native code reads files into flat memory, and goes through sequences in chunks")))
-        }
+/// Where it runs. Without LLVM the interpreter does it, if nothing was asked for that it cannot do.
+fn on(args: &RunArgs, kept: &[Kept]) -> On {
+    match args.on {
+        Some(Backend::Interp) => On::Interp(Interp {
+            watch: kept.iter().map(|k| (k.place.func, k.place.var)).collect(),
+            ..Interp::default()
+        }),
+        None if args.memory.is_none() => On::Best,
+        _ => On::Native,
     }
-}
-
-/// The most elements of a value that the interpreter makes: what memory there is for, and less than any machine has.
-fn most_elements() -> u64 {
-    let most = Options::default().max_elements;
-    cpu::free_memory().map_or(most, |free| most.min(free / 2 / tree::NUMBER))
 }
 
 /// Whether the beginning and the end of a long result are shown, and not all of it.
@@ -203,12 +112,12 @@ fn is_shown(args: &RunArgs) -> bool {
 }
 
 /// Who takes the result while the program runs: a file or standard output, if it is a sequence that can be written in parts; or what shows its ends.
-fn taker(args: &RunArgs, ty: &Type, ends: &Arc<Mutex<Ends>>) -> Result<Option<Box<dyn Sink>>, Box<Diagnostic>> {
+fn taker(args: &RunArgs, ty: &Type, ends: &Arc<Mutex<Ends>>) -> Result<Option<Box<dyn Sink>>, Diagnostic> {
     match &args.out {
         _ if !ty.is_seq() => Ok(None),
         None if is_shown(args) => Ok(Some(output::ends(ty, ends))),
-        Some(target) if !args.json => target.create(ty).map_err(Box::new),
-        None if args.json => Target::json().create(ty).map_err(Box::new),
+        Some(target) if !args.json => target.create(ty),
+        None if args.json => Target::json().create(ty),
         _ => Ok(None),
     }
 }
@@ -246,17 +155,18 @@ fn tell_kept(kept: &[Kept], bytes: &[u64], sources: &SourceMap) {
     }
 }
 
-fn deliver(args: &RunArgs, ty: &Type, value: &Value) -> Outcome<()> {
+fn deliver(args: &RunArgs, ty: &Type, result: &Data) -> Outcome<()> {
+    let value = tree::value(ty, result, 0);
     if let Some(target) = &args.out {
-        target.write(ty, value).map_err(|d| vec![d])?;
+        target.write(ty, &value).map_err(|d| vec![d])?;
     }
     if args.json {
         print(|out| {
-            json::write(ty, value, out)?;
+            json::write(ty, &value, out)?;
             writeln!(out)
         })
     } else if args.out.is_none() {
-        print(|out| writeln!(out, "{}", show(ty, value, args.full)))
+        print(|out| writeln!(out, "{}", show(ty, &value, args.full)))
     } else {
         Ok(())
     }

@@ -51,6 +51,10 @@ pub fn pool(memory: Option<u64>) -> Pool {
     if is_checked() { Pool::checked(memory) } else { Pool::new(memory) }
 }
 
+/// A panic of whoever calls leaves threads and memory as they are.
+impl std::panic::RefUnwindSafe for Settings {}
+impl std::panic::UnwindSafe for Settings {}
+
 impl Settings {
     /// More bytes than any machine has.
     pub const LARGEST: u64 = 1 << 40;

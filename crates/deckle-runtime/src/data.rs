@@ -274,6 +274,23 @@ impl Data {
         }
     }
 
+    /// The same in memory that nobody has lent: what is external is copied.
+    ///
+    /// # Errors
+    /// There is no room.
+    pub fn owned(self, pool: &Pool, what: &str) -> Result<Data, OverBudget> {
+        let own = |b: Buffer| if b.is_external() { pool.alloc_from(b.as_slice::<u8>(), what) } else { Ok(b) };
+        let form = match self.form {
+            Form::Scalars(ty, b) => Form::Scalars(ty, own(b)?),
+            Form::Tuple(parts) => {
+                Form::Tuple(parts.into_iter().map(|p| p.owned(pool, what)).collect::<Result<_, _>>()?)
+            }
+            Form::Equal(m, elem) => Form::Equal(m, Box::new(elem.owned(pool, what)?)),
+            Form::Offsets(b, elem) => Form::Offsets(own(b)?, Box::new(elem.owned(pool, what)?)),
+        };
+        Ok(Data { len: self.len, form })
+    }
+
     /// The values from `lo` below `hi`, which share the memory of these.
     ///
     /// # Errors

@@ -1,44 +1,20 @@
 //! Where programs run.
 //!
-//! A backend is a word: [`Interp`], [`Seq`], [`Cpu`]. A program is compiled for the last two when it is first called, once, however many handles to it there are and
-//! whatever the number of threads; the threads and the memory of all programs are the same.
+//! A backend is a word: [`Interp`], [`Seq`](const@Seq), [`Cpu`]. A program is compiled for the last two when it is first called, once, however many handles to it there are and
+//! whatever the number of threads; the threads and the memory of all programs are the same, unless a program has limits of its own.
 
-use crate::stream::{Arg, Take};
-use deckle_diag::{Code, Diagnostic};
-use deckle_interp::Options;
-use deckle_io::tree;
-use deckle_ir::array::Program;
-use deckle_ir::entity::Func;
-use deckle_ir::types::Type;
-use deckle_ir::value::Value;
-use deckle_runtime::stream::{Error as StreamError, Source};
-use deckle_runtime::{Data, OverBudget, Pool};
-
-mod native;
-pub use native::{Cpu, OneCore, Seq, SomeCores};
-
-type Run = Result<Data, Box<Diagnostic>>;
-
-/// A program as backends see it: the array IR, and what has been made of it.
-#[doc(hidden)]
-pub struct Target {
-    pub program: Program,
-    native: native::Made,
-}
-
-impl Target {
-    pub(crate) fn new(program: Program) -> Target {
-        Target { program, native: native::Made::default() }
-    }
-}
+use deckle_engine::{On, Progress, Settings};
+use deckle_runtime::{Pool, Team, cpu};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Where a program runs.
 pub trait Backend: Copy + Send + 'static {
-    /// Runs a program. If somebody takes its result, which is a sequence, they are given its elements instead.
+    /// As what.
     #[doc(hidden)]
-    fn run(self, target: &Target, args: Vec<Arg>, take: Option<Take>) -> Run;
+    fn place(self) -> On;
 
-    /// On how many threads it runs.
+    /// On how many threads.
     #[doc(hidden)]
     fn threads(self) -> usize {
         1
@@ -49,47 +25,9 @@ pub trait Backend: Copy + Send + 'static {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Interp;
 
-/// The interpreter has values of its own, and sequences as a whole: elements are collected before the run, and handed over after it.
-pub fn interpret(target: &Target, args: Vec<Arg>, take: Option<Take>, options: &Options) -> Run {
-    let function = &target.program.funcs[0];
-    let types = function.params().iter().map(|p| function.ty(*p));
-    let args = args.into_iter().zip(types).map(|(arg, ty)| match arg {
-        Arg::Data { data, .. } => Ok(tree::value(ty, &data, 0)),
-        Arg::Feed(source, _) => collected(source, ty),
-    });
-    let args = args.collect::<Result<Vec<Value>, _>>()?;
-    let value = deckle_interp::run(&target.program, Func(0), &args, options)?.value;
-    let (pool, ty) = (Pool::new(None), function.result_type());
-    if let (Some(mut take), Some(items), Some(elem)) = (take, value.items(), ty.elem()) {
-        take(tree::flat(elem, items, &pool, "the result").map_err(over)?);
-        return Ok(Data::numbers(vec![items.len() as i64]));
-    }
-    tree::flat(ty, [&value], &pool, "the result").map_err(over)
-}
-
-fn over(e: OverBudget) -> Box<Diagnostic> {
-    Box::new(Diagnostic::nowhere(Code::LimitExceeded, e.to_string()))
-}
-
-/// All elements of a source.
-fn collected(mut source: Box<dyn Source>, ty: &Type) -> Result<Value, Box<Diagnostic>> {
-    let (pool, elem, mut all) = (Pool::new(None), ty.elem().unwrap_or(ty), Vec::new());
-    loop {
-        match source.next(AT_ONCE, &pool) {
-            Ok(Some(block)) => all.extend(tree::values(elem, &block)),
-            Ok(None) => return Ok(Value::seq(all)),
-            Err(StreamError::Failed(e)) => return Err(Box::new(Diagnostic::nowhere(Code::Stream, e.to_string()))),
-            Err(e) => return Err(Box::new(Diagnostic::nowhere(Code::LimitExceeded, e.to_string()))),
-        }
-    }
-}
-
-/// So many bytes are taken from a source at once.
-const AT_ONCE: usize = 1 << 20;
-
 impl Backend for Interp {
-    fn run(self, target: &Target, args: Vec<Arg>, take: Option<Take>) -> Run {
-        interpret(target, args, take, &Options::default())
+    fn place(self) -> On {
+        On::Interp(deckle_engine::Interp::default())
     }
 }
 
@@ -116,7 +54,117 @@ pub struct Patient {
 }
 
 impl Backend for Patient {
-    fn run(self, target: &Target, args: Vec<Arg>, take: Option<Take>) -> Run {
-        interpret(target, args, take, &Options { max_steps: Some(self.steps), ..Options::default() })
+    fn place(self) -> On {
+        On::Interp(deckle_engine::Interp { max_steps: Some(self.steps), ..Default::default() })
     }
+}
+
+/// Native code on all cores that this process may use.
+///
+/// The program is compiled when it is first called. Results do not depend on the number of threads, not even in their last bit; next to [`Interp`]
+/// sums of floats may be grouped in another way. Where no LLVM can be used the interpreter runs the program, and one line on standard
+/// error says what to install.
+///
+/// ```
+/// # use deckle::prelude::*;
+/// let norm = compile(|xs: Arr<f64>| xs.map(|x| x * x).sum().sqrt())?;
+/// assert_eq!(norm.call([3.0, 4.0])?, 5.0);
+/// assert_eq!(norm.on(Cpu::threads(2)).call([6.0, 8.0])?, 10.0);
+/// # Ok::<(), deckle::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cpu;
+
+impl Cpu {
+    /// Native code on so many threads, at least one.
+    pub fn threads(n: usize) -> SomeCores {
+        SomeCores { threads: n.max(1) }
+    }
+}
+
+impl Backend for Cpu {
+    fn place(self) -> On {
+        On::Best
+    }
+
+    fn threads(self) -> usize {
+        cpu::usable_cores()
+    }
+}
+
+/// Native code on a number of threads: [`Cpu::threads`].
+#[derive(Clone, Copy, Debug)]
+pub struct SomeCores {
+    threads: usize,
+}
+
+impl Backend for SomeCores {
+    fn place(self) -> On {
+        On::Best
+    }
+
+    fn threads(self) -> usize {
+        self.threads
+    }
+}
+
+/// The type of the backend [`Seq`](const@Seq): native code on one core, without threads.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OneCore;
+
+/// Native code on one core, without threads. (As a type, `Seq` is a sequence.)
+///
+/// ```
+/// # use deckle::prelude::*;
+/// let total = compile(|xs: Seq<i64>| xs.sum())?;
+/// assert_eq!(total.on(Seq).call([1, 2, 3])?, 6);
+/// # Ok::<(), deckle::Error>(())
+/// ```
+#[allow(non_upper_case_globals)] // It is used as `Cpu` and `Interp` are.
+pub const Seq: OneCore = OneCore;
+
+impl Backend for OneCore {
+    fn place(self) -> On {
+        On::Best
+    }
+}
+
+/// What a program may use, if not what all do.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Limits {
+    pub memory: Option<u64>,
+    pub chunk: Option<i64>,
+    pub progress: Option<Arc<Progress>>,
+}
+
+impl Limits {
+    /// These threads, this memory: those of the process, unless something is said.
+    pub(crate) fn settings(&self, threads: usize) -> Arc<Settings> {
+        if let Limits { memory: None, chunk: None, progress: None } = self {
+            return shared(threads);
+        }
+        let pool = if self.memory.is_some() { deckle_engine::pool(self.memory) } else { shared_pool().clone() };
+        Arc::new(Settings {
+            chunk: self.chunk,
+            owned_results: true,
+            progress: self.progress.clone().unwrap_or_default(),
+            ..Settings::with(Team::new(threads), pool)
+        })
+    }
+}
+
+fn shared_pool() -> &'static Pool {
+    static POOL: OnceLock<Pool> = OnceLock::new();
+    POOL.get_or_init(|| deckle_engine::pool(None))
+}
+
+/// The threads and the memory of this process, made when they are first needed and kept.
+fn shared(threads: usize) -> Arc<Settings> {
+    static TEAMS: Mutex<Option<HashMap<usize, Arc<Settings>>>> = Mutex::new(None);
+    let mut teams = TEAMS.lock().unwrap_or_else(PoisonError::into_inner);
+    let new = || {
+        let settings = Settings::with(Team::new(threads), shared_pool().clone());
+        Arc::new(Settings { owned_results: true, ..settings })
+    };
+    teams.get_or_insert_default().entry(threads).or_insert_with(new).clone()
 }

@@ -1,35 +1,41 @@
 //! From a closure to a callable.
 
-use crate::backend::{Backend, Cpu, Target};
+use crate::backend::{Backend, Cpu, Limits};
 use crate::bundle::{Bundle, IntoBundle};
 use crate::elt::{Handle, Item};
-use crate::error::{Error, Fault, misfit};
-use crate::host::{HostItem, Hosted};
+use crate::error::{Error, Fault, limit, misfit};
+use crate::host::{HostItem, Hosted, Resident};
 use crate::seq::Seq;
-use crate::stream::{Arg, Argument, Results, Take};
+use crate::stream::{Arg, Argument, Results, Take, Taker};
 use crate::trace::{Parameter, Traced, trace};
-use deckle_diag::{Code, Diagnostic};
+use deckle_diag::{Code, Diagnostic, SourceMap};
+use deckle_engine::{Callable, Input, Progress, Settings, file};
 use deckle_ir::array::Program;
+use deckle_ir::entity::{Func, Var};
+use deckle_runtime::stream::Sink;
 use deckle_runtime::{Data, OverBudget, lending};
 use std::marker::PhantomData;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A program that can be called any number of times, with arguments `A` and result `R`, on the backend `B`.
 #[derive(Debug)]
 pub struct Compiled<A, R, B = Cpu> {
     built: Arc<Built>,
     backend: B,
+    limits: Limits,
+    /// What its runs may use, once there has been one.
+    settings: OnceLock<Arc<Settings>>,
     of: PhantomData<fn(A) -> R>,
 }
 
 struct Built {
-    target: Target,
+    callable: Callable,
     places: Vec<crate::error::Place>,
 }
 
 impl std::fmt::Debug for Built {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}", self.target.program)
+        write!(f, "{}", self.callable.program())
     }
 }
 
@@ -42,20 +48,87 @@ impl<A, R, B: Backend> Compiled<A, R, B> {
     /// assert_eq!(f.call(1).unwrap(), 2);
     /// ```
     pub fn on<C: Backend>(&self, backend: C) -> Compiled<A, R, C> {
-        Compiled { built: self.built.clone(), backend, of: PhantomData }
+        Compiled::new(self.built.clone(), backend, self.limits.clone())
+    }
+
+    /// The same program with arrays of at most so many bytes at once, arguments and results included. What needs more is an error that names the array; sequences go through in
+    /// smaller chunks.
+    ///
+    /// ```
+    /// # use deckle::prelude::*;
+    /// let total = compile(|xs: Seq<i64>| xs.map(|x| x % 7).sum())?.memory(1 << 20);
+    /// assert_eq!(total.call(feed(0..1_000_000))?, 2_999_997);
+    /// let sorted = compile(|n: Exp<i64>| iota(n).map(|x| -x).sort())?.memory(1 << 20);
+    /// assert!(sorted.call(1_000_000).is_err());
+    /// # Ok::<(), deckle::Error>(())
+    /// ```
+    pub fn memory(&self, bytes: u64) -> Compiled<A, R, B> {
+        self.limited(Limits { memory: Some(bytes), ..self.limits.clone() })
+    }
+
+    /// The same program with so many elements of a sequence at a time, at least one, instead of as many as are fast. Results do not depend on it.
+    pub fn chunk(&self, elements: usize) -> Compiled<A, R, B> {
+        self.limited(Limits { chunk: Some(i64::try_from(elements).unwrap_or(i64::MAX).max(1)), ..self.limits.clone() })
+    }
+
+    /// The same program, and its runs tell how far they are.
+    ///
+    /// ```
+    /// # use deckle::prelude::*;
+    /// let far = std::sync::Arc::new(Progress::default());
+    /// let total = compile(|xs: Seq<i64>| xs.sum())?.progress(&far);
+    /// total.call(feed(0..1000))?;
+    /// assert_eq!(far.pulled.load(std::sync::atomic::Ordering::Relaxed), 1000);
+    /// # Ok::<(), deckle::Error>(())
+    /// ```
+    pub fn progress(&self, progress: &Arc<Progress>) -> Compiled<A, R, B> {
+        self.limited(Limits { progress: Some(progress.clone()), ..self.limits.clone() })
+    }
+
+    fn limited(&self, limits: Limits) -> Compiled<A, R, B> {
+        Compiled::new(self.built.clone(), self.backend, limits)
+    }
+
+    fn new(built: Arc<Built>, backend: B, limits: Limits) -> Compiled<A, R, B> {
+        Compiled { built, backend, limits, settings: OnceLock::new(), of: PhantomData }
+    }
+
+    fn settings(&self) -> &Arc<Settings> {
+        self.settings.get_or_init(|| self.limits.settings(self.backend.threads()))
     }
 
     /// The array IR of the program.
     pub fn program(&self) -> &Program {
-        &self.built.target.program
+        self.built.callable.program()
     }
 
-    fn run(&self, args: Vec<Result<Arg, OverBudget>>) -> Result<R::Host, Error>
-    where
-        R: Hosted,
-    {
-        let data = self.built.run(self.backend, args, None)?;
-        R::from_data(data).ok_or_else(misfit)
+    /// What is decided about the program before it runs: what is fused, kept in memory and streamed, and why not; the text of `deckle explain`.
+    ///
+    /// ```
+    /// # use deckle::prelude::*;
+    /// let dot = compile(|xs: Arr<f64>, ys: Arr<f64>| xs.zip_with(ys, |x, y| x * y).sum())?;
+    /// assert!(dot.explain().contains("kernel"));
+    /// # Ok::<(), deckle::Error>(())
+    /// ```
+    pub fn explain(&self) -> String {
+        deckle_engine::explain(self.program(), &SourceMap::new(), &[Func(0)])
+    }
+
+    /// What the program costs by the cost model, as formulas in the sizes of its arguments: work, depth, and the space that it needs with one element of a sequence at a time and with all
+    /// at once; the text of `deckle cost`.
+    ///
+    /// ```
+    /// # use deckle::prelude::*;
+    /// let dot = compile(|xs: Arr<f64>, ys: Arr<f64>| xs.zip_with(ys, |x, y| x * y).sum())?;
+    /// assert!(dot.cost().contains("work"));
+    /// # Ok::<(), deckle::Error>(())
+    /// ```
+    pub fn cost(&self) -> String {
+        deckle_engine::cost(self.program(), Func(0))
+    }
+
+    fn run(&self, args: Vec<Result<Arg, OverBudget>>) -> Result<Data, Error> {
+        self.built.run(self.backend, self.settings(), args, None)?.ok_or_else(misfit)
     }
 }
 
@@ -63,22 +136,34 @@ impl Built {
     fn run(
         &self,
         backend: impl Backend,
+        settings: &Settings,
         args: Vec<Result<Arg, OverBudget>>,
         take: Option<Take>,
-    ) -> Result<Data, Error> {
-        let over = |e: OverBudget| Box::new(Diagnostic::nowhere(Code::LimitExceeded, e.to_string()));
-        let args = args.into_iter().collect::<Result<Vec<Arg>, _>>().map_err(over);
+    ) -> Result<Option<Data>, Error> {
+        let args = args.into_iter().collect::<Result<Vec<Arg>, _>>().map_err(|e| limit(&e));
         let fates: Vec<_> = args.iter().flatten().filter_map(Arg::fate).collect();
-        let ran = args.and_then(|args| backend.run(&self.target, args, take));
+        let sink = take.map(|take| Box::new(Taker(take)) as Box<dyn Sink>);
+        let ran = args.and_then(|args| self.callable.call(&backend.place(), self.inputs(args)?, sink, settings));
         // If an iterator panicked, so does the call, whatever came of it.
         let mut causes: Vec<_> = fates.iter().filter_map(|fate| fate.take()).collect();
-        ran.map_err(|d| {
+        ran.map(|ran| ran.result).map_err(|d| {
             let place = d.labels.first().and_then(|l| self.places.get(l.span.lo as usize)).copied();
             let mut d = *d;
             d.labels.clear();
             let cause = if d.code == Code::Stream { causes.pop() } else { None };
             Error::new(Fault::Run(Box::new(d)), place).because(cause)
         })
+    }
+
+    /// The arguments, with files opened.
+    fn inputs(&self, args: Vec<Arg>) -> Result<Vec<Input>, Box<Diagnostic>> {
+        let function = self.callable.function();
+        let params = function.param_names.iter().zip(function.params());
+        let input = |(arg, (name, var)): (Arg, (&String, &Var))| match arg {
+            Arg::Input(input) | Arg::Feed(input, _) => Ok(input),
+            Arg::File(path) => Ok(Input::Stream(file::open(name, function.ty(*var), &path)?)),
+        };
+        args.into_iter().zip(params).map(input).collect::<Result<_, Diagnostic>>().map_err(Box::new)
     }
 }
 
@@ -99,8 +184,8 @@ pub trait Builds<A> {
 
 fn finish<A, R>(traced: Traced) -> Compiled<A, R> {
     let Traced { function, places } = traced;
-    let target = Target::new(Program { funcs: vec![function] });
-    Compiled { built: Arc::new(Built { target, places }), backend: Cpu, of: PhantomData }
+    let callable = Callable::new(Program { funcs: vec![function] }, Func(0));
+    Compiled::new(Arc::new(Built { callable, places }), Cpu, Limits::default())
 }
 
 macro_rules! arities {
@@ -126,7 +211,19 @@ macro_rules! arities {
             /// Runs the program.
             #[allow(clippy::too_many_arguments, clippy::extra_unused_lifetimes)]
             pub fn call<'a>(&self, $($arg: impl Argument<'a, $name>),*) -> Result<Ret::Host, Error> {
-                lending(self.backend.threads(), |_lender| self.run(vec![$($arg.into_arg(_lender)),*]))
+                // A result may be what was lent, so it is the host's before that is given back.
+                lending(self.backend.threads(), |_lender| {
+                    Ret::from_data(self.run(vec![$($arg.into_arg(_lender)),*])?).ok_or_else(misfit)
+                })
+            }
+
+            /// Runs the program and leaves its result with the engine, to be an argument of other calls: see [`Resident`].
+            #[allow(clippy::too_many_arguments, clippy::extra_unused_lifetimes)]
+            pub fn keep<'a>(&self, $($arg: impl Argument<'a, $name>),*) -> Result<Resident<Ret>, Error> {
+                lending(self.backend.threads(), |_lender| {
+                    let data = self.run(vec![$($arg.into_arg(_lender)),*])?;
+                    data.owned(&self.settings().pool, "a result that is kept").map(Resident::new).map_err(crate::error::over)
+                })
             }
         }
 
@@ -134,10 +231,10 @@ macro_rules! arities {
             /// Runs the program, on a thread of its own, and gives the elements of its result as they come about.
             #[allow(clippy::too_many_arguments)]
             pub fn stream(&self, $($arg: impl Argument<'static, $name> + Send + 'static),*) -> Results<Ret> {
-                let (built, backend) = (self.built.clone(), self.backend);
+                let (built, backend, settings) = (self.built.clone(), self.backend, self.settings().clone());
                 Results::of(move |take| {
                     lending(backend.threads(), |_lender| {
-                        built.run(backend, vec![$($arg.into_arg(_lender)),*], Some(take)).map(drop)
+                        built.run(backend, &settings, vec![$($arg.into_arg(_lender)),*], Some(take)).map(drop)
                     })
                 })
             }

@@ -1,6 +1,7 @@
 //! What can go wrong when a program is built or run.
 
-use deckle_diag::{Diagnostic, SourceMap};
+use deckle_diag::{Code, Diagnostic, SourceMap};
+use deckle_runtime::OverBudget;
 use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
@@ -95,6 +96,16 @@ impl Error {
 /// An argument that does not fit.
 pub(crate) fn argument(message: String) -> Error {
     Error::new(Fault::Argument(message), None)
+}
+
+/// There is no room.
+pub(crate) fn limit(e: &OverBudget) -> Box<Diagnostic> {
+    Box::new(Diagnostic::nowhere(Code::LimitExceeded, e.to_string()))
+}
+
+/// There is no room for what is kept.
+pub(crate) fn over(e: OverBudget) -> Error {
+    Error::new(Fault::Run(limit(&e)), None)
 }
 
 /// A result that is not what the types of the program say.

@@ -8,6 +8,7 @@ use crate::exp::Exp;
 use crate::flat::{Elements, Flat, Grids, Rows, shape_of, shaped};
 use crate::seq::Seq;
 use crate::stream::{Arg, Argument};
+use deckle_engine::Input;
 use deckle_runtime::{Buffer, Data, Form, Lender, OverBudget};
 use std::marker::PhantomData;
 
@@ -315,14 +316,65 @@ impl<A: HostItem> Hosted for Seq<A> {
     }
 }
 
+/// A result that stays with the engine between calls, as the handle `H` has it: [`Compiled::keep`](crate::Compiled::keep).
+///
+/// It is an argument for parameters of the same type. Borrowed, it stays; moved, its memory may become that of the result. Nothing is taken apart or put together but by
+/// [`into_host`](Resident::into_host).
+///
+/// ```
+/// # use deckle::prelude::*;
+/// let squares = compile(|xs: Arr<f64>| xs.map(|x| x * x))?;
+/// let total = compile(|xs: Arr<f64>| xs.sum())?;
+/// let kept = squares.keep(vec![1.0, 2.0, 3.0])?;
+/// assert_eq!(total.call(&kept)?, 14.0);
+/// assert_eq!(squares.keep(kept)?.into_host()?.to_vec(), [1.0, 16.0, 81.0]);
+/// # Ok::<(), deckle::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Resident<H> {
+    data: Data,
+    of: PhantomData<fn() -> H>,
+}
+
+impl<H: Hosted> Resident<H> {
+    pub(crate) fn new(data: Data) -> Resident<H> {
+        Resident { data, of: PhantomData }
+    }
+
+    /// How many bytes it takes.
+    pub fn bytes(&self) -> usize {
+        self.data.bytes()
+    }
+
+    /// As a value of the host: without copying, where it lies as the host has it.
+    ///
+    /// # Errors
+    /// None, but for a bug in Deckle.
+    pub fn into_host(self) -> Result<H::Host, Error> {
+        H::from_data(self.data).ok_or_else(crate::error::misfit)
+    }
+}
+
+impl<'a, H: Hosted> Argument<'a, H> for Resident<H> {
+    fn into_arg(self, _: &Lender<'a>) -> Result<Arg, OverBudget> {
+        Ok(Arg::Input(Input::Data(self.data)))
+    }
+}
+
+impl<'a, H: Hosted> Argument<'a, H> for &'a Resident<H> {
+    fn into_arg(self, _: &Lender<'a>) -> Result<Arg, OverBudget> {
+        Ok(Arg::Input(Input::Lent(self.data.clone())))
+    }
+}
+
 /// An argument that the program may keep.
 fn given(data: Result<Data, OverBudget>, shape: &[usize]) -> Result<Arg, OverBudget> {
-    Ok(Arg::Data { data: shaped(shape, data?), given: true })
+    Ok(Arg::Input(Input::Data(shaped(shape, data?))))
 }
 
 /// An argument that it may only read.
 fn lent(data: Result<Data, OverBudget>, shape: &[usize]) -> Result<Arg, OverBudget> {
-    Ok(Arg::Data { data: shaped(shape, data?), given: false })
+    Ok(Arg::Input(Input::Lent(shaped(shape, data?))))
 }
 
 impl<'a, T: Elt> Argument<'a, Exp<T>> for T {

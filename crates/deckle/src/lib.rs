@@ -174,36 +174,34 @@ pub use arr::{
     Above, Arr, Below, D1, D2, D3, Edge, Extent, Rank, array, constant_array, fill, generate, generate2, generate3,
     iota, range, range_by, range_inclusive,
 };
-#[doc(hidden)]
-pub use backend::Target;
 pub use backend::{Backend, Cpu, Interp, OneCore, Patient, Seq, SomeCores};
 pub use bundle::{Becomes, Bundle, IntoBundle, Tup, Tupled, tup};
 pub use compile::{Builds, Compiled, compile};
 pub use control::{choose, loop_while, repeat, select};
+pub use deckle_engine::Progress;
 pub use deckle_macros::Elt;
 pub use elt::{Elt, Float, Handle, Int, IntoExp, IntoHandle, Item, Num, Scalars};
 pub use error::{Error, Fault};
 pub use exp::{Bits, Exp, Pack, Unpack, constant, pack};
-pub use host::{Array, HostItem, Hosted, Ragged};
+pub use host::{Array, HostItem, Hosted, Ragged, Resident};
 pub use seq::{Seq, count, count_to, only_if, produce, sequence};
 #[doc(hidden)]
-pub use stream::{Arg, Take};
-pub use stream::{Argument, Feed, Results, feed, feed_results};
+pub use stream::Arg;
+pub use stream::{Argument, Blocks, Feed, FromFile, Results, feed, feed_blocks, feed_results, from_file};
 
 /// Everything that programs use: `use deckle::prelude::*;`.
 pub mod prelude {
     pub use crate::{
         Above, Arr, Array, Below, Compiled, Cpu, D1, D2, D3, Edge, Elt, Error, Exp, Fault, Float, Int, Interp, Num,
-        Pack, Ragged, Rank, Seq, Tup, Unpack, array, choose, compile, constant, constant_array, count, count_to, feed,
-        feed_results, fill, generate, generate2, generate3, iota, loop_while, only_if, pack, produce, range, range_by,
-        range_inclusive, repeat, select, sequence, tup,
+        Pack, Progress, Ragged, Rank, Resident, Seq, Tup, Unpack, array, choose, compile, constant, constant_array,
+        count, count_to, feed, feed_blocks, feed_results, fill, from_file, generate, generate2, generate3, iota,
+        loop_while, only_if, pack, produce, range, range_by, range_inclusive, repeat, select, sequence, tup,
     };
 }
 
 /// What `derive(Elt)` is made of.
 #[doc(hidden)]
 pub mod __private {
-    pub use crate::backend::interpret;
     pub use crate::exp::{ErasedExp, record};
     pub use crate::flat::{Columns, Counts, tuples};
     pub use deckle_ir::types::Type;

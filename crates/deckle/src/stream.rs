@@ -17,11 +17,13 @@ use crate::error::Error;
 use crate::flat::Flat;
 use crate::host::HostItem;
 use crate::seq::Seq;
-use deckle_runtime::stream::{Error as StreamError, Source};
+use deckle_engine::Input;
+use deckle_runtime::stream::{Error as StreamError, Sink, Source};
 use deckle_runtime::{Data, Lender, OverBudget, Pool};
 use std::any::Any;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -31,12 +33,14 @@ pub(crate) type Ended = Box<dyn std::error::Error + Send + Sync>;
 
 /// An argument on its way.
 #[doc(hidden)]
-#[allow(private_interfaces)]
+#[allow(private_interfaces, missing_debug_implementations)]
 pub enum Arg {
-    /// All there, and the program may keep it or not.
-    Data { data: Data, given: bool },
+    /// All there.
+    Input(Input),
     /// The elements of a sequence, and what becomes of them.
-    Feed(Box<dyn Source>, Fate),
+    Feed(Input, Fate),
+    /// The elements of a sequence in a file.
+    File(PathBuf),
 }
 
 impl Arg {
@@ -109,7 +113,87 @@ where
         let fate = Fate::default();
         let items: Items<I, A::Flat> =
             Items { items: self.items, most: 1, over: None, fate: fate.clone(), of: PhantomData };
-        Ok(Arg::Feed(lender.lend_source(Box::new(items)), fate))
+        Ok(Arg::Feed(Input::Stream(lender.lend_source(Box::new(items))), fate))
+    }
+}
+
+/// Blocks of elements of a sequence: [`feed_blocks`].
+#[derive(Debug)]
+pub struct Blocks<I> {
+    blocks: I,
+}
+
+/// As [`feed`], from an iterator that gives many elements at a time: a `Vec` of scalars is moved into the program, so that an element costs next to nothing.
+///
+/// ```
+/// # use deckle::prelude::*;
+/// let total = compile(|xs: Seq<i64>| xs.sum())?;
+/// let blocks = (0..10).map(|k| vec![k; 1000]);
+/// assert_eq!(total.call(feed_blocks(blocks))?, 45_000);
+/// # Ok::<(), deckle::Error>(())
+/// ```
+pub fn feed_blocks<T, I: IntoIterator<Item = Vec<T>>>(blocks: I) -> Blocks<I::IntoIter> {
+    Blocks { blocks: blocks.into_iter() }
+}
+
+impl<'a, A, I> Argument<'a, Seq<A>> for Blocks<I>
+where
+    A: HostItem,
+    I: Iterator<Item = Vec<A::Plain>> + Send + 'a,
+{
+    fn into_arg(self, lender: &Lender<'a>) -> Result<Arg, OverBudget> {
+        let fate = Fate::default();
+        let parts: Parts<I, A::Flat> = Parts { blocks: self.blocks, fate: fate.clone(), of: PhantomData };
+        Ok(Arg::Feed(Input::Stream(lender.lend_source(Box::new(parts))), fate))
+    }
+}
+
+/// Blocks as a source.
+struct Parts<I, F> {
+    blocks: I,
+    fate: Fate,
+    of: PhantomData<fn() -> F>,
+}
+
+impl<P, I: Iterator<Item = Vec<P>> + Send, F: Flat<P>> Source for Parts<I, F> {
+    fn next(&mut self, _: usize, pool: &Pool) -> Result<Option<Data>, StreamError> {
+        let next = catch_unwind(AssertUnwindSafe(|| self.blocks.find(|block| !block.is_empty())));
+        match next {
+            Ok(block) => Ok(block.map(|block| F::from_vec(block, 1).into_data(Some(pool))).transpose()?),
+            Err(why) => Err(self.fate.panicked(why)),
+        }
+    }
+}
+
+/// The elements of a sequence from a file, by its ending: [`from_file`].
+#[derive(Debug)]
+pub struct FromFile {
+    path: PathBuf,
+}
+
+/// A sequence whose elements are read from a file while the program runs, block by block, ahead of it: of any length. See [`io`](crate::io) for what files there are.
+///
+/// ```
+/// # use deckle::prelude::*;
+/// # let path = std::env::temp_dir().join(format!("deckle-doc-stream-{}.csv", std::process::id()));
+/// std::fs::write(&path, "price,volume\n1.5,2\n10,3\n")?;
+/// #[derive(Clone, Copy, Debug, PartialEq, Elt)]
+/// struct Trade {
+///     price: f64,
+///     volume: i64,
+/// }
+/// let turnover = compile(|ts: Seq<Trade>| ts.map(|t| t.price() * t.volume().cast::<f64>()).sum())?;
+/// assert_eq!(turnover.call(from_file(&path))?, 33.0);
+/// # std::fs::remove_file(&path)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn from_file(path: impl Into<PathBuf>) -> FromFile {
+    FromFile { path: path.into() }
+}
+
+impl<'a, A: HostItem> Argument<'a, Seq<A>> for FromFile {
+    fn into_arg(self, _: &Lender<'a>) -> Result<Arg, OverBudget> {
+        Ok(Arg::File(self.path))
     }
 }
 
@@ -125,6 +209,12 @@ enum Cause {
 impl Fate {
     fn set(&self, cause: Cause) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(cause);
+    }
+
+    /// The iterator panicked: the error that ends the stream, until the call panics too.
+    fn panicked(&self, why: Box<dyn Any + Send>) -> StreamError {
+        self.set(Cause::Panicked(why));
+        StreamError::Failed("the iterator that its elements come from panicked".into())
     }
 
     /// The error of the iterator, if it had one. If it panicked, so does this.
@@ -196,8 +286,7 @@ where
             Ok(Some(e)) if n == 0 => return Err(self.failed(e)),
             Ok(Some(e)) => self.over = Some(e),
             Err(why) => {
-                self.fate.set(Cause::Panicked(why));
-                return Err(StreamError::Failed("the iterator that its elements come from panicked".into()));
+                return Err(self.fate.panicked(why));
             }
         }
         self.most = if begun.elapsed() < PATIENCE { self.most.saturating_mul(2) } else { 1 };
@@ -206,8 +295,16 @@ where
 }
 
 /// Hands elements of a result over; `false` if nobody wants them any more.
-#[doc(hidden)]
-pub type Take = Box<dyn FnMut(Data) -> bool + Send>;
+pub(crate) type Take = Box<dyn FnMut(Data) -> bool + Send>;
+
+/// Whoever takes a result.
+pub(crate) struct Taker(pub Take);
+
+impl Sink for Taker {
+    fn take(&mut self, block: Data) -> Result<(), StreamError> {
+        if (self.0)(block) { Ok(()) } else { Err(StreamError::Closed) }
+    }
+}
 
 /// The elements of a result, as the program makes them: an iterator. Dropping it ends the program.
 #[derive(Debug)]

@@ -251,3 +251,59 @@ fn programs_run_on_all_cores_unless_something_is_said() {
     let one: Compiled<(Exp<i64>,), Exp<i64>, OneCore> = f.on(One);
     assert_eq!(cpu.call(1_000_000), one.call(1_000_000));
 }
+
+/// What is kept is not what was lent: the argument may change, or be gone.
+#[test]
+fn what_is_kept_does_not_depend_on_what_was_lent() {
+    let same = compile(|xs: Arr<f64>, rows: Arr<Arr<i64>>| (xs, rows)).unwrap();
+    let rows = Ragged::new(vec![0, 1, 3], vec![1, 2, 3]).unwrap();
+    let mut xs = vec![1.0; 1000];
+    let kept = same.keep(&xs, &rows).unwrap();
+    xs.fill(2.0);
+    drop(rows);
+    let (xs, rows) = kept.into_host().unwrap();
+    assert_eq!((xs.to_vec(), rows.to_vec()), (vec![1.0; 1000], vec![vec![1], vec![2, 3]]));
+}
+
+/// A result stays with the engine from call to call: in one memory, if it is given away each time.
+#[test]
+fn what_is_kept_is_an_argument_again() {
+    let step = compile(|xs: Arr<f64>| xs.map(|x| x * 0.5 + 1.0)).unwrap();
+    let mut xs = step.keep(vec![0.0; 100_000]).unwrap();
+    for _ in 0..60 {
+        xs = step.keep(xs).unwrap();
+    }
+    assert_eq!(xs.bytes(), 800_000);
+    let total = compile(|xs: Arr<f64>, ys: Arr<f64>| xs.zip_with(ys, |x, y| x + y).sum()).unwrap();
+    assert_eq!(total.call(&xs, &xs).unwrap(), 400_000.0);
+    assert!(xs.into_host().unwrap().as_slice().iter().all(|x| *x == 2.0));
+}
+
+/// Blocks of any size, empty ones and none.
+#[test]
+fn blocks_come_as_elements_do() {
+    let sums = compile(|xs: Seq<i64>| xs.map(|x| x * 2)).unwrap();
+    for sizes in [vec![], vec![0], vec![3, 0, 1], vec![100_000, 1]] {
+        let blocks: Vec<Vec<i64>> = sizes.iter().map(|n| (0..*n).collect()).collect();
+        let wanted: Vec<i64> = blocks.concat().iter().map(|x| x * 2).collect();
+        assert_eq!(sums.call(feed_blocks(blocks)).unwrap(), wanted);
+    }
+    let rows = compile(|xs: Seq<Arr<i64>>| xs.map(|x| x.sum())).unwrap();
+    assert_eq!(rows.call(feed_blocks([vec![vec![1, 2], vec![]], vec![vec![3]]])).unwrap(), [3, 0, 3]);
+    let panics = std::panic::catch_unwind(|| sums.call(feed_blocks((0..3).map(|k| vec![1 / (1 - k)]))));
+    assert!(panics.is_err());
+}
+
+#[test]
+fn limits_are_those_of_one_program() {
+    let sort = compile(|n: Exp<i64>| iota(n).map(|x| x * 7 % 1009).sort().sum()).unwrap();
+    let small = sort.memory(1 << 20);
+    assert!(small.call(1_000_000).unwrap_err().to_string().contains("budget"));
+    assert_eq!(small.call(1000).unwrap(), sort.call(1000).unwrap());
+    assert!(sort.call(1_000_000).is_ok());
+    let scanned = compile(|xs: Seq<i64>| xs.scan(0, |a, b| a + b).map(|x| x % 1000)).unwrap();
+    let wanted = scanned.call(feed(0..3000)).unwrap();
+    for n in [0, 1, 7, 1000] {
+        assert_eq!(scanned.chunk(n).call(feed(0..3000)).unwrap(), wanted);
+    }
+}

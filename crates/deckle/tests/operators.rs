@@ -1,9 +1,8 @@
 //! Every operator of the array IR is made by some method: one program per chapter, each of which verifies, round-trips and runs.
 
-use deckle::__private::{Data, interpret};
+use deckle::Backend;
 use deckle::prelude::*;
-use deckle::{Arg, Backend, Take, Target};
-use deckle_diag::Diagnostic;
+use deckle_engine::On;
 use deckle_ir::array::{BinOp, Boundary, Def, Monoid, Op, Program, UnOp, parse, verify};
 use std::collections::BTreeSet;
 
@@ -15,8 +14,8 @@ const NOT_MADE: [&str; 3] = ["call", "pull", "push"];
 struct Checked;
 
 impl Backend for Checked {
-    fn run(self, target: &Target, args: Vec<Arg>, take: Option<Take>) -> Result<Data, Box<Diagnostic>> {
-        interpret(target, args, take, &deckle_interp::Options { check_sizes: true, ..Default::default() })
+    fn place(self) -> On {
+        On::Interp(deckle_engine::Interp { check_sizes: true, ..Default::default() })
     }
 }
 

@@ -1,8 +1,8 @@
 //! Definitions of a session: where each was written, and which names it gives.
 
 use super::unit::{Failure, Unit};
-use crate::source;
 use deckle_diag::{FileId, Span};
+use deckle_engine::source;
 use deckle_syntax::ast;
 use std::ops::Range;
 use std::path::{Path, PathBuf};

@@ -4,8 +4,8 @@
 //! in the modules that it imports. The arguments of a parametrised record are read off its fields.
 
 use super::item::{Bring, Item, Kind};
-use crate::source;
 use deckle_diag::FileId;
+use deckle_engine::source;
 use deckle_io::text::scalar_name;
 use deckle_ir::types::{RecordType, Type};
 use deckle_syntax::ast::{Module, TypeDef, TypeKind};

@@ -6,7 +6,7 @@ use deckle_ir::kernel::{Fault, Node, Program, Site};
 use deckle_runtime::{Interrupted, OverBudget, stream};
 
 /// What is said when whoever took the result has gone.
-pub const CLOSED: &str = "nobody takes the result any more";
+pub(crate) const CLOSED: &str = "nobody takes the result any more";
 
 /// Why a run ends early.
 #[derive(Debug)]
@@ -94,10 +94,7 @@ impl Failure {
         Box::new(match self {
             Failure::Bug(message) => Diagnostic::nowhere(Code::Internal, message),
             Failure::Untold(n) => Diagnostic::nowhere(Code::Internal, format!("nobody told why {n} failed")),
-            Failure::Argument(name) => {
-                Diagnostic::nowhere(Code::BadArgument, format!("argument `{name}` is not of the type of its parameter"))
-                    .help("give a value of the parameter's type")
-            }
+            Failure::Argument(name) => unfit(&name),
             Failure::Row { what, span, size, row, len, expected } => {
                 Fault::Size(what.into(), Some(size)).report(span, &[len.into(), expected.into(), row as i128])
             }
@@ -120,6 +117,12 @@ impl Failure {
             },
         })
     }
+}
+
+/// An argument that is not of the type of its parameter.
+pub(crate) fn unfit(name: &str) -> Diagnostic {
+    Diagnostic::nowhere(Code::BadArgument, format!("argument `{name}` is not of the type of its parameter"))
+        .help("give a value of the parameter's type")
 }
 
 fn error(code: Code, message: String, span: Span, label: &str) -> Diagnostic {

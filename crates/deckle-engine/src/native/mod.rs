@@ -18,7 +18,7 @@ mod scatter;
 mod simulated;
 
 pub use cuda::{OnCuda, Ptx};
-pub use fault::CLOSED;
+pub(crate) use fault::{CLOSED, unfit};
 pub use grid::Layout;
 pub use outside::Input;
 pub use simulated::Simulated;

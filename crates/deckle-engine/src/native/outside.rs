@@ -17,8 +17,10 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// An argument.
 pub enum Input {
-    /// That is there.
+    /// That is there, and given away: the program may compute its result in this memory, if nobody else has a handle of it.
     Data(Data),
+    /// That is there, and kept by the caller: the program only reads it.
+    Lent(Data),
     /// A sequence that comes bit by bit. Where a program cannot go through it in chunks, it is read as a whole before the run. What is neither a
     /// sequence nor a vector is the only element that comes.
     Stream(Box<dyn Source>),
@@ -28,6 +30,7 @@ impl fmt::Debug for Input {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Input::Data(data) => f.debug_tuple("Data").field(data).finish(),
+            Input::Lent(data) => f.debug_tuple("Lent").field(data).finish(),
             Input::Stream(_) => f.write_str("Stream"),
         }
     }

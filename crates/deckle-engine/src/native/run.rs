@@ -79,11 +79,13 @@ pub(crate) fn stream<D: Device>(
                 let source = validated(source, ty, name);
                 outside.comes(k, Ahead::new(source, &settings.pool), settings);
             }
-            (Input::Data(data), true) => {
+            (Input::Data(data) | Input::Lent(data), true) => {
                 let block = elements(data, ty).ok_or_else(|| Failure::Argument(name.clone()))?;
                 outside.comes(k, Ahead::given(block), settings);
             }
-            (Input::Data(data), false) => memory.argument(rep, data, name).map_err(|f| f.of_parameter(plan, k))?,
+            (Input::Data(data) | Input::Lent(data), false) => {
+                memory.argument(rep, data, name).map_err(|f| f.of_parameter(plan, k))?
+            }
             (Input::Stream(source), false) => {
                 let data = collected(validated(source, ty, name), ty, settings)?;
                 memory.argument(rep, data, name).map_err(|f| f.of_parameter(plan, k))?;

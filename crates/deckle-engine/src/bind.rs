@@ -1,35 +1,43 @@
-//! The arguments of the command line, matched with the parameters of a function.
+//! Arguments as they are written, `NAME=VALUE` and `NAME=@FILE`, matched with the parameters of a function.
 
-use crate::file;
-use crate::report::{Outcome, quote};
+use crate::{Input, Outcome, file};
 use deckle_diag::{Code, Diagnostic, SourceMap, Span, closest};
 use deckle_io::stream::is_flat;
 use deckle_io::text::{self, Wrong, parameters, records, type_name};
+use deckle_io::tree;
 use deckle_ir::array::Function;
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
-use deckle_runtime::stream::Source;
+use deckle_runtime::Pool;
 use std::path::Path;
 
-/// An argument.
-pub enum Bound {
-    /// That is there.
-    Value(Value),
-    /// The elements of a file, or of standard input, which are read while the program runs, or just before; of what is no vector or sequence the value itself.
-    Stream(Box<dyn Source>),
-}
-
-/// A value for each parameter, or everything that is wrong with the arguments.
-pub fn arguments(name: &str, function: &Function, given: &[String], sources: &mut SourceMap) -> Outcome<Vec<Value>> {
+/// A tree for each parameter.
+///
+/// # Errors
+/// Everything that is wrong with the arguments.
+pub fn values(name: &str, function: &Function, given: &[String], sources: &mut SourceMap) -> Outcome<Vec<Value>> {
     each(name, function, given, |parameter, ty, text| value(parameter, ty, text, sources))
 }
 
-/// The same with files of elements opened and not read.
-pub fn inputs(name: &str, function: &Function, given: &[String], sources: &mut SourceMap) -> Outcome<Vec<Bound>> {
+/// An argument for each parameter: what is written in flat memory of a pool, files opened and not read.
+///
+/// # Errors
+/// Everything that is wrong with the arguments.
+pub fn inputs(
+    name: &str,
+    function: &Function,
+    given: &[String],
+    pool: &Pool,
+    sources: &mut SourceMap,
+) -> Outcome<Vec<Input>> {
     each(name, function, given, |parameter, ty, text| match (text.strip_prefix('@').map(Path::new), ty) {
-        (Some(path), Type::Seq(_)) => file::open(parameter, ty, path).map(Bound::Stream),
-        (Some(path), _) if is_flat(path, ty) => file::open_whole(parameter, ty, path).map(Bound::Stream),
-        _ => value(parameter, ty, text, sources).map(Bound::Value),
+        (Some(path), Type::Seq(_)) => file::open(parameter, ty, path).map(Input::Stream),
+        (Some(path), _) if is_flat(path, ty) => file::open_whole(parameter, ty, path).map(Input::Stream),
+        _ => {
+            let value = value(parameter, ty, text, sources)?;
+            let flat = tree::flat(ty, [&value], pool, &format!("argument `{parameter}`"));
+            flat.map(Input::Data).map_err(|e| Diagnostic::nowhere(Code::LimitExceeded, e.to_string()))
+        }
     })
 }
 
@@ -122,8 +130,24 @@ fn value(name: &str, ty: &Type, text: &str, sources: &mut SourceMap) -> Result<V
     text::parse(text, ty).map_err(|w| misfit(name, ty, w, &format!("argument {name}"), text, sources))
 }
 
+/// An argument as a shell would read it.
+pub fn quote(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./=@:,+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_string();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
 /// The diagnostic of a text that is no value of the type, with the place in it.
-pub fn misfit(name: &str, ty: &Type, wrong: Wrong, shown: &str, text: &str, sources: &mut SourceMap) -> Diagnostic {
+pub(crate) fn misfit(
+    name: &str,
+    ty: &Type,
+    wrong: Wrong,
+    shown: &str,
+    text: &str,
+    sources: &mut SourceMap,
+) -> Diagnostic {
     let file = sources.add(shown, text);
     let byte = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
     let span = Span::new(file, byte(wrong.range.0), byte(wrong.range.1));
@@ -165,7 +189,15 @@ mod tests {
     fn bind(given: &[&str]) -> Outcome<Vec<Value>> {
         let f = function(&[("count", Type::INT), ("scale", ScalarType::F64.into())]);
         let given: Vec<String> = given.iter().map(|s| s.to_string()).collect();
-        arguments("f", &f, &given, &mut SourceMap::new())
+        values("f", &f, &given, &mut SourceMap::new())
+    }
+
+    #[test]
+    fn arguments_are_quoted_for_a_shell() {
+        assert_eq!(quote("x=@a.npy"), "x=@a.npy");
+        assert_eq!(quote("x=[1, 2]"), "'x=[1, 2]'");
+        assert_eq!(quote("it's"), r"'it'\''s'");
+        assert_eq!(quote(""), "''");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Programs from disk.
 
-use crate::report::{Outcome, bad_file};
+use crate::Outcome;
+use crate::file::bad_file;
 use deckle_diag::{Diagnostic, SourceMap, closest};
 use deckle_syntax::Compiled;
 use std::fs::{self, File};
@@ -11,6 +12,9 @@ use std::path::{Component, Path, PathBuf};
 const LONGEST: u64 = 64 << 20;
 
 /// Reads and compiles a program with everything that it imports.
+///
+/// # Errors
+/// A file that cannot be read, and everything that is wrong with the program.
 pub fn compile(path: &Path, sources: &mut SourceMap) -> Outcome<Compiled> {
     let bytes = read(path).map_err(|e| vec![e])?;
     let mut load = |from: &str, written: &str| import(from, written);
@@ -18,6 +22,9 @@ pub fn compile(path: &Path, sources: &mut SourceMap) -> Outcome<Compiled> {
 }
 
 /// The bytes of a program.
+///
+/// # Errors
+/// It cannot be read; if another one has nearly the same name, that is told.
 pub fn read(path: &Path) -> Result<Vec<u8>, Diagnostic> {
     contents(path).map_err(|e| {
         let missing = !path.exists();
@@ -30,6 +37,9 @@ pub fn read(path: &Path) -> Result<Vec<u8>, Diagnostic> {
 }
 
 /// The bytes of a file that is no larger than a program may be.
+///
+/// # Errors
+/// It cannot be read, or is larger.
 pub fn contents(path: &Path) -> deckle_io::Result<Vec<u8>> {
     let io = |e: std::io::Error| deckle_io::Error::io(&e);
     let mut bytes = Vec::new();
@@ -54,6 +64,9 @@ fn neighbour(path: &Path) -> Option<PathBuf> {
 }
 
 /// The shown name and the bytes of an imported file; its path counts from the file that imports it.
+///
+/// # Errors
+/// It cannot be read, in words.
 pub fn import(from: &str, written: &str) -> Result<(String, Vec<u8>), String> {
     let path = resolve(Path::new(from), Path::new(written));
     match contents(&path) {

@@ -6,6 +6,9 @@ use deckle_ir::array::Function;
 use deckle_syntax::{Compiled, Entry};
 
 /// The entry of that name; without one `main`, or the only entry there is.
+///
+/// # Errors
+/// There is none: with what there is.
 pub fn choose<'a>(compiled: &'a Compiled, name: Option<&str>) -> Result<&'a Entry, Diagnostic> {
     let find = |name: &str| compiled.entries.iter().find(|e| e.name == name);
     let found = match (name, &compiled.entries[..]) {
