@@ -6,7 +6,7 @@
 
 use deckle_diag::{Code, Diagnostic};
 use deckle_engine::{Cuts, Effort};
-use deckle_interp::{Options, Outcome, Streamed};
+use deckle_interp::{Argument, Options, Outcome, Streamed};
 use deckle_ir::array::Program;
 use deckle_ir::entity::Func;
 use deckle_ir::fault::agrees;
@@ -108,9 +108,10 @@ impl Backend for OneAtATime {
             Some((kept, _)) => kept,
             None => program.clone(),
         };
-        match deckle_interp::run_streaming(&kept, func, args, &options(false))? {
+        let args = args.iter().cloned().map(Argument::Value).collect();
+        match deckle_interp::run_streaming(&kept, func, args, None, &options(false))? {
             Streamed::Done(value) => Ok(value),
-            Streamed::Stuck(at) => Err(Box::new(Diagnostic::nowhere(Code::Internal, format!("it gets stuck: {at:?}")))),
+            other => Err(Box::new(Diagnostic::nowhere(Code::Internal, format!("it gets stuck: {other:?}")))),
         }
     }
 }

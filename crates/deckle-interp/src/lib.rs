@@ -32,7 +32,8 @@
 //!
 //! # Streaming
 //! [`run_streaming`] is a second way of running a program, in which a sequence really is one element at a time. It gives the same
-//! result or gets stuck: the program then is not one that can be streamed.
+//! result or gets stuck: the program then is not one that can be streamed. Its sequences may come from sources and its
+//! result may go to a consumer, element by element; neither needs an end.
 //!
 //! # Loops
 //! [`simt`] runs the loop IR, for the tests of schedules.
@@ -48,7 +49,7 @@ mod stream;
 mod testing;
 
 pub use cost::Cost;
-pub use stream::{Streamed, Stuck, Trial, Waiting, run_streaming, try_streaming};
+pub use stream::{Argument, Consumer, Elements, Streamed, Stuck, Trial, Waiting, run_streaming, try_streaming};
 
 use deckle_diag::Diagnostic;
 use deckle_ir::array::Program;

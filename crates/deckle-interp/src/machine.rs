@@ -3,7 +3,7 @@
 use crate::cost::{self, Cost, Runs};
 use crate::error::{self, Result};
 use crate::sizes::{Frame, Info, Mismatch, fits};
-use crate::stream::{self, Streamed, Stuck};
+use crate::stream::{self, Stuck};
 use crate::{Options, Outcome, ops};
 use deckle_diag::{Diagnostic, Span};
 use deckle_ir::array::{Function, Inst, Op, Program};
@@ -40,30 +40,29 @@ pub(crate) fn run(program: &Program, func: Func, args: &[Value], options: &Optio
     Ok(Outcome { value, cost, bytes: machine.bytes, pushed: machine.pushed })
 }
 
-/// Checks arguments without running anything.
-pub(crate) fn run_streaming(program: &Program, func: Func, args: &[Value], options: &Options) -> Result<Streamed> {
-    let mut machine = Machine { streams: true, ..Machine::new(program, options) };
-    let result = machine.start(func, args);
-    match machine.stuck {
-        Some(stuck) => Ok(Streamed::Stuck(stuck)),
-        None => result.map(|(value, _)| Streamed::Done(value)),
+/// Whether there are so many parameters.
+pub(crate) fn check_count(function: &Function, have: usize) -> Result<()> {
+    match function.params().len() {
+        want if want == have => Ok(()),
+        want => Err(error::argument(format!("`{}` takes {want} arguments, but {have} are given", function.name))),
     }
 }
 
-fn check_arguments(function: &Function, args: &[Value]) -> Result<()> {
-    let params = function.params();
-    if params.len() != args.len() {
-        let (want, have) = (params.len(), args.len());
-        return Err(error::argument(format!("`{}` takes {want} arguments, but {have} are given", function.name)));
-    }
-    for (i, (&p, arg)) in params.iter().zip(args).enumerate() {
-        let name = param_name(function, i);
-        fits(function.ty(p), arg).map_err(|why| error::argument(format!("argument {name} has {why}")))?;
-    }
-    Ok(())
+/// Whether an argument, or an element of one, is of its type and not too large.
+pub(crate) fn check_argument(what: &str, ty: &Type, value: &Value, max_elements: u64, span: Span) -> Result<()> {
+    fits(ty, value).map_err(|why| error::argument(format!("{what} has {why}")))?;
+    limit(what, value, max_elements, span)
 }
 
-fn param_name(function: &Function, i: usize) -> String {
+fn limit(what: &str, value: &Value, max_elements: u64, span: Span) -> Result<()> {
+    match value.space().par {
+        n if n > max_elements => Err(too_large(what, n.into(), max_elements, span)),
+        _ => Ok(()),
+    }
+}
+
+/// The name of a parameter, as messages have it.
+pub(crate) fn param_name(function: &Function, i: usize) -> String {
     function.param_names.get(i).map_or_else(|| format!("number {i}"), |n| format!("`{n}`"))
 }
 
@@ -71,6 +70,17 @@ impl<'p> Machine<'p> {
     fn new(program: &'p Program, options: &'p Options) -> Self {
         let (infos, bytes) = (vec![None; program.funcs.len()], vec![0; options.watch.len()]);
         Machine { program, options, steps: 0, infos, bytes, pushed: Vec::new(), streams: false, stuck: None }
+    }
+
+    /// One in which bodies with sequences run under the streaming discipline.
+    pub(crate) fn streaming(program: &'p Program, options: &'p Options) -> Self {
+        Machine { streams: true, ..Machine::new(program, options) }
+    }
+
+    /// A function of the program.
+    pub(crate) fn function(&self, func: Func) -> Result<&'p Function> {
+        let function = self.program.funcs.get(func.index());
+        function.ok_or_else(|| error::bug(format!("there is no function {func}"), Span::NONE))
     }
 
     /// The machine itself, for a while: another one stands in its place.
@@ -91,12 +101,11 @@ impl<'p> Machine<'p> {
 
     /// Runs a function with arguments from outside.
     fn start(&mut self, func: Func, args: &[Value]) -> Result<(Value, Cost)> {
-        let Some(function) = self.program.funcs.get(func.index()) else {
-            return Err(error::bug(format!("there is no function {func}"), Span::NONE));
-        };
-        check_arguments(function, args)?;
-        for (name, arg) in function.param_names.iter().zip(args) {
-            self.limit(&format!("argument `{name}`"), arg, function.span)?;
+        let function = self.function(func)?;
+        check_count(function, args.len())?;
+        for (i, (&p, arg)) in function.params().iter().zip(args).enumerate() {
+            let what = format!("argument {}", param_name(function, i));
+            check_argument(&what, function.ty(p), arg, self.max_elements(), function.span)?;
         }
         self.call(func, args, Vec::new(), function.span)
     }
@@ -113,7 +122,8 @@ impl<'p> Machine<'p> {
             return Err(error::bug(format!("there is no function {func}"), span));
         };
         let mut frame = Frame::new(function, self.info(func));
-        frame.define_params(args, known);
+        let params: Vec<(Var, Value)> = function.params().iter().copied().zip(args.iter().cloned()).collect();
+        frame.define_params(&params, known);
         self.check_params(&frame, function, span)?;
         self.body(&mut frame, Function::ROOT)
     }
@@ -162,13 +172,23 @@ impl<'p> Machine<'p> {
         })
     }
 
-    /// Runs body 0 of a statement at an element.
-    pub(crate) fn element(&mut self, frame: &mut Frame<'p>, v: Var, i: usize, args: &[Value]) -> Result<Value> {
+    /// Whether the result of a statement is not too large.
+    pub(crate) fn check_result(&self, frame: &Frame<'p>, v: Var, value: &Value) -> Result<()> {
+        let name = frame.function.inst(v).map_or("a statement", |inst| inst.op.info().name);
+        limit(&format!("the result of `{name}`"), value, self.options.max_elements, frame.function.span(v))
+    }
+
+    /// Does a part of the work of a statement.
+    pub(crate) fn part<T>(
+        &mut self,
+        frame: &mut Frame<'p>,
+        v: Var,
+        work: impl FnOnce(&mut Cx<'_, 'p>) -> Result<T>,
+    ) -> Result<T> {
         let Some(inst) = frame.function.inst(v) else {
             return Err(error::bug(format!("{v} is not a statement"), frame.function.span(v)));
         };
-        let mut cx = Cx { machine: self, frame, inst, var: v, runs: [Runs::default(); 2] };
-        cx.body(0, Place::Element(i), args)
+        work(&mut Cx { machine: self, frame, inst, var: v, runs: [Runs::default(); 2] })
     }
 
     /// Runs a statement whose operands have their values.
@@ -187,7 +207,7 @@ impl<'p> Machine<'p> {
         let value = ops::apply(&mut cx, &args)?;
         let runs = cx.runs;
         let name = inst.op.info().name;
-        self.limit(&format!("the result of `{name}`"), &value, span)?;
+        self.check_result(frame, v, &value)?;
         let aux = |k: usize| inst.bodies.get(k).map_or(0, |b| frame.info.aux[b.index()]);
         let basic = inst.bodies.first().is_some_and(|b| frame.info.basic[b.index()]);
         let known = cost::Bodies { aux: [aux(0), aux(1)], basic };
@@ -238,14 +258,6 @@ impl<'p> Machine<'p> {
         }
         match &self.options.interrupt {
             Some(flag) if flag.load(Ordering::Relaxed) => Err(error::fault(&Fault::Interrupted, &[], span)),
-            _ => Ok(()),
-        }
-    }
-
-    fn limit(&self, what: &str, value: &Value, span: Span) -> Result<()> {
-        let limit = self.options.max_elements;
-        match value.space().par {
-            n if n > limit => Err(too_large(what, n.into(), limit, span)),
             _ => Ok(()),
         }
     }

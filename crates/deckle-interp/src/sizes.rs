@@ -159,17 +159,22 @@ impl<'p> Frame<'p> {
         }
     }
 
-    /// Gives all parameters of the function their values. A size that several of them mention is that of the first that
+    /// Gives parameters of the function their values. A size that several of them mention is that of the first that
     /// shows it, unless it is known already.
-    pub(crate) fn define_params(&mut self, args: &[Value], known: Vec<(SizeVar, i128)>) {
+    pub(crate) fn define_params(&mut self, args: &[(Var, Value)], known: Vec<(SizeVar, i128)>) {
         let params = self.function.params();
         self.know(known.into_iter());
-        for (&p, arg) in params.iter().zip(args) {
+        for (p, arg) in args {
             self.values[p.index()] = Some(arg.clone());
         }
-        for (&p, arg) in params.iter().zip(args) {
-            self.bind(self.function.ty(p), arg, &|b| params.contains(&b), &mut Vec::new());
+        for (p, arg) in args {
+            self.bind(self.function.ty(*p), arg, &|b| params.contains(&b), &mut Vec::new());
         }
+    }
+
+    /// Releases the value of a variable. The sizes that it has bound stay.
+    pub(crate) fn forget(&mut self, v: Var) {
+        self.values[v.index()] = None;
     }
 
     /// The sizes of the parameters of `callee` that the types of these variables tell, as the typing rule of a call has them: a

@@ -2,7 +2,7 @@
 
 use deckle_diag::{SourceMap, render_all};
 use deckle_gen::{Case, Config, program, shrink};
-use deckle_interp::{Options, Streamed, Trial, run_streaming, try_streaming};
+use deckle_interp::{Argument, Options, Streamed, Trial, run_streaming, try_streaming};
 use deckle_passes::stream;
 use deckle_syntax::Compiled;
 use std::path::{Path, PathBuf};
@@ -61,7 +61,8 @@ fn wrongly_accepted(case: &Case) -> Option<&'static str> {
     }
     let options = Options { max_steps: Some(50_000), max_elements: 20_000, ..Options::default() };
     let whole = deckle_interp::run(&case.program, case.entry, &case.args, &options);
-    match (whole, run_streaming(&case.program, case.entry, &case.args, &options)) {
+    let args = case.args.iter().cloned().map(Argument::Value).collect();
+    match (whole, run_streaming(&case.program, case.entry, args, None, &options)) {
         (_, Ok(Streamed::Stuck(_))) => Some("gets stuck for its arguments"),
         (Ok(a), Ok(Streamed::Done(b))) if format!("{:?}", a.value) != format!("{b:?}") => {
             Some("streams to another value")

@@ -1,93 +1,115 @@
 //! Operators that combine all elements, or all prefixes of them.
 
 use super::scalars::fault;
-use super::{coll, collect, count, items, scalar, truth};
+use super::{coll, collect, count, items, scalar};
 use crate::error::Result;
 use crate::machine::{Cx, Place};
-use deckle_ir::array::{BinOp, Direction, Monoid, ScanKind};
+use deckle_ir::array::{BinOp, Direction, Monoid, Op, ScanKind};
 use deckle_ir::fault::Fault;
 use deckle_ir::scalar::Scalar;
 use deckle_ir::scalar_eval as arithmetic;
 use deckle_ir::value::Value;
 
+/// `fold`, `fold1` and `reduce` of a vector or of a sequence that is there as a whole.
 pub(super) fn fold(cx: &mut Cx<'_, '_>, args: &[Value]) -> Result<Value> {
-    let mut total = args[0].clone();
-    for (i, x) in items(cx, &args[1])?.iter().enumerate() {
-        total = cx.body(0, Place::Element(i), &[total, x.clone()])?;
-    }
-    Ok(total)
-}
-
-pub(super) fn fold1(cx: &mut Cx<'_, '_>, args: &[Value]) -> Result<Value> {
-    let Some((first, rest)) = items(cx, &args[0])?.split_first() else {
-        return Err(cx.fault(&Fault::Empty("fold1".into()), &[]));
+    let (start, xs) = match args {
+        [xs] => (None, xs),
+        [z, xs] => (Some(z.clone()), xs),
+        _ => return Err(cx.bug("the wrong number of operands")),
     };
-    let mut total = first.clone();
-    for (i, x) in rest.iter().enumerate() {
-        total = cx.body(0, Place::Element(i + 1), &[total, x.clone()])?;
+    let mut folding = Folding::new(cx, start)?;
+    for x in items(cx, xs)? {
+        folding.add(cx, x)?;
     }
-    Ok(total)
+    folding.finish(cx)
 }
 
-pub(super) fn reduce(cx: &Cx<'_, '_>, monoid: Monoid, args: &[Value]) -> Result<Value> {
-    let elems = items(cx, &args[0])?;
-    match monoid {
-        Monoid::Sum | Monoid::Product => {
-            let ty = cx.ty().as_scalar().ok_or_else(|| cx.bug("something that is not a scalar"))?;
-            let (op, unit) = match monoid {
-                Monoid::Sum => (BinOp::Add, Scalar::zero(ty)),
-                _ => (BinOp::Mul, Scalar::one(ty)),
-            };
-            combine(cx, op, unit, elems)
-        }
-        Monoid::Min | Monoid::Max => {
-            let op = if monoid == Monoid::Min { BinOp::Min } else { BinOp::Max };
-            match elems.split_first() {
-                Some((first, rest)) => combine(cx, op, scalar(cx, first)?, rest),
-                None => Err(cx.fault(&Fault::Empty(monoid_name(monoid).into()), &[])),
-            }
-        }
-        Monoid::Any | Monoid::All => {
-            let mut seen = [false; 2];
-            for x in elems {
-                seen[usize::from(truth(cx, x)?)] = true;
-            }
-            Ok(Value::bool(if monoid == Monoid::Any { seen[1] } else { !seen[0] }))
-        }
-        Monoid::ArgMin | Monoid::ArgMax => position(cx, monoid, elems),
+/// A `fold`, `fold1` or `reduce` that is given its elements one after another.
+pub(crate) struct Folding {
+    total: Option<Value>,
+    /// The position of the total, for `argmin` and `argmax`.
+    best: usize,
+    /// How many elements there were.
+    n: usize,
+}
+
+impl Folding {
+    /// Before the first element. `start` is the first operand of `fold`.
+    pub(crate) fn new(cx: &Cx<'_, '_>, start: Option<Value>) -> Result<Folding> {
+        let total = match &cx.inst.op {
+            Op::Reduce(monoid) => unit(cx, *monoid)?.map(Value::Scalar),
+            _ => start,
+        };
+        Ok(Folding { total, best: 0, n: 0 })
     }
+
+    /// Combines the next element with those before.
+    pub(crate) fn add(&mut self, cx: &mut Cx<'_, '_>, x: &Value) -> Result<()> {
+        let i = self.n;
+        self.n += 1;
+        self.total = Some(match (&cx.inst.op, self.total.take()) {
+            (_, None) => x.clone(),
+            (Op::Reduce(monoid @ (Monoid::ArgMin | Monoid::ArgMax)), Some(best)) => {
+                let better = better(*monoid, scalar(cx, x)?, scalar(cx, &best)?);
+                self.best = if better { i } else { self.best };
+                if better { x.clone() } else { best }
+            }
+            (Op::Reduce(monoid), Some(total)) => combine(cx, *monoid, scalar(cx, &total)?, scalar(cx, x)?)?,
+            (_, Some(total)) => cx.body(0, Place::Element(i), &[total, x.clone()])?,
+        });
+        Ok(())
+    }
+
+    /// The result, after the last element.
+    pub(crate) fn finish(self, cx: &Cx<'_, '_>) -> Result<Value> {
+        let Some(total) = self.total else {
+            let name = if let Op::Reduce(monoid) = &cx.inst.op { monoid_name(*monoid) } else { cx.name() };
+            return Err(cx.fault(&Fault::Empty(name.into()), &[]));
+        };
+        Ok(match &cx.inst.op {
+            Op::Reduce(Monoid::ArgMin | Monoid::ArgMax) => count(self.best),
+            _ => total,
+        })
+    }
+}
+
+/// The identity element of a reduction that has one.
+fn unit(cx: &Cx<'_, '_>, monoid: Monoid) -> Result<Option<Scalar>> {
+    let ty = || cx.ty().as_scalar().ok_or_else(|| cx.bug("something that is not a scalar"));
+    Ok(match monoid {
+        Monoid::Sum => Some(Scalar::zero(ty()?)),
+        Monoid::Product => Some(Scalar::one(ty()?)),
+        Monoid::Any => Some(Scalar::Bool(false)),
+        Monoid::All => Some(Scalar::Bool(true)),
+        Monoid::Min | Monoid::Max | Monoid::ArgMin | Monoid::ArgMax => None,
+    })
 }
 
 fn monoid_name(monoid: Monoid) -> &'static str {
     Monoid::ALL.iter().find(|(m, _)| *m == monoid).map_or("reduce", |(_, name)| name)
 }
 
-fn combine(cx: &Cx<'_, '_>, op: BinOp, start: Scalar, elems: &[Value]) -> Result<Value> {
-    let mut total = start;
-    for x in elems {
-        let x = scalar(cx, x)?;
-        total = arithmetic::binary(op, total, x).map_err(|f| fault(cx, f, total, x))?;
-    }
-    Ok(Value::Scalar(total))
+fn combine(cx: &Cx<'_, '_>, monoid: Monoid, total: Scalar, x: Scalar) -> Result<Value> {
+    let op = match monoid {
+        Monoid::Sum => BinOp::Add,
+        Monoid::Product => BinOp::Mul,
+        Monoid::Any => BinOp::Or,
+        Monoid::All => BinOp::And,
+        Monoid::Min | Monoid::ArgMin => BinOp::Min,
+        Monoid::Max | Monoid::ArgMax => BinOp::Max,
+    };
+    arithmetic::binary(op, total, x).map(Value::Scalar).map_err(|f| fault(cx, f, total, x))
 }
 
-/// The first position of the least or greatest element, or of the first NaN.
-fn position(cx: &Cx<'_, '_>, monoid: Monoid, elems: &[Value]) -> Result<Value> {
-    let mut best: Option<(usize, Scalar)> = None;
-    for (i, x) in elems.iter().enumerate() {
-        let x = scalar(cx, x)?;
-        if x.as_float().is_some_and(f64::is_nan) {
-            return Ok(count(i));
-        }
-        let better = best.is_none_or(|(_, b)| match monoid {
-            Monoid::ArgMin => arithmetic::compare_scalars(x, b).is_lt(),
-            _ => arithmetic::compare_scalars(x, b).is_gt(),
-        });
-        if better {
-            best = Some((i, x));
-        }
+/// Whether `argmin` or `argmax` prefers an element to the best one before it: the first NaN is the best.
+fn better(monoid: Monoid, x: Scalar, best: Scalar) -> bool {
+    let nan = |x: Scalar| x.as_float().is_some_and(f64::is_nan);
+    match (nan(best), nan(x), monoid) {
+        (true, _, _) => false,
+        (_, true, _) => true,
+        (_, _, Monoid::ArgMin) => arithmetic::compare_scalars(x, best).is_lt(),
+        _ => arithmetic::compare_scalars(x, best).is_gt(),
     }
-    best.map(|(i, _)| count(i)).ok_or_else(|| cx.fault(&Fault::Empty(monoid_name(monoid).into()), &[]))
 }
 
 /// From the right, the element stands to the left of what is combined so far.

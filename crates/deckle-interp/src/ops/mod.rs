@@ -18,6 +18,7 @@ use deckle_ir::array::{Coll, Op};
 use deckle_ir::fault::Fault;
 use deckle_ir::scalar_eval;
 use deckle_ir::value::Value;
+pub(crate) use folding::Folding;
 
 /// Applies the operator of a statement to its operands.
 pub(crate) fn apply(cx: &mut Cx<'_, '_>, args: &[Value]) -> Result<Value> {
@@ -74,9 +75,7 @@ pub(crate) fn apply(cx: &mut Cx<'_, '_>, args: &[Value]) -> Result<Value> {
         Op::Sort => sorting::sort(cx, args),
         Op::SortBy => sorting::sort_by(cx, args),
         Op::GroupBy => sorting::group_by(cx, args),
-        Op::Fold => folding::fold(cx, args),
-        Op::Fold1 => folding::fold1(cx, args),
-        Op::Reduce(monoid) => folding::reduce(cx, *monoid, args),
+        Op::Fold | Op::Fold1 | Op::Reduce(_) => folding::fold(cx, args),
         Op::Scan(direction, kind) => folding::scan(cx, *direction, *kind, args),
         Op::Stencil(radii, boundary) => stencil::stencil(cx, radii, *boundary, args),
         Op::MkSeq(_) => Ok(Value::seq(args.to_vec())),

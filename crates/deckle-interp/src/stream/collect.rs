@@ -1,16 +1,27 @@
 //! Between sequences in time and values that are there as a whole: feeding, collecting, and statements that need it.
 
-use super::channel::{Datum, Flow, Now, Out, Port};
-use super::net::{Data, Env, Group, Label, Net, Process, Run, Step, moved};
+use super::channel::{Channel, Datum, Flow, Now, Out, Port};
+use super::net::{Data, Env, Group, Halt, Label, Net, Process, Pull, Run, Step, moved};
 use deckle_ir::entity::Var;
 use deckle_ir::types::Type;
 use std::cell::OnceCell;
+use std::ops::ControlFlow;
 use std::rc::Rc;
 
-/// Shows the elements of a sequence that is there as a whole.
-pub(super) struct Feed<V> {
+/// Where the elements of a sequence from outside come from.
+pub(super) enum Supply<'p, V> {
+    /// They are all there.
+    Whole(std::vec::IntoIter<V>),
+    /// A source is asked for each.
+    Pulled(Pull<'p, V>),
+    /// The source has failed: there is neither another element nor an end.
+    Failed,
+}
+
+/// Shows the elements of a sequence from outside.
+pub(super) struct Feed<'p, V> {
     elem: Type,
-    items: std::vec::IntoIter<V>,
+    items: Supply<'p, V>,
     out: Out<V>,
     /// Those that feed sequences inside the element.
     inner: Group,
@@ -18,13 +29,29 @@ pub(super) struct Feed<V> {
     ended: bool,
 }
 
-impl<V: Datum> Feed<V> {
-    pub(super) fn new(elem: Type, items: Vec<V>, channel: &Rc<super::channel::Channel<V>>, of: Label) -> Feed<V> {
-        Feed { elem, items: items.into_iter(), out: Out::new(channel), inner: Group::default(), of, ended: false }
+impl<'p, V: Datum> Feed<'p, V> {
+    pub(super) fn new(elem: Type, items: Supply<'p, V>, channel: &Rc<Channel<V>>, of: Label) -> Self {
+        Feed { elem, items, out: Out::new(channel), inner: Group::default(), of, ended: false }
+    }
+
+    /// The next element, or that there is none, if that is known.
+    fn next<D: Data<'p, V = V>>(&mut self, net: &mut Net<'p, '_, D>) -> Option<Option<V>> {
+        match &mut self.items {
+            Supply::Whole(items) => Some(items.next()),
+            Supply::Pulled(pull) if net.pulling => match pull() {
+                Ok(next) => Some(next),
+                Err(halt) => {
+                    net.failed.get_or_insert(halt);
+                    self.items = Supply::Failed;
+                    None
+                }
+            },
+            Supply::Pulled(_) | Supply::Failed => None,
+        }
     }
 }
 
-impl<'p, D: Data<'p>> Process<'p, D> for Feed<D::V> {
+impl<'p, D: Data<'p>> Process<'p, D> for Feed<'p, D::V> {
     fn step(&mut self, net: &mut Net<'p, '_, D>) -> Run<Step> {
         if self.out.poll() {
             return Ok(Step::Moved);
@@ -35,7 +62,8 @@ impl<'p, D: Data<'p>> Process<'p, D> for Feed<D::V> {
         if self.ended {
             return Ok(Step::Done);
         }
-        self.out.put(match self.items.next() {
+        let Some(next) = self.next(net) else { return Ok(Step::Waits) };
+        self.out.put(match next {
             None => {
                 self.ended = true;
                 Now::End
@@ -205,8 +233,53 @@ impl<'p, D: Data<'p>> Process<'p, D> for Gather<D::V> {
     }
 }
 
+/// Takes an element of the result, and returns whether it wants more.
+pub(super) type Take<'p, V> = Box<dyn FnMut(V) -> ControlFlow<()> + 'p>;
+
+/// Hands the elements of a result to the consumer, each when it is complete.
+pub(super) struct HandOver<'p, V> {
+    port: Port<V>,
+    take: Take<'p, V>,
+    /// The element that is being read.
+    now: Option<Collect<V>>,
+}
+
+impl<'p, V: Datum> HandOver<'p, V> {
+    pub(super) fn new(result: &Rc<Channel<V>>, take: Take<'p, V>) -> Self {
+        HandOver { port: Port::new(result), take, now: None }
+    }
+}
+
+impl<'p, D: Data<'p>> Process<'p, D> for HandOver<'p, D::V> {
+    fn step(&mut self, _: &mut Net<'p, '_, D>) -> Run<Step> {
+        let Some(now) = &mut self.now else {
+            return Ok(match self.port.peek() {
+                None => Step::Waits,
+                Some(Now::End) => Step::Done,
+                Some(Now::Element(flow)) => {
+                    self.now = Some(Collect::new(&flow));
+                    self.port.take();
+                    Step::Moved
+                }
+            });
+        };
+        let any = now.poll();
+        let Some(value) = now.value() else { return Ok(moved(any)) };
+        self.now = None;
+        self.port.done();
+        match (self.take)(value) {
+            ControlFlow::Continue(()) => Ok(Step::Moved),
+            ControlFlow::Break(()) => Err(Halt::Enough),
+        }
+    }
+
+    fn why(&self) -> String {
+        "the result is not complete".into()
+    }
+}
+
 /// A statement that waits for its concrete operands and for what its bodies use, then reads its sequences to the end, and is
-/// then evaluated at once: sources, folds, loops, and everything without sequences.
+/// then evaluated at once: sources, what is materialised, loops, and everything without sequences.
 pub(super) struct Whole<'p, D: Data<'p>> {
     env: Rc<Env<'p, D>>,
     v: Var,

@@ -25,6 +25,8 @@
 //! - `tuple`, `record` and `proj` wait for nothing: a component is known when it is.
 //! - The operator `empty` knows its value at the first element, everything else that makes a concrete value of a sequence at its
 //!   end.
+//! - A source is asked for an element when nothing else can be done, so that all that follows from the elements before has been
+//!   handed to the consumer. An error of a source is reported when nothing else can be done.
 //! - A sequence that nobody reads runs by itself. The whole program must come to its end, not only the result.
 //! - The sizes of what is inside a sequence are not checked.
 
@@ -42,7 +44,7 @@ mod statement;
 mod tests;
 
 use crate::error::{self, Result};
-use crate::machine::{self, Machine};
+use crate::machine::Machine;
 use crate::sizes::Frame;
 use crate::{Cost, Options};
 use deckle_diag::Span;
@@ -50,12 +52,36 @@ use deckle_ir::array::{Function, Op, Program};
 use deckle_ir::entity::{Body, Func, Var};
 use deckle_ir::value::Value;
 use net::Halt;
+use std::ops::ControlFlow;
+
+/// An argument of [`run_streaming`].
+pub enum Argument<'a> {
+    /// A value. A sequence in it is shown to the program one element at a time.
+    Value(Value),
+    /// The elements of a sequence, which come one after another from a source.
+    Elements(Elements<'a>),
+}
+
+/// A source: returns the next element, or `None` behind the last. It is asked for an element only when the run can do nothing
+/// without it, and the run keeps none that the program is done with, so that a source need not have an end.
+pub type Elements<'a> = Box<dyn FnMut() -> Result<Option<Value>> + Send + 'a>;
+
+/// A consumer: takes the elements of a result that is a sequence, each as soon as it is complete. `Break` ends the run.
+pub type Consumer<'a> = Box<dyn FnMut(Value) -> ControlFlow<()> + Send + 'a>;
+
+impl From<Value> for Argument<'_> {
+    fn from(value: Value) -> Self {
+        Argument::Value(value)
+    }
+}
 
 /// What a run under the streaming discipline gives.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Streamed {
     /// The result, which is the interpreter's.
     Done(Value),
+    /// The consumer was handed the elements of the result: all of them, or as many as it wanted.
+    Consumed,
     /// Some statements wait for one another.
     Stuck(Stuck),
 }
@@ -93,14 +119,27 @@ pub struct Waiting {
 
 /// Runs a function under the streaming discipline.
 ///
-/// Of the options, `check_sizes` is ignored. Where several things are wrong, another one may be reported than by
-/// [`run`](crate::run).
+/// A result that is a sequence goes to the consumer, if there is one, and is then not collected. Of the options,
+/// `check_sizes` is ignored. Where several things are wrong, another one may be reported than by [`run`](crate::run).
 ///
 /// # Errors
-/// Those of [`run`](crate::run).
-pub fn run_streaming(program: &Program, func: Func, args: &[Value], options: &Options) -> Result<Streamed> {
+/// Those of [`run`](crate::run), and that of a source. Everything that does not need the element that the source failed to
+/// return is done first.
+pub fn run_streaming<'a>(
+    program: &'a Program,
+    func: Func,
+    args: Vec<Argument<'a>>,
+    consumer: Option<Consumer<'a>>,
+    options: &Options,
+) -> Result<Streamed> {
     let options = Options { check_sizes: false, ..options.clone() };
-    machine::run_streaming(program, func, args, &options)
+    match real::entry(Machine::streaming(program, &options), func, args, consumer) {
+        Ok(Some(value)) => Ok(Streamed::Done(value)),
+        Ok(None) | Err(Halt::Enough) => Ok(Streamed::Consumed),
+        Err(Halt::Stuck(stuck)) => Ok(Streamed::Stuck(stuck)),
+        Err(Halt::Error(e)) => Err(e),
+        Err(Halt::Abandoned) => Err(error::bug("a run was abandoned".into(), Span::NONE)),
+    }
 }
 
 /// Runs a function under the streaming discipline with opaque data: lengths and truth values are drawn from the seed.
@@ -114,7 +153,7 @@ pub fn try_streaming(program: &Program, func: Func, seed: u64, max_steps: u64) -
     match opaque::Opaque::new(program, seed, max_steps).run(func) {
         Ok(_) => Trial::Finished,
         Err(Halt::Stuck(stuck)) => Trial::Stuck(stuck),
-        Err(Halt::Error(_) | Halt::Abandoned) => Trial::Abandoned,
+        Err(Halt::Error(_) | Halt::Abandoned | Halt::Enough) => Trial::Abandoned,
     }
 }
 
@@ -128,7 +167,7 @@ pub(crate) fn body<'p>(machine: &mut Machine<'p>, frame: &Frame<'p>, body: Body)
             machine.stuck = Some(stuck);
             Err(error::bug("a body is stuck".into(), Span::NONE))
         }
-        Err(Halt::Abandoned) => Err(error::bug("a run was abandoned".into(), Span::NONE)),
+        Err(Halt::Abandoned | Halt::Enough) => Err(error::bug("a body was abandoned".into(), Span::NONE)),
     }
 }
 

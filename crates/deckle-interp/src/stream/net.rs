@@ -1,7 +1,7 @@
 //! Frames, and the processes that run in them.
 
 use super::channel::{Datum, Flow};
-use super::collect::{Feed, Gather};
+use super::collect::{Feed, Gather, HandOver, Supply, Take};
 use super::statement;
 use super::{Stuck, Waiting};
 use deckle_diag::{Diagnostic, Span};
@@ -20,9 +20,17 @@ pub(super) enum Halt {
     Stuck(Stuck),
     /// Random data of which nothing can be learnt.
     Abandoned,
+    /// The consumer of the result wants no more of it.
+    Enough,
 }
 
 pub(super) type Run<T> = Result<T, Halt>;
+
+impl From<Box<Diagnostic>> for Halt {
+    fn from(e: Box<Diagnostic>) -> Halt {
+        Halt::Error(e)
+    }
+}
 
 /// What the processes compute with. `'p` is the program's.
 pub(super) trait Data<'p>: Sized + 'p {
@@ -30,6 +38,8 @@ pub(super) trait Data<'p>: Sized + 'p {
     type V: Datum + 'p;
     /// What a frame remembers for computing.
     type Local: Default + 'p;
+    /// A `fold`, `fold1` or `reduce` between two elements.
+    type Fold: 'p;
 
     /// Counts a step of a process.
     fn tick(&mut self, span: Span) -> Run<()>;
@@ -37,6 +47,12 @@ pub(super) trait Data<'p>: Sized + 'p {
     fn apply(&mut self, env: &Env<'p, Self>, v: Var, args: Vec<Self::V>) -> Run<Self::V>;
     /// The body of a scan applied to what is combined so far and the element at `i`.
     fn combine(&mut self, env: &Env<'p, Self>, v: Var, i: usize, args: [Self::V; 2]) -> Run<Self::V>;
+    /// A `fold`, `fold1` or `reduce` before its first element.
+    fn begin(&mut self, env: &Env<'p, Self>, v: Var) -> Run<Self::Fold>;
+    /// Combines its next element with those before.
+    fn add(&mut self, env: &Env<'p, Self>, v: Var, fold: &mut Self::Fold, x: Self::V) -> Run<()>;
+    /// Its result, after the last element.
+    fn finish(&mut self, env: &Env<'p, Self>, v: Var, fold: Self::Fold) -> Run<Self::V>;
     /// How many elements `produce(n)` has.
     fn times(&mut self, n: &Self::V, span: Span) -> Run<usize>;
     /// An integer.
@@ -156,6 +172,10 @@ pub(super) struct Net<'p, 'd, D: Data<'p>> {
     pub data: &'d mut D,
     /// Those made since the round began.
     made: Vec<Task<'p, D>>,
+    /// Whether sources may be asked for an element: only when nothing else can be done.
+    pub pulling: bool,
+    /// The error of a source, to be reported when nothing else can be done.
+    pub failed: Option<Halt>,
 }
 
 impl<'p, D: Data<'p>> Net<'p, '_, D> {
@@ -180,7 +200,7 @@ impl<'p, D: Data<'p>> Net<'p, '_, D> {
         match (flow, ty.parts()) {
             (Flow::Stream(channel), _) => {
                 let Some(elem) = ty.elem() else { return };
-                let items = self.data.items(elem, &value);
+                let items = Supply::Whole(self.data.items(elem, &value).into_iter());
                 self.spawn(group, of, Feed::new(elem.clone(), items, channel, of));
             }
             (Flow::Tuple(parts), Some(types)) => {
@@ -192,65 +212,109 @@ impl<'p, D: Data<'p>> Net<'p, '_, D> {
         }
     }
 
-    /// Runs processes in turn until none can do anything.
+    /// Runs processes in turn until none can do anything. Sources are asked when no other process can, each once: whatever follows
+    /// from the elements so far comes before the next ones, which a source may have to wait for.
     fn run(&mut self) -> Run<Vec<Task<'p, D>>> {
         let mut tasks = std::mem::take(&mut self.made);
         loop {
-            let mut any = false;
-            let mut halt = None;
-            tasks.retain_mut(|task| {
-                while halt.is_none() {
-                    let step = task.process.step(self);
-                    if matches!(step, Ok(Step::Waits)) {
-                        break;
-                    }
-                    any = true;
-                    match step.and_then(|step| self.data.tick(task.of.span).map(|()| step)) {
-                        Ok(Step::Done) => {
-                            task.group.set(task.group.get() - 1);
-                            return false;
-                        }
-                        Ok(_) => {}
-                        Err(h) => halt = Some(h),
-                    }
-                }
-                true
-            });
-            if let Some(halt) = halt {
-                return Err(halt);
+            if self.round(&mut tasks)? {
+                continue;
             }
-            tasks.append(&mut self.made);
-            if !any {
-                return Ok(tasks);
+            self.pulling = true;
+            let pulled = self.round(&mut tasks);
+            self.pulling = false;
+            if !pulled? {
+                return self.failed.take().map_or(Ok(tasks), Err);
             }
         }
     }
+
+    /// Each process does what it can; one step, if sources are asked. Whether there was anything to do.
+    fn round(&mut self, tasks: &mut Vec<Task<'p, D>>) -> Run<bool> {
+        let mut any = false;
+        let mut halt = None;
+        tasks.retain_mut(|task| {
+            while halt.is_none() {
+                let step = task.process.step(self);
+                if matches!(step, Ok(Step::Waits)) {
+                    break;
+                }
+                any = true;
+                match step.and_then(|step| self.data.tick(task.of.span).map(|()| step)) {
+                    Ok(Step::Done) => {
+                        task.group.set(task.group.get() - 1);
+                        return false;
+                    }
+                    Ok(_) if self.pulling => break,
+                    Ok(_) => {}
+                    Err(h) => halt = Some(h),
+                }
+            }
+            true
+        });
+        tasks.append(&mut self.made);
+        halt.map_or(Ok(any), Err)
+    }
 }
 
-/// Runs a body under the discipline, given the values of its parameters and of what it uses from outside.
-pub(super) fn run<'p, D: Data<'p>>(
-    program: &'p Program,
-    data: &mut D,
-    (func, body): (Func, Body),
-    bound: Vec<(Var, D::V)>,
-    local: D::Local,
-) -> Run<D::V> {
-    let mut net = Net { program, data, made: Vec::new() };
+/// What a variable of a body is bound to before the body runs.
+pub(super) enum Given<'p, V> {
+    /// A value.
+    Value(V),
+    /// The elements of a sequence.
+    Elements(Pull<'p, V>),
+}
+
+/// Asks a source for its next element.
+pub(super) type Pull<'p, V> = Box<dyn FnMut() -> Run<Option<V>> + 'p>;
+
+/// A body to be run.
+pub(super) struct Job<'p, D: Data<'p>> {
+    pub func: Func,
+    pub body: Body,
+    /// Its parameters and what it uses from outside.
+    pub bound: Vec<(Var, Given<'p, D::V>)>,
+    pub local: D::Local,
+    /// Takes the elements of a result that is a sequence.
+    pub consumer: Option<Take<'p, D::V>>,
+}
+
+/// Runs a body under the discipline. A result that was handed to the consumer is not returned.
+pub(super) fn run<'p, D: Data<'p>>(program: &'p Program, data: &mut D, job: Job<'p, D>) -> Run<Option<D::V>> {
+    let Job { func, body, bound, local, consumer } = job;
+    let mut net = Net { program, data, made: Vec::new(), pulling: false, failed: None };
     let env = Env::root(program, func, body, local);
     let function = env.function;
     let group = Group::default();
     let label = |var: Var| Label { func, var, span: function.span(var) };
-    for (v, value) in bound {
-        let flow = Flow::of_type(function.ty(v));
-        net.feed(function.ty(v), value, &flow, &group, label(v));
+    for (v, given) in bound {
+        let ty = function.ty(v);
+        let flow = Flow::of_type(ty);
+        match (given, &flow, ty.elem()) {
+            (Given::Value(value), _, _) => net.feed(ty, value, &flow, &group, label(v)),
+            (Given::Elements(pull), Flow::Stream(channel), Some(elem)) => {
+                net.spawn(&group, label(v), Feed::new(elem.clone(), Supply::Pulled(pull), channel, label(v)))
+            }
+            (Given::Elements(_), _, _) => {}
+        }
         env.define(v, flow);
     }
     let result = net.start(&env, &group);
     let cell = Rc::default();
-    net.spawn(&group, label(function.body(body).result), Gather::new(&result, &cell));
+    let of = label(function.body(body).result);
+    let consumed = match (consumer, &result) {
+        (Some(take), Flow::Stream(channel)) => {
+            net.spawn(&group, of, HandOver::new(channel, take));
+            true
+        }
+        _ => {
+            net.spawn(&group, of, Gather::new(&result, &cell));
+            false
+        }
+    };
     let left = net.run()?;
     match cell.get().cloned() {
-        Some(value) if left.is_empty() => Ok(value),
+        value if left.is_empty() && value.is_some() != consumed => Ok(value),
         _ => Err(Halt::Stuck(stuck(&left))),
     }
 }

@@ -5,7 +5,7 @@
 //! of `<`, `=` and `>` holds. Lengths of sequences are drawn by the token of the sequence, mostly the same for all.
 
 use super::channel::Datum;
-use super::net::{self, Data, Env, Halt, Run};
+use super::net::{self, Data, Env, Given, Halt, Job, Run};
 use deckle_diag::{Diagnostic, Span};
 use deckle_ir::array::{BinOp, Function, Op, Program, UnOp};
 use deckle_ir::entity::{Body, Func, Var};
@@ -88,7 +88,11 @@ impl<'p> Opaque<'p> {
     }
 
     fn body(&mut self, body: (Func, Body), bound: Vec<(Var, Token)>) -> Run<Token> {
-        stacker::maybe_grow(RED_ZONE, MORE_STACK, || net::run(self.program, self, body, bound, ()))
+        let (func, body) = body;
+        let bound = bound.into_iter().map(|(v, token)| (v, Given::Value(token))).collect();
+        let job = Job { func, body, bound, local: (), consumer: None };
+        let result = stacker::maybe_grow(RED_ZONE, MORE_STACK, || net::run(self.program, self, job))?;
+        result.ok_or(Halt::Abandoned)
     }
 
     /// The value of a type that comes from `source`.
@@ -162,6 +166,7 @@ impl<'p> Opaque<'p> {
 impl<'p> Data<'p> for Opaque<'p> {
     type V = Token;
     type Local = ();
+    type Fold = Vec<Token>;
 
     fn tick(&mut self, _: Span) -> Run<()> {
         self.steps = self.steps.checked_sub(1).ok_or(Halt::Abandoned)?;
@@ -204,6 +209,22 @@ impl<'p> Data<'p> for Opaque<'p> {
         let Some(inst) = env.function.inst(v) else { return Err(Halt::Abandoned) };
         let elem = inst.args.last().and_then(|xs| env.function.ty(*xs).elem());
         Ok(elem.map_or(Token::Atom(0), |ty| self.token(ty, hash(("combine", v.0, &args)))))
+    }
+
+    fn begin(&mut self, _: &Env<'p, Self>, _: Var) -> Run<Vec<Token>> {
+        Ok(Vec::new())
+    }
+
+    fn add(&mut self, _: &Env<'p, Self>, _: Var, elems: &mut Vec<Token>, x: Token) -> Run<()> {
+        elems.push(x);
+        Ok(())
+    }
+
+    fn finish(&mut self, env: &Env<'p, Self>, v: Var, elems: Vec<Token>) -> Run<Token> {
+        let args = env.function.inst(v).map_or(&[][..], |inst| &inst.args);
+        let mut args: Vec<Token> = args.iter().filter_map(|a| env.value(*a)).collect();
+        args.push(Token::sequence(elems));
+        self.apply(env, v, args)
     }
 
     fn times(&mut self, n: &Token, _: Span) -> Run<usize> {

@@ -1,9 +1,12 @@
 //! Real data: the interpreter computes.
 
 use super::channel::Datum;
-use super::net::{self, Data, Env, Halt, Run};
+use super::collect::Take;
+use super::net::{self, Data, Env, Given, Halt, Job, Run};
+use super::{Argument, Consumer};
 use crate::error;
-use crate::machine::Machine;
+use crate::machine::{Machine, Place, check_argument, check_count, param_name};
+use crate::ops::Folding;
 use crate::sizes::Frame;
 use deckle_diag::{Diagnostic, Span};
 use deckle_ir::array::Function;
@@ -56,12 +59,69 @@ pub(super) fn nested<'p>(machine: &mut Machine<'p>, frame: &Frame<'p>, body: Bod
     let func = program.funcs.iter().position(|f| std::ptr::eq(f, frame.function)).unwrap_or(0);
     let mut vars = frame.function.body(body).params.clone();
     vars.extend(frame.function.free_vars(body));
-    let bound = vars.into_iter().filter_map(|v| frame.get(v).map(|value| (v, value.clone()))).collect();
+    let bound = vars.into_iter().filter_map(|v| Some((v, Given::Value(frame.get(v)?.clone())))).collect();
     let local = Local { base: Some(copy(frame)), frame: RefCell::default() };
+    let job = Job { func: Func(func as u32), body, bound, local, consumer: None };
     let mut data = Real { machine: machine.take() };
-    let result = net::run(program, &mut data, (Func(func as u32), body), bound, local);
+    let result = net::run(program, &mut data, job);
     *machine = data.machine;
-    result
+    result?.ok_or_else(|| Halt::Error(error::bug("a body has no result".into(), Span::NONE)))
+}
+
+/// Runs a function with arguments from outside. A result that was handed to the consumer is not returned.
+pub(super) fn entry<'p>(
+    mut machine: Machine<'p>,
+    func: Func,
+    args: Vec<Argument<'p>>,
+    consumer: Option<Consumer<'p>>,
+) -> Run<Option<Value>> {
+    let function = machine.function(func)?;
+    check_count(function, args.len())?;
+    let mut frame = Frame::new(function, machine.info(func));
+    let mut bound = Vec::new();
+    let mut whole = Vec::new();
+    for (i, (&p, arg)) in function.params().iter().zip(args).enumerate() {
+        let given = given(function, (i, p), arg, machine.max_elements())?;
+        if let Given::Value(value) = &given {
+            whole.push((p, value.clone()));
+        }
+        bound.push((p, given));
+    }
+    frame.define_params(&whole, Vec::new());
+    machine.check_params(&frame, function, function.span)?;
+    let local = Local { base: Some(frame), frame: RefCell::default() };
+    let consumer = consumer.map(|take| -> Take<'p, Value> { take });
+    let job = Job { func, body: Function::ROOT, bound, local, consumer };
+    net::run(machine.program(), &mut Real { machine }, job)
+}
+
+/// An argument for parameter `p`, number `i`, whose values are checked: those of a source when they come.
+fn given<'p>(
+    function: &'p Function,
+    (i, p): (usize, Var),
+    arg: Argument<'p>,
+    max_elements: u64,
+) -> Run<Given<'p, Value>> {
+    let what = format!("argument {}", param_name(function, i));
+    let ty = function.ty(p);
+    match (arg, ty) {
+        (Argument::Value(value), _) => {
+            check_argument(&what, ty, &value, max_elements, function.span)?;
+            Ok(Given::Value(value))
+        }
+        (Argument::Elements(mut next), Type::Seq(elem)) => {
+            let mut n = 0usize;
+            Ok(Given::Elements(Box::new(move || {
+                let Some(value) = next()? else { return Ok(None) };
+                check_argument(&format!("element {n} of {what}"), elem, &value, max_elements, function.span)?;
+                n += 1;
+                Ok(Some(value))
+            })))
+        }
+        (Argument::Elements(_), _) => {
+            Err(error::argument(format!("{what} has elements that come one after another where a value is needed")))?
+        }
+    }
 }
 
 /// A frame with the same values, sizes and positions.
@@ -71,12 +131,11 @@ fn copy<'p>(frame: &Frame<'p>) -> Frame<'p> {
     for b in (0..function.bodies.len()).map(|b| Body(b as u32)) {
         new.place(b, frame.at(b));
     }
-    let params: Option<Vec<Value>> = function.params().iter().map(|p| frame.get(*p).cloned()).collect();
+    let params: Vec<(Var, Value)> =
+        function.params().iter().filter_map(|p| Some((*p, frame.get(*p)?.clone()))).collect();
     let sizes = function.sizes.iter().enumerate().filter(|(_, data)| data.arity == 0);
     let sizes = sizes.map(|(i, _)| SizeVar(i as u32)).filter_map(|s| frame.var(s, &[]).map(|n| (s, n))).collect();
-    if let Some(params) = params {
-        new.define_params(&params, sizes);
-    }
+    new.define_params(&params, sizes);
     for v in (0..function.vars.len()).map(|v| Var(v as u32)) {
         if let (None, Some(value)) = (new.get(v), frame.get(v)) {
             new.define(v, value.clone());
@@ -131,6 +190,7 @@ impl<'p> Real<'p> {
 impl<'p> Data<'p> for Real<'p> {
     type V = Value;
     type Local = Local<'p>;
+    type Fold = Folding;
 
     fn tick(&mut self, span: Span) -> Run<()> {
         self.machine.tick(span).map_err(Halt::Error)
@@ -145,12 +205,37 @@ impl<'p> Data<'p> for Real<'p> {
                 }
             }
             machine.statement(frame, v)?;
-            frame.get(v).cloned().ok_or_else(|| error::bug(format!("{v} has no value"), frame.function.span(v)))
+            let value = frame.get(v).cloned();
+            // A sequence is there as a whole only for the statement that needs it so, or while it is fed to its readers.
+            for &v in operands.iter().chain([&v]).filter(|v| !frame.function.ty(**v).is_concrete()) {
+                frame.forget(v);
+            }
+            value.ok_or_else(|| error::bug(format!("{v} has no value"), frame.function.span(v)))
         })
     }
 
     fn combine(&mut self, env: &Env<'p, Self>, v: Var, i: usize, args: [Value; 2]) -> Run<Value> {
-        self.within(env, |machine, frame| machine.element(frame, v, i, &args))
+        self.within(env, |machine, frame| machine.part(frame, v, |cx| cx.body(0, Place::Element(i), &args)))
+    }
+
+    fn begin(&mut self, env: &Env<'p, Self>, v: Var) -> Run<Folding> {
+        let start = match env.function.inst(v).map(|inst| inst.args.as_slice()) {
+            Some([z, _]) => env.value(*z),
+            _ => None,
+        };
+        self.within(env, |machine, frame| machine.part(frame, v, |cx| Folding::new(cx, start)))
+    }
+
+    fn add(&mut self, env: &Env<'p, Self>, v: Var, fold: &mut Folding, x: Value) -> Run<()> {
+        self.within(env, |machine, frame| machine.part(frame, v, |cx| fold.add(cx, &x)))
+    }
+
+    fn finish(&mut self, env: &Env<'p, Self>, v: Var, fold: Folding) -> Run<Value> {
+        self.within(env, |machine, frame| {
+            let value = machine.part(frame, v, |cx| fold.finish(cx))?;
+            machine.check_result(frame, v, &value)?;
+            Ok(value)
+        })
     }
 
     fn times(&mut self, n: &Value, span: Span) -> Run<usize> {

@@ -1,4 +1,5 @@
-//! `scan` of a sequence: partial results that keep pace with the elements.
+//! `scan` of a sequence, whose partial results keep pace with the elements, and `fold`, `fold1` and `reduce`, which keep only
+//! what is combined so far.
 
 use super::channel::{Flow, Now, Out, Port};
 use super::elements::At;
@@ -116,6 +117,65 @@ impl<'p, D: Data<'p>> Process<'p, D> for Scan<'p, D> {
             (At::Start, Some(v)) => format!("needs the value of {v}"),
             (At::Between, _) => "waits for an element of its operand".into(),
             (_, _) => self.out.why().into(),
+        }
+    }
+}
+
+/// `fold`, `fold1` or `reduce` of a sequence.
+pub(super) struct Fold<'p, D: Data<'p>> {
+    env: Rc<Env<'p, D>>,
+    v: Var,
+    wants: Vec<Var>,
+    port: Port<D::V>,
+    /// What is combined so far, from the beginning to the end.
+    total: Option<D::Fold>,
+    /// The element that is taken and not yet combined.
+    elem: Option<Flow<D::V>>,
+    result: Flow<D::V>,
+}
+
+impl<'p, D: Data<'p>> Fold<'p, D> {
+    pub(super) fn new(env: &Rc<Env<'p, D>>, of: Label, wants: Vec<Var>, port: Port<D::V>, result: &Flow<D::V>) -> Self {
+        Fold { env: Rc::clone(env), v: of.var, wants, port, total: None, elem: None, result: result.clone() }
+    }
+}
+
+impl<'p, D: Data<'p>> Process<'p, D> for Fold<'p, D> {
+    fn step(&mut self, net: &mut Net<'p, '_, D>) -> Run<Step> {
+        let Some(total) = &mut self.total else {
+            if self.env.missing(&self.wants).is_some() {
+                return Ok(Step::Waits);
+            }
+            self.total = Some(net.data.begin(&self.env, self.v)?);
+            return Ok(Step::Moved);
+        };
+        if let Some(elem) = &self.elem {
+            let Some(x) = elem.value() else { return Ok(Step::Waits) };
+            net.data.add(&self.env, self.v, total, x)?;
+            self.elem = None;
+            self.port.done();
+            return Ok(Step::Moved);
+        }
+        match self.port.peek() {
+            None => Ok(Step::Waits),
+            Some(Now::Element(flow)) => {
+                self.port.take();
+                self.elem = Some(flow);
+                Ok(Step::Moved)
+            }
+            Some(Now::End) => {
+                if let Some(total) = self.total.take() {
+                    self.result.set(net.data.finish(&self.env, self.v, total)?);
+                }
+                Ok(Step::Done)
+            }
+        }
+    }
+
+    fn why(&self) -> String {
+        match self.env.missing(&self.wants) {
+            Some(v) if self.total.is_none() => format!("needs the value of {v}"),
+            _ => "reads its operand to the end".into(),
         }
     }
 }

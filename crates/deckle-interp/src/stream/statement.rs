@@ -6,9 +6,10 @@ use super::control::{Branch, Check, The};
 use super::elements::{Map, Unzip, Zip};
 use super::net::{Data, Env, Group, Label, Net};
 use super::pass::{FlagPart, Flatten, Forward};
-use super::scan::Scan;
+use super::scan::{Fold, Scan};
 use deckle_ir::array::{Function, Inst, Op};
 use deckle_ir::entity::{Func, Var};
+use deckle_ir::types::Type;
 use std::rc::Rc;
 
 /// Stack that must be left before the statements of a callee are made into processes, and how much more is made.
@@ -65,6 +66,11 @@ pub(super) fn start<'p, D: Data<'p>>(
                 net.spawn(group, of, Scan::new(env, of, (*kind, start), wants, port, &result))
             }
         }
+        (Op::Fold | Op::Fold1 | Op::Reduce(_), _) if folds_in_time(function, v, inst) => {
+            if let Some(port) = port(inst.args.len() - 1) {
+                net.spawn(group, of, Fold::new(env, of, wants, port, &result))
+            }
+        }
         (Op::FlagPart, _) => {
             if let (Some(elems), Some(flags)) = (port(0), port(1)) {
                 net.spawn(group, of, FlagPart::new(elems, flags, &result, of.span))
@@ -96,6 +102,13 @@ fn alias<V: Clone>(function: &Function, v: Var, inst: &Inst, operands: &[Flow<V>
         (Op::Ensure(_), [flow]) if !function.ty(v).is_concrete() => Some(flow.clone()),
         _ => None,
     }
+}
+
+/// Whether a fold is one of a sequence of concrete elements.
+fn folds_in_time(function: &Function, v: Var, inst: &Inst) -> bool {
+    let operand = inst.args.last().map(|xs| function.ty(*xs));
+    let elem = operand.filter(|ty| !ty.is_concrete()).and_then(Type::elem);
+    elem.is_some_and(Type::is_concrete) && function.ty(v).is_concrete()
 }
 
 /// The concrete variables that a statement needs before it begins: operands, and what its bodies use. The sizes that `ensure`

@@ -3,9 +3,10 @@
 mod operators;
 mod programs;
 mod random;
+mod sources;
 
 use crate::testing::{Build, value};
-use crate::{Options, Streamed, Stuck, Trial, run_streaming, try_streaming};
+use crate::{Argument, Options, Streamed, Stuck, Trial, run_streaming, try_streaming};
 use deckle_ir::array::{BinOp, Builder, Monoid, Op, Program, ScanKind};
 use deckle_ir::entity::{Func, Var};
 use deckle_ir::types::Type;
@@ -15,8 +16,12 @@ fn main(program: &Program) -> Func {
     Func(program.funcs.len() as u32 - 1)
 }
 
+fn whole(args: &[Value]) -> Vec<Argument<'static>> {
+    args.iter().cloned().map(Argument::Value).collect()
+}
+
 fn streamed(program: &Program, args: &[Value]) -> Streamed {
-    match run_streaming(program, main(program), args, &Options::default()) {
+    match run_streaming(program, main(program), whole(args), None, &Options::default()) {
         Ok(streamed) => streamed,
         Err(e) => panic!("{e:?}\n{program}"),
     }
@@ -27,7 +32,7 @@ fn streamed(program: &Program, args: &[Value]) -> Streamed {
 fn flows(program: &Program, args: &[Value]) {
     match streamed(program, args) {
         Streamed::Done(result) => assert_eq!(result, value(program, args), "\n{program}"),
-        Streamed::Stuck(stuck) => panic!("{stuck:?}\n{program}"),
+        other => panic!("{other:?}\n{program}"),
     }
 }
 
@@ -37,8 +42,8 @@ fn sticks(program: &Program, args: &[Value]) -> Stuck {
     // The interpreter does not mind.
     value(program, args);
     match streamed(program, args) {
-        Streamed::Done(result) => panic!("{result:?}\n{program}"),
         Streamed::Stuck(stuck) => stuck,
+        other => panic!("{other:?}\n{program}"),
     }
 }
 

@@ -8,7 +8,7 @@ use deckle_ir::array::Coll;
 /// The code of the error that a program ends in.
 #[track_caller]
 fn fails(program: &Program, args: &[Value]) -> Code {
-    run_streaming(program, main(program), args, &Options::default()).unwrap_err().code
+    run_streaming(program, main(program), whole(args), None, &Options::default()).unwrap_err().code
 }
 
 #[test]

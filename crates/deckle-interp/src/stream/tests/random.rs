@@ -15,7 +15,7 @@ struct Ends {
 fn check(case: &Case, ends: &mut Ends) -> Result<(), String> {
     let options = Options { max_steps: Some(1_000_000), max_elements: 1 << 20, ..Options::default() };
     let whole = run(&case.program, case.entry, &case.args, &options);
-    match (run_streaming(&case.program, case.entry, &case.args, &options), whole) {
+    match (run_streaming(&case.program, case.entry, super::whole(&case.args), None, &options), whole) {
         (Ok(Streamed::Stuck(_)), _) => ends.stuck += 1,
         (Ok(Streamed::Done(value)), Ok(outcome)) if value == outcome.value => ends.done += 1,
         (Err(_), Err(_)) => ends.error += 1,
