@@ -2,7 +2,7 @@
 
 use crate::cost::{self, Cost, Runs};
 use crate::error::{self, Result};
-use crate::sizes::{Frame, Info, Mismatch, fits};
+use crate::sizes::{Frame, Info, Mismatch, Open, fits};
 use crate::stream::{self, Stuck};
 use crate::{Options, Outcome, ops};
 use deckle_diag::{Diagnostic, Span};
@@ -30,6 +30,8 @@ pub(crate) struct Machine<'p> {
     pushed: Vec<Vec<Value>>,
     /// Whether bodies with sequences run under the streaming discipline.
     streams: bool,
+    /// Sizes that are to be compared when they are known.
+    pub open: Vec<(Open, Blame<'p>)>,
     /// Set where that got stuck; the error that comes with it is of no interest.
     pub stuck: Option<Stuck>,
 }
@@ -38,6 +40,29 @@ pub(crate) fn run(program: &Program, func: Func, args: &[Value], options: &Optio
     let mut machine = Machine::new(program, options);
     let (value, cost) = machine.start(func, args)?;
     Ok(Outcome { value, cost, bytes: machine.bytes, pushed: machine.pushed })
+}
+
+/// What has a size that its type does not say: a parameter, of a function that is called at `span`, or the result of `ensure` there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Blame<'p> {
+    pub function: &'p Function,
+    pub v: Var,
+    pub span: Span,
+}
+
+impl Blame<'_> {
+    pub(crate) fn report(&self, m: Mismatch) -> Box<Diagnostic> {
+        let Blame { function, v, span } = *self;
+        let Some(i) = function.params().iter().position(|p| *p == v) else { return m.report(fault::VALUE, span) };
+        let what = format!("argument {} of `{}`", param_name(function, i), function.name);
+        let param = function.span(v);
+        // An argument from outside has no place in the source but its parameter; one of a call has both.
+        if span == function.span {
+            return m.report(&what, param);
+        }
+        let d = *m.report(&what, span);
+        Box::new(if param.is_none() { d } else { d.label(param, "this parameter") })
+    }
 }
 
 /// Whether there are so many parameters.
@@ -69,7 +94,17 @@ pub(crate) fn param_name(function: &Function, i: usize) -> String {
 impl<'p> Machine<'p> {
     fn new(program: &'p Program, options: &'p Options) -> Self {
         let (infos, bytes) = (vec![None; program.funcs.len()], vec![0; options.watch.len()]);
-        Machine { program, options, steps: 0, infos, bytes, pushed: Vec::new(), streams: false, stuck: None }
+        Machine {
+            program,
+            options,
+            steps: 0,
+            infos,
+            bytes,
+            pushed: Vec::new(),
+            streams: false,
+            open: Vec::new(),
+            stuck: None,
+        }
     }
 
     /// One in which bodies with sequences run under the streaming discipline.
@@ -129,27 +164,11 @@ impl<'p> Machine<'p> {
     }
 
     /// Compares arguments with the sizes of their parameters.
-    pub(crate) fn check_params(&self, frame: &Frame<'p>, function: &Function, span: Span) -> Result<()> {
-        for (i, &p) in function.params().iter().enumerate() {
-            let name = param_name(function, i);
-            // An argument from outside has no place in the source but its parameter; one of a call has both.
-            let (at, inner) = if span == function.span { (function.span(p), false) } else { (span, true) };
-            self.check(frame, p).map_err(|m| {
-                let d = *m.report(&format!("argument {name} of `{}`", function.name), at);
-                let param = function.span(p);
-                Box::new(if inner && !param.is_none() { d.label(param, "this parameter") } else { d })
-            })?;
+    fn check_params(&self, frame: &Frame<'p>, function: &'p Function, span: Span) -> Result<()> {
+        for &p in function.params() {
+            frame.check(p).map_err(|m| Blame { function, v: p, span }.report(m))?;
         }
         Ok(())
-    }
-
-    /// Compares the value of a variable with the sizes of its type. Under the streaming discipline those that only a sequence would
-    /// tell are not known.
-    fn check(&self, frame: &Frame<'p>, v: Var) -> std::result::Result<(), Mismatch> {
-        match frame.check(v) {
-            Err(Mismatch { expected: None, .. }) if self.streams => Ok(()),
-            result => result,
-        }
     }
 
     /// Runs a body whose parameters have their values.
@@ -221,7 +240,9 @@ impl<'p> Machine<'p> {
         }
         frame.define(v, value);
         if let Op::Ensure(_) = inst.op {
-            self.check(frame, v).map_err(|m| m.report(fault::VALUE, span))?;
+            let blame = Blame { function, v, span };
+            let open = frame.check(v).map_err(|m| blame.report(m))?;
+            self.open.extend(open.into_iter().map(|open| (open, blame)));
         } else {
             self.verify(frame, v, name, span)?;
         }
@@ -236,7 +257,7 @@ impl<'p> Machine<'p> {
         if let Err(why) = fits_var(frame, v) {
             return Err(error::bug(format!("`{op}` gave {v} {why}"), span));
         }
-        frame.check(v).map_err(|m| {
+        frame.check(v).map(|_| ()).map_err(|m| {
             let expected = m.expected.map_or("not known".into(), |n| n.to_string());
             let place = m.at.iter().map(i128::to_string).collect::<Vec<_>>().join(", ");
             let message = format!(

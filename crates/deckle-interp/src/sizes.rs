@@ -4,88 +4,49 @@
 //! at which each body runs. Binding and checking both walk a type and a value together, with the
 //! positions of the arrays and sequences around.
 
+mod info;
+mod observe;
+
+pub(crate) use info::Info;
+pub(crate) use observe::{Learnt, Open};
+
 use crate::error;
 use deckle_diag::{Diagnostic, Span};
 use deckle_ir::array::{Function, Inst, Op};
-use deckle_ir::cost;
 use deckle_ir::entity::{Body, Path, SizeVar, Var};
 use deckle_ir::fault::Fault;
-use deckle_ir::size::Atom;
+use deckle_ir::size::{Atom, Size};
 use deckle_ir::size_eval::SizeEnv;
 use deckle_ir::types::{ArrayType, Type};
 use deckle_ir::value::Value;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// What is known of a function before it runs.
-#[derive(Debug)]
-pub(crate) struct Info {
-    /// For each body, the widths of what it uses from outside.
-    pub aux: Vec<u64>,
-    /// For each body, whether it is a single scalar operator applied to its two parameters.
-    pub basic: Vec<bool>,
-    /// For each variable, the size variables that it binds and that something will ask for.
-    binds: Vec<Vec<SizeVar>>,
-}
-
-impl Info {
-    /// Without `all`, only the size variables are bound that `ensure`, `shape`, `transpose` and `call` may read.
-    pub(crate) fn new(function: &Function, all: bool) -> Info {
-        let mut wanted = vec![all; function.sizes.len()];
-        let mut want = |ty: &Type| {
-            ty.any_atom(&mut |a, _| {
-                if let Atom::Var(s, _) = a
-                    && let Some(w) = wanted.get_mut(s.index())
-                {
-                    *w = true;
-                }
-                false
-            });
-        };
-        for v in (0..function.vars.len()).map(|i| Var(i as u32)) {
-            match function.inst(v).map(|inst| (&inst.op, &inst.args)) {
-                Some((Op::Ensure(ty), _)) => want(ty),
-                Some((Op::Shape(_) | Op::Transpose(_) | Op::Call(_), args)) => {
-                    args.iter().for_each(|a| want(function.ty(*a)))
-                }
-                _ => {}
-            }
-        }
-        let mut binds = vec![Vec::new(); function.vars.len()];
-        for (i, data) in function.sizes.iter().enumerate() {
-            let parameter = function.params().contains(&data.binder);
-            if let Some(list) = binds.get_mut(data.binder.index())
-                && (wanted[i] || parameter)
-            {
-                list.push(SizeVar(i as u32));
-            }
-        }
-        let bodies = || (0..function.bodies.len() as u32).map(Body);
-        let aux = bodies().map(|b| cost::aux(function, b)).collect();
-        let basic = bodies().map(|b| cost::basic(function, b)).collect();
-        Info { aux, basic, binds }
-    }
-}
-
 /// A number bound to a size variable, and the array type whose value gave it.
 #[derive(Clone, Copy, Debug)]
 struct Bound {
     size: i128,
     node: usize,
+    /// The number of the parameter that gave it, where several may.
+    rank: u32,
 }
 
 /// One running call.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Frame<'p> {
     pub function: &'p Function,
     pub info: Rc<Info>,
     values: Vec<Option<Value>>,
     sizes: Vec<HashMap<Vec<i128>, Bound>>,
     at: Vec<Option<i128>>,
+    /// The sequences that have come to their ends.
+    over: Vec<Var>,
+    /// Whether sizes may be left open.
+    pub streams: bool,
 }
 
 /// A size that is not the one that its type says.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Mismatch {
     /// The size as the source has it, where it says one.
     pub size: Option<String>,
@@ -121,6 +82,8 @@ impl<'p> Frame<'p> {
             values: vec![None; function.vars.len()],
             sizes: vec![HashMap::new(); function.sizes.len()],
             at: vec![None; function.bodies.len()],
+            over: Vec::new(),
+            streams: false,
         }
     }
 
@@ -142,7 +105,7 @@ impl<'p> Frame<'p> {
         let binds = &info.binds[v.index()];
         binds.iter().for_each(|s| self.sizes[s.index()].clear());
         if !binds.is_empty() {
-            self.bind(self.function.ty(v), &value, &|b| b == v, &mut Vec::new());
+            self.bind(self.function.ty(v), &value, &|b| b == v, 0, &mut Vec::new());
             // What no row shows, the type of what is ensured tells.
             if let Some(Inst { op: Op::Ensure(ty), args, .. }) = self.function.inst(v) {
                 let told = self.told([(ty, self.function.ty(args[0]))].into_iter());
@@ -155,7 +118,7 @@ impl<'p> Frame<'p> {
     /// Sizes of those variables that are not known yet.
     fn know(&mut self, sizes: impl Iterator<Item = (SizeVar, i128)>) {
         for (s, size) in sizes {
-            self.sizes[s.index()].entry(Vec::new()).or_insert(Bound { size, node: 0 });
+            self.sizes[s.index()].entry(Vec::new()).or_insert(Bound { size, node: 0, rank: 0 });
         }
     }
 
@@ -168,7 +131,7 @@ impl<'p> Frame<'p> {
             self.values[p.index()] = Some(arg.clone());
         }
         for (p, arg) in args {
-            self.bind(self.function.ty(*p), arg, &|b| params.contains(&b), &mut Vec::new());
+            self.bind(self.function.ty(*p), arg, &|b| params.contains(&b), rank(*p), &mut Vec::new());
         }
     }
 
@@ -190,7 +153,7 @@ impl<'p> Frame<'p> {
         sizes.filter(|(_, size)| *size >= 0).collect()
     }
 
-    fn bind(&mut self, ty: &'p Type, value: &Value, owns: &dyn Fn(Var) -> bool, positions: &mut Vec<i128>) {
+    fn bind(&mut self, ty: &'p Type, value: &Value, owns: &dyn Fn(Var) -> bool, rank: u32, positions: &mut Vec<i128>) {
         if let Type::Array(a) = ty
             && let Some(items) = value.items()
             && let Some((s, args, extra)) = a.size.determines()
@@ -198,42 +161,67 @@ impl<'p> Frame<'p> {
             && self.function.size_binder(s).is_some_and(owns)
             && let Some(at) = args.iter().map(|arg| arg.eval(self, positions)).collect::<Option<Vec<_>>>()
         {
-            let bound = Bound { size: items.len() as i128 - extra, node: address(a) };
+            let bound = Bound { size: items.len() as i128 - extra, node: address(a), rank };
             self.sizes[s.index()].entry(at).or_insert(bound);
         }
         let _ = for_each_part(ty, value, positions, &mut |ty, value, positions| -> Result<(), ()> {
-            self.bind(ty, value, owns, positions);
+            self.bind(ty, value, owns, rank, positions);
             Ok(())
         });
     }
 
-    /// Compares the value of a variable with the sizes of its type.
-    pub(crate) fn check(&self, v: Var) -> Result<(), Mismatch> {
-        match self.get(v) {
-            Some(value) => self.check_sizes(self.function.ty(v), value, &mut Vec::new()),
-            None => Ok(()),
+    /// Compares the value of a variable with the sizes of its type. Those that are left open are returned.
+    pub(crate) fn check(&self, v: Var) -> Result<Vec<Open>, Mismatch> {
+        let mut open = Vec::new();
+        if let Some(value) = self.get(v) {
+            self.check_sizes(self.function.ty(v), value, &mut Vec::new(), &mut open)?;
         }
+        Ok(open)
     }
 
-    fn check_sizes(&self, ty: &'p Type, value: &Value, positions: &mut Vec<i128>) -> Result<(), Mismatch> {
+    fn check_sizes(
+        &self,
+        ty: &'p Type,
+        value: &Value,
+        positions: &mut Vec<i128>,
+        open: &mut Vec<Open>,
+    ) -> Result<(), Mismatch> {
         if let (Type::Array(a), Some(items)) = (ty, value.items()) {
             // Nothing makes `n + 1` smaller than 1.
             let least = a.size.determines().map(|(_, _, extra)| extra).filter(|least| (items.len() as i128) < *least);
             let expected = least.or(a.size.eval(self, positions));
             if expected != Some(items.len() as i128) {
-                let rows = least.is_none() && !positions.is_empty() && self.came_from(a, positions);
+                let rows = least.is_none() && !positions.is_empty() && self.came_from(address(a), &a.size, positions);
                 let size = self.function.readable(&a.size);
-                return Err(Mismatch { size, expected, actual: items.len(), at: positions.clone(), rows });
+                let mismatch = Mismatch { size, expected, actual: items.len(), at: positions.clone(), rows };
+                if expected.is_some() || !self.streams {
+                    return Err(mismatch);
+                }
+                // What only this element mentions is as long as it is.
+                if a.size.determines().is_none_or(|(s, ..)| self.info.lasting[s.index()]) {
+                    open.push(Open { size: self.what_is_open(&a.size, positions), mismatch, node: address(a) });
+                }
             }
         }
-        for_each_part(ty, value, positions, &mut |ty, value, positions| self.check_sizes(ty, value, positions))
+        for_each_part(ty, value, positions, &mut |ty, value, positions| self.check_sizes(ty, value, positions, open))
     }
 
-    /// Whether the size of `a` is a variable bound by an earlier value of the same array type.
-    fn came_from(&self, a: &ArrayType, positions: &mut Vec<i128>) -> bool {
-        let Some((s, args, _)) = a.size.determines() else { return false };
+    /// Whether the size of an array type is a variable bound by an earlier value of the same array type.
+    fn came_from(&self, node: usize, size: &Size, positions: &mut Vec<i128>) -> bool {
+        let Some((s, args, _)) = size.determines() else { return false };
         let at = args.iter().map(|arg| arg.eval(self, positions)).collect::<Option<Vec<_>>>();
-        at.and_then(|at| self.sizes[s.index()].get(&at)).is_some_and(|b| b.node == address(a))
+        at.and_then(|at| self.sizes[s.index()].get(&at)).is_some_and(|b| b.node == node)
+    }
+
+    /// Whether everything is there that may show a size that `binder` binds.
+    fn complete(&self, var: SizeVar, binder: Var) -> bool {
+        let there = |v: Var| self.get(v).is_some() || self.over.contains(&v);
+        let params = self.function.params();
+        if !self.streams || !params.contains(&binder) {
+            return there(binder);
+        }
+        let mentions = |p: Var| self.function.ty(p).any_atom(&mut |a, _| matches!(a, Atom::Var(s, _) if *s == var));
+        params.iter().filter(|p| mentions(**p)).all(|p| there(*p))
     }
 
     /// The sizes of the outer dimensions of a variable as its type has them, where they are known.
@@ -249,12 +237,17 @@ impl<'p> Frame<'p> {
     }
 }
 
+/// Of two parameters that show a size, the earlier one has the smaller rank.
+fn rank(v: Var) -> u32 {
+    v.0 + 1
+}
+
 fn address(a: &ArrayType) -> usize {
     std::ptr::from_ref(a).addr()
 }
 
 /// Whether there is any array, and so any size, in a type.
-fn has_sizes(ty: &Type) -> bool {
+pub(crate) fn has_sizes(ty: &Type) -> bool {
     match ty {
         Type::Scalar(_) => false,
         Type::Array(_) => true,
@@ -299,7 +292,7 @@ impl SizeEnv for Frame<'_> {
             return Some(bound.size);
         }
         let binder = self.function.size_binder(var)?;
-        self.get(binder).map(|_| 0)
+        self.complete(var, binder).then_some(0)
     }
 
     fn value(&self, path: &Path) -> Option<i128> {

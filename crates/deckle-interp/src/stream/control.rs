@@ -1,7 +1,7 @@
 //! `if`, `guard` and `the`: values that are those of something made later.
 
 use super::channel::{Channel, Datum, Flow, Now, Out, Port};
-use super::net::{Data, Env, Group, Label, Net, Process, Run, Step, moved};
+use super::net::{Data, Env, Group, Label, Net, Process, Run, Step};
 use super::pass::{Drain, Forward};
 use crate::error;
 use deckle_ir::array::Function;
@@ -233,34 +233,5 @@ impl<'p, D: Data<'p>> Process<'p, D> for The<D::V> {
 
     fn why(&self) -> String {
         if self.inside { "has not passed on all of its element".into() } else { "waits for its element".into() }
-    }
-}
-
-/// Checks the concrete parameters of a function that is called with sequences.
-pub(super) struct Check<'p, D: Data<'p>> {
-    env: Rc<Env<'p, D>>,
-    wants: Vec<Var>,
-    of: Label,
-}
-
-impl<'p, D: Data<'p>> Check<'p, D> {
-    pub(super) fn new(env: &Rc<Env<'p, D>>, of: Label) -> Self {
-        let params = env.function.params().iter().copied();
-        let wants = params.filter(|p| env.function.ty(*p).is_concrete()).collect();
-        Check { env: Rc::clone(env), wants, of }
-    }
-}
-
-impl<'p, D: Data<'p>> Process<'p, D> for Check<'p, D> {
-    fn step(&mut self, net: &mut Net<'p, '_, D>) -> Run<Step> {
-        if self.env.missing(&self.wants).is_some() {
-            return Ok(moved(false));
-        }
-        net.data.check(&self.env, self.of.span)?;
-        Ok(Step::Done)
-    }
-
-    fn why(&self) -> String {
-        "needs the values of all arguments".into()
     }
 }

@@ -28,7 +28,8 @@
 //! - A source is asked for an element when nothing else can be done, so that all that follows from the elements before has been
 //!   handed to the consumer. An error of a source is reported when nothing else can be done.
 //! - A sequence that nobody reads runs by itself. The whole program must come to its end, not only the result.
-//! - The sizes of what is inside a sequence are not checked.
+//! - The sizes of parameters and of what `ensure` has are compared with their types element by element (`watch.rs`). A size that only
+//!   elements to come can tell is compared when they have come.
 
 mod channel;
 mod collect;
@@ -42,6 +43,7 @@ mod scan;
 mod statement;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 use crate::error::{self, Result};
 use crate::machine::Machine;

@@ -3,6 +3,7 @@
 use super::channel::{Datum, Flow};
 use super::collect::{Feed, Gather, HandOver, Supply, Take};
 use super::statement;
+use super::watch::Watch;
 use super::{Stuck, Waiting};
 use deckle_diag::{Diagnostic, Span};
 use deckle_ir::array::{Function, Program};
@@ -44,25 +45,43 @@ pub(super) trait Data<'p>: Sized + 'p {
     /// Counts a step of a process.
     fn tick(&mut self, span: Span) -> Run<()>;
     /// The result of a statement all of whose operands are known, sequences as a whole.
-    fn apply(&mut self, env: &Env<'p, Self>, v: Var, args: Vec<Self::V>) -> Run<Self::V>;
+    fn apply(&mut self, env: &Rc<Env<'p, Self>>, v: Var, args: Vec<Self::V>) -> Run<Self::V>;
     /// The body of a scan applied to what is combined so far and the element at `i`.
-    fn combine(&mut self, env: &Env<'p, Self>, v: Var, i: usize, args: [Self::V; 2]) -> Run<Self::V>;
+    fn combine(&mut self, env: &Rc<Env<'p, Self>>, v: Var, i: usize, args: [Self::V; 2]) -> Run<Self::V>;
     /// A `fold`, `fold1` or `reduce` before its first element.
-    fn begin(&mut self, env: &Env<'p, Self>, v: Var) -> Run<Self::Fold>;
+    fn begin(&mut self, env: &Rc<Env<'p, Self>>, v: Var) -> Run<Self::Fold>;
     /// Combines its next element with those before.
-    fn add(&mut self, env: &Env<'p, Self>, v: Var, fold: &mut Self::Fold, x: Self::V) -> Run<()>;
+    fn add(&mut self, env: &Rc<Env<'p, Self>>, v: Var, fold: &mut Self::Fold, x: Self::V) -> Run<()>;
     /// Its result, after the last element.
-    fn finish(&mut self, env: &Env<'p, Self>, v: Var, fold: Self::Fold) -> Run<Self::V>;
+    fn finish(&mut self, env: &Rc<Env<'p, Self>>, v: Var, fold: Self::Fold) -> Run<Self::V>;
     /// How many elements `produce(n)` has.
     fn times(&mut self, n: &Self::V, span: Span) -> Run<usize>;
     /// An integer.
     fn int(&mut self, n: usize) -> Self::V;
     /// The elements of a sequence, of type `elem`, that is there as a whole.
     fn items(&mut self, elem: &Type, seq: &Self::V) -> Vec<Self::V>;
-    /// Checks the concrete parameters of a function, which are known.
-    fn check(&mut self, env: &Env<'p, Self>, span: Span) -> Run<()>;
+    /// Whether the sizes of a variable that has sequences, or of a parameter, are to be observed.
+    fn observes(&mut self, env: &Env<'p, Self>, v: Var) -> bool;
+    /// Learns sizes from a part of such a variable, of this type at these positions, and compares them.
+    fn observe(&mut self, env: &Rc<Env<'p, Self>>, part: Part<'p, '_>, value: &Self::V) -> Run<()>;
+    /// Such a variable is complete.
+    fn observed(&mut self, env: &Rc<Env<'p, Self>>, v: Var) -> Run<()>;
+    /// Compares sizes that were not known before. At the end of a run nothing else becomes known.
+    fn settle(&mut self, end: bool) -> Run<()>;
+    /// What the callee of a call begins with.
+    fn callee(&mut self, caller: &Rc<Env<'p, Self>>, call: Var, callee: Func) -> Self::Local;
     /// The data are not as an operator needs them.
     fn fail(&self, error: impl FnOnce() -> Box<Diagnostic>) -> Halt;
+}
+
+/// A part of a variable that is concrete, and where it is.
+#[derive(Clone, Copy)]
+pub(super) struct Part<'p, 'a> {
+    pub v: Var,
+    pub ty: &'p Type,
+    pub at: &'a [i128],
+    /// Where its sizes are wrong, if they are.
+    pub span: Span,
 }
 
 /// A frame: the variables of one running body, and where it runs.
@@ -190,9 +209,29 @@ impl<'p, D: Data<'p>> Net<'p, '_, D> {
         let data = env.function.body(env.body);
         for &v in &data.stmts {
             let flow = statement::start(self, env, v, group);
+            if !env.function.ty(v).is_concrete() {
+                self.watch(env, v, &flow, group, env.function.span(v));
+            }
             env.define(v, flow);
         }
         env.flow(data.result).unwrap_or_else(|| Flow::of_type(env.function.ty(data.result)))
+    }
+
+    /// Observes the sizes of a variable, if that is wanted. `span` is where they are wrong, if they are.
+    fn watch(&mut self, env: &Rc<Env<'p, D>>, v: Var, flow: &Flow<D::V>, group: &Group, span: Span) {
+        if self.data.observes(env, v) {
+            let of = Label { func: env.func, var: v, span: env.function.span(v) };
+            self.spawn(group, of, Watch::new(env, v, flow, span));
+        }
+    }
+
+    /// Observes the sizes of all parameters of a function, which have their flows and which is called at `span`.
+    pub(super) fn watch_params(&mut self, env: &Rc<Env<'p, D>>, group: &Group, span: Span) {
+        for &p in env.function.params() {
+            if let Some(flow) = env.flow(p) {
+                self.watch(env, p, &flow, group, span);
+            }
+        }
     }
 
     /// Lets a value that is there as a whole come about as `flow`.
@@ -220,6 +259,7 @@ impl<'p, D: Data<'p>> Net<'p, '_, D> {
             if self.round(&mut tasks)? {
                 continue;
             }
+            self.data.settle(false)?;
             self.pulling = true;
             let pulled = self.round(&mut tasks);
             self.pulling = false;
@@ -275,13 +315,15 @@ pub(super) struct Job<'p, D: Data<'p>> {
     /// Its parameters and what it uses from outside.
     pub bound: Vec<(Var, Given<'p, D::V>)>,
     pub local: D::Local,
+    /// Whether the sizes of its parameters are to be compared with their types.
+    pub check: bool,
     /// Takes the elements of a result that is a sequence.
     pub consumer: Option<Take<'p, D::V>>,
 }
 
 /// Runs a body under the discipline. A result that was handed to the consumer is not returned.
 pub(super) fn run<'p, D: Data<'p>>(program: &'p Program, data: &mut D, job: Job<'p, D>) -> Run<Option<D::V>> {
-    let Job { func, body, bound, local, consumer } = job;
+    let Job { func, body, bound, local, check, consumer } = job;
     let mut net = Net { program, data, made: Vec::new(), pulling: false, failed: None };
     let env = Env::root(program, func, body, local);
     let function = env.function;
@@ -299,6 +341,9 @@ pub(super) fn run<'p, D: Data<'p>>(program: &'p Program, data: &mut D, job: Job<
         }
         env.define(v, flow);
     }
+    if check {
+        net.watch_params(&env, &group, function.span);
+    }
     let result = net.start(&env, &group);
     let cell = Rc::default();
     let of = label(function.body(body).result);
@@ -314,7 +359,10 @@ pub(super) fn run<'p, D: Data<'p>>(program: &'p Program, data: &mut D, job: Job<
     };
     let left = net.run()?;
     match cell.get().cloned() {
-        value if left.is_empty() && value.is_some() != consumed => Ok(value),
+        value if left.is_empty() && value.is_some() != consumed => {
+            net.data.settle(true)?;
+            Ok(value)
+        }
         _ => Err(Halt::Stuck(stuck(&left))),
     }
 }

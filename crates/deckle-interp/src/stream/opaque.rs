@@ -5,7 +5,7 @@
 //! of `<`, `=` and `>` holds. Lengths of sequences are drawn by the token of the sequence, mostly the same for all.
 
 use super::channel::Datum;
-use super::net::{self, Data, Env, Given, Halt, Job, Run};
+use super::net::{self, Data, Env, Given, Halt, Job, Part, Run};
 use deckle_diag::{Diagnostic, Span};
 use deckle_ir::array::{BinOp, Function, Op, Program, UnOp};
 use deckle_ir::entity::{Body, Func, Var};
@@ -90,7 +90,7 @@ impl<'p> Opaque<'p> {
     fn body(&mut self, body: (Func, Body), bound: Vec<(Var, Token)>) -> Run<Token> {
         let (func, body) = body;
         let bound = bound.into_iter().map(|(v, token)| (v, Given::Value(token))).collect();
-        let job = Job { func, body, bound, local: (), consumer: None };
+        let job = Job { func, body, bound, local: (), check: false, consumer: None };
         let result = stacker::maybe_grow(RED_ZONE, MORE_STACK, || net::run(self.program, self, job))?;
         result.ok_or(Halt::Abandoned)
     }
@@ -173,7 +173,7 @@ impl<'p> Data<'p> for Opaque<'p> {
         Ok(())
     }
 
-    fn apply(&mut self, env: &Env<'p, Self>, v: Var, args: Vec<Token>) -> Run<Token> {
+    fn apply(&mut self, env: &Rc<Env<'p, Self>>, v: Var, args: Vec<Token>) -> Run<Token> {
         let function = env.function;
         let Some(inst) = function.inst(v) else { return Err(Halt::Abandoned) };
         self.try_inside(env, v, &args)?;
@@ -205,22 +205,22 @@ impl<'p> Data<'p> for Opaque<'p> {
         Ok(self.token(function.ty(v), hash((op, bodies.map(|(f, v)| (f.0, v.0)), args, free))))
     }
 
-    fn combine(&mut self, env: &Env<'p, Self>, v: Var, _: usize, args: [Token; 2]) -> Run<Token> {
+    fn combine(&mut self, env: &Rc<Env<'p, Self>>, v: Var, _: usize, args: [Token; 2]) -> Run<Token> {
         let Some(inst) = env.function.inst(v) else { return Err(Halt::Abandoned) };
         let elem = inst.args.last().and_then(|xs| env.function.ty(*xs).elem());
         Ok(elem.map_or(Token::Atom(0), |ty| self.token(ty, hash(("combine", v.0, &args)))))
     }
 
-    fn begin(&mut self, _: &Env<'p, Self>, _: Var) -> Run<Vec<Token>> {
+    fn begin(&mut self, _: &Rc<Env<'p, Self>>, _: Var) -> Run<Vec<Token>> {
         Ok(Vec::new())
     }
 
-    fn add(&mut self, _: &Env<'p, Self>, _: Var, elems: &mut Vec<Token>, x: Token) -> Run<()> {
+    fn add(&mut self, _: &Rc<Env<'p, Self>>, _: Var, elems: &mut Vec<Token>, x: Token) -> Run<()> {
         elems.push(x);
         Ok(())
     }
 
-    fn finish(&mut self, env: &Env<'p, Self>, v: Var, elems: Vec<Token>) -> Run<Token> {
+    fn finish(&mut self, env: &Rc<Env<'p, Self>>, v: Var, elems: Vec<Token>) -> Run<Token> {
         let args = env.function.inst(v).map_or(&[][..], |inst| &inst.args);
         let mut args: Vec<Token> = args.iter().filter_map(|a| env.value(*a)).collect();
         args.push(Token::sequence(elems));
@@ -239,9 +239,23 @@ impl<'p> Data<'p> for Opaque<'p> {
         (0..self.length(seq)).map(|i| self.token(elem, hash(("element", seq, i)))).collect()
     }
 
-    fn check(&mut self, _: &Env<'p, Self>, _: Span) -> Run<()> {
+    fn observes(&mut self, _: &Env<'p, Self>, _: Var) -> bool {
+        false
+    }
+
+    fn observe(&mut self, _: &Rc<Env<'p, Self>>, _: Part<'p, '_>, _: &Token) -> Run<()> {
         Ok(())
     }
+
+    fn observed(&mut self, _: &Rc<Env<'p, Self>>, _: Var) -> Run<()> {
+        Ok(())
+    }
+
+    fn settle(&mut self, _: bool) -> Run<()> {
+        Ok(())
+    }
+
+    fn callee(&mut self, _: &Rc<Env<'p, Self>>, _: Var, _: Func) {}
 
     fn fail(&self, _: impl FnOnce() -> Box<Diagnostic>) -> Halt {
         Halt::Abandoned

@@ -2,20 +2,21 @@
 
 use super::channel::Datum;
 use super::collect::Take;
-use super::net::{self, Data, Env, Given, Halt, Job, Run};
+use super::net::{self, Data, Env, Given, Halt, Job, Part, Run};
 use super::{Argument, Consumer};
 use crate::error;
-use crate::machine::{Machine, Place, check_argument, check_count, param_name};
+use crate::machine::{Blame, Machine, Place, check_argument, check_count, param_name};
 use crate::ops::Folding;
-use crate::sizes::Frame;
+use crate::sizes::{Frame, Learnt, Open, has_sizes};
 use deckle_diag::{Diagnostic, Span};
-use deckle_ir::array::Function;
+use deckle_ir::array::{Function, Op};
 use deckle_ir::entity::{Body, Func, SizeVar, Var};
 use deckle_ir::fault::Fault;
-use deckle_ir::size_eval::SizeEnv;
+use deckle_ir::size::Atom;
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
 use std::cell::RefCell;
+use std::rc::Rc;
 
 impl Datum for Value {
     fn tuple(parts: Vec<Value>) -> Value {
@@ -42,6 +43,17 @@ impl Datum for Value {
 /// Computes with the interpreter.
 pub(super) struct Real<'p> {
     machine: Machine<'p>,
+    /// Sizes that are to be compared when they are known, each in a frame that will know them.
+    pending: Vec<Pending<'p>>,
+    /// Whether a run around this one may come to know more.
+    inside: bool,
+}
+
+/// A size that is to be compared when it is known.
+struct Pending<'p> {
+    env: Rc<Env<'p, Real<'p>>>,
+    open: Open,
+    blame: Blame<'p>,
 }
 
 /// The interpreter's frame behind one of ours.
@@ -51,6 +63,10 @@ pub(super) struct Local<'p> {
     base: Option<Frame<'p>>,
     /// With what has become known since, if anything was computed in it.
     frame: RefCell<Option<Frame<'p>>>,
+    /// What sequences have told of sizes.
+    learnt: RefCell<Learnt>,
+    /// Where the function is called: by which statement of which frame.
+    caller: Option<(Rc<Env<'p, Real<'p>>>, Var)>,
 }
 
 /// Runs a body whose parameters have their values under the discipline, in the midst of an ordinary run.
@@ -60,39 +76,32 @@ pub(super) fn nested<'p>(machine: &mut Machine<'p>, frame: &Frame<'p>, body: Bod
     let mut vars = frame.function.body(body).params.clone();
     vars.extend(frame.function.free_vars(body));
     let bound = vars.into_iter().filter_map(|v| Some((v, Given::Value(frame.get(v)?.clone())))).collect();
-    let local = Local { base: Some(copy(frame)), frame: RefCell::default() };
-    let job = Job { func: Func(func as u32), body, bound, local, consumer: None };
-    let mut data = Real { machine: machine.take() };
+    let local = Local { base: Some(frame.clone()), ..Local::default() };
+    let job = Job { func: Func(func as u32), body, bound, local, check: false, consumer: None };
+    let before = std::mem::take(&mut machine.open);
+    let mut data = Real { machine: machine.take(), pending: Vec::new(), inside: frame.streams };
     let result = net::run(program, &mut data, job);
     *machine = data.machine;
+    machine.open.extend(before);
     result?.ok_or_else(|| Halt::Error(error::bug("a body has no result".into(), Span::NONE)))
 }
 
 /// Runs a function with arguments from outside. A result that was handed to the consumer is not returned.
 pub(super) fn entry<'p>(
-    mut machine: Machine<'p>,
+    machine: Machine<'p>,
     func: Func,
     args: Vec<Argument<'p>>,
     consumer: Option<Consumer<'p>>,
 ) -> Run<Option<Value>> {
     let function = machine.function(func)?;
     check_count(function, args.len())?;
-    let mut frame = Frame::new(function, machine.info(func));
     let mut bound = Vec::new();
-    let mut whole = Vec::new();
     for (i, (&p, arg)) in function.params().iter().zip(args).enumerate() {
-        let given = given(function, (i, p), arg, machine.max_elements())?;
-        if let Given::Value(value) = &given {
-            whole.push((p, value.clone()));
-        }
-        bound.push((p, given));
+        bound.push((p, given(function, (i, p), arg, machine.max_elements())?));
     }
-    frame.define_params(&whole, Vec::new());
-    machine.check_params(&frame, function, function.span)?;
-    let local = Local { base: Some(frame), frame: RefCell::default() };
     let consumer = consumer.map(|take| -> Take<'p, Value> { take });
-    let job = Job { func, body: Function::ROOT, bound, local, consumer };
-    net::run(machine.program(), &mut Real { machine }, job)
+    let job = Job { func, body: Function::ROOT, bound, local: Local::default(), check: true, consumer };
+    net::run(machine.program(), &mut Real { machine, pending: Vec::new(), inside: false }, job)
 }
 
 /// An argument for parameter `p`, number `i`, whose values are checked: those of a source when they come.
@@ -124,26 +133,6 @@ fn given<'p>(
     }
 }
 
-/// A frame with the same values, sizes and positions.
-fn copy<'p>(frame: &Frame<'p>) -> Frame<'p> {
-    let function = frame.function;
-    let mut new = Frame::new(function, std::rc::Rc::clone(&frame.info));
-    for b in (0..function.bodies.len()).map(|b| Body(b as u32)) {
-        new.place(b, frame.at(b));
-    }
-    let params: Vec<(Var, Value)> =
-        function.params().iter().filter_map(|p| Some((*p, frame.get(*p)?.clone()))).collect();
-    let sizes = function.sizes.iter().enumerate().filter(|(_, data)| data.arity == 0);
-    let sizes = sizes.map(|(i, _)| SizeVar(i as u32)).filter_map(|s| frame.var(s, &[]).map(|n| (s, n))).collect();
-    new.define_params(&params, sizes);
-    for v in (0..function.vars.len()).map(|v| Var(v as u32)) {
-        if let (None, Some(value)) = (new.get(v), frame.get(v)) {
-            new.define(v, value.clone());
-        }
-    }
-    new
-}
-
 type Chain<'e, 'p> = Vec<&'e Env<'p, Real<'p>>>;
 
 /// A frame of ours and those around it, outermost first.
@@ -157,19 +146,22 @@ impl<'p> Real<'p> {
     /// Computes in the interpreter's frame of `env`, in which everything known so far has its value.
     fn within<T>(
         &mut self,
-        env: &Env<'p, Self>,
+        env: &Rc<Env<'p, Self>>,
         f: impl FnOnce(&mut Machine<'p>, &mut Frame<'p>) -> Result<T, Box<Diagnostic>>,
     ) -> Run<T> {
         let chain = chain(env);
+        let told = self.told(chain[0]);
         let mut slot = env.local.frame.borrow_mut();
         let frame = slot.get_or_insert_with(|| {
             let base = chain.first().and_then(|root| root.local.base.as_ref());
-            let mut frame =
-                base.map_or_else(|| Frame::new(env.function, self.machine.info(env.func)), |base| copy(base));
+            let mut frame = base.cloned().unwrap_or_else(|| Frame::new(env.function, self.machine.info(env.func)));
+            frame.streams = true;
             chain.iter().for_each(|e| frame.place(e.body, e.at.map(|at| at as i128)));
             frame
         });
+        frame.know_params(&told);
         for e in &chain {
+            frame.inherit(&e.local.learnt.borrow());
             let mut known: Vec<(Var, Value)> = Vec::new();
             for (v, flow) in e.flows.borrow().iter() {
                 if frame.get(*v).is_none() {
@@ -177,12 +169,54 @@ impl<'p> Real<'p> {
                 }
             }
             known.sort_by_key(|(v, _)| *v);
-            known.into_iter().for_each(|(v, value)| frame.define(v, value));
+            let params = &e.function.body(e.body).params;
+            for (v, value) in known {
+                match params.contains(&v) {
+                    true if e.body == Function::ROOT => frame.define_param(v, value),
+                    true => frame.define_element(v, value),
+                    false => frame.define(v, value),
+                }
+            }
         }
         let result = f(&mut self.machine, frame);
+        drop(slot);
+        for (open, blame) in std::mem::take(&mut self.machine.open) {
+            self.defer(env, open, blame);
+        }
         match self.machine.stuck.take() {
             Some(stuck) => Err(Halt::Stuck(stuck)),
             None => result.map_err(Halt::Error),
+        }
+    }
+
+    /// The sizes of parameters that the types of the arguments tell, where the caller knows them.
+    fn told(&mut self, root: &Env<'p, Self>) -> Vec<(SizeVar, i128)> {
+        let Some((caller, call)) = &root.local.caller else { return Vec::new() };
+        let Some(inst) = caller.function.inst(*call) else { return Vec::new() };
+        let told = self.within(caller, |_, frame| Ok(frame.sizes_for(root.function, &inst.args)));
+        told.unwrap_or_default()
+    }
+
+    /// Leaves a size to be compared later, in the innermost frame that will know something that it mentions.
+    fn defer(&mut self, env: &Rc<Env<'p, Self>>, open: Open, blame: Blame<'p>) {
+        let mut vars = Vec::new();
+        open.size.any_atom(&mut |atom, _| {
+            match atom {
+                Atom::Var(s, _) => vars.extend(env.function.size_binder(*s)),
+                Atom::Value(path) | Atom::Read(path, _) | Atom::If(path, ..) => vars.push(path.root),
+                _ => {}
+            }
+            false
+        });
+        let mut at = env;
+        while let Some(around) = &at.parent
+            && !vars.iter().any(|v| at.flows.borrow().contains_key(v))
+        {
+            at = around;
+        }
+        let same = |p: &Pending<'p>| Rc::ptr_eq(&p.env, at) && p.open.says_the_same(&open) && p.blame.v == blame.v;
+        if !self.pending.iter().any(same) {
+            self.pending.push(Pending { env: Rc::clone(at), open, blame });
         }
     }
 }
@@ -196,7 +230,7 @@ impl<'p> Data<'p> for Real<'p> {
         self.machine.tick(span).map_err(Halt::Error)
     }
 
-    fn apply(&mut self, env: &Env<'p, Self>, v: Var, args: Vec<Value>) -> Run<Value> {
+    fn apply(&mut self, env: &Rc<Env<'p, Self>>, v: Var, args: Vec<Value>) -> Run<Value> {
         self.within(env, |machine, frame| {
             let operands = frame.function.inst(v).map_or(&[][..], |inst| &inst.args);
             for (&operand, value) in operands.iter().zip(args) {
@@ -214,11 +248,11 @@ impl<'p> Data<'p> for Real<'p> {
         })
     }
 
-    fn combine(&mut self, env: &Env<'p, Self>, v: Var, i: usize, args: [Value; 2]) -> Run<Value> {
+    fn combine(&mut self, env: &Rc<Env<'p, Self>>, v: Var, i: usize, args: [Value; 2]) -> Run<Value> {
         self.within(env, |machine, frame| machine.part(frame, v, |cx| cx.body(0, Place::Element(i), &args)))
     }
 
-    fn begin(&mut self, env: &Env<'p, Self>, v: Var) -> Run<Folding> {
+    fn begin(&mut self, env: &Rc<Env<'p, Self>>, v: Var) -> Run<Folding> {
         let start = match env.function.inst(v).map(|inst| inst.args.as_slice()) {
             Some([z, _]) => env.value(*z),
             _ => None,
@@ -226,11 +260,11 @@ impl<'p> Data<'p> for Real<'p> {
         self.within(env, |machine, frame| machine.part(frame, v, |cx| Folding::new(cx, start)))
     }
 
-    fn add(&mut self, env: &Env<'p, Self>, v: Var, fold: &mut Folding, x: Value) -> Run<()> {
+    fn add(&mut self, env: &Rc<Env<'p, Self>>, v: Var, fold: &mut Folding, x: Value) -> Run<()> {
         self.within(env, |machine, frame| machine.part(frame, v, |cx| fold.add(cx, &x)))
     }
 
-    fn finish(&mut self, env: &Env<'p, Self>, v: Var, fold: Folding) -> Run<Value> {
+    fn finish(&mut self, env: &Rc<Env<'p, Self>>, v: Var, fold: Folding) -> Run<Value> {
         self.within(env, |machine, frame| {
             let value = machine.part(frame, v, |cx| fold.finish(cx))?;
             machine.check_result(frame, v, &value)?;
@@ -262,9 +296,53 @@ impl<'p> Data<'p> for Real<'p> {
         seq.items().unwrap_or_default().to_vec()
     }
 
-    fn check(&mut self, env: &Env<'p, Self>, span: Span) -> Run<()> {
-        let function: &'p Function = env.function;
-        self.within(env, |machine, frame| machine.check_params(frame, function, span))
+    fn observes(&mut self, env: &Env<'p, Self>, v: Var) -> bool {
+        let ensured = matches!(env.function.inst(v).map(|inst| &inst.op), Some(Op::Ensure(_)));
+        let wanted = ensured || env.function.params().contains(&v) || self.machine.info(env.func).binds_sizes(v);
+        wanted && has_sizes(env.function.ty(v))
+    }
+
+    fn observe(&mut self, env: &Rc<Env<'p, Self>>, part: Part<'p, '_>, value: &Value) -> Run<()> {
+        let Part { v, ty, at, span } = part;
+        let blame = Blame { function: env.function, v, span };
+        let mut learnt = env.local.learnt.take();
+        let open = self.within(env, |_, frame| {
+            frame.inherit(&learnt);
+            frame.observe(v, (ty, at), value, &mut learnt).map_err(|m| blame.report(m))
+        });
+        env.local.learnt.replace(learnt);
+        open?.into_iter().for_each(|open| self.defer(env, open, blame));
+        self.settle(false)
+    }
+
+    fn observed(&mut self, env: &Rc<Env<'p, Self>>, v: Var) -> Run<()> {
+        let mut learnt = env.local.learnt.take();
+        let done = self.within(env, |_, frame| {
+            frame.inherit(&learnt);
+            frame.end(v, &mut learnt);
+            Ok(())
+        });
+        env.local.learnt.replace(learnt);
+        done?;
+        self.settle(false)
+    }
+
+    fn settle(&mut self, end: bool) -> Run<()> {
+        for Pending { env, open, blame } in std::mem::take(&mut self.pending) {
+            let settled = self.within(&env, |_, frame| Ok(frame.settle(&open)))?;
+            match settled {
+                Some(Ok(())) => {}
+                Some(Err(mismatch)) => return Err(Halt::Error(blame.report(mismatch))),
+                None if !end => self.pending.push(Pending { env, open, blame }),
+                None if self.inside => self.machine.open.push((open, blame)),
+                None => return Err(Halt::Error(blame.report(open.unknown()))),
+            }
+        }
+        Ok(())
+    }
+
+    fn callee(&mut self, caller: &Rc<Env<'p, Self>>, call: Var, _: Func) -> Local<'p> {
+        Local { caller: Some((Rc::clone(caller), call)), ..Local::default() }
     }
 
     fn fail(&self, error: impl FnOnce() -> Box<Diagnostic>) -> Halt {

@@ -2,7 +2,7 @@
 
 use super::channel::{Flow, Out, Port};
 use super::collect::{Count, Literal, Whole};
-use super::control::{Branch, Check, The};
+use super::control::{Branch, The};
 use super::elements::{Map, Unzip, Zip};
 use super::net::{Data, Env, Group, Label, Net};
 use super::pass::{FlagPart, Flatten, Forward};
@@ -34,7 +34,7 @@ pub(super) fn start<'p, D: Data<'p>>(
     if let Op::Call(f) = inst.op
         && !(function.ty(v).is_concrete() && inst.args.iter().all(|a| function.ty(*a).is_concrete()))
     {
-        return stacker::maybe_grow(RED_ZONE, MORE_STACK, || call(net, f, operands, group, of));
+        return stacker::maybe_grow(RED_ZONE, MORE_STACK, || call(net, env, f, operands, group, of));
     }
     let first_is_stream = matches!(operands.first(), Some(Flow::Stream(_)));
     let result = match (&inst.op, function.ty(v).parts()) {
@@ -112,7 +112,7 @@ fn folds_in_time(function: &Function, v: Var, inst: &Inst) -> bool {
 }
 
 /// The concrete variables that a statement needs before it begins: operands, and what its bodies use. The sizes that `ensure`
-/// compares with are not among them: what is not known yet is not checked.
+/// compares with are not among them: what is not known yet is compared later.
 fn wants(function: &Function, inst: &Inst) -> Vec<Var> {
     let mut wants: Vec<Var> = inst.args.clone();
     wants.extend(inst.bodies.iter().flat_map(|b| function.free_vars(*b)));
@@ -125,15 +125,17 @@ fn wants(function: &Function, inst: &Inst) -> Vec<Var> {
 /// The statements of a callee become processes of the caller; what they read of its parameters, they read of the arguments.
 fn call<'p, D: Data<'p>>(
     net: &mut Net<'p, '_, D>,
+    caller: &Rc<Env<'p, D>>,
     func: Func,
     args: Vec<Flow<D::V>>,
     group: &Group,
     of: Label,
 ) -> Flow<D::V> {
-    let env = Env::root(net.program, func, Function::ROOT, D::Local::default());
+    let local = net.data.callee(caller, of.var, func);
+    let env = Env::root(net.program, func, Function::ROOT, local);
     for (&p, arg) in env.function.params().iter().zip(args) {
         env.define(p, arg);
     }
-    net.spawn(group, of, Check::new(&env, of));
+    net.watch_params(&env, group, of.span);
     net.start(&env, group)
 }

@@ -3,14 +3,17 @@
 mod operators;
 mod programs;
 mod random;
+mod sizes;
 mod sources;
 
 use crate::testing::{Build, value};
-use crate::{Argument, Options, Streamed, Stuck, Trial, run_streaming, try_streaming};
+use crate::{Argument, Consumer, Options, Streamed, Stuck, Trial, run_streaming, try_streaming};
+use deckle_diag::Diagnostic;
 use deckle_ir::array::{BinOp, Builder, Monoid, Op, Program, ScanKind};
 use deckle_ir::entity::{Func, Var};
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
+use std::ops::ControlFlow;
 
 fn main(program: &Program) -> Func {
     Func(program.funcs.len() as u32 - 1)
@@ -18,6 +21,33 @@ fn main(program: &Program) -> Func {
 
 fn whole(args: &[Value]) -> Vec<Argument<'static>> {
     args.iter().cloned().map(Argument::Value).collect()
+}
+
+/// A source of the elements of a sequence; another value as it is.
+fn source(arg: &Value) -> Argument<'_> {
+    match arg {
+        Value::Seq(items) => {
+            let mut items = items.iter().cloned();
+            Argument::Elements(Box::new(move || Ok(items.next())))
+        }
+        _ => arg.clone().into(),
+    }
+}
+
+/// Runs with a source for each sequence among the arguments, and returns the elements that the consumer was handed.
+fn from_sources(
+    program: &Program,
+    func: Func,
+    args: &[Value],
+    options: &Options,
+) -> (Result<Streamed, Box<Diagnostic>>, Vec<Value>) {
+    let seen = std::sync::Mutex::new(Vec::new());
+    let consumer: Consumer<'_> = Box::new(|x| {
+        seen.lock().unwrap().push(x);
+        ControlFlow::Continue(())
+    });
+    let outcome = run_streaming(program, func, args.iter().map(source).collect(), Some(consumer), options);
+    (outcome, seen.into_inner().unwrap())
 }
 
 fn streamed(program: &Program, args: &[Value]) -> Streamed {

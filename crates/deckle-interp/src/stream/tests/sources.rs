@@ -1,11 +1,10 @@
 //! Arguments that come from sources, and results that go to consumers.
 
 use super::*;
+use crate::Elements;
 use crate::testing::program;
-use crate::{Consumer, Elements};
-use deckle_diag::{Code, Diagnostic};
+use deckle_diag::Code;
 use deckle_ir::array::Direction;
-use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
