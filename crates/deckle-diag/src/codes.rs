@@ -572,6 +572,23 @@ codes! {
     ///
     /// Raise the limit, or bound the loop in the program.
     LimitExceeded = "D0310", User, "a limit of the run was passed";
+    /// The function of a `fold`, `reduce` or `scan` is not associative, which a run that tries it has shown on three of its
+    /// elements: `(a · b) · c` is not `a · (b · c)`. Elements are combined in order, but in groups that you do not
+    /// choose, so the result depends on where and how the program runs.
+    ///
+    /// ```dk
+    /// def main(xs: [int]) = fold(\a b -> 10 * a + b, 0, xs)
+    /// ```
+    ///
+    /// Mended:
+    ///
+    /// ```dk
+    /// def main(xs: [int]) = loop a = 0 for i in 0..<length(xs) do 10 * a + xs[i]
+    /// ```
+    ///
+    /// Use a loop, which combines elements in order. Or give each element what makes the function associative: here, the power
+    /// of 10 by which what stands to its left is multiplied.
+    NotAssociative = "D0311", User, "an operator that is not associative";
 
     /// No function is named `main`, none has the name given with `--entry`, or the types of that function leave open
     /// what its arguments are.

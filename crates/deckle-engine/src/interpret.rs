@@ -64,6 +64,7 @@ pub(crate) fn call(
         max_steps: how.max_steps,
         check_sizes: how.check_sizes,
         max_elements: most_elements(),
+        check_associative: false,
     };
     let begun = Instant::now();
     let outcome = deckle_interp::run(program, func, &values, &options)?;

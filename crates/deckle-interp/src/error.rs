@@ -17,6 +17,28 @@ pub(crate) fn argument(message: String) -> Box<Diagnostic> {
     Box::new(Diagnostic::nowhere(Code::BadArgument, message).help(help))
 }
 
+/// D0311. `op` is the operator that combines elements, at `span`; its function computes its result at `body`. `operands` and
+/// `results` are as they are to be shown.
+pub(crate) fn not_associative(
+    op: &str,
+    (span, body): (Span, Span),
+    [a, b, c]: [String; 3],
+    [left, right]: [String; 2],
+) -> Box<Diagnostic> {
+    let message = format!("the operator of `{op}` is not associative");
+    let mut d = match span.is_none() {
+        true => Diagnostic::nowhere(Code::NotAssociative, message),
+        false => Diagnostic::new(Code::NotAssociative, message, span, "elements are combined here"),
+    };
+    if !body.is_none() && body != span {
+        d = d.label(body, "by this operator");
+    }
+    let tried = format!("with a = {a}, b = {b} and c = {c}, (a · b) · c is {left}, but a · (b · c) is {right}");
+    let why = format!("`{op}` may group elements in any way, so that its result depends on where and how it runs");
+    let help = "use a `loop`, which combines elements in order, or an operator that is associative";
+    Box::new(d.note(tried).note(why).help(help))
+}
+
 /// D0901: the program is not what its types say.
 pub(crate) fn bug(message: String, span: Span) -> Box<Diagnostic> {
     let note = "the interpreter runs only programs that the verifier accepts";

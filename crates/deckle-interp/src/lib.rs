@@ -12,7 +12,7 @@
 //!
 //! # Errors
 //! A program that the verifier accepts never panics here, whatever its arguments. What the user's data can do wrong is a
-//! diagnostic with the place, the values and the position: codes D0301 to D0310. Sizes are checked before anything is
+//! diagnostic with the place, the values and the position: codes D0301 to D0311. Sizes are checked before anything is
 //! allocated: no value may be larger than [`Options::max_elements`]. A diagnostic D0901 says that an operator met a value that its
 //! type excludes, which is a bug in whoever made the program.
 //!
@@ -72,11 +72,23 @@ pub struct Options {
     pub watch: Vec<(Func, Var)>,
     /// Stops the run soon after it becomes `true` (D0310).
     pub interrupt: Option<Arc<AtomicBool>>,
+    /// Whether to try, on some of the elements that each `fold`, `fold1` and `scan` meets, whether its operator is associative
+    /// (D0311). Integers and truth values must agree exactly. Floats may differ by the 10⁻⁹th part (`f32`: the 10⁻⁴th) of the
+    /// largest number that the trial computed with, and agree where one of them is infinite or NaN: that much rounding and
+    /// overflow depend on the grouping. A trial is not metered, and does not count as steps.
+    pub check_associative: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { check_sizes: false, max_steps: None, max_elements: 1 << 28, watch: Vec::new(), interrupt: None }
+        Options {
+            check_sizes: false,
+            max_steps: None,
+            max_elements: 1 << 28,
+            watch: Vec::new(),
+            interrupt: None,
+            check_associative: false,
+        }
     }
 }
 
@@ -97,7 +109,7 @@ pub struct Outcome {
 ///
 /// # Errors
 /// The first thing that goes wrong: an argument that does not fit its parameter (D0402, D0306, D0309), an error of an
-/// operator (D0301 to D0308), or a limit of `options` (D0310).
+/// operator (D0301 to D0308), a limit of `options` (D0310), or an operator that must be associative and is not (D0311).
 pub fn run(program: &Program, func: Func, args: &[Value], options: &Options) -> Result<Outcome, Box<Diagnostic>> {
     machine::run(program, func, args, options)
 }

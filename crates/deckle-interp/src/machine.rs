@@ -6,7 +6,7 @@ use crate::sizes::{Frame, Info, Mismatch, Open, fits};
 use crate::stream::{self, Stuck};
 use crate::{Options, Outcome, ops};
 use deckle_diag::{Diagnostic, Span};
-use deckle_ir::array::{Function, Inst, Op, Program};
+use deckle_ir::array::{BinOp, Function, Inst, Op, Program};
 use deckle_ir::entity::{Body, Func, SizeVar, Var};
 use deckle_ir::fault::{self, Fault, elements};
 use deckle_ir::types::Type;
@@ -23,6 +23,9 @@ pub(crate) struct Machine<'p> {
     program: &'p Program,
     options: &'p Options,
     steps: u64,
+    max_steps: Option<u64>,
+    /// Whether operators are tried for being associative.
+    check_associative: bool,
     infos: Vec<Option<Rc<Info>>>,
     /// For each statement that is watched the bytes of its largest result.
     bytes: Vec<u64>,
@@ -98,6 +101,8 @@ impl<'p> Machine<'p> {
             program,
             options,
             steps: 0,
+            max_steps: options.max_steps,
+            check_associative: options.check_associative,
             infos,
             bytes,
             pushed: Vec::new(),
@@ -272,7 +277,7 @@ impl<'p> Machine<'p> {
     /// Counts a step.
     pub(crate) fn tick(&mut self, span: Span) -> Result<()> {
         self.steps += 1;
-        if let Some(limit) = self.options.max_steps
+        if let Some(limit) = self.max_steps
             && self.steps > limit
         {
             return Err(error::fault(&Fault::Steps, &[limit.into()], span));
@@ -410,6 +415,45 @@ impl<'p> Cx<'_, 'p> {
         let (value, cost) = self.machine.body(self.frame, body)?;
         self.runs[which].add(args, &value, cost);
         Ok(value)
+    }
+
+    /// Whether the operators of folds and scans are to be tried for being associative, and the body of this one is not an operator
+    /// that is known to be.
+    pub(crate) fn tries_associativity(&self) -> bool {
+        let known = |body: &Body| {
+            let result = self.frame.function.body(*body).result;
+            self.frame.info.basic[body.index()]
+                && matches!(
+                    self.frame.function.inst(result).map(|inst| &inst.op),
+                    Some(Op::Binary(
+                        BinOp::Add | BinOp::Mul | BinOp::Min | BinOp::Max | BinOp::And | BinOp::Or | BinOp::Xor
+                    ))
+                )
+        };
+        self.machine.check_associative && !self.inst.bodies.first().is_some_and(known)
+    }
+
+    /// Where the body of this statement computes its result.
+    pub(crate) fn body_span(&self) -> Span {
+        let function = self.frame.function;
+        self.inst.bodies.first().map_or(Span::NONE, |b| function.span(function.body(*b).result))
+    }
+
+    /// Runs bodies of this statement on trial, in a copy of the frame: nothing of it is metered, counted or watched, and it may
+    /// take so many steps.
+    pub(crate) fn trial<T>(&mut self, max_steps: u64, work: impl FnOnce(&mut Cx<'_, 'p>) -> T) -> T {
+        let machine = &mut *self.machine;
+        let steps = std::mem::replace(&mut machine.steps, 0);
+        let limit = machine.max_steps.replace(max_steps);
+        let checks = std::mem::replace(&mut machine.check_associative, false);
+        let bytes = machine.bytes.clone();
+        let pushed = std::mem::take(&mut machine.pushed);
+        let mut frame = self.frame.clone();
+        let (inst, var) = (self.inst, self.var);
+        let result = work(&mut Cx { machine, frame: &mut frame, inst, var, runs: [Runs::default(); 2] });
+        (machine.steps, machine.max_steps, machine.check_associative) = (steps, limit, checks);
+        (machine.bytes, machine.pushed) = (bytes, pushed);
+        result
     }
 
     /// Calls a function.

@@ -1,5 +1,6 @@
 //! Operators that combine all elements, or all prefixes of them.
 
+use super::associative;
 use super::scalars::fault;
 use super::{coll, collect, count, items, scalar};
 use crate::error::Result;
@@ -17,10 +18,12 @@ pub(super) fn fold(cx: &mut Cx<'_, '_>, args: &[Value]) -> Result<Value> {
         [z, xs] => (Some(z.clone()), xs),
         _ => return Err(cx.bug("the wrong number of operands")),
     };
-    let mut folding = Folding::new(cx, start)?;
-    for x in items(cx, xs)? {
+    let mut folding = Folding::new(cx, start.clone())?;
+    let elems = items(cx, xs)?;
+    for x in elems {
         folding.add(cx, x)?;
     }
+    associative::check(cx, start.iter().chain(elems))?;
     folding.finish(cx)
 }
 
@@ -132,7 +135,7 @@ pub(super) fn scan(cx: &mut Cx<'_, '_>, direction: Direction, kind: ScanKind, ar
     if kind == ScanKind::Full || (kind == ScanKind::Exclusive && !elems.is_empty()) {
         partial.extend(start.clone());
     }
-    let mut total = start;
+    let mut total = start.clone();
     for k in 0..combined {
         let i = if direction == Direction::Left { k } else { elems.len() - 1 - k };
         let x = elems[i].clone();
@@ -144,8 +147,12 @@ pub(super) fn scan(cx: &mut Cx<'_, '_>, direction: Direction, kind: ScanKind, ar
         partial.push(next.clone());
         total = Some(next);
     }
-    if direction == Direction::Right {
-        partial.reverse();
+    match direction {
+        Direction::Left => associative::check(cx, start.iter().chain(&elems[..combined]))?,
+        Direction::Right => {
+            associative::check(cx, elems[elems.len() - combined..].iter().chain(&start))?;
+            partial.reverse();
+        }
     }
     Ok(collect(coll(xs), partial))
 }

@@ -1,5 +1,6 @@
 //! The operators: one function each, in files by chapter of the operator reference, and what they have in common.
 
+mod associative;
 mod construct;
 mod control;
 mod cutting;

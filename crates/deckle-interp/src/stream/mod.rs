@@ -122,7 +122,7 @@ pub struct Waiting {
 /// Runs a function under the streaming discipline.
 ///
 /// A result that is a sequence goes to the consumer, if there is one, and is then not collected. Of the options,
-/// `check_sizes` is ignored. Where several things are wrong, another one may be reported than by [`run`](crate::run).
+/// `check_sizes` and `check_associative` are ignored. Where several things are wrong, another one may be reported than by [`run`](crate::run).
 ///
 /// # Errors
 /// Those of [`run`](crate::run), and that of a source. Everything that does not need the element that the source failed to
@@ -134,7 +134,7 @@ pub fn run_streaming<'a>(
     consumer: Option<Consumer<'a>>,
     options: &Options,
 ) -> Result<Streamed> {
-    let options = Options { check_sizes: false, ..options.clone() };
+    let options = Options { check_sizes: false, check_associative: false, ..options.clone() };
     match real::entry(Machine::streaming(program, &options), func, args, consumer) {
         Ok(Some(value)) => Ok(Streamed::Done(value)),
         Ok(None) | Err(Halt::Enough) => Ok(Streamed::Consumed),
