@@ -16,12 +16,18 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// If the directory or the file cannot be written, or `write` fails.
 pub fn atomic_write(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+    write_whole(path, |out| write(out).map_err(|e| Error::io(&e)))
+}
+
+/// The same, of what may fail for other reasons.
+pub(crate) fn write_whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+    let io = |e: io::Error| Error::io(&e);
     let written = || {
-        let mut out = Output::create(path)?;
+        let mut out = Output::create(path).map_err(io)?;
         write(&mut out)?;
-        out.finish()
+        out.finish().map_err(io)
     };
-    written().map_err(|e| Error::io(&e).in_file(path))
+    written().map_err(|e| e.in_file(path))
 }
 
 /// A file that is being written. It appears when it is finished; one that is dropped before leaves nothing behind. Or standard output, where things appear at once.

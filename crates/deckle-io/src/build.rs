@@ -128,34 +128,30 @@ impl Build {
         if let Build::Scalars { bytes, .. } = self { Some(bytes) } else { None }
     }
 
-    /// How many there are.
-    fn len(&self) -> usize {
-        match self {
-            Build::Scalars { ty, bytes } => bytes.len() / ty.bytes(),
-            Build::Tuple(parts) => parts.first().map_or(0, Build::len),
-            Build::Rows { ends, .. } => ends.len() - 1,
-        }
-    }
-
-    /// All of them, without copying, and nobody counts their memory.
+    /// The only value, without copying, in memory that no pool counts.
     pub(crate) fn into_data(self) -> Data {
         self.finish(None).expect("there is room where nobody counts")
     }
 
-    /// All of them, without copying, counted by a pool if there is one.
+    /// The only value, without copying, counted by a pool if there is one.
     pub(crate) fn finish(self, pool: Option<&Pool>) -> Result<Data, OverBudget> {
+        self.all(1, pool)
+    }
+
+    /// All of them, which are so many.
+    fn all(self, len: usize, pool: Option<&Pool>) -> Result<Data, OverBudget> {
         Ok(match self {
             Build::Scalars { ty, bytes } => {
                 let data = Data::scalars(ty, counted(bytes, pool)?);
                 data.expect("what allocators give is aligned for scalars, and what was pushed are scalars")
             }
             Build::Tuple(parts) => {
-                let len = parts.first().map_or(0, Build::len);
-                let parts = parts.into_iter().map(|p| p.finish(pool)).collect::<Result<_, _>>()?;
+                let parts = parts.into_iter().map(|p| p.all(len, pool)).collect::<Result<_, _>>()?;
                 Data::tuples(len, parts).expect("all components were pushed")
             }
             Build::Rows { ends, elem } => {
-                Data::rows(counted(ends, pool)?, elem.finish(pool)?).expect("rows end where they were ended")
+                let inside = ends.last().map_or(0, |end| *end as usize);
+                Data::rows(counted(ends, pool)?, elem.all(inside, pool)?).expect("rows end where they were ended")
             }
         })
     }

@@ -67,7 +67,8 @@ pub fn bytes(value: &Value) -> Result<Vec<u8>> {
     items(value)?.iter().map(byte).collect()
 }
 
-fn confused() -> Error {
+/// A value of another type than it is said to have.
+pub fn confused() -> Error {
     Error::new("the value is not of the type that it is said to have")
 }
 

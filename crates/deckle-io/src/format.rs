@@ -5,9 +5,10 @@
 
 use crate::build::Build;
 use crate::room::{self, Room};
-use crate::{Error, Result, atomic_write, csv, gz, image, is_standard, json, mtx, npy, npz, plain, stream, tree, wav};
+use crate::{Error, Result, contents, csv, fit, gz, image, is_standard, mtx, npy, npz, plain, stream, tree, wav};
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
+use deckle_runtime::Data;
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::fs::File;
@@ -31,7 +32,7 @@ pub enum Format {
     Wav,
     /// Plain text: [`plain`].
     Txt,
-    /// JSON, which is written only: [`json`].
+    /// JSON, which is written only: [`json`](crate::json).
     Json,
     /// A format that comes later.
     Later,
@@ -253,32 +254,23 @@ pub fn check_writable(path: impl AsRef<Path>, ty: &Type) -> Result<()> {
 pub fn write_value(path: impl AsRef<Path>, ty: &Type, value: &Value) -> Result<()> {
     let path = path.as_ref();
     check_writable(path, ty)?;
-    let (format, packed) = Format::of(path);
-    if format == Format::Npy && !packed {
-        return npy::write(path, ty, value);
-    }
-    let bytes = write_value_bytes(format, ty, value).map_err(|e| e.in_file(path))?;
-    atomic_write(path, |out| if packed { gz::pack(out, &bytes) } else { out.write_all(&bytes) })
+    write_data(path, ty, &tree::single(ty, value).map_err(|e| e.in_file(path))?)
 }
 
-/// The contents of a file of a format, before they are packed.
-fn write_value_bytes(format: Format, ty: &Type, value: &Value) -> Result<Vec<u8>> {
-    match format {
-        Format::Npy => npy::write_bytes(ty, value),
-        Format::Npz => npz::write_bytes(ty, value),
-        Format::Mtx => mtx::from_value(ty, value).map(|m| mtx::write_bytes(&m)),
-        Format::Table(separator) => csv::write_bytes(separator, ty, value),
-        Format::Image(format) => image::write_bytes(format, ty, value),
-        Format::Wav => wav::write_bytes(ty, value),
-        Format::Txt => plain::write_bytes(ty, value),
-        Format::Json => {
-            let mut bytes = Vec::new();
-            json::write(ty, value, &mut bytes).map_err(|e| Error::io(&e))?;
-            bytes.push(b'\n');
-            Ok(bytes)
-        }
-        Format::Later | Format::Unknown => Err(Error::new(format!("the file must end in {WRITTEN}"))),
+/// Writes a value in flat memory to a file by its ending, complete or not at all. `data` holds that value, which is of the type ([`tree::fits`]), and no other.
+///
+/// Arrays, pictures and sound are written from the memory in which they are; tables and texts in blocks. See [`stream::create`] for the rest.
+///
+/// # Errors
+/// As [`write_value`].
+pub fn write_data(path: impl AsRef<Path>, ty: &Type, data: &Data) -> Result<()> {
+    let path = path.as_ref();
+    check_writable(path, ty)?;
+    if data.len() != 1 || !tree::fits(ty, data) {
+        return Err(fit::confused().in_file(path));
     }
+    let (format, is_packed) = Format::of(path);
+    contents::write(path, format, is_packed, ty, data)
 }
 
 #[cfg(test)]

@@ -7,12 +7,14 @@ use crate::{Error, Result};
 use flate2::Compression;
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
-use std::io::{self, Read, Write};
+use std::io::{self, BufWriter, Read, Write};
 
 /// What any file may unpack to.
 pub(crate) const FREE: u64 = 24 << 20;
 /// What a byte of the file may unpack to.
 const PER_BYTE: u64 = 200;
+/// How many bytes are packed at once.
+const BUFFERED: usize = 1 << 16;
 
 /// The most bytes that a packed file of this length may unpack to.
 pub fn limit(packed: usize) -> u64 {
@@ -43,7 +45,7 @@ pub fn unpack(packed: &[u8]) -> Result<Vec<u8>> {
     }
 }
 
-/// Packs what `write` writes.
+/// Packs bytes.
 ///
 /// # Errors
 /// If `out` cannot be written.
@@ -51,6 +53,15 @@ pub fn pack(out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
     let mut encoder = GzEncoder::new(out, Compression::default());
     encoder.write_all(bytes)?;
     encoder.finish().map(drop)
+}
+
+/// Packs what `write` writes, while it is written.
+pub(crate) fn pack_through(out: &mut dyn Write, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+    // Texts are written a few bytes at a time.
+    let mut encoder = BufWriter::with_capacity(BUFFERED, GzEncoder::new(out, Compression::default()));
+    write(&mut encoder)?;
+    let packed = encoder.into_inner().map_err(io::IntoInnerError::into_error).and_then(GzEncoder::finish);
+    packed.map(drop).map_err(|e| Error::io(&e))
 }
 
 #[cfg(test)]

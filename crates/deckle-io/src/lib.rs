@@ -1,6 +1,6 @@
 //! Files to values and back.
 //!
-//! - [`read_value`], [`write_value`]: by the ending of a file's name, and by the type that is asked for.
+//! - [`read_value`], [`write_value`]: by the ending of a file's name, and by the type that is asked for; [`write_data`]: from flat memory.
 //! - [`stream`]: the same for sequences, element by element.
 //! - [`npy`], [`npz`]: NumPy's arrays, one in a file or several by name.
 //! - [`mtx`]: Matrix Market, for sparse and dense matrices.
@@ -16,6 +16,7 @@
 
 mod atomic;
 mod build;
+mod contents;
 pub mod csv;
 mod error;
 mod fit;
@@ -28,6 +29,7 @@ pub mod npy;
 pub mod npz;
 pub mod plain;
 mod room;
+mod rows;
 pub mod stream;
 mod temporary;
 #[cfg(test)]
@@ -38,5 +40,5 @@ pub mod wav;
 
 pub use atomic::{Output, atomic_write, is_standard};
 pub use error::{Error, Kind, Result};
-pub use format::{Format, WRITTEN, check_writable, read_value, read_value_bytes, split_part, write_value};
+pub use format::{Format, WRITTEN, check_writable, read_value, read_value_bytes, split_part, write_data, write_value};
 pub use temporary::abandon;

@@ -8,8 +8,9 @@
 //!
 //! A line ends with a line feed, with or without a carriage return before it; the last one need not. Sequences are read like vectors.
 
+use crate::format::Format;
 use crate::text::{self, bytes_value, collection, is_text, type_name};
-use crate::{Error, Kind, Result, fit};
+use crate::{Error, Kind, Result, contents};
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
 
@@ -68,20 +69,12 @@ fn written(bytes: &[u8], ty: &Type) -> Result<Value> {
 /// # Errors
 /// If a text among several holds a line end.
 pub fn write_bytes(ty: &Type, value: &Value) -> Result<Vec<u8>> {
-    if is_text(ty) {
-        return fit::bytes(value);
-    }
-    if !is_lines(ty) {
-        return Ok((text::show(ty, value, true) + "\n").into_bytes());
-    }
-    let mut out = Vec::new();
-    for (i, line) in fit::items(value)?.iter().enumerate() {
-        let line = fit::bytes(line)?;
-        check_line(&line, i)?;
-        out.extend(line);
-        out.push(b'\n');
-    }
-    Ok(out)
+    contents::bytes(Format::Txt, ty, value)
+}
+
+/// A value that is neither a text nor texts.
+pub(crate) fn shown(ty: &Type, value: &Value) -> Vec<u8> {
+    (text::show(ty, value, true) + "\n").into_bytes()
 }
 
 /// Whether a text can be written as a line.
@@ -96,6 +89,7 @@ pub(crate) fn check_line(line: &[u8], i: usize) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fit;
     use crate::testing::{byte, int, text, vector};
 
     fn texts() -> Type {

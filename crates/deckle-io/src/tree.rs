@@ -3,8 +3,8 @@
 //! A tree is for literals, for printing and for the interpreter. It takes ten to a hundred times the memory of flat data, so what is large is never made one.
 
 use crate::build::Build;
-use crate::room;
 use crate::text::collection;
+use crate::{Result as Outcome, fit, room};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
@@ -27,6 +27,30 @@ pub fn flat<'v>(
         n += 1;
     }
     build.first(n, pool, what)
+}
+
+/// A value in flat memory that no pool counts, if it is one of the type. Sizes are not compared.
+pub(crate) fn single(ty: &Type, value: &Value) -> Outcome<Data> {
+    if !is_of(ty, value) {
+        return Err(fit::confused());
+    }
+    let mut build = Build::new(ty);
+    build.push_value(value);
+    Ok(build.into_data())
+}
+
+fn is_of(ty: &Type, value: &Value) -> bool {
+    match (ty, value) {
+        (Type::Scalar(own), Value::Scalar(s)) => s.ty() == *own,
+        (Type::Tuple(_) | Type::Record(_), Value::Tuple(values)) => {
+            let types = ty.parts().unwrap_or_default();
+            types.len() == values.len() && types.into_iter().zip(values.iter()).all(|(ty, value)| is_of(ty, value))
+        }
+        (Type::Array(_) | Type::Seq(_), Value::Array(items) | Value::Seq(items)) => {
+            ty.elem().is_some_and(|ty| items.iter().all(|item| is_of(ty, item)))
+        }
+        _ => false,
+    }
 }
 
 /// The value of a type at a place, which must be there.
@@ -111,5 +135,21 @@ mod tests {
             assert_eq!(values(&ty, &data), [tree.clone(), tree]);
         }
         assert_eq!(flat(&vector(int()), [], &pool, "values").unwrap().len(), 0);
+    }
+
+    #[test]
+    fn a_tree_of_another_type_is_refused() {
+        let pair = tuple(&[int(), real()]);
+        assert_eq!(value(&pair, &single(&pair, &written("(1, 2)", &pair)).unwrap(), 0), written("(1, 2)", &pair));
+        for (ty, other) in [(int(), real()), (tuple(&[int()]), pair.clone()), (vector(int()), int()), (int(), pair)] {
+            let tree = if other == int() {
+                "1"
+            } else if other == real() {
+                "1.5"
+            } else {
+                "(1, 2)"
+            };
+            assert!(single(&ty, &written(tree, &other)).unwrap_err().message.contains("not of the type"));
+        }
     }
 }

@@ -12,11 +12,14 @@
 //! A value without a rate is written at [`RATE`] samples a second.
 
 use crate::fit::{count, exact, show, widens};
+use crate::rows::{elements, other_len, row_len};
 use crate::text::{collection, scalar_name, type_name};
-use crate::{Error, Result, fit};
+use crate::{Error, Result, contents, fit, tree};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
+use deckle_runtime::{Buffer, Data, Form as Place, Plain};
+use std::io::{self, Write};
 
 /// The rate of a value that has none.
 pub const RATE: u32 = 44_100;
@@ -27,6 +30,8 @@ const PCM: u64 = 1;
 const FLOAT: u64 = 3;
 /// The kind is at the beginning of a longer identifier.
 const EXTENSIBLE: u64 = 0xFFFE;
+/// How many moments are put together at once.
+const MOMENTS: usize = 1 << 13;
 
 /// What a type makes of a sound.
 pub(crate) struct Form<'a> {
@@ -290,33 +295,98 @@ fn width(ty: ScalarType) -> Result<usize> {
 /// If the value is no sound: the channels differ in number, or the rate is impossible.
 pub fn write_bytes(ty: &Type, value: &Value) -> Result<Vec<u8>> {
     check_type(ty)?;
-    let Some(form) = Form::of(ty) else { return Ok(Vec::new()) };
-    let (rate, samples) = match (form.rate, value.parts()) {
-        (Some((_, first)), Some([a, b])) => {
-            let (rate, samples) = if first { (a, b) } else { (b, a) };
-            let n = fit::index(rate, "the rate")?;
-            (u32::try_from(n).map_err(|_| Error::new(format!("the rate is {n}, which is too large")))?, samples)
+    contents::bytes(crate::format::Format::Wav, ty, value)
+}
+
+/// A value that is known to be a sound.
+pub(crate) struct Plan<'d> {
+    header: Vec<u8>,
+    /// The samples of each channel, or of all of them side by side.
+    samples: Vec<&'d Buffer>,
+    sample: ScalarType,
+}
+
+impl<'d> Plan<'d> {
+    /// Of the only value, which is of the type.
+    pub(crate) fn new(ty: &Type, data: &'d Data) -> Result<Plan<'d>> {
+        check_type(ty)?;
+        let form = Form::of(ty).ok_or_else(fit::confused)?;
+        let (rate, samples) = match (form.rate, data.form()) {
+            (Some((ty, is_first)), Place::Tuple(parts)) if parts.len() == 2 => {
+                let (rate, samples) = if is_first { (&parts[0], &parts[1]) } else { (&parts[1], &parts[0]) };
+                let n = fit::index(&tree::value(&Type::Scalar(ty), rate, 0), "the rate")?;
+                (u32::try_from(n).map_err(|_| Error::new(format!("the rate is {n}, which is too large")))?, samples)
+            }
+            _ => (RATE, data),
+        };
+        let frames = elements(samples);
+        let channels = match form.frame {
+            Frame::Mono => 1,
+            Frame::Tuple(n) => n,
+            Frame::Vector if frames.is_empty() => 1,
+            Frame::Vector => row_len(frames, 0),
+        };
+        if form.frame == Frame::Vector
+            && let Some((k, has)) = other_len(frames, channels)
+        {
+            let message = format!("moment {k} has {}, and moment 0 has {channels}", count(has, "channel"));
+            return Err(Error::new(message));
         }
-        _ => (RATE, value),
-    };
-    let frames = fit::items(samples)?;
-    let channels_of = |frame: &Value| match form.frame {
-        Frame::Mono => 1,
-        Frame::Tuple(n) => n,
-        Frame::Vector => frame.items().map_or(0, <[Value]>::len),
-    };
-    let channels = frames.first().map_or(1, channels_of);
-    if let Some(k) = frames.iter().position(|f| channels_of(f) != channels) {
-        let message =
-            format!("moment {k} has {}, and moment 0 has {channels}", count(channels_of(&frames[k]), "channel"));
-        return Err(Error::new(message));
+        let header = header(&form, rate, channels, frames.len())?;
+        let parts = match frames.form() {
+            Place::Tuple(parts) => &parts[..],
+            _ => std::slice::from_ref(elements(frames)),
+        };
+        let samples = parts.iter().map(|part| part.as_scalars().ok_or_else(fit::confused)).collect::<Result<_>>()?;
+        Ok(Plan { header, samples, sample: form.sample })
     }
+
+    pub(crate) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        out.write_all(&self.header)?;
+        let mut written = 0;
+        match self.sample {
+            ScalarType::U8 => self.samples::<u8, 1>(|v| [v], &mut written, out),
+            ScalarType::I16 => self.samples::<i16, 2>(i16::to_le_bytes, &mut written, out),
+            ScalarType::I32 => self.samples::<i32, 4>(i32::to_le_bytes, &mut written, out),
+            ScalarType::F32 => self.samples::<f32, 4>(f32::to_le_bytes, &mut written, out),
+            _ => self.samples::<f64, 4>(|v| (v as f32).to_le_bytes(), &mut written, out),
+        }?;
+        // Chunks have an even number of bytes.
+        out.write_all(&[0][..written % 2])
+    }
+
+    /// Writes samples of a type, moment after moment, and counts their bytes.
+    fn samples<T: Plain, const N: usize>(
+        &self,
+        bytes: impl Fn(T) -> [u8; N],
+        written: &mut usize,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let channels: Vec<&[T]> = self.samples.iter().map(|b| b.as_slice::<T>()).collect();
+        let moments = channels.first().map_or(0, |c| c.len());
+        let mut scratch = Vec::new();
+        for lo in (0..moments).step_by(MOMENTS) {
+            let hi = (lo + MOMENTS).min(moments);
+            scratch.resize((hi - lo) * channels.len(), [0; N]);
+            for (k, channel) in channels.iter().enumerate() {
+                let to = scratch.iter_mut().skip(k).step_by(channels.len());
+                to.zip(&channel[lo..hi]).for_each(|(to, sample)| *to = bytes(*sample));
+            }
+            out.write_all(scratch.as_flattened())?;
+            *written += scratch.len() * N;
+        }
+        Ok(())
+    }
+}
+
+/// How a file begins: everything before the samples.
+fn header(form: &Form, rate: u32, channels: usize, moments: usize) -> Result<Vec<u8>> {
     let width = width(form.sample)?;
     let channels_16 = u16::try_from(channels).ok().filter(|n| *n > 0 && usize::from(*n) * width <= 0xFFFF);
     let Some(channels_16) = channels_16 else {
         return Err(Error::new(format!("a .wav file cannot have {}", count(channels, "channel"))));
     };
-    let length = u32::try_from(frames.len() * channels * width).ok().filter(|n| *n < u32::MAX - 64);
+    let length = u32::try_from(moments * channels * width).ok().filter(|n| *n < u32::MAX - 64);
     let length = length.ok_or_else(|| Error::new("a .wav file of 4 GiB or more cannot be written"))?;
     let kind = if form.sample.is_float() { FLOAT } else { PCM } as u16;
     let mut out = b"RIFF".to_vec();
@@ -326,17 +396,6 @@ pub fn write_bytes(ty: &Type, value: &Value) -> Result<Vec<u8>> {
     out.extend(rate.to_le_bytes().into_iter().chain(rate.saturating_mul(block.into()).to_le_bytes()));
     out.extend(block.to_le_bytes().into_iter().chain((8 * width as u16).to_le_bytes()));
     out.extend(b"data".iter().copied().chain(length.to_le_bytes()));
-    for frame in frames {
-        let samples = frame.parts().or(frame.items()).unwrap_or(std::slice::from_ref(frame));
-        for sample in samples {
-            match fit::scalar(sample)? {
-                Scalar::F32(v) => out.extend(v.to_le_bytes()),
-                Scalar::F64(v) => out.extend((v as f32).to_le_bytes()),
-                other => out.extend(&other.as_int().unwrap_or(0).to_le_bytes()[..width]),
-            }
-        }
-    }
-    out.extend(std::iter::repeat_n(0, length as usize % 2));
     Ok(out)
 }
 

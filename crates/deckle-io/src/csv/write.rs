@@ -1,11 +1,14 @@
 //! From a value to the text of a table. Records get a header; nothing else does.
 
 use super::{Column, SHAPES, Shape};
+use crate::format::Format;
+use crate::rows::{elements, other_len, row_len};
 use crate::text::type_name;
-use crate::{Error, Result, fit};
+use crate::{Error, Result, contents, fit};
 use deckle_ir::scalar::Scalar;
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
+use deckle_runtime::Data;
 use std::io::Write;
 
 /// Whether values of a type can be written.
@@ -23,29 +26,31 @@ pub fn check_type(ty: &Type) -> Result<()> {
 /// If the value is no table: its columns or rows are of different length.
 pub fn write_bytes(separator: u8, ty: &Type, value: &Value) -> Result<Vec<u8>> {
     check_type(ty)?;
-    let Some(Shape::Columns(columns)) = Shape::of(ty) else {
-        let mut lines = Elements::new(separator, ty);
-        fit::items(value)?.iter().try_for_each(|elem| lines.push(elem))?;
-        return Ok(lines.text());
-    };
-    let mut out = Text { out: Vec::new(), separator };
-    out.header(&columns);
-    let vectors: Vec<&[Value]> = fit::parts(value)?.iter().map(fit::items).collect::<Result<_>>()?;
-    let len = vectors.first().map_or(0, |v| v.len());
-    if let Some(k) = vectors.iter().position(|v| v.len() != len) {
-        let message = format!(
-            "the columns of a table are of one length: column {k} has {} elements, column 0 has {len}",
-            vectors[k].len()
-        );
-        return Err(Error::new(message).help("write it as .npz or .json"));
-    }
-    for i in 0..len {
-        out.line(vectors.iter().map(|v| &v[i]))?;
-    }
-    Ok(out.out)
+    contents::bytes(Format::Table(separator), ty, value)
 }
 
-/// The lines of a vector or sequence, element after element.
+/// What a line of a table holds: an element of a vector or sequence, or one of each column.
+pub(crate) fn line_type(ty: &Type) -> Option<Type> {
+    match ty.parts() {
+        Some(columns) => columns.into_iter().map(|c| c.elem().cloned()).collect::<Option<_>>().map(Type::tuple),
+        None => ty.elem().cloned(),
+    }
+}
+
+/// The lines of columns, each of which is one vector: the same memory, as tuples.
+pub(crate) fn lines(columns: &[Data]) -> Result<Data> {
+    let columns: Vec<Data> = columns.iter().map(|c| elements(c).clone()).collect();
+    let len = columns.first().map_or(0, Data::len);
+    if let Some(k) = columns.iter().position(|c| c.len() != len) {
+        let has = columns[k].len();
+        let message =
+            format!("the columns of a table are of one length: column {k} has {has} elements, column 0 has {len}");
+        return Err(Error::new(message).help("write it as .npz or .json"));
+    }
+    Data::tuples(len, columns).map_err(|e| Error::new(e.to_string()))
+}
+
+/// The lines of a table, one after another.
 pub(crate) struct Elements {
     text: Text,
     kind: Kind,
@@ -60,11 +65,11 @@ enum Kind {
 }
 
 impl Elements {
-    /// Those of a vector or sequence of this type, of which it is known that it can be written; with its header.
+    /// Those of a value of this type, of which it is known that it can be written; with its header.
     pub(crate) fn new(separator: u8, ty: &Type) -> Elements {
         let mut text = Text { out: Vec::new(), separator };
         let kind = match Shape::of(ty) {
-            Some(Shape::Rows(columns)) => {
+            Some(Shape::Rows(columns) | Shape::Columns(columns)) => {
                 text.header(&columns);
                 Kind::Records
             }
@@ -74,7 +79,17 @@ impl Elements {
         Elements { text, kind, count: 0 }
     }
 
-    /// The next element.
+    /// Whether all lines can be written.
+    pub(crate) fn check(&self, lines: &Data) -> Result<()> {
+        if !matches!(self.kind, Kind::Matrix(_)) || lines.is_empty() {
+            return Ok(());
+        }
+        let width = row_len(lines, 0);
+        let wrong = if width == 0 { Some((0, 0)) } else { other_len(lines, width) };
+        wrong.map_or(Ok(()), |(i, has)| Err(irregular(i, has, width)))
+    }
+
+    /// The next line.
     pub(crate) fn push(&mut self, elem: &Value) -> Result<()> {
         match &mut self.kind {
             Kind::Fields => self.text.line([elem].into_iter())?,
@@ -83,9 +98,7 @@ impl Elements {
                 let row = fit::items(elem)?;
                 let width = *width.get_or_insert(row.len());
                 if row.len() != width || width == 0 {
-                    let (i, has) = (self.count, row.len());
-                    let message = format!("a table is regular, and row {i} has {has} elements, row 0 has {width}");
-                    return Err(Error::new(message).help("write it as .json, which keeps the rows as they are"));
+                    return Err(irregular(self.count, row.len(), width));
                 }
                 self.text.line(row.iter())?;
             }
@@ -98,6 +111,11 @@ impl Elements {
     pub(crate) fn text(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.text.out)
     }
+}
+
+fn irregular(i: usize, has: usize, width: usize) -> Error {
+    let message = format!("a table is regular, and row {i} has {has} elements, row 0 has {width}");
+    Error::new(message).help("write it as .json, which keeps the rows as they are")
 }
 
 struct Text {

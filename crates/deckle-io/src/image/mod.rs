@@ -12,12 +12,15 @@
 //! opacity is never thrown away. Palettes and samples of fewer than 8 bits are expanded. Samples of a `.pgm` are taken as they stand, whatever the
 //! largest one may be.
 
+mod plan;
 mod png;
 mod pnm;
 
+pub(crate) use plan::Plan;
+
 use crate::build::Build;
 use crate::text::type_name;
-use crate::{Error, Result, fit, tree};
+use crate::{Error, Result, contents, format, tree};
 use deckle_ir::scalar::ScalarType;
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
@@ -73,11 +76,7 @@ pub(crate) fn fill(format: Format, bytes: &[u8], ty: &Type, build: &mut Build) -
 /// If the value is no picture: its rows are of different length, or it has no pixels.
 pub fn write_bytes(format: Format, ty: &Type, value: &Value) -> Result<Vec<u8>> {
     check_type(format, ty)?;
-    let picture = Picture::from_value(ty, value)?;
-    match format {
-        Format::Png => png::encode(picture),
-        Format::Pnm => Ok(pnm::encode(picture)),
-    }
+    contents::bytes(format::Format::Image(format), ty, value)
 }
 
 /// Whether values of a type can be written.
@@ -164,32 +163,6 @@ impl Picture {
             }
         }
         Ok(())
-    }
-
-    fn from_value(ty: &Type, value: &Value) -> Result<Picture> {
-        let (channels, sample) = pixel(ty).unwrap_or((1, ScalarType::U8));
-        let rows = fit::items(value)?;
-        let width = rows.first().map_or(Ok(0), |r| fit::items(r).map(<[Value]>::len))?;
-        if width == 0 {
-            return Err(Error::new("a picture has at least one pixel, and this one has none"));
-        }
-        let is_deep = sample == ScalarType::U16;
-        let mut samples = Vec::with_capacity(width * rows.len() * channels);
-        for (i, row) in rows.iter().enumerate() {
-            let row = fit::items(row)?;
-            if row.len() != width {
-                let message = format!("a picture is regular, and row {i} has {} pixels, row 0 has {width}", row.len());
-                return Err(Error::new(message));
-            }
-            for pixel in row {
-                let parts = if channels == 1 { std::slice::from_ref(pixel) } else { fit::parts(pixel)? };
-                for part in parts {
-                    let sample = fit::scalar(part)?.as_int().unwrap_or(0) as u16;
-                    if is_deep { samples.extend(sample.to_ne_bytes()) } else { samples.push(sample as u8) }
-                }
-            }
-        }
-        Ok(Picture { width, height: rows.len(), channels, deep: is_deep, samples })
     }
 }
 

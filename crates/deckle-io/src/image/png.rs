@@ -1,15 +1,17 @@
 //! PNG, through the `png` crate, which is shown only files whose parts fit together.
 
-use super::Picture;
+use super::{Picture, Plan};
 use crate::npy::convert::swap;
 use crate::{Error, Result, fit, gz};
 use flate2::Crc;
 use png::{BitDepth, ColorType, Transformations};
-use std::io::{BufRead, Cursor, Read, Seek};
+use std::io::{self, BufRead, Cursor, Read, Seek, Write};
 
 const MAGIC: &[u8] = b"\x89PNG\r\n\x1a\n";
 /// The most that deflate makes of a byte.
 const LARGEST_RATIO: u64 = 1040;
+/// How many packed bytes a chunk has.
+const CHUNK: usize = 1 << 16;
 
 pub(super) fn decode(bytes: &[u8]) -> Result<Picture> {
     check_chunks(bytes)?;
@@ -110,24 +112,66 @@ fn check_size(bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn encode(mut picture: Picture) -> Result<Vec<u8>> {
-    let large = |_| Error::new("the picture is too large for a PNG file");
-    let (width, height) = (u32::try_from(picture.width).map_err(large)?, u32::try_from(picture.height).map_err(large)?);
-    let mut bytes = Vec::new();
-    let mut encoder = png::Encoder::new(&mut bytes, width, height);
-    encoder.set_color(match picture.channels {
+/// Whether a picture may have such sides.
+pub(super) fn check_sides(width: usize, height: usize) -> Result<()> {
+    // Sides of 31 bits are all that the format has.
+    let fits = [width, height].into_iter().all(|n| i32::try_from(n).is_ok());
+    if fits { Ok(()) } else { Err(Error::new("the picture is too large for a PNG file")) }
+}
+
+/// Writes a picture whose sides were checked: a row at a time is packed.
+pub(super) fn encode(picture: &Plan, out: &mut dyn Write) -> io::Result<()> {
+    let mut out = Checked { out, failed: None };
+    let written = chunks(picture, &mut out);
+    match out.failed {
+        Some(e) => Err(e),
+        None => written.map_err(io::Error::from),
+    }
+}
+
+fn chunks(picture: &Plan, out: &mut Checked) -> std::result::Result<(), png::EncodingError> {
+    let mut encoder = png::Encoder::new(out, picture.width as u32, picture.height as u32);
+    encoder.set_color(match picture.channels() {
         1 => ColorType::Grayscale,
         2 => ColorType::GrayscaleAlpha,
         3 => ColorType::Rgb,
         _ => ColorType::Rgba,
     });
-    encoder.set_depth(if picture.deep { BitDepth::Sixteen } else { BitDepth::Eight });
-    if picture.deep && cfg!(target_endian = "little") {
-        swap(&mut picture.samples, 2);
+    encoder.set_depth(if picture.is_deep() { BitDepth::Sixteen } else { BitDepth::Eight });
+    let mut writer = encoder.write_header()?;
+    let mut rows = writer.stream_writer_with_size(CHUNK)?;
+    picture.rows(&mut |row| rows.write_all(row))?;
+    rows.finish()?;
+    writer.finish()
+}
+
+/// Remembers the first error: the `png` crate has some that it finds when it drops a chunk.
+struct Checked<'w> {
+    out: &'w mut dyn Write,
+    failed: Option<io::Error>,
+}
+
+impl Checked<'_> {
+    fn note<T>(&mut self, done: io::Result<T>) -> io::Result<T> {
+        done.map_err(|e| {
+            let kind = e.kind();
+            // Asked again after a signal, as writers are.
+            if kind != io::ErrorKind::Interrupted {
+                self.failed.get_or_insert(e);
+            }
+            kind.into()
+        })
     }
-    let wrong = |e: png::EncodingError| Error::new(e.to_string());
-    let mut writer = encoder.write_header().map_err(wrong)?;
-    writer.write_image_data(&picture.samples).map_err(wrong)?;
-    writer.finish().map_err(wrong)?;
-    Ok(bytes)
+}
+
+impl Write for Checked<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes);
+        self.note(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = self.out.flush();
+        self.note(flushed)
+    }
 }

@@ -1,8 +1,9 @@
 //! PGM and PPM: a few numbers, then the samples as text (`P2`, `P3`) or as bytes (`P5`, `P6`).
 
-use super::Picture;
+use super::{Picture, Plan};
 use crate::npy::convert::swap;
 use crate::{Error, Result, fit};
+use std::io::{self, Write};
 
 pub(super) fn decode(bytes: &[u8]) -> Result<Picture> {
     let (channels, text) = match bytes.get(..2) {
@@ -122,14 +123,10 @@ impl Scan<'_> {
     }
 }
 
-/// The bytes of a grey or coloured picture.
-pub(super) fn encode(mut picture: Picture) -> Vec<u8> {
-    let kind = if picture.channels == 1 { "P5" } else { "P6" };
-    let largest = if picture.deep { u16::MAX } else { u8::MAX.into() };
-    let mut bytes = format!("{kind}\n{} {}\n{largest}\n", picture.width, picture.height).into_bytes();
-    if picture.deep && cfg!(target_endian = "little") {
-        swap(&mut picture.samples, 2);
-    }
-    bytes.append(&mut picture.samples);
-    bytes
+/// Writes a grey or coloured picture.
+pub(super) fn encode(picture: &Plan, out: &mut dyn Write) -> io::Result<()> {
+    let kind = if picture.channels() == 1 { "P5" } else { "P6" };
+    let largest = if picture.is_deep() { u16::MAX } else { u8::MAX.into() };
+    write!(out, "{kind}\n{} {}\n{largest}\n", picture.width, picture.height)?;
+    picture.rows(&mut |row| out.write_all(row))
 }

@@ -1,15 +1,19 @@
-//! From nested vectors to the bytes of a file.
+//! From nested vectors in flat memory to the bytes of a file.
 
 use super::MAX_DIMS;
+use super::convert::swap;
 use super::header::{MAGIC, dtype_code};
-use crate::{Error, Result};
-use deckle_ir::scalar::{Scalar, ScalarType};
+use crate::rows::{elements, other_len, row_len};
+use crate::{Error, Result, fit};
+use deckle_ir::scalar::ScalarType;
 use deckle_ir::types::Type;
-use deckle_ir::value::Value;
+use deckle_runtime::Data;
 use std::io::{self, Write};
 
 /// The elements begin at a multiple of this.
 const ALIGN: usize = 64;
+/// How many bytes are put into another order at once.
+const SWAPPED: usize = 1 << 16;
 
 /// NumPy's name of a scalar type.
 pub fn dtype_name(ty: ScalarType) -> &'static str {
@@ -48,36 +52,93 @@ pub fn check_type(ty: &Type) -> Result<ScalarType> {
         .help("write it as .json, or write each part to a file of its own"))
 }
 
-/// A value that is known to be a regular array, and what its header says.
-pub(super) struct Plan<'a> {
-    value: &'a Value,
+/// A value that is known to be a regular array, and how its file begins.
+pub(crate) struct Plan<'d> {
+    header: Vec<u8>,
     elem: ScalarType,
-    dims: Vec<usize>,
+    scalars: &'d [u8],
 }
 
-impl<'a> Plan<'a> {
-    pub(super) fn new(ty: &Type, value: &'a Value) -> Result<Self> {
+impl<'d> Plan<'d> {
+    /// Of the only value, which is of the type.
+    pub(crate) fn new(ty: &Type, data: &'d Data) -> Result<Self> {
         let elem = check_type(ty)?;
-        // Where there is no row to measure, the type may still know the size.
         let mut dims = Vec::new();
-        let (mut inner, mut row) = (ty, Some(value));
-        while let Some(next) = inner.elem() {
-            let items = row.and_then(Value::items);
-            dims.push(items.map_or_else(|| written_size(inner), <[Value]>::len));
-            (inner, row) = (next, items.and_then(<[Value]>::first));
+        let mut scalars = data;
+        if ty.elem().is_some() {
+            scalars = elements(data);
+            dims.push(scalars.len());
+            dims.extend(inner_shape(ty, Some(scalars).filter(|rows| !rows.is_empty())));
+            scalars = check_rows(scalars, &dims[1..], 0)?;
         }
-        check_rows(value, &dims, elem, &mut Vec::new())?;
-        Ok(Plan { value, elem, dims })
+        let scalars = scalars.as_scalars().ok_or_else(fit::confused)?.as_slice();
+        Ok(Plan { header: header(elem, &dims), elem, scalars })
     }
 
-    pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        out.write_all(&header(self.elem, &self.dims))?;
-        write_elements(self.value, out)
+    /// How many bytes the file has.
+    pub(crate) fn len(&self) -> usize {
+        self.header.len() + self.scalars.len()
     }
+
+    /// Hands over the bytes of the file, part after part.
+    pub(crate) fn parts(&self, put: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+        put(&self.header)?;
+        little_endian(self.scalars, self.elem.bytes(), put)
+    }
+
+    pub(crate) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        self.parts(&mut |part| out.write_all(part))
+    }
+}
+
+/// Hands over elements of so many bytes in the order of a file.
+pub(crate) fn little_endian(
+    elements: &[u8],
+    width: usize,
+    put: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<()> {
+    if cfg!(target_endian = "little") {
+        return put(elements);
+    }
+    elements.chunks(SWAPPED).try_for_each(|part| {
+        let mut part = part.to_vec();
+        swap(&mut part, width);
+        put(&part)
+    })
+}
+
+/// The shape of the first element of a vector or sequence of a type; where there is none the type may still know the sizes.
+pub(crate) fn inner_shape(ty: &Type, mut first: Option<&Data>) -> Vec<usize> {
+    let mut dims = Vec::new();
+    let mut inner = ty.elem();
+    while let Some(row) = inner.filter(|ty| ty.elem().is_some()) {
+        let size = first.map_or_else(|| written_size(row), |data| row_len(data, 0));
+        dims.push(size);
+        first = first.filter(|_| size > 0).map(elements);
+        inner = row.elem();
+    }
+    dims
+}
+
+/// The scalars of elements that all have this shape; those of an array from `begins` on.
+pub(crate) fn check_rows<'d>(mut data: &'d Data, shape: &[usize], begins: usize) -> Result<&'d Data> {
+    for (level, size) in shape.iter().enumerate() {
+        if let Some((at, has)) = other_len(data, *size) {
+            let mut place = vec![0; level + 1];
+            let mut rest = at;
+            for (k, n) in shape[..level].iter().enumerate().rev() {
+                (place[k + 1], rest) = (rest % n, rest / n);
+            }
+            place[0] = begins + rest;
+            return Err(ragged(&place, has, *size));
+        }
+        data = elements(data);
+    }
+    Ok(data)
 }
 
 /// The size of a vector that its type gives as a number, or none.
-pub(crate) fn written_size(ty: &Type) -> usize {
+fn written_size(ty: &Type) -> usize {
     let size = ty.as_array().and_then(|a| a.size.as_constant());
     size.and_then(|n| usize::try_from(n).ok()).unwrap_or(0)
 }
@@ -101,55 +162,12 @@ pub(crate) fn header(elem: ScalarType, dims: &[usize]) -> Vec<u8> {
     bytes
 }
 
-/// Compares every row with the shape; `at` is where the value stands.
-fn check_rows(value: &Value, dims: &[usize], elem: ScalarType, at: &mut Vec<usize>) -> Result<()> {
-    match (value, dims) {
-        (Value::Scalar(s), []) if s.ty() == elem => Ok(()),
-        (Value::Array(items) | Value::Seq(items), [n, inner @ ..]) => {
-            if items.len() != *n {
-                return Err(ragged(at, items.len(), *n));
-            }
-            for (i, item) in items.iter().enumerate() {
-                at.push(i);
-                check_rows(item, inner, elem, at)?;
-                at.pop();
-            }
-            Ok(())
-        }
-        _ => Err(Error::new("the value is not of the type that it is said to have")),
-    }
-}
-
 /// The row at this place has another size than the first one.
-pub(crate) fn ragged(at: &[usize], has: usize, needs: usize) -> Error {
+fn ragged(at: &[usize], has: usize, needs: usize) -> Error {
     let place: String = at.iter().map(|i| format!("[{i}]")).collect();
     let first: String = at.iter().map(|_| "[0]").collect();
     let message = format!(
         "a .npy file holds a regular array, and this one is ragged: row {place} has {has} elements, row {first} has {needs}"
     );
     Error::new(message).help("write it as .json, which keeps the rows as they are")
-}
-
-fn write_elements(value: &Value, out: &mut dyn Write) -> io::Result<()> {
-    match value {
-        Value::Scalar(s) => write_scalar(*s, out),
-        Value::Tuple(parts) => parts.iter().try_for_each(|v| write_elements(v, out)),
-        Value::Array(items) | Value::Seq(items) => items.iter().try_for_each(|v| write_elements(v, out)),
-    }
-}
-
-fn write_scalar(s: Scalar, out: &mut dyn Write) -> io::Result<()> {
-    match s {
-        Scalar::Bool(v) => out.write_all(&[u8::from(v)]),
-        Scalar::I8(v) => out.write_all(&v.to_le_bytes()),
-        Scalar::I16(v) => out.write_all(&v.to_le_bytes()),
-        Scalar::I32(v) => out.write_all(&v.to_le_bytes()),
-        Scalar::I64(v) => out.write_all(&v.to_le_bytes()),
-        Scalar::U8(v) => out.write_all(&v.to_le_bytes()),
-        Scalar::U16(v) => out.write_all(&v.to_le_bytes()),
-        Scalar::U32(v) => out.write_all(&v.to_le_bytes()),
-        Scalar::U64(v) => out.write_all(&v.to_le_bytes()),
-        Scalar::F32(v) => out.write_all(&v.to_le_bytes()),
-        Scalar::F64(v) => out.write_all(&v.to_le_bytes()),
-    }
 }

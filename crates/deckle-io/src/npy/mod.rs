@@ -23,9 +23,9 @@ pub use encode::{check_type, dtype_name};
 
 use crate::build::Build;
 use crate::fit::{count, nesting, widens};
-use crate::format::contents;
+use crate::format::{self, Format};
 use crate::text::type_name;
-use crate::{Error, Result, atomic_write, tree};
+use crate::{Error, Result, contents, tree};
 use deckle_ir::size::Size;
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
@@ -40,7 +40,7 @@ pub const MAX_DIMS: usize = 64;
 /// If it cannot be read, is damaged, or holds elements that the language does not have.
 pub fn read(path: impl AsRef<Path>) -> Result<(Type, Value)> {
     let path = path.as_ref();
-    let bytes = contents(path).map_err(|e| e.in_file(path))?;
+    let bytes = format::contents(path).map_err(|e| e.in_file(path))?;
     read_bytes(&bytes).map_err(|e| e.in_file(path))
 }
 
@@ -102,9 +102,7 @@ pub(crate) fn check_fit(held_depth: usize, held_elem: &Type, ty: &Type) -> Resul
 /// # Errors
 /// If the value is no regular array of scalars, or the file cannot be written.
 pub fn write(path: impl AsRef<Path>, ty: &Type, value: &Value) -> Result<()> {
-    let path = path.as_ref();
-    let array = encode::Plan::new(ty, value).map_err(|e| e.in_file(path))?;
-    atomic_write(path, |out| array.write(out))
+    contents::write(path.as_ref(), Format::Npy, false, ty, &tree::single(ty, value)?)
 }
 
 /// The contents of the file that [`write()`] writes.
@@ -112,9 +110,7 @@ pub fn write(path: impl AsRef<Path>, ty: &Type, value: &Value) -> Result<()> {
 /// # Errors
 /// If the value is no regular array of scalars.
 pub fn write_bytes(ty: &Type, value: &Value) -> Result<Vec<u8>> {
-    let mut out = Vec::new();
-    encode::Plan::new(ty, value)?.write(&mut out).map_err(|e| Error::io(&e))?;
-    Ok(out)
+    contents::bytes(Format::Npy, ty, value)
 }
 
 #[cfg(test)]

@@ -12,10 +12,14 @@
 mod zip;
 
 use crate::build::Build;
+use crate::format::Format;
 use crate::text::type_name;
-use crate::{Error, Result, fit, npy, tree};
+use crate::{Error, Result, contents, fit, npy, tree};
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
+use deckle_runtime::Data;
+use flate2::Crc;
+use std::io::{self, Write};
 
 /// A value of a type from the contents of a file; `part` names a member.
 ///
@@ -114,20 +118,43 @@ fn in_member(mut e: Error, name: &str) -> Error {
 /// # Errors
 /// If a part is no regular array of scalars.
 pub fn write_bytes(ty: &Type, value: &Value) -> Result<Vec<u8>> {
-    let mut writer = zip::Writer::default();
-    let mut put = |name: &str, ty: &Type, value: &Value| {
-        let bytes = npy::write_bytes(ty, value).map_err(|e| in_member(e, name))?;
-        writer.add(&format!("{name}.npy"), &bytes)
-    };
-    match fields(ty) {
-        Some(fields) => {
-            for ((name, ty), part) in fields.iter().zip(fit::parts(value)?) {
-                put(name, ty, part)?;
-            }
+    contents::bytes(Format::Npz, ty, value)
+}
+
+/// The arrays of a value, each of which is known to be regular, and the archive around them.
+pub(crate) struct Plan<'d> {
+    members: Vec<npy::encode::Plan<'d>>,
+    frame: zip::Frame,
+}
+
+impl<'d> Plan<'d> {
+    /// Of the only value, which is of the type.
+    pub(crate) fn new(ty: &Type, data: &'d Data) -> Result<Plan<'d>> {
+        let single = || vec![("arr_0".to_string(), ty)];
+        let fields = fields(ty).unwrap_or_else(single);
+        let (mut members, mut entries) = (Vec::new(), Vec::new());
+        for (k, (name, ty)) in fields.into_iter().enumerate() {
+            let array = npy::encode::Plan::new(ty, data.component(k).unwrap_or(data));
+            let array = array.map_err(|e| in_member(e, &name))?;
+            let mut crc = Crc::new();
+            let summed = array.parts(&mut |part| {
+                crc.update(part);
+                Ok(())
+            });
+            summed.map_err(|e| Error::io(&e))?;
+            entries.push(zip::Entry { name: format!("{name}.npy"), size: array.len(), crc: crc.sum() });
+            members.push(array);
         }
-        None => put("arr_0", ty, value)?,
+        Ok(Plan { members, frame: zip::frame(&entries)? })
     }
-    writer.finish()
+
+    pub(crate) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        for (head, array) in self.frame.heads.iter().zip(&self.members) {
+            out.write_all(head)?;
+            array.write(out)?;
+        }
+        out.write_all(&self.frame.end)
+    }
 }
 
 #[cfg(test)]

@@ -203,49 +203,52 @@ fn entry(bytes: &[u8], at: usize) -> Result<(Member, usize)> {
     Ok((member, extra_at + extra_len + field(32, 2)? as usize))
 }
 
-/// An archive that grows.
-#[derive(Default)]
-pub(super) struct Writer {
-    bytes: Vec<u8>,
-    directory: Vec<u8>,
-    count: u16,
+/// A member that is to be written: its name, its size and its checksum.
+pub(super) struct Entry {
+    pub name: String,
+    pub size: usize,
+    pub crc: u32,
 }
 
-impl Writer {
-    pub(super) fn add(&mut self, name: &str, contents: &[u8]) -> Result<()> {
-        let large = || Error::new("a .npz file of 4 GiB or more cannot be written").help("write .npy");
-        let size = u32::try_from(contents.len()).map_err(|_| large())?;
-        let at = u32::try_from(self.bytes.len()).map_err(|_| large())?;
+/// What stands around the contents of members, one after another.
+pub(super) struct Frame {
+    /// Before the contents of each.
+    pub heads: Vec<Vec<u8>>,
+    /// Behind those of the last.
+    pub end: Vec<u8>,
+}
+
+/// The archive of members that are stored.
+pub(super) fn frame(entries: &[Entry]) -> Result<Frame> {
+    let large = || Error::new("a .npz file of 4 GiB or more cannot be written").help("write .npy");
+    let word = |n: usize| u32::try_from(n).map_err(|_| large());
+    let count = u16::try_from(entries.len()).map_err(|_| Error::new("the record has too many fields"))?;
+    let (mut heads, mut directory, mut at) = (Vec::new(), Vec::new(), 0usize);
+    for Entry { name, size, crc } in entries {
         let name_len = u16::try_from(name.len()).map_err(|_| Error::new("the name of a field is too long"))?;
-        self.count = self.count.checked_add(1).ok_or_else(|| Error::new("the record has too many fields"))?;
-        let mut crc = Crc::new();
-        crc.update(contents);
-        let mut header = Vec::new();
+        let (begins, size_32) = (word(at)?, word(*size)?);
+        let mut fixed = Vec::new();
         // Version 2.0; names in UTF-8; stored; the first day that zip knows.
         for half in [20u16, 0x0800, STORED as u16, 0, 0x21] {
-            header.extend(half.to_le_bytes());
+            fixed.extend(half.to_le_bytes());
         }
-        for word in [crc.sum(), size, size] {
-            header.extend(word.to_le_bytes());
+        for word in [*crc, size_32, size_32] {
+            fixed.extend(word.to_le_bytes());
         }
-        header.extend(name_len.to_le_bytes());
-        header.extend(0u16.to_le_bytes());
-        self.bytes.extend(LOCAL.iter().chain(&header).chain(name.as_bytes()).chain(contents));
-        self.directory.extend(ENTRY.iter().chain(&20u16.to_le_bytes()).chain(&header));
+        fixed.extend(name_len.to_le_bytes());
+        fixed.extend(0u16.to_le_bytes());
+        let head = [LOCAL, &fixed, name.as_bytes()].concat();
+        at += head.len() + size;
+        heads.push(head);
+        directory.extend(ENTRY.iter().chain(&20u16.to_le_bytes()).chain(&fixed));
         // No comment, the first disk, no attributes.
-        self.directory.extend([0; 10]);
-        self.directory.extend(at.to_le_bytes().iter().chain(name.as_bytes()));
-        Ok(())
+        directory.extend([0; 10]);
+        directory.extend(begins.to_le_bytes().iter().chain(name.as_bytes()));
     }
-
-    pub(super) fn finish(mut self) -> Result<Vec<u8>> {
-        let large = |_| Error::new("a .npz file of 4 GiB or more cannot be written").help("write .npy");
-        let at = u32::try_from(self.bytes.len()).map_err(large)?;
-        let len = u32::try_from(self.directory.len()).map_err(large)?;
-        self.bytes.extend(self.directory);
-        self.bytes.extend(END.iter().chain(&[0; 4]));
-        self.bytes.extend(self.count.to_le_bytes().iter().chain(&self.count.to_le_bytes()));
-        self.bytes.extend(len.to_le_bytes().iter().chain(&at.to_le_bytes()).chain(&[0; 2]));
-        Ok(self.bytes)
-    }
+    let (begins, len) = (word(at)?, word(directory.len())?);
+    let mut end = directory;
+    end.extend(END.iter().chain(&[0; 4]));
+    end.extend(count.to_le_bytes().iter().chain(&count.to_le_bytes()));
+    end.extend(len.to_le_bytes().iter().chain(&begins.to_le_bytes()).chain(&[0; 2]));
+    Ok(Frame { heads, end })
 }

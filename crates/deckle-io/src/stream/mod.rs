@@ -34,6 +34,7 @@ mod wav;
 mod whole;
 
 pub use sink::create;
+pub(crate) use sink::{Writer, writer};
 
 use crate::format::{Format, check_readable};
 use crate::{Error, Result, gz, plain};

@@ -4,14 +4,15 @@ mod npy;
 mod shown;
 
 use crate::atomic::Output;
-use crate::csv::write::Elements;
+use crate::csv::write::{Elements, line_type};
 use crate::format::{Format, check_writable};
+use crate::rows::elements;
 use crate::text::is_text;
 use crate::tree::values;
 use crate::{Error, Kind, Result, json, plain};
 use deckle_ir::types::Type;
+use deckle_runtime::Data;
 use deckle_runtime::stream::{self, Sink};
-use deckle_runtime::{Data, Form};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use std::io::{self, Write};
@@ -27,27 +28,38 @@ use std::path::{Path, PathBuf};
 /// If there is no such file ([`check_writable`]), or it cannot be created.
 pub fn create(path: &Path, ty: &Type) -> Result<Option<Box<dyn Sink>>> {
     check_writable(path, ty)?;
-    let Some(elem) = ty.as_seq() else { return Ok(None) };
+    if ty.as_seq().is_none() {
+        return Ok(None);
+    }
     let (format, is_packed) = Format::of(path);
-    let writer: Box<dyn Writer> = match format {
-        Format::Npy => return npy::create(path, ty, is_packed),
-        Format::Table(separator) => Box::new(Table { elem: elem.clone(), lines: Elements::new(separator, ty) }),
-        Format::Json => Box::new(Json { elem: elem.clone(), any: false }),
-        Format::Txt if is_text(ty) => Box::new(Bytes),
-        Format::Txt if plain::is_lines(ty) => Box::new(Lines { count: 0 }),
-        Format::Txt => match shown::Shown::new(elem) {
-            Some(shown) => Box::new(shown),
-            None => return Ok(None),
-        },
-        _ => return Ok(None),
-    };
+    if format == Format::Npy {
+        return npy::create(path, ty, is_packed);
+    }
+    let Some(writer) = writer(format, ty) else { return Ok(None) };
     let out = Output::create(path).map_err(|e| Error::io(&e).in_file(path))?;
     let out = if is_packed { Out::Packed(GzEncoder::new(out, Compression::default())) } else { Out::Plain(out) };
     Ok(Some(Box::new(Written { out, writer, path: path.to_path_buf() })))
 }
 
+/// How the elements of a value of this type, or the lines of a table, are written one after another; `None` if they are not.
+pub(crate) fn writer(format: Format, ty: &Type) -> Option<Box<dyn Writer>> {
+    Some(match (format, ty.elem()) {
+        (Format::Table(separator), _) => Box::new(Table { elem: line_type(ty)?, lines: Elements::new(separator, ty) }),
+        (Format::Json, Some(elem)) => Box::new(Json { elem: elem.clone(), any: false }),
+        (Format::Txt, _) if is_text(ty) => Box::new(Bytes),
+        (Format::Txt, _) if plain::is_lines(ty) => Box::new(Lines { count: 0 }),
+        (Format::Txt, Some(elem)) => Box::new(shown::Shown::new(elem, ty.as_seq().is_some())?),
+        _ => return None,
+    })
+}
+
 /// Writes the elements of one format.
-trait Writer: Send {
+pub(crate) trait Writer: Send {
+    /// Whether all elements can be written, of a value that is there as a whole.
+    fn check(&self, _: &Data) -> Result<()> {
+        Ok(())
+    }
+
     fn elements(&mut self, block: &Data, out: &mut dyn Write) -> Result<()>;
 
     /// What comes behind the last element.
@@ -124,6 +136,10 @@ struct Table {
 }
 
 impl Writer for Table {
+    fn check(&self, elements: &Data) -> Result<()> {
+        self.lines.check(elements)
+    }
+
     fn elements(&mut self, block: &Data, out: &mut dyn Write) -> Result<()> {
         values(&self.elem, block).iter().try_for_each(|elem| self.lines.push(elem))?;
         self.end(out)
@@ -173,15 +189,21 @@ struct Lines {
 }
 
 impl Writer for Lines {
+    fn check(&self, elements: &Data) -> Result<()> {
+        lines(elements).enumerate().try_for_each(|(i, line)| plain::check_line(line, i))
+    }
+
     fn elements(&mut self, block: &Data, out: &mut dyn Write) -> Result<()> {
-        let (Form::Equal(_, elem) | Form::Offsets(_, elem)) = block.form() else { return Ok(()) };
-        let Some(all) = elem.as_scalars() else { return Ok(()) };
-        for (lo, hi) in (0..block.len()).filter_map(|i| block.row(i)) {
-            let line = &all.as_slice::<u8>()[lo..hi];
+        for line in lines(block) {
             plain::check_line(line, self.count)?;
             self.count += 1;
             out.write_all(line).and_then(|()| out.write_all(b"\n")).map_err(io)?;
         }
         Ok(())
     }
+}
+
+fn lines(block: &Data) -> impl Iterator<Item = &[u8]> {
+    let all = elements(block).as_scalars().map_or(&[][..], |b| b.as_slice::<u8>());
+    (0..block.len()).filter_map(|i| block.row(i)).map(|(lo, hi)| &all[lo..hi])
 }

@@ -3,13 +3,12 @@
 use super::{failed, io};
 use crate::Result;
 use crate::atomic::{Output, is_standard};
-use crate::npy::convert::swap;
-use crate::npy::encode::{check_type, header, ragged, written_size};
+use crate::npy::encode::{check_rows, check_type, header, inner_shape, little_endian};
 use crate::{Error, fit};
 use deckle_ir::scalar::ScalarType;
 use deckle_ir::types::Type;
+use deckle_runtime::Data;
 use deckle_runtime::stream::{self, Sink};
-use deckle_runtime::{Data, Form};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -57,34 +56,16 @@ impl Array {
         if block.is_empty() {
             return Ok(());
         }
-        let inner = self.inner.get_or_insert_with(|| shape(&self.ty, Some(block)));
-        let (mut data, mut rows) = (block, block.len());
-        for (level, size) in inner.iter().enumerate() {
-            if let Some((at, has)) = (0..rows).map(|i| (i, row_len(data, i))).find(|(_, has)| has != size) {
-                let mut place = vec![0; level + 1];
-                let mut rest = at;
-                for (k, n) in inner[..level].iter().enumerate().rev() {
-                    (place[k + 1], rest) = (rest % n, rest / n);
-                }
-                place[0] = self.count + rest;
-                return Err(ragged(&place, has, *size));
-            }
-            rows *= size;
-            data = elements(data);
-        }
+        let inner = self.inner.get_or_insert_with(|| inner_shape(&self.ty, Some(block)));
+        let scalars = check_rows(block, inner, self.count)?;
         self.count += block.len();
-        let Some(b) = data.as_scalars() else { return Ok(()) };
-        if cfg!(target_endian = "big") {
-            let mut bytes = b.as_slice::<u8>().to_vec();
-            swap(&mut bytes, self.elem.bytes());
-            return self.out.write_all(&bytes).map_err(io);
-        }
-        self.out.write_all(b.as_slice()).map_err(io)
+        let Some(b) = scalars.as_scalars() else { return Ok(()) };
+        little_endian(b.as_slice(), self.elem.bytes(), &mut |part| self.out.write_all(part)).map_err(io)
     }
 
     fn complete(mut self) -> Result<()> {
         let mut dims = vec![self.count];
-        dims.extend(self.inner.take().unwrap_or_else(|| shape(&self.ty, None)));
+        dims.extend(self.inner.take().unwrap_or_else(|| inner_shape(&self.ty, None)));
         let header = header(self.elem, &dims);
         if header.len() != ROOM {
             return Err(Error::new("the shape of the array takes more room than was left for it"));
@@ -92,26 +73,4 @@ impl Array {
         self.out.begin_with(&header).map_err(io)?;
         self.out.finish().map_err(io)
     }
-}
-
-/// The shape of the first element of a sequence; where there is none the type may still know the sizes.
-fn shape(ty: &Type, mut first: Option<&Data>) -> Vec<usize> {
-    let mut dims = Vec::new();
-    let mut inner = ty.elem();
-    while let Some(row) = inner.filter(|ty| ty.elem().is_some()) {
-        let size = first.map_or_else(|| written_size(row), |data| row_len(data, 0));
-        dims.push(size);
-        first = first.filter(|_| size > 0).map(elements);
-        inner = row.elem();
-    }
-    dims
-}
-
-fn row_len(data: &Data, i: usize) -> usize {
-    data.row(i).map_or(0, |(lo, hi)| hi - lo)
-}
-
-/// The elements of rows.
-fn elements(data: &Data) -> &Data {
-    if let Form::Equal(_, elem) | Form::Offsets(_, elem) = data.form() { elem } else { data }
 }

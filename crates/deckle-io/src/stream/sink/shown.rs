@@ -1,4 +1,4 @@
-//! A sequence as people read it, element after element: what [`text::show`] makes of all of them together.
+//! A vector or sequence as people read it, element after element: what [`text::show`] makes of all of them together.
 
 use super::{Writer, io};
 use crate::Result;
@@ -10,6 +10,8 @@ use std::io::Write;
 
 pub(super) struct Shown {
     elem: Type,
+    /// What stands before all elements and behind them.
+    brackets: [&'static str; 2],
     layout: Layout,
     /// Whether something has been written.
     any: bool,
@@ -29,14 +31,15 @@ enum Layout {
 
 impl Shown {
     /// `None` for vectors of scalars: how wide their columns are is known when all rows are.
-    pub(super) fn new(elem: &Type) -> Option<Shown> {
+    pub(super) fn new(elem: &Type, is_seq: bool) -> Option<Shown> {
         let layout = match elem {
             Type::Scalar(_) => Layout::Line,
             Type::Array(a) if a.elem.as_scalar().is_some() => return None,
             _ if elem.is_flat() => Layout::Short,
             _ => Layout::Stacked,
         };
-        Some(Shown { elem: elem.clone(), layout, any: false, held: Vec::new() })
+        let brackets = if is_seq { ["{", "}"] } else { ["[", "]"] };
+        Some(Shown { elem: elem.clone(), brackets, layout, any: false, held: Vec::new() })
     }
 
     /// Whether the elements that are held fit on one line.
@@ -47,7 +50,7 @@ impl Shown {
 
     fn put(&mut self, elem: &str, out: &mut dyn Write) -> Result<()> {
         let before = match (self.any, self.layout) {
-            (false, _) => "{",
+            (false, _) => self.brackets[0],
             (true, Layout::Line) => ", ",
             (true, _) => ",\n ",
         };
@@ -83,6 +86,7 @@ impl Writer for Shown {
             self.layout = Layout::Line;
         }
         self.let_go(out)?;
-        out.write_all(if self.any { b"}\n" } else { b"{}\n" }).map_err(io)
+        let [open, close] = self.brackets;
+        writeln!(out, "{}{close}", if self.any { "" } else { open }).map_err(io)
     }
 }
