@@ -13,6 +13,10 @@ use deckle_ir::value::Value;
 use deckle_runtime::{Buffer, Data, OverBudget, Pool};
 
 const WHAT: &str = "the elements of a sequence";
+/// From so many bytes on, elements are handed over and not copied. Blocks of streams are smaller, and copied to memory that a pool uses again.
+const MOVED: usize = if cfg!(test) { 100 } else { 4 << 20 };
+/// What buffers have behind their elements.
+const PADDING: usize = 64;
 
 /// Elements of a type, as many as have come.
 #[derive(Debug)]
@@ -156,11 +160,44 @@ impl Build {
         })
     }
 
-    /// Hands over the first `n`.
+    /// Makes room for so many more, of which it is known that they come: scalars and tuples of them.
+    pub(crate) fn reserve(&mut self, n: usize) {
+        match self {
+            // Buffers are padded, and are not to be moved for that.
+            Build::Scalars { ty, bytes } => bytes.reserve_exact(n * ty.bytes() + PADDING),
+            Build::Tuple(parts) => parts.iter_mut().for_each(|part| part.reserve(n)),
+            Build::Rows { ends, .. } => ends.reserve_exact(n + PADDING / 8),
+        }
+    }
+
+    /// Hands over the first `n`. Many are not copied, if they are all.
     pub(crate) fn take(&mut self, n: usize, pool: &Pool) -> Result<Data, OverBudget> {
+        if self.bytes() >= MOVED && self.is_all(n) {
+            return self.emptied().all(n, Some(pool));
+        }
         let block = self.first(n, pool, WHAT)?;
         self.drop_first(n);
         Ok(block)
+    }
+
+    /// Whether there are so many, and no part of another.
+    fn is_all(&self, n: usize) -> bool {
+        match self {
+            Build::Scalars { ty, bytes } => bytes.len() == n * ty.bytes(),
+            Build::Tuple(parts) => parts.iter().all(|part| part.is_all(n)),
+            Build::Rows { ends, elem } => ends.len() == n + 1 && elem.is_all(ends[n] as usize),
+        }
+    }
+
+    /// What is here, which is then nothing.
+    fn emptied(&mut self) -> Build {
+        match self {
+            Build::Scalars { ty, bytes } => Build::Scalars { ty: *ty, bytes: std::mem::take(bytes) },
+            Build::Tuple(parts) => Build::Tuple(parts.iter_mut().map(Build::emptied).collect()),
+            Build::Rows { ends, elem } => {
+                Build::Rows { ends: std::mem::replace(ends, vec![0]), elem: Box::new(elem.emptied()) }
+            }
+        }
     }
 
     /// The first `n`, under a name.
@@ -195,8 +232,12 @@ impl Build {
     }
 }
 
-/// The memory of a vector.
-fn counted<T: deckle_runtime::Plain>(elements: Vec<T>, pool: Option<&Pool>) -> Result<Buffer, OverBudget> {
+/// The memory of a vector, without what it has too much.
+fn counted<T: deckle_runtime::Plain>(mut elements: Vec<T>, pool: Option<&Pool>) -> Result<Buffer, OverBudget> {
+    let most = elements.len() + PADDING / size_of::<T>();
+    if elements.capacity() > most + elements.len() / 8 {
+        elements.shrink_to(most);
+    }
     match pool {
         Some(pool) => pool.adopt(elements, WHAT),
         None => Ok(Buffer::from_vec(elements)),
@@ -226,6 +267,30 @@ mod tests {
         pushed.items().unwrap().iter().for_each(|row| build.push_value(row));
         for row in pushed.items().unwrap() {
             assert_eq!(&tree::value(elem, &build.take(1, &pool).unwrap(), 0), row);
+        }
+    }
+
+    #[test]
+    fn what_is_taken_is_taken_once_whether_it_is_moved_or_copied() {
+        let (pool, ty) = (Pool::new(None), vector(tuple(&[int(), vector(byte())])));
+        let pushed = value("[(1, \"some text\"), (2, \"\"), (3, \"more text\")]", &ty);
+        let elem = ty.elem().unwrap();
+        for rounds in [1, 2, 10] {
+            let items = vec![pushed.items().unwrap(); rounds].concat();
+            let mut build = Build::new(elem);
+            for _ in 0..2 {
+                items.iter().for_each(|v| build.push_value(v));
+                // The text of an element that is not complete stays behind.
+                build.parts()[1].inner().push(Scalar::U8(b'x'));
+                assert!(!build.is_all(items.len()));
+                let block = build.take(items.len(), &pool).unwrap();
+                assert_eq!(tree::values(elem, &block), items);
+                assert_eq!(build.parts()[1].inner().bytes(), 1);
+                build.parts()[1].inner().scalars().unwrap().clear();
+                items.iter().for_each(|v| build.push_value(v));
+                assert_eq!(tree::values(elem, &build.take(items.len(), &pool).unwrap()), items);
+                assert_eq!(build.bytes(), 0);
+            }
         }
     }
 

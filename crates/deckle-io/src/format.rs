@@ -120,14 +120,17 @@ pub(crate) fn contents(path: &Path) -> Result<Vec<u8>> {
             return Ok(bytes);
         }
     }
-    bytes.append(&mut read_all(&mut file, if about.is_file() { about.len() } else { 0 })?);
-    Ok(bytes)
+    read_on(&mut file, if about.is_file() { about.len() } else { 0 }, bytes)
 }
 
 /// Everything that comes, about `len` bytes, if there is memory for it.
 pub(crate) fn read_all(from: &mut dyn Read, len: u64) -> Result<Vec<u8>> {
+    read_on(from, len, Vec::new())
+}
+
+/// The same behind the first bytes, which are there.
+fn read_on(from: &mut dyn Read, len: u64, mut bytes: Vec<u8>) -> Result<Vec<u8>> {
     const STEP: u64 = 32 << 20;
-    let mut bytes = Vec::new();
     let mut most = len.saturating_add(1).max(STEP);
     Room::Machine.check(len)?;
     bytes
@@ -198,7 +201,13 @@ fn decode(name: &Path, part: Option<&str>, bytes: Cow<'_, [u8]>, ty: &Type) -> R
     let (format, packed) = Format::of(name);
     let is_deflated = matches!(format, Format::Npz | Format::Image(image::Format::Png));
     let room = if packed || is_deflated { Room::Packed(bytes.len()) } else { Room::Machine };
-    let bytes = if packed { Cow::Owned(gz::unpack(&bytes)?) } else { bytes };
+    let bytes = if packed {
+        let unpacked = gz::unpack(&bytes)?;
+        drop(bytes);
+        Cow::Owned(unpacked)
+    } else {
+        bytes
+    };
     let mut build = Build::new(ty);
     let decoded = match format {
         Format::Npy => npy::fill(&bytes, ty, &mut build),

@@ -12,6 +12,7 @@
 //! opacity is never thrown away. Palettes and samples of fewer than 8 bits are expanded. Samples of a `.pgm` are taken as they stand, whatever the
 //! largest one may be.
 
+mod fill;
 mod plan;
 mod png;
 mod pnm;
@@ -34,19 +35,6 @@ pub enum Format {
     Pnm,
 }
 
-/// Samples, row after row and pixel after pixel.
-#[derive(Debug, PartialEq)]
-struct Picture {
-    width: usize,
-    height: usize,
-    /// 1: grey, 2: and opacity, 3: red, green, blue, 4: and opacity.
-    channels: usize,
-    /// Whether samples have 16 bits and not 8.
-    deep: bool,
-    /// Two bytes for each sample of 16 bits, in the order of this machine.
-    samples: Vec<u8>,
-}
-
 const FORMS: &str = "a picture is [[u8]] (grey), [[(u8, u8, u8)]] (colour), or the same with u16";
 
 /// A value of a type from the contents of a file.
@@ -62,12 +50,12 @@ pub fn read_bytes(format: Format, bytes: &[u8], ty: &Type) -> Result<Value> {
 /// The same into flat memory.
 pub(crate) fn fill(format: Format, bytes: &[u8], ty: &Type, build: &mut Build) -> Result<()> {
     let misfit = || Error::misfit(format!("a picture is no `{}`", type_name(ty))).help(FORMS);
-    let (pixel, sample) = pixel(ty).ok_or_else(misfit)?;
-    let picture = match format {
-        Format::Png => png::decode(bytes)?,
-        Format::Pnm => pnm::decode(bytes)?,
-    };
-    picture.fill(ty, pixel, sample, build)
+    let (channels, sample) = pixel(ty).ok_or_else(misfit)?;
+    let asked = fill::Asked { ty, channels, sample, build };
+    match format {
+        Format::Png => png::decode(bytes, asked),
+        Format::Pnm => pnm::decode(bytes, asked),
+    }
 }
 
 /// The contents of a file that shows a value.
@@ -113,56 +101,6 @@ fn name(channels: usize) -> &'static str {
         2 => "grey with opacity",
         3 => "coloured",
         _ => "coloured with opacity",
-    }
-}
-
-impl Picture {
-    /// How many bytes a sample has.
-    fn bytes(&self) -> usize {
-        if self.deep { 2 } else { 1 }
-    }
-
-    /// Whether a pixel is not opaque.
-    fn is_see_through(&self) -> bool {
-        let width = self.bytes();
-        matches!(self.channels, 2 | 4)
-            && self.samples.chunks_exact(self.channels * width).any(|p| p[p.len() - width..].iter().any(|b| *b != 255))
-    }
-
-    fn fill(self, ty: &Type, channels: usize, sample: ScalarType, build: &mut Build) -> Result<()> {
-        if self.deep != (sample == ScalarType::U16) {
-            let bits = if self.deep { 16 } else { 8 };
-            let message = format!("the picture has {bits} bits a sample, and `{}` has {}", type_name(ty), 24 - bits);
-            return Err(Error::misfit(message).help(format!("ask for `u{bits}`")));
-        }
-        let is_coloured = self.channels > 2;
-        if (is_coloured && channels < 3) || (matches!(channels, 1 | 3) && self.is_see_through()) {
-            let message =
-                format!("the picture is {}, and `{}` is {}", name(self.channels), type_name(ty), name(channels));
-            return Err(Error::misfit(message).help(FORMS));
-        }
-        let (width, pixels) = (self.bytes(), build.push_regular(&[self.height, self.width]));
-        for (k, part) in pixels.parts().iter_mut().enumerate() {
-            let Some(to) = part.scalars() else { continue };
-            // Which sample of a pixel of the file this is: the last one of a type with opacity is that, and grey is every colour.
-            let from = match (k, channels) {
-                (1, 2) | (3, 4) => matches!(self.channels, 2 | 4).then(|| self.channels - 1),
-                _ => Some(if is_coloured { k } else { 0 }),
-            };
-            match from {
-                Some(_) if self.channels == 1 && channels == 1 => {
-                    *to = self.samples;
-                    return Ok(());
-                }
-                Some(from) => {
-                    to.reserve_exact(self.width * self.height * width);
-                    let pixels = self.samples.chunks_exact(self.channels * width);
-                    pixels.for_each(|p| to.extend_from_slice(&p[from * width..][..width]));
-                }
-                None => to.resize(self.width * self.height * width, u8::MAX),
-            }
-        }
-        Ok(())
     }
 }
 

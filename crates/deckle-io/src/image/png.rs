@@ -1,11 +1,11 @@
 //! PNG, through the `png` crate, which is shown only files whose parts fit together.
 
-use super::{Picture, Plan};
-use crate::npy::convert::swap;
+use super::Plan;
+use super::fill::{Asked, Head};
 use crate::{Error, Result, fit, gz};
 use flate2::Crc;
-use png::{BitDepth, ColorType, Transformations};
-use std::io::{self, BufRead, Cursor, Read, Seek, Write};
+use png::{BitDepth, ColorType, InterlaceInfo, Transformations};
+use std::io::{self, BufRead, Cursor, Seek, Write};
 
 const MAGIC: &[u8] = b"\x89PNG\r\n\x1a\n";
 /// The most that deflate makes of a byte.
@@ -13,43 +13,54 @@ const LARGEST_RATIO: u64 = 1040;
 /// How many packed bytes a chunk has.
 const CHUNK: usize = 1 << 16;
 
-pub(super) fn decode(bytes: &[u8]) -> Result<Picture> {
+/// Reads a picture a row at a time, or what an interlaced one has of it.
+pub(super) fn decode(bytes: &[u8], asked: Asked) -> Result<()> {
     check_chunks(bytes)?;
     check_size(bytes)?;
-    let (mut buffer, mut decoder) = (Vec::new(), png::Decoder::new(Cursor::new(bytes)));
+    let mut decoder = png::Decoder::new(Cursor::new(bytes));
     decoder.set_transformations(Transformations::EXPAND);
     decoder.set_limits(png::Limits { bytes: usize::try_from(gz::limit(bytes.len())).unwrap_or(usize::MAX) });
     let wrong = |e: png::DecodingError| Error::at(MAGIC.len(), format!("the picture is damaged: {e}"));
+    let short = || Error::at(MAGIC.len(), "the picture has not as many samples as it says");
     let mut reader = decoder.read_info().map_err(wrong)?;
-    let info = frame(&mut reader, &mut buffer).map_err(wrong)?;
-    let deep = info.bit_depth == BitDepth::Sixteen;
-    let channels = match info.color_type {
+    let head = head(&reader)?;
+    let (is_interlaced, first) = (reader.info().interlaced, reader.info().frame_control);
+    // The first picture of several could be a part of them.
+    if first.is_some_and(|f| (f.width as usize, f.height as usize) != (head.width, head.height)) {
+        return Err(short());
+    }
+    let mut fill = asked.begin(head)?;
+    if is_interlaced {
+        fill.begin_passes();
+    }
+    let (stride, bits) = (head.width * head.sample(), 8 * head.sample() as u8);
+    let mut rows = 0;
+    while let Some(row) = reader.next_interlaced_row().map_err(wrong)? {
+        match row.interlace() {
+            InterlaceInfo::Adam7(place) => {
+                let expand = |to: &mut [u8], from: &[u8]| png::expand_interlaced_row(to, stride, from, place, bits);
+                fill.pass(row.data(), expand)?;
+            }
+            InterlaceInfo::Null(_) if row.data().len() != head.row() => return Err(short()),
+            InterlaceInfo::Null(_) => fill.row(row.data())?,
+        }
+        rows += 1;
+    }
+    reader.finish().map_err(wrong)?;
+    if is_interlaced || rows == head.height { Ok(()) } else { Err(short()) }
+}
+
+fn head<R: BufRead + Seek>(reader: &png::Reader<R>) -> Result<Head> {
+    let (colour, depth) = reader.output_color_type();
+    let channels = match colour {
         ColorType::Grayscale => 1,
         ColorType::GrayscaleAlpha => 2,
         ColorType::Rgb => 3,
         ColorType::Rgba => 4,
         ColorType::Indexed => return Err(Error::at(MAGIC.len(), "the picture has no palette")),
     };
-    buffer.truncate(info.buffer_size());
-    if deep && cfg!(target_endian = "little") {
-        swap(&mut buffer, 2);
-    }
-    let (width, height) = (info.width as usize, info.height as usize);
-    if buffer.len() != width * height * channels * if deep { 2 } else { 1 } {
-        return Err(Error::at(MAGIC.len(), "the picture has not as many samples as it says"));
-    }
-    Ok(Picture { width, height, channels, deep, samples: buffer })
-}
-
-fn frame<R: Read + BufRead + Seek>(
-    reader: &mut png::Reader<R>,
-    buffer: &mut Vec<u8>,
-) -> std::result::Result<png::OutputInfo, png::DecodingError> {
-    // What this allocates was compared with the length of the file.
-    buffer.resize(reader.output_buffer_size().unwrap_or(0), 0);
-    let info = reader.next_frame(buffer)?;
-    reader.finish()?;
-    Ok(info)
+    let (width, height) = reader.info().size();
+    Ok(Head { width: width as usize, height: height as usize, channels, deep: depth == BitDepth::Sixteen })
 }
 
 /// A PNG file is a sequence of chunks: a length, a name, as many bytes, a checksum. The last one is `IEND`.

@@ -1,11 +1,11 @@
 //! PGM and PPM: a few numbers, then the samples as text (`P2`, `P3`) or as bytes (`P5`, `P6`).
 
-use super::{Picture, Plan};
-use crate::npy::convert::swap;
+use super::Plan;
+use super::fill::{Asked, Fill, Head};
 use crate::{Error, Result, fit};
 use std::io::{self, Write};
 
-pub(super) fn decode(bytes: &[u8]) -> Result<Picture> {
+pub(super) fn decode(bytes: &[u8], asked: Asked) -> Result<()> {
     let (channels, text) = match bytes.get(..2) {
         Some(b"P2") => (1, true),
         Some(b"P3") => (3, true),
@@ -32,7 +32,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Picture> {
     if width == 0 || height == 0 {
         return Err(scan.error("the picture has no pixels"));
     }
-    let (Some(count), Some(needed)) = (count, needed) else {
+    let Some(needed) = needed else {
         return Err(scan.error(format!("a picture of {width} by {height} pixels is too large for any file")));
     };
     let after_header = have.saturating_sub(usize::from(!text));
@@ -42,20 +42,17 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Picture> {
         );
         return Err(Error::at(bytes.len(), message));
     }
-    let samples = if text { scan.samples(count, deep)? } else { raw(&mut scan, needed, deep)? };
-    let largest_found = |(_, s): &(usize, u16)| *s > largest;
-    let found = if deep {
-        samples.chunks_exact(2).map(|b| u16::from_ne_bytes([b[0], b[1]])).enumerate().find(largest_found)
-    } else {
-        samples.iter().map(|b| u16::from(*b)).enumerate().find(largest_found)
-    };
-    match found {
-        Some((k, sample)) => Err(scan.error(format!("sample {k} is {sample}, and the largest should be {largest}"))),
-        None => Ok(Picture { width, height, channels, deep, samples }),
+    let head = Head { width, height, channels, deep };
+    if text {
+        return scan.rows(&head, largest, &mut asked.begin(head)?);
     }
+    let data = raw(&mut scan, needed)?;
+    check_largest(data, deep, largest).map_err(|message| scan.error(message))?;
+    let mut fill = asked.begin(head)?;
+    data.chunks_exact(head.row()).try_for_each(|row| fill.row(row))
 }
 
-fn raw(scan: &mut Scan, needed: usize, deep: bool) -> Result<Vec<u8>> {
+fn raw<'b>(scan: &mut Scan<'b>, needed: usize) -> Result<&'b [u8]> {
     if !scan.bytes.get(scan.at).is_some_and(u8::is_ascii_whitespace) {
         return Err(scan.error("a blank is missing before the samples"));
     }
@@ -64,11 +61,22 @@ fn raw(scan: &mut Scan, needed: usize, deep: bool) -> Result<Vec<u8>> {
         let more = data.len() - needed;
         return Err(Error::at(scan.at + 1 + needed, format!("{} after the last sample", fit::count(more, "byte"))));
     }
-    let mut samples = data.to_vec();
-    if deep && cfg!(target_endian = "little") {
-        swap(&mut samples, 2);
-    }
-    Ok(samples)
+    Ok(data)
+}
+
+/// Whether no sample is larger than the header says.
+fn check_largest(data: &[u8], deep: bool, largest: u16) -> std::result::Result<(), String> {
+    let mut samples: Box<dyn Iterator<Item = u16>> = match deep {
+        _ if largest == if deep { u16::MAX } else { u8::MAX.into() } => return Ok(()),
+        true => Box::new(data.as_chunks::<2>().0.iter().map(|b| u16::from_be_bytes(*b))),
+        false => Box::new(data.iter().map(|b| u16::from(*b))),
+    };
+    let found = samples.by_ref().enumerate().find(|(_, sample)| *sample > largest);
+    found.map_or(Ok(()), |(k, sample)| Err(too_large(k, sample, largest)))
+}
+
+fn too_large(k: usize, sample: u16, largest: u16) -> String {
+    format!("sample {k} is {sample}, and the largest should be {largest}")
 }
 
 struct Scan<'a> {
@@ -104,22 +112,27 @@ impl Scan<'_> {
         Ok(number)
     }
 
-    fn samples(&mut self, count: usize, deep: bool) -> Result<Vec<u8>> {
-        let mut samples = Vec::with_capacity(count);
-        for k in 0..count {
-            let sample = self.number("a sample")?;
-            let sample = u16::try_from(sample).map_err(|_| self.error("a sample is larger than 65535"))?;
-            match u8::try_from(sample) {
-                _ if deep => samples.extend(sample.to_ne_bytes()),
-                Ok(byte) => samples.push(byte),
-                Err(_) => return Err(self.error(format!("sample {k} is {sample}, and the largest is below 256"))),
+    /// The samples that are written as numbers.
+    fn rows(&mut self, head: &Head, largest: u16, fill: &mut Fill) -> Result<()> {
+        let mut row = Vec::with_capacity(head.row());
+        for i in 0..head.height {
+            row.clear();
+            for j in 0..head.width * head.channels {
+                let sample = self.number("a sample")?;
+                let sample = u16::try_from(sample).map_err(|_| self.error("a sample is larger than 65535"))?;
+                if sample > largest {
+                    let k = i * head.width * head.channels + j;
+                    return Err(self.error(too_large(k, sample, largest)));
+                }
+                row.extend_from_slice(&sample.to_be_bytes()[2 - head.sample()..]);
             }
+            fill.row(&row)?;
         }
         self.skip_blanks();
         if self.at < self.bytes.len() {
             return Err(self.error("something follows the last sample"));
         }
-        Ok(samples)
+        Ok(())
     }
 }
 

@@ -97,3 +97,89 @@ fn pictures_have_pixels_and_even_rows() {
     }
     assert!(check_type(Format::Png, &vector(byte())).is_err());
 }
+
+/// A PNG of rows that are not filtered, each behind a byte that says so.
+fn png(width: u32, height: u32, [depth, colour, interlace]: [u8; 3], more: &[(&[u8], &[u8])], rows: &[u8]) -> Vec<u8> {
+    let chunk = |kind: &[u8], data: &[u8]| {
+        let mut crc = flate2::Crc::new();
+        crc.update(&[kind, data].concat());
+        [&(data.len() as u32).to_be_bytes()[..], kind, data, &crc.sum().to_be_bytes()].concat()
+    };
+    let mut packer = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
+    std::io::Write::write_all(&mut packer, rows).unwrap();
+    let header = [&width.to_be_bytes()[..], &height.to_be_bytes(), &[depth, colour, 0, 0, interlace]].concat();
+    let more: Vec<u8> = more.iter().flat_map(|(kind, data)| chunk(kind, data)).collect();
+    let data = chunk(b"IDAT", &packer.finish().unwrap());
+    [b"\x89PNG\r\n\x1a\n", &chunk(b"IHDR", &header)[..], &more, &data, &chunk(b"IEND", b"")].concat()
+}
+
+/// Where the pixels of the passes of an interlaced picture begin, and how far they are apart: columns and rows.
+const PASSES: [[usize; 4]; 7] =
+    [[0, 8, 0, 8], [4, 8, 0, 8], [0, 4, 4, 8], [2, 4, 0, 4], [0, 2, 2, 4], [1, 2, 0, 2], [0, 1, 1, 2]];
+
+#[test]
+fn interlaced_pictures_are_those_that_are_not() {
+    for (width, height) in [(1, 1), (3, 2), (5, 9), (8, 8), (17, 11)] {
+        for (colour, channels, depth) in [(0, 1, 8), (2, 3, 8), (4, 2, 8), (6, 4, 8), (0, 1, 16), (2, 3, 16)] {
+            let bytes = channels * depth / 8;
+            let pixel = |i: usize, j: usize| (0..bytes).map(move |k| (i * 31 + j * 7 + k * 101) as u8);
+            let row = |i: usize, columns: &mut dyn Iterator<Item = usize>| -> Vec<u8> {
+                std::iter::once(0).chain(columns.flat_map(|j| pixel(i, j).collect::<Vec<_>>())).collect()
+            };
+            let plain: Vec<u8> = (0..height).flat_map(|i| row(i, &mut (0..width))).collect();
+            let passes = PASSES.iter().filter(|[j, ..]| *j < width).flat_map(|[j, by_j, i, by_i]| {
+                (*i..height).step_by(*by_i).flat_map(|i| row(i, &mut (*j..width).step_by(*by_j)))
+            });
+            let passes: Vec<u8> = passes.collect();
+            let sample = Type::Scalar(if depth == 16 { ScalarType::U16 } else { ScalarType::U8 });
+            let of = if channels == 1 { sample } else { tuple(&vec![sample; channels]) };
+            let ty = vector(vector(of));
+            let file = |interlace: u8, rows: &[u8]| {
+                png(width as u32, height as u32, [depth as u8, colour, interlace], &[], rows)
+            };
+            let expected = read_bytes(Format::Png, &file(0, &plain), &ty).unwrap();
+            assert_eq!(read_bytes(Format::Png, &file(1, &passes), &ty).unwrap(), expected);
+            let pixels = expected.items().unwrap();
+            assert_eq!((pixels.len(), pixels[0].items().unwrap().len()), (height, width));
+        }
+    }
+}
+
+#[test]
+fn opacity_is_left_out_if_it_is_full_and_made_if_there_is_none() {
+    let with_opacity = vector(vector(tuple(&[byte(), byte(), byte(), byte()])));
+    let grey_opacity = vector(vector(tuple(&[byte(), byte()])));
+    let read = |file: &[u8], ty: &Type| read_bytes(Format::Png, file, ty);
+    let opaque = png(2, 1, [8, 6, 0], &[], &[0, 1, 2, 3, 255, 4, 5, 6, 255]);
+    assert_eq!(read(&opaque, &colour()).unwrap(), value("[[(1, 2, 3), (4, 5, 6)]]", &colour()));
+    let clear = png(2, 1, [8, 6, 0], &[], &[0, 1, 2, 3, 255, 4, 5, 6, 254]);
+    assert!(read(&clear, &colour()).unwrap_err().message.contains("with opacity"));
+    let plain = png(2, 1, [8, 0, 0], &[], &[0, 1, 2]);
+    let expected = value("[[(1, 1, 1, 255), (2, 2, 2, 255)]]", &with_opacity);
+    assert_eq!(read(&plain, &with_opacity).unwrap(), expected);
+    assert_eq!(read(&plain, &grey_opacity).unwrap(), value("[[(1, 255), (2, 255)]]", &grey_opacity));
+    // Bits and palettes are expanded.
+    let bits = png(3, 1, [1, 0, 0], &[], &[0, 0b1010_0000]);
+    assert_eq!(read(&bits, &grey()).unwrap(), value("[[255, 0, 255]]", &grey()));
+    let palette = png(3, 1, [8, 3, 0], &[(b"PLTE", &[9, 8, 7, 1, 2, 3])], &[0, 1, 0, 1]);
+    assert_eq!(read(&palette, &colour()).unwrap(), value("[[(1, 2, 3), (9, 8, 7), (1, 2, 3)]]", &colour()));
+}
+
+#[test]
+fn pictures_with_too_few_rows_are_damaged() {
+    let short = png(2, 2, [8, 0, 0], &[], &[0, 1, 2]);
+    let e = read_bytes(Format::Png, &short, &grey()).unwrap_err();
+    assert!(e.message.starts_with("the picture is damaged"), "{e}");
+}
+
+#[test]
+fn samples_beyond_the_largest_are_refused() {
+    for (file, words) in [(&b"P5 2 1 9 \x09\x0a"[..], "sample 1 is 10"), (b"P2 2 1 9 9 10", "sample 1 is 10")] {
+        let e = read_bytes(Format::Pnm, file, &grey()).unwrap_err();
+        assert_eq!(e.message, format!("{words}, and the largest should be 9"));
+    }
+    let deep = vector(vector(Type::Scalar(ScalarType::U16)));
+    assert!(read_bytes(Format::Pnm, b"P5 1 1 256 \x01\x01", &deep).is_err());
+    assert_eq!(read_bytes(Format::Pnm, b"P5 1 1 256 \x01\x00", &deep).unwrap(), value("[[256]]", &deep));
+    assert_eq!(read_bytes(Format::Pnm, b"P2 2 1 300 1 300", &deep).unwrap(), value("[[1, 300]]", &deep));
+}

@@ -102,7 +102,9 @@ pub(crate) fn check_fit(held_depth: usize, held_elem: &Type, ty: &Type) -> Resul
 /// # Errors
 /// If the value is no regular array of scalars, or the file cannot be written.
 pub fn write(path: impl AsRef<Path>, ty: &Type, value: &Value) -> Result<()> {
-    contents::write(path.as_ref(), Format::Npy, false, ty, &tree::single(ty, value)?)
+    let path = path.as_ref();
+    let data = tree::single(ty, value).map_err(|e| e.in_file(path))?;
+    contents::write(path, Format::Npy, false, ty, &data)
 }
 
 /// The contents of the file that [`write()`] writes.
