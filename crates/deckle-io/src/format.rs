@@ -217,11 +217,11 @@ fn decode(name: &Path, part: Option<&str>, bytes: Cow<'_, [u8]>, ty: &Type) -> R
             mtx::value::fill(matrix, ty, part, &mut build)
         }),
         Format::Image(format) => image::fill(format, &bytes, ty, &mut build),
+        Format::Wav => wav::fill(&bytes, ty, part, &mut build),
         _ => {
             room.check(room::tree(format, &bytes, ty))?;
             let value = match format {
                 Format::Table(separator) => csv::read_bytes(&bytes, separator, ty, part),
-                Format::Wav => wav::read_bytes(&bytes, ty, part),
                 Format::Txt | Format::Unknown => plain::read_bytes(&bytes, ty, part),
                 _ => Err(later(name, "read")),
             };

@@ -1,7 +1,7 @@
 //! How much memory a file takes as a tree of values, counted before the tree is made.
 //!
 //! A tree takes ten to a hundred times as many bytes as its file. Files are therefore read into flat memory, vectors of tables, sound and texts block by block
-//! ([`stream::open_whole`](crate::stream::open_whole)). A tree is made for the interpreter, and of written values, tables as columns, and sound with its rate. What it
+//! ([`stream::open_whole`](crate::stream::open_whole)). A tree is made for the interpreter, and of written values and tables as columns. What it
 //! takes is estimated and compared with a limit:
 //!
 //! - of a packed file, what it may unpack to ([`gz::limit`]): a bomb is refused when a few megabytes of it are there;
@@ -66,12 +66,11 @@ pub(crate) fn tree(format: Format, bytes: &[u8], ty: &Type) -> u64 {
             let texts = if has_texts(ty) { len * VALUE + fields * VECTOR } else { 0 };
             fields * VALUE + lines * (VALUE + VECTOR) + texts
         }
-        Format::Wav => len * VALUE,
         Format::Txt | Format::Unknown if is_text(ty) => len * VALUE,
         Format::Txt | Format::Unknown if plain::is_lines(ty) => len * VALUE + count(b" \t\r\n") * (VALUE + VECTOR),
         Format::Txt | Format::Unknown => count(b",") * VALUE + count(b"[({\"") * (VALUE + VECTOR) + quoted(bytes),
         // Decoded into flat memory, which is compared.
-        Format::Npy | Format::Npz | Format::Mtx | Format::Image(_) | Format::Json | Format::Later => 0,
+        Format::Npy | Format::Npz | Format::Mtx | Format::Image(_) | Format::Wav | Format::Json | Format::Later => 0,
     }
 }
 

@@ -11,9 +11,10 @@
 //! Samples of 8, 16, 24 and 32 bits and floats of 32 and 64 bits are read. `u8`, `i16` and `i32` are written as they are, floats in 32 bits.
 //! A value without a rate is written at [`RATE`] samples a second.
 
+use crate::build::Build;
 use crate::fit::{count, exact, show, widens};
 use crate::rows::{elements, other_len, row_len};
-use crate::text::{collection, scalar_name, type_name};
+use crate::text::{scalar_name, type_name};
 use crate::{Error, Result, contents, fit, tree};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::types::Type;
@@ -34,10 +35,9 @@ const EXTENSIBLE: u64 = 0xFFFE;
 const MOMENTS: usize = 1 << 13;
 
 /// What a type makes of a sound.
-pub(crate) struct Form<'a> {
+pub(crate) struct Form {
     /// The type of the rate, and whether it comes first.
     pub rate: Option<(ScalarType, bool)>,
-    pub samples: &'a Type,
     pub sample: ScalarType,
     pub frame: Frame,
 }
@@ -49,8 +49,8 @@ pub(crate) enum Frame {
     Vector,
 }
 
-impl<'a> Form<'a> {
-    pub(crate) fn of(ty: &'a Type) -> Option<Form<'a>> {
+impl Form {
+    pub(crate) fn of(ty: &Type) -> Option<Form> {
         let (rate, samples) = match ty {
             Type::Record(r) => match &r.fields[..] {
                 [(a, Type::Scalar(rate)), (b, samples)] if a == "rate" && b == "samples" => {
@@ -79,7 +79,7 @@ impl<'a> Form<'a> {
             _ => return None,
         };
         let fits = sample != ScalarType::Bool && rate.is_none_or(|(r, _)| r.is_int());
-        fits.then_some(Form { rate, samples, sample, frame })
+        fits.then_some(Form { rate, sample, frame })
     }
 }
 
@@ -98,39 +98,94 @@ pub(crate) struct Layout {
 /// # Errors
 /// If the file is damaged, or the sound does not fit the type.
 pub fn read_bytes(bytes: &[u8], ty: &Type, part: Option<&str>) -> Result<Value> {
+    let mut build = Build::new(ty);
+    fill(bytes, ty, part, &mut build)?;
+    Ok(tree::value(ty, &build.into_data(), 0))
+}
+
+/// The same into flat memory.
+pub(crate) fn fill(bytes: &[u8], ty: &Type, part: Option<&str>, build: &mut Build) -> Result<()> {
     let (layout, data) = chunks(bytes)?;
     let rate_of = |ty: ScalarType| {
         let rate = exact(layout.rate.into(), ty).filter(|_| ty.is_int());
-        rate.map(Value::Scalar)
-            .ok_or_else(|| Error::misfit(format!("the rate is {}, which is no `{}`", layout.rate, scalar_name(ty))))
+        rate.ok_or_else(|| Error::misfit(format!("the rate is {}, which is no `{}`", layout.rate, scalar_name(ty))))
     };
     match (part, ty) {
         (None, _) => {}
-        (Some("rate"), Type::Scalar(s)) => return rate_of(*s),
+        (Some("rate"), Type::Scalar(s)) => {
+            build.push(rate_of(*s)?);
+            return Ok(());
+        }
         (Some(other), _) => {
             let message = format!("a sound has no `{other}` that is a `{}`", type_name(ty));
             return Err(Error::misfit(message).help("it has a `rate: int`"));
         }
     }
     let form = fits(&layout, ty)?;
-    let frame = |bytes: &[u8]| {
-        let mut samples = bytes.chunks(layout.width).map(|b| sample(b, layout.float, form.sample).into());
-        match form.frame {
-            Frame::Mono => samples.next().unwrap_or(Value::Scalar(Scalar::zero(form.sample))),
-            Frame::Tuple(_) => Value::tuple(samples.collect()),
-            Frame::Vector => collection(samples.collect(), form.samples.elem().unwrap_or(form.samples)),
+    let mut samples = build;
+    if let Some((ty, is_first)) = form.rate {
+        let (rate, of) = if is_first { (0, 1) } else { (1, 0) };
+        samples.parts()[rate].push(rate_of(ty)?);
+        samples = &mut samples.parts()[of];
+    }
+    let moments = data.len() / layout.moment();
+    layout.reserve(moments, form.frame, samples.inner());
+    layout.decode(data, form.frame, form.sample, samples.inner());
+    samples.end_row(moments);
+    Ok(())
+}
+
+impl Layout {
+    /// Bytes of a moment: a sample of each channel.
+    pub(crate) fn moment(&self) -> usize {
+        self.width * self.channels
+    }
+
+    /// The type that has the samples as they are.
+    fn held(&self) -> ScalarType {
+        match (self.float, self.width) {
+            (true, 4) => ScalarType::F32,
+            (true, _) => ScalarType::F64,
+            (false, 1) => ScalarType::U8,
+            (false, 2) => ScalarType::I16,
+            (false, _) => ScalarType::I32,
         }
-    };
-    let samples = collection(data.chunks(layout.width * layout.channels).map(frame).collect(), form.samples);
-    Ok(match form.rate {
-        None => samples,
-        Some((ty, true)) => Value::tuple(vec![rate_of(ty)?, samples]),
-        Some((ty, false)) => Value::tuple(vec![samples, rate_of(ty)?]),
-    })
+    }
+
+    /// Makes room for so many moments.
+    pub(crate) fn reserve(&self, moments: usize, frame: Frame, build: &mut Build) {
+        build.reserve(moments);
+        if frame == Frame::Vector {
+            build.inner().reserve(moments * self.channels);
+        }
+    }
+
+    /// Adds moments, of which all bytes are there.
+    pub(crate) fn decode(&self, bytes: &[u8], frame: Frame, ty: ScalarType, build: &mut Build) {
+        if frame == Frame::Vector {
+            self.channel(bytes, self.width, ty, build.inner());
+            (0..bytes.len() / self.moment()).for_each(|_| build.end_row(self.channels));
+            return;
+        }
+        for (k, part) in build.parts().iter_mut().enumerate() {
+            self.channel(&bytes[(k * self.width).min(bytes.len())..], self.moment(), ty, part);
+        }
+    }
+
+    /// Adds the samples that begin at the first byte, and then every so many bytes.
+    fn channel(&self, bytes: &[u8], stride: usize, ty: ScalarType, to: &mut Build) {
+        let is_same = self.held() == ty && self.width == ty.bytes() && cfg!(target_endian = "little");
+        let samples = bytes.chunks(stride).map(|moment| &moment[..self.width]);
+        match to.scalars().filter(|_| is_same) {
+            Some(to) if stride == self.width => to.extend_from_slice(bytes),
+            Some(to) => samples.for_each(|sample| to.extend_from_slice(sample)),
+            None => samples.for_each(|bytes| to.push(sample(bytes, self.float, ty))),
+        }
+    }
 }
 
 /// What a type makes of a sound that is kept so.
-pub(crate) fn fits<'a>(layout: &Layout, ty: &'a Type) -> Result<Form<'a>> {
+pub(crate) fn fits(layout: &Layout, ty: &Type) -> Result<Form> {
     let form = Form::of(ty).ok_or_else(|| Error::misfit(format!("a sound is no `{}`", type_name(ty))).help(FORMS))?;
     let channels = match form.frame {
         Frame::Mono => 1,
@@ -148,13 +203,7 @@ pub(crate) fn fits<'a>(layout: &Layout, ty: &'a Type) -> Result<Form<'a>> {
 /// Whether all samples of a file are values of a type.
 fn check_sample(layout: &Layout, ty: ScalarType) -> Result<()> {
     use ScalarType as T;
-    let held = match (layout.float, layout.width) {
-        (true, 4) => T::F32,
-        (true, _) => T::F64,
-        (false, 1) => T::U8,
-        (false, 2) => T::I16,
-        (false, _) => T::I32,
-    };
+    let held = layout.held();
     // A double has room for every integer sample, a float for those of 24 bits.
     let scaled = !layout.float && (ty == T::F64 || ty == T::F32 && layout.width < 4);
     if scaled || widens(held, ty) {
@@ -165,7 +214,7 @@ fn check_sample(layout: &Layout, ty: ScalarType) -> Result<()> {
 }
 
 /// One sample, of which all bytes are there.
-pub(crate) fn sample(bytes: &[u8], float: bool, ty: ScalarType) -> Scalar {
+fn sample(bytes: &[u8], float: bool, ty: ScalarType) -> Scalar {
     let bits = bytes.iter().rev().fold(0u64, |n, b| n << 8 | u64::from(*b));
     if float {
         let held =
@@ -429,6 +478,36 @@ mod tests {
         round_trip(&vector(T::I16), "[]");
     }
 
+    /// A file of one channel or more, as they say.
+    fn file(kind: u64, channels: u16, width: u16, samples: &[u8]) -> Vec<u8> {
+        let format = [&(kind as u16).to_le_bytes()[..], &channels.to_le_bytes(), &8000u32.to_le_bytes()].concat();
+        let rest = [&[0; 4][..], &(channels * width).to_le_bytes(), &(8 * width).to_le_bytes()].concat();
+        let head = [b"WAVEfmt ", &16u32.to_le_bytes()[..], &format, &rest, b"data"].concat();
+        let len = samples.len() as u32;
+        [b"RIFF", &(len + 36).to_le_bytes()[..], &head, &len.to_le_bytes(), samples].concat()
+    }
+
+    #[test]
+    fn samples_of_every_width_are_read_by_channel() {
+        let pair = |t: T| vector(tuple(&[t.into(), t.into()]));
+        let bytes = [1u8, 2, 3, 0xFF, 0xFF, 0x7F, 0, 0, 0x80, 4, 5, 6];
+        for (width, ty, written) in [
+            (1, pair(T::U8), "[(1, 2), (3, 255), (255, 127), (0, 0), (128, 4), (5, 6)]"),
+            (2, pair(T::I16), "[(513, -253), (32767, 0), (1152, 1541)]"),
+            (3, pair(T::I32), "[(197121, 8388607), (-8388608, 394500)]"),
+            (3, pair(T::I64), "[(197121, 8388607), (-8388608, 394500)]"),
+            (3, vector(vector(T::I32)), "[[197121, 8388607], [-8388608, 394500]]"),
+            (2, vector(vector(T::I64)), "[[513, -253], [32767, 0], [1152, 1541]]"),
+        ] {
+            assert_eq!(read_bytes(&file(PCM, 2, width, &bytes), &ty, None).unwrap(), value(written, &ty));
+        }
+        let floats: Vec<u8> = [0.5f32, -1.0, 0.25, 2.0].iter().flat_map(|x| x.to_le_bytes()).collect();
+        for ty in [pair(T::F32), pair(T::F64)] {
+            let read = read_bytes(&file(FLOAT, 2, 4, &floats), &ty, None).unwrap();
+            assert_eq!(read, value("[(0.5, -1), (0.25, 2)]", &ty));
+        }
+    }
+
     #[test]
     fn a_record_has_the_rate() {
         let ty = record(&[("rate", int()), ("samples", vector(T::I16))]);
@@ -436,6 +515,8 @@ mod tests {
         assert_eq!(read_bytes(&file, &int(), Some("rate")).unwrap(), Value::int(8000));
         round_trip(&record(&[("samples", vector(T::I16)), ("rate", int())]), "([1, 2], 8000)");
         round_trip(&tuple(&[int(), vector(T::I16)]), "(96000, [1])");
+        round_trip(&tuple(&[int(), vector(vector(T::I16))]), "(96000, [[1, 2], [3, 4]])");
+        round_trip(&tuple(&[int(), vector(tuple(&[real(), real()]))]), "(96000, [(0.5, 1), (0.25, -1)])");
         assert!(read_bytes(&file, &int(), Some("length")).is_err());
     }
 

@@ -190,7 +190,7 @@ impl Window {
     }
 
     /// Whether all bytes of the file are there for the asking, and not yet to be written by somebody.
-    fn is_eager(&self) -> bool {
+    pub(super) fn is_eager(&self) -> bool {
         self.input.len.is_some()
     }
 

@@ -52,8 +52,8 @@ use whole::Whole;
 /// terminal elements are given as soon as they are complete.
 ///
 /// The beginning of a `.npy`, a `.mtx` and a table is read here, so this waits for whoever writes to standard input. What cannot be read in
-/// blocks is decoded here as a whole, into flat memory: pictures, `.npz`, parts of a `.mtx` and dense ones, and a `.npy` of several dimensions in
-/// Fortran's order. Written values, and sound that is asked for with its rate, are trees on the way.
+/// blocks is decoded here as a whole, into flat memory: pictures, `.npz`, parts of a `.mtx` and dense ones, sound with its rate, and a `.npy` of several
+/// dimensions in Fortran's order. Written values are trees on the way.
 ///
 /// # Errors
 /// As [`read_value`](crate::read_value), as far as the beginning of the file shows it. The rest comes from the source, behind the elements before it:
@@ -68,9 +68,8 @@ pub fn open(path: &Path, ty: &Type) -> Result<Box<dyn Source>> {
 pub fn is_flat(path: &Path, ty: &Type) -> bool {
     let place = Place::of(path);
     match Format::of(&place.name).0 {
-        Format::Npy | Format::Npz | Format::Mtx | Format::Image(_) => true,
+        Format::Npy | Format::Npz | Format::Mtx | Format::Image(_) | Format::Wav => true,
         Format::Table(_) => ty.elem().is_some(),
-        Format::Wav => place.part.is_none() && wav::is_streamed(ty),
         Format::Txt | Format::Unknown => plain::is_plain(ty),
         Format::Json | Format::Later => false,
     }

@@ -11,6 +11,8 @@ use deckle_runtime::{Data, Pool};
 
 /// A chunk before the samples may be so long.
 const LONGEST: u64 = 1 << 20;
+/// About how many bytes of a file are there at a time. Few in tests, so that samples are cut anywhere.
+const PIECE: usize = if cfg!(test) { 11 } else { 1 << 18 };
 
 /// Whether a file is read in blocks as such a type: samples without their rate.
 pub(super) fn is_streamed(ty: &Type) -> bool {
@@ -105,6 +107,22 @@ struct Samples {
 }
 
 impl Samples {
+    /// Reads at most so many bytes of samples, and says how many.
+    fn decode(&mut self, most: usize, pool: &Pool) -> Outcome<usize> {
+        let size = self.layout.moment();
+        self.window.wait(size, most, pool)?;
+        let here = self.window.bytes().len().min(most) / size * size;
+        if here == 0 {
+            let message = format!("the file ends {} too soon", count(self.left as usize, "byte"));
+            return Err(unpacked(Error::at(self.at as usize, message), self.window.is_packed()).into());
+        }
+        self.layout.decode(&self.window.bytes()[..here], self.frame, self.sample, &mut self.build);
+        self.window.take(here);
+        self.at += here as u64;
+        self.left -= here as u64;
+        Ok(here)
+    }
+
     /// Counts what follows the samples.
     fn check_end(&mut self, bytes: usize, pool: &Pool) -> Outcome<()> {
         let Some(said) = self.said.take() else { return Ok(()) };
@@ -123,35 +141,26 @@ impl Samples {
 
 impl Reader for Samples {
     fn next(&mut self, bytes: usize, pool: &Pool, found: &mut Option<Data>) -> Outcome<()> {
-        let size = self.layout.width * self.layout.channels;
+        let size = self.layout.moment();
         if self.left == 0 {
             return self.check_end(bytes, pool);
         }
-        let want = (bytes / size).max(1) * size;
-        self.window.wait(size, want.min(self.left as usize), pool)?;
-        let here = self.window.bytes().len().min(want).min(self.left as usize) / size * size;
-        if here == 0 {
-            let message = format!("the file ends {} too soon", count(self.left as usize, "byte"));
-            return Err(unpacked(Error::at(self.at as usize, message), self.window.is_packed()).into());
-        }
-        let (layout, ty) = (self.layout, self.sample);
-        for frame in self.window.bytes()[..here].chunks_exact(size) {
-            let mut samples = frame.chunks_exact(layout.width).map(|b| wav::sample(b, layout.float, ty));
-            match self.frame {
-                Frame::Vector => {
-                    samples.for_each(|s| self.build.inner().push(s));
-                    self.build.end_row(layout.channels);
-                }
-                _ => {
-                    self.build.parts().iter_mut().for_each(|part| samples.next().into_iter().for_each(|s| part.push(s)))
-                }
+        let want = ((bytes / size).max(1) * size).min(self.left as usize);
+        self.layout.reserve(want / size, self.frame, &mut self.build);
+        let mut done = 0;
+        let outcome = loop {
+            match self.decode((want - done).min((PIECE / size).max(1) * size), pool) {
+                Ok(here) => done += here,
+                Err(fault) => break Err(fault),
             }
+            if done == want || !self.window.is_eager() {
+                break Ok(());
+            }
+        };
+        if done > 0 {
+            *found = Some(self.build.take(done / size, pool)?);
         }
-        self.window.take(here);
-        self.at += here as u64;
-        self.left -= here as u64;
-        *found = Some(self.build.take(here / size, pool)?);
-        Ok(())
+        outcome
     }
 
     fn progress(&self) -> (u64, Option<u64>) {
