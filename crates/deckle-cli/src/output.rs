@@ -3,9 +3,8 @@
 use deckle_diag::Diagnostic;
 use deckle_engine::file::{self, fault};
 use deckle_io::text::Ends;
-use deckle_io::{Format, Kind, WRITTEN, check_writable, is_standard, tree, write_value};
+use deckle_io::{Format, Kind, WRITTEN, check_writable, is_standard, tree, write_data};
 use deckle_ir::types::Type;
-use deckle_ir::value::Value;
 use deckle_runtime::Data;
 use deckle_runtime::stream::{self, Sink};
 use std::path::PathBuf;
@@ -49,8 +48,8 @@ impl Target {
     }
 
     /// Writes the result. A reader that has gone away (`| head`) has seen enough: that is no error.
-    pub fn write(&self, ty: &Type, value: &Value) -> Result<(), Diagnostic> {
-        match write_value(&self.path, ty, value) {
+    pub fn write(&self, ty: &Type, result: &Data) -> Result<(), Diagnostic> {
+        match write_data(&self.path, ty, result) {
             Err(e) if e.kind != Kind::Closed => Err(fault(&e)),
             _ => Ok(()),
         }

@@ -9,7 +9,7 @@ use crate::stats;
 use deckle_diag::{Code, Diagnostic, SourceMap, Span};
 use deckle_engine::{Callable, Interp, On, Options, Outcome, Ran, RanOn, Settings, bind, entry, source};
 use deckle_io::text::{Ends, show};
-use deckle_io::{json, tree};
+use deckle_io::tree;
 use deckle_ir::array::Program;
 use deckle_ir::entity::Func;
 use deckle_ir::types::Type;
@@ -64,11 +64,8 @@ fn execute(args: &RunArgs, sources: &mut SourceMap, interrupt: &Interrupt) -> Ou
     let Ran { result, mut report } = ran.map_err(|d| one(*d))?;
     report.compile_seconds += front_seconds;
 
-    if let RanOn::Interp { watched, .. } = &report.on {
-        tell_kept(&kept, watched, sources);
-    } else {
-        tell_kept(&kept, &[], sources);
-    }
+    let bytes = if let RanOn::Interp { watched, .. } = &report.on { &watched[..] } else { &[] };
+    tell_kept(&kept, bytes, sources);
     match (result, ends.lock()) {
         (Some(result), _) => deliver(args, ty, &result)?,
         (None, Ok(ends)) if is_shown(args) => print(|out| writeln!(out, "{}", ends.show()))?,
@@ -99,6 +96,7 @@ fn on(args: &RunArgs, kept: &[Kept]) -> On {
     match args.on {
         Some(Backend::Interp) => On::Interp(Interp {
             watch: kept.iter().map(|k| (k.place.func, k.place.var)).collect(),
+            metered: args.stats || !kept.is_empty(),
             ..Interp::default()
         }),
         None if args.memory.is_none() => On::Best,
@@ -156,19 +154,13 @@ fn tell_kept(kept: &[Kept], bytes: &[u64], sources: &SourceMap) {
 }
 
 fn deliver(args: &RunArgs, ty: &Type, result: &Data) -> Outcome<()> {
-    let value = tree::value(ty, result, 0);
     if let Some(target) = &args.out {
-        target.write(ty, &value).map_err(|d| vec![d])?;
+        target.write(ty, result).map_err(|d| vec![d])?;
     }
-    if args.json {
-        print(|out| {
-            json::write(ty, &value, out)?;
-            writeln!(out)
-        })
-    } else if args.out.is_none() {
-        print(|out| writeln!(out, "{}", show(ty, &value, args.full)))
-    } else {
-        Ok(())
+    match args.out {
+        _ if args.json => Target::json().write(ty, result).map_err(|d| vec![d]),
+        None => print(|out| writeln!(out, "{}", show(ty, &tree::value(ty, result, 0), args.full))),
+        Some(_) => Ok(()),
     }
 }
 

@@ -8,9 +8,12 @@ pub fn to_json(report: &Report) -> String {
     let peak = peak_bytes().map_or("null".to_string(), |n| n.to_string());
     let (chunks, kernels, rest) = match &report.on {
         RanOn::Interp { cost, .. } => {
-            let Cost { work, depth, space, .. } = cost.unwrap_or_default();
-            let space = format!("\"space_seq\":{},\"space_par\":{}", space.seq, space.par);
-            (0, 0, format!("\"work\":{work},\"depth\":{depth},{space}"))
+            // Where sequences came bit by bit, it is not metered.
+            let figures = |c: &Cost| [c.work, c.depth, c.space.seq, c.space.par].map(|n| n.to_string());
+            let figures = cost.as_ref().map_or(["null"; 4].map(str::to_string), figures);
+            let keys = ["work", "depth", "space_seq", "space_par"].into_iter().zip(figures);
+            let shown: Vec<String> = keys.map(|(key, figure)| format!("\"{key}\":{figure}")).collect();
+            (0, 0, shown.join(","))
         }
         RanOn::Native { array_bytes, chunks, kernels, threads, rounds } => {
             let rounds = if *rounds > 0 { format!(",\"rounds\":{rounds}") } else { String::new() };

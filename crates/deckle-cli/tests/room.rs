@@ -86,7 +86,7 @@ fn what_the_budget_has_no_room_for_is_an_error() {
     assert_eq!((code, said.trim()), (Some(0), "4000000"));
 }
 
-/// The interpreter has everything as a tree, which takes more than there is here.
+/// The interpreter has arrays as trees, which take more than there is here; through sequences it goes one element at a time.
 #[test]
 #[cfg(target_os = "linux")]
 fn the_interpreter_refuses_arguments_that_it_has_no_memory_for() {
@@ -97,12 +97,11 @@ fn the_interpreter_refuses_arguments_that_it_has_no_memory_for() {
     folder.write("fill.dk", "def main(n: int) = sum(fill(1, n))");
     folder.write("a.txt", "many short lines\n".repeat(1 << 18));
     folder.write("a.pgm", picture(2500, 2500));
-    for arguments in ["lines.dk s=@a.txt", "vector.dk s=@a.txt", "picture.dk p=@a.pgm", "fill.dk n=100000000"] {
+    for arguments in ["vector.dk s=@a.txt", "picture.dk p=@a.pgm", "fill.dk n=100000000"] {
         let (code, said) = folder.run(&format!("ulimit -v 200000; deckle run --on interp {arguments}"));
         assert_eq!(code, Some(1), "{arguments}: {said}");
         assert!(said.contains("D0310"), "{arguments}: {said}");
     }
-    folder.write("b.txt", "many short lines\n".repeat(100));
-    let (code, said) = folder.run("ulimit -v 200000; deckle run --on interp lines.dk s=@b.txt");
-    assert_eq!((code, said.trim()), (Some(0), "1600"));
+    let (code, said) = folder.run("ulimit -v 200000; deckle run --on interp lines.dk s=@a.txt");
+    assert_eq!((code, said.trim()), (Some(0), "4194304"));
 }

@@ -1,17 +1,21 @@
 //! The reference interpreter behind the surface of the engine.
 
+use crate::native::unfit;
 use crate::{Input, Ran, RanOn, Report, Settings};
-use deckle_diag::{Code, Diagnostic};
-use deckle_interp::Options;
+use deckle_diag::{Code, Diagnostic, Span};
+use deckle_interp::{Argument, Consumer, Elements, Options, Streamed};
 use deckle_io::tree;
 use deckle_ir::array::Program;
 use deckle_ir::entity::{Func, Var};
+use deckle_ir::fault::Fault;
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
 use deckle_runtime::pool::Bytes;
 use deckle_runtime::stream::{self, Sink, Source};
 use deckle_runtime::{Data, OverBudget, cpu};
+use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 /// How the interpreter runs a program.
@@ -23,13 +27,17 @@ pub struct Interp {
     pub watch: Vec<(Func, Var)>,
     /// Whether every value is compared with the sizes of its type, which finds bugs of Deckle.
     pub check_sizes: bool,
+    /// Whether the cost is to be metered even if sequences come bit by bit: they are held as a whole for that.
+    pub metered: bool,
+    /// Whether functions of folds and scans are tried on some elements: they must be associative.
+    pub check_associative: bool,
 }
 
 fn limit(e: impl ToString) -> Box<Diagnostic> {
     Box::new(Diagnostic::nowhere(Code::LimitExceeded, e.to_string()))
 }
 
-/// Calls a function.
+/// Calls a function. Sequences that come bit by bit are gone through one element at a time.
 pub(crate) fn call(
     program: &Program,
     func: Func,
@@ -39,39 +47,111 @@ pub(crate) fn call(
     settings: &Settings,
 ) -> Result<Ran, Box<Diagnostic>> {
     let function = &program.funcs[func.index()];
-    let params = function.params().iter().map(|p| function.ty(*p));
-    let mut values = Vec::new();
-    for (k, (arg, ty)) in args.into_iter().zip(params).enumerate() {
-        let whole = match arg {
-            Input::Data(data) | Input::Lent(data) => data,
-            Input::Stream(source) => {
-                values.push(collected(source, ty, settings)?);
-                continue;
-            }
-        };
-        if whole.len() != 1 || !tree::fits(ty, &whole) {
-            return Err(Box::new(crate::native::unfit(&function.param_names[k])));
-        }
-        check_room(tree::bytes(&whole), tree::bytes(&whole))?;
-        values.push(tree::value(ty, &whole, 0));
-    }
-    if let Some(name) = function.param_names.get(values.len()) {
-        return Err(Box::new(crate::native::unfit(name)));
+    let params = function.params().iter().map(|p| function.ty(*p)).zip(&function.param_names);
+    if let Some(name) = function.param_names.get(args.len()) {
+        return Err(Box::new(unfit(name)));
     }
     let options = Options {
         interrupt: Some(settings.team.interrupt().clone()),
         watch: how.watch.clone(),
         max_steps: how.max_steps,
         check_sizes: how.check_sizes,
+        check_associative: how.check_associative,
         max_elements: most_elements(),
-        check_associative: false,
     };
+    let mut taken = Vec::new();
+    for (arg, (ty, name)) in args.into_iter().zip(params) {
+        taken.push(match arg {
+            Input::Data(data) | Input::Lent(data) if data.len() == 1 && tree::fits(ty, &data) => {
+                check_room(tree::bytes(&data), tree::bytes(&data))?;
+                Argument::Value(tree::value(ty, &data, 0))
+            }
+            Input::Stream(source) if ty.is_seq() && !how.metered => Argument::Elements(elements(source, ty, settings)),
+            Input::Stream(source) => Argument::Value(collected(source, ty, settings)?),
+            _ => return Err(Box::new(unfit(name))),
+        });
+    }
     let begun = Instant::now();
+    let report = |on| Report { seconds: begun.elapsed().as_secs_f64(), compile_seconds: 0.0, on };
+    if taken.iter().any(|arg| matches!(arg, Argument::Elements(_))) {
+        let result = streamed(program, func, taken, sink, settings, &options)?;
+        return Ok(Ran { result, report: report(RanOn::Interp { cost: None, watched: Vec::new() }) });
+    }
+    let value = |arg| if let Argument::Value(value) = arg { Some(value) } else { None };
+    let values: Vec<Value> = taken.into_iter().filter_map(value).collect();
     let outcome = deckle_interp::run(program, func, &values, &options)?;
-    let seconds = begun.elapsed().as_secs_f64();
-    let result = handed_over(function.result_type(), &outcome.value, sink, settings)?;
-    let on = RanOn::Interp { cost: Some(outcome.cost), watched: outcome.bytes };
-    Ok(Ran { result, report: Report { seconds, compile_seconds: 0.0, on } })
+    let report = report(RanOn::Interp { cost: Some(outcome.cost), watched: outcome.bytes });
+    Ok(Ran { result: handed_over(function.result_type(), &outcome.value, sink, settings)?, report })
+}
+
+/// Runs a function one element at a time.
+fn streamed(
+    program: &Program,
+    func: Func,
+    args: Vec<Argument<'_>>,
+    sink: Option<Box<dyn Sink>>,
+    settings: &Settings,
+    options: &Options,
+) -> Result<Option<Data>, Box<Diagnostic>> {
+    let ty = program.funcs[func.index()].result_type();
+    let (elem, state) = (ty.elem().unwrap_or(ty), Mutex::new((sink, None)));
+    let lock = || state.lock().unwrap_or_else(PoisonError::into_inner);
+    let take = |value: Value| {
+        let (sink, failed) = &mut *lock();
+        let Some(sink) = sink else { return ControlFlow::Break(()) };
+        let taken = tree::flat(elem, [&value], &settings.pool, "an element of the result").map_err(stream::Error::from);
+        settings.progress.pushed.fetch_add(1, Ordering::Relaxed);
+        match taken.and_then(|block| sink.take(block)) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(e) => {
+                *failed = Some(e);
+                ControlFlow::Break(())
+            }
+        }
+    };
+    let consumer = lock().0.is_some().then(|| Box::new(take) as Consumer<'_>);
+    let ran = deckle_interp::run_streaming(program, func, args, consumer, options);
+    let (sink, why) = std::mem::take(&mut *lock());
+    match (ran?, why) {
+        (Streamed::Done(value), _) => {
+            Ok(Some(tree::flat(ty, [&value], &settings.pool, "the result").map_err(|e| limit(&e))?))
+        }
+        (Streamed::Consumed, None) => sink.map_or(Ok(()), Sink::finish).map(|()| None).map_err(failed),
+        (Streamed::Consumed, Some(stream::Error::Closed)) => Ok(None),
+        (Streamed::Consumed, Some(e)) => Err(failed(e)),
+        (Streamed::Stuck(at), _) => {
+            let message = format!("the interpreter got stuck in a program that was said to stream: {at:?}");
+            Err(Box::new(Diagnostic::nowhere(Code::Internal, message)))
+        }
+    }
+}
+
+/// The elements of a source, one after another.
+fn elements<'a>(mut source: Box<dyn Source>, ty: &Type, settings: &Settings) -> Elements<'a> {
+    let (elem, pool) = (ty.elem().unwrap_or(ty).clone(), settings.pool.clone());
+    let (interrupt, progress) = (settings.team.interrupt().clone(), settings.progress.clone());
+    let (mut block, mut at) = (None::<Data>, 0);
+    Box::new(move || {
+        loop {
+            if let Some(held) = block.as_ref().filter(|held| at < held.len()) {
+                at += 1;
+                progress.pulled.fetch_add(1, Ordering::Relaxed);
+                return Ok(Some(tree::value(&elem, held, at - 1)));
+            }
+            if interrupt.load(Ordering::Relaxed) {
+                return Err(Box::new(Fault::Interrupted.report(Span::NONE, &[])));
+            }
+            (block, at) = (source.next(FEW, &pool).map_err(failed)?, 0);
+            match &block {
+                None => return Ok(None),
+                Some(held) if !tree::fits(&elem, held) => {
+                    let message = "what comes is no block of elements of its type";
+                    return Err(Box::new(Diagnostic::nowhere(Code::Stream, message)));
+                }
+                Some(_) => {}
+            }
+        }
+    })
 }
 
 /// The result in flat memory, or handed over.
@@ -106,6 +186,8 @@ fn failed(e: stream::Error) -> Box<Diagnostic> {
 
 /// So many bytes are taken from a source at once.
 const AT_ONCE: usize = 1 << 20;
+/// And so many, where elements are gone through one by one.
+const FEW: usize = 16 << 10;
 
 /// An argument that comes bit by bit, as a tree.
 fn collected(mut source: Box<dyn Source>, ty: &Type, settings: &Settings) -> Result<Value, Box<Diagnostic>> {

@@ -22,12 +22,21 @@ pub trait Backend: Copy + Send + 'static {
 }
 
 /// The reference interpreter: slow, checked, and by definition right.
+///
+/// It also tries the functions of folds and scans on some of their elements: one that is not associative gives results that depend on how elements are grouped, and is an error here.
+///
+/// ```
+/// # use deckle::prelude::*;
+/// let wrong = compile(|xs: Arr<i64>| xs.fold(0, |a, b| a - b))?.on(Interp);
+/// assert!(wrong.call([1, 2, 3]).unwrap_err().to_string().contains("associative"));
+/// # Ok::<(), deckle::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Interp;
 
 impl Backend for Interp {
     fn place(self) -> On {
-        On::Interp(deckle_engine::Interp::default())
+        On::Interp(deckle_engine::Interp { check_associative: true, ..Default::default() })
     }
 }
 
