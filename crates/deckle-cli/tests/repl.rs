@@ -44,6 +44,35 @@ fn piped(dir: &Dir, input: &str) -> Output {
 }
 
 #[test]
+fn files_are_read_and_expressions_run_as_native_code() {
+    let dir = Dir::new("read");
+    dir.file("trades.csv", "price,volume\n1.5,2\n10,3\n");
+    dir.file("xs.txt", "[0.5, 1.5]");
+    let typed = "type trade = { price: real, volume: int }\n";
+    let lines = ":read ts: [trade] = trades.csv\n:read xs: [real] = \"xs.txt\"\n:read vs: {int} = @trades.csv:volume\n";
+    let used = "sum([ t.price * real(t.volume) : t in ts ])\nsum(xs) + it\nsum(vs)\n";
+    // In the interpreter this takes minutes.
+    let much = "sum({ i % 7 : i in iota(100000000) })\n";
+    let output = piped(&dir, &format!("{typed}{lines}{used}{much}"));
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{err}");
+    let wanted = "defined trade\nts: [trade; k]\nxs: [real; k]\nvs: {int}\n33.0\n35.0\n5\n299999995\n";
+    let plain =
+        |text: &str| text.replace("; n]", "; k]").replace("[trade]", "[trade; k]").replace("[real]", "[real; k]");
+    assert_eq!(plain(&out), wanted, "{err}");
+    for (wrong, said) in [
+        (":read xs = a.txt", "a name, a type and a file are needed"),
+        (":read xs: [real] = missing.npy", "missing.npy"),
+        (":read xs: [reel] = xs.txt", "reel"),
+        (":read ts: [int] = trades.csv", "ts"),
+    ] {
+        let output = piped(&dir, wrong);
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(1) && err.contains(said), "{wrong}: {err}");
+    }
+}
+
+#[test]
 fn inputs_from_a_pipe_are_answered_without_a_prompt() {
     let dir = Dir::new("pipe");
     let output = piped(&dir, "let xs = [1,\n 2]\nsum(xs)\n\ndef f(x: int) =\n  x + it\n");

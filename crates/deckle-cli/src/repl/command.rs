@@ -5,7 +5,7 @@ use super::session::Answer;
 use super::unit::Failure;
 use super::{Next, Repl, finish, help, say};
 use deckle_diag::{Code, Diagnostic, closest};
-use deckle_io::text::{show, signature, type_name};
+use deckle_io::text::{signature, type_name};
 use deckle_ir::array::Program;
 use deckle_syntax::{Compiled, builtins};
 use std::path::Path;
@@ -26,6 +26,7 @@ pub const COMMANDS: &[Command] = &[
     Command { name: "cost", takes: "EXPR", doc: "evaluate, and show work, depth and space", run: cost },
     Command { name: "time", takes: "EXPR", doc: "evaluate, and show how long it took", run: time },
     Command { name: "ir", takes: "EXPR | NAME", doc: "the array IR of an expression or function", run: ir },
+    Command { name: "read", takes: "NAME: TYPE = FILE", doc: "a value from a file", run: read },
     Command { name: "load", takes: "FILE", doc: "take in the definitions of a file", run: load },
     Command { name: "reload", takes: "", doc: "read all loaded files again", run: reload },
     Command { name: "names", takes: "", doc: "everything this session has defined", run: names },
@@ -136,7 +137,7 @@ fn header(text: &str) -> String {
 }
 
 fn cost(repl: &mut Repl, argument: &Part) -> Answer<Next> {
-    let cost = repl.session.evaluate(argument)?.cost;
+    let cost = repl.session.meter(argument)?.cost.unwrap_or_default();
     say(&format!("work   {}", cost.work));
     say(&format!("depth  {}", cost.depth));
     say(&format!("space  {} sequential, {} parallel", cost.space.seq, cost.space.par));
@@ -145,7 +146,7 @@ fn cost(repl: &mut Repl, argument: &Part) -> Answer<Next> {
 
 fn time(repl: &mut Repl, argument: &Part) -> Answer<Next> {
     let evaluated = repl.session.evaluate(argument)?;
-    say(&show(&evaluated.ty, &evaluated.value, false));
+    say(&evaluated.show(false));
     say(&format!("compiled in {}, ran in {}", duration(evaluated.compile_time), duration(evaluated.run_time)));
     Ok(Next::Go)
 }
@@ -177,6 +178,14 @@ fn ir(repl: &mut Repl, argument: &Part) -> Answer<Next> {
         repl.session.prepare(argument)?.compiled.program
     };
     say(program.to_string().trim_end());
+    Ok(Next::Go)
+}
+
+fn read(repl: &mut Repl, argument: &Part) -> Answer<Next> {
+    let name = repl.session.read(argument)?;
+    if let Some(kept) = repl.session.value(&name) {
+        say(&format!("{name}: {}", type_name(&kept.ty)));
+    }
     Ok(Next::Go)
 }
 

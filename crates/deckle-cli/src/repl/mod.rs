@@ -16,7 +16,7 @@ mod types;
 mod unit;
 
 use crate::report::{fail, guard, print};
-use deckle_io::text::{show, type_name};
+use deckle_io::text::type_name;
 use finish::{DEFINING, is_binding};
 use item::{Part, Source};
 use session::{Answer, Defined, Session};
@@ -118,7 +118,7 @@ impl Repl {
             }
             Some(_) => {
                 let evaluated = self.session.evaluate(&whole)?;
-                say(&show(&evaluated.ty, &evaluated.value, false));
+                say(&evaluated.show(false));
             }
         }
         Ok(Next::Go)

@@ -1,6 +1,6 @@
 //! What a session knows: definitions, as text, and values, under the names that `let` gave them.
 //!
-//! Nothing is compiled ahead. To evaluate an expression, a unit is put together from the definitions that it needs, directly or
+//! Expressions run as native code, like programs do; values stay in flat memory. Nothing is compiled ahead. To evaluate an expression, a unit is put together from the definitions that it needs, directly or
 //! through others, and a function whose body is the expression and whose parameters are the values that it mentions. So
 //! a new definition is seen by everything that uses its name, and a broken one only harms what uses it.
 
@@ -10,17 +10,29 @@ use super::types::Known;
 use super::unit::{Failure, Unit};
 use deckle_diag::{Code, Diagnostic, FileId, SourceMap, Span};
 use deckle_engine::source;
-use deckle_interp::{Cost, Options};
+use deckle_engine::{Callable, Data, Input, Interp, On, Ran, RanOn, Settings, bind};
+use deckle_interp::Cost;
+use deckle_io::text::show;
+use deckle_io::tree;
 use deckle_ir::array::Function;
+use deckle_ir::fault::Fault;
 use deckle_ir::types::Type;
-use deckle_ir::value::Value;
+use deckle_runtime::{Form, Team, cpu};
 use deckle_syntax::ast::{ExprKind, Module, PatId, PatKind};
 use deckle_syntax::{Compiled, Entry};
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
+
+/// The stack of an evaluation: programs nest deeply.
+const STACK: usize = 64 << 20;
+/// How often it is looked whether somebody wants an evaluation to stop, and how long it is then waited for.
+const LOOK: Duration = Duration::from_millis(10);
+const GRACE: Duration = Duration::from_millis(500);
 
 /// The name of the last value.
 pub const IT: &str = "it";
@@ -33,7 +45,7 @@ pub type Answer<T> = Result<T, Box<Failure>>;
 pub struct Kept {
     pub name: String,
     pub ty: Type,
-    pub value: Value,
+    pub data: Data,
 }
 
 /// Definitions and values.
@@ -44,13 +56,15 @@ pub struct Session {
     loaded: Vec<PathBuf>,
     /// Stops an evaluation; whoever sets it also clears it.
     pub interrupt: Arc<AtomicBool>,
+    /// The threads and the memory, once something has run.
+    settings: RefCell<Option<Arc<Settings>>>,
 }
 
 /// An expression that is ready to run.
 pub struct Prepared {
     pub compiled: Compiled,
     entry: usize,
-    arguments: Vec<Value>,
+    arguments: Vec<Data>,
     unit: Unit,
     sources: SourceMap,
     pub compile_time: Duration,
@@ -69,10 +83,18 @@ impl Prepared {
 /// What an evaluation gives.
 pub struct Evaluated {
     pub ty: Type,
-    pub value: Value,
-    pub cost: Cost,
+    pub data: Data,
+    /// If it was metered.
+    pub cost: Option<Cost>,
     pub compile_time: Duration,
     pub run_time: Duration,
+}
+
+impl Evaluated {
+    /// As it is shown.
+    pub fn show(&self, full: bool) -> String {
+        show(&self.ty, &tree::value(&self.ty, &self.data, 0), full)
+    }
 }
 
 /// What a definition did.
@@ -187,7 +209,7 @@ impl Session {
             })
             .into());
         };
-        let arguments = passed.iter().map(|v| v.value.clone()).collect();
+        let arguments = passed.iter().map(|v| v.data.clone()).collect();
         let prepared = Prepared { compiled, entry, arguments, unit, sources, compile_time: started.elapsed() };
         let function = prepared.function();
         let changed = passed.iter().zip(function.params()).find(|(v, p)| !function.ty(**p).same_kind(&v.ty));
@@ -207,22 +229,59 @@ impl Session {
         }
     }
 
+    fn settings(&self) -> Arc<Settings> {
+        let new = || {
+            let team = Team::with_interrupt(cpu::usable_cores(), self.interrupt.clone());
+            Arc::new(Settings::with(team, deckle_engine::pool(None)))
+        };
+        self.settings.borrow_mut().get_or_insert_with(new).clone()
+    }
+
+    /// Calls a function. If it is interrupted in a loop that does not look for that, it is left behind with its threads, and ends with the session.
+    fn call(&self, callable: Callable, on: On, inputs: Vec<Input>) -> Result<Ran, Box<Diagnostic>> {
+        let (settings, (to, answer)) = (self.settings(), std::sync::mpsc::channel());
+        let run = move || to.send(callable.call(&on, inputs, None, &settings)).unwrap_or(());
+        let bug = |message: &str| Box::new(Diagnostic::nowhere(Code::Internal, message));
+        let thread = std::thread::Builder::new().name("deckle-repl".into()).stack_size(STACK).spawn(run);
+        let thread = thread.map_err(|e| bug(&format!("there is no thread for the expression: {e}")))?;
+        let mut left = GRACE;
+        loop {
+            match answer.recv_timeout(LOOK) {
+                Ok(ran) => return ran,
+                Err(RecvTimeoutError::Timeout) if !self.interrupt.load(Ordering::Relaxed) => {}
+                Err(RecvTimeoutError::Timeout) if !left.is_zero() => left = left.saturating_sub(LOOK),
+                Err(RecvTimeoutError::Timeout) => {
+                    *self.settings.borrow_mut() = None;
+                    return Err(Box::new(Fault::Interrupted.report(Span::NONE, &[])));
+                }
+                Err(RecvTimeoutError::Disconnected) => match thread.join() {
+                    Err(panic) => std::panic::resume_unwind(panic),
+                    Ok(()) => return Err(bug("an expression without an answer")),
+                },
+            }
+        }
+    }
+
     /// Runs what has been prepared.
-    pub fn run(&self, p: Prepared) -> Answer<Evaluated> {
+    pub fn run(&self, p: Prepared, on: On) -> Answer<Evaluated> {
         let faults = deckle_passes::stream::check(&p.compiled.program, &p.sources, Some(p.entry().func));
         if !faults.is_empty() {
             return Err(p.unit.translate(faults, p.sources).into());
         }
-        let options = Options { interrupt: Some(self.interrupt.clone()), ..Options::default() };
-        let started = Instant::now();
-        let outcome = deckle_interp::run(&p.compiled.program, p.entry().func, &p.arguments, &options);
-        let run_time = started.elapsed();
         let ty = p.function().result_type().clone();
-        match outcome {
-            Ok(o) => Ok(Evaluated { ty, value: o.value, cost: o.cost, compile_time: p.compile_time, run_time }),
+        let inputs = p.arguments.iter().cloned().map(Input::Lent).collect();
+        let callable = Callable::new(p.compiled.program.clone(), p.entry().func);
+        let started = Instant::now();
+        match self.call(callable, on, inputs) {
+            Ok(Ran { result: Some(data), report }) => {
+                let cost = if let RanOn::Interp { cost, .. } = report.on { cost } else { None };
+                let compile_time = p.compile_time + Duration::from_secs_f64(report.compile_seconds);
+                Ok(Evaluated { ty, data, cost, compile_time, run_time: Duration::from_secs_f64(report.seconds) })
+            }
+            Ok(_) => Err(Failure::nowhere(Diagnostic::nowhere(Code::Internal, "nobody took the result")).into()),
             Err(mut d) => {
                 if self.interrupt.load(Ordering::Relaxed) && d.code == Code::LimitExceeded {
-                    d.message = format!("interrupted after {:.1} seconds", run_time.as_secs_f64());
+                    d.message = format!("interrupted after {:.1} seconds", started.elapsed().as_secs_f64());
                     d.helps.clear();
                 }
                 Err(p.unit.translate(vec![*d], p.sources).into())
@@ -232,19 +291,67 @@ impl Session {
 
     /// Evaluates an expression and keeps its value as `it`, if its type can be named.
     pub fn evaluate(&mut self, expr: &Part) -> Answer<Evaluated> {
-        let evaluated = self.run(self.prepare(expr)?)?;
+        self.evaluate_on(expr, On::Best)
+    }
+
+    /// The same in the interpreter, which meters the cost.
+    pub fn meter(&mut self, expr: &Part) -> Answer<Evaluated> {
+        self.evaluate_on(expr, On::Interp(Interp { metered: true, ..Interp::default() }))
+    }
+
+    fn evaluate_on(&mut self, expr: &Part, on: On) -> Answer<Evaluated> {
+        let evaluated = self.run(self.prepare(expr)?, on)?;
         let unit = matches!(&evaluated.ty, Type::Tuple(parts) if parts.is_empty());
         if !unit && Known::new(&self.items).write(&evaluated.ty).is_ok() {
-            self.keep(IT, evaluated.ty.clone(), evaluated.value.clone());
+            self.keep(IT, evaluated.ty.clone(), evaluated.data.clone());
         }
         Ok(evaluated)
+    }
+
+    /// Reads `NAME: TYPE = FILE`, keeps the value, and gives the name.
+    pub fn read(&mut self, input: &Part) -> Answer<String> {
+        let text = input.text();
+        let usage = || {
+            Failure::at(input, |span| {
+                Diagnostic::new(Code::Unexpected, "a name, a type and a file are needed", span, "")
+                    .help("write `:read xs: [real] = data.npy`")
+            })
+        };
+        let (name, rest) = text.split_once(':').ok_or_else(usage)?;
+        let (ty, path) = rest.rsplit_once('=').ok_or_else(usage)?;
+        let (name, path) = (name.trim().to_string(), path.trim().trim_matches('"').trim_start_matches('@'));
+        if words(&name).next() != Some(&name) || ty.trim().is_empty() || path.is_empty() {
+            return Err(usage().into());
+        }
+        // The function that gives what it is given: its parameter is what the file holds.
+        let begins = input.range.start + text.len() - rest.len();
+        let part = Part { source: input.source.clone(), range: begins..begins + ty.len() };
+        let mut unit = Unit::default();
+        needed(&self.items, words(ty).map(str::to_string).collect()).for_each(|i| i.write(&mut unit));
+        unit.glue("def it(x: ");
+        unit.copy(&part);
+        unit.glue(") = x\n");
+        let (compiled, mut sources) = compile(&unit).map_err(|(ds, sources)| unit.translate(ds, sources))?;
+        let entry = compiled.entries.iter().find(|e| e.name == IT).ok_or_else(usage)?.func;
+        let function = &compiled.program.funcs[entry.index()];
+        let ty = function.ty(function.params()[0]).clone();
+        let given = [format!("x=@{path}")];
+        let inputs = bind::inputs(&name, function, &given, &self.settings().pool, &mut sources);
+        let data = inputs.and_then(|inputs| {
+            let callable = Callable::new(compiled.program.clone(), entry);
+            let ran = self.call(callable, On::Best, inputs).map_err(|d| vec![*d])?;
+            ran.result.ok_or_else(Vec::new)
+        });
+        let data = data.map_err(|ds| unit.translate(ds, sources))?;
+        self.keep(&name, ty, data);
+        Ok(name)
     }
 
     /// Evaluates `let NAME = EXPR`, once, keeps the value, and gives the names.
     pub fn bind(&mut self, input: &Part) -> Answer<Vec<String>> {
         let (module, _) = read(input, "in ()")?;
         let names = bound(&module);
-        let value = self.run(self.prepare_with(input, &format!("in ({})\n", names.join(", ")))?)?;
+        let value = self.run(self.prepare_with(input, &format!("in ({})\n", names.join(", ")))?, On::Best)?;
         let known = Known::new(&self.items);
         known.write(&value.ty).map_err(|record| {
             Failure::at(input, |span| {
@@ -253,12 +360,12 @@ impl Session {
                     .help("import the file that defines the type")
             })
         })?;
-        match (&names[..], value.ty.parts(), &value.value) {
+        match (&names[..], value.ty.parts(), value.data.form()) {
             ([], ..) => {}
-            ([name], ..) => self.keep(name, value.ty.clone(), value.value.clone()),
-            (_, Some(types), Value::Tuple(values)) => {
-                for ((name, ty), value) in names.iter().zip(types).zip(values.iter()) {
-                    self.keep(name, ty.clone(), value.clone());
+            ([name], ..) => self.keep(name, value.ty.clone(), value.data.clone()),
+            (_, Some(types), Form::Tuple(parts)) => {
+                for ((name, ty), part) in names.iter().zip(types).zip(parts) {
+                    self.keep(name, ty.clone(), part.clone());
                 }
             }
             _ => {}
@@ -266,9 +373,9 @@ impl Session {
         Ok(names)
     }
 
-    fn keep(&mut self, name: &str, ty: Type, value: Value) {
+    fn keep(&mut self, name: &str, ty: Type, data: Data) {
         self.values.retain(|v| v.name != name);
-        self.values.push(Kept { name: name.to_string(), ty, value });
+        self.values.push(Kept { name: name.to_string(), ty, data });
     }
 }
 
