@@ -8,7 +8,8 @@ use crate::room::{self, Room};
 use crate::{Error, Result, contents, csv, fit, gz, image, is_standard, mtx, npy, npz, plain, stream, tree, wav};
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
-use deckle_runtime::Data;
+use deckle_runtime::stream::Error as Stopped;
+use deckle_runtime::{Data, OverBudget, Pool};
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::fs::File;
@@ -106,6 +107,38 @@ pub fn read_value(path: impl AsRef<Path>, ty: &Type) -> Result<Value> {
         read_value_bytes(&path, part.as_deref(), &contents(&path)?, ty)
     };
     read().map_err(|e| e.in_file(&path))
+}
+
+/// The same in flat memory of a pool. Only written values, and tables as columns, are trees on the way.
+///
+/// # Errors
+/// As [`read_value`], and if there is no room.
+pub fn read_data(path: impl AsRef<Path>, ty: &Type, pool: &Pool) -> Result<Data> {
+    let path = path.as_ref();
+    let over = |e: OverBudget| Error::new(e.to_string()).in_file(path);
+    if !stream::is_flat(path, ty) {
+        return tree::flat(ty, [&read_value(path, ty)?], pool, "a value from a file").map_err(over);
+    }
+    let (mut source, mut blocks) = (stream::open_whole(path, ty)?, Vec::new());
+    // All of a file at once, if it is known how much that is: then nothing is copied.
+    let much = source.progress().map_or(1 << 20, |(_, all)| all.max(1 << 20) as usize);
+    loop {
+        match source.next(much, pool) {
+            Ok(Some(block)) => blocks.push(block),
+            Ok(None) => break,
+            Err(Stopped::OverBudget(e)) => return Err(over(e)),
+            Err(Stopped::Failed(e)) => {
+                return Err(e.downcast::<Error>().map_or_else(|e| Error::new(e.to_string()), |e| *e));
+            }
+            Err(e) => return Err(Error::new(e.to_string())),
+        }
+    }
+    match (ty.elem(), &blocks[..]) {
+        (Some(elem), []) => Ok(Data::array(Build::new(elem).into_data())),
+        (Some(_), blocks) => Data::join(blocks, pool).map(Data::array).map_err(over),
+        (None, [value]) => Ok(value.clone()),
+        (None, _) => Err(Error::new("it holds no value")),
+    }
 }
 
 /// The bytes of a file. Of one that is not `.npy`, though its name says so, only the first: it may be endless.

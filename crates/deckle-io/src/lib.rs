@@ -40,5 +40,7 @@ pub mod wav;
 
 pub use atomic::{Output, atomic_write, is_standard};
 pub use error::{Error, Kind, Result};
-pub use format::{Format, WRITTEN, check_writable, read_value, read_value_bytes, split_part, write_data, write_value};
+pub use format::{
+    Format, WRITTEN, check_writable, read_data, read_value, read_value_bytes, split_part, write_data, write_value,
+};
 pub use temporary::abandon;

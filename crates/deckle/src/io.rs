@@ -38,12 +38,13 @@
 
 use crate::arr::Rank;
 use crate::elt::Elt;
+use crate::flat::{Elements, Flat, Grids, Rows};
 use crate::host::Array;
 pub use deckle_io::{Error, Kind};
 use deckle_ir::entity::SizeVar;
 use deckle_ir::size::Size;
 use deckle_ir::types::Type;
-use deckle_ir::value::Value;
+use deckle_runtime::Pool;
 use std::path::Path;
 
 /// What a file can hold: elements, and any nesting of `Vec` and [`Array`] around them.
@@ -52,48 +53,31 @@ use std::path::Path;
     label = "expected an element, a `Vec` or an `Array` of such"
 )]
 pub trait Stored: Sized {
+    /// Many of them in flat memory.
+    #[doc(hidden)]
+    type Flat: Flat<Self>;
     #[doc(hidden)]
     fn stored_type() -> Type;
-    #[doc(hidden)]
-    fn store(&self) -> Value;
-    #[doc(hidden)]
-    fn restore(value: &Value) -> Option<Self>;
 }
 
 impl<T: Elt> Stored for T {
+    type Flat = Elements<T>;
     fn stored_type() -> Type {
         T::ty()
-    }
-    fn store(&self) -> Value {
-        self.to_value()
-    }
-    fn restore(value: &Value) -> Option<T> {
-        T::from_value(value)
     }
 }
 
 impl<T: Stored> Stored for Vec<T> {
+    type Flat = Rows<T::Flat>;
     fn stored_type() -> Type {
         vector(T::stored_type())
-    }
-    fn store(&self) -> Value {
-        Value::array(self.iter().map(T::store).collect())
-    }
-    fn restore(value: &Value) -> Option<Vec<T>> {
-        value.items()?.iter().map(T::restore).collect()
     }
 }
 
 impl<T: Stored, D: Rank> Stored for Array<T, D> {
+    type Flat = Grids<T::Flat, D>;
     fn stored_type() -> Type {
         (0..D::N).fold(T::stored_type(), |t, _| vector(t))
-    }
-    fn store(&self) -> Value {
-        nested(self.shape(), &mut self.as_slice().iter().map(T::store))
-    }
-    fn restore(value: &Value) -> Option<Array<T, D>> {
-        let shape = shape_of(value, D::N)?;
-        of_shape(&shape, value, T::restore)
     }
 }
 
@@ -108,8 +92,9 @@ fn vector(elem: Type) -> Type {
 /// If the file cannot be read, is damaged, or holds no value of this type: rows of different lengths where a matrix is meant, say.
 pub fn read<T: Stored>(path: impl AsRef<Path>) -> Result<T, Error> {
     let path = path.as_ref();
-    let value = deckle_io::read_value(path, &T::stored_type())?;
-    T::restore(&value).ok_or_else(|| Error::misfit("its rows are not all of one length").in_file(path))
+    let data = deckle_io::read_data(path, &T::stored_type(), &Pool::new(None))?;
+    let value = T::Flat::into_vec(data).and_then(|mut all| all.pop());
+    value.ok_or_else(|| Error::misfit("its rows are not all of one length").in_file(path))
 }
 
 /// Writes a value to a file by its ending: complete or not at all.
@@ -117,47 +102,8 @@ pub fn read<T: Stored>(path: impl AsRef<Path>) -> Result<T, Error> {
 /// # Errors
 /// If the format cannot hold the value, or the file cannot be written.
 pub fn write<T: Stored>(path: impl AsRef<Path>, value: &T) -> Result<(), Error> {
-    deckle_io::write_value(path, &T::stored_type(), &value.store())
-}
-
-/// The sizes of the outer dimensions of a tree, as its first elements have them.
-fn shape_of(value: &Value, rank: usize) -> Option<Vec<usize>> {
-    let mut shape = Vec::with_capacity(rank);
-    let mut level = Some(value);
-    for _ in 0..rank {
-        let items = level.map_or(Some(&[][..]), Value::items)?;
-        shape.push(items.len());
-        level = items.first();
-    }
-    Some(shape)
-}
-
-/// The elements of a tree of this shape; `None` if it has another.
-fn of_shape<T, D: Rank>(
-    shape: &[usize],
-    value: &Value,
-    mut elem: impl FnMut(&Value) -> Option<T>,
-) -> Option<Array<T, D>> {
-    let mut data = Vec::with_capacity(shape.iter().product());
-    take_apart(value, shape, &mut |x| {
-        data.push(elem(x)?);
-        Some(())
-    })?;
-    Array::new(shape, data).ok()
-}
-
-/// The next elements as a tree of this shape.
-fn nested(shape: &[usize], elems: &mut dyn Iterator<Item = Value>) -> Value {
-    match shape {
-        [n] => Value::array(elems.take(*n).collect()),
-        [n, inner @ ..] => Value::array((0..*n).map(|_| nested(inner, elems)).collect()),
-        [] => Value::array(Vec::new()),
-    }
-}
-
-/// Visits the elements of a tree of this shape; `None` if it has another.
-fn take_apart(value: &Value, shape: &[usize], visit: &mut dyn FnMut(&Value) -> Option<()>) -> Option<()> {
-    let Some((n, inner)) = shape.split_first() else { return visit(value) };
-    let items = value.items().filter(|items| items.len() == *n)?;
-    items.iter().try_for_each(|item| take_apart(item, inner, visit))
+    let mut flat = T::Flat::default();
+    flat.push(value);
+    let data = flat.into_data(None).map_err(|e| Error::new(e.to_string()))?;
+    deckle_io::write_data(path, &T::stored_type(), &data)
 }

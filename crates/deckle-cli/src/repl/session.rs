@@ -328,14 +328,14 @@ impl Session {
         let part = Part { source: input.source.clone(), range: begins..begins + ty.len() };
         let mut unit = Unit::default();
         needed(&self.items, words(ty).map(str::to_string).collect()).for_each(|i| i.write(&mut unit));
-        unit.glue("def it(x: ");
+        unit.glue(&format!("def {IT}({name}: "));
         unit.copy(&part);
-        unit.glue(") = x\n");
+        unit.glue(&format!(") = {name}\n"));
         let (compiled, mut sources) = compile(&unit).map_err(|(ds, sources)| unit.translate(ds, sources))?;
         let entry = compiled.entries.iter().find(|e| e.name == IT).ok_or_else(usage)?.func;
         let function = &compiled.program.funcs[entry.index()];
         let ty = function.ty(function.params()[0]).clone();
-        let given = [format!("x=@{path}")];
+        let given = [format!("{name}=@{path}")];
         let inputs = bind::inputs(&name, function, &given, &self.settings().pool, &mut sources);
         let data = inputs.and_then(|inputs| {
             let callable = Callable::new(compiled.program.clone(), entry);
