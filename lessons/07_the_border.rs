@@ -55,6 +55,14 @@ pub fn main() -> Result<(), Error> {
     }
     println!("{:.1} K", sum / 1000.0);
 
+    // What one program gives to the next need not cross at all: `keep` leaves a result with the engine, and it is an argument again.
+    let kept = twice.keep(xs)?;
+    assert_eq!(dot.call(&kept, &ys)?, 2.0 * all);
+
+    // A program may have limits of its own. What does not fit is an error that names the array, not a process that is ended.
+    let sorted = compile(|n: Exp<i64>| iota(n).map(|x| x * x % 1009).sort())?.memory(1 << 20);
+    println!("{}", sorted.call(1_000_000).unwrap_err());
+
     // What goes wrong on the way is not lost. An error of the iterator is the source of the error of the call, and comes after the results of what was before it.
     let lines = ["1", "2", "three"].map(|line| line.parse::<i64>());
     let total = compile(|xs: Seq<i64>| xs.sum())?;

@@ -6,8 +6,8 @@ use deckle_diag::{Code, Diagnostic};
 use deckle_interp::Cost;
 use deckle_ir::array::{Function, Program};
 use deckle_ir::entity::Func;
-use deckle_runtime::Data;
 use deckle_runtime::stream::Sink;
+use deckle_runtime::{Buffer, Data};
 use std::collections::HashMap;
 use std::io::Write;
 use std::sync::atomic::Ordering::Relaxed;
@@ -117,6 +117,21 @@ impl Callable {
         sink: Option<Box<dyn Sink>>,
         settings: &Settings,
     ) -> Result<Ran, Box<Diagnostic>> {
+        self.call_into(on, args, sink, None, settings)
+    }
+
+    /// The same; if an array of the result fits into memory that the caller gives, and nobody else has, native code computes it there.
+    ///
+    /// # Errors
+    /// As [`Callable::call`].
+    pub fn call_into(
+        &self,
+        on: &On,
+        args: Vec<Input>,
+        sink: Option<Box<dyn Sink>>,
+        room: Option<Buffer>,
+        settings: &Settings,
+    ) -> Result<Ran, Box<Diagnostic>> {
         let sink = sink.filter(|_| self.function().result_type().is_seq());
         if let On::Interp(how) = on {
             return interpret::call(&self.program, self.func, how, args, sink, settings);
@@ -129,7 +144,12 @@ impl Callable {
             native
         });
         match (native, on) {
-            (Ok(native), _) => run(native, args, sink, settings, compile_seconds),
+            (Ok(native), _) => {
+                let (begun, is_taken) = (Instant::now(), sink.is_some());
+                let ran = native.stream_into(args, sink, room, settings);
+                let seconds = begun.elapsed().as_secs_f64();
+                ended(native, ran, is_taken, settings, [seconds, compile_seconds])
+            }
             (Err(d), On::Best) if d.code == Code::NoLlvm => {
                 tell(d);
                 interpret::call(&self.program, self.func, &Interp::default(), args, sink, settings)
@@ -151,15 +171,15 @@ fn given(args: &[Input]) -> u64 {
     (0..args.len()).filter(|k| is_kept(&args[*k])).fold(Options::ALL, bits)
 }
 
-fn run(
+/// What came of a run, which took so many seconds, and its code.
+fn ended(
     native: &Native,
-    args: Vec<Input>,
-    sink: Option<Box<dyn Sink>>,
+    ran: Result<Data, Box<Diagnostic>>,
+    is_taken: bool,
     settings: &Settings,
-    compile_seconds: f64,
+    [seconds, compile_seconds]: [f64; 2],
 ) -> Result<Ran, Box<Diagnostic>> {
-    let (begun, is_taken) = (Instant::now(), sink.is_some());
-    let result = match native.stream(args, sink, settings) {
+    let result = match ran {
         Err(d) if is_taken && d.code == Code::Stream && d.message == crate::native::CLOSED => None,
         ran => Some(ran?).filter(|_| !is_taken),
     };
@@ -170,7 +190,7 @@ fn run(
         threads: settings.team.threads(),
         rounds: settings.progress.rounds.load(Relaxed),
     };
-    Ok(Ran { result, report: Report { seconds: begun.elapsed().as_secs_f64(), compile_seconds, on } })
+    Ok(Ran { result, report: Report { seconds, compile_seconds, on } })
 }
 
 /// Says once that the interpreter stands in, and what to install.

@@ -1,9 +1,11 @@
 //! From a closure to a callable.
 
+use crate::arr::{Arr, Rank};
 use crate::backend::{Backend, Cpu, Limits};
 use crate::bundle::{Bundle, IntoBundle};
-use crate::elt::{Handle, Item};
+use crate::elt::{Elt, Handle, Item};
 use crate::error::{Error, Fault, limit, misfit};
+use crate::flat::{Elements, Flat, shape_of};
 use crate::host::{HostItem, Hosted, Resident};
 use crate::seq::Seq;
 use crate::stream::{Arg, Argument, Results, Take, Taker};
@@ -13,7 +15,7 @@ use deckle_engine::{Callable, Input, Progress, Settings, file};
 use deckle_ir::array::Program;
 use deckle_ir::entity::{Func, Var};
 use deckle_runtime::stream::Sink;
-use deckle_runtime::{Data, OverBudget, lending};
+use deckle_runtime::{Buffer, Data, Number, OverBudget, lending};
 use std::marker::PhantomData;
 use std::sync::{Arc, OnceLock};
 
@@ -127,9 +129,15 @@ impl<A, R, B: Backend> Compiled<A, R, B> {
         deckle_engine::cost(self.program(), Func(0))
     }
 
-    fn run(&self, args: Vec<Result<Arg, OverBudget>>) -> Result<Data, Error> {
-        self.built.run(self.backend, self.settings(), args, None)?.ok_or_else(misfit)
+    fn run(&self, args: Vec<Result<Arg, OverBudget>>, room: Option<Buffer>) -> Result<Data, Error> {
+        self.built.run(self.backend, self.settings(), args, To { take: None, room })?.ok_or_else(misfit)
     }
+}
+
+/// Where a result goes: to whoever takes it as it comes about, into memory that there is.
+struct To {
+    take: Option<Take>,
+    room: Option<Buffer>,
 }
 
 impl Built {
@@ -138,12 +146,13 @@ impl Built {
         backend: impl Backend,
         settings: &Settings,
         args: Vec<Result<Arg, OverBudget>>,
-        take: Option<Take>,
+        to: To,
     ) -> Result<Option<Data>, Error> {
         let args = args.into_iter().collect::<Result<Vec<Arg>, _>>().map_err(|e| limit(&e));
         let fates: Vec<_> = args.iter().flatten().filter_map(Arg::fate).collect();
-        let sink = take.map(|take| Box::new(Taker(take)) as Box<dyn Sink>);
-        let ran = args.and_then(|args| self.callable.call(&backend.place(), self.inputs(args)?, sink, settings));
+        let sink = to.take.map(|take| Box::new(Taker(take)) as Box<dyn Sink>);
+        let place = backend.place();
+        let ran = args.and_then(|args| self.callable.call_into(&place, self.inputs(args)?, sink, to.room, settings));
         // If an iterator panicked, so does the call, whatever came of it.
         let mut causes: Vec<_> = fates.iter().filter_map(|fate| fate.take()).collect();
         ran.map(|ran| ran.result).map_err(|d| {
@@ -213,7 +222,7 @@ macro_rules! arities {
             pub fn call<'a>(&self, $($arg: impl Argument<'a, $name>),*) -> Result<Ret::Host, Error> {
                 // A result may be what was lent, so it is the host's before that is given back.
                 lending(self.backend.threads(), |_lender| {
-                    Ret::from_data(self.run(vec![$($arg.into_arg(_lender)),*])?).ok_or_else(misfit)
+                    Ret::from_data(self.run(vec![$($arg.into_arg(_lender)),*], None)?).ok_or_else(misfit)
                 })
             }
 
@@ -221,9 +230,34 @@ macro_rules! arities {
             #[allow(clippy::too_many_arguments, clippy::extra_unused_lifetimes)]
             pub fn keep<'a>(&self, $($arg: impl Argument<'a, $name>),*) -> Result<Resident<Ret>, Error> {
                 lending(self.backend.threads(), |_lender| {
-                    let data = self.run(vec![$($arg.into_arg(_lender)),*])?;
+                    let data = self.run(vec![$($arg.into_arg(_lender)),*], None)?;
                     data.owned(&self.settings().pool, "a result that is kept").map(Resident::new).map_err(crate::error::over)
                 })
+            }
+        }
+
+        impl<Ret: Elt + Number, Dim: Rank, Back: Backend, $($name: Hosted),*> Compiled<($($name,)*), Arr<Ret, Dim>, Back> {
+            /// Runs the program and puts the elements of its result, row by row, in the place of those of a `Vec`: into the same memory, if there were at least as many. After an error it is
+            /// empty.
+            ///
+            /// ```
+            /// # use deckle::prelude::*;
+            /// let step = compile(|xs: Arr<f64>| xs.map(|x| x * 0.5))?;
+            /// let (xs, mut ys) = (vec![1.0; 1000], vec![0.0; 1000]);
+            /// let place = ys.as_ptr();
+            /// step.call_into(&mut ys, &xs)?;
+            /// assert_eq!((ys[999], ys.as_ptr()), (0.5, place));
+            /// # Ok::<(), deckle::Error>(())
+            /// ```
+            #[allow(clippy::too_many_arguments, clippy::extra_unused_lifetimes)]
+            pub fn call_into<'a>(&self, out: &mut Vec<Ret>, $($arg: impl Argument<'a, $name>),*) -> Result<(), Error> {
+                let room = Buffer::from_vec(std::mem::take(out));
+                *out = lending(self.backend.threads(), |_lender| {
+                    let data = self.run(vec![$($arg.into_arg(_lender)),*], Some(room))?;
+                    let (_, elems) = shape_of(data, Dim::N).ok_or_else(misfit)?;
+                    Elements::<Ret>::into_vec(elems).ok_or_else(misfit)
+                })?;
+                Ok(())
             }
         }
 
@@ -234,7 +268,8 @@ macro_rules! arities {
                 let (built, backend, settings) = (self.built.clone(), self.backend, self.settings().clone());
                 Results::of(move |take| {
                     lending(backend.threads(), |_lender| {
-                        built.run(backend, &settings, vec![$($arg.into_arg(_lender)),*], Some(take)).map(drop)
+                        let to = To { take: Some(take), room: None };
+                        built.run(backend, &settings, vec![$($arg.into_arg(_lender)),*], to).map(drop)
                     })
                 })
             }

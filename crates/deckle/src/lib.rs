@@ -111,7 +111,9 @@
 //! | [`Ragged<T>`](Ragged), owned or borrowed | as above; the offsets were read once when it was made, and are once for the call |
 //! | a `Vec` or slice of tuples, or of structs with `#[derive(Elt)]` | taken apart, a column for each scalar, in one pass |
 //! | `Vec<Vec<T>>` | copied together |
-//! | [`feed`]`(iterator)` | read ahead on a thread of its own, in blocks: some nanoseconds an element |
+//! | [`feed`]`(iterator)`, [`feed_blocks`]`(iterator)` | read ahead on a thread of its own, in blocks: some nanoseconds an element; of blocks that come as `Vec`s next to nothing |
+//! | [`from_file`]`(path)` | read ahead from a file, block by block |
+//! | a [`Resident`], owned or borrowed | what [`Compiled`]'s `keep` left with the engine: nothing |
 //!
 //! Results are new memory that the caller owns. A call takes about a microsecond besides. Memory that is lent and ends in the last 64 bytes of a page is copied: compiled code reads
 //! whole vectors.
@@ -126,6 +128,8 @@
 //! assert_eq!((twice[999], twice.as_ptr()), (2.0, place));
 //! # Ok::<(), deckle::Error>(())
 //! ```
+//!
+//! What a program may use is [`Compiled::memory`], [`Compiled::chunk`] and [`Cpu::threads`]; how far it is, [`Compiled::progress`]; what is known before it runs, [`Compiled::explain`] and [`Compiled::cost`].
 //!
 //! # Reading and writing programs
 //!

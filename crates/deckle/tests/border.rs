@@ -307,3 +307,49 @@ fn limits_are_those_of_one_program() {
         assert_eq!(scanned.chunk(n).call(feed(0..3000)).unwrap(), wanted);
     }
 }
+
+/// A result goes into memory that there is, if it fits; what is in it is right in any case.
+#[test]
+fn results_go_where_the_caller_says() {
+    let ramp = compile(|n: Exp<i64>| iota(n).map(|i| i.cast::<f32>() * 0.5)).unwrap();
+    let wanted = |n: usize| (0..n).map(|i| i as f32 * 0.5).collect::<Vec<f32>>();
+    let mut out = vec![7.0; 5000];
+    let place = out.as_ptr();
+    for n in [5000usize, 4999, 17, 0] {
+        ramp.call_into(&mut out, n as i64).unwrap();
+        assert_eq!(out, wanted(n));
+        assert!(n < 17 || out.as_ptr() == place, "{n}");
+    }
+    for n in [1usize, 100_000] {
+        ramp.call_into(&mut out, n as i64).unwrap();
+        assert_eq!(out, wanted(n));
+        ramp.on(Interp).call_into(&mut out, n.min(100) as i64).unwrap();
+        assert_eq!(out, wanted(n.min(100)));
+    }
+    let turned = compile(|m: Arr<i64, D2>| m.transpose()).unwrap();
+    let mut out = vec![0; 6];
+    turned.call_into(&mut out, [[1, 2, 3], [4, 5, 6]]).unwrap();
+    assert_eq!(out, [1, 4, 2, 5, 3, 6]);
+    assert!(ramp.call_into(&mut Vec::new(), -1).is_err());
+    // The argument itself, and what is used again after it is the result.
+    let same = compile(|xs: Arr<i64>| xs).unwrap();
+    let xs = vec![1, 2, 3];
+    same.call_into(&mut out, &xs).unwrap();
+    assert_eq!(out, xs);
+    let rounds = compile(|xs: Arr<i64>| repeat(5, xs, |_, xs| xs.scan_inclusive(|a, b| a + b))).unwrap();
+    let wanted = rounds.call(&xs).unwrap();
+    rounds.call_into(&mut out, &xs).unwrap();
+    assert_eq!(out, wanted.to_vec());
+}
+
+/// The interpreter takes elements as it needs them: nobody has to come to an end.
+#[test]
+fn an_endless_feed_ends_in_the_interpreter_too() {
+    let sums = compile(|xs: Seq<i64>| xs.map(|x| x * x)).unwrap().on(Interp);
+    let first: Vec<i64> = sums.stream(feed(1..)).take(3).map(Result::unwrap).collect();
+    assert_eq!(first, [1, 4, 9]);
+    let failing = sums.stream(feed_results((0..10).map(|k| if k < 3 { Ok(k) } else { Err("no more") })));
+    let all: Vec<Result<i64, Error>> = failing.collect();
+    assert_eq!(all.iter().flatten().copied().collect::<Vec<i64>>(), [0, 1, 4]);
+    assert!(all.last().unwrap().as_ref().unwrap_err().to_string().contains("no more"));
+}

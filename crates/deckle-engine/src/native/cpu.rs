@@ -19,7 +19,7 @@ use deckle_passes::cuts::Cuts;
 use deckle_passes::schedule::{Purpose, schedule};
 use deckle_runtime::Buffer;
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// How code is made.
 #[derive(Debug)]
@@ -149,6 +149,20 @@ pub(crate) struct Cpu<'a> {
     pub long: &'a LongCodes,
     pub make: &'a Make,
     pub settings: &'a Settings,
+    /// Memory that the caller gave for a result, until one is in it.
+    pub room: Mutex<Option<Buffer>>,
+}
+
+impl Cpu<'_> {
+    /// The memory that the caller gave, if a result of so many bytes fits.
+    fn given(&self, bytes: usize) -> Option<Buffer> {
+        let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
+        let fits =
+            |b: &mut Buffer| b.len() >= bytes && b.is_unique() && b.is_padded() && !self.settings.pool.is_checked();
+        let mut buffer = room.take_if(|b| fits(b))?;
+        buffer.shrink(bytes);
+        Some(buffer)
+    }
 }
 
 impl Device for Cpu<'_> {
@@ -164,6 +178,9 @@ impl Device for Cpu<'_> {
 
     fn alloc_result(&self, bytes: usize, elem: usize, name: &str) -> Result<Buffer, Failure> {
         let pool = &self.settings.pool;
+        if let Some(buffer) = self.given(bytes) {
+            return Ok(buffer);
+        }
         Ok(if self.settings.owned_results { pool.alloc_vec(bytes, elem, name) } else { pool.alloc(bytes, name) }?)
     }
 

@@ -37,11 +37,12 @@ use deckle_llvm::{Compiler, Pipeline, gathers_here};
 use deckle_passes::chunk::Chunks;
 use deckle_passes::cuts::Cuts;
 use deckle_passes::schedule::{Purpose, schedule};
-use deckle_runtime::Data;
 use deckle_runtime::stream::Sink;
+use deckle_runtime::{Buffer, Data};
 use pipeline::{Stage, Timings};
 use plan::Plan;
 use rows::LongCodes;
+use std::sync::Mutex;
 
 /// How to compile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -232,12 +233,27 @@ impl Native {
         sink: Option<Box<dyn Sink>>,
         settings: &Settings,
     ) -> Result<Data, Box<Diagnostic>> {
+        self.stream_into(args, sink, None, settings)
+    }
+
+    /// The same, and if an array of the result fits into memory that the caller gives, and nobody else has, it is computed there.
+    ///
+    /// # Errors
+    /// As [`Native::stream`].
+    pub fn stream_into(
+        &self,
+        args: Vec<Input>,
+        sink: Option<Box<dyn Sink>>,
+        room: Option<Buffer>,
+        settings: &Settings,
+    ) -> Result<Data, Box<Diagnostic>> {
         let sink = sink.filter(|_| self.plan.result_ty.is_seq());
-        let result = run::stream(&self.plan, &self.cpu(settings), args, sink, settings);
-        result.map_err(|f| f.report(&self.plan.program))
+        let cpu = Cpu { room: Mutex::new(room), ..self.cpu(settings) };
+        run::stream(&self.plan, &cpu, args, sink, settings).map_err(|f| f.report(&self.plan.program))
     }
 
     fn cpu<'a>(&'a self, settings: &'a Settings) -> Cpu<'a> {
-        Cpu { codes: Some(&self.codes), long: &self.long, make: &self.codes.make, settings }
+        let room = Mutex::default();
+        Cpu { codes: Some(&self.codes), long: &self.long, make: &self.codes.make, settings, room }
     }
 }
