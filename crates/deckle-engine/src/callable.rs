@@ -8,7 +8,6 @@ use deckle_ir::array::{Function, Program};
 use deckle_ir::entity::Func;
 use deckle_runtime::stream::Sink;
 use deckle_runtime::{Buffer, Data};
-use std::collections::HashMap;
 use std::io::Write;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
@@ -21,7 +20,8 @@ pub struct Callable {
     program: Program,
     func: Func,
     options: Options,
-    made: Mutex<HashMap<u64, Made>>,
+    /// For each set of arguments that were given away so far: there are few.
+    made: Mutex<Vec<(u64, Made)>>,
 }
 
 /// Native code, or why there is none, once somebody has asked.
@@ -136,9 +136,9 @@ impl Callable {
         if let On::Interp(how) = on {
             return interpret::call(&self.program, self.func, how, args, sink, settings);
         }
-        let (made, begun) = (self.made(&args), Instant::now());
-        let mut compile_seconds = 0.0;
+        let (made, mut compile_seconds) = (self.made(&args), 0.0);
         let native = made.get_or_init(|| {
+            let begun = Instant::now();
             let native = Native::compile(&self.program, self.func, Options { given: given(&args), ..self.options });
             compile_seconds = begun.elapsed().as_secs_f64();
             native
@@ -160,7 +160,12 @@ impl Callable {
 
     /// The code for such arguments.
     fn made(&self, args: &[Input]) -> Made {
-        self.made.lock().unwrap_or_else(PoisonError::into_inner).entry(given(args)).or_default().clone()
+        let (given, mut all) = (given(args), self.made.lock().unwrap_or_else(PoisonError::into_inner));
+        if let Some((_, made)) = all.iter().find(|(of, _)| *of == given) {
+            return made.clone();
+        }
+        all.push((given, Made::default()));
+        all[all.len() - 1].1.clone()
     }
 }
 

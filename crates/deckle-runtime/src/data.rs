@@ -365,9 +365,10 @@ fn find<T: Sync>(all: &[T], overlap: usize, is_wrong: impl Fn(&[T]) -> bool + Sy
     })
 }
 
-/// Whether an offset is less than the one before. Without an early end, so that it is a vector's work.
+/// Whether an offset is less than the one before, or negative: the sign of a difference is that of the comparison where none is. Without an early end, so that it is a vector's work.
 fn decreases(offsets: &[i64]) -> bool {
-    offsets.iter().zip(offsets.iter().skip(1)).fold(false, |any, (a, b)| any | (b < a))
+    let pairs = offsets.iter().zip(&offsets[1.min(offsets.len())..]);
+    pairs.fold(0, |all, (a, b)| all | b.wrapping_sub(*a) | b) < 0
 }
 
 fn join(parts: &[&Data], pool: &Pool) -> Result<Data, OverBudget> {
