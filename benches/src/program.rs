@@ -1,7 +1,7 @@
 //! Programs of the suite, from text to native code.
 
 use deckle_diag::SourceMap;
-use deckle_engine::{Chunks, Native, Options};
+use deckle_engine::{Chunks, Native, Options, entry, source};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -30,24 +30,16 @@ pub fn compile_with(file: &str, entry: &str, chunks: Chunks) -> Result<Compiled,
     with(file, entry, Options { chunks, ..Options::default() })
 }
 
-fn with(file: &str, entry: &str, options: Options) -> Result<Compiled, String> {
-    let path = folder().join(file);
-    let text = std::fs::read(&path).map_err(|e| format!("{}: {e}", path.display()))?;
-    let begun = Instant::now();
-    let native = native(file, text, entry, options)?;
+fn with(file: &str, name: &str, options: Options) -> Result<Compiled, String> {
+    let (begun, mut sources) = (Instant::now(), SourceMap::new());
+    let compiled = source::compile(&folder().join(file), &mut sources);
+    let compiled = compiled.map_err(|ds| deckle_diag::render_all(&ds, &sources, false))?;
+    let func = entry::choose(&compiled, Some(name)).map_err(|d| d.message)?.func;
+    let native = Native::compile(&compiled.program, func, options);
+    let native = native.map_err(|d| deckle_diag::render(&d, &sources, false))?;
     let seconds = begun.elapsed().as_secs_f64();
     let kernels = count(&native.program().steps);
     Ok(Compiled { native, seconds, kernels })
-}
-
-/// Compiles a function of a text.
-fn native(name: &str, text: Vec<u8>, entry: &str, options: Options) -> Result<Native, String> {
-    let mut sources = SourceMap::new();
-    let mut load = |_: &str, written: &str| Err(format!("`{written}`: nothing can be imported here"));
-    let compiled = deckle_syntax::compile(&mut sources, name, text, &mut load)
-        .map_err(|ds| deckle_diag::render_all(&ds, &sources, false))?;
-    let entry = compiled.entries.iter().find(|e| e.name == entry).ok_or_else(|| format!("no function `{entry}`"))?;
-    Native::compile(&compiled.program, entry.func, options).map_err(|d| deckle_diag::render(&d, &sources, false))
 }
 
 fn count(steps: &[deckle_ir::kernel::Step]) -> usize {

@@ -3,17 +3,18 @@
 use crate::backend::{self, BACKENDS, Run};
 use crate::command::{Call, Command};
 use deckle_diag::{Diagnostic, SourceMap, Span, render_all};
+use deckle_engine::{bind, entry, source};
 use deckle_interp::Outcome;
 use deckle_io::text;
 use deckle_ir::array::{Function, verify};
-use deckle_ir::entity::{Func, Var};
+use deckle_ir::entity::Func;
 use deckle_ir::value::Value;
 use deckle_passes::cost::predict;
 use deckle_passes::explain::explain;
 use deckle_passes::simplify::simplify;
 use deckle_passes::stream;
 use deckle_syntax::Compiled;
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 
 /// A file that has been compiled, or everything that is wrong with it.
 pub struct Program {
@@ -30,7 +31,7 @@ impl Program {
         let folder = path.parent().unwrap_or(Path::new(""));
         let name = path.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
         let mut load = |from: &str, written: &str| {
-            let shown = resolve(Path::new(from), Path::new(written));
+            let shown = source::resolve(Path::new(from), Path::new(written));
             let bytes = std::fs::read(folder.join(&shown)).map_err(|e| deckle_io::Error::io(&e).message)?;
             Ok((shown.display().to_string().replace('\\', "/"), bytes))
         };
@@ -184,36 +185,14 @@ fn execute(compiled: &Compiled, call: &Call) -> Result<(Func, Run<Outcome>), Str
 }
 
 fn choose(compiled: &Compiled, name: Option<&str>) -> Result<Func, String> {
-    let entry = match (name, &compiled.entries[..]) {
-        (None, [only]) => Some(only),
-        _ => compiled.entries.iter().find(|e| e.name == name.unwrap_or("main")),
-    };
-    entry.map(|e| e.func).ok_or_else(|| format!("there is no such function among\n{}", signatures(compiled)))
+    entry::choose(compiled, name).map(|e| e.func).map_err(|d| said(&[d]))
 }
 
 fn bind(function: &Function, given: &[(String, String)]) -> Result<Vec<Value>, String> {
-    if let Some((name, _)) = given.iter().find(|(name, _)| !function.param_names.contains(name)) {
-        return Err(format!("`{name}` is none of the parameters {}", text::parameters(function).join(", ")));
-    }
-    let parameters = function.param_names.iter().zip(function.params());
-    let value = |(name, var): (&String, &Var)| {
-        let (_, written) = given.iter().find(|(n, _)| n == name).ok_or_else(|| format!("`{name}` is not given"))?;
-        text::parse(written, function.ty(*var)).map_err(|w| format!("`{name}={written}`: {}", w.message))
-    };
-    parameters.map(value).collect()
+    let given: Vec<String> = given.iter().map(|(name, text)| format!("{name}={text}")).collect();
+    bind::values(&function.name, function, &given, &mut SourceMap::new()).map_err(|ds| said(&ds))
 }
 
-/// A path as written in a file, from the folder of the test on.
-fn resolve(from: &Path, written: &Path) -> PathBuf {
-    let mut out = PathBuf::new();
-    for part in from.parent().unwrap_or(Path::new("")).join(written).components() {
-        match (part, out.components().next_back()) {
-            (Component::CurDir, _) => {}
-            (Component::ParentDir, Some(Component::Normal(_))) => {
-                out.pop();
-            }
-            _ => out.push(part),
-        }
-    }
-    out
+fn said(diagnostics: &[Diagnostic]) -> String {
+    render_all(diagnostics, &SourceMap::new(), false)
 }

@@ -8,12 +8,12 @@ use crate::error::{Error, Fault, limit, misfit};
 use crate::flat::{Elements, Flat, shape_of};
 use crate::host::{HostItem, Hosted, Resident};
 use crate::seq::Seq;
-use crate::stream::{Arg, Argument, Results, Take, Taker};
+use crate::stream::{Arg, Argument, Fate, Results, Take, Taker};
 use crate::trace::{Parameter, Traced, trace};
 use deckle_diag::{Code, Diagnostic, SourceMap};
 use deckle_engine::{Callable, Input, Progress, Settings, file};
 use deckle_ir::array::Program;
-use deckle_ir::entity::{Func, Var};
+use deckle_ir::entity::Func;
 use deckle_runtime::stream::Sink;
 use deckle_runtime::{Buffer, Data, Number, OverBudget, lending};
 use std::marker::PhantomData;
@@ -148,11 +148,10 @@ impl Built {
         args: Vec<Result<Arg, OverBudget>>,
         to: To,
     ) -> Result<Option<Data>, Error> {
-        let args = args.into_iter().collect::<Result<Vec<Arg>, _>>().map_err(|e| limit(&e));
-        let fates: Vec<_> = args.iter().flatten().filter_map(Arg::fate).collect();
         let sink = to.take.map(|take| Box::new(Taker(take)) as Box<dyn Sink>);
-        let place = backend.place();
-        let ran = args.and_then(|args| self.callable.call_into(&place, self.inputs(args)?, sink, to.room, settings));
+        let (place, mut fates) = (backend.place(), Vec::new());
+        let inputs = self.inputs(args, &mut fates);
+        let ran = inputs.and_then(|inputs| self.callable.call_into(&place, inputs, sink, to.room, settings));
         // If an iterator panicked, so does the call, whatever came of it.
         let mut causes: Vec<_> = fates.iter().filter_map(|fate| fate.take()).collect();
         ran.map(|ran| ran.result).map_err(|d| {
@@ -164,15 +163,21 @@ impl Built {
         })
     }
 
-    /// The arguments, with files opened.
-    fn inputs(&self, args: Vec<Arg>) -> Result<Vec<Input>, Box<Diagnostic>> {
+    /// The arguments, with files opened, and what becomes of those that come one by one.
+    fn inputs(&self, args: Vec<Result<Arg, OverBudget>>, fates: &mut Vec<Fate>) -> Result<Vec<Input>, Box<Diagnostic>> {
         let function = self.callable.function();
-        let params = function.param_names.iter().zip(function.params());
-        let input = |(arg, (name, var)): (Arg, (&String, &Var))| match arg {
-            Arg::Input(input) | Arg::Feed(input, _) => Ok(input),
-            Arg::File(path) => Ok(Input::Stream(file::open(name, function.ty(*var), &path)?)),
-        };
-        args.into_iter().zip(params).map(input).collect::<Result<_, Diagnostic>>().map_err(Box::new)
+        let mut inputs = Vec::with_capacity(args.len());
+        for (arg, (name, var)) in args.into_iter().zip(function.param_names.iter().zip(function.params())) {
+            inputs.push(match arg.map_err(|e| limit(&e))? {
+                Arg::Input(input) => input,
+                Arg::Feed(input, fate) => {
+                    fates.push(fate);
+                    input
+                }
+                Arg::File(path) => Input::Stream(file::open(name, function.ty(*var), &path)?),
+            });
+        }
+        Ok(inputs)
     }
 }
 

@@ -43,13 +43,6 @@ pub enum Arg {
     File(PathBuf),
 }
 
-impl Arg {
-    /// What becomes of its elements, if they come one by one.
-    pub(crate) fn fate(&self) -> Option<Fate> {
-        if let Arg::Feed(_, fate) = self { Some(fate.clone()) } else { None }
-    }
-}
-
 /// What a parameter takes: its type on the host, owned or borrowed; and where it is a sequence, also a [`Feed`].
 ///
 /// What is owned is moved into the program, which may compute its result in that memory. What is borrowed is lent to it until the call returns. Neither is copied, if its elements

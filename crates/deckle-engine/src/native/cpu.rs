@@ -262,11 +262,13 @@ impl Cpu<'_> {
     /// The buffers of a launch. What it writes must be in no other hands: neither another of its buffers, nor something that is read later.
     pub(crate) fn passed<'m>(&self, memory: &'m Memory<'_, Self>, launch: &Launch) -> Result<Vec<Passed<'m>>, Failure> {
         let main = &launch.main;
-        let scans = launch.scans.iter().flat_map(|level| [&level.totals, &level.prefix]);
-        let own: Vec<&Function> = scans.chain([main]).chain(&launch.finish).collect();
+        let own = || {
+            let scans = launch.scans.iter().flat_map(|level| [&level.totals, &level.prefix]);
+            scans.chain([main]).chain(&launch.finish)
+        };
         let passed = |(k, b): (usize, &Buf)| {
             let (buffer, name) = (memory.buffer(*b)?, &memory.program.bufs[b.index()].name);
-            let is_written = own.iter().any(|f| f.buffers.get(k).is_some_and(|p| p.access == Access::Write));
+            let is_written = own().any(|f| f.buffers.get(k).is_some_and(|p| p.access == Access::Write));
             if is_written && !buffer.is_sole() {
                 let message = format!("`{}` writes {name} ({b}), of which there are several handles", main.name);
                 return Err(Failure::Bug(message));
