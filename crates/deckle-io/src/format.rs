@@ -370,6 +370,19 @@ mod tests {
         std::fs::remove_dir_all(&dir).unwrap();
     }
 
+    /// A picture that is all one colour packs to next to nothing, and is no attack.
+    #[test]
+    fn a_large_picture_that_packs_well_is_read_back() {
+        let dir = crate::atomic::tests::directory("packs-well");
+        let (path, n) = (dir.join("a.png"), 4096);
+        let ty = vector(vector(byte()));
+        let picture = Data::array(Data::equal(n, n, Data::numbers(vec![7u8; n * n])).unwrap());
+        write_data(&path, &ty, &picture).unwrap();
+        let back = read_data(&path, &ty, &Pool::new(None)).unwrap();
+        assert_eq!((back.len(), back.bytes()), (1, n * n + 8 * (n + 1)));
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
+
     #[test]
     fn later_formats_are_a_limitation() {
         for name in ["a.parquet", "a.arrow", "a.json"] {

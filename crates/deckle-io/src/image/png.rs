@@ -94,6 +94,9 @@ fn check_chunks(bytes: &[u8]) -> Result<()> {
     }
 }
 
+/// So many bytes may become of any file: a picture of one colour packs to next to nothing.
+const ANYWAY: u64 = 48 << 20;
+
 /// Compares the size that the header claims with what so long a file can hold.
 fn check_size(bytes: &[u8]) -> Result<()> {
     let number = |at: usize| bytes.get(at..at + 4).map(|b| b.iter().fold(0u64, |n, b| n << 8 | u64::from(*b)));
@@ -113,9 +116,11 @@ fn check_size(bytes: &[u8]) -> Result<()> {
         },
     );
     let stored = width.saturating_mul(height).saturating_mul(channels).saturating_mul(depth) / 8;
-    let expanded = width.saturating_mul(height).saturating_mul(4).saturating_mul(depth.div_ceil(8));
+    // With opacity, which may stand anywhere in the file, and the colours of a palette.
+    let samples = if matches!(kind[1], 0 | 4) { 2 } else { 4 };
+    let expanded = width.saturating_mul(height).saturating_mul(samples).saturating_mul(depth.div_ceil(8));
     let most = (bytes.len() as u64).saturating_mul(LARGEST_RATIO);
-    if stored > most || expanded > gz::limit(bytes.len()) {
+    if stored > most || expanded > gz::limit(bytes.len()).max(ANYWAY) {
         let message =
             format!("a picture of {width} by {height} pixels is too large for a file of {} bytes", bytes.len());
         return Err(Error::at(at, message));
