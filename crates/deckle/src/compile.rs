@@ -175,6 +175,10 @@ impl Built {
                     input
                 }
                 Arg::File(path) => Input::Stream(file::open(name, function.ty(*var), &path)?),
+                Arg::Wrong(why) => {
+                    let message = format!("argument `{name}` is no value: {why}");
+                    return Err(Box::new(Diagnostic::nowhere(Code::BadArgument, message)));
+                }
             });
         }
         Ok(inputs)

@@ -497,3 +497,92 @@ tuples! {
     (A 0, B 1, C 2, D 3, E 4, F 5, G 6);
     (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7);
 }
+
+/// Tuples or structs whose components are given each for itself: [`columns`].
+#[derive(Debug)]
+pub struct InColumns<C> {
+    columns: C,
+}
+
+/// A vector or sequence of tuples or structs, given as it lies in flat memory: a slice or `Vec` for each component, in their order and all of one length. Nothing is taken apart; slices are
+/// lent.
+///
+/// ```
+/// # use deckle::prelude::*;
+/// #[derive(Clone, Copy, Debug, PartialEq, Elt)]
+/// struct Body {
+///     mass: f64,
+///     speed: f32,
+/// }
+/// let energy = compile(|bs: Arr<Body>| bs.map(|b| b.mass() * 0.5 * b.speed().cast::<f64>() * b.speed().cast::<f64>()).sum())?;
+/// let (mass, speed) = (vec![2.0, 1.0], vec![3.0f32, 4.0]);
+/// assert_eq!(energy.call(columns((&mass, &speed)))?, 17.0);
+/// assert!(energy.call(columns((&mass, &speed[..1]))).is_err());
+/// # Ok::<(), deckle::Error>(())
+/// ```
+pub fn columns<C>(columns: C) -> InColumns<C> {
+    InColumns { columns }
+}
+
+/// One component of many tuples or structs.
+#[diagnostic::on_unimplemented(message = "`{Self}` is no column", label = "expected a slice or a `Vec` of elements")]
+pub trait Column<'a> {
+    #[doc(hidden)]
+    fn into_column(self, lender: &Lender<'a>) -> Result<Data, OverBudget>;
+}
+
+impl<'a, T: Elt> Column<'a> for &'a [T] {
+    fn into_column(self, lender: &Lender<'a>) -> Result<Data, OverBudget> {
+        Elements::<T>::lend(self, lender)
+    }
+}
+
+impl<'a, T: Elt> Column<'a> for &'a Vec<T> {
+    fn into_column(self, lender: &Lender<'a>) -> Result<Data, OverBudget> {
+        Elements::<T>::lend(self, lender)
+    }
+}
+
+impl<'a, T: Elt> Column<'a> for Vec<T> {
+    fn into_column(self, lender: &Lender<'a>) -> Result<Data, OverBudget> {
+        Elements::<T>::from_vec(self, lender.threads()).into_data(None)
+    }
+}
+
+/// Columns beside each other.
+fn beside(columns: Vec<Data>) -> Arg {
+    let len = columns.first().map_or(0, Data::len);
+    match Data::tuples(len, columns) {
+        Ok(data) => Arg::Input(Input::Lent(Data::array(data))),
+        Err(why) => Arg::Wrong(why.to_string()),
+    }
+}
+
+macro_rules! columns {
+    ($($handle:ident: $(($($name:ident $index:tt),+);)*)*) => {$($(
+        impl<'a, T: Elt, $($name: Column<'a>),+> Argument<'a, $handle<T>> for InColumns<($($name,)+)> {
+            fn into_arg(self, lender: &Lender<'a>) -> Result<Arg, OverBudget> {
+                Ok(beside(vec![$(self.columns.$index.into_column(lender)?),+]))
+            }
+        }
+    )*)*};
+}
+
+columns! {
+    Arr:
+    (A 0, B 1);
+    (A 0, B 1, C 2);
+    (A 0, B 1, C 2, D 3);
+    (A 0, B 1, C 2, D 3, E 4);
+    (A 0, B 1, C 2, D 3, E 4, F 5);
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6);
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7);
+    Seq:
+    (A 0, B 1);
+    (A 0, B 1, C 2);
+    (A 0, B 1, C 2, D 3);
+    (A 0, B 1, C 2, D 3, E 4);
+    (A 0, B 1, C 2, D 3, E 4, F 5);
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6);
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7);
+}

@@ -110,6 +110,7 @@
 //! | `Vec<T>`, `Array<T, D>` | given away: the result may be computed in its memory, and is then that very `Vec` |
 //! | [`Ragged<T>`](Ragged), owned or borrowed | as above; the offsets were read once when it was made, and are once for the call |
 //! | a `Vec` or slice of tuples, or of structs with `#[derive(Elt)]` | taken apart, a column for each scalar, in one pass |
+//! | [`columns`]`((&[A], &[B]))` for vectors of tuples and structs | lent, a column for each component: nothing is taken apart |
 //! | `Vec<Vec<T>>` | copied together |
 //! | [`feed`]`(iterator)`, [`feed_blocks`]`(iterator)` | read ahead on a thread of its own, in blocks: some nanoseconds an element; of blocks that come as `Vec`s next to nothing |
 //! | [`from_file`]`(path)` | read ahead from a file, block by block |
@@ -187,7 +188,7 @@ pub use deckle_macros::Elt;
 pub use elt::{Elt, Float, Handle, Int, IntoExp, IntoHandle, Item, Num, Scalars};
 pub use error::{Error, Fault};
 pub use exp::{Bits, Exp, Pack, Unpack, constant, pack};
-pub use host::{Array, HostItem, Hosted, Ragged, Resident};
+pub use host::{Array, Column, HostItem, Hosted, InColumns, Ragged, Resident, columns};
 pub use seq::{Seq, count, count_to, only_if, produce, sequence};
 #[doc(hidden)]
 pub use stream::Arg;
@@ -197,9 +198,10 @@ pub use stream::{Argument, Blocks, Feed, FromFile, Results, feed, feed_blocks, f
 pub mod prelude {
     pub use crate::{
         Above, Arr, Array, Below, Compiled, Cpu, D1, D2, D3, Edge, Elt, Error, Exp, Fault, Float, Int, Interp, Num,
-        Pack, Progress, Ragged, Rank, Resident, Seq, Tup, Unpack, array, choose, compile, constant, constant_array,
-        count, count_to, feed, feed_blocks, feed_results, fill, from_file, generate, generate2, generate3, iota,
-        loop_while, only_if, pack, produce, range, range_by, range_inclusive, repeat, select, sequence, tup,
+        Pack, Progress, Ragged, Rank, Resident, Seq, Tup, Unpack, array, choose, columns, compile, constant,
+        constant_array, count, count_to, feed, feed_blocks, feed_results, fill, from_file, generate, generate2,
+        generate3, iota, loop_while, only_if, pack, produce, range, range_by, range_inclusive, repeat, select,
+        sequence, tup,
     };
 }
 

@@ -41,6 +41,8 @@ pub enum Arg {
     Feed(Input, Fate),
     /// The elements of a sequence in a file.
     File(PathBuf),
+    /// None, and why.
+    Wrong(String),
 }
 
 /// What a parameter takes: its type on the host, owned or borrowed; and where it is a sequence, also a [`Feed`].

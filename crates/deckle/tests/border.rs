@@ -353,3 +353,27 @@ fn an_endless_feed_ends_in_the_interpreter_too() {
     assert_eq!(all.iter().flatten().copied().collect::<Vec<i64>>(), [0, 1, 4]);
     assert!(all.last().unwrap().as_ref().unwrap_err().to_string().contains("no more"));
 }
+
+/// Structs and tuples as columns of any kind: lent or given, of vectors and of sequences; of other types or lengths they are errors.
+#[test]
+fn columns_are_structs() {
+    let both = compile(|ps: Arr<(i64, bool)>| {
+        let kept = ps.map(|p| {
+            let (x, keep) = p.unpack();
+            select(keep, x, 0)
+        });
+        kept.sum()
+    });
+    let both = both.unwrap();
+    let (xs, keep) = (vec![1i64, 2, 3], vec![true, false, true]);
+    assert_eq!(both.call(columns((&xs, &keep))).unwrap(), 4);
+    assert_eq!(both.call(columns((&xs[..2], keep[..2].to_vec()))).unwrap(), 1);
+    assert_eq!(both.call(columns((Vec::<i64>::new(), Vec::<bool>::new()))).unwrap(), 0);
+    assert_eq!(both.on(Interp).call(columns((&xs, &keep))).unwrap(), 4);
+    let short = both.call(columns((&xs, &keep[..1]))).unwrap_err().to_string();
+    assert!(short.contains("component 1 has 1 elements, for 3 values"), "{short}");
+    let other = both.call(columns((&keep, &xs))).unwrap_err().to_string();
+    assert!(other.contains("not of the type"), "{other}");
+    let many = both.call(columns((&xs, &keep, &keep))).unwrap_err().to_string();
+    assert!(many.contains("not of the type"), "{many}");
+}
