@@ -93,6 +93,8 @@ impl Sweep<'_> {
                             let small = shrink(&case, &mut |c| Instant::now() < until && caught(|| check(c)).is_err());
                             let why = caught(|| check(&small)).err().unwrap_or(why);
                             let again = format!("DECKLE_SEED={seed} cargo test -p {package} --test {file} {name}");
+                            // At once, since a long run may be cut short: it is all told at the end.
+                            println!("{name}: seed {seed} fails; to see it again: {again}");
                             lock().push(format!("seed {seed} of `{name}`:\n{small}\n{why}\nto see it again: {again}"));
                         }
                     }
