@@ -252,7 +252,8 @@ macro_rules! arities {
             /// ```
             /// # use deckle::prelude::*;
             /// let step = compile(|xs: Arr<f64>| xs.map(|x| x * 0.5))?;
-            /// let (xs, mut ys) = (vec![1.0; 1000], vec![0.0; 1000]);
+            /// let (xs, mut ys) = (vec![1.0; 1000], Vec::with_capacity(1024));
+            /// ys.resize(1000, 0.0);
             /// let place = ys.as_ptr();
             /// step.call_into(&mut ys, &xs)?;
             /// assert_eq!((ys[999], ys.as_ptr()), (0.5, place));
