@@ -12,7 +12,7 @@ use deckle_ir::types::Type;
 use deckle_ir::value::Value;
 use deckle_runtime::pool::Bytes;
 use deckle_runtime::stream::{self, Sink, Source};
-use deckle_runtime::{Data, OverBudget, cpu};
+use deckle_runtime::{Data, OverBudget, Pool, cpu};
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
@@ -141,14 +141,9 @@ fn elements<'a>(mut source: Box<dyn Source>, ty: &Type, settings: &Settings) -> 
             if interrupt.load(Ordering::Relaxed) {
                 return Err(Box::new(Fault::Interrupted.report(Span::NONE, &[])));
             }
-            (block, at) = (source.next(FEW, &pool).map_err(failed)?, 0);
-            match &block {
-                None => return Ok(None),
-                Some(held) if !tree::fits(&elem, held) => {
-                    let message = "what comes is no block of elements of its type";
-                    return Err(Box::new(Diagnostic::nowhere(Code::Stream, message)));
-                }
-                Some(_) => {}
+            (block, at) = (next(&mut *source, FEW, &elem, &pool)?, 0);
+            if block.is_none() {
+                return Ok(None);
             }
         }
     })
@@ -173,6 +168,15 @@ fn handed_over(
     }
 }
 
+/// The next elements of a source, which are held against their type.
+fn next(source: &mut dyn Source, bytes: usize, elem: &Type, pool: &Pool) -> Result<Option<Data>, Box<Diagnostic>> {
+    let block = source.next(bytes, pool).map_err(failed)?;
+    if block.as_ref().is_none_or(|block| tree::fits(elem, block)) {
+        return Ok(block);
+    }
+    Err(Box::new(Diagnostic::nowhere(Code::Stream, "what comes is no block of elements of its type")))
+}
+
 /// What a source or sink says.
 fn failed(e: stream::Error) -> Box<Diagnostic> {
     match e {
@@ -194,9 +198,9 @@ fn collected(mut source: Box<dyn Source>, ty: &Type, settings: &Settings) -> Res
     let (elem, mut all, mut bytes) = (ty.elem().unwrap_or(ty), Vec::new(), 0);
     loop {
         if settings.team.interrupt().load(Ordering::Relaxed) {
-            return Err(limit("interrupted"));
+            return Err(Box::new(Fault::Interrupted.report(Span::NONE, &[])));
         }
-        let Some(block) = source.next(AT_ONCE, &settings.pool).map_err(failed)? else { break };
+        let Some(block) = next(&mut *source, AT_ONCE, elem, &settings.pool)? else { break };
         let tree = tree::bytes(&block);
         bytes += tree;
         check_room(bytes, tree)?;

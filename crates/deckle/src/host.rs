@@ -559,25 +559,20 @@ fn beside(columns: Vec<Data>) -> Arg {
 }
 
 macro_rules! columns {
-    ($($handle:ident: $(($($name:ident $index:tt),+);)*)*) => {$($(
+    ($(($($name:ident $index:tt),+);)*) => {$(
+        columns! { Arr ($($name $index),+) }
+        columns! { Seq ($($name $index),+) }
+    )*};
+    ($handle:ident ($($name:ident $index:tt),+)) => {
         impl<'a, T: Elt, $($name: Column<'a>),+> Argument<'a, $handle<T>> for InColumns<($($name,)+)> {
             fn into_arg(self, lender: &Lender<'a>) -> Result<Arg, OverBudget> {
                 Ok(beside(vec![$(self.columns.$index.into_column(lender)?),+]))
             }
         }
-    )*)*};
+    };
 }
 
 columns! {
-    Arr:
-    (A 0, B 1);
-    (A 0, B 1, C 2);
-    (A 0, B 1, C 2, D 3);
-    (A 0, B 1, C 2, D 3, E 4);
-    (A 0, B 1, C 2, D 3, E 4, F 5);
-    (A 0, B 1, C 2, D 3, E 4, F 5, G 6);
-    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7);
-    Seq:
     (A 0, B 1);
     (A 0, B 1, C 2);
     (A 0, B 1, C 2, D 3);
