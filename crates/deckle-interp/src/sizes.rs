@@ -153,15 +153,26 @@ impl<'p> Frame<'p> {
         sizes.filter(|(_, size)| *size >= 0).collect()
     }
 
+    /// The size variable that the length of an array gives a value, at positions.
+    fn shown(
+        &self,
+        ty: &Type,
+        value: &Value,
+        owns: &dyn Fn(Var) -> bool,
+        rank: u32,
+        positions: &mut Vec<i128>,
+    ) -> Option<(SizeVar, Vec<i128>, Bound)> {
+        let (Type::Array(a), items) = (ty, value.items()?) else { return None };
+        let (s, args, extra) = a.size.determines()?;
+        if (items.len() as i128) < extra || !self.function.size_binder(s).is_some_and(owns) {
+            return None;
+        }
+        let at = args.iter().map(|arg| arg.eval(self, positions)).collect::<Option<Vec<_>>>()?;
+        Some((s, at, Bound { size: items.len() as i128 - extra, node: address(a), rank }))
+    }
+
     fn bind(&mut self, ty: &'p Type, value: &Value, owns: &dyn Fn(Var) -> bool, rank: u32, positions: &mut Vec<i128>) {
-        if let Type::Array(a) = ty
-            && let Some(items) = value.items()
-            && let Some((s, args, extra)) = a.size.determines()
-            && items.len() as i128 >= extra
-            && self.function.size_binder(s).is_some_and(owns)
-            && let Some(at) = args.iter().map(|arg| arg.eval(self, positions)).collect::<Option<Vec<_>>>()
-        {
-            let bound = Bound { size: items.len() as i128 - extra, node: address(a), rank };
+        if let Some((s, at, bound)) = self.shown(ty, value, owns, rank, positions) {
             self.sizes[s.index()].entry(at).or_insert(bound);
         }
         let _ = for_each_part(ty, value, positions, &mut |ty, value, positions| -> Result<(), ()> {

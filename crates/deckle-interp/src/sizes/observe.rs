@@ -3,7 +3,7 @@
 //! Its elements are observed one by one: what they tell of sizes is *learnt*, and what their type says is compared. A size that
 //! only elements to come can tell is left *open*, and compared when it is known.
 
-use super::{Bound, Frame, Mismatch, address, for_each_part, rank};
+use super::{Bound, Frame, Mismatch, for_each_part, rank};
 use deckle_ir::array::{Inst, Op};
 use deckle_ir::entity::{SizeVar, Var};
 use deckle_ir::size::{Atom, Size};
@@ -100,14 +100,7 @@ impl<'p> Frame<'p> {
         positions: &mut Vec<i128>,
         learnt: &mut Learnt,
     ) {
-        if let Type::Array(a) = ty
-            && let Some(items) = value.items()
-            && let Some((s, args, extra)) = a.size.determines()
-            && items.len() as i128 >= extra
-            && self.function.size_binder(s).is_some_and(owns)
-            && let Some(at) = args.iter().map(|arg| arg.eval(self, positions)).collect::<Option<Vec<_>>>()
-        {
-            let bound = Bound { size: items.len() as i128 - extra, node: address(a), rank };
+        if let Some((s, at, bound)) = self.shown(ty, value, owns, rank, positions) {
             let earlier = self.sizes[s.index()].get(&at);
             if earlier.is_none_or(|e| e.size == bound.size && e.rank > rank) {
                 self.sizes[s.index()].insert(at.clone(), bound);
