@@ -13,6 +13,12 @@ def smoothed(xs: [f64], rounds: int) =
     in if sums[0] > 0.0 then [ s - y : s in sums; y in ys ] else reverse(sums)
 def marked(xs: [int], rounds: int) = loop ys = xs for i < rounds do scatter(ys, [i], [ys[i + 1] + 1])
 def placed(xs: [int], rounds: int) = loop ys = xs for i < rounds do scatter(ys, [i], [i * i])
+def one_of(xs: [int]) = sum([ sum(sort([ (x + y) * 7 % 100 : y in xs ])) : x in xs | x == 3 ])
+def if_one(xs: [int]) = sum([ if x == 3 then sum(scan_incl(max, sort([ (x + y) * 7 % 100 : y in xs ]))) else 1 : x in xs ])
+def in_some(xs: [int]) =
+  sum([ loop s = 0 while x % 500 == 3 && s < 10 do s + 1 + sort([ (x + y) * 7 % 100 : y in xs ])[x % 5] : x in xs ])
+def lifted(xs: [int]) =
+  sum([ if x % 500 == 3 then (loop r = sort([ x * y : y in xs ]) for k < 3 do scan_incl(+, sort(r)))[0] else 0 : x in xs ])
 def quotients(xs: [int], ys: [int]) = [ x / y : x in xs; y in ys ]
 ";
 
@@ -152,4 +158,16 @@ fn what_fails_is_told_as_if_nothing_were_overwritten() {
     let ys: Vec<i64> = (0..N as i64).map(|i| (i - 100_000).min(200_000 - i)).collect();
     let e = f.call(vec![array(&s, &xs), array(&s, &ys)], &s).unwrap_err();
     assert_eq!(e.message, "the integer 100000 is divided by zero");
+}
+
+#[test]
+fn rows_have_places_where_a_guard_is_passed_only() {
+    // Rows for all points would be 25 million numbers.
+    let xs: Vec<i64> = (1..=5000).collect();
+    for (entry, wanted) in [("one_of", 247_500), ("if_one", 252_499), ("in_some", 100), ("lifted", 22_530)] {
+        let s = Settings::new(2, Some(8 << 20));
+        let sum =
+            native(PROGRAMS, entry, 0).call(vec![array(&s, &xs)], &s).unwrap_or_else(|e| panic!("{entry}: {e:?}"));
+        assert_eq!(elements::<i64>(&sum), [wanted], "{entry}");
+    }
 }

@@ -277,13 +277,7 @@ impl<'p> Flattener<'p> {
             return Err(Stuck::InLoop);
         }
         let dim = self.k.dim(cx.ctx, size);
-        let number = self.number(cx.ctx)?;
-        let base = if self.k.space_of(size) == ROOT {
-            self.mul(number, size)
-        } else {
-            let offsets = self.offsets(dim)?;
-            self.k.load(offsets, number, cx.ctx)
-        };
+        let base = self.start(dim)?;
         let place = match self.position(cx.ctx, scanned.inner) {
             Some(pos) => pos,
             None => {

@@ -285,8 +285,7 @@ impl<'p> Flattener<'p> {
                 };
                 let (dim, elem, rows) = match (self.k.space_of(size) == ROOT, equal) {
                     (true, true) => (walk.inner, walk.elem, Rows::Equal(size)),
-                    (true, false) => (walk.inner, walk.elem, Rows::Offsets(self.multiples(ctx, size)?)),
-                    (false, false) => (walk.inner, walk.elem, Rows::Offsets(self.offsets(walk.inner)?)),
+                    (_, false) => (walk.inner, walk.elem, Rows::Offsets(self.offsets_of_any(walk.inner)?)),
                     (false, true) => {
                         // Equal by the type: the greatest is that of all.
                         let zero = self.k.int(0);

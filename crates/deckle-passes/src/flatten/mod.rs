@@ -126,6 +126,8 @@ struct Flattener<'p> {
     sized: HashSet<Node>,
     /// The buffers that hold offsets of arrays in memory.
     offset_bufs: HashSet<Buf>,
+    /// The offsets of rows that have the same size at all points that there are, and that size: a node of the root.
+    equal_rows: HashMap<Buf, Node>,
     alive: Vec<Rc<Arr>>,
     /// Checks that no kernel makes so far.
     pending: BTreeSet<Node>,
@@ -214,6 +216,7 @@ pub fn flatten(program: &array::Program, func: Func, options: Options) -> Result
         kept: HashMap::new(),
         sized: HashSet::new(),
         offset_bufs: HashSet::new(),
+        equal_rows: HashMap::new(),
         alive: Vec::new(),
         pending: BTreeSet::new(),
         name: "the result".into(),

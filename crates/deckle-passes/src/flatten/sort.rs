@@ -33,7 +33,7 @@ impl<'p> Flattener<'p> {
         let Rep::Array(rows, elem) = &rep else { return Err(Stuck::InLoop) };
         let count = self.count(cx.ctx)?;
         let (offsets, len) = match rows {
-            Rows::Equal(m) => (None, self.count_below(cx.ctx, *m)?),
+            Rows::Equal(m) => (None, self.points(count, *m)),
             Rows::Offsets(b) => (Some(*b), self.k.load(*b, count, ROOT)),
         };
         let mut columns = Vec::new();

@@ -1,8 +1,9 @@
 //! Keeping values in memory: where each point of a space has its place, and the kernels that fill buffers.
 //!
 //! The points of a space are numbered in order. In a dense dimension of size `m` point `j` of parent `p` has the number `p·m + j`; in a ragged one
-//! `offsets[p] + j`, where the offsets are the sums of all sizes before, computed once for each dimension. A guard leaves the
-//! numbers as they are: what it excludes has a place that nobody uses.
+//! `offsets[p] + j`, where the offsets are the sums of all sizes before, computed once for each dimension. A guard leaves the numbers of points as they
+//! are: what it excludes has a place that nobody uses. Rows of equal size below a guard are numbered as ragged ones, and what is excluded has rows of no
+//! elements, unless they are short: memory is bounded by the points that there are.
 
 use super::value::{Arr, Val};
 use super::{Flattener, Res, Stuck};
@@ -11,7 +12,7 @@ use deckle_ir::kernel::{Buf, Combine, FoldSpec, Kernel, Node, Op, ROOT, Region, 
 use deckle_ir::scalar::{Scalar, ScalarType};
 use std::rc::Rc;
 
-/// So many elements below a guard have places whether a point passes it or not.
+/// So many elements at most have places below a guard for each point that does not pass it.
 const FEW: i64 = 64;
 
 impl Flattener<'_> {
@@ -20,20 +21,24 @@ impl Flattener<'_> {
         let data = *self.k.space(s);
         match data.region {
             Region::Root => Ok(self.k.int(0)),
-            Region::Dim(size) => {
-                let parent = self.number(data.parent)?;
-                let pos = self.k.pos(s);
-                let start = if self.k.space_of(size) == ROOT {
-                    self.k.binary(BinOp::Mul, parent, size)
-                } else {
-                    let offsets = self.offsets(s)?;
-                    self.k.load(offsets, parent, data.parent)
-                };
+            Region::Dim(_) => {
+                let (start, pos) = (self.start(s)?, self.k.pos(s));
                 Ok(self.k.binary(BinOp::Add, start, pos))
             }
             Region::Guard(..) => self.number(data.parent),
             Region::Loop | Region::Lambda => Err(Stuck::InLoop),
         }
+    }
+
+    /// The number of the first point of a dimension, at each point of its parent.
+    pub(super) fn start(&mut self, dim: Space) -> Res<Node> {
+        let (parent, size) = (self.k.space(dim).parent, self.dim_size(dim));
+        let number = self.number(parent)?;
+        if self.is_dense(dim) {
+            return Ok(self.k.binary(BinOp::Mul, number, size));
+        }
+        let offsets = self.offsets(dim)?;
+        Ok(self.k.load(offsets, number, parent))
     }
 
     /// How many numbers there are: a node of the root.
@@ -42,10 +47,10 @@ impl Flattener<'_> {
         match data.region {
             Region::Root => Ok(self.k.int(1)),
             Region::Dim(size) => {
-                if self.k.space_of(size) == ROOT {
-                    return self.count_below(data.parent, size);
-                }
                 let parent = self.count(data.parent)?;
+                if self.is_dense(s) {
+                    return Ok(self.points(parent, size));
+                }
                 let offsets = self.offsets(s)?;
                 Ok(self.k.load(offsets, parent, ROOT))
             }
@@ -54,25 +59,31 @@ impl Flattener<'_> {
         }
     }
 
-    /// How many numbers rows of a size have, one at each point of a space. Where no point passes a guard, nobody asks for elements below it, however many
-    /// there would be.
-    pub(super) fn count_below(&mut self, s: Space, size: Node) -> Res<Node> {
-        let mut rows = self.count(s)?;
-        let small = self.k.as_int(size).is_some_and(|n| n <= FEW);
-        if !small && matches!(self.k.space(s).region, Region::Guard(..)) {
-            let (passed, zero) = (self.count_points(s, ROOT)?, self.k.int(0));
-            let some = self.lt(zero, passed);
-            rows = self.k.select(some, rows, zero);
+    /// Whether a dimension is numbered by multiples of its size: where that is the same everywhere, and no more than a few points that a guard excludes
+    /// have numbers for it.
+    pub(super) fn is_dense(&self, dim: Space) -> bool {
+        let mut dense = true;
+        // How many numbers each point has that a guard excludes, if one does.
+        let mut unused = None;
+        for s in self.k.between(ROOT, dim) {
+            match self.k.space(s).region {
+                Region::Guard(..) => unused = unused.or(Some(1i64)),
+                Region::Dim(size) => {
+                    let few = |n: i64| Some(n.checked_mul(self.k.as_int(size)?)?).filter(|n| *n <= FEW);
+                    let all = unused.and_then(few);
+                    dense = self.k.space_of(size) == ROOT && unused.is_some() == all.is_some();
+                    unused = if dense { all } else { None };
+                }
+                _ => {}
+            }
         }
-        Ok(self.points(rows, size))
+        dense
     }
 
     /// The number of each point of a traversal from the root, counted from 0, and how many there are: where that can be told without counting them.
     pub(super) fn numbered(&mut self, inner: Space, ctx: Space) -> Res<Option<(Node, Node)>> {
         let is_dim = |s: &Space| match self.k.space(*s).region {
-            Region::Dim(size) => {
-                self.k.space_of(size) == ROOT || self.closed_form(self.k.space(*s).parent, size).is_some()
-            }
+            Region::Dim(size) => self.is_dense(*s) || self.closed_form(self.k.space(*s).parent, size).is_some(),
             _ => false,
         };
         if ctx != ROOT || !self.k.between(ROOT, inner).iter().all(is_dim) {
@@ -91,7 +102,7 @@ impl Flattener<'_> {
             let data = *self.k.space(s);
             let Region::Dim(size) = data.region else { continue };
             first = match self.closed_form(data.parent, size) {
-                _ if self.k.space_of(size) == ROOT => self.mul(first, size),
+                _ if self.is_dense(s) => self.mul(first, size),
                 Some(offsets) => self.k.load(offsets, zero, ROOT),
                 None => zero,
             };
@@ -109,6 +120,9 @@ impl Flattener<'_> {
             Some(buf) => buf,
             None => self.sum_up(parent, size)?,
         };
+        if self.k.space_of(size) == ROOT {
+            self.equal_rows.insert(buf, size);
+        }
         if let Some(scope) = self.scopes.last_mut() {
             scope.offsets.insert(dim, buf);
         }
@@ -125,8 +139,12 @@ impl Flattener<'_> {
         (a == b && rows && self.k.space_of(*here) == parent && (is_next(one, x) || is_next(x, one))).then_some(*a)
     }
 
-    /// The offsets of a dense dimension. Points that guards exclude have their numbers, and so their places, too.
-    pub(super) fn multiples(&mut self, parent: Space, size: Node) -> Res<Buf> {
+    /// The offsets of a dimension that may be dense.
+    pub(super) fn offsets_of_any(&mut self, dim: Space) -> Res<Buf> {
+        if !self.is_dense(dim) {
+            return self.offsets(dim);
+        }
+        let (parent, size) = (self.k.space(dim).parent, self.dim_size(dim));
         let one = self.k.int(1);
         let count = self.count(parent)?;
         let len = self.k.binary(BinOp::Add, count, one);
@@ -135,7 +153,7 @@ impl Flattener<'_> {
         let space = self.k.dim(ROOT, len);
         let at = self.k.pos(space);
         let value = self.k.binary(BinOp::Mul, at, size);
-        let total = self.count_below(parent, size)?;
+        let total = self.count(dim)?;
         self.offsets_fit(buf, total);
         self.run(&name, vec![Sink::Write { space, buf, at, value }]);
         Ok(buf)
@@ -330,8 +348,8 @@ impl Flattener<'_> {
             Val::Array(arr) => {
                 let walk = self.walk(arr, ctx)?;
                 let inner = self.k.space(walk.inner);
-                if let (Region::Dim(size), true) = (inner.region, inner.parent == ctx) {
-                    let rows = self.rows(walk.inner, size)?;
+                if let (Region::Dim(_), true) = (inner.region, inner.parent == ctx) {
+                    let rows = self.rows(walk.inner)?;
                     let elem = self.store_part(&walk.elem, walk.inner, name, sinks)?;
                     return Ok(Rep::Array(rows, Box::new(elem)));
                 }
@@ -340,9 +358,9 @@ impl Flattener<'_> {
         }
     }
 
-    fn rows(&mut self, dim: Space, size: Node) -> Res<Rows> {
-        match self.k.space_of(size) == ROOT {
-            true => Ok(Rows::Equal(size)),
+    fn rows(&mut self, dim: Space) -> Res<Rows> {
+        match self.is_dense(dim) {
+            true => Ok(Rows::Equal(self.dim_size(dim))),
             false => Ok(Rows::Offsets(self.offsets(dim)?)),
         }
     }
@@ -353,18 +371,9 @@ impl Flattener<'_> {
         let size = self.count_points(inner, ctx)?;
         let size = if ctx == ROOT { size } else { self.load_of(size, ctx, &format!("the list of sizes of {name}"))? };
         let dim = self.k.dim(ctx, size);
-        let rows = self.rows(dim, size)?;
+        let rows = self.rows(dim)?;
         // What lies in memory is a dimension of that size; each point of the traversal writes to the next place of it.
-        let base = match &rows {
-            Rows::Equal(size) => {
-                let number = self.number(ctx)?;
-                self.k.binary(BinOp::Mul, number, *size)
-            }
-            Rows::Offsets(buf) => {
-                let number = self.number(ctx)?;
-                self.k.load(*buf, number, ctx)
-            }
-        };
+        let base = self.start(dim)?;
         let at = match self.numbered(inner, ctx)? {
             Some((number, _)) => number,
             None => {

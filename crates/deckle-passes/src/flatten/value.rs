@@ -88,11 +88,16 @@ impl Flattener<'_> {
                 Val::array(Arr::Kept { size: *size, base, rep: Rc::new((**rep).clone()) })
             }
             Rep::Array(Rows::Offsets(offsets), rep) => {
-                let one = self.k.int(1);
-                let next = self.k.binary(BinOp::Add, at, one);
                 let lo = self.k.load(*offsets, at, ctx);
-                let hi = self.k.load(*offsets, next, ctx);
-                let size = self.k.binary(BinOp::Sub, hi, lo);
+                let size = match self.equal_rows.get(offsets) {
+                    Some(size) => *size,
+                    None => {
+                        let one = self.k.int(1);
+                        let next = self.k.binary(BinOp::Add, at, one);
+                        let hi = self.k.load(*offsets, next, ctx);
+                        self.k.binary(BinOp::Sub, hi, lo)
+                    }
+                };
                 Val::array(Arr::Kept { size, base: lo, rep: Rc::new((**rep).clone()) })
             }
         }
