@@ -249,6 +249,12 @@ fn fold<Q: Quantity>(l: Q, runs: &Runs<Q>, result: Space<Q>) -> Cost<Q> {
     tree(l.clone(), l, runs, result.max(runs.beside.clone()))
 }
 
+/// `(W + Σ Wᵢ, 1 + Σ Dᵢ; max(vᵢ + Mᵢ))`: one run after another in any execution.
+fn in_order<Q: Quantity>(work: Q, runs: &Runs<Q>, result: Space<Q>) -> Cost<Q> {
+    let depth = runs.depth_sum.plus(&Q::number(1));
+    Cost::new(work.plus(&runs.work), depth, result.max(runs.in_turn.clone()))
+}
+
 /// `‖iota(n)‖` as a sequence.
 fn iota<Q: Quantity>(n: &Q) -> Space<Q> {
     let two = Q::number(2);
@@ -348,6 +354,8 @@ pub fn statement<Q: Quantity>(
         Op::Scan(..) if basic => primitive(v.par.clone(), v),
         Op::Fold => fold(l(1), &runs[0], v),
         Op::Fold1 => fold(l(0), &runs[0], v),
+        Op::FoldOrdered => in_order(l(1), &runs[0], v),
+        Op::ScanOrdered => in_order(v.par.clone(), &runs[0], v.plus(runs[0].in_turn.clone())),
         Op::Scan(..) => {
             let space = v.clone().plus(runs[0].space.clone());
             tree(v.par, l(args.len().saturating_sub(1)), &runs[0], space)

@@ -307,5 +307,6 @@ fn combining(combine: &Combine) -> String {
     match combine {
         Combine::Ops(ops) => ops.iter().map(|o| o.name()).collect::<Vec<_>>().join(", "),
         Combine::Lambda(..) => "a function".to_string(),
+        Combine::InOrder(..) => "a function, in order".to_string(),
     }
 }

@@ -249,7 +249,7 @@ impl<'f> Facts<'f> {
             Op::Iota(_) | Op::Produce => Some(self.function.size_of(inst.args[0])),
             Op::Seq => self.function.ty(inst.args[0]).as_array().map(|a| a.size.clone()),
             Op::Map | Op::Zip => inst.args.iter().find_map(|a| self.length(*a)),
-            Op::Scan(..) => self.length(*inst.args.last()?),
+            Op::Scan(..) | Op::ScanOrdered => self.length(*inst.args.last()?),
             Op::MkSeq(_) => Some(Size::from(inst.args.len() as i64)),
             _ => None,
         }

@@ -122,6 +122,7 @@ builtins! {
         "reduce" "fn(a, a) a, a, c<a> -> a" "Another name for `fold`.";
         "fold1" "fn(a, a) a, c<a> -> a" "The same without a start; at least one element is needed.";
         "fold_all" "special" "`fold_all(f, z, a)`: all elements of all dimensions combined.";
+        "fold_ordered" "fn(b, a) b, b, c<a> -> b" "`fold_ordered(f, s, xs)`: a state that starts from `s` and takes one element after another. It has a type of its own, and `f` need not be associative; so this is one step at a time.";
         "sum" "c<n:num> -> n" "The sum; of nothing, 0.";
         "product" "c<n:num> -> n" "The product; of nothing, 1.";
         "min" "c<n:num> -> n" "The least; at least one element is needed.";
@@ -143,6 +144,7 @@ builtins! {
         "scan_incl_right" "fn(a, a) a, [a] -> [a]" "Inclusive from the right.";
         "scan_incl_right" "fn(a, a) a, a, [a] -> [a]" "Inclusive from the right with a start.";
         "scan_full_right" "fn(a, a) a, a, [a] -> [a]" "Exclusive from the right, and the total at the beginning.";
+        "scan_ordered" "fn(b, a) b, b, c<a> -> c<b>" "`scan_ordered(f, s, xs)`: the state of `fold_ordered` after each element: filters, automata.";
         "seg_scan" "fn(a, a) a, a, [a], [int] -> [a]" "`seg_scan(f, z, xs, lengths)`: `scan` of each segment.";
         "seg_scan_incl" "fn(a, a) a, [a], [int] -> [a]" "`scan_incl` of each segment.";
     }

@@ -42,6 +42,8 @@ pub(crate) const IDIOMS: &[Idiom] = &[
     idiom("filter by scan", 8, 1, scans::filter_by_scan),
     idiom("rows by scan", 6, 2, scans::rows_by_scan),
     idiom("composed functions", 4, 1, scans::composed),
+    idiom("states in order", 6, 2, scans::in_order),
+    stream("sequence of states", 5, 1, scans::sequence_in_order),
     stream("sequence by scan", 6, 1, scans::sequence_by_scan),
     stream("groups by scan", 5, 1, scans::groups_by_scan),
     idiom("vectors under a guard", 10, 2, guards::guarded),

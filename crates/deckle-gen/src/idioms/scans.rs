@@ -41,6 +41,63 @@ pub(super) fn scan_of_scan(g: &mut Gen<'_>) -> Option<Var> {
     chosen(g, xs, xs)
 }
 
+/// A scan in order, and what is made of its states: others are chosen by them or scanned, at once or in rows.
+pub(super) fn in_order(g: &mut Gen<'_>) -> Option<Var> {
+    let xs = ints(g)?;
+    let states = automaton(g, Op::ScanOrdered, xs)?;
+    match g.rng.below(4) {
+        0 => chosen(g, xs, states),
+        1 => scanned(g, states, true),
+        2 => automaton(g, Op::FoldOrdered, states),
+        _ => {
+            let rows = g.rng.between(0, 4);
+            let rows = g.int(rows)?;
+            let op = if g.rng.chance(50) { Op::ScanOrdered } else { Op::FoldOrdered };
+            generated(g, &[rows], |g, i| {
+                let shifted = each(g, states, |g, s| g.binary(BinOp::Add, s, i[0]))?;
+                automaton(g, op, shifted)
+            })
+        }
+    }
+}
+
+/// The same of a sequence.
+pub(super) fn sequence_in_order(g: &mut Gen<'_>) -> Option<Var> {
+    let s = numbers(g)?;
+    let states = automaton(g, Op::ScanOrdered, s)?;
+    match g.rng.below(3) {
+        0 => scanned(g, states, true),
+        1 => automaton(g, Op::FoldOrdered, states),
+        _ => each(g, states, |g, x| modulo(g, x, 5)),
+    }
+}
+
+/// A scan or fold in order of integers, from a small number on.
+fn automaton(g: &mut Gen<'_>, op: Op, xs: Var) -> Option<Var> {
+    let guess = g.guess(xs);
+    let start = g.rng.between(-2, 3);
+    let start = g.int(start)?;
+    let times = g.rng.between(-3, 4);
+    let run = Run::many(guess.len, vec![Guess::SCALAR, guess.elem()]).plain();
+    let (how, careful) = (g.rng.below(4), g.careful());
+    let (body, _) = g.body(&op, &[start, xs], 0, run, |g, p| {
+        let times = g.int(times)?;
+        let scaled = g.binary(BinOp::Mul, p[0], times)?;
+        let less = g.binary(BinOp::Sub, scaled, p[1])?;
+        match how {
+            0 => Some(less),
+            1 => modulo(g, less, 7),
+            2 if !careful => g.binary(BinOp::Div, less, p[1]),
+            _ => {
+                let above = g.binary(BinOp::Gt, p[1], p[0])?;
+                g.push(Op::Select, &[above, p[1], less], &[], Guess::SCALAR)
+            }
+        }
+    })?;
+    let guess = if op == Op::FoldOrdered { Guess::SCALAR } else { Guess { bound: None, ..guess } };
+    g.push(op, &[start, xs], &[body], guess)
+}
+
 /// What is chosen of a vector by another of the same length.
 fn chosen(g: &mut Gen<'_>, xs: Var, by: Var) -> Option<Var> {
     let (k, r) = (g.rng.between(2, 5), g.rng.between(0, 2));

@@ -68,6 +68,34 @@ pub(super) fn fold(g: &mut Gen<'_>) -> Option<Var> {
     g.push(Op::Fold, &[z, xs], &[body], guess)
 }
 
+/// A fold or scan in order, with a state of any type.
+fn in_order(g: &mut Gen<'_>, op: Op) -> Option<Var> {
+    let xs = g.pick_type(is_foldable)?;
+    let start = g.pick_type(Type::is_concrete)?;
+    let kind = without_sizes(g.ty(start));
+    let (all, state) = (g.guess(xs), Guess { bound: None, ..g.guess(start) });
+    let number = matches!(kind, Type::Scalar(s) if s.is_num());
+    let run = Run { random: true, ..Run::many(all.len, vec![state, all.elem()]) };
+    let made = g.body(&op, &[start, xs], 0, run, |g, p| {
+        let next = g.value(&kind)?;
+        // What has been before is to matter, and so is the order.
+        if number && g.rng.chance(70) { g.binary(BinOp::Sub, next, p[0]) } else { Some(next) }
+    })?;
+    let guess = match op {
+        Op::FoldOrdered => state.unbound(),
+        _ => Guess { len: all.len, total: state.total.saturating_mul(all.len + 1), bound: None },
+    };
+    g.push(op, &[start, xs], &[made.0], guess)
+}
+
+pub(super) fn fold_ordered(g: &mut Gen<'_>) -> Option<Var> {
+    in_order(g, Op::FoldOrdered)
+}
+
+pub(super) fn scan_ordered(g: &mut Gen<'_>) -> Option<Var> {
+    in_order(g, Op::ScanOrdered)
+}
+
 pub(super) fn fold1(g: &mut Gen<'_>) -> Option<Var> {
     let mut xs = g.pick_type(is_foldable)?;
     let kind = without_sizes(g.ty(xs).elem()?);

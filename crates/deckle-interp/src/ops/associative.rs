@@ -6,6 +6,7 @@
 
 use crate::error::{self, Result};
 use crate::machine::{Cx, Place};
+use deckle_ir::array::Op;
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::value::Value;
 
@@ -22,7 +23,8 @@ const SHOWN: usize = 8;
 
 /// Tries the operator of a statement on what it has combined, in that order (D0311).
 pub(super) fn check<'v>(cx: &mut Cx<'_, '_>, operands: impl Iterator<Item = &'v Value>) -> Result<()> {
-    if !cx.tries_associativity() {
+    let in_order = matches!(cx.inst.op, Op::FoldOrdered | Op::ScanOrdered);
+    if in_order || !cx.tries_associativity() {
         return Ok(());
     }
     let operands: Vec<&Value> = operands.collect();

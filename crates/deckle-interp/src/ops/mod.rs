@@ -15,7 +15,7 @@ mod stencil;
 
 use crate::error::Result;
 use crate::machine::Cx;
-use deckle_ir::array::{Coll, Op};
+use deckle_ir::array::{Coll, Direction, Op, ScanKind};
 use deckle_ir::fault::Fault;
 use deckle_ir::scalar_eval;
 use deckle_ir::value::Value;
@@ -76,7 +76,8 @@ pub(crate) fn apply(cx: &mut Cx<'_, '_>, args: &[Value]) -> Result<Value> {
         Op::Sort => sorting::sort(cx, args),
         Op::SortBy => sorting::sort_by(cx, args),
         Op::GroupBy => sorting::group_by(cx, args),
-        Op::Fold | Op::Fold1 | Op::Reduce(_) => folding::fold(cx, args),
+        Op::Fold | Op::Fold1 | Op::FoldOrdered | Op::Reduce(_) => folding::fold(cx, args),
+        Op::ScanOrdered => folding::scan(cx, Direction::Left, ScanKind::Inclusive, args),
         Op::Scan(direction, kind) => folding::scan(cx, *direction, *kind, args),
         Op::Stencil(radii, boundary) => stencil::stencil(cx, radii, *boundary, args),
         Op::MkSeq(_) => Ok(Value::seq(args.to_vec())),

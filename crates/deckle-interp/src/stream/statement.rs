@@ -7,7 +7,7 @@ use super::elements::{Map, Unzip, Zip};
 use super::net::{Data, Env, Group, Label, Net};
 use super::pass::{FlagPart, Flatten, Forward};
 use super::scan::{Fold, Scan};
-use deckle_ir::array::{Function, Inst, Op};
+use deckle_ir::array::{Function, Inst, Op, ScanKind};
 use deckle_ir::entity::{Func, Var};
 use deckle_ir::types::Type;
 use std::rc::Rc;
@@ -66,7 +66,13 @@ pub(super) fn start<'p, D: Data<'p>>(
                 net.spawn(group, of, Scan::new(env, of, (*kind, start), wants, port, &result))
             }
         }
-        (Op::Fold | Op::Fold1 | Op::Reduce(_), _) if folds_in_time(function, v, inst) => {
+        (Op::ScanOrdered, _) if !function.ty(v).is_concrete() => {
+            if let Some(port) = port(1) {
+                let from = (ScanKind::Inclusive, Some(inst.args[0]));
+                net.spawn(group, of, Scan::new(env, of, from, wants, port, &result))
+            }
+        }
+        (Op::Fold | Op::Fold1 | Op::FoldOrdered | Op::Reduce(_), _) if folds_in_time(function, v, inst) => {
             if let Some(port) = port(inst.args.len() - 1) {
                 net.spawn(group, of, Fold::new(env, of, wants, port, &result))
             }

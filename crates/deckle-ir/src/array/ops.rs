@@ -365,6 +365,13 @@ operators! {
     /// Type: `[T; n] → T`, `{T} → T`. Errors: no elements (D0305). Cost: as `fold`.
     Folding Fold1 = "fold1", 1, 1;
 
+    /// `fold_ordered(z, xs) { s, x -> t }` — a state that starts from `z` and takes one element after another. Of nothing, `z`. The function need not be
+    /// associative, and the state has a type of its own; so nothing is done at once but what gives the elements.
+    ///
+    /// Type: `S, [T; n] → S`, `S, {T} → S`, with a body `S, T → S` for concrete `S` and `T`. Cost: W `l + Σ Wᵢ`, D `1 + Σ Dᵢ`,
+    /// space M and N `max(vᵢ + Mᵢ)` over the applications, `vᵢ` being their operands, but at least `‖result‖`.
+    Folding FoldOrdered = "fold_ordered", 2, 1;
+
     /// `reduce<sum>(xs)` — `sum`, `product`, `min`, `max`, `any`, `all`, `argmin` or `argmax` of a vector or sequence of
     /// scalars. The last two give the first position. NaN wins `min` and `max`.
     ///
@@ -379,6 +386,12 @@ operators! {
     /// D `1 + ⌈log₂(l+1)⌉·max Dᵢ`, space M `‖result‖ + max Mᵢ`, N `‖result‖ + Σ Nᵢ`. With a body that is one scalar operator:
     /// W `‖result‖`, D 1, space `‖result‖`.
     Scanning Scan(Direction, ScanKind) = "scan", 1 ..=2, 1;
+
+    /// `scan_ordered(z, xs) { s, x -> t }` — the state of `fold_ordered` after each element.
+    ///
+    /// Type: `S, [T; n] → [S; n]`, `S, {T} → {S}`, with a body `S, T → S` for concrete `S` and `T`. Cost: W `‖result‖ + Σ Wᵢ`, D `1 + Σ Dᵢ`,
+    /// space M and N `‖result‖ + max(vᵢ + Mᵢ)`.
+    Scanning ScanOrdered = "scan_ordered", 2, 1;
 
     /// `stencil<[1, 1], wrap>(a) { w -> x }` — for each position of a regular array of rank 1 to 3 the body applied to the window
     /// around it: an array of `2r+1` elements along each axis of radius `r`, whose middle is the position. Beyond the edge:

@@ -429,7 +429,7 @@ impl Program {
             Op::Check { cond, value, operands, .. } => [&[*cond, *value], operands.as_slice()].concat(),
             Op::Fold { init, elems, combine, .. } | Op::Scan { init, elems, combine, .. } => {
                 let mut all: Vec<Node> = init.iter().flatten().chain(elems).copied().collect();
-                if let Combine::Lambda(_, results) = combine {
+                if let Some((_, results)) = combine.function() {
                     all.extend(results);
                 }
                 all

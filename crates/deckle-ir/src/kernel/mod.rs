@@ -122,6 +122,18 @@ pub enum Combine {
     Ops(Vec<BinOp>),
     /// By a function: its operands are the variables of the space, first all components of the left one, then those of the right one.
     Lambda(Space, Vec<Node>),
+    /// The same by a function that is not associative: one element after another, with what has been combined before on the left.
+    InOrder(Space, Vec<Node>),
+}
+
+impl Combine {
+    /// The space of a function, and its results.
+    pub fn function(&self) -> Option<(Space, &[Node])> {
+        match self {
+            Combine::Ops(_) => None,
+            Combine::Lambda(space, results) | Combine::InOrder(space, results) => Some((*space, results)),
+        }
+    }
 }
 
 /// What a node is.

@@ -28,9 +28,9 @@ impl Program {
 
     /// Whether a function makes checks: then what it combines is computed even if nobody uses it.
     pub fn can_fail(&self, combine: &Combine) -> bool {
-        let Combine::Lambda(lambda, results) = combine else { return false };
+        let Some((lambda, results)) = combine.function() else { return false };
         let is_check = |n: Node| matches!(self.node(n).op, Op::Check { .. });
-        self.needs_to_run(results).into_iter().any(|n| is_check(n) && self.encloses(*lambda, self.space_of(n)))
+        self.needs_to_run(results).into_iter().any(|n| is_check(n) && self.encloses(lambda, self.space_of(n)))
     }
 
     /// As [`Program::needs`], but for what is only told where a check fails.
@@ -125,7 +125,7 @@ impl Program {
             Sink::Scatter { space, at, len, values, combine, .. } => {
                 let mut nodes = vec![*at, *len];
                 nodes.extend(values);
-                if let Some(Combine::Lambda(_, results)) = combine {
+                if let Some((_, results)) = combine.as_ref().and_then(Combine::function) {
                     nodes.extend(results);
                 }
                 (*space, nodes)

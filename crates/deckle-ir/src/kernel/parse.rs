@@ -355,6 +355,10 @@ impl Reader<'_> {
     }
 
     fn combine(&mut self) -> Read<Combine> {
+        if self.eat_word("in_order") {
+            let s = self.space()?;
+            return Ok(Combine::InOrder(s, self.list("{", "}", Self::node)?));
+        }
         if is_handle(self.c.peek_word(), 's') {
             let s = self.space()?;
             return Ok(Combine::Lambda(s, self.list("{", "}", Self::node)?));

@@ -35,6 +35,7 @@ impl fmt::Display for Combine {
         match self {
             Combine::Ops(ops) => f.write_str(&ops.iter().map(|o| o.name()).collect::<Vec<_>>().join(", ")),
             Combine::Lambda(s, results) => write!(f, "{s} {{ {} }}", list(results)),
+            Combine::InOrder(s, results) => write!(f, "in_order {s} {{ {} }}", list(results)),
         }
     }
 }
@@ -147,7 +148,7 @@ impl Program {
 
     /// The spaces that a node names.
     fn spaces_in(&self, n: Node) -> Vec<Space> {
-        let of = |combine: &Combine| if let Combine::Lambda(s, _) = combine { Some(*s) } else { None };
+        let of = |combine: &Combine| combine.function().map(|(s, _)| s);
         match &self.node(n).op {
             Op::Fold { over: s, combine, .. } | Op::Scan { from: s, combine, .. } => {
                 [*s].into_iter().chain(of(combine)).collect()
@@ -172,9 +173,7 @@ impl Program {
             spaces.push(space);
             if let Sink::Scatter { within, combine, .. } = sink {
                 spaces.push(*within);
-                if let Some(Combine::Lambda(s, _)) = combine {
-                    spaces.push(*s);
-                }
+                spaces.extend(combine.as_ref().and_then(Combine::function).map(|(s, _)| s));
             }
         }
         self.definitions(&nodes, &spaces)

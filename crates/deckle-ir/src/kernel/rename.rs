@@ -62,6 +62,7 @@ impl Renamer<'_> {
         match how {
             Combine::Ops(_) => how.clone(),
             Combine::Lambda(s, results) => Combine::Lambda(self.space(*s), self.all(results)),
+            Combine::InOrder(s, results) => Combine::InOrder(self.space(*s), self.all(results)),
         }
     }
 

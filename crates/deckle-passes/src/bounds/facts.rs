@@ -242,7 +242,7 @@ impl Facts {
             Op::Map | Op::Filter | Op::Partition | Op::SortBy | Op::GroupBy | Op::Expand | Op::Fold1 => {
                 owner.args.first()?
             }
-            Op::Fold | Op::Scan(..) => owner.args.last()?,
+            Op::Fold | Op::FoldOrdered | Op::Scan(..) | Op::ScanOrdered => owner.args.last()?,
             Op::Permute => owner.args.get(2)?,
             Op::Produce => return Some(self.exact(func, *owner.args.first()?)),
             _ => return None,

@@ -317,7 +317,9 @@ fn statement(text: &Text<'_>, s: Var, rates: &mut Rates) -> Result<(), Whole> {
             rates.appended.push((inst.args[0], inst.args[1], span));
             rates.made.push((s, seqs));
         }
-        Op::Scan(Direction::Left, ScanKind::Inclusive | ScanKind::Exclusive) if State::of(function, s).is_some() => {
+        Op::Scan(Direction::Left, ScanKind::Inclusive | ScanKind::Exclusive) | Op::ScanOrdered
+            if State::of(function, s).is_some() =>
+        {
             rates.same.join(inst.args[1], s);
         }
         _ if ty.is_concrete() && State::of(function, s).is_some() && !inside => {}

@@ -125,6 +125,8 @@ impl State {
                 t if t.is_flat() => Some(State::Blocks),
                 _ => Some(State::InOrder),
             },
+            Op::FoldOrdered => elem(1).map(|_| State::Folded),
+            Op::ScanOrdered => elem(1).map(|_| State::Scanned),
             Op::FlagPart => Some(State::Cut),
             Op::Scan(..) if inst.args.len() == 2 => match elem(1)? {
                 t if is_exact(t) => Some(State::Scanned),
@@ -227,7 +229,8 @@ impl State {
             }
             State::Scanned => {
                 let xs = copy.var(inst.args[1])?;
-                let after = applied(copy, changes, s, &Op::Fold, &[before, xs])?;
+                let fold = if inst.op == Op::ScanOrdered { Op::FoldOrdered } else { Op::Fold };
+                let after = applied(copy, changes, s, &fold, &[before, xs])?;
                 copy.statement_with(changes, s, &[before, xs])?;
                 Some(after)
             }

@@ -113,7 +113,7 @@ impl Walk<'_> {
                 let ran = self.each(body(0), Some(at), params);
                 self.done(&ran, &vec![(len_of(2).size, at)], None)
             }
-            Op::Fold | Op::Fold1 | Op::Scan(..) => {
+            Op::Fold | Op::Fold1 | Op::FoldOrdered | Op::Scan(..) | Op::ScanOrdered => {
                 let xs = args.len().saturating_sub(1);
                 let at = self.stand_in();
                 let params = self.function.body(body(0)).params.clone();

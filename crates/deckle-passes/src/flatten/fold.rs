@@ -229,6 +229,94 @@ impl<'p> Flattener<'p> {
         self.reversed(&back, cx.ctx)
     }
 
+    /// `fold_ordered`.
+    pub(super) fn fold_in_order(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
+        let (start, arr) = (self.get(fx, cx.inst.args[0]), self.array(fx, cx.inst.args[1]));
+        let Some((walk, spec)) = self.in_order(fx, cx, &start, &arr)? else {
+            return self.fold_in_steps(fx, cx, Some(start), &arr);
+        };
+        let fails = self.k.can_fail(&spec.combine);
+        let n = start.leaves().unwrap_or_default().len() as u32;
+        let parts = self.fold(walk.inner, spec, cx.ctx, &(0..n).collect::<Vec<_>>())?;
+        if fails && cx.ctx != ROOT {
+            self.pending.insert(parts[0]);
+        }
+        Ok(start.with_leaves(&mut parts.into_iter()))
+    }
+
+    /// `scan_ordered`.
+    pub(super) fn scan_in_order(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
+        let (start, arr) = (self.get(fx, cx.inst.args[0]), self.array(fx, cx.inst.args[1]));
+        let arr = self.with_few_scans(arr, cx.ctx)?;
+        let Some((walk, spec)) = self.in_order(fx, cx, &start, &arr)? else {
+            return self.scan_in_steps(fx, cx, Some(start), &arr, Direction::Left, ScanKind::Inclusive);
+        };
+        let fails = self.k.can_fail(&spec.combine);
+        let n = start.leaves().unwrap_or_default().len() as u32;
+        let group = self.k.scan(walk.inner, cx.ctx, spec, false);
+        let parts: Vec<Node> = (0..n).map(|i| self.k.part(group, i)).collect();
+        if fails {
+            self.pending.insert(parts[0]);
+        }
+        let elem = start.with_leaves(&mut parts.into_iter());
+        Ok(self.walked(cx.ctx, Walk { inner: walk.inner, elem, linear: true }))
+    }
+
+    /// What a fold or scan combines whose state is scalars: nothing if it has to be done in steps of the host.
+    ///
+    /// Both sides of the function have the components of the state, and behind them those of an element, or its position where it has arrays. Of the left side
+    /// only the state counts, of the right one only the element.
+    fn in_order(
+        &mut self,
+        fx: &mut Frame<'p>,
+        cx: &Cx<'p>,
+        start: &Val,
+        arr: &Rc<Arr>,
+    ) -> Res<Option<(Walk, FoldSpec)>> {
+        let key = (fx.func, cx.v);
+        let state = start.leaves().filter(|leaves| !leaves.is_empty());
+        let Some(state) = state.filter(|_| !self.lifted.contains(&key)) else { return Ok(None) };
+        let mut walk = self.walk(arr, cx.ctx)?;
+        let arr = match walk.elem.has_array() {
+            true => self.indexed(arr)?,
+            false => Rc::clone(arr),
+        };
+        if walk.elem.has_array() {
+            walk = self.walk(&arr, cx.ctx)?;
+        }
+        let mut given = walk.elem.leaves().unwrap_or_default();
+        let position = self.position(cx.ctx, walk.inner);
+        given.extend(position);
+        let types: Vec<ScalarType> = state.iter().chain(&given).map(|n| self.k.ty(*n)).collect();
+        let (n, all) = (state.len(), types.len());
+        let mark = self.mark();
+        let lambda = self.k.new_lambda(cx.ctx);
+        let vars: Vec<Node> = (0..2 * all).map(|k| self.k.var(lambda, k as u32, types[k % all])).collect();
+        let before = start.with_leaves(&mut vars[..n].iter().copied());
+        let mut right = vars[all + n..].iter().copied();
+        let at = position.and_then(|_| vars.last().copied());
+        let elem = match (walk.elem.has_array(), at) {
+            (false, _) => walk.elem.with_leaves(&mut right),
+            (true, Some(at)) => self.at(&arr, at, lambda)?,
+            (true, None) => return Ok(None),
+        };
+        let result = match self.inside(fx, cx.inst.bodies[0], &[before, elem], lambda, Run::Element(at)) {
+            Err(Stuck::InLoop) => {
+                self.back_to(mark);
+                self.lifted.insert(key);
+                return Ok(None);
+            }
+            other => other?,
+        };
+        let results = result.leaves().ok_or(Stuck::InLoop)?;
+        let mut results = self.checked_results(lambda, results);
+        results.extend(&vars[all + n..]);
+        let none: Vec<Node> = types.iter().map(|ty| self.k.constant(Scalar::zero(*ty))).collect();
+        let init = [&state, &none[n..]].concat();
+        let elems = [&none[..n], &given].concat();
+        Ok(Some((walk, FoldSpec { init: Some(init), elems, combine: Combine::InOrder(lambda, results) })))
+    }
+
     /// An array whose elements depend on a few scans, and not on each of a long chain: every scan of a kernel is computed again for those that depend on it, so
     /// that the code of a chain grows with its square.
     fn with_few_scans(&mut self, arr: Rc<Arr>, ctx: Space) -> Res<Rc<Arr>> {

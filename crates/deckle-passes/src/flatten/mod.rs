@@ -462,6 +462,8 @@ impl<'p> Flattener<'p> {
             Op::GroupBy => self.group_by(fx, &cx),
             Op::Fold | Op::Fold1 => self.fold_by(fx, &cx),
             Op::Reduce(monoid) => self.reduce(fx, &cx, *monoid),
+            Op::FoldOrdered => self.fold_in_order(fx, &cx),
+            Op::ScanOrdered => self.scan_in_order(fx, &cx),
             Op::Scan(direction, kind) => self.scan_by(fx, &cx, *direction, *kind),
             Op::Stencil(radii, boundary) => self.stencil(fx, &cx, radii, *boundary),
             Op::Empty => {

@@ -180,6 +180,10 @@ impl Flattener<'_> {
                 let s = self.move_space(*s, m);
                 Combine::Lambda(s, self.move_all(results, m))
             }
+            Combine::InOrder(s, results) => {
+                let s = self.move_space(*s, m);
+                Combine::InOrder(s, self.move_all(results, m))
+            }
         }
     }
 

@@ -444,7 +444,7 @@ impl<'k> Emitter<'k> {
                 let pairs = ops.iter().zip(left.iter().zip(right));
                 Ok(pairs.map(|(op, (a, b))| self.b.let_(Expr::Assoc(*op, *a, *b))).collect())
             }
-            Combine::Lambda(space, results) => {
+            Combine::Lambda(space, results) | Combine::InOrder(space, results) => {
                 self.open(*space, None, [left, right].concat());
                 let results = self.all(results);
                 self.scopes.pop();
@@ -500,7 +500,7 @@ impl<'k> Emitter<'k> {
             .map(|(i, ty)| {
                 let unit = match how {
                     Combine::Ops(ops) => unit(ops[i], *ty),
-                    Combine::Lambda(..) => None,
+                    Combine::Lambda(..) | Combine::InOrder(..) => None,
                 };
                 self.constant(unit.unwrap_or(Scalar::zero(*ty)))
             })

@@ -40,7 +40,8 @@ pub fn schedule_gpu(
         for (sinks, mark) in [(free, ""), (ordered, "_ordered")] {
             if !sinks.is_empty() {
                 let s = Scheduler::new(program, &sinks, first, &format!("{name}_{i}{mark}"), purpose);
-                let launch = Gpu { s, threads: threads.max(32), alone: !mark.is_empty() }.launch()?;
+                let alone = s.alone || !mark.is_empty();
+                let launch = Gpu { s, threads: threads.max(32), alone }.launch()?;
                 launches.push(launch);
             }
         }

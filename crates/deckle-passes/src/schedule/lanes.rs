@@ -578,7 +578,7 @@ impl Emitter<'_> {
                 let xs = self.lane_all(elems)?;
                 let (vals, has) = state.split_at(elems.len());
                 let mut next = self.lane_combine(how, vals, &xs)?;
-                if let Combine::Lambda(..) = how {
+                if how.function().is_some() {
                     // Without a value yet, the first one.
                     for (n, x) in next.iter_mut().zip(&xs) {
                         *n = self.b.let_lanes(Expr::Select(has[0], *n, *x), count);
@@ -631,7 +631,7 @@ impl Emitter<'_> {
                 let pairs = ops.iter().zip(left.iter().zip(right));
                 Ok(pairs.map(|(op, (a, b))| self.b.let_lanes(Expr::Binary(*op, *a, *b), count)).collect())
             }
-            Combine::Lambda(space, results) => {
+            Combine::Lambda(space, results) | Combine::InOrder(space, results) => {
                 self.open(*space, None, [left, right].concat());
                 let results = self.lane_all(results);
                 self.close();

@@ -27,7 +27,7 @@ pub use rows::schedule_long;
 
 use crate::cuts::Cuts;
 use deckle_ir::array::BinOp;
-use deckle_ir::kernel::{self, Kernel, Node, Op, Program, ROOT, Region, Sink, Space};
+use deckle_ir::kernel::{self, Combine, Kernel, Node, Op, Program, ROOT, Region, Sink, Space};
 use deckle_ir::loops::{Expr, Function, Gathers, Launch, LoopHint, Stmt, StoreHint, Val, Work};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use emit::{Acc, Emitter, Item, Res, parts_of};
@@ -84,6 +84,16 @@ fn root_fold(program: &Program, n: Node) -> Option<Space> {
     }
 }
 
+/// Whether a node folds or scans in order, from a space on.
+fn goes_in_order(p: &Program, n: Node, from: Space) -> bool {
+    let in_order = |combine: &Combine| matches!(combine, Combine::InOrder(..));
+    match &p.node(n).op {
+        Op::Fold { combine, .. } => p.space_of(n) == from && in_order(combine),
+        Op::Scan { from: f, combine, .. } => *f == from && in_order(combine),
+        _ => false,
+    }
+}
+
 struct Scheduler<'k> {
     p: &'k Program,
     sinks: &'k [Sink],
@@ -98,6 +108,8 @@ struct Scheduler<'k> {
     rows: Option<rows::Ragged>,
     /// Whether long rows have been run before.
     long: bool,
+    /// Whether one thread has to go through all points, one after another.
+    alone: bool,
 }
 
 /// The scalars of every function.
@@ -133,7 +145,8 @@ impl<'k> Scheduler<'k> {
                 Sink::Check(_) => {}
             }
         }
-        let is_dim = matches!(p.space(first).region, Region::Dim(_));
+        let alone = needed.iter().any(|n| goes_in_order(p, *n, ROOT));
+        let is_dim = matches!(p.space(first).region, Region::Dim(_)) && !alone;
         let folds = needed.iter().copied().filter(|n| is_dim && root_fold(p, *n) == Some(first)).collect();
         let scans = needed.iter().copied().filter(|n| {
             let from_root = matches!(p.node(*n).op, Op::Scan { from: ROOT, .. });
@@ -143,7 +156,7 @@ impl<'k> Scheduler<'k> {
         let (name, buffers) = (name.to_string(), buffers.into_iter().collect());
         let rows =
             if purpose.diagnose { None } else { rows::rows_of(p, sinks, first, &needed, purpose.cuts.few_in_row) };
-        Scheduler { p, sinks, first, name, purpose, folds, scans, buffers, rows, long: false }
+        Scheduler { p, sinks, first, name, purpose, folds, scans, buffers, rows, long: false, alone }
     }
 
     fn emitter(&self, part: &str) -> (Emitter<'k>, Vec<deckle_ir::loops::Buf>, Range) {
@@ -199,7 +212,7 @@ impl<'k> Scheduler<'k> {
 
     fn launch(self) -> Res<Launch> {
         let Region::Dim(size) = self.p.space(self.first).region else { return self.single() };
-        if self.p.space_of(size) != ROOT {
+        if self.p.space_of(size) != ROOT || self.alone {
             return self.single();
         }
         let work = self.work();

@@ -10,7 +10,7 @@
 use super::combine::is_ordered;
 use super::emit::{Emitter, Item, Res, carried_by, parts_of};
 use super::scans::ranks;
-use super::{Purpose, Range, Scheduler, finished, groups};
+use super::{Purpose, Range, Scheduler, finished, goes_in_order, groups};
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{self, Kernel, Node, Op, Program, ROOT, Region, Sink, Space};
 use deckle_ir::loops::{Access, Buf, Expr, Function, Lengths, Long, LoopHint, Phase, Rows, Val};
@@ -92,7 +92,7 @@ pub(super) fn rows_of(p: &Program, sinks: &[Sink], first: Space, needed: &BTreeS
     let (dim, offsets) = with_offsets.or_else(computed)?;
     // What goes on from row to row is not a matter of rows.
     let goes_on = |n: &Node| matches!(p.node(*n).op, Op::Scan { from: ROOT, .. }) && p.encloses(dim, p.space_of(*n));
-    if needed.iter().any(goes_on) {
+    if needed.iter().any(|n| goes_on(n) || goes_in_order(p, *n, first)) {
         return None;
     }
     let in_order = |s: &Sink| is_ordered(p, s) || matches!(s, Sink::Scatter { space, .. } if p.encloses(dim, *space));

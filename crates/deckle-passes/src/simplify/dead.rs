@@ -125,7 +125,8 @@ pub(super) fn can_fail(func: &Function, facts: &Facts, inst: &Inst) -> bool {
         Op::Reshape(depth) => !reshapes(func, facts, inst, *depth),
         Op::Concat(0) => false,
         Op::Pad(_) => !a[1..3].iter().all(natural),
-        Op::Filter | Op::Partition | Op::Sort | Op::SortBy | Op::GroupBy | Op::Fold | Op::Scan(..) => false,
+        Op::Filter | Op::Partition | Op::Sort | Op::SortBy | Op::GroupBy => false,
+        Op::Fold | Op::FoldOrdered | Op::Scan(..) | Op::ScanOrdered => false,
         Op::Empty | Op::Append | Op::Tab | Op::Seq | Op::Tabulate(_) => false,
         Op::Fold1 => !some(a[0]),
         Op::Reduce(m) => match m {

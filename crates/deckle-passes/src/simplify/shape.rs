@@ -54,8 +54,10 @@ impl Pass<'_> {
         dims.iter().all(|s| self.facts.trusted(self.func(), s)).then_some(dims)
     }
 
+    /// Whether a size can be written down as it is. A negative one is of rows that there are not, of which there are none.
     fn known(&self, size: &Size) -> bool {
-        size.as_constant().is_some() || matches!(size.as_atom(), Some(Atom::Value(p)) if p.fields.is_empty())
+        size.as_constant().is_some_and(|n| n >= 0)
+            || matches!(size.as_atom(), Some(Atom::Value(p)) if p.fields.is_empty())
     }
 
     /// The number or the integer that a length is, or the length of the array that says how long the others are.

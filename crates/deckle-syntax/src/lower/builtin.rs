@@ -107,6 +107,8 @@ impl FnLower<'_> {
             }
             "fold" | "reduce" => self.with_body(Op::Fold, v, span, &mut |l, x| l.apply(f, x)),
             "fold1" => self.with_body(Op::Fold1, v, span, &mut |l, x| l.apply(f, x)),
+            "fold_ordered" => self.with_body(Op::FoldOrdered, v, span, &mut |l, x| l.apply(f, x)),
+            "scan_ordered" => self.with_body(Op::ScanOrdered, v, span, &mut |l, x| l.apply(f, x)),
             "fold_all" => {
                 let flat = self.flat(v[1], span)?;
                 self.with_body(Op::Fold, &[v[0], flat], span, &mut |l, x| l.apply(f, x))

@@ -35,6 +35,8 @@ const PLAIN: &[Op] = &[
     Op::GroupBy,
     Op::Fold,
     Op::Fold1,
+    Op::FoldOrdered,
+    Op::ScanOrdered,
     Op::Empty,
     Op::The,
     Op::Append,

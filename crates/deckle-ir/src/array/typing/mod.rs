@@ -162,6 +162,7 @@ impl<'a> Typer<'a> {
             (Op::Expand, 1) => vec![Exact(elem(&args[0])?), Exact(Type::INT)],
             (Op::Filter | Op::Partition | Op::SortBy | Op::GroupBy | Op::Expand, _) => vec![Exact(elem(&args[0])?)],
             (Op::Fold, _) => vec![Open(self.ty(args[0]).clone()), Open(elem(&args[1])?)],
+            (Op::FoldOrdered | Op::ScanOrdered, _) => vec![Open(self.ty(args[0]).clone()), Open(elem(&args[1])?)],
             (Op::Fold1, _) => vec![Open(elem(&args[0])?), Open(elem(&args[0])?)],
             (Op::Scan(..), _) => {
                 let xs = args.last().map_or_else(|| fail("`scan` needs an operand"), elem)?;
@@ -231,6 +232,8 @@ impl<'a> Typer<'a> {
             | Op::GroupBy
             | Op::Fold
             | Op::Fold1
+            | Op::FoldOrdered
+            | Op::ScanOrdered
             | Op::Reduce(_)
             | Op::Scan(..)
             | Op::Stencil(..) => self.moving(inst),

@@ -70,6 +70,24 @@ impl Typer<'_> {
                 self.endo(&elem, b[0])?;
                 self.total(elem)
             }
+            Op::FoldOrdered => {
+                let (_, _, state) = self.in_order(inst)?;
+                match state {
+                    Some(state) => Ok(state),
+                    None => self.total(self.ty(a[0]).clone()),
+                }
+            }
+            Op::ScanOrdered => {
+                let (coll, _, state) = self.in_order(inst)?;
+                let state = match state {
+                    Some(state) => state,
+                    None => self.unknown(self.ty(a[0]), 1),
+                };
+                match coll {
+                    Coll::Seq => Ok(Type::seq(state)),
+                    Coll::Array => Ok(Type::array(self.array(a[1])?.0, state)),
+                }
+            }
             Op::Reduce(m) => self.reduce(*m, a[0]),
             Op::Scan(direction, kind) => self.scan(inst, *direction, *kind),
             Op::Stencil(radii, boundary) => self.stencil(inst, radii, *boundary),
@@ -153,6 +171,18 @@ impl Typer<'_> {
         let size = lifted.as_array()?.size.clone();
         let data = self.body(body);
         self.func.visible(&size, data.first, body).then_some(size)
+    }
+
+    /// The operands of a fold or scan whose state has a type of its own: what is gone through, its elements, and the type of the state if its sizes stay.
+    fn in_order(&self, inst: &Inst) -> Result<(Coll, Type, Option<Type>), TypeError> {
+        let (coll, elem) = self.coll(inst.args[1])?;
+        let (state, body) = (self.ty(inst.args[0]), inst.bodies[0]);
+        self.concrete(&elem)?;
+        self.concrete(state)?;
+        if !self.result_of(body).same_kind(state) {
+            return fail("the function of a fold in order must give a state");
+        }
+        Ok((coll, elem, self.keeps_sizes(body, 0).then(|| state.clone())))
     }
 
     fn operator(&self, z: Var, elem: &Type, body: Body) -> Result<(), TypeError> {
