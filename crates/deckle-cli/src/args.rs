@@ -209,7 +209,8 @@ impl Cli {
                 Err(Cli::command().error(ErrorKind::ArgumentConflict, message))
             }
             Command::Run(RunArgs { chunk: Some(ChunkSize::Elements(_)), on: Some(Backend::Interp), .. }) => {
-                let message = "the interpreter has every sequence as a whole: leave `--chunk` out, or `--on interp`";
+                let message =
+                    "the interpreter takes sequences one element at a time: leave out `--chunk`, or `--on interp`";
                 Err(Cli::command().error(ErrorKind::ArgumentConflict, message))
             }
             _ => Ok(self),

@@ -583,11 +583,11 @@ codes! {
     /// Mended:
     ///
     /// ```dk
-    /// def main(xs: [int]) = loop a = 0 for i in 0..<length(xs) do 10 * a + xs[i]
+    /// def main(xs: [int]) = fold_ordered(\a b -> 10 * a + b, 0, xs)
     /// ```
     ///
-    /// Use a loop, which combines elements in order. Or give each element what makes the function associative: here, the power
-    /// of 10 by which what stands to its left is multiplied.
+    /// Use `fold_ordered` or `scan_ordered`, which take one element after another. Or give each element what makes the function
+    /// associative, so that it can be done at once: here, the power of 10 by which what stands to its left is multiplied.
     NotAssociative = "D0311", User, "an operator that is not associative";
 
     /// No function is named `main`, none has the name given with `--entry`, or the types of that function leave open

@@ -35,7 +35,7 @@ pub(crate) fn not_associative(
     }
     let tried = format!("with a = {a}, b = {b} and c = {c}, (a · b) · c is {left}, but a · (b · c) is {right}");
     let why = format!("`{op}` may group elements in any way, so that its result depends on where and how it runs");
-    let help = "use a `loop`, which combines elements in order, or an operator that is associative";
+    let help = "use `fold_ordered` or `scan_ordered`, which take one element after another, or an operator that is associative";
     Box::new(d.note(tried).note(why).help(help))
 }
 

@@ -81,6 +81,48 @@ impl<T: Item> Arr<T> {
             f(T::Handle::from_raw(x[0]), T::Handle::from_raw(x[1])).into_handle().raw()
         }))
     }
+
+    /// A state that starts from `start` and takes one element after another. It has a type of its own, and the function need not be associative; so
+    /// nothing is done at once but what gives the elements.
+    ///
+    /// ```
+    /// # use deckle::prelude::*;
+    /// let digits = compile(|xs: Arr<u8>| xs.fold_ordered(0i64, |n, x| n * 10 + x.cast::<i64>())).unwrap();
+    /// assert_eq!(digits.call(vec![3, 7, 5]).unwrap(), 375);
+    ///
+    /// let rows = compile(|xss: Arr<Arr<i64>>| xss.fold_ordered(1, |s, xs| s * 2 + xs.sum())).unwrap();
+    /// assert_eq!(rows.call(vec![vec![1], vec![2, 3]]).unwrap(), 11);
+    /// ```
+    #[track_caller]
+    pub fn fold_ordered<S: IntoHandle, R: IntoHandle<Handle = S::Handle>>(
+        self,
+        start: S,
+        f: impl FnOnce(S::Handle, T::Handle) -> R,
+    ) -> S::Handle {
+        let start = start.into_handle().raw();
+        S::Handle::from_raw(apply_body(Op::FoldOrdered, &[start, self.raw], |x| {
+            f(S::Handle::from_raw(x[0]), T::Handle::from_raw(x[1])).into_handle().raw()
+        }))
+    }
+
+    /// The state of [`Arr::fold_ordered`] after each element: filters, automata.
+    ///
+    /// ```
+    /// # use deckle::prelude::*;
+    /// let smooth = compile(|xs: Arr<f64>| xs.scan_ordered(0.0, |s, x| s + 0.5 * (x - s))).unwrap();
+    /// assert_eq!(smooth.call(vec![1.0, 2.0, 3.0]).unwrap().to_vec(), [0.5, 1.25, 2.125]);
+    /// ```
+    #[track_caller]
+    pub fn scan_ordered<S: IntoHandle, R: IntoHandle<Handle = S::Handle>>(
+        self,
+        start: S,
+        f: impl FnOnce(S::Handle, T::Handle) -> R,
+    ) -> Arr<<S::Handle as Handle>::Item> {
+        let start = start.into_handle().raw();
+        wrap(apply_body(Op::ScanOrdered, &[start, self.raw], |x| {
+            f(S::Handle::from_raw(x[0]), T::Handle::from_raw(x[1])).into_handle().raw()
+        }))
+    }
 }
 
 impl<T: Num, D: Rank> Arr<T, D> {

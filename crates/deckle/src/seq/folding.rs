@@ -94,6 +94,52 @@ impl<A: Item> Seq<A> {
             f(A::Handle::from_raw(x[0]), A::Handle::from_raw(x[1])).into_handle().raw()
         }))
     }
+
+    /// A state that starts from `start` and takes one element after another. It has a type of its own, and the function need not be associative; so
+    /// nothing is done at once but what gives the elements.
+    ///
+    /// ```
+    /// # use deckle::prelude::*;
+    /// // The number of words, and whether the last character was none of a word.
+    /// let words = compile(|text: Seq<u8>| {
+    ///     text.fold_ordered((0i64, true), |s, c| {
+    ///         let (n, outside) = s.unpack();
+    ///         let space = c.equals(b' ');
+    ///         (select(outside & !space, n + 1, n), space)
+    ///     })
+    /// });
+    /// assert_eq!(words.unwrap().call(b"two words".to_vec()).unwrap(), (2, false));
+    /// ```
+    #[track_caller]
+    pub fn fold_ordered<S: IntoHandle, R: IntoHandle<Handle = S::Handle>>(
+        self,
+        start: S,
+        f: impl FnOnce(S::Handle, A::Handle) -> R,
+    ) -> S::Handle {
+        let start = start.into_handle().raw();
+        S::Handle::from_raw(apply_body(Op::FoldOrdered, &[start, self.raw], |x| {
+            f(S::Handle::from_raw(x[0]), A::Handle::from_raw(x[1])).into_handle().raw()
+        }))
+    }
+
+    /// The state of [`Seq::fold_ordered`] after each element: filters, automata.
+    ///
+    /// ```
+    /// # use deckle::prelude::*;
+    /// let smooth = compile(|xs: Seq<f64>| xs.scan_ordered(0.0, |s, x| s + 0.5 * (x - s))).unwrap();
+    /// assert_eq!(smooth.call(vec![1.0, 2.0, 3.0]).unwrap(), [0.5, 1.25, 2.125]);
+    /// ```
+    #[track_caller]
+    pub fn scan_ordered<S: IntoHandle, R: IntoHandle<Handle = S::Handle>>(
+        self,
+        start: S,
+        f: impl FnOnce(S::Handle, A::Handle) -> R,
+    ) -> Seq<<S::Handle as Handle>::Item> {
+        let start = start.into_handle().raw();
+        wrap(apply_body(Op::ScanOrdered, &[start, self.raw], |x| {
+            f(S::Handle::from_raw(x[0]), A::Handle::from_raw(x[1])).into_handle().raw()
+        }))
+    }
 }
 
 macro_rules! reductions {
