@@ -18,7 +18,7 @@ pub fn check(args: &CheckArgs) -> u8 {
 
 fn list(args: &CheckArgs, sources: &mut SourceMap) -> Outcome<()> {
     let compiled = source::compile(&args.file, sources)?;
-    let faults = deckle_passes::stream::check(&compiled.program, sources, None);
+    let faults = deckle_analysis::stream::check(&compiled.program, sources, None);
     if !faults.is_empty() {
         return Err(faults);
     }

@@ -2,6 +2,7 @@
 
 use crate::args::CostArgs;
 use crate::report::{fail, print};
+use deckle_analysis::cost::{Numbers, Prediction, predict};
 use deckle_diag::{Code, Diagnostic, SourceMap, closest};
 use deckle_engine::{Native, Options as NativeOptions, Outcome, Settings, bind, entry, source};
 use deckle_interp::{Cost, Options};
@@ -10,7 +11,6 @@ use deckle_ir::array::{Function, Program};
 use deckle_ir::entity::Func;
 use deckle_ir::size::Size;
 use deckle_ir::value::Value;
-use deckle_passes::cost::{Numbers, Prediction, predict};
 use std::fmt::Write;
 use std::time::Instant;
 

@@ -1,17 +1,18 @@
 //! What is known of functions before they run, in words.
 
+use deckle_analysis::cost::predict;
 use deckle_diag::SourceMap;
 use deckle_io::text::signature;
 use deckle_ir::array::Program;
 use deckle_ir::entity::Func;
-use deckle_passes::cost::predict;
-use deckle_passes::kernels;
-use deckle_passes::simplify::simplify;
+use deckle_lower::kernels;
+use deckle_lower::simplify::simplify;
 
 /// What is fused, kept, streamed, and why not: of each function in turn.
 pub fn explain(program: &Program, sources: &SourceMap, funcs: &[Func]) -> String {
-    let before = deckle_passes::explain::explain(program, sources, funcs);
-    let kernels = kernels::describe(&simplify(program), funcs, sources);
+    let simple = simplify(program);
+    let before = deckle_analysis::explain::explain(program, &simple, sources, funcs);
+    let kernels = kernels::describe(&simple, funcs, sources);
     let one = |(func, (before, kernels)): (&Func, (&String, &String))| {
         let function = &program.funcs[func.index()];
         format!("{}\n{before}{kernels}", signature(&function.name, function))

@@ -11,7 +11,7 @@
 //! | [`source`] | programs from files, with what they import |
 //! | [`entry`] | which function of a program is meant |
 //! | [`bind`] | arguments as they are written, matched with parameters |
-//! | [`file`] | values and sequences from files and into them, with errors that name the parameter |
+//! | [`mod@file`] | values and sequences from files and into them, with errors that name the parameter |
 //! | [`Callable`] | a function to be called: natively, compiled when first needed, or in the interpreter |
 //! | [`Settings`], [`Progress`] | the threads, the memory, the size of chunks; how far a run is |
 //! | [`Native`], [`Options`], [`pipeline`] | native code itself: what `Callable` makes, for those who compare ways to make it |
@@ -31,8 +31,8 @@ mod settings;
 pub mod source;
 
 pub use callable::{Callable, On, Ran, RanOn, Report};
-pub use deckle_passes::chunk::Chunks;
-pub use deckle_passes::cuts::Cuts;
+pub use deckle_lower::chunk::Chunks;
+pub use deckle_lower::cuts::Cuts;
 pub use deckle_runtime::Data;
 pub use explain::{cost, explain};
 pub use interpret::Interp;

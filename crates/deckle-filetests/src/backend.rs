@@ -12,7 +12,7 @@ use deckle_ir::entity::Func;
 use deckle_ir::fault::agrees;
 use deckle_ir::loops::Gathers;
 use deckle_ir::value::Value;
-use deckle_passes::simplify::simplify;
+use deckle_lower::simplify::simplify;
 
 /// What a run gives.
 pub type Run<T> = Result<T, Box<Diagnostic>>;
@@ -104,7 +104,7 @@ impl Backend for OneAtATime {
     }
 
     fn run(&self, program: &Program, func: Func, args: &[Value]) -> Run<Value> {
-        let kept = match deckle_passes::stream::materialize(program) {
+        let kept = match deckle_analysis::stream::materialize(program) {
             Some((kept, _)) => kept,
             None => program.clone(),
         };

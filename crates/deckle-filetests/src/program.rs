@@ -2,6 +2,9 @@
 
 use crate::backend::{self, BACKENDS, Run};
 use crate::command::{Call, Command};
+use deckle_analysis::cost::predict;
+use deckle_analysis::explain::explain;
+use deckle_analysis::stream;
 use deckle_diag::{Diagnostic, SourceMap, Span, render_all};
 use deckle_engine::{bind, entry, source};
 use deckle_interp::Outcome;
@@ -9,10 +12,7 @@ use deckle_io::text;
 use deckle_ir::array::{Function, verify};
 use deckle_ir::entity::Func;
 use deckle_ir::value::Value;
-use deckle_passes::cost::predict;
-use deckle_passes::explain::explain;
-use deckle_passes::simplify::simplify;
-use deckle_passes::stream;
+use deckle_lower::simplify::simplify;
 use deckle_syntax::Compiled;
 use std::path::Path;
 
@@ -87,7 +87,7 @@ impl Program {
             },
             Command::Explain(name) => {
                 let funcs = self.chosen(compiled, name.as_deref())?;
-                let told = explain(&compiled.program, &self.sources, &funcs);
+                let told = explain(&compiled.program, &simplify(&compiled.program), &self.sources, &funcs);
                 let one = |(func, told): (&Func, String)| {
                     let function = &compiled.program.funcs[func.index()];
                     format!("{}\n{told}", text::signature(&function.name, function))

@@ -123,7 +123,7 @@ fn streamable(function: Function, places: Vec<Place>) -> Result<Traced, Error> {
         return Ok(Traced { function, places });
     }
     let mut program = Program { funcs: vec![function] };
-    let mut faults = deckle_passes::stream::check(&program, &deckle_diag::SourceMap::new(), None);
+    let mut faults = deckle_analysis::stream::check(&program, &deckle_diag::SourceMap::new(), None);
     if let Some(mut d) = faults.pop() {
         let at = |span: deckle_diag::Span| places.get(span.lo as usize).copied();
         let place = d.labels.first().and_then(|l| at(l.span));

@@ -264,7 +264,7 @@ impl Session {
 
     /// Runs what has been prepared.
     pub fn run(&self, p: Prepared, on: On) -> Answer<Evaluated> {
-        let faults = deckle_passes::stream::check(&p.compiled.program, &p.sources, Some(p.entry().func));
+        let faults = deckle_analysis::stream::check(&p.compiled.program, &p.sources, Some(p.entry().func));
         if !faults.is_empty() {
             return Err(p.unit.translate(faults, p.sources).into());
         }

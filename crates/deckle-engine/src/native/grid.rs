@@ -9,9 +9,9 @@ use crate::native::run::Memory;
 use deckle_ir::kernel::Kernel;
 use deckle_ir::loops::{Function, Gathers, GridLaunch};
 use deckle_llvm::Pipeline;
-use deckle_passes::contract::contract;
-use deckle_passes::cuts::Cuts;
-use deckle_passes::schedule::schedule_gpu;
+use deckle_lower::contract::contract;
+use deckle_lower::cuts::Cuts;
+use deckle_lower::schedule::schedule_gpu;
 use std::sync::Mutex;
 
 /// How kernels are laid out on a grid.

@@ -34,9 +34,9 @@ use deckle_ir::loops::{Function, Gathers, Launch};
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
 use deckle_llvm::{Compiler, Pipeline, gathers_here};
-use deckle_passes::chunk::Chunks;
-use deckle_passes::cuts::Cuts;
-use deckle_passes::schedule::{Purpose, schedule};
+use deckle_lower::chunk::Chunks;
+use deckle_lower::cuts::Cuts;
+use deckle_lower::schedule::{Purpose, schedule};
 use deckle_runtime::stream::Sink;
 use deckle_runtime::{Buffer, Data};
 use pipeline::{Stage, Timings};
@@ -66,7 +66,7 @@ pub struct Options {
     /// Whether every access of memory is checked, in a run with [`Settings::checked`]: slow, and a way to find bugs of Deckle. `DECKLE_CHECKED=1` in the environment makes
     /// this the default.
     pub checked: bool,
-    /// Whether sums of products round each product and addition once instead of twice: faster, and other bits. See [`deckle_passes::contract`].
+    /// Whether sums of products round each product and addition once instead of twice: faster, and other bits. See [`deckle_lower::contract`].
     pub contract: bool,
 }
 

@@ -11,9 +11,9 @@ use deckle_ir::entity::Func;
 use deckle_ir::kernel;
 use deckle_ir::loops::{Function, Launch};
 use deckle_llvm::{Compiler, Gpu, Origin, Pipeline, emit, gathers_here};
-use deckle_passes::chunk::{chunk, lower};
-use deckle_passes::flatten;
-use deckle_passes::simplify::simplify;
+use deckle_lower::chunk::{chunk, lower};
+use deckle_lower::flatten;
+use deckle_lower::simplify::simplify;
 use std::fmt;
 use std::time::{Duration, Instant};
 

@@ -7,11 +7,11 @@ use deckle_ir::array;
 use deckle_ir::entity::Func;
 use deckle_ir::kernel::{self, Buf, Kernel, Rep, Step};
 use deckle_ir::types::Type;
-use deckle_passes::chunk::{Lowered, Whole, lower};
-use deckle_passes::cuts::Cuts;
-use deckle_passes::flatten;
-use deckle_passes::reuse::reuse;
-use deckle_passes::simplify::simplify;
+use deckle_lower::chunk::{Lowered, Whole, lower};
+use deckle_lower::cuts::Cuts;
+use deckle_lower::flatten;
+use deckle_lower::reuse::reuse;
+use deckle_lower::simplify::simplify;
 
 /// What every device needs to know of a program.
 #[derive(Debug)]

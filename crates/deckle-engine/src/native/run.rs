@@ -14,7 +14,7 @@ use deckle_ir::kernel::{self, Buf, Kernel, Node, Op, Program, Rep, Rows, Step};
 use deckle_ir::scalar::ScalarType;
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
-use deckle_passes::cuts::Cuts;
+use deckle_lower::cuts::Cuts;
 use deckle_runtime::chunk::{ChunkScheduler, Done};
 use deckle_runtime::sort::{self, Key, Segments};
 use deckle_runtime::stream::{Ahead, Behind, Sink};

@@ -1,0 +1,164 @@
+//! Where sequences begin: statements that make one of numbers or of a vector, parameters that come from outside, and parts of them.
+
+use super::{equal, push};
+use deckle_analysis::stream;
+use deckle_diag::Span;
+use deckle_ir::array::{BinOp, Coll, Copier, Function, Inst, Op, Rewrite, Slicer};
+use deckle_ir::entity::Var;
+use deckle_ir::types::Type;
+
+/// A sequence that begins in a traversal.
+pub(super) struct Source {
+    /// The statement or parameter.
+    pub stmt: Var,
+    /// How many elements it has, in the copy; known at its end only, if they come from outside.
+    pub length: Option<Var>,
+    /// Where its position is in the state of the traversal, if it has one of its own.
+    pub place: u32,
+    /// The vector of which it is made, if it is.
+    vector: Option<Var>,
+    /// What stood for it before the traversal: a parameter itself.
+    before: Option<Var>,
+    /// Whether its next part stands for it in each step.
+    is_fed: bool,
+}
+
+/// The elements from a position below another, so many.
+#[derive(Clone, Copy)]
+pub(super) struct Part {
+    pub pos: Var,
+    pub end: Var,
+    pub count: Var,
+}
+
+/// Whether a sequence is a parameter whose elements come from outside: all that its type says of their sizes can be checked when they are there.
+pub(super) fn is_outside(function: &Function, s: Var) -> bool {
+    let Some(elem) = function.ty(s).as_seq().filter(|_| function.params().contains(&s)) else { return false };
+    let (mut fine, mut constant) = (true, false);
+    elem.for_each_size(&mut |size, _| {
+        let known = size.as_constant().is_some();
+        constant |= known;
+        fine &= known
+            || matches!(size.determines(), Some((v, at, 0)) if !at.is_empty() && function.size_binder(v) == Some(s));
+    });
+    fine && (elem.is_concrete() || !constant)
+}
+
+impl Source {
+    /// A sequence whose next part stands for it in each step.
+    pub(super) fn fed(s: Var) -> Source {
+        Source { stmt: s, length: None, place: 0, vector: None, before: None, is_fed: true }
+    }
+
+    /// What has to be known before the traversal. What fails, fails here.
+    pub(super) fn begin(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, s: Var) -> Option<Source> {
+        let span = copy.old.span(s);
+        let mut source = Source { stmt: s, length: None, place: 0, vector: None, before: None, is_fed: false };
+        if copy.old.inst(s).is_none() {
+            source.before = copy.var(s);
+        }
+        if is_outside(copy.old, s) {
+            return Some(source);
+        }
+        let whole = match copy.old.inst(s) {
+            Some(Inst { op: Op::Iota(_) | Op::Produce, args, .. }) => {
+                let n = copy.var(args[0])?;
+                push(copy, Op::Iota(Coll::Array), &[n], span)?
+            }
+            Some(Inst { op: Op::Range(_, inclusive), args, .. }) => {
+                let args = args.iter().map(|v| copy.var(*v)).collect::<Option<Vec<_>>>()?;
+                push(copy, Op::Range(Coll::Array, *inclusive), &args, span)?
+            }
+            Some(Inst { op: Op::Seq, args, .. }) => {
+                source.vector = copy.var(args[0]);
+                source.vector?
+            }
+            other => {
+                // What is in memory already: a few elements, or an argument.
+                if other.is_some() {
+                    copy.statement(changes, s)?;
+                }
+                let all = copy.var(s)?;
+                source.vector = stream::whole(&mut copy.b, all, span).ok();
+                source.vector?
+            }
+        };
+        source.length = Some(push(copy, Op::Length, &[whole], span)?);
+        Some(source)
+    }
+
+    /// A part stands for the sequence.
+    pub(super) fn part(&self, copy: &mut Copier<'_>, changes: &mut dyn Rewrite, at: Part) -> Option<()> {
+        let Part { pos, end, count } = at;
+        let s = self.stmt;
+        let span = copy.old.span(s);
+        let chunk = match (self.vector, copy.old.inst(s)) {
+            (Some(xs), _) => {
+                let slice = push(copy, Op::Slice(vec![Slicer::Range]), &[xs, pos, end], span)?;
+                let ty = copy.old.ty(s).clone();
+                stream::streamed(&mut copy.b, slice, &ty, span).ok()?
+            }
+            (None, None) => return None,
+            (None, Some(inst)) => {
+                let args = inst.args.iter().map(|v| copy.var(*v)).collect::<Option<Vec<_>>>()?;
+                let (body, params) = copy.b.begin_body_of(&Op::Produce, &[count], 0, span).ok()?;
+                let i = push(copy, Op::Binary(BinOp::Add), &[pos, *params.first()?], span)?;
+                let element = match inst.op {
+                    Op::Iota(_) => i,
+                    Op::Range(..) => {
+                        let Type::Scalar(ty) = *copy.b.ty(args[0]) else { return None };
+                        let i = push(copy, Op::Cast(ty), &[i], span)?;
+                        let far = push(copy, Op::Binary(BinOp::Mul), &[i, args[2]], span)?;
+                        push(copy, Op::Binary(BinOp::Add), &[args[0], far], span)?
+                    }
+                    _ => {
+                        let theirs = *inst.bodies.first()?;
+                        copy.stand(*copy.old.body(theirs).params.first()?, i);
+                        copy.statements(changes, theirs)?
+                    }
+                };
+                copy.b.end_body(element);
+                copy.b.push(Op::Produce, &[count], &[body], span).ok()?
+            }
+        };
+        copy.stand(s, chunk);
+        Some(())
+    }
+
+    /// The next elements from outside, so many or those that there are, or some of them, stand for the sequence: how many there are.
+    pub(super) fn pull(&self, copy: &mut Copier<'_>, pos: Var, count: Var, all: bool) -> Option<Var> {
+        let span = copy.old.span(self.stmt);
+        if self.is_fed {
+            let part = copy.var(self.stmt)?;
+            return push(copy, Op::Length, &[part], span);
+        }
+        let mut xs = push(copy, Op::Pull(all), &[self.before?, pos, count], span)?;
+        let ty = copy.old.ty(self.stmt).clone();
+        let mut told = Vec::new();
+        ty.elem()?.for_each_size(&mut |size, _| told.push(size.as_constant().map(|_| size.clone())));
+        if told.iter().any(Option::is_some) {
+            // The outermost size is that of the part.
+            let mut told = std::iter::once(None).chain(told);
+            let ensured = copy.b.ty(xs).map_sizes(&mut |size, _| told.next().flatten().unwrap_or_else(|| size.clone()));
+            xs = push(copy, Op::Ensure(ensured), &[xs], span)?;
+        }
+        let got = push(copy, Op::Length, &[xs], span)?;
+        let chunk = stream::streamed(&mut copy.b, xs, &ty, span).ok()?;
+        copy.stand(self.stmt, chunk);
+        Some(got)
+    }
+
+    /// A part from outside, which must be there: it is traversed together with others at a place of the source.
+    pub(super) fn pull_all(&self, copy: &mut Copier<'_>, at: Part, span: Span) -> Option<()> {
+        let got = self.pull(copy, at.pos, at.count, true)?;
+        let end = push(copy, Op::Binary(BinOp::Add), &[at.pos, got], span)?;
+        equal(copy, at.end, end, span)
+    }
+
+    /// Behind the traversal.
+    pub(super) fn end(&self, copy: &mut Copier<'_>) {
+        if let Some(before) = self.before {
+            copy.stand(self.stmt, before);
+        }
+    }
+}

@@ -1,0 +1,719 @@
+//! What goes on from chunk to chunk, and how.
+
+use super::{chosen, folded, int, map, part, push};
+use crate::cuts::Cuts;
+use deckle_analysis::stream;
+use deckle_diag::Span;
+use deckle_ir::array::{BinOp, Coll, Copier, Function, Inst, Monoid, Op, RecordShape, Rewrite, ScanKind, Slicer};
+use deckle_ir::entity::{Body, Var};
+use deckle_ir::scalar::Scalar;
+use deckle_ir::size::Size;
+use deckle_ir::types::Type;
+use std::sync::Arc;
+
+/// How the value of a statement comes about chunk by chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// How many elements there were.
+    Count,
+    /// What a built-in operator has combined so far; how elements are grouped does not show.
+    Combined(Monoid),
+    /// The same for a function, from a start.
+    Folded,
+    /// The same where there is no start: a vector of one element or none.
+    Best,
+    /// The least or greatest so far, or what all are above or below, and how many there were.
+    Extreme(BinOp),
+    /// Block by block: what whole blocks gave, and the elements that are not a block yet.
+    Blocks,
+    /// One element after another, as each is large.
+    InOrder,
+    /// All elements so far: a vector with room for more, and how many there are.
+    Kept,
+    /// All elements so far, which have parts: vectors of many, of fewer and of the last.
+    KeptParts,
+    /// How many elements of a result were handed over.
+    Pushed(u32),
+    /// All elements so far of a sequence that is a result inside a larger one, as those that are kept.
+    Gathered,
+    /// `zip` or `map` of sequences that do not advance together: elements that wait, and how many there were of either side.
+    Aligned,
+    /// A scan goes on from what was combined so far.
+    Scanned,
+    /// A scan block by block: what whole blocks gave, and the elements that are not a block yet.
+    ScannedBlocks,
+    /// Block by block, without a start: of whole blocks a vector of one element or none.
+    Blocks1,
+    /// The first position of the best element: that element, if there is one, its position, and how many there were.
+    Place,
+    /// The only element: the first, if there is one, and how many there were.
+    Only,
+    /// `flagpart`: elements and flags of a subsequence that has no end yet, and numbers of them.
+    Cut,
+}
+
+/// Whether values of a type hold no float, so that how they are grouped does not show.
+fn is_exact(ty: &Type) -> bool {
+    match ty {
+        Type::Scalar(s) => !s.is_float(),
+        Type::Array(a) => is_exact(&a.elem),
+        Type::Seq(e) => is_exact(e),
+        _ => ty.parts().unwrap_or_default().into_iter().all(is_exact),
+    }
+}
+
+/// The operator that a body applies to its parameters, if that is all that it does.
+pub(super) fn only_operator(function: &Function, body: Body) -> Option<BinOp> {
+    let data = function.body(body);
+    let [s] = data.stmts[..] else { return None };
+    let Some(Inst { op: Op::Binary(op), args, .. }) = function.inst(s) else { return None };
+    (data.result == s && *args == data.params).then_some(*op)
+}
+
+/// The same, if it is the lesser or the greater of them.
+fn extreme(function: &Function, body: Body) -> Option<BinOp> {
+    only_operator(function, body).filter(|op| matches!(op, BinOp::Min | BinOp::Max))
+}
+
+/// What changes nothing, not even the sign of a zero.
+pub(super) fn neutral(op: BinOp, ty: &Type) -> Option<Scalar> {
+    let Type::Scalar(ty) = *ty else { return None };
+    match op {
+        BinOp::Add => Scalar::float(ty, -0.0).or_else(|| Scalar::wrap_int(ty, 0)),
+        BinOp::Mul => Some(Scalar::one(ty)),
+        BinOp::Min | BinOp::Max => match ty.int_range() {
+            Some((least, greatest)) => Scalar::wrap_int(ty, if op == BinOp::Max { least } else { greatest }),
+            None => Scalar::float(ty, if op == BinOp::Max { f64::NEG_INFINITY } else { f64::INFINITY }),
+        },
+        _ => None,
+    }
+}
+
+impl State {
+    /// Whether elements are taken in blocks.
+    pub(super) fn has_blocks(self) -> bool {
+        matches!(self, State::Blocks | State::Blocks1 | State::ScannedBlocks)
+    }
+
+    /// How a statement is computed that goes through a sequence.
+    pub(super) fn of(function: &Function, s: Var) -> Option<State> {
+        let inst = function.inst(s)?;
+        let elem = |k: usize| inst.args.get(k).and_then(|v| function.ty(*v).as_seq());
+        match inst.op {
+            Op::Length | Op::Empty => elem(0).map(|_| State::Count),
+            Op::Tab => elem(0).map(|t| if t.is_flat() { State::Kept } else { State::KeptParts }),
+            Op::Reduce(m) => {
+                let exact = is_exact(elem(0)?);
+                match m {
+                    Monoid::Min => Some(State::Extreme(BinOp::Min)),
+                    Monoid::Max => Some(State::Extreme(BinOp::Max)),
+                    Monoid::Sum | Monoid::Product if !exact => Some(State::Blocks),
+                    Monoid::Sum | Monoid::Product | Monoid::Any | Monoid::All => Some(State::Combined(m)),
+                    Monoid::ArgMin | Monoid::ArgMax => Some(State::Place),
+                }
+            }
+            Op::Fold1 => match (elem(0)?, extreme(function, inst.bodies[0])) {
+                (Type::Scalar(_), Some(op)) => Some(State::Extreme(op)),
+                (t, _) if t.is_flat() && is_exact(t) => Some(State::Best),
+                (t, _) if t.is_flat() => Some(State::Blocks1),
+                _ => None,
+            },
+            Op::The if function.ty(s).is_concrete() => elem(0).map(|_| State::Only),
+            Op::Tabulate(_) => elem(0).map(|_| State::KeptParts),
+            Op::Fold => match elem(1)? {
+                t if is_exact(t) || extreme(function, inst.bodies[0]).is_some() => Some(State::Folded),
+                t if t.is_flat() => Some(State::Blocks),
+                _ => Some(State::InOrder),
+            },
+            Op::FoldOrdered => elem(1).map(|_| State::Folded),
+            Op::ScanOrdered => elem(1).map(|_| State::Scanned),
+            Op::FlagPart => Some(State::Cut),
+            Op::Scan(..) if inst.args.len() == 2 => match elem(1)? {
+                t if is_exact(t) => Some(State::Scanned),
+                t if t.is_flat() => Some(State::ScannedBlocks),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Before the first chunk.
+    pub(super) fn init(self, copy: &mut Copier<'_>, s: Var) -> Option<Var> {
+        let span = copy.old.span(s);
+        // These may be a parameter.
+        match self {
+            State::Pushed(_) => return int(copy, 0, span),
+            State::Gathered => {
+                let elem = copy.old.ty(s).as_seq()?.clone();
+                return room(copy, &elem, span);
+            }
+            _ => {}
+        }
+        let inst = copy.old.inst(s)?;
+        match self {
+            State::Pushed(_) | State::Gathered => None,
+            State::Count => int(copy, 0, span),
+            State::Combined(m) => unit(copy, m, &copy.old.ty(s).clone(), span),
+            State::Folded | State::InOrder | State::Scanned => copy.var(inst.args[0]),
+            State::Best => nothing(copy, copy.old.ty(s), span),
+            State::Extreme(op) => {
+                let far = neutral(op, copy.old.ty(s))?;
+                let (far, none) = (push(copy, Op::Const(far), &[], span)?, int(copy, 0, span)?);
+                push(copy, Op::Tuple, &[far, none], span)
+            }
+            State::Blocks | State::ScannedBlocks => {
+                let first = match inst.op {
+                    Op::Reduce(m) => unit(copy, m, &copy.old.ty(s).clone(), span)?,
+                    _ => copy.var(inst.args[0])?,
+                };
+                let elem = copy.old.ty(*inst.args.last()?).elem()?.clone();
+                let rest = nothing(copy, &elem, span)?;
+                push(copy, Op::Tuple, &[first, rest], span)
+            }
+            State::Cut | State::Aligned => None,
+            State::Blocks1 => {
+                let none = nothing(copy, copy.old.ty(s), span)?;
+                push(copy, Op::Tuple, &[none, none], span)
+            }
+            State::Place | State::Only => {
+                let elem = copy.old.ty(inst.args[0]).elem()?.clone();
+                let (none, zero) = (nothing(copy, &elem, span)?, int(copy, 0, span)?);
+                push(copy, Op::Tuple, &[none, zero, zero], span)
+            }
+            State::KeptParts => {
+                let elem = copy.old.ty(inst.args[0]).elem()?.clone();
+                let none = nothing(copy, &elem, span)?;
+                push(copy, Op::Tuple, &[none, none, none], span)
+            }
+            State::Kept => {
+                let elem = copy.old.ty(inst.args[0]).elem()?.clone();
+                room(copy, &elem, span)
+            }
+        }
+    }
+
+    /// After a chunk, whose sequences stand for the whole ones.
+    pub(super) fn step(
+        self,
+        copy: &mut Copier<'_>,
+        changes: &mut dyn Rewrite,
+        (s, cuts): (Var, &Cuts),
+        before: Var,
+    ) -> Option<Var> {
+        let old = copy.old;
+        let span = old.span(s);
+        if let State::Pushed(k) = self {
+            let xs = copy.var(s)?;
+            let xs = stream::whole(&mut copy.b, xs, span).ok()?;
+            return push(copy, Op::Push(k), &[before, xs], span);
+        }
+        if let State::Gathered = self {
+            return kept(copy, copy.var(s)?, before, span);
+        }
+        let inst = old.inst(s)?;
+        match self {
+            State::Count => {
+                let xs = copy.var(inst.args[0])?;
+                let more = push(copy, Op::Length, &[xs], span)?;
+                push(copy, Op::Binary(BinOp::Add), &[before, more], span)
+            }
+            State::Combined(m) => {
+                let xs = copy.var(inst.args[0])?;
+                let more = push(copy, Op::Reduce(m), &[xs], span)?;
+                push(copy, Op::Binary(operator(m)?), &[before, more], span)
+            }
+            State::Folded => {
+                let xs = copy.var(inst.args[1])?;
+                copy.statement_with(changes, s, &[before, xs])?;
+                copy.var(s)
+            }
+            State::Scanned => {
+                let xs = copy.var(inst.args[1])?;
+                let fold = if inst.op == Op::ScanOrdered { Op::FoldOrdered } else { Op::Fold };
+                let after = applied(copy, changes, s, &fold, &[before, xs])?;
+                copy.statement_with(changes, s, &[before, xs])?;
+                Some(after)
+            }
+            State::Best => {
+                let xs = copy.var(inst.args[0])?;
+                let xs = push(copy, Op::Tab, &[xs], span)?;
+                let mut best = |copy: &mut Copier<'_>, xs| {
+                    let length = push(copy, Op::Length, &[xs], span)?;
+                    at_most_one(copy, (length, old.ty(s)), span, |copy| {
+                        copy.statement_with(changes, s, &[xs])?;
+                        copy.var(s)
+                    })
+                };
+                let new = best(copy, xs)?;
+                let both = push(copy, Op::Concat(0), &[before, new], span)?;
+                best(copy, both)
+            }
+            State::Extreme(op) => {
+                let (far, count) = (part(copy, before, 0, span)?, part(copy, before, 1, span)?);
+                let xs = copy.var(inst.args[0])?;
+                let far = folded(copy, op, far, xs, span)?;
+                let more = push(copy, Op::Length, &[xs], span)?;
+                let count = push(copy, Op::Binary(BinOp::Add), &[count, more], span)?;
+                push(copy, Op::Tuple, &[far, count], span)
+            }
+            State::InOrder => {
+                let xs = copy.var(inst.args[1])?;
+                let xs = push(copy, Op::Tab, &[xs], span)?;
+                let count = push(copy, Op::Length, &[xs], span)?;
+                one_by_one(copy, changes, s, (count, before), |copy, _, i| push(copy, Op::Index, &[xs, i], span))
+            }
+            State::Only => {
+                let [first, _, count] = [0, 1, 2].map(|k| part(copy, before, k, span));
+                let xs = copy.var(inst.args[0])?;
+                let xs = push(copy, Op::Tab, &[xs], span)?;
+                let more = push(copy, Op::Length, &[xs], span)?;
+                let all = push(copy, Op::Concat(0), &[first?, xs], span)?;
+                let one = int(copy, 1, span)?;
+                let first = push(copy, Op::Take, &[all, one], span)?;
+                let count = push(copy, Op::Binary(BinOp::Add), &[count?, more], span)?;
+                push(copy, Op::Tuple, &[first, one, count], span)
+            }
+            State::Place => {
+                let [best, place, count] = [0, 1, 2].map(|k| part(copy, before, k, span));
+                let (best, place, count) = (best?, place?, count?);
+                let xs = copy.var(inst.args[0])?;
+                let xs = push(copy, Op::Tab, &[xs], span)?;
+                let (more, had) = (push(copy, Op::Length, &[xs], span)?, push(copy, Op::Length, &[best], span)?);
+                let all = push(copy, Op::Concat(0), &[best, xs], span)?;
+                let length = push(copy, Op::Length, &[all], span)?;
+                let places =
+                    at_most_one(copy, (length, &Type::INT), span, |copy| push(copy, inst.op.clone(), &[all], span))?;
+                let (body, params) = copy.b.begin_body_of(&Op::Map, &[places], 0, span).ok()?;
+                let elem = push(copy, Op::Index, &[all, params[0]], span)?;
+                copy.b.end_body(elem);
+                let best = copy.b.push(Op::Map, &[places], &[body], span).ok()?;
+                // The best one so far stands before the others: if it still is, its place is what it was.
+                let (body, params) = copy.b.begin_body_of(&Op::Fold, &[place, places], 0, span).ok()?;
+                let stays = push(copy, Op::Binary(BinOp::Lt), &[params[1], had], span)?;
+                let before = push(copy, Op::Binary(BinOp::Sub), &[count, had], span)?;
+                let new = push(copy, Op::Binary(BinOp::Add), &[before, params[1]], span)?;
+                let place_now = push(copy, Op::Select, &[stays, params[0], new], span)?;
+                copy.b.end_body(place_now);
+                let place = copy.b.push(Op::Fold, &[place, places], &[body], span).ok()?;
+                let count = push(copy, Op::Binary(BinOp::Add), &[count, more], span)?;
+                push(copy, Op::Tuple, &[best, place, count], span)
+            }
+            State::Blocks | State::Blocks1 => {
+                let (sum, rest) = (part(copy, before, 0, span)?, part(copy, before, 1, span)?);
+                let xs = copy.var(*inst.args.last()?)?;
+                let xs = push(copy, Op::Tab, &[xs], span)?;
+                let (totals, rest) = blocks(copy, changes, (s, cuts), rest, xs)?;
+                let sum = if self == State::Blocks1 {
+                    let all = push(copy, Op::Concat(0), &[sum, totals], span)?;
+                    in_order(copy, changes, s, all)?
+                } else {
+                    let count = push(copy, Op::Length, &[totals], span)?;
+                    one_by_one(copy, changes, s, (count, sum), |copy, _, i| push(copy, Op::Index, &[totals, i], span))?
+                };
+                push(copy, Op::Tuple, &[sum, rest], span)
+            }
+            State::ScannedBlocks => {
+                let (sum, rest) = (part(copy, before, 0, span)?, part(copy, before, 1, span)?);
+                let xs = copy.var(*inst.args.last()?)?;
+                let xs = push(copy, Op::Tab, &[xs], span)?;
+                let had = push(copy, Op::Length, &[rest], span)?;
+                let all = push(copy, Op::Concat(0), &[rest, xs], span)?;
+                let length = push(copy, Op::Length, &[all], span)?;
+                let block = int(copy, cuts.float_block, span)?;
+                let count = push(copy, Op::Binary(BinOp::Div), &[length, block], span)?;
+                let totals =
+                    rows(copy, (all, length), (count, cuts), span, |copy, row, _| total(copy, changes, s, row))?;
+                let scanned = scanned(copy, changes, (s, cuts), (all, length), (sum, totals))?;
+                let now = push(copy, Op::Drop, &[scanned, had], span)?;
+                let now = push(copy, Op::Seq, &[now], span)?;
+                copy.stand(s, now);
+                let sum =
+                    one_by_one(copy, changes, s, (count, sum), |copy, _, i| push(copy, Op::Index, &[totals, i], span))?;
+                let whole = push(copy, Op::Binary(BinOp::Mul), &[count, block], span)?;
+                let rest = push(copy, Op::Drop, &[all, whole], span)?;
+                push(copy, Op::Tuple, &[sum, rest], span)
+            }
+            // They need to know more (`traversal.rs`).
+            State::Cut | State::Aligned | State::Pushed(_) | State::Gathered => None,
+            State::KeptParts => {
+                let xs = copy.var(inst.args[0])?;
+                let xs = push(copy, Op::Tab, &[xs], span)?;
+                let elem = old.ty(inst.args[0]).elem()?.clone();
+                let more = push(copy, Op::Length, &[xs], span)?;
+                let [many, fewer, last] = [0, 1, 2].map(|k| part(copy, before, k, span));
+                let last = push(copy, Op::Concat(0), &[last?, xs], span)?;
+                let (fewer, last) = moved_on(copy, fewer?, last, (more, cuts.collected), &elem, span)?;
+                let (many, fewer) = moved_on(copy, many?, fewer, (more, cuts.collected * cuts.collected), &elem, span)?;
+                push(copy, Op::Tuple, &[many, fewer, last], span)
+            }
+            State::Kept => kept(copy, copy.var(inst.args[0])?, before, span),
+        }
+    }
+
+    /// After the last chunk.
+    pub(super) fn finish(self, copy: &mut Copier<'_>, changes: &mut dyn Rewrite, s: Var, last: Var) -> Option<Var> {
+        let old = copy.old;
+        let span = old.span(s);
+        match self {
+            State::Count if matches!(old.inst(s)?.op, Op::Empty) => {
+                let none = int(copy, 0, span)?;
+                push(copy, Op::Binary(BinOp::Eq), &[last, none], span)
+            }
+            State::Best => {
+                copy.statement_with(changes, s, &[last])?;
+                copy.var(s)
+            }
+            State::Extreme(_) => {
+                let (far, count) = (part(copy, last, 0, span)?, part(copy, last, 1, span)?);
+                let all = push(copy, Op::Array(old.ty(s).clone()), &[far], span)?;
+                let all = push(copy, Op::Take, &[all, count], span)?;
+                copy.statement_with(changes, s, &[all])?;
+                copy.var(s)
+            }
+            State::Blocks => {
+                let (sum, rest) = (part(copy, last, 0, span)?, part(copy, last, 1, span)?);
+                let length = push(copy, Op::Length, &[rest], span)?;
+                let one = int(copy, 1, span)?;
+                let some = push(copy, Op::Binary(BinOp::Min), &[length, one], span)?;
+                one_by_one(copy, changes, s, (some, sum), |copy, changes, _| total(copy, changes, s, rest))
+            }
+            State::Cut | State::Aligned => None,
+            State::Blocks1 => {
+                let (sum, rest) = (part(copy, last, 0, span)?, part(copy, last, 1, span)?);
+                let length = push(copy, Op::Length, &[rest], span)?;
+                let rest = at_most_one(copy, (length, old.ty(s)), span, |copy| total(copy, changes, s, rest))?;
+                let all = push(copy, Op::Concat(0), &[sum, rest], span)?;
+                let only = in_order(copy, changes, s, all)?;
+                applied(copy, changes, s, &Op::Fold1, &[only])
+            }
+            State::Place => {
+                let (best, place) = (part(copy, last, 0, span)?, part(copy, last, 1, span)?);
+                let none = push(copy, old.inst(s)?.op.clone(), &[best], span)?;
+                push(copy, Op::Binary(BinOp::Add), &[none, place], span)
+            }
+            State::Only => {
+                let (first, count) = (part(copy, last, 0, span)?, part(copy, last, 2, span)?);
+                let (body, _) = copy.b.begin_body_of(&Op::Produce, &[count], 0, span).ok()?;
+                let zero = int(copy, 0, span)?;
+                let elem = push(copy, Op::Index, &[first, zero], span)?;
+                copy.b.end_body(elem);
+                let all = copy.b.push(Op::Produce, &[count], &[body], span).ok()?;
+                push(copy, Op::The, &[all], span)
+            }
+            State::KeptParts => {
+                let [many, fewer, rest] = [0, 1, 2].map(|k| part(copy, last, k, span));
+                let all = push(copy, Op::Concat(0), &[fewer?, rest?], span)?;
+                let all = push(copy, Op::Concat(0), &[many?, all], span)?;
+                match old.inst(s)?.op {
+                    Op::Tab => Some(all),
+                    ref op => {
+                        let all = push(copy, Op::Seq, &[all], span)?;
+                        push(copy, op.clone(), &[all], span)
+                    }
+                }
+            }
+            State::Kept | State::Gathered => {
+                let (room, count) = (part(copy, last, 0, span)?, part(copy, last, 1, span)?);
+                push(copy, Op::Take, &[room, count], span)
+            }
+            _ => Some(last),
+        }
+    }
+}
+
+/// Room for elements, and how many there are.
+fn room(copy: &mut Copier<'_>, elem: &Type, span: Span) -> Option<Var> {
+    let (room, none) = (nothing(copy, elem, span)?, int(copy, 0, span)?);
+    push(copy, Op::Tuple, &[room, none], span)
+}
+
+/// The same with the elements of a sequence, which have no parts.
+fn kept(copy: &mut Copier<'_>, xs: Var, before: Var, span: Span) -> Option<Var> {
+    let xs = push(copy, Op::Tab, &[xs], span)?;
+    let elem = copy.b.ty(xs).elem()?.clone();
+    let (room, count) = (part(copy, before, 0, span)?, part(copy, before, 1, span)?);
+    let (more, have) = (push(copy, Op::Length, &[xs], span)?, push(copy, Op::Length, &[room], span)?);
+    let all = push(copy, Op::Binary(BinOp::Add), &[count, more], span)?;
+    let is_full = push(copy, Op::Binary(BinOp::Gt), &[all, have], span)?;
+    let larger = |copy: &mut Copier<'_>| {
+        // At least twice as much, so that copying takes as long as what is copied at most.
+        let by = push(copy, Op::Binary(BinOp::Max), &[have, more], span)?;
+        let zero = zero(copy, &elem, span)?;
+        let new = push(copy, Op::Replicate, &[zero, by], span)?;
+        push(copy, Op::Concat(0), &[room, new], span)
+    };
+    let room = chosen(copy, is_full, span, larger, |_| Some(room))?;
+    let numbers = push(copy, Op::Iota(Coll::Array), &[more], span)?;
+    let at = map(copy, &[numbers], span, |copy, p| push(copy, Op::Binary(BinOp::Add), &[count, p[0]], span))?;
+    let room = push(copy, Op::Scatter, &[room, at, xs], span)?;
+    push(copy, Op::Tuple, &[room, all], span)
+}
+
+/// Vectors of which the second is appended to the first, if it has become so many times as long as what came: so each element is copied a few times only,
+/// however many come.
+fn moved_on(
+    copy: &mut Copier<'_>,
+    first: Var,
+    second: Var,
+    (more, times): (Var, i64),
+    elem: &Type,
+    span: Span,
+) -> Option<(Var, Var)> {
+    let times = int(copy, times, span)?;
+    let most = push(copy, Op::Binary(BinOp::Mul), &[more, times], span)?;
+    let length = push(copy, Op::Length, &[second], span)?;
+    let is_long = push(copy, Op::Binary(BinOp::Ge), &[length, most], span)?;
+    let moved = |copy: &mut Copier<'_>| {
+        let (all, none) = (push(copy, Op::Concat(0), &[first, second], span)?, nothing(copy, elem, span)?);
+        push(copy, Op::Tuple, &[all, none], span)
+    };
+    let both = chosen(copy, is_long, span, moved, |copy| push(copy, Op::Tuple, &[first, second], span))?;
+    Some((part(copy, both, 0, span)?, part(copy, both, 1, span)?))
+}
+
+/// A vector without elements. What sizes these would have does not matter.
+pub(super) fn nothing(copy: &mut Copier<'_>, elem: &Type, span: Span) -> Option<Var> {
+    let elem = elem.map_sizes(&mut |_, _| Size::constant(0));
+    push(copy, Op::Array(elem), &[], span)
+}
+
+/// What a body gives, where there are elements that it may be made of: a vector of one or none.
+fn at_most_one(
+    copy: &mut Copier<'_>,
+    (length, ty): (Var, &Type),
+    span: Span,
+    element: impl FnOnce(&mut Copier<'_>) -> Option<Var>,
+) -> Option<Var> {
+    let zero = int(copy, 0, span)?;
+    let is_some = push(copy, Op::Binary(BinOp::Gt), &[length, zero], span)?;
+    chosen(
+        copy,
+        is_some,
+        span,
+        |copy| {
+            let element = element(copy)?;
+            push(copy, Op::Array(ty.clone()), &[element], span)
+        },
+        |copy| nothing(copy, ty, span),
+    )
+}
+
+/// What combines two values in the place of a built-in operator.
+fn operator(m: Monoid) -> Option<BinOp> {
+    Some(match m {
+        Monoid::Sum => BinOp::Add,
+        Monoid::Product => BinOp::Mul,
+        Monoid::Any => BinOp::Or,
+        Monoid::All => BinOp::And,
+        _ => return None,
+    })
+}
+
+/// What it gives of nothing.
+fn unit(copy: &mut Copier<'_>, m: Monoid, ty: &Type, span: Span) -> Option<Var> {
+    let Type::Scalar(ty) = *ty else { return None };
+    let c = match m {
+        Monoid::Product => Scalar::one(ty),
+        Monoid::All => Scalar::Bool(true),
+        _ => Scalar::zero(ty),
+    };
+    push(copy, Op::Const(c), &[], span)
+}
+
+/// Some value of a type without arrays.
+pub(super) fn zero(copy: &mut Copier<'_>, ty: &Type, span: Span) -> Option<Var> {
+    if let Type::Scalar(ty) = *ty {
+        return push(copy, Op::Const(Scalar::zero(ty)), &[], span);
+    }
+    let parts = ty.parts()?.into_iter().map(|t| zero(copy, t, span)).collect::<Option<Vec<_>>>()?;
+    let op = match ty {
+        Type::Record(r) => {
+            let fields = r.fields.iter().map(|(n, _)| n.clone()).collect();
+            Op::Record(Arc::new(RecordShape { name: r.name.clone(), fields }))
+        }
+        _ => Op::Tuple,
+    };
+    push(copy, op, &parts, span)
+}
+
+/// The body of a fold or scan as that of another operator.
+fn applied(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, s: Var, op: &Op, args: &[Var]) -> Option<Var> {
+    let (old, span) = (copy.old, copy.old.span(s));
+    let theirs = *old.inst(s)?.bodies.first()?;
+    let (body, params) = copy.b.begin_body_of(op, args, 0, span).ok()?;
+    old.body(theirs).params.iter().zip(params).for_each(|(p, q)| copy.stand(*p, q));
+    let result = copy.statements(changes, theirs)?;
+    copy.b.end_body(result);
+    copy.b.push(op.clone(), args, &[body], span).ok()
+}
+
+/// The elements of a vector combined, of which there is at least one.
+fn total(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, s: Var, xs: Var) -> Option<Var> {
+    match copy.old.inst(s)?.op {
+        Op::Reduce(m) => push(copy, Op::Reduce(m), &[xs], copy.old.span(s)),
+        _ => applied(copy, changes, s, &Op::Fold1, &[xs]),
+    }
+}
+
+/// A vector of what is made of each of so many blocks of another one, the last of which may be shorter.
+fn rows(
+    copy: &mut Copier<'_>,
+    (all, length): (Var, Var),
+    (count, cuts): (Var, &Cuts),
+    span: Span,
+    each: impl FnOnce(&mut Copier<'_>, Var, Var) -> Option<Var>,
+) -> Option<Var> {
+    let block = int(copy, cuts.float_block, span)?;
+    let (body, params) = copy.b.begin_body_of(&Op::Generate, &[count], 0, span).ok()?;
+    let number = *params.first()?;
+    let lo = push(copy, Op::Binary(BinOp::Mul), &[number, block], span)?;
+    let hi = push(copy, Op::Binary(BinOp::Add), &[lo, block], span)?;
+    let hi = push(copy, Op::Binary(BinOp::Min), &[hi, length], span)?;
+    let row = push(copy, Op::Slice(vec![Slicer::Range]), &[all, lo, hi], span)?;
+    let result = each(copy, row, number)?;
+    copy.b.end_body(result);
+    copy.b.push(Op::Generate, &[count], &[body], span).ok()
+}
+
+/// What the whole blocks of elements give, those that were left of a block before and new ones, and the elements that are left now. Only the first and the last block are
+/// put together: new elements between them are combined where they are computed.
+fn blocks(
+    copy: &mut Copier<'_>,
+    changes: &mut dyn Rewrite,
+    (s, cuts): (Var, &Cuts),
+    rest: Var,
+    xs: Var,
+) -> Option<(Var, Var)> {
+    let span = copy.old.span(s);
+    let binary = |copy: &mut Copier<'_>, op, a, b| push(copy, Op::Binary(op), &[a, b], span);
+    let (block, none, one) = (int(copy, cuts.float_block, span)?, int(copy, 0, span)?, int(copy, 1, span)?);
+    let (had, more) = (push(copy, Op::Length, &[rest], span)?, push(copy, Op::Length, &[xs], span)?);
+    // How many complete the block that was begun.
+    let is_begun = binary(copy, BinOp::Gt, had, none)?;
+    let lack = binary(copy, BinOp::Sub, block, had)?;
+    let need = binary(copy, BinOp::Min, lack, more)?;
+    let need = push(copy, Op::Select, &[is_begun, need, none], span)?;
+    let begun = push(copy, Op::Take, &[xs, need], span)?;
+    let begun = push(copy, Op::Concat(0), &[rest, begun], span)?;
+    let length = binary(copy, BinOp::Add, had, need)?;
+    let is_full = binary(copy, BinOp::Eq, length, block)?;
+    let full = push(copy, Op::Select, &[is_full, one, none], span)?;
+    let left = binary(copy, BinOp::Sub, more, need)?;
+    let count = binary(copy, BinOp::Div, left, block)?;
+    let all = binary(copy, BinOp::Add, full, count)?;
+    // All by the same code, since that decides how floats are grouped.
+    let (body, params) = copy.b.begin_body_of(&Op::Generate, &[all], 0, span).ok()?;
+    let is_first = binary(copy, BinOp::Lt, params[0], full)?;
+    let (yes, _) = copy.b.begin_body_of(&Op::If, &[is_first], 0, span).ok()?;
+    let row = push(copy, Op::Slice(vec![Slicer::Range]), &[begun, none, block], span)?;
+    copy.b.end_body(row);
+    let (no, _) = copy.b.begin_body_of(&Op::If, &[is_first], 1, span).ok()?;
+    let number = binary(copy, BinOp::Sub, params[0], full)?;
+    let lo = binary(copy, BinOp::Mul, number, block)?;
+    let lo = binary(copy, BinOp::Add, lo, need)?;
+    let hi = binary(copy, BinOp::Add, lo, block)?;
+    let row = push(copy, Op::Slice(vec![Slicer::Range]), &[xs, lo, hi], span)?;
+    copy.b.end_body(row);
+    let row = copy.b.push(Op::If, &[is_first], &[yes, no], span).ok()?;
+    let result = total(copy, changes, s, row)?;
+    copy.b.end_body(result);
+    let totals = copy.b.push(Op::Generate, &[all], &[body], span).ok()?;
+    let stays = push(copy, Op::Select, &[is_full, none, length], span)?;
+    let stays = push(copy, Op::Take, &[begun, stays], span)?;
+    let gone = binary(copy, BinOp::Mul, count, block)?;
+    let gone = binary(copy, BinOp::Add, gone, need)?;
+    let last = push(copy, Op::Drop, &[xs, gone], span)?;
+    let rest = push(copy, Op::Concat(0), &[stays, last], span)?;
+    Some((totals, rest))
+}
+
+/// A scan of a vector, block by block: each starts from what was before and all blocks before it, in order.
+fn scanned(
+    copy: &mut Copier<'_>,
+    changes: &mut dyn Rewrite,
+    (s, cuts): (Var, &Cuts),
+    (all, length): (Var, Var),
+    (sum, totals): (Var, Var),
+) -> Option<Var> {
+    let (old, span) = (copy.old, copy.old.span(s));
+    let inst = old.inst(s)?;
+    let Op::Scan(direction, kind) = inst.op else { return None };
+    let theirs = *inst.bodies.first()?;
+    let more = int(copy, cuts.float_block - 1, span)?;
+    let block = int(copy, cuts.float_block, span)?;
+    let count = push(copy, Op::Binary(BinOp::Add), &[length, more], span)?;
+    let count = push(copy, Op::Binary(BinOp::Div), &[count, block], span)?;
+    let blocks = rows(copy, (all, length), (count, cuts), span, |copy, row, number| {
+        let before =
+            one_by_one(copy, changes, s, (number, sum), |copy, _, i| push(copy, Op::Index, &[totals, i], span))?;
+        let within = Op::Scan(direction, ScanKind::Inclusive);
+        let within = applied(copy, changes, s, &within, &[row])?;
+        let size = push(copy, Op::Length, &[row], span)?;
+        let (body, params) = copy.b.begin_body_of(&Op::Generate, &[size], 0, span).ok()?;
+        let at = *params.first()?;
+        let element = if kind == ScanKind::Inclusive {
+            let x = push(copy, Op::Index, &[within, at], span)?;
+            pair(copy, changes, theirs, before, x)?
+        } else {
+            let zero = int(copy, 0, span)?;
+            let is_first = push(copy, Op::Binary(BinOp::Eq), &[at, zero], span)?;
+            let (yes, _) = copy.b.begin_body_of(&Op::If, &[is_first], 0, span).ok()?;
+            copy.b.end_body(before);
+            let (no, _) = copy.b.begin_body_of(&Op::If, &[is_first], 1, span).ok()?;
+            let one = int(copy, 1, span)?;
+            let at = push(copy, Op::Binary(BinOp::Sub), &[at, one], span)?;
+            let x = push(copy, Op::Index, &[within, at], span)?;
+            let both = pair(copy, changes, theirs, before, x)?;
+            copy.b.end_body(both);
+            copy.b.push(Op::If, &[is_first], &[yes, no], span).ok()?
+        };
+        copy.b.end_body(element);
+        copy.b.push(Op::Generate, &[size], &[body], span).ok()
+    })?;
+    push(copy, Op::Flatten, &[blocks], span)
+}
+
+/// Two values combined by a body.
+fn pair(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, body: Body, a: Var, b: Var) -> Option<Var> {
+    let [p, q] = copy.old.body(body).params[..] else { return None };
+    copy.stand(p, a);
+    copy.stand(q, b);
+    copy.statements(changes, body)
+}
+
+/// The elements of a vector combined, one after another: a vector of one element, or none.
+fn in_order(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, s: Var, xs: Var) -> Option<Var> {
+    let span = copy.old.span(s);
+    let length = push(copy, Op::Length, &[xs], span)?;
+    let ty = copy.b.ty(xs).elem()?.clone();
+    at_most_one(copy, (length, &ty), span, |copy| {
+        let (zero, one) = (int(copy, 0, span)?, int(copy, 1, span)?);
+        let first = push(copy, Op::Index, &[xs, zero], span)?;
+        let others = push(copy, Op::Binary(BinOp::Sub), &[length, one], span)?;
+        one_by_one(copy, changes, s, (others, first), |copy, _, i| {
+            let i = push(copy, Op::Binary(BinOp::Add), &[i, one], span)?;
+            push(copy, Op::Index, &[xs, i], span)
+        })
+    })
+}
+
+/// Starts from a value and combines it with so many others, in order.
+fn one_by_one(
+    copy: &mut Copier<'_>,
+    changes: &mut dyn Rewrite,
+    s: Var,
+    (count, start): (Var, Var),
+    element: impl FnOnce(&mut Copier<'_>, &mut dyn Rewrite, Var) -> Option<Var>,
+) -> Option<Var> {
+    let (old, span) = (copy.old, copy.old.span(s));
+    let inst = old.inst(s)?;
+    let (body, params) = copy.b.begin_body_of(&Op::For, &[count, start], 0, span).ok()?;
+    let [i, sum] = params[..] else { return None };
+    let x = element(copy, changes, i)?;
+    let next = match inst.op {
+        Op::Reduce(m) => push(copy, Op::Binary(operator(m)?), &[sum, x], span)?,
+        _ => pair(copy, changes, *inst.bodies.first()?, sum, x)?,
+    };
+    copy.b.end_body(next);
+    copy.b.push(Op::For, &[count, start], &[body], span).ok()
+}

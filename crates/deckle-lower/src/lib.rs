@@ -1,0 +1,18 @@
+//! From the array IR to loops, one folder for each step of the way:
+//!
+//! 1. [`simplify`](mod@simplify) makes a program smaller without changing what it means;
+//! 2. [`chunk`](mod@chunk) makes loops over chunks of its sequences;
+//! 3. [`flatten`](mod@flatten) makes kernels of it, and what the host does around them;
+//! 4. [`reuse`](mod@reuse) says where their memory comes from, and when it is let go of;
+//! 5. [`schedule`](mod@schedule) makes the loops of a kernel.
+//!
+//! [`cuts`] are the sizes at which work is divided, [`contract`](mod@contract) fuses products into sums where the user asks for that, and [`kernels`] says in words what became of a program.
+
+pub mod chunk;
+pub mod contract;
+pub mod cuts;
+pub mod flatten;
+pub mod kernels;
+pub mod reuse;
+pub mod schedule;
+pub mod simplify;
