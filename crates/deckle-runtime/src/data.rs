@@ -191,18 +191,21 @@ impl Data {
             return Err(Malformed::Unaligned(ty));
         }
         let all = offsets.as_slice::<i64>();
-        let (Some(first), Some(last)) = (all.first(), all.last()) else { return Err(Malformed::NoOffsets) };
-        if *first != 0 {
-            return Err(Malformed::FirstOffset(*first));
-        }
-        if let Some(at) = find(all, 1, decreases) {
-            let row = (at..all.len() - 1).find(|i| all[i + 1] < all[*i]).unwrap_or(at);
-            return Err(Malformed::Decreasing { row, begins: all[row], ends: all[row + 1] });
-        }
-        if usize::try_from(*last) != Ok(elements.len) {
-            return Err(Malformed::LastOffset { last: *last, has: elements.len });
+        let last = well_formed(all)?;
+        if usize::try_from(last) != Ok(elements.len) {
+            return Err(Malformed::LastOffset { last, has: elements.len });
         }
         Ok(Data { len: all.len() - 1, form: Form::Offsets(offsets, Box::new(elements)) })
+    }
+
+    /// Arrays that begin and end at offsets that were checked before, which are not read again.
+    ///
+    /// # Errors
+    /// The offsets do not end where the elements do.
+    pub fn rows_at(offsets: Offsets, elements: Data) -> Result<Data, Malformed> {
+        offsets.are_of(&elements)?;
+        let len = offsets.0.len() - 1;
+        Ok(Data { len, form: Form::Offsets(Buffer::from_vec(offsets.0), Box::new(elements)) })
     }
 
     /// Values that lie so, without a look at them.
@@ -371,6 +374,51 @@ fn decreases(offsets: &[i64]) -> bool {
     pairs.fold(0, |all, (a, b)| all | b.wrapping_sub(*a) | b) < 0
 }
 
+/// The last of some offsets, which begin with 0 and do not decrease.
+fn well_formed(all: &[i64]) -> Result<i64, Malformed> {
+    let (Some(first), Some(last)) = (all.first(), all.last()) else { return Err(Malformed::NoOffsets) };
+    if *first != 0 {
+        return Err(Malformed::FirstOffset(*first));
+    }
+    if let Some(at) = find(all, 1, decreases) {
+        let row = (at..all.len() - 1).find(|i| all[i + 1] < all[*i]).unwrap_or(at);
+        return Err(Malformed::Decreasing { row, begins: all[row], ends: all[row + 1] });
+    }
+    Ok(*last)
+}
+
+/// Offsets that begin with 0 and do not decrease. They are checked once, and rows at them are made any number of times: see [`Data::rows_at`] and
+/// [`crate::Lender::lend_rows`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Offsets(Vec<i64>);
+
+impl Offsets {
+    /// Checks offsets.
+    ///
+    /// # Errors
+    /// There are none, the first is not 0, or they decrease.
+    pub fn new(offsets: Vec<i64>) -> Result<Offsets, Malformed> {
+        well_formed(&offsets)?;
+        Ok(Offsets(offsets))
+    }
+
+    /// The offsets: at least one.
+    pub fn as_slice(&self) -> &[i64] {
+        &self.0
+    }
+
+    /// The offsets as a vector, without copying.
+    pub fn into_vec(self) -> Vec<i64> {
+        self.0
+    }
+
+    /// Whether they end where the elements do.
+    pub(crate) fn are_of(&self, elements: &Data) -> Result<(), Malformed> {
+        let (last, has) = (self.0[self.0.len() - 1], elements.len);
+        if usize::try_from(last) == Ok(has) { Ok(()) } else { Err(Malformed::LastOffset { last, has }) }
+    }
+}
+
 fn join(parts: &[&Data], pool: &Pool) -> Result<Data, OverBudget> {
     if let [one] = parts {
         return Ok((*one).clone());
@@ -460,6 +508,22 @@ mod tests {
         assert_eq!(shown(&data.slice(0, 2, &pool).unwrap()), "[0, 2, 2] of [1, 2]");
         assert_eq!(shown(&data.slice(2, 4, &pool).unwrap()), "[0, 1, 4] of [3, 4, 5, 6]");
         assert_eq!(shown(&data.slice(4, 4, &pool).unwrap()), "[0] of []");
+    }
+
+    #[test]
+    fn offsets_are_checked_once_for_many_elements() {
+        let checked = Offsets::new(vec![0, 2, 2, 3]).unwrap();
+        assert_eq!(shown(&Data::rows_at(checked.clone(), ints(&[1, 2, 3])).unwrap()), "[0, 2, 2, 3] of [1, 2, 3]");
+        let wrong = Data::rows_at(checked.clone(), ints(&[1, 2])).unwrap_err();
+        assert_eq!(wrong, Malformed::LastOffset { last: 3, has: 2 });
+        crate::lending(1, |lender| {
+            let lent = lender.lend_rows(&checked, ints(&[1, 2, 3])).unwrap();
+            assert_eq!(shown(&lent), "[0, 2, 2, 3] of [1, 2, 3]");
+            assert!(lender.lend_rows(&checked, ints(&[])).is_err());
+        });
+        assert_eq!(Offsets::new(vec![]), Err(Malformed::NoOffsets));
+        assert_eq!(Offsets::new(vec![1, 2]), Err(Malformed::FirstOffset(1)));
+        assert_eq!(Offsets::new(vec![0, 3, 1]), Err(Malformed::Decreasing { row: 1, begins: 3, ends: 1 }));
     }
 
     #[test]

@@ -7,7 +7,7 @@
 #![allow(unsafe_code)] // Lifetimes end where `lending` does, which the compiler cannot see.
 
 use crate::buffer::{Buffer, Number};
-use crate::data::Data;
+use crate::data::{Data, Form, Malformed, Offsets};
 use crate::pool::Pool;
 use crate::stream::{Error, Source};
 use deckle_ir::scalar::ScalarType;
@@ -75,6 +75,19 @@ impl<'a> Lender<'a> {
         // SAFETY: as above; a `bool` is a byte, 0 or 1.
         let buffer = unsafe { Buffer::from_external(self.mark.clone(), elements.as_ptr().cast(), elements.len()) };
         Data::all_of(ScalarType::Bool, buffer)
+    }
+
+    /// Rows at offsets that were checked before, which are neither copied nor read.
+    ///
+    /// # Errors
+    /// The offsets do not end where the elements do.
+    pub fn lend_rows(&self, offsets: &'a Offsets, elements: Data) -> Result<Data, Malformed> {
+        offsets.are_of(&elements)?;
+        let all = offsets.as_slice();
+        // SAFETY: as above.
+        let buffer = unsafe { Buffer::from_external(self.mark.clone(), all.as_ptr().cast(), size_of_val(all)) };
+        // SAFETY: `Offsets` begin with 0 and do not decrease, and these end where the elements do.
+        Ok(unsafe { Data::new_unchecked(all.len() - 1, Form::Offsets(buffer, Box::new(elements))) })
     }
 
     /// A source.

@@ -39,7 +39,7 @@ pub mod stream;
 pub mod team;
 
 pub use buffer::{Buffer, Number, Plain};
-pub use data::{Data, Form, Malformed};
+pub use data::{Data, Form, Malformed, Offsets};
 pub use lend::{Lender, lending};
 pub use pool::{OverBudget, Pool, Stats};
 pub use team::{Interrupted, Team};

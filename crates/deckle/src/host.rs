@@ -9,7 +9,7 @@ use crate::flat::{Elements, Flat, Grids, Rows, shape_of, shaped};
 use crate::seq::Seq;
 use crate::stream::{Arg, Argument};
 use deckle_engine::Input;
-use deckle_runtime::{Buffer, Data, Form, Lender, OverBudget};
+use deckle_runtime::{Data, Form, Lender, Offsets, OverBudget};
 use std::marker::PhantomData;
 
 /// An array in memory, row by row: a shape and its elements.
@@ -191,7 +191,7 @@ mod ndarray;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ragged<T> {
-    offsets: Vec<i64>,
+    offsets: Offsets,
     data: Vec<T>,
 }
 
@@ -209,15 +209,13 @@ impl<T> Ragged<T> {
             );
             return Err(wrong(message));
         }
-        if let Some(row) = offsets.windows(2).position(|w| w[1] < w[0]) {
-            return Err(wrong(format!("row {row} begins at {}, but ends at {}", offsets[row], offsets[row + 1])));
-        }
+        let offsets = Offsets::new(offsets).map_err(|e| wrong(e.to_string()))?;
         Ok(Ragged { offsets, data })
     }
 
     /// How many rows there are.
     pub fn len(&self) -> usize {
-        self.offsets.len() - 1
+        self.offsets().len() - 1
     }
 
     /// Whether there are no rows.
@@ -227,13 +225,13 @@ impl<T> Ragged<T> {
 
     /// A row.
     pub fn row(&self, at: usize) -> Option<&[T]> {
-        let (lo, hi) = (self.offsets.get(at)?, self.offsets.get(at + 1)?);
+        let (lo, hi) = (self.offsets().get(at)?, self.offsets().get(at + 1)?);
         self.data.get(*lo as usize..*hi as usize)
     }
 
     /// Where the rows begin, and where the last ends.
     pub fn offsets(&self) -> &[i64] {
-        &self.offsets
+        self.offsets.as_slice()
     }
 
     /// The elements of all rows.
@@ -243,7 +241,7 @@ impl<T> Ragged<T> {
 
     /// Offsets and elements, without copying.
     pub fn into_parts(self) -> (Vec<i64>, Vec<T>) {
-        (self.offsets, self.data)
+        (self.offsets.into_vec(), self.data)
     }
 }
 
@@ -437,26 +435,24 @@ macro_rules! lists {
 
         impl<'a, T: HostItem> Argument<'a, $handle<Arr<T>>> for Ragged<T::Plain> {
             fn into_arg(self, lender: &Lender<'a>) -> Result<Arg, OverBudget> {
-                let (n, ends) = (self.len(), Data::numbers(self.offsets));
-                given(ragged(&ends, T::Flat::from_vec(self.data, lender.threads()).into_data(None)?), &[n])
+                let n = self.len();
+                let elements = T::Flat::from_vec(self.data, lender.threads()).into_data(None)?;
+                given(Ok(Data::rows_at(self.offsets, elements).expect(ENDS)), &[n])
             }
         }
 
         impl<'a, T: HostItem> Argument<'a, $handle<Arr<T>>> for &'a Ragged<T::Plain> {
             fn into_arg(self, lender: &Lender<'a>) -> Result<Arg, OverBudget> {
-                let ends = lender.lend(&self.offsets);
-                lent(ragged(&ends, T::Flat::lend(&self.data, lender)?), &[self.len()])
+                let elements = T::Flat::lend(&self.data, lender)?;
+                lent(Ok(lender.lend_rows(&self.offsets, elements).expect(ENDS)), &[self.len()])
             }
         }
     )*};
 }
 
-lists! { Arr Seq }
+const ENDS: &str = "it was checked when the rows were made that offsets end where the elements do";
 
-fn ragged(ends: &Data, elems: Data) -> Result<Data, OverBudget> {
-    let offsets = ends.as_scalars().cloned().unwrap_or_else(Buffer::empty);
-    Ok(Data::rows(offsets, elems).expect("offsets were looked at when they were given"))
-}
+lists! { Arr Seq }
 
 macro_rules! tuples {
     ($(($($name:ident $index:tt),+);)*) => {$(

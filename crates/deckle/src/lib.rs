@@ -108,7 +108,7 @@
 //! |---|---|
 //! | `&[T]`, `&Vec<T>`, `&Array<T, D>`, ndarray views in standard layout | lent until the call returns |
 //! | `Vec<T>`, `Array<T, D>` | given away: the result may be computed in its memory, and is then that very `Vec` |
-//! | [`Ragged<T>`](Ragged), owned or borrowed | as above; the offsets were read once when it was made, and are once for the call |
+//! | [`Ragged<T>`](Ragged), owned or borrowed | as above; the offsets were checked when it was made, and are not again |
 //! | a `Vec` or slice of tuples, or of structs with `#[derive(Elt)]` | taken apart, a column for each scalar, in one pass |
 //! | [`columns`]`((&[A], &[B]))` for vectors of tuples and structs | lent, a column for each component: nothing is taken apart |
 //! | `Vec<Vec<T>>` | copied together |
