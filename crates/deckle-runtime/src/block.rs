@@ -9,6 +9,7 @@
 
 #![allow(unsafe_code)] // It is about raw memory.
 
+use crate::team::Team;
 use std::alloc::Layout;
 use std::ptr::NonNull;
 
@@ -25,6 +26,13 @@ pub const LARGE: usize = 2 << 20;
 const HUGE_PAGE: usize = 2 << 20;
 /// Capacities of large blocks are multiples of this, so that chunks of nearly equal size can take each other's place.
 const LARGE_STEP: usize = 64 << 10;
+
+/// Memory for vectors from this size on is cleared by several threads: below, that takes less time than it takes to wake them.
+const CLEARED_BY_ALL: usize = 1 << 20;
+/// Up to this size: glibc maps what is larger, and what is mapped is zero without being written.
+const CLEARED_BY_SYSTEM: usize = 32 << 20;
+/// The bytes that one task clears.
+const CLEARED_AT_ONCE: usize = 256 << 10;
 
 /// Memory that begins at a multiple of [`ALIGN`], all of it initialised.
 #[derive(Debug)]
@@ -97,6 +105,37 @@ pub fn zeros(layout: Layout) -> Option<NonNull<u8>> {
     }
     // SAFETY: the layout is not of size zero.
     let start = NonNull::new(unsafe { std::alloc::alloc_zeroed(layout) })?;
+    advise(start, layout);
+    Some(start)
+}
+
+/// The same, written by the threads of a team where an allocator is likely to have memory that was used before: one thread that clears it would keep all
+/// others waiting.
+pub fn zeros_by(team: &Team, layout: Layout) -> Option<NonNull<u8>> {
+    let bytes = layout.size();
+    if team.threads() == 1 || !(CLEARED_BY_ALL..=CLEARED_BY_SYSTEM).contains(&bytes) {
+        return zeros(layout);
+    }
+    // SAFETY: the layout is not of size zero.
+    let start = NonNull::new(unsafe { std::alloc::alloc(layout) })?;
+    advise(start, layout);
+    let address = start.as_ptr().expose_provenance();
+    let clear = |from: usize, to: usize| {
+        let at = std::ptr::with_exposed_provenance_mut::<u8>(address + from);
+        // SAFETY: a part of what was allocated, which nobody else has yet; parts do not overlap.
+        unsafe { at.write_bytes(0, to - from) }
+    };
+    let part = |task: usize| (task * CLEARED_AT_ONCE).min(bytes);
+    let done = team.run(bytes.div_ceil(CLEARED_AT_ONCE), &|task, _| clear(part(task), part(task + 1)));
+    if done.is_err() {
+        // Some parts may have been left out, and memory is initialised in any case.
+        clear(0, bytes);
+    }
+    Some(start)
+}
+
+/// Asks for huge pages where there are many bytes.
+fn advise(start: NonNull<u8>, layout: Layout) {
     #[cfg(all(target_os = "linux", not(miri)))]
     if layout.size() >= 2 * LARGE {
         let (lo, hi) = (start.as_ptr() as usize, start.as_ptr() as usize + layout.size());
@@ -104,7 +143,8 @@ pub fn zeros(layout: Layout) -> Option<NonNull<u8>> {
         // SAFETY: whole pages inside of what was allocated; advice changes nothing of what is in them.
         unsafe { libc::madvise(lo as *mut libc::c_void, hi.saturating_sub(lo), libc::MADV_HUGEPAGE) };
     }
-    Some(start)
+    #[cfg(not(all(target_os = "linux", not(miri))))]
+    let _ = (start, layout);
 }
 
 /// # Safety
@@ -200,6 +240,35 @@ mod tests {
         assert_eq!(capacity_for(usize::MAX), None);
         assert_eq!(capacity_for(usize::MAX - 64), None);
         assert_eq!(capacity_for(isize::MAX as usize), None);
+    }
+
+    #[test]
+    fn memory_for_vectors_is_zero_whoever_clears_it() {
+        let sizes = [1, CLEARED_BY_ALL - 1, CLEARED_BY_ALL, CLEARED_BY_ALL + 5, 3 * CLEARED_AT_ONCE * 4];
+        for team in [1, 3].map(Team::new) {
+            for bytes in sizes {
+                // The second time, an allocator may have what was left the first time.
+                for _ in 0..2 {
+                    let layout = Layout::from_size_align(bytes, 8).unwrap();
+                    let start = zeros_by(&team, layout).unwrap();
+                    // SAFETY: it was allocated just now with that many bytes, and is freed once.
+                    unsafe {
+                        let all = std::slice::from_raw_parts_mut(start.as_ptr(), bytes);
+                        assert!(all.iter().all(|&b| b == 0), "{bytes}");
+                        all.fill(7);
+                        std::alloc::dealloc(start.as_ptr(), layout);
+                    }
+                }
+            }
+        }
+        let (interrupt, layout) = (std::sync::Arc::<std::sync::atomic::AtomicBool>::default(), layout(4 << 20));
+        interrupt.store(true, std::sync::atomic::Ordering::Relaxed);
+        let start = zeros_by(&Team::with_interrupt(2, interrupt), layout).unwrap();
+        // SAFETY: as above.
+        unsafe {
+            assert!(std::slice::from_raw_parts(start.as_ptr(), layout.size()).iter().all(|&b| b == 0));
+            std::alloc::dealloc(start.as_ptr(), layout);
+        }
     }
 
     #[test]

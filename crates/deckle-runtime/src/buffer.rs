@@ -420,6 +420,7 @@ impl fmt::Debug for Buffer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::team::Team;
 
     fn padding_of(buffer: &Buffer) -> &[u8] {
         // SAFETY: the pool's buffers have 64 initialised bytes past their payload.
@@ -571,16 +572,16 @@ mod tests {
     #[test]
     fn a_vector_of_the_pool_counts_until_it_is_handed_over() {
         let pool = Pool::new(Some(1 << 20));
-        let mut b = pool.alloc_vec(8000, 8, "b").unwrap();
+        let mut b = pool.alloc_vec(8000, 8, &Team::new(1), "b").unwrap();
         assert!(pool.stats().current >= 8000 && b.is_padded() && b.as_slice::<u64>().iter().all(|x| *x == 0));
         b.get_mut::<u64>().unwrap()[999] = 5;
         let at = b.as_ptr();
         let v = b.into_vec::<f64>();
         assert_eq!((v.as_ptr().cast(), v.len(), v[999].to_bits()), (at, 1000, 5));
         assert_eq!(pool.stats().current, 0);
-        drop(pool.alloc_vec(1 << 19, 4, "b").unwrap());
+        drop(pool.alloc_vec(1 << 19, 4, &Team::new(1), "b").unwrap());
         assert_eq!(pool.stats().current, 0);
-        assert!(pool.alloc_vec(1 << 20, 4, "b").is_err());
+        assert!(pool.alloc_vec(1 << 20, 4, &Team::new(1), "b").is_err());
     }
 
     #[test]

@@ -26,9 +26,10 @@
 //!
 //! One lock guards the books. An allocation is made per array and chunk, never per element, so the lock is not contended.
 
-use crate::block::{Block, PADDING, capacity_for, zeros};
+use crate::block::{Block, PADDING, capacity_for, zeros_by};
 use crate::buffer::{Buffer, Plain};
 use crate::guarded::{Guarded, RED};
+use crate::team::Team;
 use std::alloc::Layout;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -166,9 +167,9 @@ impl Pool {
         Ok(buffer)
     }
 
-    /// An array of `bytes` zeros in memory that a vector of elements of so many bytes each can own: see [`Buffer::into_vec`]. It is not cached. In checked mode it is as from
-    /// [`Pool::alloc`].
-    pub fn alloc_vec(&self, bytes: usize, elem: usize, what: &str) -> Result<Buffer, OverBudget> {
+    /// An array of `bytes` zeros in memory that a vector of elements of so many bytes each can own: see [`Buffer::into_vec`]. It is not cached. A team clears it. In checked mode
+    /// it is as from [`Pool::alloc`].
+    pub fn alloc_vec(&self, bytes: usize, elem: usize, team: &Team, what: &str) -> Result<Buffer, OverBudget> {
         if self.is_checked() || bytes == 0 {
             return self.alloc(bytes, what);
         }
@@ -178,7 +179,7 @@ impl Pool {
         let Some(layout) = layout else { return Err(refuse(self.0.books().in_use, self.0.budget)) };
         let counted = layout.size() as u64;
         self.0.reserve(counted).map_err(|(in_use, budget)| refuse(in_use, budget))?;
-        let start = zeros(layout).ok_or_else(|| {
+        let start = zeros_by(team, layout).ok_or_else(|| {
             self.0.release(counted);
             refuse(self.0.books().in_use, None)
         })?;

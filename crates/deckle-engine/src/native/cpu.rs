@@ -181,7 +181,11 @@ impl Device for Cpu<'_> {
         if let Some(buffer) = self.given(bytes) {
             return Ok(buffer);
         }
-        Ok(if self.settings.owned_results { pool.alloc_vec(bytes, elem, name) } else { pool.alloc(bytes, name) }?)
+        Ok(if self.settings.owned_results {
+            pool.alloc_vec(bytes, elem, &self.settings.team, name)?
+        } else {
+            pool.alloc(bytes, name)?
+        })
     }
 
     fn put(&self, buffer: Buffer) -> Result<Buffer, Failure> {
