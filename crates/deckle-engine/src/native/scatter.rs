@@ -56,7 +56,7 @@ impl Cpu<'_> {
         Ok(record.taken(&args, &self.settings.progress)?.is_none())
     }
 
-    /// Each part of the points into copies of the arrays, which are merged in the order of the parts.
+    /// Each part of the points into copies of the arrays, one for each part or for each thread, which are merged in order.
     fn in_copies(
         &self,
         memory: &Memory<'_, Self>,
@@ -67,10 +67,13 @@ impl Cpu<'_> {
     ) -> Result<Option<Option<Record>>, Failure> {
         let len = memory.host().int(copies.len)?.max(0);
         let cuts = &self.make.cuts;
-        let parts = (cuts.copied / len.max(1)).clamp(cuts.copies[0], cuts.copies[1]);
         // Integers give the same in any order; of other numbers the parts must not depend on the threads.
-        let exact = copies.units.iter().all(|u| !u.ty().is_float());
+        let exact = copies.exact;
         let threads = self.settings.team.threads();
+        let most = cuts.copied / len.max(1);
+        // Where each thread can have a copy, it takes one part of the points after another: a thread that begins late, or is slower, takes fewer.
+        let own = exact && threads > 1 && threads as i64 <= most;
+        let parts = if own { threads as i64 } else { most.clamp(cuts.copies[0], cuts.copies[1]) };
         let width: i64 = copies.units.iter().map(|u| u.ty().bytes() as i64).sum();
         let (main, turns) = match (&copies.turns, entries.turns) {
             (Some((_, turns)), Some(entry)) if len * width * *turns as i64 <= cuts.cached_copies => (entry, *turns),
@@ -79,7 +82,8 @@ impl Cpu<'_> {
         if points < cuts.points_for_copied * parts * len.max(cuts.least_copied) || exact && threads == 1 && turns == 1 {
             return Ok(None);
         }
-        let block = (points + parts - 1) / parts;
+        let tasks = if own { parts * cuts.tasks } else { parts };
+        let block = (points + tasks - 1) / tasks;
         let targets = self.passed(memory, launch)?;
         let (mut all, mut args) = (Vec::new(), Vec::new());
         for _ in 0..parts {
@@ -94,10 +98,11 @@ impl Cpu<'_> {
             args.push(Args::new(bufs, self.make.checked));
         }
         let record = Shared::default();
-        self.settings.team.run(parts as usize, &|task, _| {
-            let scalars = [task as u64, task as u64 + 1, block as u64, parts as u64, cuts.row_block as u64];
-            // SAFETY: as for any block of `main`; what it combines into is its own.
-            unsafe { main(args[task].get(), scalars.as_ptr(), record.get()) }
+        self.settings.team.run(tasks as usize, &|task, thread| {
+            let scalars = [task as u64, task as u64 + 1, block as u64, tasks as u64, cuts.row_block as u64];
+            let copy = if own { thread } else { task };
+            // SAFETY: as for any block of `main`; what it combines into is its own, or its thread's, which does one task at a time.
+            unsafe { main(args[copy].get(), scalars.as_ptr(), record.get()) }
         })?;
         if let Some(record) = record.taken(&args[0], &self.settings.progress)? {
             return Ok(Some(Some(record)));

@@ -111,14 +111,16 @@ impl Long {
     }
 }
 
-/// Arrays that are combined into, and how that is done with copies: `main` combines each part of the points into copies of its own, which start from what
-/// changes nothing, and `merge` combines these with the arrays, in the order of the parts.
+/// Arrays that are combined into, and how that is done with copies: `main` combines each part of the points into copies of its own, or of its thread, which start
+/// from the identity element, and `merge` combines these with the arrays, in the order of the parts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Copies {
     /// Which buffers of the launch.
     pub targets: Vec<usize>,
     /// What the copies start from.
     pub units: Vec<Scalar>,
+    /// Whether the result is the same for any division of the points and any order of the copies: integers that do not saturate.
+    pub exact: bool,
     /// How many elements they have: a node of the root.
     pub len: Node,
     /// Is passed the targets and then their copies; the first two scalars are a range of elements.

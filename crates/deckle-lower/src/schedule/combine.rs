@@ -4,7 +4,7 @@
 //! - each point has a place of its own, the next after the last one's: then any order will do;
 //! - all points have the same value: so too;
 //! - the operator has something that changes nothing: then each of some parts of the points has a copy of the array, and the copies are merged in the order of the parts.
-//!   How many parts there are is a matter of sizes alone;
+//!   How many parts there are is a matter of sizes alone; of integers, which give the same in any order, each thread may have a copy instead;
 //! - the places ascend along the inner dimension, as the multiples of a number do: then each thread owns a part of the array and does what falls into it. The part
 //!   stays in the cache meanwhile, so this pays on one thread too.
 
@@ -54,7 +54,8 @@ impl Scheduler<'_> {
         });
         let merge = super::verified(b.finish().map_err(|faults| faults.join("; "))?)?;
         let turns = self.turns(i, *len)?;
-        Ok(Some(Copies { targets, units, len: *len, merge, turns }))
+        let exact = types.iter().all(|ty| !ty.is_float()) && ops.iter().all(|op| *op != BinOp::AddSat);
+        Ok(Some(Copies { targets, units, exact, len: *len, merge, turns }))
     }
 
     /// A function that scatters into several arrays in turn, where points do nothing else.
