@@ -14,6 +14,8 @@ pub struct Cuts {
     pub few_again: i64,
     /// A loop of at most this constant number of rounds may be unrolled.
     pub unrolled_rounds: i64,
+    /// At most as many elements have places below a guard for each point that does not pass it.
+    pub few_unused: i64,
 
     // Schedules.
     /// The points of a block, without loops inside. Where floats are combined block by block, this decides their grouping.
@@ -44,6 +46,11 @@ pub struct Cuts {
     pub row_window: u16,
     /// Rows that are known to have at most as many elements are not shared by threads.
     pub few_in_row: i64,
+    /// The points of a block that are traversed before the code looks whether something has failed. By default no fewer than blocks usually have: their floats are combined as
+    /// without.
+    pub part: i64,
+    /// The rounds of any loop between two such looks.
+    pub strip: i64,
 
     // Chunks of sequences.
     /// The elements of a sequence whose floats are combined together, counted from its start.
@@ -58,6 +65,16 @@ pub struct Cuts {
     pub inside_for_thread: i64,
     /// See [`Cuts::inside`].
     pub least_inside: i64,
+    /// The most elements of a chunk whose size is found out while it runs.
+    pub most_chunk: i64,
+    /// The bytes of the first block that is read ahead from a source; each one after it is twice as large.
+    pub first_read: usize,
+    /// The most bytes that are read ahead at once.
+    pub largest_read: usize,
+    /// As many bytes that were read are worth a chunk of their own.
+    pub worth_chunk: usize,
+    /// The least bytes that are read at once of a source that is wanted as a whole.
+    pub whole_read: usize,
 
     // Threads.
     /// As many elements are worth several threads.
@@ -66,6 +83,8 @@ pub struct Cuts {
     pub worth_unknown: i64,
     /// The tasks for each thread: more balance better and cost more.
     pub tasks: i64,
+    /// The most points of a call of compiled code, where there are that many blocks: between two calls a thread looks whether another has failed.
+    pub points_in_call: i64,
     /// The most blocks with partial results: with more points, blocks are larger.
     pub partial: i64,
     /// The blocks for each thread that are scanned before the next ones: what they read should still be in a cache when it is read again.
@@ -86,6 +105,12 @@ pub struct Cuts {
     pub group_rows: i64,
     /// For at least as many rows, several threads compute lengths.
     pub many_rows: i64,
+
+    // Sorts.
+    /// The elements of a task of a sort.
+    pub sort_block: usize,
+    /// Runs of at most as many elements are sorted by comparisons.
+    pub sort_small: usize,
 
     // Scatters.
     /// The least points for each element of a copy that is scattered into.
@@ -111,6 +136,7 @@ impl Default for Cuts {
         Cuts {
             few_again: 16,
             unrolled_rounds: 128,
+            few_unused: 64,
             block: 1 << 14,
             nested_block: 16,
             register: 64,
@@ -125,15 +151,23 @@ impl Default for Cuts {
             deepest_tile: 1 << 13,
             row_window: 512,
             few_in_row: 1 << 14,
+            part: 1 << 22,
+            strip: 1 << 22,
             float_block: 1 << 15,
             large: 1 << 18,
             collected: 16,
             inside: 1 << 18,
             inside_for_thread: 1 << 16,
             least_inside: 1 << 12,
+            most_chunk: 1 << 24,
+            first_read: 16 << 10,
+            largest_read: 4 << 20,
+            worth_chunk: 1 << 20,
+            whole_read: 1 << 20,
             worth: 1 << 15,
             worth_unknown: 64,
             tasks: 8,
+            points_in_call: 1 << 24,
             partial: 1 << 18,
             scan_window: 8,
             rows_in_block: 1 << 8,
@@ -144,6 +178,8 @@ impl Default for Cuts {
             row_groups: 1 << 12,
             group_rows: 1 << 6,
             many_rows: 1 << 16,
+            sort_block: 1 << 15,
+            sort_small: 256,
             points_for_copied: 4,
             least_copied: 1 << 10,
             copied: 1 << 22,
@@ -161,6 +197,7 @@ impl Cuts {
         Cuts {
             few_again: 2,
             unrolled_rounds: 2,
+            few_unused: 2,
             block: 3,
             nested_block: 2,
             register: 16,
@@ -175,15 +212,23 @@ impl Cuts {
             deepest_tile: 4,
             row_window: 8,
             few_in_row: 2,
+            part: 4,
+            strip: 3,
             float_block: 5,
             large: 4,
             collected: 2,
             inside: 8,
             inside_for_thread: 4,
             least_inside: 3,
+            most_chunk: 8,
+            first_read: 8,
+            largest_read: 32,
+            worth_chunk: 24,
+            whole_read: 16,
             worth: 1,
             worth_unknown: 1,
             tasks: 2,
+            points_in_call: 4,
             partial: 8,
             scan_window: 1,
             rows_in_block: 2,
@@ -194,6 +239,8 @@ impl Cuts {
             row_groups: 4,
             group_rows: 2,
             many_rows: 5,
+            sort_block: 2,
+            sort_small: 3,
             points_for_copied: 1,
             least_copied: 2,
             copied: 16,

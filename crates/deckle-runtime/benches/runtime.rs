@@ -2,7 +2,7 @@
 //!
 //! `cargo bench -p deckle-runtime [dispatch|pool|sort]`. The median of several runs each.
 
-use deckle_runtime::sort::{Key, Segments, argsort};
+use deckle_runtime::sort::{Key, Segments, Sizes, argsort};
 use deckle_runtime::{Pool, Team, cpu};
 use std::hint::black_box;
 use std::time::Instant;
@@ -120,7 +120,7 @@ fn sort() {
                 3,
                 || (),
                 |()| {
-                    argsort(&[key], Segments::Offsets(offsets), &team, &pool, &mut order).unwrap();
+                    argsort(&[key], Segments::Offsets(offsets), Sizes::default(), &team, &pool, &mut order).unwrap();
                 },
             );
             print!("; {threads} threads {:.1} ({:.1}x)", 1e9 * time / n as f64, std_time / time);

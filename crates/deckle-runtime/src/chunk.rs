@@ -10,12 +10,12 @@
 //! The logarithm of the size of the chunk, of which the size is the power of two below; whether it grows; and the averages of time and bytes for an element.
 //!
 //! # Invariants
-//! - A chunk has at least one element and at most [`MOST`].
+//! - A chunk has at least one element and at most as many as [`ChunkScheduler::at_most`] says.
 //! - What a program gives does not depend on anything here.
 
 use std::time::Duration;
 
-/// The most elements of a chunk.
+/// The most elements of a chunk, unless a scheduler is told otherwise.
 pub const MOST: i64 = 1 << 24;
 /// More bytes than this for each thread do not stay in the caches from one kernel to the next.
 const CACHED: u64 = 4 << 20;
@@ -35,6 +35,7 @@ const SLOWER: f64 = 1.04;
 #[derive(Clone, Debug)]
 pub struct ChunkScheduler {
     fixed: Option<i64>,
+    most: i64,
     threads: u64,
     /// The logarithm of the size.
     log: f64,
@@ -68,19 +69,24 @@ impl ChunkScheduler {
     pub fn new(fixed: Option<i64>, threads: usize) -> ChunkScheduler {
         let (log, grows, time) = (0.0, true, None);
         let (bytes, came, last, more) = (0.0, 0.0, None, 0.0);
-        ChunkScheduler { fixed, threads: threads as u64, log, grows, time, bytes, came, last, more }
+        ChunkScheduler { fixed, most: MOST, threads: threads as u64, log, grows, time, bytes, came, last, more }
+    }
+
+    /// The same, and chunks whose size is found out have at most as many elements.
+    pub fn at_most(self, most: i64) -> ChunkScheduler {
+        ChunkScheduler { most: most.max(1), ..self }
     }
 
     /// Begins another traversal, of which nothing is known. Gives the size of its first chunk.
     pub fn begin(&mut self) -> i64 {
-        *self = ChunkScheduler::new(self.fixed, self.threads as usize);
+        *self = ChunkScheduler::new(self.fixed, self.threads as usize).at_most(self.most);
         self.size()
     }
 
     /// The size of the chunk that is next.
     pub fn size(&self) -> i64 {
         // Powers of two: so the sizes of buffers are those of earlier chunks, whose pages are there.
-        self.fixed.unwrap_or(1 << self.log as u32).clamp(1, if self.fixed.is_some() { i64::MAX } else { MOST })
+        self.fixed.unwrap_or(1 << self.log as u32).clamp(1, if self.fixed.is_some() { i64::MAX } else { self.most })
     }
 
     /// A chunk is done; how many bytes there is room for. Gives the size of the next one.
@@ -115,7 +121,7 @@ impl ChunkScheduler {
                 self.log += if self.grows { 1.0 } else { -0.5 };
             }
         }
-        self.log = self.log.clamp(0.0, (MOST as f64).log2());
+        self.log = self.log.clamp(0.0, (self.most as f64).log2());
         // What does not grow with a chunk leaves the caches with smaller ones, too: it must not make chunks small. A quarter of the room: elements are not all alike, and what is kept for the next chunk, while that is joined with it, comes on top.
         let caches = (CACHED * self.threads) as f64;
         let cached = (caches / self.bytes).max((caches / self.more).min(ENOUGH_ELEMENTS));
@@ -193,6 +199,18 @@ mod tests {
         };
         assert!(largest(None) > Some(1 << 17));
         assert!(largest(Some(1 << 20)) <= Some(1 << 13));
+    }
+
+    #[test]
+    fn chunks_have_at_most_as_many_elements_as_was_said() {
+        let mut s = ChunkScheduler::new(None, 1).at_most(6);
+        let mut sizes = vec![s.size()];
+        for _ in 0..4 {
+            let done = Done { took: Duration::ZERO, elements: s.size(), bytes: 0, came: 0 };
+            sizes.push(s.done(done, None));
+        }
+        assert_eq!(sizes, [1, 4, 4, 4, 4]);
+        assert_eq!((s.begin(), s.at_most(1).size()), (1, 1));
     }
 
     #[test]

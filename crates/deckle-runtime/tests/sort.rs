@@ -2,7 +2,7 @@
 
 use deckle_ir::scalar::Scalar;
 use deckle_ir::scalar_eval::compare_scalars;
-use deckle_runtime::sort::{Key, Segments, argsort, group_flags};
+use deckle_runtime::sort::{Key, Segments, Sizes, argsort, group_flags};
 use deckle_runtime::{Pool, Team};
 use std::cmp::Ordering;
 
@@ -57,12 +57,15 @@ fn check(keys: &[Key<'_>], n: usize, offsets: Option<&[i64]>, teams: &[Team], po
             flags[p] = u8::from(starts);
         }
     }
-    for team in teams {
+    // Small ones reach all paths with few elements.
+    let sizes = [Sizes::default(), Sizes { block: 2, small: 3 }, Sizes { block: 1, small: 0 }];
+    let sizes = if n <= 3000 { &sizes[..] } else { &sizes[..1] };
+    for (team, sizes) in teams.iter().flat_map(|team| sizes.iter().map(move |sizes| (team, *sizes))) {
         let mut order = vec![-1; n];
-        argsort(keys, segments, team, pool, &mut order).unwrap();
-        assert!(order == expected, "{} elements, {} threads, {offsets:?}", n, team.threads());
+        argsort(keys, segments, sizes, team, pool, &mut order).unwrap();
+        assert!(order == expected, "{n} elements, {} threads, {sizes:?}, {offsets:?}", team.threads());
         let mut found = vec![9; n];
-        let groups = group_flags(keys, segments, &order, team, &mut found).unwrap();
+        let groups = group_flags(keys, segments, &order, sizes, team, &mut found).unwrap();
         assert!(found == flags && groups == flags.iter().filter(|&&f| f != 0).count());
     }
 }

@@ -13,7 +13,7 @@ use crate::native::run::Memory;
 use deckle_ir::kernel::{Buf, Kernel, ROOT, Sink, Site};
 use deckle_ir::loops::{Access, Block, Function, Gathers, Launch, Stmt, Work};
 use deckle_ir::scalar::{Scalar, ScalarType};
-use deckle_llvm::{Code, Compiler, Pipeline};
+use deckle_llvm::{Code, Compiler, Pipeline, emit};
 use deckle_lower::contract::contract;
 use deckle_lower::cuts::Cuts;
 use deckle_lower::schedule::{Purpose, schedule};
@@ -39,9 +39,6 @@ impl Make {
         Purpose { gathers: self.gathers, diagnose, cuts: self.cuts }
     }
 }
-
-/// A call takes no more points than this, where it can: then no thread works on for long when another has failed.
-const POINTS_IN_CALL: i64 = 1 << 24;
 
 /// A compiled function: buffers, scalars, error record.
 pub(crate) type Entry = unsafe extern "C" fn(*const *mut u8, *const u64, *mut u64);
@@ -88,12 +85,12 @@ fn depth(block: &Block) -> usize {
 
 /// Compiles functions.
 pub(crate) fn compile(functions: &[Function], make: &Make, timings: &mut Timings) -> Result<Arc<Code>, String> {
-    let emit = if make.checked { deckle_llvm::emit::checked } else { deckle_llvm::emit::host };
+    let options = emit::Options { gathers: make.gathers, checked: make.checked, strip: make.cuts.strip };
     let mut functions = Cow::Borrowed(functions);
     if make.contract {
         functions.to_mut().iter_mut().for_each(contract);
     }
-    let ir = timings.time(Stage::Llvm, || emit(&functions, make.gathers));
+    let ir = timings.time(Stage::Llvm, || emit::host_with(&functions, options));
     let compiler = Compiler::host().map_err(|e| e.to_string())?;
     let is_deep = functions.iter().any(|f| depth(&f.body) > DEEPEST);
     let pipeline = if is_deep { Pipeline::O0 } else { make.pipeline.clone() };
@@ -397,7 +394,7 @@ impl Cpu<'_> {
             let by_work = uneven.map(|u| move |tasks: i64| u.cuts(block, (first, last), tasks));
             let cuts = by_work.as_ref().map(|c| c as &dyn Fn(i64) -> Vec<i64>);
             // A thread notes its own failures; of those of others it hears between calls.
-            let together = (POINTS_IN_CALL / block).max(1);
+            let together = (self.make.cuts.points_in_call / block).max(1);
             self.divided((first, last), cuts, &|thread, first, last| {
                 let mut at = first;
                 while at < last && !record.has_failed() {

@@ -154,16 +154,16 @@ impl<D: Device> Memory<'_, D> {
     }
 }
 
-/// So many bytes are read at least, where all are to be.
-const AT_ONCE: usize = 1 << 20;
-
-/// A sequence from outside as a whole, or the only element.
-pub(crate) fn collected(mut source: Box<dyn Source>, ty: &Type, settings: &Settings) -> Result<Data, Failure> {
+/// A sequence from outside as a whole, or the only element; at least so many bytes are read at once.
+pub(crate) fn collected(
+    mut source: Box<dyn Source>,
+    ty: &Type,
+    least: usize,
+    settings: &Settings,
+) -> Result<Data, Failure> {
     let (pool, mut blocks) = (&settings.pool, Vec::new());
     // All of a file at once: then nothing is copied.
-    while let Some(block) =
-        source.next(source.progress().map_or(AT_ONCE, |(_, all)| AT_ONCE.max(all as usize)), pool)?
-    {
+    while let Some(block) = source.next(source.progress().map_or(least, |(_, all)| least.max(all as usize)), pool)? {
         if settings.team.interrupt().load(Relaxed) {
             return Err(Failure::Interrupted);
         }

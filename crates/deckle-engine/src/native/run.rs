@@ -17,7 +17,7 @@ use deckle_ir::value::Value;
 use deckle_lower::cuts::Cuts;
 use deckle_runtime::chunk::{ChunkScheduler, Done};
 use deckle_runtime::sort::{self, Key, Segments};
-use deckle_runtime::stream::{Ahead, Behind, Sink};
+use deckle_runtime::stream::{Ahead, Behind, Sink, Sizes};
 use deckle_runtime::{Buffer, Data, OverBudget, Pool};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
@@ -77,7 +77,7 @@ pub(crate) fn stream<D: Device>(
             (_, false) if unused => {}
             (Input::Stream(source), true) => {
                 let source = validated(source, ty, name);
-                outside.comes(k, Ahead::new(source, &settings.pool), settings);
+                outside.comes(k, Ahead::new(source, read_sizes(&plan.cuts), &settings.pool), settings);
             }
             (Input::Data(data) | Input::Lent(data), true) => {
                 let block = elements(data, ty).ok_or_else(|| Failure::Argument(name.clone()))?;
@@ -87,7 +87,7 @@ pub(crate) fn stream<D: Device>(
                 memory.argument(rep, data, name).map_err(|f| f.of_parameter(plan, k))?
             }
             (Input::Stream(source), false) => {
-                let data = collected(validated(source, ty, name), ty, settings)?;
+                let data = collected(validated(source, ty, name), ty, plan.cuts.whole_read, settings)?;
                 memory.argument(rep, data, name).map_err(|f| f.of_parameter(plan, k))?;
             }
         }
@@ -97,7 +97,7 @@ pub(crate) fn stream<D: Device>(
         memory.set(inside, elements_inside(settings, &plan.cuts))?;
     }
     memory.complete_sizes(&program.params)?;
-    let chunks = plan.sizes().map(|[buf, _]| Chunking::new(buf, settings));
+    let chunks = plan.sizes().map(|[buf, _]| Chunking::new(buf, plan.cuts.most_chunk, settings));
     let mut machine = Machine { memory, plan, outside, next: 0, chunks };
     machine.block(&program.steps)?;
     let Machine { memory, outside, .. } = machine;
@@ -114,6 +114,11 @@ pub(crate) fn stream<D: Device>(
         }
         (_, result) => Ok(result),
     }
+}
+
+/// The bytes of what is read ahead.
+fn read_sizes(cuts: &Cuts) -> Sizes {
+    Sizes { first: cuts.first_read, largest: cuts.largest_read, piece: cuts.worth_chunk }
 }
 
 /// How many elements are gone through at once inside others: as many as keep the threads busy, if the arguments leave memory for what is made of them.
@@ -299,8 +304,8 @@ struct Chunking {
 }
 
 impl Chunking {
-    fn new(buf: Buf, settings: &Settings) -> Chunking {
-        let scheduler = ChunkScheduler::new(settings.chunk.map(|n| n.max(1)), settings.team.threads());
+    fn new(buf: Buf, most: i64, settings: &Settings) -> Chunking {
+        let scheduler = ChunkScheduler::new(settings.chunk.map(|n| n.max(1)), settings.team.threads()).at_most(most);
         Chunking { buf, scheduler, bytes: 0, came: 0, pulled: None, goes: false }
     }
 }
@@ -490,7 +495,8 @@ impl<D: Device> Machine<'_, D> {
             columns.push(column(buffer, elem, len));
         }
         let to = result.get_mut::<i64>().ok_or(Failure::bug("an order of a sort that is shared"))?;
-        sort::argsort(&columns, segments, &settings.team, &settings.pool, to).map_err(|e| match e {
+        let sizes = sort::Sizes { block: self.plan.cuts.sort_block, small: self.plan.cuts.sort_small };
+        sort::argsort(&columns, segments, sizes, &settings.team, &settings.pool, to).map_err(|e| match e {
             sort::Error::OverBudget(e) => over(e),
             sort::Error::Interrupted => Failure::Interrupted,
         })?;

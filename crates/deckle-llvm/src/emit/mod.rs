@@ -51,23 +51,45 @@ use deckle_ir::loops::Function;
 use deckle_ir::loops::Gathers;
 use module::{Module, Target};
 
-/// A module for the CPU of this machine.
-pub fn host(functions: &[Function], gathers: Gathers) -> String {
-    emit(functions, Target::Host, gathers, false)
+/// How a module is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// How gathered elements are loaded.
+    pub gathers: Gathers,
+    /// Whether accesses are checked: those out of range do not happen, and they and loads of what has not been written are recorded.
+    pub checked: bool,
+    /// The most rounds of a loop between two looks at whether something has failed.
+    pub strip: i64,
 }
 
-/// As [`host`], in checked mode: accesses out of range do not happen, and they and loads of what has not been written are recorded.
+impl Default for Options {
+    fn default() -> Options {
+        Options { gathers: Gathers::Native, checked: false, strip: 1 << 22 }
+    }
+}
+
+/// A module for the CPU of this machine.
+pub fn host(functions: &[Function], gathers: Gathers) -> String {
+    host_with(functions, Options { gathers, ..Options::default() })
+}
+
+/// As [`host`], in checked mode.
 pub fn checked(functions: &[Function], gathers: Gathers) -> String {
-    emit(functions, Target::Host, gathers, true)
+    host_with(functions, Options { gathers, checked: true, ..Options::default() })
+}
+
+/// As [`host`], in any way.
+pub fn host_with(functions: &[Function], options: Options) -> String {
+    emit(functions, Target::Host, options)
 }
 
 /// A module for GPUs of NVIDIA.
 pub fn nvptx(functions: &[Function]) -> String {
-    emit(functions, Target::Nvptx, Gathers::Native, false)
+    emit(functions, Target::Nvptx, Options::default())
 }
 
-fn emit(functions: &[Function], target: Target, gathers: Gathers, checked: bool) -> String {
-    let mut module = Module::new(target, gathers, checked);
+fn emit(functions: &[Function], target: Target, options: Options) -> String {
+    let mut module = Module::new(target, options);
     for function in functions {
         function::emit(&mut module, function);
     }

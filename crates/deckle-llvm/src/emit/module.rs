@@ -1,5 +1,6 @@
 //! What the functions of a module share.
 
+use super::Options;
 use deckle_ir::loops::Function;
 use deckle_ir::loops::Gathers;
 use std::collections::BTreeSet;
@@ -44,6 +45,8 @@ pub(super) struct Module {
     pub(super) gathers: Gathers,
     /// Whether accesses are checked.
     pub(super) checked: bool,
+    /// See [`super::Options::strip`].
+    pub(super) strip: i64,
     globals: String,
     functions: String,
     declarations: BTreeSet<String>,
@@ -53,11 +56,13 @@ pub(super) struct Module {
 }
 
 impl Module {
-    pub(super) fn new(target: Target, gathers: Gathers, checked: bool) -> Module {
+    pub(super) fn new(target: Target, options: Options) -> Module {
+        let Options { gathers, checked, strip } = options;
         Module {
             target,
             gathers,
             checked,
+            strip,
             globals: String::new(),
             functions: String::new(),
             declarations: BTreeSet::new(),

@@ -7,9 +7,6 @@ use deckle_ir::loops::{Block, Carry, LoopHint, Stmt, Val};
 use deckle_ir::scalar::ScalarType;
 use std::fmt::Write;
 
-/// How many rounds of a loop there are at most between two looks at whether something has failed.
-const STRIP: i64 = 1 << 22;
-
 /// A counted loop, as operands.
 struct Counted {
     k: u32,
@@ -105,7 +102,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Begins a part of a loop of code that can fail, of at most [`STRIP`] rounds: between them it is seen whether something has failed, here or in another
+    /// Begins a part of a loop of code that can fail, of at most [`super::Options::strip`] rounds: between them it is seen whether something has failed, here or in another
     /// thread, and then nobody waits for the rest.
     fn begin_strip(&mut self, whole: &Counted, carries: &[Carry]) -> Counted {
         let Counted { k, lo, hi, step, inits } = whole;
@@ -120,8 +117,8 @@ impl Writer<'_> {
             names.push(name);
         }
         let left = self.op(format!("sub i64 {hi}, %{strip}.lo"));
-        let many = self.op(format!("icmp sgt i64 {left}, {}", STRIP * step));
-        let end = self.op(format!("add i64 %{strip}.lo, {}", STRIP * step));
+        let many = self.op(format!("icmp sgt i64 {left}, {}", self.module.strip * step));
+        let end = self.op(format!("add i64 %{strip}.lo, {}", self.module.strip * step));
         self.line(format!("%{strip}.hi = select i1 {many}, i64 {end}, i64 {hi}"));
         Counted { k: *k, lo: format!("%{strip}.lo"), hi: format!("%{strip}.hi"), step: *step, inits: names }
     }

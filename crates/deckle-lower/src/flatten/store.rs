@@ -12,9 +12,6 @@ use deckle_ir::kernel::{Buf, Combine, FoldSpec, Kernel, Node, Op, ROOT, Region, 
 use deckle_ir::scalar::{Scalar, ScalarType};
 use std::rc::Rc;
 
-/// So many elements at most have places below a guard for each point that does not pass it.
-const FEW: i64 = 64;
-
 impl Flattener<'_> {
     /// The number of each point of a space.
     pub(super) fn number(&mut self, s: Space) -> Res<Node> {
@@ -69,7 +66,9 @@ impl Flattener<'_> {
             match self.k.space(s).region {
                 Region::Guard(..) => unused = unused.or(Some(1i64)),
                 Region::Dim(size) => {
-                    let few = |n: i64| Some(n.checked_mul(self.k.as_int(size)?)?).filter(|n| *n <= FEW);
+                    let few = |n: i64| {
+                        Some(n.checked_mul(self.k.as_int(size)?)?).filter(|n| *n <= self.options.cuts.few_unused)
+                    };
                     let all = unused.and_then(few);
                     dense = self.k.space_of(size) == ROOT && unused.is_some() == all.is_some();
                     unused = if dense { all } else { None };

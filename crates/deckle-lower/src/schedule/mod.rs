@@ -33,9 +33,6 @@ use deckle_ir::scalar::{Scalar, ScalarType};
 use emit::{Acc, Emitter, Item, Res, parts_of};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// So many points of a block are traversed before it is asked whether something has failed. No smaller than blocks usually are: their floats are combined as without.
-const PART: i64 = 1 << 22;
-
 /// What a schedule is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Purpose {
@@ -349,9 +346,10 @@ impl<'k> Scheduler<'k> {
         }
         let carried: Vec<Node> = self.folds.iter().chain(&self.scans).copied().collect();
         let (hi, before) = (e.unless_failed(lo, hi), e.carried(&carried));
-        let (from, params) = e.b.begin_for(lo, hi, PART, &before, LoopHint::Plain);
+        let part = e.cuts.part;
+        let (from, params) = e.b.begin_for(lo, hi, part, &before, LoopHint::Plain);
         e.carry(&carried, &params);
-        let to = e.b.add_const(from, PART);
+        let to = e.b.add_const(from, part);
         let to = e.b.min(to, hi);
         e.traverse(ROOT, items, Some((from, to)))?;
         let after = e.carried(&carried);

@@ -4,7 +4,7 @@
 
 use super::disjoint::Disjoint;
 use super::key::check_lengths;
-use super::{BLOCK, Key, Segments};
+use super::{Key, Segments, Sizes};
 use crate::team::{Interrupted, Team};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -18,6 +18,7 @@ pub fn group_flags(
     keys: &[Key<'_>],
     segments: Segments<'_>,
     order: &[i64],
+    sizes: Sizes,
     team: &Team,
     flags: &mut [u8],
 ) -> Result<usize, Interrupted> {
@@ -27,8 +28,8 @@ pub fn group_flags(
     let whole = [0, n as i64];
     let offsets = segments.offsets(&whole, n);
     let (flags, groups) = (Disjoint::new(flags), AtomicUsize::new(0));
-    team.run(n.div_ceil(BLOCK), &|task, _| {
-        let block = task * BLOCK..((task + 1) * BLOCK).min(n);
+    team.run(n.div_ceil(sizes.block), &|task, _| {
+        let block = task * sizes.block..((task + 1) * sizes.block).min(n);
         // SAFETY: blocks are disjoint.
         let flags = unsafe { flags.part(block.clone()) };
         flags.fill(0);
@@ -68,7 +69,8 @@ mod tests {
 
     fn flags_of(keys: &[Key<'_>], segments: Segments<'_>, order: &[i64]) -> (usize, Vec<u8>) {
         let mut flags = vec![9; order.len()];
-        let groups = group_flags(keys, segments, order, &Team::new(2), &mut flags).unwrap();
+        let groups =
+            group_flags(keys, segments, order, Sizes { block: 64, small: 8 }, &Team::new(2), &mut flags).unwrap();
         (groups, flags)
     }
 
@@ -92,14 +94,14 @@ mod tests {
 
     #[test]
     fn groups_are_found_across_blocks() {
-        let n = 3 * BLOCK + 5;
-        let keys: Vec<i64> = (0..n as i64).map(|i| i / 1000).collect();
+        let n = 3usize * 64 + 5;
+        let keys: Vec<i64> = (0..n as i64).map(|i| i / 50).collect();
         let order: Vec<i64> = (0..n as i64).collect();
         let (groups, flags) = flags_of(&[Key::I64(&keys)], Segments::Whole, &order);
         let mut starts = vec![0; groups];
         group_starts(&flags, &mut starts);
-        assert!(starts.iter().enumerate().all(|(g, &s)| s == 1000 * g as i64));
-        assert_eq!(groups, n.div_ceil(1000));
+        assert!(starts.iter().enumerate().all(|(g, &s)| s == 50 * g as i64));
+        assert_eq!(groups, n.div_ceil(50));
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! Keys as unsigned integers of the same order, packed into few words.
 
-use super::BLOCK;
 use super::entry::{Entry, Layout};
 use crate::team::{Interrupted, Team};
 use std::ops::Range;
@@ -151,14 +150,14 @@ struct Part {
 }
 
 impl Words {
-    /// Looks at every element for the least and the greatest value of each column.
-    pub fn measure(keys: &[Key<'_>], n: usize, team: &Team) -> Result<Words, Interrupted> {
+    /// Looks at every element, in blocks of so many, for the least and the greatest value of each column.
+    pub fn measure(keys: &[Key<'_>], n: usize, size: usize, team: &Team) -> Result<Words, Interrupted> {
         let ranges: Vec<_> = keys.iter().map(|_| (AtomicU64::new(u64::MAX), AtomicU64::new(0))).collect();
-        let blocks = n.div_ceil(BLOCK);
+        let blocks = n.div_ceil(size);
         team.run(blocks * keys.len(), &|task, _| {
             let (column, block) = (task / blocks, task % blocks);
             let (mut least, mut greatest) = (u64::MAX, 0);
-            keys[column].each(block * BLOCK..((block + 1) * BLOCK).min(n), |x| {
+            keys[column].each(block * size..((block + 1) * size).min(n), |x| {
                 least = least.min(x);
                 greatest = greatest.max(x);
             });

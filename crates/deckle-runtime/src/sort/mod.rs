@@ -46,8 +46,20 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-/// Elements of a task where the division is free: enough to hide the dispatch, few enough for the second-level cache.
-const BLOCK: usize = 1 << 15;
+/// The sizes at which a sort is cut. The order does not depend on them: tests set them to a few elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// Elements of a task where the division is free: enough to hide the dispatch, few enough for the second-level cache. At least 1.
+    pub block: usize,
+    /// Runs up to this long are left to `std`, which needs no scratch memory for them.
+    pub small: usize,
+}
+
+impl Default for Sizes {
+    fn default() -> Sizes {
+        Sizes { block: 1 << 15, small: 256 }
+    }
+}
 
 /// What is sorted by itself.
 #[derive(Clone, Copy, Debug)]
@@ -99,6 +111,7 @@ impl From<Interrupted> for Error {
 pub fn argsort(
     keys: &[Key<'_>],
     segments: Segments<'_>,
+    sizes: Sizes,
     team: &Team,
     pool: &Pool,
     order: &mut [i64],
@@ -108,25 +121,25 @@ pub fn argsort(
     let whole = [0, n as i64];
     let offsets = segments.offsets(&whole, n);
     let longest = offsets.windows(2).map(|w| (w[1] - w[0]) as usize).max().unwrap_or(0);
-    let words = if longest > 1 { Words::measure(keys, n, team)? } else { Words::default() };
+    let words = if longest > 1 { Words::measure(keys, n, sizes.block, team)? } else { Words::default() };
     let index_bits = usize::BITS - n.saturating_sub(1).leading_zeros();
     match words.widths() {
-        [] => Ok(write_identity(team, order)?),
+        [] => Ok(write_identity(sizes.block, team, order)?),
         &[bits] if bits + index_bits <= 64 => {
             let layout = Layout { low: index_bits, high: index_bits + bits };
-            Sort { keys, words: &words, layout, offsets, team }.run::<Packed>(longest, pool, order)
+            Sort { keys, words: &words, layout, offsets, sizes, team }.run::<Packed>(longest, pool, order)
         }
         _ => {
             let layout = Layout { low: 0, high: 64 };
-            Sort { keys, words: &words, layout, offsets, team }.run::<Pair>(longest, pool, order)
+            Sort { keys, words: &words, layout, offsets, sizes, team }.run::<Pair>(longest, pool, order)
         }
     }
 }
 
-fn write_identity(team: &Team, order: &mut [i64]) -> Result<(), Interrupted> {
+fn write_identity(block: usize, team: &Team, order: &mut [i64]) -> Result<(), Interrupted> {
     let (n, order) = (order.len(), Disjoint::new(order));
-    team.run(n.div_ceil(BLOCK), &|task, _| {
-        let range = task * BLOCK..((task + 1) * BLOCK).min(n);
+    team.run(n.div_ceil(block), &|task, _| {
+        let range = task * block..((task + 1) * block).min(n);
         // SAFETY: blocks are disjoint.
         let part = unsafe { order.part(range.clone()) };
         part.iter_mut().zip(range).for_each(|(o, i)| *o = i as i64);
@@ -153,6 +166,7 @@ struct Sort<'a> {
     words: &'a Words,
     layout: Layout,
     offsets: &'a [i64],
+    sizes: Sizes,
     team: &'a Team,
 }
 
@@ -162,14 +176,15 @@ impl Sort<'_> {
         let bytes = n.saturating_mul(size_of::<E>());
         let what = "the scratch memory of a sort";
         let mut entries = pool.alloc(bytes, what)?;
-        let mut other = pool.alloc(if longest > radix::SMALL { bytes } else { 0 }, what)?;
+        let mut other = pool.alloc(if longest > self.sizes.small { bytes } else { 0 }, what)?;
         let arrays = Arrays {
+            sizes: self.sizes,
             entries: Disjoint::new(entries.get_mut::<E>().unwrap_or_default()),
             other: Disjoint::new(other.get_mut::<E>().unwrap_or_default()),
             order: Disjoint::new(order),
         };
-        let huge = radix::too_long_for_one(n, self.team);
-        let divisions = divide(self.offsets, BLOCK);
+        let huge = radix::too_long_for_one(n, self.sizes, self.team);
+        let divisions = divide(self.offsets, self.sizes.block);
         let left = Mutex::new(Vec::new());
         self.team.run(divisions.len() - 1, &|task, _| {
             for s in self.sort_segments(divisions[task]..divisions[task + 1], huge, &arrays) {
@@ -216,18 +231,26 @@ impl Sort<'_> {
                 let run = self.elements(s..s + 1);
                 let run = run.start - all.start..run.end - all.start;
                 // The other array is not there if all runs are small.
-                let scratch = if run.len() > radix::SMALL { &mut other[run.clone()] } else { &mut [] };
-                radix::sort_run(&mut entries[run.clone()], scratch, layout, self.layout, &mut order[run]);
+                let scratch = if run.len() > self.sizes.small { &mut other[run.clone()] } else { &mut [] };
+                radix::sort_run(
+                    &mut entries[run.clone()],
+                    scratch,
+                    self.sizes.small,
+                    layout,
+                    self.layout,
+                    &mut order[run],
+                );
             }
         }
     }
 
     /// Sorts a segment that is worth the whole team.
     fn sort_huge<E: Entry>(&self, all: Range<usize>, huge: usize, arrays: &Arrays<'_, E>) -> Result<(), Interrupted> {
+        let size = self.sizes.block;
         for word in self.words.least_significant_first() {
-            self.team.run(all.len().div_ceil(BLOCK), &|task, _| {
-                let start = all.start + task * BLOCK;
-                let block = start..(start + BLOCK).min(all.end);
+            self.team.run(all.len().div_ceil(size), &|task, _| {
+                let start = all.start + task * size;
+                let block = start..(start + size).min(all.end);
                 // SAFETY: blocks are disjoint.
                 let (entries, order) = unsafe { (arrays.entries.part(block.clone()), arrays.order.part(block)) };
                 word.fill(self.keys, start, self.layout, entries, order);
@@ -238,8 +261,9 @@ impl Sort<'_> {
     }
 }
 
-/// What all tasks of a sort write to, each in its own range.
+/// What all tasks of a sort share: they write to arrays, each in its own range.
 struct Arrays<'a, E> {
+    sizes: Sizes,
     entries: Disjoint<'a, E>,
     other: Disjoint<'a, E>,
     order: Disjoint<'a, i64>,
@@ -284,14 +308,21 @@ mod tests {
     #[should_panic(expected = "offsets that ascend")]
     fn offsets_that_go_back_are_refused() {
         let (team, pool) = (Team::new(1), Pool::new(None));
-        let _ = argsort(&[Key::I8(&[1, 2, 3])], Segments::Offsets(&[0, 2, 1, 3]), &team, &pool, &mut [0; 3]);
+        let _ = argsort(
+            &[Key::I8(&[1, 2, 3])],
+            Segments::Offsets(&[0, 2, 1, 3]),
+            Sizes::default(),
+            &team,
+            &pool,
+            &mut [0; 3],
+        );
     }
 
     #[test]
     #[should_panic(expected = "a key of 2 elements")]
     fn keys_of_another_length_are_refused() {
         let (team, pool) = (Team::new(1), Pool::new(None));
-        let _ = argsort(&[Key::I8(&[1, 2])], Segments::Whole, &team, &pool, &mut [0; 3]);
+        let _ = argsort(&[Key::I8(&[1, 2])], Segments::Whole, Sizes::default(), &team, &pool, &mut [0; 3]);
     }
 
     #[test]
@@ -301,9 +332,10 @@ mod tests {
         let mut varied = keys.clone();
         varied[7] = 0.25;
         let (small, large) = (Pool::new(Some(1 << 10)), Pool::new(Some(1 << 20)));
-        let error = argsort(&[Key::F64(&varied)], Segments::Whole, &team, &small, &mut order).unwrap_err();
+        let error =
+            argsort(&[Key::F64(&varied)], Segments::Whole, Sizes::default(), &team, &small, &mut order).unwrap_err();
         assert!(error.to_string().contains("scratch memory of a sort needs"), "{error}");
-        argsort(&[Key::F64(&varied)], Segments::Whole, &team, &large, &mut order).unwrap();
+        argsort(&[Key::F64(&varied)], Segments::Whole, Sizes::default(), &team, &large, &mut order).unwrap();
         assert_eq!((order[0], order[1], large.stats().current), (7, 0, 0));
     }
 
@@ -311,7 +343,7 @@ mod tests {
     fn an_interrupted_sort_says_so() {
         let (team, pool) = (Team::new(2), Pool::new(None));
         team.interrupt().store(true, std::sync::atomic::Ordering::Relaxed);
-        let outcome = argsort(&[Key::I8(&[2, 1])], Segments::Whole, &team, &pool, &mut [0; 2]);
+        let outcome = argsort(&[Key::I8(&[2, 1])], Segments::Whole, Sizes::default(), &team, &pool, &mut [0; 2]);
         assert_eq!(outcome, Err(Error::Interrupted));
     }
 }

@@ -8,22 +8,19 @@
 
 use super::disjoint::Disjoint;
 use super::entry::{Entry, Layout};
-use super::{Arrays, BLOCK};
+use super::{Arrays, Sizes};
 use crate::team::{Interrupted, Team};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// Runs up to this long are left to `std`, which needs no scratch memory for them.
-pub const SMALL: usize = 256;
 
 const DIGIT: u32 = 8;
 const DIGITS: usize = 1 << DIGIT;
 type Counts = [usize; DIGITS];
 
 /// The length from which on a run is partitioned by the whole team: then every thread has several runs to claim, and
-/// smaller ones fit into a cache anyway.
-pub fn too_long_for_one(n: usize, team: &Team) -> usize {
-    (n / (4 * team.threads())).max(2 * BLOCK)
+/// smaller ones fit into a cache anyway. Runs that need no scratch memory are not: there may be none.
+pub fn too_long_for_one(n: usize, sizes: Sizes, team: &Team) -> usize {
+    (n / (4 * team.threads())).max(2 * sizes.block).max(sizes.small)
 }
 
 /// The next digit of a key, below `high`.
@@ -61,10 +58,17 @@ impl Digit {
 }
 
 /// Sorts one run, of entries whose bits from `layout.high` on are equal, and writes its indices to `order`. `other` is
-/// scratch memory of the same length; a run of at most [`SMALL`] does not use it. `index` is the layout for indices.
-pub fn sort_run<E: Entry>(run: &mut [E], other: &mut [E], mut layout: Layout, index: Layout, order: &mut [i64]) {
+/// scratch memory of the same length; a run of at most `small` does not use it. `index` is the layout for indices.
+pub fn sort_run<E: Entry>(
+    run: &mut [E],
+    other: &mut [E],
+    small: usize,
+    mut layout: Layout,
+    index: Layout,
+    order: &mut [i64],
+) {
     loop {
-        let is_small = run.len() <= SMALL;
+        let is_small = run.len() <= small;
         if is_small || layout.high == layout.low || E::is_sorted(run) {
             if is_small && layout.high > layout.low {
                 E::sort_small(run);
@@ -88,7 +92,7 @@ pub fn sort_run<E: Entry>(run: &mut [E], other: &mut [E], mut layout: Layout, in
         let mut start = 0;
         for end in places {
             if end > start {
-                sort_run(&mut other[start..end], &mut run[start..end], layout, index, &mut order[start..end]);
+                sort_run(&mut other[start..end], &mut run[start..end], small, layout, index, &mut order[start..end]);
             }
             start = end;
         }
@@ -127,7 +131,7 @@ pub fn sort_together<E: Entry>(
         if run.range.len() <= huge {
             rest.push(run);
         } else if run.layout.high == run.layout.low || is_sorted_together(&run, team, arrays)? {
-            rest.extend(pieces(&run));
+            rest.extend(pieces(&run, arrays.sizes.block));
         } else {
             large.extend(partition_together(&run, team, arrays)?);
         }
@@ -140,15 +144,15 @@ pub fn sort_together<E: Entry>(
         // SAFETY: the runs are parts of parts of one run, so they are disjoint.
         let (run, other, order) =
             unsafe { (from.part(range.clone()), to.part(range.clone()), arrays.order.part(range.clone())) };
-        sort_run(run, other, *layout, index, order);
+        sort_run(run, other, arrays.sizes.small, *layout, index, order);
     })
 }
 
 /// A run that is in order, in parts that have nothing left to be sorted by.
-fn pieces(run: &Run) -> impl Iterator<Item = Run> {
+fn pieces(run: &Run, block: usize) -> impl Iterator<Item = Run> {
     let Run { range: Range { start, end }, is_moved, layout } = *run;
     let done = Layout { high: layout.low, ..layout };
-    (start..end).step_by(BLOCK).map(move |s| Run { range: s..(s + BLOCK).min(end), is_moved, layout: done })
+    (start..end).step_by(block).map(move |s| Run { range: s..(s + block).min(end), is_moved, layout: done })
 }
 
 impl Run {
@@ -161,9 +165,9 @@ impl Run {
 fn is_sorted_together<E: Entry>(run: &Run, team: &Team, arrays: &Arrays<'_, E>) -> Result<bool, Interrupted> {
     // SAFETY: all tasks only read.
     let entries: &[E] = unsafe { run.arrays(arrays).0.part(run.range.clone()) };
-    let sorted = AtomicBool::new(true);
-    team.run(entries.len().div_ceil(BLOCK), &|task, _| {
-        let block = (task * BLOCK).saturating_sub(1)..((task + 1) * BLOCK).min(entries.len());
+    let (sorted, size) = (AtomicBool::new(true), arrays.sizes.block);
+    team.run(entries.len().div_ceil(size), &|task, _| {
+        let block = (task * size).saturating_sub(1)..((task + 1) * size).min(entries.len());
         if sorted.load(Ordering::Relaxed) && !E::is_sorted(&entries[block]) {
             sorted.store(false, Ordering::Relaxed);
         }
@@ -180,7 +184,7 @@ fn partition_together<E: Entry>(run: &Run, team: &Team, arrays: &Arrays<'_, E>) 
     let entries: &[E] = unsafe { from.part(run.range.clone()) };
     let layout = Layout { high: digit.shift, ..run.layout };
     // A block has many entries for each digit, so that they are moved in whole cache lines.
-    let block = entries.len().div_ceil(8 * team.threads()).max(2 * BLOCK);
+    let block = entries.len().div_ceil(8 * team.threads()).max(2 * arrays.sizes.block);
     let blocks: Vec<&[E]> = entries.chunks(block).collect();
 
     let mut places = vec![[0; DIGITS]; blocks.len()];

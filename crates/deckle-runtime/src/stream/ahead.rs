@@ -11,13 +11,25 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
 use std::time::Duration;
 
-/// A first block is small, so that there is something to do soon; each one after it is twice as large, up to the second.
-const FIRST: usize = 16 << 10;
-const LARGEST: usize = 4 << 20;
+/// The bytes of blocks that are read ahead. What a program gives does not depend on them: tests set them to a few elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// A first block is small, so that there is something to do soon; each one after it is twice as large.
+    pub first: usize,
+    /// The most bytes that are asked for at once.
+    pub largest: usize,
+    /// As many bytes are worth a chunk of their own: joining them with others would take longer.
+    pub piece: usize,
+}
+
+impl Default for Sizes {
+    fn default() -> Sizes {
+        Sizes { first: 16 << 10, largest: 4 << 20, piece: 1 << 20 }
+    }
+}
+
 /// Blocks are no larger than this part of the budget: several of them are on their way.
 const PART: u64 = 32;
-/// So many bytes are worth a chunk of their own: joining them with others would take longer.
-const PIECE: usize = 1 << 20;
 /// How often whoever waits looks whether the run is to stop.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -46,27 +58,29 @@ pub struct Ahead {
     /// Why there is nothing behind them.
     end: Option<Result<(), Error>>,
     seen: Arc<Seen>,
+    piece: usize,
 }
 
 impl Ahead {
     /// Begins to read.
-    pub fn new(source: Box<dyn Source>, pool: &Pool) -> Ahead {
+    pub fn new(source: Box<dyn Source>, sizes: Sizes, pool: &Pool) -> Ahead {
         let (to, queue) = sync_channel(QUEUE);
         let seen = Arc::new(Seen::default());
         let (theirs, pool) = (Arc::clone(&seen), pool.clone());
         let reader = std::thread::Builder::new().name("deckle-ahead".into());
         let failed = to.clone();
-        if let Err(e) = reader.spawn(move || read(source, &pool, &to, &theirs)) {
+        if let Err(e) = reader.spawn(move || read(source, sizes, &pool, &to, &theirs)) {
             let _ = failed.try_send(Err(Error::Failed(Box::new(e))));
         }
-        Ahead { queue, ready: VecDeque::new(), taken: 0, end: None, seen }
+        Ahead { queue, ready: VecDeque::new(), taken: 0, end: None, seen, piece: sizes.piece }
     }
 
     /// Elements that are all there.
     pub fn given(block: Data) -> Ahead {
         let (_, queue) = sync_channel(0);
         let seen = Arc::new(Seen::default());
-        Ahead { queue, ready: VecDeque::from([block]), taken: 0, end: Some(Ok(())), seen }
+        let piece = Sizes::default().piece;
+        Ahead { queue, ready: VecDeque::from([block]), taken: 0, end: Some(Ok(())), seen, piece }
     }
 
     /// How far the source is.
@@ -120,11 +134,11 @@ impl Ahead {
             let n = block.len() - if k == 0 { self.taken } else { 0 };
             let size = block.bytes() / block.len().max(1) * n;
             // Much in one piece is better than more of it joined.
-            if there > 0 && size >= PIECE {
+            if there > 0 && size >= self.piece {
                 break;
             }
             (there, bytes) = (there + n, bytes + size);
-            if there >= count / 2 || bytes >= PIECE {
+            if there >= count / 2 || bytes >= self.piece {
                 break;
             }
         }
@@ -173,10 +187,11 @@ impl Ahead {
     }
 }
 
-fn read(mut source: Box<dyn Source>, pool: &Pool, to: &SyncSender<Result<Data, Error>>, seen: &Seen) {
-    let part = pool.stats().budget.map_or(LARGEST, |all| (all / PART) as usize);
-    let largest = part.clamp(FIRST, LARGEST);
-    let mut bytes = FIRST;
+fn read(mut source: Box<dyn Source>, sizes: Sizes, pool: &Pool, to: &SyncSender<Result<Data, Error>>, seen: &Seen) {
+    let Sizes { first, largest, .. } = sizes;
+    let part = pool.stats().budget.map_or(largest, |all| (all / PART) as usize);
+    let largest = part.clamp(first, largest.max(first));
+    let mut bytes = first;
     loop {
         // A source that panics has not come to its end.
         let next =
@@ -216,10 +231,10 @@ mod tests {
             }
         }
         let (pool, go_on) = (Pool::new(None), AtomicBool::new(false));
-        let mut ahead = Ahead::new(Box::new(Panics(true)), &pool);
+        let mut ahead = Ahead::new(Box::new(Panics(true)), Sizes::default(), &pool);
         assert_eq!(ahead.pull(1, &pool, &go_on).unwrap().unwrap().len(), 1);
         assert!(ahead.pull(1, &pool, &go_on).is_ok_and(|b| b.is_some()));
-        let mut ahead = Ahead::new(Box::new(Panics(false)), &pool);
+        let mut ahead = Ahead::new(Box::new(Panics(false)), Sizes::default(), &pool);
         let e = ahead.pull(1, &pool, &go_on).unwrap_err().to_string();
         assert_eq!(e, "what its elements come from panicked: on purpose");
     }
@@ -248,7 +263,7 @@ mod tests {
     fn numbers(end: i64, fails: bool) -> (Ahead, Arc<()>, Pool) {
         let (pool, alive) = (Pool::new(None), Arc::new(()));
         let source = Numbers { next: 0, end, fails, _alive: Arc::clone(&alive) };
-        (Ahead::new(Box::new(source), &pool), alive, pool)
+        (Ahead::new(Box::new(source), Sizes::default(), &pool), alive, pool)
     }
 
     fn pulled(ahead: &mut Ahead, count: usize, pool: &Pool) -> Vec<i64> {
@@ -291,7 +306,7 @@ mod tests {
             }
         }
         let (pool, go_on) = (Pool::new(None), AtomicBool::new(false));
-        let mut ahead = Ahead::new(Box::new(Asked(sleeps)), &pool);
+        let mut ahead = Ahead::new(Box::new(Asked(sleeps)), Sizes::default(), &pool);
         wakes.send(7).unwrap();
         assert_eq!(ahead.pull_some(1000, &pool, &go_on).unwrap().unwrap().len(), 2);
         assert!(ahead.pull_some(0, &pool, &go_on).unwrap().is_none());
@@ -307,14 +322,15 @@ mod tests {
         let pool = Pool::new(None);
         let (to, queue) = sync_channel(10);
         let bytes = |n: usize| Data::numbers(vec![0u8; n]);
-        for n in [10, 20, PIECE, 30, 2 * PIECE, 40] {
+        let piece = Sizes::default().piece;
+        for n in [10, 20, piece, 30, 2 * piece, 40] {
             to.send(Ok(bytes(n))).unwrap();
         }
         drop(to);
-        let mut ahead = Ahead { queue, ready: VecDeque::new(), taken: 0, end: None, seen: Arc::default() };
+        let mut ahead = Ahead { queue, ready: VecDeque::new(), taken: 0, end: None, seen: Arc::default(), piece };
         let mut some = |count| ahead.pull_some(count, &pool, &AtomicBool::new(false)).unwrap().map(|b| b.len());
-        assert_eq!([some(1000), some(usize::MAX), some(usize::MAX)], [Some(30), Some(PIECE), Some(30)]);
-        assert_eq!([some(PIECE), some(usize::MAX), some(1000), some(1)], [Some(PIECE), Some(PIECE), Some(40), None]);
+        assert_eq!([some(1000), some(usize::MAX), some(usize::MAX)], [Some(30), Some(piece), Some(30)]);
+        assert_eq!([some(piece), some(usize::MAX), some(1000), some(1)], [Some(piece), Some(piece), Some(40), None]);
     }
 
     #[test]
@@ -351,7 +367,7 @@ mod tests {
         }
         let (wakes, sleeps) = std::sync::mpsc::channel();
         let pool = Pool::new(None);
-        let mut ahead = Ahead::new(Box::new(Never(sleeps)), &pool);
+        let mut ahead = Ahead::new(Box::new(Never(sleeps)), Sizes::default(), &pool);
         let e = ahead.pull(1, &pool, &AtomicBool::new(true)).unwrap_err();
         assert!(matches!(e, Error::Interrupted));
         drop(wakes);

@@ -14,7 +14,7 @@
 mod ahead;
 mod behind;
 
-pub use ahead::{Ahead, Seen};
+pub use ahead::{Ahead, Seen, Sizes};
 pub use behind::Behind;
 
 use crate::data::Data;
