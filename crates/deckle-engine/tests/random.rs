@@ -1,13 +1,18 @@
-//! Random programs give on native code what they give in the interpreter: fused and not, on any number of threads, in chunks of any size, with small cuts and
-//! with those that everybody has, in checked mode and not, and on the simulator of GPUs. Each program is run in a few of these ways, drawn from its seed.
+//! Random programs give on native code what they give in the interpreter: fused and not, on any number of threads, in chunks of any size, with sequences in memory and from outside,
+//! with small cuts and with those that everybody has, in checked mode and not, and on the simulator of GPUs. Each program is run in a few of these ways, drawn from its seed.
 //!
 //! New seeds on every run: see `deckle_gen::sweep`. `DECKLE_IDIOM='scan of scan'` makes programs with that idiom and no other.
 
-use deckle_engine::{Chunks, Cuts, Effort, Layout, Native, Options, Settings, Simulated};
+use deckle_engine::{Chunks, Cuts, Data, Effort, Input, Layout, Native, Options, Settings, Simulated};
 use deckle_gen::compare::{Run, agree, is_limit, same_bits, same_error, shown};
 use deckle_gen::sweep::Sweep;
 use deckle_gen::{Case, Config, Rng, program};
+use deckle_io::tree;
 use deckle_ir::loops::Gathers;
+use deckle_ir::types::Type;
+use deckle_ir::value::Value;
+use deckle_runtime::Pool;
+use deckle_runtime::stream::{self, Source};
 use std::cell::RefCell;
 
 /// How a program is compiled, and then run on native code.
@@ -16,6 +21,8 @@ struct Way {
     options: Options,
     /// On how many threads, and in chunks of how many elements.
     runs: [(usize, Option<i64>); 2],
+    /// Whether sequences come from outside.
+    outside: bool,
 }
 
 /// A way to run a program. What is not associative is grouped in a way that nobody has promised: then cuts and chunks are not
@@ -51,7 +58,41 @@ fn way(rng: &mut Rng, config: &Config) -> Way {
         let chunk = [None, Some(1), Some(2), Some(7), Some(64)][rng.below(5)].filter(|_| config.associative);
         (threads, chunk)
     });
-    Way { options, runs }
+    Way { options, runs, outside: rng.chance(40) }
+}
+
+/// The elements of a sequence, in blocks of as many bytes as are asked for.
+struct Blocks {
+    elements: Data,
+    given: usize,
+}
+
+impl Source for Blocks {
+    fn next(&mut self, bytes: usize, pool: &Pool) -> Result<Option<Data>, stream::Error> {
+        let (from, all) = (self.given, self.elements.len());
+        if from == all {
+            return Ok(None);
+        }
+        let each = self.elements.bytes() / all;
+        self.given = all.min(from + (bytes / each.max(1)).max(1));
+        Ok(Some(self.elements.slice(from, self.given, pool)?))
+    }
+}
+
+/// Runs native code on arguments of which the sequences come from outside.
+fn from_outside(native: &Native, args: &[Value], settings: &Settings) -> Run {
+    let input = |(ty, value): (&Type, &Value)| {
+        let data = tree::flat(ty, [value], &settings.pool, "an argument").expect("there is room");
+        match (ty, data) {
+            (Type::Seq(_), data) => {
+                let elements = data.into_elements().expect("a sequence has elements");
+                Input::Stream(Box::new(Blocks { elements, given: 0 }))
+            }
+            (_, data) => Input::Data(data),
+        }
+    };
+    let args = native.param_types().iter().zip(args).map(input).collect();
+    native.stream(args, None, settings).map(|result| tree::value(native.result_type(), &result, 0))
 }
 
 thread_local! {
@@ -87,8 +128,14 @@ fn on_cores(case: &Case, reference: &Run, way: &Way) -> Result<(), String> {
         .map_err(|e| format!("{}\nbut it does not compile with {:?}: {}", shown(reference), way.options, e.message))?;
     let mut first: Option<(Option<i64>, Run)> = None;
     for (threads, chunk) in way.runs {
-        let run = with_settings(threads, chunk, way.options.checked, |s| native.run(&case.args, s));
-        let how = || format!("on {threads} threads, in chunks of {chunk:?}, with {:?}", way.options);
+        let run = with_settings(threads, chunk, way.options.checked, |s| match way.outside {
+            true => from_outside(&native, &case.args, s),
+            false => native.run(&case.args, s),
+        });
+        let how = || {
+            let outside = if way.outside { ", from outside" } else { "" };
+            format!("on {threads} threads, in chunks of {chunk:?}{outside}, with {:?}", way.options)
+        };
         if !agree(&case.program, reference, &run) {
             let (wanted, got) = (shown(reference), shown(&run));
             return Err(format!("{wanted}\nbut {}\n{got}\n{}", how(), native.program()));
@@ -113,7 +160,8 @@ fn on_grid(case: &Case, reference: &Run, rng: &mut Rng) -> Result<(), String> {
     let (wide, parts) = ([None, Some(false), Some(true)][rng.below(3)], [None, Some(3), Some(5)][rng.below(3)]);
     let layout = Layout { threads: 64, parts, wide };
     let chunks = if rng.chance(30) { Chunks::Always } else { Chunks::Never };
-    let options = Options { fuse: rng.chance(70), chunks, given: Options::ALL, ..Options::default() };
+    let cuts = if rng.chance(50) { Cuts::small() } else { Cuts::default() };
+    let options = Options { fuse: rng.chance(70), chunks, given: Options::ALL, cuts, ..Options::default() };
     let simulated = Simulated::compile(&case.program, case.entry, options, layout)
         .map_err(|e| format!("{}\nbut it does not compile for a GPU: {}", shown(reference), e.message))?;
     let run = with_settings(1, None, false, |s| simulated.run(&case.args, s));
@@ -192,7 +240,8 @@ fn what_failed_once() {
         let options =
             Options { chunks: Chunks::Always, effort: Effort::Little, given: Options::ALL, ..Options::default() };
         for runs in [[(1, Some(1)), (1, Some(2))], [(2, Some(7)), (1, Some(64))], [(2, None), (1, Some(1))]] {
-            on_cores(&case, &reference, &Way { options, runs }).unwrap_or_else(|why| panic!("seed {seed}: {why}"));
+            on_cores(&case, &reference, &Way { options, runs, outside: false })
+                .unwrap_or_else(|why| panic!("seed {seed}: {why}"));
         }
     }
 }
