@@ -3,7 +3,7 @@
 use deckle_diag::Diagnostic;
 use deckle_engine::file::{self, fault};
 use deckle_io::text::Ends;
-use deckle_io::{Format, Kind, WRITTEN, check_writable, is_standard, tree, write_data};
+use deckle_io::{Format, Kind, WRITTEN, check_writable, is_standard, write_data};
 use deckle_ir::types::Type;
 use deckle_runtime::Data;
 use deckle_runtime::stream::{self, Sink};
@@ -57,19 +57,18 @@ impl Target {
 }
 
 /// Keeps what is to be shown of a result.
-pub fn ends(ty: &Type, ends: &Arc<Mutex<Ends>>) -> Box<dyn Sink> {
-    Box::new(Shown { elem: ty.elem().unwrap_or(ty).clone(), ends: ends.clone() })
+pub fn ends(ends: &Arc<Mutex<Ends>>) -> Box<dyn Sink> {
+    Box::new(Shown { ends: ends.clone() })
 }
 
 struct Shown {
-    elem: Type,
     ends: Arc<Mutex<Ends>>,
 }
 
 impl Sink for Shown {
     fn take(&mut self, block: Data) -> Result<(), stream::Error> {
         if let Ok(mut ends) = self.ends.lock() {
-            tree::values(&self.elem, &block).into_iter().for_each(|value| ends.push(value));
+            ends.push(&block);
         }
         Ok(())
     }

@@ -10,7 +10,6 @@ use deckle_analysis::stream::{self as streams, Kept};
 use deckle_diag::{Code, Diagnostic, SourceMap, Span};
 use deckle_engine::{Callable, Interp, On, Options, Outcome, Ran, RanOn, Settings, bind, entry, source};
 use deckle_io::text::{Ends, show};
-use deckle_io::tree;
 use deckle_ir::array::Program;
 use deckle_ir::entity::Func;
 use deckle_ir::types::Type;
@@ -113,7 +112,7 @@ fn is_shown(args: &RunArgs) -> bool {
 fn taker(args: &RunArgs, ty: &Type, ends: &Arc<Mutex<Ends>>) -> Result<Option<Box<dyn Sink>>, Diagnostic> {
     match &args.out {
         _ if !ty.is_seq() => Ok(None),
-        None if is_shown(args) => Ok(Some(output::ends(ty, ends))),
+        None if is_shown(args) => Ok(Some(output::ends(ends))),
         Some(target) if !args.json => target.create(ty),
         None if args.json => Target::json().create(ty),
         _ => Ok(None),
@@ -159,7 +158,7 @@ fn deliver(args: &RunArgs, ty: &Type, result: &Data) -> Outcome<()> {
     }
     match args.out {
         _ if args.json => Target::json().write(ty, result).map_err(|d| vec![d]),
-        None => print(|out| writeln!(out, "{}", show(ty, &tree::value(ty, result, 0), args.full))),
+        None => print(|out| writeln!(out, "{}", show(ty, result, args.full))),
         Some(_) => Ok(()),
     }
 }

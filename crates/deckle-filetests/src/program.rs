@@ -8,11 +8,13 @@ use deckle_analysis::stream;
 use deckle_diag::{Diagnostic, SourceMap, Span, render_all};
 use deckle_engine::{bind, entry, source};
 use deckle_interp::Outcome;
-use deckle_io::text;
+use deckle_io::{text, tree};
 use deckle_ir::array::{Function, verify};
 use deckle_ir::entity::Func;
+use deckle_ir::types::Type;
 use deckle_ir::value::Value;
 use deckle_lower::simplify::simplify;
+use deckle_runtime::Pool;
 use deckle_syntax::Compiled;
 use std::path::Path;
 
@@ -75,7 +77,7 @@ impl Program {
                 }
                 let (func, outcome) = execute(compiled, call)?;
                 let ty = compiled.program.funcs[func.index()].result_type();
-                Ok(outcome.map_or_else(|d| self.render(&[*d]), |o| text::show(ty, &o.value, *full)))
+                Ok(outcome.map_or_else(|d| self.render(&[*d]), |o| show(ty, &o.value, *full)))
             }
             Command::Cost(call) => {
                 let (_, outcome) = execute(compiled, call)?;
@@ -175,7 +177,7 @@ fn execute(compiled: &Compiled, call: &Call) -> Result<(Func, Run<Outcome>), Str
         let other = b.run(&compiled.program, func, &args);
         if !backend::agree(&value, &other, b.is_exact().then_some(&simplified)) {
             let shown = |run: &Run<Value>| match run {
-                Ok(value) => text::show(function.result_type(), value, false),
+                Ok(value) => show(function.result_type(), value, false),
                 Err(d) => format!("{}: {}\n{}\n{}", d.code, d.message, d.notes.join("\n"), d.helps.join("\n")),
             };
             return Err(format!("{} gives\n{}\nbut the interpreter\n{}", b.name(), shown(&other), shown(&value)));
@@ -195,4 +197,12 @@ fn bind(function: &Function, given: &[(String, String)]) -> Result<Vec<Value>, S
 
 fn said(diagnostics: &[Diagnostic]) -> String {
     render_all(diagnostics, &SourceMap::new(), false)
+}
+
+/// A value as people read it.
+fn show(ty: &Type, value: &Value, full: bool) -> String {
+    match tree::flat(ty, [value], &Pool::new(None), "a value") {
+        Ok(data) => text::show(ty, &data, full),
+        Err(e) => e.to_string(),
+    }
 }

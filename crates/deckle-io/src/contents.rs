@@ -8,7 +8,7 @@ use crate::atomic::write_whole;
 use crate::format::{Format, WRITTEN};
 use crate::rows::elements;
 use crate::stream::{Writer, writer};
-use crate::{Error, Result, csv, gz, image, json, mtx, npy, npz, plain, tree, wav};
+use crate::{Error, Result, csv, gz, image, json, mtx, npy, npz, tree, wav};
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
 use deckle_runtime::{Data, Form, Pool};
@@ -51,7 +51,7 @@ impl<'d> Contents<'d> {
                     writer.check(&elements)?;
                     Contents::Elements(writer, elements)
                 }
-                None => Contents::Bytes(text(format, ty, &tree::value(ty, data, 0))?),
+                None => Contents::Bytes(text(format, ty, data)?),
             },
             Format::Later | Format::Unknown => return Err(Error::new(format!("the file must end in {WRITTEN}"))),
         })
@@ -71,15 +71,15 @@ impl<'d> Contents<'d> {
 }
 
 /// The text of a value that is written as a whole.
-fn text(format: Format, ty: &Type, value: &Value) -> Result<Vec<u8>> {
+fn text(format: Format, ty: &Type, data: &Data) -> Result<Vec<u8>> {
     match format {
         Format::Json => {
             let mut bytes = Vec::new();
-            json::write(ty, value, &mut bytes).map_err(|e| Error::io(&e))?;
+            json::write(ty, data, 0, &mut bytes).map_err(|e| Error::io(&e))?;
             bytes.push(b'\n');
             Ok(bytes)
         }
-        Format::Txt => Ok(plain::shown(ty, value)),
+        Format::Txt => Ok((crate::text::show(ty, data, true) + "\n").into_bytes()),
         _ => csv::check_type(ty).map(|()| Vec::new()),
     }
 }
@@ -180,10 +180,13 @@ mod tests {
         let pair = vector(tuple(&[int(), real()]));
         for n in 0..30 {
             let tree = Value::array((0..n).map(|i| Value::tuple(vec![Value::int(i), Value::real(0.5)])).collect());
-            assert_eq!(shown("a.txt", &pair, &tree), crate::text::show(&pair, &tree, true) + "\n");
+            assert_eq!(
+                shown("a.txt", &pair, &tree),
+                crate::text::show(&pair, &tree::single(&pair, &tree).unwrap(), true) + "\n"
+            );
             assert_eq!(
                 shown("a.json", &pair, &tree),
-                String::from_utf8(text(Format::Json, &pair, &tree).unwrap()).unwrap()
+                String::from_utf8(text(Format::Json, &pair, &tree::single(&pair, &tree).unwrap()).unwrap()).unwrap()
             );
             assert_eq!(shown("a.csv", &pair, &tree).lines().count(), n as usize);
         }
@@ -194,7 +197,10 @@ mod tests {
             (vector(tuple(&[])), "[(), (), (), ()]"),
         ] {
             let tree = value(written, &ty);
-            assert_eq!(shown("a.txt", &ty, &tree), crate::text::show(&ty, &tree, true) + "\n");
+            assert_eq!(
+                shown("a.txt", &ty, &tree),
+                crate::text::show(&ty, &tree::single(&ty, &tree).unwrap(), true) + "\n"
+            );
         }
     }
 

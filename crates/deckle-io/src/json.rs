@@ -3,29 +3,30 @@
 //! The shape follows from the type alone: vectors, sequences and tuples are arrays, records are objects, and bytes are numbers
 //! even where they spell a text. What JSON has no number for is a string: `"nan"`, `"inf"`, `"-inf"`.
 
+use crate::tree;
 use deckle_ir::scalar::Scalar;
 use deckle_ir::types::Type;
-use deckle_ir::value::Value;
+use deckle_runtime::{Data, Form};
 use std::io::{self, Write};
 
-/// Writes a value of a type on one line, without its end.
-pub fn write(ty: &Type, value: &Value, out: &mut dyn Write) -> io::Result<()> {
-    match (ty, value) {
-        (_, Value::Scalar(s)) => scalar(*s, out),
-        (Type::Record(r), Value::Tuple(parts)) => {
-            list(b"{}", r.fields.iter().zip(parts.iter()), out, |((name, ty), part), out| {
+/// Writes the value of a type at a place, which must be there, on one line, without its end.
+pub fn write(ty: &Type, data: &Data, at: usize, out: &mut dyn Write) -> io::Result<()> {
+    match (ty, data.form()) {
+        (_, Form::Scalars(own, buffer)) => scalar(tree::scalar(*own, buffer, at), out),
+        (Type::Record(r), Form::Tuple(parts)) => {
+            list(b"{}", r.fields.iter().zip(parts), out, |((name, ty), part), out| {
                 string(name, out)?;
                 out.write_all(b":")?;
-                write(ty, part, out)
+                write(ty, part, at, out)
             })
         }
-        (_, Value::Tuple(parts)) => {
+        (_, Form::Tuple(parts)) => {
             let types = ty.parts().unwrap_or_default();
-            list(b"[]", types.into_iter().zip(parts.iter()), out, |(ty, part), out| write(ty, part, out))
+            list(b"[]", types.into_iter().zip(parts), out, |(ty, part), out| write(ty, part, at, out))
         }
-        (_, Value::Array(items) | Value::Seq(items)) => {
-            let elem = ty.elem().unwrap_or(ty);
-            list(b"[]", items.iter(), out, |item, out| write(elem, item, out))
+        (_, Form::Equal(_, elements) | Form::Offsets(_, elements)) => {
+            let (elem, (lo, hi)) = (ty.elem().unwrap_or(ty), data.row(at).unwrap_or((0, 0)));
+            list(b"[]", lo..hi, out, |i, out| write(elem, elements, i, out))
         }
     }
 }
@@ -78,11 +79,13 @@ mod tests {
     use super::*;
     use deckle_ir::scalar::ScalarType as T;
     use deckle_ir::types::RecordType;
+    use deckle_ir::value::Value;
     use std::sync::Arc;
 
     fn json(ty: impl Into<Type>, value: Value) -> String {
         let mut out = Vec::new();
-        write(&ty.into(), &value, &mut out).unwrap();
+        let ty = ty.into();
+        write(&ty, &tree::single(&ty, &value).unwrap(), 0, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 

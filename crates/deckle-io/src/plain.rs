@@ -72,11 +72,6 @@ pub fn write_bytes(ty: &Type, value: &Value) -> Result<Vec<u8>> {
     contents::bytes(Format::Txt, ty, value)
 }
 
-/// A value that is neither a text nor texts.
-pub(crate) fn shown(ty: &Type, value: &Value) -> Vec<u8> {
-    (text::show(ty, value, true) + "\n").into_bytes()
-}
-
 /// Whether a text can be written as a line.
 pub(crate) fn check_line(line: &[u8], i: usize) -> Result<()> {
     if memchr::memchr(b'\n', line).is_none() && !line.ends_with(b"\r") {

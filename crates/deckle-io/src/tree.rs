@@ -75,7 +75,8 @@ pub fn values(ty: &Type, data: &Data) -> Vec<Value> {
     (0..data.len()).map(|i| value(ty, data, i)).collect()
 }
 
-fn scalar(ty: ScalarType, b: &Buffer, i: usize) -> Scalar {
+/// The scalar at a place, which must be there.
+pub(crate) fn scalar(ty: ScalarType, b: &Buffer, i: usize) -> Scalar {
     let bits = match ty.bytes() {
         1 => b.as_slice::<u8>()[i].into(),
         2 => b.as_slice::<u16>()[i].into(),

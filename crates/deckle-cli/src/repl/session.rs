@@ -13,7 +13,6 @@ use deckle_engine::source;
 use deckle_engine::{Callable, Data, Input, Interp, On, Ran, RanOn, Settings, bind};
 use deckle_interp::Cost;
 use deckle_io::text::show;
-use deckle_io::tree;
 use deckle_ir::array::Function;
 use deckle_ir::fault::Fault;
 use deckle_ir::types::Type;
@@ -93,7 +92,7 @@ pub struct Evaluated {
 impl Evaluated {
     /// As it is shown.
     pub fn show(&self, full: bool) -> String {
-        show(&self.ty, &tree::value(&self.ty, &self.data, 0), full)
+        show(&self.ty, &self.data, full)
     }
 }
 

@@ -10,4 +10,5 @@ mod show;
 pub use names::{parameters, records, scalar_name, signature, type_name};
 pub use parse::{Wrong, bytes_value, collection, example, is_text, parse};
 pub(crate) use show::WIDTH;
+pub(crate) use show::show_at;
 pub use show::{Ends, grouped, show};

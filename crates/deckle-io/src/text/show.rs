@@ -12,10 +12,13 @@
 //! ```
 //! Everything is written in a form that [`super::parse`] reads back, unless it was shortened.
 
+use crate::tree;
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
+use deckle_runtime::{Data, Form, Pool};
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// The most elements that are shown without shortening.
 const SHORT: usize = 20;
@@ -28,12 +31,18 @@ const TEXT_ENDS: (usize, usize) = (200, 60);
 pub(crate) const WIDTH: usize = 100;
 const DOTS: &str = "...";
 
-/// A value of a type, over as many lines as it needs, without the end of the last one.
-pub fn show(ty: &Type, value: &Value, full: bool) -> String {
-    Shower { full }.lines(ty, value).join("\n")
+/// The first value of flat data, which is of the type, over as many lines as it needs, without the end of the last one. Of what is shortened, only what
+/// is shown is looked at.
+pub fn show(ty: &Type, data: &Data, full: bool) -> String {
+    show_at(ty, data, 0, full)
 }
 
-/// What is shown of a sequence whose elements come one by one: the same as [`show`] makes of all of them.
+/// The same of the value at a place, which must be there.
+pub(crate) fn show_at(ty: &Type, data: &Data, at: usize, full: bool) -> String {
+    Shower { full }.lines(ty, Item { data, at }).join("\n")
+}
+
+/// What is shown of a sequence whose elements come block by block: the same as [`show`] makes of all of them.
 #[derive(Debug)]
 pub struct Ends {
     ty: Type,
@@ -49,26 +58,55 @@ impl Ends {
         Ends { ty: ty.clone(), head: Vec::new(), tail: VecDeque::new(), about: About::default() }
     }
 
-    /// Another element.
-    pub fn push(&mut self, value: Value) {
-        self.about.add(&value);
-        if self.head.len() < SHORT {
-            self.head.push(value.clone());
+    fn elem(&self) -> &Type {
+        self.ty.elem().unwrap_or(&self.ty)
+    }
+
+    /// More elements.
+    pub fn push(&mut self, block: &Data) {
+        self.about.add(block, 0..block.len());
+        let first = block.len().min(SHORT - self.head.len());
+        let head: Vec<Value> = (0..first).map(|i| tree::value(self.elem(), block, i)).collect();
+        self.head.extend(head);
+        for i in block.len().saturating_sub(ENDS.1)..block.len() {
+            self.tail.push_back(tree::value(self.elem(), block, i));
         }
-        self.tail.push_back(value);
-        if self.tail.len() > ENDS.1 {
-            self.tail.pop_front();
-        }
+        self.tail.drain(..self.tail.len().saturating_sub(ENDS.1));
     }
 
     /// All of them, over as many lines as that needs.
     pub fn show(&self) -> String {
-        let chosen = match self.about.len > SHORT {
-            true => self.head[..ENDS.0].iter().map(Some).chain([None]).chain(self.tail.iter().map(Some)).collect(),
-            false => self.head.iter().map(Some).collect(),
+        let is_long = self.about.len > SHORT;
+        let head = &self.head[..if is_long { ENDS.0 } else { self.head.len() }];
+        let shown = head.iter().chain(self.tail.iter().filter(|_| is_long));
+        let Ok(data) = tree::flat(self.elem(), shown, &Pool::new(None), "what is shown") else {
+            return DOTS.to_string();
         };
-        let elem = self.ty.elem().unwrap_or(&self.ty);
-        Shower { full: false }.listed(elem, &Listed { chosen, about: self.about }, "{", "}").join("\n")
+        let mut chosen: Vec<Option<Item<'_>>> = (0..data.len()).map(|at| Some(Item { data: &data, at })).collect();
+        if is_long {
+            chosen.insert(ENDS.0, None);
+        }
+        Shower { full: false }.listed(self.elem(), &Listed { chosen, about: self.about }, "{", "}").join("\n")
+    }
+}
+
+/// A value in flat data.
+#[derive(Clone, Copy, Debug)]
+struct Item<'a> {
+    data: &'a Data,
+    at: usize,
+}
+
+impl<'a> Item<'a> {
+    /// The elements of a vector or sequence: in what they lie, and where.
+    fn items(self) -> Option<(&'a Data, Range<usize>)> {
+        let (Form::Equal(_, elem) | Form::Offsets(_, elem)) = self.data.form() else { return None };
+        let (lo, hi) = self.data.row(self.at)?;
+        Some((elem, lo..hi))
+    }
+
+    fn len(self) -> usize {
+        self.items().map_or(0, |(_, range)| range.len())
     }
 }
 
@@ -84,21 +122,24 @@ struct About {
 }
 
 impl About {
-    fn add(&mut self, value: &Value) {
-        if let Some(items) = value.items() {
-            if self.len == 0 {
-                self.first = items.len();
+    /// More elements.
+    fn add(&mut self, data: &Data, range: Range<usize>) {
+        if let Form::Equal(..) | Form::Offsets(..) = data.form() {
+            if self.len == 0 && !range.is_empty() {
+                self.first = Item { data, at: range.start }.len();
             }
-            self.uneven |= items.len() != self.first;
-            self.no_text |= text(items).is_none();
+            for item in range.clone().map(|at| Item { data, at }) {
+                self.uneven |= item.len() != self.first;
+                self.no_text = self.no_text || item.items().is_none_or(|(elem, range)| text(elem, range).is_none());
+            }
         }
-        self.len += 1;
+        self.len += range.len();
     }
 }
 
 /// Elements to show, with `None` where some are left out.
 struct Listed<'a> {
-    chosen: Vec<Option<&'a Value>>,
+    chosen: Vec<Option<Item<'a>>>,
     about: About,
 }
 
@@ -107,36 +148,41 @@ struct Shower {
 }
 
 impl Shower {
-    fn lines(&self, ty: &Type, value: &Value) -> Vec<String> {
-        match (ty, value) {
-            (_, Value::Scalar(s)) => vec![scalar(*s)],
-            (Type::Record(r), Value::Tuple(parts)) => {
-                let fields = r.fields.iter().zip(parts.iter());
-                let blocks = fields.map(|((n, t), v)| prefixed(&format!("{n} = "), self.lines(t, v))).collect();
-                prefixed(&r.name, bracketed("(", ")", blocks, ""))
+    fn lines(&self, ty: &Type, item: Item<'_>) -> Vec<String> {
+        let Item { data, at } = item;
+        match (ty, data.form()) {
+            (_, Form::Scalars(..)) => vec![cell(item)],
+            (Type::Record(r), Form::Tuple(parts)) => {
+                let fields = r.fields.iter().zip(parts);
+                let lines = fields.map(|((n, t), data)| prefixed(&format!("{n} = "), self.lines(t, Item { data, at })));
+                prefixed(&r.name, bracketed("(", ")", lines.collect(), ""))
             }
-            (_, Value::Tuple(parts)) => {
+            (_, Form::Tuple(parts)) => {
                 let types = ty.parts().unwrap_or_default();
-                bracketed("(", ")", types.iter().zip(parts.iter()).map(|(t, v)| self.lines(t, v)).collect(), "")
+                let lines = types.iter().zip(parts).map(|(t, data)| self.lines(t, Item { data, at }));
+                bracketed("(", ")", lines.collect(), "")
             }
-            (_, Value::Array(items)) => self.items(ty.elem().unwrap_or(ty), items, "[", "]"),
-            (_, Value::Seq(items)) => self.items(ty.elem().unwrap_or(ty), items, "{", "}"),
+            (_, Form::Equal(..) | Form::Offsets(..)) => {
+                let (open, close) = if ty.is_seq() { ("{", "}") } else { ("[", "]") };
+                let (elem, range) = item.items().unwrap_or((data, 0..0));
+                self.items(ty.elem().unwrap_or(ty), (elem, range), open, close)
+            }
         }
     }
 
-    fn items(&self, elem: &Type, items: &[Value], open: &str, close: &str) -> Vec<String> {
+    fn items(&self, elem: &Type, (data, range): (&Data, Range<usize>), open: &str, close: &str) -> Vec<String> {
         if *elem == Type::Scalar(ScalarType::U8)
             && open == "["
-            && let Some(text) = text(items)
+            && let Some(text) = text(data, range.clone())
         {
-            return vec![self.string(&text, items.len())];
+            return vec![self.string(text)];
         }
         let mut about = About::default();
         match elem {
-            Type::Array(_) => items.iter().for_each(|v| about.add(v)),
-            _ => about.len = items.len(),
+            Type::Array(_) => about.add(data, range.clone()),
+            _ => about.len = range.len(),
         }
-        self.listed(elem, &Listed { chosen: self.chosen(items), about }, open, close)
+        self.listed(elem, &Listed { chosen: self.chosen(data, range), about }, open, close)
     }
 
     fn listed(&self, elem: &Type, list: &Listed<'_>, open: &str, close: &str) -> Vec<String> {
@@ -170,8 +216,10 @@ impl Shower {
             return bracketed(open, close, shown, &count);
         }
         let regular = !about.uneven;
-        let cells: Vec<Option<Vec<String>>> =
-            chosen.iter().map(|i| i.map(|v| cells(&self.chosen(v.items().unwrap_or_default())))).collect();
+        let cells: Vec<Option<Vec<String>>> = chosen
+            .iter()
+            .map(|i| i.map(|v| v.items().map_or(Vec::new(), |(d, r)| cells(&self.chosen(d, r)))))
+            .collect();
         let columns = if regular { cells.iter().flatten().map(Vec::len).max().unwrap_or(0) } else { 0 };
         let widths: Vec<usize> =
             (0..columns).map(|c| cells.iter().flatten().map(|r| r[c].chars().count()).max().unwrap_or(0)).collect();
@@ -179,7 +227,7 @@ impl Shower {
             let Some(cells) = cells else { return dots() };
             let aligned =
                 cells.iter().enumerate().map(|(c, s)| format!("{s:>0$}", widths.get(c).copied().unwrap_or(0)));
-            let len = item.and_then(Value::items).map_or(0, <[Value]>::len);
+            let len = item.map_or(0, Item::len);
             let suffix =
                 if !regular && self.is_long(len) { format!(" ({} elements)", grouped(len)) } else { String::new() };
             vec![format!("[{}]{suffix}", aligned.collect::<Vec<_>>().join(", "))]
@@ -196,28 +244,36 @@ impl Shower {
     }
 
     /// The items to show, with `None` where some are left out.
-    fn chosen<'a>(&self, items: &'a [Value]) -> Vec<Option<&'a Value>> {
-        if !self.is_long(items.len()) {
-            return items.iter().map(Some).collect();
+    fn chosen<'a>(&self, data: &'a Data, range: Range<usize>) -> Vec<Option<Item<'a>>> {
+        let item = |at| Some(Item { data, at });
+        if !self.is_long(range.len()) {
+            return range.map(item).collect();
         }
-        let (head, tail) = (&items[..ENDS.0], &items[items.len() - ENDS.1..]);
-        head.iter().map(Some).chain([None]).chain(tail.iter().map(Some)).collect()
+        let (head, tail) = (range.start..range.start + ENDS.0, range.end - ENDS.1..range.end);
+        head.map(item).chain([None]).chain(tail.map(item)).collect()
     }
 
-    fn string(&self, text: &str, bytes: usize) -> String {
+    fn string(&self, text: &str) -> String {
         let count = text.chars().count();
         if self.full || count <= SHORT_TEXT {
             return quoted(text);
         }
         let head: String = text.chars().take(TEXT_ENDS.0).collect();
         let tail: String = text.chars().skip(count - TEXT_ENDS.1).collect();
-        format!("{} ... {} ({} bytes)", quoted(&head), quoted(&tail), grouped(bytes))
+        format!("{} ... {} ({} bytes)", quoted(&head), quoted(&tail), grouped(text.len()))
+    }
+}
+
+/// A scalar, as text.
+fn cell(item: Item<'_>) -> String {
+    match item.data.form() {
+        Form::Scalars(ty, buffer) => scalar(tree::scalar(*ty, buffer, item.at)),
+        _ => String::new(),
     }
 }
 
 /// Scalars, as text.
-fn cells(chosen: &[Option<&Value>]) -> Vec<String> {
-    let cell = |v: &Value| v.as_scalar().map_or_else(String::new, scalar);
+fn cells(chosen: &[Option<Item<'_>>]) -> Vec<String> {
     chosen.iter().map(|i| i.map_or(DOTS.to_string(), cell)).collect()
 }
 
@@ -272,11 +328,10 @@ fn scalar(s: Scalar) -> String {
     }
 }
 
-/// The text that bytes spell, if they spell one.
-fn text(items: &[Value]) -> Option<String> {
-    let bytes: Option<Vec<u8>> =
-        items.iter().map(|v| if let Value::Scalar(Scalar::U8(b)) = v { Some(*b) } else { None }).collect();
-    let text = String::from_utf8(bytes?).ok()?;
+/// The text that bytes spell, if they are bytes and spell one.
+fn text(data: &Data, range: Range<usize>) -> Option<&str> {
+    let Form::Scalars(ScalarType::U8, bytes) = data.form() else { return None };
+    let text = std::str::from_utf8(bytes.as_slice::<u8>().get(range)?).ok()?;
     let printable = |c: char| matches!(c, '\n' | '\t' | '\r') || !(c.is_control() || is_direction(c));
     text.chars().all(printable).then_some(text)
 }
@@ -339,6 +394,11 @@ mod tests {
         Type::Record(Arc::new(RecordType { name: "point".into(), fields }))
     }
 
+    /// As flat data, which it is shown from.
+    fn show(ty: &Type, value: &Value, full: bool) -> String {
+        super::show(ty, &tree::single(ty, value).unwrap(), full)
+    }
+
     #[track_caller]
     fn shows(ty: &Type, value: &Value, expected: &[&str]) {
         let shown = show(ty, value, false);
@@ -375,12 +435,17 @@ mod tests {
     }
 
     #[test]
-    fn elements_that_come_one_by_one_are_shown_as_all_together() {
+    fn elements_that_come_in_blocks_are_shown_as_all_together() {
         let same = |elem: Type, elems: Vec<Value>| {
             let ty = Type::seq(elem);
-            let mut ends = Ends::new(&ty);
-            elems.iter().for_each(|v| ends.push(v.clone()));
-            assert_eq!(ends.show(), show(&ty, &Value::seq(elems), false));
+            let expected = show(&ty, &Value::seq(elems.clone()), false);
+            for block in [1, 2, 7, 100] {
+                let mut ends = Ends::new(&ty);
+                for some in elems.chunks(block) {
+                    ends.push(&tree::flat(ty.elem().unwrap(), some, &Pool::new(None), "a block").unwrap());
+                }
+                assert_eq!(ends.show(), expected, "in blocks of {block}");
+            }
         };
         for n in [0, 1, 3, 19, 20, 21, 22, 100] {
             same(Type::INT, (0..n).map(Value::int).collect());

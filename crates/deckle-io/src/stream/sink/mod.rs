@@ -159,10 +159,10 @@ struct Json {
 
 impl Writer for Json {
     fn elements(&mut self, block: &Data, out: &mut dyn Write) -> Result<()> {
-        for elem in values(&self.elem, block) {
+        for i in 0..block.len() {
             let before = if self.any { b"," } else { b"[" };
             self.any = true;
-            out.write_all(before).and_then(|()| json::write(&self.elem, &elem, out)).map_err(io)?;
+            out.write_all(before).and_then(|()| json::write(&self.elem, block, i, out)).map_err(io)?;
         }
         Ok(())
     }

@@ -3,7 +3,6 @@
 use super::{Writer, io};
 use crate::Result;
 use crate::text::{self, WIDTH};
-use crate::tree::values;
 use deckle_ir::types::Type;
 use deckle_runtime::Data;
 use std::io::Write;
@@ -66,8 +65,8 @@ impl Shown {
 
 impl Writer for Shown {
     fn elements(&mut self, block: &Data, out: &mut dyn Write) -> Result<()> {
-        for elem in values(&self.elem, block) {
-            let shown = text::show(&self.elem, &elem, true);
+        for i in 0..block.len() {
+            let shown = text::show_at(&self.elem, block, i, true);
             if self.layout != Layout::Short {
                 self.put(&shown, out)?;
                 continue;
