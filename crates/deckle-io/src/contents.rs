@@ -38,10 +38,7 @@ impl<'d> Contents<'d> {
             Format::Npz => Contents::Npz(npz::Plan::new(ty, data)?),
             Format::Image(format) => Contents::Image(format, image::Plan::new(format, ty, data)?),
             Format::Wav => Contents::Wav(wav::Plan::new(ty, data)?),
-            Format::Mtx => {
-                let matrix = mtx::from_value(ty, &tree::value(ty, data, 0))?;
-                Contents::Bytes(mtx::write_bytes(&matrix))
-            }
+            Format::Mtx => Contents::Bytes(mtx::write_bytes(&mtx::from_data(ty, data)?)),
             Format::Table(_) | Format::Txt | Format::Json => match writer(format, ty) {
                 Some(writer) => {
                     let elements = match data.form() {

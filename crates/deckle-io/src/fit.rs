@@ -1,9 +1,8 @@
 //! What a type asks for, and whether a number in a file is a value of it: what the formats have in common.
 
-use crate::{Error, Result};
+use crate::Error;
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::types::Type;
-use deckle_ir::value::Value;
 
 /// How many vectors and sequences are around the innermost elements, and the type of those.
 pub fn nesting(mut ty: &Type) -> (usize, &Type) {
@@ -33,38 +32,6 @@ pub fn exact(v: i128, ty: ScalarType) -> Option<Scalar> {
             (lo..=hi).contains(&v).then(|| Scalar::wrap_int(ty, v)).flatten()
         }
     }
-}
-
-/// The elements of a value that its type says is a vector or sequence.
-pub fn items(value: &Value) -> Result<&[Value]> {
-    value.items().ok_or_else(confused)
-}
-
-/// The components of a value that its type says is a tuple or record.
-pub fn parts(value: &Value) -> Result<&[Value]> {
-    value.parts().ok_or_else(confused)
-}
-
-/// A value that its type says is a scalar.
-pub fn scalar(value: &Value) -> Result<Scalar> {
-    value.as_scalar().ok_or_else(confused)
-}
-
-/// An integer that is to be an index or a count.
-pub fn index(value: &Value, what: &str) -> Result<usize> {
-    let v = scalar(value)?.as_int().ok_or_else(confused)?;
-    // Indices are `i64` in the language.
-    let index = i64::try_from(v).ok().and_then(|v| usize::try_from(v).ok());
-    index.ok_or_else(|| Error::new(format!("{what} is {v}, which is no index")))
-}
-
-/// The bytes of a text.
-pub fn bytes(value: &Value) -> Result<Vec<u8>> {
-    let byte = |v: &Value| match v.as_scalar() {
-        Some(Scalar::U8(b)) => Ok(b),
-        _ => Err(confused()),
-    };
-    items(value)?.iter().map(byte).collect()
 }
 
 /// A value of another type than it is said to have.

@@ -23,6 +23,7 @@ mod fit;
 mod format;
 pub mod gz;
 pub mod image;
+mod item;
 pub mod json;
 pub mod mtx;
 pub mod npy;

@@ -84,8 +84,9 @@ pub(crate) fn check_line(line: &[u8], i: usize) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fit;
+    use crate::item::Item;
     use crate::testing::{byte, int, text, vector};
+    use crate::tree;
 
     fn texts() -> Type {
         vector(vector(byte()))
@@ -93,8 +94,9 @@ mod tests {
 
     fn split(bytes: &[u8], part: Option<&str>) -> Vec<String> {
         let value = read_bytes(bytes, &texts(), part).unwrap();
-        let items = value.items().unwrap().iter();
-        items.map(|v| String::from_utf8(fit::bytes(v).unwrap()).unwrap()).collect()
+        let data = tree::single(&texts(), &value).unwrap();
+        let items = Item { data: &data, at: 0 }.iter();
+        items.map(|text| String::from_utf8(text.bytes().unwrap().to_vec()).unwrap()).collect()
     }
 
     #[test]

@@ -13,6 +13,7 @@
 
 use crate::build::Build;
 use crate::fit::{count, exact, show, widens};
+use crate::item::Item;
 use crate::rows::{elements, other_len, row_len};
 use crate::text::{scalar_name, type_name};
 use crate::{Error, Result, contents, fit, tree};
@@ -361,9 +362,9 @@ impl<'d> Plan<'d> {
         check_type(ty)?;
         let form = Form::of(ty).ok_or_else(fit::confused)?;
         let (rate, samples) = match (form.rate, data.form()) {
-            (Some((ty, is_first)), Place::Tuple(parts)) if parts.len() == 2 => {
+            (Some((_, is_first)), Place::Tuple(parts)) if parts.len() == 2 => {
                 let (rate, samples) = if is_first { (&parts[0], &parts[1]) } else { (&parts[1], &parts[0]) };
-                let n = fit::index(&tree::value(&Type::Scalar(ty), rate, 0), "the rate")?;
+                let n = Item { data: rate, at: 0 }.index("the rate")?;
                 (u32::try_from(n).map_err(|_| Error::new(format!("the rate is {n}, which is too large")))?, samples)
             }
             _ => (RATE, data),

@@ -2,9 +2,10 @@
 
 use super::{Column, SHAPES, Shape};
 use crate::format::Format;
+use crate::item::Item;
 use crate::rows::{elements, other_len, row_len};
 use crate::text::type_name;
-use crate::{Error, Result, contents, fit};
+use crate::{Error, Result, contents};
 use deckle_ir::scalar::Scalar;
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
@@ -29,11 +30,11 @@ pub fn write_bytes(separator: u8, ty: &Type, value: &Value) -> Result<Vec<u8>> {
     contents::bytes(Format::Table(separator), ty, value)
 }
 
-/// What a line of a table holds: an element of a vector or sequence, or one of each column.
-pub(crate) fn line_type(ty: &Type) -> Option<Type> {
+/// Whether a value has lines: the elements of a vector or sequence, or those of all columns.
+pub(crate) fn has_lines(ty: &Type) -> bool {
     match ty.parts() {
-        Some(columns) => columns.into_iter().map(|c| c.elem().cloned()).collect::<Option<_>>().map(Type::tuple),
-        None => ty.elem().cloned(),
+        Some(columns) => columns.into_iter().all(|c| c.elem().is_some()),
+        None => ty.elem().is_some(),
     }
 }
 
@@ -90,17 +91,17 @@ impl Elements {
     }
 
     /// The next line.
-    pub(crate) fn push(&mut self, elem: &Value) -> Result<()> {
+    pub(crate) fn push(&mut self, elem: Item<'_>) -> Result<()> {
         match &mut self.kind {
             Kind::Fields => self.text.line([elem].into_iter())?,
-            Kind::Records => self.text.line(fit::parts(elem)?.iter())?,
+            Kind::Records => self.text.line(elem.parts())?,
             Kind::Matrix(width) => {
-                let row = fit::items(elem)?;
-                let width = *width.get_or_insert(row.len());
-                if row.len() != width || width == 0 {
-                    return Err(irregular(self.count, row.len(), width));
+                let len = elem.len();
+                let width = *width.get_or_insert(len);
+                if len != width || width == 0 {
+                    return Err(irregular(self.count, len, width));
                 }
-                self.text.line(row.iter())?;
+                self.text.line(elem.iter())?;
             }
         }
         self.count += 1;
@@ -132,18 +133,15 @@ impl Text {
         }
     }
 
-    fn line<'a>(&mut self, fields: impl ExactSizeIterator<Item = &'a Value>) -> Result<()> {
+    fn line<'a>(&mut self, fields: impl ExactSizeIterator<Item = Item<'a>>) -> Result<()> {
         let alone = fields.len() == 1;
         for (i, field) in fields.enumerate() {
             if i > 0 {
                 self.out.push(self.separator);
             }
-            match field {
-                Value::Scalar(s) => self.number(*s),
-                text => {
-                    let text = fit::bytes(text)?;
-                    self.text(&text, alone);
-                }
+            match field.scalar() {
+                Ok(s) => self.number(s),
+                Err(_) => self.text(field.bytes()?, alone),
             }
         }
         self.out.push(b'\n');

@@ -8,7 +8,7 @@
 //! 3 2 2.5
 //! ```
 //!
-//! [`Matrix`] is what a file says; [`to_value`] and [`from_value`] are how that becomes a value of a type, and back:
+//! [`Matrix`] is what a file says; [`to_value`] and [`from_data`] are how that becomes a value of a type, and back:
 //!
 //! | type | what it is filled with |
 //! |---|---|
@@ -42,7 +42,7 @@ mod write;
 
 pub use parse::parse;
 pub use value::to_value;
-pub use write::{check_type, from_value};
+pub use write::{check_type, from_data};
 
 use crate::{Error, Result, atomic_write, gz};
 use std::path::Path;

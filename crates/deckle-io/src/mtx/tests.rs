@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::testing::{byte, csr, int, ints, real, reals, record, tuple, value, vector};
+use crate::tree;
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
 
@@ -218,18 +219,23 @@ fn what_is_written_is_read() {
     ];
     for (ty, written, text) in cases {
         let value = value(written, &ty);
-        let matrix = from_value(&ty, &value).unwrap();
+        let matrix = from_data(&ty, &tree::single(&ty, &value).unwrap()).unwrap();
         let bytes = write_bytes(&matrix);
         assert_eq!(String::from_utf8_lossy(&bytes), format!("%%MatrixMarket matrix {text}"));
         assert_eq!(parse(&bytes).unwrap().values.field(), matrix.values.field());
         let back = to_value(parse(&bytes).unwrap(), &ty, None).unwrap();
-        assert_eq!(write_bytes(&from_value(&ty, &back).unwrap()), bytes);
+        assert_eq!(write_bytes(&from_data(&ty, &tree::single(&ty, &back).unwrap()).unwrap()), bytes);
     }
     assert!(check_type(&vector(real())).is_err());
     let off = record(&[("off", vector(int())), ("col", vector(int()))]);
-    assert!(from_value(&off, &value("([0, 3], [1])", &off)).is_err());
+    assert!(from_data(&off, &tree::single(&off, &value("([0, 3], [1])", &off)).unwrap()).is_err());
     let rows = vector(vector(tuple(&[int(), real()])));
-    assert!(from_value(&rows, &value("[[(-1, 2)]]", &rows)).unwrap_err().message.contains("no index"));
+    assert!(
+        from_data(&rows, &tree::single(&rows, &value("[[(-1, 2)]]", &rows)).unwrap())
+            .unwrap_err()
+            .message
+            .contains("no index")
+    );
 }
 
 #[test]

@@ -2,11 +2,12 @@
 
 use super::value::{Form, is_sparse_row, scalars};
 use super::{Layout, Matrix, Symmetry, Values};
+use crate::item::Item;
 use crate::text::type_name;
-use crate::{Error, Result, fit};
+use crate::{Error, Result};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::types::Type;
-use deckle_ir::value::Value;
+use deckle_runtime::Data;
 use std::fmt::Write;
 
 /// Where the entries of a value are.
@@ -63,11 +64,12 @@ pub fn check_type(ty: &Type) -> Result<()> {
     })
 }
 
-/// The matrix that a value is. Where nothing says how many columns it has, they are as many as the entries need.
+/// The matrix that the only value of flat data is. Where nothing says how many columns it has, they are as many as the entries need.
 ///
 /// # Errors
 /// If the value is no matrix.
-pub fn from_value(ty: &Type, value: &Value) -> Result<Matrix> {
+pub fn from_data(ty: &Type, data: &Data) -> Result<Matrix> {
+    let value = Item { data, at: 0 };
     let mut list = List::default();
     match source(ty) {
         None => {
@@ -76,27 +78,28 @@ pub fn from_value(ty: &Type, value: &Value) -> Result<Matrix> {
         Some(Source::Dense) => return dense(value),
         Some(Source::Rows) => list.rows(ty, value)?,
         Some(Source::Triples) => {
-            for triple in fit::items(value)? {
-                let [i, j, v] = fit::parts(triple)? else { continue };
-                list.push(fit::index(i, "a row")?, fit::index(j, "a column")?, Some(fit::scalar(v)?));
+            for triple in value.iter() {
+                let mut parts = triple.parts();
+                let (Some(i), Some(j), Some(v)) = (parts.next(), parts.next(), parts.next()) else { continue };
+                list.push(i.index("a row")?, j.index("a column")?, Some(v.scalar()?));
             }
         }
         Some(Source::Record(name)) => {
-            let fields = Fields::new(ty, value)?;
+            let fields = Fields::new(ty, value);
             if let Some((ty, value)) = fields.get(name) {
                 list.rows(ty, value)?;
             }
             list.announce(&fields)?;
         }
         Some(Source::Coordinates) => {
-            let fields = Fields::new(ty, value)?;
+            let fields = Fields::new(ty, value);
             let (row, col, val) = (fields.indices("row")?, fields.indices("col")?, fields.values()?);
             fields.same_length("row", row.len(), "col", col.len())?;
             list.all(row.into_iter().zip(col), val)?;
             list.announce(&fields)?;
         }
         Some(Source::Compressed) => {
-            let fields = Fields::new(ty, value)?;
+            let fields = Fields::new(ty, value);
             let (off, col, val) = (fields.indices("off")?, fields.indices("col")?, fields.values()?);
             if off.first() != Some(&0) || off.last() != Some(&col.len()) || !off.is_sorted() {
                 return Err(Error::new("`off` does not rise from 0 to the length of `col`"));
@@ -110,12 +113,12 @@ pub fn from_value(ty: &Type, value: &Value) -> Result<Matrix> {
     list.matrix()
 }
 
-fn dense(value: &Value) -> Result<Matrix> {
-    let rows = fit::items(value)?;
-    let cols = rows.first().map_or(Ok(0), |r| fit::items(r).map(<[Value]>::len))?;
+fn dense(value: Item<'_>) -> Result<Matrix> {
+    let rows: Vec<Item<'_>> = value.iter().collect();
+    let cols = rows.first().map_or(0, |row| row.len());
     let mut list = List { rows: rows.len(), cols, ..List::default() };
     for (i, row) in rows.iter().enumerate() {
-        let len = fit::items(row)?.len();
+        let len = row.len();
         if len != cols {
             let message = format!("a dense matrix is regular, and row {i} has {len} elements, row 0 has {cols}");
             return Err(Error::new(message).help("write it as .json, which keeps the rows as they are"));
@@ -123,7 +126,9 @@ fn dense(value: &Value) -> Result<Matrix> {
     }
     for j in 0..cols {
         for (i, row) in rows.iter().enumerate() {
-            list.push(i, j, Some(fit::scalar(&fit::items(row)?[j])?.number()));
+            if let Some(element) = row.iter().nth(j) {
+                list.push(i, j, Some(element.scalar()?.number()));
+            }
         }
     }
     Ok(Matrix { layout: Layout::Array, ..list.matrix()? })
@@ -141,26 +146,26 @@ impl Number for Scalar {
 }
 
 /// The fields of a record or of a tuple of coordinates.
-struct Fields<'a>(Vec<(&'a str, &'a Type, &'a Value)>);
+struct Fields<'a>(Vec<(&'a str, &'a Type, Item<'a>)>);
 
 impl<'a> Fields<'a> {
-    fn new(ty: &'a Type, value: &'a Value) -> Result<Self> {
-        let Some(Form::Fields(fields)) = Form::of(ty) else { return Ok(Fields(Vec::new())) };
-        Ok(Fields(fields.into_iter().zip(fit::parts(value)?).map(|((n, t), v)| (n, t, v)).collect()))
+    fn new(ty: &'a Type, value: Item<'a>) -> Self {
+        let Some(Form::Fields(fields)) = Form::of(ty) else { return Fields(Vec::new()) };
+        Fields(fields.into_iter().zip(value.parts()).map(|((n, t), v)| (n, t, v)).collect())
     }
 
-    fn get(&self, name: &str) -> Option<(&'a Type, &'a Value)> {
+    fn get(&self, name: &str) -> Option<(&'a Type, Item<'a>)> {
         self.0.iter().find(|f| f.0 == name).map(|f| (f.1, f.2))
     }
 
     fn indices(&self, name: &str) -> Result<Vec<usize>> {
-        let items = self.get(name).map_or(Ok(&[][..]), |f| fit::items(f.1))?;
-        items.iter().map(|v| fit::index(v, &format!("an element of `{name}`"))).collect()
+        let items = self.get(name).into_iter().flat_map(|(_, value)| value.iter());
+        items.map(|v| v.index(&format!("an element of `{name}`"))).collect()
     }
 
     fn values(&self) -> Result<Option<Vec<Scalar>>> {
         let Some((_, value)) = self.get("val") else { return Ok(None) };
-        fit::items(value)?.iter().map(fit::scalar).collect::<Result<_>>().map(Some)
+        value.iter().map(Item::scalar).collect::<Result<_>>().map(Some)
     }
 
     fn same_length(&self, a: &str, m: usize, b: &str, n: usize) -> Result<()> {
@@ -198,15 +203,15 @@ impl List {
         Ok(())
     }
 
-    fn rows(&mut self, ty: &Type, value: &Value) -> Result<()> {
+    fn rows(&mut self, ty: &Type, value: Item<'_>) -> Result<()> {
         let pairs = ty.elem().and_then(Type::elem).is_some_and(|e| !scalars(e).is_empty());
-        for (i, row) in fit::items(value)?.iter().enumerate() {
+        for (i, row) in value.iter().enumerate() {
             self.rows = self.rows.max(i + 1);
-            for entry in fit::items(row)? {
-                match if pairs { fit::parts(entry)? } else { std::slice::from_ref(entry) } {
-                    [j] => self.push(i, fit::index(j, "a column")?, None),
-                    [j, v] => self.push(i, fit::index(j, "a column")?, Some(fit::scalar(v)?)),
-                    _ => {}
+            for entry in row.iter() {
+                let mut parts = entry.parts();
+                let (j, v) = if pairs { (parts.next(), parts.next()) } else { (Some(entry), None) };
+                if let Some(j) = j {
+                    self.push(i, j.index("a column")?, v.map(Item::scalar).transpose()?);
                 }
             }
         }
@@ -217,7 +222,7 @@ impl List {
     fn announce(&mut self, fields: &Fields) -> Result<()> {
         for (name, size) in [("rows", &mut self.rows), ("cols", &mut self.cols)] {
             if let Some((Type::Scalar(_), value)) = fields.get(name) {
-                let n = fit::index(value, &format!("`{name}`"))?;
+                let n = value.index(&format!("`{name}`"))?;
                 if n < *size {
                     return Err(Error::new(format!("`{name}` is {n}, and an entry needs {size}")));
                 }

@@ -12,6 +12,7 @@
 //! ```
 //! Everything is written in a form that [`super::parse`] reads back, unless it was shortened.
 
+use crate::item::Item;
 use crate::tree;
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::types::Type;
@@ -90,26 +91,6 @@ impl Ends {
     }
 }
 
-/// A value in flat data.
-#[derive(Clone, Copy, Debug)]
-struct Item<'a> {
-    data: &'a Data,
-    at: usize,
-}
-
-impl<'a> Item<'a> {
-    /// The elements of a vector or sequence: in what they lie, and where.
-    fn items(self) -> Option<(&'a Data, Range<usize>)> {
-        let (Form::Equal(_, elem) | Form::Offsets(_, elem)) = self.data.form() else { return None };
-        let (lo, hi) = self.data.row(self.at)?;
-        Some((elem, lo..hi))
-    }
-
-    fn len(self) -> usize {
-        self.items().map_or(0, |(_, range)| range.len())
-    }
-}
-
 /// What has to be known of all elements to show some of them.
 #[derive(Clone, Copy, Debug, Default)]
 struct About {
@@ -130,7 +111,7 @@ impl About {
             }
             for item in range.clone().map(|at| Item { data, at }) {
                 self.uneven |= item.len() != self.first;
-                self.no_text = self.no_text || item.items().is_none_or(|(elem, range)| text(elem, range).is_none());
+                self.no_text = self.no_text || item.elements().is_none_or(|(elem, range)| text(elem, range).is_none());
             }
         }
         self.len += range.len();
@@ -164,7 +145,7 @@ impl Shower {
             }
             (_, Form::Equal(..) | Form::Offsets(..)) => {
                 let (open, close) = if ty.is_seq() { ("{", "}") } else { ("[", "]") };
-                let (elem, range) = item.items().unwrap_or((data, 0..0));
+                let (elem, range) = item.elements().unwrap_or((data, 0..0));
                 self.items(ty.elem().unwrap_or(ty), (elem, range), open, close)
             }
         }
@@ -218,7 +199,7 @@ impl Shower {
         let regular = !about.uneven;
         let cells: Vec<Option<Vec<String>>> = chosen
             .iter()
-            .map(|i| i.map(|v| v.items().map_or(Vec::new(), |(d, r)| cells(&self.chosen(d, r)))))
+            .map(|i| i.map(|v| v.elements().map_or(Vec::new(), |(d, r)| cells(&self.chosen(d, r)))))
             .collect();
         let columns = if regular { cells.iter().flatten().map(Vec::len).max().unwrap_or(0) } else { 0 };
         let widths: Vec<usize> =
@@ -266,10 +247,7 @@ impl Shower {
 
 /// A scalar, as text.
 fn cell(item: Item<'_>) -> String {
-    match item.data.form() {
-        Form::Scalars(ty, buffer) => scalar(tree::scalar(*ty, buffer, item.at)),
-        _ => String::new(),
-    }
+    item.scalar().map_or_else(|_| String::new(), scalar)
 }
 
 /// Scalars, as text.

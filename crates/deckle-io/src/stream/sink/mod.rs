@@ -4,11 +4,11 @@ mod npy;
 mod shown;
 
 use crate::atomic::Output;
-use crate::csv::write::{Elements, line_type};
+use crate::csv::write::{Elements, has_lines};
 use crate::format::{Format, check_writable};
+use crate::item::Item;
 use crate::rows::elements;
 use crate::text::is_text;
-use crate::tree::values;
 use crate::{Error, Kind, Result, json, plain};
 use deckle_ir::types::Type;
 use deckle_runtime::Data;
@@ -44,7 +44,7 @@ pub fn create(path: &Path, ty: &Type) -> Result<Option<Box<dyn Sink>>> {
 /// How the elements of a value of this type, or the lines of a table, are written one after another; `None` if they are not.
 pub(crate) fn writer(format: Format, ty: &Type) -> Option<Box<dyn Writer>> {
     Some(match (format, ty.elem()) {
-        (Format::Table(separator), _) => Box::new(Table { elem: line_type(ty)?, lines: Elements::new(separator, ty) }),
+        (Format::Table(separator), _) if has_lines(ty) => Box::new(Table { lines: Elements::new(separator, ty) }),
         (Format::Json, Some(elem)) => Box::new(Json { elem: elem.clone(), any: false }),
         (Format::Txt, _) if is_text(ty) => Box::new(Bytes),
         (Format::Txt, _) if plain::is_lines(ty) => Box::new(Lines { count: 0 }),
@@ -131,7 +131,6 @@ impl Sink for Written {
 
 /// `.csv` and `.tsv`.
 struct Table {
-    elem: Type,
     lines: Elements,
 }
 
@@ -141,7 +140,7 @@ impl Writer for Table {
     }
 
     fn elements(&mut self, block: &Data, out: &mut dyn Write) -> Result<()> {
-        values(&self.elem, block).iter().try_for_each(|elem| self.lines.push(elem))?;
+        (0..block.len()).try_for_each(|at| self.lines.push(Item { data: block, at }))?;
         self.end(out)
     }
 
