@@ -48,13 +48,29 @@ impl Seen {
     }
 }
 
+/// A block of which not all was pulled.
+#[derive(Debug)]
+struct Rest {
+    block: Data,
+    /// How many of its elements were.
+    taken: usize,
+}
+
+impl Rest {
+    fn of(block: Data) -> Rest {
+        Rest { block, taken: 0 }
+    }
+
+    fn len(&self) -> usize {
+        self.block.len() - self.taken
+    }
+}
+
 /// A source, read ahead of whoever pulls.
 #[derive(Debug)]
 pub struct Ahead {
     queue: Receiver<Result<Data, Error>>,
-    /// Blocks of which not all was pulled, and how much of the first was.
-    ready: VecDeque<Data>,
-    taken: usize,
+    ready: VecDeque<Rest>,
     /// Why there is nothing behind them.
     end: Option<Result<(), Error>>,
     seen: Arc<Seen>,
@@ -72,7 +88,7 @@ impl Ahead {
         if let Err(e) = reader.spawn(move || read(source, sizes, &pool, &to, &theirs)) {
             let _ = failed.try_send(Err(Error::Failed(Box::new(e))));
         }
-        Ahead { queue, ready: VecDeque::new(), taken: 0, end: None, seen, piece: sizes.piece }
+        Ahead { queue, ready: VecDeque::new(), end: None, seen, piece: sizes.piece }
     }
 
     /// Elements that are all there.
@@ -80,7 +96,7 @@ impl Ahead {
         let (_, queue) = sync_channel(0);
         let seen = Arc::new(Seen::default());
         let piece = Sizes::default().piece;
-        Ahead { queue, ready: VecDeque::from([block]), taken: 0, end: Some(Ok(())), seen, piece }
+        Ahead { queue, ready: VecDeque::from([Rest::of(block)]), end: Some(Ok(())), seen, piece }
     }
 
     /// How far the source is.
@@ -94,26 +110,43 @@ impl Ahead {
     /// There is no room, the run is to stop, or an error of the source has come up with nothing before it.
     pub fn pull(&mut self, count: usize, pool: &Pool, interrupt: &AtomicBool) -> Result<Option<Data>, Error> {
         let mut parts = Vec::new();
-        let mut left = count;
-        while left > 0 {
-            let Some(first) = self.first(interrupt)? else { break };
-            let n = left.min(first.len() - self.taken);
-            parts.push(first.slice(self.taken, self.taken + n, pool)?);
-            left -= n;
-            self.taken += n;
-            if self.taken == first.len() {
-                self.ready.pop_front();
-                self.taken = 0;
-            }
-        }
+        let taken = self.take_parts(count, pool, interrupt, &mut parts);
         if parts.is_empty() {
+            taken?;
             // An error is said when its turn has come.
             return match if count > 0 { self.failure() } else { None } {
                 Some(e) => Err(e),
                 None => Ok(None),
             };
         }
-        Ok(Some(Data::join(&parts, pool)?))
+        let joined = taken.and_then(|()| Ok(Data::join(&parts, pool)?));
+        if joined.is_err() {
+            // Whoever finds less to ask for may try again.
+            parts.into_iter().rev().for_each(|part| self.give_back(part));
+        }
+        joined.map(Some)
+    }
+
+    /// Takes the next `count` elements, or those that there are.
+    fn take_parts(
+        &mut self,
+        count: usize,
+        pool: &Pool,
+        interrupt: &AtomicBool,
+        parts: &mut Vec<Data>,
+    ) -> Result<(), Error> {
+        let mut left = count;
+        while left > 0 {
+            let Some(first) = self.first(interrupt)? else { break };
+            let n = left.min(first.len());
+            parts.push(first.block.slice(first.taken, first.taken + n, pool)?);
+            left -= n;
+            first.taken += n;
+            if first.len() == 0 {
+                self.ready.pop_front();
+            }
+        }
+        Ok(())
     }
 
     /// The next elements, `count` at most: those that are there without waiting, or the first that come. `None` at the end.
@@ -130,8 +163,8 @@ impl Ahead {
             if k == self.ready.len() && !self.try_next() {
                 break;
             }
-            let block = &self.ready[k];
-            let n = block.len() - if k == 0 { self.taken } else { 0 };
+            let Rest { block, .. } = &self.ready[k];
+            let n = self.ready[k].len();
             let size = block.bytes() / block.len().max(1) * n;
             // Much in one piece is better than more of it joined.
             if there > 0 && size >= self.piece {
@@ -145,6 +178,11 @@ impl Ahead {
         self.pull(there.clamp(1, count), pool, interrupt)
     }
 
+    /// Takes back what was pulled last: it is the next to be pulled.
+    pub fn give_back(&mut self, block: Data) {
+        self.ready.push_front(Rest::of(block));
+    }
+
     /// Takes the next block from the queue, if it is there: whether it is.
     fn try_next(&mut self) -> bool {
         if self.end.is_some() {
@@ -152,7 +190,7 @@ impl Ahead {
         }
         match self.queue.try_recv() {
             Ok(Ok(block)) => {
-                self.ready.push_back(block);
+                self.ready.push_back(Rest::of(block));
                 return true;
             }
             Ok(Err(e)) => self.end = Some(Err(e)),
@@ -171,19 +209,19 @@ impl Ahead {
     }
 
     /// The first block of which something is left.
-    fn first(&mut self, interrupt: &AtomicBool) -> Result<Option<Data>, Error> {
+    fn first(&mut self, interrupt: &AtomicBool) -> Result<Option<&mut Rest>, Error> {
         while self.ready.is_empty() && self.end.is_none() {
             if interrupt.load(Relaxed) {
                 return Err(Error::Interrupted);
             }
             match self.queue.recv_timeout(LOOK) {
-                Ok(Ok(block)) if !block.is_empty() => self.ready.push_back(block),
+                Ok(Ok(block)) if !block.is_empty() => self.ready.push_back(Rest::of(block)),
                 Ok(Ok(_)) | Err(RecvTimeoutError::Timeout) => {}
                 Ok(Err(e)) => self.end = Some(Err(e)),
                 Err(RecvTimeoutError::Disconnected) => self.end = Some(Ok(())),
             }
         }
-        Ok(self.ready.front().cloned())
+        Ok(self.ready.front_mut())
     }
 }
 
@@ -296,6 +334,27 @@ mod tests {
     }
 
     #[test]
+    fn what_is_given_back_comes_again() {
+        let (mut ahead, _, pool) = numbers(23, true);
+        let go_on = AtomicBool::new(false);
+        let first = ahead.pull(7, &pool, &go_on).unwrap().unwrap();
+        let second = ahead.pull_some(3, &pool, &go_on).unwrap().unwrap();
+        let n = 7 + second.len() as i64;
+        ahead.give_back(second);
+        ahead.give_back(first);
+        assert_eq!(pulled(&mut ahead, 4, &pool), [0, 1, 2, 3]);
+        assert_eq!(pulled(&mut ahead, 100, &pool), (4..23).collect::<Vec<i64>>());
+        assert!(n > 7 && ahead.failure().is_some());
+        // An error stands behind what is given back, too.
+        let (mut ahead, _, pool) = numbers(2, true);
+        let all = ahead.pull(9, &pool, &go_on).unwrap().unwrap();
+        ahead.give_back(all);
+        assert!(ahead.failure().is_none());
+        assert_eq!(pulled(&mut ahead, 9, &pool), [0, 1]);
+        assert!(ahead.failure().is_some());
+    }
+
+    #[test]
     fn some_come_without_waiting_for_more() {
         let (wakes, sleeps) = std::sync::mpsc::channel::<i64>();
         struct Asked(Receiver<i64>);
@@ -327,7 +386,7 @@ mod tests {
             to.send(Ok(bytes(n))).unwrap();
         }
         drop(to);
-        let mut ahead = Ahead { queue, ready: VecDeque::new(), taken: 0, end: None, seen: Arc::default(), piece };
+        let mut ahead = Ahead { queue, ready: VecDeque::new(), end: None, seen: Arc::default(), piece };
         let mut some = |count| ahead.pull_some(count, &pool, &AtomicBool::new(false)).unwrap().map(|b| b.len());
         assert_eq!([some(1000), some(usize::MAX), some(usize::MAX)], [Some(30), Some(piece), Some(30)]);
         assert_eq!([some(piece), some(usize::MAX), some(1000), some(1)], [Some(piece), Some(piece), Some(40), None]);
