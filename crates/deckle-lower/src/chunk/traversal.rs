@@ -29,12 +29,23 @@ struct Held {
     waits: Var,
 }
 
+/// Fails if a source, which has `n` elements, is not as long as an earlier one, which has `m`.
+fn as_long(copy: &mut Copier<'_>, meets: Option<Meet>, (n, m): (Var, Var), span: Span) -> Option<()> {
+    match meets {
+        Some(Meet { span, operand, is_first: true }) => equal_operands(copy, n, (operand, m), span),
+        Some(Meet { span, operand, .. }) => equal_operands(copy, m, (operand, n), span),
+        None => equal(copy, m, n, span),
+    }
+}
+
 /// A loop being made.
 pub(super) struct Traversal {
     group: Group,
     span: Span,
     clocks: Vec<Clock>,
     sources: Vec<(Source, Pace)>,
+    /// Sources whose length is compared with that of another one when what both have was gone through.
+    lengths: Vec<(Var, Var, Var)>,
     /// What goes on, of which statement, and where in the state it is.
     states: Vec<(Var, State, u32)>,
     /// The state at first.
@@ -69,17 +80,20 @@ impl Traversal {
         let zero = int(copy, 0, span)?;
         let mut start = vec![zero; group.clocks.len()];
         let mut clocks: Vec<Clock> = group.clocks.iter().map(|_| Clock { length: None, more: None }).collect();
+        let hands_over = group.stmts.iter().any(|s| matches!(group.given(*s), Some(State::Pushed(_))));
+        let (mut first, mut lengths) = (vec![None; clocks.len()], Vec::new());
         let mut sources = Vec::new();
         for &(s, pace) in &group.sources {
             let mut source = if is_fed { Source::fed(s) } else { Source::begin(copy, changes, s)? };
             match (pace, source.length) {
                 (Pace::Clock(c), Some(n)) => match clocks[c].length {
                     None => clocks[c].length = Some(n),
-                    Some(m) => match group.meets(s) {
-                        Some(Meet { span, operand, is_first: true }) => equal_operands(copy, n, (operand, m), span)?,
-                        Some(Meet { span, operand, .. }) => equal_operands(copy, m, (operand, n), span)?,
-                        None => equal(copy, m, n, span)?,
-                    },
+                    // What comes of the elements that both have is handed over first.
+                    Some(m) if hands_over => {
+                        clocks[c].length = Some(push(copy, Op::Binary(BinOp::Min), &[m, n], span)?);
+                        lengths.push((s, n, *first[c].get_or_insert(m)));
+                    }
+                    Some(m) => as_long(copy, group.meets(s), (n, m), span)?,
                 },
                 (Pace::Clock(c), None) if clocks[c].more.is_none() => {
                     clocks[c].more = Some(start.len() as u32);
@@ -107,7 +121,7 @@ impl Traversal {
                 });
             }
         }
-        Some(Traversal { group: group.clone(), span, clocks, sources, states, start })
+        Some(Traversal { group: group.clone(), span, clocks, sources, lengths: lengths, states, start })
     }
 
     /// Where a source is traversed together with another one.
@@ -204,9 +218,18 @@ impl Traversal {
     }
 
     /// Where sequences meet: for each side how far it is behind those after it, and whether it waits for another one, being ahead of that by more than a chunk.
+    ///
+    /// In chunks of one element whoever is ahead at all waits: what fails does not keep a result back that others have without it.
     fn held(&self, copy: &mut Copier<'_>, now: Var, size: Var) -> Option<Vec<Vec<Held>>> {
         let span = self.span;
         let mut all = Vec::new();
+        if self.group.meetings.is_empty() {
+            return Some(all);
+        }
+        let one = int(copy, 1, span)?;
+        let is_one = push(copy, Op::Binary(BinOp::Eq), &[size, one], span)?;
+        let none = int(copy, 0, span)?;
+        let most = push(copy, Op::Select, &[is_one, none, size], span)?;
         for Meeting { stmt, clocks, .. } in &self.group.meetings {
             let meets = |state: &State| matches!(state, State::Cut | State::Aligned);
             let (.., how, place) = *self.states.iter().find(|(s, state, _)| s == stmt && meets(state))?;
@@ -223,9 +246,10 @@ impl Traversal {
                     if j > k {
                         let by = push(copy, Op::Binary(BinOp::Sub), &[*theirs, *mine], span)?;
                         behind = push(copy, Op::Binary(BinOp::Max), &[behind, by], span)?;
+                        behind = push(copy, Op::Select, &[is_one, one, behind], span)?;
                     }
                     let ahead = push(copy, Op::Binary(BinOp::Sub), &[*mine, *theirs], span)?;
-                    let is_ahead = push(copy, Op::Binary(BinOp::Gt), &[ahead, size], span)?;
+                    let is_ahead = push(copy, Op::Binary(BinOp::Gt), &[ahead, most], span)?;
                     // Nobody waits for what has come to its end.
                     for c in &clocks[j] {
                         let goes_on = self.clock_goes_on(copy, *c, now)?;
@@ -236,9 +260,6 @@ impl Traversal {
                 sides.push(Held { behind, waits });
             }
             all.push(sides);
-        }
-        if all.is_empty() {
-            return Some(all);
         }
         // If all wait for each other, nobody does.
         let mut moves = copy.b.push(Op::Const(Scalar::Bool(false)), &[], &[], span).ok()?;
@@ -408,6 +429,9 @@ impl Traversal {
                     equal(copy, longer, pos, meets)?;
                 }
             }
+        }
+        for &(s, n, m) in &self.lengths {
+            as_long(copy, self.group.meets(s), (n, m), span)?;
         }
         for (source, _) in &self.sources {
             source.end(copy);
