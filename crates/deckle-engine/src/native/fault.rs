@@ -15,6 +15,8 @@ pub(crate) enum Failure {
     Check(Site, Vec<i64>),
     /// A check of the host failed, and what there is to tell of it only a kernel computes.
     Untold(Node),
+    /// A kernel failed. Where does not matter: smaller chunks will tell.
+    Unlocated,
     /// The budget is spent. Where the array stands in the source.
     Memory(OverBudget, Span),
     /// An argument is not of the parameter's type.
@@ -63,6 +65,15 @@ impl Failure {
         Failure::Bug(format!("the host met {what}"))
     }
 
+    /// Whether it comes of some element, so that those before it may pass without it; not of what the run depends on.
+    pub(crate) fn is_of_elements(&self) -> bool {
+        use Failure::*;
+        matches!(
+            self,
+            Check(..) | Untold(_) | Unlocated | Memory(..) | Argument(_) | Irregular { .. } | Row { .. } | TooLarge(..)
+        )
+    }
+
     /// A limit that is passed at a place of the source.
     pub(crate) fn at(self, span: Span) -> Failure {
         match self {
@@ -94,6 +105,7 @@ impl Failure {
         Box::new(match self {
             Failure::Bug(message) => Diagnostic::nowhere(Code::Internal, message),
             Failure::Untold(n) => Diagnostic::nowhere(Code::Internal, format!("nobody told why {n} failed")),
+            Failure::Unlocated => Diagnostic::nowhere(Code::Internal, "a round has failed, and was not repeated"),
             Failure::Argument(name) => unfit(&name),
             Failure::Row { what, span, size, row, len, expected } => {
                 Fault::Size(what.into(), Some(size)).report(span, &[len.into(), expected.into(), row as i128])

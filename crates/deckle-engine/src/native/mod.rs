@@ -1,5 +1,6 @@
 //! Programs as native code: [`Native::compile`] takes a function of a program through all stages (see [`pipeline`]); [`Native::stream`] runs it, any number of times.
 
+mod again;
 mod codes;
 mod cpu;
 mod cuda;

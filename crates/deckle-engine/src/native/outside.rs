@@ -43,11 +43,24 @@ enum Out {
     To(Behind),
 }
 
+/// What a traversal that can be repeated has taken from outside, and given to it ([`again`](crate::native::again)).
+#[derive(Debug, Default)]
+struct Held {
+    /// What the round under way gives: it is handed over when the round is done.
+    given: Vec<Data>,
+    /// What was pulled since the checkpoint, and for which parameter, if there is one.
+    pulled: Option<Vec<(usize, Data)>>,
+    /// How many elements the rounds since the checkpoint gave, and how many those before them that were repeated had handed over.
+    made: usize,
+    handed: usize,
+}
+
 /// The sequences of a run.
 #[derive(Debug)]
 pub(crate) struct Outside {
     ins: Vec<Option<Ahead>>,
     outs: Vec<Out>,
+    held: Option<Held>,
 }
 
 impl Outside {
@@ -58,7 +71,7 @@ impl Outside {
         if let (Some(sink), Some(out)) = (sink, outs.first_mut()) {
             *out = Out::To(Behind::new(sink)?);
         }
-        Ok(Outside { ins: plan.program.params.iter().map(|_| None).collect(), outs })
+        Ok(Outside { ins: plan.program.params.iter().map(|_| None).collect(), outs, held: None })
     }
 
     /// Where a parameter's elements come from.
@@ -73,6 +86,52 @@ impl Outside {
     /// An error that stands behind what was pulled so far.
     pub(crate) fn failure(&mut self) -> Option<Failure> {
         self.ins.iter_mut().flatten().find_map(Ahead::failure).map(Failure::from)
+    }
+
+    /// A traversal begins that hands results over, or ends: whether what its rounds give is held back until they are done. Only what somebody takes meanwhile is worth it.
+    pub(crate) fn hold_back(&mut self, goes: bool) -> bool {
+        self.held = (goes && matches!(self.outs[..], [Out::To(_)])).then(Held::default);
+        self.held.is_some()
+    }
+
+    /// From now on what is pulled can be given back, or not.
+    pub(crate) fn mark(&mut self, is_checkpoint: bool) {
+        if let Some(held) = &mut self.held {
+            held.pulled = is_checkpoint.then(Vec::new);
+            (held.made, held.handed) = (0, held.handed.saturating_sub(held.made));
+        }
+    }
+
+    /// Goes back to the checkpoint.
+    pub(crate) fn rewind(&mut self, settings: &Settings) {
+        let Some(held) = &mut self.held else { return };
+        held.given.clear();
+        held.handed = held.handed.max(held.made);
+        held.made = 0;
+        for (param, block) in held.pulled.iter_mut().flat_map(std::mem::take).rev() {
+            settings.progress.pulled.fetch_sub(block.len() as u64, Relaxed);
+            if let Some(ahead) = &mut self.ins[param] {
+                ahead.give_back(block);
+            }
+        }
+    }
+
+    /// Hands over what a round gave, but for what an earlier try has handed over.
+    pub(crate) fn commit(&mut self, settings: &Settings) -> Result<(), Failure> {
+        let Some(held) = &mut self.held else { return Ok(()) };
+        for block in std::mem::take(&mut held.given) {
+            let (n, twice) = (block.len(), held.handed.saturating_sub(held.made));
+            held.made += n;
+            if twice > 0 && twice >= n {
+                continue;
+            }
+            let block = if twice > 0 { block.slice(twice, n, &settings.pool)? } else { block };
+            settings.progress.pushed.fetch_add(block.len() as u64, Relaxed);
+            if let [Out::To(behind)] = &mut self.outs[..] {
+                behind.push(block, settings.team.interrupt())?;
+            }
+        }
+        Ok(())
     }
 
     /// Everything was handed over: waits until it was taken.
@@ -131,6 +190,11 @@ impl<D: Device> Memory<'_, D> {
         };
         settings.progress.pulled.fetch_add(block.len() as u64, Relaxed);
         let size = (block.len(), block.bytes());
+        if let Some(pulled) = outside.held.as_mut().and_then(|h| h.pulled.as_mut())
+            && !block.is_empty()
+        {
+            pulled.push((param, block.clone()));
+        }
         self.take(rep, Data::array(block), name)?;
         Ok(size)
     }
@@ -140,6 +204,10 @@ impl<D: Device> Memory<'_, D> {
         let Rep::Array(Rows::Equal(n), elem) = rep else { return Err(Failure::bug("a result that is no vector")) };
         let n = usize::try_from(self.host().int(*n)?).unwrap_or(0);
         let block = self.give(elem, 0, n)?;
+        if let Some(held) = &mut outside.held {
+            held.given.push(block);
+            return Ok(());
+        }
         self.settings.progress.pushed.fetch_add(n as u64, Relaxed);
         match outside.outs.get_mut(to as usize) {
             Some(Out::To(behind)) => Ok(behind.push(block, self.settings.team.interrupt())?),

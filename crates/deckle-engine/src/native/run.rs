@@ -98,7 +98,7 @@ pub(crate) fn stream<D: Device>(
     }
     memory.complete_sizes(&program.params)?;
     let chunks = plan.sizes().map(|[buf, _]| Chunking::new(buf, plan.cuts.most_chunk, settings));
-    let mut machine = Machine { memory, plan, outside, next: 0, chunks };
+    let mut machine = Machine { memory, plan, outside, next: 0, chunks, repeats: false };
     machine.block(&program.steps)?;
     let Machine { memory, outside, .. } = machine;
     let mut pushed = outside.finish(plan, settings)?;
@@ -280,25 +280,29 @@ fn size_bufs(program: &Program, rep: &Rep, sizes: &mut Vec<Buf>) {
     }
 }
 
-struct Machine<'a, D: Device> {
-    memory: Memory<'a, D>,
+pub(super) struct Machine<'a, D: Device> {
+    pub(super) memory: Memory<'a, D>,
     plan: &'a Plan,
-    outside: Outside,
+    pub(super) outside: Outside,
     /// The number of the next kernel, in the order of the text.
     next: usize,
-    chunks: Option<Chunking>,
+    pub(super) chunks: Option<Chunking>,
+    /// Whether the round under way is repeated in smaller chunks if it fails: then it does not matter where.
+    pub(super) repeats: bool,
 }
 
 /// Where the elements of a chunk are said, and what decides on them.
-struct Chunking {
+pub(super) struct Chunking {
     buf: Buf,
-    scheduler: ChunkScheduler,
+    pub(super) scheduler: ChunkScheduler,
+    /// How many the next chunk has at most.
+    pub(super) size: i64,
     /// The bytes that were asked for since the chunk began.
-    bytes: u64,
+    pub(super) bytes: u64,
     /// Those that came from outside since.
-    came: u64,
+    pub(super) came: u64,
     /// The elements that came from outside since, if any were to.
-    pulled: Option<usize>,
+    pub(super) pulled: Option<usize>,
     /// Whether a traversal is under way.
     goes: bool,
 }
@@ -306,7 +310,8 @@ struct Chunking {
 impl Chunking {
     fn new(buf: Buf, most: i64, settings: &Settings) -> Chunking {
         let scheduler = ChunkScheduler::new(settings.chunk.map(|n| n.max(1)), settings.team.threads()).at_most(most);
-        Chunking { buf, scheduler, bytes: 0, came: 0, pulled: None, goes: false }
+        let size = scheduler.size();
+        Chunking { buf, scheduler, size, bytes: 0, came: 0, pulled: None, goes: false }
     }
 }
 
@@ -318,6 +323,9 @@ impl<D: Device> Machine<'_, D> {
     /// A failure, with what a kernel has to compute for it to be told.
     fn told(&self, failure: Failure) -> Result<(), Failure> {
         let Failure::Untold(n) = failure else { return Err(failure) };
+        if self.repeats {
+            return Err(failure);
+        }
         let kernel = Kernel { sinks: vec![kernel::Sink::Check(n)], name: "a failed check".into() };
         Err(self.memory.device.diagnose(&self.memory, &kernel, self.next)?)
     }
@@ -352,6 +360,9 @@ impl<D: Device> Machine<'_, D> {
                 let before = self.memory.copies(kernel)?;
                 let done = self.memory.device.run(&self.memory, kernel, at)?;
                 self.memory.known.forget();
+                if !done && self.repeats {
+                    return Err(Failure::Unlocated);
+                }
                 if !done {
                     before.into_iter().for_each(|(b, mem)| self.memory.hold(b, mem));
                     return Err(self.memory.device.diagnose(&self.memory, kernel, at)?);
@@ -401,6 +412,7 @@ impl<D: Device> Machine<'_, D> {
             Step::While { test, cond, body } => {
                 let start = self.next;
                 let chunked = self.begin_chunks(step)?;
+                let mut rounds = if chunked { self.repeatable(step) } else { None };
                 loop {
                     self.next = start;
                     self.block(test)?;
@@ -408,9 +420,21 @@ impl<D: Device> Machine<'_, D> {
                         break;
                     }
                     let begun = Instant::now();
-                    self.block(body)?;
+                    if let Some(rounds) = &mut rounds {
+                        self.begin_round(rounds);
+                    }
+                    match (self.block(body), &mut rounds) {
+                        (Err(failure), Some(rounds)) if self.repeats && failure.is_of_elements() => {
+                            self.again(rounds)?;
+                            continue;
+                        }
+                        (done, _) => done?,
+                    }
                     if chunked {
-                        self.end_chunk(begun.elapsed())?;
+                        match &mut rounds {
+                            Some(rounds) => self.end_round(rounds, begun.elapsed())?,
+                            None => self.end_chunk(begun.elapsed(), false)?,
+                        }
                         // What was read before an error has been gone through.
                         if let Some(failure) = self.outside.failure() {
                             return Err(failure);
@@ -419,6 +443,7 @@ impl<D: Device> Machine<'_, D> {
                 }
                 if chunked && let Some(chunks) = &mut self.chunks {
                     chunks.goes = false;
+                    self.outside.hold_back(false);
                 }
                 self.next = start + kernels(test) + kernels(body);
             }
@@ -436,26 +461,36 @@ impl<D: Device> Machine<'_, D> {
         }
         (chunks.goes, chunks.bytes, chunks.came, chunks.pulled) = (true, 0, 0, None);
         let size = chunks.scheduler.begin();
-        self.memory.set(buf, size)?;
+        self.set_chunk(size)?;
         Ok(true)
     }
 
-    /// A chunk is done: how large is the next?
-    fn end_chunk(&mut self, took: Duration) -> Result<(), Failure> {
+    /// The next chunk has so many elements at most.
+    pub(super) fn set_chunk(&mut self, size: i64) -> Result<(), Failure> {
+        let Some(chunks) = &mut self.chunks else { return Ok(()) };
+        chunks.size = size;
+        let buf = chunks.buf;
+        self.memory.set(buf, size)
+    }
+
+    /// A chunk is done: how large is the next? As large, if that *stays*.
+    pub(super) fn end_chunk(&mut self, took: Duration, stays: bool) -> Result<(), Failure> {
         let Some(chunks) = &mut self.chunks else { return Ok(()) };
         let progress = &self.memory.settings.progress;
         progress.chunks.fetch_add(1, Relaxed);
         // Less may have come than was asked for; nothing, or more, if something else had to be waited for.
-        let (size, pulled) = (chunks.scheduler.size(), chunks.pulled.take().filter(|n| *n > 0));
+        let (size, pulled) = (chunks.size, chunks.pulled.take().filter(|n| *n > 0));
         let elements = pulled.map_or(size, |n| size.min(n as i64));
         progress.elements.fetch_add(pulled.map_or(size as u64, |n| n as u64), Relaxed);
         let stats = self.memory.settings.pool.stats();
         let room = stats.budget.map(|all| all.saturating_sub(stats.current));
-        let (before, buf) = (chunks.scheduler.size(), chunks.buf);
         let (bytes, came) = (std::mem::take(&mut chunks.bytes), std::mem::take(&mut chunks.came));
+        if stays {
+            return Ok(());
+        }
         let size = chunks.scheduler.done(Done { took, elements, bytes, came }, room);
         progress.chunk.store(size as u64, Relaxed);
-        if size == before { Ok(()) } else { self.memory.set(buf, size) }
+        if size == chunks.size { Ok(()) } else { self.set_chunk(size) }
     }
 
     /// How many bytes a buffer of so many elements has.

@@ -1,0 +1,144 @@
+//! Rounds of a traversal that fail, gone through again.
+//!
+//! The elements of a chunk are computed together: where one of them fails, nothing has come of those before it. But what is handed over before an error must not depend on the size of chunks. So a round
+//! that fails is repeated in chunks of half the size, and so on: what passes is handed over, and a chunk of one element that fails is where the run ends, with the error that is found there.
+//!
+//! ```text
+//! elements   0 1 2 3 4 5 6 7      5 fails
+//! chunks     [───────────────]    fails
+//!            [───────]            passes: what comes of 0 to 3 is handed over
+//!                    [───────]    fails
+//!                    [───]        passes
+//!                        [───]    fails
+//!                        [─]      fails: the error
+//! ```
+//!
+//! A *checkpoint* is what a round begins with: handles of the buffers that the loop changes (its state), and from then on the blocks that are pulled from outside, to be given back. Nothing is copied for it, unless a
+//! round works in place: it then finds memory that somebody else has, and makes a copy (`Step::Take`). Where the state is large, that must not happen in every round. So a checkpoint may be some rounds
+//! old: until these have asked for as many bytes as the state has. From there rounds are repeated that have handed results over; a result does not depend on the size of chunks, so as many elements
+//! are left out.
+//!
+//! # Invariants
+//! - What a round gives is handed over when it is done, and not before.
+//! - Chunks of one element need no checkpoint: if they fail, that is the end. So whatever a program needs of a budget, it has there.
+
+use crate::native::device::{Device, Handle};
+use crate::native::fault::Failure;
+use crate::native::run::Machine;
+use deckle_ir::kernel::{Buf, Step, StepUses};
+use deckle_runtime::chunk::MOST;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// A state of so many bytes is copied in every round, if it has to be.
+const SMALL: u64 = 64 << 10;
+
+/// A traversal that hands results over.
+pub(super) struct Rounds<M> {
+    /// The buffers that the loop changes.
+    changed: Vec<Buf>,
+    /// At the checkpoint, if there is one: those of them that had memory.
+    saved: Option<Vec<(Buf, M)>>,
+    /// How many rounds were done since, and how many bytes these asked for.
+    done: usize,
+    bytes: u64,
+    smaller: Option<Smaller>,
+}
+
+/// Rounds are repeated in smaller chunks.
+struct Smaller {
+    /// So many rounds are known to pass: after them each is worth a checkpoint.
+    pass: usize,
+    /// If none of so many fails, what has failed was the size of the chunk.
+    left: usize,
+}
+
+impl<D: Device> Machine<'_, D> {
+    /// What is needed to repeat the rounds of a traversal, if that hands over what somebody takes.
+    pub(super) fn repeatable(&mut self, step: &Step) -> Option<Rounds<D::Mem>> {
+        if !pushes(step) || !self.outside.hold_back(true) {
+            return None;
+        }
+        let mut changed = BTreeSet::new();
+        makes(&self.memory.program.step_uses(step), &mut changed);
+        Some(Rounds { changed: changed.into_iter().collect(), saved: None, done: 0, bytes: 0, smaller: None })
+    }
+
+    /// Before a round.
+    pub(super) fn begin_round(&mut self, rounds: &mut Rounds<D::Mem>) {
+        let is_more = self.chunks.as_ref().is_some_and(|chunks| chunks.size > 1);
+        if is_more && rounds.saved.is_none() {
+            let state = |b: &Buf| self.memory.bufs[b.index()].clone().map(|mem| (*b, mem));
+            rounds.saved = Some(rounds.changed.iter().filter_map(state).collect());
+            (rounds.done, rounds.bytes) = (0, 0);
+            self.outside.mark(true);
+        }
+        self.repeats = is_more;
+    }
+
+    /// After a round that took so long: hands over what it gave.
+    pub(super) fn end_round(&mut self, rounds: &mut Rounds<D::Mem>, took: Duration) -> Result<(), Failure> {
+        self.repeats = false;
+        self.outside.commit(self.memory.settings)?;
+        rounds.done += 1;
+        rounds.bytes += self.chunks.as_ref().map_or(0, |chunks| chunks.bytes + chunks.came);
+        let smaller = rounds.smaller.as_mut().map(|s| {
+            (s.pass, s.left) = (s.pass.saturating_sub(1), s.left.saturating_sub(1));
+            (s.pass == 0, s.left == 0)
+        });
+        let state = rounds.changed.iter().filter_map(|b| self.memory.bufs[b.index()].as_ref());
+        let is_cheap = state.map(|mem| mem.bytes() as u64).sum::<u64>() <= rounds.bytes + SMALL;
+        if is_cheap || smaller.is_some_and(|(is_near, _)| is_near) {
+            rounds.saved = None;
+            self.outside.mark(false);
+        }
+        self.end_chunk(took, smaller.is_some())?;
+        if let (Some((_, true)), Some(chunks)) = (smaller, &mut self.chunks) {
+            rounds.smaller = None;
+            let size = chunks.scheduler.begin();
+            self.set_chunk(size)?;
+        }
+        Ok(())
+    }
+
+    /// After a round that failed: goes back to the checkpoint, to go on in smaller chunks.
+    pub(super) fn again(&mut self, rounds: &mut Rounds<D::Mem>) -> Result<(), Failure> {
+        self.repeats = false;
+        let (Some(chunks), Some(saved)) = (&mut self.chunks, rounds.saved.take()) else {
+            return Err(Failure::bug("a round that cannot be repeated"));
+        };
+        let came = chunks.pulled.take().filter(|n| *n > 1).map_or(MOST, |n| n as i64);
+        let size = (chunks.size.min(came).min(MOST) / 2).max(1);
+        (chunks.bytes, chunks.came) = (0, 0);
+        for b in &rounds.changed {
+            self.memory.bufs[b.index()] = None;
+        }
+        if size > 1 {
+            rounds.saved = Some(saved.clone());
+        }
+        for (b, mem) in saved {
+            self.memory.bufs[b.index()] = Some(mem);
+        }
+        self.memory.known.forget();
+        self.outside.rewind(self.memory.settings);
+        self.outside.mark(size > 1);
+        let done = std::mem::take(&mut rounds.done);
+        (rounds.bytes, rounds.smaller) = (0, Some(Smaller { pass: 2 * done, left: 3 * done + 4 }));
+        self.set_chunk(size)
+    }
+}
+
+/// Whether a step hands results over.
+fn pushes(step: &Step) -> bool {
+    match step {
+        Step::Push { .. } => true,
+        Step::If(_, a, b) | Step::While { test: a, body: b, .. } => a.iter().chain(b).any(pushes),
+        _ => false,
+    }
+}
+
+/// The buffers that a step may give other memory.
+fn makes(uses: &StepUses, all: &mut BTreeSet<Buf>) {
+    all.extend(&uses.all.makes);
+    uses.inside.iter().flatten().for_each(|inside| makes(inside, all));
+}
