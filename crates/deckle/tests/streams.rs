@@ -75,6 +75,25 @@ fn an_error_comes_behind_the_results_of_what_was_before_it() {
 }
 
 #[test]
+fn an_element_that_fails_comes_behind_all_results_before_it() {
+    let f = compile(|xs: Seq<i64>| xs.filter(|x| !(x % 3).equals(1)).map(|x| 1000 / x)).unwrap();
+    let (items, wanted) = (|| (-500..500).collect::<Vec<i64>>(), (-500i64..0).filter(|x| x % 3 != 1));
+    let wanted: Vec<i64> = wanted.map(|x| 1000 / x).collect();
+    for chunk in [Some(1), Some(7), Some(64), Some(100_000), None] {
+        for threads in [1, 2, 3] {
+            let mut f = f.on(Cpu::threads(threads));
+            if let Some(n) = chunk {
+                f = f.chunk(n);
+            }
+            let mut results = f.stream(feed(items()));
+            let before: Vec<i64> = results.by_ref().map_while(Result::ok).collect();
+            assert_eq!(before, wanted, "{chunk:?}");
+            assert!(results.next().is_none());
+        }
+    }
+}
+
+#[test]
 fn elements_are_not_waited_for_when_there_are_some() {
     // The second element does not come before what was made of the first is taken.
     let (tell, told) = std::sync::mpsc::channel();
