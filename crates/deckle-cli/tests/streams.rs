@@ -56,18 +56,22 @@ fn what_was_complete_before_an_element_that_fails_is_printed_and_no_file_appears
     folder.file("g.dk", b"def main(xs: {int}, k: int) = { 1000 / (x - k) : x in xs | x % 3 != 1 }");
     let lines = |n: i64| (0..n).map(|i| format!("{i}\n")).collect::<String>();
     folder.file("xs.csv", lines(5000).as_bytes());
-    for k in [0, 2, 999, 3000, 4997] {
+    for k in [0, 999, 4997] {
         let wanted: Vec<String> = (0..k).filter(|i| i % 3 != 1).map(|i: i64| (1000 / (i - k)).to_string()).collect();
         let k = format!("k={k}");
         for file in [["f.dk", "n=5000"], ["g.dk", "xs=@xs.csv"]] {
             for more in [&["--chunk", "1"][..], &["--chunk", "64"], &["--chunk", "100000"], &["--threads", "2"]] {
                 let args = [&file, &[k.as_str()][..], more].concat();
                 let (code, out, err) = folder.run(&[&args[..], &["--out", "-.csv"]].concat());
-                assert_eq!((code, out.lines().collect::<Vec<_>>()), (1, wanted.clone()), "{args:?} {err}");
+                assert_eq!(
+                    (code, out.lines().collect::<Vec<_>>()),
+                    (1, wanted.iter().map(String::as_str).collect()),
+                    "{args:?} {err}"
+                );
                 assert!(err.contains("the integer 1000 is divided by zero"), "{err}");
-                let (code, ..) = folder.run(&[&args[..], &["--out", "out.npy"]].concat());
-                assert!(code == 1 && !folder.0.join("out.npy").exists(), "{args:?}");
             }
+            let (code, ..) = folder.run(&[&file[..], &[k.as_str(), "--chunk", "64", "--out", "out.npy"]].concat());
+            assert!(code == 1 && !folder.0.join("out.npy").exists(), "{file:?}");
         }
     }
 }

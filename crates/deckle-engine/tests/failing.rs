@@ -333,6 +333,17 @@ fn a_budget() {
     }
 }
 
+/// What has room once, but not twice, runs.
+#[test]
+fn a_budget_for_one_state() {
+    let f = Tested::new("def main(xs: {int}) = let third = tab(xs)[2] in {x : x in xs | x % 1000 == 0}");
+    for chunk in [Some(64), None] {
+        let settings = Settings { chunk, ..Settings::new(1, Some(1 << 20)) };
+        let (got, error) = f.native(&f.natives[0], &[ints(0..40_000)], &settings, true);
+        assert_eq!((got.len(), error), (40, None), "{chunk:?}");
+    }
+}
+
 /// Whatever fails where in random programs: what is handed over does not depend on the size of chunks, and is as much as the interpreter hands over, or less or more where a statement beside the
 /// sequence fails, which either of them may come to first.
 #[test]

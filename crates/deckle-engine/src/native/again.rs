@@ -18,6 +18,8 @@
 //! old: until these have asked for as many bytes as the state has. From there rounds are repeated that have handed results over; a result does not depend on the size of chunks, so as many elements
 //! are left out.
 //!
+//! If a round finds no memory while a large state is held twice, the rounds after it go without a checkpoint: what a budget has room for must run.
+//!
 //! # Invariants
 //! - What a round gives is handed over when it is done, and not before.
 //! - Chunks of one element need no checkpoint: if they fail, that is the end. So whatever a program needs of a budget, it has there.
@@ -43,6 +45,8 @@ pub(super) struct Rounds<M> {
     done: usize,
     bytes: u64,
     smaller: Option<Smaller>,
+    /// Whether there is no memory for checkpoints.
+    bare: bool,
 }
 
 /// Rounds are repeated in smaller chunks.
@@ -61,19 +65,27 @@ impl<D: Device> Machine<'_, D> {
         }
         let mut changed = BTreeSet::new();
         makes(&self.memory.program.step_uses(step), &mut changed);
-        Some(Rounds { changed: changed.into_iter().collect(), saved: None, done: 0, bytes: 0, smaller: None })
+        Some(Rounds {
+            changed: changed.into_iter().collect(),
+            saved: None,
+            done: 0,
+            bytes: 0,
+            smaller: None,
+            bare: false,
+        })
     }
 
     /// Before a round.
     pub(super) fn begin_round(&mut self, rounds: &mut Rounds<D::Mem>) {
         let is_more = self.chunks.as_ref().is_some_and(|chunks| chunks.size > 1);
-        if is_more && rounds.saved.is_none() {
+        let is_worth_it = is_more && !(rounds.bare && rounds.smaller.is_none());
+        if is_worth_it && rounds.saved.is_none() {
             let state = |b: &Buf| self.memory.bufs[b.index()].clone().map(|mem| (*b, mem));
             rounds.saved = Some(rounds.changed.iter().filter_map(state).collect());
             (rounds.done, rounds.bytes) = (0, 0);
             self.outside.mark(true);
         }
-        self.repeats = is_more;
+        self.repeats = is_worth_it;
     }
 
     /// After a round that took so long: hands over what it gave.
@@ -102,7 +114,7 @@ impl<D: Device> Machine<'_, D> {
     }
 
     /// After a round that failed: goes back to the checkpoint, to go on in smaller chunks.
-    pub(super) fn again(&mut self, rounds: &mut Rounds<D::Mem>) -> Result<(), Failure> {
+    pub(super) fn again(&mut self, rounds: &mut Rounds<D::Mem>, failure: &Failure) -> Result<(), Failure> {
         self.repeats = false;
         let (Some(chunks), Some(saved)) = (&mut self.chunks, rounds.saved.take()) else {
             return Err(Failure::bug("a round that cannot be repeated"));
@@ -110,6 +122,8 @@ impl<D: Device> Machine<'_, D> {
         let came = chunks.pulled.take().filter(|n| *n > 1).map_or(MOST, |n| n as i64);
         let size = (chunks.size.min(came).min(MOST) / 2).max(1);
         (chunks.bytes, chunks.came) = (0, 0);
+        let state = saved.iter().map(|(_, mem)| mem.bytes() as u64).sum::<u64>();
+        rounds.bare |= matches!(failure, Failure::Memory(..)) && state > SMALL;
         for b in &rounds.changed {
             self.memory.bufs[b.index()] = None;
         }
