@@ -244,4 +244,17 @@ fn what_failed_once() {
                 .unwrap_or_else(|why| panic!("seed {seed}: {why}"));
         }
     }
+    // Of no rows, at each element of a map, the first offset was loaded.
+    let case = program(425_426_427_630, &Config::default().with_idioms());
+    let reference = reference(&case, 4000).unwrap();
+    let options = Options {
+        fuse: false,
+        chunks: Chunks::Always,
+        effort: Effort::None,
+        cuts: Cuts::small(),
+        checked: true,
+        ..Options::default()
+    };
+    let way = Way { options, runs: [(5, Some(7)), (2, None)], outside: false };
+    on_cores(&case, &reference, &way).unwrap_or_else(|why| panic!("{why}"));
 }

@@ -83,15 +83,24 @@ impl<'p> Flattener<'p> {
     fn flat_in_memory(&mut self, arr: &Rc<Arr>, ctx: Space) -> Option<Val> {
         let Arr::Kept { size, base, rep } = &**arr else { return None };
         let Rep::Array(rows, elem) = &**rep else { return None };
-        let (size, base) = match rows {
-            Rows::Equal(m) => (self.mul(*size, *m), self.mul(*base, *m)),
+        let (size, base) = self.elements_of(rows, (*size, *base), ctx);
+        Some(Val::array(Arr::Kept { size, base, rep: Rc::new((**elem).clone()) }))
+    }
+
+    /// How many elements so many rows from a row on have together, and which is the first.
+    pub(super) fn elements_of(&mut self, rows: &Rows, (size, base): (Node, Node), ctx: Space) -> (Node, Node) {
+        // Of no rows nothing is loaded: where the first would begin need not be in range.
+        if self.k.as_int(size) == Some(0) {
+            return (size, base);
+        }
+        match rows {
+            Rows::Equal(m) => (self.mul(size, *m), self.mul(base, *m)),
             Rows::Offsets(b) => {
-                let end = self.add(*base, *size);
-                let (lo, hi) = (self.k.load(*b, *base, ctx), self.k.load(*b, end, ctx));
+                let end = self.add(base, size);
+                let (lo, hi) = (self.k.load(*b, base, ctx), self.k.load(*b, end, ctx));
                 (self.sub(hi, lo), lo)
             }
-        };
-        Some(Val::array(Arr::Kept { size, base, rep: Rc::new((**elem).clone()) }))
+        }
     }
 
     /// `the(s)`: the only element.

@@ -4,7 +4,7 @@ use super::value::{Arr, Val};
 use super::{Cx, Flattener, Frame, Res, as_array};
 use deckle_diag::Span;
 use deckle_ir::array::{BinOp, Slicer, SplitBy};
-use deckle_ir::kernel::{Combine, Fault, FoldSpec, Node, ROOT, Rep, Rows, Space};
+use deckle_ir::kernel::{Combine, Fault, FoldSpec, Node, ROOT, Rep, Space};
 use deckle_ir::scalar::Scalar;
 use std::rc::Rc;
 
@@ -144,14 +144,7 @@ impl<'p> Flattener<'p> {
             };
             let Arr::Kept { size, base, rep } = &*kept else { return Ok(kept) };
             let Rep::Array(rows, elem) = &**rep else { return Ok(kept) };
-            let (size, base) = match rows {
-                Rows::Equal(m) => (self.mul(*size, *m), self.mul(*base, *m)),
-                Rows::Offsets(b) => {
-                    let end = self.add(*base, *size);
-                    let (lo, hi) = (self.k.load(*b, *base, ctx), self.k.load(*b, end, ctx));
-                    (self.sub(hi, lo), lo)
-                }
-            };
+            let (size, base) = self.elements_of(rows, (*size, *base), ctx);
             arr = Rc::new(Arr::Kept { size, base, rep: Rc::new((**elem).clone()) });
         }
         self.indexed(&arr)
