@@ -77,7 +77,7 @@ fn reference(program: &Program, func: Func, args: &[Value]) -> Option<Ended> {
     };
     let args = args.iter().map(|value| match value {
         Value::Seq(items) => {
-            let mut items = items.to_vec().into_iter();
+            let mut items = items.iter().cloned();
             Argument::Elements(Box::new(move || Ok(items.next())))
         }
         value => Argument::Value(value.clone()),

@@ -121,7 +121,7 @@ impl Traversal {
                 });
             }
         }
-        Some(Traversal { group: group.clone(), span, clocks, sources, lengths: lengths, states, start })
+        Some(Traversal { group: group.clone(), span, clocks, sources, lengths, states, start })
     }
 
     /// Where a source is traversed together with another one.
