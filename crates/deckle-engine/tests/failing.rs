@@ -264,12 +264,29 @@ fn two_of_different_rates() {
     for text in [
         "def main(xs: {int}, ys: {int}) = {x + y : x in {100 / x : x in xs | x % 3 != 1}; y in {y : y in ys | y % 2 == 0}}",
         "def main(xs: {int}, ys: {int}) = {x + y : x in {x : x in xs | x % 3 != 1}; y in {100 / (y - 9) : y in ys | y % 2 == 0}}",
-        "def main(xs: {int}, ys: {int}) = {sum(g) : g in flagpart({100 / x : x in xs}, {y % 2 == 0 : y in ys})}",
         "def main(xs: {int}, ys: {int}) = {sum(g) : g in flagpart(xs, {100 / (y - 9) % 2 == 0 : y in ys})}",
     ] {
         let mut f = Tested::new(text);
         for at in PLACES {
             f.agrees(&[with_zero(at % 70), ints(0..150)]);
+        }
+    }
+}
+
+/// A group is handed over when its flag has come, and no element is needed for that; the interpreter may come to the next element first.
+#[test]
+fn groups_whose_flags_come_by_themselves() {
+    let mut f = Tested::new(
+        "def main(xs: {int}, ys: {int}) = {sum(g) : g in flagpart({100 / x : x in xs}, {y % 2 == 0 : y in ys})}",
+    );
+    for at in PLACES.map(|at| at % 70) {
+        let args = [with_zero(at), ints(0..150)];
+        let wanted = f.reference(&args);
+        for (k, size) in SIZES.into_iter().enumerate() {
+            f.settings[k % 3].chunk = size;
+            let got = f.native(&f.natives[k / 2 % 2], &args, &f.settings[k % 3], k % 2 == 0);
+            assert_eq!((got.0.len(), said(&got.1)), (at as usize + 1, said(&wanted.1)), "{size:?}");
+            assert!(got.0.starts_with(&wanted.0));
         }
     }
 }
@@ -315,7 +332,7 @@ fn a_large_state() {
         "def main(n: int, k: int) =
            {sum(sort(tab(g))) : g in flagpart({100 / (i - k) : i in iota(n)}, {i % 11 == 10 && i < 300 : i in iota(2 * n)})}",
     );
-    for k in [100, 301, 3003] {
+    for k in [105, 305, 3003] {
         f.agrees(&[int(4000), int(k)]);
     }
 }

@@ -18,7 +18,7 @@
 //! old: until these have asked for as many bytes as the state has. From there rounds are repeated that have handed results over; a result does not depend on the size of chunks, so as many elements
 //! are left out.
 //!
-//! If a round finds no memory while a large state is held twice, the rounds after it go without a checkpoint: what a budget has room for must run.
+//! Where a budget has little room beside a large state, there is no checkpoint: what has run within a budget must run.
 //!
 //! # Invariants
 //! - What a round gives is handed over when it is done, and not before.
@@ -45,8 +45,8 @@ pub(super) struct Rounds<M> {
     done: usize,
     bytes: u64,
     smaller: Option<Smaller>,
-    /// Whether there is no memory for checkpoints.
-    bare: bool,
+    /// Whether there is too little memory for a checkpoint.
+    is_tight: bool,
 }
 
 /// Rounds are repeated in smaller chunks.
@@ -71,21 +71,21 @@ impl<D: Device> Machine<'_, D> {
             done: 0,
             bytes: 0,
             smaller: None,
-            bare: false,
+            is_tight: false,
         })
     }
 
     /// Before a round.
     pub(super) fn begin_round(&mut self, rounds: &mut Rounds<D::Mem>) {
         let is_more = self.chunks.as_ref().is_some_and(|chunks| chunks.size > 1);
-        let is_worth_it = is_more && !(rounds.bare && rounds.smaller.is_none());
-        if is_worth_it && rounds.saved.is_none() {
+        let can_repeat = is_more && !rounds.is_tight;
+        if can_repeat && rounds.saved.is_none() {
             let state = |b: &Buf| self.memory.bufs[b.index()].clone().map(|mem| (*b, mem));
             rounds.saved = Some(rounds.changed.iter().filter_map(state).collect());
             (rounds.done, rounds.bytes) = (0, 0);
             self.outside.mark(true);
         }
-        self.repeats = is_worth_it;
+        self.repeats = can_repeat;
     }
 
     /// After a round that took so long: hands over what it gave.
@@ -99,8 +99,13 @@ impl<D: Device> Machine<'_, D> {
             (s.pass == 0, s.left == 0)
         });
         let state = rounds.changed.iter().filter_map(|b| self.memory.bufs[b.index()].as_ref());
-        let is_cheap = state.map(|mem| mem.bytes() as u64).sum::<u64>() <= rounds.bytes + SMALL;
-        if is_cheap || smaller.is_some_and(|(is_near, _)| is_near) {
+        let state = state.map(|mem| mem.bytes() as u64).sum::<u64>();
+        let stats = self.memory.settings.pool.stats();
+        let room = stats.budget.map(|all| all.saturating_sub(stats.current));
+        // A copy of the state, one that has grown, and what is pulled meanwhile.
+        rounds.is_tight = state > SMALL && room.is_some_and(|room| room / 4 < state);
+        let is_cheap = state <= rounds.bytes + SMALL;
+        if is_cheap || rounds.is_tight || smaller.is_some_and(|(is_near, _)| is_near) {
             rounds.saved = None;
             self.outside.mark(false);
         }
@@ -114,7 +119,7 @@ impl<D: Device> Machine<'_, D> {
     }
 
     /// After a round that failed: goes back to the checkpoint, to go on in smaller chunks.
-    pub(super) fn again(&mut self, rounds: &mut Rounds<D::Mem>, failure: &Failure) -> Result<(), Failure> {
+    pub(super) fn again(&mut self, rounds: &mut Rounds<D::Mem>) -> Result<(), Failure> {
         self.repeats = false;
         let (Some(chunks), Some(saved)) = (&mut self.chunks, rounds.saved.take()) else {
             return Err(Failure::bug("a round that cannot be repeated"));
@@ -122,8 +127,6 @@ impl<D: Device> Machine<'_, D> {
         let came = chunks.pulled.take().filter(|n| *n > 1).map_or(MOST, |n| n as i64);
         let size = (chunks.size.min(came).min(MOST) / 2).max(1);
         (chunks.bytes, chunks.came) = (0, 0);
-        let state = saved.iter().map(|(_, mem)| mem.bytes() as u64).sum::<u64>();
-        rounds.bare |= matches!(failure, Failure::Memory(..)) && state > SMALL;
         for b in &rounds.changed {
             self.memory.bufs[b.index()] = None;
         }

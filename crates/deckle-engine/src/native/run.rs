@@ -425,7 +425,7 @@ impl<D: Device> Machine<'_, D> {
                     }
                     match (self.block(body), &mut rounds) {
                         (Err(failure), Some(rounds)) if self.repeats && failure.is_of_elements() => {
-                            self.again(rounds, &failure)?;
+                            self.again(rounds)?;
                             continue;
                         }
                         (done, _) => done?,

@@ -219,7 +219,7 @@ impl Traversal {
 
     /// Where sequences meet: for each side how far it is behind those after it, and whether it waits for another one, being ahead of that by more than a chunk.
     ///
-    /// In chunks of one element whoever is ahead at all waits: what fails does not keep a result back that others have without it.
+    /// In chunks of one element whoever is ahead at all waits, and elements that are cut come when a flag needs them: what fails does not keep a result back that others have without it.
     fn held(&self, copy: &mut Copier<'_>, now: Var, size: Var) -> Option<Vec<Vec<Held>>> {
         let span = self.span;
         let mut all = Vec::new();
@@ -228,8 +228,6 @@ impl Traversal {
         }
         let one = int(copy, 1, span)?;
         let is_one = push(copy, Op::Binary(BinOp::Eq), &[size, one], span)?;
-        let none = int(copy, 0, span)?;
-        let most = push(copy, Op::Select, &[is_one, none, size], span)?;
         for Meeting { stmt, clocks, .. } in &self.group.meetings {
             let meets = |state: &State| matches!(state, State::Cut | State::Aligned);
             let (.., how, place) = *self.states.iter().find(|(s, state, _)| s == stmt && meets(state))?;
@@ -240,6 +238,8 @@ impl Traversal {
             };
             let mut sides = Vec::new();
             for (k, mine) in totals.iter().enumerate() {
+                let least = int(copy, if how == State::Cut && k == 0 { -1 } else { 0 }, span)?;
+                let most = push(copy, Op::Select, &[is_one, least, size], span)?;
                 let mut behind = int(copy, 0, span)?;
                 let mut waits = copy.b.push(Op::Const(Scalar::Bool(false)), &[], &[], span).ok()?;
                 for (j, theirs) in totals.iter().enumerate().filter(|(j, _)| *j != k) {
