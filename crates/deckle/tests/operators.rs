@@ -128,12 +128,14 @@ fn folding_and_scanning(seen: &mut BTreeSet<String>) {
         let left = (xs.scan(0, plus), xs.scan_inclusive(plus), xs.scan_full(0, plus), xs.scan_inclusive_from(1, plus));
         let right = (xs.scan_right(0, plus), xs.scan_right_inclusive(plus), xs.scan_right_full(0, plus));
         let segments = (xs.seg_fold(ls, 0, plus), xs.seg_sum(ls), xs.seg_scan(ls, 0, plus));
-        let last = (xs.seg_scan_inclusive(ls, plus), xs.scan_right_inclusive_from(1, plus));
+        let ordered = (xs.fold_ordered(0, |s, x| x - s), xs.scan_ordered(0, |s, x| x - s));
+        let last = (xs.seg_scan_inclusive(ls, plus), xs.scan_right_inclusive_from(1, plus), ordered.0, ordered.1);
         (sums, flags.any(), flags.all(), a.sum(), left, right, segments, last)
     })
     .unwrap();
     let f = check("folding", &f, seen);
-    let (sums, any, all, rows, ..) = f.call([1, 2, 3], square(2), [2, 1]).unwrap();
+    let (sums, any, all, rows, .., last) = f.call([1, 2, 3], square(2), [2, 1]).unwrap();
+    assert_eq!((last.2, last.3.to_vec()), (2, vec![1, 1, 2]));
     assert_eq!((sums, any, all, rows.to_vec()), ((6, 6, 6, 1, 3, 0, 2), true, false, vec![1.0, 5.0]));
 }
 
