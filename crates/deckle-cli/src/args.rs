@@ -210,7 +210,7 @@ impl Cli {
             }
             Command::Run(RunArgs { chunk: Some(ChunkSize::Elements(_)), on: Some(Backend::Interp), .. }) => {
                 let message =
-                    "the interpreter takes sequences one element at a time: leave out `--chunk`, or `--on interp`";
+                    "the interpreter takes sequences one element at a time: leave `--chunk` out, or `--on interp`";
                 Err(Cli::command().error(ErrorKind::ArgumentConflict, message))
             }
             _ => Ok(self),
