@@ -9,6 +9,9 @@ use deckle_ir::scalar::ScalarType;
 use deckle_ir::types::Type;
 use std::sync::Arc;
 
+/// Of how many elements each may take a step of its own, with anything done in it.
+const MOST_STEPS: u64 = 500;
+
 /// An associative operator of that kind, applied.
 pub(super) fn combine(g: &mut Gen<'_>, kind: &Type, a: Var, b: Var) -> Option<Var> {
     if g.rng.chance(8) {
@@ -71,11 +74,13 @@ pub(super) fn fold(g: &mut Gen<'_>) -> Option<Var> {
 /// A fold or scan in order, with a state of any type.
 fn in_order(g: &mut Gen<'_>, op: Op) -> Option<Var> {
     let xs = g.pick_type(is_foldable)?;
-    let start = g.pick_type(Type::is_concrete)?;
+    // What is not scalars takes a kernel for each element, or more: of many elements, minutes.
+    let few = g.guess(xs).len <= MOST_STEPS;
+    let start = g.pick_type(|t| if few { t.is_concrete() } else { t.is_flat() })?;
     let kind = without_sizes(g.ty(start));
     let (all, state) = (g.guess(xs), Guess { bound: None, ..g.guess(start) });
     let number = matches!(kind, Type::Scalar(s) if s.is_num());
-    let run = Run { random: true, ..Run::many(all.len, vec![state, all.elem()]) };
+    let run = Run { random: few, ..Run::many(all.len, vec![state, all.elem()]) };
     let made = g.body(&op, &[start, xs], 0, run, |g, p| {
         let next = g.value(&kind)?;
         // What has been before is to matter, and so is the order.
