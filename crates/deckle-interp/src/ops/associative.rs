@@ -203,7 +203,7 @@ mod tests {
         assert_eq!(e.message, "the operator of `fold1` is not associative");
         assert_eq!(e.notes[0], "with a = 10, b = 3 and c = 2, (a · b) · c is 5, but a · (b · c) is 9");
         assert!(e.notes[1].starts_with("`fold1` may group elements in any way"), "{e:?}");
-        assert!(e.helps[0].contains("`loop`"), "{e:?}");
+        assert!(e.helps[0].contains("`fold_ordered`"), "{e:?}");
         fails(&fold("{i64}", difference), &[seq(&ints(&[10, 3, 2]))]);
         fails(&fold("[f64; n0]", mean), &[reals(&[1.0, 2.0, 3.0])]);
         // Of two elements there is only one grouping, and a zero at the end changes nothing.
