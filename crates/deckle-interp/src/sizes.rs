@@ -17,7 +17,7 @@ use deckle_ir::entity::{Body, Path, SizeVar, Var};
 use deckle_ir::fault::Fault;
 use deckle_ir::size::{Atom, Size};
 use deckle_ir::size_eval::SizeEnv;
-use deckle_ir::types::{ArrayType, Type};
+use deckle_ir::types::Type;
 use deckle_ir::value::Value;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -168,7 +168,7 @@ impl<'p> Frame<'p> {
             return None;
         }
         let at = args.iter().map(|arg| arg.eval(self, positions)).collect::<Option<Vec<_>>>()?;
-        Some((s, at, Bound { size: items.len() as i128 - extra, node: address(a), rank }))
+        Some((s, at, Bound { size: items.len() as i128 - extra, node: address(ty), rank }))
     }
 
     fn bind(&mut self, ty: &'p Type, value: &Value, owns: &dyn Fn(Var) -> bool, rank: u32, positions: &mut Vec<i128>) {
@@ -202,7 +202,7 @@ impl<'p> Frame<'p> {
             let least = a.size.determines().map(|(_, _, extra)| extra).filter(|least| (items.len() as i128) < *least);
             let expected = least.or(a.size.eval(self, positions));
             if expected != Some(items.len() as i128) {
-                let rows = least.is_none() && !positions.is_empty() && self.came_from(address(a), &a.size, positions);
+                let rows = least.is_none() && !positions.is_empty() && self.came_from(address(ty), &a.size, positions);
                 let size = self.function.readable(&a.size);
                 let mismatch = Mismatch { size, expected, actual: items.len(), at: positions.clone(), rows };
                 if expected.is_some() || !self.streams {
@@ -210,7 +210,7 @@ impl<'p> Frame<'p> {
                 }
                 // What only this element mentions is as long as it is.
                 if a.size.determines().is_none_or(|(s, ..)| self.info.lasting[s.index()]) {
-                    open.push(Open { size: self.what_is_open(&a.size, positions), mismatch, node: address(a) });
+                    open.push(Open { size: self.what_is_open(&a.size, positions), mismatch, node: address(ty) });
                 }
             }
         }
@@ -253,8 +253,9 @@ fn rank(v: Var) -> u32 {
     v.0 + 1
 }
 
-fn address(a: &ArrayType) -> usize {
-    std::ptr::from_ref(a).addr()
+/// Which part of a type this is. Components are told apart where they share what they hold.
+fn address(ty: &Type) -> usize {
+    std::ptr::from_ref(ty).addr()
 }
 
 /// Whether there is any array, and so any size, in a type.

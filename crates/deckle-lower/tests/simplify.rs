@@ -45,8 +45,6 @@ fn agree(before: &Run, after: &Run) -> bool {
         // A limit of the run is no part of the meaning.
         (Err(a), _) if a.code == Code::LimitExceeded => true,
         (_, Err(b)) if b.code == Code::LimitExceeded => true,
-        // Whether a size was told by a row before, or by another component of the same type, depends on which types are shared in memory.
-        (Err(a), Err(b)) if [a.code, b.code].iter().all(|c| matches!(c, Code::NotRegular | Code::SizeCheck)) => true,
         (Err(a), Err(b)) => a.code == b.code,
         _ => false,
     }
