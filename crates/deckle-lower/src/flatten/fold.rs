@@ -276,12 +276,9 @@ impl<'p> Flattener<'p> {
         let key = (fx.func, cx.v);
         let state = start.leaves().filter(|leaves| !leaves.is_empty());
         let Some(state) = state.filter(|_| !self.lifted.contains(&key)) else { return Ok(None) };
-        let mut walk = self.walk(arr, cx.ctx)?;
-        let arr = match walk.elem.has_array() {
-            true => self.indexed(arr)?,
-            false => Rc::clone(arr),
-        };
+        let (mut arr, mut walk) = (Rc::clone(arr), self.walk(arr, cx.ctx)?);
         if walk.elem.has_array() {
+            arr = self.indexed(&arr)?;
             walk = self.walk(&arr, cx.ctx)?;
         }
         let mut given = walk.elem.leaves().unwrap_or_default();
