@@ -5,7 +5,7 @@ use crate::bundle::{IntoBundle, Tup};
 use crate::exp::Exp;
 use crate::flat::Columns;
 use crate::seq::Seq;
-use crate::trace::{Raw, apply};
+use crate::trace::{Raw, apply, apply_body};
 use deckle_ir::array::Op;
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::types::Type;
@@ -147,6 +147,18 @@ pub trait IntoHandle {
     type Handle: Handle;
     /// As a handle.
     fn into_handle(self) -> Self::Handle;
+}
+
+/// A fold or scan of a collection in order, from a state on.
+#[track_caller]
+pub(crate) fn in_order<S: IntoHandle, A: Item, R: IntoHandle<Handle = S::Handle>>(
+    op: Op,
+    start: S,
+    elements: Raw,
+    f: impl FnOnce(S::Handle, A::Handle) -> R,
+) -> Raw {
+    let start = start.into_handle().raw();
+    apply_body(op, &[start, elements], |x| f(S::Handle::from_raw(x[0]), A::Handle::from_raw(x[1])).into_handle().raw())
 }
 
 /// What may stand where an expression of `T` is meant: `Exp<T>`, a plain `T`, and for tuples a tuple of such.

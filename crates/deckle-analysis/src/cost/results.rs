@@ -116,7 +116,7 @@ impl Walk<'_> {
             Op::Reduce(Monoid::ArgMin | Monoid::ArgMax) => Shape::int(Bound::at_most(items(0).0.size)),
             Op::Scan(..) | Op::ScanOrdered => {
                 let (n, _) = items(args.len() - 1);
-                let n = if matches!(inst.op, Op::Scan(_, ScanKind::Full)) { n.plus(&int(1.into())) } else { n };
+                let n = if inst.op.scan_kind() == Some(ScanKind::Full) { n.plus(&int(1.into())) } else { n };
                 self.open(v, "m", "a size of a partial result");
                 let elem = match ty.elem() {
                     Some(t) => self.shape_of_type(

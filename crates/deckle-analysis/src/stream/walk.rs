@@ -6,7 +6,7 @@ use super::graph::{Choice, Event, Given, Graph, Why};
 use super::join::{Join, Truths};
 use super::number::{Id, Numbers};
 use super::{Place, Traversal};
-use deckle_ir::array::{Function, Inst, Op, Program, ScanKind};
+use deckle_ir::array::{Function, Inst, Op, Program};
 use deckle_ir::entity::{Body, Func, Var};
 use deckle_ir::types::Type;
 use std::collections::{HashMap, HashSet};
@@ -315,9 +315,10 @@ impl<'p> Walk<'p> {
             Op::The => self.the(&streams[0], &streams[0].elem, place),
             Op::Unzip if !streams.is_empty() => self.unzip(&streams[0]),
             Op::Map | Op::Zip if !streams.is_empty() => self.map(&mut at, &streams),
-            Op::Scan(_, kind) if !streams.is_empty() => self.scan(&mut at, &args, &streams[0], *kind),
-            Op::ScanOrdered if !streams.is_empty() => self.scan(&mut at, &args, &streams[0], ScanKind::Inclusive),
-            _ if !streams.is_empty() => self.fold(&mut at, &args, &streams[0]),
+            op if !streams.is_empty() => match op.scan_kind() {
+                Some(kind) => self.scan(&mut at, &args, &streams[0], kind),
+                None => self.fold(&mut at, &args, &streams[0]),
+            },
             _ => self.concrete(&mut at, &args),
         }
     }

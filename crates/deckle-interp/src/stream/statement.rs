@@ -7,7 +7,7 @@ use super::elements::{Map, Unzip, Zip};
 use super::net::{Data, Env, Group, Label, Net};
 use super::pass::{FlagPart, Flatten, Forward};
 use super::scan::{Fold, Scan};
-use deckle_ir::array::{Function, Inst, Op, ScanKind};
+use deckle_ir::array::{Function, Inst, Op};
 use deckle_ir::entity::{Func, Var};
 use deckle_ir::types::Type;
 use std::rc::Rc;
@@ -60,16 +60,10 @@ pub(super) fn start<'p, D: Data<'p>>(
         }
         (Op::Zip, _) if first_is_stream => net.spawn(group, of, Zip::new(streams().collect(), &result, of)),
         (Op::Append, _) => net.spawn(group, of, Forward::new(streams().collect(), Out::of(&result))),
-        (Op::Scan(_, kind), _) if !function.ty(v).is_concrete() => {
+        (Op::Scan(..) | Op::ScanOrdered, _) if !function.ty(v).is_concrete() => {
             let start = (inst.args.len() == 2).then(|| inst.args[0]);
-            if let Some(port) = port(inst.args.len() - 1) {
-                net.spawn(group, of, Scan::new(env, of, (*kind, start), wants, port, &result))
-            }
-        }
-        (Op::ScanOrdered, _) if !function.ty(v).is_concrete() => {
-            if let Some(port) = port(1) {
-                let from = (ScanKind::Inclusive, Some(inst.args[0]));
-                net.spawn(group, of, Scan::new(env, of, from, wants, port, &result))
+            if let (Some(port), Some(kind)) = (port(inst.args.len() - 1), inst.op.scan_kind()) {
+                net.spawn(group, of, Scan::new(env, of, (kind, start), wants, port, &result))
             }
         }
         (Op::Fold | Op::Fold1 | Op::FoldOrdered | Op::Reduce(_), _) if folds_in_time(function, v, inst) => {

@@ -72,6 +72,15 @@ macro_rules! operators {
                 Op::TABLE.iter().find(|info| info.name == name).unwrap_or(&Op::TABLE[0])
             }
 
+            /// Which partial results a scan gives, if it is one.
+            pub fn scan_kind(&self) -> Option<ScanKind> {
+                match self {
+                    Op::Scan(_, kind) => Some(*kind),
+                    Op::ScanOrdered => Some(ScanKind::Inclusive),
+                    _ => None,
+                }
+            }
+
             /// The whole table, in the order of the reference.
             pub const TABLE: &'static [OpInfo] = &[$(OpInfo {
                 name: $name,

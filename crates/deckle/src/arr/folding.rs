@@ -1,7 +1,7 @@
 //! Folds: along the innermost axis at every rank, over all elements, over segments.
 
 use super::{Arr, Rank, wrap};
-use crate::elt::{Elt, Handle, IntoExp, IntoHandle, Item, Num};
+use crate::elt::{Elt, Handle, IntoExp, IntoHandle, Item, Num, in_order};
 use crate::exp::Exp;
 use crate::trace::{Raw, apply, apply_body, each};
 use deckle_ir::array::{Monoid, Op, SplitBy};
@@ -99,10 +99,7 @@ impl<T: Item> Arr<T> {
         start: S,
         f: impl FnOnce(S::Handle, T::Handle) -> R,
     ) -> S::Handle {
-        let start = start.into_handle().raw();
-        S::Handle::from_raw(apply_body(Op::FoldOrdered, &[start, self.raw], |x| {
-            f(S::Handle::from_raw(x[0]), T::Handle::from_raw(x[1])).into_handle().raw()
-        }))
+        S::Handle::from_raw(in_order::<S, T, R>(Op::FoldOrdered, start, self.raw, f))
     }
 
     /// The state of [`Arr::fold_ordered`] after each element: filters, automata.
@@ -118,10 +115,7 @@ impl<T: Item> Arr<T> {
         start: S,
         f: impl FnOnce(S::Handle, T::Handle) -> R,
     ) -> Arr<<S::Handle as Handle>::Item> {
-        let start = start.into_handle().raw();
-        wrap(apply_body(Op::ScanOrdered, &[start, self.raw], |x| {
-            f(S::Handle::from_raw(x[0]), T::Handle::from_raw(x[1])).into_handle().raw()
-        }))
+        wrap(in_order::<S, T, R>(Op::ScanOrdered, start, self.raw, f))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Folds and scans of sequences.
 
 use super::{Seq, wrap};
-use crate::elt::{Elt, Handle, IntoExp, IntoHandle, Item, Num};
+use crate::elt::{Elt, Handle, IntoExp, IntoHandle, Item, Num, in_order};
 use crate::exp::Exp;
 use crate::trace::{Raw, apply, apply_body};
 use deckle_ir::array::{Direction, Monoid, Op, ScanKind};
@@ -116,10 +116,7 @@ impl<A: Item> Seq<A> {
         start: S,
         f: impl FnOnce(S::Handle, A::Handle) -> R,
     ) -> S::Handle {
-        let start = start.into_handle().raw();
-        S::Handle::from_raw(apply_body(Op::FoldOrdered, &[start, self.raw], |x| {
-            f(S::Handle::from_raw(x[0]), A::Handle::from_raw(x[1])).into_handle().raw()
-        }))
+        S::Handle::from_raw(in_order::<S, A, R>(Op::FoldOrdered, start, self.raw, f))
     }
 
     /// The state of [`Seq::fold_ordered`] after each element: filters, automata.
@@ -135,10 +132,7 @@ impl<A: Item> Seq<A> {
         start: S,
         f: impl FnOnce(S::Handle, A::Handle) -> R,
     ) -> Seq<<S::Handle as Handle>::Item> {
-        let start = start.into_handle().raw();
-        wrap(apply_body(Op::ScanOrdered, &[start, self.raw], |x| {
-            f(S::Handle::from_raw(x[0]), A::Handle::from_raw(x[1])).into_handle().raw()
-        }))
+        wrap(in_order::<S, A, R>(Op::ScanOrdered, start, self.raw, f))
     }
 }
 

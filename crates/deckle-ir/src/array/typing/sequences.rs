@@ -127,8 +127,9 @@ impl Typer<'_> {
             Op::Iota(Coll::Seq) | Op::Produce => Some(self.func.size_of(inst.args[0])),
             Op::Range(Coll::Seq, inclusive) => self.range_length(*inclusive, &inst.args),
             Op::Map | Op::Zip => self.seq_length(inst.args[0], fuel - 1),
-            Op::ScanOrdered => self.seq_length(*inst.args.last()?, fuel - 1),
-            Op::Scan(_, kind) if *kind != crate::array::ScanKind::Full => self.seq_length(*inst.args.last()?, fuel - 1),
+            op if op.scan_kind().is_some_and(|kind| kind != crate::array::ScanKind::Full) => {
+                self.seq_length(*inst.args.last()?, fuel - 1)
+            }
             Op::MkSeq(_) => Some(Size::constant(inst.args.len() as i128)),
             Op::Append => Some(self.seq_length(inst.args[0], fuel / 2)?.add(&self.seq_length(inst.args[1], fuel / 2)?)),
             _ => None,
