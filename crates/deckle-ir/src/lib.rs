@@ -4,6 +4,8 @@
 //! - [`array`](mod@array): the array IR, with its builder, typing rules, printer, parser and verifier.
 //! - [`cost`]: what every operator costs in the model, for the meter and for the prediction.
 //! - [`fault`]: the table of everything that can go wrong in a run, with its words.
+//! - [`kernel`]: the kernel IR.
+//! - [`schedule`](mod@schedule): how the loops of a kernel run.
 //! - [`loops`]: the loop IR.
 //! - [`math`]: the mathematical functions as branch-free programs over an abstract arithmetic.
 //! - [`text`]: sizes and types as text.
@@ -21,6 +23,7 @@ pub mod loops;
 pub mod math;
 pub mod scalar;
 pub mod scalar_eval;
+pub mod schedule;
 pub mod size;
 pub mod size_eval;
 pub mod text;

@@ -8,9 +8,11 @@
 //!
 //! [`cuts`] are the sizes at which work is divided, [`contract`](mod@contract) fuses products into sums where the user asks for that, and [`kernels`] says in words what became of a program.
 
+mod choose;
 pub mod chunk;
 pub mod contract;
 pub mod cuts;
+mod facts;
 pub mod flatten;
 pub mod kernels;
 pub mod reuse;

@@ -8,12 +8,14 @@
 //! - the places ascend along the inner dimension, as the multiples of a number do: then each thread owns a part of the array and does what falls into it. The part
 //!   stays in the cache meanwhile, so this pays on one thread too.
 
-use super::emit::{Emitter, Item, Res, unit};
+use super::emit::{Emitter, Res};
 use super::{Scheduler, finished};
+use crate::facts::{Facts, is_one_value, is_ordered, unit};
 use deckle_ir::array::BinOp;
-use deckle_ir::kernel::{Combine, Node, Op, Program, ROOT, Region, Sink};
+use deckle_ir::kernel::{Combine, Node, Op, ROOT, Region, Sink};
 use deckle_ir::loops::{Access, Builder, Copies, Expr, Function, LoopHint, Owned, Val};
 use deckle_ir::scalar::Scalar;
+use deckle_ir::schedule::Item;
 
 impl Scheduler<'_> {
     /// The only scatter that must keep an order, if there is one and nothing else passes from block to block.
@@ -63,8 +65,10 @@ impl Scheduler<'_> {
         if self.p.sink_parts(&self.sinks[i]).0 != self.first || self.sinks.len() != 1 || self.purpose.diagnose {
             return Ok(None);
         }
-        let (mut e, _, range) = self.emitter("_turns");
-        let (length, turns) = (e.val(len)?, e.cuts.accumulators);
+        let mine = [Item::Sink(i)];
+        let (mut e, _, range) = self.emitter_at_points("_turns", &mine);
+        let inside = e.inside_of_point(self.first)?;
+        let (length, turns) = (e.val(len)?, e.facts.cuts.accumulators);
         let places: Vec<Val> = (0..turns).map(|turn| e.b.mul_const(length, turn)).collect();
         let (block, _) = e.b.begin_for(range.first, range.last, 1, &[], LoopHint::Plain);
         let (lo, hi) = self.bounds(&mut e, &range, block)?;
@@ -77,7 +81,7 @@ impl Scheduler<'_> {
             let (pos, _) = e.b.begin_for(from, to, step, &[], LoopHint::Plain);
             for turn in 0..step {
                 let pos = e.b.add_const(pos, turn);
-                e.open(self.first, Some(pos), Vec::new());
+                e.open_point(self.first, Some(pos), &inside);
                 e.scatter_to = Some(places[turn as usize]);
                 e.sink(&self.sinks[i])?;
                 e.close();
@@ -103,10 +107,13 @@ impl Scheduler<'_> {
             Op::Check { value, .. } => value,
             _ => *at,
         };
-        let (mut e, _, range) = self.emitter("_owned");
-        if !e.is_affine(index, *space) || e.needs_of(Item::Sink(i)).iter().any(|n| self.is_long(*n)) {
+        let mut facts = Facts::new(self.p, self.sinks, self.purpose.cuts);
+        if !is_affine(&mut facts, index, *space) || facts.needs_of(Item::Sink(i)).iter().any(|n| self.is_long(*n)) {
             return Ok(None);
         }
+        let mine = [Item::Sink(i)];
+        let (mut e, _, range) = self.emitter_at_points("_owned", &mine);
+        let inside = e.inside_of_point(self.first)?;
         let length = e.val(*len)?;
         let Region::Dim(points) = self.p.space(self.first).region else { return Ok(None) };
         let points = e.val(points)?;
@@ -116,7 +123,7 @@ impl Scheduler<'_> {
         let to = e.b.min(to, length);
         let zero = e.b.i64(0);
         let (pos, _) = e.b.begin_for(zero, points, 1, &[], LoopHint::Plain);
-        e.open(self.first, Some(pos), Vec::new());
+        e.open_point(self.first, Some(pos), &inside);
         let size = e.val(size)?;
         // The place of the first element, and how far the next one is.
         let (start, step) = e.affine(index, *space)?;
@@ -143,26 +150,27 @@ impl Scheduler<'_> {
     }
 }
 
-impl Emitter<'_> {
-    /// Whether an index is a multiple of the position in a dimension plus something, both the same for all positions.
-    fn is_affine(&mut self, n: Node, dim: deckle_ir::kernel::Space) -> bool {
-        if !self.mentions(n, dim) {
-            return true;
-        }
-        match self.p.node(n).op {
-            Op::Pos => true,
-            Op::Binary(BinOp::Add | BinOp::Sub, a, b) => self.is_affine(a, dim) && self.is_affine(b, dim),
-            Op::Binary(BinOp::Mul, a, b) => {
-                self.is_affine(a, dim) && self.is_affine(b, dim) && !(self.mentions(a, dim) && self.mentions(b, dim))
-            }
-            _ => false,
-        }
+/// Whether an index is a multiple of the position in a dimension plus something, both the same for all positions.
+fn is_affine(facts: &mut Facts<'_>, n: Node, dim: deckle_ir::kernel::Space) -> bool {
+    if !facts.mentions(n, dim) {
+        return true;
     }
+    match facts.p.node(n).op {
+        Op::Pos => true,
+        Op::Binary(BinOp::Add | BinOp::Sub, a, b) => is_affine(facts, a, dim) && is_affine(facts, b, dim),
+        Op::Binary(BinOp::Mul, a, b) => {
+            let both = facts.mentions(a, dim) && facts.mentions(b, dim);
+            is_affine(facts, a, dim) && is_affine(facts, b, dim) && !both
+        }
+        _ => false,
+    }
+}
 
+impl Emitter<'_> {
     /// An affine index at position 0, and what each position adds.
     fn affine(&mut self, n: Node, dim: deckle_ir::kernel::Space) -> Res<(Val, Val)> {
         let (zero, one) = (self.b.i64(0), self.b.i64(1));
-        if !self.mentions(n, dim) {
+        if !self.facts.mentions(n, dim) {
             return Ok((self.val(n)?, zero));
         }
         match self.p.node(n).op {
@@ -172,7 +180,7 @@ impl Emitter<'_> {
                 Ok((self.b.binary(op, a.0, b.0), self.b.binary(op, a.1, b.1)))
             }
             Op::Binary(BinOp::Mul, a, b) => {
-                let (a, b) = if self.mentions(a, dim) { (a, b) } else { (b, a) };
+                let (a, b) = if self.facts.mentions(a, dim) { (a, b) } else { (b, a) };
                 let (a, by) = (self.affine(a, dim)?, self.val(b)?);
                 Ok((self.b.mul(a.0, by), self.b.mul(a.1, by)))
             }
@@ -216,25 +224,5 @@ impl Emitter<'_> {
         let failed = self.b.let_(Expr::Failed);
         let last = self.b.select(failed, first, last);
         (first, last)
-    }
-}
-
-/// Whether a sink is a scatter into elements that points may share.
-pub(super) fn is_ordered(p: &Program, sink: &Sink) -> bool {
-    let Sink::Scatter { space, at, within: ROOT, .. } = sink else { return false };
-    let is_pos = |n: &Node| matches!(p.node(*n).op, Op::Pos) && p.space_of(*n) == *space;
-    // Of the outermost dimension: further in, each point would begin anew.
-    let steps = p.linear(*at, &|n| n).is_some_and(|sum| {
-        sum.terms.iter().all(|(n, times)| if is_pos(n) { *times == 1 } else { p.space_of(*n) == ROOT })
-            && sum.terms.keys().any(is_pos)
-    });
-    !(steps && p.space(*space).parent == ROOT)
-}
-
-/// Whether a scatter puts the same value everywhere.
-pub(super) fn is_one_value(p: &Program, sink: &Sink) -> bool {
-    match sink {
-        Sink::Scatter { values, combine: None, .. } => values.iter().all(|v| p.space_of(*v) == ROOT),
-        _ => false,
     }
 }

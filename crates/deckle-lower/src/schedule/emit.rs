@@ -5,32 +5,19 @@
 //!
 //! A fold is a loop that carries its value. Folds, scans and sinks over the same space can share a loop; a [`Item`] is one of them.
 
-use crate::cuts::Cuts;
+use crate::facts::{Facts, is_one_value, parts_of, unit, with_stack};
 use deckle_ir::array::{BinOp, UnOp};
 use deckle_ir::kernel::{self, Combine, Node, Op, Program, ROOT, Region, Sink, Space};
-use deckle_ir::loops::{Access, Buf, Builder, Expr, Gathers, LoopHint, Stmt, StoreHint, Val};
+use deckle_ir::loops::{Access, Buf, Builder, Expr, Stmt, StoreHint, Val};
 use deckle_ir::scalar::{Scalar, ScalarType};
-use std::collections::{BTreeSet, HashMap};
+use deckle_ir::schedule::{self, Item, Nest, Walks};
+use std::collections::HashMap;
 
 use super::Purpose;
-use super::combine::is_one_value;
 use super::warp::Grid;
-
-/// Goes deeper, on more stack if there is little left.
-pub(super) fn with_stack<R>(f: impl FnOnce() -> R) -> R {
-    stacker::maybe_grow(64 << 10, 1 << 20, f)
-}
 
 /// A schedule that does not work out: a bug.
 pub(super) type Res<T> = Result<T, String>;
-
-/// What is done at the points of a space.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Item {
-    Fold(Node),
-    Scan(Node),
-    Sink(usize),
-}
 
 /// A fold or scan under way.
 #[derive(Clone, Debug)]
@@ -54,38 +41,31 @@ struct Scope {
     lanes: Memo,
     /// The mask under which it was opened, in lanes.
     mask: Option<Val>,
+    /// What the schedule traverses at its points; those of the space around, if there is nothing.
+    inside: Option<Walks>,
 }
 
 pub(super) struct Emitter<'k> {
     pub p: &'k Program,
     pub sinks: &'k [Sink],
+    pub facts: Facts<'k>,
     pub b: Builder,
     bufs: HashMap<kernel::Buf, Buf>,
     scopes: Vec<Scope>,
     pub accs: HashMap<Node, Acc>,
     /// Whether failures are recorded rather than flagged.
     pub diagnose: bool,
-    /// How elements from anywhere are loaded.
-    pub gathers: Gathers,
-    pub cuts: Cuts,
     /// Whether a check is a jump: where one point comes after another, one that is always taken costs least.
     pub jumps: bool,
     /// Whether there are checks at all.
     pub can_fail: bool,
-    needs: HashMap<Vec<Node>, BTreeSet<Node>>,
     pub grid: Grid,
     /// The vectors in which code is being made.
     pub vectors: Option<super::lanes::Lane>,
-    /// Which nodes differ from lane to lane.
-    pub varying: HashMap<Node, bool>,
     /// The rows for which code is being made together.
     pub tile: Option<super::tile::Tile>,
     /// Buffers that each thread needs for itself: of what, and how many.
     pub private: Vec<(ScalarType, usize)>,
-    /// Which nodes depend on the position in which dimension, as far as that was asked.
-    mentioned: HashMap<(Node, Space), bool>,
-    /// What is known of nodes where code is being made.
-    pub facts: HashMap<Node, super::edges::Fact>,
     /// Where the array begins that is scattered into, if it is one of several.
     pub scatter_to: Option<Val>,
     /// Where the first lane goes that a scan numbers, for scans that only do that.
@@ -97,13 +77,14 @@ pub(super) struct Emitter<'k> {
 }
 
 impl<'k> Emitter<'k> {
-    /// A function over these buffers, those that are written told by a flag.
+    /// A function over these buffers, those that are written told by a flag, with what its schedule traverses from the root on.
     pub(super) fn new(
         p: &'k Program,
         sinks: &'k [Sink],
         name: &str,
         buffers: &[(kernel::Buf, bool)],
         purpose: Purpose,
+        walks: Walks,
     ) -> Emitter<'k> {
         let mut b = Builder::new(name);
         let mut bufs = HashMap::new();
@@ -119,54 +100,27 @@ impl<'k> Emitter<'k> {
             memo: HashMap::new(),
             lanes: HashMap::new(),
             mask: None,
+            inside: Some(walks),
         };
-        let (scopes, needs, grid) = (vec![root], HashMap::new(), Grid::default());
-        let (accs, vectors, varying) = (HashMap::new(), None, HashMap::new());
-        let (tile, private, mentioned, facts) = (None, Vec::new(), HashMap::new(), HashMap::new());
         Emitter {
             p,
             sinks,
             b,
             bufs,
-            scopes,
-            accs,
+            facts: Facts::new(p, sinks, purpose.cuts),
+            scopes: vec![root],
+            accs: HashMap::new(),
             diagnose: purpose.diagnose,
-            gathers: purpose.gathers,
-            cuts: purpose.cuts,
             jumps: false,
             can_fail: sinks.iter().any(|s| p.sink_needs(s).iter().any(|n| matches!(p.node(*n).op, Op::Check { .. }))),
-            needs,
-            grid,
-            vectors,
-            varying,
-            tile,
-            private,
-            mentioned,
-            facts,
+            grid: Grid::default(),
+            vectors: None,
+            tile: None,
+            private: Vec::new(),
             scatter_to: None,
             packed: HashMap::new(),
             window: None,
             rows: None,
-        }
-    }
-
-    /// All that an item needs.
-    pub(super) fn needs_of(&mut self, item: Item) -> BTreeSet<Node> {
-        match item {
-            Item::Fold(n) | Item::Scan(n) => self.needs.entry(vec![n]).or_insert_with(|| self.p.needs(&[n])).clone(),
-            Item::Sink(i) => self.p.sink_needs(&self.sinks[i]),
-        }
-    }
-
-    /// The space at whose points an item takes its values.
-    pub(super) fn space_of(&self, item: Item) -> Space {
-        match item {
-            Item::Fold(n) => match self.p.node(n).op {
-                Op::Fold { over, .. } => over,
-                _ => self.p.space_of(n),
-            },
-            Item::Scan(n) => self.p.space_of(n),
-            Item::Sink(i) => self.p.sink_parts(&self.sinks[i]).0,
         }
     }
 
@@ -180,10 +134,10 @@ impl<'k> Emitter<'k> {
     }
 
     pub(super) fn vals(&mut self, n: Node) -> Res<Vec<Val>> {
-        if let Some(holds) = self.truth(n) {
+        if let Some(holds) = self.facts.truth(n) {
             return Ok(vec![self.constant(Scalar::Bool(holds))]);
         }
-        let n = self.resolved(n);
+        let n = self.facts.resolved(n);
         let k = self.scope_of(n)?;
         let key = (n, self.row_of(n));
         if let Some(vals) = self.scopes[k].memo.get(&key) {
@@ -301,9 +255,43 @@ impl<'k> Emitter<'k> {
     }
 
     pub(super) fn open(&mut self, space: Space, pos: Option<Val>, vars: Vec<Val>) {
-        let mask = self.vectors.as_ref().and_then(|l| l.mask());
+        self.open_with(space, pos, vars, None);
+    }
+
+    /// Opens a point of a dimension, and what the schedule traverses there.
+    pub(super) fn open_point(&mut self, dim: Space, pos: Option<Val>, inside: &Walks) {
+        self.open_with(dim, pos, Vec::new(), Some(inside.clone()));
+    }
+
+    fn open_with(&mut self, space: Space, pos: Option<Val>, vars: Vec<Val>, inside: Option<Walks>) {
+        let mask = self.vectors.as_ref().and_then(|l| l.mask);
         let (memo, lanes) = (HashMap::new(), HashMap::new());
-        self.scopes.push(Scope { space, depth: self.b.depth(), pos, vars, memo, lanes, mask });
+        self.scopes.push(Scope { space, depth: self.b.depth(), pos, vars, memo, lanes, mask, inside });
+    }
+
+    /// How the schedule traverses a dimension for some items.
+    pub(super) fn nest_of(&self, dim: Space, items: &[Item]) -> Res<Nest> {
+        let walks = self.scopes.iter().rev().find_map(|s| s.inside.as_ref());
+        let walk = walks.and_then(|walks| schedule::find(walks, dim, items));
+        let missing = || {
+            let items: Vec<String> = items.iter().map(Item::to_string).collect();
+            format!("the schedule has no walk over {dim} for {} here", items.join(", "))
+        };
+        walk.map(|w| w.nest.clone()).ok_or_else(missing)
+    }
+
+    /// What the schedule traverses at a point of a dimension that is opened on its own.
+    pub(super) fn inside_of_point(&self, dim: Space) -> Res<Walks> {
+        match self.nest_of(dim, &[])? {
+            Nest::Level { inside, .. } => Ok(inside),
+            Nest::When(..) => Err(format!("a point of {dim} on its own is traversed in one way")),
+        }
+    }
+
+    /// Makes code in these vectors from now on, or in scalars; returns what was before.
+    pub(super) fn set_vectors(&mut self, lane: Option<super::lanes::Lane>) -> Option<super::lanes::Lane> {
+        self.facts.set_lane(lane.as_ref().map(|l| l.space));
+        std::mem::replace(&mut self.vectors, lane)
     }
 
     pub(super) fn close(&mut self) {
@@ -320,35 +308,6 @@ impl<'k> Emitter<'k> {
     pub(super) fn position(&self, dim: Space) -> Res<Val> {
         let scope = self.scopes.iter().rfind(|s| s.space == dim);
         scope.and_then(|s| s.pos).ok_or_else(|| format!("{dim} has no position"))
-    }
-
-    /// Whether a node depends on the position in a dimension.
-    pub(super) fn mentions(&mut self, n: Node, dim: Space) -> bool {
-        if !self.p.encloses(dim, self.p.space_of(n)) {
-            return false;
-        }
-        if let Some(known) = self.mentioned.get(&(n, dim)) {
-            return *known;
-        }
-        let found = match &self.p.node(n).op {
-            Op::Pos => self.p.space_of(n) == dim,
-            _ => {
-                let on = self.on_of(n);
-                with_stack(|| on.into_iter().any(|m| self.mentions(m, dim)))
-            }
-        };
-        self.mentioned.insert((n, dim), found);
-        found
-    }
-
-    /// What the value of a node depends on.
-    pub(super) fn on_of(&self, n: Node) -> Vec<Node> {
-        let mut on = self.p.operands(n);
-        // How often they go round, or whether: that of other nodes says nothing about their values.
-        if matches!(self.p.node(n).op, Op::Fold { .. } | Op::Scan { .. } | Op::If { .. } | Op::Loop { .. }) {
-            on.extend(self.p.sizes_of(n));
-        }
-        on
     }
 
     pub(super) fn lane_memo(&mut self, scope: usize, n: Node) -> Option<Vec<Val>> {
@@ -382,16 +341,8 @@ impl<'k> Emitter<'k> {
         Ok(if when { c } else { self.b.let_(Expr::Unary(UnOp::Not, c)) })
     }
 
-    /// Whether a guard holds, if that is known here.
-    pub(super) fn guard_holds(&self, s: Space) -> Option<bool> {
-        match self.p.space(s).region {
-            Region::Guard(cond, when) => self.truth(cond).map(|holds| holds == when),
-            _ => None,
-        }
-    }
-
     fn branch(&mut self, yes: Space, then: &[Node], no: Space, other: &[Node]) -> Res<Vec<Val>> {
-        if let Some(holds) = self.guard_holds(yes) {
+        if let Some(holds) = self.facts.guard_holds(yes) {
             let (side, nodes) = if holds { (yes, then) } else { (no, other) };
             self.open(side, None, Vec::new());
             let vals = self.all(nodes);
@@ -527,7 +478,10 @@ impl<'k> Emitter<'k> {
         let here = self.scopes.last().map_or(ROOT, |s| s.space);
         let acc = self.start(n)?;
         self.accs.insert(n, acc);
+        // It is the same for all lanes of the vectors around, and may have lanes of its own.
+        let vectors = self.set_vectors(None);
         self.traverse(here, &[Item::Fold(n)], None)?;
+        self.set_vectors(vectors);
         self.folded(n)
     }
 
@@ -553,28 +507,9 @@ impl<'k> Emitter<'k> {
         Ok(parts)
     }
 
-    /// The scans that items need and that begin at `from`.
-    fn with_scans(&mut self, from: Space, items: &[Item]) -> Vec<Item> {
-        let mut all = items.to_vec();
-        for item in items {
-            for n in self.needs_of(*item) {
-                if let Op::Scan { from: f, .. } = self.p.node(n).op
-                    && f == from
-                    && !all.contains(&Item::Scan(n))
-                {
-                    let inside = self.p.encloses(self.p.space_of(n), self.space_of(*item));
-                    if inside || self.p.encloses(self.space_of(*item), self.p.space_of(n)) {
-                        all.push(Item::Scan(n));
-                    }
-                }
-            }
-        }
-        all
-    }
-
     /// Goes through all points of the items, from a space on which is open. `range` restricts the first dimension.
     pub(super) fn traverse(&mut self, from: Space, items: &[Item], range: Option<(Val, Val)>) -> Res<()> {
-        let mut items = self.with_scans(from, items);
+        let mut items = self.facts.with_scans(from, items);
         let mut fresh = Vec::new();
         for item in &items {
             if let Item::Scan(n) = item
@@ -586,9 +521,9 @@ impl<'k> Emitter<'k> {
             }
         }
         while let Some(first) = items.first().copied() {
-            let next = self.below(from, self.space_of(first))?;
+            let next = self.facts.below(from, self.facts.space_of(first))?;
             let (mine, rest): (Vec<Item>, Vec<Item>) =
-                items.into_iter().partition(|i| self.below(from, self.space_of(*i)) == Ok(next));
+                items.into_iter().partition(|i| self.facts.below(from, self.facts.space_of(*i)) == Ok(next));
             self.enter(next, &mine, range)?;
             items = rest;
         }
@@ -596,11 +531,6 @@ impl<'k> Emitter<'k> {
             self.accs.remove(&n);
         }
         Ok(())
-    }
-
-    /// The space just below `from` on the way to `to`.
-    pub(super) fn below(&self, from: Space, to: Space) -> Res<Space> {
-        self.p.between(from, to).first().copied().ok_or_else(|| format!("{to} is not below {from}"))
     }
 
     /// The values that go from round to round.
@@ -617,41 +547,8 @@ impl<'k> Emitter<'k> {
         }
     }
 
-    /// Whether a dimension has so few points, known before running, that a loop over them is written out.
-    pub(super) fn written_out(&self, space: Space) -> bool {
-        match self.p.space(space).region {
-            Region::Dim(size) => self.p.as_int(size).is_some_and(|n| n <= self.cuts.unrolled),
-            _ => false,
-        }
-    }
-
-    /// A loop without order: only sums and the like are carried, and nothing is combined into memory.
-    pub(super) fn hint(&mut self, space: Space, items: &[Item]) -> LoopHint {
-        let simple = items.iter().all(|i| match i {
-            Item::Fold(n) => matches!(parts_of(self.p, *n), Ok((_, _, Combine::Ops(_)))),
-            Item::Scan(_) => false,
-            Item::Sink(i) => !matches!(self.sinks[*i], Sink::Scatter { .. }),
-        });
-        let innermost = items.iter().all(|i| self.space_of(*i) == space) && !self.has_loops(space, items);
-        match simple && innermost {
-            _ if self.written_out(space) => LoopHint::Unroll,
-            true => LoopHint::Independent,
-            false => LoopHint::Plain,
-        }
-    }
-
-    /// Whether there are loops at the points of a space.
-    fn has_loops(&mut self, space: Space, items: &[Item]) -> bool {
-        let needs: BTreeSet<Node> = items.iter().flat_map(|i| self.needs_of(*i)).collect();
-        needs.into_iter().filter(|n| self.p.encloses(space, self.p.space_of(*n))).any(|n| match self.p.node(n).op {
-            Op::Fold { over, .. } => !self.p.between(space, over).iter().all(|s| self.written_out(*s)),
-            Op::Loop { .. } => true,
-            _ => false,
-        })
-    }
-
     pub(super) fn inside(&mut self, space: Space, items: &[Item]) -> Res<()> {
-        let (here, deeper): (Vec<Item>, Vec<Item>) = items.iter().partition(|i| self.space_of(**i) == space);
+        let (here, deeper): (Vec<Item>, Vec<Item>) = items.iter().partition(|i| self.facts.space_of(**i) == space);
         for item in &here {
             match *item {
                 Item::Sink(i) => self.sink(&self.sinks[i])?,
@@ -723,41 +620,4 @@ impl<'k> Emitter<'k> {
         }
         Ok(())
     }
-}
-
-/// The folds and scans of items.
-pub(super) fn carried_by(items: &[Item]) -> Vec<Node> {
-    let folds = items.iter().filter_map(|i| match i {
-        Item::Fold(n) | Item::Scan(n) => Some(*n),
-        Item::Sink(_) => None,
-    });
-    folds.collect()
-}
-
-/// What a fold or scan starts from, combines, and how.
-pub(super) type Parts<'k> = (Option<&'k Vec<Node>>, &'k Vec<Node>, &'k Combine);
-
-/// The parts of a fold or scan.
-pub(super) fn parts_of(p: &Program, n: Node) -> Res<Parts<'_>> {
-    match &p.node(n).op {
-        Op::Fold { init, elems, combine, .. } | Op::Scan { init, elems, combine, .. } => {
-            Ok((init.as_ref(), elems, combine))
-        }
-        _ => Err(format!("{n} is neither a fold nor a scan")),
-    }
-}
-
-/// What changes nothing.
-pub(super) fn unit(op: BinOp, ty: ScalarType) -> Option<Scalar> {
-    Some(match op {
-        // 0.0 would make 0.0 of -0.0.
-        BinOp::Add => Scalar::float(ty, -0.0).unwrap_or(Scalar::zero(ty)),
-        BinOp::Or | BinOp::Xor | BinOp::AddSat => Scalar::zero(ty),
-        BinOp::Mul => Scalar::one(ty),
-        BinOp::And if ty == ScalarType::Bool => Scalar::Bool(true),
-        BinOp::And => Scalar::wrap_int(ty, -1)?,
-        BinOp::Min => Scalar::float(ty, f64::INFINITY).or_else(|| Scalar::wrap_int(ty, ty.int_range()?.1))?,
-        BinOp::Max => Scalar::float(ty, f64::NEG_INFINITY).or_else(|| Scalar::wrap_int(ty, ty.int_range()?.0))?,
-        _ => return None,
-    })
 }

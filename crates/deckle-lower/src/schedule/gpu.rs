@@ -12,14 +12,16 @@
 //! Further in, a thread goes through the points of its point in order. Where that is a lot, there is another function of the same effect in which a warp takes each point
 //! of the outermost dimension and its threads take turns further in; see `warp.rs`.
 
-use super::emit::{Acc, Emitter, Res, parts_of};
+use super::emit::{Acc, Emitter, Res};
 use super::warp::commutes;
 use super::{Purpose, Range, Scheduler, groups, verified};
 use crate::cuts::Cuts;
+use crate::facts::parts_of;
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{Combine, Kernel, Node, Op, Program, ROOT, Region, Sink, Space};
 use deckle_ir::loops::{Axis, Buf, Expr, Function, Gathers, GridLaunch, LoopHint, Parts, Phase, Place, Shuffle, Val};
 use deckle_ir::scalar::{Scalar, ScalarType};
+use deckle_ir::schedule::Item;
 use std::collections::BTreeSet;
 
 /// The functions of a kernel for a GPU, with so many threads in a block (a multiple of 32): one launch or more for each outermost dimension, to be run in order.
@@ -40,6 +42,7 @@ pub fn schedule_gpu(
         for (sinks, mark) in [(free, ""), (ordered, "_ordered")] {
             if !sinks.is_empty() {
                 let s = Scheduler::new(program, &sinks, first, &format!("{name}_{i}{mark}"), purpose);
+                let s = Scheduler { grid: true, ..s };
                 let alone = s.alone || !mark.is_empty();
                 let launch = Gpu { s, threads: threads.max(32), alone }.launch()?;
                 launches.push(launch);
@@ -111,9 +114,10 @@ impl<'k> Gpu<'k> {
         Ok(GridLaunch { buffers, scratch: self.s.scratch_types(), size, parts, phases, wide })
     }
 
-    fn open(&self, part: &str) -> (Emitter<'k>, Vec<Buf>, Who) {
+    fn open(&self, part: &str, items: &[Item]) -> (Emitter<'k>, Vec<Buf>, Who) {
         let name = format!("{}{part}", self.s.name);
-        let mut e = Emitter::new(self.s.p, self.s.sinks, &name, &self.s.buffers, self.s.purpose);
+        let walks = self.s.walks(part, |c| c.walks(items, false));
+        let mut e = Emitter::new(self.s.p, self.s.sinks, &name, &self.s.buffers, self.s.purpose, walks);
         e.grid.on = true;
         let types = self.s.scratch_types();
         let scratch = types.into_iter().map(|ty| e.b.buffer(ty, deckle_ir::loops::Access::Write)).collect();
@@ -129,8 +133,13 @@ impl<'k> Gpu<'k> {
     }
 
     /// A function whose body one thread runs.
-    fn one(&self, part: &str, body: impl FnOnce(&mut Emitter<'k>, &[Buf], &Who) -> Res<()>) -> Res<Function> {
-        let (mut e, scratch, who) = self.open(part);
+    fn one(
+        &self,
+        part: &str,
+        items: &[Item],
+        body: impl FnOnce(&mut Emitter<'k>, &[Buf], &Who) -> Res<()>,
+    ) -> Res<Function> {
+        let (mut e, scratch, who) = self.open(part, items);
         begin_first(&mut e, who.thread);
         body(&mut e, &scratch, &who)?;
         e.b.end(&[]);
@@ -138,8 +147,13 @@ impl<'k> Gpu<'k> {
     }
 
     /// A function whose body a thread runs for each part.
-    fn each(&self, part: &str, body: impl FnOnce(&mut Emitter<'k>, &[Buf], &Who, Val) -> Res<()>) -> Res<Function> {
-        let (mut e, scratch, who) = self.open(part);
+    fn each(
+        &self,
+        part: &str,
+        items: &[Item],
+        body: impl FnOnce(&mut Emitter<'k>, &[Buf], &Who, Val) -> Res<()>,
+    ) -> Res<Function> {
+        let (mut e, scratch, who) = self.open(part, items);
         let base = e.b.mul_const(who.block, i64::from(self.threads));
         let mine = e.b.add(base, who.thread);
         let there = e.b.lt(mine, who.parts);
@@ -158,7 +172,7 @@ impl<'k> Gpu<'k> {
 
     /// All of it, in order.
     fn single(&self) -> Res<Function> {
-        self.one("", |e, _, _| {
+        self.one("", &self.s.items(), |e, _, _| {
             e.traverse(ROOT, &self.s.items(), None)?;
             self.root_sinks(e)
         })
@@ -179,7 +193,7 @@ impl<'k> Gpu<'k> {
 
     /// A block takes a part.
     fn tiles(&self) -> Res<Function> {
-        let (mut e, scratch, who) = self.open("");
+        let (mut e, scratch, who) = self.open("", &self.s.items());
         let (lo, hi) = self.bounds(&mut e, &who, who.block)?;
         let threads = i64::from(self.threads);
         let in_turn = self.s.folds.iter().all(|n| parts_of(self.s.p, *n).is_ok_and(|(_, _, how)| commutes(how)));
@@ -262,7 +276,7 @@ impl<'k> Gpu<'k> {
 
     /// A thread takes a part, and knows what comes before.
     fn chains(&self) -> Res<Function> {
-        self.each("", |e, scratch, who, mine| {
+        self.each("", &self.s.items(), |e, scratch, who, mine| {
             for n in &self.s.scans {
                 let before = self.s.load(e, scratch, *n, self.s.place(*n).1, mine);
                 let mut acc = self.s.nothing(e, *n)?;
@@ -282,7 +296,8 @@ impl<'k> Gpu<'k> {
 
     /// What each part adds to the scans of a level.
     fn totals(&self, levels: &[Vec<Node>], level: usize) -> Res<Function> {
-        self.each(&format!("_totals{level}"), |e, scratch, who, mine| {
+        let items: Vec<Item> = levels[level].iter().map(|n| Item::Scan(*n)).collect();
+        self.each(&format!("_totals{level}"), &items, |e, scratch, who, mine| {
             self.s.begin_level(e, scratch, (levels, level), mine)?;
             let bounds = self.bounds(e, who, mine)?;
             self.s.end_level(e, scratch, &levels[level], bounds, mine)?;
@@ -293,7 +308,7 @@ impl<'k> Gpu<'k> {
 
     /// What comes before each part: of the first what the scan starts from.
     fn prefix(&self, scans: &[Node], level: usize) -> Res<Function> {
-        self.one(&format!("_prefix{level}"), |e, scratch, who| {
+        self.one(&format!("_prefix{level}"), &[], |e, scratch, who| {
             let (zero, yes) = (e.b.i64(0), e.constant(Scalar::Bool(true)));
             for n in scans {
                 let (adds, before) = self.s.place(*n);
@@ -316,9 +331,9 @@ impl<'k> Gpu<'k> {
     /// The folds of all parts combined, and what the root makes of them.
     fn finish(&self) -> Res<Function> {
         if self.s.folds.is_empty() {
-            return self.one("_finish", |e, _, _| self.root_sinks(e));
+            return self.one("_finish", &[], |e, _, _| self.root_sinks(e));
         }
-        let (mut e, scratch, who) = self.open("_finish");
+        let (mut e, scratch, who) = self.open("_finish", &[]);
         let threads = e.b.i64(i64::from(self.threads));
         let lo = e.b.mul(who.parts, who.thread);
         let lo = e.b.binary(BinOp::Div, lo, threads);
@@ -377,7 +392,7 @@ impl<'k> Gpu<'k> {
 
     /// A block takes a part, a warp each point, its threads the points inside.
     fn wide(&self) -> Res<Function> {
-        let (mut e, _, who) = self.open("_wide");
+        let (mut e, _, who) = self.open("_wide", &self.s.items());
         let (lo, hi) = self.bounds(&mut e, &who, who.block)?;
         let width = e.b.i64(32);
         let warp = e.b.binary(BinOp::Div, who.thread, width);

@@ -9,319 +9,35 @@
 //!
 //! What is said here decides in which order floats are added, and so the bits of a result: it depends on the program, never on the data or the threads.
 
-use super::combine::is_one_value;
-use super::emit::{Emitter, Item, Res, parts_of, with_stack};
-use super::short::Short;
+use super::emit::{Emitter, Res};
 use deckle_ir::array::{BinOp, UnOp};
-use deckle_ir::kernel::{Combine, Node, Op, Region, Sink, Space};
-use deckle_ir::loops::{Expr, Gathers, LoopHint, Stmt, StoreHint, Val};
+use deckle_ir::kernel::{Combine, Node, Op, Region, Space};
+use deckle_ir::loops::{Expr, LoopHint, Stmt, StoreHint, Val};
 use deckle_ir::scalar::{Scalar, ScalarType};
-use std::collections::BTreeSet;
-
-/// So many nodes are not much.
-const LITTLE: usize = 100;
+use deckle_ir::schedule::{Item, Level, Nest, Walks};
 
 /// A vector of points: from `start` on, those of the mask.
 #[derive(Clone, Debug)]
 pub(super) struct Lane {
     pub space: Space,
+    /// What is traversed at its points.
+    pub inside: Walks,
     pub count: u16,
     pub hint: StoreHint,
     pub start: Val,
+    /// The lanes that count; all, if there is none.
     pub mask: Option<Val>,
 }
 
-impl Lane {
-    /// The lanes that count; all, if there is none.
-    pub(super) fn mask(&self) -> Option<Val> {
-        self.mask
-    }
-}
-
-/// How the points of a dimension are gone through in lanes.
-pub(super) struct Plan {
-    pub count: u16,
-    /// How many lanes a round has: several times as many as fit a register, so that its operations do not wait for each other.
-    pub wide: u16,
-    /// Whether there are loops inside.
-    deep: bool,
-    /// Whether arrays are written from one end to the other that are more than the caches hold.
-    long: bool,
-    pub hint: StoreHint,
-    /// The rows inside that are folded together.
-    pub short: Option<Short>,
-}
-
-impl Plan {
-    /// Whether there are loops inside, which all lanes share.
-    pub(super) fn is_deep(&self) -> bool {
-        self.deep
-    }
-
-    /// Whether arrays are written from one end to the other that are more than the caches hold.
-    pub(super) fn is_long(&self) -> bool {
-        self.long
-    }
-
-    /// The same with vectors that fit a register.
-    pub(super) fn narrow(&self) -> Plan {
-        Plan { wide: self.count, short: self.short.clone(), ..*self }
-    }
-}
-
 impl Emitter<'_> {
-    /// How to compute these items of a dimension in lanes, if that is possible and worth it.
-    pub(super) fn plan_lanes(&mut self, space: Space, items: &[Item]) -> Option<Plan> {
-        // A few points are better written out.
-        if self.written_out(space) || self.vectors.is_some() {
-            return None;
-        }
-        let is_guard = |s: &Space| matches!(self.p.space(*s).region, Region::Guard(..));
-        if !items.iter().all(|i| self.p.between(space, self.space_of(*i)).iter().all(is_guard)) {
-            return None;
-        }
-        let guarded = items.iter().any(|i| self.space_of(*i) != space);
-        let mut widest = 1;
-        let (mut folds, mut scans) = (false, false);
-        let mut needs = BTreeSet::new();
-        for item in items {
-            needs.extend(self.needs_of(*item));
-            match item {
-                Item::Fold(n) | Item::Scan(n) => {
-                    folds |= matches!(item, Item::Fold(_));
-                    scans |= matches!(item, Item::Scan(_));
-                    let (_, elems, how) = parts_of(self.p, *n).ok()?;
-                    if !matches!(how, Combine::Ops(_)) {
-                        return None;
-                    }
-                    if matches!(item, Item::Scan(_)) && self.is_packing(*n, items) {
-                        continue;
-                    }
-                    widest = elems.iter().map(|e| self.p.ty(*e).bytes()).fold(widest, usize::max);
-                }
-                Item::Sink(i) => match &self.sinks[*i] {
-                    Sink::Write { value, .. } => widest = widest.max(self.p.ty(*value).bytes()),
-                    Sink::Check(_) => {}
-                    // In any order, if that does not matter.
-                    sink if is_one_value(self.p, sink) && self.gathers == Gathers::Native => {
-                        let (_, nodes) = self.p.sink_parts(sink);
-                        widest = nodes.iter().map(|n| self.p.ty(*n).bytes()).fold(widest, usize::max);
-                    }
-                    Sink::Scatter { .. } => return None,
-                },
-            }
-        }
-        let inside: Vec<Node> = needs.into_iter().filter(|n| self.p.encloses(space, self.p.space_of(*n))).collect();
-        self.vectors = Some(Lane { space, count: 1, hint: StoreHint::Cached, start: Val(0), mask: None });
-        let short = self.plan_short(space, &inside);
-        let mut lanes = inside.clone();
-        if let Some(short) = &short {
-            lanes.retain(|n| !short.folds.contains(n) && !self.p.encloses(short.dim, self.p.space_of(*n)));
-        }
-        let worth = self.judge(space, &lanes, items, folds || scans || guarded || short.is_some());
-        self.vectors = None;
-        self.varying.clear();
-        if let Some(short) = short {
-            // What is folded over rows of which some were run before has to be added up in one order.
-            let possible = worth.is_some() && !folds && !scans && !guarded;
-            let (count, hint) = (short.count, StoreHint::Cached);
-            return possible.then_some(Plan { count, wide: count, deep: true, long: false, hint, short: Some(short) });
-        }
-        // What is folded may be wider than what it is computed from.
-        let mut narrow = 0;
-        for n in &inside {
-            let works = matches!(self.p.node(*n).op, Op::Unary(..) | Op::Binary(..) | Op::Select(..) | Op::Fma(..));
-            let bytes = self.p.ty(*n).bytes();
-            narrow += if !works || bytes == 1 {
-                0
-            } else if bytes < widest {
-                1
-            } else {
-                -1
-            };
-        }
-        let widest = if folds && narrow > 0 { widest.min(4) } else { widest };
-        let count = (self.cuts.register / widest).min(self.cuts.lanes) as u16;
-        let deep = worth?;
-        if deep && guarded {
-            return None;
-        }
-        let wide = match inside.len() {
-            // One vector after another adds to a scan.
-            _ if scans || deep && folds => count,
-            _ if deep => count * self.widening(&inside),
-            0..=LITTLE => count * self.cuts.vectors,
-            _ => count * 2,
-        };
-        Some(Plan { count, wide, deep, long: false, hint: StoreHint::Cached, short: None })
-    }
-
-    /// How many registers a vector should take with these nodes inside: enough that sums do not wait for each other, and not so many that they
-    /// do not fit.
-    fn widening(&self, inside: &[Node]) -> u16 {
-        let mut sums = 0;
-        for n in inside {
-            match &self.p.node(*n).op {
-                Op::Loop { .. } | Op::If { .. } => return 1,
-                Op::Fold { over, elems, .. } if !self.written_out(*over) => sums += elems.len(),
-                _ => {}
-            }
-        }
-        match sums {
-            1 => 4,
-            2..=4 => 2,
-            _ => 1,
-        }
-    }
-
-    /// Whether the nodes of a dimension can be computed in lanes, and should be: if so, whether there is more in it than one vector of each.
-    fn judge(&mut self, space: Space, inside: &[Node], items: &[Item], carries: bool) -> Option<bool> {
-        let (mut deep, mut branches, mut slow, mut mine, mut theirs) = (false, false, false, 0, 0);
-        let mut beside = false;
-        for n in inside {
-            let s = self.p.space_of(*n);
-            match &self.p.node(*n).op {
-                Op::Scan { .. } if !items.contains(&Item::Scan(*n)) => return None,
-                Op::Loop { .. } => deep = true,
-                Op::If { yes, .. } => branches |= self.guard_holds(*yes).is_none(),
-                Op::Fold { over, .. } => {
-                    deep = true;
-                    for inner in self.p.between(s, *over) {
-                        match self.p.space(inner).region {
-                            // Away from the edges, rows may be of one length. They are cut into blocks even so.
-                            Region::Dim(size) if self.varies(size) || self.is_row(inner) => return None,
-                            Region::Dim(_) | Region::Guard(..) => {}
-                            _ => return None,
-                        }
-                    }
-                }
-                Op::Binary(BinOp::Pow, a, _) if !self.p.ty(*a).is_float() => return None,
-                // These have branches for unusual numbers, around which nothing but lanes gets.
-                Op::Binary(BinOp::Rem | BinOp::Pow, a, _) => slow |= self.p.ty(*a).is_float(),
-                Op::Unary(op, _) => slow |= has_branches(*op),
-                Op::Load(_, at) => {
-                    mine += usize::from(self.varies(*at) && !self.goes_along(*at, space));
-                    let own = matches!(self.p.space(s).region, Region::Dim(_)) && s != space;
-                    theirs += usize::from(own && self.mentions(*at, s) && !self.goes_along(*at, s));
-                    // What is tested element by element is loaded side by side only in lanes.
-                    beside |= s == space && !self.follows(*at, space) && self.goes_along(*at, space);
-                }
-                _ => {}
-            }
-        }
-        // Loads one by one for all lanes, of which few may count.
-        let guarded = items.iter().any(|i| self.space_of(*i) != space);
-        if guarded && mine > 0 && self.gathers == Gathers::Emulated {
-            return None;
-        }
-        // A loop inside can have lanes of its own: better where it reads what lies side by side.
-        let loops = inside.iter().any(|n| matches!(self.p.node(*n).op, Op::Loop { .. }));
-        let scans = items.iter().any(|i| matches!(i, Item::Scan(_)));
-        match (deep, carries || slow || branches || beside) {
-            (false, true) => Some(false),
-            (true, _) if scans => None,
-            (true, _) if mine <= theirs || loops => Some(true),
-            _ => None,
-        }
-    }
-
-    /// As [`Emitter::plan_lanes`], for arrays that are written from one end to the other: those can go past the cache, unless they are computed in place. With the bytes of
-    /// a point.
-    pub(super) fn plan_streaming(&mut self, space: Space, items: &[Item]) -> Option<(Plan, i64)> {
-        let (mut widest, mut bytes, mut hint) = (4, 0, StoreHint::Streaming);
-        for item in items {
-            let Item::Sink(i) = item else { return None };
-            let Sink::Write { space: s, buf, at, value } = &self.sinks[*i] else { return None };
-            let width = self.p.ty(*value).bytes();
-            if *s != space || !matches!(self.p.node(*at).op, Op::Pos) || self.p.space_of(*at) != space || width < 4 {
-                return None;
-            }
-            widest = widest.max(width);
-            bytes += width as i64;
-            for n in self.needs_of(*item) {
-                // What is computed in place is in the caches.
-                if matches!(self.p.node(n).op, Op::Load(b, _) if b == *buf) {
-                    hint = StoreHint::Cached;
-                }
-                let s = self.p.space_of(n);
-                let plain =
-                    !matches!(self.p.node(n).op, Op::Scan { .. } | Op::Fold { .. } | Op::If { .. } | Op::Loop { .. });
-                if self.p.encloses(space, s) && (s != space || !plain) {
-                    return None;
-                }
-            }
-        }
-        let count = (self.cuts.register / widest) as u16;
-        Some((Plan { count, wide: count * self.cuts.vectors, deep: false, long: true, hint, short: None }, bytes))
-    }
-
     pub(super) fn vector(&self) -> Res<&Lane> {
         self.vectors.as_ref().ok_or_else(|| "not in lanes".to_string())
-    }
-
-    /// Whether a node differs from lane to lane, or may.
-    pub(super) fn varies(&mut self, n: Node) -> bool {
-        if self.truth(n).is_some() {
-            return false;
-        }
-        let n = self.resolved(n);
-        let Some(lane) = &self.vectors else { return false };
-        let (space, outer) = (lane.space, self.p.space_of(n));
-        if !self.p.encloses(space, outer) {
-            return false;
-        }
-        if let Some(known) = self.varying.get(&n) {
-            return *known;
-        }
-        let around = self.p.between(space, outer);
-        let looped = around.iter().any(|s| matches!(self.p.space(*s).region, Region::Loop | Region::Lambda));
-        let varies = match self.p.node(n).op {
-            Op::Pos => outer == space,
-            Op::Scan { .. } => true,
-            // Where no lane needs them they must do nothing, even if they would be the same for all.
-            Op::Load(..) | Op::Check { .. } if around.iter().any(|s| self.guarded_by_lanes(*s)) => true,
-            _ => looped || with_stack(|| self.on_of(n).into_iter().any(|m| self.varies(m))),
-        };
-        self.varying.insert(n, varies);
-        varies
-    }
-
-    /// Whether a space is a guard that holds in some lanes only, or may.
-    fn guarded_by_lanes(&mut self, s: Space) -> bool {
-        match self.p.space(s).region {
-            Region::Guard(cond, _) => self.varies(cond),
-            _ => false,
-        }
-    }
-
-    /// Whether an index goes up by one with the position.
-    pub(super) fn follows(&mut self, at: Node, dim: Space) -> bool {
-        let at = self.resolved(at);
-        match self.p.node(at).op {
-            Op::Pos => self.p.space_of(at) == dim,
-            Op::Binary(BinOp::Add, a, b) => match (self.mentions(a, dim), self.mentions(b, dim)) {
-                (true, false) => self.follows(a, dim),
-                (false, true) => self.follows(b, dim),
-                _ => false,
-            },
-            Op::Binary(BinOp::Sub, a, b) => !self.mentions(b, dim) && self.follows(a, dim),
-            _ => false,
-        }
-    }
-
-    /// Whether an index goes up by one with the position, but for being tested.
-    pub(super) fn goes_along(&mut self, at: Node, dim: Space) -> bool {
-        let at = self.resolved(at);
-        match self.p.node(at).op {
-            Op::Check { value, .. } => self.follows(value, dim),
-            _ => self.follows(at, dim),
-        }
     }
 
     /// Where lanes are stored or loaded: a scalar where they follow each other.
     pub(super) fn place(&mut self, at: Node) -> Res<Val> {
         let space = self.vector()?.space;
-        if self.follows(at, space)
+        if self.facts.follows(at, space)
             && let Some(first) = self.first(at)?
         {
             return Ok(first);
@@ -331,8 +47,8 @@ impl Emitter<'_> {
 
     /// The value in the first lane of an index that follows the position, if all else in it is the same for all lanes.
     fn first(&mut self, at: Node) -> Res<Option<Val>> {
-        let at = self.resolved(at);
-        if !self.varies(at) {
+        let at = self.facts.resolved(at);
+        if !self.facts.varies(at) {
             return self.val(at).map(Some);
         }
         match self.p.node(at).op {
@@ -347,7 +63,7 @@ impl Emitter<'_> {
 
     /// The value of a node in all lanes.
     pub(super) fn lane_val(&mut self, n: Node) -> Res<Val> {
-        if !self.varies(n) {
+        if !self.facts.varies(n) {
             let v = self.val(n)?;
             let count = self.vector()?.count;
             return Ok(self.b.splat(v, count));
@@ -360,8 +76,8 @@ impl Emitter<'_> {
     }
 
     fn lane_vals(&mut self, n: Node) -> Res<Vec<Val>> {
-        let n = self.resolved(n);
-        if !self.varies(n) {
+        let n = self.facts.resolved(n);
+        if !self.facts.varies(n) {
             let vals = self.vals(n)?;
             let count = self.vector()?.count;
             return Ok(vals.into_iter().map(|v| self.b.splat(v, count)).collect());
@@ -463,17 +179,9 @@ impl Emitter<'_> {
         Ok(if when { c } else { self.b.let_lanes(Expr::Unary(UnOp::Not, c), count) })
     }
 
-    /// Whether a guard holds in all lanes or in none.
-    pub(super) fn same_for_all(&mut self, s: Space) -> bool {
-        match self.p.space(s).region {
-            Region::Guard(cond, _) => !self.varies(cond),
-            _ => false,
-        }
-    }
-
     /// Both branches, each under its mask, unless all lanes take the same.
     fn lane_if(&mut self, yes: Space, then: &[Node], no: Space, other: &[Node]) -> Res<Vec<Val>> {
-        if let Some(holds) = self.guard_holds(yes) {
+        if let Some(holds) = self.facts.guard_holds(yes) {
             let (side, nodes) = if holds { (yes, then) } else { (no, other) };
             self.open(side, None, Vec::new());
             let vals = self.lane_all(nodes);
@@ -481,7 +189,7 @@ impl Emitter<'_> {
             return vals;
         }
         let (count, outer) = (self.vector()?.count, self.vector()?.mask);
-        if self.same_for_all(yes) {
+        if self.facts.same_for_all(yes) {
             let c = self.guard(yes)?;
             self.b.begin_if(c);
             self.open(yes, None, Vec::new());
@@ -536,7 +244,7 @@ impl Emitter<'_> {
             state.push(self.b.splat(on, count));
         }
         let path = self.p.between(self.p.space_of(n), over);
-        let state = self.lane_rounds(&path, state, elems, how)?;
+        let state = self.lane_rounds(n, &path, state, elems, how)?;
         let scope = self.scope_of(n)?;
         let mut mine = Vec::new();
         for (row, state) in state.chunks(width).enumerate() {
@@ -569,7 +277,14 @@ impl Emitter<'_> {
         parts
     }
 
-    fn lane_rounds(&mut self, path: &[Space], state: Vec<Val>, elems: &[Node], how: &Combine) -> Res<Vec<Val>> {
+    fn lane_rounds(
+        &mut self,
+        n: Node,
+        path: &[Space],
+        state: Vec<Val>,
+        elems: &[Node],
+        how: &Combine,
+    ) -> Res<Vec<Val>> {
         let count = self.vector()?.count;
         let Some((space, rest)) = path.split_first() else {
             let mut after = Vec::new();
@@ -593,18 +308,21 @@ impl Emitter<'_> {
         match self.p.space(*space).region {
             Region::Dim(size) => {
                 let (lo, hi) = (self.int(0), self.val(size)?);
-                let hint = if self.written_out(*space) { LoopHint::Unroll } else { LoopHint::Plain };
+                let Nest::Level { level, inside, .. } = self.nest_of(*space, &[Item::Fold(n)])? else {
+                    return Err(format!("the lanes around {space} cannot take different ways"));
+                };
+                let hint = if level == Level::Unrolled { LoopHint::Unroll } else { LoopHint::Plain };
                 let (pos, params) = self.b.begin_for(lo, hi, 1, &state, hint);
-                self.open(*space, Some(pos), Vec::new());
-                let after = self.lane_rounds(rest, params, elems, how)?;
+                self.open_point(*space, Some(pos), &inside);
+                let after = self.lane_rounds(n, rest, params, elems, how)?;
                 self.close();
                 Ok(self.b.end(&after))
             }
-            Region::Guard(..) if self.same_for_all(*space) => {
+            Region::Guard(..) if self.facts.same_for_all(*space) => {
                 let c = self.guard(*space)?;
                 self.b.begin_if(c);
                 self.open(*space, None, Vec::new());
-                let after = self.lane_rounds(rest, state.clone(), elems, how)?;
+                let after = self.lane_rounds(n, rest, state.clone(), elems, how)?;
                 self.close();
                 self.b.begin_else(&after);
                 Ok(self.b.end(&state))
@@ -615,7 +333,7 @@ impl Emitter<'_> {
                 let mask = self.narrowed(holds)?;
                 self.set_mask(Some(mask));
                 self.open(*space, None, Vec::new());
-                let after = self.lane_rounds(rest, state, elems, how)?;
+                let after = self.lane_rounds(n, rest, state, elems, how)?;
                 self.close();
                 self.set_mask(outer);
                 Ok(after)
@@ -686,23 +404,5 @@ impl Emitter<'_> {
     fn variable(&mut self, n: Node, k: u32) -> Res<Vec<Val>> {
         let vars = self.vars_of(n)?;
         vars.get(k as usize).map(|v| vec![*v]).ok_or_else(|| format!("{n} has no value"))
-    }
-}
-
-/// Whether a function jumps over what numbers hardly ever need.
-pub(super) fn has_branches(op: UnOp) -> bool {
-    matches!(op, UnOp::Sin | UnOp::Cos | UnOp::Tan | UnOp::Log | UnOp::Log2 | UnOp::Log10 | UnOp::Log1p)
-}
-
-/// Whether a node takes a few instructions, and no loop or branch.
-pub(super) fn is_plain(op: &Op) -> bool {
-    match op {
-        Op::Unary(op, _) => !has_branches(*op),
-        Op::Binary(BinOp::Pow | BinOp::Rem, ..)
-        | Op::Fold { .. }
-        | Op::Scan { .. }
-        | Op::If { .. }
-        | Op::Loop { .. } => false,
-        _ => true,
     }
 }

@@ -12,10 +12,10 @@ impl Emitter<'_> {
     /// loaded serves all of them. At the end of an array up to three elements too many are loaded, which its padding has.
     pub(super) fn strided(&mut self, n: Node, buf: kernel::Buf, at: Node) -> Res<Option<Expr>> {
         let Lane { space, count, start, mask, .. } = self.vector()?.clone();
-        if mask.is_some() || self.follows(at, space) || !self.p.encloses(space, self.p.space_of(n)) {
+        if mask.is_some() || self.facts.follows(at, space) || !self.p.encloses(space, self.p.space_of(n)) {
             return Ok(None);
         }
-        let resolve = |n: Node| self.resolved(n);
+        let resolve = |n: Node| self.facts.resolved(n);
         let Some(sum) = self.p.linear(at, &resolve) else { return Ok(None) };
         let (mut stride, mut rest) = (0, Vec::new());
         for (term, times) in &sum.terms {
@@ -39,7 +39,7 @@ impl Emitter<'_> {
         let from = self.b.add_const(from, sum.constant - first);
         let buf = self.buf(buf)?;
         // A register at a time.
-        let part = count.min((self.cuts.register / self.p.ty(n).bytes()).min(self.cuts.lanes) as u16);
+        let part = count.min((self.facts.cuts.register / self.p.ty(n).bytes()).min(self.facts.cuts.lanes) as u16);
         let picked: Vec<u16> = (0..part).map(|i| i * stride as u16 + first as u16).collect();
         let mut vectors = Vec::new();
         for k in 0..count / part {
@@ -58,7 +58,7 @@ impl Emitter<'_> {
     /// Where to load from, and in which lanes: where an index was checked, only those in which it is in range.
     pub(super) fn gathered(&mut self, at: Node, mask: Option<Val>) -> Res<(Val, Option<Val>)> {
         match self.p.node(at).op {
-            Op::Check { cond, value, .. } if self.varies(at) => {
+            Op::Check { cond, value, .. } if self.facts.varies(at) => {
                 self.lane_val(at)?;
                 let holds = self.lane_val(cond)?;
                 let mask = self.narrowed(holds)?;
@@ -76,7 +76,7 @@ impl Emitter<'_> {
         };
         let x = unsigned(a, ScalarType::U64).and_then(|x| unsigned(x, ScalarType::I64));
         let Some(x) = x.filter(|x| op == BinOp::Lt && self.p.ty(*x) == ScalarType::I32) else { return Ok(None) };
-        if self.varies(b) {
+        if self.facts.varies(b) {
             return Ok(None);
         }
         let count = self.vector()?.count;

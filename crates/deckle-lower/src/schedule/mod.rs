@@ -25,12 +25,17 @@ mod warp;
 pub use gpu::schedule_gpu;
 pub use rows::schedule_long;
 
+use crate::choose::Chooser;
 use crate::cuts::Cuts;
+use crate::facts::Facts;
+use crate::facts::parts_of;
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{self, Combine, Kernel, Node, Op, Program, ROOT, Region, Sink, Space};
 use deckle_ir::loops::{Expr, Function, Gathers, Launch, LoopHint, Stmt, StoreHint, Val, Work};
 use deckle_ir::scalar::{Scalar, ScalarType};
-use emit::{Acc, Emitter, Item, Res, parts_of};
+use deckle_ir::schedule::{self, Item, Walks};
+use emit::{Acc, Emitter, Res};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a schedule is for.
@@ -105,8 +110,12 @@ struct Scheduler<'k> {
     rows: Option<rows::Ragged>,
     /// Whether long rows have been run before.
     long: bool,
-    /// Whether one thread has to go through all points, one after another.
+    /// Whether one thread has to traverse all points, one after another.
     alone: bool,
+    /// Whether this is for a GPU.
+    grid: bool,
+    /// The schedules of the functions that have been made.
+    chosen: RefCell<Vec<schedule::Function>>,
 }
 
 /// The scalars of every function.
@@ -153,12 +162,43 @@ impl<'k> Scheduler<'k> {
         let (name, buffers) = (name.to_string(), buffers.into_iter().collect());
         let rows =
             if purpose.diagnose { None } else { rows::rows_of(p, sinks, first, &needed, purpose.cuts.few_in_row) };
-        Scheduler { p, sinks, first, name, purpose, folds, scans, buffers, rows, long: false, alone }
+        let (grid, long, chosen) = (false, false, RefCell::default());
+        Scheduler { p, sinks, first, name, purpose, folds, scans, buffers, rows, long, alone, grid, chosen }
     }
 
-    fn emitter(&self, part: &str) -> (Emitter<'k>, Vec<deckle_ir::loops::Buf>, Range) {
+    /// What the function of that name part traverses, as it is chosen.
+    fn walks(&self, part: &str, choose: impl FnOnce(&mut Chooser<'k>) -> Walks) -> Walks {
+        let mut chooser = Chooser {
+            facts: Facts::new(self.p, self.sinks, self.purpose.cuts),
+            gathers: self.purpose.gathers,
+            vectors: !self.purpose.diagnose && !self.grid,
+            rows: self.row_dim(),
+        };
+        let walks = choose(&mut chooser);
         let name = format!("{}{part}", self.name);
-        let mut e = Emitter::new(self.p, self.sinks, &name, &self.buffers, self.purpose);
+        self.chosen.borrow_mut().push(schedule::Function { name, walks: walks.clone() });
+        walks
+    }
+
+    /// An emitter for the function of that name part, which traverses items from the root on: a range of the first dimension, if `ranged`.
+    fn emitter(&self, part: &str, items: &[Item], ranged: bool) -> (Emitter<'k>, Vec<deckle_ir::loops::Buf>, Range) {
+        let walks = self.walks(part, |c| match self.long && ranged {
+            // Ranges are those between rows that were run before, and these rows are points on their own.
+            true => [c.walks(items, false), c.walks_at_points(self.first, items, false)].concat().into(),
+            false => c.walks(items, ranged),
+        });
+        self.emitter_for(part, walks)
+    }
+
+    /// An emitter for a function that opens the points of the first dimension itself.
+    fn emitter_at_points(&self, part: &str, items: &[Item]) -> (Emitter<'k>, Vec<deckle_ir::loops::Buf>, Range) {
+        let walks = self.walks(part, |c| c.walks_at_points(self.first, items, false));
+        self.emitter_for(part, walks)
+    }
+
+    fn emitter_for(&self, part: &str, walks: Walks) -> (Emitter<'k>, Vec<deckle_ir::loops::Buf>, Range) {
+        let name = format!("{}{part}", self.name);
+        let mut e = Emitter::new(self.p, self.sinks, &name, &self.buffers, self.purpose, walks);
         let scratch = self.scratch_types();
         let scratch = scratch.into_iter().map(|ty| e.b.buffer(ty, deckle_ir::loops::Access::Write)).collect();
         let range = Range::new(&mut e);
@@ -218,7 +258,7 @@ impl<'k> Scheduler<'k> {
         let at_root = self.sinks.iter().any(|s| self.p.sink_parts(s).0 == ROOT);
         let finish = if at_root { Some(self.finish()?) } else { None };
         let fixed = !self.folds.is_empty() || !self.scans.is_empty();
-        let ordered = self.sinks.iter().any(|s| combine::is_ordered(self.p, s)) && !self.scatters_one();
+        let ordered = self.sinks.iter().any(|s| crate::facts::is_ordered(self.p, s)) && !self.scatters_one();
         Ok(Launch {
             buffers: self.buffers.iter().map(|(b, _)| *b).collect(),
             scratch: self.scratch_types(),
@@ -270,8 +310,8 @@ impl<'k> Scheduler<'k> {
 
     /// A kernel that is not cut into blocks.
     fn single(self) -> Res<Launch> {
-        let (mut e, _, _) = self.emitter("");
         let items = self.items();
+        let (mut e, _, _) = self.emitter("", &items, false);
         e.traverse(ROOT, &items, None)?;
         for sink in self.sinks.iter().filter(|s| self.p.sink_parts(s).0 == ROOT) {
             e.sink(sink)?;
@@ -346,7 +386,7 @@ impl<'k> Scheduler<'k> {
         }
         let carried: Vec<Node> = self.folds.iter().chain(&self.scans).copied().collect();
         let (hi, before) = (e.unless_failed(lo, hi), e.carried(&carried));
-        let part = e.cuts.part;
+        let part = e.facts.cuts.part;
         let (from, params) = e.b.begin_for(lo, hi, part, &before, LoopHint::Plain);
         e.carry(&carried, &params);
         let to = e.b.add_const(from, part);
@@ -360,8 +400,8 @@ impl<'k> Scheduler<'k> {
 
     /// The kernel itself, and the buffers that each thread needs for it.
     fn main(&self) -> Res<(Function, Vec<(ScalarType, usize)>)> {
-        let (mut e, scratch, range) = self.emitter("");
         let items = self.items();
+        let (mut e, scratch, range) = self.emitter("", &items, true);
         // What comes before the first block of the call; from block to block it is carried.
         let mut befores = Vec::new();
         for n in &self.scans {
@@ -408,7 +448,7 @@ impl<'k> Scheduler<'k> {
 
     /// The folds combined, and what the root makes of them.
     fn finish(&self) -> Res<Function> {
-        let (mut e, scratch, range) = self.emitter("_finish");
+        let (mut e, scratch, range) = self.emitter("_finish", &[], false);
         let zero = e.constant(Scalar::I64(0));
         for n in &self.folds {
             let start = e.start(*n)?;

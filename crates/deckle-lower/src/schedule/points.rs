@@ -1,12 +1,20 @@
-//! Going through the points of a space: in vectors, in tiles, beside the edges, or one by one.
+//! Traversing the points of a space as its schedule says: in vectors, in tiles, beside the edges, or one by one.
 
-use super::edges::Interior;
-use super::emit::{Emitter, Item, Res, carried_by, parts_of};
-use super::lanes::Plan;
+use super::emit::{Emitter, Res};
+use crate::facts::carried_by;
 use deckle_ir::array::BinOp;
-use deckle_ir::kernel::{Combine, Node, Region, Sink, Space};
-use deckle_ir::loops::{Expr, Gathers, LoopHint, StoreHint, Val};
+use deckle_ir::kernel::{Region, Sink, Space};
+use deckle_ir::loops::{Expr, LoopHint, Val};
 use deckle_ir::scalar::Scalar;
+use deckle_ir::schedule::{Item, Level, Nest, Walks, When};
+
+/// A dimension that is traversed, for which items, and what is traversed at its points.
+#[derive(Clone, Copy)]
+pub(super) struct Over<'a> {
+    pub space: Space,
+    pub items: &'a [Item],
+    pub inside: &'a Walks,
+}
 
 impl Emitter<'_> {
     /// Opens a space for items, whose values it carries.
@@ -25,7 +33,7 @@ impl Emitter<'_> {
                     None => self.row(space, items, hi)?,
                     Some(_) => self.around_long(space, items, (lo, hi))?,
                 };
-                return if done { Ok(()) } else { self.dimension(space, items, (lo, hi, step), range.is_some()) };
+                return if done { Ok(()) } else { self.dimension(space, items, (lo, hi, step)) };
             }
             Region::Guard(..) => {
                 let c = self.guard(space)?;
@@ -53,31 +61,10 @@ impl Emitter<'_> {
         self.b.select(failed, lo, hi)
     }
 
-    /// Goes through the points of a dimension, from the first number below the second in steps. `outermost` tells that they are a part of all.
-    pub(super) fn dimension(
-        &mut self,
-        space: Space,
-        items: &[Item],
-        range: (Val, Val, i64),
-        outermost: bool,
-    ) -> Res<()> {
-        if self.vectors_allowed()
-            && !items.iter().any(|i| self.adds_floats(space, *i))
-            && let Some(interior) = self.plan_interior(space, items)
-        {
-            return self.around_edges(space, items, (range.0, range.1), &interior);
-        }
-        self.points(space, items, range, outermost)
-    }
-
-    /// Whether floats are added up along a dimension: where it is cut would then show.
-    fn adds_floats(&self, space: Space, item: Item) -> bool {
-        let (Item::Fold(n) | Item::Scan(n)) = item else { return false };
-        let Ok((_, elems, how)) = parts_of(self.p, n) else { return false };
-        let exact = |k: usize, e: &Node| {
-            !self.p.ty(*e).is_float() || matches!(how, Combine::Ops(ops) if matches!(ops[k], BinOp::Min | BinOp::Max))
-        };
-        self.space_of(item) == space && !elems.iter().enumerate().all(|(k, e)| exact(k, e))
+    /// Traverses the points of a dimension, from the first number below the second in steps, as the schedule says.
+    pub(super) fn dimension(&mut self, space: Space, items: &[Item], range: (Val, Val, i64)) -> Res<()> {
+        let nest = self.nest_of(space, items)?;
+        self.nest(&nest, space, items, range)
     }
 
     /// Whether several points may be computed at once: to find a failure, they are not; on a GPU, threads are the lanes.
@@ -85,16 +72,106 @@ impl Emitter<'_> {
         !self.diagnose && !self.grid.on
     }
 
-    /// Goes through the points of a dimension, those of its interior apart.
-    fn around_edges(&mut self, space: Space, items: &[Item], (lo, hi): (Val, Val), interior: &Interior) -> Res<()> {
-        let (first, end) = self.interior_range(interior, (lo, hi))?;
-        if items.iter().all(|i| self.space_of(*i) == space) {
-            // Few points are beside it: those need no vectors.
-            self.one_by_one(space, items, (lo, first, 1), LoopHint::Plain)?;
-            self.assuming(interior, |e| e.points(space, items, (first, end, 1), false))?;
-            return self.one_by_one(space, items, (end, hi, 1), LoopHint::Plain);
+    fn nest(&mut self, nest: &Nest, space: Space, items: &[Item], range: (Val, Val, i64)) -> Res<()> {
+        let (lo, hi, _) = range;
+        match nest {
+            Nest::Level { level, inside, .. } => self.level(*level, Over { space, items, inside }, range),
+            Nest::When(When::Interior, then, other) => self.around_edges(space, items, (lo, hi), (then, other)),
+            Nest::When(when, then, other) => {
+                let holds = self.condition(*when, space, items, (lo, hi), then)?;
+                let carried = carried_by(items);
+                let before = self.carried(&carried);
+                self.b.begin_if(holds);
+                self.nest(then, space, items, range)?;
+                let after = self.carried(&carried);
+                self.b.begin_else(&after);
+                self.carry(&carried, &before);
+                self.nest(other, space, items, range)?;
+                let after = self.carried(&carried);
+                let after = self.b.end(&after);
+                self.carry(&carried, &after);
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether a condition of a schedule holds for a range.
+    fn condition(&mut self, when: When, space: Space, items: &[Item], (lo, hi): (Val, Val), then: &Nest) -> Res<Val> {
+        match when {
+            When::Interior => Err("the interior is a matter of points".into()),
+            When::Fewer(n) => {
+                let (points, few) = (self.b.sub(hi, lo), self.constant(Scalar::I64(n)));
+                Ok(self.b.lt(points, few))
+            }
+            When::AtLeast(n) => {
+                let Region::Dim(size) = self.p.space(space).region else {
+                    return Err(format!("{space} is no dimension"));
+                };
+                let points = self.val(size)?;
+                let many = self.constant(Scalar::I64(n));
+                Ok(self.b.let_(Expr::Binary(BinOp::Ge, points, many)))
+            }
+            When::Tiles { least, deepest } => match then {
+                Nest::Level { level: Level::Tile { columns, .. }, .. } => {
+                    let tiled = self.tiled(space, items)?;
+                    self.worth_tiling(&tiled, (lo, hi), (least, deepest, columns.round()))
+                }
+                _ => Err("there is no tile to choose".into()),
+            },
+        }
+    }
+
+    fn level(&mut self, level: Level, over: Over<'_>, range: (Val, Val, i64)) -> Res<()> {
+        let (lo, hi, _) = range;
+        match level {
+            Level::Serial => self.one_by_one(over, range, LoopHint::Plain),
+            Level::Independent => self.one_by_one(over, range, LoopHint::Independent),
+            Level::Unrolled => self.one_by_one(over, range, LoopHint::Unroll),
+            Level::Accumulators(n) => self.in_turns(over, (lo, hi), i64::from(n)),
+            Level::Lanes(lanes) => {
+                let mut first = lo;
+                if lanes.non_temporal {
+                    first = self.first_aligned(over.items, (lo, hi))?;
+                    let hint = self.hint(over);
+                    self.one_by_one(over, (lo, first, 1), hint)?;
+                }
+                self.in_lanes(over, (first, hi), lanes)
+            }
+            Level::Windows { rows, width, crosswise } => self.in_windows(over, (lo, hi), (rows, width, crosswise)),
+            Level::Tile { rows, columns } => self.in_tiles(over, (lo, hi), (rows, columns)),
+        }
+    }
+
+    /// Whether a loop of scalars may run in any order.
+    fn hint(&mut self, over: Over<'_>) -> LoopHint {
+        match self.facts.serial_level(over.space, over.items) {
+            Level::Unrolled => LoopHint::Unroll,
+            Level::Independent => LoopHint::Independent,
+            _ => LoopHint::Plain,
+        }
+    }
+
+    /// Traverses the points of a dimension, those of its interior apart.
+    fn around_edges(
+        &mut self,
+        space: Space,
+        items: &[Item],
+        (lo, hi): (Val, Val),
+        (then, other): (&Nest, &Nest),
+    ) -> Res<()> {
+        let interior = self.facts.interior(space, items).ok_or_else(|| format!("{space} has no interior"))?;
+        let (first, end) = self.interior_range(&interior, (lo, hi))?;
+        if items.iter().all(|i| self.facts.space_of(*i) == space) {
+            self.nest(other, space, items, (lo, first, 1))?;
+            let before = self.facts.assume(&interior);
+            self.nest(then, space, items, (first, end, 1))?;
+            self.facts.assume_again(before);
+            return self.nest(other, space, items, (end, hi, 1));
         }
         // With more dimensions below, each point is in it or not.
+        let (Nest::Level { inside: then, .. }, Nest::Level { inside: other, .. }) = (then, other) else {
+            return Err(format!("the points of {space} are not traversed one by one"));
+        };
         let carried = carried_by(items);
         let before = self.carried(&carried);
         let (pos, params) = self.b.begin_for(lo, hi, 1, &before, LoopHint::Plain);
@@ -102,13 +179,15 @@ impl Emitter<'_> {
         let (a, b) = (self.b.binary(BinOp::Ge, pos, first), self.b.lt(pos, end));
         let within = self.b.and(a, b);
         self.b.begin_if(within);
-        self.open(space, Some(pos), Vec::new());
-        self.assuming(interior, |e| e.inside(space, items))?;
+        self.open_point(space, Some(pos), then);
+        let assumed = self.facts.assume(&interior);
+        self.inside(space, items)?;
+        self.facts.assume_again(assumed);
         self.close();
         let after = self.carried(&carried);
         self.b.begin_else(&after);
         self.carry(&carried, &params);
-        self.open(space, Some(pos), Vec::new());
+        self.open_point(space, Some(pos), other);
         self.inside(space, items)?;
         self.close();
         let after = self.carried(&carried);
@@ -118,37 +197,9 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// The same, if there are no edges to keep away from.
-    fn points(&mut self, space: Space, items: &[Item], range: (Val, Val, i64), outermost: bool) -> Res<()> {
-        let (lo, hi, _) = range;
-        // Arrays larger than the caches are written past them.
-        if self.vectors_allowed()
-            && outermost
-            && let Some((plan, bytes)) = self.plan_streaming(space, items)
-        {
-            let Region::Dim(size) = self.p.space(space).region else { return Err(format!("{space} is no dimension")) };
-            let points = self.val(size)?;
-            let many = self.constant(Scalar::I64(self.cuts.non_temporal / bytes));
-            let large = self.b.let_(Expr::Binary(BinOp::Ge, points, many));
-            self.b.begin_if(large);
-            let aligned = self.first_aligned(items, (lo, hi), &plan)?;
-            let hint = self.hint(space, items);
-            self.one_by_one(space, items, (lo, aligned, 1), hint)?;
-            self.in_lanes(space, items, (aligned, hi), &plan)?;
-            self.b.begin_else(&[]);
-            self.cached_points(space, items, range)?;
-            self.b.end(&[]);
-            return Ok(());
-        }
-        self.cached_points(space, items, range)
-    }
-
     /// The first point whose elements are written at a multiple of 64 bytes, which stores past the caches require: of memory that is the caller's, the first element need not be. Where there
     /// is no such point for all arrays that are written, the end.
-    fn first_aligned(&mut self, items: &[Item], (lo, hi): (Val, Val), plan: &Plan) -> Res<Val> {
-        if plan.hint != StoreHint::Streaming {
-            return Ok(lo);
-        }
+    fn first_aligned(&mut self, items: &[Item], (lo, hi): (Val, Val)) -> Res<Val> {
         let mut first: Option<Val> = None;
         for item in items {
             let Item::Sink(i) = item else { continue };
@@ -172,62 +223,17 @@ impl Emitter<'_> {
         Ok(first.map_or(lo, |point| self.b.binary(BinOp::Min, point, hi)))
     }
 
-    /// The same, whatever is written staying in the caches: in lanes, in tiles or one by one.
-    fn cached_points(&mut self, space: Space, items: &[Item], range: (Val, Val, i64)) -> Res<()> {
-        let (lo, hi, _) = range;
-        let vectors = self.vectors_allowed();
-        if vectors && self.plan_turns(space, items) {
-            let plan = if self.gathers == Gathers::Native { self.plan_lanes(space, items) } else { None };
-            return match plan {
-                Some(plan) => self.in_turns_or_lanes(space, items, (lo, hi), &plan),
-                None => self.in_turns(space, items, (lo, hi)),
-            };
-        }
-        if vectors && let Some(plan) = self.plan_lanes(space, items) {
-            return self.in_lanes(space, items, (lo, hi), &plan);
-        }
-        let hint = self.hint(space, items);
-        let Some(tiling) = vectors.then(|| self.plan_tile(space, items)).flatten() else {
-            return self.one_by_one(space, items, range, hint);
-        };
-        let worth = self.worth_tiling(&tiling, (lo, hi))?;
-        self.b.begin_if(worth);
-        self.in_tiles(space, items, (lo, hi), &tiling)?;
-        self.b.begin_else(&[]);
-        self.one_by_one(space, items, range, hint)?;
-        self.b.end(&[]);
-        Ok(())
-    }
-
-    /// Folds elements from anywhere: few of them in turns, which overlap with those of the next rows, many in lanes.
-    fn in_turns_or_lanes(&mut self, space: Space, items: &[Item], (lo, hi): (Val, Val), plan: &Plan) -> Res<()> {
-        let carried = carried_by(items);
-        let before = self.carried(&carried);
-        let (points, few) = (self.b.sub(hi, lo), self.constant(Scalar::I64(self.cuts.in_turns)));
-        let is_short = self.b.lt(points, few);
-        self.b.begin_if(is_short);
-        self.in_turns(space, items, (lo, hi))?;
-        let after = self.carried(&carried);
-        self.b.begin_else(&after);
-        self.carry(&carried, &before);
-        self.in_lanes(space, items, (lo, hi), plan)?;
-        let after = self.carried(&carried);
-        let after = self.b.end(&after);
-        self.carry(&carried, &after);
-        Ok(())
-    }
-
-    /// Goes through the points of a dimension in a plain loop.
-    fn one_by_one(&mut self, space: Space, items: &[Item], range: (Val, Val, i64), hint: LoopHint) -> Res<()> {
+    /// Traverses the points of a dimension in a plain loop.
+    fn one_by_one(&mut self, over: Over<'_>, range: (Val, Val, i64), hint: LoopHint) -> Res<()> {
         let (lo, hi, step) = range;
-        let carried = carried_by(items);
+        let carried = carried_by(over.items);
         let before = self.carried(&carried);
         let (pos, params) = self.b.begin_for(lo, hi, step, &before, hint);
         self.carry(&carried, &params);
-        self.open(space, Some(pos), Vec::new());
+        self.open_point(over.space, Some(pos), over.inside);
         let jumps = hint == LoopHint::Plain && self.vectors_allowed();
         let jumps = std::mem::replace(&mut self.jumps, jumps);
-        self.inside(space, items)?;
+        self.inside(over.space, over.items)?;
         self.jumps = jumps;
         self.close();
         let after = self.carried(&carried);

@@ -1,11 +1,14 @@
 //! Rounds of vectors: what is folded and scanned goes from one to the next.
 
-use super::emit::{Emitter, Item, Res, parts_of, unit};
-use super::lanes::{Lane, Plan};
+use super::emit::{Emitter, Res};
+use super::lanes::Lane;
+use super::points::Over;
+use crate::facts::{parts_of, unit};
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{Combine, Node, Op, Sink, Space};
 use deckle_ir::loops::{Expr, LoopHint, Stmt, StoreHint, Val};
 use deckle_ir::scalar::{Scalar, ScalarType};
+use deckle_ir::schedule::{Item, Lanes};
 
 /// What is summed up of a fold, in lanes.
 pub(super) struct Sums {
@@ -16,22 +19,23 @@ pub(super) struct Sums {
 }
 
 impl Emitter<'_> {
-    /// Goes through the points from `lo` below `hi` in lanes. Whether there were any is noted for the folds.
-    pub(super) fn in_lanes(&mut self, space: Space, items: &[Item], (lo, hi): (Val, Val), plan: &Plan) -> Res<()> {
-        let sums = self.sums_of(space, items)?;
+    /// Traverses the points from `lo` below `hi` in lanes. Whether there were any is noted for the folds.
+    pub(super) fn in_lanes(&mut self, over: Over<'_>, (lo, hi): (Val, Val), lanes: Lanes) -> Res<()> {
+        let sums = self.sums_of(over.space, over.items)?;
         let types: Vec<(BinOp, ScalarType)> = sums.iter().flat_map(|s| s.types.clone()).collect();
-        let units: Vec<Val> = types.iter().map(|(op, ty)| self.unit_lanes(*op, *ty, plan.count)).collect();
-        let end = match &plan.short {
-            Some(short) => self.in_windows(space, items, (lo, hi), short, (&sums, &units))?,
-            None => {
-                let (middle, now) = self.wide_rounds(space, items, (lo, hi), plan, (&sums, &units))?;
-                self.masked_rounds(space, items, (middle, hi), plan.count, (&sums, &now))?
-            }
-        };
+        let units: Vec<Val> = types.iter().map(|(op, ty)| self.unit_lanes(*op, *ty, lanes.width)).collect();
+        let (middle, now) = self.wide_rounds(over, (lo, hi), lanes, (&sums, &units))?;
+        let end = self.masked_rounds(over, (middle, hi), lanes.width, (&sums, &now))?;
+        self.add_totals(&sums, &end, (lo, hi))
+    }
+
+    /// Adds the lanes of the sums of a range to the folds.
+    pub(super) fn add_totals(&mut self, sums: &[Sums], end: &[Val], (lo, hi): (Val, Val)) -> Res<()> {
         let any = self.b.lt(lo, hi);
-        let totals = end.iter().zip(&types).map(|(v, (op, _))| self.b.let_(Expr::Total(*op, *v)));
+        let ops: Vec<BinOp> = sums.iter().flat_map(|s| s.types.iter().map(|t| t.0)).collect();
+        let totals = end.iter().zip(ops).map(|(v, op)| self.b.let_(Expr::Total(op, *v)));
         let mut totals: Vec<Val> = totals.collect();
-        for sum in &sums {
+        for sum in sums {
             let mut parts: Vec<Val> = totals.drain(..sum.types.len()).collect();
             let any = if sum.tracks { parts.pop().unwrap_or(any) } else { any };
             self.add_part(sum.fold, &parts, any)?;
@@ -42,39 +46,39 @@ impl Emitter<'_> {
     /// Rounds of several vectors, as long as there are points for all: how far that is, and the sums.
     fn wide_rounds(
         &mut self,
-        space: Space,
-        items: &[Item],
+        over: Over<'_>,
         (lo, hi): (Val, Val),
-        plan: &Plan,
+        lanes: Lanes,
         (sums, units): (&[Sums], &[Val]),
     ) -> Res<(Val, Vec<Val>)> {
         let types: Vec<(BinOp, ScalarType)> = sums.iter().flat_map(|s| s.types.clone()).collect();
-        let round = i64::from(plan.wide);
+        let wide = lanes.round();
         // A round is a power of two, and there is no less than nothing.
-        let (zero, below) = (self.int(0), self.int(round - 1));
+        let (zero, below) = (self.int(0), self.int(i64::from(wide) - 1));
         let points = self.b.sub(hi, lo);
         let points = self.b.max(points, zero);
         let rest = self.b.let_(Expr::Binary(BinOp::And, points, below));
         let whole = self.b.sub(points, rest);
         let middle = self.b.add(lo, whole);
         // Most rows of ragged arrays are shorter than a round.
-        let shortcut = plan.wide > plan.count && !types.is_empty();
+        let shortcut = lanes.vectors > 1 && !types.is_empty();
         if shortcut {
             let some = self.b.lt(lo, middle);
             self.b.begin_if(some);
         }
-        let mut now = if self.is_streamed(space, items, plan) {
-            self.in_streams(items, (lo, whole), plan, space, (sums, units))?
+        let mut now = if lanes.apart {
+            self.in_streams(over, (lo, whole), lanes, (sums, units))?
         } else {
-            let units: Vec<Val> = types.iter().map(|(op, ty)| self.unit_lanes(*op, *ty, plan.wide)).collect();
-            let wide = self.rounds((lo, middle), plan.wide, items, (sums, &units), |_, start| Lane {
-                space,
-                count: plan.wide,
-                hint: plan.hint,
+            let units: Vec<Val> = types.iter().map(|(op, ty)| self.unit_lanes(*op, *ty, wide)).collect();
+            let wide = self.rounds((lo, middle), wide, over.items, (sums, &units), |_, start| Lane {
+                space: over.space,
+                inside: over.inside.clone(),
+                count: wide,
+                hint: lanes.stores(),
                 start,
                 mask: None,
             })?;
-            wide.iter().zip(&types).map(|(v, (op, _))| self.halved(*op, *v, plan.count)).collect()
+            wide.iter().zip(&types).map(|(v, (op, _))| self.halved(*op, *v, lanes.width)).collect()
         };
         if shortcut {
             self.b.begin_else(&now);
@@ -86,23 +90,23 @@ impl Emitter<'_> {
     /// Rounds of one vector, under a mask.
     pub(super) fn masked_rounds(
         &mut self,
-        space: Space,
-        items: &[Item],
+        over: Over<'_>,
         (lo, hi): (Val, Val),
         count: u16,
         (sums, now): (&[Sums], &[Val]),
     ) -> Res<Vec<Val>> {
-        self.rounds((lo, hi), count, items, (sums, now), |e, start| e.masked_lane(space, count, (start, hi)))
+        self.rounds((lo, hi), count, over.items, (sums, now), |e, start| e.masked_lane(over, count, (start, hi)))
     }
 
     /// A vector of the points from `start` on that are below `hi`.
-    pub(super) fn masked_lane(&mut self, space: Space, count: u16, (start, hi): (Val, Val)) -> Lane {
+    pub(super) fn masked_lane(&mut self, over: Over<'_>, count: u16, (start, hi): (Val, Val)) -> Lane {
         let left = self.b.sub(hi, start);
         let most = self.int(i64::from(count));
         let left = self.b.min(left, most);
         let left = self.b.let_(Expr::Cast(ScalarType::I32, left));
         let mask = self.first_lanes(left, count);
-        Lane { space, count, hint: StoreHint::Cached, start, mask: Some(mask) }
+        let inside = over.inside.clone();
+        Lane { space: over.space, inside, count, hint: StoreHint::Cached, start, mask: Some(mask) }
     }
 
     /// The lanes whose numbers are below that of the type `i32`.
@@ -120,7 +124,7 @@ impl Emitter<'_> {
             let Item::Fold(fold) = *item else { continue };
             let mut types = self.fold_types(&[fold])?;
             // Whether any point counted is not known where there is a condition.
-            let tracks = self.space_of(*item) != space && self.accs.get(&fold).is_some_and(|a| a.has.is_some());
+            let tracks = self.facts.space_of(*item) != space && self.accs.get(&fold).is_some_and(|a| a.has.is_some());
             if tracks {
                 types.push((BinOp::Or, ScalarType::Bool));
             }
@@ -188,28 +192,26 @@ impl Emitter<'_> {
 
     /// One vector: the sinks take their values, and the sums are added to.
     pub(super) fn round(&mut self, lane: Lane, items: &[Item], (sums, now): (&[Sums], &[Val])) -> Res<Vec<Val>> {
-        let space = lane.space;
-        self.varying.clear();
-        self.vectors = Some(lane);
-        self.open(space, None, Vec::new());
+        let (space, inside) = (lane.space, lane.inside.clone());
+        let before = self.set_vectors(Some(lane));
+        self.open_point(space, None, &inside);
         let mut now = now.to_vec();
         for row in 0..self.tile.as_ref().map_or(1, |t| t.rows) {
             self.set_row(row);
             self.lane_items(space, items, sums, &mut now)?;
         }
         self.close();
-        self.vectors = None;
-        self.varying.clear();
+        self.set_vectors(before);
         Ok(now)
     }
 
     /// What is done in a space, and below it under conditions.
     fn lane_items(&mut self, space: Space, items: &[Item], sums: &[Sums], now: &mut [Val]) -> Res<()> {
-        let (here, mut deeper): (Vec<Item>, Vec<Item>) = items.iter().partition(|i| self.space_of(**i) == space);
+        let (here, mut deeper): (Vec<Item>, Vec<Item>) = items.iter().partition(|i| self.facts.space_of(**i) == space);
         // A scan first: it may tell where something is stored.
         for item in &here {
             let Item::Scan(n) = item else { continue };
-            if self.is_packing(*n, items) {
+            if self.facts.is_packing(*n, items) {
                 self.pack(*n)?;
             } else {
                 self.lane_val(*n)?;
@@ -229,11 +231,11 @@ impl Emitter<'_> {
             }
         }
         while let Some(first) = deeper.first().copied() {
-            let guard = self.below(space, self.space_of(first))?;
+            let guard = self.facts.below(space, self.facts.space_of(first))?;
             let (mine, rest): (Vec<Item>, Vec<Item>) =
-                deeper.into_iter().partition(|i| self.below(space, self.space_of(*i)) == Ok(guard));
+                deeper.into_iter().partition(|i| self.facts.below(space, self.facts.space_of(*i)) == Ok(guard));
             deeper = rest;
-            if self.same_for_all(guard) {
+            if self.facts.same_for_all(guard) {
                 self.guarded_lanes(guard, &mine, sums, now)?;
                 continue;
             }

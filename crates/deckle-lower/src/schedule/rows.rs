@@ -7,14 +7,15 @@
 //! How long rows are is told by a buffer of offsets. Where there is none, by a function that computes it ahead, which several threads need and one does not: see [`Lengths`]. Rows that
 //! cannot be long are left alone.
 
-use super::combine::is_ordered;
-use super::emit::{Emitter, Item, Res, carried_by, parts_of};
+use super::emit::{Emitter, Res};
 use super::scans::ranks;
 use super::{Purpose, Range, Scheduler, finished, goes_in_order, groups};
+use crate::facts::{carried_by, is_ordered, parts_of};
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{self, Kernel, Node, Op, Program, ROOT, Region, Sink, Space};
 use deckle_ir::loops::{Access, Buf, Expr, Function, Lengths, Long, LoopHint, Phase, Rows, Val};
 use deckle_ir::scalar::ScalarType;
+use deckle_ir::schedule::Item;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Lengths that take no more nodes than this are computed twice.
@@ -219,13 +220,17 @@ impl<'k> Scheduler<'k> {
         folds.map(|n| (n, self.types_of(n).into_iter().map(|ty| e.b.buffer(ty, Access::Write)).collect())).collect()
     }
 
-    /// Tells the emitter of a function how rows are gone through.
-    pub(super) fn set_rows(&self, e: &mut Emitter<'k>, piece: Val) {
-        let Some(Ragged { dim, offsets, .. }) = self.rows else { return };
+    /// The dimension of rows that are cut into blocks.
+    pub(super) fn row_dim(&self) -> Option<Space> {
+        let Ragged { dim, offsets, .. } = self.rows.filter(|_| !self.grid)?;
         // Where nothing is combined, blocks are for those who share a row.
-        if offsets.is_none() && !self.long && self.of_rows(dim).is_empty() {
-            return;
-        }
+        let shared = offsets.is_some() || self.long || !self.of_rows(dim).is_empty();
+        shared.then_some(dim)
+    }
+
+    /// Tells the emitter of a function how rows are traversed.
+    pub(super) fn set_rows(&self, e: &mut Emitter<'k>, piece: Val) {
+        let (Some(dim), Some(Ragged { offsets, .. })) = (self.row_dim(), self.rows) else { return };
         let long = self.long.then(|| {
             let mut list = || e.b.buffer(ScalarType::I64, Access::Read);
             let lists = Some((list(), list()));
@@ -246,8 +251,9 @@ impl<'k> Scheduler<'k> {
 
     /// A function that tells how many elements the rows of each block have.
     fn lengths(&self, dim: Space) -> Res<Function> {
+        let walks = self.walks("_lengths", |c| c.walks(&[], false));
         let name = format!("{}_lengths", self.name);
-        let mut e = Emitter::new(self.p, self.sinks, &name, &self.buffers, self.purpose);
+        let mut e = Emitter::new(self.p, self.sinks, &name, &self.buffers, self.purpose, walks);
         let lengths = e.b.buffer(ScalarType::I64, Access::Write);
         let range = Range::new(&mut e);
         let Region::Dim(size) = self.p.space(dim).region else { return Err(format!("{dim} is no dimension")) };
@@ -298,8 +304,17 @@ impl<'k> Scheduler<'k> {
     }
 
     /// A function for a row, in which that row is open: with the scratch of its scans.
-    fn row_emitter(&self, dim: Space, items: &[(Item, usize)], part: &str) -> Res<(Emitter<'k>, Scratch, Range)> {
-        let mut e = Emitter::new(self.p, self.sinks, &format!("{}{part}", self.name), &self.buffers, self.purpose);
+    fn row_emitter(
+        &self,
+        dim: Space,
+        items: &[(Item, usize)],
+        mine: &[Item],
+        part: &str,
+    ) -> Res<(Emitter<'k>, Scratch, Range)> {
+        let walks = self.walks(part, |c| c.walks_at_points(self.first, mine, true));
+        let name = format!("{}{part}", self.name);
+        let mut e = Emitter::new(self.p, self.sinks, &name, &self.buffers, self.purpose, walks);
+        let inside = e.inside_of_point(self.first)?;
         let partial = self.partial(&mut e, items);
         let mut scratch = Vec::new();
         for (item, _) in items {
@@ -312,13 +327,13 @@ impl<'k> Scheduler<'k> {
         let (row, base) = (e.b.scalar(ScalarType::I64), e.b.scalar(ScalarType::I64));
         let long = LongRows { lists: None, partial, base: Some(base) };
         e.rows = Some(RowBlocks { dim, piece: range.piece, one_first: false, long: Some(long) });
-        e.open(self.first, Some(row), Vec::new());
+        e.open_point(self.first, Some(row), &inside);
         Ok((e, scratch, range))
     }
 
     /// A phase that goes through the blocks of a row.
     fn row_blocks(&self, dim: Space, items: &[(Item, usize)], mine: &[Item], part: &str) -> Res<Function> {
-        let (mut e, scratch, range) = self.row_emitter(dim, items, part)?;
+        let (mut e, scratch, range) = self.row_emitter(dim, items, mine, part)?;
         let Some(LongRows { partial, base: Some(base), .. }) = e.rows.clone().and_then(|r| r.long) else {
             return Err("no row".into());
         };
@@ -363,7 +378,8 @@ impl<'k> Scheduler<'k> {
 
     /// A phase that tells what comes before each block of a row.
     fn row_prefix(&self, dim: Space, items: &[(Item, usize)], scans: &[Node], part: &str) -> Res<Function> {
-        let (mut e, scratch, range) = self.row_emitter(dim, items, part)?;
+        let mine: Vec<Item> = scans.iter().map(|n| Item::Scan(*n)).collect();
+        let (mut e, scratch, range) = self.row_emitter(dim, items, &mine, part)?;
         for (n, bufs) in scratch.iter().filter(|(n, _)| scans.contains(n)) {
             self.sum_up(&mut e, bufs, *n, (0, self.width(*n)), &range)?;
         }
@@ -373,11 +389,6 @@ impl<'k> Scheduler<'k> {
 }
 
 impl Emitter<'_> {
-    /// Whether a dimension is one of rows that are cut into blocks.
-    pub(super) fn is_row(&self, dim: Space) -> bool {
-        self.rows.as_ref().is_some_and(|r| r.dim == dim)
-    }
-
     /// Goes through a row, where that is done block by block: whether it is.
     pub(super) fn row(&mut self, space: Space, items: &[Item], size: Val) -> Res<bool> {
         let Some(RowBlocks { dim, piece, one_first, long }) = self.rows.clone() else { return Ok(false) };
@@ -411,7 +422,7 @@ impl Emitter<'_> {
             return self.row_by_blocks(space, items, size, piece);
         }
         let zero = self.int(0);
-        self.dimension(space, items, (zero, size, 1), false)
+        self.dimension(space, items, (zero, size, 1))
     }
 
     fn row_by_blocks(&mut self, space: Space, items: &[Item], size: Val, piece: Val) -> Res<()> {
@@ -437,12 +448,12 @@ impl Emitter<'_> {
             outer.push(acc);
             self.accs.insert(*n, inner);
         }
-        self.dimension(space, items, (lo, hi, 1), false)?;
+        self.dimension(space, items, (lo, hi, 1))?;
         for (n, acc) in carried.iter().zip(outer) {
             let inner = self.accs.remove(n).ok_or_else(|| format!("{n} is not carried"))?;
             let (_, _, how) = parts_of(self.p, *n)?;
             // A block has a point, and all points count unless there are more spaces inside.
-            let all = self.p.space_of(*n) == space || self.space_of(Item::Fold(*n)) == space;
+            let all = self.p.space_of(*n) == space || self.facts.space_of(Item::Fold(*n)) == space;
             let next = self.step(how, &acc, &inner.vals, if all { None } else { inner.has })?;
             self.accs.insert(*n, next);
         }
@@ -500,13 +511,14 @@ impl Emitter<'_> {
         self.carry(&carried, &params[2..]);
         let row = self.b.load(list, k);
         let upto = self.b.min(row, hi);
-        self.dimension(space, items, (from, upto, 1), false)?;
+        self.dimension(space, items, (from, upto, 1))?;
         let before = self.carried(&carried);
         let is_here = self.b.lt(row, hi);
         self.b.begin_if(is_here);
         let base = self.b.load(places, k);
         self.set_base(Some(base));
-        self.open(space, Some(row), Vec::new());
+        let inside = self.inside_of_point(space)?;
+        self.open_point(space, Some(row), &inside);
         self.inside(space, items)?;
         self.close();
         self.set_base(None);

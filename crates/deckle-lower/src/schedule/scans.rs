@@ -9,12 +9,14 @@
 //! c = scan(+, b)                   level 1:  totals of c, given what comes before each block in b; prefix of c
 //! ```
 
-use super::emit::{Acc, Emitter, Item, Res, parts_of};
+use super::emit::{Acc, Emitter, Res};
 use super::{Range, Scheduler, finished};
+use crate::facts::parts_of;
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{Node, Program, ROOT};
 use deckle_ir::loops::{Buf, Expr, Function, LoopHint, ScanLevel, Val};
 use deckle_ir::scalar::Scalar;
+use deckle_ir::schedule::Item;
 
 /// For each of some folds and scans, in ascending order, the length of the longest chain of others that it needs, one after another.
 pub(super) fn ranks(p: &Program, nodes: &[Node]) -> Vec<usize> {
@@ -47,7 +49,8 @@ impl<'k> Scheduler<'k> {
 
     /// What each block adds to the scans of a level.
     fn totals(&self, levels: &[Vec<Node>], level: usize) -> Res<Function> {
-        let (mut e, scratch, range) = self.emitter(&format!("_totals{level}"));
+        let items: Vec<Item> = levels[level].iter().map(|n| Item::Scan(*n)).collect();
+        let (mut e, scratch, range) = self.emitter(&format!("_totals{level}"), &items, true);
         let (block, _) = e.b.begin_for(range.first, range.last, 1, &[], LoopHint::Plain);
         self.begin_level(&mut e, &scratch, (levels, level), block)?;
         let bounds = self.bounds(&mut e, &range, block)?;
@@ -97,7 +100,7 @@ impl<'k> Scheduler<'k> {
 
     /// What comes before each block: of the first what the scan starts from.
     fn prefix(&self, scans: &[Node], level: usize) -> Res<Function> {
-        let (mut e, scratch, range) = self.emitter(&format!("_prefix{level}"));
+        let (mut e, scratch, range) = self.emitter(&format!("_prefix{level}"), &[], false);
         for n in scans {
             self.sum_up(&mut e, &scratch, *n, self.place(*n), &range)?;
         }

@@ -10,36 +10,28 @@
 //!
 //! What a row folds to depends on itself alone.
 
-use super::emit::{Emitter, Item, Res, parts_of};
-use super::lanes::{Lane, is_plain};
-use super::rounds::Sums;
+use super::emit::{Emitter, Res};
+use super::lanes::Lane;
+use super::points::Over;
+use crate::facts::parts_of;
+use crate::facts::rows::ShortRows;
 use deckle_ir::array::BinOp;
-use deckle_ir::kernel::{Combine, Node, Op, Region, Space};
+use deckle_ir::kernel::{Node, Region, Space};
 use deckle_ir::loops::{Buf, Expr, LoopHint, Place, StoreHint, Val};
 use deckle_ir::scalar::{Scalar, ScalarType};
-use std::collections::BTreeSet;
+use deckle_ir::schedule::Walks;
 
-/// So many nodes at a point are little: the code for a short row is written out for each.
-const LITTLE: usize = 16;
-
-/// The folds of rows that are gone through together.
-#[derive(Clone, Debug)]
-pub(super) struct Short {
-    /// The dimension of a row.
-    pub dim: Space,
-    pub folds: Vec<Node>,
+/// How rows of different lengths are traversed together.
+struct Short {
+    rows: ShortRows,
+    /// The rows of a window.
+    window: u16,
     /// How many lanes there are.
-    pub count: u16,
+    count: u16,
     /// Whether rows of no more elements are folded side by side.
-    side_by_side: bool,
-    /// What is computed for rows in lanes and needed inside them.
-    wanted: Vec<Node>,
-}
-
-impl Short {
-    fn items(&self) -> Vec<Item> {
-        self.folds.iter().map(|n| Item::Fold(*n)).collect()
-    }
+    crosswise: bool,
+    /// What is traversed at the points of the dimension around.
+    inside: Walks,
 }
 
 /// Where what is known of some rows is kept.
@@ -57,101 +49,47 @@ pub(super) struct Window {
 }
 
 impl Emitter<'_> {
-    /// Whether there are rows at the points of a dimension, of different lengths, that can be folded together.
-    pub(super) fn plan_short(&mut self, space: Space, inside: &[Node]) -> Option<Short> {
-        let mut dims = BTreeSet::new();
-        let mut folds = Vec::new();
-        for n in inside {
-            let Op::Fold { over, ref init, ref combine, .. } = self.p.node(*n).op else { continue };
-            let path = self.p.between(self.p.space_of(*n), over);
-            let dim = *path.first()?;
-            let Region::Dim(size) = self.p.space(dim).region else { continue };
-            if self.p.space_of(*n) != space || !self.varies(size) {
-                continue;
-            }
-            // Of rows where no element counts, something has to be known.
-            if !matches!(combine, Combine::Ops(_)) || path.len() > 1 && init.is_none() {
-                return None;
-            }
-            dims.insert(dim);
-            folds.push(*n);
-        }
-        let dim = *dims.first()?;
-        let Region::Dim(size) = self.p.space(dim).region else { return None };
-        let deeper: Vec<Node> = inside.iter().copied().filter(|n| self.p.encloses(dim, self.p.space_of(*n))).collect();
-        if dims.len() > 1 || !deeper.iter().all(|n| is_plain(&self.p.node(*n).op)) {
-            return None;
-        }
-        let mut along = |n: &Node| match self.p.node(*n).op {
-            Op::Load(_, at) => self.goes_along(at, dim),
-            // What is the same for all elements would be tested for empty rows too.
-            Op::Check { .. } => self.mentions(*n, dim),
-            _ => true,
-        };
-        let side_by_side = deeper.len() <= LITTLE && deeper.iter().all(&mut along);
-        let mut used: BTreeSet<Node> = deeper.iter().flat_map(|n| self.on_of(*n)).collect();
-        for n in &folds {
-            used.extend(parts_of(self.p, *n).ok()?.1);
-        }
-        used.insert(size);
-        used.retain(|n| self.p.space_of(*n) == space);
-        // What one fold needs of another is not there yet.
-        let needs = self.p.needs(&used.iter().copied().collect::<Vec<_>>());
-        if folds.iter().any(|n| needs.contains(n)) {
-            return None;
-        }
-        used.retain(|n| match self.p.node(*n).op {
-            Op::Pos | Op::Const(_) => false,
-            Op::Load(_, at) => !self.follows(at, space),
-            _ => true,
-        });
-        let items: Vec<Item> = folds.iter().map(|n| Item::Fold(*n)).collect();
-        let (vectors, varying) = (self.vectors.take(), std::mem::take(&mut self.varying));
-        let plan = self.plan_lanes(dim, &items);
-        (self.vectors, self.varying) = (vectors, varying);
-        let plan = plan.filter(|p| !p.is_deep())?;
-        Some(Short { dim, folds, count: plan.count, side_by_side, wanted: used.into_iter().collect() })
-    }
-
-    /// Goes through the points from `lo` below `hi`, some hundred rows together. What is folded over the rows goes along in vectors.
+    /// Traverses the points from `lo` below `hi`, the rows of a window together. What is folded over the rows goes along in vectors.
     pub(super) fn in_windows(
         &mut self,
-        space: Space,
-        items: &[Item],
+        over: Over<'_>,
         (lo, hi): (Val, Val),
-        short: &Short,
-        (sums, before): (&[Sums], &[Val]),
-    ) -> Res<Vec<Val>> {
-        let (width, count) = (i64::from(self.cuts.row_window), short.count);
+        (window, count, crosswise): (u16, u16, bool),
+    ) -> Res<()> {
+        let space = over.space;
+        let rows = self.facts.short_rows(space, over.items).ok_or_else(|| format!("{space} has no rows to fold"))?;
+        let short = Short { rows, window, count, crosswise, inside: over.inside.clone() };
+        let sums = self.sums_of(space, over.items)?;
+        let types: Vec<(BinOp, ScalarType)> = sums.iter().flat_map(|s| s.types.clone()).collect();
+        let units: Vec<Val> = types.iter().map(|(op, ty)| self.unit_lanes(*op, *ty, count)).collect();
         let last = self.b.add_const(hi, -1);
-        let (first, now) = self.b.begin_for(lo, hi, width, before, LoopHint::Plain);
-        let end = self.b.add_const(first, width);
+        let (first, now) = self.b.begin_for(lo, hi, i64::from(window), &units, LoopHint::Plain);
+        let end = self.b.add_const(first, i64::from(window));
         let end = self.b.min(end, hi);
-        let window = self.window(short, first, last)?;
+        let window = self.window(&short, first, last)?;
         let zero = self.int(0);
         let (start, many) = self.b.begin_for(first, end, i64::from(count), &[zero], LoopHint::Plain);
-        let lane = self.masked_lane(space, count, (start, end));
-        self.varying.clear();
-        self.vectors = Some(lane);
-        self.open(space, None, Vec::new());
-        let many = self.lengths(short, &window, many[0])?;
+        let lane = self.masked_lane(over, count, (start, end));
+        let before = self.set_vectors(Some(lane));
+        self.open_point(space, None, over.inside);
+        let many = self.lengths(&short, &window, many[0])?;
         self.close();
-        self.vectors = None;
-        self.varying.clear();
+        self.set_vectors(before);
         let many = self.b.end(&[many]);
-        self.listed(space, short, &window, many[0])?;
+        self.listed(space, &short, &window, many[0])?;
         let outer = self.window.replace(window);
-        let after = self.masked_rounds(space, items, (first, end), count, (sums, &now))?;
+        let after = self.masked_rounds(over, (first, end), count, (&sums, &now))?;
         self.window = outer;
-        Ok(self.b.end(&after))
+        let end = self.b.end(&after);
+        self.add_totals(&sums, &end, (lo, hi))
     }
 
     fn window(&mut self, short: &Short, first: Val, last: Val) -> Res<Window> {
-        let mut local = |ty| self.b.local(ty, u32::from(self.cuts.row_window), Place::Private);
+        let mut local = |ty| self.b.local(ty, u32::from(short.window), Place::Private);
         let list = local(ScalarType::I64);
-        let wanted = short.wanted.iter().map(|n| (*n, local(self.p.ty(*n)))).collect();
+        let wanted = short.rows.wanted.iter().map(|n| (*n, local(self.p.ty(*n)))).collect();
         let mut folds = Vec::new();
-        for n in &short.folds {
+        for n in &short.rows.folds {
             let types = parts_of(self.p, *n)?.1.iter().map(|e| self.p.ty(*e));
             folds.push((*n, types.chain([ScalarType::Bool]).map(&mut local).collect()));
         }
@@ -169,7 +107,7 @@ impl Emitter<'_> {
 
     /// What is known of the rows of all lanes, and how many are on the list then.
     fn lengths(&mut self, short: &Short, window: &Window, many: Val) -> Res<Val> {
-        let Region::Dim(size) = self.p.space(short.dim).region else { return Err("a row is a dimension".into()) };
+        let Region::Dim(size) = self.p.space(short.rows.dim).region else { return Err("a row is a dimension".into()) };
         let (count, zero) = (short.count, self.int(0));
         let start = self.vector()?.start;
         let at = self.b.sub(start, window.first);
@@ -180,15 +118,15 @@ impl Emitter<'_> {
             let vals = if *n == size { sizes } else { self.lane_val(*n)? };
             self.b.store(*buf, at, vals);
         }
-        let most = self.int(if short.side_by_side { i64::from(count) } else { 0 });
+        let most = self.int(if short.crosswise { i64::from(count) } else { 0 });
         let most = match &self.rows {
             // Those of more than one block are not combined in this way.
-            Some(rows) if rows.dim == short.dim => self.b.min(most, rows.piece),
+            Some(rows) if rows.dim == short.rows.dim => self.b.min(most, rows.piece),
             _ => most,
         };
         let most = self.b.splat(most, count);
         let is_long = self.b.let_lanes(Expr::Binary(BinOp::Lt, most, sizes), count);
-        let totals = if short.side_by_side {
+        let totals = if short.crosswise {
             let lengths = self.b.let_lanes(Expr::Select(is_long, zeros, sizes), count);
             Some(self.side_by_side(short, window, at, lengths)?)
         } else {
@@ -243,8 +181,8 @@ impl Emitter<'_> {
     }
 
     /// Opens a row for itself, with what was computed for all of them.
-    fn open_row(&mut self, space: Space, window: &Window, row: Val, at: Val) {
-        self.open(space, Some(row), Vec::new());
+    fn open_row(&mut self, space: Space, short: &Short, window: &Window, (row, at): (Val, Val)) {
+        self.open_point(space, Some(row), &short.inside);
         for (n, buf) in &window.wanted {
             let v = self.b.load(*buf, at);
             self.set_here(*n, vec![v]);
@@ -253,29 +191,30 @@ impl Emitter<'_> {
 
     /// The sums of rows that are no longer than a vector.
     fn side_by_side(&mut self, short: &Short, window: &Window, at: Val, lengths: Val) -> Res<Vec<Val>> {
-        let (count, items) = (short.count, short.items());
+        let (count, items) = (short.count, short.rows.items());
         let lengths = self.b.let_lanes(Expr::Cast(ScalarType::I32, lengths), count);
         let zero = self.int(0);
         let kept = self.b.local(ScalarType::I32, u32::from(count), Place::Private);
         self.b.store(kept, zero, lengths);
-        let (lane, varying) = (self.vectors.take(), std::mem::take(&mut self.varying));
-        let Some(Lane { space, start, .. }) = lane else { return Err("not in lanes".into()) };
-        let sums = self.sums_of(short.dim, &items)?;
+        let lane = self.set_vectors(None);
+        let Some(Lane { space, start, .. }) = lane.clone() else { return Err("not in lanes".into()) };
+        let sums = self.sums_of(short.rows.dim, &items)?;
         let types: Vec<(BinOp, ScalarType)> = sums.iter().flat_map(|s| s.types.clone()).collect();
         let units: Vec<Val> = types.iter().map(|(op, ty)| self.unit_lanes(*op, *ty, count)).collect();
         let mut rows: Vec<Vec<Val>> = vec![Vec::new(); types.len()];
         for k in 0..i64::from(count) {
             let row = self.b.add_const(start, k);
             let (row, at, k) = (self.b.min(row, window.last), self.b.add_const(at, k), self.int(k));
-            self.open_row(space, window, row, at);
+            self.open_row(space, short, window, (row, at));
             let length = self.b.load(kept, k);
             let mask = self.first_lanes(length, count);
-            let lane = Lane { space: short.dim, count, hint: StoreHint::Cached, start: zero, mask: Some(mask) };
+            let (space, inside) = (short.rows.dim, Walks::from([]));
+            let lane = Lane { space, inside, count, hint: StoreHint::Cached, start: zero, mask: Some(mask) };
             let vectors = self.round(lane, &items, (&sums, &units))?;
             rows.iter_mut().zip(vectors).for_each(|(rows, v)| rows.push(v));
             self.close();
         }
-        (self.vectors, self.varying) = (lane, varying);
+        self.set_vectors(lane);
         Ok(types.iter().zip(rows).map(|((op, _), rows)| self.crosswise(*op, rows)).collect())
     }
 
@@ -303,12 +242,12 @@ impl Emitter<'_> {
         let (k, _) = self.b.begin_for(zero, many, 1, &[], LoopHint::Plain);
         let at = self.b.load(window.list, k);
         let row = self.b.add(window.first, at);
-        self.open_row(space, window, row, at);
-        for n in &short.folds {
+        self.open_row(space, short, window, (row, at));
+        for n in &short.rows.folds {
             let acc = self.start(*n)?;
             self.accs.insert(*n, acc);
         }
-        self.traverse(space, &short.items(), None)?;
+        self.traverse(space, &short.rows.items(), None)?;
         for (n, bufs) in &window.folds {
             for (value, buf) in self.folded(*n)?.into_iter().zip(bufs) {
                 self.b.store(*buf, at, value);

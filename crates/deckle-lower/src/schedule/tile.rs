@@ -7,12 +7,15 @@
 //!
 //! Each point still adds up in the order of the fold: tiling changes no bit.
 
-use super::emit::{Emitter, Item, Res};
-use super::lanes::{Lane, Plan};
+use super::emit::{Emitter, Res};
+use super::lanes::Lane;
+use super::points::Over;
+use crate::facts::tiles::Tiled;
 use deckle_ir::array::BinOp;
-use deckle_ir::kernel::{Node, Op, Region, Sink, Space};
+use deckle_ir::kernel::{Node, Space};
 use deckle_ir::loops::{Access, Buf, Expr, LoopHint, StoreHint, Val};
-use std::collections::{BTreeSet, HashMap};
+use deckle_ir::schedule::{Item, Lanes};
+use std::collections::HashMap;
 
 /// The rows that are being computed together.
 pub(super) struct Tile {
@@ -25,78 +28,23 @@ pub(super) struct Tile {
     panels: HashMap<Node, (Buf, Space)>,
 }
 
-/// How two dimensions are tiled.
-pub(super) struct Tiling {
-    columns: Space,
-    width: Node,
-    lanes: Plan,
-    rows: usize,
-    /// The dimension that is folded, its size, and what is read along it and the columns.
-    inner: Space,
-    depth: Node,
-    loads: Vec<Node>,
-}
-
 impl Emitter<'_> {
-    /// How to tile the points of `rows` and of the one dimension below it, if that is possible and worth it.
-    pub(super) fn plan_tile(&mut self, rows: Space, items: &[Item]) -> Option<Tiling> {
-        let columns = self.space_of(*items.first()?);
-        let Region::Dim(width) = self.p.space(columns).region else { return None };
-        let outside = |e: &Self, n: Node| e.p.encloses(e.p.space_of(n), e.p.space(rows).parent);
-        if self.tile.is_some() || self.p.space(columns).parent != rows || !outside(self, width) {
-            return None;
-        }
-        let mut needs = BTreeSet::new();
-        for item in items {
-            match item {
-                Item::Sink(i) if matches!(self.sinks[*i], Sink::Write { .. }) => needs.extend(self.needs_of(*item)),
-                _ => return None,
-            }
-        }
-        let lanes = self.plan_lanes(columns, items).filter(Plan::is_deep)?;
-        let (mut inner, mut sums) = (None, 0);
-        let inside: Vec<Node> = needs.into_iter().filter(|n| self.p.encloses(columns, self.p.space_of(*n))).collect();
-        for n in &inside {
-            match &self.p.node(*n).op {
-                Op::If { .. } | Op::Loop { .. } | Op::Scan { .. } => return None,
-                Op::Fold { over, elems, .. } => {
-                    for s in self.p.between(self.p.space_of(*n), *over) {
-                        match self.p.space(s).region {
-                            Region::Dim(size) if outside(self, size) => {}
-                            _ => return None,
-                        }
-                    }
-                    sums += elems.len();
-                    if self.p.space(*over).parent == columns && !self.written_out(*over) {
-                        inner = Some(*over);
-                    }
-                }
-                _ => {}
-            }
-        }
-        let inner = inner?;
-        let Region::Dim(depth) = self.p.space(inner).region else { return None };
-        let mut loads = Vec::new();
-        for n in inside {
-            if let Op::Load(_, at) = self.p.node(n).op
-                && self.p.space_of(n) == inner
-                && self.follows(at, columns)
-                && self.mentions(at, inner)
-                && !self.mentions(at, rows)
-            {
-                loads.push(n);
-            }
-        }
-        let rows = self.cuts.tile_rows[usize::from(sums > 1)];
-        (!loads.is_empty()).then_some(Tiling { columns, width, lanes, rows, inner, depth, loads })
+    /// What is known of two dimensions that a schedule tiles.
+    pub(super) fn tiled(&mut self, rows: Space, items: &[Item]) -> Res<Tiled> {
+        self.facts.tiled(rows, items).ok_or_else(|| format!("{rows} cannot be tiled"))
     }
 
-    /// Whether to tile the rows from `lo` below `hi`: there must be enough of them, and not too much to copy.
-    pub(super) fn worth_tiling(&mut self, t: &Tiling, (lo, hi): (Val, Val)) -> Res<Val> {
+    /// Whether to tile the rows from `lo` below `hi`: there must be enough of them, not too much to copy, and a full round of columns.
+    pub(super) fn worth_tiling(
+        &mut self,
+        t: &Tiled,
+        (lo, hi): (Val, Val),
+        (least, deepest, round): (i64, i64, u16),
+    ) -> Res<Val> {
         let (depth, width) = (self.val(t.depth)?, self.val(t.width)?);
         let rows = self.b.sub(hi, lo);
-        let (many, deepest) = (self.b.i64(self.cuts.least_tiled), self.b.i64(self.cuts.deepest_tile));
-        let wide = self.b.i64(i64::from(t.lanes.wide));
+        let (many, deepest) = (self.b.i64(least), self.b.i64(deepest));
+        let wide = self.b.i64(i64::from(round));
         let (a, b, c) = (self.b.binary(BinOp::Ge, rows, many), self.b.binary(BinOp::Le, depth, deepest), {
             self.b.binary(BinOp::Ge, width, wide)
         });
@@ -104,31 +52,38 @@ impl Emitter<'_> {
         Ok(self.b.and(both, c))
     }
 
-    /// Goes through the rows from `lo` below `hi` and all columns.
-    pub(super) fn in_tiles(&mut self, rows: Space, items: &[Item], (lo, hi): (Val, Val), t: &Tiling) -> Res<()> {
+    /// Traverses the rows from `lo` below `hi` and all columns.
+    pub(super) fn in_tiles(
+        &mut self,
+        over: Over<'_>,
+        (lo, hi): (Val, Val),
+        (together, lanes): (u16, Lanes),
+    ) -> Res<()> {
+        let t = self.tiled(over.space, over.items)?;
         let width = self.val(t.width)?;
-        let wide = i64::from(t.lanes.wide);
+        let wide = i64::from(lanes.round());
         let (zero, below) = (self.b.i64(0), self.b.i64(wide - 1));
         let rest = self.b.binary(BinOp::And, width, below);
         let whole = self.b.sub(width, rest);
         let count = self.b.sub(hi, lo);
-        let by = self.b.i64(t.rows as i64);
-        let over = self.b.binary(BinOp::Rem, count, by);
-        let middle = self.b.sub(hi, over);
+        let by = self.b.i64(i64::from(together));
+        let left = self.b.binary(BinOp::Rem, count, by);
+        let middle = self.b.sub(hi, left);
         let mut panels = HashMap::new();
         for n in &t.loads {
-            let len = (self.cuts.deepest_tile * wide) as usize;
+            let len = (self.facts.cuts.deepest_tile * wide) as usize;
             self.private.push((self.p.ty(*n), len));
             panels.insert(*n, (self.b.buffer(self.p.ty(*n), Access::Write), t.inner));
         }
         let (start, _) = self.b.begin_for(zero, whole, wide, &[], LoopHint::Plain);
-        let lane = Lane { space: t.columns, count: t.lanes.wide, hint: StoreHint::Cached, start, mask: None };
-        self.copy_panels(rows, &lane, t, &panels)?;
-        for (from, to, together) in [(lo, middle, t.rows), (middle, hi, 1)] {
-            let (pos, _) = self.b.begin_for(from, to, together as i64, &[], LoopHint::Plain);
-            self.open(rows, Some(pos), Vec::new());
-            self.tile = Some(Tile { space: rows, rows: together, row: 0, panels: panels.clone() });
-            self.round(lane.clone(), items, (&[], &[]))?;
+        let (inside, hint) = (over.inside.clone(), StoreHint::Cached);
+        let lane = Lane { space: t.columns, inside, count: lanes.round(), hint, start, mask: None };
+        self.copy_panels(over.space, &lane, &t, &panels)?;
+        for (from, to, rows) in [(lo, middle, usize::from(together)), (middle, hi, 1)] {
+            let (pos, _) = self.b.begin_for(from, to, rows as i64, &[], LoopHint::Plain);
+            self.open_point(over.space, Some(pos), over.inside);
+            self.tile = Some(Tile { space: over.space, rows, row: 0, panels: panels.clone() });
+            self.round(lane.clone(), over.items, (&[], &[]))?;
             self.tile = None;
             self.close();
             self.b.end(&[]);
@@ -136,21 +91,21 @@ impl Emitter<'_> {
         self.b.end(&[]);
         // The last columns, row by row.
         let (pos, _) = self.b.begin_for(lo, hi, 1, &[], LoopHint::Plain);
-        self.open(rows, Some(pos), Vec::new());
-        self.in_lanes(t.columns, items, (whole, width), &t.lanes.narrow())?;
+        self.open_point(over.space, Some(pos), over.inside);
+        let columns = Over { space: t.columns, ..over };
+        self.in_lanes(columns, (whole, width), Lanes::of_width(lanes.width))?;
         self.close();
         self.b.end(&[]);
         Ok(())
     }
 
     /// Copies what the columns of a round read.
-    fn copy_panels(&mut self, rows: Space, lane: &Lane, t: &Tiling, panels: &HashMap<Node, (Buf, Space)>) -> Res<()> {
+    fn copy_panels(&mut self, rows: Space, lane: &Lane, t: &Tiled, panels: &HashMap<Node, (Buf, Space)>) -> Res<()> {
         let depth = self.val(t.depth)?;
         let zero = self.b.i64(0);
         let (k, _) = self.b.begin_for(zero, depth, 1, &[], LoopHint::Plain);
         self.open(rows, None, Vec::new());
-        self.varying.clear();
-        self.vectors = Some(lane.clone());
+        let before = self.set_vectors(Some(lane.clone()));
         self.open(t.columns, None, Vec::new());
         self.open(t.inner, Some(k), Vec::new());
         let at = self.b.mul_const(k, i64::from(lane.count));
@@ -161,8 +116,7 @@ impl Emitter<'_> {
         self.close();
         self.close();
         self.close();
-        self.vectors = None;
-        self.varying.clear();
+        self.set_vectors(before);
         self.b.end(&[]);
         Ok(())
     }
@@ -180,7 +134,7 @@ impl Emitter<'_> {
         match &self.tile {
             Some(t) if t.rows > 1 => {
                 let (space, rows) = (t.space, t.rows);
-                if self.mentions(n, space) { rows } else { 1 }
+                if self.facts.mentions(n, space) { rows } else { 1 }
             }
             _ => 1,
         }

@@ -4,61 +4,33 @@
 //! machines without a good instruction for it, and on all machines where rows are short (`Cuts::in_turns`): loads by themselves run ahead into the next rows. There they are added one
 //! by one, to several sums in turn, which do not wait for each other, and an index that is out of range is jumped at.
 
-use super::emit::{Acc, Emitter, Item, Res, parts_of};
-use super::lanes::{Lane, is_plain};
+use super::emit::{Acc, Emitter, Res};
+use super::points::Over;
+use crate::facts::parts_of;
 use deckle_ir::array::BinOp;
-use deckle_ir::kernel::{Combine, Node, Op, Space};
-use deckle_ir::loops::{Expr, LoopHint, StoreHint, Val};
-use std::collections::BTreeSet;
-
-/// So many nodes for each load from anywhere are little: with more, vectors pay.
-const LITTLE: usize = 24;
+use deckle_ir::kernel::Node;
+use deckle_ir::loops::{Expr, LoopHint, Val};
+use deckle_ir::schedule::Item;
 
 impl Emitter<'_> {
-    /// Whether to fold the points of a dimension in turns.
-    pub(super) fn plan_turns(&mut self, space: Space, items: &[Item]) -> bool {
-        if self.written_out(space) || self.vectors.is_some() || self.tile.is_some() {
-            return false;
-        }
-        let mut inside: BTreeSet<Node> = BTreeSet::new();
-        for item in items {
-            let Item::Fold(n) = item else { return false };
-            if self.space_of(*item) != space || !matches!(parts_of(self.p, *n), Ok((_, _, Combine::Ops(_)))) {
-                return false;
-            }
-            let needs = self.needs_of(*item);
-            inside.extend(needs.into_iter().filter(|m| self.p.encloses(space, self.p.space_of(*m))));
-        }
-        if !inside.iter().all(|n| is_plain(&self.p.node(*n).op)) {
-            return false;
-        }
-        self.vectors = Some(Lane { space, count: 1, hint: StoreHint::Cached, start: Val(0), mask: None });
-        let anywhere = |e: &mut Self, n: Node| matches!(e.p.node(n).op, Op::Load(_, at) if e.varies(at) && !e.goes_along(at, space));
-        let gathers = inside.iter().filter(|n| anywhere(self, **n)).count();
-        self.vectors = None;
-        self.varying.clear();
-        inside.len() <= LITTLE * gathers
-    }
-
     /// Folds the points from `lo` below `hi` in turns.
-    pub(super) fn in_turns(&mut self, space: Space, items: &[Item], (lo, hi): (Val, Val)) -> Res<()> {
+    pub(super) fn in_turns(&mut self, over: Over<'_>, (lo, hi): (Val, Val), turns: i64) -> Res<()> {
         let mut folds = Vec::new();
-        for item in items {
+        for item in over.items {
             let Item::Fold(n) = item else { return Err("only folds take turns".into()) };
             folds.push(*n);
         }
         let types = self.fold_types(&folds)?;
         let units: Vec<Val> = types.iter().map(|(op, ty)| self.unit_lanes(*op, *ty, 1)).collect();
         let points = self.b.sub(hi, lo);
-        let turns = self.cuts.accumulators;
         let (zero, multiples) = (self.int(0), self.int(-turns));
         let points = self.b.max(points, zero);
         let whole = self.b.let_(Expr::Binary(BinOp::And, points, multiples));
         let middle = self.b.add(lo, whole);
         let jumps = std::mem::replace(&mut self.jumps, true);
-        let sums = self.turn(space, &folds, (lo, middle, turns), &units.repeat(turns as usize))?;
+        let sums = self.turn(over, &folds, (lo, middle, turns), &units.repeat(turns as usize))?;
         let (first, others) = sums.split_at(types.len());
-        let first = self.turn(space, &folds, (middle, hi, 1), first)?;
+        let first = self.turn(over, &folds, (middle, hi, 1), first)?;
         self.jumps = jumps;
         let any = self.b.lt(lo, hi);
         let mut sums = [&first, others].concat();
@@ -77,13 +49,13 @@ impl Emitter<'_> {
     }
 
     /// A loop that adds so many points at a time, each to sums of its own.
-    fn turn(&mut self, space: Space, folds: &[Node], (lo, hi, step): (Val, Val, i64), sums: &[Val]) -> Res<Vec<Val>> {
+    fn turn(&mut self, over: Over<'_>, folds: &[Node], (lo, hi, step): (Val, Val, i64), sums: &[Val]) -> Res<Vec<Val>> {
         let (pos, params) = self.b.begin_for(lo, hi, step, sums, LoopHint::Plain);
         let mut params = params.into_iter();
         let mut after = Vec::new();
         for turn in 0..step {
             let pos = self.b.add_const(pos, turn);
-            self.open(space, Some(pos), Vec::new());
+            self.open_point(over.space, Some(pos), over.inside);
             for n in folds {
                 let (_, elems, how) = parts_of(self.p, *n)?;
                 let elems = self.all(elems)?;

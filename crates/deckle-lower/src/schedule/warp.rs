@@ -5,12 +5,14 @@
 //!
 //! Shuffles need all threads of the warp. They are made only where all come: not inside loops that a failure ends, which is a matter of the thread.
 
-use super::emit::{Acc, Emitter, Item, Res, parts_of};
+use super::emit::{Acc, Emitter, Res};
 use super::gpu::{is_atomic, join};
+use crate::facts::parts_of;
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{Combine, Node, Op, ROOT, Region, Sink, Space};
 use deckle_ir::loops::{Expr, Shuffle, Val};
 use deckle_ir::scalar::ScalarType;
+use deckle_ir::schedule::Item;
 
 /// How the threads of a grid share work. On a CPU, nothing of it.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,0 +1,214 @@
+//! Schedules: how the loops of a kernel run.
+//!
+//! A kernel says *what* is computed: spaces, the scalars at their points, and sinks. A schedule says *how*: in which order the points of each dimension are traversed, by what, and how
+//! many at once. It is chosen by a pure function of the kernel and the target, can be printed, read and replaced, and code generation follows it.
+//!
+//! # Structure
+//! A [`Schedule`] has a [`Function`] for each function that a launch of the kernel consists of. A function is a list of [`Walk`]s. A walk traverses one dimension for some
+//! [`Item`]s: folds, scans and sinks that share the loop. Its [`Nest`] says how: a [`Level`], or two nests of which a condition selects one at run time. What is traversed at each point of the
+//! dimension, further dimensions and the folds that are computed there, are walks of their own inside the level.
+//!
+//! ```text
+//! function k0 {
+//!   s1: sink 0 {
+//!     serial {
+//!       s2: fold t12 {
+//!         when fewer 33 {
+//!           accumulators 4          // gathers of short rows overlap with those of the next row
+//!         } else {
+//!           lanes 8 x 4             // the points of a dimension are independent
+//!         }
+//!       }
+//!     }
+//!   }
+//! }
+//! ```
+//!
+//! # Order
+//! Level and width decide in which order floats are combined. Everything else that a schedule says leaves every bit as it is.
+
+use crate::kernel::{Node, Space};
+use crate::loops::StoreHint;
+use std::sync::Arc;
+
+mod parse;
+mod print;
+#[cfg(test)]
+mod tests;
+
+pub use parse::parse;
+
+/// The schedule of all functions of a kernel.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Schedule {
+    /// Each with its name.
+    pub functions: Vec<Function>,
+}
+
+/// The schedule of one function of the loop IR.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Function {
+    /// The name that the function has in the loop IR.
+    pub name: String,
+    /// What it traverses from the root on.
+    pub walks: Walks,
+}
+
+/// The walks at a point. They are shared by everything that is emitted there.
+pub type Walks = Arc<[Walk]>;
+
+/// What takes values at the points of a space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Item {
+    /// A fold, at the points that it folds.
+    Fold(Node),
+    /// A scan, at its own points.
+    Scan(Node),
+    /// The sink of that number.
+    Sink(usize),
+}
+
+/// How one dimension is traversed for some items.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Walk {
+    /// The dimension.
+    pub dim: Space,
+    /// What takes values in the traversal.
+    pub items: Vec<Item>,
+    /// How.
+    pub nest: Nest,
+}
+
+/// How a dimension is traversed.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Nest {
+    /// The first nest where the condition holds, else the second.
+    When(When, Box<Nest>, Box<Nest>),
+    /// All points alike.
+    Level {
+        /// How many points at once, and in which order.
+        level: Level,
+        /// What is traversed at each point.
+        inside: Walks,
+        /// Why this level was chosen.
+        why: Why,
+    },
+}
+
+/// The reason for a choice, for people. All reasons are equal, and none is read back.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Why(pub &'static str);
+
+impl PartialEq for Why {
+    fn eq(&self, _: &Why) -> bool {
+        true
+    }
+}
+
+/// A condition that selects a nest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// At points where no clamp, wrap or comparison of a position has an effect: away from the edges.
+    Interior,
+    /// If fewer points than this are traversed.
+    Fewer(i64),
+    /// If the dimension has at least as many points.
+    AtLeast(i64),
+    /// If at least as many points are traversed, the dimension that is folded has at most `deepest` points, and there is a full round of columns.
+    Tiles {
+        /// Of the rows.
+        least: i64,
+        /// Of the dimension that is folded.
+        deepest: i64,
+    },
+}
+
+/// How many points are traversed at once, and in which order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// One after another.
+    Serial,
+    /// One after another, where order does not matter: LLVM may vectorise the loop.
+    Independent,
+    /// One after another, without a loop.
+    Unrolled,
+    /// In the lanes of vectors; the last points under a mask.
+    Lanes(Lanes),
+    /// Rows of different lengths, in windows of `rows`: rows that fit a vector are folded side by side if they may, longer ones each on its own, and everything else is done in lanes.
+    Windows {
+        /// The rows of a window.
+        rows: u16,
+        /// The lanes of a vector.
+        width: u16,
+        /// Whether rows that fit a vector are folded side by side and combined crosswise.
+        crosswise: bool,
+    },
+    /// One after another, round-robin into as many accumulators.
+    Accumulators(u16),
+    /// Rows and the columns below them in tiles of registers.
+    Tile {
+        /// The rows of a tile.
+        rows: u16,
+        /// The lanes of the columns.
+        columns: Lanes,
+    },
+}
+
+/// Vectors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lanes {
+    /// The lanes of a vector.
+    pub width: u16,
+    /// The vectors of a round: the latency of one hides behind the others.
+    pub vectors: u16,
+    /// Whether each vector of a round has a contiguous part of the points for itself, instead of standing beside the others.
+    pub apart: bool,
+    /// Whether stores bypass the caches.
+    pub non_temporal: bool,
+}
+
+impl Lanes {
+    /// One vector of that width in a round.
+    pub fn of_width(width: u16) -> Lanes {
+        Lanes { width, vectors: 1, apart: false, non_temporal: false }
+    }
+
+    /// How whole vectors are stored.
+    pub fn stores(&self) -> StoreHint {
+        if self.non_temporal { StoreHint::Streaming } else { StoreHint::Cached }
+    }
+
+    /// The lanes of a round.
+    pub fn round(&self) -> u16 {
+        self.width * self.vectors
+    }
+}
+
+impl Nest {
+    /// A level for all points.
+    pub fn level(level: Level, inside: impl Into<Walks>, why: &'static str) -> Nest {
+        Nest::Level { level, inside: inside.into(), why: Why(why) }
+    }
+
+    /// A nest where a condition holds, and another one where it does not.
+    pub fn when(when: When, then: Nest, other: Nest) -> Nest {
+        Nest::When(when, Box::new(then), Box::new(other))
+    }
+
+    /// All levels, those of walks inside too.
+    pub fn levels(&self) -> Vec<Level> {
+        match self {
+            Nest::When(_, then, other) => [then.levels(), other.levels()].concat(),
+            Nest::Level { level, inside, .. } => {
+                let mut all = vec![*level];
+                inside.iter().for_each(|w| all.extend(w.nest.levels()));
+                all
+            }
+        }
+    }
+}
+
+/// The walk over a dimension for some items, among those at a point.
+pub fn find<'w>(walks: &'w [Walk], dim: Space, items: &[Item]) -> Option<&'w Walk> {
+    walks.iter().find(|w| w.dim == dim && w.items == items)
+}

@@ -1,0 +1,135 @@
+//! Reading the text form of schedules, which the printer writes.
+//!
+//! Reading what was printed gives the same schedule back, but for the reasons. Whether it fits a kernel is not checked here.
+
+use super::*;
+use crate::text::ParseError;
+use crate::text::scan::{Cursor, Read};
+
+/// Reads the functions of a schedule.
+///
+/// # Errors
+/// What cannot be read, and where.
+pub fn parse(text: &str) -> Result<Schedule, ParseError> {
+    let mut reader = Reader(Cursor::new(text));
+    let mut functions = Vec::new();
+    while !reader.0.at_end() {
+        reader.0.keyword("function")?;
+        let name = reader.0.name("the name of a function")?;
+        reader.0.expect("{")?;
+        functions.push(Function { name, walks: reader.walks()? });
+    }
+    Ok(Schedule { functions })
+}
+
+struct Reader<'t>(Cursor<'t>);
+
+impl Reader<'_> {
+    fn eat_word(&mut self, word: &str) -> bool {
+        self.0.peek_word() == word && self.0.eat(word)
+    }
+
+    /// Walks up to a closing brace.
+    fn walks(&mut self) -> Read<Walks> {
+        self.0.enter()?;
+        let mut walks = Vec::new();
+        while !self.0.eat("}") {
+            let dim = Space(self.0.handle('s', "a space or `}`")?);
+            self.0.expect(":")?;
+            let items = self.0.list("{", item)?;
+            let nest = self.nest()?;
+            self.0.expect("}")?;
+            walks.push(Walk { dim, items, nest });
+        }
+        self.0.leave();
+        Ok(walks.into())
+    }
+
+    fn nest(&mut self) -> Read<Nest> {
+        if !self.eat_word("when") {
+            let level = self.level()?;
+            let inside = if self.0.eat("{") { self.walks()? } else { Walks::from([]) };
+            return Ok(Nest::level(level, inside, ""));
+        }
+        self.0.enter()?;
+        let when = self.condition()?;
+        self.0.expect("{")?;
+        let then = self.nest()?;
+        self.0.expect("}")?;
+        self.0.keyword("else")?;
+        self.0.expect("{")?;
+        let other = self.nest()?;
+        self.0.expect("}")?;
+        self.0.leave();
+        Ok(Nest::when(when, then, other))
+    }
+
+    fn condition(&mut self) -> Read<When> {
+        let word = self.0.peek_word();
+        if !["interior", "fewer", "at_least", "tiles"].contains(&word) {
+            return self.0.expected("`interior`, `fewer`, `at_least` or `tiles`");
+        }
+        self.0.keyword(word)?;
+        let points = "a number of points";
+        Ok(match word {
+            "interior" => When::Interior,
+            "fewer" => When::Fewer(self.0.number(points)?),
+            "at_least" => When::AtLeast(self.0.number(points)?),
+            _ => {
+                self.0.keyword("least")?;
+                let least = self.0.number(points)?;
+                self.0.keyword("deepest")?;
+                When::Tiles { least, deepest: self.0.number(points)? }
+            }
+        })
+    }
+
+    fn level(&mut self) -> Read<Level> {
+        let word = self.0.peek_word();
+        let known = ["serial", "independent", "unrolled", "lanes", "windows", "accumulators", "tile"];
+        if !known.contains(&word) {
+            return self.0.expected("`when`, or a level such as `serial` or `lanes`");
+        }
+        self.0.keyword(word)?;
+        Ok(match word {
+            "serial" => Level::Serial,
+            "independent" => Level::Independent,
+            "unrolled" => Level::Unrolled,
+            "lanes" => Level::Lanes(self.lanes()?),
+            "windows" => {
+                let rows = self.0.number("a number of rows")?;
+                self.0.keyword("lanes")?;
+                let width = self.0.number("a number of lanes")?;
+                Level::Windows { rows, width, crosswise: self.eat_word("crosswise") }
+            }
+            "accumulators" => Level::Accumulators(self.0.number("a number of accumulators")?),
+            _ => {
+                let rows = self.0.number("a number of rows")?;
+                self.0.keyword("lanes")?;
+                Level::Tile { rows, columns: self.lanes()? }
+            }
+        })
+    }
+
+    /// Lanes, after that word.
+    fn lanes(&mut self) -> Read<Lanes> {
+        let width = self.0.number("a number of lanes")?;
+        self.0.keyword("x")?;
+        let vectors = self.0.number("a number of vectors")?;
+        let apart = self.eat_word("apart");
+        Ok(Lanes { width, vectors, apart, non_temporal: self.eat_word("non_temporal") })
+    }
+}
+
+fn item(c: &mut Cursor<'_>) -> Read<Item> {
+    let word = c.peek_word();
+    if !["fold", "scan", "sink"].contains(&word) {
+        return c.expected("`fold`, `scan` or `sink`");
+    }
+    c.keyword(word)?;
+    Ok(match word {
+        "fold" => Item::Fold(Node(c.handle('t', "a node")?)),
+        "scan" => Item::Scan(Node(c.handle('t', "a node")?)),
+        _ => Item::Sink(c.number("the number of a sink")?),
+    })
+}

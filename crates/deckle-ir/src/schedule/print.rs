@@ -1,0 +1,118 @@
+//! The text form of schedules; see the [module](super) for an example.
+
+use super::*;
+use std::fmt;
+
+impl fmt::Display for Item {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Item::Fold(n) => write!(f, "fold {n}"),
+            Item::Scan(n) => write!(f, "scan {n}"),
+            Item::Sink(k) => write!(f, "sink {k}"),
+        }
+    }
+}
+
+impl fmt::Display for When {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            When::Interior => f.write_str("interior"),
+            When::Fewer(n) => write!(f, "fewer {n}"),
+            When::AtLeast(n) => write!(f, "at_least {n}"),
+            When::Tiles { least, deepest } => write!(f, "tiles least {least} deepest {deepest}"),
+        }
+    }
+}
+
+impl fmt::Display for Lanes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "lanes {} x {}", self.width, self.vectors)?;
+        f.write_str(if self.apart { " apart" } else { "" })?;
+        f.write_str(if self.non_temporal { " non_temporal" } else { "" })
+    }
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Level::Serial => f.write_str("serial"),
+            Level::Independent => f.write_str("independent"),
+            Level::Unrolled => f.write_str("unrolled"),
+            Level::Lanes(lanes) => write!(f, "{lanes}"),
+            Level::Windows { rows, width, crosswise } => {
+                write!(f, "windows {rows} lanes {width}{}", if *crosswise { " crosswise" } else { "" })
+            }
+            Level::Accumulators(n) => write!(f, "accumulators {n}"),
+            Level::Tile { rows, columns } => write!(f, "tile {rows} {columns}"),
+        }
+    }
+}
+
+impl fmt::Display for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.functions.iter().try_for_each(|function| write!(f, "{function}"))
+    }
+}
+
+impl fmt::Display for Function {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "function {} {{", self.name)?;
+        let mut out = Out { f, depth: 1 };
+        out.walks(&self.walks)?;
+        f.write_str("}\n")
+    }
+}
+
+struct Out<'a, 'f> {
+    f: &'a mut fmt::Formatter<'f>,
+    depth: usize,
+}
+
+impl Out<'_, '_> {
+    fn line(&mut self, text: &str, why: &str) -> fmt::Result {
+        let indent = 2 * self.depth;
+        match why {
+            "" => writeln!(self.f, "{:indent$}{text}", ""),
+            _ => {
+                let width = 44usize.saturating_sub(indent);
+                writeln!(self.f, "{:indent$}{text:width$}  // {why}", "")
+            }
+        }
+    }
+
+    fn walks(&mut self, walks: &[Walk]) -> fmt::Result {
+        for walk in walks {
+            let items: Vec<String> = walk.items.iter().map(Item::to_string).collect();
+            self.line(&format!("{}: {} {{", walk.dim, items.join(", ")), "")?;
+            self.depth += 1;
+            self.nest(&walk.nest)?;
+            self.depth -= 1;
+            self.line("}", "")?;
+        }
+        Ok(())
+    }
+
+    fn nest(&mut self, nest: &Nest) -> fmt::Result {
+        match nest {
+            Nest::When(when, then, other) => {
+                self.line(&format!("when {when} {{"), "")?;
+                self.depth += 1;
+                self.nest(then)?;
+                self.depth -= 1;
+                self.line("} else {", "")?;
+                self.depth += 1;
+                self.nest(other)?;
+                self.depth -= 1;
+                self.line("}", "")
+            }
+            Nest::Level { level, inside, why } if inside.is_empty() => self.line(&level.to_string(), why.0),
+            Nest::Level { level, inside, why } => {
+                self.line(&format!("{level} {{"), why.0)?;
+                self.depth += 1;
+                self.walks(inside)?;
+                self.depth -= 1;
+                self.line("}", "")
+            }
+        }
+    }
+}
