@@ -52,6 +52,7 @@ Examples:
   deckle explain mean.dk --ir array         the operators of the program
   deckle explain mean.dk --ir simple        the same, simplified
   deckle explain mean.dk --ir kernel        what is computed together
+  deckle explain mean.dk --ir schedule      how loops run, and why
   deckle explain mean.dk --ir asm           the machine code
   deckle explain mean.dk --timing           what each pass of the compiler took
 
@@ -117,6 +118,9 @@ pub struct RunArgs {
     /// How many elements of a sequence are in memory at once, where some have to be: a number, or `auto` to follow time and memory. Results do not depend on it [default: auto]
     #[arg(long, value_name = "N | auto", value_parser = chunk)]
     pub chunk: Option<ChunkSize>,
+    /// Run loops as this file says, in the form that `deckle explain --ir schedule` prints: functions that it names follow it, the others are scheduled as usual
+    #[arg(long, value_name = "FILE")]
+    pub schedule: Option<PathBuf>,
     /// Write the result to this file instead (`-.csv`: to standard output), as its ending says: .npy, .npz, .mtx, .csv, .json, .txt, .png, .pgm, .wav, ...
     #[arg(long, value_name = "FILE", value_parser = Target::parse, allow_hyphen_values = true)]
     pub out: Option<Target>,

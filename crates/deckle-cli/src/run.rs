@@ -12,11 +12,13 @@ use deckle_engine::{Callable, Interp, On, Options, Outcome, Ran, RanOn, Settings
 use deckle_io::text::{Ends, show};
 use deckle_ir::array::Program;
 use deckle_ir::entity::Func;
+use deckle_ir::schedule::Schedule;
 use deckle_ir::types::Type;
 use deckle_runtime::stream::Sink;
 use deckle_runtime::{Data, Team, cpu};
 use std::borrow::Cow;
 use std::io::Write;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -52,7 +54,10 @@ fn execute(args: &RunArgs, sources: &mut SourceMap, interrupt: &Interrupt) -> Ou
 
     let (program, kept) = streamable(args, &compiled.program, entry.func, sources)?;
     let options = Options { contract: args.contract, ..Options::default() };
-    let callable = Callable::with(program.into_owned(), entry.func, options);
+    let mut callable = Callable::with(program.into_owned(), entry.func, options);
+    if let Some(file) = &args.schedule {
+        callable = callable.following(schedule(file).map_err(one)?);
+    }
     let ends = Arc::new(Mutex::new(Ends::new(ty)));
     let sink = taker(args, ty, &ends).map_err(one)?;
     let is_seen = args.out.as_ref().map_or(args.json, Target::is_standard_output) && ty.is_seq();
@@ -74,6 +79,13 @@ fn execute(args: &RunArgs, sources: &mut SourceMap, interrupt: &Interrupt) -> Ou
         let _ = writeln!(std::io::stderr(), "{}", stats::to_json(&report));
     }
     Ok(())
+}
+
+/// Reads a schedule.
+fn schedule(file: &Path) -> Result<Schedule, Diagnostic> {
+    let unfit = |why: String| Diagnostic::nowhere(Code::BadFile, format!("`{}` cannot be used: {why}", file.display()));
+    let text = std::fs::read_to_string(file).map_err(|e| unfit(e.to_string()))?;
+    deckle_ir::schedule::parse(&text).map_err(|e| unfit(e.to_string()))
 }
 
 /// What the run may use.

@@ -6,6 +6,7 @@ use deckle_diag::{Code, Diagnostic};
 use deckle_interp::Cost;
 use deckle_ir::array::{Function, Program};
 use deckle_ir::entity::Func;
+use deckle_ir::schedule::Schedule;
 use deckle_runtime::stream::Sink;
 use deckle_runtime::{Buffer, Data};
 use std::io::Write;
@@ -20,6 +21,8 @@ pub struct Callable {
     program: Program,
     func: Func,
     options: Options,
+    /// What native code follows, where it has functions of that name.
+    schedule: Option<Schedule>,
     /// For each set of arguments that were given away so far: there are few.
     made: Mutex<Vec<(u64, Made)>>,
 }
@@ -93,7 +96,12 @@ impl Callable {
 
     /// The same, compiled in another way. Which arguments it may keep is known from them, not from [`Options::given`].
     pub fn with(program: Program, func: Func, options: Options) -> Callable {
-        Callable { program, func, options, made: Mutex::default() }
+        Callable { program, func, options, schedule: None, made: Mutex::default() }
+    }
+
+    /// Lets native code follow a schedule, where that has functions of its kernels.
+    pub fn following(self, schedule: Schedule) -> Callable {
+        Callable { schedule: Some(schedule), made: Mutex::default(), ..self }
     }
 
     /// The program.
@@ -139,7 +147,8 @@ impl Callable {
         let (made, mut compile_seconds) = (self.made(&args), 0.0);
         let native = made.get_or_init(|| {
             let begun = Instant::now();
-            let native = Native::compile(&self.program, self.func, Options { given: given(&args), ..self.options });
+            let options = Options { given: given(&args), ..self.options };
+            let native = Native::compile_as(&self.program, self.func, options, self.schedule.as_ref());
             compile_seconds = begun.elapsed().as_secs_f64();
             native
         });

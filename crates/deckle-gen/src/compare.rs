@@ -51,7 +51,7 @@ pub fn same_bits(a: &Value, b: &Value) -> bool {
 /// Whether a backend agrees with the reference: on the value, or on the error ([`agrees`]).
 ///
 /// Where several checks of a program fail, another one may come first: native code simplifies, and makes a check where its value is needed, not where it is written. So of errors
-/// at different places of the source, or about different things there, or of different components, sizes or dimensions, or in a function that is called at several places, or in steps of loops inside a `map`, only the kind is
+/// at different places of the source, or about different things there, or of different components, sizes or dimensions, or in a function that is called at several places, or in steps of loops and ordered folds inside a `map`, only the kind is
 /// compared. Of one check the first element that fails is reported by all, but where elements are also asked for by their index.
 /// One of them may be that a limit is reached; where the reference succeeds, nothing is an agreement but its value.
 pub fn agree(program: &Program, reference: &Run, other: &Run) -> bool {
@@ -105,10 +105,11 @@ fn has_several(ty: &Type) -> bool {
         || ty.elem().is_some_and(has_several)
 }
 
-/// Whether an error arose at a step of a loop for an element: native code may take the first step for all elements before it takes the second for any.
+/// Whether an error arose at a step of a loop, or of a fold in order, for an element: native code may take the first step for all elements before it takes the second for any.
 fn is_in_step_of_element(d: &Diagnostic) -> bool {
-    let step = d.notes.iter().position(|n| n.starts_with("at step"));
-    step.is_some_and(|step| d.notes[step..].iter().any(|n| n.starts_with("at element")))
+    let is_step = |n: &String| n.starts_with("at step") || n.contains("`fold_ordered`") || n.contains("`scan_ordered`");
+    let step = d.notes.iter().position(is_step);
+    step.is_some_and(|step| d.notes[step + 1..].iter().any(|n| n.starts_with("at element")))
 }
 
 /// In how many calls, one inside another, a statement is run: 1 of the function that is run itself.

@@ -18,6 +18,7 @@ use deckle_diag::SourceMap;
 use deckle_ir::array::{BinOp, Program};
 use deckle_ir::entity::Func;
 use deckle_ir::kernel::{self, Buf, Combine, Kernel, Node, Op, ROOT, Region, Sink, Space, Step};
+use deckle_ir::schedule::{Item, Walk, all_walks};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -279,6 +280,28 @@ impl Teller<'_> {
     fn typed(&self, b: Buf) -> String {
         format!("{}, {}", self.named(b), self.program.bufs[b.index()].elem)
     }
+}
+
+/// What the dimensions and items of some walks are, a line for each.
+pub(crate) fn legend(program: &kernel::Program, sinks: &[Sink], walks: &[Walk]) -> Vec<String> {
+    let teller = Teller { program, out: String::new(), kernels: 0 };
+    let mut lines: Vec<String> = Vec::new();
+    for walk in all_walks(walks) {
+        let around = program.space(walk.dim).parent;
+        lines.push(format!("{}: {}", walk.dim, teller.space(walk.dim, around)));
+        for item in &walk.items {
+            lines.push(match item {
+                Item::Sink(k) => format!("{item}: {}", teller.sink(&sinks[*k])),
+                Item::Fold(n) | Item::Scan(n) => match &program.node(*n).op {
+                    Op::Fold { combine, .. } | Op::Scan { combine, .. } => format!("{item}: {}", combining(combine)),
+                    _ => item.to_string(),
+                },
+            });
+        }
+    }
+    let mut seen = BTreeSet::new();
+    lines.retain(|line| seen.insert(line.clone()));
+    lines
 }
 
 /// What a sink fills.

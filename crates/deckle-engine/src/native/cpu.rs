@@ -223,8 +223,8 @@ impl Device for Cpu<'_> {
             _ => memory.program.diagnosing(),
         };
         let kernel = program.diagnosing_kernel(kernel);
-        let launches = schedule(&program, &kernel, &format!("d{at}"), self.make.purpose(true));
-        let launches = launches.map_err(Failure::Bug)?;
+        let scheduled = schedule(&program, &kernel, &format!("d{at}"), self.make.purpose(true), None);
+        let launches = scheduled.map_err(Failure::Bug)?.launches;
         // The code has to live as long as it runs.
         let (_code, mut entries) = load(&[&launches[..]], self.make, &mut Timings::default()).map_err(Failure::Bug)?;
         let entries = entries.pop().unwrap_or_default();

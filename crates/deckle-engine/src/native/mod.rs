@@ -32,12 +32,13 @@ use deckle_ir::array;
 use deckle_ir::entity::Func;
 use deckle_ir::kernel;
 use deckle_ir::loops::{Function, Gathers, Launch};
+use deckle_ir::schedule::Schedule;
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
 use deckle_llvm::{Compiler, Pipeline, gathers_here};
 use deckle_lower::chunk::Chunks;
 use deckle_lower::cuts::Cuts;
-use deckle_lower::schedule::{Purpose, schedule};
+use deckle_lower::schedule::{Purpose, Scheduled, schedule};
 use deckle_runtime::stream::Sink;
 use deckle_runtime::{Buffer, Data};
 use pipeline::{Stage, Timings};
@@ -118,6 +119,7 @@ impl Default for Options {
 pub struct Native {
     plan: Plan,
     codes: Codes,
+    schedule: Schedule,
     long: LongCodes,
     timings: Timings,
 }
@@ -137,11 +139,24 @@ fn unloadable(message: String) -> Box<Diagnostic> {
     Box::new(d)
 }
 
-/// The loops of all kernels.
-fn schedules(plan: &Plan, gathers: Gathers) -> Result<Vec<Vec<Launch>>, Box<Diagnostic>> {
+/// The schedules of all kernels and their loops. Functions for which a schedule is given follow that.
+fn schedules(plan: &Plan, gathers: Gathers, given: Option<&Schedule>) -> Result<Vec<Scheduled>, Box<Diagnostic>> {
     let purpose = Purpose { gathers, diagnose: false, cuts: plan.cuts };
     let silent = plan.program.silent();
-    plan.kernels(&mut |kernel, at| schedule(&silent, kernel, &format!("k{at}"), purpose)).map_err(bug)
+    let all = plan.kernels(&mut |kernel, at| schedule(&silent, kernel, &format!("k{at}"), purpose, given));
+    let Some(given) = given else { return all.map_err(bug) };
+    let all = all.map_err(unfit_schedule)?;
+    let has = |name: &str| all.iter().any(|s| s.schedule.functions.iter().any(|f| f.name == name));
+    match given.functions.iter().find(|f| !has(&f.name)) {
+        Some(f) => Err(unfit_schedule(format!("the schedule has a function `{}`, which the program has not", f.name))),
+        None => Ok(all),
+    }
+}
+
+/// A schedule that was given and does not fit.
+fn unfit_schedule(message: String) -> Box<Diagnostic> {
+    let help = "`deckle explain --ir schedule` prints the schedule of a program, to be changed and given to `deckle run --schedule`";
+    Box::new(Diagnostic::nowhere(ErrorCode::BadFile, message).help(help))
 }
 
 impl Native {
@@ -150,6 +165,19 @@ impl Native {
     /// # Errors
     /// There is no LLVM, the program does what is not supported, or Deckle has a bug.
     pub fn compile(program: &array::Program, func: Func, options: Options) -> Result<Native, Box<Diagnostic>> {
+        Native::compile_as(program, func, options, None)
+    }
+
+    /// The same; functions for which a schedule is given follow that.
+    ///
+    /// # Errors
+    /// As [`Native::compile`], and a schedule that does not fit the program.
+    pub fn compile_as(
+        program: &array::Program,
+        func: Func,
+        options: Options,
+        given: Option<&Schedule>,
+    ) -> Result<Native, Box<Diagnostic>> {
         let mut timings = Timings::default();
         let plan = Plan::new(program, func, options, &mut timings)?;
         // The branches of checked code leave little to optimise.
@@ -161,9 +189,12 @@ impl Native {
             checked: options.checked,
             contract: options.contract,
         };
-        let launches = timings.time(Stage::Loop, || schedules(&plan, make.gathers))?;
+        let scheduled = timings.time(Stage::Loop, || schedules(&plan, make.gathers, given))?;
+        let (launches, chosen): (Vec<Vec<Launch>>, Vec<Schedule>) =
+            scheduled.into_iter().map(|s| (s.launches, s.schedule)).unzip();
+        let schedule = Schedule { functions: chosen.into_iter().flat_map(|s| s.functions).collect() };
         let codes = Codes::new(&plan.program.steps, launches, make, &mut timings).map_err(unloadable)?;
-        Ok(Native { plan, codes, long: LongCodes::default(), timings })
+        Ok(Native { plan, codes, schedule, long: LongCodes::default(), timings })
     }
 
     /// How long each pass took.
@@ -174,6 +205,11 @@ impl Native {
     /// The kernels.
     pub fn program(&self) -> &kernel::Program {
         &self.plan.program
+    }
+
+    /// How the loops of the kernels run.
+    pub fn schedule(&self) -> &Schedule {
+        &self.schedule
     }
 
     /// The types of the parameters.

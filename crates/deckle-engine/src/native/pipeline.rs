@@ -30,6 +30,8 @@ pub enum Stage {
     Kernel,
     /// Kernel IR, with its memory.
     Memory,
+    /// How the loops of each kernel run.
+    Schedule,
     /// Loop IR.
     Loop,
     /// LLVM IR.
@@ -58,7 +60,7 @@ const fn stage(stage: Stage, name: &'static str, pass: &'static str, about: &'st
 }
 
 /// All stages, in order. The last one is another way to go from the kernels on.
-pub const STAGES: [StageInfo; 9] = [
+pub const STAGES: [StageInfo; 10] = [
     stage(Stage::Array, "array", "", "The operators of the program as written"),
     stage(Stage::Simple, "simple", "simplify", "The same, simplified"),
     stage(
@@ -69,7 +71,8 @@ pub const STAGES: [StageInfo; 9] = [
     ),
     stage(Stage::Kernel, "kernel", "flatten", "After fusion: kernels, and what the host does around them"),
     stage(Stage::Memory, "memory", "reuse", "The same, with what is computed in place and when memory is let go of"),
-    stage(Stage::Loop, "loop", "schedule", "The loops of each kernel"),
+    stage(Stage::Schedule, "schedule", "choose", "How the loops of each kernel run, and why"),
+    stage(Stage::Loop, "loop", "lower", "The loops of each kernel"),
     stage(Stage::Llvm, "llvm", "emit", "LLVM IR for this machine, optimised"),
     stage(Stage::Asm, "asm", "load", "Machine code for this machine"),
     stage(Stage::Ptx, "ptx", "emit", "Code for NVIDIA GPUs"),
@@ -154,6 +157,13 @@ pub fn show(program: &array::Program, func: Func, options: Options, stage: Stage
             Ok(format!("{}\n", lower(&simplify(program), func, fusing, options.chunks)?.program))
         }
         Stage::Memory => Ok(format!("{}\n", plan()?.program)),
+        Stage::Schedule => {
+            let (plan, mut text) = (plan()?, String::new());
+            for (kernel, scheduled) in names(&plan).iter().zip(schedules(&plan, gathers_here(), None)?) {
+                text += &format!("// {kernel}\n{}\n", scheduled.schedule);
+            }
+            Ok(text)
+        }
         Stage::Loop => Ok(functions(&plan()?)?.iter().map(|f| format!("{f}\n")).collect::<Vec<_>>().join("\n")),
         Stage::Llvm | Stage::Asm => {
             let ir = emit::host(&functions(&plan()?)?, gathers_here());
@@ -168,8 +178,14 @@ pub fn show(program: &array::Program, func: Func, options: Options, stage: Stage
     }
 }
 
+/// What each kernel is for.
+fn names(plan: &Plan) -> Vec<String> {
+    plan.kernels(&mut |kernel, _| Ok(kernel.name.clone())).unwrap_or_default()
+}
+
 fn functions(plan: &Plan) -> Result<Vec<Function>, Box<Diagnostic>> {
-    Ok(schedules(plan, gathers_here())?.iter().flatten().flat_map(Launch::functions).cloned().collect())
+    let all = schedules(plan, gathers_here(), None)?;
+    Ok(all.iter().flat_map(|s| &s.launches).flat_map(Launch::functions).cloned().collect())
 }
 
 #[cfg(test)]

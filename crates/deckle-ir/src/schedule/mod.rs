@@ -52,6 +52,18 @@ pub struct Function {
     pub name: String,
     /// What it traverses from the root on.
     pub walks: Walks,
+    /// What its dimensions and items are, in the words of the source.
+    pub legend: Legend,
+}
+
+/// Lines for people. All are equal, and none is read back.
+#[derive(Clone, Debug, Default)]
+pub struct Legend(pub Vec<String>);
+
+impl PartialEq for Legend {
+    fn eq(&self, _: &Legend) -> bool {
+        true
+    }
 }
 
 /// The walks at a point. They are shared by everything that is emitted there.
@@ -194,18 +206,22 @@ impl Nest {
     pub fn when(when: When, then: Nest, other: Nest) -> Nest {
         Nest::When(when, Box::new(then), Box::new(other))
     }
+}
 
-    /// All levels, those of walks inside too.
-    pub fn levels(&self) -> Vec<Level> {
-        match self {
-            Nest::When(_, then, other) => [then.levels(), other.levels()].concat(),
-            Nest::Level { level, inside, .. } => {
-                let mut all = vec![*level];
-                inside.iter().for_each(|w| all.extend(w.nest.levels()));
-                all
+/// All walks, those inside others too, each before what is inside it.
+pub fn all_walks(walks: &[Walk]) -> Vec<&Walk> {
+    let mut all = Vec::new();
+    for walk in walks {
+        all.push(walk);
+        let mut nests = vec![&walk.nest];
+        while let Some(nest) = nests.pop() {
+            match nest {
+                Nest::When(_, then, other) => nests.extend([&**other, &**then]),
+                Nest::Level { inside, .. } => all.extend(all_walks(inside)),
             }
         }
     }
+    all
 }
 
 /// The walk over a dimension for some items, among those at a point.

@@ -17,7 +17,7 @@ pub fn parse(text: &str) -> Result<Schedule, ParseError> {
         reader.0.keyword("function")?;
         let name = reader.0.name("the name of a function")?;
         reader.0.expect("{")?;
-        functions.push(Function { name, walks: reader.walks()? });
+        functions.push(Function { name, walks: reader.walks()?, legend: Legend::default() });
     }
     Ok(Schedule { functions })
 }

@@ -57,6 +57,7 @@ impl fmt::Display for Schedule {
 impl fmt::Display for Function {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "function {} {{", self.name)?;
+        self.legend.0.iter().try_for_each(|line| writeln!(f, "  // {line}"))?;
         let mut out = Out { f, depth: 1 };
         out.walks(&self.walks)?;
         f.write_str("}\n")

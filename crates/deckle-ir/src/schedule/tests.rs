@@ -47,7 +47,7 @@ fn what_is_printed_is_read() {
 fn reasons_are_printed_and_not_read() {
     let nest = Nest::level(Level::Serial, [], "the order matters");
     let walks: Walks = [Walk { dim: Space(1), items: vec![Item::Sink(0)], nest }].into();
-    let schedule = Schedule { functions: vec![Function { name: "k".into(), walks }] };
+    let schedule = Schedule { functions: vec![Function { name: "k".into(), walks, legend: Legend::default() }] };
     let text = schedule.to_string();
     assert!(text.contains("// the order matters"), "{text}");
     assert_eq!(parse(&text), Ok(schedule));

@@ -17,7 +17,7 @@ use crate::facts::{has_branches, is_one_value, is_plain, parts_of};
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{Combine, Node, Op, Region, Sink, Space};
 use deckle_ir::loops::Gathers;
-use deckle_ir::schedule::{Item, Lanes, Level, Nest, When};
+use deckle_ir::schedule::{Item, Lanes, Level, Nest, Walks, When};
 use std::collections::BTreeSet;
 
 /// Up to so many nodes at a point, a round has `Cuts::vectors` vectors: with more, their values do not fit the registers.
@@ -119,12 +119,17 @@ impl Chooser<'_> {
         };
         let crosswise = short.side_by_side && short.nodes <= SMALL_ROW;
         let level = Level::Windows { rows: self.facts.cuts.row_window, width: plan.lanes.width, crosswise };
+        Nest::level(level, self.inside_windows(dim, items, &short), "rows differ in length, most are short")
+    }
+
+    /// What is traversed in windows of rows: the longer rows each on its own, everything else in lanes.
+    pub(super) fn inside_windows(&mut self, dim: Space, items: &[Item], short: &ShortRows) -> Walks {
         let mut walks = Vec::new();
         self.traverse(dim, &short.items(), false, &mut walks);
         let inside = self.inside_lanes(dim, items);
         let mine = |i: &Item| matches!(i, Item::Fold(n) if short.folds.contains(n));
         walks.extend(inside.iter().filter(|w| !w.items.iter().any(mine)).cloned());
-        Nest::level(level, walks, "rows differ in length, most are short")
+        walks.into()
     }
 
     /// Several accumulators: what is folded over gathered elements, as the products of a sparse matrix are, is bound by loading these. To collect them into vectors costs more than the
@@ -323,7 +328,7 @@ impl Chooser<'_> {
     }
 
     /// Lanes for arrays that are written from one end to the other, and the bytes of a point: such stores can bypass the caches, unless arrays are computed in place.
-    fn streaming(&mut self, dim: Space, items: &[Item]) -> Option<(Lanes, i64)> {
+    pub(super) fn streaming(&mut self, dim: Space, items: &[Item]) -> Option<(Lanes, i64)> {
         let (p, cuts) = (self.facts.p, self.facts.cuts);
         let (mut widest, mut bytes, mut non_temporal) = (4, 0, true);
         for item in items {

@@ -4,6 +4,7 @@
 //! A choice depends on the kernel, the cuts and the target, on nothing else.
 
 mod cpu;
+mod legal;
 
 use crate::facts::Facts;
 use deckle_ir::kernel::{Node, Op, ROOT, Region, Space};
@@ -36,6 +37,13 @@ impl Chooser<'_> {
         let nest = Nest::level(Level::Serial, self.inside_of(dim, items, outermost), "points on their own");
         let mut walks = vec![Walk { dim, items: Vec::new(), nest }];
         self.root_folds(items, &mut walks);
+        walks.into()
+    }
+
+    /// What a function traverses at the root, where some items have been computed before.
+    pub(crate) fn root_walks(&mut self, before: &[Item]) -> Walks {
+        let mut walks = Vec::new();
+        self.root_folds(before, &mut walks);
         walks.into()
     }
 

@@ -66,7 +66,7 @@ impl Scheduler<'_> {
             return Ok(None);
         }
         let mine = [Item::Sink(i)];
-        let (mut e, _, range) = self.emitter_at_points("_turns", &mine);
+        let (mut e, _, range) = self.emitter_at_points("_turns", &mine)?;
         let inside = e.inside_of_point(self.first)?;
         let (length, turns) = (e.val(len)?, e.facts.cuts.accumulators);
         let places: Vec<Val> = (0..turns).map(|turn| e.b.mul_const(length, turn)).collect();
@@ -112,7 +112,7 @@ impl Scheduler<'_> {
             return Ok(None);
         }
         let mine = [Item::Sink(i)];
-        let (mut e, _, range) = self.emitter_at_points("_owned", &mine);
+        let (mut e, _, range) = self.emitter_at_points("_owned", &mine)?;
         let inside = e.inside_of_point(self.first)?;
         let length = e.val(*len)?;
         let Region::Dim(points) = self.p.space(self.first).region else { return Ok(None) };

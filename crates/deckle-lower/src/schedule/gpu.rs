@@ -114,16 +114,16 @@ impl<'k> Gpu<'k> {
         Ok(GridLaunch { buffers, scratch: self.s.scratch_types(), size, parts, phases, wide })
     }
 
-    fn open(&self, part: &str, items: &[Item]) -> (Emitter<'k>, Vec<Buf>, Who) {
+    fn open(&self, part: &str, items: &[Item]) -> Res<(Emitter<'k>, Vec<Buf>, Who)> {
         let name = format!("{}{part}", self.s.name);
-        let walks = self.s.walks(part, |c| c.walks(items, false));
+        let walks = self.s.walks(part, |c| c.walks(items, false))?;
         let mut e = Emitter::new(self.s.p, self.s.sinks, &name, &self.s.buffers, self.s.purpose, walks);
         e.grid.on = true;
         let types = self.s.scratch_types();
         let scratch = types.into_iter().map(|ty| e.b.buffer(ty, deckle_ir::loops::Access::Write)).collect();
         let (points, parts) = (e.b.scalar(ScalarType::I64), e.b.scalar(ScalarType::I64));
         let (block, thread) = (e.b.let_(Expr::Id(Axis::Block)), e.b.let_(Expr::Id(Axis::Thread)));
-        (e, scratch, Who { points, parts, block, thread })
+        Ok((e, scratch, Who { points, parts, block, thread }))
     }
 
     fn close(e: Emitter<'_>, threads: u32) -> Res<Function> {
@@ -139,7 +139,7 @@ impl<'k> Gpu<'k> {
         items: &[Item],
         body: impl FnOnce(&mut Emitter<'k>, &[Buf], &Who) -> Res<()>,
     ) -> Res<Function> {
-        let (mut e, scratch, who) = self.open(part, items);
+        let (mut e, scratch, who) = self.open(part, items)?;
         begin_first(&mut e, who.thread);
         body(&mut e, &scratch, &who)?;
         e.b.end(&[]);
@@ -153,7 +153,7 @@ impl<'k> Gpu<'k> {
         items: &[Item],
         body: impl FnOnce(&mut Emitter<'k>, &[Buf], &Who, Val) -> Res<()>,
     ) -> Res<Function> {
-        let (mut e, scratch, who) = self.open(part, items);
+        let (mut e, scratch, who) = self.open(part, items)?;
         let base = e.b.mul_const(who.block, i64::from(self.threads));
         let mine = e.b.add(base, who.thread);
         let there = e.b.lt(mine, who.parts);
@@ -193,7 +193,7 @@ impl<'k> Gpu<'k> {
 
     /// A block takes a part.
     fn tiles(&self) -> Res<Function> {
-        let (mut e, scratch, who) = self.open("", &self.s.items());
+        let (mut e, scratch, who) = self.open("", &self.s.items())?;
         let (lo, hi) = self.bounds(&mut e, &who, who.block)?;
         let threads = i64::from(self.threads);
         let in_turn = self.s.folds.iter().all(|n| parts_of(self.s.p, *n).is_ok_and(|(_, _, how)| commutes(how)));
@@ -333,7 +333,7 @@ impl<'k> Gpu<'k> {
         if self.s.folds.is_empty() {
             return self.one("_finish", &[], |e, _, _| self.root_sinks(e));
         }
-        let (mut e, scratch, who) = self.open("_finish", &[]);
+        let (mut e, scratch, who) = self.open("_finish", &[])?;
         let threads = e.b.i64(i64::from(self.threads));
         let lo = e.b.mul(who.parts, who.thread);
         let lo = e.b.binary(BinOp::Div, lo, threads);
@@ -392,7 +392,7 @@ impl<'k> Gpu<'k> {
 
     /// A block takes a part, a warp each point, its threads the points inside.
     fn wide(&self) -> Res<Function> {
-        let (mut e, _, who) = self.open("_wide", &self.s.items());
+        let (mut e, _, who) = self.open("_wide", &self.s.items())?;
         let (lo, hi) = self.bounds(&mut e, &who, who.block)?;
         let width = e.b.i64(32);
         let warp = e.b.binary(BinOp::Div, who.thread, width);

@@ -29,11 +29,12 @@ use crate::choose::Chooser;
 use crate::cuts::Cuts;
 use crate::facts::Facts;
 use crate::facts::parts_of;
+use crate::kernels::legend;
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{self, Combine, Kernel, Node, Op, Program, ROOT, Region, Sink, Space};
 use deckle_ir::loops::{Expr, Function, Gathers, Launch, LoopHint, Stmt, StoreHint, Val, Work};
 use deckle_ir::scalar::{Scalar, ScalarType};
-use deckle_ir::schedule::{self, Item, Walks};
+use deckle_ir::schedule::{self, Item, Legend, Schedule, Walks};
 use emit::{Acc, Emitter, Res};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -49,17 +50,35 @@ pub struct Purpose {
     pub cuts: Cuts,
 }
 
-/// The functions of a kernel: one launch for each outermost dimension.
+/// The functions of a kernel, and the schedule that they follow.
+#[derive(Clone, Debug)]
+pub struct Scheduled {
+    /// A launch for each outermost dimension.
+    pub launches: Vec<Launch>,
+    /// How each function runs.
+    pub schedule: Schedule,
+}
+
+/// Lowers a kernel to functions of the loop IR. A function for which a schedule is given follows that, the others follow one that is chosen.
 ///
 /// # Errors
-/// A bug: a kernel that is not well formed.
-pub fn schedule(program: &Program, kernel: &Kernel, name: &str, purpose: Purpose) -> Result<Vec<Launch>, String> {
-    let mut launches = Vec::new();
+/// A schedule that is given and not legal. A bug: a kernel that is not well formed.
+pub fn schedule(
+    program: &Program,
+    kernel: &Kernel,
+    name: &str,
+    purpose: Purpose,
+    given: Option<&Schedule>,
+) -> Result<Scheduled, String> {
+    let (mut launches, mut functions) = (Vec::new(), Vec::new());
     for (i, (first, sinks)) in groups(program, kernel).into_iter().enumerate() {
         let name = if i == 0 { name.to_string() } else { format!("{name}_{i}") };
-        launches.push(Scheduler::new(program, &sinks, first, &name, purpose).launch()?);
+        let scheduler = Scheduler { given, ..Scheduler::new(program, &sinks, first, &name, purpose) };
+        let (launch, mut chosen) = scheduler.launch()?;
+        launches.push(launch);
+        functions.append(&mut chosen);
     }
-    Ok(launches)
+    Ok(Scheduled { launches, schedule: Schedule { functions } })
 }
 
 /// The sinks of a kernel by their outermost dimension.
@@ -96,6 +115,9 @@ fn goes_in_order(p: &Program, n: Node, from: Space) -> bool {
     }
 }
 
+/// The emitter of a function, its scratch buffers, and its scalars.
+type Opened<'k> = (Emitter<'k>, Vec<deckle_ir::loops::Buf>, Range);
+
 struct Scheduler<'k> {
     p: &'k Program,
     sinks: &'k [Sink],
@@ -114,6 +136,8 @@ struct Scheduler<'k> {
     alone: bool,
     /// Whether this is for a GPU.
     grid: bool,
+    /// What is to be followed where it has a function of that name.
+    given: Option<&'k Schedule>,
     /// The schedules of the functions that have been made.
     chosen: RefCell<Vec<schedule::Function>>,
 }
@@ -162,41 +186,54 @@ impl<'k> Scheduler<'k> {
         let (name, buffers) = (name.to_string(), buffers.into_iter().collect());
         let rows =
             if purpose.diagnose { None } else { rows::rows_of(p, sinks, first, &needed, purpose.cuts.few_in_row) };
-        let (grid, long, chosen) = (false, false, RefCell::default());
-        Scheduler { p, sinks, first, name, purpose, folds, scans, buffers, rows, long, alone, grid, chosen }
+        let (grid, long, given, chosen) = (false, false, None, RefCell::default());
+        Scheduler { p, sinks, first, name, purpose, folds, scans, buffers, rows, long, alone, grid, given, chosen }
     }
 
     /// What the function of that name part traverses, as it is chosen.
-    fn walks(&self, part: &str, choose: impl FnOnce(&mut Chooser<'k>) -> Walks) -> Walks {
+    fn walks(&self, part: &str, choose: impl FnOnce(&mut Chooser<'k>) -> Walks) -> Res<Walks> {
         let mut chooser = Chooser {
             facts: Facts::new(self.p, self.sinks, self.purpose.cuts),
             gathers: self.purpose.gathers,
             vectors: !self.purpose.diagnose && !self.grid,
             rows: self.row_dim(),
         };
-        let walks = choose(&mut chooser);
+        let mut walks = choose(&mut chooser);
         let name = format!("{}{part}", self.name);
-        self.chosen.borrow_mut().push(schedule::Function { name, walks: walks.clone() });
-        walks
+        if let Some(given) = self.given.and_then(|s| s.functions.iter().find(|f| f.name == name)) {
+            let illegal = |why: String| format!("the schedule of `{name}` is not legal: {why}");
+            chooser.legal(&given.walks, &walks).map_err(illegal)?;
+            walks = given.walks.clone();
+        }
+        let legend = Legend(legend(self.p, self.sinks, &walks));
+        self.chosen.borrow_mut().push(schedule::Function { name, walks: walks.clone(), legend });
+        Ok(walks)
     }
 
     /// An emitter for the function of that name part, which traverses items from the root on: a range of the first dimension, if `ranged`.
-    fn emitter(&self, part: &str, items: &[Item], ranged: bool) -> (Emitter<'k>, Vec<deckle_ir::loops::Buf>, Range) {
+    fn emitter(&self, part: &str, items: &[Item], ranged: bool) -> Res<Opened<'k>> {
         let walks = self.walks(part, |c| match self.long && ranged {
             // Ranges are those between rows that were run before, and these rows are points on their own.
             true => [c.walks(items, false), c.walks_at_points(self.first, items, false)].concat().into(),
             false => c.walks(items, ranged),
-        });
-        self.emitter_for(part, walks)
+        })?;
+        Ok(self.emitter_for(part, walks))
+    }
+
+    /// An emitter for a function that runs after all blocks.
+    fn emitter_after(&self, part: &str) -> Res<Opened<'k>> {
+        let folds: Vec<Item> = self.folds.iter().map(|n| Item::Fold(*n)).collect();
+        let walks = self.walks(part, |c| c.root_walks(&folds))?;
+        Ok(self.emitter_for(part, walks))
     }
 
     /// An emitter for a function that opens the points of the first dimension itself.
-    fn emitter_at_points(&self, part: &str, items: &[Item]) -> (Emitter<'k>, Vec<deckle_ir::loops::Buf>, Range) {
-        let walks = self.walks(part, |c| c.walks_at_points(self.first, items, false));
-        self.emitter_for(part, walks)
+    fn emitter_at_points(&self, part: &str, items: &[Item]) -> Res<Opened<'k>> {
+        let walks = self.walks(part, |c| c.walks_at_points(self.first, items, false))?;
+        Ok(self.emitter_for(part, walks))
     }
 
-    fn emitter_for(&self, part: &str, walks: Walks) -> (Emitter<'k>, Vec<deckle_ir::loops::Buf>, Range) {
+    fn emitter_for(&self, part: &str, walks: Walks) -> Opened<'k> {
         let name = format!("{}{part}", self.name);
         let mut e = Emitter::new(self.p, self.sinks, &name, &self.buffers, self.purpose, walks);
         let scratch = self.scratch_types();
@@ -247,7 +284,12 @@ impl<'k> Scheduler<'k> {
         folds.chain(sinks).collect()
     }
 
-    fn launch(self) -> Res<Launch> {
+    fn launch(self) -> Res<(Launch, Vec<schedule::Function>)> {
+        let launch = self.launch_of()?;
+        Ok((launch, self.chosen.into_inner()))
+    }
+
+    fn launch_of(&self) -> Res<Launch> {
         let Region::Dim(size) = self.p.space(self.first).region else { return self.single() };
         if self.p.space_of(size) != ROOT || self.alone {
             return self.single();
@@ -309,9 +351,9 @@ impl<'k> Scheduler<'k> {
     }
 
     /// A kernel that is not cut into blocks.
-    fn single(self) -> Res<Launch> {
+    fn single(&self) -> Res<Launch> {
         let items = self.items();
-        let (mut e, _, _) = self.emitter("", &items, false);
+        let (mut e, _, _) = self.emitter("", &items, false)?;
         e.traverse(ROOT, &items, None)?;
         for sink in self.sinks.iter().filter(|s| self.p.sink_parts(s).0 == ROOT) {
             e.sink(sink)?;
@@ -401,7 +443,7 @@ impl<'k> Scheduler<'k> {
     /// The kernel itself, and the buffers that each thread needs for it.
     fn main(&self) -> Res<(Function, Vec<(ScalarType, usize)>)> {
         let items = self.items();
-        let (mut e, scratch, range) = self.emitter("", &items, true);
+        let (mut e, scratch, range) = self.emitter("", &items, true)?;
         // What comes before the first block of the call; from block to block it is carried.
         let mut befores = Vec::new();
         for n in &self.scans {
@@ -448,7 +490,7 @@ impl<'k> Scheduler<'k> {
 
     /// The folds combined, and what the root makes of them.
     fn finish(&self) -> Res<Function> {
-        let (mut e, scratch, range) = self.emitter("_finish", &[], false);
+        let (mut e, scratch, range) = self.emitter_after("_finish")?;
         let zero = e.constant(Scalar::I64(0));
         for n in &self.folds {
             let start = e.start(*n)?;

@@ -251,7 +251,7 @@ impl<'k> Scheduler<'k> {
 
     /// A function that tells how many elements the rows of each block have.
     fn lengths(&self, dim: Space) -> Res<Function> {
-        let walks = self.walks("_lengths", |c| c.walks(&[], false));
+        let walks = self.walks("_lengths", |c| c.walks(&[], false))?;
         let name = format!("{}_lengths", self.name);
         let mut e = Emitter::new(self.p, self.sinks, &name, &self.buffers, self.purpose, walks);
         let lengths = e.b.buffer(ScalarType::I64, Access::Write);
@@ -300,7 +300,7 @@ impl<'k> Scheduler<'k> {
         if !sinks.is_empty() {
             phases.push(Phase { function: self.row_blocks(dim, &items, &sinks, "_row")?, alone: false });
         }
-        Ok(Long { partial, scratch, phases, launch: self.launch()? })
+        Ok(Long { partial, scratch, phases, launch: self.launch_of()? })
     }
 
     /// A function for a row, in which that row is open: with the scratch of its scans.
@@ -311,7 +311,7 @@ impl<'k> Scheduler<'k> {
         mine: &[Item],
         part: &str,
     ) -> Res<(Emitter<'k>, Scratch, Range)> {
-        let walks = self.walks(part, |c| c.walks_at_points(self.first, mine, true));
+        let walks = self.walks(part, |c| c.walks_at_points(self.first, mine, true))?;
         let name = format!("{}{part}", self.name);
         let mut e = Emitter::new(self.p, self.sinks, &name, &self.buffers, self.purpose, walks);
         let inside = e.inside_of_point(self.first)?;

@@ -50,7 +50,7 @@ impl<'k> Scheduler<'k> {
     /// What each block adds to the scans of a level.
     fn totals(&self, levels: &[Vec<Node>], level: usize) -> Res<Function> {
         let items: Vec<Item> = levels[level].iter().map(|n| Item::Scan(*n)).collect();
-        let (mut e, scratch, range) = self.emitter(&format!("_totals{level}"), &items, true);
+        let (mut e, scratch, range) = self.emitter(&format!("_totals{level}"), &items, true)?;
         let (block, _) = e.b.begin_for(range.first, range.last, 1, &[], LoopHint::Plain);
         self.begin_level(&mut e, &scratch, (levels, level), block)?;
         let bounds = self.bounds(&mut e, &range, block)?;
@@ -100,7 +100,7 @@ impl<'k> Scheduler<'k> {
 
     /// What comes before each block: of the first what the scan starts from.
     fn prefix(&self, scans: &[Node], level: usize) -> Res<Function> {
-        let (mut e, scratch, range) = self.emitter(&format!("_prefix{level}"), &[], false);
+        let (mut e, scratch, range) = self.emitter(&format!("_prefix{level}"), &[], false)?;
         for n in scans {
             self.sum_up(&mut e, &scratch, *n, self.place(*n), &range)?;
         }

@@ -1,0 +1,265 @@
+//! Which schedules are legal: what may be asked of a kernel, chosen by the rules or given by hand.
+//!
+//! Every walk of a function is checked against the walks that the kernel has, and every level against what its items allow: an order that an operator forbids, lanes for what has none, more
+//! memory than a tile has. A legal schedule gives the right result; which one is fast is a matter of [`super::cpu`].
+
+use super::Chooser;
+use crate::facts::{is_one_value, parts_of};
+use deckle_ir::array::BinOp;
+use deckle_ir::kernel::{Combine, Node, Op, Region, Sink, Space};
+use deckle_ir::loops::Gathers;
+use deckle_ir::schedule::{Item, Lanes, Level, Nest, Walk, When, find};
+
+/// The most lanes of a vector, vectors of a round, rows of a tile, and accumulators.
+const MOST: [u16; 4] = [16, 8, 8, 16];
+
+/// Why a schedule is not legal.
+type Legal = Result<(), String>;
+
+impl Chooser<'_> {
+    /// Whether walks that are given can replace those that were chosen.
+    pub(crate) fn legal(&mut self, given: &[Walk], chosen: &[Walk]) -> Legal {
+        for walk in chosen {
+            let Some(given) = find(given, walk.dim, &walk.items) else {
+                return Err(format!("there is no walk {}", heading(walk)));
+            };
+            self.legal_nest(given, &given.nest, &walk.nest)?;
+        }
+        for walk in given {
+            if find(chosen, walk.dim, &walk.items).is_none() {
+                return Err(format!("nothing has to be traversed by {}", heading(walk)));
+            }
+        }
+        Ok(())
+    }
+
+    fn legal_nest(&mut self, walk: &Walk, nest: &Nest, chosen: &Nest) -> Legal {
+        let (dim, items) = (walk.dim, &walk.items[..]);
+        let no = |why: &str| Err(format!("`{}` of {}: {why}", first_of(nest), heading(walk)));
+        match nest {
+            Nest::When(..) if !self.vectors => no("all points are traversed in one way here"),
+            Nest::When(When::Interior, then, other) => {
+                if items.iter().any(|i| self.facts.adds_floats(dim, *i)) {
+                    return no("floats that are combined along it would be grouped otherwise");
+                }
+                let Some(interior) = self.facts.interior(dim, items) else { return no("it has no edges") };
+                let flat = items.iter().all(|i| self.facts.space_of(*i) == dim);
+                let serial = |n: &Nest| matches!(n, Nest::Level { level: Level::Serial, .. });
+                if !flat && !(serial(then) && serial(other)) {
+                    return no("there are dimensions further in, so that both sides are serial");
+                }
+                let before = self.facts.assume(&interior);
+                let inside = self.inside(dim, items);
+                let within = self.legal_nest(walk, then, &Nest::level(Level::Serial, inside, ""));
+                self.facts.assume_again(before);
+                within?;
+                self.legal_nest(walk, other, chosen)
+            }
+            Nest::When(when, then, other) => {
+                let tile = matches!(**then, Nest::Level { level: Level::Tile { .. }, .. });
+                match when {
+                    When::Tiles { least: 0.., deepest }
+                        if tile && (0..=self.facts.cuts.deepest_tile).contains(deepest) => {}
+                    When::Fewer(0..) | When::AtLeast(0..) if !tile => {}
+                    _ => return no("a tile needs `tiles`, and its memory bounds how deep it is"),
+                }
+                self.legal_nest(walk, then, chosen)?;
+                self.legal_nest(walk, other, chosen)
+            }
+            Nest::Level { level, inside, .. } => {
+                if let Err(why) = self.legal_level(dim, items, *level) {
+                    return no(&why);
+                }
+                let scalar =
+                    matches!(level, Level::Serial | Level::Independent | Level::Unrolled | Level::Accumulators(_));
+                let wanted = match level {
+                    _ if scalar => self.inside(dim, items),
+                    Level::Windows { .. } => match self.facts.short_rows(dim, items) {
+                        Some(short) => self.inside_windows(dim, items, &short),
+                        None => return no("it has no rows to fold"),
+                    },
+                    Level::Tile { .. } => match self.facts.tiled(dim, items) {
+                        Some(tiled) => self.inside_lanes(tiled.columns, items),
+                        None => return no("it cannot be tiled"),
+                    },
+                    _ => self.inside_lanes(dim, items),
+                };
+                let vectors = self.vectors;
+                self.vectors &= scalar;
+                let legal = match level {
+                    // The rows that are on their own have all levels, what is in lanes has none.
+                    Level::Windows { .. } => self.legal_windows(dim, items, inside, &wanted, vectors),
+                    _ => self.legal(inside, &wanted),
+                };
+                self.vectors = vectors;
+                legal
+            }
+        }
+    }
+
+    fn legal_windows(&mut self, dim: Space, items: &[Item], given: &[Walk], wanted: &[Walk], vectors: bool) -> Legal {
+        let Some(short) = self.facts.short_rows(dim, items) else { return Err(format!("{dim} has no rows to fold")) };
+        let own = |w: &Walk| w.items.iter().any(|i| matches!(i, Item::Fold(n) if short.folds.contains(n)));
+        let split = |walks: &[Walk]| walks.iter().cloned().partition::<Vec<Walk>, _>(own);
+        let ((given, given_lanes), (wanted, wanted_lanes)) = (split(given), split(wanted));
+        self.legal(&given_lanes, &wanted_lanes)?;
+        self.vectors = vectors;
+        self.legal(&given, &wanted)
+    }
+
+    fn legal_level(&mut self, dim: Space, items: &[Item], level: Level) -> Legal {
+        let no = |why: &str| Err(why.to_string());
+        if !self.vectors && !matches!(level, Level::Serial | Level::Independent | Level::Unrolled) {
+            return no("points are traversed one by one here");
+        }
+        match level {
+            Level::Serial => Ok(()),
+            Level::Independent if self.facts.serial_level(dim, items) == Level::Serial => {
+                no("the order of points matters")
+            }
+            Level::Independent => Ok(()),
+            Level::Unrolled if !self.facts.written_out(dim) => no("it is not known to have a few points"),
+            Level::Unrolled => Ok(()),
+            Level::Accumulators(n) => {
+                let can = |i: &Item| {
+                    let Item::Fold(f) = i else { return false };
+                    self.facts.space_of(*i) == dim && matches!(parts_of(self.facts.p, *f), Ok((_, _, Combine::Ops(_))))
+                };
+                match is_power(n, MOST[3]) && items.iter().all(can) {
+                    true => Ok(()),
+                    false => no("only folds with operators have accumulators, a power of two"),
+                }
+            }
+            Level::Lanes(lanes) => self.legal_lanes(dim, items, lanes),
+            Level::Windows { rows, width, crosswise } => {
+                let Some(short) = self.facts.short_rows(dim, items) else { return no("it has no rows to fold") };
+                let plain = items.iter().all(|i| matches!(i, Item::Sink(_)) && self.facts.space_of(*i) == dim);
+                if !plain
+                    || !is_power(width, MOST[0])
+                    || width < 2
+                    || rows < width
+                    || rows % width != 0
+                    || crosswise && !short.side_by_side
+                {
+                    return no(
+                        "rows in windows are a multiple of the lanes, and nothing is carried from one to the next",
+                    );
+                }
+                self.can_be_lanes(dim, items, Some((short.dim, &short.folds))).map(|_| ())?;
+                self.can_be_lanes(short.dim, &short.items(), None).map(|_| ())
+            }
+            Level::Tile { rows, columns } => {
+                let Some(tiled) = self.facts.tiled(dim, items) else { return no("it cannot be tiled") };
+                if !(1..=MOST[2]).contains(&rows) || columns.apart || columns.non_temporal {
+                    return no("a tile has a few rows, and columns side by side");
+                }
+                self.legal_lanes(tiled.columns, items, columns)
+            }
+        }
+    }
+
+    fn legal_lanes(&mut self, dim: Space, items: &[Item], lanes: Lanes) -> Legal {
+        let Lanes { width, vectors, apart, non_temporal } = lanes;
+        if !is_power(width, MOST[0]) || width < 2 || !is_power(vectors, MOST[1]) {
+            return Err("lanes and vectors are powers of two, and not too many".into());
+        }
+        let deep = self.can_be_lanes(dim, items, None)?;
+        let folds = items.iter().any(|i| matches!(i, Item::Fold(_)));
+        let scans = items.iter().any(|i| matches!(i, Item::Scan(_)));
+        if vectors > 1 && (scans || deep && folds) {
+            return Err("one vector after another adds to what is carried".into());
+        }
+        let flat = items.iter().all(|i| self.facts.space_of(*i) == dim);
+        if apart && (vectors == 1 || deep || scans || !flat) {
+            return Err("only points without loops or conditions can be read in several places".into());
+        }
+        let aligned = |c: &mut Self| c.streaming(dim, items).is_some_and(|(l, _)| l.non_temporal && l.width == width);
+        if non_temporal && !aligned(self) {
+            return Err("non-temporal stores write arrays from one end to the other, a register at a time".into());
+        }
+        Ok(())
+    }
+
+    /// Whether items can be computed in lanes, apart from rows that are folded on their own: then, whether there are loops inside.
+    fn can_be_lanes(
+        &mut self,
+        dim: Space,
+        items: &[Item],
+        apart_from: Option<(Space, &[Node])>,
+    ) -> Result<bool, String> {
+        let p = self.facts.p;
+        let no = |why: &str| Err(why.to_string());
+        let is_guard = |s: &Space| matches!(p.space(*s).region, Region::Guard(..));
+        if !items.iter().all(|i| p.between(dim, self.facts.space_of(*i)).iter().all(is_guard)) {
+            return no("there are dimensions further in");
+        }
+        for item in items {
+            match item {
+                Item::Fold(n) | Item::Scan(n) => {
+                    if !matches!(parts_of(p, *n)?, (_, _, Combine::Ops(_))) {
+                        return no("functions are combined one after another");
+                    }
+                }
+                Item::Sink(i) => match &self.facts.sinks[*i] {
+                    sink @ Sink::Scatter { .. } if !is_one_value(p, sink) || self.gathers == Gathers::Emulated => {
+                        return no("what is combined into memory is combined one after another");
+                    }
+                    _ => {}
+                },
+            }
+        }
+        let mut inside = self.facts.needed_inside(dim, items);
+        if let Some((row, folds)) = apart_from {
+            inside.retain(|n| !folds.contains(n) && !p.encloses(row, p.space_of(*n)));
+        }
+        let guarded = items.iter().any(|i| self.facts.space_of(*i) != dim);
+        let scans = items.iter().any(|i| matches!(i, Item::Scan(_)));
+        let rows = self.rows;
+        self.facts.in_lanes_of(dim, |facts| {
+            let mut deep = false;
+            for n in inside {
+                match &p.node(n).op {
+                    Op::Scan { .. } if !items.contains(&Item::Scan(n)) => return no("a scan further in has an order"),
+                    Op::Loop { .. } => deep = true,
+                    Op::Fold { over, .. } => {
+                        deep = true;
+                        for inner in p.between(p.space_of(n), *over) {
+                            match p.space(inner).region {
+                                Region::Dim(size) if facts.varies(size) || rows == Some(inner) => {
+                                    return no("rows inside differ in length");
+                                }
+                                Region::Dim(_) | Region::Guard(..) => {}
+                                _ => return no("what is folded inside is no dimension"),
+                            }
+                        }
+                    }
+                    Op::Binary(BinOp::Pow, a, _) if !p.ty(*a).is_float() => {
+                        return no("powers of integers have no lanes");
+                    }
+                    _ => {}
+                }
+            }
+            match deep && (guarded || scans) {
+                true => no("loops inside need all lanes"),
+                false => Ok(deep),
+            }
+        })
+    }
+}
+
+/// Whether a number is a power of two up to a limit.
+fn is_power(n: u16, most: u16) -> bool {
+    n.is_power_of_two() && n <= most
+}
+
+fn heading(walk: &Walk) -> String {
+    let items: Vec<String> = walk.items.iter().map(Item::to_string).collect();
+    format!("over {} for {}", walk.dim, if items.is_empty() { "points on their own".into() } else { items.join(", ") })
+}
+
+fn first_of(nest: &Nest) -> String {
+    match nest {
+        Nest::When(when, ..) => format!("when {when}"),
+        Nest::Level { level, .. } => level.to_string(),
+    }
+}
