@@ -27,6 +27,8 @@ def pairs(xs: [int; n, 2]) = sum({ x[0] * 3 - x[1] : x in xs })
 def sparse_sums(off: [int], at: [i32], xs: [f64]) = [ sum({ xs[int(j)] : j in r }) : r in split_offsets(at, off) ]
 def counts(xs: [int]) = histogram(+, 0, 100, [ x % 100 : x in xs ], fill(1, length(xs)))
 def weights(xs: [int], ws: [f64]) = histogram(+, 0.0, 300, [ x % 300 : x in xs ], ws)
+def binned(bins: int, xs: [int]) =
+  unzip(histogram(\(a, x) (b, y) -> (a + b, max(x, y)), (0, -1i32), bins, [ x % bins : x in xs ], [ (x, i32(x % 77)) : x in xs ]))
 def multiples(n: int, ps: [int]) =
   let all = expand(\p -> n / p, \p i -> p * i, ps)
   in scatter(fill(0i32, n), all, fill(1i32, length(all)))
@@ -371,6 +373,27 @@ fn histograms_and_extremes() {
             _ => (0.0, 0, 0.0),
         };
         assert_eq!(on_all(&twice, &|s| vec![array(s, &fs)], &parts), (fs.iter().sum(), n, hi as f64), "{n}");
+    }
+}
+
+#[test]
+fn histograms_of_few_and_many_bins() {
+    let f = native("binned");
+    let xs: Vec<i64> = numbers(100_003).iter().map(|x| x + 1000).collect();
+    // Of 12 bytes each: with 8 tables, with 4, and with one.
+    for bins in [1i64, 7, 16, 340, 341, 342, 682, 683, 5000] {
+        let mut want = (vec![0i64; bins as usize], vec![-1i32; bins as usize]);
+        for x in &xs {
+            let bin = (x % bins) as usize;
+            want.0[bin] += x;
+            want.1[bin] = want.1[bin].max((x % 77) as i32);
+        }
+        let parts = |d: &Data| match d.form() {
+            Form::Tuple(p) => (elements::<i64>(&p[0]), elements::<i32>(&p[1])),
+            _ => Default::default(),
+        };
+        let args = |s: &Settings| vec![Data::copied(&[bins], &s.pool, "bins").unwrap(), array(s, &xs)];
+        assert_eq!(on_all(&f, &args, &parts), want, "{bins}");
     }
 }
 

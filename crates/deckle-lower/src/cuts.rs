@@ -6,7 +6,7 @@
 //! Integers do not depend on cuts. Sums of floats do, since they are combined block by block; for equal cuts they have equal bits, on any number of
 //! threads and in chunks of any size. Cuts that code is generated for are constants in it, so the cache of compiled code tells them apart.
 
-/// The sizes at which work is cut. Lanes and accumulators are powers of two; a window is a multiple of the lanes.
+/// The sizes at which work is cut. Lanes, accumulators and tables are powers of two; a window is a multiple of the lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Cuts {
     // Flattening.
@@ -28,7 +28,7 @@ pub struct Cuts {
     pub lanes: usize,
     /// The vectors of a round in a body with little to compute: the latency of one hides behind the others.
     pub vectors: u16,
-    /// The accumulators, or arrays that are scattered into, that are used round-robin where gathers are slow.
+    /// The accumulators that are used round-robin where gathers are slow.
     pub accumulators: i64,
     /// A dimension of at most this constant size is unrolled.
     pub unrolled: i64,
@@ -121,7 +121,9 @@ pub struct Cuts {
     pub copied: i64,
     /// The least and the most copies.
     pub copies: [i64; 2],
-    /// The bytes of copies that are used round-robin: they should stay in the nearest cache.
+    /// The most tables of a copy, which are used round-robin: at least 2.
+    pub tables: i64,
+    /// The bytes of all tables of a copy, or of half of them if there is no room for more: they should stay in the nearest cache.
     pub cached_copies: i64,
     /// The bytes of a part of an array that one thread scatters into, and the elements of an array that several threads merge copies into.
     pub owned: i64,
@@ -184,6 +186,7 @@ impl Default for Cuts {
             least_copied: 1 << 10,
             copied: 1 << 22,
             copies: [2, 16],
+            tables: 8,
             cached_copies: 1 << 15,
             owned: 1 << 18,
             worth_warp: 16,
@@ -245,6 +248,7 @@ impl Cuts {
             least_copied: 2,
             copied: 16,
             copies: [2, 3],
+            tables: 4,
             cached_copies: 64,
             owned: 32,
             worth_warp: 2,

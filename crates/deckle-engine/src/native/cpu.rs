@@ -114,7 +114,7 @@ pub(crate) fn entries(code: &Code, l: &Launch) -> Result<Entries, String> {
         main: entry(&l.main)?,
         finish: l.finish.as_ref().map(entry).transpose()?,
         merge: l.copies.as_ref().map(|c| entry(&c.merge)).transpose()?,
-        turns: l.copies.as_ref().and_then(|c| c.turns.as_ref()).map(|t| entry(&t.0)).transpose()?,
+        turns: l.copies.as_ref().and_then(|c| c.turns.as_ref()).map(|t| entry(&t.function)).transpose()?,
         owned: l.owned.as_ref().map(|o| entry(&o.function)).transpose()?,
         lengths: l.lengths().map(entry).transpose()?,
     })

@@ -75,9 +75,11 @@ impl Cpu<'_> {
         let own = exact && threads > 1 && threads as i64 <= most;
         let parts = if own { threads as i64 } else { most.clamp(cuts.copies[0], cuts.copies[1]) };
         let width: i64 = copies.units.iter().map(|u| u.ty().bytes() as i64).sum();
-        let (main, turns) = match (&copies.turns, entries.turns) {
-            (Some((_, turns)), Some(entry)) if len * width * *turns as i64 <= cuts.cached_copies => (entry, *turns),
-            _ => (entries.main, 1),
+        let (main, turns, stride) = match (&copies.turns, entries.turns) {
+            (Some(turns), Some(entry)) if len * width * turns.tables(len) <= cuts.cached_copies => {
+                (entry, turns.tables(len) as usize, turns.stride(len) as usize)
+            }
+            _ => (entries.main, 1, len as usize),
         };
         if points < cuts.points_for_copied * parts * len.max(cuts.least_copied) || exact && threads == 1 && turns == 1 {
             return Ok(None);
@@ -90,7 +92,7 @@ impl Cpu<'_> {
             let mut bufs = targets.clone();
             for (target, unit) in copies.targets.iter().zip(&copies.units) {
                 let mut copy =
-                    self.settings.pool.alloc(len as usize * turns * unit.ty().bytes(), "a copy to scatter into")?;
+                    self.settings.pool.alloc(stride * turns * unit.ty().bytes(), "a copy to scatter into")?;
                 fill(&mut copy, *unit)?;
                 bufs[*target] = Passed::new(&copy, "a copy to scatter into");
                 all.push(copy);
@@ -111,9 +113,9 @@ impl Cpu<'_> {
         for (part, turn) in args.iter().flat_map(|part| (0..turns).map(move |turn| (part, turn))) {
             let mut bufs: Vec<Passed<'_>> = copies.targets.iter().map(|t| targets[*t]).collect();
             for (target, unit) in copies.targets.iter().zip(&copies.units) {
-                // In range: a copy has that many arrays.
-                let bytes = len as usize * unit.ty().bytes();
-                bufs.push(part.bufs[*target].part(turn * bytes, bytes));
+                // In range: a copy has that many tables.
+                let width = unit.ty().bytes();
+                bufs.push(part.bufs[*target].part(turn * stride * width, len as usize * width));
             }
             merged.push(Args::new(bufs, self.make.checked));
         }

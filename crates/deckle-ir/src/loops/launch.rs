@@ -125,9 +125,42 @@ pub struct Copies {
     pub len: Node,
     /// Is passed the targets and then their copies; the first two scalars are a range of elements.
     pub merge: Function,
-    /// As `main`, but each copy is so many arrays of that length one after another, which take the points in turn: one that combines into an element
-    /// does not wait for the one before it.
-    pub turns: Option<(Function, usize)>,
+    /// How a copy can be several arrays.
+    pub turns: Option<Turns>,
+}
+
+/// A copy of an array as several tables, which take the points round-robin: a point that combines into an element does not wait for the point before it.
+///
+/// ```
+/// # use deckle_ir::loops::Turns;
+/// # let function = deckle_ir::loops::Builder::new("k1_turns").finish().unwrap();
+/// let turns = Turns { function, most: 8, wide: 512, line: 8 };
+/// assert_eq!((turns.tables(256), turns.stride(256)), (8, 264));
+/// assert_eq!((turns.tables(1000), turns.stride(1000)), (4, 1000));
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Turns {
+    /// As `main`, but it combines into the tables of a copy.
+    pub function: Function,
+    /// The most tables of a copy, a power of two.
+    pub most: i64,
+    /// An array of more elements has half as many tables.
+    pub wide: i64,
+    /// The elements of a cache line, a power of two.
+    pub line: i64,
+}
+
+impl Turns {
+    /// The number of tables for an array of this many elements.
+    pub fn tables(&self, len: i64) -> i64 {
+        if len > self.wide { self.most / 2 } else { self.most }
+    }
+
+    /// The elements from the start of a table to that of the next one: an odd number of cache lines. Otherwise the same element of two tables could be a multiple
+    /// of 4 KiB apart, and processors that compare the low bits of addresses first take a load of the one to depend on a store to the other.
+    pub fn stride(&self, len: i64) -> i64 {
+        (len + self.line - 1) & -self.line | self.line
+    }
 }
 
 /// An array that is combined into at places which ascend within each point of the first dimension: whoever owns a part of the array can find those
@@ -146,7 +179,7 @@ pub struct Owned {
 impl Launch {
     /// All functions.
     pub fn functions(&self) -> impl Iterator<Item = &Function> {
-        let copies = self.copies.iter().flat_map(|c| [&c.merge].into_iter().chain(c.turns.iter().map(|t| &t.0)));
+        let copies = self.copies.iter().flat_map(|c| [&c.merge].into_iter().chain(c.turns.iter().map(|t| &t.function)));
         let owned = self.owned.iter().map(|o| &o.function);
         let scans = self.scans.iter().flat_map(|level| [&level.totals, &level.prefix]);
         scans.chain([&self.main]).chain(&self.finish).chain(copies).chain(owned).chain(self.lengths())

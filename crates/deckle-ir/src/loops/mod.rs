@@ -40,7 +40,7 @@ mod verify;
 mod walk;
 
 pub use build::Builder;
-pub use launch::{Copies, GridLaunch, Launch, Lengths, Long, Owned, Parts, Phase, Rows, ScanLevel, Work};
+pub use launch::{Copies, GridLaunch, Launch, Lengths, Long, Owned, Parts, Phase, Rows, ScanLevel, Turns, Work};
 pub use parse::parse;
 pub use typing::{Names, regroups};
 pub use verify::verify;

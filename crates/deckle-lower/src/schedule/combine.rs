@@ -13,9 +13,12 @@ use super::{Scheduler, finished};
 use crate::facts::{Facts, is_one_value, is_ordered, unit};
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{Combine, Node, Op, ROOT, Region, Sink};
-use deckle_ir::loops::{Access, Builder, Copies, Expr, Function, LoopHint, Owned, Val};
-use deckle_ir::scalar::Scalar;
+use deckle_ir::loops::{Access, Builder, Copies, Expr, LoopHint, Owned, Turns, Val};
+use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::schedule::Item;
+
+/// The bytes of a cache line.
+const LINE: i64 = 64;
 
 impl Scheduler<'_> {
     /// The only scatter that must keep an order, if there is one and nothing else passes from block to block.
@@ -45,7 +48,7 @@ impl Scheduler<'_> {
         let mut b = Builder::new(&format!("{}_merge", self.name));
         let all: Vec<_> = types.iter().map(|ty| b.buffer(*ty, Access::Write)).collect();
         let copies: Vec<_> = types.iter().map(|ty| b.buffer(*ty, Access::Read)).collect();
-        let scalars: Vec<Val> = (0..4).map(|_| b.scalar(deckle_ir::scalar::ScalarType::I64)).collect();
+        let scalars: Vec<Val> = (0..4).map(|_| b.scalar(ScalarType::I64)).collect();
         b.for_(scalars[0], scalars[1], 1, &[], LoopHint::Independent, |b, at, _| {
             for ((op, target), copy) in ops.iter().zip(&all).zip(&copies) {
                 let (new, old) = (b.load(*copy, at), b.load(*target, at));
@@ -55,29 +58,34 @@ impl Scheduler<'_> {
             Vec::new()
         });
         let merge = super::verified(b.finish().map_err(|faults| faults.join("; "))?)?;
-        let turns = self.turns(i, *len)?;
+        let turns = self.turns(i, *len, &types)?;
         let exact = types.iter().all(|ty| !ty.is_float()) && ops.iter().all(|op| *op != BinOp::AddSat);
         Ok(Some(Copies { targets, units, exact, len: *len, merge, turns }))
     }
 
-    /// A function that scatters into several arrays in turn, where points do nothing else.
-    fn turns(&self, i: usize, len: Node) -> Res<Option<(Function, usize)>> {
+    /// How points that do nothing else scatter into several tables round-robin.
+    fn turns(&self, i: usize, len: Node, types: &[ScalarType]) -> Res<Option<Turns>> {
         if self.p.sink_parts(&self.sinks[i]).0 != self.first || self.sinks.len() != 1 || self.purpose.diagnose {
             return Ok(None);
         }
         let mine = [Item::Sink(i)];
         let (mut e, _, range) = self.emitter_at_points("_turns", &mine)?;
         let inside = e.inside_of_point(self.first)?;
-        let (length, turns) = (e.val(len)?, e.facts.cuts.accumulators);
-        let places: Vec<Val> = (0..turns).map(|turn| e.b.mul_const(length, turn)).collect();
+        let (most, cached) = (e.facts.cuts.tables, e.facts.cuts.cached_copies);
+        let widths = || types.iter().map(|ty| ty.bytes() as i64);
+        let wide = cached / (most * widths().sum::<i64>());
+        // With the narrowest elements: wider ones lie a multiple of that many lines apart.
+        let line = LINE / widths().min().unwrap_or(LINE);
+        let length = e.val(len)?;
+        let places = e.tables(length, (most, wide, line));
         let (block, _) = e.b.begin_for(range.first, range.last, 1, &[], LoopHint::Plain);
         let (lo, hi) = self.bounds(&mut e, &range, block)?;
         let points = e.b.sub(hi, lo);
-        let whole = e.b.i64(-turns);
+        let whole = e.b.i64(-most);
         let whole = e.b.let_(Expr::Binary(BinOp::And, points, whole));
         let middle = e.b.add(lo, whole);
         e.jumps = true;
-        for (from, to, step) in [(lo, middle, turns), (middle, hi, 1)] {
+        for (from, to, step) in [(lo, middle, most), (middle, hi, 1)] {
             let (pos, _) = e.b.begin_for(from, to, step, &[], LoopHint::Plain);
             for turn in 0..step {
                 let pos = e.b.add_const(pos, turn);
@@ -89,7 +97,7 @@ impl Scheduler<'_> {
             e.b.end(&[]);
         }
         e.b.end(&[]);
-        Ok(Some((finished(e)?, turns as usize)))
+        Ok(Some(Turns { function: finished(e)?, most, wide, line }))
     }
 
     /// How the scatter of this launch is done by the owners of parts of the array.
@@ -167,6 +175,19 @@ fn is_affine(facts: &mut Facts<'_>, n: Node, dim: deckle_ir::kernel::Space) -> b
 }
 
 impl Emitter<'_> {
+    /// Where the table of each point of a round begins: see [`Turns::tables`] and [`Turns::stride`].
+    fn tables(&mut self, length: Val, (most, wide, line): (i64, i64, i64)) -> Vec<Val> {
+        let (wide, bits) = (self.b.i64(wide), (self.b.i64(-line), self.b.i64(line)));
+        let half = self.b.lt(wide, length);
+        let up = self.b.add_const(length, line - 1);
+        let up = self.b.let_(Expr::Binary(BinOp::And, up, bits.0));
+        let stride = self.b.let_(Expr::Binary(BinOp::Or, up, bits.1));
+        let all: Vec<Val> = (0..most).map(|turn| self.b.mul_const(stride, turn)).collect();
+        let (first, second) = all.split_at(most as usize / 2);
+        let second: Vec<Val> = first.iter().zip(second).map(|(a, b)| self.b.select(half, *a, *b)).collect();
+        [first, &second].concat()
+    }
+
     /// An affine index at position 0, and what each position adds.
     fn affine(&mut self, n: Node, dim: deckle_ir::kernel::Space) -> Res<(Val, Val)> {
         let (zero, one) = (self.b.i64(0), self.b.i64(1));
