@@ -72,7 +72,8 @@ impl Cpu<'_> {
         let threads = self.settings.team.threads();
         let most = cuts.copied / len.max(1);
         // Where each thread can have a copy, it takes one part of the points after another: a thread that begins late, or is slower, takes fewer.
-        let own = exact && threads > 1 && threads as i64 <= most;
+        // Of many points there are more parts than other kernels have: the threads end nearer to each other, and a part costs only a call.
+        let own = exact && threads as i64 <= most;
         let parts = if own { threads as i64 } else { most.clamp(cuts.copies[0], cuts.copies[1]) };
         let width: i64 = copies.units.iter().map(|u| u.ty().bytes() as i64).sum();
         let (main, turns, stride) = match (&copies.turns, entries.turns) {
@@ -84,7 +85,7 @@ impl Cpu<'_> {
         if points < cuts.points_for_copied * parts * len.max(cuts.least_copied) || exact && threads == 1 && turns == 1 {
             return Ok(None);
         }
-        let tasks = if own { parts * cuts.tasks } else { parts };
+        let tasks = if own { (points / cuts.worth).clamp(parts * cuts.tasks, parts * cuts.tasks * 4) } else { parts };
         let block = (points + tasks - 1) / tasks;
         let targets = self.passed(memory, launch)?;
         let (mut all, mut args) = (Vec::new(), Vec::new());
@@ -140,6 +141,13 @@ fn fill(buffer: &mut Buffer, with: Scalar) -> Result<(), Failure> {
     let bytes = with.bits().to_le_bytes();
     let width = with.ty().bytes();
     let all = buffer.get_mut::<u8>().ok_or_else(|| Failure::Bug("a new buffer is shared".into()))?;
-    all.chunks_exact_mut(width).for_each(|element| element.copy_from_slice(&bytes[..width]));
+    // Doubles the filled part. A loop over elements, whose width is not a constant here, calls `memcpy` for each.
+    let mut filled = width.min(all.len());
+    all[..filled].copy_from_slice(&bytes[..filled]);
+    while filled < all.len() {
+        let more = filled.min(all.len() - filled);
+        all.copy_within(..more, filled);
+        filled += more;
+    }
     Ok(())
 }
