@@ -3,17 +3,20 @@
 //!
 //! New seeds on every run: see `deckle_gen::sweep`. `DECKLE_IDIOM='scan of scan'` makes programs with that idiom and no other.
 
-use deckle_engine::{Chunks, Cuts, Data, Effort, Input, Layout, Native, Options, Settings, Simulated};
+use deckle_diag::Code;
+use deckle_engine::{Chunks, Cuts, Data, Effort, Input, Layout, Native, Options, Settings, Simulated, pipeline};
 use deckle_gen::compare::{Run, agree, is_limit, same_bits, same_error, shown};
 use deckle_gen::sweep::Sweep;
-use deckle_gen::{Case, Config, Rng, program};
+use deckle_gen::{Case, Config, Rng, program, schedules};
 use deckle_io::tree;
 use deckle_ir::loops::Gathers;
+use deckle_ir::schedule::Schedule;
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
 use deckle_runtime::Pool;
 use deckle_runtime::stream::{self, Source};
 use std::cell::RefCell;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// How a program is compiled, and then run on native code.
 #[derive(Clone, Copy, Debug)]
@@ -124,7 +127,12 @@ fn reference(case: &Case, elements: u64) -> Option<Run> {
 
 /// Native code in one way, against the reference, and the bits of its runs against each other.
 fn on_cores(case: &Case, reference: &Run, way: &Way) -> Result<(), String> {
-    let native = Native::compile(&case.program, case.entry, way.options)
+    on_cores_as(case, reference, way, None)
+}
+
+/// The same, as a schedule says.
+fn on_cores_as(case: &Case, reference: &Run, way: &Way, given: Option<&Schedule>) -> Result<(), String> {
+    let native = Native::compile_as(&case.program, case.entry, way.options, given)
         .map_err(|e| format!("{}\nbut it does not compile with {:?}: {}", shown(reference), way.options, e.message))?;
     let mut first: Option<(Option<i64>, Run)> = None;
     for (threads, chunk) in way.runs {
@@ -138,7 +146,8 @@ fn on_cores(case: &Case, reference: &Run, way: &Way) -> Result<(), String> {
         };
         if !agree(&case.program, reference, &run) {
             let (wanted, got) = (shown(reference), shown(&run));
-            return Err(format!("{wanted}\nbut {}\n{got}\n{}", how(), native.program()));
+            let schedule = given.map_or(String::new(), Schedule::to_string);
+            return Err(format!("{wanted}\nbut {}\n{got}\n{}\n{schedule}", how(), native.program()));
         }
         match (&first, &run) {
             (Some((_, Ok(a))), Ok(b)) if !same_bits(a, b) => {
@@ -229,6 +238,58 @@ fn idioms_of_sequences() {
 fn real_sizes() {
     let config = Config { idioms: 60, ..Config::nested().with_idioms() }.at_size(40_000);
     sweep("real_sizes", &config, 25, 400_000);
+}
+
+/// A legal schedule of a program, at random.
+fn legal_schedule(case: &Case, options: Options, rng: &mut Rng) -> Result<Schedule, String> {
+    let asked = |given: Option<&Schedule>| pipeline::scheduled(&case.program, case.entry, options, given);
+    let chosen = asked(None).map_err(|d| d.message.clone())?;
+    let mut legal = Schedule::default();
+    for function in &chosen.functions {
+        for _ in 0..6 {
+            let new = Schedule { functions: vec![schedules::changed(function, rng)] };
+            match asked(Some(&new)) {
+                Ok(_) => {
+                    legal.functions.extend(new.functions);
+                    break;
+                }
+                Err(d) if d.code == Code::BadFile => {}
+                Err(d) => return Err(d.message.clone()),
+            }
+        }
+    }
+    let text = legal.to_string();
+    if deckle_ir::schedule::parse(&text) != Ok(legal.clone()) {
+        return Err(format!("the schedule is not read as it is printed:\n{text}"));
+    }
+    Ok(legal)
+}
+
+#[test]
+fn legal_schedules() {
+    let config = Config::nested().with_idioms();
+    let (all, changed) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let sweep = Sweep {
+        test: ["deckle-engine", "random", "legal_schedules"],
+        config: &config,
+        cases: 500,
+        of: ALL,
+        threads: 2,
+    };
+    sweep.run(&|case| {
+        let Some(reference) = reference(case, 4000) else { return Ok(()) };
+        let mut rng = ways_of(case);
+        let way = Way { outside: false, ..way(&mut rng, &config) };
+        let given = legal_schedule(case, way.options, &mut rng)?;
+        let chosen =
+            pipeline::scheduled(&case.program, case.entry, way.options, None).map_err(|d| d.message.clone())?;
+        all.fetch_add(chosen.functions.len(), Relaxed);
+        changed.fetch_add(given.functions.iter().filter(|f| !chosen.functions.contains(f)).count(), Relaxed);
+        on_cores_as(case, &reference, &way, Some(&given))
+    });
+    let (all, changed) = (all.into_inner(), changed.into_inner());
+    println!("legal_schedules: {changed} of {all} functions have another schedule");
+    assert!(changed * 10 >= all, "{changed} of {all} functions have another schedule: too few to say anything");
 }
 
 /// Programs that once failed: checks after the state of a loop was new, a condition that holds in no lane, loops inside a traversal.

@@ -23,6 +23,7 @@ mod params;
 pub mod rebuild;
 mod rng;
 mod scalars;
+pub mod schedules;
 pub mod shrink;
 pub mod sweep;
 

@@ -10,6 +10,7 @@ use deckle_ir::array;
 use deckle_ir::entity::Func;
 use deckle_ir::kernel;
 use deckle_ir::loops::{Function, Launch};
+use deckle_ir::schedule::Schedule;
 use deckle_llvm::{Compiler, Gpu, Origin, Pipeline, emit, gathers_here};
 use deckle_lower::chunk::{chunk, lower};
 use deckle_lower::flatten;
@@ -176,6 +177,21 @@ pub fn show(program: &array::Program, func: Func, options: Options, stage: Stage
         }
         Stage::Ptx => Ok(Ptx::compile(program, func, options, &Gpu::new(8, 0), None)?.text().to_string()),
     }
+}
+
+/// The schedule of a function of a program, if that of some of its functions is given.
+///
+/// # Errors
+/// As [`crate::Native::compile_as`], but that no LLVM is needed.
+pub fn scheduled(
+    program: &array::Program,
+    func: Func,
+    options: Options,
+    given: Option<&Schedule>,
+) -> Result<Schedule, Box<Diagnostic>> {
+    let plan = Plan::new(program, func, options, &mut Timings::default())?;
+    let all = schedules(&plan, options.gathers.unwrap_or_else(gathers_here), given)?;
+    Ok(Schedule { functions: all.into_iter().flat_map(|s| s.schedule.functions).collect() })
 }
 
 /// What each kernel is for.

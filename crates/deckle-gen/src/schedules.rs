@@ -1,0 +1,65 @@
+//! Random schedules: a chosen one, changed at random. Many are not legal; whoever makes them asks.
+
+use crate::Rng;
+use deckle_ir::schedule::{Function, Lanes, Level, Nest, Walk, Walks, When};
+
+/// A function with other levels and conditions, over the same dimensions.
+pub fn changed(function: &Function, rng: &mut Rng) -> Function {
+    Function { walks: walks(&function.walks, false, rng), ..function.clone() }
+}
+
+fn walks(all: &[Walk], in_lanes: bool, rng: &mut Rng) -> Walks {
+    all.iter().map(|w| Walk { nest: nest(&w.nest, in_lanes, rng), ..w.clone() }).collect()
+}
+
+fn nest(nest: &Nest, in_lanes: bool, rng: &mut Rng) -> Nest {
+    match nest {
+        Nest::When(_, then, other) if in_lanes || rng.chance(25) => {
+            self::nest(if rng.chance(50) { then } else { other }, in_lanes, rng)
+        }
+        Nest::When(when, then, other) => {
+            let when = match when {
+                When::Fewer(_) => When::Fewer(rng.between(0, 9)),
+                When::AtLeast(_) => When::AtLeast(rng.between(0, 9)),
+                When::Tiles { deepest, .. } => When::Tiles { least: rng.between(0, 4), deepest: *deepest },
+                When::Interior => When::Interior,
+            };
+            Nest::when(when, self::nest(then, false, rng), self::nest(other, false, rng))
+        }
+        Nest::Level { level, inside, .. } => {
+            let level =
+                if rng.chance(if in_lanes { 20 } else { 60 }) { any_level(*level, in_lanes, rng) } else { *level };
+            let vectors = matches!(level, Level::Lanes(_) | Level::Windows { .. } | Level::Tile { .. });
+            let new = Nest::level(level, walks(inside, in_lanes || vectors, rng), "");
+            match in_lanes || rng.chance(80) {
+                true => new,
+                // Some points in one way, some in another.
+                false => Nest::when(When::Fewer(rng.between(0, 9)), self::nest(nest, false, rng), new),
+            }
+        }
+    }
+}
+
+fn any_level(level: Level, in_lanes: bool, rng: &mut Rng) -> Level {
+    let power = |rng: &mut Rng, most: usize| 1u16 << rng.below(most + 1);
+    let lanes = |rng: &mut Rng| Lanes {
+        width: power(rng, 4).max(2),
+        vectors: power(rng, 3),
+        apart: rng.chance(30),
+        non_temporal: rng.chance(10),
+    };
+    let new = match (level, rng.below(if in_lanes { 3 } else { 8 })) {
+        (_, 0) => Level::Serial,
+        (_, 1) => Level::Independent,
+        (_, 2) => Level::Unrolled,
+        (Level::Tile { .. }, 3..6) => Level::Tile { rows: rng.between(1, 8) as u16, columns: lanes(rng) },
+        (Level::Windows { .. }, 3..6) => {
+            let width = power(rng, 4).max(2);
+            Level::Windows { rows: width * power(rng, 4), width, crosswise: rng.chance(50) }
+        }
+        (_, 3) => Level::Accumulators(power(rng, 4)),
+        _ => Level::Lanes(lanes(rng)),
+    };
+    // In lanes, loops stay serial or unrolled.
+    if in_lanes && matches!(new, Level::Independent) { Level::Serial } else { new }
+}
