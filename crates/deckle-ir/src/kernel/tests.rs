@@ -179,6 +179,7 @@ fn the_verifier_finds_each_fault() {
             "t1 is f64, but b0 holds i64",
         ),
         ("t0: i64 @s0 = const 0i64\nparams ()\nif t0 {} else {}", "t0 is no condition of the root"),
+        ("t0: i64 @s0 = pos\nparams ()\ncheck t0", "t0 is a position in s0, which is no dimension"),
         (
             "t0: i64 @s0 = const 0i64\ns1 = dim s0, t0\nt1: i64 @s1 = pos\nparams ()\nalloc b0: i64 [t1] x",
             "t1 is not of the root",

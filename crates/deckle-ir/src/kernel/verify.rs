@@ -57,6 +57,9 @@ pub fn verify(program: &Program) -> Result<(), Vec<String>> {
         {
             wrong.push(format!("{n}: {} of {} and {}", op.name(), program.ty(a), program.ty(b)));
         }
+        if matches!(data.op, Op::Pos) && !matches!(program.space(data.space).region, Region::Dim(_)) {
+            wrong.push(format!("{n} is a position in {}, which is no dimension", data.space));
+        }
         if let Op::Load(b, _) = data.op
             && program.bufs[b.index()].elem != data.ty
         {

@@ -1,7 +1,7 @@
 //! Operators that make arrays, and those that go through several at once.
 
 use super::value::{Arr, Val, Walk};
-use super::{Cx, Flattener, Frame, Res, Run, as_array};
+use super::{Cx, Flattener, Frame, Res, Run, as_array, bug, elem_of, parts_of};
 use deckle_diag::Span;
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{Fault, Node, ROOT, Region, Rep, Rows, Sink, Space};
@@ -18,8 +18,8 @@ const CHOSEN: usize = 8;
 
 impl<'p> Flattener<'p> {
     pub(super) fn replicate(&mut self, fx: &Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
-        let elem = self.get(fx, cx.inst.args[0]);
-        let n = self.scalar(fx, cx.inst.args[1]);
+        let elem = self.get(fx, cx.inst.args[0])?;
+        let n = self.scalar(fx, cx.inst.args[1])?;
         let n = self.natural(n, "the number of copies", cx.span, cx.ctx);
         self.body_array(n, cx.ctx, &mut |f, _, dim| f.lower_into(&elem, dim))
     }
@@ -39,7 +39,7 @@ impl<'p> Flattener<'p> {
     pub(super) fn generate(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
         let seq = cx.ty.is_seq();
         let what = if seq { "the length" } else { "the size" };
-        let sizes: Vec<Node> = cx.inst.args.iter().map(|a| self.scalar(fx, *a)).collect();
+        let sizes: Vec<Node> = cx.inst.args.iter().map(|a| self.scalar(fx, *a)).collect::<Res<_>>()?;
         let sizes: Vec<Node> = sizes.iter().map(|n| self.natural(*n, what, cx.span, cx.ctx)).collect();
         self.generate_from(fx, cx, &sizes, &mut Vec::new(), cx.ctx)
     }
@@ -53,7 +53,7 @@ impl<'p> Flattener<'p> {
         ctx: Space,
     ) -> Res<Val> {
         let Some((n, rest)) = sizes.split_first() else {
-            let indices: Vec<Node> = at.iter().flat_map(|v| v.leaves().unwrap_or_default()).collect();
+            let indices: Vec<Node> = at.iter().map(Val::scalar).collect::<Res<_>>()?;
             return self.inside(fx, cx.inst.bodies[0], &at.clone(), ctx, Run::Indices(&indices, true));
         };
         self.body_array(*n, ctx, &mut |f, pos, dim| {
@@ -65,14 +65,14 @@ impl<'p> Flattener<'p> {
     }
 
     pub(super) fn iota(&mut self, fx: &Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
-        let n = self.scalar(fx, cx.inst.args[0]);
+        let n = self.scalar(fx, cx.inst.args[0])?;
         let n = self.natural(n, "the length", cx.span, cx.ctx);
         self.body_array(n, cx.ctx, &mut |_, pos, _| Ok(Val::Scalar(pos)))
     }
 
     pub(super) fn range(&mut self, fx: &Frame<'p>, cx: &Cx<'p>, inclusive: bool) -> Res<Val> {
-        let args: Vec<Node> = cx.inst.args.iter().map(|a| self.scalar(fx, *a)).collect();
-        let [from, to, step] = args[..] else { return Ok(Val::tuple(Vec::new())) };
+        let args: Vec<Node> = cx.inst.args.iter().map(|a| self.scalar(fx, *a)).collect::<Res<_>>()?;
+        let [from, to, step] = args[..] else { return Err(bug("a range has three operands")) };
         let ty = self.k.ty(from);
         let wide = ScalarType::I64;
         let (a, b, s) = (self.k.cast(wide, from), self.k.cast(wide, to), self.k.cast(wide, step));
@@ -117,10 +117,10 @@ impl<'p> Flattener<'p> {
 
     /// A vector that is written out.
     pub(super) fn literal(&mut self, fx: &Frame<'p>, cx: &Cx<'p>, elem: &Type) -> Res<Val> {
-        let elems: Vec<Val> = cx.inst.args.iter().map(|a| self.get(fx, *a)).collect();
+        let elems: Vec<Val> = cx.inst.args.iter().map(|a| self.get(fx, *a)).collect::<Res<_>>()?;
         let n = self.k.int(elems.len() as i64);
         let Some(first) = elems.first() else {
-            let none = self.none_of(elem);
+            let none = self.none_of(elem)?;
             let zero = self.k.int(0);
             return Ok(Val::array(Arr::Kept { size: n, base: zero, rep: Rc::new(none) }));
         };
@@ -142,7 +142,7 @@ impl<'p> Flattener<'p> {
                 let i = f.k.int(i as i64);
                 let here = f.eq(pos, i);
                 chosen = match flat {
-                    true => f.choose(here, e, &chosen),
+                    true => f.choose(here, e, &chosen)?,
                     false => f.merge(here, &e.clone(), &chosen, dim)?,
                 };
             }
@@ -186,59 +186,59 @@ impl<'p> Flattener<'p> {
         let base = self.mul(number, n);
         let count = self.count(ctx)?;
         let len = self.points(count, n);
-        let like = elems[0].leaves().unwrap_or_default();
+        let like = elems[0].scalars()?;
         let name = self.name.clone();
         let bufs: Vec<_> = like.iter().map(|x| self.alloc(self.k.ty(*x), &name, len)).collect();
         let mut sinks = Vec::new();
         for (i, e) in elems.iter().enumerate() {
             let i = self.k.int(i as i64);
             let at = self.add(base, i);
-            for (buf, value) in bufs.iter().zip(e.leaves().unwrap_or_default()) {
+            for (buf, value) in bufs.iter().zip(e.scalars()?) {
                 sinks.push(Sink::Write { space: ctx, buf: *buf, at, value });
             }
         }
         self.run(&name, sinks);
-        let rep = rep_like(&elems[0], &mut bufs.into_iter());
+        let rep = rep_like(&elems[0], &mut bufs.into_iter())?;
         Ok(Val::array(Arr::Kept { size: n, base, rep: Rc::new(rep) }))
     }
 
     /// The representation of no element of a type.
-    pub(super) fn none_of(&mut self, ty: &Type) -> Rep {
-        match ty {
+    pub(super) fn none_of(&mut self, ty: &Type) -> Res<Rep> {
+        Ok(match ty {
             Type::Scalar(s) => Rep::Scalar(self.data(vec![Scalar::zero(*s)])),
             Type::Array(a) => {
-                let elem = self.none_of(&a.elem);
+                let elem = self.none_of(&a.elem)?;
                 Rep::Array(Rows::Equal(self.k.int(0)), Box::new(elem))
             }
             Type::Seq(e) => {
-                let elem = self.none_of(e);
+                let elem = self.none_of(e)?;
                 Rep::Array(Rows::Equal(self.k.int(0)), Box::new(elem))
             }
-            _ => Rep::Tuple(ty.parts().unwrap_or_default().into_iter().map(|t| self.none_of(t)).collect()),
-        }
+            _ => Rep::Tuple(parts_of(ty)?.into_iter().map(|t| self.none_of(t)).collect::<Res<_>>()?),
+        })
     }
 
     /// A host value that is part of the program.
     pub(super) fn constant(&mut self, value: &Value, ty: &Type) -> Res<Val> {
-        let rep = self.constants(&[value], ty);
+        let rep = self.constants(&[value], ty)?;
         let zero = self.k.int(0);
         Ok(self.kept_at(&rep, zero, ROOT))
     }
 
-    fn constants(&mut self, values: &[&Value], ty: &Type) -> Rep {
-        match ty {
-            Type::Scalar(s) => {
-                let column: Vec<Scalar> = values.iter().map(|v| v.as_scalar().unwrap_or(Scalar::zero(*s))).collect();
-                if column.is_empty() { self.none_of(ty) } else { Rep::Scalar(self.data(column)) }
+    fn constants(&mut self, values: &[&Value], ty: &Type) -> Res<Rep> {
+        let unlike = || bug("a constant is not of its type");
+        Ok(match ty {
+            Type::Scalar(_) => {
+                let column = values.iter().map(|v| v.as_scalar().ok_or_else(unlike)).collect::<Res<Vec<Scalar>>>()?;
+                if column.is_empty() { self.none_of(ty)? } else { Rep::Scalar(self.data(column)) }
             }
             Type::Array(_) | Type::Seq(_) => {
-                let elem = ty.elem().cloned().unwrap_or(Type::BOOL);
-                let rows: Vec<&[Value]> = values.iter().map(|v| v.items().unwrap_or_default()).collect();
+                let rows = values.iter().map(|v| v.items().ok_or_else(unlike)).collect::<Res<Vec<&[Value]>>>()?;
                 let all: Vec<&Value> = rows.iter().flat_map(|r| r.iter()).collect();
-                let inner = self.constants(&all, &elem);
+                let inner = self.constants(&all, elem_of(ty)?)?;
                 let first = rows.first().map_or(0, |r| r.len());
                 if rows.iter().all(|r| r.len() == first) {
-                    return Rep::Array(Rows::Equal(self.k.int(first as i64)), Box::new(inner));
+                    return Ok(Rep::Array(Rows::Equal(self.k.int(first as i64)), Box::new(inner)));
                 }
                 let mut offsets = vec![Scalar::I64(0)];
                 let mut total = 0;
@@ -249,11 +249,14 @@ impl<'p> Flattener<'p> {
                 Rep::Array(Rows::Offsets(self.data(offsets)), Box::new(inner))
             }
             _ => {
-                let parts = ty.parts().unwrap_or_default();
-                let column = |k: usize| values.iter().filter_map(|v| v.parts()?.get(k)).collect::<Vec<_>>();
-                Rep::Tuple(parts.iter().enumerate().map(|(k, t)| self.constants(&column(k), t)).collect())
+                let column = |k: usize| {
+                    let parts = values.iter().map(|v| v.parts().and_then(|parts| parts.get(k)).ok_or_else(unlike));
+                    parts.collect::<Res<Vec<&Value>>>()
+                };
+                let parts = parts_of(ty)?.into_iter().enumerate().map(|(k, t)| self.constants(&column(k)?, t));
+                Rep::Tuple(parts.collect::<Res<_>>()?)
             }
-        }
+        })
     }
 
     /// The elements of several arrays together, in order.
@@ -333,24 +336,23 @@ impl<'p> Flattener<'p> {
     }
 
     pub(super) fn map(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
-        let arrays: Vec<Rc<Arr>> = cx.inst.args.iter().map(|a| self.array(fx, *a)).collect();
+        let arrays: Vec<Rc<Arr>> = cx.inst.args.iter().map(|a| self.array(fx, *a)).collect::<Res<_>>()?;
         let first = if cx.ty.is_seq() && self.in_parts() { None } else { Some(0) };
         let walk = self.walk_all(&arrays, first, cx.span, cx.ctx)?;
-        let Val::Tuple(args) = &walk.elem else { return Ok(walk.elem) };
         let at = self.position(cx.ctx, walk.inner);
-        let elem = self.inside(fx, cx.inst.bodies[0], &args.clone(), walk.inner, Run::Element(at))?;
+        let elem = self.inside(fx, cx.inst.bodies[0], walk.elem.parts()?, walk.inner, Run::Element(at))?;
         Ok(self.walked(cx.ctx, Walk { elem, ..walk }))
     }
 
     pub(super) fn zip(&mut self, fx: &Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
-        let arrays: Vec<Rc<Arr>> = cx.inst.args.iter().map(|a| self.array(fx, *a)).collect();
+        let arrays: Vec<Rc<Arr>> = cx.inst.args.iter().map(|a| self.array(fx, *a)).collect::<Res<_>>()?;
         let first = if cx.ty.is_seq() && self.in_parts() { None } else { Some(0) };
         let walk = self.walk_all(&arrays, first, cx.span, cx.ctx)?;
         Ok(self.walked(cx.ctx, walk))
     }
 
     pub(super) fn unzip(&mut self, fx: &Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
-        let arr = self.array(fx, cx.inst.args[0]);
+        let arr = self.array(fx, cx.inst.args[0])?;
         if let Arr::Kept { size, base, rep } = &*arr
             && let Rep::Tuple(parts) = &**rep
         {
@@ -358,13 +360,14 @@ impl<'p> Flattener<'p> {
             return Ok(Val::tuple(parts.iter().map(part).collect()));
         }
         let walk = self.walk(&arr, cx.ctx)?;
-        let Val::Tuple(parts) = &walk.elem else { return Ok(Val::Array(arr)) };
-        Ok(Val::tuple(parts.iter().map(|p| self.walked(cx.ctx, Walk { elem: p.clone(), ..walk.clone() })).collect()))
+        Ok(Val::tuple(
+            walk.elem.parts()?.iter().map(|p| self.walked(cx.ctx, Walk { elem: p.clone(), ..walk.clone() })).collect(),
+        ))
     }
 
     /// The array of what `f` makes of each element of the dimension `axis` further in.
     pub(super) fn under(&mut self, val: &Val, axis: usize, ctx: Space, f: &mut OfArray<'_, 'p>) -> Res<Val> {
-        let arr = as_array(val);
+        let arr = as_array(val)?;
         if axis == 0 {
             return f(self, &arr, ctx);
         }
@@ -375,9 +378,9 @@ impl<'p> Flattener<'p> {
 }
 
 /// A representation like a flat value, of these buffers in order.
-pub(super) fn rep_like(val: &Val, bufs: &mut dyn Iterator<Item = deckle_ir::kernel::Buf>) -> Rep {
+pub(super) fn rep_like(val: &Val, bufs: &mut dyn Iterator<Item = deckle_ir::kernel::Buf>) -> Res<Rep> {
     match val {
-        Val::Tuple(parts) => Rep::Tuple(parts.iter().map(|p| rep_like(p, bufs)).collect()),
-        _ => bufs.next().map_or(Rep::Tuple(Vec::new()), Rep::Scalar),
+        Val::Tuple(parts) => Ok(Rep::Tuple(parts.iter().map(|p| rep_like(p, bufs)).collect::<Res<_>>()?)),
+        _ => bufs.next().map(Rep::Scalar).ok_or_else(|| bug("too few buffers for a value")),
     }
 }

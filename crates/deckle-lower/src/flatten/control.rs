@@ -2,7 +2,7 @@
 
 use super::subst::Guard;
 use super::value::Val;
-use super::{Cx, Flattener, Frame, Res, Run, Scope, Stuck, as_array};
+use super::{Cx, Flattener, Frame, Res, Run, Scope, Stuck, as_array, bug};
 use deckle_diag::{Code, Diagnostic};
 use deckle_ir::array::{BinOp, Function, Op};
 use deckle_ir::entity::{Body, Func, Var};
@@ -28,21 +28,13 @@ pub(super) struct Mark {
 
 impl<'p> Flattener<'p> {
     pub(super) fn mark(&self) -> Mark {
-        Mark {
-            steps: self.steps.last().map_or(0, Vec::len),
-            scope: self.scopes.last().cloned().unwrap_or_default(),
-            pending: self.pending.clone(),
-        }
+        Mark { steps: self.here.steps.len(), scope: self.here.scope.clone(), pending: self.pending.clone() }
     }
 
     /// Forgets the steps made since, and all that is known only through them.
     pub(super) fn back_to(&mut self, mark: Mark) {
-        if let Some(block) = self.steps.last_mut() {
-            block.truncate(mark.steps);
-        }
-        if let Some(scope) = self.scopes.last_mut() {
-            *scope = mark.scope;
-        }
+        self.here.steps.truncate(mark.steps);
+        self.here.scope = mark.scope;
         self.pending = mark.pending;
     }
 
@@ -79,11 +71,11 @@ impl<'p> Flattener<'p> {
                         dim,
                         &mut |f, g| {
                             let a = f.move_below(&a, Guard { ctx, cond, when: true }, g);
-                            f.at(&as_array(&a), pos, g)
+                            f.at(&as_array(&a)?, pos, g)
                         },
                         &mut |f, g| {
                             let b = f.move_below(&b, Guard { ctx, cond, when: false }, g);
-                            f.at(&as_array(&b), pos, g)
+                            f.at(&as_array(&b)?, pos, g)
                         },
                     )
                 })
@@ -92,9 +84,9 @@ impl<'p> Flattener<'p> {
                 Ok(Val::tuple(a.iter().zip(b.iter()).map(|(x, y)| self.merge(cond, x, y, ctx)).collect::<Res<_>>()?))
             }
             _ => {
-                let (a, b) = (yes.leaves().unwrap_or_default(), no.leaves().unwrap_or_default());
+                let (a, b) = (yes.scalars()?, no.scalars()?);
                 let merged = self.merge_scalars(cond, &a, &b, ctx)?;
-                Ok(yes.with_leaves(&mut merged.into_iter()))
+                yes.with_leaves(&mut merged.into_iter())
             }
         }
     }
@@ -111,7 +103,7 @@ impl<'p> Flattener<'p> {
             let values = Val::tuple(branched.into_iter().map(Val::Scalar).collect());
             let rep = self.store(&values, ROOT, &name)?;
             let zero = self.k.int(0);
-            branched = self.kept_at(&rep, zero, ROOT).leaves().unwrap_or_default();
+            branched = self.kept_at(&rep, zero, ROOT).scalars()?;
         }
         Ok((0..yes.len())
             .map(|i| match inner.iter().position(|k| *k == i) {
@@ -122,8 +114,8 @@ impl<'p> Flattener<'p> {
     }
 
     pub(super) fn if_(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
-        let cond = self.scalar(fx, cx.inst.args[0]);
-        let [yes, no] = cx.inst.bodies[..] else { return Ok(Val::tuple(Vec::new())) };
+        let cond = self.scalar(fx, cx.inst.args[0])?;
+        let [yes, no] = cx.inst.bodies[..] else { return Err(bug("an `if` has two bodies")) };
         match self.k.as_const(cond) {
             Some(Scalar::Bool(true)) => return self.body(fx, yes, cx.ctx),
             Some(Scalar::Bool(false)) => return self.body(fx, no, cx.ctx),
@@ -140,11 +132,11 @@ impl<'p> Flattener<'p> {
     pub(super) fn looped(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
         let counted = matches!(cx.inst.op, Op::For);
         let (limit, init) = match cx.inst.args[..] {
-            [n, s] if counted => (Some(self.scalar(fx, n)), self.get(fx, s)),
-            _ => (None, self.get(fx, cx.inst.args[0])),
+            [n, s] if counted => (Some(self.scalar(fx, n)?), self.get(fx, s)?),
+            _ => (None, self.get(fx, cx.inst.args[0])?),
         };
         let key = (fx.func, cx.v);
-        let flat = cx.ty.is_flat() && !init.leaves().unwrap_or_default().is_empty();
+        let flat = cx.ty.is_flat() && !init.scalars()?.is_empty();
         let on_host = cx.ctx == ROOT && cx.inst.bodies.iter().any(|b| has_arrays(fx.function, *b));
         if flat && !on_host && !self.lifted.contains(&key) {
             let mark = self.mark();
@@ -177,10 +169,9 @@ impl<'p> Flattener<'p> {
             (&ty, &names),
             &mut |f, state, i, ctx| match limit {
                 Some(n) => Ok(f.lt(i, n)),
-                None => match f.inside(&mut cell.borrow_mut(), bodies[0], std::slice::from_ref(state), ctx, step(i))? {
-                    Val::Scalar(c) => Ok(c),
-                    _ => Ok(i),
-                },
+                None => {
+                    f.inside(&mut cell.borrow_mut(), bodies[0], std::slice::from_ref(state), ctx, step(i))?.scalar()
+                }
             },
             &mut |f, state, i, ctx| {
                 let fx = &mut cell.borrow_mut();
@@ -214,19 +205,16 @@ impl<'p> Flattener<'p> {
 
     /// A loop whose state is scalars, as part of a kernel's program.
     fn loop_inside(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>, limit: Option<Node>, init: &Val) -> Res<Val> {
-        let leaves = init.leaves().unwrap_or_default();
+        let leaves = init.scalars()?;
         let rounds = self.k.new_loop(cx.ctx);
         let vars: Vec<Node> =
             leaves.iter().enumerate().map(|(k, n)| self.k.var(rounds, k as u32, self.k.ty(*n))).collect();
-        let state = init.with_leaves(&mut vars.iter().copied());
+        let state = init.with_leaves(&mut vars.iter().copied())?;
         let counter = self.k.var(rounds, leaves.len() as u32, ScalarType::I64);
         let run = Run::Step(counter);
         let cond = match limit {
             Some(n) => self.lt(counter, n),
-            None => match self.inside(fx, cx.inst.bodies[0], std::slice::from_ref(&state), rounds, run)? {
-                Val::Scalar(c) => c,
-                _ => return Ok(init.clone()),
-            },
+            None => self.inside(fx, cx.inst.bodies[0], std::slice::from_ref(&state), rounds, run)?.scalar()?,
         };
         // A condition that does not depend on the state is of an outer space; the guard is not.
         let inside = self.k.guard(rounds, cond, true);
@@ -234,7 +222,7 @@ impl<'p> Flattener<'p> {
             Some(_) => self.inside(fx, cx.inst.bodies[0], &[Val::Scalar(counter), state], inside, run)?,
             None => self.inside(fx, cx.inst.bodies[1], &[state], inside, run)?,
         };
-        let (mut first, mut next) = (leaves.clone(), next.leaves().unwrap_or_default());
+        let (mut first, mut next) = (leaves.clone(), next.scalars()?);
         let checks = self.checks_within(rounds, inside);
         let fails = !checks.is_empty();
         // Rounds without a limit are counted only for what checks tell.
@@ -247,7 +235,7 @@ impl<'p> Flattener<'p> {
         let op = kernel::Op::Loop { space: rounds, init: first, cond, inside, next, checks };
         let group = self.k.intern(op, ty, cx.ctx);
         let parts: Vec<Node> = (0..leaves.len()).map(|k| self.k.part(group, k as u32)).collect();
-        let result = init.with_leaves(&mut parts.into_iter());
+        let result = init.with_leaves(&mut parts.into_iter())?;
         if cx.ctx != ROOT {
             if fails {
                 // Whether anybody uses it or not.
@@ -291,7 +279,7 @@ impl<'p> Flattener<'p> {
             let d = Diagnostic::new(Code::Unsupported, message, cx.span, "this call");
             return Err(Stuck::Limit(Box::new(d)));
         }
-        let args: Vec<Val> = cx.inst.args.iter().map(|a| self.get(fx, *a)).collect();
+        let args: Vec<Val> = cx.inst.args.iter().map(|a| self.get(fx, *a)).collect::<Res<_>>()?;
         let mut inner = self.frame(func, callee);
         inner.typed = Some(self.typed_sizes(fx, cx, callee)?);
         for (p, arg) in callee.params().iter().zip(args) {

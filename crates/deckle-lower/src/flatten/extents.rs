@@ -147,13 +147,13 @@ impl Flattener<'_> {
             }
             _ => (ctx, ok),
         };
-        if at == ROOT && self.scopes.iter().any(|s| s.fitting.contains(&cond)) {
+        if at == ROOT && self.scopes().any(|s| s.fitting.contains(&cond)) {
             return;
         }
         let operands: Vec<Node> = operands.iter().map(|n| self.first_position(*n, at)).collect();
         self.check(cond, n, fault, span, &operands, at);
-        if let (ROOT, Some(scope)) = (at, self.scopes.last_mut()) {
-            scope.fitting.insert(cond);
+        if at == ROOT {
+            self.here.scope.fitting.insert(cond);
         }
     }
 
@@ -194,9 +194,7 @@ impl Flattener<'_> {
             Rep::Array(Rows::Equal(size), elem) => {
                 let all = count.map(|rows| {
                     let exact = self.k.binary(BinOp::MulSat, rows, *size);
-                    if let Some(scope) = self.scopes.last_mut() {
-                        scope.sizes.extend([*size, exact]);
-                    }
+                    self.here.scope.sizes.extend([*size, exact]);
                     self.mul(rows, *size)
                 });
                 self.note_memory(elem, all);
@@ -216,8 +214,8 @@ impl Flattener<'_> {
             let mut product = (i128::from(*c), i128::from(*c));
             for (a, b) in factors.iter().map(|f| self.range_of(*f)) {
                 let corners = [(product.0, a), (product.0, b), (product.1, a), (product.1, b)];
-                let corners = corners.map(|(x, y)| x.saturating_mul(y));
-                product = (corners.into_iter().min().unwrap_or(0), corners.into_iter().max().unwrap_or(0));
+                let [w, x, y, z] = corners.map(|(x, y)| x.saturating_mul(y));
+                product = (w.min(x).min(y).min(z), w.max(x).max(y).max(z));
             }
             ranges.push(product);
         }
@@ -253,7 +251,7 @@ impl Flattener<'_> {
 
     /// Whether a node is known to be the size of an array.
     fn is_size(&self, n: Node) -> bool {
-        self.sized.contains(&n) || self.scopes.iter().any(|s| s.sizes.contains(&n))
+        self.sized.contains(&n) || self.scopes().any(|s| s.sizes.contains(&n))
     }
 
     /// The numbers between which an integer node lies, whatever the data.

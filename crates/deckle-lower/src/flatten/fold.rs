@@ -1,7 +1,7 @@
 //! Folds and scans.
 
 use super::value::{Arr, Val, Walk};
-use super::{Cx, Flattener, Frame, Res, Run, Stuck};
+use super::{Cx, Flattener, Frame, Res, Run, Stuck, bug};
 use deckle_ir::array::{BinOp, Direction, Function, Monoid, Op, ScanKind};
 use deckle_ir::entity::Body;
 use deckle_ir::kernel::{self, Combine, Fault, FoldSpec, Node, ROOT, Sink, Space};
@@ -19,9 +19,9 @@ fn is_plain(op: BinOp) -> bool {
 
 impl<'p> Flattener<'p> {
     pub(super) fn reduce(&mut self, fx: &Frame<'p>, cx: &Cx<'p>, monoid: Monoid) -> Res<Val> {
-        let arr = self.array(fx, cx.inst.args[0]);
+        let arr = self.array(fx, cx.inst.args[0])?;
         let walk = self.walk(&arr, cx.ctx)?;
-        let Val::Scalar(x) = walk.elem else { return Ok(walk.elem) };
+        let x = walk.elem.scalar()?;
         let ty = self.k.ty(x);
         let (op, init) = match monoid {
             Monoid::Sum => (BinOp::Add, Some(Scalar::zero(ty))),
@@ -58,7 +58,7 @@ impl<'p> Flattener<'p> {
             arr = self.indexed(&arr)?;
         }
         let walk = self.walk(&arr, cx.ctx)?;
-        let Val::Scalar(x) = walk.elem else { return Ok(walk.elem) };
+        let x = walk.elem.scalar()?;
         let pos = self.k.pos(walk.inner);
         let ty = self.k.ty(x);
         let lambda = self.k.new_lambda(cx.ctx);
@@ -97,15 +97,15 @@ impl<'p> Flattener<'p> {
         if let Some(ops) = plain_ops(fx.function, body) {
             return Ok(Combine::Ops(ops));
         }
-        let leaves = like.leaves().ok_or(Stuck::InLoop)?;
+        let leaves = like.scalars()?;
         let n = leaves.len();
         let lambda = self.k.new_lambda(ctx);
         let vars: Vec<Node> = (0..2 * n).map(|k| self.k.var(lambda, k as u32, self.k.ty(leaves[k % n]))).collect();
-        let left = like.with_leaves(&mut vars[..n].iter().copied());
-        let right = like.with_leaves(&mut vars[n..].iter().copied());
+        let left = like.with_leaves(&mut vars[..n].iter().copied())?;
+        let right = like.with_leaves(&mut vars[n..].iter().copied())?;
         let args = if swap { [right, left] } else { [left, right] };
         let result = self.inside(fx, body, &args, lambda, Run::Element(None))?;
-        let results = result.leaves().ok_or(Stuck::InLoop)?;
+        let results = result.scalars()?;
         let results = self.checked_results(lambda, results);
         Ok(Combine::Lambda(lambda, results))
     }
@@ -136,10 +136,10 @@ impl<'p> Flattener<'p> {
 
     pub(super) fn fold_by(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
         let (init, xs) = match cx.inst.args[..] {
-            [z, xs] => (Some(self.get(fx, z)), xs),
+            [z, xs] => (Some(self.get(fx, z)?), xs),
             _ => (None, cx.inst.args[0]),
         };
-        let arr = self.array(fx, xs);
+        let arr = self.array(fx, xs)?;
         let key = (fx.func, cx.v);
         let flat = is_scalars(cx.ty);
         if flat && !self.lifted.contains(&key) {
@@ -147,15 +147,15 @@ impl<'p> Flattener<'p> {
             let mark = self.mark();
             match self.combining(fx, cx.inst.bodies[0], &walk.elem, false, cx.ctx) {
                 Ok(combine) => {
-                    let init = init.map(|z| z.leaves().unwrap_or_default());
-                    let elems = walk.elem.leaves().unwrap_or_default();
+                    let init = init.map(|z| z.scalars()).transpose()?;
+                    let elems = walk.elem.scalars()?;
                     let fails = self.k.can_fail(&combine);
                     let spec = FoldSpec { init, elems, combine };
                     let parts = self.fold_or_empty(walk.inner, spec, "fold1", cx)?;
                     if fails && cx.ctx != ROOT {
                         self.pending.insert(parts[0]);
                     }
-                    return Ok(walk.elem.with_leaves(&mut parts.into_iter()));
+                    return walk.elem.with_leaves(&mut parts.into_iter());
                 }
                 Err(Stuck::InLoop) => {
                     self.back_to(mark);
@@ -175,10 +175,10 @@ impl<'p> Flattener<'p> {
         kind: ScanKind,
     ) -> Res<Val> {
         let (init, xs) = match cx.inst.args[..] {
-            [z, xs] => (Some(self.get(fx, z)), xs),
+            [z, xs] => (Some(self.get(fx, z)?), xs),
             _ => (None, cx.inst.args[0]),
         };
-        let arr = self.array(fx, xs);
+        let arr = self.array(fx, xs)?;
         let flat = cx.ty.elem().is_some_and(is_scalars);
         if !flat || self.lifted.contains(&(fx.func, cx.v)) {
             return self.scan_in_steps(fx, cx, init, &arr, direction, kind);
@@ -206,9 +206,9 @@ impl<'p> Flattener<'p> {
                 let from = if right { self.reversed_elements(&arr, cx.ctx)? } else { arr };
                 (self.walk_shifted(&z, &from, cx.ctx)?, None)
             }
-            init => (walk, init.map(|z| z.leaves().unwrap_or_default())),
+            init => (walk, init.map(|z| z.scalars()).transpose()?),
         };
-        let elems = walk.elem.leaves().unwrap_or_default();
+        let elems = walk.elem.scalars()?;
         let n = elems.len() as u32;
         let spec = FoldSpec { init: init.clone(), elems, combine };
         let group = self.k.scan(walk.inner, cx.ctx, spec, exclusive);
@@ -216,49 +216,50 @@ impl<'p> Flattener<'p> {
         if fails {
             self.pending.insert(parts[0]);
         }
-        let elem = walk.elem.with_leaves(&mut parts.into_iter());
+        let elem = walk.elem.with_leaves(&mut parts.into_iter())?;
         let scanned = Walk { inner: walk.inner, elem, linear: true };
         if kind == ScanKind::Full {
-            return self.full(scanned, init.unwrap_or_default(), right, cx);
+            let init = init.ok_or_else(|| bug("a full scan without a start"))?;
+            return self.full(scanned, init, right, cx);
         }
         let scanned = self.walked(cx.ctx, scanned);
         if !right {
             return Ok(scanned);
         }
-        let back = self.indexed(&super::as_array(&scanned))?;
+        let back = self.indexed(&super::as_array(&scanned)?)?;
         self.reversed(&back, cx.ctx)
     }
 
     /// `fold_ordered`.
     pub(super) fn fold_in_order(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
-        let (start, arr) = (self.get(fx, cx.inst.args[0]), self.array(fx, cx.inst.args[1]));
+        let (start, arr) = (self.get(fx, cx.inst.args[0])?, self.array(fx, cx.inst.args[1])?);
         let Some((walk, spec)) = self.in_order(fx, cx, &start, &arr)? else {
             return self.fold_in_steps(fx, cx, Some(start), &arr);
         };
         let fails = self.k.can_fail(&spec.combine);
-        let n = start.leaves().unwrap_or_default().len() as u32;
+        let n = start.scalars()?.len() as u32;
         let parts = self.fold(walk.inner, spec, cx.ctx, &(0..n).collect::<Vec<_>>())?;
         if fails && cx.ctx != ROOT {
             self.pending.insert(parts[0]);
         }
-        Ok(start.with_leaves(&mut parts.into_iter()))
+        start.with_leaves(&mut parts.into_iter())
     }
 
     /// `scan_ordered`.
     pub(super) fn scan_in_order(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
-        let (start, arr) = (self.get(fx, cx.inst.args[0]), self.array(fx, cx.inst.args[1]));
+        let (start, arr) = (self.get(fx, cx.inst.args[0])?, self.array(fx, cx.inst.args[1])?);
         let arr = self.with_few_scans(arr, cx.ctx)?;
         let Some((walk, spec)) = self.in_order(fx, cx, &start, &arr)? else {
             return self.scan_in_steps(fx, cx, Some(start), &arr, Direction::Left, ScanKind::Inclusive);
         };
         let fails = self.k.can_fail(&spec.combine);
-        let n = start.leaves().unwrap_or_default().len() as u32;
+        let n = start.scalars()?.len() as u32;
         let group = self.k.scan(walk.inner, cx.ctx, spec, false);
         let parts: Vec<Node> = (0..n).map(|i| self.k.part(group, i)).collect();
         if fails {
             self.pending.insert(parts[0]);
         }
-        let elem = start.with_leaves(&mut parts.into_iter());
+        let elem = start.with_leaves(&mut parts.into_iter())?;
         Ok(self.walked(cx.ctx, Walk { inner: walk.inner, elem, linear: true }))
     }
 
@@ -281,7 +282,7 @@ impl<'p> Flattener<'p> {
             arr = self.indexed(&arr)?;
             walk = self.walk(&arr, cx.ctx)?;
         }
-        let mut given = walk.elem.leaves().unwrap_or_default();
+        let mut given = if walk.elem.has_array() { Vec::new() } else { walk.elem.scalars()? };
         let position = self.position(cx.ctx, walk.inner);
         given.extend(position);
         let types: Vec<ScalarType> = state.iter().chain(&given).map(|n| self.k.ty(*n)).collect();
@@ -289,11 +290,11 @@ impl<'p> Flattener<'p> {
         let mark = self.mark();
         let lambda = self.k.new_lambda(cx.ctx);
         let vars: Vec<Node> = (0..2 * all).map(|k| self.k.var(lambda, k as u32, types[k % all])).collect();
-        let before = start.with_leaves(&mut vars[..n].iter().copied());
+        let before = start.with_leaves(&mut vars[..n].iter().copied())?;
         let mut right = vars[all + n..].iter().copied();
         let at = position.and_then(|_| vars.last().copied());
         let elem = match (walk.elem.has_array(), at) {
-            (false, _) => walk.elem.with_leaves(&mut right),
+            (false, _) => walk.elem.with_leaves(&mut right)?,
             (true, Some(at)) => self.at(&arr, at, lambda)?,
             (true, None) => return Ok(None),
         };
@@ -305,7 +306,7 @@ impl<'p> Flattener<'p> {
             }
             other => other?,
         };
-        let results = result.leaves().ok_or(Stuck::InLoop)?;
+        let results = result.scalars()?;
         let mut results = self.checked_results(lambda, results);
         results.extend(&vars[all + n..]);
         let none: Vec<Node> = types.iter().map(|ty| self.k.constant(Scalar::zero(*ty))).collect();
@@ -319,7 +320,9 @@ impl<'p> Flattener<'p> {
     fn with_few_scans(&mut self, arr: Rc<Arr>, ctx: Space) -> Res<Rc<Arr>> {
         let (Arr::Body { elem, linear: true, .. } | Arr::Chain { elem, .. }) = &*arr else { return Ok(arr) };
         let is_scan = |n: &Node| matches!(self.k.node(*n).op, kernel::Op::Scan { .. });
-        let scans = self.k.needs(&elem.leaves().unwrap_or_default()).iter().filter(|n| is_scan(n)).count();
+        // Elements that hold arrays are looked up by their position.
+        let Some(leaves) = elem.leaves() else { return Ok(arr) };
+        let scans = self.k.needs(&leaves).iter().filter(|n| is_scan(n)).count();
         if scans < MOST_SCANS || !self.on_host(ctx) { Ok(arr) } else { self.indexed(&arr) }
     }
 
@@ -327,7 +330,7 @@ impl<'p> Flattener<'p> {
     fn reversed_elements(&mut self, arr: &Rc<Arr>, ctx: Space) -> Res<Rc<Arr>> {
         let arr = self.indexed(arr)?;
         let back = self.reversed(&arr, ctx)?;
-        Ok(super::as_array(&back))
+        super::as_array(&back)
     }
 
     fn walk_back(&mut self, arr: &Rc<Arr>, ctx: Space) -> Res<Walk> {
@@ -345,7 +348,7 @@ impl<'p> Flattener<'p> {
             let (later, before) = (f.lt(zero, pos), f.sub(pos, one));
             f.either(later, dim, &mut |f, ctx| f.at(&arr, before, ctx), &mut |_, _| Ok(first.clone()))
         })?;
-        self.walk(&super::as_array(&shifted), ctx)
+        self.walk(&super::as_array(&shifted)?, ctx)
     }
 
     /// A scan with what it starts from before it, or behind it from the right: kept, with one more element.
@@ -386,14 +389,14 @@ impl<'p> Flattener<'p> {
         let name = self.name.clone();
         let mut sinks = Vec::new();
         let mut bufs = Vec::new();
-        for (z, x) in init.iter().zip(scanned.elem.leaves().unwrap_or_default()) {
+        for (z, x) in init.iter().zip(scanned.elem.scalars()?) {
             let buf = self.alloc(self.k.ty(x), &name, len);
             sinks.push(Sink::Write { space: cx.ctx, buf, at: first, value: *z });
             sinks.push(Sink::Write { space: scanned.inner, buf, at: others, value: x });
             bufs.push(buf);
         }
         self.run(&name, sinks);
-        let rep = super::arrays::rep_like(&scanned.elem, &mut bufs.into_iter());
+        let rep = super::arrays::rep_like(&scanned.elem, &mut bufs.into_iter())?;
         Ok(Val::array(Arr::Kept { size, base, rep: Rc::new(rep) }))
     }
 

@@ -6,10 +6,10 @@
 use super::names::StateNames;
 use super::permute::has_equal_rows;
 use super::value::{Arr, Val};
-use super::{Cx, Flattener, Frame, Res, Run, Scope, Stuck, as_array};
+use super::{Cx, Flattener, Frame, Res, Run, Stuck, as_array, bug, elem_of, parts_of};
 use deckle_ir::array::{BinOp, Direction, ScanKind};
 use deckle_ir::entity::Body;
-use deckle_ir::kernel::{Buf, Combine, Fault, FoldSpec, Node, ROOT, Region, Rep, Rows, Sink, Space, Step};
+use deckle_ir::kernel::{Buf, Combine, Fault, FoldSpec, Node, ROOT, Rep, Rows, Sink, Space, Step};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::types::Type;
 use std::rc::Rc;
@@ -31,34 +31,20 @@ type Test<'a, 'p> = dyn FnMut(&mut Flattener<'p>, &Val, Node, Space) -> Res<Node
 type Round<'a, 'p> = dyn FnMut(&mut Flattener<'p>, &Val, Node, Space) -> Res<Val> + 'a;
 
 impl<'p> Flattener<'p> {
-    fn open(&mut self) {
-        self.steps.push(Vec::new());
-        self.scopes.push(Scope::default());
-    }
-
-    fn close(&mut self) -> Vec<Step> {
-        self.scopes.pop();
-        self.steps.pop().unwrap_or_default()
-    }
-
     pub(super) fn if_on_host(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>, cond: Node, yes: Body, no: Body) -> Res<Val> {
         self.flush()?;
-        let variable = self.variable(cx.ty, 0, false);
+        let variable = self.variable(cx.ty, 0, false)?;
         let one = self.k.int(1);
         self.in_memory(&variable, one);
-        let mut blocks = Vec::new();
-        for body in [yes, no] {
-            self.open();
-            let result = self.body(fx, body, ROOT).and_then(|val| {
-                self.assign(&variable, &val, cx.ty, ROOT)?;
-                self.flush()
+        let mut branch = |f: &mut Self, body: Body| {
+            let made = f.in_block(|f| {
+                let val = f.body(fx, body, ROOT)?;
+                f.assign(&variable, &val, cx.ty, ROOT)?;
+                f.flush()
             });
-            let block = self.close();
-            result?;
-            blocks.push(block);
-        }
-        let no = blocks.pop().unwrap_or_default();
-        let yes = blocks.pop().unwrap_or_default();
+            made.map(|((), steps)| steps)
+        };
+        let (yes, no) = (branch(self, yes)?, branch(self, no)?);
         self.step(Step::If(cond, yes, no));
         let zero = self.k.int(0);
         Ok(self.kept_at(&variable, zero, ROOT))
@@ -78,7 +64,7 @@ impl<'p> Flattener<'p> {
         }
         self.flush()?;
         let lifted = ctx != ROOT;
-        let variable = self.variable(ty, 0, lifted);
+        let variable = self.variable(ty, 0, lifted)?;
         self.name_state(&variable, names);
         self.assign(&variable, init, ty, ctx)?;
         let (zero, one) = (self.k.int(0), self.k.int(1));
@@ -98,66 +84,57 @@ impl<'p> Flattener<'p> {
         let going = self.k.load(active, number, ctx);
         let around = if lifted { self.k.guard(ctx, going, true) } else { ctx };
 
-        self.open();
         let i = self.k.load(counter, zero, ROOT);
         let state = self.kept_at(&variable, number, around);
-        let tested = test(self, &state, i, around).and_then(|cond| {
-            self.flush()?;
+        let (cond, test) = self.in_block(|f| {
+            let cond = test(f, &state, i, around)?;
+            f.flush()?;
             if !lifted {
                 return Ok(cond);
             }
-            let off = self.k.constant(Scalar::Bool(false));
-            let still = self.branch(ctx, going, true, &[cond], &[off])[0];
-            let next = self.k.buf(ScalarType::Bool, "the list of points that go on");
-            self.write_all(next, still, ctx)?;
-            self.step(Step::Bind(vec![(active, next)]));
+            let off = f.k.constant(Scalar::Bool(false));
+            let still = f.branch(ctx, going, true, &[cond], &[off])[0];
+            let next = f.k.buf(ScalarType::Bool, "the list of points that go on");
+            f.write_all(next, still, ctx)?;
+            f.step(Step::Bind(vec![(active, next)]));
             // Any of them: without the guard at the end of the context, whose other points are never active.
             let spec = FoldSpec { init: Some(vec![off]), elems: vec![going], combine: Combine::Ops(vec![BinOp::Or]) };
-            Ok(self.fold(ctx, spec, ROOT, &[0])?[0])
-        });
-        let test_steps = self.close();
-        let cond = tested?;
-
-        self.open();
-        let state = self.kept_at(&variable, number, around);
-        let stepped = round(self, &state, i, around).and_then(|next| {
-            let next = if lifted {
-                let old = self.kept_at(&variable, number, ctx);
-                self.merge(going, &next, &old, ctx)?
-            } else {
-                next
-            };
-            self.assign(&variable, &next, ty, ctx)?;
-            let after = self.add(i, one);
-            self.set(counter, after)
-        });
-        let body = self.close();
-        stepped?;
-        self.step(Step::While { test: test_steps, cond, body });
+            Ok(f.fold(ctx, spec, ROOT, &[0])?[0])
+        })?;
+        let ((), body) = self.in_block(|f| {
+            let state = f.kept_at(&variable, number, around);
+            let mut next = round(f, &state, i, around)?;
+            if lifted {
+                let old = f.kept_at(&variable, number, ctx);
+                next = f.merge(going, &next, &old, ctx)?;
+            }
+            f.assign(&variable, &next, ty, ctx)?;
+            let after = f.add(i, one);
+            f.set(counter, after)
+        })?;
+        self.step(Step::While { test, cond, body });
         Ok(self.kept_at(&variable, number, ctx))
     }
 
     /// Lets a buffer hold one number from now on.
     fn set(&mut self, buf: Buf, value: Node) -> Res<()> {
-        let Rep::Scalar(new) = self.store(&Val::Scalar(value), ROOT, "the number of rounds")? else { return Ok(()) };
-        self.step(Step::Bind(vec![(buf, new)]));
+        let new = self.store(&Val::Scalar(value), ROOT, "the number of rounds")?;
+        self.step(Step::Bind(vec![(buf, scalar_buf(&new)?)]));
         Ok(())
     }
 
     /// Lets a buffer hold a value for each point of a context. What the guards at its end exclude is zero.
     fn write_all(&mut self, buf: Buf, value: Node, ctx: Space) -> Res<()> {
         let (points, value) = self.unguarded(ctx, value)?;
-        let Rep::Scalar(new) = self.store(&Val::Scalar(value), points, "the list of points that go on")? else {
-            return Ok(());
-        };
-        self.step(Step::Bind(vec![(buf, new)]));
+        let new = self.store(&Val::Scalar(value), points, "the list of points that go on")?;
+        self.step(Step::Bind(vec![(buf, scalar_buf(&new)?)]));
         Ok(())
     }
 
     /// New buffers for values of a type. Sizes of outermost arrays are numbers; further in they are equal where the type says so. In a nested context all
     /// arrays have offsets.
-    fn variable(&mut self, ty: &Type, nested: u32, ragged: bool) -> Rep {
-        match ty {
+    fn variable(&mut self, ty: &Type, nested: u32, ragged: bool) -> Res<Rep> {
+        Ok(match ty {
             Type::Scalar(s) => Rep::Scalar(self.k.buf(*s, self.name.clone())),
             Type::Array(_) | Type::Seq(_) => {
                 let rows = if !ragged && is_equal(ty, nested) {
@@ -167,14 +144,14 @@ impl<'p> Flattener<'p> {
                 } else {
                     Rows::Offsets(self.k.buf(ScalarType::I64, format!("the list of offsets of {}", self.name)))
                 };
-                let elem = ty.elem().cloned().unwrap_or(Type::BOOL);
-                let elem = self.variable(&elem, nested + 1, ragged);
+                let elem = self.variable(elem_of(ty)?, nested + 1, ragged)?;
                 Rep::Array(rows, Box::new(elem))
             }
-            _ => Rep::Tuple(
-                ty.parts().unwrap_or_default().into_iter().map(|t| self.variable(t, nested, ragged)).collect(),
-            ),
-        }
+            _ => {
+                let parts = parts_of(ty)?.into_iter().map(|t| self.variable(t, nested, ragged));
+                Rep::Tuple(parts.collect::<Res<_>>()?)
+            }
+        })
     }
 
     /// Lets the buffers of a variable hold a value from now on.
@@ -205,7 +182,9 @@ impl<'p> Flattener<'p> {
             (Rep::Array(p, a), Rep::Array(q, b)) => {
                 match (p, q) {
                     (Rows::Equal(n), Rows::Equal(m)) => {
-                        let deckle_ir::kernel::Op::Load(size, _) = self.k.node(*n).op else { return Ok(()) };
+                        let deckle_ir::kernel::Op::Load(size, _) = self.k.node(*n).op else {
+                            return Err(bug("the size of a variable is no buffer"));
+                        };
                         let (zero, one) = (self.k.int(0), self.k.int(1));
                         let name = self.k.bufs[size.index()].name.clone();
                         let new = self.alloc(ScalarType::I64, &name, one);
@@ -213,11 +192,11 @@ impl<'p> Flattener<'p> {
                         pairs.push((size, new));
                     }
                     (Rows::Offsets(x), Rows::Offsets(y)) => pairs.push((*x, *y)),
-                    _ => return Err(Stuck::InLoop),
+                    _ => return Err(bug("rows of a variable are equal, and those of its value are not")),
                 }
                 self.pair(a, b, pairs, sinks)?;
             }
-            _ => {}
+            _ => return Err(bug("a variable and its value lie in different ways")),
         }
         Ok(())
     }
@@ -262,7 +241,7 @@ impl<'p> Flattener<'p> {
                 Ok(Rep::Scalar(buf))
             }
             Val::Tuple(parts) => {
-                let tys = ty.parts().unwrap_or_default();
+                let tys = parts_of(ty)?;
                 let mut reps = Vec::new();
                 for (k, (part, ty)) in parts.iter().zip(tys).enumerate() {
                     let like = if let Some(Rep::Tuple(all)) = like { all.get(k) } else { None };
@@ -276,8 +255,8 @@ impl<'p> Flattener<'p> {
                     return Ok(rep);
                 }
                 let walk = self.walk(&arr, ctx)?;
-                let Region::Dim(size) = self.k.space(walk.inner).region else { return Err(Stuck::InLoop) };
-                let elem_ty = ty.elem().cloned().unwrap_or(Type::BOOL);
+                let size = self.dim_size(walk.inner)?;
+                let elem_ty = elem_of(ty)?;
                 let equal = match shape {
                     Shape::Natural => self.k.space_of(size) == ROOT,
                     Shape::Typed => is_equal(ty, nested),
@@ -298,7 +277,7 @@ impl<'p> Flattener<'p> {
                     }
                 };
                 let like = if let Some(Rep::Array(_, elem)) = like { Some(&**elem) } else { None };
-                let elem = self.store_shaped(&elem, (&elem_ty, like), dim, nested + 1, shape, sinks)?;
+                let elem = self.store_shaped(&elem, (elem_ty, like), dim, nested + 1, shape, sinks)?;
                 Ok(Rep::Array(rows, Box::new(elem)))
             }
         }
@@ -369,12 +348,12 @@ impl<'p> Flattener<'p> {
         let n = self.size(&arr, cx.ctx)?;
         let (zero, one) = (self.k.int(0), self.k.int(1));
         let right = direction == Direction::Right;
-        let elem_ty = cx.ty.elem().cloned().unwrap_or(Type::BOOL);
+        let elem_ty = elem_of(cx.ty)?.clone();
         if cx.ctx == ROOT && has_equal_rows(&elem_ty, 1) {
             return self.scan_into_place(fx, cx, init, &arr, right, kind);
         }
         // The state: what is combined so far, and all partial results, the latest last.
-        let none = Val::array(Arr::Kept { size: zero, base: zero, rep: Rc::new(self.none_of(&elem_ty)) });
+        let none = Val::array(Arr::Kept { size: zero, base: zero, rep: Rc::new(self.none_of(&elem_ty)?) });
         let single = |f: &mut Self, v: &Val, ctx: Space| f.body_array(one, ctx, &mut |f, _, d| f.lower_into(v, d));
         let at_of = move |f: &mut Self, i: Node| {
             if right {
@@ -402,12 +381,12 @@ impl<'p> Flattener<'p> {
                     },
                     &mut |_, _| Ok(Val::tuple(vec![none.clone()])),
                 )?;
-                let Val::Tuple(parts) = some_val else { return Ok(none) };
+                let done = some_val.parts()?[0].clone();
                 // The state must be there even if nothing is combined: an empty element stands in.
-                let empty = self.empty_of(&elem_ty);
+                let empty = self.empty_of(&elem_ty)?;
                 let first_val =
                     self.either(some, cx.ctx, &mut |f, ctx| f.at(&arr2, at, ctx), &mut |_, _| Ok(empty.clone()))?;
-                (first_val, parts[0].clone(), one)
+                (first_val, done, one)
             }
         };
         let stop = if kind == ScanKind::Exclusive { self.sub(n, one) } else { n };
@@ -423,25 +402,25 @@ impl<'p> Flattener<'p> {
                 Ok(f.lt(at, stop))
             },
             &mut |f, state, i, ctx| {
-                let Val::Tuple(parts) = state else { return Ok(state.clone()) };
+                let parts = state.parts()?;
                 let i = f.add(i, first);
                 let at = at_of(f, i);
                 let x = f.at(&arr, at, ctx)?;
                 let args = if right { [x, parts[0].clone()] } else { [parts[0].clone(), x] };
                 let next = f.inside(fx, body, &args, ctx, Run::Element(Some(at)))?;
                 let next = f.keep_val(&next, ctx)?;
-                let (old, new) = (as_array(&parts[1]), as_array(&single(f, &next, ctx)?));
+                let (old, new) = (as_array(&parts[1])?, as_array(&single(f, &next, ctx)?)?);
                 let all = f.two(&old, &new, ctx)?;
                 Ok(Val::tuple(vec![next, all]))
             },
         )?;
-        let Val::Tuple(parts) = result else { return Ok(result) };
-        let mut all = as_array(&parts[1]);
+        let parts = result.parts()?;
+        let mut all = as_array(&parts[1])?;
         if kind == ScanKind::Exclusive {
             // Of nothing not even the start.
             let size = self.size(&all, cx.ctx)?;
             let size = self.min(size, n);
-            all = as_array(&self.part_of(&all, zero, size, cx.ctx)?);
+            all = as_array(&self.part_of(&all, zero, size, cx.ctx)?)?;
         }
         if right { self.reversed(&all, cx.ctx) } else { Ok(Val::Array(all)) }
     }
@@ -458,7 +437,7 @@ impl<'p> Flattener<'p> {
     ) -> Res<Val> {
         let n = self.size(arr, ROOT)?;
         let (zero, one) = (self.k.int(0), self.k.int(1));
-        let elem_ty = cx.ty.elem().cloned().unwrap_or(Type::BOOL);
+        let elem_ty = elem_of(cx.ty)?.clone();
         let at_of = move |f: &mut Self, i: Node| {
             let last = f.sub(n, one);
             if right { f.sub(last, i) } else { i }
@@ -466,7 +445,7 @@ impl<'p> Flattener<'p> {
         let start = match &init {
             Some(z) => z.clone(),
             None => {
-                let (some, at, empty) = (self.lt(zero, n), at_of(self, zero), self.empty_of(&elem_ty));
+                let (some, at, empty) = (self.lt(zero, n), at_of(self, zero), self.empty_of(&elem_ty)?);
                 self.either(some, ROOT, &mut |f, ctx| f.at(arr, at, ctx), &mut |_, _| Ok(empty.clone()))?
             }
         };
@@ -490,7 +469,7 @@ impl<'p> Flattener<'p> {
                 Ok(f.lt(at, stop))
             },
             &mut |f, state, i, ctx| {
-                let Val::Tuple(parts) = state else { return Err(Stuck::InLoop) };
+                let parts = state.parts()?;
                 let i = f.add(i, first);
                 let at = at_of(f, i);
                 let x = f.at(arr, at, ctx)?;
@@ -502,22 +481,30 @@ impl<'p> Flattener<'p> {
                 Ok(Val::tuple(vec![next, all]))
             },
         )?;
-        let Val::Tuple(parts) = result else { return Err(Stuck::InLoop) };
-        let all = as_array(&parts[1]);
+        let parts = result.parts()?;
+        let all = as_array(&parts[1])?;
         if right { self.reversed(&all, ROOT) } else { Ok(Val::Array(all)) }
     }
 
     /// A value without elements of a type.
-    fn empty_of(&mut self, ty: &Type) -> Val {
-        match ty {
+    fn empty_of(&mut self, ty: &Type) -> Res<Val> {
+        Ok(match ty {
             Type::Scalar(s) => Val::Scalar(self.k.constant(Scalar::zero(*s))),
             Type::Array(_) | Type::Seq(_) => {
                 let zero = self.k.int(0);
-                let rep = self.none_of(ty.elem().unwrap_or(&Type::BOOL));
+                let rep = self.none_of(elem_of(ty)?)?;
                 Val::array(Arr::Kept { size: zero, base: zero, rep: Rc::new(rep) })
             }
-            _ => Val::tuple(ty.parts().unwrap_or_default().into_iter().map(|t| self.empty_of(t)).collect()),
-        }
+            _ => Val::tuple(parts_of(ty)?.into_iter().map(|t| self.empty_of(t)).collect::<Res<_>>()?),
+        })
+    }
+}
+
+/// The buffer of scalars.
+fn scalar_buf(rep: &Rep) -> Res<Buf> {
+    match rep {
+        Rep::Scalar(b) => Ok(*b),
+        _ => Err(bug("a scalar lies in one buffer")),
     }
 }
 

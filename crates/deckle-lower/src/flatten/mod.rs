@@ -46,7 +46,7 @@ mod unread;
 mod value;
 
 use crate::cuts::Cuts;
-use deckle_diag::{Diagnostic, Span};
+use deckle_diag::{Code, Diagnostic, Span};
 use deckle_ir::array::{self, Function, Inst, Op};
 use deckle_ir::entity::{Body, Func, SizeVar, Var};
 use deckle_ir::fault::MOST_PLACES;
@@ -93,6 +93,11 @@ pub(crate) enum Stuck {
     Limit(Box<Diagnostic>),
 }
 
+/// What no well-typed program has: a bug of this pass or of one before it. No value stands in for what is missing, so that a bug is not a wrong program.
+fn bug(what: impl std::fmt::Display) -> Stuck {
+    Stuck::Limit(Box::new(Diagnostic::nowhere(Code::Internal, format!("flatten: {what}"))))
+}
+
 type Res<T> = Result<T, Stuck>;
 
 /// An array, and as it is kept.
@@ -112,14 +117,22 @@ struct Scope {
     fitting: HashSet<Node>,
 }
 
+/// Steps of the host between two braces, so far.
+#[derive(Default)]
+struct Block {
+    steps: Vec<Step>,
+    scope: Scope,
+}
+
 /// Flattening under way.
 struct Flattener<'p> {
     program: &'p array::Program,
     options: Options,
     k: kernel::Program,
-    /// The steps of the host so far, in each open block.
-    steps: Vec<Vec<Step>>,
-    scopes: Vec<Scope>,
+    /// The block of the host's steps that is being made, and what is known in it.
+    here: Block,
+    /// The blocks around it, the outermost first.
+    around: Vec<Block>,
     /// Where arrays that were kept lie, over the numbers of their contexts.
     kept: HashMap<*const Arr, Rep>,
     /// Nodes that are sizes wherever they are computed.
@@ -211,8 +224,8 @@ pub fn flatten(program: &array::Program, func: Func, options: Options) -> Result
         program,
         options,
         k: kernel::Program::default(),
-        steps: vec![Vec::new()],
-        scopes: vec![Scope::default()],
+        here: Block::default(),
+        around: Vec::new(),
         kept: HashMap::new(),
         sized: HashSet::new(),
         offset_bufs: HashSet::new(),
@@ -233,16 +246,15 @@ pub fn flatten(program: &array::Program, func: Func, options: Options) -> Result
     };
     match f.whole(func) {
         Ok(()) => {
-            f.k.steps = f.steps.pop().unwrap_or_default();
+            f.k.steps = f.here.steps;
             unread::take_out(&mut f.k);
             checked::into_rows(&mut f.k);
             Ok(f.k)
         }
         Err(Stuck::Limit(d)) => Err(d),
-        Err(Stuck::InLoop) => Err(Box::new(Diagnostic::nowhere(
-            deckle_diag::Code::Internal,
-            "a kernel is needed where none can be run".to_string(),
-        ))),
+        Err(Stuck::InLoop) => {
+            Err(Box::new(Diagnostic::nowhere(Code::Internal, "flatten: a kernel is needed where none can be run")))
+        }
     }
 }
 
@@ -269,9 +281,21 @@ impl<'p> Flattener<'p> {
     }
 
     fn step(&mut self, step: Step) {
-        if let Some(block) = self.steps.last_mut() {
-            block.push(step);
-        }
+        self.here.steps.push(step);
+    }
+
+    /// What is known here, the innermost block first.
+    fn scopes(&self) -> impl Iterator<Item = &Scope> {
+        [&self.here].into_iter().chain(self.around.iter().rev()).map(|block| &block.scope)
+    }
+
+    /// What is made in a block of its own, and its steps.
+    fn in_block<T>(&mut self, make: impl FnOnce(&mut Self) -> Res<T>) -> Res<(T, Vec<Step>)> {
+        self.around.push(std::mem::take(&mut self.here));
+        let made = make(self);
+        let outside = self.around.pop().ok_or_else(|| bug("a block is closed that was not opened"))?;
+        let block = std::mem::replace(&mut self.here, outside);
+        Ok((made?, block.steps))
     }
 
     /// Makes a check, and sees to it that it is made. Where it fails it tells the operands, and in which runs of the bodies around it.
@@ -344,7 +368,7 @@ impl<'p> Flattener<'p> {
             let data = fx.function.body(body);
             let label = (self.name.clone(), self.span);
             self.within(label, |f| data.stmts.iter().try_for_each(|v| f.define(fx, *v, ctx)))?;
-            Ok(self.get(fx, data.result))
+            self.get(fx, data.result)
         })
     }
 
@@ -395,34 +419,33 @@ impl<'p> Flattener<'p> {
         self.at_home(result?, ctx)
     }
 
-    fn get(&self, fx: &Frame<'p>, v: Var) -> Val {
-        fx.env[v.index()].clone().unwrap_or(Val::tuple(Vec::new()))
+    fn get(&self, fx: &Frame<'p>, v: Var) -> Res<Val> {
+        fx.env[v.index()].clone().ok_or_else(|| bug(format!("`{}` uses {v} before it is defined", fx.function.name)))
     }
 
-    fn scalar(&self, fx: &Frame<'p>, v: Var) -> Node {
-        match &fx.env[v.index()] {
-            Some(Val::Scalar(n)) => *n,
-            _ => Node(0),
-        }
+    fn scalar(&self, fx: &Frame<'p>, v: Var) -> Res<Node> {
+        self.get(fx, v)?.scalar()
     }
 
-    fn array(&self, fx: &Frame<'p>, v: Var) -> Rc<Arr> {
-        as_array(&self.get(fx, v))
+    fn array(&self, fx: &Frame<'p>, v: Var) -> Res<Rc<Arr>> {
+        as_array(&self.get(fx, v)?)
     }
 
     /// What a statement gives.
     fn statement(&mut self, fx: &mut Frame<'p>, v: Var, ctx: Space) -> Res<Val> {
-        let Some(inst) = fx.function.inst(v) else { return Ok(Val::tuple(Vec::new())) };
+        let inst = fx.function.inst(v).ok_or_else(|| bug(format!("{v} is no statement")))?;
         let inst: &'p Inst = inst;
         let cx = Cx { v, inst, ctx, span: fx.function.span(v), ty: fx.function.ty(v) };
         match &inst.op {
             Op::Const(c) => Ok(Val::Scalar(self.k.constant(*c))),
             Op::Unary(_) | Op::Binary(_) | Op::Cast(_) | Op::Select | Op::Fma => self.arithmetic(fx, &cx),
-            Op::Tuple | Op::Record(_) => Ok(Val::tuple(inst.args.iter().map(|a| self.get(fx, *a)).collect())),
-            Op::Proj(k) => match self.get(fx, inst.args[0]) {
-                Val::Tuple(parts) => Ok(parts[*k as usize].clone()),
-                other => Ok(other),
-            },
+            Op::Tuple | Op::Record(_) => {
+                Ok(Val::tuple(inst.args.iter().map(|a| self.get(fx, *a)).collect::<Res<_>>()?))
+            }
+            Op::Proj(k) => {
+                let part = self.get(fx, inst.args[0])?.parts()?.get(*k as usize).cloned();
+                part.ok_or_else(|| bug(format!("{v} is part {k} of a tuple that has fewer")))
+            }
             Op::Index => self.index(fx, &cx),
             Op::If => self.if_(fx, &cx),
             Op::While | Op::For => self.looped(fx, &cx),
@@ -438,7 +461,7 @@ impl<'p> Flattener<'p> {
             Op::Zip => self.zip(fx, &cx),
             Op::Unzip => self.unzip(fx, &cx),
             Op::Length => {
-                let arr = self.array(fx, inst.args[0]);
+                let arr = self.array(fx, inst.args[0])?;
                 Ok(Val::Scalar(self.size(&arr, ctx)?))
             }
             Op::Shape(depth) => self.shape(fx, &cx, *depth as usize),
@@ -468,14 +491,14 @@ impl<'p> Flattener<'p> {
             Op::Scan(direction, kind) => self.scan_by(fx, &cx, *direction, *kind),
             Op::Stencil(radii, boundary) => self.stencil(fx, &cx, radii, *boundary),
             Op::Empty => {
-                let arr = self.array(fx, inst.args[0]);
+                let arr = self.array(fx, inst.args[0])?;
                 let n = self.size(&arr, ctx)?;
                 let zero = self.k.int(0);
                 Ok(Val::Scalar(self.k.binary(array::BinOp::Eq, n, zero)))
             }
             Op::The => self.the(fx, &cx),
             Op::FlagPart => self.flagpart(fx, &cx),
-            Op::Tab | Op::Seq => Ok(self.get(fx, inst.args[0])),
+            Op::Tab | Op::Seq => self.get(fx, inst.args[0]),
             Op::Guard => self.guarded(fx, &cx),
             Op::Tiles(depth) => self.tiles(fx, &cx, *depth as usize),
             Op::Tabulate(depth) => self.tabulate(fx, &cx, *depth as usize),
@@ -500,7 +523,7 @@ fn too_large(function: &Function, v: Var) -> Diagnostic {
     let note = "native code has a copy of a function for each call: functions that call each other twice double at every level";
     let help = "call a function once for all elements of an array, or run the program in the interpreter";
     let span = function.span(v);
-    let code = deckle_diag::Code::Unsupported;
+    let code = Code::Unsupported;
     let d = match span.is_none() {
         true => Diagnostic::nowhere(code, message),
         false => Diagnostic::new(code, message, span, "written out once more here"),
@@ -508,10 +531,19 @@ fn too_large(function: &Function, v: Var) -> Diagnostic {
     d.note(note).help(help)
 }
 
-fn as_array(val: &Val) -> Rc<Arr> {
+fn as_array(val: &Val) -> Res<Rc<Arr>> {
     match val {
-        Val::Array(arr) => Rc::clone(arr),
-        // A well-typed program has none.
-        _ => Rc::new(Arr::Kept { size: Node(0), base: Node(0), rep: Rc::new(Rep::Tuple(Vec::new())) }),
+        Val::Array(arr) => Ok(Rc::clone(arr)),
+        _ => Err(bug("an array is expected, and something else is there")),
     }
+}
+
+/// The type of the elements of a vector or sequence.
+fn elem_of(ty: &Type) -> Res<&Type> {
+    ty.elem().ok_or_else(|| bug("a type has no elements where a vector or sequence is expected"))
+}
+
+/// The types of the components of a tuple or record.
+fn parts_of(ty: &Type) -> Res<Vec<&Type>> {
+    ty.parts().ok_or_else(|| bug("a type has no components where a tuple or record is expected"))
 }

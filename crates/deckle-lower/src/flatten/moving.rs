@@ -8,18 +8,17 @@ use std::rc::Rc;
 impl<'p> Flattener<'p> {
     /// The elements for which the body gives `when`.
     pub(super) fn filter(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>, when: bool) -> Res<Val> {
-        let arr = self.array(fx, cx.inst.args[0]);
+        let arr = self.array(fx, cx.inst.args[0])?;
         let walk = self.walk(&arr, cx.ctx)?;
         let at = self.position(cx.ctx, walk.inner);
         let cond =
             self.inside(fx, cx.inst.bodies[0], std::slice::from_ref(&walk.elem), walk.inner, Run::Element(at))?;
-        Ok(self.kept_where(walk, &cond, when, cx.ctx))
+        self.kept_where(walk, &cond, when, cx.ctx)
     }
 
-    fn kept_where(&mut self, walk: Walk, cond: &Val, when: bool, ctx: Space) -> Val {
-        let Val::Scalar(c) = cond else { return cond.clone() };
-        let inner = self.k.guard(walk.inner, *c, when);
-        Val::array(Arr::Chain { home: ctx, inner, elem: walk.elem, size: None, linear: walk.linear })
+    fn kept_where(&mut self, walk: Walk, cond: &Val, when: bool, ctx: Space) -> Res<Val> {
+        let inner = self.k.guard(walk.inner, cond.scalar()?, when);
+        Ok(Val::array(Arr::Chain { home: ctx, inner, elem: walk.elem, size: None, linear: walk.linear }))
     }
 
     pub(super) fn partition(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
@@ -27,15 +26,15 @@ impl<'p> Flattener<'p> {
     }
 
     pub(super) fn compact(&mut self, fx: &Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
-        let arrays = [self.array(fx, cx.inst.args[0]), self.array(fx, cx.inst.args[1])];
+        let arrays = [self.array(fx, cx.inst.args[0])?, self.array(fx, cx.inst.args[1])?];
         let walk = self.walk_all(&arrays, Some(0), cx.span, cx.ctx)?;
-        let Val::Tuple(parts) = &walk.elem else { return Ok(walk.elem) };
+        let parts = walk.elem.parts()?;
         let (elem, flag) = (parts[0].clone(), parts[1].clone());
-        Ok(self.kept_where(Walk { elem, ..walk }, &flag, true, cx.ctx))
+        self.kept_where(Walk { elem, ..walk }, &flag, true, cx.ctx)
     }
 
     pub(super) fn expand(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
-        let mut arr = self.array(fx, cx.inst.args[0]);
+        let mut arr = self.array(fx, cx.inst.args[0])?;
         // Its elements are needed again wherever what they expand to is counted or divided.
         if !cx.ty.is_seq() && self.on_host(cx.ctx) {
             arr = self.random(&arr)?;
@@ -43,7 +42,7 @@ impl<'p> Flattener<'p> {
         let walk = self.walk(&arr, cx.ctx)?;
         let at = self.position(cx.ctx, walk.inner);
         let n = self.inside(fx, cx.inst.bodies[0], std::slice::from_ref(&walk.elem), walk.inner, Run::Element(at))?;
-        let Val::Scalar(n) = n else { return Ok(n) };
+        let n = n.scalar()?;
         let what = "the number of elements that an element expands to";
         self.turn(Run::Element(at), Some(cx.inst.op.info().name));
         let n = self.natural(n, what, cx.span, walk.inner);
@@ -56,27 +55,27 @@ impl<'p> Flattener<'p> {
 
     /// All rows one after another.
     pub(super) fn flatten_rows(&mut self, fx: &Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
-        let arr = self.array(fx, cx.inst.args[0]);
+        let arr = self.array(fx, cx.inst.args[0])?;
         if let Some(flat) = self.flat_in_memory(&arr, cx.ctx) {
             return Ok(flat);
         }
         let walk = self.walk(&arr, cx.ctx)?;
-        let row = as_array(&walk.elem);
+        let row = as_array(&walk.elem)?;
         let rows = self.walk(&row, walk.inner)?;
         let linear = walk.linear || rows.linear;
-        let size = self.flat_size(&arr, &row, cx.ctx);
+        let size = self.flat_size(&arr, &row, cx.ctx)?;
         Ok(Val::array(Arr::Chain { home: cx.ctx, inner: rows.inner, elem: rows.elem, size, linear }))
     }
 
     /// The number of elements of regular rows.
-    fn flat_size(&mut self, arr: &Rc<Arr>, row: &Rc<Arr>, ctx: Space) -> Option<Node> {
+    fn flat_size(&mut self, arr: &Rc<Arr>, row: &Rc<Arr>, ctx: Space) -> Res<Option<Node>> {
         let known = |f: &Self, a: &Rc<Arr>| match &**a {
-            Arr::Kept { size, .. } => Some(*size),
-            Arr::Body { dim, .. } => Some(f.dim_size(*dim)),
-            Arr::Chain { size, .. } => *size,
+            Arr::Kept { size, .. } => Ok(Some(*size)),
+            Arr::Body { dim, .. } => f.dim_size(*dim).map(Some),
+            Arr::Chain { size, .. } => Ok(*size),
         };
-        let (n, m) = (known(self, arr)?, known(self, row)?);
-        self.k.encloses(self.k.space_of(m), ctx).then(|| self.size_mul(n, m, ctx))
+        let (Some(n), Some(m)) = (known(self, arr)?, known(self, row)?) else { return Ok(None) };
+        Ok(self.k.encloses(self.k.space_of(m), ctx).then(|| self.size_mul(n, m, ctx)))
     }
 
     /// Rows that lie one after another in memory are flat already.
@@ -105,7 +104,7 @@ impl<'p> Flattener<'p> {
 
     /// `the(s)`: the only element.
     pub(super) fn the(&mut self, fx: &Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
-        let arr = self.array(fx, cx.inst.args[0]);
+        let arr = self.array(fx, cx.inst.args[0])?;
         let arr = self.indexed(&arr)?;
         let (n, one, zero) = (self.size(&arr, cx.ctx)?, self.k.int(1), self.k.int(0));
         let ok = self.eq(n, one);

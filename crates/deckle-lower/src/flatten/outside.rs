@@ -1,7 +1,7 @@
 //! Sequences from outside and to outside: the host has the next elements, and takes what is made of them.
 
 use super::value::Val;
-use super::{Cx, Flattener, Frame, Res, Stuck};
+use super::{Cx, Flattener, Frame, Res, Stuck, bug, elem_of, parts_of};
 use deckle_ir::array::{Def, Function, Op};
 use deckle_ir::entity::Var;
 use deckle_ir::kernel::{ROOT, Rep, Rows, Step};
@@ -19,10 +19,13 @@ pub(super) fn is_pulled(function: &Function, p: Var) -> bool {
 impl<'p> Flattener<'p> {
     pub(super) fn pull(&mut self, fx: &Frame<'p>, cx: &Cx<'p>, all: bool) -> Res<Val> {
         let param = fx.function.params().iter().position(|p| *p == cx.inst.args[0]);
-        let (Some(param), ROOT) = (param, cx.ctx) else { return Err(Stuck::InLoop) };
+        let param = param.ok_or_else(|| bug("what is pulled is no parameter"))?;
+        if cx.ctx != ROOT {
+            return Err(Stuck::InLoop);
+        }
         let name = fx.function.param_names.get(param).cloned().unwrap_or_else(|| format!("{param}"));
-        let count = self.scalar(fx, cx.inst.args[2]);
-        let elem = self.ragged(cx.ty.elem().unwrap_or(cx.ty), &name);
+        let count = self.scalar(fx, cx.inst.args[2])?;
+        let elem = self.ragged(elem_of(cx.ty)?, &name)?;
         let size = self.k.buf(ScalarType::I64, format!("the size of a part of `{name}`"));
         let (zero, one) = (self.k.int(0), self.k.int(1));
         let size = self.k.load(size, zero, ROOT);
@@ -35,24 +38,24 @@ impl<'p> Flattener<'p> {
     }
 
     /// New buffers for values of a type, all of whose rows have offsets.
-    fn ragged(&mut self, ty: &Type, name: &str) -> Rep {
-        match ty {
+    fn ragged(&mut self, ty: &Type, name: &str) -> Res<Rep> {
+        Ok(match ty {
             Type::Scalar(s) => Rep::Scalar(self.k.buf(*s, format!("`{name}`"))),
             Type::Array(_) | Type::Seq(_) => {
                 let offsets = self.k.buf(ScalarType::I64, format!("the list of offsets of `{name}`"));
-                let elem = self.ragged(ty.elem().unwrap_or(ty), name);
+                let elem = self.ragged(elem_of(ty)?, name)?;
                 Rep::Array(Rows::Offsets(offsets), Box::new(elem))
             }
-            _ => Rep::Tuple(ty.parts().unwrap_or_default().into_iter().map(|t| self.ragged(t, name)).collect()),
-        }
+            _ => Rep::Tuple(parts_of(ty)?.into_iter().map(|t| self.ragged(t, name)).collect::<Res<_>>()?),
+        })
     }
 
     pub(super) fn push(&mut self, fx: &Frame<'p>, cx: &Cx<'p>, to: u32) -> Res<Val> {
         if cx.ctx != ROOT {
             return Err(Stuck::InLoop);
         }
-        let before = self.scalar(fx, cx.inst.args[0]);
-        let xs = self.array(fx, cx.inst.args[1]);
+        let before = self.scalar(fx, cx.inst.args[0])?;
+        let xs = self.array(fx, cx.inst.args[1])?;
         let size = self.size(&xs, ROOT)?;
         let rep = self.store(&Val::Array(xs), ROOT, "a part of the result")?;
         // Nothing goes outside that is behind an error.

@@ -8,7 +8,7 @@
 use super::lift::is_equal;
 use super::names::StateNames;
 use super::value::{Arr, Val, Walk};
-use super::{Cx, Flattener, Frame, Res, Run, Stuck, as_array};
+use super::{Cx, Flattener, Frame, Res, Run, Stuck, as_array, bug};
 use deckle_ir::array::Op;
 use deckle_ir::kernel::{Buf, Combine, Fault, Node, ROOT, Region, Rep, Rows, Sink, Space};
 use deckle_ir::scalar::Scalar;
@@ -24,11 +24,11 @@ struct Place {
 
 impl<'p> Flattener<'p> {
     pub(super) fn permute(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
-        let into = self.get(fx, cx.inst.args[0]);
-        let arrays: Vec<Rc<Arr>> = cx.inst.args[1..].iter().map(|a| self.array(fx, *a)).collect();
+        let into = self.get(fx, cx.inst.args[0])?;
+        let arrays: Vec<Rc<Arr>> = cx.inst.args[1..].iter().map(|a| self.array(fx, *a)).collect::<Res<_>>()?;
         let walk = self.walk_all(&arrays, Some(1), cx.span, cx.ctx)?;
-        let Val::Tuple(parts) = walk.elem.clone() else { return Ok(into) };
-        let targets = parts[0].leaves().unwrap_or_default();
+        let parts = Rc::clone(walk.elem.parts()?);
+        let targets = parts[0].scalars()?;
         let elem_ty = (0..targets.len()).try_fold(cx.ty, |t, _| t.elem());
         let flat = elem_ty.is_some_and(super::fold::is_scalars) && !parts[1].has_array();
         let scatter = matches!(cx.inst.op, Op::Scatter);
@@ -70,13 +70,13 @@ impl<'p> Flattener<'p> {
         let mut place = self.kept_at(rep, number, cx.ctx);
         let (mut elem, mut at, mut len) = (rep.clone(), number, self.count(cx.ctx)?);
         for t in targets {
-            let arr = as_array(&place);
-            let Arr::Kept { size, base, .. } = &*arr else { return Err(Stuck::InLoop) };
+            let arr = as_array(&place)?;
+            let Arr::Kept { size, base, .. } = &*arr else { return Err(bug("a target is not in memory")) };
             self.turn(Run::Element(position), Some(cx.inst.op.info().name));
             let t = self.in_range(*t, *size, "target", cx.span, inner);
             self.turns.pop();
             at = self.add(*base, t);
-            let Rep::Array(rows, below) = elem else { return Err(Stuck::InLoop) };
+            let Rep::Array(rows, below) = elem else { return Err(bug("a target has no elements")) };
             len = match rows {
                 Rows::Equal(m) => self.mul(len, m),
                 Rows::Offsets(b) => self.k.load(b, len, ROOT),
@@ -89,12 +89,12 @@ impl<'p> Flattener<'p> {
 
     fn permute_scalars(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>, into: &Val, parts: &[Val], walk: &Walk) -> Res<Val> {
         let space = self.with_target(parts, walk.inner);
-        let targets = parts[0].leaves().unwrap_or_default();
+        let targets = parts[0].scalars()?;
         // The target, as memory of its own.
         let name = self.name.clone();
         let rep = self.store(into, cx.ctx, &name)?;
         let Place { elem, at, len } = self.place_of(cx, &rep, &targets, space)?;
-        let values = parts[1].leaves().unwrap_or_default();
+        let values = parts[1].scalars()?;
         let combine = match cx.inst.op {
             Op::Scatter => None,
             _ => {
@@ -110,8 +110,8 @@ impl<'p> Flattener<'p> {
 
     /// `scatter` of elements that hold arrays.
     fn scatter_rows(&mut self, cx: &Cx<'p>, into: &Val, elem_ty: &Type, walk: &Walk) -> Res<Val> {
-        let Val::Tuple(parts) = &walk.elem else { return Err(Stuck::InLoop) };
-        let targets = parts[0].leaves().unwrap_or_default();
+        let parts = walk.elem.parts()?;
+        let targets = parts[0].scalars()?;
         let name = self.name.clone();
         let rep = self.store(into, cx.ctx, &name)?;
         let number = self.number(cx.ctx)?;
@@ -124,18 +124,18 @@ impl<'p> Flattener<'p> {
             return Ok(self.kept_at(&rep, number, cx.ctx));
         }
         // Sources are numbered: those that have no positions are kept first.
-        let all = as_array(&self.walked(cx.ctx, walk.clone()));
+        let all = as_array(&self.walked(cx.ctx, walk.clone()))?;
         let all = if self.position(cx.ctx, walk.inner).is_some() { all } else { self.keep(&all, cx.ctx)? };
         let all = self.random(&all)?;
         let sources = self.walk(&all, cx.ctx)?;
-        let Val::Tuple(parts) = &sources.elem else { return Err(Stuck::InLoop) };
+        let parts = sources.elem.parts()?;
         let pos = self.k.pos(sources.inner);
         let old = self.kept_at(&rep, number, cx.ctx);
         let none = self.k.int(-1);
         let winners = self.over(&old, targets.len(), cx.ctx, &mut |_, _, _, _| Ok(Val::Scalar(none)))?;
         let winners = self.store(&winners, cx.ctx, &name)?;
         let space = self.with_target(parts, sources.inner);
-        let targets = parts[0].leaves().unwrap_or_default();
+        let targets = parts[0].scalars()?;
         let Place { elem, at, len } = self.place_of(cx, &winners, &targets, space)?;
         let (bufs, values) = (leaf_bufs(&elem), vec![pos]);
         self.run(&name, vec![Sink::Scatter { space, bufs, at, len, within: cx.ctx, values, combine: None }]);
@@ -143,20 +143,14 @@ impl<'p> Flattener<'p> {
         self.over(&old, targets.len(), cx.ctx, &mut |f, old, path, ctx| {
             let mut winner = winners.clone();
             for t in path {
-                winner = f.at(&as_array(&winner), *t, ctx)?;
+                winner = f.at(&as_array(&winner)?, *t, ctx)?;
             }
-            let Val::Scalar(winner) = winner else { return Err(Stuck::InLoop) };
+            let winner = winner.scalar()?;
             let zero = f.k.int(0);
             let is_new = f.ge(winner, zero);
-            f.either(
-                is_new,
-                ctx,
-                &mut |f, ctx| match f.at(&all, winner, ctx)? {
-                    Val::Tuple(parts) => Ok(parts[1].clone()),
-                    other => Ok(other),
-                },
-                &mut |_, _| Ok(old.clone()),
-            )
+            f.either(is_new, ctx, &mut |f, ctx| Ok(f.at(&all, winner, ctx)?.parts()?[1].clone()), &mut |_, _| {
+                Ok(old.clone())
+            })
         })
     }
 
@@ -184,7 +178,7 @@ impl<'p> Flattener<'p> {
         if dims == 0 {
             return f(self, val, path, ctx);
         }
-        let arr = as_array(val);
+        let arr = as_array(val)?;
         let n = self.size(&arr, ctx)?;
         self.body_array(n, ctx, &mut |this, pos, dim| {
             let elem = this.at(&arr, pos, dim)?;
@@ -240,7 +234,7 @@ impl<'p> Flattener<'p> {
                 let place = Place { elem: *below, at: self.add(start, pos), len: self.mul(len, m) };
                 self.scatter_elements(cx, &row, place, dim, sinks)
             }
-            _ => Err(Stuck::InLoop),
+            _ => Err(bug("a value and its place lie in different ways")),
         }
     }
 
@@ -250,13 +244,13 @@ impl<'p> Flattener<'p> {
             return Ok(Combine::Ops(ops));
         }
         let lambda = self.k.new_lambda(cx.ctx);
-        let (news, olds) = (new.leaves().unwrap_or_default(), old.leaves().unwrap_or_default());
+        let (news, olds) = (new.scalars()?, old.scalars()?);
         let vars: Vec<Node> =
             news.iter().chain(&olds).enumerate().map(|(k, n)| self.k.var(lambda, k as u32, self.k.ty(*n))).collect();
-        let new = new.with_leaves(&mut vars[..news.len()].iter().copied());
-        let old = old.with_leaves(&mut vars[news.len()..].iter().copied());
+        let new = new.with_leaves(&mut vars[..news.len()].iter().copied())?;
+        let old = old.with_leaves(&mut vars[news.len()..].iter().copied())?;
         let result = self.inside(fx, cx.inst.bodies[0], &[new, old], lambda, Run::Element(None))?;
-        let results = result.leaves().unwrap_or_default();
+        let results = result.scalars()?;
         Ok(Combine::Lambda(lambda, self.checked_results(lambda, results)))
     }
 
@@ -271,7 +265,7 @@ impl<'p> Flattener<'p> {
     ) -> Res<Val> {
         let zipped = Val::Tuple(Rc::clone(parts));
         let walk = Walk { inner, elem: zipped, linear: true };
-        let all = as_array(&self.walked(cx.ctx, walk));
+        let all = as_array(&self.walked(cx.ctx, walk))?;
         let all = self.keep(&all, cx.ctx)?;
         let n = self.size(&all, cx.ctx)?;
         let scatter = matches!(cx.inst.op, Op::Scatter);
@@ -283,8 +277,9 @@ impl<'p> Flattener<'p> {
             (cx.ty, &StateNames::NONE),
             &mut |f, _, i, _| Ok(f.lt(i, n)),
             &mut |f, state, i, ctx| {
-                let Val::Tuple(parts) = f.at(&all, i, ctx)? else { return Ok(state.clone()) };
-                let targets = parts[0].leaves().unwrap_or_default();
+                let source = f.at(&all, i, ctx)?;
+                let parts = source.parts()?;
+                let targets = parts[0].scalars()?;
                 let mask = match parts.get(2) {
                     Some(Val::Scalar(m)) => *m,
                     _ => f.k.constant(Scalar::Bool(true)),
@@ -296,7 +291,7 @@ impl<'p> Flattener<'p> {
                 };
                 let mut place = state.clone();
                 for t in &targets {
-                    let arr = as_array(&place);
+                    let arr = as_array(&place)?;
                     let size = f.size(&arr, ctx)?;
                     f.turn(Run::Element(Some(i)), Some(cx.inst.op.info().name));
                     let t = f.in_range(*t, size, "target", span, guarded);
@@ -315,7 +310,7 @@ impl<'p> Flattener<'p> {
                             (false, Some(body)) => {
                                 let mut old = state.clone();
                                 for t in &at {
-                                    old = f.at(&as_array(&old), *t, g)?;
+                                    old = f.at(&as_array(&old)?, *t, g)?;
                                 }
                                 f.inside(fx, body, &[new.clone(), old], g, Run::Element(Some(i)))?
                             }
@@ -332,7 +327,7 @@ impl<'p> Flattener<'p> {
     /// An array with another element at one place.
     fn replaced(&mut self, val: &Val, at: &[Node], new: &Val, ctx: Space) -> Res<Val> {
         let Some((t, rest)) = at.split_first() else { return Ok(new.clone()) };
-        let arr = as_array(val);
+        let arr = as_array(val)?;
         let n = self.size(&arr, ctx)?;
         self.body_array(n, ctx, &mut |f, pos, dim| {
             let here = f.eq(pos, *t);

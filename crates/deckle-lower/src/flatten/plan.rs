@@ -140,7 +140,7 @@ impl<'p> Flattener<'p> {
                     _ if costly => true,
                     Arr::Chain { .. } => true,
                     Arr::Body { linear: true, .. } => true,
-                    Arr::Body { dim, elem, .. } => !self.costs_at_most(*dim, elem, used.most()),
+                    Arr::Body { dim, elem, .. } => !self.costs_at_most(*dim, elem, used.most())?,
                 };
                 if !costly {
                     return Ok(val.clone());
@@ -158,14 +158,14 @@ impl<'p> Flattener<'p> {
     }
 
     /// Whether an element of a dimension costs no more than a load or so.
-    pub(super) fn is_cheap(&self, dim: Space, elem: &Val) -> bool {
+    pub(super) fn is_cheap(&self, dim: Space, elem: &Val) -> Res<bool> {
         self.costs_at_most(dim, elem, CHEAP[0])
     }
 
     /// Whether an element of a dimension costs no more than so many operations and a load or two.
-    fn costs_at_most(&self, dim: Space, elem: &Val, most: u32) -> bool {
+    fn costs_at_most(&self, dim: Space, elem: &Val, most: u32) -> Res<bool> {
         let mut roots = Vec::new();
-        self.nodes_of(elem, &mut roots);
+        self.nodes_of(elem, &mut roots)?;
         let (mut work, mut loads) = (0, 0);
         for n in self.k.needs_to_run(&roots) {
             // What does not depend on the element is computed once.
@@ -175,32 +175,30 @@ impl<'p> Flattener<'p> {
             match weight(&self.k.node(n).op) {
                 Some(0) => {}
                 Some(w) => work += w,
-                None => return false,
+                None => return Ok(false),
             }
             loads += u32::from(matches!(self.k.node(n).op, kernel::Op::Load(..)));
         }
         // Of a few elements that are known one by one, most are not computed where they are not used.
-        let few = self.k.as_int(self.dim_size(dim)).is_some_and(|n| n <= self.options.cuts.few_again);
-        work <= if few { CHEAP[1] } else { most } && loads <= CHEAP_LOADS
+        let few = self.k.as_int(self.dim_size(dim)?).is_some_and(|n| n <= self.options.cuts.few_again);
+        Ok(work <= if few { CHEAP[1] } else { most } && loads <= CHEAP_LOADS)
     }
 
-    fn nodes_of(&self, val: &Val, nodes: &mut Vec<Node>) {
+    fn nodes_of(&self, val: &Val, nodes: &mut Vec<Node>) -> Res<()> {
         match val {
             Val::Scalar(n) => nodes.push(*n),
-            Val::Tuple(parts) => parts.iter().for_each(|p| self.nodes_of(p, nodes)),
+            Val::Tuple(parts) => parts.iter().try_for_each(|p| self.nodes_of(p, nodes))?,
             Val::Array(arr) => match &**arr {
                 Arr::Kept { size, base, .. } => nodes.extend([*size, *base]),
                 Arr::Body { dim, elem, .. } => {
-                    nodes.push(self.dim_size(*dim));
-                    self.nodes_of(elem, nodes);
+                    nodes.push(self.dim_size(*dim)?);
+                    self.nodes_of(elem, nodes)?;
                 }
-                Arr::Chain { inner, elem, .. } => {
-                    // Costly for certain: a filter or rows that are gone through.
-                    let _ = inner;
-                    self.nodes_of(elem, nodes);
-                }
+                // Costly for certain: a filter or rows that are gone through.
+                Arr::Chain { elem, .. } => self.nodes_of(elem, nodes)?,
             },
         }
+        Ok(())
     }
 }
 

@@ -4,7 +4,7 @@
 //! the array, whatever the sizes are, the index is in range.
 
 use super::Flattener;
-use deckle_ir::kernel::{Linear, Node, Op};
+use deckle_ir::kernel::{Linear, Node, Op, Region};
 
 impl Flattener<'_> {
     fn linear(&self, n: Node) -> Option<Linear> {
@@ -27,7 +27,8 @@ impl Flattener<'_> {
             if !matches!(self.k.node(*n).op, Op::Pos) || *c < 0 {
                 return None;
             }
-            let mut last = self.linear(self.dim_size(self.k.space_of(*n)))?;
+            let Region::Dim(size) = self.k.space(self.k.space_of(*n)).region else { return None };
+            let mut last = self.linear(size)?;
             last.constant = last.constant.checked_sub(1)?;
             most.add(&last, *c)?;
         }

@@ -1,7 +1,7 @@
 //! Scalar operators, and those that pick an element.
 
 use super::value::Val;
-use super::{Cx, Flattener, Frame, Res};
+use super::{Cx, Flattener, Frame, Res, bug};
 use deckle_diag::Span;
 use deckle_ir::array::{BinOp, Op, UnOp};
 use deckle_ir::kernel::{Fault, Node, Space};
@@ -10,35 +10,35 @@ use deckle_ir::scalar::{Scalar, ScalarType};
 impl<'p> Flattener<'p> {
     pub(super) fn arithmetic(&mut self, fx: &Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
         let arg = |f: &Self, i: usize| f.scalar(fx, cx.inst.args[i]);
-        let a = arg(self, 0);
+        let a = arg(self, 0)?;
         let n = match &cx.inst.op {
             Op::Unary(op) => self.k.unary(*op, a),
             Op::Cast(to) => self.k.cast(*to, a),
             Op::Binary(op) => {
-                let b = arg(self, 1);
+                let b = arg(self, 1)?;
                 self.operator(*op, a, b, cx.span, cx.ctx)
             }
             Op::Fma => {
-                let (b, c) = (arg(self, 1), arg(self, 2));
+                let (b, c) = (arg(self, 1)?, arg(self, 2)?);
                 self.k.fma(a, b, c)
             }
             _ => {
-                let (x, y) = (self.get(fx, cx.inst.args[1]), self.get(fx, cx.inst.args[2]));
-                return Ok(self.choose(a, &x, &y));
+                let (x, y) = (self.get(fx, cx.inst.args[1])?, self.get(fx, cx.inst.args[2])?);
+                return self.choose(a, &x, &y);
             }
         };
         Ok(Val::Scalar(n))
     }
 
     /// One of two flat values, both computed.
-    pub(super) fn choose(&mut self, c: Node, x: &Val, y: &Val) -> Val {
-        match (x, y) {
+    pub(super) fn choose(&mut self, c: Node, x: &Val, y: &Val) -> Res<Val> {
+        Ok(match (x, y) {
             (Val::Scalar(x), Val::Scalar(y)) => Val::Scalar(self.k.select(c, *x, *y)),
             (Val::Tuple(xs), Val::Tuple(ys)) => {
-                Val::tuple(xs.iter().zip(ys.iter()).map(|(x, y)| self.choose(c, x, y)).collect())
+                Val::tuple(xs.iter().zip(ys.iter()).map(|(x, y)| self.choose(c, x, y)).collect::<Res<_>>()?)
             }
-            _ => x.clone(),
-        }
+            _ => return Err(bug("one of two values of different types is chosen")),
+        })
     }
 
     /// A scalar operator, with the checks that it needs.
@@ -87,11 +87,11 @@ impl<'p> Flattener<'p> {
     }
 
     pub(super) fn index(&mut self, fx: &Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
-        let mut val = self.get(fx, cx.inst.args[0]);
+        let mut val = self.get(fx, cx.inst.args[0])?;
         let proven = fx.proven[cx.v.index()];
         for a in &cx.inst.args[1..] {
-            let i = self.scalar(fx, *a);
-            let arr = super::as_array(&val);
+            let i = self.scalar(fx, *a)?;
+            let arr = super::as_array(&val)?;
             let arr = self.random(&arr)?;
             let size = self.size(&arr, cx.ctx)?;
             // What is proven is so where the access is: further out, where it might be loaded from, perhaps not.

@@ -9,7 +9,7 @@ use std::rc::Rc;
 impl<'p> Flattener<'p> {
     /// `{x | c}`: a guard is a sequence of one element or none.
     pub(super) fn guarded(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
-        let c = self.scalar(fx, cx.inst.args[0]);
+        let c = self.scalar(fx, cx.inst.args[0])?;
         let inner = self.k.guard(cx.ctx, c, true);
         let elem = self.inside(fx, cx.inst.bodies[0], &[], inner, Run::Once)?;
         let (one, zero) = (self.k.int(1), self.k.int(0));
@@ -19,13 +19,13 @@ impl<'p> Flattener<'p> {
 
     /// Cuts a sequence at flags: subsequence `k` ends where the `k`th `true` is.
     pub(super) fn flagpart(&mut self, fx: &Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
-        let elems = self.indexed(&self.array(fx, cx.inst.args[0]))?;
-        let flags = self.indexed(&self.array(fx, cx.inst.args[1]))?;
+        let elems = self.indexed(&self.array(fx, cx.inst.args[0])?)?;
+        let flags = self.indexed(&self.array(fx, cx.inst.args[1])?)?;
         let (zero, one) = (self.k.int(0), self.k.int(1));
         let have = self.size(&elems, cx.ctx)?;
         let total = self.size(&flags, cx.ctx)?;
         let walk = self.walk(&flags, cx.ctx)?;
-        let Val::Scalar(flag) = walk.elem else { return Ok(walk.elem) };
+        let flag = walk.elem.scalar()?;
         let pos = self.k.pos(walk.inner);
         // The positions of the ends.
         let inner = self.k.guard(walk.inner, flag, true);
@@ -39,10 +39,7 @@ impl<'p> Flattener<'p> {
         let last = {
             let spec = FoldSpec {
                 init: Some(vec![self.k.int(-1)]),
-                elems: vec![match self.walk(&ends, cx.ctx)?.elem {
-                    Val::Scalar(e) => e,
-                    _ => zero,
-                }],
+                elems: vec![self.walk(&ends, cx.ctx)?.elem.scalar()?],
                 combine: Combine::Ops(vec![BinOp::Max]),
             };
             let over = self.walk(&ends, cx.ctx)?.inner;
@@ -55,7 +52,7 @@ impl<'p> Flattener<'p> {
         let n = self.check(closed, n, Fault::OpenGroup, cx.span, &[], cx.ctx);
         let elems = self.random(&elems)?;
         self.body_array(n, cx.ctx, &mut |f, k, dim| {
-            let Val::Scalar(end) = f.at(&ends, k, dim)? else { return Ok(Val::tuple(Vec::new())) };
+            let end = f.at(&ends, k, dim)?.scalar()?;
             let first = f.lt(zero, k);
             let before = f.either(
                 first,
@@ -66,7 +63,7 @@ impl<'p> Flattener<'p> {
                 },
                 &mut |f, _| Ok(Val::Scalar(f.k.int(-1))),
             )?;
-            let Val::Scalar(before) = before else { return Ok(before) };
+            let before = before.scalar()?;
             // As many elements lie before it as there are flags before that are no ends.
             let start = f.add(before, one);
             let from = f.sub(start, k);
@@ -77,18 +74,18 @@ impl<'p> Flattener<'p> {
 
     /// The sub-arrays of at most the given extents, row by row.
     pub(super) fn tiles(&mut self, fx: &Frame<'p>, cx: &Cx<'p>, depth: usize) -> Res<Val> {
-        let val = self.get(fx, cx.inst.args[0]);
+        let val = self.get(fx, cx.inst.args[0])?;
         let one = self.k.int(1);
         let mut extents = Vec::new();
         for a in &cx.inst.args[1..] {
-            let e = self.scalar(fx, *a);
+            let e = self.scalar(fx, *a)?;
             let ok = self.ge(e, one);
             let e = self.check(ok, e, Fault::TileSize, cx.span, &[e], cx.ctx);
             // A failed check gives 0, by which nothing is to be divided.
             extents.push(self.max(e, one));
         }
         let sizes = self.regular_operand(fx, cx, depth, "tiles")?;
-        let arr = self.random(&as_array(&val))?;
+        let arr = self.random(&as_array(&val)?)?;
         let mut counts = Vec::new();
         for (n, e) in sizes.iter().zip(&extents) {
             // Rounded up, without overflow.
@@ -123,18 +120,18 @@ impl<'p> Flattener<'p> {
         self.body_array(size, ctx, &mut |f, pos, dim| {
             let at = f.add(starts[0], pos);
             let row = f.at(arr, at, dim)?;
-            f.tile(&as_array(&row), &sizes[1..], &extents[1..], &starts[1..], dim)
+            f.tile(&as_array(&row)?, &sizes[1..], &extents[1..], &starts[1..], dim)
         })
     }
 
     /// A sequence of arrays as one array, all cut to the least extents.
     pub(super) fn tabulate(&mut self, fx: &Frame<'p>, cx: &Cx<'p>, depth: usize) -> Res<Val> {
-        let arr = self.indexed(&self.array(fx, cx.inst.args[0]))?;
+        let arr = self.indexed(&self.array(fx, cx.inst.args[0])?)?;
         let walk = self.walk(&arr, cx.ctx)?;
         let mut extents = Vec::new();
         let mut level = (walk.inner, walk.elem.clone());
         for _ in 0..depth {
-            let row = self.indexed(&as_array(&level.1))?;
+            let row = self.indexed(&as_array(&level.1)?)?;
             let size = self.size(&row, level.0)?;
             let least = match self.k.encloses(self.k.space_of(size), cx.ctx) {
                 // Of nothing the least is 0.
@@ -152,7 +149,7 @@ impl<'p> Flattener<'p> {
             // Only rows within the extents count further in.
             let zero = self.k.int(0);
             let cut = self.part_of(&row, zero, least, level.0)?;
-            let next = self.walk(&as_array(&cut), level.0)?;
+            let next = self.walk(&as_array(&cut)?, level.0)?;
             level = (next.inner, next.elem);
         }
         let elem = self.cut(&walk.elem, &extents, walk.inner)?;
@@ -161,7 +158,7 @@ impl<'p> Flattener<'p> {
 
     fn cut(&mut self, val: &Val, extents: &[Node], ctx: Space) -> Res<Val> {
         let Some((e, rest)) = extents.split_first() else { return Ok(val.clone()) };
-        let arr = self.indexed(&as_array(val))?;
+        let arr = self.indexed(&as_array(val)?)?;
         if rest.is_empty() {
             let zero = self.k.int(0);
             return self.part_of(&arr, zero, *e, ctx);

@@ -1,7 +1,7 @@
 //! Operators that look at arrays from another side: the same elements under other indices.
 
 use super::value::{Arr, Val};
-use super::{Cx, Flattener, Frame, Res, as_array};
+use super::{Cx, Flattener, Frame, Res, as_array, bug};
 use deckle_diag::Span;
 use deckle_ir::array::{BinOp, Slicer, SplitBy};
 use deckle_ir::kernel::{Combine, Fault, FoldSpec, Node, ROOT, Rep, Space};
@@ -13,7 +13,7 @@ impl<'p> Flattener<'p> {
     /// them, and 0 where that does not tell.
     pub(super) fn regular_operand(&mut self, fx: &Frame<'p>, cx: &Cx<'p>, depth: usize, op: &str) -> Res<Vec<Node>> {
         let operand = cx.inst.args[0];
-        let val = self.get(fx, operand);
+        let val = self.get(fx, operand)?;
         let mut sizes = self.regular(&val, depth, op, cx.span, cx.ctx)?;
         let dims = fx.function.ty(operand).regular_dims(depth);
         let (zero, most) = (self.k.int(0), self.k.int(super::extents::MOST));
@@ -38,7 +38,7 @@ impl<'p> Flattener<'p> {
 
     /// The sizes of the outer dimensions of an array whose rows are of equal length, which is checked where it does not show.
     fn regular(&mut self, val: &Val, depth: usize, op: &str, span: Span, ctx: Space) -> Res<Vec<Node>> {
-        let arr = self.indexed(&as_array(val))?;
+        let arr = self.indexed(&as_array(val)?)?;
         let n = self.size(&arr, ctx)?;
         let mut sizes = vec![n];
         if depth == 1 {
@@ -114,12 +114,12 @@ impl<'p> Flattener<'p> {
     }
 
     pub(super) fn total_size(&mut self, fx: &Frame<'p>, cx: &Cx<'p>, depth: usize) -> Res<Val> {
-        let val = self.get(fx, cx.inst.args[0]);
+        let val = self.get(fx, cx.inst.args[0])?;
         Ok(Val::Scalar(self.size_within(&val, depth, cx.ctx)?))
     }
 
     fn size_within(&mut self, val: &Val, depth: usize, ctx: Space) -> Res<Node> {
-        let arr = as_array(val);
+        let arr = as_array(val)?;
         if depth <= 1 {
             return self.size(&arr, ctx);
         }
@@ -135,15 +135,15 @@ impl<'p> Flattener<'p> {
 
     /// The elements of the outer dimensions in order, with positions.
     fn flat(&mut self, val: &Val, depth: usize, ctx: Space) -> Res<Rc<Arr>> {
-        let mut arr = as_array(val);
+        let mut arr = as_array(val)?;
         for _ in 1..depth {
             // In memory rows follow each other; elsewhere they are brought there.
             let kept = match &*arr {
                 Arr::Kept { .. } => arr,
                 _ => self.keep(&arr, ctx)?,
             };
-            let Arr::Kept { size, base, rep } = &*kept else { return Ok(kept) };
-            let Rep::Array(rows, elem) = &**rep else { return Ok(kept) };
+            let Arr::Kept { size, base, rep } = &*kept else { return Err(bug("what is kept is not in memory")) };
+            let Rep::Array(rows, elem) = &**rep else { return Err(bug("what is flattened has no rows")) };
             let (size, base) = self.elements_of(rows, (*size, *base), ctx);
             arr = Rc::new(Arr::Kept { size, base, rep: Rc::new((**elem).clone()) });
         }
@@ -151,12 +151,12 @@ impl<'p> Flattener<'p> {
     }
 
     pub(super) fn reshape(&mut self, fx: &Frame<'p>, cx: &Cx<'p>, depth: usize) -> Res<Val> {
-        let val = self.get(fx, cx.inst.args[0]);
+        let val = self.get(fx, cx.inst.args[0])?;
         if depth > 1 {
             self.regular_operand(fx, cx, depth, "reshape")?;
         }
         let flat = self.flat(&val, depth, cx.ctx)?;
-        let sizes: Vec<Node> = cx.inst.args[1..].iter().map(|a| self.scalar(fx, *a)).collect();
+        let sizes: Vec<Node> = cx.inst.args[1..].iter().map(|a| self.scalar(fx, *a)).collect::<Res<_>>()?;
         let what = "a size of the new shape";
         let sizes: Vec<Node> = sizes.iter().map(|n| self.not_negative(*n, what, cx.span, cx.ctx)).collect();
         let have = self.size(&flat, cx.ctx)?;
@@ -185,9 +185,9 @@ impl<'p> Flattener<'p> {
     }
 
     pub(super) fn split(&mut self, fx: &Frame<'p>, cx: &Cx<'p>, by: SplitBy) -> Res<Val> {
-        let arr = self.array(fx, cx.inst.args[0]);
+        let arr = self.array(fx, cx.inst.args[0])?;
         let arr = self.indexed(&arr)?;
-        let cuts = self.array(fx, cx.inst.args[1]);
+        let cuts = self.array(fx, cx.inst.args[1])?;
         let have = self.size(&arr, cx.ctx)?;
         let (zero, one) = (self.k.int(0), self.k.int(1));
         let offsets = match by {
@@ -195,7 +195,7 @@ impl<'p> Flattener<'p> {
             SplitBy::Lengths => {
                 let cuts = self.indexed(&cuts)?;
                 let walk = self.walk(&cuts, cx.ctx)?;
-                let Val::Scalar(len) = walk.elem else { return Ok(walk.elem) };
+                let len = walk.elem.scalar()?;
                 let row = self.k.pos(walk.inner);
                 let ok = self.ge(len, zero);
                 let len = self.check(ok, len, Fault::RowLength, cx.span, &[row, len], walk.inner);
@@ -206,9 +206,7 @@ impl<'p> Flattener<'p> {
         let n = self.sub(n, one);
         let row = |f: &mut Self, i: Node, ctx: Space| -> Res<(Node, Node)> {
             let next = f.add(i, one);
-            let (lo, hi) = (f.at(&offsets, i, ctx)?, f.at(&offsets, next, ctx)?);
-            let (Val::Scalar(lo), Val::Scalar(hi)) = (lo, hi) else { return Ok((i, i)) };
-            Ok((lo, hi))
+            Ok((f.at(&offsets, i, ctx)?.scalar()?, f.at(&offsets, next, ctx)?.scalar()?))
         };
         let rule = |f: &mut Self, lo: Node, hi: Node| {
             let (a, b, c) = (f.ge(lo, zero), f.ge(hi, lo), f.ge(have, hi));
@@ -268,7 +266,7 @@ impl<'p> Flattener<'p> {
     fn check_only(&mut self, offsets: &Rc<Arr>, some: Node, n: Node, have: Node, cx: &Cx<'p>) -> Res<()> {
         // The host has made the check before; a kernel goes on after it.
         let there = if cx.ctx == ROOT { ROOT } else { self.k.guard(cx.ctx, some, true) };
-        let Val::Scalar(last) = self.at(offsets, n, there)? else { return Ok(()) };
+        let last = self.at(offsets, n, there)?.scalar()?;
         let zero = self.k.int(0);
         let rows = self.lt(zero, n);
         let (low, high) = (self.ge(last, zero), self.ge(have, last));
@@ -285,19 +283,18 @@ impl<'p> Flattener<'p> {
         let start = self.k.part(scan, 0);
         let pair = Val::tuple(vec![Val::Scalar(start), Val::Scalar(len)]);
         let walk = super::value::Walk { inner, elem: pair, linear: true };
-        let rows = as_array(&self.walked(cx.ctx, walk));
+        let rows = as_array(&self.walked(cx.ctx, walk))?;
         let rows = self.keep(&rows, cx.ctx)?;
         // A total at the end of its range is more than there are, so that where rows begin is what it seems if it fits.
         let total = self.saturating_sum(inner, len, cx.ctx)?;
         let n = self.size(&rows, cx.ctx)?;
         let ok = self.eq(total, have);
         let n = self.check(ok, n, Fault::RowTotal, cx.span, &[total, have], cx.ctx);
-        self.body_array(n, cx.ctx, &mut |f, pos, dim| match f.at(&rows, pos, dim)? {
-            Val::Tuple(parts) => match (&parts[0], &parts[1]) {
-                (Val::Scalar(lo), Val::Scalar(size)) => f.part_of(arr, *lo, *size, dim),
-                _ => Ok(Val::tuple(Vec::new())),
-            },
-            other => Ok(other),
+        self.body_array(n, cx.ctx, &mut |f, pos, dim| {
+            let [lo, size] = f.at(&rows, pos, dim)?.scalars()?[..] else {
+                return Err(bug("a row is a start and a size"));
+            };
+            f.part_of(arr, lo, size, dim)
         })
     }
 
@@ -314,14 +311,14 @@ impl<'p> Flattener<'p> {
     }
 
     pub(super) fn slice(&mut self, fx: &Frame<'p>, cx: &Cx<'p>, spec: &[Slicer]) -> Res<Val> {
-        let operands: Vec<Node> = cx.inst.args[1..].iter().map(|a| self.scalar(fx, *a)).collect();
-        let val = self.get(fx, cx.inst.args[0]);
+        let operands: Vec<Node> = cx.inst.args[1..].iter().map(|a| self.scalar(fx, *a)).collect::<Res<_>>()?;
+        let val = self.get(fx, cx.inst.args[0])?;
         self.sliced(&val, spec, &operands, cx.span, cx.ctx)
     }
 
     fn sliced(&mut self, val: &Val, spec: &[Slicer], operands: &[Node], span: Span, ctx: Space) -> Res<Val> {
         let Some((axis, rest)) = spec.split_first() else { return Ok(val.clone()) };
-        let arr = self.indexed(&as_array(val))?;
+        let arr = self.indexed(&as_array(val)?)?;
         let n = self.size(&arr, ctx)?;
         let (mine, others) = operands.split_at(axis.operands());
         match axis {
@@ -356,9 +353,9 @@ impl<'p> Flattener<'p> {
     }
 
     pub(super) fn transpose(&mut self, fx: &Frame<'p>, cx: &Cx<'p>, axes: &[u32]) -> Res<Val> {
-        let val = self.get(fx, cx.inst.args[0]);
+        let val = self.get(fx, cx.inst.args[0])?;
         let sizes = self.regular_operand(fx, cx, axes.len(), "transpose")?;
-        let arr = self.random(&as_array(&val))?;
+        let arr = self.random(&as_array(&val)?)?;
         let mut at = vec![self.k.int(0); axes.len()];
         self.turned(&arr, &sizes, axes, &mut at, 0, cx.ctx)
     }
@@ -375,7 +372,7 @@ impl<'p> Flattener<'p> {
         let Some(axis) = axes.get(k) else {
             let mut val = Val::Array(Rc::clone(arr));
             for i in at.clone() {
-                val = self.at(&as_array(&val), i, ctx)?;
+                val = self.at(&as_array(&val)?, i, ctx)?;
             }
             return Ok(val);
         };
@@ -386,7 +383,7 @@ impl<'p> Flattener<'p> {
     }
 
     pub(super) fn reverse(&mut self, fx: &Frame<'p>, cx: &Cx<'p>, axis: usize) -> Res<Val> {
-        let val = self.get(fx, cx.inst.args[0]);
+        let val = self.get(fx, cx.inst.args[0])?;
         self.under(&val, axis, cx.ctx, &mut |f, arr, ctx| {
             let arr = f.indexed(arr)?;
             f.reversed(&arr, ctx)
@@ -403,8 +400,8 @@ impl<'p> Flattener<'p> {
     }
 
     pub(super) fn take(&mut self, fx: &Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
-        let arr = self.indexed(&self.array(fx, cx.inst.args[0]))?;
-        let k = self.scalar(fx, cx.inst.args[1]);
+        let arr = self.indexed(&self.array(fx, cx.inst.args[0])?)?;
+        let k = self.scalar(fx, cx.inst.args[1])?;
         let k = self.not_negative(k, "the number of elements to take", cx.span, cx.ctx);
         let (n, zero) = (self.size(&arr, cx.ctx)?, self.k.int(0));
         let size = self.min(n, k);
@@ -412,8 +409,8 @@ impl<'p> Flattener<'p> {
     }
 
     pub(super) fn drop_first(&mut self, fx: &Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
-        let arr = self.indexed(&self.array(fx, cx.inst.args[0]))?;
-        let k = self.scalar(fx, cx.inst.args[1]);
+        let arr = self.indexed(&self.array(fx, cx.inst.args[0])?)?;
+        let k = self.scalar(fx, cx.inst.args[1])?;
         let k = self.not_negative(k, "the number of elements to drop", cx.span, cx.ctx);
         let n = self.size(&arr, cx.ctx)?;
         let from = self.min(n, k);
@@ -422,21 +419,20 @@ impl<'p> Flattener<'p> {
     }
 
     pub(super) fn concat(&mut self, fx: &Frame<'p>, cx: &Cx<'p>, axis: usize) -> Res<Val> {
-        let vals: Vec<Val> = cx.inst.args.iter().map(|a| self.get(fx, *a)).collect();
+        let vals: Vec<Val> = cx.inst.args.iter().map(|a| self.get(fx, *a)).collect::<Res<_>>()?;
         self.joined(&vals, axis, cx.span, cx.ctx)
     }
 
     fn joined(&mut self, vals: &[Val], axis: usize, span: Span, ctx: Space) -> Res<Val> {
-        let arrays: Vec<Rc<Arr>> = vals.iter().map(|v| self.indexed(&as_array(v))).collect::<Res<_>>()?;
+        let arrays: Vec<Rc<Arr>> = vals.iter().map(|v| self.indexed(&as_array(v)?)).collect::<Res<_>>()?;
         if axis > 0 {
             let walk = self.walk_all(&arrays, Some(0), span, ctx)?;
-            let Val::Tuple(rows) = &walk.elem else { return Ok(walk.elem) };
-            let elem = self.joined(&rows.clone(), axis - 1, span, walk.inner)?;
+            let elem = self.joined(walk.elem.parts()?, axis - 1, span, walk.inner)?;
             return Ok(self.walked(ctx, super::value::Walk { elem, ..walk }));
         }
         let mut joined = Rc::clone(&arrays[0]);
         for next in &arrays[1..] {
-            joined = as_array(&self.two(&joined, next, ctx)?);
+            joined = as_array(&self.two(&joined, next, ctx)?)?;
         }
         Ok(Val::Array(joined))
     }
@@ -461,9 +457,9 @@ impl<'p> Flattener<'p> {
     }
 
     pub(super) fn pad(&mut self, fx: &Frame<'p>, cx: &Cx<'p>, axis: usize) -> Res<Val> {
-        let val = self.get(fx, cx.inst.args[0]);
-        let (lo, hi) = (self.scalar(fx, cx.inst.args[1]), self.scalar(fx, cx.inst.args[2]));
-        let fill = self.get(fx, cx.inst.args[3]);
+        let val = self.get(fx, cx.inst.args[0])?;
+        let (lo, hi) = (self.scalar(fx, cx.inst.args[1])?, self.scalar(fx, cx.inst.args[2])?);
+        let fill = self.get(fx, cx.inst.args[3])?;
         let lo = self.natural(lo, "the number of elements to put before", cx.span, cx.ctx);
         let hi = self.natural(hi, "the number of elements to put after", cx.span, cx.ctx);
         self.under(&val, axis, cx.ctx, &mut |f, arr, ctx| {

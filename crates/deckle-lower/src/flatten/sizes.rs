@@ -2,7 +2,7 @@
 
 use super::outside::is_pulled;
 use super::value::Val;
-use super::{Cx, Flattener, Frame, Res, Stuck, as_array};
+use super::{Cx, Flattener, Frame, Res, Stuck, as_array, elem_of, parts_of};
 use deckle_diag::{Code, Diagnostic, Span};
 use deckle_ir::array::{BinOp, Function, Inst, Op};
 use deckle_ir::entity::{Path, SizeVar, Var};
@@ -114,7 +114,7 @@ impl<'p> Flattener<'p> {
             if is_pulled(fx.function, p) {
                 continue;
             }
-            let (ty, val) = (fx.function.ty(p).clone(), self.get(fx, p));
+            let (ty, val) = (fx.function.ty(p).clone(), self.get(fx, p)?);
             let name = fx.function.param_names.get(i).cloned().unwrap_or_else(|| format!("{i}"));
             let what = format!("argument `{name}` of `{}`", fx.function.name);
             let span = fx.function.span(p);
@@ -140,14 +140,14 @@ impl<'p> Flattener<'p> {
                 Ok((Rep::Scalar(buf), Rep::Scalar(buf)))
             }
             Type::Array(_) | Type::Seq(_) => {
-                let elem = ty.elem().cloned().unwrap_or(Type::BOOL);
+                let elem = elem_of(ty)?;
                 let equal = match ty {
                     Type::Array(a) => !(0..nested).any(|p| a.size.mentions_pos(p)),
                     _ => nested == 0,
                 };
                 if !equal {
                     let offsets = self.k.buf(ScalarType::I64, format!("the list of offsets of `{name}`"));
-                    let (given, used) = self.parameter(fx, &elem, nested + 1, name, known, checks)?;
+                    let (given, used) = self.parameter(fx, elem, nested + 1, name, known, checks)?;
                     let rows = Rows::Offsets(offsets);
                     return Ok((Rep::Array(rows.clone(), Box::new(given)), Rep::Array(rows, Box::new(used))));
                 }
@@ -160,7 +160,7 @@ impl<'p> Flattener<'p> {
                     let least =
                         a.size.determines().filter(|(s, at, _)| at.is_empty() && !known.iter().any(|(v, _)| v == s));
                     let least = least.map_or(0, |(_, _, extra)| extra);
-                    shared = self.shared_size(fx, &a.size, nested, actual, known);
+                    shared = self.shared_size(fx, &a.size, nested, actual, known)?;
                     let least = (least > 0).then(|| self.k.int(least as i64));
                     let compared = if shared != actual { Some((shared, false)) } else { least.map(|n| (n, true)) };
                     checks.extend(compared.map(|(expected, at_least)| {
@@ -177,12 +177,11 @@ impl<'p> Flattener<'p> {
                     }));
                 }
                 let shared = self.without_end(shared);
-                let (given, used) = self.parameter(fx, &elem, nested + 1, name, known, checks)?;
+                let (given, used) = self.parameter(fx, elem, nested + 1, name, known, checks)?;
                 Ok((Rep::Array(Rows::Equal(actual), Box::new(given)), Rep::Array(Rows::Equal(shared), Box::new(used))))
             }
             _ => {
-                let parts = ty.parts().unwrap_or_default();
-                let both = parts.into_iter().map(|t| self.parameter(fx, t, nested, name, known, checks));
+                let both = parts_of(ty)?.into_iter().map(|t| self.parameter(fx, t, nested, name, known, checks));
                 let (given, used) = both.collect::<Res<Vec<_>>>()?.into_iter().unzip();
                 Ok((Rep::Tuple(given), Rep::Tuple(used)))
             }
@@ -196,22 +195,20 @@ impl<'p> Flattener<'p> {
         nested: u32,
         actual: Node,
         known: &mut Vec<(SizeVar, Node)>,
-    ) -> Node {
+    ) -> Res<Node> {
         if let Some((s, [], extra)) = size.determines() {
             if let Some((_, n)) = known.iter().find(|(v, _)| *v == s) {
                 let extra = self.k.int(extra as i64);
-                return self.add(*n, extra);
+                return Ok(self.add(*n, extra));
             }
             let less = self.k.int(extra as i64);
             let n = self.sub(actual, less);
             known.push((s, n));
-            return actual;
+            return Ok(actual);
         }
         let positions = vec![actual; nested as usize];
-        match self.size_node(fx, size, &positions, ROOT) {
-            Ok(Some(n)) => n,
-            _ => actual,
-        }
+        // What parameters further on tell is compared when they are there.
+        Ok(self.size_node(fx, size, &positions, ROOT)?.unwrap_or(actual))
     }
 
     /// Compares the arguments of a call with the sizes of its parameters: those that a type mentions again, or computes.
@@ -224,7 +221,7 @@ impl<'p> Flattener<'p> {
             let name = callee.function.param_names.get(i).cloned().unwrap_or_else(|| format!("{i}"));
             let what = format!("argument `{name}` of `{}`", callee.function.name);
             let ty = callee.function.ty(p).clone();
-            let val = self.get(callee, p);
+            let val = self.get(callee, p)?;
             self.param = callee.function.span(p);
             let fits =
                 self.compare(callee, &val, &ty, None, &mut Vec::new(), &mut seen, &what, cx.span, (cx.ctx, cx.ctx));
@@ -236,7 +233,7 @@ impl<'p> Flattener<'p> {
     }
 
     pub(super) fn ensure(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>, ty: &Type) -> Res<Val> {
-        let val = self.get(fx, cx.inst.args[0]);
+        let val = self.get(fx, cx.inst.args[0])?;
         fx.env[cx.v.index()] = Some(val.clone());
         let from = fx.function.ty(cx.inst.args[0]).clone();
         // What is bound elsewhere is known.
@@ -266,7 +263,7 @@ impl<'p> Flattener<'p> {
     ) -> Res<()> {
         match (val, ty) {
             (Val::Tuple(parts), _) => {
-                let (tys, froms) = (ty.parts().unwrap_or_default(), from.and_then(|f| f.parts()));
+                let (tys, froms) = (parts_of(ty)?, from.and_then(|f| f.parts()));
                 for (i, (p, t)) in parts.iter().zip(tys).enumerate() {
                     let from = froms.as_ref().map(|f| f[i]);
                     self.compare(fx, p, t, from, positions, seen, what, span, (base, ctx))?;
@@ -306,8 +303,8 @@ impl<'p> Flattener<'p> {
                         }
                     } else {
                         let expected = self.size_node(fx, &a.size, positions, ctx)?.ok_or_else(|| {
-                            let message = format!("{what} is of a size that cannot be computed here");
-                            Stuck::Limit(Box::new(Diagnostic::new(Code::Internal, message, span, "flatten")))
+                            let message = format!("flatten: {what} is of a size that cannot be computed here");
+                            Stuck::Limit(Box::new(Diagnostic::new(Code::Internal, message, span, "here")))
                         })?;
                         let ok = self.eq(actual, expected);
                         // Nothing makes `n + 1` smaller than 1, which is told first.
@@ -452,7 +449,7 @@ impl<'p> Flattener<'p> {
                     return Ok(None);
                 };
                 let read = |f: &mut Self, inside: Space| -> Res<Option<Node>> {
-                    let elem = at.iter().try_fold(val.clone(), |v, i| f.at(&as_array(&v), *i, inside))?;
+                    let elem = at.iter().try_fold(val.clone(), |v, i| f.at(&as_array(&v)?, *i, inside))?;
                     Ok(elem.leaves().map(|l| l[0]))
                 };
                 match there {
@@ -603,7 +600,7 @@ impl<'p> Flattener<'p> {
                     let extra = self.k.int(extra as i64);
                     return Ok(Some(Shown { size: self.sub(n, extra), always: nested == 0 || equal }));
                 }
-                let elem_ty = ty.elem().unwrap_or(ty);
+                let elem_ty = elem_of(ty)?;
                 if !elem_ty.any_atom(&mut |atom, _| matches!(atom, Atom::Var(v, _) if *v == wanted.var)) {
                     return Ok(None);
                 }
@@ -625,7 +622,7 @@ impl<'p> Flattener<'p> {
                 Ok(Some(Shown { size: self.fold(walk.inner, spec, ctx, &[0])?[0], always: false }))
             }
             (Val::Tuple(parts), _) => {
-                for (p, t) in parts.iter().zip(ty.parts().unwrap_or_default()) {
+                for (p, t) in parts.iter().zip(parts_of(ty)?) {
                     if let Some(shown) = self.find_size(p, t, wanted, nested, ctx)? {
                         return Ok(Some(shown));
                     }

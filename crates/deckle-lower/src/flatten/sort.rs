@@ -1,7 +1,7 @@
 //! Sorting and grouping: the host finds the order of the keys, everything else is looked up in it.
 
 use super::value::{Arr, Val, Walk};
-use super::{Cx, Flattener, Frame, Res, Run, Stuck, as_array};
+use super::{Cx, Flattener, Frame, Res, Run, Stuck, as_array, bug};
 use deckle_ir::array::{BinOp, Op};
 use deckle_ir::kernel::{Buf, Node, ROOT, Rep, Rows, Space, Step};
 use deckle_ir::scalar::{Scalar, ScalarType};
@@ -22,15 +22,15 @@ impl<'p> Flattener<'p> {
         if !self.on_host(cx.ctx) {
             return Err(Stuck::InLoop);
         }
-        let arr = self.indexed(&self.array(fx, cx.inst.args[0]))?;
+        let arr = self.indexed(&self.array(fx, cx.inst.args[0])?)?;
         let walk = self.walk(&arr, cx.ctx)?;
         let key = self.key(fx, cx, &walk)?;
         let keys = Rc::new(Arr::Body { dim: walk.inner, elem: key, linear: walk.linear });
         let name = format!("the list of keys of {}", self.name);
         let rep = self.store_everywhere(&Val::Array(Rc::clone(&keys)), cx.ctx, &name)?;
         let number = self.number(cx.ctx)?;
-        let kept = as_array(&self.kept_at(&rep, number, cx.ctx));
-        let Rep::Array(rows, elem) = &rep else { return Err(Stuck::InLoop) };
+        let kept = as_array(&self.kept_at(&rep, number, cx.ctx))?;
+        let Rep::Array(rows, elem) = &rep else { return Err(bug("keys are no array")) };
         let count = self.count(cx.ctx)?;
         let (offsets, len) = match rows {
             Rows::Equal(m) => (None, self.points(count, *m)),
@@ -41,7 +41,7 @@ impl<'p> Flattener<'p> {
         let name = format!("the order of {}", self.name);
         let order = self.alloc(ScalarType::I64, &name, len);
         self.step(Step::Sort { order, keys: columns, len, offsets, rows: count });
-        let Arr::Kept { base, size, .. } = &*kept else { return Err(Stuck::InLoop) };
+        let Arr::Kept { base, size, .. } = &*kept else { return Err(bug("keys are not in memory")) };
         let (base, size) = (*base, *size);
         let arr = self.random(&arr)?;
         Ok(Order { arr, keys: kept, base, order, size })
@@ -54,12 +54,12 @@ impl<'p> Flattener<'p> {
         }
         let at = self.position(cx.ctx, walk.inner);
         let key = self.inside(fx, cx.inst.bodies[0], std::slice::from_ref(&walk.elem), walk.inner, Run::Element(at))?;
-        Ok(if cx.inst.op == Op::GroupBy { self.with_one_zero(&key) } else { key })
+        if cx.inst.op == Op::GroupBy { self.with_one_zero(&key) } else { Ok(key) }
     }
 
     /// A key with 0.0 in the place of -0.0, which are equal and so of one group.
-    fn with_one_zero(&mut self, key: &Val) -> Val {
-        let Some(leaves) = key.leaves() else { return key.clone() };
+    fn with_one_zero(&mut self, key: &Val) -> Res<Val> {
+        let leaves = key.scalars()?;
         let one_zero = |n: Node| match self.k.ty(n) {
             ty if ty.is_float() => {
                 let zero = self.k.constant(Scalar::zero(ty));
@@ -81,10 +81,10 @@ impl<'p> Flattener<'p> {
     pub(super) fn sort(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
         if cx.ty.elem().is_some_and(|t| t.is_flat() && t.width() == 0) {
             // All elements are the same; only the checks that their keys make are left.
-            let arr = self.array(fx, cx.inst.args[0]);
+            let arr = self.array(fx, cx.inst.args[0])?;
             let walk = self.walk(&arr, cx.ctx)?;
             self.key(fx, cx, &walk)?;
-            return Ok(self.get(fx, cx.inst.args[0]));
+            return self.get(fx, cx.inst.args[0]);
         }
         let o = self.order(fx, cx)?;
         self.body_array(o.size, cx.ctx, &mut |f, pos, dim| {
@@ -109,26 +109,24 @@ impl<'p> Flattener<'p> {
                 let (i, j) = (f.source(&o, before, ctx), f.source(&o, pos, ctx));
                 let (a, b) = (f.at(&o.keys, i, ctx)?, f.at(&o.keys, j, ctx)?);
                 let mut same = f.k.constant(deckle_ir::scalar::Scalar::Bool(true));
-                for (a, b) in a.leaves().unwrap_or_default().into_iter().zip(b.leaves().unwrap_or_default()) {
+                for (a, b) in a.scalars()?.into_iter().zip(b.scalars()?) {
                     let alike = f.alike(a, b);
                     same = f.and(same, alike);
                 }
                 Ok(Val::Scalar(f.not(same)))
             },
         )?;
-        let Val::Scalar(begins) = begins else { return Ok(begins) };
-        let inner = self.k.guard(dim, begins, true);
+        let inner = self.k.guard(dim, begins.scalar()?, true);
         let starts = Rc::new(Arr::Chain { home: cx.ctx, inner, elem: Val::Scalar(pos), size: None, linear: false });
         let starts = self.keep(&starts, cx.ctx)?;
         let n = self.size(&starts, cx.ctx)?;
         self.body_array(n, cx.ctx, &mut |f, g, dim| {
-            let Val::Scalar(start) = f.at(&starts, g, dim)? else { return Ok(Val::tuple(Vec::new())) };
+            let start = f.at(&starts, g, dim)?.scalar()?;
             let next = f.add(g, one);
             let more = f.lt(next, n);
             let end =
                 f.either(more, dim, &mut |f, ctx| f.at(&starts, next, ctx), &mut |_, _| Ok(Val::Scalar(o.size)))?;
-            let Val::Scalar(end) = end else { return Ok(end) };
-            let size = f.sub(end, start);
+            let size = f.sub(end.scalar()?, start);
             let i = f.source(&o, start, dim);
             let key = f.at(&o.keys, i, dim)?;
             let members = f.body_array(size, dim, &mut |f, pos, dim| {

@@ -8,9 +8,9 @@ use std::rc::Rc;
 
 impl<'p> Flattener<'p> {
     pub(super) fn stencil(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>, radii: &[u32], boundary: Boundary) -> Res<Val> {
-        let val = self.get(fx, cx.inst.args[0]);
+        let val = self.get(fx, cx.inst.args[0])?;
         let sizes = self.regular_operand(fx, cx, radii.len(), "stencil")?;
-        let arr = self.random(&as_array(&val))?;
+        let arr = self.random(&as_array(&val)?)?;
         let source = Source { arr, sizes, radii: radii.to_vec(), boundary };
         self.around(fx, cx, &source, &mut Vec::new(), cx.ctx)
     }
@@ -84,7 +84,7 @@ impl<'p> Flattener<'p> {
             });
         }
         let outside = match source.boundary {
-            Boundary::Constant => Some(self.get(fx, cx.inst.args[1])),
+            Boundary::Constant => Some(self.get(fx, cx.inst.args[1])?),
             Boundary::Function => None,
             _ => return self.at_all(&source.arr, &inward, ctx),
         };
@@ -106,7 +106,7 @@ impl<'p> Flattener<'p> {
     fn at_all(&mut self, arr: &Rc<Arr>, at: &[Node], ctx: Space) -> Res<Val> {
         let mut val = Val::Array(Rc::clone(arr));
         for i in at {
-            val = self.at(&as_array(&val), *i, ctx)?;
+            val = self.at(&as_array(&val)?, *i, ctx)?;
         }
         Ok(val)
     }

@@ -6,7 +6,7 @@
 //! elements, unless they are short: memory is bounded by the points that there are.
 
 use super::value::{Arr, Val};
-use super::{Flattener, Res, Stuck};
+use super::{Flattener, Res, Stuck, as_array, bug};
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{Buf, Combine, FoldSpec, Kernel, Node, Op, ROOT, Region, Rep, Rows, Sink, Space, Step};
 use deckle_ir::scalar::{Scalar, ScalarType};
@@ -29,7 +29,7 @@ impl Flattener<'_> {
 
     /// The number of the first point of a dimension, at each point of its parent.
     pub(super) fn start(&mut self, dim: Space) -> Res<Node> {
-        let (parent, size) = (self.k.space(dim).parent, self.dim_size(dim));
+        let (parent, size) = (self.k.space(dim).parent, self.dim_size(dim)?);
         let number = self.number(parent)?;
         if self.is_dense(dim) {
             return Ok(self.k.binary(BinOp::Mul, number, size));
@@ -111,10 +111,10 @@ impl Flattener<'_> {
 
     /// The offsets of a ragged dimension: for each point of its parent where its points begin, and at the end how many there are.
     pub(super) fn offsets(&mut self, dim: Space) -> Res<Buf> {
-        if let Some(buf) = self.scopes.iter().rev().find_map(|s| s.offsets.get(&dim)) {
+        if let Some(buf) = self.scopes().find_map(|s| s.offsets.get(&dim)) {
             return Ok(*buf);
         }
-        let (parent, size) = (self.k.space(dim).parent, self.dim_size(dim));
+        let (parent, size) = (self.k.space(dim).parent, self.dim_size(dim)?);
         let buf = match self.closed_form(parent, size) {
             Some(buf) => buf,
             None => self.sum_up(parent, size)?,
@@ -122,9 +122,7 @@ impl Flattener<'_> {
         if self.k.space_of(size) == ROOT {
             self.equal_rows.insert(buf, size);
         }
-        if let Some(scope) = self.scopes.last_mut() {
-            scope.offsets.insert(dim, buf);
-        }
+        self.here.scope.offsets.insert(dim, buf);
         Ok(buf)
     }
 
@@ -143,7 +141,7 @@ impl Flattener<'_> {
         if !self.is_dense(dim) {
             return self.offsets(dim);
         }
-        let (parent, size) = (self.k.space(dim).parent, self.dim_size(dim));
+        let (parent, size) = (self.k.space(dim).parent, self.dim_size(dim)?);
         let one = self.k.int(1);
         let count = self.count(parent)?;
         let len = self.k.binary(BinOp::Add, count, one);
@@ -315,8 +313,8 @@ impl Flattener<'_> {
         let rep = self.store_part(val, ctx, name, &mut sinks)?;
         let (mut zeros, mut values) = (Vec::new(), Vec::new());
         for sink in sinks {
-            let Sink::Write { space, buf, at, value } = sink else { return Err(Stuck::InLoop) };
-            let len = self.k.bufs[buf.index()].len.ok_or(Stuck::InLoop)?;
+            let Sink::Write { space, buf, at, value } = sink else { return Err(bug("a value is stored by writes")) };
+            let len = self.k.bufs[buf.index()].len.ok_or_else(|| bug(format!("the length of {buf} is not known")))?;
             let numbers = self.k.dim(ROOT, len);
             let (pos, zero) = (self.k.pos(numbers), self.k.constant(Scalar::zero(self.k.ty(value))));
             zeros.push(Sink::Write { space: numbers, buf, at: pos, value: zero });
@@ -359,7 +357,7 @@ impl Flattener<'_> {
 
     fn rows(&mut self, dim: Space) -> Res<Rows> {
         match self.is_dense(dim) {
-            true => Ok(Rows::Equal(self.dim_size(dim))),
+            true => Ok(Rows::Equal(self.dim_size(dim)?)),
             false => Ok(Rows::Offsets(self.offsets(dim)?)),
         }
     }
@@ -418,7 +416,7 @@ impl Flattener<'_> {
                 let dim = self.k.dim(ROOT, len);
                 let pos = self.k.pos(dim);
                 let source = self.k.load(from, pos, dim);
-                let rep = self.rep_of(&kept);
+                let rep = self.rep_of(&kept)?;
                 let row = self.kept_at(&rep, source, dim);
                 self.store_part(&row, dim, name, sinks)
             }
@@ -426,35 +424,30 @@ impl Flattener<'_> {
     }
 
     /// The representation, over the numbers of its context, of an array that `keep` gave.
-    fn rep_of(&self, arr: &Rc<Arr>) -> Rep {
-        self.kept.get(&Rc::as_ptr(arr)).cloned().unwrap_or(Rep::Tuple(Vec::new()))
+    fn rep_of(&self, arr: &Rc<Arr>) -> Res<Rep> {
+        self.kept.get(&Rc::as_ptr(arr)).cloned().ok_or_else(|| bug("an array that is kept lies nowhere"))
     }
 
     /// A scalar of a context, loaded from where it is kept.
     pub(super) fn load_of(&mut self, n: Node, ctx: Space, name: &str) -> Res<Node> {
         let rep = self.store(&Val::Scalar(n), ctx, name)?;
         let at = self.number(ctx)?;
-        match self.kept_at(&rep, at, ctx) {
-            Val::Scalar(n) => Ok(n),
-            _ => Ok(n),
-        }
+        self.kept_at(&rep, at, ctx).scalar()
     }
 
     /// The array in memory. An array that is kept already is the one that was kept.
     pub(super) fn keep(&mut self, arr: &Rc<Arr>, ctx: Space) -> Res<Rc<Arr>> {
         let key = (Rc::as_ptr(arr), ctx);
-        if let Some((_, kept)) = self.scopes.iter().rev().find_map(|s| s.kept.get(&key)) {
+        if let Some((_, kept)) = self.scopes().find_map(|s| s.kept.get(&key)) {
             return Ok(Rc::clone(kept));
         }
         let (name, span) = self.label_of(arr);
         let rep = self.within((name.clone(), span), |f| f.store(&Val::Array(Rc::clone(arr)), ctx, &name))?;
         let at = self.number(ctx)?;
-        let Val::Array(kept) = self.kept_at(&rep, at, ctx) else { return Ok(Rc::clone(arr)) };
+        let kept = as_array(&self.kept_at(&rep, at, ctx))?;
         self.kept.insert(Rc::as_ptr(&kept), rep);
-        if let Some(scope) = self.scopes.last_mut() {
-            // The key is an address, so what it belongs to must live on.
-            scope.kept.insert(key, (Rc::clone(arr), Rc::clone(&kept)));
-        }
+        // The key is an address, so what it belongs to must live on.
+        self.here.scope.kept.insert(key, (Rc::clone(arr), Rc::clone(&kept)));
         self.alive.push(Rc::clone(&kept));
         Ok(kept)
     }
@@ -482,7 +475,7 @@ impl Flattener<'_> {
         let val = Val::tuple(nodes.into_iter().map(Val::Scalar).collect());
         let rep = self.store(&val, ROOT, &name)?;
         let zero = self.k.int(0);
-        Ok(self.kept_at(&rep, zero, ROOT).leaves().unwrap_or_default())
+        self.kept_at(&rep, zero, ROOT).scalars()
     }
 
     /// A sum of integers.

@@ -1,6 +1,6 @@
 //! Values while a program is flattened: scalars are nodes, and an array is what gives its elements.
 
-use super::{Flattener, Res};
+use super::{Flattener, Res, bug};
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{Node, ROOT, Region, Rep, Rows, Space};
 use std::rc::Rc;
@@ -48,13 +48,34 @@ impl Val {
         }
     }
 
-    /// The same value with other scalars.
-    pub(super) fn with_leaves(&self, leaves: &mut dyn Iterator<Item = Node>) -> Val {
+    /// All scalars of a value that is flat by its type, in order.
+    pub(super) fn scalars(&self) -> Res<Vec<Node>> {
+        self.leaves().ok_or_else(|| bug("scalars are expected, and an array is there"))
+    }
+
+    /// The only scalar of a value that is one by its type.
+    pub(super) fn scalar(&self) -> Res<Node> {
         match self {
-            Val::Scalar(n) => Val::Scalar(leaves.next().unwrap_or(*n)),
-            Val::Tuple(parts) => Val::tuple(parts.iter().map(|p| p.with_leaves(leaves)).collect()),
-            Val::Array(_) => self.clone(),
+            Val::Scalar(n) => Ok(*n),
+            _ => Err(bug("a scalar is expected, and something else is there")),
         }
+    }
+
+    /// The components of a value that has some by its type.
+    pub(super) fn parts(&self) -> Res<&Rc<[Val]>> {
+        match self {
+            Val::Tuple(parts) => Ok(parts),
+            _ => Err(bug("a tuple is expected, and something else is there")),
+        }
+    }
+
+    /// The same value with other scalars.
+    pub(super) fn with_leaves(&self, leaves: &mut dyn Iterator<Item = Node>) -> Res<Val> {
+        Ok(match self {
+            Val::Scalar(_) => Val::Scalar(leaves.next().ok_or_else(|| bug("too few scalars for a value"))?),
+            Val::Tuple(parts) => Val::tuple(parts.iter().map(|p| p.with_leaves(leaves)).collect::<Res<_>>()?),
+            Val::Array(_) => return Err(bug("scalars for an array")),
+        })
     }
 
     pub(super) fn has_array(&self) -> bool {
@@ -104,10 +125,10 @@ impl Flattener<'_> {
     }
 
     /// The size of a dimension.
-    pub(super) fn dim_size(&self, dim: Space) -> Node {
+    pub(super) fn dim_size(&self, dim: Space) -> Res<Node> {
         match self.k.space(dim).region {
-            Region::Dim(n) => n,
-            _ => Node(0),
+            Region::Dim(n) => Ok(n),
+            _ => Err(bug(format!("{dim} is no dimension"))),
         }
     }
 
@@ -115,7 +136,7 @@ impl Flattener<'_> {
     pub(super) fn size(&mut self, arr: &Rc<Arr>, ctx: Space) -> Res<Node> {
         let size = match &**arr {
             Arr::Kept { size, .. } => *size,
-            Arr::Body { dim, .. } => self.dim_size(*dim),
+            Arr::Body { dim, .. } => self.dim_size(*dim)?,
             Arr::Chain { size: Some(n), .. } => *n,
             Arr::Chain { .. } => {
                 let walk = self.walk(arr, ctx)?;
@@ -123,10 +144,8 @@ impl Flattener<'_> {
                 self.within(label, |f| f.count_points(walk.inner, ctx))?
             }
         };
-        if self.k.space_of(size) == ROOT
-            && let Some(scope) = self.scopes.last_mut()
-        {
-            scope.sizes.insert(size);
+        if self.k.space_of(size) == ROOT {
+            self.here.scope.sizes.insert(size);
         }
         Ok(size)
     }
@@ -136,13 +155,11 @@ impl Flattener<'_> {
         if ctx != ROOT {
             return self.count_anew(inner, ctx);
         }
-        if let Some(known) = self.scopes.iter().rev().find_map(|s| s.counts.get(&inner)) {
+        if let Some(known) = self.scopes().find_map(|s| s.counts.get(&inner)) {
             return Ok(*known);
         }
         let count = self.count_anew(inner, ctx)?;
-        if let Some(scope) = self.scopes.last_mut() {
-            scope.counts.insert(inner, count);
-        }
+        self.here.scope.counts.insert(inner, count);
         Ok(count)
     }
 
@@ -182,7 +199,7 @@ impl Flattener<'_> {
                     let kept = self.keep(arr, home)?;
                     return self.walk(&kept, ctx);
                 }
-                let size = self.dim_size(*dim);
+                let size = self.dim_size(*dim)?;
                 let moved = self.k.dim(ctx, size);
                 let elem = self.move_to(elem, &[(*dim, moved)]);
                 Ok(Walk { inner: moved, elem, linear: false })
@@ -287,7 +304,7 @@ impl Flattener<'_> {
         let arr = self.indexed(arr)?;
         if let Arr::Body { dim, elem, .. } = &*arr {
             let home = self.k.space(*dim).parent;
-            if !self.is_cheap(*dim, elem) && self.on_host(home) {
+            if !self.is_cheap(*dim, elem)? && self.on_host(home) {
                 return self.keep(&arr, home);
             }
         }
