@@ -1,6 +1,6 @@
 //! Copying a function with changes that are told beforehand.
 
-use deckle_ir::array::{Copier, Function, Op, Rewrite, rewrite};
+use deckle_ir::array::{Copied, Copier, Function, Op, Refused, Rewrite, rewrite};
 use deckle_ir::entity::{Body, Func, Var};
 use deckle_ir::scalar::Scalar;
 use deckle_ir::types::Type;
@@ -32,26 +32,26 @@ pub enum Stand {
 
 /// A copy of `func`, which may call `funcs`; none where it would have no type.
 pub fn rebuild(funcs: &[Function], func: &Function, edit: &Edit) -> Option<Function> {
-    rewrite(funcs, func, &mut Editor(edit))
+    rewrite(funcs, func, &mut Editor(edit)).ok()
 }
 
 struct Editor<'a>(&'a Edit);
 
 impl Rewrite for Editor<'_> {
-    fn statement(&mut self, copy: &mut Copier<'_>, s: Var) -> Option<()> {
+    fn statement(&mut self, copy: &mut Copier<'_>, s: Var) -> Copied<()> {
         if self.0.drop.contains(&s) {
-            return Some(());
+            return Ok(());
         }
         match self.0.replace.get(&s) {
             Some(Stand::Var(v)) => copy.stand(s, copy.var(*v)?),
             Some(Stand::Const(c)) => {
-                let new = copy.b.push(Op::Const(*c), &[], &[], copy.old.span(s)).ok()?;
+                let new = copy.b.push(Op::Const(*c), &[], &[], copy.old.span(s))?;
                 copy.stand(s, new);
             }
             Some(Stand::Inline(which)) => self.inline(copy, s, *which)?,
             None => copy.statement(self, s)?,
         }
-        Some(())
+        Ok(())
     }
 
     fn keeps(&self, param: Var) -> bool {
@@ -68,28 +68,29 @@ impl Rewrite for Editor<'_> {
 }
 
 impl Editor<'_> {
-    fn inline(&mut self, copy: &mut Copier<'_>, s: Var, which: usize) -> Option<()> {
+    fn inline(&mut self, copy: &mut Copier<'_>, s: Var, which: usize) -> Copied<()> {
+        let refused = || Refused::Bug(format!("{s} cannot be written out"));
         let old = copy.old;
-        let (inst, span) = (old.inst(s)?, old.span(s));
-        let body = *inst.bodies.get(which)?;
-        let zero = copy.b.push(Op::Const(Scalar::I64(0)), &[], &[], span).ok()?;
+        let (inst, span) = (copy.inst(s)?, old.span(s));
+        let body = *inst.bodies.get(which).ok_or_else(refused)?;
+        let zero = copy.b.push(Op::Const(Scalar::I64(0)), &[], &[], span)?;
         for (k, &p) in old.body(body).params.iter().enumerate() {
             let ty = old.ty(p);
             let arg = inst.args.get(k).or(inst.args.last()).copied();
             let first = match arg {
                 Some(arg) if old.ty(arg).elem().is_some_and(|e| e.same_kind(ty)) => {
                     let arg = copy.var(arg)?;
-                    copy.b.push(Op::Index, &[arg, zero], &[], span).ok()?
+                    copy.b.push(Op::Index, &[arg, zero], &[], span)?
                 }
                 Some(arg) if old.ty(arg).same_kind(ty) => copy.var(arg)?,
                 _ if *ty == Type::INT => zero,
-                _ => return None,
+                _ => return Err(refused()),
             };
             copy.stand(p, first);
         }
         let result = copy.statements(self, body)?;
         copy.stand(s, result);
-        Some(())
+        Ok(())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Fault, Place, Reason, analyse};
 use deckle_diag::Span;
-use deckle_ir::array::{Builder, Copier, Op, Program, Rewrite, TypeError, rewrite};
+use deckle_ir::array::{Builder, Copied, Copier, Op, Program, Rewrite, TypeError, rewrite};
 use deckle_ir::entity::{Func, Var};
 use deckle_ir::types::Type;
 use std::collections::HashMap;
@@ -101,10 +101,10 @@ fn keep((program, kept): &Mended, place: Place, seqs: &[Var]) -> Option<Mended> 
     let old = &program.funcs[k];
     let mut keeper = Keeper { place, seqs, kept: Vec::new(), moved: HashMap::new() };
     let mut funcs = program.funcs[..k].to_vec();
-    funcs.push(rewrite(&program.funcs[..k], old, &mut keeper)?);
+    funcs.push(rewrite(&program.funcs[..k], old, &mut keeper).ok()?);
     // Those that call it are made anew, so that their sizes are right.
     for later in &program.funcs[k + 1..] {
-        let copy = rewrite(&funcs, later, &mut Same)?;
+        let copy = rewrite(&funcs, later, &mut Same).ok()?;
         funcs.push(copy);
     }
     let mut kept = kept.clone();
@@ -122,7 +122,7 @@ fn keep((program, kept): &Mended, place: Place, seqs: &[Var]) -> Option<Mended> 
 struct Same;
 
 impl Rewrite for Same {
-    fn statement(&mut self, copy: &mut Copier<'_>, s: Var) -> Option<()> {
+    fn statement(&mut self, copy: &mut Copier<'_>, s: Var) -> Copied<()> {
         copy.statement(self, s)
     }
 }
@@ -135,22 +135,22 @@ struct Keeper<'a> {
 }
 
 impl Rewrite for Keeper<'_> {
-    fn statement(&mut self, copy: &mut Copier<'_>, s: Var) -> Option<()> {
+    fn statement(&mut self, copy: &mut Copier<'_>, s: Var) -> Copied<()> {
         if s == self.place.var {
-            let inst = copy.old.inst(s)?;
-            let mut args = inst.args.iter().map(|v| copy.var(*v)).collect::<Option<Vec<_>>>()?;
+            let inst = copy.inst(s)?;
+            let mut args = inst.args.iter().map(|v| copy.var(*v)).collect::<Copied<Vec<_>>>()?;
             let mut before = Vec::new();
             for &v in self.seqs {
                 let (now, span) = (copy.var(v)?, copy.old.span(v));
                 let ty = copy.b.ty(now).clone();
-                let array = whole(&mut copy.b, now, span).ok()?;
+                let array = whole(&mut copy.b, now, span)?;
                 self.kept.push(array);
                 // Each use is a traversal of its own.
                 for k in (0..args.len()).filter(|&k| inst.args[k] == v) {
-                    args[k] = streamed(&mut copy.b, array, &ty, span).ok()?;
+                    args[k] = streamed(&mut copy.b, array, &ty, span)?;
                 }
                 if !inst.args.contains(&v) {
-                    let again = streamed(&mut copy.b, array, &ty, span).ok()?;
+                    let again = streamed(&mut copy.b, array, &ty, span)?;
                     before.push((v, now));
                     copy.stand(v, again);
                 }
@@ -162,7 +162,7 @@ impl Rewrite for Keeper<'_> {
             copy.statement(self, s)?;
         }
         self.moved.insert(s, copy.var(s)?);
-        Some(())
+        Ok(())
     }
 }
 

@@ -12,7 +12,7 @@ use deckle_ir::kernel;
 use deckle_ir::loops::{Function, Launch};
 use deckle_ir::schedule::Schedule;
 use deckle_llvm::{Compiler, Gpu, Origin, Pipeline, emit, gathers_here};
-use deckle_lower::chunk::{chunk, lower};
+use deckle_lower::chunk::{Unchunked, chunk, lower};
 use deckle_lower::flatten;
 use deckle_lower::simplify::simplify;
 use std::fmt;
@@ -151,7 +151,8 @@ pub fn show(program: &array::Program, func: Func, options: Options, stage: Stage
         Stage::Chunks => match chunk(&simplify(program), func, options.cuts) {
             Ok(Some(chunks)) => Ok(chunks.program.to_string()),
             Ok(None) => Ok(format!("// There are no sequences.\n{}", simplify(program))),
-            Err(whole) => Ok(format!("// Not in chunks: {}\n{}", whole.why, simplify(program))),
+            Err(Unchunked::Whole(whole)) => Ok(format!("// Not in chunks: {}\n{}", whole.why, simplify(program))),
+            Err(Unchunked::Bug(d)) => Err(d),
         },
         Stage::Kernel => {
             let fusing = flatten::Options { fuse: options.fuse, cuts: options.cuts };

@@ -1,24 +1,61 @@
 //! Copying a function with changes.
 //!
 //! A copy goes statement by statement through a [`Builder`], which gives every statement its type anew: what a change
-//! does to sizes further down is worked out by the typing rules. Where they refuse, there is no copy.
+//! does to sizes further down is worked out by the typing rules. Where they refuse, there is no copy: [`Refused`] says why.
 
-use super::{Builder, Function, Op};
+use super::{Builder, Function, Inst, Misfit, Op, TypeError};
 use crate::entity::{Body, Func, Path, SizeVar, Var};
 use crate::size::{Atom, Size};
 use crate::types::Type;
 use deckle_diag::Span;
+use std::fmt;
+
+/// Why there is no copy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// A size of the original is not known in the copy, two sizes cannot be equal there, or rows are not known to be of equal size.
+    Sizes(String),
+    /// Anything else: the copy would not be well formed, which is a bug of the rewriting unless it tries changes at random.
+    Bug(String),
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refused::Sizes(why) | Refused::Bug(why) => f.write_str(why),
+        }
+    }
+}
+
+impl std::error::Error for Refused {}
+
+impl From<TypeError> for Refused {
+    fn from(e: TypeError) -> Refused {
+        match e.misfit {
+            Misfit::Type => Refused::Bug(e.message),
+            Misfit::Sizes | Misfit::Irregular => Refused::Sizes(e.message),
+        }
+    }
+}
+
+/// What a part of a copy gives.
+pub type Copied<T> = Result<T, Refused>;
 
 /// What is to be different in a copy. Handles are those of the original.
 pub trait Rewrite {
-    /// Before the first statement, when the parameters are there. `None` if there is no copy.
-    fn begin(&mut self, _copy: &mut Copier<'_>) -> Option<()> {
-        Some(())
+    /// Before the first statement, when the parameters are there.
+    ///
+    /// # Errors
+    /// If there is no copy.
+    fn begin(&mut self, _copy: &mut Copier<'_>) -> Copied<()> {
+        Ok(())
     }
 
     /// Copies a statement, or puts something else in its place: afterwards [`Copier::var`] of it is known where it is used.
-    /// `None` if there is no copy.
-    fn statement(&mut self, copy: &mut Copier<'_>, s: Var) -> Option<()>;
+    ///
+    /// # Errors
+    /// If there is no copy.
+    fn statement(&mut self, copy: &mut Copier<'_>, s: Var) -> Copied<()>;
 
     /// Whether a parameter of the function is kept.
     fn keeps(&self, _param: Var) -> bool {
@@ -36,8 +73,11 @@ pub trait Rewrite {
     }
 }
 
-/// A copy of `func`, which may call `funcs`; none where it would have no type.
-pub fn rewrite(funcs: &[Function], func: &Function, changes: &mut dyn Rewrite) -> Option<Function> {
+/// A copy of `func`, which may call `funcs`.
+///
+/// # Errors
+/// If the copy would have no type.
+pub fn rewrite(funcs: &[Function], func: &Function, changes: &mut dyn Rewrite) -> Copied<Function> {
     let mut copy = Copier {
         old: func,
         b: Builder::new(funcs, func.name.clone(), func.span),
@@ -60,7 +100,7 @@ pub fn rewrite(funcs: &[Function], func: &Function, changes: &mut dyn Rewrite) -
             copy.b.name_size(now, name.clone());
         }
     }
-    Some(copy.b.finish(result))
+    Ok(copy.b.finish(result))
 }
 
 /// A copy under construction.
@@ -77,8 +117,19 @@ pub struct Copier<'a> {
 
 impl<'a> Copier<'a> {
     /// What stands for a variable in the copy.
-    pub fn var(&self, v: Var) -> Option<Var> {
-        self.vars[v.index()]
+    ///
+    /// # Errors
+    /// If nothing does.
+    pub fn var(&self, v: Var) -> Copied<Var> {
+        self.vars[v.index()].ok_or_else(|| Refused::Bug(format!("{v} is not in the copy")))
+    }
+
+    /// A statement of the original.
+    ///
+    /// # Errors
+    /// If it is none.
+    pub fn inst(&self, s: Var) -> Copied<&'a Inst> {
+        self.old.inst(s).ok_or_else(|| Refused::Bug(format!("{s} is no statement")))
     }
 
     /// Lets `new` stand for `old`.
@@ -121,7 +172,10 @@ impl<'a> Copier<'a> {
     }
 
     /// Copies the statements of a body into the one that is open, and gives its result.
-    pub fn statements(&mut self, changes: &mut dyn Rewrite, body: Body) -> Option<Var> {
+    ///
+    /// # Errors
+    /// If there is no copy.
+    pub fn statements(&mut self, changes: &mut dyn Rewrite, body: Body) -> Copied<Var> {
         for &s in &self.old.body(body).stmts {
             changes.statement(self, s)?;
         }
@@ -130,15 +184,18 @@ impl<'a> Copier<'a> {
 
     /// Copies the statements of another function, for these arguments, and gives its result. Sizes are checked as a call checks them; where that cannot be, there is
     /// no copy.
+    ///
+    /// # Errors
+    /// If there is no copy.
     pub fn inlined(
         &mut self,
         changes: &mut dyn Rewrite,
         callee: &'a Function,
         args: &[Var],
         span: Span,
-    ) -> Option<Var> {
+    ) -> Copied<Var> {
         if !self.can_inline(callee, args) {
-            return None;
+            return Err(Refused::Sizes(format!("a call of `{}` checks sizes in a sequence", callee.name)));
         }
         let vars = std::mem::replace(&mut self.vars, vec![None; callee.vars.len()]);
         let bodies = std::mem::replace(&mut self.bodies, vec![None; callee.bodies.len()]);
@@ -173,41 +230,52 @@ impl<'a> Copier<'a> {
         })
     }
 
-    fn arguments(&mut self, args: &[Var], span: Span) -> Option<()> {
+    fn arguments(&mut self, args: &[Var], span: Span) -> Copied<()> {
         self.bodies[0] = Some(Function::ROOT);
         for (&p, &arg) in self.old.params().iter().zip(args) {
             let ty = self.old.ty(p);
             if ty.is_concrete() && sizes(ty).is_some() {
                 self.bind(p);
                 let ty = self.ty(ty)?;
-                let checked = self.b.push(Op::Ensure(ty), &[arg], &[], span).ok()?;
+                let checked = self.b.push(Op::Ensure(ty), &[arg], &[], span)?;
                 self.vars[p.index()] = Some(checked);
             } else {
                 self.stand(p, arg);
             }
         }
-        Some(())
+        Ok(())
     }
 
     /// Copies a statement.
-    pub fn statement(&mut self, changes: &mut dyn Rewrite, s: Var) -> Option<()> {
-        let args = self.old.inst(s)?.args.iter().map(|v| self.var(*v)).collect::<Option<Vec<_>>>()?;
+    ///
+    /// # Errors
+    /// If there is no copy.
+    pub fn statement(&mut self, changes: &mut dyn Rewrite, s: Var) -> Copied<()> {
+        let args = self.inst(s)?.args.iter().map(|v| self.var(*v)).collect::<Copied<Vec<_>>>()?;
         self.statement_with(changes, s, &args)
     }
 
     /// Copies a statement with other operands, which are variables of the copy.
-    pub fn statement_with(&mut self, changes: &mut dyn Rewrite, s: Var, args: &[Var]) -> Option<()> {
+    ///
+    /// # Errors
+    /// If there is no copy.
+    pub fn statement_with(&mut self, changes: &mut dyn Rewrite, s: Var, args: &[Var]) -> Copied<()> {
         let old = self.old;
-        let inst = old.inst(s)?;
+        let inst = self.inst(s)?;
         let span = old.span(s);
         let early = self.op(changes, &inst.op);
         let mut bodies = Vec::new();
         for (which, &body) in inst.bodies.iter().enumerate() {
-            let (new, params) = self.b.begin_body_of(early.as_ref()?, args, which, span).ok()?;
+            let early = early.as_ref().map_err(Clone::clone)?;
+            let (new, params) = self.b.begin_body_of(early, args, which, span)?;
             self.bodies[body.index()] = Some(new);
             let theirs = &old.body(body).params;
             if theirs.len() != params.len() {
-                return None;
+                return Err(Refused::Bug(format!(
+                    "a body of {s} has {} parameters, not {}",
+                    theirs.len(),
+                    params.len()
+                )));
             }
             for (&p, q) in theirs.iter().zip(params) {
                 self.stand(p, q);
@@ -220,13 +288,13 @@ impl<'a> Copier<'a> {
             self.bind(s);
         }
         let op = self.op(changes, &inst.op)?;
-        let new = self.b.push(op, args, &bodies, span).ok()?;
+        let new = self.b.push(op, args, &bodies, span)?;
         self.stand(s, new);
-        Some(())
+        Ok(())
     }
 
-    fn op(&self, changes: &dyn Rewrite, op: &Op) -> Option<Op> {
-        Some(match op {
+    fn op(&self, changes: &dyn Rewrite, op: &Op) -> Copied<Op> {
+        Ok(match op {
             Op::Ensure(t) => Op::Ensure(self.ty(t)?),
             Op::Array(t) => Op::Array(self.ty(t)?),
             Op::MkSeq(t) => Op::MkSeq(self.ty(t)?),
@@ -236,9 +304,9 @@ impl<'a> Copier<'a> {
     }
 
     /// A type of the original in terms of the copy.
-    fn ty(&self, ty: &Type) -> Option<Type> {
+    fn ty(&self, ty: &Type) -> Copied<Type> {
         let mut known = true;
-        let path = |p: &Path| self.var(p.root).map(|root| Path { root, fields: p.fields.clone() });
+        let path = |p: &Path| self.vars[p.root.index()].map(|root| Path { root, fields: p.fields.clone() });
         let new = ty.map_sizes(&mut |s, _| {
             s.rewrite(&mut |a, _| {
                 let new: Option<Size> = match a {
@@ -253,7 +321,7 @@ impl<'a> Copier<'a> {
                 new
             })
         });
-        known.then_some(new)
+        known.then_some(new).ok_or_else(|| Refused::Sizes("a type mentions a size that is not known".into()))
     }
 }
 

@@ -35,11 +35,11 @@ mod verify;
 
 pub use attrs::*;
 pub use build::{Builder, Mark};
-pub use copy::{Copier, Rewrite, rewrite};
+pub use copy::{Copied, Copier, Refused, Rewrite, rewrite};
 pub use ops::{Chapter, Op, OpInfo};
 pub use parse::parse;
 pub use scalar_ops::{BinOp, OperandClass, ResultClass, UnOp};
-pub use typing::{TypeError, Typer};
+pub use typing::{Misfit, TypeError, Typer};
 pub use verify::{VerifyError, verify};
 
 use crate::entity::{Body, Func, Path, SizeVar, Var};

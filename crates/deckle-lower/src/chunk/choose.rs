@@ -1,6 +1,6 @@
 //! Whether a function is flattened in chunks or as a whole.
 
-use super::{Chunked, Whole, chunk};
+use super::{Chunked, Unchunked, Whole, chunk};
 use crate::flatten::{Options, flatten};
 use deckle_diag::Diagnostic;
 use deckle_ir::array::{Function, Program};
@@ -34,7 +34,7 @@ pub struct Lowered {
 /// Flattens a function of a simplified program, its sequences in chunks where they are to be.
 ///
 /// # Errors
-/// As [`flatten`].
+/// As [`flatten`], or a bug in making chunks.
 pub fn lower(simple: &Program, func: Func, options: Options, chunks: Chunks) -> Result<Lowered, Box<Diagnostic>> {
     let program = flatten(simple, func, options)?;
     let function = simple.funcs[func.index()].clone();
@@ -45,11 +45,12 @@ pub fn lower(simple: &Program, func: Func, options: Options, chunks: Chunks) -> 
     };
     match if wanted { chunk(simple, func, options.cuts) } else { Ok(None) } {
         Ok(None) => Ok(Lowered { program, function, pushes: Vec::new(), chunked: Ok(false) }),
-        Err(whole) => Ok(Lowered { program, function, pushes: Vec::new(), chunked: Err(whole) }),
+        Err(Unchunked::Whole(whole)) => Ok(Lowered { program, function, pushes: Vec::new(), chunked: Err(whole) }),
+        Err(Unchunked::Bug(d)) => Err(d),
         Ok(Some(chunks)) => {
             let Chunked { program: chunks, pushes } = chunks;
             let program = flatten(&chunks, func, options)?;
-            let function = chunks.funcs.into_iter().next_back().unwrap_or(function);
+            let function = chunks.funcs[func.index()].clone();
             Ok(Lowered { program, function, pushes, chunked: Ok(true) })
         }
     }

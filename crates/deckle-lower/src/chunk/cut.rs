@@ -4,17 +4,17 @@
 
 use super::open::{Now, Open};
 use super::state::nothing;
-use super::{chosen, folded, int, map, part, push, sums};
+use super::{OrBug, chosen, folded, int, map, part, push, sums};
 use deckle_analysis::stream;
 use deckle_diag::Span;
-use deckle_ir::array::{BinOp, Coll, Copier, Monoid, Op, Rewrite, UnOp};
+use deckle_ir::array::{BinOp, Coll, Copied, Copier, Monoid, Op, Rewrite, UnOp};
 use deckle_ir::entity::Var;
 use deckle_ir::scalar::ScalarType;
 use deckle_ir::types::Type;
 
-pub(super) fn init(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, s: Var, open: Option<&Open>) -> Option<Var> {
+pub(super) fn init(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, s: Var, open: Option<&Open>) -> Copied<Var> {
     let span = copy.old.span(s);
-    let elem = copy.old.ty(copy.old.inst(s)?.args[0]).as_seq()?.with_vectors();
+    let elem = copy.old.ty(copy.inst(s)?.args[0]).as_seq().or_bug("a sequence")?.with_vectors();
     let (elems, flags, none) = (nothing(copy, &elem, span)?, nothing(copy, &Type::BOOL, span)?, int(copy, 0, span)?);
     let mut parts = vec![elems, flags, none, none, none, none];
     if let Some(open) = open {
@@ -23,7 +23,7 @@ pub(super) fn init(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, s: Var, ope
     push(copy, Op::Tuple, &parts, span)
 }
 
-fn binary(copy: &mut Copier<'_>, op: BinOp, a: Var, b: Var, span: Span) -> Option<Var> {
+fn binary(copy: &mut Copier<'_>, op: BinOp, a: Var, b: Var, span: Span) -> Copied<Var> {
     push(copy, Op::Binary(op), &[a, b], span)
 }
 
@@ -40,11 +40,11 @@ pub(super) fn step(
     s: Var,
     (before, inside): (Var, Var),
     open: Option<&Open>,
-) -> Option<Cut> {
+) -> Copied<Cut> {
     let (old, span) = (copy.old, copy.old.span(s));
-    let inst = old.inst(s)?;
+    let inst = copy.inst(s)?;
     let (xs, fs) = (copy.var(inst.args[0])?, copy.var(inst.args[1])?);
-    let xs = stream::whole(&mut copy.b, xs, span).ok()?;
+    let xs = stream::whole(&mut copy.b, xs, span)?;
     let fs = push(copy, Op::Tab, &[fs], span)?;
     let [pending, marks, elems, flags, closed, _] = [0, 1, 2, 3, 4, 5].map(|k| part(copy, before, k, span));
     let (more, more_flags) = (push(copy, Op::Length, &[xs], span)?, push(copy, Op::Length, &[fs], span)?);
@@ -85,7 +85,7 @@ pub(super) fn step(
     }
     let ready = push(copy, Op::Take, &[xs, count], span)?;
     let ty = old.ty(inst.args[0]).clone();
-    let ready = stream::streamed(&mut copy.b, ready, &ty, span).ok()?;
+    let ready = stream::streamed(&mut copy.b, ready, &ty, span)?;
     let cuts = push(copy, Op::Take, &[all, last], span)?;
     let cuts = push(copy, Op::Seq, &[cuts], span)?;
     let parts = push(copy, Op::FlagPart, &[ready, cuts], span)?;
@@ -101,18 +101,18 @@ pub(super) fn step(
     let closed = binary(copy, BinOp::Add, closed, closes, span)?;
     let mut parts = vec![rest, marks, elems, flags, closed, ends];
     parts.extend(now.into_iter().flat_map(Now::parts));
-    Some(Cut { state: push(copy, Op::Tuple, &parts, span)?, made })
+    Ok(Cut { state: push(copy, Op::Tuple, &parts, span)?, made })
 }
 
 /// The position behind a flag that is an end; 0 for others.
-fn behind_end(copy: &mut Copier<'_>, at: Var, flag: Var, span: Span) -> Option<Var> {
+fn behind_end(copy: &mut Copier<'_>, at: Var, flag: Var, span: Span) -> Copied<Var> {
     let (zero, one) = (int(copy, 0, span)?, int(copy, 1, span)?);
     let after = binary(copy, BinOp::Add, at, one, span)?;
     push(copy, Op::Select, &[flag, after, zero], span)
 }
 
 /// The position behind the last end whose elements are among so many, and how many there are before it.
-fn as_far_as(copy: &mut Copier<'_>, all: Var, have: Var, span: Span) -> Option<Var> {
+fn as_far_as(copy: &mut Copier<'_>, all: Var, have: Var, span: Span) -> Copied<Var> {
     let zero = int(copy, 0, span)?;
     let takes = map(copy, &[all], span, |copy, p| {
         let takes = push(copy, Op::Unary(UnOp::Not), &[p[0]], span)?;
@@ -136,19 +136,19 @@ fn as_far_as(copy: &mut Copier<'_>, all: Var, have: Var, span: Span) -> Option<V
 }
 
 /// Whether elements are there that have to be gone through before others come.
-pub(super) fn is_busy(copy: &mut Copier<'_>, state: Var, open: &Open, span: Span) -> Option<Var> {
-    Some(Now::of(copy, state, open.makes.len(), span)?.begun)
+pub(super) fn is_busy(copy: &mut Copier<'_>, state: Var, open: &Open, span: Span) -> Copied<Var> {
+    Ok(Now::of(copy, state, open.makes.len(), span)?.begun)
 }
 
 /// How many elements there were, and how many the flags so far take.
-pub(super) fn totals(copy: &mut Copier<'_>, state: Var, span: Span) -> Option<Vec<Var>> {
+pub(super) fn totals(copy: &mut Copier<'_>, state: Var, span: Span) -> Copied<Vec<Var>> {
     let [elems, flags, ends] = [2, 3, 5].map(|k| part(copy, state, k, span));
     let takes = binary(copy, BinOp::Sub, flags?, ends?, span)?;
-    Some(vec![elems?, takes])
+    Ok(vec![elems?, takes])
 }
 
 /// What is left over is an error: the one that as many elements and flags give as a whole.
-pub(super) fn finish(copy: &mut Copier<'_>, s: Var, last: Var, open: Option<&Open>) -> Option<Var> {
+pub(super) fn finish(copy: &mut Copier<'_>, s: Var, last: Var, open: Option<&Open>) -> Copied<Var> {
     let span = copy.old.span(s);
     let [rest, marks, elems, flags, ends] = [0, 1, 2, 3, 5].map(|k| part(copy, last, k, span));
     let (rest, marks) = (push(copy, Op::Length, &[rest?], span)?, push(copy, Op::Length, &[marks?], span)?);
@@ -161,7 +161,7 @@ pub(super) fn finish(copy: &mut Copier<'_>, s: Var, last: Var, open: Option<&Ope
     let one = int(copy, 1, span)?;
     let wrong = binary(copy, BinOp::Min, left, one, span)?;
     let (flags, ends) = (flags?, ends?);
-    let (body, _) = copy.b.begin_body_of(&Op::Generate, &[wrong], 0, span).ok()?;
+    let (body, _) = copy.b.begin_body_of(&Op::Generate, &[wrong], 0, span)?;
     let xs = push(copy, Op::Iota(Coll::Seq), &[elems?], span)?;
     let all = push(copy, Op::Iota(Coll::Seq), &[flags], span)?;
     // All ends first: so the last flag is none.
@@ -169,6 +169,6 @@ pub(super) fn finish(copy: &mut Copier<'_>, s: Var, last: Var, open: Option<&Ope
     let parts = push(copy, Op::FlagPart, &[xs, all], span)?;
     let count = push(copy, Op::Length, &[parts], span)?;
     copy.b.end_body(count);
-    copy.b.push(Op::Generate, &[wrong], &[body], Span::NONE).ok()?;
-    Some(last)
+    copy.b.push(Op::Generate, &[wrong], &[body], Span::NONE)?;
+    Ok(last)
 }

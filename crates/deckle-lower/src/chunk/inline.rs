@@ -1,13 +1,16 @@
 //! What is made simpler first: calls of functions that go through sequences are written out, scans of sequences get a start, and a few sequences that are made one are put behind each other.
 
-use super::push;
 use super::state::{neutral, only_operator};
+use super::{OrBug, push};
 use crate::flatten::MOST_STATEMENTS;
-use deckle_ir::array::{Copier, Def, Function, Op, Rewrite, rewrite};
+use deckle_ir::array::{Copied, Copier, Def, Function, Op, Refused, Rewrite, rewrite};
 use deckle_ir::entity::Var;
 
 /// The function with such calls written out, as far as the sizes in sequences need not be checked, which only a call does.
-pub(super) fn inline(funcs: &[Function], func: &Function) -> Function {
+///
+/// # Errors
+/// A bug.
+pub(super) fn inline(funcs: &[Function], func: &Function) -> Copied<Function> {
     let mut streams: Vec<bool> = Vec::new();
     for f in funcs {
         let is_one = f.body(Function::ROOT).stmts.iter().any(|s| match f.inst(*s).map(|i| &i.op) {
@@ -16,7 +19,11 @@ pub(super) fn inline(funcs: &[Function], func: &Function) -> Function {
         });
         streams.push(is_one);
     }
-    rewrite(funcs, func, &mut Inline { streams, left: MOST_STATEMENTS }).unwrap_or_else(|| func.clone())
+    match rewrite(funcs, func, &mut Inline { streams, left: MOST_STATEMENTS }) {
+        // Where sizes have to be checked after all, calls stay calls.
+        Err(Refused::Sizes(_)) => Ok(func.clone()),
+        flat => flat,
+    }
 }
 
 struct Inline {
@@ -39,8 +46,8 @@ fn literal(function: &Function, s: Var) -> Option<&[Var]> {
 }
 
 impl Rewrite for Inline {
-    fn statement(&mut self, copy: &mut Copier<'_>, s: Var) -> Option<()> {
-        let inst = copy.old.inst(s)?;
+    fn statement(&mut self, copy: &mut Copier<'_>, s: Var) -> Copied<()> {
+        let inst = copy.inst(s)?;
         self.left = self.left.saturating_sub(1);
         if let Op::Scan(..) = inst.op
             && let [xs] = inst.args[..]
@@ -52,7 +59,7 @@ impl Rewrite for Inline {
             return copy.statement_with(self, s, &[start, xs]);
         }
         if literal(copy.old, s).is_some() {
-            return Some(());
+            return Ok(());
         }
         if let (Op::Flatten, [xs]) = (&inst.op, &inst.args[..])
             && let Some([first, others @ ..]) = literal(copy.old, *xs)
@@ -63,17 +70,17 @@ impl Rewrite for Inline {
                 all = push(copy, Op::Append, &[all, more], copy.old.span(s))?;
             }
             copy.stand(s, all);
-            return Some(());
+            return Ok(());
         }
         let Op::Call(f) = inst.op else { return copy.statement(self, s) };
-        let callee = copy.b.funcs().get(f.index())?;
-        let args = inst.args.iter().map(|v| copy.var(*v)).collect::<Option<Vec<_>>>()?;
+        let callee = copy.b.funcs().get(f.index()).or_bug("a function that is called")?;
+        let args = inst.args.iter().map(|v| copy.var(*v)).collect::<Copied<Vec<_>>>()?;
         if self.left == 0 || !self.streams[f.index()] || !copy.can_inline(callee, &args) {
             return copy.statement(self, s);
         }
         let span = copy.old.span(s);
         let result = copy.inlined(self, callee, &args, span)?;
         copy.stand(s, result);
-        Some(())
+        Ok(())
     }
 }

@@ -7,9 +7,9 @@
 use super::plan::Unit;
 use super::source::Source;
 use super::state::{nothing, zero};
-use super::{Chunker, Sizes, chosen, int, map, part, push, sums};
+use super::{Chunker, OrBug, Sizes, chosen, int, map, part, push, sums};
 use deckle_diag::Span;
-use deckle_ir::array::{BinOp, Coll, Copier, Function, Monoid, Op, Rewrite, Slicer};
+use deckle_ir::array::{BinOp, Coll, Copied, Copier, Function, Monoid, Op, Rewrite, Slicer};
 use deckle_ir::entity::{Body, Var};
 use deckle_ir::scalar::ScalarType;
 use std::collections::BTreeSet;
@@ -41,16 +41,16 @@ impl Runs {
     }
 
     /// The elements of a chunk: what they give stands for the statement.
-    pub(super) fn make(&self, copy: &mut Copier<'_>, changes: &mut dyn Rewrite, inside: Var) -> Option<()> {
+    pub(super) fn make(&self, copy: &mut Copier<'_>, changes: &mut dyn Rewrite, inside: Var) -> Copied<()> {
         let (old, s) = (copy.old, self.stmt);
-        let (inst, span) = (old.inst(s)?, old.span(s));
-        let body = *inst.bodies.first()?;
-        let seqs = inst.args.iter().map(|v| copy.var(*v)).collect::<Option<Vec<_>>>()?;
+        let (inst, span) = (copy.inst(s)?, old.span(s));
+        let body = *inst.bodies.first().or_bug("a body or operand")?;
+        let seqs = inst.args.iter().map(|v| copy.var(*v)).collect::<Copied<Vec<_>>>()?;
         let work = self.work(copy, changes, body, &seqs)?;
-        let vectors = seqs.iter().map(|v| push(copy, Op::Tab, &[*v], span)).collect::<Option<Vec<_>>>()?;
+        let vectors = seqs.iter().map(|v| push(copy, Op::Tab, &[*v], span)).collect::<Copied<Vec<_>>>()?;
         let ends = sums(copy, work, span)?;
         let count = push(copy, Op::Length, &[work], span)?;
-        let elem = old.ty(self.gives()).as_seq()?.clone();
+        let elem = old.ty(self.gives()).as_seq().or_bug("a sequence")?.clone();
         let first = int(copy, 0, span)?;
         let has_places = elem.is_flat() && self.flattened.is_none();
         let room = if has_places {
@@ -60,11 +60,11 @@ impl Runs {
             nothing(copy, &elem, span)?
         };
         let start = push(copy, Op::Tuple, &[first, room], span)?;
-        let (test, params) = copy.b.begin_body_of(&Op::While, &[start], 0, span).ok()?;
+        let (test, params) = copy.b.begin_body_of(&Op::While, &[start], 0, span)?;
         let at = part(copy, params[0], 0, span)?;
         let goes_on = push(copy, Op::Binary(BinOp::Lt), &[at, count], span)?;
         copy.b.end_body(goes_on);
-        let (step, params) = copy.b.begin_body_of(&Op::While, &[start], 1, span).ok()?;
+        let (step, params) = copy.b.begin_body_of(&Op::While, &[start], 1, span)?;
         let (at, made) = (part(copy, params[0], 0, span)?, part(copy, params[0], 1, span)?);
         let (after, new) = self.run(copy, changes, &vectors, (work, ends, inside), at)?;
         let made = if has_places {
@@ -77,29 +77,29 @@ impl Runs {
         };
         let next = push(copy, Op::Tuple, &[after, made], span)?;
         copy.b.end_body(next);
-        let end = copy.b.push(Op::While, &[start], &[test, step], Span::NONE).ok()?;
+        let end = copy.b.push(Op::While, &[start], &[test, step], Span::NONE)?;
         let all = part(copy, end, 1, span)?;
         let all = push(copy, Op::Seq, &[all], span)?;
         copy.stand(self.gives(), all);
-        Some(())
+        Ok(())
     }
 
     /// For each element one more than is inside it, as far as that is known before.
-    fn work(&self, copy: &mut Copier<'_>, changes: &mut dyn Rewrite, body: Body, seqs: &[Var]) -> Option<Var> {
+    fn work(&self, copy: &mut Copier<'_>, changes: &mut dyn Rewrite, body: Body, seqs: &[Var]) -> Copied<Var> {
         let (old, span) = (copy.old, copy.old.span(self.stmt));
         let (needed, sources) = lengths(old, body, &self.units);
-        let (b, params) = copy.b.begin_body_of(&Op::Map, seqs, 0, span).ok()?;
+        let (b, params) = copy.b.begin_body_of(&Op::Map, seqs, 0, span)?;
         old.body(body).params.iter().zip(params).for_each(|(p, q)| copy.stand(*p, q));
         for &s in old.body(body).stmts.iter().filter(|s| needed.contains(s)) {
             copy.statement(changes, s)?;
         }
         let mut work = int(copy, 1, span)?;
         for s in sources {
-            let length = Source::begin(copy, changes, s)?.length?;
+            let length = Source::begin(copy, changes, s)?.length.or_bug("the length of a source")?;
             work = push(copy, Op::Binary(BinOp::Add), &[work, length], span)?;
         }
         copy.b.end_body(work);
-        let work = copy.b.push(Op::Map, seqs, &[b], span).ok()?;
+        let work = copy.b.push(Op::Map, seqs, &[b], span)?;
         push(copy, Op::Tab, &[work], span)
     }
 
@@ -111,7 +111,7 @@ impl Runs {
         vectors: &[Var],
         (work, ends, inside): (Var, Var, Var),
         at: Var,
-    ) -> Option<(Var, Var)> {
+    ) -> Copied<(Var, Var)> {
         let span = copy.old.span(self.stmt);
         let first = push(copy, Op::Index, &[work, at], span)?;
         let most = int(copy, self.large, span)?;
@@ -122,13 +122,13 @@ impl Runs {
             self.several(copy, changes, vectors, (at, end))
         };
         let both = chosen(copy, is_large, span, alone, several)?;
-        Some((part(copy, both, 0, span)?, part(copy, both, 1, span)?))
+        Ok((part(copy, both, 0, span)?, part(copy, both, 1, span)?))
     }
 
     /// The same for an element that is alone.
-    fn alone(&self, copy: &mut Copier<'_>, vectors: &[Var], (at, inside): (Var, Var)) -> Option<Var> {
+    fn alone(&self, copy: &mut Copier<'_>, vectors: &[Var], (at, inside): (Var, Var)) -> Copied<Var> {
         let (old, span) = (copy.old, copy.old.span(self.stmt));
-        let body = old.body(*old.inst(self.stmt)?.bodies.first()?);
+        let body = old.body(*copy.inst(self.stmt)?.bodies.first().or_bug("a body or operand")?);
         for (p, xs) in body.params.iter().zip(vectors) {
             let x = push(copy, Op::Index, &[*xs, at], span)?;
             copy.stand(*p, x);
@@ -151,7 +151,7 @@ impl Runs {
         changes: &mut dyn Rewrite,
         vectors: &[Var],
         (at, end): (Var, Var),
-    ) -> Option<Var> {
+    ) -> Copied<Var> {
         let span = copy.old.span(self.stmt);
         let mut parts = Vec::new();
         for xs in vectors {
@@ -169,7 +169,7 @@ impl Runs {
 }
 
 /// Where the run ends that begins at an element, which has at least that one.
-fn end(copy: &mut Copier<'_>, (ends, first, run): (Var, Var, Var), at: Var, span: Span) -> Option<Var> {
+fn end(copy: &mut Copier<'_>, (ends, first, run): (Var, Var, Var), at: Var, span: Span) -> Copied<Var> {
     let binary = |copy: &mut Copier<'_>, op, a, b| push(copy, Op::Binary(op), &[a, b], span);
     let one = int(copy, 1, span)?;
     let before = push(copy, Op::Index, &[ends, at], span)?;

@@ -49,8 +49,10 @@ mod traversal;
 pub use choose::{Chunks, Lowered, lower};
 
 use crate::cuts::Cuts;
-use deckle_diag::Span;
-use deckle_ir::array::{BinOp, Coll, Copier, Direction, Function, Op, Program, Rewrite, ScanKind, rewrite};
+use deckle_diag::{Code, Diagnostic, Span};
+use deckle_ir::array::{
+    BinOp, Coll, Copied, Copier, Direction, Function, Op, Program, Refused, Rewrite, ScanKind, rewrite,
+};
 use deckle_ir::entity::{Func, Var};
 use deckle_ir::scalar::Scalar;
 use deckle_ir::types::Type;
@@ -72,6 +74,51 @@ impl Whole {
     }
 }
 
+/// Why a function is not in chunks.
+#[derive(Clone, Debug)]
+pub enum Unchunked {
+    /// It is left as it is, for a reason of its own.
+    Whole(Whole),
+    /// A bug of this pass.
+    Bug(Box<Diagnostic>),
+}
+
+impl From<Whole> for Unchunked {
+    fn from(whole: Whole) -> Unchunked {
+        Unchunked::Whole(whole)
+    }
+}
+
+impl Unchunked {
+    /// There is no copy of a function with its traversals in chunks.
+    fn refused(why: &Refused, function: &Function) -> Unchunked {
+        match why {
+            Refused::Sizes(_) => Whole::new("its sizes depend on sequences", function.span).into(),
+            Refused::Bug(why) => {
+                let message = format!("chunk: `{}` is not well formed in chunks: {why}", function.name);
+                Unchunked::Bug(Box::new(Diagnostic::nowhere(Code::Internal, message)))
+            }
+        }
+    }
+}
+
+/// What no well-formed function has, and so a bug: no copy is made in which something else stands for it.
+fn bug(what: &str) -> Refused {
+    Refused::Bug(what.to_string())
+}
+
+/// Something that every well-formed function has.
+trait OrBug<T> {
+    /// It, or the error that it is missing.
+    fn or_bug(self, what: &str) -> Copied<T>;
+}
+
+impl<T> OrBug<T> for Option<T> {
+    fn or_bug(self, what: &str) -> Copied<T> {
+        self.ok_or_else(|| Refused::Bug(format!("{what} is missing")))
+    }
+}
+
 /// A function with its traversals in chunks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chunked {
@@ -84,17 +131,17 @@ pub struct Chunked {
 /// The function with its traversals in chunks. `None` if it has no sequences.
 ///
 /// # Errors
-/// What stands in the way.
-pub fn chunk(program: &Program, func: Func, cuts: Cuts) -> Result<Option<Chunked>, Whole> {
+/// What stands in the way, or a bug.
+pub fn chunk(program: &Program, func: Func, cuts: Cuts) -> Result<Option<Chunked>, Unchunked> {
     let before = &program.funcs[..func.index()];
-    let flat = inline::inline(before, &program.funcs[func.index()]);
+    let old = &program.funcs[func.index()];
+    let flat = inline::inline(before, old).map_err(|why| Unchunked::refused(&why, old))?;
     let units = plan::units(&flat, cuts)?;
     if units.iter().all(|unit| matches!(unit, Unit::Statement(_))) {
         return Ok(None);
     }
-    let unlike = Whole::new("its sizes depend on sequences", flat.span);
     let mut chunks = Chunker { units };
-    let new = rewrite(before, &flat, &mut chunks).ok_or(unlike)?;
+    let new = rewrite(before, &flat, &mut chunks).map_err(|why| Unchunked::refused(&why, &flat))?;
     let mut funcs = before.to_vec();
     funcs.push(new);
     Ok(Some(Chunked { program: Program { funcs }, pushes: plan::pushes(&flat) }))
@@ -116,16 +163,16 @@ struct Chunker {
 }
 
 impl Rewrite for Chunker {
-    fn begin(&mut self, copy: &mut Copier<'_>) -> Option<()> {
+    fn begin(&mut self, copy: &mut Copier<'_>) -> Copied<()> {
         let [chunk, inside] = ["chunk", "inside"].map(|name| copy.b.param(name, Type::INT, copy.old.span));
         let units = std::mem::take(&mut self.units);
         self.all(copy, &units, Sizes { chunk, inside })
     }
 
-    fn statement(&mut self, copy: &mut Copier<'_>, s: Var) -> Option<()> {
+    fn statement(&mut self, copy: &mut Copier<'_>, s: Var) -> Copied<()> {
         // Those of the function itself have all been copied at once: a loop may stand further down than the first of its statements.
         match copy.old.body(Function::ROOT).stmts.binary_search(&s) {
-            Ok(_) => Some(()),
+            Ok(_) => Ok(()),
             Err(_) => copy.statement(self, s),
         }
     }
@@ -133,42 +180,42 @@ impl Rewrite for Chunker {
 
 impl Chunker {
     /// Copies what units have.
-    fn all(&mut self, copy: &mut Copier<'_>, units: &[Unit], sizes: Sizes) -> Option<()> {
+    fn all(&mut self, copy: &mut Copier<'_>, units: &[Unit], sizes: Sizes) -> Copied<()> {
         units.iter().try_for_each(|unit| match unit {
             Unit::Statement(s) => copy.statement(self, *s),
             Unit::Decided(s, v) => {
                 let v = copy.var(*v)?;
                 copy.stand(*s, v);
-                Some(())
+                Ok(())
             }
             Unit::Loop(group) => Traversal::make(copy, self, group, sizes),
             Unit::Branch(branch) => self.branch(copy, branch, sizes),
         })
     }
 
-    fn branch(&mut self, copy: &mut Copier<'_>, branch: &Branch, sizes: Sizes) -> Option<()> {
+    fn branch(&mut self, copy: &mut Copier<'_>, branch: &Branch, sizes: Sizes) -> Copied<()> {
         let span = copy.old.span(branch.stmt);
-        let cond = copy.var(*copy.old.inst(branch.stmt)?.args.first()?)?;
+        let cond = copy.var(*copy.inst(branch.stmt)?.args.first().or_bug("a body or operand")?)?;
         let mut bodies = Vec::new();
         for (which, units) in branch.ways.iter().enumerate() {
-            let (body, _) = copy.b.begin_body_of(&Op::If, &[cond], which, span).ok()?;
+            let (body, _) = copy.b.begin_body_of(&Op::If, &[cond], which, span)?;
             self.all(copy, units, sizes)?;
-            let given = branch.gives.iter().map(|v| copy.var(*v)).collect::<Option<Vec<_>>>()?;
+            let given = branch.gives.iter().map(|v| copy.var(*v)).collect::<Copied<Vec<_>>>()?;
             let given = push(copy, Op::Tuple, &given, span)?;
             copy.b.end_body(given);
             bodies.push(body);
         }
-        let given = copy.b.push(Op::If, &[cond], &bodies, span).ok()?;
+        let given = copy.b.push(Op::If, &[cond], &bodies, span)?;
         for (k, v) in branch.gives.iter().enumerate() {
             let value = part(copy, given, k as u32, span)?;
             copy.stand(*v, value);
         }
-        Some(())
+        Ok(())
     }
 }
 
 /// Fails if these, the lengths of the first of some operands and of another one, are not equal.
-fn equal_operands(copy: &mut Copier<'_>, n: Var, (k, m): (usize, Var), span: Span) -> Option<()> {
+fn equal_operands(copy: &mut Copier<'_>, n: Var, (k, m): (usize, Var), span: Span) -> Copied<()> {
     let first = push(copy, Op::Iota(Coll::Array), &[n], span)?;
     let mut all = vec![first; k];
     all.push(push(copy, Op::Iota(Coll::Array), &[m], span)?);
@@ -176,7 +223,7 @@ fn equal_operands(copy: &mut Copier<'_>, n: Var, (k, m): (usize, Var), span: Spa
 }
 
 /// Fails if sequences that are traversed together, which have had so many elements, are not as long.
-fn equal(copy: &mut Copier<'_>, n: Var, m: Var, span: Span) -> Option<()> {
+fn equal(copy: &mut Copier<'_>, n: Var, m: Var, span: Span) -> Copied<()> {
     let a = push(copy, Op::Iota(Coll::Seq), &[n], span)?;
     let b = push(copy, Op::Iota(Coll::Seq), &[m], span)?;
     push(copy, Op::Zip, &[a, b], span).map(|_| ())
@@ -190,17 +237,17 @@ fn uses(function: &Function, s: Var) -> Vec<Var> {
     all
 }
 
-fn int(copy: &mut Copier<'_>, n: i64, span: Span) -> Option<Var> {
-    copy.b.push(Op::Const(Scalar::I64(n)), &[], &[], span).ok()
+fn int(copy: &mut Copier<'_>, n: i64, span: Span) -> Copied<Var> {
+    copy.b.push(Op::Const(Scalar::I64(n)), &[], &[], span).map_err(Refused::from)
 }
 
-fn part(copy: &mut Copier<'_>, tuple: Var, k: u32, span: Span) -> Option<Var> {
-    copy.b.push(Op::Proj(k), &[tuple], &[], span).ok()
+fn part(copy: &mut Copier<'_>, tuple: Var, k: u32, span: Span) -> Copied<Var> {
+    copy.b.push(Op::Proj(k), &[tuple], &[], span).map_err(Refused::from)
 }
 
 /// An operator without bodies.
-fn push(copy: &mut Copier<'_>, op: Op, args: &[Var], span: Span) -> Option<Var> {
-    copy.b.push(op, args, &[], span).ok()
+fn push(copy: &mut Copier<'_>, op: Op, args: &[Var], span: Span) -> Copied<Var> {
+    copy.b.push(op, args, &[], span).map_err(Refused::from)
 }
 
 /// What a body gives for each element of others.
@@ -208,30 +255,30 @@ fn map(
     copy: &mut Copier<'_>,
     args: &[Var],
     span: Span,
-    body: impl FnOnce(&mut Copier<'_>, &[Var]) -> Option<Var>,
-) -> Option<Var> {
-    let (b, params) = copy.b.begin_body_of(&Op::Map, args, 0, span).ok()?;
+    body: impl FnOnce(&mut Copier<'_>, &[Var]) -> Copied<Var>,
+) -> Copied<Var> {
+    let (b, params) = copy.b.begin_body_of(&Op::Map, args, 0, span)?;
     let result = body(copy, &params)?;
     copy.b.end_body(result);
-    copy.b.push(Op::Map, args, &[b], span).ok()
+    copy.b.push(Op::Map, args, &[b], span).map_err(Refused::from)
 }
 
 /// A start and numbers, combined by an operator.
-fn folded(copy: &mut Copier<'_>, op: BinOp, start: Var, all: Var, span: Span) -> Option<Var> {
-    let (body, params) = copy.b.begin_body_of(&Op::Fold, &[start, all], 0, span).ok()?;
+fn folded(copy: &mut Copier<'_>, op: BinOp, start: Var, all: Var, span: Span) -> Copied<Var> {
+    let (body, params) = copy.b.begin_body_of(&Op::Fold, &[start, all], 0, span)?;
     let both = push(copy, Op::Binary(op), &params, span)?;
     copy.b.end_body(both);
-    copy.b.push(Op::Fold, &[start, all], &[body], span).ok()
+    copy.b.push(Op::Fold, &[start, all], &[body], span).map_err(Refused::from)
 }
 
 /// The sums of numbers, each with all before it.
-fn sums(copy: &mut Copier<'_>, xs: Var, span: Span) -> Option<Var> {
+fn sums(copy: &mut Copier<'_>, xs: Var, span: Span) -> Copied<Var> {
     let zero = int(copy, 0, span)?;
     let scan = Op::Scan(Direction::Left, ScanKind::Inclusive);
-    let (body, params) = copy.b.begin_body_of(&scan, &[zero, xs], 0, span).ok()?;
+    let (body, params) = copy.b.begin_body_of(&scan, &[zero, xs], 0, span)?;
     let sum = push(copy, Op::Binary(BinOp::Add), &params, span)?;
     copy.b.end_body(sum);
-    copy.b.push(scan, &[zero, xs], &[body], span).ok()
+    copy.b.push(scan, &[zero, xs], &[body], span).map_err(Refused::from)
 }
 
 /// A value that depends on a condition.
@@ -239,14 +286,14 @@ fn chosen(
     copy: &mut Copier<'_>,
     cond: Var,
     span: Span,
-    yes: impl FnOnce(&mut Copier<'_>) -> Option<Var>,
-    no: impl FnOnce(&mut Copier<'_>) -> Option<Var>,
-) -> Option<Var> {
-    let (a, _) = copy.b.begin_body_of(&Op::If, &[cond], 0, span).ok()?;
+    yes: impl FnOnce(&mut Copier<'_>) -> Copied<Var>,
+    no: impl FnOnce(&mut Copier<'_>) -> Copied<Var>,
+) -> Copied<Var> {
+    let (a, _) = copy.b.begin_body_of(&Op::If, &[cond], 0, span)?;
     let result = yes(copy)?;
     copy.b.end_body(result);
-    let (b, _) = copy.b.begin_body_of(&Op::If, &[cond], 1, span).ok()?;
+    let (b, _) = copy.b.begin_body_of(&Op::If, &[cond], 1, span)?;
     let result = no(copy)?;
     copy.b.end_body(result);
-    copy.b.push(Op::If, &[cond], &[a, b], span).ok()
+    copy.b.push(Op::If, &[cond], &[a, b], span).map_err(Refused::from)
 }

@@ -8,10 +8,10 @@ use super::group::{Group, Pace};
 use super::plan::{self, Text, Unit};
 use super::state::nothing;
 use super::traversal::Traversal;
-use super::{Sizes, chosen, folded, int, map, part, push};
+use super::{OrBug, Sizes, bug, chosen, folded, int, map, part, push};
 use deckle_analysis::stream;
 use deckle_diag::Span;
-use deckle_ir::array::{BinOp, Coll, Copier, Monoid, Op, Rewrite, UnOp};
+use deckle_ir::array::{BinOp, Coll, Copied, Copier, Monoid, Op, Rewrite, UnOp};
 use deckle_ir::entity::{Body, Var};
 use deckle_ir::scalar::Scalar;
 
@@ -78,19 +78,19 @@ impl Making {
     }
 
     /// The statements before the loop, and the loop as it begins.
-    fn begin(&self, copy: &mut Copier<'_>, changes: &mut dyn Rewrite) -> Option<Traversal> {
+    fn begin(&self, copy: &mut Copier<'_>, changes: &mut dyn Rewrite) -> Copied<Traversal> {
         for unit in &self.units {
             match unit {
                 Unit::Statement(s) => copy.statement(changes, *s)?,
                 Unit::Loop(group) => return Traversal::begin(copy, changes, group, true),
-                _ => return None,
+                _ => break,
             }
         }
-        None
+        Err(bug("a group that may be open is gone through by one loop"))
     }
 
     /// The state before the first element.
-    pub(super) fn init(&self, copy: &mut Copier<'_>, changes: &mut dyn Rewrite) -> Option<Var> {
+    pub(super) fn init(&self, copy: &mut Copier<'_>, changes: &mut dyn Rewrite) -> Copied<Var> {
         let start = self.begin(copy, changes)?.start;
         push(copy, Op::Tuple, &start, copy.old.span(self.stmt))
     }
@@ -102,11 +102,11 @@ impl Making {
         changes: &mut dyn Rewrite,
         (state, inside): (Var, Var),
         more: Var,
-    ) -> Option<Var> {
+    ) -> Copied<Var> {
         let span = copy.old.span(self.stmt);
         let traversal = self.begin(copy, changes)?;
         let ty = copy.old.ty(self.param).clone();
-        let more = stream::streamed(&mut copy.b, more, &ty, span).ok()?;
+        let more = stream::streamed(&mut copy.b, more, &ty, span)?;
         copy.stand(self.param, more);
         // How many there are is told by the part.
         let none = int(copy, 0, span)?;
@@ -115,12 +115,12 @@ impl Making {
     }
 
     /// What is made of a group that has its end.
-    fn end(&self, copy: &mut Copier<'_>, changes: &mut dyn Rewrite, state: Var) -> Option<Var> {
+    fn end(&self, copy: &mut Copier<'_>, changes: &mut dyn Rewrite, state: Var) -> Copied<Var> {
         self.begin(copy, changes)?.end(copy, changes, state)?;
         let mut after = self.units.iter().skip_while(|u| !matches!(u, Unit::Loop(_))).skip(1);
         after.try_for_each(|unit| match unit {
             Unit::Statement(s) => copy.statement(changes, *s),
-            _ => None,
+            _ => Err(bug("a group that may be open is gone through by one loop")),
         })?;
         copy.var(copy.old.body(self.body).result)
     }
@@ -150,7 +150,7 @@ pub(super) struct Left {
 const OPEN: u32 = 6;
 
 /// The number of flags before the first end.
-fn before_end(copy: &mut Copier<'_>, flags: Var, span: Span) -> Option<Var> {
+fn before_end(copy: &mut Copier<'_>, flags: Var, span: Span) -> Copied<Var> {
     let length = push(copy, Op::Length, &[flags], span)?;
     let numbers = push(copy, Op::Iota(Coll::Array), &[length], span)?;
     let places = map(copy, &[numbers, flags], span, |copy, p| push(copy, Op::Select, &[p[1], p[0], length], span))?;
@@ -159,14 +159,14 @@ fn before_end(copy: &mut Copier<'_>, flags: Var, span: Span) -> Option<Var> {
 
 impl Open {
     /// No group is open.
-    pub(super) fn init(&self, copy: &mut Copier<'_>, changes: &mut dyn Rewrite) -> Option<Vec<Var>> {
+    pub(super) fn init(&self, copy: &mut Copier<'_>, changes: &mut dyn Rewrite) -> Copied<Vec<Var>> {
         let span = copy.old.span(self.stmt);
         let no = push(copy, Op::Const(Scalar::Bool(false)), &[], span)?;
         let mut parts = vec![no, no];
         for make in &self.makes {
             parts.push(make.init(copy, changes)?);
         }
-        Some(parts)
+        Ok(parts)
     }
 
     /// The group that is open, if one is, gets its elements.
@@ -176,11 +176,11 @@ impl Open {
         changes: &mut dyn Rewrite,
         (now, inside): (&Now, Var),
         (xs, flags): (Var, Var),
-    ) -> Option<Left> {
+    ) -> Copied<Left> {
         let span = copy.old.span(self.stmt);
         let (zero, one) = (int(copy, 0, span)?, int(copy, 1, span)?);
         let (have, length) = (push(copy, Op::Length, &[xs], span)?, push(copy, Op::Length, &[flags], span)?);
-        let end = chosen(copy, now.open, span, |copy| before_end(copy, flags, span), |_| Some(zero))?;
+        let end = chosen(copy, now.open, span, |copy| before_end(copy, flags, span), |_| Ok(zero))?;
         let count = push(copy, Op::Binary(BinOp::Min), &[end, have], span)?;
         let has_end = push(copy, Op::Binary(BinOp::Lt), &[end, length], span)?;
         let is_there = push(copy, Op::Binary(BinOp::Le), &[end, have], span)?;
@@ -192,9 +192,9 @@ impl Open {
                 let part = push(copy, Op::Take, &[xs, count], span)?;
                 make.feed(copy, changes, (*state, inside), part)
             };
-            let state = chosen(copy, now.open, span, fed, |_| Some(*state))?;
+            let state = chosen(copy, now.open, span, fed, |_| Ok(*state))?;
             let s = make.stmt;
-            let elem = copy.old.ty(s).as_seq()?.clone();
+            let elem = copy.old.ty(s).as_seq().or_bug("a sequence")?.clone();
             let ended = |copy: &mut Copier<'_>| {
                 let result = make.end(copy, changes, state)?;
                 let ty = copy.b.ty(result).clone();
@@ -209,7 +209,7 @@ impl Open {
         let stays = push(copy, Op::Binary(BinOp::Eq), &[closes, zero], span)?;
         let open = push(copy, Op::Binary(BinOp::And), &[now.open, stays], span)?;
         let (xs, flags) = (push(copy, Op::Drop, &[xs, count], span)?, push(copy, Op::Drop, &[flags, gone], span)?);
-        Some(Left { now: Now { open, begun: now.begun, states }, xs, flags, closes, made })
+        Ok(Left { now: Now { open, begun: now.begun, states }, xs, flags, closes, made })
     }
 
     /// Of groups that have their ends, given by the flags up to the last of them, those before the first that is large: how many flags and elements they have.
@@ -218,14 +218,14 @@ impl Open {
         copy: &mut Copier<'_>,
         (xs, flags): (Var, Var),
         (last, count): (Var, Var),
-    ) -> Option<[Var; 2]> {
+    ) -> Copied<[Var; 2]> {
         let span = copy.old.span(self.stmt);
         let most = int(copy, self.large, span)?;
         let is_much = push(copy, Op::Binary(BinOp::Gt), &[count, most], span)?;
         let found = |copy: &mut Copier<'_>| {
-            let ty = copy.old.ty(copy.old.inst(self.stmt)?.args[0]).clone();
+            let ty = copy.old.ty(copy.inst(self.stmt)?.args[0]).clone();
             let xs = push(copy, Op::Take, &[xs, count], span)?;
-            let xs = stream::streamed(&mut copy.b, xs, &ty, span).ok()?;
+            let xs = stream::streamed(&mut copy.b, xs, &ty, span)?;
             let flags = push(copy, Op::Take, &[flags, last], span)?;
             let flags = push(copy, Op::Seq, &[flags], span)?;
             let groups = push(copy, Op::FlagPart, &[xs, flags], span)?;
@@ -244,7 +244,7 @@ impl Open {
             push(copy, Op::Tuple, &[last, count], span)
         };
         let both = chosen(copy, is_much, span, found, |copy| push(copy, Op::Tuple, &[last, count], span))?;
-        Some([part(copy, both, 0, span)?, part(copy, both, 1, span)?])
+        Ok([part(copy, both, 0, span)?, part(copy, both, 1, span)?])
     }
 
     /// If what is left begins with a group that is large, that is open from now on.
@@ -254,26 +254,26 @@ impl Open {
         changes: &mut dyn Rewrite,
         now: &Now,
         (xs, flags): (Var, Var),
-    ) -> Option<Now> {
+    ) -> Copied<Now> {
         let span = copy.old.span(self.stmt);
         let (zero, most) = (int(copy, 0, span)?, int(copy, self.large, span)?);
         let have = push(copy, Op::Length, &[xs], span)?;
         let is_much = push(copy, Op::Binary(BinOp::Gt), &[have, most], span)?;
         let is_closed = push(copy, Op::Unary(UnOp::Not), &[now.open], span)?;
         let is_much = push(copy, Op::Binary(BinOp::And), &[is_much, is_closed], span)?;
-        let count = chosen(copy, is_much, span, |copy| before_end(copy, flags, span), |_| Some(zero))?;
+        let count = chosen(copy, is_much, span, |copy| before_end(copy, flags, span), |_| Ok(zero))?;
         let count = push(copy, Op::Binary(BinOp::Min), &[count, have], span)?;
         let begun = push(copy, Op::Binary(BinOp::Gt), &[count, most], span)?;
         let mut states = Vec::new();
         for (make, state) in self.makes.iter().zip(&now.states) {
-            states.push(chosen(copy, begun, span, |copy| make.init(copy, changes), |_| Some(*state))?);
+            states.push(chosen(copy, begun, span, |copy| make.init(copy, changes), |_| Ok(*state))?);
         }
         let open = push(copy, Op::Binary(BinOp::Or), &[now.open, begun], span)?;
-        Some(Now { open, begun, states })
+        Ok(Now { open, begun, states })
     }
 
     /// What is made of the groups of a chunk, behind what was made of one that was open.
-    pub(super) fn make(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, s: Var, before: Var) -> Option<()> {
+    pub(super) fn make(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, s: Var, before: Var) -> Copied<()> {
         let span = copy.old.span(s);
         copy.statement(changes, s)?;
         let all = copy.var(s)?;
@@ -282,19 +282,19 @@ impl Open {
         let closed = push(copy, Op::Length, &[before], span)?;
         let has_closed = push(copy, Op::Binary(BinOp::Gt), &[closed, zero], span)?;
         let both = |copy: &mut Copier<'_>| push(copy, Op::Concat(0), &[before, all], span);
-        let all = chosen(copy, has_closed, span, both, |_| Some(all))?;
+        let all = chosen(copy, has_closed, span, both, |_| Ok(all))?;
         let all = push(copy, Op::Seq, &[all], span)?;
         copy.stand(s, all);
-        Some(())
+        Ok(())
     }
 }
 
 impl Now {
     /// The same as parts of the state of a `flagpart`, behind others.
-    pub(super) fn of(copy: &mut Copier<'_>, state: Var, makes: usize, span: Span) -> Option<Now> {
+    pub(super) fn of(copy: &mut Copier<'_>, state: Var, makes: usize, span: Span) -> Copied<Now> {
         let [open, begun] = [OPEN, OPEN + 1].map(|k| part(copy, state, k, span));
-        let states = (0..makes as u32).map(|k| part(copy, state, OPEN + 2 + k, span)).collect::<Option<_>>()?;
-        Some(Now { open: open?, begun: begun?, states })
+        let states = (0..makes as u32).map(|k| part(copy, state, OPEN + 2 + k, span)).collect::<Copied<_>>()?;
+        Ok(Now { open: open?, begun: begun?, states })
     }
 
     pub(super) fn parts(self) -> impl Iterator<Item = Var> {

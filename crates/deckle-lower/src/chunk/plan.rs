@@ -5,7 +5,7 @@
 use super::group::{Group, Sets, group};
 use super::{Whole, uses};
 use crate::cuts::Cuts;
-use deckle_ir::array::{Function, Op};
+use deckle_ir::array::{Function, Inst, Op};
 use deckle_ir::entity::{Body, Var};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -68,10 +68,12 @@ impl Text<'_> {
         !self.function.ty(v).is_concrete()
     }
 
-    /// The first condition that chooses among sequences.
-    fn undecided(&self, stmts: &[Var]) -> Option<Var> {
-        let is_one = |s: &Var| matches!(self.function.inst(*s).map(|i| &i.op), Some(Op::If));
-        stmts.iter().copied().find(|s| is_one(s) && self.stands_for(*s).is_none())
+    /// The first condition that chooses among sequences, and the bodies of its branches.
+    fn undecided(&self, stmts: &[Var]) -> Option<(Var, [Body; 2])> {
+        stmts.iter().filter(|s| self.stands_for(**s).is_none()).find_map(|s| match self.function.inst(*s)? {
+            Inst { op: Op::If, bodies, .. } => Some((*s, bodies[..].try_into().ok()?)),
+            _ => None,
+        })
     }
 }
 
@@ -121,7 +123,7 @@ fn plan(text: &Text<'_>, stmts: &[Var], results: &[Var], tuples: &BTreeSet<Var>)
     }
     for (_, stmts) in parts {
         let unit = match text.undecided(&stmts) {
-            Some(s) => Unit::Branch(branch(text, s, &stmts, results)?),
+            Some(condition) => Unit::Branch(branch(text, condition, &stmts, results)?),
             None => Unit::Loop(group(text, stmts.clone(), results)?),
         };
         units.push((stmts, unit));
@@ -130,22 +132,21 @@ fn plan(text: &Text<'_>, stmts: &[Var], results: &[Var], tuples: &BTreeSet<Var>)
 }
 
 /// Statements with a condition decided, in either way.
-fn branch(text: &Text<'_>, s: Var, stmts: &[Var], results: &[Var]) -> Result<Branch, Whole> {
+fn branch(text: &Text<'_>, (s, [yes, no]): (Var, [Body; 2]), stmts: &[Var], results: &[Var]) -> Result<Branch, Whole> {
     let function = text.function;
     let span = function.span(s);
     if text.decided.len() >= CONDITIONS {
         return Err(Whole::new(format!("more than {CONDITIONS} conditions choose what is gone through"), span));
     }
     let gives = stmts.iter().copied().filter(|v| !text.is_seq(*v) || results.contains(v)).collect();
-    let way = |which: usize| {
-        let body = function.inst(s).and_then(|inst| inst.bodies.get(which)).map(|b| function.body(*b));
-        let body = body.ok_or_else(|| Whole::new("it is no condition", span))?;
+    let way = |body: Body| {
+        let body = function.body(body);
         let mut text = text.clone();
         text.decided.push((s, body.result));
         let all: Vec<Var> = body.stmts.iter().chain(stmts).copied().collect();
         plan(&text, &all, results, &BTreeSet::new())
     };
-    Ok(Branch { stmt: s, ways: [way(0)?, way(1)?], gives })
+    Ok(Branch { stmt: s, ways: [way(yes)?, way(no)?], gives })
 }
 
 /// Units, each behind those that it needs.

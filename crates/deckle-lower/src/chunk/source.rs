@@ -1,9 +1,9 @@
 //! Where sequences begin: statements that make one of numbers or of a vector, parameters that come from outside, and parts of them.
 
-use super::{equal, push};
+use super::{OrBug, bug, equal, push};
 use deckle_analysis::stream;
 use deckle_diag::Span;
-use deckle_ir::array::{BinOp, Coll, Copier, Function, Inst, Op, Rewrite, Slicer};
+use deckle_ir::array::{BinOp, Coll, Copied, Copier, Function, Inst, Op, Rewrite, Slicer};
 use deckle_ir::entity::Var;
 use deckle_ir::types::Type;
 
@@ -51,14 +51,14 @@ impl Source {
     }
 
     /// What has to be known before the traversal. What fails, fails here.
-    pub(super) fn begin(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, s: Var) -> Option<Source> {
+    pub(super) fn begin(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, s: Var) -> Copied<Source> {
         let span = copy.old.span(s);
         let mut source = Source { stmt: s, length: None, place: 0, vector: None, before: None, is_fed: false };
         if copy.old.inst(s).is_none() {
-            source.before = copy.var(s);
+            source.before = Some(copy.var(s)?);
         }
         if is_outside(copy.old, s) {
-            return Some(source);
+            return Ok(source);
         }
         let whole = match copy.old.inst(s) {
             Some(Inst { op: Op::Iota(_) | Op::Produce, args, .. }) => {
@@ -66,29 +66,25 @@ impl Source {
                 push(copy, Op::Iota(Coll::Array), &[n], span)?
             }
             Some(Inst { op: Op::Range(_, inclusive), args, .. }) => {
-                let args = args.iter().map(|v| copy.var(*v)).collect::<Option<Vec<_>>>()?;
+                let args = args.iter().map(|v| copy.var(*v)).collect::<Copied<Vec<_>>>()?;
                 push(copy, Op::Range(Coll::Array, *inclusive), &args, span)?
             }
-            Some(Inst { op: Op::Seq, args, .. }) => {
-                source.vector = copy.var(args[0]);
-                source.vector?
-            }
+            Some(Inst { op: Op::Seq, args, .. }) => *source.vector.insert(copy.var(args[0])?),
             other => {
                 // What is in memory already: a few elements, or an argument.
                 if other.is_some() {
                     copy.statement(changes, s)?;
                 }
                 let all = copy.var(s)?;
-                source.vector = stream::whole(&mut copy.b, all, span).ok();
-                source.vector?
+                *source.vector.insert(stream::whole(&mut copy.b, all, span)?)
             }
         };
         source.length = Some(push(copy, Op::Length, &[whole], span)?);
-        Some(source)
+        Ok(source)
     }
 
     /// A part stands for the sequence.
-    pub(super) fn part(&self, copy: &mut Copier<'_>, changes: &mut dyn Rewrite, at: Part) -> Option<()> {
+    pub(super) fn part(&self, copy: &mut Copier<'_>, changes: &mut dyn Rewrite, at: Part) -> Copied<()> {
         let Part { pos, end, count } = at;
         let s = self.stmt;
         let span = copy.old.span(s);
@@ -96,46 +92,46 @@ impl Source {
             (Some(xs), _) => {
                 let slice = push(copy, Op::Slice(vec![Slicer::Range]), &[xs, pos, end], span)?;
                 let ty = copy.old.ty(s).clone();
-                stream::streamed(&mut copy.b, slice, &ty, span).ok()?
+                stream::streamed(&mut copy.b, slice, &ty, span)?
             }
-            (None, None) => return None,
+            (None, None) => return Err(bug("a parameter in memory has a vector")),
             (None, Some(inst)) => {
-                let args = inst.args.iter().map(|v| copy.var(*v)).collect::<Option<Vec<_>>>()?;
-                let (body, params) = copy.b.begin_body_of(&Op::Produce, &[count], 0, span).ok()?;
-                let i = push(copy, Op::Binary(BinOp::Add), &[pos, *params.first()?], span)?;
+                let args = inst.args.iter().map(|v| copy.var(*v)).collect::<Copied<Vec<_>>>()?;
+                let (body, params) = copy.b.begin_body_of(&Op::Produce, &[count], 0, span)?;
+                let i = push(copy, Op::Binary(BinOp::Add), &[pos, *params.first().or_bug("a body or operand")?], span)?;
                 let element = match inst.op {
                     Op::Iota(_) => i,
                     Op::Range(..) => {
-                        let Type::Scalar(ty) = *copy.b.ty(args[0]) else { return None };
+                        let Type::Scalar(ty) = *copy.b.ty(args[0]) else { return Err(bug("a range is of numbers")) };
                         let i = push(copy, Op::Cast(ty), &[i], span)?;
                         let far = push(copy, Op::Binary(BinOp::Mul), &[i, args[2]], span)?;
                         push(copy, Op::Binary(BinOp::Add), &[args[0], far], span)?
                     }
                     _ => {
-                        let theirs = *inst.bodies.first()?;
-                        copy.stand(*copy.old.body(theirs).params.first()?, i);
+                        let theirs = *inst.bodies.first().or_bug("a body or operand")?;
+                        copy.stand(*copy.old.body(theirs).params.first().or_bug("a body or operand")?, i);
                         copy.statements(changes, theirs)?
                     }
                 };
                 copy.b.end_body(element);
-                copy.b.push(Op::Produce, &[count], &[body], span).ok()?
+                copy.b.push(Op::Produce, &[count], &[body], span)?
             }
         };
         copy.stand(s, chunk);
-        Some(())
+        Ok(())
     }
 
     /// The next elements from outside, so many or those that there are, or some of them, stand for the sequence: how many there are.
-    pub(super) fn pull(&self, copy: &mut Copier<'_>, pos: Var, count: Var, all: bool) -> Option<Var> {
+    pub(super) fn pull(&self, copy: &mut Copier<'_>, pos: Var, count: Var, all: bool) -> Copied<Var> {
         let span = copy.old.span(self.stmt);
         if self.is_fed {
             let part = copy.var(self.stmt)?;
             return push(copy, Op::Length, &[part], span);
         }
-        let mut xs = push(copy, Op::Pull(all), &[self.before?, pos, count], span)?;
+        let mut xs = push(copy, Op::Pull(all), &[self.before.or_bug("a parameter")?, pos, count], span)?;
         let ty = copy.old.ty(self.stmt).clone();
         let mut told = Vec::new();
-        ty.elem()?.for_each_size(&mut |size, _| told.push(size.as_constant().map(|_| size.clone())));
+        ty.elem().or_bug("elements")?.for_each_size(&mut |size, _| told.push(size.as_constant().map(|_| size.clone())));
         if told.iter().any(Option::is_some) {
             // The outermost size is that of the part.
             let mut told = std::iter::once(None).chain(told);
@@ -143,13 +139,13 @@ impl Source {
             xs = push(copy, Op::Ensure(ensured), &[xs], span)?;
         }
         let got = push(copy, Op::Length, &[xs], span)?;
-        let chunk = stream::streamed(&mut copy.b, xs, &ty, span).ok()?;
+        let chunk = stream::streamed(&mut copy.b, xs, &ty, span)?;
         copy.stand(self.stmt, chunk);
-        Some(got)
+        Ok(got)
     }
 
     /// A part from outside, which must be there: it is traversed together with others at a place of the source.
-    pub(super) fn pull_all(&self, copy: &mut Copier<'_>, at: Part, span: Span) -> Option<()> {
+    pub(super) fn pull_all(&self, copy: &mut Copier<'_>, at: Part, span: Span) -> Copied<()> {
         let got = self.pull(copy, at.pos, at.count, true)?;
         let end = push(copy, Op::Binary(BinOp::Add), &[at.pos, got], span)?;
         equal(copy, at.end, end, span)

@@ -1,10 +1,12 @@
 //! What goes on from chunk to chunk, and how.
 
-use super::{chosen, folded, int, map, part, push};
+use super::{OrBug, bug, chosen, folded, int, map, part, push};
 use crate::cuts::Cuts;
 use deckle_analysis::stream;
 use deckle_diag::Span;
-use deckle_ir::array::{BinOp, Coll, Copier, Function, Inst, Monoid, Op, RecordShape, Rewrite, ScanKind, Slicer};
+use deckle_ir::array::{
+    BinOp, Coll, Copied, Copier, Function, Inst, Monoid, Op, RecordShape, Refused, Rewrite, ScanKind, Slicer,
+};
 use deckle_ir::entity::{Body, Var};
 use deckle_ir::scalar::Scalar;
 use deckle_ir::size::Size;
@@ -138,26 +140,26 @@ impl State {
     }
 
     /// Before the first chunk.
-    pub(super) fn init(self, copy: &mut Copier<'_>, s: Var) -> Option<Var> {
+    pub(super) fn init(self, copy: &mut Copier<'_>, s: Var) -> Copied<Var> {
         let span = copy.old.span(s);
         // These may be a parameter.
         match self {
             State::Pushed(_) => return int(copy, 0, span),
             State::Gathered => {
-                let elem = copy.old.ty(s).as_seq()?.clone();
+                let elem = copy.old.ty(s).as_seq().or_bug("a sequence")?.clone();
                 return room(copy, &elem, span);
             }
             _ => {}
         }
-        let inst = copy.old.inst(s)?;
+        let inst = copy.inst(s)?;
         match self {
-            State::Pushed(_) | State::Gathered => None,
+            State::Pushed(_) | State::Gathered => Err(bug("what is handed over begins like a parameter")),
             State::Count => int(copy, 0, span),
             State::Combined(m) => unit(copy, m, &copy.old.ty(s).clone(), span),
             State::Folded | State::InOrder | State::Scanned => copy.var(inst.args[0]),
             State::Best => nothing(copy, copy.old.ty(s), span),
             State::Extreme(op) => {
-                let far = neutral(op, copy.old.ty(s))?;
+                let far = neutral(op, copy.old.ty(s)).or_bug("the identity element of an operator")?;
                 let (far, none) = (push(copy, Op::Const(far), &[], span)?, int(copy, 0, span)?);
                 push(copy, Op::Tuple, &[far, none], span)
             }
@@ -166,27 +168,27 @@ impl State {
                     Op::Reduce(m) => unit(copy, m, &copy.old.ty(s).clone(), span)?,
                     _ => copy.var(inst.args[0])?,
                 };
-                let elem = copy.old.ty(*inst.args.last()?).elem()?.clone();
+                let elem = copy.old.ty(*inst.args.last().or_bug("an operand")?).elem().or_bug("elements")?.clone();
                 let rest = nothing(copy, &elem, span)?;
                 push(copy, Op::Tuple, &[first, rest], span)
             }
-            State::Cut | State::Aligned => None,
+            State::Cut | State::Aligned => Err(bug("a meeting begins in `traversal.rs`")),
             State::Blocks1 => {
                 let none = nothing(copy, copy.old.ty(s), span)?;
                 push(copy, Op::Tuple, &[none, none], span)
             }
             State::Place | State::Only => {
-                let elem = copy.old.ty(inst.args[0]).elem()?.clone();
+                let elem = copy.old.ty(inst.args[0]).elem().or_bug("elements")?.clone();
                 let (none, zero) = (nothing(copy, &elem, span)?, int(copy, 0, span)?);
                 push(copy, Op::Tuple, &[none, zero, zero], span)
             }
             State::KeptParts => {
-                let elem = copy.old.ty(inst.args[0]).elem()?.clone();
+                let elem = copy.old.ty(inst.args[0]).elem().or_bug("elements")?.clone();
                 let none = nothing(copy, &elem, span)?;
                 push(copy, Op::Tuple, &[none, none, none], span)
             }
             State::Kept => {
-                let elem = copy.old.ty(inst.args[0]).elem()?.clone();
+                let elem = copy.old.ty(inst.args[0]).elem().or_bug("elements")?.clone();
                 room(copy, &elem, span)
             }
         }
@@ -199,18 +201,18 @@ impl State {
         changes: &mut dyn Rewrite,
         (s, cuts): (Var, &Cuts),
         before: Var,
-    ) -> Option<Var> {
+    ) -> Copied<Var> {
         let old = copy.old;
         let span = old.span(s);
         if let State::Pushed(k) = self {
             let xs = copy.var(s)?;
-            let xs = stream::whole(&mut copy.b, xs, span).ok()?;
+            let xs = stream::whole(&mut copy.b, xs, span)?;
             return push(copy, Op::Push(k), &[before, xs], span);
         }
         if let State::Gathered = self {
             return kept(copy, copy.var(s)?, before, span);
         }
-        let inst = old.inst(s)?;
+        let inst = copy.inst(s)?;
         match self {
             State::Count => {
                 let xs = copy.var(inst.args[0])?;
@@ -220,7 +222,7 @@ impl State {
             State::Combined(m) => {
                 let xs = copy.var(inst.args[0])?;
                 let more = push(copy, Op::Reduce(m), &[xs], span)?;
-                push(copy, Op::Binary(operator(m)?), &[before, more], span)
+                push(copy, Op::Binary(operator(m).or_bug("an operator")?), &[before, more], span)
             }
             State::Folded => {
                 let xs = copy.var(inst.args[1])?;
@@ -232,7 +234,7 @@ impl State {
                 let fold = if inst.op == Op::ScanOrdered { Op::FoldOrdered } else { Op::Fold };
                 let after = applied(copy, changes, s, &fold, &[before, xs])?;
                 copy.statement_with(changes, s, &[before, xs])?;
-                Some(after)
+                Ok(after)
             }
             State::Best => {
                 let xs = copy.var(inst.args[0])?;
@@ -283,24 +285,24 @@ impl State {
                 let length = push(copy, Op::Length, &[all], span)?;
                 let places =
                     at_most_one(copy, (length, &Type::INT), span, |copy| push(copy, inst.op.clone(), &[all], span))?;
-                let (body, params) = copy.b.begin_body_of(&Op::Map, &[places], 0, span).ok()?;
+                let (body, params) = copy.b.begin_body_of(&Op::Map, &[places], 0, span)?;
                 let elem = push(copy, Op::Index, &[all, params[0]], span)?;
                 copy.b.end_body(elem);
-                let best = copy.b.push(Op::Map, &[places], &[body], span).ok()?;
+                let best = copy.b.push(Op::Map, &[places], &[body], span)?;
                 // The best one so far stands before the others: if it still is, its place is what it was.
-                let (body, params) = copy.b.begin_body_of(&Op::Fold, &[place, places], 0, span).ok()?;
+                let (body, params) = copy.b.begin_body_of(&Op::Fold, &[place, places], 0, span)?;
                 let stays = push(copy, Op::Binary(BinOp::Lt), &[params[1], had], span)?;
                 let before = push(copy, Op::Binary(BinOp::Sub), &[count, had], span)?;
                 let new = push(copy, Op::Binary(BinOp::Add), &[before, params[1]], span)?;
                 let place_now = push(copy, Op::Select, &[stays, params[0], new], span)?;
                 copy.b.end_body(place_now);
-                let place = copy.b.push(Op::Fold, &[place, places], &[body], span).ok()?;
+                let place = copy.b.push(Op::Fold, &[place, places], &[body], span)?;
                 let count = push(copy, Op::Binary(BinOp::Add), &[count, more], span)?;
                 push(copy, Op::Tuple, &[best, place, count], span)
             }
             State::Blocks | State::Blocks1 => {
                 let (sum, rest) = (part(copy, before, 0, span)?, part(copy, before, 1, span)?);
-                let xs = copy.var(*inst.args.last()?)?;
+                let xs = copy.var(*inst.args.last().or_bug("an operand")?)?;
                 let xs = push(copy, Op::Tab, &[xs], span)?;
                 let (totals, rest) = blocks(copy, changes, (s, cuts), rest, xs)?;
                 let sum = if self == State::Blocks1 {
@@ -314,7 +316,7 @@ impl State {
             }
             State::ScannedBlocks => {
                 let (sum, rest) = (part(copy, before, 0, span)?, part(copy, before, 1, span)?);
-                let xs = copy.var(*inst.args.last()?)?;
+                let xs = copy.var(*inst.args.last().or_bug("an operand")?)?;
                 let xs = push(copy, Op::Tab, &[xs], span)?;
                 let had = push(copy, Op::Length, &[rest], span)?;
                 let all = push(copy, Op::Concat(0), &[rest, xs], span)?;
@@ -333,12 +335,14 @@ impl State {
                 let rest = push(copy, Op::Drop, &[all, whole], span)?;
                 push(copy, Op::Tuple, &[sum, rest], span)
             }
-            // They need to know more (`traversal.rs`).
-            State::Cut | State::Aligned | State::Pushed(_) | State::Gathered => None,
+            // They need to know more.
+            State::Cut | State::Aligned | State::Pushed(_) | State::Gathered => {
+                Err(bug("a meeting goes on in `traversal.rs`"))
+            }
             State::KeptParts => {
                 let xs = copy.var(inst.args[0])?;
                 let xs = push(copy, Op::Tab, &[xs], span)?;
-                let elem = old.ty(inst.args[0]).elem()?.clone();
+                let elem = old.ty(inst.args[0]).elem().or_bug("elements")?.clone();
                 let more = push(copy, Op::Length, &[xs], span)?;
                 let [many, fewer, last] = [0, 1, 2].map(|k| part(copy, before, k, span));
                 let last = push(copy, Op::Concat(0), &[last?, xs], span)?;
@@ -351,11 +355,11 @@ impl State {
     }
 
     /// After the last chunk.
-    pub(super) fn finish(self, copy: &mut Copier<'_>, changes: &mut dyn Rewrite, s: Var, last: Var) -> Option<Var> {
+    pub(super) fn finish(self, copy: &mut Copier<'_>, changes: &mut dyn Rewrite, s: Var, last: Var) -> Copied<Var> {
         let old = copy.old;
         let span = old.span(s);
         match self {
-            State::Count if matches!(old.inst(s)?.op, Op::Empty) => {
+            State::Count if matches!(copy.inst(s)?.op, Op::Empty) => {
                 let none = int(copy, 0, span)?;
                 push(copy, Op::Binary(BinOp::Eq), &[last, none], span)
             }
@@ -377,7 +381,7 @@ impl State {
                 let some = push(copy, Op::Binary(BinOp::Min), &[length, one], span)?;
                 one_by_one(copy, changes, s, (some, sum), |copy, changes, _| total(copy, changes, s, rest))
             }
-            State::Cut | State::Aligned => None,
+            State::Cut | State::Aligned => Err(bug("a meeting ends in `traversal.rs`")),
             State::Blocks1 => {
                 let (sum, rest) = (part(copy, last, 0, span)?, part(copy, last, 1, span)?);
                 let length = push(copy, Op::Length, &[rest], span)?;
@@ -388,24 +392,24 @@ impl State {
             }
             State::Place => {
                 let (best, place) = (part(copy, last, 0, span)?, part(copy, last, 1, span)?);
-                let none = push(copy, old.inst(s)?.op.clone(), &[best], span)?;
+                let none = push(copy, copy.inst(s)?.op.clone(), &[best], span)?;
                 push(copy, Op::Binary(BinOp::Add), &[none, place], span)
             }
             State::Only => {
                 let (first, count) = (part(copy, last, 0, span)?, part(copy, last, 2, span)?);
-                let (body, _) = copy.b.begin_body_of(&Op::Produce, &[count], 0, span).ok()?;
+                let (body, _) = copy.b.begin_body_of(&Op::Produce, &[count], 0, span)?;
                 let zero = int(copy, 0, span)?;
                 let elem = push(copy, Op::Index, &[first, zero], span)?;
                 copy.b.end_body(elem);
-                let all = copy.b.push(Op::Produce, &[count], &[body], span).ok()?;
+                let all = copy.b.push(Op::Produce, &[count], &[body], span)?;
                 push(copy, Op::The, &[all], span)
             }
             State::KeptParts => {
                 let [many, fewer, rest] = [0, 1, 2].map(|k| part(copy, last, k, span));
                 let all = push(copy, Op::Concat(0), &[fewer?, rest?], span)?;
                 let all = push(copy, Op::Concat(0), &[many?, all], span)?;
-                match old.inst(s)?.op {
-                    Op::Tab => Some(all),
+                match copy.inst(s)?.op {
+                    Op::Tab => Ok(all),
                     ref op => {
                         let all = push(copy, Op::Seq, &[all], span)?;
                         push(copy, op.clone(), &[all], span)
@@ -416,21 +420,21 @@ impl State {
                 let (room, count) = (part(copy, last, 0, span)?, part(copy, last, 1, span)?);
                 push(copy, Op::Take, &[room, count], span)
             }
-            _ => Some(last),
+            _ => Ok(last),
         }
     }
 }
 
 /// Room for elements, and how many there are.
-fn room(copy: &mut Copier<'_>, elem: &Type, span: Span) -> Option<Var> {
+fn room(copy: &mut Copier<'_>, elem: &Type, span: Span) -> Copied<Var> {
     let (room, none) = (nothing(copy, elem, span)?, int(copy, 0, span)?);
     push(copy, Op::Tuple, &[room, none], span)
 }
 
 /// The same with the elements of a sequence, which have no parts.
-fn kept(copy: &mut Copier<'_>, xs: Var, before: Var, span: Span) -> Option<Var> {
+fn kept(copy: &mut Copier<'_>, xs: Var, before: Var, span: Span) -> Copied<Var> {
     let xs = push(copy, Op::Tab, &[xs], span)?;
-    let elem = copy.b.ty(xs).elem()?.clone();
+    let elem = copy.b.ty(xs).elem().or_bug("elements")?.clone();
     let (room, count) = (part(copy, before, 0, span)?, part(copy, before, 1, span)?);
     let (more, have) = (push(copy, Op::Length, &[xs], span)?, push(copy, Op::Length, &[room], span)?);
     let all = push(copy, Op::Binary(BinOp::Add), &[count, more], span)?;
@@ -442,7 +446,7 @@ fn kept(copy: &mut Copier<'_>, xs: Var, before: Var, span: Span) -> Option<Var> 
         let new = push(copy, Op::Replicate, &[zero, by], span)?;
         push(copy, Op::Concat(0), &[room, new], span)
     };
-    let room = chosen(copy, is_full, span, larger, |_| Some(room))?;
+    let room = chosen(copy, is_full, span, larger, |_| Ok(room))?;
     let numbers = push(copy, Op::Iota(Coll::Array), &[more], span)?;
     let at = map(copy, &[numbers], span, |copy, p| push(copy, Op::Binary(BinOp::Add), &[count, p[0]], span))?;
     let room = push(copy, Op::Scatter, &[room, at, xs], span)?;
@@ -458,7 +462,7 @@ fn moved_on(
     (more, times): (Var, i64),
     elem: &Type,
     span: Span,
-) -> Option<(Var, Var)> {
+) -> Copied<(Var, Var)> {
     let times = int(copy, times, span)?;
     let most = push(copy, Op::Binary(BinOp::Mul), &[more, times], span)?;
     let length = push(copy, Op::Length, &[second], span)?;
@@ -468,11 +472,11 @@ fn moved_on(
         push(copy, Op::Tuple, &[all, none], span)
     };
     let both = chosen(copy, is_long, span, moved, |copy| push(copy, Op::Tuple, &[first, second], span))?;
-    Some((part(copy, both, 0, span)?, part(copy, both, 1, span)?))
+    Ok((part(copy, both, 0, span)?, part(copy, both, 1, span)?))
 }
 
 /// A vector without elements. What sizes these would have does not matter.
-pub(super) fn nothing(copy: &mut Copier<'_>, elem: &Type, span: Span) -> Option<Var> {
+pub(super) fn nothing(copy: &mut Copier<'_>, elem: &Type, span: Span) -> Copied<Var> {
     let elem = elem.map_sizes(&mut |_, _| Size::constant(0));
     push(copy, Op::Array(elem), &[], span)
 }
@@ -482,8 +486,8 @@ fn at_most_one(
     copy: &mut Copier<'_>,
     (length, ty): (Var, &Type),
     span: Span,
-    element: impl FnOnce(&mut Copier<'_>) -> Option<Var>,
-) -> Option<Var> {
+    element: impl FnOnce(&mut Copier<'_>) -> Copied<Var>,
+) -> Copied<Var> {
     let zero = int(copy, 0, span)?;
     let is_some = push(copy, Op::Binary(BinOp::Gt), &[length, zero], span)?;
     chosen(
@@ -510,8 +514,8 @@ fn operator(m: Monoid) -> Option<BinOp> {
 }
 
 /// What it gives of nothing.
-fn unit(copy: &mut Copier<'_>, m: Monoid, ty: &Type, span: Span) -> Option<Var> {
-    let Type::Scalar(ty) = *ty else { return None };
+fn unit(copy: &mut Copier<'_>, m: Monoid, ty: &Type, span: Span) -> Copied<Var> {
+    let Type::Scalar(ty) = *ty else { return Err(bug("what is reduced is a scalar")) };
     let c = match m {
         Monoid::Product => Scalar::one(ty),
         Monoid::All => Scalar::Bool(true),
@@ -521,11 +525,12 @@ fn unit(copy: &mut Copier<'_>, m: Monoid, ty: &Type, span: Span) -> Option<Var> 
 }
 
 /// Some value of a type without arrays.
-pub(super) fn zero(copy: &mut Copier<'_>, ty: &Type, span: Span) -> Option<Var> {
+pub(super) fn zero(copy: &mut Copier<'_>, ty: &Type, span: Span) -> Copied<Var> {
     if let Type::Scalar(ty) = *ty {
         return push(copy, Op::Const(Scalar::zero(ty)), &[], span);
     }
-    let parts = ty.parts()?.into_iter().map(|t| zero(copy, t, span)).collect::<Option<Vec<_>>>()?;
+    let parts =
+        ty.parts().or_bug("components")?.into_iter().map(|t| zero(copy, t, span)).collect::<Copied<Vec<_>>>()?;
     let op = match ty {
         Type::Record(r) => {
             let fields = r.fields.iter().map(|(n, _)| n.clone()).collect();
@@ -537,19 +542,19 @@ pub(super) fn zero(copy: &mut Copier<'_>, ty: &Type, span: Span) -> Option<Var> 
 }
 
 /// The body of a fold or scan as that of another operator.
-fn applied(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, s: Var, op: &Op, args: &[Var]) -> Option<Var> {
+fn applied(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, s: Var, op: &Op, args: &[Var]) -> Copied<Var> {
     let (old, span) = (copy.old, copy.old.span(s));
-    let theirs = *old.inst(s)?.bodies.first()?;
-    let (body, params) = copy.b.begin_body_of(op, args, 0, span).ok()?;
+    let theirs = *copy.inst(s)?.bodies.first().or_bug("a body or operand")?;
+    let (body, params) = copy.b.begin_body_of(op, args, 0, span)?;
     old.body(theirs).params.iter().zip(params).for_each(|(p, q)| copy.stand(*p, q));
     let result = copy.statements(changes, theirs)?;
     copy.b.end_body(result);
-    copy.b.push(op.clone(), args, &[body], span).ok()
+    copy.b.push(op.clone(), args, &[body], span).map_err(Refused::from)
 }
 
 /// The elements of a vector combined, of which there is at least one.
-fn total(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, s: Var, xs: Var) -> Option<Var> {
-    match copy.old.inst(s)?.op {
+fn total(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, s: Var, xs: Var) -> Copied<Var> {
+    match copy.inst(s)?.op {
         Op::Reduce(m) => push(copy, Op::Reduce(m), &[xs], copy.old.span(s)),
         _ => applied(copy, changes, s, &Op::Fold1, &[xs]),
     }
@@ -561,18 +566,18 @@ fn rows(
     (all, length): (Var, Var),
     (count, cuts): (Var, &Cuts),
     span: Span,
-    each: impl FnOnce(&mut Copier<'_>, Var, Var) -> Option<Var>,
-) -> Option<Var> {
+    each: impl FnOnce(&mut Copier<'_>, Var, Var) -> Copied<Var>,
+) -> Copied<Var> {
     let block = int(copy, cuts.float_block, span)?;
-    let (body, params) = copy.b.begin_body_of(&Op::Generate, &[count], 0, span).ok()?;
-    let number = *params.first()?;
+    let (body, params) = copy.b.begin_body_of(&Op::Generate, &[count], 0, span)?;
+    let number = *params.first().or_bug("a body or operand")?;
     let lo = push(copy, Op::Binary(BinOp::Mul), &[number, block], span)?;
     let hi = push(copy, Op::Binary(BinOp::Add), &[lo, block], span)?;
     let hi = push(copy, Op::Binary(BinOp::Min), &[hi, length], span)?;
     let row = push(copy, Op::Slice(vec![Slicer::Range]), &[all, lo, hi], span)?;
     let result = each(copy, row, number)?;
     copy.b.end_body(result);
-    copy.b.push(Op::Generate, &[count], &[body], span).ok()
+    copy.b.push(Op::Generate, &[count], &[body], span).map_err(Refused::from)
 }
 
 /// What the whole blocks of elements give, those that were left of a block before and new ones, and the elements that are left now. Only the first and the last block are
@@ -583,7 +588,7 @@ fn blocks(
     (s, cuts): (Var, &Cuts),
     rest: Var,
     xs: Var,
-) -> Option<(Var, Var)> {
+) -> Copied<(Var, Var)> {
     let span = copy.old.span(s);
     let binary = |copy: &mut Copier<'_>, op, a, b| push(copy, Op::Binary(op), &[a, b], span);
     let (block, none, one) = (int(copy, cuts.float_block, span)?, int(copy, 0, span)?, int(copy, 1, span)?);
@@ -602,29 +607,29 @@ fn blocks(
     let count = binary(copy, BinOp::Div, left, block)?;
     let all = binary(copy, BinOp::Add, full, count)?;
     // All by the same code, since that decides how floats are grouped.
-    let (body, params) = copy.b.begin_body_of(&Op::Generate, &[all], 0, span).ok()?;
+    let (body, params) = copy.b.begin_body_of(&Op::Generate, &[all], 0, span)?;
     let is_first = binary(copy, BinOp::Lt, params[0], full)?;
-    let (yes, _) = copy.b.begin_body_of(&Op::If, &[is_first], 0, span).ok()?;
+    let (yes, _) = copy.b.begin_body_of(&Op::If, &[is_first], 0, span)?;
     let row = push(copy, Op::Slice(vec![Slicer::Range]), &[begun, none, block], span)?;
     copy.b.end_body(row);
-    let (no, _) = copy.b.begin_body_of(&Op::If, &[is_first], 1, span).ok()?;
+    let (no, _) = copy.b.begin_body_of(&Op::If, &[is_first], 1, span)?;
     let number = binary(copy, BinOp::Sub, params[0], full)?;
     let lo = binary(copy, BinOp::Mul, number, block)?;
     let lo = binary(copy, BinOp::Add, lo, need)?;
     let hi = binary(copy, BinOp::Add, lo, block)?;
     let row = push(copy, Op::Slice(vec![Slicer::Range]), &[xs, lo, hi], span)?;
     copy.b.end_body(row);
-    let row = copy.b.push(Op::If, &[is_first], &[yes, no], span).ok()?;
+    let row = copy.b.push(Op::If, &[is_first], &[yes, no], span)?;
     let result = total(copy, changes, s, row)?;
     copy.b.end_body(result);
-    let totals = copy.b.push(Op::Generate, &[all], &[body], span).ok()?;
+    let totals = copy.b.push(Op::Generate, &[all], &[body], span)?;
     let stays = push(copy, Op::Select, &[is_full, none, length], span)?;
     let stays = push(copy, Op::Take, &[begun, stays], span)?;
     let gone = binary(copy, BinOp::Mul, count, block)?;
     let gone = binary(copy, BinOp::Add, gone, need)?;
     let last = push(copy, Op::Drop, &[xs, gone], span)?;
     let rest = push(copy, Op::Concat(0), &[stays, last], span)?;
-    Some((totals, rest))
+    Ok((totals, rest))
 }
 
 /// A scan of a vector, block by block: each starts from what was before and all blocks before it, in order.
@@ -634,11 +639,11 @@ fn scanned(
     (s, cuts): (Var, &Cuts),
     (all, length): (Var, Var),
     (sum, totals): (Var, Var),
-) -> Option<Var> {
-    let (old, span) = (copy.old, copy.old.span(s));
-    let inst = old.inst(s)?;
-    let Op::Scan(direction, kind) = inst.op else { return None };
-    let theirs = *inst.bodies.first()?;
+) -> Copied<Var> {
+    let span = copy.old.span(s);
+    let inst = copy.inst(s)?;
+    let Op::Scan(direction, kind) = inst.op else { return Err(bug("blocks are scanned by a scan")) };
+    let theirs = *inst.bodies.first().or_bug("a body or operand")?;
     let more = int(copy, cuts.float_block - 1, span)?;
     let block = int(copy, cuts.float_block, span)?;
     let count = push(copy, Op::Binary(BinOp::Add), &[length, more], span)?;
@@ -649,43 +654,43 @@ fn scanned(
         let within = Op::Scan(direction, ScanKind::Inclusive);
         let within = applied(copy, changes, s, &within, &[row])?;
         let size = push(copy, Op::Length, &[row], span)?;
-        let (body, params) = copy.b.begin_body_of(&Op::Generate, &[size], 0, span).ok()?;
-        let at = *params.first()?;
+        let (body, params) = copy.b.begin_body_of(&Op::Generate, &[size], 0, span)?;
+        let at = *params.first().or_bug("a body or operand")?;
         let element = if kind == ScanKind::Inclusive {
             let x = push(copy, Op::Index, &[within, at], span)?;
             pair(copy, changes, theirs, before, x)?
         } else {
             let zero = int(copy, 0, span)?;
             let is_first = push(copy, Op::Binary(BinOp::Eq), &[at, zero], span)?;
-            let (yes, _) = copy.b.begin_body_of(&Op::If, &[is_first], 0, span).ok()?;
+            let (yes, _) = copy.b.begin_body_of(&Op::If, &[is_first], 0, span)?;
             copy.b.end_body(before);
-            let (no, _) = copy.b.begin_body_of(&Op::If, &[is_first], 1, span).ok()?;
+            let (no, _) = copy.b.begin_body_of(&Op::If, &[is_first], 1, span)?;
             let one = int(copy, 1, span)?;
             let at = push(copy, Op::Binary(BinOp::Sub), &[at, one], span)?;
             let x = push(copy, Op::Index, &[within, at], span)?;
             let both = pair(copy, changes, theirs, before, x)?;
             copy.b.end_body(both);
-            copy.b.push(Op::If, &[is_first], &[yes, no], span).ok()?
+            copy.b.push(Op::If, &[is_first], &[yes, no], span)?
         };
         copy.b.end_body(element);
-        copy.b.push(Op::Generate, &[size], &[body], span).ok()
+        copy.b.push(Op::Generate, &[size], &[body], span).map_err(Refused::from)
     })?;
     push(copy, Op::Flatten, &[blocks], span)
 }
 
 /// Two values combined by a body.
-fn pair(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, body: Body, a: Var, b: Var) -> Option<Var> {
-    let [p, q] = copy.old.body(body).params[..] else { return None };
+fn pair(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, body: Body, a: Var, b: Var) -> Copied<Var> {
+    let [p, q] = copy.old.body(body).params[..] else { return Err(bug("a function combines two values")) };
     copy.stand(p, a);
     copy.stand(q, b);
     copy.statements(changes, body)
 }
 
 /// The elements of a vector combined, one after another: a vector of one element, or none.
-fn in_order(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, s: Var, xs: Var) -> Option<Var> {
+fn in_order(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, s: Var, xs: Var) -> Copied<Var> {
     let span = copy.old.span(s);
     let length = push(copy, Op::Length, &[xs], span)?;
-    let ty = copy.b.ty(xs).elem()?.clone();
+    let ty = copy.b.ty(xs).elem().or_bug("elements")?.clone();
     at_most_one(copy, (length, &ty), span, |copy| {
         let (zero, one) = (int(copy, 0, span)?, int(copy, 1, span)?);
         let first = push(copy, Op::Index, &[xs, zero], span)?;
@@ -703,17 +708,17 @@ fn one_by_one(
     changes: &mut dyn Rewrite,
     s: Var,
     (count, start): (Var, Var),
-    element: impl FnOnce(&mut Copier<'_>, &mut dyn Rewrite, Var) -> Option<Var>,
-) -> Option<Var> {
-    let (old, span) = (copy.old, copy.old.span(s));
-    let inst = old.inst(s)?;
-    let (body, params) = copy.b.begin_body_of(&Op::For, &[count, start], 0, span).ok()?;
-    let [i, sum] = params[..] else { return None };
+    element: impl FnOnce(&mut Copier<'_>, &mut dyn Rewrite, Var) -> Copied<Var>,
+) -> Copied<Var> {
+    let span = copy.old.span(s);
+    let inst = copy.inst(s)?;
+    let (body, params) = copy.b.begin_body_of(&Op::For, &[count, start], 0, span)?;
+    let [i, sum] = params[..] else { return Err(bug("a step has a number and a state")) };
     let x = element(copy, changes, i)?;
     let next = match inst.op {
-        Op::Reduce(m) => push(copy, Op::Binary(operator(m)?), &[sum, x], span)?,
-        _ => pair(copy, changes, *inst.bodies.first()?, sum, x)?,
+        Op::Reduce(m) => push(copy, Op::Binary(operator(m).or_bug("an operator")?), &[sum, x], span)?,
+        _ => pair(copy, changes, *inst.bodies.first().or_bug("a body or operand")?, sum, x)?,
     };
     copy.b.end_body(next);
-    copy.b.push(Op::For, &[count, start], &[body], span).ok()
+    copy.b.push(Op::For, &[count, start], &[body], span).map_err(Refused::from)
 }

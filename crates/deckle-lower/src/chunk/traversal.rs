@@ -7,9 +7,9 @@ use super::group::{Group, Meet, Meeting, Pace};
 use super::open::Open;
 use super::source::{Part, Source};
 use super::state::State;
-use super::{Sizes, align, cut, equal, equal_operands, int, part, push};
+use super::{OrBug, Sizes, align, cut, equal, equal_operands, int, part, push};
 use deckle_diag::Span;
-use deckle_ir::array::{BinOp, Copier, Op, Rewrite, UnOp};
+use deckle_ir::array::{BinOp, Copied, Copier, Op, Rewrite, UnOp};
 use deckle_ir::entity::Var;
 use deckle_ir::scalar::Scalar;
 
@@ -30,7 +30,7 @@ struct Held {
 }
 
 /// Fails if a source, which has `n` elements, is not as long as an earlier one, which has `m`.
-fn as_long(copy: &mut Copier<'_>, meets: Option<Meet>, (n, m): (Var, Var), span: Span) -> Option<()> {
+fn as_long(copy: &mut Copier<'_>, meets: Option<Meet>, (n, m): (Var, Var), span: Span) -> Copied<()> {
     match meets {
         Some(Meet { span, operand, is_first: true }) => equal_operands(copy, n, (operand, m), span),
         Some(Meet { span, operand, .. }) => equal_operands(copy, m, (operand, n), span),
@@ -54,18 +54,18 @@ pub(super) struct Traversal {
 
 impl Traversal {
     /// Makes the loop over a group, which has no place in the source; what its statements give stands for them from then on.
-    pub(super) fn make(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, group: &Group, sizes: Sizes) -> Option<()> {
+    pub(super) fn make(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, group: &Group, sizes: Sizes) -> Copied<()> {
         let t = Traversal::begin(copy, changes, group, false)?;
         let span = t.span;
         let start = push(copy, Op::Tuple, &t.start, span)?;
-        let (test, params) = copy.b.begin_body_of(&Op::While, &[start], 0, span).ok()?;
+        let (test, params) = copy.b.begin_body_of(&Op::While, &[start], 0, span)?;
         let goes_on = t.goes_on(copy, params[0])?;
         copy.b.end_body(goes_on);
-        let (step, params) = copy.b.begin_body_of(&Op::While, &[start], 1, span).ok()?;
+        let (step, params) = copy.b.begin_body_of(&Op::While, &[start], 1, span)?;
         let next = t.step(copy, changes, sizes, params[0])?;
         let next = push(copy, Op::Tuple, &next, span)?;
         copy.b.end_body(next);
-        let end = copy.b.push(Op::While, &[start], &[test, step], Span::NONE).ok()?;
+        let end = copy.b.push(Op::While, &[start], &[test, step], Span::NONE)?;
         t.end(copy, changes, end)
     }
 
@@ -75,8 +75,8 @@ impl Traversal {
         changes: &mut dyn Rewrite,
         group: &Group,
         is_fed: bool,
-    ) -> Option<Traversal> {
-        let span = copy.old.span(*group.stmts.first()?);
+    ) -> Copied<Traversal> {
+        let span = copy.old.span(*group.stmts.first().or_bug("a body or operand")?);
         let zero = int(copy, 0, span)?;
         let mut start = vec![zero; group.clocks.len()];
         let mut clocks: Vec<Clock> = group.clocks.iter().map(|_| Clock { length: None, more: None }).collect();
@@ -97,7 +97,7 @@ impl Traversal {
                 },
                 (Pace::Clock(c), None) if clocks[c].more.is_none() => {
                     clocks[c].more = Some(start.len() as u32);
-                    let yes = copy.b.push(Op::Const(Scalar::Bool(true)), &[], &[], span).ok()?;
+                    let yes = copy.b.push(Op::Const(Scalar::Bool(true)), &[], &[], span)?;
                     start.push(yes);
                 }
                 (Pace::Clock(_), None) => {}
@@ -116,12 +116,12 @@ impl Traversal {
                 states.push((s, state, start.len() as u32));
                 start.push(match state {
                     State::Cut => cut::init(copy, changes, s, group.opens(s))?,
-                    State::Aligned => align::init(copy, s, group.meeting(s)?.clocks.len())?,
+                    State::Aligned => align::init(copy, s, group.meeting(s).or_bug("a meeting")?.clocks.len())?,
                     _ => state.init(copy, s)?,
                 });
             }
         }
-        Some(Traversal { group: group.clone(), span, clocks, sources, lengths, states, start })
+        Ok(Traversal { group: group.clone(), span, clocks, sources, lengths, states, start })
     }
 
     /// Where a source is traversed together with another one.
@@ -130,18 +130,18 @@ impl Traversal {
     }
 
     /// Whether there may be more at a clock.
-    fn clock_goes_on(&self, copy: &mut Copier<'_>, c: usize, now: Var) -> Option<Var> {
+    fn clock_goes_on(&self, copy: &mut Copier<'_>, c: usize, now: Var) -> Copied<Var> {
         match (self.clocks[c].more, self.clocks[c].length) {
             (Some(place), _) => part(copy, now, place, self.span),
             (None, length) => {
                 let pos = part(copy, now, c as u32, self.span)?;
-                push(copy, Op::Binary(BinOp::Lt), &[pos, length?], self.span)
+                push(copy, Op::Binary(BinOp::Lt), &[pos, length.or_bug("the length of a clock")?], self.span)
             }
         }
     }
 
     /// For each statement that may have to go through what is there before more comes, whether it has to.
-    fn busy(&self, copy: &mut Copier<'_>, now: Var) -> Option<Vec<Var>> {
+    fn busy(&self, copy: &mut Copier<'_>, now: Var) -> Copied<Vec<Var>> {
         let mut all = Vec::new();
         for (s, state, place) in &self.states {
             if let (State::Cut, Some(open)) = (state, self.group.opens(*s)) {
@@ -149,19 +149,19 @@ impl Traversal {
                 all.push(cut::is_busy(copy, state, open, self.span)?);
             }
         }
-        Some(all)
+        Ok(all)
     }
 
-    fn goes_on(&self, copy: &mut Copier<'_>, now: Var) -> Option<Var> {
+    fn goes_on(&self, copy: &mut Copier<'_>, now: Var) -> Copied<Var> {
         let mut all = None;
-        let clocks = (0..self.clocks.len()).map(|c| self.clock_goes_on(copy, c, now)).collect::<Option<Vec<_>>>()?;
+        let clocks = (0..self.clocks.len()).map(|c| self.clock_goes_on(copy, c, now)).collect::<Copied<Vec<_>>>()?;
         for one in clocks.into_iter().chain(self.busy(copy, now)?) {
             all = Some(match all {
                 None => one,
                 Some(all) => push(copy, Op::Binary(BinOp::Or), &[all, one], self.span)?,
             });
         }
-        all
+        all.or_bug("a clock")
     }
 
     /// A chunk: the state after it.
@@ -171,7 +171,7 @@ impl Traversal {
         changes: &mut dyn Rewrite,
         sizes: Sizes,
         now: Var,
-    ) -> Option<Vec<Var>> {
+    ) -> Copied<Vec<Var>> {
         let (span, size) = (self.span, sizes.chunk);
         let mut next = self.start.clone();
         let held = self.held(copy, now, size)?;
@@ -214,23 +214,24 @@ impl Traversal {
                 next[source.place as usize] = self.follow(copy, changes, source, now, made)?;
             }
         }
-        Some(next)
+        Ok(next)
     }
 
     /// Where sequences meet: for each side how far it is behind those after it, and whether it waits for another one, being ahead of that by more than a chunk.
     ///
     /// In chunks of one element whoever is ahead at all waits, and elements that are cut come when a flag needs them: what fails does not keep a result back that others have without it.
-    fn held(&self, copy: &mut Copier<'_>, now: Var, size: Var) -> Option<Vec<Vec<Held>>> {
+    fn held(&self, copy: &mut Copier<'_>, now: Var, size: Var) -> Copied<Vec<Vec<Held>>> {
         let span = self.span;
         let mut all = Vec::new();
         if self.group.meetings.is_empty() {
-            return Some(all);
+            return Ok(all);
         }
         let one = int(copy, 1, span)?;
         let is_one = push(copy, Op::Binary(BinOp::Eq), &[size, one], span)?;
         for Meeting { stmt, clocks, .. } in &self.group.meetings {
             let meets = |state: &State| matches!(state, State::Cut | State::Aligned);
-            let (.., how, place) = *self.states.iter().find(|(s, state, _)| s == stmt && meets(state))?;
+            let (.., how, place) =
+                *self.states.iter().find(|(s, state, _)| s == stmt && meets(state)).or_bug("the state of a meeting")?;
             let state = part(copy, now, place, span)?;
             let totals = match how {
                 State::Cut => cut::totals(copy, state, span)?,
@@ -241,7 +242,7 @@ impl Traversal {
                 let least = int(copy, if how == State::Cut && k == 0 { -1 } else { 0 }, span)?;
                 let most = push(copy, Op::Select, &[is_one, least, size], span)?;
                 let mut behind = int(copy, 0, span)?;
-                let mut waits = copy.b.push(Op::Const(Scalar::Bool(false)), &[], &[], span).ok()?;
+                let mut waits = copy.b.push(Op::Const(Scalar::Bool(false)), &[], &[], span)?;
                 for (j, theirs) in totals.iter().enumerate().filter(|(j, _)| *j != k) {
                     if j > k {
                         let by = push(copy, Op::Binary(BinOp::Sub), &[*theirs, *mine], span)?;
@@ -262,11 +263,11 @@ impl Traversal {
             all.push(sides);
         }
         // If all wait for each other, nobody does.
-        let mut moves = copy.b.push(Op::Const(Scalar::Bool(false)), &[], &[], span).ok()?;
+        let mut moves = copy.b.push(Op::Const(Scalar::Bool(false)), &[], &[], span)?;
         for c in 0..self.clocks.len() {
             let mut free = self.clock_goes_on(copy, c, now)?;
             let before = self.group.clocks[c].iter().map(|other| self.clock_goes_on(copy, *other, now));
-            let mut stops = before.collect::<Option<Vec<Var>>>()?;
+            let mut stops = before.collect::<Copied<Vec<Var>>>()?;
             stops.extend(self.of_clock(c, &all).map(|held| held.waits));
             for stop in stops {
                 let not = push(copy, Op::Unary(UnOp::Not), &[stop], span)?;
@@ -277,7 +278,7 @@ impl Traversal {
         for held in all.iter_mut().flatten() {
             held.waits = push(copy, Op::Binary(BinOp::And), &[held.waits, moves], span)?;
         }
-        Some(all)
+        Ok(all)
     }
 
     /// The sides of meetings that only a clock advances.
@@ -289,7 +290,7 @@ impl Traversal {
     }
 
     /// How far a clock goes in a step.
-    fn count(&self, copy: &mut Copier<'_>, (c, size): (usize, Var), now: Var, held: &[Vec<Held>]) -> Option<Var> {
+    fn count(&self, copy: &mut Copier<'_>, (c, size): (usize, Var), now: Var, held: &[Vec<Held>]) -> Copied<Var> {
         let span = self.span;
         let none = int(copy, 0, span)?;
         let mut count = size;
@@ -314,11 +315,11 @@ impl Traversal {
         for stop in stops {
             count = push(copy, Op::Select, &[stop, none, count], span)?;
         }
-        Some(count)
+        Ok(count)
     }
 
     /// Up to the end of a block, if that is not too far: then nothing has to wait, where a block has as many elements as were gone through.
-    fn whole_blocks(&self, copy: &mut Copier<'_>, c: usize, now: Var, count: Var) -> Option<Var> {
+    fn whole_blocks(&self, copy: &mut Copier<'_>, c: usize, now: Var, count: Var) -> Copied<Var> {
         let span = self.span;
         let (block, none) = (int(copy, self.group.cuts.float_block, span)?, int(copy, 0, span)?);
         let pos = part(copy, now, c as u32, span)?;
@@ -342,7 +343,7 @@ impl Traversal {
         (c, count): (usize, Var),
         now: Var,
         next: &mut [Var],
-    ) -> Option<()> {
+    ) -> Copied<()> {
         let span = self.span;
         let pos = part(copy, now, c as u32, span)?;
         let mine = |(source, pace): &(Source, Pace)| (*pace == Pace::Clock(c)).then_some(source.length.is_none());
@@ -379,7 +380,7 @@ impl Traversal {
             }
             next[place as usize] = more;
         }
-        Some(())
+        Ok(())
     }
 
     /// A sequence that follows, as far as something was made: its position after that.
@@ -390,7 +391,7 @@ impl Traversal {
         source: &Source,
         now: Var,
         made: Var,
-    ) -> Option<Var> {
+    ) -> Copied<Var> {
         let span = self.span;
         let pos = part(copy, now, source.place, span)?;
         let mut count = made;
@@ -403,11 +404,11 @@ impl Traversal {
             Some(_) => source.part(copy, changes, Part { pos, end, count })?,
             None => source.pull_all(copy, Part { pos, end, count }, self.meets(source))?,
         }
-        Some(end)
+        Ok(end)
     }
 
     /// Behind the loop: all sequences are at their end, and the statements have their values.
-    pub(super) fn end(&self, copy: &mut Copier<'_>, changes: &mut dyn Rewrite, end: Var) -> Option<()> {
+    pub(super) fn end(&self, copy: &mut Copier<'_>, changes: &mut dyn Rewrite, end: Var) -> Copied<()> {
         let span = self.span;
         for (source, pace) in &self.sources {
             let place = match *pace {
@@ -440,11 +441,11 @@ impl Traversal {
             let last = part(copy, end, *place, span)?;
             let result = match state {
                 State::Cut => cut::finish(copy, *s, last, self.group.opens(*s))?,
-                State::Aligned => align::finish(copy, *s, last, &self.group.meeting(*s)?.sides)?,
+                State::Aligned => align::finish(copy, *s, last, &self.group.meeting(*s).or_bug("a meeting")?.sides)?,
                 _ => state.finish(copy, changes, *s, last)?,
             };
             copy.stand(*s, result);
         }
-        Some(())
+        Ok(())
     }
 }

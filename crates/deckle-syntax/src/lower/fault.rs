@@ -3,7 +3,7 @@
 use super::func::{Binding, FnLower};
 use crate::ast::{ExprId, ExprKind};
 use deckle_diag::{Code, Diagnostic, Span};
-use deckle_ir::array::TypeError;
+use deckle_ir::array::{Misfit, TypeError};
 use deckle_ir::entity::Var;
 use deckle_ir::types::Type;
 
@@ -76,7 +76,7 @@ impl FnLower<'_> {
         if e.message.contains("cannot hold a sequence") || e.message.contains("sequence of sequences") {
             return not_concrete("a vector", span).into();
         }
-        if !e.is_size {
+        if e.misfit != Misfit::Sizes {
             return Diagnostic::new(
                 Code::Internal,
                 format!("the typing rules refuse what was lowered: {}", e.message),

@@ -3,7 +3,7 @@
 use super::func::{FnLower, Lowered};
 use crate::ast::{ExprId, Gen};
 use deckle_diag::Span;
-use deckle_ir::array::{Op, TypeError};
+use deckle_ir::array::{Misfit, Op, TypeError};
 use deckle_ir::entity::Var;
 
 impl FnLower<'_> {
@@ -78,7 +78,7 @@ impl FnLower<'_> {
             None => Ok(()),
             Some(other) => {
                 let message = format!("`generators` need equal lengths, but one is `{first}` and the other `{other}`");
-                Err(self.type_error(TypeError { message, is_size: true }, from, span))
+                Err(self.type_error(TypeError { message, misfit: Misfit::Sizes }, from, span))
             }
         }
     }

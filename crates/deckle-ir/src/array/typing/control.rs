@@ -1,6 +1,6 @@
 //! Rules for tuples, conditionals, loops, calls and checks.
 
-use super::{TypeError, Typer, fail};
+use super::{Misfit, TypeError, Typer, fail};
 use crate::array::{Inst, Op};
 use crate::entity::{Body, Path, SizeVar, Var};
 use crate::size::{Atom, Size};
@@ -171,7 +171,7 @@ impl Typer<'_> {
             if let Some((want, given)) = wrong {
                 let message =
                     format!("an argument of `{}` has the size `{given}` where `{want}` is needed", callee.name);
-                return Err(TypeError { message, is_size: true });
+                return Err(TypeError { message, misfit: Misfit::Sizes });
             }
         }
         let ty = callee.result_type().clone();

@@ -29,8 +29,19 @@ use std::fmt;
 pub struct TypeError {
     /// What is wrong.
     pub message: String,
-    /// Whether it is two sizes that cannot be equal, rather than a type.
-    pub is_size: bool,
+    /// What it is about.
+    pub misfit: Misfit,
+}
+
+/// What the typing rules refuse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misfit {
+    /// A type.
+    Type,
+    /// Two sizes that cannot be equal.
+    Sizes,
+    /// Rows that are not known to be of equal size.
+    Irregular,
 }
 
 impl fmt::Display for TypeError {
@@ -42,7 +53,7 @@ impl fmt::Display for TypeError {
 impl std::error::Error for TypeError {}
 
 pub(super) fn fail<T>(message: impl Into<String>) -> Result<T, TypeError> {
-    Err(TypeError { message: message.into(), is_size: false })
+    Err(TypeError { message: message.into(), misfit: Misfit::Type })
 }
 
 /// What the parameter of a body must be.
@@ -318,7 +329,10 @@ impl<'a> Typer<'a> {
         let inner = self.inner(self.ty(v), depth)?;
         match self.ty(v).regular_dims(depth) {
             Some(dims) => Ok((dims, inner)),
-            None => fail(format!("{v} is not known to be regular: `ensure` it first")),
+            None => Err(TypeError {
+                message: format!("{v} is not known to be regular: `ensure` it first"),
+                misfit: Misfit::Irregular,
+            }),
         }
     }
 
@@ -327,7 +341,7 @@ impl<'a> Typer<'a> {
             None | Some(0) => Ok(()),
             Some(_) => Err(TypeError {
                 message: format!("`{what}` needs equal lengths, but one is `{a}` and the other `{b}`"),
-                is_size: true,
+                misfit: Misfit::Sizes,
             }),
         }
     }
