@@ -231,6 +231,17 @@ fn what_is_wrong_with_flags_is_said_as_of_the_whole() {
 }
 
 #[test]
+fn what_a_traversal_decides_cannot_choose_it() {
+    let text = "def first(s: {int}) = if empty(s) then 0 else max(s)";
+    let mut sources = deckle_diag::SourceMap::new();
+    let mut load = |_: &str, _: &str| Err("no imports".to_string());
+    let compiled = deckle_syntax::compile(&mut sources, "first.dk", text.as_bytes().to_vec(), &mut load).unwrap();
+    let chunked = chunk(&simplify(&compiled.program), compiled.entries[0].func, Cuts::default());
+    let Err(Unchunked::Whole(whole)) = chunked else { panic!("{chunked:?}") };
+    assert_eq!(whole.why, "it needs what a traversal gives while that goes on");
+}
+
+#[test]
 fn calls_are_written_out_and_scans_get_a_start() {
     in_chunks_and_as_a_whole(SIMPLER, &["rows", "pairs"], false, &[0, 1, 2, 9, 30]);
 }

@@ -68,10 +68,10 @@ impl Text<'_> {
         !self.function.ty(v).is_concrete()
     }
 
-    /// The first condition that chooses among sequences, and the bodies of its branches.
-    fn undecided(&self, stmts: &[Var]) -> Option<(Var, [Body; 2])> {
+    /// The first statement that chooses among sequences, its condition, and the bodies of its branches.
+    fn undecided(&self, stmts: &[Var]) -> Option<(Var, Var, [Body; 2])> {
         stmts.iter().filter(|s| self.stands_for(**s).is_none()).find_map(|s| match self.function.inst(*s)? {
-            Inst { op: Op::If, bodies, .. } => Some((*s, bodies[..].try_into().ok()?)),
+            Inst { op: Op::If, args, bodies } => Some((*s, *args.first()?, bodies[..].try_into().ok()?)),
             _ => None,
         })
     }
@@ -123,7 +123,7 @@ fn plan(text: &Text<'_>, stmts: &[Var], results: &[Var], tuples: &BTreeSet<Var>)
     }
     for (_, stmts) in parts {
         let unit = match text.undecided(&stmts) {
-            Some(condition) => Unit::Branch(branch(text, condition, &stmts, results)?),
+            Some(choice) => Unit::Branch(branch(text, choice, &stmts, results)?),
             None => Unit::Loop(group(text, stmts.clone(), results)?),
         };
         units.push((stmts, unit));
@@ -132,11 +132,20 @@ fn plan(text: &Text<'_>, stmts: &[Var], results: &[Var], tuples: &BTreeSet<Var>)
 }
 
 /// Statements with a condition decided, in either way.
-fn branch(text: &Text<'_>, (s, [yes, no]): (Var, [Body; 2]), stmts: &[Var], results: &[Var]) -> Result<Branch, Whole> {
+fn branch(
+    text: &Text<'_>,
+    (s, cond, [yes, no]): (Var, Var, [Body; 2]),
+    stmts: &[Var],
+    results: &[Var],
+) -> Result<Branch, Whole> {
     let function = text.function;
     let span = function.span(s);
     if text.decided.len() >= CONDITIONS {
         return Err(Whole::new(format!("more than {CONDITIONS} conditions choose what is gone through"), span));
+    }
+    // The branch is chosen before anything is gone through.
+    if stmts.contains(&cond) {
+        return Err(Whole::new("it needs what a traversal gives while that goes on", span));
     }
     let gives = stmts.iter().copied().filter(|v| !text.is_seq(*v) || results.contains(v)).collect();
     let way = |body: Body| {
