@@ -18,7 +18,7 @@ pub struct FoldSpec {
 impl Default for Program {
     fn default() -> Program {
         Program {
-            spaces: vec![SpaceData { parent: ROOT, depth: 0, region: Region::Root }],
+            spaces: vec![SpaceData { parent: ROOT, depth: 0, region: Region::Root, offsets: None }],
             nodes: Vec::new(),
             bufs: Vec::new(),
             sites: Vec::new(),
@@ -91,7 +91,8 @@ impl Program {
     }
 
     fn new_space(&mut self, parent: Space, region: Region) -> Space {
-        let data = SpaceData { parent, depth: self.space(parent).depth + 1, region };
+        let offsets = if let Region::Dim(size) = region { self.offsets_of(parent, size) } else { None };
+        let data = SpaceData { parent, depth: self.space(parent).depth + 1, region, offsets };
         let shared = matches!(region, Region::Dim(_) | Region::Guard(..));
         if shared && let Some(s) = self.made_spaces.get(&data) {
             return *s;
@@ -104,9 +105,36 @@ impl Program {
         s
     }
 
-    /// The dimension of that size below a space.
+    /// The buffer of which a size is the difference of two successive elements, at the position in a dimension.
+    pub(super) fn offsets_of(&self, dim: Space, size: Node) -> Option<Buf> {
+        let mut size = size;
+        while let Op::Check { value, .. } = self.node(size).op {
+            size = value;
+        }
+        let Op::Binary(BinOp::Sub, end, start) = self.node(size).op else { return None };
+        let (Op::Load(buf, after), Op::Load(other, at)) = (&self.node(end).op, &self.node(start).op) else {
+            return None;
+        };
+        let at = self.linear(*at, &|n| n)?;
+        let mut by = self.linear(*after, &|n| n)?;
+        by.add(&at, -1)?;
+        let is_pos =
+            |(n, times): (&Node, &i64)| matches!(self.node(*n).op, Op::Pos) && self.space_of(*n) == dim && *times == 1;
+        let is_next = by.terms.is_empty() && by.constant == 1;
+        let is_here = at.constant == 0 && at.terms.len() == 1 && at.terms.iter().all(is_pos);
+        (buf == other && self.ty(end) == ScalarType::I64 && is_here && is_next).then_some(*buf)
+    }
+
+    /// The dimension of that size below a space. It knows whether its points are rows.
     pub fn dim(&mut self, parent: Space, size: Node) -> Space {
         self.new_space(parent, Region::Dim(size))
+    }
+
+    /// Gives a dimension another size.
+    pub fn resize(&mut self, dim: Space, size: Node) {
+        let offsets = self.offsets_of(self.space(dim).parent, size);
+        let data = &mut self.spaces[dim.index()];
+        (data.region, data.offsets) = (Region::Dim(size), offsets);
     }
 
     /// The guard of that condition below a space.

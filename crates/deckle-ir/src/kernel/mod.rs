@@ -6,7 +6,8 @@
 //! # Spaces
 //! A [`Space`] is what a computation runs over. Spaces form a tree. The root has one point. Below a space `s`
 //! - [`Region::Dim`] has a point for each position below a size, for each point of `s`. If the size is the same at all points of `s` the dimension is
-//!   *dense*, else it is *ragged*. The rows of a matrix, the entries of a sparse one and what an `expand` makes are dimensions;
+//!   *dense*, else it is *ragged*. The rows of a matrix, the entries of a sparse one and what an `expand` makes are dimensions. Where the size is the difference
+//!   of two successive elements of a buffer of offsets, at the position in `s`, the dimension names that buffer ([`SpaceData::offsets`]): its points are *rows*;
 //! - [`Region::Guard`] has one point or none for each point of `s`: the branches of a conditional, and what a filter keeps;
 //! - [`Region::Loop`] has a point for each round of a sequential loop;
 //! - [`Region::Lambda`] is the body of a combining function: it runs whenever that is applied.
@@ -113,6 +114,9 @@ pub struct SpaceData {
     pub depth: u32,
     /// What it is.
     pub region: Region,
+    /// Of a dimension whose points are the elements of rows: the buffer of offsets. The size is the difference of two successive elements of this buffer, at the
+    /// position in the dimension around, unless a check on which it depends fails. [`Program::dim`] derives it from the size.
+    pub offsets: Option<Buf>,
 }
 
 /// How the elements of a fold or scan are combined.

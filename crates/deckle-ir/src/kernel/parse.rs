@@ -5,7 +5,7 @@
 //! line     = buffer | "data" b "[" scalar, ... "]" | c "=" fault {"in" place} | define | step
 //! buffer   = b ":" type [ "[" t "]" ] name
 //! define   = s "=" space | t ":" type "@" s "=" node
-//! space    = "dim" s "," t | "guard" s "," [ "not" ] t | "loop" s | "lambda" s
+//! space    = "dim" s "," t | "rows" s "," b "," t | "guard" s "," [ "not" ] t | "loop" s | "lambda" s
 //! node     = "const" scalar | "pos" | "var" number | op "(" t, ... ")" | "cast" type "(" t ")" | "load" b "[" t "]"
 //!          | "check" t c "(" t, ... ")" t | "fold" s folded | "scan" [ "exclusive" ] s folded
 //!          | "if" s nodes s nodes | "loop" s nodes "while" t s nodes [ "checks" nodes ] | t "." number
@@ -122,7 +122,7 @@ impl Reader<'_> {
             }
         }
         // What is missing is needed by nothing.
-        let none = SpaceData { parent: ROOT, depth: 1, region: Region::Lambda };
+        let none = SpaceData { parent: ROOT, depth: 1, region: Region::Lambda, offsets: None };
         for (k, mut data) in self.spaces {
             data.depth = p.spaces[data.parent.index()].depth + 1;
             p.spaces.resize(k as usize, none);
@@ -255,8 +255,15 @@ impl Reader<'_> {
         if parent.0 >= s {
             return self.c.error_at(place, format!("s{s} is in {parent}, which does not come before it"));
         }
+        let mut offsets = None;
         let region = match word {
             "dim" => {
+                self.c.expect(",")?;
+                Region::Dim(self.node()?)
+            }
+            "rows" => {
+                self.c.expect(",")?;
+                offsets = Some(self.buf()?);
                 self.c.expect(",")?;
                 Region::Dim(self.node()?)
             }
@@ -269,7 +276,7 @@ impl Reader<'_> {
             "lambda" => Region::Lambda,
             other => return self.c.error_at(place, format!("there is no kind of space `{other}`")),
         };
-        Ok(SpaceData { parent, depth: 0, region })
+        Ok(SpaceData { parent, depth: 0, region, offsets })
     }
 
     fn op(&mut self) -> Read<Op> {

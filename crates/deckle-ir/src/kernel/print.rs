@@ -64,7 +64,10 @@ impl Program {
         let parent = data.parent;
         match data.region {
             Region::Root => "root".into(),
-            Region::Dim(n) => format!("{s} = dim {parent}, {n}"),
+            Region::Dim(n) => match data.offsets {
+                Some(b) => format!("{s} = rows {parent}, {b}, {n}"),
+                None => format!("{s} = dim {parent}, {n}"),
+            },
             Region::Guard(n, true) => format!("{s} = guard {parent}, {n}"),
             Region::Guard(n, false) => format!("{s} = guard {parent}, not {n}"),
             Region::Loop => format!("{s} = loop {parent}"),

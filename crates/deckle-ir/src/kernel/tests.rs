@@ -78,6 +78,24 @@ kernel "the result" {
   scatter @s1 within s0 (b4)[t0 of t1] = (t28) min
   scatter @s1 within s0 (b4)[t0 of t1] = (t28) s4 { t15 }
 }
+alloc b7: i64 [t6] "the lengths"
+kernel "the lengths" {
+  s1 = dim s0, t6
+  s7 = rows s1, b2, t38
+  t0: i64 @s0 = const 0i64
+  t1: i64 @s0 = const 1i64
+  t2: i64 @s0 = load b0[t0]
+  t5: bool @s0 = ge(t2, t1)
+  t6: i64 @s0 = check t5 c1(t2) t2
+  t7: i64 @s1 = pos
+  t35: i64 @s1 = add(t1, t7)
+  t36: i64 @s1 = load b2[t35]
+  t37: i64 @s1 = load b2[t7]
+  t38: i64 @s1 = sub(t36, t37)
+  t39: i64 @s1 = fold s7 (t0) (t1) add
+  t40: i64 @s1 = t39.0
+  write @s1 b7[t7] = t40
+}
 alloc b5: i64 [t6] "the order"
 sort b5 (b3, b1) of t6 rows t1
 sort b5 (b3) of t6 offsets b2 rows t1
@@ -106,10 +124,54 @@ fn text_round_trips() {
     assert_eq!(verify(&program), Ok(()));
     assert_eq!(program.to_string(), EVERYTHING);
     // What is missing stands for nothing, and what is there is found again.
-    assert_eq!((program.nodes.len(), program.spaces.len(), program.bufs.len(), program.sites.len()), (35, 7, 10, 4));
+    assert_eq!((program.nodes.len(), program.spaces.len(), program.bufs.len(), program.sites.len()), (41, 8, 10, 4));
     let mut again = program.clone();
     assert_eq!(again.int(1), Node(1));
     assert_eq!(again.dim(ROOT, Node(6)), Space(1));
+    assert_eq!(again.dim(Space(1), Node(38)), Space(7));
+}
+
+#[test]
+fn a_dimension_of_successive_offsets_is_one_of_rows() {
+    let mut p = Program::default();
+    let (offsets, others) = (p.buf(ScalarType::I64, "offsets"), p.buf(ScalarType::I64, "others"));
+    let (n, one) = (p.int(3), p.int(1));
+    let outer = p.dim(ROOT, n);
+    let at = p.pos(outer);
+    let after = p.binary(BinOp::Add, at, one);
+    let size = |p: &mut Program, end: (Buf, Node), start: (Buf, Node)| {
+        let (end, start) = (p.load(end.0, end.1, outer), p.load(start.0, start.1, outer));
+        p.binary(BinOp::Sub, end, start)
+    };
+    let length = size(&mut p, (offsets, after), (offsets, at));
+    let rows = p.dim(outer, length);
+    assert_eq!((p.space(rows).region, p.space(rows).offsets), (Region::Dim(length), Some(offsets)));
+    assert_eq!(p.dim(outer, length), rows);
+    // Checked rows are rows, too.
+    let site = p.site(SiteData { kind: Fault::Range, span: Span::NONE, places: Vec::new(), param: Span::NONE });
+    let (zero, row) = (p.int(0), p.load(offsets, at, outer));
+    let ok = p.binary(BinOp::Ge, row, zero);
+    let checked = p.check(ok, length, site, Vec::new(), outer);
+    let checked = p.dim(outer, checked);
+    assert_ne!(checked, rows);
+    assert_eq!(p.space(checked).offsets, Some(offsets));
+    // Of another buffer, in another order, and at another position they are not.
+    let mixed = size(&mut p, (offsets, after), (others, at));
+    let backwards = size(&mut p, (offsets, at), (offsets, after));
+    for length in [mixed, backwards, n] {
+        let dim = p.dim(outer, length);
+        assert_eq!(p.space(dim).offsets, None);
+    }
+    let inner = p.dim(outer, n);
+    let elsewhere = p.dim(inner, length);
+    assert_eq!(p.space(elsewhere).offsets, None);
+    // Loads from elsewhere make them rows of that.
+    let sink = Sink::Write { space: rows, buf: others, at: length, value: length };
+    let kernel = Kernel { sinks: vec![sink], name: "k".into() };
+    let renamed = p.with_loads_from(&kernel, &HashMap::from([(offsets, others)]));
+    let (space, _) = p.sink_parts(&renamed.sinks[0]);
+    assert_eq!(p.space(space).offsets, Some(others));
+    assert_eq!(verify(&p), Ok(()));
 }
 
 #[test]
@@ -179,6 +241,15 @@ fn the_verifier_finds_each_fault() {
             "t1 is f64, but b0 holds i64",
         ),
         ("t0: i64 @s0 = const 0i64\nparams ()\nif t0 {} else {}", "t0 is no condition of the root"),
+        (
+            "b0: i64 x\nt0: i64 @s0 = const 0i64\ns1 = rows s0, b0, t0\nt1: i64 @s1 = pos\nparams ()\ncheck t1",
+            "s1 has rows of no buffer, and says of b0",
+        ),
+        (
+            "b0: i64 x\nt0: i64 @s0 = const 1i64\ns1 = dim s0, t0\nt1: i64 @s1 = pos\nt2: i64 @s1 = add(t0, t1)
+t3: i64 @s1 = load b0[t2]\nt4: i64 @s1 = load b0[t1]\nt5: i64 @s1 = sub(t3, t4)\ns2 = dim s1, t5\nparams ()\ncheck t5",
+            "s2 has rows of b0, and says of no buffer",
+        ),
         ("t0: i64 @s0 = pos\nparams ()\ncheck t0", "t0 is a position in s0, which is no dimension"),
         (
             "t0: i64 @s0 = const 0i64\ns1 = dim s0, t0\nt1: i64 @s1 = pos\nparams ()\nalloc b0: i64 [t1] x",

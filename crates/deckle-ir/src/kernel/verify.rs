@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Checks that nodes refer backwards and outwards, that types fit, and that steps name what there is.
+/// Checks that nodes refer backwards and outwards, that types fit, that rows name their offsets, and that steps name what there is.
 ///
 /// # Errors
 /// Everything that is wrong.
@@ -81,6 +81,11 @@ pub fn verify(program: &Program) -> Result<(), Vec<String>> {
             && !program.encloses(program.space_of(n), s.parent)
         {
             wrong.push(format!("{} is measured by {n} of {}", Space(i as u32), program.space_of(n)));
+        }
+        let offsets = if let Region::Dim(n) = s.region { program.offsets_of(s.parent, n) } else { None };
+        if s.offsets != offsets {
+            let name = |b: Option<Buf>| b.map_or("no buffer".to_string(), |b| b.to_string());
+            wrong.push(format!("{} has rows of {}, and says of {}", Space(i as u32), name(offsets), name(s.offsets)));
         }
     }
     steps(program, &program.steps, &mut wrong);

@@ -55,7 +55,7 @@ fn move_check(p: &mut Program, steps: &mut [Step], whole: &[Step]) -> Option<()>
         return None;
     }
     let checked = p.check(cond, size, site, operands, rows);
-    p.spaces[dim.index()].region = Region::Dim(checked);
+    p.resize(dim, checked);
     next.sinks.insert(0, Sink::Check(checked));
     Some(())
 }

@@ -82,7 +82,7 @@ impl Flattener<'_> {
     /// The number of each point of a traversal from the root, counted from 0, and how many there are: where that can be told without counting them.
     pub(super) fn numbered(&mut self, inner: Space, ctx: Space) -> Res<Option<(Node, Node)>> {
         let is_dim = |s: &Space| match self.k.space(*s).region {
-            Region::Dim(size) => self.is_dense(*s) || self.closed_form(self.k.space(*s).parent, size).is_some(),
+            Region::Dim(_) => self.is_dense(*s) || self.closed_form(*s).is_some(),
             _ => false,
         };
         if ctx != ROOT || !self.k.between(ROOT, inner).iter().all(is_dim) {
@@ -98,9 +98,8 @@ impl Flattener<'_> {
         let zero = self.k.int(0);
         let mut first = zero;
         for s in self.k.between(ROOT, s) {
-            let data = *self.k.space(s);
-            let Region::Dim(size) = data.region else { continue };
-            first = match self.closed_form(data.parent, size) {
+            let Region::Dim(size) = self.k.space(s).region else { continue };
+            first = match self.closed_form(s) {
                 _ if self.is_dense(s) => self.mul(first, size),
                 Some(offsets) => self.k.load(offsets, zero, ROOT),
                 None => zero,
@@ -115,7 +114,7 @@ impl Flattener<'_> {
             return Ok(*buf);
         }
         let (parent, size) = (self.k.space(dim).parent, self.dim_size(dim)?);
-        let buf = match self.closed_form(parent, size) {
+        let buf = match self.closed_form(dim) {
             Some(buf) => buf,
             None => self.sum_up(parent, size)?,
         };
@@ -126,14 +125,16 @@ impl Flattener<'_> {
         Ok(buf)
     }
 
-    /// Sizes that are differences of successive elements of a buffer are summed up already.
-    fn closed_form(&self, parent: Space, size: Node) -> Option<Buf> {
-        let Op::Binary(BinOp::Sub, hi, lo) = self.k.node(size).op else { return None };
-        let (Op::Load(b, next), Op::Load(a, here)) = (&self.k.node(hi).op, &self.k.node(lo).op) else { return None };
-        let Op::Binary(BinOp::Add, one, x) = self.k.node(*next).op else { return None };
-        let is_next = |one: Node, x: Node| self.k.as_int(one) == Some(1) && x == *here;
-        let rows = self.k.space(parent).parent == ROOT && matches!(self.k.node(*here).op, Op::Pos);
-        (a == b && rows && self.k.space_of(*here) == parent && (is_next(one, x) || is_next(x, one))).then_some(*a)
+    /// The sizes of rows are summed up already, in their offsets. Not so where a check fails: there a row is another one, or has no elements.
+    fn closed_form(&self, dim: Space) -> Option<Buf> {
+        let data = self.k.space(dim);
+        let (offsets, Region::Dim(size)) = (data.offsets?, data.region) else { return None };
+        (self.k.space(data.parent).parent == ROOT && !self.has_check(size)).then_some(offsets)
+    }
+
+    /// Whether the size of a row depends on a check.
+    fn has_check(&self, n: Node) -> bool {
+        matches!(self.k.node(n).op, Op::Check { .. }) || self.k.operands(n).into_iter().any(|n| self.has_check(n))
     }
 
     /// The offsets of a dimension that may be dense.

@@ -75,7 +75,7 @@ pub fn schedule_long(
     Scheduler { long: true, ..Scheduler::new(program, &sinks, first, name, purpose) }.long()
 }
 
-/// The rows of a kernel: a dimension just below the first whose size is the difference of two successive elements of a buffer, or else one whose size is computed.
+/// The rows of a kernel: a dimension just below the first that has offsets, or else one whose size is computed.
 pub(super) fn rows_of(p: &Program, sinks: &[Sink], first: Space, needed: &BTreeSet<Node>, few: i64) -> Option<Ragged> {
     let mut spaces: BTreeSet<Space> = sinks.iter().map(|s| p.sink_parts(s).0).collect();
     spaces.extend(needed.iter().flat_map(|n| match p.node(*n).op {
@@ -88,7 +88,7 @@ pub(super) fn rows_of(p: &Program, sinks: &[Sink], first: Space, needed: &BTreeS
         .into_iter()
         .filter_map(|s| if let Region::Dim(size) = p.space(s).region { Some((s, size)) } else { None })
         .collect();
-    let with_offsets = dims.iter().find_map(|(s, size)| Some((*s, Some(offsets_of(p, *size, first)?))));
+    let with_offsets = dims.iter().find_map(|(s, _)| Some((*s, Some(p.space(*s).offsets?))));
     let computed = || dims.iter().find(|(_, size)| is_computed(p, *size, first, few)).map(|(s, _)| (*s, None));
     let (dim, offsets) = with_offsets.or_else(computed)?;
     // What goes on from row to row is not a matter of rows.
@@ -161,24 +161,6 @@ fn is_little_over(p: &Program, a: Node, b: Node, most: i64) -> bool {
     }
     let (Some(mut sum), Some(less)) = (p.linear(a, &|n| n), p.linear(b, &|n| n)) else { return false };
     sum.add(&less, -1).is_some() && sum.terms.is_empty() && sum.constant <= most
-}
-
-/// The buffer of which a size is the difference of two successive elements, at the position in a dimension.
-fn offsets_of(p: &Program, size: Node, first: Space) -> Option<kernel::Buf> {
-    let load = |n: Node| match p.node(n).op {
-        Op::Load(buf, at) if p.ty(n) == ScalarType::I64 => Some((buf, p.linear(at, &|n| n)?)),
-        _ => None,
-    };
-    let size = match p.node(size).op {
-        Op::Check { value, .. } => value,
-        _ => size,
-    };
-    let Op::Binary(BinOp::Sub, end, start) = p.node(size).op else { return None };
-    let ((buf, end), (other, start)) = (load(end)?, load(start)?);
-    let is_pos = |n: &Node| matches!(p.node(*n).op, Op::Pos) && p.space_of(*n) == first;
-    let plain =
-        start.constant == 0 && start.terms.len() == 1 && start.terms.iter().all(|(n, times)| is_pos(n) && *times == 1);
-    (buf == other && plain && end.terms == start.terms && end.constant == 1).then_some(buf)
 }
 
 impl<'k> Scheduler<'k> {
