@@ -86,7 +86,7 @@ impl Making {
                 _ => break,
             }
         }
-        Err(bug("a group that may be open is gone through by one loop"))
+        Err(bug("an open group without exactly one loop"))
     }
 
     /// The state before the first element.
@@ -120,7 +120,7 @@ impl Making {
         let mut after = self.units.iter().skip_while(|u| !matches!(u, Unit::Loop(_))).skip(1);
         after.try_for_each(|unit| match unit {
             Unit::Statement(s) => copy.statement(changes, *s),
-            _ => Err(bug("a group that may be open is gone through by one loop")),
+            _ => Err(bug("an open group without exactly one loop")),
         })?;
         copy.var(copy.old.body(self.body).result)
     }

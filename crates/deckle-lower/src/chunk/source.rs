@@ -94,7 +94,7 @@ impl Source {
                 let ty = copy.old.ty(s).clone();
                 stream::streamed(&mut copy.b, slice, &ty, span)?
             }
-            (None, None) => return Err(bug("a parameter in memory has a vector")),
+            (None, None) => return Err(bug("a parameter in memory without a vector")),
             (None, Some(inst)) => {
                 let args = inst.args.iter().map(|v| copy.var(*v)).collect::<Copied<Vec<_>>>()?;
                 let (body, params) = copy.b.begin_body_of(&Op::Produce, &[count], 0, span)?;
@@ -102,7 +102,9 @@ impl Source {
                 let element = match inst.op {
                     Op::Iota(_) => i,
                     Op::Range(..) => {
-                        let Type::Scalar(ty) = *copy.b.ty(args[0]) else { return Err(bug("a range is of numbers")) };
+                        let Type::Scalar(ty) = *copy.b.ty(args[0]) else {
+                            return Err(bug("a range of what is no scalar"));
+                        };
                         let i = push(copy, Op::Cast(ty), &[i], span)?;
                         let far = push(copy, Op::Binary(BinOp::Mul), &[i, args[2]], span)?;
                         push(copy, Op::Binary(BinOp::Add), &[args[0], far], span)?

@@ -153,7 +153,7 @@ impl State {
         }
         let inst = copy.inst(s)?;
         match self {
-            State::Pushed(_) | State::Gathered => Err(bug("what is handed over begins like a parameter")),
+            State::Pushed(_) | State::Gathered => Err(bug("the first state of a result that is handed over")),
             State::Count => int(copy, 0, span),
             State::Combined(m) => unit(copy, m, &copy.old.ty(s).clone(), span),
             State::Folded | State::InOrder | State::Scanned => copy.var(inst.args[0]),
@@ -172,7 +172,7 @@ impl State {
                 let rest = nothing(copy, &elem, span)?;
                 push(copy, Op::Tuple, &[first, rest], span)
             }
-            State::Cut | State::Aligned => Err(bug("a meeting begins in `traversal.rs`")),
+            State::Cut | State::Aligned => Err(bug("the first state of a meeting")),
             State::Blocks1 => {
                 let none = nothing(copy, copy.old.ty(s), span)?;
                 push(copy, Op::Tuple, &[none, none], span)
@@ -337,7 +337,7 @@ impl State {
             }
             // They need to know more.
             State::Cut | State::Aligned | State::Pushed(_) | State::Gathered => {
-                Err(bug("a meeting goes on in `traversal.rs`"))
+                Err(bug("the next state of a meeting or of a result that is handed over"))
             }
             State::KeptParts => {
                 let xs = copy.var(inst.args[0])?;
@@ -381,7 +381,7 @@ impl State {
                 let some = push(copy, Op::Binary(BinOp::Min), &[length, one], span)?;
                 one_by_one(copy, changes, s, (some, sum), |copy, changes, _| total(copy, changes, s, rest))
             }
-            State::Cut | State::Aligned => Err(bug("a meeting ends in `traversal.rs`")),
+            State::Cut | State::Aligned => Err(bug("the last state of a meeting")),
             State::Blocks1 => {
                 let (sum, rest) = (part(copy, last, 0, span)?, part(copy, last, 1, span)?);
                 let length = push(copy, Op::Length, &[rest], span)?;
@@ -515,7 +515,7 @@ fn operator(m: Monoid) -> Option<BinOp> {
 
 /// What it gives of nothing.
 fn unit(copy: &mut Copier<'_>, m: Monoid, ty: &Type, span: Span) -> Copied<Var> {
-    let Type::Scalar(ty) = *ty else { return Err(bug("what is reduced is a scalar")) };
+    let Type::Scalar(ty) = *ty else { return Err(bug("a reduction of what is no scalar")) };
     let c = match m {
         Monoid::Product => Scalar::one(ty),
         Monoid::All => Scalar::Bool(true),
@@ -642,7 +642,7 @@ fn scanned(
 ) -> Copied<Var> {
     let span = copy.old.span(s);
     let inst = copy.inst(s)?;
-    let Op::Scan(direction, kind) = inst.op else { return Err(bug("blocks are scanned by a scan")) };
+    let Op::Scan(direction, kind) = inst.op else { return Err(bug("a scan of blocks by another operator")) };
     let theirs = *inst.bodies.first().or_bug("a body or operand")?;
     let more = int(copy, cuts.float_block - 1, span)?;
     let block = int(copy, cuts.float_block, span)?;
@@ -680,7 +680,7 @@ fn scanned(
 
 /// Two values combined by a body.
 fn pair(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, body: Body, a: Var, b: Var) -> Copied<Var> {
-    let [p, q] = copy.old.body(body).params[..] else { return Err(bug("a function combines two values")) };
+    let [p, q] = copy.old.body(body).params[..] else { return Err(bug("a combining function without two parameters")) };
     copy.stand(p, a);
     copy.stand(q, b);
     copy.statements(changes, body)
@@ -713,7 +713,7 @@ fn one_by_one(
     let span = copy.old.span(s);
     let inst = copy.inst(s)?;
     let (body, params) = copy.b.begin_body_of(&Op::For, &[count, start], 0, span)?;
-    let [i, sum] = params[..] else { return Err(bug("a step has a number and a state")) };
+    let [i, sum] = params[..] else { return Err(bug("a step without a number and a state")) };
     let x = element(copy, changes, i)?;
     let next = match inst.op {
         Op::Reduce(m) => push(copy, Op::Binary(operator(m).or_bug("an operator")?), &[sum, x], span)?,

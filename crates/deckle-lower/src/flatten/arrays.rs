@@ -72,7 +72,7 @@ impl<'p> Flattener<'p> {
 
     pub(super) fn range(&mut self, fx: &Frame<'p>, cx: &Cx<'p>, inclusive: bool) -> Res<Val> {
         let args: Vec<Node> = cx.inst.args.iter().map(|a| self.scalar(fx, *a)).collect::<Res<_>>()?;
-        let [from, to, step] = args[..] else { return Err(bug("a range has three operands")) };
+        let [from, to, step] = args[..] else { return Err(bug("a range without three operands")) };
         let ty = self.k.ty(from);
         let wide = ScalarType::I64;
         let (a, b, s) = (self.k.cast(wide, from), self.k.cast(wide, to), self.k.cast(wide, step));

@@ -115,7 +115,7 @@ impl<'p> Flattener<'p> {
 
     pub(super) fn if_(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
         let cond = self.scalar(fx, cx.inst.args[0])?;
-        let [yes, no] = cx.inst.bodies[..] else { return Err(bug("an `if` has two bodies")) };
+        let [yes, no] = cx.inst.bodies[..] else { return Err(bug("an `if` without two bodies")) };
         match self.k.as_const(cond) {
             Some(Scalar::Bool(true)) => return self.body(fx, yes, cx.ctx),
             Some(Scalar::Bool(false)) => return self.body(fx, no, cx.ctx),

@@ -504,7 +504,7 @@ impl<'p> Flattener<'p> {
 fn scalar_buf(rep: &Rep) -> Res<Buf> {
     match rep {
         Rep::Scalar(b) => Ok(*b),
-        _ => Err(bug("a scalar lies in one buffer")),
+        _ => Err(bug("a scalar that does not lie in one buffer")),
     }
 }
 

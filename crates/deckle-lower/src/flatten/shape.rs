@@ -292,7 +292,7 @@ impl<'p> Flattener<'p> {
         let n = self.check(ok, n, Fault::RowTotal, cx.span, &[total, have], cx.ctx);
         self.body_array(n, cx.ctx, &mut |f, pos, dim| {
             let [lo, size] = f.at(&rows, pos, dim)?.scalars()?[..] else {
-                return Err(bug("a row is a start and a size"));
+                return Err(bug("a row that is not a start and a size"));
             };
             f.part_of(arr, lo, size, dim)
         })

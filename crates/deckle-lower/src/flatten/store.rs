@@ -314,7 +314,9 @@ impl Flattener<'_> {
         let rep = self.store_part(val, ctx, name, &mut sinks)?;
         let (mut zeros, mut values) = (Vec::new(), Vec::new());
         for sink in sinks {
-            let Sink::Write { space, buf, at, value } = sink else { return Err(bug("a value is stored by writes")) };
+            let Sink::Write { space, buf, at, value } = sink else {
+                return Err(bug("a value that is not stored by writes"));
+            };
             let len = self.k.bufs[buf.index()].len.ok_or_else(|| bug(format!("the length of {buf} is not known")))?;
             let numbers = self.k.dim(ROOT, len);
             let (pos, zero) = (self.k.pos(numbers), self.k.constant(Scalar::zero(self.k.ty(value))));
