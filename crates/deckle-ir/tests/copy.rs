@@ -59,7 +59,7 @@ fn a_type_that_does_not_fit_is_a_bug() {
 fn a_statement_that_is_none_is_a_bug() {
     let (func, _, result) = negated();
     let x = func.params()[0];
-    let why = copied(&func, result, |copy| copy.statement(&mut Instead(x, |_| Ok(None)), x).map(|()| None));
+    let why = copied(&func, result, |copy| copy.inst(x).map(|_| None));
     assert_eq!(why, Err(Refused::Bug(format!("{x} is no statement"))));
 }
 

@@ -231,6 +231,28 @@ fn what_is_wrong_with_flags_is_said_as_of_the_whole() {
 }
 
 #[test]
+fn a_parameter_that_is_a_result_is_gone_through_in_either_branch() {
+    // What can fail keeps the branches apart.
+    let text = "fn main [n0] (v0 a: [bool; n0], v1 b: bool, v2 c: {i64}) -> {i64} {
+  v6: {i64} = if(v1) ^1() {
+    v3: i64 = const<0i64>()
+    v4: [i64; 2] = array<i64>(v3, v3)
+    v5: [i0 -> [bool; v4[i0]]; 2] = split<lengths>(v0, v4)
+    v2
+  } ^2() {
+    v2
+  }
+  v2
+}";
+    let program = parse(text).unwrap();
+    let numbers = Value::seq([3, 1, 2].map(Value::int).to_vec());
+    let args = vec![Value::array(Vec::new()), Value::bool(true), numbers];
+    let case = Case { program, entry: Func(0), args, seed: 0 };
+    assert!(in_chunks(&case, 2).is_some());
+    assert_eq!(wrong(&case), None);
+}
+
+#[test]
 fn what_a_traversal_decides_cannot_choose_it() {
     let text = "def first(s: {int}) = if empty(s) then 0 else max(s)";
     let mut sources = deckle_diag::SourceMap::new();

@@ -196,6 +196,8 @@ impl Chunker {
     fn branch(&mut self, copy: &mut Copier<'_>, branch: &Branch, sizes: Sizes) -> Copied<()> {
         let span = copy.old.span(branch.stmt);
         let cond = copy.var(*copy.inst(branch.stmt)?.args.first().or_bug("a body or operand")?)?;
+        // A parameter that is a result is itself again in the other branch.
+        let before: Vec<(Var, Var)> = branch.gives.iter().filter_map(|v| Some((*v, copy.var(*v).ok()?))).collect();
         let mut bodies = Vec::new();
         for (which, units) in branch.ways.iter().enumerate() {
             let (body, _) = copy.b.begin_body_of(&Op::If, &[cond], which, span)?;
@@ -203,6 +205,7 @@ impl Chunker {
             let given = branch.gives.iter().map(|v| copy.var(*v)).collect::<Copied<Vec<_>>>()?;
             let given = push(copy, Op::Tuple, &given, span)?;
             copy.b.end_body(given);
+            before.iter().for_each(|(v, now)| copy.stand(*v, *now));
             bodies.push(body);
         }
         let given = copy.b.push(Op::If, &[cond], &bodies, span)?;
