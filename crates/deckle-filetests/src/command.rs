@@ -15,6 +15,8 @@ pub enum Command {
     Simple(Option<String>),
     /// What is decided before running about one function, or about all.
     Explain(Option<String>),
+    /// How the loops of one function, or of each, run on a processor with native gathers.
+    Schedule(Option<String>),
     /// Which sequences must be kept in memory for the program to run.
     Kept,
     /// What one function, or each, is predicted to cost.
@@ -46,12 +48,16 @@ pub fn parse(line: &str) -> Result<Command, String> {
         ("simple", [name]) => Ok(Command::Simple(Some(name.clone()))),
         ("explain", []) => Ok(Command::Explain(None)),
         ("explain", [name]) => Ok(Command::Explain(Some(name.clone()))),
+        ("schedule", []) => Ok(Command::Schedule(None)),
+        ("schedule", [name]) => Ok(Command::Schedule(Some(name.clone()))),
         ("kept", []) => Ok(Command::Kept),
         ("predict", []) => Ok(Command::Predict(None)),
         ("predict", [name]) => Ok(Command::Predict(Some(name.clone()))),
-        ("check" | "ir" | "simple" | "explain" | "kept" | "predict", _) => Err(format!("`{name}` takes fewer words")),
+        ("check" | "ir" | "simple" | "explain" | "schedule" | "kept" | "predict", _) => {
+            Err(format!("`{name}` takes fewer words"))
+        }
         _ => Err(format!(
-            "there is no command `{name}`: write `run`, `check`, `ir`, `simple`, `explain`, `kept`, `predict` or `cost`"
+            "there is no command `{name}`: write `run`, `check`, `ir`, `simple`, `explain`, `schedule`, `kept`, `predict` or `cost`"
         )),
     }
 }
@@ -87,6 +93,7 @@ mod tests {
         assert_eq!(parse("ir main"), Ok(Command::Ir(Some("main".into()))));
         assert_eq!(parse("simple"), Ok(Command::Simple(None)));
         assert_eq!(parse("explain main"), Ok(Command::Explain(Some("main".into()))));
+        assert_eq!(parse("schedule main"), Ok(Command::Schedule(Some("main".into()))));
         assert_eq!(parse("kept"), Ok(Command::Kept));
         assert_eq!(parse("cost"), Ok(Command::Cost(Call::default())));
     }

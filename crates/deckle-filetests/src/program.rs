@@ -6,11 +6,12 @@ use deckle_analysis::cost::predict;
 use deckle_analysis::explain::explain;
 use deckle_analysis::stream;
 use deckle_diag::{Diagnostic, SourceMap, Span, render_all};
-use deckle_engine::{bind, entry, source};
+use deckle_engine::{Options, bind, entry, pipeline, source};
 use deckle_interp::Outcome;
 use deckle_io::{text, tree};
 use deckle_ir::array::{Function, verify};
 use deckle_ir::entity::Func;
+use deckle_ir::loops::Gathers;
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
 use deckle_lower::simplify::simplify;
@@ -95,6 +96,14 @@ impl Program {
                     format!("{}\n{told}", text::signature(&function.name, function))
                 };
                 Ok(funcs.iter().zip(told).map(one).collect::<Vec<_>>().join("\n"))
+            }
+            Command::Schedule(name) => {
+                let options = Options { gathers: Some(Gathers::Native), given: Options::ALL, ..Options::default() };
+                let one = |func: Func| match pipeline::scheduled(&compiled.program, func, options, None) {
+                    Ok(schedule) => schedule.to_string(),
+                    Err(d) => self.render(&[*d]),
+                };
+                Ok(self.chosen(compiled, name.as_deref())?.into_iter().map(one).collect::<Vec<_>>().join("\n"))
             }
             Command::Kept => self.kept(compiled),
             Command::Predict(name) => {

@@ -84,7 +84,9 @@ impl Out<'_, '_> {
     fn walks(&mut self, walks: &[Walk]) -> fmt::Result {
         for walk in walks {
             let items: Vec<String> = walk.items.iter().map(Item::to_string).collect();
-            self.line(&format!("{}: {} {{", walk.dim, items.join(", ")), "")?;
+            let items = items.join(", ");
+            let blank = if items.is_empty() { "" } else { " " };
+            self.line(&format!("{}:{blank}{items} {{", walk.dim), "")?;
             self.depth += 1;
             self.nest(&walk.nest)?;
             self.depth -= 1;

@@ -14,6 +14,9 @@ function k0 {
             windows 512 lanes 8 crosswise
           }
         }
+        s4: {
+          serial
+        }
         s4: scan t20 {
           when at_least 100 {
             unrolled
