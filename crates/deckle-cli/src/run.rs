@@ -63,9 +63,12 @@ fn execute(args: &RunArgs, sources: &mut SourceMap, interrupt: &Interrupt) -> Ou
     let is_seen = args.out.as_ref().map_or(args.json, Target::is_standard_output) && ty.is_seq();
     interrupt.follow(&settings.progress, is_seen);
     let shown = args.progress.then(|| Shown::new(&settings.progress, &settings.pool));
+    let begun = Instant::now();
     let ran = callable.call(&on(args, &kept), inputs, sink, &settings);
+    let seconds = begun.elapsed().as_secs_f64();
     drop(shown);
     let Ran { result, mut report } = ran.map_err(|d| one(*d))?;
+    let seconds = seconds - report.compile_seconds;
     report.compile_seconds += front_seconds;
 
     let bytes = if let RanOn::Interp { watched, .. } = &report.on { &watched[..] } else { &[] };
@@ -76,7 +79,7 @@ fn execute(args: &RunArgs, sources: &mut SourceMap, interrupt: &Interrupt) -> Ou
         _ => {}
     }
     if args.stats {
-        let _ = writeln!(std::io::stderr(), "{}", stats::to_json(&report));
+        let _ = writeln!(std::io::stderr(), "{}", stats::to_json(&report, seconds));
     }
     Ok(())
 }

@@ -54,8 +54,6 @@ pub struct Ran {
 /// What a call took.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// How long the run was.
-    pub seconds: f64,
     /// How long the code was made; nothing, if there was some.
     pub compile_seconds: f64,
     /// What only one way of running tells.
@@ -154,10 +152,9 @@ impl Callable {
         });
         match (native, on) {
             (Ok(native), _) => {
-                let (begun, is_taken) = (Instant::now(), sink.is_some());
+                let is_taken = sink.is_some();
                 let ran = native.stream_into(args, sink, room, settings);
-                let seconds = begun.elapsed().as_secs_f64();
-                ended(native, ran, is_taken, settings, [seconds, compile_seconds])
+                ended(native, ran, is_taken, settings, compile_seconds)
             }
             (Err(d), On::Best) if d.code == Code::NoLlvm => {
                 tell(d);
@@ -185,13 +182,13 @@ fn given(args: &[Input]) -> u64 {
     (0..args.len()).filter(|k| is_kept(&args[*k])).fold(Options::ALL, bits)
 }
 
-/// What came of a run, which took so many seconds, and its code.
+/// What came of a run; it took so many seconds to compile its code.
 fn ended(
     native: &Native,
     ran: Result<Data, Box<Diagnostic>>,
     is_taken: bool,
     settings: &Settings,
-    [seconds, compile_seconds]: [f64; 2],
+    compile_seconds: f64,
 ) -> Result<Ran, Box<Diagnostic>> {
     let result = match ran {
         Err(d) if is_taken && d.code == Code::Stream && d.message == crate::native::CLOSED => None,
@@ -204,7 +201,7 @@ fn ended(
         threads: settings.team.threads(),
         rounds: settings.progress.rounds.load(Relaxed),
     };
-    Ok(Ran { result, report: Report { seconds, compile_seconds, on } })
+    Ok(Ran { result, report: Report { compile_seconds, on } })
 }
 
 /// Says once that the interpreter stands in, and what to install.

@@ -16,7 +16,6 @@ use deckle_runtime::{Data, OverBudget, Pool, cpu};
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
 
 /// How the interpreter runs a program.
 #[derive(Clone, Debug, Default)]
@@ -71,8 +70,7 @@ pub(crate) fn call(
             _ => return Err(Box::new(unfit(name))),
         });
     }
-    let begun = Instant::now();
-    let report = |on| Report { seconds: begun.elapsed().as_secs_f64(), compile_seconds: 0.0, on };
+    let report = |on| Report { compile_seconds: 0.0, on };
     if taken.iter().any(|arg| matches!(arg, Argument::Elements(_))) {
         let result = streamed(program, func, taken, sink, settings, &options)?;
         return Ok(Ran { result, report: report(RanOn::Interp { cost: None, watched: Vec::new() }) });

@@ -274,8 +274,9 @@ impl Session {
         match self.call(callable, on, inputs) {
             Ok(Ran { result: Some(data), report }) => {
                 let cost = if let RanOn::Interp { cost, .. } = report.on { cost } else { None };
-                let compile_time = p.compile_time + Duration::from_secs_f64(report.compile_seconds);
-                Ok(Evaluated { ty, data, cost, compile_time, run_time: Duration::from_secs_f64(report.seconds) })
+                let compiling = Duration::from_secs_f64(report.compile_seconds);
+                let run_time = started.elapsed().saturating_sub(compiling);
+                Ok(Evaluated { ty, data, cost, compile_time: p.compile_time + compiling, run_time })
             }
             Ok(_) => Err(Failure::nowhere(Diagnostic::nowhere(Code::Internal, "nobody took the result")).into()),
             Err(mut d) => {

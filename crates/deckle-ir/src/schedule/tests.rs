@@ -1,3 +1,5 @@
+//! Schedules as text: what is printed is read back, and mistakes are named with their places.
+
 use super::*;
 
 const TEXT: &str = "\
