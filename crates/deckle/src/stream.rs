@@ -226,8 +226,8 @@ impl Fate {
 
 /// An iterator is not waited for longer than this when there are elements to go on with.
 const PATIENCE: Duration = Duration::from_millis(1);
-/// The clock is looked at after each of so many elements, and then after every so many more: to look at it takes longer than most elements.
-const LOOK: usize = 16;
+/// The clock is read after 1, 2, 4, … elements, and then after every so many more: to read it takes longer than most elements.
+const LOOK: usize = 64;
 
 /// An iterator as a source.
 struct Items<I, F> {
@@ -270,7 +270,7 @@ where
                     None => return None,
                 }
                 n += 1;
-                if (n < LOOK || n % LOOK == 0) && begun.elapsed() >= PATIENCE {
+                if (n % LOOK == 0 || n < LOOK && n.is_power_of_two()) && begun.elapsed() >= PATIENCE {
                     break;
                 }
             }

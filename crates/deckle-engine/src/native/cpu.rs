@@ -205,7 +205,7 @@ impl Device for Cpu<'_> {
     }
 
     fn run(&self, memory: &Memory<'_, Self>, kernel: &Kernel, at: usize) -> Result<bool, Failure> {
-        let codes = self.codes.ok_or(Failure::bug("no code"))?;
+        let codes = self.codes.ok_or_else(|| Failure::bug("no code"))?;
         for (i, (launch, entries)) in codes.launches[at].iter().zip(codes.entries(at)?).enumerate() {
             let failed = self.launch(memory, launch, entries, &How::Best(kernel, at, i))?;
             if failed.is_some() {

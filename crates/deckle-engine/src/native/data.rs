@@ -83,7 +83,7 @@ impl<D: Device> Memory<'_, D> {
 
     /// What is in the buffers of a representation, from `lo` below `hi`, and nothing else.
     pub(crate) fn give(&self, rep: &Rep, lo: usize, hi: usize) -> Result<Data, Failure> {
-        let get = |b: &Buf| self.device.get(self.host().buf(*b).ok_or(Failure::bug("no result"))?);
+        let get = |b: &Buf| self.device.get(self.host().buf(*b).ok_or_else(|| Failure::bug("no result"))?);
         let form = match rep {
             Rep::Scalar(b) => {
                 let ty = self.program.bufs[b.index()].elem;

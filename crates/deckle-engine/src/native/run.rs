@@ -105,7 +105,7 @@ pub(crate) fn stream<D: Device>(
     let result = memory.result(&plan.result_ty, &program.result, &mut plan.pushes.iter(), &mut pushed)?;
     match (late, result) {
         (Some(sink), result) if plan.result_ty.is_seq() => {
-            let block = result.into_elements().ok_or(Failure::bug("a sequence that is none"))?;
+            let block = result.into_elements().ok_or_else(|| Failure::bug("a sequence that is none"))?;
             let count = Data::copied(&[block.len() as i64], &settings.pool, "a count")?;
             let mut behind = Behind::new(sink)?;
             behind.push(block, settings.team.interrupt())?;
@@ -529,7 +529,7 @@ impl<D: Device> Machine<'_, D> {
             }
             columns.push(column(buffer, elem, len));
         }
-        let to = result.get_mut::<i64>().ok_or(Failure::bug("an order of a sort that is shared"))?;
+        let to = result.get_mut::<i64>().ok_or_else(|| Failure::bug("an order of a sort that is shared"))?;
         let sizes = sort::Sizes { block: self.plan.cuts.sort_block, small: self.plan.cuts.sort_small };
         sort::argsort(&columns, segments, sizes, &settings.team, &settings.pool, to).map_err(|e| match e {
             sort::Error::OverBudget(e) => over(e),
