@@ -184,6 +184,10 @@ fn check_backend(args: &RunArgs) -> Result<(), Diagnostic> {
     match args.on {
         Some(Backend::Gpu) => unsupported("`--on gpu` is not there yet")
             .map_err(|d| d.help("leave `--on` out: the program runs on all cores, and the result is the same")),
+        Some(Backend::Interp) if args.schedule.is_some() => {
+            unsupported("`--schedule` is for compiled programs: the interpreter has no loops to schedule")
+                .map_err(|d| d.help("leave `--on interp` out, or `--schedule`"))
+        }
         Some(Backend::Interp) if args.memory.is_some() => {
             unsupported("`--memory` is for compiled programs: the interpreter does not count what it holds")
                 .map_err(|d| d.help("leave `--on interp` out, or `--memory`"))

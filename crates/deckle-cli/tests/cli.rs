@@ -219,6 +219,31 @@ fn results_go_to_files() {
 }
 
 #[test]
+fn a_schedule_is_printed_changed_and_followed() {
+    let dir = Dir::new("schedule");
+    dir.file("sum.dk", "def main(xs: [int]) = sum(xs)\n");
+    let shown = dir.deckle(&["explain", "sum.dk", "--ir", "schedule"]);
+    assert!(shown.out.contains("function k0 {") && shown.out.contains("lanes 8 x 4 apart"), "{}", shown.out);
+    dir.file("chosen.txt", &shown.out);
+    dir.file("other.txt", &shown.out.replace("lanes 8 x 4 apart", "accumulators 2"));
+    for file in ["chosen.txt", "other.txt"] {
+        dir.deckle(&["run", "sum.dk", "xs=[1, 2, 3, 4, 5]", "--schedule", file]).prints("15\n");
+    }
+    dir.file("three.txt", &shown.out.replace("lanes 8 x 4", "lanes 3 x 4"));
+    let refused = |file: &str, words: &[&str]| {
+        dir.deckle(&["run", "sum.dk", "xs=[1]", "--schedule", file]).fails(1, words);
+    };
+    refused("three.txt", &["D0403", "the schedule of `k0` is not legal", "powers of two", "explain --ir schedule"]);
+    dir.file("no.txt", "function k0 {\n  s1: fold {\n");
+    refused("no.txt", &["D0403", "`no.txt`", "2:12: expected a node"]);
+    dir.file("far.txt", "function k9 { }\n");
+    refused("far.txt", &["D0403", "`k9`, which the program has not"]);
+    refused("none.txt", &["D0403", "`none.txt`", "No such file"]);
+    let on = ["run", "sum.dk", "xs=[1]", "--schedule", "chosen.txt", "--on", "interp"];
+    dir.deckle(&on).fails(3, &["`--schedule` is for compiled programs"]);
+}
+
+#[test]
 fn errors_while_running_show_the_place() {
     let ran = run("index", "def main(xs: [int], i: int): int = xs[i]\n", &["xs=[1, 2]", "i=2"]);
     ran.fails(1, &["D0301", "a.dk:1:"]);

@@ -28,7 +28,7 @@ fn main (v0 n: i64) -> i64 {
     assert_eq!((shown.status.code(), String::from_utf8_lossy(&shown.stdout).as_ref()), (Some(0), whole));
     let refused = explain(&folder, &["a.dk", "--ir", "nothing"]);
     let err = String::from_utf8_lossy(&refused.stderr);
-    assert!(err.contains("array, simple, chunks, kernel, memory, loop, llvm, asm, ptx"), "{err}");
+    assert!(err.contains("array, simple, chunks, kernel, memory, schedule, loop, llvm, asm, ptx"), "{err}");
     assert_eq!(refused.status.code(), Some(2));
     assert_eq!(explain(&folder, &["a.dk", "--ir", "array", "--timing"]).status.code(), Some(2));
     assert_eq!(explain(&folder, &["bad.dk", "--ir", "array"]).status.code(), Some(1));

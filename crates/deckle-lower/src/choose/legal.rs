@@ -23,7 +23,7 @@ impl Chooser<'_> {
             let Some(given) = find(given, walk.dim, &walk.items) else {
                 return Err(format!("there is no walk {}", heading(walk)));
             };
-            self.legal_nest(given, &given.nest, &walk.nest)?;
+            self.legal_nest(given, &given.nest)?;
         }
         for walk in given {
             if find(chosen, walk.dim, &walk.items).is_none() {
@@ -33,7 +33,7 @@ impl Chooser<'_> {
         Ok(())
     }
 
-    fn legal_nest(&mut self, walk: &Walk, nest: &Nest, chosen: &Nest) -> Legal {
+    fn legal_nest(&mut self, walk: &Walk, nest: &Nest) -> Legal {
         let (dim, items) = (walk.dim, &walk.items[..]);
         let no = |why: &str| Err(format!("`{}` of {}: {why}", first_of(nest), heading(walk)));
         match nest {
@@ -45,15 +45,14 @@ impl Chooser<'_> {
                 let Some(interior) = self.facts.interior(dim, items) else { return no("it has no edges") };
                 let flat = items.iter().all(|i| self.facts.space_of(*i) == dim);
                 let serial = |n: &Nest| matches!(n, Nest::Level { level: Level::Serial, .. });
-                if !flat && !(serial(then) && serial(other)) {
+                if !(flat || serial(then) && serial(other)) {
                     return no("there are dimensions further in, so that both sides are serial");
                 }
                 let before = self.facts.assume(&interior);
-                let inside = self.inside(dim, items);
-                let within = self.legal_nest(walk, then, &Nest::level(Level::Serial, inside, ""));
+                let within = self.legal_nest(walk, then);
                 self.facts.assume_again(before);
                 within?;
-                self.legal_nest(walk, other, chosen)
+                self.legal_nest(walk, other)
             }
             Nest::When(when, then, other) => {
                 let tile = matches!(**then, Nest::Level { level: Level::Tile { .. }, .. });
@@ -63,8 +62,8 @@ impl Chooser<'_> {
                     When::Fewer(0..) | When::AtLeast(0..) if !tile => {}
                     _ => return no("a tile needs `tiles`, and its memory bounds how deep it is"),
                 }
-                self.legal_nest(walk, then, chosen)?;
-                self.legal_nest(walk, other, chosen)
+                self.legal_nest(walk, then)?;
+                self.legal_nest(walk, other)
             }
             Nest::Level { level, inside, .. } => {
                 if let Err(why) = self.legal_level(dim, items, *level) {
