@@ -225,11 +225,11 @@ fn a_schedule_is_printed_changed_and_followed() {
     let shown = dir.deckle(&["explain", "sum.dk", "--ir", "schedule"]);
     assert!(shown.out.contains("function k0 {") && shown.out.contains("lanes 8 x 4 apart"), "{}", shown.out);
     dir.file("chosen.txt", &shown.out);
-    dir.file("other.txt", &shown.out.replace("lanes 8 x 4 apart", "accumulators 2"));
+    dir.file("other.txt", shown.out.replace("lanes 8 x 4 apart", "accumulators 2"));
     for file in ["chosen.txt", "other.txt"] {
         dir.deckle(&["run", "sum.dk", "xs=[1, 2, 3, 4, 5]", "--schedule", file]).prints("15\n");
     }
-    dir.file("three.txt", &shown.out.replace("lanes 8 x 4", "lanes 3 x 4"));
+    dir.file("three.txt", shown.out.replace("lanes 8 x 4", "lanes 3 x 4"));
     let refused = |file: &str, words: &[&str]| {
         dir.deckle(&["run", "sum.dk", "xs=[1]", "--schedule", file]).fails(1, words);
     };
