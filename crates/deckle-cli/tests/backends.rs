@@ -130,6 +130,7 @@ fn every_level_is_printed() {
     for (level, words) in [
         ("kernel", "fold"),
         ("memory", "free"),
+        ("schedule", "function k0"),
         ("loop", "fn k0"),
         ("llvm", "define"),
         ("asm", "k0"),
@@ -140,7 +141,7 @@ fn every_level_is_printed() {
     }
     let (code, out, err) = dir.deckle("explain a.dk --timing");
     let passes: Vec<&str> = out.lines().filter_map(|l| l.split_whitespace().next()).collect();
-    let wanted = ["pass", "simplify", "flatten", "reuse", "schedule", "emit", "load", "all"];
+    let wanted = ["pass", "simplify", "flatten", "reuse", "lower", "emit", "load", "all"];
     assert!(code == 0 && passes == wanted, "{out}{err}");
     let (code, out, err) = dir.deckle("explain a.dk");
     assert!(code == 0 && out.contains("  kernels: ") && out.contains("folds with add over `n` (dense)"), "{out}{err}");
