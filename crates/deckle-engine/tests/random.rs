@@ -318,4 +318,7 @@ fn what_failed_once() {
     };
     let way = Way { options, runs: [(5, Some(7)), (2, None)], outside: false };
     on_cores(&case, &reference, &way).unwrap_or_else(|why| panic!("{why}"));
+    // A scan over all rows, after long rows were run: the schedule had no walk for a long row as a point on its own.
+    let config = Config::nested().with_idioms();
+    check(&program(20_000_934, &config), &config, 4000).unwrap_or_else(|why| panic!("{why}"));
 }

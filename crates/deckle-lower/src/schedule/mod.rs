@@ -214,7 +214,10 @@ impl<'k> Scheduler<'k> {
     fn emitter(&self, part: &str, items: &[Item], ranged: bool) -> Res<Opened<'k>> {
         let walks = self.walks(part, |c| match self.long && ranged {
             // Ranges are those between rows that were run before, and these rows are points on their own.
-            true => [c.walks(items, false), c.walks_at_points(self.first, items, false)].concat().into(),
+            true => {
+                let at_points = c.facts.with_scans(ROOT, items);
+                [c.walks(items, false), c.walks_at_points(self.first, &at_points, false)].concat().into()
+            }
             false => c.walks(items, ranged),
         })?;
         Ok(self.emitter_for(part, walks))
