@@ -272,7 +272,7 @@ fn legal_schedules() {
     let sweep = Sweep {
         test: ["deckle-engine", "random", "legal_schedules"],
         config: &config,
-        cases: 500,
+        cases: 150,
         of: ALL,
         threads: 2,
     };
