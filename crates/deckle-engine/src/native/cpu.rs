@@ -224,7 +224,7 @@ impl Device for Cpu<'_> {
         };
         let kernel = program.diagnosing_kernel(kernel);
         let scheduled = schedule(&program, &kernel, &format!("d{at}"), self.make.purpose(true), None);
-        let launches = scheduled.map_err(Failure::Bug)?.launches;
+        let launches = scheduled.map_err(|e| Failure::Bug(e.to_string()))?.launches;
         // The code has to live as long as it runs.
         let (_code, mut entries) = load(&[&launches[..]], self.make, &mut Timings::default()).map_err(Failure::Bug)?;
         let entries = entries.pop().unwrap_or_default();

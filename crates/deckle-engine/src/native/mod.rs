@@ -38,7 +38,7 @@ use deckle_ir::value::Value;
 use deckle_llvm::{Compiler, Pipeline, gathers_here};
 use deckle_lower::chunk::Chunks;
 use deckle_lower::cuts::Cuts;
-use deckle_lower::schedule::{Purpose, Scheduled, schedule};
+use deckle_lower::schedule::{Purpose, Scheduled, Unscheduled, schedule};
 use deckle_runtime::stream::Sink;
 use deckle_runtime::{Buffer, Data};
 use pipeline::{Stage, Timings};
@@ -144,13 +144,21 @@ fn schedules(plan: &Plan, gathers: Gathers, given: Option<&Schedule>) -> Result<
     let purpose = Purpose { gathers, diagnose: false, cuts: plan.cuts };
     let silent = plan.program.silent();
     let all = plan.kernels(&mut |kernel, at| schedule(&silent, kernel, &format!("k{at}"), purpose, given));
-    let Some(given) = given else { return all.map_err(bug) };
-    let all = all.map_err(unfit_schedule)?;
+    let all = all.map_err(|e| match e {
+        Unscheduled::Illegal(why) => unfit_schedule(why),
+        Unscheduled::Bug(message) => bug(message),
+    })?;
+    let Some(given) = given else { return Ok(all) };
     let has = |name: &str| all.iter().any(|s| s.schedule.functions.iter().any(|f| f.name == name));
     match given.functions.iter().find(|f| !has(&f.name)) {
         Some(f) => Err(unfit_schedule(format!("the schedule has a function `{}`, which the program has not", f.name))),
         None => Ok(all),
     }
+}
+
+/// The schedules of all kernels as one.
+fn whole(all: &[Scheduled]) -> Schedule {
+    Schedule { functions: all.iter().flat_map(|s| s.schedule.functions.iter().cloned()).collect() }
 }
 
 /// A schedule that was given and does not fit.
@@ -190,9 +198,8 @@ impl Native {
             contract: options.contract,
         };
         let scheduled = timings.time(Stage::Loop, || schedules(&plan, make.gathers, given))?;
-        let (launches, chosen): (Vec<Vec<Launch>>, Vec<Schedule>) =
-            scheduled.into_iter().map(|s| (s.launches, s.schedule)).unzip();
-        let schedule = Schedule { functions: chosen.into_iter().flat_map(|s| s.functions).collect() };
+        let schedule = whole(&scheduled);
+        let launches = scheduled.into_iter().map(|s| s.launches).collect();
         let codes = Codes::new(&plan.program.steps, launches, make, &mut timings).map_err(unloadable)?;
         Ok(Native { plan, codes, schedule, long: LongCodes::default(), timings })
     }

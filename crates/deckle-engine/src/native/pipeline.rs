@@ -4,7 +4,7 @@
 //! debug assertions are on, kernel programs are verified after each pass that made or changed them.
 
 use crate::native::plan::Plan;
-use crate::native::{Options, Ptx, bug, schedules, unloadable};
+use crate::native::{Options, Ptx, bug, schedules, unloadable, whole};
 use deckle_diag::Diagnostic;
 use deckle_ir::array;
 use deckle_ir::entity::Func;
@@ -191,13 +191,12 @@ pub fn scheduled(
     given: Option<&Schedule>,
 ) -> Result<Schedule, Box<Diagnostic>> {
     let plan = Plan::new(program, func, options, &mut Timings::default())?;
-    let all = schedules(&plan, options.gathers.unwrap_or_else(gathers_here), given)?;
-    Ok(Schedule { functions: all.into_iter().flat_map(|s| s.schedule.functions).collect() })
+    Ok(whole(&schedules(&plan, options.gathers.unwrap_or_else(gathers_here), given)?))
 }
 
 /// What each kernel is for.
 fn names(plan: &Plan) -> Vec<String> {
-    plan.kernels(&mut |kernel, _| Ok(kernel.name.clone())).unwrap_or_default()
+    plan.kernels(&mut |kernel, _| Ok::<_, String>(kernel.name.clone())).unwrap_or_default()
 }
 
 fn functions(plan: &Plan) -> Result<Vec<Function>, Box<Diagnostic>> {

@@ -103,7 +103,7 @@ impl Plan {
     }
 
     /// Something made of every kernel, in the order of the text, given its number.
-    pub(crate) fn kernels<T>(&self, f: &mut dyn FnMut(&Kernel, usize) -> Result<T, String>) -> Result<Vec<T>, String> {
+    pub(crate) fn kernels<T, E>(&self, f: &mut dyn FnMut(&Kernel, usize) -> Result<T, E>) -> Result<Vec<T>, E> {
         let mut all = Vec::new();
         each_kernel(&self.program.steps, &mut |kernel| all.push(f(kernel, all.len())));
         all.into_iter().collect()

@@ -38,6 +38,7 @@ use deckle_ir::schedule::{self, Item, Legend, Schedule, Walks};
 use emit::{Acc, Emitter, Res};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 /// What a schedule is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,24 +60,43 @@ pub struct Scheduled {
     pub schedule: Schedule,
 }
 
+/// Why a kernel was not lowered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unscheduled {
+    /// A schedule that was given is not legal.
+    Illegal(String),
+    /// A bug: a kernel that is not well formed, or a legal schedule that could not be followed.
+    Bug(String),
+}
+
+impl fmt::Display for Unscheduled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Unscheduled::Illegal(why) | Unscheduled::Bug(why)) = self;
+        f.write_str(why)
+    }
+}
+
 /// Lowers a kernel to functions of the loop IR. A function for which a schedule is given follows that, the others follow one that is chosen.
 ///
 /// # Errors
-/// A schedule that is given and not legal. A bug: a kernel that is not well formed.
+/// See [`Unscheduled`].
 pub fn schedule(
     program: &Program,
     kernel: &Kernel,
     name: &str,
     purpose: Purpose,
     given: Option<&Schedule>,
-) -> Result<Scheduled, String> {
+) -> Result<Scheduled, Unscheduled> {
     let (mut launches, mut functions) = (Vec::new(), Vec::new());
     for (i, (first, sinks)) in groups(program, kernel).into_iter().enumerate() {
         let name = if i == 0 { name.to_string() } else { format!("{name}_{i}") };
         let scheduler = Scheduler { given, ..Scheduler::new(program, &sinks, first, &name, purpose) };
-        let (launch, mut chosen) = scheduler.launch()?;
-        launches.push(launch);
-        functions.append(&mut chosen);
+        match (scheduler.launch(), scheduler.illegal.take()) {
+            (_, Some(why)) => return Err(Unscheduled::Illegal(why)),
+            (Err(bug), None) => return Err(Unscheduled::Bug(bug)),
+            (Ok(launch), None) => launches.push(launch),
+        }
+        functions.append(&mut scheduler.chosen.take());
     }
     Ok(Scheduled { launches, schedule: Schedule { functions } })
 }
@@ -138,6 +158,8 @@ struct Scheduler<'k> {
     grid: bool,
     /// What is to be followed where it has a function of that name.
     given: Option<&'k Schedule>,
+    /// Why what is given is not legal, once that is known.
+    illegal: RefCell<Option<String>>,
     /// The schedules of the functions that have been made.
     chosen: RefCell<Vec<schedule::Function>>,
 }
@@ -186,8 +208,25 @@ impl<'k> Scheduler<'k> {
         let (name, buffers) = (name.to_string(), buffers.into_iter().collect());
         let rows =
             if purpose.diagnose { None } else { rows::rows_of(p, sinks, first, &needed, purpose.cuts.few_in_row) };
-        let (grid, long, given, chosen) = (false, false, None, RefCell::default());
-        Scheduler { p, sinks, first, name, purpose, folds, scans, buffers, rows, long, alone, grid, given, chosen }
+        let (grid, long, given) = (false, false, None);
+        let (illegal, chosen) = (RefCell::default(), RefCell::default());
+        Scheduler {
+            p,
+            sinks,
+            first,
+            name,
+            purpose,
+            folds,
+            scans,
+            buffers,
+            rows,
+            long,
+            alone,
+            grid,
+            given,
+            illegal,
+            chosen,
+        }
     }
 
     /// What the function of that name part traverses, as it is chosen.
@@ -201,8 +240,11 @@ impl<'k> Scheduler<'k> {
         let mut walks = choose(&mut chooser);
         let name = format!("{}{part}", self.name);
         if let Some(given) = self.given.and_then(|s| s.functions.iter().find(|f| f.name == name)) {
-            let illegal = |why: String| format!("the schedule of `{name}` is not legal: {why}");
-            chooser.legal(&given.walks, &walks).map_err(illegal)?;
+            if let Err(why) = chooser.legal(&given.walks, &walks) {
+                let why = format!("the schedule of `{name}` is not legal: {why}");
+                self.illegal.replace(Some(why.clone()));
+                return Err(why);
+            }
             walks = given.walks.clone();
         }
         let legend = Legend(legend(self.p, self.sinks, &walks));
@@ -287,12 +329,7 @@ impl<'k> Scheduler<'k> {
         folds.chain(sinks).collect()
     }
 
-    fn launch(self) -> Res<(Launch, Vec<schedule::Function>)> {
-        let launch = self.launch_of()?;
-        Ok((launch, self.chosen.into_inner()))
-    }
-
-    fn launch_of(&self) -> Res<Launch> {
+    fn launch(&self) -> Res<Launch> {
         let Region::Dim(size) = self.p.space(self.first).region else { return self.single() };
         if self.p.space_of(size) != ROOT || self.alone {
             return self.single();

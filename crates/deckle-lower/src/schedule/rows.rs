@@ -282,7 +282,7 @@ impl<'k> Scheduler<'k> {
         if !sinks.is_empty() {
             phases.push(Phase { function: self.row_blocks(dim, &items, &sinks, "_row")?, alone: false });
         }
-        Ok(Long { partial, scratch, phases, launch: self.launch_of()? })
+        Ok(Long { partial, scratch, phases, launch: self.launch()? })
     }
 
     /// A function for a row, in which that row is open: with the scratch of its scans.
