@@ -1,13 +1,15 @@
 //! Checked mode: every access of memory is held against the length of its buffer, and every load against what has been written.
 //!
 //! Each buffer comes with its length and with a *shadow*, which has a byte for each byte of the buffer, 0 where that has been written. An access is emitted
-//! as without checks, inside a branch that is taken only where all its lanes are in range; stores clear the shadow, loads and atomics test it. What is wrong is
-//! recorded behind the error record, the first of its kind only, and the function goes on: a load that does not happen gives 0.
+//! as without checks, inside a branch that is taken only where all its lanes are in range. Whether they are is told by a function of the module, one for each
+//! kind of access ([`Check`]), which also tests the shadow of loads and atomics and clears that of stores. What is wrong it records behind the error record,
+//! the first of its kind only, and the function goes on: a load that does not happen gives 0. Checks are calls because nearly all of the time of checked code
+//! goes into compiling it.
 //!
 //! Without checked mode nothing of this is emitted.
 
 use super::function::Writer;
-use super::module::symbol;
+use super::module::{Module, symbol};
 use super::types;
 use deckle_ir::loops::{Block, Buf, Expr, Function, Stmt, StoreHint, Val, operands};
 use deckle_ir::scalar::ScalarType;
@@ -36,41 +38,182 @@ pub const RECORD: usize = ROUNDS + 1;
 
 /// Records something, unless another was first.
 fn report_function() -> String {
-    let names: Vec<String> = (0..NAME_WORDS).map(|n| format!("i64 %n{n}")).collect();
-    let mut text = format!(
-        "\ndefine internal void @deckle.report(ptr %error, i64 %at, i64 %buffer, i64 %index, i64 %len, {}) noinline cold nounwind {{\n",
-        names.join(", ")
-    );
-    text.push_str(
-        "  %flag = getelementptr inbounds i64, ptr %error, i64 %at
+    let mut text = "
+define internal void @deckle.report(ptr %error, i64 %at, i64 %buffer, i64 %index, i64 %len, ptr %name) noinline cold nounwind {
+  %flag = getelementptr inbounds i64, ptr %error, i64 %at
   %both = cmpxchg ptr %flag, i64 0, i64 1 monotonic monotonic
   %first = extractvalue { i64, i1 } %both, 1
   br i1 %first, label %record, label %done
 record:
-",
-    );
-    let names = (0..NAME_WORDS).map(|n| format!("n{n}"));
-    let words = ["buffer", "index", "len"].map(str::to_string).into_iter().chain(names);
-    for (k, word) in words.enumerate() {
+"
+    .to_string();
+    let mut words = ["%buffer", "%index", "%len"].map(str::to_string).to_vec();
+    for k in 0..NAME_WORDS {
+        text.push_str(&format!("  %n{k} = getelementptr inbounds i64, ptr %name, i64 {k}\n"));
+        text.push_str(&format!("  %w{k} = load i64, ptr %n{k}, align 8\n"));
+        words.push(format!("%w{k}"));
+    }
+    for (k, word) in words.iter().enumerate() {
         text.push_str(&format!("  %p{k} = getelementptr inbounds i64, ptr %flag, i64 {}\n", k + 1));
-        text.push_str(&format!("  store i64 %{word}, ptr %p{k}, align 8\n"));
+        text.push_str(&format!("  store i64 {word}, ptr %p{k}, align 8\n"));
     }
     text.push_str("  br label %done\ndone:\n  ret void\n}\n");
     text
 }
 
-/// An access that is checked: which elements, of which lanes.
-struct Checked {
-    buf: Buf,
-    checks: Checks,
-    elem: ScalarType,
+/// What an access does to its elements.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Load,
+    Store,
+    /// Both: an atomic.
+    Update,
+}
+
+/// A kind of access, which has a function of the module to check it.
+struct Check {
+    kind: Kind,
+    /// The integer of the size of an element.
+    word: &'static str,
     lanes: u16,
-    /// The index of each lane, as a vector also of one.
-    indices: String,
-    /// The lanes that are accessed, likewise.
-    mask: String,
+    /// Whether each lane has an index of its own; otherwise they follow each other.
     gathered: bool,
-    at: Val,
+    /// Whether some lanes may be left out.
+    masked: bool,
+}
+
+impl Check {
+    fn name(&self) -> String {
+        let kind = match self.kind {
+            Kind::Load => "load",
+            Kind::Store => "store",
+            Kind::Update => "update",
+        };
+        let gathered = if self.gathered { ".gathered" } else { "" };
+        let masked = if self.masked { ".masked" } else { "" };
+        format!("@deckle.check.{kind}.v{}{}{gathered}{masked}", self.lanes, self.word)
+    }
+
+    /// The type of what it gets as index: one, or one for each lane.
+    fn index_type(&self) -> String {
+        if self.gathered { format!("<{} x i64>", self.lanes) } else { "i64".to_string() }
+    }
+
+    /// Makes sure that its function is in the module.
+    fn need(&self, module: &mut Module) {
+        if module.is_new("@deckle.report") {
+            module.function(&report_function());
+        }
+        if module.is_new(&self.name()) {
+            let text = self.function(module);
+            module.function(&text);
+        }
+    }
+
+    /// Its function, which gives whether all lanes are in range.
+    fn function(&self, module: &mut Module) -> String {
+        let Check { lanes, masked, .. } = *self;
+        let index = self.index_type();
+        let mask_param = if masked { format!(", <{lanes} x i1> %mask") } else { String::new() };
+        let params = format!("ptr %error, i64 %buffer, ptr %name, i64 %len, ptr %shadow, {index} %at{mask_param}");
+        format!(
+            "define internal i1 {}({params}) noinline #0 {{\nentry:\n{}{}  br i1 %any, label %out, label %in\nout:\n  ret i1 false\nin:\n{}  ret i1 true\n}}\n",
+            self.name(),
+            self.range(),
+            self.report(module, "told", OUT_OF_RANGE),
+            self.shadow(module),
+        )
+    }
+
+    /// The lanes that are accessed.
+    fn mask(&self) -> String {
+        if self.masked { "%mask".to_string() } else { vector("i1", self.lanes, |_| "true") }
+    }
+
+    /// `%indices` of all lanes, `%any` of them out of range, and in which lanes that is `%told`.
+    ///
+    /// What is the same at all points is loaded before the loop over them, of which there may be none: so the first element of an empty buffer may be read, and is 0.
+    fn range(&self) -> String {
+        let Check { lanes, .. } = *self;
+        let (longs, bits, mask) = (format!("<{lanes} x i64>"), format!("<{lanes} x i1>"), self.mask());
+        let splat = |name: &str, of: &str| {
+            format!(
+                "  %{name}.one = insertelement {longs} poison, i64 {of}, i64 0
+  %{name} = shufflevector {longs} %{name}.one, {longs} poison, <{lanes} x i32> zeroinitializer\n"
+            )
+        };
+        let indices = match self.gathered {
+            true => format!("  %indices = add {longs} %at, zeroinitializer\n"),
+            false => {
+                splat("first", "%at") + &format!("  %indices = add {longs} %first, {}\n", vector("i64", lanes, |k| k))
+            }
+        };
+        let told = match self.kind {
+            Kind::Load => format!(
+                "  %either = or {longs} %indices, %end
+  %wrong = icmp ne {longs} %either, zeroinitializer
+  %told = and {bits} %bad, %wrong\n"
+            ),
+            Kind::Store | Kind::Update => format!("  %told = or {bits} %bad, zeroinitializer\n"),
+        };
+        indices
+            + &splat("end", "%len")
+            + &format!(
+                "  %outside = icmp uge {longs} %indices, %end
+  %bad = and {bits} %outside, {mask}
+  %any = call i1 @llvm.vector.reduce.or.v{lanes}i1({bits} %bad)
+{told}"
+            )
+    }
+
+    /// Records an access where some lanes are bad.
+    fn report(&self, module: &mut Module, bad: &str, place: usize) -> String {
+        let Check { lanes, .. } = *self;
+        let (longs, bits) = (format!("<{lanes} x i64>"), format!("<{lanes} x i1>"));
+        module.declare(format!("i1 @llvm.vector.reduce.or.v{lanes}i1({bits})"));
+        module.declare(format!("i64 @llvm.vector.reduce.umin.v{lanes}i64({longs})"));
+        format!(
+            "  %{bad}.any = call i1 @llvm.vector.reduce.or.v{lanes}i1({bits} %{bad})
+  br i1 %{bad}.any, label %{bad}.report, label %{bad}.end
+{bad}.report:
+  %{bad}.which = select {bits} %{bad}, {longs} %indices, {longs} {}
+  %{bad}.index = call i64 @llvm.vector.reduce.umin.v{lanes}i64({longs} %{bad}.which)
+  call void @deckle.report(ptr %error, i64 {place}, i64 %buffer, i64 %{bad}.index, i64 %len, ptr %name)
+  br label %{bad}.end
+{bad}.end:\n",
+            vector("i64", lanes, |_| -1)
+        )
+    }
+
+    /// Clears the shadow of what is stored; records loads of what has not been written.
+    fn shadow(&self, module: &mut Module) -> String {
+        let Check { lanes, word, .. } = *self;
+        let (words, bits, mask) = (format!("<{lanes} x {word}>"), format!("<{lanes} x i1>"), self.mask());
+        let (ty, suffix, load, store) = match self.gathered {
+            true => (format!("<{lanes} x ptr>"), format!("v{lanes}p0"), "gather", "scatter"),
+            false => ("ptr".to_string(), "p0".to_string(), "load", "store"),
+        };
+        let place = format!("  %there = getelementptr inbounds {word}, ptr %shadow, {} %at\n", self.index_type());
+        if self.kind == Kind::Store {
+            let callee = format!("@llvm.masked.{store}.v{lanes}{word}.{suffix}");
+            module.declare(format!("void {callee}({words}, {ty}, i32, {bits})"));
+            return place
+                + &format!("  call void {callee}({words} zeroinitializer, {ty} %there, i32 1, {bits} {mask})\n");
+        }
+        let callee = format!("@llvm.masked.{load}.v{lanes}{word}.{suffix}");
+        module.declare(format!("{words} {callee}({ty}, i32, {bits}, {words})"));
+        let test = format!(
+            "  %seen = call {words} {callee}({ty} %there, i32 1, {bits} {mask}, {words} zeroinitializer)
+  %unwritten = icmp ne {words} %seen, zeroinitializer\n"
+        );
+        place + &test + &self.report(module, "unwritten", UNWRITTEN)
+    }
+}
+
+/// A constant vector, also of one.
+fn vector<T: std::fmt::Display>(ty: &str, lanes: u16, of: impl Fn(u16) -> T) -> String {
+    let each: Vec<String> = (0..lanes).map(|k| format!("{ty} {}", of(k))).collect();
+    format!("<{}>", each.join(", "))
 }
 
 /// Lanes of vectors that nothing uses but [`Expr::Swizzle`], which picks these: where every second element is wanted, the last load may reach into the
@@ -147,17 +290,13 @@ impl Writer<'_> {
         (buf, at, mask, lanes): (Buf, Val, Option<Val>, u16),
         plain: impl FnOnce(&mut Self) -> String,
     ) -> String {
-        let Some(mut access) = self.checked(buf, at, mask, lanes) else { return plain(self) };
-        if mask.is_none()
-            && let Some(picked) = self.picked.lanes_of(self.defines)
-        {
-            let bits: Vec<String> = (0..lanes).map(|k| format!("i1 {}", picked.contains(&k))).collect();
-            access.mask = format!("<{}>", bits.join(", "));
-        }
-        let branch = self.if_in_range(&access, true);
-        self.test_written(&access);
+        let Some((checks, elem)) = self.checks_of(buf) else { return plain(self) };
+        let picked = self.picked.lanes_of(self.defines).filter(|_| mask.is_none());
+        let picked = picked.map(|lanes_of| vector("i1", lanes, |k| lanes_of.contains(&k)));
+        let mask = picked.or_else(|| mask.map(|m| self.mask_name(Some(m), lanes)));
+        let branch = self.if_in_range(Kind::Load, (buf, checks, elem), at, mask, lanes);
         let value = plain(self);
-        let ty = types::many(types::scalar(access.elem), lanes);
+        let ty = types::many(types::scalar(elem), lanes);
         let after = self.join(&branch);
         self.op(format!("phi {ty} [ {value}, %{after} ], [ zeroinitializer, %{} ]", branch.before))
     }
@@ -169,112 +308,76 @@ impl Writer<'_> {
         hint: StoreHint,
         plain: impl FnOnce(&mut Self),
     ) {
-        let Some(mut access) = self.checked(buf, at, mask, lanes) else { return plain(self) };
+        let Some((checks, elem)) = self.checks_of(buf) else { return plain(self) };
+        let mut mask = mask.map(|m| self.mask_name(Some(m), lanes));
         if hint == StoreHint::Packed {
-            access.mask = self.packed_lanes(&access);
+            mask = mask.map(|mask| self.packed_lanes(&mask, lanes));
         }
-        let branch = self.if_in_range(&access, false);
+        let branch = self.if_in_range(Kind::Store, (buf, checks, elem), at, mask, lanes);
         plain(self);
-        self.mark_written(&access);
         self.join(&branch);
     }
 
     /// Emits a store that depends on what was there, which `plain` does, if all is well with it.
     pub(super) fn checked_update(&mut self, buf: Buf, at: Val, plain: impl FnOnce(&mut Self)) {
-        let Some(access) = self.checked(buf, at, None, 1) else { return plain(self) };
-        let branch = self.if_in_range(&access, false);
-        self.test_written(&access);
+        let Some((checks, elem)) = self.checks_of(buf) else { return plain(self) };
+        let branch = self.if_in_range(Kind::Update, (buf, checks, elem), at, None, 1);
         plain(self);
         self.join(&branch);
     }
 
-    fn checked(&mut self, buf: Buf, at: Val, mask: Option<Val>, lanes: u16) -> Option<Checked> {
+    fn checks_of(&self, buf: Buf) -> Option<(Checks, ScalarType)> {
         let buffer = self.buffer(buf)?;
-        let (checks, elem) = (buffer.checks.clone()?, buffer.elem);
-        let gathered = lanes > 1 && self.ty(at).lanes > 1;
-        let name = self.name(at);
-        let indices = if gathered {
-            name
-        } else {
-            let first = self.vector_of("i64", &name, lanes);
-            let steps: Vec<String> = (0..lanes).map(|k| format!("i64 {k}")).collect();
-            self.op(format!("add <{lanes} x i64> {first}, <{}>", steps.join(", ")))
-        };
-        let mask = self.mask_name(mask, lanes);
-        Some(Checked { buf, checks, elem, lanes, indices, mask, gathered, at })
-    }
-
-    /// A scalar in every lane of a vector, also of one.
-    fn vector_of(&mut self, ty: &str, name: &str, lanes: u16) -> String {
-        let one = self.op(format!("insertelement <{lanes} x {ty}> poison, {ty} {name}, i64 0"));
-        let all = format!("<{lanes} x i32> zeroinitializer");
-        self.op(format!("shufflevector <{lanes} x {ty}> {one}, <{lanes} x {ty}> poison, {all}"))
-    }
-
-    fn total_of(&mut self, what: &str, ty: &str, vector: &str, lanes: u16) -> String {
-        let callee = format!("{ty} @llvm.vector.reduce.{what}.v{lanes}{ty}");
-        self.module.declare(format!("{callee}(<{lanes} x {ty}>)"));
-        self.op(format!("call {callee}(<{lanes} x {ty}> {vector})"))
+        Some((buffer.checks.clone()?, buffer.elem))
     }
 
     /// The lanes that a packed store fills: as many as its mask holds in, from the first on.
-    fn packed_lanes(&mut self, a: &Checked) -> String {
-        let lanes = a.lanes;
-        let ones = self.op(format!("zext <{lanes} x i1> {} to <{lanes} x i64>", a.mask));
-        let count = self.total_of("add", "i64", &ones, lanes);
-        let count = self.vector_of("i64", &count, lanes);
-        let steps: Vec<String> = (0..lanes).map(|k| format!("i64 {k}")).collect();
-        self.op(format!("icmp ugt <{lanes} x i64> {count}, <{}>", steps.join(", ")))
+    fn packed_lanes(&mut self, mask: &str, lanes: u16) -> String {
+        let longs = format!("<{lanes} x i64>");
+        let ones = self.op(format!("zext <{lanes} x i1> {mask} to {longs}"));
+        let callee = format!("i64 @llvm.vector.reduce.add.v{lanes}i64");
+        self.module.declare(format!("{callee}({longs})"));
+        let count = self.op(format!("call {callee}({longs} {ones})"));
+        let one = self.op(format!("insertelement {longs} poison, i64 {count}, i64 0"));
+        let count = self.op(format!("shufflevector {longs} {one}, {longs} poison, <{lanes} x i32> zeroinitializer"));
+        self.op(format!("icmp ugt {longs} {count}, {}", vector("i64", lanes, |k| k)))
     }
 
-    /// Records an access where some lanes are bad.
-    fn report_if(&mut self, a: &Checked, bad: &str, place: usize) -> String {
-        let lanes = a.lanes;
-        let any = self.total_of("or", "i1", bad, lanes);
-        let k = self.unique();
-        let rarely = self.weighed("i32 1, i32 1000");
-        self.line(format!("br i1 {any}, label %report{k}, label %report{k}.end{rarely}"));
-        self.begin(format!("report{k}"));
-        let minus_one = self.vector_of("i64", "-1", lanes);
-        let picked = format!("<{lanes} x i1> {bad}, <{lanes} x i64> {}, <{lanes} x i64> {minus_one}", a.indices);
-        let picked = self.op(format!("select {picked}"));
-        let index = self.total_of("umin", "i64", &picked, lanes);
-        let mut name = symbol(self.function).into_bytes();
-        name.resize(8 * NAME_WORDS, 0);
-        let words = name.chunks(8).map(|w| u64::from_le_bytes(w.try_into().unwrap_or_default()) as i64);
-        let words: Vec<String> = words.map(|w| format!("i64 {w}")).collect();
-        if self.module.is_new("@deckle.report") {
-            self.module.function(&report_function());
+    /// The name of this function as reports have it: its first bytes, in the module.
+    fn reported_name(&mut self) -> String {
+        let symbol = symbol(self.function);
+        let name = format!("@{symbol}.name");
+        if self.module.is_new(&name) {
+            let mut bytes = symbol.into_bytes();
+            bytes.resize(8 * NAME_WORDS, 0);
+            let words = bytes.chunks(8).map(|w| u64::from_le_bytes(w.try_into().unwrap_or_default()) as i64);
+            let words: Vec<String> = words.map(|w| format!("i64 {w}")).collect();
+            self.module
+                .global(&format!("{name} = internal constant [{NAME_WORDS} x i64] [{}], align 8", words.join(", ")));
         }
-        let (buffer, len) = (a.buf.index(), &a.checks.len);
-        self.line(format!(
-            "call void @deckle.report(ptr %error, i64 {place}, i64 {buffer}, i64 {index}, i64 {len}, {})",
-            words.join(", ")
-        ));
-        self.line(format!("br label %report{k}.end"));
-        self.begin(format!("report{k}.end"));
-        any
+        name
     }
 
     /// Begins a block that is run only where all lanes are in range.
-    ///
-    /// What is the same at all points is loaded before the loop over them, of which there may be none: so the first element of an empty buffer may be read, and is 0.
-    fn if_in_range(&mut self, a: &Checked, reads: bool) -> Branch {
-        let lanes = a.lanes;
-        let len = self.vector_of("i64", &a.checks.len, lanes);
-        let outside = self.op(format!("icmp uge <{lanes} x i64> {}, {len}", a.indices));
-        let bad = self.op(format!("and <{lanes} x i1> {outside}, {}", a.mask));
-        let mut reported = bad.clone();
-        if reads {
-            let either = self.op(format!("or <{lanes} x i64> {}, {len}", a.indices));
-            let wrong = self.op(format!("icmp ne <{lanes} x i64> {either}, zeroinitializer"));
-            reported = self.op(format!("and <{lanes} x i1> {bad}, {wrong}"));
-        }
-        self.report_if(a, &reported, OUT_OF_RANGE);
-        let any = self.total_of("or", "i1", &bad, lanes);
+    fn if_in_range(
+        &mut self,
+        kind: Kind,
+        (buf, checks, elem): (Buf, Checks, ScalarType),
+        at: Val,
+        mask: Option<String>,
+        lanes: u16,
+    ) -> Branch {
+        let gathered = lanes > 1 && self.ty(at).lanes > 1;
+        let check = Check { kind, word: types::int(elem.bytes()), lanes, gathered, masked: mask.is_some() };
+        check.need(self.module);
+        let (buffer, name, at) = (buf.index(), self.reported_name(), self.name(at));
+        let mask = mask.map_or(String::new(), |mask| format!(", <{lanes} x i1> {mask}"));
+        let index = format!("{} {at}{mask}", check.index_type());
+        let place = format!("ptr %error, i64 {buffer}, ptr {name}, i64 {}, ptr {}", checks.len, checks.shadow);
+        let inside = self.op(format!("call i1 {}({place}, {index})", check.name()));
         let k = self.unique();
         let before = self.label.clone();
-        self.line(format!("br i1 {any}, label %access{k}.end, label %access{k}"));
+        self.line(format!("br i1 {inside}, label %access{k}, label %access{k}.end"));
         self.begin(format!("access{k}"));
         Branch { before, end: format!("access{k}.end") }
     }
@@ -286,51 +389,10 @@ impl Writer<'_> {
         self.begin(branch.end.clone());
         last
     }
-
-    /// Where the shadows are: a pointer or several.
-    fn shadows(&mut self, a: &Checked) -> Shadows {
-        let (word, lanes) = (types::int(a.elem.bytes()), a.lanes);
-        let index = if a.gathered { format!("<{lanes} x i64> {}", a.indices) } else { self.typed(a.at) };
-        let pointer = self.op(format!("getelementptr inbounds {word}, ptr {}, {index}", a.checks.shadow));
-        if a.gathered {
-            Shadows { pointer, ty: format!("<{lanes} x ptr>"), suffix: format!("v{lanes}p0") }
-        } else {
-            Shadows { pointer, ty: "ptr".to_string(), suffix: "p0".to_string() }
-        }
-    }
-
-    /// Records loads of what has not been written.
-    fn test_written(&mut self, a: &Checked) {
-        let (word, lanes) = (types::int(a.elem.bytes()), a.lanes);
-        let Shadows { pointer, ty, suffix } = self.shadows(a);
-        let (all, masks) = (format!("<{lanes} x {word}>"), format!("<{lanes} x i1>"));
-        let callee = format!("llvm.masked.{}.v{lanes}{word}.{suffix}", if a.gathered { "gather" } else { "load" });
-        self.module.declare(format!("{all} @{callee}({ty}, i32, {masks}, {all})"));
-        let operands = format!("{ty} {pointer}, i32 1, {masks} {}, {all} zeroinitializer", a.mask);
-        let shadow = self.op(format!("call {all} @{callee}({operands})"));
-        let bad = self.op(format!("icmp ne {all} {shadow}, zeroinitializer"));
-        self.report_if(a, &bad, UNWRITTEN);
-    }
-
-    fn mark_written(&mut self, a: &Checked) {
-        let (word, lanes) = (types::int(a.elem.bytes()), a.lanes);
-        let Shadows { pointer, ty, suffix } = self.shadows(a);
-        let (all, masks) = (format!("<{lanes} x {word}>"), format!("<{lanes} x i1>"));
-        let callee = format!("llvm.masked.{}.v{lanes}{word}.{suffix}", if a.gathered { "scatter" } else { "store" });
-        self.module.declare(format!("void @{callee}({all}, {ty}, i32, {masks})"));
-        self.line(format!("call void @{callee}({all} zeroinitializer, {ty} {pointer}, i32 1, {masks} {})", a.mask));
-    }
 }
 
 /// Where an access that is checked is left out.
 struct Branch {
     before: String,
     end: String,
-}
-
-/// Pointers to shadows, their type, and how that is called in the name of an intrinsic.
-struct Shadows {
-    pointer: String,
-    ty: String,
-    suffix: String,
 }
