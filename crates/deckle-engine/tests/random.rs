@@ -40,9 +40,9 @@ fn way(rng: &mut Rng, config: &Config) -> Way {
         _ => Chunks::Never,
     };
     // Nearly all of the time of a test goes into LLVM, and it is not LLVM that is tested.
-    let effort = match rng.below(50) {
+    let effort = match rng.below(200) {
         0 => Effort::Full,
-        1..=2 => Effort::Little,
+        1..=3 => Effort::Little,
         _ => Effort::None,
     };
     let options = Options {

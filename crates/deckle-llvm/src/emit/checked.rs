@@ -61,6 +61,19 @@ record:
     text
 }
 
+/// Counts a round.
+fn count_function() -> String {
+    format!(
+        "
+define internal void @deckle.count(ptr %error) noinline nounwind {{
+  %rounds = getelementptr inbounds i64, ptr %error, i64 {ROUNDS}
+  %before = atomicrmw add ptr %rounds, i64 1 monotonic, align 8
+  ret void
+}}
+"
+    )
+}
+
 /// What an access does to its elements.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -99,6 +112,11 @@ impl Check {
         if self.gathered { format!("<{} x i64>", self.lanes) } else { "i64".to_string() }
     }
 
+    /// The type of what it gets as mask: the bits of an integer, since LLVM does not pass vectors of truth values without optimisation.
+    fn mask_type(&self) -> String {
+        format!("i{}", self.lanes.max(8))
+    }
+
     /// Makes sure that its function is in the module.
     fn need(&self, module: &mut Module) {
         if module.is_new("@deckle.report") {
@@ -114,7 +132,7 @@ impl Check {
     fn function(&self, module: &mut Module) -> String {
         let Check { lanes, masked, .. } = *self;
         let index = self.index_type();
-        let mask_param = if masked { format!(", <{lanes} x i1> %mask") } else { String::new() };
+        let mask_param = if masked { format!(", {} %mask.bits", self.mask_type()) } else { String::new() };
         let params = format!("ptr %error, i64 %buffer, ptr %name, i64 %len, ptr %shadow, {index} %at{mask_param}");
         format!(
             "define internal i1 {}({params}) noinline #0 {{\nentry:\n{}{}  br i1 %any, label %out, label %in\nout:\n  ret i1 false\nin:\n{}  ret i1 true\n}}\n",
@@ -156,7 +174,15 @@ impl Check {
             ),
             Kind::Store | Kind::Update => format!("  %told = or {bits} %bad, zeroinitializer\n"),
         };
-        indices
+        let unpacked = match self.masked {
+            true if lanes < 8 => format!(
+                "  %mask.low = trunc i8 %mask.bits to i{lanes}\n  %mask = bitcast i{lanes} %mask.low to {bits}\n"
+            ),
+            true => format!("  %mask = bitcast i{lanes} %mask.bits to {bits}\n"),
+            false => String::new(),
+        };
+        unpacked
+            + &indices
             + &splat("end", "%len")
             + &format!(
                 "  %outside = icmp uge {longs} %indices, %end
@@ -279,8 +305,10 @@ impl Writer<'_> {
     /// Counts a round of a loop.
     pub(super) fn count_round(&mut self) {
         if self.module.checked {
-            let rounds = self.op(format!("getelementptr inbounds i64, ptr %error, i64 {ROUNDS}"));
-            self.op(format!("atomicrmw add ptr {rounds}, i64 1 monotonic, align 8"));
+            if self.module.is_new("@deckle.count") {
+                self.module.function(&count_function());
+            }
+            self.line("call void @deckle.count(ptr %error)");
         }
     }
 
@@ -371,7 +399,13 @@ impl Writer<'_> {
         let check = Check { kind, word: types::int(elem.bytes()), lanes, gathered, masked: mask.is_some() };
         check.need(self.module);
         let (buffer, name, at) = (buf.index(), self.reported_name(), self.name(at));
-        let mask = mask.map_or(String::new(), |mask| format!(", <{lanes} x i1> {mask}"));
+        let mask = mask.map_or(String::new(), |mask| {
+            let mut bits = self.op(format!("bitcast <{lanes} x i1> {mask} to i{lanes}"));
+            if lanes < 8 {
+                bits = self.op(format!("zext i{lanes} {bits} to i8"));
+            }
+            format!(", {} {bits}", check.mask_type())
+        });
         let index = format!("{} {at}{mask}", check.index_type());
         let place = format!("ptr %error, i64 {buffer}, ptr {name}, i64 {}, ptr {}", checks.len, checks.shadow);
         let inside = self.op(format!("call i1 {}({place}, {index})", check.name()));
