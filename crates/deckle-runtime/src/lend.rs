@@ -11,6 +11,7 @@ use crate::data::{Data, Form, Malformed, Offsets};
 use crate::pool::Pool;
 use crate::stream::{Error, Source};
 use deckle_ir::scalar::ScalarType;
+use std::cell::OnceCell;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -18,14 +19,15 @@ use std::time::Duration;
 
 /// Lends what lives as long as `'a`.
 pub struct Lender<'a> {
-    mark: Arc<()>,
+    /// Made when something is first lent: a call with numbers only lends nothing.
+    mark: OnceCell<Arc<()>>,
     threads: usize,
     of: PhantomData<fn(&'a ()) -> &'a ()>,
 }
 
 impl fmt::Debug for Lender<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Lender({} lent)", Arc::strong_count(&self.mark) - 1)
+        write!(f, "Lender({} lent)", self.lent())
     }
 }
 
@@ -41,7 +43,7 @@ pub fn lending<'a, R>(threads: usize, call: impl FnOnce(&Lender<'a>) -> R) -> R 
     impl Drop for Waits<'_, '_> {
         fn drop(&mut self) {
             let mut looks = 0;
-            while Arc::strong_count(&self.0.mark) > 1 {
+            while self.0.lent() > 0 {
                 looks += 1;
                 if looks < LOOKS { std::thread::yield_now() } else { std::thread::sleep(LOOK) }
             }
@@ -49,7 +51,7 @@ pub fn lending<'a, R>(threads: usize, call: impl FnOnce(&Lender<'a>) -> R) -> R 
             std::sync::atomic::fence(std::sync::atomic::Ordering::Acquire);
         }
     }
-    let lender = Lender { mark: Arc::new(()), threads, of: PhantomData };
+    let lender = Lender { mark: OnceCell::new(), threads, of: PhantomData };
     let waits = Waits(&lender);
     let result = call(&lender);
     drop(waits);
@@ -57,6 +59,16 @@ pub fn lending<'a, R>(threads: usize, call: impl FnOnce(&Lender<'a>) -> R) -> R 
 }
 
 impl<'a> Lender<'a> {
+    /// A mark for something that is lent.
+    fn mark(&self) -> Arc<()> {
+        self.mark.get_or_init(|| Arc::new(())).clone()
+    }
+
+    /// How much is lent and has not been given back.
+    fn lent(&self) -> usize {
+        self.mark.get().map_or(0, |mark| Arc::strong_count(mark) - 1)
+    }
+
     /// On how many threads the call is made, and what is given to it may be put in order.
     pub fn threads(&self) -> usize {
         self.threads
@@ -66,14 +78,14 @@ impl<'a> Lender<'a> {
     pub fn lend<T: Number>(&self, elements: &'a [T]) -> Data {
         // SAFETY: the elements are borrowed for `'a`, which does not end before `lending` returns, and that waits for the mark.
         let buffer =
-            unsafe { Buffer::from_external(self.mark.clone(), elements.as_ptr().cast(), size_of_val(elements)) };
+            unsafe { Buffer::from_external(self.mark(), elements.as_ptr().cast(), size_of_val(elements)) };
         Data::all_of(T::TYPE, buffer)
     }
 
     /// Truth values.
     pub fn lend_bools(&self, elements: &'a [bool]) -> Data {
         // SAFETY: as above; a `bool` is a byte, 0 or 1.
-        let buffer = unsafe { Buffer::from_external(self.mark.clone(), elements.as_ptr().cast(), elements.len()) };
+        let buffer = unsafe { Buffer::from_external(self.mark(), elements.as_ptr().cast(), elements.len()) };
         Data::all_of(ScalarType::Bool, buffer)
     }
 
@@ -85,7 +97,7 @@ impl<'a> Lender<'a> {
         offsets.are_of(&elements)?;
         let all = offsets.as_slice();
         // SAFETY: as above.
-        let buffer = unsafe { Buffer::from_external(self.mark.clone(), all.as_ptr().cast(), size_of_val(all)) };
+        let buffer = unsafe { Buffer::from_external(self.mark(), all.as_ptr().cast(), size_of_val(all)) };
         // SAFETY: `Offsets` begin with 0 and do not decrease, and these end where the elements do.
         Ok(unsafe { Data::new_unchecked(all.len() - 1, Form::Offsets(buffer, Box::new(elements))) })
     }
@@ -95,7 +107,7 @@ impl<'a> Lender<'a> {
         // SAFETY: only the lifetime changes. What the source borrows is borrowed for `'a`, which does not end before `lending` returns; that waits for the mark, which is dropped
         // after the source.
         let source = unsafe { std::mem::transmute::<Box<dyn Source + 'a>, Box<dyn Source>>(source) };
-        Box::new(Lent { source, _mark: self.mark.clone() })
+        Box::new(Lent { source, _mark: self.mark() })
     }
 }
 

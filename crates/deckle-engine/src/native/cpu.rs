@@ -6,7 +6,7 @@ use crate::native::codes::Codes;
 use crate::native::device::Device;
 use crate::native::fault::Failure;
 use crate::native::host;
-use crate::native::passed::{Args, Passed, Record, Shared};
+use crate::native::passed::{Args, Few, Passed, Record, Shared};
 use crate::native::pipeline::{Stage, Timings};
 use crate::native::rows::{LongCodes, Uneven};
 use crate::native::run::Memory;
@@ -18,6 +18,7 @@ use deckle_lower::contract::contract;
 use deckle_lower::cuts::Cuts;
 use deckle_lower::schedule::{Purpose, schedule};
 use deckle_runtime::Buffer;
+use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -261,7 +262,7 @@ impl Cpu<'_> {
     }
 
     /// The buffers of a launch. What it writes must be in no other hands: neither another of its buffers, nor something that is read later.
-    pub(crate) fn passed<'m>(&self, memory: &'m Memory<'_, Self>, launch: &Launch) -> Result<Vec<Passed<'m>>, Failure> {
+    pub(crate) fn passed<'m>(&self, memory: &'m Memory<'_, Self>, launch: &Launch) -> Result<Few<Passed<'m>>, Failure> {
         let main = &launch.main;
         let own = || {
             let scans = launch.scans.iter().flat_map(|level| [&level.totals, &level.prefix]);
@@ -365,11 +366,11 @@ impl Cpu<'_> {
         let mut bufs = self.passed(memory, launch)?;
         bufs.extend(scratch.iter().map(|b| Passed::new(b, "a list of partial results")));
         if let How::After(_, more) = how {
-            bufs.extend(more);
+            bufs.extend(more.iter().copied());
         }
         // Each thread has the same buffers, and some of its own.
-        let mut private = Vec::new();
-        let mut args = Vec::new();
+        let mut private = SmallVec::<[_; 1]>::new();
+        let mut args = SmallVec::<[_; 1]>::new();
         for _ in 0..if parallel { threads } else { 1 } {
             let mut own = Vec::new();
             for (ty, len) in &launch.private {

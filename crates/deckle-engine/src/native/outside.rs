@@ -58,6 +58,7 @@ struct Held {
 /// The sequences of a run.
 #[derive(Debug)]
 pub(crate) struct Outside {
+    /// Of each parameter, as far as there is one of which something comes.
     ins: Vec<Option<Ahead>>,
     outs: Vec<Out>,
     held: Option<Held>,
@@ -71,7 +72,7 @@ impl Outside {
         if let (Some(sink), Some(out)) = (sink, outs.first_mut()) {
             *out = Out::To(Behind::new(sink)?);
         }
-        Ok(Outside { ins: plan.program.params.iter().map(|_| None).collect(), outs, held: None })
+        Ok(Outside { ins: Vec::new(), outs, held: None })
     }
 
     /// Where a parameter's elements come from.
@@ -79,6 +80,9 @@ impl Outside {
         if let Ok(mut all) = settings.progress.sources.lock() {
             all.retain(|seen| seen.strong_count() > 0);
             all.push(Arc::downgrade(&ahead.seen()));
+        }
+        if self.ins.len() <= param {
+            self.ins.resize_with(param + 1, || None);
         }
         self.ins[param] = Some(ahead);
     }
@@ -110,7 +114,7 @@ impl Outside {
         held.made = 0;
         for (param, block) in held.pulled.iter_mut().flat_map(std::mem::take).rev() {
             settings.progress.pulled.fetch_sub(block.len() as u64, Relaxed);
-            if let Some(ahead) = &mut self.ins[param] {
+            if let Some(Some(ahead)) = self.ins.get_mut(param) {
                 ahead.give_back(block);
             }
         }
@@ -177,7 +181,7 @@ impl<D: Device> Memory<'_, D> {
     ) -> Result<(usize, usize), Failure> {
         let (name, ty) = (&plan.param_names[param], &plan.param_types[param]);
         let count = usize::try_from(much.count).unwrap_or(0);
-        let ahead = outside.ins[param].as_mut().ok_or_else(|| Failure::Argument(name.clone()))?;
+        let ahead = outside.ins.get_mut(param).and_then(Option::as_mut).ok_or_else(|| Failure::Argument(name.clone()))?;
         let settings = self.settings;
         let (pool, interrupt) = (&settings.pool, settings.team.interrupt());
         let block = match if much.all {

@@ -8,8 +8,12 @@ use crate::Progress;
 use crate::native::fault::Failure;
 use deckle_llvm::emit::{NAME_WORDS, OUT_OF_RANGE, RECORD, ROUNDS, UNWRITTEN};
 use deckle_runtime::Buffer;
+use smallvec::SmallVec;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
+
+/// A list that is short as a rule, and then takes no allocation: a call that does little has few buffers and one thread.
+pub(crate) type Few<T> = SmallVec<[T; 4]>;
 
 /// A buffer that is passed.
 #[derive(Clone, Copy, Debug)]
@@ -43,17 +47,17 @@ impl<'a> Passed<'a> {
 /// Buffers that are passed to several threads.
 #[derive(Clone)]
 pub(crate) struct Args<'a> {
-    pub bufs: Vec<Passed<'a>>,
+    pub bufs: Few<Passed<'a>>,
     checked: bool,
-    words: Vec<*mut u8>,
+    words: Few<*mut u8>,
 }
 
 // SAFETY: the buffers live as long as the call, and the kernels of one call write to different elements.
 unsafe impl Sync for Args<'_> {}
 
 impl<'a> Args<'a> {
-    pub(crate) fn new(bufs: Vec<Passed<'a>>, checked: bool) -> Args<'a> {
-        let mut words: Vec<*mut u8> = bufs.iter().map(|b| b.pointer).collect();
+    pub(crate) fn new(bufs: Few<Passed<'a>>, checked: bool) -> Args<'a> {
+        let mut words: Few<*mut u8> = bufs.iter().map(|b| b.pointer).collect();
         if checked {
             words.extend(bufs.iter().map(|b| std::ptr::without_provenance_mut(b.bytes)));
             words.extend(bufs.iter().map(|b| b.shadow));

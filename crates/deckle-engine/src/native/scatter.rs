@@ -3,7 +3,7 @@
 
 use crate::native::cpu::{Cpu, Entries, Entry};
 use crate::native::fault::Failure;
-use crate::native::passed::{Args, Passed, Record, Shared};
+use crate::native::passed::{Args, Few, Passed, Record, Shared};
 use crate::native::run::Memory;
 use deckle_ir::loops::{Copies, Launch, Owned};
 use deckle_ir::scalar::Scalar;
@@ -112,7 +112,7 @@ impl Cpu<'_> {
         }
         let mut merged = Vec::new();
         for (part, turn) in args.iter().flat_map(|part| (0..turns).map(move |turn| (part, turn))) {
-            let mut bufs: Vec<Passed<'_>> = copies.targets.iter().map(|t| targets[*t]).collect();
+            let mut bufs: Few<Passed<'_>> = copies.targets.iter().map(|t| targets[*t]).collect();
             for (target, unit) in copies.targets.iter().zip(&copies.units) {
                 // In range: a copy has that many tables.
                 let width = unit.ty().bytes();

@@ -130,7 +130,7 @@ impl Check {
 
     /// Its function, which gives whether all lanes are in range.
     fn function(&self, module: &mut Module) -> String {
-        let Check { lanes, masked, .. } = *self;
+        let masked = self.masked;
         let index = self.index_type();
         let mask_param = if masked { format!(", {} %mask.bits", self.mask_type()) } else { String::new() };
         let params = format!("ptr %error, i64 %buffer, ptr %name, i64 %len, ptr %shadow, {index} %at{mask_param}");
