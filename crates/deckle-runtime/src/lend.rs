@@ -77,8 +77,7 @@ impl<'a> Lender<'a> {
     /// The elements of a slice, without copying.
     pub fn lend<T: Number>(&self, elements: &'a [T]) -> Data {
         // SAFETY: the elements are borrowed for `'a`, which does not end before `lending` returns, and that waits for the mark.
-        let buffer =
-            unsafe { Buffer::from_external(self.mark(), elements.as_ptr().cast(), size_of_val(elements)) };
+        let buffer = unsafe { Buffer::from_external(self.mark(), elements.as_ptr().cast(), size_of_val(elements)) };
         Data::all_of(T::TYPE, buffer)
     }
 

@@ -227,7 +227,7 @@ impl Fate {
 /// An iterator is not waited for longer than this when there are elements to go on with.
 const PATIENCE: Duration = Duration::from_millis(1);
 /// The clock is read after 1, 2, 4, … elements, and then after every so many more: to read it takes longer than most elements.
-const LOOK: usize = 64;
+const LOOK: usize = 256;
 
 /// An iterator as a source.
 struct Items<I, F> {
@@ -260,17 +260,35 @@ where
         }
         let (begun, mut flat, mut n, mut have) = (Instant::now(), F::default(), 0, 0);
         let pulled = catch_unwind(AssertUnwindSafe(|| {
+            let mut some = Vec::with_capacity(LOOK.min(self.most));
             while n < self.most && have < bytes {
-                match self.items.next() {
-                    Some(Ok(item)) => {
-                        have += F::bytes(&item).max(1);
-                        flat.push(&item);
+                let next_look = if n < LOOK { (n + 1).next_power_of_two() } else { n + LOOK };
+                let wanted = next_look.min(self.most) - n;
+                let mut ended = None;
+                while some.len() < wanted && have < bytes {
+                    match self.items.next() {
+                        Some(Ok(item)) => {
+                            have += F::bytes(&item).max(1);
+                            some.push(item);
+                        }
+                        Some(Err(e)) => {
+                            ended = Some(Some(e));
+                            break;
+                        }
+                        None => {
+                            ended = Some(None);
+                            break;
+                        }
                     }
-                    Some(Err(e)) => return Some(e),
-                    None => return None,
                 }
-                n += 1;
-                if (n % LOOK == 0 || n < LOOK && n.is_power_of_two()) && begun.elapsed() >= PATIENCE {
+                // Many at a time: a column after the other.
+                flat.extend(&some);
+                n += some.len();
+                some.clear();
+                if let Some(why) = ended {
+                    return why;
+                }
+                if begun.elapsed() >= PATIENCE {
                     break;
                 }
             }

@@ -147,14 +147,14 @@ pub(crate) struct Cpu<'a> {
     pub long: &'a LongCodes,
     pub make: &'a Make,
     pub settings: &'a Settings,
-    /// Memory that the caller gave for a result, until one is in it.
-    pub room: Mutex<Option<Buffer>>,
+    /// If the caller gave memory for a result, that, until one is in it.
+    pub room: Option<Mutex<Option<Buffer>>>,
 }
 
 impl Cpu<'_> {
     /// The memory that the caller gave, if a result of so many bytes fits.
     fn given(&self, bytes: usize) -> Option<Buffer> {
-        let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut room = self.room.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
         let fits =
             |b: &mut Buffer| b.len() >= bytes && b.is_unique() && b.is_padded() && !self.settings.pool.is_checked();
         let mut buffer = room.take_if(|b| fits(b))?;

@@ -91,7 +91,8 @@ impl<D: Device> Memory<'_, D> {
                 if buffer.len() < hi * size {
                     return Err(Failure::bug("a result that is too short"));
                 }
-                let part = buffer.slice(lo * size, hi * size);
+                let is_all = lo == 0 && hi * size == buffer.len();
+                let part = if is_all { buffer } else { buffer.slice(lo * size, hi * size) };
                 if let Some(at) = part.unwritten() {
                     let message = format!("element {} of the result in {b} has not been written", lo + at / size);
                     return Err(Failure::Bug(message));

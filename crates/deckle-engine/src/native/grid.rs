@@ -12,7 +12,6 @@ use deckle_llvm::Pipeline;
 use deckle_lower::contract::contract;
 use deckle_lower::cuts::Cuts;
 use deckle_lower::schedule::schedule_gpu;
-use std::sync::Mutex;
 
 /// How kernels are laid out on a grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +81,6 @@ pub(crate) fn diagnose<D: Device>(memory: &Memory<'_, D>, kernel: &Kernel, at: u
     let make =
         Make { pipeline: Pipeline::O1, gathers: Gathers::Native, cuts: Cuts::default(), checked, contract: false };
     let long = LongCodes::default();
-    let cpu = Cpu { codes: None, long: &long, make: &make, settings: memory.settings, room: Mutex::default() };
+    let cpu = Cpu { codes: None, long: &long, make: &make, settings: memory.settings, room: None };
     cpu.diagnose(&memory.brought_to(&cpu)?, kernel, at)
 }

@@ -292,12 +292,11 @@ impl Native {
         settings: &Settings,
     ) -> Result<Data, Box<Diagnostic>> {
         let sink = sink.filter(|_| self.plan.result_ty.is_seq());
-        let cpu = Cpu { room: Mutex::new(room), ..self.cpu(settings) };
+        let cpu = Cpu { room: room.map(|b| Mutex::new(Some(b))), ..self.cpu(settings) };
         run::stream(&self.plan, &cpu, args, sink, settings).map_err(|f| f.report(&self.plan.program))
     }
 
     fn cpu<'a>(&'a self, settings: &'a Settings) -> Cpu<'a> {
-        let room = Mutex::default();
-        Cpu { codes: Some(&self.codes), long: &self.long, make: &self.codes.make, settings, room }
+        Cpu { codes: Some(&self.codes), long: &self.long, make: &self.codes.make, settings, room: None }
     }
 }

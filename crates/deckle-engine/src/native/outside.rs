@@ -181,7 +181,8 @@ impl<D: Device> Memory<'_, D> {
     ) -> Result<(usize, usize), Failure> {
         let (name, ty) = (&plan.param_names[param], &plan.param_types[param]);
         let count = usize::try_from(much.count).unwrap_or(0);
-        let ahead = outside.ins.get_mut(param).and_then(Option::as_mut).ok_or_else(|| Failure::Argument(name.clone()))?;
+        let ahead =
+            outside.ins.get_mut(param).and_then(Option::as_mut).ok_or_else(|| Failure::Argument(name.clone()))?;
         let settings = self.settings;
         let (pool, interrupt) = (&settings.pool, settings.team.interrupt());
         let block = match if much.all {

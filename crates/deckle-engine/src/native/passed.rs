@@ -109,7 +109,9 @@ impl Shared {
     pub(crate) fn taken(&self, args: &Args<'_>, progress: &Progress) -> Result<Option<Record>, Failure> {
         // SAFETY: whoever was given the pointer has returned.
         let record = unsafe { *self.0.get() };
-        progress.rounds.fetch_add(record[ROUNDS], Relaxed);
+        if record[ROUNDS] > 0 {
+            progress.rounds.fetch_add(record[ROUNDS], Relaxed);
+        }
         let failed = record[0] != 0;
         let of_nothing = |f: &Found| failed && f.len == 0 && f.index == 0;
         if let Some(found) = found(&record[OUT_OF_RANGE..], args).filter(|f| !of_nothing(f)) {
