@@ -4,6 +4,7 @@
 //! is known of conditions away from the edges of a dimension ([`edges`]). Answers are remembered.
 
 pub(crate) mod edges;
+pub(crate) mod ragged;
 pub(crate) mod rows;
 pub(crate) mod tiles;
 

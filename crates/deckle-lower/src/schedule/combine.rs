@@ -8,7 +8,7 @@
 //! - the places ascend along the inner dimension, as the multiples of a number do: then each thread owns a part of the array and does what falls into it. The part
 //!   stays in the cache meanwhile, so this pays on one thread too.
 
-use super::emit::{Emitter, Res};
+use super::emit::{Emitter, Res, Width};
 use super::{Scheduler, finished};
 use crate::facts::{Facts, is_one_value, is_ordered, unit};
 use deckle_ir::array::BinOp;
@@ -91,7 +91,7 @@ impl Scheduler<'_> {
                 let pos = e.b.add_const(pos, turn);
                 e.open_point(self.first, Some(pos), &inside);
                 e.scatter_to = Some(places[turn as usize]);
-                e.sink(&self.sinks[i])?;
+                e.sink(&self.sinks[i], Width::One)?;
                 e.close();
             }
             e.b.end(&[]);
@@ -142,7 +142,7 @@ impl Scheduler<'_> {
         let by = e.b.mul(k, step);
         let place = e.b.add(start, by);
         e.set_here(*at, vec![place]);
-        e.sink(&self.sinks[i])?;
+        e.sink(&self.sinks[i], Width::One)?;
         e.close();
         e.b.end(&[]);
         e.close();

@@ -12,7 +12,8 @@
 //! Further in, a thread goes through the points of its point in order. Where that is a lot, there is another function of the same effect in which a warp takes each point
 //! of the outermost dimension and its threads take turns further in; see `warp.rs`.
 
-use super::emit::{Acc, Emitter, Res};
+use super::emit::{Emitter, Res, Width};
+use super::folds::Acc;
 use super::warp::commutes;
 use super::{Purpose, Range, Scheduler, groups, verified};
 use crate::cuts::Cuts;
@@ -180,7 +181,7 @@ impl<'k> Gpu<'k> {
 
     fn root_sinks(&self, e: &mut Emitter<'k>) -> Res<()> {
         let sinks = self.s.sinks;
-        sinks.iter().filter(|s| self.s.p.sink_parts(s).0 == ROOT).try_for_each(|sink| e.sink(sink))
+        sinks.iter().filter(|s| self.s.p.sink_parts(s).0 == ROOT).try_for_each(|sink| e.sink(sink, Width::One))
     }
 
     fn begin_folds(&self, e: &mut Emitter<'k>, nodes: &[Node]) -> Res<()> {
@@ -424,7 +425,7 @@ pub(super) fn join(e: &mut Emitter<'_>, how: &Combine, acc: &Acc, vals: &[Val], 
     match (how, acc.has, has) {
         // Nothing is what changes nothing.
         (Combine::Ops(_), Some(before), Some(there)) => {
-            let vals = e.combine(how, &acc.vals, vals)?;
+            let vals = e.combine(how, &acc.vals, vals, Width::One)?;
             Ok(Acc { vals, has: Some(e.b.or(before, there)), before: None })
         }
         _ => e.step(how, acc, vals, has),

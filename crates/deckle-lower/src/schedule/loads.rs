@@ -1,6 +1,6 @@
 //! Where lanes load from: every few elements of an array, or anywhere, and only what is in range.
 
-use super::emit::{Emitter, Res};
+use super::emit::{Emitter, Res, Width};
 use super::lanes::Lane;
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{self, Node, Op};
@@ -55,21 +55,11 @@ impl Emitter<'_> {
         Ok(Some(Expr::Swizzle(vectors[0], vectors[0], (0..count).collect())))
     }
 
-    /// Where to load from, and in which lanes: where an index was checked, only those in which it is in range.
-    pub(super) fn gathered(&mut self, at: Node, mask: Option<Val>) -> Res<(Val, Option<Val>)> {
-        match self.p.node(at).op {
-            Op::Check { cond, value, .. } if self.facts.varies(at) => {
-                self.lane_val(at)?;
-                let holds = self.lane_val(cond)?;
-                let mask = self.narrowed(holds)?;
-                Ok((self.place(value)?, Some(mask)))
-            }
-            _ => Ok((self.place(at)?, mask)),
-        }
-    }
-
     /// Whether an `i32` is an index below a size that is the same for all lanes can be told in 32 bits: the negative ones are the greatest there.
-    pub(super) fn narrow_bound(&mut self, op: BinOp, a: Node, b: Node) -> Res<Option<(Val, Val)>> {
+    pub(super) fn narrow_bound(&mut self, op: BinOp, a: Node, b: Node, w: Width) -> Res<Option<(Val, Val)>> {
+        if w == Width::One {
+            return Ok(None);
+        }
         let unsigned = |n: Node, to: ScalarType| match self.p.node(n).op {
             Op::Cast(ty, x) if ty == to => Some(x),
             _ => None,

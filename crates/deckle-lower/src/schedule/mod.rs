@@ -5,18 +5,22 @@
 //! the bits of a result do not depend on the number of threads.
 
 mod anyway;
+mod blocks;
 mod combine;
 mod edges;
 mod emit;
+mod folds;
 mod gpu;
 mod lanes;
 mod loads;
+mod nodes;
 mod pack;
 mod points;
 mod rounds;
 mod rows;
 mod scans;
 mod short;
+mod sinks;
 mod streams;
 mod tile;
 mod turns;
@@ -29,13 +33,13 @@ use crate::choose::Chooser;
 use crate::cuts::Cuts;
 use crate::facts::Facts;
 use crate::facts::parts_of;
+use crate::facts::ragged::{Ragged, goes_in_order, rows_of};
 use crate::kernels::legend;
-use deckle_ir::array::BinOp;
-use deckle_ir::kernel::{self, Combine, Kernel, Node, Op, Program, ROOT, Region, Sink, Space};
-use deckle_ir::loops::{Expr, Function, Gathers, Launch, LoopHint, Stmt, StoreHint, Val, Work};
-use deckle_ir::scalar::{Scalar, ScalarType};
+use deckle_ir::kernel::{self, Kernel, Node, Op, Program, ROOT, Region, Sink, Space};
+use deckle_ir::loops::{Function, Gathers, Launch, Val, Work};
+use deckle_ir::scalar::ScalarType;
 use deckle_ir::schedule::{self, Item, Legend, Schedule, Walks};
-use emit::{Acc, Emitter, Res};
+use emit::{Emitter, Res};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -125,16 +129,6 @@ fn root_fold(program: &Program, n: Node) -> Option<Space> {
     }
 }
 
-/// Whether a node folds or scans in order, from a space on.
-fn goes_in_order(p: &Program, n: Node, from: Space) -> bool {
-    let in_order = |combine: &Combine| matches!(combine, Combine::InOrder(..));
-    match &p.node(n).op {
-        Op::Fold { combine, .. } => p.space_of(n) == from && in_order(combine),
-        Op::Scan { from: f, combine, .. } => *f == from && in_order(combine),
-        _ => false,
-    }
-}
-
 /// The emitter of a function, its scratch buffers, and its scalars.
 type Opened<'k> = (Emitter<'k>, Vec<deckle_ir::loops::Buf>, Range);
 
@@ -149,7 +143,7 @@ struct Scheduler<'k> {
     scans: Vec<Node>,
     buffers: Vec<(kernel::Buf, bool)>,
     /// The dimension of rows of different lengths below the first, if there is one.
-    rows: Option<rows::Ragged>,
+    rows: Option<Ragged>,
     /// Whether long rows have been run before.
     long: bool,
     /// Whether one thread has to traverse all points, one after another.
@@ -206,8 +200,7 @@ impl<'k> Scheduler<'k> {
         });
         let scans = scans.collect();
         let (name, buffers) = (name.to_string(), buffers.into_iter().collect());
-        let rows =
-            if purpose.diagnose { None } else { rows::rows_of(p, sinks, first, &needed, purpose.cuts.few_in_row) };
+        let rows = if purpose.diagnose { None } else { rows_of(p, sinks, first, &needed, purpose.cuts.few_in_row) };
         let (grid, long, given) = (false, false, None);
         let (illegal, chosen) = (RefCell::default(), RefCell::default());
         Scheduler {
@@ -388,170 +381,6 @@ impl<'k> Scheduler<'k> {
     /// Whether a size comes from memory at each point: then arrays that are read are as long as all such sizes together.
     fn is_loaded(&self, size: Node) -> bool {
         self.p.needs(&[size]).iter().any(|n| matches!(self.p.node(*n).op, Op::Load(..)) && self.p.space_of(*n) != ROOT)
-    }
-
-    /// A kernel that is not cut into blocks.
-    fn single(&self) -> Res<Launch> {
-        let items = self.items();
-        let (mut e, _, _) = self.emitter("", &items, false)?;
-        e.traverse(ROOT, &items, None)?;
-        for sink in self.sinks.iter().filter(|s| self.p.sink_parts(s).0 == ROOT) {
-            e.sink(sink)?;
-        }
-        Ok(Launch {
-            buffers: self.buffers.iter().map(|(b, _)| *b).collect(),
-            scratch: self.scratch_types(),
-            private: Vec::new(),
-            size: None,
-            work: Work::Unknown,
-            block: None,
-            ordered: true,
-            rows: None,
-            copies: None,
-            owned: None,
-            scans: Vec::new(),
-            main: finished(e)?,
-            finish: None,
-        })
-    }
-
-    fn load(&self, e: &mut Emitter<'k>, scratch: &[deckle_ir::loops::Buf], n: Node, place: usize, at: Val) -> Acc {
-        self.load_where(e, scratch, n, place, (at, None))
-    }
-
-    /// The same if a condition holds, else zeros.
-    fn load_where(
-        &self,
-        e: &mut Emitter<'k>,
-        scratch: &[deckle_ir::loops::Buf],
-        n: Node,
-        place: usize,
-        (at, mask): (Val, Option<Val>),
-    ) -> Acc {
-        let width = self.width(n);
-        let mut vals: Vec<Val> =
-            (0..width).map(|i| e.b.let_(Expr::Load { buf: scratch[place + i], at, mask })).collect();
-        let has = vals.pop();
-        Acc { vals, has, before: None }
-    }
-
-    fn store(&self, e: &mut Emitter<'k>, scratch: &[deckle_ir::loops::Buf], acc: &Acc, place: usize, at: Val) {
-        let yes = e.constant(Scalar::Bool(true));
-        let has = acc.has.unwrap_or(yes);
-        for (i, value) in acc.vals.iter().chain([&has]).enumerate() {
-            let hint = StoreHint::Cached;
-            e.b.stmt(Stmt::Store { buf: scratch[place + i], at, value: *value, mask: None, hint });
-        }
-    }
-
-    /// Nothing yet, for a fold or scan.
-    fn nothing(&self, e: &mut Emitter<'k>, n: Node) -> Res<Acc> {
-        let (_, elems, how) = parts_of(self.p, n)?;
-        let types: Vec<ScalarType> = elems.iter().map(|x| self.p.ty(*x)).collect();
-        Ok(e.nothing(how, &types))
-    }
-
-    /// The bounds of a block.
-    fn bounds(&self, e: &mut Emitter<'k>, range: &Range, block: Val) -> Res<(Val, Val)> {
-        let Region::Dim(size) = self.p.space(self.first).region else { return Err("no dimension".into()) };
-        let n = e.val(size)?;
-        let lo = e.b.let_(Expr::Binary(BinOp::Mul, block, range.block));
-        let end = e.b.let_(Expr::Binary(BinOp::Add, lo, range.block));
-        let hi = e.b.let_(Expr::Binary(BinOp::Min, end, n));
-        Ok((lo, hi))
-    }
-
-    /// Traverses a block: where something may fail, in parts, so that a block of very many points ends soon after it has. Most blocks are one part.
-    fn part_by_part(&self, e: &mut Emitter<'k>, items: &[Item], (lo, hi): (Val, Val)) -> Res<()> {
-        if !e.can_fail {
-            return e.traverse(ROOT, items, Some((lo, hi)));
-        }
-        let carried: Vec<Node> = self.folds.iter().chain(&self.scans).copied().collect();
-        let (hi, before) = (e.unless_failed(lo, hi), e.carried(&carried));
-        let part = e.facts.cuts.part;
-        let (from, params) = e.b.begin_for(lo, hi, part, &before, LoopHint::Plain);
-        e.carry(&carried, &params);
-        let to = e.b.add_const(from, part);
-        let to = e.b.min(to, hi);
-        e.traverse(ROOT, items, Some((from, to)))?;
-        let after = e.carried(&carried);
-        let after = e.b.end(&after);
-        e.carry(&carried, &after);
-        Ok(())
-    }
-
-    /// The kernel itself, and the buffers that each thread needs for it.
-    fn main(&self) -> Res<(Function, Vec<(ScalarType, usize)>)> {
-        let items = self.items();
-        let (mut e, scratch, range) = self.emitter("", &items, true)?;
-        // What comes before the first block of the call; from block to block it is carried.
-        let mut befores = Vec::new();
-        for n in &self.scans {
-            let acc = self.load(&mut e, &scratch, *n, self.place(*n).1, range.first);
-            befores.extend(acc.vals.iter().chain(&acc.has).copied());
-        }
-        if let Region::Dim(size) = self.p.space(self.first).region {
-            e.val(size)?;
-        }
-        let (block, params) = e.b.begin_for(range.first, range.last, 1, &befores, LoopHint::Plain);
-        let mut params = params.into_iter();
-        for n in &self.scans {
-            let width = self.width(*n);
-            let mut vals: Vec<Val> = params.by_ref().take(width).collect();
-            let has = vals.pop();
-            let before = Acc { vals, has, before: None };
-            let mut acc = self.nothing(&mut e, *n)?;
-            acc.before = Some(Box::new(before));
-            e.accs.insert(*n, acc);
-        }
-        for n in &self.folds {
-            let acc = self.nothing(&mut e, *n)?;
-            e.accs.insert(*n, acc);
-        }
-        let bounds = self.bounds(&mut e, &range, block)?;
-        self.part_by_part(&mut e, &items, bounds)?;
-        for n in &self.folds {
-            let acc = e.accs.remove(n).ok_or("a fold was lost")?;
-            self.store(&mut e, &scratch, &acc, self.place(*n).0, block);
-        }
-        let mut after = Vec::new();
-        for n in &self.scans {
-            let acc = e.accs.remove(n).ok_or("a scan was lost")?;
-            let (_, _, how) = parts_of(self.p, *n)?;
-            let before = acc.before.clone().ok_or("a scan was lost")?;
-            let next = e.step(how, &before, &acc.vals, acc.has)?;
-            let yes = e.constant(Scalar::Bool(true));
-            after.extend(next.vals.iter().copied().chain([next.has.unwrap_or(yes)]));
-        }
-        e.b.end(&after);
-        let private = std::mem::take(&mut e.private);
-        Ok((finished(e)?, private))
-    }
-
-    /// The folds combined, and what the root makes of them.
-    fn finish(&self) -> Res<Function> {
-        let (mut e, scratch, range) = self.emitter_after("_finish")?;
-        let zero = e.constant(Scalar::I64(0));
-        for n in &self.folds {
-            let start = e.start(*n)?;
-            let mut init: Vec<Val> = start.vals.iter().chain(&start.has).copied().collect();
-            let (block, mut params) = e.b.begin_for(zero, range.blocks, 1, &init, LoopHint::Plain);
-            let has = if start.has.is_some() { params.pop() } else { None };
-            let acc = Acc { vals: params, has, before: None };
-            let part = self.load(&mut e, &scratch, *n, self.place(*n).0, block);
-            let (_, _, how) = parts_of(self.p, *n)?;
-            let next = e.step(how, &acc, &part.vals, part.has)?;
-            let after: Vec<Val> = next.vals.iter().chain(&next.has).copied().collect();
-            init = e.b.end(&after);
-            let has = if start.has.is_some() { init.pop() } else { None };
-            e.accs.insert(*n, Acc { vals: init, has, before: None });
-            let parts = e.folded(*n)?;
-            e.set(*n, parts);
-        }
-        for sink in self.sinks.iter().filter(|s| self.p.sink_parts(s).0 == ROOT) {
-            e.sink(sink)?;
-        }
-        finished(e)
     }
 }
 

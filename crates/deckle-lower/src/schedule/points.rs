@@ -1,9 +1,9 @@
 //! Traversing the points of a space as its schedule says: in vectors, in tiles, beside the edges, or one by one.
 
-use super::emit::{Emitter, Res};
-use crate::facts::carried_by;
+use super::emit::{Emitter, Res, Width};
+use crate::facts::{carried_by, parts_of};
 use deckle_ir::array::BinOp;
-use deckle_ir::kernel::{Region, Sink, Space};
+use deckle_ir::kernel::{Node, Region, Sink, Space};
 use deckle_ir::loops::{Expr, LoopHint, Val};
 use deckle_ir::scalar::Scalar;
 use deckle_ir::schedule::{Item, Level, Nest, Walks, When};
@@ -17,6 +17,69 @@ pub(super) struct Over<'a> {
 }
 
 impl Emitter<'_> {
+    /// Goes through all points of the items, from a space on which is open. `range` restricts the first dimension.
+    pub(super) fn traverse(&mut self, from: Space, items: &[Item], range: Option<(Val, Val)>) -> Res<()> {
+        let mut items = self.facts.with_scans(from, items);
+        let mut fresh = Vec::new();
+        for item in &items {
+            if let Item::Scan(n) = item
+                && !self.accs.contains_key(n)
+            {
+                let acc = self.start(*n)?;
+                self.accs.insert(*n, acc);
+                fresh.push(*n);
+            }
+        }
+        while let Some(first) = items.first().copied() {
+            let next = self.facts.below(from, self.facts.space_of(first))?;
+            let (mine, rest): (Vec<Item>, Vec<Item>) =
+                items.into_iter().partition(|i| self.facts.below(from, self.facts.space_of(*i)) == Ok(next));
+            self.enter(next, &mine, range)?;
+            items = rest;
+        }
+        for n in fresh {
+            self.accs.remove(&n);
+        }
+        Ok(())
+    }
+
+    /// The values that go from round to round.
+    pub(super) fn carried(&mut self, nodes: &[Node]) -> Vec<Val> {
+        nodes.iter().filter_map(|n| self.accs.get(n)).flat_map(|a| a.vals.iter().chain(&a.has).copied()).collect()
+    }
+
+    pub(super) fn carry(&mut self, nodes: &[Node], vals: &[Val]) {
+        let mut vals = vals.iter().copied();
+        for n in nodes {
+            if let Some(acc) = self.accs.get_mut(n) {
+                acc.vals.iter_mut().chain(&mut acc.has).zip(&mut vals).for_each(|(a, v)| *a = v);
+            }
+        }
+    }
+
+    pub(super) fn inside(&mut self, space: Space, items: &[Item]) -> Res<()> {
+        let (here, deeper): (Vec<Item>, Vec<Item>) = items.iter().partition(|i| self.facts.space_of(**i) == space);
+        for item in &here {
+            match *item {
+                Item::Sink(i) => self.sink(&self.sinks[i], Width::One)?,
+                Item::Scan(n) => {
+                    self.vals(n, Width::One)?;
+                }
+                Item::Fold(n) => {
+                    let (_, elems, how) = parts_of(self.p, n)?;
+                    let elems = self.all(elems)?;
+                    let acc = self.accs.get(&n).cloned().ok_or_else(|| format!("{n} is not carried"))?;
+                    let acc = self.step(how, &acc, &elems, None)?;
+                    self.accs.insert(n, acc);
+                }
+            }
+        }
+        if !deeper.is_empty() {
+            self.traverse(space, &deeper, None)?;
+        }
+        Ok(())
+    }
+
     /// Opens a space for items, whose values it carries.
     pub(super) fn enter(&mut self, space: Space, items: &[Item], range: Option<(Val, Val)>) -> Res<()> {
         let carried = carried_by(items);
@@ -36,7 +99,7 @@ impl Emitter<'_> {
                 return if done { Ok(()) } else { self.dimension(space, items, (lo, hi, step)) };
             }
             Region::Guard(..) => {
-                let c = self.guard(space)?;
+                let c = self.guard(space, Width::One)?;
                 self.b.begin_if(c);
                 self.open(space, None, Vec::new());
                 self.inside(space, items)?;

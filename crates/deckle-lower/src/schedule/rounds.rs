@@ -1,12 +1,12 @@
 //! Rounds of vectors: what is folded and scanned goes from one to the next.
 
-use super::emit::{Emitter, Res};
+use super::emit::{Emitter, Res, Width};
 use super::lanes::Lane;
 use super::points::Over;
 use crate::facts::{parts_of, unit};
 use deckle_ir::array::BinOp;
-use deckle_ir::kernel::{Combine, Node, Op, Sink, Space};
-use deckle_ir::loops::{Expr, LoopHint, Stmt, StoreHint, Val};
+use deckle_ir::kernel::{Combine, Node, Sink, Space};
+use deckle_ir::loops::{Expr, LoopHint, StoreHint, Val};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::schedule::{Item, Lanes};
 
@@ -219,7 +219,7 @@ impl Emitter<'_> {
         }
         for item in &here {
             if let Item::Sink(i) = item {
-                self.lane_sink(*i)?;
+                self.sink(&self.sinks[*i], Width::Lanes)?;
             }
         }
         let mut at = 0;
@@ -239,8 +239,8 @@ impl Emitter<'_> {
                 self.guarded_lanes(guard, &mine, sums, now)?;
                 continue;
             }
-            let holds = self.lane_guard(guard)?;
-            let (outer, mask) = (self.vector()?.mask, self.narrowed(holds)?);
+            let holds = self.guard(guard, Width::Lanes)?;
+            let (outer, mask) = (self.mask(), self.narrowed(holds)?);
             // Scattering nothing takes time too.
             let scatters = |i: &Item| matches!(i, Item::Sink(i) if matches!(self.sinks[*i], Sink::Scatter { .. }));
             let jump = mine.iter().all(scatters);
@@ -266,7 +266,7 @@ impl Emitter<'_> {
         let scans: Vec<Node> =
             items.iter().filter_map(|i| if let Item::Scan(n) = i { Some(*n) } else { None }).collect();
         let before = [&*now, &self.carried(&scans)].concat();
-        let c = self.guard(guard)?;
+        let c = self.guard(guard, Width::One)?;
         self.b.begin_if(c);
         // What is packed is told by a mask.
         let (outer, count) = (self.vector()?.mask, self.vector()?.count);
@@ -285,35 +285,6 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    fn lane_sink(&mut self, i: usize) -> Res<()> {
-        let (mask, hint) = (self.vector()?.mask, self.vector()?.hint);
-        match &self.sinks[i] {
-            Sink::Check(n) => {
-                self.lane_val(*n)?;
-            }
-            Sink::Write { buf, at, value, .. } => {
-                let value = self.lane_val(*value)?;
-                let (at, hint) = match self.packed_at(*at) {
-                    Some(first) => (first, StoreHint::Packed),
-                    None => {
-                        let at = self.place(*at)?;
-                        (at, if self.b.ty(at).lanes > 1 { StoreHint::Cached } else { hint })
-                    }
-                };
-                let buf = self.buf(*buf)?;
-                self.b.stmt(Stmt::Store { buf, at, value, mask, hint });
-            }
-            Sink::Scatter { bufs, at, values, .. } => {
-                let (at, mask) = self.gathered(*at, mask)?;
-                for (buf, value) in bufs.iter().zip(values) {
-                    let (buf, value) = (self.buf(*buf)?, self.lane_val(*value)?);
-                    self.b.stmt(Stmt::Store { buf, at, value, mask, hint: StoreHint::Shared });
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// Adds a vector to the sums of a fold.
     fn lane_sum(&mut self, sum: &Sums, now: &mut [Val]) -> Res<()> {
         let (_, elems, how) = parts_of(self.p, sum.fold)?;
@@ -328,56 +299,5 @@ impl Emitter<'_> {
             *any = self.b.let_lanes(Expr::Assoc(BinOp::Or, *any, mask), count);
         }
         Ok(())
-    }
-
-    /// The first value in the lanes of the mask, the second in the others.
-    pub(super) fn where_active(&mut self, new: Val, old: Val) -> Val {
-        match &self.vectors {
-            Some(Lane { mask: Some(mask), count, .. }) => {
-                let (mask, count) = (*mask, *count);
-                self.b.let_lanes(Expr::Select(mask, new, old), count)
-            }
-            _ => new,
-        }
-    }
-
-    /// A scan in all lanes: each is combined with those before it, in so many steps as the lanes can be halved, and with what came before this round.
-    pub(super) fn lane_scan(&mut self, n: Node) -> Res<Vec<Val>> {
-        let Op::Scan { exclusive, .. } = self.p.node(n).op else { return Err(format!("{n} is no scan")) };
-        let types = self.fold_types(&[n])?;
-        let (_, elems, _) = parts_of(self.p, n)?;
-        let count = self.vector()?.count;
-        let mut acc = self.accs.get(&n).cloned().ok_or_else(|| format!("{n} is not carried"))?;
-        let mut shown = Vec::new();
-        for (k, (e, (op, ty))) in elems.iter().zip(types).enumerate() {
-            let unit = self.unit_lanes(op, ty, count);
-            let x = self.lane_val(*e)?;
-            let mut sums = self.where_active(x, unit);
-            let mut by = 1;
-            while by < count {
-                let from = (0..count).map(|i| if i < by { i } else { count + i - by }).collect();
-                let earlier = self.b.let_(Expr::Swizzle(unit, sums, from));
-                sums = self.b.let_lanes(Expr::Assoc(op, earlier, sums), count);
-                by *= 2;
-            }
-            let before = self.b.splat(acc.vals[k], count);
-            let mut upto = self.b.let_lanes(Expr::Assoc(op, before, sums), count);
-            if exclusive {
-                let from = (0..count).map(|i| if i == 0 { 0 } else { count + i - 1 }).collect();
-                upto = self.b.let_(Expr::Swizzle(before, upto, from));
-            }
-            if let Some(first) = &acc.before {
-                let first = self.b.splat(first.vals[k], count);
-                upto = self.b.let_lanes(Expr::Assoc(op, first, upto), count);
-            }
-            shown.push(upto);
-            let all = self.b.let_(Expr::Lane(sums, count - 1));
-            acc.vals[k] = self.b.let_(Expr::Assoc(op, acc.vals[k], all));
-        }
-        if acc.has.is_some() {
-            acc.has = Some(self.constant(Scalar::Bool(true)));
-        }
-        self.accs.insert(n, acc);
-        Ok(shown)
     }
 }

@@ -9,28 +9,15 @@
 
 use super::emit::{Emitter, Res};
 use super::scans::ranks;
-use super::{Purpose, Range, Scheduler, finished, goes_in_order, groups};
-use crate::facts::{carried_by, is_ordered, parts_of};
+use super::{Purpose, Range, Scheduler, finished, groups};
+use crate::facts::ragged::Ragged;
+use crate::facts::{carried_by, parts_of};
 use deckle_ir::array::BinOp;
-use deckle_ir::kernel::{self, Kernel, Node, Op, Program, ROOT, Region, Sink, Space};
+use deckle_ir::kernel::{Kernel, Node, Op, Program, Region, Space};
 use deckle_ir::loops::{Access, Buf, Expr, Function, Lengths, Long, LoopHint, Phase, Rows, Val};
 use deckle_ir::scalar::ScalarType;
 use deckle_ir::schedule::Item;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Lengths that take no more nodes than this are computed twice.
-const LITTLE: usize = 64;
-
-/// Rows of different lengths at the points of the first dimension.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Ragged {
-    /// The dimension of a row.
-    dim: Space,
-    /// The buffer that tells where rows begin and end; without, their lengths are computed.
-    offsets: Option<kernel::Buf>,
-    /// See [`Rows`].
-    divisible: bool,
-}
 
 /// How an emitter goes through rows.
 #[derive(Clone, Debug)]
@@ -73,94 +60,6 @@ pub fn schedule_long(
     let groups = groups(program, kernel);
     let (first, sinks) = groups.into_iter().nth(which).ok_or_else(|| format!("there is no launch {which}"))?;
     Scheduler { long: true, ..Scheduler::new(program, &sinks, first, name, purpose) }.long()
-}
-
-/// The rows of a kernel: a dimension just below the first that has offsets, or else one whose size is computed.
-pub(super) fn rows_of(p: &Program, sinks: &[Sink], first: Space, needed: &BTreeSet<Node>, few: i64) -> Option<Ragged> {
-    let mut spaces: BTreeSet<Space> = sinks.iter().map(|s| p.sink_parts(s).0).collect();
-    spaces.extend(needed.iter().flat_map(|n| match p.node(*n).op {
-        Op::Fold { over, .. } => vec![p.space_of(*n), over],
-        _ => vec![p.space_of(*n)],
-    }));
-    let below = spaces.iter().filter(|s| p.encloses(first, **s)).filter_map(|s| p.between(first, *s).first().copied());
-    let below: BTreeSet<Space> = below.collect();
-    let dims: Vec<(Space, Node)> = below
-        .into_iter()
-        .filter_map(|s| if let Region::Dim(size) = p.space(s).region { Some((s, size)) } else { None })
-        .collect();
-    let with_offsets = dims.iter().find_map(|(s, _)| Some((*s, Some(p.space(*s).offsets?))));
-    let computed = || dims.iter().find(|(_, size)| is_computed(p, *size, first, few)).map(|(s, _)| (*s, None));
-    let (dim, offsets) = with_offsets.or_else(computed)?;
-    // What goes on from row to row is not a matter of rows.
-    let goes_on = |n: &Node| matches!(p.node(*n).op, Op::Scan { from: ROOT, .. }) && p.encloses(dim, p.space_of(*n));
-    if needed.iter().any(|n| goes_on(n) || goes_in_order(p, *n, first)) {
-        return None;
-    }
-    let in_order = |s: &Sink| is_ordered(p, s) || matches!(s, Sink::Scatter { space, .. } if p.encloses(dim, *space));
-    let divisible = !sinks.iter().any(in_order);
-    // To divide work evenly is not worth computing lengths twice.
-    (divisible || offsets.is_some()).then_some(Ragged { dim, offsets, divisible })
-}
-
-/// Whether a size differs from point to point of a dimension, may be large, and takes little to compute.
-fn is_computed(p: &Program, size: Node, first: Space, few: i64) -> bool {
-    if p.space_of(size) != first || !matches!(p.space(first).region, Region::Dim(_)) {
-        return false;
-    }
-    let needs = p.needs(&[size]);
-    let little = |n: &Node| !matches!(p.node(*n).op, Op::Fold { .. } | Op::Scan { .. } | Op::Loop { .. });
-    needs.len() <= LITTLE && needs.iter().all(little) && differs(p, size, first) && !is_few(p, size, few)
-}
-
-/// Whether a number depends on the position in a dimension, and not only whether a check holds.
-fn differs(p: &Program, n: Node, dim: Space) -> bool {
-    let (mut seen, mut todo) = (BTreeSet::new(), vec![n]);
-    while let Some(n) = todo.pop() {
-        if !seen.insert(n) {
-            continue;
-        }
-        match p.node(n).op {
-            Op::Pos if p.space_of(n) == dim => return true,
-            Op::Check { value, .. } => todo.push(value),
-            Op::If { yes, .. } => {
-                todo.extend(p.operands(n));
-                todo.extend(if let Region::Guard(cond, _) = p.space(yes).region { Some(cond) } else { None });
-            }
-            _ => todo.extend(p.operands(n)),
-        }
-    }
-    false
-}
-
-/// Whether a number is known to be at most `most`.
-fn is_few(p: &Program, n: Node, most: i64) -> bool {
-    let few = |n: &Node| is_few(p, *n, most);
-    match &p.node(n).op {
-        Op::Const(c) => c.as_int().is_some_and(|c| c <= i128::from(most)),
-        Op::Check { value, .. } => few(value),
-        Op::Binary(BinOp::Rem, _, by) => p.as_int(*by).is_some_and(|c| (-most..=most).contains(&c)),
-        Op::Binary(BinOp::Min, a, b) => few(a) || few(b),
-        Op::Binary(BinOp::Max, a, b) | Op::Select(_, a, b) => few(a) && few(b),
-        Op::Binary(BinOp::Sub, a, b) => is_little_over(p, *a, *b, most),
-        Op::Part(group, k) => match &p.node(*group).op {
-            Op::If { then, other, .. } => few(&then[*k as usize]) && few(&other[*k as usize]),
-            _ => false,
-        },
-        _ => false,
-    }
-}
-
-/// Whether a number is known to be at most `most` more than another, as the end of a part of an array is more than its start.
-fn is_little_over(p: &Program, a: Node, b: Node, most: i64) -> bool {
-    let little = |a: &Node, b: &Node| is_little_over(p, *a, *b, most);
-    match (&p.node(a).op, &p.node(b).op) {
-        (Op::Check { value, .. }, _) => return little(value, &b),
-        (Op::Binary(BinOp::Min, x, y), _) if little(x, &b) || little(y, &b) => return true,
-        (_, Op::Binary(BinOp::Max, x, y)) if little(&a, x) || little(&a, y) => return true,
-        _ => {}
-    }
-    let (Some(mut sum), Some(less)) = (p.linear(a, &|n| n), p.linear(b, &|n| n)) else { return false };
-    sum.add(&less, -1).is_some() && sum.terms.is_empty() && sum.constant <= most
 }
 
 impl<'k> Scheduler<'k> {

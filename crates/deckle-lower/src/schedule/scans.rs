@@ -9,7 +9,8 @@
 //! c = scan(+, b)                   level 1:  totals of c, given what comes before each block in b; prefix of c
 //! ```
 
-use super::emit::{Acc, Emitter, Res};
+use super::emit::{Emitter, Res};
+use super::folds::Acc;
 use super::{Range, Scheduler, finished};
 use crate::facts::parts_of;
 use deckle_ir::array::BinOp;

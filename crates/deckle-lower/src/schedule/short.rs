@@ -10,7 +10,7 @@
 //!
 //! What a row folds to depends on itself alone.
 
-use super::emit::{Emitter, Res};
+use super::emit::{Emitter, Res, Width};
 use super::lanes::Lane;
 use super::points::Over;
 use crate::facts::parts_of;
@@ -157,7 +157,7 @@ impl Emitter<'_> {
                         parts.push(self.lane_val(*n)?);
                     }
                     if let Some(sums) = sums {
-                        parts = self.lane_combine(how, &parts, &sums)?;
+                        parts = self.combine(how, &parts, &sums, Width::Lanes)?;
                     }
                 }
                 None => {

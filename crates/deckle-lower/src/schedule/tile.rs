@@ -122,9 +122,9 @@ impl Emitter<'_> {
     }
 
     /// A load of what was copied.
-    pub(super) fn panel_load(&mut self, n: Node, count: u16) -> Res<Option<Expr>> {
+    pub(super) fn panel_load(&mut self, n: Node) -> Res<Option<Expr>> {
         let Some((buf, inner)) = self.tile.as_ref().and_then(|t| t.panels.get(&n)).copied() else { return Ok(None) };
-        let k = self.position(inner)?;
+        let (k, count) = (self.position(inner)?, self.vector()?.count);
         let at = self.b.mul_const(k, i64::from(count));
         Ok(Some(Expr::Load { buf, at, mask: None }))
     }

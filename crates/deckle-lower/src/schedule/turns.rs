@@ -4,7 +4,8 @@
 //! machines without a good instruction for it, and on all machines where rows are short (`Cuts::in_turns`): loads by themselves run ahead into the next rows. There they are added one
 //! by one, to several sums in turn, which do not wait for each other, and an index that is out of range is jumped at.
 
-use super::emit::{Acc, Emitter, Res};
+use super::emit::{Emitter, Res, Width};
+use super::folds::Acc;
 use super::points::Over;
 use crate::facts::parts_of;
 use deckle_ir::array::BinOp;
@@ -60,7 +61,7 @@ impl Emitter<'_> {
                 let (_, elems, how) = parts_of(self.p, *n)?;
                 let elems = self.all(elems)?;
                 let sums: Vec<Val> = params.by_ref().take(elems.len()).collect();
-                after.extend(self.combine(how, &sums, &elems)?);
+                after.extend(self.combine(how, &sums, &elems, Width::One)?);
             }
             self.close();
         }
@@ -71,7 +72,7 @@ impl Emitter<'_> {
     pub(super) fn add_part(&mut self, fold: Node, parts: &[Val], any: Val) -> Res<()> {
         let (_, _, how) = parts_of(self.p, fold)?;
         let acc = self.accs.get(&fold).cloned().ok_or_else(|| format!("{fold} is not carried"))?;
-        let vals = self.combine(how, &acc.vals, parts)?;
+        let vals = self.combine(how, &acc.vals, parts, Width::One)?;
         let has = acc.has.map(|has| self.b.or(has, any));
         self.accs.insert(fold, Acc { vals, has, before: acc.before });
         Ok(())

@@ -5,7 +5,8 @@
 //!
 //! Shuffles need all threads of the warp. They are made only where all come: not inside loops that a failure ends, which is a matter of the thread.
 
-use super::emit::{Acc, Emitter, Res};
+use super::emit::{Emitter, Res};
+use super::folds::Acc;
 use super::gpu::{is_atomic, join};
 use crate::facts::parts_of;
 use deckle_ir::array::BinOp;
