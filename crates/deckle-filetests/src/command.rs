@@ -15,8 +15,10 @@ pub enum Command {
     Simple(Option<String>),
     /// What is decided before running about one function, or about all.
     Explain(Option<String>),
-    /// How the loops of one function, or of each, run on a processor with native gathers.
-    Schedule(Option<String>),
+    /// How the loops of one function, or of each, run on a processor with native gathers; of all its kernels, or of one.
+    Schedule(Option<String>, Option<String>),
+    /// How many kernels one function, or each, has.
+    Kernels(Option<String>),
     /// Which sequences must be kept in memory for the program to run.
     Kept,
     /// What one function, or each, is predicted to cost.
@@ -48,16 +50,19 @@ pub fn parse(line: &str) -> Result<Command, String> {
         ("simple", [name]) => Ok(Command::Simple(Some(name.clone()))),
         ("explain", []) => Ok(Command::Explain(None)),
         ("explain", [name]) => Ok(Command::Explain(Some(name.clone()))),
-        ("schedule", []) => Ok(Command::Schedule(None)),
-        ("schedule", [name]) => Ok(Command::Schedule(Some(name.clone()))),
+        ("schedule", []) => Ok(Command::Schedule(None, None)),
+        ("schedule", [name]) => Ok(Command::Schedule(Some(name.clone()), None)),
+        ("schedule", [name, kernel]) => Ok(Command::Schedule(Some(name.clone()), Some(kernel.clone()))),
+        ("kernels", []) => Ok(Command::Kernels(None)),
+        ("kernels", [name]) => Ok(Command::Kernels(Some(name.clone()))),
         ("kept", []) => Ok(Command::Kept),
         ("predict", []) => Ok(Command::Predict(None)),
         ("predict", [name]) => Ok(Command::Predict(Some(name.clone()))),
-        ("check" | "ir" | "simple" | "explain" | "schedule" | "kept" | "predict", _) => {
+        ("check" | "ir" | "simple" | "explain" | "schedule" | "kernels" | "kept" | "predict", _) => {
             Err(format!("`{name}` takes fewer words"))
         }
         _ => Err(format!(
-            "there is no command `{name}`: write `run`, `check`, `ir`, `simple`, `explain`, `schedule`, `kept`, `predict` or `cost`"
+            "there is no command `{name}`: write `run`, `check`, `ir`, `simple`, `explain`, `schedule`, `kernels`, `kept`, `predict` or `cost`"
         )),
     }
 }
@@ -93,7 +98,9 @@ mod tests {
         assert_eq!(parse("ir main"), Ok(Command::Ir(Some("main".into()))));
         assert_eq!(parse("simple"), Ok(Command::Simple(None)));
         assert_eq!(parse("explain main"), Ok(Command::Explain(Some("main".into()))));
-        assert_eq!(parse("schedule main"), Ok(Command::Schedule(Some("main".into()))));
+        assert_eq!(parse("schedule main"), Ok(Command::Schedule(Some("main".into()), None)));
+        assert_eq!(parse("schedule main k2"), Ok(Command::Schedule(Some("main".into()), Some("k2".into()))));
+        assert_eq!(parse("kernels main"), Ok(Command::Kernels(Some("main".into()))));
         assert_eq!(parse("kept"), Ok(Command::Kept));
         assert_eq!(parse("cost"), Ok(Command::Cost(Call::default())));
     }

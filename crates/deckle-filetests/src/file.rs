@@ -4,6 +4,12 @@ use crate::command::{self, Command};
 
 const COMMAND: &str = "//>";
 const EXPECTED: &str = "//=";
+const PROGRAM: &str = "//@";
+
+/// The file that the commands are about, from the root of the repository on, if it is another one.
+pub fn program(text: &str) -> Option<&str> {
+    text.lines().find_map(|line| line.strip_prefix(PROGRAM)).map(str::trim)
+}
 
 /// A command, and the text that it should give.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,6 +83,12 @@ mod tests {
         assert!(parse("//= 1\n//> run\n").unwrap_err().contains("line 1"));
         assert!(parse("//> run\n\n//= 1\n").unwrap_err().contains("line 3"));
         assert!(parse("//> fly\n").unwrap_err().contains("line 1: there is no command `fly`"));
+    }
+
+    #[test]
+    fn the_program_may_be_in_another_file() {
+        assert_eq!(program(FILE), None);
+        assert_eq!(program("// The same.\n//@ examples/dot.dk\n\n//> kernels\n"), Some("examples/dot.dk"));
     }
 
     #[test]

@@ -97,10 +97,11 @@ impl Program {
                 };
                 Ok(funcs.iter().zip(told).map(one).collect::<Vec<_>>().join("\n"))
             }
-            Command::Schedule(name) => {
-                let options = Options { gathers: Some(Gathers::Native), given: Options::ALL, ..Options::default() };
-                let one = |func: Func| match pipeline::scheduled(&compiled.program, func, options, None) {
-                    Ok(schedule) => schedule.to_string(),
+            Command::Schedule(name, kernel) => self.schedules(compiled, name.as_deref(), kernel.as_deref()),
+            Command::Kernels(name) => {
+                let one = |func: Func| match pipeline::counts(&compiled.program, func, lowering()) {
+                    Ok(counts) if name.is_some() => counts.to_string(),
+                    Ok(counts) => format!("{}: {counts}", compiled.program.funcs[func.index()].name),
                     Err(d) => self.render(&[*d]),
                 };
                 Ok(self.chosen(compiled, name.as_deref())?.into_iter().map(one).collect::<Vec<_>>().join("\n"))
@@ -129,6 +130,26 @@ impl Program {
         }
     }
 
+    /// The schedules of the function of that name, or of all; of one kernel, the functions that it is lowered to.
+    fn schedules(&self, compiled: &Compiled, name: Option<&str>, kernel: Option<&str>) -> Answer {
+        let mut texts = Vec::new();
+        for func in self.chosen(compiled, name)? {
+            let mut schedule = match pipeline::scheduled(&compiled.program, func, lowering(), None) {
+                Ok(schedule) => schedule,
+                Err(d) => return Ok(self.render(&[*d])),
+            };
+            if let Some(kernel) = kernel {
+                let is_of = |name: &str| name.strip_prefix(kernel).is_some_and(|n| n.is_empty() || n.starts_with('_'));
+                schedule.functions.retain(|f| is_of(&f.name));
+                if schedule.functions.is_empty() {
+                    return Err(format!("there is no kernel `{kernel}`"));
+                }
+            }
+            texts.push(schedule.to_string());
+        }
+        Ok(texts.join("\n"))
+    }
+
     /// What is kept, and where for. The program must run with it as it does without.
     fn kept(&self, compiled: &Compiled) -> Answer {
         let (program, kept) = stream::materialize(&compiled.program).ok_or("no `tab` helps")?;
@@ -148,6 +169,11 @@ impl Program {
     fn render(&self, errors: &[Diagnostic]) -> String {
         render_all(errors, &self.sources, false)
     }
+}
+
+/// How programs are lowered for the commands that show schedules and count kernels: the same on every machine.
+fn lowering() -> Options {
+    Options { gathers: Some(Gathers::Native), given: Options::ALL, ..Options::default() }
 }
 
 /// The text of a program, or of one function of it.

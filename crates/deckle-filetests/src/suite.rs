@@ -102,6 +102,14 @@ struct Outcome {
     blessed: bool,
 }
 
+/// The program of a test file, which may be in another file.
+pub(crate) fn load(path: &Path, text: &str) -> Result<Program, String> {
+    let Some(named) = file::program(text) else { return Ok(Program::compile(path, text)) };
+    let path = root().join(named);
+    let text = std::fs::read_to_string(&path).map_err(|e| format!("`{named}`: {e}"))?;
+    Ok(Program::compile(&path, &text.replace("\r\n", "\n")))
+}
+
 fn run_file(path: &Path, shown: &str, bless: bool) -> Outcome {
     let mut outcome = Outcome::default();
     let read = std::fs::read_to_string(path).map_err(|e| e.to_string()).map(|text| text.replace("\r\n", "\n"));
@@ -113,7 +121,13 @@ fn run_file(path: &Path, shown: &str, bless: bool) -> Outcome {
         }
     };
     outcome.commands = tests.len();
-    let program = Program::compile(path, &text);
+    let program = match load(path, &text) {
+        Ok(program) => program,
+        Err(e) => {
+            outcome.faults.push(format!("{shown}: {e}\n"));
+            return outcome;
+        }
+    };
     outcome.faults.extend(program.check().err().map(|e| format!("{shown}: {e}\n")));
     let mut answers = Vec::new();
     for test in &tests {

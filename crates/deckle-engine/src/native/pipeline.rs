@@ -8,7 +8,7 @@ use crate::native::{Options, Ptx, bug, schedules, unloadable, whole};
 use deckle_diag::Diagnostic;
 use deckle_ir::array;
 use deckle_ir::entity::Func;
-use deckle_ir::kernel;
+use deckle_ir::kernel::{self, Step};
 use deckle_ir::loops::{Function, Launch};
 use deckle_ir::schedule::Schedule;
 use deckle_llvm::{Compiler, Gpu, Origin, Pipeline, emit, gathers_here};
@@ -194,6 +194,72 @@ pub fn scheduled(
     Ok(whole(&schedules(&plan, options.gathers.unwrap_or_else(gathers_here), given)?))
 }
 
+/// How many kernels a function is lowered to. A kernel is counted once, however often it runs, and the kernels of both branches of a conditional are counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// All kernels.
+    pub kernels: usize,
+    /// Those that are inside a loop of the host.
+    pub in_loops: usize,
+    /// The launches of all kernels: a kernel has one for each of its outermost dimensions.
+    pub launches: usize,
+    /// The sorts, which are not kernels.
+    pub sorts: usize,
+}
+
+/// `kernels 3, in loops 2, launches 4, sorts 1`: all kernels, then the counts that say something more.
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "kernels {}", self.kernels)?;
+        if self.in_loops > 0 {
+            write!(f, ", in loops {}", self.in_loops)?;
+        }
+        if self.launches != self.kernels {
+            write!(f, ", launches {}", self.launches)?;
+        }
+        if self.sorts > 0 {
+            write!(f, ", sorts {}", self.sorts)?;
+        }
+        Ok(())
+    }
+}
+
+/// Counts the kernels of a function of a program.
+///
+/// # Errors
+/// As [`scheduled`].
+pub fn counts(program: &array::Program, func: Func, options: Options) -> Result<Counts, Box<Diagnostic>> {
+    let plan = Plan::new(program, func, options, &mut Timings::default())?;
+    let all = schedules(&plan, options.gathers.unwrap_or_else(gathers_here), None)?;
+    let mut counts = Counts { launches: all.iter().map(|s| s.launches.len()).sum(), ..Counts::default() };
+    counts.add(&plan.program.steps, false);
+    Ok(counts)
+}
+
+impl Counts {
+    fn add(&mut self, steps: &[Step], in_loop: bool) {
+        for step in steps {
+            match step {
+                Step::Run(_) => {
+                    self.kernels += 1;
+                    self.in_loops += usize::from(in_loop);
+                }
+                Step::Sort { .. } => self.sorts += 1,
+                Step::If(_, yes, no) => {
+                    self.add(yes, in_loop);
+                    self.add(no, in_loop);
+                }
+                Step::While { test, body, .. } => {
+                    self.add(test, true);
+                    self.add(body, true);
+                }
+                Step::Alloc(..) | Step::Check(_) | Step::Bind(_) | Step::Take(..) | Step::Free(_) => {}
+                Step::Pull { .. } | Step::Push { .. } => {}
+            }
+        }
+    }
+}
+
 /// What each kernel is for.
 fn names(plan: &Plan) -> Vec<String> {
     plan.kernels(&mut |kernel, _| Ok::<_, String>(kernel.name.clone())).unwrap_or_default()
@@ -215,6 +281,14 @@ mod tests {
             assert_eq!(info.stage.info().name, info.name);
         }
         assert_eq!(Stage::from_name("nothing"), None);
+    }
+
+    #[test]
+    fn counts_that_say_nothing_more_are_left_out() {
+        let counts = Counts { kernels: 2, launches: 2, ..Counts::default() };
+        assert_eq!(counts.to_string(), "kernels 2");
+        let counts = Counts { kernels: 3, in_loops: 2, launches: 4, sorts: 1 };
+        assert_eq!(counts.to_string(), "kernels 3, in loops 2, launches 4, sorts 1");
     }
 
     #[test]
