@@ -1,10 +1,12 @@
-//! Which operators and built-in functions the files of a folder use.
+//! Which operators and built-in functions the files of a folder use, and which programs they show the schedules of.
 
+use crate::command::Command;
 use crate::program::Program;
-use crate::suite;
-use deckle_ir::array::{BinOp, Def, Op, UnOp};
+use crate::{file, suite};
+use deckle_ir::array::{self, BinOp, Chapter, Def, Op, UnOp};
+use deckle_ir::entity::Func;
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What a folder uses.
 #[derive(Debug, Default)]
@@ -33,6 +35,59 @@ pub fn of(folder: &Path) -> Coverage {
     coverage
 }
 
+/// What a folder shows of schedules and kernels.
+#[derive(Debug, Default)]
+pub struct Shown {
+    /// Operators in functions whose schedule and number of kernels are shown.
+    pub operators: BTreeSet<&'static str>,
+    /// Words of the files.
+    pub words: BTreeSet<String>,
+    /// Functions whose number of kernels is shown, in programs that are other files: the file, from the root of the repository on, and the function.
+    pub counted: BTreeSet<(String, String)>,
+    /// Files that show nothing, since they cannot be read or their program does not compile.
+    pub broken: Vec<PathBuf>,
+}
+
+/// Compiles every file of a folder and notes the functions that it shows.
+pub fn shown(folder: &Path) -> Shown {
+    let mut shown = Shown::default();
+    for path in suite::files(folder) {
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        let program = suite::load(&path, &text);
+        let (Some(compiled), Ok(tests)) = (program.as_ref().ok().and_then(Program::compiled), file::parse(&text))
+        else {
+            shown.broken.push(path);
+            continue;
+        };
+        shown.words.extend(words(&text));
+        let (mut scheduled, mut counted) = (BTreeSet::new(), BTreeSet::new());
+        for test in tests {
+            match test.command {
+                Command::Schedule(Some(name), _) => scheduled.extend([name]),
+                Command::Kernels(Some(name)) => counted.extend([name]),
+                _ => {}
+            }
+        }
+        for func in scheduled.intersection(&counted).filter_map(|name| compiled.program.find(name)) {
+            used(&compiled.program, func, &mut shown.operators);
+        }
+        let other = file::program(&text);
+        shown.counted.extend(counted.into_iter().filter_map(|name| Some((other?.to_string(), name))));
+    }
+    shown
+}
+
+/// The operators of a function, and of those that it calls.
+fn used(program: &array::Program, func: Func, operators: &mut BTreeSet<&'static str>) {
+    for var in &program.funcs[func.index()].vars {
+        let Def::Inst(inst) = &var.def else { continue };
+        operators.insert(name(&inst.op));
+        if let Op::Call(callee) = inst.op {
+            used(program, callee, operators);
+        }
+    }
+}
+
 fn name(op: &Op) -> &'static str {
     match op {
         Op::Unary(op) => op.name(),
@@ -46,6 +101,20 @@ pub fn operators() -> impl Iterator<Item = &'static str> {
     let table = Op::TABLE.iter().map(|info| info.name).filter(|n| !["unary", "binary"].contains(n));
     let table = table.filter(|n| !Op::OF_THE_COMPILER.contains(n));
     table.chain(UnOp::ALL.iter().map(|op| op.name())).chain(BinOp::ALL.iter().map(|op| op.name()))
+}
+
+/// The operators of [`operators`] that are no operators of scalars: a kernel may be made of each.
+pub fn array_operators() -> impl Iterator<Item = &'static str> {
+    let table = Op::TABLE.iter().filter(|info| info.chapter != Chapter::Scalar).map(|info| info.name);
+    table.filter(|n| !Op::OF_THE_COMPILER.contains(n))
+}
+
+/// The functions that an example asks to be run by the lines of its leading comment: `// run: ARGS`, `// deckle run FILE ARGS`.
+pub fn entries(example: &str) -> BTreeSet<&str> {
+    let comment = example.lines().take_while(|line| line.starts_with("//"));
+    let runs = comment.filter(|line| line.starts_with("// run:") || line.starts_with("// deckle run "));
+    runs.map(|line| line.split_once("--entry ").and_then(|(_, rest)| rest.split(' ').next()).unwrap_or("main"))
+        .collect()
 }
 
 /// The names in a text that are not those of definitions, fields or parameters, as far as the characters around them tell.
@@ -72,6 +141,12 @@ fn words(text: &str) -> BTreeSet<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_example_names_its_entries() {
+        let example = "// Sums.\n//\n// run: x=1\n// run: x=2 --entry f --full\n// deckle run a.dk --entry g x=1\n\ndef main() = 1\n";
+        assert_eq!(entries(example).into_iter().collect::<Vec<_>>(), ["f", "g", "main"]);
+    }
 
     #[test]
     fn definitions_and_comments_are_no_uses() {
