@@ -286,7 +286,7 @@ pub fn statement<Q: Quantity>(
         | Op::Use(_)
         | Op::Ensure(_) => primitive(Q::number(1), v),
         Op::If => conditional(aux, runs, v),
-        Op::While | Op::For => Cost {
+        Op::While | Op::For | Op::Stream => Cost {
             work: runs[0].work.plus(&runs[1].work),
             depth: runs[0].depth_sum.plus(&runs[1].depth_sum),
             space: v.max(runs[0].in_turn.clone()).max(runs[1].in_turn.clone()),

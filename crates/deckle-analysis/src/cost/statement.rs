@@ -74,7 +74,7 @@ impl Walk<'_> {
                 let result = Shape::coll(true, Bound::at_most(1.into()), ran.result.shift(1));
                 Done { runs: [once(&ran), Runs::default()], result: Some(result), memory: ran.memory }
             }
-            Op::While | Op::For => self.looped(v, inst),
+            Op::While | Op::For | Op::Stream => self.looped(v, inst),
             Op::Call(f) => self.call(f.index(), &inst.args, args),
             Op::Generate | Op::Produce => {
                 let mut over = Over::new();

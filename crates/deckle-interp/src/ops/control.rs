@@ -11,14 +11,24 @@ pub(super) fn if_(cx: &mut Cx<'_, '_>, args: &[Value]) -> Result<Value> {
 }
 
 pub(super) fn while_(cx: &mut Cx<'_, '_>, args: &[Value]) -> Result<Value> {
-    let mut state = args[0].clone();
+    rounds(cx, &args[0], Place::Step)
+}
+
+/// The source has no such loop, so its steps are no place in it.
+pub(super) fn stream(cx: &mut Cx<'_, '_>, args: &[Value]) -> Result<Value> {
+    rounds(cx, &args[1], |_| Place::Once)
+}
+
+/// Applies the second body as long as the first gives `true`.
+fn rounds(cx: &mut Cx<'_, '_>, init: &Value, place: fn(i64) -> Place<'static>) -> Result<Value> {
+    let mut state = init.clone();
     let mut step = 0;
     loop {
-        let go = cx.body(0, Place::Step(step), std::slice::from_ref(&state))?;
+        let go = cx.body(0, place(step), std::slice::from_ref(&state))?;
         if !truth(cx, &go)? {
             return Ok(state);
         }
-        state = cx.body(1, Place::Step(step), &[state])?;
+        state = cx.body(1, place(step), &[state])?;
         step += 1;
     }
 }
@@ -85,6 +95,16 @@ mod tests {
         });
         assert_eq!(value(&p, &[ints(&[1, 2])]), ints(&[1, 2, 1, 2, 1, 2, 1, 2]));
         assert_eq!(value(&p, &[ints(&[0; 6])]), ints(&[0; 6]));
+    }
+
+    #[test]
+    fn a_stream_is_a_loop_whose_steps_no_error_mentions() {
+        let p = program(&["i64", "i64"], |b, p| {
+            b.op2(Op::Stream, p, |b, q| b.bin(BinOp::Lt, q[0], p[0]), |b, q| b.bin(BinOp::Div, p[0], q[0]))
+        });
+        assert_eq!(value(&p, &[Value::int(7), Value::int(1)]), Value::int(7));
+        assert_eq!(value(&p, &[Value::int(7), Value::int(9)]), Value::int(9));
+        assert!(failure(&p, &[Value::int(7), Value::int(0)], Code::DivideByZero).notes.is_empty());
     }
 
     #[test]

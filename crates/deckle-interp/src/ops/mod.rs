@@ -41,6 +41,7 @@ pub(crate) fn apply(cx: &mut Cx<'_, '_>, args: &[Value]) -> Result<Value> {
         Op::Index => scalars::index(cx, args),
         Op::If => control::if_(cx, args),
         Op::While => control::while_(cx, args),
+        Op::Stream => control::stream(cx, args),
         Op::For => control::for_(cx, args),
         Op::Call(f) => cx.call(*f, args),
         // The check itself is made against the type of the result.

@@ -56,7 +56,7 @@ pub struct OpInfo {
 
 impl Op {
     /// The operators that no program has before it is compiled.
-    pub const OF_THE_COMPILER: [&'static str; 2] = ["pull", "push"];
+    pub const OF_THE_COMPILER: [&'static str; 3] = ["stream", "pull", "push"];
 }
 
 macro_rules! operators {
@@ -173,6 +173,12 @@ operators! {
     ///
     /// Type: `i64, T → T` for concrete `T`. Size and cost: as `while`.
     Control For = "for", 2, 1;
+
+    /// `stream(n, s) { s -> c } { s -> s' }` — as `while`, but a step takes a chunk of at most about `n` elements of sequences, or of what is inside them. The compiler writes it, for sequences that are
+    /// traversed in chunks: the source has no such loop, so no error mentions its steps. The host chooses `n` anew before each step of a `stream` that is in no other.
+    ///
+    /// Type: `i64, T → T` for concrete `T`. Size and cost: as `while`.
+    Control Stream = "stream", 2, 2;
 
     /// `call<@f>(x, ...)` — applies a function defined earlier in the program. Sizes in its parameter types are bound to those
     /// of the arguments and checked once (D0309).

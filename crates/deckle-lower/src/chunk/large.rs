@@ -60,11 +60,12 @@ impl Runs {
             nothing(copy, &elem, span)?
         };
         let start = push(copy, Op::Tuple, &[first, room], span)?;
-        let (test, params) = copy.b.begin_body_of(&Op::While, &[start], 0, span)?;
+        let args = [inside, start];
+        let (test, params) = copy.b.begin_body_of(&Op::Stream, &args, 0, span)?;
         let at = part(copy, params[0], 0, span)?;
         let goes_on = push(copy, Op::Binary(BinOp::Lt), &[at, count], span)?;
         copy.b.end_body(goes_on);
-        let (step, params) = copy.b.begin_body_of(&Op::While, &[start], 1, span)?;
+        let (step, params) = copy.b.begin_body_of(&Op::Stream, &args, 1, span)?;
         let (at, made) = (part(copy, params[0], 0, span)?, part(copy, params[0], 1, span)?);
         let (after, new) = self.run(copy, changes, &vectors, (work, ends, inside), at)?;
         let made = if has_places {
@@ -77,7 +78,7 @@ impl Runs {
         };
         let next = push(copy, Op::Tuple, &[after, made], span)?;
         copy.b.end_body(next);
-        let end = copy.b.push(Op::While, &[start], &[test, step], Span::NONE)?;
+        let end = copy.b.push(Op::Stream, &args, &[test, step], Span::NONE)?;
         let all = part(copy, end, 1, span)?;
         let all = push(copy, Op::Seq, &[all], span)?;
         copy.stand(self.gives(), all);

@@ -1,12 +1,12 @@
 //! Sequences in chunks.
 //!
-//! A program over sequences becomes one with loops: each traversal is a `while` whose state is what goes on from chunk to chunk, and whose body
+//! A program over sequences becomes one with loops: each traversal is a `stream`, a loop whose state is what goes on from chunk to chunk, and whose body
 //! has the same statements, over the next elements only. A statement that makes a sequence of nothing but numbers or a vector makes a part of it instead; one that makes a
 //! concrete value of a sequence becomes a part of the state; everything between them stays as it is. So chunks need no executor of their own: they are an array program, which the
 //! interpreter runs too.
 //!
 //! ```text
-//! v2 = iota<seq>(n)                        v9 = while((0, 0)) { s -> lt(s.0, n) } { s ->
+//! v2 = iota<seq>(n)                        v9 = stream(chunk, (0, 0)) { s -> lt(s.0, n) } { s ->
 //! v3 = map(v2) { i -> .. }            ⇒      v2 = the integers from s.0 below min(s.0 + chunk, n), as a sequence
 //! v4 = flatten(v3)                           v3 = map(v2) { i -> .. }
 //! v5 = reduce<sum>(v4)                       v4 = flatten(v3)

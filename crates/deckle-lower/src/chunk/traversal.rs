@@ -58,14 +58,15 @@ impl Traversal {
         let t = Traversal::begin(copy, changes, group, false)?;
         let span = t.span;
         let start = push(copy, Op::Tuple, &t.start, span)?;
-        let (test, params) = copy.b.begin_body_of(&Op::While, &[start], 0, span)?;
+        let args = [sizes.chunk, start];
+        let (test, params) = copy.b.begin_body_of(&Op::Stream, &args, 0, span)?;
         let goes_on = t.goes_on(copy, params[0])?;
         copy.b.end_body(goes_on);
-        let (step, params) = copy.b.begin_body_of(&Op::While, &[start], 1, span)?;
+        let (step, params) = copy.b.begin_body_of(&Op::Stream, &args, 1, span)?;
         let next = t.step(copy, changes, sizes, params[0])?;
         let next = push(copy, Op::Tuple, &next, span)?;
         copy.b.end_body(next);
-        let end = copy.b.push(Op::While, &[start], &[test, step], Span::NONE)?;
+        let end = copy.b.push(Op::Stream, &args, &[test, step], Span::NONE)?;
         t.end(copy, changes, end)
     }
 

@@ -130,14 +130,15 @@ impl<'p> Flattener<'p> {
     }
 
     pub(super) fn looped(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
-        let counted = matches!(cx.inst.op, Op::For);
+        let (counted, is_stream) = (cx.inst.op == Op::For, cx.inst.op == Op::Stream);
         let (limit, init) = match cx.inst.args[..] {
             [n, s] if counted => (Some(self.scalar(fx, n)?), self.get(fx, s)?),
+            [_, s] if is_stream => (None, self.get(fx, s)?),
             _ => (None, self.get(fx, cx.inst.args[0])?),
         };
         let key = (fx.func, cx.v);
         let flat = cx.ty.is_flat() && !init.scalars()?.is_empty();
-        let on_host = cx.ctx == ROOT && cx.inst.bodies.iter().any(|b| has_arrays(fx.function, *b));
+        let on_host = is_stream || cx.ctx == ROOT && cx.inst.bodies.iter().any(|b| has_arrays(fx.function, *b));
         if flat && !on_host && !self.lifted.contains(&key) {
             let mark = self.mark();
             if let Some(rounds) = limit.and_then(|n| self.k.as_int(n)).filter(|_| counted && cx.ctx != ROOT) {
@@ -159,8 +160,7 @@ impl<'p> Flattener<'p> {
         let state = fx.function.body(bodies[bodies.len() - 1]).params.last().copied();
         let ty = state.map_or(cx.ty, |v| fx.function.ty(v)).clone();
         let names = self.state_names(fx.function, state);
-        let is_chunks = super::is_chunks(&fx.function.vars[cx.v.index()]);
-        let step = |i: Node| if is_chunks { Run::Chunk } else { Run::Step(i) };
+        let step = |i: Node| if is_stream { Run::Chunk } else { Run::Step(i) };
         // The frame is needed by both bodies, one after the other.
         let cell = std::cell::RefCell::new(fx);
         self.rounds(

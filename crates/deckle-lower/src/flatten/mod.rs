@@ -197,11 +197,6 @@ impl Run<'_> {
     }
 }
 
-/// Whether a variable is what a loop over the chunks of sequences gives: it has no place in the source.
-fn is_chunks(v: &array::VarData) -> bool {
-    v.span.is_none() && matches!(&v.def, array::Def::Inst(inst) if inst.op == Op::While)
-}
-
 /// One call being flattened.
 struct Frame<'p> {
     func: Func,
@@ -237,7 +232,7 @@ pub fn flatten(program: &array::Program, func: Func, options: Options) -> Result
         labels: HashMap::new(),
         lifted: HashSet::new(),
         param: Span::NONE,
-        chunked: program.funcs[func.index()].vars.iter().any(is_chunks),
+        chunked: program.funcs[func.index()].vars.iter().any(is_stream),
         turns: Vec::new(),
         uses: vec![None; program.funcs.len()],
         proven: vec![None; program.funcs.len()],
@@ -392,7 +387,7 @@ impl<'p> Flattener<'p> {
             (Run::Element(at), Some(op)) => (Place::element(op, 1), at.into_iter().collect()),
             (Run::Indices(at, _), Some(op)) => (Place::element(op, at.len() as u32), at.to_vec()),
             (Run::Step(at), Some(op)) => (Place::step(op), vec![at]),
-            (Run::Chunk, _) => (Place::step("while"), Vec::new()),
+            (Run::Chunk, _) => (Place::step("stream"), Vec::new()),
             (Run::Once, _) | (_, None) => return,
         };
         let hidden = matches!(run, Run::Chunk);
@@ -448,7 +443,7 @@ impl<'p> Flattener<'p> {
             }
             Op::Index => self.index(fx, &cx),
             Op::If => self.if_(fx, &cx),
-            Op::While | Op::For => self.looped(fx, &cx),
+            Op::While | Op::For | Op::Stream => self.looped(fx, &cx),
             Op::Call(f) => self.call(fx, &cx, *f),
             Op::Ensure(ty) => self.ensure(fx, &cx, ty),
             Op::Use(c) => self.constant(&c.value, &c.ty),
@@ -506,6 +501,11 @@ impl<'p> Flattener<'p> {
             Op::Push(to) => self.push(fx, &cx, *to),
         }
     }
+}
+
+/// Whether a variable is what a traversal in chunks gives.
+fn is_stream(v: &array::VarData) -> bool {
+    matches!(&v.def, array::Def::Inst(inst) if inst.op == Op::Stream)
 }
 
 /// A statement being flattened: itself, where, and its type.

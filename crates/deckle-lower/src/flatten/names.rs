@@ -33,7 +33,7 @@ impl<'p> Flattener<'p> {
         let given = name.is_some();
         let of_operator = || match function.inst(v).map(|i| &i.op) {
             Some(Op::Call(f)) => format!("the result of `{}`", self.program.funcs[f.index()].name),
-            Some(Op::While | Op::For) => "the state of a loop".to_string(),
+            Some(Op::While | Op::For | Op::Stream) => "the state of a loop".to_string(),
             Some(Op::Reduce(monoid)) => {
                 let name = Monoid::ALL.iter().find(|(m, _)| m == monoid).map_or("reduce", |(_, name)| *name);
                 format!("the result of `{name}`")

@@ -112,7 +112,7 @@ pub(super) fn can_fail(func: &Function, facts: &Facts, inst: &Inst) -> bool {
         Op::Binary(op) => scalar_can_fail(func, *op, a),
         Op::Index | Op::Slice(_) => !in_range(func, facts, inst),
         Op::If | Op::For | Op::Guard => false,
-        Op::While | Op::Call(_) | Op::Ensure(_) => true,
+        Op::While | Op::Stream | Op::Call(_) | Op::Ensure(_) => true,
         Op::Use(_) | Op::Array(_) | Op::MkSeq(_) => false,
         Op::Replicate | Op::Take | Op::Drop => !natural(&a[1]),
         Op::Generate | Op::Iota(_) | Op::Produce => !a.iter().all(natural),

@@ -121,7 +121,7 @@ impl<'a> Pass<'a> {
             let new = self.emit(op, args, span)?;
             return self.stand(s, new);
         }
-        let looping = matches!(inst.op, Op::While | Op::For);
+        let looping = matches!(inst.op, Op::While | Op::For | Op::Stream);
         let mark = self.b.mark();
         let depth = self.facts.depth();
         let new = match self.with_bodies(s, args, looping) {

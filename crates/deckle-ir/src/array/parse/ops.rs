@@ -15,6 +15,7 @@ const PLAIN: &[Op] = &[
     Op::If,
     Op::While,
     Op::For,
+    Op::Stream,
     Op::Replicate,
     Op::Generate,
     Op::Map,

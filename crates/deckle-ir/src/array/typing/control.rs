@@ -39,6 +39,12 @@ impl Typer<'_> {
                 self.want_bool(self.body(inst.bodies[0]).result)?;
                 self.looped(a[0], inst.bodies[1], 0)
             }
+            Op::Stream => {
+                self.want_int(a[0])?;
+                self.same_params(inst.bodies[0], inst.bodies[1])?;
+                self.want_bool(self.body(inst.bodies[0]).result)?;
+                self.looped(a[1], inst.bodies[1], 0)
+            }
             Op::For => {
                 self.want_int(a[0])?;
                 self.looped(a[1], inst.bodies[0], 1)

@@ -126,7 +126,7 @@ impl<'a> Typer<'a> {
         let params = self.body(body).params.clone();
         let name = inst.op.info().name;
         // A loop says itself which sizes of its state stay; see `looped`.
-        let keeps_sizes = matches!(inst.op, Op::While | Op::For);
+        let keeps_sizes = matches!(inst.op, Op::While | Op::For | Op::Stream);
         if rules.len() != params.len() {
             return fail(format!(
                 "body {which} of `{name}` must have {} parameters, not {}",
@@ -166,6 +166,7 @@ impl<'a> Typer<'a> {
         Ok(match (op, which) {
             (Op::If | Op::Guard, _) => vec![],
             (Op::While, _) => vec![Open(self.ty(args[0]).clone())],
+            (Op::Stream, _) => vec![Open(self.ty(args[1]).clone())],
             (Op::For, _) => vec![Exact(Type::INT), Open(self.ty(args[1]).clone())],
             (Op::Generate, _) => args.iter().map(|_| Exact(Type::INT)).collect(),
             (Op::Produce, _) => vec![Exact(Type::INT)],
@@ -216,9 +217,15 @@ impl<'a> Typer<'a> {
                 }
                 Ok(ty.into())
             }
-            Op::If | Op::While | Op::For | Op::Call(_) | Op::Ensure(_) | Op::Tuple | Op::Record(_) | Op::Proj(_) => {
-                self.control(inst)
-            }
+            Op::If
+            | Op::While
+            | Op::For
+            | Op::Stream
+            | Op::Call(_)
+            | Op::Ensure(_)
+            | Op::Tuple
+            | Op::Record(_)
+            | Op::Proj(_) => self.control(inst),
             Op::MkSeq(_)
             | Op::Empty
             | Op::The
