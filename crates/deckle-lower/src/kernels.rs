@@ -36,8 +36,8 @@ fn one(simple: &Program, func: Func, sources: &SourceMap) -> String {
             reuse(&mut program, u64::MAX);
             let mut text = of_program(&program);
             match chunked {
-                Ok(true) => text += "  in chunks: sequences are never in memory as a whole\n",
-                Ok(false) => {}
+                Ok(Some(_)) => text += "  in chunks: sequences are never in memory as a whole\n",
+                Ok(None) => {}
                 Err(whole) => {
                     let file = sources.get(whole.span.file).filter(|_| !whole.span.is_none());
                     let place = file.map(|f| f.line_col(whole.span.lo));

@@ -22,7 +22,7 @@ type Run = Result<Value, Box<Diagnostic>>;
 fn in_chunks(case: &Case, size: i64) -> Option<Run> {
     let simple = simplify(&case.program);
     let result = simple.funcs[case.entry.index()].result_type();
-    let Chunked { program: chunked, pushes } = match chunk(&simple, case.entry, cuts(size)) {
+    let Chunked { program: chunked, sizes, pushes } = match chunk(&simple, case.entry, cuts(size)) {
         Ok(chunked) => chunked?,
         Err(Unchunked::Whole(_)) => return None,
         Err(Unchunked::Bug(d)) => return Some(Err(d)),
@@ -31,7 +31,9 @@ fn in_chunks(case: &Case, size: i64) -> Option<Run> {
     assert_eq!(parse(&chunked.to_string()).unwrap().to_string(), chunked.to_string());
     verify(&chunked).unwrap_or_else(|e| panic!("{e:?}\n{simple}\n{chunked}"));
     let mut args = case.args.clone();
-    args.extend([size, size.min(9)].map(|n| Value::Scalar(Scalar::I64(n))));
+    for (k, n) in [(sizes.chunk, size), (sizes.inside, size.min(9))] {
+        args.insert(k, Value::Scalar(Scalar::I64(n)));
+    }
     let outcome = run(&chunked, Func(func as u32), &args, &limits());
     Some(outcome.map(|o| given(&o.value, result, &o.pushed, &mut pushes.into_iter())))
 }

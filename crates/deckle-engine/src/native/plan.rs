@@ -2,12 +2,12 @@
 
 use crate::native::Options;
 use crate::native::pipeline::{Stage, Timings, verified};
-use deckle_diag::{Diagnostic, Span};
+use deckle_diag::{Code, Diagnostic, Span};
 use deckle_ir::array;
 use deckle_ir::entity::Func;
 use deckle_ir::kernel::{self, Buf, Kernel, Rep, Step};
 use deckle_ir::types::Type;
-use deckle_lower::chunk::{Lowered, Whole, lower};
+use deckle_lower::chunk::{Lowered, lower};
 use deckle_lower::cuts::Cuts;
 use deckle_lower::flatten;
 use deckle_lower::reuse::reuse;
@@ -30,8 +30,8 @@ pub(crate) struct Plan {
     pub pulled: Vec<bool>,
     /// For each sequence in the result, in order, the number of the push by which it is handed over.
     pub pushes: Vec<u32>,
-    /// Why sequences are not gone through in chunks, or that they are: then there are two parameters more.
-    pub chunked: Result<bool, Whole>,
+    /// The parameters that the caller does not give: for the elements of a chunk, and for those that are traversed at once inside elements, if there are chunks.
+    pub sizes: Option<[Buf; 2]>,
     pub cuts: Cuts,
     /// Whether sums of products are contracted.
     pub contract: bool,
@@ -71,6 +71,10 @@ impl Plan {
         let param_types: Vec<Type> = original.params().iter().map(|p| original.ty(*p).clone()).collect();
         let mut pulled = vec![false; flat.params.len()];
         each_pull(&flat.steps, &mut |param| pulled[param as usize] = true);
+        let sizes = match chunked {
+            Ok(Some(sizes)) => Some([scalar(&flat, sizes.chunk)?, scalar(&flat, sizes.inside)?]),
+            Ok(None) | Err(_) => None,
+        };
         Ok(Plan {
             program: flat,
             result_ty: original.result_type().clone(),
@@ -81,18 +85,10 @@ impl Plan {
             param_types,
             pulled,
             pushes,
-            chunked,
+            sizes,
             cuts: options.cuts,
             contract: options.contract,
         })
-    }
-
-    /// Where it is said how many elements a chunk has, and how many are gone through at once inside elements, if there are chunks.
-    pub(crate) fn sizes(&self) -> Option<[Buf; 2]> {
-        match self.program.params[..] {
-            [.., Rep::Scalar(chunk), Rep::Scalar(inside)] if matches!(self.chunked, Ok(true)) => Some([chunk, inside]),
-            _ => None,
-        }
     }
 
     /// The type of the result that a push hands over.
@@ -127,6 +123,17 @@ fn each_pull(steps: &[Step], f: &mut dyn FnMut(u32)) {
                 each_pull(b, f);
             }
             _ => {}
+        }
+    }
+}
+
+/// The buffer of a parameter that is a scalar.
+fn scalar(program: &kernel::Program, param: usize) -> Result<Buf, Box<Diagnostic>> {
+    match program.params.get(param) {
+        Some(Rep::Scalar(b)) => Ok(*b),
+        _ => {
+            let message = format!("plan: parameter {param} is the size of a chunk, and no scalar");
+            Err(Box::new(Diagnostic::nowhere(Code::Internal, message)))
         }
     }
 }

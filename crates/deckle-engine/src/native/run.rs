@@ -92,12 +92,12 @@ pub(crate) fn stream<D: Device>(
             }
         }
     }
-    if let Some([chunk, inside]) = plan.sizes() {
+    if let Some([chunk, inside]) = plan.sizes {
         memory.set(chunk, settings.chunk.unwrap_or(1).max(1))?;
         memory.set(inside, elements_inside(settings, &plan.cuts))?;
     }
     memory.complete_sizes(&program.params)?;
-    let chunks = plan.sizes().map(|[buf, _]| Chunking::new(buf, plan.cuts.most_chunk, settings));
+    let chunks = plan.sizes.map(|[buf, _]| Chunking::new(buf, plan.cuts.most_chunk, settings));
     let mut machine = Machine { memory, plan, outside, next: 0, chunks, repeats: false };
     machine.block(&program.steps)?;
     let Machine { memory, outside, .. } = machine;

@@ -1,6 +1,6 @@
 //! Whether a function is flattened in chunks or as a whole.
 
-use super::{Chunked, Unchunked, Whole, chunk};
+use super::{ChunkSizes, Chunked, Unchunked, Whole, chunk};
 use crate::flatten::{Options, flatten};
 use deckle_diag::Diagnostic;
 use deckle_ir::array::{Function, Program};
@@ -27,8 +27,8 @@ pub struct Lowered {
     pub function: Function,
     /// For each sequence in the result, in order, the number of the push by which it is handed over. Without chunks the result holds them.
     pub pushes: Vec<u32>,
-    /// Whether its sequences are gone through in chunks, in which case it has two parameters more ([`Chunked`]); or why they are not.
-    pub chunked: Result<bool, Whole>,
+    /// If its sequences are traversed in chunks, the parameters that it has for their sizes; or what stands in the way, if something does.
+    pub chunked: Result<Option<ChunkSizes>, Whole>,
 }
 
 /// Flattens a function of a simplified program, its sequences in chunks where they are to be.
@@ -44,14 +44,14 @@ pub fn lower(simple: &Program, func: Func, options: Options, chunks: Chunks) -> 
         Chunks::Always => true,
     };
     match if wanted { chunk(simple, func, options.cuts) } else { Ok(None) } {
-        Ok(None) => Ok(Lowered { program, function, pushes: Vec::new(), chunked: Ok(false) }),
+        Ok(None) => Ok(Lowered { program, function, pushes: Vec::new(), chunked: Ok(None) }),
         Err(Unchunked::Whole(whole)) => Ok(Lowered { program, function, pushes: Vec::new(), chunked: Err(whole) }),
         Err(Unchunked::Bug(d)) => Err(d),
         Ok(Some(chunks)) => {
-            let Chunked { program: chunks, pushes } = chunks;
+            let Chunked { program: chunks, sizes, pushes } = chunks;
             let program = flatten(&chunks, func, options)?;
             let function = chunks.funcs[func.index()].clone();
-            Ok(Lowered { program, function, pushes, chunked: Ok(true) })
+            Ok(Lowered { program, function, pushes, chunked: Ok(Some(sizes)) })
         }
     }
 }

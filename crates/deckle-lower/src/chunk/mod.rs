@@ -119,11 +119,22 @@ impl<T> OrBug<T> for Option<T> {
     }
 }
 
+/// The parameters that a function in chunks has beside those of the original, by their numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChunkSizes {
+    /// How many elements a chunk has at most.
+    pub chunk: usize,
+    /// How many elements are traversed at once inside elements.
+    pub inside: usize,
+}
+
 /// A function with its traversals in chunks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chunked {
-    /// All functions before it, and in its place one with two parameters more: the number of elements of a chunk, and how many are gone through at once inside elements.
+    /// All functions before it, and in its place one with two parameters more.
     pub program: Program,
+    /// Which parameters these are.
+    pub sizes: ChunkSizes,
     /// For each sequence in the result, in order, the number of the `push` by which it is handed over.
     pub pushes: Vec<u32>,
 }
@@ -140,11 +151,13 @@ pub fn chunk(program: &Program, func: Func, cuts: Cuts) -> Result<Option<Chunked
     if units.iter().all(|unit| matches!(unit, Unit::Statement(_))) {
         return Ok(None);
     }
-    let mut chunks = Chunker { units };
+    let mut chunks = Chunker { units, sizes: None };
     let new = rewrite(before, &flat, &mut chunks).map_err(|why| Unchunked::refused(&why, &flat))?;
+    let sizes = chunks.sizes.and_then(|sizes| sizes.numbers(&new)).or_bug("a size of chunks");
+    let sizes = sizes.map_err(|why| Unchunked::refused(&why, &flat))?;
     let mut funcs = before.to_vec();
     funcs.push(new);
-    Ok(Some(Chunked { program: Program { funcs }, pushes: plan::pushes(&flat) }))
+    Ok(Some(Chunked { program: Program { funcs }, sizes, pushes: plan::pushes(&flat) }))
 }
 
 /// Numbers of elements, in the copy.
@@ -156,17 +169,28 @@ struct Sizes {
     inside: Var,
 }
 
+impl Sizes {
+    /// Which parameters they are.
+    fn numbers(self, function: &Function) -> Option<ChunkSizes> {
+        let number = |v: Var| function.params().iter().position(|p| *p == v);
+        Some(ChunkSizes { chunk: number(self.chunk)?, inside: number(self.inside)? })
+    }
+}
+
 /// The rewriting under way.
 #[derive(Default)]
 struct Chunker {
     units: Vec<Unit>,
+    /// Those of the function, once it has them.
+    sizes: Option<Sizes>,
 }
 
 impl Rewrite for Chunker {
     fn begin(&mut self, copy: &mut Copier<'_>) -> Copied<()> {
         let [chunk, inside] = ["chunk", "inside"].map(|name| copy.b.param(name, Type::INT, copy.old.span));
-        let units = std::mem::take(&mut self.units);
-        self.all(copy, &units, Sizes { chunk, inside })
+        let (units, sizes) = (std::mem::take(&mut self.units), Sizes { chunk, inside });
+        self.sizes = Some(sizes);
+        self.all(copy, &units, sizes)
     }
 
     fn statement(&mut self, copy: &mut Copier<'_>, s: Var) -> Copied<()> {
