@@ -13,7 +13,7 @@
 //!                        [─]      fails: the error
 //! ```
 //!
-//! A *checkpoint* is what a round begins with: handles of the buffers that the loop changes (its state), and from then on the blocks that are pulled from outside, to be given back. Nothing is copied for it, unless a
+//! A *checkpoint* is what a round begins with: handles of the state that the stream names, and from then on the blocks that are pulled from outside, to be given back. Nothing is copied for it, unless a
 //! round works in place: it then finds memory that somebody else has, and makes a copy (`Step::Take`). Where the state is large, that must not happen in every round. So a checkpoint may be some rounds
 //! old: until these have asked for as many bytes as the state has. From there rounds are repeated that have handed results over; a result does not depend on the size of chunks, so as many elements
 //! are left out.
@@ -27,7 +27,7 @@
 use crate::native::device::{Device, Handle};
 use crate::native::fault::Failure;
 use crate::native::run::Machine;
-use deckle_ir::kernel::{Buf, Step, StepUses};
+use deckle_ir::kernel::{Buf, Step, Stream};
 use deckle_runtime::chunk::MOST;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -35,11 +35,12 @@ use std::time::Duration;
 /// A state of so many bytes is copied in every round, if it has to be.
 const SMALL: u64 = 64 << 10;
 
-/// A traversal that hands results over.
-pub(super) struct Rounds<M> {
-    /// The buffers that the loop changes.
-    changed: Vec<Buf>,
-    /// At the checkpoint, if there is one: those of them that had memory.
+/// A stream that hands results over.
+pub(super) struct Rounds<'s, M> {
+    stream: &'s Stream,
+    /// The buffers that a round gives other memory: the state, and what it makes for itself.
+    made: BTreeSet<Buf>,
+    /// At the checkpoint, if there is one: the state, as far as it had memory.
     saved: Option<Vec<(Buf, M)>>,
     /// How many rounds were done since, and how many bytes these asked for.
     done: usize,
@@ -58,15 +59,14 @@ struct Smaller {
 }
 
 impl<D: Device> Machine<'_, D> {
-    /// What is needed to repeat the rounds of a traversal, if that hands over what somebody takes.
-    pub(super) fn repeatable(&mut self, step: &Step) -> Option<Rounds<D::Mem>> {
-        if !pushes(step) || !self.outside.hold_back(true) {
+    /// What is needed to repeat the rounds of a step that is a stream, if that hands over what somebody takes.
+    pub(super) fn repeatable<'s>(&mut self, step: &Step, stream: &'s Stream) -> Option<Rounds<'s, D::Mem>> {
+        if stream.sinks.is_empty() || !self.outside.hold_back(true) {
             return None;
         }
-        let mut changed = BTreeSet::new();
-        makes(&self.memory.program.step_uses(step), &mut changed);
         Some(Rounds {
-            changed: changed.into_iter().collect(),
+            stream,
+            made: self.memory.program.step_uses(step).made_inside(),
             saved: None,
             done: 0,
             bytes: 0,
@@ -76,12 +76,11 @@ impl<D: Device> Machine<'_, D> {
     }
 
     /// Before a round.
-    pub(super) fn begin_round(&mut self, rounds: &mut Rounds<D::Mem>) {
-        let is_more = self.chunks.as_ref().is_some_and(|chunks| chunks.size > 1);
-        let can_repeat = is_more && !rounds.is_tight;
+    pub(super) fn begin_round(&mut self, rounds: &mut Rounds<'_, D::Mem>) {
+        let can_repeat = self.chunks.size > 1 && !rounds.is_tight;
         if can_repeat && rounds.saved.is_none() {
             let state = |b: &Buf| self.memory.bufs[b.index()].clone().map(|mem| (*b, mem));
-            rounds.saved = Some(rounds.changed.iter().filter_map(state).collect());
+            rounds.saved = Some(rounds.stream.state.iter().filter_map(state).collect());
             (rounds.done, rounds.bytes) = (0, 0);
             self.outside.mark(true);
         }
@@ -89,16 +88,16 @@ impl<D: Device> Machine<'_, D> {
     }
 
     /// After a round that took so long: hands over what it gave.
-    pub(super) fn end_round(&mut self, rounds: &mut Rounds<D::Mem>, took: Duration) -> Result<(), Failure> {
+    pub(super) fn end_round(&mut self, rounds: &mut Rounds<'_, D::Mem>, took: Duration) -> Result<(), Failure> {
         self.repeats = false;
         self.outside.commit(self.memory.settings)?;
         rounds.done += 1;
-        rounds.bytes += self.chunks.as_ref().map_or(0, |chunks| chunks.bytes + chunks.came);
+        rounds.bytes += self.chunks.bytes + self.chunks.came;
         let smaller = rounds.smaller.as_mut().map(|s| {
             (s.pass, s.left) = (s.pass.saturating_sub(1), s.left.saturating_sub(1));
             (s.pass == 0, s.left == 0)
         });
-        let state = rounds.changed.iter().filter_map(|b| self.memory.bufs[b.index()].as_ref());
+        let state = rounds.stream.state.iter().filter_map(|b| self.memory.bufs[b.index()].as_ref());
         let state = state.map(|mem| mem.bytes() as u64).sum::<u64>();
         let stats = self.memory.settings.pool.stats();
         let room = stats.budget.map(|all| all.saturating_sub(stats.current));
@@ -109,25 +108,24 @@ impl<D: Device> Machine<'_, D> {
             rounds.saved = None;
             self.outside.mark(false);
         }
-        self.end_chunk(took, smaller.is_some())?;
-        if let (Some((_, true)), Some(chunks)) = (smaller, &mut self.chunks) {
+        self.end_chunk(rounds.stream, took, smaller.is_some())?;
+        if let Some((_, true)) = smaller {
             rounds.smaller = None;
-            let size = chunks.scheduler.begin();
-            self.set_chunk(size)?;
+            let size = self.chunks.scheduler.begin();
+            self.set_chunk(rounds.stream, size)?;
         }
         Ok(())
     }
 
     /// After a round that failed: goes back to the checkpoint, to go on in smaller chunks.
-    pub(super) fn again(&mut self, rounds: &mut Rounds<D::Mem>) -> Result<(), Failure> {
+    pub(super) fn again(&mut self, rounds: &mut Rounds<'_, D::Mem>) -> Result<(), Failure> {
         self.repeats = false;
-        let (Some(chunks), Some(saved)) = (&mut self.chunks, rounds.saved.take()) else {
-            return Err(Failure::bug("a round that cannot be repeated"));
-        };
+        let saved = rounds.saved.take().ok_or_else(|| Failure::bug("a round that cannot be repeated"))?;
+        let chunks = &mut self.chunks;
         let came = chunks.pulled.take().filter(|n| *n > 1).map_or(MOST, |n| n as i64);
         let size = (chunks.size.min(came).min(MOST) / 2).max(1);
         (chunks.bytes, chunks.came) = (0, 0);
-        for b in &rounds.changed {
+        for b in &rounds.made {
             self.memory.bufs[b.index()] = None;
         }
         if size > 1 {
@@ -141,21 +139,6 @@ impl<D: Device> Machine<'_, D> {
         self.outside.mark(size > 1);
         let done = std::mem::take(&mut rounds.done);
         (rounds.bytes, rounds.smaller) = (0, Some(Smaller { pass: 2 * done, left: 3 * done + 4 }));
-        self.set_chunk(size)
+        self.set_chunk(rounds.stream, size)
     }
-}
-
-/// Whether a step hands results over.
-fn pushes(step: &Step) -> bool {
-    match step {
-        Step::Push { .. } => true,
-        Step::If(_, a, b) | Step::While { test: a, body: b, .. } => a.iter().chain(b).any(pushes),
-        _ => false,
-    }
-}
-
-/// The buffers that a step may give other memory.
-fn makes(uses: &StepUses, all: &mut BTreeSet<Buf>) {
-    all.extend(&uses.all.makes);
-    uses.inside.iter().flatten().for_each(|inside| makes(inside, all));
 }

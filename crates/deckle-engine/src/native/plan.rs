@@ -70,7 +70,7 @@ impl Plan {
         let original = &program.funcs[func.index()];
         let param_types: Vec<Type> = original.params().iter().map(|p| original.ty(*p).clone()).collect();
         let mut pulled = vec![false; flat.params.len()];
-        each_pull(&flat.steps, &mut |param| pulled[param as usize] = true);
+        flat.streams().iter().flat_map(|s| &s.sources).for_each(|k| pulled[*k as usize] = true);
         let sizes = match chunked {
             Ok(Some(sizes)) => Some([scalar(&flat, sizes.chunk)?, scalar(&flat, sizes.inside)?]),
             Ok(None) | Err(_) => None,
@@ -111,19 +111,6 @@ fn sequences<'t>(ty: &'t Type, all: &mut Vec<&'t Type>) {
     match ty {
         Type::Seq(_) => all.push(ty),
         _ => ty.parts().unwrap_or_default().into_iter().for_each(|t| sequences(t, all)),
-    }
-}
-
-fn each_pull(steps: &[Step], f: &mut dyn FnMut(u32)) {
-    for step in steps {
-        match step {
-            Step::Pull { param, .. } => f(*param),
-            Step::If(_, a, b) | Step::While { test: a, body: b, .. } => {
-                each_pull(a, f);
-                each_pull(b, f);
-            }
-            _ => {}
-        }
     }
 }
 

@@ -10,7 +10,7 @@ use crate::native::outside::{Input, Much, Outside, collected, elements, validate
 use crate::native::plan::Plan;
 use deckle_io::tree;
 use deckle_ir::array::BinOp;
-use deckle_ir::kernel::{self, Buf, Kernel, Node, Op, Program, Rep, Rows, Step};
+use deckle_ir::kernel::{self, Buf, Kernel, Node, Op, Program, Rep, Rows, Step, Stream};
 use deckle_ir::scalar::ScalarType;
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
@@ -97,7 +97,7 @@ pub(crate) fn stream<D: Device>(
         memory.set(inside, elements_inside(settings, &plan.cuts))?;
     }
     memory.complete_sizes(&program.params)?;
-    let chunks = plan.sizes.map(|[buf, _]| Chunking::new(buf, plan.cuts.most_chunk, settings));
+    let chunks = Chunking::new(plan.cuts.most_chunk, settings);
     let mut machine = Machine { memory, plan, outside, next: 0, chunks, repeats: false };
     machine.block(&program.steps)?;
     let Machine { memory, outside, .. } = machine;
@@ -286,14 +286,13 @@ pub(super) struct Machine<'a, D: Device> {
     pub(super) outside: Outside,
     /// The number of the next kernel, in the order of the text.
     next: usize,
-    pub(super) chunks: Option<Chunking>,
+    pub(super) chunks: Chunking,
     /// Whether the round under way is repeated in smaller chunks if it fails: then it does not matter where.
     pub(super) repeats: bool,
 }
 
-/// Where the elements of a chunk are said, and what decides on them.
+/// What decides on the elements of a chunk, and what is known of the one under way.
 pub(super) struct Chunking {
-    buf: Buf,
     pub(super) scheduler: ChunkScheduler,
     /// How many the next chunk has at most.
     pub(super) size: i64,
@@ -303,15 +302,13 @@ pub(super) struct Chunking {
     pub(super) came: u64,
     /// The elements that came from outside since, if any were to.
     pub(super) pulled: Option<usize>,
-    /// Whether a traversal is under way.
-    goes: bool,
 }
 
 impl Chunking {
-    fn new(buf: Buf, most: i64, settings: &Settings) -> Chunking {
+    fn new(most: i64, settings: &Settings) -> Chunking {
         let scheduler = ChunkScheduler::new(settings.chunk.map(|n| n.max(1)), settings.team.threads()).at_most(most);
         let size = scheduler.size();
-        Chunking { buf, scheduler, size, bytes: 0, came: 0, pulled: None, goes: false }
+        Chunking { scheduler, size, bytes: 0, came: 0, pulled: None }
     }
 }
 
@@ -347,9 +344,7 @@ impl<D: Device> Machine<'_, D> {
                 let mem = mem.map_err(|f| f.at(data.span))?;
                 // What is in it is known when it has been written.
                 self.memory.bufs[b.index()] = Some(mem);
-                if let Some(chunks) = &mut self.chunks {
-                    chunks.bytes += bytes as u64;
-                }
+                self.chunks.bytes += bytes as u64;
             }
             Step::Check(n) => {
                 self.memory.host().eval(*n)?;
@@ -373,10 +368,8 @@ impl<D: Device> Machine<'_, D> {
                 let count = self.memory.host().int(*count)?;
                 let much = Much { count, all: *all };
                 let (n, bytes) = self.memory.pull(&mut self.outside, self.plan, *param as usize, much, rep)?;
-                if let Some(chunks) = &mut self.chunks {
-                    chunks.came += bytes as u64;
-                    chunks.pulled = Some(chunks.pulled.map_or(n, |m| m.max(n)));
-                }
+                self.chunks.came += bytes as u64;
+                self.chunks.pulled = Some(self.chunks.pulled.map_or(n, |m| m.max(n)));
             }
             Step::Push { to, rep } => self.memory.push(&mut self.outside, *to, rep)?,
             Step::Bind(pairs) => {
@@ -409,10 +402,13 @@ impl<D: Device> Machine<'_, D> {
                 }
                 self.next = middle + kernels(no);
             }
-            Step::While { test, cond, body } => {
+            Step::While { test, cond, body, stream } => {
                 let start = self.next;
-                let chunked = self.begin_chunks(step)?;
-                let mut rounds = if chunked { self.repeatable(step) } else { None };
+                let mut rounds = None;
+                if let Some(stream) = stream {
+                    self.begin_stream(stream)?;
+                    rounds = self.repeatable(step, stream);
+                }
                 loop {
                     self.next = start;
                     self.block(test)?;
@@ -430,10 +426,10 @@ impl<D: Device> Machine<'_, D> {
                         }
                         (done, _) => done?,
                     }
-                    if chunked {
+                    if let Some(stream) = stream {
                         match &mut rounds {
                             Some(rounds) => self.end_round(rounds, begun.elapsed())?,
-                            None => self.end_chunk(begun.elapsed(), false)?,
+                            None => self.end_chunk(stream, begun.elapsed(), false)?,
                         }
                         // What was read before an error has been gone through.
                         if let Some(failure) = self.outside.failure() {
@@ -441,8 +437,7 @@ impl<D: Device> Machine<'_, D> {
                         }
                     }
                 }
-                if chunked && let Some(chunks) = &mut self.chunks {
-                    chunks.goes = false;
+                if stream.is_some() {
                     self.outside.hold_back(false);
                 }
                 self.next = start + kernels(test) + kernels(body);
@@ -451,31 +446,23 @@ impl<D: Device> Machine<'_, D> {
         Ok(())
     }
 
-    /// Begins a traversal, if a loop is one: whether it is.
-    fn begin_chunks(&mut self, step: &Step) -> Result<bool, Failure> {
-        let Some(chunks) = &mut self.chunks else { return Ok(false) };
-        let buf = chunks.buf;
-        // A loop inside a traversal may depend on the size of its chunks, too.
-        if chunks.goes || !self.memory.program.step_uses(step).all.needs.contains(&buf) {
-            return Ok(false);
-        }
-        (chunks.goes, chunks.bytes, chunks.came, chunks.pulled) = (true, 0, 0, None);
+    /// Before the first round of a stream.
+    fn begin_stream(&mut self, stream: &Stream) -> Result<(), Failure> {
+        let chunks = &mut self.chunks;
+        (chunks.bytes, chunks.came, chunks.pulled) = (0, 0, None);
         let size = chunks.scheduler.begin();
-        self.set_chunk(size)?;
-        Ok(true)
+        self.set_chunk(stream, size)
     }
 
     /// The next chunk has so many elements at most.
-    pub(super) fn set_chunk(&mut self, size: i64) -> Result<(), Failure> {
-        let Some(chunks) = &mut self.chunks else { return Ok(()) };
-        chunks.size = size;
-        let buf = chunks.buf;
-        self.memory.set(buf, size)
+    pub(super) fn set_chunk(&mut self, stream: &Stream, size: i64) -> Result<(), Failure> {
+        self.chunks.size = size;
+        self.memory.set(stream.chunk, size)
     }
 
     /// A chunk is done: how large is the next? As large, if that *stays*.
-    pub(super) fn end_chunk(&mut self, took: Duration, stays: bool) -> Result<(), Failure> {
-        let Some(chunks) = &mut self.chunks else { return Ok(()) };
+    pub(super) fn end_chunk(&mut self, stream: &Stream, took: Duration, stays: bool) -> Result<(), Failure> {
+        let chunks = &mut self.chunks;
         let progress = &self.memory.settings.progress;
         progress.chunks.fetch_add(1, Relaxed);
         // Less may have come than was asked for; nothing, or more, if something else had to be waited for.
@@ -490,7 +477,7 @@ impl<D: Device> Machine<'_, D> {
         }
         let size = chunks.scheduler.done(Done { took, elements, bytes, came }, room);
         progress.chunk.store(size as u64, Relaxed);
-        if size == chunks.size { Ok(()) } else { self.set_chunk(size) }
+        if size == chunks.size { Ok(()) } else { self.set_chunk(stream, size) }
     }
 
     /// How many bytes a buffer of so many elements has.

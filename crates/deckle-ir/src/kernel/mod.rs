@@ -43,6 +43,7 @@ mod needs;
 mod parse;
 mod print;
 mod rename;
+mod stream;
 #[cfg(test)]
 mod tests;
 mod uses;
@@ -52,6 +53,7 @@ pub use crate::fault::{Fault, Place};
 pub use build::FoldSpec;
 pub use linear::Linear;
 pub use parse::parse;
+pub use stream::Stream;
 pub use uses::{StepUses, Uses};
 pub use verify::verify;
 
@@ -383,6 +385,8 @@ pub enum Step {
         cond: Node,
         /// What is done then.
         body: Vec<Step>,
+        /// What it traverses, if its rounds are chunks of sequences.
+        stream: Option<Stream>,
     },
 }
 

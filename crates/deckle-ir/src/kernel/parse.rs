@@ -455,13 +455,27 @@ impl Reader<'_> {
                 self.c.keyword("else")?;
                 Step::If(cond, yes, self.block()?)
             }
-            "while" => Step::While { test: self.block()?, cond: self.node()?, body: self.block()? },
+            "while" | "stream" => {
+                let stream = if word == "stream" { Some(self.stream()?) } else { None };
+                Step::While { test: self.block()?, cond: self.node()?, body: self.block()?, stream }
+            }
             "kernel" => Step::Run(self.kernel()?),
             _ => {
                 self.c.rewind(place);
                 return self.c.expected("a step");
             }
         })
+    }
+
+    fn stream(&mut self) -> Read<Stream> {
+        let mut stream = Stream::new(self.buf()?);
+        self.c.keyword("pulls")?;
+        stream.sources.extend(self.list("(", ")", |r| r.c.number::<u32>("the number of a parameter"))?);
+        self.c.keyword("pushes")?;
+        stream.sinks.extend(self.list("(", ")", |r| r.c.number::<u32>("the number of a result"))?);
+        self.c.keyword("state")?;
+        stream.state.extend(self.list("(", ")", Self::buf)?);
+        Ok(stream)
     }
 
     fn kernel(&mut self) -> Read<Kernel> {

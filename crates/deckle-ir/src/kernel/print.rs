@@ -26,8 +26,8 @@ use super::*;
 use crate::text::Name;
 use std::collections::BTreeSet;
 
-fn list<T: fmt::Display>(items: &[T]) -> String {
-    items.iter().map(T::to_string).collect::<Vec<_>>().join(", ")
+fn list<'a, T: fmt::Display + 'a>(items: impl IntoIterator<Item = &'a T>) -> String {
+    items.into_iter().map(T::to_string).collect::<Vec<_>>().join(", ")
 }
 
 impl fmt::Display for Combine {
@@ -195,6 +195,9 @@ impl Program {
 fn buffers_in(steps: &[Step], uses: &[StepUses], made: &mut BTreeSet<Buf>, all: &mut BTreeSet<Buf>) {
     for (step, uses) in steps.iter().zip(uses) {
         all.extend(uses.all.needs.iter().chain(&uses.all.makes));
+        if let Step::While { stream: Some(stream), .. } = step {
+            all.extend(&stream.state);
+        }
         match step {
             Step::Alloc(b, _) | Step::Take(b, ..) => drop(made.insert(*b)),
             Step::If(_, a, b) | Step::While { test: a, body: b, .. } => {
@@ -309,8 +312,9 @@ impl Printer<'_> {
                     self.steps(no, indent + 1);
                     "}".to_string()
                 }
-                Step::While { test, cond, body } => {
-                    self.out += &format!("{pad}while {{\n");
+                Step::While { test, cond, body, stream } => {
+                    let head = stream.as_ref().map_or("while".to_string(), |s| s.to_string());
+                    self.out += &format!("{pad}{head} {{\n");
                     self.steps(test, indent + 1);
                     self.define(&[*cond], &format!("{pad}  "));
                     self.out += &format!("{pad}}} {cond} {{\n");
@@ -335,6 +339,14 @@ fn sizes_in(rep: &Rep) -> Vec<Node> {
             }
             all
         }
+    }
+}
+
+impl fmt::Display for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Stream { chunk, sources, sinks, state } = self;
+        let (sources, sinks, state) = (list(sources), list(sinks), list(state));
+        write!(f, "stream {chunk} pulls ({sources}) pushes ({sinks}) state ({state})")
     }
 }
 

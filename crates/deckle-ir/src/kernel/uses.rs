@@ -17,7 +17,7 @@ pub struct Uses {
 pub struct StepUses {
     /// All of it.
     pub all: Uses,
-    /// The buffers of its condition, if it has one.
+    /// The buffers of its condition, if it has one, and of the size of its chunks.
     pub cond: BTreeSet<Buf>,
     /// Its two lists of steps, if it has those.
     pub inside: [Vec<StepUses>; 2],
@@ -37,6 +37,13 @@ impl StepUses {
         let (test, body) = (Uses::of(&inside[0]), Uses::of(&inside[1]));
         let needs = test.before(&(&cond | &body.needs));
         StepUses { all: Uses { needs, makes: test.makes }, cond, inside }
+    }
+
+    /// The buffers that name other memory after some step of it, in branches and loops too.
+    pub fn made_inside(&self) -> BTreeSet<Buf> {
+        let mut all = self.all.makes.clone();
+        self.inside.iter().flatten().for_each(|step| all.extend(step.made_inside()));
+        all
     }
 }
 
@@ -142,8 +149,11 @@ impl Program {
             }
             Step::Free(bufs) => flat(none, made(bufs)),
             Step::If(cond, yes, no) => StepUses::branch(self.node_bufs(&[*cond]), [self.uses(yes), self.uses(no)]),
-            Step::While { test, cond, body } => {
-                StepUses::repeated(self.node_bufs(&[*cond]), [self.uses(test), self.uses(body)])
+            Step::While { test, cond, body, stream } => {
+                let mut cond = self.node_bufs(&[*cond]);
+                // The host writes the size of the next chunk.
+                cond.extend(stream.iter().map(|s| s.chunk));
+                StepUses::repeated(cond, [self.uses(test), self.uses(body)])
             }
         }
     }
@@ -182,7 +192,7 @@ mod tests {
         let (p, load) = program(4);
         let test = vec![Step::Alloc(Buf(2), load[3])];
         let body = vec![Step::Check(load[2]), Step::Check(load[1]), Step::Alloc(Buf(1), load[3])];
-        let uses = p.step_uses(&Step::While { test, cond: load[0], body });
+        let uses = p.step_uses(&Step::While { test, cond: load[0], body, stream: None });
         assert_eq!(uses.all, Uses { needs: bufs(&[0, 1, 3]), makes: bufs(&[2]) });
     }
 

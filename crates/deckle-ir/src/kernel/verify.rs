@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Checks that nodes refer backwards and outwards, that types fit, that rows name their offsets, and that steps name what there is.
+/// Checks that nodes refer backwards and outwards, that types fit, that rows name their offsets, that steps name what there is, and that streams name what they do.
 ///
 /// # Errors
 /// Everything that is wrong.
@@ -89,6 +89,7 @@ pub fn verify(program: &Program) -> Result<(), Vec<String>> {
         }
     }
     steps(program, &program.steps, &mut wrong);
+    stream::check(program, &mut wrong);
     if wrong.is_empty() { Ok(()) } else { Err(wrong) }
 }
 
@@ -126,7 +127,7 @@ fn steps(program: &Program, list: &[Step], wrong: &mut Vec<String>) {
                 steps(program, yes, wrong);
                 steps(program, no, wrong);
             }
-            Step::While { test, cond, body } => {
+            Step::While { test, cond, body, .. } => {
                 condition(program, *cond, wrong);
                 steps(program, test, wrong);
                 steps(program, body, wrong);

@@ -6,7 +6,7 @@ use super::{Cx, Flattener, Frame, Res, Run, Scope, Stuck, as_array, bug};
 use deckle_diag::{Code, Diagnostic};
 use deckle_ir::array::{BinOp, Function, Op};
 use deckle_ir::entity::{Body, Func, Var};
-use deckle_ir::kernel::{self, Combine, FoldSpec, Node, ROOT, Space};
+use deckle_ir::kernel::{self, Buf, Combine, FoldSpec, Node, ROOT, Space};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use std::collections::BTreeSet;
 
@@ -161,12 +161,14 @@ impl<'p> Flattener<'p> {
         let ty = state.map_or(cx.ty, |v| fx.function.ty(v)).clone();
         let names = self.state_names(fx.function, state);
         let step = |i: Node| if is_stream { Run::Chunk } else { Run::Step(i) };
+        let chunk = if is_stream { self.chunk(fx, cx)? } else { None };
         // The frame is needed by both bodies, one after the other.
         let cell = std::cell::RefCell::new(fx);
         self.rounds(
             cx.ctx,
             &init,
             (&ty, &names),
+            chunk,
             &mut |f, state, i, ctx| match limit {
                 Some(n) => Ok(f.lt(i, n)),
                 None => {
@@ -181,6 +183,17 @@ impl<'p> Flattener<'p> {
                 }
             },
         )
+    }
+
+    /// The parameter that is the size of the chunks of a stream. Inside another one there is none: to the host that is a loop like any other.
+    fn chunk(&self, fx: &Frame<'p>, cx: &Cx<'p>) -> Res<Option<Buf>> {
+        if self.stream.is_some() {
+            return Ok(None);
+        }
+        match self.k.node(self.scalar(fx, cx.inst.args[0])?).op {
+            kernel::Op::Load(chunk, _) if cx.ctx == ROOT => Ok(Some(chunk)),
+            _ => Err(bug("a stream is not run by the host, or the size of its chunks is no parameter")),
+        }
     }
 
     /// A loop of few rounds that depend on their number, one after another: then much of what they do is known. `None` if that gets too long.

@@ -9,7 +9,7 @@ use super::value::{Arr, Val};
 use super::{Cx, Flattener, Frame, Res, Run, Stuck, as_array, bug, elem_of, parts_of};
 use deckle_ir::array::{BinOp, Direction, ScanKind};
 use deckle_ir::entity::Body;
-use deckle_ir::kernel::{Buf, Combine, Fault, FoldSpec, Node, ROOT, Rep, Rows, Sink, Space, Step};
+use deckle_ir::kernel::{Buf, Combine, Fault, FoldSpec, Node, ROOT, Rep, Rows, Sink, Space, Step, Stream};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::types::Type;
 use std::rc::Rc;
@@ -50,12 +50,13 @@ impl<'p> Flattener<'p> {
         Ok(self.kept_at(&variable, zero, ROOT))
     }
 
-    /// A loop of the host: at the root, or at all points of a context at once.
+    /// A loop of the host: at the root, or at all points of a context at once. A stream has chunks of the size in `chunk`.
     pub(super) fn rounds(
         &mut self,
         ctx: Space,
         init: &Val,
         (ty, names): (&Type, &StateNames),
+        chunk: Option<Buf>,
         test: &mut Test<'_, 'p>,
         round: &mut Round<'_, 'p>,
     ) -> Res<Val> {
@@ -84,6 +85,12 @@ impl<'p> Flattener<'p> {
         let going = self.k.load(active, number, ctx);
         let around = if lifted { self.k.guard(ctx, going, true) } else { ctx };
 
+        if let Some(chunk) = chunk {
+            let mut stream = Stream::new(chunk);
+            stream.state = self.k.rep_bufs(&variable);
+            stream.state.insert(counter);
+            self.stream = Some(stream);
+        }
         let i = self.k.load(counter, zero, ROOT);
         let state = self.kept_at(&variable, number, around);
         let (cond, test) = self.in_block(|f| {
@@ -112,7 +119,8 @@ impl<'p> Flattener<'p> {
             let after = f.add(i, one);
             f.set(counter, after)
         })?;
-        self.step(Step::While { test, cond, body });
+        let stream = if chunk.is_some() { self.stream.take() } else { None };
+        self.step(Step::While { test, cond, body, stream });
         Ok(self.kept_at(&variable, number, ctx))
     }
 
@@ -322,6 +330,7 @@ impl<'p> Flattener<'p> {
             cx.ctx,
             &init,
             (cx.ty, &StateNames::NONE),
+            None,
             &mut |f, _, i, _| {
                 let at = f.add(i, first);
                 Ok(f.lt(at, n))
@@ -397,6 +406,7 @@ impl<'p> Flattener<'p> {
             cx.ctx,
             &init,
             (&ty, &StateNames::NONE),
+            None,
             &mut |f, _, i, _| {
                 let at = f.add(i, first);
                 Ok(f.lt(at, stop))
@@ -464,6 +474,7 @@ impl<'p> Flattener<'p> {
             ROOT,
             &Val::tuple(vec![start, done]),
             (&ty, &StateNames::NONE),
+            None,
             &mut |f, _, i, _| {
                 let at = f.add(i, first);
                 Ok(f.lt(at, stop))

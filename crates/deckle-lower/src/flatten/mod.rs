@@ -155,6 +155,8 @@ struct Flattener<'p> {
     param: Span,
     /// Whether sequences are traversed in chunks.
     chunked: bool,
+    /// The stream that is being made, as far as its steps are.
+    stream: Option<kernel::Stream>,
     /// The runs of bodies around what is being computed, the outermost first.
     turns: Vec<Turn>,
     uses: Vec<Option<Rc<Uses>>>,
@@ -233,6 +235,7 @@ pub fn flatten(program: &array::Program, func: Func, options: Options) -> Result
         lifted: HashSet::new(),
         param: Span::NONE,
         chunked: program.funcs[func.index()].vars.iter().any(is_stream),
+        stream: None,
         turns: Vec::new(),
         uses: vec![None; program.funcs.len()],
         proven: vec![None; program.funcs.len()],

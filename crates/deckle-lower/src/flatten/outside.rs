@@ -33,6 +33,9 @@ impl<'p> Flattener<'p> {
         self.in_memory(&rep, one);
         // In the order of the program: what was checked before fails before elements are waited for.
         self.flush()?;
+        if let Some(stream) = &mut self.stream {
+            stream.sources.insert(param as u32);
+        }
         self.step(Step::Pull { param: param as u32, count, all, rep: rep.clone() });
         Ok(self.kept_at(&rep, zero, ROOT))
     }
@@ -60,6 +63,9 @@ impl<'p> Flattener<'p> {
         let rep = self.store(&Val::Array(xs), ROOT, "a part of the result")?;
         // Nothing goes outside that is behind an error.
         self.flush()?;
+        if let Some(stream) = &mut self.stream {
+            stream.sinks.insert(to);
+        }
         self.step(Step::Push { to, rep });
         Ok(Val::Scalar(self.add(before, size)))
     }

@@ -275,6 +275,7 @@ impl<'p> Flattener<'p> {
             cx.ctx,
             into,
             (cx.ty, &StateNames::NONE),
+            None,
             &mut |f, _, i, _| Ok(f.lt(i, n)),
             &mut |f, state, i, ctx| {
                 let source = f.at(&all, i, ctx)?;

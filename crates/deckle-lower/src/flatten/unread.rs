@@ -49,7 +49,7 @@ fn reads(p: &Program, steps: &[Step], read: &mut BTreeSet<Buf>) {
                 reads(p, yes, read);
                 reads(p, no, read);
             }
-            Step::While { test, cond, body } => {
+            Step::While { test, cond, body, .. } => {
                 read.extend(p.node_bufs(&[*cond]));
                 reads(p, test, read);
                 reads(p, body, read);

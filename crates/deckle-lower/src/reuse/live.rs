@@ -60,11 +60,11 @@ fn block(steps: Vec<Step>, uses: &[StepUses], there: &Live, out: &Live) -> Vec<S
                 let (yes, no) = (block(yes, first, &before, after), block(no, second, &before, after));
                 done.push(Step::If(cond, yes, no));
             }
-            Step::While { test, cond, body } => {
+            Step::While { test, cond, body, stream } => {
                 let around = around(uses, after);
                 let test = block(test, first, &uses.all.before(after), &around.after_test);
                 let body = block(body, second, &around.after_test, &around.after_body);
-                done.push(Step::While { test, cond, body });
+                done.push(Step::While { test, cond, body, stream });
                 free(&(&around.after_test - after), &mut done);
             }
             step => {

@@ -104,7 +104,7 @@ impl Pass<'_> {
                     uses = StepUses::branch(uses.cond, uses.inside);
                     Step::If(cond, yes, no)
                 }
-                Step::While { test, cond, body } => {
+                Step::While { test, cond, body, stream } => {
                     let around = live::around(&uses, after);
                     let round = Some(self.loops);
                     self.loops += 1;
@@ -112,7 +112,7 @@ impl Pass<'_> {
                     let test = self.block(test, first, &around.after_test, round);
                     let body = self.block(body, second, &around.after_body, round);
                     uses = StepUses::repeated(uses.cond, uses.inside);
-                    Step::While { test, cond, body }
+                    Step::While { test, cond, body, stream }
                 }
                 other => other,
             };
