@@ -5,7 +5,7 @@
 //! 3. [`flatten`](mod@flatten) makes kernels of it, and what the host does around them;
 //! 4. [`reuse`](mod@reuse) says where their memory comes from, and when it is let go of;
 //! 5. `choose` says how the loops of a kernel run, from the `facts` about it;
-//! 6. [`schedule`](mod@schedule) follows that, and makes the loops.
+//! 6. [`lower`](mod@lower) follows that, and makes the loops.
 //!
 //! [`cuts`] are the sizes at which work is divided, [`contract`](mod@contract) fuses products into sums where the user asks for that, and [`kernels`] says in words what became of a program.
 
@@ -16,6 +16,6 @@ pub mod cuts;
 mod facts;
 pub mod flatten;
 pub mod kernels;
+pub mod lower;
 pub mod reuse;
-pub mod schedule;
 pub mod simplify;

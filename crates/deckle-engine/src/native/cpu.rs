@@ -16,7 +16,7 @@ use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_llvm::{Code, Compiler, Pipeline, emit};
 use deckle_lower::contract::contract;
 use deckle_lower::cuts::Cuts;
-use deckle_lower::schedule::{Purpose, schedule};
+use deckle_lower::lower::{Purpose, lower_kernel};
 use deckle_runtime::Buffer;
 use smallvec::SmallVec;
 use std::borrow::Cow;
@@ -224,7 +224,7 @@ impl Device for Cpu<'_> {
             _ => memory.program.diagnosing(),
         };
         let kernel = program.diagnosing_kernel(kernel);
-        let scheduled = schedule(&program, &kernel, &format!("d{at}"), self.make.purpose(true), None);
+        let scheduled = lower_kernel(&program, &kernel, &format!("d{at}"), self.make.purpose(true), None);
         let launches = scheduled.map_err(|e| Failure::Bug(e.to_string()))?.launches;
         // The code has to live as long as it runs.
         let (_code, mut entries) = load(&[&launches[..]], self.make, &mut Timings::default()).map_err(Failure::Bug)?;

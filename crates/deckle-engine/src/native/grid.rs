@@ -11,7 +11,7 @@ use deckle_ir::loops::{Function, Gathers, GridLaunch};
 use deckle_llvm::Pipeline;
 use deckle_lower::contract::contract;
 use deckle_lower::cuts::Cuts;
-use deckle_lower::schedule::schedule_gpu;
+use deckle_lower::lower::lower_gpu;
 
 /// How kernels are laid out on a grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ impl Default for Layout {
 pub(crate) fn schedules(plan: &Plan, layout: Layout) -> Result<Vec<Vec<GridLaunch>>, String> {
     let silent = plan.program.silent();
     plan.kernels(&mut |kernel, at| {
-        let mut launches = schedule_gpu(&silent, kernel, &format!("g{at}"), layout.threads, plan.cuts)?;
+        let mut launches = lower_gpu(&silent, kernel, &format!("g{at}"), layout.threads, plan.cuts)?;
         if plan.contract {
             launches.iter_mut().flat_map(GridLaunch::functions_mut).for_each(contract);
         }

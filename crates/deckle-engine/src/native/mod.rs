@@ -38,7 +38,7 @@ use deckle_ir::value::Value;
 use deckle_llvm::{Compiler, Pipeline, gathers_here};
 use deckle_lower::chunk::Chunks;
 use deckle_lower::cuts::Cuts;
-use deckle_lower::schedule::{Purpose, Scheduled, Unscheduled, schedule};
+use deckle_lower::lower::{LoweredKernel, NotLowered, Purpose, lower_kernel};
 use deckle_runtime::stream::Sink;
 use deckle_runtime::{Buffer, Data};
 use pipeline::{Stage, Timings};
@@ -140,13 +140,13 @@ fn unloadable(message: String) -> Box<Diagnostic> {
 }
 
 /// The schedules of all kernels and their loops. Functions for which a schedule is given follow that.
-fn schedules(plan: &Plan, gathers: Gathers, given: Option<&Schedule>) -> Result<Vec<Scheduled>, Box<Diagnostic>> {
+fn lowered(plan: &Plan, gathers: Gathers, given: Option<&Schedule>) -> Result<Vec<LoweredKernel>, Box<Diagnostic>> {
     let purpose = Purpose { gathers, diagnose: false, cuts: plan.cuts };
     let silent = plan.program.silent();
-    let all = plan.kernels(&mut |kernel, at| schedule(&silent, kernel, &format!("k{at}"), purpose, given));
+    let all = plan.kernels(&mut |kernel, at| lower_kernel(&silent, kernel, &format!("k{at}"), purpose, given));
     let all = all.map_err(|e| match e {
-        Unscheduled::Illegal(why) => unfit_schedule(why),
-        Unscheduled::Bug(message) => bug(message),
+        NotLowered::Illegal(why) => unfit_schedule(why),
+        NotLowered::Bug(message) => bug(message),
     })?;
     let Some(given) = given else { return Ok(all) };
     let has = |name: &str| all.iter().any(|s| s.schedule.functions.iter().any(|f| f.name == name));
@@ -157,7 +157,7 @@ fn schedules(plan: &Plan, gathers: Gathers, given: Option<&Schedule>) -> Result<
 }
 
 /// The schedules of all kernels as one.
-fn whole(all: &[Scheduled]) -> Schedule {
+fn whole(all: &[LoweredKernel]) -> Schedule {
     Schedule { functions: all.iter().flat_map(|s| s.schedule.functions.iter().cloned()).collect() }
 }
 
@@ -197,9 +197,9 @@ impl Native {
             checked: options.checked,
             contract: options.contract,
         };
-        let scheduled = timings.time(Stage::Loop, || schedules(&plan, make.gathers, given))?;
-        let schedule = whole(&scheduled);
-        let launches = scheduled.into_iter().map(|s| s.launches).collect();
+        let kernels = timings.time(Stage::Loop, || lowered(&plan, make.gathers, given))?;
+        let schedule = whole(&kernels);
+        let launches = kernels.into_iter().map(|s| s.launches).collect();
         let codes = Codes::new(&plan.program.steps, launches, make, &mut timings).map_err(unloadable)?;
         Ok(Native { plan, codes, schedule, long: LongCodes::default(), timings })
     }

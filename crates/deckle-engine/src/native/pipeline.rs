@@ -4,7 +4,7 @@
 //! debug assertions are on, kernel programs are verified after each pass that made or changed them.
 
 use crate::native::plan::Plan;
-use crate::native::{Options, Ptx, bug, schedules, unloadable, whole};
+use crate::native::{Options, Ptx, bug, lowered, unloadable, whole};
 use deckle_diag::Diagnostic;
 use deckle_ir::array;
 use deckle_ir::entity::Func;
@@ -161,7 +161,7 @@ pub fn show(program: &array::Program, func: Func, options: Options, stage: Stage
         Stage::Memory => Ok(format!("{}\n", plan()?.program)),
         Stage::Schedule => {
             let (plan, mut text) = (plan()?, String::new());
-            for (kernel, scheduled) in names(&plan).iter().zip(schedules(&plan, gathers_here(), None)?) {
+            for (kernel, scheduled) in names(&plan).iter().zip(lowered(&plan, gathers_here(), None)?) {
                 text += &format!("// {kernel}\n{}\n", scheduled.schedule);
             }
             Ok(text)
@@ -191,7 +191,7 @@ pub fn scheduled(
     given: Option<&Schedule>,
 ) -> Result<Schedule, Box<Diagnostic>> {
     let plan = Plan::new(program, func, options, &mut Timings::default())?;
-    Ok(whole(&schedules(&plan, options.gathers.unwrap_or_else(gathers_here), given)?))
+    Ok(whole(&lowered(&plan, options.gathers.unwrap_or_else(gathers_here), given)?))
 }
 
 /// How many kernels a function is lowered to. A kernel is counted once, however often it runs, and the kernels of both branches of a conditional are counted.
@@ -230,7 +230,7 @@ impl fmt::Display for Counts {
 /// As [`scheduled`].
 pub fn counts(program: &array::Program, func: Func, options: Options) -> Result<Counts, Box<Diagnostic>> {
     let plan = Plan::new(program, func, options, &mut Timings::default())?;
-    let all = schedules(&plan, options.gathers.unwrap_or_else(gathers_here), None)?;
+    let all = lowered(&plan, options.gathers.unwrap_or_else(gathers_here), None)?;
     let mut counts = Counts { launches: all.iter().map(|s| s.launches.len()).sum(), ..Counts::default() };
     counts.add(&plan.program.steps, false);
     Ok(counts)
@@ -266,7 +266,7 @@ fn names(plan: &Plan) -> Vec<String> {
 }
 
 fn functions(plan: &Plan) -> Result<Vec<Function>, Box<Diagnostic>> {
-    let all = schedules(plan, gathers_here(), None)?;
+    let all = lowered(plan, gathers_here(), None)?;
     Ok(all.iter().flat_map(|s| &s.launches).flat_map(Launch::functions).cloned().collect())
 }
 

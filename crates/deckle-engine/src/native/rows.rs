@@ -11,7 +11,7 @@ use deckle_ir::loops::{Function, Launch, Lengths, Long};
 use deckle_ir::scalar::ScalarType;
 use deckle_llvm::Code;
 use deckle_lower::cuts::Cuts;
-use deckle_lower::schedule::schedule_long;
+use deckle_lower::lower::lower_long;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -149,7 +149,7 @@ pub(crate) struct LongCode {
 impl LongCode {
     fn new(program: &Program, kernel: &Kernel, (at, launch): (usize, usize), make: &Make) -> Result<LongCode, String> {
         let silent = program.silent();
-        let long = schedule_long(&silent, kernel, &format!("r{at}_{launch}"), launch, make.purpose(false))?;
+        let long = lower_long(&silent, kernel, &format!("r{at}_{launch}"), launch, make.purpose(false))?;
         let functions: Vec<Function> = long.functions().cloned().collect();
         let code = cpu::compile(&functions, make, &mut Timings::default())?;
         let phases = long.phases.iter().map(|p| cpu::entry(&code, &p.function)).collect::<Result<_, _>>()?;

@@ -62,23 +62,51 @@ impl Chooser<'_> {
         let level = self.facts.serial_level(dim, items);
         let why = match level {
             Level::Unrolled => "a few points, known before running",
-            Level::Independent => "nothing but sums is carried",
-            _ => "",
+            Level::Independent if items.iter().all(|i| matches!(i, Item::Sink(_))) => "points are independent",
+            Level::Independent => "what is folded may be grouped in any way",
+            _ => self.serial_reason(dim, items),
         };
         Nest::level(level, self.inside(dim, items), why)
     }
 
     fn in_order(&mut self, dim: Space, items: &[Item]) -> Nest {
-        Nest::level(Level::Serial, self.inside(dim, items), "")
+        Nest::level(Level::Serial, self.inside(dim, items), self.serial_reason(dim, items))
+    }
+
+    /// Why the points of a dimension come one after another.
+    fn serial_reason(&self, dim: Space, items: &[Item]) -> &'static str {
+        let by_function = |i: &Item| match i {
+            Item::Fold(n) | Item::Scan(n) => {
+                parts_of(self.facts.p, *n).is_ok_and(|(_, _, how)| how.function().is_some())
+            }
+            Item::Sink(_) => false,
+        };
+        let scatters = |i: &Item| matches!(i, Item::Sink(k) if matches!(self.facts.sinks[*k], Sink::Scatter { .. }));
+        if items.iter().any(by_function) {
+            "a function combines one point after another"
+        } else if items.iter().any(|i| self.facts.space_of(*i) != dim) {
+            "each point has loops or conditions inside"
+        } else if items.iter().any(scatters) {
+            "several points may store in one place"
+        } else {
+            ""
+        }
     }
 
     /// The same, away from edges or without any.
     fn points(&mut self, dim: Space, items: &[Item], outermost: bool) -> Nest {
         if outermost && let Some((lanes, bytes)) = self.streaming(dim, items) {
-            let why = if lanes.non_temporal { "the arrays do not fit the caches" } else { "in place, from end to end" };
+            let why = match lanes.non_temporal {
+                true => "the arrays do not fit the caches",
+                false => "an array that does not fit the caches is changed in place",
+            };
             let large = Nest::level(Level::Lanes(lanes), self.inside_lanes(dim, items), why);
-            let other = self.cached(dim, items);
-            return Nest::when(When::AtLeast(self.facts.cuts.non_temporal / bytes), large, other);
+            let (other, many) = (self.cached(dim, items), self.facts.cuts.non_temporal / bytes);
+            return match self.facts.points_of(dim) {
+                Some(points) if points < many => other,
+                Some(_) => large,
+                None => Nest::when(When::AtLeast(many), large, other),
+            };
         }
         self.cached(dim, items)
     }
@@ -111,8 +139,12 @@ impl Chooser<'_> {
         let Some(short) = plan.short else {
             let lanes = Lanes { apart: self.reads_apart(dim, items, &plan, false), ..plan.lanes };
             let why = match (lanes.apart, plan.deep) {
-                (true, _) => "sums of a few arrays: a core reads faster in several places",
+                (true, _) => "folds of a few arrays: a core reads faster in several places",
                 (_, true) => "points are independent and share the loops inside",
+                _ if items.iter().any(|i| matches!(i, Item::Scan(_))) => {
+                    "the lanes of a scan are combined in a few steps"
+                }
+                _ if items.iter().any(|i| matches!(i, Item::Fold(_))) => "each lane folds points of its own",
                 _ => "points are independent",
             };
             return Nest::level(Level::Lanes(lanes), self.inside_lanes(dim, items), why);

@@ -101,6 +101,14 @@ impl<'k> Facts<'k> {
         all
     }
 
+    /// How many points a dimension has, where that is known before running.
+    pub(crate) fn points_of(&self, dim: Space) -> Option<i64> {
+        match self.p.space(dim).region {
+            Region::Dim(size) => self.p.as_int(size),
+            _ => None,
+        }
+    }
+
     /// Whether a node depends on the position in a dimension.
     pub(crate) fn mentions(&mut self, n: Node, dim: Space) -> bool {
         if !self.p.encloses(dim, self.p.space_of(n)) {
@@ -132,10 +140,7 @@ impl<'k> Facts<'k> {
 
     /// Whether a dimension has so few points, known before running, that a loop over them is written out.
     pub(crate) fn written_out(&self, space: Space) -> bool {
-        match self.p.space(space).region {
-            Region::Dim(size) => self.p.as_int(size).is_some_and(|n| n <= self.cuts.unrolled),
-            _ => false,
-        }
+        self.points_of(space).is_some_and(|n| n <= self.cuts.unrolled)
     }
 
     /// How a loop over a dimension runs that is no vector: in any order where only sums are carried and nothing is combined into memory.

@@ -11,7 +11,7 @@
 
 use super::emit::{Emitter, Res};
 use super::folds::Acc;
-use super::{Range, Scheduler, finished};
+use super::{Lowering, Range, finished};
 use crate::facts::parts_of;
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{Node, Program, ROOT};
@@ -31,7 +31,7 @@ pub(super) fn ranks(p: &Program, nodes: &[Node]) -> Vec<usize> {
     ranks
 }
 
-impl<'k> Scheduler<'k> {
+impl<'k> Lowering<'k> {
     /// The scans of each level.
     pub(super) fn levels(&self) -> Vec<Vec<Node>> {
         let ranks = ranks(self.p, &self.scans);

@@ -2,7 +2,7 @@
 
 use super::emit::{Emitter, Res, Width};
 use super::folds::Acc;
-use super::{Range, Scheduler, finished};
+use super::{Lowering, Range, finished};
 use crate::facts::parts_of;
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{Node, ROOT, Region};
@@ -10,7 +10,7 @@ use deckle_ir::loops::{Buf, Expr, Function, Launch, LoopHint, Stmt, StoreHint, V
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::schedule::Item;
 
-impl<'k> Scheduler<'k> {
+impl<'k> Lowering<'k> {
     /// A kernel that is not cut into blocks.
     pub(super) fn single(&self) -> Res<Launch> {
         let items = self.items();

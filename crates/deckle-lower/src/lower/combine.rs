@@ -9,7 +9,7 @@
 //!   stays in the cache meanwhile, so this pays on one thread too.
 
 use super::emit::{Emitter, Res, Width};
-use super::{Scheduler, finished};
+use super::{Lowering, finished};
 use crate::facts::{Facts, is_one_value, is_ordered, unit};
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{Combine, Node, Op, ROOT, Region, Sink};
@@ -20,7 +20,7 @@ use deckle_ir::schedule::Item;
 /// The bytes of a cache line.
 const LINE: i64 = 64;
 
-impl Scheduler<'_> {
+impl Lowering<'_> {
     /// The only scatter that must keep an order, if there is one and nothing else passes from block to block.
     fn scatter(&self) -> Option<usize> {
         let mut ordered = (0..self.sinks.len()).filter(|i| is_ordered(self.p, &self.sinks[*i]));

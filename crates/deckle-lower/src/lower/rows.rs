@@ -9,7 +9,7 @@
 
 use super::emit::{Emitter, Res};
 use super::scans::ranks;
-use super::{Purpose, Range, Scheduler, finished, groups};
+use super::{Lowering, Purpose, Range, finished, groups};
 use crate::facts::ragged::Ragged;
 use crate::facts::{carried_by, parts_of};
 use deckle_ir::array::BinOp;
@@ -46,11 +46,11 @@ pub(super) struct LongRows {
 /// What the scans along a row pass from block to block, and where.
 type Scratch = Vec<(Node, Vec<Buf>)>;
 
-/// The functions that run long rows, for the launch of that number of [`super::schedule`].
+/// The functions that run long rows, for the launch of that number of [`super::lower_kernel`].
 ///
 /// # Errors
 /// A bug: a kernel that is not well formed, or a launch whose rows are not divisible.
-pub fn schedule_long(
+pub fn lower_long(
     program: &Program,
     kernel: &Kernel,
     name: &str,
@@ -59,10 +59,10 @@ pub fn schedule_long(
 ) -> Result<Long, String> {
     let groups = groups(program, kernel);
     let (first, sinks) = groups.into_iter().nth(which).ok_or_else(|| format!("there is no launch {which}"))?;
-    Scheduler { long: true, ..Scheduler::new(program, &sinks, first, name, purpose) }.long()
+    Lowering { long: true, ..Lowering::new(program, &sinks, first, name, purpose) }.long()
 }
 
-impl<'k> Scheduler<'k> {
+impl<'k> Lowering<'k> {
     /// The folds over rows and the scans along them, each with how many of these come before it: what one needs of another has to be there.
     fn of_rows(&self, dim: Space) -> Vec<(Item, usize)> {
         let mut needed: BTreeSet<Node> = BTreeSet::new();

@@ -26,8 +26,8 @@ mod tile;
 mod turns;
 mod warp;
 
-pub use gpu::schedule_gpu;
-pub use rows::schedule_long;
+pub use gpu::lower_gpu;
+pub use rows::lower_long;
 
 use crate::choose::Chooser;
 use crate::cuts::Cuts;
@@ -57,7 +57,7 @@ pub struct Purpose {
 
 /// The functions of a kernel, and the schedule that they follow.
 #[derive(Clone, Debug)]
-pub struct Scheduled {
+pub struct LoweredKernel {
     /// A launch for each outermost dimension.
     pub launches: Vec<Launch>,
     /// How each function runs.
@@ -66,16 +66,16 @@ pub struct Scheduled {
 
 /// Why a kernel was not lowered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Unscheduled {
+pub enum NotLowered {
     /// A schedule that was given is not legal.
     Illegal(String),
     /// A bug: a kernel that is not well formed, or a legal schedule that could not be followed.
     Bug(String),
 }
 
-impl fmt::Display for Unscheduled {
+impl fmt::Display for NotLowered {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Unscheduled::Illegal(why) | Unscheduled::Bug(why)) = self;
+        let (NotLowered::Illegal(why) | NotLowered::Bug(why)) = self;
         f.write_str(why)
     }
 }
@@ -83,26 +83,26 @@ impl fmt::Display for Unscheduled {
 /// Lowers a kernel to functions of the loop IR. A function for which a schedule is given follows that, the others follow one that is chosen.
 ///
 /// # Errors
-/// See [`Unscheduled`].
-pub fn schedule(
+/// See [`NotLowered`].
+pub fn lower_kernel(
     program: &Program,
     kernel: &Kernel,
     name: &str,
     purpose: Purpose,
     given: Option<&Schedule>,
-) -> Result<Scheduled, Unscheduled> {
+) -> Result<LoweredKernel, NotLowered> {
     let (mut launches, mut functions) = (Vec::new(), Vec::new());
     for (i, (first, sinks)) in groups(program, kernel).into_iter().enumerate() {
         let name = if i == 0 { name.to_string() } else { format!("{name}_{i}") };
-        let scheduler = Scheduler { given, ..Scheduler::new(program, &sinks, first, &name, purpose) };
-        match (scheduler.launch(), scheduler.illegal.take()) {
-            (_, Some(why)) => return Err(Unscheduled::Illegal(why)),
-            (Err(bug), None) => return Err(Unscheduled::Bug(bug)),
+        let lowering = Lowering { given, ..Lowering::new(program, &sinks, first, &name, purpose) };
+        match (lowering.launch(), lowering.illegal.take()) {
+            (_, Some(why)) => return Err(NotLowered::Illegal(why)),
+            (Err(bug), None) => return Err(NotLowered::Bug(bug)),
             (Ok(launch), None) => launches.push(launch),
         }
-        functions.append(&mut scheduler.chosen.take());
+        functions.append(&mut lowering.chosen.take());
     }
-    Ok(Scheduled { launches, schedule: Schedule { functions } })
+    Ok(LoweredKernel { launches, schedule: Schedule { functions } })
 }
 
 /// The sinks of a kernel by their outermost dimension.
@@ -132,7 +132,7 @@ fn root_fold(program: &Program, n: Node) -> Option<Space> {
 /// The emitter of a function, its scratch buffers, and its scalars.
 type Opened<'k> = (Emitter<'k>, Vec<deckle_ir::loops::Buf>, Range);
 
-struct Scheduler<'k> {
+struct Lowering<'k> {
     p: &'k Program,
     sinks: &'k [Sink],
     first: Space,
@@ -174,8 +174,8 @@ impl Range {
     }
 }
 
-impl<'k> Scheduler<'k> {
-    fn new(p: &'k Program, sinks: &'k [Sink], first: Space, name: &str, purpose: Purpose) -> Scheduler<'k> {
+impl<'k> Lowering<'k> {
+    fn new(p: &'k Program, sinks: &'k [Sink], first: Space, name: &str, purpose: Purpose) -> Lowering<'k> {
         let mut needed: BTreeSet<Node> = BTreeSet::new();
         sinks.iter().for_each(|s| needed.extend(p.sink_needs(s)));
         let mut buffers: BTreeMap<kernel::Buf, bool> = BTreeMap::new();
@@ -203,7 +203,7 @@ impl<'k> Scheduler<'k> {
         let rows = if purpose.diagnose { None } else { rows_of(p, sinks, first, &needed, purpose.cuts.few_in_row) };
         let (grid, long, given) = (false, false, None);
         let (illegal, chosen) = (RefCell::default(), RefCell::default());
-        Scheduler {
+        Lowering {
             p,
             sinks,
             first,

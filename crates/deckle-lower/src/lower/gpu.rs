@@ -15,7 +15,7 @@
 use super::emit::{Emitter, Res, Width};
 use super::folds::Acc;
 use super::warp::commutes;
-use super::{Purpose, Range, Scheduler, groups, verified};
+use super::{Lowering, Purpose, Range, groups, verified};
 use crate::cuts::Cuts;
 use crate::facts::parts_of;
 use deckle_ir::array::BinOp;
@@ -29,7 +29,7 @@ use std::collections::BTreeSet;
 ///
 /// # Errors
 /// A bug: a kernel that is not well formed.
-pub fn schedule_gpu(
+pub fn lower_gpu(
     program: &Program,
     kernel: &Kernel,
     name: &str,
@@ -42,8 +42,8 @@ pub fn schedule_gpu(
         let (ordered, free): (Vec<Sink>, Vec<Sink>) = sinks.into_iter().partition(|s| is_ordered(program, s));
         for (sinks, mark) in [(free, ""), (ordered, "_ordered")] {
             if !sinks.is_empty() {
-                let s = Scheduler::new(program, &sinks, first, &format!("{name}_{i}{mark}"), purpose);
-                let s = Scheduler { grid: true, ..s };
+                let s = Lowering::new(program, &sinks, first, &format!("{name}_{i}{mark}"), purpose);
+                let s = Lowering { grid: true, ..s };
                 let alone = s.alone || !mark.is_empty();
                 let launch = Gpu { s, threads: threads.max(32), alone }.launch()?;
                 launches.push(launch);
@@ -67,7 +67,7 @@ pub(super) fn is_atomic(p: &Program, sink: &Sink) -> bool {
 }
 
 struct Gpu<'k> {
-    s: Scheduler<'k>,
+    s: Lowering<'k>,
     threads: u32,
     /// Whether one thread has to do it.
     alone: bool,
