@@ -25,7 +25,7 @@
 //! A [`Program`] is run by a host, which executes [`Step`]s in order: it makes buffers, runs kernels, and decides branches and loops that contain kernels.
 //! Buffers are its variables: [`Step::Bind`] lets one name the memory of another, [`Step::Free`] lets go of it.
 //! A [`Kernel`] is a list of [`Sink`]s. What they need determines everything else: their spaces are the loops, the nodes they depend on are the
-//! program at each point. A scalar of the host is a buffer of one element.
+//! program at each point. A scalar of the host is a buffer of one element. A loop over the chunks of sequences names what it traverses ([`Stream`]).
 //!
 //! # Failing
 //! A [`Op::Check`] whose condition does not hold makes the run fail, with the lowest failing point of a kernel first. Its value is then zero, so that nothing
