@@ -617,7 +617,14 @@ impl<'p> Flattener<'p> {
                 if !wanted.by_rows && self.k.encloses(self.k.space_of(row.size), ctx) {
                     return Ok(Some(row));
                 }
-                let (init, elems) = (Some(vec![self.k.int(-1)]), vec![row.size]);
+                let none = self.k.int(-1);
+                if self.k.encloses(self.k.space_of(row.size), ctx) && self.k.between(ctx, walk.inner).len() == 1 {
+                    // The same in all rows, if there are any.
+                    let (rows, zero) = (self.dim_size(walk.inner)?, self.k.int(0));
+                    let any = self.k.binary(BinOp::Lt, zero, rows);
+                    return Ok(Some(Shown { size: self.k.select(any, row.size, none), always: false }));
+                }
+                let (init, elems) = (Some(vec![none]), vec![row.size]);
                 let spec = FoldSpec { init, elems, combine: Combine::Ops(vec![BinOp::Max]) };
                 Ok(Some(Shown { size: self.fold(walk.inner, spec, ctx, &[0])?[0], always: false }))
             }
