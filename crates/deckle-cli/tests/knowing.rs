@@ -147,7 +147,7 @@ fn chunks_of_any_size_give_the_same() {
     let (code, out, _) = script.deckle("explain", &[]);
     assert!(code == 0 && out.contains("in chunks: sequences are never in memory as a whole"), "{out}");
     let (code, out, _) = script.deckle("explain", &["--ir", "chunks"]);
-    assert!(code == 0 && out.contains("while(") && out.contains("chunk: i64"), "{out}");
+    assert!(code == 0 && out.contains("stream(") && out.contains("chunk: i64"), "{out}");
 }
 
 #[test]
