@@ -321,4 +321,9 @@ fn what_failed_once() {
     // A scan over all rows, after long rows were run: the schedule had no walk for a long row as a point on its own.
     let config = Config::nested().with_idioms();
     check(&program(20_000_934, &config), &config, 4000).unwrap_or_else(|why| panic!("{why}"));
+    // A scan that is under way, and that a fold needs which is asked for meanwhile and stands before that loop.
+    let case = program(246_143_530_304, &Config::default().with_idioms());
+    let options = Options { fuse: true, simplify: false, ..way.options };
+    let reference = self::reference(&case, 4000).unwrap();
+    on_cores(&case, &reference, &Way { options, ..way }).unwrap_or_else(|why| panic!("{why}"));
 }

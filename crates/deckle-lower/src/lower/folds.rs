@@ -121,15 +121,24 @@ impl Emitter<'_> {
                 None => self.fold_in_lanes(n),
             };
         }
-        if let Some(parts) = self.warp_fold(n)? {
-            return Ok(parts);
-        }
-        let here = self.innermost();
+        // A scan that it needs may be under way in a loop further in, for something else.
+        let scans = self.facts.with_scans(self.innermost(), &[Item::Fold(n)]);
+        let scans = scans.into_iter().filter_map(|i| if let Item::Scan(s) = i { Some(s) } else { None });
+        let under_way: Vec<(Node, Acc)> = scans.filter_map(|s| self.accs.remove_entry(&s)).collect();
+        let parts = match self.warp_fold(n)? {
+            Some(parts) => parts,
+            None => self.fold_here(n)?,
+        };
+        self.accs.extend(under_way);
+        Ok(parts)
+    }
+
+    /// A fold that is the same for all lanes of the vectors around, and may have lanes of its own.
+    fn fold_here(&mut self, n: Node) -> Res<Vec<Val>> {
         let acc = self.start(n)?;
         self.accs.insert(n, acc);
-        // It is the same for all lanes of the vectors around, and may have lanes of its own.
         let vectors = self.set_vectors(None);
-        self.traverse(here, &[Item::Fold(n)], None)?;
+        self.traverse(self.innermost(), &[Item::Fold(n)], None)?;
         self.set_vectors(vectors);
         self.folded(n)
     }
