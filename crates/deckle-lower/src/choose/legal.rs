@@ -37,7 +37,7 @@ impl Chooser<'_> {
         let (dim, items) = (walk.dim, &walk.items[..]);
         let no = |why: &str| Err(format!("`{}` of {}: {why}", first_of(nest), heading(walk)));
         match nest {
-            Nest::When(..) if !self.vectors => no("all points are traversed in one way here"),
+            Nest::When(..) if !self.vectors || items.is_empty() => no("all points are traversed in one way here"),
             Nest::When(When::Interior, then, other) => {
                 if items.iter().any(|i| self.facts.adds_floats(dim, *i)) {
                     return no("floats that are combined along it would be grouped otherwise");
