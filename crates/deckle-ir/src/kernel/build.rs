@@ -388,7 +388,7 @@ impl Program {
     }
 
     /// The operands of a node of which an index is computed by arithmetic.
-    fn operands_of_index(&self, n: Node) -> Vec<Node> {
+    pub fn operands_of_index(&self, n: Node) -> Vec<Node> {
         match self.node(n).op {
             Op::Unary(_, x) | Op::Cast(_, x) => vec![x],
             Op::Binary(_, a, b) | Op::Select(_, a, b) => vec![a, b],

@@ -2,9 +2,14 @@
 //!
 //! An index is a sum of positions, each at least 0 and below the size of its dimension, and numbers. If the sum of the greatest positions is below the size of
 //! the array, whatever the sizes are, the index is in range.
+//!
+//! A proof relies on a size, and a size on its checks. The host has made those of the root before a kernel runs; a kernel runs on where one of its own fails, until all points are
+//! done. There the size is not what it was proven to be, and the index is 0: [`Flattener::proven`].
 
 use super::Flattener;
-use deckle_ir::kernel::{Linear, Node, Op, Region};
+use deckle_ir::array::BinOp;
+use deckle_ir::kernel::{Linear, Node, Op, ROOT, Region, Space};
+use std::collections::BTreeSet;
 
 impl Flattener<'_> {
     fn linear(&self, n: Node) -> Option<Linear> {
@@ -36,5 +41,39 @@ impl Flattener<'_> {
         room.add(&most, -1)?;
         // What is left over must be a number: sizes may be anything.
         room.terms.is_empty().then(|| room.constant.checked_sub(1)).flatten()
+    }
+
+    /// An index that is proven to be below a size, at the points of a context: 0 where a check fails that the size depends on, unless then there are no points.
+    pub(super) fn proven(&mut self, index: Node, size: Node, ctx: Space) -> Node {
+        let mut conds = self.checks_of(size);
+        let mut space = ctx;
+        while space != ROOT && !conds.is_empty() {
+            if let Region::Dim(n) = self.k.space(space).region {
+                let without = self.checks_of(n);
+                conds.retain(|c| !without.contains(c));
+            }
+            space = self.k.space(space).parent;
+        }
+        let Some(ok) = conds.into_iter().reduce(|a, b| self.k.binary(BinOp::And, a, b)) else { return index };
+        let zero = self.k.int(0);
+        self.k.select(ok, index, zero)
+    }
+
+    /// The conditions that kernels check of which a size is computed.
+    fn checks_of(&self, size: Node) -> BTreeSet<Node> {
+        let (mut conds, mut seen, mut todo) = (BTreeSet::new(), BTreeSet::new(), vec![size]);
+        while let Some(n) = todo.pop() {
+            if self.k.space_of(n) == ROOT || !seen.insert(n) {
+                continue;
+            }
+            match self.k.node(n).op {
+                Op::Check { cond, value, .. } => {
+                    conds.insert(cond);
+                    todo.push(value);
+                }
+                _ => todo.extend(self.k.operands_of_index(n)),
+            }
+        }
+        conds
     }
 }

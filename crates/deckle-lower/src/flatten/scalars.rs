@@ -78,7 +78,7 @@ impl<'p> Flattener<'p> {
             return self.k.int(i);
         }
         if self.is_in_range(i, size) {
-            return i;
+            return self.proven(i, size, ctx);
         }
         // One comparison for both ends: a negative index is a large unsigned one.
         let (ui, un) = (self.k.cast(ScalarType::U64, i), self.k.cast(ScalarType::U64, size));
@@ -96,7 +96,7 @@ impl<'p> Flattener<'p> {
             let size = self.size(&arr, cx.ctx)?;
             // What is proven is so where the access is: further out, where it might be loaded from, perhaps not.
             let i = match proven && self.k.space_of(i) == cx.ctx {
-                true => i,
+                true => self.proven(i, size, cx.ctx),
                 false => self.in_range(i, size, "index", cx.span, cx.ctx),
             };
             val = self.at(&arr, i, cx.ctx)?;
