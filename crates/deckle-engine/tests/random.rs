@@ -326,4 +326,8 @@ fn what_failed_once() {
     let options = Options { fuse: true, simplify: false, ..way.options };
     let reference = self::reference(&case, 4000).unwrap();
     on_cores(&case, &reference, &Way { options, ..way }).unwrap_or_else(|why| panic!("{why}"));
+    // A fold that is asked for in the interior of the dimension that it goes through.
+    let case = program(384_292_353_972, &Config::default().with_idioms());
+    let reference = self::reference(&case, 4000).unwrap();
+    on_cores(&case, &reference, &Way { options, ..way }).unwrap_or_else(|why| panic!("{why}"));
 }

@@ -48,9 +48,9 @@ impl Chooser<'_> {
         let splits = !items.iter().any(|i| self.facts.adds_floats(dim, *i));
         if splits && let Some(interior) = self.facts.interior(dim, items) {
             let flat = items.iter().all(|i| self.facts.space_of(*i) == dim);
-            let before = self.facts.assume(&interior);
+            self.facts.assume(interior);
             let then = if flat { self.points(dim, items, false) } else { self.in_order(dim, items) };
-            self.facts.assume_again(before);
+            self.facts.forget_last();
             let other = self.in_order(dim, items);
             return Nest::when(When::Interior, then, other);
         }

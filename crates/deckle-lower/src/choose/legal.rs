@@ -48,9 +48,9 @@ impl Chooser<'_> {
                 if !(flat || serial(then) && serial(other)) {
                     return no("there are dimensions further in, so that both sides are serial");
                 }
-                let before = self.facts.assume(&interior);
+                self.facts.assume(interior);
                 let within = self.legal_nest(walk, then);
-                self.facts.assume_again(before);
+                self.facts.forget_last();
                 within?;
                 self.legal_nest(walk, other)
             }

@@ -21,8 +21,9 @@ pub(crate) enum Fact {
 }
 
 /// What holds in the interior of a dimension, and where that is.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Interior {
+    pub dim: Space,
     pub facts: BTreeMap<Node, Fact>,
     /// Positions are at least each of these.
     pub lows: Vec<i64>,
@@ -35,9 +36,9 @@ impl Facts<'_> {
     pub(crate) fn interior(&mut self, space: Space, items: &[Item]) -> Option<Interior> {
         let mut needs = BTreeSet::new();
         items.iter().for_each(|i| needs.extend(self.needs_of(*i)));
-        let mut interior = Interior::default();
+        let mut interior = Interior { dim: space, facts: BTreeMap::new(), lows: Vec::new(), highs: Vec::new() };
         for n in needs {
-            if self.p.encloses(space, self.p.space_of(n)) && !self.assumed.contains_key(&n) && self.mentions(n, space) {
+            if self.p.encloses(space, self.p.space_of(n)) && self.assumed(n).is_none() && self.mentions(n, space) {
                 self.note_fact(space, n, &mut interior);
             }
         }
@@ -50,8 +51,8 @@ impl Facts<'_> {
         if self.p.ty(a) != ScalarType::I64 {
             return None;
         }
-        let known = |n: Node| match interior.facts.get(&n).or(self.assumed.get(&n)) {
-            Some(Fact::Same(m)) => *m,
+        let known = |n: Node| match interior.facts.get(&n).copied().or_else(|| self.assumed(n)) {
+            Some(Fact::Same(m)) => m,
             _ => n,
         };
         // How much the first is greater than the second.

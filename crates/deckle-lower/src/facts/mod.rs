@@ -26,8 +26,8 @@ pub(crate) struct Facts<'k> {
     pub p: &'k Program,
     pub sinks: &'k [Sink],
     pub cuts: Cuts,
-    /// What is assumed where code is being made: in the interior of some dimensions.
-    pub assumed: HashMap<Node, Fact>,
+    /// The dimensions, from outside in, in whose interior code is being made.
+    interiors: Vec<Interior>,
     /// The dimension whose points are the lanes of vectors, where there are vectors.
     lane: Option<Space>,
     /// Which nodes differ from lane to lane, as far as that was asked.
@@ -39,8 +39,8 @@ pub(crate) struct Facts<'k> {
 
 impl<'k> Facts<'k> {
     pub(crate) fn new(p: &'k Program, sinks: &'k [Sink], cuts: Cuts) -> Facts<'k> {
-        let (assumed, varying, mentioned, needs) = (HashMap::new(), HashMap::new(), HashMap::new(), HashMap::new());
-        Facts { p, sinks, cuts, assumed, lane: None, varying, mentioned, needs }
+        let (varying, mentioned, needs) = (HashMap::new(), HashMap::new(), HashMap::new());
+        Facts { p, sinks, cuts, interiors: Vec::new(), lane: None, varying, mentioned, needs }
     }
 
     /// Lets the points of a dimension be lanes from now on, or none; returns what was before.
@@ -164,18 +164,38 @@ impl<'k> Facts<'k> {
         needs.into_iter().filter(|n| self.p.encloses(space, self.p.space_of(*n))).collect()
     }
 
-    /// Assumes what holds in the interior of a dimension; returns what was assumed before, for [`Facts::assume_again`].
-    pub(crate) fn assume(&mut self, interior: &Interior) -> HashMap<Node, Fact> {
-        let before = self.assumed.clone();
-        self.assumed.extend(interior.facts.iter().map(|(n, fact)| (*n, *fact)));
+    /// Assumes what holds in the interior of a dimension, until [`Facts::forget_last`].
+    pub(crate) fn assume(&mut self, interior: Interior) {
+        self.interiors.push(interior);
         self.varying.clear();
-        before
     }
 
-    /// Assumes what was assumed before.
-    pub(crate) fn assume_again(&mut self, before: HashMap<Node, Fact>) {
-        self.assumed = before;
+    /// Assumes no more what was assumed last.
+    pub(crate) fn forget_last(&mut self) {
+        self.interiors.pop();
         self.varying.clear();
+    }
+
+    /// Takes what is assumed of all but some dimensions: those around the place where code is made next. It is for [`Facts::assume_too`].
+    pub(crate) fn forget_but(&mut self, around: impl Fn(Space) -> bool) -> Vec<Interior> {
+        let kept = self.interiors.iter().take_while(|i| around(i.dim)).count();
+        if kept < self.interiors.len() {
+            self.varying.clear();
+        }
+        self.interiors.split_off(kept)
+    }
+
+    /// Assumes again what was taken.
+    pub(crate) fn assume_too(&mut self, taken: Vec<Interior>) {
+        if !taken.is_empty() {
+            self.varying.clear();
+        }
+        self.interiors.extend(taken);
+    }
+
+    /// What is assumed of a node.
+    fn assumed(&self, n: Node) -> Option<Fact> {
+        self.interiors.iter().rev().find_map(|i| i.facts.get(&n).copied())
     }
 
     /// Whether there are loops at the points of a space.
@@ -249,19 +269,19 @@ impl<'k> Facts<'k> {
 
     /// The node that is the same as another one, as far as is known here.
     pub(crate) fn resolved(&self, n: Node) -> Node {
-        match self.assumed.get(&n) {
-            Some(Fact::Same(m)) => *m,
+        match self.assumed(n) {
+            Some(Fact::Same(m)) => m,
             _ => n,
         }
     }
 
     /// Whether a condition holds, if that is known here.
     pub(crate) fn truth(&self, n: Node) -> Option<bool> {
-        if self.assumed.is_empty() {
+        if self.interiors.is_empty() {
             return None;
         }
-        match (self.assumed.get(&n), &self.p.node(n).op) {
-            (Some(Fact::Is(holds)), _) => Some(*holds),
+        match (self.assumed(n), &self.p.node(n).op) {
+            (Some(Fact::Is(holds)), _) => Some(holds),
             (_, Op::Const(Scalar::Bool(holds))) => Some(*holds),
             (_, Op::Unary(UnOp::Not, x)) => self.truth(*x).map(|holds| !holds),
             (_, Op::Binary(BinOp::And, a, b)) if self.p.ty(n) == ScalarType::Bool => {

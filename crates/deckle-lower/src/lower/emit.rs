@@ -186,8 +186,12 @@ impl<'k> Emitter<'k> {
 
     /// Makes code in the block of an open space.
     fn at_scope<R>(&mut self, k: usize, f: impl FnOnce(&mut Self) -> Res<R>) -> Res<R> {
+        // What holds at a point further in does not hold at all points of its dimension, which may be traversed here.
+        let assumed = self.facts.forget_but(|dim| self.scopes[..=k].iter().any(|s| s.space == dim));
         if k + 1 == self.scopes.len() && self.scopes[k].depth == self.b.depth() {
-            return f(self);
+            let result = f(self);
+            self.facts.assume_too(assumed);
+            return result;
         }
         let inner = self.scopes.split_off(k + 1);
         let depth = self.scopes[k].depth;
@@ -199,6 +203,7 @@ impl<'k> Emitter<'k> {
             result
         });
         self.b = b;
+        self.facts.assume_too(assumed);
         self.scopes.extend(inner);
         result
     }

@@ -226,9 +226,9 @@ impl Emitter<'_> {
         let (first, end) = self.interior_range(&interior, (lo, hi))?;
         if items.iter().all(|i| self.facts.space_of(*i) == space) {
             self.nest(other, space, items, (lo, first, 1))?;
-            let before = self.facts.assume(&interior);
+            self.facts.assume(interior);
             self.nest(then, space, items, (first, end, 1))?;
-            self.facts.assume_again(before);
+            self.facts.forget_last();
             return self.nest(other, space, items, (end, hi, 1));
         }
         // With more dimensions below, each point is in it or not.
@@ -243,9 +243,9 @@ impl Emitter<'_> {
         let within = self.b.and(a, b);
         self.b.begin_if(within);
         self.open_point(space, Some(pos), then);
-        let assumed = self.facts.assume(&interior);
+        self.facts.assume(interior);
         self.inside(space, items)?;
-        self.facts.assume_again(assumed);
+        self.facts.forget_last();
         self.close();
         let after = self.carried(&carried);
         self.b.begin_else(&after);
