@@ -13,20 +13,24 @@ use crate::Show;
 /// How a run ended.
 pub type Run = Result<Value, Box<Diagnostic>>;
 
-/// Equal but for the rounding of floats, whose sums may be grouped in another way.
+/// Equal but for the rounding of floats, whose sums may be grouped in another way, and whose functions have errors of their own.
 pub fn close(a: &Value, b: &Value) -> bool {
+    close_to(a, b, ScalarType::F64)
+}
+
+/// The same, of values that are computed of floats of a type, or of wider ones.
+fn close_to(a: &Value, b: &Value, floats: ScalarType) -> bool {
+    let all = |x: &[Value], y: &[Value]| x.len() == y.len() && x.iter().zip(y).all(|(x, y)| close_to(x, y, floats));
     match (a, b) {
         (Value::Scalar(x), Value::Scalar(y)) => match (x.as_float(), y.as_float()) {
             (Some(p), Some(q)) if x.ty() == y.ty() => {
-                let scale = if x.ty() == ScalarType::F32 { 1e-3 } else { 1e-8 };
+                let scale = if [x.ty(), floats].contains(&ScalarType::F32) { 1e-3 } else { 1e-8 };
                 p == q || p.is_nan() && q.is_nan() || (p - q).abs() <= scale * p.abs().max(q.abs()).max(1e-9)
             }
             _ => x == y,
         },
-        (Value::Tuple(x), Value::Tuple(y)) => x.len() == y.len() && x.iter().zip(y.iter()).all(|(x, y)| close(x, y)),
-        (Value::Array(x), Value::Array(y)) | (Value::Seq(x), Value::Seq(y)) => {
-            x.len() == y.len() && x.iter().zip(y.iter()).all(|(x, y)| close(x, y))
-        }
+        (Value::Tuple(x), Value::Tuple(y)) => all(x, y),
+        (Value::Array(x), Value::Array(y)) | (Value::Seq(x), Value::Seq(y)) => all(x, y),
         _ => false,
     }
 }
@@ -56,13 +60,23 @@ pub fn same_bits(a: &Value, b: &Value) -> bool {
 /// One of them may be that a limit is reached; where the reference succeeds, nothing is an agreement but its value.
 pub fn agree(program: &Program, reference: &Run, other: &Run) -> bool {
     match (reference, other) {
-        (Ok(a), Ok(b)) => close(a, b),
+        (Ok(a), Ok(b)) => close_to(a, b, narrowest(program)),
         // A limit of the reference says nothing about the meaning.
         (Err(a), _) if is_limit(a) => !matches!(other, Err(b) if b.class() == Class::Bug),
         (Err(a), Err(b)) if is_one_check(program, a, b) => agrees(a, b) || same_error(a, b) && has_index(program),
         (Err(_), Err(b)) => b.class() == Class::User || is_limit(b),
         _ => false,
     }
+}
+
+/// The type of floats of which others are computed: `f32`, if any `f32` becomes an `f64`.
+fn narrowest(program: &Program) -> ScalarType {
+    let widens = |f: &Function, v: Var| match f.inst(v) {
+        Some(Inst { op: Op::Cast(ScalarType::F64), args, .. }) => *f.ty(args[0]) == Type::Scalar(ScalarType::F32),
+        _ => false,
+    };
+    let any = program.funcs.iter().any(|f| (0..f.vars.len() as u32).any(|v| widens(f, Var(v))));
+    if any { ScalarType::F32 } else { ScalarType::F64 }
 }
 
 /// Whether an error is one of a limit of the run, which is no part of the meaning of a program.

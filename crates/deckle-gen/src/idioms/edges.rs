@@ -97,8 +97,10 @@ pub(super) fn huge(g: &mut Gen<'_>) -> Option<Var> {
             let (a, b) = (any_size(g)?, any_size(g)?);
             let shaped = g.push(Op::Reshape(1), &[xs, a, b], &[], few)?;
             if g.rng.chance(50) {
-                let (zero, k) = (g.int(0)?, any_size(g)?);
-                return g.push(Op::Index, &[shaped, zero, k], &[], Guess::SCALAR);
+                // Numbers that are in range of the sizes that were asked for, and of those that there are perhaps not.
+                let (i, k) = (g.rng.between(0, 2), g.rng.between(0, 3));
+                let (i, k) = (g.int(i)?, if g.rng.chance(50) { any_size(g)? } else { g.int(k)? });
+                return g.push(Op::Index, &[shaped, i, k], &[], Guess::SCALAR);
             }
             shaped
         }
