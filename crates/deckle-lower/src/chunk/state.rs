@@ -409,7 +409,7 @@ impl State {
                 let all = push(copy, Op::Concat(0), &[fewer?, rest?], span)?;
                 let all = push(copy, Op::Concat(0), &[many?, all], span)?;
                 match copy.inst(s)?.op {
-                    Op::Tab => Ok(all),
+                    Op::Tab => alike(copy, old.ty(s), all, span),
                     ref op => {
                         let all = push(copy, Op::Seq, &[all], span)?;
                         push(copy, op.clone(), &[all], span)
@@ -473,6 +473,31 @@ fn moved_on(
     };
     let both = chosen(copy, is_long, span, moved, |copy| push(copy, Op::Tuple, &[first, second], span))?;
     Ok((part(copy, both, 0, span)?, part(copy, both, 1, span)?))
+}
+
+/// Elements that came together from several vectors, as of a type: sizes that it has alike in all elements are so again. What a type tells of sizes decides on what is right.
+fn alike(copy: &mut Copier<'_>, ty: &Type, all: Var, span: Span) -> Copied<Var> {
+    let varies = |size: &Size, depth: u32| (0..depth).any(|p| size.mentions_pos(p));
+    let mut told = Vec::new();
+    ty.for_each_size(&mut |size, depth| told.push((!varies(size, depth)).then(|| size.clone())));
+    let mut told = told.into_iter();
+    let mut known: Vec<(Size, Size)> = Vec::new();
+    let now = copy.b.ty(all).clone();
+    let ensured = now.map_sizes(&mut |size, depth| match told.next().flatten() {
+        Some(was) if varies(size, depth) => {
+            if was.as_constant().is_some() {
+                return was;
+            }
+            if let Some((_, new)) = known.iter().find(|(old, _)| *old == was) {
+                return new.clone();
+            }
+            let new = Size::var(copy.b.new_size(0));
+            known.push((was, new.clone()));
+            new
+        }
+        _ => size.clone(),
+    });
+    if ensured == now { Ok(all) } else { push(copy, Op::Ensure(ensured), &[all], span) }
 }
 
 /// A vector without elements. What sizes these would have does not matter.
