@@ -105,7 +105,8 @@ fn compares_several(program: &Program, span: Span) -> bool {
     let compares = |f: &Function, v: Var| match f.inst(v) {
         Some(inst) if f.span(v) == span => {
             let is_typed = matches!(inst.op, Op::Call(_) | Op::Ensure(_));
-            inst.args.len() > 2 || is_typed && inst.args.iter().any(|arg| has_several(f.ty(*arg)))
+            let sizes = matches!(inst.op, Op::Generate) && inst.args.len() > 1;
+            sizes || inst.args.len() > 2 || is_typed && inst.args.iter().any(|arg| has_several(f.ty(*arg)))
         }
         _ => false,
     };
