@@ -11,7 +11,7 @@ use deckle_runtime::stream::Sink;
 use deckle_runtime::{Buffer, Data};
 use std::io::Write;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
+use std::sync::{Once, OnceLock};
 use std::time::Instant;
 
 /// A function of a program, to be called any number of times, from any thread. It is compiled when that is first needed, once for each set of arguments that it may keep, and
@@ -23,12 +23,18 @@ pub struct Callable {
     options: Options,
     /// What native code follows, where it has functions of that name.
     schedule: Option<Schedule>,
-    /// For each set of arguments that were given away so far: there are few.
-    made: Mutex<Vec<(u64, Made)>>,
+    made: OnceLock<Box<Made>>,
 }
 
-/// Native code, or why there is none, once somebody has asked.
-type Made = Arc<OnceLock<Result<Native, Box<Diagnostic>>>>;
+/// Native code for a set of arguments that are given away, and for others: a list, since there are few, which grows and is read without a lock.
+#[derive(Debug)]
+struct Made {
+    /// As [`Options::given`] has it.
+    given: u64,
+    /// Why there is none is kept as well.
+    native: OnceLock<Result<Native, Box<Diagnostic>>>,
+    next: OnceLock<Box<Made>>,
+}
 
 /// Where a call runs.
 #[derive(Clone, Debug, Default)]
@@ -94,12 +100,12 @@ impl Callable {
 
     /// The same, compiled in another way. Which arguments it may keep is known from them, not from [`Options::given`].
     pub fn with(program: Program, func: Func, options: Options) -> Callable {
-        Callable { program, func, options, schedule: None, made: Mutex::default() }
+        Callable { program, func, options, schedule: None, made: OnceLock::new() }
     }
 
     /// Lets native code follow a schedule, where that has functions of its kernels.
     pub fn following(self, schedule: Schedule) -> Callable {
-        Callable { schedule: Some(schedule), made: Mutex::default(), ..self }
+        Callable { schedule: Some(schedule), made: OnceLock::new(), ..self }
     }
 
     /// The program.
@@ -142,10 +148,10 @@ impl Callable {
         if let On::Interp(how) = on {
             return interpret::call(&self.program, self.func, how, args, sink, settings);
         }
-        let (made, mut compile_seconds) = (self.made(&args), 0.0);
-        let native = made.get_or_init(|| {
+        let (made, mut compile_seconds) = (self.made(given(&args)), 0.0);
+        let native = made.native.get_or_init(|| {
             let begun = Instant::now();
-            let options = Options { given: given(&args), ..self.options };
+            let options = Options { given: made.given, ..self.options };
             let native = Native::compile_as(&self.program, self.func, options, self.schedule.as_ref());
             compile_seconds = begun.elapsed().as_secs_f64();
             native
@@ -165,13 +171,13 @@ impl Callable {
     }
 
     /// The code for such arguments.
-    fn made(&self, args: &[Input]) -> Made {
-        let (given, mut all) = (given(args), self.made.lock().unwrap_or_else(PoisonError::into_inner));
-        if let Some((_, made)) = all.iter().find(|(of, _)| *of == given) {
-            return made.clone();
+    fn made(&self, given: u64) -> &Made {
+        let new = || Box::new(Made { given, native: OnceLock::new(), next: OnceLock::new() });
+        let mut made = self.made.get_or_init(new);
+        while made.given != given {
+            made = made.next.get_or_init(new);
         }
-        all.push((given, Made::default()));
-        all[all.len() - 1].1.clone()
+        made
     }
 }
 

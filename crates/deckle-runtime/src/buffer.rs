@@ -11,6 +11,7 @@
 //!   [`Buffer::as_mut_ptr`], which answer only the single owner. So an operator may reuse its operand's memory exactly
 //!   when it consumes the last handle.
 //! - All bytes are initialised.
+//! - A few bytes without a pool lie beside their count of handles ([`Buffer::inside`]), with their padding, aligned for any scalar.
 //! - In checked mode ([`Pool::checked`]) the padding is a red zone instead, and what has not been written is poison: see [`crate::guarded`].
 //!
 //! # Memory of others
@@ -29,6 +30,7 @@ use crate::guarded::Guarded;
 use crate::pool::{OverBudget, Pool, Shared};
 use deckle_ir::scalar::ScalarType;
 use std::alloc::Layout;
+use std::cell::UnsafeCell;
 use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
@@ -47,6 +49,7 @@ pub struct Buffer {
 }
 
 struct Memory {
+    /// The first byte, unless the bytes are inside.
     start: NonNull<u8>,
     source: Source,
     /// In checked mode.
@@ -60,13 +63,28 @@ enum Source {
     Vec { layout: Layout, padded: bool, counted: Option<(Arc<Shared>, u64)> },
     /// Valid for as long as the owner is held.
     External { _owner: Arc<dyn Send + Sync>, bytes: usize, padded: bool },
+    /// A few bytes beside their own count of handles, and the padding: what no pool counts. A number is handed to a program, and taken from it, with one allocation.
+    Inside(UnsafeCell<[u64; (INSIDE + PADDING) / 8]>),
     /// The static block of empty arrays.
     Nothing,
 }
 
+/// So many bytes, of a scalar or two, are worth no memory of their own.
+const INSIDE: usize = 16;
+
+impl Memory {
+    fn start(&self) -> NonNull<u8> {
+        match &self.source {
+            // It is asked for each time: a pointer to what is inside does not outlive a `&mut` of the whole.
+            Source::Inside(bytes) => NonNull::from(bytes).cast(),
+            _ => self.start,
+        }
+    }
+}
+
 impl Source {
     fn may_be_written(&self) -> bool {
-        matches!(self, Source::Pool(..) | Source::Vec { .. })
+        matches!(self, Source::Pool(..) | Source::Vec { .. } | Source::Inside(_))
     }
 }
 
@@ -144,6 +162,22 @@ impl Buffer {
         let source = Source::Pool(Some(block), pool, len);
         let mut buffer = Buffer { memory: Arc::new(Memory { start, source, guarded }), from: 0, len };
         buffer.clear_padding();
+        buffer
+    }
+
+    /// So many zeros, without a pool, if they are few.
+    pub(crate) fn inside(len: usize) -> Option<Buffer> {
+        let source = (len <= INSIDE).then(|| Source::Inside(UnsafeCell::default()))?;
+        let memory = Memory { start: NonNull::dangling(), source, guarded: None };
+        Some(Buffer { memory: Arc::new(memory), from: 0, len })
+    }
+
+    /// One scalar.
+    pub(crate) fn of_one<T: Plain>(scalar: T) -> Buffer {
+        let Some(mut buffer) = Buffer::inside(size_of::<T>()) else { return Buffer::from_vec(vec![scalar]) };
+        if let Some(all) = buffer.get_mut::<T>() {
+            all.fill(scalar);
+        }
         buffer
     }
 
@@ -255,7 +289,7 @@ impl Buffer {
     /// The first byte; never null, and of a readable block even where the array is empty.
     pub fn as_ptr(&self) -> *const u8 {
         // SAFETY: `from` is not beyond the bytes of the memory.
-        unsafe { self.memory.start.as_ptr().add(self.from) }
+        unsafe { self.memory.start().as_ptr().add(self.from) }
     }
 
     /// The bytes from `lo` below `hi`, in the same memory.
@@ -336,7 +370,7 @@ impl Buffer {
 
     /// The first byte, for writing, if nobody else has a handle and the memory may be written.
     pub fn as_mut_ptr(&mut self) -> Option<*mut u8> {
-        self.is_unique().then(|| self.memory.start.as_ptr())
+        self.is_unique().then(|| self.memory.start().as_ptr())
     }
 
     /// The elements, for writing, if nobody else has a handle and the memory may be written.
@@ -411,6 +445,7 @@ impl fmt::Debug for Buffer {
             Source::Pool(..) => "pool",
             Source::Vec { .. } => "vector",
             Source::External { .. } => "external",
+            Source::Inside(_) => "inside",
             Source::Nothing => "empty",
         };
         write!(f, "Buffer({} bytes, {kind}, {} owners)", self.len, Arc::strong_count(&self.memory))
@@ -442,6 +477,25 @@ mod tests {
                 b.get_mut::<u8>().unwrap().fill(0xff);
             }
         }
+    }
+
+    #[test]
+    fn a_few_bytes_lie_inside() {
+        let pool = Pool::new(Some(0));
+        let mut b = pool.alloc_vec(16, 8, &Team::new(1), "b").unwrap();
+        assert!(b.is_padded() && padding_of(&b).iter().all(|&x| x == 0) && pool.stats().current == 0);
+        b.get_mut::<i64>().unwrap().copy_from_slice(&[1, 2]);
+        assert!(b.is_sole() && b.is_unique());
+        let c = b.slice(8, 16);
+        assert!(!b.is_sole() && b.get_mut::<i64>().is_none());
+        assert_eq!(c.as_slice::<i64>(), [2]);
+        assert_eq!(c.into_vec::<i64>(), [2]);
+        assert_eq!(b.into_vec::<i64>(), [1, 2]);
+        assert!(pool.alloc_vec(17, 1, &Team::new(1), "b").is_err());
+        assert_eq!(
+            (Buffer::of_one(2.5f64).as_slice::<f64>(), Buffer::of_one(7u8).into_vec::<u8>()),
+            ([2.5].as_slice(), vec![7])
+        );
     }
 
     #[test]

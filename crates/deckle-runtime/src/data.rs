@@ -151,6 +151,11 @@ impl Data {
         Data { len: buffer.len() / ty.bytes(), form: Form::Scalars(ty, buffer) }
     }
 
+    /// One number.
+    pub fn number<T: Number>(number: T) -> Data {
+        Data::all_of(T::TYPE, Buffer::of_one(number))
+    }
+
     /// So many tuples of these components.
     ///
     /// # Errors
@@ -240,6 +245,14 @@ impl Data {
     pub fn into_elements(self) -> Option<Data> {
         match self.form {
             Form::Equal(_, elements) | Form::Offsets(_, elements) if self.len == 1 => Some(*elements),
+            _ => None,
+        }
+    }
+
+    /// The numbers, if these are, of a type.
+    pub fn as_numbers<T: Number>(&self) -> Option<&[T]> {
+        match &self.form {
+            Form::Scalars(ty, buffer) if *ty == T::TYPE => Some(buffer.as_slice()),
             _ => None,
         }
     }

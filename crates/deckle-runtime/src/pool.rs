@@ -173,6 +173,9 @@ impl Pool {
         if self.is_checked() || bytes == 0 {
             return self.alloc(bytes, what);
         }
+        if let Some(few) = Buffer::inside(bytes) {
+            return Ok(few);
+        }
         let refuse = |in_use, budget| OverBudget { what: what.to_string(), asked: bytes as u64, in_use, budget };
         let capacity = bytes.checked_add(PADDING).map(|n| n.next_multiple_of(elem.max(1)));
         let layout = capacity.and_then(|n| Layout::from_size_align(n, elem).ok());

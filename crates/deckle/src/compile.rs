@@ -129,7 +129,7 @@ impl<A, R, B: Backend> Compiled<A, R, B> {
         deckle_engine::cost(self.program(), Func(0))
     }
 
-    fn run(&self, args: Vec<Result<Arg, OverBudget>>, room: Option<Buffer>) -> Result<Data, Error> {
+    fn run<const N: usize>(&self, args: [Result<Arg, OverBudget>; N], room: Option<Buffer>) -> Result<Data, Error> {
         self.built.run(self.backend, self.settings(), args, To { take: None, room })?.ok_or_else(misfit)
     }
 }
@@ -141,11 +141,11 @@ struct To {
 }
 
 impl Built {
-    fn run(
+    fn run<const N: usize>(
         &self,
         backend: impl Backend,
         settings: &Settings,
-        args: Vec<Result<Arg, OverBudget>>,
+        args: [Result<Arg, OverBudget>; N],
         to: To,
     ) -> Result<Option<Data>, Error> {
         let sink = to.take.map(|take| Box::new(Taker(take)) as Box<dyn Sink>);
@@ -164,9 +164,13 @@ impl Built {
     }
 
     /// The arguments, with files opened, and what becomes of those that come one by one.
-    fn inputs(&self, args: Vec<Result<Arg, OverBudget>>, fates: &mut Vec<Fate>) -> Result<Vec<Input>, Box<Diagnostic>> {
+    fn inputs<const N: usize>(
+        &self,
+        args: [Result<Arg, OverBudget>; N],
+        fates: &mut Vec<Fate>,
+    ) -> Result<Vec<Input>, Box<Diagnostic>> {
         let function = self.callable.function();
-        let mut inputs = Vec::with_capacity(args.len());
+        let mut inputs = Vec::with_capacity(N);
         for (arg, (name, var)) in args.into_iter().zip(function.param_names.iter().zip(function.params())) {
             inputs.push(match arg.map_err(|e| limit(&e))? {
                 Arg::Input(input) => input,
@@ -231,7 +235,7 @@ macro_rules! arities {
             pub fn call<'a>(&self, $($arg: impl Argument<'a, $name>),*) -> Result<Ret::Host, Error> {
                 // A result may be what was lent, so it is the host's before that is given back.
                 lending(self.backend.threads(), |_lender| {
-                    Ret::from_data(self.run(vec![$($arg.into_arg(_lender)),*], None)?).ok_or_else(misfit)
+                    Ret::from_data(self.run([$($arg.into_arg(_lender)),*], None)?).ok_or_else(misfit)
                 })
             }
 
@@ -239,7 +243,7 @@ macro_rules! arities {
             #[allow(clippy::too_many_arguments, clippy::extra_unused_lifetimes)]
             pub fn keep<'a>(&self, $($arg: impl Argument<'a, $name>),*) -> Result<Resident<Ret>, Error> {
                 lending(self.backend.threads(), |_lender| {
-                    let data = self.run(vec![$($arg.into_arg(_lender)),*], None)?;
+                    let data = self.run([$($arg.into_arg(_lender)),*], None)?;
                     data.owned(&self.settings().pool, "a result that is kept").map(Resident::new).map_err(crate::error::over)
                 })
             }
@@ -263,7 +267,7 @@ macro_rules! arities {
             pub fn call_into<'a>(&self, out: &mut Vec<Ret>, $($arg: impl Argument<'a, $name>),*) -> Result<(), Error> {
                 let room = Buffer::from_vec(std::mem::take(out));
                 *out = lending(self.backend.threads(), |_lender| {
-                    let data = self.run(vec![$($arg.into_arg(_lender)),*], Some(room))?;
+                    let data = self.run([$($arg.into_arg(_lender)),*], Some(room))?;
                     let (_, elems) = shape_of(data, Dim::N).ok_or_else(misfit)?;
                     Elements::<Ret>::into_vec(elems).ok_or_else(misfit)
                 })?;
@@ -279,7 +283,7 @@ macro_rules! arities {
                 Results::of(move |take| {
                     lending(backend.threads(), |_lender| {
                         let to = To { take: Some(take), room: None };
-                        built.run(backend, &settings, vec![$($arg.into_arg(_lender)),*], to).map(drop)
+                        built.run(backend, &settings, [$($arg.into_arg(_lender)),*], to).map(drop)
                     })
                 })
             }

@@ -62,6 +62,11 @@ pub trait Columns<T: Elt>: Default + Send + 'static {
         apart(&items, threads)
     }
 
+    /// One element as a value.
+    fn one(item: T) -> Result<Data, OverBudget> {
+        Self::from_vec(vec![item], 1).into_data(None)
+    }
+
     /// Adds elements.
     fn extend(&mut self, items: &[T]) {
         self.reserve(items.len());
@@ -138,11 +143,14 @@ macro_rules! numbers {
                 }
             }
             fn reader(data: &Data) -> Option<impl Fn(usize) -> $t> {
-                let all = data.as_scalars()?.as_slice::<$t>();
+                let all = data.as_numbers::<$t>()?;
                 Some(move |i: usize| all[i])
             }
             fn from_vec(items: Vec<$t>, _: usize) -> Self {
                 items
+            }
+            fn one(item: $t) -> Result<Data, OverBudget> {
+                Ok(Data::number(item))
             }
             fn extend(&mut self, items: &[$t]) {
                 self.extend_from_slice(items);

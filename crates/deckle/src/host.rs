@@ -5,7 +5,7 @@ use crate::bundle::Tup;
 use crate::elt::{Elt, Item};
 use crate::error::{Error, Fault};
 use crate::exp::Exp;
-use crate::flat::{Elements, Flat, Grids, Rows, shape_of, shaped};
+use crate::flat::{self, Elements, Flat, Grids, Rows, shape_of, shaped};
 use crate::seq::Seq;
 use crate::stream::{Arg, Argument};
 use deckle_engine::Input;
@@ -261,7 +261,8 @@ pub trait Hosted {
 impl<T: Elt> Hosted for Exp<T> {
     type Host = T;
     fn from_data(data: Data) -> Option<T> {
-        Elements::<T>::into_vec(data)?.pop()
+        let read = <T::Columns as flat::Columns<T>>::reader(&data)?;
+        (data.len() == 1).then(|| read(0))
     }
 }
 
@@ -377,7 +378,7 @@ fn lent(data: Result<Data, OverBudget>, shape: &[usize]) -> Result<Arg, OverBudg
 
 impl<'a, T: Elt> Argument<'a, Exp<T>> for T {
     fn into_arg(self, _: &Lender<'a>) -> Result<Arg, OverBudget> {
-        given(Elements::from_vec(vec![self], 1).into_data(None), &[])
+        given(<T::Columns as flat::Columns<T>>::one(self), &[])
     }
 }
 

@@ -277,7 +277,11 @@ impl Cpu<'_> {
             }
             Ok(Passed::new(buffer, name))
         };
-        launch.buffers.iter().enumerate().map(passed).collect()
+        let mut all = Few::with_capacity(launch.buffers.len());
+        for at in launch.buffers.iter().enumerate() {
+            all.push(passed(at)?);
+        }
+        Ok(all)
     }
 
     /// In checked mode, verifies the red zones of all memory that the kernel of that number could reach.
@@ -369,16 +373,17 @@ impl Cpu<'_> {
             bufs.extend(more.iter().copied());
         }
         // Each thread has the same buffers, and some of its own.
-        let mut private = SmallVec::<[_; 1]>::new();
+        let mut private = Vec::new();
         let mut args = SmallVec::<[_; 1]>::new();
-        for _ in 0..if parallel { threads } else { 1 } {
-            let mut own = Vec::new();
+        let count = if parallel { threads } else { 1 };
+        for left in (0..count).rev() {
+            let mut all = if left == 0 { std::mem::take(&mut bufs) } else { bufs.clone() };
             for (ty, len) in &launch.private {
-                own.push(self.settings.pool.alloc(len * ty.bytes(), "a copy of columns")?);
+                let own = self.settings.pool.alloc(len * ty.bytes(), "a copy of columns")?;
+                all.push(Passed::new(&own, "a copy of columns"));
+                private.push(own);
             }
-            let all = bufs.iter().copied().chain(own.iter().map(|b| Passed::new(b, "a copy of columns")));
-            args.push(Args::new(all.collect(), self.make.checked));
-            private.push(own);
+            args.push(Args::new(all, self.make.checked));
         }
         let record = Shared::default();
         let call = |thread: usize, entry: Entry, first: i64, last: i64| {

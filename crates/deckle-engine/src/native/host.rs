@@ -7,6 +7,7 @@ use deckle_ir::kernel::{Buf, Node, Op, Program, Region};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::scalar_eval;
 use deckle_runtime::Buffer;
+use smallvec::{SmallVec, smallvec};
 use std::cell::{Cell, RefCell};
 
 /// The element of a buffer; zero where there is none.
@@ -44,14 +45,14 @@ pub(crate) fn written(buffer: &Buffer, ty: ScalarType, at: usize) -> Result<(), 
 /// What is known of nodes as long as memory stays as it is: many steps ask for the same ones, and these have much in common.
 #[derive(Debug)]
 pub(crate) struct Known {
-    values: RefCell<Vec<(u64, Scalar)>>,
+    values: RefCell<SmallVec<[(u64, Scalar); 8]>>,
     /// Values of another time are forgotten.
     now: Cell<u64>,
 }
 
 impl Known {
     pub(crate) fn new(program: &Program) -> Known {
-        Known { values: RefCell::new(vec![(0, Scalar::Bool(false)); program.nodes.len()]), now: Cell::new(1) }
+        Known { values: RefCell::new(smallvec![(0, Scalar::Bool(false)); program.nodes.len()]), now: Cell::new(1) }
     }
 
     /// Memory has changed.

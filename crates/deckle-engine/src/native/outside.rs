@@ -56,7 +56,7 @@ struct Held {
 }
 
 /// The sequences of a run.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Outside {
     /// Of each parameter, as far as there is one of which something comes.
     ins: Vec<Option<Ahead>>,

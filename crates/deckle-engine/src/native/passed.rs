@@ -75,10 +75,12 @@ impl<'a> Args<'a> {
     }
 }
 
-/// What compiled code records: whether something failed, the site, the operands; and what checked mode found.
-pub(crate) type Record = [u64; RECORD];
+/// What compiled code records where something failed: that it did, the site, the operands; and what checked mode found. It is rare, and larger than all else that a launch gives.
+pub(crate) type Record = Box<Words>;
 
-pub(crate) struct Shared(std::cell::UnsafeCell<Record>);
+type Words = [u64; RECORD];
+
+pub(crate) struct Shared(std::cell::UnsafeCell<Words>);
 
 impl Default for Shared {
     fn default() -> Shared {
@@ -108,7 +110,7 @@ impl Shared {
     /// What checked mode found: a bug.
     pub(crate) fn taken(&self, args: &Args<'_>, progress: &Progress) -> Result<Option<Record>, Failure> {
         // SAFETY: whoever was given the pointer has returned.
-        let record = unsafe { *self.0.get() };
+        let record = unsafe { &*self.0.get() };
         if record[ROUNDS] > 0 {
             progress.rounds.fetch_add(record[ROUNDS], Relaxed);
         }
@@ -125,7 +127,7 @@ impl Shared {
                 format!("`{function}` reads element {index} of {buffer} ({len} elements), which has not been written");
             return Err(Failure::Bug(message));
         }
-        Ok(failed.then_some(record))
+        Ok(failed.then(|| Box::new(*record)))
     }
 }
 

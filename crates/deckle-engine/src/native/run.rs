@@ -19,6 +19,7 @@ use deckle_runtime::chunk::{ChunkScheduler, Done};
 use deckle_runtime::sort::{self, Key, Segments};
 use deckle_runtime::stream::{Ahead, Behind, Sink, Sizes};
 use deckle_runtime::{Buffer, Data, OverBudget, Pool};
+use smallvec::{SmallVec, smallvec};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
@@ -30,7 +31,7 @@ pub(crate) struct Memory<'a, D: Device> {
     pub program: &'a Program,
     pub device: &'a D,
     pub settings: &'a Settings,
-    pub bufs: Vec<Option<D::Mem>>,
+    pub bufs: SmallVec<[Option<D::Mem>; 8]>,
     pub known: Known,
 }
 
@@ -57,16 +58,23 @@ pub(crate) fn stream<D: Device>(
         let message = "code in checked mode and memory in checked mode belong together: see `Settings::checked`";
         return Err(Failure::Bug(message.into()));
     }
-    let mut memory =
-        Memory { program, device, settings, bufs: vec![None; program.bufs.len()], known: Known::new(program) };
+    // A result that is not handed over in parts is handed over at the end.
+    let (behind, late) = if plan.pushes.is_empty() { (None, sink) } else { (sink, None) };
+    let bufs = smallvec![None; program.bufs.len()];
+    let mut machine = Machine {
+        memory: Memory { program, device, settings, bufs, known: Known::new(program) },
+        plan,
+        outside: Outside::new(plan, behind)?,
+        next: 0,
+        chunks: Chunking::new(plan.cuts.most_chunk, settings),
+        repeats: false,
+    };
+    let Machine { memory, outside, .. } = &mut machine;
     for (b, data) in &program.data {
         let ty = program.bufs[b.index()].elem;
         let buffer = buffer_of(&settings.pool, ty, data, "a list of constants")?;
         memory.hold(*b, device.put(buffer)?);
     }
-    // A result that is not handed over in parts is handed over at the end.
-    let (behind, late) = if plan.pushes.is_empty() { (None, sink) } else { (sink, None) };
-    let mut outside = Outside::new(plan, behind)?;
     let mut args = args.into_iter();
     for (k, (ty, name)) in plan.param_types.iter().zip(&plan.param_names).enumerate() {
         let input = args.next().ok_or_else(|| Failure::Argument(name.clone()))?;
@@ -97,12 +105,9 @@ pub(crate) fn stream<D: Device>(
         memory.set(inside, elements_inside(settings, &plan.cuts))?;
     }
     memory.complete_sizes(&program.params)?;
-    let chunks = Chunking::new(plan.cuts.most_chunk, settings);
-    let mut machine = Machine { memory, plan, outside, next: 0, chunks, repeats: false };
     machine.block(&program.steps)?;
-    let Machine { memory, outside, .. } = machine;
-    let mut pushed = outside.finish(plan, settings)?;
-    let result = memory.result(&plan.result_ty, &program.result, &mut plan.pushes.iter(), &mut pushed)?;
+    let mut pushed = std::mem::take(&mut machine.outside).finish(plan, settings)?;
+    let result = machine.memory.result(&plan.result_ty, &program.result, &mut plan.pushes.iter(), &mut pushed)?;
     match (late, result) {
         (Some(sink), result) if plan.result_ty.is_seq() => {
             let block = result.into_elements().ok_or_else(|| Failure::bug("a sequence that is none"))?;
