@@ -200,6 +200,11 @@ fn list(numbers: &[i128], between: &str) -> String {
 }
 
 const LENGTHS: &str = "cut the longer one with `take(n, xs)`, or pad the shorter one with `pad(0, k, x, xs)`";
+/// What an argument is called that the type of its parameter is about.
+pub fn argument(parameter: &str, function: &str) -> String {
+    format!("argument `{parameter}` of `{function}`")
+}
+
 /// What a value is called that a written type is about.
 pub const VALUE: &str = "this value";
 const UNEVEN: &str = "equal lengths are needed, but one sequence ends before another";

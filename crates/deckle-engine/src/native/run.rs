@@ -10,6 +10,7 @@ use crate::native::outside::{Input, Much, Outside, collected, elements, validate
 use crate::native::plan::Plan;
 use deckle_io::tree;
 use deckle_ir::array::BinOp;
+use deckle_ir::fault::{self, Fault};
 use deckle_ir::kernel::{self, Buf, Kernel, Node, Op, Program, Rep, Rows, Step, Stream};
 use deckle_ir::scalar::ScalarType;
 use deckle_ir::types::Type;
@@ -104,7 +105,7 @@ pub(crate) fn stream<D: Device>(
         memory.set(chunk, settings.chunk.unwrap_or(1).max(1))?;
         memory.set(inside, elements_inside(settings, &plan.cuts))?;
     }
-    memory.complete_sizes(&program.params)?;
+    memory.complete_sizes(plan)?;
     machine.block(&program.steps)?;
     let mut pushed = std::mem::take(&mut machine.outside).finish(plan, settings)?;
     let result = machine.memory.result(&plan.result_ty, &program.result, &mut plan.pushes.iter(), &mut pushed)?;
@@ -211,15 +212,29 @@ impl<D: Device> Memory<'_, D> {
         self.bufs[b.index()].as_ref().ok_or_else(|| Failure::Bug(format!("{b} has no memory")))
     }
 
-    /// Sizes that an argument without rows does not show: what they are compared with in the checks to be made, else 0.
-    fn complete_sizes(&mut self, params: &[Rep]) -> Result<(), Failure> {
+    /// Sizes that an argument without rows does not show: what the checks of arguments are to compare them with, else 0.
+    fn complete_sizes(&mut self, plan: &Plan) -> Result<(), Failure> {
         let mut sizes = Vec::new();
-        params.iter().for_each(|r| size_bufs(self.program, r, &mut sizes));
+        self.program.params.iter().for_each(|r| size_bufs(self.program, r, &mut sizes));
+        if sizes.iter().all(|b| self.bufs[b.index()].is_some()) {
+            return Ok(());
+        }
+        let arguments: Vec<String> = plan.param_names.iter().map(|name| fault::argument(name, &plan.name)).collect();
+        let of_argument = |site: kernel::Site| match &self.program.sites[site.index()].kind {
+            Fault::Size(what, _) => arguments.iter().any(|a| **a == **what),
+            _ => false,
+        };
+        let steps = self.program.steps.iter();
+        let checks: Vec<(Node, Node)> = steps
+            .filter_map(|step| {
+                let Step::Check(n) = step else { return None };
+                let Op::Check { cond, site, .. } = self.program.node(*n).op else { return None };
+                let Op::Binary(BinOp::Eq, a, b) = self.program.node(cond).op else { return None };
+                of_argument(site).then_some((a, b))
+            })
+            .collect();
         for _ in 0..sizes.len() {
-            for step in &self.program.steps {
-                let Step::Check(n) = step else { continue };
-                let Op::Check { cond, .. } = self.program.node(*n).op else { continue };
-                let Op::Binary(BinOp::Eq, a, b) = self.program.node(cond).op else { continue };
+            for &(a, b) in &checks {
                 for (x, y) in [(a, b), (b, a)] {
                     // What cannot be computed is reported by its own check, when its time comes.
                     if let Some((buf, extra)) = self.unknown(x)

@@ -98,12 +98,9 @@ impl<'p> Flattener<'p> {
         let inner: Vec<usize> = (0..yes.len()).filter(|i| !outside(self, yes[*i]) || !outside(self, no[*i])).collect();
         let (then, other): (Vec<Node>, Vec<Node>) = inner.iter().map(|i| (yes[*i], no[*i])).unzip();
         let mut branched = if inner.is_empty() { Vec::new() } else { self.branch(ctx, cond, true, &then, &other) };
-        if ctx == ROOT && !branched.iter().all(|n| self.is_light(*n)) {
-            let name = self.name.clone();
+        if ctx == ROOT {
             let values = Val::tuple(branched.into_iter().map(Val::Scalar).collect());
-            let rep = self.store(&values, ROOT, &name)?;
-            let zero = self.k.int(0);
-            branched = self.kept_at(&rep, zero, ROOT).scalars()?;
+            branched = self.on_hand(values)?.scalars()?;
         }
         Ok((0..yes.len())
             .map(|i| match inner.iter().position(|k| *k == i) {

@@ -70,7 +70,7 @@ impl<'p> Flattener<'p> {
         // Checked before anything runs.
         for Compared { actual, expected, at_least, nested, name, written, span } in checks {
             let ok = if at_least { self.ge(actual, expected) } else { self.eq(actual, expected) };
-            let fault = Fault::Size(format!("argument `{name}` of `{}`", fx.function.name).into(), written);
+            let fault = Fault::Size(fault::argument(&name, &fx.function.name).into(), written);
             // All rows are of one size, so the first one is wrong.
             let operands = [vec![actual, expected], vec![zero; nested as usize]].concat();
             let n = self.check(ok, actual, fault, span, &operands, ROOT);
@@ -116,7 +116,7 @@ impl<'p> Flattener<'p> {
             }
             let (ty, val) = (fx.function.ty(p).clone(), self.get(fx, p)?);
             let name = fx.function.param_names.get(i).cloned().unwrap_or_else(|| format!("{i}"));
-            let what = format!("argument `{name}` of `{}`", fx.function.name);
+            let what = fault::argument(&name, &fx.function.name);
             let span = fx.function.span(p);
             self.compare(fx, &val, &ty, None, &mut Vec::new(), &mut seen, &what, span, (ROOT, ROOT))?;
         }
@@ -219,7 +219,7 @@ impl<'p> Flattener<'p> {
         let mut seen = HashSet::new();
         for (i, p) in callee.function.params().to_vec().into_iter().enumerate() {
             let name = callee.function.param_names.get(i).cloned().unwrap_or_else(|| format!("{i}"));
-            let what = format!("argument `{name}` of `{}`", callee.function.name);
+            let what = fault::argument(&name, &callee.function.name);
             let ty = callee.function.ty(p).clone();
             let val = self.get(callee, p)?;
             self.param = callee.function.span(p);

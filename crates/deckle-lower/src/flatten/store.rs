@@ -438,6 +438,17 @@ impl Flattener<'_> {
         self.kept_at(&rep, at, ctx).scalar()
     }
 
+    /// A value of the root, as the host may need it for a size or a condition: with a loop behind it, it is computed once, by a kernel, since the host runs none.
+    pub(super) fn on_hand(&mut self, val: Val) -> Res<Val> {
+        if val.has_array() || val.scalars()?.iter().all(|n| self.is_light(*n)) {
+            return Ok(val);
+        }
+        let name = self.name.clone();
+        let rep = self.store(&val, ROOT, &name)?;
+        let zero = self.k.int(0);
+        Ok(self.kept_at(&rep, zero, ROOT))
+    }
+
     /// The array in memory. An array that is kept already is the one that was kept.
     pub(super) fn keep(&mut self, arr: &Rc<Arr>, ctx: Space) -> Res<Rc<Arr>> {
         let key = (Rc::as_ptr(arr), ctx);

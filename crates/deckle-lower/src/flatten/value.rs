@@ -235,7 +235,8 @@ impl Flattener<'_> {
                     let kept = self.keep(arr, home)?;
                     return self.at(&kept, index, ctx);
                 }
-                Ok(self.element(*dim, elem, index, ctx))
+                let element = self.element(*dim, elem, index, ctx);
+                if ctx == ROOT { self.on_hand(element) } else { Ok(element) }
             }
             Arr::Chain { home, .. } => {
                 let kept = self.keep(arr, *home)?;
