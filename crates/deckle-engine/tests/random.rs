@@ -327,7 +327,16 @@ fn what_failed_once() {
     let reference = self::reference(&case, 4000).unwrap();
     on_cores(&case, &reference, &Way { options, ..way }).unwrap_or_else(|why| panic!("{why}"));
     // A fold that is asked for in the interior of the dimension that it goes through.
-    let case = program(384_292_353_972, &Config::default().with_idioms());
+    let sequences = Config::default().with_idioms();
+    let case = program(384_292_353_972, &sequences);
     let reference = self::reference(&case, 4000).unwrap();
     on_cores(&case, &reference, &Way { options, ..way }).unwrap_or_else(|why| panic!("{why}"));
+    // A size for which the host had to run a loop; a store at a place that a failure had changed; a size of an argument that a check of something else was taken to tell.
+    for (seed, config) in [(237_275_443_005, &sequences), (541_751_624_513, &sequences), (299_777_390_196, &config)] {
+        let case = program(seed, config);
+        let reference = self::reference(&case, 4000).unwrap();
+        on_grid(&case, &reference, &mut ways_of(&case)).unwrap_or_else(|why| panic!("{why}"));
+        let options = Options { simplify: true, chunks: Chunks::Never, ..options };
+        on_cores(&case, &reference, &Way { options, ..way }).unwrap_or_else(|why| panic!("{why}"));
+    }
 }

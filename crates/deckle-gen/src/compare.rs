@@ -3,7 +3,7 @@
 use deckle_diag::{Class, Code, Diagnostic, Span};
 use deckle_ir::array::{Function, Inst, Op, Program};
 use deckle_ir::entity::Var;
-use deckle_ir::fault::agrees;
+use deckle_ir::fault::{MOST_PLACES, agrees};
 use deckle_ir::scalar::ScalarType;
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
@@ -120,11 +120,14 @@ fn has_several(ty: &Type) -> bool {
         || ty.elem().is_some_and(has_several)
 }
 
-/// Whether an error arose at a step of a loop, or of a fold in order, for an element: native code may take the first step for all elements before it takes the second for any.
+/// Whether an error arose at a step of a loop, or of a fold in order, for an element: native code may take the first step for all elements before it takes the second for any. Of the
+/// places around an error the innermost are told: what is around the last of them is not known.
 fn is_in_step_of_element(d: &Diagnostic) -> bool {
     let is_step = |n: &String| n.starts_with("at step") || n.contains("`fold_ordered`") || n.contains("`scan_ordered`");
     let step = d.notes.iter().position(is_step);
-    step.is_some_and(|step| d.notes[step + 1..].iter().any(|n| n.starts_with("at element")))
+    let cut = d.notes.iter().filter(|n| n.starts_with("at ")).count() == MOST_PLACES;
+    let is_around = |n: &String| n.starts_with("at element");
+    step.is_some_and(|step| cut && step + 1 == d.notes.len() || d.notes[step + 1..].iter().any(is_around))
 }
 
 /// In how many calls, one inside another, a statement is run: 1 of the function that is run itself.
