@@ -368,17 +368,7 @@ impl Program {
     /// An index that is 0 where a check fails on which it depends. A check that fails is zero, and what is computed of that, the start of a row and a position in it say, need
     /// not be in range. An index that is itself what is checked is.
     pub fn index_even_so(&mut self, at: Node) -> Node {
-        let (mut conds, mut seen, mut todo) = (BTreeSet::new(), BTreeSet::new(), self.operands_of_index(at));
-        while let Some(n) = todo.pop() {
-            // What the root checks has been checked by the host before a kernel runs.
-            if self.space_of(n) == ROOT || !seen.insert(n) {
-                continue;
-            }
-            match self.node(n).op {
-                Op::Check { cond, .. } => drop(conds.insert(cond)),
-                _ => todo.extend(self.operands_of_index(n)),
-            }
-        }
+        let conds = self.checks_of(self.operands_of_index(at), false);
         let Some(ok) = conds.into_iter().reduce(|a, b| self.binary(BinOp::And, a, b)) else { return at };
         let zero = self.constant(Scalar::zero(self.ty(at)));
         match self.node(at).op {
@@ -387,8 +377,27 @@ impl Program {
         }
     }
 
+    /// The conditions that kernels check of which nodes are computed by arithmetic: the first on each way, or all *behind* it as well.
+    pub fn checks_of(&self, mut nodes: Vec<Node>, behind: bool) -> BTreeSet<Node> {
+        let (mut conds, mut seen) = (BTreeSet::new(), BTreeSet::new());
+        while let Some(n) = nodes.pop() {
+            // What the root checks has been checked by the host before a kernel runs.
+            if self.space_of(n) == ROOT || !seen.insert(n) {
+                continue;
+            }
+            match self.node(n).op {
+                Op::Check { cond, value, .. } => {
+                    conds.insert(cond);
+                    nodes.extend(behind.then_some(value));
+                }
+                _ => nodes.extend(self.operands_of_index(n)),
+            }
+        }
+        conds
+    }
+
     /// The operands of a node of which an index is computed by arithmetic.
-    pub fn operands_of_index(&self, n: Node) -> Vec<Node> {
+    fn operands_of_index(&self, n: Node) -> Vec<Node> {
         match self.node(n).op {
             Op::Unary(_, x) | Op::Cast(_, x) => vec![x],
             Op::Binary(_, a, b) | Op::Select(_, a, b) => vec![a, b],

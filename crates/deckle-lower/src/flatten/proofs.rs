@@ -9,7 +9,6 @@
 use super::Flattener;
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{Linear, Node, Op, ROOT, Region, Space};
-use std::collections::BTreeSet;
 
 impl Flattener<'_> {
     fn linear(&self, n: Node) -> Option<Linear> {
@@ -45,11 +44,11 @@ impl Flattener<'_> {
 
     /// An index that is proven to be below a size, at the points of a context: 0 where a check fails that the size depends on, unless then there are no points.
     pub(super) fn proven(&mut self, index: Node, size: Node, ctx: Space) -> Node {
-        let mut conds = self.checks_of(size);
+        let mut conds = self.k.checks_of(vec![size], true);
         let mut space = ctx;
         while space != ROOT && !conds.is_empty() {
             if let Region::Dim(n) = self.k.space(space).region {
-                let without = self.checks_of(n);
+                let without = self.k.checks_of(vec![n], true);
                 conds.retain(|c| !without.contains(c));
             }
             space = self.k.space(space).parent;
@@ -57,23 +56,5 @@ impl Flattener<'_> {
         let Some(ok) = conds.into_iter().reduce(|a, b| self.k.binary(BinOp::And, a, b)) else { return index };
         let zero = self.k.int(0);
         self.k.select(ok, index, zero)
-    }
-
-    /// The conditions that kernels check of which a size is computed.
-    fn checks_of(&self, size: Node) -> BTreeSet<Node> {
-        let (mut conds, mut seen, mut todo) = (BTreeSet::new(), BTreeSet::new(), vec![size]);
-        while let Some(n) = todo.pop() {
-            if self.k.space_of(n) == ROOT || !seen.insert(n) {
-                continue;
-            }
-            match self.k.node(n).op {
-                Op::Check { cond, value, .. } => {
-                    conds.insert(cond);
-                    todo.push(value);
-                }
-                _ => todo.extend(self.k.operands_of_index(n)),
-            }
-        }
-        conds
     }
 }
