@@ -438,6 +438,11 @@ impl Size {
         self.any_atom(&mut |a, depth| matches!(a, Atom::Pos(p) if *p == at + depth))
     }
 
+    /// Whether it depends on any of the positions that the `depth` innermost binders bind.
+    pub fn varies(&self, depth: u32) -> bool {
+        (0..depth).any(|p| self.mentions_pos(p))
+    }
+
     /// Adds `by` to all free positions.
     pub fn shift(&self, by: i32) -> Size {
         if !self.any_atom(&mut |a, depth| matches!(a, Atom::Pos(p) if *p >= depth)) {

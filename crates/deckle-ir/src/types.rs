@@ -189,7 +189,7 @@ impl Type {
         let mut dims = Vec::with_capacity(depth);
         for level in 0..depth as u32 {
             let array = ty.as_array()?;
-            if (0..level).any(|p| array.size.mentions_pos(p)) {
+            if array.size.varies(level) {
                 return None;
             }
             dims.push(array.size.shift(-(level as i32)));
@@ -240,7 +240,7 @@ impl Type {
     /// What the type of an argument tells of the size variables of a parameter of this type: each with what is added to it, and the size of the argument.
     pub fn told_by(&self, argument: &Type) -> Vec<(SizeVar, i128, Size)> {
         let mut given = Vec::new();
-        argument.for_each_size(&mut |s, depth| given.push((!(0..depth).any(|p| s.mentions_pos(p))).then(|| s.clone())));
+        argument.for_each_size(&mut |s, depth| given.push((!s.varies(depth)).then(|| s.clone())));
         let mut given = given.into_iter();
         let mut told = Vec::new();
         self.for_each_size(&mut |s, _| {

@@ -156,7 +156,7 @@ impl Leaves for Calling<'_, '_> {
         match atom {
             Atom::Var(s, _) => {
                 let known = self.symbol(*s);
-                let depends = (0..at.len() as u32).any(|p| known.size.mentions_pos(p));
+                let depends = known.size.varies(at.len() as u32);
                 match (at.iter().all(|a| a.exact) || !depends, self.callee.symbols.get(*s)) {
                     (false, Some(symbol)) => self.greatest(symbol, *s),
                     _ => apply(&known, at),

@@ -81,7 +81,7 @@ impl Leaves for Walk<'_> {
             Atom::Read(path, _) => self.element(path, at),
             Atom::Var(s, _) => {
                 let known = self.size(*s).cloned();
-                let depends = |b: &Bound| (0..at.len() as u32).any(|p| b.size.mentions_pos(p));
+                let depends = |b: &Bound| b.size.varies(at.len() as u32);
                 match known {
                     Some(b) if at.iter().all(|a| a.exact) || !depends(&b) => apply(&b, at),
                     _ => {

@@ -102,7 +102,7 @@ pub(super) fn ensure(g: &mut Gen<'_>) -> Option<Var> {
 pub(super) fn regularised(g: &mut Gen<'_>, x: Var) -> Option<Var> {
     let (ty, guess) = (g.ty(x).clone(), g.guess(x));
     let ty = ty.map_sizes(&mut |s, depth| {
-        let depends = (0..depth).any(|p| s.mentions_pos(p));
+        let depends = s.varies(depth);
         if depends { Size::var(g.b.new_size(0)) } else { s.clone() }
     });
     g.push(Op::Ensure(ty), &[x], &[], guess)

@@ -203,7 +203,7 @@ impl<'a> Builder<'a> {
                 }
             });
         };
-        let free = (0..level).any(|p| array.size.mentions_pos(p));
+        let free = array.size.varies(level);
         let size = if free { Size::var(self.new_size(0)) } else { array.size };
         Type::array(size, self.regularised(&array.elem, left - 1, level + 1))
     }

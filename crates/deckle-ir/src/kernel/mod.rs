@@ -401,6 +401,23 @@ pub enum Rep {
     Array(Rows, Box<Rep>),
 }
 
+impl Rep {
+    /// The sizes of its rows, where all are equal.
+    pub fn sizes(&self) -> Vec<Node> {
+        match self {
+            Rep::Scalar(_) => Vec::new(),
+            Rep::Tuple(parts) => parts.iter().flat_map(Rep::sizes).collect(),
+            Rep::Array(rows, elem) => {
+                let mut all = elem.sizes();
+                if let Rows::Equal(n) = rows {
+                    all.push(*n);
+                }
+                all
+            }
+        }
+    }
+}
+
 /// Where each row begins and ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rows {

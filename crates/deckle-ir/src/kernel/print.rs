@@ -262,10 +262,10 @@ impl Printer<'_> {
         let p = self.p;
         let lens: Vec<Node> = self.bufs().iter().filter_map(|b| p.bufs[b.index()].len).collect();
         self.define(&lens, "");
-        p.params.iter().for_each(|r| self.define(&sizes_in(r), ""));
+        p.params.iter().for_each(|r| self.define(&r.sizes(), ""));
         self.out += &format!("params ({})\n", list(&p.params));
         self.steps(&p.steps, 0);
-        self.define(&sizes_in(&p.result), "");
+        self.define(&p.result.sizes(), "");
         self.out += &format!("result {}", p.result);
         p.notes.iter().for_each(|n| self.out += &format!("\nnote {}", Name(n)));
     }
@@ -278,9 +278,9 @@ impl Printer<'_> {
                 Step::Sort { len, rows, .. } => self.define(&[*len, *rows], &pad),
                 Step::Pull { count, rep, .. } => {
                     self.define(&[*count], &pad);
-                    self.define(&sizes_in(rep), &pad);
+                    self.define(&rep.sizes(), &pad);
                 }
-                Step::Push { rep, .. } => self.define(&sizes_in(rep), &pad),
+                Step::Push { rep, .. } => self.define(&rep.sizes(), &pad),
                 _ => {}
             }
             let text = match step {
@@ -328,20 +328,6 @@ impl Printer<'_> {
 }
 
 /// The nodes that a representation mentions.
-fn sizes_in(rep: &Rep) -> Vec<Node> {
-    match rep {
-        Rep::Scalar(_) => Vec::new(),
-        Rep::Tuple(parts) => parts.iter().flat_map(sizes_in).collect(),
-        Rep::Array(rows, elem) => {
-            let mut all = sizes_in(elem);
-            if let Rows::Equal(n) = rows {
-                all.push(*n);
-            }
-            all
-        }
-    }
-}
-
 impl fmt::Display for Stream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Stream { chunk, sources, sinks, state } = self;

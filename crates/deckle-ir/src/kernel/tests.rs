@@ -255,6 +255,11 @@ t3: i64 @s1 = load b0[t2]\nt4: i64 @s1 = load b0[t1]\nt5: i64 @s1 = sub(t3, t4)\
             "t0: i64 @s0 = const 0i64\ns1 = dim s0, t0\nt1: i64 @s1 = pos\nparams ()\nalloc b0: i64 [t1] x",
             "t1 is not of the root",
         ),
+        (
+            "t0: i64 @s0 = const 3i64\ns1 = dim s0, t0\nt1: i64 @s1 = pos\nt2: i64 @s0 = fold s1 (t1) add
+t3: i64 @s0 = t2.0\nparams ()\nalloc b0: i64 [t3] x",
+            "the host is asked for t3, which is part of a fold or loop",
+        ),
     ];
     for (text, fault) in faults {
         let program = parse(&format!("{text}\nresult ()")).unwrap_or_else(|e| panic!("{e}\n{text}"));

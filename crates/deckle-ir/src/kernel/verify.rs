@@ -1,8 +1,10 @@
 //! What holds in every kernel program.
 
 use super::*;
+use std::collections::HashSet;
 
-/// Checks that nodes refer backwards and outwards, that types fit, that rows name their offsets, that steps name what there is, and that streams name what they do.
+/// Checks that nodes refer backwards and outwards, that types fit, that rows name their offsets, that steps name what there is and ask the host for nothing that only a
+/// kernel computes, and that streams name what they do.
 ///
 /// # Errors
 /// Everything that is wrong.
@@ -89,6 +91,7 @@ pub fn verify(program: &Program) -> Result<(), Vec<String>> {
         }
     }
     steps(program, &program.steps, &mut wrong);
+    on_host(program, &mut wrong);
     stream::check(program, &mut wrong);
     if wrong.is_empty() { Ok(()) } else { Err(wrong) }
 }
@@ -133,6 +136,61 @@ fn steps(program: &Program, list: &[Step], wrong: &mut Vec<String>) {
                 steps(program, body, wrong);
             }
             _ => {}
+        }
+    }
+}
+
+/// The host computes sizes, counts, conditions and checks: of the root, without a loop behind them.
+fn on_host(program: &Program, wrong: &mut Vec<String>) {
+    let mut todo = program.result.sizes();
+    asked(&program.steps, &mut todo);
+    let mut seen = HashSet::new();
+    while let Some(n) = todo.pop() {
+        if !seen.insert(n) {
+            continue;
+        }
+        match &program.node(n).op {
+            // What a failed check tells may have loops behind it: a kernel computes it then.
+            Op::Check { cond, value, .. } => todo.extend([*cond, *value]),
+            Op::Part(group, _) => match &program.node(*group).op {
+                Op::If { yes, then, other, .. } => {
+                    if let Region::Guard(cond, _) = program.space(*yes).region {
+                        todo.push(cond);
+                    }
+                    todo.extend(then.iter().chain(other));
+                }
+                _ => wrong.push(format!("the host is asked for {n}, which is part of a fold or loop")),
+            },
+            Op::Fold { .. } | Op::Scan { .. } | Op::Loop { .. } | Op::Pos | Op::Var(_) => {
+                wrong.push(format!("the host is asked for {n}, which only a kernel computes"));
+            }
+            _ => todo.extend(program.operands(n)),
+        }
+    }
+}
+
+/// What steps ask the host to compute.
+fn asked(list: &[Step], all: &mut Vec<Node>) {
+    for step in list {
+        match step {
+            Step::Alloc(_, n) | Step::Take(_, _, n) | Step::Check(n) => all.push(*n),
+            Step::Sort { len, rows, .. } => all.extend([*len, *rows]),
+            Step::Pull { count, rep, .. } => {
+                all.push(*count);
+                all.extend(rep.sizes());
+            }
+            Step::Push { rep, .. } => all.extend(rep.sizes()),
+            Step::If(cond, yes, no) => {
+                all.push(*cond);
+                asked(yes, all);
+                asked(no, all);
+            }
+            Step::While { test, cond, body, .. } => {
+                all.push(*cond);
+                asked(test, all);
+                asked(body, all);
+            }
+            Step::Run(_) | Step::Bind(_) | Step::Free(_) => {}
         }
     }
 }

@@ -477,14 +477,13 @@ fn moved_on(
 
 /// Elements that came together from several vectors, as of a type: sizes that it has alike in all elements are so again. What a type tells of sizes decides on what is right.
 fn alike(copy: &mut Copier<'_>, ty: &Type, all: Var, span: Span) -> Copied<Var> {
-    let varies = |size: &Size, depth: u32| (0..depth).any(|p| size.mentions_pos(p));
     let mut told = Vec::new();
-    ty.for_each_size(&mut |size, depth| told.push((!varies(size, depth)).then(|| size.clone())));
+    ty.for_each_size(&mut |size, depth| told.push((!size.varies(depth)).then(|| size.clone())));
     let mut told = told.into_iter();
     let mut known: Vec<(Size, Size)> = Vec::new();
     let now = copy.b.ty(all).clone();
     let ensured = now.map_sizes(&mut |size, depth| match told.next().flatten() {
-        Some(was) if varies(size, depth) => {
+        Some(was) if size.varies(depth) => {
             if was.as_constant().is_some() {
                 return was;
             }

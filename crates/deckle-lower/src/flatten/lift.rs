@@ -522,7 +522,7 @@ fn scalar_buf(rep: &Rep) -> Res<Buf> {
 /// Whether all arrays of a type at this depth have the same size.
 pub(super) fn is_equal(ty: &Type, nested: u32) -> bool {
     match ty {
-        Type::Array(a) => !(0..nested).any(|p| a.size.mentions_pos(p)),
+        Type::Array(a) => !a.size.varies(nested),
         _ => nested == 0,
     }
 }

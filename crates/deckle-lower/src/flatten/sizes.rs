@@ -142,7 +142,7 @@ impl<'p> Flattener<'p> {
             Type::Array(_) | Type::Seq(_) => {
                 let elem = elem_of(ty)?;
                 let equal = match ty {
-                    Type::Array(a) => !(0..nested).any(|p| a.size.mentions_pos(p)),
+                    Type::Array(a) => !a.size.varies(nested),
                     _ => nested == 0,
                 };
                 if !equal {

@@ -201,11 +201,33 @@ impl<'a> Pass<'a> {
                 return self.stand(s, args[0]);
             }
         }
+        let arg = if binds { self.as_told(s, args[0])? } else { args[0] };
         self.bind(s);
         let op = self.op(&self.old.inst(s)?.op)?;
-        let new = self.b.push(op, args, &[], self.old.span(s)).ok()?;
+        let new = self.b.push(op, &[arg], &[], self.old.span(s)).ok()?;
         self.facts.note(self.b.func(), new);
         self.stand(s, new)
+    }
+
+    /// What a check is given, with a type that tells no size of rows that the program does not tell.
+    ///
+    /// Rows that are not there are as long as the type of the array says, or else of length 0. A constant that folding found would say it:
+    /// such a size is one of each row again.
+    fn as_told(&mut self, s: Var, arg: Var) -> Option<Var> {
+        let was = self.old.ty(*self.old.inst(s)?.args.first()?);
+        let mut varied = Vec::new();
+        was.for_each_size(&mut |size, depth| varied.push(size.varies(depth)));
+        let mut varied = varied.into_iter();
+        let (b, mut found) = (&mut self.b, false);
+        let ty = b.ty(arg).clone().map_sizes(&mut |size, depth| {
+            if varied.next() == Some(true) && !size.varies(depth) {
+                found = true;
+                family(b.new_size(depth), depth)
+            } else {
+                size.clone()
+            }
+        });
+        if found { self.b.push(Op::Ensure(ty), &[arg], &[], self.old.span(s)).ok() } else { Some(arg) }
     }
 
     /// A statement without bodies: what the rules make of it, or one like it that is there already, or itself.
@@ -364,7 +386,7 @@ fn family_of(size: &Size, at: &[Size], depth: u32) -> Option<Size> {
     match size.as_atom() {
         Some(Atom::Var(s, own)) if own == at => Some(family(*s, at.len() as u32)),
         _ if at == around => Some(size.clone()),
-        _ if at.is_empty() && !(0..depth).any(|p| size.mentions_pos(p)) => Some(size.shift(-(depth as i32))),
+        _ if at.is_empty() && !size.varies(depth) => Some(size.shift(-(depth as i32))),
         _ => None,
     }
 }

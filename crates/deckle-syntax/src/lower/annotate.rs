@@ -392,7 +392,7 @@ fn solved(written: &Type, actual: &Type, first: SizeVar) -> Type {
         let Some(given) = sizes.next() else { return };
         if let Some((v, [], extra)) = s.determines()
             && v >= first
-            && !(0..depth).any(|p| given.mentions_pos(p))
+            && !given.varies(depth)
         {
             known.entry(v).or_insert_with(|| given.sub(&Size::constant(extra)));
         }

@@ -146,7 +146,7 @@ impl Typer<'_> {
             want.for_each_size(&mut |s, depth| {
                 let given = theirs.next();
                 if let (Some((v, at, extra)), Some(given)) = (s.determines(), given)
-                    && (at.len() as u32 == depth || at.is_empty() && !(0..depth).any(|p| given.mentions_pos(p)))
+                    && (at.len() as u32 == depth || at.is_empty() && !given.varies(depth))
                 {
                     bound.entry(v).or_insert_with(|| given.sub(&Size::constant(extra)));
                 }

@@ -101,7 +101,7 @@ impl Typer<'_> {
 
     /// A type under `under` binders, with a fresh size wherever any position is mentioned.
     fn unsettled(&mut self, ty: &Type, under: u32) -> Type {
-        self.freshen(ty, under, &mut |s, total| (0..total).any(|p| s.mentions_pos(p)))
+        self.freshen(ty, under, &mut |s, total| s.varies(total))
     }
 
     /// The element type (under a binder) of a literal of these elements.
