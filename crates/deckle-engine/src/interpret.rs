@@ -56,6 +56,7 @@ pub(crate) fn call(
         max_steps: how.max_steps,
         check_sizes: how.check_sizes,
         check_associative: how.check_associative,
+        rounding: None,
         max_elements: most_elements(),
     };
     let mut taken = Vec::new();

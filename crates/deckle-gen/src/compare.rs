@@ -35,6 +35,55 @@ fn close_to(a: &Value, b: &Value, floats: ScalarType) -> bool {
     }
 }
 
+/// Whether two values of a program differ by rounding: no more than what the errors of rounding that were made in other runs of the reference change.
+pub fn differ_by_rounding(reference: &Run, other: &Run, rounded: &[Run]) -> bool {
+    let (Ok(a), Ok(b)) = (reference, other) else { return false };
+    let (alike, others): (Vec<&Value>, Vec<&Value>) =
+        rounded.iter().filter_map(|run| run.as_ref().ok()).partition(|r| is_of_shape(r, a));
+    is_within(a, b, &alike) || others.iter().any(|r| is_of_shape(r, b))
+}
+
+/// Whether two values are equal but for their floats.
+fn is_of_shape(a: &Value, b: &Value) -> bool {
+    let all = |x: &[Value], y: &[Value]| x.len() == y.len() && x.iter().zip(y).all(|(x, y)| is_of_shape(x, y));
+    match (a, b) {
+        (Value::Scalar(x), Value::Scalar(y)) => x.ty() == y.ty() && x.ty().is_float() || x == y,
+        (Value::Tuple(x), Value::Tuple(y)) => all(x, y),
+        (Value::Array(x), Value::Array(y)) | (Value::Seq(x), Value::Seq(y)) => all(x, y),
+        _ => false,
+    }
+}
+
+/// How many times the change that a few errors of rounding made is taken for rounding.
+const ROUNDING: f64 = 64.0;
+
+/// Whether the floats of two values of one shape differ by what those of others of that shape do.
+fn is_within(a: &Value, b: &Value, others: &[&Value]) -> bool {
+    let parts = |v: &Value| match v {
+        Value::Tuple(parts) => Some(parts.to_vec()),
+        Value::Array(elems) | Value::Seq(elems) => Some(elems.to_vec()),
+        Value::Scalar(_) => None,
+    };
+    match (a, b, parts(a), parts(b)) {
+        (Value::Scalar(x), Value::Scalar(y), ..) => match (x.as_float(), y.as_float()) {
+            (Some(p), Some(q)) => {
+                let change = |other: &&Value| match other {
+                    Value::Scalar(r) => r.as_float().map_or(0.0, |r| (p - r).abs()),
+                    _ => 0.0,
+                };
+                let most = others.iter().map(change).fold(0.0, f64::max);
+                close(a, b) || !most.is_finite() || (p - q).abs() <= ROUNDING * most
+            }
+            _ => x == y,
+        },
+        (_, _, Some(x), Some(y)) if x.len() == y.len() => {
+            let others: Vec<Vec<Value>> = others.iter().filter_map(|v| parts(v)).collect();
+            (0..x.len()).all(|k| is_within(&x[k], &y[k], &others.iter().filter_map(|o| o.get(k)).collect::<Vec<_>>()))
+        }
+        _ => false,
+    }
+}
+
 /// Equal to the last bit, but that any NaN is as good as another.
 pub fn same_bits(a: &Value, b: &Value) -> bool {
     match (a, b) {
@@ -163,5 +212,29 @@ pub fn shown(run: &Run) -> String {
             let at = d.labels.first().map_or(String::new(), |l| format!(", at statement {}", l.span.lo));
             format!("{}: {}{at} {:?}", d.code, d.message, d.notes)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use deckle_ir::scalar::Scalar;
+
+    fn float(x: f64) -> Run {
+        Ok(Value::Scalar(Scalar::F64(x)))
+    }
+
+    #[test]
+    fn what_rounding_changes_may_differ_and_nothing_else() {
+        // 4 is less than what the sum of 3.4e38 is rounded by; of small numbers it is not.
+        assert!(differ_by_rounding(&float(0.0), &float(4.0), &[float(0.0), float(3.8e22)]));
+        assert!(!differ_by_rounding(&float(0.0), &float(4.0), &[float(0.0), float(1e-16)]));
+        assert!(!differ_by_rounding(&float(0.0), &float(4.0), &[]));
+        // A condition on a float decides.
+        let truth = |x| Ok(Value::Scalar(Scalar::Bool(x)));
+        assert!(differ_by_rounding(&truth(true), &truth(false), &[truth(true), truth(false)]));
+        assert!(!differ_by_rounding(&truth(true), &truth(false), &[truth(true)]));
+        let error = || Err(Box::new(Diagnostic::nowhere(Code::Internal, "no")));
+        assert!(!differ_by_rounding(&float(0.0), &error(), &[error()]));
     }
 }

@@ -77,6 +77,9 @@ pub struct Options {
     /// largest number that the trial computed with, and agree where one of them is infinite or NaN: that much rounding and
     /// overflow depend on the grouping. A trial is not metered, and does not count as steps.
     pub check_associative: bool,
+    /// Makes an error of rounding, chosen by this number, at the sums, differences, products and quotients of floats: where that changes a value, so may another order in which
+    /// floats are combined.
+    pub rounding: Option<u64>,
 }
 
 impl Default for Options {
@@ -88,6 +91,7 @@ impl Default for Options {
             watch: Vec::new(),
             interrupt: None,
             check_associative: false,
+            rounding: None,
         }
     }
 }

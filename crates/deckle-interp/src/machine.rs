@@ -9,8 +9,10 @@ use deckle_diag::{Diagnostic, Span};
 use deckle_ir::array::{BinOp, Function, Inst, Op, Program};
 use deckle_ir::entity::{Body, Func, SizeVar, Var};
 use deckle_ir::fault::{self, Fault, elements};
+use deckle_ir::scalar::Scalar;
 use deckle_ir::types::Type;
 use deckle_ir::value::{Space, Value};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
@@ -432,6 +434,13 @@ impl<'p> Cx<'_, 'p> {
                 )
         };
         self.machine.check_associative && !self.inst.bodies.first().is_some_and(known)
+    }
+
+    /// A number that chooses the error of rounding of a float, if the run is to make some.
+    pub(crate) fn rounding(&self, x: Scalar) -> Option<usize> {
+        let mut hasher = DefaultHasher::new();
+        (self.machine.options.rounding?, self.machine.steps, x.bits()).hash(&mut hasher);
+        Some(hasher.finish() as usize)
     }
 
     /// Where the body of this statement computes its result.

@@ -27,6 +27,8 @@ pub(crate) enum Failure {
     Row { what: String, span: Span, size: String, row: usize, len: i64, expected: i64 },
     /// An array of so many elements. Where it stands in the source.
     TooLarge(String, i64, Span),
+    /// A simulated kernel takes more steps than are simulated.
+    Steps(String),
     /// From outside.
     Interrupted,
     /// Nobody takes the result any more.
@@ -104,6 +106,7 @@ impl Failure {
     pub(crate) fn report(self, program: &Program) -> Box<Diagnostic> {
         Box::new(match self {
             Failure::Bug(message) => Diagnostic::nowhere(Code::Internal, message),
+            Failure::Steps(message) => Diagnostic::nowhere(Code::LimitExceeded, message),
             Failure::Untold(n) => Diagnostic::nowhere(Code::Internal, format!("nobody told why {n} failed")),
             Failure::Unlocated => Diagnostic::nowhere(Code::Internal, "a round has failed, and was not repeated"),
             Failure::Argument(name) => unfit(&name),

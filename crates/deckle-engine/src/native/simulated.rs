@@ -155,7 +155,8 @@ impl Simulator<'_> {
                 if again && record[0] != 0 {
                     return Ok(true);
                 }
-                return Err(Failure::Bug(format!("the simulator: {e}, in\n{function}")));
+                let message = format!("the simulator: {e}, in\n{function}");
+                return Err(if e == SimError::Endless { Failure::Steps(message) } else { Failure::Bug(message) });
             }
             for (k, b) in launch.buffers.iter().enumerate() {
                 if function.buffers[k].access == Access::Write {

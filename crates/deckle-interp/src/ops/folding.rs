@@ -1,7 +1,7 @@
 //! Operators that combine all elements, or all prefixes of them.
 
 use super::associative;
-use super::scalars::fault;
+use super::scalars::computed;
 use super::{coll, collect, count, items, scalar};
 use crate::error::Result;
 use crate::machine::{Cx, Place};
@@ -101,7 +101,7 @@ fn combine(cx: &Cx<'_, '_>, monoid: Monoid, total: Scalar, x: Scalar) -> Result<
         Monoid::Min | Monoid::ArgMin => BinOp::Min,
         Monoid::Max | Monoid::ArgMax => BinOp::Max,
     };
-    arithmetic::binary(op, total, x).map(Value::Scalar).map_err(|f| fault(cx, f, total, x))
+    computed(cx, op, total, x).map(Value::Scalar)
 }
 
 /// Whether `argmin` or `argmax` prefers an element to the best one before it: the first NaN is the best.

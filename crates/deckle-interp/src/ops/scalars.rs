@@ -17,7 +17,21 @@ pub(super) fn unary(cx: &Cx<'_, '_>, op: UnOp, args: &[Value]) -> Result<Value> 
 
 pub(super) fn binary(cx: &Cx<'_, '_>, op: BinOp, args: &[Value]) -> Result<Value> {
     let (a, b) = (scalar(cx, &args[0])?, scalar(cx, &args[1])?);
-    arithmetic::binary(op, a, b).map(Value::Scalar).map_err(|f| fault(cx, f, a, b))
+    computed(cx, op, a, b).map(Value::Scalar)
+}
+
+/// A binary operator, with an error of rounding if the run is to make some.
+pub(super) fn computed(cx: &Cx<'_, '_>, op: BinOp, a: Scalar, b: Scalar) -> Result<Scalar> {
+    let exact = arithmetic::binary(op, a, b).map_err(|f| fault(cx, f, a, b))?;
+    let is_rounded = matches!(op, BinOp::Add | BinOp::Sub | BinOp::Mul | BinOp::Div);
+    Ok(match cx.rounding(exact).filter(|_| is_rounded) {
+        None => exact,
+        Some(error) => match exact {
+            Scalar::F32(x) if x != 0.0 => Scalar::F32([x.next_down(), x, x.next_up()][error % 3]),
+            Scalar::F64(x) if x != 0.0 => Scalar::F64([x.next_down(), x, x.next_up()][error % 3]),
+            other => other,
+        },
+    })
 }
 
 /// A fault with the operands that caused it.
