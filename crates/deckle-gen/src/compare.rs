@@ -105,14 +105,14 @@ pub fn same_bits(a: &Value, b: &Value) -> bool {
 ///
 /// Where several checks of a program fail, another one may come first: native code simplifies, and makes a check where its value is needed, not where it is written. So of errors
 /// at different places of the source, or about different things there, or of different components, sizes or dimensions, or in a function that is called at several places, or in steps of loops and ordered folds inside a `map`, only the kind is
-/// compared. Of one check the first element that fails is reported by all, but where elements are also asked for by their index.
+/// compared. Of one check the first element that fails is reported by all, but where some elements are also asked for: by their index, or as a part of the array.
 /// One of them may be that a limit is reached; where the reference succeeds, nothing is an agreement but its value.
 pub fn agree(program: &Program, reference: &Run, other: &Run) -> bool {
     match (reference, other) {
         (Ok(a), Ok(b)) => close_to(a, b, narrowest(program)),
         // A limit of the reference says nothing about the meaning.
         (Err(a), _) if is_limit(a) => !matches!(other, Err(b) if b.class() == Class::Bug),
-        (Err(a), Err(b)) if is_one_check(program, a, b) => agrees(a, b) || same_error(a, b) && has_index(program),
+        (Err(a), Err(b)) if is_one_check(program, a, b) => agrees(a, b) || same_error(a, b) && asks_for_some(program),
         (Err(_), Err(b)) => b.class() == Class::User || is_limit(b),
         _ => false,
     }
@@ -143,9 +143,11 @@ fn is_one_check(program: &Program, a: &Diagnostic, b: &Diagnostic) -> bool {
     a.code == b.code && place(a) == place(b) && about(a) == about(b) && is_once() && !is_in_step_of_element(a)
 }
 
-/// Whether a program asks for elements by their index: one that is wrong may be asked for before the others are computed.
-fn has_index(program: &Program) -> bool {
-    let is_index = |f: &Function, v: u32| matches!(f.inst(Var(v)), Some(Inst { op: Op::Index, .. }));
+/// Whether a program asks for some elements of an array: one that is wrong may be asked for before the others are computed.
+fn asks_for_some(program: &Program) -> bool {
+    let is_index = |f: &Function, v: u32| {
+        matches!(f.inst(Var(v)), Some(Inst { op: Op::Index | Op::Take | Op::Drop | Op::Slice(_) | Op::Reverse(_), .. }))
+    };
     program.funcs.iter().any(|f| (0..f.vars.len() as u32).any(|v| is_index(f, v)))
 }
 
