@@ -1,14 +1,11 @@
 //! Machine code of kernels. What is always run is compiled at once; what a condition chooses is compiled when it is first chosen: much of that is there for rare cases, and never runs.
 
-use crate::native::cpu::{self, Entries, Make};
+use crate::native::compile::{Compiled, Entries, Make};
 use crate::native::fault::Failure;
 use crate::native::pipeline::Timings;
 use deckle_ir::kernel::Step;
 use deckle_ir::loops::Launch;
-use deckle_llvm::Code;
-use deckle_runtime::cpu::usable_cores;
-use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::sync::OnceLock;
 
 /// The code of all kernels.
 #[derive(Debug)]
@@ -32,11 +29,8 @@ struct Part {
 #[derive(Debug)]
 struct Loaded {
     entries: Vec<Vec<Entries>>,
-    _codes: Vec<Arc<Code>>,
+    _code: Compiled,
 }
-
-/// Code of so many values is worth a thread that compiles it.
-const SHARE: usize = 400;
 
 impl Codes {
     /// Compiles what is always run.
@@ -82,30 +76,11 @@ impl Codes {
     }
 
     fn load(&self, part: &Part, timings: &mut Timings) -> Result<Loaded, String> {
-        let launches: Vec<&[Launch]> = part.kernels.iter().map(|at| &self.launches[*at][..]).collect();
-        let shares = shares(&launches, usable_cores());
-        let compiled = std::thread::scope(|scope| {
-            let others: Vec<_> = shares[1..]
-                .iter()
-                .map(|share| scope.spawn(|| cpu::load(share, &self.make, &mut Timings::default())))
-                .collect();
-            let mut all = vec![cpu::load(shares[0], &self.make, timings)];
-            let done = Instant::now();
-            let crashed = |_| Err("a thread that compiles has panicked".to_string());
-            all.extend(others.into_iter().map(|other| other.join().unwrap_or_else(crashed)));
-            // It has taken as long as the last of them.
-            if let Some((_, time)) = timings.passes.last_mut() {
-                *time += done.elapsed();
-            }
-            all
-        });
-        let mut loaded = Loaded { entries: Vec::new(), _codes: Vec::new() };
-        for one in compiled {
-            let (code, entries) = one?;
-            loaded.entries.extend(entries);
-            loaded._codes.push(code);
-        }
-        Ok(loaded)
+        let launches = || part.kernels.iter().map(|at| &self.launches[*at]);
+        let code = Compiled::new(launches().flatten().flat_map(Launch::functions), &self.make, timings)?;
+        let of_kernel = |launches: &Vec<Launch>| launches.iter().map(|l| code.entries(l)).collect();
+        let entries = launches().map(of_kernel).collect::<Result<_, String>>()?;
+        Ok(Loaded { entries, _code: code })
     }
 
     /// The entry points of a kernel.
@@ -122,21 +97,4 @@ impl Codes {
     pub(crate) fn compiled(&self) -> usize {
         self.parts.iter().filter(|p| p.code.get().is_some()).map(|p| p.kernels.len()).sum()
     }
-}
-
-/// Divides kernels, in order, among as many threads as are worth it, at least one.
-fn shares<'a, 'l>(kernels: &'a [&'l [Launch]], threads: usize) -> Vec<&'a [&'l [Launch]]> {
-    let size = |launches: &[Launch]| launches.iter().flat_map(Launch::functions).map(|f| f.vals.len()).sum::<usize>();
-    let all: usize = kernels.iter().map(|k| size(k)).sum();
-    let count = threads.min(all / SHARE).max(1);
-    let (mut shares, mut from, mut sum) = (Vec::new(), 0, 0);
-    for (k, kernel) in kernels.iter().enumerate() {
-        sum += size(kernel);
-        if sum * count >= all * (shares.len() + 1) && shares.len() + 1 < count {
-            shares.push(&kernels[from..=k]);
-            from = k + 1;
-        }
-    }
-    shares.push(&kernels[from..]);
-    shares
 }

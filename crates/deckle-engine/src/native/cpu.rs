@@ -3,123 +3,21 @@
 
 use crate::Settings;
 use crate::native::codes::Codes;
+use crate::native::compile::{Compiled, Entries, Entry, Make};
 use crate::native::device::Device;
 use crate::native::fault::Failure;
 use crate::native::host;
 use crate::native::passed::{Args, Few, Passed, Record, Shared};
-use crate::native::pipeline::{Stage, Timings};
+use crate::native::pipeline::Timings;
 use crate::native::rows::{LongCodes, Uneven};
 use crate::native::run::Memory;
 use deckle_ir::kernel::{Buf, Kernel, ROOT, Sink, Site};
-use deckle_ir::loops::{Access, Block, Function, Gathers, Launch, Stmt, Work};
+use deckle_ir::loops::{Access, Launch, Work};
 use deckle_ir::scalar::{Scalar, ScalarType};
-use deckle_llvm::{Code, Compiler, Pipeline, emit};
-use deckle_lower::contract::contract;
-use deckle_lower::cuts::Cuts;
-use deckle_lower::lower::{Purpose, lower_kernel};
+use deckle_lower::lower::lower_kernel;
 use deckle_runtime::Buffer;
 use smallvec::SmallVec;
-use std::borrow::Cow;
-use std::sync::{Arc, Mutex, PoisonError};
-
-/// How code is made.
-#[derive(Debug)]
-pub(crate) struct Make {
-    pub pipeline: Pipeline,
-    pub gathers: Gathers,
-    pub cuts: Cuts,
-    /// Whether accesses of memory are checked.
-    pub checked: bool,
-    /// Whether sums of products are contracted.
-    pub contract: bool,
-}
-
-impl Make {
-    /// What schedules are for, when they record what fails and when they do not.
-    pub fn purpose(&self, diagnose: bool) -> Purpose {
-        Purpose { gathers: self.gathers, diagnose, cuts: self.cuts }
-    }
-}
-
-/// A compiled function: buffers, scalars, error record.
-pub(crate) type Entry = unsafe extern "C" fn(*const *mut u8, *const u64, *mut u64);
-
-/// The entry points of a launch.
-#[derive(Clone, Debug)]
-pub(crate) struct Entries {
-    /// The totals and the prefix of each level of scans.
-    scans: Vec<(Entry, Entry)>,
-    pub main: Entry,
-    finish: Option<Entry>,
-    pub merge: Option<Entry>,
-    pub turns: Option<Entry>,
-    pub owned: Option<Entry>,
-    pub lengths: Option<Entry>,
-}
-
-/// Compiles the functions of launches and finds their entry points.
-pub(crate) fn load(
-    launches: &[&[Launch]],
-    make: &Make,
-    timings: &mut Timings,
-) -> Result<(Arc<Code>, Vec<Vec<Entries>>), String> {
-    let functions: Vec<Function> = launches.iter().copied().flatten().flat_map(Launch::functions).cloned().collect();
-    let code = compile(&functions, make, timings)?;
-    let all = launches.iter().map(|k| k.iter().map(|l| entries(&code, l)).collect()).collect::<Result<_, _>>()?;
-    Ok((code, all))
-}
-
-/// How deep loops may be in each other in code that is optimised. What LLVM unrolls and versions multiplies with every level, so that a dozen may take
-/// minutes. The examples have 6.
-const DEEPEST: usize = 9;
-
-/// How deep loops are in each other.
-fn depth(block: &Block) -> usize {
-    let of = |stmt: &Stmt| match stmt {
-        Stmt::For { body, .. } => 1 + depth(body),
-        Stmt::While { test, body, .. } => 1 + depth(test).max(depth(body)),
-        Stmt::If { yes, no, .. } => depth(yes).max(depth(no)),
-        _ => 0,
-    };
-    block.stmts.iter().map(of).max().unwrap_or(0)
-}
-
-/// Compiles functions.
-pub(crate) fn compile(functions: &[Function], make: &Make, timings: &mut Timings) -> Result<Arc<Code>, String> {
-    let options = emit::Options { gathers: make.gathers, checked: make.checked, strip: make.cuts.strip };
-    let mut functions = Cow::Borrowed(functions);
-    if make.contract {
-        functions.to_mut().iter_mut().for_each(contract);
-    }
-    let ir = timings.time(Stage::Llvm, || emit::host_with(&functions, options));
-    let compiler = Compiler::host().map_err(|e| e.to_string())?;
-    let is_deep = functions.iter().any(|f| depth(&f.body) > DEEPEST);
-    let pipeline = if is_deep { Pipeline::O0 } else { make.pipeline.clone() };
-    let loaded = timings.time(Stage::Asm, || compiler.load_timed(&ir, pipeline)).map_err(|e| e.to_string())?;
-    timings.origin = Some(loaded.from);
-    Ok(loaded.code)
-}
-
-/// The entry point of a function.
-pub(crate) fn entry(code: &Code, f: &Function) -> Result<Entry, String> {
-    let p = code.symbol(&f.name).ok_or_else(|| format!("`{}` is not there", f.name))?;
-    // SAFETY: `emit::host` gives every function this signature.
-    Ok(unsafe { std::mem::transmute::<std::ptr::NonNull<std::ffi::c_void>, Entry>(p) })
-}
-
-/// The entry points of a launch.
-pub(crate) fn entries(code: &Code, l: &Launch) -> Result<Entries, String> {
-    let entry = |f: &Function| entry(code, f);
-    Ok(Entries {
-        scans: l.scans.iter().map(|s| Ok((entry(&s.totals)?, entry(&s.prefix)?))).collect::<Result<_, String>>()?,
-        main: entry(&l.main)?,
-        finish: l.finish.as_ref().map(entry).transpose()?,
-        merge: l.copies.as_ref().map(|c| entry(&c.merge)).transpose()?,
-        turns: l.copies.as_ref().and_then(|c| c.turns.as_ref()).map(|t| entry(&t.function)).transpose()?,
-        owned: l.owned.as_ref().map(|o| entry(&o.function)).transpose()?,
-        lengths: l.lengths().map(entry).transpose()?,
-    })
-}
+use std::sync::{Mutex, PoisonError};
 
 /// The size of a block where results depend on it: on the number of points, and on nothing else.
 fn fixed_block(least: i64, points: i64, most: i64) -> i64 {
@@ -227,10 +125,11 @@ impl Device for Cpu<'_> {
         let scheduled = lower_kernel(&program, &kernel, &format!("d{at}"), self.make.purpose(true), None);
         let launches = scheduled.map_err(|e| Failure::Bug(e.to_string()))?.launches;
         // The code has to live as long as it runs.
-        let (_code, mut entries) = load(&[&launches[..]], self.make, &mut Timings::default()).map_err(Failure::Bug)?;
-        let entries = entries.pop().unwrap_or_default();
-        for (launch, entries) in launches.iter().zip(&entries) {
-            if let Some(record) = self.launch(memory, launch, entries, &How::Alone)? {
+        let functions = launches.iter().flat_map(Launch::functions);
+        let code = Compiled::new(functions, self.make, &mut Timings::default()).map_err(Failure::Bug)?;
+        for launch in &launches {
+            let entries = code.entries(launch).map_err(Failure::Bug)?;
+            if let Some(record) = self.launch(memory, launch, &entries, &How::Alone)? {
                 let operands = record[3..].iter().take(record[2] as usize).map(|w| *w as i64).collect();
                 return Ok(Failure::Check(Site(record[1] as u32), operands));
             }

@@ -1,6 +1,7 @@
 //! What all devices have in common that run kernels on a grid of threads.
 
-use crate::native::cpu::{Cpu, Make};
+use crate::native::compile::Make;
+use crate::native::cpu::Cpu;
 use crate::native::device::Device;
 use crate::native::fault::Failure;
 use crate::native::plan::Plan;

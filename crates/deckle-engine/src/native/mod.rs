@@ -2,6 +2,7 @@
 
 mod again;
 mod codes;
+mod compile;
 mod cpu;
 mod cuda;
 mod data;
@@ -26,7 +27,8 @@ pub use simulated::Simulated;
 
 use crate::settings::{Settings, is_checked};
 use codes::Codes;
-use cpu::{Cpu, Make};
+use compile::Make;
+use cpu::Cpu;
 use deckle_diag::{Code as ErrorCode, Diagnostic};
 use deckle_ir::array;
 use deckle_ir::entity::Func;

@@ -1,15 +1,15 @@
 //! Rows of different lengths: work is divided by what is in them, and all threads share those that are too much for one. See `Rows` and `Long` of the loop IR.
 #![allow(unsafe_code)] // Entry points are called with pointers.
 
-use crate::native::cpu::{self, Cpu, Entries, Entry, How, Make};
+use crate::native::compile::{Compiled, Entries, Entry, Make};
+use crate::native::cpu::{Cpu, How};
 use crate::native::fault::Failure;
 use crate::native::passed::{Args, Passed, Record, Shared};
 use crate::native::pipeline::Timings;
 use crate::native::run::Memory;
 use deckle_ir::kernel::{Kernel, Program};
-use deckle_ir::loops::{Function, Launch, Lengths, Long};
+use deckle_ir::loops::{Launch, Lengths, Long};
 use deckle_ir::scalar::ScalarType;
-use deckle_llvm::Code;
 use deckle_lower::cuts::Cuts;
 use deckle_lower::lower::lower_long;
 use std::borrow::Cow;
@@ -143,17 +143,16 @@ pub(crate) struct LongCode {
     long: Long,
     phases: Vec<Entry>,
     entries: Entries,
-    _code: Arc<Code>,
+    _code: Compiled,
 }
 
 impl LongCode {
     fn new(program: &Program, kernel: &Kernel, (at, launch): (usize, usize), make: &Make) -> Result<LongCode, String> {
         let silent = program.silent();
         let long = lower_long(&silent, kernel, &format!("r{at}_{launch}"), launch, make.purpose(false))?;
-        let functions: Vec<Function> = long.functions().cloned().collect();
-        let code = cpu::compile(&functions, make, &mut Timings::default())?;
-        let phases = long.phases.iter().map(|p| cpu::entry(&code, &p.function)).collect::<Result<_, _>>()?;
-        let entries = cpu::entries(&code, &long.launch)?;
+        let code = Compiled::new(long.functions(), make, &mut Timings::default())?;
+        let phases = long.phases.iter().map(|p| code.entry(&p.function)).collect::<Result<_, _>>()?;
+        let entries = code.entries(&long.launch)?;
         Ok(LongCode { long, phases, entries, _code: code })
     }
 }

@@ -1,7 +1,8 @@
 //! Scatters on several threads: see `Copies` and `Owned` of the loop IR.
 #![allow(unsafe_code)] // Entry points are called with pointers.
 
-use crate::native::cpu::{Cpu, Entries, Entry};
+use crate::native::compile::{Entries, Entry};
+use crate::native::cpu::Cpu;
 use crate::native::fault::Failure;
 use crate::native::passed::{Args, Few, Passed, Record, Shared};
 use crate::native::run::Memory;

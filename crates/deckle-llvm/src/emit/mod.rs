@@ -79,7 +79,7 @@ pub fn checked(functions: &[Function], gathers: Gathers) -> String {
 }
 
 /// As [`host`], in any way.
-pub fn host_with(functions: &[Function], options: Options) -> String {
+pub fn host_with<'a>(functions: impl IntoIterator<Item = &'a Function>, options: Options) -> String {
     emit(functions, Target::Host, options)
 }
 
@@ -88,7 +88,7 @@ pub fn nvptx(functions: &[Function]) -> String {
     emit(functions, Target::Nvptx, Options::default())
 }
 
-fn emit(functions: &[Function], target: Target, options: Options) -> String {
+fn emit<'a>(functions: impl IntoIterator<Item = &'a Function>, target: Target, options: Options) -> String {
     let mut module = Module::new(target, options);
     for function in functions {
         function::emit(&mut module, function);
