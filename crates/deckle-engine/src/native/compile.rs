@@ -123,8 +123,8 @@ struct Module<'a> {
 /// minutes. The examples have 6.
 const DEEPEST: usize = 9;
 
-/// A module of such a size is worth a thread that compiles it: it takes several times as long as to start one, and to begin and end a module.
-const WORTH: usize = 400;
+/// A module of such a size is worth a thread that compiles it: it takes ten times as long as to start one, and to begin and end a module.
+const WORTH: usize = 40;
 
 /// Divides functions among modules, at most one for each thread, and those that are too deep. The largest function goes first, always to what is the smallest module then.
 fn modules(functions: &[Function], threads: usize) -> Vec<Module<'_>> {

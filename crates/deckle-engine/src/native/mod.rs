@@ -90,7 +90,7 @@ impl Effort {
         match self {
             Effort::None => Pipeline::O0,
             Effort::Little => Pipeline::O1,
-            Effort::Full => Pipeline::O3,
+            Effort::Full => Pipeline::LOOPS,
         }
     }
 }

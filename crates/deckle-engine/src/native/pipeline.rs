@@ -171,8 +171,8 @@ pub fn show(program: &array::Program, func: Func, options: Options, stage: Stage
             let ir = emit::host(&functions(&plan()?)?, gathers_here());
             let compiler = Compiler::host().map_err(|e| unloadable(e.to_string()))?;
             let text = match stage {
-                Stage::Llvm => compiler.optimised_ir(&ir, Pipeline::O3),
-                _ => compiler.assembly(&ir, Pipeline::O3),
+                Stage::Llvm => compiler.optimised_ir(&ir, Pipeline::LOOPS),
+                _ => compiler.assembly(&ir, Pipeline::LOOPS),
             };
             text.map_err(|e| unloadable(e.to_string()))
         }

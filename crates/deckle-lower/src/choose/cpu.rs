@@ -13,7 +13,7 @@
 
 use super::Chooser;
 use crate::facts::rows::ShortRows;
-use crate::facts::{has_branches, is_one_value, is_plain, parts_of};
+use crate::facts::{has_branches, is_one_value, is_plain, is_transcendental, parts_of};
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{Combine, Node, Op, Region, Sink, Space};
 use deckle_ir::loops::Gathers;
@@ -43,6 +43,9 @@ impl Chooser<'_> {
     pub(super) fn nest(&mut self, dim: Space, items: &[Item], outermost: bool) -> Nest {
         if !self.vectors {
             return self.one_by_one(dim, items);
+        }
+        if self.facts.is_single(dim) && !self.facts.written_out(dim) {
+            return Nest::level(Level::Serial, self.inside(dim, items), "one point at most");
         }
         // Floats that are combined along the dimension would be grouped otherwise.
         let splits = !items.iter().any(|i| self.facts.adds_floats(dim, *i));
@@ -238,6 +241,8 @@ impl Chooser<'_> {
             // One vector after another adds to a scan.
             _ if scans || deep && folds => 1,
             _ if deep => self.widening(&inside),
+            // The core looks ahead into the next rounds; more vectors are only more code.
+            _ if inside.iter().any(|n| is_transcendental(p, *n)) => 1,
             0..=SMALL_BODY => cuts.vectors,
             _ => 2,
         };
@@ -376,6 +381,10 @@ impl Chooser<'_> {
                 // What is computed in place is in the caches.
                 non_temporal &= !matches!(p.node(n).op, Op::Load(b, _) if b == *buf);
                 let s = p.space_of(n);
+                // Where there is much to compute, memory does not matter.
+                if p.encloses(dim, s) && is_transcendental(p, n) {
+                    return None;
+                }
                 let plain =
                     !matches!(p.node(n).op, Op::Scan { .. } | Op::Fold { .. } | Op::If { .. } | Op::Loop { .. });
                 if p.encloses(dim, s) && (s != dim || !plain) {

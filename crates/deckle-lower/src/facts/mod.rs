@@ -109,6 +109,24 @@ impl<'k> Facts<'k> {
         }
     }
 
+    /// Whether a dimension has one point or none, whatever is run: the rest of a row that a chunk has cut, say.
+    pub(crate) fn is_single(&self, dim: Space) -> bool {
+        match self.p.space(dim).region {
+            Region::Dim(size) => self.is_at_most(size, 1),
+            _ => false,
+        }
+    }
+
+    fn is_at_most(&self, n: Node, most: i64) -> bool {
+        match self.p.node(n).op {
+            Op::Binary(BinOp::Min, a, b) => self.is_at_most(a, most) || self.is_at_most(b, most),
+            Op::Binary(BinOp::Max, a, b) | Op::Select(_, a, b) => self.is_at_most(a, most) && self.is_at_most(b, most),
+            // Where it fails, there is no point.
+            Op::Check { value, .. } => self.is_at_most(value, most),
+            _ => self.p.as_int(n).is_some_and(|n| n <= most),
+        }
+    }
+
     /// Whether a node depends on the position in a dimension.
     pub(crate) fn mentions(&mut self, n: Node, dim: Space) -> bool {
         if !self.p.encloses(dim, self.p.space_of(n)) {
@@ -392,6 +410,19 @@ pub(crate) fn carried_by(items: &[Item]) -> Vec<Node> {
         Item::Sink(_) => None,
     });
     folds.collect()
+}
+
+/// Whether a node is a function of floats that takes tens of instructions, most of them waiting for one another.
+pub(crate) fn is_transcendental(p: &Program, n: Node) -> bool {
+    let is_plain = |op| {
+        use UnOp::{Abs, Ceil, Floor, IsNan, Neg, Round, Sign, Sqrt, Trunc};
+        matches!(op, Abs | Ceil | Floor | IsNan | Neg | Round | Sign | Sqrt | Trunc)
+    };
+    match p.node(n).op {
+        Op::Unary(op, x) => p.ty(x).is_float() && !is_plain(op),
+        Op::Binary(BinOp::Pow | BinOp::Atan2 | BinOp::Hypot | BinOp::Rem, x, _) => p.ty(x).is_float(),
+        _ => false,
+    }
 }
 
 /// Whether a function jumps over what numbers hardly ever need.
