@@ -11,6 +11,9 @@ use deckle_ir::loops::Gathers;
 use deckle_ir::loops::{Buf, StoreHint, Val};
 use deckle_ir::scalar::{Scalar, ScalarType};
 
+/// How many bytes the smallest elements have that processors gather.
+const WORD: usize = 4;
+
 /// A place, and how it is accessed.
 struct Place {
     elem: ScalarType,
@@ -92,8 +95,11 @@ impl Writer<'_> {
         let ty = types::many(stored, lanes);
         let access = self.access(&place);
         let pointer = format!("{} {}", place.pointer_ty, place.pointer);
-        let raw = if place.gathered && self.module.target == Target::Host && self.module.gathers == Gathers::Emulated {
+        let gathers = self.module.gathers;
+        let raw = if place.gathered && self.module.target == Target::Host && gathers == Gathers::Emulated {
             self.gather_one_by_one(&place, buf, at, mask, lanes)
+        } else if place.gathered && place.passed && self.module.target == Target::Host && align < WORD {
+            self.gather_words(&place, mask, lanes)
         } else if mask.is_none() && !place.gathered {
             self.op(format!("load {ty}, {pointer}, align {align}{access}"))
         } else {
@@ -112,6 +118,20 @@ impl Writer<'_> {
             return self.op(format!("trunc {ty} {raw} to {}", types::many("i1", lanes)));
         }
         raw
+    }
+
+    /// A gather of elements that are smaller than what processors gather, which LLVM would do with a jump for each lane: a word is loaded from
+    /// where each element begins, and the rest of it is cut off. Past the last element lies padding, which can be read.
+    fn gather_words(&mut self, place: &Place, mask: Option<Val>, lanes: u16) -> String {
+        let (pointer_ty, pointer, align) = (&place.pointer_ty, &place.pointer, place.elem.bytes());
+        let (words, masks) = (types::many("i32", lanes), types::many("i1", lanes));
+        let access = self.access(place);
+        let name = format!("llvm.masked.gather.v{lanes}i32.{}", place.suffix);
+        self.module.declare(format!("{words} @{name}({pointer_ty}, i32, {masks}, {words})"));
+        let operands =
+            format!("{pointer_ty} {pointer}, i32 {align}, {}, {words} zeroinitializer", self.mask(mask, lanes));
+        let all = self.op(format!("call {words} @{name}({operands}){access}"));
+        self.op(format!("trunc {words} {all} to {}", types::many(types::stored(place.elem), lanes)))
     }
 
     /// A gather as so many loads. Lanes that the mask leaves out load the first element, which every buffer has; where it leaves out the
