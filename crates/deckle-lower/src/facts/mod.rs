@@ -12,9 +12,12 @@ use crate::cuts::Cuts;
 use deckle_ir::array::{BinOp, UnOp};
 use deckle_ir::kernel::{Combine, Node, Op, Program, ROOT, Region, Sink, Space};
 use deckle_ir::scalar::{Scalar, ScalarType};
-use deckle_ir::schedule::{Item, Level};
+use deckle_ir::schedule::{Item, Lanes, Level};
 use edges::{Fact, Interior};
 use std::collections::{BTreeSet, HashMap};
+
+/// How many nodes of a point are too many to compile them twice.
+const LARGE_POINT: usize = 256;
 
 /// Continues on a new stack segment if little of this one is left.
 pub(crate) fn with_stack<R>(f: impl FnOnce() -> R) -> R {
@@ -259,6 +262,32 @@ impl<'k> Facts<'k> {
             Region::Guard(cond, _) => self.varies(cond),
             _ => false,
         }
+    }
+
+    /// Whether nodes under a guard, computed in lanes, take longer than a jump over them: there are gathered elements, or loops.
+    pub(crate) fn is_worth_a_jump(&mut self, guard: Space, nodes: &[Node]) -> bool {
+        let Some(lane) = self.lane else { return false };
+        let (mut pending, mut seen) = (nodes.to_vec(), BTreeSet::new());
+        while let Some(n) = pending.pop() {
+            let n = self.resolved(n);
+            if !self.p.encloses(guard, self.p.space_of(n)) || !seen.insert(n) {
+                continue;
+            }
+            match self.p.node(n).op {
+                Op::Loop { .. } => return true,
+                Op::Load(_, at) if self.varies(at) && !self.goes_along(at, lane) => return true,
+                _ => pending.extend(self.p.operands(n)),
+            }
+        }
+        false
+    }
+
+    /// Whether there is only masked code for the points of a dimension in lanes: what is computed at a point is large, so that code for full vectors beside
+    /// it takes long to compile, and has loops that go on as long as any lane does, which have masks anyway.
+    pub(crate) fn is_made_once(&mut self, dim: Space, items: &[Item], lanes: Lanes) -> bool {
+        let inside = self.needed_inside(dim, items);
+        let loops = inside.iter().any(|n| matches!(self.p.node(*n).op, Op::Loop { .. }));
+        lanes.vectors == 1 && !lanes.non_temporal && loops && inside.len() > LARGE_POINT
     }
 
     /// Whether an index goes up by one with the position.

@@ -12,7 +12,7 @@ use deckle_ir::kernel::{self, Node, Op, Program, ROOT, Sink, Space};
 use deckle_ir::loops::{Access, Buf, Builder, Expr, Val};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::schedule::{self, Item, Nest, Walks};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::Purpose;
 use super::folds::Acc;
@@ -62,6 +62,8 @@ pub(super) struct Emitter<'k> {
     pub grid: Grid,
     /// The vectors in which code is being made.
     pub vectors: Option<super::lanes::Lane>,
+    /// The masks of which it is known, where code is being made, that some lane is in them.
+    pub inhabited: HashSet<Val>,
     /// The rows for which code is being made together.
     pub tile: Option<super::tile::Tile>,
     /// Buffers that each thread needs for itself: of what, and how many.
@@ -114,6 +116,7 @@ impl<'k> Emitter<'k> {
             can_fail: sinks.iter().any(|s| p.sink_needs(s).iter().any(|n| matches!(p.node(*n).op, Op::Check { .. }))),
             grid: Grid::default(),
             vectors: None,
+            inhabited: HashSet::new(),
             tile: None,
             private: Vec::new(),
             scatter_to: None,

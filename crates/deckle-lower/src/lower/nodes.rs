@@ -87,6 +87,11 @@ impl Emitter<'_> {
             }
         }
         let buf = self.buf(buf)?;
+        // Some lane needs it, and all need the same.
+        if w == Width::Lanes && !self.facts.varies(at) && self.mask().is_none_or(|m| self.inhabited.contains(&m)) {
+            let at = self.val(at)?;
+            return Ok(Expr::Splat(self.b.let_(Expr::Load { buf, at, mask: None })));
+        }
         let (at, mask) = self.place(at, w)?;
         Ok(Expr::Load { buf, at, mask })
     }
@@ -141,12 +146,30 @@ impl Emitter<'_> {
         for side in [yes, no] {
             let holds = self.guard(side.0, w)?;
             let mask = self.narrowed(holds)?;
-            self.set_mask(Some(mask));
-            sides.push(self.side(side, w)?);
+            sides.push(self.masked_side(side, mask)?);
             self.set_mask(outer);
         }
         let pairs = sides[0].iter().zip(&sides[1]);
         pairs.map(|(a, b)| self.let_(Expr::Select(c, *a, *b), w)).collect()
+    }
+
+    /// What is computed in the lanes of a mask. If it takes longer than a jump, it is jumped over where there are none.
+    fn masked_side(&mut self, side: (Space, &[Node]), mask: Val) -> Res<Vec<Val>> {
+        self.set_mask(Some(mask));
+        if !self.facts.is_worth_a_jump(side.0, side.1) {
+            return self.side(side, Width::Lanes);
+        }
+        let any = self.b.let_(Expr::Total(BinOp::Or, mask));
+        self.b.begin_if(any);
+        let known = self.inhabited.insert(mask);
+        let vals = self.side(side, Width::Lanes)?;
+        if known {
+            self.inhabited.remove(&mask);
+        }
+        self.b.begin_else(&vals);
+        let zero = |e: &mut Self, n: &Node| e.constant_in(Scalar::zero(e.p.ty(*n)), Width::Lanes);
+        let zeros = side.1.iter().map(|n| zero(self, n)).collect::<Res<Vec<_>>>()?;
+        Ok(self.b.end(&zeros))
     }
 
     /// What is computed where a guard holds.
@@ -177,6 +200,7 @@ impl Emitter<'_> {
             let active = self.narrowed(goes_on)?;
             self.set_mask(Some(active));
             goes_on = self.b.let_(Expr::Total(BinOp::Or, active));
+            self.inhabited.insert(active);
         }
         // A failure may have made a loop endless.
         let failed = self.b.let_(Expr::Failed);

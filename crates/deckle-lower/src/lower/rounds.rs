@@ -24,7 +24,10 @@ impl Emitter<'_> {
         let sums = self.sums_of(over.space, over.items)?;
         let types: Vec<(BinOp, ScalarType)> = sums.iter().flat_map(|s| s.types.clone()).collect();
         let units: Vec<Val> = types.iter().map(|(op, ty)| self.unit_lanes(*op, *ty, lanes.width)).collect();
-        let (middle, now) = self.wide_rounds(over, (lo, hi), lanes, (&sums, &units))?;
+        let (middle, now) = match self.facts.is_made_once(over.space, over.items, lanes) {
+            true => (lo, units),
+            false => self.wide_rounds(over, (lo, hi), lanes, (&sums, &units))?,
+        };
         let end = self.masked_rounds(over, (middle, hi), lanes.width, (&sums, &now))?;
         self.add_totals(&sums, &end, (lo, hi))
     }
@@ -95,7 +98,12 @@ impl Emitter<'_> {
         count: u16,
         (sums, now): (&[Sums], &[Val]),
     ) -> Res<Vec<Val>> {
-        self.rounds((lo, hi), count, over.items, (sums, now), |e, start| e.masked_lane(over, count, (start, hi)))
+        self.rounds((lo, hi), count, over.items, (sums, now), |e, start| {
+            let lane = e.masked_lane(over, count, (start, hi));
+            // There is a round only where there is a point.
+            e.inhabited.extend(lane.mask);
+            lane
+        })
     }
 
     /// A vector of the points from `start` on that are below `hi`.
