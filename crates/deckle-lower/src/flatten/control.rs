@@ -222,6 +222,9 @@ impl<'p> Flattener<'p> {
         let state = init.with_leaves(&mut vars.iter().copied())?;
         let counter = self.k.var(rounds, leaves.len() as u32, ScalarType::I64);
         let run = Run::Step(counter);
+        if let Some(n) = limit {
+            self.counters.insert(counter, self.range_of(n).1.max(0));
+        }
         let cond = match limit {
             Some(n) => self.lt(counter, n),
             None => self.inside(fx, cx.inst.bodies[0], std::slice::from_ref(&state), rounds, run)?.scalar()?,

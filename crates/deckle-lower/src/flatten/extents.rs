@@ -27,7 +27,7 @@ const STORED: i64 = 1 << 56;
 /// How far ranges of nodes are looked for.
 const DEPTH: u32 = 6;
 
-const INTS: (i128, i128) = (i64::MIN as i128, i64::MAX as i128);
+pub(super) const INTS: (i128, i128) = (i64::MIN as i128, i64::MAX as i128);
 const SIZES: (i128, i128) = (0, MOST as i128);
 
 impl Flattener<'_> {
@@ -262,6 +262,9 @@ impl Flattener<'_> {
     fn range_within(&self, n: Node, depth: u32) -> (i128, i128) {
         let ty = self.k.ty(n);
         let all = ty.int_range().unwrap_or(INTS);
+        if let Some(c) = self.k.as_const(n).and_then(Scalar::as_int) {
+            return (c, c);
+        }
         if self.is_size(n) {
             return SIZES;
         }
@@ -273,8 +276,8 @@ impl Flattener<'_> {
         // What leaves the range of its type wraps.
         let exact = |r: (i128, i128)| if within(r, all) { r } else { all };
         match &self.k.node(n).op {
-            Op::Const(c) => c.as_int().map_or(all, |c| (c, c)),
             Op::Pos => (0, SIZES.1 - 1),
+            Op::Var(_) => self.counters.get(&n).map_or(all, |most| (0, *most)),
             Op::Cast(_, x) if self.k.ty(*x).is_int() => exact(of(*x)),
             Op::Select(_, x, y) => hull(of(*x), of(*y)),
             Op::Check { value, site, .. } => {
@@ -306,6 +309,8 @@ impl Flattener<'_> {
                     BinOp::MulSat => clamped(product()),
                     BinOp::Min => (x.0.min(y.0), x.1.min(y.1)),
                     BinOp::Max => (x.0.max(y.0), x.1.max(y.1)),
+                    BinOp::Div if x.0 >= 0 && y.0 > 0 => (x.0 / y.1, x.1 / y.0),
+                    BinOp::Rem if x.0 >= 0 && y.0 > 0 => (0, x.1.min(y.1 - 1)),
                     _ => all,
                 }
             }

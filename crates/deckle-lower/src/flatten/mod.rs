@@ -137,6 +137,8 @@ struct Flattener<'p> {
     kept: HashMap<*const Arr, Rep>,
     /// Nodes that are sizes wherever they are computed.
     sized: HashSet<Node>,
+    /// The numbers of the rounds of loops in kernels, and what each is at most.
+    counters: HashMap<Node, i128>,
     /// The buffers that hold offsets of arrays in memory.
     offset_bufs: HashSet<Buf>,
     /// The offsets of rows that have the same size at all points that there are, and that size: a node of the root.
@@ -225,6 +227,7 @@ pub fn flatten(program: &array::Program, func: Func, options: Options) -> Result
         around: Vec::new(),
         kept: HashMap::new(),
         sized: HashSet::new(),
+        counters: HashMap::new(),
         offset_bufs: HashSet::new(),
         equal_rows: HashMap::new(),
         alive: Vec::new(),

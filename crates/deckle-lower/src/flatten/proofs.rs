@@ -1,14 +1,24 @@
-//! Indices that need no check: those that are positions, plus or minus what is known.
+//! Indices that need no check: those that are positions, plus or minus what is known, and those that a branch compares with the size; and comparisons whose
+//! outcome is known where they are made.
 //!
 //! An index is a sum of positions, each at least 0 and below the size of its dimension, and numbers. If the sum of the greatest positions is below the size of
 //! the array, whatever the sizes are, the index is in range.
 //!
 //! A proof relies on a size, and a size on its checks. The host has made those of the root before a kernel runs; a kernel runs on where one of its own fails, until all points are
 //! done. There the size is not what it was proven to be, and the index is 0: [`Flattener::proven`].
+//!
+//! A branch, or a round of a loop, runs only where its condition holds: `b - a - 1` is not negative inside of `if a < b`. Of another difference the same is known if it is a multiple
+//! of that, plus a number ([`Flattener::exceeds`]). Conditions compare values, so sums are taken apart only where they do not wrap, and checks, which are 0 where they fail, not at all.
+//!
+//! ```text
+//! for j < n { if 64·j + 3 < 64·n - 8 .. }      64·n - 8 - (64·j + 3) - 1  =  64·(n - j - 1) + 52
+//! ```
 
 use super::Flattener;
-use deckle_ir::array::BinOp;
+use super::extents::INTS;
+use deckle_ir::array::{BinOp, UnOp};
 use deckle_ir::kernel::{Linear, Node, Op, ROOT, Region, Space};
+use deckle_ir::scalar::ScalarType;
 
 impl Flattener<'_> {
     fn linear(&self, n: Node) -> Option<Linear> {
@@ -40,6 +50,133 @@ impl Flattener<'_> {
         room.add(&most, -1)?;
         // What is left over must be a number: sizes may be anything.
         room.terms.is_empty().then(|| room.constant.checked_sub(1)).flatten()
+    }
+
+    /// Whether the branches and loops around a context run only where an index is at least 0 and below a size. It is not loaded from outside of them ([`Program::pin`](deckle_ir::kernel::Program::pin)).
+    pub(super) fn is_said_in_range(&mut self, index: Node, size: Node, ctx: Space) -> bool {
+        let (said, zero) = (self.said(ctx), self.k.int(0));
+        !said.is_empty()
+            && self.exceeds(size, index, 1, &said)
+            && (self.range_of(index).0 >= 0 || self.exceeds(index, zero, 0, &said))
+    }
+
+    /// Whether a comparison holds at the points of a context, if that is known.
+    pub(super) fn known_comparison(&self, op: BinOp, a: Node, b: Node, ctx: Space) -> Option<bool> {
+        if !matches!(op, BinOp::Lt | BinOp::Le | BinOp::Gt | BinOp::Ge | BinOp::Eq | BinOp::Ne) {
+            return None;
+        }
+        let said = self.said(ctx);
+        if said.is_empty() {
+            return None;
+        }
+        let exceeds = |a: Node, b: Node, by: i64| self.exceeds(a, b, by, &said);
+        let (less, not_less) = (|a, b| exceeds(b, a, 1), |a, b| exceeds(a, b, 0));
+        let either = |yes: bool, no: bool| if yes { Some(true) } else { no.then_some(false) };
+        match op {
+            BinOp::Lt => either(less(a, b), not_less(a, b)),
+            BinOp::Ge => either(not_less(a, b), less(a, b)),
+            BinOp::Gt => either(less(b, a), not_less(b, a)),
+            BinOp::Le => either(not_less(b, a), less(b, a)),
+            BinOp::Eq => (less(a, b) || less(b, a)).then_some(false),
+            _ => (less(a, b) || less(b, a)).then_some(true),
+        }
+    }
+
+    /// A quotient where a number divides every term of a sum that does not wrap.
+    pub(super) fn exact_quotient(&mut self, a: Node, m: i64) -> Option<Node> {
+        let sum = self.exact_sum(a).filter(|s| m > 0 && s.constant % m == 0 && s.terms.values().all(|c| c % m == 0))?;
+        let mut total = None;
+        for (n, c) in &sum.terms {
+            let c = self.k.int(c / m);
+            let term = self.mul(*n, c);
+            total = Some(total.map_or(term, |t| self.add(t, term)));
+        }
+        let last = self.k.int(sum.constant / m);
+        Some(total.map_or(last, |t| self.add(t, last)))
+    }
+
+    /// Whether `a - b` is at least a number, for what is said.
+    fn exceeds(&self, a: Node, b: Node, by: i64, said: &[Linear]) -> bool {
+        let difference = || {
+            let mut sum = self.exact(a);
+            sum.add(&self.exact(b), -1)?;
+            sum.constant = sum.constant.checked_sub(by)?;
+            Some(sum)
+        };
+        let Some(sum) = difference() else { return false };
+        let follows = |known: &Linear| {
+            let (n, c) = known.terms.first_key_value()?;
+            let times = sum.terms.get(n)? / c;
+            let mut rest = sum.clone();
+            rest.add(known, times.checked_neg()?)?;
+            (times > 0 && rest.terms.is_empty() && rest.constant >= 0).then_some(())
+        };
+        sum.terms.is_empty() && sum.constant >= 0 || said.iter().any(|known| follows(known).is_some())
+    }
+
+    /// What the conditions around a context say, as sums that are not negative.
+    fn said(&self, ctx: Space) -> Vec<Linear> {
+        let (mut said, mut space) = (Vec::new(), ctx);
+        while space != ROOT {
+            if let Region::Guard(cond, when) = self.k.space(space).region {
+                self.condition(cond, when, &mut said);
+            }
+            space = self.k.space(space).parent;
+        }
+        said
+    }
+
+    fn condition(&self, cond: Node, holds: bool, said: &mut Vec<Linear>) {
+        match self.k.node(cond).op {
+            Op::Unary(UnOp::Not, x) => self.condition(x, !holds, said),
+            Op::Binary(op @ (BinOp::And | BinOp::Or), a, b) if (op == BinOp::And) == holds => {
+                if self.k.ty(cond) == ScalarType::Bool {
+                    [a, b].into_iter().for_each(|c| self.condition(c, holds, said));
+                }
+            }
+            Op::Binary(op, a, b) if self.k.ty(a) == ScalarType::I64 => {
+                let (less, more, by) = match (op, holds) {
+                    (BinOp::Lt, true) | (BinOp::Ge, false) => (a, b, 1),
+                    (BinOp::Le, true) | (BinOp::Gt, false) => (a, b, 0),
+                    (BinOp::Gt, true) | (BinOp::Le, false) => (b, a, 1),
+                    (BinOp::Ge, true) | (BinOp::Lt, false) => (b, a, 0),
+                    _ => return,
+                };
+                let mut sum = self.exact(more);
+                let added = sum.add(&self.exact(less), -1).and_then(|()| sum.constant.checked_sub(by));
+                if let Some(constant) = added {
+                    said.push(Linear { constant, ..sum });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A node as a sum that has exactly its value.
+    fn exact(&self, n: Node) -> Linear {
+        self.exact_sum(n).unwrap_or_else(|| Linear { terms: [(n, 1)].into(), constant: 0 })
+    }
+
+    fn exact_sum(&self, n: Node) -> Option<Linear> {
+        if let Some(constant) = self.k.as_int(n) {
+            return Some(Linear { constant, ..Linear::default() });
+        }
+        let Op::Binary(op, a, b) = self.k.node(n).op else { return None };
+        // What may wrap may be any integer.
+        if self.k.ty(n) != ScalarType::I64 || self.range_of(n) == INTS {
+            return None;
+        }
+        let mut sum = Linear::default();
+        match (op, self.k.as_int(a), self.k.as_int(b)) {
+            (BinOp::Add | BinOp::Sub, ..) => {
+                sum.add(&self.exact(a), 1)?;
+                sum.add(&self.exact(b), if op == BinOp::Add { 1 } else { -1 })?;
+            }
+            (BinOp::Mul, Some(c), _) => sum.add(&self.exact(b), c)?,
+            (BinOp::Mul, _, Some(c)) => sum.add(&self.exact(a), c)?,
+            _ => return None,
+        }
+        Some(sum)
     }
 
     /// An index that is proven to be below a size, at the points of a context: 0 where a check fails that the size depends on, unless then there are no points.

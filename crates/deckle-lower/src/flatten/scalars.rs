@@ -52,7 +52,9 @@ impl<'p> Flattener<'p> {
             BinOp::Div | BinOp::Rem => {
                 let known = self.k.as_const(b).and_then(Scalar::as_int);
                 if known.is_some_and(|k| k != 0) {
-                    return self.k.binary(op, a, b);
+                    let divisor = self.k.as_int(b).filter(|_| op == BinOp::Div);
+                    let quotient = divisor.and_then(|m| self.exact_quotient(a, m));
+                    return quotient.unwrap_or_else(|| self.k.binary(op, a, b));
                 }
                 let ok = self.k.binary(BinOp::Ne, b, zero);
                 let dividend = self.k.cast(ScalarType::I64, a);
@@ -65,7 +67,16 @@ impl<'p> Flattener<'p> {
                 let b = self.check(ok, b, Fault::NegativeExponent, span, &operands, ctx);
                 self.k.binary(op, a, b)
             }
-            _ => self.k.binary(op, a, b),
+            _ => self.compared(op, a, b, ctx),
+        }
+    }
+
+    /// A scalar operator that needs no check; a comparison whose outcome is known in the context is that.
+    pub(super) fn compared(&mut self, op: BinOp, a: Node, b: Node, ctx: Space) -> Node {
+        let known = if self.k.ty(a) == ScalarType::I64 { self.known_comparison(op, a, b, ctx) } else { None };
+        match known {
+            Some(holds) => self.k.constant(Scalar::Bool(holds)),
+            None => self.k.binary(op, a, b),
         }
     }
 
@@ -77,7 +88,7 @@ impl<'p> Flattener<'p> {
         {
             return self.k.int(i);
         }
-        if self.is_in_range(i, size) {
+        if self.is_in_range(i, size) || self.is_said_in_range(i, size, ctx) {
             return self.proven(i, size, ctx);
         }
         // One comparison for both ends: a negative index is a large unsigned one.

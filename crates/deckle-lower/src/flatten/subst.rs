@@ -201,7 +201,11 @@ impl Flattener<'_> {
             },
             Op::Var(k) => {
                 let to = self.move_space(space, m);
-                self.k.var(to, k, ty)
+                let var = self.k.var(to, k, ty);
+                if let Some(most) = self.counters.get(&n) {
+                    self.counters.insert(var, *most);
+                }
+                var
             }
             Op::Unary(op, x) => {
                 let x = self.move_node(x, m);
@@ -209,7 +213,8 @@ impl Flattener<'_> {
             }
             Op::Binary(op, a, b) => {
                 let (a, b) = (self.move_node(a, m), self.move_node(b, m));
-                self.k.binary(op, a, b)
+                let ctx = self.move_space(space, m);
+                self.compared(op, a, b, ctx)
             }
             Op::Cast(to, x) => {
                 let x = self.move_node(x, m);
