@@ -323,7 +323,7 @@ impl Flattener<'_> {
     }
 
     /// Whether two nodes are offsets of the same array, so that their difference is the size of rows in memory, where it is a size.
-    fn is_row(&self, hi: Node, lo: Node) -> bool {
+    pub(super) fn is_row(&self, hi: Node, lo: Node) -> bool {
         match (&self.k.node(hi).op, &self.k.node(lo).op) {
             (Op::Load(a, _), Op::Load(b, _)) => a == b && self.offset_bufs.contains(a),
             _ => false,

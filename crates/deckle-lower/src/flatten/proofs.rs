@@ -62,9 +62,6 @@ impl Flattener<'_> {
 
     /// Whether a comparison holds at the points of a context, if that is known.
     pub(super) fn known_comparison(&self, op: BinOp, a: Node, b: Node, ctx: Space) -> Option<bool> {
-        if !matches!(op, BinOp::Lt | BinOp::Le | BinOp::Gt | BinOp::Ge | BinOp::Eq | BinOp::Ne) {
-            return None;
-        }
         let said = self.said(ctx);
         if said.is_empty() {
             return None;
@@ -80,6 +77,24 @@ impl Flattener<'_> {
             BinOp::Eq => (less(a, b) || less(b, a)).then_some(false),
             _ => (less(a, b) || less(b, a)).then_some(true),
         }
+    }
+
+    /// A number and a difference that compare as two nodes do: in rounds that are written out, all comparisons with one bound then share the difference. Only where the counter of a loop is
+    /// compared: those of positions are known by their form (`facts/edges.rs`).
+    pub(super) fn number_and_rest(&mut self, a: Node, b: Node) -> Option<(Node, Node)> {
+        let mut sum = self.exact(b);
+        sum.add(&self.exact(a), -1)?;
+        let number = sum.constant.checked_neg()?;
+        if number == 0 || !sum.terms.keys().any(|n| self.counters.contains_key(n)) {
+            return None;
+        }
+        let mut rest = self.k.int(0);
+        for (n, c) in &sum.terms {
+            let times = self.k.int(*c);
+            let term = self.mul(*n, times);
+            rest = self.add(rest, term);
+        }
+        (self.range_of(rest) != INTS).then(|| (self.k.int(number), rest))
     }
 
     /// A quotient where a number divides every term of a sum that does not wrap.
@@ -129,10 +144,10 @@ impl Flattener<'_> {
     fn condition(&self, cond: Node, holds: bool, said: &mut Vec<Linear>) {
         match self.k.node(cond).op {
             Op::Unary(UnOp::Not, x) => self.condition(x, !holds, said),
-            Op::Binary(op @ (BinOp::And | BinOp::Or), a, b) if (op == BinOp::And) == holds => {
-                if self.k.ty(cond) == ScalarType::Bool {
-                    [a, b].into_iter().for_each(|c| self.condition(c, holds, said));
-                }
+            Op::Binary(op @ (BinOp::And | BinOp::Or), a, b)
+                if (op == BinOp::And) == holds && self.k.ty(cond) == ScalarType::Bool =>
+            {
+                [a, b].into_iter().for_each(|c| self.condition(c, holds, said));
             }
             Op::Binary(op, a, b) if self.k.ty(a) == ScalarType::I64 => {
                 let (less, more, by) = match (op, holds) {
@@ -162,8 +177,8 @@ impl Flattener<'_> {
             return Some(Linear { constant, ..Linear::default() });
         }
         let Op::Binary(op, a, b) = self.k.node(n).op else { return None };
-        // What may wrap may be any integer.
-        if self.k.ty(n) != ScalarType::I64 || self.range_of(n) == INTS {
+        // What may wrap may be any integer. The size of a row is known as such, and not of its offsets.
+        if self.k.ty(n) != ScalarType::I64 || self.range_of(n) == INTS || op == BinOp::Sub && self.is_row(a, b) {
             return None;
         }
         let mut sum = Linear::default();

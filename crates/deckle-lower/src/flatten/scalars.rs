@@ -73,11 +73,15 @@ impl<'p> Flattener<'p> {
 
     /// A scalar operator that needs no check; a comparison whose outcome is known in the context is that.
     pub(super) fn compared(&mut self, op: BinOp, a: Node, b: Node, ctx: Space) -> Node {
-        let known = if self.k.ty(a) == ScalarType::I64 { self.known_comparison(op, a, b, ctx) } else { None };
-        match known {
-            Some(holds) => self.k.constant(Scalar::Bool(holds)),
-            None => self.k.binary(op, a, b),
+        let compares = matches!(op, BinOp::Lt | BinOp::Le | BinOp::Gt | BinOp::Ge | BinOp::Eq | BinOp::Ne);
+        if !compares || self.k.ty(a) != ScalarType::I64 {
+            return self.k.binary(op, a, b);
         }
+        if let Some(holds) = self.known_comparison(op, a, b, ctx) {
+            return self.k.constant(Scalar::Bool(holds));
+        }
+        let (a, b) = self.number_and_rest(a, b).unwrap_or((a, b));
+        self.k.binary(op, a, b)
     }
 
     /// An index that is in range from here on.

@@ -77,4 +77,25 @@ impl Emitter<'_> {
         let bound = self.b.hoist(Expr::Cast(ScalarType::U32, bound), 1);
         Ok(Some((x, self.b.splat(bound, count))))
     }
+
+    /// Compares a number of 32 bits with what differs between lanes in 32 bits: twice as many lanes fit a register. What is out of their range is greater, or less, than any such number. The narrow vector
+    /// stands beside the wide one, for all numbers that it is compared with.
+    pub(super) fn narrow_comparison(&mut self, op: BinOp, a: Node, b: Node, w: Width) -> Res<Option<(Val, Val)>> {
+        let compares = matches!(op, BinOp::Lt | BinOp::Le | BinOp::Gt | BinOp::Ge | BinOp::Eq | BinOp::Ne);
+        let (least, most) = (i64::from(i32::MIN), i64::from(i32::MAX));
+        let number = self.p.as_int(a).filter(|c| compares && least < *c && *c < most);
+        let Some(number) = number.filter(|_| w == Width::Lanes && self.facts.varies(b)) else { return Ok(None) };
+        let count = self.vector()?.count;
+        if usize::from(count) * ScalarType::I64.bytes() <= self.facts.cuts.register {
+            return Ok(None);
+        }
+        let wide = self.lane_val(b)?;
+        let [least, most] = [least, most].map(|c| self.int(c));
+        let (least, most) = (self.b.splat(least, count), self.b.splat(most, count));
+        let narrow = self.b.hoist(Expr::Binary(BinOp::Max, wide, least), count);
+        let narrow = self.b.hoist(Expr::Binary(BinOp::Min, narrow, most), count);
+        let narrow = self.b.hoist(Expr::Cast(ScalarType::I32, narrow), count);
+        let number = self.constant(Scalar::I32(number as i32));
+        Ok(Some((self.b.splat(number, count), narrow)))
+    }
 }

@@ -32,7 +32,10 @@ impl Emitter<'_> {
             Op::Unary(op, x) => Expr::Unary(op, self.value(x, w)?),
             Op::Binary(op, a, b) => match self.narrow_bound(op, a, b, w)? {
                 Some((x, bound)) => Expr::Binary(op, x, bound),
-                None => Expr::Binary(op, self.value(a, w)?, self.value(b, w)?),
+                None => match self.narrow_comparison(op, a, b, w)? {
+                    Some((number, x)) => Expr::Binary(op, number, x),
+                    None => Expr::Binary(op, self.value(a, w)?, self.value(b, w)?),
+                },
             },
             Op::Cast(to, x) => Expr::Cast(to, self.value(x, w)?),
             Op::Select(c, x, y) => Expr::Select(self.value(c, w)?, self.value(x, w)?, self.value(y, w)?),
