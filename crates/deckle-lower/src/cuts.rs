@@ -28,6 +28,8 @@ pub struct Cuts {
     pub lanes: usize,
     /// The vectors of a round in a body with little to compute: the latency of one hides behind the others.
     pub vectors: u16,
+    /// More nodes of a point than this, with a loop among them, are compiled once, for vectors that may be partly filled: beside it, code for full ones is not worth its time.
+    pub large_point: usize,
     /// The accumulators that are used round-robin where gathers are slow.
     pub accumulators: i64,
     /// A dimension of at most this constant size is unrolled.
@@ -144,6 +146,7 @@ impl Default for Cuts {
             register: 64,
             lanes: 16,
             vectors: 4,
+            large_point: 256,
             accumulators: 4,
             unrolled: 16,
             in_turns: 33,
@@ -206,6 +209,7 @@ impl Cuts {
             register: 16,
             lanes: 4,
             vectors: 2,
+            large_point: 12,
             accumulators: 2,
             unrolled: 2,
             in_turns: 3,

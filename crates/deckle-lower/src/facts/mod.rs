@@ -16,9 +16,6 @@ use deckle_ir::schedule::{Item, Lanes, Level};
 use edges::{Fact, Interior};
 use std::collections::{BTreeSet, HashMap};
 
-/// How many nodes of a point are too many to compile them twice.
-const LARGE_POINT: usize = 256;
-
 /// Continues on a new stack segment if little of this one is left.
 pub(crate) fn with_stack<R>(f: impl FnOnce() -> R) -> R {
     stacker::maybe_grow(64 << 10, 1 << 20, f)
@@ -287,7 +284,7 @@ impl<'k> Facts<'k> {
     pub(crate) fn is_made_once(&mut self, dim: Space, items: &[Item], lanes: Lanes) -> bool {
         let inside = self.needed_inside(dim, items);
         let loops = inside.iter().any(|n| matches!(self.p.node(*n).op, Op::Loop { .. }));
-        lanes.vectors == 1 && !lanes.non_temporal && loops && inside.len() > LARGE_POINT
+        lanes.vectors == 1 && !lanes.non_temporal && loops && inside.len() > self.cuts.large_point
     }
 
     /// Whether an index goes up by one with the position.
