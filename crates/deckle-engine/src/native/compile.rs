@@ -173,3 +173,57 @@ fn side_by_side<T: Sync, R: Send>(all: &[T], work: impl Fn(&T) -> R + Sync) -> R
         Ok(done)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use deckle_ir::loops::{LoopHint, Ty, Val};
+    use deckle_ir::scalar::ScalarType;
+
+    /// A function with so many values.
+    fn function(name: &str, vals: usize, body: Block) -> Function {
+        Function {
+            name: name.into(),
+            buffers: Vec::new(),
+            locals: Vec::new(),
+            scalars: Vec::new(),
+            vals: vec![Ty { scalar: ScalarType::I64, lanes: 1 }; vals],
+            body,
+            block: 0,
+        }
+    }
+
+    fn names(modules: &[Module<'_>]) -> Vec<Vec<String>> {
+        modules.iter().map(|m| m.functions.iter().map(|f| f.name.clone()).collect()).collect()
+    }
+
+    #[test]
+    fn modules_are_about_equal_and_worth_a_thread() {
+        let all: Vec<Function> = [("a", 30), ("b", 100), ("c", 60), ("d", 50)]
+            .map(|(name, vals)| function(name, vals, Block::default()))
+            .into();
+        assert_eq!(names(&modules(&all, 2)), [vec!["b", "a"], vec!["c", "d"]]);
+        assert_eq!(names(&modules(&all, 1)), [["b", "c", "d", "a"]]);
+        // 240 values are worth 6 threads, for which there are not as many functions.
+        assert_eq!(modules(&all, 16).len(), 4);
+        assert_eq!(modules(&all[..1], 16).len(), 1);
+        assert!(modules(&[], 16).is_empty());
+    }
+
+    #[test]
+    fn deep_loops_have_a_module_of_their_own() {
+        let nested = |levels: usize| {
+            (0..levels).fold(Block::default(), |body, _| {
+                let (var, carries, hint) = (Val(0), Vec::new(), LoopHint::default());
+                let stmts = vec![Stmt::For { var, lo: var, hi: var, step: 1, carries, body, hint }];
+                Block { stmts, ..Block::default() }
+            })
+        };
+        assert_eq!(depth(&nested(DEEPEST)), DEEPEST);
+        let (a, b) = (function("a", 1, Block::default()), function("b", 1, nested(DEEPEST + 1)));
+        let all = [a, b];
+        let modules = modules(&all, 8);
+        assert_eq!(names(&modules), [["a"], ["b"]]);
+        assert_eq!(modules.iter().map(|m| m.is_deep).collect::<Vec<_>>(), [false, true]);
+    }
+}
