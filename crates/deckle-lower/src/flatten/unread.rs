@@ -1,7 +1,9 @@
-//! Kernels whose results nobody reads: a length that was asked for and turned out to be known, for example.
+//! Kernels whose results nobody reads: a length that was asked for and turned out to be known, for example. And checks that a later kernel makes anyway.
 //!
-//! What such a kernel checks must still be checked. So it goes only if a later one makes the same checks, with nothing between them that could fail first.
+//! What such a kernel checks must still be checked. So it goes only if a later one makes the same checks, with nothing between them that could fail first but by a limit, which is no
+//! part of the meaning. Likewise, a kernel does not compute what only its checks need, if a later one does: the digests of words where their lengths are counted, say.
 
+use deckle_ir::fault::Fault;
 use deckle_ir::kernel::{Buf, Node, Op, Program, ROOT, Sink, Step};
 use std::collections::BTreeSet;
 
@@ -67,6 +69,7 @@ fn block(p: &Program, steps: &mut Vec<Step>, read: &BTreeSet<Buf>) {
         let (step, later) = steps[i..].split_first_mut().map_or((None, &[][..]), |(s, l)| (Some(s), &*l));
         let unread = match step {
             Some(Step::Run(kernel)) => {
+                leave_checks(p, &mut kernel.sinks, later);
                 let unread = |s: &Sink| matches!(s, Sink::Write { buf, .. } if !read.contains(buf));
                 kernel.sinks.iter().all(unread) && checked_later(p, checks(p, &kernel.sinks), later)
             }
@@ -99,10 +102,30 @@ fn fills(step: &Step, buf: Buf) -> bool {
     }
 }
 
+/// Leaves checks that nothing else of a kernel needs to a later one that makes them, unless something else of the kernel can fail.
+fn leave_checks(p: &Program, sinks: &mut Vec<Sink>, later: &[Step]) {
+    let (only_checks, others): (Vec<Sink>, Vec<Sink>) =
+        sinks.iter().cloned().partition(|s| matches!(s, Sink::Check(_)));
+    let own = checks(p, &others);
+    let left = &checks(p, &only_checks) - &own;
+    let can_fail = own.iter().any(|n| is_failing(p, *n));
+    if !can_fail && !others.is_empty() && !left.is_empty() && checked_later(p, left, later) {
+        *sinks = others;
+    }
+}
+
 /// The checks of sinks. Those of the root are made by the host, before.
 fn checks(p: &Program, sinks: &[Sink]) -> BTreeSet<Node> {
     let needs = sinks.iter().flat_map(|s| p.sink_needs_to_run(s));
     needs.filter(|n| matches!(p.node(*n).op, Op::Check { .. }) && p.space_of(*n) != ROOT).collect()
+}
+
+/// Whether a node is a check of something else than a limit.
+fn is_failing(p: &Program, n: Node) -> bool {
+    match p.node(n).op {
+        Op::Check { site, .. } => !matches!(p.sites[site.index()].kind, Fault::TooMany(_)),
+        _ => false,
+    }
 }
 
 fn checked_later(p: &Program, mut left: BTreeSet<Node>, later: &[Step]) -> bool {
@@ -110,9 +133,10 @@ fn checked_later(p: &Program, mut left: BTreeSet<Node>, later: &[Step]) -> bool 
         match step {
             _ if left.is_empty() => return true,
             Step::Alloc(..) | Step::Free(_) => {}
+            Step::Check(n) if !p.needs_to_run(&[*n]).into_iter().any(|n| is_failing(p, n)) => {}
             Step::Run(kernel) => {
                 let theirs = checks(p, &kernel.sinks);
-                if !theirs.is_subset(&left) {
+                if theirs.iter().any(|n| is_failing(p, *n) && !left.contains(n)) {
                     return left.is_subset(&theirs);
                 }
                 left = &left - &theirs;
