@@ -1,7 +1,7 @@
 //! Kernels whose results nobody reads: a length that was asked for and turned out to be known, for example. And checks that a later kernel makes anyway.
 //!
 //! What such a kernel checks must still be checked. So it goes only if a later one makes the same checks, with nothing between them that could fail first but by a limit, which is no
-//! part of the meaning. Likewise, a kernel does not compute what only its checks need, if a later one does: the digests of words where their lengths are counted, say.
+//! part of the meaning. Likewise, a kernel leaves its checks to a later one that computes the same, and does not compute what only they need: the digests of words where their lengths are counted, say.
 
 use deckle_ir::fault::Fault;
 use deckle_ir::kernel::{Buf, Node, Op, Program, ROOT, Sink, Step};
@@ -66,10 +66,10 @@ fn reads(p: &Program, steps: &[Step], read: &mut BTreeSet<Buf>) {
 
 fn block(p: &Program, steps: &mut Vec<Step>, read: &BTreeSet<Buf>) {
     for i in (0..steps.len()).rev() {
+        leave_checks(p, &mut steps[i..]);
         let (step, later) = steps[i..].split_first_mut().map_or((None, &[][..]), |(s, l)| (Some(s), &*l));
         let unread = match step {
             Some(Step::Run(kernel)) => {
-                leave_checks(p, &mut kernel.sinks, later);
                 let unread = |s: &Sink| matches!(s, Sink::Write { buf, .. } if !read.contains(buf));
                 kernel.sinks.iter().all(unread) && checked_later(p, checks(p, &kernel.sinks), later)
             }
@@ -102,15 +102,34 @@ fn fills(step: &Step, buf: Buf) -> bool {
     }
 }
 
-/// Leaves checks that nothing else of a kernel needs to a later one that makes them, unless something else of the kernel can fail.
-fn leave_checks(p: &Program, sinks: &mut Vec<Sink>, later: &[Step]) {
+/// Leaves checks that nothing else of the first kernel needs to a later one that computes the same, unless something else of the first can fail.
+fn leave_checks(p: &Program, steps: &mut [Step]) {
+    let Some((Step::Run(kernel), later)) = steps.split_first_mut() else { return };
     let (only_checks, others): (Vec<Sink>, Vec<Sink>) =
-        sinks.iter().cloned().partition(|s| matches!(s, Sink::Check(_)));
+        kernel.sinks.iter().cloned().partition(|s| matches!(s, Sink::Check(_)));
     let own = checks(p, &others);
     let left = &checks(p, &only_checks) - &own;
-    let can_fail = own.iter().any(|n| is_failing(p, *n));
-    if !can_fail && !others.is_empty() && !left.is_empty() && checked_later(p, left, later) {
-        *sinks = others;
+    let goes = |s: &Sink| matches!(s, Sink::Check(_)) && !checks(p, std::slice::from_ref(s)).is_disjoint(&left);
+    if left.is_empty() || others.is_empty() || own.iter().any(|n| is_failing(p, *n)) {
+        return;
+    }
+    let Some(at) = later.iter().position(|step| can_fail(p, step)) else { return };
+    if let Step::Run(next) = &mut later[at]
+        && left.is_subset(&checks(p, &next.sinks))
+    {
+        let (gone, kept): (Vec<Sink>, Vec<Sink>) = kernel.sinks.drain(..).partition(goes);
+        next.sinks.splice(0..0, gone);
+        kernel.sinks = kept;
+    }
+}
+
+/// Whether a step can fail, but by a limit.
+fn can_fail(p: &Program, step: &Step) -> bool {
+    match step {
+        Step::Alloc(..) | Step::Free(_) => false,
+        Step::Check(n) => p.needs_to_run(&[*n]).into_iter().any(|n| is_failing(p, n)),
+        Step::Run(kernel) => checks(p, &kernel.sinks).into_iter().any(|n| is_failing(p, n)),
+        _ => true,
     }
 }
 
@@ -132,8 +151,6 @@ fn checked_later(p: &Program, mut left: BTreeSet<Node>, later: &[Step]) -> bool 
     for step in later {
         match step {
             _ if left.is_empty() => return true,
-            Step::Alloc(..) | Step::Free(_) => {}
-            Step::Check(n) if !p.needs_to_run(&[*n]).into_iter().any(|n| is_failing(p, n)) => {}
             Step::Run(kernel) => {
                 let theirs = checks(p, &kernel.sinks);
                 if theirs.iter().any(|n| is_failing(p, *n) && !left.contains(n)) {
@@ -141,6 +158,7 @@ fn checked_later(p: &Program, mut left: BTreeSet<Node>, later: &[Step]) -> bool 
                 }
                 left = &left - &theirs;
             }
+            other if !can_fail(p, other) => {}
             _ => return false,
         }
     }
