@@ -64,9 +64,11 @@ pub(super) fn index(cx: &Cx<'_, '_>, args: &[Value]) -> Result<Value> {
 
 #[cfg(test)]
 mod tests {
-    use crate::testing::{Build, failure, ints, program, rows, tuple, value};
+    use crate::testing::{Build, failure, ints, program, reals, rows, tuple, value};
+    use crate::{Options, run};
     use deckle_diag::Code;
-    use deckle_ir::array::{BinOp, Op};
+    use deckle_ir::array::{BinOp, Monoid, Op, Program};
+    use deckle_ir::entity::Func;
     use deckle_ir::value::Value;
 
     #[test]
@@ -79,6 +81,31 @@ mod tests {
         let e = failure(&p, &[ints(&[]), Value::int(i64::MIN)], Code::IndexRange);
         assert_eq!(e.notes, ["an empty array has no elements"]);
         failure(&p, &[ints(&[1]), Value::int(-1)], Code::IndexRange);
+    }
+
+    /// The values that runs with different errors of rounding give.
+    fn rounded(p: &Program, args: &[Value]) -> Vec<Value> {
+        let run = |k| run(p, Func(0), args, &Options { rounding: Some(k), ..Options::default() });
+        (0..16).map(|k| run(k).unwrap().value).collect()
+    }
+
+    #[test]
+    fn errors_of_rounding_change_sums_of_floats_and_nothing_else() {
+        let sum = |ty| program(&[ty], |b, p| b.op(Op::Reduce(Monoid::Sum), p));
+        let (p, args) = (sum("[f64; n0]"), [reals(&[0.1, 0.2, 0.3])]);
+        let float = |v: &Value| match v {
+            Value::Scalar(x) => x.as_float().unwrap(),
+            other => panic!("{other:?}"),
+        };
+        let exact = float(&value(&p, &args));
+        let all: Vec<f64> = rounded(&p, &args).iter().map(float).collect();
+        assert!(all.iter().any(|x| *x != exact), "{all:?}");
+        assert!(all.iter().all(|x| (x - exact).abs() < 1e-15), "{all:?}");
+        let (p, args) = (sum("[i64; n0]"), [ints(&[1, 2, 3])]);
+        assert!(rounded(&p, &args).iter().all(|v| *v == Value::int(6)));
+        // What is not computed is not rounded.
+        let p = program(&["[f64; n0]"], |b, p| b.op(Op::Reduce(Monoid::Max), p));
+        assert!(rounded(&p, &[reals(&[0.1, 0.3])]).iter().all(|v| float(v) == 0.3));
     }
 
     #[test]

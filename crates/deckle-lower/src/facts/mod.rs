@@ -440,12 +440,12 @@ pub(crate) fn carried_by(items: &[Item]) -> Vec<Node> {
 
 /// Whether a node is a function of floats that takes tens of instructions, most of them waiting for one another.
 pub(crate) fn is_transcendental(p: &Program, n: Node) -> bool {
-    let is_plain = |op| {
+    let is_short = |op| {
         use UnOp::{Abs, Ceil, Floor, IsNan, Neg, Round, Sign, Sqrt, Trunc};
         matches!(op, Abs | Ceil | Floor | IsNan | Neg | Round | Sign | Sqrt | Trunc)
     };
     match p.node(n).op {
-        Op::Unary(op, x) => p.ty(x).is_float() && !is_plain(op),
+        Op::Unary(op, x) => p.ty(x).is_float() && !is_short(op),
         Op::Binary(BinOp::Pow | BinOp::Atan2 | BinOp::Hypot | BinOp::Rem, x, _) => p.ty(x).is_float(),
         _ => false,
     }
