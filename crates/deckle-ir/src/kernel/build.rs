@@ -28,6 +28,7 @@ impl Default for Program {
             steps: Vec::new(),
             result: Rep::Tuple(Vec::new()),
             notes: Vec::new(),
+            settled: BTreeSet::new(),
             made_nodes: HashMap::new(),
             made_spaces: HashMap::new(),
         }

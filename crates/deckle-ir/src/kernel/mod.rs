@@ -34,7 +34,7 @@
 use crate::array::{BinOp, UnOp};
 use crate::scalar::{Scalar, ScalarType};
 use deckle_diag::{Diagnostic, Span};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 
 mod build;
@@ -317,6 +317,17 @@ pub enum Sink {
     Check(Node),
 }
 
+impl Sink {
+    /// The buffers that it changes.
+    pub fn bufs(&self) -> &[Buf] {
+        match self {
+            Sink::Write { buf, .. } => std::slice::from_ref(buf),
+            Sink::Scatter { bufs, .. } => bufs,
+            Sink::Check(_) => &[],
+        }
+    }
+}
+
 /// What runs at once: sinks over spaces.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kernel {
@@ -448,6 +459,8 @@ pub struct Program {
     pub result: Rep,
     /// What was decided on the way, and why, in the words of the source.
     pub notes: Vec<String>,
+    /// Checks of the root that steps make before every kernel that needs them, where that has been looked at: see [`Program::silent`].
+    pub settled: BTreeSet<Node>,
     pub(crate) made_nodes: HashMap<NodeData, Node>,
     pub(crate) made_spaces: HashMap<SpaceData, Space>,
     pub(crate) made_sites: HashMap<SiteData, Site>,

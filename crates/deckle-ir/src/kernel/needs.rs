@@ -49,9 +49,9 @@ impl Program {
         seen
     }
 
-    /// The program without what is only told where a check fails: so it is scheduled, unless a failure is looked for.
+    /// The program without what is only told where a check fails, and with its settled checks: so it is scheduled, unless a failure is looked for.
     pub fn silent(&self) -> Program {
-        self.without_operands(|_| true)
+        Program { settled: self.settled_checks(), ..self.without_operands(|_| true) }
     }
 
     /// The program in which a failure is looked for: without what checks of the host tell, which have been made before a kernel runs.

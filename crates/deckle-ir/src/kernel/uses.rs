@@ -102,11 +102,7 @@ impl Program {
         let mut all = BTreeSet::new();
         for sink in &kernel.sinks {
             nodes.extend(self.sink_needs(sink));
-            match sink {
-                Sink::Write { buf, .. } => drop(all.insert(*buf)),
-                Sink::Scatter { bufs, .. } => all.extend(bufs),
-                Sink::Check(_) => {}
-            }
+            all.extend(sink.bufs());
         }
         for n in nodes {
             if let Op::Load(b, _) = self.node(n).op {
@@ -157,6 +153,71 @@ impl Program {
             }
         }
     }
+
+    /// The checks of the root that a step makes before each kernel that needs them.
+    pub(super) fn settled_checks(&self) -> BTreeSet<Node> {
+        let (mut needed, mut unsettled) = (BTreeSet::new(), BTreeSet::new());
+        self.unsettled(&self.steps, &mut BTreeSet::new(), &mut needed, &mut unsettled);
+        &needed - &unsettled
+    }
+
+    /// The checks of the root that kernels need, and those of them that are not `made` by a step before each of these kernels.
+    fn unsettled(
+        &self,
+        steps: &[Step],
+        made: &mut BTreeSet<Node>,
+        needed: &mut BTreeSet<Node>,
+        unsettled: &mut BTreeSet<Node>,
+    ) {
+        let is_check = |n: &Node| self.space_of(*n) == ROOT && matches!(self.node(*n).op, Op::Check { .. });
+        for step in steps {
+            let changed = self.changed_by(step);
+            match step {
+                Step::Run(kernel) => {
+                    let needs = kernel.sinks.iter().flat_map(|s| self.sink_needs_to_run(s)).filter(is_check);
+                    let needs: BTreeSet<Node> = needs.collect();
+                    unsettled.extend(&needs - made);
+                    needed.extend(needs);
+                }
+                Step::If(_, yes, no) => {
+                    for block in [yes, no] {
+                        self.unsettled(block, &mut made.clone(), needed, unsettled);
+                    }
+                }
+                Step::While { test, body, .. } => {
+                    let mut inside = made.clone();
+                    self.forget(&mut inside, &changed);
+                    self.unsettled(test, &mut inside, needed, unsettled);
+                    self.unsettled(body, &mut inside, needed, unsettled);
+                }
+                _ => {}
+            }
+            self.forget(made, &changed);
+            if let Step::Check(n) = step {
+                made.extend(Some(*n).filter(is_check));
+            }
+        }
+    }
+
+    /// Forgets checks that load from what has changed.
+    fn forget(&self, made: &mut BTreeSet<Node>, changed: &BTreeSet<Buf>) {
+        if !changed.is_empty() {
+            made.retain(|n| self.node_bufs(&[*n]).is_disjoint(changed));
+        }
+    }
+
+    /// The buffers that have other elements after a step, or after a step in it.
+    fn changed_by(&self, step: &Step) -> BTreeSet<Buf> {
+        match step {
+            Step::Run(kernel) => kernel.sinks.iter().flat_map(Sink::bufs).copied().collect(),
+            Step::If(_, yes, no) => yes.iter().chain(no).flat_map(|s| self.changed_by(s)).collect(),
+            Step::While { test, body, stream, .. } => {
+                let inside = test.iter().chain(body).flat_map(|s| self.changed_by(s));
+                inside.chain(stream.iter().map(|s| s.chunk)).collect()
+            }
+            other => self.step_uses(other).all.makes,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -202,5 +263,43 @@ mod tests {
         let bind = |to: u32| Step::Bind(vec![(Buf(to), Buf(3))]);
         let uses = p.step_uses(&Step::If(load[0], vec![bind(1), bind(2)], vec![bind(1)]));
         assert_eq!(uses.all, Uses { needs: bufs(&[0, 3]), makes: bufs(&[1]) });
+    }
+
+    /// A check that an element of a buffer is positive, and a kernel that needs it.
+    fn checked(p: &mut Program, load: Node) -> (Node, Step) {
+        let zero = p.int(0);
+        let cond = p.binary(BinOp::Lt, zero, load);
+        let site = p.site(SiteData { kind: Fault::TileSize, span: Span::NONE, places: Vec::new(), param: Span::NONE });
+        let check = p.check(cond, load, site, Vec::new(), ROOT);
+        (check, Step::Run(Kernel { sinks: vec![Sink::Check(check)], name: String::new() }))
+    }
+
+    #[test]
+    fn a_check_is_settled_by_a_step_before_every_kernel() {
+        let (mut p, load) = program(3);
+        let (check, kernel) = checked(&mut p, load[0]);
+        let mut settled = |steps: Vec<Step>| {
+            p.steps = steps;
+            p.settled_checks() == BTreeSet::from([check])
+        };
+        let step = || Step::Check(check);
+        let run = || kernel.clone();
+        let bind = |to: u32| Step::Bind(vec![(Buf(to), Buf(2))]);
+        let branch = |yes, no| Step::If(load[1], yes, no);
+        let rounds = |test, body| Step::While { test, cond: load[1], body, stream: None };
+        assert!(settled(vec![step(), run()]));
+        assert!(settled(vec![step(), bind(1), run()]));
+        assert!(settled(vec![step(), branch(vec![run()], vec![]), rounds(vec![run()], vec![run()])]));
+        assert!(settled(vec![rounds(vec![step()], vec![run()])]));
+        assert!(settled(vec![rounds(vec![], vec![bind(0), step(), run()])]));
+        // One kernel runs before, and one without it.
+        assert!(!settled(vec![run(), step(), run()]));
+        assert!(!settled(vec![branch(vec![step()], vec![]), run()]));
+        assert!(!settled(vec![rounds(vec![], vec![step()]), run()]));
+        // What was checked is something else by then, in the next round at the latest.
+        assert!(!settled(vec![step(), bind(0), run()]));
+        assert!(!settled(vec![step(), branch(vec![bind(0)], vec![]), run()]));
+        assert!(!settled(vec![step(), rounds(vec![], vec![run(), bind(0)])]));
+        assert!(!settled(vec![step(), rounds(vec![run()], vec![bind(0)])]));
     }
 }

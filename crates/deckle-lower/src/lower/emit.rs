@@ -78,6 +78,11 @@ pub(super) struct Emitter<'k> {
     pub rows: Option<super::rows::RowBlocks>,
 }
 
+/// Whether a node is a check that compiled code makes: not where a step has made it before.
+fn makes_check(p: &Program, n: Node) -> bool {
+    matches!(p.node(n).op, Op::Check { .. }) && !p.settled.contains(&n)
+}
+
 impl<'k> Emitter<'k> {
     /// A function over these buffers, those that are written told by a flag, with what its schedule traverses from the root on.
     pub(super) fn new(
@@ -113,7 +118,7 @@ impl<'k> Emitter<'k> {
             accs: HashMap::new(),
             diagnose: purpose.diagnose,
             jumps: false,
-            can_fail: sinks.iter().any(|s| p.sink_needs(s).iter().any(|n| matches!(p.node(*n).op, Op::Check { .. }))),
+            can_fail: sinks.iter().any(|s| p.sink_needs(s).iter().any(|n| makes_check(p, *n))),
             grid: Grid::default(),
             vectors: None,
             inhabited: HashSet::new(),

@@ -41,6 +41,7 @@ impl Emitter<'_> {
             Op::Select(c, x, y) => Expr::Select(self.value(c, w)?, self.value(x, w)?, self.value(y, w)?),
             Op::Fma(x, y, z) => Expr::Fma(self.value(x, w)?, self.value(y, w)?, self.value(z, w)?),
             Op::Load(buf, at) => self.load(n, buf, at, w)?,
+            Op::Check { value, .. } if self.p.settled.contains(&n) => return Ok(vec![self.value(value, w)?]),
             Op::Check { cond, value, site, operands } => return self.check(cond, value, (site.0, &operands), w),
             Op::Part(x, k) => {
                 let vals = self.vals(x, w)?;
