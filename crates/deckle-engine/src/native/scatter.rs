@@ -8,7 +8,8 @@ use crate::native::passed::{Args, Few, Passed, Record, Shared};
 use crate::native::run::Memory;
 use deckle_ir::loops::{Copies, Launch, Owned};
 use deckle_ir::scalar::Scalar;
-use deckle_runtime::Buffer;
+use deckle_runtime::{Buffer, OverBudget};
+use std::sync::{Mutex, PoisonError};
 
 impl Cpu<'_> {
     /// Scatters in one of these ways, if there is one here that is worth it: whether it was done.
@@ -68,14 +69,13 @@ impl Cpu<'_> {
     ) -> Result<Option<Option<Record>>, Failure> {
         let len = memory.host().int(copies.len)?.max(0);
         let cuts = &self.make.cuts;
+        let threads = self.settings.team.threads() as i64;
+        // As many copies as pay.
+        let worth = points / (cuts.points_for_copied * len.max(cuts.least_copied));
         // Integers give the same in any order; of other numbers the parts must not depend on the threads.
         let exact = copies.exact;
-        let threads = self.settings.team.threads();
-        let most = cuts.copied / len.max(1);
-        // Where each thread can have a copy, it takes one part of the points after another: a thread that begins late, or is slower, takes fewer.
-        // Of many points there are more parts than other kernels have: the threads end nearer to each other, and a part costs only a call.
-        let own = exact && threads as i64 <= most;
-        let parts = if own { threads as i64 } else { most.clamp(cuts.copies[0], cuts.copies[1]) };
+        let parts =
+            if exact { threads.min(worth) } else { (cuts.copied / len.max(1)).clamp(cuts.copies[0], cuts.copies[1]) };
         let width: i64 = copies.units.iter().map(|u| u.ty().bytes() as i64).sum();
         let (main, turns, stride) = match (&copies.turns, entries.turns) {
             (Some(turns), Some(entry)) if len * width * turns.tables(len) <= cuts.cached_copies => {
@@ -83,21 +83,35 @@ impl Cpu<'_> {
             }
             _ => (entries.main, 1, len as usize),
         };
-        if points < cuts.points_for_copied * parts * len.max(cuts.least_copied) || exact && threads == 1 && turns == 1 {
+        let least = if exact && turns == 1 { 2 } else { 1 };
+        if parts < least || parts > worth {
             return Ok(None);
         }
+        let mut all = Vec::new();
+        for _ in 0..parts {
+            match self.copy(copies, stride * turns) {
+                Ok(copy) => all.push(copy),
+                // With fewer the result is the same.
+                Err(_) if exact => break,
+                Err(over) => return Err(over.into()),
+            }
+        }
+        let parts = all.len() as i64;
+        if parts < least {
+            return Ok(None);
+        }
+        self.fill(copies, &mut all)?;
+        // Where each thread has a copy, it takes one part of the points after another: a thread that begins late, or is slower, takes fewer.
+        // Of many points there are more parts than other kernels have: the threads end nearer to each other, and a part costs only a call.
+        let own = exact && parts == threads;
         let tasks = if own { (points / cuts.worth).clamp(parts * cuts.tasks, parts * cuts.tasks * 4) } else { parts };
         let block = (points + tasks - 1) / tasks;
         let targets = self.passed(memory, launch)?;
-        let (mut all, mut args) = (Vec::new(), Vec::new());
-        for _ in 0..parts {
+        let mut args = Vec::new();
+        for copy in &all {
             let mut bufs = targets.clone();
-            for (target, unit) in copies.targets.iter().zip(&copies.units) {
-                let mut copy =
-                    self.settings.pool.alloc(stride * turns * unit.ty().bytes(), "a copy to scatter into")?;
-                fill(&mut copy, *unit)?;
-                bufs[*target] = Passed::new(&copy, "a copy to scatter into");
-                all.push(copy);
+            for (target, buffer) in copies.targets.iter().zip(copy) {
+                bufs[*target] = Passed::new(buffer, "a copy to scatter into");
             }
             args.push(Args::new(bufs, self.make.checked));
         }
@@ -135,20 +149,43 @@ impl Cpu<'_> {
             None => Ok(Some(None)),
         }
     }
+
+    /// A copy of the arrays, not filled so far.
+    fn copy(&self, copies: &Copies, elements: usize) -> Result<Vec<Buffer>, OverBudget> {
+        let alloc =
+            |unit: &Scalar| self.settings.pool.alloc(elements * unit.ty().bytes(), "a copy to scatter into");
+        copies.units.iter().map(alloc).collect()
+    }
+
+    /// Fills copies with what changes nothing.
+    fn fill(&self, copies: &Copies, all: &mut [Vec<Buffer>]) -> Result<(), Failure> {
+        let (mut parts, mut total) = (Vec::new(), 0);
+        for (buffer, unit) in all.iter_mut().flat_map(|copy| copy.iter_mut().zip(&copies.units)) {
+            let bytes = buffer.get_mut::<u8>().ok_or_else(|| Failure::Bug("a new buffer is shared".into()))?;
+            total += bytes.len() as i64;
+            parts.push(Mutex::new((bytes, *unit)));
+        }
+        let one = |part: &Mutex<(&mut [u8], Scalar)>| {
+            let (bytes, unit) = &mut *part.lock().unwrap_or_else(PoisonError::into_inner);
+            fill(bytes, *unit);
+        };
+        if total < self.make.cuts.owned {
+            parts.iter().for_each(one);
+            return Ok(());
+        }
+        Ok(self.settings.team.run(parts.len(), &|part, _| one(&parts[part]))?)
+    }
 }
 
-/// Fills a buffer with one number.
-fn fill(buffer: &mut Buffer, with: Scalar) -> Result<(), Failure> {
-    let bytes = with.bits().to_le_bytes();
+/// Fills bytes with one number.
+fn fill(bytes: &mut [u8], with: Scalar) {
     let width = with.ty().bytes();
-    let all = buffer.get_mut::<u8>().ok_or_else(|| Failure::Bug("a new buffer is shared".into()))?;
     // Doubles the filled part. A loop over elements, whose width is not a constant here, calls `memcpy` for each.
-    let mut filled = width.min(all.len());
-    all[..filled].copy_from_slice(&bytes[..filled]);
-    while filled < all.len() {
-        let more = filled.min(all.len() - filled);
-        all.copy_within(..more, filled);
+    let mut filled = width.min(bytes.len());
+    bytes[..filled].copy_from_slice(&with.bits().to_le_bytes()[..filled]);
+    while filled < bytes.len() {
+        let more = filled.min(bytes.len() - filled);
+        bytes.copy_within(..more, filled);
         filled += more;
     }
-    Ok(())
 }
