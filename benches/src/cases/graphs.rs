@@ -24,7 +24,9 @@ fn bfs(pool: &Pool, quick: bool) -> Job {
     let start = g.hub();
     let wanted = g.distances(start);
     let n = g.len();
-    let args = vec![vector(pool, &g.out), vector(pool, &g.dst), scalar(pool, start as i64)];
+    let edges = [(&g.out, &g.dst), (&g.into, &g.src)];
+    let edges = edges.iter().flat_map(|(off, ends)| [vector(pool, off), vector(pool, ends)]);
+    let args = edges.chain([scalar(pool, start as i64)]).collect();
     let check = Box::new(move |d: &Data| same(elements::<i32>(d, n)?, &wanted));
     let edges = g.dst.len() as f64;
     Job { args, again: None, check, bound: Bound::read(4.0 * edges + 12.0 * n as f64, edges, "edge") }
