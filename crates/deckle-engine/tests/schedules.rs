@@ -2,7 +2,7 @@
 
 use deckle_diag::{Code, SourceMap};
 use deckle_engine::{Options, pipeline};
-use deckle_ir::schedule::{Level, Nest, Schedule, Walk, When, parse};
+use deckle_ir::schedule::{Function, Level, Nest, Schedule, Walk, When, parse};
 use deckle_syntax::Compiled;
 
 fn compiled(text: &str) -> Compiled {
@@ -10,17 +10,22 @@ fn compiled(text: &str) -> Compiled {
     deckle_syntax::compile(&mut SourceMap::new(), "a.dk", text.as_bytes().to_vec(), &mut load).unwrap()
 }
 
-/// Why a program refuses a schedule in which the nest of the outermost walk is another.
-fn refusal(text: &str, nest: impl Fn(&Walk) -> Nest) -> String {
+/// The schedule of a program, some functions of which are given.
+fn scheduled(text: &str, given: Option<Function>) -> Result<Schedule, String> {
     let Compiled { program, .. } = compiled(text);
     let func = program.find("main").unwrap();
-    let chosen = pipeline::scheduled(&program, func, Options::default(), None).unwrap();
-    let mut function = chosen.functions[0].clone();
+    let given = given.map(|function| Schedule { functions: vec![function] });
+    pipeline::scheduled(&program, func, Options::default(), given.as_ref()).map_err(|refused| {
+        assert_eq!(refused.code, Code::BadFile, "{}", refused.message);
+        refused.message.clone()
+    })
+}
+
+/// Why a program refuses a schedule in which the nest of the outermost walk is another.
+fn refusal(text: &str, nest: impl Fn(&Walk) -> Nest) -> String {
+    let mut function = scheduled(text, None).unwrap().functions[0].clone();
     function.walks = function.walks.iter().map(|w| Walk { nest: nest(w), ..w.clone() }).collect();
-    let given = Schedule { functions: vec![function] };
-    let refused = pipeline::scheduled(&program, func, Options::default(), Some(&given)).expect_err("it is not legal");
-    assert_eq!(refused.code, Code::BadFile, "{}", refused.message);
-    refused.message.clone()
+    scheduled(text, Some(function)).expect_err("it is not legal")
 }
 
 /// The same with a level that is written out, and nothing inside.
@@ -70,4 +75,50 @@ fn what_is_missing_or_too_much_is_refused() {
     let sum = "def main(xs: [int]) = sum(xs)";
     let negative = |w: &Walk| Nest::when(When::Fewer(-1), w.nest.clone(), w.nest.clone());
     assert!(refusal(sum, negative).contains("when fewer -1"));
+}
+
+/// The last function of a program that threads share, how, and which other ways are legal, of all there are.
+fn shares(text: &str) -> (String, Vec<String>) {
+    let chosen = scheduled(text, None).unwrap();
+    let function = chosen.functions.iter().rfind(|f| f.threads.is_some()).unwrap();
+    let words = ["one", "blocks", "rows", "copies", "owners"];
+    let all = words.into_iter().flat_map(|w| [w.to_string(), format!("{w} 0"), format!("{w} 100")]);
+    let legal = all.filter(|words| {
+        let read = parse(&format!("function f {{ threads {words} }}")).unwrap();
+        let given = Function { threads: read.functions[0].threads, ..function.clone() };
+        match scheduled(text, Some(given.clone())) {
+            Ok(followed) => followed.functions.contains(&given),
+            Err(why) => {
+                assert!(why.contains(&format!("is not legal: `threads {words}`: ")), "{why}");
+                false
+            }
+        }
+    });
+    (function.threads.unwrap().to_string(), legal.collect())
+}
+
+#[test]
+fn threads_share_points_as_results_allow() {
+    let is = |text: &str, chosen: &str, legal: &[&str]| {
+        assert_eq!(
+            shares(text),
+            (format!("threads {chosen}"), legal.iter().map(|w| w.to_string()).collect()),
+            "{text}"
+        );
+    };
+    is("def main(xs: [real]) = [ 2.0 * x : x in xs ]", "blocks", &["one", "blocks"]);
+    is("def main(xs: [real]) = sum(xs)", "blocks 16384", &["one 100", "blocks 100"]);
+    is("def main(xs: [int]) = scan_incl(+, xs)", "blocks 16384", &["one 100", "blocks 100"]);
+    is("def main(rows: [[real]]) = [ sum(r) : r in rows ]", "rows", &["one", "blocks", "rows"]);
+    is("def main(rows: [[real]]) = sum([ sum(r) : r in rows ])", "rows 16", &["one 100", "blocks 100", "rows 100"]);
+    is("def main(xs: [real]) = fold_ordered(\\s x -> 0.5 * s + x, 0.0, xs)", "one", &["one"]);
+    let keys = "def main(keys: [int], n: int) =";
+    is(&format!("{keys} histogram(+, 0, n, keys, fill(1, length(keys)))"), "copies", &["one", "copies"]);
+    is(&format!("{keys} scatter(fill(0, n), keys, iota(length(keys)))"), "one", &["one"]);
+    let multiples = "expand(\\p -> n / p - 1, \\p i -> p * (i + 2), keys)";
+    is(
+        &format!("{keys} let at = {multiples} in scatter(fill(0, n), at, fill(1, length(at)))"),
+        "owners",
+        &["one", "blocks", "owners"],
+    );
 }

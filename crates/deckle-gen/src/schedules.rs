@@ -1,11 +1,19 @@
 //! Random schedules: a chosen one, changed at random. Many are not legal; whoever makes them asks.
 
 use crate::Rng;
-use deckle_ir::schedule::{Function, Lanes, Level, Nest, Walk, Walks, When};
+use deckle_ir::schedule::{Function, Lanes, Level, Nest, Share, Threads, Walk, Walks, When};
 
 /// A function with other levels and conditions, over the same dimensions.
 pub fn changed(function: &Function, rng: &mut Rng) -> Function {
-    Function { walks: walks(&function.walks, false, rng), ..function.clone() }
+    let threads = function.threads.map(|t| if rng.chance(40) { shared(t, rng) } else { t });
+    Function { threads, walks: walks(&function.walks, false, rng), ..function.clone() }
+}
+
+/// Other threads, or blocks of other sizes.
+fn shared(threads: Threads, rng: &mut Rng) -> Threads {
+    let shares = [Share::One, Share::Blocks, Share::Rows, Share::Copies, Share::Owners];
+    let share = if rng.chance(50) { shares[rng.below(shares.len())] } else { threads.share };
+    Threads { share, block: threads.block.map(|_| rng.between(1, 40)), ..threads }
 }
 
 fn walks(all: &[Walk], in_lanes: bool, rng: &mut Rng) -> Walks {

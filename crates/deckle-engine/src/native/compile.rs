@@ -25,7 +25,7 @@ pub(crate) struct Make {
 impl Make {
     /// What schedules are for, when they record what fails and when they do not.
     pub fn purpose(&self, diagnose: bool) -> Purpose {
-        Purpose { gathers: self.gathers, diagnose, cuts: self.cuts }
+        Purpose { gathers: self.gathers, diagnose, compare: false, cuts: self.cuts }
     }
 }
 

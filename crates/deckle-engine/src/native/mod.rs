@@ -142,8 +142,7 @@ fn unloadable(message: String) -> Box<Diagnostic> {
 }
 
 /// The schedules of all kernels and their loops. Functions for which a schedule is given follow that.
-fn lowered(plan: &Plan, gathers: Gathers, given: Option<&Schedule>) -> Result<Vec<LoweredKernel>, Box<Diagnostic>> {
-    let purpose = Purpose { gathers, diagnose: false, cuts: plan.cuts };
+fn lowered(plan: &Plan, purpose: Purpose, given: Option<&Schedule>) -> Result<Vec<LoweredKernel>, Box<Diagnostic>> {
     let silent = plan.program.silent();
     let all = plan.kernels(&mut |kernel, at| lower_kernel(&silent, kernel, &format!("k{at}"), purpose, given));
     let all = all.map_err(|e| match e {
@@ -199,7 +198,7 @@ impl Native {
             checked: options.checked,
             contract: options.contract,
         };
-        let kernels = timings.time(Stage::Loop, || lowered(&plan, make.gathers, given))?;
+        let kernels = timings.time(Stage::Loop, || lowered(&plan, make.purpose(false), given))?;
         let schedule = whole(&kernels);
         let launches = kernels.into_iter().map(|s| s.launches).collect();
         let codes = Codes::new(&plan.program.steps, launches, make, &mut timings).map_err(unloadable)?;

@@ -14,6 +14,7 @@ use deckle_ir::schedule::Schedule;
 use deckle_llvm::{Compiler, Gpu, Origin, Pipeline, emit, gathers_here};
 use deckle_lower::chunk::{Unchunked, chunk, lower};
 use deckle_lower::flatten;
+use deckle_lower::lower::Purpose;
 use deckle_lower::simplify::simplify;
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -161,7 +162,7 @@ pub fn show(program: &array::Program, func: Func, options: Options, stage: Stage
         Stage::Memory => Ok(format!("{}\n", plan()?.program)),
         Stage::Schedule => {
             let (plan, mut text) = (plan()?, String::new());
-            for (kernel, scheduled) in names(&plan).iter().zip(lowered(&plan, gathers_here(), None)?) {
+            for (kernel, scheduled) in names(&plan).iter().zip(lowered(&plan, explained(&plan, options), None)?) {
                 text += &format!("// {kernel}\n{}\n", scheduled.schedule);
             }
             Ok(text)
@@ -191,7 +192,13 @@ pub fn scheduled(
     given: Option<&Schedule>,
 ) -> Result<Schedule, Box<Diagnostic>> {
     let plan = Plan::new(program, func, options, &mut Timings::default())?;
-    Ok(whole(&lowered(&plan, options.gathers.unwrap_or_else(gathers_here), given)?))
+    Ok(whole(&lowered(&plan, explained(&plan, options), given)?))
+}
+
+/// For schedules that are read by people.
+fn explained(plan: &Plan, options: Options) -> Purpose {
+    let gathers = options.gathers.unwrap_or_else(gathers_here);
+    Purpose { gathers, diagnose: false, compare: true, cuts: plan.cuts }
 }
 
 /// How many kernels a function is lowered to. A kernel is counted once, however often it runs, and the kernels of both branches of a conditional are counted.
@@ -230,7 +237,7 @@ impl fmt::Display for Counts {
 /// As [`scheduled`].
 pub fn counts(program: &array::Program, func: Func, options: Options) -> Result<Counts, Box<Diagnostic>> {
     let plan = Plan::new(program, func, options, &mut Timings::default())?;
-    let all = lowered(&plan, options.gathers.unwrap_or_else(gathers_here), None)?;
+    let all = lowered(&plan, explained(&plan, options), None)?;
     let mut counts = Counts { launches: all.iter().map(|s| s.launches.len()).sum(), ..Counts::default() };
     counts.add(&plan.program.steps, false);
     Ok(counts)
@@ -266,7 +273,8 @@ fn names(plan: &Plan) -> Vec<String> {
 }
 
 fn functions(plan: &Plan) -> Result<Vec<Function>, Box<Diagnostic>> {
-    let all = lowered(plan, gathers_here(), None)?;
+    let purpose = Purpose { compare: false, ..explained(plan, Options::default()) };
+    let all = lowered(plan, purpose, None)?;
     Ok(all.iter().flat_map(|s| &s.launches).flat_map(Launch::functions).cloned().collect())
 }
 

@@ -135,7 +135,7 @@ impl Cpu<'_> {
             }
             merged.push(Args::new(bufs, self.make.checked));
         }
-        let pieces = if len > cuts.owned { threads as i64 * 4 } else { 1 };
+        let pieces = if len > cuts.owned { threads * 4 } else { 1 };
         self.settings.team.run(pieces as usize, &|piece, _| {
             let piece = piece as i64;
             let scalars = [(len * piece / pieces) as u64, (len * (piece + 1) / pieces) as u64, 0, 0, 0];
@@ -152,8 +152,7 @@ impl Cpu<'_> {
 
     /// A copy of the arrays, not filled so far.
     fn copy(&self, copies: &Copies, elements: usize) -> Result<Vec<Buffer>, OverBudget> {
-        let alloc =
-            |unit: &Scalar| self.settings.pool.alloc(elements * unit.ty().bytes(), "a copy to scatter into");
+        let alloc = |unit: &Scalar| self.settings.pool.alloc(elements * unit.ty().bytes(), "a copy to scatter into");
         copies.units.iter().map(alloc).collect()
     }
 

@@ -4,12 +4,14 @@
 //! many at once. It is chosen by a pure function of the kernel and the target, can be printed, read and replaced, and code generation follows it.
 //!
 //! # Structure
-//! A [`Schedule`] has a [`Function`] for each function that a launch of the kernel consists of. A function is a list of [`Walk`]s. A walk traverses one dimension for some
+//! A [`Schedule`] has a [`Function`] for each function that a launch of the kernel consists of. The one that computes the kernel says how [`Threads`] share the points of its outermost
+//! dimension. A function is a list of [`Walk`]s. A walk traverses one dimension for some
 //! [`Item`]s: folds, scans and sinks that share the loop. Its [`Nest`] says how: a [`Level`], or two nests of which a condition selects one at run time. What is traversed at each point of the
 //! dimension, further dimensions and the folds that are computed there, are walks of their own inside the level.
 //!
 //! ```text
 //! function k0 {
+//!   threads rows                  // rows differ in length
 //!   s1: sink 0 {
 //!     serial {
 //!       s2: fold t12 {
@@ -25,7 +27,7 @@
 //! ```
 //!
 //! # Order
-//! Level and width decide in which order floats are combined. Everything else that a schedule says leaves every bit as it is.
+//! Level, width and the points of a block decide in which order floats are combined. Everything else that a schedule says leaves every bit as it is.
 
 use crate::kernel::{Node, Space};
 use crate::loops::StoreHint;
@@ -50,10 +52,38 @@ pub struct Schedule {
 pub struct Function {
     /// The name that the function has in the loop IR.
     pub name: String,
+    /// How threads share the points of the outermost dimension, if it has one that is cut into blocks.
+    pub threads: Option<Threads>,
     /// What it traverses from the root on.
     pub walks: Walks,
     /// What its dimensions and items are, in the words of the source.
     pub legend: Legend,
+}
+
+/// How threads share the points of the outermost dimension.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Threads {
+    /// Who takes which points.
+    pub share: Share,
+    /// The points of a block, where results depend on it; otherwise they follow from how much there is to do.
+    pub block: Option<i64>,
+    /// Why.
+    pub why: Why,
+}
+
+/// Who takes which points.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Share {
+    /// One thread takes all, in order.
+    One,
+    /// Each thread takes blocks of points.
+    Blocks,
+    /// Each takes blocks of rows that have about as many elements together; a row that is too long for one thread is shared.
+    Rows,
+    /// Each scatters some of the points into a copy of the arrays, and the copies are merged in order, where there are enough points for that: else one thread takes all.
+    Copies,
+    /// Each owns a part of the array that is scattered into and does what falls into it, where the array is large enough for that: else they take points, if these may come in any order.
+    Owners,
 }
 
 /// Lines for people. All are equal, and none is read back.
@@ -109,7 +139,28 @@ pub enum Nest {
 
 /// The reason for a choice, for people. All reasons are equal, and none is read back.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Why(pub &'static str);
+pub struct Why {
+    /// In words.
+    pub text: &'static str,
+    /// What the best other way would take.
+    pub instead: Option<Instead>,
+}
+
+/// Another level, and about how many times as long it would take.
+#[derive(Clone, Copy, Debug)]
+pub struct Instead {
+    /// The level.
+    pub level: Level,
+    /// Its time divided by that of the level that was chosen.
+    pub times: f32,
+}
+
+impl Why {
+    /// A reason that compares nothing.
+    pub fn new(text: &'static str) -> Why {
+        Why { text, instead: None }
+    }
+}
 
 impl PartialEq for Why {
     fn eq(&self, _: &Why) -> bool {
@@ -199,7 +250,7 @@ impl Lanes {
 impl Nest {
     /// A level for all points.
     pub fn level(level: Level, inside: impl Into<Walks>, why: &'static str) -> Nest {
-        Nest::Level { level, inside: inside.into(), why: Why(why) }
+        Nest::Level { level, inside: inside.into(), why: Why::new(why) }
     }
 
     /// A nest where a condition holds, and another one where it does not.

@@ -17,7 +17,8 @@ pub fn parse(text: &str) -> Result<Schedule, ParseError> {
         reader.0.keyword("function")?;
         let name = reader.0.name("the name of a function")?;
         reader.0.expect("{")?;
-        functions.push(Function { name, walks: reader.walks()?, legend: Legend::default() });
+        let threads = reader.threads()?;
+        functions.push(Function { name, threads, walks: reader.walks()?, legend: Legend::default() });
     }
     Ok(Schedule { functions })
 }
@@ -27,6 +28,25 @@ struct Reader<'t>(Cursor<'t>);
 impl Reader<'_> {
     fn eat_word(&mut self, word: &str) -> bool {
         self.0.peek_word() == word && self.0.eat(word)
+    }
+
+    /// How threads share points, if that is said.
+    fn threads(&mut self) -> Read<Option<Threads>> {
+        if !self.eat_word("threads") {
+            return Ok(None);
+        }
+        let share = match self.0.peek_word() {
+            "one" => Share::One,
+            "blocks" => Share::Blocks,
+            "rows" => Share::Rows,
+            "copies" => Share::Copies,
+            "owners" => Share::Owners,
+            _ => return self.0.expected("`one`, `blocks`, `rows`, `copies` or `owners`"),
+        };
+        self.0.word("a division")?;
+        let is_number = self.0.peek_word().starts_with(|c: char| c.is_ascii_digit());
+        let block = if is_number { Some(self.0.number("a number of points")?) } else { None };
+        Ok(Some(Threads { share, block, why: Why::default() }))
     }
 
     /// Walks up to a closing brace.

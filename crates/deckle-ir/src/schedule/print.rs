@@ -48,6 +48,33 @@ impl fmt::Display for Level {
     }
 }
 
+impl fmt::Display for Threads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let share = match self.share {
+            Share::One => "one",
+            Share::Blocks => "blocks",
+            Share::Rows => "rows",
+            Share::Copies => "copies",
+            Share::Owners => "owners",
+        };
+        write!(f, "threads {share}")?;
+        self.block.map_or(Ok(()), |points| write!(f, " {points}"))
+    }
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text)?;
+        let Some(Instead { level, times }) = self.instead else { return Ok(()) };
+        f.write_str(if self.text.is_empty() { "" } else { "; " })?;
+        match times {
+            0.95..1.05 => write!(f, "{level}: about the same"),
+            ..10.0 => write!(f, "{level}: {times:.1} times as long"),
+            _ => write!(f, "{level}: {times:.0} times as long"),
+        }
+    }
+}
+
 impl fmt::Display for Schedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.functions.iter().try_for_each(|function| write!(f, "{function}"))
@@ -59,6 +86,9 @@ impl fmt::Display for Function {
         writeln!(f, "function {} {{", self.name)?;
         self.legend.0.iter().try_for_each(|line| writeln!(f, "  // {line}"))?;
         let mut out = Out { f, depth: 1 };
+        if let Some(threads) = &self.threads {
+            out.line(&threads.to_string(), &threads.why.to_string())?;
+        }
         out.walks(&self.walks)?;
         f.write_str("}\n")
     }
@@ -108,9 +138,9 @@ impl Out<'_, '_> {
                 self.depth -= 1;
                 self.line("}", "")
             }
-            Nest::Level { level, inside, why } if inside.is_empty() => self.line(&level.to_string(), why.0),
+            Nest::Level { level, inside, why } if inside.is_empty() => self.line(&level.to_string(), &why.to_string()),
             Nest::Level { level, inside, why } => {
-                self.line(&format!("{level} {{"), why.0)?;
+                self.line(&format!("{level} {{"), &why.to_string())?;
                 self.depth += 1;
                 self.walks(inside)?;
                 self.depth -= 1;

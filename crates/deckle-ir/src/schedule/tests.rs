@@ -4,6 +4,7 @@ use super::*;
 
 const TEXT: &str = "\
 function k0 {
+  threads rows 16
   s1: sink 0, fold t3 {
     when interior {
       lanes 8 x 4 apart non_temporal
@@ -30,6 +31,9 @@ function k0 {
     }
   }
 }
+function k1 {
+  threads copies
+}
 function k0_totals0 {
   s1: sink 1 {
     when tiles least 12 deepest 8192 {
@@ -52,7 +56,8 @@ fn what_is_printed_is_read() {
 fn reasons_are_printed_and_not_read() {
     let nest = Nest::level(Level::Serial, [], "the order matters");
     let walks: Walks = [Walk { dim: Space(1), items: vec![Item::Sink(0)], nest }].into();
-    let schedule = Schedule { functions: vec![Function { name: "k".into(), walks, legend: Legend::default() }] };
+    let schedule =
+        Schedule { functions: vec![Function { name: "k".into(), threads: None, walks, legend: Legend::default() }] };
     let text = schedule.to_string();
     assert!(text.contains("// the order matters"), "{text}");
     assert_eq!(parse(&text), Ok(schedule));
@@ -61,6 +66,7 @@ fn reasons_are_printed_and_not_read() {
 #[test]
 fn what_cannot_be_read_is_told_with_its_place() {
     let wrong = [
+        ("function k { threads two }", "1:22: expected `one`, `blocks`, `rows`, `copies` or `owners`, found `two`"),
         ("function k {\n  s1: sink {", "2:12: expected the number of a sink, found `{`"),
         (
             "function k {\n  s1: sink 0 {\n    vectors 8 } }",

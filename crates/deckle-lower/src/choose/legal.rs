@@ -106,7 +106,7 @@ impl Chooser<'_> {
         self.legal(&given, &wanted)
     }
 
-    fn legal_level(&mut self, dim: Space, items: &[Item], level: Level) -> Legal {
+    pub(super) fn legal_level(&mut self, dim: Space, items: &[Item], level: Level) -> Legal {
         let no = |why: &str| Err(why.to_string());
         if !self.vectors && !matches!(level, Level::Serial | Level::Independent | Level::Unrolled) {
             return no("points are traversed one by one here");

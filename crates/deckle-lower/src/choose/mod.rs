@@ -1,10 +1,15 @@
 //! Choosing a schedule: which walks there are, and for each a nest.
 //!
-//! The walks of a function follow from the kernel ([`Chooser::walks`], [`Chooser::inside`]). How each of them runs is decided by rules: [`cpu`] for vectors on cores; elsewhere, loops are serial.
+//! The walks of a function follow from the kernel ([`Chooser::walks`], [`Chooser::inside`]). How each of them runs is decided by rules: [`cpu`] for vectors on cores, [`threads`] for who takes
+//! which points of the outermost dimension; elsewhere, loops are serial.
 //! A choice depends on the kernel, the cuts and the target, on nothing else.
 
+mod cost;
 mod cpu;
 mod legal;
+mod threads;
+
+pub(crate) use threads::Outermost;
 
 use crate::facts::Facts;
 use deckle_ir::kernel::{Node, Op, ROOT, Region, Space};

@@ -33,18 +33,33 @@ impl Lowering<'_> {
         self.scatter().is_some_and(|i| is_one_value(self.p, &self.sinks[i]))
     }
 
+    /// Whether the scatter of this launch can go into copies.
+    pub(super) fn can_copy(&self) -> bool {
+        let units = |i: usize| match &self.sinks[i] {
+            Sink::Scatter { len, .. } => self.p.space_of(*len) == ROOT && self.units(i).is_some(),
+            _ => false,
+        };
+        self.scatter().is_some_and(units)
+    }
+
+    /// What the copies start from that a scatter goes into.
+    fn units(&self, i: usize) -> Option<Vec<Scalar>> {
+        let Sink::Scatter { bufs, combine: Some(Combine::Ops(ops)), .. } = &self.sinks[i] else { return None };
+        ops.iter().zip(bufs).map(|(op, b)| unit(*op, self.p.bufs[b.index()].elem)).collect()
+    }
+
     /// How the scatter of this launch is done with copies.
-    pub(super) fn copies(&self) -> Res<Option<Copies>> {
-        let Some(i) = self.scatter() else { return Ok(None) };
-        let Sink::Scatter { bufs, len, combine: Some(Combine::Ops(ops)), .. } = &self.sinks[i] else { return Ok(None) };
-        if self.p.space_of(*len) != ROOT {
-            return Ok(None);
-        }
+    pub(super) fn copies(&self) -> Res<Copies> {
+        let i = self.scatter().ok_or("no scatter to be done with copies")?;
+        let (Sink::Scatter { bufs, len, combine: Some(Combine::Ops(ops)), .. }, Some(units)) =
+            (&self.sinks[i], self.units(i))
+        else {
+            return Err("a scatter without what copies start from".into());
+        };
         let types: Vec<_> = bufs.iter().map(|b| self.p.bufs[b.index()].elem).collect();
-        let units: Option<Vec<Scalar>> = ops.iter().zip(&types).map(|(op, ty)| unit(*op, *ty)).collect();
         let targets: Option<Vec<usize>> =
             bufs.iter().map(|b| self.buffers.iter().position(|(other, _)| other == b)).collect();
-        let (Some(units), Some(targets)) = (units, targets) else { return Ok(None) };
+        let targets = targets.ok_or("an array that is scattered into is not passed")?;
         let mut b = Builder::new(&format!("{}_merge", self.name));
         let all: Vec<_> = types.iter().map(|ty| b.buffer(*ty, Access::Write)).collect();
         let copies: Vec<_> = types.iter().map(|ty| b.buffer(*ty, Access::Read)).collect();
@@ -60,7 +75,7 @@ impl Lowering<'_> {
         let merge = super::verified(b.finish().map_err(|faults| faults.join("; "))?)?;
         let turns = self.turns(i, *len, &types)?;
         let exact = types.iter().all(|ty| !ty.is_float()) && ops.iter().all(|op| *op != BinOp::AddSat);
-        Ok(Some(Copies { targets, units, exact, len: *len, merge, turns }))
+        Ok(Copies { targets, units, exact, len: *len, merge, turns })
     }
 
     /// How points that do nothing else scatter into several tables round-robin.
@@ -100,30 +115,42 @@ impl Lowering<'_> {
         Ok(Some(Turns { function: finished(e)?, most, wide, line }))
     }
 
-    /// How the scatter of this launch is done by the owners of parts of the array.
-    pub(super) fn owned(&self) -> Res<Option<Owned>> {
-        let Some(i) = self.scatter().filter(|_| !self.purpose.diagnose) else { return Ok(None) };
+    /// Whether parts of the array that the scatter of this launch goes into can have owners.
+    pub(super) fn can_own(&self) -> bool {
+        let Some(i) = self.scatter().filter(|_| !self.purpose.diagnose) else { return false };
         // What is done again after a failure must do no harm.
-        let Sink::Scatter { space, bufs, at, len, combine: None, .. } = &self.sinks[i] else { return Ok(None) };
-        let inner = self.p.space(*space);
-        let Region::Dim(size) = inner.region else { return Ok(None) };
+        let Sink::Scatter { space, at, len, combine: None, .. } = &self.sinks[i] else { return false };
         // What else is done at the points would be done again for each part.
-        if inner.parent != self.first || self.p.space_of(*len) != ROOT || self.sinks.len() != 1 {
-            return Ok(None);
+        let inner = self.p.space(*space);
+        let flat = matches!(inner.region, Region::Dim(_)) && inner.parent == self.first;
+        if !flat || self.p.space_of(*len) != ROOT || self.sinks.len() != 1 {
+            return false;
         }
-        let index = match self.p.node(*at).op {
-            Op::Check { value, .. } => value,
-            _ => *at,
-        };
         let mut facts = Facts::new(self.p, self.sinks, self.purpose.cuts);
-        if !is_affine(&mut facts, index, *space) || facts.needs_of(Item::Sink(i)).iter().any(|n| self.is_long(*n)) {
-            return Ok(None);
+        is_affine(&mut facts, self.unchecked(*at), *space)
+            && !facts.needs_of(Item::Sink(i)).iter().any(|n| self.is_long(*n))
+    }
+
+    /// An index without its check.
+    fn unchecked(&self, at: Node) -> Node {
+        match self.p.node(at).op {
+            Op::Check { value, .. } => value,
+            _ => at,
         }
+    }
+
+    /// How the scatter of this launch is done by the owners of parts of the array.
+    pub(super) fn owned(&self) -> Res<Owned> {
+        let i = self.scatter().ok_or("no scatter to be done by owners")?;
+        let Sink::Scatter { space, bufs, at, len, .. } = &self.sinks[i] else { return Err("no scatter".into()) };
+        let (Region::Dim(size), index) = (self.p.space(*space).region, self.unchecked(*at)) else {
+            return Err(format!("{space} is no dimension"));
+        };
         let mine = [Item::Sink(i)];
         let (mut e, _, range) = self.emitter_at_points("_owned", &mine)?;
         let inside = e.inside_of_point(self.first)?;
         let length = e.val(*len)?;
-        let Region::Dim(points) = self.p.space(self.first).region else { return Ok(None) };
+        let Region::Dim(points) = self.p.space(self.first).region else { return Err("no dimension".into()) };
         let points = e.val(points)?;
         let (block, _) = e.b.begin_for(range.first, range.last, 1, &[], LoopHint::Plain);
         let from = e.b.mul(block, range.block);
@@ -149,7 +176,7 @@ impl Lowering<'_> {
         e.b.end(&[]);
         e.b.end(&[]);
         let bytes = bufs.iter().map(|b| self.p.bufs[b.index()].elem.bytes()).sum();
-        Ok(Some(Owned { function: finished(e)?, len: *len, bytes }))
+        Ok(Owned { function: finished(e)?, len: *len, bytes })
     }
 
     /// Whether a node takes more than a few operations: too many to do them again for each part.

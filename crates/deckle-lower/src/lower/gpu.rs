@@ -37,7 +37,7 @@ pub fn lower_gpu(
     cuts: Cuts,
 ) -> Result<Vec<GridLaunch>, String> {
     let mut launches = Vec::new();
-    let purpose = Purpose { gathers: Gathers::Native, diagnose: false, cuts };
+    let purpose = Purpose { gathers: Gathers::Native, diagnose: false, compare: false, cuts };
     for (i, (first, sinks)) in groups(program, kernel).into_iter().enumerate() {
         let (ordered, free): (Vec<Sink>, Vec<Sink>) = sinks.into_iter().partition(|s| is_ordered(program, s));
         for (sinks, mark) in [(free, ""), (ordered, "_ordered")] {

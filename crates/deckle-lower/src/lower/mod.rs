@@ -29,7 +29,7 @@ mod warp;
 pub use gpu::lower_gpu;
 pub use rows::lower_long;
 
-use crate::choose::Chooser;
+use crate::choose::{Chooser, Outermost};
 use crate::cuts::Cuts;
 use crate::facts::Facts;
 use crate::facts::parts_of;
@@ -38,9 +38,9 @@ use crate::kernels::legend;
 use deckle_ir::kernel::{self, Kernel, Node, Op, Program, ROOT, Region, Sink, Space};
 use deckle_ir::loops::{Function, Gathers, Launch, Val, Work};
 use deckle_ir::scalar::ScalarType;
-use deckle_ir::schedule::{self, Item, Legend, Schedule, Walks};
+use deckle_ir::schedule::{self, Item, Legend, Schedule, Share, Threads, Walks};
 use emit::{Emitter, Res};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -51,6 +51,8 @@ pub struct Purpose {
     pub gathers: Gathers,
     /// Whether the first failure is to be recorded.
     pub diagnose: bool,
+    /// Whether the schedule says what other levels would take.
+    pub compare: bool,
     /// The sizes at which work is cut.
     pub cuts: Cuts,
 }
@@ -150,6 +152,8 @@ struct Lowering<'k> {
     alone: bool,
     /// Whether this is for a GPU.
     grid: bool,
+    /// How threads share the points of the first dimension, once that is decided.
+    threads: Cell<Option<Threads>>,
     /// What is to be followed where it has a function of that name.
     given: Option<&'k Schedule>,
     /// Why what is given is not legal, once that is known.
@@ -202,7 +206,7 @@ impl<'k> Lowering<'k> {
         let (name, buffers) = (name.to_string(), buffers.into_iter().collect());
         let rows = if purpose.diagnose { None } else { rows_of(p, sinks, first, &needed, purpose.cuts.few_in_row) };
         let (grid, long, given) = (false, false, None);
-        let (illegal, chosen) = (RefCell::default(), RefCell::default());
+        let (threads, illegal, chosen) = (Cell::default(), RefCell::default(), RefCell::default());
         Lowering {
             p,
             sinks,
@@ -216,6 +220,7 @@ impl<'k> Lowering<'k> {
             long,
             alone,
             grid,
+            threads,
             given,
             illegal,
             chosen,
@@ -232,16 +237,16 @@ impl<'k> Lowering<'k> {
         };
         let mut walks = choose(&mut chooser);
         let name = format!("{}{part}", self.name);
-        if let Some(given) = self.given.and_then(|s| s.functions.iter().find(|f| f.name == name)) {
+        if let Some(given) = self.given_function(&name) {
             if let Err(why) = chooser.legal(&given.walks, &walks) {
-                let why = format!("the schedule of `{name}` is not legal: {why}");
-                self.illegal.replace(Some(why.clone()));
-                return Err(why);
+                return self.refuse(&name, &why);
             }
             walks = given.walks.clone();
         }
+        let walks = if self.purpose.compare { chooser.compared(&walks) } else { walks };
         let legend = Legend(legend(self.p, self.sinks, &walks));
-        self.chosen.borrow_mut().push(schedule::Function { name, walks: walks.clone(), legend });
+        let threads = self.threads.get().filter(|_| part.is_empty());
+        self.chosen.borrow_mut().push(schedule::Function { name, threads, walks: walks.clone(), legend });
         Ok(walks)
     }
 
@@ -322,29 +327,64 @@ impl<'k> Lowering<'k> {
         folds.chain(sinks).collect()
     }
 
+    /// How threads share the points of the first dimension: as it is chosen, or given.
+    fn share(&self) -> Res<(Threads, Outermost)> {
+        let size = match self.p.space(self.first).region {
+            Region::Dim(size) => Some(size),
+            _ => None,
+        };
+        let outermost = Outermost {
+            whole: self.alone || size.is_none_or(|n| self.p.space_of(n) != ROOT),
+            folds: !self.folds.is_empty(),
+            scans: !self.scans.is_empty(),
+            nested: self.work() != Work::Little,
+            ordered: self.sinks.iter().any(|s| crate::facts::is_ordered(self.p, s)) && !self.scatters_one(),
+            copies: self.can_copy(),
+            owners: self.can_own(),
+            rows: self.rows.is_some(),
+        };
+        let chosen = outermost.threads(self.purpose.cuts);
+        let given = self.given_function(&self.name).and_then(|f| f.threads);
+        if let Some(Err(why)) = given.map(|threads| outermost.legal(threads)) {
+            return self.refuse(&self.name, &why);
+        }
+        Ok((given.unwrap_or(chosen), outermost))
+    }
+
+    /// The schedule that is given for a function.
+    fn given_function(&self, name: &str) -> Option<&'k schedule::Function> {
+        self.given.and_then(|s| s.functions.iter().find(|f| f.name == name))
+    }
+
+    /// Refuses the schedule that is given for a function.
+    fn refuse<T>(&self, name: &str, why: &str) -> Res<T> {
+        let why = format!("the schedule of `{name}` is not legal: {why}");
+        self.illegal.replace(Some(why.clone()));
+        Err(why)
+    }
+
     fn launch(&self) -> Res<Launch> {
         let Region::Dim(size) = self.p.space(self.first).region else { return self.single() };
-        if self.p.space_of(size) != ROOT || self.alone {
+        let (threads, outermost) = self.share()?;
+        self.threads.set(Some(threads));
+        if outermost.whole {
             return self.single();
         }
-        let work = self.work();
-        let nested = work != Work::Little;
         let (main, private) = self.main()?;
         let at_root = self.sinks.iter().any(|s| self.p.sink_parts(s).0 == ROOT);
         let finish = if at_root { Some(self.finish()?) } else { None };
-        let fixed = !self.folds.is_empty() || !self.scans.is_empty();
-        let ordered = self.sinks.iter().any(|s| crate::facts::is_ordered(self.p, s)) && !self.scatters_one();
+        let share = threads.share;
         Ok(Launch {
             buffers: self.buffers.iter().map(|(b, _)| *b).collect(),
             scratch: self.scratch_types(),
             size: Some(size),
             private,
-            work,
-            block: fixed.then_some(if nested { self.purpose.cuts.nested_block } else { self.purpose.cuts.block }),
-            ordered,
-            rows: self.launch_rows()?,
-            copies: self.copies()?,
-            owned: self.owned()?,
+            work: self.work(),
+            block: threads.block,
+            ordered: share == Share::One || outermost.ordered,
+            rows: if matches!(share, Share::Rows | Share::Owners) { self.launch_rows()? } else { None },
+            copies: if share == Share::Copies { Some(self.copies()?) } else { None },
+            owned: if share == Share::Owners { Some(self.owned()?) } else { None },
             scans: self.scan_levels()?,
             main,
             finish,
