@@ -20,9 +20,9 @@ pub struct Compiled {
     pub kernels: usize,
 }
 
-/// Compiles a function of a file. `given` says which arguments it may overwrite.
-pub fn compile(file: &str, entry: &str, given: u64) -> Result<Compiled, String> {
-    with(file, entry, Options { given, ..Options::default() })
+/// Compiles a function of a file. `given` says which arguments it may overwrite, `contract` whether products are fused into sums.
+pub fn compile(file: &str, entry: &str, given: u64, contract: bool) -> Result<Compiled, String> {
+    with(file, entry, Options { given, contract, ..Options::default() })
 }
 
 /// Compiles a function of a file, its sequences in chunks or as a whole.
