@@ -5,7 +5,7 @@
 //! 1. the interior apart from the edges, where clamps and comparisons of positions have no effect away from these ([`Chooser::nest`]);
 //! 2. non-temporal stores, where arrays larger than the caches are written from one end to the other ([`Chooser::streaming`]);
 //! 3. several accumulators, where gathered elements are folded ([`Chooser::takes_turns`]);
-//! 4. lanes, where points are independent and vectors gain something ([`Chooser::lanes`]); rows of different lengths below them in windows;
+//! 4. lanes, where points are independent and vectors gain something ([`Chooser::lanes`]): loops or conditions inside, folds, rows of larger arrays; rows of different lengths below them in windows;
 //! 5. tiles, where two dimensions share what they read;
 //! 6. a serial loop.
 //!
@@ -15,7 +15,7 @@ use super::Chooser;
 use crate::facts::rows::ShortRows;
 use crate::facts::{has_branches, is_one_value, is_plain, is_transcendental, parts_of};
 use deckle_ir::array::BinOp;
-use deckle_ir::kernel::{Combine, Node, Op, Region, Sink, Space};
+use deckle_ir::kernel::{Combine, Node, Op, ROOT, Region, Sink, Space};
 use deckle_ir::loops::Gathers;
 use deckle_ir::schedule::{Item, Lanes, Level, Nest, Walks, When};
 use std::collections::BTreeSet;
@@ -313,10 +313,10 @@ impl Chooser<'_> {
     }
 
     fn judge_lanes(&mut self, dim: Space, inside: &[Node], items: &[Item], carries: bool) -> Option<bool> {
-        let (rows, facts) = (self.rows, &mut self.facts);
-        let p = facts.p;
+        let (rows, p) = (self.rows, self.facts.p);
         let (mut deep, mut branches, mut slow, mut mine, mut theirs) = (false, false, false, 0, 0);
-        let mut beside = false;
+        let (mut beside, mut along) = (false, self.is_row(dim, items));
+        let facts = &mut self.facts;
         for n in inside {
             let s = p.space_of(*n);
             match &p.node(*n).op {
@@ -335,11 +335,15 @@ impl Chooser<'_> {
                     }
                 }
                 Op::Binary(BinOp::Pow, a, _) if !p.ty(*a).is_float() => return None,
+                // One lane after another.
+                Op::Binary(BinOp::Div | BinOp::Rem, a, _) if !p.ty(*a).is_float() => along &= !facts.varies(*n),
                 // These have branches for unusual numbers, around which nothing but lanes gets.
                 Op::Binary(BinOp::Rem | BinOp::Pow, a, _) => slow |= p.ty(*a).is_float(),
                 Op::Unary(op, _) => slow |= has_branches(*op),
                 Op::Load(_, at) => {
-                    mine += usize::from(facts.varies(*at) && !facts.goes_along(*at, dim));
+                    let gathered = facts.varies(*at) && !facts.goes_along(*at, dim);
+                    mine += usize::from(gathered);
+                    along &= !gathered;
                     let own = matches!(p.space(s).region, Region::Dim(_)) && s != dim;
                     theirs += usize::from(own && facts.mentions(*at, s) && !facts.goes_along(*at, s));
                     // What is tested element by element is loaded side by side only in lanes.
@@ -356,12 +360,27 @@ impl Chooser<'_> {
         // A loop inside can have lanes of its own: better where it reads what lies side by side.
         let loops = inside.iter().any(|n| matches!(p.node(*n).op, Op::Loop { .. }));
         let scans = items.iter().any(|i| matches!(i, Item::Scan(_)));
-        match (deep, carries || slow || branches || beside) {
+        match (deep, carries || slow || branches || beside || along) {
             (false, true) => Some(false),
             (true, _) if scans => None,
             (true, _) if mine <= theirs || loops => Some(true),
             _ => None,
         }
+    }
+
+    /// Whether the points of a dimension are rows of larger arrays that are written one element after the other, of 32 bits or more. Such rows end anywhere, and not many vectors
+    /// after they begin: the last points of each are a masked vector, which a vectoriser makes into loops of their own.
+    fn is_row(&mut self, dim: Space, items: &[Item]) -> bool {
+        let p = self.facts.p;
+        let inner = p.between(ROOT, p.space(dim).parent).iter().any(|s| matches!(p.space(*s).region, Region::Dim(_)));
+        let mut beside = |i: &Item| match i {
+            Item::Sink(k) => match &self.facts.sinks[*k] {
+                Sink::Write { at, value, .. } => p.ty(*value).bytes() >= 4 && self.facts.follows(*at, dim),
+                _ => false,
+            },
+            _ => false,
+        };
+        inner && items.iter().all(&mut beside)
     }
 
     /// Lanes for arrays that are written from one end to the other, and the bytes of a point: such stores can bypass the caches, unless arrays are computed in place.
