@@ -257,7 +257,10 @@ impl Cpu<'_> {
             (None, false, _) => cuts.block,
             (None, true, false) => points.max(1),
             (None, true, true) => {
-                (points / pieces).clamp(1, if uneven.is_some() { cuts.rows_in_block } else { cuts.block })
+                let even = (points / pieces).clamp(1, if uneven.is_some() { cuts.rows_in_block } else { cuts.block });
+                // The last points of a block, fewer than a round, take as long as some rounds.
+                let rounds = (even + launch.together - 1) / launch.together;
+                if even < launch.together { even } else { rounds * launch.together }
             }
         };
         let blocks = if launch.size.is_some() { (points + block - 1) / block } else { 1 };

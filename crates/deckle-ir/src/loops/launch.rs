@@ -28,6 +28,8 @@ pub struct Launch {
     pub work: Work,
     /// How many points a block has, where results depend on it.
     pub block: Option<i64>,
+    /// How many points of that dimension are computed together: where the size of a block is free, it is best a multiple of this.
+    pub together: i64,
     /// Whether the blocks must run in order, by one thread.
     pub ordered: bool,
     /// Where the points of the first dimension are rows of different lengths: how long they are.

@@ -217,6 +217,16 @@ pub enum Level {
     },
 }
 
+impl Level {
+    /// How many points are computed together: those of a round of vectors.
+    pub fn together(&self) -> u16 {
+        match self {
+            Level::Lanes(lanes) => lanes.round(),
+            _ => 1,
+        }
+    }
+}
+
 /// Vectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lanes {

@@ -10,6 +10,15 @@ use deckle_ir::loops::{Buf, Expr, Function, Launch, LoopHint, Stmt, StoreHint, V
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::schedule::Item;
 
+/// The kernel itself.
+pub(super) struct Main {
+    pub function: Function,
+    /// The buffers that each thread needs for it: of what, and how many elements.
+    pub private: Vec<(ScalarType, usize)>,
+    /// How many points of the first dimension are computed together.
+    pub together: i64,
+}
+
 impl<'k> Lowering<'k> {
     /// A kernel that is not cut into blocks.
     pub(super) fn single(&self) -> Res<Launch> {
@@ -26,6 +35,7 @@ impl<'k> Lowering<'k> {
             size: None,
             work: Work::Unknown,
             block: None,
+            together: 1,
             ordered: true,
             rows: None,
             copies: None,
@@ -101,8 +111,8 @@ impl<'k> Lowering<'k> {
         Ok(())
     }
 
-    /// The kernel itself, and the buffers that each thread needs for it.
-    pub(super) fn main(&self) -> Res<(Function, Vec<(ScalarType, usize)>)> {
+    /// The kernel itself.
+    pub(super) fn main(&self) -> Res<Main> {
         let items = self.items();
         let (mut e, scratch, range) = self.emitter("", &items, true)?;
         // What comes before the first block of the call; from block to block it is carried.
@@ -145,8 +155,8 @@ impl<'k> Lowering<'k> {
             after.extend(next.vals.iter().copied().chain([next.has.unwrap_or(yes)]));
         }
         e.b.end(&after);
-        let private = std::mem::take(&mut e.private);
-        Ok((finished(e)?, private))
+        let (private, together) = (std::mem::take(&mut e.private), e.together);
+        Ok(Main { function: finished(e)?, private, together })
     }
 
     /// The folds combined, and what the root makes of them.

@@ -68,6 +68,8 @@ pub(super) struct Emitter<'k> {
     pub tile: Option<super::tile::Tile>,
     /// Buffers that each thread needs for itself: of what, and how many.
     pub private: Vec<(ScalarType, usize)>,
+    /// The points of the outermost dimension that are computed together: the most that a round has.
+    pub together: i64,
     /// Where the array begins that is scattered into, if it is one of several.
     pub scatter_to: Option<Val>,
     /// Where the first lane goes that a scan numbers, for scans that only do that.
@@ -124,6 +126,7 @@ impl<'k> Emitter<'k> {
             inhabited: HashSet::new(),
             tile: None,
             private: Vec::new(),
+            together: 1,
             scatter_to: None,
             packed: HashMap::new(),
             window: None,

@@ -370,7 +370,7 @@ impl<'k> Lowering<'k> {
         if outermost.whole {
             return self.single();
         }
-        let (main, private) = self.main()?;
+        let main = self.main()?;
         let at_root = self.sinks.iter().any(|s| self.p.sink_parts(s).0 == ROOT);
         let finish = if at_root { Some(self.finish()?) } else { None };
         let share = threads.share;
@@ -378,15 +378,16 @@ impl<'k> Lowering<'k> {
             buffers: self.buffers.iter().map(|(b, _)| *b).collect(),
             scratch: self.scratch_types(),
             size: Some(size),
-            private,
+            private: main.private,
             work: self.work(),
             block: threads.block,
+            together: main.together,
             ordered: share == Share::One || outermost.ordered,
             rows: if matches!(share, Share::Rows | Share::Owners) { self.launch_rows()? } else { None },
             copies: if share == Share::Copies { Some(self.copies()?) } else { None },
             owned: if share == Share::Owners { Some(self.owned()?) } else { None },
             scans: self.scan_levels()?,
-            main,
+            main: main.function,
             finish,
         })
     }

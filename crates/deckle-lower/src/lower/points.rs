@@ -3,7 +3,7 @@
 use super::emit::{Emitter, Res, Width};
 use crate::facts::{carried_by, parts_of};
 use deckle_ir::array::BinOp;
-use deckle_ir::kernel::{Node, Region, Sink, Space};
+use deckle_ir::kernel::{Node, ROOT, Region, Sink, Space};
 use deckle_ir::loops::{Expr, LoopHint, Val};
 use deckle_ir::scalar::Scalar;
 use deckle_ir::schedule::{Item, Level, Nest, Walks, When};
@@ -186,6 +186,9 @@ impl Emitter<'_> {
 
     fn level(&mut self, level: Level, over: Over<'_>, range: (Val, Val, i64)) -> Res<()> {
         let (lo, hi, _) = range;
+        if self.p.space(over.space).parent == ROOT {
+            self.together = self.together.max(i64::from(level.together()));
+        }
         match level {
             Level::Serial => self.one_by_one(over, range, LoopHint::Plain),
             Level::Independent => self.one_by_one(over, range, LoopHint::Independent),
