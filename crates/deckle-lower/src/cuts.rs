@@ -34,8 +34,6 @@ pub struct Cuts {
     pub accumulators: i64,
     /// A dimension of at most this constant size is unrolled.
     pub unrolled: i64,
-    /// Rows of fewer elements from anywhere are folded in turns, even where gathers are fast.
-    pub in_turns: i64,
     /// Arrays of at least as many bytes are written with non-temporal stores: they do not fit the caches.
     pub non_temporal: i64,
     /// The rows of a tile, with one sum and with several: as many as there are registers for.
@@ -149,7 +147,6 @@ impl Default for Cuts {
             large_point: 256,
             accumulators: 4,
             unrolled: 16,
-            in_turns: 33,
             non_temporal: 32 << 20,
             tile_rows: [6, 2],
             least_tiled: 12,
@@ -212,7 +209,6 @@ impl Cuts {
             large_point: 12,
             accumulators: 2,
             unrolled: 2,
-            in_turns: 3,
             non_temporal: 64,
             tile_rows: [3, 2],
             least_tiled: 3,

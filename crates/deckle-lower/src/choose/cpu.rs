@@ -4,7 +4,7 @@
 //!
 //! 1. the interior apart from the edges, where clamps and comparisons of positions have no effect away from these ([`Chooser::nest`]);
 //! 2. non-temporal stores, where arrays larger than the caches are written from one end to the other ([`Chooser::streaming`]);
-//! 3. several accumulators, where gathered elements are folded ([`Chooser::takes_turns`]);
+//! 3. several accumulators, where gathered elements are folded and gathers are slow ([`Chooser::takes_turns`]);
 //! 4. lanes, where points are independent and vectors gain something ([`Chooser::lanes`]): loops or conditions inside, folds, rows of larger arrays; rows of different lengths below them in windows;
 //! 5. tiles, where two dimensions share what they read;
 //! 6. a serial loop.
@@ -118,13 +118,14 @@ impl Chooser<'_> {
     fn cached(&mut self, dim: Space, items: &[Item]) -> Nest {
         let cuts = self.facts.cuts;
         if self.takes_turns(dim, items) {
-            let turns = Level::Accumulators(cuts.accumulators as u16);
-            let turns = Nest::level(turns, self.inside(dim, items), "loads of gathered elements bound the loop");
             let plan = if self.gathers == Gathers::Native { self.lanes(dim, items) } else { None };
-            return match plan {
-                Some(plan) => Nest::when(When::Fewer(cuts.in_turns), turns, self.vectors_of(dim, items, plan)),
-                None => turns,
-            };
+            if let Some(plan) = plan {
+                // A gather takes longer than an addition: more vectors do not hide anything, and rows that are shorter than a round have none.
+                let level = Level::Lanes(Lanes { vectors: 1, ..plan.lanes });
+                return Nest::level(level, self.inside_lanes(dim, items), "gathers bound the loop");
+            }
+            let turns = Level::Accumulators(cuts.accumulators as u16);
+            return Nest::level(turns, self.inside(dim, items), "loads of gathered elements bound the loop");
         }
         if let Some(plan) = self.lanes(dim, items) {
             return self.vectors_of(dim, items, plan);
@@ -152,7 +153,8 @@ impl Chooser<'_> {
             };
             return Nest::level(Level::Lanes(lanes), self.inside_lanes(dim, items), why);
         };
-        let crosswise = short.side_by_side && short.nodes <= SMALL_ROW;
+        let fast = !short.gathered || self.gathers == Gathers::Native;
+        let crosswise = short.side_by_side && short.nodes <= SMALL_ROW && fast;
         let level = Level::Windows { rows: self.facts.cuts.row_window, width: plan.lanes.width, crosswise };
         Nest::level(level, self.inside_windows(dim, items, &short), "rows differ in length, most are short")
     }
@@ -167,8 +169,8 @@ impl Chooser<'_> {
         walks.into()
     }
 
-    /// Several accumulators: what is folded over gathered elements, as the products of a sparse matrix are, is bound by loading these. To collect them into vectors costs more than the
-    /// vectors save on machines without a good instruction for it, and on all machines where rows are short: loads on their own run ahead into the next rows.
+    /// Whether a fold over gathered elements, as the products of a sparse matrix are, is bound by loading these. On machines without a good instruction for it, to collect them into vectors
+    /// costs more than the vectors save: they are folded with several accumulators.
     fn takes_turns(&mut self, dim: Space, items: &[Item]) -> bool {
         let facts = &mut self.facts;
         if facts.written_out(dim) {

@@ -15,8 +15,10 @@ pub(crate) struct ShortRows {
     pub wanted: Vec<Node>,
     /// How many nodes there are inside a row.
     pub nodes: usize,
-    /// Whether the elements of a row lie side by side, so that each of some rows can be loaded as a vector.
+    /// Whether the elements of a row can be loaded as a vector under a mask, also where there are none.
     pub side_by_side: bool,
+    /// Whether some of them are gathered; otherwise they lie side by side.
+    pub gathered: bool,
 }
 
 impl ShortRows {
@@ -56,13 +58,18 @@ impl Facts<'_> {
         if dims.len() > 1 || !deeper.iter().all(|n| is_plain(&self.p.node(*n).op)) {
             return None;
         }
-        let mut along = |n: &Node| match self.p.node(*n).op {
-            Op::Load(_, at) => self.goes_along(at, dim),
-            // What is the same for all elements would be tested for empty rows too.
-            Op::Check { .. } => self.mentions(*n, dim),
-            _ => true,
-        };
-        let side_by_side = deeper.iter().all(&mut along);
+        let (mut side_by_side, mut gathered) = (true, false);
+        for n in &deeper {
+            match self.p.node(*n).op {
+                Op::Load(_, at) if !self.goes_along(at, dim) => {
+                    gathered = true;
+                    side_by_side &= self.mentions(at, dim);
+                }
+                // What is the same for all elements would be tested for empty rows too.
+                Op::Check { .. } => side_by_side &= self.mentions(*n, dim),
+                _ => {}
+            }
+        }
         let mut used: BTreeSet<Node> = deeper.iter().flat_map(|n| self.on_of(*n)).collect();
         for n in &folds {
             used.extend(parts_of(self.p, *n).ok()?.1);
@@ -79,6 +86,6 @@ impl Facts<'_> {
             Op::Load(_, at) => !self.follows(at, space),
             _ => true,
         });
-        Some(ShortRows { dim, folds, wanted: used.into_iter().collect(), nodes: deeper.len(), side_by_side })
+        Some(ShortRows { dim, folds, wanted: used.into_iter().collect(), nodes: deeper.len(), side_by_side, gathered })
     }
 }

@@ -128,7 +128,7 @@ impl Emitter<'_> {
         let is_long = self.b.let_lanes(Expr::Binary(BinOp::Lt, most, sizes), count);
         let totals = if short.crosswise {
             let lengths = self.b.let_lanes(Expr::Select(is_long, zeros, sizes), count);
-            Some(self.side_by_side(short, window, at, lengths)?)
+            Some(self.if_any_is_short(short, window, at, lengths)?)
         } else {
             None
         };
@@ -187,6 +187,21 @@ impl Emitter<'_> {
             let v = self.b.load(*buf, at);
             self.set_here(*n, vec![v]);
         }
+    }
+
+    /// The sums of rows that are no longer than a vector: where there is none with elements, that of nothing.
+    fn if_any_is_short(&mut self, short: &Short, window: &Window, at: Val, lengths: Val) -> Res<Vec<Val>> {
+        let count = short.count;
+        let sums = self.sums_of(short.rows.dim, &short.rows.items())?;
+        let types = sums.iter().flat_map(|s| s.types.clone());
+        let units: Vec<Val> = types.map(|(op, ty)| self.unit_lanes(op, ty, count)).collect();
+        let zeros = self.b.constant_lanes(Scalar::I64(0), count);
+        let has = self.b.let_lanes(Expr::Binary(BinOp::Lt, zeros, lengths), count);
+        let any = self.b.let_(Expr::Total(BinOp::Or, has));
+        self.b.begin_if(any);
+        let sums = self.side_by_side(short, window, at, lengths)?;
+        self.b.begin_else(&sums);
+        Ok(self.b.end(&units))
     }
 
     /// The sums of rows that are no longer than a vector.

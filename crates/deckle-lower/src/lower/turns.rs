@@ -1,8 +1,7 @@
 //! Several sums in turn.
 //!
-//! What is folded over elements from anywhere, as the products of a sparse matrix are, is bound by loading these. To collect them into vectors costs more than the vectors save on
-//! machines without a good instruction for it, and on all machines where rows are short (`Cuts::in_turns`): loads by themselves run ahead into the next rows. There they are added one
-//! by one, to several sums in turn, which do not wait for each other, and an index that is out of range is jumped at.
+//! A fold over gathered elements, as the products of a sparse matrix are, is bound by loading these. On machines without a good instruction for it, to collect them into vectors costs more than
+//! the vectors save. There they are added one by one, to several sums in turn, which do not wait for each other, and an index that is out of range is jumped at.
 
 use super::emit::{Emitter, Res, Width};
 use super::folds::Acc;
