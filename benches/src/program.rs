@@ -80,7 +80,7 @@ mod tests {
             ("norms.dk", "sum_single"),
             ("stencil7.dk", "single"),
         ] {
-            let compiled = compile(file, entry, 0).unwrap();
+            let compiled = compile(file, entry, 0, false).unwrap();
             assert_eq!(checks(compiled.native.program()), 0, "{file} {entry}\n{}", compiled.native.program());
         }
     }
