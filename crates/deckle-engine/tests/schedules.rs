@@ -122,3 +122,20 @@ fn threads_share_points_as_results_allow() {
         &["one", "blocks", "owners"],
     );
 }
+
+/// A line of a schedule can be changed without taking out the functions that are then not needed.
+#[test]
+fn functions_that_another_share_has_are_known() {
+    let Compiled { program, .. } =
+        compiled("def main(keys: [int], n: int) = histogram(+, 0, n, keys, fill(1, length(keys)))");
+    let func = program.find("main").unwrap();
+    let scheduled = |given: Option<&Schedule>| pipeline::scheduled(&program, func, Options::default(), given);
+    let names = |s: &Schedule| s.functions.iter().map(|f| f.name.clone()).collect::<Vec<_>>();
+    let mut given = scheduled(None).unwrap();
+    assert!(names(&given).contains(&"k1_turns".to_string()), "{given}");
+    let one = parse("function k { threads one }").unwrap().functions[0].threads;
+    given.functions.iter_mut().filter(|f| f.name == "k1").for_each(|f| f.threads = one);
+    assert_eq!(names(&scheduled(Some(&given)).unwrap()), ["k0", "k1"]);
+    given.functions[0].name = "k9".into();
+    assert!(scheduled(Some(&given)).unwrap_err().message.contains("`k9`, which the program has not"));
+}

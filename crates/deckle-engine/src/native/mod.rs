@@ -150,9 +150,17 @@ fn lowered(plan: &Plan, purpose: Purpose, given: Option<&Schedule>) -> Result<Ve
         NotLowered::Bug(message) => bug(message),
     })?;
     let Some(given) = given else { return Ok(all) };
-    let has = |name: &str| all.iter().any(|s| s.schedule.functions.iter().any(|f| f.name == name));
-    match given.functions.iter().find(|f| !has(&f.name)) {
-        Some(f) => Err(unfit_schedule(format!("the schedule has a function `{}`, which the program has not", f.name))),
+    let missing = |all: &[LoweredKernel]| {
+        let has = |name: &str| all.iter().any(|s| s.schedule.functions.iter().any(|f| f.name == name));
+        given.functions.iter().find(|f| !has(&f.name)).map(|f| f.name.clone())
+    };
+    if missing(&all).is_none() {
+        return Ok(all);
+    }
+    // Where threads share points otherwise, some functions are not needed.
+    let known = [lowered(plan, purpose, None)?, all.clone()].concat();
+    match missing(&known) {
+        Some(name) => Err(unfit_schedule(format!("the schedule has a function `{name}`, which the program has not"))),
         None => Ok(all),
     }
 }
