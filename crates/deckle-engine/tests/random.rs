@@ -350,4 +350,7 @@ fn what_failed_once() {
         let options = Options { simplify: true, chunks: Chunks::Never, ..options };
         on_cores(&case, &reference, &Way { options, ..way }).unwrap_or_else(|why| panic!("{why}"));
     }
+    // A size that the rows of one of several states of a loop show, of an array without rows.
+    let careless = Config { retraverse: true, risk: 40, ..Config::default() };
+    check(&program(811_079_567_645, &careless), &careless, 2000).unwrap_or_else(|why| panic!("{why}"));
 }

@@ -437,7 +437,8 @@ impl<'p> Flattener<'p> {
             Atom::Var(s, args) => match self.sizes_of(fx, args, positions, ctx, there)? {
                 Some(at) if at.is_empty() || there.is_none() => self.variable_size(fx, *s, &at, ctx)?,
                 Some(at) => {
-                    let val = fx.function.size_binder(*s).and_then(|binder| fx.env[binder.index()].clone());
+                    let binder = fx.function.size_binder(*s);
+                    let val = binder.and_then(|v| showing(fx.env[v.index()].as_ref()?, fx.function.ty(v), *s));
                     let size = self.element_if(val, &at, ctx, |f, inside| f.variable_size(fx, *s, &at, inside))?;
                     size.map(|(n, _)| n)
                 }
@@ -638,5 +639,17 @@ impl<'p> Flattener<'p> {
             }
             _ => Ok(None),
         }
+    }
+}
+
+/// The array of a value whose rows show a size variable.
+fn showing(val: &Val, ty: &Type, s: SizeVar) -> Option<Val> {
+    match val {
+        Val::Tuple(parts) => parts.iter().zip(ty.parts()?).find_map(|(val, ty)| showing(val, ty, s)),
+        Val::Array(_) => {
+            let shows = ty.any_atom(&mut |atom, _| matches!(atom, Atom::Var(v, _) if *v == s));
+            shows.then(|| val.clone())
+        }
+        Val::Scalar(_) => None,
     }
 }
