@@ -1,7 +1,8 @@
 //! Which buffers steps need, and which they make.
 
 use super::*;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 /// What steps do with buffers, seen from before them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -156,67 +157,85 @@ impl Program {
 
     /// The checks of the root that a step makes before each kernel that needs them.
     pub(super) fn settled_checks(&self) -> BTreeSet<Node> {
-        let (mut needed, mut unsettled) = (BTreeSet::new(), BTreeSet::new());
-        self.unsettled(&self.steps, &mut BTreeSet::new(), &mut needed, &mut unsettled);
-        &needed - &unsettled
+        let mut all = Settling { program: self, needed: BTreeSet::new(), unsettled: BTreeSet::new() };
+        all.walk(&self.steps, &mut Made::new());
+        &all.needed - &all.unsettled
     }
+}
 
-    /// The checks of the root that kernels need, and those of them that are not `made` by a step before each of these kernels.
-    fn unsettled(
-        &self,
-        steps: &[Step],
-        made: &mut BTreeSet<Node>,
-        needed: &mut BTreeSet<Node>,
-        unsettled: &mut BTreeSet<Node>,
-    ) {
-        let is_check = |n: &Node| self.space_of(*n) == ROOT && matches!(self.node(*n).op, Op::Check { .. });
+/// Checks that have been made, each with the buffers that it loads from.
+type Made = BTreeMap<Node, Rc<BTreeSet<Buf>>>;
+
+/// A walk through steps that looks for checks of the root.
+struct Settling<'p> {
+    program: &'p Program,
+    /// Those that kernels need, and those of them that no step makes before one of these kernels.
+    needed: BTreeSet<Node>,
+    unsettled: BTreeSet<Node>,
+}
+
+impl Settling<'_> {
+    /// Goes through steps before which some checks have been made. Gives the buffers that have other elements afterwards.
+    fn walk(&mut self, steps: &[Step], made: &mut Made) -> BTreeSet<Buf> {
+        let p = self.program;
+        let is_check = |n: &Node| p.space_of(*n) == ROOT && matches!(p.node(*n).op, Op::Check { .. });
+        let mut all = BTreeSet::new();
         for step in steps {
-            let changed = self.changed_by(step);
-            match step {
+            let mut changed = match step {
                 Step::Run(kernel) => {
-                    let needs = kernel.sinks.iter().flat_map(|s| self.sink_needs_to_run(s)).filter(is_check);
-                    let needs: BTreeSet<Node> = needs.collect();
-                    unsettled.extend(&needs - made);
-                    needed.extend(needs);
+                    let needs = kernel.sinks.iter().flat_map(|s| p.sink_needs_to_run(s)).filter(is_check);
+                    for n in needs {
+                        self.needed.insert(n);
+                        if !made.contains_key(&n) {
+                            self.unsettled.insert(n);
+                        }
+                    }
+                    changed_by(p, step)
                 }
                 Step::If(_, yes, no) => {
-                    for block in [yes, no] {
-                        self.unsettled(block, &mut made.clone(), needed, unsettled);
-                    }
+                    let mut changed = self.walk(yes, &mut made.clone());
+                    changed.append(&mut self.walk(no, &mut made.clone()));
+                    changed
                 }
                 Step::While { test, body, .. } => {
-                    let mut inside = made.clone();
-                    self.forget(&mut inside, &changed);
-                    self.unsettled(test, &mut inside, needed, unsettled);
-                    self.unsettled(body, &mut inside, needed, unsettled);
+                    // In the next round, what was checked before the loop is something else.
+                    let (changed, mut inside) = (changed_by(p, step), made.clone());
+                    forget(&mut inside, &changed);
+                    self.walk(test, &mut inside);
+                    self.walk(body, &mut inside);
+                    changed
                 }
-                _ => {}
-            }
-            self.forget(made, &changed);
-            if let Step::Check(n) = step {
-                made.extend(Some(*n).filter(is_check));
+                _ => changed_by(p, step),
+            };
+            forget(made, &changed);
+            all.append(&mut changed);
+            if let Step::Check(n) = step
+                && is_check(n)
+            {
+                made.insert(*n, Rc::new(p.node_bufs(&[*n])));
             }
         }
+        all
     }
+}
 
-    /// Forgets checks that load from what has changed.
-    fn forget(&self, made: &mut BTreeSet<Node>, changed: &BTreeSet<Buf>) {
-        if !changed.is_empty() {
-            made.retain(|n| self.node_bufs(&[*n]).is_disjoint(changed));
-        }
+/// Forgets checks that load from what has changed.
+fn forget(made: &mut Made, changed: &BTreeSet<Buf>) {
+    if !changed.is_empty() {
+        made.retain(|_, bufs| bufs.is_disjoint(changed));
     }
+}
 
-    /// The buffers that have other elements after a step, or after a step in it.
-    fn changed_by(&self, step: &Step) -> BTreeSet<Buf> {
-        match step {
-            Step::Run(kernel) => kernel.sinks.iter().flat_map(Sink::bufs).copied().collect(),
-            Step::If(_, yes, no) => yes.iter().chain(no).flat_map(|s| self.changed_by(s)).collect(),
-            Step::While { test, body, stream, .. } => {
-                let inside = test.iter().chain(body).flat_map(|s| self.changed_by(s));
-                inside.chain(stream.iter().map(|s| s.chunk)).collect()
-            }
-            other => self.step_uses(other).all.makes,
+/// The buffers that have other elements after a step, or after a step in it.
+fn changed_by(p: &Program, step: &Step) -> BTreeSet<Buf> {
+    match step {
+        Step::Run(kernel) => kernel.sinks.iter().flat_map(Sink::bufs).copied().collect(),
+        Step::If(_, yes, no) => yes.iter().chain(no).flat_map(|s| changed_by(p, s)).collect(),
+        Step::While { test, body, stream, .. } => {
+            let inside = test.iter().chain(body).flat_map(|s| changed_by(p, s));
+            inside.chain(stream.iter().map(|s| s.chunk)).collect()
         }
+        other => p.step_uses(other).all.makes,
     }
 }
 
