@@ -58,7 +58,7 @@ pub fn run(options: &Options, tell: &mut dyn FnMut(Row)) {
 
 /// Compiles the program once, in this process, from text to something that can be called, and prints the seconds.
 pub fn compile_once(file: &str, entry: &str) -> Result<(), String> {
-    let compiled = program::compile(file, entry, 0, false)?;
+    let compiled = program::compile(file, entry, 0)?;
     println!("{}", json!({"seconds": compiled.seconds}));
     Ok(())
 }
@@ -88,7 +88,7 @@ fn dispatch(threads: usize) -> Result<Times, String> {
 }
 
 fn call(threads: usize) -> Result<Times, String> {
-    let native = program::compile("sum.dk", "single", 0, false)?.native;
+    let native = program::compile("sum.dk", "single", 0)?.native;
     let settings = Settings::new(threads, None);
     let args = vec![vector(&settings.pool, &[1f32; 16])];
     let once = || {

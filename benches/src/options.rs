@@ -13,8 +13,6 @@ pub struct Options {
     pub peers: bool,
     /// Small data.
     pub quick: bool,
-    /// With products that are fused into sums.
-    pub contract: bool,
     /// Only the names.
     pub list: bool,
     /// A file of earlier figures that are shown in the place of new ones.
@@ -38,14 +36,13 @@ pub enum Inner {
 
 /// What is printed for `--help`.
 pub const USAGE: &str = "\
-usage: deckle-bench [NAME ...] [--json] [--markdown] [--peers] [--quick] [--contract] [--threads 1,2] [--rounds N] [--list] [--from FILE]
+usage: deckle-bench [NAME ...] [--json] [--markdown] [--peers] [--quick] [--threads 1,2] [--rounds N] [--list] [--from FILE]
 
   NAME         a benchmark, the beginning of its name, or a folder of rivals; all if there is none
   --json       one JSON object a line
   --markdown   the table of docs/performance.md
   --peers      runs the rival programs in turns with Deckle's: $DECKLE_PEERS, or ../shared/peers beside the checkout
   --quick      small data, for trying out; such figures mean nothing
-  --contract   rounds sums of products once, as rivals do that are compiled with -Ofast
   --threads    numbers of threads; 1 and all cores unless said otherwise
   --rounds     how often everything is started anew; 3 with rivals, otherwise 1
   --list       only the names
@@ -62,7 +59,6 @@ pub fn parse(args: &[String], cores: usize) -> Result<Options, String> {
             "--markdown" => options.markdown = true,
             "--peers" => options.peers = true,
             "--quick" => options.quick = true,
-            "--contract" => options.contract = true,
             "--list" => options.list = true,
             "--from" => options.from = Some(value()?),
             "--threads" => options.threads = numbers(&value()?)?,

@@ -20,9 +20,9 @@ pub struct Compiled {
     pub kernels: usize,
 }
 
-/// Compiles a function of a file. `given` says which arguments it may overwrite, `contract` whether products are fused into sums.
-pub fn compile(file: &str, entry: &str, given: u64, contract: bool) -> Result<Compiled, String> {
-    with(file, entry, Options { given, contract, ..Options::default() })
+/// Compiles a function of a file. `given` says which arguments it may overwrite.
+pub fn compile(file: &str, entry: &str, given: u64) -> Result<Compiled, String> {
+    with(file, entry, Options { given, ..Options::default() })
 }
 
 /// Compiles a function of a file, its sequences in chunks or as a whole.
@@ -80,7 +80,7 @@ mod tests {
             ("norms.dk", "sum_single"),
             ("stencil7.dk", "single"),
         ] {
-            let compiled = compile(file, entry, 0, false).unwrap();
+            let compiled = compile(file, entry, 0).unwrap();
             assert_eq!(checks(compiled.native.program()), 0, "{file} {entry}\n{}", compiled.native.program());
         }
     }

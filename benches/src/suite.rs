@@ -65,7 +65,7 @@ fn worker(case: &Case, options: &Options) -> Vec<Value> {
     let Ok(this) = std::env::current_exe() else { return failed("this program is not to be found".into()) };
     let mut command = Command::new(this);
     command.args(["--inner-case", &case.name, "--threads", &threads.join(",")]);
-    command.args(options.quick.then_some("--quick")).args(options.contract.then_some("--contract"));
+    command.args(options.quick.then_some("--quick"));
     // What compiling takes is measured as well, so nothing comes from the disk.
     command.env("DECKLE_CACHE", "off").stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = match command.spawn() {

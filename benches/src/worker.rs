@@ -9,8 +9,8 @@ use deckle_runtime::Pool;
 use serde_json::{Value, json};
 use std::time::Instant;
 
-/// Runs a benchmark on each number of threads: with small data, with products fused into sums, if asked for.
-pub fn run(case: &Case, (quick, contract): (bool, bool), threads: &[usize], print: &mut dyn FnMut(Value)) {
+/// Runs a benchmark on each number of threads, with small data if asked for.
+pub fn run(case: &Case, quick: bool, threads: &[usize], print: &mut dyn FnMut(Value)) {
     let size = if quick { format!("{} quick", case.size) } else { case.size.clone() };
     let head = |threads: usize| json!({"bench": case.name, "rival": case.rival, "size": size, "threads": threads});
     let failed = |threads: usize, stage: &str, message: &str| {
@@ -21,7 +21,7 @@ pub fn run(case: &Case, (quick, contract): (bool, bool), threads: &[usize], prin
     };
     let job = (case.make)(&Pool::new(None), quick);
     let given = job.again.map_or(0, |k| 1 << k);
-    let compiled = match program::compile(case.program, &case.entry, given, contract) {
+    let compiled = match program::compile(case.program, &case.entry, given) {
         Ok(compiled) => compiled,
         Err(message) => return threads.iter().for_each(|t| print(failed(*t, "compile", &message))),
     };
@@ -74,7 +74,6 @@ pub fn run(case: &Case, (quick, contract): (bool, bool), threads: &[usize], prin
         line["first"] = json!(first_seconds);
         line["compile_seconds"] = json!(compiled.seconds);
         line["kernels"] = json!(compiled.kernels);
-        line["contract"] = json!(contract);
         line["bytes"] = json!(job.bound.bytes);
         line["ops"] = json!(job.bound.ops);
         line["unit"] = json!(job.bound.unit);

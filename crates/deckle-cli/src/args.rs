@@ -53,6 +53,8 @@ Examples:
   deckle explain mean.dk --ir simple        the same, simplified
   deckle explain mean.dk --ir kernel        what is computed together
   deckle explain mean.dk --ir schedule      how loops run, and why
+  deckle explain mean.dk --ir schedule --on gpu
+                                            and how they would on a GPU
   deckle explain mean.dk --ir asm           the machine code
   deckle explain mean.dk --timing           what each pass of the compiler took
 
@@ -133,9 +135,9 @@ pub struct RunArgs {
     /// Keep sequences in memory where the program needs them twice, and say which
     #[arg(long)]
     pub materialize: bool,
-    /// In sums of products, round each product and its addition once instead of twice: faster on large matrices, with other last bits
+    /// In sums of products, round each product on its own before it is added, instead of both at once: slower, with other last bits
     #[arg(long)]
-    pub contract: bool,
+    pub no_contract: bool,
     /// Show how far the run is with the sequences that it goes through: a bar on standard error, with the rate, the size of a chunk and the memory of arrays
     #[arg(long)]
     pub progress: bool,
@@ -217,6 +219,16 @@ impl Cli {
                     "the interpreter takes sequences one element at a time: leave `--chunk` out, or `--on interp`";
                 Err(Cli::command().error(ErrorKind::ArgumentConflict, message))
             }
+            Command::Explain(ExplainArgs { ir: Some(stage), on: Some(device), .. }) => {
+                let fits = match stage {
+                    Stage::Schedule | Stage::Loop => true,
+                    Stage::Ptx => *device == Device::Gpu,
+                    _ => *device == Device::Cpu,
+                };
+                let message =
+                    "only `--ir schedule` and `--ir loop` are for one device or another; `--ir ptx` is for GPUs";
+                if fits { Ok(self) } else { Err(Cli::command().error(ErrorKind::ArgumentConflict, message)) }
+            }
             _ => Ok(self),
         }
     }
@@ -251,6 +263,9 @@ pub struct ExplainArgs {
     /// Print the program at this stage of the compiler instead
     #[arg(long, value_name = "STAGE", value_parser = stages())]
     pub ir: Option<Stage>,
+    /// What schedules and loops are for [default: cpu]
+    #[arg(long, value_name = "DEVICE", requires = "ir")]
+    pub on: Option<Device>,
     /// Compile it, and print how long each pass took
     #[arg(long, conflicts_with = "ir")]
     pub timing: bool,
@@ -276,6 +291,15 @@ fn stages() -> impl TypedValueParser<Value = Stage> {
     let named = STAGES.iter().map(|s| PossibleValue::new(s.name).help(s.about));
     // Other names are refused before.
     PossibleValuesParser::new(named).map(|name| Stage::from_name(&name).unwrap_or(Stage::Array))
+}
+
+/// What kernels are lowered for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Device {
+    /// The cores of this machine
+    Cpu,
+    /// A GPU
+    Gpu,
 }
 
 /// Where a program runs.

@@ -1,9 +1,9 @@
 //! `deckle explain`: what is decided about a program before it runs, and what is made of it.
 
-use crate::args::ExplainArgs;
+use crate::args::{Device, ExplainArgs};
 use crate::report::{fail, print};
 use deckle_diag::{Diagnostic, SourceMap};
-use deckle_engine::pipeline::{self, Stage};
+use deckle_engine::pipeline::{self, Stage, Target};
 use deckle_engine::{Native, Options, Outcome, entry, source};
 use deckle_ir::array::Program;
 use deckle_ir::entity::Func;
@@ -24,9 +24,13 @@ fn show(args: &ExplainArgs, sources: &mut SourceMap) -> Outcome<()> {
     let chosen = |name: Option<&str>| -> Outcome<Func> { Ok(entry::choose(&compiled, name).map_err(one)?.func) };
     // As `deckle run` does.
     let options = Options { given: Options::ALL, ..Options::default() };
+    let target = match args.on {
+        Some(Device::Gpu) => Target::Gpu,
+        Some(Device::Cpu) | None => Target::Cpu,
+    };
     let text = match args.ir {
-        Some(stage @ (Stage::Array | Stage::Simple)) => shown(program, Func(0), options, stage)?,
-        Some(stage) => shown(program, chosen(args.entry.as_deref())?, options, stage)?,
+        Some(stage @ (Stage::Array | Stage::Simple)) => shown(program, Func(0), options, (stage, target))?,
+        Some(stage) => shown(program, chosen(args.entry.as_deref())?, options, (stage, target))?,
         None if args.timing => {
             let func = chosen(args.entry.as_deref())?;
             Native::compile(program, func, options).map_err(|d| one(*d))?.timings().to_string()
@@ -42,6 +46,6 @@ fn show(args: &ExplainArgs, sources: &mut SourceMap) -> Outcome<()> {
     print(|out| write!(out, "{text}"))
 }
 
-fn shown(program: &Program, func: Func, options: Options, stage: Stage) -> Outcome<String> {
+fn shown(program: &Program, func: Func, options: Options, stage: (Stage, Target)) -> Outcome<String> {
     pipeline::show(program, func, options, stage).map_err(|d| vec![*d])
 }

@@ -53,7 +53,7 @@ fn execute(args: &RunArgs, sources: &mut SourceMap, interrupt: &Interrupt) -> Ou
     }
 
     let (program, kept) = streamable(args, &compiled.program, entry.func, sources)?;
-    let options = Options { contract: args.contract, ..Options::default() };
+    let options = Options { contract: !args.no_contract, ..Options::default() };
     let mut callable = Callable::with(program.into_owned(), entry.func, options);
     if let Some(file) = &args.schedule {
         callable = callable.following(schedule(file).map_err(one)?);

@@ -32,6 +32,14 @@ fn main (v0 n: i64) -> i64 {
     assert_eq!(refused.status.code(), Some(2));
     assert_eq!(explain(&folder, &["a.dk", "--ir", "array", "--timing"]).status.code(), Some(2));
     assert_eq!(explain(&folder, &["bad.dk", "--ir", "array"]).status.code(), Some(1));
+    for (stage, word) in [("schedule", "threads one"), ("loop", "thread")] {
+        let shown = explain(&folder, &["a.dk", "--ir", stage, "--on", "gpu"]);
+        let out = String::from_utf8_lossy(&shown.stdout);
+        assert!(out.contains("g0") && out.contains(word), "{out}");
+    }
+    for wrong in [&["--on", "gpu"][..], &["--ir", "asm", "--on", "gpu"], &["--ir", "ptx", "--on", "cpu"]] {
+        assert_eq!(explain(&folder, &[&["a.dk"], wrong].concat()).status.code(), Some(2), "{wrong:?}");
+    }
     std::fs::remove_dir_all(&folder).unwrap();
 }
 

@@ -3,13 +3,13 @@
 //!
 //! New seeds on every run: see `deckle_gen::sweep`. `DECKLE_IDIOM='scan of scan'` makes programs with that idiom and no other.
 
-use deckle_diag::Code;
+use deckle_diag::{Code, Diagnostic};
 use deckle_engine::{Chunks, Cuts, Data, Effort, Input, Layout, Native, Options, Settings, Simulated, pipeline};
 use deckle_gen::compare::{Run, agree, differ_by_rounding, is_limit, same_bits, same_error, shown};
 use deckle_gen::sweep::Sweep;
 use deckle_gen::{Case, Config, Rng, program, schedules};
 use deckle_io::tree;
-use deckle_ir::loops::Gathers;
+use deckle_ir::loops::{Gathers, Stores};
 use deckle_ir::schedule::Schedule;
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
@@ -51,10 +51,11 @@ fn way(rng: &mut Rng, config: &Config) -> Way {
         chunks,
         effort,
         gathers: Some(if rng.chance(50) { Gathers::Native } else { Gathers::Emulated }),
+        stores: Some(if rng.chance(50) { Stores::InLines } else { Stores::Anywhere }),
         given: Options::ALL,
         cuts: if small { Cuts::small() } else { Cuts::default() },
         checked: rng.chance(50) || always,
-        contract: rng.chance(20),
+        contract: !rng.chance(20),
     };
     let runs = [0; 2].map(|_| {
         let threads = [1, 2, 3, 5, 7][rng.below(5)];
@@ -175,19 +176,37 @@ fn on_cores_as(case: &Case, reference: &Run, way: &Way, given: Option<&Schedule>
     Ok(())
 }
 
-/// The schedule for GPUs, on the simulator.
-fn on_grid(case: &Case, reference: &Run, rng: &mut Rng) -> Result<(), String> {
+/// A layout for GPUs and options.
+fn grid(rng: &mut Rng) -> (Layout, Options) {
     let (wide, parts) = ([None, Some(false), Some(true)][rng.below(3)], [None, Some(3), Some(5)][rng.below(3)]);
     let layout = Layout { threads: 64, parts, wide };
     let chunks = if rng.chance(30) { Chunks::Always } else { Chunks::Never };
     let cuts = if rng.chance(50) { Cuts::small() } else { Cuts::default() };
-    let options = Options { fuse: rng.chance(70), chunks, given: Options::ALL, cuts, ..Options::default() };
-    let simulated = Simulated::compile(&case.program, case.entry, options, layout)
+    (layout, Options { fuse: rng.chance(70), chunks, given: Options::ALL, cuts, ..Options::default() })
+}
+
+/// The schedule for GPUs, on the simulator.
+fn on_grid(case: &Case, reference: &Run, rng: &mut Rng) -> Result<(), String> {
+    on_grid_as(case, reference, grid(rng), None)
+}
+
+/// The same, as a schedule says.
+fn on_grid_as(
+    case: &Case,
+    reference: &Run,
+    (layout, options): (Layout, Options),
+    given: Option<&Schedule>,
+) -> Result<(), String> {
+    let simulated = Simulated::compile_as(&case.program, case.entry, options, layout, given)
         .map_err(|e| format!("{}\nbut it does not compile for a GPU: {}", shown(reference), e.message))?;
     let run = with_settings(1, None, false, |s| simulated.run(&case.args, s));
     if !agree(&case.program, reference, &run) && !differ_by_rounding(reference, &run, &rounded(case)) {
         let (wanted, got) = (shown(reference), shown(&run));
-        return Err(format!("{wanted}\nbut simulated with {layout:?}, {options:?}\n{got}\n{}", simulated.program()));
+        let schedule = given.map_or(String::new(), Schedule::to_string);
+        return Err(format!(
+            "{wanted}\nbut simulated with {layout:?}, {options:?}\n{got}\n{}\n{schedule}",
+            simulated.program()
+        ));
     }
     Ok(())
 }
@@ -251,9 +270,11 @@ fn real_sizes() {
     sweep("real_sizes", &config, 25, 400_000);
 }
 
-/// A legal schedule of a program, at random.
-fn legal_schedule(case: &Case, options: Options, rng: &mut Rng) -> Result<Schedule, String> {
-    let asked = |given: Option<&Schedule>| pipeline::scheduled(&case.program, case.entry, options, given);
+/// The schedule of a program, if that of some functions is given.
+type Scheduled<'a> = dyn Fn(Option<&Schedule>) -> Result<Schedule, Box<Diagnostic>> + 'a;
+
+/// A legal schedule at random, and how many functions differ from those that are chosen, of how many.
+fn legal_schedule(asked: &Scheduled<'_>, rng: &mut Rng) -> Result<(Schedule, [usize; 2]), String> {
     let chosen = asked(None).map_err(|d| d.message.clone())?;
     let mut legal = Schedule::default();
     for function in &chosen.functions {
@@ -273,34 +294,51 @@ fn legal_schedule(case: &Case, options: Options, rng: &mut Rng) -> Result<Schedu
     if deckle_ir::schedule::parse(&text) != Ok(legal.clone()) {
         return Err(format!("the schedule is not read as it is printed:\n{text}"));
     }
-    Ok(legal)
+    let changed = legal.functions.iter().filter(|f| !chosen.functions.contains(f)).count();
+    Ok((legal, [changed, chosen.functions.len()]))
+}
+
+/// Random programs under random legal schedules, against the interpreter.
+fn under_legal_schedules<F>(name: &str, run: F)
+where
+    F: Fn(&Case, &Run, &mut Rng) -> Result<[usize; 2], String> + Sync,
+{
+    let config = Config::nested().with_idioms();
+    let (all, changed) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let sweep = Sweep { test: ["deckle-engine", "random", name], config: &config, cases: 150, of: ALL, threads: 2 };
+    sweep.run(&|case| {
+        let Some(reference) = reference(case, 4000) else { return Ok(()) };
+        let counts = run(case, &reference, &mut ways_of(case))?;
+        changed.fetch_add(counts[0], Relaxed);
+        all.fetch_add(counts[1], Relaxed);
+        Ok(())
+    });
+    let (all, changed) = (all.into_inner(), changed.into_inner());
+    println!("{name}: {changed} of {all} functions have another schedule");
+    assert!(changed * 10 >= all, "{changed} of {all} functions have another schedule: too few to say anything");
 }
 
 #[test]
 fn legal_schedules() {
-    let config = Config::nested().with_idioms();
-    let (all, changed) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let sweep = Sweep {
-        test: ["deckle-engine", "random", "legal_schedules"],
-        config: &config,
-        cases: 150,
-        of: ALL,
-        threads: 2,
-    };
-    sweep.run(&|case| {
-        let Some(reference) = reference(case, 4000) else { return Ok(()) };
-        let mut rng = ways_of(case);
-        let way = Way { outside: false, ..way(&mut rng, &config) };
-        let given = legal_schedule(case, way.options, &mut rng)?;
-        let chosen =
-            pipeline::scheduled(&case.program, case.entry, way.options, None).map_err(|d| d.message.clone())?;
-        all.fetch_add(chosen.functions.len(), Relaxed);
-        changed.fetch_add(given.functions.iter().filter(|f| !chosen.functions.contains(f)).count(), Relaxed);
-        on_cores_as(case, &reference, &way, Some(&given))
+    under_legal_schedules("legal_schedules", |case, reference, rng| {
+        let way = Way { outside: false, ..way(rng, &Config::nested().with_idioms()) };
+        let asked = |given: Option<&Schedule>| pipeline::scheduled(&case.program, case.entry, way.options, given);
+        let (given, counts) = legal_schedule(&asked, rng)?;
+        on_cores_as(case, reference, &way, Some(&given))?;
+        Ok(counts)
     });
-    let (all, changed) = (all.into_inner(), changed.into_inner());
-    println!("legal_schedules: {changed} of {all} functions have another schedule");
-    assert!(changed * 10 >= all, "{changed} of {all} functions have another schedule: too few to say anything");
+}
+
+#[test]
+fn legal_schedules_on_a_grid() {
+    under_legal_schedules("legal_schedules_on_a_grid", |case, reference, rng| {
+        let (layout, options) = grid(rng);
+        let asked =
+            |given: Option<&Schedule>| pipeline::scheduled_on_grid(&case.program, case.entry, options, layout, given);
+        let (given, counts) = legal_schedule(&asked, rng)?;
+        on_grid_as(case, reference, (layout, options), Some(&given))?;
+        Ok(counts)
+    });
 }
 
 /// Programs that once failed: checks after the state of a loop was new, a condition that holds in no lane, loops inside a traversal.
@@ -353,4 +391,6 @@ fn what_failed_once() {
     // A size that the rows of one of several states of a loop show, of an array without rows.
     let careless = Config { retraverse: true, risk: 40, ..Config::default() };
     check(&program(811_079_567_645, &careless), &careless, 2000).unwrap_or_else(|why| panic!("{why}"));
+    // A fold over rows that starts from another fold over the same rows.
+    check(&program(511_656_352_603, &careless), &careless, 2000).unwrap_or_else(|why| panic!("{why}"));
 }

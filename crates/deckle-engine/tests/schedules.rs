@@ -1,8 +1,10 @@
 //! Schedules that are given: what is not legal is refused with the reason, before any code is made.
 
 use deckle_diag::{Code, SourceMap};
-use deckle_engine::{Options, pipeline};
-use deckle_ir::schedule::{Function, Level, Nest, Schedule, Walk, When, parse};
+use deckle_engine::pipeline::{self, Target};
+use deckle_engine::{Layout, Options};
+use deckle_ir::loops::Stores;
+use deckle_ir::schedule::{Function, Item, Level, Nest, Schedule, Walk, When, parse};
 use deckle_syntax::Compiled;
 
 fn compiled(text: &str) -> Compiled {
@@ -12,10 +14,22 @@ fn compiled(text: &str) -> Compiled {
 
 /// The schedule of a program, some functions of which are given.
 fn scheduled(text: &str, given: Option<Function>) -> Result<Schedule, String> {
+    scheduled_for(Target::Cpu, text, given)
+}
+
+/// The same for cores or for a GPU.
+fn scheduled_for(target: Target, text: &str, given: Option<Function>) -> Result<Schedule, String> {
     let Compiled { program, .. } = compiled(text);
     let func = program.find("main").unwrap();
     let given = given.map(|function| Schedule { functions: vec![function] });
-    pipeline::scheduled(&program, func, Options::default(), given.as_ref()).map_err(|refused| {
+    // The same on all machines.
+    let options = Options { stores: Some(Stores::Anywhere), ..Options::default() };
+    let given = given.as_ref();
+    let scheduled = match target {
+        Target::Cpu => pipeline::scheduled(&program, func, options, given),
+        Target::Gpu => pipeline::scheduled_on_grid(&program, func, options, Layout::default(), given),
+    };
+    scheduled.map_err(|refused| {
         assert_eq!(refused.code, Code::BadFile, "{}", refused.message);
         refused.message.clone()
     })
@@ -50,6 +64,7 @@ fn what_an_operator_forbids_is_refused() {
     }
     assert!(refused_level(sum, "unrolled").contains("a few points"));
     assert!(refused_level(sum, "lanes 8 x 4 non_temporal").contains("non-temporal"));
+    assert!(refused_level(sum, "lanes 8 x 2 masked").contains("under a mask have one vector"));
     assert!(refused_level(sum, "windows 512 lanes 8").contains("no rows"));
     assert!(refused_level(sum, "tile 6 lanes 8 x 4").contains("cannot be tiled"));
     assert!(refused_level(sum, "when interior { serial } else { serial }").contains("grouped otherwise"));
@@ -77,16 +92,48 @@ fn what_is_missing_or_too_much_is_refused() {
     assert!(refusal(sum, negative).contains("when fewer -1"));
 }
 
+#[test]
+fn only_rows_that_are_written_in_order_leave_in_whole_lines() {
+    let sums = "def main(rows: [[real]]) = [ sum(r) : r in rows ]";
+    assert!(refused_level(sums, "lines 4").contains("written side by side"));
+    assert!(refused_level(sums, "when elements 5 { serial } else { serial }").contains("written side by side"));
+    let bytes = "def main(rows: [[u8]]) = [ scan_incl(+, r) : r in rows ]";
+    assert!(refused_level(bytes, "lines 4").contains("written side by side"));
+    // A check that fails would leave elements out.
+    let checked = "def main(rows: [[real]], at: [int]) = [ [ rows[i][0] + x : x in rows[i] ] : i in at ]";
+    assert!(refused_level(checked, "lines 4").contains("written side by side"));
+    let shares = "def main(rows: [[real]]) = [ let s = sum(r) in [ x / s : x in r ] : r in rows ]";
+    assert!(refused_level(shares, "lines 0").contains("a few lines"));
+    let with = |level: &str| {
+        let read = parse(&format!("function f {{ s1: {{ {level} }} }}")).unwrap().functions[0].walks[0].nest.clone();
+        move |w: &Walk| {
+            let Nest::Level { inside, .. } = &w.nest else { panic!("{w:?}") };
+            let is_sink = |w: &Walk| w.items.iter().any(|i| matches!(i, Item::Sink(_)));
+            let other = |w: &Walk| if is_sink(w) { read.clone() } else { w.nest.clone() };
+            let inside: Vec<Walk> = inside.iter().map(|w| Walk { nest: other(w), ..w.clone() }).collect();
+            Nest::level(Level::Lines { together: 2, non_temporal: false }, inside, "")
+        }
+    };
+    assert!(refusal(shares, with("independent")).contains("in order"));
+    assert!(refusal(shares, with("when fewer 5 { serial } else { lanes 8 x 2 apart }")).contains("in order"));
+    let mut function = scheduled(shares, None).unwrap().functions[0].clone();
+    let legal = with("when fewer 5 { serial } else { lanes 8 x 2 }");
+    function.walks = function.walks.iter().map(|w| Walk { nest: legal(w), ..w.clone() }).collect();
+    assert!(scheduled(shares, Some(function)).unwrap().to_string().contains("lines 2"));
+}
+
 /// The last function of a program that threads share, how, and which other ways are legal, of all there are.
-fn shares(text: &str) -> (String, Vec<String>) {
-    let chosen = scheduled(text, None).unwrap();
+fn shares(target: Target, text: &str) -> (String, Vec<String>) {
+    let chosen = scheduled_for(target, text, None).unwrap();
     let function = chosen.functions.iter().rfind(|f| f.threads.is_some()).unwrap();
     let words = ["one", "blocks", "rows", "copies", "owners"];
+    let on_grid = ["64 strided", "64 successive", "64 parts", "64 warps at_least 3", "33 parts", "2048 strided"];
     let all = words.into_iter().flat_map(|w| [w.to_string(), format!("{w} 0"), format!("{w} 100")]);
+    let all = all.chain(on_grid.map(|words| format!("grid {words}")));
     let legal = all.filter(|words| {
         let read = parse(&format!("function f {{ threads {words} }}")).unwrap();
         let given = Function { threads: read.functions[0].threads, ..function.clone() };
-        match scheduled(text, Some(given.clone())) {
+        match scheduled_for(target, text, Some(given.clone())) {
             Ok(followed) => followed.functions.contains(&given),
             Err(why) => {
                 assert!(why.contains(&format!("is not legal: `threads {words}`: ")), "{why}");
@@ -101,7 +148,7 @@ fn shares(text: &str) -> (String, Vec<String>) {
 fn threads_share_points_as_results_allow() {
     let is = |text: &str, chosen: &str, legal: &[&str]| {
         assert_eq!(
-            shares(text),
+            shares(Target::Cpu, text),
             (format!("threads {chosen}"), legal.iter().map(|w| w.to_string()).collect()),
             "{text}"
         );
@@ -121,6 +168,47 @@ fn threads_share_points_as_results_allow() {
         "owners",
         &["one", "blocks", "owners"],
     );
+}
+
+#[test]
+fn threads_of_a_gpu_share_points_as_results_allow() {
+    let is = |text: &str, chosen: &str, legal: &[&str]| {
+        let legal = legal.iter().map(|w| w.to_string()).collect();
+        assert_eq!(shares(Target::Gpu, text), (format!("threads {chosen}"), legal), "{text}");
+    };
+    let [strided, successive, parts] = ["grid 64 strided", "grid 64 successive", "grid 64 parts"];
+    is("def main(xs: [real]) = [ 2.0 * x : x in xs ]", "grid 256 strided", &["one", strided, successive, parts]);
+    is("def main(xs: [real]) = sum(xs)", "grid 256 strided", &["one", strided, successive, parts]);
+    let horner = "fold(\\(a, b) (c, d) -> (a * c, b * c + d), (1.0, 0.0), ps)";
+    let horner = format!("def main(ps: [(real, real)]) = {horner}");
+    is(&horner, "grid 256 successive", &["one", successive, parts]);
+    is("def main(xs: [int]) = scan_incl(+, xs)", "grid 256 parts", &["one", parts]);
+    is("def main(xs: [real]) = fold_ordered(\\s x -> 0.5 * s + x, 0.0, xs)", "one", &["one"]);
+    let rows = "def main(rows: [[real]]) = [ sum(r) : r in rows ]";
+    is(rows, "grid 256 warps at_least 16", &["grid 64 warps at_least 3"]);
+    let keys = "def main(keys: [int], xs: [real], n: int) =";
+    let atomic = format!("{keys} histogram(+, 0, n, keys, fill(1, length(keys)))");
+    is(&atomic, "grid 256 strided", &["one", strided, successive, parts]);
+    is(&format!("{keys} histogram(+, 0.0, n, keys, xs)"), "one", &["one"]);
+}
+
+#[test]
+fn what_a_warp_shares_is_a_level() {
+    let wide = |text: &str, level: &str| {
+        let chosen = scheduled_for(Target::Gpu, text, None).unwrap();
+        let function = chosen.functions.iter().find(|f| f.name.ends_with("_wide")).unwrap();
+        let changed = function.to_string().replace("warp  ", level);
+        assert_ne!(changed, function.to_string());
+        let given = parse(&changed).unwrap().functions[0].clone();
+        scheduled_for(Target::Gpu, text, Some(given)).map(|_| ())
+    };
+    // A fold may be computed by all threads of a warp alike; a store may not.
+    assert_eq!(wide("def main(rows: [[real]]) = [ sum(r) : r in rows ]", "serial"), Ok(()));
+    let doubles = "def main(rows: [[real]]) = [ [ 2.0 * x : x in r ] : r in rows ]";
+    assert!(wide(doubles, "serial").unwrap_err().contains("all threads of the warp would store"));
+    assert!(wide(doubles, "lanes 8 x 4").unwrap_err().contains("all threads of the warp would store"));
+    let no_warp = "no warp takes the point around it";
+    assert!(refused_level("def main(xs: [real]) = sum(xs)", "warp").contains(no_warp));
 }
 
 /// A line of a schedule can be changed without taking out the functions that are then not needed.

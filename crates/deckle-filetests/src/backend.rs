@@ -10,7 +10,7 @@ use deckle_interp::{Argument, Options, Outcome, Streamed};
 use deckle_ir::array::Program;
 use deckle_ir::entity::Func;
 use deckle_ir::fault::agrees;
-use deckle_ir::loops::Gathers;
+use deckle_ir::loops::{Gathers, Stores};
 use deckle_ir::value::Value;
 use deckle_lower::simplify::simplify;
 
@@ -133,6 +133,7 @@ impl Backend for Compiled {
         let given = if self.threads > 1 { deckle_engine::Options::ALL } else { 0 };
         // Both ways, on whatever machine.
         let gathers = Some(if self.threads > 1 { Gathers::Emulated } else { Gathers::Native });
+        let stores = Some(if self.threads > 1 { Stores::InLines } else { Stores::Anywhere });
         let chunks = if self.threads > 1 { deckle_engine::Chunks::Always } else { deckle_engine::Chunks::Needed };
         // Small arrays in many blocks, and rows of a few elements that all threads share.
         let cuts = if self.threads > 1 { Cuts::small() } else { Cuts::default() };
@@ -143,11 +144,12 @@ impl Backend for Compiled {
             fuse,
             chunks,
             given,
+            stores,
             effort,
             gathers,
             cuts,
             checked,
-            contract: false,
+            contract: true,
             simplify: true,
         };
         let native = deckle_engine::Native::compile(program, func, options)?;

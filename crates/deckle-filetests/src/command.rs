@@ -15,8 +15,8 @@ pub enum Command {
     Simple(Option<String>),
     /// What is decided before running about one function, or about all.
     Explain(Option<String>),
-    /// How the loops of one function, or of each, run on a processor with native gathers; of all its kernels, or of one.
-    Schedule(Option<String>, Option<String>),
+    /// How the loops of one function, or of each, run on a processor with native gathers, or on a GPU; of all its kernels, or of one.
+    Schedule { name: Option<String>, kernel: Option<String>, gpu: bool },
     /// How many kernels one function, or each, has.
     Kernels(Option<String>),
     /// Which sequences must be kept in memory for the program to run.
@@ -50,21 +50,31 @@ pub fn parse(line: &str) -> Result<Command, String> {
         ("simple", [name]) => Ok(Command::Simple(Some(name.clone()))),
         ("explain", []) => Ok(Command::Explain(None)),
         ("explain", [name]) => Ok(Command::Explain(Some(name.clone()))),
-        ("schedule", []) => Ok(Command::Schedule(None, None)),
-        ("schedule", [name]) => Ok(Command::Schedule(Some(name.clone()), None)),
-        ("schedule", [name, kernel]) => Ok(Command::Schedule(Some(name.clone()), Some(kernel.clone()))),
+        ("schedule", [names @ .., on, device]) if on == "--on" && device == "gpu" => scheduled(names, true),
+        ("schedule", names) => scheduled(names, false),
         ("kernels", []) => Ok(Command::Kernels(None)),
         ("kernels", [name]) => Ok(Command::Kernels(Some(name.clone()))),
         ("kept", []) => Ok(Command::Kept),
         ("predict", []) => Ok(Command::Predict(None)),
         ("predict", [name]) => Ok(Command::Predict(Some(name.clone()))),
-        ("check" | "ir" | "simple" | "explain" | "schedule" | "kernels" | "kept" | "predict", _) => {
+        ("check" | "ir" | "simple" | "explain" | "kernels" | "kept" | "predict", _) => {
             Err(format!("`{name}` takes fewer words"))
         }
         _ => Err(format!(
             "there is no command `{name}`: write `run`, `check`, `ir`, `simple`, `explain`, `schedule`, `kernels`, `kept`, `predict` or `cost`"
         )),
     }
+}
+
+/// Functions and kernels whose schedules are shown.
+fn scheduled(names: &[String], gpu: bool) -> Result<Command, String> {
+    let (name, kernel) = match names {
+        [] => (None, None),
+        [name] => (Some(name.clone()), None),
+        [name, kernel] => (Some(name.clone()), Some(kernel.clone())),
+        _ => return Err("`schedule` takes a function, a kernel and `--on gpu`".into()),
+    };
+    Ok(Command::Schedule { name, kernel, gpu })
 }
 
 fn call(words: &[String], shows: bool) -> Result<(Call, bool), String> {
@@ -98,8 +108,15 @@ mod tests {
         assert_eq!(parse("ir main"), Ok(Command::Ir(Some("main".into()))));
         assert_eq!(parse("simple"), Ok(Command::Simple(None)));
         assert_eq!(parse("explain main"), Ok(Command::Explain(Some("main".into()))));
-        assert_eq!(parse("schedule main"), Ok(Command::Schedule(Some("main".into()), None)));
-        assert_eq!(parse("schedule main k2"), Ok(Command::Schedule(Some("main".into()), Some("k2".into()))));
+        let schedule = |name: Option<&str>, kernel: Option<&str>, gpu| Command::Schedule {
+            name: name.map(str::to_string),
+            kernel: kernel.map(str::to_string),
+            gpu,
+        };
+        assert_eq!(parse("schedule"), Ok(schedule(None, None, false)));
+        assert_eq!(parse("schedule main"), Ok(schedule(Some("main"), None, false)));
+        assert_eq!(parse("schedule main k2"), Ok(schedule(Some("main"), Some("k2"), false)));
+        assert_eq!(parse("schedule main g2 --on gpu"), Ok(schedule(Some("main"), Some("g2"), true)));
         assert_eq!(parse("kernels main"), Ok(Command::Kernels(Some("main".into()))));
         assert_eq!(parse("kept"), Ok(Command::Kept));
         assert_eq!(parse("cost"), Ok(Command::Cost(Call::default())));
@@ -107,7 +124,9 @@ mod tests {
 
     #[test]
     fn mistakes_are_named() {
-        for line in ["", "walk", "run 5", "check x", "run --entry", "cost --full", "run --ful x=1", "kept x"] {
+        for line in
+            ["", "walk", "run 5", "check x", "run --entry", "cost --full", "run --ful x=1", "kept x", "schedule a b c"]
+        {
             assert!(parse(line).is_err(), "{line}");
         }
     }

@@ -63,7 +63,7 @@ pub fn shown(folder: &Path) -> Shown {
         let (mut scheduled, mut counted) = (BTreeSet::new(), BTreeSet::new());
         for test in tests {
             match test.command {
-                Command::Schedule(Some(name), _) => scheduled.extend([name]),
+                Command::Schedule { name: Some(name), gpu: false, .. } => scheduled.extend([name]),
                 Command::Kernels(Some(name)) => counted.extend([name]),
                 _ => {}
             }

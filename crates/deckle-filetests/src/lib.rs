@@ -19,7 +19,7 @@
 //! | `explain [NAME]` | what is known of one function, or of each, before it runs |
 //! | `predict [NAME]` | the cost of one function, or of each, as a formula |
 //! | `kept` | the sequences that have to be in memory |
-//! | `schedule [NAME [KERNEL]]` | how the loops of one function, or of each, run on a processor with native gathers; of one kernel (`k2`), or of all |
+//! | `schedule [NAME [KERNEL]] [--on gpu]` | how the loops of one function, or of each, run on a processor with native gathers, or on a GPU; of one kernel (`k2`; on a GPU `g2`), or of all |
 //! | `kernels [NAME]` | `kernels K, in loops L, launches M, sorts S` of one function, or of each; counts that say nothing more are left out |
 //! | `cost NAME=VALUE ...` | `work W, depth D, space M / N`: sequential and parallel space; `--entry NAME` as above |
 //!

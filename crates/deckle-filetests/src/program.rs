@@ -6,12 +6,12 @@ use deckle_analysis::cost::predict;
 use deckle_analysis::explain::explain;
 use deckle_analysis::stream;
 use deckle_diag::{Diagnostic, SourceMap, Span, render_all};
-use deckle_engine::{Options, bind, entry, pipeline, source};
+use deckle_engine::{Layout, Options, bind, entry, pipeline, source};
 use deckle_interp::Outcome;
 use deckle_io::{text, tree};
 use deckle_ir::array::{Function, verify};
 use deckle_ir::entity::Func;
-use deckle_ir::loops::Gathers;
+use deckle_ir::loops::{Gathers, Stores};
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
 use deckle_lower::simplify::simplify;
@@ -97,7 +97,9 @@ impl Program {
                 };
                 Ok(funcs.iter().zip(told).map(one).collect::<Vec<_>>().join("\n"))
             }
-            Command::Schedule(name, kernel) => self.schedules(compiled, name.as_deref(), kernel.as_deref()),
+            Command::Schedule { name, kernel, gpu } => {
+                self.schedules(compiled, name.as_deref(), kernel.as_deref(), *gpu)
+            }
             Command::Kernels(name) => {
                 let one = |func: Func| match pipeline::counts(&compiled.program, func, lowering()) {
                     Ok(counts) if name.is_some() => counts.to_string(),
@@ -131,10 +133,14 @@ impl Program {
     }
 
     /// The schedules of the function of that name, or of all; of one kernel, the functions that it is lowered to.
-    fn schedules(&self, compiled: &Compiled, name: Option<&str>, kernel: Option<&str>) -> Answer {
-        let mut texts = Vec::new();
+    fn schedules(&self, compiled: &Compiled, name: Option<&str>, kernel: Option<&str>, gpu: bool) -> Answer {
+        let (mut texts, program) = (Vec::new(), &compiled.program);
         for func in self.chosen(compiled, name)? {
-            let mut schedule = match pipeline::scheduled(&compiled.program, func, lowering(), None) {
+            let scheduled = match gpu {
+                true => pipeline::scheduled_on_grid(program, func, lowering(), Layout::default(), None),
+                false => pipeline::scheduled(program, func, lowering(), None),
+            };
+            let mut schedule = match scheduled {
                 Ok(schedule) => schedule,
                 Err(d) => return Ok(self.render(&[*d])),
             };
@@ -173,7 +179,7 @@ impl Program {
 
 /// How programs are lowered for the commands that show schedules and count kernels: the same on every machine.
 fn lowering() -> Options {
-    Options { gathers: Some(Gathers::Native), given: Options::ALL, ..Options::default() }
+    Options { gathers: Some(Gathers::Native), stores: Some(Stores::InLines), given: Options::ALL, ..Options::default() }
 }
 
 /// The text of a program, or of one function of it.

@@ -1,7 +1,7 @@
 //! Random schedules: a chosen one, changed at random. Many are not legal; whoever makes them asks.
 
 use crate::Rng;
-use deckle_ir::schedule::{Function, Lanes, Level, Nest, Share, Threads, Walk, Walks, When};
+use deckle_ir::schedule::{Function, Grid, Lanes, Level, Nest, Share, Take, Threads, Walk, Walks, When};
 
 /// A function with other levels and conditions, over the same dimensions.
 pub fn changed(function: &Function, rng: &mut Rng) -> Function {
@@ -11,9 +11,26 @@ pub fn changed(function: &Function, rng: &mut Rng) -> Function {
 
 /// Other threads, or blocks of other sizes.
 fn shared(threads: Threads, rng: &mut Rng) -> Threads {
+    if let Some(grid) = threads.share.grid() {
+        return Threads { share: on_grid(grid, rng), ..threads };
+    }
     let shares = [Share::One, Share::Blocks, Share::Rows, Share::Copies, Share::Owners];
     let share = if rng.chance(50) { shares[rng.below(shares.len())] } else { threads.share };
     Threads { share, block: threads.block.map(|_| rng.between(1, 40)), ..threads }
+}
+
+/// Another grid; of a function in which warps take points, for arrays of other sizes.
+fn on_grid(grid: Grid, rng: &mut Rng) -> Share {
+    let threads = 32 * rng.between(1, 4) as u32;
+    let take = match (grid.take, rng.below(5)) {
+        (Take::Warps { .. }, _) => Take::Warps { at_least: rng.between(0, 9) },
+        (_, 0) => return Share::One,
+        (_, 1) => Take::Strided,
+        (_, 2) => Take::Successive,
+        (_, 3) => Take::Parts,
+        (take, _) => take,
+    };
+    Share::Grid(Grid { threads, take })
 }
 
 fn walks(all: &[Walk], in_lanes: bool, rng: &mut Rng) -> Walks {
@@ -29,6 +46,7 @@ fn nest(nest: &Nest, in_lanes: bool, rng: &mut Rng) -> Nest {
             let when = match when {
                 When::Fewer(_) => When::Fewer(rng.between(0, 9)),
                 When::AtLeast(_) => When::AtLeast(rng.between(0, 9)),
+                When::Elements(_) => When::Elements(rng.between(0, 40)),
                 When::Tiles { deepest, .. } => When::Tiles { least: rng.between(0, 4), deepest: *deepest },
                 When::Interior => When::Interior,
             };
@@ -55,17 +73,22 @@ fn any_level(level: Level, in_lanes: bool, rng: &mut Rng) -> Level {
         vectors: power(rng, 3),
         apart: rng.chance(30),
         non_temporal: rng.chance(10),
+        masked: rng.chance(20),
     };
-    let new = match (level, rng.below(if in_lanes { 3 } else { 8 })) {
+    let new = match (level, rng.below(if in_lanes { 3 } else { 9 })) {
+        (Level::Warp, 1..9) => Level::Warp,
         (_, 0) => Level::Serial,
         (_, 1) => Level::Independent,
         (_, 2) => Level::Unrolled,
         (Level::Tile { .. }, 3..6) => Level::Tile { rows: rng.between(1, 8) as u16, columns: lanes(rng) },
         (Level::Windows { .. }, 3..6) => {
             let width = power(rng, 4).max(2);
-            Level::Windows { rows: width * power(rng, 4), width, crosswise: rng.chance(50) }
+            let staged = if rng.chance(50) { rng.between(1, 40) as u16 } else { 0 };
+            Level::Windows { rows: width * power(rng, 4), width, crosswise: rng.chance(50), staged }
         }
         (_, 3) => Level::Accumulators(power(rng, 4)),
+        (_, 4) if rng.chance(50) => Level::Joined,
+        (_, 4) => Level::Lines { together: rng.between(1, 3) as u16, non_temporal: rng.chance(50) },
         _ => Level::Lanes(lanes(rng)),
     };
     // In lanes, loops stay serial or unrolled.

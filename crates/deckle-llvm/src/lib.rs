@@ -20,7 +20,7 @@
 //! | `worker`, `module`, `compile`, `ptx` | threads for LLVM, owners of its objects, text to object, assembly and PTX |
 //! | `object`, `code`, `elf`, `orc` | an object, code in memory, and the two linkers that make one of the other |
 //! | `key`, `memory`, `disk` | what an object depends on, and the two caches |
-//! | `gathers` | whether gather instructions are worth using here |
+//! | `processor`, `stores` | whether gather instructions are worth using here, whether there are fused ones, and whether stores should keep to cache lines |
 //! | [`emit`] | loop IR to textual LLVM IR |
 //! | `compiler` | [`Compiler`], which puts these together |
 
@@ -33,15 +33,16 @@ mod elf;
 pub mod emit;
 mod error;
 mod ffi;
-mod gathers;
 mod key;
 mod library;
 mod memory;
 mod module;
 mod object;
 mod orc;
+mod processor;
 mod ptx;
 mod search;
+mod stores;
 mod worker;
 
 pub use code::{Code, Linker};
@@ -49,5 +50,6 @@ pub use compile::Pipeline;
 pub use compiler::{Compiler, Description, Loaded, Origin};
 pub use disk::{CacheStats, DiskCache};
 pub use error::{Error, Refusal, Stage, Unavailable};
-pub use gathers::gathers_here;
+pub use processor::{fuses_here, gathers_here};
 pub use ptx::Gpu;
+pub use stores::stores_here;

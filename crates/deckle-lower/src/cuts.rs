@@ -36,6 +36,8 @@ pub struct Cuts {
     pub unrolled: i64,
     /// Arrays of at least as many bytes are written with non-temporal stores: they do not fit the caches.
     pub non_temporal: i64,
+    /// The cache lines that leave a buffer together, where rows are written in whole ones. A core has a dozen or so buffers of a line for loads and non-temporal stores: of eight lines at once, loads waited.
+    pub whole_lines: u16,
     /// The rows of a tile, with one sum and with several: as many as there are registers for.
     pub tile_rows: [usize; 2],
     /// At least as many rows are tiled: below, copying columns does not pay.
@@ -44,6 +46,10 @@ pub struct Cuts {
     pub deepest_tile: i64,
     /// The rows of different lengths that are folded together: their lengths and sums should stay in the nearest cache.
     pub row_window: u16,
+    /// The rows of a window whose gathered elements are loaded ahead, and the elements that it may have for that: they should stay in the nearest cache.
+    pub staged_rows: u16,
+    /// See [`Cuts::staged_rows`].
+    pub staged: u16,
     /// Rows that are known to have at most as many elements are not shared by threads.
     pub few_in_row: i64,
     /// The points of a block that are traversed before the code looks whether something has failed. By default no fewer than blocks usually have: their floats are combined as
@@ -148,10 +154,13 @@ impl Default for Cuts {
             accumulators: 4,
             unrolled: 16,
             non_temporal: 32 << 20,
+            whole_lines: 4,
             tile_rows: [6, 2],
             least_tiled: 12,
             deepest_tile: 1 << 13,
             row_window: 512,
+            staged_rows: 128,
+            staged: 1 << 12,
             few_in_row: 1 << 14,
             part: 1 << 22,
             strip: 1 << 22,
@@ -210,10 +219,13 @@ impl Cuts {
             accumulators: 2,
             unrolled: 2,
             non_temporal: 64,
+            whole_lines: 1,
             tile_rows: [3, 2],
             least_tiled: 3,
             deepest_tile: 4,
             row_window: 8,
+            staged_rows: 4,
+            staged: 9,
             few_in_row: 2,
             part: 4,
             strip: 3,

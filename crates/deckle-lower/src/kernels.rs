@@ -12,6 +12,7 @@
 //! ```
 
 use crate::chunk::{Chunks, Lowered, lower};
+use crate::facts::product_of;
 use crate::flatten::Options;
 use crate::reuse::reuse;
 use deckle_diag::SourceMap;
@@ -283,7 +284,7 @@ impl Teller<'_> {
 }
 
 /// What the dimensions and items of some walks are, a line for each.
-pub(crate) fn legend(program: &kernel::Program, sinks: &[Sink], walks: &[Walk]) -> Vec<String> {
+pub(crate) fn legend(program: &kernel::Program, sinks: &[Sink], walks: &[Walk], contract: bool) -> Vec<String> {
     let teller = Teller { program, out: String::new(), kernels: 0 };
     let mut lines: Vec<String> = Vec::new();
     for walk in all_walks(walks) {
@@ -293,7 +294,15 @@ pub(crate) fn legend(program: &kernel::Program, sinks: &[Sink], walks: &[Walk]) 
             lines.push(match item {
                 Item::Sink(k) => format!("{item}: {}", teller.sink(&sinks[*k])),
                 Item::Fold(n) | Item::Scan(n) => match &program.node(*n).op {
-                    Op::Fold { combine, .. } | Op::Scan { combine, .. } => format!("{item}: {}", combining(combine)),
+                    Op::Fold { combine, elems, .. } => {
+                        let fused = contract && adds_products(program, combine, elems);
+                        format!(
+                            "{item}: {}{}",
+                            combining(combine),
+                            if fused { " of products, rounded once" } else { "" }
+                        )
+                    }
+                    Op::Scan { combine, .. } => format!("{item}: {}", combining(combine)),
                     _ => item.to_string(),
                 },
             });
@@ -302,6 +311,12 @@ pub(crate) fn legend(program: &kernel::Program, sinks: &[Sink], walks: &[Walk]) 
     let mut seen = BTreeSet::new();
     lines.retain(|line| seen.insert(line.clone()));
     lines
+}
+
+/// Whether a fold adds products of floats.
+fn adds_products(program: &kernel::Program, combine: &Combine, elems: &[Node]) -> bool {
+    let Combine::Ops(ops) = combine else { return false };
+    ops.iter().zip(elems).any(|(op, elem)| product_of(program, *op, *elem).is_some())
 }
 
 /// What a sink fills.

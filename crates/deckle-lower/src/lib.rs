@@ -7,11 +7,10 @@
 //! 5. `choose` says how the loops of a kernel run, from the `facts` about it;
 //! 6. [`lower`](mod@lower) follows that, and makes the loops.
 //!
-//! [`cuts`] are the sizes at which work is divided, [`contract`](mod@contract) fuses products into sums where the user asks for that, and [`kernels`] says in words what became of a program.
+//! [`cuts`] are the sizes at which work is divided, and [`kernels`] says in words what became of a program.
 
 mod choose;
 pub mod chunk;
-pub mod contract;
 pub mod cuts;
 mod facts;
 pub mod flatten;

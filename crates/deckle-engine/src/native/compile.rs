@@ -2,9 +2,8 @@
 #![allow(unsafe_code)] // Entry points are pointers into compiled code.
 
 use crate::native::pipeline::{Stage, Timings};
-use deckle_ir::loops::{Block, Function, Gathers, Launch, Stmt};
+use deckle_ir::loops::{Block, Function, Gathers, Launch, Stmt, Stores};
 use deckle_llvm::{Code, Compiler, Origin, Pipeline, emit};
-use deckle_lower::contract::contract;
 use deckle_lower::cuts::Cuts;
 use deckle_lower::lower::Purpose;
 use deckle_runtime::cpu::usable_cores;
@@ -15,17 +14,19 @@ use std::sync::Arc;
 pub(crate) struct Make {
     pub pipeline: Pipeline,
     pub gathers: Gathers,
+    pub stores: Stores,
     pub cuts: Cuts,
     /// Whether accesses of memory are checked.
     pub checked: bool,
-    /// Whether sums of products are contracted.
+    /// Whether folds round the products that they add only once.
     pub contract: bool,
 }
 
 impl Make {
     /// What schedules are for, when they record what fails and when they do not.
     pub fn purpose(&self, diagnose: bool) -> Purpose {
-        Purpose { gathers: self.gathers, diagnose, compare: false, cuts: self.cuts }
+        let (gathers, stores) = (self.gathers, self.stores);
+        Purpose { gathers, stores, diagnose, compare: false, contract: self.contract, cuts: self.cuts }
     }
 }
 
@@ -56,10 +57,7 @@ impl Compiled {
         make: &Make,
         timings: &mut Timings,
     ) -> Result<Compiled, String> {
-        let mut functions: Vec<Function> = functions.into_iter().cloned().collect();
-        if make.contract {
-            functions.iter_mut().for_each(contract);
-        }
+        let functions: Vec<Function> = functions.into_iter().cloned().collect();
         let modules = modules(&functions, usable_cores());
         let options = emit::Options { gathers: make.gathers, checked: make.checked, strip: make.cuts.strip };
         let texts = timings

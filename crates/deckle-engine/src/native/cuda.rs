@@ -53,7 +53,8 @@ impl Ptx {
     ) -> Result<Ptx, Box<Diagnostic>> {
         let plan = Plan::new(program, func, options, &mut Timings::default())?;
         let layout = Layout::default();
-        let launches = grid::schedules(&plan, layout).map_err(bug)?;
+        let kernels = grid::lowered(&plan, layout, None)?;
+        let launches: Vec<_> = kernels.into_iter().map(|k| k.launches).collect();
         let text = match text {
             Some(text) => text,
             None => ptx(&launches, gpu).map_err(unloadable)?,
@@ -170,7 +171,7 @@ impl Device for Cuda<'_> {
     }
 
     fn diagnose(&self, memory: &Memory<'_, Self>, kernel: &Kernel, at: usize) -> Result<Failure, Failure> {
-        grid::diagnose(memory, kernel, at)
+        grid::diagnose(memory, kernel, at, self.on.ptx.plan.contract)
     }
 }
 
@@ -196,8 +197,7 @@ impl Cuda<'_> {
             elements = elements.max(mem.len() / memory.program.bufs[b.index()].elem.bytes());
             passed.push(mem.clone());
         }
-        let calls =
-            grid::calls(memory, launch, self.on.ptx.layout, (elements as i64, self.on.ptx.plan.cuts.worth_warp))?;
+        let calls = grid::calls(memory, launch, self.on.ptx.layout, elements as i64)?;
         for ty in &launch.scratch {
             passed.push(self.alloc((calls.parts as usize + 1) * ty.bytes(), "a list of partial results")?);
         }

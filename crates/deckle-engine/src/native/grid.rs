@@ -4,24 +4,26 @@ use crate::native::compile::Make;
 use crate::native::cpu::Cpu;
 use crate::native::device::Device;
 use crate::native::fault::Failure;
+use crate::native::following;
 use crate::native::plan::Plan;
 use crate::native::rows::LongCodes;
 use crate::native::run::Memory;
+use deckle_diag::Diagnostic;
 use deckle_ir::kernel::Kernel;
-use deckle_ir::loops::{Function, Gathers, GridLaunch};
+use deckle_ir::loops::{Function, Gathers, GridLaunch, Stores};
+use deckle_ir::schedule::Schedule;
 use deckle_llvm::Pipeline;
-use deckle_lower::contract::contract;
 use deckle_lower::cuts::Cuts;
-use deckle_lower::lower::lower_gpu;
+use deckle_lower::lower::{GridPurpose, LoweredKernel, lower_gpu};
 
 /// How kernels are laid out on a grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// How many threads a block has, a multiple of 32.
+    /// How many threads a block has where the schedule is chosen, a multiple of 32.
     pub threads: u32,
-    /// Into how many parts the outermost dimension is cut, if it has as many points: without, what suits the device.
+    /// Into how many parts the outermost dimension is cut, if it has as many points: if not given, what suits the device.
     pub parts: Option<i64>,
-    /// Whether a warp takes a point where it can: without, where points have many points inside.
+    /// Whether a warp takes a point where it can: if not given, as the schedule says.
     pub wide: Option<bool>,
 }
 
@@ -31,16 +33,15 @@ impl Default for Layout {
     }
 }
 
-/// The functions of all kernels.
-pub(crate) fn schedules(plan: &Plan, layout: Layout) -> Result<Vec<Vec<GridLaunch>>, String> {
+/// The functions of all kernels, and the schedules that they follow. Functions for which a schedule is given follow that.
+pub(crate) fn lowered(
+    plan: &Plan,
+    layout: Layout,
+    given: Option<&Schedule>,
+) -> Result<Vec<LoweredKernel<GridLaunch>>, Box<Diagnostic>> {
     let silent = plan.program.silent();
-    plan.kernels(&mut |kernel, at| {
-        let mut launches = lower_gpu(&silent, kernel, &format!("g{at}"), layout.threads, plan.cuts)?;
-        if plan.contract {
-            launches.iter_mut().flat_map(GridLaunch::functions_mut).for_each(contract);
-        }
-        Ok(launches)
-    })
+    let purpose = GridPurpose { threads: layout.threads, contract: plan.contract, cuts: plan.cuts };
+    following(plan, given, &|kernel, at, given| lower_gpu(&silent, kernel, &format!("g{at}"), purpose, given))
 }
 
 /// The launches of functions, in order, with the number of points in a part and of parts.
@@ -50,25 +51,25 @@ pub(crate) struct Calls<'a> {
     pub all: Vec<(&'a Function, u64)>,
 }
 
-/// What to launch. `elements` is how many the largest buffer has, `worth` how many for each point are worth a warp.
+/// What to launch. `elements` is how many the largest buffer has.
 pub(crate) fn calls<'a, D: Device>(
     memory: &Memory<'_, D>,
     launch: &'a GridLaunch,
     layout: Layout,
-    (elements, worth): (i64, i64),
+    elements: i64,
 ) -> Result<Calls<'a>, Failure> {
     let size = match launch.size {
         Some(n) => memory.host().int(n)?.max(0),
         None => 1,
     };
-    let wide = launch.wide.as_ref().filter(|_| layout.wide.unwrap_or(elements / size.max(1) >= worth));
-    let suits = if wide.is_some() { launch.wide_points(size) } else { launch.points(size) };
+    let wide = launch.wide.as_ref().filter(|w| layout.wide.unwrap_or(elements / size.max(1) >= w.at_least));
+    let suits = wide.map_or_else(|| launch.points(size), |w| w.points(size));
     let points = layout.parts.map_or(suits, |parts| size / parts.max(1) + i64::from(size % parts.max(1) > 0)).max(1);
     let parts = size / points + i64::from(size % points > 0);
     let mut all = Vec::new();
     for phase in &launch.phases {
         match wide {
-            Some(function) if !phase.alone => all.push((function, parts as u64)),
+            Some(wide) if !phase.alone => all.push((&wide.function, parts as u64)),
             _ => all.push((&phase.function, launch.grid(phase, parts))),
         }
     }
@@ -77,10 +78,21 @@ pub(crate) fn calls<'a, D: Device>(
 }
 
 /// Runs a kernel that has failed again, on this machine, to see where it fails first.
-pub(crate) fn diagnose<D: Device>(memory: &Memory<'_, D>, kernel: &Kernel, at: usize) -> Result<Failure, Failure> {
+pub(crate) fn diagnose<D: Device>(
+    memory: &Memory<'_, D>,
+    kernel: &Kernel,
+    at: usize,
+    contract: bool,
+) -> Result<Failure, Failure> {
     let checked = memory.settings.pool.is_checked();
-    let make =
-        Make { pipeline: Pipeline::O1, gathers: Gathers::Native, cuts: Cuts::default(), checked, contract: false };
+    let make = Make {
+        pipeline: Pipeline::O1,
+        gathers: Gathers::Native,
+        stores: Stores::Anywhere,
+        cuts: Cuts::default(),
+        checked,
+        contract,
+    };
     let long = LongCodes::default();
     let cpu = Cpu { codes: None, long: &long, make: &make, settings: memory.settings, room: None };
     cpu.diagnose(&memory.brought_to(&cpu)?, kernel, at)

@@ -33,11 +33,11 @@ use deckle_diag::{Code as ErrorCode, Diagnostic};
 use deckle_ir::array;
 use deckle_ir::entity::Func;
 use deckle_ir::kernel;
-use deckle_ir::loops::{Function, Gathers, Launch};
+use deckle_ir::loops::{Function, Gathers, Launch, Stores};
 use deckle_ir::schedule::Schedule;
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
-use deckle_llvm::{Compiler, Pipeline, gathers_here};
+use deckle_llvm::{Compiler, Pipeline, fuses_here, gathers_here, stores_here};
 use deckle_lower::chunk::Chunks;
 use deckle_lower::cuts::Cuts;
 use deckle_lower::lower::{LoweredKernel, NotLowered, Purpose, lower_kernel};
@@ -61,6 +61,8 @@ pub struct Options {
     pub effort: Effort,
     /// How elements from anywhere are loaded; as is faster on this machine, if nothing is said.
     pub gathers: Option<Gathers>,
+    /// Whether stores should keep to cache lines; as is faster on this machine, if nothing is said. No bit of a result depends on it.
+    pub stores: Option<Stores>,
     /// Which arguments the caller gives away: a bit for each parameter, the lowest for the first. Results may then be computed in their memory. What the
     /// caller still has a handle of is copied before, so to say this of what is kept costs time. [`Native::run`] makes buffers of its own: there all
     /// arguments are given away.
@@ -70,7 +72,8 @@ pub struct Options {
     /// Whether every access of memory is checked, in a run with [`Settings::checked`]: slow, and a way to find bugs of Deckle. `DECKLE_CHECKED=1` in the environment makes
     /// this the default.
     pub checked: bool,
-    /// Whether sums of products round each product and addition once instead of twice: faster, and other bits. See [`deckle_lower::contract`].
+    /// Whether folds that add products of floats round each product and its addition once, by one instruction, where the processor has it: faster, and nearer to the exact sum. No other product
+    /// and sum are fused.
     pub contract: bool,
 }
 
@@ -108,10 +111,11 @@ impl Default for Options {
             chunks: Chunks::Needed,
             effort: Effort::Full,
             gathers: None,
+            stores: None,
             given: 0,
             cuts: Cuts::default(),
             checked: is_checked(),
-            contract: false,
+            contract: true,
         }
     }
 }
@@ -144,13 +148,26 @@ fn unloadable(message: String) -> Box<Diagnostic> {
 /// The schedules of all kernels and their loops. Functions for which a schedule is given follow that.
 fn lowered(plan: &Plan, purpose: Purpose, given: Option<&Schedule>) -> Result<Vec<LoweredKernel>, Box<Diagnostic>> {
     let silent = plan.program.silent();
-    let all = plan.kernels(&mut |kernel, at| lower_kernel(&silent, kernel, &format!("k{at}"), purpose, given));
+    following(plan, given, &|kernel, at, given| lower_kernel(&silent, kernel, &format!("k{at}"), purpose, given))
+}
+
+/// Lowers a kernel, given its number and what its functions are to follow.
+type LowerKernel<'a, L> =
+    dyn Fn(&kernel::Kernel, usize, Option<&Schedule>) -> Result<LoweredKernel<L>, NotLowered> + 'a;
+
+/// All kernels lowered. Of a schedule that is given, there must be every function.
+fn following<L: Clone>(
+    plan: &Plan,
+    given: Option<&Schedule>,
+    lower: &LowerKernel<'_, L>,
+) -> Result<Vec<LoweredKernel<L>>, Box<Diagnostic>> {
+    let all = plan.kernels(&mut |kernel, at| lower(kernel, at, given));
     let all = all.map_err(|e| match e {
         NotLowered::Illegal(why) => unfit_schedule(why),
         NotLowered::Bug(message) => bug(message),
     })?;
     let Some(given) = given else { return Ok(all) };
-    let missing = |all: &[LoweredKernel]| {
+    let missing = |all: &[LoweredKernel<L>]| {
         let has = |name: &str| all.iter().any(|s| s.schedule.functions.iter().any(|f| f.name == name));
         given.functions.iter().find(|f| !has(&f.name)).map(|f| f.name.clone())
     };
@@ -158,7 +175,7 @@ fn lowered(plan: &Plan, purpose: Purpose, given: Option<&Schedule>) -> Result<Ve
         return Ok(all);
     }
     // Where threads share points otherwise, some functions are not needed.
-    let known = [lowered(plan, purpose, None)?, all.clone()].concat();
+    let known = [following(plan, None, lower)?, all.clone()].concat();
     match missing(&known) {
         Some(name) => Err(unfit_schedule(format!("the schedule has a function `{name}`, which the program has not"))),
         None => Ok(all),
@@ -166,7 +183,7 @@ fn lowered(plan: &Plan, purpose: Purpose, given: Option<&Schedule>) -> Result<Ve
 }
 
 /// The schedules of all kernels as one.
-fn whole(all: &[LoweredKernel]) -> Schedule {
+fn whole<L>(all: &[LoweredKernel<L>]) -> Schedule {
     Schedule { functions: all.iter().flat_map(|s| s.schedule.functions.iter().cloned()).collect() }
 }
 
@@ -202,9 +219,10 @@ impl Native {
         let make = Make {
             pipeline: effort.pipeline(),
             gathers: options.gathers.unwrap_or_else(gathers_here),
+            stores: options.stores.unwrap_or_else(stores_here),
             cuts: options.cuts,
             checked: options.checked,
-            contract: options.contract,
+            contract: options.contract && fuses_here(),
         };
         let kernels = timings.time(Stage::Loop, || lowered(&plan, make.purpose(false), given))?;
         let schedule = whole(&kernels);

@@ -4,17 +4,17 @@
 //! debug assertions are on, kernel programs are verified after each pass that made or changed them.
 
 use crate::native::plan::Plan;
-use crate::native::{Options, Ptx, bug, lowered, unloadable, whole};
+use crate::native::{Layout, Options, Ptx, bug, grid, lowered, unloadable, whole};
 use deckle_diag::Diagnostic;
 use deckle_ir::array;
 use deckle_ir::entity::Func;
 use deckle_ir::kernel::{self, Step};
-use deckle_ir::loops::{Function, Launch};
+use deckle_ir::loops::{Function, GridLaunch, Launch};
 use deckle_ir::schedule::Schedule;
-use deckle_llvm::{Compiler, Gpu, Origin, Pipeline, emit, gathers_here};
+use deckle_llvm::{Compiler, Gpu, Origin, Pipeline, emit, fuses_here, gathers_here, stores_here};
 use deckle_lower::chunk::{Unchunked, chunk, lower};
 use deckle_lower::flatten;
-use deckle_lower::lower::Purpose;
+use deckle_lower::lower::{LoweredKernel, Purpose};
 use deckle_lower::simplify::simplify;
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -140,11 +140,26 @@ pub(crate) fn verified(program: &kernel::Program, stage: Stage) -> Result<(), Bo
     Ok(())
 }
 
-/// The text of a function at a stage; of the array IR, that of the whole program.
+/// What kernels are lowered for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Target {
+    /// The cores of this machine.
+    #[default]
+    Cpu,
+    /// A GPU.
+    Gpu,
+}
+
+/// The text of a function at a stage; of the array IR, that of the whole program. Schedules and loops are those for the target; LLVM IR and machine code are for this machine, PTX is for GPUs.
 ///
 /// # Errors
 /// As [`crate::Native::compile`].
-pub fn show(program: &array::Program, func: Func, options: Options, stage: Stage) -> Result<String, Box<Diagnostic>> {
+pub fn show(
+    program: &array::Program,
+    func: Func,
+    options: Options,
+    (stage, target): (Stage, Target),
+) -> Result<String, Box<Diagnostic>> {
     let plan = || Plan::new(program, func, options, &mut Timings::default());
     match stage {
         Stage::Array => Ok(program.to_string()),
@@ -161,13 +176,25 @@ pub fn show(program: &array::Program, func: Func, options: Options, stage: Stage
         }
         Stage::Memory => Ok(format!("{}\n", plan()?.program)),
         Stage::Schedule => {
-            let (plan, mut text) = (plan()?, String::new());
-            for (kernel, scheduled) in names(&plan).iter().zip(lowered(&plan, explained(&plan, options), None)?) {
-                text += &format!("// {kernel}\n{}\n", scheduled.schedule);
-            }
-            Ok(text)
+            let plan = plan()?;
+            let schedules: Vec<Schedule> = match target {
+                Target::Cpu => schedules(lowered(&plan, explained(&plan, options), None)?),
+                Target::Gpu => schedules(grid::lowered(&plan, Layout::default(), None)?),
+            };
+            let all = names(&plan).into_iter().zip(schedules);
+            Ok(all.map(|(kernel, schedule)| format!("// {kernel}\n{schedule}\n")).collect())
         }
-        Stage::Loop => Ok(functions(&plan()?)?.iter().map(|f| format!("{f}\n")).collect::<Vec<_>>().join("\n")),
+        Stage::Loop => {
+            let plan = plan()?;
+            let functions = match target {
+                Target::Cpu => functions(&plan)?,
+                Target::Gpu => {
+                    let kernels = grid::lowered(&plan, Layout::default(), None)?;
+                    kernels.iter().flat_map(|k| &k.launches).flat_map(GridLaunch::functions).cloned().collect()
+                }
+            };
+            Ok(functions.iter().map(|f| format!("{f}\n")).collect::<Vec<_>>().join("\n"))
+        }
         Stage::Llvm | Stage::Asm => {
             let ir = emit::host(&functions(&plan()?)?, gathers_here());
             let compiler = Compiler::host().map_err(|e| unloadable(e.to_string()))?;
@@ -195,10 +222,32 @@ pub fn scheduled(
     Ok(whole(&lowered(&plan, explained(&plan, options), given)?))
 }
 
+/// The schedule of a function of a program for a GPU, if that of some of its functions is given.
+///
+/// # Errors
+/// As [`scheduled`].
+pub fn scheduled_on_grid(
+    program: &array::Program,
+    func: Func,
+    options: Options,
+    layout: Layout,
+    given: Option<&Schedule>,
+) -> Result<Schedule, Box<Diagnostic>> {
+    let plan = Plan::new(program, func, options, &mut Timings::default())?;
+    Ok(whole(&grid::lowered(&plan, layout, given)?))
+}
+
+/// Those of each kernel.
+fn schedules<L>(kernels: Vec<LoweredKernel<L>>) -> Vec<Schedule> {
+    kernels.into_iter().map(|k| k.schedule).collect()
+}
+
 /// For schedules that are read by people.
 fn explained(plan: &Plan, options: Options) -> Purpose {
     let gathers = options.gathers.unwrap_or_else(gathers_here);
-    Purpose { gathers, diagnose: false, compare: true, cuts: plan.cuts }
+    let stores = options.stores.unwrap_or_else(stores_here);
+    let contract = plan.contract && fuses_here();
+    Purpose { gathers, stores, diagnose: false, compare: true, contract, cuts: plan.cuts }
 }
 
 /// How many kernels a function is lowered to. A kernel is counted once, however often it runs, and the kernels of both branches of a conditional are counted.

@@ -33,7 +33,7 @@ pub(crate) struct Plan {
     /// The parameters that the caller does not give: for the elements of a chunk, and for those that are traversed at once inside elements, if there are chunks.
     pub sizes: Option<[Buf; 2]>,
     pub cuts: Cuts,
-    /// Whether sums of products are contracted.
+    /// Whether folds round the products that they add only once.
     pub contract: bool,
 }
 

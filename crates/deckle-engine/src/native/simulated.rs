@@ -3,13 +3,13 @@
 //! A race, an access out of range, or a barrier that not all threads reach is an internal error here.
 
 use crate::Settings;
+use crate::native::Options;
 use crate::native::device::Device;
 use crate::native::fault::Failure;
 use crate::native::grid::{self, Layout};
 use crate::native::pipeline::Timings;
 use crate::native::plan::Plan;
 use crate::native::run::{self, Memory};
-use crate::native::{Options, bug};
 use deckle_diag::Diagnostic;
 use deckle_interp::simt::{self, BufferMem, SimError};
 use deckle_ir::array;
@@ -17,6 +17,7 @@ use deckle_ir::entity::Func;
 use deckle_ir::kernel::{self, Kernel};
 use deckle_ir::loops::{Access, Function, GridLaunch, RECORD};
 use deckle_ir::scalar::{Scalar, ScalarType};
+use deckle_ir::schedule::Schedule;
 use deckle_ir::value::Value;
 use deckle_runtime::{Buffer, OverBudget};
 use std::cell::RefCell;
@@ -41,8 +42,23 @@ impl Simulated {
         options: Options,
         layout: Layout,
     ) -> Result<Simulated, Box<Diagnostic>> {
+        Simulated::compile_as(program, func, options, layout, None)
+    }
+
+    /// The same; functions for which a schedule is given follow that.
+    ///
+    /// # Errors
+    /// As [`Simulated::compile`], and a schedule that does not fit the program.
+    pub fn compile_as(
+        program: &array::Program,
+        func: Func,
+        options: Options,
+        layout: Layout,
+        given: Option<&Schedule>,
+    ) -> Result<Simulated, Box<Diagnostic>> {
         let plan = Plan::new(program, func, options, &mut Timings::default())?;
-        let launches = grid::schedules(&plan, layout).map_err(bug)?;
+        let kernels = grid::lowered(&plan, layout, given)?;
+        let launches: Vec<_> = kernels.into_iter().map(|k| k.launches).collect();
         Ok(Simulated { plan, launches, layout })
     }
 
@@ -61,12 +77,8 @@ impl Simulated {
     /// # Errors
     /// What the program's data does wrong, a limit that is passed, or what the simulator finds wrong with the schedule.
     pub fn run(&self, args: &[Value], settings: &Settings) -> Result<Value, Box<Diagnostic>> {
-        let device = Simulator {
-            launches: &self.launches,
-            layout: self.layout,
-            worth_warp: self.plan.cuts.worth_warp,
-            settings,
-        };
+        let (launches, layout, contract) = (&self.launches[..], self.layout, self.plan.contract);
+        let device = Simulator { launches, layout, contract, settings };
         run::run(&self.plan, &device, args, settings).map_err(|f| f.report(&self.plan.program))
     }
 }
@@ -74,7 +86,7 @@ impl Simulated {
 struct Simulator<'a> {
     launches: &'a [Vec<GridLaunch>],
     layout: Layout,
-    worth_warp: i64,
+    contract: bool,
     settings: &'a Settings,
 }
 
@@ -128,7 +140,7 @@ impl Device for Simulator<'_> {
     }
 
     fn diagnose(&self, memory: &Memory<'_, Self>, kernel: &Kernel, at: usize) -> Result<Failure, Failure> {
-        grid::diagnose(memory, kernel, at)
+        grid::diagnose(memory, kernel, at, self.contract)
     }
 }
 
@@ -141,7 +153,7 @@ impl Simulator<'_> {
             passed.push(BufferMem::from_bytes(memory.program.bufs[b.index()].elem, bytes));
         }
         let elements = passed.iter().map(BufferMem::len).max().unwrap_or(0) as i64;
-        let calls = grid::calls(memory, launch, self.layout, (elements, self.worth_warp))?;
+        let calls = grid::calls(memory, launch, self.layout, elements)?;
         passed.extend(launch.scratch.iter().map(|ty| BufferMem::new(*ty, calls.parts as usize + 1)));
         let scalars = [Scalar::I64(calls.points), Scalar::I64(calls.parts)];
         let mut record = [0; RECORD];

@@ -49,6 +49,34 @@ impl Program {
         seen
     }
 
+    /// Notes a node that is computed at all points of its space, and the others of which the same is then true: not what is computed in one branch, in the rounds of a loop or where two values are
+    /// combined only.
+    pub fn note_computed(&self, n: Node, computed: &mut BTreeSet<Node>) {
+        let mut todo = vec![n];
+        while let Some(n) = todo.pop() {
+            if !computed.insert(n) {
+                continue;
+            }
+            let space = self.space_of(n);
+            let mut at = |nodes: &[Node], s| todo.extend(nodes.iter().copied().filter(|m| self.space_of(*m) == s));
+            match &self.node(n).op {
+                Op::Fold { over, init, elems, .. } => {
+                    at(elems, *over);
+                    init.iter().for_each(|init| at(init, space));
+                }
+                Op::Scan { init: None, elems, .. } => at(elems, space),
+                Op::If { yes, then, no, other } => {
+                    at(then, *yes);
+                    at(other, *no);
+                }
+                Op::Loop { init, .. } => at(init, space),
+                // The operands are for the message.
+                Op::Check { cond, value, .. } => at(&[*cond, *value], space),
+                _ => at(&self.operands(n), space),
+            }
+        }
+    }
+
     /// The program without what is only told where a check fails, and with its settled checks: so it is scheduled, unless a failure is looked for.
     pub fn silent(&self) -> Program {
         Program { settled: self.settled_checks(), ..self.without_operands(|_| true) }

@@ -27,6 +27,7 @@
 //! What is ill-typed is built all the same, and [`Builder::finish`] tells; so is a block that is not closed.
 
 use super::fold::{Known, fold};
+use super::unroll::{Rounds, renumber};
 use super::*;
 use std::collections::HashMap;
 
@@ -39,6 +40,8 @@ pub struct Builder {
     /// The depth of the block in which each value is defined.
     depths: Vec<usize>,
     faults: Vec<String>,
+    /// Whether a loop is written out, so that its values are defined nowhere.
+    written_out: bool,
 }
 
 /// A block that is being built.
@@ -80,8 +83,14 @@ impl Builder {
             body: Block::default(),
             block,
         };
-        let mut builder =
-            Builder { function, open: Vec::new(), constants: HashMap::new(), depths: Vec::new(), faults: Vec::new() };
+        let mut builder = Builder {
+            function,
+            open: Vec::new(),
+            constants: HashMap::new(),
+            depths: Vec::new(),
+            faults: Vec::new(),
+            written_out: false,
+        };
         builder.enter(Head::Body);
         builder
     }
@@ -295,7 +304,19 @@ impl Builder {
         };
         block.results = results.to_vec();
         match head {
-            Head::For { var, lo, hi, step, carries, hint } => {
+            Head::For { var, lo, hi, step, carries, mut hint } => {
+                if hint == LoopHint::Unroll
+                    && let (Some(Scalar::I64(lo)), Some(Scalar::I64(hi))) = (self.constant_of(lo), self.constant_of(hi))
+                {
+                    let rounds = Rounds { var, lo, hi, step, carries: &carries, body: &block };
+                    if rounds.is_short() {
+                        self.written_out = true;
+                        return self.write_out(&rounds);
+                    }
+                    if rounds.is_long() {
+                        hint = LoopHint::Plain;
+                    }
+                }
                 let (carries, after) = self.carried(carries);
                 self.stmt(Stmt::For { var, lo, hi, step, carries, body: block, hint });
                 after
@@ -351,6 +372,9 @@ impl Builder {
             self.function.body = scope.block;
         }
         number_locals(&mut self.function.body, passed);
+        if self.written_out {
+            renumber(&mut self.function);
+        }
         Ok(self.function)
     }
 }

@@ -9,7 +9,7 @@
 //! All functions of a kernel are passed the same buffers, those of the kernel and then the scratch, and the same five scalars, all `i64`: the first block,
 //! the block after the last, the number of points in a block, the number of blocks in all, and the number of points in a block of a row (see [`Rows`]).
 
-use super::Function;
+use super::{Function, WARP};
 use crate::kernel::{self, Node};
 use crate::scalar::{Scalar, ScalarType};
 
@@ -214,8 +214,17 @@ pub struct GridLaunch {
     pub parts: Parts,
     /// The functions, in order. Those that are not `alone` are launched only if there are parts.
     pub phases: Vec<Phase>,
-    /// What may run in the place of the only phase, where points have many points inside: a warp takes a point.
-    pub wide: Option<Function>,
+    /// What runs instead of the phases that are not `alone` where points have many points inside: a warp takes a point.
+    pub wide: Option<Wide>,
+}
+
+/// The function of a [`GridLaunch`] in which a warp takes a point.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wide {
+    /// What runs.
+    pub function: Function,
+    /// It runs where the largest array has at least so many elements for each point.
+    pub at_least: i64,
 }
 
 /// Who takes a part of the outermost dimension.
@@ -241,15 +250,18 @@ const MANY: [i64; 2] = [1 << 12, 1 << 16];
 /// No fewer points for a thread than this, where one takes a part.
 const FEW: i64 = 32;
 
+impl Wide {
+    /// As [`GridLaunch::points`].
+    pub fn points(&self, all: i64) -> i64 {
+        let warps = i64::from(self.function.block / WARP).max(1);
+        ((all / MANY[1]).max(1) + warps - 1) / warps * warps
+    }
+}
+
 impl GridLaunch {
     /// All functions.
     pub fn functions(&self) -> impl Iterator<Item = &Function> {
-        self.phases.iter().map(|p| &p.function).chain(&self.wide)
-    }
-
-    /// The same, to be changed.
-    pub fn functions_mut(&mut self) -> impl Iterator<Item = &mut Function> {
-        self.phases.iter_mut().map(|p| &mut p.function).chain(&mut self.wide)
+        self.phases.iter().map(|p| &p.function).chain(self.wide.iter().map(|w| &w.function))
     }
 
     /// How many points a part should have if there are so many in all: a matter of that number alone.
@@ -261,14 +273,8 @@ impl GridLaunch {
         }
     }
 
-    /// As [`GridLaunch::points`], for the function that gives a point to a warp.
-    pub fn wide_points(&self, all: i64) -> i64 {
-        let warps = self.threads() / 32;
-        ((all / MANY[1]).max(1) + warps - 1) / warps * warps
-    }
-
     fn threads(&self) -> i64 {
-        self.phases.iter().map(|p| i64::from(p.function.block)).max().unwrap_or(32).max(32)
+        self.phases.iter().map(|p| i64::from(p.function.block)).max().unwrap_or(0).max(i64::from(WARP))
     }
 
     /// How many blocks a phase needs for so many parts.

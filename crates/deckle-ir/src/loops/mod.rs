@@ -36,11 +36,12 @@ mod shorthand;
 #[cfg(test)]
 mod tests;
 mod typing;
+mod unroll;
 mod verify;
 mod walk;
 
 pub use build::Builder;
-pub use launch::{Copies, GridLaunch, Launch, Lengths, Long, Owned, Parts, Phase, Rows, ScanLevel, Turns, Work};
+pub use launch::{Copies, GridLaunch, Launch, Lengths, Long, Owned, Parts, Phase, Rows, ScanLevel, Turns, Wide, Work};
 pub use parse::parse;
 pub use typing::{Names, regroups};
 pub use verify::verify;
@@ -49,6 +50,9 @@ pub use walk::operands;
 use crate::array::{BinOp, UnOp};
 use crate::scalar::{Scalar, ScalarType};
 use std::fmt;
+
+/// The threads of a warp.
+pub const WARP: u32 = 32;
 
 /// A value of a function.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -191,9 +195,11 @@ pub enum LoopHint {
     /// Nothing.
     #[default]
     Plain,
+    /// So few rounds, those of a short row or of a window, that code which can fail does not look between them whether something has failed.
+    Short,
     /// The rounds are independent, but for carried values that are combined with [`Expr::Assoc`]: the loop may be vectorised.
     Independent,
-    /// So few rounds that all should be written out.
+    /// So few rounds that all should be written out: the builder does it where their number is constant and the body has no blocks inside, LLVM elsewhere.
     Unroll,
 }
 
@@ -219,6 +225,15 @@ pub enum Gathers {
     Native,
     /// By one load for each lane.
     Emulated,
+}
+
+/// How fast a processor stores vectors that begin in one cache line and end in the next. A schedule may have to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stores {
+    /// About as fast as others.
+    Anywhere,
+    /// Several times as slow, where the lines come from memory: whole lines are better.
+    InLines,
 }
 
 /// So many operands of a failed check are recorded.

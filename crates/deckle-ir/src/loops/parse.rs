@@ -159,6 +159,7 @@ impl Reader<'_> {
                 self.cursor.keyword("step")?;
                 let step = self.cursor.number("a step")?;
                 let hint = match () {
+                    () if self.eat_word("short") => LoopHint::Short,
                     () if self.eat_word("independent") => LoopHint::Independent,
                     () if self.eat_word("unroll") => LoopHint::Unroll,
                     () => LoopHint::Plain,

@@ -130,6 +130,7 @@ impl Printer<'_> {
                 write!(f, "for {var} = {lo} .. {hi} step {step} ")?;
                 f.write_str(match hint {
                     LoopHint::Plain => "",
+                    LoopHint::Short => "short ",
                     LoopHint::Independent => "independent ",
                     LoopHint::Unroll => "unroll ",
                 })?;

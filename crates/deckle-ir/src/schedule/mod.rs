@@ -26,8 +26,19 @@
 //! }
 //! ```
 //!
+//! On a GPU, a launch runs on a grid of threads, and [`Grid`] is who takes which points:
+//!
+//! ```text
+//! function g0 {
+//!   threads grid 256 strided      // points are independent
+//!   s1: sink 0 {
+//!     independent
+//!   }
+//! }
+//! ```
+//!
 //! # Order
-//! Level, width and the points of a block decide in which order floats are combined. Everything else that a schedule says leaves every bit as it is.
+//! Level, width, the points of a block and, on a GPU, who takes which points decide in which order floats are combined. Everything else in a schedule leaves every bit as it is.
 
 use crate::kernel::{Node, Space};
 use crate::loops::StoreHint;
@@ -84,6 +95,44 @@ pub enum Share {
     Copies,
     /// Each owns a part of the array that is scattered into and does what falls into it, where the array is large enough for that: else they take points, if these may come in any order.
     Owners,
+    /// The threads of a GPU.
+    Grid(Grid),
+}
+
+/// How the threads of a grid share points, of which parts are cut. How many points a part has follows from how many there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grid {
+    /// The threads of a block, a multiple of [`WARP`](crate::loops::WARP).
+    pub threads: u32,
+    /// Who takes a part, and which of its points.
+    pub take: Take,
+}
+
+/// Who takes a part of the points, and which of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Take {
+    /// A block takes a part. Its threads take the points round-robin, so that neighbours access neighbouring memory.
+    Strided,
+    /// A block takes a part. Each of its threads takes successive points, so that what they fold is combined in order.
+    Successive,
+    /// A thread takes a part, in order.
+    Parts,
+    /// A block takes a part, each of its warps a point, and [`Level::Warp`] shares the points inside. The function runs instead of the main one where the largest array has at least so many
+    /// elements for each point.
+    Warps {
+        /// The elements for each point.
+        at_least: i64,
+    },
+}
+
+impl Share {
+    /// The grid that shares points, if one does.
+    pub fn grid(self) -> Option<Grid> {
+        match self {
+            Share::Grid(grid) => Some(grid),
+            _ => None,
+        }
+    }
 }
 
 /// Lines for people. All are equal, and none is read back.
@@ -177,6 +226,8 @@ pub enum When {
     Fewer(i64),
     /// If the dimension has at least as many points.
     AtLeast(i64),
+    /// If the rows at the points of the dimension have at least as many elements together.
+    Elements(i64),
     /// If at least as many points are traversed, the dimension that is folded has at most `deepest` points, and there is a full round of columns.
     Tiles {
         /// Of the rows.
@@ -195,6 +246,15 @@ pub enum Level {
     Independent,
     /// One after another, without a loop.
     Unrolled,
+    /// The elements of all their rows as those of one row.
+    Joined,
+    /// One after another; what their rows write side by side into an array is gathered in a small buffer and leaves it in whole cache lines.
+    Lines {
+        /// The lines that leave together.
+        together: u16,
+        /// Whether they bypass the caches.
+        non_temporal: bool,
+    },
     /// In the lanes of vectors; the last points under a mask.
     Lanes(Lanes),
     /// Rows of different lengths, in windows of `rows`: rows that fit a vector are folded side by side if they may, longer ones each on its own, and everything else is done in lanes.
@@ -205,6 +265,8 @@ pub enum Level {
         width: u16,
         /// Whether rows that fit a vector are folded side by side and combined crosswise.
         crosswise: bool,
+        /// Gathered elements of all rows of a window are first loaded into a buffer of this many elements, regardless of where rows end, if they fit it. 0: each row gathers its own.
+        staged: u16,
     },
     /// One after another, round-robin into as many accumulators.
     Accumulators(u16),
@@ -215,6 +277,8 @@ pub enum Level {
         /// The lanes of the columns.
         columns: Lanes,
     },
+    /// The threads of a warp take points round-robin, at a point that the warp has taken. What they fold is combined by shuffles.
+    Warp,
 }
 
 impl Level {
@@ -238,12 +302,14 @@ pub struct Lanes {
     pub apart: bool,
     /// Whether stores bypass the caches.
     pub non_temporal: bool,
+    /// Whether all rounds are under a mask, not only the last: there is one loop instead of two, which takes half as long to compile.
+    pub masked: bool,
 }
 
 impl Lanes {
     /// One vector of that width in a round.
     pub fn of_width(width: u16) -> Lanes {
-        Lanes { width, vectors: 1, apart: false, non_temporal: false }
+        Lanes { width, vectors: 1, apart: false, non_temporal: false, masked: false }
     }
 
     /// How whole vectors are stored.

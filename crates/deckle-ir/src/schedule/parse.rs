@@ -41,12 +41,34 @@ impl Reader<'_> {
             "rows" => Share::Rows,
             "copies" => Share::Copies,
             "owners" => Share::Owners,
-            _ => return self.0.expected("`one`, `blocks`, `rows`, `copies` or `owners`"),
+            "grid" => return self.grid().map(Some),
+            _ => return self.0.expected("`one`, `blocks`, `rows`, `copies`, `owners` or `grid`"),
         };
         self.0.word("a division")?;
         let is_number = self.0.peek_word().starts_with(|c: char| c.is_ascii_digit());
         let block = if is_number { Some(self.0.number("a number of points")?) } else { None };
         Ok(Some(Threads { share, block, why: Why::default() }))
+    }
+
+    /// How the threads of a grid share points.
+    fn grid(&mut self) -> Read<Threads> {
+        self.0.keyword("grid")?;
+        let threads = self.0.number("a number of threads")?;
+        let word = self.0.peek_word();
+        if !["strided", "successive", "parts", "warps"].contains(&word) {
+            return self.0.expected("`strided`, `successive`, `parts` or `warps`");
+        }
+        self.0.keyword(word)?;
+        let take = match word {
+            "strided" => Take::Strided,
+            "successive" => Take::Successive,
+            "parts" => Take::Parts,
+            _ => {
+                self.0.keyword("at_least")?;
+                Take::Warps { at_least: self.0.number("a number of elements")? }
+            }
+        };
+        Ok(Threads { share: Share::Grid(Grid { threads, take }), block: None, why: Why::default() })
     }
 
     /// Walks up to a closing brace.
@@ -86,8 +108,8 @@ impl Reader<'_> {
 
     fn condition(&mut self) -> Read<When> {
         let word = self.0.peek_word();
-        if !["interior", "fewer", "at_least", "tiles"].contains(&word) {
-            return self.0.expected("`interior`, `fewer`, `at_least` or `tiles`");
+        if !["interior", "fewer", "at_least", "elements", "tiles"].contains(&word) {
+            return self.0.expected("`interior`, `fewer`, `at_least`, `elements` or `tiles`");
         }
         self.0.keyword(word)?;
         let points = "a number of points";
@@ -95,6 +117,7 @@ impl Reader<'_> {
             "interior" => When::Interior,
             "fewer" => When::Fewer(self.0.number(points)?),
             "at_least" => When::AtLeast(self.0.number(points)?),
+            "elements" => When::Elements(self.0.number("a number of elements")?),
             _ => {
                 self.0.keyword("least")?;
                 let least = self.0.number(points)?;
@@ -106,7 +129,18 @@ impl Reader<'_> {
 
     fn level(&mut self) -> Read<Level> {
         let word = self.0.peek_word();
-        let known = ["serial", "independent", "unrolled", "lanes", "windows", "accumulators", "tile"];
+        let known = [
+            "serial",
+            "independent",
+            "unrolled",
+            "joined",
+            "lines",
+            "lanes",
+            "windows",
+            "accumulators",
+            "tile",
+            "warp",
+        ];
         if !known.contains(&word) {
             return self.0.expected("`when`, or a level such as `serial` or `lanes`");
         }
@@ -115,12 +149,20 @@ impl Reader<'_> {
             "serial" => Level::Serial,
             "independent" => Level::Independent,
             "unrolled" => Level::Unrolled,
+            "warp" => Level::Warp,
+            "joined" => Level::Joined,
+            "lines" => {
+                let together = self.0.number("a number of lines")?;
+                Level::Lines { together, non_temporal: self.eat_word("non_temporal") }
+            }
             "lanes" => Level::Lanes(self.lanes()?),
             "windows" => {
                 let rows = self.0.number("a number of rows")?;
                 self.0.keyword("lanes")?;
                 let width = self.0.number("a number of lanes")?;
-                Level::Windows { rows, width, crosswise: self.eat_word("crosswise") }
+                let crosswise = self.eat_word("crosswise");
+                let staged = if self.eat_word("staged") { self.0.number("a number of elements")? } else { 0 };
+                Level::Windows { rows, width, crosswise, staged }
             }
             "accumulators" => Level::Accumulators(self.0.number("a number of accumulators")?),
             _ => {
@@ -136,8 +178,8 @@ impl Reader<'_> {
         let width = self.0.number("a number of lanes")?;
         self.0.keyword("x")?;
         let vectors = self.0.number("a number of vectors")?;
-        let apart = self.eat_word("apart");
-        Ok(Lanes { width, vectors, apart, non_temporal: self.eat_word("non_temporal") })
+        let (apart, non_temporal) = (self.eat_word("apart"), self.eat_word("non_temporal"));
+        Ok(Lanes { width, vectors, apart, non_temporal, masked: self.eat_word("masked") })
     }
 }
 

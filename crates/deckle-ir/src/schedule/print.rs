@@ -19,6 +19,7 @@ impl fmt::Display for When {
             When::Interior => f.write_str("interior"),
             When::Fewer(n) => write!(f, "fewer {n}"),
             When::AtLeast(n) => write!(f, "at_least {n}"),
+            When::Elements(n) => write!(f, "elements {n}"),
             When::Tiles { least, deepest } => write!(f, "tiles least {least} deepest {deepest}"),
         }
     }
@@ -28,7 +29,8 @@ impl fmt::Display for Lanes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "lanes {} x {}", self.width, self.vectors)?;
         f.write_str(if self.apart { " apart" } else { "" })?;
-        f.write_str(if self.non_temporal { " non_temporal" } else { "" })
+        f.write_str(if self.non_temporal { " non_temporal" } else { "" })?;
+        f.write_str(if self.masked { " masked" } else { "" })
     }
 }
 
@@ -38,26 +40,49 @@ impl fmt::Display for Level {
             Level::Serial => f.write_str("serial"),
             Level::Independent => f.write_str("independent"),
             Level::Unrolled => f.write_str("unrolled"),
+            Level::Joined => f.write_str("joined"),
+            Level::Lines { together, non_temporal } => {
+                write!(f, "lines {together}{}", if *non_temporal { " non_temporal" } else { "" })
+            }
             Level::Lanes(lanes) => write!(f, "{lanes}"),
-            Level::Windows { rows, width, crosswise } => {
-                write!(f, "windows {rows} lanes {width}{}", if *crosswise { " crosswise" } else { "" })
+            Level::Windows { rows, width, crosswise, staged } => {
+                write!(f, "windows {rows} lanes {width}{}", if *crosswise { " crosswise" } else { "" })?;
+                if *staged > 0 { write!(f, " staged {staged}") } else { Ok(()) }
             }
             Level::Accumulators(n) => write!(f, "accumulators {n}"),
             Level::Tile { rows, columns } => write!(f, "tile {rows} {columns}"),
+            Level::Warp => f.write_str("warp"),
+        }
+    }
+}
+
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Share::One => f.write_str("one"),
+            Share::Blocks => f.write_str("blocks"),
+            Share::Rows => f.write_str("rows"),
+            Share::Copies => f.write_str("copies"),
+            Share::Owners => f.write_str("owners"),
+            Share::Grid(Grid { threads, take }) => write!(f, "grid {threads} {take}"),
+        }
+    }
+}
+
+impl fmt::Display for Take {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Take::Strided => f.write_str("strided"),
+            Take::Successive => f.write_str("successive"),
+            Take::Parts => f.write_str("parts"),
+            Take::Warps { at_least } => write!(f, "warps at_least {at_least}"),
         }
     }
 }
 
 impl fmt::Display for Threads {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let share = match self.share {
-            Share::One => "one",
-            Share::Blocks => "blocks",
-            Share::Rows => "rows",
-            Share::Copies => "copies",
-            Share::Owners => "owners",
-        };
-        write!(f, "threads {share}")?;
+        write!(f, "threads {}", self.share)?;
         self.block.map_or(Ok(()), |points| write!(f, " {points}"))
     }
 }

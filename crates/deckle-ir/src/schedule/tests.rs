@@ -14,11 +14,11 @@ function k0 {
           when fewer 33 {
             accumulators 4
           } else {
-            windows 512 lanes 8 crosswise
+            windows 512 lanes 8 crosswise staged 4096
           }
         }
         s4: {
-          serial
+          lanes 8 x 1 masked
         }
         s4: scan t20 {
           when at_least 100 {
@@ -33,6 +33,40 @@ function k0 {
 }
 function k1 {
   threads copies
+  s1: sink 0 {
+    when elements 100 {
+      lines 4 non_temporal {
+        s2: sink 0 {
+          lanes 16 x 1
+        }
+      }
+    } else {
+      joined {
+        s2: sink 0 {
+          lines 2
+        }
+      }
+    }
+  }
+}
+function g0 {
+  threads grid 256 strided
+}
+function g1 {
+  threads grid 64 successive
+}
+function g2 {
+  threads grid 32 parts
+}
+function g3_wide {
+  threads grid 128 warps at_least 16
+  s1: sink 0 {
+    serial {
+      s2: fold t3 {
+        warp
+      }
+    }
+  }
 }
 function k0_totals0 {
   s1: sink 1 {
@@ -66,7 +100,14 @@ fn reasons_are_printed_and_not_read() {
 #[test]
 fn what_cannot_be_read_is_told_with_its_place() {
     let wrong = [
-        ("function k { threads two }", "1:22: expected `one`, `blocks`, `rows`, `copies` or `owners`, found `two`"),
+        (
+            "function k { threads two }",
+            "1:22: expected `one`, `blocks`, `rows`, `copies`, `owners` or `grid`, found `two`",
+        ),
+        (
+            "function k { threads grid 64 rows }",
+            "1:30: expected `strided`, `successive`, `parts` or `warps`, found `rows`",
+        ),
         ("function k {\n  s1: sink {", "2:12: expected the number of a sink, found `{`"),
         (
             "function k {\n  s1: sink 0 {\n    vectors 8 } }",
@@ -75,7 +116,7 @@ fn what_cannot_be_read_is_told_with_its_place() {
         ("function k { s1: row 3 {", "1:18: expected `fold`, `scan` or `sink`, found `row`"),
         (
             "function k { s1: sink 0 { when often { serial } else { serial } } }",
-            "1:32: expected `interior`, `fewer`, `at_least` or `tiles`, found `often`",
+            "1:32: expected `interior`, `fewer`, `at_least`, `elements` or `tiles`, found `often`",
         ),
         ("function k { s1: sink 0 { lanes 99999 x 1 } }", "1:33: the number 99999 is too large"),
         ("function k {", "1:13: expected a space or `}`, found the end of the text"),

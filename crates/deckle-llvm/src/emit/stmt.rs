@@ -71,7 +71,7 @@ impl Writer<'_> {
         let inits: Vec<String> = carries.iter().map(|c| self.name(c.init)).collect();
         let whole = Counted { k, lo: self.name(lo), hi: self.name(hi), step, inits };
         let one_strip = self.constant(lo).is_some() && self.constant(hi).is_some();
-        let strips = self.can_fail && hint != LoopHint::Unroll && !one_strip;
+        let strips = self.can_fail && !matches!(hint, LoopHint::Short | LoopHint::Unroll) && !one_strip;
         let strip = strips.then(|| self.begin_strip(&whole, carries));
         let Counted { lo, hi, inits, .. } = strip.as_ref().unwrap_or(&whole);
         let (before, head, exit) = (self.label.clone(), format!("for{k}"), format!("for{k}.end"));
@@ -144,7 +144,7 @@ impl Writer<'_> {
             properties.push(self.module.node(|_| "!{!\"llvm.loop.mustprogress\"}".to_string()));
         }
         match hint {
-            LoopHint::Plain => {}
+            LoopHint::Plain | LoopHint::Short => {}
             LoopHint::Independent if self.module.target == Target::Host => {
                 let accesses = self.module.node(|_| "distinct !{}".to_string());
                 group = Some(accesses);

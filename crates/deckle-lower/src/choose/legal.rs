@@ -4,14 +4,17 @@
 //! memory than a tile has. A legal schedule gives the right result; which one is fast is a matter of [`super::cpu`].
 
 use super::Chooser;
+use crate::facts::lines::SuccessiveRows;
 use crate::facts::{is_one_value, parts_of};
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{Combine, Node, Op, Region, Sink, Space};
 use deckle_ir::loops::Gathers;
-use deckle_ir::schedule::{Item, Lanes, Level, Nest, Walk, When, find};
+use deckle_ir::schedule::{Item, Lanes, Level, Nest, Walk, Walks, When, find};
 
-/// The most lanes of a vector, vectors of a round, rows of a tile, and accumulators.
-const MOST: [u16; 4] = [16, 8, 8, 16];
+/// The most lanes of a vector, vectors of a round, rows of a tile, accumulators, and cache lines that leave together.
+const MOST: [u16; 5] = [16, 8, 8, 16, 16];
+/// The most elements that are loaded ahead: their buffers lie on the stack.
+const MOST_STAGED: u16 = 1 << 13;
 
 /// Why a schedule is not legal.
 type Legal = Result<(), String>;
@@ -60,6 +63,8 @@ impl Chooser<'_> {
                     When::Tiles { least: 0.., deepest }
                         if tile && (0..=self.facts.cuts.deepest_tile).contains(deepest) => {}
                     When::Fewer(0..) | When::AtLeast(0..) if !tile => {}
+                    When::Elements(0..) if !tile && self.facts.rows_side_by_side(dim, items).is_some() => {}
+                    When::Elements(_) => return no("no rows are written side by side"),
                     _ => return no("a tile needs `tiles`, and its memory bounds how deep it is"),
                 }
                 self.legal_nest(walk, then)?;
@@ -69,30 +74,41 @@ impl Chooser<'_> {
                 if let Err(why) = self.legal_level(dim, items, *level) {
                     return no(&why);
                 }
-                let scalar =
-                    matches!(level, Level::Serial | Level::Independent | Level::Unrolled | Level::Accumulators(_));
-                let wanted = match level {
-                    _ if scalar => self.inside(dim, items),
-                    Level::Windows { .. } => match self.facts.short_rows(dim, items) {
-                        Some(short) => self.inside_windows(dim, items, &short),
-                        None => return no("it has no rows to fold"),
-                    },
-                    Level::Tile { .. } => match self.facts.tiled(dim, items) {
-                        Some(tiled) => self.inside_lanes(tiled.columns, items),
-                        None => return no("it cannot be tiled"),
-                    },
-                    _ => self.inside_lanes(dim, items),
+                let wanted = match self.wanted_inside(dim, items, *level) {
+                    Ok(wanted) => wanted,
+                    Err(why) => return no(why),
                 };
                 let vectors = self.vectors;
-                self.vectors &= scalar;
+                self.vectors &= !has_lanes(*level);
                 let legal = match level {
                     // The rows that are on their own have all levels, what is in lanes has none.
                     Level::Windows { .. } => self.legal_windows(dim, items, inside, &wanted, vectors),
                     _ => self.legal(inside, &wanted),
                 };
                 self.vectors = vectors;
+                if let (Level::Lines { .. }, Some(rows)) = (level, self.facts.successive_rows(dim, items))
+                    && !writes_in_order(inside, &rows)
+                {
+                    return no("what rows write is gathered in order: by `serial`, or by `lanes` side by side");
+                }
                 legal
             }
+        }
+    }
+
+    /// What has to be traversed at the points of a level.
+    pub(super) fn wanted_inside(&mut self, dim: Space, items: &[Item], level: Level) -> Result<Walks, &'static str> {
+        match level {
+            Level::Windows { .. } => match self.facts.short_rows(dim, items) {
+                Some(short) => Ok(self.inside_windows(dim, items, &short)),
+                None => Err("it has no rows to fold"),
+            },
+            Level::Tile { .. } => match self.facts.tiled(dim, items) {
+                Some(tiled) => Ok(self.inside_lanes(tiled.columns, items)),
+                None => Err("it cannot be tiled"),
+            },
+            _ if has_lanes(level) => Ok(self.inside_lanes(dim, items)),
+            _ => Ok(self.inside(dim, items)),
         }
     }
 
@@ -108,7 +124,13 @@ impl Chooser<'_> {
 
     pub(super) fn legal_level(&mut self, dim: Space, items: &[Item], level: Level) -> Legal {
         let no = |why: &str| Err(why.to_string());
-        if !self.vectors && !matches!(level, Level::Serial | Level::Independent | Level::Unrolled) {
+        if self.is_in_warp(dim) {
+            self.legal_in_warp(items, level)?;
+        }
+        if !self.vectors
+            && level != Level::Warp
+            && !matches!(level, Level::Serial | Level::Independent | Level::Unrolled)
+        {
             return no("points are traversed one by one here");
         }
         match level {
@@ -119,6 +141,15 @@ impl Chooser<'_> {
             Level::Independent => Ok(()),
             Level::Unrolled if !self.facts.written_out(dim) => no("it is not known to have a few points"),
             Level::Unrolled => Ok(()),
+            Level::Joined if self.facts.joined_rows(dim, items).is_none() => {
+                no("there are no rows whose elements could be in any row")
+            }
+            Level::Joined => Ok(()),
+            Level::Lines { together, .. } => match self.facts.successive_rows(dim, items) {
+                None => no("no rows are written side by side"),
+                Some(_) if !(1..=MOST[4]).contains(&together) => no("a buffer has a few lines"),
+                Some(_) => Ok(()),
+            },
             Level::Accumulators(n) => {
                 let can = |i: &Item| {
                     let Item::Fold(f) = i else { return false };
@@ -129,8 +160,10 @@ impl Chooser<'_> {
                     false => no("only folds with operators have accumulators, a power of two"),
                 }
             }
+            Level::Warp if !self.is_in_warp(dim) => no("no warp takes the point around it"),
+            Level::Warp => Ok(()),
             Level::Lanes(lanes) => self.legal_lanes(dim, items, lanes),
-            Level::Windows { rows, width, crosswise } => {
+            Level::Windows { rows, width, crosswise, staged } => {
                 let Some(short) = self.facts.short_rows(dim, items) else { return no("it has no rows to fold") };
                 let plain = items.iter().all(|i| matches!(i, Item::Sink(_)) && self.facts.space_of(*i) == dim);
                 if !plain
@@ -144,13 +177,18 @@ impl Chooser<'_> {
                         "rows in windows are a multiple of the lanes, and nothing is carried from one to the next",
                     );
                 }
+                if staged > 0 && (short.ahead.is_none() || staged > MOST_STAGED) {
+                    return no(
+                        "only a few thousand gathered elements that do not depend on their row are loaded ahead",
+                    );
+                }
                 self.can_be_lanes(dim, items, Some((short.dim, &short.folds))).map(|_| ())?;
                 self.can_be_lanes(short.dim, &short.items(), None).map(|_| ())
             }
             Level::Tile { rows, columns } => {
                 let Some(tiled) = self.facts.tiled(dim, items) else { return no("it cannot be tiled") };
-                if !(1..=MOST[2]).contains(&rows) || columns.apart || columns.non_temporal {
-                    return no("a tile has a few rows, and columns side by side");
+                if !(1..=MOST[2]).contains(&rows) || columns.apart || columns.non_temporal || columns.masked {
+                    return no("a tile has a few rows, and full vectors of columns side by side");
                 }
                 self.legal_lanes(tiled.columns, items, columns)
             }
@@ -158,7 +196,7 @@ impl Chooser<'_> {
     }
 
     fn legal_lanes(&mut self, dim: Space, items: &[Item], lanes: Lanes) -> Legal {
-        let Lanes { width, vectors, apart, non_temporal } = lanes;
+        let Lanes { width, vectors, apart, non_temporal, masked } = lanes;
         if !is_power(width, MOST[0]) || width < 2 || !is_power(vectors, MOST[1]) {
             return Err("lanes and vectors are powers of two, and not too many".into());
         }
@@ -167,6 +205,9 @@ impl Chooser<'_> {
         let scans = items.iter().any(|i| matches!(i, Item::Scan(_)));
         if vectors > 1 && (scans || deep && folds) {
             return Err("one vector after another adds to what is carried".into());
+        }
+        if masked && (vectors > 1 || non_temporal) {
+            return Err("rounds under a mask have one vector, and usual stores".into());
         }
         let flat = items.iter().all(|i| self.facts.space_of(*i) == dim);
         if apart && (vectors == 1 || deep || scans || !flat) {
@@ -246,9 +287,27 @@ impl Chooser<'_> {
     }
 }
 
+/// Whether the points of a level are in lanes.
+fn has_lanes(level: Level) -> bool {
+    matches!(level, Level::Lanes(_) | Level::Windows { .. } | Level::Tile { .. })
+}
+
 /// Whether a number is a power of two up to a limit.
 fn is_power(n: u16, most: u16) -> bool {
     n.is_power_of_two() && n <= most
+}
+
+/// Whether the walks at the points of a dimension write the elements of rows from the first to the last.
+pub(super) fn writes_in_order(walks: &[Walk], rows: &SuccessiveRows) -> bool {
+    fn in_order(nest: &Nest) -> bool {
+        match nest {
+            Nest::When(_, then, other) => in_order(then) && in_order(other),
+            Nest::Level { level: Level::Lanes(lanes), .. } => !lanes.apart && !lanes.non_temporal,
+            Nest::Level { level, .. } => matches!(level, Level::Serial | Level::Unrolled),
+        }
+    }
+    let writes = |w: &&Walk| w.items.iter().any(|i| matches!(i, Item::Sink(k) if rows.sinks.contains(k)));
+    walks.iter().filter(writes).all(|w| in_order(&w.nest))
 }
 
 fn heading(walk: &Walk) -> String {

@@ -1,11 +1,13 @@
 //! Choosing a schedule: which walks there are, and for each a nest.
 //!
-//! The walks of a function follow from the kernel ([`Chooser::walks`], [`Chooser::inside`]). How each of them runs is decided by rules: [`cpu`] for vectors on cores, [`threads`] for who takes
-//! which points of the outermost dimension; elsewhere, loops are serial.
+//! The walks of a function follow from the kernel ([`Chooser::walks`], [`Chooser::inside`]). How each of them runs is decided by rules: [`cpu`] for vectors on cores, [`threads`] for which core takes
+//! which points of the outermost dimension, [`gpu`] for the threads of a GPU; elsewhere, loops are serial.
 //! A choice depends on the kernel, the cuts and the target, on nothing else.
 
 mod cost;
 mod cpu;
+pub(crate) mod gpu;
+mod lanes;
 mod legal;
 mod threads;
 
@@ -13,7 +15,7 @@ pub(crate) use threads::Outermost;
 
 use crate::facts::Facts;
 use deckle_ir::kernel::{Node, Op, ROOT, Region, Space};
-use deckle_ir::loops::Gathers;
+use deckle_ir::loops::{Gathers, Stores};
 use deckle_ir::schedule::{Item, Level, Nest, Walk, Walks};
 use std::collections::BTreeSet;
 
@@ -22,10 +24,16 @@ pub(crate) struct Chooser<'k> {
     pub facts: Facts<'k>,
     /// How gathered elements are loaded.
     pub gathers: Gathers,
+    /// Whether stores should keep to cache lines.
+    pub stores: Stores,
     /// Whether several points may be computed at once: not to find the first failure, and not on a GPU, where threads are the lanes.
     pub vectors: bool,
     /// The dimension of rows that are cut into blocks, if there is one.
     pub rows: Option<Space>,
+    /// The dimension of rows whose gathered elements have been loaded ahead.
+    pub staged: Option<Space>,
+    /// The dimension of which a warp takes each point, if one does.
+    pub warps: Option<Space>,
 }
 
 impl Chooser<'_> {

@@ -74,6 +74,7 @@ impl Outermost {
                 return no("nothing is combined into an array by an operator with an identity element");
             }
             Share::Owners if !self.owners => return no("no scatter has places that ascend along an inner dimension"),
+            Share::Grid(_) => return no("only a GPU has a grid of threads"),
             _ => {}
         }
         match given.block {

@@ -4,6 +4,8 @@
 //! is known of conditions away from the edges of a dimension ([`edges`]). Answers are remembered.
 
 pub(crate) mod edges;
+pub(crate) mod grid;
+pub(crate) mod lines;
 pub(crate) mod ragged;
 pub(crate) mod rows;
 pub(crate) mod tiles;
@@ -12,7 +14,7 @@ use crate::cuts::Cuts;
 use deckle_ir::array::{BinOp, UnOp};
 use deckle_ir::kernel::{Combine, Node, Op, Program, ROOT, Region, Sink, Space};
 use deckle_ir::scalar::{Scalar, ScalarType};
-use deckle_ir::schedule::{Item, Lanes, Level};
+use deckle_ir::schedule::{Item, Level};
 use edges::{Fact, Interior};
 use std::collections::{BTreeSet, HashMap};
 
@@ -279,14 +281,6 @@ impl<'k> Facts<'k> {
         false
     }
 
-    /// Whether there is only masked code for the points of a dimension in lanes: what is computed at a point is large, so that code for full vectors beside
-    /// it takes long to compile, and has loops that go on as long as any lane does, which have masks anyway.
-    pub(crate) fn is_made_once(&mut self, dim: Space, items: &[Item], lanes: Lanes) -> bool {
-        let inside = self.needed_inside(dim, items);
-        let loops = inside.iter().any(|n| matches!(self.p.node(*n).op, Op::Loop { .. }));
-        lanes.vectors == 1 && !lanes.non_temporal && loops && inside.len() > self.cuts.large_point
-    }
-
     /// Whether an index goes up by one with the position.
     pub(crate) fn follows(&mut self, at: Node, dim: Space) -> bool {
         let at = self.resolved(at);
@@ -412,6 +406,19 @@ pub(crate) fn parts_of(p: &Program, n: Node) -> Result<Parts<'_>, String> {
         }
         _ => Err(format!("{n} is neither a fold nor a scan")),
     }
+}
+
+/// The factors of an element, if it is a product of floats that a fold adds: then the product and the addition can be one operation, which rounds once.
+pub(crate) fn product_of(p: &Program, op: BinOp, elem: Node) -> Option<(Node, Node)> {
+    match p.node(elem).op {
+        Op::Binary(BinOp::Mul, x, y) if op == BinOp::Add && p.ty(elem).is_float() => Some((x, y)),
+        _ => None,
+    }
+}
+
+/// Whether a node is a check that compiled code makes: not where a step has made it before.
+pub(crate) fn makes_check(p: &Program, n: Node) -> bool {
+    matches!(p.node(n).op, Op::Check { .. }) && !p.settled.contains(&n)
 }
 
 /// The identity element of an operator, if it has one.

@@ -1,7 +1,8 @@
 //! Rows of different lengths at the points of a dimension, which can be folded together.
 
 use super::{Facts, is_plain, parts_of};
-use deckle_ir::kernel::{Combine, Node, Op, Region, Space};
+use deckle_ir::array::BinOp;
+use deckle_ir::kernel::{Combine, Node, Op, Program, Region, Space};
 use deckle_ir::schedule::Item;
 use std::collections::BTreeSet;
 
@@ -19,6 +20,17 @@ pub(crate) struct ShortRows {
     pub side_by_side: bool,
     /// Whether some of them are gathered; otherwise they lie side by side.
     pub gathered: bool,
+    /// How gathered elements can be loaded ahead for several rows, if they can.
+    pub ahead: Option<Ahead>,
+}
+
+/// Gathered elements that depend on their place among the elements of all rows alone, and not on the row that they belong to: they can be loaded for many rows in one loop.
+#[derive(Clone, Debug)]
+pub(crate) struct Ahead {
+    /// The loads.
+    pub loads: Vec<Node>,
+    /// Where a row begins.
+    pub start: Node,
 }
 
 impl ShortRows {
@@ -70,14 +82,19 @@ impl Facts<'_> {
                 _ => {}
             }
         }
+        let ahead = self.ahead(space, dim, &deeper);
         let mut used: BTreeSet<Node> = deeper.iter().flat_map(|n| self.on_of(*n)).collect();
         for n in &folds {
             used.extend(parts_of(self.p, *n).ok()?.1);
         }
         used.insert(size);
         used.retain(|n| self.p.space_of(*n) == space);
-        // What one fold needs of another is not there yet.
-        let needs = self.p.needs(&used.iter().copied().collect::<Vec<_>>());
+        // What one fold needs of another, for its elements or to start from, is not there yet.
+        let mut asked: Vec<Node> = used.iter().copied().collect();
+        for n in &folds {
+            asked.extend(parts_of(self.p, *n).ok()?.0.into_iter().flatten());
+        }
+        let needs = self.p.needs(&asked);
         if folds.iter().any(|n| needs.contains(n)) {
             return None;
         }
@@ -86,6 +103,41 @@ impl Facts<'_> {
             Op::Load(_, at) => !self.follows(at, space),
             _ => true,
         });
-        Some(ShortRows { dim, folds, wanted: used.into_iter().collect(), nodes: deeper.len(), side_by_side, gathered })
+        let wanted = used.into_iter().collect();
+        Some(ShortRows { dim, folds, wanted, nodes: deeper.len(), side_by_side, gathered, ahead })
+    }
+
+    /// The gathered elements among what is computed in rows, if all can be loaded ahead: at every point of the rows, and found by the place among all elements.
+    fn ahead(&mut self, space: Space, dim: Space, deeper: &[Node]) -> Option<Ahead> {
+        let offsets = self.p.space(dim).offsets?;
+        let is_pos = |p: &Program, n: Node, s: Space| matches!(p.node(n).op, Op::Pos) && p.space_of(n) == s;
+        let begins =
+            |p: &Program, n: Node| matches!(p.node(n).op, Op::Load(b, at) if b == offsets && is_pos(p, at, space));
+        let (mut loads, mut start) = (Vec::new(), None);
+        for n in deeper {
+            let Op::Load(_, at) = self.p.node(*n).op else { continue };
+            if self.goes_along(at, dim) {
+                continue;
+            }
+            let (mut seen, mut todo) = (BTreeSet::new(), vec![*n]);
+            while let Some(n) = todo.pop() {
+                if !seen.insert(n) || !self.mentions(n, space) && !self.mentions(n, dim) {
+                    continue;
+                }
+                let place = match self.p.node(n).op {
+                    Op::Binary(BinOp::Add, a, b) if is_pos(self.p, a, dim) && begins(self.p, b) => Some(b),
+                    Op::Binary(BinOp::Add, a, b) if is_pos(self.p, b, dim) && begins(self.p, a) => Some(a),
+                    _ => None,
+                };
+                match place {
+                    Some(row) => start = Some(row),
+                    // Anything else of a row, and what only some points compute, has no place of its own.
+                    None if self.p.space_of(n) != dim || is_pos(self.p, n, dim) => return None,
+                    None => todo.extend(self.on_of(n)),
+                }
+            }
+            loads.push(*n);
+        }
+        Some(Ahead { start: start.filter(|_| !loads.is_empty())?, loads })
     }
 }

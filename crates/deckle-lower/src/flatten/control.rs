@@ -236,8 +236,13 @@ impl<'p> Flattener<'p> {
             None => self.inside(fx, cx.inst.bodies[1], &[state], inside, run)?,
         };
         let (mut first, mut next) = (leaves.clone(), next.scalars()?);
+        let fails = self.pending.iter().any(|n| self.k.encloses(rounds, self.k.space_of(*n)));
+        // Those that the next state makes anyway need no loop of their own.
+        let mut made = BTreeSet::new();
+        let each_round = |n: &Node| [rounds, inside].contains(&self.k.space_of(*n));
+        next.iter().chain([&cond]).copied().filter(each_round).for_each(|n| self.k.note_computed(n, &mut made));
+        self.pending.retain(|n| !made.contains(n));
         let checks = self.checks_within(rounds, inside);
-        let fails = !checks.is_empty();
         // Rounds without a limit are counted only for what checks tell.
         if limit.is_some() || fails {
             let (zero, one) = (self.k.int(0), self.k.int(1));

@@ -111,6 +111,8 @@ struct Scope {
     offsets: HashMap<Space, Buf>,
     /// How many points traversals from the root have.
     counts: HashMap<Space, Node>,
+    /// The loads of conditions that are stored.
+    masks: HashMap<Node, Node>,
     /// Sizes of arrays of the root. Here they are what sizes are (`extents.rs`): what could make them something else was checked in this block or around it.
     sizes: HashSet<Node>,
     /// The conditions of checks of sizes that the host has made or will make first.

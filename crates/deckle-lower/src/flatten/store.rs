@@ -368,6 +368,7 @@ impl Flattener<'_> {
     /// The points of a traversal one after another: how many there are at each point of the context is counted first, then each
     /// has its place.
     fn store_chain(&mut self, inner: Space, elem: &Val, ctx: Space, name: &str, sinks: &mut Vec<Sink>) -> Res<Rep> {
+        let (inner, elem) = self.with_masks(inner, elem, ctx)?;
         let size = self.count_points(inner, ctx)?;
         let size = if ctx == ROOT { size } else { self.load_of(size, ctx, &format!("the list of sizes of {name}"))? };
         let dim = self.k.dim(ctx, size);
@@ -386,7 +387,7 @@ impl Flattener<'_> {
             }
         };
         let len = self.count(dim)?;
-        let elem = self.store_at(elem, inner, at, len, name, sinks)?;
+        let elem = self.store_at(&elem, inner, at, len, name, sinks)?;
         Ok(Rep::Array(rows, Box::new(elem)))
     }
 

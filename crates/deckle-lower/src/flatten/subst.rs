@@ -3,8 +3,8 @@
 //! A move maps some spaces to others. Nodes of a mapped space, or of one below it, are made anew there, with everything they
 //! depend on; all others stay as they are. As equal nodes are the same node, moving to where a computation is already costs nothing.
 
-use super::Flattener;
 use super::value::{Arr, Val};
+use super::{Flattener, Res};
 use deckle_ir::kernel::{Combine, FoldSpec, Node, Op, Region, Space};
 use deckle_ir::scalar::Scalar;
 use std::collections::HashMap;
@@ -87,6 +87,63 @@ impl Flattener<'_> {
             m.spaces.insert(s, parent);
         }
         (parent, self.move_val(elem, &mut m))
+    }
+
+    /// The same traversal, with every condition on its path that has a loop behind it stored as an array and loaded. To store the points of a filter, it is traversed several times: to count
+    /// them, to number them, and to write their elements. Each traversal would compute the condition again, and be compiled with it.
+    pub(super) fn with_masks(&mut self, inner: Space, elem: &Val, ctx: Space) -> Res<(Space, Val)> {
+        let path = self.k.between(ctx, inner);
+        let Some(first) = path.iter().copied().find(|s| self.heavy_condition(*s).is_some()) else {
+            return Ok((inner, elem.clone()));
+        };
+        // What is checked where the condition holds is checked after it.
+        let inside: Vec<Node> =
+            self.pending.iter().copied().filter(|n| self.k.encloses(first, self.k.space_of(*n))).collect();
+        self.pending.retain(|n| !inside.contains(n));
+        let mut m = Move::default();
+        let mut to = ctx;
+        for s in path {
+            to = match self.heavy_condition(s) {
+                Some((cond, when)) => {
+                    let cond = self.move_node(cond, &mut m);
+                    let mask = self.mask(cond, to)?;
+                    let guard = self.k.guard(to, mask, when);
+                    m.spaces.insert(s, guard);
+                    guard
+                }
+                None => self.move_space(s, &mut m),
+            };
+        }
+        for n in inside {
+            let n = self.move_node(n, &mut m);
+            self.pending.insert(n);
+        }
+        Ok((to, self.move_val(elem, &mut m)))
+    }
+
+    /// The condition of a guard, if it takes a loop that is not written out.
+    fn heavy_condition(&self, s: Space) -> Option<(Node, bool)> {
+        let Region::Guard(cond, when) = self.k.space(s).region else { return None };
+        let is_short = |over: Space| match self.k.space(over).region {
+            Region::Dim(n) => self.k.as_int(n).is_some_and(|n| n <= self.options.cuts.unrolled),
+            _ => false,
+        };
+        let is_loop = |n: &Node| match self.k.node(*n).op {
+            Op::Fold { over, .. } => !self.k.between(self.k.space_of(*n), over).into_iter().all(is_short),
+            Op::Loop { .. } => true,
+            _ => false,
+        };
+        self.k.needs_to_run(&[cond]).iter().any(is_loop).then_some((cond, when))
+    }
+
+    /// A condition at the points of a space, loaded from the array in which it is stored.
+    fn mask(&mut self, cond: Node, space: Space) -> Res<Node> {
+        if let Some(mask) = self.scopes().find_map(|s| s.masks.get(&cond)) {
+            return Ok(*mask);
+        }
+        let mask = self.load_of(cond, space, &format!("the list of conditions of {}", self.name))?;
+        self.here.scope.masks.insert(cond, mask);
+        Ok(mask)
     }
 
     fn move_val(&mut self, val: &Val, m: &mut Move) -> Val {

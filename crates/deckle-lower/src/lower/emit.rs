@@ -7,8 +7,8 @@
 //!
 //! Code is made in one lane or in all lanes of a vector ([`Width`]), by the same functions: `nodes.rs` makes values, `folds.rs` folds and scans, `sinks.rs` what is stored.
 
-use crate::facts::{Facts, with_stack};
-use deckle_ir::kernel::{self, Node, Op, Program, ROOT, Sink, Space};
+use crate::facts::{Facts, makes_check, with_stack};
+use deckle_ir::kernel::{self, Node, Program, ROOT, Sink, Space};
 use deckle_ir::loops::{Access, Buf, Builder, Expr, Val};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::schedule::{self, Item, Nest, Walks};
@@ -55,6 +55,10 @@ pub(super) struct Emitter<'k> {
     pub accs: HashMap<Node, Acc>,
     /// Whether failures are recorded rather than flagged.
     pub diagnose: bool,
+    /// How gathered elements are loaded.
+    pub gathers: deckle_ir::loops::Gathers,
+    /// Whether folds add products by fused operations.
+    pub contract: bool,
     /// Whether a check is a jump: where one point comes after another, one that is always taken costs least.
     pub jumps: bool,
     /// Whether there are checks at all.
@@ -76,13 +80,14 @@ pub(super) struct Emitter<'k> {
     pub packed: HashMap<Node, Val>,
     /// The rows that have been folded, where code is being made for some of them.
     pub window: Option<super::short::Window>,
-    /// How rows of different lengths are gone through.
+    /// Gathered elements that have been loaded ahead.
+    pub staged: Option<super::staged::Staged>,
+    /// The dimension of rows, where code is being made for a row of one block at most.
+    pub short_row: Option<Space>,
+    /// How rows of different lengths are traversed.
     pub rows: Option<super::rows::RowBlocks>,
-}
-
-/// Whether a node is a check that compiled code makes: not where a step has made it before.
-fn makes_check(p: &Program, n: Node) -> bool {
-    matches!(p.node(n).op, Op::Check { .. }) && !p.settled.contains(&n)
+    /// The sinks whose rows leave in whole cache lines where code is being made.
+    pub line_buffers: Vec<super::lines::LineBuffer>,
 }
 
 impl<'k> Emitter<'k> {
@@ -119,6 +124,8 @@ impl<'k> Emitter<'k> {
             scopes: vec![root],
             accs: HashMap::new(),
             diagnose: purpose.diagnose,
+            gathers: purpose.gathers,
+            contract: purpose.contract,
             jumps: false,
             can_fail: sinks.iter().any(|s| p.sink_needs(s).iter().any(|n| makes_check(p, *n))),
             grid: Grid::default(),
@@ -130,7 +137,10 @@ impl<'k> Emitter<'k> {
             scatter_to: None,
             packed: HashMap::new(),
             window: None,
+            staged: None,
+            short_row: None,
             rows: None,
+            line_buffers: Vec::new(),
         }
     }
 

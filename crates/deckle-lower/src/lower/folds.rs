@@ -1,7 +1,7 @@
 //! Folds and scans at a point: loops that carry their values, in one lane or in all lanes of a vector.
 
 use super::emit::{Emitter, Res, Width};
-use crate::facts::{parts_of, unit};
+use crate::facts::{parts_of, product_of, unit};
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{Combine, Node, Op, Region, Space};
 use deckle_ir::loops::{Expr, LoopHint, Val};
@@ -44,6 +44,36 @@ impl Emitter<'_> {
                 results
             }
         }
+    }
+
+    /// The elements of a fold at a point, or at the points of a vector, added to its values. A product of floats is added by one operation that rounds once, where folds may contract: see
+    /// docs/order-of-floats.md.
+    pub(super) fn add_elements(&mut self, how: &Combine, vals: &[Val], elems: &[Node], w: Width) -> Res<Vec<Val>> {
+        let Combine::Ops(ops) = how else {
+            let elems = self.values(elems, w)?;
+            return self.combine(how, vals, &elems, w);
+        };
+        let mut next = Vec::new();
+        for ((op, val), elem) in ops.iter().zip(vals).zip(elems) {
+            let expr = match product_of(self.p, *op, *elem).filter(|_| self.contract) {
+                Some((x, y)) => Expr::Fma(self.value(x, w)?, self.value(y, w)?, *val),
+                None => Expr::Assoc(*op, *val, self.value(*elem, w)?),
+            };
+            next.push(self.let_(expr, w)?);
+        }
+        Ok(next)
+    }
+
+    /// One more point for a fold.
+    pub(super) fn fold_point(&mut self, how: &Combine, acc: &Acc, elems: &[Node]) -> Res<Acc> {
+        if !matches!(how, Combine::Ops(_)) {
+            let elems = self.all(elems)?;
+            return self.step(how, acc, &elems, None);
+        }
+        // Without a value yet, there is the identity element.
+        let vals = self.add_elements(how, &acc.vals, elems, Width::One)?;
+        let has = acc.has.map(|_| self.constant(Scalar::Bool(true)));
+        Ok(Acc { vals, has, before: acc.before.clone() })
     }
 
     /// One more value for a fold or scan.
@@ -252,11 +282,11 @@ impl Emitter<'_> {
     /// One more element in all lanes that count.
     fn fold_round(&mut self, each: &Each<'_>, row: usize, state: &[Val]) -> Res<Vec<Val>> {
         self.set_row(row);
-        let xs = self.values(each.elems, Width::Lanes)?;
         let (vals, has) = state.split_at(each.elems.len());
-        let mut next = self.combine(each.how, vals, &xs, Width::Lanes)?;
+        let mut next = self.add_elements(each.how, vals, each.elems, Width::Lanes)?;
         if each.how.function().is_some() {
             // Without a value yet, the first one.
+            let xs = self.values(each.elems, Width::Lanes)?;
             for (n, x) in next.iter_mut().zip(&xs) {
                 *n = self.let_(Expr::Select(has[0], *n, *x), Width::Lanes)?;
             }

@@ -12,7 +12,9 @@ mod emit;
 mod folds;
 mod gpu;
 mod lanes;
+mod lines;
 mod loads;
+mod meet;
 mod nodes;
 mod pack;
 mod points;
@@ -21,12 +23,13 @@ mod rows;
 mod scans;
 mod short;
 mod sinks;
+mod staged;
 mod streams;
 mod tile;
 mod turns;
 mod warp;
 
-pub use gpu::lower_gpu;
+pub use gpu::{GridPurpose, lower_gpu};
 pub use rows::lower_long;
 
 use crate::choose::{Chooser, Outermost};
@@ -36,9 +39,9 @@ use crate::facts::parts_of;
 use crate::facts::ragged::{Ragged, goes_in_order, rows_of};
 use crate::kernels::legend;
 use deckle_ir::kernel::{self, Kernel, Node, Op, Program, ROOT, Region, Sink, Space};
-use deckle_ir::loops::{Function, Gathers, Launch, Val, Work};
+use deckle_ir::loops::{Function, Gathers, Launch, Stores, Val, Work};
 use deckle_ir::scalar::ScalarType;
-use deckle_ir::schedule::{self, Item, Legend, Schedule, Share, Threads, Walks};
+use deckle_ir::schedule::{self, Item, Legend, Schedule, Share, Take, Threads, Walks};
 use emit::{Emitter, Res};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -49,19 +52,23 @@ use std::fmt;
 pub struct Purpose {
     /// How elements from anywhere are loaded.
     pub gathers: Gathers,
+    /// Whether stores should keep to cache lines.
+    pub stores: Stores,
     /// Whether the first failure is to be recorded.
     pub diagnose: bool,
     /// Whether the schedule says what other levels would take.
     pub compare: bool,
+    /// Whether folds round the products that they add only once, with the addition.
+    pub contract: bool,
     /// The sizes at which work is cut.
     pub cuts: Cuts,
 }
 
 /// The functions of a kernel, and the schedule that they follow.
 #[derive(Clone, Debug)]
-pub struct LoweredKernel {
-    /// A launch for each outermost dimension.
-    pub launches: Vec<Launch>,
+pub struct LoweredKernel<L = Launch> {
+    /// A launch for each outermost dimension; on a GPU, one more for scatters that have an order.
+    pub launches: Vec<L>,
     /// How each function runs.
     pub schedule: Schedule,
 }
@@ -95,16 +102,16 @@ pub fn lower_kernel(
 ) -> Result<LoweredKernel, NotLowered> {
     let (mut launches, mut functions) = (Vec::new(), Vec::new());
     for (i, (first, sinks)) in groups(program, kernel).into_iter().enumerate() {
-        let name = if i == 0 { name.to_string() } else { format!("{name}_{i}") };
-        let lowering = Lowering { given, ..Lowering::new(program, &sinks, first, &name, purpose) };
-        match (lowering.launch(), lowering.illegal.take()) {
-            (_, Some(why)) => return Err(NotLowered::Illegal(why)),
-            (Err(bug), None) => return Err(NotLowered::Bug(bug)),
-            (Ok(launch), None) => launches.push(launch),
-        }
+        let lowering = Lowering { given, ..Lowering::new(program, &sinks, first, &launch_name(name, i), purpose) };
+        launches.push(lowering.unless_illegal(lowering.launch())?);
         functions.append(&mut lowering.chosen.take());
     }
     Ok(LoweredKernel { launches, schedule: Schedule { functions } })
+}
+
+/// The name of a launch of a kernel.
+fn launch_name(kernel: &str, number: usize) -> String {
+    if number == 0 { kernel.to_string() } else { format!("{kernel}_{number}") }
 }
 
 /// The sinks of a kernel by their outermost dimension.
@@ -229,23 +236,39 @@ impl<'k> Lowering<'k> {
 
     /// What the function of that name part traverses, as it is chosen.
     fn walks(&self, part: &str, choose: impl FnOnce(&mut Chooser<'k>) -> Walks) -> Res<Walks> {
+        self.walks_of(part, self.threads.get().filter(|_| part.is_empty()), choose)
+    }
+
+    /// The same for a function whose points threads share so.
+    fn walks_of(
+        &self,
+        part: &str,
+        threads: Option<Threads>,
+        choose: impl FnOnce(&mut Chooser<'k>) -> Walks,
+    ) -> Res<Walks> {
+        let take = threads.and_then(|t| t.share.grid()).map(|grid| grid.take);
         let mut chooser = Chooser {
             facts: Facts::new(self.p, self.sinks, self.purpose.cuts),
             gathers: self.purpose.gathers,
+            stores: self.purpose.stores,
             vectors: !self.purpose.diagnose && !self.grid,
             rows: self.row_dim(),
+            staged: None,
+            warps: matches!(take, Some(Take::Warps { .. })).then_some(self.first),
         };
         let mut walks = choose(&mut chooser);
         let name = format!("{}{part}", self.name);
         if let Some(given) = self.given_function(&name) {
+            if given.threads.is_some() && threads.is_none() {
+                return self.refuse(&name, "its threads are those of another function");
+            }
             if let Err(why) = chooser.legal(&given.walks, &walks) {
                 return self.refuse(&name, &why);
             }
             walks = given.walks.clone();
         }
         let walks = if self.purpose.compare { chooser.compared(&walks) } else { walks };
-        let legend = Legend(legend(self.p, self.sinks, &walks));
-        let threads = self.threads.get().filter(|_| part.is_empty());
+        let legend = Legend(legend(self.p, self.sinks, &walks, self.purpose.contract));
         self.chosen.borrow_mut().push(schedule::Function { name, threads, walks: walks.clone(), legend });
         Ok(walks)
     }
@@ -361,6 +384,14 @@ impl<'k> Lowering<'k> {
         let why = format!("the schedule of `{name}` is not legal: {why}");
         self.illegal.replace(Some(why.clone()));
         Err(why)
+    }
+
+    /// What was made, or why it was not.
+    fn unless_illegal<T>(&self, made: Res<T>) -> Result<T, NotLowered> {
+        match self.illegal.take() {
+            Some(why) => Err(NotLowered::Illegal(why)),
+            None => made.map_err(NotLowered::Bug),
+        }
     }
 
     fn launch(&self) -> Res<Launch> {

@@ -82,6 +82,9 @@ impl Emitter<'_> {
     }
 
     fn load(&mut self, n: Node, buf: kernel::Buf, at: Node, w: Width) -> Res<Expr> {
+        if let Some(load) = self.staged_load(n, w)? {
+            return Ok(load);
+        }
         if w == Width::Lanes {
             if let Some(load) = self.panel_load(n)? {
                 return Ok(load);

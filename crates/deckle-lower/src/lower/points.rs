@@ -14,10 +14,12 @@ pub(super) struct Over<'a> {
     pub space: Space,
     pub items: &'a [Item],
     pub inside: &'a Walks,
+    /// Whether the range is a row of one block at most, or a window.
+    pub short: bool,
 }
 
 impl Emitter<'_> {
-    /// Goes through all points of the items, from a space on which is open. `range` restricts the first dimension.
+    /// Traverses all points of the items, from a space on which is open. `range` restricts the first dimension.
     pub(super) fn traverse(&mut self, from: Space, items: &[Item], range: Option<(Val, Val)>) -> Res<()> {
         let mut items = self.facts.with_scans(from, items);
         let mut fresh = Vec::new();
@@ -67,9 +69,8 @@ impl Emitter<'_> {
                 }
                 Item::Fold(n) => {
                     let (_, elems, how) = parts_of(self.p, n)?;
-                    let elems = self.all(elems)?;
                     let acc = self.accs.get(&n).cloned().ok_or_else(|| format!("{n} is not carried"))?;
-                    let acc = self.step(how, &acc, &elems, None)?;
+                    let acc = self.fold_point(how, &acc, elems)?;
                     self.accs.insert(n, acc);
                 }
             }
@@ -86,16 +87,16 @@ impl Emitter<'_> {
         let before = self.carried(&carried);
         match self.p.space(space).region {
             Region::Dim(size) => {
-                let (lo, hi, step) = match (range, self.lane()) {
-                    (Some((lo, hi)), _) => (lo, hi, self.grid.stride.max(1)),
-                    (None, Some(lane)) => (lane, self.val(size)?, 32),
-                    (None, None) => (self.constant(Scalar::I64(0)), self.val(size)?, 1),
+                let (lo, hi, step) = match range {
+                    Some((lo, hi)) => (lo, hi, self.grid.stride.max(1)),
+                    None => (self.constant(Scalar::I64(0)), self.val(size)?, 1),
                 };
-                let hi = self.unless_failed(lo, hi);
-                let done = match range {
-                    None => self.row(space, items, hi)?,
-                    Some(_) => self.around_long(space, items, (lo, hi))?,
-                };
+                if range.is_none() && self.row(space, items, hi)? {
+                    return Ok(());
+                }
+                // A few points end soon anyway.
+                let hi = if self.facts.written_out(space) { hi } else { self.unless_failed(lo, hi) };
+                let done = range.is_some() && self.around_long(space, items, (lo, hi))?;
                 return if done { Ok(()) } else { self.dimension(space, items, (lo, hi, step)) };
             }
             Region::Guard(..) => {
@@ -109,7 +110,7 @@ impl Emitter<'_> {
                 let after = self.b.end(&before);
                 self.carry(&carried, &after);
             }
-            _ => return Err(format!("{space} cannot be gone through")),
+            _ => return Err(format!("{space} cannot be traversed")),
         }
         Ok(())
     }
@@ -138,7 +139,10 @@ impl Emitter<'_> {
     fn nest(&mut self, nest: &Nest, space: Space, items: &[Item], range: (Val, Val, i64)) -> Res<()> {
         let (lo, hi, _) = range;
         match nest {
-            Nest::Level { level, inside, .. } => self.level(*level, Over { space, items, inside }, range),
+            Nest::Level { level, inside, .. } => {
+                let short = self.short_row == Some(space);
+                self.level(*level, Over { space, items, inside, short }, range)
+            }
             Nest::When(When::Interior, then, other) => self.around_edges(space, items, (lo, hi), (then, other)),
             Nest::When(when, then, other) => {
                 let holds = self.condition(*when, space, items, (lo, hi), then)?;
@@ -174,6 +178,11 @@ impl Emitter<'_> {
                 let many = self.constant(Scalar::I64(n));
                 Ok(self.b.let_(Expr::Binary(BinOp::Ge, points, many)))
             }
+            When::Elements(n) => {
+                let elements = self.elements_in_rows(space, items)?;
+                let many = self.constant(Scalar::I64(n));
+                Ok(self.b.let_(Expr::Binary(BinOp::Ge, elements, many)))
+            }
             When::Tiles { least, deepest } => match then {
                 Nest::Level { level: Level::Tile { columns, .. }, .. } => {
                     let tiled = self.tiled(space, items)?;
@@ -193,23 +202,26 @@ impl Emitter<'_> {
             Level::Serial => self.one_by_one(over, range, LoopHint::Plain),
             Level::Independent => self.one_by_one(over, range, LoopHint::Independent),
             Level::Unrolled => self.one_by_one(over, range, LoopHint::Unroll),
+            Level::Joined => self.joined(over, (lo, hi)),
+            Level::Lines { together, non_temporal } => self.in_whole_lines(over, (lo, hi), (together, non_temporal)),
             Level::Accumulators(n) => self.in_turns(over, (lo, hi), i64::from(n)),
             Level::Lanes(lanes) => {
                 let mut first = lo;
                 if lanes.non_temporal {
-                    first = self.first_aligned(over.items, (lo, hi))?;
+                    first = self.first_aligned(over, (lo, hi))?;
                     let hint = self.hint(over);
                     self.one_by_one(over, (lo, first, 1), hint)?;
                 }
                 self.in_lanes(over, (first, hi), lanes)
             }
-            Level::Windows { rows, width, crosswise } => self.in_windows(over, (lo, hi), (rows, width, crosswise)),
+            Level::Windows { .. } => self.in_windows(over, (lo, hi), level),
             Level::Tile { rows, columns } => self.in_tiles(over, (lo, hi), (rows, columns)),
+            Level::Warp => self.by_threads(over, (lo, hi)),
         }
     }
 
     /// Whether a loop of scalars may run in any order.
-    fn hint(&mut self, over: Over<'_>) -> LoopHint {
+    pub(super) fn hint(&mut self, over: Over<'_>) -> LoopHint {
         match self.facts.serial_level(over.space, over.items) {
             Level::Unrolled => LoopHint::Unroll,
             Level::Independent => LoopHint::Independent,
@@ -265,15 +277,19 @@ impl Emitter<'_> {
 
     /// The first point whose elements are written at a multiple of 64 bytes, which stores past the caches require: of memory that is the caller's, the first element need not be. Where there
     /// is no such point for all arrays that are written, the end.
-    fn first_aligned(&mut self, items: &[Item], (lo, hi): (Val, Val)) -> Res<Val> {
+    fn first_aligned(&mut self, over: Over<'_>, (lo, hi): (Val, Val)) -> Res<Val> {
         let mut first: Option<Val> = None;
-        for item in items {
+        for item in over.items {
             let Item::Sink(i) = item else { continue };
-            let Sink::Write { buf, value, .. } = &self.sinks[*i] else { continue };
+            let Sink::Write { buf, at, value, .. } = &self.sinks[*i] else { continue };
+            self.open_point(over.space, Some(lo), over.inside);
+            let place = self.val(*at);
+            self.close();
+            let place = place?;
             let (buf, width) = (self.buf(*buf)?, self.p.ty(*value).bytes() as i64);
             let line = self.constant(Scalar::I64(64 / width));
             let behind = self.b.let_(Expr::Unaligned(buf));
-            let behind = self.b.binary(BinOp::Add, behind, lo);
+            let behind = self.b.binary(BinOp::Add, behind, place);
             let behind = self.b.binary(BinOp::Rem, behind, line);
             let missing = self.b.binary(BinOp::Sub, line, behind);
             let missing = self.b.binary(BinOp::Rem, missing, line);
@@ -290,7 +306,7 @@ impl Emitter<'_> {
     }
 
     /// Traverses the points of a dimension in a plain loop.
-    fn one_by_one(&mut self, over: Over<'_>, range: (Val, Val, i64), hint: LoopHint) -> Res<()> {
+    pub(super) fn one_by_one(&mut self, over: Over<'_>, range: (Val, Val, i64), hint: LoopHint) -> Res<()> {
         let (lo, hi, step) = range;
         let carried = carried_by(over.items);
         let before = self.carried(&carried);

@@ -24,11 +24,13 @@ impl Emitter<'_> {
         let sums = self.sums_of(over.space, over.items)?;
         let types: Vec<(BinOp, ScalarType)> = sums.iter().flat_map(|s| s.types.clone()).collect();
         let units: Vec<Val> = types.iter().map(|(op, ty)| self.unit_lanes(*op, *ty, lanes.width)).collect();
-        let (middle, now) = match self.facts.is_made_once(over.space, over.items, lanes) {
+        let (middle, now) = match lanes.masked {
             true => (lo, units),
             false => self.wide_rounds(over, (lo, hi), lanes, (&sums, &units))?,
         };
-        let end = self.masked_rounds(over, (middle, hi), lanes.width, (&sums, &now))?;
+        // After full rounds, less than one of them is left.
+        let rest = Over { short: over.short || middle != lo, ..over };
+        let end = self.masked_rounds(rest, (middle, hi), lanes.width, (&sums, &now))?;
         self.add_totals(&sums, &end, (lo, hi))
     }
 
@@ -73,7 +75,7 @@ impl Emitter<'_> {
             self.in_streams(over, (lo, whole), lanes, (sums, units))?
         } else {
             let units: Vec<Val> = types.iter().map(|(op, ty)| self.unit_lanes(*op, *ty, wide)).collect();
-            let wide = self.rounds((lo, middle), wide, over.items, (sums, &units), |_, start| Lane {
+            let wide = self.rounds((lo, middle), wide, over, (sums, &units), |_, start| Lane {
                 space: over.space,
                 inside: over.inside.clone(),
                 count: wide,
@@ -98,7 +100,7 @@ impl Emitter<'_> {
         count: u16,
         (sums, now): (&[Sums], &[Val]),
     ) -> Res<Vec<Val>> {
-        self.rounds((lo, hi), count, over.items, (sums, now), |e, start| {
+        self.rounds((lo, hi), count, over, (sums, now), |e, start| {
             let lane = e.masked_lane(over, count, (start, hi));
             // There is a round only where there is a point.
             e.inhabited.extend(lane.mask);
@@ -146,14 +148,16 @@ impl Emitter<'_> {
         &mut self,
         (lo, hi): (Val, Val),
         width: u16,
-        items: &[Item],
+        over: Over<'_>,
         (sums, before): (&[Sums], &[Val]),
         lane: impl FnOnce(&mut Self, Val) -> Lane,
     ) -> Res<Vec<Val>> {
+        let items = over.items;
         let scans: Vec<Node> =
             items.iter().filter_map(|i| if let Item::Scan(n) = i { Some(*n) } else { None }).collect();
         let state = [before, &self.carried(&scans)].concat();
-        let (start, params) = self.b.begin_for(lo, hi, i64::from(width), &state, LoopHint::Plain);
+        let hint = if over.short { LoopHint::Short } else { LoopHint::Plain };
+        let (start, params) = self.b.begin_for(lo, hi, i64::from(width), &state, hint);
         let (now, scanned) = params.split_at(before.len());
         self.carry(&scans, scanned);
         let lane = lane(self, start);
@@ -296,11 +300,9 @@ impl Emitter<'_> {
     /// Adds a vector to the sums of a fold.
     fn lane_sum(&mut self, sum: &Sums, now: &mut [Val]) -> Res<()> {
         let (_, elems, how) = parts_of(self.p, sum.fold)?;
-        let Combine::Ops(ops) = how else { return Err(format!("{} cannot be folded in lanes", sum.fold)) };
         let (count, mask) = (self.vector()?.count, self.vector()?.mask);
-        for ((op, e), now) in ops.iter().zip(elems).zip(now.iter_mut()) {
-            let x = self.lane_val(*e)?;
-            let next = self.b.let_lanes(Expr::Assoc(*op, *now, x), count);
+        let next = self.add_elements(how, &now[..elems.len()], elems, Width::Lanes)?;
+        for (next, now) in next.into_iter().zip(now.iter_mut()) {
             *now = self.where_active(next, *now);
         }
         if let (true, Some(mask), Some(any)) = (sum.tracks, mask, now.last_mut()) {

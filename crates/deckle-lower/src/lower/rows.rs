@@ -302,13 +302,18 @@ impl Emitter<'_> {
         if !one {
             return self.row_by_blocks(space, items, size, piece);
         }
+        // A block ends soon, also where something has failed.
         let zero = self.int(0);
-        self.dimension(space, items, (zero, size, 1))
+        let outer = self.short_row.replace(space);
+        self.dimension(space, items, (zero, size, 1))?;
+        self.short_row = outer;
+        Ok(())
     }
 
     fn row_by_blocks(&mut self, space: Space, items: &[Item], size: Val, piece: Val) -> Res<()> {
         let carried = carried_by(items);
         let zero = self.int(0);
+        let size = self.unless_failed(zero, size);
         let before = self.carried(&carried);
         let params = self.b.begin_while(&[&[zero], before.as_slice()].concat());
         let lo = params[0];

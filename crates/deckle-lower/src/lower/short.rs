@@ -1,12 +1,14 @@
 //! Rows of different lengths, short ones side by side.
 //!
-//! Where each of many rows is folded, hundreds of them are gone through together, in three steps:
+//! Where each of many rows is folded, a window of rows is folded together, in three steps:
 //!
 //! 1. The lengths of as many rows as a vector has lanes are computed at once. If elements lie side by side, each of these rows gives one vector, under a mask and without a loop, and these are
 //!    combined crosswise, every step on full vectors, until one is left whose lanes are the sums of the rows. (To combine the lanes of one vector takes as many steps, each of which works on
 //!    fewer lanes than the last.) The numbers of the rows that are longer are put on a list.
-//! 2. The rows of the list are gone through each for itself. No empty or short row comes between them, of which a processor would have to guess where.
-//! 3. All else that is done for rows is done in lanes.
+//! 2. The rows of the list are folded one after another. No empty or short row comes between them, whose end a processor would mispredict.
+//! 3. Everything else that is done for rows is done in lanes.
+//!
+//! Gathered elements can be loaded ahead for all rows of a window (`staged.rs`), if the window has few enough and its rows would leave many lanes of their gathers empty. Then the lengths of all rows come first.
 //!
 //! What a row folds to depends on itself alone.
 
@@ -14,12 +16,12 @@ use super::emit::{Emitter, Res, Width};
 use super::lanes::Lane;
 use super::points::Over;
 use crate::facts::parts_of;
-use crate::facts::rows::ShortRows;
-use deckle_ir::array::BinOp;
-use deckle_ir::kernel::{Node, Region, Space};
-use deckle_ir::loops::{Buf, Expr, LoopHint, Place, StoreHint, Val};
+use crate::facts::rows::{Ahead, ShortRows};
+use deckle_ir::array::{BinOp, UnOp};
+use deckle_ir::kernel::{Node, Region, Sink, Space};
+use deckle_ir::loops::{Buf, Expr, Gathers, LoopHint, Place, StoreHint, Val};
 use deckle_ir::scalar::{Scalar, ScalarType};
-use deckle_ir::schedule::Walks;
+use deckle_ir::schedule::{Item, Level, Walks};
 
 /// How rows of different lengths are traversed together.
 struct Short {
@@ -30,6 +32,8 @@ struct Short {
     count: u16,
     /// Whether rows of no more elements are folded side by side.
     crosswise: bool,
+    /// The elements of a window that may be loaded ahead.
+    staged: u16,
     /// What is traversed at the points of the dimension around.
     inside: Walks,
 }
@@ -49,16 +53,14 @@ pub(super) struct Window {
 }
 
 impl Emitter<'_> {
-    /// Traverses the points from `lo` below `hi`, the rows of a window together. What is folded over the rows goes along in vectors.
-    pub(super) fn in_windows(
-        &mut self,
-        over: Over<'_>,
-        (lo, hi): (Val, Val),
-        (window, count, crosswise): (u16, u16, bool),
-    ) -> Res<()> {
+    /// Traverses the points from `lo` below `hi`, the rows of a window together. What is folded over the rows is carried in vectors.
+    pub(super) fn in_windows(&mut self, over: Over<'_>, (lo, hi): (Val, Val), level: Level) -> Res<()> {
+        let Level::Windows { rows: window, width: count, crosswise, staged } = level else {
+            return Err(format!("`{level}` has no windows"));
+        };
         let space = over.space;
         let rows = self.facts.short_rows(space, over.items).ok_or_else(|| format!("{space} has no rows to fold"))?;
-        let short = Short { rows, window, count, crosswise, inside: over.inside.clone() };
+        let short = Short { rows, window, count, crosswise, staged, inside: over.inside.clone() };
         let sums = self.sums_of(space, over.items)?;
         let types: Vec<(BinOp, ScalarType)> = sums.iter().flat_map(|s| s.types.clone()).collect();
         let units: Vec<Val> = types.iter().map(|(op, ty)| self.unit_lanes(*op, *ty, count)).collect();
@@ -67,21 +69,100 @@ impl Emitter<'_> {
         let end = self.b.add_const(first, i64::from(window));
         let end = self.b.min(end, hi);
         let window = self.window(&short, first, last)?;
-        let zero = self.int(0);
-        let (start, many) = self.b.begin_for(first, end, i64::from(count), &[zero], LoopHint::Plain);
-        let lane = self.masked_lane(over, count, (start, end));
-        let before = self.set_vectors(Some(lane));
-        self.open_point(space, None, over.inside);
-        let many = self.lengths(&short, &window, many[0])?;
-        self.close();
-        self.set_vectors(before);
-        let many = self.b.end(&[many]);
-        self.listed(space, &short, &window, many[0])?;
+        let over = Over { short: true, ..over };
+        match short.rows.ahead.clone().filter(|_| staged > 0) {
+            None => self.fold_window(over, &short, &window, end, None)?,
+            Some(ahead) => self.fold_ahead(over, &short, &window, end, &ahead)?,
+        }
         let outer = self.window.replace(window);
-        let after = self.masked_rounds(over, (first, end), count, (&sums, &now))?;
+        // What the windows have checked of their rows needs no other check.
+        let checked = self.p.needs_to_run(&short.rows.wanted);
+        let is_new =
+            |i: &&Item| !matches!(i, Item::Sink(k) if matches!(self.sinks[*k], Sink::Check(n) if checked.contains(&n)));
+        let items: Vec<Item> = over.items.iter().filter(is_new).copied().collect();
+        let after = self.masked_rounds(Over { items: &items, ..over }, (first, end), count, (&sums, &now))?;
         self.window = outer;
         let end = self.b.end(&after);
         self.add_totals(&sums, &end, (lo, hi))
+    }
+
+    /// Folds the rows of a window: those that are short side by side, the others one after another. `sizes` is where their lengths are, if they have been computed.
+    fn fold_window(&mut self, over: Over<'_>, short: &Short, window: &Window, end: Val, sizes: Option<Buf>) -> Res<()> {
+        let zero = self.int(0);
+        let many = self.groups(over, short, (window.first, end), &[zero], |e, many| {
+            let at = e.place_in(window)?;
+            let sizes = match sizes {
+                Some(buf) => e.b.load_lanes(buf, at, short.count, None),
+                None => e.lengths(short, window, at)?,
+            };
+            Ok(vec![e.sort_out(short, window, (at, sizes), many[0])?])
+        })?;
+        self.listed(over.space, short, window, many[0])
+    }
+
+    /// Folds the rows of a window, whose gathered elements are loaded ahead where there are few enough of them.
+    fn fold_ahead(&mut self, over: Over<'_>, short: &Short, window: &Window, end: Val, ahead: &Ahead) -> Res<()> {
+        let Region::Dim(size) = self.p.space(short.rows.dim).region else { return Err("a row is a dimension".into()) };
+        let sizes = window.wanted.iter().find(|(n, _)| *n == size).map(|(_, buf)| *buf);
+        let sizes = sizes.ok_or("the lengths of rows are lost")?;
+        let (zero, most) = (self.int(0), self.int(i64::from(short.staged)));
+        let counted = self.groups(over, short, (window.first, end), &[zero, zero], |e, counted| {
+            let at = e.place_in(window)?;
+            let sizes = e.lengths(short, window, at)?;
+            // No sum of lengths that are too many overflows.
+            let over = e.b.add_const(most, 1);
+            let over = e.b.splat(over, short.count);
+            let few = e.b.let_lanes(Expr::Binary(BinOp::Min, sizes, over), short.count);
+            let whole = e.whole_vectors(few, short.count);
+            let more = [few, whole].map(|v| e.b.total(BinOp::Add, v));
+            Ok(counted.iter().zip(more).map(|(sum, more)| e.b.add(*sum, more)).collect())
+        })?;
+        let (elements, places) = (counted[0], counted[1]);
+        // Offsets that have failed their check are not those of rows side by side.
+        let (failed, fits) = (self.b.let_(Expr::Failed), self.b.let_(Expr::Binary(BinOp::Le, elements, most)));
+        let fine = self.b.let_(Expr::Unary(UnOp::Not, failed));
+        let fits = self.b.and(fits, fine);
+        let worth = self.worth_staging(elements, places);
+        let ahead_here = self.b.and(fits, worth);
+        self.b.begin_if(ahead_here);
+        self.open_row(over.space, short, window, (window.first, zero));
+        let staged = self.stage(short.rows.dim, ahead, elements, (short.staged, short.count))?;
+        self.close();
+        let outer = self.staged.replace(staged);
+        self.fold_window(over, short, window, end, Some(sizes))?;
+        self.staged = outer;
+        self.b.begin_else(&[]);
+        // Without gather instructions, rows of which each gathers its own are better folded one after another.
+        let crosswise = short.crosswise && self.gathers == Gathers::Native;
+        let own = Short { crosswise, rows: short.rows.clone(), inside: short.inside.clone(), ..*short };
+        self.fold_window(over, &own, window, end, Some(sizes))?;
+        self.b.end(&[]);
+        Ok(())
+    }
+
+    /// A loop over the rows of a window, as many at once as a vector has lanes.
+    fn groups(
+        &mut self,
+        over: Over<'_>,
+        short: &Short,
+        (first, end): (Val, Val),
+        state: &[Val],
+        body: impl FnOnce(&mut Self, &[Val]) -> Res<Vec<Val>>,
+    ) -> Res<Vec<Val>> {
+        let (start, params) = self.b.begin_for(first, end, i64::from(short.count), state, LoopHint::Short);
+        let lane = self.masked_lane(over, short.count, (start, end));
+        let before = self.set_vectors(Some(lane));
+        self.open_point(over.space, None, over.inside);
+        let next = body(self, &params)?;
+        self.close();
+        self.set_vectors(before);
+        Ok(self.b.end(&next))
+    }
+
+    /// The place in a window of the first of the rows that are lanes.
+    fn place_in(&mut self, window: &Window) -> Res<Val> {
+        let start = self.vector()?.start;
+        Ok(self.b.sub(start, window.first))
     }
 
     fn window(&mut self, short: &Short, first: Val, last: Val) -> Res<Window> {
@@ -105,12 +186,10 @@ impl Emitter<'_> {
         Ok(Some(bufs.into_iter().map(|buf| self.b.load_lanes(buf, at, count, None)).collect()))
     }
 
-    /// What is known of the rows of all lanes, and how many are on the list then.
-    fn lengths(&mut self, short: &Short, window: &Window, many: Val) -> Res<Val> {
+    /// Computes the lengths of the rows that are lanes, and stores what is known of these rows.
+    fn lengths(&mut self, short: &Short, window: &Window, at: Val) -> Res<Val> {
         let Region::Dim(size) = self.p.space(short.rows.dim).region else { return Err("a row is a dimension".into()) };
         let (count, zero) = (short.count, self.int(0));
-        let start = self.vector()?.start;
-        let at = self.b.sub(start, window.first);
         let sizes = self.lane_val(size)?;
         let zeros = self.b.splat(zero, count);
         let sizes = self.where_active(sizes, zeros);
@@ -118,6 +197,13 @@ impl Emitter<'_> {
             let vals = if *n == size { sizes } else { self.lane_val(*n)? };
             self.b.store(*buf, at, vals);
         }
+        Ok(sizes)
+    }
+
+    /// Folds those of the rows that are lanes which are short, and puts the others on the list: how many are on it then.
+    fn sort_out(&mut self, short: &Short, window: &Window, (at, sizes): (Val, Val), many: Val) -> Res<Val> {
+        let (count, zero) = (short.count, self.int(0));
+        let zeros = self.b.splat(zero, count);
         let most = self.int(if short.crosswise { i64::from(count) } else { 0 });
         let most = match &self.rows {
             // Those of more than one block are not combined in this way.
@@ -254,7 +340,7 @@ impl Emitter<'_> {
     /// Folds the rows of the list, each for itself.
     fn listed(&mut self, space: Space, short: &Short, window: &Window, many: Val) -> Res<()> {
         let zero = self.int(0);
-        let (k, _) = self.b.begin_for(zero, many, 1, &[], LoopHint::Plain);
+        let (k, _) = self.b.begin_for(zero, many, 1, &[], LoopHint::Short);
         let at = self.b.load(window.list, k);
         let row = self.b.add(window.first, at);
         self.open_row(space, short, window, (row, at));

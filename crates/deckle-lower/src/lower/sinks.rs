@@ -18,6 +18,11 @@ impl Emitter<'_> {
             }
             Sink::Write { buf, at, value, space } => {
                 let cut = self.is_cut_short(*space, *at);
+                if let Some(buffer) = self.buffer_of(*buf, *at) {
+                    let (at, ..) = self.written_at(*at, w)?;
+                    let value = self.value(*value, w)?;
+                    return self.put(buffer, at, value);
+                }
                 let buf = self.buf(*buf)?;
                 let (at, mask, hint) = self.written_at(*at, w)?;
                 let value = self.value(*value, w)?;

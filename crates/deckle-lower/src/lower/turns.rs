@@ -58,9 +58,8 @@ impl Emitter<'_> {
             self.open_point(over.space, Some(pos), over.inside);
             for n in folds {
                 let (_, elems, how) = parts_of(self.p, *n)?;
-                let elems = self.all(elems)?;
                 let sums: Vec<Val> = params.by_ref().take(elems.len()).collect();
-                after.extend(self.combine(how, &sums, &elems, Width::One)?);
+                after.extend(self.add_elements(how, &sums, elems, Width::One)?);
             }
             self.close();
         }

@@ -1,35 +1,31 @@
 //! A warp at one point of the outermost dimension: what the emitter does otherwise then.
 //!
-//! All 32 threads compute what belongs to the point itself, so that it is the same in all of them. The dimensions just inside are gone through in turn:
+//! All 32 threads compute what belongs to the point itself, so that it is the same in all of them. Dimensions just inside, of which they take the points round-robin, are a level of the schedule:
 //! a fold is combined by shuffles afterwards, and what is stored once per point is stored by the first thread.
 //!
 //! Shuffles need all threads of the warp. They are made only where all come: not inside loops that a failure ends, which is a matter of the thread.
 
 use super::emit::{Emitter, Res};
 use super::folds::Acc;
-use super::gpu::{is_atomic, join};
+use super::meet::join;
+use super::points::Over;
+use crate::facts::grid::is_atomic;
 use crate::facts::parts_of;
 use deckle_ir::array::BinOp;
-use deckle_ir::kernel::{Combine, Node, Op, ROOT, Region, Sink, Space};
-use deckle_ir::loops::{Expr, Shuffle, Val};
+use deckle_ir::kernel::{Combine, Node, Op, Region, Sink, Space};
+use deckle_ir::loops::{Expr, Shuffle, Val, WARP};
 use deckle_ir::scalar::ScalarType;
-use deckle_ir::schedule::Item;
+use deckle_ir::schedule::{Item, Level, Nest};
 
 /// How the threads of a grid share work. On a CPU, nothing of it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Grid {
     /// Whether this is for a GPU at all.
     pub on: bool,
-    /// How far apart the points of a thread are in the range that it goes through; 0 is 1.
+    /// How far apart the points of a thread are in the range that it traverses; 0 is 1.
     pub stride: i64,
     /// The dimension whose points are for a warp, and the number of the thread in it.
     pub lane: Option<(Space, Val)>,
-}
-
-/// Whether the order of elements does not matter.
-pub(super) fn commutes(how: &Combine) -> bool {
-    use BinOp::*;
-    matches!(how, Combine::Ops(ops) if ops.iter().all(|op| matches!(op, Add | Mul | Min | Max | And | Or | Xor | AddSat)))
 }
 
 impl Emitter<'_> {
@@ -47,16 +43,26 @@ impl Emitter<'_> {
         inside.then_some(lane)
     }
 
-    /// A fold of a warp: each thread takes its share, and all get the result. `None` where there is nothing to share.
+    /// Traverses the points of a dimension by the threads of the warp that is at the point around it, round-robin.
+    pub(super) fn by_threads(&mut self, over: Over<'_>, (lo, hi): (Val, Val)) -> Res<()> {
+        let lane = self.lane().ok_or_else(|| format!("no warp takes the point around {}", over.space))?;
+        let (lo, hint) = (self.b.add(lo, lane), self.hint(over));
+        self.one_by_one(over, (lo, hi, i64::from(WARP)), hint)
+    }
+
+    /// A fold whose points the threads of a warp take: all of them get the result. `None` for a fold that is computed by a thread.
     pub(super) fn warp_fold(&mut self, n: Node) -> Res<Option<Vec<Val>>> {
-        let Some(_) = self.lane() else { return Ok(None) };
-        let here = self.around().last().unwrap_or(ROOT);
-        let Op::Fold { over, .. } = self.p.node(n).op else { return Ok(None) };
-        let (_, elems, how) = parts_of(self.p, n)?;
-        let shares = |s: &Space| matches!(self.p.space(*s).region, Region::Dim(_));
-        if !commutes(how) || !self.p.between(here, over).iter().any(shares) {
+        if self.lane().is_none() {
             return Ok(None);
         }
+        let here = self.innermost();
+        let Op::Fold { over, .. } = self.p.node(n).op else { return Err(format!("{n} is no fold")) };
+        let is_dim = |s: &Space| matches!(self.p.space(*s).region, Region::Dim(_));
+        let Some(dim) = self.p.between(here, over).into_iter().find(is_dim) else { return Ok(None) };
+        if !matches!(self.nest_of(dim, &[Item::Fold(n)])?, Nest::Level { level: Level::Warp, .. }) {
+            return Ok(None);
+        }
+        let (_, elems, how) = parts_of(self.p, n)?;
         let types: Vec<ScalarType> = elems.iter().map(|e| self.p.ty(*e)).collect();
         let none = self.nothing(how, &types);
         self.accs.insert(n, none);

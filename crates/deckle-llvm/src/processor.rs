@@ -1,4 +1,4 @@
-//! Whether the gather instructions of this processor are worth using.
+//! What is known of this processor: whether its gather instructions are worth using, and whether it multiplies and adds in one instruction.
 //!
 //! On some processors a gather takes several times as long as the loads that it stands for: on older ones, and on those whose microcode closes a leak
 //! (Gather Data Sampling, 2023). Schedules differ with that, and with them the bits of float sums. So it is looked up by what the processor says that it is, and
@@ -19,6 +19,14 @@ pub fn gathers_here() -> Gathers {
     })
 }
 
+/// Whether this processor has an instruction that multiplies and adds floats and rounds once: those of x86-64 from 2013 on, and all of AArch64.
+pub fn fuses_here() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return std::arch::is_x86_feature_detected!("fma");
+    #[cfg(not(target_arch = "x86_64"))]
+    return cfg!(target_arch = "aarch64");
+}
+
 #[cfg(not(target_arch = "x86_64"))]
 fn of_this_processor() -> Gathers {
     Gathers::Emulated
@@ -26,16 +34,23 @@ fn of_this_processor() -> Gathers {
 
 #[cfg(target_arch = "x86_64")]
 fn of_this_processor() -> Gathers {
-    use std::arch::x86_64::__cpuid;
     if !std::arch::is_x86_feature_detected!("avx2") {
         return Gathers::Emulated;
     }
+    let (vendor, family, model) = processor();
+    of_processor(&vendor, family, model)
+}
+
+/// The vendor, the family and the model of this processor.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn processor() -> (Vec<u8>, u32, u32) {
+    use std::arch::x86_64::__cpuid;
     #[allow(unused_unsafe, unsafe_code)]
     // SAFETY: every processor of this architecture has the instruction.
     let (vendor, version) = unsafe { (__cpuid(0), __cpuid(1).eax) };
-    let vendor: Vec<u8> = [vendor.ebx, vendor.edx, vendor.ecx].iter().flat_map(|w| w.to_le_bytes()).collect();
+    let vendor = [vendor.ebx, vendor.edx, vendor.ecx].iter().flat_map(|w| w.to_le_bytes()).collect();
     let (family, model) = family_and_model(version);
-    of_processor(&vendor, family, model)
+    (vendor, family, model)
 }
 
 /// The family and the model in the first word of leaf 1 of `cpuid`.

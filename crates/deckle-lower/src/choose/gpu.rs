@@ -1,0 +1,133 @@
+//! The rules for GPUs: who takes which points of a launch.
+//!
+//! Scatters whose points have an order are a launch of their own ([`launches`]): one thread does these, and not what else the kernel computes. Of each launch, the first rule that applies decides how the
+//! threads of the grid share the points of the outermost dimension ([`OnGrid::threads`]):
+//!
+//! 1. one thread, where points have an order, or there is no dimension to share: correct but slow;
+//! 2. a part for each thread, where something is scanned: all parts are folded, one thread computes what comes before each of them, and with it the parts run again;
+//! 3. successive points for each thread of a block, where what is folded does not commute: results are only combined with those that come next;
+//! 4. points round-robin for the threads of a block, so that neighbours access neighbouring memory.
+//!
+//! Where points have dimensions inside that have no order, there is a second function, in which a warp takes each point and shares what is inside ([`OnGrid::warps`]): the host runs it where arrays have many
+//! elements for each point. Inside a point that one thread has taken, loops are serial: the threads are the lanes.
+
+use super::Chooser;
+use crate::cuts::Cuts;
+use crate::facts::grid::{commutes, needs_order};
+use crate::facts::parts_of;
+use deckle_ir::kernel::{Program, Region, Sink, Space};
+use deckle_ir::loops::WARP;
+use deckle_ir::schedule::{Grid, Item, Level, Nest, Share, Take, Threads, Why};
+
+/// The most threads of a block.
+const MOST_THREADS: u32 = 1024;
+
+/// What is known of the points of a launch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OnGrid {
+    /// Why one thread has to take all of them, if it has to.
+    pub alone: Option<&'static str>,
+    /// Whether something is scanned along the outermost dimension.
+    pub scans: bool,
+    /// Whether something is folded along it, and whether that may come in any order.
+    pub folds: bool,
+    pub commutes: bool,
+    /// Whether a warp can take a point and share what is inside.
+    pub shared: bool,
+}
+
+/// The launches that the sinks of an outermost dimension need, each with what its name ends in.
+pub(crate) fn launches(p: &Program, sinks: Vec<Sink>) -> impl Iterator<Item = (Vec<Sink>, &'static str)> {
+    let (ordered, free): (Vec<Sink>, Vec<Sink>) = sinks.into_iter().partition(|s| needs_order(p, s));
+    [(free, ""), (ordered, "_ordered")].into_iter().filter(|(sinks, _)| !sinks.is_empty())
+}
+
+impl OnGrid {
+    /// How threads share the points, with as many in a block.
+    pub(crate) fn threads(&self, threads: u32) -> Threads {
+        let on_grid = |take| Share::Grid(Grid { threads, take });
+        let (share, why) = match self {
+            OnGrid { alone: Some(why), .. } => (Share::One, *why),
+            OnGrid { scans: true, .. } => {
+                (on_grid(Take::Parts), "a part of a scan goes on from what those before it add up to")
+            }
+            OnGrid { folds: true, commutes: false, .. } => {
+                (on_grid(Take::Successive), "what is folded keeps its order")
+            }
+            OnGrid { folds: true, .. } => (on_grid(Take::Strided), "what is folded may come in any order"),
+            _ => (on_grid(Take::Strided), "points are independent"),
+        };
+        Threads { share, block: None, why: Why::new(why) }
+    }
+
+    /// How warps share the points, in a function that runs instead of the other where there are many points inside.
+    pub(crate) fn warps(&self, threads: u32, cuts: Cuts) -> Option<Threads> {
+        let share = Share::Grid(Grid { threads, take: Take::Warps { at_least: cuts.worth_warp } });
+        let why = Why::new("one thread would take long for a point");
+        (self.shared && self.alone.is_none()).then_some(Threads { share, block: None, why })
+    }
+
+    /// Whether threads can share points so: in the function in which a warp takes a point, if that is `wide`.
+    pub(crate) fn legal(&self, given: Threads, wide: bool) -> Result<(), String> {
+        let no = |why: &str| Err(format!("`{given}`: {why}"));
+        if given.block.is_some() {
+            return no("how many points a part has follows from how many there are");
+        }
+        let Share::Grid(Grid { threads, take }) = given.share else {
+            return match given.share {
+                Share::One if wide => no("a warp takes each point here"),
+                Share::One => Ok(()),
+                _ => no("the threads of a GPU are one, or a grid"),
+            };
+        };
+        if threads % WARP != 0 || !(WARP..=MOST_THREADS).contains(&threads) {
+            return no("a block has 32 to 1024 threads, a multiple of 32");
+        }
+        match (take, self.alone) {
+            (_, Some(why)) => no(why),
+            (Take::Warps { at_least: 0.. }, _) if wide => Ok(()),
+            (_, _) if wide => no("a warp takes each point here, if there are at least so many elements"),
+            (Take::Warps { .. }, _) => no("a thread takes each point here"),
+            (Take::Strided | Take::Successive, _) if self.scans => no("a thread takes a part of what is scanned"),
+            (Take::Strided, _) if self.folds && !self.commutes => no("what is folded keeps its order"),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Chooser<'_> {
+    /// Whether a dimension is just inside a point that a warp takes: then its threads are together there.
+    pub(super) fn is_in_warp(&self, dim: Space) -> bool {
+        let p = self.facts.p;
+        let inside = |first: &Space| *first != dim && p.encloses(*first, dim);
+        let Some(first) = self.warps.filter(inside) else { return false };
+        let path = p.between(first, dim);
+        path[..path.len() - 1].iter().all(|s| matches!(p.space(*s).region, Region::Guard(..)))
+    }
+
+    /// How a warp traverses a dimension just inside its point.
+    pub(super) fn in_warp(&mut self, dim: Space, items: &[Item]) -> Nest {
+        let folds = items.iter().any(|i| matches!(i, Item::Fold(_)));
+        let why = match folds {
+            true => "what is folded may come in any order",
+            false => "points are independent",
+        };
+        Nest::level(Level::Warp, self.inside(dim, items), why)
+    }
+
+    /// Whether a level is legal for a dimension just inside a point that a warp takes.
+    pub(super) fn legal_in_warp(&self, items: &[Item], level: Level) -> Result<(), String> {
+        let no = |why: &str| Err(why.to_string());
+        let free = |i: &Item| match i {
+            Item::Fold(n) => parts_of(self.facts.p, *n).is_ok_and(|(_, _, how)| commutes(how)),
+            Item::Scan(_) => false,
+            Item::Sink(_) => true,
+        };
+        match level {
+            Level::Warp if items.iter().all(free) => Ok(()),
+            Level::Warp => no("what is folded keeps its order"),
+            _ if items.iter().any(|i| matches!(i, Item::Sink(_))) => no("all threads of the warp would store"),
+            _ => Ok(()),
+        }
+    }
+}
