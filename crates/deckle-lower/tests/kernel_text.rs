@@ -71,3 +71,24 @@ fn of_random_programs() {
         }
     }
 }
+
+/// The rows of the last tile may be shorter than the others, so the size of a row is the largest of all, which is a fold.
+#[test]
+fn a_size_that_takes_a_loop_is_stored_before_the_host_asks_for_it() {
+    let program = array::parse(
+        "fn main [n0, n1/1, n2/1, n3/1, n4/1] (v0 a: [i64; n0]) -> [i64; n0] {
+  v1: i64 = const<3i64>()
+  v2: [[i64; n0]; 3] = replicate(v0, v1)
+  v3: {i0 -> [[i64; n2(i0)]; n1(i0)]} = tiles<2>(v2, v1, v1)
+  v4: [[i64; n2(0)]; n1(0)] = the(v3)
+  v5: {i0 -> [[i64; n4(i0)]; n3(i0)]} = tiles<2>(v4, v1, v1)
+  v0
+}
+",
+    )
+    .unwrap();
+    for fuse in [true, false] {
+        let flat = flatten(&program, Func(0), Options { fuse, ..Options::default() }).unwrap();
+        reads_back(&flat, &format!("fuse {fuse}"));
+    }
+}

@@ -364,8 +364,11 @@ impl<'p> Flattener<'p> {
     /// A size that the program tells, rows or not: size variables are 0 where no array shows them, and a size is 0 if it asks for an element that is not there.
     pub(super) fn told_size(&mut self, fx: &Frame<'p>, size: &Size, ctx: Space) -> Res<Option<Node>> {
         let (mut there, zero) = (Some(Vec::new()), self.k.int(0));
-        let told = self.size_of(fx, size, &[], ctx, &mut there)?;
-        Ok(told.map(|n| there.into_iter().flatten().fold(n, |n, ok| self.k.select(ok, n, zero))))
+        let Some(told) = self.size_of(fx, size, &[], ctx, &mut there)? else { return Ok(None) };
+        let told = there.into_iter().flatten().fold(told, |n, ok| self.k.select(ok, n, zero));
+        // The host may ask for it, and runs no loop on its own: the largest of rows of different lengths is one.
+        let told = if ctx == ROOT { self.on_hand(Val::Scalar(told))?.scalar()? } else { told };
+        Ok(Some(told))
     }
 
     /// A size as a node. With `there`, elements of which it is computed need not be there: whether they are is added.
