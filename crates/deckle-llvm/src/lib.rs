@@ -42,7 +42,6 @@ mod orc;
 mod processor;
 mod ptx;
 mod search;
-mod stores;
 mod worker;
 
 pub use code::{Code, Linker};
@@ -50,6 +49,5 @@ pub use compile::Pipeline;
 pub use compiler::{Compiler, Description, Loaded, Origin};
 pub use disk::{CacheStats, DiskCache};
 pub use error::{Error, Refusal, Stage, Unavailable};
-pub use processor::{fuses_here, gathers_here};
+pub use processor::{fuses_here, gathers_here, stores_here};
 pub use ptx::Gpu;
-pub use stores::stores_here;

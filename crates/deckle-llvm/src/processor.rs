@@ -1,21 +1,33 @@
-//! What is known of this processor: whether its gather instructions are worth using, and whether it multiplies and adds in one instruction.
+//! What is known of this processor: whether its gather instructions are worth using, whether stores should keep to cache lines, and whether it multiplies and adds in one instruction.
 //!
-//! On some processors a gather takes several times as long as the loads that it stands for: on older ones, and on those whose microcode closes a leak
-//! (Gather Data Sampling, 2023). Schedules differ with that, and with them the bits of float sums. So it is looked up by what the processor says that it is, and
-//! never measured: all runs on a machine agree, and find the same code in the cache.
+//! - *Gathers.* On some processors a gather takes several times as long as the loads that it replaces: on older ones, and on those whose microcode closes a leak (Gather Data Sampling, 2023).
+//! - *Stores.* Rows of different lengths end anywhere, so most vectors that are stored for them cross the end of a cache line. On Emerald Rapids such stores to arrays that do not fit the caches wait for
+//!   one line after the other: prefix sums of 10 million rows with 160 million `f32` took 272 ms on one core, and 128 ms where the same results left in whole lines (a program in C). On Cascade
+//!   Lake both take as long.
 //!
-//! `DECKLE_GATHERS=native` or `DECKLE_GATHERS=emulated` in the environment decides otherwise.
+//! Schedules differ with both, and with gathers the bits of float sums. So they are looked up by what the processor says that it is, and never measured: all runs on a machine agree, and
+//! find the same code in the cache. The environment decides otherwise: `DECKLE_GATHERS=native` or `emulated`, `DECKLE_STORES=lines` or `anywhere`.
 
-use deckle_ir::loops::Gathers;
+use deckle_ir::loops::{Gathers, Stores};
 use std::sync::OnceLock;
 
-/// What is used on this machine.
+/// How gathered elements are loaded on this machine.
 pub fn gathers_here() -> Gathers {
     static HERE: OnceLock<Gathers> = OnceLock::new();
     *HERE.get_or_init(|| match std::env::var("DECKLE_GATHERS").as_deref() {
         Ok("native") => Gathers::Native,
         Ok("emulated") => Gathers::Emulated,
-        _ => of_this_processor(),
+        _ => this_processor().gathers,
+    })
+}
+
+/// Whether stores keep to cache lines on this machine.
+pub fn stores_here() -> Stores {
+    static HERE: OnceLock<Stores> = OnceLock::new();
+    *HERE.get_or_init(|| match std::env::var("DECKLE_STORES").as_deref() {
+        Ok("lines") => Stores::InLines,
+        Ok("anywhere") => Stores::Anywhere,
+        _ => this_processor().stores,
     })
 }
 
@@ -27,30 +39,34 @@ pub fn fuses_here() -> bool {
     return cfg!(target_arch = "aarch64");
 }
 
+/// What is best on a processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Best {
+    gathers: Gathers,
+    stores: Stores,
+}
+
+/// On processors of which nothing is known.
+const UNKNOWN: Best = Best { gathers: Gathers::Emulated, stores: Stores::Anywhere };
+
 #[cfg(not(target_arch = "x86_64"))]
-fn of_this_processor() -> Gathers {
-    Gathers::Emulated
+fn this_processor() -> Best {
+    UNKNOWN
 }
 
 #[cfg(target_arch = "x86_64")]
-fn of_this_processor() -> Gathers {
-    if !std::arch::is_x86_feature_detected!("avx2") {
-        return Gathers::Emulated;
-    }
-    let (vendor, family, model) = processor();
-    of_processor(&vendor, family, model)
-}
-
-/// The vendor, the family and the model of this processor.
-#[cfg(target_arch = "x86_64")]
-pub(crate) fn processor() -> (Vec<u8>, u32, u32) {
+fn this_processor() -> Best {
     use std::arch::x86_64::__cpuid;
     #[allow(unused_unsafe, unsafe_code)]
     // SAFETY: every processor of this architecture has the instruction.
     let (vendor, version) = unsafe { (__cpuid(0), __cpuid(1).eax) };
-    let vendor = [vendor.ebx, vendor.edx, vendor.ecx].iter().flat_map(|w| w.to_le_bytes()).collect();
+    let vendor: Vec<u8> = [vendor.ebx, vendor.edx, vendor.ecx].iter().flat_map(|w| w.to_le_bytes()).collect();
     let (family, model) = family_and_model(version);
-    (vendor, family, model)
+    let best = best(&vendor, family, model);
+    match std::arch::is_x86_feature_detected!("avx2") {
+        true => best,
+        false => Best { gathers: Gathers::Emulated, ..best },
+    }
 }
 
 /// The family and the model in the first word of leaf 1 of `cpuid`.
@@ -63,7 +79,7 @@ fn family_and_model(version: u32) -> (u32, u32) {
 
 /// Processors of Intel, family 6, with AVX2 and slow gathers, by model.
 #[cfg(any(target_arch = "x86_64", test))]
-const SLOW: [u32; 24] = [
+const SLOW_GATHERS: [u32; 24] = [
     0x3c, 0x3f, 0x45, 0x46, // Haswell
     0x3d, 0x47, 0x4f, 0x56, // Broadwell
     0x4e, 0x5e, 0x55, // Skylake, Cascade Lake, Cooper Lake
@@ -74,14 +90,20 @@ const SLOW: [u32; 24] = [
     0xa7, // Rocket Lake
 ];
 
-/// Whether gathers are worth using on a processor with AVX2. Those of AMD up to Zen 5 are microcoded; Intel's after those of the list are not known to be slow; of
-/// others nothing is known.
+/// Processors of Intel, family 6, that store slowly across the ends of cache lines, by model: Sapphire Rapids and Emerald Rapids, which have the same core.
 #[cfg(any(target_arch = "x86_64", test))]
-fn of_processor(vendor: &[u8], family: u32, model: u32) -> Gathers {
-    match (vendor, family) {
-        (b"GenuineIntel", 6) if SLOW.contains(&model) => Gathers::Emulated,
-        (b"GenuineIntel", _) => Gathers::Native,
-        _ => Gathers::Emulated,
+const SLOW_STORES: [u32; 2] = [0x8f, 0xcf];
+
+/// Gathers of AMD's processors up to Zen 5 are microcoded; those of Intel's processors after the ones of the list are not known to be slow.
+#[cfg(any(target_arch = "x86_64", test))]
+fn best(vendor: &[u8], family: u32, model: u32) -> Best {
+    if vendor != b"GenuineIntel" {
+        return UNKNOWN;
+    }
+    let is_in = |list: &[u32]| family == 6 && list.contains(&model);
+    Best {
+        gathers: if is_in(&SLOW_GATHERS) { Gathers::Emulated } else { Gathers::Native },
+        stores: if is_in(&SLOW_STORES) { Stores::InLines } else { Stores::Anywhere },
     }
 }
 
@@ -90,21 +112,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn processors_are_told_apart() {
+    fn processors_are_distinguished() {
         // Skylake, Ice Lake, Sapphire Rapids, Granite Rapids; Zen 2, Zen 4.
         let known = [(0x506e3, 6, 0x5e), (0x606a6, 6, 0x6a), (0x806f8, 6, 0x8f), (0xa06d1, 6, 0xad)];
         for (version, family, model) in known.into_iter().chain([(0x870f10, 0x17, 0x71), (0xa60f12, 0x19, 0x61)]) {
             assert_eq!(family_and_model(version), (family, model), "{version:x}");
         }
-        let of = |vendor: &str, family, model| of_processor(vendor.as_bytes(), family, model);
-        assert_eq!([0x5e, 0x6a].map(|model| of("GenuineIntel", 6, model)), [Gathers::Emulated; 2]);
-        assert_eq!([0x8f, 0xad].map(|model| of("GenuineIntel", 6, model)), [Gathers::Native; 2]);
-        assert_eq!(of("AuthenticAMD", 0x19, 0x61), Gathers::Emulated);
+        let intel = |model| best(b"GenuineIntel", 6, model);
+        assert_eq!([0x55, 0x6a].map(intel), [UNKNOWN; 2]);
+        assert_eq!([0x8f, 0xcf, 0xad].map(|model| intel(model).gathers), [Gathers::Native; 3]);
+        let stores = [0x8f, 0xcf, 0xad].map(|model| intel(model).stores);
+        assert_eq!(stores, [Stores::InLines, Stores::InLines, Stores::Anywhere]);
+        assert_eq!(best(b"AuthenticAMD", 0x19, 0x61), UNKNOWN);
     }
 
     #[test]
     fn every_question_has_the_same_answer() {
-        assert!((0..100).all(|_| gathers_here() == gathers_here()));
-        assert!((0..100).all(|_| of_this_processor() == of_this_processor()));
+        assert!((0..100).all(|_| (gathers_here(), stores_here()) == (gathers_here(), stores_here())));
+        assert!((0..100).all(|_| this_processor() == this_processor()));
     }
 }
