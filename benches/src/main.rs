@@ -57,7 +57,7 @@ fn run(options: &Options) -> Result<ExitCode, String> {
         }
         Some(Inner::Case(name)) => {
             let case = cases.iter().find(|c| c.name == *name).ok_or("no such benchmark")?;
-            worker::run(case, options.quick, &options.threads, &mut |line| println!("{line}"));
+            worker::run(case, options, &mut |line| println!("{line}"));
             return Ok(ExitCode::SUCCESS);
         }
         None => {}

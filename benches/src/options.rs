@@ -21,6 +21,8 @@ pub struct Options {
     pub threads: Vec<usize>,
     /// How often each benchmark, and each rival, is started.
     pub rounds: usize,
+    /// A file of a schedule that the benchmarks follow, in turns with the one that is chosen.
+    pub schedule: Option<String>,
     /// In this process: a benchmark (by itself), or what `latency` starts.
     pub inner: Option<Inner>,
 }
@@ -36,7 +38,7 @@ pub enum Inner {
 
 /// What is printed for `--help`.
 pub const USAGE: &str = "\
-usage: deckle-bench [NAME ...] [--json] [--markdown] [--peers] [--quick] [--threads 1,2] [--rounds N] [--list] [--from FILE]
+usage: deckle-bench [NAME ...] [--json] [--markdown] [--peers] [--quick] [--threads 1,2] [--rounds N] [--schedule FILE] [--list] [--from FILE]
 
   NAME         a benchmark, the beginning of its name, or a folder of rivals; all if there is none
   --json       one JSON object a line
@@ -45,6 +47,8 @@ usage: deckle-bench [NAME ...] [--json] [--markdown] [--peers] [--quick] [--thre
   --quick      small data, for trying out; such figures mean nothing
   --threads    numbers of threads; 1 and all cores unless said otherwise
   --rounds     how often everything is started anew; 3 with rivals, otherwise 1
+  --schedule   a file with the schedule of some functions, as `deckle explain --ir schedule` prints it: the benchmark follows it, in turns with
+               the chosen schedule, whose time divided by that of the given one is shown as a rival's
   --list       only the names
   --from FILE  shows what was printed earlier with --json, in the place of measuring";
 
@@ -61,6 +65,7 @@ pub fn parse(args: &[String], cores: usize) -> Result<Options, String> {
             "--quick" => options.quick = true,
             "--list" => options.list = true,
             "--from" => options.from = Some(value()?),
+            "--schedule" => options.schedule = Some(value()?),
             "--threads" => options.threads = numbers(&value()?)?,
             "--rounds" => options.rounds = numbers(&value()?)?[0],
             "--inner-case" => options.inner = Some(Inner::Case(value()?)),
@@ -96,6 +101,7 @@ mod tests {
         let o = parsed("dot sum --json --threads 1,4").unwrap();
         assert_eq!((o.names.len(), o.json, o.threads, o.rounds), (2, true, vec![1, 4], 1));
         assert_eq!(parsed("--peers").unwrap().rounds, 3);
+        assert_eq!(parsed("dot --schedule s.txt").unwrap().schedule.as_deref(), Some("s.txt"));
         assert!(parsed("--threads 0").is_err() && parsed("--threads").is_err() && parsed("--what").is_err());
     }
 }

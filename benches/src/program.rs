@@ -2,6 +2,7 @@
 
 use deckle_diag::SourceMap;
 use deckle_engine::{Chunks, Native, Options, entry, source};
+use deckle_ir::schedule::{self, Schedule};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -22,20 +23,27 @@ pub struct Compiled {
 
 /// Compiles a function of a file. `given` says which arguments it may overwrite.
 pub fn compile(file: &str, entry: &str, given: u64) -> Result<Compiled, String> {
-    with(file, entry, Options { given, ..Options::default() })
+    with(file, entry, Options { given, ..Options::default() }, None)
+}
+
+/// The same, following a schedule that is in a file.
+pub fn compile_as(file: &str, entry: &str, given: u64, schedule: &str) -> Result<Compiled, String> {
+    let text = std::fs::read_to_string(schedule).map_err(|e| format!("{schedule}: {e}"))?;
+    let schedule = schedule::parse(&text).map_err(|e| format!("{schedule}: {e}"))?;
+    with(file, entry, Options { given, ..Options::default() }, Some(&schedule))
 }
 
 /// Compiles a function of a file, its sequences in chunks or as a whole.
 pub fn compile_with(file: &str, entry: &str, chunks: Chunks) -> Result<Compiled, String> {
-    with(file, entry, Options { chunks, ..Options::default() })
+    with(file, entry, Options { chunks, ..Options::default() }, None)
 }
 
-fn with(file: &str, name: &str, options: Options) -> Result<Compiled, String> {
+fn with(file: &str, name: &str, options: Options, schedule: Option<&Schedule>) -> Result<Compiled, String> {
     let (begun, mut sources) = (Instant::now(), SourceMap::new());
     let compiled = source::compile(&folder().join(file), &mut sources);
     let compiled = compiled.map_err(|ds| deckle_diag::render_all(&ds, &sources, false))?;
     let func = entry::choose(&compiled, Some(name)).map_err(|d| d.message)?.func;
-    let native = Native::compile(&compiled.program, func, options);
+    let native = Native::compile_as(&compiled.program, func, options, schedule);
     let native = native.map_err(|d| deckle_diag::render(&d, &sources, false))?;
     let seconds = begun.elapsed().as_secs_f64();
     let kernels = count(&native.program().steps);

@@ -37,6 +37,10 @@ impl Row {
             line["others_of_rivals"] = json!(others);
         }
         same.iter().for_each(|f| times.entry(f.peer.clone()).or_default().push(f.seconds));
+        let chosen: Vec<f64> = rounds.iter().filter_map(|l| l["chosen_seconds"].as_f64()).collect();
+        if !chosen.is_empty() {
+            times.insert("the chosen schedule".to_string(), chosen);
+        }
         let rivals = times.into_iter().map(|(p, t)| (p, Times::new(t).median())).collect();
         Some(Row { line, rivals })
     }

@@ -66,6 +66,9 @@ fn worker(case: &Case, options: &Options) -> Vec<Value> {
     let mut command = Command::new(this);
     command.args(["--inner-case", &case.name, "--threads", &threads.join(",")]);
     command.args(options.quick.then_some("--quick"));
+    if let Some(file) = &options.schedule {
+        command.args(["--schedule", file]);
+    }
     // What compiling takes is measured as well, so nothing comes from the disk.
     command.env("DECKLE_CACHE", "off").stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = match command.spawn() {

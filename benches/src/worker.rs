@@ -1,16 +1,46 @@
 //! One benchmark, in a process of its own: compiles, checks and measures it, and prints one line for each number of threads.
 
-use crate::case::{Case, leaves};
+use crate::case::{Case, Job, leaves};
 use crate::limits::Limits;
 use crate::measure::{Times, cpu_seconds, measure};
-use crate::program;
+use crate::options::Options;
+use crate::program::{self, Compiled};
 use deckle_engine::{Data, Settings};
 use deckle_runtime::Pool;
 use serde_json::{Value, json};
 use std::time::Instant;
 
-/// Runs a benchmark on each number of threads, with small data if asked for.
-pub fn run(case: &Case, quick: bool, threads: &[usize], print: &mut dyn FnMut(Value)) {
+/// A program, and what it gave last.
+struct Runner<'a> {
+    compiled: &'a Compiled,
+    result: Data,
+}
+
+impl Runner<'_> {
+    /// The seconds of a call. If the benchmark says so, the last result is an argument.
+    fn call(&mut self, job: &Job, settings: &Settings) -> Result<f64, String> {
+        let mut args = job.args.clone();
+        let last = std::mem::replace(&mut self.result, nothing());
+        match job.again {
+            Some(k) => args[k] = last,
+            None => drop(last),
+        }
+        let (seconds, result) = timed(self.compiled, args, settings);
+        self.result = result?;
+        Ok(seconds)
+    }
+}
+
+/// Calls a program, and takes the time.
+fn timed(compiled: &Compiled, args: Vec<Data>, settings: &Settings) -> (f64, Result<Data, String>) {
+    let begun = Instant::now();
+    let result = compiled.native.call(args, settings);
+    (begun.elapsed().as_secs_f64(), result.map_err(|d| format!("{}: {}", d.code, d.message)))
+}
+
+/// Runs a benchmark on each number of threads, with small data if asked for; if a schedule is given, in turns with the chosen one.
+pub fn run(case: &Case, options: &Options, print: &mut dyn FnMut(Value)) {
+    let (quick, threads) = (options.quick, &options.threads);
     let size = if quick { format!("{} quick", case.size) } else { case.size.clone() };
     let head = |threads: usize| json!({"bench": case.name, "rival": case.rival, "size": size, "threads": threads});
     let failed = |threads: usize, stage: &str, message: &str| {
@@ -21,20 +51,23 @@ pub fn run(case: &Case, quick: bool, threads: &[usize], print: &mut dyn FnMut(Va
     };
     let job = (case.make)(&Pool::new(None), quick);
     let given = job.again.map_or(0, |k| 1 << k);
-    let compiled = match program::compile(case.program, &case.entry, given) {
-        Ok(compiled) => compiled,
+    let chosen = program::compile(case.program, &case.entry, given);
+    let both = match &options.schedule {
+        None => chosen.map(|chosen| (chosen, None)),
+        Some(file) => {
+            let follows = program::compile_as(case.program, &case.entry, given, file);
+            chosen.and_then(|chosen| Ok((follows?, Some(chosen))))
+        }
+    };
+    let (compiled, chosen) = match both {
+        Ok(both) => both,
         Err(message) => return threads.iter().for_each(|t| print(failed(*t, "compile", &message))),
     };
     let mut first_bits = None;
     for &t in threads {
         let settings = Settings::new(t, None);
-        let call = |args: Vec<Data>| {
-            let begun = Instant::now();
-            let result = compiled.native.call(args, &settings);
-            (begun.elapsed().as_secs_f64(), result.map_err(|d| format!("{}: {}", d.code, d.message)))
-        };
-        let (first_seconds, first) = call(job.args.clone());
-        let mut result = match first {
+        let (first_seconds, first) = timed(&compiled, job.args.clone(), &settings);
+        let result = match first {
             Ok(result) => result,
             Err(message) => {
                 print(failed(t, "run", &message));
@@ -43,18 +76,25 @@ pub fn run(case: &Case, quick: bool, threads: &[usize], print: &mut dyn FnMut(Va
         };
         let bits = bits(&result);
         let checked = (job.check)(&result);
-        let mut on_cpu = Vec::new();
+        let mut other = match &chosen {
+            None => None,
+            Some(chosen) => match timed(chosen, job.args.clone(), &settings).1 {
+                Ok(result) => Some(Runner { compiled: chosen, result }),
+                Err(message) => {
+                    print(failed(t, "run", &message));
+                    continue;
+                }
+            },
+        };
+        let mut runner = Runner { compiled: &compiled, result };
+        let (mut on_cpu, mut of_chosen) = (Vec::new(), Vec::new());
         let times = measure(|| -> Result<f64, String> {
-            let mut args = job.args.clone();
-            if let Some(k) = job.again {
-                args[k] = std::mem::replace(&mut result, nothing());
-            } else {
-                result = nothing();
+            if let Some(other) = &mut other {
+                of_chosen.push(other.call(&job, &settings)?);
             }
             let cpu = cpu_seconds();
-            let (seconds, new) = call(args);
+            let seconds = runner.call(&job, &settings)?;
             on_cpu.push(cpu_seconds() - cpu);
-            result = new?;
             Ok(seconds)
         });
         let times = match times {
@@ -64,7 +104,7 @@ pub fn run(case: &Case, quick: bool, threads: &[usize], print: &mut dyn FnMut(Va
                 continue;
             }
         };
-        drop(result);
+        drop((runner, other));
         let mut line = head(t);
         line["seconds"] = json!(times.median());
         line["min"] = json!(times.min());
@@ -72,6 +112,9 @@ pub fn run(case: &Case, quick: bool, threads: &[usize], print: &mut dyn FnMut(Va
         line["runs"] = json!(times.len());
         line["cpu_seconds"] = json!(Times::new(on_cpu).median());
         line["first"] = json!(first_seconds);
+        if chosen.is_some() {
+            line["chosen_seconds"] = json!(Times::new(of_chosen).median());
+        }
         line["compile_seconds"] = json!(compiled.seconds);
         line["kernels"] = json!(compiled.kernels);
         line["bytes"] = json!(job.bound.bytes);
