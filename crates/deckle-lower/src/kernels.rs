@@ -11,10 +11,8 @@
 //!   `squares` is kept in memory: it is used more than once, and computing it again costs more than a load
 //! ```
 
-use crate::chunk::{Chunks, Lowered, lower};
 use crate::facts::product_of;
-use crate::flatten::Options;
-use crate::reuse::reuse;
+use crate::pipeline::{self, Kernels, Options, Passes};
 use deckle_diag::SourceMap;
 use deckle_ir::array::{BinOp, Program};
 use deckle_ir::entity::Func;
@@ -32,9 +30,9 @@ pub fn describe(simple: &Program, funcs: &[Func], sources: &SourceMap) -> Vec<St
 }
 
 fn one(simple: &Program, func: Func, sources: &SourceMap) -> String {
-    match lower(simple, func, Options::default(), Chunks::Needed) {
-        Ok(Lowered { mut program, chunked, .. }) => {
-            reuse(&mut program, u64::MAX);
+    let options = Options { simplify: false, given: u64::MAX, ..Options::default() };
+    match pipeline::kernels(simple, func, options, &mut Passes::default()) {
+        Ok(Kernels { program, chunked, .. }) => {
             let mut text = of_program(&program);
             match chunked {
                 Ok(Some(_)) => text += "  in chunks: sequences are never in memory as a whole\n",

@@ -7,7 +7,7 @@
 //! 5. `choose` says how the loops of a kernel run, from the `facts` about it;
 //! 6. [`lower`](mod@lower) follows that, and makes the loops.
 //!
-//! [`cuts`] are the sizes at which work is divided, and [`kernels`] says in words what became of a program.
+//! [`pipeline`] lists these passes and runs them. [`cuts`] are the sizes at which work is divided, and [`kernels`] describes the kernels of a program in words.
 
 mod choose;
 pub mod chunk;
@@ -16,5 +16,6 @@ mod facts;
 pub mod flatten;
 pub mod kernels;
 pub mod lower;
+pub mod pipeline;
 pub mod reuse;
 pub mod simplify;

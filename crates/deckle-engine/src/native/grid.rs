@@ -4,7 +4,6 @@ use crate::native::compile::Make;
 use crate::native::cpu::Cpu;
 use crate::native::device::Device;
 use crate::native::fault::Failure;
-use crate::native::following;
 use crate::native::plan::Plan;
 use crate::native::rows::LongCodes;
 use crate::native::run::Memory;
@@ -14,7 +13,8 @@ use deckle_ir::loops::{Function, Gathers, GridLaunch, Stores};
 use deckle_ir::schedule::Schedule;
 use deckle_llvm::Pipeline;
 use deckle_lower::cuts::Cuts;
-use deckle_lower::lower::{GridPurpose, LoweredKernel, lower_gpu};
+use deckle_lower::lower::{GridPurpose, LoweredKernel};
+use deckle_lower::pipeline::{Passes, grids};
 
 /// How kernels are laid out on a grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,15 +33,20 @@ impl Default for Layout {
     }
 }
 
+impl Layout {
+    /// What kernels are lowered for.
+    pub(crate) fn purpose(self, plan: &Plan) -> GridPurpose {
+        GridPurpose { threads: self.threads, contract: plan.contract, cuts: plan.cuts }
+    }
+}
+
 /// The functions of all kernels, and the schedules that they follow. Functions for which a schedule is given follow that.
 pub(crate) fn lowered(
     plan: &Plan,
     layout: Layout,
     given: Option<&Schedule>,
 ) -> Result<Vec<LoweredKernel<GridLaunch>>, Box<Diagnostic>> {
-    let silent = plan.program.silent();
-    let purpose = GridPurpose { threads: layout.threads, contract: plan.contract, cuts: plan.cuts };
-    following(plan, given, &|kernel, at, given| lower_gpu(&silent, kernel, &format!("g{at}"), purpose, given))
+    grids(&plan.program, layout.purpose(plan), given, &mut Passes::default())
 }
 
 /// The launches of functions, in order, with the number of points in a part and of parts.

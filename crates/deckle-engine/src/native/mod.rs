@@ -40,10 +40,11 @@ use deckle_ir::value::Value;
 use deckle_llvm::{Compiler, Pipeline, fuses_here, gathers_here, stores_here};
 use deckle_lower::chunk::Chunks;
 use deckle_lower::cuts::Cuts;
-use deckle_lower::lower::{LoweredKernel, NotLowered, Purpose, lower_kernel};
+use deckle_lower::lower::LoweredKernel;
+use deckle_lower::pipeline::loops;
 use deckle_runtime::stream::Sink;
 use deckle_runtime::{Buffer, Data};
-use pipeline::{Stage, Timings};
+use pipeline::Timings;
 use plan::Plan;
 use rows::LongCodes;
 use std::sync::Mutex;
@@ -145,52 +146,9 @@ fn unloadable(message: String) -> Box<Diagnostic> {
     Box::new(d)
 }
 
-/// The schedules of all kernels and their loops. Functions for which a schedule is given follow that.
-fn lowered(plan: &Plan, purpose: Purpose, given: Option<&Schedule>) -> Result<Vec<LoweredKernel>, Box<Diagnostic>> {
-    let silent = plan.program.silent();
-    following(plan, given, &|kernel, at, given| lower_kernel(&silent, kernel, &format!("k{at}"), purpose, given))
-}
-
-/// Lowers a kernel, given its number and what its functions are to follow.
-type LowerKernel<'a, L> =
-    dyn Fn(&kernel::Kernel, usize, Option<&Schedule>) -> Result<LoweredKernel<L>, NotLowered> + 'a;
-
-/// All kernels lowered. Of a schedule that is given, there must be every function.
-fn following<L: Clone>(
-    plan: &Plan,
-    given: Option<&Schedule>,
-    lower: &LowerKernel<'_, L>,
-) -> Result<Vec<LoweredKernel<L>>, Box<Diagnostic>> {
-    let all = plan.kernels(&mut |kernel, at| lower(kernel, at, given));
-    let all = all.map_err(|e| match e {
-        NotLowered::Illegal(why) => unfit_schedule(why),
-        NotLowered::Bug(message) => bug(message),
-    })?;
-    let Some(given) = given else { return Ok(all) };
-    let missing = |all: &[LoweredKernel<L>]| {
-        let has = |name: &str| all.iter().any(|s| s.schedule.functions.iter().any(|f| f.name == name));
-        given.functions.iter().find(|f| !has(&f.name)).map(|f| f.name.clone())
-    };
-    if missing(&all).is_none() {
-        return Ok(all);
-    }
-    // Where threads share points otherwise, some functions are not needed.
-    let known = [following(plan, None, lower)?, all.clone()].concat();
-    match missing(&known) {
-        Some(name) => Err(unfit_schedule(format!("the schedule has a function `{name}`, which the program has not"))),
-        None => Ok(all),
-    }
-}
-
 /// The schedules of all kernels as one.
 fn whole<L>(all: &[LoweredKernel<L>]) -> Schedule {
     Schedule { functions: all.iter().flat_map(|s| s.schedule.functions.iter().cloned()).collect() }
-}
-
-/// A schedule that was given and does not fit.
-fn unfit_schedule(message: String) -> Box<Diagnostic> {
-    let help = "`deckle explain --ir schedule` prints the schedule of a program, to be changed and given to `deckle run --schedule`";
-    Box::new(Diagnostic::nowhere(ErrorCode::BadFile, message).help(help))
 }
 
 impl Native {
@@ -224,7 +182,7 @@ impl Native {
             checked: options.checked,
             contract: options.contract && fuses_here(),
         };
-        let kernels = timings.time(Stage::Loop, || lowered(&plan, make.purpose(false), given))?;
+        let kernels = loops(&plan.program, make.purpose(false), given, &mut timings.passes)?;
         let schedule = whole(&kernels);
         let launches = kernels.into_iter().map(|s| s.launches).collect();
         let codes = Codes::new(&plan.program.steps, launches, make, &mut timings).map_err(unloadable)?;

@@ -1,113 +1,36 @@
-//! The way of a program from the array IR to code: one list of stages, each with the pass that makes it of the one before.
+//! What people see of the [pipeline](deckle_lower::pipeline), and its last stages, which make code of loops.
 //!
-//! `deckle explain --ir` prints a program at any of them ([`show`]), `deckle explain --timing` tells what each pass took ([`Timings`]). Where
-//! debug assertions are on, kernel programs are verified after each pass that made or changed them.
+//! `deckle explain --ir` prints a program at any stage ([`show`]), `deckle explain --timing` the time of each pass ([`Timings`]).
 
 use crate::native::plan::Plan;
-use crate::native::{Layout, Options, Ptx, bug, grid, lowered, unloadable, whole};
+use crate::native::{Layout, Options, Ptx, bug, grid, unloadable, whole};
 use deckle_diag::Diagnostic;
 use deckle_ir::array;
 use deckle_ir::entity::Func;
-use deckle_ir::kernel::{self, Step};
-use deckle_ir::loops::{Function, GridLaunch, Launch};
+use deckle_ir::kernel::Step;
+use deckle_ir::loops::Launch;
 use deckle_ir::schedule::Schedule;
 use deckle_llvm::{Compiler, Gpu, Origin, Pipeline, emit, fuses_here, gathers_here, stores_here};
-use deckle_lower::chunk::{Unchunked, chunk, lower};
-use deckle_lower::flatten;
+use deckle_lower::chunk::Chunks;
 use deckle_lower::lower::{LoweredKernel, Purpose};
-use deckle_lower::simplify::simplify;
+use deckle_lower::pipeline::{Passes, each, grids, loops, simple};
+pub use deckle_lower::pipeline::{STAGES, Stage, StageInfo};
 use std::fmt;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// How far a program has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Stage {
-    /// Array IR, as a front end made it.
-    Array,
-    /// Array IR, simplified.
-    Simple,
-    /// Array IR, with sequences in chunks.
-    Chunks,
-    /// Kernel IR.
-    Kernel,
-    /// Kernel IR, with its memory.
-    Memory,
-    /// How the loops of each kernel run.
-    Schedule,
-    /// Loop IR.
-    Loop,
-    /// LLVM IR.
-    Llvm,
-    /// Machine code.
-    Asm,
-    /// Code for GPUs.
-    Ptx,
-}
-
-/// What there is to say of a stage.
-#[derive(Clone, Copy, Debug)]
-pub struct StageInfo {
-    /// Which.
-    pub stage: Stage,
-    /// Its name.
-    pub name: &'static str,
-    /// The pass that makes it, if one does.
-    pub pass: &'static str,
-    /// What it is.
-    pub about: &'static str,
-}
-
-const fn stage(stage: Stage, name: &'static str, pass: &'static str, about: &'static str) -> StageInfo {
-    StageInfo { stage, name, pass, about }
-}
-
-/// All stages, in order. The last one is another way to go from the kernels on.
-pub const STAGES: [StageInfo; 10] = [
-    stage(Stage::Array, "array", "", "The operators of the program as written"),
-    stage(Stage::Simple, "simple", "simplify", "The same, simplified"),
-    stage(
-        Stage::Chunks,
-        "chunks",
-        "chunk",
-        "The same, with sequences in chunks, as it is flattened where something would be kept",
-    ),
-    stage(Stage::Kernel, "kernel", "flatten", "After fusion: kernels, and what the host does around them"),
-    stage(Stage::Memory, "memory", "reuse", "The same, with what is computed in place and when memory is let go of"),
-    stage(Stage::Schedule, "schedule", "choose", "How the loops of each kernel run, and why"),
-    stage(Stage::Loop, "loop", "lower", "The loops of each kernel"),
-    stage(Stage::Llvm, "llvm", "emit", "LLVM IR for this machine, optimised"),
-    stage(Stage::Asm, "asm", "load", "Machine code for this machine"),
-    stage(Stage::Ptx, "ptx", "emit", "Code for NVIDIA GPUs"),
-];
-
-impl Stage {
-    /// The stage of that name.
-    pub fn from_name(name: &str) -> Option<Stage> {
-        STAGES.iter().find(|s| s.name == name).map(|s| s.stage)
-    }
-
-    /// What there is to say of it.
-    pub fn info(self) -> StageInfo {
-        STAGES.into_iter().find(|s| s.stage == self).unwrap_or(STAGES[0])
-    }
-}
-
-/// How long each pass took that was run, in order, and where the code came from.
+/// The passes that were run, with their times, and where the code came from.
 #[derive(Clone, Debug, Default)]
 pub struct Timings {
-    /// The stage that was made, and how long that took.
-    pub passes: Vec<(Stage, Duration)>,
+    /// The passes.
+    pub passes: Passes,
     /// Where the code came from, if there is any.
     pub origin: Option<Origin>,
 }
 
 impl Timings {
-    /// Runs a pass.
+    /// Runs a pass that makes code.
     pub(crate) fn time<T>(&mut self, stage: Stage, pass: impl FnOnce() -> T) -> T {
-        let begun = Instant::now();
-        let result = pass();
-        self.passes.push((stage, begun.elapsed()));
-        result
+        self.passes.time(stage, pass)
     }
 }
 
@@ -116,7 +39,7 @@ impl fmt::Display for Timings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ms = |d: Duration| 1e3 * d.as_secs_f64();
         writeln!(f, "{:<10}{:<10}{:>10}", "pass", "makes", "ms")?;
-        for (stage, time) in &self.passes {
+        for (stage, time) in &self.passes.times {
             let info = stage.info();
             let from = match (stage, self.origin) {
                 (Stage::Asm, Some(Origin::Disk)) => "  from the cache on disk",
@@ -125,19 +48,10 @@ impl fmt::Display for Timings {
             };
             writeln!(f, "{:<10}{:<10}{:>10.3}{from}", info.pass, info.name, ms(*time))?;
         }
-        writeln!(f, "{:<20}{:>10.3}", "all", ms(self.passes.iter().map(|p| p.1).sum()))
+        writeln!(f, "{:<20}{:>10.3}", "verify", ms(self.passes.verifying))?;
+        let all = self.passes.times.iter().map(|p| p.1).sum::<Duration>() + self.passes.verifying;
+        writeln!(f, "{:<20}{:>10.3}", "all", ms(all))
     }
-}
-
-/// Sees to it that the kernel IR that a pass has made is well formed.
-pub(crate) fn verified(program: &kernel::Program, stage: Stage) -> Result<(), Box<Diagnostic>> {
-    if cfg!(debug_assertions)
-        && let Err(wrong) = kernel::verify(program)
-    {
-        let pass = stage.info().pass;
-        return Err(bug(format!("`{pass}` made a program that is not well formed: {}", wrong.join("; "))));
-    }
-    Ok(())
 }
 
 /// What kernels are lowered for.
@@ -160,43 +74,47 @@ pub fn show(
     options: Options,
     (stage, target): (Stage, Target),
 ) -> Result<String, Box<Diagnostic>> {
-    let plan = || Plan::new(program, func, options, &mut Timings::default());
+    // The passes up to the kernels, of which one may print what it makes.
+    let plan = |options, passes| {
+        let mut timings = Timings { passes, origin: None };
+        let plan = Plan::new(program, func, options, &mut timings)?;
+        Ok::<_, Box<Diagnostic>>((plan, timings.passes))
+    };
+    let whole = || Ok::<_, Box<Diagnostic>>(simple(program, &mut Passes::default())?.to_string());
     match stage {
         Stage::Array => Ok(program.to_string()),
-        Stage::Simple => Ok(simplify(program).to_string()),
-        Stage::Chunks => match chunk(&simplify(program), func, options.cuts) {
-            Ok(Some(chunks)) => Ok(chunks.program.to_string()),
-            Ok(None) => Ok(format!("// There are no sequences.\n{}", simplify(program))),
-            Err(Unchunked::Whole(whole)) => Ok(format!("// Not in chunks: {}\n{}", whole.why, simplify(program))),
-            Err(Unchunked::Bug(d)) => Err(d),
-        },
-        Stage::Kernel => {
-            let fusing = flatten::Options { fuse: options.fuse, cuts: options.cuts };
-            Ok(format!("{}\n", lower(&simplify(program), func, fusing, options.chunks)?.program))
+        Stage::Simple => whole(),
+        Stage::Chunks => {
+            let (plan, passes) = plan(Options { chunks: Chunks::Always, ..options }, Passes::printing(stage))?;
+            match (passes.text(), &plan.whole) {
+                (Some(chunks), _) => Ok(chunks.to_string()),
+                (None, Some(why)) => Ok(format!("// Not in chunks: {}\n{}", why.why, whole()?)),
+                (None, None) => Ok(format!("// There are no sequences.\n{}", whole()?)),
+            }
         }
-        Stage::Memory => Ok(format!("{}\n", plan()?.program)),
+        Stage::Kernel | Stage::Memory => printed(&plan(options, Passes::printing(stage))?.1),
         Stage::Schedule => {
-            let plan = plan()?;
+            let (plan, _) = plan(options, Passes::default())?;
             let schedules: Vec<Schedule> = match target {
-                Target::Cpu => schedules(lowered(&plan, explained(&plan, options), None)?),
+                Target::Cpu => schedules(cores(&plan, options, None)?),
                 Target::Gpu => schedules(grid::lowered(&plan, Layout::default(), None)?),
             };
-            let all = names(&plan).into_iter().zip(schedules);
+            let all = names(&plan).zip(schedules);
             Ok(all.map(|(kernel, schedule)| format!("// {kernel}\n{schedule}\n")).collect())
         }
         Stage::Loop => {
-            let plan = plan()?;
-            let functions = match target {
-                Target::Cpu => functions(&plan)?,
-                Target::Gpu => {
-                    let kernels = grid::lowered(&plan, Layout::default(), None)?;
-                    kernels.iter().flat_map(|k| &k.launches).flat_map(GridLaunch::functions).cloned().collect()
-                }
-            };
-            Ok(functions.iter().map(|f| format!("{f}\n")).collect::<Vec<_>>().join("\n"))
+            let (plan, mut passes) = plan(options, Passes::printing(stage))?;
+            match target {
+                Target::Cpu => drop(loops(&plan.program, unexplained(&plan), None, &mut passes)?),
+                Target::Gpu => drop(grids(&plan.program, Layout::default().purpose(&plan), None, &mut passes)?),
+            }
+            printed(&passes)
         }
         Stage::Llvm | Stage::Asm => {
-            let ir = emit::host(&functions(&plan()?)?, gathers_here());
+            let (plan, mut passes) = plan(options, Passes::default())?;
+            let all = loops(&plan.program, unexplained(&plan), None, &mut passes)?;
+            let functions: Vec<_> = all.iter().flat_map(|k| &k.launches).flat_map(Launch::functions).cloned().collect();
+            let ir = emit::host(&functions, gathers_here());
             let compiler = Compiler::host().map_err(|e| unloadable(e.to_string()))?;
             let text = match stage {
                 Stage::Llvm => compiler.optimised_ir(&ir, Pipeline::LOOPS),
@@ -206,6 +124,11 @@ pub fn show(
         }
         Stage::Ptx => Ok(Ptx::compile(program, func, options, &Gpu::new(8, 0), None)?.text().to_string()),
     }
+}
+
+/// The text of the stage that was to be printed.
+fn printed(passes: &Passes) -> Result<String, Box<Diagnostic>> {
+    passes.text().map(str::to_string).ok_or_else(|| bug("the stage to be printed was not made".into()))
 }
 
 /// The schedule of a function of a program, if that of some of its functions is given.
@@ -219,7 +142,7 @@ pub fn scheduled(
     given: Option<&Schedule>,
 ) -> Result<Schedule, Box<Diagnostic>> {
     let plan = Plan::new(program, func, options, &mut Timings::default())?;
-    Ok(whole(&lowered(&plan, explained(&plan, options), given)?))
+    Ok(whole(&cores(&plan, options, given)?))
 }
 
 /// The schedule of a function of a program for a GPU, if that of some of its functions is given.
@@ -242,12 +165,19 @@ fn schedules<L>(kernels: Vec<LoweredKernel<L>>) -> Vec<Schedule> {
     kernels.into_iter().map(|k| k.schedule).collect()
 }
 
-/// For schedules that are read by people.
-fn explained(plan: &Plan, options: Options) -> Purpose {
+/// The loops for cores, with schedules that are read by people.
+fn cores(plan: &Plan, options: Options, given: Option<&Schedule>) -> Result<Vec<LoweredKernel>, Box<Diagnostic>> {
     let gathers = options.gathers.unwrap_or_else(gathers_here);
     let stores = options.stores.unwrap_or_else(stores_here);
+    let purpose = Purpose { gathers, stores, compare: true, ..unexplained(plan) };
+    loops(&plan.program, purpose, given, &mut Passes::default())
+}
+
+/// For loops that are read by people.
+fn unexplained(plan: &Plan) -> Purpose {
     let contract = plan.contract && fuses_here();
-    Purpose { gathers, stores, diagnose: false, compare: true, contract, cuts: plan.cuts }
+    let (gathers, stores) = (gathers_here(), stores_here());
+    Purpose { gathers, stores, diagnose: false, compare: false, contract, cuts: plan.cuts }
 }
 
 /// How many kernels a function is lowered to. A kernel is counted once, however often it runs, and the kernels of both branches of a conditional are counted.
@@ -286,7 +216,7 @@ impl fmt::Display for Counts {
 /// As [`scheduled`].
 pub fn counts(program: &array::Program, func: Func, options: Options) -> Result<Counts, Box<Diagnostic>> {
     let plan = Plan::new(program, func, options, &mut Timings::default())?;
-    let all = lowered(&plan, explained(&plan, options), None)?;
+    let all = cores(&plan, options, None)?;
     let mut counts = Counts { launches: all.iter().map(|s| s.launches.len()).sum(), ..Counts::default() };
     counts.add(&plan.program.steps, false);
     Ok(counts)
@@ -317,28 +247,13 @@ impl Counts {
 }
 
 /// What each kernel is for.
-fn names(plan: &Plan) -> Vec<String> {
-    plan.kernels(&mut |kernel, _| Ok::<_, String>(kernel.name.clone())).unwrap_or_default()
-}
-
-fn functions(plan: &Plan) -> Result<Vec<Function>, Box<Diagnostic>> {
-    let purpose = Purpose { compare: false, ..explained(plan, Options::default()) };
-    let all = lowered(plan, purpose, None)?;
-    Ok(all.iter().flat_map(|s| &s.launches).flat_map(Launch::functions).cloned().collect())
+fn names(plan: &Plan) -> impl Iterator<Item = &String> {
+    each(&plan.program.steps).into_iter().map(|kernel| &kernel.name)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_stage_has_a_name_of_its_own() {
-        for info in STAGES {
-            assert_eq!(Stage::from_name(info.name), Some(info.stage));
-            assert_eq!(info.stage.info().name, info.name);
-        }
-        assert_eq!(Stage::from_name("nothing"), None);
-    }
 
     #[test]
     fn counts_that_say_nothing_more_are_left_out() {
@@ -351,12 +266,14 @@ mod tests {
     #[test]
     fn timings_are_a_table() {
         let mut t = Timings { origin: Some(Origin::Disk), ..Timings::default() };
-        t.passes = vec![(Stage::Kernel, Duration::from_micros(1250)), (Stage::Asm, Duration::from_millis(30))];
+        t.passes.times = vec![(Stage::Kernel, Duration::from_micros(1250)), (Stage::Asm, Duration::from_millis(30))];
+        t.passes.verifying = Duration::from_micros(750);
         let table = "\
 pass      makes             ms
 flatten   kernel         1.250
 load      asm           30.000  from the cache on disk
-all                     31.250
+verify                   0.750
+all                     32.000
 ";
         assert_eq!(t.to_string(), table);
     }

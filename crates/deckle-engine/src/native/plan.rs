@@ -1,17 +1,15 @@
 //! A program with its steps, before there is code for a device.
 
 use crate::native::Options;
-use crate::native::pipeline::{Stage, Timings, verified};
+use crate::native::pipeline::Timings;
 use deckle_diag::{Code, Diagnostic, Span};
 use deckle_ir::array;
 use deckle_ir::entity::Func;
-use deckle_ir::kernel::{self, Buf, Kernel, Rep, Step};
+use deckle_ir::kernel::{self, Buf, Rep};
 use deckle_ir::types::Type;
-use deckle_lower::chunk::{Lowered, lower};
+use deckle_lower::chunk::Whole;
 use deckle_lower::cuts::Cuts;
-use deckle_lower::flatten;
-use deckle_lower::reuse::reuse;
-use deckle_lower::simplify::simplify;
+use deckle_lower::pipeline::{self, Kernels, kernels};
 
 /// What every device needs to know of a program.
 #[derive(Debug)]
@@ -32,6 +30,8 @@ pub(crate) struct Plan {
     pub pushes: Vec<u32>,
     /// The parameters that the caller does not give: for the elements of a chunk, and for those that are traversed at once inside elements, if there are chunks.
     pub sizes: Option<[Buf; 2]>,
+    /// Why sequences are not traversed in chunks, if they should be.
+    pub whole: Option<Whole>,
     pub cuts: Cuts,
     /// Whether folds round the products that they add only once.
     pub contract: bool,
@@ -47,33 +47,25 @@ fn side(function: &array::Function, ty: &Type) -> Option<String> {
 }
 
 impl Plan {
-    /// Simplifies and flattens a function, and says where its memory comes from.
+    /// Takes a function through the pipeline up to its kernels and their memory.
     pub(crate) fn new(
         program: &array::Program,
         func: Func,
         options: Options,
         timings: &mut Timings,
     ) -> Result<Plan, Box<Diagnostic>> {
-        let simple;
-        let program = if options.simplify {
-            simple = timings.time(Stage::Simple, || simplify(program));
-            &simple
-        } else {
-            program
-        };
-        let fusing = flatten::Options { fuse: options.fuse, cuts: options.cuts };
-        let lowered = timings.time(Stage::Kernel, || lower(program, func, fusing, options.chunks))?;
-        let Lowered { program: mut flat, function, pushes, chunked } = lowered;
-        verified(&flat, Stage::Kernel)?;
-        timings.time(Stage::Memory, || reuse(&mut flat, options.given));
-        verified(&flat, Stage::Memory)?;
+        let Options { simplify, fuse, chunks, given, cuts, .. } = options;
+        let lowering = pipeline::Options { simplify, fuse, chunks, given, cuts };
+        let kernels = kernels(program, func, lowering, &mut timings.passes)?;
+        let Kernels { program: flat, function, pushes, chunked } = kernels;
         let original = &program.funcs[func.index()];
         let param_types: Vec<Type> = original.params().iter().map(|p| original.ty(*p).clone()).collect();
         let mut pulled = vec![false; flat.params.len()];
         flat.streams().iter().flat_map(|s| &s.sources).for_each(|k| pulled[*k as usize] = true);
-        let sizes = match chunked {
-            Ok(Some(sizes)) => Some([scalar(&flat, sizes.chunk)?, scalar(&flat, sizes.inside)?]),
-            Ok(None) | Err(_) => None,
+        let (sizes, whole) = match chunked {
+            Ok(Some(sizes)) => (Some([scalar(&flat, sizes.chunk)?, scalar(&flat, sizes.inside)?]), None),
+            Ok(None) => (None, None),
+            Err(why) => (None, Some(why)),
         };
         Ok(Plan {
             program: flat,
@@ -86,6 +78,7 @@ impl Plan {
             pulled,
             pushes,
             sizes,
+            whole,
             cuts: options.cuts,
             contract: options.contract,
         })
@@ -96,13 +89,6 @@ impl Plan {
         let mut all = Vec::new();
         sequences(&self.result_ty, &mut all);
         all.into_iter().zip(&self.pushes).find(|(_, k)| **k == number).map(|(ty, _)| ty)
-    }
-
-    /// Something made of every kernel, in the order of the text, given its number.
-    pub(crate) fn kernels<T, E>(&self, f: &mut dyn FnMut(&Kernel, usize) -> Result<T, E>) -> Result<Vec<T>, E> {
-        let mut all = Vec::new();
-        each_kernel(&self.program.steps, &mut |kernel| all.push(f(kernel, all.len())));
-        all.into_iter().collect()
     }
 }
 
@@ -121,23 +107,6 @@ fn scalar(program: &kernel::Program, param: usize) -> Result<Buf, Box<Diagnostic
         _ => {
             let message = format!("plan: parameter {param} is the size of a chunk, and no scalar");
             Err(Box::new(Diagnostic::nowhere(Code::Internal, message)))
-        }
-    }
-}
-
-pub(crate) fn each_kernel(steps: &[Step], f: &mut dyn FnMut(&Kernel)) {
-    for step in steps {
-        match step {
-            Step::Run(k) => f(k),
-            Step::If(_, yes, no) => {
-                each_kernel(yes, f);
-                each_kernel(no, f);
-            }
-            Step::While { test, body, .. } => {
-                each_kernel(test, f);
-                each_kernel(body, f);
-            }
-            _ => {}
         }
     }
 }

@@ -459,22 +459,26 @@ impl Program {
 
     /// The operands of a node, in order; not those of its regions.
     pub fn operands(&self, n: Node) -> Vec<Node> {
+        let mut all = Vec::new();
+        self.each_operand(n, &mut |m| all.push(m));
+        all
+    }
+
+    /// The same, one by one.
+    pub(super) fn each_operand(&self, n: Node, f: &mut impl FnMut(Node)) {
         match &self.node(n).op {
-            Op::Const(_) | Op::Pos | Op::Var(_) => Vec::new(),
-            Op::Unary(_, x) | Op::Cast(_, x) | Op::Load(_, x) | Op::Part(x, _) => vec![*x],
-            Op::Binary(_, a, b) => vec![*a, *b],
-            Op::Select(a, b, c) | Op::Fma(a, b, c) => vec![*a, *b, *c],
-            Op::Check { cond, value, operands, .. } => [&[*cond, *value], operands.as_slice()].concat(),
+            Op::Const(_) | Op::Pos | Op::Var(_) => {}
+            Op::Unary(_, x) | Op::Cast(_, x) | Op::Load(_, x) | Op::Part(x, _) => f(*x),
+            Op::Binary(_, a, b) => [*a, *b].into_iter().for_each(f),
+            Op::Select(a, b, c) | Op::Fma(a, b, c) => [*a, *b, *c].into_iter().for_each(f),
+            Op::Check { cond, value, operands, .. } => [cond, value].into_iter().chain(operands).copied().for_each(f),
             Op::Fold { init, elems, combine, .. } | Op::Scan { init, elems, combine, .. } => {
-                let mut all: Vec<Node> = init.iter().flatten().chain(elems).copied().collect();
-                if let Some((_, results)) = combine.function() {
-                    all.extend(results);
-                }
-                all
+                let results = combine.function().map(|(_, results)| results);
+                init.iter().flatten().chain(elems).chain(results.into_iter().flatten()).copied().for_each(f);
             }
-            Op::If { then, other, .. } => then.iter().chain(other).copied().collect(),
+            Op::If { then, other, .. } => then.iter().chain(other).copied().for_each(f),
             Op::Loop { init, cond, next, checks, .. } => {
-                init.iter().chain([cond]).chain(next).chain(checks).copied().collect()
+                init.iter().chain([cond]).chain(next).chain(checks).copied().for_each(f);
             }
         }
     }

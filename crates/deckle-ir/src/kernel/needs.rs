@@ -6,15 +6,31 @@ use std::collections::BTreeSet;
 impl Program {
     /// All nodes that these need, themselves included, in the order of the arena.
     pub fn needs(&self, roots: &[Node]) -> BTreeSet<Node> {
-        let mut seen = BTreeSet::new();
-        let mut todo = roots.to_vec();
+        self.reached(roots, |n, todo| self.each_operand(n, &mut |m| todo.push(m)))
+    }
+
+    /// The nodes that are reached from others through the operands of a node, which are added to a list, and through the sizes of its spaces.
+    fn reached(&self, roots: &[Node], operands: impl Fn(Node, &mut Vec<Node>)) -> BTreeSet<Node> {
+        let mut seen = vec![false; self.nodes.len()];
+        // Of these the sizes, and those of all spaces around them, have been added.
+        let mut opened = vec![false; self.spaces.len()];
+        let (mut all, mut todo) = (Vec::new(), roots.to_vec());
         while let Some(n) = todo.pop() {
-            if seen.insert(n) {
-                todo.extend(self.operands(n));
-                todo.extend(self.sizes_of(n));
+            if std::mem::replace(&mut seen[n.index()], true) {
+                continue;
             }
+            all.push(n);
+            operands(n, &mut todo);
+            self.each_space_of(n, &mut |space| {
+                let mut s = space;
+                while s != ROOT && !std::mem::replace(&mut opened[s.index()], true) {
+                    todo.extend(self.size_of(s));
+                    s = self.space(s).parent;
+                }
+            });
         }
-        seen
+        all.sort_unstable();
+        all.into_iter().collect()
     }
 
     /// A scan that nodes need and that goes from point to point of a space, from outside of it. To open the space at one of the points is not enough then.
@@ -35,18 +51,10 @@ impl Program {
 
     /// As [`Program::needs`], but for what is only told where a check fails.
     pub fn needs_to_run(&self, roots: &[Node]) -> BTreeSet<Node> {
-        let mut seen = BTreeSet::new();
-        let mut todo = roots.to_vec();
-        while let Some(n) = todo.pop() {
-            if seen.insert(n) {
-                match self.node(n).op {
-                    Op::Check { cond, value, .. } => todo.extend([cond, value]),
-                    _ => todo.extend(self.operands(n)),
-                }
-                todo.extend(self.sizes_of(n));
-            }
-        }
-        seen
+        self.reached(roots, |n, todo| match self.node(n).op {
+            Op::Check { cond, value, .. } => todo.extend([cond, value]),
+            _ => self.each_operand(n, &mut |m| todo.push(m)),
+        })
     }
 
     /// Notes a node that is computed at all points of its space, and the others of which the same is then true: not what is computed in one branch, in the rounds of a loop or where two values are
@@ -121,27 +129,37 @@ impl Program {
     /// The sizes and conditions of the spaces that a node is in or runs over.
     pub fn sizes_of(&self, n: Node) -> Vec<Node> {
         let mut all = Vec::new();
+        self.each_space_of(n, &mut |space| all.extend(self.sizes_around(space)));
+        all
+    }
+
+    /// The space that a node is in, and those that it runs over.
+    fn each_space_of(&self, n: Node, f: &mut impl FnMut(Space)) {
         let data = self.node(n);
-        let mut around = |s: Space| {
-            let mut s = s;
-            while s != ROOT {
-                match self.space(s).region {
-                    Region::Dim(size) => all.push(size),
-                    Region::Guard(cond, _) => all.push(cond),
-                    _ => {}
-                }
-                s = self.space(s).parent;
-            }
-        };
-        around(data.space);
+        f(data.space);
         match &data.op {
-            Op::Fold { over, .. } => around(*over),
-            Op::If { yes, no, .. } => {
-                around(*yes);
-                around(*no);
-            }
-            Op::Loop { inside, .. } => around(*inside),
+            Op::Fold { over, .. } => f(*over),
+            Op::If { yes, no, .. } => [*yes, *no].into_iter().for_each(f),
+            Op::Loop { inside, .. } => f(*inside),
             _ => {}
+        }
+    }
+
+    /// The size or condition of a space, if it has one.
+    fn size_of(&self, s: Space) -> Option<Node> {
+        match self.space(s).region {
+            Region::Dim(n) | Region::Guard(n, _) => Some(n),
+            _ => None,
+        }
+    }
+
+    /// Those of a space and of all around it.
+    fn sizes_around(&self, space: Space) -> Vec<Node> {
+        let mut all = Vec::new();
+        let mut s = space;
+        while s != ROOT {
+            all.extend(self.size_of(s));
+            s = self.space(s).parent;
         }
         all
     }
@@ -174,14 +192,7 @@ impl Program {
 
     fn sink_roots(&self, sink: &Sink) -> Vec<Node> {
         let (space, mut nodes) = self.sink_parts(sink);
-        let mut s = space;
-        while s != ROOT {
-            match self.space(s).region {
-                Region::Dim(n) | Region::Guard(n, _) => nodes.push(n),
-                _ => {}
-            }
-            s = self.space(s).parent;
-        }
+        nodes.extend(self.sizes_around(space));
         nodes
     }
 }

@@ -36,7 +36,7 @@ impl StepUses {
     /// before the loop at first.
     pub fn repeated(cond: BTreeSet<Buf>, inside: [Vec<StepUses>; 2]) -> StepUses {
         let (test, body) = (Uses::of(&inside[0]), Uses::of(&inside[1]));
-        let needs = test.before(&(&cond | &body.needs));
+        let needs = test.before(&cond | &body.needs);
         StepUses { all: Uses { needs, makes: test.makes }, cond, inside }
     }
 
@@ -53,7 +53,7 @@ impl Uses {
     pub fn of(steps: &[StepUses]) -> Uses {
         let mut all = Uses::default();
         for step in steps.iter().rev() {
-            all.needs = step.all.before(&all.needs);
+            all.needs = step.all.before(all.needs);
             all.makes.extend(&step.all.makes);
         }
         all
@@ -65,9 +65,12 @@ impl Uses {
     }
 
     /// The buffers that are needed before the steps, if these are needed after them.
-    pub fn before(&self, after: &BTreeSet<Buf>) -> BTreeSet<Buf> {
-        let kept = after - &self.makes;
-        &kept | &self.needs
+    pub fn before(&self, mut after: BTreeSet<Buf>) -> BTreeSet<Buf> {
+        for made in &self.makes {
+            after.remove(made);
+        }
+        after.extend(&self.needs);
+        after
     }
 }
 

@@ -1,58 +1,25 @@
-//! Whether a function is flattened in chunks or as a whole.
+//! Whether the sequences of a function are traversed in chunks or as a whole.
 
-use super::{ChunkSizes, Chunked, Unchunked, Whole, chunk};
-use crate::flatten::{Options, flatten};
-use deckle_diag::Diagnostic;
-use deckle_ir::array::{Function, Program};
-use deckle_ir::entity::Func;
+use deckle_ir::array::Function;
 use deckle_ir::kernel::{self, Buf, Rep, Rows, Step};
 
-/// Whether sequences are gone through in chunks, where that can be done, or each as a whole.
+/// When sequences are traversed in chunks, if they can be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chunks {
-    /// As a whole.
+    /// Never: each is an array.
     Never,
-    /// In chunks if as a whole something would be kept in memory on the way, or sequences come from outside or go there.
+    /// If as a whole something would be materialised on the way, or elements come from outside or go there.
     Needed,
-    /// In chunks.
+    /// Always.
     Always,
 }
 
-/// A function as kernels.
-#[derive(Debug)]
-pub struct Lowered {
-    /// The kernels.
-    pub program: kernel::Program,
-    /// The function that they were made of.
-    pub function: Function,
-    /// For each sequence in the result, in order, the number of the push by which it is handed over. Without chunks the result holds them.
-    pub pushes: Vec<u32>,
-    /// If its sequences are traversed in chunks, the parameters that it has for their sizes; or what stands in the way, if something does.
-    pub chunked: Result<Option<ChunkSizes>, Whole>,
-}
-
-/// Flattens a function of a simplified program, its sequences in chunks where they are to be.
-///
-/// # Errors
-/// As [`flatten`], or a bug in making chunks.
-pub fn lower(simple: &Program, func: Func, options: Options, chunks: Chunks) -> Result<Lowered, Box<Diagnostic>> {
-    let program = flatten(simple, func, options)?;
-    let function = simple.funcs[func.index()].clone();
-    let wanted = match chunks {
+/// Whether a function whose kernels are known, with its sequences whole, is to have them in chunks.
+pub(crate) fn is_chunked(chunks: Chunks, function: &Function, whole: &kernel::Program) -> bool {
+    match chunks {
         Chunks::Never => false,
-        Chunks::Needed => keeps_something(&program) || flows(&function),
+        Chunks::Needed => keeps_something(whole) || flows(function),
         Chunks::Always => true,
-    };
-    match if wanted { chunk(simple, func, options.cuts) } else { Ok(None) } {
-        Ok(None) => Ok(Lowered { program, function, pushes: Vec::new(), chunked: Ok(None) }),
-        Err(Unchunked::Whole(whole)) => Ok(Lowered { program, function, pushes: Vec::new(), chunked: Err(whole) }),
-        Err(Unchunked::Bug(d)) => Err(d),
-        Ok(Some(chunks)) => {
-            let Chunked { program: chunks, sizes, pushes } = chunks;
-            let program = flatten(&chunks, func, options)?;
-            let function = chunks.funcs[func.index()].clone();
-            Ok(Lowered { program, function, pushes, chunked: Ok(Some(sizes)) })
-        }
     }
 }
 

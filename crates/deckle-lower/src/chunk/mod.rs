@@ -46,7 +46,8 @@ mod source;
 mod state;
 mod traversal;
 
-pub use choose::{Chunks, Lowered, lower};
+pub use choose::Chunks;
+pub(crate) use choose::is_chunked;
 
 use crate::cuts::Cuts;
 use deckle_diag::{Code, Diagnostic, Span};
@@ -81,6 +82,12 @@ pub enum Unchunked {
     Whole(Whole),
     /// A bug of this pass.
     Bug(Box<Diagnostic>),
+}
+
+impl From<Box<Diagnostic>> for Unchunked {
+    fn from(bug: Box<Diagnostic>) -> Unchunked {
+        Unchunked::Bug(bug)
+    }
 }
 
 impl From<Whole> for Unchunked {

@@ -461,10 +461,8 @@ fn finished(e: Emitter<'_>) -> Res<Function> {
 }
 
 fn verified(function: Function) -> Res<Function> {
-    if cfg!(debug_assertions)
-        && let Err(wrong) = deckle_ir::loops::verify(&function)
-    {
-        return Err(format!("{}\n{function}", wrong.join("; ")));
+    match deckle_ir::loops::verify(&function) {
+        Ok(()) => Ok(function),
+        Err(wrong) => Err(format!("{}\n{function}", wrong.join("; "))),
     }
-    Ok(function)
 }

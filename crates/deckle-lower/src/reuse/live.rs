@@ -11,8 +11,8 @@ pub(super) fn after(uses: &[StepUses], out: &Live) -> Vec<Live> {
     let mut all = Vec::new();
     let mut live = out.clone();
     for step in uses.iter().rev() {
-        let before = step.all.before(&live);
-        all.push(std::mem::replace(&mut live, before));
+        all.push(live.clone());
+        live = step.all.before(live);
     }
     all.reverse();
     all
@@ -30,14 +30,14 @@ pub(super) struct Around {
 pub(super) fn around(uses: &StepUses, out: &Live) -> Around {
     let (test, body) = (Uses::of(&uses.inside[0]), Uses::of(&uses.inside[1]));
     // What the next round needs: what this one does not make for it is needed by this one too.
-    let after_body = test.before(&(&(&uses.cond | out) | &body.needs));
-    let after_test = &(&uses.cond | out) | &body.before(&after_body);
+    let after_body = test.before(&(&uses.cond | out) | &body.needs);
+    let after_test = &(&uses.cond | out) | &body.before(after_body.clone());
     Around { after_test, after_body }
 }
 
 /// The steps with a [`Step::Free`] wherever buffers are needed no longer.
 pub(super) fn with_frees(steps: Vec<Step>, uses: &[StepUses], out: &Live) -> Vec<Step> {
-    let before = Uses::of(uses).before(out);
+    let before = Uses::of(uses).before(out.clone());
     block(steps, uses, &before, out)
 }
 
@@ -50,19 +50,19 @@ fn free(bufs: &Live, steps: &mut Vec<Step>) {
 /// `there` is what has memory before.
 fn block(steps: Vec<Step>, uses: &[StepUses], there: &Live, out: &Live) -> Vec<Step> {
     let mut done = Vec::new();
-    free(&(there - &Uses::of(uses).before(out)), &mut done);
+    free(&(there - &Uses::of(uses).before(out.clone())), &mut done);
     let after = after(uses, out);
     for ((step, uses), after) in steps.into_iter().zip(uses).zip(&after) {
         let [first, second] = &uses.inside;
         match step {
             Step::If(cond, yes, no) => {
-                let before = uses.all.before(after);
+                let before = uses.all.before(after.clone());
                 let (yes, no) = (block(yes, first, &before, after), block(no, second, &before, after));
                 done.push(Step::If(cond, yes, no));
             }
             Step::While { test, cond, body, stream } => {
                 let around = around(uses, after);
-                let test = block(test, first, &uses.all.before(after), &around.after_test);
+                let test = block(test, first, &uses.all.before(after.clone()), &around.after_test);
                 let body = block(body, second, &around.after_test, &around.after_body);
                 done.push(Step::While { test, cond, body, stream });
                 free(&(&around.after_test - after), &mut done);
