@@ -4,7 +4,7 @@
 //! debug assertions are on, kernel programs are verified after each pass that made or changed them.
 
 use crate::native::plan::Plan;
-use crate::native::{Layout, Options, Ptx, bug, grid, lowered, unloadable, whole};
+use crate::native::{Layout, Options, bug, gpu, grid, lowered, unloadable, whole};
 use deckle_diag::Diagnostic;
 use deckle_ir::array;
 use deckle_ir::entity::Func;
@@ -188,10 +188,7 @@ pub fn show(
             let plan = plan()?;
             let functions = match target {
                 Target::Cpu => functions(&plan)?,
-                Target::Gpu => {
-                    let kernels = grid::lowered(&plan, Layout::default(), None)?;
-                    kernels.iter().flat_map(|k| &k.launches).flat_map(GridLaunch::functions).cloned().collect()
-                }
+                Target::Gpu => functions_on_grid(&plan)?,
             };
             Ok(functions.iter().map(|f| format!("{f}\n")).collect::<Vec<_>>().join("\n"))
         }
@@ -204,7 +201,7 @@ pub fn show(
             };
             text.map_err(|e| unloadable(e.to_string()))
         }
-        Stage::Ptx => Ok(Ptx::compile(program, func, options, &Gpu::new(8, 0), None)?.text().to_string()),
+        Stage::Ptx => ptx(program, func, options, &Gpu::new(8, 0)),
     }
 }
 
@@ -235,6 +232,20 @@ pub fn scheduled_on_grid(
 ) -> Result<Schedule, Box<Diagnostic>> {
     let plan = Plan::new(program, func, options, &mut Timings::default())?;
     Ok(whole(&grid::lowered(&plan, layout, given)?))
+}
+
+/// PTX for a function of a program: what [`crate::Callable::with_ptx`] takes, on a machine without LLVM.
+///
+/// # Errors
+/// There is no LLVM, the program does what is not supported, or Deckle has a bug.
+pub fn ptx(program: &array::Program, func: Func, options: Options, target: &Gpu) -> Result<String, Box<Diagnostic>> {
+    let plan = Plan::new(program, func, options, &mut Timings::default())?;
+    gpu::ptx(&functions_on_grid(&plan)?, target)
+}
+
+fn functions_on_grid(plan: &Plan) -> Result<Vec<Function>, Box<Diagnostic>> {
+    let kernels = grid::lowered(plan, Layout::default(), None)?;
+    Ok(kernels.iter().flat_map(|k| &k.launches).flat_map(GridLaunch::functions).cloned().collect())
 }
 
 /// Those of each kernel.
