@@ -9,7 +9,7 @@ use crate::native::run::Memory;
 use deckle_diag::Diagnostic;
 use deckle_ir::kernel::{Rep, Rows};
 use deckle_ir::scalar::ScalarType;
-use deckle_runtime::{Buffer, Data, Form, Pool};
+use deckle_runtime::{Buffer, Data, Form, OverBudget, Pool};
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
@@ -37,7 +37,11 @@ impl<P: Port> OnDevice for Mem<P> {
     }
 
     fn fetch(&self, pool: &Pool, interrupt: &AtomicBool) -> Result<Buffer, Failure> {
-        let mut buffer = pool.alloc(self.bytes(), "a copy of an array of the GPU")?;
+        const WHAT: &str = "a copy of an array of the GPU";
+        if let Some(known) = self.known() {
+            return Ok(pool.alloc_from(&known[..self.bytes()], WHAT)?);
+        }
+        let mut buffer = pool.alloc(self.bytes(), WHAT)?;
         let bytes = buffer.get_mut::<u8>().ok_or_else(|| Failure::bug("new memory that is shared"))?;
         self.unit().download(self, 0, bytes, interrupt)?;
         Ok(buffer)
@@ -110,6 +114,26 @@ impl Kept {
             KeptForm::Equal(_, elem) => elem.bytes(),
             KeptForm::Offsets(at, elem) => at.bytes() + elem.bytes(),
         }
+    }
+
+    /// The same without memory that was only lent: of that, copies.
+    ///
+    /// # Errors
+    /// There is no room.
+    pub fn owned(self, pool: &Pool, what: &str) -> Result<Kept, OverBudget> {
+        let own = |at: Remote| match at {
+            Remote::Here(b) if b.is_external() => pool.alloc_from(b.as_slice::<u8>(), what).map(Remote::Here),
+            at => Ok(at),
+        };
+        let form = match self.form {
+            KeptForm::Scalars(ty, at) => KeptForm::Scalars(ty, own(at)?),
+            KeptForm::Tuple(parts) => {
+                KeptForm::Tuple(parts.into_iter().map(|p| p.owned(pool, what)).collect::<Result<_, _>>()?)
+            }
+            KeptForm::Equal(n, elem) => KeptForm::Equal(n, Box::new(elem.owned(pool, what)?)),
+            KeptForm::Offsets(at, elem) => KeptForm::Offsets(own(at)?, Box::new(elem.owned(pool, what)?)),
+        };
+        Ok(Kept { len: self.len, form })
     }
 
     /// Its values on this machine: copied from the device, if they are there. Waits until they have been computed.

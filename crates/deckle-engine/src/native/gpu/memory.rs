@@ -15,7 +15,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const AREA: usize = 4 << 20;
 /// What is copied side by side begins at multiples of this.
 const ALIGNED: usize = 64;
-/// The host remembers what arrays of so many bytes hold, sizes for the most part: it asks for them at every launch.
+/// The host remembers what arrays of so many bytes hold, sizes for the most part: it asks for them at every launch. What the host has written to them is copied to the
+/// device when a kernel is passed them, which for most never happens.
 pub(super) const SMALL: usize = 16;
 
 /// An array of a device. Clones are handles of the same memory.
@@ -29,8 +30,17 @@ struct Held<P: Port> {
     unit: Arc<Unit<P>>,
     block: Option<P::Mem>,
     size: usize,
-    /// What a small array holds, if that is known.
-    known: Mutex<Option<[u8; SMALL]>>,
+    len: usize,
+    known: Mutex<Known>,
+}
+
+/// What the host knows of a small array.
+#[derive(Clone, Copy, Default)]
+struct Known {
+    /// What it holds.
+    bytes: Option<[u8; SMALL]>,
+    /// Whether the device does not have that yet.
+    ahead: bool,
 }
 
 impl<P: Port> Drop for Held<P> {
@@ -66,7 +76,7 @@ impl<P: Port> Handle for Mem<P> {
 impl<P: Port> Mem<P> {
     pub(super) fn new(unit: &Arc<Unit<P>>, bytes: usize, name: &str) -> Result<Mem<P>, Failure> {
         let (block, size) = unit.alloc(bytes, name)?;
-        let held = Held { unit: unit.clone(), block: Some(block), size, known: Mutex::new(None) };
+        let held = Held { unit: unit.clone(), block: Some(block), size, len: bytes, known: Mutex::default() };
         Ok(Mem { held: Arc::new(held), len: bytes })
     }
 
@@ -83,27 +93,49 @@ impl<P: Port> Mem<P> {
         self.held.block.as_ref().ok_or_else(|| Failure::bug("memory that has been freed"))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<[u8; SMALL]>> {
+    fn lock(&self) -> MutexGuard<'_, Known> {
         self.held.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What the host knows that a small array holds.
     pub(super) fn known(&self) -> Option<[u8; SMALL]> {
-        *self.lock()
+        self.lock().bytes
     }
 
     /// A kernel may write.
     pub(super) fn forget(&self) {
-        *self.lock() = None;
+        *self.lock() = Known::default();
     }
 
-    /// It holds this.
+    /// It holds this, on the device too.
     pub(super) fn remember(&self, bytes: &[u8]) {
-        if bytes.len() <= SMALL && bytes.len() == self.len {
+        self.know(bytes, false);
+    }
+
+    /// From now on it holds this, if it is small. Else it has to be copied.
+    pub(super) fn hold(&self, bytes: &[u8]) -> bool {
+        self.know(bytes, true)
+    }
+
+    fn know(&self, bytes: &[u8], ahead: bool) -> bool {
+        let is_all = bytes.len() <= SMALL && bytes.len() == self.held.len;
+        if is_all {
             let mut known = [0; SMALL];
             known[..bytes.len()].copy_from_slice(bytes);
-            *self.lock() = Some(known);
+            *self.lock() = Known { bytes: Some(known), ahead };
         }
+        is_all
+    }
+
+    /// What the device has to be given before it uses the array.
+    pub(super) fn take_ahead(&self) -> Option<[u8; SMALL]> {
+        let mut known = self.lock();
+        std::mem::take(&mut known.ahead).then_some(known.bytes).flatten()
+    }
+
+    /// How many bytes the memory was allocated for.
+    pub(super) fn whole(&self) -> usize {
+        self.held.len
     }
 }
 

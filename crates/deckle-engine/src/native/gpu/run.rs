@@ -17,7 +17,7 @@ use deckle_diag::Diagnostic;
 use deckle_io::tree;
 use deckle_ir::array;
 use deckle_ir::entity::Func;
-use deckle_ir::kernel::{self, Kernel, Op};
+use deckle_ir::kernel::{self, Kernel, Node, Op, ROOT, Sink as KernelSink};
 use deckle_ir::loops::{Access, Function, GridLaunch, RECORD};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::schedule::Schedule;
@@ -56,6 +56,9 @@ pub(crate) enum Taken {
     Data(Data),
     Kept(Kept),
 }
+
+/// Numbers that are written, and how many bytes they have.
+type Written<P> = Vec<(Mem<P>, Scalar, usize)>;
 
 /// Loads kernels.
 type Load<'a, P> = dyn Fn(&[Function]) -> Result<<P as Port>::Code, Box<Diagnostic>> + 'a;
@@ -302,6 +305,48 @@ impl<'a, P: Port> Run<'a, P> {
         matches!(failure, Failure::Unlocated) || matches!(self.look(), Err(Failure::Unlocated))
     }
 
+    fn upload(&self, mem: &Mem<P>, bytes: &[u8]) -> Result<(), Failure> {
+        self.count(|t| (t.copies_in, t.bytes_in) = (t.copies_in + 1, t.bytes_in + bytes.len() as u64));
+        self.unit().upload(mem, bytes, self.interrupt())
+    }
+
+    /// Gives the device what only the host has of an array.
+    fn bring(&self, mem: &Mem<P>) -> Result<(), Failure> {
+        match mem.take_ahead() {
+            Some(bytes) => self.upload(mem, &bytes[..mem.whole()]),
+            None => Ok(()),
+        }
+    }
+
+    /// What a kernel writes that only computes numbers from numbers that the host knows, as the counter of a loop: the host does that itself, or it would wait for each round.
+    fn on_host(&self, memory: &Memory<'_, Self>, kernel: &Kernel) -> Result<Option<Written<P>>, Failure> {
+        let program = memory.program;
+        let is_known = |n: &Node| {
+            let data = program.node(*n);
+            let is_light = match data.op {
+                Op::Const(_) | Op::Unary(..) | Op::Binary(..) | Op::Cast(..) | Op::Select(..) | Op::Check { .. } => {
+                    true
+                }
+                Op::Load(b, _) => memory.bufs[b.index()].as_ref().is_some_and(|mem| mem.known().is_some()),
+                _ => false,
+            };
+            is_light && !data.ty.is_float()
+        };
+        let mut all = Vec::new();
+        for sink in &kernel.sinks {
+            let KernelSink::Write { space: ROOT, buf, at, value } = sink else { return Ok(None) };
+            let mem = memory.buffer(*buf)?;
+            let size = program.bufs[buf.index()].elem.bytes();
+            if mem.bytes() != size || mem.whole() != size || !program.needs(&[*at, *value]).iter().all(is_known) {
+                return Ok(None);
+            }
+            all.push((mem, value, size));
+        }
+        let host = memory.host();
+        let values = all.into_iter().map(|(mem, value, size)| Ok((mem.clone(), host.eval(*value)?, size)));
+        values.collect::<Result<_, Failure>>().map(Some)
+    }
+
     /// Enqueues the functions of a launch.
     fn launch(&self, memory: &Memory<'_, Self>, launch: &GridLaunch) -> Result<(), Failure> {
         let mut passed: Vec<Mem<P>> = Vec::new();
@@ -309,6 +354,7 @@ impl<'a, P: Port> Run<'a, P> {
         for b in &launch.buffers {
             let mem = memory.buffer(*b)?;
             elements = elements.max(mem.bytes() / memory.program.bufs[b.index()].elem.bytes());
+            self.bring(mem)?;
             passed.push(mem.clone());
         }
         let calls = grid::calls(memory, launch, self.on.layout, elements as i64)?;
@@ -360,9 +406,9 @@ impl<P: Port> Device for Run<'_, P> {
     fn put(&self, buffer: Buffer, name: &str) -> Result<Mem<P>, Failure> {
         let mem = self.alloc(buffer.len(), name)?;
         let bytes = buffer.as_slice::<u8>();
-        self.unit().upload(&mem, bytes, self.interrupt())?;
-        mem.remember(bytes);
-        self.count(|t| (t.copies_in, t.bytes_in) = (t.copies_in + 1, t.bytes_in + bytes.len() as u64));
+        if !mem.hold(bytes) {
+            self.upload(&mem, bytes)?;
+        }
         Ok(mem)
     }
 
@@ -387,8 +433,8 @@ impl<P: Port> Device for Run<'_, P> {
 
     fn get(&self, mem: &Mem<P>) -> Result<Buffer, Failure> {
         self.look()?;
-        if let Some(known) = mem.known() {
-            return Ok(buffer_of_bytes(&known[..mem.bytes()], self.settings)?);
+        if mem.known().is_some() {
+            return mem.fetch(&self.settings.pool, self.interrupt());
         }
         self.count(|t| (t.copies_out, t.bytes_out) = (t.copies_out + 1, t.bytes_out + mem.bytes() as u64));
         mem.fetch(&self.settings.pool, self.interrupt())
@@ -424,6 +470,7 @@ impl<P: Port> Device for Run<'_, P> {
 
     fn copy(&self, mem: &Mem<P>, bytes: usize, name: &str) -> Result<Mem<P>, Failure> {
         let new = self.alloc(bytes, name)?;
+        self.bring(mem)?;
         let unit = self.unit();
         unit.ask(unit.port.copy(mem.block()?, new.block()?, bytes.min(mem.bytes())))?;
         Ok(new)
@@ -438,7 +485,13 @@ impl<P: Port> Device for Run<'_, P> {
         !self.careful
     }
 
-    fn run(&self, memory: &Memory<'_, Self>, _: &Kernel, at: usize, defer: bool) -> Result<bool, Failure> {
+    fn run(&self, memory: &Memory<'_, Self>, kernel: &Kernel, at: usize, defer: bool) -> Result<bool, Failure> {
+        if let Some(written) = self.on_host(memory, kernel)? {
+            for (mem, value, size) in written {
+                mem.hold(&value.bits().to_le_bytes()[..size]);
+            }
+            return Ok(true);
+        }
         for launch in &self.on.launches[at] {
             self.launch(memory, launch)?;
             if !defer {
@@ -458,9 +511,4 @@ impl<P: Port> Device for Run<'_, P> {
     fn diagnose(&self, memory: &Memory<'_, Self>, kernel: &Kernel, at: usize) -> Result<Failure, Failure> {
         grid::diagnose(memory, kernel, at, self.on.plan.contract)
     }
-}
-
-/// A buffer of this machine with these bytes.
-fn buffer_of_bytes(bytes: &[u8], settings: &Settings) -> Result<Buffer, Failure> {
-    Ok(settings.pool.alloc_from(bytes, "a copy of an array of the GPU")?)
 }

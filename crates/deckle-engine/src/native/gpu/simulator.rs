@@ -36,6 +36,12 @@ pub struct Simulator {
     stuck_after: u64,
 }
 
+impl Default for Simulator {
+    fn default() -> Simulator {
+        Simulator::new(BYTES)
+    }
+}
+
 impl Simulator {
     /// A device with so many bytes of memory.
     pub fn new(bytes: u64) -> Simulator {
