@@ -31,6 +31,7 @@ Examples:
   zcat log.gz | deckle run visits.dk lines=@- --out -.csv   from standard input to standard output
   deckle run blur.dk img=@in.npy --out out.npy
   deckle run blur.dk img=@in.npy --threads 4 --memory 512M
+  deckle run mean.dk xs=@data.npy --on gpu --stats   on a GPU, and what was launched and copied
   deckle run mean.dk xs=@data.npy --on interp   without a compiler: slow, and by definition right";
 
 const CHECK_EXAMPLES: &str = "\
@@ -117,6 +118,12 @@ pub struct RunArgs {
     /// The most memory that arrays may take: 512M, 2G, or a number of bytes
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub memory: Option<u64>,
+    /// Which GPU, with `--on gpu`, as `deckle doctor` numbers them [default: 0]
+    #[arg(long, value_name = "N")]
+    pub device: Option<usize>,
+    /// The most memory that arrays may take on the GPU: 512M, 20G, or a number of bytes [default: most of what is free]
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    pub device_memory: Option<u64>,
     /// How many elements of a sequence are in memory at once, where some have to be: a number, or `auto` to follow time and memory. Results do not depend on it [default: auto]
     #[arg(long, value_name = "N | auto", value_parser = chunk)]
     pub chunk: Option<ChunkSize>,
@@ -219,6 +226,14 @@ impl Cli {
                     "the interpreter takes sequences one element at a time: leave `--chunk` out, or `--on interp`";
                 Err(Cli::command().error(ErrorKind::ArgumentConflict, message))
             }
+            Command::Run(RunArgs { on, device, device_memory, .. })
+                if (device.is_some() || device_memory.is_some())
+                    && !matches!(on, Some(Backend::Gpu | Backend::Simulated)) =>
+            {
+                let option = if device.is_some() { "--device" } else { "--device-memory" };
+                let message = format!("`{option}` is for GPUs: write `--on gpu`, or leave it out");
+                Err(Cli::command().error(ErrorKind::ArgumentConflict, message))
+            }
             Command::Explain(ExplainArgs { ir: Some(stage), on: Some(device), .. }) => {
                 let fits = match stage {
                     Stage::Schedule | Stage::Loop => true,
@@ -311,8 +326,11 @@ pub enum Backend {
     Seq,
     /// Compiled, on all cores
     Cpu,
-    /// Compiled, on a GPU (not in this version)
+    /// Compiled, on a GPU of NVIDIA
     Gpu,
+    /// Compiled for a GPU, on the simulator that tests use
+    #[value(hide = true)]
+    Simulated,
 }
 
 #[cfg(test)]
@@ -338,8 +356,17 @@ mod tests {
             let words = ["deckle", "run", "a.dk"].into_iter().chain(options.split(' '));
             Cli::try_parse_from(words).and_then(Cli::checked).map_err(|e| e.exit_code())
         };
-        for fine in ["--threads 2", "--threads 2 --on cpu", "--threads 1 --on seq", "--memory 512M"] {
+        for fine in [
+            "--on gpu --device 1 --device-memory 20G",
+            "--threads 2",
+            "--threads 2 --on cpu",
+            "--threads 1 --on seq",
+            "--memory 512M",
+        ] {
             assert!(parse(fine).is_ok(), "{fine}");
+        }
+        for wrong in ["--device 1", "--on cpu --device-memory 1G", "--on gpu --device x"] {
+            assert_eq!(parse(wrong).err(), Some(2), "{wrong}");
         }
         for wrong in ["--threads 0", "--threads 2 --on seq", "--threads 2 --on interp", "--threads x", "--memory 5X"] {
             assert_eq!(parse(wrong).err(), Some(2), "{wrong}");

@@ -5,21 +5,10 @@ use crate::report::print;
 use crate::stats::kibibytes;
 use deckle_llvm::{Compiler, Description, DiskCache, Unavailable};
 use deckle_runtime::cpu::{caches, usable_cores};
+use deckle_runtime::cuda::{Cuda, CudaError, DeviceInfo, LEAST_CAPABILITY, Missing};
 use deckle_runtime::pool::Bytes;
 use std::env;
 use std::fs;
-use std::path::PathBuf;
-
-/// Where the system keeps shared libraries.
-const LIBRARIES: [&str; 7] = [
-    "/usr/local/lib",
-    "/usr/lib/x86_64-linux-gnu",
-    "/usr/lib/aarch64-linux-gnu",
-    "/usr/lib64",
-    "/usr/lib",
-    "/lib64",
-    "/usr/lib/wsl/lib",
-];
 
 /// Prints the list, or clears the cache, and gives the exit code, which is always 0.
 pub fn doctor(args: &DoctorArgs) -> u8 {
@@ -31,6 +20,9 @@ pub fn doctor(args: &DoctorArgs) -> u8 {
         return 0;
     }
     let found = Compiler::host().and_then(Compiler::describe);
+    let gpus = gpus();
+    let fits = |info: &DeviceInfo| info.compute_capability >= LEAST_CAPABILITY;
+    let has_gpu = gpus.as_ref().is_ok_and(|(_, devices)| devices.iter().any(fits));
     let lines = [
         ("deckle", env!("CARGO_PKG_VERSION").to_string()),
         ("system", format!("{} on {}", env::consts::OS, env::consts::ARCH)),
@@ -39,19 +31,20 @@ pub fn doctor(args: &DoctorArgs) -> u8 {
         ("caches", cache_sizes()),
         ("memory", memory()),
         ("llvm", found.as_ref().map_or_else(missing, llvm)),
-        ("gpu", gpu()),
+        ("gpu", gpu(gpus)),
         ("cache", cache(cache_folder.as_ref())),
-        ("runs on", runs_on(found.is_ok())),
+        ("runs on", runs_on(found.is_ok(), has_gpu)),
     ];
     let _ = print(|out| lines.iter().try_for_each(|(key, text)| writeln!(out, "{key:<8} {text}")));
     0
 }
 
-fn runs_on(compiled: bool) -> String {
+fn runs_on(compiled: bool, has_gpu: bool) -> String {
+    let gpu = if has_gpu { "gpu, " } else { "" };
     if compiled {
-        "cpu (all cores; the default), seq (one core), interp (the reference)".to_string()
+        format!("cpu (all cores; the default), seq (one core), {gpu}interp (the reference)")
     } else {
-        "interp (the reference); cpu and seq need LLVM".to_string()
+        "interp (the reference); cpu, seq and gpu need LLVM".to_string()
     }
 }
 
@@ -117,31 +110,45 @@ fn missing(why: &Unavailable) -> String {
     format!("none: {}", lines.join("\n         "))
 }
 
-fn gpu() -> String {
-    const DRIVER: &str = "libcuda.so.1";
-    let searched = env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
-    let folders = env::split_paths(&searched).chain(LIBRARIES.iter().map(PathBuf::from));
-    let driver = folders.map(|f| f.join(DRIVER)).find(|p| p.is_file()).or_else(|| from_loader_cache(DRIVER));
-    match (driver, models()) {
-        (Some(path), models) if models.is_empty() => format!("driver {}", path.display()),
-        (Some(path), models) => format!("{}, driver {}", models.join(", "), path.display()),
-        (None, _) => format!("none: {DRIVER} is not installed"),
+/// The driver, and its devices by number; or why there is none, and what to do.
+fn gpu(found: Result<(Cuda, Vec<DeviceInfo>), CudaError>) -> String {
+    let (cuda, devices) = match found {
+        Ok(found) => found,
+        Err(CudaError::Unavailable(missing)) => {
+            let remedy = match missing {
+                Missing::Driver(_) => "a GPU of NVIDIA needs its driver, and nothing else",
+                Missing::Function(_) => "install a newer driver",
+                Missing::Start(_) => "`nvidia-smi` and the log of the system may say more",
+                _ => return format!("none: {missing}"),
+            };
+            return format!("none: {missing}\n         {remedy}");
+        }
+        Err(e) => return format!("none: {e}"),
+    };
+    let version = cuda.version().map_or("?".to_string(), |(major, minor)| format!("{major}.{minor}"));
+    let driver = format!("driver for CUDA {version}");
+    if devices.is_empty() {
+        return format!("none: {}; {driver}", Missing::Device);
     }
+    let lines = devices.iter().map(device);
+    [driver].into_iter().chain(lines).collect::<Vec<_>>().join("\n         ")
 }
 
-/// A library that the dynamic loader knows: its cache holds the paths as C strings.
-fn from_loader_cache(name: &str) -> Option<PathBuf> {
-    let cache = fs::read("/etc/ld.so.cache").ok()?;
-    let ending = format!("/{name}");
-    let found = cache.split(|b| *b == 0).filter_map(|s| std::str::from_utf8(s).ok()).find(|s| s.ends_with(&ending));
-    found.map(PathBuf::from).filter(|p| p.is_file())
+fn device(info: &DeviceInfo) -> String {
+    let DeviceInfo { ordinal, name, memory, compute_capability: (major, minor), .. } = info;
+    let (a, b) = LEAST_CAPABILITY;
+    let fits = if info.compute_capability < LEAST_CAPABILITY {
+        format!(" (too old: {a}.{b} is the least)")
+    } else {
+        String::new()
+    };
+    format!("device {ordinal}: {name}, {}, compute capability {major}.{minor}{fits}", Bytes(*memory))
 }
 
-/// The names of the NVIDIA GPUs that the driver lists.
-fn models() -> Vec<String> {
-    let entries = fs::read_dir("/proc/driver/nvidia/gpus").into_iter().flatten().flatten();
-    let model = |text: String| text.lines().find_map(|l| l.strip_prefix("Model:")).map(|m| m.trim().to_string());
-    entries.filter_map(|e| fs::read_to_string(e.path().join("information")).ok().and_then(model)).collect()
+fn gpus() -> Result<(Cuda, Vec<DeviceInfo>), CudaError> {
+    let cuda = Cuda::open()?;
+    let devices = cuda.devices()?;
+    Ok((cuda, devices))
 }
 
 /// Where compiled code is kept, and how much.
@@ -170,12 +177,34 @@ mod tests {
     use super::*;
 
     #[test]
+    fn devices_are_numbered_and_told_apart() {
+        let info = |compute_capability| DeviceInfo {
+            ordinal: 1,
+            name: "NVIDIA H200".into(),
+            compute_capability,
+            memory: 140 << 30,
+            multiprocessors: 132,
+            max_threads_per_block: 1024,
+            max_shared_per_block: 227 << 10,
+            warp_size: 32,
+        };
+        assert_eq!(device(&info((9, 0))), "device 1: NVIDIA H200, 140 GiB, compute capability 9.0");
+        assert!(device(&info((6, 1))).ends_with("compute capability 6.1 (too old: 7.0 is the least)"));
+        assert!(runs_on(true, true).contains("gpu") && !runs_on(true, false).contains("gpu"));
+    }
+
+    #[test]
     fn nothing_fails_where_nothing_is_found() {
         let none =
             Unavailable { rejected: vec![("/a/libLLVM.so".into(), "it is too old".into())], ..Unavailable::default() };
         let text = missing(&none);
         assert!(text.starts_with("none: no LLVM") && text.contains("/a/libLLVM.so: it is too old"), "{text}");
         assert_eq!(cache(None), "none");
+        let why = |missing| gpu(Err(CudaError::Unavailable(missing)));
+        let text = why(Missing::Driver("libcuda.so.1"));
+        assert!(text.starts_with("none: there is no NVIDIA driver (libcuda.so.1"), "{text}");
+        assert!(why(Missing::Function("cuLinkCreate_v2")).contains("too old"));
+        assert_eq!(why(Missing::Device), "none: the NVIDIA driver finds no device");
         assert_eq!(doctor(&DoctorArgs { clear_cache: false }), 0);
     }
 }

@@ -8,7 +8,9 @@ use crate::report::{fail, print};
 use crate::stats;
 use deckle_analysis::stream::{self as streams, Kept};
 use deckle_diag::{Code, Diagnostic, SourceMap, Span};
-use deckle_engine::{Callable, Interp, On, Options, Outcome, Ran, RanOn, Settings, bind, entry, source};
+use deckle_engine::{
+    Callable, Gpu, Interp, On, Options, Outcome, Ran, RanOn, Settings, Simulator, bind, entry, source,
+};
 use deckle_io::text::{Ends, show};
 use deckle_ir::array::Program;
 use deckle_ir::entity::Func;
@@ -46,6 +48,8 @@ fn execute(args: &RunArgs, sources: &mut SourceMap, interrupt: &Interrupt) -> Ou
     let entry = entry::choose(&compiled, args.entry.as_deref()).map_err(one)?;
     let function = entry::function(&compiled, entry);
     let settings = settings(args, interrupt);
+    // Before files are read: where it cannot run, that is said at once.
+    let gpu = gpu(args).map_err(|d| one(*d))?;
     let inputs = bind::inputs(&entry.name, function, &args.arguments, &settings.pool, sources)?;
     let ty = function.result_type();
     if let Some(target) = &args.out {
@@ -64,7 +68,7 @@ fn execute(args: &RunArgs, sources: &mut SourceMap, interrupt: &Interrupt) -> Ou
     interrupt.follow(&settings.progress, is_seen);
     let shown = args.progress.then(|| Shown::new(&settings.progress, &settings.pool));
     let begun = Instant::now();
-    let ran = callable.call(&on(args, &kept), inputs, sink, &settings);
+    let ran = callable.call(&on(args, gpu, &kept), inputs, sink, &settings);
     let seconds = begun.elapsed().as_secs_f64();
     drop(shown);
     let Ran { result, mut report } = ran.map_err(|d| one(*d))?;
@@ -102,11 +106,23 @@ fn settings(args: &RunArgs, interrupt: &Interrupt) -> Settings {
         Some(ChunkSize::Elements(n)) => Some(n),
         _ => None,
     };
-    Settings { chunk, ..Settings::with(team, deckle_engine::pool(args.memory)) }
+    Settings { chunk, measured: args.stats, ..Settings::with(team, deckle_engine::pool(args.memory)) }
+}
+
+/// The GPU, if it runs on one.
+fn gpu(args: &RunArgs) -> Result<Option<Gpu>, Box<Diagnostic>> {
+    match args.on {
+        Some(Backend::Gpu) => Gpu::open(args.device.unwrap_or(0), args.device_memory).map(Some),
+        Some(Backend::Simulated) => Ok(Some(Gpu::simulated(Simulator::default(), args.device_memory))),
+        _ => Ok(None),
+    }
 }
 
 /// Where it runs. Without LLVM the interpreter does it, if nothing was asked for that it cannot do.
-fn on(args: &RunArgs, kept: &[Kept]) -> On {
+fn on(args: &RunArgs, gpu: Option<Gpu>, kept: &[Kept]) -> On {
+    if let Some(gpu) = gpu {
+        return On::Gpu(gpu);
+    }
     match args.on {
         Some(Backend::Interp) => On::Interp(Interp {
             watch: kept.iter().map(|k| (k.place.func, k.place.var)).collect(),
@@ -182,8 +198,6 @@ fn deliver(args: &RunArgs, ty: &Type, result: &Data) -> Outcome<()> {
 fn check_backend(args: &RunArgs) -> Result<(), Diagnostic> {
     let unsupported = |message: &str| Err(Diagnostic::nowhere(Code::Unsupported, message));
     match args.on {
-        Some(Backend::Gpu) => unsupported("`--on gpu` is not there yet")
-            .map_err(|d| d.help("leave `--on` out: the program runs on all cores, and the result is the same")),
         Some(Backend::Interp) if args.schedule.is_some() => {
             unsupported("`--schedule` is for compiled programs: the interpreter has no loops to schedule")
                 .map_err(|d| d.help("leave `--on interp` out, or `--schedule`"))

@@ -1,6 +1,6 @@
 //! What a run took, for `--stats`.
 
-use deckle_engine::{RanOn, Report};
+use deckle_engine::{RanOn, Report, Traffic};
 use deckle_interp::Cost;
 
 /// One JSON object on one line. Its keys are a contract: other tools read them. `array_bytes` are those that `--memory` is about, `peak_bytes` the whole process, `seconds` the run without compiling.
@@ -19,10 +19,20 @@ pub fn to_json(report: &Report, seconds: f64) -> String {
             let rounds = if *rounds > 0 { format!(",\"rounds\":{rounds}") } else { String::new() };
             (*chunks, *kernels, format!("\"array_bytes\":{array_bytes},\"threads\":{threads}{rounds}"))
         }
+        RanOn::Gpu { array_bytes, chunks, kernels, traffic } => (*chunks, *kernels, on_gpu(*array_bytes, traffic)),
     };
     format!(
         "{{\"seconds\":{:.6},\"compile_seconds\":{:.6},\"peak_bytes\":{peak},\"chunks\":{chunks},\"kernels\":{kernels},{rest}}}",
         seconds, report.compile_seconds
+    )
+}
+
+/// What a run on a GPU has for itself: `kernel_seconds` by the clock of the device, copies as how many and their bytes.
+fn on_gpu(array_bytes: u64, traffic: &Traffic) -> String {
+    let Traffic { launches, kernel_seconds, copies_in, bytes_in, copies_out, bytes_out, device_bytes } = traffic;
+    format!(
+        "\"array_bytes\":{array_bytes},\"device_bytes\":{device_bytes},\"launches\":{launches},\"kernel_seconds\":{kernel_seconds:.6},\
+         \"copies_in\":{copies_in},\"bytes_in\":{bytes_in},\"copies_out\":{copies_out},\"bytes_out\":{bytes_out}"
     )
 }
 
@@ -46,7 +56,9 @@ mod tests {
         let metered = ["work", "depth", "space_seq", "space_par"];
         let native = RanOn::Native { array_bytes: 64, chunks: 3, kernels: 2, threads: 4, rounds: 0 };
         let interp = RanOn::Interp { cost: Some(Cost::default()), watched: Vec::new() };
-        for (on, own) in [(interp, &metered[..]), (native, &["array_bytes", "threads"])] {
+        let gpu = RanOn::Gpu { array_bytes: 64, chunks: 0, kernels: 2, traffic: Traffic::default() };
+        let of_gpu = ["launches", "kernel_seconds", "copies_in", "bytes_in", "copies_out", "bytes_out", "device_bytes"];
+        for (on, own) in [(interp, &metered[..]), (native, &["array_bytes", "threads"]), (gpu, &of_gpu)] {
             let report = Report { compile_seconds: 0.25, on };
             let value: serde_json::Value = serde_json::from_str(&to_json(&report, 0.5)).unwrap();
             assert_eq!(value["seconds"], 0.5);

@@ -60,10 +60,7 @@ fn a_program_gives_the_same_everywhere() {
 #[test]
 fn what_is_not_there_is_a_limitation() {
     let dir = Dir::new("limitation", TOTAL);
-    for (words, said) in [
-        ("run a.dk n=1 --on gpu", "`--on gpu` is not there yet"),
-        ("run a.dk n=1 --on interp --memory 1G", "the interpreter does not count"),
-    ] {
+    for (words, said) in [("run a.dk n=1 --on interp --memory 1G", "the interpreter does not count")] {
         let (code, out, err) = dir.deckle(words);
         assert!(code == 3 && out.is_empty() && err.contains("limitation[D0801]") && err.contains(said), "{err}");
     }
@@ -163,5 +160,62 @@ fn a_loop_that_never_ends_does_not_end() {
         let _ = child.kill();
         let _ = child.wait();
         assert_eq!(ended, None, "on {on}");
+    }
+}
+
+/// On a machine without a driver, as those that run these tests are for the most part.
+#[test]
+fn without_a_gpu_the_error_says_what_is_missing() {
+    let dir = Dir::new("gpu", TOTAL);
+    let (code, out, err) = dir.deckle("run a.dk n=100000 --on gpu");
+    if code == 0 {
+        assert_eq!((out.as_str(), err.as_str()), ("199999\n", ""));
+        let (code, _, err) = dir.deckle("run a.dk n=1 --on gpu --device 99");
+        assert!(code == 3 && err.contains("D0803") && err.contains("there is no device 99"), "{err}");
+        return;
+    }
+    assert!(code == 3 && out.is_empty() && err.starts_with("limitation[D0803]: no GPU can be used: "), "{err}");
+    assert!(err.contains("deckle doctor"), "{err}");
+    let (_, out, _) = dir.deckle("doctor");
+    assert!(out.contains("gpu      none: "), "{out}");
+    // What cannot run is not read for.
+    let (code, _, err) = dir.deckle("run a.dk n=@missing.npy --on gpu");
+    assert!(code == 3 && err.contains("D0803"), "{err}");
+}
+
+#[test]
+fn options_of_gpus_are_for_gpus() {
+    let dir = Dir::new("gpu-options", TOTAL);
+    for words in
+        ["run a.dk n=1 --device 0", "run a.dk n=1 --on seq --device-memory 1G", "run a.dk n=1 --on gpu --device -1"]
+    {
+        let (code, _, err) = dir.deckle(words);
+        assert!(code == 2, "{words}: {err}");
+    }
+    let (_, help, _) = dir.deckle("run --help");
+    assert!(help.contains("--device-memory <SIZE>") && !help.contains("simulat"), "{help}");
+}
+
+/// The command, with a simulated GPU in the place of a real one.
+#[test]
+fn a_gpu_gives_what_the_cores_do() {
+    let dir = Dir::new("gpu-runs", TOTAL);
+    assert_eq!(dir.deckle("run a.dk n=1000 --on simulated"), (0, "1999\n".into(), String::new()));
+    let (code, _, err) = dir.deckle("run a.dk n=1000 --on simulated --stats");
+    let stats: serde_json::Value = serde_json::from_str(&err).unwrap();
+    assert!(code == 0 && stats["launches"].as_u64() > Some(0) && stats["bytes_in"].as_u64() > Some(0), "{err}");
+
+    let dir = Dir::new("gpu-errors", "def main(xs: [int], i: int): [int] = [ x / xs[i] : x in xs ]\n");
+    for args in ["xs=[1,2] i=2", "xs=[1,0] i=1", "xs=[1] i=x", "i=1"] {
+        let (code, out, err) = dir.deckle(&format!("run a.dk {args} --on simulated"));
+        let (code_i, out_i, err_i) = dir.deckle(&format!("run a.dk {args} --on interp"));
+        assert_eq!((code, &out, err.lines().next()), (code_i, &out_i, err_i.lines().next()));
+    }
+
+    let dir = Dir::new("gpu-memory", ROOTS);
+    let (code, out, err) = dir.deckle("run a.dk n=1000000 --on simulated --device-memory 1M");
+    assert!(code == 1 && out.is_empty(), "{err}");
+    for words in ["D0310", "7.6 MiB of the GPU's memory", "the budget is 1 MiB", "--device-memory"] {
+        assert!(err.contains(words), "{words} in {err}");
     }
 }

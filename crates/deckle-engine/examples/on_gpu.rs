@@ -4,20 +4,18 @@
 //! Where there is no GPU it says so, which is a success too.
 
 use deckle_diag::SourceMap;
-use deckle_engine::{Chunks, Layout, Options, Ptx, Settings};
+use deckle_engine::{Callable, Chunks, Gpu, Input, Layout, On, Options, RanOn, Settings, pipeline};
+use deckle_io::tree;
 use deckle_ir::array::Program;
 use deckle_ir::entity::Func;
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::value::Value;
-use deckle_llvm::Gpu;
-use deckle_runtime::cuda::{Context, Cuda};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
-/// Arguments are put into memory of the device: it may be overwritten.
 fn options() -> Options {
-    Options { chunks: Chunks::Never, given: Options::ALL, ..Options::default() }
+    Options { chunks: Chunks::Never, ..Options::default() }
 }
 
 const PROGRAMS: &str = r#"
@@ -177,43 +175,55 @@ fn main() -> ExitCode {
     }
 }
 
+/// How kernels are laid out, to be compared: as usual, a thread for each point in many parts, a warp for each point.
+const LAYOUTS: [(&str, Option<bool>, Option<i64>); 3] =
+    [("usual", None, None), ("threads", Some(false), Some(77)), ("warps", Some(true), None)];
+
 fn all(how: Option<&str>, dir: Option<&Path>) -> Result<bool, String> {
     let (program, entries) = compile()?;
     let find = |name: &str| entries.iter().find(|e| e.0 == name).map(|e| e.1).ok_or(format!("no {name}"));
     if let (Some("ptx"), Some(dir)) = (how, dir) {
         std::fs::create_dir_all(dir).map_err(|e| e.to_string())?;
         for (name, _) in compared().into_iter().chain(timed()) {
-            let ptx = Ptx::compile(&program, find(name)?, options(), &Gpu::new(9, 0), None);
+            let ptx = pipeline::ptx(&program, find(name)?, options(), &deckle_llvm::Gpu::new(9, 0));
             let ptx = ptx.map_err(|e| format!("{name}: {}", e.message))?;
-            std::fs::write(dir.join(format!("{name}.ptx")), ptx.text()).map_err(|e| e.to_string())?;
+            std::fs::write(dir.join(format!("{name}.ptx")), ptx).map_err(|e| e.to_string())?;
         }
         return Ok(true);
     }
-    let context = match Cuda::open().and_then(|cuda| cuda.context(0)) {
-        Ok(context) => context,
+    let gpu = match Gpu::open(0, None) {
+        Ok(gpu) => gpu,
         Err(e) => {
-            println!("{e}");
+            println!("{}", e.message);
             return Ok(true);
         }
     };
-    println!("{:?}", context.info());
-    let gpu = Gpu::new(9, 0);
-    let settings = Settings::new(1, None);
-    let load = |name: &str, context: &Context, layout: Layout| {
+    println!("{}, {:?}", gpu.name(), gpu.memory());
+    let (on, settings) = (On::Gpu(gpu.clone()), Settings { measured: true, ..Settings::new(1, None) });
+    let load = |name: &str, layout: Layout| {
+        let callable = Callable::with(program.clone(), find(name)?, options()).laid_out(layout);
         let text = dir.and_then(|d| std::fs::read_to_string(d.join(format!("{name}.ptx"))).ok());
-        let ptx = Ptx::compile(&program, find(name)?, options(), &gpu, text);
-        let mut ptx = ptx.map_err(|e| e.message.clone())?;
-        ptx.set_layout(layout);
-        ptx.load(context.clone()).map_err(|e| e.message.clone())
+        Ok::<_, String>(match text {
+            Some(text) => callable.with_ptx(text),
+            None => callable,
+        })
+    };
+    let call = |callable: &Callable, args: &[Value]| {
+        let types = callable.function().params().iter().map(|p| callable.function().ty(*p));
+        let flat = types.zip(args).map(|(ty, v)| tree::flat(ty, [v], &settings.pool, "an argument").map(Input::Data));
+        let flat = flat.collect::<Result<Vec<_>, _>>().map_err(|e| e.to_string())?;
+        callable.call(&on, flat, None, &settings).map_err(|e| e.message.clone())
     };
     let mut fine = true;
     for (name, args) in compared() {
         let reference = deckle_interp::run(&program, find(name)?, &args, &deckle_interp::Options::default());
         let reference = reference.map(|o| o.value).map_err(|e| e.message.clone());
-        for wide in [None, Some(false), Some(true)] {
-            let layout = Layout { wide, parts: (wide == Some(false)).then_some(77), ..Layout::default() };
-            let found =
-                load(name, &context, layout).and_then(|on| on.run(&args, &settings).map_err(|e| e.message.clone()));
+        for (layout, wide, parts) in LAYOUTS {
+            let callable = load(name, Layout { wide, parts, ..Layout::default() })?;
+            let found = call(&callable, &args).map(|ran| {
+                let result = ran.result.map(|data| tree::value(callable.function().result_type(), &data, 0));
+                result.unwrap_or(Value::Tuple([].into()))
+            });
             let same = match (&reference, &found) {
                 (Ok(a), Ok(b)) => close(a, b),
                 (Err(a), Err(b)) => a == b,
@@ -221,18 +231,22 @@ fn all(how: Option<&str>, dir: Option<&Path>) -> Result<bool, String> {
             };
             fine &= same;
             let error = found.err().unwrap_or_default();
-            println!("{} {name} wide {wide:?} {error}", if same { "ok" } else { "WRONG" });
+            println!("{} {name}, {layout} {error}", if same { "ok" } else { "WRONG" });
         }
     }
     for (name, args) in timed() {
-        let on = load(name, &context, Layout::default())?;
-        let mut best = f64::INFINITY;
+        let callable = load(name, Layout::default())?;
+        let (mut best, mut kernels) = (f64::INFINITY, f64::INFINITY);
         for _ in 0..5 {
             let start = Instant::now();
-            on.run(&args, &settings).map_err(|e| e.message.clone())?;
+            let ran = call(&callable, &args)?;
             best = best.min(start.elapsed().as_secs_f64());
+            if let RanOn::Gpu { traffic, .. } = ran.report.on {
+                kernels = kernels.min(traffic.kernel_seconds);
+            }
         }
-        println!("{name}: {:.3} ms", best * 1e3);
+        println!("{name}: {:.3} ms, kernels {:.3} ms", best * 1e3, kernels * 1e3);
     }
+    println!("{:?}", gpu.memory());
     Ok(fine)
 }

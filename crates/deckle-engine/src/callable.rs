@@ -1,8 +1,9 @@
 //! Functions that can be called, natively or in the interpreter.
 
 use crate::interpret::{self, Interp};
-use crate::{Input, Native, Options, Settings};
-use deckle_diag::{Code, Diagnostic};
+use crate::native::{Failure, OnGpu, Taken};
+use crate::{Gpu, Hold, Input, Kept, Layout, Native, Options, Settings, Traffic};
+use deckle_diag::{Code as ErrorCode, Diagnostic};
 use deckle_interp::Cost;
 use deckle_ir::array::{Function, Program};
 use deckle_ir::entity::Func;
@@ -23,17 +24,35 @@ pub struct Callable {
     options: Options,
     /// What native code follows, where it has functions of that name.
     schedule: Option<Schedule>,
+    /// How kernels are laid out on a grid of a GPU.
+    layout: Layout,
+    /// PTX that was made elsewhere.
+    ptx: Option<String>,
     made: OnceLock<Box<Made>>,
 }
 
-/// Native code for a set of arguments that are given away, and for others: a list, since there are few, which grows and is read without a lock.
+/// Code for a set of arguments that are given away and a device, and for others: a list, since there are few, which grows and is read without a lock.
 #[derive(Debug)]
 struct Made {
+    of: Key,
+    /// Why there is none is kept as well.
+    code: OnceLock<Result<Code, Box<Diagnostic>>>,
+    next: OnceLock<Box<Made>>,
+}
+
+/// What code is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Key {
     /// As [`Options::given`] has it.
     given: u64,
-    /// Why there is none is kept as well.
-    native: OnceLock<Result<Native, Box<Diagnostic>>>,
-    next: OnceLock<Box<Made>>,
+    /// Which GPU, if it is for one.
+    device: Option<u64>,
+}
+
+#[derive(Debug)]
+enum Code {
+    Native(Box<Native>),
+    Gpu(Box<OnGpu>),
 }
 
 /// Where a call runs.
@@ -44,6 +63,8 @@ pub enum On {
     Best,
     /// As native code.
     Native,
+    /// On a GPU.
+    Gpu(Gpu),
     /// In the reference interpreter: slow, checked, and by definition right.
     Interp(Interp),
 }
@@ -90,6 +111,17 @@ pub enum RanOn {
         /// In checked mode, how many rounds its loops had.
         rounds: u64,
     },
+    /// A GPU.
+    Gpu {
+        /// The most bytes that arrays of this machine took at once.
+        array_bytes: u64,
+        /// How many chunks of sequences were gone through.
+        chunks: u64,
+        /// How many kernels the program has.
+        kernels: usize,
+        /// What was launched and copied.
+        traffic: Traffic,
+    },
 }
 
 impl Callable {
@@ -100,12 +132,23 @@ impl Callable {
 
     /// The same, compiled in another way. Which arguments it may keep is known from them, not from [`Options::given`].
     pub fn with(program: Program, func: Func, options: Options) -> Callable {
-        Callable { program, func, options, schedule: None, made: OnceLock::new() }
+        let (schedule, layout) = (None, Layout::default());
+        Callable { program, func, options, schedule, layout, ptx: None, made: OnceLock::new() }
     }
 
     /// Lets native code follow a schedule, where that has functions of its kernels.
     pub fn following(self, schedule: Schedule) -> Callable {
         Callable { schedule: Some(schedule), made: OnceLock::new(), ..self }
+    }
+
+    /// Lays kernels out on the grid of a GPU in another way.
+    pub fn laid_out(self, layout: Layout) -> Callable {
+        Callable { layout, made: OnceLock::new(), ..self }
+    }
+
+    /// Lets a GPU run PTX that [`crate::pipeline::ptx`] made of the same function, options and layout: then no LLVM is needed, but where a check has failed.
+    pub fn with_ptx(self, ptx: String) -> Callable {
+        Callable { ptx: Some(ptx), made: OnceLock::new(), ..self }
     }
 
     /// The program.
@@ -148,21 +191,26 @@ impl Callable {
         if let On::Interp(how) = on {
             return interpret::call(&self.program, self.func, how, args, sink, settings);
         }
-        let (made, mut compile_seconds) = (self.made(given(&args)), 0.0);
-        let native = made.native.get_or_init(|| {
-            let begun = Instant::now();
-            let options = Options { given: made.given, ..self.options };
-            let native = Native::compile_as(&self.program, self.func, options, self.schedule.as_ref());
-            compile_seconds = begun.elapsed().as_secs_f64();
-            native
-        });
-        match (native, on) {
-            (Ok(native), _) => {
+        let (made, compile_seconds) = self.code(on, &args);
+        match (made, on) {
+            (Ok(Code::Native(native)), _) => {
                 let is_taken = sink.is_some();
+                let args = fetched(args, settings)?;
                 let ran = native.stream_into(args, sink, room, settings);
-                ended(native, ran, is_taken, settings, compile_seconds)
+                let on = of_native(native, settings);
+                Ok(Ran { result: ended(ran, is_taken)?, report: Report { compile_seconds, on } })
             }
-            (Err(d), On::Best) if d.code == Code::NoLlvm => {
+            (Ok(Code::Gpu(gpu)), _) => {
+                let is_taken = sink.is_some();
+                let (ran, traffic) = gpu.run(args, sink, false, settings);
+                let ran = ran.and_then(|taken| match taken {
+                    Taken::Data(data) => Ok(data),
+                    Taken::Kept(kept) => kept.fetch(settings),
+                });
+                let on = of_gpu(gpu, traffic, settings);
+                Ok(Ran { result: ended(ran, is_taken)?, report: Report { compile_seconds, on } })
+            }
+            (Err(d), On::Best) if d.code == ErrorCode::NoLlvm => {
                 tell(d);
                 interpret::call(&self.program, self.func, &Interp::default(), args, sink, settings)
             }
@@ -170,11 +218,57 @@ impl Callable {
         }
     }
 
-    /// The code for such arguments.
-    fn made(&self, given: u64) -> &Made {
-        let new = || Box::new(Made { given, native: OnceLock::new(), next: OnceLock::new() });
+    /// Calls the function and leaves its result where it was computed: on a GPU, there, and without waiting for kernels that cannot fail. Given to another call on that
+    /// device ([`Input::Kept`]) it is not copied.
+    ///
+    /// # Errors
+    /// As [`Callable::call`].
+    pub fn keep(&self, on: &On, args: Vec<Input>, settings: &Settings) -> Result<(Kept, Report), Box<Diagnostic>> {
+        if let On::Gpu(_) = on {
+            let (made, compile_seconds) = self.code(on, &args);
+            if let Code::Gpu(gpu) = made.as_ref().map_err(Clone::clone)? {
+                let (ran, traffic) = gpu.run(args, None, true, settings);
+                let kept = match ran? {
+                    Taken::Data(data) => data.into(),
+                    Taken::Kept(kept) => kept,
+                };
+                return Ok((kept, Report { compile_seconds, on: of_gpu(gpu, traffic, settings) }));
+            }
+        }
+        let Ran { result, report } = self.call(on, args, None, settings)?;
+        let none = || Box::new(Diagnostic::nowhere(ErrorCode::Internal, "a result that nobody has taken is gone"));
+        Ok((result.ok_or_else(none)?.into(), report))
+    }
+
+    /// The code for such arguments, and how long it took to make it.
+    fn code(&self, on: &On, args: &[Input]) -> (&Result<Code, Box<Diagnostic>>, f64) {
+        let (given, device) = match on {
+            // What is on this machine is copied to the device, and that copy is the program's.
+            On::Gpu(gpu) => (given(args, |arg| matches!(arg, Input::Kept(_, Hold::Lent))), Some(gpu.id())),
+            _ => (given(args, |arg| matches!(arg, Input::Lent(_) | Input::Kept(_, Hold::Lent))), None),
+        };
+        let (made, mut compile_seconds) = (self.made(Key { given, device }), 0.0);
+        let code = made.code.get_or_init(|| {
+            let begun = Instant::now();
+            let options = Options { given, ..self.options };
+            let (what, schedule) = ((&self.program, self.func), self.schedule.as_ref());
+            let code = match on {
+                On::Gpu(gpu) => gpu
+                    .compile(what, options, self.layout, schedule, self.ptx.as_deref())
+                    .map(|c| Code::Gpu(Box::new(c))),
+                _ => Native::compile_as(what.0, what.1, options, schedule).map(|c| Code::Native(Box::new(c))),
+            };
+            compile_seconds = begun.elapsed().as_secs_f64();
+            code
+        });
+        (code, compile_seconds)
+    }
+
+    /// The place of code.
+    fn made(&self, of: Key) -> &Made {
+        let new = || Box::new(Made { of, code: OnceLock::new(), next: OnceLock::new() });
         let mut made = self.made.get_or_init(new);
-        while made.given != given {
+        while made.of != of {
             made = made.next.get_or_init(new);
         }
         made
@@ -182,32 +276,41 @@ impl Callable {
 }
 
 /// Which arguments are given away, as [`Options::given`] has it.
-fn given(args: &[Input]) -> u64 {
-    let is_kept = |arg: &Input| matches!(arg, Input::Lent(_));
+fn given(args: &[Input], is_kept: impl Fn(&Input) -> bool) -> u64 {
     let bits = |all: u64, k: usize| all & !1u64.checked_shl(k as u32).unwrap_or(0);
     (0..args.len()).filter(|k| is_kept(&args[*k])).fold(Options::ALL, bits)
 }
 
-/// What came of a run; it took so many seconds to compile its code.
-fn ended(
-    native: &Native,
-    ran: Result<Data, Box<Diagnostic>>,
-    is_taken: bool,
-    settings: &Settings,
-    compile_seconds: f64,
-) -> Result<Ran, Box<Diagnostic>> {
-    let result = match ran {
-        Err(d) if is_taken && d.code == Code::Stream && d.message == crate::native::CLOSED => None,
-        ran => Some(ran?).filter(|_| !is_taken),
-    };
-    let on = RanOn::Native {
+/// Arguments on this machine.
+fn fetched(args: Vec<Input>, settings: &Settings) -> Result<Vec<Input>, Box<Diagnostic>> {
+    args.into_iter().map(|arg| arg.fetched(settings).map_err(Failure::report_alone)).collect()
+}
+
+/// What came of a run, if nobody has taken it.
+fn ended(ran: Result<Data, Box<Diagnostic>>, is_taken: bool) -> Result<Option<Data>, Box<Diagnostic>> {
+    match ran {
+        Err(d) if is_taken && d.code == ErrorCode::Stream && d.message == crate::native::CLOSED => Ok(None),
+        ran => Ok(Some(ran?).filter(|_| !is_taken)),
+    }
+}
+
+fn of_native(native: &Native, settings: &Settings) -> RanOn {
+    RanOn::Native {
         array_bytes: settings.pool.stats().peak,
         chunks: settings.progress.chunks.load(Relaxed),
         kernels: native.kernels(),
         threads: settings.team.threads(),
         rounds: settings.progress.rounds.load(Relaxed),
-    };
-    Ok(Ran { result, report: Report { compile_seconds, on } })
+    }
+}
+
+fn of_gpu(gpu: &OnGpu, traffic: Traffic, settings: &Settings) -> RanOn {
+    RanOn::Gpu {
+        array_bytes: settings.pool.stats().peak,
+        chunks: settings.progress.chunks.load(Relaxed),
+        kernels: gpu.kernels(),
+        traffic,
+    }
 }
 
 /// Says once that the interpreter stands in, and what to install.

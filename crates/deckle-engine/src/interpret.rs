@@ -1,5 +1,6 @@
 //! The reference interpreter behind the surface of the engine.
 
+use crate::native::Failure;
 use crate::native::unfit;
 use crate::{Input, Ran, RanOn, Report, Settings};
 use deckle_diag::{Code, Diagnostic, Span};
@@ -61,7 +62,7 @@ pub(crate) fn call(
     };
     let mut taken = Vec::new();
     for (arg, (ty, name)) in args.into_iter().zip(params) {
-        taken.push(match arg {
+        taken.push(match arg.fetched(settings).map_err(Failure::report_alone)? {
             Input::Data(data) | Input::Lent(data) if data.len() == 1 && tree::fits(ty, &data) => {
                 check_room(tree::bytes(&data), tree::bytes(&data))?;
                 Argument::Value(tree::value(ty, &data, 0))

@@ -1,8 +1,9 @@
 //! Where programs run.
 //!
-//! A backend is a word: [`Interp`], [`Seq`](const@Seq), [`Cpu`]. A program is compiled for the last two when it is first called, once, however many handles to it there are and
+//! A backend is a word: [`Interp`], [`Seq`](const@Seq), [`Cpu`], [`Gpu`](const@Gpu). A program is compiled for all but the first when it is first called, once, however many handles to it there are and
 //! whatever the number of threads; the threads and the memory of all programs are the same, unless a program has limits of its own.
 
+use deckle_diag::Diagnostic;
 use deckle_engine::{On, Progress, Settings};
 use deckle_runtime::{Pool, Team, cpu};
 use std::collections::HashMap;
@@ -12,7 +13,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 pub trait Backend: Copy + Send + 'static {
     /// As what.
     #[doc(hidden)]
-    fn place(self) -> On;
+    fn place(self) -> Result<On, Box<Diagnostic>>;
 
     /// On how many threads.
     #[doc(hidden)]
@@ -35,8 +36,8 @@ pub trait Backend: Copy + Send + 'static {
 pub struct Interp;
 
 impl Backend for Interp {
-    fn place(self) -> On {
-        On::Interp(deckle_engine::Interp { check_associative: true, ..Default::default() })
+    fn place(self) -> Result<On, Box<Diagnostic>> {
+        Ok(On::Interp(deckle_engine::Interp { check_associative: true, ..Default::default() }))
     }
 }
 
@@ -63,8 +64,8 @@ pub struct Patient {
 }
 
 impl Backend for Patient {
-    fn place(self) -> On {
-        On::Interp(deckle_engine::Interp { max_steps: Some(self.steps), ..Default::default() })
+    fn place(self) -> Result<On, Box<Diagnostic>> {
+        Ok(On::Interp(deckle_engine::Interp { max_steps: Some(self.steps), ..Default::default() }))
     }
 }
 
@@ -92,8 +93,8 @@ impl Cpu {
 }
 
 impl Backend for Cpu {
-    fn place(self) -> On {
-        On::Best
+    fn place(self) -> Result<On, Box<Diagnostic>> {
+        Ok(On::Best)
     }
 
     fn threads(self) -> usize {
@@ -108,8 +109,8 @@ pub struct SomeCores {
 }
 
 impl Backend for SomeCores {
-    fn place(self) -> On {
-        On::Best
+    fn place(self) -> Result<On, Box<Diagnostic>> {
+        Ok(On::Best)
     }
 
     fn threads(self) -> usize {
@@ -133,8 +134,68 @@ pub struct OneCore;
 pub const Seq: OneCore = OneCore;
 
 impl Backend for OneCore {
-    fn place(self) -> On {
-        On::Best
+    fn place(self) -> Result<On, Box<Diagnostic>> {
+        Ok(On::Best)
+    }
+}
+
+/// A GPU of NVIDIA: the type of the backend [`Gpu`](const@Gpu).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OneGpu {
+    device: usize,
+    memory: Option<u64>,
+}
+
+/// A GPU of NVIDIA: its first device, whose arrays may take most of the memory that is free when it is first used.
+///
+/// All that is needed is the driver. Arguments are copied to the device and results back, but for those that stay there:
+/// [`Compiled::keep`](crate::Compiled::keep) leaves a result on the device, and as an argument on the same one it is not copied. Integers are as everywhere, floats but for rounding, and
+/// errors are the same. Where there is no GPU, the first call is an error that says why; nothing else stands in.
+///
+/// ```
+/// # use deckle::prelude::*;
+/// let squares = compile(|xs: Arr<f64>| xs.map(|x| x * x))?;
+/// let total = compile(|xs: Arr<f64>| xs.sum())?;
+/// let on = Gpu.device(0).memory(1 << 30);
+/// match squares.on(on).keep(vec![1.0, 2.0, 3.0]) {
+///     Ok(kept) => assert_eq!(total.on(on).call(&kept)?, 14.0),
+///     Err(e) => assert!(e.to_string().contains("no GPU can be used"), "{e}"),
+/// }
+/// # Ok::<(), deckle::Error>(())
+/// ```
+#[allow(non_upper_case_globals)] // It is used as `Cpu` and `Interp` are.
+pub const Gpu: OneGpu = OneGpu { device: 0, memory: None };
+
+impl OneGpu {
+    /// Another device, by its number: `deckle doctor` lists them.
+    pub fn device(self, number: usize) -> OneGpu {
+        OneGpu { device: number, ..self }
+    }
+
+    /// Arrays on the device that take at most so many bytes together. What needs more is an error that names the array. Every budget has memory of its own: results stay
+    /// on a device for calls with the same one.
+    pub fn memory(self, bytes: u64) -> OneGpu {
+        OneGpu { memory: Some(bytes), ..self }
+    }
+}
+
+impl Backend for OneGpu {
+    /// Devices are opened when they are first needed, and kept. A failure is not: a driver may be loaded later.
+    fn place(self) -> Result<On, Box<Diagnostic>> {
+        static OPENED: Mutex<Vec<(OneGpu, deckle_engine::Gpu)>> = Mutex::new(Vec::new());
+        let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_same = |other: &OneGpu| (other.device, other.memory) == (self.device, self.memory);
+        if let Some((_, gpu)) = opened.iter().find(|(of, _)| is_same(of)) {
+            return Ok(On::Gpu(gpu.clone()));
+        }
+        let gpu = deckle_engine::Gpu::open(self.device, self.memory)?;
+        opened.push((self, gpu.clone()));
+        Ok(On::Gpu(gpu))
+    }
+
+    /// For what the host does: sorting.
+    fn threads(self) -> usize {
+        cpu::usable_cores()
     }
 }
 

@@ -11,7 +11,7 @@ use crate::seq::Seq;
 use crate::stream::{Arg, Argument, Fate, Results, Take, Taker};
 use crate::trace::{Parameter, Traced, trace};
 use deckle_diag::{Code, Diagnostic, SourceMap};
-use deckle_engine::{Callable, Input, Progress, Settings, file};
+use deckle_engine::{Callable, Input, Kept, On, Progress, Settings, file};
 use deckle_ir::array::Program;
 use deckle_ir::entity::Func;
 use deckle_runtime::stream::Sink;
@@ -149,12 +149,32 @@ impl Built {
         to: To,
     ) -> Result<Option<Data>, Error> {
         let sink = to.take.map(|take| Box::new(Taker(take)) as Box<dyn Sink>);
-        let (place, mut fates) = (backend.place(), Vec::new());
+        let call = |place: &On, inputs| self.callable.call_into(place, inputs, sink, to.room, settings);
+        Ok(self.ran(backend, args, call)?.result)
+    }
+
+    fn keep<const N: usize>(
+        &self,
+        backend: impl Backend,
+        settings: &Settings,
+        args: [Result<Arg, OverBudget>; N],
+    ) -> Result<Kept, Error> {
+        Ok(self.ran(backend, args, |place, inputs| self.callable.keep(place, inputs, settings))?.0)
+    }
+
+    /// Runs something with the arguments as the engine takes them.
+    fn ran<const N: usize, T>(
+        &self,
+        backend: impl Backend,
+        args: [Result<Arg, OverBudget>; N],
+        run: impl FnOnce(&On, Vec<Input>) -> Result<T, Box<Diagnostic>>,
+    ) -> Result<T, Error> {
+        let mut fates = Vec::new();
         let inputs = self.inputs(args, &mut fates);
-        let ran = inputs.and_then(|inputs| self.callable.call_into(&place, inputs, sink, to.room, settings));
+        let ran = inputs.and_then(|inputs| run(&backend.place()?, inputs));
         // If an iterator panicked, so does the call, whatever came of it.
         let mut causes: Vec<_> = fates.iter().filter_map(|fate| fate.take()).collect();
-        ran.map(|ran| ran.result).map_err(|d| {
+        ran.map_err(|d| {
             let place = d.labels.first().and_then(|l| self.places.get(l.span.lo as usize)).copied();
             let mut d = *d;
             d.labels.clear();
@@ -243,8 +263,10 @@ macro_rules! arities {
             #[allow(clippy::too_many_arguments, clippy::extra_unused_lifetimes)]
             pub fn keep<'a>(&self, $($arg: impl Argument<'a, $name>),*) -> Result<Resident<Ret>, Error> {
                 lending(self.backend.threads(), |_lender| {
-                    let data = self.run([$($arg.into_arg(_lender)),*], None)?;
-                    data.owned(&self.settings().pool, "a result that is kept").map(Resident::new).map_err(crate::error::over)
+                    let settings = self.settings();
+                    let kept = self.built.keep(self.backend, settings, [$($arg.into_arg(_lender)),*])?;
+                    let kept = kept.owned(&settings.pool, "a result that is kept").map_err(crate::error::over)?;
+                    Ok(Resident::new(kept, settings.clone()))
                 })
             }
         }

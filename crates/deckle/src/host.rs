@@ -8,9 +8,10 @@ use crate::exp::Exp;
 use crate::flat::{self, Elements, Flat, Grids, Rows, shape_of, shaped};
 use crate::seq::Seq;
 use crate::stream::{Arg, Argument};
-use deckle_engine::Input;
+use deckle_engine::{Hold, Input, Kept, Settings};
 use deckle_runtime::{Data, Form, Lender, Offsets, OverBudget};
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 /// An array in memory, row by row: a shape and its elements.
 ///
@@ -317,7 +318,7 @@ impl<A: HostItem> Hosted for Seq<A> {
 
 /// A result that stays with the engine between calls, as the handle `H` has it: [`Compiled::keep`](crate::Compiled::keep).
 ///
-/// It is an argument for parameters of the same type. Borrowed, it stays; moved, its memory may become that of the result. Nothing is taken apart or put together but by
+/// On a GPU it stays on the device. It is an argument for parameters of the same type, on the same device without being copied. Borrowed, it stays; moved, its memory may become that of the result. Nothing is taken apart or put together but by
 /// [`into_host`](Resident::into_host).
 ///
 /// ```
@@ -331,38 +332,41 @@ impl<A: HostItem> Hosted for Seq<A> {
 /// ```
 #[derive(Debug)]
 pub struct Resident<H> {
-    data: Data,
+    kept: Kept,
+    /// What may be used to copy it from a device.
+    settings: Arc<Settings>,
     of: PhantomData<fn() -> H>,
 }
 
 impl<H: Hosted> Resident<H> {
-    pub(crate) fn new(data: Data) -> Resident<H> {
-        Resident { data, of: PhantomData }
+    pub(crate) fn new(kept: Kept, settings: Arc<Settings>) -> Resident<H> {
+        Resident { kept, settings, of: PhantomData }
     }
 
     /// How many bytes it takes.
     pub fn bytes(&self) -> usize {
-        self.data.bytes()
+        self.kept.bytes()
     }
 
-    /// As a value of the host: without copying, where it lies as the host has it.
+    /// As a value of the host: without copying, where it lies as the host has it. From a GPU it is copied, when everything that it depends on has been computed.
     ///
     /// # Errors
-    /// None, but for a bug in Deckle.
+    /// There is no room for what comes from a GPU, or that has been lost.
     pub fn into_host(self) -> Result<H::Host, Error> {
-        H::from_data(self.data).ok_or_else(crate::error::misfit)
+        let data = self.kept.fetch(&self.settings).map_err(|d| Error::new(Fault::Run(d), None))?;
+        H::from_data(data).ok_or_else(crate::error::misfit)
     }
 }
 
 impl<'a, H: Hosted> Argument<'a, H> for Resident<H> {
     fn into_arg(self, _: &Lender<'a>) -> Result<Arg, OverBudget> {
-        Ok(Arg::Input(Input::Data(self.data)))
+        Ok(Arg::Input(Input::Kept(self.kept, Hold::Given)))
     }
 }
 
 impl<'a, H: Hosted> Argument<'a, H> for &'a Resident<H> {
     fn into_arg(self, _: &Lender<'a>) -> Result<Arg, OverBudget> {
-        Ok(Arg::Input(Input::Lent(self.data.clone())))
+        Ok(Arg::Input(Input::Kept(self.kept.clone(), Hold::Lent)))
     }
 }
 

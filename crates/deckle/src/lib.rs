@@ -91,6 +91,7 @@
 //! |---|---|
 //! | [`Cpu`], [`Cpu::threads`] | native code on all cores, which is where programs run if nothing is said, or on so many threads: the same bits as on one |
 //! | [`Seq`](const@Seq) | native code on one core |
+//! | [`Gpu`](const@Gpu), with a [`device`](OneGpu::device) and a budget of [`memory`](OneGpu::memory) | a GPU of NVIDIA, of which only the driver is needed; results that are kept stay there |
 //! | [`Interp`] | the reference interpreter, which defines what programs mean: slow, and checked |
 //!
 //! ```
@@ -179,7 +180,7 @@ pub use arr::{
     Above, Arr, Below, D1, D2, D3, Edge, Extent, Rank, array, constant_array, fill, generate, generate2, generate3,
     iota, range, range_by, range_inclusive,
 };
-pub use backend::{Backend, Cpu, Interp, OneCore, Patient, Seq, SomeCores};
+pub use backend::{Backend, Cpu, Gpu, Interp, OneCore, OneGpu, Patient, Seq, SomeCores};
 pub use bundle::{Becomes, Bundle, IntoBundle, Tup, Tupled, tup};
 pub use compile::{Builds, Compiled, compile};
 pub use control::{choose, loop_while, repeat, select};
@@ -197,8 +198,8 @@ pub use stream::{Argument, Blocks, Feed, FromFile, Results, feed, feed_blocks, f
 /// Everything that programs use: `use deckle::prelude::*;`.
 pub mod prelude {
     pub use crate::{
-        Above, Arr, Array, Below, Compiled, Cpu, D1, D2, D3, Edge, Elt, Error, Exp, Fault, Float, Int, Interp, Num,
-        Pack, Progress, Ragged, Rank, Resident, Seq, Tup, Unpack, array, choose, columns, compile, constant,
+        Above, Arr, Array, Below, Compiled, Cpu, D1, D2, D3, Edge, Elt, Error, Exp, Fault, Float, Gpu, Int, Interp,
+        Num, Pack, Progress, Ragged, Rank, Resident, Seq, Tup, Unpack, array, choose, columns, compile, constant,
         constant_array, count, count_to, feed, feed_blocks, feed_results, fill, from_file, generate, generate2,
         generate3, iota, loop_while, only_if, pack, produce, range, range_by, range_inclusive, repeat, select,
         sequence, tup,

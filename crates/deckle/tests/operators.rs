@@ -2,6 +2,7 @@
 
 use deckle::Backend;
 use deckle::prelude::*;
+use deckle_diag::Diagnostic;
 use deckle_engine::On;
 use deckle_ir::array::{BinOp, Boundary, Def, Monoid, Op, Program, UnOp, parse, verify};
 use std::collections::BTreeSet;
@@ -16,8 +17,8 @@ fn is_made(name: &str) -> bool {
 struct Checked;
 
 impl Backend for Checked {
-    fn place(self) -> On {
-        On::Interp(deckle_engine::Interp { check_sizes: true, ..Default::default() })
+    fn place(self) -> Result<On, Box<Diagnostic>> {
+        Ok(On::Interp(deckle_engine::Interp { check_sizes: true, ..Default::default() }))
     }
 }
 

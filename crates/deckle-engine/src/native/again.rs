@@ -99,8 +99,7 @@ impl<D: Device> Machine<'_, D> {
         });
         let state = rounds.stream.state.iter().filter_map(|b| self.memory.bufs[b.index()].as_ref());
         let state = state.map(|mem| mem.bytes() as u64).sum::<u64>();
-        let stats = self.memory.settings.pool.stats();
-        let room = stats.budget.map(|all| all.saturating_sub(stats.current));
+        let room = self.memory.device.room();
         // A copy of the state, one that has grown, and what is pulled meanwhile.
         rounds.is_tight = state > SMALL && room.is_some_and(|room| room / 4 < state);
         let is_cheap = state <= rounds.bytes + SMALL;
@@ -120,6 +119,10 @@ impl<D: Device> Machine<'_, D> {
     /// After a round that failed: goes back to the checkpoint, to go on in smaller chunks.
     pub(super) fn again(&mut self, rounds: &mut Rounds<'_, D::Mem>) -> Result<(), Failure> {
         self.repeats = false;
+        match self.memory.device.settle() {
+            Ok(()) | Err(Failure::Unlocated) => {}
+            Err(failure) => return Err(failure),
+        }
         let saved = rounds.saved.take().ok_or_else(|| Failure::bug("a round that cannot be repeated"))?;
         let chunks = &mut self.chunks;
         let came = chunks.pulled.take().filter(|n| *n > 1).map_or(MOST, |n| n as i64);

@@ -6,11 +6,12 @@ use crate::native::codes::Codes;
 use crate::native::compile::{Compiled, Entries, Entry, Make};
 use crate::native::device::Device;
 use crate::native::fault::Failure;
+use crate::native::gpu::Remote;
 use crate::native::host;
 use crate::native::passed::{Args, Few, Passed, Record, Shared};
 use crate::native::pipeline::Timings;
 use crate::native::rows::{LongCodes, Uneven};
-use crate::native::run::Memory;
+use crate::native::run::{Memory, host_room};
 use deckle_ir::kernel::{Buf, Kernel, ROOT, Sink, Site};
 use deckle_ir::loops::{Access, Launch, Work};
 use deckle_ir::scalar::{Scalar, ScalarType};
@@ -84,8 +85,21 @@ impl Device for Cpu<'_> {
         })
     }
 
-    fn put(&self, buffer: Buffer) -> Result<Buffer, Failure> {
-        Ok(buffer)
+    fn put(&self, buffer: Buffer, name: &str) -> Result<Buffer, Failure> {
+        let pool = &self.settings.pool;
+        if buffer.is_padded() && !pool.is_checked() {
+            return Ok(buffer);
+        }
+        Ok(buffer.padded(pool, name)?)
+    }
+
+    fn place(&self, array: Remote, name: &str) -> Result<Buffer, Failure> {
+        self.put(array.fetch(&self.settings.pool, self.settings.team.interrupt())?, name)
+    }
+
+    fn leave(&self, mem: &Buffer, bytes: usize) -> Result<Remote, Failure> {
+        let bytes = (bytes <= mem.len()).then_some(bytes).ok_or_else(|| Failure::bug("a result that is too short"))?;
+        Ok(Remote::Here(mem.slice(0, bytes)))
     }
 
     fn get(&self, mem: &Buffer) -> Result<Buffer, Failure> {
@@ -103,7 +117,11 @@ impl Device for Cpu<'_> {
         Ok(new)
     }
 
-    fn run(&self, memory: &Memory<'_, Self>, kernel: &Kernel, at: usize) -> Result<bool, Failure> {
+    fn room(&self) -> Option<u64> {
+        host_room(self.settings)
+    }
+
+    fn run(&self, memory: &Memory<'_, Self>, kernel: &Kernel, at: usize, _: bool) -> Result<bool, Failure> {
         let codes = self.codes.ok_or_else(|| Failure::bug("no code"))?;
         for (i, (launch, entries)) in codes.launches[at].iter().zip(codes.entries(at)?).enumerate() {
             let failed = self.launch(memory, launch, entries, &How::Best(kernel, at, i))?;

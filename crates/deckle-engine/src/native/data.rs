@@ -4,6 +4,7 @@
 
 use crate::native::device::Device;
 use crate::native::fault::Failure;
+use crate::native::gpu::{Kept, KeptForm};
 use crate::native::run::Memory;
 use deckle_diag::Span;
 use deckle_ir::kernel::{Buf, Op, Rep, Rows};
@@ -26,35 +27,36 @@ pub(crate) fn none_of(ty: &Type, pool: &Pool) -> Result<Data, OverBudget> {
 }
 
 impl<D: Device> Memory<'_, D> {
-    /// Gives the buffers of a representation what is in others, without copying.
-    pub(crate) fn take(&mut self, rep: &Rep, data: Data, name: &str) -> Result<(), Failure> {
+    /// Gives the buffers of a representation what is in others, without copying what is on the device.
+    pub(crate) fn take(&mut self, rep: &Rep, data: Kept, name: &str) -> Result<(), Failure> {
         let wrong = || Failure::Argument(name.to_string());
-        let n = data.len();
-        match (rep, data.into_form()) {
-            (Rep::Scalar(b), Form::Scalars(ty, buffer)) if self.program.bufs[b.index()].elem == ty => {
-                let mem = self.device.put(self.padded(buffer, name)?)?;
+        let (n, what) = (data.len, format!("argument `{name}`"));
+        match (rep, data.form) {
+            (Rep::Scalar(b), KeptForm::Scalars(ty, array)) if self.program.bufs[b.index()].elem == ty => {
+                let mem = self.device.place(array, &what)?;
                 self.hold(*b, mem);
                 Ok(())
             }
-            (Rep::Tuple(reps), Form::Tuple(parts)) if reps.len() == parts.len() => {
+            (Rep::Tuple(reps), KeptForm::Tuple(parts)) if reps.len() == parts.len() => {
                 reps.iter().zip(parts).try_for_each(|(r, d)| self.take(r, d, name))
             }
-            (Rep::Array(Rows::Equal(m), elem), Form::Equal(size, data)) => {
+            (Rep::Array(Rows::Equal(m), elem), KeptForm::Equal(size, data)) => {
                 if let Op::Load(b, _) = self.program.node(*m).op {
                     self.set(b, size as i64)?;
                 }
                 self.take(elem, *data, name)
             }
-            (Rep::Array(Rows::Offsets(b), elem), Form::Offsets(offsets, data)) => {
-                let mem = self.device.put(self.padded(offsets, name)?)?;
+            (Rep::Array(Rows::Offsets(b), elem), KeptForm::Offsets(offsets, data)) => {
+                let mem = self.device.place(offsets, &what)?;
                 self.hold(*b, mem);
                 self.take(elem, *data, name)
             }
-            (Rep::Array(Rows::Equal(m), elem), Form::Offsets(offsets, data)) => {
+            (Rep::Array(Rows::Equal(m), elem), KeptForm::Offsets(offsets, data)) => {
+                let offsets = offsets.fetch(&self.settings.pool, self.settings.team.interrupt())?;
                 let all = offsets.as_slice::<i64>();
                 let size = all.get(1).copied().unwrap_or(0);
                 if let Some(row) = all.windows(2).position(|w| w[1] - w[0] != size) {
-                    let (what, len) = (format!("argument `{name}`"), all[row + 1] - all[row]);
+                    let len = all[row + 1] - all[row];
                     return Err(Failure::Irregular { what, span: Span::NONE, rows: n, row, len, first: size });
                 }
                 // A size that no row shows is told by another argument, or is 0.
@@ -63,22 +65,14 @@ impl<D: Device> Memory<'_, D> {
                 }
                 self.take(elem, *data, name)
             }
-            (Rep::Array(Rows::Offsets(b), elem), Form::Equal(size, data)) => {
+            (Rep::Array(Rows::Offsets(b), elem), KeptForm::Equal(size, data)) => {
                 let offsets: Vec<i64> = (0..=n).map(|i| (i * size) as i64).collect();
-                let mem = self.device.put(self.settings.pool.alloc_from(&offsets, name)?)?;
+                let mem = self.device.put(self.settings.pool.alloc_from(&offsets, name)?, &what)?;
                 self.hold(*b, mem);
                 self.take(elem, *data, name)
             }
             _ => Err(wrong()),
         }
-    }
-
-    fn padded(&self, buffer: Buffer, name: &str) -> Result<Buffer, Failure> {
-        let pool = &self.settings.pool;
-        if buffer.is_padded() && !pool.is_checked() {
-            return Ok(buffer);
-        }
-        Ok(buffer.padded(pool, &format!("argument `{name}`"))?)
     }
 
     /// What is in the buffers of a representation, from `lo` below `hi`, and nothing else.
@@ -131,7 +125,7 @@ impl<D: Device> Memory<'_, D> {
     /// Lets a buffer hold one number.
     pub(crate) fn set(&mut self, b: Buf, n: i64) -> Result<(), Failure> {
         let buffer = self.settings.pool.alloc_from(&[n], "a size")?;
-        let mem = self.device.put(buffer)?;
+        let mem = self.device.put(buffer, "a size")?;
         self.hold(b, mem);
         Ok(())
     }

@@ -1,14 +1,11 @@
 //! What the host asks of a device: memory, and that kernels run. Everything else is the same for all; see [`crate::native::run`].
 
 use crate::native::fault::Failure;
+use crate::native::gpu::Remote;
 use crate::native::run::Memory;
 use deckle_ir::kernel::Kernel;
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_runtime::Buffer;
-use deckle_runtime::cuda::DeviceBuffer;
-use std::cell::RefCell;
-use std::rc::Rc;
-use std::sync::Arc;
 
 /// Memory that kernels can reach. Clones are handles of the same memory.
 pub(crate) trait Handle: Clone {
@@ -29,26 +26,6 @@ impl Handle for Buffer {
     }
 }
 
-impl Handle for Rc<RefCell<Vec<u8>>> {
-    fn bytes(&self) -> usize {
-        self.borrow().len()
-    }
-
-    fn is_alone(&mut self) -> bool {
-        Rc::get_mut(self).is_some()
-    }
-}
-
-impl Handle for Arc<DeviceBuffer> {
-    fn bytes(&self) -> usize {
-        self.len()
-    }
-
-    fn is_alone(&mut self) -> bool {
-        Arc::get_mut(self).is_some()
-    }
-}
-
 /// Where kernels run.
 pub(crate) trait Device: Sized {
     /// Its memory.
@@ -66,7 +43,13 @@ pub(crate) trait Device: Sized {
     }
 
     /// Memory that holds what a buffer of this machine does.
-    fn put(&self, buffer: Buffer) -> Result<Self::Mem, Failure>;
+    fn put(&self, buffer: Buffer, name: &str) -> Result<Self::Mem, Failure>;
+
+    /// Memory that holds what an array does that may already be on the device.
+    fn place(&self, array: Remote, name: &str) -> Result<Self::Mem, Failure>;
+
+    /// The first bytes of memory, left where they are.
+    fn leave(&self, mem: &Self::Mem, bytes: usize) -> Result<Remote, Failure>;
 
     /// A buffer of this machine that holds what is in memory.
     fn get(&self, mem: &Self::Mem) -> Result<Buffer, Failure>;
@@ -77,8 +60,22 @@ pub(crate) trait Device: Sized {
     /// New memory with the contents of other memory, as far as there is room.
     fn copy(&self, mem: &Self::Mem, bytes: usize, name: &str) -> Result<Self::Mem, Failure>;
 
-    /// Runs the kernel of that number. Whether no check failed.
-    fn run(&self, memory: &Memory<'_, Self>, kernel: &Kernel, at: usize) -> Result<bool, Failure>;
+    /// How many bytes there is room for, if there is a budget.
+    fn room(&self) -> Option<u64>;
+
+    /// Whether kernels may be run without waiting for them.
+    fn defers(&self) -> bool {
+        false
+    }
+
+    /// Runs the kernel of that number. Whether no check failed. If that may be deferred, a check that failed may be noticed later: whatever looks at
+    /// memory, and [`Device::settle`], then fails with [`Failure::Unlocated`].
+    fn run(&self, memory: &Memory<'_, Self>, kernel: &Kernel, at: usize, defer: bool) -> Result<bool, Failure>;
+
+    /// Waits until it is known that no check has failed in what was deferred.
+    fn settle(&self) -> Result<(), Failure> {
+        Ok(())
+    }
 
     /// Runs a kernel that has failed again, in order, to see where it fails first.
     fn diagnose(&self, memory: &Memory<'_, Self>, kernel: &Kernel, at: usize) -> Result<Failure, Failure>;

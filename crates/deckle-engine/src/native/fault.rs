@@ -2,7 +2,8 @@
 
 use crate::native::plan::Plan;
 use deckle_diag::{Code, Diagnostic, Span};
-use deckle_ir::kernel::{Fault, Node, Program, Site};
+use deckle_ir::kernel::{Fault, Node, Program, Site, SiteData};
+use deckle_runtime::pool::Bytes;
 use deckle_runtime::{Interrupted, OverBudget, stream};
 
 /// What is said when whoever took the result has gone.
@@ -19,6 +20,10 @@ pub(crate) enum Failure {
     Unlocated,
     /// The budget is spent. Where the array stands in the source.
     Memory(OverBudget, Span),
+    /// The budget of a GPU is spent, or it has no more memory. Where the array stands in the source.
+    DeviceMemory(OverBudget, Span),
+    /// A GPU does not answer any more.
+    Lost(String),
     /// An argument is not of the parameter's type.
     Argument(String),
     /// The rows of an argument are not of one size: which one has how many elements, and how many the first has.
@@ -72,7 +77,15 @@ impl Failure {
         use Failure::*;
         matches!(
             self,
-            Check(..) | Untold(_) | Unlocated | Memory(..) | Argument(_) | Irregular { .. } | Row { .. } | TooLarge(..)
+            Check(..)
+                | Untold(_)
+                | Unlocated
+                | Memory(..)
+                | DeviceMemory(..)
+                | Argument(_)
+                | Irregular { .. }
+                | Row { .. }
+                | TooLarge(..)
         )
     }
 
@@ -80,6 +93,7 @@ impl Failure {
     pub(crate) fn at(self, span: Span) -> Failure {
         match self {
             Failure::Memory(e, _) => Failure::Memory(e, span),
+            Failure::DeviceMemory(e, _) => Failure::DeviceMemory(e, span),
             other => other,
         }
     }
@@ -102,8 +116,17 @@ impl Failure {
         }
     }
 
+    /// As an error that belongs to no program.
+    pub(crate) fn report_alone(self) -> Box<Diagnostic> {
+        self.report_of(&[])
+    }
+
     /// As an error with its place.
     pub(crate) fn report(self, program: &Program) -> Box<Diagnostic> {
+        self.report_of(&program.sites)
+    }
+
+    fn report_of(self, sites: &[SiteData]) -> Box<Diagnostic> {
         Box::new(match self {
             Failure::Bug(message) => Diagnostic::nowhere(Code::Internal, message),
             Failure::Steps(message) => Diagnostic::nowhere(Code::LimitExceeded, message),
@@ -126,7 +149,20 @@ impl Failure {
             Failure::Interrupted => Fault::Interrupted.report(Span::NONE, &[]),
             Failure::Memory(e, span) => error(Code::LimitExceeded, e.to_string(), span, "made here")
                 .help("raise the budget, or use a sequence instead of an array"),
-            Failure::Check(site, operands) => match program.sites.get(site.index()) {
+            Failure::DeviceMemory(e, span) => {
+                let OverBudget { what, asked, in_use, budget } = e;
+                let (asked, in_use) = (Bytes(asked), Bytes(in_use));
+                let limit = match budget {
+                    Some(budget) => format!("the budget is {}", Bytes(budget)),
+                    None => "the GPU has no more".to_string(),
+                };
+                let message = format!("{what} needs {asked} of the GPU's memory, but {in_use} are in use and {limit}");
+                error(Code::LimitExceeded, message, span, "made here")
+                    .help("raise `--device-memory`, use a sequence instead of an array, or run it on the CPU")
+            }
+            Failure::Lost(why) => Diagnostic::nowhere(Code::LostGpu, format!("the GPU was lost: {why}"))
+                .help("run the program again, in a new process; `deckle doctor` says whether the GPU still works"),
+            Failure::Check(site, operands) => match sites.get(site.index()) {
                 Some(data) => data.report(&operands.iter().map(|n| i128::from(*n)).collect::<Vec<_>>()),
                 None => Diagnostic::nowhere(Code::Internal, format!("{site} is not known")),
             },

@@ -4,6 +4,7 @@ use crate::Settings;
 use crate::native::data::none_of;
 use crate::native::device::Device;
 use crate::native::fault::Failure;
+use crate::native::gpu::Kept;
 use crate::native::plan::Plan;
 use crate::native::run::Memory;
 use deckle_io::tree;
@@ -21,6 +22,8 @@ pub enum Input {
     Data(Data),
     /// That is there, and kept by the caller: the program only reads it.
     Lent(Data),
+    /// A result that an earlier call has left where it was computed, given away or only lent. It is not copied, if this call runs there too.
+    Kept(Kept, Hold),
     /// A sequence that comes bit by bit. Where a program cannot go through it in chunks, it is read as a whole before the run. What is neither a
     /// sequence nor a vector is the only element that comes.
     Stream(Box<dyn Source>),
@@ -31,7 +34,40 @@ impl fmt::Debug for Input {
         match self {
             Input::Data(data) => f.debug_tuple("Data").field(data).finish(),
             Input::Lent(data) => f.debug_tuple("Lent").field(data).finish(),
+            Input::Kept(kept, hold) => f.debug_tuple("Kept").field(kept).field(hold).finish(),
             Input::Stream(_) => f.write_str("Stream"),
+        }
+    }
+}
+
+/// Whose an argument is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hold {
+    /// The program may compute its result in this memory, if nobody else has a handle of it.
+    Given,
+    /// The program only reads it.
+    Lent,
+}
+
+impl Input {
+    /// Another handle of an argument; none of what comes bit by bit.
+    pub(crate) fn handle(&self) -> Option<Input> {
+        match self {
+            Input::Data(data) => Some(Input::Data(data.clone())),
+            Input::Lent(data) => Some(Input::Lent(data.clone())),
+            Input::Kept(kept, hold) => Some(Input::Kept(kept.clone(), *hold)),
+            Input::Stream(_) => None,
+        }
+    }
+
+    /// The argument on this machine, if it was kept elsewhere.
+    pub(crate) fn fetched(self, settings: &Settings) -> Result<Input, Failure> {
+        match self {
+            Input::Kept(kept, hold) => {
+                let data = kept.fetched(&settings.pool, settings.team.interrupt())?;
+                Ok(if hold == Hold::Lent { Input::Lent(data) } else { Input::Data(data) })
+            }
+            other => Ok(other),
         }
     }
 }
@@ -200,7 +236,7 @@ impl<D: Device> Memory<'_, D> {
         {
             pulled.push((param, block.clone()));
         }
-        self.take(rep, Data::array(block), name)?;
+        self.take(rep, Data::array(block).into(), name)?;
         Ok(size)
     }
 

@@ -3,12 +3,12 @@
 //! `deckle explain --ir` prints a program at any stage ([`show`]), `deckle explain --timing` the time of each pass ([`Timings`]).
 
 use crate::native::plan::Plan;
-use crate::native::{Layout, Options, Ptx, bug, grid, unloadable, whole};
+use crate::native::{Layout, Options, bug, gpu, grid, unloadable, whole};
 use deckle_diag::Diagnostic;
 use deckle_ir::array;
 use deckle_ir::entity::Func;
 use deckle_ir::kernel::Step;
-use deckle_ir::loops::Launch;
+use deckle_ir::loops::{Function, GridLaunch, Launch};
 use deckle_ir::schedule::Schedule;
 use deckle_llvm::{Compiler, Gpu, Origin, Pipeline, emit, fuses_here, gathers_here, stores_here};
 use deckle_lower::chunk::Chunks;
@@ -122,7 +122,7 @@ pub fn show(
             };
             text.map_err(|e| unloadable(e.to_string()))
         }
-        Stage::Ptx => Ok(Ptx::compile(program, func, options, &Gpu::new(8, 0), None)?.text().to_string()),
+        Stage::Ptx => ptx(program, func, options, &Gpu::new(8, 0)),
     }
 }
 
@@ -158,6 +158,20 @@ pub fn scheduled_on_grid(
 ) -> Result<Schedule, Box<Diagnostic>> {
     let plan = Plan::new(program, func, options, &mut Timings::default())?;
     Ok(whole(&grid::lowered(&plan, layout, given)?))
+}
+
+/// PTX for a function of a program: what [`crate::Callable::with_ptx`] takes, on a machine without LLVM.
+///
+/// # Errors
+/// There is no LLVM, the program does what is not supported, or Deckle has a bug.
+pub fn ptx(program: &array::Program, func: Func, options: Options, target: &Gpu) -> Result<String, Box<Diagnostic>> {
+    let plan = Plan::new(program, func, options, &mut Timings::default())?;
+    gpu::ptx(&functions_on_grid(&plan)?, target)
+}
+
+fn functions_on_grid(plan: &Plan) -> Result<Vec<Function>, Box<Diagnostic>> {
+    let kernels = grid::lowered(plan, Layout::default(), None)?;
+    Ok(kernels.iter().flat_map(|k| &k.launches).flat_map(GridLaunch::functions).cloned().collect())
 }
 
 /// Those of each kernel.

@@ -5,6 +5,7 @@ use crate::native::cpu::Cpu;
 use crate::native::data::buffer_of;
 use crate::native::device::{Device, Handle};
 use crate::native::fault::Failure;
+use crate::native::gpu::Kept;
 use crate::native::host::{Host, Known};
 use crate::native::outside::{Input, Much, Outside, collected, elements, validated};
 use crate::native::plan::Plan;
@@ -38,12 +39,17 @@ pub(crate) struct Memory<'a, D: Device> {
 
 /// Runs a program on values.
 pub(crate) fn run<D: Device>(plan: &Plan, device: &D, args: &[Value], settings: &Settings) -> Result<Value, Failure> {
+    let result = stream(plan, device, inputs(plan, args, settings)?, None, settings)?;
+    Ok(tree::value(&plan.result_ty, &result, 0))
+}
+
+/// Values as arguments.
+pub(crate) fn inputs(plan: &Plan, args: &[Value], settings: &Settings) -> Result<Vec<Input>, Failure> {
     let params = plan.param_types.iter().zip(&plan.param_names).zip(args);
     let input = |((ty, name), value): ((&Type, &String), &Value)| {
-        tree::flat(ty, [value], &settings.pool, &format!("argument `{name}`")).map(Input::Data)
+        Ok(Input::Data(tree::flat(ty, [value], &settings.pool, &format!("argument `{name}`"))?))
     };
-    let result = stream(plan, device, params.map(input).collect::<Result<_, _>>()?, None, settings)?;
-    Ok(tree::value(&plan.result_ty, &result, 0))
+    params.map(input).collect()
 }
 
 /// Runs a program on buffers and what comes bit by bit. If its result is a sequence, and there is someone to take it, how many elements there were is given in its place.
@@ -54,13 +60,48 @@ pub(crate) fn stream<D: Device>(
     sink: Option<Box<dyn Sink>>,
     settings: &Settings,
 ) -> Result<Data, Failure> {
+    // A result that is not handed over in parts is handed over at the end.
+    let (behind, late) = if plan.pushes.is_empty() { (None, sink) } else { (sink, None) };
+    let result = execute(plan, device, args, behind, settings, |memory, pushed| {
+        memory.result(&plan.result_ty, &plan.program.result, &mut plan.pushes.iter(), pushed)
+    })?;
+    handed_over(plan, late, result, settings)
+}
+
+/// A result, or how many elements it has that somebody has taken.
+pub(crate) fn handed_over(
+    plan: &Plan,
+    sink: Option<Box<dyn Sink>>,
+    result: Data,
+    settings: &Settings,
+) -> Result<Data, Failure> {
+    match sink {
+        Some(sink) if plan.result_ty.is_seq() => {
+            let block = result.into_elements().ok_or_else(|| Failure::bug("a sequence that is none"))?;
+            let count = Data::copied(&[block.len() as i64], &settings.pool, "a count")?;
+            let mut behind = Behind::new(sink)?;
+            behind.push(block, settings.team.interrupt())?;
+            behind.finish()?;
+            Ok(count)
+        }
+        _ => Ok(result),
+    }
+}
+
+/// Runs a program. Its result is what `finish` makes of the memory at the end, and of what was pushed and nobody took.
+pub(crate) fn execute<D: Device, R>(
+    plan: &Plan,
+    device: &D,
+    args: Vec<Input>,
+    behind: Option<Box<dyn Sink>>,
+    settings: &Settings,
+    finish: impl FnOnce(&Memory<'_, D>, &mut [Option<Data>]) -> Result<R, Failure>,
+) -> Result<R, Failure> {
     let program = &plan.program;
     if device.is_checked() != settings.pool.is_checked() {
         let message = "code in checked mode and memory in checked mode belong together: see `Settings::checked`";
         return Err(Failure::Bug(message.into()));
     }
-    // A result that is not handed over in parts is handed over at the end.
-    let (behind, late) = if plan.pushes.is_empty() { (None, sink) } else { (sink, None) };
     let bufs = smallvec![None; program.bufs.len()];
     let mut machine = Machine {
         memory: Memory { program, device, settings, bufs, known: Known::new(program) },
@@ -69,12 +110,13 @@ pub(crate) fn stream<D: Device>(
         next: 0,
         chunks: Chunking::new(plan.cuts.most_chunk, settings),
         repeats: false,
+        streams: !program.streams().is_empty(),
     };
     let Machine { memory, outside, .. } = &mut machine;
     for (b, data) in &program.data {
         let ty = program.bufs[b.index()].elem;
         let buffer = buffer_of(&settings.pool, ty, data, "a list of constants")?;
-        memory.hold(*b, device.put(buffer)?);
+        memory.hold(*b, device.put(buffer, "a list of constants")?);
     }
     let mut args = args.into_iter();
     for (k, (ty, name)) in plan.param_types.iter().zip(&plan.param_names).enumerate() {
@@ -84,6 +126,12 @@ pub(crate) fn stream<D: Device>(
         let unused = matches!((ty, rep), (Type::Seq(_), Rep::Tuple(parts)) if parts.is_empty());
         match (input, plan.pulled[k]) {
             (_, false) if unused => {}
+            (Input::Kept(kept, _), true) => {
+                let data = kept.fetched(&settings.pool, settings.team.interrupt())?;
+                let block = elements(data, ty).ok_or_else(|| Failure::Argument(name.clone()))?;
+                outside.comes(k, Ahead::given(block), settings);
+            }
+            (Input::Kept(kept, _), false) => memory.argument(rep, kept, name).map_err(|f| f.of_parameter(plan, k))?,
             (Input::Stream(source), true) => {
                 let source = validated(source, ty, name);
                 outside.comes(k, Ahead::new(source, read_sizes(&plan.cuts), &settings.pool), settings);
@@ -93,33 +141,23 @@ pub(crate) fn stream<D: Device>(
                 outside.comes(k, Ahead::given(block), settings);
             }
             (Input::Data(data) | Input::Lent(data), false) => {
-                memory.argument(rep, data, name).map_err(|f| f.of_parameter(plan, k))?
+                memory.argument(rep, data.into(), name).map_err(|f| f.of_parameter(plan, k))?
             }
             (Input::Stream(source), false) => {
                 let data = collected(validated(source, ty, name), ty, plan.cuts.whole_read, settings)?;
-                memory.argument(rep, data, name).map_err(|f| f.of_parameter(plan, k))?;
+                memory.argument(rep, data.into(), name).map_err(|f| f.of_parameter(plan, k))?;
             }
         }
     }
     if let Some([chunk, inside]) = plan.sizes {
         memory.set(chunk, settings.chunk.unwrap_or(1).max(1))?;
-        memory.set(inside, elements_inside(settings, &plan.cuts))?;
+        memory.set(inside, elements_inside(settings, device.room(), &plan.cuts))?;
     }
     memory.complete_sizes(plan)?;
     machine.block(&program.steps)?;
+    device.settle()?;
     let mut pushed = std::mem::take(&mut machine.outside).finish(plan, settings)?;
-    let result = machine.memory.result(&plan.result_ty, &program.result, &mut plan.pushes.iter(), &mut pushed)?;
-    match (late, result) {
-        (Some(sink), result) if plan.result_ty.is_seq() => {
-            let block = result.into_elements().ok_or_else(|| Failure::bug("a sequence that is none"))?;
-            let count = Data::copied(&[block.len() as i64], &settings.pool, "a count")?;
-            let mut behind = Behind::new(sink)?;
-            behind.push(block, settings.team.interrupt())?;
-            behind.finish()?;
-            Ok(count)
-        }
-        (_, result) => Ok(result),
-    }
+    finish(&machine.memory, &mut pushed)
 }
 
 /// The bytes of what is read ahead.
@@ -128,17 +166,21 @@ fn read_sizes(cuts: &Cuts) -> Sizes {
 }
 
 /// How many elements are gone through at once inside others: as many as keep the threads busy, if the arguments leave memory for what is made of them.
-fn elements_inside(settings: &Settings, cuts: &Cuts) -> i64 {
+fn elements_inside(settings: &Settings, room: Option<u64>, cuts: &Cuts) -> i64 {
     let busy = (settings.team.threads() as i64 * cuts.inside_for_thread).max(cuts.inside);
-    let stats = settings.pool.stats();
-    let room = stats.budget.map(|all| all.saturating_sub(stats.current));
     let fits = room.map_or(busy, |room| busy.min((room / BYTES_INSIDE) as i64));
     settings.chunk.map_or(fits, |n| n.min(fits)).max(cuts.least_inside)
 }
 
+/// How many bytes of this machine's memory there is room for, if there is a budget.
+pub(crate) fn host_room(settings: &Settings) -> Option<u64> {
+    let stats = settings.pool.stats();
+    stats.budget.map(|all| all.saturating_sub(stats.current))
+}
+
 impl<D: Device> Memory<'_, D> {
     /// The result: what is in memory, and in the places of sequences what was pushed.
-    fn result(
+    pub(crate) fn result(
         &self,
         ty: &Type,
         rep: &Rep,
@@ -164,8 +206,8 @@ impl<D: Device> Memory<'_, D> {
     }
 
     /// Takes an argument, of which there is one.
-    fn argument(&mut self, rep: &Rep, data: Data, name: &str) -> Result<(), Failure> {
-        if data.len() == 1 { self.take(rep, data, name) } else { Err(Failure::Argument(name.to_string())) }
+    fn argument(&mut self, rep: &Rep, data: Kept, name: &str) -> Result<(), Failure> {
+        if data.len == 1 { self.take(rep, data, name) } else { Err(Failure::Argument(name.to_string())) }
     }
 
     pub(crate) fn host(&self) -> Host<'_, D> {
@@ -309,6 +351,8 @@ pub(super) struct Machine<'a, D: Device> {
     pub(super) chunks: Chunking,
     /// Whether the round under way is repeated in smaller chunks if it fails: then it does not matter where.
     pub(super) repeats: bool,
+    /// Whether something comes from outside or goes there bit by bit, so that the run cannot be repeated as a whole.
+    streams: bool,
 }
 
 /// What decides on the elements of a chunk, and what is known of the one under way.
@@ -372,8 +416,9 @@ impl<D: Device> Machine<'_, D> {
             Step::Run(kernel) => {
                 let at = self.next;
                 self.next += 1;
-                let before = self.memory.copies(kernel)?;
-                let done = self.memory.device.run(&self.memory, kernel, at)?;
+                let defer = self.defers();
+                let before = if defer { Vec::new() } else { self.memory.copies(kernel)? };
+                let done = self.memory.device.run(&self.memory, kernel, at, defer)?;
                 self.memory.known.forget();
                 if !done && self.repeats {
                     return Err(Failure::Unlocated);
@@ -439,7 +484,7 @@ impl<D: Device> Machine<'_, D> {
                     if let Some(rounds) = &mut rounds {
                         self.begin_round(rounds);
                     }
-                    match (self.block(body), &mut rounds) {
+                    match (self.round(body), &mut rounds) {
                         (Err(failure), Some(rounds)) if self.repeats && failure.is_of_elements() => {
                             self.again(rounds)?;
                             continue;
@@ -466,6 +511,17 @@ impl<D: Device> Machine<'_, D> {
         Ok(())
     }
 
+    /// Whether a kernel that fails may be noticed later: where the run, or the round under way, is repeated if one has failed.
+    fn defers(&self) -> bool {
+        self.memory.device.defers() && (self.repeats || !self.streams)
+    }
+
+    /// The steps of a round. If the round can be repeated, it is over when it is known that nothing has failed.
+    fn round(&mut self, body: &[Step]) -> Result<(), Failure> {
+        self.block(body)?;
+        if self.repeats { self.memory.device.settle() } else { Ok(()) }
+    }
+
     /// Before the first round of a stream.
     fn begin_stream(&mut self, stream: &Stream) -> Result<(), Failure> {
         let chunks = &mut self.chunks;
@@ -489,8 +545,7 @@ impl<D: Device> Machine<'_, D> {
         let (size, pulled) = (chunks.size, chunks.pulled.take().filter(|n| *n > 0));
         let elements = pulled.map_or(size, |n| size.min(n as i64));
         progress.elements.fetch_add(pulled.map_or(size as u64, |n| n as u64), Relaxed);
-        let stats = self.memory.settings.pool.stats();
-        let room = stats.budget.map(|all| all.saturating_sub(stats.current));
+        let room = self.memory.device.room();
         let (bytes, came) = (std::mem::take(&mut chunks.bytes), std::mem::take(&mut chunks.came));
         if stays {
             return Ok(());
@@ -542,7 +597,7 @@ impl<D: Device> Machine<'_, D> {
             sort::Error::OverBudget(e) => over(e),
             sort::Error::Interrupted => Failure::Interrupted,
         })?;
-        let mem = self.memory.device.put(result)?;
+        let mem = self.memory.device.put(result, &data.name)?;
         self.memory.hold(order, mem);
         Ok(())
     }

@@ -195,6 +195,9 @@ pub(super) fn emit(module: &mut Module, function: &Function) {
     w.locals();
     w.line("%failed = alloca i1");
     w.line("store i1 false, ptr %failed");
+    if target == Target::Nvptx {
+        w.follow(global);
+    }
     w.block(&function.body);
     w.report(global);
     let (symbol, text) = (symbol(function), std::mem::take(&mut w.text));
@@ -245,6 +248,19 @@ impl Writer<'_> {
         let reported = self.op("load atomic volatile i64, ptr %error unordered, align 8");
         let others = self.op(format!("icmp ne i64 {reported}, 0"));
         self.op(format!("or i1 {own}, {others}"))
+    }
+
+    /// Begins a kernel of a GPU: if one that was launched before it has failed, so has this one, without doing anything. All threads agree on that: the word before the record
+    /// does not change while they run.
+    fn follow(&mut self, global: &str) {
+        let word = self.op(format!("getelementptr i64, {global} %error, i64 -1"));
+        let before = self.op(format!("load i64, {global} {word}, align 8"));
+        let failed = self.op(format!("icmp ne i64 {before}, 0"));
+        self.line(format!("br i1 {failed}, label %skip, label %begin"));
+        self.begin("skip".to_string());
+        self.line(format!("store atomic i64 1, {global} %error monotonic, align 8"));
+        self.line("ret void");
+        self.begin("begin".to_string());
     }
 
     /// Ends the function: what was noted becomes known.

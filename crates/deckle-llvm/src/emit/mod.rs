@@ -21,7 +21,8 @@
 //!
 //! # Calling convention on a GPU
 //! Each function becomes a kernel whose parameters are its buffers (pointers to global memory), its scalars (64-bit words as on the host) and the
-//! error record (a pointer to global memory), in this order.
+//! error record (a pointer to global memory), in this order. The word before the record says whether something that was launched earlier has failed: then
+//! the kernel does nothing but say so in its own record. So the host need not look at a record before it launches the next kernel.
 //!
 //! # What the module leaves open
 //! It names no CPU and no data layout: these belong to the target machine, and whoever compiles it sets them.

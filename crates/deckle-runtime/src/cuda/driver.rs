@@ -5,7 +5,7 @@
 
 #![allow(unsafe_code)] // Foreign functions.
 
-use super::CudaError;
+use super::{CudaError, Missing};
 use libloading::Library;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
@@ -13,7 +13,7 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 pub type Status = c_int;
 /// `CUdevice`.
 pub type DeviceHandle = c_int;
-/// `CUcontext`, `CUmodule`, `CUfunction`, `CUstream`.
+/// `CUcontext`, `CUmodule`, `CUfunction`, `CUstream`, `CUevent`, `CUlinkState`.
 pub type Handle = *mut c_void;
 /// `CUdeviceptr`.
 pub type DevicePtr = u64;
@@ -42,6 +42,21 @@ pub mod function {
     pub const MAX_DYNAMIC_SHARED_SIZE_BYTES: c_int = 8;
 }
 
+/// `CUresult`
+pub mod status {
+    use std::ffi::c_int;
+    pub const OUT_OF_MEMORY: c_int = 2;
+    pub const NO_DEVICE: c_int = 100;
+    pub const NOT_READY: c_int = 600;
+    /// Errors of kernels: an address out of range, a misaligned one, an instruction or a program counter that is none, and others of launches.
+    pub const KERNEL: [c_int; 7] = [700, 714, 715, 716, 717, 718, 719];
+}
+
+/// `CU_STREAM_NON_BLOCKING`: no order with the default stream, which other libraries in the process may use.
+pub const NON_BLOCKING: c_uint = 1;
+/// `CU_JIT_INPUT_PTX`
+pub const INPUT_PTX: c_uint = 1;
+
 macro_rules! driver {
     ($($(#[$doc:meta])* $field:ident = $name:literal ($($arg:ty),*);)*) => {
         /// The driver's functions. They stay valid for as long as the library is held.
@@ -58,9 +73,7 @@ macro_rules! driver {
                     Ok(Driver {
                         $($field: *library
                             .get::<unsafe extern "C" fn($($arg),*) -> Status>(concat!($name, "\0").as_bytes())
-                            .map_err(|_| CudaError::Unavailable(format!(
-                                "the NVIDIA driver is too old: it has no function {}", $name
-                            )))?,)*
+                            .map_err(|_| CudaError::Unavailable(Missing::Function($name)))?,)*
                         _library: library,
                     })
                 }
@@ -87,7 +100,17 @@ driver! {
     primary_release = "cuDevicePrimaryCtxRelease_v2" (DeviceHandle);
     ctx_set_current = "cuCtxSetCurrent" (Handle);
     ctx_get_current = "cuCtxGetCurrent" (*mut Handle);
-    ctx_synchronize = "cuCtxSynchronize" ();
+    /// stream, flags
+    stream_create = "cuStreamCreate" (*mut Handle, c_uint);
+    stream_destroy = "cuStreamDestroy_v2" (Handle);
+    /// event, flags
+    event_create = "cuEventCreate" (*mut Handle, c_uint);
+    event_destroy = "cuEventDestroy_v2" (Handle);
+    /// event, stream
+    event_record = "cuEventRecord" (Handle, Handle);
+    event_query = "cuEventQuery" (Handle);
+    /// milliseconds, start, end
+    event_elapsed = "cuEventElapsedTime" (*mut f32, Handle, Handle);
     /// module, image, number of options, options, their values
     module_load = "cuModuleLoadDataEx" (*mut Handle, *const c_void, c_uint, *mut c_uint, *mut *mut c_void);
     module_unload = "cuModuleUnload" (Handle);
@@ -97,10 +120,23 @@ driver! {
     mem_info = "cuMemGetInfo_v2" (*mut usize, *mut usize);
     mem_alloc = "cuMemAlloc_v2" (*mut DevicePtr, usize);
     mem_free = "cuMemFree_v2" (DevicePtr);
-    copy_in = "cuMemcpyHtoD_v2" (DevicePtr, *const c_void, usize);
-    copy_out = "cuMemcpyDtoH_v2" (*mut c_void, DevicePtr, usize);
-    /// to, value, bytes
-    memset = "cuMemsetD8_v2" (DevicePtr, u8, usize);
+    /// memory, bytes, flags
+    host_alloc = "cuMemHostAlloc" (*mut *mut c_void, usize, c_uint);
+    host_free = "cuMemFreeHost" (*mut c_void);
+    /// to, from, bytes, stream
+    copy_in = "cuMemcpyHtoDAsync_v2" (DevicePtr, *const c_void, usize, Handle);
+    copy_out = "cuMemcpyDtoHAsync_v2" (*mut c_void, DevicePtr, usize, Handle);
+    copy = "cuMemcpyDtoDAsync_v2" (DevicePtr, DevicePtr, usize, Handle);
+    /// to, value, bytes, stream
+    memset = "cuMemsetD8Async" (DevicePtr, u8, usize, Handle);
+    /// number of options, options, their values, link
+    link_create = "cuLinkCreate_v2" (c_uint, *mut c_uint, *mut *mut c_void, *mut Handle);
+    /// link, type, data, bytes, name, number of options, options, their values
+    link_add = "cuLinkAddData_v2"
+        (Handle, c_uint, *mut c_void, usize, *const c_char, c_uint, *mut c_uint, *mut *mut c_void);
+    /// link, image, bytes
+    link_complete = "cuLinkComplete" (Handle, *mut *mut c_void, *mut usize);
+    link_destroy = "cuLinkDestroy" (Handle);
     /// function, grid (3), block (3), shared bytes, stream, parameters, extra
     launch = "cuLaunchKernel"
         (Handle, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, Handle, *mut *mut c_void, *mut *mut c_void);
@@ -111,13 +147,15 @@ impl Driver {
     pub fn open() -> Result<Driver, CudaError> {
         let name = if cfg!(windows) { "nvcuda.dll" } else { "libcuda.so.1" };
         // SAFETY: the library's initialisers are NVIDIA's; it is made to be opened like this.
-        let library = unsafe { Library::new(name) }
-            .map_err(|_| CudaError::Unavailable(format!("there is no NVIDIA driver ({name} cannot be opened)")))?;
+        let library = unsafe { Library::new(name) }.map_err(|_| CudaError::Unavailable(Missing::Driver(name)))?;
         let driver = Driver::link(library)?;
         // SAFETY: the argument is that of the documentation.
-        let status = unsafe { (driver.init)(0) };
-        driver.check("cuInit", status).map_err(|e| CudaError::Unavailable(e.to_string()))?;
-        Ok(driver)
+        let code = unsafe { (driver.init)(0) };
+        match driver.check("cuInit", code) {
+            Err(_) if code == status::NO_DEVICE => Err(CudaError::Unavailable(Missing::Device)),
+            Err(e) => Err(CudaError::Unavailable(Missing::Start(e.to_string()))),
+            Ok(()) => Ok(driver),
+        }
     }
 
     /// Makes a status an error with the driver's words.

@@ -1,9 +1,9 @@
-//! Modules from PTX, and launches of their functions.
+//! Modules from PTX or from the driver's binaries, and launches of their functions.
 
 #![allow(unsafe_code)] // Foreign functions.
 
-use super::driver::{Handle, function, jit};
-use super::{Context, CudaError, DeviceBuffer};
+use super::driver::{Driver, Handle, INPUT_PTX, function, jit};
+use super::{Context, CudaError, DeviceBuffer, Stream};
 use std::ffi::{CString, c_int, c_uint, c_void};
 use std::fmt;
 use std::sync::Arc;
@@ -36,30 +36,90 @@ impl Drop for ModuleShared {
     }
 }
 
+/// What the driver's compiler prints, and the options that ask for it.
+struct Log {
+    text: Vec<u8>,
+    options: [c_uint; 2],
+    values: [*mut c_void; 2],
+}
+
+impl Log {
+    fn new() -> Log {
+        let mut text = vec![0u8; LOG];
+        let options = [jit::ERROR_LOG_BUFFER, jit::ERROR_LOG_BUFFER_SIZE_BYTES];
+        // A value is what the option asks for, as wide as a pointer: an address for the buffer, a number for its size.
+        let values = [text.as_mut_ptr().cast(), std::ptr::without_provenance_mut(LOG)];
+        Log { text, options, values }
+    }
+
+    /// The error of a call that was given the log.
+    fn explain(&self, error: CudaError) -> CudaError {
+        let end = self.text.iter().position(|&b| b == 0).unwrap_or(LOG);
+        let log = String::from_utf8_lossy(&self.text[..end]).trim().to_string();
+        match error {
+            CudaError::Driver { name, message, .. } => {
+                CudaError::Module { message: format!("{message} ({name})"), log }
+            }
+            other => other,
+        }
+    }
+}
+
+/// A link under way, which owns the binary that it makes.
+struct Link<'d> {
+    driver: &'d Driver,
+    handle: Handle,
+}
+
+impl Drop for Link<'_> {
+    fn drop(&mut self) {
+        // SAFETY: created once, destroyed once.
+        let _ = unsafe { (self.driver.link_destroy)(self.handle) };
+    }
+}
+
 impl Context {
-    /// Has the driver compile PTX text.
-    pub fn module(&self, ptx: &str) -> Result<Module, CudaError> {
+    /// Has the driver compile PTX text to a binary for this device, for [`Context::module`] of this or a later process.
+    pub fn binary(&self, ptx: &str) -> Result<Vec<u8>, CudaError> {
         let text = CString::new(ptx).map_err(|_| CudaError::Invalid("PTX with a zero character in it".to_string()))?;
         let d = self.enter()?;
-        let mut log = vec![0u8; LOG];
-        let mut options: [c_uint; 2] = [jit::ERROR_LOG_BUFFER, jit::ERROR_LOG_BUFFER_SIZE_BYTES];
-        // A value is what the option asks for, as wide as a pointer: an address for the buffer, a number for its size.
-        let mut values: [*mut c_void; 2] = [log.as_mut_ptr().cast(), std::ptr::without_provenance_mut(LOG)];
+        let mut log = Log::new();
+        let (options, values) = (log.options.as_mut_ptr(), log.values.as_mut_ptr());
         let mut handle: Handle = std::ptr::null_mut();
-        // SAFETY: the image is text that ends in zero; there are two options with two values; the log is as long as it says.
+        // SAFETY: two options with two values, which live until the link is destroyed (`log` is declared before `link`); writes one handle.
+        d.check("cuLinkCreate", unsafe { (d.link_create)(2, options, values, &mut handle) })?;
+        let link = Link { driver: d, handle };
+        let bytes = text.as_bytes_with_nul();
+        let (none, nothing) = (std::ptr::null_mut(), std::ptr::null_mut());
+        // SAFETY: the text is as long as it says, ends in zero, and is only read; no options; the name is a static string.
+        let status = unsafe {
+            let data = bytes.as_ptr().cast_mut().cast();
+            (d.link_add)(handle, INPUT_PTX, data, bytes.len(), c"deckle".as_ptr(), 0, none, nothing)
+        };
+        d.check("cuLinkAddData", status).map_err(|e| log.explain(e))?;
+        let (mut image, mut size): (*mut c_void, usize) = (std::ptr::null_mut(), 0);
+        // SAFETY: writes an address and a size.
+        let status = unsafe { (d.link_complete)(handle, &mut image, &mut size) };
+        d.check("cuLinkComplete", status).map_err(|e| log.explain(e))?;
+        // SAFETY: the image has so many bytes and lives until the link is destroyed.
+        let binary = unsafe { std::slice::from_raw_parts(image.cast::<u8>(), size) }.to_vec();
+        drop(link);
+        Ok(binary)
+    }
+
+    /// Loads a binary that [`Context::binary`] made, or PTX text that ends in a zero.
+    ///
+    /// # Safety
+    /// The driver trusts lengths inside the image: it was made by [`Context::binary`] and not changed, or is text that ends in a zero.
+    pub unsafe fn module(&self, image: &[u8]) -> Result<Module, CudaError> {
+        let d = self.enter()?;
+        let mut log = Log::new();
+        let mut handle: Handle = std::ptr::null_mut();
+        let (options, values) = (log.options.as_mut_ptr(), log.values.as_mut_ptr());
+        // SAFETY: the image is whole, as the caller promises; there are two options with two values; the log is as long as it says.
         // The driver may write the length of the log to the second value.
-        let status =
-            unsafe { (d.module_load)(&mut handle, text.as_ptr().cast(), 2, options.as_mut_ptr(), values.as_mut_ptr()) };
-        if let Err(error) = d.check("cuModuleLoadDataEx", status) {
-            let end = log.iter().position(|&b| b == 0).unwrap_or(LOG);
-            let log = String::from_utf8_lossy(&log[..end]).trim().to_string();
-            return Err(match error {
-                CudaError::Driver { name, message, .. } => {
-                    CudaError::Module { message: format!("{message} ({name})"), log }
-                }
-                other => other,
-            });
-        }
+        let status = unsafe { (d.module_load)(&mut handle, image.as_ptr().cast(), 2, options, values) };
+        d.check("cuModuleLoadDataEx", status).map_err(|e| log.explain(e))?;
         Ok(Module { shared: Arc::new(ModuleShared { context: self.clone(), handle }) })
     }
 }
@@ -156,6 +216,7 @@ impl Function {
     /// written: nothing here knows what the kernel does.
     pub unsafe fn launch(
         &self,
+        stream: &Stream,
         grid: [u32; 3],
         block: [u32; 3],
         shared_bytes: u32,
@@ -169,9 +230,9 @@ impl Function {
         let mut places: Vec<*mut c_void> = slots.iter_mut().map(|s| std::ptr::from_mut(s).cast()).collect();
         let ([gx, gy, gz], [bx, by, bz]) = (grid, block);
         // SAFETY: one place for each parameter, each of 8 bytes (the caller's promise says as many as the kernel has);
-        // the driver copies them before it returns. The null stream is the default one.
+        // the driver copies them before it returns.
         let status = unsafe {
-            let (stream, extra) = (std::ptr::null_mut(), std::ptr::null_mut());
+            let (stream, extra) = (stream.handle, std::ptr::null_mut());
             (d.launch)(self.handle, gx, gy, gz, bx, by, bz, shared_bytes, stream, places.as_mut_ptr(), extra)
         };
         d.check("cuLaunchKernel", status)

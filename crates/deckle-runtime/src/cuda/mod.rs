@@ -8,24 +8,27 @@
 //!
 //! # Order
 //!
-//! Everything goes to the default stream: launches and copies happen in the order of the calls. A launch returns before the kernel has run; copies out and
-//! [`Context::synchronize`] wait for it, and are also where a kernel's fault (an address out of range) is reported. After such a fault
-//! the driver refuses everything else in the context.
+//! Launches and copies go to a [`Stream`], and happen in the order in which they were enqueued. All of these calls return at once; an [`Event`] of the stream says
+//! when they are done, and is also where a kernel's fault (an address out of range) is reported. After such a fault the driver refuses everything else in the
+//! context.
 //!
 //! # Lifetimes
 //!
-//! Modules, functions and memory hold their context, the context holds the driver. What is dropped is freed; freeing memory waits for
+//! Modules, functions, streams, events and memory hold their context, the context holds the driver. What is dropped is freed; freeing memory waits for
 //! the kernels that may be using it.
 
 #![allow(unsafe_code)] // Foreign functions and device memory.
 
 mod driver;
 mod launch;
+mod memory;
+mod stream;
 
 pub use launch::{Arg, Function, Module};
+pub use memory::{DeviceBuffer, Pinned};
+pub use stream::{Event, Stream};
 
-use crate::buffer::Plain;
-use driver::{DeviceHandle, DevicePtr, Driver, Handle, attribute};
+use driver::{DeviceHandle, Driver, Handle, attribute, status};
 use std::ffi::{CStr, c_char, c_int};
 use std::fmt;
 use std::sync::Arc;
@@ -33,8 +36,8 @@ use std::sync::Arc;
 /// What went wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CudaError {
-    /// No driver or no device: the program can run elsewhere. Says why.
-    Unavailable(String),
+    /// No driver or no device: the program can run elsewhere.
+    Unavailable(Missing),
     /// The driver refused a call.
     Driver {
         /// The driver's function.
@@ -55,6 +58,67 @@ pub enum CudaError {
     },
     /// A range outside of an allocation, or a launch that cannot be.
     Invalid(String),
+}
+
+/// Why no GPU can be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// The driver's library, of this name, cannot be opened.
+    Driver(&'static str),
+    /// The driver is too old: it has no function of this name.
+    Function(&'static str),
+    /// The driver does not start. Says why.
+    Start(String),
+    /// There is no device.
+    Device,
+    /// There is no device of this number.
+    Number {
+        /// The number.
+        asked: usize,
+        /// How many devices there are.
+        devices: usize,
+    },
+    /// The device is older than what kernels are compiled for.
+    Capability {
+        /// Its name.
+        name: String,
+        /// Its compute capability.
+        has: (u32, u32),
+    },
+}
+
+/// The least compute capability that kernels are compiled for: from here on the threads of a warp are scheduled on their own, as barriers and shuffles rely on.
+pub const LEAST_CAPABILITY: (u32, u32) = (7, 0);
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Missing::Driver(name) => write!(f, "there is no NVIDIA driver ({name} cannot be opened)"),
+            Missing::Function(name) => write!(f, "the NVIDIA driver is too old: it has no function {name}"),
+            Missing::Start(why) => write!(f, "the NVIDIA driver does not start: {why}"),
+            Missing::Device => f.write_str("the NVIDIA driver finds no device"),
+            Missing::Number { asked, devices: 1 } => write!(f, "there is no device {asked}: the only one is device 0"),
+            Missing::Number { asked, devices } => {
+                write!(f, "there is no device {asked}: there are {devices}, from 0 to {}", devices.saturating_sub(1))
+            }
+            Missing::Capability { name, has: (major, minor) } => {
+                let (a, b) = LEAST_CAPABILITY;
+                write!(f, "{name} has compute capability {major}.{minor}, and {a}.{b} is the least that is supported")
+            }
+        }
+    }
+}
+
+impl CudaError {
+    /// Whether the device has no memory left.
+    pub fn is_out_of_memory(&self) -> bool {
+        matches!(self, CudaError::Driver { status: status::OUT_OF_MEMORY, .. })
+    }
+
+    /// Whether a kernel did what it must not: used an address out of range, for example.
+    pub fn is_of_kernel(&self) -> bool {
+        matches!(self, CudaError::Driver { status, .. } if status::KERNEL.contains(status))
+    }
 }
 
 impl std::error::Error for CudaError {}
@@ -121,10 +185,14 @@ impl Cuda {
 
     /// All devices.
     pub fn devices(&self) -> Result<Vec<DeviceInfo>, CudaError> {
+        (0..self.count()?).map(|ordinal| self.device(ordinal)).collect()
+    }
+
+    fn count(&self) -> Result<usize, CudaError> {
         let mut count: c_int = 0;
         // SAFETY: writes one int.
         self.driver.check("cuDeviceGetCount", unsafe { (self.driver.device_count)(&mut count) })?;
-        (0..count.max(0) as usize).map(|ordinal| self.device(ordinal)).collect()
+        Ok(count.max(0) as usize)
     }
 
     fn handle(&self, ordinal: usize) -> Result<DeviceHandle, CudaError> {
@@ -165,9 +233,19 @@ impl Cuda {
         })
     }
 
-    /// The primary context of a device.
+    /// The primary context of a device that kernels can be compiled for.
     pub fn context(&self, ordinal: usize) -> Result<Context, CudaError> {
+        match self.count()? {
+            0 => return Err(CudaError::Unavailable(Missing::Device)),
+            devices if ordinal >= devices => {
+                return Err(CudaError::Unavailable(Missing::Number { asked: ordinal, devices }));
+            }
+            _ => {}
+        }
         let info = self.device(ordinal)?;
+        if info.compute_capability < LEAST_CAPABILITY {
+            return Err(CudaError::Unavailable(Missing::Capability { name: info.name, has: info.compute_capability }));
+        }
         let device = self.handle(ordinal)?;
         let mut handle: Handle = std::ptr::null_mut();
         let d = &self.driver;
@@ -227,126 +305,11 @@ impl Context {
         }
         Ok(d)
     }
-
-    /// Waits for everything that was launched, and reports its faults.
-    pub fn synchronize(&self) -> Result<(), CudaError> {
-        let d = self.enter()?;
-        // SAFETY: no arguments.
-        d.check("cuCtxSynchronize", unsafe { (d.ctx_synchronize)() })
-    }
-
-    /// Free and total bytes of device memory.
-    pub fn memory(&self) -> Result<(u64, u64), CudaError> {
-        let d = self.enter()?;
-        let (mut free, mut total) = (0usize, 0usize);
-        // SAFETY: writes two sizes.
-        d.check("cuMemGetInfo", unsafe { (d.mem_info)(&mut free, &mut total) })?;
-        Ok((free as u64, total as u64))
-    }
-
-    /// Device memory of `bytes`, with 64 more that can be read, as on the host; contents are unspecified.
-    pub fn alloc(&self, bytes: usize) -> Result<DeviceBuffer, CudaError> {
-        let d = self.enter()?;
-        let mut start: DevicePtr = 0;
-        // Never zero bytes: the driver refuses them.
-        let padded = bytes.saturating_add(crate::block::PADDING);
-        // SAFETY: writes one device address.
-        d.check("cuMemAlloc", unsafe { (d.mem_alloc)(&mut start, padded) })?;
-        Ok(DeviceBuffer { context: self.clone(), start, bytes })
-    }
-
-    /// Device memory with the given elements.
-    pub fn alloc_from<T: Plain>(&self, elements: &[T]) -> Result<DeviceBuffer, CudaError> {
-        let mut buffer = self.alloc(size_of_val(elements))?;
-        buffer.copy_in(0, elements)?;
-        Ok(buffer)
-    }
 }
 
 impl fmt::Debug for Context {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Context({})", self.shared.info.name)
-    }
-}
-
-/// Memory of a device.
-pub struct DeviceBuffer {
-    context: Context,
-    start: DevicePtr,
-    bytes: usize,
-}
-
-impl DeviceBuffer {
-    /// Length in bytes.
-    pub fn len(&self) -> usize {
-        self.bytes
-    }
-
-    /// Whether there are no bytes.
-    pub fn is_empty(&self) -> bool {
-        self.bytes == 0
-    }
-
-    /// The device's address of the first byte.
-    pub fn address(&self) -> u64 {
-        self.start
-    }
-
-    fn range(&self, offset: usize, bytes: usize) -> Result<DevicePtr, CudaError> {
-        match offset.checked_add(bytes) {
-            Some(end) if end <= self.bytes => Ok(self.start + offset as u64),
-            _ => {
-                let what = format!("{bytes} bytes at {offset} are not within {} bytes of device memory", self.bytes);
-                Err(CudaError::Invalid(what))
-            }
-        }
-    }
-
-    /// Copies elements to the place that begins `offset` bytes from the start.
-    pub fn copy_in<T: Plain>(&mut self, offset: usize, elements: &[T]) -> Result<(), CudaError> {
-        let bytes = size_of_val(elements);
-        let to = self.range(offset, bytes)?;
-        if bytes == 0 {
-            return Ok(());
-        }
-        let d = self.context.enter()?;
-        // SAFETY: reads as many bytes as the slice has, writes within the allocation, and returns when it no longer needs
-        // the slice.
-        d.check("cuMemcpyHtoD", unsafe { (d.copy_in)(to, elements.as_ptr().cast(), bytes) })
-    }
-
-    /// Copies elements from the place that begins `offset` bytes from the start. Waits for what was launched before.
-    pub fn copy_out<T: Plain>(&self, offset: usize, elements: &mut [T]) -> Result<(), CudaError> {
-        let bytes = size_of_val(elements);
-        let from = self.range(offset, bytes)?;
-        if bytes == 0 {
-            return Ok(());
-        }
-        let d = self.context.enter()?;
-        // SAFETY: writes as many bytes as the slice has, any of which are a `T`; returns when they are written.
-        d.check("cuMemcpyDtoH", unsafe { (d.copy_out)(elements.as_mut_ptr().cast(), from, bytes) })
-    }
-
-    /// Sets every byte.
-    pub fn fill(&mut self, byte: u8) -> Result<(), CudaError> {
-        let d = self.context.enter()?;
-        // SAFETY: within the allocation.
-        d.check("cuMemsetD8", unsafe { (d.memset)(self.start, byte, self.bytes.max(1)) })
-    }
-}
-
-impl Drop for DeviceBuffer {
-    fn drop(&mut self) {
-        if let Ok(d) = self.context.enter() {
-            // SAFETY: allocated once, freed once. The driver waits for kernels in flight.
-            let _ = unsafe { (d.mem_free)(self.start) };
-        }
-    }
-}
-
-impl fmt::Debug for DeviceBuffer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "DeviceBuffer({} bytes)", self.bytes)
     }
 }
 
@@ -363,6 +326,23 @@ mod tests {
             // A machine with a GPU.
             Ok(cuda) => assert!(cuda.devices().is_ok()),
         }
+    }
+
+    #[test]
+    fn what_is_missing_is_said_in_words() {
+        let said = |missing: Missing| CudaError::Unavailable(missing).to_string();
+        assert_eq!(
+            said(Missing::Function("cuStreamCreate")),
+            "no GPU can be used: the NVIDIA driver is too old: it has no function cuStreamCreate"
+        );
+        assert_eq!(
+            said(Missing::Number { asked: 3, devices: 2 }),
+            "no GPU can be used: there is no device 3: there are 2, from 0 to 1"
+        );
+        let old = Missing::Capability { name: "GeForce GTX 1080".into(), has: (6, 1) };
+        let expected =
+            "no GPU can be used: GeForce GTX 1080 has compute capability 6.1, and 7.0 is the least that is supported";
+        assert_eq!(said(old), expected);
     }
 
     #[test]

@@ -1,0 +1,139 @@
+//! NVIDIA's driver as a [`Port`].
+#![allow(unsafe_code)] // Launches, and copies that go on while the host does.
+
+use crate::native::gpu::port::{Launching, Port, PortError, Ported};
+use crate::native::{bug, unloadable};
+use deckle_diag::Diagnostic;
+use deckle_ir::loops::Function;
+use deckle_llvm::{Compiler, Gpu, Pipeline, emit};
+use deckle_runtime::cuda::{self, Arg, Context, CudaError, DeviceBuffer, Event, Module, Pinned, Stream};
+use std::collections::HashMap;
+
+impl From<CudaError> for PortError {
+    fn from(e: CudaError) -> PortError {
+        match e {
+            e if e.is_out_of_memory() => PortError::OutOfMemory,
+            e if e.is_of_kernel() => PortError::Kernel(format!("a kernel failed: {e}")),
+            CudaError::Driver { .. } | CudaError::Unavailable(_) => PortError::Lost(e.to_string()),
+            CudaError::Module { .. } | CudaError::Invalid(_) => PortError::Refused(e.to_string()),
+        }
+    }
+}
+
+/// A device of the driver, and the stream that everything goes to.
+#[derive(Debug)]
+pub(crate) struct CudaPort {
+    // Fields are dropped in order: the stream before its context.
+    stream: Stream,
+    context: Context,
+}
+
+impl CudaPort {
+    pub(super) fn new(context: Context) -> Result<CudaPort, CudaError> {
+        Ok(CudaPort { stream: context.stream()?, context })
+    }
+
+    /// What kernels are compiled for.
+    pub(super) fn target(&self) -> Gpu {
+        let (major, minor) = self.context.info().compute_capability;
+        Gpu::new(major, minor)
+    }
+
+    /// Compiles and loads kernels; with PTX that was made of them elsewhere, without LLVM.
+    pub(super) fn load(&self, kernels: &[Function], ptx: Option<&str>) -> Result<Loaded, Box<Diagnostic>> {
+        let made;
+        let ptx = match ptx {
+            Some(ptx) => ptx,
+            None => {
+                made = self::ptx(kernels, &self.target())?;
+                &made
+            }
+        };
+        let refused = |e: CudaError| bug(e.to_string());
+        let image = self.context.binary(ptx).map_err(refused)?;
+        // SAFETY: the driver has just made the binary.
+        let module = unsafe { self.context.module(&image) }.map_err(refused)?;
+        let entry = |f: &Function| Ok((f.name.clone(), module.function(&f.name)?));
+        let entries = kernels.iter().map(entry).collect::<Result<_, CudaError>>().map_err(refused)?;
+        Ok(Loaded { entries, _module: module })
+    }
+}
+
+/// PTX for kernels.
+pub(in crate::native) fn ptx(kernels: &[Function], target: &Gpu) -> Result<String, Box<Diagnostic>> {
+    let compiler = Compiler::host().map_err(|e| unloadable(e.to_string()))?;
+    compiler.ptx(&emit::nvptx(kernels), target, Pipeline::O3).map_err(|e| unloadable(e.to_string()))
+}
+
+/// Kernels by name.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    entries: HashMap<String, cuda::Function>,
+    _module: Module,
+}
+
+impl Port for CudaPort {
+    type Mem = DeviceBuffer;
+    type Pinned = Pinned;
+    type Event = Event;
+    type Code = Loaded;
+
+    fn name(&self) -> String {
+        self.context.info().name.clone()
+    }
+
+    fn alloc(&self, bytes: usize) -> Ported<DeviceBuffer> {
+        Ok(self.context.alloc(bytes)?)
+    }
+
+    fn pinned(&self, bytes: usize) -> Ported<Pinned> {
+        Ok(self.context.pinned(bytes)?)
+    }
+
+    fn bytes(pinned: &mut Pinned) -> &mut [u8] {
+        pinned.bytes_mut()
+    }
+
+    fn copy_in(&self, to: &DeviceBuffer, at: usize, from: (&Pinned, usize), bytes: usize) -> Ported<()> {
+        // SAFETY: what the trait asks of the caller.
+        Ok(unsafe { self.stream.copy_in(to, at, from, bytes)? })
+    }
+
+    fn copy_out(&self, from: &DeviceBuffer, at: usize, to: (&mut Pinned, usize), bytes: usize) -> Ported<()> {
+        // SAFETY: what the trait asks of the caller.
+        Ok(unsafe { self.stream.copy_out(from, at, to, bytes)? })
+    }
+
+    fn copy(&self, from: &DeviceBuffer, to: &DeviceBuffer, bytes: usize) -> Ported<()> {
+        Ok(self.stream.copy(from, to, bytes)?)
+    }
+
+    fn zero(&self, to: &DeviceBuffer, bytes: usize) -> Ported<()> {
+        Ok(self.stream.fill(to, bytes, 0)?)
+    }
+
+    fn launch(&self, code: &Loaded, launching: &Launching<'_, CudaPort>) -> Ported<()> {
+        let Launching { function, grid, buffers, scalars, records, record } = launching;
+        let refused = |what: &str| PortError::Refused(format!("{what} `{}`", function.name));
+        let grid = u32::try_from(*grid).map_err(|_| refused("a grid that is too large, for"))?;
+        let entry = code.entries.get(&function.name).ok_or_else(|| refused("no code for"))?;
+        let mut args: Vec<Arg<'_>> = buffers.iter().map(|(mem, _)| Arg::Buffer(mem)).collect();
+        args.extend(scalars.map(Arg::I64));
+        args.push(Arg::Address(records.address() + 8 * (*record as u64 + 1)));
+        // SAFETY: the parameters are those that `emit::nvptx` gives every function; schedules stay within the sizes of buffers, as is tested on
+        // the simulator.
+        Ok(unsafe { entry.launch(&self.stream, [grid, 1, 1], [function.block, 1, 1], 0, &args)? })
+    }
+
+    fn record(&self) -> Ported<Event> {
+        Ok(self.stream.record()?)
+    }
+
+    fn is_past(&self, event: &Event) -> Ported<bool> {
+        Ok(event.is_past()?)
+    }
+
+    fn seconds(&self, from: &Event, to: &Event) -> Ported<f64> {
+        Ok(to.seconds_since(from)?)
+    }
+}

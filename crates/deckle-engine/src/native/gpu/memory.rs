@@ -1,0 +1,279 @@
+//! Arrays on a device, and copies between them and this machine.
+//!
+//! Copies go through two page-locked areas for each direction: while the device copies from one, the host fills the other. A copy in returns as soon as the host has read its
+//! source; a copy out waits.
+
+use crate::native::device::Handle;
+use crate::native::fault::Failure;
+use crate::native::gpu::Unit;
+use crate::native::gpu::port::Port;
+use std::fmt;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The bytes of a page-locked area.
+const AREA: usize = 4 << 20;
+/// What is copied side by side begins at multiples of this.
+const ALIGNED: usize = 64;
+/// The host remembers what arrays of so many bytes hold, sizes for the most part: it asks for them at every launch. What the host has written to them is copied to the
+/// device when a kernel is passed them, which for most never happens.
+pub(super) const SMALL: usize = 16;
+
+/// An array of a device. Clones are handles of the same memory.
+pub(crate) struct Mem<P: Port> {
+    held: Arc<Held<P>>,
+    len: usize,
+}
+
+/// Memory that goes back to the pool with its last handle.
+struct Held<P: Port> {
+    unit: Arc<Unit<P>>,
+    block: Option<P::Mem>,
+    size: usize,
+    len: usize,
+    known: Mutex<Known>,
+}
+
+/// What the host knows of a small array.
+#[derive(Clone, Copy, Default)]
+struct Known {
+    /// What it holds.
+    bytes: Option<[u8; SMALL]>,
+    /// Whether the device does not have that yet.
+    ahead: bool,
+}
+
+impl<P: Port> Drop for Held<P> {
+    fn drop(&mut self) {
+        if let Some(block) = self.block.take() {
+            self.unit.pool.put(block, self.size);
+        }
+    }
+}
+
+impl<P: Port> Clone for Mem<P> {
+    fn clone(&self) -> Mem<P> {
+        Mem { held: self.held.clone(), len: self.len }
+    }
+}
+
+impl<P: Port> fmt::Debug for Mem<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Mem({} bytes)", self.len)
+    }
+}
+
+impl<P: Port> Handle for Mem<P> {
+    fn bytes(&self) -> usize {
+        self.len
+    }
+
+    fn is_alone(&mut self) -> bool {
+        Arc::get_mut(&mut self.held).is_some()
+    }
+}
+
+impl<P: Port> Mem<P> {
+    pub(super) fn new(unit: &Arc<Unit<P>>, bytes: usize, name: &str) -> Result<Mem<P>, Failure> {
+        let (block, size) = unit.alloc(bytes, name)?;
+        let held = Held { unit: unit.clone(), block: Some(block), size, len: bytes, known: Mutex::default() };
+        Ok(Mem { held: Arc::new(held), len: bytes })
+    }
+
+    /// The first bytes, as an array.
+    pub(super) fn first(&self, bytes: usize) -> Mem<P> {
+        Mem { held: self.held.clone(), len: bytes.min(self.len) }
+    }
+
+    pub(super) fn unit(&self) -> &Arc<Unit<P>> {
+        &self.held.unit
+    }
+
+    pub(super) fn block(&self) -> Result<&P::Mem, Failure> {
+        self.held.block.as_ref().ok_or_else(|| Failure::bug("memory that has been freed"))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.held.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the host knows that a small array holds.
+    pub(super) fn known(&self) -> Option<[u8; SMALL]> {
+        self.lock().bytes
+    }
+
+    /// A kernel may write.
+    pub(super) fn forget(&self) {
+        *self.lock() = Known::default();
+    }
+
+    /// It holds this, on the device too.
+    pub(super) fn remember(&self, bytes: &[u8]) {
+        self.know(bytes, false);
+    }
+
+    /// From now on it holds this, if it is small. Else it has to be copied.
+    pub(super) fn hold(&self, bytes: &[u8]) -> bool {
+        self.know(bytes, true)
+    }
+
+    fn know(&self, bytes: &[u8], ahead: bool) -> bool {
+        let is_all = bytes.len() <= SMALL && bytes.len() == self.held.len;
+        if is_all {
+            let mut known = [0; SMALL];
+            known[..bytes.len()].copy_from_slice(bytes);
+            *self.lock() = Known { bytes: Some(known), ahead };
+        }
+        is_all
+    }
+
+    /// What the device has to be given before it uses the array.
+    pub(super) fn take_ahead(&self) -> Option<[u8; SMALL]> {
+        let mut known = self.lock();
+        std::mem::take(&mut known.ahead).then_some(known.bytes).flatten()
+    }
+
+    /// How many bytes the memory was allocated for.
+    pub(super) fn whole(&self) -> usize {
+        self.held.len
+    }
+}
+
+/// The page-locked areas of a device.
+#[derive(Debug)]
+pub(super) struct Staging<P: Port> {
+    areas: [Area<P>; 2],
+    now: usize,
+}
+
+#[derive(Debug)]
+struct Area<P: Port> {
+    /// Allocated when it is first needed.
+    pinned: Option<P::Pinned>,
+    /// How many bytes are filled.
+    used: usize,
+    /// The device uses the area until then.
+    until: Option<P::Event>,
+}
+
+impl<P: Port> Default for Staging<P> {
+    fn default() -> Staging<P> {
+        let area = || Area { pinned: None, used: 0, until: None };
+        Staging { areas: [area(), area()], now: 0 }
+    }
+}
+
+impl<P: Port> Drop for Area<P> {
+    fn drop(&mut self) {
+        // The device may still use it, if it did not come to rest: see `Unit::drop`.
+        if self.until.is_some() || self.used > 0 {
+            std::mem::forget(self.pinned.take());
+        }
+    }
+}
+
+impl<P: Port> Staging<P> {
+    /// The device uses nothing of it any more.
+    pub(super) fn rest(&mut self) {
+        for area in &mut self.areas {
+            (area.until, area.used) = (None, 0);
+        }
+    }
+}
+
+impl<P: Port> Area<P> {
+    /// The memory, when the device does not use it.
+    fn ready(&mut self, unit: &Unit<P>, interrupt: &AtomicBool) -> Result<&mut P::Pinned, Failure> {
+        if let Some(event) = &self.until {
+            unit.wait(event, interrupt)?;
+            self.until = None;
+        }
+        if self.pinned.is_none() {
+            self.pinned = Some(unit.ask(unit.port.pinned(AREA))?);
+        }
+        self.pinned.as_mut().ok_or_else(|| Failure::bug("no page-locked memory"))
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What is behind these locks is whole at all times.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<P: Port> Unit<P> {
+    /// Copies bytes into the beginning of an array. They are not needed after that.
+    pub(super) fn upload(&self, to: &Mem<P>, bytes: &[u8], interrupt: &AtomicBool) -> Result<(), Failure> {
+        let mut staging = lock(&self.inward);
+        let mut at = 0;
+        while at < bytes.len() {
+            let now = staging.now;
+            let room = AREA - staging.areas[now].used;
+            let piece = (bytes.len() - at).min(AREA);
+            // A small copy shares an area with others; a large one begins another.
+            if piece > room {
+                staging.areas[now].until = Some(self.ask(self.port.record())?);
+                staging.areas[now].used = 0;
+                staging.now = 1 - now;
+                staging.areas[1 - now].used = 0;
+                continue;
+            }
+            let area = &mut staging.areas[now];
+            let used = area.used;
+            let pinned = area.ready(self, interrupt)?;
+            P::bytes(pinned)[used..used + piece].copy_from_slice(&bytes[at..at + piece]);
+            self.ask(self.port.copy_in(to.block()?, at, (&*pinned, used), piece))?;
+            area.used = (used + piece).next_multiple_of(ALIGNED).min(AREA);
+            at += piece;
+        }
+        Ok(())
+    }
+
+    /// Copies bytes of an array out, from the byte `at` on. Waits.
+    pub(super) fn download(
+        &self,
+        from: &Mem<P>,
+        at: usize,
+        bytes: &mut [u8],
+        interrupt: &AtomicBool,
+    ) -> Result<(), Failure> {
+        let mut staging = lock(&self.outward);
+        let pieces = bytes.len().div_ceil(AREA);
+        let range = |k: usize| k * AREA..bytes.len().min((k + 1) * AREA);
+        let ranges: Vec<_> = (0..pieces).map(range).collect();
+        for k in 0..=pieces {
+            if let Some(range) = ranges.get(k) {
+                let area = &mut staging.areas[k % 2];
+                let pinned = area.ready(self, interrupt)?;
+                self.ask(self.port.copy_out(from.block()?, at + range.start, (pinned, 0), range.len()))?;
+                area.until = Some(self.ask(self.port.record())?);
+            }
+            if let Some(range) = k.checked_sub(1).and_then(|k| ranges.get(k)) {
+                let pinned = staging.areas[(k - 1) % 2].ready(self, interrupt)?;
+                bytes[range.clone()].copy_from_slice(&P::bytes(pinned)[..range.len()]);
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies a few bytes of several arrays out, from a byte of each on, one after another into `bytes`. Waits once.
+    pub(super) fn read(
+        &self,
+        parts: &[(&Mem<P>, usize, usize)],
+        bytes: &mut [u8],
+        interrupt: &AtomicBool,
+    ) -> Result<(), Failure> {
+        let mut staging = lock(&self.outward);
+        let area = &mut staging.areas[0];
+        let pinned = area.ready(self, interrupt)?;
+        let mut end = 0;
+        for (from, at, len) in parts {
+            self.ask(self.port.copy_out(from.block()?, *at, (pinned, end), *len))?;
+            end += len;
+        }
+        area.until = Some(self.ask(self.port.record())?);
+        let pinned = area.ready(self, interrupt)?;
+        let read = P::bytes(pinned).get(..end).filter(|_| end == bytes.len());
+        bytes.copy_from_slice(read.ok_or_else(|| Failure::bug("more bytes than are read at once"))?);
+        Ok(())
+    }
+}

@@ -1,0 +1,275 @@
+//! GPUs: devices that enqueue copies and launches, and do not wait.
+//!
+//! | file | what it has |
+//! |---|---|
+//! | `port.rs` | what a device does for the host: [`port::Port`] |
+//! | `cuda.rs`, `simulator.rs` | NVIDIA's driver and the simulator as ports |
+//! | `pool.rs` | memory within a budget |
+//! | `memory.rs` | arrays on the device, and copies through page-locked memory |
+//! | `kept.rs` | results that stay on the device |
+//! | `run.rs` | compiled programs, and runs of them: the [`Device`](crate::native::device::Device) |
+//!
+//! # Failures
+//! Kernels are enqueued without waiting for the one before. A check that fails sets a word of the run, and every kernel enqueued later does nothing: see
+//! [`port::Launching`]. The host looks at the word whenever it waits anyway, because it needs a number or a result, and at the end. If something has failed, the run is
+//! repeated from its arguments, this time waiting after each kernel, to find the first that fails and what it says. Streams cannot be repeated: there the host
+//! waits after each kernel, but for rounds that are repeated in smaller chunks if they fail ([`again`](crate::native::again)).
+
+mod cuda;
+mod kept;
+mod memory;
+mod pool;
+mod port;
+mod run;
+mod simulator;
+
+pub use kept::Kept;
+pub(crate) use kept::{KeptForm, Remote};
+pub use pool::PoolStats;
+pub use run::Traffic;
+pub(crate) use run::{OnUnit, Taken};
+pub use simulator::{Simulated, Simulator};
+
+use crate::native::fault::Failure;
+use crate::native::grid::Layout;
+use crate::native::{Input, Options};
+use crate::settings::Settings;
+use cuda::CudaPort;
+pub(in crate::native) use cuda::ptx;
+use deckle_diag::{Code, Diagnostic};
+use deckle_ir::array;
+use deckle_ir::entity::Func;
+use deckle_ir::schedule::Schedule;
+use deckle_runtime::cuda::{Cuda, CudaError};
+use deckle_runtime::stream::Sink;
+use memory::Staging;
+use pool::{NoMemory, Pool};
+use port::{Port, PortError, Ported};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+/// Without a budget, arrays may take so many hundredths of the memory that is free when a device is opened: the rest is for code, and for other programs.
+const SHARE: u64 = 90;
+/// A wait begins with so many looks, one right after the other. Then the thread sleeps between looks.
+const LOOKS: u32 = 2000;
+/// How long it sleeps first, and at most.
+const NAPS: [Duration; 2] = [Duration::from_micros(20), Duration::from_millis(1)];
+/// How long a device that is let go of may take to come to rest.
+const REST: Duration = Duration::from_secs(1);
+
+/// A device with its memory.
+#[derive(Debug)]
+pub(crate) struct Unit<P: Port> {
+    id: u64,
+    port: P,
+    pool: Pool<P>,
+    inward: Mutex<Staging<P>>,
+    outward: Mutex<Staging<P>>,
+    /// Why nothing works on it any more.
+    lost: OnceLock<PortError>,
+}
+
+impl<P: Port> Unit<P> {
+    /// A device whose arrays may take so many bytes.
+    pub(crate) fn new(port: P, budget: u64) -> Arc<Unit<P>> {
+        static IDS: AtomicU64 = AtomicU64::new(0);
+        Arc::new(Unit {
+            id: IDS.fetch_add(1, Ordering::Relaxed),
+            port,
+            pool: Pool::new(budget),
+            inward: Mutex::default(),
+            outward: Mutex::default(),
+            lost: OnceLock::new(),
+        })
+    }
+
+    /// What a call of the port gave. A device that is lost stays lost.
+    fn ask<T>(&self, given: Ported<T>) -> Result<T, Failure> {
+        given.map_err(|e| {
+            if matches!(e, PortError::Lost(_) | PortError::Kernel(_)) {
+                let _ = self.lost.set(e.clone());
+            }
+            self.failure(e)
+        })
+    }
+
+    fn failure(&self, e: PortError) -> Failure {
+        match e {
+            PortError::Lost(why) => Failure::Lost(format!("{}: {why}", self.port.name())),
+            PortError::Steps(message) => Failure::Steps(message),
+            PortError::Kernel(message) | PortError::Refused(message) => Failure::Bug(message),
+            PortError::OutOfMemory => Failure::Lost(format!("{} has no memory for itself", self.port.name())),
+        }
+    }
+
+    /// That the device works.
+    fn works(&self) -> Result<(), Failure> {
+        match self.lost.get() {
+            Some(e) => Err(self.failure(e.clone())),
+            None => Ok(()),
+        }
+    }
+
+    /// Waits until the device has come to a point. A look at the flag of the run is a look at the device: what hangs can be interrupted, and a device that is lost is noticed.
+    fn wait(&self, event: &P::Event, interrupt: &AtomicBool) -> Result<(), Failure> {
+        let (mut looks, mut nap) = (0, NAPS[0]);
+        while !self.ask(self.port.is_past(event))? {
+            if interrupt.load(Ordering::Relaxed) {
+                return Err(Failure::Interrupted);
+            }
+            looks += 1;
+            if looks < LOOKS {
+                std::hint::spin_loop();
+            } else {
+                std::thread::sleep(nap);
+                nap = (2 * nap).min(NAPS[1]);
+            }
+        }
+        Ok(())
+    }
+
+    fn alloc(&self, bytes: usize, what: &str) -> Result<(P::Mem, usize), Failure> {
+        self.pool.alloc(&self.port, bytes, what).map_err(|e| match e {
+            NoMemory::Over(e) => Failure::DeviceMemory(e, deckle_diag::Span::NONE),
+            NoMemory::Port(e) => match self.ask::<()>(Err(e)) {
+                Err(failure) => failure,
+                Ok(()) => Failure::bug("an error that is none"),
+            },
+        })
+    }
+}
+
+impl<P: Port> Drop for Unit<P> {
+    fn drop(&mut self) {
+        let begun = Instant::now();
+        let Ok(end) = self.port.record() else { return };
+        while begun.elapsed() < REST {
+            match self.port.is_past(&end) {
+                Ok(false) => std::thread::sleep(NAPS[0]),
+                Ok(true) => {
+                    for staging in [&mut self.inward, &mut self.outward] {
+                        staging.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner).rest();
+                    }
+                    return;
+                }
+                Err(_) => return,
+            }
+        }
+    }
+}
+
+/// A GPU that programs run on: with a budget of memory, and results that stay there. Clones are handles of the same.
+#[derive(Clone, Debug)]
+pub struct Gpu(Which);
+
+#[derive(Clone, Debug)]
+enum Which {
+    Cuda(Arc<Unit<CudaPort>>),
+    Simulated(Arc<Unit<Simulator>>),
+}
+
+/// Does the same for either kind of device.
+macro_rules! either {
+    ($which:expr, $unit:ident => $body:expr) => {
+        match $which {
+            Which::Cuda($unit) => $body,
+            Which::Simulated($unit) => $body,
+        }
+    };
+}
+
+impl Gpu {
+    /// Opens NVIDIA's driver and the device of that number, whose arrays may take so many bytes together, or most of what is free.
+    ///
+    /// # Errors
+    /// There is no driver, an old one, no such device, or one that is too old.
+    pub fn open(device: usize, memory: Option<u64>) -> Result<Gpu, Box<Diagnostic>> {
+        let context = Cuda::open().and_then(|cuda| cuda.context(device)).map_err(unavailable)?;
+        let free = context.memory().map_err(unavailable)?.0;
+        let port = CudaPort::new(context).map_err(unavailable)?;
+        Ok(Gpu(Which::Cuda(Unit::new(port, memory.unwrap_or(free / 100 * SHARE)))))
+    }
+
+    /// The simulator of GPUs, which is slow and strict: for tests.
+    #[doc(hidden)]
+    pub fn simulated(simulator: Simulator, memory: Option<u64>) -> Gpu {
+        let memory = memory.unwrap_or(simulator.bytes());
+        Gpu(Which::Simulated(Unit::new(simulator, memory)))
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> String {
+        either!(&self.0, unit => unit.port.name())
+    }
+
+    /// What its arrays take.
+    pub fn memory(&self) -> PoolStats {
+        either!(&self.0, unit => unit.pool.stats())
+    }
+
+    /// Tells devices apart.
+    pub(crate) fn id(&self) -> u64 {
+        either!(&self.0, unit => unit.id)
+    }
+
+    pub(crate) fn compile(
+        &self,
+        (program, func): (&array::Program, Func),
+        options: Options,
+        layout: Layout,
+        given: Option<&Schedule>,
+        ptx: Option<&str>,
+    ) -> Result<OnGpu, Box<Diagnostic>> {
+        Ok(match &self.0 {
+            Which::Cuda(unit) => {
+                let load = |kernels: &_| CudaPort::load(&unit.port, kernels, ptx);
+                OnGpu::Cuda(OnUnit::compile(unit.clone(), (program, func), options, layout, given, &load)?)
+            }
+            Which::Simulated(unit) => {
+                OnGpu::Simulated(OnUnit::compile(unit.clone(), (program, func), options, layout, given, &|_| Ok(()))?)
+            }
+        })
+    }
+}
+
+const DOCTOR: &str = "`deckle doctor` says what is found; without `--on gpu` the program runs on all cores";
+
+/// No GPU: why, and what to do.
+fn unavailable(e: CudaError) -> Box<Diagnostic> {
+    Box::new(match &e {
+        CudaError::Unavailable(_) => Diagnostic::nowhere(Code::NoGpu, e.to_string()).help(DOCTOR),
+        _ => Diagnostic::nowhere(Code::NoGpu, format!("no GPU can be used: {e}")).help(DOCTOR),
+    })
+}
+
+/// A program compiled for a GPU.
+#[derive(Debug)]
+pub(crate) enum OnGpu {
+    Cuda(OnUnit<CudaPort>),
+    Simulated(OnUnit<Simulator>),
+}
+
+impl OnGpu {
+    /// Runs it; the result comes back, or stays if that is asked for.
+    pub(crate) fn run(
+        &self,
+        args: Vec<Input>,
+        sink: Option<Box<dyn Sink>>,
+        keep: bool,
+        settings: &Settings,
+    ) -> (Result<Taken, Box<Diagnostic>>, Traffic) {
+        match self {
+            OnGpu::Cuda(on) => on.run(args, sink, keep, settings),
+            OnGpu::Simulated(on) => on.run(args, sink, keep, settings),
+        }
+    }
+
+    /// How many kernels there are, in all branches and loops.
+    pub(crate) fn kernels(&self) -> usize {
+        match self {
+            OnGpu::Cuda(on) => on.kernels(),
+            OnGpu::Simulated(on) => on.kernels(),
+        }
+    }
+}

@@ -1,0 +1,514 @@
+//! Programs compiled for a GPU, and runs of them.
+
+use crate::Settings;
+use crate::native::Options;
+use crate::native::device::{Device, Handle};
+use crate::native::fault::Failure;
+use crate::native::gpu::Unit;
+use crate::native::gpu::kept::{Kept, OnDevice, Remote};
+use crate::native::gpu::memory::{Mem, SMALL};
+use crate::native::gpu::port::{Launching, Port};
+use crate::native::grid::{self, Layout};
+use crate::native::outside::{Input, collected, validated};
+use crate::native::pipeline::Timings;
+use crate::native::plan::Plan;
+use crate::native::run::{self, Memory};
+use deckle_diag::Diagnostic;
+use deckle_io::tree;
+use deckle_ir::array;
+use deckle_ir::entity::Func;
+use deckle_ir::kernel::{self, Kernel, Node, Op, ROOT, Sink as KernelSink};
+use deckle_ir::loops::{Access, Function, GridLaunch, RECORD};
+use deckle_ir::scalar::{Scalar, ScalarType};
+use deckle_ir::schedule::Schedule;
+use deckle_ir::value::Value;
+use deckle_runtime::stream::Sink;
+use deckle_runtime::{Buffer, Data};
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// So many launches have words for their failures. Then the host looks whether one has failed, and begins again.
+const RECORDS: usize = 4096;
+
+/// What a run took on a GPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Traffic {
+    /// How many functions were launched.
+    pub launches: u64,
+    /// How long they ran, if [`Settings::measured`] asks for it.
+    pub kernel_seconds: f64,
+    /// How many arrays were copied to the device, and their bytes.
+    pub copies_in: u64,
+    /// Their bytes.
+    pub bytes_in: u64,
+    /// How many times something was copied from it.
+    pub copies_out: u64,
+    /// The bytes of that.
+    pub bytes_out: u64,
+    /// The most bytes that arrays took on the device.
+    pub device_bytes: u64,
+}
+
+/// A result.
+#[derive(Debug)]
+pub(crate) enum Taken {
+    Data(Data),
+    Kept(Kept),
+}
+
+/// Numbers that are written, and how many bytes they have.
+type Written<P> = Vec<(Mem<P>, Scalar, usize)>;
+
+/// Loads kernels.
+type Load<'a, P> = dyn Fn(&[Function]) -> Result<<P as Port>::Code, Box<Diagnostic>> + 'a;
+
+/// A program on a device.
+#[derive(Debug)]
+pub(crate) struct OnUnit<P: Port> {
+    unit: Arc<Unit<P>>,
+    plan: Plan,
+    launches: Vec<Vec<GridLaunch>>,
+    layout: Layout,
+    code: P::Code,
+    /// Whether a check may fail in a kernel.
+    can_fail: bool,
+}
+
+impl<P: Port> OnUnit<P> {
+    pub(crate) fn compile(
+        unit: Arc<Unit<P>>,
+        (program, func): (&array::Program, Func),
+        options: Options,
+        layout: Layout,
+        given: Option<&Schedule>,
+        load: &Load<'_, P>,
+    ) -> Result<OnUnit<P>, Box<Diagnostic>> {
+        let plan = Plan::new(program, func, options, &mut Timings::default())?;
+        let kernels = grid::lowered(&plan, layout, given)?;
+        let launches: Vec<_> = kernels.into_iter().map(|k| k.launches).collect();
+        let functions: Vec<Function> = functions(&launches).cloned().collect();
+        let code = load(&functions)?;
+        let can_fail = plan.program.nodes.iter().any(|n| matches!(n.op, Op::Check { .. }));
+        Ok(OnUnit { unit, plan, launches, layout, code, can_fail })
+    }
+
+    pub(crate) fn program(&self) -> &kernel::Program {
+        &self.plan.program
+    }
+
+    pub(crate) fn functions(&self) -> impl Iterator<Item = &Function> {
+        functions(&self.launches)
+    }
+
+    pub(crate) fn kernels(&self) -> usize {
+        self.launches.len()
+    }
+
+    /// Runs it on values.
+    pub(crate) fn run_values(&self, args: &[Value], settings: &Settings) -> Result<Value, Box<Diagnostic>> {
+        let report = |f: Failure| f.report(&self.plan.program);
+        let args = run::inputs(&self.plan, args, settings).map_err(report)?;
+        Ok(tree::value(&self.plan.result_ty, &self.call(args, settings)?, 0))
+    }
+
+    /// Runs it; the result comes back.
+    pub(crate) fn call(&self, args: Vec<Input>, settings: &Settings) -> Result<Data, Box<Diagnostic>> {
+        match self.run(args, None, false, settings).0? {
+            Taken::Data(data) => Ok(data),
+            Taken::Kept(kept) => kept.fetch(settings),
+        }
+    }
+
+    /// Runs it; the result comes back, or stays if that is asked for.
+    pub(crate) fn run(
+        &self,
+        args: Vec<Input>,
+        sink: Option<Box<dyn Sink>>,
+        keep: bool,
+        settings: &Settings,
+    ) -> (Result<Taken, Box<Diagnostic>>, Traffic) {
+        self.unit.pool.reset_peak();
+        let mut traffic = Traffic::default();
+        let taken = self.unit.works().and_then(|()| self.repeated(args, sink, keep, settings, &mut traffic));
+        traffic.device_bytes = self.unit.pool.stats().peak;
+        (taken.map_err(|f| f.report(&self.plan.program)), traffic)
+    }
+
+    /// Runs it without waiting for kernels. If one of them has failed, runs it again, to see what fails first.
+    fn repeated(
+        &self,
+        args: Vec<Input>,
+        sink: Option<Box<dyn Sink>>,
+        keep: bool,
+        settings: &Settings,
+        traffic: &mut Traffic,
+    ) -> Result<Taken, Failure> {
+        let args = self.brought(args, settings)?;
+        if !self.plan.program.streams().is_empty() {
+            let run = Run::new(self, false, settings)?;
+            let taken = run::stream(&self.plan, &run, args, sink, settings).map(Taken::Data);
+            run.add_to(traffic);
+            return taken;
+        }
+        let again = if self.can_fail { args.iter().map(Input::handle).collect::<Option<Vec<_>>>() } else { None };
+        let run = Run::new(self, false, settings)?;
+        let first = run.whole(args, keep);
+        run.add_to(traffic);
+        let taken = match (first, again) {
+            (Ok(taken), _) => taken,
+            (Err(failure), Some(args)) if run.has_failed(&failure) => {
+                drop(run);
+                let run = Run::new(self, true, settings)?;
+                let second = run.whole(args, keep);
+                run.add_to(traffic);
+                second?;
+                return Err(Failure::bug("a failure that could not be found again"));
+            }
+            (Err(failure), _) => return Err(failure),
+        };
+        match taken {
+            Taken::Data(data) => run::handed_over(&self.plan, sink, data, settings).map(Taken::Data),
+            kept => Ok(kept),
+        }
+    }
+
+    /// Arguments as a run that may be repeated takes them: what comes bit by bit is read, unless it is pulled.
+    fn brought(&self, args: Vec<Input>, settings: &Settings) -> Result<Vec<Input>, Failure> {
+        let one = |(k, input): (usize, Input)| match input {
+            Input::Kept(kept, _) if self.plan.pulled.get(k) == Some(&true) => {
+                Ok(Input::Data(kept.fetched(&settings.pool, settings.team.interrupt())?))
+            }
+            Input::Stream(source) if self.plan.pulled.get(k) == Some(&false) => {
+                let (ty, name) = (&self.plan.param_types[k], &self.plan.param_names[k]);
+                let source = validated(source, ty, name);
+                Ok(Input::Data(collected(source, ty, self.plan.cuts.whole_read, settings)?))
+            }
+            other => Ok(other),
+        };
+        args.into_iter().enumerate().map(one).collect()
+    }
+}
+
+fn functions(launches: &[Vec<GridLaunch>]) -> impl Iterator<Item = &Function> {
+    launches.iter().flatten().flat_map(GridLaunch::functions)
+}
+
+/// A run.
+struct Run<'a, P: Port> {
+    on: &'a OnUnit<P>,
+    settings: &'a Settings,
+    /// Whether the host waits after each kernel.
+    careful: bool,
+    /// A word that is zero, and one for each launch.
+    records: Mem<P>,
+    /// How many launches have words, and of how many it is known that they did not fail.
+    launched: Cell<usize>,
+    seen: Cell<usize>,
+    traffic: Cell<Traffic>,
+    /// When the launches began and ended that are not measured yet.
+    times: RefCell<Vec<[P::Event; 2]>>,
+}
+
+impl<'a, P: Port> Run<'a, P> {
+    fn new(on: &'a OnUnit<P>, careful: bool, settings: &'a Settings) -> Result<Run<'a, P>, Failure> {
+        // Compiled code may look at a whole record.
+        let records = Mem::new(&on.unit, (1 + RECORDS + RECORD) * 8, "the failures of kernels")?;
+        let run = Run {
+            on,
+            settings,
+            careful,
+            records,
+            launched: Cell::new(0),
+            seen: Cell::new(0),
+            traffic: Cell::default(),
+            times: RefCell::default(),
+        };
+        run.reset()?;
+        Ok(run)
+    }
+
+    /// Runs a program that is no stream.
+    fn whole(&self, args: Vec<Input>, keep: bool) -> Result<Taken, Failure> {
+        let plan = &self.on.plan;
+        run::execute(plan, self, args, None, self.settings, |memory, pushed| {
+            if keep && plan.pushes.is_empty() && plan.result_ty.is_concrete() {
+                return Ok(Taken::Kept(memory.keep(&plan.program.result, 1)?));
+            }
+            let result = memory.result(&plan.result_ty, &plan.program.result, &mut plan.pushes.iter(), pushed)?;
+            Ok(if keep { Taken::Kept(result.into()) } else { Taken::Data(result) })
+        })
+    }
+
+    fn unit(&self) -> &Unit<P> {
+        &self.on.unit
+    }
+
+    fn interrupt(&self) -> &AtomicBool {
+        self.settings.team.interrupt()
+    }
+
+    fn count(&self, change: impl FnOnce(&mut Traffic)) {
+        let mut traffic = self.traffic.get();
+        change(&mut traffic);
+        self.traffic.set(traffic);
+    }
+
+    fn add_to(&self, traffic: &mut Traffic) {
+        let own = self.traffic.take();
+        traffic.launches += own.launches;
+        traffic.kernel_seconds += own.kernel_seconds;
+        traffic.copies_in += own.copies_in;
+        traffic.bytes_in += own.bytes_in;
+        traffic.copies_out += own.copies_out;
+        traffic.bytes_out += own.bytes_out;
+    }
+
+    /// Nothing has failed.
+    fn reset(&self) -> Result<(), Failure> {
+        self.launched.set(0);
+        self.seen.set(0);
+        self.unit().ask(self.unit().port.zero(self.records.block()?, self.records.bytes()))
+    }
+
+    /// Whether there is something to know about launches that nobody has looked at.
+    fn is_open(&self) -> bool {
+        self.seen.get() < self.launched.get() && (self.on.can_fail || !self.times.borrow().is_empty())
+    }
+
+    /// The word of the last launch is known: an error if something has failed.
+    fn looked(&self, word: [u8; 8]) -> Result<(), Failure> {
+        for [from, to] in self.times.take() {
+            let seconds = self.unit().ask(self.unit().port.seconds(&from, &to))?;
+            self.count(|t| t.kernel_seconds += seconds);
+        }
+        self.seen.set(self.launched.get());
+        if word == [0; 8] {
+            return Ok(());
+        }
+        self.reset()?;
+        Err(Failure::Unlocated)
+    }
+
+    /// Waits until it is known whether something has failed.
+    fn look(&self) -> Result<(), Failure> {
+        if !self.is_open() {
+            return Ok(());
+        }
+        let mut word = [0; 8];
+        self.unit().read(&[(&self.records, 8 * self.launched.get(), 8)], &mut word, self.interrupt())?;
+        self.looked(word)
+    }
+
+    /// Whether a run has ended because a kernel failed, or might have if the host had looked.
+    fn has_failed(&self, failure: &Failure) -> bool {
+        matches!(failure, Failure::Unlocated) || matches!(self.look(), Err(Failure::Unlocated))
+    }
+
+    fn upload(&self, mem: &Mem<P>, bytes: &[u8]) -> Result<(), Failure> {
+        self.count(|t| (t.copies_in, t.bytes_in) = (t.copies_in + 1, t.bytes_in + bytes.len() as u64));
+        self.unit().upload(mem, bytes, self.interrupt())
+    }
+
+    /// Gives the device what only the host has of an array.
+    fn bring(&self, mem: &Mem<P>) -> Result<(), Failure> {
+        match mem.take_ahead() {
+            Some(bytes) => self.upload(mem, &bytes[..mem.whole()]),
+            None => Ok(()),
+        }
+    }
+
+    /// What a kernel writes that only computes numbers from numbers that the host knows, as the counter of a loop: the host does that itself, or it would wait for each round.
+    fn on_host(&self, memory: &Memory<'_, Self>, kernel: &Kernel) -> Result<Option<Written<P>>, Failure> {
+        let program = memory.program;
+        let is_known = |n: &Node| {
+            let data = program.node(*n);
+            let is_light = match data.op {
+                Op::Const(_) | Op::Unary(..) | Op::Binary(..) | Op::Cast(..) | Op::Select(..) | Op::Check { .. } => {
+                    true
+                }
+                Op::Load(b, _) => memory.bufs[b.index()].as_ref().is_some_and(|mem| mem.known().is_some()),
+                _ => false,
+            };
+            is_light && !data.ty.is_float()
+        };
+        let mut all = Vec::new();
+        for sink in &kernel.sinks {
+            let KernelSink::Write { space: ROOT, buf, at, value } = sink else { return Ok(None) };
+            let mem = memory.buffer(*buf)?;
+            let size = program.bufs[buf.index()].elem.bytes();
+            if mem.bytes() != size || mem.whole() != size || !program.needs(&[*at, *value]).iter().all(is_known) {
+                return Ok(None);
+            }
+            all.push((mem, value, size));
+        }
+        let host = memory.host();
+        let values = all.into_iter().map(|(mem, value, size)| Ok((mem.clone(), host.eval(*value)?, size)));
+        values.collect::<Result<_, Failure>>().map(Some)
+    }
+
+    /// Enqueues the functions of a launch.
+    fn launch(&self, memory: &Memory<'_, Self>, launch: &GridLaunch) -> Result<(), Failure> {
+        let mut passed: Vec<Mem<P>> = Vec::new();
+        let mut elements = 0;
+        for b in &launch.buffers {
+            let mem = memory.buffer(*b)?;
+            elements = elements.max(mem.bytes() / memory.program.bufs[b.index()].elem.bytes());
+            self.bring(mem)?;
+            passed.push(mem.clone());
+        }
+        let calls = grid::calls(memory, launch, self.on.layout, elements as i64)?;
+        for ty in &launch.scratch {
+            let bytes = (calls.parts as usize + 1) * ty.bytes();
+            passed.push(Mem::new(&self.on.unit, bytes, "a list of partial results")?);
+        }
+        let buffers = passed.iter().map(|mem| Ok((mem.block()?, mem.bytes())));
+        let buffers = buffers.collect::<Result<Vec<_>, Failure>>()?;
+        let unit = self.unit();
+        for (function, grid) in calls.all {
+            if self.launched.get() == RECORDS {
+                self.look()?;
+                self.reset()?;
+            }
+            let written = function.buffers.iter().zip(&passed).filter(|(b, _)| b.access == Access::Write);
+            written.for_each(|(_, mem)| mem.forget());
+            let begun = self.settings.measured.then(|| unit.ask(unit.port.record())).transpose()?;
+            let launching = Launching {
+                function,
+                grid,
+                buffers: &buffers,
+                scalars: [calls.points, calls.parts],
+                records: self.records.block()?,
+                record: self.launched.get(),
+            };
+            unit.ask(unit.port.launch(&self.on.code, &launching))?;
+            if let Some(begun) = begun {
+                self.times.borrow_mut().push([begun, unit.ask(unit.port.record())?]);
+            }
+            self.launched.set(self.launched.get() + 1);
+            self.count(|t| t.launches += 1);
+        }
+        Ok(())
+    }
+}
+
+impl<P: Port> Device for Run<'_, P> {
+    type Mem = Mem<P>;
+
+    fn is_checked(&self) -> bool {
+        self.settings.pool.is_checked()
+    }
+
+    fn alloc(&self, bytes: usize, name: &str) -> Result<Mem<P>, Failure> {
+        Mem::new(&self.on.unit, bytes, name)
+    }
+
+    fn put(&self, buffer: Buffer, name: &str) -> Result<Mem<P>, Failure> {
+        let mem = self.alloc(buffer.len(), name)?;
+        let bytes = buffer.as_slice::<u8>();
+        if !mem.hold(bytes) {
+            self.upload(&mem, bytes)?;
+        }
+        Ok(mem)
+    }
+
+    fn place(&self, array: Remote, name: &str) -> Result<Mem<P>, Failure> {
+        let there = match array {
+            Remote::Here(buffer) => return self.put(buffer, name),
+            Remote::There(there) => there,
+        };
+        match there.clone().any().downcast::<Mem<P>>() {
+            Ok(mem) if mem.unit().id == self.on.unit.id => {
+                drop(there);
+                Ok(Arc::try_unwrap(mem).unwrap_or_else(|mem| (*mem).clone()))
+            }
+            _ => self.put(there.fetch(&self.settings.pool, self.interrupt())?, name),
+        }
+    }
+
+    fn leave(&self, mem: &Mem<P>, bytes: usize) -> Result<Remote, Failure> {
+        let array: Arc<dyn OnDevice> = Arc::new(mem.first(bytes));
+        Ok(Remote::There(array))
+    }
+
+    fn get(&self, mem: &Mem<P>) -> Result<Buffer, Failure> {
+        self.look()?;
+        if mem.known().is_some() {
+            return mem.fetch(&self.settings.pool, self.interrupt());
+        }
+        self.count(|t| (t.copies_out, t.bytes_out) = (t.copies_out + 1, t.bytes_out + mem.bytes() as u64));
+        mem.fetch(&self.settings.pool, self.interrupt())
+    }
+
+    fn element(&self, mem: &Mem<P>, ty: ScalarType, at: usize) -> Result<Scalar, Failure> {
+        let size = ty.bytes();
+        let Some(from) = at.checked_mul(size).filter(|from| mem.bytes() >= size && *from <= mem.bytes() - size) else {
+            return Ok(Scalar::zero(ty));
+        };
+        let scalar = |bytes: &[u8]| {
+            let mut word = [0; 8];
+            word[..size].copy_from_slice(&bytes[..size]);
+            Scalar::from_bits(ty, u64::from_le_bytes(word))
+        };
+        if let Some(known) = mem.known() {
+            return Ok(scalar(&known[from..]));
+        }
+        // Of a small array all is read: the host will ask for it again.
+        let (start, len) = if mem.bytes() <= SMALL { (0, mem.bytes()) } else { (from, size) };
+        let mut bytes = [0; 8 + SMALL];
+        let bytes = &mut bytes[..8 + len];
+        let record = (&self.records, 8 * self.launched.get(), 8);
+        self.unit().read(&[record, (mem, start, len)], bytes, self.interrupt())?;
+        self.count(|t| (t.copies_out, t.bytes_out) = (t.copies_out + 1, t.bytes_out + len as u64));
+        let (word, read) = bytes.split_at(8);
+        let mut first = [0; 8];
+        first.copy_from_slice(word);
+        self.looked(first)?;
+        mem.remember(read);
+        Ok(scalar(&read[from - start..]))
+    }
+
+    fn copy(&self, mem: &Mem<P>, bytes: usize, name: &str) -> Result<Mem<P>, Failure> {
+        let new = self.alloc(bytes, name)?;
+        self.bring(mem)?;
+        let unit = self.unit();
+        unit.ask(unit.port.copy(mem.block()?, new.block()?, bytes.min(mem.bytes())))?;
+        Ok(new)
+    }
+
+    fn room(&self) -> Option<u64> {
+        let room = self.unit().pool.room();
+        Some(run::host_room(self.settings).map_or(room, |host| host.min(room)))
+    }
+
+    fn defers(&self) -> bool {
+        !self.careful
+    }
+
+    fn run(&self, memory: &Memory<'_, Self>, kernel: &Kernel, at: usize, defer: bool) -> Result<bool, Failure> {
+        if let Some(written) = self.on_host(memory, kernel)? {
+            for (mem, value, size) in written {
+                mem.hold(&value.bits().to_le_bytes()[..size]);
+            }
+            return Ok(true);
+        }
+        for launch in &self.on.launches[at] {
+            self.launch(memory, launch)?;
+            if !defer {
+                match self.look() {
+                    Err(Failure::Unlocated) => return Ok(false),
+                    done => done?,
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    fn settle(&self) -> Result<(), Failure> {
+        self.look()
+    }
+
+    fn diagnose(&self, memory: &Memory<'_, Self>, kernel: &Kernel, at: usize) -> Result<Failure, Failure> {
+        grid::diagnose(memory, kernel, at, self.on.plan.contract)
+    }
+}

@@ -1,0 +1,285 @@
+//! The simulator of GPUs as a [`Port`]: how schedules, and all of what the host does for a GPU, are tested without one.
+//!
+//! A race, an access out of range, or a barrier that not all threads reach is an internal error here.
+
+use crate::Settings;
+use crate::native::gpu::Unit;
+use crate::native::gpu::port::{Launching, Port, PortError, Ported};
+use crate::native::gpu::run::OnUnit;
+use crate::native::grid::Layout;
+use crate::native::{Input, Options};
+use deckle_diag::Diagnostic;
+use deckle_interp::simt::{self, BufferMem, SimError};
+use deckle_ir::array;
+use deckle_ir::entity::Func;
+use deckle_ir::kernel;
+use deckle_ir::loops::{Access, Function, RECORD};
+use deckle_ir::scalar::Scalar;
+use deckle_ir::schedule::Schedule;
+use deckle_ir::value::Value;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// What memory holds that nothing has been written to.
+const GARBAGE: u8 = 0xa5;
+/// The bytes of a device, unless something else is said.
+const BYTES: u64 = 4 << 30;
+
+/// A simulated device, and what goes wrong with it. Kernels run when they are launched.
+#[derive(Debug)]
+pub struct Simulator {
+    bytes: u64,
+    taken: Arc<AtomicU64>,
+    launches: AtomicU64,
+    lost_after: u64,
+    stuck_after: u64,
+}
+
+impl Default for Simulator {
+    fn default() -> Simulator {
+        Simulator::new(BYTES)
+    }
+}
+
+impl Simulator {
+    /// A device with so many bytes of memory.
+    pub fn new(bytes: u64) -> Simulator {
+        let (never, zero) = (u64::MAX, AtomicU64::new(0));
+        Simulator { bytes, taken: Arc::default(), launches: zero, lost_after: never, stuck_after: never }
+    }
+
+    /// After so many launches it does not answer any more.
+    pub fn lost_after(self, launches: u64) -> Simulator {
+        Simulator { lost_after: launches, ..self }
+    }
+
+    /// After so many launches it comes to no end.
+    pub fn stuck_after(self, launches: u64) -> Simulator {
+        Simulator { stuck_after: launches, ..self }
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn works(&self) -> Ported<()> {
+        if self.launches.load(Ordering::Relaxed) >= self.lost_after {
+            return Err(PortError::Lost("it does not answer".into()));
+        }
+        Ok(())
+    }
+}
+
+/// Memory of a simulated device.
+#[derive(Debug)]
+pub(crate) struct SimulatedMem {
+    bytes: Mutex<Vec<u8>>,
+    size: u64,
+    taken: Arc<AtomicU64>,
+}
+
+impl SimulatedMem {
+    fn lock(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Some of the bytes.
+    fn part(&self, at: usize, bytes: usize) -> Ported<Vec<u8>> {
+        let all = self.lock();
+        let part = at.checked_add(bytes).and_then(|end| all.get(at..end));
+        part.map(<[u8]>::to_vec).ok_or_else(|| outside(at, bytes, all.len()))
+    }
+
+    fn set(&self, at: usize, bytes: &[u8]) -> Ported<()> {
+        let mut all = self.lock();
+        let len = all.len();
+        let part = at.checked_add(bytes.len()).and_then(|end| all.get_mut(at..end));
+        part.ok_or_else(|| outside(at, bytes.len(), len))?.copy_from_slice(bytes);
+        Ok(())
+    }
+}
+
+fn outside(at: usize, bytes: usize, len: usize) -> PortError {
+    PortError::Refused(format!("{bytes} bytes at {at} are not within {len} bytes of simulated memory"))
+}
+
+impl Drop for SimulatedMem {
+    fn drop(&mut self) {
+        self.taken.fetch_sub(self.size, Ordering::Relaxed);
+    }
+}
+
+impl Port for Simulator {
+    type Mem = SimulatedMem;
+    type Pinned = Vec<u8>;
+    type Event = Instant;
+    type Code = ();
+
+    fn name(&self) -> String {
+        "the simulated GPU".into()
+    }
+
+    fn alloc(&self, bytes: usize) -> Ported<SimulatedMem> {
+        self.works()?;
+        let size = bytes as u64;
+        if self.taken.fetch_add(size, Ordering::Relaxed) + size > self.bytes {
+            self.taken.fetch_sub(size, Ordering::Relaxed);
+            return Err(PortError::OutOfMemory);
+        }
+        Ok(SimulatedMem { bytes: Mutex::new(vec![GARBAGE; bytes]), size, taken: self.taken.clone() })
+    }
+
+    fn reused(&self, mem: &SimulatedMem) {
+        mem.lock().fill(GARBAGE);
+    }
+
+    fn pinned(&self, bytes: usize) -> Ported<Vec<u8>> {
+        Ok(vec![0; bytes])
+    }
+
+    fn bytes(pinned: &mut Vec<u8>) -> &mut [u8] {
+        pinned
+    }
+
+    fn copy_in(&self, to: &SimulatedMem, at: usize, (from, start): (&Vec<u8>, usize), bytes: usize) -> Ported<()> {
+        self.works()?;
+        let part = start.checked_add(bytes).and_then(|end| from.get(start..end));
+        to.set(at, part.ok_or_else(|| outside(start, bytes, from.len()))?)
+    }
+
+    fn copy_out(&self, from: &SimulatedMem, at: usize, (to, start): (&mut Vec<u8>, usize), bytes: usize) -> Ported<()> {
+        self.works()?;
+        let len = to.len();
+        let part = start.checked_add(bytes).and_then(|end| to.get_mut(start..end));
+        part.ok_or_else(|| outside(start, bytes, len))?.copy_from_slice(&from.part(at, bytes)?);
+        Ok(())
+    }
+
+    fn copy(&self, from: &SimulatedMem, to: &SimulatedMem, bytes: usize) -> Ported<()> {
+        self.works()?;
+        to.set(0, &from.part(0, bytes)?)
+    }
+
+    fn zero(&self, to: &SimulatedMem, bytes: usize) -> Ported<()> {
+        self.works()?;
+        to.set(0, &vec![0; bytes])
+    }
+
+    fn launch(&self, (): &(), launching: &Launching<'_, Simulator>) -> Ported<()> {
+        self.works()?;
+        self.launches.fetch_add(1, Ordering::Relaxed);
+        let Launching { records, record, .. } = launching;
+        let before = records.part(8 * record, 8)?;
+        let failed = if before == [0; 8] { simulated(launching)? } else { true };
+        records.set(8 * (record + 1), &u64::from(failed).to_le_bytes())
+    }
+
+    fn record(&self) -> Ported<Instant> {
+        Ok(Instant::now())
+    }
+
+    fn is_past(&self, _: &Instant) -> Ported<bool> {
+        self.works()?;
+        Ok(self.launches.load(Ordering::Relaxed) < self.stuck_after)
+    }
+
+    fn seconds(&self, from: &Instant, to: &Instant) -> Ported<f64> {
+        Ok(to.duration_since(*from).as_secs_f64())
+    }
+}
+
+/// Runs a function; tells whether something failed.
+fn simulated(launching: &Launching<'_, Simulator>) -> Ported<bool> {
+    let Launching { function, grid, buffers, scalars, .. } = launching;
+    let scalars = scalars.map(Scalar::I64);
+    let mut passed = Vec::new();
+    for ((mem, bytes), param) in buffers.iter().zip(&function.buffers) {
+        passed.push(BufferMem::from_bytes(param.elem, mem.part(0, *bytes)?));
+    }
+    let mut record = [0; RECORD];
+    let before = passed.clone();
+    if let Err(e) = simt::run(function, *grid, &mut passed, &scalars, &mut record) {
+        // The element after the last may be touched where a check fails, of an empty row for example: all memory is padded.
+        let mut passed: Vec<BufferMem> = before.iter().map(padded).collect();
+        let after_last = matches!(&e, SimError::OutOfRange { index, len, .. } if *index == *len as i128);
+        let again = after_last && simt::run(function, *grid, &mut passed, &scalars, &mut record).is_ok();
+        if again && record[0] != 0 {
+            return Ok(true);
+        }
+        let message = format!("the simulator: {e}, in\n{function}");
+        return Err(if e == SimError::Endless { PortError::Steps(message) } else { PortError::Kernel(message) });
+    }
+    for (((mem, _), param), new) in buffers.iter().zip(&function.buffers).zip(&passed) {
+        if param.access == Access::Write {
+            mem.set(0, new.bytes())?;
+        }
+    }
+    Ok(record[0] != 0)
+}
+
+/// The same with one more element.
+fn padded(buffer: &BufferMem) -> BufferMem {
+    let more = [buffer.bytes(), &[0; 8][..buffer.elem().bytes()]].concat();
+    BufferMem::from_bytes(buffer.elem(), more)
+}
+
+/// A program on the simulator, for those who compare schedules.
+#[derive(Debug)]
+pub struct Simulated(OnUnit<Simulator>);
+
+impl Simulated {
+    /// Schedules a function.
+    ///
+    /// # Errors
+    /// The program does what is not supported, or Deckle has a bug.
+    pub fn compile(
+        program: &array::Program,
+        func: Func,
+        options: Options,
+        layout: Layout,
+    ) -> Result<Simulated, Box<Diagnostic>> {
+        Simulated::compile_as(program, func, options, layout, None)
+    }
+
+    /// The same; functions for which a schedule is given follow that.
+    ///
+    /// # Errors
+    /// As [`Simulated::compile`], and a schedule that does not fit the program.
+    pub fn compile_as(
+        program: &array::Program,
+        func: Func,
+        options: Options,
+        layout: Layout,
+        given: Option<&Schedule>,
+    ) -> Result<Simulated, Box<Diagnostic>> {
+        let unit = Unit::new(Simulator::new(BYTES), BYTES);
+        Ok(Simulated(OnUnit::compile(unit, (program, func), options, layout, given, &|_| Ok(()))?))
+    }
+
+    /// The kernels.
+    pub fn program(&self) -> &kernel::Program {
+        self.0.program()
+    }
+
+    /// The loops of all kernels.
+    pub fn functions(&self) -> impl Iterator<Item = &Function> {
+        self.0.functions()
+    }
+
+    /// Runs it.
+    ///
+    /// # Errors
+    /// What the program's data does wrong, a limit that is passed, or what the simulator finds wrong with the schedule.
+    pub fn run(&self, args: &[Value], settings: &Settings) -> Result<Value, Box<Diagnostic>> {
+        self.0.run_values(args, settings)
+    }
+
+    /// Runs it on flat values.
+    ///
+    /// # Errors
+    /// As [`Simulated::run`].
+    pub fn call(&self, args: Vec<Input>, settings: &Settings) -> Result<deckle_runtime::Data, Box<Diagnostic>> {
+        self.0.call(args, settings)
+    }
+}
