@@ -30,7 +30,7 @@ fn measure(value: &Value) -> Measure {
     Measure { space: value.space(), items, is_seq: matches!(value, Value::Seq(_)) }
 }
 
-/// The cost of one statement: its operator, what is known of its bodies, its operands, its result, and what its bodies did.
+/// The cost of one statement: its operator, facts about its bodies, its operands, its result, and the runs of its bodies.
 pub(crate) fn statement(op: &Op, bodies: Bodies, args: &[Value], result: &Value, runs: &[Runs; 2]) -> Cost {
     let args: Vec<Measure> = args.iter().map(measure).collect();
     cost::statement(op, bodies, &args, &measure(result), &[runs[0].0, runs[1].0])

@@ -3,7 +3,7 @@
 use deckle_diag::{Code, Diagnostic, Span};
 use deckle_ir::fault::{Fault, MOST_PLACES, Place, is_place};
 
-/// What everything here returns.
+/// The result of every function here.
 pub(crate) type Result<T> = std::result::Result<T, Box<Diagnostic>>;
 
 /// A fault with its operands.
@@ -18,7 +18,7 @@ pub(crate) fn argument(message: String) -> Box<Diagnostic> {
 }
 
 /// D0311. `op` is the operator that combines elements, at `span`; its function computes its result at `body`. `operands` and
-/// `results` are as they are to be shown.
+/// `results` are in the form to be shown.
 pub(crate) fn not_associative(
     op: &str,
     (span, body): (Span, Span),
@@ -39,7 +39,7 @@ pub(crate) fn not_associative(
     Box::new(d.note(tried).note(why).help(help))
 }
 
-/// D0901: the program is not what its types say.
+/// D0901: the program does not match its types.
 pub(crate) fn bug(message: String, span: Span) -> Box<Diagnostic> {
     let note = "the interpreter runs only programs that the verifier accepts";
     let d = match span.is_none() {
@@ -49,7 +49,7 @@ pub(crate) fn bug(message: String, span: Span) -> Box<Diagnostic> {
     Box::new(d.note(note))
 }
 
-/// Says at which element or step of an operator an error arose, for the innermost ones.
+/// Adds the element or step of an operator at which an error arose, for the innermost ones.
 pub(crate) fn within(mut diagnostic: Box<Diagnostic>, place: &Place, at: &[i128]) -> Box<Diagnostic> {
     let known = diagnostic.notes.iter().filter(|n| is_place(n)).count();
     if known < MOST_PLACES {

@@ -16,28 +16,28 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
-/// Stack that must be left before a body is run, and how much more is made.
+/// The remaining stack below which more is allocated before a body is run, and how much.
 const RED_ZONE: usize = 128 << 10;
 const MORE_STACK: usize = 2 << 20;
 
-/// What one run has in common.
+/// The state shared by one run.
 pub(crate) struct Machine<'p> {
     program: &'p Program,
     options: &'p Options,
     steps: u64,
     max_steps: Option<u64>,
-    /// Whether operators are tried for being associative.
+    /// Whether operators are tested for associativity.
     check_associative: bool,
     infos: Vec<Option<Rc<Info>>>,
-    /// For each statement that is watched the bytes of its largest result.
+    /// For each watched statement the bytes of its largest result.
     bytes: Vec<u64>,
-    /// For each result that is handed over in parts the elements so far.
+    /// For each result that is delivered in parts the elements so far.
     pushed: Vec<Vec<Value>>,
     /// Whether bodies with sequences run under the streaming discipline.
     streams: bool,
-    /// Sizes that are to be compared when they are known.
+    /// Sizes to be compared when they are known.
     pub open: Vec<(Open, Blame<'p>)>,
-    /// Set where that got stuck; the error that comes with it is of no interest.
+    /// Set if the streaming run got stuck; its error is then ignored.
     pub stuck: Option<Stuck>,
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn run(program: &Program, func: Func, args: &[Value], options: &Optio
     Ok(Outcome { value, cost, bytes: machine.bytes, pushed: machine.pushed })
 }
 
-/// What has a size that its type does not say: a parameter, of a function that is called at `span`, or the result of `ensure` there.
+/// The owner of a size that differs from its type: a parameter, of a function that is called at `span`, or the result of `ensure` there.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Blame<'p> {
     pub function: &'p Function,
@@ -61,7 +61,7 @@ impl Blame<'_> {
         let Some(i) = function.params().iter().position(|p| *p == v) else { return m.report(fault::VALUE, span) };
         let what = format!("argument {} of `{}`", param_name(function, i), function.name);
         let param = function.span(v);
-        // An argument from outside has no place in the source but its parameter; one of a call has both.
+        // An argument from outside has no place in the source except its parameter; one of a call has both.
         if span == function.span {
             return m.report(&what, param);
         }
@@ -70,7 +70,7 @@ impl Blame<'_> {
     }
 }
 
-/// Whether there are so many parameters.
+/// Checks the number of arguments.
 pub(crate) fn check_count(function: &Function, have: usize) -> Result<()> {
     match function.params().len() {
         want if want == have => Ok(()),
@@ -91,7 +91,7 @@ fn limit(what: &str, value: &Value, max_elements: u64, span: Span) -> Result<()>
     }
 }
 
-/// The name of a parameter, as messages have it.
+/// The name of a parameter in messages.
 pub(crate) fn param_name(function: &Function, i: usize) -> String {
     function.param_names.get(i).map_or_else(|| format!("number {i}"), |n| format!("`{n}`"))
 }
@@ -125,18 +125,18 @@ impl<'p> Machine<'p> {
         function.ok_or_else(|| error::bug(format!("there is no function {func}"), Span::NONE))
     }
 
-    /// The machine itself, for a while: another one stands in its place.
+    /// Moves the machine out, leaving a placeholder.
     pub(crate) fn take(&mut self) -> Machine<'p> {
         let new = Machine::new(self.program, self.options);
         std::mem::replace(self, new)
     }
 
-    /// What it runs.
+    /// The program that it runs.
     pub(crate) fn program(&self) -> &'p Program {
         self.program
     }
 
-    /// How large a value may be.
+    /// The maximal size of a value.
     pub(crate) fn max_elements(&self) -> u64 {
         self.options.max_elements
     }
@@ -158,7 +158,7 @@ impl<'p> Machine<'p> {
         Rc::clone(self.infos[func.index()].get_or_insert_with(|| Rc::new(Info::new(function, all))))
     }
 
-    /// Runs a function. `known` are sizes that the caller tells, `span` is where it is called.
+    /// Runs a function. `known` are sizes given by the caller, `span` is the place of the call.
     fn call(&mut self, func: Func, args: &[Value], known: Vec<(SizeVar, i128)>, span: Span) -> Result<(Value, Cost)> {
         let Some(function) = self.program.funcs.get(func.index()) else {
             return Err(error::bug(format!("there is no function {func}"), span));
@@ -204,7 +204,7 @@ impl<'p> Machine<'p> {
         limit(&format!("the result of `{name}`"), value, self.options.max_elements, frame.function.span(v))
     }
 
-    /// Does a part of the work of a statement.
+    /// Runs a part of the work of a statement.
     pub(crate) fn part<T>(
         &mut self,
         frame: &mut Frame<'p>,
@@ -256,7 +256,7 @@ impl<'p> Machine<'p> {
         Ok((cost, held))
     }
 
-    /// With `check_sizes`: a size that the type promised and the value does not have is a bug in Deckle.
+    /// With `check_sizes`: a size that differs from the one in the type is a bug in Deckle.
     fn verify(&self, frame: &Frame<'p>, v: Var, op: &str, span: Span) -> Result<()> {
         if !self.options.check_sizes {
             return Ok(());
@@ -265,7 +265,7 @@ impl<'p> Machine<'p> {
             return Err(error::bug(format!("`{op}` gave {v} {why}"), span));
         }
         let Err(m) = frame.check(v) else { return Ok(()) };
-        // Types count without end, and integers wrap. What no row shows may be negative: there are none of it then.
+        // Sizes in types are unbounded, and integers wrap. A size that no row determines may be negative: then no row exists.
         let is_size = |n: i128| (0..=i128::from(i64::MAX)).contains(&n);
         if m.expected.is_some_and(|n| !is_size(n) && (n > 0 || m.actual == 0)) {
             return Ok(());
@@ -300,12 +300,12 @@ fn fits_var(frame: &Frame<'_>, v: Var) -> std::result::Result<(), String> {
     frame.get(v).map_or(Ok(()), |value| fits(frame.function.ty(v), value))
 }
 
-/// Where in the work of its operator a body runs.
+/// The point in the work of an operator at which a body runs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Place<'a> {
     /// A branch.
     Once,
-    /// At an element: this is the position that sizes mention.
+    /// At an element: the position that sizes mention.
     Element(usize),
     /// At the element of these indices.
     Indices(&'a [i64]),
@@ -313,7 +313,7 @@ pub(crate) enum Place<'a> {
     Step(i64),
 }
 
-/// What an operator sees: its statement, and the means to run its bodies.
+/// The context of an operator: its statement, and access to its bodies.
 pub(crate) struct Cx<'m, 'p> {
     machine: &'m mut Machine<'p>,
     frame: &'m mut Frame<'p>,
@@ -324,7 +324,7 @@ pub(crate) struct Cx<'m, 'p> {
 }
 
 impl<'p> Cx<'_, 'p> {
-    /// Hands elements over, behind so many.
+    /// Delivers elements; `before` is the number of earlier ones.
     pub(crate) fn push(&mut self, to: usize, before: i64, elems: &[Value]) -> Result<()> {
         let all = &mut self.machine.pushed;
         all.resize_with(all.len().max(to + 1), Vec::new);
@@ -350,7 +350,7 @@ impl<'p> Cx<'_, 'p> {
         self.frame.function.ty(self.var)
     }
 
-    /// The sizes that the type of an operand has, where they are known.
+    /// The sizes of the type of an operand, if known.
     pub(crate) fn dims_of_type(&self, operand: usize, depth: usize) -> Vec<Option<i128>> {
         self.inst.args.get(operand).map_or(vec![None; depth], |v| self.frame.dims_of_type(*v, depth))
     }
@@ -365,7 +365,7 @@ impl<'p> Cx<'_, 'p> {
         error::bug(format!("`{}` met {what}", self.name()), self.span())
     }
 
-    /// Whether there may be so many elements.
+    /// Checks a number of elements against the limit.
     pub(crate) fn room(&self, n: i128) -> Result<usize> {
         let limit = self.machine.options.max_elements;
         match usize::try_from(n) {
@@ -374,7 +374,7 @@ impl<'p> Cx<'_, 'p> {
         }
     }
 
-    /// Room for so many elements.
+    /// Allocates capacity for `n` elements.
     pub(crate) fn alloc(&self, n: usize) -> Result<Vec<Value>> {
         self.room(n as i128)?;
         let mut elems = Vec::new();
@@ -389,7 +389,7 @@ impl<'p> Cx<'_, 'p> {
         self.run(which, place, args).map_err(|e| self.locate(e, place))
     }
 
-    /// As [`Cx::body`], where the result is kept beside those of all other runs: together they may not be above the limit.
+    /// As [`Cx::body`], for a result that is stored with those of all other runs: their total must not exceed the limit.
     pub(crate) fn collect(&mut self, which: usize, place: Place<'_>, args: &[Value]) -> Result<Value> {
         let value = self.body(which, place, args)?;
         self.room(self.runs[which].results.par as i128)?;
@@ -420,8 +420,8 @@ impl<'p> Cx<'_, 'p> {
         Ok(value)
     }
 
-    /// Whether the operators of folds and scans are to be tried for being associative, and the body of this one is not an operator
-    /// that is known to be.
+    /// Whether the operators of folds and scans are tested for associativity, and the body of this one is not an operator
+    /// known to be associative.
     pub(crate) fn tries_associativity(&self) -> bool {
         let known = |body: &Body| {
             let result = self.frame.function.body(*body).result;
@@ -436,7 +436,7 @@ impl<'p> Cx<'_, 'p> {
         self.machine.check_associative && !self.inst.bodies.first().is_some_and(known)
     }
 
-    /// A number that chooses the error of rounding of a float, if the run is to make some.
+    /// A seed for the rounding error of a float, if the run perturbs rounding.
     pub(crate) fn rounding(&self, x: Scalar) -> Option<usize> {
         let mut hasher = DefaultHasher::new();
         (self.machine.options.rounding?, self.machine.steps, x.bits()).hash(&mut hasher);
@@ -449,8 +449,8 @@ impl<'p> Cx<'_, 'p> {
         self.inst.bodies.first().map_or(Span::NONE, |b| function.span(function.body(*b).result))
     }
 
-    /// Runs bodies of this statement on trial, in a copy of the frame: nothing of it is metered, counted or watched, and it may
-    /// take so many steps.
+    /// Runs bodies of this statement as a trial, in a copy of the frame: nothing is metered, counted or watched, and it may
+    /// take at most `max_steps` steps.
     pub(crate) fn trial<T>(&mut self, max_steps: u64, work: impl FnOnce(&mut Cx<'_, 'p>) -> T) -> T {
         let machine = &mut *self.machine;
         let steps = std::mem::replace(&mut machine.steps, 0);
@@ -475,7 +475,7 @@ impl<'p> Cx<'_, 'p> {
         Ok(value)
     }
 
-    /// Adds to an error where in the work of this operator it arose.
+    /// Adds to an error the point in the work of this operator at which it arose.
     pub(crate) fn locate(&self, e: Box<Diagnostic>, place: Place<'_>) -> Box<Diagnostic> {
         let (element, step) =
             (|n: usize| fault::Place::element(self.name(), n as u32), fault::Place::step(self.name()));

@@ -1,8 +1,8 @@
-//! What the sizes of types are during a run: binding size variables, and comparing sizes with values.
+//! The sizes of types during a run: binding size variables, and comparing sizes with values.
 //!
 //! A [`Frame`] is one running call: the values of its variables, the numbers bound to its size variables, and the position
-//! at which each body runs. Binding and checking both walk a type and a value together, with the
-//! positions of the arrays and sequences around.
+//! at which each body runs. Binding and checking both traverse a type and a value together, with the
+//! positions of the enclosing arrays and sequences.
 
 mod info;
 mod observe;
@@ -22,12 +22,12 @@ use deckle_ir::value::Value;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// A number bound to a size variable, and the array type whose value gave it.
+/// A number bound to a size variable, and the array type whose value determined it.
 #[derive(Clone, Copy, Debug)]
 struct Bound {
     size: i128,
     node: usize,
-    /// The number of the parameter that gave it, where several may.
+    /// The number of the parameter that determined it, if several may.
     rank: u32,
 }
 
@@ -39,22 +39,22 @@ pub(crate) struct Frame<'p> {
     values: Vec<Option<Value>>,
     sizes: Vec<HashMap<Vec<i128>, Bound>>,
     at: Vec<Option<i128>>,
-    /// The sequences that have come to their ends.
+    /// The sequences that have ended.
     over: Vec<Var>,
     /// Whether sizes may be left open.
     pub streams: bool,
 }
 
-/// A size that is not the one that its type says.
+/// A size that differs from its type.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Mismatch {
-    /// The size as the source has it, where it says one.
+    /// The size as written in the source, if it is.
     pub size: Option<String>,
-    /// What that is here, if it can be told.
+    /// Its value here, if known.
     pub expected: Option<i128>,
-    /// How many elements there are.
+    /// The number of elements.
     pub actual: usize,
-    /// Where.
+    /// The position.
     pub at: Vec<i128>,
     /// Whether the size comes from an earlier row of the same array.
     pub rows: bool,
@@ -92,7 +92,7 @@ impl<'p> Frame<'p> {
         self.values.get(v.index())?.as_ref()
     }
 
-    /// Says at which position a body runs.
+    /// Sets the position at which a body runs.
     pub(crate) fn place(&mut self, body: Body, at: Option<i128>) {
         if let Some(slot) = self.at.get_mut(body.index()) {
             *slot = at;
@@ -106,7 +106,7 @@ impl<'p> Frame<'p> {
         binds.iter().for_each(|s| self.sizes[s.index()].clear());
         if !binds.is_empty() {
             self.bind(self.function.ty(v), &value, &|b| b == v, 0, &mut Vec::new());
-            // What no row shows, the type of what is ensured tells.
+            // Sizes that no row determines are taken from the type of the ensured value.
             if let Some(Inst { op: Op::Ensure(ty), args, .. }) = self.function.inst(v) {
                 let told = self.told([(ty, self.function.ty(args[0]))].into_iter());
                 self.know(told.into_iter().filter(|(s, _)| binds.contains(s)));
@@ -115,15 +115,15 @@ impl<'p> Frame<'p> {
         self.values[v.index()] = Some(value);
     }
 
-    /// Sizes of those variables that are not known yet.
+    /// Sets those of the sizes that are not known yet.
     fn know(&mut self, sizes: impl Iterator<Item = (SizeVar, i128)>) {
         for (s, size) in sizes {
             self.sizes[s.index()].entry(Vec::new()).or_insert(Bound { size, node: 0, rank: 0 });
         }
     }
 
-    /// Gives parameters of the function their values. A size that several of them mention is that of the first that
-    /// shows it, unless it is known already.
+    /// Sets the values of parameters. A size that several of them mention is that of the first that
+    /// determines it, unless it is known already.
     pub(crate) fn define_params(&mut self, args: &[(Var, Value)], known: Vec<(SizeVar, i128)>) {
         let params = self.function.params();
         self.know(known.into_iter());
@@ -140,20 +140,20 @@ impl<'p> Frame<'p> {
         self.values[v.index()] = None;
     }
 
-    /// The sizes of the parameters of `callee` that the types of these variables tell, as the typing rule of a call has them: a
-    /// matrix without rows does not show how long they are.
+    /// The sizes of the parameters of `callee` that the types of these variables determine, as in the typing rule of a call: a
+    /// matrix without rows does not have their length.
     pub(crate) fn sizes_for(&self, callee: &Function, args: &[Var]) -> Vec<(SizeVar, i128)> {
         self.told(callee.params().iter().map(|p| callee.ty(*p)).zip(args.iter().map(|arg| self.function.ty(*arg))))
     }
 
-    /// The sizes of size variables in types that the types of what is given for them tell.
+    /// The sizes of size variables in types that the types of the arguments determine.
     fn told<'t>(&self, given: impl Iterator<Item = (&'t Type, &'t Type)>) -> Vec<(SizeVar, i128)> {
         let told = given.flat_map(|(ty, given)| ty.told_by(given));
         let sizes = told.filter_map(|(s, extra, size)| Some((s, size.eval(self, &mut Vec::new())? - extra)));
         sizes.filter(|(_, size)| *size >= 0).collect()
     }
 
-    /// The size variable that the length of an array gives a value, at positions.
+    /// The size variable that the length of an array determines, at positions.
     fn shown(
         &self,
         ty: &Type,
@@ -181,7 +181,7 @@ impl<'p> Frame<'p> {
         });
     }
 
-    /// Compares the value of a variable with the sizes of its type. Those that are left open are returned.
+    /// Compares the value of a variable with the sizes of its type. Returns those that are left open.
     pub(crate) fn check(&self, v: Var) -> Result<Vec<Open>, Mismatch> {
         let mut open = Vec::new();
         if let Some(value) = self.get(v) {
@@ -198,7 +198,7 @@ impl<'p> Frame<'p> {
         open: &mut Vec<Open>,
     ) -> Result<(), Mismatch> {
         if let (Type::Array(a), Some(items)) = (ty, value.items()) {
-            // Nothing makes `n + 1` smaller than 1.
+            // `n + 1` is never smaller than 1.
             let least = a.size.determines().map(|(_, _, extra)| extra).filter(|least| (items.len() as i128) < *least);
             let expected = least.or(a.size.eval(self, positions));
             if expected != Some(items.len() as i128) {
@@ -208,7 +208,7 @@ impl<'p> Frame<'p> {
                 if expected.is_some() || !self.streams {
                     return Err(mismatch);
                 }
-                // What only this element mentions is as long as it is.
+                // A size that only this element mentions equals its length.
                 if a.size.determines().is_none_or(|(s, ..)| self.info.lasting[s.index()]) {
                     open.push(Open { size: self.what_is_open(&a.size, positions), mismatch, node: address(ty) });
                 }
@@ -224,7 +224,7 @@ impl<'p> Frame<'p> {
         at.and_then(|at| self.sizes[s.index()].get(&at)).is_some_and(|b| b.node == node)
     }
 
-    /// Whether everything is there that may show a size that `binder` binds.
+    /// Whether all values that may determine a size bound by `binder` are available.
     fn complete(&self, var: SizeVar, binder: Var) -> bool {
         let there = |v: Var| self.get(v).is_some() || self.over.contains(&v);
         let params = self.function.params();
@@ -235,7 +235,7 @@ impl<'p> Frame<'p> {
         params.iter().filter(|p| mentions(**p)).all(|p| there(*p))
     }
 
-    /// The sizes of the outer dimensions of a variable as its type has them, where they are known.
+    /// The sizes of the outer dimensions of a variable according to its type, if known.
     pub(crate) fn dims_of_type(&self, v: Var, depth: usize) -> Vec<Option<i128>> {
         match self.function.ty(v).regular_dims(depth) {
             Some(dims) => dims.iter().map(|d| d.eval(self, &mut Vec::new())).collect(),
@@ -248,17 +248,17 @@ impl<'p> Frame<'p> {
     }
 }
 
-/// Of two parameters that show a size, the earlier one has the smaller rank.
+/// Of two parameters that determine a size, the earlier one has the smaller rank.
 fn rank(v: Var) -> u32 {
     v.0 + 1
 }
 
-/// Which part of a type this is. Components are told apart where they share what they hold.
+/// The identity of a part of a type. Components are distinct even if they share their contents.
 fn address(ty: &Type) -> usize {
     std::ptr::from_ref(ty).addr()
 }
 
-/// Whether there is any array, and so any size, in a type.
+/// Whether a type contains any array, and so any size.
 pub(crate) fn has_sizes(ty: &Type) -> bool {
     match ty {
         Type::Scalar(_) => false,
@@ -325,7 +325,7 @@ impl SizeEnv for Frame<'_> {
     }
 }
 
-/// Whether a value is of a type, but for sizes; if not, what is where.
+/// Whether a value is of a type, ignoring sizes; if not, a description and the place.
 pub(crate) fn fits(ty: &Type, value: &Value) -> Result<(), String> {
     let all = |types: &mut dyn Iterator<Item = &Type>, values: &[Value]| -> Result<(), String> {
         types.zip(values).try_for_each(|(t, v)| fits(t, v))

@@ -14,7 +14,7 @@ use deckle_ir::value::{Space, Value};
 /// The place of every statement in these programs.
 pub(crate) const HERE: Span = Span { file: FileId(0), lo: 1, hi: 2 };
 
-/// Shorter words for building.
+/// Short names for building.
 pub(crate) trait Build {
     /// A statement without bodies.
     fn op(&mut self, op: Op, args: &[Var]) -> Var;
@@ -36,7 +36,7 @@ pub(crate) trait Build {
     fn bin(&mut self, op: BinOp, a: Var, b: Var) -> Var {
         self.op(Op::Binary(op), &[a, b])
     }
-    /// The type of that text, which mentions size variables in order; new ones are bound by the next variable.
+    /// The type written in `text`, which mentions size variables in order; new ones are bound by the next variable.
     fn typed(&mut self, text: &str) -> Type;
 }
 
@@ -155,7 +155,7 @@ pub(crate) fn reals(v: &[f64]) -> Value {
     Value::array(v.iter().map(|x| Value::real(*x)).collect())
 }
 
-/// A vector of truth values: `T` and `F`.
+/// A vector of booleans: `T` and `F`.
 pub(crate) fn bools(v: &str) -> Value {
     Value::array(v.chars().map(|c| Value::bool(c == 'T')).collect())
 }

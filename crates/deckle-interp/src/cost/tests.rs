@@ -1,4 +1,4 @@
-//! Costs computed by hand from the rules, beside what the meter says.
+//! Costs computed by hand from the rules, compared with the meter.
 
 use super::*;
 use crate::testing::{self, Build, bools, function, ints, program, rows, seq, value};

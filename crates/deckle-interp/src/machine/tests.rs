@@ -1,4 +1,4 @@
-//! Arguments, limits, and what a run refuses.
+//! Arguments, limits, and rejected runs.
 
 use crate::testing::{Build, HERE, failure, function, ints, program, reals, rows, seq, value};
 use crate::{Options, run};
@@ -41,7 +41,7 @@ fn sizes_of_parameters_are_bound_and_checked() {
     assert_eq!(e.message, "argument `p1` of `main` has 1 element, but its type says 2");
     let e = failure(&p, &[matrix, reals(&[3.0, 4.0]), ints(&[0])], Code::SizeCheck);
     assert_eq!(e.message, "argument `p2` of `main` has 1 element, but its type says 2");
-    // A matrix without rows leaves it to the vector to say how long they would be.
+    // For a matrix without rows, the vector determines their length.
     assert_eq!(value(&p, &[rows(&[]), reals(&[3.0, 4.0]), ints(&[0])]), reals(&[3.0, 4.0]));
 }
 
@@ -95,7 +95,7 @@ fn values_are_limited() {
     assert!(run(&p, Func(0), &[ints(&[1, 2])], &options).is_ok());
     assert_eq!(error(&p, &[ints(&[1, 2, 3])], &options).code, Code::LimitExceeded);
     assert_eq!(error(&p, &[ints(&[0; 9])], &options).code, Code::LimitExceeded);
-    // What bodies give counts together, before all of them have run.
+    // The results of bodies are counted together, before all of them have run.
     let p = program(&["i64"], |b, p| b.op1(Op::Generate, p, |b, _| b.op(Op::Iota(Coll::Array), p)));
     let options = Options { max_elements: 1000, max_steps: Some(3000), ..Options::default() };
     let e = error(&p, &[Value::int(999)], &options);

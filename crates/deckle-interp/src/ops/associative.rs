@@ -1,8 +1,8 @@
-//! Trying whether the operator of a fold or scan is associative, on some of the elements that it meets.
+//! Tests on some elements whether the operator of a fold or scan is associative.
 //!
-//! An operator that is not gives results that depend on how a backend groups elements, which no type tells. Three operands
-//! `a`, `b`, `c` are combined as `(a · b) · c` and as `a · (b · c)`: the first ones, each with its neighbours, and some from
-//! anywhere, in order. A trial that fails, by a division by zero say, shows nothing.
+//! The results of a non-associative operator depend on how a backend groups elements, and types cannot exclude it. Three operands
+//! `a`, `b`, `c` are combined as `(a · b) · c` and as `a · (b · c)`: the first ones, each with its neighbours, and some random
+//! ones, in order. A trial that fails, by a division by zero for example, shows nothing.
 
 use crate::error::{self, Result};
 use crate::machine::{Cx, Place};
@@ -10,18 +10,18 @@ use deckle_ir::array::Op;
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::value::Value;
 
-/// How many neighbours are tried from the beginning, and how many operands from anywhere.
+/// The number of neighbours tested from the beginning, and of random operands.
 const NEIGHBOURS: usize = 8;
 const DRAWN: usize = 8;
-/// How many steps all trials of one statement may take.
+/// The maximal number of steps of all trials of one statement.
 const STEPS: u64 = 1 << 20;
-/// By which part of the largest number that occurs floats may differ.
+/// The tolerance of floats, relative to the largest number that occurs.
 const TOLERANCE: f64 = 1e-9;
 const TOLERANCE_F32: f64 = 1e-4;
-/// How many scalars of a value are shown.
+/// The number of scalars of a value that are shown.
 const SHOWN: usize = 8;
 
-/// Tries the operator of a statement on what it has combined, in that order (D0311).
+/// Tests the operator of a statement on the operands that it has combined, in that order (D0311).
 pub(super) fn check<'v>(cx: &mut Cx<'_, '_>, operands: impl Iterator<Item = &'v Value>) -> Result<()> {
     let in_order = matches!(cx.inst.op, Op::FoldOrdered | Op::ScanOrdered);
     if in_order || !cx.tries_associativity() {
@@ -43,7 +43,7 @@ pub(super) fn check<'v>(cx: &mut Cx<'_, '_>, operands: impl Iterator<Item = &'v 
     }
 }
 
-/// Which of so many operands are tried: ascending positions, the same in every run.
+/// The operands to test: ascending positions, the same in every run.
 fn triples(n: usize) -> Vec<[usize; 3]> {
     let mut list: Vec<[usize; 3]> = (2..n).take(NEIGHBOURS).map(|k| [k - 2, k - 1, k]).collect();
     if n <= NEIGHBOURS + 2 {
@@ -63,14 +63,14 @@ fn triples(n: usize) -> Vec<[usize; 3]> {
     list
 }
 
-/// What both ways of grouping give.
+/// The results of both groupings.
 struct Grouped {
     results: [Value; 2],
     /// The largest number among the operands and results.
     scale: f64,
 }
 
-/// Combines three operands both ways. Nothing if that fails.
+/// Combines three operands both ways. `None` if that fails.
 fn group(cx: &mut Cx<'_, '_>, [a, b, c]: [&Value; 3], [_, j, k]: [usize; 3]) -> Option<Grouped> {
     let mut combine = |x: &Value, y: &Value, i| cx.body(0, Place::Element(i), &[x.clone(), y.clone()]).ok();
     let (ab, bc) = (combine(a, b, j)?, combine(b, c, k)?);
@@ -113,7 +113,7 @@ fn largest(v: &Value) -> f64 {
     }
 }
 
-/// A value as a message has it; of a large one the beginning.
+/// A value in a message; of a large one the beginning.
 fn show(v: &Value) -> String {
     let mut text = String::new();
     show_some(v, &mut text, &mut { SHOWN });
@@ -206,7 +206,7 @@ mod tests {
         assert!(e.helps[0].contains("`fold_ordered`"), "{e:?}");
         fails(&fold("{i64}", difference), &[seq(&ints(&[10, 3, 2]))]);
         fails(&fold("[f64; n0]", mean), &[reals(&[1.0, 2.0, 3.0])]);
-        // Of two elements there is only one grouping, and a zero at the end changes nothing.
+        // Two elements have only one grouping, and a zero at the end does not matter.
         passes(&fold("[i64; n0]", difference), &[ints(&[10, 3])]);
         passes(&fold("[i64; n0]", difference), &[ints(&[10, 3, 0])]);
     }
@@ -230,7 +230,7 @@ mod tests {
                 passes(&p, &[Value::int(1), ints(&[2, 3, 4])]);
             }
         }
-        // Only what is combined is tried: not the last element of an exclusive scan.
+        // Only combined elements are tested: not the last element of an exclusive scan.
         let left = Op::Scan(Direction::Left, ScanKind::Exclusive);
         let p = program(&["i64", "[i64; n0]"], |b, p| b.op1(left, p, difference));
         passes(&p, &[Value::int(1), ints(&[2, 3])]);
@@ -242,7 +242,7 @@ mod tests {
             program(&["[i0 -> [i64; n1(i0)]; n0]"], |b, p| b.op1(Op::Map, p, |b, q| b.op1(Op::Fold1, q, difference)));
         let e = fails(&p, &[crate::testing::rows(&[&[1, 2], &[5, 4, 3]])]);
         assert!(e.notes.contains(&"at element 1 of this `map`".to_string()), "{e:?}");
-        // Rows themselves, one behind another or side by side.
+        // Rows themselves, concatenated or zipped.
         let p = fold("[i0 -> [i64; n1(i0)]; n0]", |b, q| b.op(Op::Concat(0), q));
         passes(&p, &[crate::testing::rows(&[&[1, 2], &[], &[5, 4, 3], &[6]])]);
         let p = fold("[[i64; n1]; n0]", |b, q| b.op1(Op::Map, q, difference));
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn floats_may_round() {
-        // As a tuple, so that it is no operator that is known.
+        // As a tuple, so that it is not a known operator.
         let sums = fold("[(f64, i64); n0]", |b, q| {
             let x = [0, 1].map(|i| b.op(Op::Proj(0), &[q[i]]));
             let n = [0, 1].map(|i| b.op(Op::Proj(1), &[q[i]]));

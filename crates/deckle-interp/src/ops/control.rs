@@ -14,7 +14,7 @@ pub(super) fn while_(cx: &mut Cx<'_, '_>, args: &[Value]) -> Result<Value> {
     rounds(cx, &args[0], Place::Step)
 }
 
-/// The source has no such loop, so its steps are no place in it.
+/// The source has no such loop, so its steps are not reported as places.
 pub(super) fn stream(cx: &mut Cx<'_, '_>, args: &[Value]) -> Result<Value> {
     rounds(cx, &args[1], |_| Place::Once)
 }

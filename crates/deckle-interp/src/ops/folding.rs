@@ -11,7 +11,7 @@ use deckle_ir::scalar::Scalar;
 use deckle_ir::scalar_eval as arithmetic;
 use deckle_ir::value::Value;
 
-/// `fold`, `fold1` and `reduce` of a vector or of a sequence that is there as a whole.
+/// `fold`, `fold1` and `reduce` of a vector or of a materialised sequence.
 pub(super) fn fold(cx: &mut Cx<'_, '_>, args: &[Value]) -> Result<Value> {
     let (start, xs) = match args {
         [xs] => (None, xs),
@@ -27,17 +27,17 @@ pub(super) fn fold(cx: &mut Cx<'_, '_>, args: &[Value]) -> Result<Value> {
     folding.finish(cx)
 }
 
-/// A `fold`, `fold1` or `reduce` that is given its elements one after another.
+/// A `fold`, `fold1` or `reduce` that processes elements one after another.
 pub(crate) struct Folding {
     total: Option<Value>,
     /// The position of the total, for `argmin` and `argmax`.
     best: usize,
-    /// How many elements there were.
+    /// The number of elements so far.
     n: usize,
 }
 
 impl Folding {
-    /// Before the first element. `start` is the first operand of `fold`.
+    /// The state before the first element. `start` is the first operand of `fold`.
     pub(crate) fn new(cx: &Cx<'_, '_>, start: Option<Value>) -> Result<Folding> {
         let total = match &cx.inst.op {
             Op::Reduce(monoid) => unit(cx, *monoid)?.map(Value::Scalar),
@@ -115,7 +115,7 @@ fn better(monoid: Monoid, x: Scalar, best: Scalar) -> bool {
     }
 }
 
-/// From the right, the element stands to the left of what is combined so far.
+/// From the right, the element is the left operand and the combination so far the right one.
 pub(super) fn scan(cx: &mut Cx<'_, '_>, direction: Direction, kind: ScanKind, args: &[Value]) -> Result<Value> {
     let (start, xs) = match args {
         [xs] => (None, xs),

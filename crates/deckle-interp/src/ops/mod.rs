@@ -1,4 +1,4 @@
-//! The operators: one function each, in files by chapter of the operator reference, and what they have in common.
+//! The operators: one function each, in files by chapter of the operator reference, and common functions.
 
 mod associative;
 mod construct;
@@ -97,7 +97,7 @@ pub(crate) fn apply(cx: &mut Cx<'_, '_>, args: &[Value]) -> Result<Value> {
     }
 }
 
-// Taking operands apart. A well-typed program makes none of these fail.
+// Destructuring of operands. In a well-typed program none of these fail.
 
 fn scalar(cx: &Cx<'_, '_>, v: &Value) -> Result<deckle_ir::scalar::Scalar> {
     v.as_scalar().ok_or_else(|| cx.bug("something that is not a scalar"))
@@ -131,7 +131,7 @@ fn size(cx: &Cx<'_, '_>, v: &Value, what: &'static str) -> Result<usize> {
     cx.room(n as i128)
 }
 
-// Putting results together.
+// Construction of results.
 
 fn count(n: usize) -> Value {
     Value::int(n as i64)
@@ -163,7 +163,7 @@ fn common_length(cx: &Cx<'_, '_>, args: &[Value], first: usize) -> Result<usize>
     Ok(n)
 }
 
-/// The array of these sizes whose element at given indices is what `f` makes, in row-major order.
+/// The array of these sizes whose element at given indices is the result of `f`, in row-major order.
 fn nest(
     cx: &mut Cx<'_, '_>,
     dims: &[usize],
@@ -193,7 +193,7 @@ fn nest_below(
     Ok(Value::array(elems))
 }
 
-/// The sizes of the outer dimensions of a regular operand (D0306). Those that an empty dimension hides are as its type has them.
+/// The sizes of the outer dimensions of a regular operand (D0306). Those that an empty dimension hides are taken from its type.
 fn regular_dims(cx: &Cx<'_, '_>, operand: usize, v: &Value, depth: usize) -> Result<Vec<usize>> {
     let mut dims = shown_dims(cx, v, depth)?;
     let known = cx.dims_of_type(operand, depth);
@@ -202,7 +202,7 @@ fn regular_dims(cx: &Cx<'_, '_>, operand: usize, v: &Value, depth: usize) -> Res
     Ok(dims)
 }
 
-/// The sizes that elements show, one dimension after another; the first that differ are an error (D0306).
+/// The sizes of the elements, one dimension after another; the first that differ are an error (D0306).
 fn shown_dims(cx: &Cx<'_, '_>, v: &Value, depth: usize) -> Result<Vec<usize>> {
     let mut dims: Vec<usize> = vec![items(cx, v)?.len()];
     let mut rows: Vec<&Value> = items(cx, v)?.iter().collect();

@@ -1,4 +1,4 @@
-//! Operators that put elements elsewhere.
+//! Operators that move elements.
 
 use super::{common_length, int, items, truth};
 use crate::error::Result;
@@ -54,7 +54,7 @@ pub(super) fn scatter(cx: &mut Cx<'_, '_>, args: &[Value]) -> Result<Value> {
 
 type Combine<'f> = dyn FnMut(&mut Cx<'_, '_>, usize, Value, Value) -> Result<Value> + 'f;
 
-/// Combines each element into its target, in order. What the mask leaves out has no target to check.
+/// Combines each element into its target, in order. Elements that the mask excludes have no target to check.
 fn move_into(cx: &mut Cx<'_, '_>, args: &[Value], combine: &mut Combine<'_>) -> Result<Value> {
     let n = common_length(cx, args, 1)?;
     let (targets, elems) = (items(cx, &args[1])?, items(cx, &args[2])?);
@@ -89,7 +89,7 @@ pub(super) fn partition(cx: &mut Cx<'_, '_>, args: &[Value]) -> Result<Value> {
     divide(cx, args).map(|(yes, no)| Value::tuple(vec![Value::array(yes), Value::array(no)]))
 }
 
-/// The elements for which the body gives `true`, and the others.
+/// The elements for which the body returns `true`, and the others.
 fn divide(cx: &mut Cx<'_, '_>, args: &[Value]) -> Result<(Vec<Value>, Vec<Value>)> {
     let (mut yes, mut no) = (Vec::new(), Vec::new());
     for (i, x) in items(cx, &args[0])?.iter().enumerate() {

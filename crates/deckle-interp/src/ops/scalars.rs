@@ -20,7 +20,7 @@ pub(super) fn binary(cx: &Cx<'_, '_>, op: BinOp, args: &[Value]) -> Result<Value
     computed(cx, op, a, b).map(Value::Scalar)
 }
 
-/// A binary operator, with an error of rounding if the run is to make some.
+/// A binary operator, with a rounding error if the run perturbs rounding.
 pub(super) fn computed(cx: &Cx<'_, '_>, op: BinOp, a: Scalar, b: Scalar) -> Result<Scalar> {
     let exact = arithmetic::binary(op, a, b).map_err(|f| fault(cx, f, a, b))?;
     let is_rounded = matches!(op, BinOp::Add | BinOp::Sub | BinOp::Mul | BinOp::Div);
@@ -83,7 +83,7 @@ mod tests {
         failure(&p, &[ints(&[1]), Value::int(-1)], Code::IndexRange);
     }
 
-    /// The values that runs with different errors of rounding give.
+    /// The values of runs with different rounding errors.
     fn rounded(p: &Program, args: &[Value]) -> Vec<Value> {
         let run = |k| run(p, Func(0), args, &Options { rounding: Some(k), ..Options::default() });
         (0..16).map(|k| run(k).unwrap().value).collect()
@@ -103,7 +103,7 @@ mod tests {
         assert!(all.iter().all(|x| (x - exact).abs() < 1e-15), "{all:?}");
         let (p, args) = (sum("[i64; n0]"), [ints(&[1, 2, 3])]);
         assert!(rounded(&p, &args).iter().all(|v| *v == Value::int(6)));
-        // What is not computed is not rounded.
+        // Values that are not computed are not rounded.
         let p = program(&["[f64; n0]"], |b, p| b.op(Op::Reduce(Monoid::Max), p));
         assert!(rounded(&p, &[reals(&[0.1, 0.3])]).iter().all(|v| float(v) == 0.3));
     }

@@ -65,7 +65,7 @@ pub(super) fn tiles(cx: &mut Cx<'_, '_>, depth: usize, args: &[Value]) -> Result
     }
     let counts: Vec<usize> = dims.iter().zip(&extents).map(|(n, e)| n.div_ceil(*e)).collect();
     let mut tiles = Vec::new();
-    // The nest is only the order in which the tiles come.
+    // The nest is only the order of the tiles.
     nest(cx, &counts, &mut |cx, tile| {
         let starts: Vec<usize> = tile.iter().zip(&extents).map(|(t, e)| *t as usize * e).collect();
         tiles.push(cut(cx, &args[0], &starts, &extents)?);
@@ -106,7 +106,7 @@ pub(super) fn pull(cx: &Cx<'_, '_>, args: &[Value]) -> Result<Value> {
     Ok(Value::array(elems[from..from + n].iter().map(in_memory).collect()))
 }
 
-/// A value with vectors in the place of sequences.
+/// A value with vectors in place of sequences.
 fn in_memory(v: &Value) -> Value {
     match v {
         Value::Scalar(_) => v.clone(),

@@ -1,4 +1,4 @@
-//! Operators that look at or change the dimensions of whole arrays.
+//! Operators that read or change the dimensions of whole arrays.
 
 use super::{coll, collect, common_length, count, element, int, items, nest, regular_dims, size as size_operand};
 use crate::error::Result;
@@ -15,7 +15,7 @@ pub(super) fn size(cx: &Cx<'_, '_>, depth: usize, args: &[Value]) -> Result<Valu
     total(cx, &args[0], depth).map(count)
 }
 
-/// How many elements there are at a depth.
+/// The number of elements at a depth.
 fn total(cx: &Cx<'_, '_>, v: &Value, depth: usize) -> Result<usize> {
     match depth {
         0 => Ok(1),
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn regularity_is_checked() {
-        // The type promises what the value does not have only where the arguments are wrong.
+        // The type differs from the value only if the arguments are wrong.
         let p = program(&[MATRIX], |b, p| b.op(Op::Transpose(vec![1, 0]), p));
         let e = failure(&p, &[rows(&[&[1, 2], &[3]])], Code::NotRegular);
         let expected =

@@ -29,7 +29,7 @@ pub(super) fn sort_by(cx: &mut Cx<'_, '_>, args: &[Value]) -> Result<Value> {
     Ok(Value::array(pairs.into_iter().map(|(_, x)| x).collect()))
 }
 
-/// Keys are one group where they are equal: the two zeros are, and the key of their group is 0.0; so are all NaN, which the order does not tell apart.
+/// Equal keys form one group: the two zeros do, with the key 0.0, and so do all NaN, which the order treats as equal.
 pub(super) fn group_by(cx: &mut Cx<'_, '_>, args: &[Value]) -> Result<Value> {
     let mut pairs = keyed(cx, args)?;
     pairs.iter_mut().for_each(|(key, _)| *key = with_one_zero(key));
@@ -41,7 +41,7 @@ pub(super) fn group_by(cx: &mut Cx<'_, '_>, args: &[Value]) -> Result<Value> {
     Ok(Value::array(groups.collect()))
 }
 
-/// A key with 0.0 in the place of -0.0.
+/// A key with -0.0 replaced by 0.0.
 fn with_one_zero(key: &Value) -> Value {
     match key {
         Value::Scalar(Scalar::F32(x)) => Value::Scalar(Scalar::F32(x + 0.0)),

@@ -1,4 +1,4 @@
-//! What is known of the sizes of a function before it runs.
+//! Static facts about the sizes of a function.
 
 use deckle_ir::array::{Function, Inst, Op};
 use deckle_ir::cost;
@@ -6,16 +6,16 @@ use deckle_ir::entity::{Body, SizeVar, Var};
 use deckle_ir::size::{Atom, Size};
 use deckle_ir::types::Type;
 
-/// What is known of a function before it runs.
+/// Static facts about a function.
 #[derive(Debug)]
 pub(crate) struct Info {
-    /// For each body, the widths of what it uses from outside.
+    /// For each body, the widths of the variables that it uses from outside.
     pub aux: Vec<u64>,
     /// For each body, whether it is a single scalar operator applied to its two parameters.
     pub basic: Vec<bool>,
-    /// For each variable, the size variables that it binds and that something will ask for.
+    /// For each variable, the size variables that it binds and that are read.
     pub(super) binds: Vec<Vec<SizeVar>>,
-    /// For each size variable, whether its numbers must outlive the elements that show them.
+    /// For each size variable, whether its numbers must outlive the elements that determine them.
     pub(super) lasting: Vec<bool>,
 }
 
@@ -57,14 +57,14 @@ impl Info {
         Info { aux, basic, binds, lasting: lasting(function) }
     }
 
-    /// Whether a variable binds sizes that something will ask for.
+    /// Whether a variable binds sizes that are read.
     pub(crate) fn binds_sizes(&self, v: Var) -> bool {
         !self.binds[v.index()].is_empty()
     }
 }
 
-/// Which size variables are more than a matter of one element: those that are the same for all elements, and those that several
-/// variables mention, or several parts of an element that come about separately.
+/// Which size variables concern more than one element: those that are the same for all elements, and those that several
+/// variables mention, or several parts of an element that are computed separately.
 fn lasting(function: &Function) -> Vec<bool> {
     let mut mentions = vec![0; function.sizes.len()];
     let mut mention = |mut sizes: Vec<SizeVar>| {

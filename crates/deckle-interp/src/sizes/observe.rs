@@ -1,7 +1,7 @@
 //! Sizes under the streaming discipline, where a sequence is not the value of a variable.
 //!
-//! Its elements are observed one by one: what they tell of sizes is *learnt*, and what their type says is compared. A size that
-//! only elements to come can tell is left *open*, and compared when it is known.
+//! Its elements are observed one by one: the sizes they determine are *learnt*, and compared with their type. A size that
+//! only later elements determine is left *open*, and compared when it is known.
 
 use super::{Bound, Frame, Mismatch, for_each_part, rank};
 use deckle_ir::array::{Inst, Op};
@@ -10,7 +10,7 @@ use deckle_ir::size::{Atom, Size};
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
 
-/// What the elements of sequences have told of sizes, for the frames inside.
+/// The sizes that the elements of sequences have determined, for the frames inside.
 #[derive(Debug, Default)]
 pub(crate) struct Learnt {
     sizes: Vec<(SizeVar, Vec<i128>, Bound)>,
@@ -20,26 +20,26 @@ pub(crate) struct Learnt {
 /// A size that could not be compared yet.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Open {
-    /// What it must be, in terms of what is not known.
+    /// The required value, in terms of unknown sizes.
     pub size: Size,
     pub(super) mismatch: Mismatch,
     pub(super) node: usize,
 }
 
 impl Open {
-    /// Whether another one that is left open compares the same.
+    /// Whether another open size makes the same comparison.
     pub(crate) fn says_the_same(&self, other: &Open) -> bool {
         self.size == other.size && self.mismatch.actual == other.mismatch.actual && self.node == other.node
     }
 
-    /// What is reported if it never becomes known.
+    /// The report if it never becomes known.
     pub(crate) fn unknown(self) -> Mismatch {
         self.mismatch
     }
 }
 
 impl<'p> Frame<'p> {
-    /// A size with numbers for all that is known.
+    /// A size with all known values replaced by numbers.
     pub(super) fn what_is_open(&self, size: &Size, positions: &[i128]) -> Size {
         size.rewrite(&mut |atom, depth| {
             // Under a Σ the positions of the Σ come first.
@@ -54,7 +54,7 @@ impl<'p> Frame<'p> {
         })
     }
 
-    /// Compares a size that was left open, if it is known now.
+    /// Compares an open size, if it is known now.
     pub(crate) fn settle(&self, open: &Open) -> Option<Result<(), Mismatch>> {
         let expected = open.size.eval(self, &mut Vec::new())?;
         if expected == open.mismatch.actual as i128 {
@@ -65,7 +65,7 @@ impl<'p> Frame<'p> {
     }
 
     /// Learns sizes from a part of the value of `v`, of this type at these positions. A size that several parameters mention is
-    /// that of the first of them that shows it. Parameters and what `ensure` has are compared with their types.
+    /// that of the first of them that determines it. Parameters and operands of `ensure` are compared with their types.
     pub(crate) fn observe(
         &mut self,
         v: Var,
@@ -113,8 +113,8 @@ impl<'p> Frame<'p> {
         });
     }
 
-    /// A variable with sequences in it has all its elements: what none of them has shown of sizes is told by the type of what is
-    /// ensured, or 0.
+    /// A variable with sequences in it has all its elements: sizes that none of them has determined are given by the type of the
+    /// ensured value, or 0.
     pub(crate) fn end(&mut self, v: Var, learnt: &mut Learnt) {
         if let Some(Inst { op: Op::Ensure(ty), args, .. }) = self.function.inst(v) {
             for (s, size) in self.told([(ty, self.function.ty(args[0]))].into_iter()) {
@@ -129,7 +129,7 @@ impl<'p> Frame<'p> {
         learnt.over.push(v);
     }
 
-    /// Takes over what is known around this frame.
+    /// Takes over the known sizes of the enclosing frame.
     pub(crate) fn inherit(&mut self, learnt: &Learnt) {
         for (s, at, bound) in &learnt.sizes {
             self.sizes[s.index()].insert(at.clone(), *bound);
@@ -141,21 +141,21 @@ impl<'p> Frame<'p> {
         }
     }
 
-    /// Gives one parameter of the function its value, when those before it may not be known.
+    /// Sets one parameter of the function when earlier ones may be unknown.
     pub(crate) fn define_param(&mut self, v: Var, value: Value) {
         let params = self.function.params();
         self.bind(self.function.ty(v), &value, &|b| params.contains(&b), rank(v), &mut Vec::new());
         self.values[v.index()] = Some(value);
     }
 
-    /// Gives the parameter of a body its value: an element of a sequence, say, which shows sizes that the sequence binds.
+    /// Sets the parameter of a body: an element of a sequence, for example, which determines sizes that the sequence binds.
     pub(crate) fn define_element(&mut self, v: Var, value: Value) {
         let function = self.function;
         self.bind(function.ty(v), &value, &|b| !function.ty(b).is_concrete(), 0, &mut Vec::new());
         self.define(v, value);
     }
 
-    /// Sizes of parameters that the caller tells.
+    /// Sizes of parameters given by the caller.
     pub(crate) fn know_params(&mut self, sizes: &[(SizeVar, i128)]) {
         self.know(sizes.iter().copied());
     }

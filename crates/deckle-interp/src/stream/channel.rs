@@ -1,35 +1,35 @@
-//! Values that come about in time, and the channels that carry sequences.
+//! Values that are computed over time, and the channels that carry sequences.
 //!
-//! # When a channel may show something
-//! A reader must be registered before the first element is shown. The readers of a channel that is itself an element of another
-//! one are made by those who take that element, so it is *held* until all of them have taken it or are done with it:
-//! - who is about to show a value holds the channels in it once;
-//! - showing it to `n` readers holds them `n` times, and lets go once;
-//! - a reader that takes the value, having registered with what it will read of it, lets go once; so does one that is done
+//! # When a channel may show an element
+//! A reader must be registered before the first element is shown. If a channel is itself an element of another
+//! one, its readers are created when that element is taken, so it is *held* until all readers of the outer channel have taken it or are done with it:
+//! - a writer that is about to show a value holds the channels in it once;
+//! - showing it to `n` readers holds them `n` times, and releases them once;
+//! - a reader that takes the value, having registered with everything it will read of it, releases them once; so does one that is done
 //!   with it without having taken it.
 //!
 //! # When an element is over
-//! When all readers are done with it, and the sequences in it have come to their ends, even those that nobody reads.
+//! When all readers are done with it, and the sequences in it have ended, including those without readers.
 
 use deckle_ir::types::Type;
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 
-/// A concrete value: what the interpreter computes with, or a token that stands for one.
+/// A concrete value: a value of the interpreter, or a token in its place.
 pub(super) trait Datum: Clone {
     /// A tuple.
     fn tuple(parts: Vec<Self>) -> Self;
     /// A sequence, all of it.
     fn sequence(elems: Vec<Self>) -> Self;
-    /// The components of a tuple, as many as there are.
+    /// The components of a tuple, as many as it has.
     fn parts(&self) -> Vec<Self>;
-    /// A truth value.
+    /// A boolean.
     fn boolean(b: bool) -> Self;
-    /// The truth value, if it is one.
+    /// The value of a boolean.
     fn truth(&self) -> bool;
 }
 
-/// The value of a variable while it comes about. A variable of concrete type is a cell, or a tuple of them.
+/// The value of a variable while it is computed. A variable of concrete type is a cell, or a tuple of cells.
 #[derive(Clone)]
 pub(super) enum Flow<V> {
     /// A concrete value, once it is known.
@@ -41,7 +41,7 @@ pub(super) enum Flow<V> {
 }
 
 impl<V: Datum> Flow<V> {
-    /// A value of that type, of which nothing is known yet.
+    /// An unknown value of that type.
     pub(super) fn of_type(ty: &Type) -> Flow<V> {
         if ty.is_concrete() {
             return Flow::Cell(Rc::default());
@@ -52,7 +52,7 @@ impl<V: Datum> Flow<V> {
         }
     }
 
-    /// A concrete value that is known.
+    /// A known concrete value.
     pub(super) fn known(value: V) -> Flow<V> {
         Flow::Cell(Rc::new(OnceCell::from(value)))
     }
@@ -93,34 +93,34 @@ impl<V: Datum> Flow<V> {
         }
     }
 
-    /// Whether its channels have come to their ends.
+    /// Whether its channels have ended.
     fn ended(&self) -> bool {
         let mut all = true;
         self.channels(&mut |c| all &= matches!(c.state.borrow().now, Some(Now::End)));
         all
     }
 
-    /// Its channels show nothing until let go so many times more.
+    /// Holds its channels this many more times: they show nothing until released.
     pub(super) fn hold(&self, times: usize) {
         self.channels(&mut |c| c.state.borrow_mut().holds += times);
     }
 
-    /// Lets go once.
+    /// Releases them once.
     pub(super) fn let_go(&self) {
         self.channels(&mut |c| c.state.borrow_mut().holds -= 1);
     }
 }
 
-/// What a channel shows.
+/// The state shown by a channel.
 #[derive(Clone)]
 pub(super) enum Now<V> {
     /// An element.
     Element(Flow<V>),
-    /// That there are no more.
+    /// The end.
     End,
 }
 
-/// How far a reader is with what is shown.
+/// The progress of a reader with the shown element.
 #[derive(Clone, Copy, PartialEq)]
 enum Seen {
     No,
@@ -136,7 +136,7 @@ pub(super) struct Channel<V> {
 struct State<V> {
     now: Option<Now<V>>,
     readers: Vec<Seen>,
-    /// How many readers are not done with what is shown.
+    /// The number of readers that are not done with the shown element.
     busy: usize,
     holds: usize,
 }
@@ -163,13 +163,13 @@ impl<V: Datum> Port<V> {
         Port { channel: Rc::clone(channel), id: state.readers.len() - 1 }
     }
 
-    /// What is shown, if this reader has neither taken it nor is done with it.
+    /// The shown element or end, if this reader has neither taken it nor is done with it.
     pub(super) fn peek(&self) -> Option<Now<V>> {
         let state = self.channel.state.borrow();
         state.now.clone().filter(|_| state.readers[self.id] == Seen::No)
     }
 
-    /// Takes what is shown: everything that reads channels in it on behalf of this reader is registered.
+    /// Takes the shown element: everything that reads channels in it on behalf of this reader is registered.
     pub(super) fn take(&self) {
         let shown = self.mark(Seen::Taken);
         if let Some(Now::Element(flow)) = shown {
@@ -177,7 +177,7 @@ impl<V: Datum> Port<V> {
         }
     }
 
-    /// Says that this reader is completely done with what is shown.
+    /// Marks this reader as done with the shown element.
     pub(super) fn done(&self) {
         let before = self.channel.state.borrow().readers[self.id];
         if before == Seen::No {
@@ -223,7 +223,7 @@ impl<V: Datum> Out<V> {
         }
     }
 
-    /// What to show next. Only when idle.
+    /// Sets what to show next. Only when idle.
     pub(super) fn put(&mut self, now: Now<V>) {
         if let Now::Element(flow) = &now {
             flow.hold(1);
@@ -231,7 +231,7 @@ impl<V: Datum> Out<V> {
         self.phase = Phase::Waiting(now);
     }
 
-    /// Shows what waits, or notices that all readers are done. Whether anything happened.
+    /// Shows a waiting element, or detects that all readers are done. Returns whether anything happened.
     pub(super) fn poll(&mut self) -> bool {
         let mut state = self.channel.state.borrow_mut();
         match &self.phase {
@@ -262,7 +262,7 @@ impl<V: Datum> Out<V> {
         }
     }
 
-    /// Whether everything put is read by all and has ended; the end, whether it is shown.
+    /// Whether everything put is read by all and has ended; for the end, whether it is shown.
     pub(super) fn idle(&self) -> bool {
         matches!(self.phase, Phase::Idle)
     }

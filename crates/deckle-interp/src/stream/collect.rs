@@ -1,4 +1,4 @@
-//! Between sequences in time and values that are there as a whole: feeding, collecting, and statements that need it.
+//! Between sequences over time and materialised values: feeding, collecting, and statements that need this.
 
 use super::channel::{Channel, Datum, Flow, Now, Out, Port};
 use super::net::{Data, Env, Group, Halt, Label, Net, Process, Pull, Run, Step, moved};
@@ -8,11 +8,11 @@ use std::cell::OnceCell;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
-/// Where the elements of a sequence from outside come from.
+/// The supply of elements of a sequence from outside.
 pub(super) enum Supply<'p, V> {
-    /// They are all there.
+    /// All are in memory.
     Whole(std::vec::IntoIter<V>),
-    /// A source is asked for each.
+    /// A source returns them one by one.
     Pulled(Pull<'p, V>),
     /// The source has failed: there is neither another element nor an end.
     Failed,
@@ -23,7 +23,7 @@ pub(super) struct Feed<'p, V> {
     elem: Type,
     items: Supply<'p, V>,
     out: Out<V>,
-    /// Those that feed sequences inside the element.
+    /// The processes that feed sequences inside the element.
     inner: Group,
     of: Label,
     ended: bool,
@@ -34,7 +34,7 @@ impl<'p, V: Datum> Feed<'p, V> {
         Feed { elem, items, out: Out::new(channel), inner: Group::default(), of, ended: false }
     }
 
-    /// The next element, or that there is none, if that is known.
+    /// The next element, or the end, if known.
     fn next<D: Data<'p, V = V>>(&mut self, net: &mut Net<'p, '_, D>) -> Option<Option<V>> {
         match &mut self.items {
             Supply::Whole(items) => Some(items.next()),
@@ -82,12 +82,12 @@ impl<'p, D: Data<'p>> Process<'p, D> for Feed<'p, D::V> {
     }
 }
 
-/// Shows values that the frame has: `mkseq`. Concrete ones are all known before the first is shown. Those with sequences in them are
-/// shown one after another as with `append`, each when what is concrete in it is known.
+/// Shows values of the frame: `mkseq`. Concrete ones are all known before the first is shown. Those with sequences in them are
+/// shown one after another as with `append`, each when its concrete parts are known.
 pub(super) struct Literal<V> {
     elems: Vec<Flow<V>>,
     streams: bool,
-    /// How many have been put.
+    /// The number of elements that have been put.
     at: usize,
     out: Out<V>,
     ended: bool,
@@ -161,7 +161,7 @@ impl<V: Datum> Collect<V> {
         }
     }
 
-    /// Reads on, if it can. Whether it did.
+    /// Reads on, if possible. Returns whether it did.
     pub(super) fn poll(&mut self) -> bool {
         match self {
             Collect::Known(_) => false,
@@ -233,10 +233,10 @@ impl<'p, D: Data<'p>> Process<'p, D> for Gather<D::V> {
     }
 }
 
-/// Takes an element of the result, and returns whether it wants more.
+/// Takes an element of the result, and returns whether to continue.
 pub(super) type Take<'p, V> = Box<dyn FnMut(V) -> ControlFlow<()> + 'p>;
 
-/// Hands the elements of a result to the consumer, each when it is complete.
+/// Delivers the elements of a result to the consumer, each when it is complete.
 pub(super) struct HandOver<'p, V> {
     port: Port<V>,
     take: Take<'p, V>,
@@ -278,8 +278,8 @@ impl<'p, D: Data<'p>> Process<'p, D> for HandOver<'p, D::V> {
     }
 }
 
-/// A statement that waits for its concrete operands and for what its bodies use, then reads its sequences to the end, and is
-/// then evaluated at once: sources, what is materialised, loops, and everything without sequences.
+/// A statement that waits for its concrete operands and for the variables that its bodies use, then reads its sequences to the end, and is
+/// then evaluated at once: sources, materialisations, loops, and everything without sequences.
 pub(super) struct Whole<'p, D: Data<'p>> {
     env: Rc<Env<'p, D>>,
     v: Var,
@@ -329,7 +329,7 @@ impl<'p, D: Data<'p>> Process<'p, D> for Whole<'p, D> {
     }
 }
 
-/// Counts a sequence, or asks whether it is empty, without looking at its elements.
+/// Counts a sequence, or tests whether it is empty, without reading its elements.
 pub(super) struct Count<V> {
     port: Port<V>,
     result: Flow<V>,

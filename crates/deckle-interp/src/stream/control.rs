@@ -1,4 +1,4 @@
-//! `if`, `guard` and `the`: values that are those of something made later.
+//! `if`, `guard` and `the`: values that alias those of something created later.
 
 use super::channel::{Channel, Datum, Flow, Now, Out, Port};
 use super::net::{Data, Env, Group, Label, Net, Process, Run, Step};
@@ -9,7 +9,7 @@ use deckle_ir::entity::{Body, Var};
 use deckle_ir::fault::Fault;
 use std::rc::Rc;
 
-/// Lets the sequences in `to`, or what is concrete in it, become those of `from`. Everything that reads `from` is registered at
+/// Connects the sequences and concrete parts of `to` to those of `from`. All readers of `from` are registered at
 /// once.
 fn connect<'p, D: Data<'p>>(
     net: &mut Net<'p, '_, D>,
@@ -49,7 +49,7 @@ impl<'p, D: Data<'p>> Process<'p, D> for Copy<D::V> {
     }
 }
 
-/// A channel that a body uses from outside, read on behalf of whoever turns out to use it.
+/// A channel that a body uses from outside, read on behalf of the body that is selected.
 struct Capture<V> {
     channel: Rc<Channel<V>>,
     port: Port<V>,
@@ -101,8 +101,8 @@ impl<'p, D: Data<'p>> Branch<'p, D> {
         Branch { env, cond, bodies, captures, result, out, frame: Group::default(), of, at: Phase::Waits }
     }
 
-    /// Makes the frame of the body that is chosen, in which captured channels are forwarded; those that only others use are read
-    /// without looking.
+    /// Creates the frame of the selected body, to which captured channels are forwarded; those that only the other body uses are
+    /// drained.
     fn choose(&mut self, net: &mut Net<'p, '_, D>, truth: bool) {
         let chosen = self.bodies.get(usize::from(!truth)).copied();
         let env = chosen.map(|body| self.env.inside(body, None, Vec::new()));
@@ -132,10 +132,10 @@ impl<'p, D: Data<'p>> Branch<'p, D> {
     }
 }
 
-/// A channel, and the one in its place.
+/// A channel, and its replacement.
 type Replaced<V> = (Rc<Channel<V>>, Rc<Channel<V>>);
 
-/// The same value with new channels in the place of its own.
+/// The same value with new channels.
 fn replace<V: Datum>(flow: &Flow<V>, made: &mut Vec<Replaced<V>>) -> Flow<V> {
     match flow {
         Flow::Cell(_) => flow.clone(),
@@ -185,7 +185,7 @@ impl<'p, D: Data<'p>> Process<'p, D> for Branch<'p, D> {
     }
 }
 
-/// `the` of a sequence whose elements have sequences in them. What is concrete in its element is known at the end, as of any sequence.
+/// `the` of a sequence whose elements have sequences in them. The concrete parts of its element are known at the end, as for any sequence.
 pub(super) struct The<V> {
     port: Port<V>,
     elem: Option<Flow<V>>,

@@ -8,22 +8,22 @@ use deckle_ir::entity::{Body, Var};
 use deckle_ir::fault::Fault;
 use std::rc::Rc;
 
-/// What several sequences that are read together show.
+/// The state shown by several sequences that are read in lockstep.
 enum Row<V> {
     Element(Vec<Flow<V>>),
     End,
 }
 
-/// Several sequences that are read together.
+/// Several sequences that are read in lockstep.
 struct Rows<V> {
     ports: Vec<Port<V>>,
-    /// How many elements of each have been taken.
+    /// The number of elements taken of each.
     n: usize,
     span: Span,
 }
 
 impl<V: Datum> Rows<V> {
-    /// What they show, once all do.
+    /// The row they show, once all do.
     fn peek<'p, D: Data<'p, V = V>>(&self, data: &D) -> Run<Option<Row<V>>> {
         let shown: Vec<Option<Now<V>>> = self.ports.iter().map(Port::peek).collect();
         let ended = shown.iter().flatten().filter(|now| matches!(now, Now::End)).count();
@@ -55,16 +55,16 @@ impl<V: Datum> Rows<V> {
     }
 }
 
-/// Where an operator that works element by element is.
+/// The progress of an elementwise operator.
 #[derive(PartialEq)]
 pub(super) enum At {
-    /// Not everything is known that it needs to begin.
+    /// Values that it needs to begin are unknown.
     Start,
     /// Between elements.
     Between,
     /// At an element.
     Inside,
-    /// Behind the last.
+    /// After the last.
     End,
 }
 
@@ -74,7 +74,7 @@ pub(super) struct Map<'p, D: Data<'p>> {
     body: Body,
     wants: Vec<Var>,
     rows: Rows<D::V>,
-    /// The operand of `produce`, and how many elements that makes.
+    /// The operand of `produce`, and the number of elements that it gives.
     times: Option<(Var, usize)>,
     out: Out<D::V>,
     frame: Group,
@@ -216,7 +216,7 @@ impl<'p, D: Data<'p>> Process<'p, D> for Zip<D::V> {
 pub(super) struct Unzip<V> {
     port: Port<V>,
     outs: Vec<Out<V>>,
-    /// An element that is not known yet, and the components that it will have.
+    /// An element that is not known yet, and its future components.
     open: Option<(Flow<V>, Flow<V>)>,
     at: At,
 }

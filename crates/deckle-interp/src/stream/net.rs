@@ -19,9 +19,9 @@ pub(super) enum Halt {
     Error(Box<Diagnostic>),
     /// A run inside this one got stuck.
     Stuck(Stuck),
-    /// Random data of which nothing can be learnt.
+    /// Random data that show nothing.
     Abandoned,
-    /// The consumer of the result wants no more of it.
+    /// The consumer of the result wants no more elements.
     Enough,
 }
 
@@ -33,20 +33,20 @@ impl From<Box<Diagnostic>> for Halt {
     }
 }
 
-/// What the processes compute with. `'p` is the program's.
+/// The data of processes. `'p` is the program's lifetime.
 pub(super) trait Data<'p>: Sized + 'p {
     /// Concrete values.
     type V: Datum + 'p;
-    /// What a frame remembers for computing.
+    /// The data that a frame needs for computing.
     type Local: Default + 'p;
     /// A `fold`, `fold1` or `reduce` between two elements.
     type Fold: 'p;
 
     /// Counts a step of a process.
     fn tick(&mut self, span: Span) -> Run<()>;
-    /// The result of a statement all of whose operands are known, sequences as a whole.
+    /// The result of a statement whose operands are all known, with materialised sequences.
     fn apply(&mut self, env: &Rc<Env<'p, Self>>, v: Var, args: Vec<Self::V>) -> Run<Self::V>;
-    /// The body of a scan applied to what is combined so far and the element at `i`.
+    /// The body of a scan applied to the combination so far and the element at `i`.
     fn combine(&mut self, env: &Rc<Env<'p, Self>>, v: Var, i: usize, args: [Self::V; 2]) -> Run<Self::V>;
     /// A `fold`, `fold1` or `reduce` before its first element.
     fn begin(&mut self, env: &Rc<Env<'p, Self>>, v: Var) -> Run<Self::Fold>;
@@ -54,11 +54,11 @@ pub(super) trait Data<'p>: Sized + 'p {
     fn add(&mut self, env: &Rc<Env<'p, Self>>, v: Var, fold: &mut Self::Fold, x: Self::V) -> Run<()>;
     /// Its result, after the last element.
     fn finish(&mut self, env: &Rc<Env<'p, Self>>, v: Var, fold: Self::Fold) -> Run<Self::V>;
-    /// How many elements `produce(n)` has.
+    /// The number of elements of `produce(n)`.
     fn times(&mut self, n: &Self::V, span: Span) -> Run<usize>;
     /// An integer.
     fn int(&mut self, n: usize) -> Self::V;
-    /// The elements of a sequence, of type `elem`, that is there as a whole.
+    /// The elements of a materialised sequence, of type `elem`.
     fn items(&mut self, elem: &Type, seq: &Self::V) -> Vec<Self::V>;
     /// Whether the sizes of a variable that has sequences, or of a parameter, are to be observed.
     fn observes(&mut self, env: &Env<'p, Self>, v: Var) -> bool;
@@ -68,37 +68,37 @@ pub(super) trait Data<'p>: Sized + 'p {
     fn observed(&mut self, env: &Rc<Env<'p, Self>>, v: Var) -> Run<()>;
     /// Compares sizes that were not known before. At the end of a run nothing else becomes known.
     fn settle(&mut self, end: bool) -> Run<()>;
-    /// What the callee of a call begins with.
+    /// The initial data of the callee of a call.
     fn callee(&mut self, caller: &Rc<Env<'p, Self>>, call: Var, callee: Func) -> Self::Local;
-    /// The data are not as an operator needs them.
+    /// The data are invalid for an operator.
     fn fail(&self, error: impl FnOnce() -> Box<Diagnostic>) -> Halt;
 }
 
-/// A part of a variable that is concrete, and where it is.
+/// A concrete part of a variable, and its position.
 #[derive(Clone, Copy)]
 pub(super) struct Part<'p, 'a> {
     pub v: Var,
     pub ty: &'p Type,
     pub at: &'a [i128],
-    /// Where its sizes are wrong, if they are.
+    /// The place to report wrong sizes.
     pub span: Span,
 }
 
-/// A frame: the variables of one running body, and where it runs.
+/// A frame: the variables of one running body, and its position.
 pub(super) struct Env<'p, D: Data<'p>> {
-    /// Which function.
+    /// The function's handle.
     pub func: Func,
     /// The function itself.
     pub function: &'p Function,
-    /// Which body.
+    /// The body.
     pub body: Body,
-    /// At which element.
+    /// The element.
     pub at: Option<usize>,
     /// The frame around it in the same function.
     pub parent: Option<Rc<Env<'p, D>>>,
-    /// Its variables, and what it sees in place of those from outside.
+    /// Its variables, and replacements for those from outside.
     pub flows: RefCell<HashMap<Var, Flow<D::V>>>,
-    /// For computing.
+    /// Data for computing.
     pub local: D::Local,
 }
 
@@ -137,47 +137,47 @@ impl<'p, D: Data<'p>> Env<'p, D> {
         self.flows.borrow_mut().insert(v, flow);
     }
 
-    /// Whether all of these have their values, or which one has not.
+    /// The first of these without a value, if any.
     pub(super) fn missing(&self, wants: &[Var]) -> Option<Var> {
         wants.iter().copied().find(|v| self.flow(*v).is_some_and(|f| f.value().is_none()))
     }
 }
 
-/// How many processes that belong together are not done.
+/// The number of processes of a group that are not done.
 pub(super) type Group = Rc<Cell<usize>>;
 
-/// What a step of a process came to.
+/// The outcome of a step of a process.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Step {
-    /// Nothing can be done now.
+    /// It cannot proceed now.
     Waits,
-    /// Something was done.
+    /// It made progress.
     Moved,
-    /// The last thing was done.
+    /// It is finished.
     Done,
 }
 
-/// `Moved` if something was done.
+/// `Moved` if there was progress.
 pub(super) fn moved(yes: bool) -> Step {
     if yes { Step::Moved } else { Step::Waits }
 }
 
 /// A process: one statement of a frame, or a part of its work.
 pub(super) trait Process<'p, D: Data<'p>> {
-    /// Does one thing, if it can.
+    /// Makes one step, if possible.
     fn step(&mut self, net: &mut Net<'p, '_, D>) -> Run<Step>;
     /// What it waits for.
     fn why(&self) -> String;
 }
 
-/// A process, where it belongs and what it is of.
+/// A process, its group and its label.
 struct Task<'p, D: Data<'p>> {
     process: Box<dyn Process<'p, D> + 'p>,
     group: Group,
     of: Label,
 }
 
-/// The statement that a process works for.
+/// The statement of a process.
 #[derive(Clone, Copy)]
 pub(super) struct Label {
     pub func: Func,
@@ -189,11 +189,11 @@ pub(super) struct Label {
 pub(super) struct Net<'p, 'd, D: Data<'p>> {
     pub program: &'p Program,
     pub data: &'d mut D,
-    /// Those made since the round began.
+    /// Those created since the round began.
     made: Vec<Task<'p, D>>,
-    /// Whether sources may be asked for an element: only when nothing else can be done.
+    /// Whether sources may be asked for an element: only when nothing else can proceed.
     pub pulling: bool,
-    /// The error of a source, to be reported when nothing else can be done.
+    /// The error of a source, to be reported when nothing else can proceed.
     pub failed: Option<Halt>,
 }
 
@@ -204,7 +204,7 @@ impl<'p, D: Data<'p>> Net<'p, '_, D> {
         self.made.push(Task { process: Box::new(process), group: Rc::clone(group), of });
     }
 
-    /// Makes all statements of a frame into processes. Gives the result of its body.
+    /// Starts a process for each statement of a frame. Returns the result of its body.
     pub(super) fn start(&mut self, env: &Rc<Env<'p, D>>, group: &Group) -> Flow<D::V> {
         let data = env.function.body(env.body);
         for &v in &data.stmts {
@@ -217,7 +217,7 @@ impl<'p, D: Data<'p>> Net<'p, '_, D> {
         env.flow(data.result).unwrap_or_else(|| Flow::of_type(env.function.ty(data.result)))
     }
 
-    /// Observes the sizes of a variable, if that is wanted. `span` is where they are wrong, if they are.
+    /// Observes the sizes of a variable, if requested. `span` is the place to report wrong sizes.
     fn watch(&mut self, env: &Rc<Env<'p, D>>, v: Var, flow: &Flow<D::V>, group: &Group, span: Span) {
         if self.data.observes(env, v) {
             let of = Label { func: env.func, var: v, span: env.function.span(v) };
@@ -234,7 +234,7 @@ impl<'p, D: Data<'p>> Net<'p, '_, D> {
         }
     }
 
-    /// Lets a value that is there as a whole come about as `flow`.
+    /// Feeds a materialised value into `flow`.
     pub(super) fn feed(&mut self, ty: &Type, value: D::V, flow: &Flow<D::V>, group: &Group, of: Label) {
         match (flow, ty.parts()) {
             (Flow::Stream(channel), _) => {
@@ -251,8 +251,8 @@ impl<'p, D: Data<'p>> Net<'p, '_, D> {
         }
     }
 
-    /// Runs processes in turn until none can do anything. Sources are asked when no other process can, each once: whatever follows
-    /// from the elements so far comes before the next ones, which a source may have to wait for.
+    /// Runs processes round-robin until none can proceed. Sources are asked when no other process can, each once: all results of
+    /// the elements so far come before the next ones, which a source may have to wait for.
     fn run(&mut self) -> Run<Vec<Task<'p, D>>> {
         let mut tasks = std::mem::take(&mut self.made);
         loop {
@@ -269,7 +269,7 @@ impl<'p, D: Data<'p>> Net<'p, '_, D> {
         }
     }
 
-    /// Each process does what it can; one step, if sources are asked. Whether there was anything to do.
+    /// Each process runs as far as it can; one step, if sources are asked. Returns whether there was progress.
     fn round(&mut self, tasks: &mut Vec<Task<'p, D>>) -> Run<bool> {
         let mut any = false;
         let mut halt = None;
@@ -297,7 +297,7 @@ impl<'p, D: Data<'p>> Net<'p, '_, D> {
     }
 }
 
-/// What a variable of a body is bound to before the body runs.
+/// The initial binding of a variable of a body.
 pub(super) enum Given<'p, V> {
     /// A value.
     Value(V),
@@ -312,16 +312,16 @@ pub(super) type Pull<'p, V> = Box<dyn FnMut() -> Run<Option<V>> + 'p>;
 pub(super) struct Job<'p, D: Data<'p>> {
     pub func: Func,
     pub body: Body,
-    /// Its parameters and what it uses from outside.
+    /// Its parameters and the variables that it uses from outside.
     pub bound: Vec<(Var, Given<'p, D::V>)>,
     pub local: D::Local,
-    /// Whether the sizes of its parameters are to be compared with their types.
+    /// Whether the sizes of its parameters are compared with their types.
     pub check: bool,
     /// Takes the elements of a result that is a sequence.
     pub consumer: Option<Take<'p, D::V>>,
 }
 
-/// Runs a body under the discipline. A result that was handed to the consumer is not returned.
+/// Runs a body under the discipline. A result that was delivered to the consumer is not returned.
 pub(super) fn run<'p, D: Data<'p>>(program: &'p Program, data: &mut D, job: Job<'p, D>) -> Run<Option<D::V>> {
     let Job { func, body, bound, local, check, consumer } = job;
     let mut net = Net { program, data, made: Vec::new(), pulling: false, failed: None };
@@ -367,7 +367,7 @@ pub(super) fn run<'p, D: Data<'p>>(program: &'p Program, data: &mut D, job: Job<
     }
 }
 
-/// Each statement that waits, once.
+/// Each waiting statement, once.
 fn stuck<'p, D: Data<'p>>(left: &[Task<'p, D>]) -> Stuck {
     let mut waiting: Vec<Waiting> = Vec::new();
     for Task { process, of: Label { func, var, span }, .. } in left {

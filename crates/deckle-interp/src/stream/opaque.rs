@@ -1,8 +1,8 @@
-//! Opaque data: every concrete value is a token, so that nothing can fail, and what is left to chance is drawn from a seed.
+//! Opaque data: every concrete value is a token, so that nothing can fail, and nondeterminism is drawn from a seed.
 //!
-//! Tokens are hashes of how they came about: equal expressions of equal operands are equal, and so are the truth values of
-//! equal conditions. Comparisons of the same two operands agree with one another: for every pair it is drawn which
-//! of `<`, `=` and `>` holds. Lengths of sequences are drawn by the token of the sequence, mostly the same for all.
+//! Tokens are hashes of their computation: equal expressions of equal operands are equal, and so are the truth values of
+//! equal conditions. Comparisons of the same two operands agree with one another: for every pair one
+//! of `<`, `=` and `>` is drawn. Lengths of sequences are drawn from the token of the sequence, mostly the same for all.
 
 use super::channel::Datum;
 use super::net::{self, Data, Env, Given, Halt, Job, Part, Run};
@@ -14,11 +14,11 @@ use std::cmp::Ordering;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 
-/// Stack that must be left before a body is run inside a run, and how much more is made.
+/// The remaining stack below which more is allocated before a body is run inside a run, and how much.
 const RED_ZONE: usize = 128 << 10;
 const MORE_STACK: usize = 2 << 20;
 
-/// A value of which nothing is known but where it comes from. Tuples are those of their components, truth values are themselves.
+/// A value known only by its origin. Tuples are those of their components, booleans are themselves.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Token {
     Truth(bool),
@@ -57,13 +57,13 @@ impl Datum for Token {
     }
 }
 
-/// What is drawn in one trial.
+/// The random choices of one trial.
 pub(super) struct Opaque<'p> {
     program: &'p Program,
     seed: u64,
     /// The length of most sequences.
     common: u64,
-    /// How many of 256 truth values are true.
+    /// The number of true values among 256.
     truths: u64,
     steps: u64,
 }
@@ -75,7 +75,7 @@ impl<'p> Opaque<'p> {
         Opaque { program, seed, common, truths, steps: max_steps }
     }
 
-    /// Runs a function with arguments of which nothing is known.
+    /// Runs a function with opaque arguments.
     pub(super) fn run(&mut self, func: Func) -> Run<Token> {
         let function = &self.program.funcs[func.index()];
         let args = function.params().iter().map(|p| self.token(function.ty(*p), hash(("argument", p)))).collect();
@@ -95,7 +95,7 @@ impl<'p> Opaque<'p> {
         result.ok_or(Halt::Abandoned)
     }
 
-    /// The value of a type that comes from `source`.
+    /// The value of a type with origin `source`.
     fn token(&self, ty: &Type, source: u64) -> Token {
         match ty.parts() {
             Some(parts) => {
@@ -140,7 +140,7 @@ impl<'p> Opaque<'p> {
         }))
     }
 
-    /// Runs once each body of a statement, or the callee, that has sequences inside: it may be what gets stuck.
+    /// Runs once each body of a statement, or the callee, that has sequences inside: it may get stuck.
     fn try_inside(&mut self, env: &Env<'p, Self>, v: Var, args: &[Token]) -> Run<()> {
         let function = env.function;
         let Some(inst) = function.inst(v) else { return Ok(()) };
@@ -180,7 +180,7 @@ impl<'p> Data<'p> for Opaque<'p> {
         let known = match (&inst.op, args.as_slice()) {
             (Op::Const(c), _) => c.as_bool().map(Token::Truth).or_else(|| Some(constant(c))),
             (Op::Unary(UnOp::Not), [Token::Truth(b)]) => Some(Token::Truth(!b)),
-            // What differs from itself is not a number.
+            // A value that differs from itself is NaN.
             (Op::Binary(BinOp::Eq | BinOp::Ne), [a, b]) if a == b && is_float(function.ty(inst.args[0])) => {
                 let number = !hash((self.seed, "nan", a)).is_multiple_of(3);
                 Some(Token::Truth(number == (inst.op == Op::Binary(BinOp::Eq))))

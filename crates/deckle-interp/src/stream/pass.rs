@@ -1,4 +1,4 @@
-//! Passing elements on as they are: forwarding, `append`, `flatten`, `flagpart`, and reading without looking.
+//! Passing elements on unchanged: forwarding, `append`, `flatten`, `flagpart`, and draining.
 
 use super::channel::{Channel, Datum, Flow, Now, Out, Port};
 use super::net::{Data, Net, Process, Run, Step};
@@ -125,7 +125,7 @@ impl<'p, D: Data<'p>> Process<'p, D> for Flatten<D::V> {
     }
 }
 
-/// What `flagpart` is doing.
+/// The state of `flagpart`.
 #[derive(PartialEq)]
 enum Cut {
     /// Waits for a flag.
@@ -143,7 +143,7 @@ pub(super) struct FlagPart<V> {
     elems: Port<V>,
     flags: Port<V>,
     out: Out<V>,
-    /// The part that is open.
+    /// The open part.
     part: Option<Out<V>>,
     at: Cut,
     span: Span,
@@ -227,7 +227,7 @@ impl<'p, D: Data<'p>> Process<'p, D> for FlagPart<D::V> {
     }
 }
 
-/// Reads a sequence without looking at it.
+/// Reads and discards a sequence.
 pub(super) struct Drain<V>(pub Port<V>);
 
 impl<'p, D: Data<'p>> Process<'p, D> for Drain<D::V> {

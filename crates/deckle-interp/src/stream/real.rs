@@ -43,33 +43,33 @@ impl Datum for Value {
 /// Computes with the interpreter.
 pub(super) struct Real<'p> {
     machine: Machine<'p>,
-    /// Sizes that are to be compared when they are known, each in a frame that will know them.
+    /// Sizes to be compared when they are known, each in a frame that will know them.
     pending: Vec<Pending<'p>>,
-    /// Whether a run around this one may come to know more.
+    /// Whether an enclosing run may learn more.
     inside: bool,
 }
 
-/// A size that is to be compared when it is known.
+/// A size to be compared when it is known.
 struct Pending<'p> {
     env: Rc<Env<'p, Real<'p>>>,
     open: Open,
     blame: Blame<'p>,
 }
 
-/// The interpreter's frame behind one of ours.
+/// The interpreter's frame for a streaming frame.
 #[derive(Default)]
 pub(super) struct Local<'p> {
-    /// What the frame of a function begins with.
+    /// The initial frame of a function.
     base: Option<Frame<'p>>,
-    /// With what has become known since, if anything was computed in it.
+    /// The same with the values known since, if it was used for computing.
     frame: RefCell<Option<Frame<'p>>>,
-    /// What sequences have told of sizes.
+    /// The sizes that sequences have determined.
     learnt: RefCell<Learnt>,
-    /// Where the function is called: by which statement of which frame.
+    /// The caller of the function: a statement of a frame.
     caller: Option<(Rc<Env<'p, Real<'p>>>, Var)>,
 }
 
-/// Runs a body whose parameters have their values under the discipline, in the midst of an ordinary run.
+/// Runs a body whose parameters have their values under the discipline, during an ordinary run.
 pub(super) fn nested<'p>(machine: &mut Machine<'p>, frame: &Frame<'p>, body: Body) -> Run<Value> {
     let program = machine.program();
     let func = program.funcs.iter().position(|f| std::ptr::eq(f, frame.function)).unwrap_or(0);
@@ -86,7 +86,7 @@ pub(super) fn nested<'p>(machine: &mut Machine<'p>, frame: &Frame<'p>, body: Bod
     result?.ok_or_else(|| Halt::Error(error::bug("a body has no result".into(), Span::NONE)))
 }
 
-/// Runs a function with arguments from outside. A result that was handed to the consumer is not returned.
+/// Runs a function with arguments from outside. A result that was delivered to the consumer is not returned.
 pub(super) fn entry<'p>(
     machine: Machine<'p>,
     func: Func,
@@ -135,7 +135,7 @@ fn given<'p>(
 
 type Chain<'e, 'p> = Vec<&'e Env<'p, Real<'p>>>;
 
-/// A frame of ours and those around it, outermost first.
+/// A streaming frame and the enclosing ones, outermost first.
 fn chain<'e, 'p>(env: &'e Env<'p, Real<'p>>) -> Chain<'e, 'p> {
     let mut list: Chain<'e, 'p> = std::iter::successors(Some(env), |e| e.parent.as_deref()).collect();
     list.reverse();
@@ -143,7 +143,7 @@ fn chain<'e, 'p>(env: &'e Env<'p, Real<'p>>) -> Chain<'e, 'p> {
 }
 
 impl<'p> Real<'p> {
-    /// Computes in the interpreter's frame of `env`, in which everything known so far has its value.
+    /// Computes in the interpreter's frame of `env`, in which every known variable has its value.
     fn within<T>(
         &mut self,
         env: &Rc<Env<'p, Self>>,
@@ -189,7 +189,7 @@ impl<'p> Real<'p> {
         }
     }
 
-    /// The sizes of parameters that the types of the arguments tell, where the caller knows them.
+    /// The sizes of parameters that the types of the arguments determine, if the caller knows them.
     fn told(&mut self, root: &Env<'p, Self>) -> Vec<(SizeVar, i128)> {
         let Some((caller, call)) = &root.local.caller else { return Vec::new() };
         let Some(inst) = caller.function.inst(*call) else { return Vec::new() };
@@ -197,7 +197,7 @@ impl<'p> Real<'p> {
         told.unwrap_or_default()
     }
 
-    /// Leaves a size to be compared later, in the innermost frame that will know something that it mentions.
+    /// Defers the comparison of a size to the innermost frame that will know something that it mentions.
     fn defer(&mut self, env: &Rc<Env<'p, Self>>, open: Open, blame: Blame<'p>) {
         let mut vars = Vec::new();
         open.size.any_atom(&mut |atom, _| {
@@ -240,7 +240,7 @@ impl<'p> Data<'p> for Real<'p> {
             }
             machine.statement(frame, v)?;
             let value = frame.get(v).cloned();
-            // A sequence is there as a whole only for the statement that needs it so, or while it is fed to its readers.
+            // A sequence is materialised only for a statement that needs it, or while it is fed to its readers.
             for &v in operands.iter().chain([&v]).filter(|v| !frame.function.ty(**v).is_concrete()) {
                 frame.forget(v);
             }

@@ -1,5 +1,5 @@
-//! `scan` of a sequence, whose partial results keep pace with the elements, and `fold`, `fold1` and `reduce`, which keep only
-//! what is combined so far.
+//! `scan` of a sequence, whose partial results keep pace with the elements, and `fold`, `fold1` and `reduce`, which store only
+//! the combination so far.
 
 use super::channel::{Flow, Now, Out, Port};
 use super::elements::At;
@@ -18,7 +18,7 @@ pub(super) struct Scan<'p, D: Data<'p>> {
     port: Port<D::V>,
     out: Out<D::V>,
     total: Option<D::V>,
-    /// The element that is to be combined with the total: before the next one, in an exclusive scan.
+    /// The element to be combined with the total: before the next one, in an exclusive scan.
     elem: Option<Flow<D::V>>,
     /// The partial result that is shown and not yet known.
     open: Option<Flow<D::V>>,
@@ -39,7 +39,7 @@ impl<'p, D: Data<'p>> Scan<'p, D> {
         Scan { env, v, kind, wants, start, port, out, total: None, elem: None, open: None, n: 0, at: At::Start }
     }
 
-    /// Combines the element with the total, if both are known. Whether it did.
+    /// Combines the element with the total, if both are known. Returns whether it did.
     fn combine(&mut self, net: &mut Net<'p, '_, D>) -> Run<bool> {
         let Some(x) = self.elem.as_ref().and_then(Flow::value) else { return Ok(false) };
         let total = match self.total.take() {
@@ -127,7 +127,7 @@ pub(super) struct Fold<'p, D: Data<'p>> {
     v: Var,
     wants: Vec<Var>,
     port: Port<D::V>,
-    /// What is combined so far, from the beginning to the end.
+    /// The combination so far, from the beginning to the end.
     total: Option<D::Fold>,
     /// The element that is taken and not yet combined.
     elem: Option<Flow<D::V>>,

@@ -1,4 +1,4 @@
-//! Which process a statement becomes.
+//! The process of each statement.
 
 use super::channel::{Flow, Out, Port};
 use super::collect::{Count, Literal, Whole};
@@ -12,11 +12,11 @@ use deckle_ir::entity::{Func, Var};
 use deckle_ir::types::Type;
 use std::rc::Rc;
 
-/// Stack that must be left before the statements of a callee are made into processes, and how much more is made.
+/// The remaining stack below which more is allocated before the statements of a callee become processes, and how much.
 const RED_ZONE: usize = 128 << 10;
 const MORE_STACK: usize = 2 << 20;
 
-/// Makes a statement of a frame into a process, which is registered with everything that it will read, and gives its result.
+/// Starts the process of a statement of a frame, which is registered with everything that it will read, and returns its result.
 pub(super) fn start<'p, D: Data<'p>>(
     net: &mut Net<'p, '_, D>,
     env: &Rc<Env<'p, D>>,
@@ -38,7 +38,7 @@ pub(super) fn start<'p, D: Data<'p>>(
     }
     let first_is_stream = matches!(operands.first(), Some(Flow::Stream(_)));
     let result = match (&inst.op, function.ty(v).parts()) {
-        // Even of empty tuples: there is no value to wait for.
+        // Also for empty tuples: there is no value to wait for.
         (Op::Unzip, Some(parts)) if first_is_stream => Flow::Tuple(parts.into_iter().map(Flow::of_type).collect()),
         _ => Flow::of_type(function.ty(v)),
     };
@@ -94,7 +94,7 @@ pub(super) fn start<'p, D: Data<'p>>(
     result
 }
 
-/// The result of a statement that only takes values apart or together: nothing needs to wait for all of it.
+/// The result of a statement that only builds or destructures tuples: it need not wait for all parts.
 fn alias<V: Clone>(function: &Function, v: Var, inst: &Inst, operands: &[Flow<V>]) -> Option<Flow<V>> {
     match (&inst.op, operands) {
         (Op::Tuple | Op::Record(_), _) => Some(Flow::Tuple(operands.into())),
@@ -111,8 +111,8 @@ fn folds_in_time(function: &Function, v: Var, inst: &Inst) -> bool {
     elem.is_some_and(Type::is_concrete) && function.ty(v).is_concrete()
 }
 
-/// The concrete variables that a statement needs before it begins: operands, and what its bodies use. The sizes that `ensure`
-/// compares with are not among them: what is not known yet is compared later.
+/// The concrete variables that a statement needs before it begins: operands, and those that its bodies use. The sizes that `ensure`
+/// compares are not among them: unknown ones are compared later.
 fn wants(function: &Function, inst: &Inst) -> Vec<Var> {
     let mut wants: Vec<Var> = inst.args.clone();
     wants.extend(inst.bodies.iter().flat_map(|b| function.free_vars(*b)));
@@ -122,7 +122,7 @@ fn wants(function: &Function, inst: &Inst) -> Vec<Var> {
     wants
 }
 
-/// The statements of a callee become processes of the caller; what they read of its parameters, they read of the arguments.
+/// The statements of a callee become processes of the caller; they read the arguments in place of its parameters.
 fn call<'p, D: Data<'p>>(
     net: &mut Net<'p, '_, D>,
     caller: &Rc<Env<'p, D>>,

@@ -1,8 +1,8 @@
-//! Observing sizes: what the elements of sequences, and parameters, tell of the sizes of types, and whether they agree.
+//! Observing sizes: the sizes of types that elements of sequences, and parameters, determine, and whether they agree.
 //!
-//! A watch is one more reader of every sequence in a variable that has vectors in its elements. It waits for nothing but the
-//! values of the elements, which whoever makes them must come to before the next ones, so that no program gets stuck that
-//! would not without it.
+//! A watch is one more reader of every sequence in a variable that has vectors in its elements. It waits only for the
+//! values of the elements, which their producer must compute before the next ones, so that it does not cause a program to get
+//! stuck.
 
 use super::channel::{Datum, Flow, Now, Port};
 use super::net::{Data, Env, Net, Part, Process, Run, Step, moved};
@@ -16,7 +16,7 @@ use std::rc::Rc;
 pub(super) struct Watch<'p, D: Data<'p>> {
     env: Rc<Env<'p, D>>,
     v: Var,
-    /// Where its sizes are wrong, if they are.
+    /// The place to report wrong sizes.
     span: Span,
     seen: Seen<'p, D::V>,
 }
@@ -31,7 +31,7 @@ enum Seen<'p, V> {
     Stream {
         elem: &'p Type,
         port: Port<V>,
-        /// How many elements have been taken.
+        /// The number of elements that have been taken.
         n: usize,
         /// The last of them, while it is observed.
         now: Option<Box<Seen<'p, V>>>,
@@ -39,7 +39,7 @@ enum Seen<'p, V> {
 }
 
 impl<'p, V: Datum> Seen<'p, V> {
-    /// Registers with every sequence that shows sizes.
+    /// Registers with every sequence that determines sizes.
     fn new(ty: &'p Type, flow: &Flow<V>) -> Self {
         match (flow, ty.parts()) {
             _ if !has_sizes(ty) => Seen::Done,
@@ -62,7 +62,7 @@ impl<'p, V: Datum> Seen<'p, V> {
         }
     }
 
-    /// Observes what there is, at these positions. Whether there was anything.
+    /// Observes the available parts, at these positions. Returns whether there were any.
     fn poll(&mut self, at: &mut Vec<i128>, found: &mut Found<'_, 'p, V>) -> Run<bool> {
         match self {
             Seen::Done => Ok(false),
@@ -102,7 +102,7 @@ impl<'p, V: Datum> Seen<'p, V> {
     }
 }
 
-/// What is done with a concrete part: its type, its positions, its value.
+/// The callback for a concrete part: its type, its positions, its value.
 type Found<'f, 'p, V> = dyn FnMut(&'p Type, &[i128], &V) -> Run<()> + 'f;
 
 impl<'p, D: Data<'p>> Watch<'p, D> {

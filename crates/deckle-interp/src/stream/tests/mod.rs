@@ -1,4 +1,4 @@
-//! The discipline on single operators, on the programs that it is about, and on random ones.
+//! The discipline on single operators, on typical programs, and on random ones.
 
 mod operators;
 mod programs;
@@ -23,7 +23,7 @@ fn whole(args: &[Value]) -> Vec<Argument<'static>> {
     args.iter().cloned().map(Argument::Value).collect()
 }
 
-/// A source of the elements of a sequence; another value as it is.
+/// A source of the elements of a sequence; another value unchanged.
 fn source(arg: &Value) -> Argument<'_> {
     match arg {
         Value::Seq(items) => {
@@ -34,7 +34,7 @@ fn source(arg: &Value) -> Argument<'_> {
     }
 }
 
-/// Runs with a source for each sequence among the arguments, and returns the elements that the consumer was handed.
+/// Runs with a source for each sequence among the arguments, and returns the elements delivered to the consumer.
 fn from_sources(
     program: &Program,
     func: Func,
@@ -57,7 +57,7 @@ fn streamed(program: &Program, args: &[Value]) -> Streamed {
     }
 }
 
-/// The program comes to its end with the interpreter's result.
+/// The program finishes with the interpreter's result.
 #[track_caller]
 fn flows(program: &Program, args: &[Value]) {
     match streamed(program, args) {
@@ -69,7 +69,7 @@ fn flows(program: &Program, args: &[Value]) {
 /// The program gets stuck.
 #[track_caller]
 fn sticks(program: &Program, args: &[Value]) -> Stuck {
-    // The interpreter does not mind.
+    // The interpreter runs it.
     value(program, args);
     match streamed(program, args) {
         Streamed::Stuck(stuck) => stuck,
@@ -77,7 +77,7 @@ fn sticks(program: &Program, args: &[Value]) -> Stuck {
     }
 }
 
-/// How many of 200 trials finish, get stuck, and are abandoned.
+/// The numbers of 200 trials that finish, get stuck, and are abandoned.
 fn trials(program: &Program) -> [usize; 3] {
     let mut counts = [0; 3];
     for seed in 0..200 {
@@ -91,7 +91,7 @@ fn trials(program: &Program) -> [usize; 3] {
     counts
 }
 
-/// No data make the program stuck, and some let it come to its end.
+/// No data make the program stuck, and with some it finishes.
 #[track_caller]
 fn never_sticks(program: &Program) {
     let [finished, stuck, _] = trials(program);

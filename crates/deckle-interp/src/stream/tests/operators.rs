@@ -5,7 +5,7 @@ use crate::testing::{bools, program, rows as matrix, seq, tuple};
 use deckle_diag::Code;
 use deckle_ir::array::Coll;
 
-/// The code of the error that a program ends in.
+/// The code of the error of a failing program.
 #[track_caller]
 fn fails(program: &Program, args: &[Value]) -> Code {
     run_streaming(program, main(program), whole(args), None, &Options::default()).unwrap_err().code
@@ -118,7 +118,7 @@ fn the_only_element() {
     assert_eq!(fails(&p, &[Value::seq(vec![pair.clone(), pair.clone()])]), Code::NotSingleton);
     assert_eq!(fails(&p, &[Value::seq(vec![])]), Code::NotSingleton);
     never_sticks(&p);
-    // That it is the only one is known at the end, and so is the number in it.
+    // At the end it is known to be the only one, and so is the number in it.
     let p = program(&["{({i64}, i64)}"], |b, p| {
         let t = b.op(Op::The, p);
         let s = b.op(Op::Proj(0), &[t]);
@@ -137,7 +137,7 @@ fn scans() {
         flows(&p, &[ints(&[])]);
         never_sticks(&p);
     }
-    // The last element is not combined by an exclusive scan, so that it may be anything.
+    // An exclusive scan does not combine the last element, so that it may be anything.
     let p = program(&["i64", "{i64}"], |b, p| {
         let left = deckle_ir::array::Direction::Left;
         b.op1(Op::Scan(left, ScanKind::Exclusive), p, |b, q| b.bin(BinOp::Div, q[0], q[1]))

@@ -43,7 +43,7 @@ fn what_is_left_of_a_sequence_does_not_keep_pace_with_it() {
         let all = b.op(Op::Append, &[kept, p[0]]);
         b.op(Op::Tuple, &[all, n])
     });
-    // Appending a sequence to what is made of it reads it twice.
+    // Appending a sequence to one computed from it reads it twice.
     sticks(&p, &[ints(&[1, 2])]);
     let p = program(&["{i64}", "{i64}"], |b, p| {
         let kept = nonzero(b, p[0]);
@@ -111,7 +111,7 @@ fn sums_of_inner_sequences() {
     let p = program(&["{{i64}}"], |b, p| b.op1(Op::Map, p, |b, q| sum(b, q[0])));
     flows(&p, &[rows(&[&[1, 2], &[], &[3]])]);
     never_sticks(&p);
-    // The total of a row beside the row itself: two readers of each inner sequence.
+    // The total of a row and the row itself: two readers of each inner sequence.
     let p = program(&["{{i64}}"], |b, p| {
         b.op1(Op::Map, p, |b, q| {
             let t = sum(b, q[0]);
@@ -271,7 +271,7 @@ fn everything_must_come_to_its_end() {
         b.int(1)
     });
     sticks(&p, &[ints(&[1])]);
-    // One that nobody reads runs by itself.
+    // One without readers runs on its own.
     let p = program(&["{i64}"], |b, p| {
         plus_self(b, p[0]);
         b.int(1)
@@ -285,7 +285,7 @@ fn a_sequence_cannot_be_two_elements() {
     let p = program(&["{i64}"], |b, p| b.op(Op::MkSeq(Type::seq(Type::INT)), &[p[0], p[0]]));
     sticks(&p, &[ints(&[])]);
     may_stick(&p);
-    // Not even if nobody looks at them.
+    // Not even without readers.
     let p = program(&["{i64}"], |b, p| {
         let both = b.op(Op::MkSeq(Type::seq(Type::INT)), &[p[0], p[0]]);
         b.op(Op::Length, &[both])
@@ -302,7 +302,7 @@ fn a_sequence_cannot_be_two_elements() {
 
 #[test]
 fn opposite_conditions_agree() {
-    // Exactly one of the two is there, whatever the data are.
+    // Exactly one of the two exists, whatever the data are.
     let p = program(&["i64", "i64"], |b, p| {
         let (lt, ge) = (b.bin(BinOp::Lt, p[0], p[1]), b.bin(BinOp::Ge, p[0], p[1]));
         let one = b.op1(Op::Guard, &[lt], |b, _| b.op(Op::Iota(Coll::Seq), &p[..1]));

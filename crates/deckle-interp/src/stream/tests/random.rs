@@ -21,7 +21,7 @@ fn check(case: &Case, ends: &mut Ends) -> Result<(), String> {
         (Ok(Streamed::Done(value)), Ok(Streamed::Consumed)) if *value == Value::seq(elements.clone()) => {}
         (Ok(a), Ok(b)) if *a == b || matches!((a, &b), (Streamed::Stuck(_), Streamed::Stuck(_))) => {}
         (Err(_), Err(_)) => {}
-        // What stops first depends on when elements come.
+        // Which error comes first depends on when elements come.
         (Ok(Streamed::Stuck(_)), Err(_)) | (Err(_), Ok(Streamed::Stuck(_))) => {}
         (streamed, other) => return Err(format!("{streamed:?}\nbut from sources\n{other:?} {elements:?}")),
     }
@@ -29,7 +29,7 @@ fn check(case: &Case, ends: &mut Ends) -> Result<(), String> {
         (Ok(Streamed::Stuck(_)), _) => ends.stuck += 1,
         (Ok(Streamed::Done(value)), Ok(outcome)) if value == outcome.value => ends.done += 1,
         (Err(_), Err(_)) => ends.error += 1,
-        // Steps and elements are counted otherwise.
+        // Steps and elements are counted differently.
         (Err(e), _) | (_, Err(e)) if e.code == Code::LimitExceeded => ends.error += 1,
         (streamed, whole) => return Err(format!("{streamed:?}\nand\n{whole:?}")),
     }

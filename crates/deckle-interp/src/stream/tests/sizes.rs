@@ -1,4 +1,4 @@
-//! Sizes in the types of sequences: what the interpreter finds wrong is found element by element.
+//! Sizes in the types of sequences: the errors that the interpreter finds are found element by element.
 
 use super::*;
 use crate::run;
@@ -15,7 +15,7 @@ fn seq(lengths: &[usize]) -> Value {
     Value::seq(lengths.iter().map(|n| row(*n)).collect())
 }
 
-/// The interpreter, the streaming machine with whole arguments and that with sources end with the same code.
+/// The interpreter, the streaming machine with materialised arguments and that with sources end with the same code.
 #[track_caller]
 fn fails(program: &Program, args: &[Value], code: Code) {
     let options = Options::default();
@@ -75,7 +75,7 @@ fn sizes_that_other_parameters_give() {
     let p = program(&["[i64; n0]", "{[i64; n0]}"], |b, p| lengths(b, p[1]));
     flows(&p, &[row(3), seq(&[3, 3])]);
     fails(&p, &[row(2), seq(&[3])], Code::SizeCheck);
-    // The vector is there before an element of the sequence tells whether it is right.
+    // The vector is available before an element of the sequence shows whether it is correct.
     let p = program(&["{[i64; n0]}", "[i64; n1]", "[i64; n0 + n1]"], |b, p| lengths(b, p[0]));
     flows(&p, &[seq(&[3, 3]), row(2), row(5)]);
     flows(&p, &[seq(&[]), row(2), row(2)]);
@@ -175,7 +175,7 @@ fn vectors_that_are_ensured_to_be_as_long_as_rows() {
 fn sizes_that_the_caller_gives() {
     let callee = |funcs: &[Function]| function(funcs, "callee", &SAME, two_lengths);
     let funcs = [callee(&[])];
-    // No row of the first argument says how long it is, but its type does.
+    // No row of the first argument determines the length, but its type does.
     let main = function(&funcs, "main", &["[i64; n0]", "{[i64; n0]}", "{i0 -> [i64; n1(i0)]}"], |b, p| {
         b.op(Op::Call(Func(0)), &p[1..])
     });

@@ -1,4 +1,4 @@
-//! Arguments that come from sources, and results that go to consumers.
+//! Arguments from sources, and results for consumers.
 
 use super::*;
 use crate::Elements;
@@ -28,7 +28,7 @@ fn failing(v: &[i64]) -> Elements<'_> {
     })
 }
 
-/// Runs with a consumer that wants so many elements, and returns those that it was handed.
+/// Runs with a consumer that wants `n` elements, and returns those delivered to it.
 fn first(n: usize, program: &Program, args: Vec<Argument<'_>>) -> (Outcome, Vec<Value>) {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let consumer: Consumer<'_> = Box::new(|x| {
@@ -41,7 +41,7 @@ fn first(n: usize, program: &Program, args: Vec<Argument<'_>>) -> (Outcome, Vec<
     (outcome, seen)
 }
 
-/// The first three elements of what a program makes of all integers from 0 on.
+/// The first three elements of the result for all integers from 0 on.
 #[track_caller]
 fn three(program: &Program, expected: &[Value]) {
     let (outcome, seen) = first(3, program, vec![Argument::Elements(counter())]);
@@ -91,7 +91,7 @@ fn folds_inside_an_endless_sequence() {
 
 #[test]
 fn a_total_beside_an_endless_sequence_is_never_needed() {
-    // The fold reads along and never comes to its end.
+    // The fold reads in lockstep and never ends.
     let p = program(&["{i64}"], |b, p| {
         let t = sum(b, p[0]);
         let end = single(b, t);
@@ -192,7 +192,7 @@ fn an_error_of_a_source_comes_behind_all_that_is_complete() {
     let p = program(&["{i64}"], |b, p| plus_one(b, p[0]));
     let (outcome, seen) = first(9, &p, vec![Argument::Elements(failing(&[1, 2]))]);
     assert_eq!((outcome.unwrap_err().code, seen), (Code::BadFile, [2, 3].map(Value::int).to_vec()));
-    // What comes before in the result does not need the source that fails.
+    // Earlier parts of the result do not need the source that fails.
     let p = program(&["{i64}", "{i64}"], |b, p| {
         let (s, t) = (plus_one(b, p[0]), plus_one(b, p[1]));
         b.op(Op::Append, &[s, t])
