@@ -1,4 +1,4 @@
-//! What was decided about a program, in words: what `deckle explain` prints.
+//! The text of `deckle explain`: the decisions about a program.
 
 use crate::bounds;
 use crate::regularity::{self, Decision, Lift};
@@ -9,8 +9,8 @@ use deckle_ir::array::{Function, Op, Program};
 use deckle_ir::entity::{Body, Func, Var};
 use std::fmt::Write;
 
-/// Everything about each of some functions of a program, given what is left of it when it is simplified. Lines are indented by two; the first one is the
-/// caller's business.
+/// The description of some functions of a program, given the simplified program. Lines are indented by two; the caller prints
+/// the first one.
 pub fn explain(program: &Program, simple: &Program, sources: &SourceMap, funcs: &[Func]) -> Vec<String> {
     funcs.iter().map(|f| one(program, simple, sources, *f)).collect()
 }
@@ -26,7 +26,7 @@ fn one(program: &Program, simple: &Program, sources: &SourceMap, func: Func) -> 
     out
 }
 
-/// Which index checks are not needed.
+/// Which index checks are redundant.
 fn checks(out: &mut String, function: &Function, words: &Words<'_>) {
     let (all, proven) = bounds::count(function);
     if all == 0 {
@@ -42,7 +42,7 @@ fn checks(out: &mut String, function: &Function, words: &Words<'_>) {
     }
 }
 
-/// What simplification leaves.
+/// The result of simplification.
 fn simplified(out: &mut String, function: &Function, simple: &Function) {
     let statements = |f: &Function| f.bodies.iter().map(|b| b.stmts.len()).sum::<usize>();
     let (before, after) = (statements(function), statements(simple));
@@ -79,7 +79,7 @@ fn member(function: &Function, words: &Words<'_>, place: Place) -> String {
     aligned(&words.value(place.var), &words.place(function.span(place.var)), op)
 }
 
-/// The columns that all lists have: what, where, and what of it.
+/// The columns of all lists: subject, place, and verdict.
 fn aligned(what: &str, place: &str, verdict: &str) -> String {
     let pad = 40usize.saturating_sub(what.chars().count());
     format!("{what}{:pad$}  {place:<7} {verdict}", "")
@@ -89,7 +89,7 @@ fn lifting(out: &mut String, function: &Function, words: &Words<'_>) {
     let mut bodies: Vec<(Body, Vec<Decision>)> = Vec::new();
     let mut told: Vec<Var> = Vec::new();
     for decision in regularity::decide(function) {
-        // A variable is told in the innermost body that it stands in.
+        // A variable is reported in its innermost body.
         if told.contains(&decision.var) || !worth_telling(function, decision.var) {
             continue;
         }
@@ -117,7 +117,7 @@ fn lifting(out: &mut String, function: &Function, words: &Words<'_>) {
     }
 }
 
-/// Literals, and what the front end puts around values, say nothing new.
+/// Literals, and wrappers that the front end adds to values, are not worth reporting.
 fn worth_telling(function: &Function, v: Var) -> bool {
     match function.inst(v) {
         None => true,

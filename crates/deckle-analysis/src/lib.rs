@@ -1,7 +1,7 @@
-//! What is known of a program before it runs. Nothing here changes a program but `stream::materialize`, which asks `stream` after each change whether it helped.
+//! Static analysis of programs. Nothing here changes a program except `stream::materialize`, which calls `stream` after each change to test whether it helped.
 //!
-//! [`stream`] decides whether its sequences can be traversed once, all at the same time; [`regularity`] how values inside a body are lifted; [`bounds`] which indices need no
-//! check; [`cost`] predicts work, depth and space. [`explain`](mod@explain) says it in words.
+//! [`stream`] decides whether its sequences can be traversed once, all at the same time; [`regularity`] how values inside a body are lifted; [`bounds`] which index checks are
+//! redundant; [`cost`] predicts work, depth and space. [`explain`](mod@explain) describes the results in words.
 
 pub mod bounds;
 pub mod cost;

@@ -1,7 +1,7 @@
 //! Regularity: how the values inside a body are lifted over the elements that the body runs at.
 //!
 //! Every value in a body has two facts: the bodies on whose element its *value* depends, and those on whose element a
-//! *size* of it depends. They decide by themselves, without search:
+//! *size* of it depends. These determine the decision, without search:
 //! - a value that does not depend on the element is *invariant*: it is computed once and not lifted;
 //! - a value none of whose sizes does is *regular*: all elements together are an array of one more dimension;
 //! - anything else is *ragged*: the elements together need offsets.
@@ -20,7 +20,7 @@ pub enum Lift {
     Invariant,
     /// By one more dimension.
     Regular,
-    /// With offsets, because of this size. There is none for a sequence whose length only a run tells.
+    /// With offsets, because of this size. `None` for a sequence whose length is known only at run time.
     Ragged(Option<Size>),
 }
 
@@ -31,7 +31,7 @@ pub struct Decision {
     pub var: Var,
     /// The body that runs at each element.
     pub body: Body,
-    /// For each component that is no tuple, in order: which it is, and the decision.
+    /// For each component that is no tuple, in order: its path, and the decision.
     pub parts: Vec<(Path, Lift)>,
 }
 
@@ -66,7 +66,7 @@ pub fn per_element(op: &Op) -> bool {
     )
 }
 
-/// On the element of which bodies a value depends, by component where it is a tuple that the program puts together.
+/// The bodies on whose element a value depends, by component for a tuple that the program builds.
 #[derive(Clone, Debug, PartialEq)]
 enum Deps {
     All(Vec<Body>),
@@ -92,7 +92,7 @@ impl Deps {
         }
     }
 
-    /// What depends on either.
+    /// The dependencies of both.
     fn or(&self, other: &Deps) -> Deps {
         match (self, other) {
             (Deps::Parts(a), Deps::Parts(b)) if a.len() == b.len() => {
@@ -128,7 +128,7 @@ struct Facts<'f> {
     function: &'f Function,
     /// For each body, the statement that it belongs to.
     owner: Vec<Option<Var>>,
-    /// For each variable, the body that it stands in.
+    /// For each variable, its body.
     home: Vec<Body>,
     deps: Vec<Deps>,
 }
@@ -167,11 +167,11 @@ impl<'f> Facts<'f> {
         let own = Deps::All(vec![body]);
         match &inst.op {
             Op::Generate | Op::Produce => own,
-            // The second body of `expand` gets an element of the operand, and which of its own it is to make.
+            // The second body of `expand` gets an element of the operand, and the index of its own element.
             op if per_element(op) => {
                 inst.args.get(k).or(inst.args.first()).map_or(own.clone(), |a| self.of(*a).or(&own))
             }
-            // The state of a loop, or what a fold has so far: anything that the operator uses.
+            // The state of a loop, or the accumulator of a fold: depends on everything that the operator uses.
             _ => {
                 let outside = inst.bodies.iter().flat_map(|b| self.function.free_vars(*b));
                 let used = inst.args.iter().copied().chain(outside.filter(|v| v.index() < self.deps.len()));
@@ -187,7 +187,7 @@ impl<'f> Facts<'f> {
             Op::Tuple | Op::Record(_) => Deps::Parts(inst.args.iter().map(|v| self.of(*v).clone()).collect()),
             Op::Proj(k) => self.of(inst.args[0]).part(*k as usize),
             Op::Ensure(_) => self.of(inst.args[0]).clone(),
-            // The length of a row is no secret of the row where all rows are alike.
+            // The length of a row does not depend on the row if all rows have equal length.
             Op::Length if self.function.ty(inst.args[0]).as_array().is_some() => {
                 self.function.ty(inst.args[0]).as_array().map_or_else(Deps::none, |a| self.of_size(&a.size))
             }
@@ -242,7 +242,7 @@ impl<'f> Facts<'f> {
         parts.push((path, lift));
     }
 
-    /// The length of a sequence, where it is known before.
+    /// The length of a sequence, if known statically.
     fn length(&self, v: Var) -> Option<Size> {
         let inst = self.function.inst(v)?;
         match &inst.op {
@@ -255,12 +255,12 @@ impl<'f> Facts<'f> {
         }
     }
 
-    /// Whether a size is another one at each element of a body.
+    /// Whether a size depends on the element of a body.
     fn depends(&self, size: &Size, body: Body) -> bool {
         self.of_size(size).has(body)
     }
 
-    /// On the element of which bodies a size depends.
+    /// The bodies on whose element a size depends.
     fn of_size(&self, size: &Size) -> Deps {
         let mut list = Vec::new();
         let mut note = |v: Var| {

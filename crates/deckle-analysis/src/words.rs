@@ -1,4 +1,4 @@
-//! Sizes and values in the words of the source, for people.
+//! Sizes and values in the words of the source, for users.
 
 use deckle_diag::{SourceMap, Span};
 use deckle_ir::array::{Def, Function, Op};
@@ -9,7 +9,7 @@ use deckle_ir::types::Type;
 /// The longest piece of source that is quoted.
 const LONGEST: usize = 48;
 
-/// Names for what a function computes.
+/// Names for the values of a function.
 pub struct Words<'a> {
     function: &'a Function,
     sources: &'a SourceMap,
@@ -18,7 +18,7 @@ pub struct Words<'a> {
 }
 
 impl<'a> Words<'a> {
-    /// For a function that was made from these sources.
+    /// For a function compiled from these sources.
     pub fn new(function: &'a Function, sources: &'a SourceMap) -> Self {
         let mut owners = vec![None; function.bodies.len()];
         for (k, data) in function.vars.iter().enumerate() {
@@ -34,7 +34,7 @@ impl<'a> Words<'a> {
         self.owners[body.index()]
     }
 
-    /// The source of a span on one line, cut where it is too long. `None` where there is none.
+    /// The source of a span on one line, truncated if too long. `None` if the span is empty.
     pub fn text(&self, span: Span) -> Option<String> {
         let file = self.sources.get(span.file).filter(|_| !span.is_none())?;
         let text = file.text.get(span.lo as usize..span.hi as usize)?;
@@ -58,7 +58,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// What the source calls a variable: a parameter's name, the element of a collection, or the expression.
+    /// The name of a variable in the source: a parameter's name, the element of a collection, or the expression.
     pub fn value(&self, v: Var) -> String {
         let of_source = |v: Var| self.text(self.function.span(v)).unwrap_or_else(|| v.to_string());
         match &self.function.vars[v.index()].def {
@@ -76,7 +76,7 @@ impl<'a> Words<'a> {
                 _ => v.to_string(),
             },
             Def::Inst(inst) => match (&inst.op, inst.args.as_slice()) {
-                // What the front end puts around a value does not show.
+                // Wrappers that the front end adds to a value are not shown.
                 (Op::Seq | Op::Ensure(_), [a]) => self.value(*a),
                 _ => of_source(v),
             },
@@ -88,7 +88,7 @@ impl<'a> Words<'a> {
         name_of_position(self.depth(body))
     }
 
-    /// In how many other bodies that run at each element a body is.
+    /// The number of enclosing bodies that run at each element.
     fn depth(&self, body: Body) -> usize {
         let mut depth = 0;
         let mut around = body;
@@ -109,7 +109,7 @@ impl<'a> Words<'a> {
         self.function.bodies.iter().position(holds).map(|k| Body(k as u32))
     }
 
-    /// A component, by the names of the fields where it has some.
+    /// A component, by the names of its fields if it has them.
     pub fn path(&self, p: &Path) -> String {
         let mut text = self.value(p.root);
         let mut ty = Some(self.function.ty(p.root));
@@ -125,7 +125,7 @@ impl<'a> Words<'a> {
         text
     }
 
-    /// A size. Positions that it binds itself are called by letters from `p` on.
+    /// A size. Positions that it binds itself are named by letters from `p` on.
     pub fn size(&self, size: &Size) -> String {
         self.sum(size, 0)
     }

@@ -1,4 +1,4 @@
-//! Predicted costs against metered ones: the examples over sizes, the hand-computed programs, and random programs.
+//! Predicted costs compared with metered ones: the examples over sizes, the hand-computed programs, and random programs.
 //!
 //! `DECKLE_LARGE=1 cargo test --release -p deckle-analysis --test cost` goes up to a million elements for every example.
 
@@ -54,8 +54,8 @@ fn fields(c: &Cost) -> [u64; 4] {
     [c.work, c.depth, c.space.seq, c.space.par]
 }
 
-/// What is predicted for `main` or another function of an example, for arguments made from each size, is at least what is metered, and at
-/// most `factors` times as much: of work, depth, sequential and parallel space. `told` gives the symbols that only a run knows.
+/// The prediction for `main` or another function of an example, for arguments created from each size, is at least the metered cost, and at
+/// most `factors` times as much: for work, depth, sequential and parallel space. `told` gives the symbols known only at run time.
 fn holds(
     example: &str,
     entry: &str,
@@ -85,7 +85,7 @@ fn holds(
     assert!(good, "{example} {entry}: {worst:?} times what is metered, not {factors:?}\n{}", prediction.summary());
 }
 
-/// Sizes up to what is quick; with `DECKLE_LARGE` set, up to a million elements, which takes minutes in a release build.
+/// Sizes up to a quick limit; with `DECKLE_LARGE` set, up to a million elements, which takes minutes in a release build.
 fn up_to(quick: u64, large: u64) -> Vec<u64> {
     let most = if std::env::var_os("DECKLE_LARGE").is_some() { large } else { quick };
     let round = [1, 2, 3, 10, 30, 100, 300, 1_000, 10_000, 100_000, 1_000_000];
@@ -114,14 +114,14 @@ fn nothing(_: u64) -> Vec<(&'static str, u64)> {
     Vec::new()
 }
 
-/// How many layers of one width a graph of about `n` vertices has below its first vertex, and that width.
+/// The number of layers of one width of a graph of about `n` vertices below its first vertex, and that width.
 fn layers(n: u64) -> (u64, u64) {
     let count = (n - 1).min(20);
     (count, (n - 1).checked_div(count).unwrap_or(0))
 }
 
-/// A graph in layers: the first vertex leads to all of the first layer, and every other one to one of the next layer. Where the edges of each
-/// vertex begin, and where they lead.
+/// A graph in layers: the first vertex has edges to all of the first layer, and every other one to one of the next layer. Returns the start of the edges of each
+/// vertex, and their targets.
 fn layered(n: u64) -> (Value, Value) {
     let (count, width) = layers(n);
     let vertices = 1 + count * width;
@@ -204,7 +204,7 @@ fn sum_of_logsums() {
     holds("logsum", "sum_of_logsums", [1.0; 4], &up_to(100, 100), |n| vec![int(n)], nothing);
 }
 
-/// The most rounds of any point.
+/// The maximal number of rounds of any point.
 fn escape(n: u64, limit: u64) -> u64 {
     let points = (0..n).flat_map(|j| (0..n).map(move |i| (i, j)));
     let rounds = points.map(|(i, j)| {

@@ -1,4 +1,4 @@
-//! The programs on the pages of the error index have the errors that they show, and the mended ones have none.
+//! The programs on the pages of the error index have the errors that they show, and the corrected ones have none.
 
 use deckle_analysis::stream::check;
 use deckle_diag::{CODES, SourceMap, render_all};
@@ -40,7 +40,7 @@ fn every_page_shows_its_error_and_the_mended_program() {
             let wrong = k == 0 && programs.len() == 2;
             match outcome {
                 Ok(_) => assert!(!wrong || run_time, "{code} is not found in\n{text}"),
-                // A page may show with literals what is found before running.
+                // A page may show with literals an error that is found statically.
                 Err(diags) => {
                     let shown = render_all(&diags, &sources, false);
                     assert!(wrong, "{code}: the mended program is wrong\n{shown}");

@@ -1,4 +1,4 @@
-//! Streamability, on the examples and on random programs, against the machine that runs a program one element at a time.
+//! Streamability, on the examples and on random programs, compared with the machine that runs a program one element at a time.
 
 use deckle_analysis::stream;
 use deckle_diag::{SourceMap, render_all};
@@ -43,18 +43,18 @@ fn accepted(case: &Case) -> bool {
     stream::faults_of(&case.program, case.entry).is_empty()
 }
 
-/// In one of so many trials the machine, which draws lengths and conditions at random, must get stuck on a program that is refused.
+/// In one of this many trials the machine, which draws lengths and conditions at random, must get stuck on a rejected program.
 const TRIALS: u64 = 600;
 
-/// A refused program may have its fault in a part that never runs because a condition is always the same (`x >= x` of floats, a
-/// literal without elements). Of a thousand refused programs so many may be like that: of nine thousand programs 3 of 508 and 9 of 516 were, and here there are eighty.
+/// A rejected program may have its fault in a part that never runs because a condition is always the same (`x >= x` of floats, a
+/// literal without elements). Of a thousand rejected programs at most this many may be like that: of nine thousand programs 3 of 508 and 9 of 516 were, and here there are eighty.
 const NEVER_RUN: u64 = 30;
 
 fn gets_stuck(case: &Case, trials: u64) -> bool {
     (0..trials).any(|seed| matches!(try_streaming(&case.program, case.entry, seed, 50_000), Trial::Stuck(_)))
 }
 
-/// What is wrong with accepting a program, if anything is.
+/// The error in accepting a program, if any.
 fn wrongly_accepted(case: &Case) -> Option<&'static str> {
     if gets_stuck(case, 40) {
         return Some("gets stuck for some data");

@@ -1,4 +1,4 @@
-//! What is known of atoms: lower and upper bounds, and whether integers wrapped.
+//! Facts about atoms: lower and upper bounds, and whether integers wrapped.
 
 use deckle_ir::array::{BinOp, Coll, Def, Function, Inst, Monoid, Op};
 use deckle_ir::entity::{Body, Path, Var};
@@ -7,14 +7,14 @@ use deckle_ir::types::Type;
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 
-/// No array has so many elements, and no loop as many rounds.
+/// More than the elements of any array, and the rounds of any loop.
 pub const MANY: i128 = 1 << 60;
 pub(super) const INTS: (i128, i128) = (i64::MIN as i128, i64::MAX as i128);
-/// How many operators of one integer are taken apart.
+/// The number of operators of one integer that are decomposed.
 const STEPS: u32 = 24;
 const MAX_TERMS: usize = 12;
 
-/// What is known at one place of a function: the bodies around it, and which sizes are not to be trusted. Statements are told in
+/// Facts at one place of a function: the enclosing bodies, and the untrusted sizes. Statements are added in
 /// order.
 #[derive(Debug, Default)]
 pub struct Facts {
@@ -22,42 +22,42 @@ pub struct Facts {
     pub(super) stack: Vec<Body>,
     /// Products that may have wrapped.
     pub(super) doubtful: HashSet<Vec<Atom>>,
-    /// How often there was doubt.
+    /// The number of doubtful products so far.
     pub(super) doubts: usize,
-    /// Whether there is doubt about sizes that are another one at each position: then only those are trusted that cannot be large.
+    /// Whether a size that depends on the position is doubtful: then only sizes that cannot be large are trusted.
     pub(super) strict: bool,
-    /// How many proofs are inside one another.
+    /// The nesting depth of proofs.
     pub(super) nested: Cell<u32>,
 }
 
-/// The statement that a body belongs to; it need not be there yet.
+/// The statement of a body, which need not exist yet.
 #[derive(Debug)]
 pub(super) struct Owner {
     pub op: Op,
     pub args: Vec<Var>,
     pub which: usize,
-    /// How often there was doubt before it.
+    /// The number of doubtful products before it.
     pub doubts: usize,
 }
 
 impl Facts {
-    /// Goes into a body.
+    /// Enters a body.
     pub fn enter(&mut self, body: Body, op: &Op, args: &[Var], which: usize) {
         self.owners.insert(body, Owner { op: op.clone(), args: args.to_vec(), which, doubts: self.doubts });
         self.stack.push(body);
     }
 
-    /// Goes out of it.
+    /// Leaves it.
     pub fn leave(&mut self) {
         self.stack.pop();
     }
 
-    /// In how many bodies it stands.
+    /// The number of enclosing bodies.
     pub fn depth(&self) -> usize {
         self.stack.len()
     }
 
-    /// Goes out of all bodies but the outer `depth`.
+    /// Leaves all bodies except the outer `depth`.
     pub fn unwind(&mut self, depth: usize) {
         self.stack.truncate(depth);
     }
@@ -111,13 +111,13 @@ impl Facts {
         if large { opaque() } else { size }
     }
 
-    /// What an atom is at least.
+    /// Lower bounds of an atom.
     pub(super) fn lower(&self, func: &Function, atom: &Atom) -> Vec<Size> {
         let mut found = self.bounds(func, atom).map_or_else(Vec::new, |(lo, _)| vec![lo]);
         if matches!(atom, Atom::Pos(_) | Atom::At(_) | Atom::Var(..)) {
             found.push(0.into());
         }
-        // Inside a body that runs over elements there is one.
+        // A body that runs over elements has at least one inside.
         for &body in &self.stack {
             for n in self.counts(func, body) {
                 let rest = n.sub(&atom.clone().into());
@@ -129,13 +129,13 @@ impl Facts {
         found
     }
 
-    /// What an atom is at most.
+    /// Upper bounds of an atom.
     pub(super) fn upper(&self, func: &Function, atom: &Atom) -> Vec<Size> {
         let below = self.bounds(func, atom).and_then(|(_, hi)| hi);
         below.map(|n| n.sub(&1.into())).into_iter().collect()
     }
 
-    /// The least that an atom can be, and what it is below.
+    /// The minimum of an atom, and an exclusive upper bound.
     fn bounds(&self, func: &Function, atom: &Atom) -> Option<(Size, Option<Size>)> {
         let zero = || Size::constant(0);
         match atom {
@@ -202,7 +202,7 @@ impl Facts {
         }
     }
 
-    /// Between what all integers in an array, at any depth, lie: the least, and what they are below.
+    /// The range of all integers in an array, at any depth: the minimum, and an exclusive upper bound.
     fn elements(&self, func: &Function, array: Var, fuel: u32) -> Option<(Size, Size)> {
         let inst = func.inst(array).filter(|_| fuel > 0)?;
         match &inst.op {
@@ -235,7 +235,7 @@ impl Facts {
         }
     }
 
-    /// Over how many elements a body runs, where it runs at elements.
+    /// The number of elements that a body iterates over, if it does.
     fn count(&self, func: &Function, body: Body) -> Option<Size> {
         let owner = self.owners.get(&body)?;
         let over = match &owner.op {
@@ -267,7 +267,7 @@ impl Facts {
         }
     }
 
-    /// The indices of `generate`s around, and how many elements there are altogether: an array of so many is being made.
+    /// The indices of enclosing `generate`s, and the total number of elements: an array of that size is being created.
     pub(super) fn made(&self, func: &Function) -> Vec<Size> {
         let dims = |body: &Body| match self.owners.get(body) {
             Some(Owner { op: Op::Generate, args, .. }) => {

@@ -5,11 +5,11 @@ use deckle_ir::array::{BinOp, Function, Inst, Op};
 use deckle_ir::entity::Var;
 use deckle_ir::size::{Atom, Size};
 
-/// How many bounds are put for atoms in one proof.
+/// The maximal number of substitutions of bounds for atoms in one proof.
 const STEPS: u32 = 200;
-/// How many one after another.
+/// The maximal number in sequence.
 const DEPTH: u32 = 12;
-/// How many proofs are inside one another.
+/// The maximal nesting depth of proofs.
 const NESTED: u32 = 3;
 
 impl Facts {
@@ -44,7 +44,7 @@ impl Facts {
     }
 
     /// Whether a polynomial whose residue is that of an integer is that integer: it is not negative, and below the number of elements of
-    /// something that is there.
+    /// an existing array.
     pub fn is_value(&self, func: &Function, size: &Size) -> bool {
         self.within(func, size, (0, i64::MAX as i128))
             || self.natural(func, size) && self.made(func).iter().any(|n| self.natural(func, &n.sub(size)))
@@ -93,7 +93,7 @@ impl Proof<'_> {
         size.terms().iter().all(|(m, c)| *c > 0 && m.iter().all(|a| self.atom_is_natural(a)))
     }
 
-    /// `size = a·x + b`: where `a` is not positive an upper bound of `x` may take its place, where it is not negative a lower one.
+    /// `size = a·x + b`: an upper bound of `x` may replace it if `a` is not positive, a lower one if it is not negative.
     fn by_atom(&mut self, size: &Size, x: &Atom, depth: u32) -> bool {
         let Some((a, b)) = linear(size, x) else { return false };
         let rises = self.form_is_natural(&a);

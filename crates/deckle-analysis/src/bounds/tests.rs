@@ -11,7 +11,7 @@ fn compiled(text: &str) -> Program {
         .program
 }
 
-/// How many accesses of the last function there are, and how many are proven.
+/// The number of accesses of the last function, and of those that are proven.
 fn counted(text: &str) -> (usize, usize) {
     count(compiled(text).funcs.last().unwrap())
 }
@@ -83,7 +83,7 @@ fn an_array_of_a_product_may_be_shorter_than_its_type_says() {
     is_not_proven(
         "def main(n: int, m: int) = let xs = iota(n * m) in loop s = 0 for i < n do loop t = s for j < m do t + xs[i * m + j]",
     );
-    // Each position is one of a row, but a row may have no elements.
+    // Each position is one of a row, but a row may be empty.
     let rows =
         "def main(ns: [int]) = let rows = [ iota(n * n) : n in ns ] in [ rows[i][0 * ns[i]] : i in iota(length(ns)) ]";
     assert_eq!(counted(rows), (3, 2));

@@ -1,4 +1,4 @@
-//! Whether integers wrapped: which sizes are what arrays have, and between what numbers a size lies for the ranges of its atoms.
+//! Whether integers wrapped: which sizes equal the lengths of arrays, and the range of a size from the ranges of its atoms.
 
 use super::facts::{Facts, INTS, MANY};
 use deckle_ir::array::{Def, Function, Inst, Monoid, Op};
@@ -7,7 +7,7 @@ use deckle_ir::size::{Atom, Size};
 use deckle_ir::types::Type;
 
 impl Facts {
-    /// Takes notice of a statement: the sizes that it computes may have wrapped.
+    /// Records a statement: the sizes that it computes may have wrapped.
     pub fn note(&mut self, func: &Function, v: Var) {
         let Some(inst) = func.inst(v) else { return };
         let a = &inst.args;
@@ -18,7 +18,7 @@ impl Facts {
             Op::Pad(_) => a[1..3].iter().map(|v| func.size_of(*v)).collect(),
             Op::Expand => vec![func.size_of(func.body(inst.bodies[0]).result)],
             Op::Range(..) => {
-                // The ends are not checked in any way, so they must be what they seem.
+                // The ends are not checked, so they must be exact.
                 for end in a.iter().filter(|v| *func.ty(**v) == Type::INT).map(|v| func.size_of(*v)) {
                     if !self.within(func, &end, INTS) {
                         self.doubt(&end);
@@ -29,7 +29,7 @@ impl Facts {
             _ => vec![],
         };
         computed.iter().filter(|s| !self.is_tame(func, s)).collect::<Vec<_>>().into_iter().for_each(|s| self.doubt(s));
-        // What bodies and functions compute shows in the type of the statement, in other words.
+        // Computations of bodies and functions appear in the type of the statement, in other terms.
         let inside = inst.bodies.first().and_then(|b| self.owners.get(b)).is_some_and(|o| o.doubts < self.doubts);
         if inside || matches!(inst.op, Op::Call(_)) {
             let mut sizes = Vec::new();
@@ -59,7 +59,7 @@ impl Facts {
         }
     }
 
-    /// Whether every least and greatest inside is one of numbers that do not wrap.
+    /// Whether every minimum and maximum inside is of numbers that do not wrap.
     fn extremes_are_exact(&self, func: &Function, size: &Size) -> bool {
         size.terms().iter().flat_map(|(m, _)| m).all(|a| match a {
             Atom::Min(list) | Atom::Max(list) => {
@@ -69,7 +69,7 @@ impl Facts {
         })
     }
 
-    /// Whether an array of this size has as many elements as the size says.
+    /// Whether an array of this size certainly has this number of elements.
     pub fn trusted(&self, func: &Function, size: &Size) -> bool {
         self.doubts == 0 || !self.mentions_doubtful(size) && (!self.strict || self.is_tame(func, size))
     }
@@ -138,7 +138,7 @@ impl Facts {
         })
     }
 
-    /// The numbers between which an integer of the program lies for what it is, without a proof.
+    /// The range of an integer of the program by its form, without a proof.
     fn small(&self, func: &Function, path: &Path) -> Option<(i128, i128)> {
         if !path.fields.is_empty() {
             return None;

@@ -1,7 +1,7 @@
-//! Calls: what is known of a function, in terms of the arguments of a call.
+//! Calls: the facts about a function, in terms of the arguments of a call.
 //!
-//! A function is walked once. Its formulas are in terms of its own symbols; at a call each of them is replaced by what the argument has at
-//! its place. What only a run of the function knows is a symbol of the caller too.
+//! A function is walked once. Its formulas are in terms of its own symbols; at a call each of them is replaced by the quantity at
+//! its place in the argument. A quantity known only from a run of the function is a symbol of the caller too.
 
 use super::Summary;
 use super::formula::Formula;
@@ -22,7 +22,7 @@ struct Calling<'w, 'a> {
     func: usize,
     vars: &'w [Var],
     args: &'w [Shape],
-    /// What the symbols of the callee are here.
+    /// The values of the symbols of the callee here.
     known: Vec<Option<Bound>>,
 }
 
@@ -57,7 +57,7 @@ impl Calling<'_, '_> {
         Bound { size, exact: here.exact && bound.exact }
     }
 
-    /// What a symbol of the callee is, under as many binders as it takes positions.
+    /// The value of a symbol of the callee, under as many binders as it takes positions.
     fn symbol(&mut self, var: SizeVar) -> Bound {
         if let Some(Some(known)) = self.known.get(var.index()) {
             return known.clone();
@@ -69,7 +69,7 @@ impl Calling<'_, '_> {
             Origin::Formula => {
                 let bound = symbol.bound.as_ref().map(|b| raise(b, self));
                 let bound = bound.unwrap_or(Bound::exact(Size::constant(0)));
-                // A row keeps its name; what only was large has one if it still is.
+                // A row keeps its name; a formula that was named for its size keeps a name if it is still large.
                 let size = match symbol.total.as_ref().map(|t| raise(t, self).size) {
                     Some(total) if bound.exact => self.walk.symbols.row(&bound.size, total),
                     _ => self.walk.symbols.named_size(&bound.size),
@@ -86,7 +86,7 @@ impl Calling<'_, '_> {
         known
     }
 
-    /// What an argument has at a place, and the lengths of what is around that.
+    /// The shape at a place of an argument, and the enclosing lengths.
     fn at(&self, place: &Place) -> Option<(Shape, Vec<Size>)> {
         let mut counts = Vec::new();
         let mut shape = self.args.get(place.param)?;
@@ -124,7 +124,7 @@ impl Calling<'_, '_> {
         }
     }
 
-    /// What only the run of the callee tells: in a body its bound, or the greatest of all runs.
+    /// A quantity known only from the run of the callee: in a body its bound, or the maximum of all runs.
     fn run(&mut self, symbol: &Symbol, var: SizeVar) -> Bound {
         let bound = symbol.bound.as_ref().map(|b| raise(b, self).size);
         if self.walk.lanes > 0 {

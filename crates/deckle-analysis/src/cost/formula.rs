@@ -1,20 +1,20 @@
-//! Formulas: the greatest of a few sizes.
+//! Formulas: the maximum of a few sizes.
 //!
-//! Space is a chain of maxima of sums. Kept as a list of alternatives, of which those that another one dominates are dropped, it stays
-//! a polynomial nearly always: `max(5n + 1, 2n + 1)` is `5n + 1`. All quantities in a formula are natural numbers, so one
+//! Space is a chain of maxima of sums. Represented as a list of alternatives without dominated ones, it is almost always
+//! a polynomial: `max(5n + 1, 2n + 1)` is `5n + 1`. All quantities in a formula are natural numbers, so one
 //! polynomial dominates another if no coefficient of their difference is negative.
 //!
-//! Where there would be more than [`MOST_ALTERNATIVES`], one polynomial takes the place of all: for every product of atoms the greatest
-//! coefficient. That is a bound from above, at most as many times too large as there were alternatives.
+//! If there would be more than [`MOST_ALTERNATIVES`], one polynomial replaces all: for every product of atoms the maximal
+//! coefficient. That is an upper bound, too large by at most a factor of the number of alternatives.
 
 use deckle_ir::cost::Quantity;
 use deckle_ir::size::{Atom, Size};
 use std::borrow::Cow;
 
-/// How many alternatives are kept apart.
+/// The maximal number of separate alternatives.
 const MOST_ALTERNATIVES: usize = 3;
 
-/// The greatest of one or more sizes.
+/// The maximum of one or more sizes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Formula(Repr);
 
@@ -34,7 +34,7 @@ impl Default for Formula {
 
 impl From<Size> for Formula {
     fn from(size: Size) -> Self {
-        // What is a maximum already is taken apart, so that a dominated part of it goes.
+        // A maximum is decomposed, so that its dominated parts are dropped.
         match size.as_atom() {
             Some(Atom::Max(list)) if list.iter().all(Size::is_natural) => Formula::of(list.clone()),
             _ => Formula::of([size]),
@@ -81,12 +81,12 @@ impl Formula {
         }
     }
 
-    /// Another formula, whose alternatives `f` makes of those of this one.
+    /// Another formula, with `f` applied to the alternatives of this one.
     pub fn map(&self, f: impl FnMut(&Size) -> Size) -> Formula {
         Formula::of(self.alternatives().iter().map(f))
     }
 
-    /// As [`Formula::map`], for an `f` that leaves numbers as they are.
+    /// As [`Formula::map`], for an `f` that does not change numbers.
     pub fn map_variables(&self, f: impl FnMut(&Size) -> Size) -> Formula {
         if self.as_number().is_some() { self.clone() } else { self.map(f) }
     }

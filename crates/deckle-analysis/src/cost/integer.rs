@@ -1,7 +1,7 @@
-//! What is known of the result of integer arithmetic.
+//! Facts about the results of integer arithmetic.
 //!
-//! A bound that is not exact says nothing of how small a number may be: it may be negative. So a difference with it is not known, and
-//! a product only with a factor that is.
+//! A bound that is not exact does not limit how small a number may be: it may be negative. So a difference with it is unknown, and
+//! a product is known only with a factor that is.
 
 use super::shape::{Bound, Shape};
 use deckle_ir::array::{BinOp, Op, UnOp};

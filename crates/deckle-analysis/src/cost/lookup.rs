@@ -1,4 +1,4 @@
-//! What the atoms of a size are: positions, size variables, integers, and elements of vectors of integers.
+//! The values of the atoms of a size: positions, size variables, integers, and elements of vectors of integers.
 
 use super::raise::{Leaves, apply, raise};
 use super::shape::{Bound, Shape};
@@ -15,7 +15,7 @@ impl Walk<'_> {
         Bound { size: self.symbols.named_size(&bound.size), exact: bound.exact }
     }
 
-    /// The value of an integer; a symbol where nothing is known of it.
+    /// The value of an integer; a symbol if it is unknown.
     pub fn int(&mut self, v: Var) -> Bound {
         if let Some(known) = self.shape(v).as_int() {
             return known.clone();

@@ -1,17 +1,17 @@
 //! Bytes at the peak of a run that streams.
 //!
 //! # The rule
-//! - A vector is there in full: its scalars at their width in bytes, and 8 bytes of offset for each row of a ragged dimension.
-//! - Of a sequence one chunk is there: as many elements as the symbol `chunk` says, at most all of them, each at the width of
-//!   its scalars and one byte of flag for each level of sequences. A vector that is an element cannot be cut: each of `threads`
-//!   threads holds the largest in full beside its chunk.
-//! - A body that runs for each element makes sequences: each of its variables is that of its values, one for each run, and is
-//!   there as a sequence is.
+//! - A vector is entirely in memory: its scalars at their width in bytes, and 8 bytes of offset for each row of a ragged dimension.
+//! - One chunk of a sequence is in memory: the number of elements in the symbol `chunk`, at most all of them, each at the width of
+//!   its scalars and one byte of flag for each level of sequences. A vector that is an element cannot be split: each of `threads`
+//!   threads holds the largest entirely in addition to its chunk.
+//! - A body that runs for each element produces sequences: each of its variables is the sequence of its values, one for each run, and is
+//!   in memory like a sequence.
 //! - A fold or scan has a partial result for each thread. Sorting has a second copy.
-//! - A variable lasts as long as its body, as in the cost model. What a loop leaves behind it is over with each round; the old state
-//!   is there beside the new.
+//! - A variable lasts as long as its body, as in the cost model. Memory that a loop leaves behind is freed in each round; the old state
+//!   coexists with the new.
 //!
-//! The bound is about data: code, the stack and what a runtime needs for itself come on top.
+//! The bound is about data: code, the stack and the runtime's own memory come on top.
 
 use super::formula::Formula;
 use super::shape::Shape;
@@ -22,19 +22,19 @@ use deckle_ir::scalar::ScalarType;
 use deckle_ir::size::Size;
 use deckle_ir::types::Type;
 
-/// How many kinds of streams are told apart.
+/// The maximal number of kinds of streams that are distinguished.
 const MOST_STREAMS: usize = 8;
 
 /// Bytes that a value, a statement or a body takes.
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
-    /// At the peak, where it is run once.
+    /// At the peak, if it is run once.
     pub peak: Formula,
-    /// Where it is run once for each element: the bytes of scalars in one run,
+    /// If it is run once for each element: the bytes of scalars in one run,
     scalars: u64,
-    /// and of how many there are in its vectors and sequences, with the bytes of each.
+    /// and the numbers of elements in its vectors and sequences, with the bytes of each.
     streams: Vec<(Size, u64)>,
-    /// Where it is run once for each element: the bytes of vectors in one run.
+    /// If it is run once for each element: the bytes of vectors in one run.
     whole: Formula,
 }
 
@@ -63,13 +63,13 @@ impl Memory {
         self
     }
 
-    /// One after the other, or one or the other.
+    /// One after the other, or one of them.
     pub fn or(self, other: &Memory) -> Memory {
         let peak = self.peak.most(&other.peak);
         Memory { peak, ..self.beside(other) }
     }
 
-    /// What a value takes.
+    /// The memory of a value.
     pub fn of(ty: &Type, shape: &Shape, symbols: &Symbols) -> Memory {
         match (ty, shape) {
             (Type::Scalar(t), _) => {
@@ -100,7 +100,7 @@ impl Memory {
         }
     }
 
-    /// A chunk at a time of what is under a binder, for every position below `count`.
+    /// The memory for one chunk of the positions below `count` of a binder.
     fn over(&self, count: &Size, symbols: &Symbols) -> Memory {
         let mut m = Memory { whole: symbols.most_all(count, &self.whole), ..Memory::default() };
         m.stream(count.clone(), self.scalars);
@@ -109,7 +109,7 @@ impl Memory {
         m
     }
 
-    /// A chunk at a time of what a body makes that runs at all these positions, the outermost first.
+    /// The memory for one chunk of the results of a body that runs at all these positions, the outermost first.
     pub fn lifted(&self, over: &[(Size, Body)], symbols: &Symbols) -> Memory {
         let mut m = self.clone();
         for (count, body) in over.iter().rev() {
@@ -120,7 +120,7 @@ impl Memory {
         m
     }
 
-    /// What one round of a loop takes, whichever.
+    /// The memory of any one round of a loop.
     pub fn in_turn(&self, over: &(Size, Body), symbols: &Symbols) -> Memory {
         let most = |f: &Formula| symbols.most_all(&over.0, &f.map_variables(|s| close(s, over.1)));
         let streams = self.streams.iter().map(|(c, b)| (symbols.most(&over.0, &close(c, over.1)), *b)).collect();
@@ -140,7 +140,7 @@ impl Memory {
         Memory { peak: self.peak.times(&threads), whole: self.whole.times(&threads), ..self.clone() }
     }
 
-    /// The same with names for what is large.
+    /// The same with names for large formulas.
     pub fn named(self, symbols: &mut Symbols) -> Memory {
         let (peak, whole) = (symbols.named(self.peak), symbols.named(self.whole));
         let streams = self.streams.iter().map(|(c, b)| (symbols.named_size(c), *b)).collect();
@@ -156,7 +156,7 @@ impl Memory {
     }
 }
 
-/// What statements in order take, given for each what it needs while it runs, its result included, and its result alone.
+/// The memory of statements in order, given for each its memory while it runs, including its result, and that of its result alone.
 pub fn in_order(stmts: &[(Memory, Memory)], symbols: &mut Symbols) -> Memory {
     let mut all = Memory::default();
     for (running, value) in stmts.iter().rev() {

@@ -1,8 +1,8 @@
 //! Predicted work, depth and space of every function, as formulas in the sizes of its arguments.
 //!
 //! The rules are those of the meter ([`deckle_ir::cost`]), applied to `Shape`s instead of values and to
-//! [`Formula`]s instead of numbers. A formula is a bound from above: wherever the rules ask for what only a run knows, the greater
-//! takes its place (both branches of a conditional, a `{x | c}` with its element), or a [`Symbol`] does.
+//! [`Formula`]s instead of numbers. A formula is an upper bound: a quantity known only from a run is replaced by the maximum
+//! (both branches of a conditional, a `{x | c}` with its element), or by a [`Symbol`].
 //!
 //! ```text
 //! def main(n: int) = sum({ log(real(x + 1)) : x in iota(n) })
@@ -12,8 +12,8 @@
 //! | file | |
 //! |---|---|
 //! | `formula.rs` | the quantities: maxima of polynomials |
-//! | `symbols.rs`, `sums.rs` | what they are written in, and how Σ and maxima close |
-//! | `shape.rs`, `integer.rs`, `results.rs`, `params.rs` | what is known of values |
+//! | `symbols.rs`, `sums.rs` | the symbols of formulas, and closed forms of Σ and maxima |
+//! | `shape.rs`, `integer.rs`, `results.rs`, `params.rs` | facts about values |
 //! | `raise.rs` | sizes as bounds |
 //! | `walk.rs`, `lookup.rs`, `statement.rs`, `call.rs` | from bodies to functions |
 //! | `memory.rs` | bytes at the peak, for a chunk size and a number of threads |
@@ -51,18 +51,18 @@ use shape::Shape;
 use symbols::Symbols;
 use walk::Walk;
 
-/// What a function costs.
+/// The predicted cost of a function.
 #[derive(Clone, Debug)]
 pub struct Prediction {
     /// Work, depth and space, in terms of [`Prediction::symbols`]: atom `Var(k)` is symbol number `k`.
     pub cost: Cost<Size>,
-    /// Bytes at the peak, in terms of the symbols `chunk` and `threads` beside the others.
+    /// Bytes at the peak, in terms of the symbols `chunk` and `threads` in addition to the others.
     pub peak: Size,
     /// The symbols; not all of them occur in every formula.
     pub symbols: Vec<Symbol>,
 }
 
-/// What a caller needs to know of a function.
+/// The facts about a function that its callers need.
 struct Summary {
     symbols: Symbols,
     cost: Cost<Formula>,

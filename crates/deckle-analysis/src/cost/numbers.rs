@@ -12,10 +12,10 @@ use deckle_ir::value::{Space, Value};
 use std::cell::Cell;
 use std::collections::HashMap;
 
-/// How often symbols may be looked up for one number.
+/// The maximal number of symbol lookups for one number.
 const MOST_LOOKUPS: u64 = 1 << 25;
 
-/// The numbers behind the symbols of a prediction.
+/// The values of the symbols of a prediction.
 #[derive(Clone, Debug, Default)]
 pub struct Numbers<'v> {
     given: HashMap<u32, i128>,
@@ -23,17 +23,17 @@ pub struct Numbers<'v> {
 }
 
 impl<'v> Numbers<'v> {
-    /// Nothing is known yet.
+    /// No known values.
     pub fn new() -> Numbers<'v> {
         Numbers::default()
     }
 
-    /// What the arguments of the function tell.
+    /// The values given by the arguments of the function.
     pub fn of_arguments(args: &'v [Value]) -> Numbers<'v> {
         Numbers { given: HashMap::new(), args }
     }
 
-    /// Says what a symbol is, a family at every position. `xs` also stands for `|xs|`, the length of an argument without a name.
+    /// Sets the value of a symbol, for a family at every position. `xs` also stands for `|xs|`, the length of an argument without a name.
     ///
     /// Returns whether there is such a symbol.
     pub fn set(&mut self, prediction: &Prediction, name: &str, number: u64) -> bool {
@@ -51,8 +51,8 @@ impl<'v> Numbers<'v> {
 }
 
 impl Prediction {
-    /// The number that a formula of this prediction is. A symbol of which no number is known counts as its bound. `None` if
-    /// there is none either, if an integer that the formula mentions is negative, or if a Σ is too long to add up.
+    /// The value of a formula of this prediction. A symbol without a known value counts as its bound. `None` if
+    /// it has no bound either, if an integer that the formula mentions is negative, or if a Σ is too long to add up.
     pub fn number(&self, formula: &Size, numbers: &Numbers<'_>) -> Option<u64> {
         let formula = self.bounded(formula, numbers);
         let env = Env { prediction: self, numbers, fuel: Cell::new(MOST_LOOKUPS) };
@@ -60,7 +60,7 @@ impl Prediction {
         Some(u64::try_from(n.max(0)).unwrap_or(u64::MAX))
     }
 
-    /// A formula with bounds in place of symbols that only a run knows, where there are any and `numbers` does not say what they are.
+    /// A formula with bounds in place of symbols known only from a run, if they have bounds and `numbers` has no values for them.
     pub fn bounded(&self, formula: &Size, numbers: &Numbers<'_>) -> Size {
         let symbols = Symbols::of(self.symbols.clone());
         raise(formula, &mut Bounds { symbols, numbers }).size
@@ -73,13 +73,13 @@ impl Prediction {
         Some(Cost { work: n(&self.cost.work)?, depth: n(&self.cost.depth)?, space })
     }
 
-    /// A bound on the bytes at the peak of a run that has `chunk` elements of each sequence at once, on so many threads.
+    /// A bound on the bytes at the peak of a run that has `chunk` elements of each sequence at once, on `threads` threads.
     pub fn peak_bytes(&self, numbers: &Numbers<'_>, chunk: u64, threads: u64) -> Option<u64> {
         self.number(&self.peak, &numbers.with(CHUNK, chunk).with(THREADS, threads))
     }
 
-    /// The largest chunk with which the bound on the peak holds a budget of bytes; `None` if not even one element at a time does, or
-    /// if the bound is not known. Where a chunk of any size does, it is `u32::MAX`.
+    /// The largest chunk for which the bound on the peak fits a budget of bytes; `None` if not even one element at a time does, or
+    /// if the bound is unknown. If every chunk size fits, it is `u32::MAX`.
     pub fn chunk_for(&self, numbers: &Numbers<'_>, budget: u64, threads: u64) -> Option<u64> {
         let holds = |chunk: u64| self.peak_bytes(numbers, chunk, threads).map(|b| b <= budget);
         if !holds(1)? {
@@ -94,7 +94,7 @@ impl Prediction {
     }
 }
 
-/// Symbols as what they are at most.
+/// Symbols replaced by their bounds.
 struct Bounds<'e> {
     symbols: Symbols,
     numbers: &'e Numbers<'e>,
@@ -130,8 +130,8 @@ struct Env<'e> {
     fuel: Cell<u64>,
 }
 
-/// What is at the end of the way, at these positions. What is applied to no positions has the same length at all of them: then it is
-/// the first that there is.
+/// The value at the end of the path, at these positions. A symbol applied to no positions has the same length at all of them: then it is
+/// the first that exists.
 fn follow<'v>(value: &'v Value, steps: &[Step], at: &[i128]) -> Option<&'v Value> {
     match (steps.split_first(), at.split_first()) {
         (None, _) => Some(value),
@@ -153,7 +153,7 @@ impl SizeEnv for Env<'_> {
             _ => None,
         };
         let Some((arg, place)) = told else { return symbol.bound.as_ref()?.eval(self, &mut at.to_vec()) };
-        // Where there are no rows, their length does not matter.
+        // Without rows, their length does not matter.
         let Some(value) = follow(arg, &place.steps, at) else { return Some(0) };
         match symbol.origin {
             Origin::Length(_, less) => Some((value.items()?.len() as i128 - less).max(0)),

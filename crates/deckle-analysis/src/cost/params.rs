@@ -8,7 +8,7 @@ use deckle_ir::size::Size;
 use deckle_ir::types::Type;
 
 impl Walk<'_> {
-    /// The shapes of all parameters: every length and every integer in them is a symbol, unless its type says what it is.
+    /// The shapes of all parameters: every length and every integer in them is a symbol, unless its type determines it.
     pub fn params(&mut self) -> Vec<Shape> {
         let params: Vec<Var> = self.function.params().to_vec();
         let mut shapes = Vec::new();
@@ -16,7 +16,7 @@ impl Walk<'_> {
             let name = self.function.param_names.get(k).cloned().unwrap_or_else(|| format!("p{k}"));
             let ty = self.function.ty(v).clone();
             let shape = self.param(v, &ty, &Place { param: k, steps: Vec::new() }, &name, 0);
-            // A size may be read from another component of the same parameter, so it is looked at when all of them are there.
+            // A size may be read from another component of the same parameter, so it is computed when all of them are known.
             self.define(v, shape.clone());
             let shape = self.settled(&ty, &shape, &mut Vec::new());
             self.define(v, shape.clone());
@@ -79,7 +79,7 @@ impl Walk<'_> {
         Bound::exact(family(var, arity))
     }
 
-    /// The shape with the lengths that its type says, inside vectors or sequences of these lengths.
+    /// The shape with the lengths given by its type, inside vectors or sequences of these lengths.
     fn settled(&mut self, ty: &Type, shape: &Shape, around: &mut Vec<Size>) -> Shape {
         let (len, elem) = match (ty, shape) {
             (Type::Array(a), Shape::Array(_, elem)) => (self.length(&a.size, around), elem),

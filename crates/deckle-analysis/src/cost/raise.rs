@@ -1,21 +1,21 @@
-//! Rewriting sizes as bounds: each variable of a size is replaced by what it is at most.
+//! Rewriting sizes as bounds: each variable of a size is replaced by its upper bound.
 //!
-//! In a sum of products of natural numbers that is easy. What is subtracted must not be replaced by something greater: where
+//! In a sum of products of natural numbers that is sound. A subtracted term must not be replaced by a greater one: if
 //! the number is not exactly known, nothing is subtracted. A divisor is at least one.
 
 use super::shape::Bound;
 use super::symbols::Symbols;
 use deckle_ir::size::{Atom, Size};
 
-/// What the variables of a size are.
+/// The values of the variables of a size.
 pub trait Leaves {
     /// A position of a body, a variable, an integer or an element. `at` are the positions that it is applied to.
     fn leaf(&mut self, atom: &Atom, at: &[Bound]) -> Bound;
-    /// The symbols that the result is written in.
+    /// The symbols of the result.
     fn symbols(&self) -> &Symbols;
 }
 
-/// A size in terms of what `leaves` says of its variables.
+/// A size in terms of the values that `leaves` returns for its variables.
 pub fn raise(size: &Size, leaves: &mut dyn Leaves) -> Bound {
     let mut total = Bound::exact(Size::constant(0));
     for (atoms, c) in size.terms() {

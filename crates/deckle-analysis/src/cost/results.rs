@@ -1,5 +1,5 @@
-//! The shapes of results: lengths of sequences, values of integers, and sizes that only the run knows. Sizes of vectors are for
-//! the types to say.
+//! The shapes of results: lengths of sequences, values of integers, and sizes known only at run time. Sizes of vectors come
+//! from types.
 
 use super::integer;
 use super::shape::{Bound, Shape};
@@ -10,7 +10,7 @@ use deckle_ir::size::Size;
 use deckle_ir::types::Type;
 
 impl Walk<'_> {
-    /// The shape of the result of a statement without bodies, or whose bodies do not say it.
+    /// The shape of the result of a statement without bodies, or whose bodies do not determine it.
     pub fn result(&mut self, v: Var, inst: &Inst, args: &[Shape]) -> Shape {
         let function = self.function;
         let ty = function.ty(v);
@@ -161,7 +161,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The shape that the type of `v` says, with these innermost elements if they are flat.
+    /// The shape given by the type of `v`, with these innermost elements if they are flat.
     fn typed(&mut self, v: Var, moved: &Shape) -> Shape {
         fn graft(shape: Shape, inner: &Shape) -> Shape {
             match shape {
@@ -177,7 +177,7 @@ impl Walk<'_> {
         if inner.is_flat() { graft(shape, moved) } else { shape }
     }
 
-    /// What the innermost elements of an array have in common.
+    /// The common shape of the innermost elements of an array.
     fn innermost(&self, shape: &Shape) -> Shape {
         match shape {
             Shape::Array(len, elem) => self.innermost(&elem.loosen(&len.size, &self.symbols)),
@@ -210,7 +210,7 @@ impl Walk<'_> {
         Shape::coll(false, g, Shape::Tuple(vec![key.shift(1), Shape::coll(false, s, members)]))
     }
 
-    /// How many elements there are in the outer `depth` dimensions.
+    /// The number of elements in the outer `depth` dimensions.
     fn count(&self, shape: &Shape, depth: u32) -> Bound {
         match shape.items() {
             Some((len, elem)) if depth > 1 => {
@@ -234,7 +234,7 @@ impl Walk<'_> {
         let (Some((n, elem)), Some((_, told))) = (args[0].items(), args[1].items()) else { return Shape::UNKNOWN };
         let moved = elem.loosen(&n.size, &self.symbols);
         if by == SplitBy::Lengths && !told.as_int().is_some_and(|t| t.exact) {
-            // The rows are not known, but their sum is.
+            // The rows are unknown, but their sum is known.
             let span = self.function.span(v);
             let s = self.unknown_family("s", n.size.clone(), n.size.clone(), span, "the lengths of the rows".into());
             self.refine(inst.args[1], Shape::int(s));
@@ -284,7 +284,7 @@ impl Walk<'_> {
         Shape::coll(true, count, tile)
     }
 
-    /// After `ensure` the sizes are those of the value and those of the type: the type's, where it mentions variables bound before.
+    /// After `ensure` the sizes are those of the value and those of the type: the type's, if it mentions variables bound before.
     fn ensured(&mut self, v: Var, given: &Shape) -> Shape {
         fn lengths(shape: &Shape, of: &Shape) -> Shape {
             match (shape, of) {

@@ -1,7 +1,7 @@
-//! What is known of a value before the run: its shape.
+//! Static facts about a value: its shape.
 //!
 //! A shape is a type without scalar types, in which sequences have lengths too and integers may have values. All of those are
-//! bounds from above, and say whether they are exact. As in a type, an element stands under the binder of its position.
+//! upper bounds, marked if exact. As in a type, an element is under the binder of its position.
 
 use super::formula::Formula;
 use super::symbols::{Symbols, close, weight};
@@ -10,7 +10,7 @@ use deckle_ir::entity::Body;
 use deckle_ir::size::{Atom, Size};
 use deckle_ir::value::Space;
 
-/// Above this an integer is not taken apart any more.
+/// An integer with more atoms than this is not decomposed.
 const MOST_ATOMS_OF_AN_INTEGER: usize = 24;
 
 /// A natural number that is at most this, or exactly this.
@@ -18,7 +18,7 @@ const MOST_ATOMS_OF_AN_INTEGER: usize = 24;
 pub struct Bound {
     /// The formula.
     pub size: Size,
-    /// Whether it is met.
+    /// Whether the bound is exact.
     pub exact: bool,
 }
 
@@ -33,7 +33,7 @@ impl Bound {
         Bound { size, exact: false }
     }
 
-    /// Whichever of two it is.
+    /// Either of two bounds.
     pub fn or(&self, other: &Bound) -> Bound {
         if self == other { self.clone() } else { Bound::at_most(self.size.greater(&other.size)) }
     }
@@ -48,10 +48,10 @@ impl Bound {
     }
 }
 
-/// What is known of a value.
+/// Static facts about a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// A scalar; its value, if it is an integer of which something is known.
+    /// A scalar; its value, if it is an integer with known bounds.
     Scalar(Option<Bound>),
     /// A tuple or record.
     Tuple(Vec<Shape>),
@@ -62,10 +62,10 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// A scalar of which nothing is known.
+    /// An unknown scalar.
     pub const UNKNOWN: Shape = Shape::Scalar(None);
 
-    /// An integer, unless that is too much to keep.
+    /// An integer, unless the bound is too large to keep.
     pub fn int(bound: Bound) -> Shape {
         Shape::Scalar(Some(bound).filter(|b| weight(&b.size) <= MOST_ATOMS_OF_AN_INTEGER))
     }
@@ -141,16 +141,16 @@ impl Shape {
         })
     }
 
-    /// Puts `index` for the innermost free position.
+    /// Substitutes `index` for the innermost free position.
     pub fn at(&self, index: &Size) -> Shape {
         self.map(&mut |b, depth| b.with(b.size.instantiate_under(depth, index)))
     }
 
-    /// Makes the position at which `body` runs a bound position: the shape then stands under one more binder.
+    /// Makes the position at which `body` runs a bound position: the shape is then under one more binder.
     pub fn close(&self, body: Body) -> Shape {
         self.map(&mut |b, depth| {
             let closed = close(&b.size, body);
-            // `close` binds outside all binders of the shape: what was free moves out by one, and the new position with it.
+            // `close` binds outside all binders of the shape: free positions move out by one, and so does the new position.
             b.with(closed.rewrite(&mut |a, d| match a {
                 Atom::Pos(p) if *p == d => Some(Size::pos(depth + d)),
                 Atom::Pos(p) if *p > d && *p - d <= depth => Some(Size::pos(*p - 1)),
@@ -159,13 +159,13 @@ impl Shape {
         })
     }
 
-    /// The shape that the elements at all `count` positions of the innermost binder have: what differs is the greatest. The binder
-    /// is gone.
+    /// The shape of the elements at all `count` positions of the innermost binder, with the maximum where they differ. The binder
+    /// is removed.
     pub fn loosen(&self, count: &Size, symbols: &Symbols) -> Shape {
         self.map(&mut |b, depth| loosen(b, depth, count, symbols))
     }
 
-    /// What either of two values has.
+    /// A shape that covers both of two values.
     pub fn or(&self, other: &Shape) -> Shape {
         match (self, other) {
             (Shape::Scalar(Some(a)), Shape::Scalar(Some(b))) => Shape::int(a.or(b)),
@@ -198,7 +198,7 @@ impl Shape {
     }
 }
 
-/// The greatest of a bound over the binder that is `under` others further out, which is gone then.
+/// The maximum of a bound over the binder that is `under` others further out; the binder is removed.
 pub fn loosen(b: &Bound, under: u32, count: &Size, symbols: &Symbols) -> Bound {
     if !b.size.mentions_pos(under) {
         return b.with(b.size.rewrite(&mut |a, d| match a {
@@ -206,7 +206,7 @@ pub fn loosen(b: &Bound, under: u32, count: &Size, symbols: &Symbols) -> Bound {
             _ => None,
         }));
     }
-    // The position that goes becomes the innermost, those inside it move out by one.
+    // The removed position becomes the innermost, those inside it move out by one.
     let turned = b.size.rewrite(&mut |a, d| match a {
         Atom::Pos(p) if *p == under + d => Some(Size::pos(d)),
         Atom::Pos(p) if *p >= d && *p < under + d => Some(Size::pos(p + 1)),

@@ -21,7 +21,7 @@ impl Prediction {
         format!("work {work}, depth {depth}, space {seq} / {par}")
     }
 
-    /// The symbols that occur in the cost, or in what those that occur are at most, in order.
+    /// The symbols that occur in the cost, or in the bounds of those that occur, in order.
     pub fn symbols_used(&self) -> Vec<(SizeVar, &Symbol)> {
         let mut used = vec![false; self.symbols.len()];
         let mut pending: Vec<&Size> =
@@ -45,7 +45,7 @@ impl Prediction {
         symbols.map(|(k, s)| (SizeVar(k as u32), s)).filter(|(v, _)| *v != CHUNK && *v != THREADS).collect()
     }
 
-    /// A symbol and what is known of it: `k ≤ n, how many elements are kept`.
+    /// A symbol and its bound: `k ≤ n, how many elements are kept`.
     pub fn describe(&self, symbol: &Symbol) -> String {
         let at = (0..symbol.arity).rev().map(Size::pos).collect::<Vec<_>>();
         let name = self.applied(symbol, &at, symbol.arity);
@@ -58,7 +58,7 @@ impl Prediction {
 
     fn size(&self, size: &Size, depth: u32) -> String {
         let mut terms: Vec<&(Vec<Atom>, i128)> = size.terms().iter().collect();
-        // The highest power first, and what is subtracted after what is added.
+        // The highest power first, and negative terms after positive ones.
         terms.sort_by_key(|(m, c)| (*c < 0, std::cmp::Reverse(m.len())));
         let mut text = String::new();
         for (atoms, c) in terms {
@@ -117,7 +117,7 @@ impl Prediction {
         format!("{sign}({} < {count}: {body})", position(Some(depth)))
     }
 
-    /// A symbol at positions: in the brackets that its name has, or else after it.
+    /// A symbol at positions: in the brackets of its name, or else after it.
     fn applied(&self, symbol: &Symbol, at: &[Size], depth: u32) -> String {
         let mut name = symbol.name.clone();
         let mut rest = Vec::new();

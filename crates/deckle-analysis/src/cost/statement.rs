@@ -1,4 +1,4 @@
-//! What one statement costs: its bodies are walked, how often each runs is counted, and the rules of [`deckle_ir::cost`] do the rest.
+//! The cost of one statement: its bodies are walked, their runs are counted, and the rules of [`deckle_ir::cost`] are applied.
 
 use super::formula::Formula;
 use super::memory::Memory;
@@ -14,13 +14,13 @@ use deckle_ir::value::Space;
 /// The positions at which a body runs: below each of these counts, the outermost first.
 pub type Over = Vec<(Size, Body)>;
 
-/// What the bodies of a statement did.
+/// The analysis of the bodies of a statement.
 #[derive(Default)]
 pub struct Done {
     pub runs: [Runs<Formula>; 2],
-    /// The shape of the result, where it is not for the type to say.
+    /// The shape of the result, if its type does not determine it.
     pub result: Option<Shape>,
-    /// What is needed beside the result.
+    /// The memory needed in addition to the result.
     pub memory: Memory,
 }
 
@@ -49,7 +49,7 @@ impl Walk<'_> {
         };
         let value = Memory::of(function.ty(v), &shape, &self.symbols);
         let value = match inst.op {
-            // Nothing moves.
+            // No data is moved.
             Op::Tuple | Op::Record(_) | Op::Proj(_) | Op::Zip | Op::Unzip => Memory::default(),
             _ => value,
         };
@@ -149,7 +149,7 @@ impl Walk<'_> {
         Done { runs: [self.runs(ran, over), Runs::default()], result, memory: ran.memory.lifted(over, &self.symbols) }
     }
 
-    /// The shape of a parameter whose type says which of its sizes are its own: those are symbols.
+    /// The shape of a parameter whose type determines which of its sizes are its own: those are symbols.
     fn opened(&mut self, param: Var, why: &str) -> Shape {
         self.lanes += 1;
         self.open(param, "m", why);
@@ -222,7 +222,7 @@ impl Walk<'_> {
         let row = counted.result.as_int().cloned();
         let rows = row.clone().map(|r| self.symbols.sum(&len.size, &close(&r.size, at)));
         let known = row.filter(|r| r.exact);
-        // The size of the result is a Σ in its type, or a variable that it binds: then only that is known of all rows together.
+        // The size of the result is a Σ in its type, or a variable that it binds: then only the total of all rows is known.
         if let Some(rows) = &rows {
             self.open_bounded(v, "m", rows, "how many elements this makes");
         }

@@ -1,4 +1,4 @@
-//! Sums and maxima over positions: in closed form where there is one, else as atoms, and always as bounds from above.
+//! Sums and maxima over positions: in closed form if there is one, else as atoms, and always as upper bounds.
 
 use super::formula::Formula;
 use super::symbols::Symbols;
@@ -8,7 +8,7 @@ use deckle_ir::size::{Atom, Size};
 impl Symbols {
     /// A bound on Σ over `k < count` of `body`, in which `k` is `Pos(0)`, for natural terms.
     ///
-    /// Beside what [`Size::sum`] closes: powers of `k` up to the third, factors without `k`, and families of known sum.
+    /// In addition to the closed forms of [`Size::sum`]: powers of `k` up to the third, factors without `k`, and families of known sum.
     pub fn sum(&self, count: &Size, body: &Size) -> Size {
         let mut total = Size::constant(0);
         if count.as_constant() == Some(0) {
@@ -44,17 +44,17 @@ impl Symbols {
         total
     }
 
-    /// What the members of a family are together, at distinct positions.
+    /// The total of the members of a family, at distinct positions.
     fn total_of(&self, family: SizeVar, at: &[Size]) -> Option<Size> {
         let [at] = at else { return None };
         let offset = at.sub(&Size::pos(0)).as_constant();
         offset.and(self.get(family)?.total.clone())
     }
 
-    /// A bound on the greatest of `body` over `k < count`, in which `k` is `Pos(0)`. Where there is no `k`, a part of it that does not
+    /// A bound on the maximum of `body` over `k < count`, in which `k` is `Pos(0)`. If there is no `k`, a part of it that does not
     /// mention `k` is counted nevertheless.
     ///
-    /// What grows with `k` is taken at the last one; of several terms each is taken where it is greatest.
+    /// Terms that grow with `k` are taken at the last one; each of several terms is taken at its maximum.
     pub fn most(&self, count: &Size, body: &Size) -> Size {
         let mut total = Size::constant(0);
         let mut grouped = Size::constant(0);

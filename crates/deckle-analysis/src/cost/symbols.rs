@@ -1,11 +1,11 @@
-//! Symbols: what formulas are written in.
+//! Symbols: the variables of formulas.
 //!
-//! Every atom of a formula is a symbol (a size variable whose number is a place in the table of symbols), a position, or made of those.
-//! Lengths and integers of the arguments are symbols; so is what only a run tells, with a bound where there is one.
-//! Symbols are natural numbers: what a formula says is meant for arguments in which no integer that it mentions is negative.
+//! Every atom of a formula is a symbol (a size variable whose number is an index into the table of symbols), a position, or composed of these.
+//! Lengths and integers of the arguments are symbols; so are quantities known only at run time, with a bound if there is one.
+//! Symbols are natural numbers: a formula holds for arguments in which no integer that it mentions is negative.
 //!
-//! A symbol may be a *family*, applied to positions: the lengths of the rows of an argument. Of a family that the
-//! operator itself makes (the groups of `group_by`, the parts of `flagpart`) the sum is known even where no member is, and
+//! A symbol may be a *family*, applied to positions: the lengths of the rows of an argument. For a family that the
+//! operator itself creates (the groups of `group_by`, the parts of `flagpart`) the sum is known even if no member is, and
 //! a Σ over it closes to that.
 
 use super::formula::Formula;
@@ -14,7 +14,7 @@ use deckle_ir::entity::{Body, SizeVar};
 use deckle_ir::size::{Atom, Size};
 use std::collections::HashMap;
 
-/// How many terms, how many factors in one, and how many atoms in all a formula may have before it gets a name of its own.
+/// The maximal numbers of terms, of factors in one, and of atoms of a formula without a name of its own.
 const MOST_TERMS: usize = 24;
 const MOST_FACTORS: usize = 16;
 const MOST_ATOMS: usize = 64;
@@ -28,12 +28,12 @@ pub enum Step {
     Elem,
 }
 
-/// A place in the arguments of a function: a parameter, and the way from there.
+/// A place in the arguments of a function: a parameter, and a path in it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Place {
-    /// Which parameter.
+    /// The parameter.
     pub param: usize,
-    /// The way from it.
+    /// The path.
     pub steps: Vec<Step>,
 }
 
@@ -46,40 +46,40 @@ impl Place {
     }
 }
 
-/// Where the number behind a symbol comes from.
+/// The origin of a symbol's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// The length of the vector or sequence at a place of the arguments, less a constant. Applied to as many positions as
-    /// there are elements on the way, or to none, where all have the same length.
+    /// The length of the vector or sequence at a place of the arguments, minus a constant. Applied to as many positions as
+    /// there are elements on the path, or to none, if all have the same length.
     Length(Place, i128),
     /// The integer at a place of the arguments.
     Value(Place),
-    /// Only a run tells. Applied to nothing and inside a body, it is the greatest of all runs.
+    /// Known only at run time. Applied to nothing and inside a body, it is the maximum of all runs.
     Run,
-    /// Another formula, of which this is the name: its bound.
+    /// A name for another formula: its bound.
     Formula,
-    /// How many elements of a sequence are there at once.
+    /// The number of elements of a sequence in memory at once.
     Chunk,
-    /// How many threads there are.
+    /// The number of threads.
     Threads,
 }
 
 /// A symbol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Symbol {
-    /// What it is called; unique among the symbols of a prediction.
+    /// Its name; unique among the symbols of a prediction.
     pub name: String,
-    /// To how many positions it is applied.
+    /// The number of positions to which it is applied.
     pub arity: u32,
-    /// Where its number comes from.
+    /// The origin of its value.
     pub origin: Origin,
-    /// What it is at most, in terms of symbols before it; position `k` of `arity` is `Pos(arity - 1 - k)`.
+    /// Its upper bound, in terms of symbols before it; position `k` of `arity` is `Pos(arity - 1 - k)`.
     pub bound: Option<Size>,
-    /// Of a family of arity 1: what its members are together, at most.
+    /// For a family of arity 1: an upper bound of the total of its members.
     pub total: Option<Size>,
-    /// What in the source it belongs to.
+    /// The place in the source that it belongs to.
     pub span: Span,
-    /// What it is, in words.
+    /// A description.
     pub why: String,
 }
 
@@ -87,17 +87,17 @@ pub struct Symbol {
 #[derive(Clone, Debug)]
 pub struct Symbols {
     list: Vec<Symbol>,
-    /// How many symbols have asked for a name.
+    /// The number of symbols that have requested each name.
     names: HashMap<String, u32>,
 }
 
-/// The symbol for how many elements of a sequence are there at once.
+/// The symbol for the number of elements of a sequence in memory at once.
 pub const CHUNK: SizeVar = SizeVar(0);
-/// The symbol for how many threads there are.
+/// The symbol for the number of threads.
 pub const THREADS: SizeVar = SizeVar(1);
 
 impl Symbols {
-    /// Only those that every table has.
+    /// Only the symbols of every table.
     pub fn new() -> Symbols {
         let fixed = |name: &str, origin: Origin, why: &str| Symbol {
             name: name.into(),
@@ -116,7 +116,7 @@ impl Symbols {
         symbols
     }
 
-    /// Those of a prediction, to read.
+    /// Those of a prediction, read-only.
     pub fn of(list: Vec<Symbol>) -> Symbols {
         Symbols { list, names: HashMap::new() }
     }
@@ -126,7 +126,7 @@ impl Symbols {
         &self.list
     }
 
-    /// The symbol behind an atom of a formula.
+    /// The symbol of an atom of a formula.
     pub fn get(&self, var: SizeVar) -> Option<&Symbol> {
         self.list.get(var.index())
     }
@@ -158,7 +158,7 @@ impl Symbols {
         self.name("f", size, None)
     }
 
-    /// A name for the length of a row, of which the sum over all rows is known.
+    /// A name for the length of a row; the sum over all rows is known.
     pub fn row(&mut self, size: &Size, total: Size) -> Size {
         self.name("r", size, Some(total))
     }
@@ -197,7 +197,7 @@ impl Symbols {
             span: Span::NONE,
             why: why.into(),
         };
-        // The same row has the same name; for anything else it is not worth looking.
+        // The same row has the same name; other symbols are not searched.
         let same = |s: &Symbol| s.total.is_some() && s.total == symbol.total && s.bound == symbol.bound;
         let known = self.list.iter().position(same).map(|k| SizeVar(k as u32));
         let var = known.unwrap_or_else(|| self.add(symbol));
@@ -205,7 +205,7 @@ impl Symbols {
     }
 }
 
-/// Makes the position at which `body` runs a bound position: the size then stands under one more binder.
+/// Makes the position at which `body` runs a bound position: the size is then under one more binder.
 pub fn close(size: &Size, body: Body) -> Size {
     if size.as_constant().is_some() {
         return size.clone();
@@ -216,7 +216,7 @@ pub fn close(size: &Size, body: Body) -> Size {
     })
 }
 
-/// How many atoms there are in a size, however deep.
+/// The number of atoms in a size, at any depth.
 pub fn weight(size: &Size) -> usize {
     let mut atoms = 0;
     size.any_atom(&mut |_, _| {

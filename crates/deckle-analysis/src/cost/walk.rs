@@ -1,12 +1,12 @@
-//! Walking a function: the shapes of its variables and what its sizes are.
+//! Walking a function: the shapes of its variables and the values of its sizes.
 //!
 //! Every variable gets a [`Shape`], in terms of symbols. Sizes of vectors come from the types, in which each atom is replaced
-//! by what is known of it ([`Walk::upper`]); lengths of sequences, values of integers, and sizes that a statement binds come from rules
-//! of their own (`results.rs`).
+//! by its bound ([`Walk::upper`]); lengths of sequences, values of integers, and sizes that a statement binds come from separate
+//! rules (`results.rs`).
 //!
-//! # What only the run knows
-//! is a symbol in the function's own body, where it is one number. In a body that runs many times it would be one for each run: there its
-//! bound takes its place, and if it has none, a symbol for the greatest of all runs.
+//! # Quantities known only at run time
+//! In the function's own body such a quantity is a symbol, since it is one number. In a body that runs many times it would be one for each run: there its
+//! bound replaces it, or, without a bound, a symbol for the maximum of all runs.
 //!
 //! # Positions
 //! Inside a body that runs for each element the position is [`Atom::At`] a *stand-in*, a body that no function has, one for each analysis of a
@@ -26,39 +26,39 @@ use deckle_ir::types::Type;
 use deckle_ir::value::Space;
 use std::collections::HashMap;
 
-/// Stack that must be left before a body is walked, and how much more is made.
+/// The remaining stack below which more is allocated before a body is walked, and how much.
 const RED_ZONE: usize = 128 << 10;
 const MORE_STACK: usize = 2 << 20;
 
-/// After so many statements of a body, what large formulas have become is given a name.
+/// After this many statements of a body, large formulas are given names.
 const SEGMENT: usize = 32;
 
-/// What is known while a function is walked.
+/// The state of walking a function.
 pub struct Walk<'a> {
     pub summaries: &'a [Summary],
     pub function: &'a Function,
     pub symbols: Symbols,
-    /// How many bodies that may run more than once are around.
+    /// The number of enclosing bodies that may run more than once.
     pub lanes: u32,
     pub shapes: Vec<Option<Shape>>,
     measures: Vec<Option<Measure<Formula>>>,
-    /// For each variable, how many such bodies are around it.
+    /// For each variable, the number of such bodies around it.
     pub lanes_of: Vec<u32>,
-    /// For each size variable what it is, under as many binders as it takes positions.
+    /// For each size variable its value, under as many binders as it takes positions.
     sizes: Vec<Option<Bound>>,
     /// For each variable the size variables that its type binds.
     binds: Vec<Vec<SizeVar>>,
     /// The stand-in of each body that is being walked.
     pub at: Vec<Option<Body>>,
     stand_ins: u32,
-    /// Symbols for integers and for elements of which nothing else is known.
+    /// Symbols for integers and elements that are otherwise unknown.
     pub values: HashMap<Path, Bound>,
     pub elements: HashMap<Path, Bound>,
-    /// Symbols for what only runs of a function know that is called from a body.
+    /// Symbols for quantities known only from runs of a function that is called from a body.
     pub shared: HashMap<(usize, SizeVar), Bound>,
 }
 
-/// What a body did.
+/// The analysis of a body.
 #[derive(Clone, Debug)]
 pub struct Ran {
     pub cost: Cost<Formula>,
@@ -94,7 +94,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// A new stand-in: a position that no body of a function is.
+    /// A new stand-in: a body that no function has.
     pub fn stand_in(&mut self) -> Body {
         self.stand_ins += 1;
         Body(u32::MAX - self.stand_ins)
@@ -145,7 +145,7 @@ impl<'a> Walk<'a> {
         rest
     }
 
-    /// The cost, with names for what is large.
+    /// The cost, with names for large formulas.
     pub fn named(&mut self, cost: Cost<Formula>) -> Cost<Formula> {
         Cost {
             work: self.symbols.named(cost.work),
@@ -159,7 +159,7 @@ impl<'a> Walk<'a> {
         self.shapes.get(v.index()).cloned().flatten().unwrap_or(Shape::UNKNOWN)
     }
 
-    /// Gives a variable its shape, and the size variables that it binds what they are.
+    /// Sets the shape of a variable, and the values of the size variables that it binds.
     pub fn define(&mut self, v: Var, shape: Shape) {
         self.unify(v, self.function.ty(v), &shape, &mut Vec::new());
         self.lanes_of[v.index()] = self.lanes;
@@ -171,13 +171,13 @@ impl<'a> Walk<'a> {
         self.shapes[v.index()] = Some(shape);
     }
 
-    /// What the rules need to know of a variable that has been walked.
+    /// The facts about a walked variable that the rules need.
     pub fn measure(&self, v: Var) -> Measure<Formula> {
         let none = || Measure { space: Space::default(), items: Formula::default(), is_seq: false };
         self.measures.get(v.index()).cloned().flatten().unwrap_or_else(none)
     }
 
-    /// Reads the size variables bound by `v` off its shape. `counts` are the lengths of what is around.
+    /// Determines the size variables bound by `v` from its shape. `counts` are the enclosing lengths.
     fn unify(&mut self, v: Var, ty: &Type, shape: &Shape, counts: &mut Vec<Size>) {
         if self.binds[v.index()].is_empty() {
             return;
@@ -210,12 +210,12 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The greatest at all positions of what is around: `counts`, the outermost first.
+    /// The maximum at all enclosing positions: `counts`, the outermost first.
     pub fn everywhere(&self, bound: Bound, counts: &[Size]) -> Bound {
         counts.iter().rev().fold(bound, |b, count| loosen(&b, 0, count, &self.symbols))
     }
 
-    /// A symbol for what only the run tells. In a body it has no positions, and is not needed if there is a bound.
+    /// A symbol for a quantity known only at run time. In a body it has no positions, and is not needed if there is a bound.
     pub fn unknown(&mut self, name: &str, arity: u32, bound: Option<Size>, span: Span, why: String) -> Bound {
         if self.lanes > 0 {
             if let Some(bound) = bound {
@@ -228,7 +228,7 @@ impl<'a> Walk<'a> {
         Bound::exact(family(var, arity))
     }
 
-    /// As [`Walk::unknown`], for a family of which the sum is known too.
+    /// As [`Walk::unknown`], for a family with a known sum.
     pub fn unknown_family(&mut self, name: &str, bound: Size, total: Size, span: Span, why: String) -> Bound {
         if self.lanes > 0 || bound.any_atom(&mut |a, _| matches!(a, Atom::At(_))) {
             return Bound::at_most(bound);
@@ -249,7 +249,7 @@ impl<'a> Walk<'a> {
         self.symbols.add(Symbol { name: name.into(), arity, origin: Origin::Run, bound, total, span, why })
     }
 
-    /// Makes a symbol of every size variable that `v` binds and of which nothing is known.
+    /// Makes a symbol of every unknown size variable that `v` binds.
     pub fn open(&mut self, v: Var, name: &str, why: &str) {
         for s in self.binds[v.index()].clone() {
             let arity = self.function.sizes[s.index()].arity;
@@ -258,7 +258,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What the size variables bound by `v` are at most, each.
+    /// Sets an upper bound of each size variable bound by `v`.
     pub fn open_bounded(&mut self, v: Var, name: &str, bound: &Size, why: &str) {
         for s in self.binds[v.index()].clone() {
             if self.function.sizes[s.index()].arity == 0 {
@@ -268,7 +268,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The shape that the type of a variable says, of whose integers nothing is known. The size variables that it binds must be known.
+    /// The shape given by the type of a variable, with unknown integers. The size variables that it binds must be known.
     pub fn typed_shape(&mut self, v: Var, why: &str) -> Shape {
         self.shape_of_type(self.function.ty(v), &mut Vec::new(), self.function.span(v), why)
     }
@@ -290,7 +290,7 @@ impl<'a> Walk<'a> {
         Shape::coll(is_seq, len, elem)
     }
 
-    /// The length that a type says of a vector inside others of these lengths. The length of a row that is a difference, `off[i + 1] -
+    /// The length that a type gives for a vector inside others of these lengths. The length of a row that is a difference, `off[i + 1] -
     /// off[i]`, gets a name: it is a natural number, which its parts do not show, and the sum of all rows is known.
     pub fn length(&mut self, size: &Size, around: &[Size]) -> Bound {
         let len = self.upper(size);
@@ -305,25 +305,25 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Says what the elements of a vector of integers are.
+    /// Sets the elements of a vector of integers.
     pub fn refine(&mut self, v: Var, elem: Shape) {
         if let Some(Shape::Array(len, _)) = &self.shapes[v.index()] {
             self.shapes[v.index()] = Some(Shape::Array(len.clone(), Box::new(elem)));
         }
     }
 
-    /// Gives a size variable its meaning.
+    /// Sets the value of a size variable.
     pub fn set_size(&mut self, s: SizeVar, bound: Bound) {
         self.sizes[s.index()] = Some(bound);
     }
 
-    /// What a size variable is, if that is known.
+    /// The value of a size variable, if known.
     pub fn size(&self, s: SizeVar) -> Option<&Bound> {
         self.sizes.get(s.index())?.as_ref()
     }
 }
 
-/// A symbol applied to all positions around.
+/// A symbol applied to all enclosing positions.
 pub fn family(var: SizeVar, arity: u32) -> Size {
     Atom::Var(var, (0..arity).rev().map(Size::pos).collect()).into()
 }

@@ -1,4 +1,4 @@
-//! Conditions: what is there only if they hold.
+//! Conditions: values that exist only if they hold.
 
 use super::Place;
 use super::clocks::{Class, Region};
@@ -32,7 +32,7 @@ impl Walk<'_> {
             }
             false => self.assuming(choice, way, |w| w.body(at.func, at.env, body, region)),
         };
-        // At most one element, of a value that may be written down.
+        // At most one element, of a value that may be a constant.
         if let Flow::Known(_, value) = elem
             && let Some(truth) = self.numbers.truth(value)
         {
@@ -65,7 +65,7 @@ impl Walk<'_> {
             let body = at.inst.bodies[k];
             w.assuming(choice, way == (k == 0), |w| w.body(at.func, at.env, body, region))
         };
-        // A branch that is never taken says nothing.
+        // A branch that is never taken adds nothing.
         if self.excluded(choice, !way) {
             return branch(self, 0);
         }
@@ -77,7 +77,7 @@ impl Walk<'_> {
         self.either(at.place, (known, id), &yes, &no)
     }
 
-    /// The traversal of at most one element that a condition decides. Equal conditions decide one traversal.
+    /// The traversal of at most one element that a condition decides. Equal conditions give one traversal.
     pub(super) fn guard_class(&mut self, region: Region, id: Id, place: Place) -> Class {
         self.always(|w| w.guard_class_of(region, id, place))
     }
@@ -110,7 +110,7 @@ impl Walk<'_> {
         class
     }
 
-    /// Where each step of a traversal gives the flags of a literal, it is known how many of them pass.
+    /// If each step of a traversal gives the flags of a literal, the number of those that pass is known.
     pub(super) fn guard_of_literals(&mut self, flat: Class, guard: Class, id: Id) {
         let Some(&(outer, inner)) = self.facts.flattened.get(&(flat, id.base())) else { return };
         let passing = self.truths(inner, id)[1].or(self.truths(inner, id.not())[0]);

@@ -1,9 +1,9 @@
 //! Traversals, and which of them advance together.
 //!
-//! Two sequences that are zipped advance together: their traversals are one. A traversal that is made from another one (the
-//! elements that a filter lets through, the elements of inner sequences, the second part of `++`) is *tied* to it: it advances when, and
+//! Two sequences that are zipped advance together: their traversals are one. A traversal that is derived from another one (the
+//! elements that pass a filter, the elements of inner sequences, the second operand of `++`) is *tied* to it: it advances when, and
 //! only when, the other does. Without buffers this works as long as the ties are a forest. Two ties between the same
-//! traversals, or a circle of them, would have one of them wait for itself, as in `zip(s, filter(s))`.
+//! traversals, or a cycle of ties, would have one of them wait for itself, as in `zip(s, filter(s))`.
 
 use super::Place;
 use super::graph::{Choice, Event, Given, conflict};
@@ -16,7 +16,7 @@ pub(super) struct Class(pub u32);
 /// The events of a traversal.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Span {
-    /// It goes on beyond its first elements.
+    /// It continues after its first elements.
     pub go: Event,
     /// All elements have been seen.
     pub end: Event,
@@ -29,22 +29,22 @@ pub(super) enum Region {
     Once(u32),
 }
 
-/// How a traversal is made from another.
+/// How a traversal is derived from another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Kind {
-    /// All elements of the inner sequences that the other goes through by this one.
+    /// All elements of the inner sequences that the other traverses in this one.
     Flat(Class),
-    /// A part of `++`.
+    /// An operand of `++`.
     Part(bool),
-    /// All but the first element of it are the other's.
+    /// All its elements except the first are the other's.
     Shifted,
     /// One of the branches of a conditional.
     Branch(Choice, bool),
-    /// What is inside a step, seen from a traversal of which the other is a part.
+    /// The inside of a step, seen from a traversal of which the other is a part.
     Within(Class, bool),
 }
 
-/// A traversal and one that is made from it.
+/// A traversal and one derived from it.
 #[derive(Clone, Debug)]
 pub(super) struct Tie {
     pub kind: Kind,
@@ -57,7 +57,7 @@ pub(super) struct Tie {
 #[derive(Debug, Default)]
 pub(super) struct Clocks {
     spans: Vec<Span>,
-    /// What was made one, in order, and by which statement.
+    /// The unified traversals, in order, each with its statement.
     unions: Vec<(Class, Class, Place)>,
     ties: Vec<Tie>,
     /// The elements of the inner sequences (second) of a traversal (first), as one sequence.
@@ -107,12 +107,12 @@ impl Clocks {
         self.guards.insert((region, condition), class);
     }
 
-    /// For each traversal the one that stands for all that are one with it.
+    /// For each traversal the representative of its set.
     pub(super) fn merged_all(&self) -> Merged {
         self.merged(self.unions.len())
     }
 
-    /// For each traversal the one that stands for it, as far as the first `unions` go.
+    /// For each traversal its representative after the first `unions`.
     fn merged(&self, unions: usize) -> Merged {
         let mut merged = Merged::new(self.spans.len());
         for (a, b, _) in &self.unions[..unions] {
@@ -122,7 +122,7 @@ impl Clocks {
         merged
     }
 
-    /// What is made in the same way from what is one is one. Whether anything new came out.
+    /// Traversals derived in the same way from one traversal are one. Returns whether there were any new ones.
     fn congruence(&self, merged: &mut Merged) -> bool {
         let mut changed = false;
         let mut flats: HashMap<(Class, Class), Class> = HashMap::new();
@@ -143,7 +143,7 @@ impl Clocks {
         changed | self.alike_branches(merged)
     }
 
-    /// A conditional both of whose branches are one traversal is that traversal.
+    /// A conditional whose branches are both one traversal is that traversal.
     fn alike_branches(&self, merged: &mut Merged) -> bool {
         let mut first: HashMap<(Class, Choice), (bool, Class)> = HashMap::new();
         let mut changed = false;
@@ -161,12 +161,12 @@ impl Clocks {
         changed
     }
 
-    /// The statement that makes one what cannot advance together, if there is one.
+    /// The statement that unifies traversals that cannot advance together, if there is one.
     pub(super) fn fault(&self) -> Option<Place> {
         if !self.tangled(self.unions.len()) {
             return None;
         }
-        // The first union after which it is so.
+        // The first union after which it fails.
         let (mut good, mut bad) = (0, self.unions.len());
         while bad - good > 1 {
             let middle = (good + bad) / 2;
@@ -175,7 +175,7 @@ impl Clocks {
         self.unions.get(bad.saturating_sub(1)).map(|u| u.2)
     }
 
-    /// Whether the ties are no forest, after so many unions.
+    /// Whether the ties are no forest, after this many unions.
     fn tangled(&self, unions: usize) -> bool {
         let mut merged = self.merged(unions);
         let mut seen = HashSet::new();
@@ -198,7 +198,7 @@ impl Clocks {
     }
 }
 
-/// Whether there is a circle of ties that all hold together.
+/// Whether there is a cycle of ties that all hold together.
 fn circle(ties: &[Tie], cases: &mut u32) -> bool {
     const MAX_CASES: u32 = 1024;
     *cases += 1;
@@ -212,7 +212,7 @@ fn circle(ties: &[Tie], cases: &mut u32) -> bool {
     }
 }
 
-/// Ties that make a circle, if there are some.
+/// Ties that form a cycle, if there are some.
 fn find_circle(ties: &[Tie]) -> Option<Vec<usize>> {
     let mut near: HashMap<Class, Vec<(Class, usize)>> = HashMap::new();
     let last = ties.iter().map(|t| t.outer.0.max(t.inner.0)).max().unwrap_or(0);
@@ -254,7 +254,7 @@ fn path(near: &HashMap<Class, Vec<(Class, usize)>>, from: Class, to: Class) -> O
     None
 }
 
-/// Which traversals are one, and which have one rate: as many elements in each step of another.
+/// Which traversals are one, and which have one rate: equal numbers of elements in each step of another.
 #[derive(Debug)]
 pub(super) struct Merged {
     classes: Sets,

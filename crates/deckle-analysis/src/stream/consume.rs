@@ -1,4 +1,4 @@
-//! Operators that go through sequences.
+//! Operators that traverse sequences.
 
 use super::Place;
 use super::clocks::{Class, Kind, Region};
@@ -10,7 +10,7 @@ use deckle_ir::entity::Body;
 use std::rc::Rc;
 
 impl Walk<'_> {
-    /// What a consumer needs from outside must be known before it takes an element.
+    /// The values that a consumer uses from outside must be known before it takes an element.
     pub(super) fn needs(&mut self, s: &Stream, flows: &[Flow], place: Place) -> Vec<Event> {
         let events: Vec<Event> = flows.iter().flat_map(Flow::known).collect();
         for &e in &events {
@@ -46,7 +46,7 @@ impl Walk<'_> {
         Flow::Seq(result)
     }
 
-    /// When the first element of a sequence can be seen that is made from others with what is needed from outside.
+    /// When the first element is available of a sequence derived from others and from values from outside.
     pub(super) fn first_of(&mut self, firsts: &[Event], why: Why, needed: &[Event], place: Place) -> Event {
         let seen = self.after(firsts, why);
         if needed.iter().all(|e| *e == Event::ORIGIN) {
@@ -58,7 +58,7 @@ impl Walk<'_> {
         first
     }
 
-    /// Inner sequences that a sequence may have from others are held back until its consumers take them.
+    /// Inner sequences that a sequence may share with others are held back until its consumers take them.
     pub(super) fn passes_on(&mut self, result: &Stream, from: &[Stream]) {
         for s in from.iter().filter(|s| result.has_inner() && s.has_inner()) {
             self.before(result.ready, s.ready, Why::Nature);
@@ -100,7 +100,7 @@ impl Walk<'_> {
                 .map(|p| Flow::Seq(Stream { elem: Rc::new(p.clone()), ..s.clone() }))
                 .collect::<Vec<_>>()
                 .into(),
-            // There is nothing in the unit value.
+            // The unit value has no parts.
             _ => Flow::Tuple(Rc::from([])),
         }
     }
@@ -132,7 +132,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The bodies of what combines the elements of a sequence, in each step of its traversal; and when an element is known there. What they combine is
+    /// The bodies that combine the elements of a sequence, in each step of its traversal; and when an element is known there. Their operands are
     /// concrete, but they may have sequences of their own.
     fn combines(&mut self, at: &mut At<'_>, s: &Stream) -> Event {
         let within = self.after(&s.elem.known().collect::<Vec<_>>(), Why::Nature);
@@ -147,7 +147,7 @@ impl Walk<'_> {
         within
     }
 
-    /// Whatever goes through a sequence and gives a concrete value.
+    /// Any operator from a sequence to a concrete value.
     pub(super) fn fold(&mut self, at: &mut At<'_>, args: &[Flow], s: &Stream) -> Flow {
         let mut needed: Vec<Flow> = args.iter().filter(|a| a.as_seq().is_none()).cloned().collect();
         for &b in &at.inst.bodies {

@@ -1,14 +1,14 @@
-//! When values are there.
+//! When values are available.
 
 use super::clocks::Class;
 use super::graph::Event;
 use super::number::Id;
 use std::rc::Rc;
 
-/// When a value is there.
+/// When a value is available.
 #[derive(Clone, Debug)]
 pub(super) enum Flow {
-    /// A concrete value: known from an event on. Values with one number are equal.
+    /// A concrete value: known from an event on. Values with the same number are equal.
     Known(Event, Id),
     /// A tuple or record.
     Tuple(Rc<[Flow]>),
@@ -20,11 +20,11 @@ pub(super) enum Flow {
 #[derive(Clone, Debug)]
 pub(super) struct Stream {
     pub class: Class,
-    /// Its first element, or its end, can be seen.
+    /// Its first element, or its end, is available.
     pub first: Event,
-    /// All that its consumers need to take an element is known.
+    /// Everything that its consumers need to take an element is known.
     pub ready: Event,
-    /// When the parts of an element are there, within a step.
+    /// When the parts of an element are available, within a step.
     pub elem: Rc<Flow>,
 }
 

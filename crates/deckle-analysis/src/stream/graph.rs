@@ -1,15 +1,15 @@
 //! Events and the order that they must have.
 //!
-//! An edge says that one event does not come after another, or comes strictly before it. Some edges hold only in some cases (a
-//! branch that is taken, a first part that is empty); a case is a set of [`Choice`]s. An order exists if in no case a cycle
-//! of edges holds a strict one.
+//! An edge requires that one event does not come after another, or that it comes strictly before it. Some edges hold only in some cases (a
+//! branch that is taken, a first operand that is empty); a case is a set of [`Choice`]s. An order exists if in no case a cycle
+//! of edges contains a strict one.
 
 use super::Place;
 use super::clocks::Class;
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
-/// Something that happens once in a run, or once in each step of the traversal around it.
+/// An event that happens once in a run, or once in each step of the enclosing traversal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Event(pub u32);
 
@@ -18,34 +18,34 @@ impl Event {
     pub(super) const ORIGIN: Event = Event(0);
 }
 
-/// Something that is one way or the other in a run, and that the order may depend on.
+/// A binary choice in a run that the order may depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Choice {
     /// A condition of the program holds.
     Condition(u32),
-    /// The first part of a `++` is long, compared with what it is traversed together with.
+    /// The first operand of a `++` is long, compared with the sequence that it is zipped with.
     Long(u32),
     /// A traversal has no elements.
     Empty(Class),
 }
 
-/// What must have been chosen for an edge to hold.
+/// The choices required for an edge to hold.
 pub(super) type Given = Rc<[(Choice, bool)]>;
 
 /// Why one event comes before another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Why {
-    /// By what a traversal is; nothing to tell.
+    /// By the definition of a traversal; not reported.
     Nature,
     /// A value is computed from another.
     Computed(Place),
-    /// What a traversal gives is known at its end.
+    /// The result of a traversal is known at its end.
     Ends(Place),
     /// A sequence cannot start before its operands are known.
     Starts(Place),
     /// A body that runs at each element uses a value from outside.
     Uses(Place),
-    /// The second part of `++` waits for the first.
+    /// The second operand of `++` waits for the first.
     Follows(Place),
     /// Traversals that advance together.
     Together(Place),
@@ -68,7 +68,7 @@ pub(super) struct Graph {
     pub edges: Vec<Edge>,
 }
 
-/// The cases are tried one after another; so many are enough for any program that a person wrote.
+/// The cases are tried one after another; this many are enough for any realistic program.
 const MAX_CASES: u32 = 4096;
 
 impl Graph {
@@ -91,7 +91,7 @@ impl Graph {
         }
     }
 
-    /// Lets choices that are one be one, by `root`; those that are made already go, with the edges that hold only otherwise.
+    /// Merges equal choices, by `root`; edges that hold only for excluded choices are removed.
     pub(super) fn settle(
         &mut self,
         mut root: impl FnMut(Choice, bool) -> (Choice, bool),
@@ -178,7 +178,7 @@ impl Graph {
         group
     }
 
-    /// The shortest way back from where an edge leads to where it starts, with the edge itself in front.
+    /// The shortest path back from the target of an edge to its source, with the edge itself in front.
     fn close(&self, first: usize, live: &[usize]) -> Vec<&Edge> {
         let (start, goal) = (self.edges[first].to, self.edges[first].from);
         let mut leaving: HashMap<Event, Vec<usize>> = HashMap::new();
@@ -212,7 +212,7 @@ impl Graph {
     }
 }
 
-/// A choice that is made both ways.
+/// A choice required both ways.
 pub(super) fn conflict<'a>(all: impl Iterator<Item = &'a Given>) -> Option<Choice> {
     let mut made: HashMap<Choice, bool> = HashMap::new();
     for given in all {

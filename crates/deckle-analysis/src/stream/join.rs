@@ -1,4 +1,4 @@
-//! One sequence made of two: one after the other, or one of them.
+//! One sequence derived from two: their concatenation, or one of them.
 
 use super::Place;
 use super::clocks::{Class, Kind};
@@ -8,7 +8,7 @@ use super::number::Id;
 use super::walk::Walk;
 use std::rc::Rc;
 
-/// An element that is one of two traversals: what it is of each.
+/// An element of one of two traversals: its part in each.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Join {
     pub whole: Class,
@@ -16,17 +16,17 @@ pub(super) struct Join {
     pub seam: Seam,
 }
 
-/// How two traversals make one.
+/// How two traversals become one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seam {
     place: Place,
-    /// The first of the two counts where this is made in this way.
+    /// With this choice, the first of the two is the one that counts.
     choice: (Choice, bool),
-    /// Whether one follows the other; else there is one of them.
+    /// Whether one follows the other; otherwise one of them is selected.
     follows: bool,
 }
 
-/// How many of the truth values of a traversal are `false` and `true`, where the program itself says so.
+/// How many of the booleans of a traversal are `false` and `true`, if the program determines it.
 pub(super) type Truths = [Option<u32>; 2];
 
 impl Seam {
@@ -46,7 +46,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Notes how many elements the traversal of two others has.
+    /// Records the number of elements of the traversal of two others.
     pub(super) fn count(&mut self, seam: Seam, whole: Class, a: Class, b: Class) {
         let of = |c: Class| if self.facts.never.contains(&c) { Some(0) } else { self.facts.lengths.get(&c).copied() };
         if let Some(n) = seam.count(of(a), of(b)) {
@@ -101,7 +101,7 @@ impl Walk<'_> {
         choice
     }
 
-    /// An element that is one of the first traversal where the choice is made so, else one of the second.
+    /// An element of the first traversal for this choice, else of the second.
     pub(super) fn joined(&mut self, seam: Seam, whole: Class, parts: [(Class, &Flow); 2]) -> Flow {
         let [(ca, a), (cb, b)] = parts;
         match (a, b) {
@@ -135,7 +135,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What is inside a step of a traversal that is made of two.
+    /// The inside of a step of a traversal derived from two.
     pub(super) fn within_either(&mut self, seam: Seam, whole: Class, parts: [Class; 2]) -> Class {
         let Seam { place, choice, .. } = seam;
         let class = self.class();

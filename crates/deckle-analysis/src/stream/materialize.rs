@@ -1,4 +1,4 @@
-//! Keeping sequences in memory where a program needs that to run.
+//! Storing sequences in memory where a program needs that to run.
 
 use super::{Fault, Place, Reason, analyse};
 use deckle_diag::Span;
@@ -7,21 +7,21 @@ use deckle_ir::entity::{Func, Var};
 use deckle_ir::types::Type;
 use std::collections::HashMap;
 
-/// A sequence that is kept.
+/// A stored sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kept {
     /// The vector that holds it, in the new program.
     pub place: Place,
-    /// Where the sequence stands in the source.
+    /// The place of the sequence in the source.
     pub span: Span,
-    /// Where it is traversed again.
+    /// The place where it is traversed again.
     pub at: Span,
 }
 
-/// A copy of the program that can be streamed, and what is kept in memory for that. `None` where no `tab` helps.
+/// A copy of the program that can be streamed, and the sequences stored for that. `None` if no `tab` helps.
 pub fn materialize(program: &Program) -> Option<(Program, Vec<Kept>)> {
     let mut now = (program.clone(), Vec::new());
-    // Every round mends something; there is no more to mend than there are statements.
+    // Every round fixes something; there are no more faults than statements.
     let mut rounds: usize = program.funcs.iter().map(|f| f.vars.len()).sum();
     for k in 0..program.funcs.len() {
         let func = Func(k as u32);
@@ -35,14 +35,14 @@ pub fn materialize(program: &Program) -> Option<(Program, Vec<Kept>)> {
 
 type Mended = (Program, Vec<Kept>);
 
-/// The first change that makes a fault go away.
+/// The first change that removes a fault.
 fn mend(now: &Mended, func: Func, fault: &Fault) -> Option<Mended> {
     let mut fallback = None;
     for (place, seqs) in candidates(&now.0, fault) {
         let Some(changed) = keep(now, place, &seqs) else { continue };
         match analyse(&changed.0, func).fault {
             None => return Some(changed),
-            // Another one: this one is gone, and the next round sees to that.
+            // Another fault: this one is fixed, and the next round handles the other.
             Some(other) if !same_kind(&other, fault) && fallback.is_none() => fallback = Some(changed),
             Some(_) => {}
         }
@@ -57,7 +57,7 @@ fn same_kind(a: &Fault, b: &Fault) -> bool {
     }
 }
 
-/// Statements and the sequences that each uses that may be worth keeping, the most likely first.
+/// Statements and the sequences that each uses that may be worth storing, the most likely first.
 fn candidates(program: &Program, fault: &Fault) -> Vec<(Place, Vec<Var>)> {
     let (uses, others): (Vec<Place>, Vec<Place>) = match fault {
         Fault::TooLarge(_) => return Vec::new(),
@@ -86,7 +86,7 @@ fn candidates(program: &Program, fault: &Fault) -> Vec<(Place, Vec<Var>)> {
         seqs.retain(|v| function.ty(*v).is_seq());
         seqs.sort();
         seqs.dedup();
-        // Those that come last wait for those before them.
+        // The last operands wait for those before them.
         list.extend(seqs.iter().rev().map(|&v| (place, vec![v])));
         if seqs.len() > 1 {
             list.push((place, seqs));
@@ -95,14 +95,14 @@ fn candidates(program: &Program, fault: &Fault) -> Vec<(Place, Vec<Var>)> {
     list
 }
 
-/// A copy of the program in which sequences that a statement uses are kept in memory and traversed from there.
+/// A copy of the program in which sequences that a statement uses are stored in memory and traversed from there.
 fn keep((program, kept): &Mended, place: Place, seqs: &[Var]) -> Option<Mended> {
     let k = place.func.index();
     let old = &program.funcs[k];
     let mut keeper = Keeper { place, seqs, kept: Vec::new(), moved: HashMap::new() };
     let mut funcs = program.funcs[..k].to_vec();
     funcs.push(rewrite(&program.funcs[..k], old, &mut keeper).ok()?);
-    // Those that call it are made anew, so that their sizes are right.
+    // Its callers are rebuilt, so that their sizes are correct.
     for later in &program.funcs[k + 1..] {
         let copy = rewrite(&funcs, later, &mut Same).ok()?;
         funcs.push(copy);
@@ -156,7 +156,7 @@ impl Rewrite for Keeper<'_> {
                 }
             }
             copy.statement_with(self, s, &args)?;
-            // Statements behind this one go through the sequence itself.
+            // Later statements traverse the sequence itself.
             before.into_iter().for_each(|(v, now)| copy.stand(v, now));
         } else {
             copy.statement(self, s)?;

@@ -1,11 +1,11 @@
-//! Saying why a program cannot be streamed, and what to write.
+//! Messages for programs that cannot be streamed, with remedies.
 
 use super::{Fault, Place, Reason};
 use crate::words::Words;
 use deckle_diag::{Code, Diagnostic, SourceMap, Span};
 use deckle_ir::array::{Def, Function, Inst, Op, Program};
 
-/// A fault, for the person who wrote the program.
+/// A fault as a diagnostic for users.
 pub(super) fn report(program: &Program, sources: &SourceMap, fault: &Fault) -> Diagnostic {
     let teller = Teller { program, sources };
     match fault {
@@ -38,7 +38,7 @@ impl Teller<'_> {
         self.program.funcs[place.func.index()].inst(place.var)
     }
 
-    /// What the source calls a variable, where it is short enough to quote.
+    /// The source text of a variable, if it is short enough to quote.
     fn name(&self, place: Place) -> Option<String> {
         let function = &self.program.funcs[place.func.index()];
         let words = Words::new(function, self.sources);
@@ -53,7 +53,7 @@ impl Teller<'_> {
         known.then(|| words.value(place.var)).filter(|text| !text.ends_with('…'))
     }
 
-    /// The sequences that a statement goes through.
+    /// The sequences that a statement traverses.
     fn sequences(&self, place: Place) -> Vec<Place> {
         let function = &self.program.funcs[place.func.index()];
         let Some(inst) = self.inst(place) else { return Vec::new() };
@@ -65,7 +65,7 @@ impl Teller<'_> {
         vars.into_iter().map(|var| Place { func: place.func, var }).collect()
     }
 
-    /// The parameter that a sequence is made from, if it is.
+    /// The parameter from which a sequence is derived, if any.
     fn parameter(&self, place: Place) -> Option<String> {
         let function = &self.program.funcs[place.func.index()];
         let mut pending = vec![place.var];
@@ -79,7 +79,7 @@ impl Teller<'_> {
     }
 
     fn order(&self, reasons: &[Reason]) -> Diagnostic {
-        // The one who needs something too early, and what is known too late.
+        // The statement that needs a value too early, and the value that is known too late.
         let needs = reasons.iter().find_map(|r| match r {
             Reason::Uses(p) | Reason::Follows(p) => Some((*p, *r)),
             _ => None,
@@ -131,10 +131,10 @@ impl Teller<'_> {
         self.remedies(d, place, reason, late)
     }
 
-    /// The three ways out, as the text to write.
+    /// The three remedies, as source text.
     fn remedies(&self, mut d: Diagnostic, place: Place, reason: Reason, late: Option<Place>) -> Diagnostic {
         d = d.note("a sequence is traversed once, and nothing is kept of it");
-        // What is traversed: of an append the second part, of a fold that is known too late what it folds.
+        // The traversed sequence: for an append the second operand, for a fold that is known too late its operand.
         let again = match reason {
             Reason::Starts(_) => late.map_or(Vec::new(), |p| self.sequences(p)),
             _ => self.sequences(place),

@@ -1,23 +1,23 @@
-//! Streamability: whether a program can run with every sequence traversed once, and nothing kept of it.
+//! Streamability: whether a program can run with every sequence traversed once and none stored.
 //!
 //! # The rule
-//! Every traversal has events: it is *ready* when all that its consumers need at an element is known, it *goes* on beyond its
-//! first elements, and it *ends*. A fold is known at the end of what it folds. A body that uses a value from
-//! outside needs it before its traversal is ready. Zip makes two traversals one; the second part of `++` waits for the end of the
-//! first; what a comprehension makes at an element is inside that step. A program is refused exactly if these
-//! constraints contradict each other: if in some case (a branch that is taken, a first part that is empty) an event would
+//! Every traversal has events: it is *ready* when all values that its consumers need at an element are known, it *goes* on after its
+//! first elements, and it *ends*. A fold is known at the end of its operand. A body that uses a value from
+//! outside needs it before its traversal is ready. Zip unifies two traversals; the second operand of `++` waits for the end of the
+//! first; the computation of a comprehension at an element is inside that step. A program is rejected exactly if these
+//! constraints contradict each other: if in some case (a branch that is taken, a first operand that is empty) an event would
 //! have to come before itself, or a traversal would have to advance at two rates at once.
 //!
-//! # How it is found
-//! `walk` goes through a function once, calls and bodies included, and puts in the place of each value when it is there
-//! (`flow`): `consume` for what goes through sequences, `join` and `parts` for what puts them together and takes them apart, `branch`
-//! for conditions. On the way it collects the order of events (`graph`), and which traversals advance together and which
-//! are made from which (`clocks`). A contradiction is a cycle in either; the edges of the cycle are the explanation that
-//! `message` gives. `materialize` breaks cycles by keeping sequences in memory.
+//! # Method
+//! `walk` traverses a function once, including calls and bodies, and replaces each value by the event at which it is available
+//! (`flow`): `consume` for operators that traverse sequences, `join` and `parts` for those that combine and split them, `branch`
+//! for conditions. Meanwhile it collects the order of events (`graph`), and which traversals advance together and which
+//! are derived from which (`clocks`). A contradiction is a cycle in either; the edges of the cycle are the explanation in
+//! `message`. `materialize` breaks cycles by storing sequences in memory.
 //!
-//! # What it is checked against
+//! # Tests
 //! `deckle_interp::run_streaming` runs a program one element at a time without any buffer. A program that is accepted here never gets
-//! stuck there; one that is refused does for some data. Random programs hold the two against each other.
+//! stuck there; one that is rejected does for some data. Tests compare the two on random programs.
 
 mod branch;
 mod clocks;
@@ -45,7 +45,7 @@ use walk::Walk;
 /// A statement of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Place {
-    /// In which function.
+    /// The function.
     pub func: Func,
     /// Its result.
     pub var: Var,
@@ -54,26 +54,26 @@ pub struct Place {
 /// Why a program cannot be streamed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// A value is needed before it is known. The reasons lead around in a circle.
+    /// A value is needed before it is known. The reasons form a cycle.
     Order(Vec<Reason>),
-    /// A statement makes sequences advance together of which one is made from another.
+    /// A statement requires sequences to advance together of which one is derived from another.
     Rates(Place),
-    /// There is too much to look at.
+    /// The program is too large to analyse.
     TooLarge(Func),
 }
 
 /// Why one thing waits for another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// This is known when what it goes through has been seen to its end.
+    /// This is known at the end of the sequence that it traverses.
     Ends(Place),
     /// This sequence starts when its operands are known.
     Starts(Place),
-    /// This goes through a sequence with a body that uses a value from outside.
+    /// This traverses a sequence with a body that uses a value from outside.
     Uses(Place),
-    /// This `++` goes through its second part after its first.
+    /// This `++` traverses its second operand after its first.
     Follows(Place),
-    /// This makes sequences advance together.
+    /// This requires sequences to advance together.
     Together(Place),
 }
 
@@ -84,16 +84,16 @@ struct Traversal {
     class: u32,
 }
 
-/// What is known of a function.
+/// The analysis of a function.
 #[derive(Clone, Debug)]
 pub struct Streams {
-    /// The first thing that is wrong, if anything is.
+    /// The first fault, if any.
     pub fault: Option<Fault>,
     /// Its sequences, by traversal: those in one list advance together. In order of their first statement.
     pub traversals: Vec<Vec<Place>>,
 }
 
-/// Looks at one function as an entry, with all that it calls.
+/// Analyses one function as an entry, with all functions that it calls.
 pub fn analyse(program: &Program, func: Func) -> Streams {
     let mut walk = Walk::new(program);
     walk.entry(func);
@@ -158,12 +158,12 @@ fn order(walk: &Walk<'_>) -> Option<Fault> {
     Some(Fault::Order(reasons))
 }
 
-/// The first fault of every function, each told once.
+/// The first fault of every function, each reported once.
 pub fn faults(program: &Program) -> Vec<Fault> {
     faults_among(program, &vec![true; program.funcs.len()])
 }
 
-/// The faults of a function and of those that it calls. A function that takes or gives sequences is looked at where it is called.
+/// The faults of a function and of those that it calls. A function with sequences as parameters or results is analysed at each call.
 pub fn faults_of(program: &Program, func: Func) -> Vec<Fault> {
     let mut reached = vec![false; program.funcs.len()];
     let mut pending = vec![func];
@@ -189,7 +189,7 @@ fn faults_among(program: &Program, which: &[bool]) -> Vec<Fault> {
     found
 }
 
-/// Everything that keeps a program, or one function of it and those that it calls, from being streamed, for the person who wrote it.
+/// All faults that prevent a program, or one function of it and those that it calls, from being streamed, as diagnostics.
 pub fn check(program: &Program, sources: &SourceMap, func: Option<Func>) -> Vec<Diagnostic> {
     let faults = func.map_or_else(|| faults(program), |f| faults_of(program, f));
     faults.iter().map(|f| message::report(program, sources, f)).collect()

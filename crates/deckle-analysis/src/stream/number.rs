@@ -1,6 +1,6 @@
-//! Numbers for values, so that values that are computed alike are known to be equal.
+//! Value numbering: values that are computed in the same way are known to be equal.
 //!
-//! This is how `flagpart` sees that the elements it takes are exactly those where the flag is `false`.
+//! This is how `flagpart` recognises that its elements are exactly those where the flag is `false`.
 
 use super::flow::Flow;
 use super::graph::Choice;
@@ -9,7 +9,7 @@ use deckle_ir::entity::Func;
 use deckle_ir::scalar::{Scalar, ScalarType};
 use std::collections::HashMap;
 
-/// A value; of a truth value, the lowest bit says whether it is the negative of the number above it.
+/// A value; for a boolean, the lowest bit is set if it is the negation of the number above it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Id(pub u32);
 
@@ -55,17 +55,17 @@ impl Numbers {
         Id(self.next)
     }
 
-    /// The choice that a truth value is, and which way it is made when the value is `true`.
+    /// The choice of a boolean, and its value when the boolean is `true`.
     pub(super) fn choice(&self, id: Id) -> (Choice, bool) {
         (Choice::Condition(id.0 >> 1), !id.is_not())
     }
 
-    /// How a choice is made that the program leaves no choice about.
+    /// The value of a choice that the program determines.
     pub(super) fn made(choice: Choice) -> Option<bool> {
         (choice == Choice::Condition(Id::TRUE.0 >> 1)).then_some(true)
     }
 
-    /// The number of what a scalar operator gives. Comparisons are each other's negatives where `ordered` says that no operand is
+    /// The number of the result of a scalar operator. Comparisons are each other's negations if `ordered`: no operand is
     /// NaN.
     pub(super) fn of(&mut self, inst: &Inst, args: &[Flow], ordered: bool) -> Option<Id> {
         let ids: Option<Vec<Id>> = args
@@ -92,7 +92,7 @@ impl Numbers {
         Some(self.number(key))
     }
 
-    /// The truth value, where it is written in the program.
+    /// The boolean, if it is a constant of the program.
     pub(super) fn truth(&self, id: Id) -> Option<bool> {
         (id.base() == Id::TRUE).then_some(!id.is_not())
     }

@@ -1,4 +1,4 @@
-//! Sequences that are put together from others, and taken apart.
+//! Sequences that are combined from others, and split.
 
 use super::Place;
 use super::clocks::{Class, Kind, Region};
@@ -50,7 +50,7 @@ impl Walk<'_> {
         Flow::Seq(result)
     }
 
-    /// What is inside the elements of a traversal that has none.
+    /// The inside of the elements of an empty traversal.
     pub(super) fn never_within(&mut self, elem: &Flow) {
         for s in elem.streams() {
             self.facts.never.insert(s.class);
@@ -58,7 +58,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A value as an element: what of it is concrete is there at once.
+    /// A value as an element: its concrete parts are available at once.
     fn within(&mut self, flow: &Flow, same: bool) -> Flow {
         match flow {
             Flow::Known(_, id) => Flow::Known(Event::ORIGIN, if same { *id } else { self.numbers.fresh() }),
@@ -98,7 +98,7 @@ impl Walk<'_> {
             _ => None,
         });
         let class = match part {
-            // All that passes is in one part.
+            // All elements that pass are in one part.
             Some((c, within)) => self.flat(c, within),
             // One element for each step.
             None if self.facts.lengths.get(&inner) == Some(&1) => outer,
@@ -151,7 +151,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The flags are traversed; where one is `false` an element is taken, where one is `true` a subsequence ends.
+    /// The flags are traversed; at a `false` an element is taken, at a `true` a subsequence ends.
     pub(super) fn flagpart(&mut self, place: Place, s: &Stream, flags: &Stream) -> Flow {
         let (_, flag) = flags.elem.as_known();
         let step = Region::Step(flags.class);

@@ -1,4 +1,4 @@
-//! Programs that can be streamed and programs that cannot, against the machine that streams one element at a time.
+//! Programs that can be streamed and programs that cannot, compared with the machine that streams one element at a time.
 
 use super::*;
 use deckle_diag::{SourceMap, render_all};
@@ -172,7 +172,7 @@ fn a_legal_program_is_left_as_it_is() {
     }
 }
 
-/// The machine that runs programs one element at a time, with random lengths and conditions: whether it ever gets stuck.
+/// Whether the machine that runs programs one element at a time ever gets stuck, with random lengths and conditions.
 fn ever_stuck(program: &Program, trials: u64) -> bool {
     let func = Func(program.funcs.len() as u32 - 1);
     (0..trials)

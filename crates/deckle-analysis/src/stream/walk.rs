@@ -1,4 +1,4 @@
-//! Going through a program once, with what is known of *when* each value is there in the place of the value.
+//! Traverses a program once, with the event at which each value is available in place of the value.
 
 use super::clocks::{Class, Clocks, Region, Span};
 use super::flow::{Flow, Stream};
@@ -12,33 +12,33 @@ use deckle_ir::types::Type;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-/// Inlined calls multiply what there is to look at; beyond this it is too much.
+/// Inlined calls multiply the size of the graph; this is the limit.
 const MAX_GRAPH: usize = 2_000_000;
 
-/// Stack that must be left before a body is looked at, and how much more is made.
+/// The remaining stack below which more is allocated before a body is analysed, and how much.
 const RED_ZONE: usize = 128 << 10;
 const MORE_STACK: usize = 2 << 20;
 
-/// What is known of traversals beside when they are.
+/// Facts about traversals besides their events.
 #[derive(Debug, Default)]
 pub(super) struct Facts {
     /// Elements that are those of one of two traversals.
     pub joins: HashMap<Id, Join>,
-    /// Conditions on such elements: what they decide in each of the two.
+    /// Conditions on such elements: their traversals in each of the two.
     pub seams: HashMap<(Class, Class), [(Class, Class); 2]>,
-    /// How many elements traversals have, where the program itself says so.
+    /// The numbers of elements of traversals, if the program determines them.
     pub lengths: HashMap<Class, u32>,
-    /// Likewise of their truth values, for each element that is one.
+    /// Likewise those of their booleans, for each element that is one.
     pub truths: HashMap<(Class, Id), Truths>,
-    /// For the elements of inner sequences as one traversal: that around them, and their own.
+    /// For the elements of inner sequences as one traversal: the enclosing one, and their own.
     pub flattened: HashMap<(Class, Id), (Class, Class)>,
     /// The subsequences that flags (first) cut, by the condition that ends one (second).
     pub segments: HashMap<(Class, Class), Class>,
-    /// For a traversal of at most one element: that which all have with the same condition in the same region.
+    /// For a traversal of at most one element: the one shared by all with the same condition in the same region.
     pub rates: HashMap<Class, Class>,
-    /// Traversals that have an element exactly if a choice is made in a way.
+    /// Traversals that have an element exactly for one value of a choice.
     pub filled_if: HashMap<Class, (Choice, bool)>,
-    /// Traversals that have an element in any case.
+    /// Traversals that always have an element.
     pub some: HashSet<Class>,
     /// Traversals that are empty exactly if another one is.
     pub empty_as: HashMap<Class, Class>,
@@ -57,15 +57,15 @@ pub(super) struct Walk<'p> {
     regions: u32,
     given: Given,
     pub depth: u32,
-    /// For each body of each function, whether there are sequences in it; made when first asked.
+    /// For each body of each function, whether it has sequences; computed on demand.
     streams: HashMap<(Func, Body), bool>,
-    /// What else is known of traversals.
+    /// Other facts about traversals.
     pub facts: Facts,
-    /// Whether it was too much.
+    /// Whether the limit was exceeded.
     pub too_large: bool,
 }
 
-/// The variables of a function that is gone through.
+/// The variables of a function under analysis.
 pub(super) type Env = Vec<Option<Flow>>;
 
 impl<'p> Walk<'p> {
@@ -90,7 +90,7 @@ impl<'p> Walk<'p> {
         &self.program.funcs[func.index()]
     }
 
-    /// Goes through a function as an entry: its sequences come from outside.
+    /// Analyses a function as an entry: its sequences come from outside.
     pub(super) fn entry(&mut self, func: Func) {
         let function = self.function(func);
         let args: Vec<Flow> =
@@ -140,7 +140,7 @@ impl<'p> Walk<'p> {
         })
     }
 
-    /// A variable's flow. In a program that verifies it is always there.
+    /// A variable's flow. A verified program always has it.
     pub(super) fn get(&mut self, env: &Env, function: &Function, v: Var) -> Flow {
         match &env[v.index()] {
             Some(flow) => flow.clone(),
@@ -148,7 +148,7 @@ impl<'p> Walk<'p> {
         }
     }
 
-    /// A value of a type that is there from an event on; its sequences are traversals of their own.
+    /// A value of a type that is available from an event on; its sequences are traversals of their own.
     pub(super) fn given_value(&mut self, ty: &Type, at: Event) -> Flow {
         match ty {
             Type::Seq(elem) => {
@@ -194,7 +194,7 @@ impl<'p> Walk<'p> {
         self.before(b, a, why);
     }
 
-    /// An event that comes when all of these have come.
+    /// An event after all of these.
     pub(super) fn after(&mut self, all: &[Event], why: Why) -> Event {
         let mut distinct: Vec<Event> = all.iter().copied().filter(|e| *e != Event::ORIGIN).collect();
         distinct.sort();
@@ -210,7 +210,7 @@ impl<'p> Walk<'p> {
         }
     }
 
-    /// Makes the traversals of two sequences one.
+    /// Unifies the traversals of two sequences.
     pub(super) fn together(&mut self, a: Class, b: Class, place: Place) {
         if a != b {
             let (x, y) = (self.clocks.span(a), self.clocks.span(b));
@@ -225,7 +225,7 @@ impl<'p> Walk<'p> {
         Choice::Long(self.choices)
     }
 
-    /// Runs `f` where a choice has been made.
+    /// Runs `f` under an assumed choice.
     pub(super) fn assuming<T>(&mut self, choice: Choice, way: bool, f: impl FnOnce(&mut Self) -> T) -> T {
         let outside = Rc::clone(&self.given);
         self.given = outside.iter().copied().chain([(choice, way)]).collect();
@@ -239,7 +239,7 @@ impl<'p> Walk<'p> {
         Numbers::made(choice).is_some_and(|m| m != way) || self.given.contains(&(choice, !way))
     }
 
-    /// Runs `f` where no choice has been made: for what is made once and used everywhere.
+    /// Runs `f` without assumed choices: for values that are created once and used everywhere.
     pub(super) fn always<T>(&mut self, f: impl FnOnce(&mut Self) -> T) -> T {
         let outside = std::mem::replace(&mut self.given, Rc::from([]));
         let result = f(self);
@@ -251,7 +251,7 @@ impl<'p> Walk<'p> {
         Rc::clone(&self.given)
     }
 
-    /// Whether there are sequences in a body, or in what it calls.
+    /// Whether there are sequences in a body, or in its callees.
     pub(super) fn has_streams(&mut self, func: Func, body: Body) -> bool {
         if let Some(known) = self.streams.get(&(func, body)) {
             return *known;
@@ -358,7 +358,7 @@ impl<'p> Walk<'p> {
     }
 }
 
-/// A statement and where it stands.
+/// A statement and its place.
 pub(super) struct At<'a> {
     pub func: Func,
     pub env: &'a mut Env,
