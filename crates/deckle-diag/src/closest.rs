@@ -1,6 +1,6 @@
-//! What was probably meant by a misspelt name.
+//! The likely intended name for a misspelt one.
 
-/// As far as names are compared: a longer one is not a slip of the pen.
+/// The maximal length of compared names: a longer one is not a typing error.
 const LONGEST: usize = 64;
 
 /// The candidate that was probably meant by `word`: at most a third of it is wrong. Of several the first in the alphabet.
@@ -11,8 +11,8 @@ pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     candidates.into_iter().map(|c| (distance(word, c), c)).filter(near).min().map(|(_, c)| c)
 }
 
-/// How many characters must be put in, left out or changed, a swap of neighbours counting as one. Upper and lower case
-/// count as the same.
+/// The number of characters to insert, delete or change, a swap of neighbours counting as one. Upper and lower case
+/// count as equal.
 fn distance(a: &str, b: &str) -> usize {
     let letters = |s: &str| s.chars().flat_map(char::to_lowercase).take(LONGEST).collect::<Vec<char>>();
     let (a, b) = (letters(a), letters(b));

@@ -1,8 +1,8 @@
-//! Where things are in the source, what went wrong there, and how it is shown.
+//! Places in the source, diagnostics, and their rendering.
 //!
-//! Every crate that can find fault with a user's program or data says so with a
+//! Every crate that can find an error in a user's program or data reports it as a
 //! [`Diagnostic`]: a stable code, a message that stands alone, labelled spans, and then
-//! why and what to do. Nothing here knows about types, sizes or kernels.
+//! the reason and a remedy. Nothing here knows about types, sizes or kernels.
 
 mod closest;
 mod codes;
@@ -16,42 +16,42 @@ pub use codes::{CODES, Code, CodeInfo};
 pub use render::{render, render_all};
 pub use source::{FileId, SourceFile, SourceMap, Span};
 
-/// Whose fault a diagnostic is. Only the first kind speaks to users about users.
+/// The class of a diagnostic. Only the first class is addressed to users about their programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Class {
     /// The user's program or data is wrong. Exit code 1.
     User,
-    /// The program is fine, but Deckle cannot do this yet. Exit code 3.
+    /// The program is valid, but Deckle does not support it yet. Exit code 3.
     Limitation,
     /// A bug in Deckle. Exit code 101.
     Bug,
 }
 
-/// A span with a few words about it. The first label of a diagnostic is the primary one.
+/// A span with a short text. The first label of a diagnostic is the primary one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Label {
     /// The place.
     pub span: Span,
-    /// What to say under the carets; may be empty.
+    /// The text under the carets; may be empty.
     pub text: String,
 }
 
-/// One thing that is wrong.
+/// An error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// Stable identity, with a page in the error index.
+    /// Its stable code, with a page in the error index.
     pub code: Code,
-    /// What is wrong, in one line that stands alone.
+    /// The error, in one line that stands alone.
     pub message: String,
-    /// Where; the first one is primary and is drawn with `^`, others with `-`.
+    /// The places; the first one is primary and is drawn with `^`, others with `-`.
     pub labels: Vec<Label>,
-    /// Why: facts that explain the message.
+    /// Reasons: facts that explain the message.
     pub notes: Vec<String>,
-    /// What to do about it, each as text to write or an action to take.
+    /// Remedies, each as text to write or an action to take.
     pub helps: Vec<String>,
 }
 
-/// A diagnostic stands for itself wherever errors are passed on.
+/// A diagnostic represents itself wherever errors are passed on.
 impl std::error::Error for Diagnostic {}
 
 impl std::fmt::Display for Diagnostic {
@@ -67,7 +67,7 @@ impl Diagnostic {
         Diagnostic { code, message: message.into(), labels, notes: Vec::new(), helps: Vec::new() }
     }
 
-    /// A diagnostic about no place in particular (a missing argument, say).
+    /// A diagnostic without a place (a missing argument, for example).
     pub fn nowhere(code: Code, message: impl Into<String>) -> Self {
         Diagnostic { code, message: message.into(), labels: Vec::new(), notes: Vec::new(), helps: Vec::new() }
     }
@@ -90,7 +90,7 @@ impl Diagnostic {
         self
     }
 
-    /// Whose fault it is.
+    /// Its class.
     pub fn class(&self) -> Class {
         self.code.info().class
     }

@@ -1,6 +1,6 @@
 //! Colour, and rows of underlines and words that are drawn over one another.
 
-/// What a piece of text is, for the eye.
+/// The visual style of a piece of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {
     Plain,

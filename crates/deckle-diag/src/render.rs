@@ -20,11 +20,11 @@ use crate::width::show;
 use crate::{Class, Diagnostic, FileId, Label, SourceFile, SourceMap};
 use std::fmt::Write;
 
-/// The most characters of a source line that are shown at once.
+/// The maximal number of characters of a source line that are shown at once.
 const WINDOW: usize = 160;
 /// Characters shown before the first caret when the start of a line is cut off.
 const LEAD: usize = 40;
-/// The most diagnostics that [`render_all`] writes out.
+/// The maximal number of diagnostics that [`render_all`] writes.
 const SHOWN: usize = 20;
 const CUT: &str = "...";
 
@@ -36,7 +36,7 @@ struct Mark<'a> {
     primary: bool,
 }
 
-/// What is shown of one file: where its first label is, and the marks of each line.
+/// The excerpt of one file: the place of its first label, and the marks of each line.
 struct Excerpt<'a> {
     id: FileId,
     file: &'a SourceFile,
@@ -44,7 +44,7 @@ struct Excerpt<'a> {
     lines: Vec<(usize, Vec<Mark<'a>>)>,
 }
 
-/// The diagnostic with the source lines that it speaks of, ending in a newline.
+/// The diagnostic with the source lines that it refers to, ending in a newline.
 pub fn render(d: &Diagnostic, sources: &SourceMap, color: bool) -> String {
     let excerpts = excerpts(d, sources);
     let last_line = excerpts.iter().flat_map(|e| e.lines.iter().map(|l| l.0)).max().unwrap_or(1);
@@ -112,7 +112,7 @@ fn excerpts<'a>(d: &'a Diagnostic, sources: &'a SourceMap) -> Vec<Excerpt<'a>> {
     excerpts
 }
 
-/// Line and column of a label, and its part of that line: a span of several lines is cut at the
+/// Line and column of a label, and its part of that line: a span of several lines is truncated at the
 /// end of its first.
 fn place<'a>(file: &SourceFile, label: &'a Label, primary: bool) -> ((usize, usize), Mark<'a>) {
     let text = &file.text;
@@ -270,7 +270,7 @@ impl Page {
     }
 }
 
-/// Words that may quote the source, without what could disturb the terminal or the layout.
+/// Text that may quote the source, without characters that disturb the terminal or the layout.
 fn one_line(text: &str) -> String {
     let mut out = String::new();
     for c in text.split(['\n', '\r', '\t']).collect::<Vec<_>>().join(" ").chars() {

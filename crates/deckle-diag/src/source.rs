@@ -44,7 +44,7 @@ impl Span {
 /// A file's name and text.
 #[derive(Clone, Debug)]
 pub struct SourceFile {
-    /// As shown to the user.
+    /// Its name as shown to the user.
     pub name: String,
     /// The whole text.
     pub text: String,
@@ -102,7 +102,7 @@ impl SourceFile {
         self.text[start..end].trim_end_matches(['\n', '\r'])
     }
 
-    /// How many lines there are.
+    /// The number of lines.
     pub fn lines(&self) -> usize {
         self.line_starts.len()
     }

@@ -1,4 +1,4 @@
-//! How a character of a source line is shown in a terminal, and how many columns it takes.
+//! The form of a character of a source line in a terminal, and its width in columns.
 
 /// Columns of a tab. Tabs do not align to stops, so that a window into a line looks like the line.
 const TAB: &str = "    ";
@@ -43,7 +43,7 @@ const WIDE: &[(char, char)] = &[
 /// Appends `c` to `out` in a form that cannot disturb the terminal, and returns its columns.
 ///
 /// Control characters become their pictures and direction marks the replacement character:
-/// a source file must not be able to colour, move or reverse what a diagnostic says.
+/// a source file must not be able to colour, move or reverse the text of a diagnostic.
 pub(crate) fn show(c: char, out: &mut String) -> usize {
     match c {
         '\t' => {

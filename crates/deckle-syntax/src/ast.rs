@@ -1,12 +1,12 @@
-//! What the parser makes of a `.dk` file, before names and types mean anything.
+//! The syntax tree of a `.dk` file, before name resolution and type inference.
 //!
 //! Expressions, types and patterns live in three arenas of their [`Module`] and refer to each other by
 //! handle. A node is added after its parts, so a handle only points backwards, and dropping a module
 //! never recurses, however deep the program. The parser also bounds the depth of every expression
 //! ([`MAX_TREE_DEPTH`]).
 //!
-//! Where the text was wrong there is an `Error` node and a diagnostic; whoever walks the tree passes
-//! over such nodes in silence.
+//! A syntax error is an `Error` node and a diagnostic; later passes skip such nodes without a
+//! message.
 
 use std::rc::Rc;
 
@@ -74,7 +74,7 @@ pub struct Name {
 pub struct Import {
     /// The path as written.
     pub path: String,
-    /// The name under which the module is reached.
+    /// The name by which the module is accessed.
     pub alias: Option<Name>,
     /// The names brought into scope; `None` without a list.
     pub names: Option<Vec<Name>>,
@@ -85,11 +85,11 @@ pub struct Import {
 /// `type name[params] = body`.
 #[derive(Clone, Debug)]
 pub struct TypeDef {
-    /// What it is called.
+    /// Its name.
     pub name: Name,
     /// Its type parameters.
     pub params: Vec<Name>,
-    /// What it stands for.
+    /// Its definition.
     pub body: TypeId,
     /// The `///` lines before it.
     pub doc: String,
@@ -100,13 +100,13 @@ pub struct TypeDef {
 /// `def name(params): ret = body`.
 #[derive(Clone, Debug)]
 pub struct Def {
-    /// What it is called.
+    /// Its name.
     pub name: Name,
     /// Its parameters.
     pub params: Vec<Param>,
-    /// The type of its result, where written.
+    /// The type of its result, if written.
     pub ret: Option<TypeId>,
-    /// Its value.
+    /// Its body.
     pub body: ExprId,
     /// The `///` lines before it.
     pub doc: String,
@@ -117,9 +117,9 @@ pub struct Def {
 /// A parameter of a [`Def`].
 #[derive(Clone, Debug)]
 pub struct Param {
-    /// What it binds.
+    /// Its pattern.
     pub pat: PatId,
-    /// Its type, where written.
+    /// Its type, if written.
     pub ty: Option<TypeId>,
 }
 
@@ -141,20 +141,20 @@ pub enum PatKind {
     Wild,
     /// `(p, q)`; `()` has no parts.
     Tuple(Vec<PatId>),
-    /// Reported already.
+    /// A reported error.
     Error,
 }
 
 /// A written type and its place.
 #[derive(Clone, Debug)]
 pub struct TypeExpr {
-    /// What it says.
+    /// Its form.
     pub kind: TypeKind,
     /// Its place.
     pub span: Span,
 }
 
-/// What a [`TypeExpr`] says.
+/// The form of a [`TypeExpr`].
 #[derive(Clone, Debug)]
 pub enum TypeKind {
     /// `int`, `csr[real]`, `sparse.csr[real]`
@@ -178,27 +178,27 @@ pub enum TypeKind {
         binder: Option<Name>,
         /// The type of the elements.
         elem: TypeId,
-        /// The sizes, outermost first; empty where none is written.
+        /// The sizes, outermost first; empty if none is written.
         sizes: Vec<ExprId>,
     },
-    /// Reported already.
+    /// A reported error.
     Error,
 }
 
 /// An expression and its place.
 #[derive(Clone, Debug)]
 pub struct Expr {
-    /// What it says.
+    /// Its form.
     pub kind: ExprKind,
     /// Its place, without the parentheses around it.
     pub span: Span,
 }
 
-/// What an [`Expr`] says.
+/// The form of an [`Expr`].
 #[derive(Clone, Debug)]
 pub enum ExprKind {
     /// `12`, `0xffu8`. A minus sign before it is a [`UnOp::Neg`] around it, so `-128i8` has the magnitude
-    /// 128: that the value fits its type is checked by whoever knows both.
+    /// 128: a later pass, which knows both, checks that the value fits its type.
     Int {
         /// The value without sign.
         value: u64,
@@ -226,11 +226,11 @@ pub enum ExprKind {
     Tuple(Vec<ExprId>),
     /// `let pat: ty = value in body`
     Let {
-        /// What is bound.
+        /// The pattern.
         pat: PatId,
-        /// Its type, where written.
+        /// Its type, if written.
         ty: Option<TypeId>,
-        /// What it is bound to.
+        /// Its value.
         value: ExprId,
         /// Where it is in scope.
         body: ExprId,
@@ -239,9 +239,9 @@ pub enum ExprKind {
     If {
         /// The condition.
         cond: ExprId,
-        /// The value where it holds.
+        /// The value if it holds.
         then: ExprId,
-        /// The value where it does not.
+        /// The value if it does not.
         els: ExprId,
     },
     /// `loop pat = init while c do body`, `loop pat = init for i < n do body`
@@ -250,7 +250,7 @@ pub enum ExprKind {
         pat: PatId,
         /// The state before the first round.
         init: ExprId,
-        /// How often; sees the state.
+        /// The number of rounds; sees the state.
         kind: LoopKind,
         /// The next state.
         body: ExprId,
@@ -262,18 +262,18 @@ pub enum ExprKind {
         /// The result.
         body: ExprId,
     },
-    /// `f(a, b)`; with named arguments, `vec3(x = 1.0, y = 2.0)`, a record is made.
+    /// `f(a, b)`; with named arguments, `vec3(x = 1.0, y = 2.0)`, the construction of a record.
     Call {
-        /// What is called.
+        /// The function.
         func: ExprId,
-        /// With what.
+        /// The arguments.
         args: Vec<Arg>,
     },
     /// `base with (x = 1.0)`, a copy with other fields.
     With {
         /// The record.
         base: ExprId,
-        /// The fields that differ.
+        /// The changed fields.
         fields: Vec<(Name, ExprId)>,
     },
     /// `a[i, :, lo:hi]`, `a ! i`
@@ -301,7 +301,7 @@ pub enum ExprKind {
         hi: ExprId,
         /// Whether `hi` is in it: `..` and not `..<`.
         inclusive: bool,
-        /// The distance from one to the next, where written.
+        /// The distance between successive elements, if written.
         step: Option<ExprId>,
     },
     /// `{a, b}`
@@ -314,7 +314,7 @@ pub enum ExprKind {
         body: ExprId,
         /// At least one.
         gens: Vec<Gen>,
-        /// Which to keep.
+        /// The condition of a filter.
         guard: Option<ExprId>,
     },
     /// `[ body : p in s; q in t | guard ]`
@@ -323,32 +323,32 @@ pub enum ExprKind {
         body: ExprId,
         /// At least one.
         gens: Vec<Gen>,
-        /// Which to keep.
+        /// The condition of a filter.
         guard: Option<ExprId>,
     },
     /// `{ body | cond }`: one element or none.
     Guarded {
         /// The element.
         body: ExprId,
-        /// Whether it is there.
+        /// Whether the element exists.
         cond: ExprId,
     },
-    /// Reported already.
+    /// A reported error.
     Error,
 }
 
-/// How often a loop runs.
+/// The number of rounds of a loop.
 #[derive(Clone, Debug)]
 pub enum LoopKind {
-    /// As long as this holds.
+    /// While this holds.
     While(ExprId),
     /// `for i < hi`, `for i in lo..hi`, `for i in lo..<hi`
     For {
         /// The counter.
         var: Name,
-        /// Where it starts; 0 where not written.
+        /// The start; 0 if not written.
         lo: Option<ExprId>,
-        /// Where it ends.
+        /// The end.
         hi: ExprId,
         /// Whether it reaches `hi`.
         inclusive: bool,
@@ -358,9 +358,9 @@ pub enum LoopKind {
 /// `pat in source`, in a comprehension.
 #[derive(Clone, Debug)]
 pub struct Gen {
-    /// What each element is bound to.
+    /// The pattern bound to each element.
     pub pat: PatId,
-    /// Where the elements come from.
+    /// The source of the elements.
     pub source: ExprId,
     /// The whole generator.
     pub span: Span,
@@ -382,7 +382,7 @@ pub enum IndexItem {
     All(Span),
     /// `i`
     At(ExprId),
-    /// `lo:hi`, `lo:`, `:hi`; at least one is there.
+    /// `lo:hi`, `lo:`, `:hi`; at least one is present.
     Range(Option<ExprId>, Option<ExprId>),
 }
 

@@ -1,4 +1,4 @@
-//! The functions that every script knows: one table, which is also the reference.
+//! The built-in functions: one table, which is also the reference.
 //!
 //! An entry gives a name, a signature and a page. In a signature a single letter is any type, `n:num` a type of
 //! a class, `[t]` a vector, `{t}` a sequence, `c<t>` either (the same in one signature for the same letter), and
@@ -24,7 +24,7 @@ pub struct Builtin {
 
 macro_rules! builtins {
     ($($chapter:literal { $($name:literal $sig:literal $doc:literal;)* })*) => {
-        /// All of them but the scalar mathematics of one operand, which [`UnOp`] lists.
+        /// All of them except the scalar mathematics of one operand, which [`UnOp`] lists.
         pub const BUILTINS: &[Builtin] = &[$($(Builtin { name: $name, signature: $sig, chapter: $chapter, doc: $doc },)*)*];
     };
 }
@@ -168,7 +168,7 @@ builtins! {
     }
 }
 
-/// Constants that every script knows: name, value and a line about it.
+/// Constants available in every script: name, value and a description.
 pub const CONSTANTS: &[(&str, f64, &str)] = &[
     ("pi", std::f64::consts::PI, "The circumference of a circle of diameter 1."),
     ("inf", f64::INFINITY, "Positive infinity."),

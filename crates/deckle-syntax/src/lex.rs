@@ -1,7 +1,7 @@
 //! From text to tokens.
 //!
-//! The lexer never stops: what is malformed is reported and becomes [`Tok::Bad`] (or the literal that was
-//! most likely meant), so that the parser can go on and all errors of a file are shown at once.
+//! The lexer never stops: malformed text is reported and becomes [`Tok::Bad`] (or the most likely intended
+//! literal), so that the parser can continue and all errors of a file are shown at once.
 
 mod literal;
 mod token;
@@ -13,7 +13,7 @@ pub(crate) use token::{StrId, Tok, Token};
 
 use token::SIGNS;
 
-/// How many errors of one file are shown.
+/// The maximal number of errors of one file that are shown.
 pub(crate) const MAX_REPORTS: usize = 100;
 
 /// The errors found in a file, up to a limit.
@@ -64,12 +64,12 @@ impl Lexed {
     }
 }
 
-/// Bytes that are not text.
+/// Bytes that are not UTF-8.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotUtf8 {
-    /// The text with `U+FFFD` in place of what is no text, to show the place in.
+    /// The text with `U+FFFD` in place of invalid bytes, to show the place in.
     pub lossy: String,
-    /// How many bytes, of the file and of `lossy` alike, come before the first place that is wrong.
+    /// The number of bytes, of the file and of `lossy` alike, before the first invalid place.
     pub offset: usize,
 }
 
@@ -94,7 +94,7 @@ struct Lexer<'a> {
     pos: usize,
     /// Whether no token has been seen on this line.
     first: bool,
-    /// Whether the user knows that comments start with `//`.
+    /// Whether the user has been told that comments start with `//`.
     hash_reported: bool,
     doc: Option<String>,
     out: Lexed,
@@ -212,7 +212,7 @@ impl Lexer<'_> {
         );
     }
 
-    /// Whether dashes stand here as they would before a comment: with a space, or the line's end, on both sides.
+    /// Whether dashes here look like the start of a comment: with a space, or the line's end, on both sides.
     fn at_dashes(&self) -> bool {
         let before = self.text[..self.pos].bytes().next_back().unwrap_or(b'\n');
         if self.byte(1) != b'-' || !before.is_ascii_whitespace() {
@@ -289,13 +289,13 @@ impl Lexer<'_> {
 
 struct Advice {
     text: &'static str,
-    /// What was meant, to go on with.
+    /// The intended token, to continue with.
     token: Option<Tok>,
-    /// Whether each such character is a mistake of its own.
+    /// Whether each such character is a separate mistake.
     alone: bool,
 }
 
-/// What to write in place of a character that people copy from papers, word processors or other languages.
+/// Advice on a character copied from papers, word processors or other languages.
 fn advice_on(c: char) -> Advice {
     let meant = |text, tok| Advice { text, token: Some(tok), alone: true };
     let hint = |text| Advice { text, token: None, alone: false };
@@ -327,7 +327,7 @@ fn advice_on(c: char) -> Advice {
     }
 }
 
-/// Whether a run of meaningless characters ends before `c`.
+/// Whether a run of invalid characters ends before `c`.
 fn is_known(c: char) -> bool {
     c.is_ascii_alphanumeric()
         || c.is_ascii_whitespace()

@@ -1,8 +1,8 @@
 //! The `.dk` script language: from text to array IR.
 //!
-//! Four steps, each its own folder: `lex` and `parse` make a tree, `infer` finds names and types and reports every error
-//! at once, `lower` builds array IR, one function for each way in which a function is used.
-//! `builtins` is the table of functions that every script knows.
+//! Four steps, each in its own folder: `lex` and `parse` build a tree, `infer` resolves names and types and reports every error
+//! at once, `lower` builds array IR, one function for each combination of types at which a function is used.
+//! `builtins` is the table of built-in functions.
 
 pub mod ast;
 pub mod builtins;
@@ -25,7 +25,7 @@ use deckle_ir::entity::Func;
 pub struct Compiled {
     /// The functions, each once for every combination of types with which it is used.
     pub program: Program,
-    /// The functions of the root file that can be run from outside: those all of whose types are known.
+    /// The functions of the root file that can be run from outside: those whose types are all known.
     pub entries: Vec<Entry>,
 }
 
@@ -34,15 +34,15 @@ pub struct Compiled {
 pub struct Entry {
     /// Its name.
     pub name: String,
-    /// Where it is in the program.
+    /// Its handle in the program.
     pub func: Func,
     /// The `///` lines before it.
     pub doc: String,
-    /// Where it is defined.
+    /// The place of its definition.
     pub span: Span,
 }
 
-/// Compiles a file and everything it imports, or reports everything that is wrong.
+/// Compiles a file and everything it imports, or reports all errors.
 pub fn compile(
     sources: &mut SourceMap,
     name: &str,

@@ -7,11 +7,11 @@ use deckle_diag::{Code, Diagnostic, FileId, SourceMap, Span};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-/// Gives the shown name and the bytes of an imported file, from the name of the importing file and the path
+/// Returns the shown name and the bytes of an imported file, given the name of the importing file and the path
 /// as written.
 pub type Loader<'a> = dyn FnMut(&str, &str) -> Result<(String, Vec<u8>), String> + 'a;
 
-/// How many files a program may have.
+/// The maximal number of files of a program.
 const MAX_FILES: usize = 1000;
 
 pub(crate) struct Load<'a, 'b> {
@@ -118,7 +118,7 @@ impl<'a, 'b> Load<'a, 'b> {
         (!self.unreadable.contains(&name)).then_some(number)
     }
 
-    /// Makes an imported module, or the names listed of it, known in the importing one.
+    /// Binds an imported module, or the names listed of it, in the importing one.
     fn bring(&mut self, module: &mut Module, import: &ast::Import, target: usize) {
         let found = &self.modules[target];
         let Some(names) = &import.names else {
@@ -164,7 +164,7 @@ impl<'a, 'b> Load<'a, 'b> {
         }
     }
 
-    /// Makes a module's own definitions known in it.
+    /// Binds a module's own definitions in it.
     fn declare(&mut self, module: &mut Module, number: usize) {
         let mut seen: HashMap<Rc<str>, Span> = HashMap::new();
         let mut twice = Vec::new();
@@ -189,7 +189,7 @@ impl<'a, 'b> Load<'a, 'b> {
         for (index, def) in module.ast.type_defs.iter().enumerate() {
             module.types.insert(def.name.text.clone(), TypeDefId { module: number, index });
         }
-        // Nobody can tell which of them a use means.
+        // A use would be ambiguous.
         for name in twice {
             module.funcs.remove(&name.text);
             module.types.remove(&name.text);
@@ -198,19 +198,19 @@ impl<'a, 'b> Load<'a, 'b> {
     }
 }
 
-/// The name under which an import is reached.
+/// The name by which an import is accessed.
 fn alias(import: &ast::Import) -> Rc<str> {
     let stem = import.path.rsplit('/').next().unwrap_or("").trim_end_matches(".dk");
     import.alias.as_ref().map_or(stem.into(), |a| a.text.clone())
 }
 
-/// Whether a text can be written as a name.
+/// Whether a text is a valid name.
 fn is_name(text: &str) -> bool {
     let mut chars = text.chars();
     chars.next().is_some_and(|c| c.is_alphabetic() || c == '_') && chars.all(|c| c.is_alphanumeric() || c == '_')
 }
 
-/// Notes the names that a failed import would have brought, so that their use is no second error.
+/// Records the names that a failed import would have bound, so that their use is no second error.
 fn forgive(module: &mut Module, import: &ast::Import) {
     match &import.names {
         Some(names) => module.ast.broken.extend(names.iter().cloned()),

@@ -1,13 +1,13 @@
-//! Nothing breaks the front end: any text gives a program that verifies, or errors that speak to the user, in good time.
+//! Robustness of the front end: any text gives a program that verifies, or errors for the user, in bounded time.
 
 use deckle_diag::{Class, Code, Diagnostic, SourceMap, render_all};
 use deckle_syntax::{Compiled, compile};
 use std::time::{Duration, Instant};
 
-/// What any one text may take. Far more than it should, since machines that test are busy.
+/// The time limit for any one text. Far more than necessary, since test machines are busy.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Compiles, and checks what must hold of the outcome for any text.
+/// Compiles, and checks the properties of the outcome for any text.
 fn survive_bytes(bytes: Vec<u8>) -> Result<Compiled, Vec<Diagnostic>> {
     let shown = String::from_utf8_lossy(&bytes[..bytes.len().min(2000)]).into_owned();
     let mut sources = SourceMap::default();
@@ -45,7 +45,7 @@ fn survive(text: &str) -> Result<Compiled, Vec<Diagnostic>> {
     survive_bytes(text.as_bytes().to_vec())
 }
 
-/// Whether a message holds a name such as `v12` that the user never wrote.
+/// Whether a message contains a name such as `v12` that the user never wrote.
 fn names_an_entity(text: &str, source: &str) -> bool {
     text.split(|c: char| !c.is_alphanumeric()).any(|w| {
         let entity = w.len() > 1 && w.starts_with(['v', 'n']) && w[1..].chars().all(|c| c.is_ascii_digit());
@@ -64,7 +64,7 @@ fn accepted(text: &str) -> Compiled {
     survive(text).unwrap_or_else(|d| panic!("{:#?}\n{}", &d[..d.len().min(3)], &text[..text.len().min(400)]))
 }
 
-/// A generator of numbers that needs no seed from outside.
+/// A random number generator with a fixed seed.
 struct Rng(u64);
 
 impl Rng {
@@ -143,7 +143,7 @@ fn lets_that_double_their_types_or_sizes_end() {
     let _ = survive(&doubling("let xs = loop xs = xs for i < x do xs ++ xs\n", 100));
 }
 
-/// An integer that is used as a size is taken apart only as far as that stays small.
+/// An integer that is used as a size is decomposed only while that stays small.
 #[test]
 fn sizes_made_by_doubling_end() {
     let doubled = "let x = x + x ".repeat(60);
@@ -358,7 +358,7 @@ fn many_imports_are_survived() {
     }
 }
 
-/// The words that programs are made of, with and without sense.
+/// The words of programs, in valid and invalid combinations.
 fn vocabulary() -> Vec<String> {
     let mut words: Vec<String> = "def type import let in if then else loop while for do by with not true false _ x y xs ys s t p q m f g \
         int real bool u8 i32 f32 0 1 2 7 2.5 1u8 300 'a' \"st\" ( ) [ ] { } ( ) [ ] { } ( ) , , , ; : . .. ..< = == < > | || && & ^ << ++ + - * \
@@ -386,7 +386,7 @@ fn any_jumble_of_words_is_survived() {
     }
 }
 
-/// Random expressions that parse, most of which have a type or nearly so.
+/// Random expressions that parse, most of which are well-typed or nearly so.
 fn random_expr(rng: &mut Rng, depth: usize, out: &mut String) {
     let names =
         ["x", "y", "xs", "ys", "b", "s", "p", "m", "1", "2.5", "true", "[1, 2]", "{1, 2}", "(1, 2.5)", "[[1], [2, 3]]"];
@@ -602,7 +602,7 @@ fn mutations_of_the_examples_are_survived() {
 
 #[test]
 fn a_long_script_compiles_quickly() {
-    // Two thousand lines such as people write. The bound is generous, since machines that test are busy; in a release build on a quiet
+    // Two thousand lines of typical code. The bound is generous, since test machines are busy; in a release build on an idle
     // machine this takes a few hundredths of a second.
     let mut text = String::new();
     for k in 0..200 {

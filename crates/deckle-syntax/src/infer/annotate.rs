@@ -18,10 +18,10 @@ pub(crate) fn scalar_type(name: &str) -> Option<ScalarType> {
     }
 }
 
-/// How deeply type definitions may use each other.
+/// The maximal depth of type definitions that use each other.
 const MAX_EXPANSION: usize = 500;
 
-/// How many uses of type definitions a program may have once those in the definitions are counted too.
+/// The maximal number of uses of type definitions in a program, including those within definitions.
 const MAX_EXPANSIONS: usize = 200_000;
 
 impl Infer {
@@ -85,7 +85,7 @@ impl Infer {
         self.in_type_def = false;
     }
 
-    /// Reads the other definitions too, so that what is wrong in one is said even if nothing uses it.
+    /// Reads the other definitions too, so that an error in one is reported even if nothing uses it.
     fn check_aliases(&mut self) {
         for module in 0..self.facts.modules.len() {
             self.module = module;
@@ -108,7 +108,7 @@ impl Infer {
         }
     }
 
-    /// Whether one of these fields is, or leads to, the record of that number.
+    /// Whether one of these fields is, or contains, the record of that number.
     fn contains_record(&self, fields: &[(Rc<str>, Ty)], number: usize) -> bool {
         let mut pending: Vec<Ty> = fields.iter().map(|(_, t)| *t).collect();
         let mut seen = HashSet::new();
@@ -130,7 +130,7 @@ impl Infer {
         false
     }
 
-    /// The type that is written; its sizes are inferred as integers.
+    /// The type of a type expression; its sizes are inferred as integers.
     pub(super) fn type_expr(&mut self, t: TypeId) -> Ty {
         self.type_in(t, &HashMap::new(), 0)
     }
@@ -273,7 +273,7 @@ impl Infer {
         ty
     }
 
-    /// A definition that leads back to itself.
+    /// A definition that refers to itself.
     fn report_circle(&mut self, id: TypeDefId) {
         let circle: Vec<TypeDefId> = self.expanding.iter().copied().skip_while(|d| *d != id).collect();
         let name = self.facts.type_def(id).name.clone();
@@ -342,7 +342,7 @@ impl Infer {
         None
     }
 
-    /// Checks that an expression is of a form that a size can have; whether it is.
+    /// Checks that an expression has a form that a size can have; returns whether it does.
     fn size_form(&mut self, e: ExprId) -> bool {
         let mut pending = vec![e];
         while let Some(e) = pending.pop() {
@@ -382,7 +382,7 @@ impl Infer {
         true
     }
 
-    /// Checks an expression that stands for a size.
+    /// Checks an expression that is used as a size.
     fn size_expr(&mut self, e: ExprId) {
         if !self.size_form(e) {
             return;

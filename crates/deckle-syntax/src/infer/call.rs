@@ -11,7 +11,7 @@ use crate::builtins::{self, Builtin};
 use deckle_diag::{Code, Diagnostic, Span};
 use std::collections::HashMap;
 
-/// What a name in function position is.
+/// The meaning of a name in function position.
 pub(super) enum Target {
     User(DefId),
     Record(usize),
@@ -47,7 +47,7 @@ impl Infer {
         }
     }
 
-    /// What the function position of a call names; reports it if it names nothing.
+    /// The function named in a call; an unknown name is reported.
     pub(super) fn target(&mut self, func: ExprId, args: &[ExprId]) -> Option<(Name, Target)> {
         let span = self.span(func);
         let (home, name) = match self.ast()[func].kind.clone() {
@@ -97,7 +97,7 @@ impl Infer {
         if !qualified {
             builtins::names().for_each(|n| known.push(n));
         }
-        // Nobody reads hundreds of guesses.
+        // Hundreds of suggestions are of no use.
         known.retain(|_| self.diags.len() < 100);
         let mut d = unknown("function", &name.text, name.span, known.into_iter());
         if let Some(instead) = elsewhere(&name.text).filter(|_| !qualified) {
@@ -110,7 +110,7 @@ impl Infer {
         None
     }
 
-    /// Infers arguments whose function is not known, for the errors in them.
+    /// Infers the arguments of an unknown function, to report the errors in them.
     fn look_through(&mut self, args: &[ExprId]) {
         for a in args {
             if !self.is_function_like(*a) {
@@ -119,7 +119,7 @@ impl Infer {
         }
     }
 
-    /// A fresh copy of a function's type: what replaces its variables, its parameters, its result.
+    /// A fresh copy of a function's type: the replacements of its variables, its parameters, its result.
     fn instantiate(&mut self, id: DefId, name: &Name, span: Span) -> Option<(Vec<Ty>, Vec<Ty>, Ty)> {
         let Some(scheme) = self.def(id) else {
             let chain: Vec<String> = self
@@ -375,7 +375,7 @@ impl Infer {
         }
     }
 
-    /// What the name of a function argument stands for.
+    /// The meaning of the name of a function argument.
     fn function_named(&mut self, e: ExprId, of: &Name) -> Option<(Name, Target)> {
         let base = match &self.ast()[e].kind {
             ExprKind::Name(n) => Some(n.clone()),
@@ -574,7 +574,7 @@ pub(super) fn count(n: usize) -> String {
     if n == 1 { "1 argument".into() } else { format!("{n} arguments") }
 }
 
-/// The IR's name of an operator that is a scalar one.
+/// The IR's name of a scalar operator.
 pub(crate) fn scalar_op(op: BinOp) -> Option<deckle_ir::array::BinOp> {
     use deckle_ir::array::BinOp as Ir;
     Some(match op {

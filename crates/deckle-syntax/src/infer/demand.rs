@@ -1,4 +1,4 @@
-//! Demands: what must hold of types that are known only later.
+//! Demands: constraints on types that become known later.
 
 use super::Infer;
 use super::env::{Demand, DemandKind};
@@ -7,7 +7,7 @@ use deckle_diag::{Code, Diagnostic, Span, closest};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// The types that a demand speaks of.
+/// The types in a demand.
 pub(super) fn types_of(kind: &DemandKind) -> Vec<Ty> {
     match kind {
         DemandKind::Field(a, _, b)
@@ -41,7 +41,7 @@ impl Infer {
         }
     }
 
-    /// Meets all demands that can be met; the others stay, or are errors if this is the `last` chance.
+    /// Solves all demands that can be solved; the others stay, or are errors if this is the `last` chance.
     pub(super) fn solve(&mut self, last: bool) {
         loop {
             let pending = std::mem::take(&mut self.demands);
@@ -93,14 +93,14 @@ impl Infer {
         }
     }
 
-    /// Tries to meet a demand; whether that is done with (met, or reported).
+    /// Tries to solve a demand; returns whether it is finished (solved, or reported).
     fn meet(&mut self, d: &Demand, last: bool) -> bool {
         let before = self.diags.len();
         let done = self.meet_kind(d, last);
         if let Some(call) = d.via
             && self.diags.len() > before
         {
-            // The call is what the reader has to change; one complaint about it is enough.
+            // The user has to change the call; one error about it is enough.
             let first = self.refused.insert((call.file.0, call.lo, call.hi));
             for mut diag in self.diags.split_off(before).into_iter().take(usize::from(first)) {
                 let why = diag.labels.first().map_or(String::new(), |l| l.text.clone());
@@ -304,7 +304,7 @@ impl Infer {
         }
     }
 
-    /// How many arrays are nested in each other, and what is inside, if that is known.
+    /// The number of nested arrays, and the type inside, if known.
     fn depth(&self, t: Ty) -> Option<(usize, Ty)> {
         let mut t = t;
         let mut depth = 0;

@@ -1,4 +1,4 @@
-//! What inference knows: modules, definitions, and what it finds out about each expression.
+//! The environment of inference: modules, definitions, and facts about each expression.
 
 use super::types::{Ty, Types};
 use crate::ast::{self, ExprId};
@@ -7,12 +7,12 @@ use deckle_diag::{Code, Diagnostic, Span, closest};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// A file and what its names mean.
+/// A file and the meaning of its names.
 #[derive(Debug)]
 pub(crate) struct Module {
-    /// As written in messages; also the qualifier by which importers reach it.
+    /// The name in messages; also the qualifier that importers use.
     pub ast: ast::Module,
-    /// Modules by the name under which this one reaches them.
+    /// Modules by the name that this one uses for them.
     pub modules: HashMap<Rc<str>, usize>,
     /// Functions by name, own and imported.
     pub funcs: HashMap<Rc<str>, DefId>,
@@ -54,17 +54,17 @@ pub(crate) struct Scheme {
     pub demands: Vec<Demand>,
 }
 
-/// Something that must hold of types that are not known yet.
+/// A constraint on types that are not known yet.
 #[derive(Clone, Debug)]
 pub(crate) struct Demand {
     pub kind: DemandKind,
-    /// What makes it.
+    /// The source of the demand.
     pub span: Span,
     /// The call through which it reached the current function, if it arose in another.
     pub via: Option<Span>,
 }
 
-/// What must hold.
+/// The constraint.
 #[derive(Clone, Debug)]
 pub(crate) enum DemandKind {
     /// `base` has a field of that name and type.
@@ -73,23 +73,23 @@ pub(crate) enum DemandKind {
     Component(Ty, u32, Ty),
     /// The second is the shape of an array of the first type.
     Shape(Ty, Ty),
-    /// The second is what is left of the first below all arrays.
+    /// The second is the type inside all arrays of the first.
     Base(Ty, Ty),
     /// `into`, `targets` and the element type of `into` below as many dimensions as a target has indices.
     Targets(Ty, Ty, Ty),
 }
 
-/// What a name in function position turned out to be.
+/// The resolved meaning of a name in function position.
 #[derive(Clone, Debug)]
 pub(crate) enum Callee {
     Builtin(Builtin),
-    /// A function with the types that stand for the variables of its scheme.
+    /// A function with the types for the variables of its scheme.
     User(DefId, Vec<Ty>),
     /// The constructor of a record.
     Record(usize),
 }
 
-/// What inference found out, for lowering.
+/// The results of inference, for lowering.
 #[derive(Debug)]
 pub(crate) struct Facts {
     pub types: Types,
@@ -115,7 +115,7 @@ impl Facts {
     }
 }
 
-/// A diagnostic for a name that nothing defines.
+/// A diagnostic for an undefined name.
 pub(crate) fn unknown<'a>(what: &str, name: &str, span: Span, known: impl Iterator<Item = &'a str>) -> Diagnostic {
     let code = if what == "type" { Code::UnknownType } else { Code::UnknownName };
     let d = Diagnostic::new(code, format!("there is no {what} `{name}`"), span, "not defined");

@@ -10,7 +10,7 @@ use deckle_ir::array::OperandClass;
 use deckle_ir::scalar::ScalarType;
 
 impl Infer {
-    /// The type of an expression, which is also noted for lowering.
+    /// The type of an expression, which is also recorded for lowering.
     pub(super) fn expr(&mut self, e: ExprId) -> Ty {
         let ty = stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.expr_kind(e));
         self.facts.expr_types[self.module][e.0 as usize] = Some(ty);
@@ -155,7 +155,7 @@ impl Infer {
                         mismatch(format!("the ends of a range are integers of one type, not {want} and {have}"))
                             .help("convert them to one type, for example `int(...)`")
                     });
-                    // One complaint about a range is enough.
+                    // One error about a range is enough.
                     if self.diags.len() > before {
                         break;
                     }
@@ -213,7 +213,7 @@ impl Infer {
         }
         let mut known: Vec<&str> = self.scope.iter().map(|l| &*l.name).chain(here.funcs.keys().map(|k| &**k)).collect();
         builtins::names().for_each(|n| known.push(n));
-        // Nobody reads hundreds of guesses.
+        // Hundreds of suggestions are of no use.
         known.retain(|_| self.diags.len() < 100);
         let mut d = unknown("name", &name.text, name.span, known.into_iter());
         match &*name.text {
@@ -277,7 +277,7 @@ impl Infer {
         ty
     }
 
-    /// The module that an expression names, unless a variable hides it.
+    /// The module that an expression names, unless a variable shadows it.
     pub(super) fn module_named(&self, e: ExprId) -> Option<usize> {
         match &self.ast()[e].kind {
             ExprKind::Name(m) if self.local(&m.text).is_none() => {
@@ -397,7 +397,7 @@ impl Infer {
                             if op == BinOp::And { "&" } else { "|" }
                         ))
                     });
-                    // The other side is most likely wrong in the same way.
+                    // The other operand probably has the same error.
                     if self.diags.len() > before {
                         break;
                     }
@@ -426,7 +426,7 @@ impl Infer {
         if self.diags.len() == before {
             self.expect(b, y, want, |have, _| explain(have));
         }
-        // Both sides are fine alone but differ: say so with both in view.
+        // Both operands are valid alone but differ: report both.
         if self.diags.len() == before + 1 && self.agreeable(x, class) && self.agreeable(y, class) {
             self.diags.pop();
             let (h, w) = (self.facts.quote(x), self.facts.quote(y));
@@ -472,7 +472,7 @@ impl Infer {
                 mismatch(format!("all elements must have one type, but the first is {want} and this is {have}"))
                     .label(at, format!("this is {want}"))
             });
-            // The others are most likely wrong in the same way.
+            // The others probably have the same error.
             if self.diags.len() > before {
                 items[k + 1..].iter().for_each(|i| {
                     self.expr(*i);

@@ -1,4 +1,4 @@
-//! What to write instead: remedies that quote the program.
+//! Suggestions that quote the program.
 
 use super::Infer;
 use super::show::scalar_name;
@@ -13,7 +13,7 @@ fn scalar_level(op: BinOp) -> bool {
 }
 
 impl Infer {
-    /// How to make of `e` what is wanted.
+    /// How to convert `e` to the required type.
     pub(super) fn mismatch_help(&self, e: ExprId, have: Ty, want: Ty) -> Option<String> {
         let types = &self.facts.types;
         let text = self.text(e, "...");
@@ -45,7 +45,7 @@ impl Infer {
         })
     }
 
-    /// An expression as it is written, if that is short, else `other`.
+    /// An expression as written, if that is short, else `other`.
     pub(super) fn text(&self, e: ExprId, other: &str) -> String {
         let span = self.span(e);
         let text = self.facts.texts[self.module].get(span.lo as usize..span.hi as usize).unwrap_or("");
@@ -53,7 +53,7 @@ impl Infer {
         if short { text.to_string() } else { other.to_string() }
     }
 
-    /// The same, in parentheses where it could be misread beside an operator.
+    /// The same, in parentheses if it could be misread next to an operator.
     pub(super) fn operand_text(&self, e: ExprId) -> String {
         let text = self.text(e, "x");
         let tight = match &self.ast()[e].kind {

@@ -1,7 +1,7 @@
-//! How large a type is when it is written out.
+//! The size of a type when it is written out.
 //!
-//! Inference shares the parts of types, so a few lines can make a type of astronomical size: each `def f1(x) = f0(f0(x))` after
-//! `def f0(x) = (x, x)` squares it. Lowering writes types out, so what passes inference is bounded here.
+//! Inference shares the parts of types, so a few lines can create a type of astronomical size: each `def f1(x) = f0(f0(x))` after
+//! `def f0(x) = (x, x)` squares it. Lowering writes types out, so this bounds the types that pass inference.
 
 use super::Infer;
 use super::env::Facts;
@@ -9,18 +9,18 @@ use super::types::{Node, Ty};
 use deckle_diag::{Code, Diagnostic, Span};
 use std::collections::HashMap;
 
-/// How many parts a type may have when it is written out.
+/// The maximal number of parts of a type when it is written out.
 pub(crate) const MAX_TYPE_SIZE: u64 = 2000;
 
-/// How deeply types may be nested in each other.
+/// The maximal nesting depth of a type.
 pub(crate) const MAX_TYPE_DEPTH: u64 = 100;
 
-/// The extent of a type that is written out.
+/// The extent of a type when it is written out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Extent {
-    /// How many parts it has, itself included.
+    /// The number of its parts, including itself.
     pub parts: u64,
-    /// How many of them are in each other.
+    /// Its nesting depth.
     pub depth: u64,
 }
 
@@ -31,7 +31,7 @@ impl Extent {
         self.parts > MAX_TYPE_SIZE || self.depth > MAX_TYPE_DEPTH
     }
 
-    /// Of something around parts of these extents.
+    /// For a type around parts of these extents.
     pub fn around(parts: impl Iterator<Item = Extent>) -> Extent {
         let mut whole = Extent { parts: 1, depth: 0 };
         for p in parts {
@@ -42,7 +42,7 @@ impl Extent {
     }
 }
 
-/// Extents found already; what a variable stands for can be put in beforehand.
+/// Extents computed already; those of variables can be added in advance.
 pub(crate) type Extents = HashMap<Ty, Extent>;
 
 impl Facts {
@@ -68,7 +68,7 @@ impl Facts {
     }
 }
 
-/// A refusal of a type that is too large to be written out.
+/// A diagnostic for a type that is too large to be written out.
 pub(crate) fn too_large(what: &str, span: Span) -> Diagnostic {
     Diagnostic::new(Code::TooDeep, format!("{what} is too large"), span, "made here")
         .note(format!("a type may have {MAX_TYPE_SIZE} parts, nested {MAX_TYPE_DEPTH} deep"))
@@ -76,7 +76,7 @@ pub(crate) fn too_large(what: &str, span: Span) -> Diagnostic {
 }
 
 impl Infer {
-    /// Refuses the first expression whose type is too large.
+    /// Rejects the first expression whose type is too large.
     pub(super) fn check_extents(&mut self) {
         let mut known = Extents::new();
         for (module, types) in self.facts.expr_types.iter().enumerate() {

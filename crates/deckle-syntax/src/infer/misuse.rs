@@ -1,4 +1,4 @@
-//! Calls that are wrong as a whole: methods, values that are called, arguments in another order, names of other languages.
+//! Calls that are wrong as a whole: methods, values used as functions, arguments in another order, names of other languages.
 
 use super::Infer;
 use super::sig::{self, Param};
@@ -59,7 +59,7 @@ impl Infer {
         self.diags.push(d);
     }
 
-    /// Reports a wrong number of arguments, unless they could not even be read.
+    /// Reports a wrong number of arguments, unless they had syntax errors.
     pub(super) fn report_arity(
         &mut self,
         message: String,
@@ -100,7 +100,7 @@ impl Infer {
         true
     }
 
-    /// Two arguments that fit if they are exchanged.
+    /// Two arguments that fit if they are swapped.
     pub(super) fn report_exchanged(
         &mut self,
         form: &Builtin,
@@ -138,7 +138,7 @@ impl Infer {
     }
 }
 
-/// How another language calls it, and what it is called here.
+/// The Deckle name for a name of another language.
 pub(super) fn elsewhere(name: &str) -> Option<&'static str> {
     Some(match name {
         "len" | "count" | "size_of" | "numel" => "the number of elements is `length(xs)`",

@@ -1,8 +1,8 @@
-//! Names and types: every error at once, and for lowering the type of every expression.
+//! Names and types: reports every error at once, and infers the type of every expression for lowering.
 //!
-//! Functions are inferred when they are first needed, each once; what a function leaves open in the types of its parameters
-//! is replaced at each use. An error is reported where it arises, its type becomes [`Node::Error`], which agrees with everything, and
-//! inference goes on.
+//! Functions are inferred on demand, each once; the open variables in the types of its parameters
+//! are replaced at each use. An error is reported where it arises, its type becomes [`Node::Error`], which agrees with everything, and
+//! inference continues.
 
 pub(crate) mod annotate;
 pub(crate) mod call;
@@ -26,7 +26,7 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use types::{Clash, Node, Ty, Types};
 
-/// What a name in scope is.
+/// The meaning of a local name.
 #[derive(Clone, Debug)]
 pub(crate) struct Local {
     pub name: Rc<str>,
@@ -42,20 +42,20 @@ pub(crate) struct Infer {
     scope: Vec<Local>,
     demands: Vec<Demand>,
     running: Vec<DefId>,
-    /// The types made for other functions while the current one was inferred, as ranges.
+    /// The types created for other functions while the current one was inferred, as ranges.
     others: Vec<(u32, u32)>,
     generalized: HashSet<Ty>,
-    /// Type definitions that are being expanded, what those without parameters stand for, and how many have been expanded.
+    /// Type definitions that are being expanded, the expansions of those without parameters, and the number of expansions.
     expanding: Vec<env::TypeDefId>,
     expanded: HashMap<env::TypeDefId, Ty>,
     expansions: usize,
-    /// Calls of which one demand has been refused.
+    /// Calls of which one demand has been rejected.
     refused: HashSet<(u32, u32, u32)>,
-    /// Whether a type definition is being read: its sizes are checked where it is used, with its fields in scope.
+    /// Whether a type definition is being read: its sizes are checked at its uses, with its fields in scope.
     in_type_def: bool,
-    /// Empty literals, whose element type nothing may ever determine.
+    /// Empty literals, whose element type may remain undetermined.
     undetermined: Vec<(Ty, Span)>,
-    /// Number literals, to be held against their type once it is known.
+    /// Number literals, to be checked against their type once it is known.
     literals: Vec<(usize, ExprId, bool)>,
 }
 
@@ -105,7 +105,7 @@ impl Infer {
         }
     }
 
-    /// The type of a function, inferring it if that has not been done.
+    /// The type of a function, inferred on demand.
     fn def(&mut self, id: DefId) -> Option<Scheme> {
         if let Some(scheme) = self.facts.schemes.get(&id) {
             return Some(scheme.clone());
@@ -188,7 +188,7 @@ impl Infer {
         if !scheme.params.iter().any(&mut is_large) && !is_large(&scheme.result) {
             return scheme;
         }
-        // What is made of it is too large again.
+        // Types built from it would be too large again.
         if self.diags.iter().all(|d| d.code != Code::TooDeep) {
             self.diags.push(measure::too_large(&format!("the type of `{}`", name.text), name.span));
         }
@@ -197,7 +197,7 @@ impl Infer {
         Scheme { vars: Vec::new(), params, result: error, demands: Vec::new() }
     }
 
-    /// Meets the demands, gives undetermined types their defaults, and leaves the rest to the callers.
+    /// Solves the demands, gives undetermined types their defaults, and leaves the rest to the callers.
     fn settle(&mut self, first: Ty, params: &[Ty], result: Ty) -> Scheme {
         self.solve(false);
         let mut vars = Vec::new();
@@ -206,7 +206,7 @@ impl Infer {
         self.solve(false);
         let (open, stuck): (Vec<Demand>, Vec<Demand>) =
             std::mem::take(&mut self.demands).into_iter().partition(|d| self.mentions(d, &vars));
-        // What a demand of the parameters determines (the type of a field, say) is theirs to leave open too.
+        // Types that a demand of the parameters determines (the type of a field, say) may remain open, too.
         for d in &open {
             for t in demand::types_of(&d.kind) {
                 self.facts.types.free(t, &mut vars);
@@ -261,7 +261,7 @@ impl Infer {
         }
     }
 
-    // Small services.
+    // Utilities.
 
     fn ast(&self) -> &crate::ast::Module {
         &self.facts.modules[self.module].ast
@@ -275,7 +275,7 @@ impl Infer {
         self.scope.iter().rev().find(|l| &*l.name == name)
     }
 
-    /// Demands that `e`, of type `have`, is a `want`; `explain` makes the message of the two in words.
+    /// Requires that `e`, of type `have`, is a `want`; `explain` builds the message from the two as text.
     fn expect(&mut self, e: ExprId, have: Ty, want: Ty, explain: impl FnOnce(&str, &str) -> Diagnostic) {
         if let Err(clash) = self.facts.types.unify(have, want) {
             let span = self.span(e);
@@ -299,7 +299,7 @@ impl Infer {
         }
     }
 
-    /// Demands that two types agree, for a message without an expression to point at.
+    /// Requires that two types agree, for a message without an expression to point at.
     fn agree(&mut self, have: Ty, want: Ty, span: Span, why: &str) {
         if self.facts.types.unify(have, want).is_err() {
             let (h, w) = (self.facts.quote(have), self.facts.quote(want));
@@ -312,7 +312,7 @@ impl Infer {
         }
     }
 
-    /// Holds number literals against the types that inference gave them.
+    /// Checks number literals against their inferred types.
     fn check_literals(&mut self) {
         for (module, e, negative) in std::mem::take(&mut self.literals) {
             let ast = &self.facts.modules[module].ast;

@@ -6,7 +6,7 @@ use crate::infer::types::{Node, Ty};
 use deckle_diag::{Code, Diagnostic, Span};
 
 impl Infer {
-    /// Binds the names of a pattern, which takes apart a value of type `ty`.
+    /// Binds the names of a pattern, which destructures a value of type `ty`.
     pub(super) fn bind_pattern(&mut self, pat: PatId, ty: Ty) {
         let p = self.ast()[pat].clone();
         match p.kind {
@@ -42,7 +42,7 @@ impl Infer {
         self.scope.push(Local { name: name.text.clone(), ty, span: name.span });
     }
 
-    /// Binds the names that the sizes of the parameter types mention and nothing else defines: `n` in `[real; n]`.
+    /// Binds the undefined names in the sizes of the parameter types: `n` in `[real; n]`.
     pub(super) fn bind_size_names(&mut self, def: &Def) {
         for (k, p) in def.params.iter().enumerate() {
             let Some(ty) = p.ty else { continue };
@@ -99,7 +99,7 @@ impl Infer {
         }
     }
 
-    /// The same for one type. `positions` are the position names around it.
+    /// The same for one type. `positions` are the enclosing position names.
     pub(super) fn size_names(&mut self, ty: TypeId, positions: &mut Vec<Name>) {
         match self.ast()[ty].kind.clone() {
             TypeKind::Name { args, .. } => args.into_iter().for_each(|t| self.size_names(t, positions)),

@@ -1,11 +1,11 @@
-//! Types in the words of the script language.
+//! Types in the notation of the script language.
 
 use super::env::Facts;
 use super::types::{Node, Ty};
 use deckle_ir::scalar::ScalarType;
 
 impl Facts {
-    /// A type as a user would write it; what is not known is `...`, or the class that it is of.
+    /// A type as a user would write it; unknown parts are `...`, or the name of their class.
     pub fn show(&self, t: Ty) -> String {
         let mut out = String::new();
         self.show_in(t, &mut out);
@@ -13,7 +13,7 @@ impl Facts {
     }
 
     fn show_in(&self, t: Ty, out: &mut String) {
-        // A type may be far larger than anybody would read.
+        // A type may be too large to read.
         if out.len() > 60 {
             if !out.ends_with("...") {
                 out.push_str("...");
@@ -53,7 +53,7 @@ impl Facts {
         out.push_str(close);
     }
 
-    /// A type in quotes, or in words where it is not known.
+    /// A type in quotes, or a description if it is unknown.
     pub fn quote(&self, t: Ty) -> String {
         match self.types.node(t) {
             Node::Var(Some(set)) => set.describe().into(),
@@ -81,7 +81,7 @@ impl Facts {
     }
 }
 
-/// `int` and `real` for the two that everybody uses.
+/// `int` and `real` for the two most common types.
 pub(crate) fn scalar_name(s: ScalarType) -> &'static str {
     match s {
         ScalarType::I64 => "int",

@@ -1,4 +1,4 @@
-//! Reading the signatures of the table of built-in functions.
+//! Parsing the signatures of the table of built-in functions.
 
 use super::types::{Node, Ty, Types};
 use deckle_ir::array::OperandClass;
@@ -36,7 +36,7 @@ pub(crate) fn read(text: &'static str, types: &mut Types) -> Option<Signature> {
     Some(Signature { params, result })
 }
 
-/// How many arguments a signature takes; `None` for a special one.
+/// The number of arguments of a signature; `None` for a special one.
 pub(crate) fn arity(text: &str) -> Option<usize> {
     let before = text.split_once("->")?.0;
     let mut depth = 0;
@@ -51,7 +51,7 @@ pub(crate) fn arity(text: &str) -> Option<usize> {
     Some(commas.count() + 1)
 }
 
-/// How a function is called and what it does, for a message: `take(int, [a]) -> [a]`.
+/// The usage and description of a function, for a message: `take(int, [a]) -> [a]`.
 pub(crate) fn usage(form: &crate::builtins::Builtin) -> String {
     if form.signature == "special" || form.doc.starts_with(&format!("`{}(", form.name)) {
         return form.doc.trim_end_matches('.').to_string();
@@ -109,7 +109,7 @@ fn plain(part: &str, signature: &str) -> String {
             continue;
         }
         if end == Some(':') {
-            // The class follows, and the variable says it.
+            // The class follows, and belongs to the variable.
             let class = words.next().unwrap_or("");
             let tail = class.trim_start_matches(char::is_alphanumeric);
             let var = word.chars().next().unwrap_or(' ');

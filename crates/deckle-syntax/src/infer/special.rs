@@ -1,4 +1,4 @@
-//! Built-in functions whose type a signature cannot say: those that take literals, or work at any rank.
+//! Built-in functions whose type no signature can express: those that take literals, or work at any rank.
 
 use super::Infer;
 use super::env::DemandKind;
@@ -204,7 +204,7 @@ impl Infer {
         self.expect(e, have, int, |have, _| mismatch(format!("a size must be an `int`, not {have}")));
     }
 
-    /// Demands `rank` dimensions, and gives what is inside.
+    /// Requires `rank` dimensions, and returns the type inside.
     fn rank(&mut self, e: ExprId, have: Ty, rank: usize) -> Ty {
         let inner = self.facts.types.fresh();
         let want = (0..rank).fold(inner, |t, _| self.facts.types.array(t));

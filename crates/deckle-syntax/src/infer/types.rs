@@ -1,10 +1,10 @@
 //! Types during inference: a union-find over nodes.
 //!
-//! These types have no sizes; sizes are found when the program is lowered, by the typing rules of the IR.
-//! A vector and a sequence are one node, [`Node::Coll`], whose *kind* is itself inferred: that is how a generator takes
-//! either, and how `sum`, `map` or `++` work on both.
+//! These types have no sizes; sizes are computed during lowering, by the typing rules of the IR.
+//! A vector and a sequence are one node, [`Node::Coll`], whose *kind* is itself inferred: so a generator takes
+//! either, and `sum`, `map` or `++` work on both.
 //!
-//! A variable that must be a scalar carries the set of scalar types that it may still be; unifying two variables intersects
+//! A variable that must be a scalar carries the set of its possible scalar types; unifying two variables intersects
 //! their sets, and a set of one is that type.
 
 use deckle_ir::array::OperandClass;
@@ -15,7 +15,7 @@ use std::collections::{HashMap, HashSet};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Ty(pub u32);
 
-/// Which scalar types a variable may still be, as bits in the order of [`ScalarType::ALL`].
+/// The possible scalar types of a variable, as bits in the order of [`ScalarType::ALL`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ScalarSet(u16);
 
@@ -37,12 +37,12 @@ impl ScalarSet {
         (self.0.count_ones() == 1).then(|| ScalarType::ALL[self.0.trailing_zeros() as usize])
     }
 
-    /// What an undetermined number becomes: `i64` if it may, else `f64`.
+    /// The default type of an undetermined number: `i64` if possible, else `f64`.
     pub fn default(self) -> Option<ScalarType> {
         [ScalarType::I64, ScalarType::F64].into_iter().find(|t| self.has(*t))
     }
 
-    /// In words.
+    /// A description.
     pub fn describe(self) -> &'static str {
         self.words().0
     }
@@ -75,12 +75,12 @@ impl ScalarSet {
     }
 }
 
-/// What is known of a type.
+/// The state of a type.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Node {
-    /// Nothing, or only that it is one of some scalars.
+    /// Unknown, or only known to be one of some scalars.
     Var(Option<ScalarSet>),
-    /// The same as another.
+    /// Equal to another.
     Link(Ty),
     Scalar(ScalarType),
     Tuple(Vec<Ty>),
@@ -88,7 +88,7 @@ pub(crate) enum Node {
     Record(usize, Vec<Ty>),
     /// A collection: its kind and its elements.
     Coll(Ty, Ty),
-    /// A kind of collection that is not known; whether a sequence is preferred.
+    /// An unknown kind of collection; whether a sequence is preferred.
     AnyKind(bool),
     ArrayKind,
     SeqKind,
@@ -109,7 +109,7 @@ pub(crate) enum Clash {
 #[derive(Debug)]
 pub(crate) struct Types {
     nodes: Vec<Node>,
-    /// Of each root, how many types are it.
+    /// For each root, the number of types it represents.
     weights: Vec<u32>,
     pub error: Ty,
     pub array_kind: Ty,
@@ -184,7 +184,7 @@ impl Types {
         self.nodes[t.0 as usize] = node;
     }
 
-    /// Makes two roots one type, which is as the second is. The root of more types stays one, so that every type is a few links from its root.
+    /// Unifies two roots, with the node of the second. The root of more types remains one, so that every type is a few links from its root.
     fn link(&mut self, a: Ty, b: Ty) {
         let (i, j) = (a.0 as usize, b.0 as usize);
         if self.weights[i] > self.weights[j] {
@@ -197,7 +197,7 @@ impl Types {
         }
     }
 
-    /// Says that an undetermined kind would rather be a sequence.
+    /// Lets an undetermined kind default to a sequence.
     pub fn prefer_seq(&mut self, kind: Ty) {
         let kind = self.root(kind);
         if let Node::AnyKind(_) = self.nodes[kind.0 as usize] {
@@ -205,7 +205,7 @@ impl Types {
         }
     }
 
-    /// Makes two types the same.
+    /// Unifies two types.
     pub fn unify(&mut self, a: Ty, b: Ty) -> Result<(), Clash> {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.unify_roots(a, b))
     }
@@ -216,7 +216,7 @@ impl Types {
             return Ok(());
         }
         match (self.nodes[a.0 as usize].clone(), self.nodes[b.0 as usize].clone()) {
-            // What depends on an error is one too, so that it is not reported again.
+            // A type that depends on an error is an error, so that it is not reported again.
             (Node::Error, Node::Var(_)) => {
                 self.link(b, a);
                 Ok(())
@@ -276,7 +276,7 @@ impl Types {
         Ok(())
     }
 
-    /// Whether two types may be the same, as far as can be told without changing them. Errs towards yes.
+    /// Whether two types may be equal, as far as can be decided without changing them. Errs towards yes.
     pub fn may_agree(&self, a: Ty, b: Ty) -> bool {
         self.may_agree_at(a, b, 0)
     }
@@ -376,7 +376,7 @@ impl Types {
                 }
                 _ => return t,
             };
-            // What occurs many times stays one node: a type may be exponentially larger when written out.
+            // A shared part remains one node: a type may be exponentially larger when written out.
             map.insert(t, new);
             new
         })

@@ -75,7 +75,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// Reads `e-3`, if it is there.
+    /// Reads `e-3`, if present.
     fn exponent(&mut self, lo: usize) -> bool {
         if !matches!(self.byte(0), b'e' | b'E') {
             return false;
@@ -147,7 +147,7 @@ impl Lexer<'_> {
         self.push(Tok::Float { suffix }, lo);
     }
 
-    /// Whether `.5` stands here, where no `.` of a field or component can.
+    /// Whether `.5` follows here, where no `.` of a field or component can.
     pub(super) fn at_bare_fraction(&self) -> bool {
         self.byte(1).is_ascii_digit() && !self.last().is_some_and(Tok::ends_expr)
     }
@@ -239,7 +239,7 @@ impl Lexer<'_> {
         false
     }
 
-    /// Reads what a backslash stands for.
+    /// Reads an escape sequence.
     fn escape(&mut self, bytes: &mut Vec<u8>) {
         let lo = self.pos;
         self.pos += 1;
@@ -293,7 +293,7 @@ pub(crate) fn float_digits(literal: &str) -> String {
     literal[..end].chars().filter(|c| *c != '_').collect()
 }
 
-/// The largest number that may be written with a suffix. That of `i8` is 128, for the sake of `-128i8`.
+/// The largest number that may be written with a suffix. For `i8` it is 128, to allow `-128i8`.
 fn largest_magnitude(suffix: Option<ScalarSuffix>) -> u64 {
     match suffix {
         Some(ScalarSuffix::I8) => 1 << 7,

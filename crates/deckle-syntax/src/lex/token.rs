@@ -2,7 +2,7 @@
 
 use crate::ast::{BinOp, ScalarSuffix};
 
-/// A token and where it stands.
+/// A token and its place.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Token {
     pub(crate) tok: Tok,
@@ -18,7 +18,7 @@ pub(crate) struct StrId(pub(crate) u32);
 
 macro_rules! tokens {
     (keywords { $($kw:ident = $kw_text:literal,)* } signs { $($sign:ident = $sign_text:literal,)* }) => {
-        /// What a token is.
+        /// The kind of a token.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum Tok {
             Int { value: u64, suffix: Option<ScalarSuffix> },
@@ -27,7 +27,7 @@ macro_rules! tokens {
             Char(u8),
             Str(StrId),
             Ident,
-            /// Something the lexer has reported.
+            /// An error that the lexer has reported.
             Bad,
             Eof,
             $($kw,)*
@@ -35,7 +35,7 @@ macro_rules! tokens {
         }
 
         impl Tok {
-            /// The keyword that is spelt like this.
+            /// The keyword with this spelling.
             pub(crate) fn keyword(text: &str) -> Option<Tok> {
                 match text {
                     $($kw_text => Some(Tok::$kw),)*
@@ -62,7 +62,7 @@ macro_rules! tokens {
     };
 }
 
-// Note [Longest sign first]: the lexer takes the first sign that fits, so one that begins another comes after it.
+// Note [Longest sign first]: the lexer takes the first sign that matches, so a prefix of another sign comes after it.
 tokens! {
     keywords {
         Def = "def", Type = "type", Import = "import", As = "as", Let = "let", In = "in", If = "if",
@@ -88,7 +88,7 @@ tokens! {
 }
 
 impl Tok {
-    /// The operator with two operands that this token is.
+    /// The binary operator of this token.
     pub(crate) fn bin_op(self) -> Option<BinOp> {
         Some(match self {
             Tok::BarBar => BinOp::Or,

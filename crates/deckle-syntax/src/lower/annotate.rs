@@ -1,7 +1,7 @@
 //! Written types with their sizes.
 //!
-//! A parameter's type binds the names in its sizes; a type written elsewhere is checked by an `ensure`. Where no size is
-//! written the dimension gets a variable of its own, one for each position around it: it may be jagged.
+//! A parameter's type binds the names in its sizes; a type written elsewhere is checked by an `ensure`. A dimension without a written
+//! size gets a variable of its own, one for each enclosing position: it may be jagged.
 
 use super::func::{Binding, FnLower, Lowered};
 use crate::ast::{self, BinOp, ExprId, ExprKind, IndexItem, TypeId, TypeKind};
@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// A written type and where to look up what it mentions.
+/// A written type and its environment.
 #[derive(Clone)]
 struct Written {
     module: usize,
@@ -24,16 +24,16 @@ struct Written {
     args: Rc<HashMap<Rc<str>, Option<Written>>>,
 }
 
-/// What sizes may mention besides variables in scope.
+/// The names that sizes may mention besides variables in scope.
 #[derive(Clone, Default)]
 struct Around {
     /// Names bound by this type, or by an enclosing one.
     names: HashMap<Rc<str>, Size>,
     /// Names of positions, outermost first; `None` for a dimension without a name.
     positions: Vec<Option<Rc<str>>>,
-    /// The record around, field by field, as a value in scope, and what it is.
+    /// The enclosing record, field by field, as a value in scope, and its type.
     fields: HashMap<Rc<str>, (Path, Type)>,
-    /// Where this part of the value is found, if it can be named.
+    /// The path of this part of the value, if it can be named.
     path: Option<Path>,
     /// Whether the names belong to a type definition rather than to the function.
     foreign: bool,
@@ -55,8 +55,8 @@ impl FnLower<'_> {
         }
     }
 
-    /// Every name that a type binds must be told by one of its sizes. `since` is how many names there were before it.
-    /// Names that come into scope are those of a parameter, which has a check of its own.
+    /// Every name that a type binds must be determined by one of its sizes. `since` is the number of names before it.
+    /// Names that come into scope are those of a parameter, which has a separate check.
     fn check_names(&mut self, ty: &Type, since: usize) {
         for (s, name, span) in self.named.split_off(since) {
             if self.scope.iter().any(|(_, b)| matches!(b, Binding::Size(x) if *x == s)) {
@@ -86,7 +86,7 @@ impl FnLower<'_> {
         self.diags.push(Diagnostic::new(Code::TypeMismatch, message, span, format!("not {what}")));
     }
 
-    /// `v`, having checked the sizes of a type written for it.
+    /// `v`, after checking the sizes of a type written for it.
     pub fn ensure_written(&mut self, v: Var, written: TypeId) -> Lowered<Var> {
         let w = Written { module: self.id.module, ty: written, args: Rc::default() };
         if !self.has_sizes(&w, 0) {
@@ -109,7 +109,7 @@ impl FnLower<'_> {
         self.op(Op::Ensure(ty), &[v], span)
     }
 
-    /// The same for a record just made, whose definition may demand sizes of its fields.
+    /// The same for a new record, whose definition may require sizes of its fields.
     pub fn ensure_record(&mut self, v: Var, number: usize, fields: &[Var], span: Span) -> Lowered<Var> {
         let record = self.cx.facts.records[number].clone();
         let body = self.cx.facts.type_def(record.def).body;
@@ -153,7 +153,7 @@ impl FnLower<'_> {
         }
     }
 
-    /// What a named type stands for, if it is defined.
+    /// The definition of a named type, if there is one.
     fn expansion(&self, w: &Written) -> Option<Written> {
         let TypeKind::Name { module, name, args } = self.written(w).kind else { return None };
         if module.is_none()
@@ -173,7 +173,7 @@ impl FnLower<'_> {
         Some(Written { module: id.module, ty: def.body, args: Rc::new(args) })
     }
 
-    /// The written type with its sizes. The kind says what it is; the text only says how large.
+    /// The written type with its sizes. The kind gives the type; the text only gives the sizes.
     fn sized(&mut self, w: &Written, kind: &Type, around: &mut Around) -> Type {
         let at = |ty| Written { module: w.module, ty, args: w.args.clone() };
         match (self.written(w).kind, kind) {
@@ -324,7 +324,7 @@ impl FnLower<'_> {
         }
     }
 
-    /// The value that a name or a field in a size stands for.
+    /// The value of a name or a field in a size.
     fn size_path(&self, e: ExprId, module: usize, around: &Around) -> Option<(Path, Type)> {
         let ast = &self.cx.facts.modules[module].ast;
         match &ast[e].kind {
@@ -382,7 +382,7 @@ impl FnLower<'_> {
     }
 }
 
-/// A written type whose new size variables, those from `first` on, are told by the value's own type where that can be.
+/// A written type whose new size variables, those from `first` on, are taken from the value's own type if possible.
 fn solved(written: &Type, actual: &Type, first: SizeVar) -> Type {
     let mut sizes = Vec::new();
     actual.for_each_size(&mut |s, _| sizes.push(s.clone()));

@@ -38,7 +38,7 @@ impl FnLower<'_> {
             }
             _ => {}
         }
-        // Which arguments are functions is known from the signature; the values are evaluated first, in order.
+        // The signature determines which arguments are functions; the values are evaluated first, in order.
         let functions: Vec<bool> = function_arguments(form, args.len());
         let mut values = Vec::new();
         let mut funcs = Vec::new();
@@ -144,7 +144,7 @@ impl FnLower<'_> {
         }
     }
 
-    /// A refusal that comes from a sequence in an array says so.
+    /// An error caused by a sequence in an array is reported as such.
     fn or_concrete(&self, d: Stop, f: ExprId) -> Stop {
         if let ExprKind::Lambda { body, .. } = &self.ast()[f].kind
             && let Err(better) = self.need_concrete(&self.kind_of(*body), self.span(*body), "an array")
@@ -154,7 +154,7 @@ impl FnLower<'_> {
         d
     }
 
-    /// A built-in function that takes only values. `at` is the call, where there is one.
+    /// A built-in function that takes only values. `at` is the call, if there is one.
     pub fn value_builtin(&mut self, form: &Builtin, v: &[Var], at: Option<ExprId>, span: Span) -> Lowered<Var> {
         let name = form.name;
         if let Some(op) = UnOp::from_name(name) {
@@ -287,7 +287,7 @@ impl FnLower<'_> {
         }
     }
 
-    /// All dimensions as one.
+    /// All dimensions flattened to one.
     fn flat(&mut self, v: Var, span: Span) -> Lowered<Var> {
         (1..self.ty(v).depth()).try_fold(v, |v, _| self.op(Op::Flatten, &[v], span))
     }
@@ -319,7 +319,7 @@ impl FnLower<'_> {
         })
     }
 
-    /// The integer literals of an argument; inference has seen that they are there.
+    /// The integer literals of an argument; inference has checked them.
     fn literals(&self, e: ExprId) -> Vec<u32> {
         let one = |e: ExprId| match self.ast()[e].kind {
             ExprKind::Int { value, .. } => value as u32,

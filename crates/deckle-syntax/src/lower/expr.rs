@@ -214,7 +214,7 @@ impl FnLower<'_> {
         found.map(|k| k as u32).ok_or_else(|| self.surprise(name.span))
     }
 
-    /// Which record type an expression has.
+    /// The record type of an expression.
     fn record_number(&self, e: ExprId) -> Option<usize> {
         let ty = self.cx.facts.expr_types[self.id.module][e.0 as usize]?;
         match self.cx.facts.types.node(ty) {

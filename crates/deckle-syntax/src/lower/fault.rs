@@ -1,4 +1,4 @@
-//! What stops lowering, and how it is said.
+//! Errors that stop lowering, and their messages.
 
 use super::func::{Binding, FnLower};
 use crate::ast::{ExprId, ExprKind};
@@ -12,7 +12,7 @@ use deckle_ir::types::Type;
 pub(super) struct Stop(Option<Box<Diagnostic>>);
 
 impl Stop {
-    /// It depends on something that was refused before.
+    /// It depends on something that was rejected before.
     pub const SAID: Stop = Stop(None);
 
     pub fn into_diagnostic(self) -> Option<Diagnostic> {
@@ -28,7 +28,7 @@ impl From<Diagnostic> for Stop {
 
 pub(super) type Lowered<T> = Result<T, Stop>;
 
-/// A number of elements, in words.
+/// A number of elements as text.
 fn elements(n: &str) -> String {
     if n == "1" { "1 element".into() } else { format!("{n} elements") }
 }
@@ -49,7 +49,7 @@ fn not_concrete(what: &str, span: Span) -> Diagnostic {
 }
 
 impl FnLower<'_> {
-    /// Lowers a part of an expression. If that fails it is noted and forgotten, so that the other parts can be looked at too.
+    /// Lowers a part of an expression. An error is recorded and lowering continues with the other parts.
     pub fn attempt<T>(&mut self, build: impl FnOnce(&mut Self) -> Lowered<T>) -> Option<T> {
         let mark = self.b.mark();
         let (depth, loops) = (self.scope.len(), self.loops);
@@ -65,13 +65,13 @@ impl FnLower<'_> {
         }
     }
 
-    /// All of these, or all that is wrong with them.
+    /// All of these, or all their errors.
     pub fn exprs(&mut self, es: &[ExprId]) -> Lowered<Vec<Var>> {
         let all: Vec<Option<Var>> = es.iter().map(|e| self.attempt(|f| f.expr(*e))).collect();
         all.into_iter().collect::<Option<Vec<_>>>().ok_or(Stop::SAID)
     }
 
-    /// What the typing rules of the IR refuse.
+    /// An error of the typing rules of the IR.
     pub fn type_error(&self, e: TypeError, args: &[Var], span: Span) -> Stop {
         if e.message.contains("cannot hold a sequence") || e.message.contains("sequence of sequences") {
             return not_concrete("a vector", span).into();
@@ -111,7 +111,7 @@ impl FnLower<'_> {
         d.help("cut the longer one with `take`, or pad the shorter one with `pad`").into()
     }
 
-    /// A size with the names that the user gave to what it mentions; `None` where something has none.
+    /// A size in the user's names; `None` if a part of it has no name.
     pub fn size_in_words(&self, size: &str) -> Option<String> {
         let mut out = String::new();
         let mut rest = size;
@@ -152,7 +152,7 @@ impl FnLower<'_> {
         measured.map(|(name, _)| format!("length({name})"))
     }
 
-    /// Inference has passed this, so it should not be here.
+    /// Inference has accepted this, so it is a bug.
     pub fn surprise(&self, span: Span) -> Stop {
         Diagnostic::new(Code::Internal, "an expression passed inference that lowering does not know", span, "this one")
             .help("please report this program")
@@ -177,7 +177,7 @@ impl FnLower<'_> {
         .into())
     }
 
-    /// The place of argument `k` of a call, or the call where it is not written as one.
+    /// The place of argument `k` of a call, or the call if the argument is not written.
     pub fn argument_span(&self, call: Option<ExprId>, k: usize, span: Span) -> Span {
         match call.map(|e| &self.ast()[e].kind) {
             Some(ExprKind::Call { args, .. }) => args.get(k).map_or(span, |a| self.span(a.value)),
@@ -188,7 +188,7 @@ impl FnLower<'_> {
     /// A sequence is traversed once, so a body that runs many times cannot use one from outside.
     pub fn captured(&self, v: Var, rounds: bool, span: Span) -> Stop {
         let name = self.scope.iter().rev().find(|(_, b)| matches!(b, Binding::Var(x) if *x == v)).map(|(n, _)| n);
-        // The first use of that name inside, as far as the text tells.
+        // The first use of that name inside, according to the text.
         let used = self.ast().exprs.iter().find(|e| {
             let inside = e.span.file == span.file && e.span.lo >= span.lo && e.span.hi <= span.hi;
             inside && matches!((&e.kind, name), (ExprKind::Name(n), Some(name)) if n.text == *name)

@@ -1,4 +1,4 @@
-//! Lowering one function: its scope, its statements, and what goes wrong.
+//! Lowering one function: its scope, its statements, and its errors.
 
 pub(super) use super::fault::Lowered;
 use super::{Choices, Lower};
@@ -11,16 +11,16 @@ use deckle_ir::scalar::Scalar;
 use deckle_ir::types::Type;
 use std::rc::Rc;
 
-/// How many names and operators a size may mention.
+/// The maximal number of names and operators in a size.
 const MAX_SIZE: usize = 100;
 
-/// What a name in scope stands for.
+/// The meaning of a name in scope.
 #[derive(Clone, Debug)]
 pub(super) enum Binding {
     Var(Var),
     /// A size named in a parameter's type.
     Size(SizeVar),
-    /// Something that was refused.
+    /// A rejected value.
     Poison,
 }
 
@@ -31,11 +31,11 @@ pub(super) struct FnLower<'a> {
     pub id: DefId,
     pub map: &'a Choices,
     pub scope: Vec<(Rc<str>, Binding)>,
-    /// How many loops are around.
+    /// The number of enclosing loops.
     pub loops: usize,
-    /// The names that the sizes of the type being read bind, and where.
+    /// The names bound by the sizes of the type being read, with their places.
     pub named: Vec<(SizeVar, Rc<str>, Span)>,
-    /// What is wrong so far.
+    /// The errors so far.
     pub diags: Vec<Diagnostic>,
 }
 
@@ -132,7 +132,7 @@ impl<'a> FnLower<'a> {
         self.forget_large_sizes(v, span)
     }
 
-    /// Sizes grow with every operator. One that nobody could make use of is forgotten: it becomes a variable.
+    /// Sizes grow with every operator. One that is too large to be useful is replaced by a variable.
     fn forget_large_sizes(&mut self, v: Var, span: Span) -> Lowered<Var> {
         let mut large = false;
         self.ty(v).for_each_size(&mut |s, _| {
@@ -224,7 +224,7 @@ impl<'a> FnLower<'a> {
         Ok(())
     }
 
-    /// Binds the names of a pattern whose value was refused.
+    /// Binds the names of a pattern whose value was rejected.
     pub fn poison(&mut self, pat: PatId) {
         match &self.ast()[pat].kind {
             PatKind::Name(n) => self.scope.push((n.text.clone(), Binding::Poison)),
@@ -237,7 +237,7 @@ impl<'a> FnLower<'a> {
         self.scope.iter().rev().find(|(n, _)| &**n == name).map(|(_, b)| b)
     }
 
-    /// The value of a size that a parameter's type names: the length of an array that tells it.
+    /// The value of a size named by a parameter's type: the length of an array that determines it.
     pub fn size_value(&mut self, s: SizeVar, span: Span) -> Lowered<Var> {
         for param in self.b.func().params().to_vec() {
             let mut path = Vec::new();
@@ -269,7 +269,7 @@ impl<'a> FnLower<'a> {
         .into())
     }
 
-    /// A name that a parameter's sizes bind must be told by one of them.
+    /// A name that a parameter's sizes bind must be determined by one of them.
     fn check_told(&self, names: usize, ty: &Type, written: Option<ast::TypeId>) -> Lowered<()> {
         for (name, binding) in &self.scope[names..] {
             let Binding::Size(s) = binding else { continue };
@@ -293,13 +293,13 @@ impl<'a> FnLower<'a> {
         Ok(())
     }
 
-    /// The array with its outer dimensions known to be regular, checked at run time where that is not certain.
+    /// The array with regular outer dimensions, checked at run time unless that is known.
     pub fn regular(&mut self, v: Var, depth: usize, span: Span) -> Lowered<Var> {
         self.b.regular(v, depth, span).map_err(|e| self.type_error(e, &[v], span))
     }
 }
 
-/// Where a type tells a size: the components to take, the dimension of the array there, and what its length has too much.
+/// The place where a type determines a size: the components to take, the dimension of the array there, and the constant to subtract from its length.
 fn find_size(ty: &Type, s: SizeVar, path: &mut Vec<u32>) -> Option<(u32, i128)> {
     if let Some(parts) = ty.parts() {
         for (k, part) in parts.into_iter().enumerate() {

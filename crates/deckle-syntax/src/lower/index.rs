@@ -35,7 +35,7 @@ impl FnLower<'_> {
             let args: Vec<Var> = std::iter::once(array).chain(leading).collect();
             return self.op(Op::Index, &args, span);
         }
-        // An end that is left out below the first axis is the end of each row, which may differ from row to row.
+        // An omitted end below the first axis is the end of each row, which may differ from row to row.
         let per_row = parts.iter().skip(1).any(|p| matches!(p, Part::Range(_, None)));
         if !per_row {
             return self.slice(array, parts, span);

@@ -1,4 +1,4 @@
-//! Loops: which sizes of the state stay, and which change from round to round.
+//! Loops: which sizes of the state are loop-invariant, and which change from round to round.
 
 use super::func::{FnLower, Lowered};
 use crate::ast::{ExprId, LoopKind, PatId};
@@ -8,11 +8,11 @@ use deckle_ir::entity::{Body, Var};
 use deckle_ir::size::{Atom, Size};
 use deckle_ir::types::Type;
 
-/// Beyond so many nested loops every size of the state is taken to change: trying would take too long.
+/// With more nested loops than this, every size of the state is assumed to change: trying would take too long.
 const MAX_TRIES: usize = 4;
 
 impl FnLower<'_> {
-    /// First takes all sizes of the state to stay; those that a round changes are made variables, and the body is
+    /// First assumes all sizes of the state to be loop-invariant; those that a round changes become variables, and the body is
     /// built again.
     pub fn looping(&mut self, pat: PatId, init: ExprId, kind: &LoopKind, body: ExprId, span: Span) -> Lowered<Var> {
         let start = self.expr(init)?;
@@ -45,7 +45,7 @@ impl FnLower<'_> {
         result
     }
 
-    /// The first value of the counter, if it is not zero, and how many rounds there are.
+    /// The first value of the counter, if it is not zero, and the number of rounds.
     fn bounds(&mut self, lo: Option<ExprId>, hi: ExprId, inclusive: bool, span: Span) -> Lowered<(Option<Var>, Var)> {
         let lo = lo.map(|e| self.expr(e)).transpose()?;
         let mut n = self.expr(hi)?;
@@ -59,7 +59,7 @@ impl FnLower<'_> {
         Ok((lo, n))
     }
 
-    /// Builds the bodies once, and tells which sizes a round changes that were taken to stay.
+    /// Builds the bodies once, and returns the sizes that a round changes contrary to the assumption.
     #[allow(clippy::too_many_arguments)]
     fn round(
         &mut self,

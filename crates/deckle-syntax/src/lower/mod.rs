@@ -1,8 +1,8 @@
 //! From typed trees to array IR.
 //!
 //! A function is lowered once for each combination of types that its open variables are used at, callees before
-//! callers. Types are known here; sizes come out of the typing rules of the IR while the function is built. What those rules
-//! cannot prove and an operator needs (a regular array, a written size) becomes an `ensure`.
+//! callers. Types are known here; the typing rules of the IR compute sizes while the function is built. Requirements of operators that those rules
+//! cannot prove (a regular array, a written size) become an `ensure`.
 
 mod annotate;
 mod builtin;
@@ -26,10 +26,10 @@ use deckle_ir::types::{RecordType, Type};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// How many more functions a program may have than are written, counting each once for every combination of types.
+/// The maximal number of functions beyond the written ones, counting each once for every combination of types.
 const MAX_INSTANCES: usize = 5_000;
 
-/// What an open variable of a function is used at.
+/// The type at which an open variable of a function is used.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Choice {
     Type(Type),
@@ -41,24 +41,24 @@ pub(crate) type Choices = HashMap<Ty, Choice>;
 /// A function at particular types.
 type Key = (DefId, Vec<Choice>);
 
-/// What is being lowered.
+/// The state of lowering.
 pub(crate) struct Lower {
     facts: Facts,
     funcs: Vec<Function>,
     instances: HashMap<Key, Option<Func>>,
     diags: Vec<Diagnostic>,
     root: usize,
-    /// How many functions are written.
+    /// The number of written functions.
     written: usize,
-    /// How many functions have each name.
+    /// The number of functions with each name.
     names: HashMap<String, u32>,
-    /// The calls through which the current function is reached, each if its function has several instances.
+    /// The chain of calls to the current function, each if its function has several instances.
     calls: Vec<Option<Span>>,
-    /// Whether the limit on instances was passed.
+    /// Whether the limit on instances was exceeded.
     exhausted: bool,
 }
 
-/// Lowers every function of the root module that has a definite type, and what those call.
+/// Lowers every function of the root module that has a definite type, and their callees.
 pub(crate) fn lower(facts: Facts, root: usize) -> Result<Compiled, Vec<Diagnostic>> {
     let written = facts.modules.iter().map(|m| m.ast.defs.len()).sum();
     let mut lower = Lower {
@@ -99,8 +99,8 @@ pub(crate) fn lower(facts: Facts, root: usize) -> Result<Compiled, Vec<Diagnosti
 }
 
 impl Lower {
-    /// The types at which a function is run from outside: its own, with numbers and collections that it leaves open
-    /// at their defaults. `None` if it leaves more than that open.
+    /// The types at which a function is run from outside: its own, with the defaults of open numbers and
+    /// collections. `None` if other types are open.
     fn entry_choices(&self, id: DefId) -> Option<Vec<Choice>> {
         let scheme = self.facts.schemes.get(&id)?;
         if !scheme.demands.is_empty() {
@@ -114,7 +114,7 @@ impl Lower {
         scheme.vars.iter().map(choice).collect()
     }
 
-    /// The function at these types, lowering it if that has not been done; `None` if that fails.
+    /// The function at these types, lowered on demand; `None` if that fails.
     fn instance(&mut self, id: DefId, choices: Vec<Choice>) -> Option<Func> {
         let key = (id, choices);
         if let Some(done) = self.instances.get(&key) {
@@ -172,7 +172,7 @@ impl Lower {
         })
     }
 
-    /// Notes what is wrong with an instance, and the calls that made it what it is.
+    /// Records the errors of an instance, and the calls that created it.
     fn refuse(&mut self, diags: Vec<Diagnostic>) {
         let calls: Vec<Span> = self.calls.iter().rev().map_while(|c| *c).take(3).collect();
         for d in diags {
@@ -196,7 +196,7 @@ impl Lower {
         self.diags.push(d);
     }
 
-    /// How large the types are that the variables of a function stand for.
+    /// The extents of the types of the variables of a function.
     fn extents(&self, map: &Choices) -> Extents {
         let of = |c: &Choice| match c {
             Choice::Type(t) => extent(t),
@@ -205,7 +205,7 @@ impl Lower {
         map.iter().map(|(var, c)| (self.facts.types.root(*var), of(c))).collect()
     }
 
-    /// Whether all types in a function can be written out; refuses it if not.
+    /// Whether all types in a function can be written out; rejects it if not.
     fn is_small(&mut self, id: DefId, known: &mut Extents) -> bool {
         if known.values().all(|e| e.parts <= 8) {
             return true;
@@ -229,7 +229,7 @@ impl Lower {
         let base = if id.module == self.root { name.to_string() } else { format!("{name}@{}", id.module) };
         let count = self.names.entry(base.clone()).or_default();
         *count += 1;
-        // Names of functions hold no `'`, so this is nobody else's.
+        // Names of functions contain no `'`, so this is unique.
         if *count == 1 { base } else { format!("{base}'{count}") }
     }
 
@@ -237,7 +237,7 @@ impl Lower {
         self.instances.get(&(id, choices)).copied().flatten()
     }
 
-    /// The functions that a function calls, the types at which it does, and where.
+    /// The callees of a function, the types of each call, and its place.
     fn callees(&self, id: DefId) -> Vec<(DefId, Vec<Ty>, Span)> {
         let ast = &self.facts.modules[id.module].ast;
         let mut out = Vec::new();

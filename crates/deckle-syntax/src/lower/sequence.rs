@@ -1,4 +1,4 @@
-//! Comprehensions, and what works on vectors and sequences alike.
+//! Comprehensions, and functions on both vectors and sequences.
 
 use super::func::{FnLower, Lowered};
 use crate::ast::{ExprId, Gen};
@@ -70,7 +70,7 @@ impl FnLower<'_> {
         })
     }
 
-    /// Sequences have no sizes, so what is known of the vectors that they come from is held together here.
+    /// Sequences have no sizes, so the lengths of the vectors that they come from are compared here.
     fn same_lengths(&self, from: &[Var], span: Span) -> Lowered<()> {
         let mut sizes = from.iter().filter_map(|v| Some(&self.ty(*v).as_array()?.size));
         let Some(first) = sizes.next() else { return Ok(()) };

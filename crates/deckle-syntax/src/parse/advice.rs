@@ -1,4 +1,4 @@
-//! What was expected, what was found instead, and what may have been meant.
+//! Messages: what was expected, what was found instead, and the likely intention.
 
 use deckle_diag::{Code, Diagnostic};
 
@@ -11,7 +11,7 @@ const NO_BLOCKS: &str = "braces hold the elements of a sequence; there are no bl
                          a value is named with `let x = .. in ..`";
 
 impl Parser<'_> {
-    /// The token here, in words.
+    /// A description of the token here.
     pub(super) fn describe(&self) -> String {
         match self.tok() {
             Tok::Eof => "the end of the file".into(),
@@ -25,7 +25,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Where to show that something is missing: here, or after the last token of an item that ends too early.
+    /// The place to report a missing token: here, or after the last token of an item that ends too early.
     pub(super) fn complain(&self, message: String) -> Diagnostic {
         if self.at_item() {
             let last = self.span_of(self.before());
@@ -80,7 +80,7 @@ impl Parser<'_> {
         })
     }
 
-    /// What to say where a value should stand.
+    /// Advice on a missing value.
     fn advice_on_missing_value(&self) -> Option<String> {
         let before = self.before();
         let adjacent = before.hi == self.token().lo;
@@ -112,7 +112,7 @@ impl Parser<'_> {
         })
     }
 
-    /// What to say where the parameters of a lambda should end.
+    /// Advice on the end of the parameters of a lambda.
     fn advice_on_parameters(&self) -> Option<String> {
         Some(match self.tok() {
             Tok::Comma => "parameters stand side by side: `\\x y -> e`".into(),
@@ -134,12 +134,12 @@ impl Parser<'_> {
         if self.follows_expr(expected) { self.advice_on_call() } else { None }
     }
 
-    /// Whether what was expected is what may follow a whole expression.
+    /// Whether the expected token is one that may follow a complete expression.
     fn follows_expr(&self, expected: &str) -> bool {
         ["an operator", "`,`", "`then`", "`do`"].iter().any(|start| expected.starts_with(start))
     }
 
-    /// What to say of `f x`.
+    /// Advice on `f x`.
     fn advice_on_call(&self) -> Option<String> {
         if self.before().tok == Tok::ParenR && !self.token().first && self.before().hi < self.token().lo {
             return Some("all arguments stand in one pair of parentheses: `f(x, y)`".into());
@@ -157,7 +157,7 @@ impl Parser<'_> {
         self.open.last().is_some_and(|o| o.is_square())
     }
 
-    /// Whether `--` stands before this token on its line.
+    /// Whether `--` comes before this token on its line.
     fn dashes_before(&self) -> bool {
         let tokens = &self.lexed.tokens[..self.pos];
         for pair in tokens.windows(2).rev().take(40) {

@@ -59,7 +59,7 @@ impl Parser<'_> {
         Ok(Arg { name, value: self.expr()? })
     }
 
-    /// `x =`, if it is there.
+    /// `x =`, if present.
     fn field_name(&mut self) -> Parsed<Option<Name>> {
         if !self.at_assignment() {
             return Ok(None);
@@ -218,7 +218,7 @@ impl Parser<'_> {
         if self.at(Tok::Bar) { Err(self.refuse_bar()) } else { Ok(()) }
     }
 
-    /// Remembers a bracket that starts a line and yet continues the expression of the line before.
+    /// Records a bracket that starts a line and yet continues the expression of the line before.
     fn note_split_postfix(&mut self) {
         if self.token().first {
             self.split_postfix = Some(self.span());

@@ -1,4 +1,4 @@
-//! The arenas while they grow, with the depth of every node.
+//! The arenas under construction, with the depth of every node.
 
 use deckle_diag::{Code, Diagnostic, FileId, Span};
 

@@ -1,4 +1,4 @@
-//! The tree as s-expressions, one line an item: what tests compare.
+//! The tree as s-expressions, one line per item: compared by tests.
 
 use std::fmt::Write;
 

@@ -1,6 +1,6 @@
 //! Expressions.
 //!
-//! `let`, `if`, `loop` and `\` end in an expression that reaches as far as it can. Those are read in a loop
+//! `let`, `if`, `loop` and `\` end in an expression that extends as far right as possible. Those are read in a loop
 //! and built from the inside out, so that a thousand `let`s do not nest the parser a thousand levels deep.
 
 use deckle_diag::{Code, Diagnostic, Span};
@@ -33,7 +33,7 @@ impl FrameKind {
     }
 }
 
-/// What stands between two operands.
+/// An infix operator.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Infix {
     Op(BinOp),
@@ -44,7 +44,7 @@ const COMPARISON: u8 = 2;
 const RANGE: u8 = 8;
 
 impl Infix {
-    /// How tightly it binds.
+    /// Its precedence.
     fn level(self) -> u8 {
         use BinOp::*;
         match self {
@@ -218,7 +218,7 @@ impl Parser<'_> {
         Ok(self.error_expr(span))
     }
 
-    /// The operator here, also where it is spelt as in another language.
+    /// The operator here, including spellings of other languages.
     fn infix(&self) -> Option<Infix> {
         let op = match self.tok() {
             Tok::Bar if self.bar_is_guard => return None,
@@ -234,7 +234,7 @@ impl Parser<'_> {
                 "xor" => BinOp::BitXor,
                 _ => return None,
             },
-            // Taken by `power`, whose right operand may carry a sign.
+            // Handled by `power`, whose right operand may have a sign.
             Tok::StarStar => return None,
             tok => tok.bin_op()?,
         };

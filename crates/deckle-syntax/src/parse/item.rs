@@ -138,7 +138,7 @@ impl Parser<'_> {
         self.ty()
     }
 
-    /// Reports `def f x = e` and `def f = e`; goes on after the latter.
+    /// Reports `def f x = e` and `def f = e`; continues after the latter.
     fn report_no_parameters(&mut self) -> Parsed<Vec<Param>> {
         let name = self.text_of(self.span_of(self.before()));
         let message = "a function's parameters stand in parentheses";

@@ -1,12 +1,12 @@
 //! From tokens to the tree: recursive descent with recovery.
 //!
-//! A function of the parser returns `Err` once it has reported what is wrong. The innermost bracket that
-//! is being parsed catches a [`Fail::Here`], skips to its next element or its end, and goes on; outside of
+//! A function of the parser returns `Err` once it has reported an error. The innermost bracket that
+//! is being parsed catches a [`Fail::Here`], skips to its next element or its end, and continues; outside of
 //! all brackets the rest of the item is skipped. So one run reports the errors of a whole file, and no
-//! token is looked at twice by different recoveries.
+//! token is examined twice by different recoveries.
 //!
-//! Two limits keep every later recursion over the tree within bounds. [`MAX_NESTING`] bounds the recursion of the
-//! parser, and [`crate::ast::MAX_TREE_DEPTH`] the depth of what loops build: chains of operators, `let`s and `else if`s.
+//! Two limits bound every later recursion over the tree. [`MAX_NESTING`] bounds the recursion of the
+//! parser, and [`crate::ast::MAX_TREE_DEPTH`] the depth of trees that loops build: chains of operators, `let`s and `else if`s.
 
 mod advice;
 mod bracket;
@@ -29,10 +29,10 @@ use crate::lex::{Lexed, Reports, Tok, Token, lex};
 use build::Builder;
 use recover::Open;
 
-/// How many brackets, types, patterns and nested expressions may be open at a time.
+/// The maximal number of brackets, types, patterns and nested expressions that are open at a time.
 pub(crate) const MAX_NESTING: u32 = 300;
 
-/// Parses a file. The tree is whole even where the text was wrong: what could not be read is an `Error` node.
+/// Parses a file. The tree is complete even if the text has errors: unreadable parts are `Error` nodes.
 pub fn parse(file: FileId, text: &str) -> (Module, Vec<Diagnostic>) {
     if u32::try_from(text.len()).is_err() {
         let message = "a program of 4 GiB or more cannot be read";
@@ -58,10 +58,10 @@ pub fn parse(file: FileId, text: &str) -> (Module, Vec<Diagnostic>) {
     (parser.build.module, parser.reports.finish())
 }
 
-/// Something was wrong and has been reported.
+/// An error that has been reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fail {
-    /// The enclosing bracket may go on with its next element.
+    /// The enclosing bracket may continue with its next element.
     Here,
     /// The rest of the item is to be skipped.
     Item,
@@ -75,7 +75,7 @@ struct Parser<'a> {
     lexed: Lexed,
     pos: usize,
     depth: u32,
-    /// The brackets around this place, outermost first.
+    /// The enclosing brackets, outermost first.
     open: Vec<Open>,
     /// Whether `|` here starts the guard of a comprehension rather than being an operator.
     bar_is_guard: bool,
@@ -84,7 +84,7 @@ struct Parser<'a> {
     names: HashMap<&'a str, Rc<str>>,
     build: Builder,
     reports: Reports,
-    /// The token at which the last error was found: there is one error a token.
+    /// The token of the last error: at most one error is reported per token.
     reported_at: Option<usize>,
 }
 
@@ -150,7 +150,7 @@ impl<'a> Parser<'a> {
         found
     }
 
-    /// Takes a word that is a keyword only here, so that it remains a good name elsewhere.
+    /// Takes a contextual keyword, which remains a valid name elsewhere.
     fn eat_word(&mut self, word: &str) -> bool {
         let found = self.at(Tok::Ident) && self.word() == word;
         if found {
@@ -169,7 +169,7 @@ impl<'a> Parser<'a> {
         Err(self.unexpected(&format!("`{text}`")))
     }
 
-    /// Takes an identifier; `what` says of what it would be the name.
+    /// Takes an identifier; `what` describes the named thing.
     fn name(&mut self, what: &str) -> Parsed<Name> {
         if !self.at(Tok::Ident) {
             return Err(self.unexpected(what));
@@ -184,7 +184,7 @@ impl<'a> Parser<'a> {
         Name { text: self.names.entry(text).or_insert_with(|| text.into()).clone(), span }
     }
 
-    /// Whether a new item, or the end of the file, is here.
+    /// Whether a new item, or the end of the file, begins here.
     fn at_item(&self) -> bool {
         let token = self.token();
         token.tok == Tok::Eof || (token.first && matches!(token.tok, Tok::Def | Tok::Type | Tok::Import))
@@ -199,7 +199,7 @@ impl<'a> Parser<'a> {
         Fail::Here
     }
 
-    /// Runs `f` one level deeper, on a new piece of stack where the old one runs out.
+    /// Runs `f` one level deeper, on a new stack segment if the old one runs out.
     fn nested<T>(&mut self, f: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.depth == MAX_NESTING {
             let message = format!("this is nested more than {MAX_NESTING} levels deep");

@@ -1,4 +1,4 @@
-//! Brackets: opening, closing, and going on after an error inside them.
+//! Brackets: opening, closing, and recovery after an error inside them.
 
 use deckle_diag::{Code, Diagnostic, Span};
 
@@ -20,7 +20,7 @@ impl Open {
     }
 }
 
-/// What stands in a list for an element that could not be read; nothing, where a missing one does no harm.
+/// The placeholder for an element of a list that could not be read; none, if a missing one is harmless.
 pub(super) trait Element: Sized {
     fn error(parser: &mut Parser<'_>, span: Span) -> Option<Self>;
 }
@@ -74,8 +74,8 @@ impl<T> Element for (Name, T) {
 }
 
 impl Parser<'_> {
-    /// Takes the opening bracket here, what `inside` reads, and the closing bracket.
-    /// `None` where the inside was wrong but its end was found.
+    /// Takes the opening bracket here, the contents read by `inside`, and the closing bracket.
+    /// `None` if the contents were wrong but their end was found.
     pub(super) fn bracketed<T>(
         &mut self,
         bar_is_guard: bool,
@@ -159,7 +159,7 @@ impl Parser<'_> {
         Ok(self.bracketed(false, |p| p.commas(element))?.unwrap_or_default())
     }
 
-    /// Whether nothing more can come in this bracket.
+    /// Whether this bracket can have no more contents.
     pub(super) fn at_end(&self) -> bool {
         self.tok().is_closer() || self.at_item()
     }
@@ -178,7 +178,7 @@ impl Parser<'_> {
 
     /// Skips to one of `stops`, or to the end of the innermost open bracket, or of the item.
     fn skip_to(&mut self, stops: &[Tok]) {
-        // How many of `)`, `]` and `}` the brackets that were opened on the way wait for.
+        // The closing brackets expected by the brackets that were opened on the way.
         let mut waiting: Vec<Tok> = Vec::new();
         let mut counts = [0usize; 3];
         let slot = |tok| match tok {

@@ -7,7 +7,7 @@ use super::{Fail, Parsed, Parser};
 use crate::lex::Tok;
 
 impl Parser<'_> {
-    /// Reports an operator that is spelt as in another language.
+    /// Reports an operator in the spelling of another language.
     pub(super) fn report_misspelt_infix(&mut self) {
         let found = self.word();
         let (meant, why) = match (self.tok(), found) {
@@ -26,7 +26,7 @@ impl Parser<'_> {
         self.report(diagnostic.help(format!("write `{meant}`")));
     }
 
-    /// Reports words that start an expression elsewhere; true where it is best to go on after the word.
+    /// Reports words that start an expression in other languages; true if parsing should continue after the word.
     pub(super) fn report_foreign_word(&mut self) -> Parsed<bool> {
         let next = self.ahead(1);
         let same_line = !next.first;
@@ -50,7 +50,7 @@ impl Parser<'_> {
         }
     }
 
-    /// After the value of the `let` at `lo`, where `in` is missing; `Ok` where an expression follows all the same.
+    /// After the value of the `let` at `lo`, if `in` is missing; `Ok` if an expression follows nevertheless.
     pub(super) fn report_missing_in(&mut self, lo: Span) -> Parsed<()> {
         if self.at(Tok::Semi) {
             self.report(
@@ -161,7 +161,7 @@ impl Parser<'_> {
         ))
     }
 
-    /// Reports a `|` that can only have been meant as an operator.
+    /// Reports a `|` that can only be intended as an operator.
     pub(super) fn refuse_bar(&mut self) -> Fail {
         let message = "`|` starts the condition of a comprehension here";
         self.report(

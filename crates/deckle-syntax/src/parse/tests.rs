@@ -1,4 +1,4 @@
-//! Helpers for the tests of the parser, and what holds for every text.
+//! Helpers for the tests of the parser, and properties of every text.
 
 use deckle_diag::{Code, Diagnostic, FileId};
 
@@ -46,7 +46,7 @@ pub(super) fn complaint(expr: &str) -> String {
     all.remove(0)
 }
 
-/// A generator of numbers that needs no seed from outside.
+/// A random number generator with a fixed seed.
 struct Rng(u64);
 
 impl Rng {
@@ -56,7 +56,7 @@ impl Rng {
     }
 }
 
-/// Parses, and checks what must hold of the outcome for any text.
+/// Parses, and checks the properties of the outcome for any text.
 fn survive(text: &str) -> Vec<Diagnostic> {
     let (module, errors) = parse(FileId(0), text);
     assert!(errors.len() <= MAX_REPORTS);
