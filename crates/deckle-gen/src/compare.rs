@@ -1,4 +1,4 @@
-//! Whether two backends agree on a program: the one place that says so, for all tests.
+//! Whether two backends agree on a program: the only definition, for all tests.
 
 use deckle_diag::{Class, Code, Diagnostic, Span};
 use deckle_ir::array::{Function, Inst, Op, Program};
@@ -10,15 +10,15 @@ use deckle_ir::value::Value;
 
 use crate::Show;
 
-/// How a run ended.
+/// The outcome of a run.
 pub type Run = Result<Value, Box<Diagnostic>>;
 
-/// Equal but for the rounding of floats, whose sums may be grouped in another way, and whose functions have errors of their own.
+/// Equal except for the rounding of floats, whose sums may be grouped differently, and whose functions have errors of their own.
 pub fn close(a: &Value, b: &Value) -> bool {
     close_to(a, b, ScalarType::F64)
 }
 
-/// The same, of values that are computed of floats of a type, or of wider ones.
+/// The same, for values computed from floats of a type, or of wider ones.
 fn close_to(a: &Value, b: &Value, floats: ScalarType) -> bool {
     let all = |x: &[Value], y: &[Value]| x.len() == y.len() && x.iter().zip(y).all(|(x, y)| close_to(x, y, floats));
     match (a, b) {
@@ -35,7 +35,7 @@ fn close_to(a: &Value, b: &Value, floats: ScalarType) -> bool {
     }
 }
 
-/// Whether two values of a program differ by rounding: no more than what the errors of rounding that were made in other runs of the reference change.
+/// Whether two values of a program differ by rounding: by no more than the perturbations of rounding in other runs of the reference change.
 pub fn differ_by_rounding(reference: &Run, other: &Run, rounded: &[Run]) -> bool {
     let (Ok(a), Ok(b)) = (reference, other) else { return false };
     let (alike, others): (Vec<&Value>, Vec<&Value>) =
@@ -43,7 +43,7 @@ pub fn differ_by_rounding(reference: &Run, other: &Run, rounded: &[Run]) -> bool
     is_within(a, b, &alike) || others.iter().any(|r| is_of_shape(r, b))
 }
 
-/// Whether two values are equal but for their floats.
+/// Whether two values are equal except for their floats.
 fn is_of_shape(a: &Value, b: &Value) -> bool {
     let all = |x: &[Value], y: &[Value]| x.len() == y.len() && x.iter().zip(y).all(|(x, y)| is_of_shape(x, y));
     match (a, b) {
@@ -54,10 +54,10 @@ fn is_of_shape(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// How many times the change that a few errors of rounding made is taken for rounding.
+/// The factor by which a difference may exceed the change due to perturbed rounding.
 const ROUNDING: f64 = 64.0;
 
-/// Whether the floats of two values of one shape differ by what those of others of that shape do.
+/// Whether the floats of two values of one shape differ by no more than those of other values of that shape do.
 fn is_within(a: &Value, b: &Value, others: &[&Value]) -> bool {
     let parts = |v: &Value| match v {
         Value::Tuple(parts) => Some(parts.to_vec()),
@@ -84,7 +84,7 @@ fn is_within(a: &Value, b: &Value, others: &[&Value]) -> bool {
     }
 }
 
-/// Equal to the last bit, but that any NaN is as good as another.
+/// Equal to the last bit, except that all NaNs are equal.
 pub fn same_bits(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Scalar(x), Value::Scalar(y)) => {
@@ -103,10 +103,10 @@ pub fn same_bits(a: &Value, b: &Value) -> bool {
 
 /// Whether a backend agrees with the reference: on the value, or on the error ([`agrees`]).
 ///
-/// Where several checks of a program fail, another one may come first: native code simplifies, and makes a check where its value is needed, not where it is written. So of errors
+/// If several checks of a program fail, another one may come first: native code simplifies, and makes a check where its value is needed, not where it is written. So for errors
 /// at different places of the source, or about different things there, or of different components, sizes or dimensions, or in a function that is called at several places, or in steps of loops and ordered folds inside a `map`, only the kind is
-/// compared. Of one check the first element that fails is reported by all, but where some elements are also asked for: by their index, or as a part of the array.
-/// One of them may be that a limit is reached; where the reference succeeds, nothing is an agreement but its value.
+/// compared. For one check all report the first element that fails, except if some elements are also accessed separately: by their index, or as a part of the array.
+/// One of them may be that a limit is reached; if the reference succeeds, only its value agrees.
 pub fn agree(program: &Program, reference: &Run, other: &Run) -> bool {
     match (reference, other) {
         (Ok(a), Ok(b)) => close_to(a, b, narrowest(program)),
@@ -118,7 +118,7 @@ pub fn agree(program: &Program, reference: &Run, other: &Run) -> bool {
     }
 }
 
-/// The type of floats of which others are computed: `f32`, if any `f32` becomes an `f64`.
+/// The type of floats from which others are computed: `f32`, if any `f32` becomes an `f64`.
 fn narrowest(program: &Program) -> ScalarType {
     let widens = |f: &Function, v: Var| match f.inst(v) {
         Some(Inst { op: Op::Cast(ScalarType::F64), args, .. }) => *f.ty(args[0]) == Type::Scalar(ScalarType::F32),
@@ -128,7 +128,7 @@ fn narrowest(program: &Program) -> ScalarType {
     if any { ScalarType::F32 } else { ScalarType::F64 }
 }
 
-/// Whether an error is one of a limit of the run, which is no part of the meaning of a program.
+/// Whether an error is a limit of the run, which is no part of the meaning of a program.
 pub fn is_limit(error: &Diagnostic) -> bool {
     error.code == Code::LimitExceeded
 }
@@ -137,13 +137,13 @@ fn place(d: &Diagnostic) -> Option<Span> {
     d.labels.first().map(|l| l.span)
 }
 
-/// Whether two errors are of the same check, and native code comes to its elements in the same order.
+/// Whether two errors are of the same check, and native code reaches its elements in the same order.
 fn is_one_check(program: &Program, a: &Diagnostic, b: &Diagnostic) -> bool {
     let is_once = || place(a).is_none_or(|span| calls(program, span) <= 1 && !compares_several(program, span));
     a.code == b.code && place(a) == place(b) && about(a) == about(b) && is_once() && !is_in_step_of_element(a)
 }
 
-/// Whether a program asks for some elements of an array: one that is wrong may be asked for before the others are computed.
+/// Whether a program accesses some elements of an array: a failing one may be accessed before the others are computed.
 fn asks_for_some(program: &Program) -> bool {
     let is_index = |f: &Function, v: u32| {
         matches!(f.inst(Var(v)), Some(Inst { op: Op::Index | Op::Take | Op::Drop | Op::Slice(_) | Op::Reverse(_), .. }))
@@ -151,7 +151,7 @@ fn asks_for_some(program: &Program) -> bool {
     program.funcs.iter().any(|f| (0..f.vars.len() as u32).any(|v| is_index(f, v)))
 }
 
-/// Whether a statement looks at several sizes at one place: those of the components of an operand, of several operands or dimensions, or several that are given.
+/// Whether a statement compares several sizes at one place: those of the components of an operand, of several operands or dimensions, or several given ones.
 fn compares_several(program: &Program, span: Span) -> bool {
     let compares = |f: &Function, v: Var| match f.inst(v) {
         Some(inst) if f.span(v) == span => {
@@ -171,8 +171,8 @@ fn has_several(ty: &Type) -> bool {
         || ty.elem().is_some_and(has_several)
 }
 
-/// Whether an error arose at a step of a loop, or of a fold in order, for an element: native code may take the first step for all elements before it takes the second for any. Of the
-/// places around an error the innermost are told: what is around the last of them is not known.
+/// Whether an error arose at a step of a loop, or of an ordered fold, for an element: native code may run the first step for all elements before the second for any. Of the
+/// places around an error the innermost are reported: further ones are unknown.
 fn is_in_step_of_element(d: &Diagnostic) -> bool {
     let is_step = |n: &String| n.starts_with("at step") || n.contains("`fold_ordered`") || n.contains("`scan_ordered`");
     let step = d.notes.iter().position(is_step);
@@ -181,10 +181,10 @@ fn is_in_step_of_element(d: &Diagnostic) -> bool {
     step.is_some_and(|step| cut && step + 1 == d.notes.len() || d.notes[step + 1..].iter().any(is_around))
 }
 
-/// In how many calls, one inside another, a statement is run: 1 of the function that is run itself.
+/// The nesting depth of calls at which a statement is run: 1 for the function that is run itself.
 fn calls(program: &Program, span: Span) -> usize {
     let here = |f: &Function| (0..f.vars.len() as u32).any(|v| f.span(Var(v)) == span);
-    // Functions do not call themselves.
+    // Functions are not recursive.
     fn of(program: &Program, func: usize) -> usize {
         let is_call = |inst: Option<&Inst>| matches!(inst, Some(Inst { op: Op::Call(g), .. }) if g.index() == func);
         let places = |f: &Function| (0..f.vars.len() as u32).filter(|v| is_call(f.inst(Var(*v)))).count();
@@ -194,19 +194,19 @@ fn calls(program: &Program, span: Span) -> usize {
     program.funcs.iter().position(here).map_or(1, |func| of(program, func))
 }
 
-/// What a check is about: its message without the operands.
+/// The subject of a check: its message without the operands.
 fn about(d: &Diagnostic) -> String {
     let words =
         d.message.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.starts_with(|c: char| c.is_ascii_digit()));
     words.filter(|w| !w.is_empty()).map(|w| if w == "element" { "elements" } else { w }).collect::<Vec<_>>().join(" ")
 }
 
-/// Whether two errors are of one code, at one place, and say the same.
+/// Whether two errors have the same code, place and message.
 pub fn same_error(a: &Diagnostic, b: &Diagnostic) -> bool {
     a.code == b.code && place(a) == place(b) && a.message == b.message
 }
 
-/// How a run ended, as text.
+/// The outcome of a run as text.
 pub fn shown(run: &Run) -> String {
     match run {
         Ok(v) => Show(v).to_string(),
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn what_rounding_changes_may_differ_and_nothing_else() {
-        // 4 is less than what the sum of 3.4e38 is rounded by; of small numbers it is not.
+        // 4 is less than the rounding error of a sum of 3.4e38; for small numbers it is not.
         assert!(differ_by_rounding(&float(0.0), &float(4.0), &[float(0.0), float(3.8e22)]));
         assert!(!differ_by_rounding(&float(0.0), &float(4.0), &[float(0.0), float(1e-16)]));
         assert!(!differ_by_rounding(&float(0.0), &float(4.0), &[]));

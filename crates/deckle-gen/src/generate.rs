@@ -1,7 +1,7 @@
-//! The generator: scopes, bodies, and how a statement is chosen.
+//! The generator: scopes, bodies, and the choice of statements.
 //!
 //! To add a statement, an operator is drawn from [`CHOICES`](crate::ops::CHOICES) and its maker tried: it looks for operands among the
-//! variables in scope, makes what it misses, and pushes statements. A maker that does not come to an end
+//! variables in scope, creates missing ones, and pushes statements. A maker that fails
 //! leaves nothing behind, and another one is tried.
 
 use crate::guess::Guess;
@@ -66,25 +66,25 @@ pub(crate) struct Gen<'a> {
     pub b: Builder<'a>,
     /// Variables in scope, oldest first.
     scope: Vec<Var>,
-    /// One for each variable.
+    /// The guess of each variable.
     guesses: Vec<Guess>,
-    /// Variables before this place of `scope` may be used only if they hold no sequence.
+    /// Variables before this index of `scope` may be used only if they hold no sequence.
     sealed: usize,
-    /// The place of `scope` at which the variables of the innermost body begin.
+    /// The index of `scope` at which the variables of the innermost body begin.
     own: usize,
-    /// How many bodies are open beside the function's own.
+    /// The number of open bodies besides the function's own.
     depth: usize,
-    /// About how many times the innermost body runs.
+    /// The approximate number of runs of the innermost body.
     times: u64,
-    /// How many random statements may still be added.
+    /// The number of random statements that may still be added.
     fuel: usize,
 }
 
 /// How a body is run.
 pub(crate) struct Run {
-    /// How many times for each time that its statement is.
+    /// The number of runs for each run of its statement.
     pub times: u64,
-    /// What its parameters are like.
+    /// Guesses of its parameters.
     pub params: Vec<Guess>,
     /// Whether sequences from outside are hidden.
     pub seal: bool,
@@ -131,13 +131,13 @@ impl<'a> Gen<'a> {
         self.b.finish(result)
     }
 
-    /// Where the next statement stands: there is no text, but errors of different statements are to be told apart.
+    /// The place of the next statement: there is no text, but errors of different statements must be distinguishable.
     fn place(&self) -> Span {
         let at = self.b.next_var().0;
         Span::new(FileId(self.b.funcs().len() as u32), at, at + 1)
     }
 
-    /// How many bodies are open beside the function's own.
+    /// The number of open bodies besides the function's own.
     pub fn depth(&self) -> usize {
         self.depth
     }
@@ -157,7 +157,7 @@ impl Gen<'_> {
     }
 
     pub fn enter(&mut self, v: Var, guess: Guess) {
-        // Of no `i64` at all, anything can be said: so a tuple of lengths and floats keeps what is known of the lengths.
+        // Any bound holds if there is no `i64`: so a tuple of lengths and floats keeps the bound of the lengths.
         let bound = if holds_int(self.ty(v)) { guess.bound } else { Some(0) };
         self.scope.push(v);
         self.guesses.resize(v.index(), Guess::SCALAR);
@@ -182,7 +182,7 @@ impl Gen<'_> {
         !self.rng.chance(self.config.risk)
     }
 
-    /// Does something completely or not at all.
+    /// Runs `make` completely or undoes it.
     pub fn attempt(&mut self, make: impl FnOnce(&mut Self) -> Option<Var>) -> Option<Var> {
         let mark = self.b.mark();
         let (scope, sealed, own, depth, times) = (self.scope.len(), self.sealed, self.own, self.depth, self.times);
@@ -196,7 +196,7 @@ impl Gen<'_> {
         made
     }
 
-    /// Adds a random statement, and what it needs, if one is found.
+    /// Adds a random statement and its operands, if one is found.
     pub fn statement(&mut self) {
         for _ in 0..8 {
             if self.fuel == 0 {
@@ -239,7 +239,7 @@ impl Gen<'_> {
         self.attempt(idiom.make)
     }
 
-    /// Builds body number `which` of an operator; `make` gives its result.
+    /// Builds body number `which` of an operator; `make` returns its result.
     pub fn body(
         &mut self,
         op: &Op,
@@ -286,7 +286,7 @@ impl Gen<'_> {
         place >= self.sealed || self.ty(self.scope[place]).is_concrete()
     }
 
-    /// A variable that fits, rather a recent one.
+    /// A variable that fits, preferably a recent one.
     pub fn pick(&mut self, fits: impl Fn(&Self, Var) -> bool) -> Option<Var> {
         let all: Vec<Var> = (0..self.scope.len())
             .filter(|&p| self.usable(p))
@@ -305,7 +305,7 @@ impl Gen<'_> {
         self.pick(|g, v| fits(g.ty(v)))
     }
 
-    /// The result of a body that may be anything: rather something made in it.
+    /// The result of a body with any result: preferably a value computed in it.
     pub fn anything(&mut self, fits: impl Fn(&Type) -> bool) -> Option<Var> {
         if self.depth > 0
             && self.rng.chance(12)
@@ -323,7 +323,7 @@ impl Gen<'_> {
         self.pick_type(&fits).or_else(|| self.any_const())
     }
 
-    /// A vector whose length is rather not the same each time that the body runs.
+    /// A vector whose length preferably differs between runs of the body.
     fn row(&mut self) -> Option<Var> {
         let n = self.natural(5)?;
         let guess = Guess::many(self.count(n), Guess::natural(5));
@@ -335,7 +335,7 @@ impl Gen<'_> {
         self.push(Op::Replicate, &[x, n], &[], guess)
     }
 
-    /// Something flat that depends on `v`: a component, a length, an element of it.
+    /// A flat value that depends on `v`: a component, a length, an element of it.
     pub fn digest(&mut self, v: Var) -> Option<Var> {
         let ty = self.ty(v).clone();
         match &ty {
@@ -426,7 +426,7 @@ impl Gen<'_> {
         self.constant(ty)
     }
 
-    /// A truth value, rather one that is not known before the run.
+    /// A boolean, preferably one that is not known statically.
     pub fn truth(&mut self) -> Option<Var> {
         if self.rng.chance(50)
             && let Some(v) = self.pick_type(|t| *t == Type::BOOL)
@@ -479,12 +479,12 @@ impl Gen<'_> {
         self.int(small)
     }
 
-    /// What an `i64` that is used as a count may be at most.
+    /// The upper bound of an `i64` that is used as a count.
     pub fn count(&self, v: Var) -> u64 {
         self.guess(v).bound.map_or(6, |b| b as u64)
     }
 
-    /// A value of the same kind as a type: one that there is, or a new one.
+    /// A value of the same kind as a type: an existing one, or a new one.
     pub fn value(&mut self, kind: &Type) -> Option<Var> {
         if self.rng.chance(70)
             && let Some(v) = self.pick_type(|t| t.same_kind(kind))
@@ -557,7 +557,7 @@ impl Gen<'_> {
         self.push(Op::Length, &[v], &[], guess)
     }
 
-    /// A vector: one that there is, or `iota`.
+    /// A vector: an existing one, or `iota`.
     pub fn some_array(&mut self, fits: impl Fn(&Type) -> bool) -> Option<Var> {
         if let Some(v) = self.pick_type(|t| t.as_array().is_some() && fits(t)) {
             return Some(v);
@@ -568,12 +568,12 @@ impl Gen<'_> {
         fits(self.ty(v)).then_some(v)
     }
 
-    /// What a tuple of these is like.
+    /// The guess of a tuple of these.
     pub fn together(&self, parts: &[Var]) -> Guess {
         parts.iter().map(|v| self.guess(*v)).reduce(Guess::with).unwrap_or(Guess::SCALAR)
     }
 
-    /// What a collection of these is like.
+    /// The guess of a collection of these.
     pub fn listed(&self, elems: &[Var]) -> Guess {
         let guess = Guess { len: elems.len() as u64, ..self.together(elems) };
         if elems.is_empty() { Guess { bound: None, ..guess } } else { guess }
@@ -589,7 +589,7 @@ fn holds_int(ty: &Type) -> bool {
     }
 }
 
-/// A type with the size 0 everywhere: it stands for its kind.
+/// A type with the size 0 everywhere: it represents its kind.
 pub(crate) fn without_sizes(ty: &Type) -> Type {
     ty.map_sizes(&mut |_, _| 0.into())
 }

@@ -1,20 +1,20 @@
-//! What the generator believes about the value of a variable, to keep programs small and runs free of errors.
+//! The generator's estimates of the values of variables, to keep programs small and runs free of errors.
 
 use deckle_ir::value::Value;
 
 /// A guess. Only `bound` is relied on, and only for choices that may fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Guess {
-    /// About how many elements the outermost dimension has.
+    /// The approximate number of elements of the outermost dimension.
     pub len: u64,
-    /// About how many scalars there are in all.
+    /// The approximate total number of scalars.
     pub total: u64,
-    /// Where it is so, that every `i64` in it is from 0 to this.
+    /// The range of every `i64` in it is from 0 to this, if given.
     pub bound: Option<i64>,
 }
 
 impl Guess {
-    /// One scalar about which nothing is known.
+    /// One unknown scalar.
     pub const SCALAR: Guess = Guess { len: 1, total: 1, bound: None };
 
     /// An `i64` from 0 to `bound`.
@@ -52,7 +52,7 @@ impl Guess {
         Guess { bound: None, ..self }
     }
 
-    /// The truth about an argument. That integers are natural must be said by `bound`.
+    /// The exact values of an argument. `bound` must state that integers are natural.
     pub fn of(value: &Value, bound: Option<i64>) -> Guess {
         let total = value.space().par.max(1);
         let len = match value {

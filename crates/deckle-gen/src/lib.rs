@@ -2,10 +2,10 @@
 //!
 //! [`program`] makes a [`Case`] from a seed: the same one on every machine. Programs are built with
 //! [`deckle_ir::array::Builder`] alone, so they are well-typed by construction, and use every operator of the table.
-//! Most runs succeed; some end in an error of the user's kind (an index out of range, say), which every
-//! backend must report alike. Work is small: a guess of how many elements each variable has keeps it so.
+//! Most runs succeed; some end in a user error (an index out of range, for example), which every
+//! backend must report alike. Work is small: a guess of the number of elements of each variable bounds it.
 //!
-//! [`shrink`](fn@shrink) makes a failing case smaller, [`rebuild`] is the tool that it does so with.
+//! [`shrink`](fn@shrink) makes a failing case smaller, with [`rebuild`].
 //!
 //! ```
 //! use deckle_gen::{Config, program};
@@ -35,38 +35,38 @@ use deckle_ir::entity::Func;
 use deckle_ir::value::Value;
 use std::fmt;
 
-/// What programs to make.
+/// The kind of programs to generate.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// How many random statements a function's own body has at most, beside those that they need.
+    /// The maximal number of random statements in a function's own body, in addition to those that they need.
     pub max_stmts: usize,
-    /// How many random statements any other body has at most.
+    /// The maximal number of random statements in any other body.
     pub body_stmts: usize,
-    /// How deeply bodies are inside one another at most.
+    /// The maximal nesting depth of bodies.
     pub max_depth: usize,
-    /// How many random statements a function has at most, all bodies together.
+    /// The maximal number of random statements of a function, all bodies together.
     pub fuel: usize,
-    /// How many functions there are at most beside the entry.
+    /// The maximal number of functions besides the entry.
     pub helpers: usize,
-    /// How many arrays are inside one another at most in types made up at random.
+    /// The maximal nesting depth of arrays in random types.
     pub nesting: usize,
     /// Whether there are sequences.
     pub sequences: bool,
     /// Whether bodies that run many times over arrays, or loops, may use sequences from outside.
     pub retraverse: bool,
-    /// Whether all operators of folds and scans are associative, as the language demands.
+    /// Whether all operators of folds and scans are associative, as the language requires.
     pub associative: bool,
     /// Whether folds and scans may add floats, where the order of evaluation shows.
     pub float_sums: bool,
-    /// In how many of 100 choices a run may fail.
+    /// The percentage of choices in which a run may fail.
     pub risk: usize,
-    /// About how many elements a variable has at most, over all runs of its body together.
+    /// The approximate maximal number of elements of a variable, over all runs of its body together.
     pub max_elements: u64,
-    /// Of how many of 100 statements several are made together, in a way in which compilers have gone wrong.
+    /// The percentage of statements that are idioms: combinations in which compilers had bugs.
     pub idioms: usize,
-    /// The most elements of a vector that is meant to be long.
+    /// The maximal number of elements of a long vector.
     pub long: i64,
-    /// Names of operators and idioms that do not occur: those that a backend lacks, say.
+    /// Names of operators and idioms that do not occur: those that a backend does not support, for example.
     pub avoid: Vec<&'static str>,
 }
 
@@ -93,7 +93,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Vectors, of scalars for the most part: no sequences, little nesting.
+    /// Vectors, mostly of scalars: no sequences, little nesting.
     pub fn flat() -> Config {
         Config { nesting: 1, max_depth: 2, helpers: 1, sequences: false, ..Config::default() }
     }
@@ -103,7 +103,7 @@ impl Config {
         Config { sequences: false, ..Config::default() }
     }
 
-    /// The same with idioms, and vectors that are long enough to be cut in several places where tests make blocks small. If `DECKLE_IDIOM` names an
+    /// The same with idioms, and vectors that are long enough to be cut in several places if tests make blocks small. If `DECKLE_IDIOM` names an
     /// idiom, there is no other.
     pub fn with_idioms(mut self) -> Config {
         if let Ok(only) = std::env::var("DECKLE_IDIOM") {
@@ -112,13 +112,13 @@ impl Config {
         Config { idioms: 35, long: 50, max_elements: 4000, ..self }
     }
 
-    /// The same with vectors of real sizes.
+    /// The same with vectors of realistic sizes.
     pub fn at_size(self, long: i64) -> Config {
         Config { long, max_elements: 12 * long as u64, max_stmts: 4, ..self }
     }
 }
 
-/// A program and what to apply it to.
+/// A program with arguments.
 #[derive(Clone, Debug)]
 pub struct Case {
     /// The program, which verifies.
@@ -127,7 +127,7 @@ pub struct Case {
     pub entry: Func,
     /// Its arguments.
     pub args: Vec<Value>,
-    /// What it was made from.
+    /// Its seed.
     pub seed: u64,
 }
 

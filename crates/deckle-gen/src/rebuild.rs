@@ -1,4 +1,4 @@
-//! Copying a function with changes that are told beforehand.
+//! Copying a function with given changes.
 
 use deckle_ir::array::{Copied, Copier, Function, Op, Refused, Rewrite, rewrite};
 use deckle_ir::entity::{Body, Func, Var};
@@ -6,31 +6,31 @@ use deckle_ir::scalar::Scalar;
 use deckle_ir::types::Type;
 use std::collections::{HashMap, HashSet};
 
-/// What is to be different in the copy. Handles are those of the original.
+/// The changes of the copy. Handles are those of the original.
 #[derive(Clone, Debug, Default)]
 pub struct Edit {
-    /// Statements that are left out, with what is used in their place.
+    /// Omitted statements, with their replacements.
     pub replace: HashMap<Var, Stand>,
-    /// Statements and parameters of the function that are left out, and not used.
+    /// Omitted and unused statements and parameters of the function.
     pub drop: HashSet<Var>,
     /// Bodies with another result.
     pub results: HashMap<Body, Var>,
-    /// Functions that are called in the place of others; those not mentioned stay.
+    /// Functions that are called in place of others; those not mentioned stay.
     pub calls: HashMap<Func, Func>,
 }
 
-/// What is used in the place of a statement.
+/// The replacement of a statement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Stand {
     /// A variable that is in scope there.
     Var(Var),
     /// A constant.
     Const(Scalar),
-    /// The statements of one of its bodies, run once: at the first element, where the body has elements as parameters.
+    /// The statements of one of its bodies, run once: at the first element, if the body has elements as parameters.
     Inline(usize),
 }
 
-/// A copy of `func`, which may call `funcs`; none where it would have no type.
+/// A copy of `func`, which may call `funcs`; `None` if it would have no type.
 pub fn rebuild(funcs: &[Function], func: &Function, edit: &Edit) -> Option<Function> {
     rewrite(funcs, func, &mut Editor(edit)).ok()
 }

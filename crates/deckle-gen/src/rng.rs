@@ -1,6 +1,6 @@
 //! Random numbers that are the same on every machine and in every version.
 
-/// SplitMix64 (Steele, Lea and Flood, 2014): one word of state, every seed is good.
+/// SplitMix64 (Steele, Lea and Flood, 2014): one word of state, every seed is valid.
 #[derive(Clone, Debug)]
 pub struct Rng(u64);
 

@@ -1,9 +1,9 @@
-//! Random scalars: small numbers mostly, and all the numbers at which things go wrong.
+//! Random scalars: mostly small numbers, and all edge cases.
 
 use crate::Rng;
 use deckle_ir::scalar::{Scalar, ScalarType};
 
-/// A type. Indices, doubles and truth values are the most common in programs, and here.
+/// A type. Indices, doubles and booleans are the most common in programs, and here.
 pub(crate) fn any_type(rng: &mut Rng) -> ScalarType {
     match rng.below(10) {
         0..=3 => ScalarType::I64,
@@ -32,7 +32,7 @@ pub(crate) fn any(rng: &mut Rng, ty: ScalarType) -> Scalar {
     }
 }
 
-/// A float: rather one of those that do not compare, or compare as equal to others.
+/// A float: preferably one of those that are unordered, or compare as equal to others.
 pub(crate) fn special(rng: &mut Rng, ty: ScalarType) -> Scalar {
     let f = if rng.chance(60) { EDGES[rng.below(EDGES.len())] } else { rng.between(-2, 2) as f64 };
     Scalar::float(ty, f).unwrap_or(Scalar::zero(ty))
@@ -46,7 +46,7 @@ fn float(rng: &mut Rng) -> f64 {
         14..=15 => rng.between(-1_000_000, 1_000_000) as f64 / 1024.0,
         16..=18 => EDGES[rng.below(EDGES.len())],
         _ => {
-            // One NaN is enough: which of two survives an operation is not promised.
+            // One NaN is enough: which of two survives an operation is unspecified.
             let f = f64::from_bits(rng.bits());
             if f.is_nan() { f64::NAN } else { f }
         }

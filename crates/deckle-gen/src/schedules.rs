@@ -1,4 +1,4 @@
-//! Random schedules: a chosen one, changed at random. Many are not legal; whoever makes them asks.
+//! Random schedules: a chosen one, changed at random. Many are not legal; the caller checks.
 
 use crate::Rng;
 use deckle_ir::schedule::{Function, Grid, Lanes, Level, Nest, Share, Take, Threads, Walk, Walks, When};
@@ -19,7 +19,7 @@ fn shared(threads: Threads, rng: &mut Rng) -> Threads {
     Threads { share, block: threads.block.map(|_| rng.between(1, 40)), ..threads }
 }
 
-/// Another grid; of a function in which warps take points, for arrays of other sizes.
+/// Another grid; for a function in which warps take points, for arrays of other sizes.
 fn on_grid(grid: Grid, rng: &mut Rng) -> Share {
     let threads = 32 * rng.between(1, 4) as u32;
     let take = match (grid.take, rng.below(5)) {

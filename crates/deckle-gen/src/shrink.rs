@@ -1,7 +1,7 @@
 //! Making a failing case smaller.
 //!
-//! The search is greedy: each pass tries changes that leave less of the program or of its arguments, keeps the first
-//! that verifies and still fails, and goes on from there until no pass finds any. What a failure is, the caller says.
+//! The search is greedy: each pass tries changes that remove parts of the program or of its arguments, keeps the first
+//! that verifies and still fails, and continues from there until no pass finds any. The caller defines a failure.
 
 use crate::Case;
 use crate::rebuild::{Edit, Stand, rebuild};
@@ -12,12 +12,12 @@ use deckle_ir::types::Type;
 use deckle_ir::value::Value;
 use std::collections::{HashMap, HashSet};
 
-/// How many candidates are tried at most.
+/// The maximal number of candidates that are tried.
 const PATIENCE: usize = 6000;
 
 /// A smaller case for which `fails` still holds; the case itself if none is found.
 pub fn shrink(case: &Case, fails: &mut dyn FnMut(&Case) -> bool) -> Case {
-    // Where it is the verifier that complains, candidates are not held to it.
+    // If the failure is that of the verifier, candidates need not verify.
     let strict = verify(&case.program).is_ok();
     let mut search = Search { best: case.clone(), fails, strict, left: PATIENCE };
     loop {
@@ -39,11 +39,11 @@ pub fn shrink(case: &Case, fails: &mut dyn FnMut(&Case) -> bool) -> Case {
 }
 
 impl Case {
-    /// How large it is; only what is smaller is kept.
+    /// The size of a case; only smaller ones are kept.
     fn measure(&self) -> (usize, usize, u64, u64) {
         let funcs = &self.program.funcs;
         let stmts: usize = funcs.iter().map(|f| f.vars.len() + 4 * f.bodies.len()).sum();
-        // A variable in the place of a later one is simpler.
+        // An earlier variable in place of a later one is simpler.
         let operands = funcs.iter().map(handles).sum();
         let room = self.args.iter().map(|v| v.space().par).sum();
         (stmts, operands, room, self.args.iter().map(weight).sum())
@@ -56,7 +56,7 @@ fn handles(f: &Function) -> usize {
     args.sum::<usize>() + f.bodies.iter().map(|b| b.result.index()).sum::<usize>()
 }
 
-/// How many scalars are not zero.
+/// The number of non-zero scalars.
 fn weight(v: &Value) -> u64 {
     match v {
         Value::Scalar(s) => u64::from(*s != Scalar::zero(s.ty())),
@@ -104,7 +104,7 @@ impl Search<'_> {
         self.offer(Case { program: Program { funcs }, ..self.best.clone() })
     }
 
-    /// Offers a change together with the removal of what is not used after it, or else alone.
+    /// Offers a change together with the removal of statements that it leaves unused, or else alone.
     fn edit_and_sweep(&mut self, f: Func, edit: Edit) -> bool {
         let mut swept = edit.clone();
         swept.drop.extend(unused(self.func(f), &edit));
@@ -129,7 +129,7 @@ impl Search<'_> {
         if all.is_empty() || self.edit(f, &Edit { drop: all, ..Edit::default() }) {
             return;
         }
-        // Together they matter, perhaps because one of them is what fails; those before the last may not.
+        // Together they matter, perhaps because one of them fails; those before the last may not.
         let mut at = self.func(f).vars.len();
         while at > 0 {
             at -= 1;
@@ -213,7 +213,7 @@ impl Search<'_> {
         }
     }
 
-    /// Cuts all vectors that lie equally deep and are equally long: their sizes may be shared.
+    /// Cuts all vectors of the same depth and length: their sizes may be shared.
     fn shorter_args(&mut self) {
         let mut seen = HashSet::new();
         self.best.args.iter().for_each(|v| lengths(v, 0, &mut seen));
@@ -267,7 +267,7 @@ fn without_function(case: &Case, gone: Func) -> Option<Case> {
     Some(Case { program: Program { funcs }, entry: later(case.entry), ..case.clone() })
 }
 
-/// The statements that nothing uses, directly or through others, after an edit.
+/// The statements that are unused, directly or through others, after an edit.
 fn unused(func: &Function, edit: &Edit) -> HashSet<Var> {
     let mut live: HashSet<Var> = HashSet::new();
     let result = |b: Body| edit.results.get(&b).copied().unwrap_or(func.body(b).result);
@@ -276,7 +276,7 @@ fn unused(func: &Function, edit: &Edit) -> HashSet<Var> {
         if !live.insert(v) {
             continue;
         }
-        // What stands in sizes is used as well.
+        // Variables in sizes are used as well.
         func.ty(v).any_atom(&mut |a, _| {
             use deckle_ir::size::Atom;
             if let Atom::Value(p) | Atom::Read(p, _) | Atom::If(p, ..) = a {
@@ -346,7 +346,7 @@ fn cut(v: &Value, depth: usize, len: usize, to: usize) -> Value {
     }
 }
 
-/// Makes the scalar number `nth` zero, or all of them. `nth` counts down, and ends as `usize::MAX` where it was reached.
+/// Sets the scalar number `nth` to zero, or all of them. `nth` counts down, and ends as `usize::MAX` if it was reached.
 fn plain(v: &Value, nth: &mut usize, all: bool) -> Value {
     let mut each = |parts: &[Value]| parts.iter().map(|p| plain(p, nth, all)).collect();
     match v {

@@ -1,8 +1,8 @@
-//! Running many random programs through a check.
+//! Running a check on many random programs.
 //!
-//! Every run of a test has new seeds, from the clock, but in continuous integration (`CI`), where they are the same every time; `DECKLE_SEED=17` runs that one. `DECKLE_CASES=200000` runs that many in the place of the usual
-//! number, divided among the tests of a file in the same way. What fails is shrunk and reported with its seed and the command that repeats it.
-//! The seed under way is in a file, for when the process dies.
+//! Every run of a test has new seeds, from the clock, except in continuous integration (`CI`), where they are the same every time; `DECKLE_SEED=17` runs that one. `DECKLE_CASES=200000` runs that many instead of the usual
+//! number, divided among the tests of a file in the same way. A failing program is shrunk and reported with its seed and the command that repeats it.
+//! The current seed is in a file, in case the process dies.
 
 use crate::{Case, Config, program, shrink};
 use std::cell::Cell;
@@ -17,17 +17,17 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 pub struct Sweep<'a> {
     /// The package and the file of the test, and its name.
     pub test: [&'a str; 3],
-    /// What programs.
+    /// The kind of programs.
     pub config: &'a Config,
-    /// How many, usually.
+    /// The usual number.
     pub cases: u64,
-    /// How many the tests of this file have together, usually: what `DECKLE_CASES` is compared with.
+    /// The usual total of the tests of this file, with which `DECKLE_CASES` is compared.
     pub of: u64,
-    /// How many threads run them.
+    /// The number of threads that run them.
     pub threads: usize,
 }
 
-/// How long a failing program is made smaller.
+/// The time limit for shrinking a failing program.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A number from the environment.
@@ -52,7 +52,7 @@ fn silence() {
     });
 }
 
-/// Runs a check; a panic is what is wrong.
+/// Runs a check; a panic is an error.
 fn caught<T>(check: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     QUIET.set(true);
     let result = catch_unwind(AssertUnwindSafe(check));
@@ -67,7 +67,7 @@ impl Sweep<'_> {
     /// Runs the seeds.
     ///
     /// # Panics
-    /// If a check finds something wrong: with the programs.
+    /// If a check fails, with the programs.
     pub fn run(&self, check: &(dyn Fn(&Case) -> Result<(), String> + Sync)) {
         silence();
         let [package, file, name] = self.test;
@@ -93,7 +93,7 @@ impl Sweep<'_> {
                             let small = shrink(&case, &mut |c| Instant::now() < until && caught(|| check(c)).is_err());
                             let why = caught(|| check(&small)).err().unwrap_or(why);
                             let again = format!("DECKLE_SEED={seed} cargo test -p {package} --test {file} {name}");
-                            // At once, since a long run may be cut short: it is all told at the end.
+                            // Printed at once, since a long run may be cut short: everything is reported at the end.
                             println!("{name}: seed {seed} fails; to see it again: {again}");
                             lock().push(format!("seed {seed} of `{name}`:\n{small}\n{why}\nto see it again: {again}"));
                         }
@@ -108,7 +108,7 @@ impl Sweep<'_> {
         assert!(failed.is_empty(), "\n{}", failed.join("\n\n"));
     }
 
-    /// The file that holds the seed under way.
+    /// The file that holds the current seed.
     fn mark(&self, thread: usize) -> PathBuf {
         let [package, file, name] = self.test;
         let mut path = std::env::temp_dir();
@@ -117,17 +117,17 @@ impl Sweep<'_> {
     }
 }
 
-/// The first seed, and how many: of a test that usually runs `cases` of the `of` programs of its file.
+/// The first seed and the number of seeds, for a test that usually runs `cases` of the `of` programs of its file.
 pub fn seeds(cases: u64, of: u64) -> (u64, u64) {
     let cases = number("DECKLE_CASES").map_or(cases, |n| n.saturating_mul(cases).div_ceil(of.max(1)));
     number("DECKLE_SEED").map_or((new_seed(), cases), |seed| (seed, 1))
 }
 
-/// The first seed where `CI` is set.
+/// The first seed if `CI` is set.
 const CI_SEED: u64 = 20_000_000;
 
-/// A seed that is not the one of the last run. In continuous integration it is always the same: there a change is what is tried, and must not fail because of what
-/// another run would have failed on, too.
+/// A seed that differs from that of the last run. In continuous integration it is always the same: there a change is tested, and must not fail because of an error
+/// that another run would have found, too.
 fn new_seed() -> u64 {
     if std::env::var_os("CI").is_some_and(|v| !v.is_empty()) {
         return CI_SEED;

@@ -1,4 +1,4 @@
-//! Programs that once went wrong, as the shrinker left them.
+//! Programs that failed once, as shrunk.
 
 use deckle_interp::{Options, run};
 use deckle_ir::array::{parse, verify};
@@ -16,7 +16,7 @@ fn ints(list: &[i64]) -> Value {
     Value::array(list.iter().map(|n| Value::int(*n)).collect())
 }
 
-/// The type promised `n0 - v1` elements: the bound of zero had been taken for superfluous.
+/// The type had `n0 - v1` elements: the bound of zero had been considered redundant.
 #[test]
 fn what_is_dropped_may_be_more_than_there_is() {
     let text = "fn main [n0] (v0 a: [i32; n0], v1 b: i64) -> [i32; max(0, n0 - v1)] {
@@ -27,7 +27,7 @@ fn what_is_dropped_may_be_more_than_there_is() {
     assert_eq!(runs(text, &[Value::array(vec![]), Value::int(4)]), ints(&[]));
 }
 
-/// The result was promised to have two components of one size, because the start has.
+/// The type of the result had two components of one size, because the start has.
 #[test]
 fn a_fold_may_change_equal_sizes_to_different_ones() {
     let text =
@@ -46,7 +46,7 @@ fn a_fold_may_change_equal_sizes_to_different_ones() {
     assert_eq!(runs(text, &[Value::array(vec![pair])]), Value::tuple(vec![ints(&[]), ints(&[7, 8])]));
 }
 
-/// The size of the result was `n0 + 2`: what `max(0, n0 + 2 - 2)` comes down to was translated twice.
+/// The size of the result was `n0 + 2`: the simplified `max(0, n0 + 2 - 2)` was translated twice.
 #[test]
 fn the_sizes_of_a_call_are_those_of_its_arguments_once() {
     let text = "fn main [n0] (v0 a: [i64; n0]) -> [i64; n0] {
@@ -65,7 +65,7 @@ fn the_sizes_of_a_call_are_those_of_its_arguments_once() {
     assert_eq!(runs(&format!("{helper}\n{text}"), &[ints(&[])]), ints(&[]));
 }
 
-/// The verifier knew fresh sizes again only where they stand alone, and here none does.
+/// The verifier recognised fresh sizes only if they occur alone, and here none does.
 #[test]
 fn a_size_that_a_callee_binds_may_come_with_a_constant() {
     let text = "fn helper [n0, n1] (v0 a: [i64; n0]) -> [i64; n1 + 1] {
@@ -88,7 +88,7 @@ fn main [n0, n1] (v0 a: [i64; n0]) -> i64 {
     assert_eq!(runs(text, &[ints(&[5, 6])]), Value::int(2));
 }
 
-/// The callee took the length of rows that are not there for 0, and the transposed matrix had none.
+/// The callee assumed the length of missing rows to be 0, and the transposed matrix had none.
 #[test]
 fn a_callee_knows_the_size_of_rows_that_are_not_there() {
     let text = "fn turn [n0, n1] (v0 a: [[i64; n1]; n0]) -> [[i64; n0]; n1] {

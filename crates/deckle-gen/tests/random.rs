@@ -1,5 +1,5 @@
-//! Random programs, through everything that there is for the array IR: they verify, print and read back equal, and run without
-//! panic and with the sizes that their types promise.
+//! Random programs, through all parts of the array IR: they verify, print and parse back equal, and run without
+//! panic and with the sizes in their types.
 //!
 //! New programs on every run: see `deckle_gen::sweep`.
 
@@ -11,7 +11,7 @@ use deckle_ir::array::{parse, verify};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-/// What went wrong: in which step, and how.
+/// A failure: the step, and the error.
 #[derive(Debug)]
 struct Failure {
     step: &'static str,
@@ -22,7 +22,7 @@ fn fail<T>(step: &'static str, what: impl ToString) -> Result<T, Failure> {
     Err(Failure { step, what: what.to_string() })
 }
 
-/// How a run ended, for the statistics.
+/// The outcome of a run, for the statistics.
 enum End {
     Value,
     Error(&'static str),
@@ -59,7 +59,7 @@ fn outcome<E: std::fmt::Debug>(result: &Result<deckle_interp::Outcome, E>) -> St
     }
 }
 
-/// Runs programs on all cores, and counts how they end.
+/// Runs programs on all cores, and counts their outcomes.
 fn sweep(name: &str, config: &Config, cases: u64) {
     let ends = Mutex::new(BTreeMap::<&str, u64>::new());
     let threads = std::thread::available_parallelism().map_or(1, usize::from);

@@ -1,4 +1,4 @@
-//! Sizes and numbers at the edges: near powers of two at which arithmetic wraps, none at all, and floats that do not compare.
+//! Sizes and numbers at the edges: near powers of two at which arithmetic wraps, zero sizes, and floats without an order.
 
 use super::{each, generated, ints};
 use crate::generate::{Gen, Run};
@@ -11,7 +11,7 @@ use deckle_ir::types::Type;
 use deckle_ir::value::Value;
 use std::sync::Arc;
 
-/// Where 32 and 64 bits end, where their halves do, and factors and terms that wrap to something small.
+/// The limits of 32 and 64 bits and of their halves, and factors and terms that wrap to small numbers.
 const HUGE: [i64; 16] = [
     (1 << 31) - 1,
     1 << 31,
@@ -31,7 +31,7 @@ const HUGE: [i64; 16] = [
     -1,
 ];
 
-/// A huge number: written, or read from a vector, so that it is known at run time only.
+/// A huge number: a constant, or read from a vector, so that it is known at run time only.
 fn large(g: &mut Gen<'_>) -> Option<Var> {
     let n = g.rng.of(&HUGE)?;
     if g.rng.chance(40) {
@@ -48,12 +48,12 @@ fn any_size(g: &mut Gen<'_>) -> Option<Var> {
     if g.rng.chance(60) { large(g) } else { g.natural(4) }
 }
 
-/// A size that another one and arithmetic that wraps make a small one: `total - others`.
+/// A size that subtraction with wrapping makes small: `total - others`.
 fn rest(g: &mut Gen<'_>, total: Var, others: &[Var]) -> Option<Var> {
     others.iter().try_fold(total, |rest, n| g.binary(BinOp::Sub, rest, *n))
 }
 
-/// One of the things that can be seen of an array without all of its elements.
+/// A property of an array that does not need all of its elements.
 fn seen(g: &mut Gen<'_>, a: Var) -> Option<Var> {
     match g.rng.below(3) {
         0 => {
@@ -65,7 +65,7 @@ fn seen(g: &mut Gen<'_>, a: Var) -> Option<Var> {
     }
 }
 
-/// An operator with sizes near a power of two. The interpreter fails, or reaches a limit, before it makes the array.
+/// An operator with sizes near a power of two. The interpreter fails, or reaches a limit, before it creates the array.
 pub(super) fn huge(g: &mut Gen<'_>) -> Option<Var> {
     let xs = ints(g)?;
     let few = Guess::many(4, Guess::SCALAR);
@@ -97,7 +97,7 @@ pub(super) fn huge(g: &mut Gen<'_>) -> Option<Var> {
             let (a, b) = (any_size(g)?, any_size(g)?);
             let shaped = g.push(Op::Reshape(1), &[xs, a, b], &[], few)?;
             if g.rng.chance(50) {
-                // Numbers that are in range of the sizes that were asked for, and of those that there are perhaps not.
+                // Numbers in range of the requested sizes, and perhaps not of the actual ones.
                 let (i, k) = (g.rng.between(0, 2), g.rng.between(0, 3));
                 let (i, k) = (g.int(i)?, if g.rng.chance(50) { any_size(g)? } else { g.int(k)? });
                 return g.push(Op::Index, &[shaped, i, k], &[], Guess::SCALAR);
@@ -174,7 +174,7 @@ pub(super) fn empty(g: &mut Gen<'_>) -> Option<Var> {
     g.tuple(&[shape, a])
 }
 
-/// A size from 0 to a few that is not written in the program, if there is one.
+/// A size from 0 to a few that is not a constant of the program, if there is one.
 fn small(g: &mut Gen<'_>, most: i64) -> Option<Var> {
     if let Some(v) = g.pick(|g, v| *g.ty(v) == Type::INT && g.guess(v).bound.is_some_and(|b| b <= 4))
         && g.rng.chance(50)
@@ -193,7 +193,7 @@ fn reshaped(g: &mut Gen<'_>, a: Var, sizes: &[Var]) -> Option<Var> {
         2 => g.push(Op::Reverse(0), &[a], &[], guess),
         3 => g.push(Op::Concat(0), &[a, a], &[], guess.after(guess)),
         4 if g.ty(a).depth() == 2 => {
-            // Each row beside numbers of the size that it should have.
+            // Each row zipped with numbers of the size that it should have.
             let m = *sizes.last()?;
             let run = Run::many(guess.len, vec![guess.elem()]).plain();
             let (body, elem) = g.body(&Op::Map, &[a], 0, run, |g, p| {

@@ -115,7 +115,7 @@ fn rows_of(g: &mut Gen<'_>, x: Var) -> Option<Var> {
     }
 }
 
-/// Elements of a vector that are not a certain number.
+/// Elements of a vector that differ from a certain number.
 fn kept(g: &mut Gen<'_>, xs: Var) -> Option<Var> {
     let k = g.rng.between(0, 3);
     let guess = g.guess(xs);
@@ -128,7 +128,7 @@ fn kept(g: &mut Gen<'_>, xs: Var) -> Option<Var> {
     g.push(Op::Filter, &[xs], &[body], guess)
 }
 
-/// Vectors inside a map, at the points that a filter or a condition leaves, or in rounds that differ in number.
+/// Vectors inside a map, at the points that pass a filter or a condition, or in a varying number of rounds.
 pub(super) fn guarded(g: &mut Gen<'_>) -> Option<Var> {
     let xs = ints(g)?;
     match g.rng.below(6) {
@@ -258,7 +258,7 @@ pub(super) fn in_stencil(g: &mut Gen<'_>) -> Option<Var> {
     g.push(op, &args, &bodies, guess.unbound())
 }
 
-/// `sum([ sum([ y + j : y in xs ]) : j in iota(k) ])`, or of the first part of what a `split` makes of it.
+/// `sum([ sum([ y + j : y in xs ]) : j in iota(k) ])`, or of the first part of a `split` of it.
 fn sums_of_shifted(g: &mut Gen<'_>, xs: Var, k: i64, cut: Option<i64>) -> Option<Var> {
     let k = g.int(k)?;
     let sums = generated(g, &[k], |g, j| {

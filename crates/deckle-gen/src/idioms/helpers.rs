@@ -11,10 +11,10 @@ use deckle_ir::size::Size;
 use deckle_ir::size_eval::SizeEnv;
 use deckle_ir::types::Type;
 
-/// How the names of such functions begin.
+/// The prefix of the names of such functions.
 const NAME: &str = "written";
 
-/// A function of two or three parameters whose rows have sizes made of one variable.
+/// A function of two or three parameters whose rows have sizes in terms of one variable.
 pub(crate) fn written(funcs: &[Function], number: usize, rng: &mut Rng, config: &Config) -> Option<Function> {
     let mut b = Builder::new(funcs, format!("{NAME}{number}"), Span::NONE);
     let n = Size::var(b.new_size(0));
@@ -86,7 +86,7 @@ fn body(g: &mut Gen<'_>, params: &[Var]) -> Option<Var> {
     g.push(Op::Map, &[a], &[body], Guess::many(4, elem))
 }
 
-/// Every size variable is one number.
+/// Sets every size variable to one number.
 struct Fixed(i128);
 
 impl SizeEnv for Fixed {
@@ -111,7 +111,7 @@ impl SizeEnv for Fixed {
     }
 }
 
-/// A call of such a function, mostly with rows of the sizes that it asks for.
+/// A call of such a function, mostly with rows of the required sizes.
 pub(super) fn call(g: &mut Gen<'_>) -> Option<Var> {
     let all: Vec<usize> = (0..g.b.funcs().len()).filter(|k| g.b.funcs()[*k].name.starts_with(NAME)).collect();
     let k = g.rng.of(&all)?;
@@ -127,7 +127,7 @@ pub(super) fn call(g: &mut Gen<'_>) -> Option<Var> {
     g.push(Op::Call(Func(k as u32)), &args, &[], guess)
 }
 
-/// One row, or a sequence of `rows` of them, where sizes are made of `n`.
+/// One row, or a sequence of `rows` of them, with sizes in terms of `n`.
 fn argument(g: &mut Gen<'_>, elem: &Type, n: Var, rows: Option<Var>) -> Option<Var> {
     let wrong = g.rng.chance(g.config.risk / 2);
     let Some(rows) = rows else { return sized(g, elem, n, None) };
@@ -139,7 +139,7 @@ fn argument(g: &mut Gen<'_>, elem: &Type, n: Var, rows: Option<Var>) -> Option<V
     if coll == Coll::Seq { Some(made) } else { g.push(Op::Seq, &[made], &[], guess) }
 }
 
-/// A row or a pair of rows; in a sequence that is wrong, not all of one length.
+/// A row or a pair of rows; in an invalid sequence, not all of one length.
 fn sized(g: &mut Gen<'_>, ty: &Type, n: Var, at: Option<(Var, bool)>) -> Option<Var> {
     if let Some(parts) = ty.parts() {
         let parts = parts.into_iter().map(|t| sized(g, t, n, at)).collect::<Option<Vec<_>>>()?;

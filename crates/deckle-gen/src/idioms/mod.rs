@@ -1,8 +1,8 @@
-//! Idioms: several statements together, where compilers have gone wrong.
+//! Idioms: combinations of statements in which compilers had bugs.
 //!
-//! Statements drawn one by one seldom meet in the right way: a filter by a scan of a scan, a vector built under a guard, a
-//! loop with a vector as its state inside a map. Each idiom builds such a meeting, with random parts. How often they are drawn is
-//! [`Config::idioms`](crate::Config::idioms); `Config::avoid` leaves out single ones.
+//! Statements drawn one by one seldom combine in the right way: a filter by a scan of a scan, a vector built under a guard, a
+//! loop with a vector as its state inside a map. Each idiom builds such a combination, with random parts. Their frequency is
+//! [`Config::idioms`](crate::Config::idioms); `Config::avoid` excludes single ones.
 
 mod edges;
 mod guards;
@@ -20,11 +20,11 @@ use deckle_ir::types::Type;
 /// An idiom.
 pub(crate) struct Idiom {
     pub name: &'static str,
-    /// How often it is drawn, beside others.
+    /// Its weight against others.
     pub weight: u32,
-    /// How many bodies are inside one another in it, at least.
+    /// The minimal nesting depth of its bodies.
     pub depth: usize,
-    /// Whether it is of sequences.
+    /// Whether it uses sequences.
     pub stream: bool,
     pub make: fn(&mut Gen<'_>) -> Option<Var>,
 }
@@ -56,7 +56,7 @@ pub(crate) const IDIOMS: &[Idiom] = &[
     stream("written sizes", 6, 2, helpers::call),
 ];
 
-/// A vector of integers from 0 to a few: one that is in scope, or a new one. Rather one that is long enough to be cut.
+/// A vector of integers from 0 to a few: one in scope, or a new one. Preferably one that is long enough to be cut.
 pub(crate) fn ints(g: &mut Gen<'_>) -> Option<Var> {
     if g.rng.chance(50)
         && let Some(v) = g.pick_type(|t| t.as_array().is_some_and(|a| a.elem == Type::INT))
@@ -80,7 +80,7 @@ pub(crate) fn ints(g: &mut Gen<'_>) -> Option<Var> {
     Some(made)
 }
 
-/// A vector, or sequence, of what a body gives for each element of another.
+/// A vector, or sequence, of the results of a body for each element of another.
 pub(crate) fn each(g: &mut Gen<'_>, xs: Var, make: impl FnOnce(&mut Gen<'_>, Var) -> Option<Var>) -> Option<Var> {
     let guess = g.guess(xs);
     let run = Run::many(guess.len, vec![guess.elem()]).plain();
@@ -88,7 +88,7 @@ pub(crate) fn each(g: &mut Gen<'_>, xs: Var, make: impl FnOnce(&mut Gen<'_>, Var
     g.push(Op::Map, &[xs], &[body], Guess::many(guess.len, elem))
 }
 
-/// What a body gives for each pair of elements of two collections of one length.
+/// The results of a body for each pair of elements of two collections of one length.
 pub(crate) fn both(
     g: &mut Gen<'_>,
     (xs, ys): (Var, Var),
@@ -115,7 +115,7 @@ pub(crate) fn generated(
     g.push(Op::Generate, sizes, &[body], guess)
 }
 
-/// Sometimes one more operation on each element, so that what is between two others is not always nothing.
+/// Sometimes one more operation on each element, so that two others are not always adjacent.
 pub(crate) fn perhaps_mapped(g: &mut Gen<'_>, xs: Var) -> Option<Var> {
     if g.rng.chance(60) {
         return Some(xs);
@@ -127,7 +127,7 @@ pub(crate) fn perhaps_mapped(g: &mut Gen<'_>, xs: Var) -> Option<Var> {
     })
 }
 
-/// A remainder that is not negative.
+/// A non-negative remainder.
 pub(crate) fn modulo(g: &mut Gen<'_>, x: Var, by: i64) -> Option<Var> {
     let mask = g.int(i64::MAX)?;
     let x = g.binary(BinOp::And, x, mask)?;

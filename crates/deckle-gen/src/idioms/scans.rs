@@ -1,4 +1,4 @@
-//! Scans that depend on scans, and what is chosen or sized by them.
+//! Scans that depend on scans, and values selected or sized by them.
 
 use super::{both, each, generated, ints, modulo, perhaps_mapped};
 use crate::generate::{Gen, Run};
@@ -8,7 +8,7 @@ use deckle_ir::entity::Var;
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::types::Type;
 
-/// A scan of integers, of any kind, as long as what is scanned unless `any` lets it be one longer.
+/// A scan of integers, of any kind, of the same length as its operand unless `any` allows one more.
 fn scanned(g: &mut Gen<'_>, xs: Var, any: bool) -> Option<Var> {
     let streams = g.ty(xs).is_seq();
     let direction = if streams || g.rng.chance(65) { Direction::Left } else { Direction::Right };
@@ -31,7 +31,7 @@ fn scan_with(g: &mut Gen<'_>, xs: Var, (direction, kind): (Direction, ScanKind),
     g.push(scan, &args, &[body], Guess { len: guess.len + 1, total: guess.total + 2, bound: None })
 }
 
-/// Scans of scans, perhaps with something between, and what is made of the last.
+/// Scans of scans, perhaps with operations between them, and uses of the last.
 pub(super) fn scan_of_scan(g: &mut Gen<'_>) -> Option<Var> {
     let mut xs = ints(g)?;
     for _ in 0..2 + g.rng.below(2) {
@@ -41,7 +41,7 @@ pub(super) fn scan_of_scan(g: &mut Gen<'_>) -> Option<Var> {
     chosen(g, xs, xs)
 }
 
-/// A scan in order, and what is made of its states: others are chosen by them or scanned, at once or in rows.
+/// An ordered scan, and uses of its states: others are selected by them or scanned, at once or in rows.
 pub(super) fn in_order(g: &mut Gen<'_>) -> Option<Var> {
     let xs = ints(g)?;
     let states = automaton(g, Op::ScanOrdered, xs)?;
@@ -61,7 +61,7 @@ pub(super) fn in_order(g: &mut Gen<'_>) -> Option<Var> {
     }
 }
 
-/// The same of a sequence.
+/// The same for a sequence.
 pub(super) fn sequence_in_order(g: &mut Gen<'_>) -> Option<Var> {
     let s = numbers(g)?;
     let states = automaton(g, Op::ScanOrdered, s)?;
@@ -72,7 +72,7 @@ pub(super) fn sequence_in_order(g: &mut Gen<'_>) -> Option<Var> {
     }
 }
 
-/// A scan or fold in order of integers, from a small number on.
+/// An ordered scan or fold of integers, from a small number on.
 fn automaton(g: &mut Gen<'_>, op: Op, xs: Var) -> Option<Var> {
     let guess = g.guess(xs);
     let start = g.rng.between(-2, 3);
@@ -98,7 +98,7 @@ fn automaton(g: &mut Gen<'_>, op: Op, xs: Var) -> Option<Var> {
     g.push(op, &[start, xs], &[body], guess)
 }
 
-/// What is chosen of a vector by another of the same length.
+/// Elements of a vector selected by another of the same length.
 fn chosen(g: &mut Gen<'_>, xs: Var, by: Var) -> Option<Var> {
     let (k, r) = (g.rng.between(2, 5), g.rng.between(0, 2));
     let holds = |g: &mut Gen<'_>, y: Var| {
@@ -149,7 +149,7 @@ pub(super) fn filter_by_scan(g: &mut Gen<'_>) -> Option<Var> {
     g.push(Op::Filter, &[pairs], &[body], guess)
 }
 
-/// Rows whose sizes come from a scan, one after another or split again.
+/// Rows whose sizes come from a scan, concatenated or split again.
 pub(super) fn rows_by_scan(g: &mut Gen<'_>) -> Option<Var> {
     let xs = ints(g)?;
     let sums = scanned(g, xs, true)?;
@@ -219,7 +219,7 @@ fn numbers(g: &mut Gen<'_>) -> Option<Var> {
     g.push(Op::Seq, &[xs], &[], guess)
 }
 
-/// A sequence of some of the elements of a scan: each gives one or none, all one after another.
+/// A sequence of some of the elements of a scan: each gives one or none, concatenated.
 pub(super) fn sequence_by_scan(g: &mut Gen<'_>) -> Option<Var> {
     let s = numbers(g)?;
     let mut s = scanned(g, s, true)?;
@@ -242,7 +242,7 @@ pub(super) fn sequence_by_scan(g: &mut Gen<'_>) -> Option<Var> {
     }
 }
 
-/// Groups of a sequence that end where a scan says.
+/// Groups of a sequence that end at flags computed by a scan.
 pub(super) fn groups_by_scan(g: &mut Gen<'_>) -> Option<Var> {
     let s = numbers(g)?;
     let sums = scan_with(g, s, (Direction::Left, ScanKind::Inclusive), BinOp::Add)?;
@@ -271,7 +271,7 @@ pub(super) fn groups_by_scan(g: &mut Gen<'_>) -> Option<Var> {
     g.push(Op::Map, &[groups], &[body], Guess::many(guess.len, elem))
 }
 
-/// A sequence of one truth value.
+/// A sequence of one boolean.
 fn flag(g: &mut Gen<'_>, value: bool) -> Option<Var> {
     let b = g.literal(Scalar::Bool(value))?;
     g.push(Op::MkSeq(ScalarType::Bool.into()), &[b], &[], Guess::many(1, Guess::SCALAR))

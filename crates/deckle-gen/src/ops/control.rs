@@ -35,7 +35,7 @@ fn grown(state: Guess) -> Guess {
     Guess { len: state.len.saturating_mul(3), total: state.total.saturating_mul(3), bound: None }
 }
 
-/// A `while` that counts, so that it ends.
+/// A `while` with a counter, so that it ends.
 pub(super) fn repeat(g: &mut Gen<'_>) -> Option<Var> {
     let x = g.pick_type(Type::is_concrete)?;
     let kind = g.ty(x).clone();

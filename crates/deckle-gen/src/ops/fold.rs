@@ -9,7 +9,7 @@ use deckle_ir::scalar::ScalarType;
 use deckle_ir::types::Type;
 use std::sync::Arc;
 
-/// Of how many elements each may take a step of its own, with anything done in it.
+/// The maximal number of elements that may each take a separate step, with any operations in it.
 const MOST_STEPS: u64 = 500;
 
 /// An associative operator of that kind, applied.
@@ -71,10 +71,10 @@ pub(super) fn fold(g: &mut Gen<'_>) -> Option<Var> {
     g.push(Op::Fold, &[z, xs], &[body], guess)
 }
 
-/// A fold or scan in order, with a state of any type.
+/// An ordered fold or scan, with a state of any type.
 fn in_order(g: &mut Gen<'_>, op: Op) -> Option<Var> {
     let xs = g.pick_type(is_foldable)?;
-    // What is not scalars takes a kernel for each element, or more: of many elements, minutes.
+    // A non-scalar state takes a kernel for each element, or more: minutes for many elements.
     let few = g.guess(xs).len <= MOST_STEPS;
     let start = g.pick_type(|t| if few { t.is_concrete() } else { t.is_flat() })?;
     let kind = without_sizes(g.ty(start));
@@ -83,7 +83,7 @@ fn in_order(g: &mut Gen<'_>, op: Op) -> Option<Var> {
     let run = Run { random: few, ..Run::many(all.len, vec![state, all.elem()]) };
     let made = g.body(&op, &[start, xs], 0, run, |g, p| {
         let next = g.value(&kind)?;
-        // What has been before is to matter, and so is the order.
+        // Earlier elements should matter, and so should the order.
         if number && g.rng.chance(70) { g.binary(BinOp::Sub, next, p[0]) } else { Some(next) }
     })?;
     let guess = match op {
@@ -152,7 +152,7 @@ pub(super) fn scan(g: &mut Gen<'_>) -> Option<Var> {
     let op = Op::Scan(direction, scan);
     let body = operator(g, &op, &args, &kind)?;
     let guess = g.guess(xs);
-    // An array is as long at each step as all before it.
+    // At each step an array is as long as all elements before it.
     let total = if kind.is_flat() { guess.total + 2 } else { guess.total.saturating_mul(guess.len + 1) };
     g.push(op, &args, &[body], Guess { len: guess.len + 1, total, bound: None })
 }

@@ -1,4 +1,4 @@
-//! A maker for each operator of the table, and how often it is drawn.
+//! A maker and a weight for each operator of the table.
 
 mod construct;
 mod control;
@@ -11,17 +11,17 @@ mod shape;
 use crate::generate::Gen;
 use deckle_ir::entity::Var;
 
-/// How an operator gets into a program.
+/// How an operator is generated.
 pub(crate) struct Choice {
     /// Its name in the table.
     pub name: &'static str,
-    /// How often it is drawn, beside others.
+    /// Its weight against others.
     pub weight: u32,
     /// Whether it has bodies.
     pub bodies: bool,
-    /// Whether it makes or takes sequences only.
+    /// Whether it only produces or takes sequences.
     pub stream: bool,
-    /// Adds it, with what it needs. What is left of an attempt that gives `None` is thrown away.
+    /// Adds it, with its operands. An attempt that returns `None` is undone.
     pub make: fn(&mut Gen<'_>) -> Option<Var>,
 }
 

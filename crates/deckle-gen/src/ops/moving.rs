@@ -1,4 +1,4 @@
-//! Moving elements, and looking at neighbours.
+//! Moving elements, and reading neighbours.
 
 use super::shape::regular;
 use crate::generate::{Gen, Run};
@@ -15,7 +15,7 @@ fn is_array_of(t: &Type, elem: &Type) -> bool {
     t.as_array().is_some_and(|a| a.elem == *elem)
 }
 
-/// A vector as long as `xs` of what a plain body gives for each element.
+/// A vector as long as `xs` of the results of a simple body for each element.
 fn each(g: &mut Gen<'_>, xs: Var, make: impl FnOnce(&mut Gen<'_>, Var) -> Option<Var>) -> Option<Var> {
     let guess = g.guess(xs);
     let run = Run::many(guess.len, vec![guess.elem()]).plain();
@@ -23,7 +23,7 @@ fn each(g: &mut Gen<'_>, xs: Var, make: impl FnOnce(&mut Gen<'_>, Var) -> Option
     g.push(Op::Map, &[xs], &[body], Guess::many(guess.len, elem))
 }
 
-/// A vector to write into and one of what is written, with targets, and a mask that leaves out those outside.
+/// A target vector and a vector of values, with target indices, and a mask that excludes those outside.
 struct Writes {
     into: Var,
     targets: Var,
@@ -126,7 +126,7 @@ pub(super) fn sort_by(g: &mut Gen<'_>) -> Option<Var> {
 
 pub(super) fn group_by(g: &mut Gen<'_>) -> Option<Var> {
     let made = by_element(g, Op::GroupBy, key)?;
-    // The keys are among the elements now, and are any numbers.
+    // The keys are now among the elements, and are any numbers.
     let guess = g.guess(made);
     g.set_guess(made, Guess { total: guess.total.saturating_mul(2), bound: None, ..guess });
     Some(made)

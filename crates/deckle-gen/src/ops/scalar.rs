@@ -12,7 +12,7 @@ pub(super) fn constant(g: &mut Gen<'_>) -> Option<Var> {
     g.any_const()
 }
 
-/// A scalar that an operator takes.
+/// A scalar operand of an operator.
 fn operand(g: &mut Gen<'_>, class: OperandClass) -> Option<Var> {
     if let Some(v) = g.pick_type(|t| t.as_scalar().is_some_and(|s| class.has(s))) {
         return Some(v);
@@ -88,7 +88,7 @@ pub(super) fn proj(g: &mut Gen<'_>) -> Option<Var> {
     g.proj(t, k)
 }
 
-/// An index below the length of a vector, if that has elements.
+/// An index below the length of a vector, if that is not empty.
 fn position(g: &mut Gen<'_>, len: Var) -> Option<Var> {
     let i = g.scalar(ScalarType::I64)?;
     let i = if g.guess(i).bound.is_some() {
@@ -123,7 +123,7 @@ pub(super) fn index(g: &mut Gen<'_>) -> Option<Var> {
     let len = g.length(a)?;
     let zero = g.int(0)?;
     let some = g.binary(BinOp::Gt, len, zero)?;
-    // Where the vector is empty the remainder itself fails, so it stands in the branch.
+    // If the vector is empty the remainder itself fails, so it is in the branch.
     let yes = g.body(&Op::If, &[some], 0, Run::once().plain(), |g, _| {
         let i = position(g, len)?;
         g.push(Op::Index, &[a, i], &[], elem)

@@ -42,7 +42,7 @@ pub(super) fn append(g: &mut Gen<'_>) -> Option<Var> {
     g.push(Op::Append, &[s, t], &[], guess)
 }
 
-/// A sequence of truth values.
+/// A sequence of booleans.
 fn flags(g: &mut Gen<'_>, list: &[bool]) -> Option<Var> {
     let elems = list.iter().map(|b| g.literal(Scalar::Bool(*b))).collect::<Option<Vec<_>>>()?;
     g.push(Op::MkSeq(Type::BOOL), &elems, &[], Guess::many(list.len() as u64, Guess::SCALAR))

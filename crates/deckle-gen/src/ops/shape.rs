@@ -12,7 +12,7 @@ pub(super) fn length(g: &mut Gen<'_>) -> Option<Var> {
     g.length(xs)
 }
 
-/// A regular array and on how many outer dimensions it is to be used.
+/// A regular array and the number of its outer dimensions to use.
 pub(super) fn regular(g: &mut Gen<'_>, max: usize) -> Option<(Var, usize)> {
     let deep = g.rng.chance(70);
     let fits = |t: &Type| t.as_array().is_some() && (!deep || (t.depth() > 1 && t.regular_dims(2).is_some()));
@@ -141,7 +141,7 @@ pub(super) fn slice(g: &mut Gen<'_>) -> Option<Var> {
     let a = g.pick_type(|t| t.as_array().is_some())?;
     let axes = 1 + g.rng.below(g.ty(a).depth());
     let (mut spec, mut args) = (Vec::new(), vec![a]);
-    // The length of an inner axis is one number only where it is regular.
+    // The length of an inner axis is one number only if it is regular.
     let dims = g.ty(a).regular_dims(axes);
     for axis in 0..axes {
         let known = axis == 0 || dims.is_some();
