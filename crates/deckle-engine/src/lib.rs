@@ -36,7 +36,7 @@ pub use deckle_lower::cuts::Cuts;
 pub use deckle_runtime::Data;
 pub use explain::{cost, explain};
 pub use interpret::Interp;
-pub use native::{Effort, Input, Layout, Native, OnCuda, Options, Ptx, Simulated, pipeline};
+pub use native::{Effort, Input, Layout, Native, OnCuda, Options, Order, Ptx, Simulated, pipeline};
 pub use settings::{Progress, Settings, pool};
 
 use deckle_diag::Diagnostic;

@@ -2,6 +2,7 @@
 
 use crate::native::fault::Failure;
 use crate::native::run::Memory;
+use crate::native::simulated::Cells;
 use deckle_ir::kernel::Kernel;
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_runtime::Buffer;
@@ -29,9 +30,9 @@ impl Handle for Buffer {
     }
 }
 
-impl Handle for Rc<RefCell<Vec<u8>>> {
+impl Handle for Rc<RefCell<Cells>> {
     fn bytes(&self) -> usize {
-        self.borrow().len()
+        self.borrow().bytes.len()
     }
 
     fn is_alone(&mut self) -> bool {

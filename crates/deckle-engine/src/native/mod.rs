@@ -20,6 +20,7 @@ mod scatter;
 mod simulated;
 
 pub use cuda::{OnCuda, Ptx};
+pub use deckle_interp::simt::Order;
 pub(crate) use fault::{CLOSED, unfit};
 pub use grid::Layout;
 pub use outside::Input;
