@@ -4,7 +4,7 @@
 //! New seeds on every run: see `deckle_gen::sweep`. `DECKLE_IDIOM='scan of scan'` makes programs with that idiom and no other.
 
 use deckle_diag::{Code, Diagnostic};
-use deckle_engine::{Chunks, Cuts, Data, Effort, Input, Layout, Native, Options, Settings, Simulated, pipeline};
+use deckle_engine::{Chunks, Cuts, Data, Effort, Input, Layout, Native, Options, Order, Settings, Simulated, pipeline};
 use deckle_gen::compare::{Run, agree, differ_by_rounding, is_limit, same_bits, same_error, shown};
 use deckle_gen::sweep::Sweep;
 use deckle_gen::{Case, Config, Rng, program, schedules};
@@ -199,7 +199,8 @@ fn on_grid_as(
 ) -> Result<(), String> {
     let simulated = Simulated::compile_as(&case.program, case.entry, options, layout, given)
         .map_err(|e| format!("{}\nbut it does not compile for a GPU: {}", shown(reference), e.message))?;
-    let run = with_settings(1, None, false, |s| simulated.run(&case.args, s));
+    let order = Order::Shuffled(case.seed);
+    let run = with_settings(1, None, false, |s| simulated.run_in(order, &case.args, s));
     if !agree(&case.program, reference, &run) && !differ_by_rounding(reference, &run, &rounded(case)) {
         let (wanted, got) = (shown(reference), shown(&run));
         let schedule = given.map_or(String::new(), Schedule::to_string);

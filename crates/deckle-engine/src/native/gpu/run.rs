@@ -66,7 +66,7 @@ type Load<'a, P> = dyn Fn(&[Function]) -> Result<<P as Port>::Code, Box<Diagnost
 /// A program on a device.
 #[derive(Debug)]
 pub(crate) struct OnUnit<P: Port> {
-    unit: Arc<Unit<P>>,
+    pub(super) unit: Arc<Unit<P>>,
     plan: Plan,
     launches: Vec<Vec<GridLaunch>>,
     layout: Layout,
