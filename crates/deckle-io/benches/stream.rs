@@ -1,6 +1,6 @@
-//! How fast sequences are read from files: `cargo bench -p deckle-io [npy|bytes|lines|words|csv|mtx]`.
+//! Measures the throughput of reading sequences from files: `cargo bench -p deckle-io [npy|bytes|lines|words|csv|mtx]`.
 //!
-//! The files are made first, so they are in the system's cache: what is measured is Deckle, not the disk.
+//! The files are written first, so they are in the system's cache: this measures Deckle, not the disk.
 
 use deckle_io::split_part;
 use deckle_io::stream::open;
@@ -14,9 +14,9 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// About how large each file is.
+/// The approximate size of each file.
 const BYTES: usize = 200 << 20;
-/// How large the blocks are that are asked for: the largest that a run asks for.
+/// The size of the requested blocks: the largest that a run requests.
 const BLOCK: usize = 1 << 20;
 
 fn main() -> std::io::Result<()> {
@@ -66,7 +66,7 @@ fn vector(elem: Type) -> Type {
     Type::array(Size::var(SizeVar(0)), elem)
 }
 
-/// The beginning of a `.npy` of this shape.
+/// The header of a `.npy` of this shape.
 fn header(shape: &str) -> Vec<u8> {
     let text = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}\n");
     let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
@@ -75,7 +75,7 @@ fn header(shape: &str) -> Vec<u8> {
     bytes
 }
 
-/// A file of so many pieces, each by its number.
+/// A file of a number of pieces, each created from its number.
 fn made<P: AsRef<[u8]>>(
     dir: &Path,
     name: &str,

@@ -1,7 +1,7 @@
 //! Output that appears complete or not at all.
 //!
-//! The bytes go to a new file in the same directory, which takes the place of the old one when everything has been
-//! written and has reached the disk. What is not a regular file (a pipe, a terminal, `/dev/null`) cannot be
+//! The bytes go to a new file in the same directory, which replaces the old one when everything has been
+//! written to disk. A target that is not a regular file (a pipe, a terminal, `/dev/null`) cannot be
 //! replaced and is written to directly.
 
 use crate::temporary::{Temporary, check_abandoned};
@@ -19,7 +19,7 @@ pub fn atomic_write(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Resul
     write_whole(path, |out| write(out).map_err(|e| Error::io(&e)))
 }
 
-/// The same, of what may fail for other reasons.
+/// The same for `write` functions with other errors.
 pub(crate) fn write_whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
     let io = |e: io::Error| Error::io(&e);
     let written = || {
@@ -30,13 +30,13 @@ pub(crate) fn write_whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> Res
     written().map_err(|e| e.in_file(path))
 }
 
-/// A file that is being written. It appears when it is finished; one that is dropped before leaves nothing behind. Or standard output, where things appear at once.
+/// A file that is being written. It appears when it is finished; if dropped earlier, it is removed. Or standard output, where bytes appear at once.
 pub struct Output {
     out: BufWriter<To>,
     replaces: Option<Replaces>,
 }
 
-/// Where bytes go.
+/// The destination of bytes.
 enum To {
     File(File),
     Stdout(Stdout),
@@ -59,13 +59,13 @@ impl Write for To {
     }
 }
 
-/// Whether a path stands for standard input or output: `-`, or that with an ending or a part.
+/// Whether a path means standard input or output: `-`, or that with an extension or a part.
 pub fn is_standard(path: &Path) -> bool {
     let text = path.to_str().unwrap_or_default();
     text == "-" || (text.starts_with("-.") || text.starts_with("-:")) && !text.contains(['/', '\\'])
 }
 
-/// What a file takes the place of when it is complete.
+/// The file to be replaced when the output is complete.
 struct Replaces {
     temporary: Temporary,
     target: PathBuf,
@@ -86,7 +86,7 @@ impl Output {
         if is_standard(path) {
             return Output::standard();
         }
-        // A symbolic link stays one: what it points to is replaced.
+        // A symbolic link stays one: its target is replaced.
         let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
         let old = fs::metadata(&target).ok();
         let (file, replaces) = match &old {
@@ -101,7 +101,7 @@ impl Output {
         Ok(Output { out: BufWriter::with_capacity(1 << 16, To::File(file)), replaces })
     }
 
-    /// Writes other bytes over the first ones of a file, once everything else has been written.
+    /// Overwrites the first bytes of a file, once everything else has been written.
     pub(crate) fn begin_with(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.out.flush()?;
         match self.out.get_mut() {
@@ -111,12 +111,12 @@ impl Output {
         self.out.write_all(bytes)
     }
 
-    /// Whether others see what is written before it is finished.
+    /// Whether other processes see the output before it is finished.
     pub(crate) fn is_seen(&self) -> bool {
         self.replaces.is_none()
     }
 
-    /// Writes what is buffered, and lets the file appear.
+    /// Flushes the buffer and makes the file appear.
     ///
     /// # Errors
     /// If it cannot be written.

@@ -1,7 +1,7 @@
-//! Values in flat memory, put together bit by bit: what every reader of files fills.
+//! Values in flat memory, built incrementally: every reader of files fills one.
 //!
-//! A reader of elements pushes them one by one and hands them over as blocks ([`Build::take`]). A format that is decoded as a whole (a picture, a matrix, an
-//! archive) pushes one value, and that is given without copying ([`Build::finish`]).
+//! A reader of elements pushes them one by one and delivers them as blocks ([`Build::take`]). A format that is decoded as a whole (a picture, a matrix, an
+//! archive) pushes one value, which is returned without copying ([`Build::finish`]).
 //!
 //! ```text
 //! [[(int, real)]]:  Rows { ends: 0 2, elem: Rows { ends: 0 1 3, elem: Tuple [Scalars, Scalars] } }
@@ -13,12 +13,12 @@ use deckle_ir::value::Value;
 use deckle_runtime::{Buffer, Data, OverBudget, Pool};
 
 const WHAT: &str = "the elements of a sequence";
-/// From so many bytes on, elements are handed over and not copied. Blocks of streams are smaller, and copied to memory that a pool uses again.
+/// From this many bytes on, elements are delivered without copying. Blocks of streams are smaller, and copied to memory that a pool reuses.
 const MOVED: usize = if cfg!(test) { 100 } else { 4 << 20 };
-/// What buffers have behind their elements.
+/// The padding of buffers.
 const PADDING: usize = 64;
 
-/// Elements of a type, as many as have come.
+/// The elements of a type so far.
 #[derive(Debug)]
 pub(crate) enum Build {
     Scalars {
@@ -26,7 +26,7 @@ pub(crate) enum Build {
         bytes: Vec<u8>,
     },
     Tuple(Vec<Build>),
-    /// `ends` has a 0 before the ends; elements behind the last one are those of a row that has not ended.
+    /// `ends` has a 0 before the ends; elements behind the last one belong to an unfinished row.
     Rows {
         ends: Vec<i64>,
         elem: Box<Build>,
@@ -46,7 +46,7 @@ impl Build {
         }
     }
 
-    /// How many bytes they take.
+    /// The number of bytes they take.
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Build::Scalars { bytes, .. } => bytes.len(),
@@ -55,7 +55,7 @@ impl Build {
         }
     }
 
-    /// A scalar, to scalars.
+    /// Adds a scalar, if the elements are scalars.
     #[inline]
     pub(crate) fn push(&mut self, scalar: Scalar) {
         let Build::Scalars { bytes, .. } = self else { return };
@@ -74,7 +74,7 @@ impl Build {
         }
     }
 
-    /// A text, to texts.
+    /// Adds a text, if the elements are texts.
     pub(crate) fn push_text(&mut self, text: &[u8]) {
         if let Build::Rows { elem, .. } = self
             && let Build::Scalars { bytes, .. } = &mut **elem
@@ -84,7 +84,7 @@ impl Build {
         self.end_row(text.len());
     }
 
-    /// So many elements, which have been pushed to [`Build::inner`], are a row.
+    /// Ends a row of the `len` elements that were last pushed to [`Build::inner`].
     pub(crate) fn end_row(&mut self, len: usize) {
         if let Build::Rows { ends, .. } = self {
             let begins = ends.last().copied().unwrap_or(0);
@@ -116,7 +116,7 @@ impl Build {
         }
     }
 
-    /// One value that has these dimensions around its scalars or tuples, which are given, to be filled row after row.
+    /// Adds one value with these dimensions around its scalars or tuples, which are returned, to be filled row after row.
     pub(crate) fn push_regular(&mut self, dims: &[usize]) -> &mut Build {
         let (mut build, mut rows) = (self, 1);
         for &n in dims {
@@ -127,12 +127,12 @@ impl Build {
         build
     }
 
-    /// The bytes of scalars, to which those of more are added.
+    /// The bytes of scalars, to be extended.
     pub(crate) fn scalars(&mut self) -> Option<&mut Vec<u8>> {
         if let Build::Scalars { bytes, .. } = self { Some(bytes) } else { None }
     }
 
-    /// The only value, without copying, in memory that no pool counts.
+    /// The only value, without copying, in memory not counted by a pool.
     pub(crate) fn into_data(self) -> Data {
         self.finish(None).expect("there is room where nobody counts")
     }
@@ -142,7 +142,7 @@ impl Build {
         self.all(1, pool)
     }
 
-    /// All of them, which are so many.
+    /// All `len` elements.
     fn all(self, len: usize, pool: Option<&Pool>) -> Result<Data, OverBudget> {
         Ok(match self {
             Build::Scalars { ty, bytes } => {
@@ -160,17 +160,17 @@ impl Build {
         })
     }
 
-    /// Makes room for so many more, of which it is known that they come: scalars and tuples of them.
+    /// Reserves memory for `n` more, which are known to come: scalars and tuples of them.
     pub(crate) fn reserve(&mut self, n: usize) {
         match self {
-            // Buffers are padded, and are not to be moved for that.
+            // Buffers are padded, and must not be moved for that.
             Build::Scalars { ty, bytes } => bytes.reserve_exact(n * ty.bytes() + PADDING),
             Build::Tuple(parts) => parts.iter_mut().for_each(|part| part.reserve(n)),
             Build::Rows { ends, .. } => ends.reserve_exact(n + PADDING / 8),
         }
     }
 
-    /// Hands over the first `n`. Many are not copied, if they are all.
+    /// Delivers the first `n`. Many are not copied if they are all.
     pub(crate) fn take(&mut self, n: usize, pool: &Pool) -> Result<Data, OverBudget> {
         if self.bytes() >= MOVED && self.is_all(n) {
             return self.emptied().all(n, Some(pool));
@@ -180,7 +180,7 @@ impl Build {
         Ok(block)
     }
 
-    /// Whether there are so many, and no part of another.
+    /// Whether there are exactly `n`, and no part of another.
     fn is_all(&self, n: usize) -> bool {
         match self {
             Build::Scalars { ty, bytes } => bytes.len() == n * ty.bytes(),
@@ -189,7 +189,7 @@ impl Build {
         }
     }
 
-    /// What is here, which is then nothing.
+    /// Takes the contents, leaving it empty.
     fn emptied(&mut self) -> Build {
         match self {
             Build::Scalars { ty, bytes } => Build::Scalars { ty: *ty, bytes: std::mem::take(bytes) },
@@ -200,7 +200,7 @@ impl Build {
         }
     }
 
-    /// The first `n`, under a name.
+    /// Copies the first `n`, under a name.
     pub(crate) fn first(&self, n: usize, pool: &Pool, what: &str) -> Result<Data, OverBudget> {
         Ok(match self {
             Build::Scalars { ty, bytes } => {
@@ -232,7 +232,7 @@ impl Build {
     }
 }
 
-/// The memory of a vector, without what it has too much.
+/// The memory of a vector, without excess capacity.
 fn counted<T: deckle_runtime::Plain>(mut elements: Vec<T>, pool: Option<&Pool>) -> Result<Buffer, OverBudget> {
     let most = elements.len() + PADDING / size_of::<T>();
     if elements.capacity() > most + elements.len() / 8 {
@@ -280,7 +280,7 @@ mod tests {
             let mut build = Build::new(elem);
             for _ in 0..2 {
                 items.iter().for_each(|v| build.push_value(v));
-                // The text of an element that is not complete stays behind.
+                // The text of an incomplete element stays behind.
                 build.parts()[1].inner().push(Scalar::U8(b'x'));
                 assert!(!build.is_all(items.len()));
                 let block = build.take(items.len(), &pool).unwrap();

@@ -1,7 +1,7 @@
-//! What a file of a format is to hold: a value in flat memory, and how its bytes are written.
+//! The contents of a file of a format: a value in flat memory, and how its bytes are written.
 //!
 //! Whether a value fits a format is decided before the first byte is written, so that a pipe, too, gets everything or nothing. Arrays, pictures and sound are written
-//! straight from their buffers. Tables and texts are written in blocks of elements, of which a few are trees at a time. The rest is a tree as a whole: matrices, single
+//! straight from their buffers. Tables and texts are written in blocks of elements, of which a few are trees at a time. Other values are trees as a whole: matrices, single
 //! records, and vectors of scalars in a `.txt`, whose columns are aligned.
 
 use crate::atomic::write_whole;
@@ -15,7 +15,7 @@ use deckle_runtime::{Data, Form, Pool};
 use std::io::Write;
 use std::path::Path;
 
-/// The most elements that are trees at a time, and about how many bytes of them. Few in tests, so that everything is cut somewhere.
+/// The maximal number of elements that are trees at a time, and their approximate bytes. Few in tests, so that blocks end everywhere.
 const MOST: usize = if cfg!(test) { 3 } else { 1 << 14 };
 const BYTES: usize = if cfg!(test) { 64 } else { 1 << 18 };
 
@@ -31,7 +31,7 @@ enum Contents<'d> {
 }
 
 impl<'d> Contents<'d> {
-    /// Of the only value, which is of the type.
+    /// For the only value, which is of the type.
     fn new(format: Format, ty: &Type, data: &'d Data) -> Result<Contents<'d>> {
         Ok(match format {
             Format::Npy => Contents::Npy(npy::encode::Plan::new(ty, data)?),
@@ -101,7 +101,7 @@ pub(crate) fn write(path: &Path, format: Format, is_packed: bool, ty: &Type, dat
     })
 }
 
-/// The contents of a file that holds a value, before they are packed.
+/// The contents of a file that holds a value, before compression.
 pub(crate) fn bytes(format: Format, ty: &Type, value: &Value) -> Result<Vec<u8>> {
     let mut out = Vec::new();
     Contents::new(format, ty, &tree::single(ty, value)?)?.write(&mut out)?;
@@ -117,7 +117,7 @@ mod tests {
     use deckle_ir::scalar::ScalarType as T;
     use deckle_runtime::Buffer;
 
-    /// Those of an array type that has one size everywhere, without offsets.
+    /// Data of an array type with one size everywhere, without offsets.
     fn without_offsets(data: &Data) -> Data {
         let (len, inner) = (data.len(), elements(data));
         match data.form() {

@@ -1,4 +1,4 @@
-//! What is wrong with a file, and where in it.
+//! Errors about files, with their position.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -6,33 +6,33 @@ use std::path::{Path, PathBuf};
 /// The result of reading or writing a file.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Whose fault it is.
+/// The cause of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The file cannot be read or written, or is damaged.
     File,
-    /// The file is sound, and holds no value of the type that is asked for.
+    /// The file is valid, but does not hold a value of the requested type.
     Misfit,
-    /// The file may be sound: this version of Deckle does not know its format.
+    /// The file may be valid: this version of Deckle does not know its format.
     Unsupported,
-    /// A pipe whose reader has gone. That is no fault: the reader has seen enough.
+    /// A pipe whose reader has closed it, which is not an error of the program.
     Closed,
 }
 
 /// A file that cannot be read or written, is damaged, or does not fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// Whose fault it is.
+    /// The cause.
     pub kind: Kind,
     /// What is wrong, in one line that stands alone.
     pub message: String,
-    /// The file, where it is known.
+    /// The file, if known.
     pub path: Option<PathBuf>,
-    /// The byte of the file at which it shows, from 0.
+    /// The byte of the file, from 0.
     pub offset: Option<u64>,
-    /// The line of the file at which it shows, from 1.
+    /// The line of the file, from 1.
     pub line: Option<u64>,
-    /// The column of the line, from 1: of a table the field, of other texts the character.
+    /// The column of the line, from 1: for a table the field, for other texts the character.
     pub column: Option<u32>,
     /// What to do about it.
     pub help: Option<String>,
@@ -60,17 +60,17 @@ impl Error {
         Error { column: Some(u32::try_from(column).unwrap_or(u32::MAX)), ..Error::at_line(line, message) }
     }
 
-    /// A file that is sound, and no value of the type that is asked for.
+    /// A valid file without a value of the requested type.
     pub fn misfit(message: impl Into<String>) -> Self {
         Error { kind: Kind::Misfit, ..Error::new(message) }
     }
 
-    /// A format that comes later.
+    /// A format that is not yet supported.
     pub fn unsupported(message: impl Into<String>) -> Self {
         Error { kind: Kind::Unsupported, ..Error::new(message) }
     }
 
-    /// An error of the operating system, in the words that people use for it.
+    /// An error of the operating system, in common words.
     pub fn io(error: &std::io::Error) -> Self {
         use std::io::ErrorKind as K;
         let kind = if error.kind() == K::BrokenPipe { Kind::Closed } else { Kind::File };
@@ -98,7 +98,7 @@ impl Error {
         self
     }
 
-    /// Where in the file it shows: `byte 12`, `line 3` or `line 3, column 2`.
+    /// The position in the file: `byte 12`, `line 3` or `line 3, column 2`.
     pub fn place(&self) -> Option<String> {
         match (self.line, self.column, self.offset) {
             (Some(line), Some(column), _) => Some(format!("line {line}, column {column}")),

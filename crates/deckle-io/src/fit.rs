@@ -1,10 +1,10 @@
-//! What a type asks for, and whether a number in a file is a value of it: what the formats have in common.
+//! The requirements of a type, and whether a number in a file is a value of it: common to all formats.
 
 use crate::Error;
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::types::Type;
 
-/// How many vectors and sequences are around the innermost elements, and the type of those.
+/// The number of vectors and sequences around the innermost elements, and the type of those.
 pub fn nesting(mut ty: &Type) -> (usize, &Type) {
     let mut depth = 0;
     while let Some(elem) = ty.elem() {
@@ -21,7 +21,7 @@ pub fn widens(from: ScalarType, to: ScalarType) -> bool {
     }
 }
 
-/// An integer as a number of a type, if the type has exactly that one.
+/// An integer as a number of a type, if the type can represent it exactly.
 pub fn exact(v: i128, ty: ScalarType) -> Option<Scalar> {
     match ty {
         ScalarType::Bool => None,
@@ -34,7 +34,7 @@ pub fn exact(v: i128, ty: ScalarType) -> Option<Scalar> {
     }
 }
 
-/// A value of another type than it is said to have.
+/// The value is not of the type it should have.
 pub fn confused() -> Error {
     Error::new("the value is not of the type that it is said to have")
 }

@@ -1,6 +1,6 @@
-//! Which format a file is in, and the one way in and out for all of them.
+//! Formats of files, and the common functions to read and write all of them.
 //!
-//! The ending says it; `.gz` after it says that the file is packed. What follows a colon picks a part of a file: `a.npz:x` an array, `a.mtx:off` a
+//! The extension gives the format; `.gz` after it means that the file is compressed. A suffix after a colon selects a part of a file: `a.npz:x` an array, `a.mtx:off` a
 //! vector of a matrix, `t.csv:price` a column, `book.txt:words` the words, `a.wav:rate` the rate.
 
 use crate::build::Build;
@@ -16,7 +16,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// What the ending of a file says about it.
+/// The format that an extension means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// NumPy's array: [`npy`].
@@ -35,9 +35,9 @@ pub enum Format {
     Txt,
     /// JSON, which is written only: [`json`](crate::json).
     Json,
-    /// A format that comes later.
+    /// A format that is not yet supported.
     Later,
-    /// An ending that says nothing: bytes or lines.
+    /// An unknown extension: bytes or lines.
     Unknown,
 }
 
@@ -62,11 +62,11 @@ const ENDINGS: [(&str, Format); 18] = [
     ("bz2", Format::Later),
 ];
 
-/// The endings of files that can be written, for messages.
+/// The extensions of files that can be written, for messages.
 pub const WRITTEN: &str = ".npz, .mtx, .csv, .tsv, .png, .pgm, .ppm, .wav, .npy, .json or .txt";
 
 impl Format {
-    /// By the ending of a path; and whether the file is packed.
+    /// By the extension of a path; and whether the file is compressed.
     pub fn of(path: &Path) -> (Format, bool) {
         let packed = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("gz"));
         let stem = if packed { path.file_stem().map(Path::new).unwrap_or(path) } else { path };
@@ -75,13 +75,13 @@ impl Format {
         (found.map_or(Format::Unknown, |(_, format)| *format), packed)
     }
 
-    /// Whether files of this format have parts that can be picked.
+    /// Whether files of this format have parts that can be selected.
     fn has_parts(self) -> bool {
         matches!(self, Format::Npz | Format::Mtx | Format::Table(_) | Format::Txt | Format::Wav)
     }
 }
 
-/// Divides `FILE:PART`. A file that exists under the whole name is that file, and an ending that has no parts is no place to divide.
+/// Splits `FILE:PART`. If a file with the whole name exists, that is the file, and names with an extension without parts are not split.
 pub fn split_part(path: &Path) -> (PathBuf, Option<String>) {
     if let Some((file, part)) = path.to_str().and_then(|p| p.rsplit_once(':'))
         && Format::of(Path::new(file)).0.has_parts()
@@ -92,10 +92,10 @@ pub fn split_part(path: &Path) -> (PathBuf, Option<String>) {
     (path.to_path_buf(), None)
 }
 
-/// Reads a value of a type from a file, or from a part of it (`FILE:PART`), by its ending; `-` is standard input, read to its end.
+/// Reads a value of a type from a file, or from a part of it (`FILE:PART`), by its extension; `-` is standard input, read to its end.
 ///
 /// # Errors
-/// If the file cannot be read or is damaged; if it holds no value of the type ([`Kind::Misfit`](crate::Kind)); if its format comes later
+/// If the file cannot be read or is damaged; if it holds no value of the type ([`Kind::Misfit`](crate::Kind)); if its format is not yet supported
 /// ([`Kind::Unsupported`](crate::Kind)).
 pub fn read_value(path: impl AsRef<Path>, ty: &Type) -> Result<Value> {
     if is_standard(path.as_ref()) {
@@ -109,10 +109,10 @@ pub fn read_value(path: impl AsRef<Path>, ty: &Type) -> Result<Value> {
     read().map_err(|e| e.in_file(&path))
 }
 
-/// The same in flat memory of a pool. Only written values, and tables as columns, are trees on the way.
+/// The same in flat memory of a pool. Only written values, and tables as columns, are read through trees.
 ///
 /// # Errors
-/// As [`read_value`], and if there is no room.
+/// As [`read_value`], and if there is not enough memory.
 pub fn read_data(path: impl AsRef<Path>, ty: &Type, pool: &Pool) -> Result<Data> {
     let path = path.as_ref();
     let over = |e: OverBudget| Error::new(e.to_string()).in_file(path);
@@ -120,7 +120,7 @@ pub fn read_data(path: impl AsRef<Path>, ty: &Type, pool: &Pool) -> Result<Data>
         return tree::flat(ty, [&read_value(path, ty)?], pool, "a value from a file").map_err(over);
     }
     let (mut source, mut blocks) = (stream::open_whole(path, ty)?, Vec::new());
-    // All of a file at once, if it is known how much that is: then nothing is copied.
+    // All of a file at once, if its size is known: then nothing is copied.
     let much = source.progress().map_or(1 << 20, |(_, all)| all.max(1 << 20) as usize);
     loop {
         match source.next(much, pool) {
@@ -141,7 +141,7 @@ pub fn read_data(path: impl AsRef<Path>, ty: &Type, pool: &Pool) -> Result<Data>
     }
 }
 
-/// The bytes of a file. Of one that is not `.npy`, though its name says so, only the first: it may be endless.
+/// The bytes of a file. For a file with a `.npy` name and other contents, only the first bytes: it may be endless.
 pub(crate) fn contents(path: &Path) -> Result<Vec<u8>> {
     let mut file = File::open(path).map_err(|e| Error::io(&e))?;
     let about = file.metadata().map_err(|e| Error::io(&e))?;
@@ -156,12 +156,12 @@ pub(crate) fn contents(path: &Path) -> Result<Vec<u8>> {
     read_on(&mut file, if about.is_file() { about.len() } else { 0 }, bytes)
 }
 
-/// Everything that comes, about `len` bytes, if there is memory for it.
+/// Reads everything, about `len` bytes, if there is enough memory.
 pub(crate) fn read_all(from: &mut dyn Read, len: u64) -> Result<Vec<u8>> {
     read_on(from, len, Vec::new())
 }
 
-/// The same behind the first bytes, which are there.
+/// The same after the first bytes, which have been read.
 fn read_on(from: &mut dyn Read, len: u64, mut bytes: Vec<u8>) -> Result<Vec<u8>> {
     const STEP: u64 = 32 << 20;
     let mut most = len.saturating_add(1).max(STEP);
@@ -180,7 +180,7 @@ fn read_on(from: &mut dyn Read, len: u64, mut bytes: Vec<u8>) -> Result<Vec<u8>>
     }
 }
 
-/// Whether there is any way from a file of this name to a value of the type: better said before the file is opened.
+/// Whether a value of the type can be read from a file of this name at all: reported before the file is opened.
 pub(crate) fn check_readable(path: &Path, ty: &Type) -> Result<()> {
     match Format::of(path).0 {
         Format::Later => Err(later(path, "read").help("save the array with NumPy: np.save('a.npy', a)")),
@@ -222,7 +222,7 @@ pub(crate) fn read_flat_bytes(name: &Path, part: Option<&str>, bytes: Vec<u8>, t
     })
 }
 
-/// What the contents of a file are decoded to.
+/// The decoded contents of a file.
 enum Decoded {
     /// Its only value.
     Flat(Build),
@@ -262,14 +262,14 @@ fn decode(name: &Path, part: Option<&str>, bytes: Cow<'_, [u8]>, ty: &Type) -> R
         }
     };
     decoded.map_err(|e| stream::unpacked(e, packed))?;
-    // What is packed may become so much, whatever it is read as.
+    // A compressed file may expand to this size, whatever it is read as.
     if packed {
         room.check(build.bytes() as u64)?;
     }
     Ok((Decoded::Flat(build), room))
 }
 
-/// Whether values of a type can be written to a file of this name: better said before a long run than after it.
+/// Whether values of a type can be written to a file of this name: checked before a long run and not after it.
 ///
 /// # Errors
 /// If they cannot.
@@ -289,19 +289,19 @@ pub fn check_writable(path: impl AsRef<Path>, ty: &Type) -> Result<()> {
     checked.map_err(|e| e.in_file(path))
 }
 
-/// Writes a value of a type to a file by its ending, complete or not at all.
+/// Writes a value of a type to a file by its extension, complete or not at all.
 ///
 /// # Errors
-/// If the value is none that the format can hold, or the file cannot be written.
+/// If the format cannot hold the value, or the file cannot be written.
 pub fn write_value(path: impl AsRef<Path>, ty: &Type, value: &Value) -> Result<()> {
     let path = path.as_ref();
     check_writable(path, ty)?;
     write_data(path, ty, &tree::single(ty, value).map_err(|e| e.in_file(path))?)
 }
 
-/// Writes a value in flat memory to a file by its ending, complete or not at all. `data` holds that value, which is of the type ([`tree::fits`]), and no other.
+/// Writes a value in flat memory to a file by its extension, complete or not at all. `data` holds exactly one value, of the type ([`tree::fits`]).
 ///
-/// Arrays, pictures and sound are written from the memory in which they are; tables and texts in blocks. See [`stream::create`] for the rest.
+/// Arrays, pictures and sound are written from their memory; tables and texts in blocks. See [`stream::create`] for the rest.
 ///
 /// # Errors
 /// As [`write_value`].
@@ -370,7 +370,7 @@ mod tests {
         std::fs::remove_dir_all(&dir).unwrap();
     }
 
-    /// A picture that is all one colour packs to next to nothing, and is no attack.
+    /// A picture of one colour compresses to almost nothing, and is no attack.
     #[test]
     fn a_large_picture_that_packs_well_is_read_back() {
         let dir = crate::atomic::tests::directory("packs-well");

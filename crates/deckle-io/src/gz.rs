@@ -1,7 +1,7 @@
-//! gzip, under a limit: a small file cannot make a large value.
+//! gzip, with a limit: a small file cannot expand to a large value.
 //!
-//! A thousand bytes may unpack to a million. What text of numbers and noisy measurements need is far less, so a file
-//! may unpack to [`limit`] bytes, and one that is meant to be larger must be unpacked by hand.
+//! A thousand bytes may expand to a million. Texts of numbers and noisy measurements expand far less, so a file
+//! may expand to [`limit`] bytes; larger ones must be decompressed by the user.
 
 use crate::{Error, Result};
 use flate2::Compression;
@@ -9,14 +9,14 @@ use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
 use std::io::{self, BufWriter, Read, Write};
 
-/// What any file may unpack to.
+/// The size to which any file may expand.
 pub(crate) const FREE: u64 = 24 << 20;
-/// What a byte of the file may unpack to.
+/// The size to which each byte of the file may expand.
 const PER_BYTE: u64 = 200;
-/// How many bytes are packed at once.
+/// The number of bytes that are compressed at once.
 const BUFFERED: usize = 1 << 16;
 
-/// The most bytes that a packed file of this length may unpack to.
+/// The maximal decompressed size of a compressed file of this length.
 pub fn limit(packed: usize) -> u64 {
     (packed as u64).saturating_mul(PER_BYTE).max(FREE)
 }
@@ -24,7 +24,7 @@ pub fn limit(packed: usize) -> u64 {
 /// The contents of a `.gz` file, which may have several members.
 ///
 /// # Errors
-/// If the file is damaged, or unpacks to more than [`limit`].
+/// If the file is damaged, or expands to more than [`limit`].
 pub fn unpack(packed: &[u8]) -> Result<Vec<u8>> {
     let mut decoder = MultiGzDecoder::new(packed);
     let mut bytes = Vec::new();
@@ -45,7 +45,7 @@ pub fn unpack(packed: &[u8]) -> Result<Vec<u8>> {
     }
 }
 
-/// Packs bytes.
+/// Compresses bytes.
 ///
 /// # Errors
 /// If `out` cannot be written.
@@ -55,7 +55,7 @@ pub fn pack(out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
     encoder.finish().map(drop)
 }
 
-/// Packs what `write` writes, while it is written.
+/// Compresses the output of `write` while it is written.
 pub(crate) fn pack_through(out: &mut dyn Write, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
     // Texts are written a few bytes at a time.
     let mut encoder = BufWriter::with_capacity(BUFFERED, GzEncoder::new(out, Compression::default()));

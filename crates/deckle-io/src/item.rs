@@ -1,11 +1,11 @@
-//! A value in flat data: what formats look at that are written value by value, without a tree.
+//! A value in flat data: read by formats that are written value by value, without a tree.
 
 use crate::{Error, Result, fit, tree};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_runtime::{Data, Form};
 use std::ops::Range;
 
-/// The value at a place, which must be there.
+/// The value at a place, which must exist.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Item<'a> {
     pub data: &'a Data,
@@ -13,14 +13,14 @@ pub(crate) struct Item<'a> {
 }
 
 impl<'a> Item<'a> {
-    /// The elements of a vector or sequence: in what they lie, and where.
+    /// The elements of a vector or sequence: the data that holds them, and their range.
     pub(crate) fn elements(self) -> Option<(&'a Data, Range<usize>)> {
         let (Form::Equal(_, elem) | Form::Offsets(_, elem)) = self.data.form() else { return None };
         let (lo, hi) = self.data.row(self.at)?;
         Some((elem, lo..hi))
     }
 
-    /// The same, one by one: none of what is neither.
+    /// The same, one by one: none for other types.
     pub(crate) fn iter(self) -> impl ExactSizeIterator<Item = Item<'a>> + Clone {
         let (data, range) = self.elements().unwrap_or((self.data, 0..0));
         range.map(move |at| Item { data, at })
@@ -52,7 +52,7 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// An integer that is to be an index or a count.
+    /// An integer used as an index or a count.
     pub(crate) fn index(self, what: &str) -> Result<usize> {
         let n = self.scalar()?.as_int().ok_or_else(fit::confused)?;
         // Indices are `i64` in the language.

@@ -1,7 +1,7 @@
 //! Results as JSON.
 //!
 //! The shape follows from the type alone: vectors, sequences and tuples are arrays, records are objects, and bytes are numbers
-//! even where they spell a text. What JSON has no number for is a string: `"nan"`, `"inf"`, `"-inf"`.
+//! even if they spell a text. Floats that JSON cannot represent are strings: `"nan"`, `"inf"`, `"-inf"`.
 
 use crate::tree;
 use deckle_ir::scalar::Scalar;
@@ -9,7 +9,7 @@ use deckle_ir::types::Type;
 use deckle_runtime::{Data, Form};
 use std::io::{self, Write};
 
-/// Writes the value of a type at a place, which must be there, on one line, without its end.
+/// Writes the value of a type at a place, which must exist, on one line, without a line end.
 pub fn write(ty: &Type, data: &Data, at: usize, out: &mut dyn Write) -> io::Result<()> {
     match (ty, data.form()) {
         (_, Form::Scalars(own, buffer)) => scalar(tree::scalar(*own, buffer, at), out),

@@ -1,18 +1,18 @@
 //! Files to values and back.
 //!
-//! - [`read_value`], [`write_value`]: by the ending of a file's name, and by the type that is asked for; [`write_data`]: from flat memory.
+//! - [`read_value`], [`write_value`]: by the extension of a file's name, and by the requested type; [`write_data`]: from flat memory.
 //! - [`stream`]: the same for sequences, element by element.
 //! - [`npy`], [`npz`]: NumPy's arrays, one in a file or several by name.
 //! - [`mtx`]: Matrix Market, for sparse and dense matrices.
 //! - [`csv`]: tables with typed columns.
 //! - [`plain`]: bytes, lines and words of a text.
 //! - [`image`], [`wav`]: pictures and sound.
-//! - [`text`]: values as people write and read them.
+//! - [`text`]: values as users write and read them.
 //! - [`json`]: values for other programs.
-//! - [`atomic_write`]: how every output is written: complete or not at all; [`abandon`]: not at all.
+//! - [`atomic_write`]: writes every output, complete or not at all; [`abandon`] discards all unfinished output.
 //!
-//! A file is never trusted: what its header claims is compared with what is there before anything is allocated, what it unpacks
-//! to is limited ([`gz`]), and an [`Error`] names the byte or the line at which the two part.
+//! Files are never trusted: the sizes in a header are compared with the contents before memory is allocated, decompression
+//! is limited ([`gz`]), and an [`Error`] names the byte or the line of the mismatch.
 
 mod atomic;
 mod build;

@@ -1,10 +1,10 @@
-//! Plain text: `.txt`, and files whose ending says nothing.
+//! Plain text: `.txt`, and files with an unknown extension.
 //!
-//! | type | is |
+//! | type | contents |
 //! |---|---|
 //! | `[u8]` | the bytes of the file |
-//! | `[[u8]]` | its lines, without their ends; with the part `words` (`FILE.txt:words`) its words, which blanks divide |
-//! | any other | the value as one would write it on the command line (`.txt` only) |
+//! | `[[u8]]` | its lines, without line ends; with the part `words` (`FILE.txt:words`) its words, separated by blanks |
+//! | any other | the value as written on the command line (`.txt` only) |
 //!
 //! A line ends with a line feed, with or without a carriage return before it; the last one need not. Sequences are read like vectors.
 
@@ -19,7 +19,7 @@ pub fn is_lines(ty: &Type) -> bool {
     ty.elem().is_some_and(is_text)
 }
 
-/// Whether a type is read from the text itself, and not from a value that is written in it.
+/// Whether a type is read from the text itself, and not from a value written in it.
 pub fn is_plain(ty: &Type) -> bool {
     is_text(ty) || is_lines(ty)
 }
@@ -64,10 +64,10 @@ fn written(bytes: &[u8], ty: &Type) -> Result<Value> {
     })
 }
 
-/// The contents of a file: the bytes of a text, the lines of texts, any other value as it is shown.
+/// The contents of a file: the bytes of a text, the lines of texts, any other value as printed.
 ///
 /// # Errors
-/// If a text among several holds a line end.
+/// If a text among several contains a line end.
 pub fn write_bytes(ty: &Type, value: &Value) -> Result<Vec<u8>> {
     contents::bytes(Format::Txt, ty, value)
 }

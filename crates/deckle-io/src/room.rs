@@ -1,11 +1,11 @@
-//! How much memory a file takes as a tree of values, counted before the tree is made.
+//! The memory that a file takes as a tree of values, estimated before the tree is built.
 //!
 //! A tree takes ten to a hundred times as many bytes as its file. Files are therefore read into flat memory, vectors of tables, sound and texts block by block
-//! ([`stream::open_whole`](crate::stream::open_whole)). A tree is made for the interpreter, and of written values and tables as columns. What it
-//! takes is estimated and compared with a limit:
+//! ([`stream::open_whole`](crate::stream::open_whole)). Trees are built for the interpreter, and from written values and tables as columns. Their
+//! estimated size is compared with a limit:
 //!
-//! - of a packed file, what it may unpack to ([`gz::limit`]): a bomb is refused when a few megabytes of it are there;
-//! - of others, the memory that the machine has free.
+//! - for a compressed file, the size to which it may expand ([`gz::limit`]): a bomb is rejected after a few megabytes;
+//! - for others, the free memory of the machine.
 
 use crate::format::Format;
 use crate::text::is_text;
@@ -17,22 +17,22 @@ use deckle_runtime::pool::Bytes;
 
 /// Bytes of a value in a vector or tuple.
 pub(crate) const VALUE: u64 = size_of::<Value>() as u64;
-/// Bytes of a vector besides its elements: counts, the space that it has in the cost model, and what the allocator adds to both parts.
+/// Bytes of a vector besides its elements: counts, its space in the cost model, and the overhead of the allocator for both parts.
 const VECTOR: u64 = 96;
 /// Bytes of a tuple besides its components.
 const TUPLE: u64 = 32;
 
-/// How much a tree may take.
+/// The memory that a tree may take.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Room {
-    /// What a packed file of this length may become.
+    /// The limit for a compressed file of this length.
     Packed(usize),
     /// The memory of the machine.
     Machine,
 }
 
 impl Room {
-    /// Compares what a tree would take.
+    /// Compares the size of a tree with the limit.
     pub(crate) fn check(self, tree: u64) -> Result<()> {
         let help =
             "take it as a vector `[t]` or a sequence `{t}`, without `--on interp`: those are read block by block";
@@ -42,7 +42,7 @@ impl Room {
                     format!("{len} bytes unpack to a value of about {}, which is taken for an attack", Bytes(tree));
                 Err(Error::new(message).help("if the file is meant to be that large, unpack it first"))
             }
-            // What is small is not worth asking for.
+            // Small trees are not checked.
             Room::Machine if tree > gz::FREE => match cpu::free_memory().filter(|free| tree > *free) {
                 Some(free) => {
                     let message =
@@ -56,7 +56,7 @@ impl Room {
     }
 }
 
-/// An estimate of the tree that the contents of a file become, if they become one at once.
+/// An estimate of the tree of the contents of a file, if they are read as a whole.
 pub(crate) fn tree(format: Format, bytes: &[u8], ty: &Type) -> u64 {
     let len = bytes.len() as u64;
     let count = |wanted: &[u8]| bytes.iter().filter(|b| wanted.contains(b)).count() as u64;
@@ -74,12 +74,12 @@ pub(crate) fn tree(format: Format, bytes: &[u8], ty: &Type) -> u64 {
     }
 }
 
-/// A regular array of so many scalars and vectors.
+/// A regular array of this number of scalars and vectors.
 pub(crate) fn array(scalars: u64, vectors: u64) -> u64 {
     scalars.saturating_mul(VALUE).saturating_add(vectors.saturating_mul(VALUE + VECTOR))
 }
 
-/// So many tuples, without their components.
+/// This number of tuples, without their components.
 pub(crate) fn tuples(count: u64) -> u64 {
     count.saturating_mul(VALUE + TUPLE)
 }

@@ -2,7 +2,7 @@
 
 use deckle_runtime::{Data, Form};
 
-/// The elements of arrays; of anything else, itself.
+/// The elements of arrays; other data unchanged.
 pub(crate) fn elements(data: &Data) -> &Data {
     if let Form::Equal(_, elem) | Form::Offsets(_, elem) = data.form() { elem } else { data }
 }

@@ -1,14 +1,14 @@
-//! Temporary files beside those that they replace, none of which outlives its use.
+//! Temporary files in the folder of the files that they replace, none of which outlives its use.
 //!
-//! A temporary is named `.deckle-PID-N.tmp` and locked for as long as its process writes it. It is removed
+//! A temporary is named `.deckle-PID-N.tmp` and locked while its process writes it. It is removed
 //! - when it is dropped without having been renamed: an error, a full disk;
-//! - by [`abandon`], which a process calls when it is told to end: threads that still write cannot be waited for;
-//! - by the next process that writes to the same directory, if nothing could be done any more (`kill -9`, a power cut).
+//! - by [`abandon`], which a process calls when it is terminated: threads that still write cannot be waited for;
+//! - by the next process that writes to the same directory, if its process could not clean up (`kill -9`, a power cut).
 //!
-//! # Who may remove what
+//! # Which process may remove which file
 //! The operating system releases a lock when the last handle of the file is closed, however its process ends. So a
 //! temporary whose lock can be taken belongs to no process. It is removed under that lock; a process that has just created a
-//! file and not locked it yet finds out when it takes the lock, and creates another. Where a file system has no locks, none can be
+//! file and not locked it yet detects this when it takes the lock, and creates another. If a file system has no locks, none can be
 //! taken, and nothing is removed.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// How many names are tried.
+/// The number of names that are tried.
 const TRIES: u32 = 100;
 const PREFIX: &str = ".deckle-";
 const SUFFIX: &str = ".tmp";
@@ -32,7 +32,7 @@ fn live() -> MutexGuard<'static, Vec<PathBuf>> {
 }
 
 /// Ends all output of this process: temporaries are removed, and from now on every write, and every file that would
-/// appear, is an error. For a process that is told to end; a file that is complete by now stays.
+/// appear, is an error. For a process that is being terminated; a file that is complete by now stays.
 pub fn abandon() {
     let mut live = live();
     ABANDONED.store(true, Ordering::Relaxed);
@@ -41,9 +41,9 @@ pub fn abandon() {
     }
 }
 
-/// An error, once [`abandon`] has been called.
+/// An error after [`abandon`] has been called.
 pub(crate) fn check_abandoned() -> io::Result<()> {
-    // Not `ErrorKind::Interrupted`, after which a write is tried again.
+    // Not `ErrorKind::Interrupted`, after which a write would be retried.
     if ABANDONED.load(Ordering::Relaxed) { Err(io::Error::other("the process was told to end")) } else { Ok(()) }
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct Temporary {
 }
 
 impl Temporary {
-    /// Creates one in the directory of `target`, after those that dead processes have left there were removed.
+    /// Creates one in the directory of `target`, after removing those that dead processes have left there.
     pub(crate) fn beside(target: &Path) -> io::Result<(File, Temporary)> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         sweep(target.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new(".")));
@@ -75,7 +75,7 @@ impl Temporary {
         Err(io::Error::other("no name is free for a temporary file beside it"))
     }
 
-    /// Lets the file take the place of another. It must still be open, and so locked.
+    /// Lets the file replace another. It must still be open, and so locked.
     pub(crate) fn rename(self, target: &Path) -> io::Result<()> {
         let mut live = live();
         check_abandoned()?;
@@ -99,12 +99,12 @@ impl Drop for Temporary {
     }
 }
 
-/// Locks a file that was just created. False if another process took it for one that was left, and removed it.
+/// Locks a file that was just created. False if another process considered it abandoned and removed it.
 fn is_ours(file: &File) -> bool {
     match file.try_lock() {
         Ok(()) => !is_unlinked(file),
         Err(TryLockError::WouldBlock) => false,
-        // Without locks others cannot take it either.
+        // Without locks, other processes cannot take it either.
         Err(TryLockError::Error(_)) => true,
     }
 }
@@ -115,13 +115,13 @@ fn is_unlinked(file: &File) -> bool {
     file.metadata().is_ok_and(|m| m.nlink() == 0)
 }
 
-/// Elsewhere a file that somebody has open is not removed.
+/// On other systems an open file is not removed.
 #[cfg(not(unix))]
 fn is_unlinked(_: &File) -> bool {
     false
 }
 
-/// Removes the temporaries of processes that have died. What cannot be removed is left for the next one.
+/// Removes the temporaries of dead processes. Files that cannot be removed are left for the next process.
 fn sweep(directory: &Path) {
     let Ok(entries) = fs::read_dir(directory) else { return };
     for entry in entries.flatten() {
@@ -137,7 +137,7 @@ fn sweep(directory: &Path) {
     }
 }
 
-/// Whether a name is one that [`Temporary::beside`] gives.
+/// Whether [`Temporary::beside`] creates such names.
 fn is_temporary(name: &str) -> bool {
     let is_number = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit());
     name.strip_prefix(PREFIX)
@@ -160,7 +160,7 @@ mod tests {
         }
         fs::create_dir(dir.join(".deckle-2-2.tmp")).unwrap();
         let (mut mine, temporary) = Temporary::beside(&dir.join("a")).unwrap();
-        // One that is being written is not taken for one that was left.
+        // One that is being written is not considered abandoned.
         let (second, other) = Temporary::beside(&dir.join("b")).unwrap();
         mine.write_all(b"mine").unwrap();
         temporary.rename(&dir.join("a")).unwrap();

@@ -1,6 +1,6 @@
 //! Trees of values and flat data: one conversion each way.
 //!
-//! A tree is for literals, for printing and for the interpreter. It takes ten to a hundred times the memory of flat data, so what is large is never made one.
+//! Trees are for literals, for printing and for the interpreter. A tree takes ten to a hundred times the memory of flat data, so large values are never converted to one.
 
 use crate::build::Build;
 use crate::text::collection;
@@ -10,10 +10,10 @@ use deckle_ir::types::Type;
 use deckle_ir::value::Value;
 use deckle_runtime::{Buffer, Data, Form, OverBudget, Pool};
 
-/// Values of a type in flat memory of a pool, under a name. Vectors and sequences have offsets even where they are all of one length.
+/// Values of a type in flat memory of a pool, under a name. Vectors and sequences have offsets even if they are all of one length.
 ///
 /// # Errors
-/// There is no room.
+/// There is not enough memory.
 pub fn flat<'v>(
     ty: &Type,
     values: impl IntoIterator<Item = &'v Value>,
@@ -29,7 +29,7 @@ pub fn flat<'v>(
     build.first(n, pool, what)
 }
 
-/// A value in flat memory that no pool counts, if it is one of the type. Sizes are not compared.
+/// A value in flat memory without a pool, if it is one of the type. Sizes are not compared.
 pub(crate) fn single(ty: &Type, value: &Value) -> Outcome<Data> {
     if !is_of(ty, value) {
         return Err(fit::confused());
@@ -53,7 +53,7 @@ fn is_of(ty: &Type, value: &Value) -> bool {
     }
 }
 
-/// The value of a type at a place, which must be there.
+/// The value of a type at a place, which must exist.
 pub fn value(ty: &Type, data: &Data, at: usize) -> Value {
     let row = |elem: &Data| {
         let (lo, hi) = data.row(at).unwrap_or((0, 0));
@@ -75,7 +75,7 @@ pub fn values(ty: &Type, data: &Data) -> Vec<Value> {
     (0..data.len()).map(|i| value(ty, data, i)).collect()
 }
 
-/// The scalar at a place, which must be there.
+/// The scalar at a place, which must exist.
 pub(crate) fn scalar(ty: ScalarType, b: &Buffer, i: usize) -> Scalar {
     let bits = match ty.bytes() {
         1 => b.as_slice::<u8>()[i].into(),
@@ -86,7 +86,7 @@ pub(crate) fn scalar(ty: ScalarType, b: &Buffer, i: usize) -> Scalar {
     Scalar::from_bits(ty, bits)
 }
 
-/// Whether flat data is of a type. How long its arrays are is not looked at.
+/// Whether flat data is of a type. The lengths of its arrays are not compared.
 pub fn fits(ty: &Type, data: &Data) -> bool {
     match (ty, data.form()) {
         (Type::Scalar(s), Form::Scalars(own, _)) => s == own,
@@ -101,10 +101,10 @@ pub fn fits(ty: &Type, data: &Data) -> bool {
     }
 }
 
-/// About how many bytes a number takes in a tree.
+/// The approximate number of bytes of a number in a tree.
 pub const NUMBER: u64 = room::VALUE;
 
-/// About how many bytes values take as trees.
+/// The approximate number of bytes of values as trees.
 pub fn bytes(data: &Data) -> u64 {
     let n = data.len() as u64;
     match data.form() {

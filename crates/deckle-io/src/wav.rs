@@ -1,15 +1,15 @@
 //! Sound: `.wav`, with samples that are integers (PCM) or floats.
 //!
-//! | type | is |
+//! | type | contents |
 //! |---|---|
 //! | `[i16]` | the samples of one channel; any integer type that holds them, `u8` for 8 bits |
 //! | `[real]`, `[f32]` | the same; integers are scaled to between -1 and 1 |
-//! | `[(t, t)]` | two channels: left and right of each moment |
+//! | `[(t, t)]` | two channels: left and right at each moment |
 //! | `[[t]]` | any number of channels: a vector for each moment |
-//! | `{ rate: int, samples: ... }`, `(int, ...)` | the samples a second, and any of the above |
+//! | `{ rate: int, samples: ... }`, `(int, ...)` | the number of samples per second, and any of the above |
 //!
-//! Samples of 8, 16, 24 and 32 bits and floats of 32 and 64 bits are read. `u8`, `i16` and `i32` are written as they are, floats in 32 bits.
-//! A value without a rate is written at [`RATE`] samples a second.
+//! Samples of 8, 16, 24 and 32 bits and floats of 32 and 64 bits are read. `u8`, `i16` and `i32` are written unchanged, floats in 32 bits.
+//! A value without a rate is written at [`RATE`] samples per second.
 
 use crate::build::Build;
 use crate::fit::{count, exact, show, widens};
@@ -32,10 +32,10 @@ const PCM: u64 = 1;
 const FLOAT: u64 = 3;
 /// The kind is at the beginning of a longer identifier.
 const EXTENSIBLE: u64 = 0xFFFE;
-/// How many moments are put together at once.
+/// The number of moments that are assembled at once.
 const MOMENTS: usize = 1 << 13;
 
-/// What a type makes of a sound.
+/// How a type is filled from a sound.
 pub(crate) struct Form {
     /// The type of the rate, and whether it comes first.
     pub rate: Option<(ScalarType, bool)>,
@@ -84,7 +84,7 @@ impl Form {
     }
 }
 
-/// How samples are kept in a file.
+/// The layout of samples in a file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Layout {
     pub float: bool,
@@ -94,7 +94,7 @@ pub(crate) struct Layout {
     pub width: usize,
 }
 
-/// A value of a type from the contents of a file; the part `rate` is the number of samples a second.
+/// A value of a type from the contents of a file; the part `rate` is the number of samples per second.
 ///
 /// # Errors
 /// If the file is damaged, or the sound does not fit the type.
@@ -142,7 +142,7 @@ impl Layout {
         self.width * self.channels
     }
 
-    /// The type that has the samples as they are.
+    /// The type that holds the samples unchanged.
     fn held(&self) -> ScalarType {
         match (self.float, self.width) {
             (true, 4) => ScalarType::F32,
@@ -153,7 +153,7 @@ impl Layout {
         }
     }
 
-    /// Makes room for so many moments.
+    /// Reserves memory for this number of moments.
     pub(crate) fn reserve(&self, moments: usize, frame: Frame, build: &mut Build) {
         build.reserve(moments);
         if frame == Frame::Vector {
@@ -161,7 +161,7 @@ impl Layout {
         }
     }
 
-    /// Adds moments, of which all bytes are there.
+    /// Adds moments, whose bytes are complete.
     pub(crate) fn decode(&self, bytes: &[u8], frame: Frame, ty: ScalarType, build: &mut Build) {
         if frame == Frame::Vector {
             self.channel(bytes, self.width, ty, build.inner());
@@ -173,7 +173,7 @@ impl Layout {
         }
     }
 
-    /// Adds the samples that begin at the first byte, and then every so many bytes.
+    /// Adds the samples at the first byte and at every `stride` bytes after it.
     fn channel(&self, bytes: &[u8], stride: usize, ty: ScalarType, to: &mut Build) {
         let is_same = self.held() == ty && self.width == ty.bytes() && cfg!(target_endian = "little");
         let samples = bytes.chunks(stride).map(|moment| &moment[..self.width]);
@@ -185,7 +185,7 @@ impl Layout {
     }
 }
 
-/// What a type makes of a sound that is kept so.
+/// How a type is filled from a sound of this layout.
 pub(crate) fn fits(layout: &Layout, ty: &Type) -> Result<Form> {
     let form = Form::of(ty).ok_or_else(|| Error::misfit(format!("a sound is no `{}`", type_name(ty))).help(FORMS))?;
     let channels = match form.frame {
@@ -205,7 +205,7 @@ pub(crate) fn fits(layout: &Layout, ty: &Type) -> Result<Form> {
 fn check_sample(layout: &Layout, ty: ScalarType) -> Result<()> {
     use ScalarType as T;
     let held = layout.held();
-    // A double has room for every integer sample, a float for those of 24 bits.
+    // A double represents every integer sample exactly, a float those of 24 bits.
     let scaled = !layout.float && (ty == T::F64 || ty == T::F32 && layout.width < 4);
     if scaled || widens(held, ty) {
         return Ok(());
@@ -214,7 +214,7 @@ fn check_sample(layout: &Layout, ty: ScalarType) -> Result<()> {
     Err(Error::misfit(message).help(format!("ask for `{}`", scalar_name(held))))
 }
 
-/// One sample, of which all bytes are there.
+/// One sample, whose bytes are complete.
 fn sample(bytes: &[u8], float: bool, ty: ScalarType) -> Scalar {
     let bits = bytes.iter().rev().fold(0u64, |n, b| n << 8 | u64::from(*b));
     if float {
@@ -269,7 +269,7 @@ fn chunks(bytes: &[u8]) -> Result<(Layout, &[u8])> {
     Ok((layout, data))
 }
 
-/// Compares the length that a file says with the one that it has.
+/// Compares the claimed length of a file with its actual length.
 pub(crate) fn check_length(said: u64, len: u64) -> Result<()> {
     if said + 8 != len && said + 9 != len {
         return Err(Error::at(4, format!("the file has {len} bytes, and says that it has {}", said + 8)));
@@ -277,7 +277,7 @@ pub(crate) fn check_length(said: u64, len: u64) -> Result<()> {
     Ok(())
 }
 
-/// Whether so many bytes are moments of all channels.
+/// Whether this number of bytes is a whole number of moments of all channels.
 pub(crate) fn check_frames(len: u64, layout: &Layout, at: usize) -> Result<()> {
     if !len.is_multiple_of((layout.width * layout.channels) as u64) {
         let message = format!("{len} bytes are no whole number of samples for {}", count(layout.channels, "channel"));
@@ -328,7 +328,7 @@ pub fn check_type(ty: &Type) -> Result<()> {
     width(form.sample).map(drop)
 }
 
-/// The bytes of a sample in a file that is written.
+/// The bytes of a sample in an output file.
 fn width(ty: ScalarType) -> Result<usize> {
     match ty {
         ScalarType::U8 => Ok(1),
@@ -351,13 +351,13 @@ pub fn write_bytes(ty: &Type, value: &Value) -> Result<Vec<u8>> {
 /// A value that is known to be a sound.
 pub(crate) struct Plan<'d> {
     header: Vec<u8>,
-    /// The samples of each channel, or of all of them side by side.
+    /// The samples of each channel, or of all of them interleaved.
     samples: Vec<&'d Buffer>,
     sample: ScalarType,
 }
 
 impl<'d> Plan<'d> {
-    /// Of the only value, which is of the type.
+    /// For the only value, which is of the type.
     pub(crate) fn new(ty: &Type, data: &'d Data) -> Result<Plan<'d>> {
         check_type(ty)?;
         let form = Form::of(ty).ok_or_else(fit::confused)?;
@@ -429,7 +429,7 @@ impl<'d> Plan<'d> {
     }
 }
 
-/// How a file begins: everything before the samples.
+/// The header of a file: everything before the samples.
 fn header(form: &Form, rate: u32, channels: usize, moments: usize) -> Result<Vec<u8>> {
     let width = width(form.sample)?;
     let channels_16 = u16::try_from(channels).ok().filter(|n| *n > 0 && usize::from(*n) * width <= 0xFFFF);

@@ -1,8 +1,8 @@
-//! Files that promise, unpack to, or nest more than anybody meant: each is read by a process of its own, which ends by itself and holds at most
-//! 64 MiB and four times the file.
+//! Files that claim, expand to, or nest more than is plausible: each is read by a process of its own, which ends on its own and uses at most
+//! 64 MiB plus four times the file.
 //!
-//! The process is this test again, with the file in its environment: what it ever held is known when it is gone. `DECKLE_BOMBS` says how many there are; a
-//! sample of the 500 without it. Sound files of the same formats are held to the same bound, where the value that they become counts as the file does.
+//! The process is this test again, with the file in its environment: its peak is known when it has ended. `DECKLE_BOMBS` gives the number of files; without it,
+//! a sample of the 500. Valid files of the same formats must meet the same bound, where the resulting value counts as the file does.
 #![cfg(target_os = "linux")]
 
 use deckle_io::{gz, image, read_value, read_value_bytes, stream};
@@ -16,10 +16,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-/// How many there are, and how many of them are tried unless `DECKLE_BOMBS` says otherwise.
+/// The number of files, and of those that are tested unless `DECKLE_BOMBS` is set.
 const ALL: usize = 500;
 const SAMPLE: usize = 30;
-/// What any process may hold, and how much more for each byte of its file.
+/// The memory that any process may use, and the additional memory per byte of its file.
 const FREE: u64 = 64 << 20;
 const PER_BYTE: u64 = 4;
 
@@ -31,7 +31,7 @@ fn tuple(parts: &[Type]) -> Type {
     Type::tuple(parts.to_vec())
 }
 
-/// The types that files are read as, by name.
+/// The requested types of files, by name.
 fn types() -> Vec<(&'static str, Type)> {
     let fields = vec![("x".to_string(), vector(T::F64)), ("y".to_string(), vector(T::F64))];
     let columns = Type::Record(Arc::new(RecordType { name: "r".into(), fields }));
@@ -56,7 +56,7 @@ fn types() -> Vec<(&'static str, Type)> {
     ]
 }
 
-/// A file: its name, the type that it is read as, its bytes.
+/// A file: its name, its requested type, its bytes.
 struct Bomb {
     name: String,
     ty: &'static str,
@@ -94,12 +94,12 @@ fn png(width: u32, height: u32, colour: u8, rows: usize) -> Vec<u8> {
     let header = [&width.to_be_bytes()[..], &height.to_be_bytes(), &[8, colour, 0, 0, 0]].concat();
     let line = vec![0; 1 + width as usize * channels];
     let packed = pack(|out| (0..rows).for_each(|_| out(&line)));
-    // The same stream with the head and the checksum of zlib, which the decoder does not insist on.
+    // The same stream with the head and the checksum of zlib, which the decoder does not check.
     let data = [&[0x78, 0x9C][..], &packed[10..packed.len() - 8], &[0; 4]].concat();
     [b"\x89PNG\r\n\x1a\n", &chunk(b"IHDR", &header)[..], &chunk(b"IDAT", &data), &chunk(b"IEND", b"")].concat()
 }
 
-/// An archive of one array, which is packed so and said to have `claims` bytes.
+/// An archive of one array, compressed like this, whose header claims `claims` bytes.
 fn npz(gz: &[u8], claims: usize) -> Vec<u8> {
     let packed = &gz[10..gz.len() - 8];
     let crc: [u8; 4] = gz[gz.len() - 8..gz.len() - 4].try_into().unwrap();
@@ -111,12 +111,12 @@ fn npz(gz: &[u8], claims: usize) -> Vec<u8> {
     [&member[..], &entry, b"PK\x05\x06\0\0\0\0\x01\0\x01\0", &ends, &[0, 0]].concat()
 }
 
-/// What `write` writes, packed; it is nowhere as a whole.
+/// Compresses the output of `write`, which is never in memory as a whole.
 fn pack(write: impl FnOnce(&mut dyn FnMut(&[u8]))) -> Vec<u8> {
     pack_at(flate2::Compression::best(), write)
 }
 
-/// The same with little effort.
+/// The same with the fastest compression.
 fn pack_fast(bytes: &[u8]) -> Vec<u8> {
     pack_at(flate2::Compression::fast(), |out| out(bytes))
 }
@@ -128,7 +128,7 @@ fn pack_at(level: flate2::Compression, write: impl FnOnce(&mut dyn FnMut(&[u8]))
     encoder.finish().unwrap()
 }
 
-/// A beginning, and then a part again and again, packed: as members of one file, of which each but the first is the same.
+/// A beginning followed by a repeated part, compressed: as members of one file, which are equal except the first.
 fn repeated(begin: &[u8], part: &[u8], bytes: usize) -> Vec<u8> {
     let many = part.repeat((1 << 20) / part.len());
     let (first, other) = (pack(|out| out(begin)), pack(|out| out(&many)));
@@ -143,7 +143,7 @@ fn make(number: usize) -> Bomb {
     let descr = ["<f8", "|u1", "<i8"][k % 3];
     let part: &[u8] = [&b"\n"[..], b" ", b"a\n", b"1,", b"[],", b"1\n", b"\0", b"1,2\n", b"\"\"\n", b"[[[["][k % 10];
     match kind {
-        // Headers that lie.
+        // Headers with false sizes.
         0 => bomb("a.npy", "reals", npy("<f8", k % 2 == 0, &format!("({huge},)"), &[0; 16])),
         1 => bomb("a.npy", "rows", npy("<f8", k % 2 == 0, &format!("({huge}, {})", k + 2), &[0; 64])),
         2 => bomb("a.npy", "rows", npy("<f8", k % 2 == 0, &format!("({huge}, 0)"), &[])),
@@ -162,7 +162,7 @@ fn make(number: usize) -> Bomb {
                 .into_bytes()
         }),
         9 => bomb("a.png", ["grey", "colours"][k % 2], png(huge as u32 >> 1, 1 + k as u32, 2 * (k % 2) as u8, 1)),
-        // Little that unpacks to much.
+        // Small files that expand to large ones.
         10 => bomb("a.png", ["grey", "colours"][k % 2], {
             let side = 3000 + 40 * k as u32;
             png(side, side, 2 * (k % 2) as u8, side as usize)
@@ -196,7 +196,7 @@ fn make(number: usize) -> Bomb {
 
 const FILE: &str = "DECKLE_BOMB_FILE";
 
-/// Reads a file as a program of native code does: into flat memory, or what is written as a tree.
+/// Reads a file as native code does: into flat memory, or a written value as a tree.
 fn read(path: &Path, ty: &Type) -> Result<(), String> {
     if !stream::is_flat(path, ty) {
         return read_value(path, ty).map(drop).map_err(|e| e.to_string());
@@ -212,7 +212,7 @@ fn read(path: &Path, ty: &Type) -> Result<(), String> {
     Ok(())
 }
 
-/// Not a test of its own: what the process of a bomb does.
+/// Not a separate test: the process of a bomb.
 #[test]
 fn in_a_process_of_its_own() {
     let Some((ty, path)) =
@@ -227,7 +227,7 @@ fn in_a_process_of_its_own() {
     println!("peak {peak} {}", said.err().unwrap_or("a value".into()));
 }
 
-/// What the process of a bomb held at most, the bytes of the value that it read, and what it said.
+/// The peak memory of the process of a bomb, the bytes of the value that it read, and its output.
 fn explode(folder: &Path, bomb: &Bomb) -> (u64, u64, String) {
     let path: PathBuf = folder.join(&bomb.name);
     std::fs::write(&path, &bomb.bytes).unwrap();
@@ -242,8 +242,8 @@ fn explode(folder: &Path, bomb: &Bomb) -> (u64, u64, String) {
     (peak.parse::<u64>().unwrap() << 10, bytes, ended.to_string())
 }
 
-/// What the process of a bomb may hold. The size of what is packed counts if it was read, and, if it was refused, what may be unpacked of a file before
-/// it is refused, beyond what may be of any.
+/// The memory that the process of a bomb may use. The decompressed size counts if it was read, and, if it was rejected, the limit up to which a file is decompressed before
+/// it is rejected, beyond the limit for any file.
 fn allowed(bomb: &Bomb, is_read: bool) -> u64 {
     let len = bomb.bytes.len();
     let counts = match bomb.name.ends_with(".gz") {
@@ -280,7 +280,7 @@ fn bombs_are_errors_or_values_in_bounded_memory() {
     assert!(errors * 10 > tried * 8, "only {errors} of {tried} were refused");
 }
 
-/// Numbers that nothing packs.
+/// Incompressible numbers.
 fn noise(len: usize) -> Vec<u8> {
     let mut x = 88_172_645_463_325_252u64;
     let next = || {

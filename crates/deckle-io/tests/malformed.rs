@@ -1,8 +1,8 @@
-//! Damaged files of every format: each gives an error that names a place, or a value, in bounded memory and time, and never a panic.
+//! Damaged files of every format: each gives an error with a position, or a value, in bounded memory and time, and never a panic.
 //!
-//! Small sound files are changed in every way that a bad disk, a bad program or a bad person changes them: cut short, with bytes
-//! replaced, inserted, removed, doubled, with numbers that lie. What a change is follows from its number alone; `DECKLE_CASES`
-//! says how many there are for each file.
+//! Small valid files are damaged in many ways: truncated, with bytes
+//! replaced, inserted, removed, doubled, with false numbers. Each change is a function of its number; `DECKLE_CASES`
+//! gives the number of changes for each file.
 
 use deckle_io::{Error, Kind, read_value, read_value_bytes, stream, text, write_value};
 use deckle_ir::entity::SizeVar;
@@ -16,10 +16,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How often each sound file is damaged, beyond being cut at every byte, unless `DECKLE_CASES` says otherwise.
+/// The number of changes to each valid file, in addition to truncation at every byte, unless `DECKLE_CASES` is set.
 const ROUNDS: usize = 1_500;
 const LONGEST: Duration = Duration::from_secs(10);
-/// What the process may ever hold, in KiB: far less than any of the lies would need.
+/// The maximal memory of the process, in KiB: far less than any of the false sizes would need.
 const MOST_MEMORY: u64 = 400 << 10;
 
 fn vector(elem: impl Into<Type>) -> Type {
@@ -35,7 +35,7 @@ fn pair(a: impl Into<Type>, b: impl Into<Type>) -> Type {
     Type::tuple(vec![a.into(), b.into()])
 }
 
-/// A sound file.
+/// A valid file.
 struct Seed {
     name: &'static str,
     ty: Type,
@@ -92,7 +92,7 @@ fn seeds(test: &str) -> Vec<Seed> {
     seeds
 }
 
-/// What `np.savez_compressed(f, np.arange(3, dtype='i4'))` writes, but for its time.
+/// The output of `np.savez_compressed(f, np.arange(3, dtype='i4'))`, except its time.
 fn deflated_npz() -> Vec<u8> {
     let ty = Type::array(3.into(), T::I32.into());
     let contents = deckle_io::npy::write_bytes(&ty, &text::parse("[0, 1, 2]", &ty).unwrap()).unwrap();
@@ -118,7 +118,7 @@ fn crc(bytes: &[u8]) -> u32 {
     crc.sum()
 }
 
-/// A sequence of numbers that is always the same.
+/// A deterministic sequence of numbers.
 struct Dice(u64);
 
 impl Dice {
@@ -130,7 +130,7 @@ impl Dice {
     }
 }
 
-/// Words that a text should not hold, or not there.
+/// Words that are invalid in a text, or at some places.
 const WORDS: [&[u8]; 16] = [
     b"0",
     b"-1",
@@ -149,7 +149,7 @@ const WORDS: [&[u8]; 16] = [
     b"complex",
     b" ",
 ];
-/// Numbers that a binary header should not hold.
+/// Numbers that are invalid in a binary header.
 const NUMBERS: [[u8; 4]; 6] =
     [[0xFF; 4], [0; 4], [0xFF, 0xFF, 0xFF, 0x7F], [0x7F, 0xFF, 0xFF, 0xFF], [0, 0, 0, 0x40], [0, 1, 0, 0]];
 
@@ -179,7 +179,7 @@ fn damage(bytes: &mut Vec<u8>, dice: &mut Dice) {
     }
 }
 
-/// Makes the checksums of a PNG file right again, so that damage gets past them.
+/// Recomputes the checksums of a PNG file, so that damage passes them.
 fn repair_png(bytes: &mut [u8]) {
     let mut at = 8;
     while let Some(head) = bytes.get(at..at + 8) {
@@ -193,7 +193,7 @@ fn repair_png(bytes: &mut [u8]) {
     }
 }
 
-/// Reads a damaged file; gives whether that was an error.
+/// Reads a damaged file; returns whether that was an error.
 fn attempt(seed: &Seed, bytes: &[u8]) -> bool {
     let started = Instant::now();
     let result = read_value_bytes(Path::new(seed.name), None, bytes, &seed.ty);
@@ -234,7 +234,7 @@ fn damaged_files_give_errors_or_values() {
     }
 }
 
-/// Packed files of every format: contents that are damaged in a packing that is sound, and a packing that is damaged.
+/// Compressed files of every format: damaged contents with valid compression, and damaged compression.
 #[test]
 fn damaged_contents_and_damaged_packing() {
     let mut dice = Dice(7);
@@ -260,7 +260,7 @@ fn damaged_contents_and_damaged_packing() {
     }
 }
 
-/// What is streamed of a file: all elements, or the error behind some.
+/// The result of streaming a file: all elements, or the error after some.
 fn streamed(path: &Path, ty: &Type, bytes: usize) -> Result<Vec<Value>, Error> {
     let (pool, mut all) = (Pool::new(None), Vec::new());
     let mut source = stream::open(path, ty)?;
@@ -274,7 +274,7 @@ fn streamed(path: &Path, ty: &Type, bytes: usize) -> Result<Vec<Value>, Error> {
     }
 }
 
-/// A file is damaged in the eyes of who streams it exactly if it is to who reads it, but for matrices in another order.
+/// Streaming reports a damaged file exactly if reading does, except for matrices in another order.
 #[test]
 fn damaged_files_are_streamed_as_they_are_read() {
     let coordinates = |kind: &str, body: &str| format!("%%MatrixMarket matrix coordinate {kind}\n{body}").into_bytes();
@@ -322,7 +322,7 @@ fn damaged_files_are_streamed_as_they_are_read() {
                 (Ok(found), Ok(value)) => assert_eq!(found, value.items().unwrap(), "{shown}"),
                 (Err(_), Err(_)) => {}
                 (Err(e), Ok(_)) => assert!(round > 0 && e.help.is_some_and(|h| h.contains("as a whole")), "{shown}"),
-                // Who streams sound does not look at what stands behind the samples.
+                // Streaming sound does not read the bytes after the samples.
                 (Ok(_), Err(e)) if seed.name == "a.wav.gz" && e.message.contains("chunk") => {}
                 (Ok(_), Err(e)) => panic!("{e}: {shown}"),
             }

@@ -1,7 +1,7 @@
-//! Arrays, pictures and sound are written from flat memory and read into it: a process that does either holds little more than the value and the file.
+//! Arrays, pictures and sound are written from flat memory and read into it: a process that does either uses little more than the value and the file.
 //!
-//! Each is written and read by a process of its own, which is this test again: what it ever held is known at its end (`VmHWM`). An allocator that counts would not
-//! see what pools map. `DECKLE_PEAKS=1` prints what each held.
+//! Each is written and read by a process of its own, which is this test again: its peak is known at its end (`VmHWM`). A counting allocator would not
+//! see the mappings of pools. `DECKLE_PEAKS=1` prints each peak.
 #![cfg(target_os = "linux")]
 
 use deckle_io::{stream, tree, write_data};
@@ -14,24 +14,24 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
-/// What is promised of every one: this many hundredths of the value, and this much more.
+/// The documented bound: this many hundredths of the value, plus this constant.
 const PROMISED: (u64, u64) = (220, 64 << 20);
-/// What the process, buffers and tables of packers take beside values and files.
+/// The memory of the process, buffers and tables of compressors, besides values and files.
 const BESIDE: u64 = 12 << 20;
-/// About how many bytes a value has.
+/// The approximate number of bytes of a value.
 const BYTES: usize = 36 << 20;
-/// The sides of pictures, which take time to be packed.
+/// The sides of pictures, which take time to compress.
 const SIDE: usize = 3456;
 
 const WHAT: &str = "DECKLE_PEAKS_OF";
 
-/// A value, the file that it is written to, and what is read of that.
+/// A value, the file that it is written to, and the type that is read.
 struct Case {
     file: &'static str,
     ty: Type,
     make: fn() -> Data,
     read_as: Type,
-    /// Whether what is read comes in blocks that are joined, since it is larger than its file.
+    /// Whether it is read in blocks that are joined, since it is larger than its file.
     is_joined: bool,
 }
 
@@ -83,7 +83,7 @@ fn rows(elements: Data, width: usize) -> Data {
     Data::equal(elements.len() / width, width, elements).unwrap()
 }
 
-/// Bits that nothing packs.
+/// Incompressible bits.
 fn noise(k: usize) -> u64 {
     let x = (k as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     let x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -98,7 +98,7 @@ fn pixels(channels: usize) -> Data {
     Data::tuples(SIDE * SIDE, (0..channels).map(plane).collect()).unwrap()
 }
 
-/// Reads a file as native code does when it needs all of it.
+/// Reads a file as a whole, like native code.
 fn read(path: &Path, ty: &Type) -> Data {
     let pool = Pool::new(None);
     assert!(stream::is_flat(path, ty));
@@ -123,7 +123,7 @@ fn sum(data: &Data) -> u64 {
     }
 }
 
-/// Not a test of its own: what a process does.
+/// Not a separate test: the code of a process.
 #[test]
 fn in_a_process_of_its_own() {
     let Ok(what) = std::env::var(WHAT) else { return };
@@ -141,7 +141,7 @@ fn in_a_process_of_its_own() {
     println!("held {peak} {} {}", data.bytes(), sum(&data));
 }
 
-/// What a process held at most, and the bytes and the checksum of its value.
+/// The peak memory of a process, and the bytes and the checksum of its value.
 fn held(verb: &str, path: &Path) -> (u64, u64, u64) {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "in_a_process_of_its_own", "--nocapture", "--test-threads=1"]);

@@ -1,4 +1,4 @@
-//! Measures what the runtime promises: dispatch in less than 5 µs, arrays without page faults, sorting faster than `std`.
+//! Measures the runtime against its goals: dispatch in less than 5 µs, arrays without page faults, sorting faster than `std`.
 //!
 //! `cargo bench -p deckle-runtime [dispatch|pool|sort]`. The median of several runs each.
 
@@ -76,8 +76,8 @@ fn pool() {
     println!("4 KiB allocated and freed: {:.0} ns", 1e9 * small);
 }
 
-/// Against what one would write with `std`: pairs of key and index, sorted by key. The time of making the pairs and of
-/// writing the indices counts on both sides.
+/// Compared with the obvious code using `std`: pairs of key and index, sorted by key. Both sides include the time to build the pairs and to
+/// write the indices.
 fn sort() {
     let n = 10_000_000;
     let mut state = 1u64;

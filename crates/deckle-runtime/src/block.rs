@@ -1,10 +1,10 @@
-//! Raw blocks of memory, and the sizes that they come in.
+//! Raw blocks of memory, and their size classes.
 //!
-//! A block is memory from the system that belongs to nobody yet: the pool hands it out and takes it back, and only the pool
+//! A block is memory from the system without an owner yet: the pool hands it out and takes it back, and only the pool
 //! frees it.
 //!
 //! Small blocks come from the global allocator. Blocks of [`LARGE`] bytes or more are mapped, begin at a multiple of the
-//! huge page size, and ask for huge pages: where the system's setting is `madvise`, nothing else gets them, and without
+//! huge page size, and request huge pages: if the system's setting is `madvise`, they are not used otherwise, and without
 //! them streaming kernels spend a good part of their time in page faults and TLB misses.
 
 #![allow(unsafe_code)] // It is about raw memory.
@@ -24,12 +24,12 @@ pub const LARGE: usize = 2 << 20;
 
 #[cfg(all(unix, not(miri)))]
 const HUGE_PAGE: usize = 2 << 20;
-/// Capacities of large blocks are multiples of this, so that chunks of nearly equal size can take each other's place.
+/// Capacities of large blocks are multiples of this, so that chunks of nearly equal size can reuse each other's blocks.
 const LARGE_STEP: usize = 64 << 10;
 
-/// Memory for vectors from this size on is cleared by several threads: below, that takes less time than it takes to wake them.
+/// From this size on several threads clear memory for vectors: for less, waking them takes longer than clearing.
 const CLEARED_BY_ALL: usize = 1 << 20;
-/// Up to this size: glibc maps what is larger, and what is mapped is zero without being written.
+/// Up to this size: glibc maps larger memory, and mapped memory is zero without being written.
 const CLEARED_BY_SYSTEM: usize = 32 << 20;
 /// The bytes that one task clears.
 const CLEARED_AT_ONCE: usize = 256 << 10;
@@ -45,7 +45,7 @@ pub struct Block {
 unsafe impl Send for Block {}
 
 impl Block {
-    /// Takes `capacity` zero bytes from the system, which may refuse. `capacity` is one of [`capacity_for`].
+    /// Allocates `capacity` zero bytes from the system, which may refuse. `capacity` is one of [`capacity_for`].
     pub fn map(capacity: usize) -> Option<Block> {
         debug_assert!(capacity >= ALIGN && capacity.is_multiple_of(ALIGN));
         let start = if capacity >= LARGE { map_large(capacity) } else { allocate(capacity) }?;
@@ -98,7 +98,7 @@ fn allocate(capacity: usize) -> Option<NonNull<u8>> {
     zeros(layout(capacity))
 }
 
-/// Zero bytes from the global allocator, with huge pages where there are many. `None` if there are none to be had, or none are asked for.
+/// Zero bytes from the global allocator, with huge pages for large sizes. `None` if the allocation fails or the size is zero.
 pub fn zeros(layout: Layout) -> Option<NonNull<u8>> {
     if layout.size() == 0 {
         return None;
@@ -109,7 +109,7 @@ pub fn zeros(layout: Layout) -> Option<NonNull<u8>> {
     Some(start)
 }
 
-/// The same, written by the threads of a team where an allocator is likely to have memory that was used before: one thread that clears it would keep all
+/// The same, cleared by the threads of a team if an allocator is likely to return memory that was used before: clearing it on one thread would keep all
 /// others waiting.
 pub fn zeros_by(team: &Team, layout: Layout) -> Option<NonNull<u8>> {
     let bytes = layout.size();
@@ -122,25 +122,25 @@ pub fn zeros_by(team: &Team, layout: Layout) -> Option<NonNull<u8>> {
     let address = start.as_ptr().expose_provenance();
     let clear = |from: usize, to: usize| {
         let at = std::ptr::with_exposed_provenance_mut::<u8>(address + from);
-        // SAFETY: a part of what was allocated, which nobody else has yet; parts do not overlap.
+        // SAFETY: a part of the allocation, which no other code has yet; parts do not overlap.
         unsafe { at.write_bytes(0, to - from) }
     };
     let part = |task: usize| (task * CLEARED_AT_ONCE).min(bytes);
     let done = team.run(bytes.div_ceil(CLEARED_AT_ONCE), &|task, _| clear(part(task), part(task + 1)));
     if done.is_err() {
-        // Some parts may have been left out, and memory is initialised in any case.
+        // Some parts may have been skipped, and memory must always be initialised.
         clear(0, bytes);
     }
     Some(start)
 }
 
-/// Asks for huge pages where there are many bytes.
+/// Requests huge pages for large sizes.
 fn advise(start: NonNull<u8>, layout: Layout) {
     #[cfg(all(target_os = "linux", not(miri)))]
     if layout.size() >= 2 * LARGE {
         let (lo, hi) = (start.as_ptr() as usize, start.as_ptr() as usize + layout.size());
         let (lo, hi) = (lo.next_multiple_of(HUGE_PAGE), hi / HUGE_PAGE * HUGE_PAGE);
-        // SAFETY: whole pages inside of what was allocated; advice changes nothing of what is in them.
+        // SAFETY: whole pages inside of the allocation; advice does not change their contents.
         unsafe { libc::madvise(lo as *mut libc::c_void, hi.saturating_sub(lo), libc::MADV_HUGEPAGE) };
     }
     #[cfg(not(all(target_os = "linux", not(miri))))]
@@ -154,14 +154,14 @@ unsafe fn free(start: NonNull<u8>, capacity: usize) {
     unsafe { std::alloc::dealloc(start.as_ptr(), layout(capacity)) }
 }
 
-/// Maps one huge page more than asked for and gives the ends back, since the system aligns to small pages only. The
-/// last part of a block, less than a huge page, is made of small pages: touching the padding of an array whose length is a
+/// Maps one huge page more than requested and unmaps the ends, since the system aligns to small pages only. The
+/// last part of a block, less than a huge page, consists of small pages: touching the padding of an array whose length is a
 /// power of two must not cost two megabytes.
 #[cfg(all(unix, not(miri)))]
 fn map_large(capacity: usize) -> Option<NonNull<u8>> {
     let mapped = capacity.checked_add(HUGE_PAGE)?;
-    // SAFETY: a new anonymous mapping at an address of the system's choice touches no memory that exists. The parts that
-    // are unmapped lie within it, are whole pages (`capacity` is a multiple of 64 KiB), and nobody has seen them.
+    // SAFETY: a new anonymous mapping at an address of the system's choice overlaps no existing memory. The unmapped
+    // parts lie within it, are whole pages (`capacity` is a multiple of 64 KiB), and are not in use.
     unsafe {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let base = libc::mmap(std::ptr::null_mut(), mapped, protection, libc::MAP_PRIVATE | libc::MAP_ANON, -1, 0);
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn capacities_are_stable_under_reuse() {
-        // Whatever fits a block's payload exactly asks for a block of the same capacity again.
+        // A payload that fits a block exactly requests a block of the same capacity again.
         for bytes in [1, 100, 1000, 5000, 1 << 20, 3 << 20] {
             let capacity = capacity_for(bytes).unwrap();
             assert_eq!(capacity_for(capacity - PADDING), Some(capacity), "{bytes}");
@@ -247,7 +247,7 @@ mod tests {
         let sizes = [1, CLEARED_BY_ALL - 1, CLEARED_BY_ALL, CLEARED_BY_ALL + 5, 3 * CLEARED_AT_ONCE * 4];
         for team in [1, 3].map(Team::new) {
             for bytes in sizes {
-                // The second time, an allocator may have what was left the first time.
+                // The second time, an allocator may return the memory of the first.
                 for _ in 0..2 {
                     let layout = Layout::from_size_align(bytes, 8).unwrap();
                     let start = zeros_by(&team, layout).unwrap();

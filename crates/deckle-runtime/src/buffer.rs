@@ -3,25 +3,25 @@
 //! # Invariants
 //!
 //! - A padded buffer begins at a multiple of 64 bytes if it is the pool's, and at least 64 bytes past its last byte can be
-//!   read, so that compiled code may load element 0 of an empty array, or a full vector at the last element, and throw
-//!   away what it should not have seen. It must never *write* there.
+//!   read, so that compiled code may load element 0 of an empty array, or a full vector at the last element, and discard
+//!   the excess. It must never *write* there.
 //! - The padding of a buffer of the pool is zero when it is allocated and after [`Buffer::set_len`]; after [`Buffer::shrink`] it holds
-//!   what was cut off.
-//! - Memory behind several handles is never written: whoever wants to write asks [`Buffer::get_mut`] or
-//!   [`Buffer::as_mut_ptr`], which answer only the single owner. So an operator may reuse its operand's memory exactly
+//!   the bytes that were cut off.
+//! - Memory with several handles is never written: writers must call [`Buffer::get_mut`] or
+//!   [`Buffer::as_mut_ptr`], which succeed only for the single owner. So an operator may reuse its operand's memory exactly
 //!   when it consumes the last handle.
 //! - All bytes are initialised.
-//! - A few bytes without a pool lie beside their count of handles ([`Buffer::inside`]), with their padding, aligned for any scalar.
-//! - In checked mode ([`Pool::checked`]) the padding is a red zone instead, and what has not been written is poison: see [`crate::guarded`].
+//! - A buffer of a few bytes without a pool is stored next to its reference count ([`Buffer::inside`]), with its padding, aligned for any scalar.
+//! - In checked mode ([`Pool::checked`]) the padding is a red zone instead, and unwritten memory is poison: see [`crate::guarded`].
 //!
-//! # Memory of others
+//! # External memory
 //!
 //! [`Buffer::from_external`] borrows memory with its owner and copies nothing. Such a buffer cannot be written.
-//! [`Buffer::from_vec`] takes the memory of a `Vec` over, and [`Buffer::into_vec`] gives it back as one: that of a `Vec` that came in, and that of
+//! [`Buffer::from_vec`] takes over the memory of a `Vec`, and [`Buffer::into_vec`] returns memory as a `Vec`: that of a `Vec` that came in, and that of
 //! [`Pool::alloc_vec`]. Neither moves an element. The memory of a `Vec` may be written like the pool's.
 //!
-//! Both count as padded where the 64 bytes after their last one lie in the page of that, or still belong to them: memory is protected by pages, so compiled code can
-//! read them whoever they belong to (Rust code may not, and nothing here does). Otherwise [`Buffer::padded`] makes a copy.
+//! Both count as padded if the 64 bytes after the last byte lie in its page, or still belong to the memory: protection is per page, so compiled code can
+//! read them whatever their owner (Rust code may not, and nothing here does). Otherwise [`Buffer::padded`] makes a copy.
 
 #![allow(unsafe_code)] // Typed views of raw memory.
 
@@ -43,7 +43,7 @@ const PAGE: usize = 4096;
 #[derive(Clone)]
 pub struct Buffer {
     memory: Arc<Memory>,
-    /// Where this handle's bytes begin.
+    /// The start of this handle's bytes.
     from: usize,
     len: usize,
 }
@@ -57,25 +57,25 @@ struct Memory {
 }
 
 enum Source {
-    /// `Some` until the memory is dropped. How many bytes were asked for.
+    /// `Some` until the memory is dropped. The number of bytes that were requested.
     Pool(Option<Block>, Arc<Shared>, usize),
-    /// The memory of a `Vec`, with the layout that it is freed with, and the pool that counts it, if one does.
+    /// The memory of a `Vec`, with the layout to free it, and the pool that counts it, if one does.
     Vec { layout: Layout, padded: bool, counted: Option<(Arc<Shared>, u64)> },
-    /// Valid for as long as the owner is held.
+    /// Valid while the owner is held.
     External { _owner: Arc<dyn Send + Sync>, bytes: usize, padded: bool },
-    /// A few bytes beside their own count of handles, and the padding: what no pool counts. A number is handed to a program, and taken from it, with one allocation.
+    /// A few bytes next to their reference count, and the padding, not counted by a pool. Passing a number to a program, or taking it from one, needs one allocation.
     Inside(UnsafeCell<[u64; (INSIDE + PADDING) / 8]>),
     /// The static block of empty arrays.
     Nothing,
 }
 
-/// So many bytes, of a scalar or two, are worth no memory of their own.
+/// Up to this many bytes, a scalar or two, are not worth a separate allocation.
 const INSIDE: usize = 16;
 
 impl Memory {
     fn start(&self) -> NonNull<u8> {
         match &self.source {
-            // It is asked for each time: a pointer to what is inside does not outlive a `&mut` of the whole.
+            // Computed each time: a pointer to the contents does not outlive a `&mut` of the whole.
             Source::Inside(bytes) => NonNull::from(bytes).cast(),
             _ => self.start,
         }
@@ -105,14 +105,14 @@ impl Drop for Memory {
             pool.put(block, *asked as u64);
         }
         if let Source::Vec { layout, counted, .. } = &mut self.source {
-            // SAFETY: the memory was allocated with this layout, and nobody else frees it.
+            // SAFETY: the memory was allocated with this layout, and no other code frees it.
             unsafe { std::alloc::dealloc(self.start.as_ptr(), *layout) };
             release(counted);
         }
     }
 }
 
-/// The pool does not count memory any more.
+/// Removes memory from the pool's count.
 fn release(counted: &mut Option<(Arc<Shared>, u64)>) {
     if let Some((pool, data)) = counted.take() {
         pool.release(data);
@@ -133,12 +133,12 @@ pub(crate) mod sealed {
     pub trait Sealed {}
 }
 
-/// Scalars that any bytes are a value of: what a [`Buffer`] can be viewed as. Booleans are viewed as `u8`.
+/// Scalars for which any bytes are a value: the views of a [`Buffer`]. Booleans are viewed as `u8`.
 pub trait Plain: Copy + Send + Sync + fmt::Debug + PartialEq + sealed::Sealed + 'static {}
 
-/// Scalars of the language; booleans are none, since not every byte is one.
+/// Scalars of the language, except booleans, since not every byte is one.
 pub trait Number: Plain {
-    /// Which.
+    /// The scalar type.
     const TYPE: ScalarType;
 }
 
@@ -165,7 +165,7 @@ impl Buffer {
         buffer
     }
 
-    /// So many zeros, without a pool, if they are few.
+    /// `len` zeros without a pool, if they are few.
     pub(crate) fn inside(len: usize) -> Option<Buffer> {
         let source = (len <= INSIDE).then(|| Source::Inside(UnsafeCell::default()))?;
         let memory = Memory { start: NonNull::dangling(), source, guarded: None };
@@ -181,16 +181,16 @@ impl Buffer {
         buffer
     }
 
-    /// An array of no elements.
+    /// An empty array.
     pub fn empty() -> Buffer {
         let start = NonNull::from(&ZEROS.0).cast();
         Buffer { memory: Arc::new(Memory { start, source: Source::Nothing, guarded: None }), from: 0, len: 0 }
     }
 
-    /// The `bytes` at `start`, which live as long as `owner`. An empty array is not kept: it becomes [`Buffer::empty`].
+    /// The `bytes` at `start`, which live as long as `owner`. For an empty array the owner is dropped: it becomes [`Buffer::empty`].
     ///
     /// # Safety
-    /// While `owner` is held, the bytes can be read and nobody writes them.
+    /// While `owner` is held, the bytes can be read and no thread writes them.
     pub unsafe fn from_external(owner: Arc<dyn Send + Sync>, start: *const u8, bytes: usize) -> Buffer {
         let Some(place) = NonNull::new(start.cast_mut()).filter(|_| bytes > 0) else { return Buffer::empty() };
         let padded = is_padded_by_page(start, bytes);
@@ -198,11 +198,11 @@ impl Buffer {
         Buffer { memory: Arc::new(Memory { start: place, source, guarded: None }), from: 0, len: bytes }
     }
 
-    /// The memory of a vector, without copying, but that it may have to grow by 64 bytes. One without capacity becomes [`Buffer::empty`].
+    /// The memory of a vector, without copying, except that it may have to grow by 64 bytes. One without capacity becomes [`Buffer::empty`].
     pub fn from_vec<T: Plain>(mut elements: Vec<T>) -> Buffer {
         let len = size_of_val(&elements[..]);
         if len > 0 && !is_padded_by_page(elements.as_ptr().cast(), len) {
-            // What is large is mapped, and grows without being moved; what is small is soon moved.
+            // Large memory is mapped, and grows without a move; small memory is cheap to move.
             elements.reserve_exact(PADDING / size_of::<T>());
         }
         let mut elements = ManuallyDrop::new(elements);
@@ -213,7 +213,7 @@ impl Buffer {
         }
     }
 
-    /// The memory of a vector of truth values.
+    /// The memory of a vector of booleans.
     pub fn from_bools(elements: Vec<bool>) -> Buffer {
         let mut elements = ManuallyDrop::new(elements);
         // SAFETY: `bool` has the layout of `u8`, and each is a valid `u8`.
@@ -222,7 +222,7 @@ impl Buffer {
         Buffer::from_vec(bytes)
     }
 
-    /// Takes over memory that was allocated with a layout and of which the first bytes are initialised.
+    /// Takes over memory that was allocated with this layout and whose first bytes are initialised.
     pub(crate) fn of_vec(
         start: NonNull<u8>,
         layout: Layout,
@@ -234,17 +234,17 @@ impl Buffer {
         Buffer { memory: Arc::new(Memory { start, source, guarded: None }), from: 0, len }
     }
 
-    /// The same, and a pool has counted so many bytes for it. The memory is that of a vector, and this its only handle.
+    /// The same, with a pool that has counted `bytes` for it. The memory is that of a vector, and this its only handle.
     pub(crate) fn counted(mut self, pool: &Arc<Shared>, bytes: u64) -> Buffer {
         match Arc::get_mut(&mut self.memory).map(|m| &mut m.source) {
             Some(Source::Vec { counted, .. }) => *counted = Some((pool.clone(), bytes)),
-            // Of nothing there is nothing to count.
+            // An empty array counts nothing.
             _ => pool.release(bytes),
         }
         self
     }
 
-    /// The elements as a vector: without copying, if this is the only handle of memory that a vector of them can own.
+    /// The elements as a vector: without copying if this is the only handle and a vector can own the memory.
     ///
     /// # Panics
     /// If the length is not a whole number of elements.
@@ -259,14 +259,14 @@ impl Buffer {
             release(counted);
             let capacity = layout.size() / size;
             memory.source = Source::Nothing;
-            // SAFETY: the memory was allocated with the layout of a vector of so many elements, of which the first `n` are initialised, and any
-            // bytes are one. Nobody else frees it: the handle is unique, and its source is nothing from now on.
+            // SAFETY: the memory was allocated with the layout of a vector of `capacity` elements, of which the first `n` are initialised, and any
+            // bytes are one. No other code frees it: the handle is unique, and its source is `Nothing` from now on.
             return unsafe { Vec::from_raw_parts(memory.start.as_ptr().cast::<T>(), n, capacity) };
         }
         self.as_slice::<T>().to_vec()
     }
 
-    /// The elements as truth values, as [`Buffer::into_vec`]; `None` if a byte is neither 0 nor 1.
+    /// The elements as booleans, as [`Buffer::into_vec`]; `None` if a byte is neither 0 nor 1.
     pub fn into_bools(self) -> Option<Vec<bool>> {
         if self.as_slice::<u8>().iter().fold(0, |all, b| all | b) > 1 {
             return None;
@@ -286,7 +286,7 @@ impl Buffer {
         self.len == 0
     }
 
-    /// The first byte; never null, and of a readable block even where the array is empty.
+    /// The first byte; never null, and of a readable block even if the array is empty.
     pub fn as_ptr(&self) -> *const u8 {
         // SAFETY: `from` is not beyond the bytes of the memory.
         unsafe { self.memory.start().as_ptr().add(self.from) }
@@ -295,13 +295,13 @@ impl Buffer {
     /// The bytes from `lo` below `hi`, in the same memory.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// If the range is out of bounds.
     pub fn slice(&self, lo: usize, hi: usize) -> Buffer {
         assert!(lo <= hi && hi <= self.len, "a buffer of {} bytes has none from {lo} below {hi}", self.len);
         Buffer { memory: Arc::clone(&self.memory), from: self.from + lo, len: hi - lo }
     }
 
-    /// The largest length that [`Buffer::set_len`] takes.
+    /// The largest length that [`Buffer::set_len`] accepts.
     pub fn capacity(&self) -> usize {
         match &self.memory.source {
             Source::Pool(Some(block), ..) if self.memory.guarded.is_none() => block.capacity() - PADDING - self.from,
@@ -318,18 +318,18 @@ impl Buffer {
         }
     }
 
-    /// Whether the memory is somebody else's.
+    /// Whether the memory is external.
     pub fn is_external(&self) -> bool {
         matches!(self.memory.source, Source::External { .. })
     }
 
-    /// This buffer if it is padded, and guarded where the pool is in checked mode; otherwise such a copy from the pool.
+    /// This buffer if it is padded, and guarded if the pool is in checked mode; otherwise such a copy from the pool.
     pub fn padded(&self, pool: &Pool, what: &str) -> Result<Buffer, OverBudget> {
         let guarded = self.memory.guarded.is_some() || !pool.is_checked();
         if self.is_padded() && guarded { Ok(self.clone()) } else { pool.alloc_from(self.as_slice::<u8>(), what) }
     }
 
-    /// In checked mode, the shadow of the first byte: one byte for each, 0 where it has been written.
+    /// In checked mode, the shadow of the first byte: one byte for each, 0 if it has been written.
     pub fn shadow(&self) -> Option<*mut u8> {
         self.memory.guarded.as_ref().map(|g| g.shadow(self.from))
     }
@@ -339,7 +339,7 @@ impl Buffer {
         self.memory.guarded.as_ref()?.unwritten(self.from, self.len)
     }
 
-    /// In checked mode, what is wrong with the red zones, in words. No thread writes to the array meanwhile.
+    /// In checked mode, a description of damage to the red zones. No thread may write to the array meanwhile.
     pub fn damage(&self) -> Option<String> {
         match &self.memory.source {
             Source::Pool(Some(block), ..) => self.memory.guarded.as_ref()?.damage(block),
@@ -347,8 +347,8 @@ impl Buffer {
         }
     }
 
-    /// Copies the first bytes of another array, if this is the only handle. In checked mode, what has not been written there has not been here, and no
-    /// more of this array has been.
+    /// Copies the first bytes of another array, if this is the only handle. In checked mode, bytes that are unwritten there are unwritten here, and so is
+    /// the rest of this array.
     pub fn copy_from(&mut self, other: &Buffer, bytes: usize) {
         if let Some(all) = self.get_mut::<u8>() {
             all[..bytes].copy_from_slice(&other.as_slice()[..bytes]);
@@ -368,12 +368,12 @@ impl Buffer {
         self.memory.source.may_be_written() && Arc::strong_count(&self.memory) == 1
     }
 
-    /// The first byte, for writing, if nobody else has a handle and the memory may be written.
+    /// The first byte, for writing, if this is the only handle and the memory may be written.
     pub fn as_mut_ptr(&mut self) -> Option<*mut u8> {
         self.is_unique().then(|| self.memory.start().as_ptr())
     }
 
-    /// The elements, for writing, if nobody else has a handle and the memory may be written.
+    /// The elements, for writing, if this is the only handle and the memory may be written.
     ///
     /// # Panics
     /// If the length is not a whole number of elements.
@@ -394,7 +394,7 @@ impl Buffer {
     /// If the length is not a whole number of elements, or external memory is not aligned for them.
     pub fn as_slice<T: Plain>(&self) -> &[T] {
         let n = self.elements::<T>();
-        // SAFETY: as in `get_mut`; nobody writes while a shared handle is borrowed. Static and external memory holds `len`
+        // SAFETY: as in `get_mut`; no thread writes while a shared handle is borrowed. Static and external memory holds `len`
         // bytes by construction.
         unsafe { std::slice::from_raw_parts(self.as_ptr().cast::<T>(), n) }
     }
@@ -415,8 +415,8 @@ impl Buffer {
         self.len = len;
     }
 
-    /// Gives the array another length within its capacity, if this is the only handle: what it held before, and then
-    /// unspecified bytes. Says whether it did.
+    /// Changes the length within the capacity, if this is the only handle: the old contents, followed by
+    /// unspecified bytes. Returns whether it did.
     #[must_use]
     pub fn set_len(&mut self, len: usize) -> bool {
         let done = len <= self.capacity() && self.is_unique();
@@ -466,7 +466,7 @@ mod tests {
     fn every_buffer_is_aligned_and_padded_with_zeros() {
         let pool = Pool::new(None);
         for len in [0, 1, 63, 64, 65, 4096, if cfg!(miri) { 8192 } else { 3 << 20 }] {
-            // The second time around, the block is dirty.
+            // The second time, the block is dirty.
             for _ in 0..2 {
                 let mut b = pool.alloc(len, "b").unwrap();
                 assert_eq!((b.len(), b.as_ptr() as usize % 64), (len, 0));
@@ -600,7 +600,7 @@ mod tests {
         // As long as there are two handles, one has to be a copy.
         let copy = other.into_vec::<f64>();
         assert!(copy.as_ptr() != at && copy[..2] == [7.0, 1.0]);
-        // Integers of the same layout may have it as well; others may not.
+        // Integers of the same layout may also take it; other types may not.
         let ints = b.into_vec::<i64>();
         assert!(ints.as_ptr().cast() == at && ints.len() == 900 && ints.capacity() == 1000);
         let b = Buffer::from_vec(ints);
@@ -614,7 +614,7 @@ mod tests {
 
     #[test]
     fn truth_values_are_bytes_that_are_0_or_1() {
-        // With room for what compiled code reads past the end, it is never moved.
+        // With capacity for reads past the end by compiled code, it is never moved.
         let mut v = Vec::with_capacity(3 + PADDING);
         v.extend([true, false, true]);
         let at = v.as_ptr();

@@ -1,37 +1,37 @@
-//! How many elements of a sequence go into the next chunk.
+//! The number of elements of a sequence in the next chunk.
 //!
-//! A traversal begins with one element. As long as a chunk takes so little time that the processors have hardly begun, the next is four times as large. Then time decides: while an
-//! element takes less and less of it, chunks grow, by a factor of two; when it takes more, they shrink, by the root of that, and grow again when shrinking no longer helps. Where it makes no
-//! difference, they grow until what is done once for each chunk does not count any more: larger ones would only leave the caches. Times
-//! are averaged with those before, so that one that was disturbed does not decide alone. And never more is begun than there is room for, in the caches and in the
-//! memory to stay within, as far as the bytes that an element took so far tell.
+//! A traversal begins with one element. While a chunk takes so little time that the processors are not busy, the next is four times as large. After that time decides: while the time per
+//! element decreases, chunks grow by a factor of two; when it increases, they shrink by the square root of two, and grow again when shrinking no longer helps. If it makes no
+//! difference, they grow until the fixed cost per chunk is negligible: larger ones would only exceed the caches. Times
+//! are averaged with earlier ones, so that a single disturbed measurement does not decide. A chunk never exceeds the caches and the
+//! memory budget, as estimated from the bytes per element so far.
 //!
 //! # State
-//! The logarithm of the size of the chunk, of which the size is the power of two below; whether it grows; and the averages of time and bytes for an element.
+//! The logarithm of the chunk size, which is the power of two below; whether it grows; and the averages of time and bytes per element.
 //!
 //! # Invariants
-//! - A chunk has at least one element and at most as many as [`ChunkScheduler::at_most`] says.
-//! - What a program gives does not depend on anything here.
+//! - A chunk has at least one element and at most [`ChunkScheduler::at_most`].
+//! - Results do not depend on anything here.
 
 use std::time::Duration;
 
-/// The most elements of a chunk, unless a scheduler is told otherwise.
+/// The maximal number of elements of a chunk, unless a scheduler has another limit.
 pub const MOST: i64 = 1 << 24;
-/// More bytes than this for each thread do not stay in the caches from one kernel to the next.
+/// The bytes per thread that stay in the caches from one kernel to the next.
 const CACHED: u64 = 4 << 20;
-/// A chunk that takes less keeps the processors waiting.
+/// A chunk that takes less does not keep the processors busy.
 const BUSY: Duration = Duration::from_micros(200);
-/// In a chunk that takes more, what is done once for each does not count, or hardly: if it needs memory, more of that would cost more; if not, nothing is lost by larger chunks.
+/// In a chunk that takes this long, the fixed cost is nearly negligible: with memory per element, larger chunks would cost more; without, they cost nothing, so the second limit applies.
 const ENOUGH: Duration = Duration::from_millis(1);
 const PLENTY: Duration = Duration::from_millis(4);
-/// In a chunk of so many elements, bytes that every chunk takes do not count any more.
+/// In a chunk of this many elements, the fixed bytes per chunk are negligible.
 const ENOUGH_ELEMENTS: f64 = 4096.0;
-/// How much a new time counts beside those before it.
+/// The weight of a new time against the average.
 const WEIGHT: f64 = 0.5;
-/// What is slower by less is not slower.
+/// Slower by less than this does not count as slower.
 const SLOWER: f64 = 1.04;
 
-/// Decides how large chunks are.
+/// Chooses chunk sizes.
 #[derive(Clone, Debug)]
 pub struct ChunkScheduler {
     fixed: Option<i64>,
@@ -40,62 +40,62 @@ pub struct ChunkScheduler {
     /// The logarithm of the size.
     log: f64,
     grows: bool,
-    /// Seconds for an element.
+    /// Seconds per element.
     time: Option<f64>,
-    /// Bytes for an element, and those that come from outside.
+    /// Bytes per element, and those from outside.
     bytes: f64,
     came: f64,
-    /// How many elements the last chunk had, and how many bytes it asked for.
+    /// The number of elements of the last chunk, and the bytes it requested.
     last: Option<(f64, f64)>,
-    /// Bytes that one more element takes: without those that every chunk takes, however small it is.
+    /// Bytes per additional element, without the fixed bytes of every chunk.
     more: f64,
 }
 
-/// What a chunk took.
+/// Measurements of a chunk.
 #[derive(Clone, Copy, Debug)]
 pub struct Done {
-    /// How long.
+    /// The time.
     pub took: Duration,
-    /// How many elements there were.
+    /// The number of elements.
     pub elements: i64,
-    /// How many bytes it asked for.
+    /// The bytes that it requested.
     pub bytes: u64,
-    /// How many bytes came from outside: these are read once, and need no place in the caches.
+    /// The bytes from outside: these are read once, and need no cache.
     pub came: u64,
 }
 
 impl ChunkScheduler {
-    /// Chunks of a size that is found out, or of this one, for so many threads.
+    /// Chunks of an adaptive size, or of a fixed one, for a number of threads.
     pub fn new(fixed: Option<i64>, threads: usize) -> ChunkScheduler {
         let (log, grows, time) = (0.0, true, None);
         let (bytes, came, last, more) = (0.0, 0.0, None, 0.0);
         ChunkScheduler { fixed, most: MOST, threads: threads as u64, log, grows, time, bytes, came, last, more }
     }
 
-    /// The same, and chunks whose size is found out have at most as many elements.
+    /// The same, with a maximum for adaptive chunk sizes.
     pub fn at_most(self, most: i64) -> ChunkScheduler {
         ChunkScheduler { most: most.max(1), ..self }
     }
 
-    /// Begins another traversal, of which nothing is known. Gives the size of its first chunk.
+    /// Begins another traversal, without measurements. Returns the size of its first chunk.
     pub fn begin(&mut self) -> i64 {
         *self = ChunkScheduler::new(self.fixed, self.threads as usize).at_most(self.most);
         self.size()
     }
 
-    /// The size of the chunk that is next.
+    /// The size of the next chunk.
     pub fn size(&self) -> i64 {
-        // Powers of two: so the sizes of buffers are those of earlier chunks, whose pages are there.
+        // Powers of two, so that the sizes of buffers are those of earlier chunks, whose pages are mapped.
         self.fixed.unwrap_or(1 << self.log as u32).clamp(1, if self.fixed.is_some() { i64::MAX } else { self.most })
     }
 
-    /// A chunk is done; how many bytes there is room for. Gives the size of the next one.
+    /// Records a chunk; `room` is the available memory. Returns the size of the next one.
     pub fn done(&mut self, done: Done, room: Option<u64>) -> i64 {
         let Done { took, elements, bytes, came } = done;
         if self.fixed.is_some() || elements <= 0 {
             return self.size();
         }
-        // Where elements do not come as fast as they are asked for, more of them would not.
+        // If elements arrive more slowly than requested, larger requests would not help.
         let is_short = elements < self.size() / 2;
         let elements = elements as f64;
         let all = bytes as f64;
@@ -105,7 +105,7 @@ impl ChunkScheduler {
         }
         self.came = (came as f64 / elements).max(self.came * WEIGHT);
         if is_short {
-            // Nothing is learned of chunks of this size.
+            // This says nothing about chunks of the current size.
         } else if took < BUSY {
             self.log += 2.0;
         } else {
@@ -122,7 +122,7 @@ impl ChunkScheduler {
             }
         }
         self.log = self.log.clamp(0.0, (self.most as f64).log2());
-        // What does not grow with a chunk leaves the caches with smaller ones, too: it must not make chunks small. A quarter of the room: elements are not all alike, and what is kept for the next chunk, while that is joined with it, comes on top.
+        // Fixed bytes exceed the caches with smaller chunks, too: they must not make chunks small. A quarter of the room: elements differ, and joining the state carried to the next chunk needs memory on top.
         let caches = (CACHED * self.threads) as f64;
         let cached = (caches / self.bytes).max((caches / self.more).min(ENOUGH_ELEMENTS));
         let most = room.map_or(cached, |room| cached.min((room / 4) as f64 / (self.bytes + self.came)));
@@ -137,7 +137,7 @@ impl ChunkScheduler {
 mod tests {
     use super::*;
 
-    /// A traversal whose chunks take what `time` says of their size.
+    /// A traversal whose chunks take `time` of their size.
     fn sizes(rounds: usize, room: Option<u64>, bytes: u64, time: impl Fn(f64) -> f64) -> Vec<i64> {
         let mut s = ChunkScheduler::new(None, 1);
         let mut all = vec![s.begin()];

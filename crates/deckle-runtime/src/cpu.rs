@@ -1,4 +1,4 @@
-//! The processor as a program may use it.
+//! The processor as available to a program.
 
 use std::path::Path;
 
@@ -9,26 +9,26 @@ pub struct Caches {
     pub l1: usize,
     /// Second level.
     pub l2: usize,
-    /// Third level, all of it: it is shared among cores.
+    /// Third level, in total: it is shared among cores.
     pub l3: usize,
     /// A line.
     pub line: usize,
 }
 
-/// What is assumed where the system does not say.
+/// Assumed if the system gives no information.
 pub const USUAL_CACHES: Caches = Caches { l1: 32 << 10, l2: 512 << 10, l3: 8 << 20, line: 64 };
 
-/// How many threads can run at once: what affinity and control groups leave of the machine. At least one.
+/// The number of threads that can run at once, within affinity and control groups. At least one.
 pub fn usable_cores() -> usize {
     std::thread::available_parallelism().map_or(1, |n| n.get())
 }
 
-/// The caches of this machine's first core, with [`USUAL_CACHES`] for what is not known.
+/// The caches of this machine's first core, with [`USUAL_CACHES`] for unknown values.
 pub fn caches() -> Caches {
     caches_in(Path::new("/sys/devices/system/cpu/cpu0/cache"))
 }
 
-/// The memory that is free for this process: of the machine, of its control group, and of what it may map (`ulimit -v`). `None` where the system does not say.
+/// The memory that is free for this process: of the machine, of its control group, and of the addresses it may map (`ulimit -v`). `None` if the system gives no information.
 pub fn free_memory() -> Option<u64> {
     let machine = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
         let available = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;

@@ -6,53 +6,53 @@
 //! (1, true), (2, false)       two values:   Tuple of Scalars i64 [1 2] and Scalars bool [1 0]
 //! ```
 
-#![allow(unsafe_code)] // There is a constructor that does not look: `Data::new_unchecked`.
+#![allow(unsafe_code)] // One constructor does not validate: `Data::new_unchecked`.
 
 use crate::buffer::{Buffer, Number};
 use crate::pool::{OverBudget, Pool};
 use deckle_ir::scalar::ScalarType;
 use std::fmt;
 
-/// Values of one type in flat memory, one after another: what a program is called with and gives back, and what sequences come and go in, without trees.
+/// Values of one type in flat memory, contiguously: the arguments and results of programs, and the blocks of sequences, without trees.
 ///
 /// # Invariants
-/// Values are well-formed, since they are made only by constructors that look: buffers hold what belongs to the values and nothing else, offsets begin with 0, do not decrease and
-/// end where the elements do, components are as many, and a `bool` is 0 or 1. Compiled code relies on it.
+/// Values are well-formed, because only validating constructors create them: buffers hold the elements of the values and nothing else, offsets begin with 0, do not decrease and
+/// end at the number of elements, components have equal lengths, and a `bool` is 0 or 1. Compiled code relies on it.
 #[derive(Clone, Debug)]
 pub struct Data {
     len: usize,
     form: Form,
 }
 
-/// How values lie.
+/// The memory layout of values.
 #[derive(Clone, Debug)]
 pub enum Form {
     /// Scalars of a type; `bool` is a byte.
     Scalars(ScalarType, Buffer),
-    /// Each component for itself.
+    /// Each component separately.
     Tuple(Vec<Data>),
     /// Arrays of equal size.
     Equal(usize, Box<Data>),
-    /// Arrays that begin and end at offsets, of `i64`: one more than there are arrays.
+    /// Arrays that begin and end at offsets, of `i64`: one more than the number of arrays.
     Offsets(Buffer, Box<Data>),
 }
 
-/// What is wrong with memory that was to be values.
+/// Why memory is not well-formed as values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-#[allow(missing_docs)] // What is said of each tells of its fields.
+#[allow(missing_docs)] // The description of each variant covers its fields.
 pub enum Malformed {
-    /// So many bytes are no whole number of scalars.
+    /// The number of bytes is not a multiple of the size of the scalars.
     Bytes(usize, ScalarType),
-    /// Memory does not begin where such scalars may.
+    /// Memory is not aligned for such scalars.
     Unaligned(ScalarType),
-    /// A byte that is no `bool`, and where it is.
+    /// A byte that is no `bool`, and its position.
     Bool(usize, u8),
     /// A component has another number of elements than there are values.
     Component { component: usize, has: usize, values: usize },
-    /// So many arrays of such a size are not so many elements.
+    /// The number of elements is not the number of arrays times their size.
     Equal { arrays: usize, size: usize, has: usize },
-    /// There is no offset: of no arrays there is one, 0.
+    /// There is no offset: for no arrays there is one, 0.
     NoOffsets,
     /// The first offset is not 0.
     FirstOffset(i64),
@@ -92,7 +92,7 @@ impl Data {
     /// Scalars of a type.
     ///
     /// # Errors
-    /// Bytes that are no whole number of them, memory that is not aligned for them, or bytes that are no `bool`.
+    /// The number of bytes is no multiple of their size, memory is not aligned for them, or a byte is no `bool`.
     pub fn scalars(ty: ScalarType, buffer: Buffer) -> Result<Data, Malformed> {
         let size = ty.bytes();
         if !buffer.len().is_multiple_of(size) {
@@ -116,7 +116,7 @@ impl Data {
         Data::all_of(T::TYPE, Buffer::from_vec(elements))
     }
 
-    /// The truth values of a vector, without copying.
+    /// The booleans of a vector, without copying.
     pub fn bools(elements: Vec<bool>) -> Data {
         Data::all_of(ScalarType::Bool, Buffer::from_bools(elements))
     }
@@ -124,7 +124,7 @@ impl Data {
     /// As [`Data::numbers`], counted by a pool.
     ///
     /// # Errors
-    /// There is no room.
+    /// There is not enough memory.
     pub fn counted_numbers<T: Number>(elements: Vec<T>, pool: &Pool, what: &str) -> Result<Data, OverBudget> {
         Ok(Data::all_of(T::TYPE, pool.adopt(elements, what)?))
     }
@@ -132,7 +132,7 @@ impl Data {
     /// As [`Data::bools`], counted by a pool.
     ///
     /// # Errors
-    /// There is no room.
+    /// There is not enough memory.
     pub fn counted_bools(elements: Vec<bool>, pool: &Pool, what: &str) -> Result<Data, OverBudget> {
         let bytes = Buffer::from_bools(elements).into_vec::<u8>();
         Ok(Data::all_of(ScalarType::Bool, pool.adopt(bytes, what)?))
@@ -141,7 +141,7 @@ impl Data {
     /// A copy of numbers in memory of a pool.
     ///
     /// # Errors
-    /// There is no room.
+    /// There is not enough memory.
     pub fn copied<T: Number>(elements: &[T], pool: &Pool, what: &str) -> Result<Data, OverBudget> {
         Ok(Data::all_of(T::TYPE, pool.alloc_from(elements, what)?))
     }
@@ -156,7 +156,7 @@ impl Data {
         Data::all_of(T::TYPE, Buffer::of_one(number))
     }
 
-    /// So many tuples of these components.
+    /// `len` tuples of these components.
     ///
     /// # Errors
     /// A component has another number of elements.
@@ -167,7 +167,7 @@ impl Data {
         }
     }
 
-    /// So many arrays of one size.
+    /// `len` arrays of one size.
     ///
     /// # Errors
     /// There are more or fewer elements.
@@ -186,7 +186,7 @@ impl Data {
     /// Arrays that begin and end at offsets, of `i64`.
     ///
     /// # Errors
-    /// Offsets that do not begin with 0, that decrease, or that do not end where the elements do.
+    /// Offsets that do not begin with 0, that decrease, or that do not end at the number of elements.
     pub fn rows(offsets: Buffer, elements: Data) -> Result<Data, Malformed> {
         let ty = ScalarType::I64;
         if !offsets.len().is_multiple_of(ty.bytes()) {
@@ -203,25 +203,25 @@ impl Data {
         Ok(Data { len: all.len() - 1, form: Form::Offsets(offsets, Box::new(elements)) })
     }
 
-    /// Arrays that begin and end at offsets that were checked before, which are not read again.
+    /// Arrays at offsets that were validated before, which are not read again.
     ///
     /// # Errors
-    /// The offsets do not end where the elements do.
+    /// The offsets do not end at the number of elements.
     pub fn rows_at(offsets: Offsets, elements: Data) -> Result<Data, Malformed> {
         offsets.are_of(&elements)?;
         let len = offsets.0.len() - 1;
         Ok(Data { len, form: Form::Offsets(Buffer::from_vec(offsets.0), Box::new(elements)) })
     }
 
-    /// Values that lie so, without a look at them.
+    /// Values of this form, without validation.
     ///
     /// # Safety
-    /// They are well-formed, as the invariants of [`Data`] say.
+    /// They are well-formed, as defined by the invariants of [`Data`].
     pub unsafe fn new_unchecked(len: usize, form: Form) -> Data {
         Data { len, form }
     }
 
-    /// How many values there are.
+    /// The number of values.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -231,12 +231,12 @@ impl Data {
         self.len == 0
     }
 
-    /// How they lie.
+    /// Their layout.
     pub fn form(&self) -> &Form {
         &self.form
     }
 
-    /// How they lie, to take them apart.
+    /// Their layout, by value.
     pub fn into_form(self) -> Form {
         self.form
     }
@@ -249,7 +249,7 @@ impl Data {
         }
     }
 
-    /// The numbers, if these are, of a type.
+    /// The numbers, if the values are numbers of this type.
     pub fn as_numbers<T: Number>(&self) -> Option<&[T]> {
         match &self.form {
             Form::Scalars(ty, buffer) if *ty == T::TYPE => Some(buffer.as_slice()),
@@ -257,7 +257,7 @@ impl Data {
         }
     }
 
-    /// The scalars, if these are; of any type.
+    /// The scalars, if the values are scalars of any type.
     pub fn as_scalars(&self) -> Option<&Buffer> {
         if let Form::Scalars(_, buffer) = &self.form { Some(buffer) } else { None }
     }
@@ -267,7 +267,7 @@ impl Data {
         if let Form::Tuple(components) = &self.form { components.get(k) } else { None }
     }
 
-    /// Where the elements of an array begin and end; `None` if there is no such array.
+    /// The range of the elements of an array; `None` if there is no such array.
     pub fn row(&self, at: usize) -> Option<(usize, usize)> {
         match &self.form {
             _ if at >= self.len => None,
@@ -280,7 +280,7 @@ impl Data {
         }
     }
 
-    /// How many bytes they take.
+    /// The number of bytes they take.
     pub fn bytes(&self) -> usize {
         match &self.form {
             Form::Scalars(_, b) => b.len(),
@@ -290,10 +290,10 @@ impl Data {
         }
     }
 
-    /// The same in memory that nobody has lent: what is external is copied.
+    /// The same in owned memory: external memory is copied.
     ///
     /// # Errors
-    /// There is no room.
+    /// There is not enough memory.
     pub fn owned(self, pool: &Pool, what: &str) -> Result<Data, OverBudget> {
         let own = |b: Buffer| if b.is_external() { pool.alloc_from(b.as_slice::<u8>(), what) } else { Ok(b) };
         let form = match self.form {
@@ -310,10 +310,10 @@ impl Data {
     /// The values from `lo` below `hi`, which share the memory of these.
     ///
     /// # Errors
-    /// There is no room for offsets that are counted from another place.
+    /// There is not enough memory for rebased offsets.
     ///
     /// # Panics
-    /// If there are not so many, or `hi` is below `lo`.
+    /// If the range is out of bounds, or `hi` is below `lo`.
     pub fn slice(&self, lo: usize, hi: usize, pool: &Pool) -> Result<Data, OverBudget> {
         assert!(lo <= hi && hi <= self.len, "there are {} values: none from {lo} below {hi}", self.len);
         let form = match &self.form {
@@ -339,13 +339,13 @@ impl Data {
         Ok(Data { len: hi - lo, form })
     }
 
-    /// All of these as one.
+    /// The concatenation of these.
     ///
     /// # Errors
-    /// There is no room.
+    /// There is not enough memory.
     ///
     /// # Panics
-    /// If there are none, or they are not of one type.
+    /// If there are none, or they have different types.
     pub fn join(parts: &[Data], pool: &Pool) -> Result<Data, OverBudget> {
         join(&parts.iter().collect::<Vec<_>>(), pool)
     }
@@ -354,14 +354,14 @@ impl Data {
 const WHAT: &str = "a part of a sequence";
 const ONE_TYPE: &str = "what is joined is of one type";
 
-/// So many elements are looked at before it is asked what came of it: short enough for a cache, long enough for vectors.
+/// Validation examines this many elements between tests for a result: few enough for a cache, enough for vectors.
 const LOOKED_AT: usize = 4096;
-/// From so many elements on, threads share the look.
+/// From this many elements on, several threads validate.
 const SHARED: usize = 1 << 22;
-/// The most threads: more do not read memory faster.
+/// The maximal number of threads: more do not read memory faster.
 const THREADS: usize = 8;
 
-/// Where the first part of elements begins that something is wrong with, if any. Parts overlap by so many elements.
+/// The start of the first part that has an invalid element, if any. Parts overlap by `overlap` elements.
 fn find<T: Sync>(all: &[T], overlap: usize, is_wrong: impl Fn(&[T]) -> bool + Sync) -> Option<usize> {
     let look = |from: usize, to: usize| {
         let mut parts = (from..to).step_by(LOOKED_AT);
@@ -376,12 +376,12 @@ fn find<T: Sync>(all: &[T], overlap: usize, is_wrong: impl Fn(&[T]) -> bool + Sy
         let look = &look;
         let spawn = |from: usize| scope.spawn(move || look(from, (from + each).min(all.len())));
         let looks: Vec<_> = (0..all.len()).step_by(each).map(spawn).collect();
-        // A look does not panic.
+        // Validation does not panic.
         looks.into_iter().find_map(|look| look.join().ok().flatten())
     })
 }
 
-/// Whether an offset is less than the one before, or negative: the sign of a difference is that of the comparison where none is. Without an early end, so that it is a vector's work.
+/// Whether an offset is less than the one before, or negative: the sign of a difference is that of the comparison if none is negative. Without an early exit, so that the loop vectorises.
 fn decreases(offsets: &[i64]) -> bool {
     let pairs = offsets.iter().zip(&offsets[1.min(offsets.len())..]);
     pairs.fold(0, |all, (a, b)| all | b.wrapping_sub(*a) | b) < 0
@@ -400,13 +400,13 @@ fn well_formed(all: &[i64]) -> Result<i64, Malformed> {
     Ok(*last)
 }
 
-/// Offsets that begin with 0 and do not decrease. They are checked once, and rows at them are made any number of times: see [`Data::rows_at`] and
+/// Offsets that begin with 0 and do not decrease. They are validated once, and used for rows any number of times: see [`Data::rows_at`] and
 /// [`crate::Lender::lend_rows`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offsets(Vec<i64>);
 
 impl Offsets {
-    /// Checks offsets.
+    /// Validates offsets.
     ///
     /// # Errors
     /// There are none, the first is not 0, or they decrease.
@@ -425,7 +425,7 @@ impl Offsets {
         self.0
     }
 
-    /// Whether they end where the elements do.
+    /// Whether they end at the number of elements.
     pub(crate) fn are_of(&self, elements: &Data) -> Result<(), Malformed> {
         let (last, has) = (self.0[self.0.len() - 1], elements.len);
         if usize::try_from(last) == Ok(has) { Ok(()) } else { Err(Malformed::LastOffset { last, has }) }
@@ -457,7 +457,7 @@ fn join(parts: &[&Data], pool: &Pool) -> Result<Data, OverBudget> {
             let column = |k: usize| join(&parts.iter().filter_map(|d| d.component(k)).collect::<Vec<_>>(), pool);
             Form::Tuple((0..first.len()).map(column).collect::<Result<_, _>>()?)
         }
-        // Those of another size, if there are any, are told apart by offsets.
+        // Arrays of different sizes, if there are any, need offsets.
         Form::Equal(m, _) if parts.iter().all(|d| matches!(&d.form, Form::Equal(k, _) if k == m)) => {
             Form::Equal(*m, Box::new(join(&parts.iter().filter_map(|d| d.inside()).collect::<Vec<_>>(), pool)?))
         }
@@ -581,7 +581,7 @@ mod tests {
         assert!(equal.ends_with("arrays of 2 elements are not 1 elements together"), "{equal}");
     }
 
-    /// What is wrong is found at every border of the parts that are looked at, by one thread and by several.
+    /// Errors are found at every border of the parts that are validated, by one thread and by several.
     #[test]
     fn what_is_wrong_is_found_wherever_it_is() {
         for n in [1, LOOKED_AT - 1, LOOKED_AT, LOOKED_AT + 1, 3 * LOOKED_AT, SHARED + 5] {

@@ -1,14 +1,14 @@
-//! Checked memory: what a pool in checked mode keeps of every array.
+//! Checked memory: the additional state of every array of a pool in checked mode.
 //!
-//! An array of such a pool lies between two red zones, whose bytes nothing may change; its elements hold [`POISON`] at first; and each of its
+//! An array of such a pool lies between two red zones, whose bytes must not change; its elements hold [`POISON`] at first; and each of its
 //! bytes has a *shadow* byte, which is 0 once the byte has been written and `0xff` before. Code that was compiled in checked mode updates the
-//! shadow at its stores and tests it at its loads. Rust code that asks for an array to write it ([`Buffer::get_mut`]) is taken to write all of it.
+//! shadow at its stores and tests it at its loads. Rust code that requests write access to an array ([`Buffer::get_mut`]) is assumed to write all of it.
 //!
-//! Shadows are not counted against the budget, since they are no part of what a program needs; red zones are.
+//! Shadows do not count against the budget, since a program does not need them; red zones do.
 //!
 //! [`Buffer::get_mut`]: crate::Buffer::get_mut
 
-#![allow(unsafe_code)] // Red zones are looked at where they lie, around the bytes of an array.
+#![allow(unsafe_code)] // Red zones are read in place, around the bytes of an array.
 
 use crate::block::{ALIGN, Block};
 use std::ptr::NonNull;
@@ -16,23 +16,23 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 /// The bytes of a red zone before an array. The one behind it reaches to the end of the block, and has at least as many.
 pub(crate) const RED: usize = ALIGN;
-/// What red zones consist of.
+/// The bytes of red zones.
 const ZONE: u8 = 0xfd;
-/// What the bytes of an array are before they are written.
+/// The bytes of an array before they are written.
 pub const POISON: u8 = 0xdb;
-/// The shadow of a byte that has not been written.
+/// The shadow of an unwritten byte.
 const UNWRITTEN: u8 = 0xff;
 
 /// The shadow and the red zones of one array.
 #[derive(Debug)]
 pub(crate) struct Guarded {
-    /// The array, in words.
+    /// The name of the array.
     what: String,
     shadow: Box<[AtomicU8]>,
 }
 
 impl Guarded {
-    /// Poisons a block that nobody else uses, for an array of `len` bytes that begins after the first red zone.
+    /// Poisons an unused block, for an array of `len` bytes that begins after the first red zone.
     pub(crate) fn new(block: &Block, len: usize, what: &str) -> Guarded {
         // SAFETY: the block has room for a red zone, the array and the padding, and belongs to the caller.
         unsafe {
@@ -42,28 +42,28 @@ impl Guarded {
         Guarded { what: what.to_string(), shadow: (0..len).map(|_| AtomicU8::new(UNWRITTEN)).collect() }
     }
 
-    /// Where the array begins.
+    /// The start of the array.
     pub(crate) fn start(block: &Block) -> NonNull<u8> {
         // SAFETY: within the block, which has room for a red zone and the array.
         unsafe { block.start().add(RED) }
     }
 
-    /// The shadow of a byte, and of those after it. Others may read and write it meanwhile.
+    /// The shadow of a byte, and of those after it. Other threads may read and write it meanwhile.
     pub(crate) fn shadow(&self, from: usize) -> *mut u8 {
         self.shadow[from..].as_ptr().cast::<u8>().cast_mut()
     }
 
-    /// The first of some bytes that has not been written, counted from the first of them.
+    /// The first unwritten byte of a range, counted from its start.
     pub(crate) fn unwritten(&self, from: usize, len: usize) -> Option<usize> {
         self.shadow[from..from + len].iter().position(|s| s.load(Relaxed) != 0)
     }
 
-    /// All bytes have been written.
+    /// Marks all bytes as written.
     pub(crate) fn written(&self) {
         self.shadow.iter().for_each(|s| s.store(0, Relaxed));
     }
 
-    /// The first bytes are as written as those of another array, from one of them on, and the others not at all.
+    /// Copies the shadow of another array, from one of its bytes on, to the first bytes, and marks the others as unwritten.
     pub(crate) fn as_written_as(&self, other: Option<(&Guarded, usize)>, len: usize) {
         for (k, s) in self.shadow.iter().enumerate() {
             let there = |(other, from): (&Guarded, usize)| other.shadow[from + k].load(Relaxed);
@@ -72,7 +72,7 @@ impl Guarded {
         }
     }
 
-    /// What is wrong with the red zones, in words. No thread writes to the block meanwhile.
+    /// A description of damage to the red zones. No thread may write to the block meanwhile.
     pub(crate) fn damage(&self, block: &Block) -> Option<String> {
         // SAFETY: the block is alive and initialised.
         let all = unsafe { std::slice::from_raw_parts(block.start().as_ptr(), block.capacity()) };

@@ -1,8 +1,8 @@
-//! Lending: what is borrowed for the time of a call, as buffers and sources that have no lifetime.
+//! Lending: borrows data for the time of a call, as buffers and sources without a lifetime.
 //!
-//! [`lending`] runs a call with a [`Lender`]. What the lender hands out keeps a mark of it. The call is over when all marks are gone: `lending` waits for them
-//! before it returns, so nothing that was lent is seen after that, whoever has it: a thread that reads ahead, say. As with [`std::thread::scope`], an iterator that does
-//! not give its next element keeps the call waiting.
+//! [`lending`] runs a call with a [`Lender`]. Everything that the lender hands out holds a mark. The call is over when all marks are dropped: `lending` waits for them
+//! before it returns, so no thread sees lent data after that, not even one that reads ahead. As with [`std::thread::scope`], an iterator that does
+//! not return its next element blocks the call.
 
 #![allow(unsafe_code)] // Lifetimes end where `lending` does, which the compiler cannot see.
 
@@ -17,9 +17,9 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Lends what lives as long as `'a`.
+/// Lends data that lives as long as `'a`.
 pub struct Lender<'a> {
-    /// Made when something is first lent: a call with numbers only lends nothing.
+    /// Created when something is first lent: a call with numbers only lends nothing.
     mark: OnceCell<Arc<()>>,
     threads: usize,
     of: PhantomData<fn(&'a ()) -> &'a ()>,
@@ -31,14 +31,14 @@ impl fmt::Debug for Lender<'_> {
     }
 }
 
-/// How long whoever waits sleeps between two looks.
+/// How long a waiting thread sleeps between two checks.
 const LOOK: Duration = Duration::from_micros(50);
-/// So many looks are made before anybody sleeps.
+/// The number of checks before a thread sleeps.
 const LOOKS: usize = 100;
 
-/// Makes a call with what is lent to it, and returns when it has all been given back. The call is one on so many threads.
+/// Runs a call with lent data, and returns when all of it has been given back. The call uses this many threads.
 pub fn lending<'a, R>(threads: usize, call: impl FnOnce(&Lender<'a>) -> R) -> R {
-    /// Waits also where the call panics.
+    /// Also waits if the call panics.
     struct Waits<'l, 'a>(&'l Lender<'a>);
     impl Drop for Waits<'_, '_> {
         fn drop(&mut self) {
@@ -47,7 +47,7 @@ pub fn lending<'a, R>(threads: usize, call: impl FnOnce(&Lender<'a>) -> R) -> R 
                 looks += 1;
                 if looks < LOOKS { std::thread::yield_now() } else { std::thread::sleep(LOOK) }
             }
-            // What others did with it before they let go of it has happened.
+            // Orders the accesses of other threads, before they dropped their marks, before this.
             std::sync::atomic::fence(std::sync::atomic::Ordering::Acquire);
         }
     }
@@ -59,17 +59,17 @@ pub fn lending<'a, R>(threads: usize, call: impl FnOnce(&Lender<'a>) -> R) -> R 
 }
 
 impl<'a> Lender<'a> {
-    /// A mark for something that is lent.
+    /// A mark for lent data.
     fn mark(&self) -> Arc<()> {
         self.mark.get_or_init(|| Arc::new(())).clone()
     }
 
-    /// How much is lent and has not been given back.
+    /// The number of marks that have not been dropped.
     fn lent(&self) -> usize {
         self.mark.get().map_or(0, |mark| Arc::strong_count(mark) - 1)
     }
 
-    /// On how many threads the call is made, and what is given to it may be put in order.
+    /// The number of threads of the call, which may also prepare its arguments.
     pub fn threads(&self) -> usize {
         self.threads
     }
@@ -81,36 +81,36 @@ impl<'a> Lender<'a> {
         Data::all_of(T::TYPE, buffer)
     }
 
-    /// Truth values.
+    /// Booleans.
     pub fn lend_bools(&self, elements: &'a [bool]) -> Data {
         // SAFETY: as above; a `bool` is a byte, 0 or 1.
         let buffer = unsafe { Buffer::from_external(self.mark(), elements.as_ptr().cast(), elements.len()) };
         Data::all_of(ScalarType::Bool, buffer)
     }
 
-    /// Rows at offsets that were checked before, which are neither copied nor read.
+    /// Rows at offsets that were validated before, which are neither copied nor read.
     ///
     /// # Errors
-    /// The offsets do not end where the elements do.
+    /// The offsets do not end at the number of elements.
     pub fn lend_rows(&self, offsets: &'a Offsets, elements: Data) -> Result<Data, Malformed> {
         offsets.are_of(&elements)?;
         let all = offsets.as_slice();
         // SAFETY: as above.
         let buffer = unsafe { Buffer::from_external(self.mark(), all.as_ptr().cast(), size_of_val(all)) };
-        // SAFETY: `Offsets` begin with 0 and do not decrease, and these end where the elements do.
+        // SAFETY: `Offsets` begin with 0 and do not decrease, and these end at the number of elements.
         Ok(unsafe { Data::new_unchecked(all.len() - 1, Form::Offsets(buffer, Box::new(elements))) })
     }
 
     /// A source.
     pub fn lend_source(&self, source: Box<dyn Source + 'a>) -> Box<dyn Source> {
-        // SAFETY: only the lifetime changes. What the source borrows is borrowed for `'a`, which does not end before `lending` returns; that waits for the mark, which is dropped
+        // SAFETY: only the lifetime changes. The source borrows for `'a`, which does not end before `lending` returns; that waits for the mark, which is dropped
         // after the source.
         let source = unsafe { std::mem::transmute::<Box<dyn Source + 'a>, Box<dyn Source>>(source) };
         Box::new(Lent { source, _mark: self.mark() })
     }
 }
 
-/// A source that is lent. Its fields are dropped in this order.
+/// A lent source. Its fields are dropped in this order.
 struct Lent {
     source: Box<dyn Source>,
     _mark: Arc<()>,

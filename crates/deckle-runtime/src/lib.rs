@@ -1,28 +1,28 @@
-//! What compiled programs need while they run.
+//! Runtime support for compiled programs.
 //!
 //! | module | what it is |
 //! |---|---|
 //! | [`pool`], [`buffer`] | memory counted against a budget; reference-counted, padded arrays |
-//! | [`guarded`] | what checked mode keeps of an array: red zones, and which bytes have been written |
+//! | [`guarded`] | additional state of arrays in checked mode: red zones, and which bytes have been written |
 //! | [`data`] | values in such arrays, well-formed by construction |
-//! | [`stream`] | sequences from outside, read ahead, and to outside, written behind |
+//! | [`stream`] | sequences from outside, read ahead, and results, written behind |
 //! | [`team`] | a persistent team of threads that claims numbered tasks |
-//! | [`chunk`] | how many elements of a sequence go into the next chunk |
+//! | [`chunk`] | chooses chunk sizes |
 //! | [`sort`] | `sort` and `group` for keys of any flat type, within segments |
-//! | [`cpu`] | how many cores may be used, how large their caches are |
-//! | [`lend`] | what is borrowed for the time of a call |
+//! | [`cpu`] | the number of usable cores and the sizes of their caches |
+//! | [`lend`] | borrows data for the time of a call |
 //! | [`standard`] | whether standard input and output were closed from the start |
 //! | [`cuda`] | the CUDA driver, opened at run time |
 //!
-//! Nothing here knows a compiler or LLVM, and of the IR nothing but the types of scalars: compiled code comes as pointers, and arrays as bytes.
+//! No module depends on a compiler or LLVM, nor on the IR except the types of scalars: compiled code comes as pointers, and arrays as bytes.
 //!
 //! # Invariants
 //!
 //! - A result never depends on the number of threads: the team only decides *who* does a task, never what the tasks are
 //!   combined into.
-//! - Memory of the pool is always initialised (fresh memory is zero, reused memory holds what it held), so reading an
-//!   array that nobody has written is a wrong value at worst and never undefined.
-//! - `unsafe` is confined to modules that say why they need it and what they rely on.
+//! - Memory of the pool is always initialised (fresh memory is zero, reused memory has its old contents), so reading an
+//!   unwritten array gives a wrong value at worst and is never undefined behaviour.
+//! - `unsafe` is confined to modules that document why they need it and what they rely on.
 
 mod block;
 pub mod buffer;

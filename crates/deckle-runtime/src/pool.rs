@@ -2,29 +2,29 @@
 //!
 //! # What is counted
 //!
-//! The capacity of every block that the pool holds, in use or cached: payload, padding and rounding (at most a quarter more than was asked
-//! for, 64 KiB more for a large array). Not counted: memory that others own ([`Buffer::from_external`]), code, and
+//! The capacity of every block that the pool holds, in use or cached: payload, padding and rounding (at most a quarter more than
+//! requested, 64 KiB more for a large array). Not counted: memory with other owners ([`Buffer::from_external`]), code, and
 //! the few words of bookkeeping per array.
 //!
-//! # What is kept
+//! # Caching
 //!
-//! A block that its last owner drops is kept for the next array of about its size: its pages are there already, and in a
-//! stream every chunk asks for the same sizes again. Cached blocks count toward the budget, but they never stand in the
-//! way: they go back to the system before an allocation is refused. Without a budget the pool holds at most twice the
-//! most that was ever in use at once (and at least [`FREE_HAND`]), so the cache is bounded then too.
+//! A block whose last owner drops it is cached for the next array of about its size: its pages are mapped already, and in a
+//! stream every chunk requests the same sizes again. Cached blocks count toward the budget, but they never cause a
+//! failure: they go back to the system before an allocation is refused. Without a budget the pool holds at most twice the
+//! peak use (and at least [`FREE_HAND`]), so the cache is bounded then too.
 //!
 //! # Scenarios
 //!
 //! - *Budget 512M, a chunk needs 300M, the last chunk's 300M are free*: the cached block is taken; nothing is mapped.
-//! - *Budget 512M, 300M cached, 400M asked for*: 300M do not fit and go back to the system, 400M are mapped.
-//! - *Budget 512M, 300M in use, 400M asked for*: [`OverBudget`], naming the array.
+//! - *Budget 512M, 300M cached, 400M requested*: 300M do not fit and go back to the system, 400M are mapped.
+//! - *Budget 512M, 300M in use, 400M requested*: [`OverBudget`], naming the array.
 //!
 //! # Checked mode
 //!
-//! Arrays of [`Pool::checked`] are poisoned, lie between red zones and know which of their bytes have been written: see [`crate::guarded`]. Red zones are
-//! verified when an array is dropped; [`Pool::take_damage`] returns what was found. Other pools have nothing of this.
+//! Arrays of [`Pool::checked`] are poisoned, lie between red zones and record which of their bytes have been written: see [`crate::guarded`]. Red zones are
+//! verified when an array is dropped; [`Pool::take_damage`] returns the findings. Other pools have none of this.
 //!
-//! One lock guards the books. An allocation is made per array and chunk, never per element, so the lock is not contended.
+//! One lock guards the accounting. An allocation is made per array and chunk, never per element, so the lock is not contended.
 
 use crate::block::{Block, PADDING, capacity_for, zeros_by};
 use crate::buffer::{Buffer, Plain};
@@ -35,19 +35,19 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What a pool without a budget may hold in any case.
+/// The bytes that a pool without a budget may always hold.
 pub const FREE_HAND: u64 = 64 << 20;
 
-/// A source of [`Buffer`]s that counts their bytes against a budget. Clones are handles to one and the same pool.
+/// A source of [`Buffer`]s that counts their bytes against a budget. Clones are handles to the same pool.
 #[derive(Clone, Debug)]
 pub struct Pool(Arc<Shared>);
 
-/// What buffers return their blocks to.
+/// The state to which buffers return their blocks.
 #[derive(Debug)]
 pub(crate) struct Shared {
     budget: Option<u64>,
     books: Mutex<Books>,
-    /// Whether arrays are guarded, and what was found broken so far.
+    /// Whether arrays are guarded, and the damage found so far.
     checked: Option<Mutex<Vec<String>>>,
 }
 
@@ -57,7 +57,7 @@ struct Books {
     in_use: u64,
     cached: u64,
     peak: u64,
-    /// What of `in_use` was asked for, and its peak.
+    /// The part of `in_use` that was requested, and its peak.
     data: u64,
     data_peak: u64,
     /// By capacity; no empty lists.
@@ -67,28 +67,28 @@ struct Books {
 /// Bytes held by a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stats {
-    /// Held by buffers that are alive.
+    /// Held by live buffers.
     pub current: u64,
-    /// Held free for the next arrays.
+    /// Cached for the next arrays.
     pub cached: u64,
-    /// The largest that `current` has been since the pool was made or [`Pool::reset_peak`] was called.
+    /// The peak of `current` since the pool was created or [`Pool::reset_peak`] was called.
     pub peak: u64,
-    /// The largest that the bytes of elements alone have been since: without padding and what blocks are rounded up to.
+    /// The peak of the bytes of elements alone since then: without padding and rounding.
     pub data_peak: u64,
-    /// The most that `current` and `cached` may be together.
+    /// The maximum of the sum of `current` and `cached`.
     pub budget: Option<u64>,
 }
 
-/// An array that memory could not be given to.
+/// A failed allocation of an array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OverBudget {
-    /// The array, in words.
+    /// The name of the array.
     pub what: String,
     /// Bytes of the array.
     pub asked: u64,
     /// Bytes of the pool that were in use.
     pub in_use: u64,
-    /// The budget that would have been exceeded; `None` if it was the system that had no more memory.
+    /// The budget that would have been exceeded; `None` if the system had no more memory.
     pub budget: Option<u64>,
 }
 
@@ -105,7 +105,7 @@ impl fmt::Display for OverBudget {
     }
 }
 
-/// A number of bytes, shown in the unit that a person would choose.
+/// A number of bytes, shown in a readable unit.
 #[derive(Clone, Copy, Debug)]
 pub struct Bytes(pub u64);
 
@@ -138,13 +138,13 @@ impl Pool {
         self.0.checked.is_some()
     }
 
-    /// Red zones that were found broken since this was last asked, in words: a bug of Deckle each.
+    /// Damage to red zones found since the last call, as text: each is a bug of Deckle.
     pub fn take_damage(&self) -> Vec<String> {
         let damage = self.0.checked.as_ref().map(|d| std::mem::take(&mut *lock(d)));
         damage.unwrap_or_default()
     }
 
-    /// An array of `bytes`, whose contents are unspecified: zero, or what an earlier array left. Its padding is zero. In checked mode both are poison.
+    /// An array of `bytes`, whose contents are unspecified: zero, or those of an earlier array. Its padding is zero. In checked mode both are poison.
     ///
     /// `what` names the array in the error.
     pub fn alloc(&self, bytes: usize, what: &str) -> Result<Buffer, OverBudget> {
@@ -167,7 +167,7 @@ impl Pool {
         Ok(buffer)
     }
 
-    /// An array of `bytes` zeros in memory that a vector of elements of so many bytes each can own: see [`Buffer::into_vec`]. It is not cached. A team clears it. In checked mode
+    /// An array of `bytes` zeros in memory that a vector of elements of `elem` bytes each can own: see [`Buffer::into_vec`]. It is not cached. A team clears it. In checked mode
     /// it is as from [`Pool::alloc`].
     pub fn alloc_vec(&self, bytes: usize, elem: usize, team: &Team, what: &str) -> Result<Buffer, OverBudget> {
         if self.is_checked() || bytes == 0 {
@@ -200,20 +200,20 @@ impl Pool {
         Ok(Buffer::from_vec(elements).counted(&self.0, counted))
     }
 
-    /// What the pool holds now.
+    /// The bytes that the pool holds now.
     pub fn stats(&self) -> Stats {
         let books = self.0.books();
         let (budget, data_peak) = (self.0.budget, books.data_peak);
         Stats { current: books.in_use, cached: books.cached, peak: books.peak, data_peak, budget }
     }
 
-    /// Counts the peak from now on: one run's peak in a process of several.
+    /// Resets the peak: for the peak of one run in a process of several.
     pub fn reset_peak(&self) {
         let mut books = self.0.books();
         (books.peak, books.data_peak) = (books.in_use, books.data);
     }
 
-    /// Gives everything cached back to the system.
+    /// Returns all cached blocks to the system.
     pub fn trim(&self) {
         let mut books = self.0.books();
         books.cached = 0;
@@ -231,19 +231,19 @@ impl Default for Pool {
 }
 
 impl Shared {
-    /// Books are changed by assignments that cannot panic, so they are consistent even where a lock is poisoned.
+    /// The accounting is changed by assignments that cannot panic, so it is consistent even if a lock is poisoned.
     fn books(&self) -> MutexGuard<'_, Books> {
         lock(&self.books)
     }
 
-    /// Notes that a red zone is broken.
+    /// Records damage to a red zone.
     pub(crate) fn note_damage(&self, what: String) {
         if let Some(damage) = &self.checked {
             lock(damage).push(what);
         }
     }
 
-    /// A block of at least `capacity` bytes, cached or new. The error is what is in use, and the budget if that is the
+    /// A block of at least `capacity` bytes, cached or new. The error holds the bytes in use, and the budget if that is the
     /// reason.
     fn take(&self, capacity: usize, data: u64) -> Result<Block, (u64, Option<u64>)> {
         let mut books = self.books();
@@ -254,7 +254,7 @@ impl Shared {
         let asked = capacity as u64;
         self.make_room(&mut books, asked)?;
         let block = Block::map(capacity).or_else(|| {
-            // The system is short of memory: what is cached is the first that can be spared.
+            // The system is short of memory: cached blocks are freed first.
             books.give_up(0);
             Block::map(capacity)
         });
@@ -264,7 +264,7 @@ impl Shared {
         Ok(block)
     }
 
-    /// Counts memory that is not the pool's own. The error is as of [`Shared::take`].
+    /// Counts memory that is not the pool's own. The error is as for [`Shared::take`].
     fn reserve(&self, bytes: u64) -> Result<(), (u64, Option<u64>)> {
         let mut books = self.books();
         self.make_room(&mut books, bytes)?;
@@ -273,7 +273,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Gives up what is cached until so many bytes more are within the budget. The error is as of [`Shared::take`].
+    /// Frees cached blocks until `bytes` more fit the budget. The error is as for [`Shared::take`].
     fn make_room(&self, books: &mut Books, bytes: u64) -> Result<(), (u64, Option<u64>)> {
         if self.budget.is_some_and(|budget| books.in_use + bytes > budget) {
             return Err((books.in_use, self.budget));
@@ -283,14 +283,14 @@ impl Shared {
         Ok(())
     }
 
-    /// Does not count it any more.
+    /// Removes it from the count.
     pub(crate) fn release(&self, bytes: u64) {
         let mut books = self.books();
         books.data -= bytes;
         books.in_use -= bytes;
     }
 
-    /// Takes back the block of a buffer that nobody owns any more.
+    /// Takes back the block of a buffer without owners.
     pub(crate) fn put(&self, block: Block, data: u64) {
         let mut books = self.books();
         books.data -= data;
@@ -338,7 +338,7 @@ impl Books {
         block
     }
 
-    /// Frees cached blocks until at most `limit` bytes are held: the smallest that does, else the largest there is.
+    /// Frees cached blocks until at most `limit` bytes are held: the smallest that suffices, else the largest.
     fn give_up(&mut self, limit: u64) {
         while self.in_use + self.cached > limit {
             let excess = usize::try_from(self.in_use + self.cached - limit).unwrap_or(usize::MAX);
@@ -353,7 +353,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The bytes that a pool counts for an array of `bytes`; `None` for more than can be addressed.
+/// The bytes that a pool counts for an array of `bytes`; `None` if that exceeds the address space.
 pub fn counted_bytes(bytes: usize) -> Option<u64> {
     capacity_for(bytes).map(|c| c as u64)
 }

@@ -1,7 +1,7 @@
 //! Whether the process was started with standard input and output.
 //!
-//! Before `main` Rust opens `/dev/null` in the place of standard files that are closed, so that no other file gets their
-//! numbers. A result that is printed then vanishes without an error. So this looks earlier: the loader calls `look` before
+//! Before `main` Rust opens `/dev/null` in place of closed standard files, so that no other file gets their
+//! numbers. A result that is printed then vanishes without an error. So this module checks earlier: the loader calls `look` before
 //! the runtime of Rust begins.
 
 use std::io;

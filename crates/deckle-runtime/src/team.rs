@@ -1,14 +1,14 @@
 //! A persistent team of threads that claims numbered tasks.
 //!
-//! [`Team::run`] runs a function for every task number below a bound. Numbers are claimed in order, one at a time, by whoever is
-//! free; the caller takes part as worker 0. Which worker does which task is up to chance, so tasks must write to disjoint
+//! [`Team::run`] runs a function for every task number below a bound. Free threads claim numbers in order, one at a
+//! time; the caller takes part as worker 0. The assignment of tasks to workers is nondeterministic, so tasks must write to disjoint
 //! places and be combined by number: then results do not depend on the number of threads.
 //!
-//! # Who waits for whom
+//! # Waiting
 //!
-//! Nobody waits for a worker that has not joined. A job is *open* while tasks may be left; workers that notice join it; when the caller finds no
+//! No thread waits for a worker that has not joined. A job is *open* while tasks may be left; workers that notice join it; when the caller finds no
 //! task left it *closes* the job and waits for those that have joined and are still inside a task. A worker that is asleep, or
-//! that the system has not scheduled, is simply not there: a small job costs the caller little more than doing it
+//! that the system has not scheduled, does not take part: a small job costs the caller little more than doing it
 //! alone, even with more threads than cores.
 //!
 //! # The state word
@@ -34,12 +34,12 @@
 //!   state that descends from that store only by read-modify-writes (joins and leaves), which continue its release
 //!   sequence. Every other thread that could join is serialised by the same word.
 //! - *Writing the next job is safe.* The caller writes it only while the state is closed and `joined` is 0. It read that 0 with acquire, and
-//!   each leave is a release, so all that workers did, to the job and to the caller's data, happened before.
-//! - *Nobody joins late.* A join is a CAS on the whole word: after OPEN is cleared, or in another job's time, it fails.
-//! - *`next` can be relaxed.* It only deals out distinct numbers; the data of tasks is ordered by join and leave. It is set to 0 before the release
-//!   store, and workers touch it only between join and leave.
-//! - *No wake-up is lost.* A worker announces sleep (`asleep = true`), then looks at the state once more, then parks. The
-//!   caller stores the state, then looks at `asleep`. All four are sequentially consistent, so at least one of the two sees the
+//!   each leave is a release, so all accesses of the workers, to the job and to the caller's data, happened before.
+//! - *No worker joins late.* A join is a CAS on the whole word: after OPEN is cleared, or during another job, it fails.
+//! - *`next` can be relaxed.* It only hands out distinct numbers; the data of tasks is ordered by join and leave. It is set to 0 before the release
+//!   store, and workers access it only between join and leave.
+//! - *No wake-up is lost.* A worker announces sleep (`asleep = true`), then reads the state once more, then parks. The
+//!   caller stores the state, then reads `asleep`. All four are sequentially consistent, so at least one of the two sees the
 //!   other's store (store buffering is excluded); and `park` returns at once after an `unpark` that came first.
 //!   A caller that waits parks too: it is unparked by the worker whose leave found the word closed and itself the last,
 //!   and `joined` cannot have been 0 before that.
@@ -60,7 +60,7 @@ const OPEN: u64 = 1 << 16;
 const SHUT: u64 = 1 << 17;
 const NUMBER: u32 = 32;
 
-/// The most threads that a team has.
+/// The maximal number of threads of a team.
 pub const MOST_THREADS: usize = 4096;
 
 /// How long to look for work before going to sleep, if every thread has a core of its own: the kernels of a program
@@ -83,7 +83,7 @@ impl std::fmt::Display for Interrupted {
     }
 }
 
-/// What a job does: a task's number, and the worker's.
+/// The function of a job, called with the numbers of a task and of the worker.
 pub type Task<'a> = dyn Fn(usize, usize) + Sync + 'a;
 
 /// A team of threads, the caller of [`Team::run`] included.
@@ -98,7 +98,7 @@ struct Shared {
     state: Line<AtomicU64>,
     next: Line<AtomicUsize>,
     sleepers: Line<AtomicUsize>,
-    /// Of the workers 1, 2, ...
+    /// For the workers 1, 2, ...
     asleep: Vec<Line<AtomicBool>>,
     job: UnsafeCell<Job>,
     /// The panic of the task with the lowest number, if one panicked.
@@ -118,8 +118,8 @@ struct Job {
     caller: Option<Thread>,
 }
 
-// SAFETY: `job` is the only part that is not `Sync` by itself; when it may be read and written is the protocol of the
-// header. Its task is `Sync`, so it may be called from all threads.
+// SAFETY: `job` is the only part that is not `Sync` itself; the protocol of the header determines when it may be read and
+// written. Its task is `Sync`, so it may be called from all threads.
 unsafe impl Sync for Shared {}
 // SAFETY: as above.
 unsafe impl Send for Shared {}
@@ -135,7 +135,7 @@ impl Team {
         Team::with_interrupt(threads, Arc::default())
     }
 
-    /// A team whose runs stop between two tasks when `interrupt` is set. Setting it back is up to its owner.
+    /// A team whose runs stop between two tasks when `interrupt` is set. Its owner resets it.
     pub fn with_interrupt(threads: usize, interrupt: Arc<AtomicBool>) -> Team {
         let threads = threads.clamp(1, MOST_THREADS);
         let shared = Arc::new(Shared {
@@ -152,7 +152,7 @@ impl Team {
             let shared = shared.clone();
             std::thread::Builder::new().name(format!("deckle-{worker}")).spawn(move || shared.work(worker))
         };
-        // Where the system gives fewer threads than asked for, the team is smaller; everything still works.
+        // If the system provides fewer threads than requested, the team is smaller; everything still works.
         let handles = (1..threads).map_while(|worker| start(worker).ok()).collect();
         Team { shared, handles, turn: Mutex::new(()) }
     }
@@ -174,8 +174,8 @@ impl Team {
     /// not wait for a *different* thread that calls `run` on the same team.
     ///
     /// # Panics
-    /// If a task panics, with its payload (of the lowest number, if several do), after all workers have stopped; tasks that
-    /// nobody had begun are not done.
+    /// If a task panics, with its payload (of the lowest number, if several do), after all workers have stopped; unclaimed
+    /// tasks are not done.
     pub fn run(&self, tasks: usize, task: &Task<'_>) -> Result<(), Interrupted> {
         let team = Arc::as_ptr(&self.shared) as usize;
         let outside = DOING.get();
@@ -216,7 +216,7 @@ impl Team {
         let task = unsafe { std::mem::transmute::<*const Task<'_>, *const Task<'static>>(task) };
         let state = shared.state.0.load(Ordering::Relaxed);
         debug_assert!(state & (OPEN | JOINED) == 0);
-        // SAFETY: the state is closed and nobody has joined, and this thread has the turn: nobody else touches the job.
+        // SAFETY: the state is closed, no worker has joined, and this thread has the turn: no other thread accesses the job.
         unsafe { *shared.job.get() = Job { task, tasks, caller: Some(std::thread::current()) } };
         shared.next.0.store(0, Ordering::Relaxed);
         let number = (state >> NUMBER).wrapping_add(1);
@@ -242,7 +242,7 @@ impl Team {
 
     fn close(&self) {
         let shared = &*self.shared;
-        // Acquire: if nobody is inside, this is the read that sees what those who left have done.
+        // Acquire: if no worker is inside, this read synchronises with the leaves of all workers.
         let mut state = shared.state.0.fetch_and(!OPEN, Ordering::Acquire);
         let mut patience = Patience::new(shared.crowded);
         while state & JOINED != 0 {
@@ -279,7 +279,7 @@ impl Shared {
         self.interrupt.load(Ordering::Relaxed)
     }
 
-    /// The life of a worker.
+    /// The main function of a worker.
     fn work(&self, worker: usize) {
         let _doing = Doing::enter(std::ptr::from_ref(self) as usize, worker);
         let mut done = 0;
@@ -304,8 +304,8 @@ impl Shared {
         }
     }
 
-    /// Waits for an open job other than the one that this worker has already been through, and gives the state that
-    /// says so; `None` when the team is dropped.
+    /// Waits for an open job other than the one that this worker has already done, and returns the state with
+    /// that job; `None` when the team is dropped.
     fn next_job(&self, worker: usize, done: u64) -> Option<u64> {
         let asleep = &self.asleep[worker - 1].0;
         let news = |order| {
@@ -322,7 +322,7 @@ impl Shared {
             }
             self.sleepers.0.fetch_add(1, Ordering::SeqCst);
             asleep.store(true, Ordering::SeqCst);
-            // `asleep` is cleared by whoever wakes this worker; a return of `park` without that is no reason to stay up.
+            // The thread that wakes this worker clears `asleep`; a spurious return of `park` is no reason to stay awake.
             while news(Ordering::SeqCst).is_none() && asleep.load(Ordering::SeqCst) {
                 std::thread::park();
             }
@@ -340,7 +340,7 @@ impl Shared {
                 return;
             }
             if let Err(payload) = catch_unwind(AssertUnwindSafe(|| task(number, worker))) {
-                // No further tasks. Others may have gone past the end already; the sum stays far from overflow.
+                // No further tasks. Others may have passed the end already; the sum stays far from overflow.
                 self.next.0.fetch_max(tasks, Ordering::Relaxed);
                 let mut first = self.panic.lock().unwrap_or_else(PoisonError::into_inner);
                 if first.as_ref().is_none_or(|(n, _)| number < *n) {
@@ -352,7 +352,7 @@ impl Shared {
     }
 }
 
-/// Marks this thread as doing tasks of a team; what it did before comes back on drop, panic or not.
+/// Marks this thread as doing tasks of a team; drop restores the previous mark, also after a panic.
 struct Doing((usize, usize));
 
 impl Doing {
@@ -367,7 +367,7 @@ impl Drop for Doing {
     }
 }
 
-/// Waiting that gets more patient: spin, then yield, then give up (and sleep).
+/// Waiting with back-off: spin, then yield, then give up (and sleep).
 struct Patience {
     spin: Duration,
     since: Option<Instant>,
@@ -382,7 +382,7 @@ impl Patience {
     /// Waits a little; `false` when it is time to sleep.
     fn wait(&mut self) -> bool {
         self.rounds += 1;
-        // The clock is looked at now and then only, and not at all if the wait is short.
+        // The clock is read only now and then, and not at all if the wait is short.
         if !self.rounds.is_multiple_of(16) {
             std::hint::spin_loop();
             return true;
@@ -392,7 +392,7 @@ impl Patience {
             std::hint::spin_loop();
             return true;
         }
-        // From here on every round yields and looks at the clock.
+        // From here on every round yields and reads the clock.
         self.rounds |= 15;
         std::thread::yield_now();
         waited < self.spin + YIELD

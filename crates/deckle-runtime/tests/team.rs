@@ -157,7 +157,7 @@ fn the_panic_of_a_task_reaches_the_caller_when_all_have_stopped() {
         }));
         assert_eq!(running.load(Ordering::SeqCst), 0);
         assert_eq!(outcome.unwrap_err().downcast_ref::<String>().unwrap(), "task 7");
-        // The team is as good as new.
+        // The team still works.
         let count = AtomicUsize::new(0);
         team.run(10, &|_, _| {
             count.fetch_add(1, Ordering::Relaxed);
@@ -208,7 +208,7 @@ fn median(mut f: impl FnMut()) -> Duration {
     times[times.len() / 2]
 }
 
-/// Against what one would do without a team. The factor is ten to a hundred; one is enough to notice that workers sleep.
+/// Compared with threads started for the purpose. The factor is ten to a hundred; one is enough to notice that workers sleep.
 #[test]
 #[cfg_attr(miri, ignore = "timing")]
 fn a_dispatch_costs_less_than_starting_a_thread() {

@@ -10,14 +10,14 @@ pub(crate) struct Field<'a> {
     pub quoted: bool,
 }
 
-/// What a text may begin with, to say that it is UTF-8.
+/// The byte order mark, with which a UTF-8 text may begin.
 pub(crate) const MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// The lines of a table.
 pub(crate) struct Lines<'a> {
     pub rest: &'a [u8],
     separator: u8,
-    /// Of the next byte, from 1.
+    /// The line of the next byte, from 1.
     pub line: u64,
     /// Whether the text has ended within quotes.
     pub is_open: bool,
@@ -28,12 +28,12 @@ impl<'a> Lines<'a> {
         Lines::from(1, text.strip_prefix(MARK).unwrap_or(text), separator)
     }
 
-    /// The lines of a part of a text, which begins with this one.
+    /// The lines of a part of a text, which begins with this line number.
     pub(crate) fn from(line: u64, text: &'a [u8], separator: u8) -> Self {
         Lines { rest: text, separator, line, is_open: false }
     }
 
-    /// Reads the next line that is not empty into `fields`, and gives its number.
+    /// Reads the next line that is not empty into `fields`, and returns its number.
     pub(crate) fn next(&mut self, fields: &mut Vec<Field<'a>>) -> Result<Option<u64>> {
         fields.clear();
         while self.end_of_line() {}

@@ -1,25 +1,25 @@
 //! Tables as text: `.csv`, with commas between the fields, and `.tsv`, with tabs.
 //!
-//! | type | is read from |
+//! | type | read from |
 //! |---|---|
 //! | a record of vectors, `{ x: [real], n: [int] }` | the columns that have the names of its fields |
 //! | a vector of records, `[{ x: real, n: int }]` | a record for each line, its fields by name |
 //! | a tuple of vectors, a vector of tuples | the same by position; all columns are taken |
-//! | `[t]` | the only column, or the one that is asked for (`FILE.csv:NAME`) |
+//! | `[t]` | the only column, or the selected one (`FILE.csv:NAME`) |
 //! | `[[t]]` | a row for each line, all of the same length |
 //!
 //! A field is a scalar, or a text (`[u8]`); `[[u8]]` is a vector of texts and not a matrix. Sequences are read like vectors.
 //!
-//! The first line is a *header*, if it has all the names of a record, or if it could be nothing else: every field that should be a number
-//! or a truth value is a word instead. Columns that a record does not ask for are left out. A record is read from a file without a header by
+//! The first line is a *header* if it has all the names of a record, or if it cannot be data: every field that should be a number
+//! or a boolean is a word instead. Columns that a record does not name are ignored. A record is read from a file without a header by
 //! position.
 //!
-//! The text is that of RFC 4180: a field may be put in double quotes, and then holds anything, a quote as two. Numbers may have blanks around
-//! them. Empty lines are skipped. Lines end with a line feed, with or without a carriage return; a byte order mark is skipped.
+//! The text is that of RFC 4180: a field may be in double quotes, and then contains any character, with quotes doubled. Numbers may be surrounded by
+//! blanks. Empty lines are skipped. Lines end with a line feed, with or without a carriage return; a byte order mark is skipped.
 //!
-//! # What is refused
-//! A line with fewer or more fields than the first one, a field that is no value of its type or is empty, a quote that is not closed or is
-//! followed by more: with the line and the column.
+//! # What is rejected
+//! A line with fewer or more fields than the first one, a field that is not a value of its type or is empty, a quote that is not closed or is
+//! followed by more text: with the line and the column.
 
 pub(crate) mod cells;
 pub(crate) mod read;
@@ -32,7 +32,7 @@ use crate::text::is_text;
 use deckle_ir::scalar::ScalarType;
 use deckle_ir::types::Type;
 
-/// What a field of a column is.
+/// The type of the fields of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Cell<'a> {
     Scalar(ScalarType),
@@ -53,7 +53,7 @@ impl<'a> Cell<'a> {
 /// A column: its name, if the type has one, and its fields.
 pub(crate) type Column<'a> = (Option<&'a str>, Cell<'a>);
 
-/// What a type makes of a table.
+/// How a type is read from a table.
 #[derive(Debug)]
 pub(crate) enum Shape<'a> {
     /// A record or tuple of vectors.

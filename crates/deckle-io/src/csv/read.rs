@@ -39,12 +39,12 @@ pub(crate) fn no_column(ty: &Type) -> Error {
     Error::misfit(format!("a column of a table is no `{}`", type_name(ty)))
 }
 
-/// A table that is being read: the line that is next.
+/// A table that is being read: its current line.
 pub(crate) struct Table<'a> {
     pub lines: Lines<'a>,
     pub fields: Vec<Field<'a>>,
     line: u64,
-    /// How many fields every line must have; 0 if that is not known.
+    /// The number of fields that every line must have; 0 if unknown.
     pub width: usize,
     /// Whether there is a line.
     pub more: bool,
@@ -70,7 +70,7 @@ impl<'a> Table<'a> {
         Ok(())
     }
 
-    /// Which field of a line each column is; skips the header.
+    /// The field of a line for each column; skips the header.
     fn header(&mut self, columns: &[Column], named: bool) -> Result<Vec<usize>> {
         let (places, is_header) = self.places(columns, named)?;
         if is_header {
@@ -79,7 +79,7 @@ impl<'a> Table<'a> {
         Ok(places)
     }
 
-    /// Which field of a line each column is, and whether this line is a header.
+    /// The field of a line for each column, and whether this line is a header.
     pub(crate) fn places(&self, columns: &[Column], named: bool) -> Result<(Vec<usize>, bool)> {
         let all = (0..columns.len()).collect();
         if !self.more {
@@ -110,7 +110,7 @@ impl<'a> Table<'a> {
         Ok((all, self.is_header(columns)))
     }
 
-    /// Whether the line can be nothing but a header: every field of a scalar column is a word, and no value.
+    /// Whether the line must be a header: every field of a scalar column is a word, and not a value.
     pub(crate) fn is_header(&self, columns: &[Column]) -> bool {
         let is_name = |b: Option<&u8>| b.is_none_or(|b| b.is_ascii_alphabetic() || *b == b'_' || !b.is_ascii());
         let mut words = 0;
@@ -219,7 +219,7 @@ fn scalar(field: &[u8], ty: ScalarType) -> Result<Scalar> {
         return Err(Error::new(format!("the field is empty, and should be of type `{}`", scalar_name(ty))));
     }
     let word = std::str::from_utf8(field).map_err(|_| wrong())?;
-    // The forms that nearly all fields have; the others, and errors, are the business of the text form.
+    // The forms that nearly all fields have; the text parser handles the others, and errors.
     let quick = match ty {
         ScalarType::I64 => word.parse().ok().map(Scalar::I64),
         ScalarType::F64 => word.parse().ok().filter(|v: &f64| v.is_finite()).map(Scalar::F64),
@@ -232,7 +232,7 @@ fn scalar(field: &[u8], ty: ScalarType) -> Result<Scalar> {
     }
     match text::parse(word, &Type::Scalar(ty)) {
         Ok(Value::Scalar(s)) => Ok(s),
-        // The text form repeats the word, which may be as long as the file or disturb a terminal.
+        // The text parser repeats the word, which may be as long as the file or disturb a terminal.
         Err(e) if field.len() <= LONGEST_WORD && !word.contains(char::is_control) => {
             Err(Error { help: e.help, ..Error::new(e.message) })
         }

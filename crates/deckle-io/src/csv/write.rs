@@ -1,4 +1,4 @@
-//! From a value to the text of a table. Records get a header; nothing else does.
+//! From a value to the text of a table. Only records get a header.
 
 use super::{Column, SHAPES, Shape};
 use crate::format::Format;
@@ -66,7 +66,7 @@ enum Kind {
 }
 
 impl Elements {
-    /// Those of a value of this type, of which it is known that it can be written; with its header.
+    /// The lines of a value of this type, which is known to be writable; with its header.
     pub(crate) fn new(separator: u8, ty: &Type) -> Elements {
         let mut text = Text { out: Vec::new(), separator };
         let kind = match Shape::of(ty) {
@@ -108,7 +108,7 @@ impl Elements {
         Ok(())
     }
 
-    /// The text of everything that came since it was last asked for.
+    /// The text since the last call.
     pub(crate) fn text(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.text.out)
     }
@@ -148,7 +148,7 @@ impl Text {
         Ok(())
     }
 
-    /// A text, in quotes where it would be read as something else. An empty line would not be read at all.
+    /// A text, in quotes if it would otherwise be read as something else. An empty line would not be read at all.
     fn text(&mut self, text: &[u8], alone: bool) {
         let special = |b: &u8| *b == self.separator || b"\"\r\n".contains(b);
         let marked = text.starts_with(b"\xEF\xBB\xBF");
@@ -165,7 +165,7 @@ impl Text {
     }
     fn number(&mut self, s: Scalar) {
         let out = &mut self.out;
-        // A vector takes everything.
+        // Writing to a vector cannot fail.
         let _ = match s {
             Scalar::Bool(b) => write!(out, "{b}"),
             Scalar::F32(v) if v.is_nan() => write!(out, "nan"),

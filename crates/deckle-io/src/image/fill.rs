@@ -1,4 +1,4 @@
-//! A picture of a file on its way to flat memory, row after row: each component of its pixels for itself.
+//! Decoding of a picture to flat memory, row after row: each component of its pixels separately.
 
 use super::{FORMS, name};
 use crate::build::Build;
@@ -8,7 +8,7 @@ use crate::{Error, Result};
 use deckle_ir::scalar::ScalarType;
 use deckle_ir::types::Type;
 
-/// What a picture is, before its samples.
+/// The header of a picture.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Head {
     pub width: usize,
@@ -20,27 +20,27 @@ pub(super) struct Head {
 }
 
 impl Head {
-    /// How many bytes a sample has.
+    /// The number of bytes of a sample.
     pub(super) fn sample(&self) -> usize {
         if self.deep { 2 } else { 1 }
     }
 
-    /// How many bytes a row has.
+    /// The number of bytes of a row.
     pub(super) fn row(&self) -> usize {
         self.width * self.channels * self.sample()
     }
 }
 
-/// What a picture is to become.
+/// The requested type of a picture.
 pub(super) struct Asked<'a> {
     pub ty: &'a Type,
-    /// How many samples a pixel of the type has, and their type.
+    /// The number of samples of a pixel of the type, and their type.
     pub channels: usize,
     pub sample: ScalarType,
     pub build: &'a mut Build,
 }
 
-/// A picture whose rows come.
+/// A picture whose rows are being decoded.
 pub(super) struct Fill<'a> {
     head: Head,
     ty: &'a Type,
@@ -52,13 +52,13 @@ pub(super) struct Fill<'a> {
 
 /// The samples of a component.
 struct Plane<'a> {
-    /// Which one of a pixel of the file: none for opacity where the file has none, which is full.
+    /// The component of a pixel of the file: none for opacity if the file has none; then it is full.
     from: Option<usize>,
     to: &'a mut Vec<u8>,
 }
 
 impl<'a> Asked<'a> {
-    /// Compares a picture with the type, and makes room for it.
+    /// Compares a picture with the type, and allocates memory for it.
     pub(super) fn begin(self, head: Head) -> Result<Fill<'a>> {
         let Asked { ty, channels: asked, sample, build } = self;
         if head.deep != (sample == ScalarType::U16) {
@@ -73,7 +73,7 @@ impl<'a> Asked<'a> {
         let pixels = build.push_regular(&[head.height, head.width]);
         pixels.reserve(head.height * head.width);
         let plane = |(k, part): (usize, &'a mut Build)| {
-            // The last sample of a type with opacity is that, and grey is every colour.
+            // The last sample of a type with opacity is the opacity, and grey is used for every colour.
             let from = match (k, asked) {
                 (1, 2) | (3, 4) => matches!(head.channels, 2 | 4).then(|| head.channels - 1),
                 _ => Some(if is_coloured { k } else { 0 }),
@@ -91,7 +91,7 @@ fn misfit(head: &Head, ty: &Type, asked: usize) -> Error {
 }
 
 impl Fill<'_> {
-    /// The next row, from the left to the right; the high byte of each sample comes first.
+    /// The next row, from left to right; each sample has its high byte first.
     pub(super) fn row(&mut self, row: &[u8]) -> Result<()> {
         self.check_opacity(row)?;
         for Plane { from, to } in &mut self.planes {
@@ -104,13 +104,13 @@ impl Fill<'_> {
         Ok(())
     }
 
-    /// Makes room for pixels that come in another order.
+    /// Allocates memory for pixels that come in another order.
     pub(super) fn begin_passes(&mut self) {
         let len = self.head.width * self.head.height * self.head.sample();
         self.planes.iter_mut().for_each(|plane| plane.to.resize(len, u8::MAX));
     }
 
-    /// Some pixels of a row. `expand` puts samples of pixels into the plane that it is given.
+    /// Some pixels of a row. `expand` writes samples of pixels into the plane passed to it.
     pub(super) fn pass(&mut self, pixels: &[u8], expand: impl Fn(&mut [u8], &[u8])) -> Result<()> {
         self.check_opacity(pixels)?;
         self.scratch.resize(pixels.len() / self.head.channels, 0);
@@ -123,7 +123,7 @@ impl Fill<'_> {
         Ok(())
     }
 
-    /// Opacity that is not asked for is full.
+    /// Opacity that is not requested must be full.
     fn check_opacity(&self, pixels: &[u8]) -> Result<()> {
         let bytes = self.head.sample();
         let is_lost = matches!(self.head.channels, 2 | 4) && matches!(self.asked, 1 | 3);

@@ -7,10 +7,10 @@
 //! | `[[(u8, u8, u8)]]` | red, green, blue |
 //! | `[[(u8, u8, u8, u8)]]` | the same with opacity |
 //!
-//! The rows are from top to bottom; `u16` in place of `u8` is a picture of 16 bits a sample, and a record of as many fields is as good as a tuple.
-//! A grey picture is also a coloured one, and a picture that is opaque everywhere may have opacity or not; colours are never made grey, and
-//! opacity is never thrown away. Palettes and samples of fewer than 8 bits are expanded. Samples of a `.pgm` are taken as they stand, whatever the
-//! largest one may be.
+//! The rows are from top to bottom; `u16` in place of `u8` is a picture of 16 bits per sample, and a record with the same number of fields is accepted for a tuple.
+//! A grey picture can be read as a coloured one, and a picture that is opaque everywhere with or without opacity; colours are never converted to grey, and
+//! opacity is never discarded. Palettes and samples of fewer than 8 bits are expanded. Samples of a `.pgm` are not rescaled, whatever its
+//! maximum is.
 
 mod fill;
 mod plan;
@@ -26,7 +26,7 @@ use deckle_ir::scalar::ScalarType;
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
 
-/// Which format a picture is in.
+/// The format of a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// `.png`.
@@ -58,7 +58,7 @@ pub(crate) fn fill(format: Format, bytes: &[u8], ty: &Type, build: &mut Build) -
     }
 }
 
-/// The contents of a file that shows a value.
+/// The contents of the picture file of a value.
 ///
 /// # Errors
 /// If the value is no picture: its rows are of different length, or it has no pixels.
@@ -81,7 +81,7 @@ pub fn check_type(format: Format, ty: &Type) -> Result<()> {
     }
 }
 
-/// How many samples a pixel has, and their type.
+/// The number of samples of a pixel, and their type.
 fn pixel(ty: &Type) -> Option<(usize, ScalarType)> {
     let pixel = ty.elem()?.elem()?;
     let (channels, sample) = match (pixel.as_scalar(), pixel.parts()) {

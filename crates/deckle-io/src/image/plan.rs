@@ -1,4 +1,4 @@
-//! A picture in flat memory, row after row as files have it.
+//! A picture in flat memory, written row after row.
 
 use super::{Format, check_type, pixel, png, pnm};
 use crate::rows::{elements, other_len, row_len};
@@ -13,12 +13,12 @@ pub(crate) struct Plan<'d> {
     pub(super) height: usize,
     /// The samples of each component of the pixels, as bytes.
     planes: Vec<&'d [u8]>,
-    /// How many bytes a sample has.
+    /// The number of bytes of a sample.
     bytes: usize,
 }
 
 impl<'d> Plan<'d> {
-    /// Of the only value, which is of the type.
+    /// For the only value, which is of the type.
     pub(crate) fn new(format: Format, ty: &Type, data: &'d Data) -> Result<Plan<'d>> {
         check_type(format, ty)?;
         let (_, sample) = pixel(ty).ok_or_else(fit::confused)?;
@@ -41,7 +41,7 @@ impl<'d> Plan<'d> {
         Ok(Plan { width, height, planes, bytes: sample.bytes() })
     }
 
-    /// How many samples a pixel has.
+    /// The number of samples of a pixel.
     pub(super) fn channels(&self) -> usize {
         self.planes.len()
     }
@@ -51,7 +51,7 @@ impl<'d> Plan<'d> {
         self.bytes == 2
     }
 
-    /// Hands over the samples of each row, pixel after pixel, the high byte of each first.
+    /// Passes the samples of each row to `put`, pixel after pixel, the high byte of each first.
     pub(super) fn rows(&self, put: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
         let len = self.width * self.bytes;
         let is_swapped = self.is_deep() && cfg!(target_endian = "little");
@@ -79,7 +79,7 @@ impl<'d> Plan<'d> {
     }
 }
 
-/// Puts samples where the k-th ones of pixels with so many are.
+/// Writes samples as the k-th ones of pixels with `channels` samples.
 fn interleave(samples: &[u8], bytes: usize, row: &mut [u8], k: usize, channels: usize) {
     if bytes == 1 {
         row.chunks_exact_mut(channels).zip(samples).for_each(|(pixel, sample)| pixel[k] = *sample);

@@ -1,4 +1,4 @@
-//! PNG, through the `png` crate, which is shown only files whose parts fit together.
+//! PNG, through the `png` crate, which only gets files whose parts are consistent.
 
 use super::Plan;
 use super::fill::{Asked, Head};
@@ -8,12 +8,12 @@ use png::{BitDepth, ColorType, InterlaceInfo, Transformations};
 use std::io::{self, BufRead, Cursor, Seek, Write};
 
 const MAGIC: &[u8] = b"\x89PNG\r\n\x1a\n";
-/// The most that deflate makes of a byte.
+/// The maximal expansion of a byte by deflate.
 const LARGEST_RATIO: u64 = 1040;
-/// How many packed bytes a chunk has.
+/// The number of compressed bytes of a chunk.
 const CHUNK: usize = 1 << 16;
 
-/// Reads a picture a row at a time, or what an interlaced one has of it.
+/// Reads a picture row by row, or the passes of an interlaced one.
 pub(super) fn decode(bytes: &[u8], asked: Asked) -> Result<()> {
     check_chunks(bytes)?;
     check_size(bytes)?;
@@ -25,7 +25,7 @@ pub(super) fn decode(bytes: &[u8], asked: Asked) -> Result<()> {
     let mut reader = decoder.read_info().map_err(wrong)?;
     let head = head(&reader)?;
     let (is_interlaced, first) = (reader.info().interlaced, reader.info().frame_control);
-    // The first picture of several could be a part of them.
+    // The first frame of several could be a part of the picture.
     if first.is_some_and(|f| (f.width as usize, f.height as usize) != (head.width, head.height)) {
         return Err(short());
     }
@@ -94,10 +94,10 @@ fn check_chunks(bytes: &[u8]) -> Result<()> {
     }
 }
 
-/// So many bytes may become of any file: a picture of one colour packs to next to nothing.
+/// Any file may expand to this size: a picture of one colour compresses to almost nothing.
 const ANYWAY: u64 = 48 << 20;
 
-/// Compares the size that the header claims with what so long a file can hold.
+/// Compares the size in the header with the maximum for a file of this length.
 fn check_size(bytes: &[u8]) -> Result<()> {
     let number = |at: usize| bytes.get(at..at + 4).map(|b| b.iter().fold(0u64, |n, b| n << 8 | u64::from(*b)));
     let at = MAGIC.len() + 8;
@@ -116,7 +116,7 @@ fn check_size(bytes: &[u8]) -> Result<()> {
         },
     );
     let stored = width.saturating_mul(height).saturating_mul(channels).saturating_mul(depth) / 8;
-    // With opacity, which may stand anywhere in the file, and the colours of a palette.
+    // With opacity, which may be anywhere in the file, and the colours of a palette.
     let samples = if matches!(kind[1], 0 | 4) { 2 } else { 4 };
     let expanded = width.saturating_mul(height).saturating_mul(samples).saturating_mul(depth.div_ceil(8));
     let most = (bytes.len() as u64).saturating_mul(LARGEST_RATIO);
@@ -128,14 +128,14 @@ fn check_size(bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Whether a picture may have such sides.
+/// Whether a picture may have this width and height.
 pub(super) fn check_sides(width: usize, height: usize) -> Result<()> {
     // Sides of 31 bits are all that the format has.
     let fits = [width, height].into_iter().all(|n| i32::try_from(n).is_ok());
     if fits { Ok(()) } else { Err(Error::new("the picture is too large for a PNG file")) }
 }
 
-/// Writes a picture whose sides were checked: a row at a time is packed.
+/// Writes a picture whose sides were checked, compressing row by row.
 pub(super) fn encode(picture: &Plan, out: &mut dyn Write) -> io::Result<()> {
     let mut out = Checked { out, failed: None };
     let written = chunks(picture, &mut out);
@@ -161,7 +161,7 @@ fn chunks(picture: &Plan, out: &mut Checked) -> std::result::Result<(), png::Enc
     writer.finish()
 }
 
-/// Remembers the first error: the `png` crate has some that it finds when it drops a chunk.
+/// Records the first error: the `png` crate finds some errors when it drops a chunk.
 struct Checked<'w> {
     out: &'w mut dyn Write,
     failed: Option<io::Error>,
@@ -171,7 +171,7 @@ impl Checked<'_> {
     fn note<T>(&mut self, done: io::Result<T>) -> io::Result<T> {
         done.map_err(|e| {
             let kind = e.kind();
-            // Asked again after a signal, as writers are.
+            // Retried after a signal, as with all writers.
             if kind != io::ErrorKind::Interrupted {
                 self.failed.get_or_insert(e);
             }

@@ -26,7 +26,7 @@ pub(super) fn decode(bytes: &[u8], asked: Asked) -> Result<()> {
     let deep = largest > 255;
     let sample_bytes = if text || !deep { 1 } else { 2 };
     let count = width.checked_mul(height).and_then(|n| n.checked_mul(channels));
-    // As text a sample takes two bytes at least, but for the last one.
+    // As text a sample takes at least two bytes, except the last one.
     let needed = count.and_then(|n| n.checked_mul(if text { 2 } else { sample_bytes }));
     let have = bytes.len() - scan.at;
     if width == 0 || height == 0 {
@@ -64,7 +64,7 @@ fn raw<'b>(scan: &mut Scan<'b>, needed: usize) -> Result<&'b [u8]> {
     Ok(data)
 }
 
-/// Whether no sample is larger than the header says.
+/// Whether no sample exceeds the maximum in the header.
 fn check_largest(data: &[u8], deep: bool, largest: u16) -> std::result::Result<(), String> {
     let mut samples: Box<dyn Iterator<Item = u16>> = match deep {
         _ if largest == if deep { u16::MAX } else { u8::MAX.into() } => return Ok(()),

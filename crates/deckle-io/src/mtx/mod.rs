@@ -8,9 +8,9 @@
 //! 3 2 2.5
 //! ```
 //!
-//! [`Matrix`] is what a file says; [`to_value`] and [`from_data`] are how that becomes a value of a type, and back:
+//! [`Matrix`] represents a file; [`to_value`] and [`from_data`] convert it to a value of a type, and back:
 //!
-//! | type | what it is filled with |
+//! | type | filled with |
 //! |---|---|
 //! | a record | by the names of its fields, see below |
 //! | `[[(int, t)]]` | a vector for each row, of columns and values |
@@ -23,18 +23,18 @@
 //! | `rows` | `int` | the number of rows |
 //! | `rows` | `[[(int, t)]]` | the rows, each a vector of columns and values; `[[int]]`: columns alone, of a pattern |
 //! | `cols`, `nnz` | `int` | the number of columns, of entries |
-//! | `off` | `[int]` | where each row begins in `col` and `val`, and where the last one ends |
+//! | `off` | `[int]` | the start of each row in `col` and `val`, and the end of the last one |
 //! | `row`, `col` | `[int]` | the row and the column of each entry |
 //! | `val` | `[t]` | its value |
 //!
-//! So `{ off: [int], rows: [[(int, real)]] }` is the CSR record of the library, and `{ off: [int], col: [int], val: [real] }` is CSR as other
-//! systems keep it. Indices start at 0 in values, and at 1 in files. In a value the entries of a symmetric matrix are there on both sides of
-//! the diagonal, and all entries are in the order of rows and then of columns; entries at the same place are kept, all of them, in the order
-//! of the file (a dense matrix has no room for two and refuses them). A value of a pattern is 1 (`true` for a `bool`).
+//! So `{ off: [int], rows: [[(int, real)]] }` is the CSR record of the library, and `{ off: [int], col: [int], val: [real] }` is the CSR of other
+//! systems. Indices start at 0 in values, and at 1 in files. A value has the entries of a symmetric matrix on both sides of
+//! the diagonal, and all entries are sorted by row and then by column; several entries at one position are all present, in the order
+//! of the file (a dense matrix cannot represent them and is rejected). A value of a pattern is 1 (`true` for a `bool`).
 //!
-//! # What is refused
+//! # What is rejected
 //! Complex and hermitian matrices; indices outside the matrix; entries above the diagonal of a symmetric matrix and on that of a skew-symmetric
-//! one; fewer or more entries than are announced; numbers of rows or dense elements far beyond what the entries justify.
+//! one; fewer or more entries than announced; numbers of rows or dense elements far beyond what the entries justify.
 
 pub(crate) mod parse;
 pub(crate) mod value;
@@ -56,7 +56,7 @@ pub struct Matrix {
     pub cols: usize,
     /// How the entries are listed in the file.
     pub layout: Layout,
-    /// Which entries are left out of the file because others determine them.
+    /// Which entries the file omits because others determine them.
     pub symmetry: Symmetry,
     /// The row of each entry, from 0.
     pub row: Vec<usize>,
@@ -75,7 +75,7 @@ pub enum Layout {
     Array,
 }
 
-/// Which entries are left out.
+/// Which entries are omitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Symmetry {
     /// None.
@@ -98,7 +98,7 @@ pub enum Values {
 }
 
 impl Values {
-    /// The word for it in the first line of a file.
+    /// The name of this kind in the first line of a file.
     pub fn field(&self) -> &'static str {
         match self {
             Values::Pattern => "pattern",

@@ -10,7 +10,7 @@ const SHORTEST_ENTRY: usize = 4;
 /// Reads the text of a file.
 ///
 /// # Errors
-/// If it is damaged, or of a kind that Deckle does not have.
+/// If it is damaged, or of an unsupported kind.
 pub fn parse(text: &[u8]) -> Result<Matrix> {
     let mut lines = Lines { rest: text, number: 0 };
     let Some(head) = head(&mut lines)? else {
@@ -29,11 +29,11 @@ pub fn parse(text: &[u8]) -> Result<Matrix> {
     Ok(matrix)
 }
 
-/// What a file says before its entries.
+/// The header of a file, before its entries.
 pub(crate) struct Head {
     pub rows: usize,
     pub cols: usize,
-    /// How many entries are listed.
+    /// The number of listed entries.
     pub entries: usize,
     pub layout: Layout,
     pub kind: Kind,
@@ -82,7 +82,7 @@ fn entries(lines: &mut Lines, head: &Head, matrix: &mut Matrix) -> Result<()> {
 }
 
 impl Head {
-    /// Whether there may be an entry after so many.
+    /// Whether there may be an entry after `seen` ones.
     pub(crate) fn check_more(&self, words: &Words, seen: usize) -> Result<()> {
         if seen < self.entries {
             return Ok(());
@@ -90,7 +90,7 @@ impl Head {
         Err(words.error(format!("this is one entry more than the {} that there should be", self.entries)))
     }
 
-    /// Whether so many entries are all.
+    /// Whether all entries have been read.
     pub(crate) fn check_all(&self, lines: &Lines, seen: usize) -> Result<()> {
         if seen == self.entries {
             return Ok(());
@@ -108,12 +108,12 @@ fn check_triangle(words: &Words, symmetry: Symmetry, i: usize, j: usize) -> Resu
     Err(words.error(format!("{what}, and this is row {}, column {}", i + 1, j + 1)))
 }
 
-/// How many values an array file lists.
+/// The number of values that an array file lists.
 fn stored(rows: usize, cols: usize, symmetry: Symmetry) -> Option<usize> {
     let all = rows.checked_mul(cols)?;
     Some(match symmetry {
         Symmetry::General => all,
-        // Of a matrix that is not square, which is refused later.
+        // For a matrix that is not square, which is rejected later.
         _ if rows != cols => all,
         Symmetry::Symmetric => (all - rows) / 2 + rows,
         Symmetry::Skew => (all - rows) / 2,
@@ -124,7 +124,7 @@ fn first_place(matrix: &Matrix) -> (usize, usize) {
     if matrix.symmetry == Symmetry::Skew { (1, 0) } else { (0, 0) }
 }
 
-/// The place after one, column after column.
+/// The position after this one, column after column.
 fn next_place(matrix: &Matrix, (i, j): (usize, usize)) -> (usize, usize) {
     if i + 1 < matrix.rows {
         return (i + 1, j);
@@ -136,7 +136,7 @@ fn next_place(matrix: &Matrix, (i, j): (usize, usize)) -> (usize, usize) {
     }
 }
 
-/// What the values are.
+/// The kind of the values.
 #[derive(Clone, Copy)]
 pub(crate) enum Kind {
     Pattern,
@@ -206,7 +206,7 @@ fn banner(line: &[u8]) -> Result<(Layout, Kind, Symmetry)> {
 #[derive(Clone)]
 pub(crate) struct Lines<'a> {
     pub rest: &'a [u8],
-    /// Of the last line that was given, from 1.
+    /// The number of the last returned line, from 1.
     pub number: u64,
 }
 

@@ -88,7 +88,7 @@ fn all_kinds_and_symmetries() {
     assert!(read_as(SMALL, &neighbours).unwrap_err().message.contains("has no values"));
 }
 
-/// The lower half of a matrix, in every way in which a file can say it, and what the whole then is.
+/// The lower half of a matrix, in every notation of a file, and the whole matrix.
 #[test]
 fn every_variant_that_exists_is_read() {
     let value = |field: &str, v: &str| if field == "pattern" { String::new() } else { format!(" {v}") };

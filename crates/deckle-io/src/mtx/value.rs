@@ -1,4 +1,4 @@
-//! From a matrix to a value of the type that is asked for, in flat memory.
+//! From a matrix to a value of the requested type, in flat memory.
 
 use super::parse::Entry;
 use super::{Matrix, Values};
@@ -10,10 +10,10 @@ use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
 
-/// How many rows any matrix may have, and how many more for each of its entries.
+/// The number of rows that any matrix may have, and the additional number per entry.
 const FREE_ROWS: usize = 1 << 19;
 const ROWS_PER_ENTRY: usize = 64;
-/// How many elements any dense matrix may have, and how many more for each of its entries.
+/// The number of elements that any dense matrix may have, and the additional number per entry.
 const FREE_ELEMENTS: usize = 1 << 20;
 const ELEMENTS_PER_ENTRY: usize = 16;
 
@@ -50,7 +50,7 @@ pub(crate) fn fill(matrix: Matrix, ty: &Type, part: Option<&str>, build: &mut Bu
     }
 }
 
-/// What a type makes of a matrix.
+/// How a type is filled from a matrix.
 pub(crate) enum Form<'a> {
     /// Each of these.
     Fields(Vec<(&'a str, &'a Type)>),
@@ -132,7 +132,7 @@ impl Entries {
         }
     }
 
-    /// Where each row begins in the order of entries, and where the last one ends.
+    /// The start of each row in the order of entries, and the end of the last one.
     fn offsets(&self) -> Result<Vec<usize>> {
         let m = &self.matrix;
         check_rows(m.rows, m.len())?;
@@ -221,7 +221,7 @@ impl Entries {
     }
 }
 
-/// Whether there may be so many rows.
+/// Whether this number of rows is allowed.
 pub(crate) fn check_rows(rows: usize, entries: usize) -> Result<()> {
     if rows <= entries.saturating_mul(ROWS_PER_ENTRY).saturating_add(FREE_ROWS) {
         return Ok(());

@@ -10,7 +10,7 @@ use deckle_ir::types::Type;
 use deckle_runtime::Data;
 use std::fmt::Write;
 
-/// Where the entries of a value are.
+/// The place of the entries in a value.
 enum Source<'a> {
     /// `[[(int, t)]]` or `[[int]]`.
     Rows,
@@ -64,7 +64,7 @@ pub fn check_type(ty: &Type) -> Result<()> {
     })
 }
 
-/// The matrix that the only value of flat data is. Where nothing says how many columns it has, they are as many as the entries need.
+/// The matrix of the only value of flat data. If the number of columns is not given, it follows from the entries.
 ///
 /// # Errors
 /// If the value is no matrix.
@@ -139,7 +139,7 @@ trait Number {
 }
 
 impl Number for Scalar {
-    /// A truth value as 0 or 1: a dense matrix has no pattern.
+    /// A boolean as 0 or 1: a dense matrix has no pattern.
     fn number(self) -> Scalar {
         if self.ty() == ScalarType::Bool { self.cast(ScalarType::I64) } else { self }
     }
@@ -173,7 +173,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Entries that are being collected.
+/// A list of entries under construction.
 #[derive(Default)]
 struct List {
     rows: usize,
@@ -218,7 +218,7 @@ impl List {
         Ok(())
     }
 
-    /// Takes the sizes that a record has beside its entries.
+    /// Takes the sizes that a record has in addition to its entries.
     fn announce(&mut self, fields: &Fields) -> Result<()> {
         for (name, size) in [("rows", &mut self.rows), ("cols", &mut self.cols)] {
             if let Some((Type::Scalar(_), value)) = fields.get(name) {
@@ -267,7 +267,7 @@ pub(super) fn write(m: &Matrix) -> Vec<u8> {
         Symmetry::Symmetric => "symmetric",
         Symmetry::Skew => "skew-symmetric",
     };
-    // The text of a matrix without entries is of no kind; a dense one must have some.
+    // The text of a matrix without entries has no kind; a dense one must have one.
     let field = if m.layout == Layout::Array && m.values == Values::Pattern { "real" } else { m.values.field() };
     let mut out = String::new();
     let layout = if m.layout == Layout::Array { "array" } else { "coordinate" };

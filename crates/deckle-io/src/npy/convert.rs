@@ -2,7 +2,7 @@
 
 use deckle_ir::scalar::ScalarType;
 
-/// Turns the bytes of every element around.
+/// Reverses the bytes of every element.
 pub(crate) fn swap(bytes: &mut [u8], width: usize) {
     match width {
         1 => {}

@@ -5,12 +5,12 @@ use super::header::Header;
 use crate::{Error, Result};
 use deckle_ir::scalar::ScalarType;
 
-/// How many vectors a file may give beyond a few for each of its bytes.
+/// The number of vectors that a file may contain in addition to a few per byte.
 const FREE_VECTORS: usize = 1 << 16;
-/// How many vectors a byte of the file may give.
+/// The number of vectors per byte of the file.
 const VECTORS_PER_BYTE: usize = 4;
 
-/// How many bytes of elements are converted at once.
+/// The number of bytes of elements that are converted at once.
 const SCRATCH: usize = 1 << 16;
 
 /// Compares a header with the bytes behind it.
@@ -52,7 +52,7 @@ pub(super) fn elements(data: &[u8], header: &Header, into: ScalarType, to: &mut 
     }
 }
 
-/// Hands over elements of which those of the first dimension are next to each other, row after row.
+/// Passes elements to `put` row after row, if those of the first dimension are contiguous.
 fn transposed(data: &[u8], header: &Header, put: &mut dyn FnMut(&mut [u8])) {
     let (width, dims) = (header.elem.bytes(), &header.dims);
     let strides: Vec<usize> =
@@ -65,7 +65,7 @@ fn transposed(data: &[u8], header: &Header, put: &mut dyn FnMut(&mut [u8])) {
             put(&mut scratch);
             scratch.clear();
         }
-        // The last dimension counts fastest.
+        // The last dimension varies fastest.
         for axis in (0..dims.len()).rev() {
             (index[axis], at) = (index[axis] + 1, at + strides[axis]);
             if index[axis] < dims[axis] {
@@ -82,7 +82,7 @@ pub(crate) fn no_bool(at: usize, byte: u8) -> Error {
     Error::at(at, format!("a bool is 0 or 1, and this is {byte}"))
 }
 
-/// The number of elements, if a file of this length is exactly as long as they need.
+/// The number of elements, if the file has exactly the length that they need.
 pub(crate) fn check_length(len: usize, header: &Header) -> Result<usize> {
     let needed = needed(header)?;
     let have = len - header.data;
@@ -96,7 +96,7 @@ pub(crate) fn check_length(len: usize, header: &Header) -> Result<usize> {
     Ok(needed / header.elem.bytes())
 }
 
-/// How many bytes the elements need.
+/// The number of bytes that the elements need.
 pub(crate) fn needed(header: &Header) -> Result<usize> {
     // A size of zero makes the product zero whatever the others are.
     let none = header.dims.contains(&0);
@@ -108,7 +108,7 @@ pub(crate) fn needed(header: &Header) -> Result<usize> {
     })
 }
 
-/// The error of a file that has this length and needs so many bytes after its header.
+/// The error of a file that has this length and needs `needed` bytes after its header.
 pub(crate) fn too_short(len: usize, needed: usize, header: &Header) -> Error {
     let message = format!(
         "the file ends too soon: shape {} of {} needs {needed} bytes after the header, and there are {}",
@@ -119,7 +119,7 @@ pub(crate) fn too_short(len: usize, needed: usize, header: &Header) -> Error {
     Error::at(len, message)
 }
 
-/// Counts the vectors, rows and rows of rows that are to be made.
+/// Checks the number of vectors, rows and rows of rows that would be created.
 pub(crate) fn check_vectors(len: usize, header: &Header) -> Result<()> {
     let limit = len.saturating_mul(VECTORS_PER_BYTE).saturating_add(FREE_VECTORS);
     let total = vectors(header);
@@ -131,7 +131,7 @@ pub(crate) fn check_vectors(len: usize, header: &Header) -> Result<()> {
     Err(Error::at(header.shape_at, message))
 }
 
-/// How many vectors, rows and rows of rows there are.
+/// The number of vectors, rows and rows of rows.
 fn vectors(header: &Header) -> usize {
     let (mut rows, mut total) = (1usize, 0usize);
     for dim in &header.dims {

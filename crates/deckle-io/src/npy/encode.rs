@@ -12,7 +12,7 @@ use std::io::{self, Write};
 
 /// The elements begin at a multiple of this.
 const ALIGN: usize = 64;
-/// How many bytes are put into another order at once.
+/// The number of bytes that are reordered at once.
 const SWAPPED: usize = 1 << 16;
 
 /// NumPy's name of a scalar type.
@@ -33,7 +33,7 @@ pub fn dtype_name(ty: ScalarType) -> &'static str {
     }
 }
 
-/// The element type of the array that values of this type are, if all their rows are alike.
+/// The element type of the array of values of this type, if all their rows have equal length.
 ///
 /// # Errors
 /// If no value of this type can be a `.npy` file.
@@ -52,7 +52,7 @@ pub fn check_type(ty: &Type) -> Result<ScalarType> {
         .help("write it as .json, or write each part to a file of its own"))
 }
 
-/// A value that is known to be a regular array, and how its file begins.
+/// A value that is known to be a regular array, and the header of its file.
 pub(crate) struct Plan<'d> {
     header: Vec<u8>,
     elem: ScalarType,
@@ -60,7 +60,7 @@ pub(crate) struct Plan<'d> {
 }
 
 impl<'d> Plan<'d> {
-    /// Of the only value, which is of the type.
+    /// For the only value, which is of the type.
     pub(crate) fn new(ty: &Type, data: &'d Data) -> Result<Self> {
         let elem = check_type(ty)?;
         let mut dims = Vec::new();
@@ -75,12 +75,12 @@ impl<'d> Plan<'d> {
         Ok(Plan { header: header(elem, &dims), elem, scalars })
     }
 
-    /// How many bytes the file has.
+    /// The number of bytes of the file.
     pub(crate) fn len(&self) -> usize {
         self.header.len() + self.scalars.len()
     }
 
-    /// Hands over the bytes of the file, part after part.
+    /// Passes the bytes of the file to `put`, part after part.
     pub(crate) fn parts(&self, put: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
         put(&self.header)?;
         little_endian(self.scalars, self.elem.bytes(), put)
@@ -91,7 +91,7 @@ impl<'d> Plan<'d> {
     }
 }
 
-/// Hands over elements of so many bytes in the order of a file.
+/// Passes elements of this width to `put`, in the byte order of a file.
 pub(crate) fn little_endian(
     elements: &[u8],
     width: usize,
@@ -107,7 +107,7 @@ pub(crate) fn little_endian(
     })
 }
 
-/// The shape of the first element of a vector or sequence of a type; where there is none the type may still know the sizes.
+/// The shape of the first element of a vector or sequence of a type; without elements the type may still give the sizes.
 pub(crate) fn inner_shape(ty: &Type, mut first: Option<&Data>) -> Vec<usize> {
     let mut dims = Vec::new();
     let mut inner = ty.elem();
@@ -120,7 +120,7 @@ pub(crate) fn inner_shape(ty: &Type, mut first: Option<&Data>) -> Vec<usize> {
     dims
 }
 
-/// The scalars of elements that all have this shape; those of an array from `begins` on.
+/// The scalars of elements that must all have this shape; those of an array from `begins` on.
 pub(crate) fn check_rows<'d>(mut data: &'d Data, shape: &[usize], begins: usize) -> Result<&'d Data> {
     for (level, size) in shape.iter().enumerate() {
         if let Some((at, has)) = other_len(data, *size) {
@@ -137,13 +137,13 @@ pub(crate) fn check_rows<'d>(mut data: &'d Data, shape: &[usize], begins: usize)
     Ok(data)
 }
 
-/// The size of a vector that its type gives as a number, or none.
+/// The size of a vector that its type gives as a number, or 0.
 fn written_size(ty: &Type) -> usize {
     let size = ty.as_array().and_then(|a| a.size.as_constant());
     size.and_then(|n| usize::try_from(n).ok()).unwrap_or(0)
 }
 
-/// How a file begins that holds elements of this type in this shape.
+/// The header of a file that holds elements of this type in this shape.
 pub(crate) fn header(elem: ScalarType, dims: &[usize]) -> Vec<u8> {
     let order = if elem.bytes() == 1 { '|' } else { '<' };
     let code = dtype_code(elem);

@@ -1,20 +1,20 @@
-//! The header of a `.npy` file: a Python dictionary, of which only the form that NumPy writes is understood.
+//! The header of a `.npy` file: a Python dictionary, parsed only in the form that NumPy writes.
 
 use super::MAX_DIMS;
 use crate::{Error, Result};
 use deckle_ir::scalar::ScalarType;
 
-/// How every file begins.
+/// The first bytes of every file.
 pub(crate) const MAGIC: &[u8] = b"\x93NUMPY";
 
-/// What a header says.
+/// The contents of a header.
 #[derive(Debug)]
 pub(crate) struct Header {
     pub elem: ScalarType,
     pub big_endian: bool,
     pub fortran: bool,
     pub dims: Vec<usize>,
-    /// Where the shape is written.
+    /// The position of the shape.
     pub shape_at: usize,
     /// The first byte of the elements.
     pub data: usize,
@@ -52,7 +52,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Header> {
 struct Scan<'a> {
     text: &'a [u8],
     at: usize,
-    /// Where the text begins in the file.
+    /// The position of the text in the file.
     base: usize,
 }
 
@@ -237,7 +237,7 @@ pub(super) fn dtype_code(ty: ScalarType) -> &'static str {
     }
 }
 
-/// What the elements of an unknown dtype are, and what to do instead.
+/// A description of an unknown dtype, and a remedy.
 fn refusal(code: &str) -> (&'static str, &'static str) {
     match code.as_bytes() {
         b"f2" => ("half-precision floats, which Deckle does not have", "save them as np.save(f, a.astype('float32'))"),
@@ -253,7 +253,7 @@ fn refusal(code: &str) -> (&'static str, &'static str) {
     }
 }
 
-/// At most a few characters of a word of the header, none of which can disturb a terminal.
+/// A prefix of a word of the header, without characters that disturb a terminal.
 fn show(word: &str) -> String {
     word.chars().take(24).map(|c| if c.is_control() { '?' } else { c }).collect()
 }

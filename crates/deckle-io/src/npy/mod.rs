@@ -5,14 +5,14 @@
 //! magic      version     header, padded with blanks                                        elements
 //! ```
 //!
-//! An array of n dimensions is n nested vectors, of constant sizes; one of none is a scalar. All versions of the
+//! An array of n dimensions is n nested vectors, of constant sizes; one of zero dimensions is a scalar. All versions of the
 //! format are read, in either byte order and with either dimension first; version 1.0, little endian and row after row,
 //! is written.
 //!
-//! # What is refused
-//! A file that is not exactly as long as its header says. Elements that the language does not have: half precision, complex,
+//! # What is rejected
+//! A file whose length differs from what its header requires. Elements that the language does not have: half precision, complex,
 //! text, times, records, Python objects (which could run code when unpickled). Shapes whose nested vectors would take much more
-//! room than the file does: `(1000000000000, 0)` has no elements, and as many rows.
+//! memory than the file: `(1000000000000, 0)` has no elements, and as many rows.
 
 pub(crate) mod convert;
 pub(crate) mod decode;
@@ -44,10 +44,10 @@ pub fn read(path: impl AsRef<Path>) -> Result<(Type, Value)> {
     read_bytes(&bytes).map_err(|e| e.in_file(path))
 }
 
-/// How many bytes say that a file is `.npy`.
+/// The length of the prefix that identifies a `.npy` file.
 pub(crate) const MAGIC_LEN: u64 = header::MAGIC.len() as u64;
 
-/// Whether a file begins as one that is `.npy`.
+/// Whether a file begins like a `.npy`.
 pub(crate) fn is_begun(bytes: &[u8]) -> bool {
     bytes == header::MAGIC
 }
@@ -78,7 +78,7 @@ pub(crate) fn fill(bytes: &[u8], ty: &Type, build: &mut Build) -> Result<()> {
     Ok(())
 }
 
-/// Whether an array of so many dimensions, with elements of a type, is a value of the type that is asked for.
+/// Whether an array with this number of dimensions and this element type is a value of the requested type.
 pub(crate) fn check_fit(held_depth: usize, held_elem: &Type, ty: &Type) -> Result<()> {
     let (depth, elem) = nesting(ty);
     let (Type::Scalar(elem), Type::Scalar(held_elem)) = (elem, held_elem) else {

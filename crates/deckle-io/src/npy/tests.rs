@@ -214,7 +214,7 @@ fn files_round_trip() {
     std::fs::remove_dir_all(&dir).unwrap();
 }
 
-/// Changes bytes of good files at random; whatever is then read must be no larger than the file.
+/// Changes bytes of valid files at random; values read from them must be no larger than the file.
 #[test]
 fn no_damage_panics_or_grows() {
     let seeds = [

@@ -1,13 +1,13 @@
 //! NumPy's `.npz`: several arrays, each with a name, in a zip archive.
 //!
-//! | type | is read from |
+//! | type | read from |
 //! |---|---|
 //! | a record | the members that have the names of its fields |
-//! | a tuple | `arr_0`, `arr_1`, ..., which is what `np.savez(f, a, b)` calls them |
-//! | an array | the only member, or the one that is asked for (`FILE.npz:NAME`) |
+//! | a tuple | `arr_0`, `arr_1`, ..., the names that `np.savez(f, a, b)` uses |
+//! | an array | the only member, or the selected one (`FILE.npz:NAME`) |
 //!
-//! Members are stored (`np.savez`) or deflated (`np.savez_compressed`); stored ones are written. Members that nobody asks for are not
-//! looked at.
+//! Members are stored (`np.savez`) or deflated (`np.savez_compressed`); stored ones are written. Other members are
+//! ignored.
 
 mod zip;
 
@@ -50,7 +50,7 @@ pub(crate) fn fill(bytes: &[u8], ty: &Type, part: Option<&str>, build: &mut Buil
     }
 }
 
-/// The members that a record or tuple is made of.
+/// The members for the components of a record or tuple.
 fn fields(ty: &Type) -> Option<Vec<(String, &Type)>> {
     match ty {
         Type::Record(r) => Some(r.fields.iter().map(|(name, ty)| (name.clone(), ty)).collect()),
@@ -70,7 +70,7 @@ fn member(archive: &zip::Archive, name: &str, ty: &Type, build: &mut Build) -> R
         });
     };
     npy::fill(&archive.contents(found)?, ty, build).map_err(|mut e| {
-        // Bytes are counted from the start of the member, which may be packed: they mean nothing in the archive.
+        // Bytes are counted from the start of the member, which may be compressed: they are no positions in the archive.
         let place = e.offset.take().map_or(String::new(), |at| format!(", byte {at}"));
         e.message = format!("in `{name}`{place}: {}", e.message);
         e
@@ -95,7 +95,7 @@ fn listed(archive: &zip::Archive) -> String {
     shown.join(", ")
 }
 
-/// Whether values of a type can be written, if their rows are alike.
+/// Whether values of a type can be written, if their rows have equal length.
 ///
 /// # Errors
 /// If no value of this type can be a `.npz` file.
@@ -128,7 +128,7 @@ pub(crate) struct Plan<'d> {
 }
 
 impl<'d> Plan<'d> {
-    /// Of the only value, which is of the type.
+    /// For the only value, which is of the type.
     pub(crate) fn new(ty: &Type, data: &'d Data) -> Result<Plan<'d>> {
         let single = || vec![("arr_0".to_string(), ty)];
         let fields = fields(ty).unwrap_or_else(single);

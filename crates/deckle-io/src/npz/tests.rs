@@ -5,7 +5,7 @@ use crate::testing::{int, ints, real, reals, record, vector};
 use deckle_ir::scalar::ScalarType as T;
 use std::io::Write;
 
-/// What `np.savez(f, off=np.array([0, 1], 'i4'), val=[2.5])` writes, but for the name of the method and the times.
+/// The output of `np.savez(f, off=np.array([0, 1], 'i4'), val=[2.5])`, except the name of the method and the times.
 fn archive(method: u16) -> Vec<u8> {
     let mut all = Vec::new();
     let mut directory = Vec::new();
@@ -20,7 +20,7 @@ fn archive(method: u16) -> Vec<u8> {
         let at = all.len() as u32;
         let sizes = [crc.sum(), packed.len() as u32, contents.len() as u32].map(u32::to_le_bytes).concat();
         let fixed = [&[45, 0, 0, 0][..], &method.to_le_bytes(), &[0, 0, 0x21, 0], &sizes, &7u16.to_le_bytes()].concat();
-        // NumPy always leaves room for sizes of 64 bits in the local header.
+        // NumPy always reserves 64-bit sizes in the local header.
         let extra = [&[1, 0, 16, 0][..], &[0; 16]].concat();
         all.extend([b"PK\x03\x04", &fixed[..], &20u16.to_le_bytes(), name.as_bytes(), &extra, &packed].concat());
         directory.extend([b"PK\x01\x02\x2d\x03", &fixed[..], &[0; 12], &at.to_le_bytes(), name.as_bytes()].concat());

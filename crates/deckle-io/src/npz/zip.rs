@@ -1,10 +1,10 @@
-//! As much of zip as `.npz` files need: members that are stored or deflated, with checksums, in one archive.
+//! The subset of zip that `.npz` files need: members that are stored or deflated, with checksums, in one archive.
 //!
 //! ```text
 //! local header, contents | local header, contents | ... | central directory | end of the directory
 //! ```
-//! The directory says what there is; of a local header only the length is used. Archives and members beyond 4 GiB (zip64) are
-//! read, and not written. The archive must end where its last record says, and what a member unpacks to is limited as for gzip.
+//! The directory is authoritative; of a local header only the length is used. Archives and members beyond 4 GiB (zip64) are
+//! read, and not written. The archive must end where its last record says, and the decompressed size of members is limited as for gzip.
 
 use crate::{Error, Result, fit, gz};
 use flate2::Crc;
@@ -34,7 +34,7 @@ pub(super) struct Member {
     crc: u64,
     packed: u64,
     size: u64,
-    /// Where its local header is.
+    /// The position of its local header.
     at: u64,
 }
 
@@ -63,7 +63,7 @@ fn signature(bytes: &[u8], at: usize, expected: &[u8], what: &str) -> Result<()>
     }
 }
 
-/// A position in the file that another part of it names.
+/// A position in the file that another part of it gives.
 fn position(bytes: &[u8], at: u64, named_at: usize, what: &str) -> Result<usize> {
     usize::try_from(at).ok().filter(|at| *at <= bytes.len()).ok_or_else(|| {
         Error::at(named_at, format!("the {what} is said to be at byte {at}, beyond the end of the file"))
@@ -143,7 +143,7 @@ fn inflate(data: &[u8], at: usize, member: &Member, file: usize, what: &str) -> 
     Ok(contents)
 }
 
-/// How many members there are, and where the directory begins.
+/// The number of members, and the position of the directory.
 fn directory(bytes: &[u8]) -> Result<(u64, usize)> {
     let earliest = bytes.len().saturating_sub(END_LEN + LONGEST_COMMENT);
     let is_end = |at: &usize| {
@@ -165,7 +165,7 @@ fn directory(bytes: &[u8]) -> Result<(u64, usize)> {
     Ok((count, position(bytes, at, end, what)?))
 }
 
-/// An entry of the directory, and where the next one begins.
+/// An entry of the directory, and the position of the next one.
 fn entry(bytes: &[u8], at: usize) -> Result<(Member, usize)> {
     let what = "directory";
     signature(bytes, at, ENTRY, what)?;
@@ -192,7 +192,7 @@ fn entry(bytes: &[u8], at: usize) -> Result<(Member, usize)> {
         if tag != EXTRA_64 {
             continue;
         }
-        // Only those that do not fit into 32 bits are there, in this order.
+        // Only values that do not fit into 32 bits are present, in this order.
         for value in [&mut member.size, &mut member.packed, &mut member.at] {
             if *value == 0xFFFF_FFFF {
                 *value = number(body, 0, 8, what).map_err(|_| Error::at(extra_at, "a size of 64 bits is missing"))?;
@@ -203,18 +203,18 @@ fn entry(bytes: &[u8], at: usize) -> Result<(Member, usize)> {
     Ok((member, extra_at + extra_len + field(32, 2)? as usize))
 }
 
-/// A member that is to be written: its name, its size and its checksum.
+/// A member to be written: its name, its size and its checksum.
 pub(super) struct Entry {
     pub name: String,
     pub size: usize,
     pub crc: u32,
 }
 
-/// What stands around the contents of members, one after another.
+/// The bytes around the contents of members.
 pub(super) struct Frame {
     /// Before the contents of each.
     pub heads: Vec<Vec<u8>>,
-    /// Behind those of the last.
+    /// After those of the last.
     pub end: Vec<u8>,
 }
 

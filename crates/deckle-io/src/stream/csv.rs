@@ -39,9 +39,9 @@ pub(super) fn open(mut window: Window, separator: u8, ty: &Type, part: Option<&s
     Ok(Box::new(Rows { window, separator, ty, part, line, width, places, build }))
 }
 
-/// What the fields of a line are.
+/// The columns of the fields of a line.
 enum Columns<'a> {
-    /// Of a record or tuple, or a single one.
+    /// For a record or tuple, or a single one.
     Each(Vec<Column<'a>>),
     /// A row of them.
     Row(Column<'a>),
@@ -57,7 +57,7 @@ fn columns<'a>(ty: &'a Type, part: Option<&'a str>) -> Result<Columns<'a>> {
     }
 }
 
-/// Which field of a line each column is, and whether the first line is a header.
+/// The field of a line for each column, and whether the first line is a header.
 fn first(table: &Table, columns: &Columns, is_named: bool) -> Result<(Vec<usize>, bool)> {
     match columns {
         Columns::Each(columns) => table.places(columns, is_named),
@@ -74,7 +74,7 @@ struct Rows {
     separator: u8,
     ty: Type,
     part: Option<String>,
-    /// Of the first byte of the window.
+    /// The line of the first byte of the window.
     line: u64,
     width: usize,
     places: Vec<usize>,
@@ -103,7 +103,7 @@ impl Reader for Rows {
 }
 
 impl Rows {
-    /// Reads the lines that are complete, until their elements take so many bytes. Gives how many there were, and what is wrong behind them.
+    /// Reads the complete lines, until their elements take `bytes` bytes. Returns their number, and the error after them.
     fn rows(&mut self, bytes: usize) -> (usize, Result<()>) {
         let columns = match columns(&self.ty, self.part.as_deref()) {
             Ok(columns) => columns,
@@ -112,7 +112,7 @@ impl Rows {
         let text = self.window.lines();
         let mut table = Table::new(Lines::from(self.line, text, self.separator), self.width);
         let mut count = 0;
-        // Behind the last line that was read.
+        // After the last line that was read.
         let (mut rest, mut line) = (text, self.line);
         let outcome = loop {
             if count > 0 && self.build.bytes() >= bytes {
@@ -139,7 +139,7 @@ impl Rows {
     }
 }
 
-/// The element that a line is.
+/// Reads the element of a line.
 fn row(table: &Table, columns: &Columns, places: &[usize], build: &mut Build) -> Result<()> {
     match columns {
         Columns::Each(columns) => {

@@ -1,4 +1,4 @@
-//! Where the bytes of a stream come from, and the window through which a reader looks at them.
+//! The bytes of a stream, and the window through which a reader sees them.
 
 use super::Outcome;
 use crate::atomic::is_standard;
@@ -13,18 +13,18 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-/// How many bytes are looked at when a file is opened. Few in tests, so that everything is cut somewhere.
+/// The number of bytes that are read when a file is opened. Few in tests, so that blocks end everywhere.
 const FIRST: usize = if cfg!(test) { 5 } else { 16 << 10 };
-/// How many packed bytes are read at once.
+/// The number of compressed bytes that are read at once.
 const PACKED: usize = 1 << 16;
 const WHAT: &str = "the part of a file that is being read";
 
 /// A file or standard input.
 pub(super) struct Place {
-    /// Of the file, without the part.
+    /// The path of the file, without the part.
     pub path: PathBuf,
     pub part: Option<String>,
-    /// Whose ending says the format.
+    /// The name whose extension gives the format.
     pub name: PathBuf,
     is_stdin: bool,
 }
@@ -55,7 +55,7 @@ impl Place {
         Ok(Input::new(Box::new(file), about.is_file().then_some(about.len()), is_packed))
     }
 
-    /// The value of a type that is there, as a whole.
+    /// The value of a type, read as a whole.
     pub(super) fn read(&self, ty: &Type) -> Result<Value> {
         let bytes = self.contents()?;
         read_value_bytes(&self.name, self.part.as_deref(), &bytes, ty)
@@ -75,10 +75,10 @@ impl Place {
     }
 }
 
-/// The bytes of a file, unpacked.
+/// The bytes of a file, decompressed.
 pub(super) struct Input {
     bytes: Bytes,
-    /// Of a regular file.
+    /// The length of a regular file.
     len: Option<u64>,
 }
 
@@ -101,7 +101,7 @@ impl Read for Counted {
 }
 
 impl Input {
-    /// What is read from a file; `len` is known of regular ones.
+    /// Bytes read from a file; `len` is known for regular ones.
     pub(super) fn new(from: Box<dyn Read + Send>, len: Option<u64>, is_packed: bool) -> Input {
         let counted = Counted { from, count: 0 };
         let bytes = if is_packed {
@@ -149,15 +149,15 @@ impl Input {
     }
 }
 
-/// The bytes of a file that come next.
+/// The next bytes of a file.
 ///
 /// # Invariants
-/// - They are memory of the pool that was there when the window had to become larger.
-/// - An error of the file stands behind the bytes that were read before it.
+/// - They are memory of the pool that was passed when the window had to grow.
+/// - An error of the file comes after the bytes that were read before it.
 pub(super) struct Window {
     input: Input,
     held: Buffer,
-    /// The bytes that were read and not taken are those from `lo` below `hi`.
+    /// The bytes read and not taken are those from `lo` below `hi`.
     lo: usize,
     hi: usize,
     has_ended: bool,
@@ -169,18 +169,18 @@ impl Window {
         Window { input, held: Buffer::empty(), lo: 0, hi: 0, has_ended: false, failed: None }
     }
 
-    /// The bytes that are there.
+    /// The bytes in the window.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.held.as_slice()[self.lo..self.hi]
     }
 
-    /// The lines that are complete: at the end of the file that is everything.
+    /// The complete lines: at the end of the file, everything.
     pub(super) fn lines(&self) -> &[u8] {
         let bytes = self.bytes();
         if self.has_ended { bytes } else { &bytes[..memchr::memrchr(b'\n', bytes).map_or(0, |at| at + 1)] }
     }
 
-    /// Whether no bytes come behind those that are there.
+    /// Whether no bytes follow those in the window.
     pub(super) fn has_ended(&self) -> bool {
         self.has_ended
     }
@@ -189,29 +189,29 @@ impl Window {
         self.input.is_packed()
     }
 
-    /// Whether all bytes of the file are there for the asking, and not yet to be written by somebody.
+    /// Whether all bytes of the file are available without waiting for a writer.
     pub(super) fn is_eager(&self) -> bool {
         self.input.len.is_some()
     }
 
-    /// The length of the file, if it is known and the file is not packed.
+    /// The length of the file, if it is known and the file is not compressed.
     pub(super) fn file_len(&self) -> Option<u64> {
         self.input.len.filter(|_| !self.is_packed())
     }
 
-    /// How many bytes of the file have been read, and how many it has.
+    /// The number of bytes of the file that have been read, and its length.
     pub(super) fn progress(&self) -> (u64, Option<u64>) {
         (self.input.count(), self.input.len)
     }
 
-    /// Lets go of the first bytes.
+    /// Drops the first bytes.
     pub(super) fn take(&mut self, n: usize) {
         self.lo += n;
     }
 
-    /// Reads about as many bytes as are wanted, if they can be had without waiting.
+    /// Reads about `want` bytes, if available without waiting.
     pub(super) fn fill(&mut self, want: usize, pool: &Pool) -> Outcome<()> {
-        // What is left is moved to the front before more is read, so not for a few bytes.
+        // The remaining bytes are moved to the front before more are read, which is not worth it for a few bytes.
         if !self.is_eager() || self.hi - self.lo > want / 2 {
             return Ok(());
         }
@@ -233,7 +233,7 @@ impl Window {
         Ok(self.read()?)
     }
 
-    /// Waits until there are `len` bytes, or the end; `want` of them if they can be had without waiting.
+    /// Waits until there are `len` bytes, or the end; `want` of them if available without waiting.
     pub(super) fn wait(&mut self, len: usize, want: usize, pool: &Pool) -> Outcome<()> {
         self.fill(want, pool)?;
         while self.hi - self.lo < len && !self.has_ended {
@@ -250,7 +250,7 @@ impl Window {
         })
     }
 
-    /// Fills `to` from the window and from the file behind it, and says how far.
+    /// Fills `to` from the window and from the file after it, and returns the number of bytes.
     pub(super) fn read_into(&mut self, to: &mut [u8]) -> Result<usize> {
         let mut done = to.len().min(self.hi - self.lo);
         to[..done].copy_from_slice(&self.bytes()[..done]);
@@ -266,7 +266,7 @@ impl Window {
         Ok(done)
     }
 
-    /// Everything that is left.
+    /// All remaining bytes.
     pub(super) fn rest(mut self) -> Result<Vec<u8>> {
         let mut all = self.bytes().to_vec();
         let mut part = vec![0; PACKED];
@@ -278,7 +278,7 @@ impl Window {
         Ok(all)
     }
 
-    /// Makes room behind the bytes that are there: `want` altogether, or twice as much as there was.
+    /// Makes room after the present bytes: `want` altogether, or twice the previous capacity.
     fn make_room(&mut self, want: usize, pool: &Pool) -> Outcome<()> {
         let len = self.hi - self.lo;
         let room = if len < want { want } else { 2 * len };
@@ -296,7 +296,7 @@ impl Window {
         Ok(())
     }
 
-    /// Whether one element may have so many bytes: of a packed file not all that it may unpack to, since an element is copied.
+    /// Whether one element may have this many bytes: for a compressed file less than its expansion limit, since an element is copied.
     fn check_element(&self, len: usize) -> Result<()> {
         let packed = self.input.len.unwrap_or(self.input.count());
         if !self.is_packed() || len as u64 <= gz::limit(usize::try_from(packed).unwrap_or(usize::MAX)) / 4 {

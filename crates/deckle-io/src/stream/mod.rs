@@ -1,28 +1,28 @@
-//! Sequences from files and to files, element by element: no file is ever in memory as a whole.
+//! Sequences in files, element by element: no file is ever in memory as a whole.
 //!
-//! [`open`] gives what [`read_value`](crate::read_value) reads, and [`create`] writes the bytes that [`write_value`](crate::write_value) writes:
+//! [`open`] returns the elements that [`read_value`](crate::read_value) reads, and [`create`] writes the bytes that [`write_value`](crate::write_value) writes:
 //!
-//! | ending | read in blocks | written in blocks |
+//! | extension | read in blocks | written in blocks |
 //! |---|---|---|
 //! | `.npy` | `{t}` of a vector, `{[t]}` of a matrix, and deeper, row after row | scalars; rows of one length |
 //! | `.csv`, `.tsv` | `{record}`, `{tuple}`, `{t}` of a column, `{[t]}` of rows | the same |
 //! | `.mtx` | `{(int, int, t)}` and `{[(int, t)]}`, if the file is sorted | |
 //! | `.wav` | `{i16}`, `{real}`, `{(real, real)}` and so on: moment after moment | |
-//! | `.txt`, none | `{[u8]}` of lines or words, `{u8}` of bytes | lines and bytes; other values but vectors of scalars, whose columns are aligned |
+//! | `.txt`, none | `{[u8]}` of lines or words, `{u8}` of bytes | lines and bytes; other values except vectors of scalars, whose columns are aligned |
 //! | `.json` | | everything |
 //!
-//! The path `-` is standard input or output, with an ending that says the format (`-.csv`); without one it is that of a `.txt`.
+//! The path `-` is standard input or output, with an extension for the format (`-.csv`); without one it is read and written like a `.txt`.
 //!
-//! All but `.npy` are also written packed (`.gz`), and all are read so. There is no limit to what a file may unpack to, as there is for one
-//! that is read as a whole: only a block is there at a time.
+//! All but `.npy` are also written compressed (`.gz`), and all are read compressed. There is no limit to the decompressed size, unlike for a file
+//! that is read as a whole: only a block is in memory at a time.
 //!
 //! # Why files are read and not mapped
-//! A mapped file that somebody makes shorter kills the process that looks at it, and the pages that it has looked at are counted as
+//! If another process truncates a mapped file, a process that reads it is killed, and the pages that it has read are counted as
 //! its memory. A block that is read is in memory of the pool, under the budget, and an early end is an error.
 //!
 //! # How a format is read
-//! A `Reader` looks at a `Window`: the bytes of the file that come next. It takes the complete elements, asks for more bytes if there
-//! are none, and leaves the rest in the window. An element larger than the window makes the window larger; its bytes are the pool's, too.
+//! A `Reader` sees a `Window`: the next bytes of the file. It takes the complete elements, requests more bytes if there
+//! are none, and leaves the rest in the window. The window grows for an element larger than itself; its bytes are the pool's, too.
 
 mod csv;
 mod input;
@@ -48,15 +48,15 @@ use whole::Whole;
 
 /// Opens a file, or a part of it (`FILE:PART`), as the elements of a sequence type.
 ///
-/// The path `-` is standard input, read like a `.txt`; an ending after it says another format, as in `-.csv` or `-.txt:words`. Of a pipe or a
-/// terminal elements are given as soon as they are complete.
+/// The path `-` is standard input, read like a `.txt`; an extension after it gives another format, as in `-.csv` or `-.txt:words`. Elements from a pipe or a
+/// terminal are returned as soon as they are complete.
 ///
-/// The beginning of a `.npy`, a `.mtx` and a table is read here, so this waits for whoever writes to standard input. What cannot be read in
-/// blocks is decoded here as a whole, into flat memory: pictures, `.npz`, parts of a `.mtx` and dense ones, sound with its rate, and a `.npy` of several
-/// dimensions in Fortran's order. Written values are trees on the way.
+/// The beginning of a `.npy`, a `.mtx` and a table is read here, so this waits for the writer to standard input. Formats that cannot be read in
+/// blocks are decoded here as a whole, into flat memory: pictures, `.npz`, parts of a `.mtx` and dense ones, sound with its rate, and a `.npy` of several
+/// dimensions in Fortran order. Written values are read as trees.
 ///
 /// # Errors
-/// As [`read_value`](crate::read_value), as far as the beginning of the file shows it. The rest comes from the source, behind the elements before it:
+/// As [`read_value`](crate::read_value), as far as the beginning of the file shows them. The rest comes from the source, after the elements before it:
 /// as [`stream::Error::Failed`] with an [`Error`] inside.
 pub fn open(path: &Path, ty: &Type) -> Result<Box<dyn Source>> {
     let place = Place::of(path);
@@ -76,10 +76,10 @@ pub fn is_flat(path: &Path, ty: &Type) -> bool {
 }
 
 /// Opens a file, or a part of it, as a value of a type that will be in memory as a whole: as the elements of a vector or sequence, or as the only element if
-/// it is neither. What a packed file becomes is limited ([`gz::limit`]).
+/// it is neither. The decompressed size of a compressed file is limited ([`gz::limit`]).
 ///
 /// # Errors
-/// As [`open`], and behind the elements that are within the limit.
+/// As [`open`], and after the elements that are within the limit.
 pub fn open_whole(path: &Path, ty: &Type) -> Result<Box<dyn Source>> {
     let place = Place::of(path);
     let reader = whole_reader(&place, ty).map_err(|e| e.in_file(&place.path))?;
@@ -96,7 +96,7 @@ fn whole_reader(place: &Place, ty: &Type) -> Result<Box<dyn Reader>> {
     }
 }
 
-/// A value from standard input, all of it: as a file of that name, which stands for it, would be read.
+/// A value from standard input, all of it: read like a file of that name.
 pub(crate) fn read_standard_input(path: &Path, ty: &Type) -> Result<Value> {
     let place = Place::of(path);
     place.read(ty).map_err(|e| e.in_file(&place.path))
@@ -121,10 +121,10 @@ fn reader(place: &Place, input: impl FnOnce(&Place) -> Result<Input>, ty: &Type)
 
 /// Reads the elements of one format.
 trait Reader: Send {
-    /// Looks for the next elements, of about so many bytes; at the end there are none. Those that stand before an error are found all the same.
+    /// Reads the next elements, of about `bytes` bytes; none at the end. Elements before an error are still returned.
     fn next(&mut self, bytes: usize, pool: &Pool, found: &mut Option<Data>) -> Outcome<()>;
 
-    /// How many bytes of the file have been read, and how many it has, if that is known.
+    /// The number of bytes of the file that have been read, and its length, if known.
     fn progress(&self) -> (u64, Option<u64>);
 
     /// Whether the file was decoded as a whole, within its limits, when it was opened.
@@ -154,7 +154,7 @@ impl From<OverBudget> for Fault {
 }
 
 impl Fault {
-    /// The same to whoever streams.
+    /// The same for users of streams.
     fn at(self, path: &Path) -> stream::Error {
         match self {
             Fault::File(e) => stream::Error::Failed(Box::new(e.in_file(path))),
@@ -163,7 +163,7 @@ impl Fault {
     }
 }
 
-/// Of what was unpacked the bytes are not those of the file.
+/// Positions in decompressed bytes are not positions in the file.
 pub(crate) fn unpacked(mut e: Error, is_packed: bool) -> Error {
     if let Some(at) = e.offset.filter(|_| is_packed) {
         (e.offset, e.message) = (None, format!("byte {at} of what it packs: {}", e.message));
@@ -175,14 +175,14 @@ pub(crate) fn unpacked(mut e: Error, is_packed: bool) -> Error {
 struct Stream {
     reader: Box<dyn Reader>,
     path: PathBuf,
-    /// What stands behind the elements that were given last.
+    /// The error after the elements that were returned last.
     failed: Option<Fault>,
-    /// How many bytes have been given, if that is limited.
+    /// The number of bytes that have been returned, if that is limited.
     given: Option<u64>,
 }
 
 impl Stream {
-    /// Counts the elements of a packed file that are to be in memory together.
+    /// Counts the elements of a compressed file that will be in memory together.
     fn count(&mut self, found: Option<&Data>) -> Outcome<()> {
         let (Some(given), Some(block)) = (&mut self.given, found) else { return Ok(()) };
         *given += block.bytes() as u64;

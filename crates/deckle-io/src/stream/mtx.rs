@@ -13,7 +13,7 @@ use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::types::Type;
 use deckle_runtime::{Data, OverBudget, Pool};
 
-/// The longest beginning of a file in which the line with the sizes is looked for.
+/// The longest beginning of a file that is searched for the line with the sizes.
 const LONGEST_HEAD: usize = 16 << 20;
 
 /// Whether the elements of a sequence are entries, or rows of entries.
@@ -78,7 +78,7 @@ struct Entries {
     list: List,
 }
 
-/// The entries, as far as they have been read.
+/// The entries read so far.
 struct List {
     head: Head,
     /// The type of the row of an entry; `None` if the elements are rows.
@@ -86,13 +86,13 @@ struct List {
     col: ScalarType,
     val: ScalarType,
     help: String,
-    /// Of the line before the window.
+    /// The number of the line before the window.
     line: u64,
-    /// How many entries have been read.
+    /// The number of entries that have been read.
     seen: usize,
-    /// Where the last one is.
+    /// The position of the last one.
     last: (usize, usize),
-    /// How many rows have ended, and how many entries the one that is open has.
+    /// The number of complete rows, and of entries in the open one.
     ended: usize,
     open: usize,
     build: Build,
@@ -127,7 +127,7 @@ impl Reader for Entries {
 }
 
 impl List {
-    /// Reads entries until the elements take so many bytes, and counts those that are complete.
+    /// Reads entries until the elements take `bytes` bytes, and counts the complete ones.
     fn entries(&mut self, lines: &mut Lines, bytes: usize, count: &mut usize, is_last: bool) -> Result<()> {
         let is_full = |list: &List, count: usize| count > 0 && list.build.bytes() >= bytes;
         while !is_full(self, *count) {
@@ -158,7 +158,7 @@ impl List {
         Ok(())
     }
 
-    /// Ends the rows before this one, until the elements take so many bytes.
+    /// Ends the rows before this one, until the elements take `bytes` bytes.
     fn end_rows(&mut self, row: usize, bytes: usize, count: &mut usize) {
         while self.row.is_none() && self.ended < row && (*count == 0 || self.build.bytes() < bytes) {
             self.build.end_row(self.open);
@@ -200,7 +200,7 @@ impl List {
         Err(error.help(format!("sort the file by row and column, or {}", self.help)))
     }
 
-    /// A row that goes on is not memory of the pool yet, but will be.
+    /// An incomplete row is not memory of the pool yet, but will be.
     fn check_room(&self, pool: &Pool) -> std::result::Result<(), OverBudget> {
         let (stats, asked) = (pool.stats(), self.build.bytes() as u64);
         match stats.budget {

@@ -15,7 +15,7 @@ use deckle_runtime::{Data, OverBudget, Pool};
 
 /// The longest header that is read.
 const LONGEST_HEADER: usize = 1 << 20;
-/// How many bytes of elements of another type are converted at once.
+/// The number of bytes of elements of another type that are converted at once.
 const SCRATCH: usize = 1 << 16;
 const WHAT: &str = "a part of an array";
 
@@ -63,13 +63,13 @@ fn check(header: &Header, len: Option<u64>, ty: &Type) -> Result<()> {
     check_fit(header.dims.len(), &Type::Scalar(header.elem), ty)
 }
 
-/// An array whose rows, or scalars, come one after another.
+/// An array whose rows, or scalars, are returned one after another.
 struct Rows {
     window: Window,
     header: Header,
-    /// The type that is asked for.
+    /// The requested type.
     elem: ScalarType,
-    /// How many rows have been given.
+    /// The number of rows that have been returned.
     given: usize,
     scratch: Vec<u8>,
 }
@@ -85,7 +85,7 @@ impl Reader for Rows {
         let (held, takes) = (scalars * self.header.elem.bytes(), scalars * self.elem.bytes());
         let mut n = (bytes / (takes + 8 * vectors(inner)).max(1)).clamp(1, all - self.given);
         if held > 0 && self.window.file_len().is_none() {
-            // There may be less than the header claims.
+            // There may be fewer than the header claims.
             self.window.wait(held, bytes, pool)?;
             n = n.min(self.window.bytes().len() / held);
         }
@@ -112,7 +112,7 @@ impl Reader for Rows {
 }
 
 impl Rows {
-    /// Fills `to` with elements of the type that is asked for, and says how many bytes of the file they were.
+    /// Fills `to` with elements of the requested type, and returns their number of bytes in the file.
     fn read(&mut self, to: &mut [u8]) -> Result<usize> {
         let (from, into) = (self.header.elem, self.elem);
         let is_foreign = self.header.big_endian != cfg!(target_endian = "big");
@@ -140,12 +140,12 @@ impl Rows {
         Ok(done)
     }
 
-    /// Where in the file the next row begins.
+    /// The position of the next row in the file.
     fn begins(&self, row: usize) -> usize {
         self.header.data + self.given * row
     }
 
-    /// What is wrong with the elements, and at which byte of those that were read.
+    /// An error in the elements, and its position among the bytes that were read.
     fn fault(&self, elements: &[u8], row: usize, read: usize, wanted: usize) -> Option<(usize, Error)> {
         if self.header.elem == ScalarType::Bool
             && let Some(at) = elements[..read].iter().position(|b| *b > 1)
@@ -155,7 +155,7 @@ impl Rows {
         (read < wanted).then(|| (read, too_short(self.begins(row) + read, self.header.dims[0] * row, &self.header)))
     }
 
-    /// Nothing follows the last element: the length of a file was compared, but not that of what is packed or comes through a pipe.
+    /// Nothing may follow the last element: the length of a file was compared, but not that of compressed data or of a pipe.
     fn check_end(&mut self, pool: &Pool) -> Outcome<()> {
         if self.window.file_len().is_some() {
             return Ok(());
@@ -169,12 +169,12 @@ impl Rows {
     }
 }
 
-/// How many vectors a row is.
+/// The number of vectors in a row.
 fn vectors(inner: &[usize]) -> usize {
     inner.iter().fold((0, 1), |(total, rows), m| (total + rows, rows * m)).0
 }
 
-/// So many rows of equal size, by offsets.
+/// `n` rows of equal size, with offsets.
 fn regular(n: usize, inner: &[usize], scalars: Data, pool: &Pool) -> std::result::Result<Data, OverBudget> {
     let [m, rest @ ..] = inner else { return Ok(scalars) };
     let mut offsets = pool.alloc((n + 1) * 8, WHAT)?;

@@ -8,13 +8,13 @@ use deckle_ir::types::Type;
 use deckle_runtime::{Buffer, Data, Pool};
 
 const WHAT: &str = "a part of a text";
-/// How many bytes are looked at for words before it is asked whether there are enough.
+/// The number of bytes that are searched for words between two tests whether there are enough.
 const PIECE: usize = if cfg!(test) { 64 } else { 1 << 10 };
 /// Lines and words up to this length are copied as a piece of this length.
 const SHORT: usize = 16;
 
 pub(super) fn open(window: Window, ty: &Type, part: Option<&str>) -> Result<Box<dyn Reader>> {
-    // Says what is wrong with the part, if anything is.
+    // Reports an error in the part, if there is one.
     plain::read_bytes(b"", ty, part)?;
     if !plain::is_lines(ty) {
         return Ok(Box::new(Bytes { window }));
@@ -55,7 +55,7 @@ impl Reader for Bytes {
 struct Texts {
     window: Window,
     words: bool,
-    /// In so many bytes of the window no line ends.
+    /// The number of bytes of the window without a line end.
     searched: usize,
     /// A 0 and the ends of the texts of a block.
     ends: Vec<i64>,
@@ -79,7 +79,7 @@ impl Reader for Texts {
 }
 
 impl Texts {
-    /// Those that are complete, of about so many bytes.
+    /// The complete ones, of about `bytes` bytes.
     fn texts(&mut self, bytes: usize, pool: &Pool) -> Outcome<Option<Data>> {
         let text = self.window.bytes();
         let mut buffer = pool.alloc(text.len() + SHORT, WHAT)?;
@@ -108,7 +108,7 @@ fn bytes_in(buffer: Buffer) -> Data {
     Data::scalars(ScalarType::U8, buffer).expect("bytes are bytes")
 }
 
-/// Copies the lines that are complete, until they take so many bytes. Gives how many bytes they were and are. `to` has [`SHORT`] bytes to spare.
+/// Copies the complete lines, until they take `bytes` bytes. Returns the numbers of bytes read and written. `to` has [`SHORT`] bytes to spare.
 fn lines(
     text: &[u8],
     is_last: bool,
@@ -147,7 +147,7 @@ fn lines(
     (taken, len)
 }
 
-/// Copies the words that are complete, until they take so many bytes. Gives how many bytes they were, with the blanks around them, and are.
+/// Copies the complete words, until they take `bytes` bytes. Returns the numbers of bytes read, including the blanks around them, and written.
 /// `to` has [`SHORT`] bytes to spare.
 fn words(text: &[u8], is_last: bool, bytes: usize, to: &mut [u8], ends: &mut Vec<i64>) -> (usize, usize) {
     let whole = if is_last { text.len() } else { behind_blank(text) };
@@ -168,7 +168,7 @@ fn words(text: &[u8], is_last: bool, bytes: usize, to: &mut [u8], ends: &mut Vec
     (at, len)
 }
 
-/// Copies a part of a text behind so many bytes; if it is short, with what comes after it, which is written over.
+/// Copies a part of a text after `len` bytes; if it is short, with the bytes after it, which are overwritten later.
 #[inline]
 fn put(text: &[u8], [from, below]: [usize; 2], to: &mut [u8], len: usize) {
     match (text[from..].first_chunk::<SHORT>(), to[len..].first_chunk_mut::<SHORT>()) {
@@ -177,7 +177,7 @@ fn put(text: &[u8], [from, below]: [usize; 2], to: &mut [u8], len: usize) {
     }
 }
 
-/// Copies words behind so many bytes, and gives how many there are then.
+/// Copies words after `len` bytes, and returns the new length.
 fn copy(words: &[[usize; 2]], text: &[u8], to: &mut [u8], mut len: usize, ends: &mut Vec<i64>) -> usize {
     ends.extend(words.iter().map(|[from, below]| {
         put(text, [*from, *below], to, len);
@@ -187,7 +187,7 @@ fn copy(words: &[[usize; 2]], text: &[u8], to: &mut [u8], mut len: usize, ends: 
     len
 }
 
-/// Where words begin and end, by turns.
+/// Where words begin and end, alternately.
 struct Edges {
     places: [usize; PIECE + 2],
     count: usize,
@@ -196,7 +196,7 @@ struct Edges {
 }
 
 impl Edges {
-    /// Finds those in the next bytes, of which the first has this place. 64 are looked at together, and the processor need not foresee where words end.
+    /// Finds the edges in the next bytes, the first of which has this position. 64 bytes are examined together, without branches on where words end.
     fn find(&mut self, piece: &[u8], begins: usize) {
         let (parts, rest) = piece.as_chunks::<64>();
         let mut last = [b' '; 64];
@@ -216,12 +216,12 @@ impl Edges {
         (self.count, self.was_blank) = (count, was_blank);
     }
 
-    /// The words that have ended.
+    /// The complete words.
     fn words(&self) -> &[[usize; 2]] {
         self.places[..self.count].as_chunks().0
     }
 
-    /// Leaves out the words that have ended.
+    /// Removes the complete words.
     fn forget(&mut self) {
         let begun = self.count % 2;
         if begun == 1 {
@@ -230,7 +230,7 @@ impl Edges {
         self.count = begun;
     }
 
-    /// Where a word begins that has not ended.
+    /// The start of an incomplete word.
     fn begun(&self) -> Option<usize> {
         (self.count == 1).then_some(self.places[0])
     }
@@ -239,7 +239,7 @@ impl Edges {
 /// A bit for each byte, the low one for the first: whether it is blank.
 fn blanks(part: &[u8; 64]) -> u64 {
     of_bytes(part, |all| {
-        // Whether the low bits of each byte are at least so much.
+        // Whether the low bits of each byte are at least `n`.
         let least = |n: u64| (all & !HIGH).wrapping_add((0x80 - n) * ONES);
         (least(9) & !least(14) & !(least(11) & !least(12)) | least(32) & !least(33)) & !all
     })
@@ -256,7 +256,7 @@ fn newlines(part: &[u8; 64]) -> u64 {
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = 0x80 * ONES;
 
-/// A bit for each byte of what is given in the high bit of each byte of eight.
+/// A bit for each byte, from the high bits that `each` returns for the bytes of a word.
 #[inline(always)]
 fn of_bytes(part: &[u8; 64], each: impl Fn(u64) -> u64) -> u64 {
     let mut bits = 0;
@@ -268,7 +268,7 @@ fn of_bytes(part: &[u8; 64], each: impl Fn(u64) -> u64) -> u64 {
     bits
 }
 
-/// The first byte behind the last blank.
+/// The first byte after the last blank.
 fn behind_blank(text: &[u8]) -> usize {
     text.iter().rposition(u8::is_ascii_whitespace).map_or(0, |at| at + 1)
 }

@@ -9,12 +9,12 @@ use crate::{Error, Result};
 use deckle_ir::types::Type;
 use deckle_runtime::{Data, Pool};
 
-/// A chunk before the samples may be so long.
+/// The maximal length of a chunk before the samples.
 const LONGEST: u64 = 1 << 20;
-/// About how many bytes of a file are there at a time. Few in tests, so that samples are cut anywhere.
+/// The approximate number of bytes of a file in memory at a time. Few in tests, so that samples are split anywhere.
 const PIECE: usize = if cfg!(test) { 11 } else { 1 << 18 };
 
-/// Whether a file is read in blocks as such a type: samples without their rate.
+/// Whether a file is read in blocks as this type: samples without their rate.
 pub(super) fn is_streamed(ty: &Type) -> bool {
     wav::Form::of(ty).is_some_and(|form| form.rate.is_none())
 }
@@ -29,14 +29,14 @@ pub(super) fn open(mut window: Window, ty: &Type) -> Result<Box<dyn Reader>> {
         frame: form.frame,
         at,
         left,
-        // A pipe may have no length to begin with, and then says any.
+        // The writer of a pipe may not know its length, and then gives an arbitrary one.
         said: is_packed.then_some(said),
         window,
         build: Build::new(ty.elem().unwrap_or(ty)),
     }))
 }
 
-/// Reads up to the samples: how they are kept, where they begin, and how many bytes they and the file are said to have.
+/// Reads up to the samples: their layout and position, and the claimed numbers of bytes of the samples and of the file.
 fn begin(window: &mut Window) -> Result<(Layout, u64, u64, u64)> {
     have(window, 12)?;
     let bytes = window.bytes();
@@ -85,7 +85,7 @@ fn begin(window: &mut Window) -> Result<(Layout, u64, u64, u64)> {
     }
 }
 
-/// Reads on until there are so many bytes, or the end.
+/// Reads on until there are `len` bytes, or the end.
 fn have(window: &mut Window, len: usize) -> Result<()> {
     while window.bytes().len() < len && !window.has_ended() {
         window.begin()?;
@@ -98,16 +98,16 @@ struct Samples {
     layout: Layout,
     sample: deckle_ir::scalar::ScalarType,
     frame: Frame,
-    /// Where in the file the next ones are, and how many bytes there are still to be.
+    /// The position of the next samples in the file, and the number of remaining bytes.
     at: u64,
     left: u64,
-    /// The length that the file says, if it is to be compared behind the samples.
+    /// The claimed length of the file, if it is to be compared after the samples.
     said: Option<u64>,
     build: Build,
 }
 
 impl Samples {
-    /// Reads at most so many bytes of samples, and says how many.
+    /// Reads at most `most` bytes of samples, and returns their number.
     fn decode(&mut self, most: usize, pool: &Pool) -> Outcome<usize> {
         let size = self.layout.moment();
         self.window.wait(size, most, pool)?;
@@ -123,7 +123,7 @@ impl Samples {
         Ok(here)
     }
 
-    /// Counts what follows the samples.
+    /// Counts the bytes after the samples.
     fn check_end(&mut self, bytes: usize, pool: &Pool) -> Outcome<()> {
         let Some(said) = self.said.take() else { return Ok(()) };
         loop {

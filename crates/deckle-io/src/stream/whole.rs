@@ -1,18 +1,18 @@
-//! A value that was decoded as a whole, as a source: its elements if it is a vector or sequence, else itself.
+//! A value that was decoded as a whole, as a source: its elements if it is a vector or sequence, else the value itself.
 
 use super::{Outcome, Reader};
 use crate::build::Build;
 use deckle_runtime::{Data, Pool};
 
 pub(super) struct Whole {
-    /// The value, until somebody asks for it: from then on it counts against the budget.
+    /// The value, until it is first requested: from then on it counts against the budget.
     value: Option<Build>,
-    /// Whether its elements come, or itself.
+    /// Whether the source returns its elements, or the value itself.
     apart: bool,
     elements: Option<Data>,
-    /// How many have been given.
+    /// The number of elements that have been returned.
     given: usize,
-    /// How many bytes it takes.
+    /// The number of bytes it takes.
     bytes: usize,
 }
 
@@ -42,7 +42,7 @@ impl Reader for Whole {
         Ok(())
     }
 
-    /// Of the elements, all of which are there: whoever needs all of them asks for all at once.
+    /// In bytes of elements, all of which are in memory: a caller that needs all of them requests all at once.
     fn progress(&self) -> (u64, Option<u64>) {
         let count = self.elements.as_ref().map_or(1, Data::len).max(1);
         let done = self.bytes as u128 * self.given as u128 / count as u128;

@@ -1,7 +1,7 @@
-//! Values, types and signatures as people write and read them.
+//! Values, types and signatures as users write and read them.
 //!
-//! [`parse`] and [`show`] are inverse to one another, unless what is shown was shortened. The words are those of the script
-//! language, so that a result can be pasted into a program or given to the next run.
+//! [`parse`] and [`show`] are inverse to one another, unless the text was shortened. The notation is that of the script
+//! language, so that a result can be pasted into a program or passed to the next run.
 
 mod names;
 mod parse;

@@ -1,4 +1,4 @@
-//! Types and signatures in the words of the script language.
+//! Types and signatures in the notation of the script language.
 
 use deckle_ir::array::Function;
 use deckle_ir::scalar::ScalarType;

@@ -1,4 +1,4 @@
-//! Values from text, read under the guidance of the type they must have.
+//! Values from text, parsed according to the required type.
 //!
 //! ```text
 //! int, real, ...   12   -3   0xff   1_000   1.5   1e-9   inf   nan   'a' for a u8
@@ -16,12 +16,12 @@ use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::types::{RecordType, Type};
 use deckle_ir::value::Value;
 
-/// What is wrong with a text, and where in it.
+/// An error in a text, and its position.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Wrong {
-    /// The bytes that are meant.
+    /// The range of bytes.
     pub range: (usize, usize),
-    /// What is wrong with them.
+    /// The message.
     pub message: String,
     /// What to write instead.
     pub help: Option<String>,
@@ -47,17 +47,17 @@ pub fn is_text(ty: &Type) -> bool {
     matches!(ty.elem(), Some(Type::Scalar(ScalarType::U8)))
 }
 
-/// Bytes as a vector or sequence, as `ty` says.
+/// Bytes as a vector or sequence, according to `ty`.
 pub fn bytes_value(bytes: &[u8], ty: &Type) -> Value {
     collection(bytes.iter().map(|b| Value::Scalar(Scalar::U8(*b))).collect(), ty)
 }
 
-/// A vector or a sequence, as `ty` says.
+/// A vector or a sequence, according to `ty`.
 pub fn collection(items: Vec<Value>, ty: &Type) -> Value {
     if ty.is_seq() { Value::seq(items) } else { Value::array(items) }
 }
 
-/// How a value of a type may look.
+/// An example of the notation of a type.
 pub fn example(ty: &Type) -> String {
     let list = |parts: Vec<String>| parts.join(", ");
     match ty {
@@ -97,7 +97,7 @@ impl<'a> Reader<'a> {
         found
     }
 
-    /// The range of the next word, or of the next character where there is no word.
+    /// The range of the next word, or of the next character if there is no word.
     fn here(&mut self) -> (usize, usize) {
         self.peek();
         let next = self.text[self.at..].chars().next().map_or(0, char::len_utf8);
@@ -290,7 +290,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A word as a scalar, or what is wrong with it and what to write.
+/// A word as a scalar, or an error and a suggestion.
 fn scalar(word: &str, ty: ScalarType) -> Result<Scalar, (String, Option<String>)> {
     let name = scalar_name(ty);
     let not = || (format!("`{word}` is not of type `{name}`"), None);
@@ -324,7 +324,7 @@ fn scalar(word: &str, ty: ScalarType) -> Result<Scalar, (String, Option<String>)
     }
 }
 
-/// The integer that a word is: `None` if it is none, `Some(None)` if it is too large for any type.
+/// The integer value of a word: `None` if it is none, `Some(None)` if it is too large for any type.
 fn integer(word: &str) -> Option<Option<i128>> {
     let (negative, digits) = match word.strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -339,7 +339,7 @@ fn integer(word: &str) -> Option<Option<i128>> {
     Some(i128::from_str_radix(digits, radix).ok().map(|v| if negative { -v } else { v }))
 }
 
-/// `1e6` or `3.0` as the integer it is.
+/// `1e6` or `3.0` as an integer.
 fn as_integer(word: &str) -> Option<i64> {
     let v: f64 = word.parse().ok()?;
     (v.fract() == 0.0 && v.abs() < 9e15).then_some(v as i64)

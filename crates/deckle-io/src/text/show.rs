@@ -1,4 +1,4 @@
-//! Results for people.
+//! Results as text for users.
 //!
 //! ```text
 //! [1, 2, 3]                                        a vector
@@ -10,7 +10,7 @@
 //! point(x = 1.0, y = 2.0)                          a record
 //! "text"                                           a [u8] that is text
 //! ```
-//! Everything is written in a form that [`super::parse`] reads back, unless it was shortened.
+//! All output has a form that [`super::parse`] reads back, unless it was shortened.
 
 use crate::item::Item;
 use crate::tree;
@@ -21,9 +21,9 @@ use deckle_runtime::{Data, Form, Pool};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// The most elements that are shown without shortening.
+/// The maximal number of elements that are shown without shortening.
 const SHORT: usize = 20;
-/// How many are shown of a longer one: at the beginning and at the end.
+/// The numbers of elements shown of a longer one: at the beginning and at the end.
 const ENDS: (usize, usize) = (10, 3);
 /// The same for text, in characters.
 const SHORT_TEXT: usize = 400;
@@ -32,29 +32,29 @@ const TEXT_ENDS: (usize, usize) = (200, 60);
 pub(crate) const WIDTH: usize = 100;
 const DOTS: &str = "...";
 
-/// The first value of flat data, which is of the type, over as many lines as it needs, without the end of the last one. Of what is shortened, only what
-/// is shown is looked at.
+/// The first value of flat data, which is of the type, over as many lines as it needs, without the last line end. If the output is shortened, only the
+/// shown elements are read.
 pub fn show(ty: &Type, data: &Data, full: bool) -> String {
     show_at(ty, data, 0, full)
 }
 
-/// The same of the value at a place, which must be there.
+/// The same for the value at a place, which must exist.
 pub(crate) fn show_at(ty: &Type, data: &Data, at: usize, full: bool) -> String {
     Shower { full }.lines(ty, Item { data, at }).join("\n")
 }
 
-/// What is shown of a sequence whose elements come block by block: the same as [`show`] makes of all of them.
+/// The shown part of a sequence whose elements come block by block: the same text as [`show`] of all of them.
 #[derive(Debug)]
 pub struct Ends {
     ty: Type,
-    /// The first elements, as many as a short one has, and the last.
+    /// The first elements, as many as are shown of a short one, and the last.
     head: Vec<Value>,
     tail: VecDeque<Value>,
     about: About,
 }
 
 impl Ends {
-    /// None of a sequence type so far.
+    /// An empty sequence of a type.
     pub fn new(ty: &Type) -> Ends {
         Ends { ty: ty.clone(), head: Vec::new(), tail: VecDeque::new(), about: About::default() }
     }
@@ -63,7 +63,7 @@ impl Ends {
         self.ty.elem().unwrap_or(&self.ty)
     }
 
-    /// More elements.
+    /// Adds more elements.
     pub fn push(&mut self, block: &Data) {
         self.about.add(block, 0..block.len());
         let first = block.len().min(SHORT - self.head.len());
@@ -91,11 +91,11 @@ impl Ends {
     }
 }
 
-/// What has to be known of all elements to show some of them.
+/// Facts about all elements that are needed to show some of them.
 #[derive(Clone, Copy, Debug, Default)]
 struct About {
     len: usize,
-    /// Of the first one, if it is a vector.
+    /// The length of the first one, if it is a vector.
     first: usize,
     /// Whether not all are vectors of that length, and whether not all are texts.
     uneven: bool,
@@ -103,7 +103,7 @@ struct About {
 }
 
 impl About {
-    /// More elements.
+    /// Adds more elements.
     fn add(&mut self, data: &Data, range: Range<usize>) {
         if let Form::Equal(..) | Form::Offsets(..) = data.form() {
             if self.len == 0 && !range.is_empty() {
@@ -118,7 +118,7 @@ impl About {
     }
 }
 
-/// Elements to show, with `None` where some are left out.
+/// Elements to show, with `None` for an omitted part.
 struct Listed<'a> {
     chosen: Vec<Option<Item<'a>>>,
     about: About,
@@ -224,7 +224,7 @@ impl Shower {
         !self.full && len > SHORT
     }
 
-    /// The items to show, with `None` where some are left out.
+    /// The items to show, with `None` for an omitted part.
     fn chosen<'a>(&self, data: &'a Data, range: Range<usize>) -> Vec<Option<Item<'a>>> {
         let item = |at| Some(Item { data, at });
         if !self.is_long(range.len()) {
@@ -273,7 +273,7 @@ fn stacked(open: &str, close: &str, blocks: Vec<Vec<String>>, suffix: &str) -> V
     let mut lines = Vec::new();
     let last = blocks.len().saturating_sub(1);
     for (i, mut block) in blocks.into_iter().enumerate() {
-        // Dots stand for elements and their commas.
+        // Dots replace elements and their commas.
         if let Some(line) = block.last_mut().filter(|l| i < last && **l != DOTS) {
             line.push(',');
         }
@@ -287,7 +287,7 @@ fn stacked(open: &str, close: &str, blocks: Vec<Vec<String>>, suffix: &str) -> V
     lines
 }
 
-/// A block behind a few words; its further lines are moved as far.
+/// A block after a prefix; its further lines are indented by the prefix.
 fn prefixed(words: &str, block: Vec<String>) -> Vec<String> {
     let blanks = " ".repeat(words.chars().count());
     let shift = |(i, line): (usize, String)| format!("{}{line}", if i == 0 { words } else { &blanks });

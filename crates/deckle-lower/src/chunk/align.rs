@@ -1,6 +1,6 @@
-//! Sequences of different rates that are gone through together, two filters, say: elements of one wait for those of the other.
+//! Sequences of different rates that are traversed in lockstep, such as two filters: elements of one wait for those of the other.
 //!
-//! The state has the elements of each operand that wait, and how many there were of each side.
+//! The state holds the waiting elements of each operand, and the number of elements so far on each side.
 
 use super::state::nothing;
 use super::{OrBug, equal_operands, int, part, push};
@@ -21,7 +21,7 @@ pub(super) fn init(copy: &mut Copier<'_>, s: Var, sides: usize) -> Copied<Var> {
     push(copy, Op::Tuple, &parts, span)
 }
 
-/// `sides` tells for each operand of which side it is.
+/// `sides` gives the side of each operand.
 pub(super) fn step(
     copy: &mut Copier<'_>,
     changes: &mut dyn Rewrite,
@@ -63,13 +63,13 @@ pub(super) fn step(
     push(copy, Op::Tuple, &next, span)
 }
 
-/// How many there were of each side.
+/// The number of elements so far on each side.
 pub(super) fn totals(copy: &mut Copier<'_>, s: Var, state: Var, sides: usize, span: Span) -> Copied<Vec<Var>> {
     let n = copy.inst(s)?.args.len();
     (n..n + sides).map(|k| part(copy, state, k as u32, span)).collect()
 }
 
-/// All must have been as long.
+/// Checks that all had the same length.
 pub(super) fn finish(copy: &mut Copier<'_>, s: Var, last: Var, sides: &[usize]) -> Copied<Var> {
     let span = copy.old.span(s);
     let totals = totals(copy, s, last, sides.iter().max().or_bug("a side")? + 1, span)?;

@@ -8,13 +8,13 @@ use deckle_ir::kernel::{self, Buf, Rep, Rows, Step};
 pub enum Chunks {
     /// Never: each is an array.
     Never,
-    /// If as a whole something would be materialised on the way, or elements come from outside or go there.
+    /// If something would be materialised otherwise, or elements come from outside or are delivered there.
     Needed,
     /// Always.
     Always,
 }
 
-/// Whether a function whose kernels are known, with its sequences whole, is to have them in chunks.
+/// Whether a function with these kernels, whose sequences are materialised, should have its sequences in chunks.
 pub(crate) fn is_chunked(chunks: Chunks, function: &Function, whole: &kernel::Program) -> bool {
     match chunks {
         Chunks::Never => false,
@@ -23,13 +23,13 @@ pub(crate) fn is_chunked(chunks: Chunks, function: &Function, whole: &kernel::Pr
     }
 }
 
-/// Whether sequences come from outside or go there.
+/// Whether sequences come from outside or are delivered there.
 fn flows(function: &Function) -> bool {
     let mut all = function.params().iter().map(|p| function.ty(*p)).chain([function.result_type()]);
     all.any(|ty| !ty.is_concrete())
 }
 
-/// Whether arrays of unknown size are made that are no part of the result.
+/// Whether arrays of unknown size are created that are not part of the result.
 fn keeps_something(program: &kernel::Program) -> bool {
     let mut given = Vec::new();
     results(&program.result, &mut given);

@@ -1,6 +1,6 @@
-//! `flagpart` in chunks: elements and flags wait until the subsequence that they belong to has its end. The two need not advance together.
+//! `flagpart` in chunks: elements and flags wait until their subsequence is complete. The two need not advance together.
 //!
-//! The state has the elements and the flags that wait, how many there were of either, how many ends are behind, and how many have come; and the group that is open, if groups may be (`open.rs`).
+//! The state holds the waiting elements and flags, the number of each so far, the numbers of ends consumed and received, and the open group, if groups may be open (`open.rs`).
 
 use super::open::{Now, Open};
 use super::state::nothing;
@@ -27,10 +27,10 @@ fn binary(copy: &mut Copier<'_>, op: BinOp, a: Var, b: Var, span: Span) -> Copie
     push(copy, Op::Binary(op), &[a, b], span)
 }
 
-/// What a step of it gives.
+/// The result of a step.
 pub(super) struct Cut {
     pub state: Var,
-    /// For each `map` over groups what was made of one that was open, a vector of one element or none.
+    /// For each `map` over groups the result for one that was open, a vector of one element or none.
     pub made: Vec<(Var, Var)>,
 }
 
@@ -52,7 +52,7 @@ pub(super) fn step(
     let mut all = push(copy, Op::Concat(0), &[marks?, fs], span)?;
     let mut closed = closed?;
     let (mut now, mut made) = (None, Vec::new());
-    // Flags that belong to an open group are not looked at for others.
+    // Flags of an open group are not considered for others.
     let mut looked_at = all;
     if let Some(open) = open {
         let before = Now::of(copy, before, open.makes.len(), span)?;
@@ -65,7 +65,7 @@ pub(super) fn step(
         now = Some(left.now);
     }
     let have = push(copy, Op::Length, &[xs], span)?;
-    // Behind the last end, and how many elements the flags before that take.
+    // The position behind the last end, and the number of elements that the flags before it take.
     let length = push(copy, Op::Length, &[looked_at], span)?;
     let numbers = push(copy, Op::Iota(Coll::Array), &[length], span)?;
     let behind = map(copy, &[numbers, looked_at], span, |copy, p| behind_end(copy, p[0], p[1], span))?;
@@ -73,7 +73,7 @@ pub(super) fn step(
     let last = folded(copy, BinOp::Max, zero, behind, span)?;
     let are_ends = map(copy, &[all], span, |copy, p| push(copy, Op::Cast(ScalarType::I64), &[p[0]], span))?;
     let ends = push(copy, Op::Reduce(Monoid::Sum), &[are_ends], span)?;
-    // None, where none are looked at.
+    // None, if no flags are considered.
     let count = binary(copy, BinOp::Sub, last, ends, span)?;
     let count = binary(copy, BinOp::Max, count, zero, span)?;
     let are_there = binary(copy, BinOp::Le, count, have, span)?;
@@ -111,7 +111,7 @@ fn behind_end(copy: &mut Copier<'_>, at: Var, flag: Var, span: Span) -> Copied<V
     push(copy, Op::Select, &[flag, after, zero], span)
 }
 
-/// The position behind the last end whose elements are among so many, and how many there are before it.
+/// The position behind the last end whose elements are among the first `have`, and the number of ends before it.
 fn as_far_as(copy: &mut Copier<'_>, all: Var, have: Var, span: Span) -> Copied<Var> {
     let zero = int(copy, 0, span)?;
     let takes = map(copy, &[all], span, |copy, p| {
@@ -135,19 +135,19 @@ fn as_far_as(copy: &mut Copier<'_>, all: Var, have: Var, span: Span) -> Copied<V
     push(copy, Op::Tuple, &[last, count], span)
 }
 
-/// Whether elements are there that have to be gone through before others come.
+/// Whether there are elements that have to be processed before others arrive.
 pub(super) fn is_busy(copy: &mut Copier<'_>, state: Var, open: &Open, span: Span) -> Copied<Var> {
     Ok(Now::of(copy, state, open.makes.len(), span)?.begun)
 }
 
-/// How many elements there were, and how many the flags so far take.
+/// The number of elements so far, and how many the flags so far take.
 pub(super) fn totals(copy: &mut Copier<'_>, state: Var, span: Span) -> Copied<Vec<Var>> {
     let [elems, flags, ends] = [2, 3, 5].map(|k| part(copy, state, k, span));
     let takes = binary(copy, BinOp::Sub, flags?, ends?, span)?;
     Ok(vec![elems?, takes])
 }
 
-/// What is left over is an error: the one that as many elements and flags give as a whole.
+/// Leftover elements or flags are an error: the one that materialised operands of the same lengths give.
 pub(super) fn finish(copy: &mut Copier<'_>, s: Var, last: Var, open: Option<&Open>) -> Copied<Var> {
     let span = copy.old.span(s);
     let [rest, marks, elems, flags, ends] = [0, 1, 2, 3, 5].map(|k| part(copy, last, k, span));

@@ -1,9 +1,9 @@
-//! Which statements of a function go through sequences together, and how far each sequence is in a step.
+//! Which statements of a function share a traversal, and how far each sequence advances in a step.
 //!
-//! Sequences that have as many elements are of one *rate*. A rate is either that of a *clock*, where sequences begin, or that of a statement that makes another number of elements of what it is given.
-//! `zip` and `map` make two rates one. Where clocks meet, they are one clock. Where a clock meets what was made, the sequences that begin at it *follow*: they advance by as many elements
-//! as were made in the step. `++` puts clocks in order: those of its second operand stand still until those of the first have come to their end. Elements and flags of `flagpart`, and
-//! sequences that were made and are gone through together, may be of different rates: whichever is ahead waits for the others.
+//! Sequences with the same number of elements have one *rate*. A rate is either that of a *clock*, where sequences begin, or that of a statement whose output has another number of elements than its input.
+//! `zip` and `map` unify two rates. Two clocks that meet become one. If a clock meets a computed sequence, the sequences that begin at the clock *follow*: they advance by the number of elements
+//! computed in the step. `++` orders clocks: those of its second operand do not advance until those of the first have ended. Elements and flags of `flagpart`, and
+//! computed sequences that are traversed in lockstep, may have different rates: whichever is ahead waits for the others.
 
 use super::Whole;
 use super::large::{self, Runs};
@@ -18,39 +18,39 @@ use deckle_ir::size::Atom;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// Statements that one loop goes through.
+/// Statements that share one loop.
 #[derive(Clone, Debug)]
 pub(super) struct Group {
-    /// All of them, in an order in which they can be run.
+    /// All of them, in execution order.
     pub stmts: Vec<Var>,
     /// The statements and parameters in which sequences begin, and how they advance.
     pub sources: Vec<(Var, Pace)>,
-    /// For sources that are traversed together with something before them: where that is first.
+    /// For sources that are traversed in lockstep with an earlier sequence: the first such place.
     pub meets: HashMap<Var, Meet>,
-    /// For each clock those that have to come to their end before it.
+    /// For each clock those that have to end before it.
     pub clocks: Vec<BTreeSet<usize>>,
     /// Statements in which one sequence may be ahead of another.
     pub meetings: Vec<Meeting>,
-    /// Sequences that are the result of the function, or parts of it, whichever group they are of, each once.
+    /// Sequences that are the result of the function, or parts of it, of any group, each once.
     pub results: Vec<Var>,
-    /// Whether these are gathered rather than handed over.
+    /// Whether these are gathered rather than delivered.
     pub gathers: bool,
-    /// Conditions that are decided, and what each gives.
+    /// Conditions that are decided, and the value of each.
     pub decided: Vec<(Var, Var)>,
-    /// Statements whose elements are taken in runs.
+    /// Statements whose elements are processed in runs.
     pub runs: Vec<Runs>,
-    /// Statements that make groups which may be open.
+    /// Statements whose groups may be open.
     pub opens: Vec<Open>,
     pub cuts: Arc<Cuts>,
 }
 
 impl Group {
-    /// How groups that a statement makes may be open.
+    /// The open groups of a statement, if its groups may be open.
     pub(super) fn opens(&self, s: Var) -> Option<&Open> {
         self.opens.iter().find(|open| open.stmt == s)
     }
 
-    /// Where a source is first traversed together with another one.
+    /// Where a source is first traversed in lockstep with another.
     pub(super) fn meets(&self, source: Var) -> Option<Meet> {
         let pace = self.sources.iter().find(|(s, _)| *s == source)?.1;
         let others = self.sources.iter().filter(|(_, p)| *p == pace).map(|(s, _)| s);
@@ -62,7 +62,7 @@ impl Group {
         self.meetings.iter().find(|m| m.stmt == s)
     }
 
-    /// What becomes of a statement that is a result.
+    /// How a statement that is a result is delivered.
     pub(super) fn given(&self, s: Var) -> Option<State> {
         let number = self.results.iter().position(|v| *v == s)?;
         Some(if self.gathers { State::Gathered } else { State::Pushed(number as u32) })
@@ -74,7 +74,7 @@ impl Group {
     }
 }
 
-/// Where a source is traversed together with another one.
+/// Where a source is traversed in lockstep with another.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Meet {
     pub span: Span,
@@ -88,9 +88,9 @@ pub(super) struct Meet {
 #[derive(Clone, Debug)]
 pub(super) struct Meeting {
     pub stmt: Var,
-    /// For each operand of which side it is: those of one side are of one rate.
+    /// For each operand its side: those of one side have one rate.
     pub sides: Vec<usize>,
-    /// For each side the clocks that only it advances with.
+    /// For each side the clocks that advance with no other side.
     pub clocks: Vec<BTreeSet<usize>>,
 }
 
@@ -99,11 +99,11 @@ pub(super) struct Meeting {
 pub(super) enum Pace {
     /// With a clock.
     Clock(usize),
-    /// By as many elements as a statement has made.
+    /// By the number of elements that a statement has computed.
     Follows(Var),
 }
 
-/// Sets that are joined: each element knows another one of its set, up to one that knows itself.
+/// Disjoint sets: each element points to another one of its set, up to a root that points to itself.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sets(HashMap<Var, Var>);
 
@@ -124,7 +124,7 @@ impl Sets {
     }
 }
 
-/// What is found out about a group.
+/// The analysis of a group.
 #[derive(Default)]
 struct Rates {
     /// Sequences of one rate.
@@ -133,29 +133,29 @@ struct Rates {
     sources: Vec<Var>,
     /// See [`Group::meets`].
     meets: HashMap<Var, Meet>,
-    /// Statements that make another number of elements, and of what.
+    /// Statements whose output has another number of elements than their inputs, which are listed.
     made: Vec<(Var, Vec<Var>)>,
     /// Operands of `++`.
     appended: Vec<(Var, Var, Span)>,
-    /// Statements whose operands are of several rates, and of which of them each is.
+    /// Statements whose operands have several rates, and the rate of each.
     meetings: Vec<(Var, Vec<usize>)>,
 }
 
 impl Rates {
-    /// What makes the elements of a sequence, if it is not as many as there are at a clock.
+    /// The statement that computes the elements of a sequence, if their number is not that of a clock.
     fn maker(&mut self, v: Var) -> Option<Var> {
         let rate = self.same.find(v);
         let made: Vec<Var> = self.made.iter().map(|(s, _)| *s).collect();
         made.into_iter().find(|s| self.same.find(*s) == rate)
     }
 
-    /// Makes the rates of the first and of another operand one.
+    /// Unifies the rates of the first and of another operand.
     fn meet(&mut self, first: Var, (operand, other): (usize, Var), span: Span) {
         let rates = [self.same.find(first), self.same.find(other)];
         if rates[0] == rates[1] {
             return;
         }
-        // Of each rate the source that has met nothing before it. The earlier one stays such a source.
+        // The source of each rate that meets no earlier one. The earlier one remains such a source.
         let free = rates.map(|rate| {
             let at = self.sources.clone().into_iter().position(|s| self.same.find(s) == rate);
             at.filter(|i| !self.meets.contains_key(&self.sources[*i]))
@@ -167,7 +167,7 @@ impl Rates {
         self.same.join(first, other);
     }
 
-    /// Sequences are gone through together: they are of one rate, unless several of them are made, each in its own way.
+    /// Sequences are traversed in lockstep: they have one rate, unless several of them are computed, each in its own way.
     fn together(&mut self, s: Var, seqs: &[Var], span: Span) {
         let makers: Vec<Option<Var>> = seqs.iter().map(|v| self.maker(*v)).collect();
         let mut distinct: Vec<Var> = makers.iter().flatten().copied().collect();
@@ -178,7 +178,7 @@ impl Rates {
             self.same.join(seqs[0], s);
             return;
         }
-        // Those that are not made go along with the first.
+        // The others advance with the first.
         let first = seqs.iter().zip(&makers).find(|(_, m)| **m == Some(distinct[0])).map(|(v, _)| *v);
         let plain = seqs.iter().zip(&makers).enumerate().filter(|(_, (_, m))| m.is_none()).map(|(k, (v, _))| (k, *v));
         plain.zip(first.into_iter().cycle()).for_each(|(v, first)| self.meet(first, v, span));
@@ -191,7 +191,7 @@ impl Rates {
 /// The group of some statements.
 ///
 /// # Errors
-/// What keeps it from being traversed in chunks.
+/// The reason why it cannot be traversed in chunks.
 pub(super) fn group(text: &Text<'_>, stmts: Vec<Var>, results: &[Var]) -> Result<Group, Whole> {
     let function = text.function;
     let is_seq = |v: &Var| !function.ty(*v).is_concrete();
@@ -210,7 +210,7 @@ pub(super) fn group(text: &Text<'_>, stmts: Vec<Var>, results: &[Var]) -> Result
     };
     let mut rates = Rates::default();
     for v in text.outside(&group.stmts).into_iter().filter(is_seq) {
-        // What a parameter holds begins where that is taken from it.
+        // The sequences in a parameter begin where they are projected out of it.
         if function.ty(v).is_seq() && !rates.sources.contains(&v) {
             rates.sources.push(v);
         }
@@ -220,7 +220,7 @@ pub(super) fn group(text: &Text<'_>, stmts: Vec<Var>, results: &[Var]) -> Result
             return Err(Whole::new("a size depends on the position in a sequence", function.span(s)));
         }
         statement(text, s, &mut rates)?;
-        // A value is known when the traversal has come to its end.
+        // A value is known at the end of the traversal.
         let known = |v: &Var| group.stmts.contains(v) && !is_seq(v);
         if text.uses(s).iter().any(known) {
             return Err(Whole::new("it needs what a traversal gives while that goes on", function.span(s)));
@@ -238,7 +238,7 @@ pub(super) fn group(text: &Text<'_>, stmts: Vec<Var>, results: &[Var]) -> Result
     Ok(group)
 }
 
-/// How a statement takes its elements in runs, if it has to: something would be kept inside each of them. If each gives a sequence, these are made one at once.
+/// How a statement processes its elements in runs, if it has to: something would be materialised inside each of them. If each returns a sequence, these are concatenated at once.
 fn runs(text: &Text<'_>, group: &Group, s: Var) -> Option<Runs> {
     let function = text.function;
     let inst = function.inst(s).filter(|inst| inst.op == Op::Map)?;
@@ -263,7 +263,7 @@ fn runs(text: &Text<'_>, group: &Group, s: Var) -> Option<Runs> {
     large::keep_something(&units).then_some(Runs { stmt: s, flattened, units, large: text.cuts.large })
 }
 
-/// Whether a type that is written inside the bodies of a statement has a size that is told by the position in what it goes through: in a chunk that is another one.
+/// Whether a type written inside the bodies of a statement has a size that depends on the position in the traversed sequence: in a chunk that position differs.
 fn names_its_position(function: &Function, s: Var) -> bool {
     let Some(inst) = function.inst(s) else { return false };
     let Some(first) = inst.bodies.iter().map(|b| function.body(*b).first).min() else { return false };
@@ -276,7 +276,7 @@ fn names_its_position(function: &Function, s: Var) -> bool {
     })
 }
 
-/// What a statement does to rates.
+/// The effect of a statement on rates.
 fn statement(text: &Text<'_>, s: Var, rates: &mut Rates) -> Result<(), Whole> {
     let function = text.function;
     let span = function.span(s);
@@ -330,7 +330,7 @@ fn statement(text: &Text<'_>, s: Var, rates: &mut Rates) -> Result<(), Whole> {
 
 /// How the sources of a group advance.
 fn pace(function: &Function, group: &mut Group, rates: &mut Rates) -> Result<(), Whole> {
-    // What was made at a rate, if anything was.
+    // The computed sequence of each rate, if there is one.
     let mut makers: HashMap<Var, Var> = HashMap::new();
     for (s, _) in &rates.made {
         if makers.insert(rates.same.find(*s), *s).is_some() {
@@ -406,7 +406,7 @@ fn behind(rates: &mut Rates, clocks: &[Var], v: Var) -> BTreeSet<usize> {
     found
 }
 
-/// The statements, each behind what it uses and what it follows.
+/// The statements, each after those that it uses and follows.
 fn in_order(text: &Text<'_>, group: &Group) -> Option<Vec<Var>> {
     let mut done: Vec<Var> = Vec::new();
     let mut left = group.stmts.clone();
@@ -416,7 +416,7 @@ fn in_order(text: &Text<'_>, group: &Group) -> Option<Vec<Var>> {
     };
     while !left.is_empty() {
         let ready = left.iter().position(|s| {
-            // A parameter that follows is there when what it follows is.
+            // A parameter that follows another sequence is available when that is.
             let used = text.uses(*s);
             let makers = used.iter().filter(|v| !group.stmts.contains(v)).filter_map(|v| follows(*v));
             let mut needs: Vec<Var> = used.iter().copied().filter(|v| group.stmts.contains(v)).collect();

@@ -1,4 +1,4 @@
-//! What is made simpler first: calls of functions that go through sequences are written out, scans of sequences get a start, and a few sequences that are made one are put behind each other.
+//! Simplifications before chunking: calls of functions that traverse sequences are inlined, scans of sequences get a start, and a literal of sequences that is only flattened becomes a concatenation.
 
 use super::state::{neutral, only_operator};
 use super::{OrBug, push};
@@ -6,7 +6,7 @@ use crate::flatten::MOST_STATEMENTS;
 use deckle_ir::array::{Copied, Copier, Def, Function, Op, Refused, Rewrite, rewrite};
 use deckle_ir::entity::Var;
 
-/// The function with such calls written out, as far as the sizes in sequences need not be checked, which only a call does.
+/// The function with such calls inlined, unless sizes in sequences must be checked, which only a call does.
 ///
 /// # Errors
 /// A bug.
@@ -20,20 +20,20 @@ pub(super) fn inline(funcs: &[Function], func: &Function) -> Copied<Function> {
         streams.push(is_one);
     }
     match rewrite(funcs, func, &mut Inline { streams, left: MOST_STATEMENTS }) {
-        // Where sizes have to be checked after all, calls stay calls.
+        // If sizes have to be checked after all, calls stay calls.
         Err(Refused::Sizes(_)) => Ok(func.clone()),
         flat => flat,
     }
 }
 
 struct Inline {
-    /// Which functions go through sequences themselves, or through what they call.
+    /// Which functions traverse sequences, directly or in functions that they call.
     streams: Vec<bool>,
-    /// How many statements may still be written; then calls stay calls.
+    /// How many statements may still be added; after that, calls stay calls.
     left: usize,
 }
 
-/// The sequences in a literal of which nothing is made but one sequence of all of them.
+/// The sequences in a literal whose only use is to flatten it.
 fn literal(function: &Function, s: Var) -> Option<&[Var]> {
     let inst = function.inst(s).filter(|inst| matches!(inst.op, Op::MkSeq(_)) && !inst.args.is_empty())?;
     function.ty(s).as_seq().filter(|elem| elem.is_seq())?;

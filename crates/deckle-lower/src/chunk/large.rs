@@ -1,8 +1,8 @@
-//! Elements inside which much is gone through.
+//! Elements with large contents.
 //!
-//! A chunk has whole elements, and all that is inside them is gone through at once: that is fast as long as it is little. Where sequences inside an element have to wait for each other, so that they
-//! would be kept, elements are taken in *runs* of which as much is inside as memory has room for; and an element inside which there is more than that is taken alone, by loops of its own.
-//! Which elements those are depends on nothing but their own lengths, so that bits do not depend on how elements come together.
+//! A chunk has whole elements, and their contents are processed at once, which is fast if there is little. If sequences inside an element have to wait for each other, so that they
+//! would be materialised, elements are processed in *runs* whose contents fit in memory; an element with more contents than that is processed alone, by its own loops.
+//! The choice depends only on the lengths of the elements themselves, so bits do not depend on how elements are grouped.
 
 use super::plan::Unit;
 use super::source::Source;
@@ -14,18 +14,18 @@ use deckle_ir::entity::{Body, Var};
 use deckle_ir::scalar::ScalarType;
 use std::collections::BTreeSet;
 
-/// A `map` whose elements are taken in runs.
+/// A `map` whose elements are processed in runs.
 #[derive(Clone, Debug)]
 pub(super) struct Runs {
     pub stmt: Var,
-    /// What makes one sequence of those that elements give, if they do.
+    /// The statement that concatenates the sequences returned for the elements, if there is one.
     pub flattened: Option<Var>,
-    /// What is done for an element that is alone.
+    /// The computation for an element that is processed alone.
     pub units: Vec<Unit>,
     pub large: i64,
 }
 
-/// Whether something would be kept: sequences that do not advance together.
+/// Whether something would be materialised: sequences that do not advance together.
 pub(super) fn keep_something(units: &[Unit]) -> bool {
     units.iter().any(|unit| match unit {
         Unit::Statement(_) | Unit::Decided(..) => false,
@@ -35,12 +35,12 @@ pub(super) fn keep_something(units: &[Unit]) -> bool {
 }
 
 impl Runs {
-    /// The statement for which what elements give stands.
+    /// The statement that the results of the elements stand for.
     pub(super) fn gives(&self) -> Var {
         self.flattened.unwrap_or(self.stmt)
     }
 
-    /// The elements of a chunk: what they give stands for the statement.
+    /// Processes the elements of a chunk; the results stand for the statement.
     pub(super) fn make(&self, copy: &mut Copier<'_>, changes: &mut dyn Rewrite, inside: Var) -> Copied<()> {
         let (old, s) = (copy.old, self.stmt);
         let (inst, span) = (copy.inst(s)?, old.span(s));
@@ -85,7 +85,7 @@ impl Runs {
         Ok(())
     }
 
-    /// For each element one more than is inside it, as far as that is known before.
+    /// For each element one plus the number of inner elements, as far as that is known in advance.
     fn work(&self, copy: &mut Copier<'_>, changes: &mut dyn Rewrite, body: Body, seqs: &[Var]) -> Copied<Var> {
         let (old, span) = (copy.old, copy.old.span(self.stmt));
         let (needed, sources) = lengths(old, body, &self.units);
@@ -104,7 +104,7 @@ impl Runs {
         push(copy, Op::Tab, &[work], span)
     }
 
-    /// The end of the run that begins at an element, and what those up to there give.
+    /// The end of the run that begins at an element, and the results up to there.
     fn run(
         &self,
         copy: &mut Copier<'_>,
@@ -145,7 +145,7 @@ impl Runs {
         push(copy, Op::Tuple, &[after, result], span)
     }
 
-    /// The same for elements from one to another, all at once.
+    /// The same for a range of elements, all at once.
     fn several(
         &self,
         copy: &mut Copier<'_>,
@@ -169,14 +169,14 @@ impl Runs {
     }
 }
 
-/// Where the run ends that begins at an element, which has at least that one.
+/// The end of the run that begins at an element; a run has at least one element.
 fn end(copy: &mut Copier<'_>, (ends, first, run): (Var, Var, Var), at: Var, span: Span) -> Copied<Var> {
     let binary = |copy: &mut Copier<'_>, op, a, b| push(copy, Op::Binary(op), &[a, b], span);
     let one = int(copy, 1, span)?;
     let before = push(copy, Op::Index, &[ends, at], span)?;
     let before = binary(copy, BinOp::Sub, before, first)?;
     let count = push(copy, Op::Length, &[ends], span)?;
-    // Each has something, so a run has no more elements than there are inside it.
+    // Each counts at least one, so a run has no more elements than its contents count.
     let left = binary(copy, BinOp::Sub, count, at)?;
     let far = binary(copy, BinOp::Min, left, run)?;
     let far = binary(copy, BinOp::Add, at, far)?;
@@ -191,7 +191,7 @@ fn end(copy: &mut Copier<'_>, (ends, first, run): (Var, Var, Var), at: Var, span
     binary(copy, BinOp::Add, at, fitting)
 }
 
-/// The sequences inside a body whose lengths are known before anything is gone through, and the statements that tell them.
+/// The sequences inside a body whose lengths are known before the traversal, and the statements that compute these.
 fn lengths(function: &Function, body: Body, units: &[Unit]) -> (BTreeSet<Var>, Vec<Var>) {
     let plain: BTreeSet<Var> =
         units.iter().filter_map(|u| if let Unit::Statement(s) = u { Some(*s) } else { None }).collect();

@@ -1,9 +1,9 @@
 //! Sequences in chunks.
 //!
-//! A program over sequences becomes one with loops: each traversal is a `stream`, a loop whose state is what goes on from chunk to chunk, and whose body
-//! has the same statements, over the next elements only. A statement that makes a sequence of nothing but numbers or a vector makes a part of it instead; one that makes a
-//! concrete value of a sequence becomes a part of the state; everything between them stays as it is. So chunks need no executor of their own: they are an array program, which the
-//! interpreter runs too.
+//! The pass rewrites a program over sequences into one with loops: each traversal is a `stream`, a loop whose state is carried from chunk to chunk, and whose body
+//! has the same statements, over the next elements only. A statement that creates a sequence from numbers or a vector creates the next part of it instead; one that computes a
+//! concrete value from a sequence becomes a part of the state; everything between them is unchanged. So chunks need no executor of their own: the result is an array program, which the
+//! interpreter can run too.
 //!
 //! ```text
 //! v2 = iota<seq>(n)                        v9 = stream(chunk, (0, 0)) { s -> lt(s.0, n) } { s ->
@@ -13,26 +13,26 @@
 //!                                            (s.0 + chunk, s.1 + reduce<sum>(v4)) }
 //! ```
 //!
-//! # From outside and to outside
-//! A parameter that is a sequence is not there as a whole: `pull` has the next elements of it, and how many there are is known at the end only. A result that is a sequence is handed over by
-//! `push`, part by part; in its place the function gives how many elements there were. Both are operators of the array IR; where elements come from and go to is the business of whoever runs it.
+//! # Input and output
+//! A parameter that is a sequence is not in memory as a whole: `pull` returns its next elements, and its length is known only at the end. A result that is a sequence is delivered by
+//! `push`, part by part; in its place the function returns the number of elements. Both are operators of the array IR; the executor decides where elements come from and go to.
 //!
-//! # Which sequences go together
-//! All that statements connect are traversed by one loop, so several consumers of a sequence share its traversal. How far each advances in a step is worked out in `group.rs`.
+//! # Shared traversals
+//! One loop traverses all sequences that statements connect, so several consumers of a sequence share its traversal. `group.rs` computes how far each advances in a step.
 //!
 //! # Bits
-//! The size of a chunk is not known before the program runs, so the code is the same for all of them. What does not depend on how elements are grouped is combined chunk by
-//! chunk. Sums of floats are taken of blocks counted from the beginning of the sequence; what is left of a chunk waits for the next (`state.rs`).
+//! The chunk size is unknown before the program runs, so the code is the same for all sizes. Results that are independent of grouping are combined chunk by
+//! chunk. Sums of floats are computed in blocks counted from the beginning of the sequence; an incomplete block waits for the next chunk (`state.rs`).
 //!
-//! # What is large
-//! A chunk has whole elements. Where sequences inside an element would be kept, elements are taken in runs, and large ones alone, by loops of their own (`large.rs`); a group that flags have not ended is
-//! gone through as it comes if it is large (`open.rs`).
+//! # Large elements
+//! A chunk has whole elements. Where sequences inside an element would be materialised, elements are processed in runs, and large ones alone, by their own loops (`large.rs`); a large group without an end flag yet is
+//! processed incrementally (`open.rs`).
 //!
 //! # Conditions
-//! What belongs together with a sequence that a condition chooses is done in either branch, where it is known what is gone through (`plan.rs`).
+//! If a condition selects a sequence, everything connected with that sequence is duplicated in both branches, where the sequence is known (`plan.rs`).
 //!
-//! # What is left whole
-//! Where a sequence cannot be gone through in this way (both parts of a `++` go through the same one, say), the function stays as it is: [`chunk`] says why.
+//! # Unchunked functions
+//! If a sequence cannot be traversed in this way (both operands of a `++` traverse the same one, say), the function is unchanged: [`chunk`] returns the reason.
 
 mod align;
 mod choose;
@@ -60,10 +60,10 @@ use deckle_ir::types::Type;
 use plan::{Branch, Unit};
 use traversal::Traversal;
 
-/// Why a function is left as it is.
+/// Why a function is unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Whole {
-    /// What stands in the way.
+    /// The reason.
     pub why: String,
     /// Where.
     pub span: Span,
@@ -78,7 +78,7 @@ impl Whole {
 /// Why a function is not in chunks.
 #[derive(Clone, Debug)]
 pub enum Unchunked {
-    /// It is left as it is, for a reason of its own.
+    /// It is unchanged, for a reason in the function itself.
     Whole(Whole),
     /// A bug of this pass.
     Bug(Box<Diagnostic>),
@@ -97,7 +97,7 @@ impl From<Whole> for Unchunked {
 }
 
 impl Unchunked {
-    /// There is no copy of a function with its traversals in chunks.
+    /// No copy of a function with chunked traversals exists.
     fn refused(why: &Refused, function: &Function) -> Unchunked {
         match why {
             Refused::Sizes(_) => Whole::new("its sizes depend on sequences", function.span).into(),
@@ -109,14 +109,14 @@ impl Unchunked {
     }
 }
 
-/// What no well-formed function has, and so a bug: no copy is made in which something else stands for it.
+/// A case that no well-formed function has, and so a bug: no copy is made with a stand-in for it.
 fn bug(what: &str) -> Refused {
     Refused::Bug(what.to_string())
 }
 
-/// Something that every well-formed function has.
+/// A value that every well-formed function has.
 trait OrBug<T> {
-    /// It, or the error that it is missing.
+    /// The value, or the error that it is missing.
     fn or_bug(self, what: &str) -> Copied<T>;
 }
 
@@ -126,30 +126,30 @@ impl<T> OrBug<T> for Option<T> {
     }
 }
 
-/// The parameters that a function in chunks has beside those of the original, by their numbers.
+/// The parameters that a chunked function has besides those of the original, by their numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkSizes {
-    /// How many elements a chunk has at most.
+    /// The maximal number of elements in a chunk.
     pub chunk: usize,
-    /// How many elements are traversed at once inside elements.
+    /// The number of inner elements that are processed at once.
     pub inside: usize,
 }
 
-/// A function with its traversals in chunks.
+/// A function with chunked traversals.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chunked {
-    /// All functions before it, and in its place one with two parameters more.
+    /// All functions before it, and in its place one with two more parameters.
     pub program: Program,
     /// Which parameters these are.
     pub sizes: ChunkSizes,
-    /// For each sequence in the result, in order, the number of the `push` by which it is handed over.
+    /// For each sequence in the result, in order, the number of the `push` that delivers it.
     pub pushes: Vec<u32>,
 }
 
-/// The function with its traversals in chunks. `None` if it has no sequences.
+/// The function with chunked traversals. `None` if it has no sequences.
 ///
 /// # Errors
-/// What stands in the way, or a bug.
+/// The reason why it cannot be chunked, or a bug.
 pub fn chunk(program: &Program, func: Func, cuts: Cuts) -> Result<Option<Chunked>, Unchunked> {
     let before = &program.funcs[..func.index()];
     let old = &program.funcs[func.index()];
@@ -172,19 +172,19 @@ pub fn chunk(program: &Program, func: Func, cuts: Cuts) -> Result<Option<Chunked
 struct Sizes {
     /// Those of a chunk.
     chunk: Var,
-    /// Those that are gone through at once inside elements.
+    /// The limit on inner elements processed at once.
     inside: Var,
 }
 
 impl Sizes {
-    /// Which parameters they are.
+    /// The numbers of these parameters.
     fn numbers(self, function: &Function) -> Option<ChunkSizes> {
         let number = |v: Var| function.params().iter().position(|p| *p == v);
         Some(ChunkSizes { chunk: number(self.chunk)?, inside: number(self.inside)? })
     }
 }
 
-/// The rewriting under way.
+/// The state of the rewriting.
 #[derive(Default)]
 struct Chunker {
     units: Vec<Unit>,
@@ -201,7 +201,7 @@ impl Rewrite for Chunker {
     }
 
     fn statement(&mut self, copy: &mut Copier<'_>, s: Var) -> Copied<()> {
-        // Those of the function itself have all been copied at once: a loop may stand further down than the first of its statements.
+        // The statements of the function itself have all been copied at once: a loop may come later than the first of its statements.
         match copy.old.body(Function::ROOT).stmts.binary_search(&s) {
             Ok(_) => Ok(()),
             Err(_) => copy.statement(self, s),
@@ -210,7 +210,7 @@ impl Rewrite for Chunker {
 }
 
 impl Chunker {
-    /// Copies what units have.
+    /// Copies the statements of units.
     fn all(&mut self, copy: &mut Copier<'_>, units: &[Unit], sizes: Sizes) -> Copied<()> {
         units.iter().try_for_each(|unit| match unit {
             Unit::Statement(s) => copy.statement(self, *s),
@@ -227,7 +227,7 @@ impl Chunker {
     fn branch(&mut self, copy: &mut Copier<'_>, branch: &Branch, sizes: Sizes) -> Copied<()> {
         let span = copy.old.span(branch.stmt);
         let cond = copy.var(*copy.inst(branch.stmt)?.args.first().or_bug("a body or operand")?)?;
-        // A parameter that is a result is itself again in the other branch.
+        // A parameter that is a result represents itself again in the other branch.
         let before: Vec<(Var, Var)> = branch.gives.iter().filter_map(|v| Some((*v, copy.var(*v).ok()?))).collect();
         let mut bodies = Vec::new();
         for (which, units) in branch.ways.iter().enumerate() {
@@ -248,7 +248,7 @@ impl Chunker {
     }
 }
 
-/// Fails if these, the lengths of the first of some operands and of another one, are not equal.
+/// Fails if the lengths of the first of some operands and of another one are not equal.
 fn equal_operands(copy: &mut Copier<'_>, n: Var, (k, m): (usize, Var), span: Span) -> Copied<()> {
     let first = push(copy, Op::Iota(Coll::Array), &[n], span)?;
     let mut all = vec![first; k];
@@ -256,7 +256,7 @@ fn equal_operands(copy: &mut Copier<'_>, n: Var, (k, m): (usize, Var), span: Spa
     push(copy, Op::Zip, &all, span).map(|_| ())
 }
 
-/// Fails if sequences that are traversed together, which have had so many elements, are not as long.
+/// Fails if sequences that are traversed in lockstep differ in length; `n` and `m` are the lengths.
 fn equal(copy: &mut Copier<'_>, n: Var, m: Var, span: Span) -> Copied<()> {
     let a = push(copy, Op::Iota(Coll::Seq), &[n], span)?;
     let b = push(copy, Op::Iota(Coll::Seq), &[m], span)?;
@@ -284,7 +284,7 @@ fn push(copy: &mut Copier<'_>, op: Op, args: &[Var], span: Span) -> Copied<Var> 
     copy.b.push(op, args, &[], span).map_err(Refused::from)
 }
 
-/// What a body gives for each element of others.
+/// Maps a body over the elements of vectors.
 fn map(
     copy: &mut Copier<'_>,
     args: &[Var],
@@ -297,7 +297,7 @@ fn map(
     copy.b.push(Op::Map, args, &[b], span).map_err(Refused::from)
 }
 
-/// A start and numbers, combined by an operator.
+/// Folds numbers with an operator, from a start.
 fn folded(copy: &mut Copier<'_>, op: BinOp, start: Var, all: Var, span: Span) -> Copied<Var> {
     let (body, params) = copy.b.begin_body_of(&Op::Fold, &[start, all], 0, span)?;
     let both = push(copy, Op::Binary(op), &params, span)?;
@@ -305,7 +305,7 @@ fn folded(copy: &mut Copier<'_>, op: BinOp, start: Var, all: Var, span: Span) ->
     copy.b.push(Op::Fold, &[start, all], &[body], span).map_err(Refused::from)
 }
 
-/// The sums of numbers, each with all before it.
+/// The inclusive prefix sums of numbers.
 fn sums(copy: &mut Copier<'_>, xs: Var, span: Span) -> Copied<Var> {
     let zero = int(copy, 0, span)?;
     let scan = Op::Scan(Direction::Left, ScanKind::Inclusive);
@@ -315,7 +315,7 @@ fn sums(copy: &mut Copier<'_>, xs: Var, span: Span) -> Copied<Var> {
     copy.b.push(scan, &[zero, xs], &[body], span).map_err(Refused::from)
 }
 
-/// A value that depends on a condition.
+/// A conditional value.
 fn chosen(
     copy: &mut Copier<'_>,
     cond: Var,

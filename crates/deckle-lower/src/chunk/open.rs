@@ -1,8 +1,8 @@
-//! Groups that are larger than what is kept.
+//! Groups that are too large to be stored.
 //!
-//! `flagpart` keeps the elements of a group until it has its end. A group of more than [`Large`] elements is *open* instead: what is made of it is, like a traversal of its own, begun, fed with
-//! elements as they come, and ended, so that only the state of that traversal goes on. That is so for every group that is as large, also where a chunk has all of it: then the chunk is left for a step that
-//! has nothing else to do. So bits do not depend on where chunks end.
+//! `flagpart` stores the elements of a group until its end. A group of more than `Cuts::large` elements is *open* instead: the computation on it is, like a traversal of its own, begun, fed with
+//! elements as they arrive, and ended, so that only its state is carried on. This holds for every group of that size, even if one chunk has all of it: then the chunk is left for a step that
+//! does nothing else. So bits do not depend on where chunks end.
 
 use super::group::{Group, Pace};
 use super::plan::{self, Text, Unit};
@@ -15,7 +15,7 @@ use deckle_ir::array::{BinOp, Coll, Copied, Copier, Monoid, Op, Rewrite, UnOp};
 use deckle_ir::entity::{Body, Var};
 use deckle_ir::scalar::Scalar;
 
-/// A `flagpart` whose groups may be open, and all that is made of them.
+/// A `flagpart` whose groups may be open, and all computations on them.
 #[derive(Clone, Debug)]
 pub(super) struct Open {
     pub stmt: Var,
@@ -27,7 +27,7 @@ pub(super) struct Open {
 #[derive(Clone, Debug)]
 pub(super) struct Making {
     pub stmt: Var,
-    /// What is done for a group.
+    /// The computation on a group.
     units: Vec<Unit>,
     body: Body,
     /// The parameter that is the group.
@@ -35,7 +35,7 @@ pub(super) struct Making {
 }
 
 impl Open {
-    /// What groups of a statement may be open, if all that is made of them can be made bit by bit.
+    /// The open groups of a statement, if all computations on them can be incremental.
     pub(super) fn of(text: &Text<'_>, group: &Group, s: Var) -> Option<Open> {
         let function = text.function;
         function.inst(s).filter(|inst| inst.op == Op::FlagPart)?;
@@ -64,7 +64,7 @@ impl Making {
         fine.then_some(making)
     }
 
-    /// The only loop, which goes through the group.
+    /// The only loop, which traverses the group.
     fn only_loop(&self) -> Option<&Group> {
         let mut found = None;
         for unit in &self.units {
@@ -77,7 +77,7 @@ impl Making {
         found
     }
 
-    /// The statements before the loop, and the loop as it begins.
+    /// The statements before the loop, and the initial loop.
     fn begin(&self, copy: &mut Copier<'_>, changes: &mut dyn Rewrite) -> Copied<Traversal> {
         for unit in &self.units {
             match unit {
@@ -108,13 +108,13 @@ impl Making {
         let ty = copy.old.ty(self.param).clone();
         let more = stream::streamed(&mut copy.b, more, &ty, span)?;
         copy.stand(self.param, more);
-        // How many there are is told by the part.
+        // The part gives the number of elements.
         let none = int(copy, 0, span)?;
         let next = traversal.step(copy, changes, Sizes { chunk: none, inside }, state)?;
         push(copy, Op::Tuple, &next, span)
     }
 
-    /// What is made of a group that has its end.
+    /// The results for a complete group.
     fn end(&self, copy: &mut Copier<'_>, changes: &mut dyn Rewrite, state: Var) -> Copied<Var> {
         self.begin(copy, changes)?.end(copy, changes, state)?;
         let mut after = self.units.iter().skip_while(|u| !matches!(u, Unit::Loop(_))).skip(1);
@@ -130,23 +130,23 @@ impl Making {
 pub(super) struct Now {
     /// Whether one is.
     pub open: Var,
-    /// Whether it has just begun: its elements are there, and are to be gone through before others come.
+    /// Whether it has just begun: its present elements have to be processed before others arrive.
     pub begun: Var,
     pub states: Vec<Var>,
 }
 
-/// What is left of elements and flags when the group that is open has got its own.
+/// The elements and flags that remain after the open group has taken its own.
 pub(super) struct Left {
     pub now: Now,
     pub xs: Var,
     pub flags: Var,
-    /// 1 if the group has its end.
+    /// 1 if the group is complete.
     pub closes: Var,
-    /// What was made of it, a vector of one element or none for each `map`.
+    /// Its results, a vector of one element or none for each `map`.
     pub made: Vec<(Var, Var)>,
 }
 
-/// Where it stands in the state of a `flagpart`.
+/// The place of the open group in the state of a `flagpart`.
 const OPEN: u32 = 6;
 
 /// The number of flags before the first end.
@@ -169,7 +169,7 @@ impl Open {
         Ok(parts)
     }
 
-    /// The group that is open, if one is, gets its elements.
+    /// Feeds the open group, if there is one.
     pub(super) fn feed(
         &self,
         copy: &mut Copier<'_>,
@@ -212,7 +212,7 @@ impl Open {
         Ok(Left { now: Now { open, begun: now.begun, states }, xs, flags, closes, made })
     }
 
-    /// Of groups that have their ends, given by the flags up to the last of them, those before the first that is large: how many flags and elements they have.
+    /// The numbers of flags and elements of the complete groups before the first large one; the flags up to the last end are given.
     pub(super) fn before_large(
         &self,
         copy: &mut Copier<'_>,
@@ -247,7 +247,7 @@ impl Open {
         Ok([part(copy, both, 0, span)?, part(copy, both, 1, span)?])
     }
 
-    /// If what is left begins with a group that is large, that is open from now on.
+    /// If the remaining elements begin with a large group, that is open from now on.
     pub(super) fn begin(
         &self,
         copy: &mut Copier<'_>,
@@ -272,7 +272,7 @@ impl Open {
         Ok(Now { open, begun, states })
     }
 
-    /// What is made of the groups of a chunk, behind what was made of one that was open.
+    /// The results for the groups of a chunk, after those for an open group.
     pub(super) fn make(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, s: Var, before: Var) -> Copied<()> {
         let span = copy.old.span(s);
         copy.statement(changes, s)?;
@@ -290,7 +290,7 @@ impl Open {
 }
 
 impl Now {
-    /// The same as parts of the state of a `flagpart`, behind others.
+    /// The same as parts of the state of a `flagpart`, after others.
     pub(super) fn of(copy: &mut Copier<'_>, state: Var, makes: usize, span: Span) -> Copied<Now> {
         let [open, begun] = [OPEN, OPEN + 1].map(|k| part(copy, state, k, span));
         let states = (0..makes as u32).map(|k| part(copy, state, OPEN + 2 + k, span)).collect::<Copied<_>>()?;

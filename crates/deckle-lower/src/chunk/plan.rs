@@ -1,6 +1,6 @@
-//! What is done in which order: statements that stay as they are, loops over groups of others, and branches that decide what loops go through.
+//! The order of execution: unchanged statements, loops over groups of others, and branches that decide which sequences loops traverse.
 //!
-//! A sequence that a condition chooses is no sequence of its own: all that is connected with it is done in either branch, where what it stands for is known.
+//! A sequence that a condition selects is no sequence of its own: everything connected with it is duplicated in both branches, where the sequence is known.
 
 use super::group::{Group, Sets, group};
 use super::{Whole, uses};
@@ -10,45 +10,45 @@ use deckle_ir::entity::{Body, Var};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// So many conditions decide on what belongs together: each of them doubles the code.
+/// The maximal number of conditions among connected statements: each of them doubles the code.
 const CONDITIONS: usize = 3;
 
-/// What is done at once.
+/// A unit of execution.
 #[derive(Clone, Debug)]
 pub(super) enum Unit {
-    /// A statement that goes through no sequence.
+    /// A statement that traverses no sequence.
     Statement(Var),
-    /// A condition that is decided, and what it gives.
+    /// A decided condition, and its value.
     Decided(Var, Var),
-    /// One loop goes through a group.
+    /// A loop that traverses a group.
     Loop(Group),
-    /// A condition decides.
+    /// A branch on a condition.
     Branch(Branch),
 }
 
-/// Statements of which some go through a sequence that a condition chooses.
+/// Statements of which some traverse a sequence that a condition selects.
 #[derive(Clone, Debug)]
 pub(super) struct Branch {
     /// The `if`.
     pub stmt: Var,
-    /// What is done if the condition holds, and if it does not.
+    /// The units if the condition holds, and if it does not.
     pub ways: [Vec<Unit>; 2],
-    /// What is known of them afterwards.
+    /// The results that are used afterwards.
     pub gives: Vec<Var>,
 }
 
-/// A function, in which some conditions are decided: what each gives.
+/// A function in which some conditions are decided, with the value of each.
 #[derive(Clone, Debug)]
 pub(super) struct Text<'a> {
     pub function: &'a Function,
     pub decided: Vec<(Var, Var)>,
-    /// Whether results are gathered rather than handed over.
+    /// Whether results are gathered rather than delivered.
     pub gathers: bool,
     pub cuts: Arc<Cuts>,
 }
 
 impl Text<'_> {
-    /// What a condition gives that is decided.
+    /// The value of a decided condition.
     pub(super) fn stands_for(&self, s: Var) -> Option<Var> {
         self.decided.iter().find(|(v, _)| *v == s).map(|(_, v)| *v)
     }
@@ -68,7 +68,7 @@ impl Text<'_> {
         !self.function.ty(v).is_concrete()
     }
 
-    /// The first statement that chooses among sequences, its condition, and the bodies of its branches.
+    /// The first statement that selects a sequence, its condition, and the bodies of its branches.
     fn undecided(&self, stmts: &[Var]) -> Option<(Var, Var, [Body; 2])> {
         stmts.iter().filter(|s| self.stands_for(**s).is_none()).find_map(|s| match self.function.inst(*s)? {
             Inst { op: Op::If, args, bodies } => Some((*s, *args.first()?, bodies[..].try_into().ok()?)),
@@ -80,7 +80,7 @@ impl Text<'_> {
 /// The units of a function.
 ///
 /// # Errors
-/// What keeps a sequence from being traversed in chunks.
+/// The reason why a sequence cannot be traversed in chunks.
 pub(super) fn units(function: &Function, cuts: Cuts) -> Result<Vec<Unit>, Whole> {
     let (results, tuples) = results(function);
     let mut stmts: Vec<Var> = results.iter().copied().filter(|v| function.inst(*v).is_none()).collect();
@@ -99,7 +99,7 @@ pub(super) fn inside(text: &Text<'_>, body: Body, gathers: bool) -> Result<Vec<U
     plan(&text, &data.stmts, results, &BTreeSet::new())
 }
 
-/// The units of statements, of which some only put results together.
+/// The units of statements, of which some only build tuples of results.
 fn plan(text: &Text<'_>, stmts: &[Var], results: &[Var], tuples: &BTreeSet<Var>) -> Result<Vec<Unit>, Whole> {
     let mut sets = Sets::default();
     let (mut units, mut connected) = (Vec::new(), Vec::new());
@@ -131,7 +131,7 @@ fn plan(text: &Text<'_>, stmts: &[Var], results: &[Var], tuples: &BTreeSet<Var>)
     in_order(text, units)
 }
 
-/// Statements with a condition decided, in either way.
+/// The statements with a condition decided, once for each value.
 fn branch(
     text: &Text<'_>,
     (s, cond, [yes, no]): (Var, Var, [Body; 2]),
@@ -143,7 +143,7 @@ fn branch(
     if text.decided.len() >= CONDITIONS {
         return Err(Whole::new(format!("more than {CONDITIONS} conditions choose what is gone through"), span));
     }
-    // The branch is chosen before anything is gone through.
+    // The branch is selected before the traversal.
     if stmts.contains(&cond) {
         return Err(Whole::new("it needs what a traversal gives while that goes on", span));
     }
@@ -158,7 +158,7 @@ fn branch(
     Ok(Branch { stmt: s, ways: [way(yes)?, way(no)?], gives })
 }
 
-/// Units, each behind those that it needs.
+/// Units, each after those that it needs.
 fn in_order(text: &Text<'_>, mut left: Vec<(Vec<Var>, Unit)>) -> Result<Vec<Unit>, Whole> {
     let mut missing: BTreeSet<Var> = left.iter().flat_map(|(stmts, _)| stmts.iter().copied()).collect();
     let mut done = Vec::new();
@@ -174,7 +174,7 @@ fn in_order(text: &Text<'_>, mut left: Vec<(Vec<Var>, Unit)>) -> Result<Vec<Unit
     Ok(done)
 }
 
-/// For each sequence in the result of a function, in order, its number among those that it gives.
+/// For each sequence in the result of a function, in order, its number among the distinct ones.
 pub(super) fn pushes(function: &Function) -> Vec<u32> {
     let (results, _) = results(function);
     let mut all = Vec::new();
@@ -193,7 +193,7 @@ fn leaves(function: &Function, v: Var, all: &mut Vec<Var>) {
     }
 }
 
-/// The sequences that a function gives, each once, and the statements that only put them together.
+/// The sequences that a function returns, each once, and the statements that only build tuples of them.
 fn results(function: &Function) -> (Vec<Var>, BTreeSet<Var>) {
     let body = function.body(Function::ROOT);
     let (mut kept, mut tuples, mut pending) = (Vec::new(), BTreeSet::new(), vec![body.result]);

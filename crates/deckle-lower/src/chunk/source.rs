@@ -1,4 +1,4 @@
-//! Where sequences begin: statements that make one of numbers or of a vector, parameters that come from outside, and parts of them.
+//! Where sequences begin: statements that create one from numbers or from a vector, parameters that come from outside, and parts of them.
 
 use super::{OrBug, bug, equal, push};
 use deckle_analysis::stream;
@@ -11,19 +11,19 @@ use deckle_ir::types::Type;
 pub(super) struct Source {
     /// The statement or parameter.
     pub stmt: Var,
-    /// How many elements it has, in the copy; known at its end only, if they come from outside.
+    /// Its number of elements, in the copy; known only at the end if they come from outside.
     pub length: Option<Var>,
     /// Where its position is in the state of the traversal, if it has one of its own.
     pub place: u32,
-    /// The vector of which it is made, if it is.
+    /// The vector from which it is created, if any.
     vector: Option<Var>,
-    /// What stood for it before the traversal: a parameter itself.
+    /// What represented it before the traversal: a parameter itself.
     before: Option<Var>,
-    /// Whether its next part stands for it in each step.
+    /// Whether its next part represents it in each step.
     is_fed: bool,
 }
 
-/// The elements from a position below another, so many.
+/// A number of elements from a position, below another.
 #[derive(Clone, Copy)]
 pub(super) struct Part {
     pub pos: Var,
@@ -31,7 +31,7 @@ pub(super) struct Part {
     pub count: Var,
 }
 
-/// Whether a sequence is a parameter whose elements come from outside: all that its type says of their sizes can be checked when they are there.
+/// Whether a sequence is a parameter whose elements come from outside: all sizes in its type can be checked when they arrive.
 pub(super) fn is_outside(function: &Function, s: Var) -> bool {
     let Some(elem) = function.ty(s).as_seq().filter(|_| function.params().contains(&s)) else { return false };
     let (mut fine, mut constant) = (true, false);
@@ -45,12 +45,12 @@ pub(super) fn is_outside(function: &Function, s: Var) -> bool {
 }
 
 impl Source {
-    /// A sequence whose next part stands for it in each step.
+    /// A sequence that its next part represents in each step.
     pub(super) fn fed(s: Var) -> Source {
         Source { stmt: s, length: None, place: 0, vector: None, before: None, is_fed: true }
     }
 
-    /// What has to be known before the traversal. What fails, fails here.
+    /// Computes what has to be known before the traversal. Errors in that are raised here.
     pub(super) fn begin(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, s: Var) -> Copied<Source> {
         let span = copy.old.span(s);
         let mut source = Source { stmt: s, length: None, place: 0, vector: None, before: None, is_fed: false };
@@ -71,7 +71,7 @@ impl Source {
             }
             Some(Inst { op: Op::Seq, args, .. }) => *source.vector.insert(copy.var(args[0])?),
             other => {
-                // What is in memory already: a few elements, or an argument.
+                // Already in memory: a few elements, or an argument.
                 if other.is_some() {
                     copy.statement(changes, s)?;
                 }
@@ -83,7 +83,7 @@ impl Source {
         Ok(source)
     }
 
-    /// A part stands for the sequence.
+    /// Lets a part represent the sequence.
     pub(super) fn part(&self, copy: &mut Copier<'_>, changes: &mut dyn Rewrite, at: Part) -> Copied<()> {
         let Part { pos, end, count } = at;
         let s = self.stmt;
@@ -123,7 +123,7 @@ impl Source {
         Ok(())
     }
 
-    /// The next elements from outside, so many or those that there are, or some of them, stand for the sequence: how many there are.
+    /// Pulls the next elements from outside, `count` or as many as there are, or some of them, to represent the sequence; returns their number.
     pub(super) fn pull(&self, copy: &mut Copier<'_>, pos: Var, count: Var, all: bool) -> Copied<Var> {
         let span = copy.old.span(self.stmt);
         if self.is_fed {
@@ -146,14 +146,14 @@ impl Source {
         Ok(got)
     }
 
-    /// A part from outside, which must be there: it is traversed together with others at a place of the source.
+    /// Pulls a part from outside that must be complete: it is traversed in lockstep with other sequences.
     pub(super) fn pull_all(&self, copy: &mut Copier<'_>, at: Part, span: Span) -> Copied<()> {
         let got = self.pull(copy, at.pos, at.count, true)?;
         let end = push(copy, Op::Binary(BinOp::Add), &[at.pos, got], span)?;
         equal(copy, at.end, end, span)
     }
 
-    /// Behind the traversal.
+    /// After the traversal.
     pub(super) fn end(&self, copy: &mut Copier<'_>) {
         if let Some(before) = self.before {
             copy.stand(self.stmt, before);

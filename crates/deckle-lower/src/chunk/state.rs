@@ -1,4 +1,4 @@
-//! What goes on from chunk to chunk, and how.
+//! The state that is carried from chunk to chunk.
 
 use super::{OrBug, bug, chosen, folded, int, map, part, push};
 use crate::cuts::Cuts;
@@ -13,48 +13,48 @@ use deckle_ir::size::Size;
 use deckle_ir::types::Type;
 use std::sync::Arc;
 
-/// How the value of a statement comes about chunk by chunk.
+/// How the value of a statement is computed chunk by chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// How many elements there were.
+    /// The number of elements.
     Count,
-    /// What a built-in operator has combined so far; how elements are grouped does not show.
+    /// The combination so far by a built-in operator whose result is independent of grouping.
     Combined(Monoid),
-    /// The same for a function, from a start.
+    /// The same for a function, with a start.
     Folded,
-    /// The same where there is no start: a vector of one element or none.
+    /// The same without a start: a vector of one element or none.
     Best,
-    /// The least or greatest so far, or what all are above or below, and how many there were.
+    /// The minimum or maximum so far, or the identity element, and the number of elements.
     Extreme(BinOp),
-    /// Block by block: what whole blocks gave, and the elements that are not a block yet.
+    /// Block by block: the results of complete blocks, and the elements of the incomplete one.
     Blocks,
-    /// One element after another, as each is large.
+    /// One element after another, since each is large.
     InOrder,
-    /// All elements so far: a vector with room for more, and how many there are.
+    /// All elements so far: a vector with spare capacity, and their number.
     Kept,
     /// All elements so far, which have parts: vectors of many, of fewer and of the last.
     KeptParts,
-    /// How many elements of a result were handed over.
+    /// The number of delivered elements of a result.
     Pushed(u32),
-    /// All elements so far of a sequence that is a result inside a larger one, as those that are kept.
+    /// All elements so far of a sequence that is a result inside a larger one, stored like `Kept`.
     Gathered,
-    /// `zip` or `map` of sequences that do not advance together: elements that wait, and how many there were of either side.
+    /// `zip` or `map` of sequences that do not advance together: the waiting elements, and the numbers on either side.
     Aligned,
-    /// A scan goes on from what was combined so far.
+    /// A scan continues from the combination so far.
     Scanned,
-    /// A scan block by block: what whole blocks gave, and the elements that are not a block yet.
+    /// A scan block by block: the results of complete blocks, and the elements of the incomplete one.
     ScannedBlocks,
-    /// Block by block, without a start: of whole blocks a vector of one element or none.
+    /// Block by block, without a start: for complete blocks a vector of one element or none.
     Blocks1,
-    /// The first position of the best element: that element, if there is one, its position, and how many there were.
+    /// The first position of the best element: that element, if there is one, its position, and the number of elements.
     Place,
-    /// The only element: the first, if there is one, and how many there were.
+    /// The only element: the first, if there is one, and the number of elements.
     Only,
-    /// `flagpart`: elements and flags of a subsequence that has no end yet, and numbers of them.
+    /// `flagpart`: elements and flags of the incomplete subsequence, and their numbers.
     Cut,
 }
 
-/// Whether values of a type hold no float, so that how they are grouped does not show.
+/// Whether values of a type hold no float, so that the result is independent of grouping.
 fn is_exact(ty: &Type) -> bool {
     match ty {
         Type::Scalar(s) => !s.is_float(),
@@ -64,7 +64,7 @@ fn is_exact(ty: &Type) -> bool {
     }
 }
 
-/// The operator that a body applies to its parameters, if that is all that it does.
+/// The operator that a body applies to its parameters, if it does nothing else.
 pub(super) fn only_operator(function: &Function, body: Body) -> Option<BinOp> {
     let data = function.body(body);
     let [s] = data.stmts[..] else { return None };
@@ -72,12 +72,12 @@ pub(super) fn only_operator(function: &Function, body: Body) -> Option<BinOp> {
     (data.result == s && *args == data.params).then_some(*op)
 }
 
-/// The same, if it is the lesser or the greater of them.
+/// The same, if it is their minimum or maximum.
 fn extreme(function: &Function, body: Body) -> Option<BinOp> {
     only_operator(function, body).filter(|op| matches!(op, BinOp::Min | BinOp::Max))
 }
 
-/// What changes nothing, not even the sign of a zero.
+/// The identity element, which preserves even the sign of a zero.
 pub(super) fn neutral(op: BinOp, ty: &Type) -> Option<Scalar> {
     let Type::Scalar(ty) = *ty else { return None };
     match op {
@@ -92,12 +92,12 @@ pub(super) fn neutral(op: BinOp, ty: &Type) -> Option<Scalar> {
 }
 
 impl State {
-    /// Whether elements are taken in blocks.
+    /// Whether elements are processed in blocks.
     pub(super) fn has_blocks(self) -> bool {
         matches!(self, State::Blocks | State::Blocks1 | State::ScannedBlocks)
     }
 
-    /// How a statement is computed that goes through a sequence.
+    /// How a statement that traverses a sequence is computed.
     pub(super) fn of(function: &Function, s: Var) -> Option<State> {
         let inst = function.inst(s)?;
         let elem = |k: usize| inst.args.get(k).and_then(|v| function.ty(*v).as_seq());
@@ -194,7 +194,7 @@ impl State {
         }
     }
 
-    /// After a chunk, whose sequences stand for the whole ones.
+    /// After a chunk, which represents the whole sequences.
     pub(super) fn step(
         self,
         copy: &mut Copier<'_>,
@@ -289,7 +289,7 @@ impl State {
                 let elem = push(copy, Op::Index, &[all, params[0]], span)?;
                 copy.b.end_body(elem);
                 let best = copy.b.push(Op::Map, &[places], &[body], span)?;
-                // The best one so far stands before the others: if it still is, its place is what it was.
+                // The best one so far comes before the others: if it still is the best, its place stays.
                 let (body, params) = copy.b.begin_body_of(&Op::Fold, &[place, places], 0, span)?;
                 let stays = push(copy, Op::Binary(BinOp::Lt), &[params[1], had], span)?;
                 let before = push(copy, Op::Binary(BinOp::Sub), &[count, had], span)?;
@@ -335,7 +335,7 @@ impl State {
                 let rest = push(copy, Op::Drop, &[all, whole], span)?;
                 push(copy, Op::Tuple, &[sum, rest], span)
             }
-            // They need to know more.
+            // These need more context.
             State::Cut | State::Aligned | State::Pushed(_) | State::Gathered => {
                 Err(bug("the next state of a meeting or of a result that is handed over"))
             }
@@ -425,13 +425,13 @@ impl State {
     }
 }
 
-/// Room for elements, and how many there are.
+/// Capacity for elements, and their number.
 fn room(copy: &mut Copier<'_>, elem: &Type, span: Span) -> Copied<Var> {
     let (room, none) = (nothing(copy, elem, span)?, int(copy, 0, span)?);
     push(copy, Op::Tuple, &[room, none], span)
 }
 
-/// The same with the elements of a sequence, which have no parts.
+/// Appends the elements of a sequence, which have no parts.
 fn kept(copy: &mut Copier<'_>, xs: Var, before: Var, span: Span) -> Copied<Var> {
     let xs = push(copy, Op::Tab, &[xs], span)?;
     let elem = copy.b.ty(xs).elem().or_bug("elements")?.clone();
@@ -440,7 +440,7 @@ fn kept(copy: &mut Copier<'_>, xs: Var, before: Var, span: Span) -> Copied<Var> 
     let all = push(copy, Op::Binary(BinOp::Add), &[count, more], span)?;
     let is_full = push(copy, Op::Binary(BinOp::Gt), &[all, have], span)?;
     let larger = |copy: &mut Copier<'_>| {
-        // At least twice as much, so that copying takes as long as what is copied at most.
+        // At least doubles, so that copying takes amortised constant time per element.
         let by = push(copy, Op::Binary(BinOp::Max), &[have, more], span)?;
         let zero = zero(copy, &elem, span)?;
         let new = push(copy, Op::Replicate, &[zero, by], span)?;
@@ -453,8 +453,8 @@ fn kept(copy: &mut Copier<'_>, xs: Var, before: Var, span: Span) -> Copied<Var> 
     push(copy, Op::Tuple, &[room, all], span)
 }
 
-/// Vectors of which the second is appended to the first, if it has become so many times as long as what came: so each element is copied a few times only,
-/// however many come.
+/// Appends the second vector to the first if its length exceeds a multiple of the new elements, so that each element is copied only a few
+/// times.
 fn moved_on(
     copy: &mut Copier<'_>,
     first: Var,
@@ -475,7 +475,7 @@ fn moved_on(
     Ok((part(copy, both, 0, span)?, part(copy, both, 1, span)?))
 }
 
-/// Elements that came together from several vectors, as of a type: sizes that it has alike in all elements are so again. What a type tells of sizes decides on what is right.
+/// Elements gathered from several vectors, with the sizes of a type: sizes that are equal in all its elements are made equal again. The sizes in the type decide what is valid.
 fn alike(copy: &mut Copier<'_>, ty: &Type, all: Var, span: Span) -> Copied<Var> {
     let mut told = Vec::new();
     ty.for_each_size(&mut |size, depth| told.push((!size.varies(depth)).then(|| size.clone())));
@@ -499,13 +499,13 @@ fn alike(copy: &mut Copier<'_>, ty: &Type, all: Var, span: Span) -> Copied<Var> 
     if ensured == now { Ok(all) } else { push(copy, Op::Ensure(ensured), &[all], span) }
 }
 
-/// A vector without elements. What sizes these would have does not matter.
+/// A vector without elements. The sizes of these do not matter.
 pub(super) fn nothing(copy: &mut Copier<'_>, elem: &Type, span: Span) -> Copied<Var> {
     let elem = elem.map_sizes(&mut |_, _| Size::constant(0));
     push(copy, Op::Array(elem), &[], span)
 }
 
-/// What a body gives, where there are elements that it may be made of: a vector of one or none.
+/// The result of a body if it has elements to work on: a vector of one or none.
 fn at_most_one(
     copy: &mut Copier<'_>,
     (length, ty): (Var, &Type),
@@ -526,7 +526,7 @@ fn at_most_one(
     )
 }
 
-/// What combines two values in the place of a built-in operator.
+/// The scalar operator that combines two values like a built-in monoid.
 fn operator(m: Monoid) -> Option<BinOp> {
     Some(match m {
         Monoid::Sum => BinOp::Add,
@@ -537,7 +537,7 @@ fn operator(m: Monoid) -> Option<BinOp> {
     })
 }
 
-/// What it gives of nothing.
+/// The identity element.
 fn unit(copy: &mut Copier<'_>, m: Monoid, ty: &Type, span: Span) -> Copied<Var> {
     let Type::Scalar(ty) = *ty else { return Err(bug("a reduction of what is no scalar")) };
     let c = match m {
@@ -565,7 +565,7 @@ pub(super) fn zero(copy: &mut Copier<'_>, ty: &Type, span: Span) -> Copied<Var> 
     push(copy, op, &parts, span)
 }
 
-/// The body of a fold or scan as that of another operator.
+/// The body of a fold or scan used as that of another operator.
 fn applied(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, s: Var, op: &Op, args: &[Var]) -> Copied<Var> {
     let (old, span) = (copy.old, copy.old.span(s));
     let theirs = *copy.inst(s)?.bodies.first().or_bug("a body or operand")?;
@@ -576,7 +576,7 @@ fn applied(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, s: Var, op: &Op, ar
     copy.b.push(op.clone(), args, &[body], span).map_err(Refused::from)
 }
 
-/// The elements of a vector combined, of which there is at least one.
+/// The fold of a vector with at least one element.
 fn total(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, s: Var, xs: Var) -> Copied<Var> {
     match copy.inst(s)?.op {
         Op::Reduce(m) => push(copy, Op::Reduce(m), &[xs], copy.old.span(s)),
@@ -584,7 +584,7 @@ fn total(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, s: Var, xs: Var) -> C
     }
 }
 
-/// A vector of what is made of each of so many blocks of another one, the last of which may be shorter.
+/// A vector of results, one per block of another vector; the last block may be shorter.
 fn rows(
     copy: &mut Copier<'_>,
     (all, length): (Var, Var),
@@ -604,8 +604,8 @@ fn rows(
     copy.b.push(Op::Generate, &[count], &[body], span).map_err(Refused::from)
 }
 
-/// What the whole blocks of elements give, those that were left of a block before and new ones, and the elements that are left now. Only the first and the last block are
-/// put together: new elements between them are combined where they are computed.
+/// The results of the complete blocks, starting with the one left incomplete before, and the elements that remain now. Only the first and the last block are
+/// copied together: new elements between them are combined where they are computed.
 fn blocks(
     copy: &mut Copier<'_>,
     changes: &mut dyn Rewrite,
@@ -617,7 +617,7 @@ fn blocks(
     let binary = |copy: &mut Copier<'_>, op, a, b| push(copy, Op::Binary(op), &[a, b], span);
     let (block, none, one) = (int(copy, cuts.float_block, span)?, int(copy, 0, span)?, int(copy, 1, span)?);
     let (had, more) = (push(copy, Op::Length, &[rest], span)?, push(copy, Op::Length, &[xs], span)?);
-    // How many complete the block that was begun.
+    // How many elements complete the block that was begun.
     let is_begun = binary(copy, BinOp::Gt, had, none)?;
     let lack = binary(copy, BinOp::Sub, block, had)?;
     let need = binary(copy, BinOp::Min, lack, more)?;
@@ -630,7 +630,7 @@ fn blocks(
     let left = binary(copy, BinOp::Sub, more, need)?;
     let count = binary(copy, BinOp::Div, left, block)?;
     let all = binary(copy, BinOp::Add, full, count)?;
-    // All by the same code, since that decides how floats are grouped.
+    // All blocks use the same code, since the code decides how floats are grouped.
     let (body, params) = copy.b.begin_body_of(&Op::Generate, &[all], 0, span)?;
     let is_first = binary(copy, BinOp::Lt, params[0], full)?;
     let (yes, _) = copy.b.begin_body_of(&Op::If, &[is_first], 0, span)?;
@@ -656,7 +656,7 @@ fn blocks(
     Ok((totals, rest))
 }
 
-/// A scan of a vector, block by block: each starts from what was before and all blocks before it, in order.
+/// A scan of a vector, block by block: each starts from the previous state and all blocks before it, in order.
 fn scanned(
     copy: &mut Copier<'_>,
     changes: &mut dyn Rewrite,
@@ -710,7 +710,7 @@ fn pair(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, body: Body, a: Var, b:
     copy.statements(changes, body)
 }
 
-/// The elements of a vector combined, one after another: a vector of one element, or none.
+/// The ordered fold of a vector: a vector of one element, or none.
 fn in_order(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, s: Var, xs: Var) -> Copied<Var> {
     let span = copy.old.span(s);
     let length = push(copy, Op::Length, &[xs], span)?;
@@ -726,7 +726,7 @@ fn in_order(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, s: Var, xs: Var) -
     })
 }
 
-/// Starts from a value and combines it with so many others, in order.
+/// Starts from a value and combines it with a number of others, in order.
 fn one_by_one(
     copy: &mut Copier<'_>,
     changes: &mut dyn Rewrite,

@@ -1,7 +1,7 @@
 //! A loop over the chunks of a group.
 //!
-//! Its state is a tuple: the position of each clock; for each clock at which sequences come from outside, whether there may be more of them; the positions of what follows; and what goes on
-//! from chunk to chunk (`state.rs`).
+//! Its state is a tuple: the position of each clock; for each clock at which sequences come from outside, whether there may be more elements; the positions of the sequences that follow; and the states
+//! of statements (`state.rs`).
 
 use super::group::{Group, Meet, Meeting, Pace};
 use super::open::Open;
@@ -13,23 +13,23 @@ use deckle_ir::array::{BinOp, Copied, Copier, Op, Rewrite, UnOp};
 use deckle_ir::entity::Var;
 use deckle_ir::scalar::Scalar;
 
-/// What sequences begin at.
+/// A clock, at which sequences begin.
 struct Clock {
-    /// How many elements each of them has, if that is known before they are gone through.
+    /// The number of elements of each of its sequences, if known before the traversal.
     length: Option<Var>,
-    /// Where the state says whether there may be more, if some come from outside.
+    /// The place in the state of the flag for more elements, if some come from outside.
     more: Option<u32>,
 }
 
 /// A side of a meeting.
 struct Held {
-    /// By how many elements it is behind those after it.
+    /// The number of elements by which it is behind the sides after it.
     behind: Var,
     /// Whether it waits for others.
     waits: Var,
 }
 
-/// Fails if a source, which has `n` elements, is not as long as an earlier one, which has `m`.
+/// Fails if a source with `n` elements differs in length from an earlier one with `m`.
 fn as_long(copy: &mut Copier<'_>, meets: Option<Meet>, (n, m): (Var, Var), span: Span) -> Copied<()> {
     match meets {
         Some(Meet { span, operand, is_first: true }) => equal_operands(copy, n, (operand, m), span),
@@ -38,22 +38,22 @@ fn as_long(copy: &mut Copier<'_>, meets: Option<Meet>, (n, m): (Var, Var), span:
     }
 }
 
-/// A loop being made.
+/// A loop under construction.
 pub(super) struct Traversal {
     group: Group,
     span: Span,
     clocks: Vec<Clock>,
     sources: Vec<(Source, Pace)>,
-    /// Sources whose length is compared with that of another one when what both have was gone through.
+    /// Sources whose length is compared with that of another one after their common elements.
     lengths: Vec<(Var, Var, Var)>,
-    /// What goes on, of which statement, and where in the state it is.
+    /// The states of statements, and their places in the state of the loop.
     states: Vec<(Var, State, u32)>,
-    /// The state at first.
+    /// The initial state.
     pub start: Vec<Var>,
 }
 
 impl Traversal {
-    /// Makes the loop over a group, which has no place in the source; what its statements give stands for them from then on.
+    /// Builds the loop over a group, which has no place in the source; its results stand for the statements from then on.
     pub(super) fn make(copy: &mut Copier<'_>, changes: &mut dyn Rewrite, group: &Group, sizes: Sizes) -> Copied<()> {
         let t = Traversal::begin(copy, changes, group, false)?;
         let span = t.span;
@@ -70,7 +70,7 @@ impl Traversal {
         t.end(copy, changes, end)
     }
 
-    /// What has to be known before. What fails, fails here. Where a sequence *is fed*, what stands for it is its next part.
+    /// Computes what has to be known before the traversal. Errors in that are raised here. A sequence that *is fed* is represented by its next part.
     pub(super) fn begin(
         copy: &mut Copier<'_>,
         changes: &mut dyn Rewrite,
@@ -89,7 +89,7 @@ impl Traversal {
             match (pace, source.length) {
                 (Pace::Clock(c), Some(n)) => match clocks[c].length {
                     None => clocks[c].length = Some(n),
-                    // What comes of the elements that both have is handed over first.
+                    // The results of the elements that both have are delivered first.
                     Some(m) if hands_over => {
                         clocks[c].length = Some(push(copy, Op::Binary(BinOp::Min), &[m, n], span)?);
                         lengths.push((s, n, *first[c].get_or_insert(m)));
@@ -125,12 +125,12 @@ impl Traversal {
         Ok(Traversal { group: group.clone(), span, clocks, sources, lengths, states, start })
     }
 
-    /// Where a source is traversed together with another one.
+    /// Where a source is traversed in lockstep with another.
     fn meets(&self, source: &Source) -> Span {
         self.group.meets(source.stmt).map_or(self.span, |meet| meet.span)
     }
 
-    /// Whether there may be more at a clock.
+    /// Whether a clock may have more elements.
     fn clock_goes_on(&self, copy: &mut Copier<'_>, c: usize, now: Var) -> Copied<Var> {
         match (self.clocks[c].more, self.clocks[c].length) {
             (Some(place), _) => part(copy, now, place, self.span),
@@ -141,7 +141,7 @@ impl Traversal {
         }
     }
 
-    /// For each statement that may have to go through what is there before more comes, whether it has to.
+    /// For each statement that may have to process its present elements before more arrive, whether it has to.
     fn busy(&self, copy: &mut Copier<'_>, now: Var) -> Copied<Vec<Var>> {
         let mut all = Vec::new();
         for (s, state, place) in &self.states {
@@ -165,7 +165,7 @@ impl Traversal {
         all.or_bug("a clock")
     }
 
-    /// A chunk: the state after it.
+    /// The body of the loop, for one chunk: returns the state after it.
     pub(super) fn step(
         &self,
         copy: &mut Copier<'_>,
@@ -191,7 +191,7 @@ impl Traversal {
             } else if let Some(runs) = self.group.runs.iter().find(|runs| runs.gives() == s) {
                 runs.make(copy, changes, sizes.inside)?;
             } else if self.group.runs.iter().any(|runs| runs.stmt == s) {
-                // Together with what makes one sequence of it.
+                // Together with the statement that concatenates it.
             } else if let Some((_, before)) = cuts.iter().find(|(t, _)| *t == s) {
                 Open::make(copy, changes, s, *before)?;
             } else if !begins && !stands {
@@ -218,9 +218,9 @@ impl Traversal {
         Ok(next)
     }
 
-    /// Where sequences meet: for each side how far it is behind those after it, and whether it waits for another one, being ahead of that by more than a chunk.
+    /// Where sequences meet: for each side, how far it is behind those after it, and whether it waits for another one, being ahead of that by more than a chunk.
     ///
-    /// In chunks of one element whoever is ahead at all waits, and elements that are cut come when a flag needs them: what fails does not keep a result back that others have without it.
+    /// In chunks of one element a side that is ahead at all waits, and elements to be cut are requested when a flag needs them: a failing element does not hold back results of the elements before it.
     fn held(&self, copy: &mut Copier<'_>, now: Var, size: Var) -> Copied<Vec<Vec<Held>>> {
         let span = self.span;
         let mut all = Vec::new();
@@ -252,7 +252,7 @@ impl Traversal {
                     }
                     let ahead = push(copy, Op::Binary(BinOp::Sub), &[*mine, *theirs], span)?;
                     let is_ahead = push(copy, Op::Binary(BinOp::Gt), &[ahead, most], span)?;
-                    // Nobody waits for what has come to its end.
+                    // No side waits for one that has ended.
                     for c in &clocks[j] {
                         let goes_on = self.clock_goes_on(copy, *c, now)?;
                         let waits_for = push(copy, Op::Binary(BinOp::And), &[goes_on, is_ahead], span)?;
@@ -263,7 +263,7 @@ impl Traversal {
             }
             all.push(sides);
         }
-        // If all wait for each other, nobody does.
+        // If all wait for each other, all proceed.
         let mut moves = copy.b.push(Op::Const(Scalar::Bool(false)), &[], &[], span)?;
         for c in 0..self.clocks.len() {
             let mut free = self.clock_goes_on(copy, c, now)?;
@@ -282,7 +282,7 @@ impl Traversal {
         Ok(all)
     }
 
-    /// The sides of meetings that only a clock advances.
+    /// The sides of meetings that only this clock advances.
     fn of_clock<'h>(&self, c: usize, held: &'h [Vec<Held>]) -> impl Iterator<Item = &'h Held> {
         let sides = self.group.meetings.iter().zip(held).flat_map(move |(meeting, sides)| {
             meeting.clocks.iter().zip(sides).filter(move |(clocks, _)| clocks.contains(&c)).map(|(_, held)| held)
@@ -290,17 +290,17 @@ impl Traversal {
         sides.collect::<Vec<_>>().into_iter()
     }
 
-    /// How far a clock goes in a step.
+    /// How far a clock advances in a step.
     fn count(&self, copy: &mut Copier<'_>, (c, size): (usize, Var), now: Var, held: &[Vec<Held>]) -> Copied<Var> {
         let span = self.span;
         let none = int(copy, 0, span)?;
         let mut count = size;
         for side in self.of_clock(c, held) {
-            // As many as others wait for, which have come before.
+            // The number that others wait for, which comes first.
             count = push(copy, Op::Binary(BinOp::Max), &[side.behind, count], span)?;
         }
         if let Some(n) = self.clocks[c].length {
-            // Without overflow: a chunk may be as large as a number can be.
+            // Without overflow: a chunk may have up to the largest integer of elements.
             let pos = part(copy, now, c as u32, span)?;
             let left = push(copy, Op::Binary(BinOp::Sub), &[n, pos], span)?;
             count = push(copy, Op::Binary(BinOp::Min), &[left, count], span)?;
@@ -319,7 +319,7 @@ impl Traversal {
         Ok(count)
     }
 
-    /// Up to the end of a block, if that is not too far: then nothing has to wait, where a block has as many elements as were gone through.
+    /// Up to the end of a block, if that is not too far: then no element has to wait, if blocks count traversed elements.
     fn whole_blocks(&self, copy: &mut Copier<'_>, c: usize, now: Var, count: Var) -> Copied<Var> {
         let span = self.span;
         let (block, none) = (int(copy, self.group.cuts.float_block, span)?, int(copy, 0, span)?);
@@ -336,7 +336,7 @@ impl Traversal {
         push(copy, Op::Select, &[is_some, least, count], span)
     }
 
-    /// The sequences of a clock, as far as they go in a step.
+    /// Advances the sequences of a clock by a step.
     fn tick(
         &self,
         copy: &mut Copier<'_>,
@@ -348,7 +348,7 @@ impl Traversal {
         let span = self.span;
         let pos = part(copy, now, c as u32, span)?;
         let mine = |(source, pace): &(Source, Pace)| (*pace == Pace::Clock(c)).then_some(source.length.is_none());
-        // What comes from outside says how many there are.
+        // For sequences from outside, the pull returns the number of elements.
         let mut here: Option<(Var, Var)> = None;
         for (source, _) in self.sources.iter().filter(|s| mine(s) == Some(true)) {
             match here {
@@ -368,7 +368,7 @@ impl Traversal {
         }
         next[c] = end;
         if let Some(place) = self.clocks[c].more {
-            // None of some is the end; none of none is to wait.
+            // If elements were requested, none means the end; otherwise it means to wait.
             let none = int(copy, 0, span)?;
             let (is_some, waits) = (
                 push(copy, Op::Binary(BinOp::Gt), &[got, none], span)?,
@@ -384,7 +384,7 @@ impl Traversal {
         Ok(())
     }
 
-    /// A sequence that follows, as far as something was made: its position after that.
+    /// Advances a following sequence by the number of computed elements; returns its new position.
     fn follow(
         &self,
         copy: &mut Copier<'_>,
@@ -408,7 +408,7 @@ impl Traversal {
         Ok(end)
     }
 
-    /// Behind the loop: all sequences are at their end, and the statements have their values.
+    /// After the loop: all sequences have ended, and the statements have their values.
     pub(super) fn end(&self, copy: &mut Copier<'_>, changes: &mut dyn Rewrite, end: Var) -> Copied<()> {
         let span = self.span;
         for (source, pace) in &self.sources {

@@ -1,8 +1,8 @@
-//! The interior of a dimension, where nothing has to be said about its edges.
+//! The interior of a dimension, where conditions on its edges are constant.
 //!
-//! Stencils look beyond the edges, so what they read is clamped, wrapped or tested; away from the edges none of that does anything. Here such
-//! expressions are found: comparisons, minima, maxima and remainders of the position plus or minus something. Each
-//! tells from where or up to where it does nothing. Between the greatest of these bounds and the least, code is made that does without.
+//! Stencils read beyond the edges, so their indices are clamped, wrapped or tested; away from the edges none of this has an effect. This module finds such
+//! expressions: comparisons, minima, maxima and remainders of the position plus or minus something. Each
+//! has a bound from which or up to which it has no effect. Between the greatest of the lower bounds and the least of the upper ones, the code omits it.
 
 use super::Facts;
 use deckle_ir::array::BinOp;
@@ -11,28 +11,28 @@ use deckle_ir::scalar::ScalarType;
 use deckle_ir::schedule::Item;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is known of a node.
+/// A fact about a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fact {
     /// A condition: whether it holds.
     Is(bool),
-    /// A number: another one that is the same.
+    /// A number: an equal node.
     Same(Node),
 }
 
-/// What holds in the interior of a dimension, and where that is.
+/// The facts that hold in the interior of a dimension, and its bounds.
 #[derive(Debug)]
 pub(crate) struct Interior {
     pub dim: Space,
     pub facts: BTreeMap<Node, Fact>,
-    /// Positions are at least each of these.
+    /// Lower bounds of positions.
     pub lows: Vec<i64>,
-    /// And a multiple of them at most each of these, sums of what is known outside.
+    /// Upper bounds of multiples of positions: sums of values known outside.
     pub highs: Vec<(i64, Linear)>,
 }
 
 impl Facts<'_> {
-    /// The interior of a dimension, if it has one that matters to these items.
+    /// The interior of a dimension, if it affects these items.
     pub(crate) fn interior(&mut self, space: Space, items: &[Item]) -> Option<Interior> {
         let mut needs = BTreeSet::new();
         items.iter().for_each(|i| needs.extend(self.needs_of(*i)));
@@ -45,7 +45,7 @@ impl Facts<'_> {
         (!interior.facts.is_empty()).then_some(interior)
     }
 
-    /// Notes what is known of a node away from the edges, if there is anything.
+    /// Records the fact about a node away from the edges, if there is one.
     fn note_fact(&self, space: Space, n: Node, interior: &mut Interior) -> Option<()> {
         let Op::Binary(op, a, b) = self.p.node(n).op else { return None };
         if self.p.ty(a) != ScalarType::I64 {
@@ -55,7 +55,7 @@ impl Facts<'_> {
             Some(Fact::Same(m)) => m,
             _ => n,
         };
-        // How much the first is greater than the second.
+        // By how much the first exceeds the second.
         let over = |x: Node, y: Node, less: i64| {
             let mut sum = self.p.linear(x, &known)?;
             sum.add(&self.p.linear(y, &known)?, -1)?;
@@ -100,7 +100,7 @@ impl Facts<'_> {
         Some(())
     }
 
-    /// Where a sum is not negative, if that is so away from an edge: from a number on, or up to something that is no number.
+    /// The bound beyond which a sum is not negative, if there is one: from a number on, or up to a symbolic value.
     fn bound(&self, space: Space, sum: &Linear) -> Option<Bound> {
         let (mut times, mut rest) = (0, Linear { constant: sum.constant, ..Linear::default() });
         for (n, c) in &sum.terms {
@@ -109,7 +109,7 @@ impl Facts<'_> {
             if is_position && s == space {
                 times = *c;
             } else if is_position && self.p.encloses(space, s) {
-                // Positions further in, where their number is known: the worst of them.
+                // Positions further in, if their number is known: the worst case of them.
                 let Region::Dim(size) = self.p.space(s).region else { return None };
                 let last = self.p.as_int(size)?.checked_sub(1)?;
                 rest.constant = rest.constant.checked_add(last.checked_mul(*c)?.min(0))?;
@@ -127,7 +127,7 @@ impl Facts<'_> {
     }
 }
 
-/// From or up to where a position may go.
+/// A lower or upper bound of a position.
 enum Bound {
     Low(i64),
     High(i64, Linear),

@@ -1,4 +1,4 @@
-//! What the threads of a GPU may do at the same time.
+//! What the threads of a GPU may do concurrently.
 
 use super::parts_of;
 use deckle_ir::array::BinOp;
@@ -16,7 +16,7 @@ pub(crate) fn all_commute(p: &Program, folds: &[Node]) -> bool {
     folds.iter().all(|n| parts_of(p, *n).is_ok_and(|(_, _, how)| commutes(how)))
 }
 
-/// A scatter that atomic instructions can do: their order does not matter.
+/// A scatter that atomic instructions can perform: their order does not matter.
 pub(crate) fn is_atomic(p: &Program, sink: &Sink) -> bool {
     use BinOp::*;
     let Sink::Scatter { values, combine: Some(Combine::Ops(ops)), .. } = sink else { return false };
@@ -24,12 +24,12 @@ pub(crate) fn is_atomic(p: &Program, sink: &Sink) -> bool {
     ops.iter().all(|op| matches!(op, Add | Min | Max | And | Or | Xor)) && values.iter().all(wide)
 }
 
-/// A scatter into elements that points may share, with an operator that no instruction has.
+/// A scatter into elements that points may share, with an operator that has no atomic instruction.
 pub(crate) fn needs_order(p: &Program, sink: &Sink) -> bool {
     matches!(sink, Sink::Scatter { within: ROOT, .. }) && !is_atomic(p, sink)
 }
 
-/// Whether a warp can take a point of the first dimension and share what is inside: there are dimensions inside, nothing in them has an order, and nothing is folded along the first one.
+/// Whether a warp can take a point of the first dimension and share the work inside: there are inner dimensions, nothing in them is ordered, and nothing is folded along the first one.
 pub(crate) fn can_share_points(p: &Program, sinks: &[Sink], first: Space, folds: &[Node]) -> bool {
     let needed: BTreeSet<Node> = sinks.iter().flat_map(|s| p.sink_needs(s)).collect();
     let deeper = |s: Space| {

@@ -1,25 +1,25 @@
-//! Rows of different lengths that are written side by side: where one ends in an array, the next begins.
+//! Rows of different lengths that are written contiguously: where one ends in an array, the next begins.
 
 use super::{Facts, is_plain, makes_check, with_stack};
 use deckle_ir::kernel::{Buf, Node, Op, ROOT, Region, Sink, Space};
 use deckle_ir::schedule::Item;
 use std::collections::BTreeSet;
 
-/// Rows at the points of a dimension that are written side by side.
+/// Rows at the points of a dimension that are written contiguously.
 #[derive(Clone, Debug)]
 pub(crate) struct SuccessiveRows {
     /// The dimension of a row.
     pub row: Space,
-    /// Where rows begin and end.
+    /// The offsets of the rows.
     pub offsets: Buf,
     /// The sinks that write them.
     pub sinks: Vec<usize>,
-    /// The bytes that these write for an element.
+    /// The bytes that these write per element.
     pub bytes: i64,
 }
 
 impl Facts<'_> {
-    /// The rows at the points of the outermost dimension that items write side by side, from the first element to the last.
+    /// The rows at the points of the outermost dimension that items write contiguously, from the first element to the last.
     pub(crate) fn rows_side_by_side(&self, dim: Space, items: &[Item]) -> Option<SuccessiveRows> {
         let p = self.p;
         if p.space(dim).parent != ROOT || !items.iter().all(|i| matches!(i, Item::Sink(_))) {
@@ -42,7 +42,7 @@ impl Facts<'_> {
         found
     }
 
-    /// Such rows of 32 bits or more in arrays that the kernel does not read. Nothing fails in it, so that every element is written.
+    /// Such rows of 32 bits or more in arrays that the kernel does not read. No check in it fails, so that every element is written.
     pub(crate) fn successive_rows(&mut self, dim: Space, items: &[Item]) -> Option<SuccessiveRows> {
         let p = self.p;
         let rows = self.rows_side_by_side(dim, items)?;
@@ -61,7 +61,7 @@ impl Facts<'_> {
         needs.iter().all(fits).then_some(rows)
     }
 
-    /// Such rows whose elements do not depend on the row that they are in, so that all rows are one.
+    /// Such rows whose elements do not depend on their row, so that all rows are one.
     pub(crate) fn joined_rows(&self, dim: Space, items: &[Item]) -> Option<SuccessiveRows> {
         let rows = self.rows_side_by_side(dim, items).filter(|rows| rows.sinks.len() == items.len())?;
         let around = (dim, rows.row);
@@ -73,7 +73,7 @@ impl Facts<'_> {
         all.then_some(rows)
     }
 
-    /// Whether a node depends on a row only by the place of an element among those of all rows. `seen` are nodes that do.
+    /// Whether a node depends on a row only through the place of an element among those of all rows. `seen` are nodes that do.
     fn is_in_any_row(&self, n: Node, around: (Space, Space), offsets: Buf, seen: &mut BTreeSet<Node>) -> bool {
         let p = self.p;
         if !p.encloses(around.0, p.space_of(n)) || seen.contains(&n) || self.begins_at_offset(n, around, offsets) {
@@ -90,7 +90,7 @@ impl Facts<'_> {
         alike
     }
 
-    /// Whether an index is the offset of a row, plus the position in it, plus what is the same for all rows.
+    /// Whether an index is the offset of a row, plus the position in it, plus a value that is the same for all rows.
     fn begins_at_offset(&self, at: Node, (dim, row): (Space, Space), offsets: Buf) -> bool {
         let p = self.p;
         let Some(sum) = p.linear(at, &|n| self.resolved(n)) else { return false };

@@ -1,7 +1,7 @@
-//! Facts about a kernel: what choosing a schedule and following it both have to know.
+//! Facts about a kernel that both choosing a schedule and following it need.
 //!
-//! Which nodes depend on the position in which dimension, which indices ascend with it, which nodes differ between the lanes of a vector, in which order items need each other, and what
-//! is known of conditions away from the edges of a dimension ([`edges`]). Answers are remembered.
+//! Which nodes depend on the position in which dimension, which indices ascend with it, which nodes differ between the lanes of a vector, in which order items need each other, and which
+//! conditions are constant away from the edges of a dimension ([`edges`]). Answers are cached.
 
 pub(crate) mod edges;
 pub(crate) mod grid;
@@ -23,18 +23,18 @@ pub(crate) fn with_stack<R>(f: impl FnOnce() -> R) -> R {
     stacker::maybe_grow(64 << 10, 1 << 20, f)
 }
 
-/// What is known of the kernel of some sinks.
+/// Facts about the kernel of some sinks.
 pub(crate) struct Facts<'k> {
     pub p: &'k Program,
     pub sinks: &'k [Sink],
     pub cuts: Cuts,
-    /// The dimensions, from outside in, in whose interior code is being made.
+    /// The dimensions, from outside in, for whose interior code is being generated.
     interiors: Vec<Interior>,
-    /// The dimension whose points are the lanes of vectors, where there are vectors.
+    /// The dimension whose points are the lanes of vectors, if there are vectors.
     lane: Option<Space>,
-    /// Which nodes differ from lane to lane, as far as that was asked.
+    /// Which nodes differ from lane to lane, as far as computed.
     varying: HashMap<Node, bool>,
-    /// Which nodes depend on the position in which dimension, as far as that was asked.
+    /// Which nodes depend on the position in which dimension, as far as computed.
     mentioned: HashMap<(Node, Space), bool>,
     needs: HashMap<Node, BTreeSet<Node>>,
 }
@@ -45,13 +45,13 @@ impl<'k> Facts<'k> {
         Facts { p, sinks, cuts, interiors: Vec::new(), lane: None, varying, mentioned, needs }
     }
 
-    /// Lets the points of a dimension be lanes from now on, or none; returns what was before.
+    /// Makes the points of a dimension the lanes from now on, or none; returns the previous dimension.
     pub(crate) fn set_lane(&mut self, lane: Option<Space>) -> Option<Space> {
         self.varying.clear();
         std::mem::replace(&mut self.lane, lane)
     }
 
-    /// Answers questions while the points of a dimension are lanes.
+    /// Runs `ask` while the points of a dimension are lanes.
     pub(crate) fn in_lanes_of<R>(&mut self, dim: Space, ask: impl FnOnce(&mut Self) -> R) -> R {
         let before = self.set_lane(Some(dim));
         let answer = ask(self);
@@ -59,7 +59,7 @@ impl<'k> Facts<'k> {
         answer
     }
 
-    /// All that an item needs.
+    /// All nodes that an item needs.
     pub(crate) fn needs_of(&mut self, item: Item) -> BTreeSet<Node> {
         match item {
             Item::Fold(n) | Item::Scan(n) => self.needs.entry(n).or_insert_with(|| self.p.needs(&[n])).clone(),
@@ -79,7 +79,7 @@ impl<'k> Facts<'k> {
         }
     }
 
-    /// The space just below `from` on the way to `to`.
+    /// The space just below `from` on the path to `to`.
     pub(crate) fn below(&self, from: Space, to: Space) -> Result<Space, String> {
         self.p.between(from, to).first().copied().ok_or_else(|| format!("{to} is not below {from}"))
     }
@@ -103,7 +103,7 @@ impl<'k> Facts<'k> {
         all
     }
 
-    /// How many points a dimension has, where that is known before running.
+    /// The number of points of a dimension, if known statically.
     pub(crate) fn points_of(&self, dim: Space) -> Option<i64> {
         match self.p.space(dim).region {
             Region::Dim(size) => self.p.as_int(size),
@@ -111,7 +111,7 @@ impl<'k> Facts<'k> {
         }
     }
 
-    /// Whether a dimension has one point or none, whatever is run: the rest of a row that a chunk has cut, say.
+    /// Whether a dimension never has more than one point: the rest of a row that a chunk has cut, for example.
     pub(crate) fn is_single(&self, dim: Space) -> bool {
         match self.p.space(dim).region {
             Region::Dim(size) => self.is_at_most(size, 1),
@@ -123,7 +123,7 @@ impl<'k> Facts<'k> {
         match self.p.node(n).op {
             Op::Binary(BinOp::Min, a, b) => self.is_at_most(a, most) || self.is_at_most(b, most),
             Op::Binary(BinOp::Max, a, b) | Op::Select(_, a, b) => self.is_at_most(a, most) && self.is_at_most(b, most),
-            // Where it fails, there is no point.
+            // If it fails, there is no point.
             Op::Check { value, .. } => self.is_at_most(value, most),
             _ => self.p.as_int(n).is_some_and(|n| n <= most),
         }
@@ -148,22 +148,22 @@ impl<'k> Facts<'k> {
         found
     }
 
-    /// What the value of a node depends on.
+    /// The nodes on which the value of a node depends.
     pub(crate) fn on_of(&self, n: Node) -> Vec<Node> {
         let mut on = self.p.operands(n);
-        // How often they go round, or whether: that of other nodes says nothing about their values.
+        // Conditions and the number of rounds; the spaces of other nodes do not affect their values.
         if matches!(self.p.node(n).op, Op::Fold { .. } | Op::Scan { .. } | Op::If { .. } | Op::Loop { .. }) {
             on.extend(self.p.sizes_of(n));
         }
         on
     }
 
-    /// Whether a dimension has so few points, known before running, that a loop over them is written out.
+    /// Whether the number of points of a dimension is known statically and so small that its loop is unrolled.
     pub(crate) fn written_out(&self, space: Space) -> bool {
         self.points_of(space).is_some_and(|n| n <= self.cuts.unrolled)
     }
 
-    /// How a loop over a dimension runs that is no vector: in any order where only sums are carried and nothing is combined into memory.
+    /// The level of a scalar loop over a dimension: in any order if only sums are carried and nothing is combined into memory.
     pub(crate) fn serial_level(&mut self, space: Space, items: &[Item]) -> Level {
         let simple = items.iter().all(|i| match i {
             Item::Fold(n) => matches!(parts_of(self.p, *n), Ok((_, _, Combine::Ops(_)))),
@@ -184,19 +184,19 @@ impl<'k> Facts<'k> {
         needs.into_iter().filter(|n| self.p.encloses(space, self.p.space_of(*n))).collect()
     }
 
-    /// Assumes what holds in the interior of a dimension, until [`Facts::forget_last`].
+    /// Assumes the facts of the interior of a dimension, until [`Facts::forget_last`].
     pub(crate) fn assume(&mut self, interior: Interior) {
         self.interiors.push(interior);
         self.varying.clear();
     }
 
-    /// Assumes no more what was assumed last.
+    /// Drops the last assumption.
     pub(crate) fn forget_last(&mut self) {
         self.interiors.pop();
         self.varying.clear();
     }
 
-    /// Takes what is assumed of all but some dimensions: those around the place where code is made next. It is for [`Facts::assume_too`].
+    /// Removes and returns the assumptions about all dimensions except those around the place where code is generated next. [`Facts::assume_too`] restores them.
     pub(crate) fn forget_but(&mut self, around: impl Fn(Space) -> bool) -> Vec<Interior> {
         let kept = self.interiors.iter().take_while(|i| around(i.dim)).count();
         if kept < self.interiors.len() {
@@ -205,7 +205,7 @@ impl<'k> Facts<'k> {
         self.interiors.split_off(kept)
     }
 
-    /// Assumes again what was taken.
+    /// Restores removed assumptions.
     pub(crate) fn assume_too(&mut self, taken: Vec<Interior>) {
         if !taken.is_empty() {
             self.varying.clear();
@@ -213,7 +213,7 @@ impl<'k> Facts<'k> {
         self.interiors.extend(taken);
     }
 
-    /// What is assumed of a node.
+    /// The assumed fact about a node.
     fn assumed(&self, n: Node) -> Option<Fact> {
         self.interiors.iter().rev().find_map(|i| i.facts.get(&n).copied())
     }
@@ -228,7 +228,7 @@ impl<'k> Facts<'k> {
         })
     }
 
-    /// Whether a node differs from lane to lane, or may.
+    /// Whether a node may differ from lane to lane.
     pub(crate) fn varies(&mut self, n: Node) -> bool {
         if self.truth(n).is_some() {
             return false;
@@ -247,7 +247,7 @@ impl<'k> Facts<'k> {
         let varies = match self.p.node(n).op {
             Op::Pos => outer == space,
             Op::Scan { .. } => true,
-            // Where no lane needs them they must do nothing, even if they would be the same for all.
+            // If no lane needs them they must have no effect, even if they would be the same for all.
             Op::Load(..) | Op::Check { .. } if around.iter().any(|s| self.guarded_by_lanes(*s)) => true,
             _ => looped || with_stack(|| self.on_of(n).into_iter().any(|m| self.varies(m))),
         };
@@ -255,7 +255,7 @@ impl<'k> Facts<'k> {
         varies
     }
 
-    /// Whether a space is a guard that holds in some lanes only, or may.
+    /// Whether a space is a guard that may hold in some lanes only.
     pub(crate) fn guarded_by_lanes(&mut self, s: Space) -> bool {
         match self.p.space(s).region {
             Region::Guard(cond, _) => self.varies(cond),
@@ -263,7 +263,7 @@ impl<'k> Facts<'k> {
         }
     }
 
-    /// Whether nodes under a guard, computed in lanes, take longer than a jump over them: there are gathered elements, or loops.
+    /// Whether nodes under a guard, computed in lanes, cost more than a branch over them: there are gathered elements, or loops.
     pub(crate) fn is_worth_a_jump(&mut self, guard: Space, nodes: &[Node]) -> bool {
         let Some(lane) = self.lane else { return false };
         let (mut pending, mut seen) = (nodes.to_vec(), BTreeSet::new());
@@ -281,7 +281,7 @@ impl<'k> Facts<'k> {
         false
     }
 
-    /// Whether an index goes up by one with the position.
+    /// Whether an index increases by one with the position.
     pub(crate) fn follows(&mut self, at: Node, dim: Space) -> bool {
         let at = self.resolved(at);
         match self.p.node(at).op {
@@ -296,7 +296,7 @@ impl<'k> Facts<'k> {
         }
     }
 
-    /// Whether an index goes up by one with the position, but for being tested.
+    /// Whether an index increases by one with the position, apart from checks.
     pub(crate) fn goes_along(&mut self, at: Node, dim: Space) -> bool {
         let at = self.resolved(at);
         match self.p.node(at).op {
@@ -305,7 +305,7 @@ impl<'k> Facts<'k> {
         }
     }
 
-    /// The node that is the same as another one, as far as is known here.
+    /// The node that equals another one, as far as is known here.
     pub(crate) fn resolved(&self, n: Node) -> Node {
         match self.assumed(n) {
             Some(Fact::Same(m)) => m,
@@ -356,7 +356,7 @@ impl<'k> Facts<'k> {
         }
     }
 
-    /// Whether a scan only numbers what is stored one after another.
+    /// Whether a scan only numbers elements that are stored contiguously.
     pub(crate) fn is_packing(&mut self, n: Node, items: &[Item]) -> bool {
         let Op::Scan { exclusive: true, elems, combine: Combine::Ops(ops), .. } = &self.p.node(n).op else {
             return false;
@@ -384,7 +384,7 @@ impl<'k> Facts<'k> {
         is_guard && !needs.iter().any(uses) && items.iter().all(stores)
     }
 
-    /// Whether floats are added up along a dimension: where it is cut would then show.
+    /// Whether floats are added up along a dimension: splitting it would then change bits.
     pub(crate) fn adds_floats(&self, space: Space, item: Item) -> bool {
         let (Item::Fold(n) | Item::Scan(n)) = item else { return false };
         let Ok((_, elems, how)) = parts_of(self.p, n) else { return false };
@@ -395,7 +395,7 @@ impl<'k> Facts<'k> {
     }
 }
 
-/// What a fold or scan starts from, combines, and how.
+/// The start, elements and operator of a fold or scan.
 pub(crate) type Parts<'k> = (Option<&'k Vec<Node>>, &'k Vec<Node>, &'k Combine);
 
 /// The parts of a fold or scan.
@@ -408,7 +408,7 @@ pub(crate) fn parts_of(p: &Program, n: Node) -> Result<Parts<'_>, String> {
     }
 }
 
-/// The factors of an element, if it is a product of floats that a fold adds: then the product and the addition can be one operation, which rounds once.
+/// The factors of an element, if it is a product of floats that a fold adds: then the product and the addition can be one fused operation, which rounds once.
 pub(crate) fn product_of(p: &Program, op: BinOp, elem: Node) -> Option<(Node, Node)> {
     match p.node(elem).op {
         Op::Binary(BinOp::Mul, x, y) if op == BinOp::Add && p.ty(elem).is_float() => Some((x, y)),
@@ -416,7 +416,7 @@ pub(crate) fn product_of(p: &Program, op: BinOp, elem: Node) -> Option<(Node, No
     }
 }
 
-/// Whether a node is a check that compiled code makes: not where a step has made it before.
+/// Whether a node is a check that compiled code makes: not if a step has made it before.
 pub(crate) fn makes_check(p: &Program, n: Node) -> bool {
     matches!(p.node(n).op, Op::Check { .. }) && !p.settled.contains(&n)
 }
@@ -445,7 +445,7 @@ pub(crate) fn carried_by(items: &[Item]) -> Vec<Node> {
     folds.collect()
 }
 
-/// Whether a node is a function of floats that takes tens of instructions, most of them waiting for one another.
+/// Whether a node is a function of floats that takes tens of instructions, most of them dependent on one another.
 pub(crate) fn is_transcendental(p: &Program, n: Node) -> bool {
     let is_short = |op| {
         use UnOp::{Abs, Ceil, Floor, IsNan, Neg, Round, Sign, Sqrt, Trunc};
@@ -458,7 +458,7 @@ pub(crate) fn is_transcendental(p: &Program, n: Node) -> bool {
     }
 }
 
-/// Whether a function jumps over what numbers hardly ever need.
+/// Whether a function branches around rare cases.
 pub(crate) fn has_branches(op: UnOp) -> bool {
     matches!(op, UnOp::Sin | UnOp::Cos | UnOp::Tan | UnOp::Log | UnOp::Log2 | UnOp::Log10 | UnOp::Log1p)
 }
@@ -480,7 +480,7 @@ pub(crate) fn is_plain(op: &Op) -> bool {
 pub(crate) fn is_ordered(p: &Program, sink: &Sink) -> bool {
     let Sink::Scatter { space, at, within: ROOT, .. } = sink else { return false };
     let is_pos = |n: &Node| matches!(p.node(*n).op, Op::Pos) && p.space_of(*n) == *space;
-    // Of the outermost dimension: further in, each point would begin anew.
+    // In the outermost dimension: further in, each point would begin again.
     let steps = p.linear(*at, &|n| n).is_some_and(|sum| {
         sum.terms.iter().all(|(n, times)| if is_pos(n) { *times == 1 } else { p.space_of(*n) == ROOT })
             && sum.terms.keys().any(is_pos)
@@ -488,7 +488,7 @@ pub(crate) fn is_ordered(p: &Program, sink: &Sink) -> bool {
     !(steps && p.space(*space).parent == ROOT)
 }
 
-/// Whether a scatter puts the same value everywhere.
+/// Whether a scatter stores the same value everywhere.
 pub(crate) fn is_one_value(p: &Program, sink: &Sink) -> bool {
     match sink {
         Sink::Scatter { values, combine: None, .. } => values.iter().all(|v| p.space_of(*v) == ROOT),

@@ -13,7 +13,7 @@ const LITTLE: usize = 64;
 pub(crate) struct Ragged {
     /// The dimension of a row.
     pub dim: Space,
-    /// The buffer that tells where rows begin and end; without, their lengths are computed.
+    /// The buffer of row offsets; without it, the lengths are computed.
     pub offsets: Option<Buf>,
     /// See [`Rows`](deckle_ir::loops::Rows).
     pub divisible: bool,
@@ -35,18 +35,18 @@ pub(crate) fn rows_of(p: &Program, sinks: &[Sink], first: Space, needed: &BTreeS
     let with_offsets = dims.iter().find_map(|(s, _)| Some((*s, Some(p.space(*s).offsets?))));
     let computed = || dims.iter().find(|(_, size)| is_computed(p, *size, first, few)).map(|(s, _)| (*s, None));
     let (dim, offsets) = with_offsets.or_else(computed)?;
-    // What goes on from row to row is not a matter of rows.
+    // A scan across rows does not belong to the rows.
     let goes_on = |n: &Node| matches!(p.node(*n).op, Op::Scan { from: ROOT, .. }) && p.encloses(dim, p.space_of(*n));
     if needed.iter().any(|n| goes_on(n) || goes_in_order(p, *n, first)) {
         return None;
     }
     let in_order = |s: &Sink| is_ordered(p, s) || matches!(s, Sink::Scatter { space, .. } if p.encloses(dim, *space));
     let divisible = !sinks.iter().any(in_order);
-    // To divide work evenly is not worth computing lengths twice.
+    // Even division of work does not justify computing lengths twice.
     (divisible || offsets.is_some()).then_some(Ragged { dim, offsets, divisible })
 }
 
-/// Whether a size differs from point to point of a dimension, may be large, and takes little to compute.
+/// Whether a size differs from point to point of a dimension, may be large, and is cheap to compute.
 fn is_computed(p: &Program, size: Node, first: Space, few: i64) -> bool {
     if p.space_of(size) != first || !matches!(p.space(first).region, Region::Dim(_)) {
         return false;
@@ -56,7 +56,7 @@ fn is_computed(p: &Program, size: Node, first: Space, few: i64) -> bool {
     needs.len() <= LITTLE && needs.iter().all(little) && differs(p, size, first) && !is_few(p, size, few)
 }
 
-/// Whether a number depends on the position in a dimension, and not only whether a check holds.
+/// Whether a number depends on the position in a dimension, and not only through a check.
 fn differs(p: &Program, n: Node, dim: Space) -> bool {
     let (mut seen, mut todo) = (BTreeSet::new(), vec![n]);
     while let Some(n) = todo.pop() {
@@ -94,7 +94,7 @@ fn is_few(p: &Program, n: Node, most: i64) -> bool {
     }
 }
 
-/// Whether a number is known to be at most `most` more than another, as the end of a part of an array is more than its start.
+/// Whether a number is known to exceed another by at most `most`, as the end of a part of an array exceeds its start.
 fn is_little_over(p: &Program, a: Node, b: Node, most: i64) -> bool {
     let little = |a: &Node, b: &Node| is_little_over(p, *a, *b, most);
     match (&p.node(a).op, &p.node(b).op) {

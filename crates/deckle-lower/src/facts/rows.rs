@@ -12,24 +12,24 @@ pub(crate) struct ShortRows {
     /// The dimension of a row.
     pub dim: Space,
     pub folds: Vec<Node>,
-    /// What is computed for rows in lanes and needed inside them.
+    /// Values that are computed for rows in lanes and needed inside them.
     pub wanted: Vec<Node>,
-    /// How many nodes there are inside a row.
+    /// The number of nodes inside a row.
     pub nodes: usize,
-    /// Whether the elements of a row can be loaded as a vector under a mask, also where there are none.
+    /// Whether the elements of a row can be loaded as a vector under a mask, even if there are none.
     pub side_by_side: bool,
-    /// Whether some of them are gathered; otherwise they lie side by side.
+    /// Whether some of them are gathered; otherwise they are contiguous.
     pub gathered: bool,
-    /// How gathered elements can be loaded ahead for several rows, if they can.
+    /// The gathered elements that can be loaded ahead for several rows, if any.
     pub ahead: Option<Ahead>,
 }
 
-/// Gathered elements that depend on their place among the elements of all rows alone, and not on the row that they belong to: they can be loaded for many rows in one loop.
+/// Gathered elements that depend only on their place among the elements of all rows, and not on their row: they can be loaded for many rows in one loop.
 #[derive(Clone, Debug)]
 pub(crate) struct Ahead {
     /// The loads.
     pub loads: Vec<Node>,
-    /// Where a row begins.
+    /// The start of a row.
     pub start: Node,
 }
 
@@ -40,7 +40,7 @@ impl ShortRows {
 }
 
 impl Facts<'_> {
-    /// The rows of different lengths at the points of a dimension, if there are such and they can be folded together.
+    /// The rows of different lengths at the points of a dimension, if they exist and can be folded together.
     pub(crate) fn short_rows(&mut self, space: Space, items: &[Item]) -> Option<ShortRows> {
         let inside = self.needed_inside(space, items);
         self.in_lanes_of(space, |facts| facts.short_rows_of(space, &inside))
@@ -57,7 +57,7 @@ impl Facts<'_> {
             if self.p.space_of(*n) != space || !self.varies(size) {
                 continue;
             }
-            // Of rows where no element counts, something has to be known.
+            // For rows without counted elements, a start must be known.
             if !matches!(combine, Combine::Ops(_)) || path.len() > 1 && init.is_none() {
                 return None;
             }
@@ -77,7 +77,7 @@ impl Facts<'_> {
                     gathered = true;
                     side_by_side &= self.mentions(at, dim);
                 }
-                // What is the same for all elements would be tested for empty rows too.
+                // Checks that are the same for all elements would be made for empty rows too.
                 Op::Check { .. } => side_by_side &= self.mentions(*n, dim),
                 _ => {}
             }
@@ -89,7 +89,7 @@ impl Facts<'_> {
         }
         used.insert(size);
         used.retain(|n| self.p.space_of(*n) == space);
-        // What one fold needs of another, for its elements or to start from, is not there yet.
+        // The result of one fold that another needs, for its elements or its start, is not available yet.
         let mut asked: Vec<Node> = used.iter().copied().collect();
         for n in &folds {
             asked.extend(parts_of(self.p, *n).ok()?.0.into_iter().flatten());
@@ -107,7 +107,7 @@ impl Facts<'_> {
         Some(ShortRows { dim, folds, wanted, nodes: deeper.len(), side_by_side, gathered, ahead })
     }
 
-    /// The gathered elements among what is computed in rows, if all can be loaded ahead: at every point of the rows, and found by the place among all elements.
+    /// The gathered elements computed in rows, if all can be loaded ahead: at every point of the rows, and indexed by the place among all elements.
     fn ahead(&mut self, space: Space, dim: Space, deeper: &[Node]) -> Option<Ahead> {
         let offsets = self.p.space(dim).offsets?;
         let is_pos = |p: &Program, n: Node, s: Space| matches!(p.node(n).op, Op::Pos) && p.space_of(n) == s;
@@ -131,7 +131,7 @@ impl Facts<'_> {
                 };
                 match place {
                     Some(row) => start = Some(row),
-                    // Anything else of a row, and what only some points compute, has no place of its own.
+                    // Other values of a row, and values that only some points compute, have no place among all elements.
                     None if self.p.space_of(n) != dim || is_pos(self.p, n, dim) => return None,
                     None => todo.extend(self.on_of(n)),
                 }

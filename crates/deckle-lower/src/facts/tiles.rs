@@ -1,4 +1,4 @@
-//! Two dimensions whose points share what they read: matrix products, and what is like them.
+//! Register tiling: two dimensions whose points share their loads, as in matrix products.
 
 use super::Facts;
 use deckle_ir::kernel::{Node, Op, Region, Sink, Space};
@@ -10,16 +10,16 @@ pub(crate) struct Tiled {
     pub columns: Space,
     /// The size of the columns.
     pub width: Node,
-    /// The dimension that is folded, its size, and what is read along it and the columns.
+    /// The dimension that is folded, its size, and the loads along it and the columns.
     pub inner: Space,
     pub depth: Node,
     pub loads: Vec<Node>,
-    /// How many sums there are at a point.
+    /// The number of sums at a point.
     pub sums: usize,
 }
 
 impl Facts<'_> {
-    /// Whether the points of `rows` and of the one dimension below it can be tiled: each folds over a third dimension, and some of what is read there is the same for all rows.
+    /// Whether the points of `rows` and of the one dimension below it can be tiled: each folds over a third dimension, and some of the loads there are the same for all rows.
     pub(crate) fn tiled(&mut self, rows: Space, items: &[Item]) -> Option<Tiled> {
         let columns = self.space_of(*items.first()?);
         let Region::Dim(width) = self.p.space(columns).region else { return None };

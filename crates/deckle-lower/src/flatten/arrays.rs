@@ -1,4 +1,4 @@
-//! Operators that make arrays, and those that go through several at once.
+//! Operators that create arrays, and those that traverse several in lockstep.
 
 use super::value::{Arr, Val, Walk};
 use super::{Cx, Flattener, Frame, Res, Run, as_array, bug, elem_of, parts_of};
@@ -10,10 +10,10 @@ use deckle_ir::types::Type;
 use deckle_ir::value::Value;
 use std::rc::Rc;
 
-/// What is made of an array further in.
+/// A computation on an inner array.
 type OfArray<'a, 'p> = dyn FnMut(&mut Flattener<'p>, &Rc<Arr>, Space) -> Res<Val> + 'a;
 
-/// So many elements of a literal are chosen among; more are kept in memory.
+/// An element of a literal with at most this many elements is selected; larger literals are stored.
 const CHOSEN: usize = 8;
 
 impl<'p> Flattener<'p> {
@@ -84,7 +84,7 @@ impl<'p> Flattener<'p> {
                 self.check(ok, s, Fault::ZeroStep(ty), cx.span, &[a, b], cx.ctx)
             }
         };
-        // The way from one end to the other may be longer than the greatest `i64`.
+        // The distance from one end to the other may exceed the greatest `i64`.
         let (zero_of, huge) = (self.k.constant(Scalar::zero(ty)), ScalarType::U64);
         let positive = self.lt(zero_of, step);
         let (up, down) = (self.sub(b, a), self.sub(a, b));
@@ -96,7 +96,7 @@ impl<'p> Flattener<'p> {
         let way = self.k.select(positive, up, down);
         let minus = self.sub(zero, s);
         let stride = self.k.select(positive, s, minus);
-        // One less than there are elements, or as many, as a number without a sign.
+        // The number of elements minus one, or the number itself, as an unsigned integer.
         let (steps, some) = if self.k.as_int(stride) == Some(1) {
             (self.k.cast(huge, way), if inclusive { self.add(way, one) } else { way })
         } else {
@@ -115,7 +115,7 @@ impl<'p> Flattener<'p> {
         })
     }
 
-    /// A vector that is written out.
+    /// A vector literal.
     pub(super) fn literal(&mut self, fx: &Frame<'p>, cx: &Cx<'p>, elem: &Type) -> Res<Val> {
         let elems: Vec<Val> = cx.inst.args.iter().map(|a| self.get(fx, *a)).collect::<Res<_>>()?;
         let n = self.k.int(elems.len() as i64);
@@ -202,7 +202,7 @@ impl<'p> Flattener<'p> {
         Ok(Val::array(Arr::Kept { size: n, base, rep: Rc::new(rep) }))
     }
 
-    /// The representation of no element of a type.
+    /// The representation of an empty array of a type.
     pub(super) fn none_of(&mut self, ty: &Type) -> Res<Rep> {
         Ok(match ty {
             Type::Scalar(s) => Rep::Scalar(self.data(vec![Scalar::zero(*s)])),
@@ -218,7 +218,7 @@ impl<'p> Flattener<'p> {
         })
     }
 
-    /// A host value that is part of the program.
+    /// A constant of the program.
     pub(super) fn constant(&mut self, value: &Value, ty: &Type) -> Res<Val> {
         let rep = self.constants(&[value], ty)?;
         let zero = self.k.int(0);
@@ -287,7 +287,7 @@ impl<'p> Flattener<'p> {
         Ok(Walk { inner: dim, elem: Val::tuple(elems), linear: false })
     }
 
-    /// One array without positions, and others whose elements are all the same: nobody has to know where they are.
+    /// One array without positions, and others whose elements are all equal: their positions do not matter.
     fn walk_beside(
         &mut self,
         arrays: &[Rc<Arr>],
@@ -316,12 +316,12 @@ impl<'p> Flattener<'p> {
         Ok(Some(Walk { inner: walks[main].inner, elem, linear: walks[main].linear }))
     }
 
-    /// Whether sequences here are not there as a whole: in a loop over chunks, and around it.
+    /// Whether sequences here are only partly in memory: in a loop over chunks, and around it.
     fn in_parts(&self) -> bool {
         self.chunked && self.turns.last().is_none_or(|t| t.hidden)
     }
 
-    /// The first length, checked to be the other one: that of an operand, or of a sequence in parts.
+    /// The first length, checked to equal the other: that of an operand, or of a chunked sequence.
     fn check_lengths(&mut self, ok: Node, [n, m]: [Node; 2], operand: Option<usize>, span: Span, ctx: Space) -> Node {
         match operand {
             Some(k) => self.check(ok, n, Fault::Lengths(k), span, &[n, m], ctx),
@@ -329,7 +329,7 @@ impl<'p> Flattener<'p> {
         }
     }
 
-    /// The position of a traversal, where it has one.
+    /// The position of a traversal, if it has one.
     pub(super) fn position(&mut self, ctx: Space, inner: Space) -> Option<Node> {
         let data = self.k.space(inner);
         (data.parent == ctx && matches!(data.region, Region::Dim(_))).then(|| self.k.pos(inner))
@@ -365,7 +365,7 @@ impl<'p> Flattener<'p> {
         ))
     }
 
-    /// The array of what `f` makes of each element of the dimension `axis` further in.
+    /// Applies `f` to each element of the dimension `axis` further in.
     pub(super) fn under(&mut self, val: &Val, axis: usize, ctx: Space, f: &mut OfArray<'_, 'p>) -> Res<Val> {
         let arr = as_array(val)?;
         if axis == 0 {
@@ -377,7 +377,7 @@ impl<'p> Flattener<'p> {
     }
 }
 
-/// A representation like a flat value, of these buffers in order.
+/// A representation of a flat value, with these buffers in order.
 pub(super) fn rep_like(val: &Val, bufs: &mut dyn Iterator<Item = deckle_ir::kernel::Buf>) -> Res<Rep> {
     match val {
         Val::Tuple(parts) => Ok(Rep::Tuple(parts.iter().map(|p| rep_like(p, bufs)).collect::<Res<_>>()?)),

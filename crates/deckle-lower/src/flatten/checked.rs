@@ -1,13 +1,13 @@
-//! Checks of rows, made where the rows are gone through.
+//! Checks of rows, merged into the traversal of the rows.
 //!
-//! Whether the offsets of rows make sense is checked by a kernel of its own, before anything relies on it: it reads all of them for nothing else. Where the next
-//! kernel goes through these rows and relies on no more than that each row is as it should be, the check becomes a part of the size of the row instead: one that is
-//! not as it should be has no elements.
+//! A separate kernel checks the offsets of rows before anything relies on them: it reads all of them for no other purpose. If the next
+//! kernel traverses these rows and relies only on each row being valid, the check becomes a part of the size of the row instead: an invalid
+//! row has no elements.
 
 use deckle_ir::kernel::{Buf, Kernel, Node, Op, Program, ROOT, Region, Sink, Space, Step};
 use std::collections::BTreeSet;
 
-/// Moves checks of rows into the kernels that go through them.
+/// Moves checks of rows into the kernels that traverse them.
 pub(super) fn into_rows(program: &mut Program) {
     let mut steps = std::mem::take(&mut program.steps);
     let whole = steps.clone();
@@ -36,7 +36,7 @@ fn block(p: &mut Program, steps: &mut Vec<Step>, whole: &[Step]) {
     }
 }
 
-/// Moves the check that the first step consists of into the next kernel, if that is possible.
+/// Moves the check in the first step into the next kernel, if possible.
 fn move_check(p: &mut Program, steps: &mut [Step], whole: &[Step]) -> Option<()> {
     let (Step::Run(kernel), later) = steps.split_first_mut()? else { return None };
     let [Sink::Check(check)] = kernel.sinks.as_slice() else { return None };
@@ -64,7 +64,7 @@ fn loads<'a>(p: &'a Program, nodes: &'a BTreeSet<Node>) -> impl Iterator<Item = 
     nodes.iter().copied().filter(|n| matches!(p.node(*n).op, Op::Load(..)))
 }
 
-/// The dimension of the rows in a kernel, and its size, if the kernel relies on what was checked at each point inside that dimension only.
+/// The dimension of the rows in a kernel, and its size, if the kernel relies on the check only at points inside that dimension.
 fn relying(
     p: &Program,
     kernel: &Kernel,
@@ -85,7 +85,7 @@ fn relying(
     }
     for n in loads(p, &needs) {
         let Op::Load(buf, at) = p.node(n).op else { continue };
-        // What the check has read; or something else, and outside the rows not by its help.
+        // The loads of the check, or other nodes that do not depend on it outside the rows.
         let other =
             !bufs.contains(&buf) && (p.encloses(dim, p.space_of(n)) || p.needs_to_run(&[at]).is_disjoint(checked));
         if !checked.contains(&n) && !other {
@@ -106,14 +106,14 @@ fn relying(
     Some((dim, size))
 }
 
-/// Whether a kernel goes through a space.
+/// Whether a kernel traverses a space.
 fn mentions(p: &Program, kernel: &Kernel, needs: &BTreeSet<Node>, space: Space) -> bool {
     let inside = |s: Space| p.encloses(space, s);
     let over = |n: &Node| matches!(p.node(*n).op, Op::Fold { over, .. } if inside(over));
     needs.iter().any(|n| inside(p.space_of(*n)) || over(n)) || kernel.sinks.iter().any(|s| inside(p.sink_parts(s).0))
 }
 
-/// How many kernels go through a space.
+/// The number of kernels that traverse a space.
 fn users(p: &Program, steps: &[Step], space: Space) -> usize {
     let one = |step: &Step| match step {
         Step::Run(kernel) => {

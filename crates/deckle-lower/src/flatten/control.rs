@@ -10,16 +10,16 @@ use deckle_ir::kernel::{self, Buf, Combine, FoldSpec, Node, ROOT, Space};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use std::collections::BTreeSet;
 
-/// What is computed in a context.
+/// A computation in a context.
 pub(super) type Compute<'a, 'p> = dyn FnMut(&mut Flattener<'p>, Space) -> Res<Val> + 'a;
 
-/// How deeply calls may be nested.
+/// The maximal depth of nested calls.
 const MAX_CALLS: usize = 256;
 
-/// The most nodes that unrolling a loop may lead to.
+/// The maximal number of nodes that unrolling a loop may create.
 const MOST_NODES: usize = 4000;
 
-/// Where flattening was, to go back to.
+/// A state of flattening, to return to.
 pub(super) struct Mark {
     steps: usize,
     scope: Scope,
@@ -31,14 +31,14 @@ impl<'p> Flattener<'p> {
         Mark { steps: self.here.steps.len(), scope: self.here.scope.clone(), pending: self.pending.clone() }
     }
 
-    /// Forgets the steps made since, and all that is known only through them.
+    /// Discards the steps made since, and all that is known only through them.
     pub(super) fn back_to(&mut self, mark: Mark) {
         self.here.steps.truncate(mark.steps);
         self.here.scope = mark.scope;
         self.pending = mark.pending;
     }
 
-    /// One of two values, of which only that is computed.
+    /// One of two values, of which only the selected one is computed.
     pub(super) fn either(
         &mut self,
         cond: Node,
@@ -91,7 +91,7 @@ impl<'p> Flattener<'p> {
         }
     }
 
-    /// What need not be computed inside a guard is selected; the rest is a conditional. At the root one with a loop inside is computed once, by a kernel: the
+    /// What need not be computed inside a guard is selected; the rest is a conditional. At the root, a conditional with a loop inside is computed once, by a kernel: the
     /// host, which may need the value for a size or a condition, runs no loops.
     fn merge_scalars(&mut self, cond: Node, yes: &[Node], no: &[Node], ctx: Space) -> Res<Vec<Node>> {
         let outside = |f: &Self, n: Node| f.k.encloses(f.k.space_of(n), ctx);
@@ -182,7 +182,7 @@ impl<'p> Flattener<'p> {
         )
     }
 
-    /// The parameter that is the size of the chunks of a stream. Inside another one there is none: to the host that is a loop like any other.
+    /// The parameter that is the chunk size of a stream. Inside another stream there is none: to the host that is an ordinary loop.
     fn chunk(&self, fx: &Frame<'p>, cx: &Cx<'p>) -> Res<Option<Buf>> {
         if self.stream.is_some() {
             return Ok(None);
@@ -193,7 +193,7 @@ impl<'p> Flattener<'p> {
         }
     }
 
-    /// A loop of few rounds that depend on their number, one after another: then much of what they do is known. `None` if that gets too long.
+    /// Unrolls a loop of few rounds that depend on their number, so that much of each round is known. `None` if that gets too long.
     fn round_by_round(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>, rounds: i64, init: &Val) -> Res<Option<Val>> {
         let body = cx.inst.bodies[0];
         let counter = fx.function.body(body).params.first().copied();
@@ -237,13 +237,13 @@ impl<'p> Flattener<'p> {
         };
         let (mut first, mut next) = (leaves.clone(), next.scalars()?);
         let fails = self.pending.iter().any(|n| self.k.encloses(rounds, self.k.space_of(*n)));
-        // Those that the next state makes anyway need no loop of their own.
+        // Nodes that the next state computes anyway need no loop of their own.
         let mut made = BTreeSet::new();
         let each_round = |n: &Node| [rounds, inside].contains(&self.k.space_of(*n));
         next.iter().chain([&cond]).copied().filter(each_round).for_each(|n| self.k.note_computed(n, &mut made));
         self.pending.retain(|n| !made.contains(n));
         let checks = self.checks_within(rounds, inside);
-        // Rounds without a limit are counted only for what checks tell.
+        // Rounds without a limit are counted only for error reports.
         if limit.is_some() || fails {
             let (zero, one) = (self.k.int(0), self.k.int(1));
             first.push(zero);
@@ -256,12 +256,12 @@ impl<'p> Flattener<'p> {
         let result = init.with_leaves(&mut parts.into_iter())?;
         if cx.ctx != ROOT {
             if fails {
-                // Whether anybody uses it or not.
+                // Whether it is used or not.
                 self.pending.insert(self.k.part(group, 0));
             }
             return Ok(result);
         }
-        // Computed once, not wherever it is used.
+        // Computed once, not at each use.
         let name = self.name.clone();
         let rep = self.store(&result, ROOT, &name)?;
         let zero = self.k.int(0);
@@ -311,7 +311,7 @@ impl<'p> Flattener<'p> {
     }
 }
 
-/// Whether a body handles arrays, and so may be worth kernels of its own.
+/// Whether a body operates on arrays, and so may be worth separate kernels.
 fn has_arrays(function: &Function, body: Body) -> bool {
     let data = function.body(body);
     data.stmts.iter().any(|v: &Var| {

@@ -1,7 +1,7 @@
 //! Arithmetic of sizes: every sum, product and scan of numbers of elements is made here, and checked once.
 //!
 //! *Invariant.* A size (of a [`Region::Dim`], of an array) is at least 0 and at most [`MOST`]; so is the number of points of every space whose points have
-//! numbers. What could break that is checked before anything relies on it:
+//! numbers. Every operation that could violate this is checked before anything relies on it:
 //! - an integer of the program that becomes a size, by [`Flattener::natural`];
 //! - a sum or product of sizes, by [`Flattener::size_add`] and [`Flattener::size_mul`], unless the ranges of the operands prove it;
 //! - a sum over the points of a space, by one test of the total. Sizes are not negative, so a saturating sum is associative, and exact if the total is
@@ -9,10 +9,10 @@
 //! - the points of nested dense dimensions, by [`Flattener::points`].
 //!
 //! So two sizes can be added, a position can be added to a base, and the number `p·m + j` of a point can be computed without a check: none of them wraps.
-//! The proofs of `bounds` rest on the same number.
+//! The proofs of `bounds` rely on the same bound.
 //!
-//! A check at the root is a step of the host, before the steps that use the number, which is then used as it is. Elsewhere the number is used through its
-//! check: it is 0 where that fails, and nothing runs over the points that it counts.
+//! A check at the root is a step of the host, before the steps that use the number, which then use it directly. Elsewhere the number is used through its
+//! check: it is 0 if that fails, and the points that it counts are not traversed.
 
 use super::{Flattener, Res};
 use deckle_diag::Span;
@@ -20,23 +20,23 @@ use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{Buf, Combine, Fault, FoldSpec, Node, Op, ROOT, Region, Rep, Rows, Space};
 use deckle_ir::scalar::{Scalar, ScalarType};
 
-/// No array has more elements, and no space more numbered points.
+/// The maximal number of elements of an array, and of numbered points of a space.
 pub(super) const MOST: i64 = deckle_analysis::bounds::MANY as i64;
-/// Nothing that lies in memory has more elements: machines address fewer bytes. A few such sizes can be added within [`MOST`].
+/// The maximal number of elements in memory: machines address fewer bytes. A few such sizes can be added within [`MOST`].
 const STORED: i64 = 1 << 56;
-/// How far ranges of nodes are looked for.
+/// The depth to which ranges of nodes are computed.
 const DEPTH: u32 = 6;
 
 pub(super) const INTS: (i128, i128) = (i64::MIN as i128, i64::MAX as i128);
 const SIZES: (i128, i128) = (0, MOST as i128);
 
 impl Flattener<'_> {
-    /// A number of elements: not negative, and no more than there can be.
+    /// A number of elements: not negative, and at most [`MOST`].
     pub(super) fn natural(&mut self, n: Node, what: &'static str, span: Span, ctx: Space) -> Node {
         if self.is_size(n) || within(self.range_of(n), SIZES) {
             return n;
         }
-        // A negative number is a large one without a sign.
+        // A negative number is a large unsigned one.
         let (unsigned, most) = (self.k.cast(ScalarType::U64, n), self.k.constant(Scalar::U64(MOST as u64)));
         let ok = self.k.binary(BinOp::Le, unsigned, most);
         self.check(ok, n, Fault::Count(what.into()), span, &[n], ctx)
@@ -78,7 +78,7 @@ impl Flattener<'_> {
         self.at_most(product, exact, MOST, ctx)
     }
 
-    /// How many points so many rows of a size have: a node of the root.
+    /// The number of points of `rows` rows of a size: a node of the root.
     pub(super) fn points(&mut self, rows: Node, size: Node) -> Node {
         self.size_mul(rows, size, ROOT)
     }
@@ -89,25 +89,25 @@ impl Flattener<'_> {
         Ok(self.at_most(total, total, MOST, ctx))
     }
 
-    /// The same, unchecked: at the end of the range of its type, it may be more.
+    /// The same, unchecked: a total at the end of the range of its type may be larger.
     pub(super) fn saturating_sum(&mut self, over: Space, size: Node, ctx: Space) -> Res<Node> {
         let spec = self.summing(size);
         Ok(self.fold(over, spec, ctx, &[0])?[0])
     }
 
-    /// How sizes are summed up by folds and scans.
+    /// The combination of sizes in folds and scans.
     pub(super) fn summing(&mut self, size: Node) -> FoldSpec {
         let zero = self.k.int(0);
         FoldSpec { init: Some(vec![zero]), elems: vec![size], combine: Combine::Ops(vec![BinOp::AddSat]) }
     }
 
-    /// Checks offsets that a kernel has summed up, before anything uses them: `total`, the last one, tells of all.
+    /// Checks offsets that a kernel has summed up, before any use: the last one, `total`, bounds all of them.
     pub(super) fn offsets_fit(&mut self, offsets: Buf, total: Node) {
         self.offset_bufs.insert(offsets);
         self.at_most(total, total, STORED, ROOT);
     }
 
-    /// A number of elements that must not be more than `most`. `exact` is the number itself unless it wrapped, and then more than `most`.
+    /// A number of elements that must be at most `most`. `exact` is the number itself unless that wrapped, and then more than `most`.
     fn at_most(&mut self, n: Node, exact: Node, most: i64, ctx: Space) -> Node {
         if self.is_size(exact) || self.range_of(exact).1 <= i128::from(most) {
             return n;
@@ -117,7 +117,7 @@ impl Flattener<'_> {
         self.limited(n, ok, exact, (self.name.clone(), self.span), ctx)
     }
 
-    /// A number of elements that is checked at every point of a context. It stays in its own space, so that a dimension that is dense stays so.
+    /// A number of elements that is checked at every point of a context. It stays in its own space, so that a dense dimension stays dense.
     fn limited(&mut self, n: Node, ok: Node, operand: Node, (name, span): (String, Span), ctx: Space) -> Node {
         let home = self.k.inner(self.k.space_of(n), self.k.space_of(ok));
         let fault = Fault::TooMany(name.into());
@@ -134,7 +134,7 @@ impl Flattener<'_> {
         n
     }
 
-    /// Makes a check of sizes at every point of a context, whose value nothing takes: by the host, once, if it is the same at all of them.
+    /// Makes a check of sizes at every point of a context, whose value is not used: by the host, once, if it is the same at all of them.
     pub(super) fn check_at(&mut self, ok: Node, n: Node, fault: Fault, span: Span, operands: &[Node], ctx: Space) {
         let is_pos = |n: &Node| matches!(self.k.node(*n).op, Op::Pos);
         let others = operands.iter().filter(|n| !is_pos(n));
@@ -157,7 +157,7 @@ impl Flattener<'_> {
         }
     }
 
-    /// What a check at the root reports for a position further inside: it is the same at all points, so the first one fails.
+    /// The operands that a check at the root reports for a position further inside: they are the same at all points, so the first one fails.
     pub(super) fn first_position(&mut self, n: Node, at: Space) -> Node {
         if at == ROOT && self.k.space_of(n) != ROOT && matches!(self.k.node(n).op, Op::Pos) {
             return self.k.int(0);
@@ -165,7 +165,7 @@ impl Flattener<'_> {
         n
     }
 
-    /// Whether a space has any points: a node of the root, if that can be told there.
+    /// Whether a space has any points: a node of the root, if it can be computed there.
     fn has_points(&mut self, s: Space) -> Option<Node> {
         let zero = self.k.int(0);
         let mut some = self.k.constant(Scalar::Bool(true));
@@ -180,7 +180,7 @@ impl Flattener<'_> {
         Some(some)
     }
 
-    /// Takes notice of a representation, of so many elements, that is in memory whenever it is used: its sizes are checked already.
+    /// Records a representation with `count` elements that is in memory whenever it is used: its sizes are checked already.
     pub(super) fn in_memory(&mut self, rep: &Rep, count: Node) {
         self.k.measure(rep, count);
         self.note_memory(rep, Some(count));
@@ -207,7 +207,7 @@ impl Flattener<'_> {
         }
     }
 
-    /// A sum of products of integers, exact: where it may not be, more than any size.
+    /// A sum of products of integers, exact, or more than any size if it may not be exact.
     pub(super) fn polynomial(&mut self, terms: &[(i64, Vec<Node>)]) -> Node {
         let mut ranges = Vec::new();
         for (c, factors) in terms {
@@ -241,7 +241,7 @@ impl Flattener<'_> {
         self.k.select(fits, total, end)
     }
 
-    /// A polynomial where it is known to be the size of an array, so that it does fit: as a sum, which index proofs understand.
+    /// A polynomial that is known to be the size of an array and so cannot overflow: as a sum, which index proofs understand.
     pub(super) fn without_end(&self, n: Node) -> Node {
         match self.k.node(n).op {
             Op::Select(_, total, end) if self.k.as_int(end) == Some(i64::MAX) => total,
@@ -254,7 +254,7 @@ impl Flattener<'_> {
         self.sized.contains(&n) || self.scopes().any(|s| s.sizes.contains(&n))
     }
 
-    /// The numbers between which an integer node lies, whatever the data.
+    /// The range of an integer node, whatever the data.
     pub(super) fn range_of(&self, n: Node) -> (i128, i128) {
         self.range_within(n, DEPTH)
     }
@@ -273,7 +273,7 @@ impl Flattener<'_> {
         }
         let of = |n: Node| self.range_within(n, depth - 1);
         let hull = |a: (i128, i128), b: (i128, i128)| (a.0.min(b.0), a.1.max(b.1));
-        // What leaves the range of its type wraps.
+        // A value outside the range of its type wraps.
         let exact = |r: (i128, i128)| if within(r, all) { r } else { all };
         match &self.k.node(n).op {
             Op::Pos => (0, SIZES.1 - 1),
@@ -283,7 +283,7 @@ impl Flattener<'_> {
             Op::Check { value, site, .. } => {
                 let value = of(*value);
                 match self.k.sites[site.index()].kind {
-                    // Where it fails it is 0.
+                    // If it fails it is 0.
                     Fault::Count(_) => SIZES,
                     Fault::TooMany(_) => (value.0.min(0), value.1.min(SIZES.1)),
                     _ => hull(value, (0, 0)),
@@ -322,7 +322,7 @@ impl Flattener<'_> {
         }
     }
 
-    /// Whether two nodes are offsets of the same array, so that their difference is the size of rows in memory, where it is a size.
+    /// Whether two nodes are offsets of the same array, so that their difference is the size of rows in memory, if it is a size.
     pub(super) fn is_row(&self, hi: Node, lo: Node) -> bool {
         match (&self.k.node(hi).op, &self.k.node(lo).op) {
             (Op::Load(a, _), Op::Load(b, _)) => a == b && self.offset_bufs.contains(a),

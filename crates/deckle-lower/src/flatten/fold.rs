@@ -8,10 +8,10 @@ use deckle_ir::kernel::{self, Combine, Fault, FoldSpec, Node, ROOT, Sink, Space}
 use deckle_ir::scalar::{Scalar, ScalarType};
 use std::rc::Rc;
 
-/// On how many scans the elements of one may depend in a kernel.
+/// The maximal number of scans in a kernel on which the elements of one may depend.
 const MOST_SCANS: usize = 3;
 
-/// The operators for which it is enough to know that they are applied component by component.
+/// The operators that can be applied component by component.
 fn is_plain(op: BinOp) -> bool {
     use BinOp::*;
     matches!(op, Add | Mul | Min | Max | And | Or | Xor)
@@ -39,7 +39,7 @@ impl<'p> Flattener<'p> {
         Ok(Val::Scalar(self.fold_or_empty(walk.inner, spec, named, cx)?[0]))
     }
 
-    /// A fold that must have elements if it has nothing to start from.
+    /// A fold, which must have elements if it has no start.
     fn fold_or_empty(&mut self, over: Space, spec: FoldSpec, name: &'static str, cx: &Cx<'p>) -> Res<Vec<Node>> {
         let n = spec.elems.len() as u32;
         if spec.init.is_some() {
@@ -51,7 +51,7 @@ impl<'p> Flattener<'p> {
         Ok(checked.collect())
     }
 
-    /// The first position of the least or greatest, or of the first NaN.
+    /// The first position of the minimum or maximum, or of the first NaN.
     fn arg_best(&mut self, arr: &Rc<Arr>, monoid: Monoid, cx: &Cx<'p>) -> Res<Val> {
         let mut arr = Rc::clone(arr);
         if matches!(&*arr, Arr::Chain { .. }) {
@@ -85,7 +85,7 @@ impl<'p> Flattener<'p> {
         Ok(Val::Scalar(self.fold_or_empty(walk.inner, spec, name, cx)?[1]))
     }
 
-    /// A combining function of a body: operators where it is that plain, else the body in a space of its own.
+    /// A combining function of a body: operators if it is that simple, else the body in a space of its own.
     pub(super) fn combining(
         &mut self,
         fx: &mut Frame<'p>,
@@ -110,7 +110,7 @@ impl<'p> Flattener<'p> {
         Ok(Combine::Lambda(lambda, results))
     }
 
-    /// Checks that a function makes and whose values it does not use are tied to its first result.
+    /// The checks of a function whose values it does not use are tied to its first result.
     pub(super) fn checked_results(&mut self, lambda: Space, mut results: Vec<Node>) -> Vec<Node> {
         for n in self.k.needs_to_run(&results) {
             if self.k.encloses(lambda, self.k.space_of(n)) {
@@ -123,7 +123,7 @@ impl<'p> Flattener<'p> {
         results
     }
 
-    /// The first value, for which the second has to be computed.
+    /// The first value, which requires the second to be computed.
     fn tied(&mut self, value: Node, to: Node, ctx: Space) -> Node {
         use deckle_ir::kernel::Op as K;
         let ty = self.k.ty(value);
@@ -263,10 +263,10 @@ impl<'p> Flattener<'p> {
         Ok(self.walked(cx.ctx, Walk { inner: walk.inner, elem, linear: true }))
     }
 
-    /// What a fold or scan combines whose state is scalars: nothing if it has to be done in steps of the host.
+    /// The nodes that a fold or scan combines if its state consists of scalars; none if it has to be done in steps of the host.
     ///
-    /// Both sides of the function have the components of the state, and behind them those of an element, or its position where it has arrays. Of the left side
-    /// only the state counts, of the right one only the element.
+    /// Both operands of the function have the components of the state, followed by those of an element, or its position if it has arrays. Of the left operand
+    /// only the state matters, of the right one only the element.
     fn in_order(
         &mut self,
         fx: &mut Frame<'p>,
@@ -338,8 +338,8 @@ impl<'p> Flattener<'p> {
         self.walk(&back, ctx)
     }
 
-    /// A first element, and all elements but the last: the partial results of these are those of an exclusive scan, in which a function that can fail is not
-    /// applied to the last element.
+    /// A first element, and all elements but the last: the partial results of these are those of an exclusive scan, which does not apply a function that can fail
+    /// to the last element.
     fn walk_shifted(&mut self, first: &Val, arr: &Rc<Arr>, ctx: Space) -> Res<Walk> {
         let arr = self.indexed(arr)?;
         let size = self.size(&arr, ctx)?;
@@ -351,7 +351,7 @@ impl<'p> Flattener<'p> {
         self.walk(&super::as_array(&shifted)?, ctx)
     }
 
-    /// A scan with what it starts from before it, or behind it from the right: kept, with one more element.
+    /// A scan preceded by its start, or followed by it from the right: stored, with one more element.
     fn full(&mut self, scanned: Walk, init: Vec<Node>, right: bool, cx: &Cx<'p>) -> Res<Val> {
         let n = self.count_points(scanned.inner, cx.ctx)?;
         let n = if cx.ctx == ROOT || self.is_light(n) {
@@ -400,7 +400,7 @@ impl<'p> Flattener<'p> {
         Ok(Val::array(Arr::Kept { size, base, rep: Rc::new(rep) }))
     }
 
-    /// Whether a node costs nothing to speak of: no loop is behind it.
+    /// Whether the cost of a node is negligible: it needs no loop.
     pub(super) fn is_light(&self, n: Node) -> bool {
         let light = |n: &Node| {
             use deckle_ir::kernel::Op as K;
@@ -410,12 +410,12 @@ impl<'p> Flattener<'p> {
     }
 }
 
-/// Whether a type is of scalars, at least one. What has none is gone through in steps, for the sake of the checks on the way.
+/// Whether a type consists of scalars, at least one. A type without any is traversed in steps, for its checks.
 pub(super) fn is_scalars(ty: &deckle_ir::types::Type) -> bool {
     ty.is_flat() && ty.width() > 0
 }
 
-/// Whether an operator of a body can be left out where its value is not used: it never fails.
+/// Whether an operator of a body can be omitted if its value is not used: it never fails.
 fn is_harmless(op: &Op) -> bool {
     matches!(op, Op::Const(_) | Op::Proj(_) | Op::Tuple | Op::Record(_))
         || matches!(op, Op::Binary(op) if is_plain(*op))

@@ -1,7 +1,7 @@
 //! Control flow of the host: branches that contain kernels, and loops around them.
 //!
-//! A loop whose state holds arrays, or whose rounds need kernels, is run by the host. At the root that is all. In a nested context it runs at all points at
-//! once: as long as any point goes on, the rounds of those that do are computed together, and the others keep their state.
+//! The host runs a loop whose state holds arrays, or whose rounds need kernels. At the root nothing else is needed. In a nested context the loop runs at all points at
+//! once: while any point continues, the rounds of the active points are computed together, and the others keep their state.
 
 use super::names::StateNames;
 use super::permute::has_equal_rows;
@@ -14,18 +14,18 @@ use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::types::Type;
 use std::rc::Rc;
 
-/// Which rows are said to be equal.
+/// Which rows are treated as equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
-    /// Those that are.
+    /// Those that are equal.
     Natural,
-    /// Those that the type says.
+    /// Those that are equal by the type.
     Typed,
     /// None.
     Ragged,
 }
 
-/// Whether there is another round: of the state, the number of the round, and the context.
+/// Whether there is another round, from the state, the number of the round, and the context.
 type Test<'a, 'p> = dyn FnMut(&mut Flattener<'p>, &Val, Node, Space) -> Res<Node> + 'a;
 /// The next state.
 type Round<'a, 'p> = dyn FnMut(&mut Flattener<'p>, &Val, Node, Space) -> Res<Val> + 'a;
@@ -124,14 +124,14 @@ impl<'p> Flattener<'p> {
         Ok(self.kept_at(&variable, number, ctx))
     }
 
-    /// Lets a buffer hold one number from now on.
+    /// Sets a buffer of one number.
     fn set(&mut self, buf: Buf, value: Node) -> Res<()> {
         let new = self.store(&Val::Scalar(value), ROOT, "the number of rounds")?;
         self.step(Step::Bind(vec![(buf, scalar_buf(&new)?)]));
         Ok(())
     }
 
-    /// Lets a buffer hold a value for each point of a context. What the guards at its end exclude is zero.
+    /// Fills a buffer with a value for each point of a context. Points that the guards at its end exclude get zero.
     fn write_all(&mut self, buf: Buf, value: Node, ctx: Space) -> Res<()> {
         let (points, value) = self.unguarded(ctx, value)?;
         let new = self.store(&Val::Scalar(value), points, "the list of points that go on")?;
@@ -139,7 +139,7 @@ impl<'p> Flattener<'p> {
         Ok(())
     }
 
-    /// New buffers for values of a type. Sizes of outermost arrays are numbers; further in they are equal where the type says so. In a nested context all
+    /// New buffers for values of a type. Sizes of outermost arrays are numbers; inner ones are equal if the type says so. In a nested context all
     /// arrays have offsets.
     fn variable(&mut self, ty: &Type, nested: u32, ragged: bool) -> Res<Rep> {
         Ok(match ty {
@@ -162,7 +162,7 @@ impl<'p> Flattener<'p> {
         })
     }
 
-    /// Lets the buffers of a variable hold a value from now on.
+    /// Assigns a value to the buffers of a variable.
     fn assign(&mut self, variable: &Rep, val: &Val, ty: &Type, ctx: Space) -> Res<()> {
         let mut sinks = Vec::new();
         let shape = if ctx == ROOT { Shape::Typed } else { Shape::Ragged };
@@ -173,7 +173,7 @@ impl<'p> Flattener<'p> {
             let name = self.name.clone();
             self.run(&name, sinks);
         }
-        // What was to be checked is about the values before.
+        // Pending checks are about the old values.
         self.flush()?;
         self.step(Step::Bind(pairs));
         Ok(())
@@ -209,7 +209,7 @@ impl<'p> Flattener<'p> {
         Ok(())
     }
 
-    /// The result of a program: a value in buffers, its rows equal where they are, whatever its type knows.
+    /// The result of a program: a value in buffers, with equal rows wherever they are, whatever its type knows.
     pub(super) fn store_result(&mut self, val: &Val, ty: &Type) -> Res<Rep> {
         let mut sinks = Vec::new();
         let rep = self.store_shaped(val, (ty, None), ROOT, 0, Shape::Natural, &mut sinks)?;
@@ -219,7 +219,7 @@ impl<'p> Flattener<'p> {
         Ok(rep)
     }
 
-    /// A value in buffers, which are called as those of a variable are that it is for.
+    /// A value in buffers, which have the names of the variable's.
     fn store_shaped(
         &mut self,
         val: &Val,
@@ -231,7 +231,7 @@ impl<'p> Flattener<'p> {
     ) -> Res<Rep> {
         match val {
             Val::Scalar(n) => {
-                // A scalar that lies in memory need not be copied.
+                // A scalar in memory need not be copied.
                 if let (ROOT, deckle_ir::kernel::Op::Load(buf, at)) = (ctx, &self.k.node(*n).op)
                     && self.k.as_int(*at) == Some(0)
                     && nested == 0
@@ -274,7 +274,7 @@ impl<'p> Flattener<'p> {
                     (true, true) => (walk.inner, walk.elem, Rows::Equal(size)),
                     (_, false) => (walk.inner, walk.elem, Rows::Offsets(self.offsets_of_any(walk.inner)?)),
                     (false, true) => {
-                        // Equal by the type: the greatest is that of all.
+                        // Equal by the type: the maximum is that of all.
                         let zero = self.k.int(0);
                         let combine = Combine::Ops(vec![BinOp::Max]);
                         let spec = FoldSpec { init: Some(vec![zero]), elems: vec![size], combine };
@@ -291,7 +291,7 @@ impl<'p> Flattener<'p> {
         }
     }
 
-    /// An array that lies in memory just as it should: it need not be copied.
+    /// An array that is in memory in the required form: it need not be copied.
     fn as_it_lies(&self, arr: &Rc<Arr>, ty: &Type, ctx: Space, nested: u32, shape: Shape) -> Option<Rep> {
         let Arr::Kept { size, base, rep } = &**arr else { return None };
         let fits = ctx == ROOT && nested == 0 && self.k.as_int(*base) == Some(0);
@@ -305,7 +305,7 @@ impl<'p> Flattener<'p> {
             .then(|| Rep::Array(Rows::Equal(*size), Box::new((**rep).clone())))
     }
 
-    /// A fold of what is no scalar: one element after another.
+    /// A fold of a non-scalar type: one element after another.
     pub(super) fn fold_in_steps(
         &mut self,
         fx: &mut Frame<'p>,
@@ -343,7 +343,7 @@ impl<'p> Flattener<'p> {
         )
     }
 
-    /// A scan of what is no scalar.
+    /// A scan of a non-scalar type.
     pub(super) fn scan_in_steps(
         &mut self,
         fx: &mut Frame<'p>,
@@ -361,7 +361,7 @@ impl<'p> Flattener<'p> {
         if cx.ctx == ROOT && has_equal_rows(&elem_ty, 1) {
             return self.scan_into_place(fx, cx, init, &arr, right, kind);
         }
-        // The state: what is combined so far, and all partial results, the latest last.
+        // The state: the combination so far, and all partial results, the latest last.
         let none = Val::array(Arr::Kept { size: zero, base: zero, rep: Rc::new(self.none_of(&elem_ty)?) });
         let single = |f: &mut Self, v: &Val, ctx: Space| f.body_array(one, ctx, &mut |f, _, d| f.lower_into(v, d));
         let at_of = move |f: &mut Self, i: Node| {
@@ -376,7 +376,7 @@ impl<'p> Flattener<'p> {
             (Some(z), ScanKind::Inclusive) => (z.clone(), none, zero),
             (Some(z), _) => (z.clone(), single(self, z, cx.ctx)?, zero),
             (None, _) => {
-                // Without a start the first element is one; of nothing there is no result.
+                // Without a start the first element is the start; an empty array has no result.
                 let some = self.lt(zero, n);
                 let at = at_of(self, zero);
                 let arr2 = Rc::clone(&arr);
@@ -391,7 +391,7 @@ impl<'p> Flattener<'p> {
                     &mut |_, _| Ok(Val::tuple(vec![none.clone()])),
                 )?;
                 let done = some_val.parts()?[0].clone();
-                // The state must be there even if nothing is combined: an empty element stands in.
+                // The state must exist even if nothing is combined: an empty element stands in.
                 let empty = self.empty_of(&elem_ty)?;
                 let first_val =
                     self.either(some, cx.ctx, &mut |f, ctx| f.at(&arr2, at, ctx), &mut |_, _| Ok(empty.clone()))?;
@@ -427,7 +427,7 @@ impl<'p> Flattener<'p> {
         let parts = result.parts()?;
         let mut all = as_array(&parts[1])?;
         if kind == ScanKind::Exclusive {
-            // Of nothing not even the start.
+            // For an empty array, not even the start.
             let size = self.size(&all, cx.ctx)?;
             let size = self.min(size, n);
             all = as_array(&self.part_of(&all, zero, size, cx.ctx)?)?;
@@ -435,7 +435,7 @@ impl<'p> Flattener<'p> {
         if right { self.reversed(&all, cx.ctx) } else { Ok(Val::Array(all)) }
     }
 
-    /// A scan of values whose rows all have the same size: partial results have their places from the beginning.
+    /// A scan of values whose rows all have the same size: the places of partial results are known in advance.
     fn scan_into_place(
         &mut self,
         fx: &mut Frame<'p>,

@@ -1,8 +1,8 @@
 //! Flattening: from nested array programs to kernels.
 //!
-//! The program is run symbolically, once. Where the interpreter has a value, flattening has a value *at every point of a space*: a scalar is a node,
-//! and an array is a dimension below the space together with its element there. A body that runs for each element is gone through
-//! once, at the points of that dimension. So nesting disappears: what was an array in an array is a space below a space.
+//! The program is executed symbolically, once. Where the interpreter has a value, flattening has a value *at every point of a space*: a scalar is a node,
+//! and an array is a dimension below the space together with its element there. A body that runs for each element is flattened
+//! once, at the points of that dimension. So nesting disappears: an array in an array becomes a space below a space.
 //!
 //! - A value that does not mention a position is a node of an outer space: *invariant* values are not lifted.
 //! - A size that is a node of the root makes a dense dimension, any other a ragged one: *regular* values gain a dimension, others offsets.
@@ -11,7 +11,7 @@
 //! there is a reason to keep them in memory; see `plan.rs`. Dimensions of equal size below a space are one space, so
 //! traversals of equal length meet in one loop (*horizontal* fusion).
 //!
-//! Sequences are arrays here: what is never kept is never in memory as a whole.
+//! Sequences are arrays here: one that is never materialised is never in memory as a whole.
 //!
 //! ```text
 //! sum([ x * y : x in xs; y in ys ])        s1 = dim root, n
@@ -20,7 +20,7 @@
 //!                                          t5 @root = fold s1 (t4) add
 //! ```
 //!
-//! Time and space are proportional to the program with its calls written out.
+//! Time and space are proportional to the program after inlining.
 
 mod arrays;
 mod checked;
@@ -59,20 +59,20 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 use value::{Arr, Val};
 
-/// Stack that must be left before going deeper, and how much more is made.
+/// The remaining stack below which more is allocated before recursing, and how much.
 const RED_ZONE: usize = 128 << 10;
 const MORE_STACK: usize = 2 << 20;
 
-/// So many statements a program may have with its calls written out. Functions that call each other twice have twice as many at every level.
+/// The maximal number of statements of a program after inlining. If functions call each other twice, the number doubles at every level.
 pub(crate) const MOST_STATEMENTS: usize = 1 << 16;
 
-/// And so many nodes.
+/// The maximal number of nodes.
 const MOST_NODES: usize = 1 << 19;
 
-/// How to flatten.
+/// Options of flattening.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Whether arrays are computed where they are used. Without, every array is kept.
+    /// Whether arrays are computed where they are used. Otherwise, every array is stored.
     pub fuse: bool,
     /// The sizes at which work is cut.
     pub cuts: Cuts,
@@ -84,74 +84,74 @@ impl Default for Options {
     }
 }
 
-/// Why something cannot be flattened in one way.
+/// Why a program cannot be flattened in one way.
 #[derive(Debug)]
 pub(crate) enum Stuck {
     /// A kernel is needed inside a loop that runs in a kernel.
     InLoop,
-    /// Not at all.
+    /// Flattening is impossible.
     Limit(Box<Diagnostic>),
 }
 
-/// What no well-typed program has: a bug of this pass or of one before it. No value stands in for what is missing, so that a bug is not a wrong program.
+/// A case that no well-typed program has: a bug of this pass or of an earlier one. No stand-in replaces the missing value, so that a bug is not a wrong program.
 fn bug(what: impl std::fmt::Display) -> Stuck {
     Stuck::Limit(Box::new(Diagnostic::nowhere(Code::Internal, format!("flatten: {what}"))))
 }
 
 type Res<T> = Result<T, Stuck>;
 
-/// An array, and as it is kept.
+/// An array, and its stored form.
 type Kept = (Rc<Arr>, Rc<Arr>);
 
-/// What is known between the braces of the host's control flow.
+/// Facts within one block of the host's control flow.
 #[derive(Clone, Default)]
 struct Scope {
-    /// By the address of an array and the context: the array itself, so that the address stays its own, and as it is kept.
+    /// By the address of an array and the context: the array itself, so that the address stays its own, and its stored form.
     kept: HashMap<(*const Arr, Space), Kept>,
     offsets: HashMap<Space, Buf>,
-    /// How many points traversals from the root have.
+    /// The number of points of traversals from the root.
     counts: HashMap<Space, Node>,
-    /// The loads of conditions that are stored.
+    /// The loads of stored conditions.
     masks: HashMap<Node, Node>,
-    /// Sizes of arrays of the root. Here they are what sizes are (`extents.rs`): what could make them something else was checked in this block or around it.
+    /// Sizes of arrays of the root. Here they satisfy the invariant of sizes (`extents.rs`): what could violate it was checked in this block or around it.
     sizes: HashSet<Node>,
     /// The conditions of checks of sizes that the host has made or will make first.
     fitting: HashSet<Node>,
 }
 
-/// Steps of the host between two braces, so far.
+/// The steps of a block of the host, so far.
 #[derive(Default)]
 struct Block {
     steps: Vec<Step>,
     scope: Scope,
 }
 
-/// Flattening under way.
+/// The state of flattening.
 struct Flattener<'p> {
     program: &'p array::Program,
     options: Options,
     k: kernel::Program,
-    /// The block of the host's steps that is being made, and what is known in it.
+    /// The current block of the host's steps, and the facts in it.
     here: Block,
     /// The blocks around it, the outermost first.
     around: Vec<Block>,
-    /// Where arrays that were kept lie, over the numbers of their contexts.
+    /// The places of stored arrays, over the numbers of their contexts.
     kept: HashMap<*const Arr, Rep>,
     /// Nodes that are sizes wherever they are computed.
     sized: HashSet<Node>,
-    /// The numbers of the rounds of loops in kernels, and what each is at most.
+    /// The round counters of loops in kernels, and their upper bounds.
     counters: HashMap<Node, i128>,
     /// The buffers that hold offsets of arrays in memory.
     offset_bufs: HashSet<Buf>,
-    /// The offsets of rows that have the same size at all points that there are, and that size: a node of the root.
+    /// The offsets of rows that have the same size at all existing points, and that size: a node of the root.
     equal_rows: HashMap<Buf, Node>,
     alive: Vec<Rc<Arr>>,
-    /// Checks that no kernel makes so far.
+    /// Checks that no kernel makes yet.
     pending: BTreeSet<Node>,
-    /// What is being computed, in the words of the source, and where that stands.
+    /// A description of the current computation, in the words of the source, and its place there.
     name: String,
     span: Span,
-    /// What arrays are called, by their address: the array itself, so that the address stays its own.
+    /// The names of arrays, by their address: the array itself, so that the address stays its own.
     labels: HashMap<*const Arr, (Rc<Arr>, names::Label)>,
     /// Loops that cannot run inside a kernel: by the variable and the context.
     lifted: HashSet<(Func, Var)>,
@@ -159,9 +159,9 @@ struct Flattener<'p> {
     param: Span,
     /// Whether sequences are traversed in chunks.
     chunked: bool,
-    /// The stream that is being made, as far as its steps are.
+    /// The stream under construction, as far as its steps are.
     stream: Option<kernel::Stream>,
-    /// The runs of bodies around what is being computed, the outermost first.
+    /// The runs of bodies around the current computation, the outermost first.
     turns: Vec<Turn>,
     uses: Vec<Option<Rc<Uses>>>,
     proven: Vec<Option<Rc<Vec<bool>>>>,
@@ -170,7 +170,7 @@ struct Flattener<'p> {
     statements: usize,
 }
 
-/// A run of a body that runs again and again: which, and the numbers that say so, none if they are not known.
+/// A run of a body that runs repeatedly: the body, and the numbers that identify the run, none if they are not known.
 struct Turn {
     place: Place,
     at: Vec<Node>,
@@ -181,9 +181,9 @@ struct Turn {
 /// How a body runs.
 #[derive(Clone, Copy)]
 enum Run<'a> {
-    /// Once at most.
+    /// At most once.
     Once,
-    /// At an element, whose position is known where it has one.
+    /// At an element, with its position if it has one.
     Element(Option<Node>),
     /// At the element of these indices; the flag says whether the first is the position that sizes mention.
     Indices(&'a [Node], bool),
@@ -203,7 +203,7 @@ impl Run<'_> {
     }
 }
 
-/// One call being flattened.
+/// A call that is being flattened.
 struct Frame<'p> {
     func: Func,
     function: &'p Function,
@@ -212,7 +212,7 @@ struct Frame<'p> {
     uses: Rc<Uses>,
     /// Which accesses are known to be in range.
     proven: Rc<Vec<bool>>,
-    /// Of a function that is called: the sizes that the types of the arguments tell.
+    /// For a called function: the sizes given by the types of the arguments.
     typed: Option<Vec<(SizeVar, Shown)>>,
 }
 
@@ -287,12 +287,12 @@ impl<'p> Flattener<'p> {
         self.here.steps.push(step);
     }
 
-    /// What is known here, the innermost block first.
+    /// The known facts, the innermost block first.
     fn scopes(&self) -> impl Iterator<Item = &Scope> {
         [&self.here].into_iter().chain(self.around.iter().rev()).map(|block| &block.scope)
     }
 
-    /// What is made in a block of its own, and its steps.
+    /// Runs `make` in a new block; returns its value and the steps.
     fn in_block<T>(&mut self, make: impl FnOnce(&mut Self) -> Res<T>) -> Res<(T, Vec<Step>)> {
         self.around.push(std::mem::take(&mut self.here));
         let made = make(self);
@@ -301,7 +301,7 @@ impl<'p> Flattener<'p> {
         Ok((made?, block.steps))
     }
 
-    /// Makes a check, and sees to it that it is made. Where it fails it tells the operands, and in which runs of the bodies around it.
+    /// Creates a check, and ensures that it is made. On failure it reports the operands, and the runs of the bodies around it.
     fn check(&mut self, cond: Node, value: Node, fault: Fault, span: Span, operands: &[Node], ctx: Space) -> Node {
         let mut operands = operands.to_vec();
         let mut places = Vec::new();
@@ -334,13 +334,13 @@ impl<'p> Flattener<'p> {
         }
     }
 
-    /// Makes all checks that no kernel has made so far.
+    /// Makes all checks that no kernel makes yet.
     fn flush(&mut self) -> Res<()> {
         self.make_checks(&BTreeSet::new());
         Ok(())
     }
 
-    /// Makes the checks that no kernel has made so far, but for some.
+    /// Makes the checks that no kernel makes yet, except some.
     fn make_checks(&mut self, but: &BTreeSet<Node>) {
         if self.pending.is_subset(but) {
             return;
@@ -365,7 +365,7 @@ impl<'p> Flattener<'p> {
         }
     }
 
-    /// Goes through a body whose parameters have their values.
+    /// Flattens a body whose parameters have their values.
     fn body(&mut self, fx: &mut Frame<'p>, body: Body, ctx: Space) -> Res<Val> {
         stacker::maybe_grow(RED_ZONE, MORE_STACK, || {
             let data = fx.function.body(body);
@@ -389,7 +389,7 @@ impl<'p> Flattener<'p> {
         Ok(())
     }
 
-    /// Says which run of a body of an operator what follows is in.
+    /// Records which run of an operator's body follows.
     fn turn(&mut self, run: Run<'_>, op: Option<&'static str>) {
         let (place, mut at) = match (run, op) {
             (Run::Element(at), Some(op)) => (Place::element(op, 1), at.into_iter().collect()),
@@ -405,7 +405,7 @@ impl<'p> Flattener<'p> {
         self.turns.push(Turn { place, at, hidden });
     }
 
-    /// Goes through a body of a statement with these arguments.
+    /// Flattens a body of a statement with these arguments.
     fn inside(&mut self, fx: &mut Frame<'p>, body: Body, args: &[Val], ctx: Space, run: Run<'_>) -> Res<Val> {
         let params = fx.function.body(body).params.clone();
         for (p, arg) in params.iter().zip(args) {
@@ -434,7 +434,7 @@ impl<'p> Flattener<'p> {
         as_array(&self.get(fx, v)?)
     }
 
-    /// What a statement gives.
+    /// The value of a statement.
     fn statement(&mut self, fx: &mut Frame<'p>, v: Var, ctx: Space) -> Res<Val> {
         let inst = fx.function.inst(v).ok_or_else(|| bug(format!("{v} is no statement")))?;
         let inst: &'p Inst = inst;
@@ -511,12 +511,12 @@ impl<'p> Flattener<'p> {
     }
 }
 
-/// Whether a variable is what a traversal in chunks gives.
+/// Whether a variable is the result of a chunked traversal.
 fn is_stream(v: &array::VarData) -> bool {
     matches!(&v.def, array::Def::Inst(inst) if inst.op == Op::Stream)
 }
 
-/// A statement being flattened: itself, where, and its type.
+/// The statement that is being flattened: itself, its context, and its type.
 struct Cx<'p> {
     v: Var,
     inst: &'p Inst,
@@ -525,7 +525,7 @@ struct Cx<'p> {
     ty: &'p Type,
 }
 
-/// The limitation that a program is too large with its calls written out.
+/// The limitation that a program is too large after inlining.
 fn too_large(function: &Function, v: Var) -> Diagnostic {
     let message = format!("with its calls written out, the program has more than {MOST_STATEMENTS} statements");
     let note = "native code has a copy of a function for each call: functions that call each other twice double at every level";

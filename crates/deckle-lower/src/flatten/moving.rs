@@ -1,4 +1,4 @@
-//! Filters, expansions, and rows one after another.
+//! Filters, expansions, and concatenation of rows.
 
 use super::value::{Arr, Val, Walk};
 use super::{Cx, Flattener, Frame, Res, Run, as_array};
@@ -6,7 +6,7 @@ use deckle_ir::kernel::{Fault, Node, Rep, Rows, Space};
 use std::rc::Rc;
 
 impl<'p> Flattener<'p> {
-    /// The elements for which the body gives `when`.
+    /// The elements for which the body returns `when`.
     pub(super) fn filter(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>, when: bool) -> Res<Val> {
         let arr = self.array(fx, cx.inst.args[0])?;
         let walk = self.walk(&arr, cx.ctx)?;
@@ -35,7 +35,7 @@ impl<'p> Flattener<'p> {
 
     pub(super) fn expand(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
         let mut arr = self.array(fx, cx.inst.args[0])?;
-        // Its elements are needed again wherever what they expand to is counted or divided.
+        // Its elements are needed again when the expansion is counted or divided.
         if !cx.ty.is_seq() && self.on_host(cx.ctx) {
             arr = self.random(&arr)?;
         }
@@ -53,7 +53,7 @@ impl<'p> Flattener<'p> {
         Ok(Val::array(Arr::Chain { home: cx.ctx, inner: dim, elem, size: None, linear: walk.linear }))
     }
 
-    /// All rows one after another.
+    /// The concatenation of all rows.
     pub(super) fn flatten_rows(&mut self, fx: &Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
         let arr = self.array(fx, cx.inst.args[0])?;
         if let Some(flat) = self.flat_in_memory(&arr, cx.ctx) {
@@ -78,7 +78,7 @@ impl<'p> Flattener<'p> {
         Ok(self.k.encloses(self.k.space_of(m), ctx).then(|| self.size_mul(n, m, ctx)))
     }
 
-    /// Rows that lie one after another in memory are flat already.
+    /// Contiguous rows in memory are flat already.
     fn flat_in_memory(&mut self, arr: &Rc<Arr>, ctx: Space) -> Option<Val> {
         let Arr::Kept { size, base, rep } = &**arr else { return None };
         let Rep::Array(rows, elem) = &**rep else { return None };
@@ -86,9 +86,9 @@ impl<'p> Flattener<'p> {
         Some(Val::array(Arr::Kept { size, base, rep: Rc::new((**elem).clone()) }))
     }
 
-    /// How many elements so many rows from a row on have together, and which is the first.
+    /// The total number of elements of `size` rows from a row on, and the index of the first.
     pub(super) fn elements_of(&mut self, rows: &Rows, (size, base): (Node, Node), ctx: Space) -> (Node, Node) {
-        // Of no rows nothing is loaded: where the first would begin need not be in range.
+        // For no rows nothing is loaded: the start of the first need not be in range.
         if self.k.as_int(size) == Some(0) {
             return (size, base);
         }
@@ -108,7 +108,7 @@ impl<'p> Flattener<'p> {
         let arr = self.indexed(&arr)?;
         let (n, one, zero) = (self.size(&arr, cx.ctx)?, self.k.int(1), self.k.int(0));
         let ok = self.eq(n, one);
-        // The index depends on the check, so that nothing is read of no elements.
+        // The index depends on the check, so that no element of an empty array is read.
         let index = self.check(ok, zero, Fault::NotSingleton, cx.span, &[n], cx.ctx);
         self.at(&arr, index, cx.ctx)
     }

@@ -1,4 +1,4 @@
-//! What arrays are called, for messages: as in the source, or by the operator that they are the result of.
+//! Names of arrays for messages: as in the source, or the operator that computes them.
 
 use super::value::{Arr, Val};
 use super::{Flattener, Frame};
@@ -8,12 +8,12 @@ use deckle_ir::entity::Var;
 use deckle_ir::kernel::{Op as K, Rep, Rows};
 use std::rc::Rc;
 
-/// What something is called, and where it stands in the source.
+/// The name of a value, and its place in the source.
 #[derive(Clone, Debug)]
 pub(super) struct Label {
     pub name: String,
     pub span: Span,
-    /// Whether that is a name of the source.
+    /// Whether the name is from the source.
     pub given: bool,
 }
 
@@ -21,12 +21,12 @@ pub(super) struct Label {
 pub(super) struct StateNames(Vec<Option<String>>);
 
 impl StateNames {
-    /// A state that no source has named.
+    /// A state without names in the source.
     pub(super) const NONE: StateNames = StateNames(Vec::new());
 }
 
 impl<'p> Flattener<'p> {
-    /// What a statement gives.
+    /// The label of a statement's result.
     fn label(&self, function: &Function, v: Var) -> Label {
         let data = &function.vars[v.index()];
         let name = data.name.as_ref().map(|n| format!("`{n}`"));
@@ -46,14 +46,14 @@ impl<'p> Flattener<'p> {
         Label { name: name.unwrap_or_else(of_operator), span: data.span, given }
     }
 
-    /// From here on, what is made belongs to a statement.
+    /// From here on, new nodes belong to a statement.
     pub(super) fn begin(&mut self, function: &Function, v: Var) {
         let label = self.label(function, v);
         self.name = label.name;
         self.span = label.span;
     }
 
-    /// Remembers what the arrays of a value are called.
+    /// Records the names of the arrays of a value.
     pub(super) fn remember(&mut self, fx: &Frame<'p>, v: Var, val: &Val) {
         if val.has_array() {
             let label = self.label(fx.function, v);
@@ -74,7 +74,7 @@ impl<'p> Flattener<'p> {
         }
     }
 
-    /// What an array is called: without a name, by what is being computed.
+    /// The name of an array: without one, a description of the current computation.
     pub(super) fn label_of(&self, arr: &Rc<Arr>) -> (String, Span) {
         match self.labels.get(&Rc::as_ptr(arr)) {
             Some((_, label)) => (label.name.clone(), label.span),
@@ -82,7 +82,7 @@ impl<'p> Flattener<'p> {
         }
     }
 
-    /// Makes something that is called so.
+    /// Runs `f` under this name.
     pub(super) fn within<R>(&mut self, (name, span): (String, Span), f: impl FnOnce(&mut Self) -> R) -> R {
         let outside = (std::mem::replace(&mut self.name, name), std::mem::replace(&mut self.span, span));
         let result = f(self);
@@ -90,7 +90,7 @@ impl<'p> Flattener<'p> {
         result
     }
 
-    /// What the body of a loop calls the components of its state.
+    /// The names of the components of a loop's state in its body.
     pub(super) fn state_names(&self, function: &Function, state: Option<Var>) -> StateNames {
         let Some(state) = state else { return StateNames::NONE };
         if let Some(name) = &function.vars[state.index()].name {

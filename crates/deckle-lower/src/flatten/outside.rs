@@ -1,4 +1,4 @@
-//! Sequences from outside and to outside: the host has the next elements, and takes what is made of them.
+//! Sequences from outside and results that are sequences: the host supplies the next elements, and takes the results.
 
 use super::value::Val;
 use super::{Cx, Flattener, Frame, Res, Stuck, bug, elem_of, parts_of};
@@ -8,7 +8,7 @@ use deckle_ir::kernel::{ROOT, Rep, Rows, Step};
 use deckle_ir::scalar::ScalarType;
 use deckle_ir::types::Type;
 
-/// Whether a parameter is a sequence of which only parts are taken, one after another.
+/// Whether a parameter is a sequence that is only pulled in parts, one after another.
 pub(super) fn is_pulled(function: &Function, p: Var) -> bool {
     function.vars.iter().any(|v| match &v.def {
         Def::Inst(inst) => matches!(inst.op, Op::Pull(_)) && inst.args[0] == p,
@@ -31,7 +31,7 @@ impl<'p> Flattener<'p> {
         let size = self.k.load(size, zero, ROOT);
         let rep = Rep::Array(Rows::Equal(size), Box::new(elem));
         self.in_memory(&rep, one);
-        // In the order of the program: what was checked before fails before elements are waited for.
+        // In program order: earlier checks fail before elements are waited for.
         self.flush()?;
         if let Some(stream) = &mut self.stream {
             stream.sources.insert(param as u32);
@@ -61,7 +61,7 @@ impl<'p> Flattener<'p> {
         let xs = self.array(fx, cx.inst.args[1])?;
         let size = self.size(&xs, ROOT)?;
         let rep = self.store(&Val::Array(xs), ROOT, "a part of the result")?;
-        // Nothing goes outside that is behind an error.
+        // Nothing after an error is delivered.
         self.flush()?;
         if let Some(stream) = &mut self.stream {
             stream.sinks.insert(to);

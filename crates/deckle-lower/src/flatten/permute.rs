@@ -1,9 +1,9 @@
-//! `permute` and `scatter`: values that are put to given places of an array.
+//! `permute` and `scatter`: values that are stored at given places of an array.
 //!
-//! Scalars, and rows that all have the same size, go to their places by a sink that combines into a copy of the target; the copy is left out where nobody needs
-//! the old target any more. Where rows of different sizes are scattered, each place first gets to know the last source that goes there, which is a scatter of numbers, and
-//! the result is then put together of old and new rows. All of this is linear in what is written. Only where rows are *combined* by a function is one element
-//! taken after another.
+//! A sink stores scalars, and rows that all have the same size, into a copy of the target; the copy is omitted if the old target has no
+//! other use. If rows of different sizes are scattered, each place first gets the number of its last source, which is a scatter of numbers, and
+//! the result is then assembled from old and new rows. All of this is linear in the number of elements written. Only rows that a function *combines* are processed
+//! one after another.
 
 use super::lift::is_equal;
 use super::names::StateNames;
@@ -15,7 +15,7 @@ use deckle_ir::scalar::Scalar;
 use deckle_ir::types::Type;
 use std::rc::Rc;
 
-/// Where an element of a target lies: the representation of elements, the number of this one, and how many there are.
+/// The place of an element of a target: the representation of elements, the index of this one, and their number.
 struct Place {
     elem: Rep,
     at: Node,
@@ -59,7 +59,7 @@ impl<'p> Flattener<'p> {
         }
     }
 
-    /// The place of the element of an array, kept over the numbers of a context, that targets name at the points of a space.
+    /// The place of the element of an array, stored over the numbers of a context, that targets name at the points of a space.
     fn place_of(&mut self, cx: &Cx<'p>, rep: &Rep, targets: &[Node], inner: Space) -> Res<Place> {
         let number = self.number(cx.ctx)?;
         let mut dim = inner;
@@ -90,7 +90,7 @@ impl<'p> Flattener<'p> {
     fn permute_scalars(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>, into: &Val, parts: &[Val], walk: &Walk) -> Res<Val> {
         let space = self.with_target(parts, walk.inner);
         let targets = parts[0].scalars()?;
-        // The target, as memory of its own.
+        // The target, copied to memory of its own.
         let name = self.name.clone();
         let rep = self.store(into, cx.ctx, &name)?;
         let Place { elem, at, len } = self.place_of(cx, &rep, &targets, space)?;
@@ -123,7 +123,7 @@ impl<'p> Flattener<'p> {
             self.run(&name, sinks);
             return Ok(self.kept_at(&rep, number, cx.ctx));
         }
-        // Sources are numbered: those that have no positions are kept first.
+        // Sources are numbered: those without positions are stored first.
         let all = as_array(&self.walked(cx.ctx, walk.clone()))?;
         let all = if self.position(cx.ctx, walk.inner).is_some() { all } else { self.keep(&all, cx.ctx)? };
         let all = self.random(&all)?;
@@ -154,7 +154,7 @@ impl<'p> Flattener<'p> {
         })
     }
 
-    /// An array of the outer dimensions of another, with what `f` makes of the elements there and of their positions.
+    /// An array of the outer dimensions of another, with the result of `f` on the elements there and their positions.
     #[allow(clippy::type_complexity)]
     fn over(
         &mut self,
@@ -189,7 +189,7 @@ impl<'p> Flattener<'p> {
         })
     }
 
-    /// An array of the root, of rows that all have the same size, with another row at one place.
+    /// An array of the root, whose rows all have the same size, with one row replaced.
     pub(super) fn with_row(&mut self, cx: &Cx<'p>, val: &Val, at: Node, row: &Val) -> Res<Val> {
         let name = self.name.clone();
         let rep = self.store(val, ROOT, &name)?;
@@ -201,7 +201,7 @@ impl<'p> Flattener<'p> {
         Ok(self.kept_at(&rep, zero, ROOT))
     }
 
-    /// Sinks that put a value, with all elements of its rows, to its place.
+    /// Sinks that store a value, with all elements of its rows, at its place.
     fn scatter_elements(
         &mut self,
         cx: &Cx<'p>,
@@ -224,7 +224,7 @@ impl<'p> Flattener<'p> {
             (Val::Array(arr), Rep::Array(Rows::Equal(m), below)) => {
                 let arr = self.indexed(arr)?;
                 let n = self.size(&arr, space)?;
-                // The type says so; memory relies on it.
+                // True by the type; memory safety relies on it.
                 let fits = self.eq(n, m);
                 let n = self.check(fits, n, Fault::Lengths(1), cx.span, &[m, n], space);
                 let dim = self.k.dim(space, n);
@@ -254,7 +254,7 @@ impl<'p> Flattener<'p> {
         Ok(Combine::Lambda(lambda, self.checked_results(lambda, results)))
     }
 
-    /// `permute` of what is no scalar, or inside a loop: one element after another.
+    /// `permute` of a non-scalar type, or inside a loop: one element after another.
     pub(super) fn permute_in_steps(
         &mut self,
         fx: &mut Frame<'p>,
@@ -325,7 +325,7 @@ impl<'p> Flattener<'p> {
         )
     }
 
-    /// An array with another element at one place.
+    /// An array with one element replaced.
     fn replaced(&mut self, val: &Val, at: &[Node], new: &Val, ctx: Space) -> Res<Val> {
         let Some((t, rest)) = at.split_first() else { return Ok(new.clone()) };
         let arr = as_array(val)?;
@@ -354,7 +354,7 @@ fn leaf_bufs(rep: &Rep) -> Vec<Buf> {
     }
 }
 
-/// Whether all rows inside the elements of a type have the same size at each depth, so many dimensions being around them.
+/// Whether all rows inside the elements of a type have the same size at each depth; `nested` dimensions are around them.
 pub(super) fn has_equal_rows(ty: &Type, nested: u32) -> bool {
     match ty {
         Type::Scalar(_) => true,

@@ -1,12 +1,12 @@
-//! What is kept in memory, and why.
+//! Which arrays are stored in memory, and why.
 //!
 //! An array is computed where it is used, unless
 //! - it is used more than once, or once for each element of something else, and an element costs more than a load;
-//! - it is looked up at arbitrary places, and an element costs more than a load;
-//! - it has no positions (what a filter keeps, rows one after another), and positions are needed;
+//! - it is accessed at arbitrary places, and an element costs more than a load;
+//! - it has no positions (the result of a filter, concatenated rows), and positions are needed;
 //! - it is a scan, and its elements are needed in another order.
 //!
-//! The first two are decided here, where a variable is defined; the others where they come up.
+//! The first two are decided here, where a variable is defined; the others where they occur.
 
 use super::value::{Arr, Val};
 use super::{Flattener, Frame, Res};
@@ -15,14 +15,14 @@ use deckle_ir::entity::{Body, Var};
 use deckle_ir::kernel::{self, Node, Space};
 use std::collections::HashMap;
 
-/// So many operations may be done again rather than stored, of an array of any size and of few elements.
+/// The number of operations that may be recomputed rather than stored, for an array of any size and for one of few elements.
 const CHEAP: [u32; 2] = [8, 40];
-/// So many, where that would be done for each element of something else: more cost more than a load each time, without bound.
+/// The same if they would be recomputed for each element of something else: more cost more than a load each time, without bound.
 const CHEAP_REPEATED: u32 = 2;
-/// So many loads.
+/// The number of loads.
 const CHEAP_LOADS: u32 = 2;
 
-/// How often a variable is used.
+/// The uses of a variable.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Use {
     pub total: u32,
@@ -31,7 +31,7 @@ pub(super) struct Use {
 }
 
 impl Use {
-    /// How many operations an element may cost for it to be computed at each use.
+    /// The number of operations an element may cost to be computed at each use.
     fn most(self) -> u32 {
         if self.repeated { CHEAP_REPEATED } else { CHEAP[0] }
     }
@@ -45,7 +45,7 @@ pub(super) struct Uses {
     ops: Vec<Option<&'static str>>,
 }
 
-/// Whether an operator runs its bodies once at most.
+/// Whether an operator runs its bodies at most once.
 fn runs_once(op: &Op) -> bool {
     matches!(op, Op::If | Op::Guard)
 }
@@ -65,7 +65,7 @@ impl Uses {
                 if let Some(inst) = function.inst(*v) {
                     for inner in &inst.bodies {
                         around.insert(*inner, (body, !runs_once(&inst.op)));
-                        // What is not in the source is no place in it.
+                        // A use that is not in the source is not reported as a place.
                         let shown = !function.span(*v).is_none();
                         ops[inner.index()] = shown.then(|| inst.op.info().name);
                     }
@@ -85,7 +85,7 @@ impl Uses {
                 }
             };
             for v in &data.stmts {
-                // How long an array is can be told without its elements.
+                // The length of an array does not need its elements.
                 if let Some(inst) = function.inst(*v).filter(|i| i.op != Op::Length) {
                     inst.args.iter().for_each(|a| note(*a));
                 }
@@ -106,7 +106,7 @@ impl Uses {
 }
 
 impl<'p> Flattener<'p> {
-    /// A variable that was just defined: as it is, or kept.
+    /// Decides whether a variable that was just defined is stored.
     pub(super) fn decide(&mut self, fx: &Frame<'p>, v: Var, val: Val, ctx: Space) -> Res<Val> {
         if !val.has_array() || !self.on_host(ctx) {
             return Ok(val);
@@ -114,7 +114,7 @@ impl<'p> Flattener<'p> {
         let used = fx.uses.get(v);
         let inst = fx.function.inst(v);
         if inst.is_some_and(|i| matches!(i.op, Op::Tuple | Op::Record(_) | Op::Proj(_) | Op::Unzip)) {
-            // Their parts have been decided on.
+            // Its parts have been decided already.
             return Ok(val);
         }
         if !self.options.fuse {
@@ -123,7 +123,7 @@ impl<'p> Flattener<'p> {
         if used.total <= 1 && !used.repeated {
             return Ok(val);
         }
-        // To ask for every element which array it is in, again and again, costs more than to copy it once.
+        // Finding the array of each element repeatedly costs more than copying once.
         let joined = inst.is_some_and(|i| matches!(i.op, Op::Concat(_)));
         self.keep_costly(&val, ctx, used, joined)
     }
@@ -157,18 +157,18 @@ impl<'p> Flattener<'p> {
         }
     }
 
-    /// Whether an element of a dimension costs no more than a load or so.
+    /// Whether an element of a dimension costs no more than about a load.
     pub(super) fn is_cheap(&self, dim: Space, elem: &Val) -> Res<bool> {
         self.costs_at_most(dim, elem, CHEAP[0])
     }
 
-    /// Whether an element of a dimension costs no more than so many operations and a load or two.
+    /// Whether an element of a dimension costs at most this number of operations and a load or two.
     fn costs_at_most(&self, dim: Space, elem: &Val, most: u32) -> Res<bool> {
         let mut roots = Vec::new();
         self.nodes_of(elem, &mut roots)?;
         let (mut work, mut loads) = (0, 0);
         for n in self.k.needs_to_run(&roots) {
-            // What does not depend on the element is computed once.
+            // Values that do not depend on the element are computed once.
             if !self.k.encloses(dim, self.k.space_of(n)) {
                 continue;
             }
@@ -179,7 +179,7 @@ impl<'p> Flattener<'p> {
             }
             loads += u32::from(matches!(self.k.node(n).op, kernel::Op::Load(..)));
         }
-        // Of a few elements that are known one by one, most are not computed where they are not used.
+        // Of a few individually known elements, most are not computed where they are not used.
         let few = self.k.as_int(self.dim_size(dim)?).is_some_and(|n| n <= self.options.cuts.few_again);
         Ok(work <= if few { CHEAP[1] } else { most } && loads <= CHEAP_LOADS)
     }
@@ -194,7 +194,7 @@ impl<'p> Flattener<'p> {
                     nodes.push(self.dim_size(*dim)?);
                     self.nodes_of(elem, nodes)?;
                 }
-                // Costly for certain: a filter or rows that are gone through.
+                // Certainly costly: a traversal of a filter or of rows.
                 Arr::Chain { elem, .. } => self.nodes_of(elem, nodes)?,
             },
         }
@@ -202,7 +202,7 @@ impl<'p> Flattener<'p> {
     }
 }
 
-/// What an operator costs next to an addition; `None` if that is not bounded.
+/// The cost of an operator relative to an addition; `None` if it is unbounded.
 fn weight(op: &kernel::Op) -> Option<u32> {
     use kernel::Op as K;
     Some(match op {

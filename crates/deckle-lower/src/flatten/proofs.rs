@@ -1,14 +1,14 @@
-//! Indices that need no check: those that are positions, plus or minus what is known, and those that a branch compares with the size; and comparisons whose
+//! Indices that need no check: those that are positions, plus or minus a known number, and those that a branch compares with the size; and comparisons whose
 //! outcome is known where they are made.
 //!
 //! An index is a sum of positions, each at least 0 and below the size of its dimension, and numbers. If the sum of the greatest positions is below the size of
 //! the array, whatever the sizes are, the index is in range.
 //!
-//! A proof relies on a size, and a size on its checks. The host has made those of the root before a kernel runs; a kernel runs on where one of its own fails, until all points are
-//! done. There the size is not what it was proven to be, and the index is 0: [`Flattener::proven`].
+//! A proof relies on a size, and a size on its checks. The host has made those of the root before a kernel runs; if a kernel's own check fails, the kernel continues until all points are
+//! done. There the size differs from the proven one, and the index is 0: [`Flattener::proven`].
 //!
-//! A branch, or a round of a loop, runs only where its condition holds: `b - a - 1` is not negative inside of `if a < b`. Of another difference the same is known if it is a multiple
-//! of that, plus a number ([`Flattener::exceeds`]). Conditions compare values, so sums are taken apart only where they do not wrap, and checks, which are 0 where they fail, not at all.
+//! A branch, or a round of a loop, runs only if its condition holds: `b - a - 1` is not negative inside of `if a < b`. The same is known of a difference that is a multiple
+//! of this one plus a number ([`Flattener::exceeds`]). Conditions compare values, so sums are decomposed only if they do not wrap; checks, which are 0 if they fail, are never decomposed.
 //!
 //! ```text
 //! for j < n { if 64·j + 3 < 64·n - 8 .. }      64·n - 8 - (64·j + 3) - 1  =  64·(n - j - 1) + 52
@@ -25,12 +25,12 @@ impl Flattener<'_> {
         self.k.linear(n, &|n| n)
     }
 
-    /// Whether an index is at least 0 and below a size, for certain.
+    /// Whether an index is certainly at least 0 and below a size.
     pub(super) fn is_in_range(&self, index: Node, size: Node) -> bool {
         self.margin(index, size).is_some_and(|least| least >= 0)
     }
 
-    /// By how much the index stays below the size at least.
+    /// A lower bound of the distance between the index and the size.
     fn margin(&self, index: Node, size: Node) -> Option<i64> {
         let index = self.linear(index)?;
         let mut most = Linear { constant: index.constant, ..Linear::default() };
@@ -48,11 +48,11 @@ impl Flattener<'_> {
         }
         let mut room = self.linear(size)?;
         room.add(&most, -1)?;
-        // What is left over must be a number: sizes may be anything.
+        // The rest must be a number: sizes may be anything.
         room.terms.is_empty().then(|| room.constant.checked_sub(1)).flatten()
     }
 
-    /// Whether the branches and loops around a context run only where an index is at least 0 and below a size. It is not loaded from outside of them ([`Program::pin`](deckle_ir::kernel::Program::pin)).
+    /// Whether the branches and loops around a context run only if an index is at least 0 and below a size. It is not loaded outside of them ([`Program::pin`](deckle_ir::kernel::Program::pin)).
     pub(super) fn is_said_in_range(&mut self, index: Node, size: Node, ctx: Space) -> bool {
         let (said, zero) = (self.said(ctx), self.k.int(0));
         !said.is_empty()
@@ -60,7 +60,7 @@ impl Flattener<'_> {
             && (self.range_of(index).0 >= 0 || self.exceeds(index, zero, 0, &said))
     }
 
-    /// Whether a comparison holds at the points of a context, if that is known.
+    /// The outcome of a comparison at the points of a context, if known.
     pub(super) fn known_comparison(&self, op: BinOp, a: Node, b: Node, ctx: Space) -> Option<bool> {
         let said = self.said(ctx);
         if said.is_empty() {
@@ -79,8 +79,8 @@ impl Flattener<'_> {
         }
     }
 
-    /// A number and a difference that compare as two nodes do: in rounds that are written out, all comparisons with one bound then share the difference. Only where the counter of a loop is
-    /// compared: those of positions are known by their form (`facts/edges.rs`).
+    /// A number and a difference that compare as two nodes do: in unrolled rounds, all comparisons with one bound then share the difference. Only for comparisons of a loop
+    /// counter: those of positions are recognised by their form (`facts/edges.rs`).
     pub(super) fn number_and_rest(&mut self, a: Node, b: Node) -> Option<(Node, Node)> {
         let mut sum = self.exact(b);
         sum.add(&self.exact(a), -1)?;
@@ -110,7 +110,7 @@ impl Flattener<'_> {
         Some(total.map_or(last, |t| self.add(t, last)))
     }
 
-    /// Whether `a - b` is at least a number, for what is said.
+    /// Whether `a - b` is at least a number, given the conditions.
     fn exceeds(&self, a: Node, b: Node, by: i64, said: &[Linear]) -> bool {
         let difference = || {
             let mut sum = self.exact(a);
@@ -129,7 +129,7 @@ impl Flattener<'_> {
         sum.terms.is_empty() && sum.constant >= 0 || said.iter().any(|known| follows(known).is_some())
     }
 
-    /// What the conditions around a context say, as sums that are not negative.
+    /// The conditions around a context, as sums that are not negative.
     fn said(&self, ctx: Space) -> Vec<Linear> {
         let (mut said, mut space) = (Vec::new(), ctx);
         while space != ROOT {
@@ -177,7 +177,7 @@ impl Flattener<'_> {
             return Some(Linear { constant, ..Linear::default() });
         }
         let Op::Binary(op, a, b) = self.k.node(n).op else { return None };
-        // What may wrap may be any integer. The size of a row is known as such, and not of its offsets.
+        // A value that may wrap may be any integer. The size of a row is known as a whole, and not by its offsets.
         if self.k.ty(n) != ScalarType::I64 || self.range_of(n) == INTS || op == BinOp::Sub && self.is_row(a, b) {
             return None;
         }
@@ -194,7 +194,7 @@ impl Flattener<'_> {
         Some(sum)
     }
 
-    /// An index that is proven to be below a size, at the points of a context: 0 where a check fails that the size depends on, unless then there are no points.
+    /// An index that is proven to be below a size, at the points of a context: 0 if a check fails that the size depends on, unless then there are no points.
     pub(super) fn proven(&mut self, index: Node, size: Node, ctx: Space) -> Node {
         let mut conds = self.k.checks_of(vec![size], true);
         let mut space = ctx;

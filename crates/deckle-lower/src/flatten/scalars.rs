@@ -1,4 +1,4 @@
-//! Scalar operators, and those that pick an element.
+//! Scalar operators, and element accesses.
 
 use super::value::Val;
 use super::{Cx, Flattener, Frame, Res, bug};
@@ -71,7 +71,7 @@ impl<'p> Flattener<'p> {
         }
     }
 
-    /// A scalar operator that needs no check; a comparison whose outcome is known in the context is that.
+    /// A scalar operator that needs no check; a comparison with a known outcome is a constant.
     pub(super) fn compared(&mut self, op: BinOp, a: Node, b: Node, ctx: Space) -> Node {
         let compares = matches!(op, BinOp::Lt | BinOp::Le | BinOp::Gt | BinOp::Ge | BinOp::Eq | BinOp::Ne);
         if !compares || self.k.ty(a) != ScalarType::I64 {
@@ -109,7 +109,7 @@ impl<'p> Flattener<'p> {
             let arr = super::as_array(&val)?;
             let arr = self.random(&arr)?;
             let size = self.size(&arr, cx.ctx)?;
-            // What is proven is so where the access is: further out, where it might be loaded from, perhaps not.
+            // The proof holds at the access: further out, where it might be loaded from, it may not.
             let i = match proven && self.k.space_of(i) == cx.ctx {
                 true => self.proven(i, size, cx.ctx),
                 false => self.in_range(i, size, "index", cx.span, cx.ctx),
@@ -119,7 +119,7 @@ impl<'p> Flattener<'p> {
         Ok(val)
     }
 
-    // Words for what is written often.
+    // Short names for common operations.
 
     pub(super) fn add(&mut self, a: Node, b: Node) -> Node {
         self.k.binary(BinOp::Add, a, b)
@@ -191,7 +191,7 @@ impl<'p> Flattener<'p> {
         self.and(zeros, signs)
     }
 
-    /// Whether the order of `sort` does not tell two scalars apart.
+    /// Whether the order of `sort` treats two scalars as equal.
     pub(super) fn alike(&mut self, a: Node, b: Node) -> Node {
         if !self.k.ty(a).is_float() {
             return self.eq(a, b);

@@ -46,7 +46,7 @@ impl<'p> Flattener<'p> {
             self.fold(over, spec, cx.ctx, &[0])?[0]
         };
         let end = self.sub(total, one);
-        // As many flags as elements is what is asked for first.
+        // Unequal numbers of flags and elements are reported first.
         let (closed, wrong) = (self.eq(last, end), self.not(fits));
         let closed = self.or(closed, wrong);
         let n = self.check(closed, n, Fault::OpenGroup, cx.span, &[], cx.ctx);
@@ -64,7 +64,7 @@ impl<'p> Flattener<'p> {
                 &mut |f, _| Ok(Val::Scalar(f.k.int(-1))),
             )?;
             let before = before.scalar()?;
-            // As many elements lie before it as there are flags before that are no ends.
+            // The number of elements before it is the number of flags before it that are no ends.
             let start = f.add(before, one);
             let from = f.sub(start, k);
             let size = f.sub(end, start);
@@ -81,7 +81,7 @@ impl<'p> Flattener<'p> {
             let e = self.scalar(fx, *a)?;
             let ok = self.ge(e, one);
             let e = self.check(ok, e, Fault::TileSize, cx.span, &[e], cx.ctx);
-            // A failed check gives 0, by which nothing is to be divided.
+            // A failed check gives 0, which must not be a divisor.
             extents.push(self.max(e, one));
         }
         let sizes = self.regular_operand(fx, cx, depth, "tiles")?;
@@ -124,7 +124,7 @@ impl<'p> Flattener<'p> {
         })
     }
 
-    /// A sequence of arrays as one array, all cut to the least extents.
+    /// A sequence of arrays as one array, all cut to the smallest extents.
     pub(super) fn tabulate(&mut self, fx: &Frame<'p>, cx: &Cx<'p>, depth: usize) -> Res<Val> {
         let arr = self.indexed(&self.array(fx, cx.inst.args[0])?)?;
         let walk = self.walk(&arr, cx.ctx)?;
@@ -134,7 +134,7 @@ impl<'p> Flattener<'p> {
             let row = self.indexed(&as_array(&level.1)?)?;
             let size = self.size(&row, level.0)?;
             let least = match self.k.encloses(self.k.space_of(size), cx.ctx) {
-                // Of nothing the least is 0.
+                // For an empty sequence the minimum is 0.
                 true => {
                     let (n, zero) = (self.size(&arr, cx.ctx)?, self.k.int(0));
                     let none = self.eq(n, zero);

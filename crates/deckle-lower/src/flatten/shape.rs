@@ -1,4 +1,4 @@
-//! Operators that look at arrays from another side: the same elements under other indices.
+//! Operators that reindex arrays: the same elements under other indices.
 
 use super::value::{Arr, Val};
 use super::{Cx, Flattener, Frame, Res, as_array, bug};
@@ -9,8 +9,8 @@ use deckle_ir::scalar::Scalar;
 use std::rc::Rc;
 
 impl<'p> Flattener<'p> {
-    /// The sizes of the outer dimensions of the first operand, as [`Flattener::regular`] gives them. Those that an empty dimension hides are as its type has
-    /// them, and 0 where that does not tell.
+    /// The sizes of the outer dimensions of the first operand, as [`Flattener::regular`] returns them. Those that an empty dimension hides are taken from its type,
+    /// and are 0 if that does not determine them.
     pub(super) fn regular_operand(&mut self, fx: &Frame<'p>, cx: &Cx<'p>, depth: usize, op: &str) -> Res<Vec<Node>> {
         let operand = cx.inst.args[0];
         let val = self.get(fx, operand)?;
@@ -36,7 +36,7 @@ impl<'p> Flattener<'p> {
         Ok(sizes)
     }
 
-    /// The sizes of the outer dimensions of an array whose rows are of equal length, which is checked where it does not show.
+    /// The sizes of the outer dimensions of an array whose rows must have equal length, which is checked unless it is known.
     fn regular(&mut self, val: &Val, depth: usize, op: &str, span: Span, ctx: Space) -> Res<Vec<Node>> {
         let arr = self.indexed(&as_array(val)?)?;
         let n = self.size(&arr, ctx)?;
@@ -51,14 +51,14 @@ impl<'p> Flattener<'p> {
                 sizes.push(m);
                 continue;
             }
-            // The first row tells; the others must agree.
+            // The first row gives the size; the others must agree.
             let row = self.k.pos(walk.inner);
             sizes.push(self.equal_in_all(m, &[row], walk.inner, &format!("`{op}`"), span, ctx)?);
         }
         Ok(sizes)
     }
 
-    /// A size that must be the same at all points of a space. Where a row is, `at` says.
+    /// A size that must be the same at all points of a space; `at` is the place of a row.
     pub(super) fn equal_in_all(
         &mut self,
         size: Node,
@@ -79,9 +79,9 @@ impl<'p> Flattener<'p> {
         Ok(self.check(ok, low, Fault::UnequalRows(what.to_string().into()), span, &operands, ctx))
     }
 
-    /// For the report that sizes differ: the first that is not that of the first row, that of the first row, and where the row is.
+    /// For the report that sizes differ: the first one that differs from that of the first row, the latter, and the place of the row.
     fn first_unequal(&mut self, size: Node, at: &[Node], over: Space, ctx: Space) -> Vec<Node> {
-        // Of some rows: the size and place of the first, whether another one differs, and the size and place of the first that does.
+        // For some rows: the size and place of the first, whether another one differs, and the size and place of the first such row.
         let no = self.k.constant(deckle_ir::scalar::Scalar::Bool(false));
         let row: Vec<Node> = [size].into_iter().chain(at.iter().copied()).collect();
         let elems: Vec<Node> = row.iter().chain([&no]).chain(&row).copied().collect();
@@ -137,7 +137,7 @@ impl<'p> Flattener<'p> {
     fn flat(&mut self, val: &Val, depth: usize, ctx: Space) -> Res<Rc<Arr>> {
         let mut arr = as_array(val)?;
         for _ in 1..depth {
-            // In memory rows follow each other; elsewhere they are brought there.
+            // Rows in memory are contiguous; others are stored first.
             let kept = match &*arr {
                 Arr::Kept { .. } => arr,
                 _ => self.keep(&arr, ctx)?,
@@ -161,17 +161,17 @@ impl<'p> Flattener<'p> {
         let sizes: Vec<Node> = sizes.iter().map(|n| self.not_negative(*n, what, cx.span, cx.ctx)).collect();
         let have = self.size(&flat, cx.ctx)?;
         let one = self.k.int(1);
-        // Too large a product is at the end of its range, where no size is.
+        // A product that is too large saturates, and no size has that value.
         let want = sizes.iter().fold(one, |n, m| self.k.binary(BinOp::MulSat, n, *m));
         let ok = self.eq(have, want);
         let operands: Vec<Node> = [have].iter().chain(&sizes).copied().collect();
-        // The host stops where it does not hold. A kernel goes on: there no dimension may have points, whichever of them is traversed.
+        // The host stops if it does not hold. A kernel continues: then no dimension may have points, whichever of them is traversed.
         let checked = if cx.ctx == ROOT { 1 } else { sizes.len() };
         let mut sizes = sizes;
         for n in &mut sizes[..checked] {
             *n = self.check(ok, *n, Fault::Reshape, cx.span, &operands, cx.ctx);
         }
-        // Beside a size of 0 there may be any others.
+        // If one size is 0, the others are arbitrary.
         let sizes: Vec<Node> = sizes.iter().map(|n| self.natural(*n, what, cx.span, cx.ctx)).collect();
         let flat = if sizes.len() > 1 { self.random(&flat)? } else { flat };
         let zero = self.k.int(0);
@@ -248,7 +248,7 @@ impl<'p> Flattener<'p> {
         })
     }
 
-    /// For the report that offsets do not cut rows: checks of the offsets of one row, the first of which to fail is told.
+    /// For the report that offsets do not cut rows: checks of the offsets of one row, of which the first failure is reported.
     fn why_no_row(&mut self, (i, lo, hi, have): (Node, Node, Node, Node), span: Span, ctx: Space) -> Vec<Node> {
         let (zero, one) = (self.k.int(0), self.k.int(1));
         let next = self.add(i, one);
@@ -265,9 +265,9 @@ impl<'p> Flattener<'p> {
         precise
     }
 
-    /// An offset that is the only one lies within the data: no row tells.
+    /// A single offset must lie within the data: no row checks it.
     fn check_only(&mut self, offsets: &Rc<Arr>, some: Node, n: Node, have: Node, cx: &Cx<'p>) -> Res<()> {
-        // The host has made the check before; a kernel goes on after it.
+        // The host has made the check before; a kernel continues after it.
         let there = if cx.ctx == ROOT { ROOT } else { self.k.guard(cx.ctx, some, true) };
         let last = self.at(offsets, n, there)?.scalar()?;
         let zero = self.k.int(0);
@@ -280,7 +280,7 @@ impl<'p> Flattener<'p> {
     }
 
     fn split_by_lengths(&mut self, arr: &Rc<Arr>, inner: Space, len: Node, have: Node, cx: &Cx<'p>) -> Res<Val> {
-        // Where each row begins: the sum of the lengths before it.
+        // The start of each row: the sum of the lengths before it.
         let spec = self.summing(len);
         let scan = self.k.scan(inner, cx.ctx, spec, true);
         let start = self.k.part(scan, 0);
@@ -288,7 +288,7 @@ impl<'p> Flattener<'p> {
         let walk = super::value::Walk { inner, elem: pair, linear: true };
         let rows = as_array(&self.walked(cx.ctx, walk))?;
         let rows = self.keep(&rows, cx.ctx)?;
-        // A total at the end of its range is more than there are, so that where rows begin is what it seems if it fits.
+        // A saturated total exceeds the available elements, so if it fits, the row starts are exact.
         let total = self.saturating_sum(inner, len, cx.ctx)?;
         let n = self.size(&rows, cx.ctx)?;
         let ok = self.eq(total, have);
@@ -301,7 +301,7 @@ impl<'p> Flattener<'p> {
         })
     }
 
-    /// So many elements from a position on, which are there.
+    /// `size` elements from a position on, which must exist.
     pub(super) fn part_of(&mut self, arr: &Rc<Arr>, from: Node, size: Node, ctx: Space) -> Res<Val> {
         if let Arr::Kept { base, rep, .. } = &**arr {
             let base = self.add(*base, from);
@@ -440,7 +440,7 @@ impl<'p> Flattener<'p> {
         Ok(Val::Array(joined))
     }
 
-    /// One array after another.
+    /// The concatenation of two arrays.
     pub(super) fn two(&mut self, a: &Rc<Arr>, b: &Rc<Arr>, ctx: Space) -> Res<Val> {
         let (n, m) = (self.size(a, ctx)?, self.size(b, ctx)?);
         if self.k.as_int(m) == Some(0) {

@@ -1,4 +1,4 @@
-//! Sizes of types: those of parameters, and those that are checked while running.
+//! Sizes of types: those of parameters, and those that are checked at run time.
 
 use super::outside::is_pulled;
 use super::value::Val;
@@ -13,36 +13,36 @@ use deckle_ir::size::{Atom, Size};
 use deckle_ir::types::Type;
 use std::collections::{HashMap, HashSet};
 
-/// A size that an array shows, or the type of one.
+/// A size given by an array, or by the type of one.
 #[derive(Clone, Copy)]
 pub(super) struct Shown {
-    /// Negative if there is no row that shows it.
+    /// Negative if no row gives it.
     size: Node,
-    /// Whether it is not negative, whatever the data: that of a whole array, and of rows that are equal whether there are any or not.
+    /// Whether it is not negative, whatever the data: the size of a whole array, and of equal rows even if there are none.
     always: bool,
 }
 
-/// The size of a parameter, and what it has to be.
+/// The size of a parameter, and its required value.
 struct Compared {
     actual: Node,
     expected: Node,
     /// Whether it may be more.
     at_least: bool,
-    /// In how many dimensions it lies.
+    /// The number of dimensions around it.
     nested: u32,
     name: String,
-    /// The size as the source has it.
+    /// The size as written in the source.
     written: Option<String>,
-    /// Where the parameter stands.
+    /// The place of the parameter.
     span: Span,
 }
 
-/// A size variable that is looked for in an array.
+/// A size variable to be found in an array.
 struct Wanted<'a> {
     var: SizeVar,
-    /// The positions at which it is wanted; any row will do for those that are not said.
+    /// The positions at which it is wanted; at those that are not given, any row will do.
     at: &'a [Node],
-    /// Whether only rows that are there show it.
+    /// Whether only existing rows give it.
     by_rows: bool,
 }
 
@@ -82,8 +82,8 @@ impl<'p> Flattener<'p> {
         self.check_parameters(fx)
     }
 
-    /// Compares the parameters of the program with what their types say of sizes beyond numbers and names: lengths of rows that data tells, or that two parameters have in
-    /// common. Proofs of indices rest on them.
+    /// Compares the parameters of the program with the sizes in their types other than numbers and names: lengths of rows that depend on data, or that two parameters
+    /// share. Proofs of indices rely on them.
     fn check_parameters(&mut self, fx: &mut Frame<'p>) -> Res<()> {
         let types = || fx.function.params().iter().map(|p| fx.function.ty(*p));
         let mut uses: HashMap<SizeVar, usize> = HashMap::new();
@@ -99,7 +99,7 @@ impl<'p> Flattener<'p> {
         for ty in types() {
             ty.for_each_size(&mut |size, _| {
                 are_plain &= match size.determines() {
-                    // Compared before, or, of rows each of its own, with nothing.
+                    // Compared already, or, if each row has its own size, not compared at all.
                     Some((_, [], _)) => true,
                     Some((v, _, 0)) => uses.get(&v) == Some(&1),
                     _ => size.as_constant().is_some(),
@@ -124,7 +124,7 @@ impl<'p> Flattener<'p> {
         Ok(())
     }
 
-    /// A parameter as it is given, and as it is used: with the sizes that its type has in common with others.
+    /// A parameter as given, and as used: with the sizes that its type shares with others.
     fn parameter(
         &mut self,
         fx: &mut Frame<'p>,
@@ -156,7 +156,7 @@ impl<'p> Flattener<'p> {
                 let actual = self.k.load(size, zero, ROOT);
                 let mut shared = actual;
                 if let Type::Array(a) = ty {
-                    // What is left for a new variable is not negative.
+                    // The remainder for a new variable is not negative.
                     let least =
                         a.size.determines().filter(|(s, at, _)| at.is_empty() && !known.iter().any(|(v, _)| v == s));
                     let least = least.map_or(0, |(_, _, extra)| extra);
@@ -207,13 +207,13 @@ impl<'p> Flattener<'p> {
             return Ok(actual);
         }
         let positions = vec![actual; nested as usize];
-        // What parameters further on tell is compared when they are there.
+        // A size given by later parameters is compared when they are available.
         Ok(self.size_node(fx, size, &positions, ROOT)?.unwrap_or(actual))
     }
 
     /// Compares the arguments of a call with the sizes of its parameters: those that a type mentions again, or computes.
     ///
-    /// The types of the callee hold for its body, and proofs of indices rest on them. So nothing of the body is computed before these checks are made.
+    /// The types of the callee hold for its body, and proofs of indices rely on them. So nothing of the body is computed before these checks are made.
     pub(super) fn check_arguments(&mut self, callee: &mut Frame<'p>, cx: &Cx<'p>) -> Res<()> {
         let before = self.pending.clone();
         let mut seen = HashSet::new();
@@ -236,7 +236,7 @@ impl<'p> Flattener<'p> {
         let val = self.get(fx, cx.inst.args[0])?;
         fx.env[cx.v.index()] = Some(val.clone());
         let from = fx.function.ty(cx.inst.args[0]).clone();
-        // What is bound elsewhere is known.
+        // Sizes bound elsewhere are known.
         let mut seen: HashSet<SizeVar> = (0..fx.function.sizes.len())
             .map(|i| SizeVar(i as u32))
             .filter(|s| fx.function.size_binder(*s) != Some(cx.v))
@@ -247,7 +247,7 @@ impl<'p> Flattener<'p> {
         Ok(val)
     }
 
-    /// Compares the sizes of a value with those of a type. A size variable that was not seen yet is whatever it is here, for all rows alike.
+    /// Compares the sizes of a value with those of a type. A size variable not seen yet takes the value found here, for all rows alike.
     #[allow(clippy::too_many_arguments)]
     fn compare(
         &mut self,
@@ -281,13 +281,13 @@ impl<'p> Flattener<'p> {
                 };
                 let is_typed = |s: SizeVar| fx.typed.iter().flatten().any(|(v, _)| *v == s);
                 let in_rows = !positions.is_empty();
-                // The rows are compared with what a type tells, not with each other.
+                // The rows are compared with the size from a type, not with each other.
                 let typed = in_rows && a.size.determines().is_some_and(|(s, _, _)| is_typed(s));
                 let new = new && !typed;
                 let regular = new && !family && in_rows;
                 let fault = Fault::Size(what.to_string().into(), fx.function.readable(&a.size));
                 if !same && new && extra > 0 {
-                    // What is left for the variable is not negative.
+                    // The remainder for the variable is not negative.
                     let arr = self.indexed(arr)?;
                     let (actual, least) = (self.size(&arr, ctx)?, self.k.int(extra as i64));
                     let ok = self.ge(actual, least);
@@ -307,7 +307,7 @@ impl<'p> Flattener<'p> {
                             Stuck::Limit(Box::new(Diagnostic::new(Code::Internal, message, span, "here")))
                         })?;
                         let ok = self.eq(actual, expected);
-                        // Nothing makes `n + 1` smaller than 1, which is told first.
+                        // `n + 1` is never smaller than 1, which is reported first.
                         let least = self.k.int(a.size.determines().map_or(0, |(_, _, extra)| extra as i64));
                         let enough = self.ge(actual, least);
                         let expected = self.k.select(enough, expected, least);
@@ -336,7 +336,7 @@ impl<'p> Flattener<'p> {
                         walk = self.walk(&arr, ctx)?;
                         self.k.pos(walk.inner)
                     }
-                    // No size asks for it.
+                    // No size uses it.
                     None => self.k.int(0),
                 };
                 positions.push(pos);
@@ -350,7 +350,7 @@ impl<'p> Flattener<'p> {
         }
     }
 
-    /// A size as a node. `None` where it mentions what is not known here.
+    /// A size as a node. `None` if it mentions a value that is not known here.
     pub(super) fn size_node(
         &mut self,
         fx: &Frame<'p>,
@@ -361,17 +361,17 @@ impl<'p> Flattener<'p> {
         self.size_of(fx, size, positions, ctx, &mut None)
     }
 
-    /// A size that the program tells, rows or not: size variables are 0 where no array shows them, and a size is 0 if it asks for an element that is not there.
+    /// A size computed from the program, with or without rows: size variables are 0 if no array gives them, and a size is 0 if it reads an element that does not exist.
     pub(super) fn told_size(&mut self, fx: &Frame<'p>, size: &Size, ctx: Space) -> Res<Option<Node>> {
         let (mut there, zero) = (Some(Vec::new()), self.k.int(0));
         let Some(told) = self.size_of(fx, size, &[], ctx, &mut there)? else { return Ok(None) };
         let told = there.into_iter().flatten().fold(told, |n, ok| self.k.select(ok, n, zero));
-        // The host may ask for it, and runs no loop on its own: the largest of rows of different lengths is one.
+        // The host may use it, and runs no loops: the maximum over rows of different lengths is one.
         let told = if ctx == ROOT { self.on_hand(Val::Scalar(told))?.scalar()? } else { told };
         Ok(Some(told))
     }
 
-    /// A size as a node. With `there`, elements of which it is computed need not be there: whether they are is added.
+    /// A size as a node. With `there`, elements that it reads need not exist: a condition is added that tests it.
     fn size_of(
         &mut self,
         fx: &Frame<'p>,
@@ -393,7 +393,7 @@ impl<'p> Flattener<'p> {
         Ok(Some(self.polynomial(&terms)))
     }
 
-    /// What is made of an element of a vector, 0 if it is not there, and whether it is where that does not show.
+    /// Computes a value from an element of a vector, 0 if that does not exist, and whether it exists if this is not known.
     fn element_if(
         &mut self,
         val: Option<Val>,
@@ -526,8 +526,8 @@ impl<'p> Flattener<'p> {
 
     /// A size variable at positions: the size of the array that binds it.
     ///
-    /// Rows that are not there show no size. That of the parameters of a called function is then what the type of an argument tells, or the next argument that
-    /// shows it; without any, 0.
+    /// Missing rows give no size. The size of a parameter of a called function is then given by the type of an argument, or by the next argument that
+    /// determines it; otherwise it is 0.
     fn variable_size(&mut self, fx: &Frame<'p>, s: SizeVar, at: &[Node], ctx: Space) -> Res<Option<Node>> {
         let Some(binder) = fx.function.size_binder(s) else { return Ok(None) };
         let Some(first) = self.shown_size(fx, binder, s, at, ctx)? else { return Ok(None) };
@@ -566,7 +566,7 @@ impl<'p> Flattener<'p> {
 
     fn shown_size(&mut self, fx: &Frame<'p>, v: Var, s: SizeVar, at: &[Node], ctx: Space) -> Res<Option<Shown>> {
         let Some(val) = fx.env[v.index()].clone() else { return Ok(None) };
-        // Where the type of what is ensured does not tell the size, rows do, and if there are none, nothing.
+        // If the type of the ensured value does not determine the size, rows do, and without rows it is unknown.
         let by_rows = match fx.function.inst(v) {
             Some(Inst { op: Op::Ensure(ty), args, .. }) => {
                 !ty.told_by(fx.function.ty(args[0])).iter().any(|(told, _, _)| *told == s)
@@ -576,7 +576,7 @@ impl<'p> Flattener<'p> {
         self.find_size(&val, &fx.function.ty(v).clone(), &Wanted { var: s, at, by_rows }, 0, ctx)
     }
 
-    /// The sizes of the parameters of a function that the types of the arguments of a call tell.
+    /// The sizes of the parameters of a function that the types of the arguments of a call determine.
     pub(super) fn typed_sizes(&mut self, fx: &Frame<'p>, cx: &Cx<'p>, callee: &Function) -> Res<Vec<(SizeVar, Shown)>> {
         let args = cx.inst.args.iter().map(|arg| fx.function.ty(*arg));
         let told = callee.params().iter().zip(args).flat_map(|(p, arg)| callee.ty(*p).told_by(arg));
@@ -590,7 +590,7 @@ impl<'p> Flattener<'p> {
         Ok(typed)
     }
 
-    /// Where an array of a type has a size variable as its size.
+    /// The place where an array of a type has a size variable as its size.
     fn find_size(&mut self, val: &Val, ty: &Type, wanted: &Wanted<'_>, nested: u32, ctx: Space) -> Res<Option<Shown>> {
         match (val, ty) {
             (Val::Array(arr), Type::Array(_) | Type::Seq(_)) => {
@@ -613,7 +613,7 @@ impl<'p> Flattener<'p> {
                     let elem = self.at(&arr, *index, ctx)?;
                     return self.find_size(&elem, elem_ty, wanted, nested + 1, ctx);
                 }
-                // Equal in all rows, so the greatest is that of any.
+                // Equal in all rows, so the maximum is that of any.
                 let walk = self.walk(arr, ctx)?;
                 let Some(row) = self.find_size(&walk.elem, elem_ty, wanted, nested + 1, walk.inner)? else {
                     return Ok(None);
@@ -645,7 +645,7 @@ impl<'p> Flattener<'p> {
     }
 }
 
-/// The array of a value whose rows show a size variable.
+/// The array of a value whose rows give a size variable.
 fn showing(val: &Val, ty: &Type, s: SizeVar) -> Option<Val> {
     match val {
         Val::Tuple(parts) => parts.iter().zip(ty.parts()?).find_map(|(val, ty)| showing(val, ty, s)),

@@ -1,4 +1,4 @@
-//! Sorting and grouping: the host finds the order of the keys, everything else is looked up in it.
+//! Sorting and grouping: the host computes the order of the keys, and everything else is read through it.
 
 use super::value::{Arr, Val, Walk};
 use super::{Cx, Flattener, Frame, Res, Run, Stuck, as_array, bug};
@@ -7,11 +7,11 @@ use deckle_ir::kernel::{Buf, Node, ROOT, Rep, Rows, Space, Step};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use std::rc::Rc;
 
-/// The order of the elements of an array: where each comes from, and the keys.
+/// The order of the elements of an array: the source of each, and the keys.
 struct Order {
     arr: Rc<Arr>,
     keys: Rc<Arr>,
-    /// Of the keys: where those of the context begin.
+    /// The start of the keys of the context.
     base: Node,
     order: Buf,
     size: Node,
@@ -47,7 +47,7 @@ impl<'p> Flattener<'p> {
         Ok(Order { arr, keys: kept, base, order, size })
     }
 
-    /// What an element is sorted by.
+    /// The sort key of an element.
     fn key(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>, walk: &Walk) -> Res<Val> {
         if cx.inst.op == Op::Sort {
             return Ok(walk.elem.clone());
@@ -57,7 +57,7 @@ impl<'p> Flattener<'p> {
         if cx.inst.op == Op::GroupBy { self.with_one_zero(&key) } else { Ok(key) }
     }
 
-    /// A key with 0.0 in the place of -0.0, which are equal and so of one group.
+    /// A key with -0.0 replaced by 0.0, which is equal to it and so belongs to the same group.
     fn with_one_zero(&mut self, key: &Val) -> Res<Val> {
         let leaves = key.scalars()?;
         let one_zero = |n: Node| match self.k.ty(n) {
@@ -71,7 +71,7 @@ impl<'p> Flattener<'p> {
         key.with_leaves(&mut leaves.into_iter())
     }
 
-    /// The position, in its own array, of what comes at a place.
+    /// The position, in its own array, of the element that comes at a place.
     fn source(&mut self, o: &Order, place: Node, ctx: Space) -> Node {
         let at = self.add(o.base, place);
         let global = self.k.load(o.order, at, ctx);
@@ -80,7 +80,7 @@ impl<'p> Flattener<'p> {
 
     pub(super) fn sort(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
         if cx.ty.elem().is_some_and(|t| t.is_flat() && t.width() == 0) {
-            // All elements are the same; only the checks that their keys make are left.
+            // All elements are equal; only the checks of their keys remain.
             let arr = self.array(fx, cx.inst.args[0])?;
             let walk = self.walk(&arr, cx.ctx)?;
             self.key(fx, cx, &walk)?;
@@ -96,7 +96,7 @@ impl<'p> Flattener<'p> {
     pub(super) fn group_by(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
         let o = self.order(fx, cx)?;
         let (zero, one) = (self.k.int(0), self.k.int(1));
-        // A group begins where the key is not that before it.
+        // A group begins where the key differs from the previous one.
         let dim = self.k.dim(cx.ctx, o.size);
         let pos = self.k.pos(dim);
         let first = self.eq(pos, zero);

@@ -121,7 +121,7 @@ impl<'p> Flattener<'p> {
     }
 }
 
-/// What a stencil looks at.
+/// The source of a stencil.
 struct Source {
     arr: Rc<Arr>,
     sizes: Vec<Node>,

@@ -1,9 +1,9 @@
-//! Keeping values in memory: where each point of a space has its place, and the kernels that fill buffers.
+//! Materialisation: the place of each point of a space, and the kernels that fill buffers.
 //!
 //! The points of a space are numbered in order. In a dense dimension of size `m` point `j` of parent `p` has the number `p·m + j`; in a ragged one
-//! `offsets[p] + j`, where the offsets are the sums of all sizes before, computed once for each dimension. A guard leaves the numbers of points as they
-//! are: what it excludes has a place that nobody uses. Rows of equal size below a guard are numbered as ragged ones, and what is excluded has rows of no
-//! elements, unless they are short: memory is bounded by the points that there are.
+//! `offsets[p] + j`, where the offsets are the sums of all sizes before, computed once for each dimension. A guard does not change the numbers of points:
+//! excluded points have unused places. Rows of equal size below a guard are numbered as ragged ones, and excluded rows have no
+//! elements, unless they are short: memory is bounded by the number of existing points.
 
 use super::value::{Arr, Val};
 use super::{Flattener, Res, Stuck, as_array, bug};
@@ -38,7 +38,7 @@ impl Flattener<'_> {
         Ok(self.k.load(offsets, number, parent))
     }
 
-    /// How many numbers there are: a node of the root.
+    /// The number of numbered points: a node of the root.
     pub(super) fn count(&mut self, s: Space) -> Res<Node> {
         let data = *self.k.space(s);
         match data.region {
@@ -56,11 +56,11 @@ impl Flattener<'_> {
         }
     }
 
-    /// Whether a dimension is numbered by multiples of its size: where that is the same everywhere, and no more than a few points that a guard excludes
+    /// Whether a dimension is numbered by multiples of its size: if that is the same everywhere, and only a few points excluded by a guard
     /// have numbers for it.
     pub(super) fn is_dense(&self, dim: Space) -> bool {
         let mut dense = true;
-        // How many numbers each point has that a guard excludes, if one does.
+        // The number of numbers for each point that a guard excludes, if one does.
         let mut unused = None;
         for s in self.k.between(ROOT, dim) {
             match self.k.space(s).region {
@@ -79,7 +79,7 @@ impl Flattener<'_> {
         dense
     }
 
-    /// The number of each point of a traversal from the root, counted from 0, and how many there are: where that can be told without counting them.
+    /// The number of each point of a traversal from the root, counted from 0, and how many there are: if this can be computed without counting them.
     pub(super) fn numbered(&mut self, inner: Space, ctx: Space) -> Res<Option<(Node, Node)>> {
         let is_dim = |s: &Space| match self.k.space(*s).region {
             Region::Dim(_) => self.is_dense(*s) || self.closed_form(*s).is_some(),
@@ -108,7 +108,7 @@ impl Flattener<'_> {
         first
     }
 
-    /// The offsets of a ragged dimension: for each point of its parent where its points begin, and at the end how many there are.
+    /// The offsets of a ragged dimension: for each point of its parent the number of its first point, and the total at the end.
     pub(super) fn offsets(&mut self, dim: Space) -> Res<Buf> {
         if let Some(buf) = self.scopes().find_map(|s| s.offsets.get(&dim)) {
             return Ok(*buf);
@@ -125,7 +125,7 @@ impl Flattener<'_> {
         Ok(buf)
     }
 
-    /// The sizes of rows are summed up already, in their offsets. Not so where a check fails: there a row is another one, or has no elements.
+    /// The offsets already contain the prefix sums of row sizes. This does not hold if a check fails: then a row is another one, or has no elements.
     fn closed_form(&self, dim: Space) -> Option<Buf> {
         let data = self.k.space(dim);
         let (offsets, Region::Dim(size)) = (data.offsets?, data.region) else { return None };
@@ -193,7 +193,7 @@ impl Flattener<'_> {
     /// A space that has a point for each number of another one, and a value there: zero where guards exclude the point.
     ///
     /// Guards at the end of a space become conditionals. One with dimensions below it would have to be moved below them, with all conditions and sizes
-    /// that rely on it, so there the value is stored among zeros and loaded by its number.
+    /// that rely on it, so in that case the value is stored among zeros and loaded by its number.
     fn everywhere(&mut self, s: Space, value: Node) -> Res<(Space, Node)> {
         let (points, value) = self.unguarded(s, value)?;
         let is_guard = |s: &Space| matches!(self.k.space(*s).region, Region::Guard(..));
@@ -215,7 +215,7 @@ impl Flattener<'_> {
 
     /// The space without the guards at its end, and the value with zero where they do not hold.
     ///
-    /// A scan goes on from one point that passes a guard to the next, so a conditional at a single point cannot hold it: its value is stored first.
+    /// A scan continues from one point that passes a guard to the next, so a conditional at a single point cannot hold it: its value is stored first.
     pub(super) fn unguarded(&mut self, s: Space, value: Node) -> Res<(Space, Node)> {
         let Region::Guard(cond, when) = self.k.space(s).region else { return Ok((s, value)) };
         let value = match self.k.scan_across(s, &[value]) {
@@ -237,9 +237,9 @@ impl Flattener<'_> {
         (0..yes.len()).map(|i| self.k.part(group, i as u32)).collect()
     }
 
-    /// A new buffer, made now.
+    /// Allocates a new buffer now.
     pub(super) fn alloc(&mut self, elem: ScalarType, name: &str, len: Node) -> Buf {
-        // In the order of the program: what was checked before is not checked after the size.
+        // In program order: earlier checks are not made after that of the size.
         self.check_at_root();
         let buf = self.k.buf(elem, name);
         self.k.bufs[buf.index()].len = Some(len);
@@ -248,20 +248,20 @@ impl Flattener<'_> {
         buf
     }
 
-    /// A kernel, run now.
+    /// Runs a kernel now.
     pub(super) fn run(&mut self, name: &str, sinks: Vec<Sink>) {
         self.check_at_root();
         let mut sinks = self.with_checks(sinks);
         let sizes = self.sizes_to_check(&sinks);
         if !sizes.is_empty() {
-            // A row may be so long that the size of the next one, which is wrong, would not be seen.
+            // A row may be so long that the size of the next one, which is wrong, would not be noticed.
             sinks.retain(|sink| !matches!(sink, Sink::Check(n) if sizes.contains(n)));
             self.run_only("checks", sizes.into_iter().map(Sink::Check).collect());
         }
         self.run_only(name, sinks);
     }
 
-    /// A kernel of these sinks and no others.
+    /// Runs a kernel of these sinks and no others.
     fn run_only(&mut self, name: &str, sinks: Vec<Sink>) {
         for sink in &sinks {
             for n in self.k.sink_needs_to_run(sink) {
@@ -271,7 +271,7 @@ impl Flattener<'_> {
         self.step(Step::Run(Kernel { sinks, name: name.into() }));
     }
 
-    /// Of the checks that are still to be made, those of sizes of rows in which others are made.
+    /// Of the pending checks, those of sizes of rows in which others are made.
     fn sizes_to_check(&self, sinks: &[Sink]) -> Vec<Node> {
         let checks = sinks.iter().filter_map(|s| if let Sink::Check(n) = s { Some(*n) } else { None });
         let sizes = checks.flat_map(|n| self.k.sizes_of(n));
@@ -279,7 +279,7 @@ impl Flattener<'_> {
         needs.into_iter().filter(|n| self.pending.contains(n) && self.on_host(self.k.space_of(*n))).collect()
     }
 
-    /// Checks that are still to be made along the same dimension come along, and first, as they do in the program.
+    /// Pending checks along the same dimension join the kernel, and come first, as in the program.
     fn with_checks(&self, sinks: Vec<Sink>) -> Vec<Sink> {
         let first = |s: Space| self.k.between(ROOT, s).first().copied();
         let dims: Vec<Space> = sinks.iter().filter_map(|s| first(self.k.sink_parts(s).0)).collect();
@@ -291,7 +291,7 @@ impl Flattener<'_> {
         checks.chain(sinks.iter().cloned()).collect()
     }
 
-    /// Puts a value into buffers: a representation over the numbers of the context.
+    /// Stores a value in buffers: a representation over the numbers of the context.
     pub(super) fn store(&mut self, val: &Val, ctx: Space, name: &str) -> Res<Rep> {
         if !self.on_host(ctx) {
             return Err(Stuck::InLoop);
@@ -304,7 +304,7 @@ impl Flattener<'_> {
         Ok(rep)
     }
 
-    /// As [`Self::store`], with zeros at the places of points that guards exclude: for what the host reads as a whole.
+    /// As [`Self::store`], with zeros at the places of points that guards exclude: for buffers that the host reads as a whole.
     pub(super) fn store_everywhere(&mut self, val: &Val, ctx: Space, name: &str) -> Res<Rep> {
         let is_guard = |s: &Space| matches!(self.k.space(*s).region, Region::Guard(..));
         if !self.k.between(ROOT, ctx).iter().any(is_guard) {
@@ -340,7 +340,7 @@ impl Flattener<'_> {
             }
             Val::Tuple(parts) => {
                 if parts.is_empty() {
-                    // Nothing is stored, but how many there are must still be a number.
+                    // Nothing is stored, but the count must still be valid.
                     self.count(ctx)?;
                 }
                 Ok(Rep::Tuple(parts.iter().map(|p| self.store_part(p, ctx, name, sinks)).collect::<Res<_>>()?))
@@ -365,7 +365,7 @@ impl Flattener<'_> {
         }
     }
 
-    /// The points of a traversal one after another: how many there are at each point of the context is counted first, then each
+    /// Stores the points of a traversal contiguously: the number at each point of the context is counted first, then each
     /// has its place.
     fn store_chain(&mut self, inner: Space, elem: &Val, ctx: Space, name: &str, sinks: &mut Vec<Sink>) -> Res<Rep> {
         let (inner, elem) = self.with_masks(inner, elem, ctx)?;
@@ -373,7 +373,7 @@ impl Flattener<'_> {
         let size = if ctx == ROOT { size } else { self.load_of(size, ctx, &format!("the list of sizes of {name}"))? };
         let dim = self.k.dim(ctx, size);
         let rows = self.rows(dim)?;
-        // What lies in memory is a dimension of that size; each point of the traversal writes to the next place of it.
+        // The stored array is a dimension of that size; each point of the traversal writes to its next place.
         let base = self.start(dim)?;
         let at = match self.numbered(inner, ctx)? {
             Some((number, _)) => number,
@@ -391,7 +391,7 @@ impl Flattener<'_> {
         Ok(Rep::Array(rows, Box::new(elem)))
     }
 
-    /// The elements of a traversal at given places. Arrays among them are kept at their own points first, and then copied to their place.
+    /// Stores the elements of a traversal at given places. Arrays among them are stored at their own points first, and then copied to their place.
     fn store_at(
         &mut self,
         elem: &Val,
@@ -411,7 +411,7 @@ impl Flattener<'_> {
                 Ok(Rep::Tuple(parts.iter().map(|p| self.store_at(p, inner, at, len, name, sinks)).collect::<Res<_>>()?))
             }
             Val::Array(arr) => {
-                // Which point of the traversal each place belongs to: its element is looked up there.
+                // The point of the traversal for each place: its element is read there.
                 let kept = self.keep(arr, inner)?;
                 let number = self.number(inner)?;
                 let places = format!("the list of places of {name}");
@@ -427,19 +427,19 @@ impl Flattener<'_> {
         }
     }
 
-    /// The representation, over the numbers of its context, of an array that `keep` gave.
+    /// The representation, over the numbers of its context, of an array that `keep` returned.
     fn rep_of(&self, arr: &Rc<Arr>) -> Res<Rep> {
         self.kept.get(&Rc::as_ptr(arr)).cloned().ok_or_else(|| bug("an array that is kept lies nowhere"))
     }
 
-    /// A scalar of a context, loaded from where it is kept.
+    /// A scalar of a context, loaded from its buffer.
     pub(super) fn load_of(&mut self, n: Node, ctx: Space, name: &str) -> Res<Node> {
         let rep = self.store(&Val::Scalar(n), ctx, name)?;
         let at = self.number(ctx)?;
         self.kept_at(&rep, at, ctx).scalar()
     }
 
-    /// A value of the root, as the host may need it for a size or a condition: with a loop behind it, it is computed once, by a kernel, since the host runs none.
+    /// A value of the root that the host may use for a size or a condition: if it needs a loop, a kernel computes it once, since the host runs none.
     pub(super) fn on_hand(&mut self, val: Val) -> Res<Val> {
         if val.has_array() || val.scalars()?.iter().all(|n| self.is_light(*n)) {
             return Ok(val);
@@ -450,7 +450,7 @@ impl Flattener<'_> {
         Ok(self.kept_at(&rep, zero, ROOT))
     }
 
-    /// The array in memory. An array that is kept already is the one that was kept.
+    /// Stores an array in memory. An array that is stored already is not stored again.
     pub(super) fn keep(&mut self, arr: &Rc<Arr>, ctx: Space) -> Res<Rc<Arr>> {
         let key = (Rc::as_ptr(arr), ctx);
         if let Some((_, kept)) = self.scopes().find_map(|s| s.kept.get(&key)) {
@@ -461,13 +461,13 @@ impl Flattener<'_> {
         let at = self.number(ctx)?;
         let kept = as_array(&self.kept_at(&rep, at, ctx))?;
         self.kept.insert(Rc::as_ptr(&kept), rep);
-        // The key is an address, so what it belongs to must live on.
+        // The key is an address, so its owner must live on.
         self.here.scope.kept.insert(key, (Rc::clone(arr), Rc::clone(&kept)));
         self.alive.push(Rc::clone(&kept));
         Ok(kept)
     }
 
-    /// A value with all its arrays in memory.
+    /// Stores all arrays of a value.
     pub(super) fn keep_val(&mut self, val: &Val, ctx: Space) -> Res<Val> {
         match val {
             Val::Scalar(_) => Ok(val.clone()),
@@ -479,7 +479,7 @@ impl Flattener<'_> {
         }
     }
 
-    /// The parts of a fold. At the root it is computed once, by a kernel of its own.
+    /// The parts of a fold. At the root a kernel of its own computes it once.
     pub(super) fn fold(&mut self, over: Space, spec: FoldSpec, ctx: Space, parts: &[u32]) -> Res<Vec<Node>> {
         let group = self.k.fold(over, spec, ctx);
         let nodes: Vec<Node> = parts.iter().map(|i| self.k.part(group, *i)).collect();

@@ -1,7 +1,7 @@
 //! Moving computations to other points: the element at another index, a traversal in an inner context.
 //!
-//! A move maps some spaces to others. Nodes of a mapped space, or of one below it, are made anew there, with everything they
-//! depend on; all others stay as they are. As equal nodes are the same node, moving to where a computation is already costs nothing.
+//! A move maps some spaces to others. Nodes of a mapped space, or of one below it, are recreated there, with all
+//! their dependencies; all others stay unchanged. As equal nodes are the same node, moving a computation to its own place costs nothing.
 
 use super::value::{Arr, Val};
 use super::{Flattener, Res};
@@ -10,22 +10,22 @@ use deckle_ir::scalar::Scalar;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// Stack that must be left before going deeper, and how much more is made.
+/// The remaining stack below which more is allocated before recursing, and how much.
 const RED_ZONE: usize = 64 << 10;
 const MORE_STACK: usize = 1 << 20;
 
-/// A move under way.
+/// The state of a move.
 #[derive(Default)]
 struct Move {
     spaces: HashMap<Space, Space>,
-    /// What stands for the position of a mapped dimension.
+    /// The replacements of the positions of mapped dimensions.
     positions: HashMap<Space, Node>,
     nodes: HashMap<Node, Node>,
     /// The guard whose folds, loops and conditionals are not moved, but computed before.
     once: Option<Guard>,
 }
 
-/// One of the two guards of a condition: of which space, of what, and whether it holds.
+/// One of the two guards of a condition: its space, the condition, and the required value.
 #[derive(Clone, Copy)]
 pub(super) struct Guard {
     pub ctx: Space,
@@ -42,13 +42,13 @@ impl Flattener<'_> {
         self.move_val(elem, &mut m)
     }
 
-    /// A value moved from spaces to others.
+    /// Moves a value from spaces to others.
     pub(super) fn move_to(&mut self, val: &Val, spaces: &[(Space, Space)]) -> Val {
         let mut m = Move { spaces: spaces.iter().copied().collect(), ..Move::default() };
         self.move_val(val, &mut m)
     }
 
-    /// A value of a guard moved to the same guard below a dimension. What takes a loop and does not depend on that dimension is computed before it, once.
+    /// Moves a value of a guard to the same guard below a dimension. A value that takes a loop and does not depend on that dimension is computed before it, once.
     pub(super) fn move_below(&mut self, val: &Val, guard: Guard, to: Space) -> Val {
         let from = self.k.guard(guard.ctx, guard.cond, guard.when);
         let mut m = Move { once: Some(guard), ..Move::default() };
@@ -56,7 +56,7 @@ impl Flattener<'_> {
         self.move_val(val, &mut m)
     }
 
-    /// A part of a fold, loop or conditional of a guard that is to be computed once: as a value of the space around the guard.
+    /// A part of a fold, loop or conditional of a guard that is computed once: as a value of the space around the guard.
     fn computed_once(&mut self, n: Node, m: &Move) -> Option<Node> {
         let Guard { ctx, cond, when } = m.once?;
         let Op::Part(of, _) = self.k.node(n).op else { return None };
@@ -68,7 +68,7 @@ impl Flattener<'_> {
         })
     }
 
-    /// A traversal moved to an inner context.
+    /// Moves a traversal to an inner context.
     pub(super) fn move_chain(&mut self, home: Space, inner: Space, elem: &Val, ctx: Space) -> (Space, Val) {
         let mut m = Move::default();
         let mut parent = ctx;
@@ -89,14 +89,14 @@ impl Flattener<'_> {
         (parent, self.move_val(elem, &mut m))
     }
 
-    /// The same traversal, with every condition on its path that has a loop behind it stored as an array and loaded. To store the points of a filter, it is traversed several times: to count
-    /// them, to number them, and to write their elements. Each traversal would compute the condition again, and be compiled with it.
+    /// The same traversal, with every condition on its path that needs a loop stored as an array and loaded. Storing the points of a filter traverses it several times: to count
+    /// them, to number them, and to write their elements. Each traversal would compute the condition again, and compile it again.
     pub(super) fn with_masks(&mut self, inner: Space, elem: &Val, ctx: Space) -> Res<(Space, Val)> {
         let path = self.k.between(ctx, inner);
         let Some(first) = path.iter().copied().find(|s| self.heavy_condition(*s).is_some()) else {
             return Ok((inner, elem.clone()));
         };
-        // What is checked where the condition holds is checked after it.
+        // Checks inside the condition are made after it.
         let inside: Vec<Node> =
             self.pending.iter().copied().filter(|n| self.k.encloses(first, self.k.space_of(*n))).collect();
         self.pending.retain(|n| !inside.contains(n));
@@ -121,7 +121,7 @@ impl Flattener<'_> {
         Ok((to, self.move_val(elem, &mut m)))
     }
 
-    /// The condition of a guard, if it takes a loop that is not written out.
+    /// The condition of a guard, if it takes a loop that is not unrolled.
     fn heavy_condition(&self, s: Space) -> Option<(Node, bool)> {
         let Region::Guard(cond, when) = self.k.space(s).region else { return None };
         let is_short = |over: Space| match self.k.space(over).region {
@@ -136,7 +136,7 @@ impl Flattener<'_> {
         self.k.needs_to_run(&[cond]).iter().any(is_loop).then_some((cond, when))
     }
 
-    /// A condition at the points of a space, loaded from the array in which it is stored.
+    /// A condition at the points of a space, loaded from its array.
     fn mask(&mut self, cond: Node, space: Space) -> Res<Node> {
         if let Some(mask) = self.scopes().find_map(|s| s.masks.get(&cond)) {
             return Ok(*mask);

@@ -1,13 +1,13 @@
-//! Kernels whose results nobody reads: a length that was asked for and turned out to be known, for example. And checks that a later kernel makes anyway.
+//! Removes kernels whose results are not read: for example a length that was requested and turned out to be known. Also removes checks that a later kernel makes anyway.
 //!
-//! What such a kernel checks must still be checked. So it goes only if a later one makes the same checks, with nothing between them that could fail first but by a limit, which is no
-//! part of the meaning. Likewise, a kernel leaves its checks to a later one that computes the same, and does not compute what only they need: the digests of words where their lengths are counted, say.
+//! The checks of such a kernel must still be made. So it is removed only if a later one makes the same checks, and nothing between them can fail first except by a limit, which is not
+//! part of the meaning. Likewise, a kernel leaves its checks to a later one that computes the same values, and does not compute what only they need: the digests of words while their lengths are counted, for example.
 
 use deckle_ir::fault::Fault;
 use deckle_ir::kernel::{Buf, Node, Op, Program, ROOT, Sink, Step};
 use std::collections::BTreeSet;
 
-/// Takes out kernels whose results nobody reads.
+/// Removes kernels whose results are not read.
 pub(super) fn take_out(program: &mut Program) {
     loop {
         let mut read = program.rep_bufs(&program.result);
@@ -32,7 +32,7 @@ fn count(steps: &[Step]) -> usize {
     steps.len() + steps.iter().map(inside).sum::<usize>()
 }
 
-/// The buffers that steps do more with than to make and to fill them.
+/// The buffers that steps use other than to create and fill them.
 fn reads(p: &Program, steps: &[Step], read: &mut BTreeSet<Buf>) {
     for step in steps {
         match step {
@@ -123,7 +123,7 @@ fn leave_checks(p: &Program, steps: &mut [Step]) {
     }
 }
 
-/// Whether a step can fail, but by a limit.
+/// Whether a step can fail, except by a limit.
 fn can_fail(p: &Program, step: &Step) -> bool {
     match step {
         Step::Alloc(..) | Step::Free(_) => false,
@@ -133,13 +133,13 @@ fn can_fail(p: &Program, step: &Step) -> bool {
     }
 }
 
-/// The checks of sinks. Those of the root are made by the host, before.
+/// The checks of sinks, without those of the root, which the host makes before.
 fn checks(p: &Program, sinks: &[Sink]) -> BTreeSet<Node> {
     let needs = sinks.iter().flat_map(|s| p.sink_needs_to_run(s));
     needs.filter(|n| matches!(p.node(*n).op, Op::Check { .. }) && p.space_of(*n) != ROOT).collect()
 }
 
-/// Whether a node is a check of something else than a limit.
+/// Whether a node is a check of something other than a limit.
 fn is_failing(p: &Program, n: Node) -> bool {
     match p.node(n).op {
         Op::Check { site, .. } => !matches!(p.sites[site.index()].kind, Fault::TooMany(_)),

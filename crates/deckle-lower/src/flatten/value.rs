@@ -1,4 +1,4 @@
-//! Values while a program is flattened: scalars are nodes, and an array is what gives its elements.
+//! Values during flattening: a scalar is a node, and an array is a rule for computing its elements.
 
 use super::{Flattener, Res, bug};
 use deckle_ir::array::BinOp;
@@ -97,13 +97,13 @@ pub(super) struct Walk {
 }
 
 impl Flattener<'_> {
-    /// The array that lies in memory from element `at` of a representation on.
+    /// The array in memory that begins at element `at` of a representation.
     pub(super) fn kept_at(&mut self, rep: &Rep, at: Node, ctx: Space) -> Val {
         match rep {
             Rep::Scalar(buf) => Val::Scalar(self.k.load(*buf, at, ctx)),
             Rep::Tuple(parts) => Val::tuple(parts.iter().map(|r| self.kept_at(r, at, ctx)).collect()),
             Rep::Array(Rows::Equal(size), rep) => {
-                // Rows of no elements begin anywhere. Where a type tells of elements that no row has, they are not to be loaded outside of the loop over the rows.
+                // Empty rows may begin anywhere. If a type mentions elements that no row has, these must not be loaded outside of the loop over the rows.
                 let is_empty = self.k.as_int(*size) == Some(0);
                 let base = if is_empty { at } else { self.k.binary(BinOp::Mul, at, *size) };
                 Val::array(Arr::Kept { size: *size, base, rep: Rc::new((**rep).clone()) })
@@ -132,7 +132,7 @@ impl Flattener<'_> {
         }
     }
 
-    /// How many elements an array has, in a context at or below its own.
+    /// The number of elements of an array, in a context at or below its own.
     pub(super) fn size(&mut self, arr: &Rc<Arr>, ctx: Space) -> Res<Node> {
         let size = match &**arr {
             Arr::Kept { size, .. } => *size,
@@ -150,7 +150,7 @@ impl Flattener<'_> {
         Ok(size)
     }
 
-    /// How many points a space has at each point of a context around it.
+    /// The number of points of a space at each point of a context around it.
     pub(super) fn count_points(&mut self, inner: Space, ctx: Space) -> Res<Node> {
         if ctx != ROOT {
             return self.count_anew(inner, ctx);
@@ -165,7 +165,7 @@ impl Flattener<'_> {
 
     fn count_anew(&mut self, inner: Space, ctx: Space) -> Res<Node> {
         let label = (format!("the size of {}", self.name), self.span);
-        // The innermost dimension need not be gone through: its size is how many there are.
+        // The innermost dimension need not be traversed: its size is the count.
         if let Region::Dim(size) = self.k.space(inner).region {
             let parent = self.k.space(inner).parent;
             if parent == ctx {
@@ -245,7 +245,7 @@ impl Flattener<'_> {
         }
     }
 
-    /// The array whose element at each position of a new dimension is what `f` gives for it.
+    /// The array whose element at each position of a new dimension is the result of `f`.
     pub(super) fn body_array(
         &mut self,
         size: Node,
@@ -259,8 +259,8 @@ impl Flattener<'_> {
         Ok(Val::array(Arr::Body { dim, elem, linear: false }))
     }
 
-    /// A value of a space with arrays of that space. The dimension of one from outside may be around here as well: moving the value would take it for
-    /// that.
+    /// A value of a space with arrays of that space. The dimension of one from outside may also be around here: moving the value would confuse
+    /// them.
     pub(super) fn at_home(&mut self, val: Val, ctx: Space) -> Res<Val> {
         let home = |f: &Self, arr: &Arr| match arr {
             Arr::Kept { .. } => ctx,
@@ -279,7 +279,7 @@ impl Flattener<'_> {
         }
     }
 
-    /// What a traversal gives, as an array: with positions, if it is over one dimension.
+    /// The result of a traversal as an array: with positions, if it is over one dimension.
     pub(super) fn walked(&mut self, ctx: Space, walk: Walk) -> Val {
         let Walk { inner, elem, linear } = walk;
         match self.k.space(inner).region {
@@ -288,7 +288,7 @@ impl Flattener<'_> {
         }
     }
 
-    /// An array with a size and with elements in any order: chains and scans are kept.
+    /// An array with a size and random access: chains and scans are stored.
     pub(super) fn indexed(&mut self, arr: &Rc<Arr>) -> Res<Rc<Arr>> {
         match &**arr {
             Arr::Chain { home, .. } => self.keep(arr, *home),
@@ -300,7 +300,7 @@ impl Flattener<'_> {
         }
     }
 
-    /// An array whose elements may be read many times: what costs more than a load is kept, where that is possible.
+    /// An array whose elements may be read many times: it is stored if an element costs more than a load and storing is possible.
     pub(super) fn random(&mut self, arr: &Rc<Arr>) -> Res<Rc<Arr>> {
         let arr = self.indexed(arr)?;
         if let Arr::Body { dim, elem, .. } = &*arr {
@@ -312,7 +312,7 @@ impl Flattener<'_> {
         Ok(arr)
     }
 
-    /// Whether the host can run kernels at the points of a space: no loop and no function is around.
+    /// Whether the host can run kernels at the points of a space: no loop and no function encloses it.
     pub(super) fn on_host(&self, mut s: Space) -> bool {
         while s != ROOT {
             if matches!(self.k.space(s).region, Region::Loop | Region::Lambda) {

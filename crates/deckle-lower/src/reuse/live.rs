@@ -1,4 +1,4 @@
-//! Which buffers are still needed, and where memory is let go of.
+//! Which buffers are still needed, and where memory is freed.
 
 use deckle_ir::kernel::{Buf, Step, StepUses, Uses};
 use std::collections::BTreeSet;
@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 /// Buffers whose memory is needed later.
 pub(super) type Live = BTreeSet<Buf>;
 
-/// What is needed after each of some steps, if `out` is needed after all of them.
+/// The buffers needed after each of some steps, if `out` is needed after all of them.
 pub(super) fn after(uses: &[StepUses], out: &Live) -> Vec<Live> {
     let mut all = Vec::new();
     let mut live = out.clone();
@@ -18,24 +18,24 @@ pub(super) fn after(uses: &[StepUses], out: &Live) -> Vec<Live> {
     all
 }
 
-/// What is needed around the parts of a loop.
+/// The buffers needed around the parts of a loop.
 pub(super) struct Around {
-    /// Whether it goes on or not.
+    /// Whether it continues or not.
     pub after_test: Live,
     /// Before the test of the next round.
     pub after_body: Live,
 }
 
-/// What is needed around the parts of a loop, if `out` is needed after it.
+/// The buffers needed around the parts of a loop, if `out` is needed after it.
 pub(super) fn around(uses: &StepUses, out: &Live) -> Around {
     let (test, body) = (Uses::of(&uses.inside[0]), Uses::of(&uses.inside[1]));
-    // What the next round needs: what this one does not make for it is needed by this one too.
+    // Buffers that the next round needs and that this one does not produce are needed by this one too.
     let after_body = test.before(&(&uses.cond | out) | &body.needs);
     let after_test = &(&uses.cond | out) | &body.before(after_body.clone());
     Around { after_test, after_body }
 }
 
-/// The steps with a [`Step::Free`] wherever buffers are needed no longer.
+/// The steps with a [`Step::Free`] where buffers are last needed.
 pub(super) fn with_frees(steps: Vec<Step>, uses: &[StepUses], out: &Live) -> Vec<Step> {
     let before = Uses::of(uses).before(out.clone());
     block(steps, uses, &before, out)
@@ -47,7 +47,7 @@ fn free(bufs: &Live, steps: &mut Vec<Step>) {
     }
 }
 
-/// `there` is what has memory before.
+/// `there` are the buffers that have memory before.
 fn block(steps: Vec<Step>, uses: &[StepUses], there: &Live, out: &Live) -> Vec<Step> {
     let mut done = Vec::new();
     free(&(there - &Uses::of(uses).before(out.clone())), &mut done);

@@ -1,8 +1,8 @@
-//! Memory of kernel programs: what is computed in place, and when memory is let go of.
+//! Memory of kernel programs: which kernels work in place, and when memory is freed.
 //!
-//! Where a kernel is the last to need a buffer, and reads it at each point only where that point writes a new one, the new buffer takes over the memory of
-//! the old ([`Step::Take`]): the kernel then loads from what it writes to. Of a kernel that only copies nothing is left. After this, buffers are let go of as
-//! soon as nothing needs them ([`Step::Free`]), in branches and loops too.
+//! If a kernel is the last user of a buffer, and reads it at each point only where that point writes a new one, the new buffer takes over the memory of
+//! the old ([`Step::Take`]): the kernel then loads from the buffer it writes to. A kernel that only copies is removed. After this, buffers are freed at
+//! their last use ([`Step::Free`]), in branches and loops too.
 //!
 //! ```text
 //! alloc b5: f32 [t2]                       take b5: f32 [t2] = b4
@@ -13,9 +13,9 @@
 //! }                                        }
 //! ```
 //!
-//! The host looks again before it takes memory over: if somebody else has it, as the caller may have that of an argument, it makes a copy. So the pass
-//! decides only what is worth trying. It tries where the old memory is the program's own; arguments are if the caller says so. A copy
-//! that a loop makes in every round is worth a try in any case: the first round may have to make it, the others do not.
+//! The host checks again before it takes over memory: if there is another owner, such as the caller for an argument, it makes a copy. So the pass
+//! decides only where to try. It tries if the old memory is the program's own; arguments are if the caller says so. A copy
+//! that a loop makes in every round is always worth trying: the first round may have to make it, the others do not.
 //!
 //! Time is proportional to the program, for each level of nested loops.
 
@@ -31,7 +31,7 @@ use live::Live;
 use owned::Owned;
 use std::collections::{BTreeSet, HashMap};
 
-/// Says where memory is taken over and where it is let go of. `given` has a bit for each parameter whose argument may be overwritten.
+/// Decides where memory is taken over and where it is freed. `given` has a bit for each parameter whose argument may be overwritten.
 pub fn reuse(program: &mut Program, given: u64) {
     let same = Same::new(program);
     let result = program.rep_bufs(&program.result);
@@ -47,11 +47,11 @@ struct Pass<'p> {
     program: &'p mut Program,
     owned: Owned,
     same: Same,
-    /// How many loops there are so far, in the order of the text.
+    /// The number of loops so far, in the order of the text.
     loops: u32,
 }
 
-/// The steps of a block so far, and what they do with buffers.
+/// The steps of a block so far, and their uses of buffers.
 #[derive(Default)]
 struct Done {
     steps: Vec<Step>,
@@ -59,7 +59,7 @@ struct Done {
 }
 
 impl Done {
-    /// The step that makes a buffer which nothing has touched since, and how large it is.
+    /// The step that created a buffer that is unused since, and its size.
     fn made(&self, buf: Buf) -> Option<(usize, Node)> {
         for (i, step) in self.steps.iter().enumerate().rev() {
             match step {
@@ -75,14 +75,14 @@ impl Done {
     }
 }
 
-/// A kernel, and the buffers that it needs if others than before.
+/// A kernel, and the buffers that it needs if they have changed.
 struct Changed {
     kernel: Kernel,
     uses: Option<BTreeSet<Buf>>,
 }
 
 impl Pass<'_> {
-    /// A list of steps, in the round of a loop or not. What they do with buffers is kept up to date.
+    /// A list of steps, in the round of a loop or not. `uses` is kept up to date.
     fn block(&mut self, steps: Vec<Step>, uses: &mut Vec<StepUses>, out: &Live, round: Option<u32>) -> Vec<Step> {
         let after = live::after(uses, out);
         let mut done = Done::default();
@@ -123,7 +123,7 @@ impl Pass<'_> {
         done.steps
     }
 
-    /// A kernel, with as much in place as can be, after the steps `done`, in which buffers are made otherwise then.
+    /// A kernel, in place as far as possible, after the steps `done`, in which buffers may then be created differently.
     fn kernel(&mut self, kernel: Kernel, after: &Live, done: &mut Done, round: Option<u32>) -> Changed {
         let mut renamed = HashMap::new();
         let touched = place::touched(self.program, &kernel);
@@ -149,7 +149,7 @@ impl Pass<'_> {
         Changed { kernel, uses }
     }
 
-    /// Whether to try to take over the memory of a buffer for what a sink writes, of so many elements.
+    /// Whether to try to take over the memory of a buffer for `len` elements that a sink writes.
     fn is_worth_it(&self, sink: &Sink, old: Buf, len: Node, round: Option<u32>) -> bool {
         let copies = place::is_copy(self.program, sink, old);
         let later = || round.is_some_and(|r| self.owned.is_owned_after_first(old, r));
@@ -157,7 +157,7 @@ impl Pass<'_> {
         size == Some(self.same.name(len)) && (self.owned.is_owned(old) || copies && later())
     }
 
-    /// A kernel without sinks that write what is there already. Checks that only those make stay.
+    /// A kernel without sinks that write values that are already there. Checks that only those make stay.
     fn without_copies(&self, kernel: Kernel, done: &[Step]) -> Kernel {
         let made: BTreeSet<Node> =
             done.iter().filter_map(|s| if let Step::Check(n) = s { Some(*n) } else { None }).collect();
@@ -178,12 +178,12 @@ impl Pass<'_> {
     }
 }
 
-/// Numbers that the host checks to be equal, each with another one that stands for it.
+/// Numbers that the host checks to be equal, each with its representative.
 #[derive(Default)]
 struct Same(HashMap<Node, Node>);
 
 impl Same {
-    /// What stands for all that are equal to a number.
+    /// The representative of all numbers equal to this one.
     fn name(&self, mut n: Node) -> Node {
         while let Some(m) = self.0.get(&n) {
             n = *m;

@@ -1,19 +1,19 @@
-//! Which buffers have their memory for themselves, and nobody else has it: by the steps that give it to them, wherever these are.
+//! Which buffers are the only owners of their memory, according to the steps that assign it to them.
 
 use super::live::{self, Live};
 use deckle_ir::kernel::{Buf, Program, Rep, Rows, Step, StepUses};
 
-/// A buffer that names the memory of another from then on.
+/// A buffer that refers to the memory of another from then on.
 struct Named {
     to: Buf,
     from: Buf,
-    /// Whether the other one is not needed any more.
+    /// Whether the other one is no longer needed.
     moved: bool,
-    /// In which loop, by its number in the order of the text.
+    /// The loop, by its number in the order of the text.
     round: Option<u32>,
 }
 
-/// What is known of the owners of memory.
+/// Facts about the owners of memory.
 pub(super) struct Owned {
     owned: Vec<bool>,
     named: Vec<Named>,
@@ -33,7 +33,7 @@ impl Owned {
         for n in all.named.iter().filter(|n| !n.moved) {
             all.owned[n.from.index()] = false;
         }
-        // What names memory that is not owned does not own it.
+        // A buffer that refers to memory that is not owned does not own it.
         loop {
             let owns = |n: &Named| n.moved && all.owned[n.from.index()];
             let Some(n) = all.named.iter().find(|n| all.owned[n.to.index()] && !owns(n)) else { break };
@@ -43,7 +43,7 @@ impl Owned {
         all
     }
 
-    /// What comes from outside may lie in memory with elements that come later.
+    /// Elements from outside may share memory with elements that come later.
     fn shared(&mut self, steps: &[Step]) {
         for step in steps {
             match step {
@@ -64,7 +64,7 @@ impl Owned {
                 Step::Bind(pairs) => {
                     for (to, from) in pairs {
                         let once = pairs.iter().filter(|(_, f)| f == from).count() == 1;
-                        // As a target it names other memory afterwards.
+                        // As a target it refers to other memory afterwards.
                         let needed = after.contains(from) && pairs.iter().all(|(t, _)| t != from);
                         self.named.push(Named { to: *to, from: *from, moved: once && !needed, round });
                     }
@@ -85,19 +85,19 @@ impl Owned {
         }
     }
 
-    /// Whether nobody else has the memory of a buffer, wherever it got that from.
+    /// Whether a buffer is the only owner of its memory, whatever its origin.
     pub(super) fn is_owned(&self, b: Buf) -> bool {
         self.owned[b.index()]
     }
 
-    /// Whether that is so for what the rounds of a loop give it.
+    /// Whether this holds for the memory that the rounds of a loop assign to it.
     pub(super) fn is_owned_after_first(&self, b: Buf, round: u32) -> bool {
         let mut inside = self.named.iter().filter(|n| n.to == b && n.round == Some(round)).peekable();
         inside.peek().is_some() && inside.all(|n| n.moved && self.owned[n.from.index()])
     }
 }
 
-/// The buffers of a parameter that the caller may have too.
+/// The buffers of a parameter that the caller may also own.
 fn arrays(rep: &Rep, see: &mut dyn FnMut(Buf)) {
     match rep {
         Rep::Scalar(b) => see(*b),

@@ -1,17 +1,17 @@
 //! When a kernel can be computed in place.
 //!
-//! Each point writes one element of the new buffer. It may read the old one only there, and before it writes: points run in any order, and at the same time. So
-//! - all loads of the old buffer have the index that is written to, and belong to what is written: no other sink reads the buffer;
-//! - no fold or scan takes values of the old buffer from one point to another;
-//! - no check depends on it: a kernel that fails is run again to find out where, and by then the old values are gone.
+//! Each point writes one element of the new buffer. It may read the old one only at that element, and before it writes: points run in any order, and concurrently. So
+//! - all loads of the old buffer have the index that is written to, and belong to the written value: no other sink reads the buffer;
+//! - no fold or scan carries values of the old buffer from one point to another;
+//! - no check depends on it: a kernel that fails is run again to find the failure, and by then the old values are overwritten.
 
 use deckle_ir::kernel::{Buf, Kernel, Node, Op, Program, ROOT, Region, Sink};
 use std::collections::BTreeSet;
 
-/// The buffers whose place the one that sink `k`, a write, writes to could take. `touched` are the buffers of each sink.
+/// The buffers whose memory sink `k`, a write, could take over for its target. `touched` are the buffers of each sink.
 pub(super) fn candidates(program: &Program, kernel: &Kernel, k: usize, touched: &[BTreeSet<Buf>]) -> BTreeSet<Buf> {
     let Sink::Write { buf: new, at, .. } = kernel.sinks[k] else { return BTreeSet::new() };
-    // A number is not worth it.
+    // A single number is not worth it.
     if program.space_of(at) == ROOT {
         return BTreeSet::new();
     }
@@ -53,7 +53,7 @@ fn is_repeated(program: &Program, n: Node) -> bool {
 /// Whether the nodes of a point read a buffer only at the index of that point.
 fn reads_in_place(program: &Program, needs: &BTreeSet<Node>, old: Buf, at: Node) -> bool {
     let home = program.space_of(at);
-    // The nodes that depend on the buffer. Operands come before what uses them, sizes before what they measure.
+    // The nodes that depend on the buffer. Operands come before their users, sizes before the dimensions that use them.
     let mut depends: BTreeSet<Node> = BTreeSet::new();
     for n in needs {
         if matches!(program.node(*n).op, Op::Check { .. }) && is_repeated(program, *n) {
@@ -79,7 +79,7 @@ fn reads_in_place(program: &Program, needs: &BTreeSet<Node>, old: Buf, at: Node)
     true
 }
 
-/// Whether a sink writes just what it reads at the same place of a buffer.
+/// Whether a sink writes exactly the value it reads at the same index of a buffer.
 pub(super) fn is_copy(program: &Program, sink: &Sink, old: Buf) -> bool {
     match sink {
         Sink::Write { at, value, .. } => program.node(*value).op == Op::Load(old, *at),

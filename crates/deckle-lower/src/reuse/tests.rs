@@ -1,4 +1,4 @@
-//! What is computed in place, and what must not be.
+//! Which kernels work in place, and which must not.
 
 use super::*;
 use crate::flatten::{Options, flatten};
@@ -72,7 +72,7 @@ fn what_is_read_elsewhere_is_not_overwritten() {
         "def main(xs: [real]) = [ f32(x) : x in xs ]",
         // Later.
         "def main(xs: [real]) = let ys = [ sqrt(x) : x in xs ] in (ys, sum(ys), xs)",
-        // By a check, which is made again where it fails.
+        // By a check, which is made again if it fails.
         "def main(xs: [int]) = [ 10 / x : x in xs ]",
         // And of another size.
         "def main(xs: [real]) = [ x * 2.0 : x in take(3, xs) ]",
@@ -127,11 +127,11 @@ fn memory_is_let_go_of_inside_loops_and_branches() {
     let program = reused(text, 0);
     let frees = count(&program.steps, &|s| matches!(s, Step::Free(_)));
     assert!(frees >= 5, "{program}");
-    // No buffer is freed that is needed: before each step everything it needs has been made.
+    // No needed buffer is freed: before each step everything it needs exists.
     check_made(&program);
 }
 
-/// Fails if a step needs a buffer that has no memory, whichever way the program goes; loops are run twice.
+/// Fails if a step needs a buffer that has no memory, on any path; loops are run twice.
 fn check_made(program: &Program) {
     let mut made: BTreeSet<Buf> = program.params.iter().flat_map(|p| program.rep_bufs(p)).collect();
     made.extend(program.data.iter().map(|(b, _)| *b));

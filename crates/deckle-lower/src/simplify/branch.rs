@@ -1,9 +1,9 @@
 //! Rules for conditionals.
 //!
-//! - A constant condition leaves its branch.
-//! - Branches that cannot fail and cost next to nothing are both evaluated, and their results selected.
-//! - Branches that do the same work on other operands (`if c then f(x) else f(y)`) are one copy of it, on operands that are
-//!   selected. What is evaluated is what would have been, so it may fail, and cost what it likes.
+//! - A constant condition is replaced by its branch.
+//! - Branches that cannot fail and are cheap are both evaluated, and their results selected.
+//! - Branches that do the same work on different operands (`if c then f(x) else f(y)`) become one copy, on selected
+//!   operands. Only operators of the taken branch are evaluated, so they may fail and may be expensive.
 
 use super::pass::Pass;
 use super::same::same_bodies;
@@ -16,13 +16,13 @@ use deckle_ir::types::Type;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// How many operators a branch may have to be evaluated in any case.
+/// The maximal number of operators in a branch that is evaluated unconditionally.
 const CHEAP: usize = 4;
-/// How many operands of alike branches may differ.
+/// The maximal number of operands in which similar branches may differ.
 const DIFFERENT: usize = 3;
 
 impl Pass<'_> {
-    /// What stands for the conditional `s` of the old function, whose condition is `args[0]`: `Some(None)` if it stays, `None`
+    /// The replacement of the conditional `s` of the old function, whose condition is `args[0]`: `Some(None)` if it stays, `None`
     /// if nothing can be built.
     pub(super) fn conditional(&mut self, s: Var, args: &[Var]) -> Option<Option<Var>> {
         let old = self.old;
@@ -51,7 +51,7 @@ impl Pass<'_> {
         self.merged(&plan, c, span).map(Some)
     }
 
-    /// Whether no inner size of a result is one that only the value shows.
+    /// Whether no inner size of a result is known only from the value.
     fn shows_its_sizes(&self, s: Var) -> bool {
         let mut shows = true;
         self.old.ty(s).for_each_size(&mut |size, depth| {
@@ -105,7 +105,7 @@ impl Pass<'_> {
         self.emit(op, &parts, span)
     }
 
-    /// How to do the work of two branches once.
+    /// A plan to do the work of two branches once.
     fn alike(&self, yes: Body, no: Body) -> Option<Plan> {
         let old = self.old;
         let work = |body: Body| -> Vec<Var> {
@@ -188,7 +188,7 @@ struct Plan {
 }
 
 enum Operand {
-    /// In both branches this, or what is in its place.
+    /// In both branches this, or its replacement.
     Same(Var),
     /// The first if the condition holds, else the second.
     Either(Var, Var),

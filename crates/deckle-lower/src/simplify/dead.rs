@@ -1,4 +1,4 @@
-//! What must be evaluated: what something needs, what can fail, and what might not end.
+//! Statements that must be evaluated: those that are used, that can fail, or that might not end.
 
 use deckle_analysis::bounds::{Facts, in_range, walk};
 use deckle_ir::array::{BinOp, Function, Inst, Monoid, Op};
@@ -6,7 +6,7 @@ use deckle_ir::entity::{Path, Var};
 use deckle_ir::size::{Atom, Size};
 use deckle_ir::types::Type;
 
-/// What is known of the statements of a function.
+/// Liveness of the statements of a function.
 #[derive(Debug)]
 pub(super) struct Liveness {
     live: Vec<bool>,
@@ -14,14 +14,14 @@ pub(super) struct Liveness {
 }
 
 impl Liveness {
-    /// Goes through a function.
+    /// Analyses a function.
     pub fn of(safe: &[bool], func: &Function) -> Liveness {
         let mut liveness = Liveness { live: vec![false; func.vars.len()], fails: failing(func, safe) };
         liveness.mark(func);
         liveness
     }
 
-    /// Whether a statement must be there.
+    /// Whether a statement must stay.
     pub fn lives(&self, v: Var) -> bool {
         self.live[v.index()]
     }
@@ -39,7 +39,7 @@ impl Liveness {
                 let data = func.body(b);
                 pending.push(data.result);
                 pending.extend(data.stmts.iter().filter(|s| self.fails[s.index()]));
-                // The state of a loop has a type that is written.
+                // The type of the state of a loop is explicit.
                 data.params.iter().for_each(|p| mentioned(func, func.ty(*p), &mut pending));
             }
             let Some(v) = pending.pop() else { return };
@@ -56,7 +56,7 @@ impl Liveness {
     }
 }
 
-/// The variables that a written type needs.
+/// The variables that an explicit type needs.
 fn mentioned(func: &Function, ty: &Type, out: &mut Vec<Var>) {
     ty.any_atom(&mut |a, _| {
         match a {
@@ -70,7 +70,7 @@ fn mentioned(func: &Function, ty: &Type, out: &mut Vec<Var>) {
     });
 }
 
-/// Whether a call of a function cannot fail: nothing in it can, and there is nothing to check of its arguments.
+/// Whether a call of a function cannot fail: no statement in it can, and its arguments need no checks.
 pub(super) fn is_safe(safe: &[bool], func: &Function) -> bool {
     let mut seen = Vec::new();
     let mut free = true;
@@ -83,7 +83,7 @@ pub(super) fn is_safe(safe: &[bool], func: &Function) -> bool {
     free && !failing(func, safe).contains(&true)
 }
 
-/// For each statement whether it may fail, or not end. Of a call, `safe` says so.
+/// For each statement whether it may fail, or not end. For calls, `safe` gives the answer.
 fn failing(func: &Function, safe: &[bool]) -> Vec<bool> {
     let mut fails = vec![false; func.vars.len()];
     walk(func, &mut Facts::default(), Function::ROOT, &mut |facts, s, inst| {
@@ -157,7 +157,7 @@ fn constant(func: &Function, v: Var) -> Option<i128> {
     }
 }
 
-/// Whether there are certainly as many elements as the new sizes say.
+/// Whether the number of elements certainly equals the product of the new sizes.
 fn reshapes(func: &Function, facts: &Facts, inst: &Inst, depth: u32) -> bool {
     let product = |sizes: &[Size]| sizes.iter().fold(Size::constant(1), |p, s| p.mul(s));
     let Some(from) = func.ty(inst.args[0]).regular_dims(depth as usize) else { return false };

@@ -1,8 +1,8 @@
-//! Rules for accesses: an index of something made from an array becomes an index of that array.
+//! Rules for accesses: an index of an array computed from another becomes an index of the other.
 //!
-//! The check must stay what it was, and tell of the index that was written. So all rules but those that only put indices together (`index`, a `slice` without ranges) need a
-//! proof that the index is in range: out of range in a row or a part it may lie within the whole array, and a mirrored one would be reported as another. What the access goes
-//! around must not be able to fail, so that it can go.
+//! The check must stay equivalent, and report the index that was written. So all rules except those that only combine indices (`index`, a `slice` without ranges) need a
+//! proof that the index is in range: an index out of range in a row or a part may be in range of the whole array, and a mirrored one would be reported differently. The bypassed operator
+//! must not be able to fail, so that it can be removed.
 
 use super::dead::can_fail;
 use super::pass::Pass;
@@ -14,7 +14,7 @@ use deckle_ir::scalar::Scalar;
 use deckle_ir::size::Size;
 
 impl Pass<'_> {
-    /// What stands for an access.
+    /// The replacement of an access.
     pub(super) fn index_rule(&mut self, op: &Op, args: &[Var], span: Span) -> Option<Var> {
         let at = args.get(1..).filter(|_| *op == Op::Index)?;
         let from = self.inst(args[0])?.clone();

@@ -1,17 +1,17 @@
-//! Making a program smaller without changing what it means.
+//! Simplification: a smaller program of the same meaning.
 //!
-//! [`simplify`] gives a program whose functions compute the same values, floats bit for bit, and fail where they failed, with an error
-//! of the same code. It is run to a fixed point: simplifying once more changes nothing.
+//! [`simplify`] returns a program whose functions compute the same values, floats bit for bit, and fail where they failed, with an error
+//! of the same code. It runs to a fixed point: simplifying once more changes nothing.
 //!
-//! A round goes through a function in order and builds it anew (`pass.rs`), so that every rule sees operands that are simple
-//! already. What a statement becomes is decided by the rules for
+//! A round traverses a function in order and rebuilds it (`pass.rs`), so that every rule sees simplified operands. Each statement
+//! is rewritten by the rules for
 //! - scalars (`scalar.rs`): constants, identities that are exact, sums and products of integers that cancel, quotients and
 //!   remainders of `i*m + j`;
 //! - accesses (`index.rs`): an index of a reshaped, cut, transposed or reversed array is one of the array itself;
-//! - shapes (`shape.rs`): what undoes one another or does nothing vanishes, lengths come from types;
-//! - conditionals (`branch.rs`): a constant condition, cheap branches, alike branches;
+//! - shapes (`shape.rs`): operators that undo one another or do nothing are removed, lengths come from types;
+//! - conditionals (`branch.rs`): a constant condition, cheap branches, similar branches;
 //!
-//! and what is left is looked up among the statements before it (`same.rs`). Statements that nothing needs are left out when they
+//! and the result is looked up among the statements before it (`same.rs`). Unused statements are removed if they
 //! cannot fail and must end (`dead.rs`).
 //!
 //! ```text
@@ -21,15 +21,15 @@
 //! v4 = mul(v3, v1)
 //! ```
 //!
-//! # What is not done
-//! - A sequence that is written twice is computed twice: that is how a program asks for two traversals. So no statement whose
+//! # Limits
+//! - A sequence that is written twice is computed twice: that is how a program requests two traversals. So no statement whose
 //!   result holds a sequence is shared.
-//! - A check stays. Evaluation is strict: a statement that nothing uses and that can fail is kept, and an access is moved only to
+//! - A check stays. Evaluation is strict: an unused statement that can fail is kept, and an access is moved only to
 //!   where it fails exactly when it did, or where it is proven not to fail ([`bounds`](deckle_analysis::bounds)).
-//! - The limits of a run (D0310) are no part of the meaning: a program that was stopped by one may now come to its end.
+//! - The limits of a run (D0310) are no part of the meaning: a program that was stopped by one may now run to its end.
 //!
-//! # Sizes that no value shows
-//! Where an outer dimension is empty its inner sizes are what the type says, and `shape` tells. So a variable takes the place of another
+//! # Sizes known only from types
+//! If an outer dimension is empty, its inner sizes are given by the type, and `shape` returns them. So a variable replaces another
 //! only if its type has the same inner sizes.
 
 mod branch;
@@ -45,13 +45,13 @@ mod tests;
 use deckle_ir::array::{Def, Function, Inst, Op, Program, VarData};
 use pass::Pass;
 
-/// More rounds than any program needs: each makes it smaller or stops.
+/// More rounds than any program needs: each makes the program smaller or is the last.
 const ROUNDS: usize = 16;
 
 /// The program with every function simplified.
 ///
-/// Where a size that becomes known shows that a statement must fail, there is no type for it, and its function stays as it is, with
-/// everything that it calls.
+/// If a size that becomes known shows that a statement must fail, that has no type, and its function stays unchanged, as does
+/// every function that it calls.
 pub fn simplify(program: &Program) -> Program {
     let mut frozen = vec![false; program.funcs.len()];
     loop {
@@ -62,7 +62,7 @@ pub fn simplify(program: &Program) -> Program {
     }
 }
 
-/// Leaves the functions that are frozen as they are. The error is a function that can neither be simplified nor stay: one that it calls
+/// Leaves frozen functions unchanged. The error is a function that can neither be simplified nor stay: one that it calls
 /// has another type now.
 fn attempt(program: &Program, frozen: &[bool]) -> Result<Program, usize> {
     let mut done: Vec<Function> = Vec::with_capacity(program.funcs.len());
@@ -80,7 +80,7 @@ fn attempt(program: &Program, frozen: &[bool]) -> Result<Program, usize> {
     Ok(Program { funcs: done })
 }
 
-/// `funcs` are the functions before it, and `safe` says of each whether a call of it cannot fail.
+/// `funcs` are the functions before it, and `safe` holds for each whether a call of it cannot fail.
 fn function(funcs: &[Function], safe: &[bool], func: &Function) -> Option<Function> {
     let mut now = Pass::run(funcs, safe, func)?;
     for _ in 0..ROUNDS {

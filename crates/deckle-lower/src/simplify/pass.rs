@@ -1,7 +1,7 @@
-//! One round: a function built anew, statement by statement.
+//! One round: rebuilds a function, statement by statement.
 //!
-//! Every statement goes through the rules with the operands that stand for its own now. Types are worked out again by
-//! the typing rules; those that are written (in `ensure`, literals, and the state of loops) are put in terms of the new function.
+//! The rules are applied to every statement with the new operands. The typing rules compute types
+//! again; explicit types (in `ensure`, literals, and the state of loops) are expressed in terms of the new function.
 
 use super::dead;
 use super::same::Seen;
@@ -16,15 +16,15 @@ use deckle_ir::types::Type;
 /// A function under construction.
 pub(super) struct Pass<'a> {
     pub funcs: &'a [Function],
-    /// What it is made from.
+    /// The old function.
     pub old: &'a Function,
-    /// The statements of that which must be there, and those that cannot fail.
+    /// Which statements of it must stay, and which cannot fail.
     pub dead: dead::Liveness,
     pub b: Builder<'a>,
-    /// What is known where the builder stands.
+    /// Facts at the builder's position.
     pub facts: Facts,
     pub seen: Seen,
-    /// How many statements are in each body of the old function.
+    /// The number of statements in each body of the old function.
     pub old_sizes: Vec<usize>,
     vars: Vec<Option<Var>>,
     bodies: Vec<Option<Body>>,
@@ -32,7 +32,7 @@ pub(super) struct Pass<'a> {
 }
 
 impl<'a> Pass<'a> {
-    /// A round; `None` if the result would have no type, which happens where sizes that become known show that it must fail.
+    /// A round; `None` if the result would have no type, which happens if sizes that become known show that it must fail.
     pub fn run(funcs: &'a [Function], safe: &'a [bool], old: &'a Function) -> Option<Function> {
         let mut pass = Pass {
             funcs,
@@ -62,7 +62,7 @@ impl<'a> Pass<'a> {
         Some(pass.b.finish(result))
     }
 
-    /// What stands for a variable.
+    /// The new variable for an old one.
     pub fn var(&self, v: Var) -> Option<Var> {
         self.vars[v.index()]
     }
@@ -72,12 +72,12 @@ impl<'a> Pass<'a> {
         self.b.func()
     }
 
-    /// The statement that a variable of the new function is the result of.
+    /// The statement that defines a variable of the new function.
     pub fn inst(&self, v: Var) -> Option<&Inst> {
         self.func().inst(v)
     }
 
-    /// The constant that it is.
+    /// The value of a variable that is a constant.
     pub fn scalar(&self, v: Var) -> Option<Scalar> {
         match self.inst(v)?.op {
             Op::Const(c) => Some(c),
@@ -85,7 +85,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Copies the statements of a body into the one that is open, and gives what its result is.
+    /// Copies the statements of a body into the open one, and returns its result.
     pub fn statements(&mut self, body: Body) -> Option<Var> {
         let old = self.old;
         stacker::maybe_grow(128 << 10, 2 << 20, || {
@@ -136,7 +136,7 @@ impl<'a> Pass<'a> {
         self.stand(s, new)
     }
 
-    /// A statement with its bodies. The state of a loop is as it was where `keep`, else nothing is known of its sizes.
+    /// A statement with its bodies. If `keep`, the state of a loop keeps its sizes, otherwise these are unknown.
     fn with_bodies(&mut self, s: Var, args: &[Var], keep: bool) -> Option<Var> {
         let old = self.old;
         let inst = old.inst(s)?;
@@ -177,7 +177,7 @@ impl<'a> Pass<'a> {
         Some(new)
     }
 
-    /// Opens a body of a loop whose state has the sizes that it had.
+    /// Opens a body of a loop whose state keeps its sizes.
     fn keep_state(&mut self, theirs: &[Var], span: Span) -> Option<(Body, Vec<Var>)> {
         let body = self.b.begin_body();
         let mut params = Vec::new();
@@ -189,7 +189,7 @@ impl<'a> Pass<'a> {
         Some((body, params))
     }
 
-    /// A check that its type makes superfluous is left out.
+    /// A check that its type makes superfluous is removed.
     fn ensure(&mut self, s: Var, args: &[Var]) -> Option<()> {
         let Op::Ensure(ty) = &self.old.inst(s)?.op else { return None };
         let binds = self.old.sizes.iter().any(|d| d.binder == s);
@@ -209,10 +209,10 @@ impl<'a> Pass<'a> {
         self.stand(s, new)
     }
 
-    /// What a check is given, with a type that tells no size of rows that the program does not tell.
+    /// The operand of a check, with a type that gives no size of rows that the program does not give.
     ///
-    /// Rows that are not there are as long as the type of the array says, or else of length 0. A constant that folding found would say it:
-    /// such a size is one of each row again.
+    /// Rows of an empty array have the length that its type gives, or else 0. A constant found by folding would give it:
+    /// such a size becomes one per row again.
     fn as_told(&mut self, s: Var, arg: Var) -> Option<Var> {
         let was = self.old.ty(*self.old.inst(s)?.args.first()?);
         let mut varied = Vec::new();
@@ -230,7 +230,7 @@ impl<'a> Pass<'a> {
         if found { self.b.push(Op::Ensure(ty), &[arg], &[], self.old.span(s)).ok() } else { Some(arg) }
     }
 
-    /// A statement without bodies: what the rules make of it, or one like it that is there already, or itself.
+    /// A statement without bodies: its replacement by the rules, or an equal existing one, or itself.
     pub fn emit(&mut self, op: Op, args: &[Var], span: Span) -> Option<Var> {
         if let Some(new) = self.rewritten(&op, args, span) {
             return Some(new);
@@ -255,12 +255,12 @@ impl<'a> Pass<'a> {
             .or_else(|| self.shape_rule(op, args, span))
     }
 
-    /// Whether a variable may take the place of a statement: its type has the same sizes but for the outermost.
+    /// Whether a variable may replace a statement: its type has the same sizes except the outermost.
     pub fn may_stand(&self, v: Var, op: &Op, args: &[Var]) -> bool {
         self.type_of(op, args).is_some_and(|ty| alike(self.b.ty(v), &ty))
     }
 
-    /// Whether one operator may take the place of another, likewise.
+    /// Whether one operator may replace another, likewise.
     pub fn may_be(&self, op: &Op, args: &[Var], new: &Op, new_args: &[Var]) -> bool {
         match (self.type_of(op, args), self.type_of(new, new_args)) {
             (Some(was), Some(is)) => alike(&was, &is),
@@ -274,7 +274,7 @@ impl<'a> Pass<'a> {
         Typer::new(self.funcs, self.func()).check(&inst).ok()
     }
 
-    /// Lets a variable stand for one of the old function, and the sizes of its type for those that that one binds.
+    /// Lets a variable replace one of the old function, and the sizes of its type those that the old one binds.
     pub fn stand(&mut self, was: Var, is: Var) -> Option<()> {
         self.vars[was.index()] = Some(is);
         if let Some(name) = &self.old.vars[was.index()].name {
@@ -303,7 +303,7 @@ impl<'a> Pass<'a> {
         Some(())
     }
 
-    /// Makes the size variables that `v` binds, for a type that is written.
+    /// Creates the size variables that `v` binds, for an explicit type.
     fn bind(&mut self, v: Var) {
         for (k, data) in self.old.sizes.iter().enumerate() {
             if data.binder == v {
@@ -380,7 +380,7 @@ fn family(s: SizeVar, arity: u32) -> Size {
     Atom::Var(s, (0..arity).rev().map(Size::pos).collect()).into()
 }
 
-/// What a size variable applied to `at` under `depth` binders is, as a size under as many binders as it has arguments.
+/// The value of a size variable applied to `at` under `depth` binders, as a size under as many binders as it has arguments.
 fn family_of(size: &Size, at: &[Size], depth: u32) -> Option<Size> {
     let around: Vec<Size> = (0..depth).rev().map(Size::pos).collect();
     match size.as_atom() {

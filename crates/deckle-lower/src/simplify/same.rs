@@ -1,8 +1,8 @@
-//! Statements that have been made before: the same operator with the same attributes, operands and bodies.
+//! Common subexpressions: statements with the same operator, attributes, operands and bodies.
 //!
-//! Each statement has a text that is another one for every other meaning; bodies are written with the numbers that
-//! their variables have inside. A constant is written as its value, so that it does not matter where it stands; it is shared
-//! only in its own body, for a body should not need a variable from outside for it.
+//! Each statement has a text that is unique to its meaning; bodies are written with variables numbered
+//! from inside. A constant is written as its value, so that its place does not matter; it is shared
+//! only within its own body, since a body should not need a variable from outside for it.
 
 use deckle_ir::array::{BinOp, Function, Inst, Op};
 use deckle_ir::entity::{Body, Var};
@@ -11,27 +11,27 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// Statements with more than so many others in their bodies are not compared. Of nested bodies each would be compared with everything in it.
+/// Statements with more statements than this in their bodies are not compared. Each nested body would be compared with everything in it.
 const LONG: usize = 500;
 
 /// The statements so far.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
-    /// By their text, with how many bodies were open, the innermost last.
+    /// By their text, with the number of bodies that were open, the innermost last.
     table: HashMap<String, Vec<(usize, Var)>>,
     /// The texts of each open body.
     open: Vec<Vec<String>>,
-    /// How many statements are in each body of the new function.
+    /// The number of statements in each body of the new function.
     sizes: Vec<usize>,
 }
 
 impl Seen {
-    /// Goes into a body.
+    /// Enters a body.
     pub fn enter(&mut self) {
         self.open.push(Vec::new());
     }
 
-    /// Goes out of it: its statements are not visible any more.
+    /// Leaves a body: its statements are no longer visible.
     pub fn leave(&mut self) {
         for key in self.open.pop().unwrap_or_default() {
             if let Some(found) = self.table.get_mut(&key) {
@@ -43,14 +43,14 @@ impl Seen {
         }
     }
 
-    /// Goes out of all bodies but the outer `depth`.
+    /// Leaves all bodies except the outer `depth`.
     pub fn unwind(&mut self, depth: usize) {
         while self.open.len() > depth {
             self.leave();
         }
     }
 
-    /// A body has all its statements.
+    /// Records the size of a complete body.
     pub fn measure(&mut self, func: &Function, body: Body) {
         let size = size_of(func, body, &self.sizes);
         let room = self.sizes.len().max(body.index() + 1);
@@ -62,7 +62,7 @@ impl Seen {
         bodies.iter().map(|b| self.sizes[b.index()]).sum::<usize>() > LONG
     }
 
-    /// A statement like this one.
+    /// An equal statement.
     pub fn find(&self, func: &Function, op: &Op, args: &[Var], bodies: &[Body]) -> Option<Var> {
         if self.is_long(bodies) {
             return None;
@@ -71,7 +71,7 @@ impl Seen {
         (depth == self.open.len() || !matches!(op, Op::Const(_))).then_some(v)
     }
 
-    /// Remembers a statement, unless it holds a sequence: what is written twice is traversed twice.
+    /// Records a statement, unless it holds a sequence: one that is written twice is traversed twice.
     pub fn insert(&mut self, func: &Function, v: Var) {
         let depth = self.open.len();
         if let (Some(inst), Some(open)) = (func.inst(v), self.open.last_mut())
@@ -85,13 +85,13 @@ impl Seen {
     }
 }
 
-/// How many statements are in a body, with those of the bodies in it, whose sizes are known.
+/// The number of statements in a body, including those of inner bodies, whose sizes are known.
 fn size_of(func: &Function, body: Body, sizes: &[usize]) -> usize {
     let inside = |v: &Var| func.inst(*v).map_or(0, |i| i.bodies.iter().map(|b| sizes[b.index()]).sum());
     func.body(body).stmts.iter().map(|v| 1 + inside(v)).sum()
 }
 
-/// How many statements are in each body, with those of the bodies in it. What is in a body comes after it.
+/// The number of statements in each body, including those of inner bodies. Inner bodies come after it.
 pub(super) fn sizes(func: &Function) -> Vec<usize> {
     let mut sizes = vec![0; func.bodies.len()];
     for b in (0..func.bodies.len()).rev() {
@@ -106,7 +106,7 @@ fn key(func: &Function, op: &Op, args: &[Var], bodies: &[Body]) -> String {
     writer.text
 }
 
-/// Whether two bodies of a function mean the same. Of long ones it is not known.
+/// Whether two bodies of a function mean the same. Long ones are not compared.
 pub(super) fn same_bodies(func: &Function, a: Body, b: Body, sizes: &[usize]) -> bool {
     if sizes[a.index()] != sizes[b.index()] || sizes[a.index()] > LONG {
         return false;
@@ -185,7 +185,7 @@ pub(super) fn constant(c: Scalar) -> String {
     }
 }
 
-/// Whether the order of the operands does not matter. Of two NaN a sum of floats keeps the first.
+/// Whether the order of the operands does not matter. A sum of two NaNs keeps the first.
 fn commutes(func: &Function, op: &Op, args: &[Var]) -> bool {
     use BinOp::{Add, And, Eq, Max, Min, Mul, Ne, Or, Xor};
     matches!(op, Op::Binary(Add | Mul | Min | Max | And | Or | Xor | Eq | Ne))

@@ -1,4 +1,4 @@
-//! Rules for scalars: what needs no run to be known.
+//! Rules for scalars: values that are known statically.
 
 use super::pass::Pass;
 use deckle_diag::Span;
@@ -10,7 +10,7 @@ use deckle_ir::size::{Atom, Size};
 use deckle_ir::types::Type;
 
 impl Pass<'_> {
-    /// What stands for a scalar operator.
+    /// The replacement of a scalar operator.
     pub(super) fn scalar_rule(&mut self, op: &Op, args: &[Var], span: Span) -> Option<Var> {
         match op {
             Op::Unary(op) => self.unary(*op, args[0], span),
@@ -42,7 +42,7 @@ impl Pass<'_> {
     fn binary(&mut self, op: BinOp, x: Var, y: Var, span: Span) -> Option<Var> {
         let ty = self.b.ty(x).as_scalar()?;
         if let (Some(a), Some(b)) = (self.scalar(x), self.scalar(y)) {
-            // What fails stays, to fail.
+            // An operation that fails stays.
             let value = eval::binary(op, a, b).ok()?;
             return self.constant(value, span);
         }
@@ -62,7 +62,7 @@ impl Pass<'_> {
         })
     }
 
-    /// Identities that keep every bit: those with NaN, and with the sign of zero.
+    /// Identities that preserve every bit, including for NaN and the sign of zero.
     fn float_identity(&self, op: BinOp, x: Var, y: Var) -> Option<Var> {
         let is = |v: Var, c: f64| self.scalar(v).and_then(Scalar::as_float).is_some_and(|f| f.to_bits() == c.to_bits());
         match op {
@@ -76,7 +76,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Identities of integers and truth values.
+    /// Identities of integers and booleans.
     fn identity(&mut self, op: BinOp, ty: ScalarType, x: Var, y: Var, span: Span) -> Option<Var> {
         let (a, b) = (self.scalar(x), self.scalar(y));
         let int = |c: Option<Scalar>| c.and_then(Scalar::as_int);
@@ -109,8 +109,8 @@ impl Pass<'_> {
         }
     }
 
-    /// Sums, differences and products of `i64` that come down to a number or to one variable. Residues modulo 2⁶⁴ are all that
-    /// counts, so it does not matter what wraps.
+    /// Sums, differences and products of `i64` that reduce to a number or to one variable. Only residues modulo 2⁶⁴
+    /// matter, so wrapping is harmless.
     fn cancelled(&mut self, op: BinOp, x: Var, y: Var, span: Span) -> Option<Var> {
         let (a, b) = (self.ring(x, 16), self.ring(y, 16));
         let size = match op {
@@ -121,7 +121,7 @@ impl Pass<'_> {
         self.as_variable(&size, span)
     }
 
-    /// An integer as a polynomial of variables, as far as it is made of sums, differences and products.
+    /// An integer as a polynomial of variables, as far as it consists of sums, differences and products.
     fn ring(&self, v: Var, fuel: u32) -> Size {
         let opaque = || Size::value(v);
         let Some(inst) = self.inst(v).filter(|_| fuel > 0) else { return opaque() };
@@ -142,7 +142,7 @@ impl Pass<'_> {
         if large { opaque() } else { size }
     }
 
-    /// The variable that has a value of this residue, if it is a number or an integer that there is.
+    /// The variable that has a value of this residue, if it is a number or an existing integer.
     pub(super) fn as_variable(&mut self, size: &Size, span: Span) -> Option<Var> {
         if let Some(c) = size.as_constant() {
             let c = Scalar::wrap_int(ScalarType::I64, c)?;
@@ -165,7 +165,7 @@ impl Pass<'_> {
         Some((self.as_variable(&q, span)?, self.as_variable(&r, span)?))
     }
 
-    /// Whether there is a variable of this size, or it is a number.
+    /// Whether a variable has this size, or it is a number.
     fn has_variable(&self, size: &Size) -> bool {
         let int = |v: Var| *self.b.ty(v) == Type::INT;
         size.as_constant().is_some()
@@ -206,7 +206,7 @@ impl Pass<'_> {
         }
     }
 
-    /// A component of something that is put together, or taken apart, here.
+    /// A component of a tuple that is built, or taken apart, here.
     fn component(&mut self, k: u32, tuple: Var) -> Option<Var> {
         let inst = self.inst(tuple)?;
         match &inst.op {
@@ -244,7 +244,7 @@ fn same_bits(a: Scalar, b: Scalar) -> bool {
     }
 }
 
-/// `size = q·m + r`, where `m` is a number or a single product and what it divides is in `q`.
+/// `size = q·m + r`, where `m` is a number or a single product and `q` has the terms divisible by it.
 fn split(size: &Size, m: &Size) -> Option<(Size, Size)> {
     let [(divisor, c)] = m.terms() else { return None };
     if *c <= 0 {
@@ -266,7 +266,7 @@ fn split(size: &Size, m: &Size) -> Option<(Size, Size)> {
         *into = into.add(&term);
     }
     if divisor.is_empty() {
-        // A number: what is left of the constant term.
+        // A number also divides the rest of the constant term.
         let whole = r.terms().iter().find(|(m, _)| m.is_empty()).map_or(0, |(_, k)| k.div_euclid(*c));
         q = q.add(&Size::constant(whole));
         r = r.sub(&Size::constant(whole * c));

@@ -8,7 +8,7 @@ use deckle_ir::size::{Atom, Size};
 use deckle_ir::types::Type;
 
 impl Pass<'_> {
-    /// What stands for an operator that asks for a shape or changes it.
+    /// The replacement of an operator that reads or changes a shape.
     pub(super) fn shape_rule(&mut self, op: &Op, args: &[Var], span: Span) -> Option<Var> {
         match op {
             Op::Length => self.length(args[0], span),
@@ -48,19 +48,19 @@ impl Pass<'_> {
         }
     }
 
-    /// The outer sizes of a regular array, if they are what it has.
+    /// The outer sizes of a regular array, if they are its actual sizes.
     fn dims(&self, v: Var, depth: u32) -> Option<Vec<Size>> {
         let dims = self.b.ty(v).regular_dims(depth as usize)?;
         dims.iter().all(|s| self.facts.trusted(self.func(), s)).then_some(dims)
     }
 
-    /// Whether a size can be written down as it is. A negative one is of rows that there are not, of which there are none.
+    /// Whether a size can be written as it is. A negative one is of the rows of an empty array.
     fn known(&self, size: &Size) -> bool {
         size.as_constant().is_some_and(|n| n >= 0)
             || matches!(size.as_atom(), Some(Atom::Value(p)) if p.fields.is_empty())
     }
 
-    /// The number or the integer that a length is, or the length of the array that says how long the others are.
+    /// The number or the integer that a length equals, or the length of the array that determines those of the others.
     fn length(&mut self, v: Var, span: Span) -> Option<Var> {
         let size = self.b.ty(v).as_array()?.size.clone();
         if !self.facts.trusted(self.func(), &size) {
@@ -96,7 +96,7 @@ impl Pass<'_> {
         (good && self.may_stand(whole, &Op::Zip, args)).then_some(whole)
     }
 
-    /// Two operators of which the second undoes the first, or does its work.
+    /// Two operators of which the second undoes the first, or includes its work.
     fn undone(&mut self, op: &Op, args: &[Var], span: Span) -> Option<Var> {
         let inner = self.inst(*args.first()?)?.clone();
         let from = *inner.args.first()?;
@@ -122,7 +122,7 @@ impl Pass<'_> {
             (Op::Flatten, Op::Split(SplitBy::Lengths)) => alias(self),
             (Op::Flatten, Op::Reshape(1)) if inner.args.len() == 3 => alias(self),
             (Op::Split(_), Op::Flatten) => {
-                // The rows that are cut are those that there were, by their types.
+                // By their types, the cut rows are the original ones.
                 let ty = self.type_of(op, args)?;
                 (ty == *self.b.ty(from)).then_some(from)
             }
@@ -131,7 +131,7 @@ impl Pass<'_> {
         }
     }
 
-    /// The array that an operator leaves as it is.
+    /// The operand of an operator that returns it unchanged.
     fn does_nothing(&self, op: &Op, args: &[Var]) -> Option<Var> {
         let a = *args.first()?;
         let func = self.func();

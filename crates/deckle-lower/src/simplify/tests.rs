@@ -11,7 +11,7 @@ fn compiled(text: &str) -> Program {
         .program
 }
 
-/// The operators of the last function, constants left out.
+/// The operators of the last function, without constants.
 fn ops(program: &Program) -> Vec<&'static str> {
     let func = program.funcs.last().unwrap();
     let name = |v: &VarData| match &v.def {
@@ -108,7 +108,7 @@ fn shapes_that_undo_one_another_vanish() {
 
 #[test]
 fn an_index_moves_only_where_its_check_stays_what_it_was() {
-    // An error tells of the index that was written.
+    // An error reports the index that was written.
     becomes("def main(a: [real; n, m], i: int, j: int) = transpose(a)[i, j]", &["transpose", "index"]);
     becomes(
         "def main(a: [real; 4, 3]) = let t = transpose(a) in generate(3, 4, \\i j -> t[i, j])",

@@ -1,6 +1,6 @@
-//! One array, written by several tasks in places of their own.
+//! One array, written by several tasks in disjoint ranges.
 
-#![allow(unsafe_code)] // Which places are whose is decided by numbers, which the type system does not see.
+#![allow(unsafe_code)] // Ranges are disjoint by arithmetic, which the type system does not see.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -30,7 +30,7 @@ impl<'a, T> Disjoint<'a, T> {
     /// The elements of a range.
     ///
     /// # Safety
-    /// While the slice is in use, nobody else uses an element of the range, unless all only read.
+    /// While the slice is in use, no other code uses an element of the range, unless all only read.
     #[allow(clippy::mut_from_ref)] // The caller's promise.
     pub unsafe fn part(&self, range: Range<usize>) -> &mut [T] {
         assert!(range.start <= range.end && range.end <= self.len, "{range:?} of {}", self.len);
@@ -41,7 +41,7 @@ impl<'a, T> Disjoint<'a, T> {
     /// Writes one element.
     ///
     /// # Safety
-    /// Nobody else uses this element during the job.
+    /// No other code uses this element during the job.
     #[inline]
     pub unsafe fn write(&self, at: usize, value: T) {
         assert!(at < self.len);

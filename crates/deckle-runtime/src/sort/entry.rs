@@ -1,8 +1,8 @@
-//! What is moved while sorting: a word of the key, and the index that it came from.
+//! The entries that a sort moves: a word of the key, and the original index.
 
 use crate::buffer::{Plain, sealed::Sealed};
 
-/// Where a key lies in the bits of an entry: from bit `low` up to but not including bit `high`. Below `low` is the index of a
+/// The position of a key in the bits of an entry: from bit `low` up to but not including bit `high`. Below `low` is the index of a
 /// packed entry.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
@@ -20,7 +20,7 @@ pub trait Entry: Plain {
     fn index(self, layout: Layout) -> i64;
     /// Sorts by key, stably.
     fn sort_small(run: &mut [Self]);
-    /// Whether the keys are in order already.
+    /// Whether the keys are already in order.
     fn is_sorted(run: &[Self]) -> bool {
         run.is_sorted_by_key(|e| e.bits())
     }
@@ -32,7 +32,7 @@ pub trait Entry: Plain {
 pub struct Packed(u64);
 
 /// A key of up to 64 bits and any index. Entries of equal keys need not be in the order of their indices (in the second
-/// word of a key they are in the order of the first), so only stable sorts will do.
+/// word of a key they are in the order of the first), so only stable sorts are correct.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 pub struct Pair {

@@ -53,7 +53,7 @@ pub fn group_flags(
 /// Writes the positions of the flags that are set, in order.
 ///
 /// # Panics
-/// If `starts` is not as long as there are such flags.
+/// If the length of `starts` is not the number of such flags.
 pub fn group_starts(flags: &[u8], starts: &mut [i64]) {
     let mut found = 0;
     for (position, _) in flags.iter().enumerate().filter(|(_, flag)| **flag != 0) {

@@ -44,7 +44,7 @@ macro_rules! ordinals {
         })*
         $(impl Ordinal for $float {
             /// The bits of a negative float count down, so they are inverted; those of others follow. NaN, whatever its
-            /// sign and payload, is the one above infinity.
+            /// sign and payload, is the value above infinity.
             #[inline]
             fn ordinal(self) -> u64 {
                 const SIGN: $bits = 1 << ($bits::BITS - 1);
@@ -132,7 +132,7 @@ pub struct Words {
     widths: Vec<u32>,
 }
 
-/// Some columns side by side in 64 bits.
+/// Several columns packed into 64 bits.
 #[derive(Default, Debug)]
 pub struct Word {
     parts: Vec<Part>,
@@ -150,7 +150,7 @@ struct Part {
 }
 
 impl Words {
-    /// Looks at every element, in blocks of so many, for the least and the greatest value of each column.
+    /// Computes the minimum and maximum of each column, in blocks of `size` elements.
     pub fn measure(keys: &[Key<'_>], n: usize, size: usize, team: &Team) -> Result<Words, Interrupted> {
         let ranges: Vec<_> = keys.iter().map(|_| (AtomicU64::new(u64::MAX), AtomicU64::new(0))).collect();
         let blocks = n.div_ceil(size);
@@ -213,7 +213,7 @@ impl Word {
         Layout { low: of_all.low, high: of_all.low + self.bits }
     }
 
-    /// Makes the entries of the elements that are now at the positions from `start` on: the elements of these indices if this is
+    /// Creates the entries of the elements at the positions from `start` on: the elements of these indices if this is
     /// the first word to be sorted by, otherwise those of `order`.
     pub fn fill<E: Entry>(&self, keys: &[Key<'_>], start: usize, layout: Layout, entries: &mut [E], order: &[i64]) {
         for (p, part) in self.parts.iter().enumerate() {

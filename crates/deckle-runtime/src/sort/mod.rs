@@ -14,15 +14,15 @@
 //! ```
 //!
 //! 1. Every scalar is mapped to an unsigned integer of the same order. Columns are measured: most use few of their bits (a row number, a
-//!    year), so the least value is subtracted and all columns are packed side by side into one word of 64 bits, or into as few as are
+//!    year), so the minimum is subtracted and all columns are packed into one word of 64 bits, or into as few as
 //!    needed.
 //! 2. If word and index fit into 64 bits together, an entry is that one integer, otherwise a pair.
 //! 3. Runs are partitioned by eight bits, the most significant first, from one scratch array into another and back; small runs
-//!    are left to `std`. A partition by the leading bits makes the rest fit into a cache, which a sort from the last bit on never does.
+//!    are sorted by `std`. A partition by the leading bits makes the rest fit into a cache, which a sort from the last bit on never does.
 //! 4. With several words, the least significant is sorted by first; all steps are stable.
 //!
-//! Segments are given to tasks by elements *and* segments, so that a million tiny ones and a few long ones both divide well; a segment that is
-//! too long for one task is partitioned by all threads together until its runs are not.
+//! Segments are divided among tasks by elements *and* segments, so that a million tiny ones and a few long ones both divide well; all threads
+//! together partition a segment that is too long for one task, until its runs are not.
 //!
 //! Scratch memory is the pool's: 8 or 16 bytes per element, twice that if there are segments of more than a few hundred elements.
 
@@ -46,12 +46,12 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-/// The sizes at which a sort is cut. The order does not depend on them: tests set them to a few elements.
+/// The sizes at which a sort is divided. The order does not depend on them: tests set them to a few elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
-    /// Elements of a task where the division is free: enough to hide the dispatch, few enough for the second-level cache. At least 1.
+    /// Elements of a task if the division is free: enough to hide the dispatch, few enough for the second-level cache. At least 1.
     pub block: usize,
-    /// Runs up to this long are left to `std`, which needs no scratch memory for them.
+    /// Runs up to this length are sorted by `std`, which needs no scratch memory for them.
     pub small: usize,
 }
 
@@ -61,7 +61,7 @@ impl Default for Sizes {
     }
 }
 
-/// What is sorted by itself.
+/// The ranges that are sorted separately.
 #[derive(Clone, Copy, Debug)]
 pub enum Segments<'a> {
     /// All elements together.
@@ -71,10 +71,10 @@ pub enum Segments<'a> {
     Offsets(&'a [i64]),
 }
 
-/// Why a sort did not come to its end. The order is then incomplete.
+/// Why a sort did not finish. The order is then incomplete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// No memory for scratch space.
+    /// Not enough memory for scratch space.
     OverBudget(OverBudget),
     /// The team's interrupt flag was set.
     Interrupted,
@@ -147,7 +147,7 @@ fn write_identity(block: usize, team: &Team, order: &mut [i64]) -> Result<(), In
 }
 
 impl Segments<'_> {
-    /// The offsets, checked: all that follows divides memory by them.
+    /// The offsets, checked: everything that follows divides memory by them.
     fn offsets<'b>(&'b self, whole: &'b [i64], n: usize) -> &'b [i64] {
         let offsets = match self {
             Segments::Whole => whole,
@@ -217,7 +217,7 @@ impl Sort<'_> {
         left
     }
 
-    /// Sorts neighbouring segments, none of them huge. Entries are filled in for all at once: segments may be tiny.
+    /// Sorts adjacent segments, none of them huge. Entries are created for all at once: segments may be tiny.
     fn sort_stretch<E: Entry>(&self, segments: Range<usize>, arrays: &Arrays<'_, E>) {
         let all = self.elements(segments.clone());
         let scratch = if arrays.other.is_empty() { 0..0 } else { all.clone() };
@@ -230,7 +230,7 @@ impl Sort<'_> {
             for s in segments.clone() {
                 let run = self.elements(s..s + 1);
                 let run = run.start - all.start..run.end - all.start;
-                // The other array is not there if all runs are small.
+                // The other array does not exist if all runs are small.
                 let scratch = if run.len() > self.sizes.small { &mut other[run.clone()] } else { &mut [] };
                 radix::sort_run(
                     &mut entries[run.clone()],
@@ -244,7 +244,7 @@ impl Sort<'_> {
         }
     }
 
-    /// Sorts a segment that is worth the whole team.
+    /// Sorts a segment that is worth using the whole team.
     fn sort_huge<E: Entry>(&self, all: Range<usize>, huge: usize, arrays: &Arrays<'_, E>) -> Result<(), Interrupted> {
         let size = self.sizes.block;
         for word in self.words.least_significant_first() {
@@ -261,7 +261,7 @@ impl Sort<'_> {
     }
 }
 
-/// What all tasks of a sort share: they write to arrays, each in its own range.
+/// The state that all tasks of a sort share: they write to arrays, each in its own range.
 struct Arrays<'a, E> {
     sizes: Sizes,
     entries: Disjoint<'a, E>,
@@ -270,7 +270,7 @@ struct Arrays<'a, E> {
 }
 
 /// Divides segments into tasks of about `work` elements and segments together: `result[t]` is the first segment of task
-/// `t`. Each boundary is found by itself, by binary search.
+/// `t`. Each boundary is found independently, by binary search.
 fn divide(offsets: &[i64], work: usize) -> Vec<usize> {
     let segments = offsets.len() - 1;
     let total = offsets[segments] as usize + segments;

@@ -1,6 +1,6 @@
 //! Sorting runs of entries: partition by the leading bits until runs are small.
 //!
-//! A *run* is a range of positions whose entries belong there, in an order that is yet to be found. It lies in one of two
+//! A *run* is a range of positions whose entries belong there, in an order yet to be determined. It lies in one of two
 //! arrays, and partitioning moves it to the other. When a run is in order its indices are written out, so nothing is ever
 //! copied back.
 
@@ -17,8 +17,8 @@ const DIGIT: u32 = 8;
 const DIGITS: usize = 1 << DIGIT;
 type Counts = [usize; DIGITS];
 
-/// The length from which on a run is partitioned by the whole team: then every thread has several runs to claim, and
-/// smaller ones fit into a cache anyway. Runs that need no scratch memory are not: there may be none.
+/// The length from which on the whole team partitions a run: then every thread has several runs to claim, and
+/// smaller ones fit into a cache anyway. Runs that need no scratch memory are excluded: there may be none.
 pub fn too_long_for_one(n: usize, sizes: Sizes, team: &Team) -> usize {
     (n / (4 * team.threads())).max(2 * sizes.block).max(sizes.small)
 }
@@ -42,7 +42,7 @@ impl Digit {
     }
 
     fn count<E: Entry>(self, run: &[E]) -> Counts {
-        // Two tables: neighbours often have the same digit, and would wait for each other's count.
+        // Two tables: adjacent entries often have the same digit, and their increments would depend on each other.
         let (mut counts, mut more) = ([0; DIGITS], [0; DIGITS]);
         let (pairs, rest) = run.as_chunks::<2>();
         for [a, b] in pairs {
@@ -88,7 +88,7 @@ pub fn sort_run<E: Entry>(
             other[*place] = *e;
             *place += 1;
         }
-        // `places` are the ends now.
+        // `places` are now the ends.
         let mut start = 0;
         for end in places {
             if end > start {
@@ -148,7 +148,7 @@ pub fn sort_together<E: Entry>(
     })
 }
 
-/// A run that is in order, in parts that have nothing left to be sorted by.
+/// Splits a run that is in order into parts that need no further sorting.
 fn pieces(run: &Run, block: usize) -> impl Iterator<Item = Run> {
     let Run { range: Range { start, end }, is_moved, layout } = *run;
     let done = Layout { high: layout.low, ..layout };
@@ -161,7 +161,7 @@ impl Run {
     }
 }
 
-/// Whether a long run is in order. Each task looks at a block and the entry before it; all stop at the first fault.
+/// Whether a long run is in order. Each task examines a block and the entry before it; all stop at the first violation.
 fn is_sorted_together<E: Entry>(run: &Run, team: &Team, arrays: &Arrays<'_, E>) -> Result<bool, Interrupted> {
     // SAFETY: all tasks only read.
     let entries: &[E] = unsafe { run.arrays(arrays).0.part(run.range.clone()) };
@@ -175,15 +175,15 @@ fn is_sorted_together<E: Entry>(run: &Run, team: &Team, arrays: &Arrays<'_, E>) 
     Ok(sorted.into_inner())
 }
 
-/// Partitions a long run: blocks are counted, the places of every block's every digit follow from the counts, and blocks are moved.
-/// Block after block within a digit: that is stable, and does not depend on who moves which.
+/// Partitions a long run: blocks are counted, the places of every digit of every block follow from the counts, and blocks are moved.
+/// Within a digit, block follows block: that is stable, and does not depend on which thread moves which.
 fn partition_together<E: Entry>(run: &Run, team: &Team, arrays: &Arrays<'_, E>) -> Result<Vec<Run>, Interrupted> {
     let digit = Digit::below(run.layout);
     let (from, to) = run.arrays(arrays);
     // SAFETY: all tasks only read from this array; they write to the other one.
     let entries: &[E] = unsafe { from.part(run.range.clone()) };
     let layout = Layout { high: digit.shift, ..run.layout };
-    // A block has many entries for each digit, so that they are moved in whole cache lines.
+    // A block has many entries per digit, so that they are moved in whole cache lines.
     let block = entries.len().div_ceil(8 * team.threads()).max(2 * arrays.sizes.block);
     let blocks: Vec<&[E]> = entries.chunks(block).collect();
 

@@ -11,14 +11,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
 use std::time::Duration;
 
-/// The bytes of blocks that are read ahead. What a program gives does not depend on them: tests set them to a few elements.
+/// The bytes of blocks that are read ahead. Results do not depend on them: tests set them to a few elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
-    /// A first block is small, so that there is something to do soon; each one after it is twice as large.
+    /// A first block is small, so that computation starts early; each one after it is twice as large.
     pub first: usize,
-    /// The most bytes that are asked for at once.
+    /// The maximal number of bytes requested at once.
     pub largest: usize,
-    /// As many bytes are worth a chunk of their own: joining them with others would take longer.
+    /// This many bytes are worth a chunk of their own: joining them with others would take longer.
     pub piece: usize,
 }
 
@@ -28,12 +28,12 @@ impl Default for Sizes {
     }
 }
 
-/// Blocks are no larger than this part of the budget: several of them are on their way.
+/// Blocks are no larger than this part of the budget: several of them are in flight.
 const PART: u64 = 32;
-/// How often whoever waits looks whether the run is to stop.
+/// How often a waiting thread checks for an interrupt.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// How far a source is, as others may see it.
+/// The progress of a source, readable by other threads.
 #[derive(Debug, Default)]
 pub struct Seen {
     done: AtomicU64,
@@ -41,18 +41,18 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// How much has been read, and how much there is, if that is known.
+    /// The bytes read so far, and the total, if known.
     pub fn progress(&self) -> Option<(u64, u64)> {
         let all = self.all.load(Relaxed);
         (all > 0).then(|| (self.done.load(Relaxed), all))
     }
 }
 
-/// A block of which not all was pulled.
+/// A block of which a part was pulled.
 #[derive(Debug)]
 struct Rest {
     block: Data,
-    /// How many of its elements were.
+    /// The number of elements that were pulled.
     taken: usize,
 }
 
@@ -66,19 +66,19 @@ impl Rest {
     }
 }
 
-/// A source, read ahead of whoever pulls.
+/// A source that is read ahead of the program.
 #[derive(Debug)]
 pub struct Ahead {
     queue: Receiver<Result<Data, Error>>,
     ready: VecDeque<Rest>,
-    /// Why there is nothing behind them.
+    /// Why no blocks follow.
     end: Option<Result<(), Error>>,
     seen: Arc<Seen>,
     piece: usize,
 }
 
 impl Ahead {
-    /// Begins to read.
+    /// Starts reading.
     pub fn new(source: Box<dyn Source>, sizes: Sizes, pool: &Pool) -> Ahead {
         let (to, queue) = sync_channel(QUEUE);
         let seen = Arc::new(Seen::default());
@@ -91,7 +91,7 @@ impl Ahead {
         Ahead { queue, ready: VecDeque::new(), end: None, seen, piece: sizes.piece }
     }
 
-    /// Elements that are all there.
+    /// Elements that are all in memory.
     pub fn given(block: Data) -> Ahead {
         let (_, queue) = sync_channel(0);
         let seen = Arc::new(Seen::default());
@@ -99,21 +99,21 @@ impl Ahead {
         Ahead { queue, ready: VecDeque::from([Rest::of(block)]), end: Some(Ok(())), seen, piece }
     }
 
-    /// How far the source is.
+    /// The progress of the source.
     pub fn seen(&self) -> Arc<Seen> {
         Arc::clone(&self.seen)
     }
 
-    /// The next `count` elements; fewer only where the sequence ends, or where an error comes behind them; none as `None`.
+    /// The next `count` elements; fewer only at the end of the sequence, or before an error; `None` instead of none.
     ///
     /// # Errors
-    /// There is no room, the run is to stop, or an error of the source has come up with nothing before it.
+    /// There is not enough memory, the run was interrupted, or an error of the source is next.
     pub fn pull(&mut self, count: usize, pool: &Pool, interrupt: &AtomicBool) -> Result<Option<Data>, Error> {
         let mut parts = Vec::new();
         let taken = self.take_parts(count, pool, interrupt, &mut parts);
         if parts.is_empty() {
             taken?;
-            // An error is said when its turn has come.
+            // An error is reported when its position is reached.
             return match if count > 0 { self.failure() } else { None } {
                 Some(e) => Err(e),
                 None => Ok(None),
@@ -121,13 +121,13 @@ impl Ahead {
         }
         let joined = taken.and_then(|()| Ok(Data::join(&parts, pool)?));
         if joined.is_err() {
-            // Whoever finds less to ask for may try again.
+            // The caller may retry with a smaller count.
             parts.into_iter().rev().for_each(|part| self.give_back(part));
         }
         joined.map(Some)
     }
 
-    /// Takes the next `count` elements, or those that there are.
+    /// Takes the next `count` elements, or as many as there are.
     fn take_parts(
         &mut self,
         count: usize,
@@ -149,7 +149,7 @@ impl Ahead {
         Ok(())
     }
 
-    /// The next elements, `count` at most: those that are there without waiting, or the first that come. `None` at the end.
+    /// The next elements, at most `count`: those available without waiting, or the first that arrive. `None` at the end.
     ///
     /// # Errors
     /// As [`Ahead::pull`].
@@ -166,7 +166,7 @@ impl Ahead {
             let Rest { block, .. } = &self.ready[k];
             let n = self.ready[k].len();
             let size = block.bytes() / block.len().max(1) * n;
-            // Much in one piece is better than more of it joined.
+            // One large block is better than a larger joined one.
             if there > 0 && size >= self.piece {
                 break;
             }
@@ -178,12 +178,12 @@ impl Ahead {
         self.pull(there.clamp(1, count), pool, interrupt)
     }
 
-    /// Takes back what was pulled last: it is the next to be pulled.
+    /// Takes back the last pulled elements: they are the next to be pulled.
     pub fn give_back(&mut self, block: Data) {
         self.ready.push_front(Rest::of(block));
     }
 
-    /// Takes the next block from the queue, if it is there: whether it is.
+    /// Takes the next block from the queue, if there is one; returns whether there was.
     fn try_next(&mut self) -> bool {
         if self.end.is_some() {
             return false;
@@ -200,7 +200,7 @@ impl Ahead {
         false
     }
 
-    /// Whether an error stands behind what has been pulled: it is not said again.
+    /// The error after the pulled elements, if any: it is not reported again.
     pub fn failure(&mut self) -> Option<Error> {
         match &self.end {
             Some(Err(_)) if self.ready.is_empty() => self.end.replace(Ok(())).and_then(Result::err),
@@ -208,7 +208,7 @@ impl Ahead {
         }
     }
 
-    /// The first block of which something is left.
+    /// The first block with elements left.
     fn first(&mut self, interrupt: &AtomicBool) -> Result<Option<&mut Rest>, Error> {
         while self.ready.is_empty() && self.end.is_none() {
             if interrupt.load(Relaxed) {
@@ -231,7 +231,7 @@ fn read(mut source: Box<dyn Source>, sizes: Sizes, pool: &Pool, to: &SyncSender<
     let largest = part.clamp(first, largest.max(first));
     let mut bytes = first;
     loop {
-        // A source that panics has not come to its end.
+        // A panic of a source is not its end.
         let next =
             catch_unwind(AssertUnwindSafe(|| source.next(bytes, pool))).unwrap_or_else(|why| Err(panicked(&*why)));
         let next = next.transpose();
@@ -248,7 +248,7 @@ fn read(mut source: Box<dyn Source>, sizes: Sizes, pool: &Pool, to: &SyncSender<
     }
 }
 
-/// What a source said when it panicked.
+/// The panic message of a source.
 fn panicked(why: &(dyn Any + Send)) -> Error {
     let text = why.downcast_ref::<String>().map(String::as_str).or(why.downcast_ref::<&str>().copied());
     Error::Failed(format!("what its elements come from panicked: {}", text.unwrap_or("it does not say why")).into())
@@ -277,12 +277,12 @@ mod tests {
         assert_eq!(e, "what its elements come from panicked: on purpose");
     }
 
-    /// Numbers from 0 on, in blocks of different sizes; then an error, if there is to be one.
+    /// Numbers from 0 on, in blocks of different sizes; then an error, if requested.
     struct Numbers {
         next: i64,
         end: i64,
         fails: bool,
-        /// For as long as it lives.
+        /// Held while the source lives.
         _alive: Arc<()>,
     }
 
@@ -345,7 +345,7 @@ mod tests {
         assert_eq!(pulled(&mut ahead, 4, &pool), [0, 1, 2, 3]);
         assert_eq!(pulled(&mut ahead, 100, &pool), (4..23).collect::<Vec<i64>>());
         assert!(n > 7 && ahead.failure().is_some());
-        // An error stands behind what is given back, too.
+        // An error also comes after elements that are given back.
         let (mut ahead, _, pool) = numbers(2, true);
         let all = ahead.pull(9, &pool, &go_on).unwrap().unwrap();
         ahead.give_back(all);

@@ -7,16 +7,16 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How long whoever waits for room in the queue sleeps, before it looks again whether the run is to stop.
+/// How long a thread that waits for room in the queue sleeps before it checks for an interrupt again.
 const LOOK: Duration = Duration::from_micros(200);
 
-/// What the other thread is told.
+/// Messages to the other thread.
 enum Order {
     Take(Data),
     Finish,
 }
 
-/// A sink that takes behind whoever pushes.
+/// A sink that writes behind the program.
 #[derive(Debug)]
 pub struct Behind {
     queue: Option<SyncSender<Order>>,
@@ -24,10 +24,10 @@ pub struct Behind {
 }
 
 impl Behind {
-    /// Begins to take.
+    /// Starts the sink.
     ///
     /// # Errors
-    /// There is no thread.
+    /// The thread could not be started.
     pub fn new(sink: Box<dyn Sink>) -> Result<Behind, Error> {
         let (queue, from) = sync_channel(QUEUE);
         let writer = std::thread::Builder::new().name("deckle-behind".into());
@@ -35,10 +35,10 @@ impl Behind {
         Ok(Behind { queue: Some(queue), thread: Some(thread) })
     }
 
-    /// Hands elements over.
+    /// Delivers elements.
     ///
     /// # Errors
-    /// What the sink said of those before, or the run is to stop.
+    /// The error of the sink on earlier elements, or the run was interrupted.
     pub fn push(&mut self, block: Data, interrupt: &AtomicBool) -> Result<(), Error> {
         let mut order = Order::Take(block);
         while let Some(queue) = &self.queue {
@@ -58,13 +58,13 @@ impl Behind {
         Err(self.join().err().unwrap_or(Error::Closed))
     }
 
-    /// Waits until everything was taken.
+    /// Waits until all elements are taken.
     ///
     /// # Errors
-    /// What the sink said.
+    /// The error of the sink.
     pub fn finish(mut self) -> Result<(), Error> {
         if let Some(queue) = self.queue.take() {
-            // If nobody listens, the thread knows why.
+            // If the receiver is gone, the thread's result holds the reason.
             let _ = queue.send(Order::Finish);
         }
         self.join()
@@ -79,7 +79,7 @@ impl Behind {
     }
 }
 
-/// What was handed over before is taken, though it is not all.
+/// Elements delivered earlier are still taken, although the result is incomplete.
 impl Drop for Behind {
     fn drop(&mut self) {
         self.queue = None;
@@ -94,7 +94,7 @@ fn write(mut sink: Box<dyn Sink>, from: &Receiver<Order>) -> Result<(), Error> {
             Order::Finish => return sink.finish(),
         }
     }
-    // The program has failed: what was taken is let go of.
+    // The program has failed: the sink is dropped.
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! Sequences from outside and to outside: sources are read ahead of what computes, sinks take behind it, each on a thread of its own with a short queue between.
+//! Input and output of sequences: sources are read ahead of the computation, sinks write behind it, each on a thread of its own with a short queue in between.
 //!
 //! ```text
 //!  source ──► [block][block] ──► pull: so many elements ──► a chunk is computed ──► push ──► [block][block] ──► sink
@@ -6,9 +6,9 @@
 //! ```
 //!
 //! # Invariants
-//! - A queue holds at most `QUEUE` blocks: whoever is ahead waits.
-//! - An error stands in the queue behind the elements that were read before it: these are computed, and then the run fails.
-//! - Whoever goes away takes the other with it: a source is let go of at the next block when nobody pulls any more, a sink without [`Sink::finish`] when the program fails.
+//! - A queue holds at most `QUEUE` blocks: the faster side waits.
+//! - An error is queued behind the elements that were read before it: these are processed, and then the run fails.
+//! - Termination propagates: a source is dropped at the next block when the program no longer pulls, a sink without [`Sink::finish`] when the program fails.
 //! - All elements are in memory of the pool, so they count against the budget.
 
 mod ahead;
@@ -21,50 +21,50 @@ use crate::data::Data;
 use crate::pool::{OverBudget, Pool};
 use std::fmt;
 
-/// How many blocks wait between two threads.
+/// The number of blocks that wait between two threads.
 const QUEUE: usize = 2;
 
-/// Where elements come from.
+/// A producer of elements.
 pub trait Source: Send {
-    /// The next elements: one at least, and then as many as there are without waiting for more, up to about so many bytes. `None` behind the last.
+    /// The next elements: at least one, and more only if available without waiting, up to about `bytes` bytes. `None` after the last.
     ///
     /// # Errors
-    /// Whatever keeps them from coming. It is not asked again.
+    /// Any error of the producer. It is not called again.
     fn next(&mut self, bytes: usize, pool: &Pool) -> Result<Option<Data>, Error>;
 
-    /// How much has been read, and how much there is, if that is known: bytes of a file, say.
+    /// The amount read so far, and the total if known: bytes of a file, for example.
     fn progress(&self) -> Option<(u64, u64)> {
         None
     }
 }
 
-/// Where elements go.
+/// A consumer of elements.
 pub trait Sink: Send {
     /// Takes the next elements.
     ///
     /// # Errors
-    /// Whatever keeps it from doing so. It is not asked again.
+    /// Any error of the consumer. It is not called again.
     fn take(&mut self, block: Data) -> Result<(), Error>;
 
-    /// These were all.
+    /// Called after the last element.
     ///
     /// # Errors
-    /// What was taken cannot be kept.
+    /// The elements could not be stored.
     fn finish(self: Box<Self>) -> Result<(), Error> {
         Ok(())
     }
 }
 
-/// Why a stream ends before its end.
+/// Why a stream stops early.
 #[derive(Debug)]
 pub enum Error {
-    /// There is no room for its elements.
+    /// There is not enough memory for its elements.
     OverBudget(OverBudget),
-    /// The run is to stop.
+    /// The run was interrupted.
     Interrupted,
-    /// Nobody wants the elements any more.
+    /// The consumer is gone.
     Closed,
-    /// What the source or the sink says.
+    /// The error of the source or the sink.
     Failed(Box<dyn std::error::Error + Send + Sync>),
 }
 

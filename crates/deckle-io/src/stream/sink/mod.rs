@@ -18,14 +18,14 @@ use flate2::write::GzEncoder;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Begins a file for the elements of a sequence type. What is written is what [`write_value`](crate::write_value) writes of all elements
-/// together, and appears when the sink is finished; one that is dropped before leaves nothing behind.
+/// Creates a file for the elements of a sequence type. The output is what [`write_value`](crate::write_value) writes for all elements
+/// together, and appears when the sink is finished; if the sink is dropped earlier, nothing remains.
 ///
-/// `None` if such a file can only be written as a whole: `.mtx`, `.npz`, pictures, sound; a `.npy` that is packed or no regular file, since its
+/// `None` if such a file can only be written as a whole: `.mtx`, `.npz`, pictures, sound; a `.npy` that is compressed or no regular file, since its
 /// first bytes come last; a `.txt` of vectors of scalars, whose columns are aligned.
 ///
 /// # Errors
-/// If there is no such file ([`check_writable`]), or it cannot be created.
+/// If values of the type cannot be written to such a file ([`check_writable`]), or it cannot be created.
 pub fn create(path: &Path, ty: &Type) -> Result<Option<Box<dyn Sink>>> {
     check_writable(path, ty)?;
     if ty.as_seq().is_none() {
@@ -41,7 +41,7 @@ pub fn create(path: &Path, ty: &Type) -> Result<Option<Box<dyn Sink>>> {
     Ok(Some(Box::new(Written { out, writer, path: path.to_path_buf() })))
 }
 
-/// How the elements of a value of this type, or the lines of a table, are written one after another; `None` if they are not.
+/// The writer for the elements of a value of this type, or the lines of a table; `None` if they are not written one by one.
 pub(crate) fn writer(format: Format, ty: &Type) -> Option<Box<dyn Writer>> {
     Some(match (format, ty.elem()) {
         (Format::Table(separator), _) if has_lines(ty) => Box::new(Table { lines: Elements::new(separator, ty) }),
@@ -55,20 +55,20 @@ pub(crate) fn writer(format: Format, ty: &Type) -> Option<Box<dyn Writer>> {
 
 /// Writes the elements of one format.
 pub(crate) trait Writer: Send {
-    /// Whether all elements can be written, of a value that is there as a whole.
+    /// Whether all elements of a materialised value can be written.
     fn check(&self, _: &Data) -> Result<()> {
         Ok(())
     }
 
     fn elements(&mut self, block: &Data, out: &mut dyn Write) -> Result<()>;
 
-    /// What comes behind the last element.
+    /// Writes the text after the last element.
     fn end(&mut self, _: &mut dyn Write) -> Result<()> {
         Ok(())
     }
 }
 
-/// An error about a file, as a sink says it.
+/// An error about a file, in the form of a sink's error.
 fn failed(e: Error, path: &Path) -> stream::Error {
     match e.kind {
         Kind::Closed => stream::Error::Closed,
@@ -80,7 +80,7 @@ fn io(e: io::Error) -> Error {
     Error::io(&e)
 }
 
-/// A file whose bytes come one after another.
+/// A file that is written sequentially.
 enum Out {
     Plain(Output),
     Packed(GzEncoder<Output>),
@@ -94,7 +94,7 @@ impl Out {
         }
     }
 
-    /// Whether others see what is written before it is finished.
+    /// Whether other processes see the output before it is finished.
     fn is_seen(&self) -> bool {
         matches!(self, Out::Plain(out) if out.is_seen())
     }
@@ -152,7 +152,7 @@ impl Writer for Table {
 /// `.json`.
 struct Json {
     elem: Type,
-    /// Whether there has been an element.
+    /// Whether an element has been written.
     any: bool,
 }
 
@@ -183,7 +183,7 @@ impl Writer for Bytes {
 
 /// `{[u8]}` as text.
 struct Lines {
-    /// How many lines there have been.
+    /// The number of lines so far.
     count: usize,
 }
 

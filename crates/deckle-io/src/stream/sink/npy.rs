@@ -1,4 +1,4 @@
-//! Arrays of NumPy: the elements, and then the shape, for which room was left before them.
+//! Arrays of NumPy: the elements, and then the shape, for which space was reserved before them.
 
 use super::{failed, io};
 use crate::Result;
@@ -19,7 +19,7 @@ const MOST_DIMS: usize = 8;
 
 pub(super) fn create(path: &Path, ty: &Type, is_packed: bool) -> Result<Option<Box<dyn Sink>>> {
     let elem = check_type(ty)?;
-    // There is no way back to the beginning of a pipe.
+    // A pipe cannot be rewound.
     let is_special = is_standard(path) || std::fs::metadata(path).is_ok_and(|m| !m.is_file() && !m.is_dir());
     if is_packed || is_special || fit::nesting(ty).0 > MOST_DIMS {
         return Ok(None);
@@ -34,9 +34,9 @@ struct Array {
     path: PathBuf,
     ty: Type,
     elem: ScalarType,
-    /// How many elements there have been.
+    /// The number of elements so far.
     count: usize,
-    /// The shape of each, once there is one.
+    /// The shape of each, once known.
     inner: Option<Vec<usize>>,
 }
 

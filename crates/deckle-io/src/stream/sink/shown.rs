@@ -1,4 +1,4 @@
-//! A vector or sequence as people read it, element after element: what [`text::show`] makes of all of them together.
+//! A vector or sequence as printed, element after element: the same text as [`text::show`] of all of them together.
 
 use super::{Writer, io};
 use crate::Result;
@@ -9,12 +9,12 @@ use std::io::Write;
 
 pub(super) struct Shown {
     elem: Type,
-    /// What stands before all elements and behind them.
+    /// The text before all elements and after them.
     brackets: [&'static str; 2],
     layout: Layout,
-    /// Whether something has been written.
+    /// Whether anything has been written.
     any: bool,
-    /// Elements that may yet share a line: none once something has been written.
+    /// Elements that may still share a line: none once something has been written.
     held: Vec<String>,
 }
 
@@ -29,7 +29,7 @@ enum Layout {
 }
 
 impl Shown {
-    /// `None` for vectors of scalars: how wide their columns are is known when all rows are.
+    /// `None` for vectors of scalars: the width of their columns depends on all rows.
     pub(super) fn new(elem: &Type, is_seq: bool) -> Option<Shown> {
         let layout = match elem {
             Type::Scalar(_) => Layout::Line,
@@ -41,7 +41,7 @@ impl Shown {
         Some(Shown { elem: elem.clone(), brackets, layout, any: false, held: Vec::new() })
     }
 
-    /// Whether the elements that are held fit on one line.
+    /// Whether the held elements fit on one line.
     fn is_short(&self) -> bool {
         let width: usize = self.held.iter().map(|s| s.chars().count() + 2).sum();
         self.held.iter().all(|s| !s.contains('\n')) && (width <= WIDTH || self.held.len() < 2)

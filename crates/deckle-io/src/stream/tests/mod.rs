@@ -1,4 +1,4 @@
-//! What is streamed is what is read and written as a whole.
+//! Streaming reads and writes the same as reading and writing as a whole.
 
 mod read;
 mod write;
@@ -9,10 +9,10 @@ use deckle_ir::value::Value;
 use std::io::Read;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// How large the blocks are to be.
+/// The sizes of the blocks.
 const BYTES: [usize; 5] = [1, 7, 64, 300, 1 << 20];
 
-/// Gives a few bytes at a time, as a pipe does.
+/// Returns a few bytes at a time, like a pipe.
 struct Trickle(Vec<u8>, usize);
 
 impl Read for Trickle {
@@ -24,7 +24,7 @@ impl Read for Trickle {
     }
 }
 
-/// All elements of a source, and the error behind them.
+/// All elements of a source, and the error after them.
 fn collected(source: &mut dyn Source, elem: &Type, bytes: usize) -> (Vec<Value>, Option<Error>) {
     let (pool, mut all) = (Pool::new(None), Vec::new());
     loop {
@@ -40,7 +40,7 @@ fn collected(source: &mut dyn Source, elem: &Type, bytes: usize) -> (Vec<Value>,
     }
 }
 
-/// What comes of a file, and of the same bytes through a pipe, in blocks of every size.
+/// The results for a file, and for the same bytes through a pipe, in blocks of every size.
 fn streamed(path: &Path, ty: &Type) -> Vec<(Vec<Value>, Option<Error>)> {
     let elem = ty.elem().unwrap();
     let through = |source: Result<Box<dyn Source>>, bytes: usize| match source {
@@ -59,7 +59,7 @@ fn streamed(path: &Path, ty: &Type) -> Vec<(Vec<Value>, Option<Error>)> {
     files.into_iter().chain(pipes).collect()
 }
 
-/// A file of a name in a directory of its own, which goes away with it.
+/// A file of a name in a directory of its own, which is removed with it.
 struct Folder(PathBuf);
 
 impl Folder {

@@ -4,7 +4,7 @@ use super::*;
 use crate::testing::{byte, int, real, record, tuple, vector};
 use deckle_ir::scalar::ScalarType as T;
 
-/// Whether the elements of `FILE:PART` are those that are read as a whole, packed and not.
+/// Whether the elements of `FILE:PART` are those that are read as a whole, compressed and not.
 #[track_caller]
 fn same(name: &str, part: &str, contents: &[u8], ty: &Type) {
     let folder = Folder::new("same");
@@ -18,7 +18,7 @@ fn same(name: &str, part: &str, contents: &[u8], ty: &Type) {
     }
 }
 
-/// Whether streaming fails as reading does, behind so many elements at most; `at` words of the message.
+/// Whether streaming fails as reading does, with these words in the message.
 #[track_caller]
 fn fails(name: &str, contents: &[u8], ty: &Type, words: &str) {
     let folder = Folder::new("fails");
@@ -122,7 +122,7 @@ fn damaged_arrays() {
     for (found, _) in streamed(&folder.file("a.npy", &bools), &seq(T::Bool)) {
         assert_eq!(found.len(), 50);
     }
-    // How long a packed file is shows at its end.
+    // The length of a compressed file is known at its end.
     let short = folder.file("a.npy.gz", &good[..good.len() - 9]);
     let (expected, all) = (read_value(&short, &ints).unwrap_err(), streamed(&short, &ints));
     assert!(all.iter().all(|(found, e)| found.len() <= 1 && e.as_ref() == Some(&expected)), "{expected}");
@@ -269,7 +269,7 @@ fn damaged_matrices() {
     fails("a.mtx", &with("99999999999 2 1\n1 1 1\n"), &rows, "rows are too many");
 }
 
-/// A sound of 16 bits: a head, a chunk that nobody knows, and the samples.
+/// A sound of 16 bits: a head, an unknown chunk, and the samples.
 fn sound(channels: u16, samples: &[i16]) -> Vec<u8> {
     let mut body = b"WAVEfmt ".to_vec();
     body.extend(16u32.to_le_bytes());
@@ -300,7 +300,7 @@ fn sounds() {
     }
     let ty = seq(T::I16);
     fails("a.wav", &stereo, &ty, "2 channels");
-    // Of a pipe the length is not known before.
+    // The length of a pipe is not known in advance.
     let folder = Folder::new("sounds");
     for len in [mono.len() - 2, 50, 20] {
         let path = folder.file("a.wav", &mono[..len]);

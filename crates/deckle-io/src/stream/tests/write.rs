@@ -5,19 +5,19 @@ use crate::testing::{byte, int, real, record, text, tuple, value, vector};
 use crate::write_value;
 use deckle_ir::scalar::ScalarType as T;
 
-/// The blocks of a few elements each that a sequence is made of.
+/// The blocks of a few elements each that make up a sequence.
 fn blocks(elem: &Type, items: &[Value], few: usize, pool: &Pool) -> Vec<Data> {
     items.chunks(few).map(|some| tree::flat(elem, some, pool, "a block").unwrap()).collect()
 }
 
-/// Hands all blocks over.
+/// Delivers all blocks.
 fn put(path: &Path, ty: &Type, blocks: Vec<Data>) -> std::result::Result<(), stream::Error> {
     let mut sink = create(path, ty).unwrap().unwrap();
     blocks.into_iter().try_for_each(|block| sink.take(block))?;
     sink.finish()
 }
 
-/// Whether a sink writes what is written as a whole.
+/// Whether a sink writes the same as writing as a whole.
 #[track_caller]
 fn same(name: &str, ty: &Type, value: &Value) {
     let (folder, pool) = (Folder::new("put"), Pool::new(None));
