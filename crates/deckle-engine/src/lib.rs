@@ -37,7 +37,7 @@ pub use deckle_runtime::Data;
 pub use explain::{cost, explain};
 pub use interpret::Interp;
 pub use native::{
-    Effort, Gpu, Hold, Input, Kept, Layout, Native, Options, PoolStats, Simulated, Simulator, Traffic, pipeline,
+    Effort, Gpu, Hold, Input, Kept, Layout, Native, Options, Order, PoolStats, Simulated, Simulator, Traffic, pipeline,
 };
 pub use settings::{Progress, Settings, pool};
 

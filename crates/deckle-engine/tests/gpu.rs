@@ -1,10 +1,11 @@
 //! Random programs, scheduled for a GPU, give on the simulator what they give in the interpreter: with many parts and with few, with a
-//! thread and with a warp at each point. What the simulator refuses (races, accesses out of range, barriers that not all reach) fails a test.
+//! thread and with a warp at each point, and the same bits with blocks in another order. What the simulator refuses (races, accesses out of range, loads of what was never stored, barriers that not all
+//! reach) fails a test.
 //!
 //! New programs on every run: see `deckle_gen::sweep`.
 
-use deckle_engine::{Layout, Options, Settings, Simulated};
-use deckle_gen::compare::{agree, is_limit, shown};
+use deckle_engine::{Layout, Options, Order, Settings, Simulated};
+use deckle_gen::compare::{agree, is_limit, same_bits, shown};
 use deckle_gen::sweep::Sweep;
 use deckle_gen::{Case, Config};
 
@@ -30,6 +31,13 @@ fn check(case: &Case, settings: &Settings, seed: u64) -> Result<(), String> {
             let (wanted, found) = (shown(&reference), shown(&run));
             let program = simulated.program();
             return Err(format!("{wanted}\nbut simulated with {layout:?}, {options:?}\n{found}\n{program}"));
+        }
+        let order = if seed.is_multiple_of(2) { Order::Descending } else { Order::Shuffled(seed) };
+        let again = simulated.run_in(order, &case.args, settings);
+        if !matches!((&run, &again), (Ok(a), Ok(b)) if same_bits(a, b)) && !matches!((&run, &again), (Err(_), Err(_))) {
+            let (ascending, other) = (shown(&run), shown(&again));
+            let program = simulated.program();
+            return Err(format!("{ascending}\nbut in {order:?} order with {layout:?}\n{other}\n{program}"));
         }
     }
     Ok(())

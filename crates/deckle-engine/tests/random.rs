@@ -4,7 +4,7 @@
 //! New seeds on every run: see `deckle_gen::sweep`. `DECKLE_IDIOM='scan of scan'` makes programs with that idiom and no other.
 
 use deckle_diag::{Code, Diagnostic};
-use deckle_engine::{Chunks, Cuts, Data, Effort, Input, Layout, Native, Options, Settings, Simulated, pipeline};
+use deckle_engine::{Chunks, Cuts, Data, Effort, Input, Layout, Native, Options, Order, Settings, Simulated, pipeline};
 use deckle_gen::compare::{Run, agree, differ_by_rounding, is_limit, same_bits, same_error, shown};
 use deckle_gen::sweep::Sweep;
 use deckle_gen::{Case, Config, Rng, program, schedules};
@@ -17,6 +17,9 @@ use deckle_runtime::Pool;
 use deckle_runtime::stream::{self, Source};
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
 
 /// How a program is compiled, and then run on native code.
 #[derive(Clone, Copy, Debug)]
@@ -118,6 +121,31 @@ fn with_settings<R>(threads: usize, chunk: Option<i64>, checked: bool, run: impl
     result
 }
 
+/// How long a run may take if the interpreter reports an error.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Runs a program of which the interpreter reports an error, or a result. Native code makes no check whose value is not needed, and what follows that check may be a loop of 2⁶³ rounds: such a
+/// run is interrupted, and returns nothing. If the interpreter returns a result, so does native code, in any time.
+fn patiently(reference: &Run, settings: &Settings, run: impl FnOnce(&Settings) -> Run) -> Option<Run> {
+    if reference.is_ok() {
+        return Some(run(settings));
+    }
+    let interrupt = settings.team.interrupt();
+    let result = thread::scope(|scope| {
+        let (done, ended) = mpsc::channel::<()>();
+        scope.spawn(move || {
+            if ended.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+                interrupt.store(true, Relaxed);
+            }
+        });
+        let result = run(settings);
+        drop(done);
+        result
+    });
+    interrupt.store(false, Relaxed);
+    Some(result).filter(|r| !matches!(r, Err(e) if e.message.starts_with("interrupted")))
+}
+
 /// What the interpreter gives; nothing if it reaches a limit.
 fn reference(case: &Case, elements: u64) -> Option<Run> {
     let limits =
@@ -146,10 +174,13 @@ fn on_cores_as(case: &Case, reference: &Run, way: &Way, given: Option<&Schedule>
         .map_err(|e| format!("{}\nbut it does not compile with {:?}: {}", shown(reference), way.options, e.message))?;
     let mut first: Option<(Option<i64>, Run)> = None;
     for (threads, chunk) in way.runs {
-        let run = with_settings(threads, chunk, way.options.checked, |s| match way.outside {
-            true => from_outside(&native, &case.args, s),
-            false => native.run(&case.args, s),
+        let run = with_settings(threads, chunk, way.options.checked, |s| {
+            patiently(reference, s, |s| match way.outside {
+                true => from_outside(&native, &case.args, s),
+                false => native.run(&case.args, s),
+            })
         });
+        let Some(run) = run else { return Ok(()) };
         let how = || {
             let outside = if way.outside { ", from outside" } else { "" };
             format!("on {threads} threads, in chunks of {chunk:?}{outside}, with {:?}", way.options)
@@ -199,7 +230,9 @@ fn on_grid_as(
 ) -> Result<(), String> {
     let simulated = Simulated::compile_as(&case.program, case.entry, options, layout, given)
         .map_err(|e| format!("{}\nbut it does not compile for a GPU: {}", shown(reference), e.message))?;
-    let run = with_settings(1, None, false, |s| simulated.run(&case.args, s));
+    let order = Order::Shuffled(case.seed);
+    let run = with_settings(1, None, false, |s| patiently(reference, s, |s| simulated.run_in(order, &case.args, s)));
+    let Some(run) = run else { return Ok(()) };
     if !agree(&case.program, reference, &run) && !differ_by_rounding(reference, &run, &rounded(case)) {
         let (wanted, got) = (shown(reference), shown(&run));
         let schedule = given.map_or(String::new(), Schedule::to_string);

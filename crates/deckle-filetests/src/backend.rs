@@ -172,7 +172,8 @@ impl Backend for Compiled {
     }
 }
 
-/// The schedule for GPUs, on the simulator: with a warp for each point fused, else not. An access out of range, a race or a divergent barrier is an error.
+/// The schedule for GPUs, on the simulator: with a warp for each point fused, else not. An access out of range, a race, a load of what was never stored, a divergent barrier and bits that depend on
+/// the order of blocks are errors.
 struct OnGrid {
     name: &'static str,
     parts: Option<i64>,
@@ -189,7 +190,14 @@ impl Backend for OnGrid {
         let options = deckle_engine::Options { fuse: self.wide, given, ..deckle_engine::Options::default() };
         let layout = deckle_engine::Layout { threads: 64, parts: self.parts, wide: Some(self.wide) };
         let simulated = deckle_engine::Simulated::compile(program, func, options, layout)?;
-        simulated.run(args, &deckle_engine::Settings::new(1, Some(4 << 30)))
+        let settings = deckle_engine::Settings::new(1, Some(4 << 30));
+        let result = simulated.run(args, &settings)?;
+        let other = simulated.run_in(deckle_engine::Order::Shuffled(args.len() as u64), args, &settings)?;
+        if !same_bits(&result, &other) {
+            let message = format!("with blocks in another order it gives {other:?}, else {result:?}");
+            return Err(Box::new(Diagnostic::nowhere(Code::Internal, message)));
+        }
+        Ok(result)
     }
 }
 

@@ -128,9 +128,19 @@ impl Compiler {
         compile::assembly(ir, &pipeline)
     }
 
-    /// PTX for a module written for `nvptx64-nvidia-cuda`; see [`Gpu`].
+    /// PTX for a module written for `nvptx64-nvidia-cuda`, from disk or compiled; see [`Gpu`].
     pub fn ptx(&self, ir: &str, gpu: &Gpu, pipeline: Pipeline) -> Result<String, Error> {
-        ptx::ptx(ir, gpu, &pipeline)
+        let key = || Key::of_ptx(ir, gpu, &pipeline);
+        let kept = self.disk.as_ref().zip(key()).and_then(|(disk, key)| disk.get(&key));
+        if let Some(text) = kept.and_then(|bytes| String::from_utf8(bytes).ok()) {
+            return Ok(text);
+        }
+        let text = ptx::ptx(ir, gpu, &pipeline)?;
+        // By now it is known which LLVM it was.
+        if let Some((disk, key)) = self.disk.as_ref().zip(key()) {
+            disk.put(&key, text.as_bytes());
+        }
+        Ok(text)
     }
 
     /// Opens LLVM on another thread, so that a program can do so while it reads its input. Compiling waits for it.

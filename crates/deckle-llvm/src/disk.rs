@@ -1,4 +1,4 @@
-//! Objects on disk, for the next process.
+//! Objects on disk, for the next process; and PTX, and what drivers make of it.
 //!
 //! The folder is `code` in `$DECKLE_CACHE`, in `$XDG_CACHE_HOME/deckle`, or in `~/.cache/deckle`. `DECKLE_CACHE=off` does without.
 //!
@@ -16,6 +16,7 @@
 //! writes, and again when it has filled a part of the room that it found then: others fill it too. All that fails here only costs time, so errors are not reported.
 
 use crate::key::Key;
+use crate::ptx::Gpu;
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -108,6 +109,16 @@ impl DiskCache {
         for path in self.files() {
             let _ = fs::remove_file(path);
         }
+    }
+
+    /// What the compiler of a driver has made of PTX for a GPU in an earlier process. It is as it was made: damage is found, and the rights of the folder keep others out.
+    pub fn binary(&self, ptx: &str, gpu: &Gpu, driver: &str) -> Option<Vec<u8>> {
+        self.get(&Key::of_binary(ptx, gpu, driver))
+    }
+
+    /// Keeps what it has made.
+    pub fn keep_binary(&self, ptx: &str, gpu: &Gpu, driver: &str, binary: &[u8]) {
+        self.put(&Key::of_binary(ptx, gpu, driver), binary);
     }
 
     /// The contents of an entry, if it is there and whole.

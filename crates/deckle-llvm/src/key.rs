@@ -6,30 +6,59 @@
 
 use crate::compile::Pipeline;
 use crate::library;
+use crate::ptx::Gpu;
 use std::fmt;
 
 /// The name of a cache entry.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Key(pub [u8; 32]);
 
-/// Keeps these hashes apart from any other use of the hash function. The number changes with the form of an [`Object`](crate::object::Object).
+/// Keeps these hashes apart from each other and from any other use of the hash function. The number changes with the form of an [`Object`](crate::object::Object).
 const PURPOSE: &str = "deckle-llvm object cache, form 1";
+/// The same of PTX.
+const PTX: &str = "deckle-llvm PTX cache, form 1";
+/// The same of what a driver's compiler makes of PTX.
+const BINARY: &str = "deckle-llvm driver binary cache, form 1";
 
 impl Key {
     /// The key of a compilation for this machine. None if it is not known which LLVM would do it.
     pub(crate) fn of(ir: &str, pipeline: &Pipeline) -> Option<Key> {
         let llvm = library::identity()?;
-        Some(Key::from_parts(&[
-            env!("CARGO_PKG_VERSION").as_bytes(),
-            llvm.as_bytes(),
-            &processor()?,
-            pipeline.as_str().as_bytes(),
-            ir.as_bytes(),
-        ]))
+        Some(Key::from_parts(
+            PURPOSE,
+            &[
+                env!("CARGO_PKG_VERSION").as_bytes(),
+                llvm.as_bytes(),
+                &processor()?,
+                pipeline.as_str().as_bytes(),
+                ir.as_bytes(),
+            ],
+        ))
     }
 
-    fn from_parts(parts: &[&[u8]]) -> Key {
-        let mut hasher = blake3::Hasher::new_derive_key(PURPOSE);
+    /// The key of PTX for a GPU: this machine's processor does not matter. None if it is not known which LLVM would make it.
+    pub(crate) fn of_ptx(ir: &str, gpu: &Gpu, pipeline: &Pipeline) -> Option<Key> {
+        let llvm = library::identity()?;
+        Some(Key::from_parts(
+            PTX,
+            &[
+                env!("CARGO_PKG_VERSION").as_bytes(),
+                llvm.as_bytes(),
+                gpu.cpu.as_bytes(),
+                gpu.features.as_bytes(),
+                pipeline.as_str().as_bytes(),
+                ir.as_bytes(),
+            ],
+        ))
+    }
+
+    /// The key of what a driver's compiler makes of PTX.
+    pub(crate) fn of_binary(ptx: &str, gpu: &Gpu, driver: &str) -> Key {
+        Key::from_parts(BINARY, &[driver.as_bytes(), gpu.cpu.as_bytes(), ptx.as_bytes()])
+    }
+
+    fn from_parts(purpose: &str, parts: &[&[u8]]) -> Key {
+        let mut hasher = blake3::Hasher::new_derive_key(purpose);
         for part in parts {
             hasher.update(&(part.len() as u64).to_le_bytes()).update(part);
         }
@@ -100,11 +129,21 @@ mod tests {
 
     #[test]
     fn every_part_and_every_boundary_counts() {
-        let key = Key::from_parts(&[b"ab", b"c"]);
-        assert_eq!(key, Key::from_parts(&[b"ab", b"c"]));
-        assert_ne!(key, Key::from_parts(&[b"a", b"bc"]));
-        assert_ne!(key, Key::from_parts(&[b"ab", b"d"]));
+        let key = Key::from_parts(PURPOSE, &[b"ab", b"c"]);
+        assert_eq!(key, Key::from_parts(PURPOSE, &[b"ab", b"c"]));
+        assert_ne!(key, Key::from_parts(PURPOSE, &[b"a", b"bc"]));
+        assert_ne!(key, Key::from_parts(PURPOSE, &[b"ab", b"d"]));
+        assert_ne!(key, Key::from_parts(BINARY, &[b"ab", b"c"]));
         assert_eq!(key.to_string().len(), 64);
+    }
+
+    #[test]
+    fn binaries_belong_to_a_gpu_and_a_driver() {
+        let key = |ptx, minor, driver| Key::of_binary(ptx, &Gpu::new(8, minor), driver);
+        assert_eq!(key("x", 0, "12.4"), key("x", 0, "12.4"));
+        assert!(
+            [key("y", 0, "12.4"), key("x", 6, "12.4"), key("x", 0, "12.5")].iter().all(|k| *k != key("x", 0, "12.4"))
+        );
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 mod needed;
 
-use deckle_llvm::{Code, Compiler, DiskCache, Origin, Pipeline};
+use deckle_llvm::{Code, Compiler, DiskCache, Error, Gpu, Origin, Pipeline, Stage};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -147,5 +147,28 @@ fn a_process_may_end_while_llvm_is_at_work() {
         let mut command = Command::new(std::env::current_exe().unwrap());
         let status = command.args(["leaver", "--exact"]).env(LEAVER, wait.to_string()).status().unwrap();
         assert!(status.success(), "after {wait} microseconds: {status}");
+    }
+}
+
+#[test]
+fn ptx_is_kept_on_disk() {
+    let folder = Folder::new("ptx");
+    let Some(disk) = DiskCache::open(&folder.0, 1 << 20) else { return eprintln!("skipped: no safe folder") };
+    let compiler = needed::compiler(Some(disk.clone()));
+    let ir = "define ptx_kernel void @kept(ptr addrspace(1) %p) {\n  store i32 1, ptr addrspace(1) %p\n  ret void\n}";
+    let ptx = |minor| match compiler.ptx(ir, &Gpu::new(8, minor), Pipeline::O3) {
+        Err(Error::Refused(e)) if e.stage == Stage::Target => None,
+        made => Some(made.unwrap()),
+    };
+    if let Some(first) = ptx(0) {
+        assert_eq!((ptx(0), disk.stats().entries), (Some(first.clone()), 1));
+        assert!(ptx(6).is_some() && disk.stats().entries == 2);
+        // What a driver makes of it is kept beside it, for that driver.
+        let gpu = Gpu::new(8, 0);
+        disk.keep_binary(&first, &gpu, "CUDA 12.4", b"code");
+        assert_eq!(disk.binary(&first, &gpu, "CUDA 12.4").as_deref(), Some(&b"code"[..]));
+        assert_eq!(disk.binary(&first, &gpu, "CUDA 12.5"), None);
+    } else {
+        eprintln!("skipped: this LLVM has no NVPTX");
     }
 }

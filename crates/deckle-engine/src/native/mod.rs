@@ -18,6 +18,7 @@ mod rows;
 mod run;
 mod scatter;
 
+pub use deckle_interp::simt::Order;
 pub(crate) use fault::{CLOSED, Failure, unfit};
 pub use gpu::{Gpu, Kept, PoolStats, Simulated, Simulator, Traffic};
 pub(crate) use gpu::{OnGpu, Taken};

@@ -1,7 +1,8 @@
 //! Expressions, thread by thread and lane by lane, by the rules of `scalar_eval`.
 
 use super::SimError;
-use super::memory::{Memory, Use};
+use super::memory::Memory;
+use super::touched::Use;
 use super::warp::Warp;
 use deckle_ir::array::{BinOp, UnOp};
 use deckle_ir::loops::{Axis, Expr, Shuffle, Val};

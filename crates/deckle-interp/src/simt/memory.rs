@@ -1,7 +1,8 @@
-//! Buffers: those that are passed, those that a block shares, and who has touched what since the last barrier.
+//! Buffers: those that are passed, those that a block shares, and which of their elements have been stored.
 
+use super::touched::{Touched, Use, Who};
 use super::{SimError, is_shared};
-use deckle_ir::loops::{Buf, Function, Local, Place, RECORD};
+use deckle_ir::loops::{Access, Buf, Function, Local, Place, RECORD};
 use deckle_ir::scalar::{Scalar, ScalarType};
 
 /// A buffer: elements of one type, as bytes.
@@ -9,12 +10,20 @@ use deckle_ir::scalar::{Scalar, ScalarType};
 pub struct BufferMem {
     elem: ScalarType,
     bytes: Vec<u8>,
+    /// Which elements have been stored: the others hold nothing that a program may load.
+    stored: Vec<bool>,
 }
 
 impl BufferMem {
     /// A buffer of zeros.
     pub fn new(elem: ScalarType, len: usize) -> BufferMem {
-        BufferMem { elem, bytes: vec![0; len * elem.bytes()] }
+        BufferMem { elem, bytes: vec![0; len * elem.bytes()], stored: vec![true; len] }
+    }
+
+    /// A buffer in which nothing has been stored.
+    pub fn unset(elem: ScalarType, len: usize) -> BufferMem {
+        let byte = if elem == ScalarType::Bool { 1 } else { 0xa5 };
+        BufferMem { elem, bytes: vec![byte; len * elem.bytes()], stored: vec![false; len] }
     }
 
     /// A buffer with these elements, converted to `elem` if they are not of that type.
@@ -28,14 +37,22 @@ impl BufferMem {
 
     /// A buffer that these bytes are; what is left of the last element is cut off.
     pub fn from_bytes(elem: ScalarType, mut bytes: Vec<u8>) -> BufferMem {
-        bytes.truncate(bytes.len() / elem.bytes() * elem.bytes());
-        BufferMem { elem, bytes }
+        let len = bytes.len() / elem.bytes();
+        bytes.truncate(len * elem.bytes());
+        BufferMem { elem, bytes, stored: vec![true; len] }
+    }
+
+    /// The same, of which only those elements are stored all of whose bytes are.
+    pub fn partly(elem: ScalarType, bytes: Vec<u8>, stored: &[bool]) -> BufferMem {
+        let mut buffer = BufferMem::from_bytes(elem, bytes);
+        let elements = stored.chunks_exact(elem.bytes()).map(|bytes| bytes.iter().all(|b| *b));
+        buffer.stored.iter_mut().zip(elements).for_each(|(known, all)| *known = all);
+        buffer
     }
 
     /// A local buffer, whose contents mean nothing yet.
     fn garbage(local: &Local) -> BufferMem {
-        let byte = if local.elem == ScalarType::Bool { 1 } else { 0xa5 };
-        BufferMem { elem: local.elem, bytes: vec![byte; local.len as usize * local.elem.bytes()] }
+        BufferMem::unset(local.elem, local.len as usize)
     }
 
     /// The type of its elements.
@@ -51,6 +68,11 @@ impl BufferMem {
     /// Whether it has none.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
+    }
+
+    /// Which elements have been stored.
+    pub fn stored(&self) -> &[bool] {
+        &self.stored
     }
 
     /// Its memory.
@@ -86,6 +108,7 @@ impl BufferMem {
         let size = self.elem.bytes();
         if let Some(bytes) = self.bytes.get_mut(k * size..(k + 1) * size) {
             bytes.copy_from_slice(&bits.to_le_bytes()[..size]);
+            self.stored[k] = true;
         }
     }
 }
@@ -96,23 +119,7 @@ pub(super) fn private(function: &Function) -> Vec<BufferMem> {
     function.locals.iter().map(one).collect()
 }
 
-/// Nobody, in [`Touched`].
-const NOBODY: u32 = u32::MAX;
-/// More than one thread, in [`Touched`].
-const MANY: u32 = u32::MAX - 1;
-
-/// Which threads have used an element since the last barrier.
-#[derive(Clone, Copy)]
-struct Touched {
-    writer: u32,
-    reader: u32,
-    /// Who combined into it; as often as they like.
-    atomic: u32,
-}
-
-const UNTOUCHED: Touched = Touched { writer: NOBODY, reader: NOBODY, atomic: NOBODY };
-
-/// What the threads of a block share.
+/// The buffers that the threads of a block share, and who has used their elements.
 pub(super) struct Shared {
     buffers: Vec<BufferMem>,
     touched: Vec<Vec<Touched>>,
@@ -121,23 +128,26 @@ pub(super) struct Shared {
 impl Shared {
     pub(super) fn new(function: &Function) -> Shared {
         let buffers: Vec<BufferMem> = function.locals.iter().map(BufferMem::garbage).collect();
-        let touched = buffers.iter().map(|b| vec![UNTOUCHED; b.len()]).collect();
+        let touched = buffers.iter().map(|b| vec![Touched::NEVER; b.len()]).collect();
         Shared { buffers, touched }
-    }
-
-    /// All threads have met.
-    pub(super) fn barrier(&mut self) {
-        self.touched.iter_mut().for_each(|t| t.fill(UNTOUCHED));
     }
 }
 
-/// What is done with an element.
-#[derive(Clone, Copy, PartialEq)]
-pub(super) enum Use {
-    Load,
-    Store(u64),
-    /// The new bits are computed from the old.
-    Atomic,
+/// What is known of a launch: who has used the elements of the buffers that are passed, and the first thing that was found wrong.
+pub(super) struct Launched {
+    /// For each buffer; of those that are only read there is nothing to know.
+    touched: Vec<Vec<Touched>>,
+    pub(super) wrong: Option<SimError>,
+}
+
+impl Launched {
+    pub(super) fn new(function: &Function, passed: &[BufferMem]) -> Launched {
+        let len = |(k, b): (usize, &BufferMem)| match function.buffers[k].access {
+            Access::Read => 0,
+            Access::Write => b.len(),
+        };
+        Launched { touched: passed.iter().enumerate().map(|b| vec![Touched::NEVER; len(b)]).collect(), wrong: None }
+    }
 }
 
 /// Everything that a warp can reach but for its own.
@@ -145,6 +155,7 @@ pub(super) struct Memory<'a> {
     pub(super) function: &'a Function,
     pub(super) passed: &'a mut [BufferMem],
     pub(super) shared: &'a mut Shared,
+    pub(super) launched: &'a mut Launched,
     pub(super) error: &'a mut [u64; RECORD],
 }
 
@@ -153,55 +164,43 @@ impl Memory<'_> {
     pub(super) fn access(
         &mut self,
         own: &mut [BufferMem],
-        buf: Buf,
-        index: i128,
-        thread: (u64, u32),
+        (buf, index): (Buf, i128),
+        who: Who,
         how: Use,
         combine: impl FnOnce(u64) -> u64,
     ) -> Result<u64, SimError> {
         let local = buf.index().checked_sub(self.passed.len());
         let shared = is_shared(self.function, buf);
-        let buffer = match local {
-            None => self.passed.get_mut(buf.index()),
-            Some(k) if shared => self.shared.buffers.get_mut(k),
-            Some(k) => own.get_mut(k),
+        let (buffer, touched) = match local {
+            None => (self.passed.get_mut(buf.index()), self.launched.touched.get_mut(buf.index())),
+            Some(k) if shared => (self.shared.buffers.get_mut(k), self.shared.touched.get_mut(k)),
+            Some(k) => (own.get_mut(k), None),
         };
         let Some(buffer) = buffer else {
             return Err(SimError::IllFormed(vec![format!("there is no {buf}")]));
         };
-        let len = buffer.len();
+        let (len, thread) = (buffer.len(), (who.block, who.thread));
         let Some(k) = usize::try_from(index).ok().filter(|&k| k < len) else {
             return match how {
                 Use::Load if len == 0 && index == 0 => Ok(0),
                 _ => Err(SimError::OutOfRange { buf, index, len, thread }),
             };
         };
-        let before = buffer.bits(k);
+        let (before, was_stored) = (buffer.bits(k), buffer.stored[k]);
         match how {
             Use::Load => {}
-            Use::Store(bits) => buffer.set(k, bits),
+            Use::Store(bits, _) => buffer.set(k, bits),
             Use::Atomic => buffer.set(k, combine(before)),
         }
-        if let (true, Some(l)) = (shared, local) {
-            let news = before != buffer.bits(k);
-            let touched = &mut self.shared.touched[l][k];
-            if conflict(touched, thread.1, how, news) {
-                return Err(SimError::Race { buf, index: k, thread: thread.1 });
-            }
-        }
+        let news = !was_stored || before != buffer.bits(k);
+        let race = touched.and_then(|t| t.get_mut(k)).is_some_and(|t| t.by(who, how, news));
+        let unset = !was_stored && !matches!(how, Use::Store(..));
+        let wrong = match (race, unset) {
+            (true, _) => Some(SimError::Race { buf, index: k, thread }),
+            (_, true) => Some(SimError::Unset { buf, index: k, thread }),
+            _ => None,
+        };
+        self.launched.wrong = self.launched.wrong.take().or(wrong);
         Ok(before)
     }
-}
-
-/// Notes a use; tells whether it is at odds with another thread. A store of what is there already is not.
-fn conflict(t: &mut Touched, me: u32, how: Use, news: bool) -> bool {
-    let others = |who: u32| who != NOBODY && who != me;
-    let (odds, slot) = match how {
-        Use::Store(_) if !news => return false,
-        Use::Load => (others(t.writer) || others(t.atomic), &mut t.reader),
-        Use::Store(_) => (others(t.writer) || others(t.reader) || others(t.atomic), &mut t.writer),
-        Use::Atomic => (others(t.writer) || others(t.reader), &mut t.atomic),
-    };
-    *slot = if *slot == NOBODY || *slot == me { me } else { MANY };
-    odds
 }

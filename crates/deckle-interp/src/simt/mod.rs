@@ -3,13 +3,14 @@
 //! It is how schedules are tested without the hardware, so it is strict where hardware is not:
 //! - every access is checked against the length of its buffer (index 0 of an empty buffer reads 0, as the IR promises);
 //! - a barrier or a shuffle that only some threads reach is an error, and so are barriers that warps reach at different places;
-//! - two threads that use one element of shared memory without a barrier between them, one of them writing something new, are
-//!   an error;
-//! - local buffers begin with garbage; streaming stores of several lanes have to be aligned.
+//! - two threads that use one element, one of them storing, without a barrier of their block between them, are an error, in shared memory and in that of all blocks (`touched.rs`);
+//! - a load of an element that has not been stored is an error; local buffers begin with garbage; streaming stores of several lanes have to be aligned.
+//!
+//! After a check of the program has failed, results mean nothing, and the last two are no errors.
 //!
 //! # How threads run
-//! Blocks run one after another in the order of their numbers. The warps of a block (32 threads; on a CPU one thread) take turns from barrier to
-//! barrier. A warp runs in lock step: the function is flattened (`flat.rs`) to instructions with jumps, and a mask says which threads take part.
+//! Blocks run one after another in the [`Order`] that is asked for. The warps of a block (32 threads; on a CPU one thread) take turns from barrier to
+//! barrier, in the same order. A warp runs in lock step: the function is flattened (`flat.rs`) to instructions with jumps, and a mask says which threads take part.
 //! Where threads part at an `if`, first those run that take the first block, then the others; a loop runs until its last thread is done.
 //!
 //! Products and sums are not contracted, and nothing is regrouped: floats differ from compiled code by that.
@@ -17,15 +18,18 @@
 mod eval;
 mod flat;
 mod memory;
+mod order;
 #[cfg(test)]
 mod tests;
+mod touched;
 mod warp;
 
 pub use memory::BufferMem;
+pub use order::Order;
 
 use deckle_ir::loops::{Buf, Function, Place, RECORD, verify};
 use deckle_ir::scalar::Scalar;
-use memory::{Memory, Shared};
+use memory::{Launched, Memory, Shared};
 use std::fmt;
 use warp::{Stop, Warp};
 
@@ -62,14 +66,23 @@ pub enum SimError {
         /// The block.
         block: u64,
     },
-    /// Two threads of a block at one element of shared memory, without a barrier between them.
+    /// Two threads at one element, one of them storing, without a barrier between them.
     Race {
         /// Which buffer.
         buf: Buf,
         /// Which element.
         index: usize,
-        /// The second of them.
-        thread: u32,
+        /// The block and the number in it of the second of them.
+        thread: (u64, u32),
+    },
+    /// A load of an element that has not been stored.
+    Unset {
+        /// Which buffer.
+        buf: Buf,
+        /// Which element.
+        index: usize,
+        /// The block and the thread in it.
+        thread: (u64, u32),
     },
     /// It takes too long.
     Endless,
@@ -84,8 +97,14 @@ impl fmt::Display for SimError {
             }
             SimError::Misaligned { buf, index } => write!(f, "the streaming store to {buf}[{index}] is not aligned"),
             SimError::Divergent { what, block } => write!(f, "not all threads reach a {what} (block {block})"),
-            SimError::Race { buf, index, thread } => {
-                write!(f, "thread {thread} and another use {buf}[{index}] without a barrier between them")
+            SimError::Race { buf, index, thread: (block, thread) } => {
+                write!(
+                    f,
+                    "thread {thread} of block {block} and another use {buf}[{index}] without a barrier between them"
+                )
+            }
+            SimError::Unset { buf, index, thread: (block, thread) } => {
+                write!(f, "{buf}[{index}] is loaded, but has not been stored (block {block}, thread {thread})")
             }
             SimError::Endless => write!(f, "more than {MAX_STEPS} steps"),
         }
@@ -102,21 +121,35 @@ pub fn run(
     scalars: &[Scalar],
     error: &mut [u64; RECORD],
 ) -> Result<(), SimError> {
+    run_in(Order::Ascending, function, grid, buffers, scalars, error)
+}
+
+/// The same, with blocks and warps in another order.
+pub fn run_in(
+    order: Order,
+    function: &Function,
+    grid: u64,
+    buffers: &mut [BufferMem],
+    scalars: &[Scalar],
+    error: &mut [u64; RECORD],
+) -> Result<(), SimError> {
     verify(function).map_err(SimError::IllFormed)?;
     check_arguments(function, buffers, scalars)?;
     let code = flat::flatten(function);
     let (grid, threads) = if function.block == 0 { (1, 1) } else { (grid, 32) };
     let warps = (function.block / 32).max(1);
     let mut steps = MAX_STEPS;
-    for block in 0..grid {
+    let mut launched = Launched::new(function, buffers);
+    for block in order.of(grid, 0) {
         let mut shared = Shared::new(function);
         let mut all: Vec<Warp<'_>> =
             (0..warps).map(|w| Warp::new(function, &code, threads, (block, grid, w * 32), scalars)).collect();
-        loop {
+        for meeting in 1.. {
             let mut stops = Vec::new();
-            for warp in &mut all {
-                let mut memory = Memory { function, passed: buffers, shared: &mut shared, error };
-                stops.push(warp.run(&mut memory, &mut steps)?);
+            for warp in order.of(u64::from(warps), meeting) {
+                let (shared, launched) = (&mut shared, &mut launched);
+                let mut memory = Memory { function, passed: buffers, shared, launched, error };
+                stops.push(all[warp as usize].run(&mut memory, &mut steps)?);
             }
             if stops.iter().any(|s| *s != stops[0]) {
                 return Err(SimError::Divergent { what: "barrier", block });
@@ -124,13 +157,12 @@ pub fn run(
             if stops[0] == Stop::End {
                 break;
             }
-            shared.barrier();
         }
         if all.iter().any(Warp::failed) {
             error[0] = 1;
         }
     }
-    Ok(())
+    launched.wrong.filter(|_| error[0] == 0).map_or(Ok(()), Err)
 }
 
 fn check_arguments(function: &Function, buffers: &[BufferMem], scalars: &[Scalar]) -> Result<(), SimError> {

@@ -107,7 +107,7 @@ fn block_sum(with_barrier: bool) -> Builder {
     }
     let five = b.i64(5);
     let warp = b.binary(BinOp::Shr, t, five);
-    b.store(partial, warp, x);
+    b.store_with(partial, warp, x, None, StoreHint::Shared);
     if with_barrier {
         b.barrier();
     }
@@ -135,7 +135,115 @@ fn a_block_sums_by_shuffles_and_shared_memory() {
 fn a_missing_barrier_is_found() {
     let mut buffers = [ints(&[1; 128]), ints(&[0])];
     let error = simulate(block_sum(false), 1, &mut buffers, &[]).unwrap_err();
-    assert!(matches!(error, SimError::Race { buf: Buf(2), .. }), "{error}");
+    // The first thread loads before the others have stored; in another order it would be a race.
+    assert!(matches!(error, SimError::Unset { buf: Buf(2), .. }), "{error}");
+    let function = block_sum(false).finish().unwrap();
+    let mut buffers = [ints(&[1; 128]), ints(&[0])];
+    let found = run_in(Order::Descending, &function, 1, &mut buffers, &[], &mut [0; RECORD]);
+    assert!(matches!(found, Err(SimError::Race { buf: Buf(2), .. })), "{found:?}");
+}
+
+/// Each thread of two blocks of 32 stores its number at its place plus `apart` for the second block, and loads from there.
+fn stores_apart(apart: i64, hint: StoreHint) -> Builder {
+    let mut b = Builder::for_gpu("stores", 32);
+    let out = b.buffer(I64, Access::Write);
+    let (t, block) = (thread(&mut b), b.let_(Expr::Id(Axis::Block)));
+    let base = b.mul_const(block, apart);
+    let at = b.add(base, t);
+    b.store_with(out, at, t, None, hint);
+    b
+}
+
+#[test]
+fn races_between_blocks_are_found_in_any_order() {
+    for order in [Order::Ascending, Order::Descending, Order::Shuffled(3)] {
+        for (apart, hint, race) in [
+            (32, StoreHint::Cached, false),
+            (31, StoreHint::Cached, true),
+            (0, StoreHint::Cached, true),
+            (0, StoreHint::Shared, false),
+            (1, StoreHint::Shared, true),
+        ] {
+            let function = stores_apart(apart, hint).finish().unwrap();
+            let mut buffers = [ints(&[-1; 64])];
+            let found = run_in(order, &function, 2, &mut buffers, &[], &mut [0; RECORD]);
+            let is_race = matches!(found, Err(SimError::Race { buf: Buf(0), .. }));
+            assert_eq!((is_race, found.is_ok()), (race, !race), "{order:?}, {apart}: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn a_barrier_orders_the_threads_of_its_block_only() {
+    // Thread 0 stores, and after a barrier all threads load.
+    for (blocks, race) in [(1, false), (2, true)] {
+        let mut b = Builder::for_gpu("f", 64);
+        let out = b.buffer(I64, Access::Write);
+        let (t, zero) = (thread(&mut b), b.i64(0));
+        let first = b.binary(BinOp::Eq, t, zero);
+        b.when(first, |b| b.store(out, zero, t));
+        b.barrier();
+        b.load(out, zero);
+        let found = simulate(b, blocks, &mut [ints(&[5])], &[]);
+        assert_eq!(matches!(found, Err(SimError::Race { .. })), race, "{found:?}");
+        assert_eq!(found.is_ok(), !race);
+    }
+}
+
+#[test]
+fn a_barrier_of_a_warp_orders_its_threads_only() {
+    // Thread 0 stores after all threads have loaded.
+    for (threads, syncs, race) in [(32, false, true), (32, true, false), (64, true, true)] {
+        let mut b = Builder::for_gpu("f", threads);
+        let out = b.buffer(I64, Access::Write);
+        let (t, zero) = (thread(&mut b), b.i64(0));
+        b.load(out, zero);
+        if syncs {
+            b.warp_barrier();
+        }
+        let first = b.binary(BinOp::Eq, t, zero);
+        b.when(first, |b| b.store(out, zero, t));
+        let found = simulate(b, 1, &mut [ints(&[5])], &[]);
+        assert_eq!(matches!(found, Err(SimError::Race { .. })), race, "{found:?}");
+        assert_eq!(found.is_ok(), !race);
+    }
+}
+
+#[test]
+fn atomics_race_with_other_uses_only() {
+    for (loads, race) in [(false, false), (true, true)] {
+        let mut b = Builder::for_gpu("f", 64);
+        let out = b.buffer(I64, Access::Write);
+        let (one, zero) = (b.i64(1), b.i64(0));
+        b.atomic(BinOp::Add, out, zero, one);
+        if loads {
+            b.load(out, zero);
+        }
+        let found = simulate(b, 2, &mut [ints(&[5])], &[]);
+        assert_eq!(matches!(found, Err(SimError::Race { .. })), race, "{found:?}");
+    }
+}
+
+#[test]
+fn a_load_of_what_was_never_stored_is_found() {
+    let function = |stores: bool, fails: bool| {
+        let mut b = Builder::new("f");
+        let xs = b.buffer(I64, Access::Write);
+        let (one, failed) = (b.i64(1), b.bool(fails));
+        if stores {
+            b.store(xs, one, one);
+        }
+        b.load(xs, one);
+        b.flag(failed);
+        b.finish().unwrap()
+    };
+    for (stores, fails) in [(false, false), (true, false), (false, true)] {
+        let mut buffers = [BufferMem::unset(I64, 2)];
+        let found = run(&function(stores, fails), 1, &mut buffers, &[], &mut [0; RECORD]);
+        let unset = Err(SimError::Unset { buf: Buf(0), index: 1, thread: (0, 0) });
+        assert_eq!(found, if stores || fails { Ok(()) } else { unset });
+        assert_eq!(buffers[0].stored(), [false, stores]);
+    }
 }
 
 #[test]

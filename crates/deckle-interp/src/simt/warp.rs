@@ -1,7 +1,8 @@
 //! A warp: its place in the code, its masks, and the values of its threads.
 
 use super::flat::Inst;
-use super::memory::{BufferMem, Memory, Use, private};
+use super::memory::{BufferMem, Memory, private};
+use super::touched::{Use, Who};
 use super::{SimError, eval};
 use deckle_ir::array::BinOp;
 use deckle_ir::loops::{Buf, Function, Stmt, StoreHint, Val};
@@ -38,6 +39,10 @@ pub(super) struct Warp<'a> {
     bits: Vec<u64>,
     starts: Vec<usize>,
     own: Vec<Vec<BufferMem>>,
+    /// How many barriers it has passed.
+    barriers: u32,
+    /// And of its own.
+    syncs: u32,
     pub(super) failed: u32,
 }
 
@@ -58,8 +63,9 @@ impl<'a> Warp<'a> {
         let full = u32::MAX >> (32 - threads);
         let own = (0..threads).map(|_| private(function)).collect();
         let bits = vec![0; total];
+        let (at, mask, saved, barriers, syncs, failed) = (0, full, Vec::new(), 0, 0, 0);
         let mut warp =
-            Warp { function, code, threads, place, at: 0, mask: full, saved: Vec::new(), bits, starts, own, failed: 0 };
+            Warp { function, code, threads, place, at, mask, saved, bits, starts, own, barriers, syncs, failed };
         for (&v, s) in function.scalars.iter().zip(scalars) {
             for t in 0..threads {
                 warp.set(v, t, 0, *s);
@@ -125,6 +131,7 @@ impl<'a> Warp<'a> {
                     if !self.full() {
                         return Err(SimError::Divergent { what: "barrier", block: self.place.0 });
                     }
+                    self.barriers += 1;
                     return Ok(Stop::Barrier(self.at));
                 }
                 Inst::Plain(stmt) => self.plain(stmt, memory)?,
@@ -200,7 +207,7 @@ impl<'a> Warp<'a> {
                         let packed = *hint == StoreHint::Packed;
                         let index = if packed { first + stored } else { self.index(*at, t, lane) };
                         stored += 1;
-                        self.access(memory, *buf, index, t, Use::Store(bits), |b| b)?;
+                        self.access(memory, *buf, index, t, Use::Store(bits, *hint == StoreHint::Shared), |b| b)?;
                     }
                 }
             }
@@ -228,6 +235,8 @@ impl<'a> Warp<'a> {
             }
             // Flattened, or handled where the warp stops.
             Stmt::For { .. } | Stmt::While { .. } | Stmt::If { .. } | Stmt::Barrier => {}
+            Stmt::WarpBarrier if self.full() => self.syncs += 1,
+            Stmt::WarpBarrier => return Err(SimError::Divergent { what: "barrier", block: self.place.0 }),
         }
         Ok(())
     }
@@ -247,8 +256,9 @@ impl<'a> Warp<'a> {
         how: Use,
         combine: impl FnOnce(u64) -> u64,
     ) -> Result<u64, SimError> {
-        let who = (self.place.0, self.place.2 + thread);
-        memory.access(&mut self.own[thread as usize], buf, index, who, how, combine)
+        let who =
+            Who { block: self.place.0, thread: self.place.2 + thread, barriers: self.barriers, syncs: self.syncs };
+        memory.access(&mut self.own[thread as usize], (buf, index), who, how, combine)
     }
 }
 

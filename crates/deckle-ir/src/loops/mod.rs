@@ -25,7 +25,7 @@
 //! On a CPU a function runs on one thread; the calls of one kernel differ in their scalar parameters. On a GPU
 //! ([`Function::block`] is not 0) it runs on all threads of all blocks of a grid at once; [`Expr::Id`] tells them apart. Threads of a block
 //! share [`Local`]s of kind [`Place::Shared`] and meet at [`Stmt::Barrier`], which all or none of them reach. 32 successive threads are a warp
-//! and can exchange values by [`Expr::Shuffle`], which all of them reach together.
+//! and can exchange values by [`Expr::Shuffle`] or order their accesses by [`Stmt::WarpBarrier`], which all of them reach together.
 
 mod build;
 mod fold;
@@ -323,6 +323,8 @@ pub enum Stmt {
     },
     /// `barrier` — waits until all threads of the block are here. GPU only.
     Barrier,
+    /// `barrier warp` — waits until all threads of the warp are here: what they did before comes before what any of them does after. GPU only.
+    WarpBarrier,
 }
 
 /// Who runs: see [`Expr::Id`].

@@ -194,7 +194,8 @@ impl Reader<'_> {
             }
             "barrier" => {
                 self.cursor.keyword(word)?;
-                Ok(Stmt::Barrier)
+                let of_warp = self.cursor.peek_word() == "warp" && self.cursor.eat("warp");
+                Ok(if of_warp { Stmt::WarpBarrier } else { Stmt::Barrier })
             }
             _ => {
                 self.cursor.rewind(place);

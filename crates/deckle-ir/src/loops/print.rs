@@ -163,6 +163,7 @@ impl Printer<'_> {
                 f.write_str(")")
             }
             Stmt::Barrier => f.write_str("barrier"),
+            Stmt::WarpBarrier => f.write_str("barrier warp"),
         }
     }
 }

@@ -181,6 +181,11 @@ impl Builder {
         self.stmt(Stmt::Barrier);
     }
 
+    /// Waits for the threads of the warp.
+    pub fn warp_barrier(&mut self) {
+        self.stmt(Stmt::WarpBarrier);
+    }
+
     /// A counted loop. The closure gets the counter and what is carried, and gives what is carried on.
     pub fn for_(
         &mut self,

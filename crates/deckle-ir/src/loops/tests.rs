@@ -60,6 +60,7 @@ fn everything(block: u32) -> Function {
         let shared = b.local(I64, block, Place::Shared);
         b.store(shared, thread, found[0]);
         b.barrier();
+        b.warp_barrier();
         let one = b.i64(1);
         let other = b.let_(Expr::Shuffle(Shuffle::Xor, thread, one));
         b.store(shared, thread, other);

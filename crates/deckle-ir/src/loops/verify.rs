@@ -231,7 +231,7 @@ impl Verifier<'_> {
                     self.lanes(v, 1);
                 }
             }
-            Stmt::Barrier => self.threads("barrier"),
+            Stmt::Barrier | Stmt::WarpBarrier => self.threads("barrier"),
         }
     }
 

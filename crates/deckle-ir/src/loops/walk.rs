@@ -91,6 +91,6 @@ pub(super) fn rename_in(stmt: &mut Stmt, name: &impl Fn(Val) -> Val) {
         }
         Stmt::Flag(v) => *v = name(*v),
         Stmt::Fail { operands, .. } => operands.iter_mut().for_each(|v| *v = name(*v)),
-        Stmt::Barrier => {}
+        Stmt::Barrier | Stmt::WarpBarrier => {}
     }
 }

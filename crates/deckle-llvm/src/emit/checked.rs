@@ -290,7 +290,7 @@ impl Picked {
                     self.others.insert(*v);
                 }
                 Stmt::Fail { operands: of, .. } => self.others.extend(of),
-                Stmt::Barrier => {}
+                Stmt::Barrier | Stmt::WarpBarrier => {}
             }
         }
     }

@@ -40,6 +40,10 @@ impl Writer<'_> {
                 self.module.declare("void @llvm.nvvm.barrier0()".to_string());
                 self.line("call void @llvm.nvvm.barrier0()");
             }
+            Stmt::WarpBarrier => {
+                self.module.declare("void @llvm.nvvm.bar.warp.sync(i32)".to_string());
+                self.line("call void @llvm.nvvm.bar.warp.sync(i32 -1)");
+            }
         }
     }
 

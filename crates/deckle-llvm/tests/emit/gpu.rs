@@ -39,6 +39,7 @@ fn kernels_become_ptx() {
     let slot = b.binary(BinOp::Rem, t, four);
     b.store(partial, slot, x);
     b.barrier();
+    b.warp_barrier();
     let total = b.load(partial, slot);
     let whole = b.cast(ScalarType::I64, total);
     b.atomic(BinOp::Add, out, block, whole);

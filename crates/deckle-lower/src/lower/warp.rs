@@ -12,7 +12,7 @@ use super::points::Over;
 use crate::facts::grid::is_atomic;
 use crate::facts::parts_of;
 use deckle_ir::array::BinOp;
-use deckle_ir::kernel::{Combine, Node, Op, Region, Sink, Space};
+use deckle_ir::kernel::{self, Combine, Node, Op, Region, Sink, Space};
 use deckle_ir::loops::{Expr, Shuffle, Val, WARP};
 use deckle_ir::scalar::ScalarType;
 use deckle_ir::schedule::{Item, Level, Nest};
@@ -92,7 +92,12 @@ impl Emitter<'_> {
         let lane = self.lane();
         match sink {
             Sink::Write { buf, at, value, .. } if lane.is_some() => {
+                let in_place = self.loads(*buf);
                 let (buf, at, value) = (self.buf(*buf)?, self.val(*at)?, self.val(*value)?);
+                if in_place {
+                    // All threads have loaded what is there before one of them stores.
+                    self.b.warp_barrier();
+                }
                 self.once(lane, |e| e.b.store(buf, at, value));
             }
             Sink::Scatter { bufs, at, values, combine: Some(Combine::Ops(ops)), .. }
@@ -109,6 +114,12 @@ impl Emitter<'_> {
             _ => return Ok(false),
         }
         Ok(true)
+    }
+
+    /// Whether a sink needs what is in a buffer.
+    fn loads(&self, buf: kernel::Buf) -> bool {
+        let is_load = |n: &Node| matches!(self.p.node(*n).op, Op::Load(b, _) if b == buf);
+        self.sinks.iter().any(|s| self.p.sink_needs(s).iter().any(is_load))
     }
 
     /// By the first thread of a warp.

@@ -158,6 +158,14 @@ impl Driver {
         }
     }
 
+    /// The newest CUDA version that it supports.
+    pub fn version(&self) -> Result<(u32, u32), CudaError> {
+        let mut version: c_int = 0;
+        // SAFETY: writes one int.
+        self.check("cuDriverGetVersion", unsafe { (self.driver_version)(&mut version) })?;
+        Ok((version as u32 / 1000, version as u32 % 1000 / 10))
+    }
+
     /// Makes a status an error with the driver's words.
     pub fn check(&self, call: &'static str, status: Status) -> Result<(), CudaError> {
         if status == 0 {

@@ -177,10 +177,7 @@ impl Cuda {
 
     /// The newest CUDA version that the driver supports: `(12, 4)`.
     pub fn version(&self) -> Result<(u32, u32), CudaError> {
-        let mut version: c_int = 0;
-        // SAFETY: writes one int.
-        self.driver.check("cuDriverGetVersion", unsafe { (self.driver.driver_version)(&mut version) })?;
-        Ok((version as u32 / 1000, version as u32 % 1000 / 10))
+        self.driver.version()
     }
 
     /// All devices.
@@ -291,6 +288,11 @@ impl Context {
     /// The device.
     pub fn info(&self) -> &DeviceInfo {
         &self.shared.info
+    }
+
+    /// The newest CUDA version that the driver supports, as [`Cuda::version`].
+    pub fn driver_version(&self) -> Result<(u32, u32), CudaError> {
+        self.shared.driver.version()
     }
 
     /// The driver, with this context current on the calling thread.

@@ -5,7 +5,7 @@ use crate::native::gpu::port::{Launching, Port, PortError, Ported};
 use crate::native::{bug, unloadable};
 use deckle_diag::Diagnostic;
 use deckle_ir::loops::Function;
-use deckle_llvm::{Compiler, Gpu, Pipeline, emit};
+use deckle_llvm::{Compiler, DiskCache, Gpu, Pipeline, emit};
 use deckle_runtime::cuda::{self, Arg, Context, CudaError, DeviceBuffer, Event, Module, Pinned, Stream};
 use std::collections::HashMap;
 
@@ -50,12 +50,32 @@ impl CudaPort {
             }
         };
         let refused = |e: CudaError| bug(e.to_string());
-        let image = self.context.binary(ptx).map_err(refused)?;
-        // SAFETY: the driver has just made the binary.
-        let module = unsafe { self.context.module(&image) }.map_err(refused)?;
+        let module = self.module(ptx).map_err(refused)?;
         let entry = |f: &Function| Ok((f.name.clone(), module.function(&f.name)?));
         let entries = kernels.iter().map(entry).collect::<Result<_, CudaError>>().map_err(refused)?;
         Ok(Loaded { entries, _module: module })
+    }
+}
+
+impl CudaPort {
+    /// Has the driver compile PTX, unless it has in an earlier process.
+    fn module(&self, ptx: &str) -> Result<Module, CudaError> {
+        let (target, (major, minor)) = (self.target(), self.context.driver_version()?);
+        let (disk, driver) = (DiskCache::from_env(), format!("CUDA {major}.{minor}"));
+        if let Some(image) = disk.as_ref().and_then(|disk| disk.binary(ptx, &target, &driver)) {
+            // SAFETY: the cache gives what was put there, below.
+            match unsafe { self.context.module(&image) } {
+                Err(CudaError::Module { .. } | CudaError::Driver { .. }) => {}
+                loaded => return loaded,
+            }
+        }
+        let image = self.context.binary(ptx)?;
+        // SAFETY: the driver has just made the binary.
+        let module = unsafe { self.context.module(&image)? };
+        if let Some(disk) = disk {
+            disk.keep_binary(ptx, &target, &driver, &image);
+        }
+        Ok(module)
     }
 }
 

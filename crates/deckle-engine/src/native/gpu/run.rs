@@ -57,7 +57,7 @@ pub(crate) enum Taken {
     Kept(Kept),
 }
 
-/// Numbers that are written, and how many bytes they have.
+/// Numbers that a kernel writes, where, and how many bytes they have.
 type Written<P> = Vec<(Mem<P>, Scalar, usize)>;
 
 /// Loads kernels.
@@ -66,7 +66,7 @@ type Load<'a, P> = dyn Fn(&[Function]) -> Result<<P as Port>::Code, Box<Diagnost
 /// A program on a device.
 #[derive(Debug)]
 pub(crate) struct OnUnit<P: Port> {
-    unit: Arc<Unit<P>>,
+    pub(super) unit: Arc<Unit<P>>,
     plan: Plan,
     launches: Vec<Vec<GridLaunch>>,
     layout: Layout,
@@ -318,8 +318,9 @@ impl<'a, P: Port> Run<'a, P> {
         }
     }
 
-    /// What a kernel writes that only computes numbers from numbers that the host knows, as the counter of a loop: the host does that itself, or it would wait for each round.
-    fn on_host(&self, memory: &Memory<'_, Self>, kernel: &Kernel) -> Result<Option<Written<P>>, Failure> {
+    /// The numbers that a kernel computes from numbers which the host knows: the counter of a loop, a size of its state. The host computes them too, or it would wait for the
+    /// device in each round.
+    fn known_numbers(&self, memory: &Memory<'_, Self>, kernel: &Kernel) -> Result<Written<P>, Failure> {
         let program = memory.program;
         let is_known = |n: &Node| {
             let data = program.node(*n);
@@ -332,19 +333,18 @@ impl<'a, P: Port> Run<'a, P> {
             };
             is_light && !data.ty.is_float()
         };
-        let mut all = Vec::new();
+        let (host, mut all) = (memory.host(), Vec::new());
         for sink in &kernel.sinks {
-            let KernelSink::Write { space: ROOT, buf, at, value } = sink else { return Ok(None) };
-            let mem = memory.buffer(*buf)?;
-            let size = program.bufs[buf.index()].elem.bytes();
-            if mem.bytes() != size || mem.whole() != size || !program.needs(&[*at, *value]).iter().all(is_known) {
-                return Ok(None);
+            if let KernelSink::Write { space: ROOT, buf, at, value } = sink {
+                let (mem, size) = (memory.buffer(*buf)?, program.bufs[buf.index()].elem.bytes());
+                let is_number = mem.bytes() == size && mem.whole() == size;
+                if is_number && program.needs(&[*at, *value]).iter().all(is_known) {
+                    // Where a check fails the kernel says so.
+                    all.extend(host.eval(*value).ok().map(|value| (mem.clone(), value, size)));
+                }
             }
-            all.push((mem, value, size));
         }
-        let host = memory.host();
-        let values = all.into_iter().map(|(mem, value, size)| Ok((mem.clone(), host.eval(*value)?, size)));
-        values.collect::<Result<_, Failure>>().map(Some)
+        Ok(all)
     }
 
     /// Enqueues the functions of a launch.
@@ -486,9 +486,13 @@ impl<P: Port> Device for Run<'_, P> {
     }
 
     fn run(&self, memory: &Memory<'_, Self>, kernel: &Kernel, at: usize, defer: bool) -> Result<bool, Failure> {
-        if let Some(written) = self.on_host(memory, kernel)? {
-            for (mem, value, size) in written {
-                mem.hold(&value.bits().to_le_bytes()[..size]);
+        let numbers = self.known_numbers(memory, kernel)?;
+        let bytes = |value: &Scalar| value.bits().to_le_bytes();
+        if numbers.len() == kernel.sinks.len() {
+            for (mem, value, size) in numbers {
+                if !mem.hold(&bytes(&value)[..size]) {
+                    return Err(Failure::bug("a number that is no small array"));
+                }
             }
             return Ok(true);
         }
@@ -501,6 +505,7 @@ impl<P: Port> Device for Run<'_, P> {
                 }
             }
         }
+        numbers.iter().for_each(|(mem, value, size)| mem.remember(&bytes(value)[..*size]));
         Ok(true)
     }
 

@@ -1,6 +1,6 @@
 //! The simulator of GPUs as a [`Port`]: how schedules, and all of what the host does for a GPU, are tested without one.
 //!
-//! A race, an access out of range, or a barrier that not all threads reach is an internal error here.
+//! A race, an access out of range, a load of what was never stored, or a barrier that not all threads reach is an internal error here.
 
 use crate::Settings;
 use crate::native::gpu::Unit;
@@ -9,7 +9,7 @@ use crate::native::gpu::run::OnUnit;
 use crate::native::grid::Layout;
 use crate::native::{Input, Options};
 use deckle_diag::Diagnostic;
-use deckle_interp::simt::{self, BufferMem, SimError};
+use deckle_interp::simt::{self, BufferMem, Order, SimError};
 use deckle_ir::array;
 use deckle_ir::entity::Func;
 use deckle_ir::kernel;
@@ -34,6 +34,8 @@ pub struct Simulator {
     launches: AtomicU64,
     lost_after: u64,
     stuck_after: u64,
+    /// The order of the blocks of a launch.
+    order: Mutex<Order>,
 }
 
 impl Default for Simulator {
@@ -46,7 +48,8 @@ impl Simulator {
     /// A device with so many bytes of memory.
     pub fn new(bytes: u64) -> Simulator {
         let (never, zero) = (u64::MAX, AtomicU64::new(0));
-        Simulator { bytes, taken: Arc::default(), launches: zero, lost_after: never, stuck_after: never }
+        let order = Mutex::new(Order::Ascending);
+        Simulator { bytes, taken: Arc::default(), launches: zero, lost_after: never, stuck_after: never, order }
     }
 
     /// After so many launches it does not answer any more.
@@ -74,29 +77,48 @@ impl Simulator {
 /// Memory of a simulated device.
 #[derive(Debug)]
 pub(crate) struct SimulatedMem {
-    bytes: Mutex<Vec<u8>>,
+    cells: Mutex<Cells>,
     size: u64,
     taken: Arc<AtomicU64>,
 }
 
+/// Bytes, and which of them have been stored.
+#[derive(Clone, Debug)]
+struct Cells {
+    bytes: Vec<u8>,
+    stored: Vec<bool>,
+}
+
+impl Cells {
+    fn unset(bytes: usize) -> Cells {
+        Cells { bytes: vec![GARBAGE; bytes], stored: vec![false; bytes] }
+    }
+}
+
 impl SimulatedMem {
-    fn lock(&self) -> MutexGuard<'_, Vec<u8>> {
-        self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Cells> {
+        self.cells.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Some of the bytes.
-    fn part(&self, at: usize, bytes: usize) -> Ported<Vec<u8>> {
+    /// Some of the memory.
+    fn part(&self, at: usize, bytes: usize) -> Ported<Cells> {
         let all = self.lock();
-        let part = at.checked_add(bytes).and_then(|end| all.get(at..end));
-        part.map(<[u8]>::to_vec).ok_or_else(|| outside(at, bytes, all.len()))
+        let end = at.checked_add(bytes).filter(|end| *end <= all.bytes.len());
+        let end = end.ok_or_else(|| outside(at, bytes, all.bytes.len()))?;
+        Ok(Cells { bytes: all.bytes[at..end].to_vec(), stored: all.stored[at..end].to_vec() })
     }
 
-    fn set(&self, at: usize, bytes: &[u8]) -> Ported<()> {
+    fn set(&self, at: usize, cells: &Cells) -> Ported<()> {
         let mut all = self.lock();
-        let len = all.len();
-        let part = at.checked_add(bytes.len()).and_then(|end| all.get_mut(at..end));
-        part.ok_or_else(|| outside(at, bytes.len(), len))?.copy_from_slice(bytes);
+        let (bytes, len) = (cells.bytes.len(), all.bytes.len());
+        let end = at.checked_add(bytes).filter(|end| *end <= len).ok_or_else(|| outside(at, bytes, len))?;
+        all.bytes[at..end].copy_from_slice(&cells.bytes);
+        all.stored[at..end].copy_from_slice(&cells.stored);
         Ok(())
+    }
+
+    fn set_bytes(&self, at: usize, bytes: &[u8]) -> Ported<()> {
+        self.set(at, &Cells { bytes: bytes.to_vec(), stored: vec![true; bytes.len()] })
     }
 }
 
@@ -127,11 +149,12 @@ impl Port for Simulator {
             self.taken.fetch_sub(size, Ordering::Relaxed);
             return Err(PortError::OutOfMemory);
         }
-        Ok(SimulatedMem { bytes: Mutex::new(vec![GARBAGE; bytes]), size, taken: self.taken.clone() })
+        Ok(SimulatedMem { cells: Mutex::new(Cells::unset(bytes)), size, taken: self.taken.clone() })
     }
 
     fn reused(&self, mem: &SimulatedMem) {
-        mem.lock().fill(GARBAGE);
+        let mut cells = mem.lock();
+        *cells = Cells::unset(cells.bytes.len());
     }
 
     fn pinned(&self, bytes: usize) -> Ported<Vec<u8>> {
@@ -145,14 +168,14 @@ impl Port for Simulator {
     fn copy_in(&self, to: &SimulatedMem, at: usize, (from, start): (&Vec<u8>, usize), bytes: usize) -> Ported<()> {
         self.works()?;
         let part = start.checked_add(bytes).and_then(|end| from.get(start..end));
-        to.set(at, part.ok_or_else(|| outside(start, bytes, from.len()))?)
+        to.set_bytes(at, part.ok_or_else(|| outside(start, bytes, from.len()))?)
     }
 
     fn copy_out(&self, from: &SimulatedMem, at: usize, (to, start): (&mut Vec<u8>, usize), bytes: usize) -> Ported<()> {
         self.works()?;
         let len = to.len();
         let part = start.checked_add(bytes).and_then(|end| to.get_mut(start..end));
-        part.ok_or_else(|| outside(start, bytes, len))?.copy_from_slice(&from.part(at, bytes)?);
+        part.ok_or_else(|| outside(start, bytes, len))?.copy_from_slice(&from.part(at, bytes)?.bytes);
         Ok(())
     }
 
@@ -163,16 +186,17 @@ impl Port for Simulator {
 
     fn zero(&self, to: &SimulatedMem, bytes: usize) -> Ported<()> {
         self.works()?;
-        to.set(0, &vec![0; bytes])
+        to.set_bytes(0, &vec![0; bytes])
     }
 
     fn launch(&self, (): &(), launching: &Launching<'_, Simulator>) -> Ported<()> {
         self.works()?;
         self.launches.fetch_add(1, Ordering::Relaxed);
         let Launching { records, record, .. } = launching;
-        let before = records.part(8 * record, 8)?;
-        let failed = if before == [0; 8] { simulated(launching)? } else { true };
-        records.set(8 * (record + 1), &u64::from(failed).to_le_bytes())
+        let before = records.part(8 * record, 8)?.bytes;
+        let order = *self.order.lock().unwrap_or_else(PoisonError::into_inner);
+        let failed = if before == [0; 8] { simulated(launching, order)? } else { true };
+        records.set_bytes(8 * (record + 1), &u64::from(failed).to_le_bytes())
     }
 
     fn record(&self) -> Ported<Instant> {
@@ -190,20 +214,21 @@ impl Port for Simulator {
 }
 
 /// Runs a function; tells whether something failed.
-fn simulated(launching: &Launching<'_, Simulator>) -> Ported<bool> {
+fn simulated(launching: &Launching<'_, Simulator>, order: Order) -> Ported<bool> {
     let Launching { function, grid, buffers, scalars, .. } = launching;
     let scalars = scalars.map(Scalar::I64);
     let mut passed = Vec::new();
     for ((mem, bytes), param) in buffers.iter().zip(&function.buffers) {
-        passed.push(BufferMem::from_bytes(param.elem, mem.part(0, *bytes)?));
+        let cells = mem.part(0, *bytes)?;
+        passed.push(BufferMem::partly(param.elem, cells.bytes, &cells.stored));
     }
     let mut record = [0; RECORD];
     let before = passed.clone();
-    if let Err(e) = simt::run(function, *grid, &mut passed, &scalars, &mut record) {
+    if let Err(e) = simt::run_in(order, function, *grid, &mut passed, &scalars, &mut record) {
         // The element after the last may be touched where a check fails, of an empty row for example: all memory is padded.
         let mut passed: Vec<BufferMem> = before.iter().map(padded).collect();
         let after_last = matches!(&e, SimError::OutOfRange { index, len, .. } if *index == *len as i128);
-        let again = after_last && simt::run(function, *grid, &mut passed, &scalars, &mut record).is_ok();
+        let again = after_last && simt::run_in(order, function, *grid, &mut passed, &scalars, &mut record).is_ok();
         if again && record[0] != 0 {
             return Ok(true);
         }
@@ -212,7 +237,13 @@ fn simulated(launching: &Launching<'_, Simulator>) -> Ported<bool> {
     }
     for (((mem, _), param), new) in buffers.iter().zip(&function.buffers).zip(&passed) {
         if param.access == Access::Write {
-            mem.set(0, new.bytes())?;
+            let size = new.elem().bytes();
+            let mut cells = mem.part(0, new.bytes().len())?;
+            cells.bytes.copy_from_slice(new.bytes());
+            for (stored, known) in cells.stored.chunks_exact_mut(size).zip(new.stored()) {
+                stored.fill(*known || stored.iter().all(|s| *s));
+            }
+            mem.set(0, &cells)?;
         }
     }
     Ok(record[0] != 0)
@@ -272,6 +303,15 @@ impl Simulated {
     /// # Errors
     /// What the program's data does wrong, a limit that is passed, or what the simulator finds wrong with the schedule.
     pub fn run(&self, args: &[Value], settings: &Settings) -> Result<Value, Box<Diagnostic>> {
+        self.run_in(Order::Ascending, args, settings)
+    }
+
+    /// The same, with the blocks of each launch in another order.
+    ///
+    /// # Errors
+    /// As [`Simulated::run`].
+    pub fn run_in(&self, order: Order, args: &[Value], settings: &Settings) -> Result<Value, Box<Diagnostic>> {
+        *self.0.unit.port.order.lock().unwrap_or_else(PoisonError::into_inner) = order;
         self.0.run_values(args, settings)
     }
 
