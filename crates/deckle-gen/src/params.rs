@@ -46,10 +46,10 @@ pub(crate) fn kind(rng: &mut Rng, config: &Config) -> Type {
     }
 }
 
-/// What a parameter is used for by the sizes of later ones.
+/// How the sizes of later parameters use a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// Nothing.
+    /// Not at all.
     Plain,
     /// Its integers are small and not negative: they are sizes.
     Natural,
@@ -69,7 +69,7 @@ enum Around {
 pub(crate) struct Params {
     /// Each with its type and role.
     pub list: Vec<(Type, Role)>,
-    /// Sizes that later types may use again, and below which binders.
+    /// Sizes that later types may reuse, with their binders.
     known: Vec<(Vec<Around>, Size)>,
     sequences: usize,
 }
@@ -88,7 +88,7 @@ impl Params {
                 let at = |i: Size| Size::from(Atom::Read(v.into(), vec![i]));
                 let row = at(Size::pos(0).add(&1.into())).sub(&at(Size::pos(0)));
                 let bound = b.func().size_binder(s).is_some_and(|binder| binder < v);
-                // A size that this parameter binds must stand alone in its type.
+                // A size that this parameter binds must occur alone in its type.
                 if !bound {
                     return self.finish(b, Type::array(n, Type::INT), Role::Natural);
                 }
@@ -197,7 +197,7 @@ struct Maker<'r> {
     long: i64,
     /// Sizes of vectors inside others: none of them is long, or there would be too many elements.
     inner: HashSet<SizeVar>,
-    /// What was chosen for size variables, at positions.
+    /// The values chosen for size variables, at positions.
     sizes: RefCell<HashMap<(SizeVar, Vec<i128>), i128>>,
     args: Vec<Value>,
 }
@@ -243,7 +243,7 @@ impl Maker<'_> {
     }
 }
 
-/// How long a vector or sequence `depth` binders deep is.
+/// The length of a vector or sequence `depth` binders deep.
 fn length(rng: &mut Rng, depth: usize, long: i64) -> i128 {
     if long > 0 && depth == 0 && rng.chance(35) {
         return rng.between(long / 2, long).into();

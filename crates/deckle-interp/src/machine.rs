@@ -335,7 +335,7 @@ impl<'p> Cx<'_, 'p> {
         Ok(())
     }
 
-    /// Where the statement stands.
+    /// The place of the statement.
     pub(crate) fn span(&self) -> Span {
         self.frame.function.span(self.var)
     }

@@ -479,7 +479,7 @@ mod tests {
         round_trip(&vector(T::I16), "[]");
     }
 
-    /// A file of one channel or more, as they say.
+    /// A file with this header and these samples.
     fn file(kind: u64, channels: u16, width: u16, samples: &[u8]) -> Vec<u8> {
         let format = [&(kind as u16).to_le_bytes()[..], &channels.to_le_bytes(), &8000u32.to_le_bytes()].concat();
         let rest = [&[0; 4][..], &(channels * width).to_le_bytes(), &(8 * width).to_le_bytes()].concat();

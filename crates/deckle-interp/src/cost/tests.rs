@@ -169,7 +169,7 @@ fn expanding_counts_first() {
 
 #[test]
 fn loops_add_up_their_steps() {
-    // while s < 2 from 0: three tests and two steps, each (2, 2; 2, 2) beside a state of size 1.
+    // while s < 2 from 0: three tests and two steps, each (2, 2; 2, 2) plus a state of size 1.
     let p = program(&["i64"], |b, p| {
         b.op2(
             Op::While,
@@ -185,7 +185,7 @@ fn loops_add_up_their_steps() {
         )
     });
     assert_eq!(testing::cost(&p, &[Value::int(0)]), [10, 10, 3, 3]);
-    // for: the index is held beside the state. 4 steps of (1, 1; 1, 1): space 2 + 1.
+    // for: the index is held in addition to the state. 4 steps of (1, 1; 1, 1): space 2 + 1.
     let p = program(&["i64"], |b, p| b.op1(Op::For, &[p[0], p[0]], |b, q| b.bin(BinOp::Add, q[0], q[1])));
     assert_eq!(testing::cost(&p, &[Value::int(4)]), [4, 4, 3, 3]);
 }

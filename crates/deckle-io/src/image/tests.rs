@@ -98,7 +98,7 @@ fn pictures_have_pixels_and_even_rows() {
     assert!(check_type(Format::Png, &vector(byte())).is_err());
 }
 
-/// A PNG of rows that are not filtered, each behind a byte that says so.
+/// A PNG of unfiltered rows, each after its filter byte.
 fn png(width: u32, height: u32, [depth, colour, interlace]: [u8; 3], more: &[(&[u8], &[u8])], rows: &[u8]) -> Vec<u8> {
     let chunk = |kind: &[u8], data: &[u8]| {
         let mut crc = flate2::Crc::new();

@@ -1,4 +1,4 @@
-//! NumPy's `.npy`: a header that says what the elements are, and the elements.
+//! NumPy's `.npy`: a header that describes the elements, and the elements.
 //!
 //! ```text
 //! \x93NUMPY  1 0  118 0  {'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }   \n  48 bytes

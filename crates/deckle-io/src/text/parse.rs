@@ -8,7 +8,7 @@
 //! (t, u)           (1, 2.0)
 //! record           (x = 1.0, y = 2.0), (1.0, 2.0) or point(x = 1.0, y = 2.0)
 //! ```
-//! Text for a `[u8]` needs no quotes where it stands alone.
+//! Text for a `[u8]` needs no quotes if it is the whole value.
 
 use super::names::{scalar_name, type_name};
 use deckle_diag::closest;

@@ -139,7 +139,7 @@ impl<'p> Flattener<'p> {
         Ok(())
     }
 
-    /// New buffers for values of a type. Sizes of outermost arrays are numbers; inner ones are equal if the type says so. In a nested context all
+    /// New buffers for values of a type. Sizes of outermost arrays are numbers; inner ones are equal if they are by the type. In a nested context all
     /// arrays have offsets.
     fn variable(&mut self, ty: &Type, nested: u32, ragged: bool) -> Res<Rep> {
         Ok(match ty {

@@ -185,7 +185,7 @@ enum Run<'a> {
     Once,
     /// At an element, with its position if it has one.
     Element(Option<Node>),
-    /// At the element of these indices; the flag says whether the first is the position that sizes mention.
+    /// At the element of these indices; the flag is set if the first is the position that sizes mention.
     Indices(&'a [Node], bool),
     /// In a step of a loop.
     Step(Node),

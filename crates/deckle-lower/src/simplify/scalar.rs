@@ -206,7 +206,7 @@ impl Pass<'_> {
         }
     }
 
-    /// A component of a tuple that is built, or taken apart, here.
+    /// A component of a tuple that is built, or destructured, here.
     fn component(&mut self, k: u32, tuple: Var) -> Option<Var> {
         let inst = self.inst(tuple)?;
         match &inst.op {
