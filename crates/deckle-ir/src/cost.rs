@@ -1,18 +1,18 @@
-//! The cost semantics: figure 3 of the streaming NESL paper, and the same for the operators that the paper does not have.
+//! The cost semantics: figure 3 of the streaming NESL paper, extended to the operators that the paper does not have.
 //!
 //! A cost is `(W, D; M, N)`: work, depth, sequential and parallel space. `‖v‖` is the [`Space`] of a value; in work, its parallel
 //! part. `aux` is the sum of the widths of the variables that a body uses from outside, `l` the number of elements of the
-//! operand that an operator is about.
+//! main operand of an operator.
 //!
-//! The rules are written once, over any [`Quantity`]. With numbers they are the interpreter's meter: what a run did cost. With
-//! formulas they are the prediction: what it will cost, from sizes alone. There a formula is a bound from above, and
-//! [`Quantity::is_zero`] holds only of what is zero whatever the arguments.
+//! The rules are written once, over any [`Quantity`]. With numbers they are the interpreter's meter: the cost of a run. With
+//! formulas they are the prediction: the cost from sizes alone. There a formula is an upper bound, and
+//! [`Quantity::is_zero`] holds only for formulas that are zero for all arguments.
 
 use crate::array::{Function, Inst, Op};
 use crate::entity::Body;
 use crate::value::Space;
 
-/// What costs are counted in.
+/// The unit of costs.
 pub trait Quantity: Clone {
     /// The number `n`.
     fn number(n: u64) -> Self;
@@ -20,7 +20,7 @@ pub trait Quantity: Clone {
     fn plus(&self, other: &Self) -> Self;
     /// The product.
     fn times(&self, other: &Self) -> Self;
-    /// The greater.
+    /// The maximum.
     fn most(&self, other: &Self) -> Self;
     /// `⌈log₂ n⌉`, and 0 for 0.
     fn log2(&self) -> Self;
@@ -53,11 +53,11 @@ impl Quantity for u64 {
 /// Work, depth, and space.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost<Q = u64> {
-    /// `W`: how many unit operations there are.
+    /// `W`: the number of unit operations.
     pub work: Q,
-    /// `D`: the longest chain of operations that wait for one another.
+    /// `D`: the longest chain of dependent operations.
     pub depth: Q,
-    /// `M` and `N`: the space needed by one processor and by as many as can be used.
+    /// `M` and `N`: the space needed by one processor and by the maximal number of processors that can be used.
     pub space: Space<Q>,
 }
 
@@ -66,7 +66,7 @@ impl<Q: Quantity> Cost<Q> {
         Cost { work, depth, space }
     }
 
-    /// `let x = (self) in (rest)` where `‖x‖` is `held`: work and depth add up, and the rest runs beside the value.
+    /// `let x = (self) in (rest)` where `‖x‖` is `held`: work and depth add up, and the space of the rest adds to that of the value.
     fn then(self, held: Space<Q>, rest: Cost<Q>) -> Self {
         Cost {
             work: self.work.plus(&rest.work),
@@ -75,7 +75,7 @@ impl<Q: Quantity> Cost<Q> {
         }
     }
 
-    /// The greater in every respect: what either may cost.
+    /// The maximum in every component: an upper bound of either.
     pub fn or(self, other: Cost<Q>) -> Self {
         Cost {
             work: self.work.most(&other.work),
@@ -85,25 +85,25 @@ impl<Q: Quantity> Cost<Q> {
     }
 }
 
-/// What the cost of a statement needs to know of its bodies before they run.
+/// The facts about bodies that the cost of a statement needs before they run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Bodies {
-    /// The widths of what each uses from outside.
+    /// The widths of the outer variables of each.
     pub aux: [u64; 2],
-    /// Whether the first is a single scalar operator applied to its two parameters: one of the paper's basic monoids, as far as cost
-    /// goes.
+    /// Whether the first is a single scalar operator applied to its two parameters: one of the paper's basic monoids, for the purpose of
+    /// costs.
     pub basic: bool,
 }
 
 impl Bodies {
-    /// Those of a statement of this function.
+    /// The facts about the bodies of a statement of this function.
     pub fn of(function: &Function, inst: &Inst) -> Bodies {
         let aux = |k: usize| inst.bodies.get(k).map_or(0, |b| aux(function, *b));
         Bodies { aux: [aux(0), aux(1)], basic: inst.bodies.first().is_some_and(|b| basic(function, *b)) }
     }
 }
 
-/// The widths of what a body uses from outside, together.
+/// The total width of the variables that a body uses from outside.
 pub fn aux(function: &Function, body: Body) -> u64 {
     function.free_vars(body).iter().map(|v| function.ty(*v).width()).sum()
 }
@@ -121,10 +121,10 @@ pub fn basic(function: &Function, body: Body) -> bool {
     }
 }
 
-/// The runs of one body of a statement, summed up.
+/// The runs of one body of a statement, accumulated.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Runs<Q = u64> {
-    /// How many.
+    /// The number of runs.
     pub count: Q,
     /// `Σ Wᵢ`.
     pub work: Q,
@@ -136,7 +136,7 @@ pub struct Runs<Q = u64> {
     pub space: Space<Q>,
     /// `max (Mvᵢ + Mᵢ)` and `Σ (Nvᵢ + Nᵢ)`, where `vᵢ` are the arguments of the run.
     pub beside: Space<Q>,
-    /// `max (Mvᵢ + Mᵢ)` and `max (Nvᵢ + Nᵢ)`: for runs that come one after another in any execution.
+    /// `max (Mvᵢ + Mᵢ)` and `max (Nvᵢ + Nᵢ)`: for runs that are sequential in any execution.
     pub in_turn: Space<Q>,
     /// `Σ ‖resultᵢ‖`.
     pub results: Space<Q>,
@@ -164,12 +164,12 @@ impl<Q: Quantity> Runs<Q> {
     }
 }
 
-/// What a rule needs to know of an operand or of the result.
+/// The facts about an operand or the result that a rule needs.
 #[derive(Clone, Debug)]
 pub struct Measure<Q = u64> {
     /// `‖v‖`.
     pub space: Space<Q>,
-    /// How many elements it has, if it is a vector or a sequence, else 0.
+    /// The number of elements of a vector or a sequence, else 0.
     pub items: Q,
     /// Whether it is a sequence.
     pub is_seq: bool,
@@ -177,7 +177,7 @@ pub struct Measure<Q = u64> {
 
 /// `let x₁ = e₁ in … in r`, given for each statement its cost and `‖xᵢ‖`, and `‖r‖`.
 ///
-/// Where `r` is the last statement (`tail`), that is the expression after the last `let`, not another variable.
+/// If `r` is the last statement (`tail`), it is the expression after the last `let`, not another variable.
 pub fn body<Q: Quantity>(stmts: &[(Cost<Q>, Space<Q>)], result: Space<Q>, tail: bool) -> Cost<Q> {
     let (lets, last) = match stmts.split_last() {
         Some(((cost, _), lets)) if tail => (lets, cost.clone()),
@@ -195,7 +195,7 @@ fn one<Q: Quantity>() -> Space<Q> {
     Space::both(Q::number(1))
 }
 
-/// `((l+1)·aux + Σ Wᵢ, aux + max Dᵢ; …)`, the part that vectors and sequences have in common.
+/// `((l+1)·aux + Σ Wᵢ, aux + max Dᵢ; …)`, the common part of vectors and sequences.
 fn distributed<Q: Quantity>(aux: u64, runs: &Runs<Q>, space: Space<Q>) -> Cost<Q> {
     let aux = Q::number(aux);
     let copies = runs.count.times(&aux);
@@ -244,12 +244,12 @@ fn tree<Q: Quantity>(work: Q, l: Q, runs: &Runs<Q>, space: Space<Q>) -> Cost<Q> 
     Cost::new(work.plus(&runs.work), levels.times(&runs.depth).plus(&Q::number(1)), space)
 }
 
-/// A fold: an application holds its operands, one after another or all at once; the result is at least there.
+/// A fold: an application holds its operands, one after another or all at once; the space is at least that of the result.
 fn fold<Q: Quantity>(l: Q, runs: &Runs<Q>, result: Space<Q>) -> Cost<Q> {
     tree(l.clone(), l, runs, result.max(runs.beside.clone()))
 }
 
-/// `(W + Σ Wᵢ, 1 + Σ Dᵢ; max(vᵢ + Mᵢ))`: one run after another in any execution.
+/// `(W + Σ Wᵢ, 1 + Σ Dᵢ; max(vᵢ + Mᵢ))`: runs that are sequential in any execution.
 fn in_order<Q: Quantity>(work: Q, runs: &Runs<Q>, result: Space<Q>) -> Cost<Q> {
     let depth = runs.depth_sum.plus(&Q::number(1));
     Cost::new(work.plus(&runs.work), depth, result.max(runs.in_turn.clone()))
@@ -261,7 +261,7 @@ fn iota<Q: Quantity>(n: &Q) -> Space<Q> {
     Space { par: n.times(&two), seq: if n.is_zero() { Q::number(0) } else { two } }
 }
 
-/// The cost of one statement: its operator, what is known of its bodies, its operands, its result, and what its bodies did.
+/// The cost of one statement: its operator, the facts about its bodies, its operands, its result, and the costs of the runs of its bodies.
 pub fn statement<Q: Quantity>(
     op: &Op,
     bodies: Bodies,
@@ -361,7 +361,7 @@ pub fn statement<Q: Quantity>(
             tree(v.par, l(args.len().saturating_sub(1)), &runs[0], space)
         }
         Op::Stencil(..) => {
-            // What lies beyond the edge is made first, where a body makes it.
+            // The border elements are computed first, if a body computes them.
             let inside = over_vector(aux[0], &runs[0], v);
             let beyond = vector_of(&runs[1].results);
             match aux[1] == 0 && runs[1].count.is_zero() {
@@ -392,7 +392,7 @@ mod tests {
         // from the end: 3; max(1, 1 + 3) = 4; max(9, 3 + 4) = 9.
         let stmts = [(cost(5, 2, 9, 9), Space::both(3)), (cost(1, 1, 1, 1), Space::both(1))];
         assert_eq!(body(&stmts, Space::both(3), false), cost(6, 3, 9, 9));
-        // As the last expression y is not held beside a result: 1; max(9, 3 + 1) = 9.
+        // As the last expression y is not held together with a result: 1; max(9, 3 + 1) = 9.
         assert_eq!(body(&stmts, Space::both(1), true), cost(6, 3, 9, 9));
         // With a smaller first statement the difference shows: max(1, 3 + 4) = 7 against max(1, 3 + 1) = 4.
         let stmts = [(cost(5, 2, 1, 1), Space::both(3)), (cost(1, 1, 1, 1), Space::both(1))];

@@ -1,7 +1,7 @@
-//! The table of faults: everything that can go wrong in a running program, with its code and its words.
+//! The table of faults: all run-time errors of a program, with their codes and messages.
 //!
-//! A fault is what a check is about. With the numbers that it was about, its *operands*, it renders to a diagnostic. The interpreter and
-//! native code render from this table and from nothing else, so a program that fails does so in the same words wherever it runs.
+//! A fault is the subject of a check. With its *operands*, the numbers that were checked, it renders to a diagnostic. The interpreter and
+//! native code render only from this table, so a program fails with the same message wherever it runs.
 //!
 //! ```text
 //! index "index"             range             negative "a size"       zero_step i64      tile_size
@@ -20,19 +20,19 @@ use deckle_diag::{Code, Diagnostic, Span};
 use std::borrow::Cow;
 use std::fmt;
 
-/// Words that are written in the compiler, or were read.
+/// Words that are written in the compiler, or read from text.
 type Text = Cow<'static, str>;
 
-/// What can go wrong, with the meaning of the operands.
+/// The kinds of run-time errors, with the meaning of the operands.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Fault {
-    /// Operands: the index, the length. The name says of what.
+    /// Operands: the index, the length. The name is that of the indexed value.
     Index(Text),
     /// Operands: from, to, the length.
     Range,
-    /// Operand: the size. The name says of what.
+    /// Operand: the size. The name is that of the size.
     Negative(Text),
-    /// Operand: a number of elements that is negative, or more than there can be. The name says of what.
+    /// Operand: a number of elements that is negative, or above the limit. The name is that of the number.
     Count(Text),
     /// Operands: the ends of a range whose step is zero, of this type.
     ZeroStep(ScalarType),
@@ -42,21 +42,21 @@ pub enum Fault {
     DivideByZero(ScalarType),
     /// Operands: the base, the exponent.
     NegativeExponent,
-    /// Operands: the first length, the other one. The number says which.
+    /// Operands: the first length, the other one. The number is the index of the other.
     Lengths(usize),
-    /// As [`Fault::Lengths`], of sequences of which it is only known that one of them ends before another. No operands.
+    /// As [`Fault::Lengths`], of sequences of which it is only known that one ends before another. No operands.
     Uneven,
-    /// Operands: how many elements there are, and the sizes of the new shape.
+    /// Operands: the number of elements, and the sizes of the new shape.
     Reshape,
     /// The operator.
     Empty(Text),
     /// Operands: the length of a row, that of a row before it, and the position of the row, which has an index for each dimension. The operator or value.
     UnequalRows(Text),
-    /// Operand: how many elements there are.
+    /// Operand: the number of elements.
     NotSingleton,
     /// Operands: the row, its length.
     RowLength,
-    /// Operands: the lengths of all rows together, how many elements there are.
+    /// Operands: the total length of all rows, the number of elements.
     RowTotal,
     /// No operands.
     NoOffsets,
@@ -64,50 +64,50 @@ pub enum Fault {
     FirstOffset,
     /// Operands: the number of the offset, the offset, the one before it.
     Descending,
-    /// Operands: the number of the offset, the offset, how many elements there are.
+    /// Operands: the number of the offset, the offset, the number of elements.
     OffsetBeyond,
-    /// Operands: how many flags are `false`, how many elements there are.
+    /// Operands: the number of `false` flags, the number of elements.
     Flags,
-    /// As [`Fault::Flags`], where it is only known that more flags are `false` than there are elements, or fewer.
+    /// As [`Fault::Flags`], if it is only known that more flags are `false` than there are elements, or fewer.
     ManyFlags,
     /// See [`Fault::ManyFlags`].
     FewFlags,
     /// No operands.
     OpenGroup,
-    /// Operands: how many elements there are, what the type says, and the position of the array, which has an index for each dimension around it. The value, and
+    /// Operands: the number of elements, the size in the type, and the position of the array, which has an index for each dimension around it. The value, and
     /// the size as written.
     Size(Text, Option<String>),
-    /// As [`Fault::Size`], where it is not known what the type says. Operands: how many elements there are, and the position.
+    /// As [`Fault::Size`], if the size in the type is not known. Operands: the number of elements, and the position.
     UnknownSize(Text),
-    /// Operands: how many elements, the limit of the run. What has so many.
+    /// Operands: the number of elements, the limit of the run. The name is that of the value.
     TooLarge(Text),
-    /// Operand: how many elements, more than there can be; at the end of the range of `i64`, or more. What has so many.
+    /// Operand: the number of elements, above the limit; the end of the range of `i64` stands for any larger number. The name is that of the value.
     TooMany(Text),
-    /// Operand: how many elements.
+    /// Operand: the number of elements.
     NoMemory,
-    /// Operand: how many steps a run may take.
+    /// Operand: the maximal number of steps of a run.
     Steps,
     /// No operands.
     Interrupted,
 }
 
-/// What runs a body again and again. An error in the body says in which of these runs it arose: at most [`MOST_PLACES`] of them, the innermost first.
+/// An operator that runs a body repeatedly. An error in the body names the run in which it arose: at most [`MOST_PLACES`] of them, the innermost first.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Place {
     /// The operator.
     pub op: Text,
-    /// How many indices an element has; a step of a loop has none.
+    /// The number of indices of an element; a step of a loop has none.
     pub indices: Option<u32>,
 }
 
 /// No array has more elements.
 pub const MOST_ELEMENTS: i128 = 1 << 60;
 
-/// So many places are told.
+/// The maximal number of places in a message.
 pub const MOST_PLACES: usize = 2;
 
 impl Place {
-    /// An element of an operator with so many indices.
+    /// An element of an operator with this number of indices.
     pub fn element(op: &'static str, indices: u32) -> Place {
         Place { op: op.into(), indices: Some(indices) }
     }
@@ -117,7 +117,7 @@ impl Place {
         Place { op: op.into(), indices: None }
     }
 
-    /// How many numbers say where.
+    /// The number of operands that give the position.
     pub fn operands(&self) -> usize {
         self.indices.map_or(1, |n| n as usize)
     }
@@ -133,7 +133,7 @@ impl Place {
     }
 }
 
-/// Whether a note tells a place.
+/// Whether a note names a place.
 pub fn is_place(note: &str) -> bool {
     note.starts_with("at ") && note.contains(" of this `")
 }
@@ -143,13 +143,13 @@ fn combines(place: &str) -> bool {
     ["fold", "fold1", "scan", "permute"].iter().any(|op| place.ends_with(&format!(" of this `{op}`")))
 }
 
-/// Whether an error is that of the reference, word for word, but for what native code does not know and leaves out:
-/// - places: positions of filtered elements, of chunks in a sequence, and of what the function of a fold combines;
-/// - how long sequences are that end in different chunks, or come from outside ([`Fault::Uneven`] for [`Fault::Lengths`]);
-/// - of which function a value is an argument, if the call is written out because it traverses sequences: it is `this value` then.
+/// Whether an error is that of the reference, word for word, except for what native code does not know and omits:
+/// - places: positions of filtered elements, of chunks in a sequence, and of the operands of the function of a fold;
+/// - the lengths of sequences that end in different chunks, or come from outside ([`Fault::Uneven`] for [`Fault::Lengths`]);
+/// - the function of which a value is an argument, if the call is inlined because it traverses sequences: it is `this value` then.
 ///
-/// It never tells other places or lengths. Two errors of a limit agree: limits are those of a machine. So do two errors of one place of the source in the function by which a
-/// fold, scan or permutation combines elements, whatever its operands: which of them are combined first is not defined.
+/// It never names other places or lengths. Two errors of a limit agree: limits are those of a machine. So do two errors of one place of the source in the function by which a
+/// fold, scan or permutation combines elements, whatever its operands: the order of combination is not defined.
 pub fn agrees(reference: &Diagnostic, other: &Diagnostic) -> bool {
     let split = |d: &Diagnostic| d.notes.iter().cloned().partition::<Vec<String>, _>(|n| is_place(n));
     let ((known, why), (told, because)) = (split(reference), split(other));
@@ -177,7 +177,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// A fault with its operands, in words.
+/// The message of a fault with its operands.
 struct Words {
     message: String,
     label: &'static str,
@@ -185,7 +185,7 @@ struct Words {
     help: &'static str,
 }
 
-/// An operand of a type: native code records words of 64 bits, without a type.
+/// An operand converted to a type: native code records words of 64 bits, without a type.
 fn read_as(ty: ScalarType, n: i128) -> i128 {
     if ty == ScalarType::U64 { i128::from(n as u64) } else { n }
 }
@@ -200,12 +200,12 @@ fn list(numbers: &[i128], between: &str) -> String {
 }
 
 const LENGTHS: &str = "cut the longer one with `take(n, xs)`, or pad the shorter one with `pad(0, k, x, xs)`";
-/// What an argument is called that the type of its parameter is about.
+/// The name of an argument in an error about the type of its parameter.
 pub fn argument(parameter: &str, function: &str) -> String {
     format!("argument `{parameter}` of `{function}`")
 }
 
-/// What a value is called that a written type is about.
+/// The name of a value in an error about a written type.
 pub const VALUE: &str = "this value";
 const UNEVEN: &str = "equal lengths are needed, but one sequence ends before another";
 const OFFSETS: &str = "give where each row starts, in ascending order, and then where the last one ends";
@@ -387,7 +387,7 @@ impl Fault {
             Fault::Size(what, written) => {
                 let (what, have, n) = (placed(what, rest(2)), elements(op(0)), op(1));
                 let message = match written {
-                    // Native code does not compute how many.
+                    // Native code does not compute the number.
                     Some(size) if n > MOST_ELEMENTS => {
                         format!("{what} has {have}, but its type says `{size}`, which is more than there can be")
                     }
@@ -427,7 +427,7 @@ impl Fault {
     }
 }
 
-/// A value, or the array at a position in it.
+/// A value, or the array at a position of it.
 fn placed(what: &str, at: &[i128]) -> String {
     if at.is_empty() { what.to_string() } else { format!("{what} at [{}]", list(at, ", ")) }
 }

@@ -1,13 +1,13 @@
 //! Scalar types and scalar values.
 //!
 //! Integers wrap on overflow, in two's complement. Floats follow IEEE 754; equality of [`Scalar`] is
-//! equality of bits, so that a program that holds a NaN is equal to itself (the *language's* `==` is
+//! equality of bits, so that a program that contains a NaN is equal to itself (the *language's* `==` is
 //! [`crate::array::BinOp::Eq`], which is IEEE's).
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-/// The type of one machine word or less.
+/// A type of at most one machine word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[allow(missing_docs)]
 pub enum ScalarType {
@@ -82,7 +82,7 @@ impl ScalarType {
         self != T::Bool
     }
 
-    /// The least and greatest integer of the type; `None` for other types.
+    /// The minimum and maximum of an integer type; `None` for other types.
     pub fn int_range(self) -> Option<(i128, i128)> {
         Some(match self {
             T::I8 => (i8::MIN as i128, i8::MAX as i128),

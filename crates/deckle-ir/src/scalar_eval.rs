@@ -1,6 +1,6 @@
 //! Scalar operators as pure functions, and the order of values.
 //!
-//! Transcendental functions are those of a portable library rather than of the machine, so that the reference gives the
+//! Transcendental functions are those of a portable library rather than of the machine, so that the reference returns the
 //! same bits everywhere. For `f32` they are computed in `f64` and rounded once.
 
 use crate::array::{BinOp, UnOp};
@@ -61,7 +61,7 @@ fn int_unary(op: UnOp, v: i128, bits: u32) -> i128 {
         UnOp::Popcount => pattern.count_ones() as i128,
         UnOp::Clz => (pattern.leading_zeros() - (128 - bits)) as i128,
         UnOp::Ctz => pattern.trailing_zeros().min(bits) as i128,
-        // The others take floats only.
+        // The others take only floats.
         _ => v,
     }
 }
@@ -96,7 +96,7 @@ fn float_unary(op: UnOp, x: f64) -> f64 {
         UnOp::Ceil => x.ceil(),
         UnOp::Round => x.round(),
         UnOp::Trunc => x.trunc(),
-        // The others do not take floats, or do not give one.
+        // The others do not take floats, or do not return one.
         UnOp::Not | UnOp::IsNan | UnOp::Popcount | UnOp::Clz | UnOp::Ctz => x,
     }
 }
@@ -186,7 +186,7 @@ fn float_binary(op: BinOp, a: f64, b: f64) -> f64 {
 }
 
 fn int_binary(op: BinOp, a: i128, b: i128, bits: u32) -> Result<i128, Fault> {
-    // Both are within 64 bits, so none of these overflows but the product of two u64, which wraps as it should.
+    // Both are within 64 bits, so none of these overflows except the product of two u64, which wraps as intended.
     let shift = b as u32 & (bits - 1);
     Ok(match op {
         BinOp::Add => a + b,
@@ -210,7 +210,7 @@ fn int_binary(op: BinOp, a: i128, b: i128, bits: u32) -> Result<i128, Fault> {
     })
 }
 
-/// By squaring, modulo 2¹²⁸, and therefore right in all lower bits.
+/// By squaring, modulo 2¹²⁸, and therefore correct in all lower bits.
 fn power(mut base: i128, mut exponent: i128) -> i128 {
     let mut product = 1i128;
     while exponent > 0 {
@@ -223,7 +223,7 @@ fn power(mut base: i128, mut exponent: i128) -> i128 {
     product
 }
 
-/// The order of `sort`: floats by value with -0.0 below 0.0 and every NaN after everything, `false` below `true`.
+/// The order of `sort`: floats by value with -0.0 below 0.0 and every NaN last, `false` below `true`.
 pub fn compare_scalars(a: Scalar, b: Scalar) -> Ordering {
     match (a.as_float(), b.as_float()) {
         (Some(a), Some(b)) => match (a.is_nan(), b.is_nan()) {

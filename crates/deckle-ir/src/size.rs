@@ -1,20 +1,20 @@
 //! A size is an expression.
 //!
 //! Every dimension of every array carries a [`Size`]: a polynomial with integer coefficients over
-//! [`Atom`]s, kept in normal form, so that two sizes are equal exactly when their normal forms are.
-//! Atoms are what a polynomial cannot take apart: a variable bound at run time, an integer of the program,
+//! [`Atom`]s, stored in normal form, so that two sizes are equal exactly when their normal forms are.
+//! Atoms are the terms that a polynomial cannot decompose: a variable bound at run time, an integer of the program,
 //! an element read from an array of the program, a position, a sum, a minimum, a conditional, a quotient.
 //!
 //! # Positions
 //! An array type `[i -> T; n]` binds a position `i` in `T`; so does a sum Σ, and so does a sequence type.
 //! Positions are de Bruijn indices ([`Atom::Pos`]): `Pos(0)` is the innermost binder around it. Inside a
 //! body that runs once per element, the position at which it runs is [`Atom::At`] that body.
-//! A type that stands on its own has no free `Pos`.
+//! A type outside all binders has no free `Pos`.
 //!
-//! # What the numbers are
+//! # Arithmetic
 //! Sizes are mathematical integers: they do not wrap. A size that is negative when its array is
-//! made is an error at run time (D0302); a count of a Σ is the size of an array and therefore not negative,
-//! which is what makes the closed form of a telescoping Σ right.
+//! created is an error at run time (D0302); a count of a Σ is the size of an array and therefore not negative,
+//! which makes the closed form of a telescoping Σ correct.
 
 use crate::entity::{Body, Path, SizeVar};
 
@@ -24,7 +24,7 @@ pub struct Size {
     terms: Vec<(Vec<Atom>, i128)>,
 }
 
-/// What a polynomial cannot take apart.
+/// A term that a polynomial cannot decompose.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Atom {
     /// A position bound by an array type, a sequence type or a Σ; 0 is the innermost.
@@ -39,17 +39,17 @@ pub enum Atom {
     Read(Path, Vec<Size>),
     /// Σ over `k < count` of `body`, in which `k` is `Pos(0)`.
     Sum(Box<Size>, Box<Size>),
-    /// The least of two or more.
+    /// The minimum of two or more.
     Min(Vec<Size>),
-    /// The greatest of two or more.
+    /// The maximum of two or more.
     Max(Vec<Size>),
     /// The first size if the truth value of the program is `true`, else the second.
     If(Path, Box<Size>, Box<Size>),
     /// The quotient, rounded down.
     Div(Box<Size>, Box<Size>),
-    /// `⌈log₂ n⌉`, and 0 for what is not positive. Costs have it, types have not.
+    /// `⌈log₂ n⌉`, and 0 if `n` is not positive. Occurs in costs, not in types.
     Log(Box<Size>),
-    /// The greatest of `body` over `k < count`, in which `k` is `Pos(0)`; 0 if there is none. Costs have it, types have not.
+    /// The maximum of `body` over `k < count`, in which `k` is `Pos(0)`; 0 if there is none. Occurs in costs, not in types.
     Most(Box<Size>, Box<Size>),
 }
 
@@ -116,8 +116,8 @@ impl Size {
         }
     }
 
-    /// The size variable that an array of this size determines, with the positions it is applied to, and what to take off
-    /// the array's length to get it: `n` of `n + 1` is one less.
+    /// The size variable that an array of this size determines, with the positions it is applied to, and the number to subtract from
+    /// the array's length: `n` of `n + 1` is one less.
     pub fn determines(&self) -> Option<(SizeVar, &[Size], i128)> {
         let (constant, var) = match self.terms.as_slice() {
             [(m, 1)] => (0, m),
@@ -199,8 +199,8 @@ impl Size {
         Size::from_terms(self.terms.iter().flat_map(product).collect())
     }
 
-    /// A polynomial that is at least either: for each product of atoms the greater coefficient. What may be negative counts with
-    /// the lesser, and with the difference where it is positive.
+    /// A polynomial that is at least the maximum of both: for each product of atoms the greater coefficient. Products that may be negative get
+    /// the lesser, and the difference if that is positive.
     pub fn upper(&self, other: &Size) -> Size {
         let mut terms = Vec::with_capacity(self.terms.len() + other.terms.len());
         let mut rest = Size::constant(0);
@@ -226,7 +226,7 @@ impl Size {
         Size { terms }.add(&rest)
     }
 
-    /// Whether it is never less than another, as far as their forms show: no coefficient of the difference is negative.
+    /// Whether it is never less than another, as far as the forms show: no coefficient of the difference is negative.
     pub fn is_at_least(&self, other: &Size) -> bool {
         let mut theirs = other.terms.iter().peekable();
         let covers = |m: &[Atom], d: i128| d == 0 || d > 0 && m.iter().all(Atom::is_natural);
@@ -244,7 +244,7 @@ impl Size {
         theirs.all(|(n, d)| covers(n, d.saturating_neg()))
     }
 
-    /// The quotient rounded down; by a constant zero it stays as it is, and fails when evaluated.
+    /// The quotient rounded down; division by a constant zero is not simplified, and fails when evaluated.
     pub fn div(&self, other: &Size) -> Size {
         match (self.as_constant(), other.as_constant()) {
             (_, Some(1)) => self.clone(),
@@ -256,12 +256,12 @@ impl Size {
         }
     }
 
-    /// The lesser.
+    /// The minimum.
     pub fn lesser(&self, other: &Size) -> Size {
         self.extreme(other, |a| matches!(a, Atom::Min(_)), Atom::Min, |d| d <= 0)
     }
 
-    /// The greater.
+    /// The maximum.
     pub fn greater(&self, other: &Size) -> Size {
         if self.as_constant() == Some(0) && other.is_natural() {
             return other.clone();
@@ -270,7 +270,7 @@ impl Size {
             return self.clone();
         }
         let max = self.extreme(other, |a| matches!(a, Atom::Max(_)), Atom::Max, |d| d >= 0);
-        // A bound of zero beside something that is never negative says nothing, wherever it came from.
+        // A bound of zero next to something that is never negative is redundant, whatever its origin.
         match max.as_atom() {
             Some(Atom::Max(list)) if list.iter().any(|s| s.as_constant() != Some(0) && s.is_natural()) => {
                 let kept: Vec<Size> = list.iter().filter(|s| s.as_constant().is_none_or(|c| c > 0)).cloned().collect();
@@ -280,7 +280,7 @@ impl Size {
         }
     }
 
-    /// Flattens nested extremes and drops what another operand decides.
+    /// Flattens nested extremes and drops operands that another one dominates.
     fn extreme(
         &self,
         other: &Size,
@@ -312,7 +312,7 @@ impl Size {
     /// Σ over `k < count` of `body`, where `k` is `Pos(0)` in `body`.
     ///
     /// Terms without `k` are multiplied by the count, a pair `f(k+1) - f(k)` closes to `f(count) - f(0)`,
-    /// `k` itself closes to `count (count - 1) / 2`; what is left stays a Σ.
+    /// `k` itself closes to `count (count - 1) / 2`; the rest remains a Σ.
     pub fn sum(count: &Size, body: &Size) -> Size {
         let mut total = Size::constant(0);
         let mut rest: Vec<(Vec<Atom>, i128)> = Vec::new();
@@ -343,7 +343,7 @@ impl Size {
         total
     }
 
-    /// `⌈log₂ n⌉`, and 0 for what is not positive.
+    /// `⌈log₂ n⌉`, and 0 if `n` is not positive.
     pub fn log2(&self) -> Size {
         match self.as_constant() {
             Some(n) => Size::constant(log2(n)),
@@ -351,7 +351,7 @@ impl Size {
         }
     }
 
-    /// The greatest of `body` over `k < count`, where `k` is `Pos(0)` in `body`; 0 if there is none.
+    /// The maximum of `body` over `k < count`, where `k` is `Pos(0)` in `body`; 0 if there is none.
     pub fn greatest(count: &Size, body: &Size) -> Size {
         match count.as_constant() {
             Some(n) if n <= 0 => Size::constant(0),
@@ -362,7 +362,7 @@ impl Size {
         }
     }
 
-    /// As text, with what `name` calls each atom: `2 * n + 1`. `None` if an atom has no name.
+    /// As text, with the names that `name` returns for atoms: `2 * n + 1`. `None` if an atom has no name.
     pub fn spelled(&self, name: &mut dyn FnMut(&Atom) -> Option<String>) -> Option<String> {
         let mut text = String::new();
         let (plus, minus): (Vec<_>, Vec<_>) = self.terms.iter().rev().partition(|(_, c)| *c > 0);
@@ -387,8 +387,8 @@ impl Size {
         self.terms.iter().all(|(m, c)| *c > 0 && m.iter().all(Atom::is_natural))
     }
 
-    /// Rewrites atoms from the leaves up. `f` sees each atom, already rewritten inside, and how many
-    /// binders lie between it and the outside of this size; `None` keeps the atom.
+    /// Rewrites atoms from the leaves up. `f` is passed each atom, already rewritten inside, and the number of
+    /// binders between it and the outside of this size; `None` keeps the atom.
     pub fn rewrite(&self, f: &mut dyn FnMut(&Atom, u32) -> Option<Size>) -> Size {
         self.rewrite_at(0, f)
     }
@@ -413,7 +413,7 @@ impl Size {
         Size::from_terms(terms)
     }
 
-    /// Whether any atom satisfies `f`, which also gets the number of binders around it.
+    /// Whether any atom satisfies `f`, which is also passed the number of binders around it.
     pub fn any_atom(&self, f: &mut dyn FnMut(&Atom, u32) -> bool) -> bool {
         self.any_atom_at(0, f)
     }
@@ -454,7 +454,7 @@ impl Size {
         })
     }
 
-    /// Puts `index` for the innermost free position, and closes up the others.
+    /// Substitutes `index` for the innermost free position, and renumbers the others.
     pub fn instantiate(&self, index: &Size) -> Size {
         self.instantiate_under(0, index)
     }
@@ -482,8 +482,8 @@ impl Atom {
         }
     }
 
-    /// The atom with its inner sizes rewritten: as an atom where it still is one of its sort, and as a
-    /// size. What it comes down to otherwise is made of parts that are rewritten already, and must not be once more.
+    /// The atom with its inner sizes rewritten: as an atom if it still is one of its kind, and as a
+    /// size. If it simplifies to something else, the parts of that are already rewritten and must not be rewritten again.
     fn rebuild(&self, depth: u32, f: &mut dyn FnMut(&Atom, u32) -> Option<Size>) -> (Option<Atom>, Size) {
         let same =
             |s: &Size| s.as_atom().filter(|a| std::mem::discriminant(*a) == std::mem::discriminant(self)).cloned();
@@ -529,12 +529,12 @@ impl Atom {
     }
 }
 
-/// `⌈log₂ n⌉`, and 0 for what is not positive.
+/// `⌈log₂ n⌉`, and 0 if `n` is not positive.
 pub(crate) fn log2(n: i128) -> i128 {
     if n <= 1 { 0 } else { (i128::BITS - (n - 1).leading_zeros()) as i128 }
 }
 
-/// Two terms of opposite sign of which the first is the second one position further.
+/// Two terms of opposite sign, the first of which is the second one position further.
 fn telescoping_pair(terms: &[(Vec<Atom>, i128)]) -> Option<(usize, usize)> {
     if terms.len() < 2 {
         return None;

@@ -1,9 +1,9 @@
-//! Evaluating sizes: what is a variable before the run is a number during it.
+//! Evaluating sizes: a variable before the run is a number during it.
 
 use crate::entity::{Body, Path, SizeVar};
 use crate::size::{Atom, Size, log2};
 
-/// Where a size finds the numbers behind its atoms. `None` says that it is not known here.
+/// The source of the values of atoms. `None`: the value is not known here.
 pub trait SizeEnv {
     /// A size variable at these positions.
     fn var(&self, var: SizeVar, at: &[i128]) -> Option<i128>;
@@ -18,7 +18,7 @@ pub trait SizeEnv {
 }
 
 impl Size {
-    /// Its number, where everything it mentions is known. `positions` are those of the binders around
+    /// Its value, if everything it mentions is known. `positions` are those of the binders around
     /// it, outermost first.
     pub fn eval(&self, env: &dyn SizeEnv, positions: &mut Vec<i128>) -> Option<i128> {
         let mut total = 0i128;

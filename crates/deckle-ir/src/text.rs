@@ -9,15 +9,15 @@
 //! | sum | `sum(i1 < n0: v3[i1])` | | sequence | `{f64}`, `{i0 -> [f64; n3(i0)]}` |
 //! | extremes | `min(n0, 3)`, `max(n0, 3)` | | | |
 //! | conditional, quotient | `if(v3, n0, 1)`, `div(n0, 2)` | | | |
-//! | logarithm, greatest | `log(n0)`, `most(i1 < n0: v3[i1])` | | | |
+//! | logarithm, maximum | `log(n0)`, `most(i1 < n0: v3[i1])` | | | |
 //! | position of a body | `^2` | | | |
 //!
-//! A position is called after the level of its binder, counted from the outermost binder of the whole type, so a name
-//! means one thing only. A vector or sequence type names its position only where its element type mentions it.
+//! A position is named after the level of its binder, counted from the outermost binder of the whole type, so a name
+//! has one meaning only. A vector or sequence type names its position only if its element type mentions it.
 //! A position that nothing binds, which no well-formed type has, is `#0`, `#1`, ... counted from the inside out.
 //!
-//! Reading takes sums, extremes, conditionals and quotients as they are written, without simplifying them: what is read
-//! is exactly what was written.
+//! Reading does not simplify sums, extremes, conditionals and quotients: the value read
+//! is exactly the one that was written.
 
 mod read;
 pub(crate) mod scan;

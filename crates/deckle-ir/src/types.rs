@@ -1,13 +1,13 @@
 //! Types.
 //!
 //! There is one array type: `[i -> T; n]`, a vector of `n` elements, in whose element type the position
-//! `i` may occur. Everything that is called an array elsewhere is this one:
+//! `i` may occur. All array forms are instances of it:
 //! - `[f64; n]`, a vector;
 //! - `[[f64; m]; n]`, a matrix: the inner size does not mention the position, so it is *regular*;
-//! - `[i -> [f64; s(i)]; n]`, a jagged vector: the inner size is another one at each position;
-//! - `[i -> [(u32, f64); off[i+1] - off[i]]; n]`, a CSR matrix: it is read from an array.
+//! - `[i -> [f64; s(i)]; n]`, a jagged vector: the inner size depends on the position;
+//! - `[i -> [(u32, f64); off[i+1] - off[i]]; n]`, a CSR matrix: the inner size is read from an array.
 //!
-//! The rank of a regular array is how deeply it is nested.
+//! The rank of a regular array is its nesting depth.
 //!
 //! A sequence `{i -> T}` is the same in time rather than in memory: it may hold anything, and has no size.
 //! A type is *concrete* if it holds no sequence; arrays hold concrete types only.
@@ -41,7 +41,7 @@ pub struct RecordType {
     pub fields: Vec<(String, Type)>,
 }
 
-/// A vector: how many elements, and of what type.
+/// A vector: the number and the type of its elements.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ArrayType {
     /// The number of elements.
@@ -67,7 +67,7 @@ impl Type {
         Type::Array(Arc::new(ArrayType { size, elem }))
     }
 
-    /// A vector whose elements all have the type `elem`, which stands on its own.
+    /// A vector whose elements all have the type `elem`, which has no free position.
     pub fn array_of(size: Size, elem: &Type) -> Type {
         Type::array(size, elem.shift(1))
     }
@@ -77,7 +77,7 @@ impl Type {
         Type::Seq(Arc::new(elem))
     }
 
-    /// A sequence whose elements all have the type `elem`, which stands on its own.
+    /// A sequence whose elements all have the type `elem`, which has no free position.
     pub fn seq_of(elem: &Type) -> Type {
         Type::seq(elem.shift(1))
     }
@@ -139,7 +139,7 @@ impl Type {
         self.elem().map(|e| e.instantiate(index))
     }
 
-    /// The type with vectors in the place of sequences. What sizes these have is to be said elsewhere.
+    /// The type with vectors in place of sequences. Their sizes must be given elsewhere.
     pub fn with_vectors(&self) -> Type {
         match self {
             Type::Scalar(_) => self.clone(),
@@ -163,7 +163,7 @@ impl Type {
         }
     }
 
-    /// Whether it is made of scalars alone, without array or sequence.
+    /// Whether it consists of scalars only, without array or sequence.
     pub fn is_flat(&self) -> bool {
         match self {
             Type::Scalar(_) => true,
@@ -172,7 +172,7 @@ impl Type {
         }
     }
 
-    /// How many arrays are directly inside one another: the rank of a regular array.
+    /// The number of directly nested arrays: the rank of a regular array.
     pub fn depth(&self) -> usize {
         let mut ty = self;
         let mut depth = 0;
@@ -237,7 +237,7 @@ impl Type {
         });
     }
 
-    /// What the type of an argument tells of the size variables of a parameter of this type: each with what is added to it, and the size of the argument.
+    /// The size variables of a parameter of this type that the type of an argument determines: each with the number added to it, and the size of the argument.
     pub fn told_by(&self, argument: &Type) -> Vec<(SizeVar, i128, Size)> {
         let mut given = Vec::new();
         argument.for_each_size(&mut |s, depth| given.push((!s.varies(depth)).then(|| s.clone())));
@@ -268,13 +268,13 @@ impl Type {
         })
     }
 
-    /// Puts `index` for the innermost free position.
+    /// Substitutes `index` for the innermost free position.
     pub fn instantiate(&self, index: &Size) -> Type {
         self.map_sizes(&mut |s, depth| s.instantiate_under(depth, index))
     }
 
     /// Makes the position at which `body` runs a bound position: the converse of
-    /// `instantiate(At(body))`. The result stands under one more binder.
+    /// `instantiate(At(body))`. The result is under one more binder.
     pub fn abstract_at(&self, body: Body) -> Type {
         self.shift(1).map_sizes(&mut |s, depth| {
             s.rewrite(&mut |a, d| match a {
@@ -284,7 +284,7 @@ impl Type {
         })
     }
 
-    /// Whether two types are the same but for their sizes.
+    /// Whether two types are equal except for their sizes.
     pub fn same_kind(&self, other: &Type) -> bool {
         match (self, other) {
             (Type::Scalar(a), Type::Scalar(b)) => a == b,

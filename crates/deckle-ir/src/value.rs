@@ -1,14 +1,14 @@
 //! Values at run time, as the interpreter, the command line and the file readers exchange them.
 //!
-//! The representation is the plainest one: a tree. Backends have their own flat one.
+//! The representation is a plain tree. Backends have their own flat one.
 //! Vectors and sequences keep their [`Space`], so that metering a value costs nothing.
 
 use crate::cost::Quantity;
 use crate::scalar::Scalar;
 use std::sync::Arc;
 
-/// The size of a value in the cost model (section 2.2 of the streaming NESL paper): how much room it takes
-/// when sequences are processed one element at a time, and when all elements are there at once.
+/// The size of a value in the cost model (section 2.2 of the streaming NESL paper): the space it takes
+/// if sequences are processed one element at a time, and if all elements are in memory at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Space<Q = u64> {
     /// Sequential: the paper's `M`.
@@ -18,7 +18,7 @@ pub struct Space<Q = u64> {
 }
 
 impl<Q: Quantity> Space<Q> {
-    /// The same room either way.
+    /// The same space in both.
     pub fn both(n: Q) -> Space<Q> {
         Space { seq: n.clone(), par: n }
     }
@@ -28,13 +28,13 @@ impl<Q: Quantity> Space<Q> {
         Space { seq: self.seq.plus(&other.seq), par: self.par.plus(&other.par) }
     }
 
-    /// The larger one, component by component.
+    /// The maximum, component by component.
     pub fn max(self, other: Space<Q>) -> Space<Q> {
         Space { seq: self.seq.most(&other.seq), par: self.par.most(&other.par) }
     }
 }
 
-/// The elements of a vector or of a sequence, with the space that they take.
+/// The elements of a vector or of a sequence, with their space.
 #[derive(Debug, PartialEq)]
 pub struct Items {
     elems: Vec<Value>,
@@ -107,7 +107,7 @@ impl Value {
         }
     }
 
-    /// Its bytes when it is stored flat: scalars at their width, and 8 for each vector inside another.
+    /// Its bytes in flat storage: scalars at their width, and 8 for each vector inside another.
     pub fn bytes(&self) -> u64 {
         let inner = |v: &Value| v.bytes() + if matches!(v, Value::Array(_) | Value::Seq(_)) { 8 } else { 0 };
         match self {

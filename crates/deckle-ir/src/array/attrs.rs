@@ -3,7 +3,7 @@
 use crate::types::Type;
 use crate::value::Value;
 
-/// Whether an operator makes a vector or a sequence.
+/// Whether an operator returns a vector or a sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Coll {
     /// All in memory.
@@ -12,19 +12,19 @@ pub enum Coll {
     Seq,
 }
 
-/// What `slice` does with one axis.
+/// The treatment of one axis by `slice`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Slicer {
     /// Keeps the axis. Takes no operand.
     All,
-    /// Picks one position and drops the axis. Takes the index.
+    /// Selects one position and drops the axis. Takes the index.
     At,
     /// Keeps a half-open range. Takes its two ends.
     Range,
 }
 
 impl Slicer {
-    /// How many operands it takes.
+    /// The number of its operands.
     pub fn operands(self) -> usize {
         match self {
             Slicer::All => 0,
@@ -34,7 +34,7 @@ impl Slicer {
     }
 }
 
-/// How `split` is told where the rows are.
+/// How `split` specifies the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SplitBy {
     /// The length of each row.
@@ -46,21 +46,21 @@ pub enum SplitBy {
 /// A built-in reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Monoid {
-    /// `+`; of nothing, 0.
+    /// `+`; of an empty collection 0.
     Sum,
-    /// `*`; of nothing, 1.
+    /// `*`; of an empty collection 1.
     Product,
-    /// The least; of nothing, an error.
+    /// The minimum; of an empty collection an error.
     Min,
-    /// The greatest; of nothing, an error.
+    /// The maximum; of an empty collection an error.
     Max,
-    /// Whether any is true; of nothing, `false`.
+    /// Whether any is true; of an empty collection `false`.
     Any,
-    /// Whether all are true; of nothing, `true`.
+    /// Whether all are true; of an empty collection `true`.
     All,
-    /// The position of the first least; of nothing, an error.
+    /// The position of the first minimum; of an empty collection an error.
     ArgMin,
-    /// The position of the first greatest; of nothing, an error.
+    /// The position of the first maximum; of an empty collection an error.
     ArgMax,
 }
 
@@ -78,7 +78,7 @@ impl Monoid {
     ];
 }
 
-/// From which end a scan runs.
+/// The direction of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// From the first element.
@@ -87,18 +87,18 @@ pub enum Direction {
     Right,
 }
 
-/// Which partial results a scan keeps. For `[a, b]` from the left with start `z`:
+/// The partial results that a scan returns. For `[a, b]` from the left with start `z`:
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ScanKind {
-    /// `[z+a, z+a+b]`, or without a start `[a, a+b]`: as many as there are elements.
+    /// `[z+a, z+a+b]`, or without a start `[a, a+b]`: one for each element.
     Inclusive,
-    /// `[z, z+a]`: as many as there are elements.
+    /// `[z, z+a]`: one for each element.
     Exclusive,
     /// `[z, z+a, z+a+b]`: one more.
     Full,
 }
 
-/// What a stencil sees beyond the edge.
+/// The values that a stencil reads beyond the edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Boundary {
     /// The nearest element: `a b c | c c`.
@@ -109,7 +109,7 @@ pub enum Boundary {
     Wrap,
     /// A given element.
     Constant,
-    /// What a second body gives for the index.
+    /// The value that a second body returns for the index.
     Function,
 }
 

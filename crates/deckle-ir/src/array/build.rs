@@ -1,7 +1,7 @@
-//! Building functions: the only way in which front ends make IR.
+//! Building functions: the only way in which front ends create IR.
 //!
-//! The builder keeps the order that the arenas promise (a body's variables before the statement that owns
-//! it) and gives every statement the type of its typing rule, so that what it builds verifies.
+//! The builder maintains the order of the arenas (a body's variables before the statement that owns
+//! it) and gives every statement the type of its typing rule, so the functions it builds verify.
 
 use super::typing::{ParamRule, TypeError, Typer};
 use super::{BodyData, Def, Function, Inst, Op, SizeVarData, VarData};
@@ -19,13 +19,13 @@ pub struct Builder<'a> {
 }
 
 impl Mark {
-    /// The first size variable that was made after the mark.
+    /// The first size variable created after the mark.
     pub fn first_size(&self) -> SizeVar {
         SizeVar(self.sizes as u32)
     }
 }
 
-/// A point to which a builder can go back.
+/// A point to which a builder can return.
 #[derive(Clone, Debug)]
 pub struct Mark {
     sizes: usize,
@@ -62,12 +62,12 @@ impl<'a> Builder<'a> {
         self.funcs
     }
 
-    /// A variable's type.
+    /// The type of a variable.
     pub fn ty(&self, v: Var) -> &Type {
         self.func.ty(v)
     }
 
-    /// The next variable to be made: the one that a new size variable of a parameter's type is bound by.
+    /// The next variable: it binds a new size variable of a parameter's type.
     pub fn next_var(&self) -> Var {
         Var(self.func.vars.len() as u32)
     }
@@ -78,7 +78,7 @@ impl<'a> Builder<'a> {
         SizeVar(self.func.sizes.len() as u32 - 1)
     }
 
-    /// Notes what the source calls a size variable.
+    /// Records the source name of a size variable.
     pub fn name_size(&mut self, s: SizeVar, name: impl Into<String>) {
         self.func.size_names.push((s, name.into()));
     }
@@ -100,7 +100,7 @@ impl<'a> Builder<'a> {
         v
     }
 
-    /// Notes what the source calls a variable, if it has no name yet.
+    /// Records the source name of a variable without a name.
     pub fn name(&mut self, v: Var, name: &str) {
         if let Some(data) = self.func.vars.get_mut(v.index()) {
             data.name.get_or_insert_with(|| name.to_string());
@@ -116,7 +116,7 @@ impl<'a> Builder<'a> {
         body
     }
 
-    /// Adds a parameter to the body that is open.
+    /// Adds a parameter to the open body.
     pub fn body_param(&mut self, ty: Type, span: Span) -> Var {
         let body = self.current();
         let v = self.next_var();
@@ -127,14 +127,14 @@ impl<'a> Builder<'a> {
         v
     }
 
-    /// Says where a parameter of a body stands in the source.
+    /// Sets the source span of a parameter of a body.
     pub fn locate(&mut self, param: Var, span: Span) {
         if let Some(VarData { def: Def::Param(..), span: at, .. }) = self.func.vars.get_mut(param.index()) {
             *at = span;
         }
     }
 
-    /// Opens body number `which` of an operator applied to `args`, with the parameters that its typing rule demands.
+    /// Opens body number `which` of an operator applied to `args`, with the parameters of its typing rule.
     pub fn begin_body_of(
         &mut self,
         op: &Op,
@@ -156,7 +156,7 @@ impl<'a> Builder<'a> {
         Ok((body, params))
     }
 
-    /// Closes the body that is open.
+    /// Closes the open body.
     pub fn end_body(&mut self, result: Var) {
         if let Some(body) = self.open.pop() {
             self.func.bodies[body.index()].result = result;
@@ -167,7 +167,7 @@ impl<'a> Builder<'a> {
         self.open.last().copied().unwrap_or(Function::ROOT)
     }
 
-    /// Adds a statement to the body that is open. Its bodies must have been built since its last operand.
+    /// Adds a statement to the open body. Its bodies must have been built since its last operand.
     pub fn push(&mut self, op: Op, args: &[Var], bodies: &[Body], span: Span) -> Result<Var, TypeError> {
         let inst = Inst { op, args: args.to_vec(), bodies: bodies.to_vec() };
         let mut typer = Typer::new(self.funcs, &self.func);
@@ -183,7 +183,7 @@ impl<'a> Builder<'a> {
         Ok(v)
     }
 
-    /// The array with its outer `depth` dimensions known to be regular: itself where its type says so, else checked by an `ensure`.
+    /// The array with its outer `depth` dimensions known to be regular: the array itself if its type shows it, otherwise checked by an `ensure`.
     pub fn regular(&mut self, v: Var, depth: usize, span: Span) -> Result<Var, TypeError> {
         if self.ty(v).regular_dims(depth).is_some() {
             return Ok(v);
@@ -208,7 +208,7 @@ impl<'a> Builder<'a> {
         Type::array(size, self.regularised(&array.elem, left - 1, level + 1))
     }
 
-    /// Where the builder stands now.
+    /// The current position of the builder.
     pub fn mark(&self) -> Mark {
         Mark {
             sizes: self.func.sizes.len(),
@@ -219,7 +219,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Forgets everything since the mark.
+    /// Discards everything since the mark.
     pub fn rollback(&mut self, mark: &Mark) {
         self.func.sizes.truncate(mark.sizes);
         self.func.size_names.retain(|(s, _)| s.index() < mark.sizes);

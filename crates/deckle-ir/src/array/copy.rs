@@ -1,7 +1,7 @@
 //! Copying a function with changes.
 //!
-//! A copy goes statement by statement through a [`Builder`], which gives every statement its type anew: what a change
-//! does to sizes further down is worked out by the typing rules. Where they refuse, there is no copy: [`Refused`] says why.
+//! A copy goes statement by statement through a [`Builder`], which types every statement again: the typing rules determine the effect of a
+//! change on later sizes. If they reject a statement, there is no copy: [`Refused`] gives the reason.
 
 use super::{Builder, Function, Inst, Misfit, Op, TypeError};
 use crate::entity::{Body, Func, Path, SizeVar, Var};
@@ -10,12 +10,12 @@ use crate::types::Type;
 use deckle_diag::Span;
 use std::fmt;
 
-/// Why there is no copy.
+/// The reason why there is no copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refused {
     /// A size of the original is not known in the copy, two sizes cannot be equal there, or rows are not known to be of equal size.
     Sizes(String),
-    /// Anything else: the copy would not be well formed, which is a bug of the rewriting unless it tries changes at random.
+    /// Any other reason: the copy would be malformed, which is a bug of the rewriting unless it tries changes at random.
     Bug(String),
 }
 
@@ -38,12 +38,12 @@ impl From<TypeError> for Refused {
     }
 }
 
-/// What a part of a copy gives.
+/// The result of a part of a copy.
 pub type Copied<T> = Result<T, Refused>;
 
-/// What is to be different in a copy. Handles are those of the original.
+/// The changes in a copy. Handles are those of the original.
 pub trait Rewrite {
-    /// Before the first statement, when the parameters are there.
+    /// Called before the first statement, after the parameters exist.
     ///
     /// # Errors
     /// If there is no copy.
@@ -51,7 +51,7 @@ pub trait Rewrite {
         Ok(())
     }
 
-    /// Copies a statement, or puts something else in its place: afterwards [`Copier::var`] of it is known where it is used.
+    /// Copies a statement, or replaces it: afterwards [`Copier::var`] of it is defined where it is used.
     ///
     /// # Errors
     /// If there is no copy.
@@ -67,7 +67,7 @@ pub trait Rewrite {
         result
     }
 
-    /// The function to call in the place of another.
+    /// The function to call instead of another.
     fn callee(&self, func: Func) -> Func {
         func
     }
@@ -116,10 +116,10 @@ pub struct Copier<'a> {
 }
 
 impl<'a> Copier<'a> {
-    /// What stands for a variable in the copy.
+    /// The variable of the copy that replaces a variable.
     ///
     /// # Errors
-    /// If nothing does.
+    /// If there is none.
     pub fn var(&self, v: Var) -> Copied<Var> {
         self.vars[v.index()].ok_or_else(|| Refused::Bug(format!("{v} is not in the copy")))
     }
@@ -127,12 +127,12 @@ impl<'a> Copier<'a> {
     /// A statement of the original.
     ///
     /// # Errors
-    /// If it is none.
+    /// If it is not a statement.
     pub fn inst(&self, s: Var) -> Copied<&'a Inst> {
         self.old.inst(s).ok_or_else(|| Refused::Bug(format!("{s} is no statement")))
     }
 
-    /// Lets `new` stand for `old`.
+    /// Replaces `old` by `new`.
     pub fn stand(&mut self, old: Var, new: Var) {
         self.vars[old.index()] = Some(new);
         if let Some(name) = &self.old.vars[old.index()].name {
@@ -141,7 +141,7 @@ impl<'a> Copier<'a> {
         self.learn(old, new);
     }
 
-    /// Makes the size variables that `v` binds, for a type that is copied rather than worked out.
+    /// Creates the size variables that `v` binds, for a type that is copied rather than inferred.
     fn bind(&mut self, v: Var) {
         for (k, data) in self.old.sizes.iter().enumerate() {
             if data.binder == v {
@@ -150,7 +150,7 @@ impl<'a> Copier<'a> {
         }
     }
 
-    /// Learns what size variables are called now from the type that a variable has been given.
+    /// Records the new names of size variables from the type that a variable has been given.
     fn learn(&mut self, old: Var, new: Var) {
         let (was, is) = (self.old.ty(old), self.b.ty(new));
         if !was.same_kind(is) {
@@ -171,7 +171,7 @@ impl<'a> Copier<'a> {
         });
     }
 
-    /// Copies the statements of a body into the one that is open, and gives its result.
+    /// Copies the statements of a body into the open one, and returns its result.
     ///
     /// # Errors
     /// If there is no copy.
@@ -182,8 +182,8 @@ impl<'a> Copier<'a> {
         self.var(changes.result(body, self.old.body(body).result))
     }
 
-    /// Copies the statements of another function, for these arguments, and gives its result. Sizes are checked as a call checks them; where that cannot be, there is
-    /// no copy.
+    /// Inlines the statements of another function for these arguments, and returns its result. Sizes are checked as in a call; if that is not possible,
+    /// there is no copy.
     ///
     /// # Errors
     /// If there is no copy.
@@ -206,7 +206,7 @@ impl<'a> Copier<'a> {
         result
     }
 
-    /// Whether a function can be written out for these arguments: sizes in the elements of a sequence are checked as they come, by nothing but a call, so there must be nothing to check.
+    /// Whether a function can be inlined for these arguments: only a call checks sizes in the elements of a sequence, as they arrive, so there must be nothing to check.
     pub fn can_inline(&self, callee: &Function, args: &[Var]) -> bool {
         let params = callee.params();
         params.iter().zip(args).all(|(&p, &arg)| {
@@ -218,7 +218,7 @@ impl<'a> Copier<'a> {
                 && was.iter().zip(&is).enumerate().all(|(k, (s, t))| match s.as_var() {
                     None => s.as_constant().is_some() && s == t,
                     Some(v) => {
-                        // A size that only this says, and nothing else asks for; if all elements share it, those that are given do.
+                        // A size that only this parameter mentions, and no written type; if all elements share it, those of the argument must too.
                         let alone = was.iter().enumerate().all(|(j, other)| j == k || other.as_var() != Some(v));
                         callee.size_binder(v) == Some(p)
                             && alone
@@ -255,7 +255,7 @@ impl<'a> Copier<'a> {
         self.statement_with(changes, s, &args)
     }
 
-    /// Copies a statement with other operands, which are variables of the copy.
+    /// Copies a statement with these operands, which are variables of the copy.
     ///
     /// # Errors
     /// If there is no copy.
@@ -332,7 +332,7 @@ fn sizes(ty: &Type) -> Option<Vec<Size>> {
     (!all.is_empty()).then_some(all)
 }
 
-/// Whether a size inside a collection may differ from element to element.
+/// Whether a size inside a collection may depend on the element.
 fn varies(size: &Size) -> bool {
     size.any_atom(&mut |a, depth| matches!(a, Atom::Pos(p) if *p >= depth))
 }

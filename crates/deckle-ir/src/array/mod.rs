@@ -1,4 +1,4 @@
-//! The array IR: what both front ends build and the interpreter runs.
+//! The array IR: both front ends build it, and the interpreter runs it.
 //!
 //! # What a program is
 //! A [`Program`] is a list of functions; a function calls only functions before it. A [`Function`] is two arenas:
@@ -6,11 +6,11 @@
 //! bodies (A-normal form: operands are variables, never expressions). A body is a list of parameters, a list of
 //! statements and a result variable. Bodies occur only as arguments of operators: there are no function values.
 //!
-//! # When things are evaluated, and what is in scope
-//! Evaluation is strict. The statements of a body are evaluated in order, each once, every time the body
-//! is run. A statement may use the parameters of its own body and of the bodies around it, and the statements that come
+//! # Evaluation order and scope
+//! Evaluation is strict. The statements of a body are evaluated in order, once for each run
+//! of the body. A statement may use the parameters of its own body and of enclosing bodies, and the statements
 //! before it in any of those. Handles therefore only point backwards: the operands of statement `v9` and
-//! everything inside its bodies were made before `v9`, and the variables of its bodies have numbers between the last
+//! everything inside its bodies precede `v9`, and the variables of its bodies have numbers between the last
 //! variable visible outside and `v9` itself. [`verify`] checks this once for the whole function.
 //!
 //! A body that runs once per element of a *sequence* may use from outside only variables of concrete type: a sequence is
@@ -18,7 +18,7 @@
 //!
 //! # Sizes
 //! Every variable has a type, and every array in it a [`Size`]. A size may mention variables in scope, positions, and
-//! size variables. A size variable is bound by the first variable (in arena order) whose type mentions it: a
+//! parameter, whose argument determines its value, or a statement such as `filter`, whose result does. A size that
 //! parameter, whose argument gives it its value, or a statement such as `filter`, whose result does. A size that
 //! leaves its scope (the type of a body's result, seen from outside) is rewritten in terms of the position if it can be, and
 //! otherwise becomes a new size variable with one more argument, the position: a jagged dimension.
@@ -59,13 +59,13 @@ pub struct Program {
 pub struct Function {
     /// Its name, unique in the program.
     pub name: String,
-    /// The names of its parameters, for messages and for arguments given by name.
+    /// The names of its parameters, for messages and for named arguments.
     pub param_names: Vec<String>,
-    /// Where it is defined.
+    /// The span of its definition.
     pub span: Span,
     /// Size variables.
     pub sizes: Vec<SizeVarData>,
-    /// What the source calls some of them, for messages.
+    /// The source names of some of them, for messages.
     pub size_names: Vec<(SizeVar, String)>,
     /// Variables.
     pub vars: Vec<VarData>,
@@ -76,7 +76,7 @@ pub struct Function {
 /// A size variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SizeVarData {
-    /// On how many positions it depends.
+    /// The number of positions on which it depends.
     pub arity: u32,
     /// The variable whose type binds it.
     pub binder: Var,
@@ -87,18 +87,18 @@ pub struct SizeVarData {
 pub struct VarData {
     /// Its type.
     pub ty: Type,
-    /// How it comes about.
+    /// Its definition.
     pub def: Def,
-    /// Where it stands in the source.
+    /// Its span in the source.
     pub span: Span,
-    /// What the source calls it, for messages.
+    /// Its name in the source, for messages.
     pub name: Option<String>,
 }
 
-/// How a variable comes about.
+/// The definition of a variable.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Def {
-    /// A parameter of a body, and which.
+    /// A parameter of a body, by number.
     Param(Body, u32),
     /// The result of a statement.
     Inst(Inst),
@@ -115,10 +115,10 @@ pub struct Inst {
     pub bodies: Vec<Body>,
 }
 
-/// Parameters, statements, and which variable is the result.
+/// Parameters, statements, and the result variable.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BodyData {
-    /// The number of variables that existed when the body began: those from here on are inside.
+    /// The number of variables that existed when the body began: variables from this number on are inside.
     pub first: Var,
     /// Parameters.
     pub params: Vec<Var>,
@@ -128,7 +128,7 @@ pub struct BodyData {
     pub result: Var,
 }
 
-/// Functions are compared by what they mean: spans, and what the source calls sizes and variables, do not count.
+/// Functions are compared by meaning: spans, and the source names of sizes and variables, are ignored.
 impl PartialEq for Function {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name
@@ -141,7 +141,7 @@ impl PartialEq for Function {
 }
 
 impl Program {
-    /// The function of that name.
+    /// The function with a given name.
     pub fn find(&self, name: &str) -> Option<Func> {
         self.funcs.iter().position(|f| f.name == name).map(|i| Func(i as u32))
     }
@@ -156,7 +156,7 @@ impl Function {
         &self.vars[v.index()].ty
     }
 
-    /// A variable's place in the source.
+    /// A variable's span in the source.
     pub fn span(&self, v: Var) -> Span {
         self.vars[v.index()].span
     }
@@ -166,7 +166,7 @@ impl Function {
         &self.bodies[b.index()]
     }
 
-    /// The statement that a variable is the result of, if it is one.
+    /// The statement that defines a variable, if it is not a parameter.
     pub fn inst(&self, v: Var) -> Option<&Inst> {
         match &self.vars[v.index()].def {
             Def::Inst(inst) => Some(inst),
@@ -184,7 +184,7 @@ impl Function {
         self.ty(self.body(Self::ROOT).result)
     }
 
-    /// Whether neither a parameter nor the result holds a sequence.
+    /// Whether neither a parameter nor the result contains a sequence.
     pub fn is_concrete(&self) -> bool {
         self.result_type().is_concrete() && self.params().iter().all(|&p| self.ty(p).is_concrete())
     }
@@ -225,7 +225,7 @@ impl Function {
         free
     }
 
-    /// The types that are written in its statements, rather than worked out.
+    /// The types that are written in its statements, rather than inferred.
     pub fn written_types(&self) -> impl Iterator<Item = &Type> {
         self.vars.iter().filter_map(|v| match &v.def {
             Def::Inst(Inst { op: Op::Ensure(ty) | Op::Array(ty) | Op::MkSeq(ty), .. }) => Some(ty),
@@ -233,7 +233,7 @@ impl Function {
         })
     }
 
-    /// Whether a body, and those inside it, do nothing with a sequence but take the elements at some place of it.
+    /// Whether a body, and those inside it, use a sequence only to pull elements at a position.
     pub fn only_pulls(&self, body: Body, v: Var) -> bool {
         let data = self.body(body);
         data.result != v
@@ -244,7 +244,7 @@ impl Function {
     }
 
     /// The shortest name of a variable's value: a projection is a path into what it projects from, and a projection
-    /// from a tuple that is put together in the program is the component itself.
+    /// from a tuple that the program constructs is the component itself.
     pub fn path(&self, v: Var) -> Path {
         match self.inst(v) {
             Some(Inst { op: Op::Proj(k), args, .. }) => self.component(self.path(args[0]), *k),
@@ -262,13 +262,13 @@ impl Function {
         }
     }
 
-    /// The value of an `i64` variable as a size: constants, sums, products, lengths and reads are taken apart, as far as that stays
-    /// small. What would grow beyond it is a size of its own: the integer.
+    /// The value of an `i64` variable as a size: constants, sums, products, lengths and reads are expanded as long as the result is
+    /// small. A value that would be larger is an atom: the integer.
     pub fn size_of(&self, v: Var) -> Size {
         self.size_of_path(&self.path(v), &mut 32)
     }
 
-    /// `fuel` is shared by everything that is taken apart, so that an integer made by doubling thirty times costs thirty steps.
+    /// `fuel` is shared by everything that is expanded, so that an integer made by doubling thirty times costs thirty steps.
     fn size_of_path(&self, path: &Path, fuel: &mut u32) -> Size {
         const MAX_TERMS: usize = 16;
         let opaque = || Size::value(path.clone());
@@ -319,7 +319,7 @@ impl Function {
         self.sizes.get(s.index()).map(|d| d.binder)
     }
 
-    /// A size in the words of the source: names of sizes and parameters, numbers, `+` and `*`. `None` if it mentions anything else.
+    /// A size in source terms: names of sizes and parameters, numbers, `+` and `*`. `None` if it mentions anything else.
     pub fn readable(&self, size: &Size) -> Option<String> {
         size.spelled(&mut |a| match a {
             Atom::Var(s, at) if at.is_empty() => self.size_names.iter().find(|n| n.0 == *s).map(|n| n.1.clone()),

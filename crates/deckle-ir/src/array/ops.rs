@@ -1,6 +1,6 @@
-//! The operators of the array IR: one table, which is also the reference.
+//! The operators of the array IR: one table, from which the reference is generated.
 //!
-//! Each entry gives the variant, its name in the text form, how many operands and bodies it takes, and a
+//! Each entry gives the variant, its name in the text form, the number of operands and bodies, and a
 //! doc comment with the operator's meaning, its typing rule, its size rule and its cost.
 //! `docs/operators.md` is generated from it.
 //!
@@ -37,25 +37,25 @@ pub enum Chapter {
     Sequence,
 }
 
-/// What the table says of an operator.
+/// The entry of an operator in the table.
 #[derive(Clone, Copy, Debug)]
 pub struct OpInfo {
     /// In the text form.
     pub name: &'static str,
-    /// Where it belongs.
+    /// Its chapter in the reference.
     pub chapter: Chapter,
-    /// The least number of operands.
+    /// The minimal number of operands.
     pub min_args: usize,
-    /// The greatest number of operands, if there is one.
+    /// The maximal number of operands, if there is one.
     pub max_args: Option<usize>,
-    /// The least and greatest number of bodies.
+    /// The minimal and maximal number of bodies.
     pub bodies: (usize, usize),
-    /// Its page.
+    /// Its text in the reference.
     pub doc: &'static str,
 }
 
 impl Op {
-    /// The operators that no program has before it is compiled.
+    /// The operators that only the compiler introduces.
     pub const OF_THE_COMPILER: [&'static str; 3] = ["stream", "pull", "push"];
 }
 
@@ -72,7 +72,7 @@ macro_rules! operators {
                 Op::TABLE.iter().find(|info| info.name == name).unwrap_or(&Op::TABLE[0])
             }
 
-            /// Which partial results a scan gives, if it is one.
+            /// The partial results of a scan, if it is one.
             pub fn scan_kind(&self) -> Option<ScanKind> {
                 match self {
                     Op::Scan(_, kind) => Some(*kind),

@@ -1,11 +1,11 @@
 //! Reading the text form of the array IR, which the printer describes.
 //!
-//! Reading what was printed gives the same program back. The numbers of variables and bodies are demanded to be those
-//! that a builder gives: a body's parameters and statements one after another, a statement after its bodies, bodies
-//! in the order in which they begin. So there is exactly one numbering of a text, and where each body
-//! begins follows from it.
+//! Reading a printed program gives the same program back. Variables and bodies must be numbered
+//! as by a builder: a body's parameters and statements one after another, a statement after its bodies, bodies
+//! in the order in which they begin. So a text has exactly one numbering, which determines where each body
+//! begins.
 //!
-//! Nothing else is checked: operands that are not in scope, or types that no rule gives, are for the verifier.
+//! Nothing else is checked: the verifier finds operands that are not in scope and types that no rule gives.
 
 mod ops;
 
@@ -38,7 +38,7 @@ struct Reader<'t, 'f> {
     bodies: Vec<BodyData>,
 }
 
-/// A size variable of the list after the name: its arity, and its binder if that is not to be inferred.
+/// A size variable of the list after the name: its arity, and its binder unless that is inferred.
 type SizeEntry = (u32, Option<Var>);
 
 impl<'t> Reader<'t, '_> {
@@ -100,7 +100,7 @@ impl<'t> Reader<'t, '_> {
         Body(self.bodies.len() as u32 - 1)
     }
 
-    /// A variable being defined must have the next number of the arena.
+    /// A variable definition must have the next number of the arena.
     fn check_number(&self, place: usize, v: Var) -> Read<()> {
         let next = Var(self.vars.len() as u32);
         if v == next {

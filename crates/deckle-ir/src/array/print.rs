@@ -10,14 +10,14 @@
 //!   v5
 //! }
 //! ```
-//! After the name come the size variables, each with its number of positions where it has any, and with `@v5` where
-//! it is not bound by the first variable that mentions it, because no type does. Scalar operators stand under their own
+//! After the name come the size variables, each with its number of positions if it has any, and with `@v5` if
+//! it is not bound by the first variable that mentions it, because no type does. Scalar operators are written by their own
 //! name, attributes in `<...>`, bodies after the operands. The last line of a body is its result.
 //!
-//! Numbers are those of the arenas. A statement comes after the variables of its bodies there, so it has the higher number,
-//! although the text puts it first.
+//! Numbers are those of the arenas. A statement follows the variables of its bodies there, so it has the higher number,
+//! although it comes first in the text.
 //!
-//! A program that does not verify is printed as far as it goes.
+//! A program that does not verify is printed as far as possible.
 
 use super::*;
 use crate::text::{Name, comma_separated};
@@ -25,7 +25,7 @@ use crate::value::Value;
 use std::collections::HashSet;
 use std::fmt::{Display, Formatter, Result};
 
-/// The words for an attribute, as both printer and parser use them.
+/// The words for an attribute, in the printer and the parser.
 pub(super) type Words<T, const N: usize> = [(T, &'static str); N];
 
 pub(super) const COLLS: Words<Coll, 2> = [(Coll::Array, "array"), (Coll::Seq, "seq")];
@@ -53,7 +53,7 @@ impl Display for Program {
     }
 }
 
-/// On its own, a function calls others by their handles: it does not know their names.
+/// Alone, a function calls others by their handles: it does not know their names.
 impl Display for Function {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         Printer { funcs: &[], func: self, printed: HashSet::new() }.function(f)

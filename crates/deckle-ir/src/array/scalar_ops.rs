@@ -20,7 +20,7 @@ pub enum OperandClass {
 }
 
 impl OperandClass {
-    /// Whether a scalar type belongs to it.
+    /// Whether a scalar type belongs to the class.
     pub fn has(self, t: ScalarType) -> bool {
         match self {
             OperandClass::Num => t.is_num(),
@@ -32,7 +32,7 @@ impl OperandClass {
         }
     }
 
-    /// What to call its members in a message.
+    /// The name of its members in a message.
     pub fn describe(self) -> &'static str {
         match self {
             OperandClass::Num => "a number",
@@ -68,30 +68,30 @@ macro_rules! scalar_ops {
             /// All operators of the language.
             pub const ALL: &[$enum] = &[$($enum::$name,)*];
 
-            /// The operators that only lowering makes.
+            /// The operators that only lowering introduces.
             pub const LOWERED: &[$enum] = &[$($enum::$low,)*];
 
-            /// As in the text form.
+            /// The name in the text form.
             pub fn name(self) -> &'static str {
                 match self { $($enum::$name => $text,)* $($enum::$low => $low_text,)* }
             }
 
-            /// The operator of that name.
+            /// The operator with a given name.
             pub fn from_name(name: &str) -> Option<$enum> {
                 Self::ALL.iter().chain(Self::LOWERED).copied().find(|op| op.name() == name)
             }
 
-            /// What it takes.
+            /// The class of its operands.
             pub fn operands(self) -> OperandClass {
                 match self { $($enum::$name => OperandClass::$class,)* $($enum::$low => OperandClass::$low_class,)* }
             }
 
-            /// What it gives.
+            /// The class of its result.
             pub fn result(self) -> ResultClass {
                 match self { $($enum::$name => ResultClass::$result,)* $($enum::$low => ResultClass::$low_result,)* }
             }
 
-            /// What it means.
+            /// Its meaning.
             pub fn doc(self) -> &'static str {
                 match self { $($enum::$name => $doc,)* $($enum::$low => $low_doc,)* }
             }

@@ -1,14 +1,14 @@
-//! The verifier: what every program promises, checked.
+//! The verifier: checks the invariants of the array IR.
 //!
-//! It looks at a function in three steps, each of which relies on the one before:
-//! 1. *arenas*: every variable and every body occurs exactly once, numbered in the order in which a builder makes
-//!    them, and handles are in range;
+//! It checks a function in three steps, each of which relies on the one before:
+//! 1. *arenas*: every variable and every body occurs exactly once, numbered in the order of a
+//!    builder, and handles are in range;
 //! 2. *scopes* (`verify/scopes.rs`): operands, and what sizes mention, are visible where they are used; sizes and
 //!    counts are well-formed;
 //! 3. *types* (`verify/rules.rs`): every statement has the type that its rule gives, up to the names of the size variables that
 //!    it binds.
 //!
-//! The first step stops at its first fault; the others go on and report everything that does not follow from a fault
+//! The first step stops at its first fault; the others continue and report everything that does not follow from a fault
 //! already reported. No step panics, whatever the program.
 
 mod rules;
@@ -19,12 +19,12 @@ mod tests;
 use super::*;
 use std::fmt;
 
-/// A promise that a program breaks.
+/// A violation of an invariant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VerifyError {
-    /// In which function.
+    /// The function.
     pub func: Func,
-    /// At which variable, unless it is the function as a whole.
+    /// The variable, unless it is the function as a whole.
     pub var: Option<Var>,
     /// What is wrong.
     pub message: String,
@@ -41,13 +41,13 @@ impl fmt::Display for VerifyError {
 
 impl std::error::Error for VerifyError {}
 
-/// A fault of a function, before it is known which function that is.
+/// A fault of a function, without the function.
 type Fault = (Option<Var>, String);
 
 /// Checks a whole program.
 pub fn verify(program: &Program) -> Result<(), Vec<VerifyError>> {
     let mut errors: Vec<VerifyError> = Vec::new();
-    // Statements are typed only where everything they call is in order.
+    // Statements are typed only if everything they call is well-formed.
     let mut sound: Vec<bool> = Vec::new();
     for (k, func) in program.funcs.iter().enumerate() {
         let mut faults: Vec<Fault> = Vec::new();
@@ -70,7 +70,7 @@ pub fn verify(program: &Program) -> Result<(), Vec<VerifyError>> {
     if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 
-/// The arenas of a function: a walk that meets every variable and body in the order of their numbers.
+/// The arenas of a function: a walk that visits every variable and body in the order of their numbers.
 fn check_arenas(func: &Function) -> Result<(), Fault> {
     let mut walk = Walk { func, next_var: 0, next_body: 0 };
     walk.body(Function::ROOT, None)?;

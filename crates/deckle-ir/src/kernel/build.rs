@@ -1,17 +1,17 @@
-//! Making spaces and nodes: equal ones are made once, each as far out as it can be, and what is known already is computed at once.
+//! Creating spaces and nodes: equal ones are created once, each in the outermost possible space, and constants are folded.
 
 use super::*;
 use crate::scalar_eval;
 use std::collections::BTreeSet;
 
-/// What a fold or scan combines, and how.
+/// The operands of a fold or scan, and its operator.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FoldSpec {
-    /// What to start from.
+    /// The initial values.
     pub init: Option<Vec<Node>>,
-    /// What is combined.
+    /// The values that are combined.
     pub elems: Vec<Node>,
-    /// And how.
+    /// How they are combined.
     pub combine: Combine,
 }
 
@@ -56,7 +56,7 @@ impl Program {
         self.nodes[n.index()].space
     }
 
-    /// Whether `outer` is `inner` or around it.
+    /// Whether `outer` is `inner` or encloses it.
     pub fn encloses(&self, outer: Space, inner: Space) -> bool {
         let depth = self.space(outer).depth;
         let mut s = inner;
@@ -66,12 +66,12 @@ impl Program {
         s == outer
     }
 
-    /// The inner one of two spaces, one of which is around the other.
+    /// The inner one of two spaces, one of which encloses the other.
     pub fn inner(&self, a: Space, b: Space) -> Space {
         if self.space(a).depth >= self.space(b).depth { a } else { b }
     }
 
-    /// The innermost space around `s`, or itself, that is no dimension.
+    /// The innermost space, `s` or an enclosing one, that is not a dimension.
     pub fn pin(&self, mut s: Space) -> Space {
         while let Region::Dim(_) = self.space(s).region {
             s = self.space(s).parent;
@@ -79,7 +79,7 @@ impl Program {
         s
     }
 
-    /// The spaces from just below `outer` down to `inner`, which it is around.
+    /// The spaces from just below `outer` down to `inner`, which it encloses.
     pub fn between(&self, outer: Space, inner: Space) -> Vec<Space> {
         let mut chain = Vec::new();
         let mut s = inner;
@@ -106,7 +106,7 @@ impl Program {
         s
     }
 
-    /// The buffer of which a size is the difference of two successive elements, at the position in a dimension.
+    /// The buffer if a size is the difference of two successive elements of it, at the position in a dimension.
     pub(super) fn offsets_of(&self, dim: Space, size: Node) -> Option<Buf> {
         let mut size = size;
         while let Op::Check { value, .. } = self.node(size).op {
@@ -126,19 +126,19 @@ impl Program {
         (buf == other && self.ty(end) == ScalarType::I64 && is_here && is_next).then_some(*buf)
     }
 
-    /// The dimension of that size below a space. It knows whether its points are rows.
+    /// The dimension of that size below a space. Whether its points are rows is derived from the size.
     pub fn dim(&mut self, parent: Space, size: Node) -> Space {
         self.new_space(parent, Region::Dim(size))
     }
 
-    /// Gives a dimension another size.
+    /// Changes the size of a dimension.
     pub fn resize(&mut self, dim: Space, size: Node) {
         let offsets = self.offsets_of(self.space(dim).parent, size);
         let data = &mut self.spaces[dim.index()];
         (data.region, data.offsets) = (Region::Dim(size), offsets);
     }
 
-    /// The guard of that condition below a space.
+    /// The guard with that condition below a space.
     pub fn guard(&mut self, parent: Space, cond: Node, when: bool) -> Space {
         self.new_space(parent, Region::Guard(cond, when))
     }
@@ -159,7 +159,7 @@ impl Program {
         Buf(self.bufs.len() as u32 - 1)
     }
 
-    /// Notes how many elements the buffers of a representation have, of which there are so many.
+    /// Records the number of elements of the buffers of a representation, given the count of the outermost elements.
     pub fn measure(&mut self, rep: &Rep, count: Node) {
         match rep {
             Rep::Scalar(b) => self.bufs[b.index()].len = Some(count),
@@ -175,7 +175,7 @@ impl Program {
         }
     }
 
-    /// The site of that description.
+    /// The site with that description.
     pub fn site(&mut self, data: SiteData) -> Site {
         if let Some(site) = self.made_sites.get(&data) {
             return *site;
@@ -186,7 +186,7 @@ impl Program {
         site
     }
 
-    /// The node of that description.
+    /// The node with that description.
     pub fn intern(&mut self, op: Op, ty: ScalarType, space: Space) -> Node {
         let data = NodeData { op, ty, space };
         if let Some(n) = self.made_nodes.get(&data) {
@@ -208,7 +208,7 @@ impl Program {
         self.constant(Scalar::I64(n))
     }
 
-    /// The number that a node is, if that is known.
+    /// The value of a node, if it is constant.
     pub fn as_const(&self, n: Node) -> Option<Scalar> {
         match self.node(n).op {
             Op::Const(c) => Some(c),
@@ -216,7 +216,7 @@ impl Program {
         }
     }
 
-    /// The `i64` that a node is, if that is known.
+    /// The `i64` value of a node, if it is constant.
     pub fn as_int(&self, n: Node) -> Option<i64> {
         match self.as_const(n) {
             Some(Scalar::I64(k)) => Some(k),
@@ -264,7 +264,7 @@ impl Program {
             return n;
         }
         let (a, b) = match op {
-            // One order, so that equal sums are the same node.
+            // One order, so equal sums are the same node.
             BinOp::Add | BinOp::Mul | BinOp::AddSat | BinOp::MulSat | BinOp::And | BinOp::Or
                 if !self.ty(a).is_float() && a > b =>
             {
@@ -366,8 +366,8 @@ impl Program {
         self.intern(Op::Fma(x, y, z), ty, space)
     }
 
-    /// An index that is 0 where a check fails on which it depends. A check that fails is zero, and what is computed of that, the start of a row and a position in it say, need
-    /// not be in range. An index that is itself what is checked is.
+    /// An index that is 0 if a check fails on which it depends. A failed check has the value zero, and an index computed from it, such as the start of a row plus a position in it, need
+    /// not be in range. An index that is itself the checked value is.
     pub fn index_even_so(&mut self, at: Node) -> Node {
         let conds = self.checks_of(self.operands_of_index(at), false);
         let Some(ok) = conds.into_iter().reduce(|a, b| self.binary(BinOp::And, a, b)) else { return at };
@@ -378,11 +378,11 @@ impl Program {
         }
     }
 
-    /// The conditions that kernels check of which nodes are computed by arithmetic: the first on each way, or all *behind* it as well.
+    /// The conditions checked by kernels from which nodes are computed by arithmetic: the first on each path, or all those *behind* it as well.
     pub fn checks_of(&self, mut nodes: Vec<Node>, behind: bool) -> BTreeSet<Node> {
         let (mut conds, mut seen) = (BTreeSet::new(), BTreeSet::new());
         while let Some(n) = nodes.pop() {
-            // What the root checks has been checked by the host before a kernel runs.
+            // The host has made the checks of the root before a kernel runs.
             if self.space_of(n) == ROOT || !seen.insert(n) {
                 continue;
             }
@@ -397,7 +397,7 @@ impl Program {
         conds
     }
 
-    /// The operands of a node of which an index is computed by arithmetic.
+    /// The operands of a node that computes an index by arithmetic.
     fn operands_of_index(&self, n: Node) -> Vec<Node> {
         match self.node(n).op {
             Op::Unary(_, x) | Op::Cast(_, x) => vec![x],
@@ -408,7 +408,7 @@ impl Program {
 
     /// An element of a buffer, loaded in the context `ctx`.
     pub fn load(&mut self, buf: Buf, at: Node, ctx: Space) -> Node {
-        // What is part of the program is known.
+        // The elements of data of the program are known.
         if let Some(i) = self.as_int(at)
             && let Some((_, data)) = self.data.iter().find(|(b, _)| *b == buf)
             && let Some(c) = usize::try_from(i).ok().and_then(|i| data.get(i))
@@ -450,14 +450,14 @@ impl Program {
         self.intern(Op::Fold { over, init, elems, combine }, ty, ctx)
     }
 
-    /// A scan over `over`, which begins anew at each point of `from`.
+    /// A scan over `over`, which restarts at each point of `from`.
     pub fn scan(&mut self, over: Space, from: Space, spec: FoldSpec, exclusive: bool) -> Node {
         let ty = self.ty(spec.elems[0]);
         let FoldSpec { init, elems, combine } = spec;
         self.intern(Op::Scan { from, init, elems, combine, exclusive }, ty, over)
     }
 
-    /// The operands of a node, in order; not those of its regions.
+    /// The operands of a node, in order, without those of its regions.
     pub fn operands(&self, n: Node) -> Vec<Node> {
         let mut all = Vec::new();
         self.each_operand(n, &mut |m| all.push(m));

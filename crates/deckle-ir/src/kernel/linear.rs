@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 /// A sum of multiples of nodes, and a number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Linear {
-    /// How often each node is added; never 0.
+    /// The coefficient of each node; never 0.
     pub terms: BTreeMap<Node, i64>,
-    /// What is added to that.
+    /// The constant term.
     pub constant: i64,
 }
 
@@ -31,7 +31,7 @@ impl Linear {
 }
 
 impl Program {
-    /// A node of type `i64` as a sum. What is checked is what it is, where the check holds. `known` may name a node that is the same.
+    /// A node of type `i64` as a sum. A check is replaced by its value. `known` may replace a node by an equal one.
     pub fn linear(&self, n: Node, known: &dyn Fn(Node) -> Node) -> Option<Linear> {
         let n = known(n);
         let mut sum = Linear::default();

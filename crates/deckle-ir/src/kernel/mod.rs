@@ -1,35 +1,35 @@
 //! The kernel IR: spaces, scalar programs over them, and sinks.
 //!
-//! Flattening makes it from the array IR. There are no arrays in it any more, only scalars that exist at every point of a space, and buffers in
-//! which they are kept.
+//! Flattening creates it from the array IR. There are no arrays in it any more, only scalars that exist at every point of a space, and buffers that
+//! store them.
 //!
 //! # Spaces
-//! A [`Space`] is what a computation runs over. Spaces form a tree. The root has one point. Below a space `s`
+//! A [`Space`] is the set of points of a computation. Spaces form a tree. The root has one point. Below a space `s`
 //! - [`Region::Dim`] has a point for each position below a size, for each point of `s`. If the size is the same at all points of `s` the dimension is
-//!   *dense*, else it is *ragged*. The rows of a matrix, the entries of a sparse one and what an `expand` makes are dimensions. Where the size is the difference
+//!   *dense*, else it is *ragged*. The rows of a matrix, the entries of a sparse one and the results of an `expand` are dimensions. If the size is the difference
 //!   of two successive elements of a buffer of offsets, at the position in `s`, the dimension names that buffer ([`SpaceData::offsets`]): its points are *rows*;
-//! - [`Region::Guard`] has one point or none for each point of `s`: the branches of a conditional, and what a filter keeps;
+//! - [`Region::Guard`] has one point or none for each point of `s`: the branches of a conditional, and the elements that pass a filter;
 //! - [`Region::Loop`] has a point for each round of a sequential loop;
-//! - [`Region::Lambda`] is the body of a combining function: it runs whenever that is applied.
+//! - [`Region::Lambda`] is the body of a combining function: it runs whenever the function is applied.
 //!
-//! Dimensions and guards of equal size or condition below the same space are the same space. So two traversals that have nothing to do with each
-//! other but their length share a loop.
+//! Dimensions and guards of equal size or condition below the same space are the same space. So two traversals that have only their length
+//! in common share a loop.
 //!
 //! # Nodes
-//! A [`Node`] is a scalar at every point of its space, computed from nodes of that space and of spaces around it, all made before it. Nodes are *pure*: where one is computed,
-//! and how often, does not matter, so equal nodes are the same node, and a node lives in the outermost space in which it can. Three kinds live
-//! where they are needed and no further out: loads and loops stay inside the guards around them, and checks stay inside the dimensions too.
-//! Folds, conditionals and loops give several scalars; [`Op::Part`] picks one.
+//! A [`Node`] is a scalar at every point of its space, computed from earlier nodes of that space and of enclosing spaces. Nodes are *pure*: it does not matter where
+//! and how often one is computed, so equal nodes are the same node, and a node lives in the outermost possible space. Three kinds live
+//! no further out than they are needed: loads and loops stay inside the guards around them, and checks stay inside the dimensions too.
+//! Folds, conditionals and loops have several scalar results; [`Op::Part`] selects one.
 //!
 //! # Steps
-//! A [`Program`] is run by a host, which executes [`Step`]s in order: it makes buffers, runs kernels, and decides branches and loops that contain kernels.
-//! Buffers are its variables: [`Step::Bind`] lets one name the memory of another, [`Step::Free`] lets go of it.
-//! A [`Kernel`] is a list of [`Sink`]s. What they need determines everything else: their spaces are the loops, the nodes they depend on are the
-//! program at each point. A scalar of the host is a buffer of one element. A loop over the chunks of sequences names what it traverses ([`Stream`]).
+//! A host runs a [`Program`] by executing its [`Step`]s in order: it allocates buffers, runs kernels, and decides branches and loops that contain kernels.
+//! Buffers are its variables: [`Step::Bind`] lets one name the memory of another, [`Step::Free`] drops the memory.
+//! A [`Kernel`] is a list of [`Sink`]s. Their needs determine everything else: their spaces are the loops, the nodes they depend on are the
+//! program at each point. A scalar of the host is a buffer of one element. A loop over the chunks of sequences names the sequences it traverses ([`Stream`]).
 //!
-//! # Failing
-//! A [`Op::Check`] whose condition does not hold makes the run fail, with the lowest failing point of a kernel first. Its value is then zero, so that nothing
-//! is read or written out of range even so.
+//! # Failures
+//! A [`Op::Check`] whose condition does not hold makes the run fail; the lowest failing point of a kernel is reported. Its value is then zero, so that no
+//! access is out of range even then.
 
 use crate::array::{BinOp, UnOp};
 use crate::scalar::{Scalar, ScalarType};
@@ -86,20 +86,20 @@ handles! {
     Space "s";
     /// A scalar at every point of a space.
     Node "t";
-    /// A buffer. It is a variable of the host: a step may let it name other memory.
+    /// A buffer. It is a variable of the host: a step may bind it to other memory.
     Buf "b";
-    /// A place in the source where something is checked.
+    /// A place in the source of a check.
     Site "c";
 }
 
-/// What kind of space.
+/// The kind of a space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Region {
     /// One point.
     Root,
-    /// A point for each position below a size, a node of the space around.
+    /// A point for each position below a size, a node of the enclosing space.
     Dim(Node),
-    /// A point where the condition, a node of the space around, is as the flag says.
+    /// A point if the condition, a node of the enclosing space, equals the flag.
     Guard(Node, bool),
     /// A point for each round. Its [`Op::Var`]s are the state.
     Loop,
@@ -107,17 +107,17 @@ pub enum Region {
     Lambda,
 }
 
-/// A space: what it is, and what it is in.
+/// A space: its kind, and its parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SpaceData {
-    /// The space around; the root's is itself.
+    /// The enclosing space; the root is its own parent.
     pub parent: Space,
-    /// How many spaces are around it.
+    /// The number of enclosing spaces.
     pub depth: u32,
-    /// What it is.
+    /// Its kind.
     pub region: Region,
     /// Of a dimension whose points are the elements of rows: the buffer of offsets. The size is the difference of two successive elements of this buffer, at the
-    /// position in the dimension around, unless a check on which it depends fails. [`Program::dim`] derives it from the size.
+    /// position in the enclosing dimension, unless a check on which it depends fails. [`Program::dim`] derives it from the size.
     pub offsets: Option<Buf>,
 }
 
@@ -126,9 +126,9 @@ pub struct SpaceData {
 pub enum Combine {
     /// Each component by an operator of its own.
     Ops(Vec<BinOp>),
-    /// By a function: its operands are the variables of the space, first all components of the left one, then those of the right one.
+    /// By a function: its operands are the variables of the space, first all components of the left operand, then those of the right one.
     Lambda(Space, Vec<Node>),
-    /// The same by a function that is not associative: one element after another, with what has been combined before on the left.
+    /// The same by a function that is not associative: sequentially, with the accumulator on the left.
     InOrder(Space, Vec<Node>),
 }
 
@@ -142,7 +142,7 @@ impl Combine {
     }
 }
 
-/// What a node is.
+/// The operation of a node.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
     /// A number.
@@ -157,7 +157,7 @@ pub enum Op {
     Binary(BinOp, Node, Node),
     /// A conversion.
     Cast(ScalarType, Node),
-    /// Of two values that are both computed.
+    /// One of two values that are both computed.
     Select(Node, Node, Node),
     /// A product and a sum of floats, rounded once.
     Fma(Node, Node, Node),
@@ -165,56 +165,56 @@ pub enum Op {
     Load(Buf, Node),
     /// The value if the condition holds, else zero, and the run fails.
     Check {
-        /// What must hold.
+        /// The condition.
         cond: Node,
-        /// What is then the value.
+        /// The value if it holds.
         value: Node,
-        /// What to say.
+        /// The place and the message.
         site: Site,
-        /// And of which numbers.
+        /// The operands of the message.
         operands: Vec<Node>,
     },
-    /// All points of `over`, a space below the node's own with dimensions and guards between, combined in order. Has a part for each component, and one
-    /// more: whether there was any point.
+    /// All points of `over`, a space below the node's own with dimensions and guards between, combined in order. Has a part for each component, and an
+    /// additional one: whether there was any point.
     Fold {
-        /// Over which points.
+        /// The points.
         over: Space,
-        /// What to start from. If there is nothing to start from and no point, zero.
+        /// The initial values. Without initial values and points, zero.
         init: Option<Vec<Node>>,
-        /// What is combined.
+        /// The values that are combined.
         elems: Vec<Node>,
-        /// And how.
+        /// How they are combined.
         combine: Combine,
     },
-    /// All points of the node's own space so far, from the beginning at each point of `from`, a space around it. Has a part for each component.
+    /// All points of the node's own space so far, starting at each point of `from`, an enclosing space. Has a part for each component.
     Scan {
-        /// Where it begins anew.
+        /// Where it restarts.
         from: Space,
-        /// What to start from.
+        /// The initial values.
         init: Option<Vec<Node>>,
-        /// What is combined.
+        /// The values that are combined.
         elems: Vec<Node>,
-        /// And how.
+        /// How they are combined.
         combine: Combine,
-        /// Whether the point itself is left out. Needs an init.
+        /// Whether the point itself is excluded. Needs an init.
         exclusive: bool,
     },
-    /// The values of the first guard where its condition holds, else those of the second.
+    /// The values of the first guard if its condition holds, else those of the second.
     If {
-        /// The guard that holds.
+        /// The guard of the first branch.
         yes: Space,
         /// Its values.
         then: Vec<Node>,
-        /// The guard that holds otherwise.
+        /// The guard of the second branch.
         no: Space,
         /// Its values.
         other: Vec<Node>,
     },
-    /// The state after the last round: as long as `cond`, of the space, holds, the state becomes `next`, of a guard below it.
+    /// The state after the last round: while `cond`, of the space, holds, the state becomes `next`, of a guard below it.
     Loop {
         /// Its space.
         space: Space,
-        /// The state at first.
+        /// The initial state.
         init: Vec<Node>,
         /// Whether there is another round.
         cond: Node,
@@ -222,52 +222,52 @@ pub enum Op {
         inside: Space,
         /// The next state.
         next: Vec<Node>,
-        /// Checks that every round makes.
+        /// The checks of every round.
         checks: Vec<Node>,
     },
     /// A component of a fold, scan, conditional or loop.
     Part(Node, u32),
 }
 
-/// A node: what it is, of which type, and where.
+/// A node: its operation, type and space.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct NodeData {
-    /// What.
+    /// Its operation.
     pub op: Op,
-    /// The type; of what has parts, that of the first.
+    /// Its type; with several parts, that of the first.
     pub ty: ScalarType,
-    /// Where.
+    /// Its space.
     pub space: Space,
 }
 
-/// A buffer: its element type, and what is known of it.
+/// A buffer: its element type, and the facts about it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BufData {
-    /// Of what.
+    /// Its element type.
     pub elem: ScalarType,
-    /// What it holds, in the words of the source: `` `xs` ``, "the result of `scan`".
+    /// Its contents, in source terms: `` `xs` ``, "the result of `scan`".
     pub name: String,
-    /// Where that stands in the source.
+    /// Their span in the source.
     pub span: Span,
-    /// How many elements, where a node of the root tells that wherever the buffer has memory.
+    /// The number of elements, if a node of the root gives it whenever the buffer has memory.
     pub len: Option<Node>,
 }
 
-/// What a check is about. The operands of the check are those of the fault, and then those of each place.
+/// The subject of a check. The operands of the check are those of the fault, and then those of each place.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SiteData {
-    /// Which.
+    /// The fault.
     pub kind: Fault,
-    /// Where in the source.
+    /// Its span in the source.
     pub span: Span,
-    /// In which runs of the bodies around it, the innermost first.
+    /// The runs of the enclosing bodies, the innermost first.
     pub places: Vec<Place>,
     /// The parameter whose argument is checked, if it is one.
     pub param: Span,
 }
 
 impl SiteData {
-    /// A failure of the check with these operands, in words.
+    /// The message of a failure of the check with these operands.
     pub fn report(&self, operands: &[i128]) -> Diagnostic {
         let more: usize = self.places.iter().map(Place::operands).sum();
         let (own, mut rest) = operands.split_at(operands.len().saturating_sub(more));
@@ -281,36 +281,36 @@ impl SiteData {
     }
 }
 
-/// What becomes of the values at each point of a space.
+/// The use of values at each point of a space.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Sink {
-    /// Kept in a buffer. No two points have the same index.
+    /// Stored in a buffer. No two points have the same index.
     Write {
-        /// At which points.
+        /// The points.
         space: Space,
-        /// Where.
+        /// The buffer.
         buf: Buf,
-        /// At which index, in range.
+        /// The index, in range.
         at: Node,
-        /// What.
+        /// The value.
         value: Node,
     },
-    /// Combined into buffers, in the order of the points: the left operand is the value, the right one what is there. Without `combine` the
-    /// last value stays.
+    /// Combined into buffers, in the order of the points: the left operand is the value, the right one the current element. Without `combine` the
+    /// last value remains.
     Scatter {
-        /// At which points.
+        /// The points.
         space: Space,
-        /// Where: a buffer for each component.
+        /// A buffer for each component.
         bufs: Vec<Buf>,
-        /// At which index, in range.
+        /// The index, in range.
         at: Node,
-        /// How many elements the buffers have.
+        /// The number of elements of the buffers.
         len: Node,
-        /// Points of this space have elements of their own: no two of them share one.
+        /// Points of this space have disjoint elements: no two of them share one.
         within: Space,
-        /// What.
+        /// The values.
         values: Vec<Node>,
-        /// How.
+        /// How they are combined.
         combine: Option<Combine>,
     },
     /// Only checked.
@@ -318,7 +318,7 @@ pub enum Sink {
 }
 
 impl Sink {
-    /// The buffers that it changes.
+    /// The buffers that it writes.
     pub fn bufs(&self) -> &[Buf] {
         match self {
             Sink::Write { buf, .. } => std::slice::from_ref(buf),
@@ -328,92 +328,92 @@ impl Sink {
     }
 }
 
-/// What runs at once: sinks over spaces.
+/// One launch: sinks over spaces.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kernel {
-    /// All that it does.
+    /// Its sinks.
     pub sinks: Vec<Sink>,
-    /// What it is for, in the words of the source.
+    /// Its purpose, in source terms.
     pub name: String,
 }
 
-/// What the host does.
+/// A step of the host.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
-    /// Makes a buffer of so many elements, a node of the root.
+    /// Allocates a buffer; the number of elements is a node of the root.
     Alloc(Buf, Node),
     /// Runs a kernel.
     Run(Kernel),
     /// Makes a check, a node of the root.
     Check(Node),
     /// Fills `order`: for each row the positions of its elements in the buffers of the keys, in ascending order of these, stable. Rows are given by offsets;
-    /// without, there is one.
+    /// if not, there is one row.
     Sort {
-        /// Of `i64`, as long as the keys.
+        /// Of `i64`, with the length of the keys.
         order: Buf,
-        /// The most significant component first.
+        /// The keys, the most significant component first.
         keys: Vec<Buf>,
-        /// How many elements, a node of the root.
+        /// The number of elements, a node of the root.
         len: Node,
-        /// Where rows begin and end.
+        /// The bounds of the rows.
         offsets: Option<Buf>,
-        /// How many rows, a node of the root.
+        /// The number of rows, a node of the root.
         rows: Node,
     },
-    /// Fills the buffers of a representation with the next elements of a sequence that comes from outside: `count` of them, a node of the root, or those that there are. If
-    /// not all of them are asked for, some will do, one at least unless there are none.
+    /// Fills the buffers of a representation with the next elements of a sequence that comes from outside: `count` of them, a node of the root, or all that remain. Unless
+    /// `all` are requested, fewer are allowed, but at least one unless none remain.
     Pull {
-        /// Which parameter it is; its own representation has no buffers.
+        /// The parameter; its own representation has no buffers.
         param: u32,
-        /// How many.
+        /// The number of elements.
         count: Node,
-        /// Whether all are asked for.
+        /// Whether all are requested.
         all: bool,
-        /// An array of one element, the vector of these. All rows inside have offsets.
+        /// An array of one element, the vector of the elements. All rows inside have offsets.
         rep: Rep,
     },
-    /// Hands the elements of a vector over to whoever takes a result.
+    /// Passes the elements of a vector to the consumer of a result.
     Push {
-        /// The number of that result among those that are taken so.
+        /// The number of the result among the streamed results.
         to: u32,
         /// An array of one element, the vector.
         rep: Rep,
     },
-    /// Lets buffers name the memory of others, all at once.
+    /// Binds buffers to the memory of others, all at once.
     Bind(Vec<(Buf, Buf)>),
-    /// Lets the first buffer have the contents of the second for itself alone, and so many elements; the second then names nothing. The memory stays the same,
-    /// where nobody else has it and it is as large as needed; else it is copied as far as there is room.
+    /// Gives the first buffer the contents of the second for exclusive use, with the given number of elements; the second is then unbound. The memory stays the same
+    /// if it has no other handle and the required size; otherwise the contents are copied, as far as they fit.
     Take(Buf, Buf, Node),
-    /// Lets buffers name nothing: their memory is nobody's, unless others name it.
+    /// Unbinds buffers: their memory is freed, unless others name it.
     Free(Vec<Buf>),
     /// One of two lists of steps, by a node of the root.
     If(Node, Vec<Step>, Vec<Step>),
-    /// As long as a node of the root, computed anew after `test`, holds: `body`.
+    /// While a node of the root, recomputed after `test`, holds: `body`.
     While {
-        /// What is done before each test.
+        /// The steps before each test.
         test: Vec<Step>,
-        /// Whether to go on.
+        /// The condition.
         cond: Node,
-        /// What is done then.
+        /// The steps of a round.
         body: Vec<Step>,
-        /// What it traverses, if its rounds are chunks of sequences.
+        /// The sequences it traverses, if its rounds are chunks of sequences.
         stream: Option<Stream>,
     },
 }
 
-/// How an array of values of some type lies in buffers.
+/// The layout of an array of values of some type in buffers.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Rep {
-    /// One scalar after another.
+    /// Contiguous scalars.
     Scalar(Buf),
-    /// Each component for itself.
+    /// Each component separately.
     Tuple(Vec<Rep>),
     /// The elements of the first, then of the second, and so on.
     Array(Rows, Box<Rep>),
 }
 
 impl Rep {
-    /// The sizes of its rows, where all are equal.
+    /// The sizes of its rows, if all are equal.
     pub fn sizes(&self) -> Vec<Node> {
         match self {
             Rep::Scalar(_) => Vec::new(),
@@ -429,12 +429,12 @@ impl Rep {
     }
 }
 
-/// Where each row begins and ends.
+/// The bounds of each row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rows {
     /// All have this size, a node of the root.
     Equal(Node),
-    /// Row `i` runs from the `i`th offset below the next.
+    /// Row `i` runs from offset `i` to offset `i + 1`, exclusive.
     Offsets(Buf),
 }
 
@@ -449,17 +449,17 @@ pub struct Program {
     pub bufs: Vec<BufData>,
     /// All sites.
     pub sites: Vec<SiteData>,
-    /// Buffers that are part of the program.
+    /// Buffers that are data of the program.
     pub data: Vec<(Buf, Vec<Scalar>)>,
     /// The parameters: each an array of one element.
     pub params: Vec<Rep>,
-    /// What is done.
+    /// The steps.
     pub steps: Vec<Step>,
     /// The result: an array of one element.
     pub result: Rep,
-    /// What was decided on the way, and why, in the words of the source.
+    /// The decisions on the way, with reasons, in source terms.
     pub notes: Vec<String>,
-    /// Checks of the root that steps make before every kernel that needs them, where that has been looked at: see [`Program::silent`].
+    /// Checks of the root that steps make before every kernel that needs them, if that has been determined: see [`Program::silent`].
     pub settled: BTreeSet<Node>,
     pub(crate) made_nodes: HashMap<NodeData, Node>,
     pub(crate) made_spaces: HashMap<SpaceData, Space>,

@@ -1,18 +1,18 @@
-//! What nodes, sinks and kernels need.
+//! Dependencies of nodes, sinks and kernels.
 
 use super::*;
 use std::collections::BTreeSet;
 
 impl Program {
-    /// All nodes that these need, themselves included, in the order of the arena.
+    /// All nodes that these depend on, including themselves, in the order of the arena.
     pub fn needs(&self, roots: &[Node]) -> BTreeSet<Node> {
         self.reached(roots, |n, todo| self.each_operand(n, &mut |m| todo.push(m)))
     }
 
-    /// The nodes that are reached from others through the operands of a node, which are added to a list, and through the sizes of its spaces.
+    /// The nodes that are reached from others through the operands of a node, as `operands` appends them to a list, and through the sizes of its spaces.
     fn reached(&self, roots: &[Node], operands: impl Fn(Node, &mut Vec<Node>)) -> BTreeSet<Node> {
         let mut seen = vec![false; self.nodes.len()];
-        // Of these the sizes, and those of all spaces around them, have been added.
+        // The spaces whose sizes have been added, with those of all enclosing spaces.
         let mut opened = vec![false; self.spaces.len()];
         let (mut all, mut todo) = (Vec::new(), roots.to_vec());
         while let Some(n) = todo.pop() {
@@ -33,7 +33,7 @@ impl Program {
         all.into_iter().collect()
     }
 
-    /// A scan that nodes need and that goes from point to point of a space, from outside of it. To open the space at one of the points is not enough then.
+    /// A scan that nodes depend on and that carries values between points of a space. Then it is not sufficient to open the space at one of the points.
     pub fn scan_across(&self, space: Space, nodes: &[Node]) -> Option<Node> {
         let is_across = |n: &Node| match self.node(*n).op {
             Op::Scan { from, .. } => self.encloses(space, self.space_of(*n)) && !self.encloses(space, from),
@@ -42,14 +42,14 @@ impl Program {
         self.needs(nodes).into_iter().find(is_across)
     }
 
-    /// Whether a function makes checks: then what it combines is computed even if nobody uses it.
+    /// Whether a function makes checks: then its combinations are computed even if their result is unused.
     pub fn can_fail(&self, combine: &Combine) -> bool {
         let Some((lambda, results)) = combine.function() else { return false };
         let is_check = |n: Node| matches!(self.node(n).op, Op::Check { .. });
         self.needs_to_run(results).into_iter().any(|n| is_check(n) && self.encloses(lambda, self.space_of(n)))
     }
 
-    /// As [`Program::needs`], but for what is only told where a check fails.
+    /// As [`Program::needs`], without the operands of messages.
     pub fn needs_to_run(&self, roots: &[Node]) -> BTreeSet<Node> {
         self.reached(roots, |n, todo| match self.node(n).op {
             Op::Check { cond, value, .. } => todo.extend([cond, value]),
@@ -57,8 +57,8 @@ impl Program {
         })
     }
 
-    /// Notes a node that is computed at all points of its space, and the others of which the same is then true: not what is computed in one branch, in the rounds of a loop or where two values are
-    /// combined only.
+    /// Records a node that is computed at all points of its space, and the others for which this follows: not those computed in one branch, in the rounds of a loop or only where two values are
+    /// combined.
     pub fn note_computed(&self, n: Node, computed: &mut BTreeSet<Node>) {
         let mut todo = vec![n];
         while let Some(n) = todo.pop() {
@@ -85,19 +85,19 @@ impl Program {
         }
     }
 
-    /// The program without what is only told where a check fails, and with its settled checks: so it is scheduled, unless a failure is looked for.
+    /// The program without the operands of messages, and with its settled checks: the form that is scheduled, unless a failure is located.
     pub fn silent(&self) -> Program {
         Program { settled: self.settled_checks(), ..self.without_operands(|_| true) }
     }
 
-    /// The program in which a failure is looked for: without what checks of the host tell, which have been made before a kernel runs.
+    /// The program in which a failure is located: without the operands of checks of the host, which have been made before a kernel runs.
     pub fn diagnosing(&self) -> Program {
         let mut made = BTreeSet::new();
         host_checks(&self.steps, &mut made);
         self.without_operands(|n| made.contains(&n))
     }
 
-    /// A kernel as it is run to look for a failure, after it has failed once: what it computes in place is gone by then, so of sinks that do, only the checks are left.
+    /// A kernel in the form that locates a failure, after it has failed once: the inputs of in-place sinks have been overwritten by then, so only their checks are kept.
     pub fn diagnosing_kernel(&self, kernel: &Kernel) -> Kernel {
         let mut sinks = Vec::new();
         for sink in &kernel.sinks {
@@ -126,14 +126,14 @@ impl Program {
         silent
     }
 
-    /// The sizes and conditions of the spaces that a node is in or runs over.
+    /// The sizes and conditions of the spaces of a node, including those it folds or scans over.
     pub fn sizes_of(&self, n: Node) -> Vec<Node> {
         let mut all = Vec::new();
         self.each_space_of(n, &mut |space| all.extend(self.sizes_around(space)));
         all
     }
 
-    /// The space that a node is in, and those that it runs over.
+    /// The space of a node, and those that it folds or scans over.
     fn each_space_of(&self, n: Node, f: &mut impl FnMut(Space)) {
         let data = self.node(n);
         f(data.space);
@@ -153,7 +153,7 @@ impl Program {
         }
     }
 
-    /// Those of a space and of all around it.
+    /// Those of a space and of all enclosing ones.
     fn sizes_around(&self, space: Space) -> Vec<Node> {
         let mut all = Vec::new();
         let mut s = space;
@@ -180,12 +180,12 @@ impl Program {
         }
     }
 
-    /// All nodes that a sink needs.
+    /// All nodes that a sink depends on.
     pub fn sink_needs(&self, sink: &Sink) -> BTreeSet<Node> {
         self.needs(&self.sink_roots(sink))
     }
 
-    /// As [`Program::sink_needs`], but for what is only told where a check fails.
+    /// As [`Program::sink_needs`], without the operands of messages.
     pub fn sink_needs_to_run(&self, sink: &Sink) -> BTreeSet<Node> {
         self.needs_to_run(&self.sink_roots(sink))
     }

@@ -20,8 +20,8 @@
 //! rep      = b | "(" rep, ... ")" | "[" rep ";" t "]" | "[" rep ";" "offsets" b "]"
 //! ```
 //!
-//! Reading what was printed gives a program that prints the same. Spaces and nodes may be told again, in the same words, and before or after what uses them; numbers may be missing.
-//! Handles are known to stand for something, and spaces to lie in earlier ones. Nothing else is checked: that is for the verifier.
+//! Reading printed text gives a program that prints the same. Spaces and nodes may be defined again, in the same words, and before or after their uses; numbers may be missing.
+//! Handles are checked to be defined, and spaces to be inside earlier ones. Nothing else is checked: that is for the verifier.
 
 use super::*;
 use crate::text::ParseError;
@@ -49,14 +49,14 @@ pub fn parse(text: &str) -> Result<Program, ParseError> {
     r.finish(p)
 }
 
-/// What the text has told so far.
+/// The definitions in the text so far.
 struct Reader<'t> {
     c: Cursor<'t>,
     spaces: BTreeMap<u32, SpaceData>,
     nodes: BTreeMap<u32, NodeData>,
     bufs: BTreeMap<u32, BufData>,
     sites: BTreeMap<u32, SiteData>,
-    /// What is mentioned, and where.
+    /// The handles mentioned, with places.
     used: Vec<(char, u32, usize)>,
 }
 
@@ -108,7 +108,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The program, if everything that it mentions is known.
+    /// The program, if everything that it mentions is defined.
     fn finish(self, mut p: Program) -> Result<Program, ParseError> {
         for (letter, number, place) in &self.used {
             let known = match letter {
@@ -121,7 +121,7 @@ impl Reader<'_> {
                 return self.c.error_at(*place, format!("{letter}{number} is told nowhere"));
             }
         }
-        // What is missing is needed by nothing.
+        // Nothing depends on the missing numbers.
         let none = SpaceData { parent: ROOT, depth: 1, region: Region::Lambda, offsets: None };
         for (k, mut data) in self.spaces {
             data.depth = p.spaces[data.parent.index()].depth + 1;
@@ -172,7 +172,7 @@ impl Reader<'_> {
         self.mention('b', "a buffer").map(Buf)
     }
 
-    /// Things with commas between them, in parentheses or the like.
+    /// Items with commas between them, in parentheses or other delimiters.
     fn list<T>(&mut self, open: &str, close: &str, mut item: impl FnMut(&mut Self) -> Read<T>) -> Read<Vec<T>> {
         self.c.expect(open)?;
         let mut items = Vec::new();
@@ -226,7 +226,7 @@ impl Reader<'_> {
         Ok(rep)
     }
 
-    /// Reads a space or a node, if one is told here.
+    /// Reads the definition of a space or a node, if there is one here.
     fn define(&mut self) -> Read<bool> {
         let (word, place) = (self.c.peek_word(), self.c.here());
         if is_handle(word, 's') {
@@ -346,7 +346,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Operands in parentheses, as many as that.
+    /// A given number of operands in parentheses.
     fn operands<const N: usize>(&mut self) -> Read<[Node; N]> {
         let place = self.c.here();
         let list = self.nodes()?;
@@ -537,7 +537,7 @@ fn number(c: &mut Cursor<'_>, letter: char, what: &str) -> Read<u32> {
     Ok(number)
 }
 
-/// Remembers what something is, unless something else was told before.
+/// Records a definition, unless it differs from an earlier one.
 fn tell<T: PartialEq>(
     c: &Cursor<'_>,
     known: &mut BTreeMap<u32, T>,
@@ -554,7 +554,7 @@ fn tell<T: PartialEq>(
     }
 }
 
-/// What stands for a site that is not told.
+/// The placeholder for an undefined site.
 const NO_SITE: SiteData = SiteData { kind: Fault::Range, span: Span::NONE, places: Vec::new(), param: Span::NONE };
 
 fn scalar(c: &mut Cursor<'_>) -> Read<Scalar> {

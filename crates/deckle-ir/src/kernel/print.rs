@@ -19,8 +19,8 @@
 //! }
 //! result [b2; t2]
 //! ```
-//! First come the buffers that no step makes, those that are part of the program (`data b3 [1i64, 2i64]`), and the sites of checks (`c0 = range in element 1 map`). Spaces and nodes stand before the step of
-//! the host that needs them first; a kernel shows all that it needs. What nothing needs is left out, so numbers can be missing. Spans are not part of the text.
+//! First come the buffers that no step allocates, those that are data of the program (`data b3 [1i64, 2i64]`), and the sites of checks (`c0 = range in element 1 map`). Spaces and nodes come before the step of
+//! the host that needs them first; a kernel shows all that it needs. Unused spaces and nodes are omitted, so numbers can be missing. Spans are not part of the text.
 
 use super::*;
 use crate::text::Name;
@@ -124,7 +124,7 @@ impl Program {
         format!("{b}: {}{len} {}", data.elem, Name(&data.name))
     }
 
-    /// All that has to be said for nodes and spaces to be known.
+    /// All definitions on which nodes and spaces depend.
     fn definitions(&self, nodes: &[Node], spaces: &[Space]) -> Defined {
         let mut all = Defined::default();
         let (mut nodes, mut spaces) = (nodes.to_vec(), spaces.to_vec());
@@ -167,7 +167,7 @@ impl Program {
         defined.nodes.iter().for_each(|n| *out += &format!("{pad}{}\n", self.show_node(*n)));
     }
 
-    /// All that has to be said for a kernel to be known.
+    /// All definitions on which a kernel depends.
     fn kernel_definitions(&self, kernel: &Kernel) -> Defined {
         let (mut nodes, mut spaces) = (Vec::new(), Vec::new());
         for sink in &kernel.sinks {
@@ -191,7 +191,7 @@ impl Program {
     }
 }
 
-/// The buffers that steps make, and all that they mention.
+/// The buffers that steps allocate, and all that they mention.
 fn buffers_in(steps: &[Step], uses: &[StepUses], made: &mut BTreeSet<Buf>, all: &mut BTreeSet<Buf>) {
     for (step, uses) in steps.iter().zip(uses) {
         all.extend(uses.all.needs.iter().chain(&uses.all.makes));
@@ -209,7 +209,7 @@ fn buffers_in(steps: &[Step], uses: &[StepUses], made: &mut BTreeSet<Buf>, all: 
     }
 }
 
-/// A program being written: what stands there already.
+/// A program being printed: the definitions printed so far.
 struct Printer<'p> {
     p: &'p Program,
     shown: Defined,
@@ -219,7 +219,7 @@ struct Printer<'p> {
 }
 
 impl Printer<'_> {
-    /// What the host needs to compute nodes, as far as it is not there.
+    /// The nodes that the host needs to compute others, unless they are printed already.
     fn define(&mut self, nodes: &[Node], pad: &str) {
         let all = self.p.definitions(nodes, &[]);
         let new = Defined { spaces: &all.spaces - &self.shown.spaces, nodes: &all.nodes - &self.shown.nodes };
@@ -234,7 +234,7 @@ impl Printer<'_> {
         self.sites.extend(nodes.iter().filter_map(site));
     }
 
-    /// The buffers that no step makes, and what the program holds.
+    /// The buffers that no step allocates, and the data of the program.
     fn header(&self) -> String {
         let p = self.p;
         let mut out = String::new();
@@ -248,7 +248,7 @@ impl Printer<'_> {
         out
     }
 
-    /// The buffers that no step makes.
+    /// The buffers that no step allocates.
     fn bufs(&self) -> BTreeSet<Buf> {
         let p = self.p;
         let (mut made, mut all) = (BTreeSet::new(), BTreeSet::new());

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Nodes and spaces, and what stands for them.
+/// Nodes and spaces, and their replacements.
 struct Renamer<'p> {
     program: &'p mut Program,
     bufs: &'p HashMap<Buf, Buf>,
@@ -11,8 +11,8 @@ struct Renamer<'p> {
 }
 
 impl Program {
-    /// The kernel with loads from other buffers. What it writes to stays. Nodes that do not depend on what is renamed are the same, others are
-    /// made anew, with the spaces that they measure.
+    /// The same kernel with loads from other buffers. Its outputs are not renamed. Nodes that do not depend on a renamed buffer are shared, others are
+    /// created again, with the spaces whose sizes they are.
     pub fn with_loads_from(&mut self, kernel: &Kernel, bufs: &HashMap<Buf, Buf>) -> Kernel {
         let mut needed = std::collections::BTreeSet::new();
         kernel.sinks.iter().for_each(|s| needed.extend(self.sink_needs(s)));

@@ -1,7 +1,7 @@
 //! Streams: loops of the host that traverse sequences in chunks.
 //!
-//! A stream is a [`Step::While`] that names what it has to do with the world around it. The host reads this and derives nothing: it chooses the size of a chunk before each round, reads ahead for the
-//! sources, and holds back what a round hands over to the sinks until the round is done. A round that fails is repeated from a *checkpoint*, which is the state and nothing else.
+//! A stream is a [`Step::While`] that names its interface to the outside. The host reads this and derives nothing: it chooses the size of a chunk before each round, reads ahead for the
+//! sources, and holds back what a round pushes to the sinks until the round is done. A round that fails is repeated from a *checkpoint*, which is exactly the state.
 //!
 //! ```text
 //! stream b3 pulls (0) pushes (0) state (b1, b2) {     b3: the size of a chunk
@@ -16,29 +16,29 @@
 //! ```
 //!
 //! # Invariants
-//! - The sources and sinks are what the steps inside pull and push. Outside, only sources and sinks of some stream are pulled and pushed.
-//! - A buffer that a round leaves to the next one is a part of the state. Everything else that a round makes is made anew in each.
-//! - What a round writes to is made in the stream, so that a checkpoint can have the memory of before.
-//! - A stream is in no other.
+//! - The sources and sinks are the parameters pulled and the results pushed by the steps inside. They are pulled and pushed in streams only.
+//! - A buffer that a round passes to the next one is a part of the state. All others that a round allocates are allocated anew in each.
+//! - The buffers that a round writes are allocated in the stream, so that a checkpoint can share the memory from before the round.
+//! - Streams are not nested.
 
 use super::*;
 use std::collections::BTreeSet;
 
-/// What a loop that traverses sequences in chunks has to do with the world around it.
+/// The interface of a loop that traverses sequences in chunks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stream {
-    /// The parameter in which the host gives the most elements of the next chunk, an `i64`.
+    /// The parameter in which the host passes the maximal number of elements of the next chunk, an `i64`.
     pub chunk: Buf,
     /// The parameters that are pulled inside.
     pub sources: BTreeSet<u32>,
     /// The numbers of the results that are pushed inside.
     pub sinks: BTreeSet<u32>,
-    /// The buffers that a round leaves to the next.
+    /// The buffers that a round passes to the next.
     pub state: BTreeSet<Buf>,
 }
 
 impl Stream {
-    /// A stream in chunks of this size, of which nothing else is known yet.
+    /// A stream in chunks of this size, with nothing else set yet.
     pub fn new(chunk: Buf) -> Stream {
         Stream { chunk, sources: BTreeSet::new(), sinks: BTreeSet::new(), state: BTreeSet::new() }
     }
@@ -68,7 +68,7 @@ fn each<'p>(steps: &'p [Step], see: &mut dyn FnMut(&'p Step)) {
     }
 }
 
-/// What steps do that a stream names.
+/// The actions of steps that a stream names.
 #[derive(Default)]
 struct Flow {
     pulls: BTreeSet<u32>,
@@ -94,7 +94,7 @@ impl Flow {
     }
 }
 
-/// Checks that streams name what they do.
+/// Checks that streams name the actions of their steps.
 pub(super) fn check(program: &Program, wrong: &mut Vec<String>) {
     let (mut all, mut sources, mut sinks) = (Flow::default(), BTreeSet::new(), BTreeSet::new());
     all.add(&program.steps);
@@ -115,7 +115,7 @@ pub(super) fn check(program: &Program, wrong: &mut Vec<String>) {
     wrong.extend(all.pulls.range(params..).map(|k| format!("parameter {k} is pulled, and there are {params}")));
 }
 
-/// Checks a stream against what its steps do.
+/// Checks a stream against its steps.
 fn one(program: &Program, stream: &Stream, inside: &Flow, uses: &StepUses, wrong: &mut Vec<String>) {
     let chunk = stream.chunk;
     let made = uses.made_inside();
@@ -152,7 +152,7 @@ fn one(program: &Program, stream: &Stream, inside: &Flow, uses: &StepUses, wrong
 mod tests {
     use super::*;
 
-    /// A program with one stream: its head, and what is between its two bodies and behind it.
+    /// A program with one stream: its head, and the text between its two bodies and after it.
     fn program(head: &str, body: &str, behind: &str) -> String {
         format!(
             "b0: i64 chunk\nb1: i64 [t1] position\nb4: i64 [t1] size\nb5: f64 xs\nb9: f64 [t1] total

@@ -3,7 +3,7 @@
 use super::*;
 use ScalarType::F64;
 
-/// Something of everything.
+/// At least one of every construct.
 const EVERYTHING: &str = r#"b0: i64 "the size of `xs`"
 b1: f64 [t2] "`xs`"
 b2: i64 [t1] "a \"list\""
@@ -123,7 +123,7 @@ fn text_round_trips() {
     let program = parse(EVERYTHING).unwrap();
     assert_eq!(verify(&program), Ok(()));
     assert_eq!(program.to_string(), EVERYTHING);
-    // What is missing stands for nothing, and what is there is found again.
+    // Missing numbers are unused, and existing nodes are found again.
     assert_eq!((program.nodes.len(), program.spaces.len(), program.bufs.len(), program.sites.len()), (41, 8, 10, 4));
     let mut again = program.clone();
     assert_eq!(again.int(1), Node(1));
@@ -165,7 +165,7 @@ fn a_dimension_of_successive_offsets_is_one_of_rows() {
     let inner = p.dim(outer, n);
     let elsewhere = p.dim(inner, length);
     assert_eq!(p.space(elsewhere).offsets, None);
-    // Loads from elsewhere make them rows of that.
+    // Loads from another space make them rows of that.
     let sink = Sink::Write { space: rows, buf: others, at: length, value: length };
     let kernel = Kernel { sinks: vec![sink], name: "k".into() };
     let renamed = p.with_loads_from(&kernel, &HashMap::from([(offsets, others)]));
@@ -182,7 +182,7 @@ fn what_is_built_is_printed_in_full() {
     let n = p.int(3);
     let dim = p.dim(ROOT, n);
     let pos = p.pos(dim);
-    // Nothing needs this.
+    // Nothing depends on this.
     p.constant(Scalar::Bool(true));
     let x = p.load(xs, pos, dim);
     let site = p.site(SiteData {

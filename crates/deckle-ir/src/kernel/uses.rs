@@ -1,22 +1,22 @@
-//! Which buffers steps need, and which they make.
+//! The buffers that steps need, and those that they bind.
 
 use super::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-/// What steps do with buffers, seen from before them.
+/// The effect of steps on buffers, seen from before them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Uses {
-    /// Those whose memory from before may be read or written.
+    /// Those whose earlier memory may be read or written.
     pub needs: BTreeSet<Buf>,
-    /// Those that name other memory afterwards, whatever happens.
+    /// Those that are bound to other memory afterwards, in every case.
     pub makes: BTreeSet<Buf>,
 }
 
-/// What a step does with buffers, and what the steps in it do.
+/// The effect of a step on buffers, and that of the steps in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StepUses {
-    /// All of it.
+    /// The whole step.
     pub all: Uses,
     /// The buffers of its condition, if it has one, and of the size of its chunks.
     pub cond: BTreeSet<Buf>,
@@ -32,15 +32,15 @@ impl StepUses {
         StepUses { all: Uses { needs, makes: &yes.makes & &no.makes }, cond, inside }
     }
 
-    /// The first list, and as long as the condition holds the second and the first again. What the second needs, and does not get from the first, comes from
-    /// before the loop at first.
+    /// The first list, and while the condition holds the second and the first again. The buffers that the second needs, and the first does not bind, come from
+    /// before the loop in the first round.
     pub fn repeated(cond: BTreeSet<Buf>, inside: [Vec<StepUses>; 2]) -> StepUses {
         let (test, body) = (Uses::of(&inside[0]), Uses::of(&inside[1]));
         let needs = test.before(&cond | &body.needs);
         StepUses { all: Uses { needs, makes: test.makes }, cond, inside }
     }
 
-    /// The buffers that name other memory after some step of it, in branches and loops too.
+    /// The buffers that some step binds to other memory, in branches and loops too.
     pub fn made_inside(&self) -> BTreeSet<Buf> {
         let mut all = self.all.makes.clone();
         self.inside.iter().flatten().for_each(|step| all.extend(step.made_inside()));
@@ -49,7 +49,7 @@ impl StepUses {
 }
 
 impl Uses {
-    /// What steps, one after another, do.
+    /// The effect of a list of steps.
     pub fn of(steps: &[StepUses]) -> Uses {
         let mut all = Uses::default();
         for step in steps.iter().rev() {
@@ -59,7 +59,7 @@ impl Uses {
         all
     }
 
-    /// Whether a buffer is needed or made.
+    /// Whether a buffer is needed or bound.
     pub fn mentions(&self, buf: Buf) -> bool {
         self.needs.contains(&buf) || self.makes.contains(&buf)
     }
@@ -75,7 +75,7 @@ impl Uses {
 }
 
 impl Program {
-    /// The buffers that nodes load from, with everything they need.
+    /// The buffers that nodes, with all their dependencies, load from.
     pub fn node_bufs(&self, nodes: &[Node]) -> BTreeSet<Buf> {
         let load = |n: &Node| match self.node(*n).op {
             Op::Load(b, _) => Some(b),
@@ -116,12 +116,12 @@ impl Program {
         all
     }
 
-    /// What steps do with buffers, one by one.
+    /// The effects of steps on buffers, one by one.
     pub fn uses(&self, steps: &[Step]) -> Vec<StepUses> {
         steps.iter().map(|s| self.step_uses(s)).collect()
     }
 
-    /// What a step does with buffers.
+    /// The effect of a step on buffers.
     pub fn step_uses(&self, step: &Step) -> StepUses {
         let made = |bufs: &[Buf]| bufs.iter().copied().collect::<BTreeSet<Buf>>();
         let flat =
@@ -169,16 +169,16 @@ impl Program {
 /// Checks that have been made, each with the buffers that it loads from.
 type Made = BTreeMap<Node, Rc<BTreeSet<Buf>>>;
 
-/// A walk through steps that looks for checks of the root.
+/// A walk through steps that collects checks of the root.
 struct Settling<'p> {
     program: &'p Program,
-    /// Those that kernels need, and those of them that no step makes before one of these kernels.
+    /// Those that kernels depend on, and those of them that no step makes before one of these kernels.
     needed: BTreeSet<Node>,
     unsettled: BTreeSet<Node>,
 }
 
 impl Settling<'_> {
-    /// Goes through steps before which some checks have been made. Gives the buffers that have other elements afterwards.
+    /// Walks steps before which some checks have been made. Returns the buffers that have other contents afterwards.
     fn walk(&mut self, steps: &[Step], made: &mut Made) -> BTreeSet<Buf> {
         let p = self.program;
         let is_check = |n: &Node| p.space_of(*n) == ROOT && matches!(p.node(*n).op, Op::Check { .. });
@@ -201,7 +201,7 @@ impl Settling<'_> {
                     changed
                 }
                 Step::While { test, body, .. } => {
-                    // In the next round, what was checked before the loop is something else.
+                    // In the next round, a check made before the loop has other operands.
                     let (changed, mut inside) = (changed_by(p, step), made.clone());
                     forget(&mut inside, &changed);
                     self.walk(test, &mut inside);
@@ -222,14 +222,14 @@ impl Settling<'_> {
     }
 }
 
-/// Forgets checks that load from what has changed.
+/// Removes checks that load from changed buffers.
 fn forget(made: &mut Made, changed: &BTreeSet<Buf>) {
     if !changed.is_empty() {
         made.retain(|_, bufs| bufs.is_disjoint(changed));
     }
 }
 
-/// The buffers that have other elements after a step, or after a step in it.
+/// The buffers that have other contents after a step, or after a step in it.
 fn changed_by(p: &Program, step: &Step) -> BTreeSet<Buf> {
     match step {
         Step::Run(kernel) => kernel.sinks.iter().flat_map(Sink::bufs).copied().collect(),
@@ -314,11 +314,11 @@ mod tests {
         assert!(settled(vec![step(), branch(vec![run()], vec![]), rounds(vec![run()], vec![run()])]));
         assert!(settled(vec![rounds(vec![step()], vec![run()])]));
         assert!(settled(vec![rounds(vec![], vec![bind(0), step(), run()])]));
-        // One kernel runs before, and one without it.
+        // One kernel runs after the check, and one without it.
         assert!(!settled(vec![run(), step(), run()]));
         assert!(!settled(vec![branch(vec![step()], vec![]), run()]));
         assert!(!settled(vec![rounds(vec![], vec![step()]), run()]));
-        // What was checked is something else by then, in the next round at the latest.
+        // The operands of the check have changed by then, in the next round at the latest.
         assert!(!settled(vec![step(), bind(0), run()]));
         assert!(!settled(vec![step(), branch(vec![bind(0)], vec![]), run()]));
         assert!(!settled(vec![step(), rounds(vec![], vec![run(), bind(0)])]));

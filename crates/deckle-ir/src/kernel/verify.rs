@@ -1,10 +1,10 @@
-//! What holds in every kernel program.
+//! The invariants of every kernel program.
 
 use super::*;
 use std::collections::HashSet;
 
-/// Checks that nodes refer backwards and outwards, that types fit, that rows name their offsets, that steps name what there is and ask the host for nothing that only a
-/// kernel computes, and that streams name what they do.
+/// Checks that nodes refer backwards and outwards, that types fit, that rows name their offsets, that steps name existing buffers and do not ask the host for values that only a
+/// kernel computes, and that streams name their sources, sinks and state.
 ///
 /// # Errors
 /// Everything that is wrong.
@@ -46,7 +46,7 @@ pub fn verify(program: &Program) -> Result<(), Vec<String>> {
         }
         if let Op::If { yes, then, no, other } = &data.op {
             for (side, values) in [(*yes, then), (*no, other)] {
-                // Few programs have such a scan, and to look for what a value needs takes long.
+                // Few programs have such a scan, and collecting the dependencies of a value takes long.
                 let some =
                     scans.iter().any(|(space, from)| program.encloses(side, *space) && !program.encloses(side, *from));
                 if let Some(scan) = some.then(|| program.scan_across(side, values)).flatten() {
@@ -140,7 +140,7 @@ fn steps(program: &Program, list: &[Step], wrong: &mut Vec<String>) {
     }
 }
 
-/// The host computes sizes, counts, conditions and checks: of the root, without a loop behind them.
+/// The host computes sizes, counts, conditions and checks: nodes of the root that do not depend on a loop.
 fn on_host(program: &Program, wrong: &mut Vec<String>) {
     let mut todo = program.result.sizes();
     asked(&program.steps, &mut todo);
@@ -150,7 +150,7 @@ fn on_host(program: &Program, wrong: &mut Vec<String>) {
             continue;
         }
         match &program.node(n).op {
-            // What a failed check tells may have loops behind it: a kernel computes it then.
+            // The operands of a failed check may depend on loops: a kernel computes them then.
             Op::Check { cond, value, .. } => todo.extend([*cond, *value]),
             Op::Part(group, _) => match &program.node(*group).op {
                 Op::If { yes, then, other, .. } => {
@@ -169,7 +169,7 @@ fn on_host(program: &Program, wrong: &mut Vec<String>) {
     }
 }
 
-/// What steps ask the host to compute.
+/// The nodes that steps require the host to compute.
 fn asked(list: &[Step], all: &mut Vec<Node>) {
     for step in list {
         match step {

@@ -18,13 +18,13 @@
 //! ```
 //!
 //! # Where statements go
-//! Blocks that are being built form a stack; the innermost has depth [`Builder::depth`]. Statements go to the innermost, or with
-//! [`Builder::at_depth`] to an enclosing one, where they come before the block that is being built inside it. [`Builder::hoist`] finds the outermost
-//! block that knows all operands. Constants always go to the outermost. The same expression of the same operands is built once per scope, and
+//! [`Builder::at_depth`] to an enclosing one, before the block that is being built inside it. [`Builder::hoist`] finds the outermost
+//! block in which all operands are defined. Constants always go to the outermost. The same expression of the same operands is built once per scope, and
+//! constants are folded.
 //! what is constant is folded.
 //!
-//! # Faults
-//! What is ill-typed is built all the same, and [`Builder::finish`] tells; so is a block that is not closed.
+//! # Errors
+//! Ill-typed statements and unclosed blocks are built anyway; [`Builder::finish`] reports them.
 
 use super::fold::{Known, fold};
 use super::unroll::{Rounds, renumber};
@@ -35,25 +35,25 @@ use std::collections::HashMap;
 pub struct Builder {
     function: Function,
     open: Vec<Scope>,
-    /// What is constant.
+    /// The constant values.
     constants: HashMap<Val, Scalar>,
     /// The depth of the block in which each value is defined.
     depths: Vec<usize>,
     faults: Vec<String>,
-    /// Whether a loop is written out, so that its values are defined nowhere.
+    /// Whether a loop is unrolled, so that its values have no definition.
     written_out: bool,
 }
 
 /// A block that is being built.
 struct Scope {
     block: Block,
-    /// What it is for.
+    /// Its purpose.
     head: Head,
     /// Expressions built in it.
     seen: HashMap<(Expr, Ty), Val>,
 }
 
-/// What a block belongs to.
+/// The owner of a block.
 enum Head {
     Body,
     For { var: Val, lo: Val, hi: Val, step: i64, carries: Vec<(Val, Val)>, hint: LoopHint },
@@ -63,7 +63,7 @@ enum Head {
     No { cond: Val, yes: Block },
 }
 
-/// Set in the number of a local buffer until it is known how many are passed.
+/// Set in the number of a local buffer until the number of buffer parameters is known.
 const LOCAL: u32 = 1 << 31;
 
 impl Builder {
@@ -72,7 +72,7 @@ impl Builder {
         Builder::for_gpu(name, 0)
     }
 
-    /// A function for a GPU with so many threads in a block.
+    /// A function for a GPU with this many threads in a block.
     pub fn for_gpu(name: &str, block: u32) -> Builder {
         let function = Function {
             name: name.to_string(),
@@ -95,20 +95,20 @@ impl Builder {
         builder
     }
 
-    /// A buffer that is passed. May be called at any time.
+    /// A buffer parameter. May be called at any time.
     pub fn buffer(&mut self, elem: ScalarType, access: Access) -> Buf {
         self.function.buffers.push(Param { elem, access });
         Buf(self.function.buffers.len() as u32 - 1)
     }
 
-    /// A scalar that is passed. May be called at any time.
+    /// A scalar parameter. May be called at any time.
     pub fn scalar(&mut self, ty: ScalarType) -> Val {
         let v = self.fresh(ty.into(), 0);
         self.function.scalars.push(v);
         v
     }
 
-    /// A local buffer. Its number is not final before the function is.
+    /// A local buffer. Its number is not final before [`Builder::finish`].
     pub fn local(&mut self, elem: ScalarType, len: u32, place: Place) -> Buf {
         self.function.locals.push(Local { elem, len, place });
         Buf(LOCAL | (self.function.locals.len() as u32 - 1))
@@ -126,7 +126,7 @@ impl Builder {
         found.unwrap_or(ScalarType::I64)
     }
 
-    /// What a value is, if it is constant (in every lane).
+    /// The value of a constant (equal in every lane).
     pub fn constant_of(&self, v: Val) -> Option<Scalar> {
         self.constants.get(&v).copied()
     }
@@ -136,12 +136,12 @@ impl Builder {
         self.open.len().saturating_sub(1)
     }
 
-    /// The depth of the block that defines a value (which may be closed by now).
+    /// The depth of the block that defines a value (which may be closed already).
     pub fn depth_of(&self, v: Val) -> usize {
         self.depths.get(v.index()).copied().unwrap_or(0)
     }
 
-    /// Builds into the open block of that depth.
+    /// Builds into the open block of a given depth.
     pub fn at_depth<R>(&mut self, depth: usize, build: impl FnOnce(&mut Builder) -> R) -> R {
         let inner = self.open.split_off((depth + 1).min(self.open.len()));
         let here = self.open.len();
@@ -154,24 +154,24 @@ impl Builder {
         result
     }
 
-    /// Defines a value in the outermost open block that knows its operands. Only for what can be computed at any time: not for loads.
+    /// Defines a value in the outermost open block in which its operands are defined. Only for expressions that can be computed at any time: not for loads.
     pub fn hoist(&mut self, expr: Expr, lanes: u16) -> Val {
         let mut depth = 0;
         operands(&expr, |v| depth = depth.max(self.depth_of(v)));
         self.at_depth(depth, |b| b.let_lanes(expr, lanes))
     }
 
-    /// Defines a value. Where the expression does not say how many lanes it has, one.
+    /// Defines a value. If the expression does not determine the number of lanes, it is one.
     pub fn let_(&mut self, expr: Expr) -> Val {
         self.let_lanes(expr, 1)
     }
 
-    /// Defines a value, of so many lanes where the expression does not say it.
+    /// Defines a value, with this number of lanes if the expression does not determine it.
     pub fn let_lanes(&mut self, expr: Expr, lanes: u16) -> Val {
         let ty = self.type_of(&expr, lanes);
         let known = fold(&expr, ty, &self.function.vals, |v| self.constant_of(v));
         let (expr, constant) = match known {
-            // Of a scalar condition the operands may have another type than the result.
+            // With a scalar condition the operands may have another type than the result.
             Some(Known::Val(v)) if self.ty(v) == ty => return v,
             Some(Known::Const(s)) if s.ty() == ty.scalar => (Expr::Const(s), Some(s)),
             _ => (expr, None),
@@ -195,14 +195,14 @@ impl Builder {
         v
     }
 
-    /// Adds a statement as it is.
+    /// Adds a given statement.
     pub fn stmt(&mut self, stmt: Stmt) {
         if let Some(scope) = self.open.last_mut() {
             scope.block.stmts.push(stmt);
         }
     }
 
-    /// A value of that type that nothing defines yet, for a statement that is made by hand.
+    /// A value of that type without a definition, for a statement that is constructed manually.
     pub fn fresh_val(&mut self, ty: Ty) -> Val {
         self.fresh(ty, self.depth())
     }
@@ -213,7 +213,7 @@ impl Builder {
         Val(self.function.vals.len() as u32 - 1)
     }
 
-    /// Whether an expression has the same value wherever its operands are known.
+    /// Whether an expression has the same value wherever its operands are defined.
     fn shared(&self, expr: &Expr) -> bool {
         match expr {
             Expr::Load { buf, .. } => self.function.buffers.get(buf.index()).is_some_and(|p| p.access == Access::Read),
@@ -236,7 +236,7 @@ impl Builder {
         })
     }
 
-    /// The final number of a buffer, if no more are passed than so far.
+    /// The final number of a buffer, if no buffer parameters are added.
     fn numbered(&self, buf: Buf) -> Buf {
         if buf.0 & LOCAL == 0 { buf } else { Buf((buf.0 & !LOCAL) + self.function.buffers.len() as u32) }
     }
@@ -251,7 +251,7 @@ impl Builder {
         (inits.iter().copied().zip(params.iter().copied()).collect(), params)
     }
 
-    /// Opens the body of a `for`; gives the counter and what is carried. [`Builder::end`] closes it.
+    /// Opens the body of a `for`; returns the counter and the carried values. [`Builder::end`] closes it.
     pub fn begin_for(&mut self, lo: Val, hi: Val, step: i64, inits: &[Val], hint: LoopHint) -> (Val, Vec<Val>) {
         let var = self.fresh(ScalarType::I64.into(), self.depth() + 1);
         let (carries, params) = self.carry(inits);
@@ -259,7 +259,7 @@ impl Builder {
         (var, params)
     }
 
-    /// Opens the test of a `while`; gives what is carried. [`Builder::begin_body`] closes it.
+    /// Opens the test of a `while`; returns the carried values. [`Builder::begin_body`] closes it.
     pub fn begin_while(&mut self, inits: &[Val]) -> Vec<Val> {
         let (carries, params) = self.carry(inits);
         self.enter(Head::Test { carries });
@@ -295,7 +295,7 @@ impl Builder {
         }
     }
 
-    /// Closes the innermost loop or `if` with the results of its block; gives those of the statement.
+    /// Closes the innermost loop or `if` with the results of its block; returns those of the statement.
     pub fn end(&mut self, results: &[Val]) -> Vec<Val> {
         let scope = if self.open.len() > 1 { self.open.pop() } else { None };
         let Some(Scope { head, mut block, .. }) = scope else {
@@ -359,7 +359,7 @@ impl Builder {
         results
     }
 
-    /// The function, or everything that is wrong with how it was built.
+    /// The function, or all errors made while it was built.
     pub fn finish(mut self) -> Result<Function, Vec<String>> {
         if self.open.len() != 1 {
             self.faults.push(format!("{} blocks are open", self.open.len().saturating_sub(1)));
@@ -379,7 +379,7 @@ impl Builder {
     }
 }
 
-/// Gives local buffers the numbers after those that are passed.
+/// Renumbers local buffers after the buffer parameters.
 fn number_locals(block: &mut Block, passed: u32) {
     for stmt in &mut block.stmts {
         match stmt {

@@ -1,20 +1,20 @@
-//! What an expression is known to be without running it: constants and operands, for the builder.
+//! Constant folding of expressions, for the builder.
 //!
-//! Only what gives the same bits as running it: integers and truth values, and those float operators that are rounded
-//! correctly. Transcendental functions are left to the machine that runs the others.
+//! Only if the result has the same bits as at run time: integers and truth values, and the float operators that are rounded
+//! correctly. Transcendental functions are left to the machine that runs the code.
 
 use super::*;
 use crate::scalar_eval;
 
-/// What an expression is known to be.
+/// The folded form of an expression.
 pub(super) enum Known {
-    /// This, in every lane.
+    /// This constant, in every lane.
     Const(Scalar),
-    /// The same as this value.
+    /// The same as another value.
     Val(Val),
 }
 
-/// Looks at an expression whose constant operands `constant` tells.
+/// Folds an expression, with `constant` returning the constant values of operands.
 pub(super) fn fold(expr: &Expr, ty: Ty, vals: &[Ty], constant: impl Fn(Val) -> Option<Scalar>) -> Option<Known> {
     let lanes = |v: Val| vals.get(v.index()).map_or(0, |t| t.lanes);
     match *expr {

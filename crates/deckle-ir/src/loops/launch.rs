@@ -1,10 +1,10 @@
 //! How the functions of a kernel are run.
 //!
-//! The outermost dimension of a kernel is cut into blocks of a fixed number of points, counted from its start. A call of `main` runs a range of blocks. What the
-//! kernel folds or scans along that dimension passes from block to block through scratch buffers, so that results do not depend on which thread ran which
-//! block: `totals` gives what each block adds to the scans, `prefix` turns that into what comes before each block, and `finish`
-//! combines what the blocks gave for the folds. A scan of another scan needs to know what comes before each block in that one first: there is a pair of
-//! `totals` and `prefix` for each level of dependence. These and `main` may run on some blocks first and then on the next, so that what they read is still in a cache.
+//! The outermost dimension of a kernel is divided into blocks of a fixed number of points, counted from its start. A call of `main` runs a range of blocks. The folds and
+//! scans of the kernel along that dimension pass values from block to block through scratch buffers, so that results do not depend on which thread ran which
+//! block: `totals` returns the contribution of each block to the scans, `prefix` turns these into the prefix before each block, and `finish`
+//! combines the partial folds of the blocks. A scan of another scan needs the prefix before each block in that one first: there is a pair of
+//! `totals` and `prefix` for each level of dependence. These and `main` may run on some blocks first and then on the next, so that their inputs are still in a cache.
 //!
 //! All functions of a kernel are passed the same buffers, those of the kernel and then the scratch, and the same five scalars, all `i64`: the first block,
 //! the block after the last, the number of points in a block, the number of blocks in all, and the number of points in a block of a row (see [`Rows`]).
@@ -13,96 +13,96 @@ use super::{Function, WARP};
 use crate::kernel::{self, Node};
 use crate::scalar::{Scalar, ScalarType};
 
-/// The functions of a kernel, and what the host has to know to run them.
+/// The functions of a kernel, and the data with which the host runs them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Launch {
     /// The buffers of the kernel that are passed.
     pub buffers: Vec<kernel::Buf>,
     /// Buffers with an element for each block and one more, of these types.
     pub scratch: Vec<ScalarType>,
-    /// Buffers that each thread has for itself, which only `main` is passed, last: of what, and how many elements.
+    /// Private buffers of each thread, passed only to `main`, last: their types and numbers of elements.
     pub private: Vec<(ScalarType, usize)>,
-    /// The size of the dimension that is cut into blocks: a node of the root. Without, there is one call with one block.
+    /// The size of the dimension that is divided into blocks: a node of the root. Without it, there is one call with one block.
     pub size: Option<Node>,
-    /// How much is done at a point of that dimension.
+    /// The work at a point of that dimension.
     pub work: Work,
-    /// How many points a block has, where results depend on it.
+    /// The number of points of a block, if results depend on it.
     pub block: Option<i64>,
-    /// How many points of that dimension are computed together: where the size of a block is free, it is best a multiple of this.
+    /// The number of points of that dimension that are computed together: if the size of a block is free, it is best a multiple of this.
     pub together: i64,
     /// Whether the blocks must run in order, by one thread.
     pub ordered: bool,
-    /// Where the points of the first dimension are rows of different lengths: how long they are.
+    /// If the points of the first dimension are rows of different lengths: their lengths.
     pub rows: Option<Rows>,
     /// How several threads can combine into the same arrays.
     pub copies: Option<Copies>,
     /// How several threads can each take a part of the array that is combined into.
     pub owned: Option<Owned>,
-    /// The scans along that dimension: first those that need no other one, then those that need only these, and so on.
+    /// The scans along that dimension: first those that do not depend on another, then those that depend only on these, and so on.
     pub scans: Vec<ScanLevel>,
     /// The kernel itself.
     pub main: Function,
-    /// What the folds give.
+    /// The function that combines the folds.
     pub finish: Option<Function>,
 }
 
 /// Scans that can be computed at the same time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScanLevel {
-    /// What each block adds to them; it is given what comes before each block in those of the levels before.
+    /// The contribution of each block to them; it is passed the prefix of each block in the scans of earlier levels.
     pub totals: Function,
-    /// What comes before each block.
+    /// The prefix before each block.
     pub prefix: Function,
 }
 
-/// How much is done at a point.
+/// The work at a point.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Work {
     /// A bounded number of operations.
     Little,
-    /// There are loops inside. The product of these sizes, nodes of the root, tells how many rounds; other loops go through what is read.
+    /// There are loops inside. The product of these sizes, nodes of the root, is the number of rounds; other loops iterate over the data read.
     Rounds(Vec<Node>),
-    /// There are loops inside, of which nothing is known before they run.
+    /// There are loops inside, whose lengths are unknown before they run.
     Unknown,
 }
 
 /// Rows of different lengths.
 ///
-/// A row is cut into blocks of its own, and what it folds and scans is combined block by block, so that several threads can share a row.
+/// A row is divided into blocks of its own, and its folds and scans are combined block by block, so that several threads can share a row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rows {
-    /// How the host gets to know how long they are.
+    /// How the host finds their lengths.
     pub lengths: Lengths,
-    /// Whether rows that are too much for one thread can be run by several: see [`Long`].
+    /// Whether rows that are too long for one thread can be run by several: see [`Long`].
     pub divisible: bool,
 }
 
-/// How the host gets to know how long rows are.
+/// How the host finds the lengths of rows.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Lengths {
-    /// They lie one after another: element `i` of a buffer of `i64` tells where row `i` begins, and the next one where it ends.
+    /// They are contiguous: element `i` of a buffer of `i64` is the start of row `i`, and the next one its end.
     Offsets(kernel::Buf),
-    /// They are computed: of each block of rows, the function tells how many elements they have together. It is passed the buffers of the kernel, one of `i64` with an element
-    /// for each block of the call, and the scalars of all functions. A row counts for no more than the largest number divided by how many rows a block has, so that no sum is too
-    /// large; where a block is one row, its length is exact. The function fails nowhere.
+    /// They are computed: the function returns for each block of rows the total number of elements. It is passed the buffers of the kernel, one of `i64` with an element
+    /// for each block of the call, and the scalars of all functions. The length of a row is capped at the largest number divided by the number of rows of a block, so that no sum
+    /// overflows; if a block is one row, its length is exact. The function cannot fail.
     Computed(Function),
 }
 
-/// How rows that are too much for one thread are run. First each of them by all threads: the phases, in order, over the blocks of the row. Then everything
-/// else, by functions that find there what these rows gave.
+/// How rows that are too long for one thread are run. First each of them by all threads: the phases, in order, over the blocks of the row. Then everything
+/// else, by functions that read the results of these rows.
 ///
 /// The phases are passed the buffers of the kernel, the partial results and the scratch, and seven scalars: the five of all functions, where the blocks are those of the row and
-/// have as many points as the last says; the row; and the place of its first block among the partial results. The functions of the launch are passed two more buffers
-/// of `i64` after their scratch, the long rows in ascending order with an end that no row reaches, and the places of their first blocks; then the partial results.
+/// have the number of points in the last scalar; the row; and the index of its first block among the partial results. The functions of the launch are passed two more buffers
+/// of `i64` after their scratch, the long rows in ascending order with an end marker above every row, and the indices of their first blocks; then the partial results.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Long {
     /// Buffers with an element for each block of each long row, of these types.
     pub partial: Vec<ScalarType>,
     /// Buffers with an element for each block of a row and one more, of these types.
     pub scratch: Vec<ScalarType>,
-    /// What is done for each long row. A phase that is alone takes all blocks in one call.
+    /// The phases of each long row. A phase that is alone takes all blocks in one call.
     pub phases: Vec<Phase>,
-    /// What is done after that.
+    /// The launch that runs afterwards.
     pub launch: Launch,
 }
 
@@ -113,25 +113,25 @@ impl Long {
     }
 }
 
-/// Arrays that are combined into, and how that is done with copies: `main` combines each part of the points into copies of its own, or of its thread, which start
+/// Arrays that are combined into, with copies: `main` combines each part of the points into copies of its own, or of its thread, which start
 /// from the identity element, and `merge` combines these with the arrays, in the order of the parts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Copies {
-    /// Which buffers of the launch.
+    /// The buffers of the launch.
     pub targets: Vec<usize>,
-    /// What the copies start from.
+    /// The initial values of the copies.
     pub units: Vec<Scalar>,
-    /// Whether the result is the same for any division of the points and any order of the copies: integers that do not saturate.
+    /// Whether the result is the same for any division of the points and any order of the copies: true for integers without saturation.
     pub exact: bool,
-    /// How many elements they have: a node of the root.
+    /// Their number of elements: a node of the root.
     pub len: Node,
     /// Is passed the targets and then their copies; the first two scalars are a range of elements.
     pub merge: Function,
-    /// How a copy can be several arrays.
+    /// How a copy is divided into several arrays.
     pub turns: Option<Turns>,
 }
 
-/// A copy of an array as several tables, which take the points round-robin: a point that combines into an element does not wait for the point before it.
+/// A copy of an array as several tables, which take the points round-robin: combining a point into an element does not wait for the point before it.
 ///
 /// ```
 /// # use deckle_ir::loops::Turns;
@@ -144,7 +144,7 @@ pub struct Copies {
 pub struct Turns {
     /// As `main`, but it combines into the tables of a copy.
     pub function: Function,
-    /// The most tables of a copy, a power of two.
+    /// The maximal number of tables of a copy, a power of two.
     pub most: i64,
     /// An array of more elements has half as many tables.
     pub wide: i64,
@@ -165,14 +165,14 @@ impl Turns {
     }
 }
 
-/// An array that is combined into at places which ascend within each point of the first dimension: whoever owns a part of the array can find those
+/// An array that is combined into at indices that ascend within each point of the first dimension: the owner of a part of the array can find those
 /// that fall into it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Owned {
-    /// Goes through all points, and does what falls into a range of blocks of the array: is passed what `main` is, the blocks being those of the array.
-    /// It fails where places do not ascend or are out of range; then `main` has to do everything.
+    /// Traverses all points, and handles those that fall into a range of blocks of the array: is passed the arguments of `main`, with the blocks of the array.
+    /// It fails if indices do not ascend or are out of range; then `main` must do everything.
     pub function: Function,
-    /// How many elements the array has: a node of the root.
+    /// The number of elements of the array: a node of the root.
     pub len: Node,
     /// The bytes of an element.
     pub bytes: usize,
@@ -187,7 +187,7 @@ impl Launch {
         scans.chain([&self.main]).chain(&self.finish).chain(copies).chain(owned).chain(self.lengths())
     }
 
-    /// The function that tells how long rows are.
+    /// The function that computes the lengths of rows.
     pub fn lengths(&self) -> Option<&Function> {
         match self.rows.as_ref()?.lengths {
             Lengths::Computed(ref function) => Some(function),
@@ -196,10 +196,10 @@ impl Launch {
     }
 }
 
-/// The functions of a kernel for a GPU, which run one after another, and what the host has to know to run them.
+/// The functions of a kernel for a GPU, which run one after another, and the data with which the host runs them.
 ///
-/// The outermost dimension is cut into parts of successive points, each for the threads of a block together or for one thread. As on
-/// a CPU, what the parts fold and scan goes through scratch buffers in the order of the parts: no result depends on timing.
+/// The outermost dimension is divided into parts of successive points, each for the threads of a block together or for one thread. As on
+/// a CPU, the folds and scans of parts are passed through scratch buffers in the order of the parts: no result depends on timing.
 ///
 /// All functions are passed the buffers of the kernel, then the scratch, and two scalars, both `i64`: the number of points in a part, and the number of parts.
 #[derive(Clone, Debug, PartialEq)]
@@ -208,26 +208,26 @@ pub struct GridLaunch {
     pub buffers: Vec<kernel::Buf>,
     /// Buffers with an element for each part and one more, of these types.
     pub scratch: Vec<ScalarType>,
-    /// The size of the dimension that is cut into parts: a node of the root. Without, there is one part.
+    /// The size of the dimension that is divided into parts: a node of the root. Without it, there is one part.
     pub size: Option<Node>,
-    /// Who takes a part.
+    /// The assignment of parts.
     pub parts: Parts,
     /// The functions, in order. Those that are not `alone` are launched only if there are parts.
     pub phases: Vec<Phase>,
-    /// What runs instead of the phases that are not `alone` where points have many points inside: a warp takes a point.
+    /// The function that replaces the phases that are not `alone` if points have many points inside: a warp takes a point.
     pub wide: Option<Wide>,
 }
 
 /// The function of a [`GridLaunch`] in which a warp takes a point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wide {
-    /// What runs.
+    /// The function.
     pub function: Function,
-    /// It runs where the largest array has at least so many elements for each point.
+    /// It runs if the largest array has at least this many elements for each point.
     pub at_least: i64,
 }
 
-/// Who takes a part of the outermost dimension.
+/// The assignment of parts of the outermost dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parts {
     /// The threads of a block.
@@ -239,15 +239,15 @@ pub enum Parts {
 /// A function of a [`GridLaunch`] or of [`Long`] rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Phase {
-    /// What runs.
+    /// The function.
     pub function: Function,
-    /// Whether it runs on one block, however many parts there are.
+    /// Whether it runs on one block, regardless of the number of parts.
     pub alone: bool,
 }
 
-/// At most about so many parts for blocks, and for threads.
+/// The approximate maximal number of parts for blocks, and for threads.
 const MANY: [i64; 2] = [1 << 12, 1 << 16];
-/// No fewer points for a thread than this, where one takes a part.
+/// The minimal number of points for a thread, if one takes a part.
 const FEW: i64 = 32;
 
 impl Wide {
@@ -264,7 +264,7 @@ impl GridLaunch {
         self.phases.iter().map(|p| &p.function).chain(self.wide.iter().map(|w| &w.function))
     }
 
-    /// How many points a part should have if there are so many in all: a matter of that number alone.
+    /// The number of points of a part, as a function of the number of all points only.
     pub fn points(&self, all: i64) -> i64 {
         let threads = self.threads();
         match self.parts {
@@ -277,7 +277,7 @@ impl GridLaunch {
         self.phases.iter().map(|p| i64::from(p.function.block)).max().unwrap_or(0).max(i64::from(WARP))
     }
 
-    /// How many blocks a phase needs for so many parts.
+    /// The number of blocks of a phase for this many parts.
     pub fn grid(&self, phase: &Phase, parts: i64) -> u64 {
         let blocks = match (phase.alone, self.parts) {
             (true, _) => 1,

@@ -1,7 +1,7 @@
 //! The loop IR: structured loops over typed buffers.
 //!
-//! This is what a schedule makes of a kernel and what becomes machine code. It says nothing of arrays, sizes or raggedness: those
-//! are loops, loads and numbers by now. CPU and GPU schedules both produce it; [`crate::loops`] programs run as native code, as
+//! A schedule lowers a kernel to it, and it is compiled to machine code. It has no arrays, sizes or raggedness: those
+//! have become loops, loads and numbers. CPU and GPU schedules both produce it; [`crate::loops`] programs run as native code, as
 //! PTX, or on the lock-step simulator.
 //!
 //! # Meaning
@@ -9,22 +9,22 @@
 //!   statement, and may be used after it in its own block and in the blocks inside. A block passes values outward only through its `results`.
 //! - A value has a [`Ty`]: a scalar type and a number of lanes. One lane is a scalar. Operators work lane by lane, and all their operands have
 //!   as many lanes, except where an operator says otherwise. A mask is `bool` with lanes.
-//! - Scalar operators mean what `scalar_eval` says, with two differences: integer division and remainder by zero and integer powers with a negative
-//!   exponent give 0 (whoever emits them has checked the operand); and one divided by a square root, with several lanes, may be computed at once, within
+//! - Scalar operators have the semantics of `scalar_eval`, with two differences: integer division and remainder by zero and integer powers with a negative
+//!   exponent give 0 (the emitter has checked the operand); and one divided by a square root, with several lanes, may be computed at once, within
 //!   1.1 units in the last place (docs/mathematics.md promises no more of it). A multiplication and an addition are two operations, each rounded, unless they are written as [`Expr::Fma`].
-//! - Buffers do not overlap, except that one buffer may be passed for two parameters that are both only read.
+//! - Buffers do not overlap, except that one buffer may be passed for two parameters that are both read-only.
 //! - Buffers hold `bool` as one byte, 0 or 1. Indices count elements and are `i64`.
 //! - Every buffer can be read at index 0, even if it has no elements.
 //!
-//! # Failing
-//! Code does not stop at an error. [`Stmt::Flag`] notes that something went wrong; when the function returns and the flag is set, it has stored 1
-//! into the first word of its error record, and its results mean nothing. Whoever called it may then run the version of the function that was made to find out what:
-//! there a [`Stmt::Fail`] writes the site and the operands of the first failure into the record, and later ones do nothing.
+//! # Failures
+//! Code does not stop at an error. [`Stmt::Flag`] records a failure; when the function returns and the flag is set, it has stored 1
+//! into the first word of its error record, and its results are meaningless. The caller may then run the diagnosing version of the function:
+//! there a [`Stmt::Fail`] writes the site and the operands of the first failure into the record, and later ones have no effect.
 //!
 //! # Threads
 //! On a CPU a function runs on one thread; the calls of one kernel differ in their scalar parameters. On a GPU
-//! ([`Function::block`] is not 0) it runs on all threads of all blocks of a grid at once; [`Expr::Id`] tells them apart. Threads of a block
-//! share [`Local`]s of kind [`Place::Shared`] and meet at [`Stmt::Barrier`], which all or none of them reach. 32 successive threads are a warp
+//! ([`Function::block`] is not 0) it runs on all threads of all blocks of a grid at once; [`Expr::Id`] distinguishes them. Threads of a block
+//! share [`Local`]s of kind [`Place::Shared`] and synchronise at [`Stmt::Barrier`], which all or none of them reach. 32 successive threads are a warp
 //! and can exchange values by [`Expr::Shuffle`] or order their accesses by [`Stmt::WarpBarrier`], which all of them reach together.
 
 mod build;
@@ -58,7 +58,7 @@ pub const WARP: u32 = 32;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Val(pub u32);
 
-/// A buffer of a function: a parameter, or after these a local one.
+/// A buffer of a function: a parameter or, numbered after these, a local one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Buf(pub u32);
 
@@ -85,12 +85,12 @@ macro_rules! handle {
 handle!(Val, "x");
 handle!(Buf, "b");
 
-/// The type of a value: printed `f64`, or `f64x8` where there are several lanes.
+/// The type of a value: printed `f64`, or `f64x8` if there are several lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ty {
     /// The type of each lane.
     pub scalar: ScalarType,
-    /// How many lanes, at least 1.
+    /// The number of lanes, at least 1.
     pub lanes: u16,
 }
 
@@ -112,7 +112,7 @@ impl Ty {
     }
 }
 
-/// What a function does with a buffer.
+/// The accesses of a function to a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
     /// Only loads.
@@ -126,16 +126,16 @@ pub enum Access {
 pub struct Param {
     /// The type of its elements.
     pub elem: ScalarType,
-    /// What is done with it.
+    /// Its accesses.
     pub access: Access,
 }
 
-/// Where a local buffer lies.
+/// The memory of a local buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Place {
-    /// Each thread has its own.
+    /// Private to each thread.
     Private,
-    /// The threads of a block have one together. GPU only.
+    /// Shared by the threads of a block. GPU only.
     Shared,
 }
 
@@ -144,9 +144,9 @@ pub enum Place {
 pub struct Local {
     /// The type of its elements.
     pub elem: ScalarType,
-    /// How many elements.
+    /// The number of elements.
     pub len: u32,
-    /// Where.
+    /// Its memory.
     pub place: Place,
 }
 
@@ -155,15 +155,15 @@ pub struct Local {
 pub struct Function {
     /// Its name: letters, digits and `_`.
     pub name: String,
-    /// The buffers that it is passed: `Buf(0)` and on.
+    /// Its buffer parameters: `Buf(0)` and on.
     pub buffers: Vec<Param>,
     /// The local buffers: those after the parameters.
     pub locals: Vec<Local>,
-    /// The scalars that it is passed, all of one lane.
+    /// Its scalar parameters, all of one lane.
     pub scalars: Vec<Val>,
     /// The type of each value.
     pub vals: Vec<Ty>,
-    /// What it does. Has no results.
+    /// Its body, without results.
     pub body: Block,
     /// On a GPU the number of threads in a block, a multiple of 32; 0 on a CPU.
     pub block: u32,
@@ -172,9 +172,9 @@ pub struct Function {
 /// Statements that run in order, and the values that the block passes outward.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Block {
-    /// What is done.
+    /// The statements.
     pub stmts: Vec<Stmt>,
-    /// What comes out.
+    /// The results.
     pub results: Vec<Val>,
 }
 
@@ -189,57 +189,57 @@ pub struct Carry {
     pub result: Val,
 }
 
-/// What a schedule knows about a loop.
+/// Information from the schedule about a loop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum LoopHint {
-    /// Nothing.
+    /// None.
     #[default]
     Plain,
-    /// So few rounds, those of a short row or of a window, that code which can fail does not look between them whether something has failed.
+    /// Few rounds, those of a short row or of a window: code that can fail does not test for failures between them.
     Short,
-    /// The rounds are independent, but for carried values that are combined with [`Expr::Assoc`]: the loop may be vectorised.
+    /// The rounds are independent, except for carried values that are combined with [`Expr::Assoc`]: the loop may be vectorised.
     Independent,
-    /// So few rounds that all should be written out: the builder does it where their number is constant and the body has no blocks inside, LLVM elsewhere.
+    /// Few rounds, to be unrolled: by the builder if their number is constant and the body contains no blocks, otherwise by LLVM.
     Unroll,
 }
 
-/// How a store is done.
+/// The kind of a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum StoreHint {
     /// As usual.
     #[default]
     Cached,
-    /// Past it: what is stored is more than the cache holds and will not be read soon. With several lanes and no mask, to a multiple of them in a
+    /// Bypasses the cache: the stored data exceeds the cache and will not be read soon. With several lanes and no mask, to an index that is a multiple of their number in a
     /// buffer that is aligned to 64 bytes; with one lane, this has no effect.
     Streaming,
-    /// To places to which other threads may store the same value meanwhile.
+    /// To locations to which other threads may concurrently store the same value.
     Shared,
-    /// Several lanes, from a scalar index on: those where the mask is `true`, one after another.
+    /// Several lanes, from a scalar index on: the lanes whose mask is `true`, contiguously.
     Packed,
 }
 
-/// How lanes with an index each are loaded. That is not said in the loop IR, but a schedule may have to know.
+/// How lanes with an index each are loaded. It is not part of the loop IR, but a schedule may depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gathers {
-    /// By the instruction for it.
+    /// By the gather instruction.
     Native,
-    /// By one load for each lane.
+    /// By one scalar load for each lane.
     Emulated,
 }
 
-/// How fast a processor stores vectors that begin in one cache line and end in the next. A schedule may have to know.
+/// The speed of vector stores that cross a cache line. A schedule may depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stores {
-    /// About as fast as others.
+    /// About that of other stores.
     Anywhere,
-    /// Several times as slow, where the lines come from memory: whole lines are better.
+    /// Several times slower if the lines come from memory: whole lines are better.
     InLines,
 }
 
-/// So many operands of a failed check are recorded.
+/// The maximal number of recorded operands of a failed check.
 pub const MOST_OPERANDS: usize = 62;
 
-/// The words of an error record: whether there is a failure, its site, how many operands there are, the operands.
+/// The words of an error record: whether there is a failure, its site, the number of operands, the operands.
 pub const RECORD: usize = 3 + MOST_OPERANDS;
 
 /// A statement.
@@ -247,116 +247,116 @@ pub const RECORD: usize = 3 + MOST_OPERANDS;
 pub enum Stmt {
     /// `x3: f64 = mul(x1, x2)` — defines a value.
     Let(Val, Expr),
-    /// `store b0[x1] = x2` — with a scalar index and several lanes, to successive elements; with as many indices as lanes, to each of them, in the order of the
+    /// `store b0[x1] = x2` — with a scalar index and several lanes, to successive elements; with one index for each lane, to each of them, in the order of the
     /// lanes. Lanes where the mask is `false` store nothing: `store b0[x1] = x2 where x3`.
     Store {
-        /// Where to.
+        /// The buffer.
         buf: Buf,
-        /// Which element.
+        /// The index.
         at: Val,
-        /// What.
+        /// The value.
         value: Val,
-        /// Which lanes; all, if there is none.
+        /// The mask; all lanes, if there is none.
         mask: Option<Val>,
-        /// How.
+        /// The kind.
         hint: StoreHint,
     },
     /// `atomic add b0[x1] = x2` — combines into an element, indivisibly. Scalars only.
     Atomic {
         /// `add`, `min`, `max`, `and`, `or` or `xor` of integers.
         op: BinOp,
-        /// Where to.
+        /// The buffer.
         buf: Buf,
-        /// Which element.
+        /// The index.
         at: Val,
-        /// What.
+        /// The value.
         value: Val,
     },
-    /// `for x1 = x2 .. x3 step 1 (x5: f64 = x4 -> x6) { ... }` — the body for `var` from `lo` below `hi` in steps; its results are what is
-    /// carried on. `hi + step` does not overflow.
+    /// `for x1 = x2 .. x3 step 1 (x5: f64 = x4 -> x6) { ... }` — the body for `var` from `lo` below `hi` in steps; its results are the next
+    /// carried values. `hi + step` does not overflow.
     For {
         /// The counter, `i64`.
         var: Val,
         /// Its first value.
         lo: Val,
-        /// What it stays below.
+        /// Its upper bound, exclusive.
         hi: Val,
-        /// How far it advances, at least 1.
+        /// Its increment, at least 1.
         step: i64,
-        /// What is carried.
+        /// The carried values.
         carries: Vec<Carry>,
-        /// What is done.
+        /// The body.
         body: Block,
-        /// What is known of it.
+        /// Information from the schedule.
         hint: LoopHint,
     },
-    /// `while (x5: f64 = x4 -> x6) { ... } { ... }` — `test` runs first in each round, and its one result, a scalar `bool`, says whether `body` follows, whose results are
-    /// carried on. What `test` defines is visible in `body`.
+    /// `while (x5: f64 = x4 -> x6) { ... } { ... }` — `test` runs first in each round; if its one result, a scalar `bool`, is `true`, `body` follows, whose results are the next
+    /// carried values. Definitions in `test` are visible in `body`.
     While {
-        /// What is carried.
+        /// The carried values.
         carries: Vec<Carry>,
-        /// Whether to go on.
+        /// The test.
         test: Block,
-        /// What is done.
+        /// The body.
         body: Block,
     },
     /// `if x1 { ... } { ... } -> (x5: f64)` — one of two blocks, by a scalar `bool`; the results of that block become the results.
     If {
-        /// Which.
+        /// The condition.
         cond: Val,
         /// If `true`.
         yes: Block,
         /// If `false`.
         no: Block,
-        /// What comes out.
+        /// The results.
         results: Vec<Val>,
     },
-    /// `flag x1` — notes a failure if any lane is `true`.
+    /// `flag x1` — records a failure if any lane is `true`.
     Flag(Val),
-    /// `fail 3 (x1, x2)` — notes a failure and records its site and scalar operands, if it is the first. At most [`MOST_OPERANDS`], each stored as 64 bits: integers
-    /// extended by their sign, floats as their bits. A function that flags as well may lose the record.
+    /// `fail 3 (x1, x2)` — records a failure with its site and scalar operands, if it is the first. At most [`MOST_OPERANDS`], each stored as 64 bits: integers
+    /// sign-extended, floats as their bits. A function that also flags may lose the record.
     Fail {
-        /// Which check.
+        /// The site of the check.
         site: u32,
-        /// What it was about.
+        /// Its operands.
         operands: Vec<Val>,
     },
-    /// `barrier` — waits until all threads of the block are here. GPU only.
+    /// `barrier` — waits until all threads of the block have arrived. GPU only.
     Barrier,
-    /// `barrier warp` — waits until all threads of the warp are here: what they did before comes before what any of them does after. GPU only.
+    /// `barrier warp` — waits until all threads of the warp have arrived: their earlier accesses are ordered before all later ones. GPU only.
     WarpBarrier,
 }
 
-/// Who runs: see [`Expr::Id`].
+/// The number of a thread or block: see [`Expr::Id`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Axis {
     /// The number of this block in the grid.
     Block,
-    /// How many blocks the grid has.
+    /// The number of blocks of the grid.
     Blocks,
     /// The number of this thread in its block.
     Thread,
 }
 
-/// From where a [`Expr::Shuffle`] takes its value.
+/// The source lane of a [`Expr::Shuffle`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Shuffle {
-    /// The lane of that number.
+    /// The lane with that number.
     From,
-    /// The lane so many below; below the first, its own.
+    /// The lane this many below; below the first, its own.
     Up,
-    /// The lane so many above; above the last, its own.
+    /// The lane this many above; above the last, its own.
     Down,
     /// The lane whose number differs in these bits.
     Xor,
 }
 
-/// What a value is.
+/// The definition of a value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Expr {
     /// `const 3i64` — in every lane.
     Const(Scalar),
-    /// `lanes` — 0, 1, 2 and so on: each lane its number, `i64`.
+    /// `lanes` — 0, 1, 2 and so on: the number of each lane, `i64`.
     Lanes,
     /// `splat x1` — a scalar in every lane.
     Splat(Val),
@@ -371,35 +371,35 @@ pub enum Expr {
     Fma(Val, Val, Val),
     /// `rint(x1)` — the nearest integer, halves to even.
     Rint(Val),
-    /// `copysign(x1, x2)` — the size of the first with the sign of the second.
+    /// `copysign(x1, x2)` — the magnitude of the first with the sign of the second.
     CopySign(Val, Val),
-    /// `cast f64 (x1)` — conversion of values, as in the array IR.
+    /// `cast f64 (x1)` — value conversion, as in the array IR.
     Cast(ScalarType, Val),
-    /// `bitcast i64 (x1)` — the same bits as another type of that width.
+    /// `bitcast i64 (x1)` — the bits reinterpreted as another type of that width.
     Bitcast(ScalarType, Val),
     /// `select(x1, x2, x3)` — lane by lane; the condition may be a scalar.
     Select(Val, Val, Val),
-    /// `load b0[x1]` — with a scalar index and several lanes, successive elements; with as many indices as lanes, one from each. Lanes where
-    /// the mask is `false` read nothing and are 0: `load b0[x1] where x2`.
+    /// `load b0[x1]` — with a scalar index and several lanes, successive elements; with one index for each lane, one from each. Lanes whose
+    /// mask is `false` read nothing and are 0: `load b0[x1] where x2`.
     Load {
-        /// From where.
+        /// The buffer.
         buf: Buf,
-        /// Which element.
+        /// The index.
         at: Val,
-        /// Which lanes; all, if there is none.
+        /// The mask; all lanes, if there is none.
         mask: Option<Val>,
     },
-    /// `total add(x1)` — all lanes combined to a scalar; float sums and products by halves: lanes `i` and `i + n/2` first. The number of lanes is a power of two.
+    /// `total add(x1)` — all lanes combined to a scalar; float sums and products by halving: lanes `i` and `i + n/2` first. The number of lanes is a power of two.
     Total(BinOp, Val),
     /// `lane x1[3]` — one lane, a scalar.
     Lane(Val, u16),
-    /// `swizzle(x1, x2) [0, 8, 1, 9]` — lanes of the first, counted from 0, and of the second, counted on.
+    /// `swizzle(x1, x2) [0, 8, 1, 9]` — lanes of the first, counted from 0, and of the second, numbered after them.
     Swizzle(Val, Val, Vec<u16>),
-    /// `unaligned b0` — how many elements a buffer that is passed begins behind a multiple of 64 bytes. `i64`.
+    /// `unaligned b0` — the offset of a buffer parameter from a multiple of 64 bytes, in elements. `i64`.
     Unaligned(Buf),
-    /// `failed` — whether this thread has noted a failure so far, or another one has ended with one.
+    /// `failed` — whether this thread has recorded a failure so far, or another one has ended with one.
     Failed,
-    /// `id thread` — who runs. GPU only. `i64`.
+    /// `id thread` — the number of the thread or block. GPU only. `i64`.
     Id(Axis),
     /// `shuffle xor (x1, x2)` — the value of another thread of the warp. GPU only; scalars; the second operand is `i64` and counts
     /// modulo 32.

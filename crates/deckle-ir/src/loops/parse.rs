@@ -1,6 +1,6 @@
 //! Reading the text form of the loop IR, which the printer describes.
 //!
-//! Reading what was printed gives the same functions back. Values may be numbered in any order, but without gaps and each
+//! Reading printed text gives the same functions back. Values may be numbered in any order, but without gaps and each
 //! defined once. Nothing else is checked: that is for the verifier.
 
 use super::print::{ACCESSES, AXES, PLACES, SHUFFLES};
@@ -19,7 +19,7 @@ pub fn parse(text: &str) -> std::result::Result<Vec<Function>, ParseError> {
     Ok(functions)
 }
 
-/// Reads one function after another; `types` is what the current one has defined.
+/// Reads one function after another; `types` holds the definitions of the current one.
 struct Reader<'t> {
     cursor: Cursor<'t>,
     types: BTreeMap<Val, Ty>,
@@ -225,7 +225,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Operands in parentheses, as many as that.
+    /// A given number of operands in parentheses.
     fn operands<const N: usize>(&mut self) -> Read<[Val; N]> {
         let place = self.cursor.here();
         self.cursor.expect("(")?;
@@ -319,7 +319,7 @@ fn val(c: &mut Cursor<'_>) -> Read<Val> {
     c.handle('x', "a value").map(Val)
 }
 
-/// A value that is defined here, and its type.
+/// A value definition, with its type.
 fn define(c: &mut Cursor<'_>, types: &mut BTreeMap<Val, Ty>) -> Read<Val> {
     let place = c.here();
     let v = val(c)?;

@@ -14,15 +14,15 @@
 //! }
 //! ```
 //! After the name come the buffers and the scalars, and on a GPU `block` with the number of threads. Local buffers are `local` or `shared`.
-//! A mask stands behind `where`: `load b0[x1] where x2`. What a block passes outward stands behind `yield`, at its end.
+//! A mask follows `where`: `load b0[x1] where x2`. The results of a block follow `yield`, at its end.
 //!
-//! A function that does not verify is printed as far as it goes.
+//! A function that does not verify is printed as far as possible.
 
 use super::*;
 use crate::text::{Name, comma_separated};
 use std::fmt::{Display, Formatter, Result};
 
-/// The words for a keyword, as both printer and parser use them.
+/// The words for a keyword, in the printer and the parser.
 pub(super) type Words<T, const N: usize> = [(T, &'static str); N];
 
 pub(super) const AXES: Words<Axis, 3> = [(Axis::Block, "block"), (Axis::Blocks, "blocks"), (Axis::Thread, "thread")];

@@ -33,7 +33,7 @@ impl Builder {
         self.let_lanes(Expr::Lanes, lanes)
     }
 
-    /// A scalar in every lane; a value that has as many lanes already, itself.
+    /// A scalar in every lane; a value that already has that number of lanes is returned unchanged.
     pub fn splat(&mut self, v: Val, lanes: u16) -> Val {
         if self.ty(v).lanes == lanes { v } else { self.let_lanes(Expr::Splat(v), lanes) }
     }
@@ -43,7 +43,7 @@ impl Builder {
         self.let_(Expr::Unary(op, x))
     }
 
-    /// An operator of two operands. A scalar beside several lanes stands for as many.
+    /// An operator of two operands. A scalar operand is splat to the lanes of the other.
     pub fn binary(&mut self, op: BinOp, x: Val, y: Val) -> Val {
         let (x, y) = self.alike(x, y);
         self.let_(Expr::Binary(op, x, y))
@@ -93,12 +93,12 @@ impl Builder {
         self.binary(BinOp::Lt, x, y)
     }
 
-    /// The lesser.
+    /// The minimum.
     pub fn min(&mut self, x: Val, y: Val) -> Val {
         self.binary(BinOp::Min, x, y)
     }
 
-    /// The greater.
+    /// The maximum.
     pub fn max(&mut self, x: Val, y: Val) -> Val {
         self.binary(BinOp::Max, x, y)
     }
@@ -144,12 +144,12 @@ impl Builder {
         self.let_lanes(Expr::Load { buf, at, mask }, lanes)
     }
 
-    /// Stores a value, whatever its lanes.
+    /// Stores a value of any number of lanes.
     pub fn store(&mut self, buf: Buf, at: Val, value: Val) {
         self.store_with(buf, at, value, None, StoreHint::Cached);
     }
 
-    /// Stores those lanes that the mask tells.
+    /// Stores the lanes whose mask is `true`.
     pub fn store_with(&mut self, buf: Buf, at: Val, value: Val, mask: Option<Val>, hint: StoreHint) {
         self.stmt(Stmt::Store { buf, at, value, mask, hint });
     }
@@ -164,14 +164,14 @@ impl Builder {
         self.let_(Expr::Total(op, x))
     }
 
-    /// Notes a failure if any lane is `true`.
+    /// Records a failure if any lane is `true`.
     pub fn flag(&mut self, v: Val) {
         if self.constant_of(v) != Some(Scalar::Bool(false)) {
             self.stmt(Stmt::Flag(v));
         }
     }
 
-    /// Records a failure.
+    /// Records a failure with its site and operands.
     pub fn fail(&mut self, site: u32, operands: &[Val]) {
         self.stmt(Stmt::Fail { site, operands: operands.to_vec() });
     }
@@ -186,7 +186,7 @@ impl Builder {
         self.stmt(Stmt::WarpBarrier);
     }
 
-    /// A counted loop. The closure gets the counter and what is carried, and gives what is carried on.
+    /// A counted loop. The closure is passed the counter and the carried values, and returns the next ones.
     pub fn for_(
         &mut self,
         lo: Val,
@@ -201,7 +201,7 @@ impl Builder {
         self.end(&results)
     }
 
-    /// A loop while the test holds. Both closures get what is carried.
+    /// A loop while the test holds. Both closures are passed the carried values.
     pub fn while_(
         &mut self,
         inits: &[Val],
@@ -215,7 +215,7 @@ impl Builder {
         self.end(&results)
     }
 
-    /// One of two blocks; the only one that can be, if the condition is constant.
+    /// One of two blocks; only the selected one, if the condition is constant.
     pub fn if_(
         &mut self,
         cond: Val,

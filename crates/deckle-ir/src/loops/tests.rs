@@ -3,7 +3,7 @@
 use super::*;
 use ScalarType::{Bool, F32, F64, I64};
 
-/// Something of everything.
+/// At least one of every construct.
 fn everything(block: u32) -> Function {
     let mut b = Builder::for_gpu("everything", block);
     let (xs, out) = (b.buffer(F64, Access::Read), b.buffer(F64, Access::Write));

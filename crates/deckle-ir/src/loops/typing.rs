@@ -1,19 +1,19 @@
 //! The type of an expression, as a function of the types of its operands.
 //!
-//! Where an expression does not say by itself how many lanes it has (constants, `lanes`, `splat`, loads from successive
-//! elements), it has as many as it is asked for.
+//! An expression that does not determine its number of lanes (constants, `lanes`, `splat`, loads from successive
+//! elements) has the requested number.
 
 use super::*;
 use crate::array::ResultClass;
 
-/// What expressions are about: the values and buffers of a function.
+/// The context of expressions: the values and buffers of a function.
 #[derive(Clone, Copy)]
 pub struct Names<'a> {
     /// The type of each value.
     pub vals: &'a [Ty],
-    /// The buffers that are passed.
+    /// The buffer parameters.
     pub buffers: &'a [Param],
-    /// Those that are not.
+    /// The local buffers.
     pub locals: &'a [Local],
 }
 
@@ -23,7 +23,7 @@ impl Function {
         Names { vals: &self.vals, buffers: &self.buffers, locals: &self.locals }
     }
 
-    /// The type of the elements of a buffer, if there is one.
+    /// The type of the elements of a buffer, if it exists.
     pub fn elem(&self, buf: Buf) -> Option<ScalarType> {
         self.names().elem(buf)
     }
@@ -35,7 +35,7 @@ impl Names<'_> {
         self.vals.get(v.index()).copied().ok_or_else(|| format!("there is no {v}"))
     }
 
-    /// The type of the elements of a buffer, if there is one.
+    /// The type of the elements of a buffer, if it exists.
     pub fn elem(&self, buf: Buf) -> Option<ScalarType> {
         let param = self.buffers.get(buf.index()).map(|p| p.elem);
         param.or_else(|| self.locals.get(buf.index().wrapping_sub(self.buffers.len())).map(|l| l.elem))
@@ -61,7 +61,7 @@ impl Names<'_> {
         if found == ty { Ok(()) } else { Err(format!("{v} is {found}, not {ty}")) }
     }
 
-    /// Checks the place that a load or store of `lanes` lanes goes to.
+    /// Checks the index of a load or store of `lanes` lanes.
     pub fn place(&self, at: Val, mask: Option<Val>, lanes: u16) -> Result<(), String> {
         let index = self.ty(at)?;
         if index.scalar != ScalarType::I64 || (index.lanes != 1 && index.lanes != lanes) {
@@ -79,7 +79,7 @@ impl Names<'_> {
         Ok(if op.result() == ResultClass::Bool { ty.mask() } else { ty })
     }
 
-    /// The type of an expression; `lanes` is how many it has if it does not say so itself.
+    /// The type of an expression; `lanes` is its number of lanes if the expression does not determine it.
     pub fn result(&self, expr: &Expr, lanes: u16) -> Result<Ty, String> {
         match *expr {
             Expr::Const(s) => Ok(Ty { scalar: s.ty(), lanes }),
@@ -166,7 +166,7 @@ impl Names<'_> {
     }
 }
 
-/// Operators whose applications may be grouped in another way.
+/// Operators whose applications may be regrouped.
 pub fn regroups(op: BinOp) -> bool {
     use BinOp::*;
     matches!(op, Add | Mul | Min | Max | And | Or | Xor | AddSat | MulSat)

@@ -1,28 +1,28 @@
-//! Writing out the rounds of a loop, one after another.
+//! Unrolling loops.
 //!
-//! That is done here, while a function is built, and not left to LLVM: what a round's number makes constant is folded at once, what rounds have in common is built once, and LLVM takes time that grows with the square of
-//! the loops that it unrolls in a function. Inner loops are written out before the loop around them.
+//! Loops are unrolled here, while a function is built, instead of by LLVM: values that the number of a round makes constant are folded at once, common subexpressions of rounds are built once, and the time of LLVM grows with the square of
+//! the loops that it unrolls in a function. Inner loops are unrolled before the loop around them.
 
 use super::walk::{rename, rename_in, renamed};
 use super::*;
 use std::collections::HashMap;
 
-/// The most statements that the rounds of a loop may take.
+/// The maximal number of statements of all rounds of a loop.
 const MOST_STATEMENTS: i64 = 512;
 
-/// A loop that is to be written out.
+/// A loop to be unrolled.
 pub(super) struct Rounds<'b> {
     pub var: Val,
     pub lo: i64,
     pub hi: i64,
     pub step: i64,
-    /// What is carried: before the first round, and at the start of each.
+    /// The carried values: before the first round, and at the start of each.
     pub carries: &'b [(Val, Val)],
     pub body: &'b Block,
 }
 
 impl Rounds<'_> {
-    /// Whether the loop is short, and without blocks inside.
+    /// Whether the loop is short, and contains no blocks.
     pub(super) fn is_short(&self) -> bool {
         let is_plain = |s: &Stmt| {
             matches!(s, Stmt::Let(..) | Stmt::Store { .. } | Stmt::Atomic { .. } | Stmt::Flag(_) | Stmt::Fail { .. })
@@ -30,14 +30,14 @@ impl Rounds<'_> {
         !self.is_long() && self.body.stmts.iter().all(is_plain)
     }
 
-    /// Whether all rounds would take too many statements. Then LLVM is not asked to write them out either: what it does with long blocks takes time that grows with their square.
+    /// Whether all rounds would have too many statements. Then LLVM does not unroll them either: its time for long blocks grows with the square of their length.
     pub(super) fn is_long(&self) -> bool {
         let rounds = self.hi.saturating_sub(self.lo).max(0) / self.step + 1;
         rounds.saturating_mul(statements(self.body)) > MOST_STATEMENTS
     }
 }
 
-/// How many statements a block has, with those of the blocks inside.
+/// The number of statements of a block, including those of the blocks inside.
 fn statements(block: &Block) -> i64 {
     let count = |s: &Stmt| match s {
         Stmt::For { body, .. } => statements(body),
@@ -49,7 +49,7 @@ fn statements(block: &Block) -> i64 {
 }
 
 impl Builder {
-    /// Builds the rounds of a loop into the open block; gives what is carried out of the last.
+    /// Builds the rounds of a loop into the open block; returns the values carried out of the last.
     pub(super) fn write_out(&mut self, rounds: &Rounds<'_>) -> Vec<Val> {
         let mut carried: Vec<Val> = rounds.carries.iter().map(|(init, _)| *init).collect();
         let mut at = rounds.lo;
@@ -66,7 +66,7 @@ impl Builder {
         carried
     }
 
-    /// Builds a statement once more, with other names.
+    /// Builds a statement again, with other names.
     fn repeat(&mut self, stmt: &Stmt, names: &mut HashMap<Val, Val>) {
         let name = |v: Val| *names.get(&v).unwrap_or(&v);
         if let Stmt::Let(v, expr) = stmt {
@@ -80,7 +80,7 @@ impl Builder {
     }
 }
 
-/// Numbers the values of a function without gaps: those of loops that are written out are defined nowhere.
+/// Numbers the values of a function without gaps: those of unrolled loops have no definition.
 pub(super) fn renumber(function: &mut Function) {
     let mut defined = vec![false; function.vals.len()];
     function.scalars.iter().for_each(|v| defined[v.index()] = true);
@@ -171,7 +171,7 @@ mod tests {
             b.when(positive, |b| b.fail(0, &[n]));
         });
         assert!(blocks.contains("unroll"), "{blocks}");
-        // A long one is not handed to LLVM to be unrolled either.
+        // A long one is not unrolled by LLVM either.
         let long = text(MOST_STATEMENTS, |_, _| {});
         assert!(long.contains("for") && !long.contains("unroll"), "{long}");
     }

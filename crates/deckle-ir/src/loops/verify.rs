@@ -1,7 +1,7 @@
-//! The verifier of the loop IR: what every function promises, checked.
+//! The verifier of the loop IR: checks the invariants of functions.
 //!
 //! Every value is defined once and used only where it is visible; every expression has the type that its rule gives; buffers exist, and those that
-//! are only read are only read; what needs threads is in functions that have them; blocks pass outward what their statement
+//! are read-only are only read; statements for threads are in functions that have them; the results of blocks are those that their statement
 //! takes. No function makes it panic, and one that passes can be printed, run and emitted.
 
 use super::*;
@@ -9,7 +9,7 @@ use super::*;
 /// How deeply blocks may nest: bounds the stack of everything that walks a function.
 const DEEPEST: usize = 190;
 
-/// Checks a function; tells everything that is wrong with it.
+/// Checks a function; reports all errors.
 pub fn verify(function: &Function) -> Result<(), Vec<String>> {
     let n = function.vals.len();
     let mut v =
@@ -30,7 +30,7 @@ struct Verifier<'a> {
     function: &'a Function,
     defined: Vec<bool>,
     visible: Vec<bool>,
-    /// What is visible, in the order of definition.
+    /// The visible values, in the order of definition.
     scope: Vec<Val>,
     faults: Vec<String>,
 }
@@ -99,7 +99,7 @@ impl Verifier<'_> {
         self.check(what, result);
     }
 
-    /// The statements of a block; forgets afterwards what was defined since `scope`.
+    /// The statements of a block; removes afterwards the values defined since `scope`.
     fn block(&mut self, block: &Block, depth: usize, scope: usize, end: impl FnOnce(&mut Self)) {
         if depth > DEEPEST {
             return self.fault(format!("nested more than {DEEPEST} deep"));
@@ -113,7 +113,7 @@ impl Verifier<'_> {
         }
     }
 
-    /// That a block passes outward values of these types.
+    /// Checks that a block has results of these types.
     fn results(&mut self, block: &Block, types: &[Ty], what: &str) {
         if block.results.len() != types.len() {
             self.fault(format!("{what}: {} results where {} are expected", block.results.len(), types.len()));
@@ -128,7 +128,7 @@ impl Verifier<'_> {
         vals.map(|v| self.function.names().ty(v).unwrap_or(ScalarType::I64.into())).collect()
     }
 
-    /// The carried values of a loop: the initial ones are used, and the types agree.
+    /// The carried values of a loop: the initial ones are defined, and the types agree.
     fn carries(&mut self, what: &str, carries: &[Carry]) -> Vec<Ty> {
         let types = self.types(carries.iter().map(|c| c.param));
         for (c, &ty) in carries.iter().zip(&types) {

@@ -1,4 +1,4 @@
-//! Visiting what expressions and statements use.
+//! Visiting the operands of expressions and statements.
 
 use super::*;
 
@@ -55,13 +55,13 @@ pub(super) fn renamed(expr: &Expr, of: impl Fn(Val) -> Val) -> Expr {
     }
 }
 
-/// Gives other names to all values of a block, those that it defines included.
+/// Renames all values of a block, including those that it defines.
 pub(super) fn rename(block: &mut Block, name: &impl Fn(Val) -> Val) {
     block.stmts.iter_mut().for_each(|stmt| rename_in(stmt, name));
     block.results.iter_mut().for_each(|v| *v = name(*v));
 }
 
-/// Gives other names to all values of a statement.
+/// Renames all values of a statement.
 pub(super) fn rename_in(stmt: &mut Stmt, name: &impl Fn(Val) -> Val) {
     let carry = |c: &mut Carry| *c = Carry { init: name(c.init), param: name(c.param), result: name(c.result) };
     match stmt {

@@ -1,19 +1,19 @@
 //! The machine that the functions are written for: straight-line code on the lanes of a vector.
 //!
-//! A function of this module never asks what a lane holds. It calls the methods of an [`Arith`], each of which is one
-//! operation on all lanes, and gets handles for the results. What a handle is, the implementation decides:
+//! A function of this module never inspects the contents of a lane. It calls the methods of an [`Arith`], each of which is one
+//! operation on all lanes, and receives handles for the results. The implementation determines what a handle is:
 //!
 //! - [`Native64`](super::Native64) and [`Native32`](super::Native32) compute at once, on one lane: a handle is a number;
 //! - [`Count`](super::Count) does the same and counts;
-//! - a code generator emits an instruction and hands out its name.
+//! - a code generator emits an instruction and returns its name.
 //!
-//! Every operation is exactly rounded (or exact) in IEEE 754, so all implementations give the same bits. That is why
-//! measuring the error of the native ones says what compiled code does. It also means that a code generator must not
+//! Every operation is exactly rounded (or exact) in IEEE 754, so all implementations give the same bits. Therefore
+//! the error measured with the native ones is that of compiled code. It also means that a code generator must not
 //! mark the operations as free to contract, reassociate or flush subnormal numbers.
 
 /// Operations on lanes of one float format, on integers of the same width, and on masks.
 ///
-/// Integers wrap. Comparisons are ordered: false where an operand is NaN.
+/// Integers wrap. Comparisons are ordered: false if an operand is NaN.
 pub trait Arith {
     /// A float in each lane.
     type F: Copy;
@@ -41,13 +41,13 @@ pub trait Arith {
     fn neg(&mut self, x: Self::F) -> Self::F;
     /// The sign bit cleared.
     fn abs(&mut self, x: Self::F) -> Self::F;
-    /// The sign bit of `sign`, everything else of `x`.
+    /// The sign bit of `sign`, all other bits of `x`.
     fn copysign(&mut self, x: Self::F, sign: Self::F) -> Self::F;
     /// The square root.
     fn sqrt(&mut self, x: Self::F) -> Self::F;
-    /// The greatest integer not above.
+    /// The floor.
     fn floor(&mut self, x: Self::F) -> Self::F;
-    /// The least integer not below.
+    /// The ceiling.
     fn ceil(&mut self, x: Self::F) -> Self::F;
     /// The integer part.
     fn trunc(&mut self, x: Self::F) -> Self::F;
@@ -63,7 +63,7 @@ pub trait Arith {
     /// Whether `x` is NaN.
     fn is_nan(&mut self, x: Self::F) -> Self::M;
 
-    /// `x` where the mask holds, elsewhere `y`.
+    /// `x` if the mask holds, otherwise `y`.
     fn select(&mut self, mask: Self::M, x: Self::F, y: Self::F) -> Self::F;
     /// The same for integers.
     fn select_i(&mut self, mask: Self::M, x: Self::I, y: Self::I) -> Self::I;
@@ -90,18 +90,18 @@ pub trait Arith {
     fn xor_i(&mut self, x: Self::I, y: Self::I) -> Self::I;
     /// Shifted left by a constant below the width.
     fn shl(&mut self, x: Self::I, by: u32) -> Self::I;
-    /// Shifted right by a constant below the width, zeros coming in.
+    /// Shifted right by a constant below the width, with zero fill.
     fn lshr(&mut self, x: Self::I, by: u32) -> Self::I;
     /// `x == y`
     fn eq_i(&mut self, x: Self::I, y: Self::I) -> Self::M;
     /// `x < y`, signed.
     fn lt_i(&mut self, x: Self::I, y: Self::I) -> Self::M;
 
-    /// In lanes where the mask holds what `rare` gives, elsewhere `usual`.
+    /// The value of `rare` in lanes where the mask holds, `usual` in the others.
     ///
-    /// Meant for cases that hardly ever occur and are dear. An implementation may evaluate `rare` always and select, or
-    /// jump over it when the mask holds in no lane. It is called at most once, and only through the `Arith` that it
-    /// is handed; what it computes in lanes where the mask does not hold is dropped and never traps.
+    /// For rare and expensive cases. An implementation may always evaluate `rare` and select, or
+    /// skip it if the mask holds in no lane. It is called at most once, and only through the `Arith` that it
+    /// is passed; its results in lanes where the mask does not hold are discarded and never trap.
     fn if_any<const N: usize>(
         &mut self,
         mask: Self::M,
@@ -111,7 +111,7 @@ pub trait Arith {
 
     /// The state after `times` steps.
     ///
-    /// An implementation may unroll, or call `step` once with the variables of a loop; so a step depends on nothing but
+    /// An implementation may unroll, or call `step` once with the variables of a loop; so a step may depend only on
     /// the state and values from before the loop, and `step` must not count its calls.
     fn repeat<const N: usize>(
         &mut self,
@@ -132,13 +132,13 @@ pub trait Arith {
         self.fma(x, y, z)
     }
 
-    /// The lesser; `y` where an operand is NaN or both are zeros. One instruction on x86.
+    /// The minimum; `y` if an operand is NaN or both are zeros. One instruction on x86.
     fn min(&mut self, x: Self::F, y: Self::F) -> Self::F {
         let less = self.lt(x, y);
         self.select(less, x, y)
     }
 
-    /// The greater; `y` where an operand is NaN or both are zeros. One instruction on x86.
+    /// The maximum; `y` if an operand is NaN or both are zeros. One instruction on x86.
     fn max(&mut self, x: Self::F, y: Self::F) -> Self::F {
         let greater = self.lt(y, x);
         self.select(greater, x, y)

@@ -1,8 +1,8 @@
-//! How many operations a function takes: an arithmetic that counts.
+//! Operation counts of functions: an arithmetic that counts.
 
 use super::arith::Arith;
 
-/// Operations by kind. Constants and reinterpreted bits cost nothing and are not counted.
+/// Operations by kind. Constants and bit reinterpretations are free and not counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ops {
     /// Additions, multiplications, fused ones, minima, signs, roundings.
@@ -18,17 +18,17 @@ pub struct Ops {
 }
 
 impl Ops {
-    /// All but the rare ones.
+    /// All except the rare ones.
     pub fn usual(&self) -> u32 {
         self.float + self.division + self.choice + self.int
     }
 }
 
-/// Another arithmetic, and what was asked of it.
+/// Another arithmetic, with the operations that were requested of it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Count<A> {
     inner: A,
-    /// So far.
+    /// The counts so far.
     pub ops: Ops,
 }
 

@@ -4,7 +4,7 @@ use super::arith::Arith;
 use super::exp::{exp_normal, exp_sum};
 use super::format::{Format, polynomial, polynomial_last};
 
-/// erf(x): up to 1 an odd polynomial; beyond, one less the exponential of a polynomial.
+/// erf(x): up to 1 an odd polynomial; beyond, one minus the exponential of a polynomial.
 #[inline(always)]
 pub fn erf<W: Format, A: Arith>(a: &mut A, x: A::F) -> A::F {
     let size = a.abs(x);
@@ -25,7 +25,7 @@ pub fn erf<W: Format, A: Arith>(a: &mut A, x: A::F) -> A::F {
     a.select(is_small, small, large)
 }
 
-/// 1 - erf(x) = exp(-x²) g / (|x| + b), where g is a polynomial in 1/(|x| + c) that does not vary much.
+/// 1 - erf(x) = exp(-x²) g / (|x| + b), where g is a polynomial in 1/(|x| + c) that varies little.
 #[inline(always)]
 pub fn erfc<W: Format, A: Arith>(a: &mut A, x: A::F) -> A::F {
     let size = a.abs(x);
@@ -50,7 +50,7 @@ pub fn erfc<W: Format, A: Arith>(a: &mut A, x: A::F) -> A::F {
     let lost = a.add(lost, start_low);
     let lost = a.mul(lost, factor);
     let g = a.fma(g, factor, lost);
-    // The relative error of the factor, and what the square loses, go into the exponent.
+    // The relative error of the factor, and the rounding error of the square, are added to the exponent.
     let back = a.sub(first, b);
     let off = a.sub(y, back);
     let error = a.fnma(first, factor, one);

@@ -11,7 +11,7 @@ pub(super) fn limits<W: Format>() -> (f64, f64) {
     (-((W::BIAS + W::MANTISSA as i64 + 1) as f64) * ln2, (W::BIAS + 1) as f64 * ln2 + 0.25)
 }
 
-/// `y * 2^n` for `shifted = rounder + n`, rounded once, also where that is subnormal or overflows; 2^-8 < y < 2.
+/// `y * 2^n` for `shifted = rounder + n`, rounded once, also if that is subnormal or overflows; 2^-8 < y < 2.
 #[inline(always)]
 pub(super) fn scale<W: Format, A: Arith>(a: &mut A, y: A::F, shifted: A::F) -> A::F {
     // Two factors: the first is always a normal number and the first product exact.
@@ -30,13 +30,13 @@ pub(super) fn scale<W: Format, A: Arith>(a: &mut A, y: A::F, shifted: A::F) -> A
     a.mul(y, second)
 }
 
-/// What is left of x after the nearest multiple of ln 2.
+/// The remainder of x after subtracting the nearest multiple of ln 2.
 pub(super) struct Reduced<F> {
     /// rounder + n
     pub shifted: F,
     /// The remainder r,
     pub r: F,
-    /// and what its rounding lost.
+    /// and its rounding error.
     pub low: F,
 }
 
@@ -54,7 +54,7 @@ pub(super) fn reduce<W: Format, A: Arith>(a: &mut A, x: A::F) -> Reduced<A::F> {
 
 /// x = n ln 2 + r: rounder + n, and exp(r) - 1 = `r + r² q`.
 ///
-/// r is a difference `r0 - small` whose first part is exact. The polynomial takes it rounded, the sum takes the parts.
+/// r is a difference `r0 - small` whose first part is exact. The polynomial uses the rounded r, the sum uses the parts.
 #[inline(always)]
 pub(super) fn exp_rest<W: Format, A: Arith>(a: &mut A, x: A::F) -> (A::F, A::F) {
     let (shifted, n) = to_int::<W, A>(a, x, W::LOG2_E);
@@ -91,7 +91,7 @@ pub fn exp<W: Format, A: Arith>(a: &mut A, x: A::F) -> A::F {
     scale::<W, A>(a, y, shifted)
 }
 
-/// `factor * e^(x + low)`, for a `low` that is small beside 1 and has no say in overflow, and 2^-7 < factor < 1.4.
+/// `factor * e^(x + low)`, for a `low` that is small compared to 1 and does not affect overflow, and 2^-7 < factor < 1.4.
 #[inline(always)]
 pub(super) fn exp_sum<W: Format, A: Arith>(a: &mut A, x: A::F, low: A::F, factor: Option<A::F>) -> A::F {
     let (least, most) = limits::<W>();
@@ -107,7 +107,7 @@ pub(super) fn exp_sum<W: Format, A: Arith>(a: &mut A, x: A::F, low: A::F, factor
     scale::<W, A>(a, y, reduced.shifted)
 }
 
-/// e^x where the result is known to be a normal number.
+/// e^x if the result is known to be a normal number.
 #[inline(always)]
 pub(super) fn exp_normal<W: Format, A: Arith>(a: &mut A, x: A::F) -> A::F {
     let (shifted, y) = exp_rest::<W, A>(a, x);
@@ -143,7 +143,7 @@ pub fn expm1<W: Format, A: Arith>(a: &mut A, x0: A::F) -> A::F {
     let q = polynomial(a, r, W::EXPM1);
     let square = a.mul(r, r);
     let tail = a.fma(square, q, low);
-    // All halved: 2^n may overflow where the result does not.
+    // All halved: 2^n may overflow even if the result does not.
     let power = power_of_two::<W, A>(a, shifted, -1);
     let half = a.f(0.5);
     let base = a.sub(power, half);

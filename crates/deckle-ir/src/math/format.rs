@@ -1,4 +1,4 @@
-//! The two float formats: their constants, and what every function needs.
+//! The two float formats: their constants, and functions that all others use.
 
 use super::arith::Arith;
 
@@ -7,7 +7,7 @@ use super::arith::Arith;
 pub trait Format {
     /// Bits after the binary point.
     const MANTISSA: u32;
-    /// What is added to an exponent in the bits of a number.
+    /// The exponent bias.
     const BIAS: i64;
 
     const LOG2_E: f64;
@@ -60,7 +60,7 @@ pub struct F64;
 #[derive(Clone, Copy, Debug)]
 pub struct F32;
 
-/// 2 to a power that the format has as a normal number.
+/// 2 to a power that is a normal number of the format.
 pub(super) fn two(power: i64) -> f64 {
     f64::from_bits(((power + 1023) as u64) << 52)
 }
@@ -82,7 +82,7 @@ pub(super) fn to_int<W: Format, A: Arith>(a: &mut A, x: A::F, y: f64) -> (A::F, 
     (shifted, n)
 }
 
-/// 2 to the power `n + plus` for `shifted = rounder + n`, where that is a normal number.
+/// 2 to the power `n + plus` for `shifted = rounder + n`, if that is a normal number.
 #[inline(always)]
 pub(super) fn power_of_two<W: Format, A: Arith>(a: &mut A, shifted: A::F, plus: i64) -> A::F {
     let bits = a.bits_of(shifted);
@@ -103,7 +103,7 @@ pub(super) fn clamp<A: Arith>(a: &mut A, x: A::F, least: f64, most: f64) -> A::F
 /// Whether x is anything but a positive normal number.
 #[inline(always)]
 pub(super) fn unusual<W: Format, A: Arith>(a: &mut A, x: A::F) -> A::M {
-    // The bits of those lie between two numbers: one comparison, after the least integer was added to both sides.
+    // The bits of these are in an interval: one comparison, after the least integer was added to both sides.
     let (least, sign) = (1i64 << W::MANTISSA, if W::MANTISSA > 30 { i64::MIN } else { i64::from(i32::MIN) });
     let (shift, span) = (a.i(least.wrapping_add(sign)), a.i((W::BIAS * 2 * least).wrapping_add(sign)));
     let bits = a.bits_of(x);
@@ -112,14 +112,14 @@ pub(super) fn unusual<W: Format, A: Arith>(a: &mut A, x: A::F) -> A::M {
     a.not_m(usual)
 }
 
-/// A polynomial, lowest coefficient first, in Estrin's form: few operations wait for each other.
+/// A polynomial, lowest coefficient first, in Estrin's form: short dependency chains.
 #[inline(always)]
 pub(super) fn polynomial<A: Arith>(a: &mut A, x: A::F, c: &[f64]) -> A::F {
     let powers = powers(a, x, c.len());
     part32(a, &powers, c)
 }
 
-/// The same with the constant term added last, so that only one rounding is of the size of the result.
+/// The same with the constant term added last, so that only one rounding is of the magnitude of the result.
 #[inline(always)]
 pub(super) fn polynomial_last<A: Arith>(a: &mut A, x: A::F, c: &[f64]) -> A::F {
     let rest = polynomial(a, x, &c[1..]);
@@ -127,7 +127,7 @@ pub(super) fn polynomial_last<A: Arith>(a: &mut A, x: A::F, c: &[f64]) -> A::F {
     a.fma(x, rest, constant)
 }
 
-/// x, x², x⁴, x⁸ and x¹⁶, as far as so many coefficients need them.
+/// x, x², x⁴, x⁸ and x¹⁶, as far as this many coefficients need them.
 #[inline(always)]
 pub(super) fn powers<A: Arith>(a: &mut A, x: A::F, coefficients: usize) -> [A::F; 5] {
     let mut powers = [x; 5];
@@ -137,7 +137,7 @@ pub(super) fn powers<A: Arith>(a: &mut A, x: A::F, coefficients: usize) -> [A::F
     powers
 }
 
-// A macro rather than a recursive function, so that it is inlined whole.
+// A macro rather than a recursive function, so that it is fully inlined.
 macro_rules! part {
     ($name:ident $half:ident $power:literal) => {
         #[inline(always)]

@@ -8,7 +8,7 @@ use super::arith::Arith;
 use super::exp::{Reduced, exp_rest, reduce};
 use super::format::{Format, polynomial, power_of_two, rounder};
 
-/// What both functions of |x| are made of.
+/// The common parts of both functions of |x|.
 struct Halves<F> {
     r: F,
     low: F,
@@ -36,7 +36,7 @@ fn halves<W: Format, A: Arith>(a: &mut A, x: A::F) -> Halves<A::F> {
     let c = polynomial(a, z, W::COSH);
     let cosh = a.mul(z, c);
     let up = power_of_two::<W, A>(a, shifted, -2);
-    // 2^-n, which stops mattering long before it stops being a normal number.
+    // 2^-n, which becomes negligible long before it is subnormal.
     let bits = a.bits_of(shifted);
     let exponent = a.shl(bits, W::MANTISSA);
     let bias = a.i((W::BIAS - 2) << W::MANTISSA);
@@ -101,7 +101,7 @@ pub fn tanh<W: Format, A: Arith>(a: &mut A, x: A::F) -> A::F {
     let full = a.f(if W::MANTISSA == 52 { 22.0 } else { 10.0 });
     let capped = a.min(full, size);
     let twice = a.add(capped, capped);
-    // exp(2x) + 1 = 2^n (1 + u) + 1, rounded once, and what that lost.
+    // exp(2x) + 1 = 2^n (1 + u) + 1, rounded once, and its rounding error.
     let (shifted, u) = exp_rest::<W, A>(a, twice);
     let power = power_of_two::<W, A>(a, shifted, 0);
     let (one, two, half) = (a.f(1.0), a.f(2.0), a.f(0.5));

@@ -12,7 +12,7 @@ fn atan_tail<W: Format, A: Arith>(a: &mut A, q: A::F, more: A::F) -> A::F {
     a.fma(cube, p, more)
 }
 
-/// What the quotient lost, by a reciprocal good to three bits: the exponent negated.
+/// The rounding error of the quotient, by a reciprocal accurate to three bits: the exponent negated.
 #[inline(always)]
 fn lost_by_division<W: Format, A: Arith>(a: &mut A, q: A::F, top: A::F, under: A::F) -> A::F {
     let rest = a.fnma(q, under, top);
@@ -37,7 +37,7 @@ fn add_to<A: Arith>(a: &mut A, base: (A::F, A::F), x: A::F, tail: A::F) -> A::F 
     a.add(sum, tail)
 }
 
-/// The inverse tangent; beyond 1 that of the inverse, taken from π/2.
+/// The inverse tangent; beyond 1 that of the reciprocal, subtracted from π/2.
 #[inline(always)]
 pub fn atan<W: Format, A: Arith>(a: &mut A, x: A::F) -> A::F {
     let size = a.abs(x);
@@ -112,7 +112,7 @@ fn arc<W: Format, A: Arith>(a: &mut A, x: A::F) -> Arc<A> {
     let v = a.select(large, root, size);
     let p = polynomial(a, z, W::ASIN);
     let cube = a.mul(v, z);
-    // What the root lost: (z - v²) / 2v, by a reciprocal root good to five bits: the exponent halved and negated.
+    // The rounding error of the root: (z - v²) / 2v, by a reciprocal root accurate to five bits: the exponent halved and negated.
     let lost = a.fnma(v, v, z);
     let bits = a.bits_of(z);
     let bits = a.lshr(bits, 1);

@@ -1,8 +1,8 @@
 //! Logarithms.
 //!
-//! x = 2^k m with m from √½ to √2, and f = m - 1. With s = f / (2 + f), log(m) is 2 atanh(s), whose series has every second term only: that is
-//! worth a division. For other bases log(m) is needed to more digits than a number has, and is `f - f²/2 + f³ p(f)`: the first
-//! two terms are kept as a sum of two numbers, so that their rounding does not show in the result.
+//! x = 2^k m with m from √½ to √2, and f = m - 1. With s = f / (2 + f), log(m) is 2 atanh(s), whose series has only odd terms: that justifies
+//! a division. For other bases log(m) is needed to more digits than a number has, and is `f - f²/2 + f³ p(f)`: the first
+//! two terms are represented as a sum of two numbers, so that their rounding does not affect the result.
 
 use super::arith::Arith;
 use super::format::{Format, polynomial, two, unusual};
@@ -11,7 +11,7 @@ use super::format::{Format, polynomial, two, unusual};
 pub(super) struct Split<F, I> {
     pub f: F,
     pub k: F,
-    /// The exponent of k's power of two where an exponent is in a number's bits, with the bias added.
+    /// k's power of two, as the exponent field in a number's bits, with the bias added.
     pub exponent: I,
 }
 
@@ -20,7 +20,7 @@ fn root_half<W: Format>() -> i64 {
     if W::MANTISSA == 52 { 0.5f64.sqrt().to_bits() as i64 } else { 0.5f32.sqrt().to_bits() as i64 }
 }
 
-/// Splits x. Where it may be unusual, it may be subnormal.
+/// Splits x. If it may be unusual, it may be subnormal.
 #[inline(always)]
 pub(super) fn split<W: Format, A: Arith>(a: &mut A, x: A::F, unusual: Option<A::M>) -> Split<A::F, A::I> {
     let lift = W::MANTISSA as i64 + 2;
@@ -40,7 +40,7 @@ pub(super) fn split<W: Format, A: Arith>(a: &mut A, x: A::F, unusual: Option<A::
     let bits = a.bits_of(x);
     let offset = a.i(root_half::<W>() - W::ONE_BITS);
     let moved = a.sub_i(bits, offset);
-    // The exponent as the last bits of 2^mantissa + exponent, which is how it becomes a float.
+    // The exponent as the last bits of 2^mantissa + exponent, from which it becomes a float.
     let exponent = a.lshr(moved, W::MANTISSA);
     let carrier = a.i((W::BIAS + W::MANTISSA as i64) << W::MANTISSA);
     let carried = a.or_i(exponent, carrier);
@@ -72,7 +72,7 @@ fn log_of_mantissa<W: Format, A: Arith>(a: &mut A, f: A::F) -> (A::F, A::F) {
     (high, low)
 }
 
-/// `high + low + k * unit`, where k times the first part of `unit` is exact, and large beside `high` unless zero.
+/// `high + low + k * unit`, where k times the first part of `unit` is exact, and large compared to `high` unless zero.
 #[inline(always)]
 fn add_exponent<A: Arith>(a: &mut A, k: A::F, unit: (f64, f64), high: A::F, low: A::F) -> A::F {
     let (whole, rest) = (a.f(unit.0), a.f(unit.1));
@@ -84,7 +84,7 @@ fn add_exponent<A: Arith>(a: &mut A, k: A::F, unit: (f64, f64), high: A::F, low:
     a.add(sum, low)
 }
 
-/// Puts in what the logarithm is at zero, below zero, at infinity and of NaN.
+/// Inserts the values of the logarithm at zero, below zero, at infinity and of NaN.
 #[inline(always)]
 fn at_the_edges<A: Arith>(a: &mut A, x: A::F, y: A::F, unusual: A::M) -> A::F {
     let [y] = a.if_any(unusual, [y], |a| {
@@ -124,7 +124,7 @@ pub fn log<W: Format, A: Arith>(a: &mut A, x: A::F) -> A::F {
     at_the_edges(a, x, y, unusual)
 }
 
-/// The logarithm to a base: `per` is 1/ln(base), and `unit` the logarithm of 2.
+/// The logarithm to a base: `per` is 1/ln(base), and `unit` is the logarithm of 2.
 #[inline(always)]
 fn log_to_base<W: Format, A: Arith>(a: &mut A, x: A::F, per: (f64, f64), unit: (f64, f64)) -> A::F {
     let unusual = unusual::<W, A>(a, x);

@@ -5,7 +5,7 @@
 //! Two functions need long computations in rare cases (angles beyond `Format::LARGE`; remainders of huge quotients);
 //! these go through [`Arith::if_any`], which may skip them.
 //!
-//! All special values are those of IEEE 754 and of C. `docs/mathematics.md` gives the error of each function, as measured,
+//! All special values are those of IEEE 754 and of C. `docs/mathematics.md` lists the measured error of each function
 //! and its operations.
 //!
 //! ```
@@ -46,7 +46,7 @@ pub use trig::{cos, sin, tan};
 
 use crate::array::{BinOp, UnOp};
 
-/// The float operators of one operand that give a float; `None` for the others.
+/// The float operators of one operand that return a float; `None` for the others.
 #[inline(always)]
 pub fn unary<W: Format, A: Arith>(a: &mut A, op: UnOp, x: A::F) -> Option<A::F> {
     Some(match op {
@@ -81,7 +81,7 @@ pub fn unary<W: Format, A: Arith>(a: &mut A, op: UnOp, x: A::F) -> Option<A::F> 
     })
 }
 
-/// The float operators of two operands that give a float; `None` for the others.
+/// The float operators of two operands that return a float; `None` for the others.
 #[inline(always)]
 pub fn binary<W: Format, A: Arith>(a: &mut A, op: BinOp, x: A::F, y: A::F) -> Option<A::F> {
     Some(match op {
@@ -99,11 +99,11 @@ pub fn binary<W: Format, A: Arith>(a: &mut A, op: BinOp, x: A::F, y: A::F) -> Op
     })
 }
 
-/// The lesser or the greater: NaN if either is, and -0 below +0.
+/// The minimum or the maximum: NaN if either operand is, and -0 below +0.
 #[inline(always)]
 fn extreme<A: Arith>(a: &mut A, x: A::F, y: A::F, least: bool) -> A::F {
     let (bits_x, bits_y) = (a.bits_of(x), a.bits_of(y));
-    // Equal numbers differ at most in the sign of zero, which is an or of signs for the lesser, an and for the greater.
+    // Equal numbers differ at most in the sign of zero, which is an or of signs for the minimum, an and for the maximum.
     let both = if least { a.or_i(bits_x, bits_y) } else { a.and_i(bits_x, bits_y) };
     let both = a.of_bits(both);
     let equal = a.eq(x, y);

@@ -1,7 +1,7 @@
 //! The functions on numbers of this machine: one lane, computed at once.
 //!
 //! Rust's `mul_add` is exactly rounded whether or not the machine has the instruction, so this gives the same bits
-//! as compiled code. Where the build targets a machine that has it, loops over these functions vectorise.
+//! as compiled code. If the build targets a machine that has it, loops over these functions vectorise.
 
 use super::arith::Arith;
 

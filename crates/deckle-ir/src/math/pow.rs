@@ -73,12 +73,12 @@ pub fn pow<W: Format, A: Arith>(a: &mut A, x: A::F, y: A::F) -> A::F {
     let (infinity, minus_infinity) = (a.f(f64::INFINITY), a.f(f64::NEG_INFINITY));
     let size = a.abs(x);
     let (log, log_low) = log_sum::<W, A>(a, size);
-    // At zero, infinity and NaN the logarithm is what it is, and exact.
+    // At zero, infinity and NaN the logarithm is a special value, and exact.
     let finite = a.lt(size, infinity);
     let log = a.select(finite, log, size);
     let is_zero = a.eq(size, zero);
     let log = a.select(is_zero, minus_infinity, log);
-    // An infinite power is as good as a very large one, and times zero it is not NaN.
+    // An infinite power is equivalent to a very large one, and its product with zero is not NaN.
     let greatest = if W::MANTISSA == 52 { f64::MAX } else { f32::MAX as f64 };
     let (least, most) = (a.f(-greatest), a.f(greatest));
     let bounded = a.max(least, y);
@@ -86,7 +86,7 @@ pub fn pow<W: Format, A: Arith>(a: &mut A, x: A::F, y: A::F) -> A::F {
     let exponent = a.mul(bounded, log);
     let low = a.fms(bounded, log, exponent);
     let low = a.fma(bounded, log_low, low);
-    // Beyond what can be a result the low part may be NaN, and has no say.
+    // Beyond the range of results the low part may be NaN, and is ignored.
     let (under, over) = limits::<W>();
     let (under, over) = (a.f(under), a.f(over));
     let above = a.lt(under, exponent);
@@ -94,7 +94,7 @@ pub fn pow<W: Format, A: Arith>(a: &mut A, x: A::F, y: A::F) -> A::F {
     let within = a.and_m(above, below);
     let low = a.select(within, low, zero);
     let magnitude = exp_sum::<W, A>(a, exponent, low, None);
-    // The sign, and NaN for a broken power of a negative number.
+    // The sign, and NaN for a fractional power of a negative number.
     let nearest = a.rint(y);
     let whole = a.eq(nearest, y);
     let halved = a.mul(y, half);

@@ -1,7 +1,7 @@
 //! An angle as a quadrant and a remainder.
 //!
-//! x = n π/2 + r with |r| ≤ π/4. Up to `LARGE` π/2 is taken as a sum of three numbers (Cody and Waite). Beyond, x times 2/π
-//! is computed from those digits of 2/π that matter to it (Payne and Hanek): the digits before them only add
+//! x = n π/2 + r with |r| ≤ π/4. Up to `LARGE` π/2 is represented as a sum of three numbers (Cody and Waite). Beyond, x times 2/π
+//! is computed from the digits of 2/π that are relevant to it (Payne and Hanek): the digits before them only add
 //! multiples of four quadrants, those after them are too small to matter.
 
 use super::arith::Arith;
@@ -12,11 +12,11 @@ pub(super) struct Angle<F> {
     /// rounder + n
     pub shifted: F,
     pub r: F,
-    /// What the rounding of r lost, *with the opposite sign*, so that a negative zero keeps its sign below.
+    /// The rounding error of r, *with the opposite sign*, so that a negative zero keeps its sign below.
     pub lost: F,
 }
 
-/// The quadrant and the remainder of any angle; NaN of what is not finite.
+/// The quadrant and the remainder of any angle; NaN if it is not finite.
 #[inline(always)]
 pub(super) fn angle<W: Format, A: Arith>(a: &mut A, x: A::F) -> Angle<A::F> {
     let (shifted, n) = to_int::<W, A>(a, x, W::TWO_PER_PI);
@@ -35,7 +35,7 @@ pub(super) fn angle<W: Format, A: Arith>(a: &mut A, x: A::F) -> Angle<A::F> {
     Angle { shifted, r, lost }
 }
 
-/// How many digits of 2/π (each a mantissa long) matter to one argument.
+/// The number of digits of 2/π (each a mantissa long) that are relevant to one argument.
 const WINDOW: usize = 5;
 
 #[inline(always)]
@@ -58,7 +58,7 @@ fn large<W: Format, A: Arith>(a: &mut A, x: A::F) -> [A::F; 3] {
     let place = a.sub(place, one);
     let place = a.max(place, zero);
     let digits = window::<W, A>(a, place);
-    // x over 2^(bits of the digits left out), so that all digits count as if the first were the first.
+    // x over 2^(bits of the omitted digits), so that all digits count as if the first were the first.
     let (down, _) = to_int::<W, A>(a, place, digit_bits as f64);
     let down = a.bits_of(down);
     let down = a.shl(down, W::MANTISSA);
@@ -109,7 +109,7 @@ fn window<W: Format, A: Arith>(a: &mut A, place: A::F) -> [A::F; WINDOW] {
         let mask = a.i(by as i64);
         let bit = a.and_i(bits, mask);
         let stay = a.eq_i(bit, none);
-        // What later shifts can still bring into the window.
+        // The digits that later shifts can still bring into the window.
         for i in 0..WINDOW + by - 1 {
             digits[i] = a.select(stay, digits[i], digits[i + by]);
         }
@@ -118,7 +118,7 @@ fn window<W: Format, A: Arith>(a: &mut A, place: A::F) -> [A::F; WINDOW] {
     [digits[0], digits[1], digits[2], digits[3], digits[4]]
 }
 
-/// Less a multiple of four, exactly.
+/// Subtracts a multiple of four, exactly.
 #[inline(always)]
 fn modulo_four<A: Arith>(a: &mut A, x: A::F) -> A::F {
     let (quarter, four) = (a.f(0.25), a.f(4.0));
@@ -127,7 +127,7 @@ fn modulo_four<A: Arith>(a: &mut A, x: A::F) -> A::F {
     a.fnma(n, four, x)
 }
 
-/// A sum in three parts, and one term more.
+/// A sum in three parts, plus one term.
 #[inline(always)]
 fn accumulate<A: Arith>(a: &mut A, sum: [A::F; 3], term: A::F) -> [A::F; 3] {
     let (high, rest) = two_sum(a, sum[0], term);
@@ -136,7 +136,7 @@ fn accumulate<A: Arith>(a: &mut A, sum: [A::F; 3], term: A::F) -> [A::F; 3] {
     [high, middle, low]
 }
 
-/// The rounded sum, and what rounding lost.
+/// The rounded sum, and its rounding error.
 #[inline(always)]
 fn two_sum<A: Arith>(a: &mut A, x: A::F, y: A::F) -> (A::F, A::F) {
     let sum = a.add(x, y);

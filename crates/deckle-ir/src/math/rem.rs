@@ -13,7 +13,7 @@ pub fn round<W: Format, A: Arith>(a: &mut A, x: A::F) -> A::F {
     a.trunc(sum)
 }
 
-/// -1, 0 or 1 with the sign of x; NaN and zeros as they are.
+/// -1, 0 or 1 with the sign of x; NaN and zeros unchanged.
 #[inline(always)]
 pub fn sign<A: Arith>(a: &mut A, x: A::F) -> A::F {
     let (zero, one) = (a.f(0.0), a.f(1.0));
@@ -26,7 +26,7 @@ pub fn sign<A: Arith>(a: &mut A, x: A::F) -> A::F {
 /// x modulo y where the quotient is below 2^(mantissa bits): both at least zero.
 #[inline(always)]
 fn step<A: Arith>(a: &mut A, x: A::F, y: A::F) -> A::F {
-    // The quotient may have been rounded up to an integer, and is then one too many. Either remainder is exact.
+    // The quotient may have been rounded up to an integer, and is then too large by one. Either remainder is exact.
     let q = a.div(x, y);
     let q = a.trunc(q);
     let r = a.fnma(q, y, x);
@@ -38,7 +38,7 @@ fn step<A: Arith>(a: &mut A, x: A::F, y: A::F) -> A::F {
 
 /// The remainder of x divided by y, exactly, with the sign of x; NaN if x is infinite or y is zero.
 ///
-/// Where the quotient has more bits than a mantissa it is found by long division, a mantissa of bits at a time: up
+/// If the quotient has more bits than a mantissa it is found by long division, a mantissa of bits at a time: up
 /// to 41 steps in `f64`, 13 in `f32`, under [`Arith::if_any`].
 #[inline(always)]
 pub fn rem<W: Format, A: Arith>(a: &mut A, x: A::F, y: A::F) -> A::F {
@@ -55,7 +55,7 @@ pub fn rem<W: Format, A: Arith>(a: &mut A, x: A::F, y: A::F) -> A::F {
     let many = a.and_m(many, positive);
     let [r] = a.if_any(many, [usual], |a| {
         let (up, down) = (a.f(two(bits)), a.f(two(-bits)));
-        // The divisor times powers of 2^bits, the greatest not above x first.
+        // The divisor times powers of 2^bits, starting with the greatest not above x.
         let limit = a.mul(n, down);
         let times = ((W::BIAS + W::BIAS + bits) / bits + 1) as u32;
         let [most] = a.repeat(times, [d], |a, [d]| {
@@ -67,7 +67,7 @@ pub fn rem<W: Format, A: Arith>(a: &mut A, x: A::F, y: A::F) -> A::F {
             let live = a.le(d, divisor);
             let next = step(a, r, divisor);
             let r = a.select(live, next, r);
-            // Below d the divisor may lose bits, and no longer counts.
+            // Below d the divisor may lose bits, and is no longer used.
             [r, a.mul(divisor, down)]
         });
         [r]

@@ -6,7 +6,7 @@ use super::format::{Format, polynomial, power_of_two, to_int, two, unusual};
 /// One over the square root, within 1.1 units in the last place: neither the root nor the quotient is computed.
 ///
 /// Half the exponent, negated, is a first guess, off by 3.5 %. With `e = 1 - x y²` the value sought is `y (1 - e)^(-1/2)`; two steps with the first terms of
-/// that series are enough. Zeros, infinities, NaN, negative and subnormal numbers go the long way.
+/// that series are sufficient. Zeros, infinities, NaN, negative and subnormal numbers are computed by root and division.
 #[inline(always)]
 pub fn rsqrt<W: Format, A: Arith>(a: &mut A, x: A::F) -> A::F {
     let (guess, double) = if W::MANTISSA < 30 { (0x5f37_59df, false) } else { (0x5fe6_eb50_c7b5_37a9, true) };
@@ -34,13 +34,13 @@ pub fn rsqrt<W: Format, A: Arith>(a: &mut A, x: A::F) -> A::F {
 
 /// The cube root.
 ///
-/// |x| = 8^k m with m from 1 to 8. `r = m^(-1/3)` from a polynomial, one step of third order, then `m r²`, mended by its
+/// |x| = 8^k m with m from 1 to 8. `r = m^(-1/3)` from a polynomial, one step of third order, then `m r²`, corrected by its
 /// own error.
 #[inline(always)]
 pub fn cbrt<W: Format, A: Arith>(a: &mut A, x: A::F) -> A::F {
     let size = a.abs(x);
     let (zero, one, two_, infinity) = (a.f(0.0), a.f(1.0), a.f(2.0), a.f(f64::INFINITY));
-    // Subnormal numbers are lifted by a power of eight.
+    // Subnormal numbers are scaled by a power of eight.
     let lift = (W::MANTISSA as i64 + 5) / 3 * 3;
     let (least, up) = (a.f(two(1 - W::BIAS)), a.f(two(lift)));
     let low = a.lt(size, least);
@@ -101,7 +101,7 @@ pub fn cbrt<W: Format, A: Arith>(a: &mut A, x: A::F) -> A::F {
     a.select(ordinary, y, x)
 }
 
-/// √(x² + y²) without overflow; infinite if either is, even beside NaN.
+/// √(x² + y²) without overflow; infinite if either is, even if the other is NaN.
 #[inline(always)]
 pub fn hypot<W: Format, A: Arith>(a: &mut A, x: A::F, y: A::F) -> A::F {
     let (x, y) = (a.abs(x), a.abs(y));

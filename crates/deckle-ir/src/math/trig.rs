@@ -18,7 +18,7 @@ fn near_zero<W: Format, A: Arith>(a: &mut A, r: A::F, lost: A::F) -> Pair<A::F> 
     let cube = a.mul(r, z);
     let (half, one) = (a.f(-0.5), a.f(1.0));
     let high = a.fma(z, half, one);
-    // The sine changes by the cosine of r times what was lost.
+    // The sine changes by the cosine of r times the rounding error.
     let change = a.mul(lost, high);
     let below = a.fma(cube, s, change);
     let rest = a.sub(one, high);
@@ -94,7 +94,7 @@ pub fn tan<W: Format, A: Arith>(a: &mut A, x: A::F) -> A::F {
     let rest = a.fnma(y, under_rest, rest);
     let rest = a.add(rest, top_rest);
     let refined = a.fma(rest, inverse, y);
-    // Not for zeros, whose sign the sum would lose.
+    // Not for zeros, because the sum would lose their sign.
     let zero = a.f(0.0);
     let is_zero = a.eq(r, zero);
     a.select(is_zero, y, refined)

@@ -1,13 +1,13 @@
 //! Schedules: how the loops of a kernel run.
 //!
-//! A kernel says *what* is computed: spaces, the scalars at their points, and sinks. A schedule says *how*: in which order the points of each dimension are traversed, by what, and how
+//! A kernel says *what* is computed: spaces, the scalars at their points, and sinks. A schedule says *how*: in which order the points of each dimension are traversed, by which threads, and how
 //! many at once. It is chosen by a pure function of the kernel and the target, can be printed, read and replaced, and code generation follows it.
 //!
 //! # Structure
 //! A [`Schedule`] has a [`Function`] for each function that a launch of the kernel consists of. The one that computes the kernel says how [`Threads`] share the points of its outermost
 //! dimension. A function is a list of [`Walk`]s. A walk traverses one dimension for some
-//! [`Item`]s: folds, scans and sinks that share the loop. Its [`Nest`] says how: a [`Level`], or two nests of which a condition selects one at run time. What is traversed at each point of the
-//! dimension, further dimensions and the folds that are computed there, are walks of their own inside the level.
+//! [`Item`]s: folds, scans and sinks that share the loop. Its [`Nest`] says how: a [`Level`], or two nests, one of which a condition selects at run time. Further dimensions and the folds
+//! computed at each point of the dimension are walks of their own inside the level.
 //!
 //! ```text
 //! function k0 {
@@ -26,7 +26,7 @@
 //! }
 //! ```
 //!
-//! On a GPU, a launch runs on a grid of threads, and [`Grid`] is who takes which points:
+//! On a GPU, a launch runs on a grid of threads, and [`Grid`] assigns points to them:
 //!
 //! ```text
 //! function g0 {
@@ -38,7 +38,7 @@
 //! ```
 //!
 //! # Order
-//! Level, width, the points of a block and, on a GPU, who takes which points decide in which order floats are combined. Everything else in a schedule leaves every bit as it is.
+//! Level, width, the points of a block and, on a GPU, the assignment of points determine the order in which floats are combined. Everything else in a schedule preserves every bit.
 
 use crate::kernel::{Node, Space};
 use crate::loops::StoreHint;
@@ -63,26 +63,26 @@ pub struct Schedule {
 pub struct Function {
     /// The name that the function has in the loop IR.
     pub name: String,
-    /// How threads share the points of the outermost dimension, if it has one that is cut into blocks.
+    /// How threads share the points of the outermost dimension, if it has one that is divided into blocks.
     pub threads: Option<Threads>,
     /// What it traverses from the root on.
     pub walks: Walks,
-    /// What its dimensions and items are, in the words of the source.
+    /// The meaning of its dimensions and items, in source terms.
     pub legend: Legend,
 }
 
 /// How threads share the points of the outermost dimension.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Threads {
-    /// Who takes which points.
+    /// The assignment of points.
     pub share: Share,
-    /// The points of a block, where results depend on it; otherwise they follow from how much there is to do.
+    /// The points of a block, if results depend on it; otherwise they follow from the amount of work.
     pub block: Option<i64>,
-    /// Why.
+    /// The reason.
     pub why: Why,
 }
 
-/// Who takes which points.
+/// The assignment of points to threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Share {
     /// One thread takes all, in order.
@@ -91,34 +91,34 @@ pub enum Share {
     Blocks,
     /// Each takes blocks of rows that have about as many elements together; a row that is too long for one thread is shared.
     Rows,
-    /// Each scatters some of the points into a copy of the arrays, and the copies are merged in order, where there are enough points for that: else one thread takes all.
+    /// Each scatters a part of the points into a copy of the arrays, and the copies are merged in order, if there are enough points for that: otherwise one thread takes all.
     Copies,
-    /// Each owns a part of the array that is scattered into and does what falls into it, where the array is large enough for that: else they take points, if these may come in any order.
+    /// Each owns a part of the array that is scattered into and handles the points that fall into it, if the array is large enough for that: otherwise they take points, if their order is free.
     Owners,
     /// The threads of a GPU.
     Grid(Grid),
 }
 
-/// How the threads of a grid share points, of which parts are cut. How many points a part has follows from how many there are.
+/// How the threads of a grid share points, which are divided into parts. The size of a part follows from the number of points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grid {
     /// The threads of a block, a multiple of [`WARP`](crate::loops::WARP).
     pub threads: u32,
-    /// Who takes a part, and which of its points.
+    /// The assignment of parts, and of their points.
     pub take: Take,
 }
 
-/// Who takes a part of the points, and which of them.
+/// The assignment of parts of the points, and of the points in a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Take {
-    /// A block takes a part. Its threads take the points round-robin, so that neighbours access neighbouring memory.
+    /// A block takes a part. Its threads take the points round-robin, so neighbouring threads access neighbouring memory.
     Strided,
-    /// A block takes a part. Each of its threads takes successive points, so that what they fold is combined in order.
+    /// A block takes a part. Each of its threads takes successive points, so that their folds are combined in order.
     Successive,
     /// A thread takes a part, in order.
     Parts,
-    /// A block takes a part, each of its warps a point, and [`Level::Warp`] shares the points inside. The function runs instead of the main one where the largest array has at least so many
-    /// elements for each point.
+    /// A block takes a part, each of its warps a point, and [`Level::Warp`] shares the points inside. The function replaces the main one if the largest array has at least the given number
+    /// of elements for each point.
     Warps {
         /// The elements for each point.
         at_least: i64,
@@ -135,7 +135,7 @@ impl Share {
     }
 }
 
-/// Lines for people. All are equal, and none is read back.
+/// Lines for readers. All compare equal, and none is parsed back.
 #[derive(Clone, Debug, Default)]
 pub struct Legend(pub Vec<String>);
 
@@ -145,10 +145,10 @@ impl PartialEq for Legend {
     }
 }
 
-/// The walks at a point. They are shared by everything that is emitted there.
+/// The walks at a point. They are shared by all code that is emitted there.
 pub type Walks = Arc<[Walk]>;
 
-/// What takes values at the points of a space.
+/// A consumer of values at the points of a space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Item {
     /// A fold, at the points that it folds.
@@ -164,48 +164,48 @@ pub enum Item {
 pub struct Walk {
     /// The dimension.
     pub dim: Space,
-    /// What takes values in the traversal.
+    /// The items of the traversal.
     pub items: Vec<Item>,
-    /// How.
+    /// The nest.
     pub nest: Nest,
 }
 
 /// How a dimension is traversed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Nest {
-    /// The first nest where the condition holds, else the second.
+    /// The first nest if the condition holds, else the second.
     When(When, Box<Nest>, Box<Nest>),
-    /// All points alike.
+    /// All points in the same way.
     Level {
-        /// How many points at once, and in which order.
+        /// How many points at once, and the order.
         level: Level,
-        /// What is traversed at each point.
+        /// The walks at each point.
         inside: Walks,
-        /// Why this level was chosen.
+        /// The reason for this level.
         why: Why,
     },
 }
 
-/// The reason for a choice, for people. All reasons are equal, and none is read back.
+/// The reason for a choice, for readers. All reasons compare equal, and none is parsed back.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Why {
     /// In words.
     pub text: &'static str,
-    /// What the best other way would take.
+    /// The estimate for the best alternative.
     pub instead: Option<Instead>,
 }
 
-/// Another level, and about how many times as long it would take.
+/// Another level, and its relative estimated time.
 #[derive(Clone, Copy, Debug)]
 pub struct Instead {
     /// The level.
     pub level: Level,
-    /// Its time divided by that of the level that was chosen.
+    /// Its time divided by that of the chosen level.
     pub times: f32,
 }
 
 impl Why {
-    /// A reason that compares nothing.
+    /// A reason without a comparison.
     pub fn new(text: &'static str) -> Why {
         Why { text, instead: None }
     }
@@ -220,19 +220,19 @@ impl PartialEq for Why {
 /// A condition that selects a nest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// At points where no clamp, wrap or comparison of a position has an effect: away from the edges.
+    /// At points where no clamp, wrap or comparison of a position has an effect: in the interior.
     Interior,
     /// If fewer points than this are traversed.
     Fewer(i64),
     /// If the dimension has at least as many points.
     AtLeast(i64),
-    /// If the rows at the points of the dimension have at least as many elements together.
+    /// If the rows at the points of the dimension have at least this many elements together.
     Elements(i64),
-    /// If at least as many points are traversed, the dimension that is folded has at most `deepest` points, and there is a full round of columns.
+    /// If at least this many points are traversed, the folded dimension has at most `deepest` points, and there is a full round of columns.
     Tiles {
         /// Of the rows.
         least: i64,
-        /// Of the dimension that is folded.
+        /// Of the folded dimension.
         deepest: i64,
     },
 }
@@ -242,47 +242,47 @@ pub enum When {
 pub enum Level {
     /// One after another.
     Serial,
-    /// One after another, where order does not matter: LLVM may vectorise the loop.
+    /// One after another; the order does not matter, so LLVM may vectorise the loop.
     Independent,
     /// One after another, without a loop.
     Unrolled,
     /// The elements of all their rows as those of one row.
     Joined,
-    /// One after another; what their rows write side by side into an array is gathered in a small buffer and leaves it in whole cache lines.
+    /// One after another; the adjacent writes of their rows to an array are collected in a small buffer and stored in whole cache lines.
     Lines {
-        /// The lines that leave together.
+        /// The lines that are stored together.
         together: u16,
         /// Whether they bypass the caches.
         non_temporal: bool,
     },
-    /// In the lanes of vectors; the last points under a mask.
+    /// In the lanes of vectors; the last points with a mask.
     Lanes(Lanes),
-    /// Rows of different lengths, in windows of `rows`: rows that fit a vector are folded side by side if they may, longer ones each on its own, and everything else is done in lanes.
+    /// Rows of different lengths, in windows of `rows`: rows that fit a vector are folded in parallel if allowed, longer ones one at a time, and everything else is done in lanes.
     Windows {
         /// The rows of a window.
         rows: u16,
         /// The lanes of a vector.
         width: u16,
-        /// Whether rows that fit a vector are folded side by side and combined crosswise.
+        /// Whether rows that fit a vector are folded in parallel and combined across lanes.
         crosswise: bool,
-        /// Gathered elements of all rows of a window are first loaded into a buffer of this many elements, regardless of where rows end, if they fit it. 0: each row gathers its own.
+        /// Gathered elements of all rows of a window are first loaded into a buffer of this size, regardless of row boundaries, if they fit. 0: each row gathers its own.
         staged: u16,
     },
-    /// One after another, round-robin into as many accumulators.
+    /// One after another, round-robin into this many accumulators.
     Accumulators(u16),
-    /// Rows and the columns below them in tiles of registers.
+    /// Rows and the columns below them in register tiles.
     Tile {
         /// The rows of a tile.
         rows: u16,
         /// The lanes of the columns.
         columns: Lanes,
     },
-    /// The threads of a warp take points round-robin, at a point that the warp has taken. What they fold is combined by shuffles.
+    /// The threads of a warp take points round-robin, at a point that the warp has taken. Their folds are combined by shuffles.
     Warp,
 }
 
 impl Level {
-    /// How many points are computed together: those of a round of vectors.
+    /// The number of points computed together: those of a round of vectors.
     pub fn together(&self) -> u16 {
         match self {
             Level::Lanes(lanes) => lanes.round(),
@@ -296,13 +296,13 @@ impl Level {
 pub struct Lanes {
     /// The lanes of a vector.
     pub width: u16,
-    /// The vectors of a round: the latency of one hides behind the others.
+    /// The vectors of a round: their latencies overlap.
     pub vectors: u16,
-    /// Whether each vector of a round has a contiguous part of the points for itself, instead of standing beside the others.
+    /// Whether each vector of a round has a contiguous part of the points of its own, instead of being adjacent to the others.
     pub apart: bool,
     /// Whether stores bypass the caches.
     pub non_temporal: bool,
-    /// Whether all rounds are under a mask, not only the last: there is one loop instead of two, which takes half as long to compile.
+    /// Whether all rounds have a mask, not only the last: there is one loop instead of two, which takes half as long to compile.
     pub masked: bool,
 }
 
@@ -329,13 +329,13 @@ impl Nest {
         Nest::Level { level, inside: inside.into(), why: Why::new(why) }
     }
 
-    /// A nest where a condition holds, and another one where it does not.
+    /// A nest selected by a condition.
     pub fn when(when: When, then: Nest, other: Nest) -> Nest {
         Nest::When(when, Box::new(then), Box::new(other))
     }
 }
 
-/// All walks, those inside others too, each before what is inside it.
+/// All walks, including nested ones, each before those inside it.
 pub fn all_walks(walks: &[Walk]) -> Vec<&Walk> {
     let mut all = Vec::new();
     for walk in walks {

@@ -1,6 +1,6 @@
 //! Reading the text form of schedules, which the printer writes.
 //!
-//! Reading what was printed gives the same schedule back, but for the reasons. Whether it fits a kernel is not checked here.
+//! Reading printed text gives the same schedule back, except for the reasons. Whether it fits a kernel is not checked here.
 
 use super::*;
 use crate::text::ParseError;
@@ -9,7 +9,7 @@ use crate::text::scan::{Cursor, Read};
 /// Reads the functions of a schedule.
 ///
 /// # Errors
-/// What cannot be read, and where.
+/// Text that is not a schedule, with the place.
 pub fn parse(text: &str) -> Result<Schedule, ParseError> {
     let mut reader = Reader(Cursor::new(text));
     let mut functions = Vec::new();
@@ -30,7 +30,7 @@ impl Reader<'_> {
         self.0.peek_word() == word && self.0.eat(word)
     }
 
-    /// How threads share points, if that is said.
+    /// How threads share points, if given.
     fn threads(&mut self) -> Read<Option<Threads>> {
         if !self.eat_word("threads") {
             return Ok(None);

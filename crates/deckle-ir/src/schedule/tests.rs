@@ -1,4 +1,4 @@
-//! Schedules as text: what is printed is read back, and mistakes are named with their places.
+//! Schedules as text: printed schedules are read back, and errors are reported with their places.
 
 use super::*;
 

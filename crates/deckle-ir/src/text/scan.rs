@@ -9,7 +9,7 @@ pub struct ParseError {
     pub line: usize,
     /// The column.
     pub column: usize,
-    /// What is wrong there.
+    /// The error there.
     pub message: String,
 }
 
@@ -21,10 +21,10 @@ impl fmt::Display for ParseError {
 
 impl std::error::Error for ParseError {}
 
-/// What reading gives.
+/// The result of reading.
 pub(crate) type Read<T> = Result<T, ParseError>;
 
-/// How deeply types, sizes, values and bodies may nest, all together: bounds the stack that reading needs.
+/// The maximal nesting depth of types, sizes, values and bodies together: bounds the stack that reading needs.
 const DEEPEST: u32 = 200;
 
 /// A place in a text. Every method that reads skips blanks and `//` comments first.
@@ -71,7 +71,7 @@ impl<'a> Cursor<'a> {
         Err(ParseError { line, column: before[line_start..].chars().count() + 1, message: message.into() })
     }
 
-    /// An error at the next token, which is not the one expected.
+    /// An error at the next token, which is not the expected one.
     pub(crate) fn expected<T>(&mut self, what: &str) -> Read<T> {
         let place = self.here();
         let found = match self.rest().chars().next() {
@@ -86,13 +86,13 @@ impl<'a> Cursor<'a> {
         self.here() == self.text.len()
     }
 
-    /// Whether this comes next.
+    /// Whether this token comes next.
     pub(crate) fn sees(&mut self, token: &str) -> bool {
         self.here();
         self.rest().starts_with(token)
     }
 
-    /// Steps over this if it comes next.
+    /// Skips this token if it comes next.
     pub(crate) fn eat(&mut self, token: &str) -> bool {
         let found = self.sees(token);
         if found {
@@ -156,7 +156,7 @@ impl<'a> Cursor<'a> {
         Some(c)
     }
 
-    /// What stands behind a backslash.
+    /// The character after a backslash.
     fn escape(&mut self, start: usize) -> Read<char> {
         let known = match self.next_char() {
             Some(c @ ('"' | '\\')) => Some(c),
@@ -172,7 +172,7 @@ impl<'a> Cursor<'a> {
         known.map_or_else(|| self.error_at(start, "unknown escape in this name"), Ok)
     }
 
-    /// A number without sign, as far as it can be read.
+    /// A number without sign, as far as it is valid.
     pub(crate) fn number<N: std::str::FromStr>(&mut self, what: &str) -> Read<N> {
         let place = self.here();
         let word = self.peek_word();
@@ -183,7 +183,7 @@ impl<'a> Cursor<'a> {
         word.parse().or_else(|_| self.error_at(place, format!("the number {word} is too large")))
     }
 
-    /// A handle as it prints: its letter and its number, `v3`.
+    /// A handle in its printed form: its letter and its number, `v3`.
     pub(crate) fn handle(&mut self, letter: char, what: &str) -> Read<u32> {
         let place = self.here();
         match self.peek_word().strip_prefix(letter) {
@@ -195,7 +195,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Everything up to the next character that cannot be part of a scalar.
+    /// All characters up to the next one that cannot be part of a scalar.
     pub(crate) fn scalar_text(&mut self) -> &'a str {
         self.here();
         let rest = self.rest();
@@ -221,7 +221,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A tuple after its `(`: items with commas, and one after a single item. `(x)` is no tuple.
+    /// A tuple after its `(`: items with commas, and one after a single item. `(x)` is not a tuple.
     pub(crate) fn tuple<T>(&mut self, mut item: impl FnMut(&mut Self) -> Read<T>) -> Read<Vec<T>> {
         if self.eat(")") {
             return Ok(Vec::new());
@@ -234,7 +234,7 @@ impl<'a> Cursor<'a> {
         Ok(items)
     }
 
-    /// One level further in.
+    /// One nesting level deeper.
     pub(crate) fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Read<T>) -> Read<T> {
         self.enter()?;
         let result = read(self);
@@ -261,7 +261,7 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Digits as a number prints: no leading zeros.
+/// Digits in the form in which a number prints: no leading zeros.
 fn is_digits(word: &str) -> bool {
     !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit()) && (word == "0" || !word.starts_with('0'))
 }

@@ -67,8 +67,8 @@ impl fmt::Display for Type {
     }
 }
 
-/// A size with `depth` binders around it. Positive terms come first, and the constant last, unless that would
-/// start with a minus that `5 - n0` avoids.
+/// A size with `depth` binders around it. Positive terms come first, and the constant last, unless the text would then
+/// start with a minus: `5 - n0`.
 fn size(f: &mut fmt::Formatter<'_>, s: &Size, depth: u32) -> fmt::Result {
     let mut terms: Vec<_> = s.terms().iter().collect();
     let constant_leads = !terms.iter().any(|(m, c)| !m.is_empty() && *c > 0);

@@ -6,7 +6,7 @@ use crate::entity::{Body, Var};
 use crate::size::{Atom, Size};
 use crate::types::Type;
 
-/// A stand-in for the position along an axis while a rule works below it; no program has so many bodies.
+/// A stand-in for the position along an axis while a rule works below it; no program has this many bodies.
 fn axis(level: usize) -> Body {
     Body(u32::MAX - level as u32)
 }
@@ -183,13 +183,13 @@ impl Typer<'_> {
         if ty.is_concrete() { Ok(()) } else { fail("an array cannot hold a sequence") }
     }
 
-    /// A type under `from` binders, put under `to` others: sizes that mention a position are fresh.
+    /// A type under `from` binders, moved under `to` others: sizes that mention a position are fresh.
     pub(super) fn relocate(&mut self, ty: &Type, from: u32, to: u32) -> Type {
         let depends = ty.any_atom(&mut |a, d| matches!(a, Atom::Pos(p) if *p >= d && *p - d < from));
         if !depends {
             return ty.shift(to as i32 - from as i32);
         }
-        // Positions inside `ty` itself are renumbered with it; those of the old binders are about to vanish.
+        // Positions inside `ty` itself are renumbered with it; those of the old binders disappear.
         let mut seen: Vec<(Size, u32, Size)> = Vec::new();
         ty.map_sizes(&mut |s, depth| {
             if !(depth..depth + from).any(|p| s.mentions_pos(p)) {
@@ -207,7 +207,7 @@ impl Typer<'_> {
         })
     }
 
-    /// How many elements a range has, where its step is a constant.
+    /// The number of elements of a range whose step is a constant.
     pub(super) fn range_length(&self, inclusive: bool, args: &[Var]) -> Option<Size> {
         if *self.ty(args[0]) != Type::INT {
             return None;
@@ -242,7 +242,7 @@ impl Typer<'_> {
         }
     }
 
-    /// Changes the size and elements of one axis, leaving the outer ones.
+    /// Changes the size and elements of one axis, but not the outer ones.
     fn along(
         &mut self,
         ty: Type,
@@ -285,7 +285,7 @@ impl Typer<'_> {
         Ok(Type::array(size, elem.abstract_at(axis(level))))
     }
 
-    /// Gives the fresh sizes made below outer axes those axes as further positions.
+    /// Adds the positions of outer axes to the fresh sizes created below these axes.
     fn settle(&mut self, ty: Type, level: usize) -> Type {
         let known = self.func.sizes.len() as u32;
         ty.map_sizes(&mut |s, _| {

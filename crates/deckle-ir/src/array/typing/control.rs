@@ -109,7 +109,7 @@ impl Typer<'_> {
         good
     }
 
-    /// The state of a loop after it: what no step changes stays, the rest is fresh.
+    /// The state of a loop after it: sizes that no step changes stay, the rest is fresh.
     fn looped(&mut self, init: Var, step: Body, param: usize) -> Result<Type, TypeError> {
         if !self.ty(init).is_concrete() {
             return fail("the state of a loop cannot hold a sequence");
@@ -181,7 +181,7 @@ impl Typer<'_> {
             }
         }
         let ty = callee.result_type().clone();
-        // A variable that the callee binds itself, and that the result shows, is one new variable here, however often it occurs.
+        // A variable that the callee binds, and that the result mentions, is one new variable here, however often it occurs.
         let mut own: HashMap<SizeVar, Size> = HashMap::new();
         ty.for_each_size(&mut |s, depth| {
             if let Some((v, at, _)) = s.determines()
@@ -227,7 +227,7 @@ fn path_size(func: &crate::array::Function, p: Path) -> Size {
     if p.fields.is_empty() { func.size_of(p.root) } else { Size::value(p) }
 }
 
-/// A size that mentions as many positions as there are in `at`, at these.
+/// A size that mentions as many positions as `at` has, at these.
 fn apply(given: &Size, at: &[Size], _depth: u32) -> Size {
     let k = at.len() as u32;
     given.rewrite(&mut |a, d| match a {

@@ -1,14 +1,14 @@
 //! Typing rules: from an operator and its operands to the type of its result.
 //!
-//! There is one rule per operator, used by the builder (which keeps the type it gives) and by the verifier (which compares it
-//! with the type that is kept). A rule may need sizes that only the run will tell: it makes *fresh* size
+//! There is one rule per operator, used by the builder (which stores its type) and by the verifier (which compares it
+//! with the stored type). A rule may need sizes known only at run time: it creates *fresh* size
 //! variables, numbered after those of the function, which the new statement binds.
 //!
 //! # How sizes leave a body
-//! The type of a body's result may mention what only the body knows. [`Typer::lift`] rewrites it under a binder: the
+//! The type of a body's result may mention variables of the body. [`Typer::lift`] rewrites it under a binder: the
 //! position of the body becomes the bound position; a parameter that is an element of a vector of integers becomes a
 //! read of that vector; any size that still mentions something inside becomes a fresh variable applied to the
-//! positions around it. The first two are what makes `{iota(n) : n in ns}` a `[i -> [i64; ns[i]]; k]`.
+//! positions around it. The first two make `{iota(n) : n in ns}` a `[i -> [i64; ns[i]]; k]`.
 
 mod arrays;
 mod control;
@@ -24,16 +24,16 @@ use crate::size::{Atom, Size};
 use crate::types::Type;
 use std::fmt;
 
-/// Why a statement has no type.
+/// Why a statement cannot be typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypeError {
     /// What is wrong.
     pub message: String,
-    /// What it is about.
+    /// The kind of the error.
     pub misfit: Misfit,
 }
 
-/// What the typing rules refuse.
+/// What the typing rules reject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Misfit {
     /// A type.
@@ -56,12 +56,12 @@ pub(super) fn fail<T>(message: impl Into<String>) -> Result<T, TypeError> {
     Err(TypeError { message: message.into(), misfit: Misfit::Type })
 }
 
-/// What the parameter of a body must be.
+/// The required type of a body's parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ParamRule {
     /// This type.
     Exact(Type),
-    /// A type of this kind, each of whose sizes is either that of everything that will ever be passed, or a variable bound by
+    /// A type of this kind, each of whose sizes is either that of all arguments, or a variable bound by
     /// the parameter itself.
     Open(Type),
 }
@@ -80,12 +80,12 @@ impl<'a> Typer<'a> {
         Typer { funcs, func, fresh: Vec::new() }
     }
 
-    /// The arities of the fresh size variables made so far, which are numbered from `func.sizes.len()`.
+    /// The arities of the fresh size variables created so far, which are numbered from `func.sizes.len()`.
     pub fn into_fresh(self) -> Vec<u32> {
         self.fresh
     }
 
-    /// The type of a statement, having checked its operands and the parameters of its bodies.
+    /// The type of a statement, after checking its operands and the parameters of its bodies.
     pub fn check(&mut self, inst: &Inst) -> Result<Type, TypeError> {
         self.check_counts(inst)?;
         for (which, &body) in inst.bodies.iter().enumerate() {
@@ -95,7 +95,7 @@ impl<'a> Typer<'a> {
         self.rule(inst)
     }
 
-    /// A sequence is traversed once, so a body that may run more than once uses none from outside.
+    /// A sequence is traversed once, so a body that may run more than once must not use a sequence from outside.
     fn check_captures(&self, inst: &Inst) -> Result<(), TypeError> {
         if matches!(inst.op, Op::If | Op::Guard) {
             return Ok(());
@@ -125,7 +125,7 @@ impl<'a> Typer<'a> {
         let rules = self.params(&inst.op, &inst.args, which, body)?;
         let params = self.body(body).params.clone();
         let name = inst.op.info().name;
-        // A loop says itself which sizes of its state stay; see `looped`.
+        // A loop determines which sizes of its state stay; see `looped`.
         let keeps_sizes = matches!(inst.op, Op::While | Op::For | Op::Stream);
         if rules.len() != params.len() {
             return fail(format!(
@@ -155,7 +155,7 @@ impl<'a> Typer<'a> {
         all
     }
 
-    /// What the parameters of body number `which` of an operator must be. `body` is its handle.
+    /// The required types of the parameters of body number `which` of an operator. `body` is its handle.
     pub fn params(&self, op: &Op, args: &[Var], which: usize, body: Body) -> Result<Vec<ParamRule>, TypeError> {
         use ParamRule::{Exact, Open};
         let here = Size::from(Atom::At(body));
@@ -311,7 +311,7 @@ impl<'a> Typer<'a> {
         }
     }
 
-    /// What kind of collection it is, and its element type under the binder.
+    /// Its kind of collection, and its element type under the binder.
     fn coll(&self, v: Var) -> Result<(Coll, Type), TypeError> {
         match self.ty(v) {
             Type::Seq(e) => Ok((Coll::Seq, (**e).clone())),
@@ -360,13 +360,13 @@ impl<'a> Typer<'a> {
         SizeVar((self.func.sizes.len() + self.fresh.len()) as u32 - 1)
     }
 
-    /// A fresh size for each position of `depth` binders around.
+    /// A fresh size for each position of `depth` enclosing binders.
     fn fresh_size(&mut self, depth: u32) -> Size {
         let s = self.fresh(depth);
         family(s, depth)
     }
 
-    /// A type under `under` binders with a fresh size wherever `opaque` says so. Equal sizes at one depth stay equal.
+    /// A type under `under` binders with a fresh size wherever `opaque` holds. Equal sizes at one depth stay equal.
     fn freshen(&mut self, ty: &Type, under: u32, opaque: &mut dyn FnMut(&Size, u32) -> bool) -> Type {
         let mut seen: Vec<(Size, u32, Size)> = Vec::new();
         ty.map_sizes(&mut |s, depth| {
@@ -383,14 +383,14 @@ impl<'a> Typer<'a> {
         })
     }
 
-    /// A type under `under` binders whose outermost `moved` positions no longer mean what they did: sizes that mention them are
+    /// A type under `under` binders whose outermost `moved` positions have lost their meaning: sizes that mention them are
     /// fresh.
     fn blur(&mut self, ty: &Type, under: u32) -> Type {
         self.freshen(ty, under, &mut |s, total| (total - under..total).any(|p| s.mentions_pos(p)))
     }
 
-    /// One type for values of several types that differ in sizes only, all under `under` binders whose positions no longer mean
-    /// what they did: sizes that agree and mention none stay, the others are fresh.
+    /// One type for values of several types that differ in sizes only, all under `under` binders whose positions have lost their
+    /// meaning: sizes that agree and mention none stay, the others are fresh.
     fn merge(&mut self, types: &[Type], under: u32) -> Result<Type, TypeError> {
         let Some(first) = types.first() else { return fail("nothing to merge") };
         if types.iter().any(|t| !t.same_kind(first)) {
@@ -447,7 +447,7 @@ impl<'a> Typer<'a> {
         ty.abstract_at(body)
     }
 
-    /// The type of the result of a body that runs for each combination of its integer parameters, under as many binders.
+    /// The type of the result of a body that runs for each combination of its integer parameters, under one binder for each.
     fn lift_indices(&mut self, body: Body) -> Type {
         let params = &self.body(body).params;
         let k = params.len() as u32;
@@ -463,14 +463,14 @@ impl<'a> Typer<'a> {
         self.seal(&ty, k, body)
     }
 
-    /// Every size fresh: the type of something about which only its kind is known.
+    /// Every size fresh: the type of a value of which only the kind is known.
     fn unknown(&mut self, ty: &Type, under: u32) -> Type {
-        // Sizes that are equal in `ty` need not be in what takes its place.
+        // Sizes that are equal in `ty` need not be equal in the type that replaces it.
         ty.map_sizes(&mut |_, depth| self.fresh_size(under + depth))
     }
 }
 
-/// An array of these dimensions over an element type that stands under as many binders.
+/// An array of these dimensions over an element type that is under one binder for each.
 fn with_dims(dims: &[Size], inner: Type) -> Type {
     dims.iter().rev().fold(inner, |elem, size| Type::array(size.clone(), elem))
 }

@@ -1,4 +1,4 @@
-//! Rules for operators that move elements, fold, scan, and look at neighbours.
+//! Rules for operators that move elements, fold, scan, and read neighbours.
 
 use super::{TypeError, Typer, fail, with_dims};
 use crate::array::{Boundary, Coll, Direction, Inst, Monoid, Op, ScanKind};
@@ -99,7 +99,7 @@ impl Typer<'_> {
         if self.result_of(body).is_flat() { Ok(()) } else { fail(format!("{what} must be made of scalars")) }
     }
 
-    /// How many indices a vector of targets has: 1 for integers, k for tuples of k.
+    /// The number of indices in a vector of targets: 1 for integers, k for tuples of k.
     pub(super) fn target_depth(&self, targets: Var) -> Result<u32, TypeError> {
         let (_, elem) = self.array(targets)?;
         match elem.parts() {
@@ -130,7 +130,7 @@ impl Typer<'_> {
         if !stored.same_kind(&old) {
             return fail("what is stored has not the type of what it replaces");
         }
-        // Sizes that are the same for all elements, old and new, stay.
+        // Sizes that are equal for all elements, old and new, stay.
         let stays = || *stored == old && !old.any_atom(&mut |a, under| matches!(a, Atom::Pos(p) if *p >= under));
         if old.is_flat() || stays() {
             return Ok(self.ty(a[0]).clone());
@@ -151,7 +151,7 @@ impl Typer<'_> {
         if *self.result_of(count) != Type::INT {
             return fail("the first body of `expand` must give an `i64`");
         }
-        // The size body's result, seen as the size of a row, is lifted like any size that leaves a body.
+        // The size body's result, as the size of a row, is lifted like any size that leaves a body.
         let row = self.lift_size(count, &inst.args);
         let size = match row {
             Some(row) => Size::sum(&n, &row),
@@ -163,7 +163,7 @@ impl Typer<'_> {
         Ok(Type::array(size, elem))
     }
 
-    /// The result of an integer body as a size under one binder, if it can be told outside.
+    /// The result of an integer body as a size under one binder, if it is visible outside.
     fn lift_size(&mut self, body: Body, args: &[Var]) -> Option<Size> {
         let own = self.func.size_of(self.body(body).result);
         let row = Type::array(own, Type::INT);
@@ -173,7 +173,7 @@ impl Typer<'_> {
         self.func.visible(&size, data.first, body).then_some(size)
     }
 
-    /// The operands of a fold or scan whose state has a type of its own: what is gone through, its elements, and the type of the state if its sizes stay.
+    /// The operands of a fold or scan with a state type of its own: the collection kind, its element type, and the type of the state if its sizes stay.
     fn in_order(&self, inst: &Inst) -> Result<(Coll, Type, Option<Type>), TypeError> {
         let (coll, elem) = self.coll(inst.args[1])?;
         let (state, body) = (self.ty(inst.args[0]), inst.bodies[0]);
@@ -198,7 +198,7 @@ impl Typer<'_> {
         if self.result_of(body).same_kind(ty) { Ok(()) } else { fail("the operator of a fold must give what it takes") }
     }
 
-    /// Whether an operator gives values of the sizes of one of its operands. If that is the accumulator, all partial results have the sizes of the start.
+    /// Whether an operator returns values of the sizes of one of its operands. If that is the accumulator, all partial results have the sizes of the start.
     fn keeps_sizes(&self, body: Body, operand: usize) -> bool {
         self.body(body).params.get(operand).is_some_and(|v| self.ty(*v) == self.result_of(body))
     }
@@ -247,7 +247,7 @@ impl Typer<'_> {
         }
     }
 
-    /// The window that a stencil's body sees.
+    /// The window that is passed to a stencil's body.
     pub(super) fn window(&self, v: Var, radii: &[u32]) -> Result<Type, TypeError> {
         let (_, inner) = self.regular(v, radii.len())?;
         if !inner.is_flat() {

@@ -65,7 +65,7 @@ impl Typer<'_> {
                     if at > depth {
                         return s.clone();
                     }
-                    // One size per tile: it depends on which tile, not on where in the tile.
+                    // One size per tile: it depends on the tile, not on the position in the tile.
                     let f = self.fresh(1);
                     crate::size::Atom::Var(f, vec![Size::pos(d)]).into()
                 })))
@@ -116,7 +116,7 @@ impl Typer<'_> {
         self.merge(&types, 1)
     }
 
-    /// The length of a sequence, where the program shows it.
+    /// The length of a sequence, if the program shows it.
     pub(super) fn seq_length(&self, v: Var, fuel: u32) -> Option<Size> {
         let inst = self.func.inst(v)?;
         if fuel == 0 {

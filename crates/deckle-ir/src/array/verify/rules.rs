@@ -5,9 +5,9 @@ use crate::types::Type;
 use crate::value::Value;
 use std::collections::{HashMap, HashSet};
 
-/// Checks a function whose arenas and scopes are in order. `sound` says of each function before whether it is.
+/// Checks a function whose arenas and scopes are well-formed. `sound` gives for each earlier function whether it is.
 pub(super) fn check(before: &[Function], sound: &[bool], func: &Function, faults: &mut Vec<Fault>) {
-    // Variables at fault, and those that depend on them: rules may rely on the types of everything below.
+    // Faulty variables, and those that depend on them: rules may rely on the types of everything below.
     let mut tainted = vec![false; func.vars.len()];
     for (k, data) in func.vars.iter().enumerate() {
         let Def::Inst(inst) = &data.def else { continue };
@@ -37,8 +37,8 @@ fn check_statement(before: &[Function], func: &Function, v: Var, inst: &Inst) ->
     }
 }
 
-/// Whether the type that `v` has is the one that its rule gives, where each fresh size variable of the rule is some variable
-/// that `v` binds, another for each. Which one is seen where the size determines the fresh variable.
+/// Whether the type of `v` is the one that its rule gives, where each fresh size variable of the rule is some variable
+/// that `v` binds, a different one for each. The variable is known where the size determines the fresh variable.
 fn matches(func: &Function, v: Var, rule: &Type, fresh: &[u32]) -> bool {
     let stored = func.ty(v);
     if !rule.same_kind(stored) {

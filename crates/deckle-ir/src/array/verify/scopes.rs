@@ -1,9 +1,9 @@
-//! Scopes: operands, results, and what sizes mention.
+//! Scopes: operands, results, and the variables in sizes.
 
 use super::*;
 use crate::types::Type;
 
-/// Checks a function whose arenas are in order.
+/// Checks a function whose arenas are well-formed.
 pub(super) fn check(before: &[Function], func: &Function, faults: &mut Vec<Fault>) {
     check_binders(func, faults);
     let visible = vec![false; func.vars.len()];
@@ -11,7 +11,7 @@ pub(super) fn check(before: &[Function], func: &Function, faults: &mut Vec<Fault
     scopes.body(Function::ROOT, None);
 }
 
-/// Every size variable that is mentioned is bound by the first variable that does, and can be: it stands alone there.
+/// Every size variable is bound by the first variable that mentions it, which must determine it: it occurs alone there.
 fn check_binders(func: &Function, faults: &mut Vec<Fault>) {
     for (k, (first, data)) in func.first_mentions().into_iter().zip(&func.sizes).enumerate() {
         let s = SizeVar(k as u32);
@@ -33,7 +33,7 @@ fn check_binders(func: &Function, faults: &mut Vec<Fault>) {
 
 struct Scopes<'a, 'e> {
     func: &'a Function,
-    /// How many functions it may call.
+    /// The number of functions it may call.
     callees: usize,
     visible: Vec<bool>,
     open: Vec<Body>,
@@ -94,7 +94,7 @@ impl Scopes<'_, '_> {
         }
     }
 
-    /// A type that belongs to `v`, as seen where `v` stands.
+    /// A type that belongs to `v`, as seen at `v`.
     fn ty(&mut self, v: Var, ty: &Type, what: &str) {
         let mut wrong = Vec::new();
         if holds_sequence_in_array(ty) {

@@ -1,4 +1,4 @@
-//! Each promise broken once.
+//! Each invariant violated once.
 
 use super::*;
 use crate::types::Type;
@@ -14,12 +14,12 @@ fn complaints(program: &Program) -> Vec<String> {
     verify(program).err().unwrap_or_default().iter().map(|e| e.to_string()).collect()
 }
 
-/// What the verifier says of a text that parses.
+/// The faults of a text that parses.
 fn says(text: &str) -> Vec<String> {
     complaints(&parse(text).unwrap_or_else(|e| panic!("{e}: {text}")))
 }
 
-/// What it says of [`GOOD`] after a change.
+/// The faults of [`GOOD`] after a change.
 fn says_after(change: impl FnOnce(&mut Function)) -> Vec<String> {
     let mut program = parse(GOOD).unwrap();
     change(&mut program.funcs[0]);
@@ -144,11 +144,11 @@ fn statements_have_the_type_of_their_rule() {
     );
     let text = "fn f [n0] (v0 xs: [f64; n0]) -> i64 { v1: i64 = reduce<any>(v0) v2: i64 = neg(v1) v2 }";
     assert_eq!(says(text), ["@f0 v1: `any` and `all` need truth values"]);
-    // What a filter keeps is as many as it says, not as many as another one.
+    // The result of a filter has its own size, not that of another one.
     let shared = "fn f [n0, n1] (v0 xs: [f64; n0], v1 c: bool) -> [f64; n1] {
         v3: [f64; n1] = filter(v0) ^1(v2: f64) { v1 } v5: [f64; n1] = filter(v0) ^2(v4: f64) { v1 } v5 }";
     assert_eq!(says(shared), ["@f0 v5: has type `[f64; n1]`, but the rule of `filter` gives `[f64; n2]`"]);
-    // Nor are two fresh sizes of one statement the same.
+    // Two fresh sizes of one statement are not equal either.
     let merged = "fn f [n0, n1] (v0 g: [[f64; 2]; 3], v1 s: {[f64; 2]}) -> [[f64; n0]; n0] { v2: [[f64; n0]; n0] = tabulate<1>(v1) v2 }";
     let complaint = "@f0 v2: has type `[[f64; n0]; n0]`, but the rule of `tabulate` gives `[[f64; n3]; n2]`";
     assert_eq!(says(&merged.replace(", n1]", ", n1@v0]")), [complaint]);
