@@ -1,6 +1,6 @@
 //! Lesson 4: ragged data.
 //!
-//! A sparse matrix is a vector of rows, and a row is a vector of entries, each a column and a value. That is all there is to it.
+//! A sparse matrix is a vector of rows, and a row is a vector of entries, each a column and a value. It needs nothing else.
 
 use deckle::prelude::*;
 
@@ -14,7 +14,7 @@ pub fn main() -> Result<(), Error> {
     assert_eq!(means.as_slice()[0], 2.0);
     assert!(means.as_slice()[1].is_nan());
 
-    // Data from elsewhere usually comes flat, with offsets. `split_offsets` makes rows of it without moving anything.
+    // External data is usually flat, with offsets. `split_offsets` makes rows of it without moving anything.
     let spmv = compile(|off: Arr<i64>, col: Arr<i64>, val: Arr<f64>, x: Arr<f64>| {
         col.zip(val).split_offsets(off).map(|row| {
             row.map(|entry| {
@@ -30,8 +30,8 @@ pub fn main() -> Result<(), Error> {
     let y = spmv.call([0, 1, 1, 3], [0, 1, 2], [7.0, 2.0, 3.0], [1.0, 10.0, 100.0])?;
     assert_eq!(y.to_vec(), [7.0, 0.0, 320.0]);
 
-    // `expand` is the other way to make ragged data: each element becomes as many as it says. Here the edges of a triangle mesh's
-    // fans, say, or the multiples of each prime. Together with `scatter` it is a sieve.
+    // `expand` is the other way to create ragged data: each element is replaced by any number of elements. Examples are the edges of a triangle mesh's
+    // fans, or the multiples of each prime. Together with `scatter` it is a sieve.
     let composite = compile(|n: Exp<i64>, primes: Arr<i64>| {
         let multiples = primes.expand(|p| (n - 1) / p - 1, |p, i| p * (i + 2));
         fill(false, n).scatter(multiples, fill(true, multiples.len()))
@@ -40,7 +40,7 @@ pub fn main() -> Result<(), Error> {
     let primes: Vec<usize> = (2..30).filter(|i| !flags.as_slice()[*i]).collect();
     assert_eq!(primes, [2, 3, 5, 7, 11, 13, 17, 19, 23, 29]);
 
-    // Data that lies is found out: offsets that go beyond the data, a column that is not there.
+    // Invalid data is detected: offsets beyond the data, a column that does not exist.
     assert!(spmv.call([0, 9], [0], [7.0], [1.0]).is_err());
     println!("{}", spmv.call([0, 1], [5], [7.0], [1.0]).unwrap_err());
     Ok(())

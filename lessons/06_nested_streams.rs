@@ -1,11 +1,11 @@
 //! Lesson 6: nested streams.
 //!
-//! Sequences nest to any depth, and the inner ones may have any lengths. This is where Deckle began: a program over streams of
-//! streams, in the memory that one element at a time needs.
+//! Sequences nest to any depth, and the inner ones may have any lengths. This is the origin of Deckle: a program over streams of
+//! streams, in the memory of one element at a time.
 
 use deckle::prelude::*;
 
-/// Ordinary Rust functions over handles are how programs are put together.
+/// Ordinary Rust functions over handles compose programs.
 fn logsum(n: Exp<i64>) -> Exp<f64> {
     count(1, n + 1).map(|i| i.cast::<f64>().ln()).sum()
 }
@@ -25,8 +25,8 @@ pub fn main() -> Result<(), Error> {
     let triangle = compile(|n: Exp<i64>| count(0, n).map(|i| count(0, i)).flatten().tab())?;
     assert_eq!(triangle.call(4)?.to_vec(), [0, 0, 1, 0, 1, 2]);
 
-    // `flagpart` goes the other way: it cuts a stream on the fly. Each `false` takes an element, each `true` ends a piece. Here the
-    // pieces are words; a text of any length goes through, a letter at a time.
+    // `flagpart` does the opposite: it splits a stream as it arrives. Each `false` takes an element, each `true` ends a piece. Here the
+    // pieces are words; a text of any length is processed, a letter at a time.
     let words = compile(|text: Seq<u8>| {
         let letters = text.filter(is_letter);
         let ends = text.map(|c| !is_letter(c)).chain(only_if(constant(true), || true));
@@ -34,7 +34,7 @@ pub fn main() -> Result<(), Error> {
     })?;
     assert_eq!(words.call(b"one stream  of bytes".to_vec())?.to_vec(), [3, 6, 2, 5]);
 
-    // Vectors inside sequences are the middle way: each is in memory while it is the current one. A stream of rows, each sorted.
+    // Vectors inside sequences are the middle way: each is in memory while it is the current element. A stream of rows, each sorted.
     let medians = compile(|rows: Seq<Arr<f64>>| {
         rows.filter(|row| row.len().gt(0)).map(|row| row.sort().at(row.len() / 2)).tab()
     })?;

@@ -6,9 +6,9 @@ use proc_macro::TokenStream;
 
 /// Makes a struct of elements an element: a record of the language.
 ///
-/// For a struct `Body { pos: (f64, f64), mass: f64 }` it gives
+/// For a struct `Body { pos: (f64, f64), mass: f64 }` it generates
 /// - `Body: Elt`, so that `Exp<Body>`, `Arr<Body>` and `Array<Body>` exist;
-/// - `Body::exp(pos, mass)`, an `Exp<Body>` put together from its fields;
+/// - `Body::exp(pos, mass)`, an `Exp<Body>` constructed from its fields;
 /// - the trait `BodyExp`, with the visibility of the struct, whose methods are the fields of an `Exp<Body>`: `b.mass()`.
 ///
 /// The struct must be `Copy`, and have named fields, each of which is an element.

@@ -1,4 +1,4 @@
-//! How long it takes to build a graph of 100,000 nodes, and to drop it. Prints one JSON line.
+//! The time to build a graph of 100,000 nodes, and to drop it. Prints one JSON line.
 
 use deckle::prelude::*;
 use std::time::Instant;

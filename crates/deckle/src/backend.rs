@@ -1,7 +1,7 @@
 //! Where programs run.
 //!
-//! A backend is a word: [`Interp`], [`Seq`](const@Seq), [`Cpu`], [`Gpu`](const@Gpu). A program is compiled for all but the first when it is first called, once, however many handles to it there are and
-//! whatever the number of threads; the threads and the memory of all programs are the same, unless a program has limits of its own.
+//! A backend is a value: [`Interp`], [`Seq`](const@Seq), [`Cpu`], [`Gpu`](const@Gpu). A program is compiled once, at its first call, for all but the first, regardless of the number of handles to it and
+//! of the number of threads; all programs share the threads and the memory, unless a program has limits of its own.
 
 use deckle_diag::Diagnostic;
 use deckle_engine::{On, Progress, Settings};
@@ -11,20 +11,20 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Where a program runs.
 pub trait Backend: Copy + Send + 'static {
-    /// As what.
+    /// The kind of backend.
     #[doc(hidden)]
     fn place(self) -> Result<On, Box<Diagnostic>>;
 
-    /// On how many threads.
+    /// The number of threads.
     #[doc(hidden)]
     fn threads(self) -> usize {
         1
     }
 }
 
-/// The reference interpreter: slow, checked, and by definition right.
+/// The reference interpreter: slow, checked, and correct by definition.
 ///
-/// It also tries the functions of folds and scans on some of their elements: one that is not associative gives results that depend on how elements are grouped, and is an error here.
+/// It also tests the functions of folds and scans on some of their elements: a function that is not associative gives results that depend on the grouping of elements, and is an error here.
 ///
 /// ```
 /// # use deckle::prelude::*;
@@ -42,7 +42,7 @@ impl Backend for Interp {
 }
 
 impl Interp {
-    /// The interpreter, giving up on a run after so many steps: what never ends becomes an error.
+    /// The interpreter with a limit on the steps of a run: endless loops become an error.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -71,8 +71,8 @@ impl Backend for Patient {
 
 /// Native code on all cores that this process may use.
 ///
-/// The program is compiled when it is first called. Results do not depend on the number of threads, not even in their last bit; next to [`Interp`]
-/// sums of floats may be grouped in another way. Where no LLVM can be used the interpreter runs the program, and one line on standard
+/// The program is compiled at its first call. Results do not depend on the number of threads, not even in their last bit; compared to [`Interp`]
+/// sums of floats may be grouped differently. If no LLVM is available the interpreter runs the program, and one line on standard
 /// error says what to install.
 ///
 /// ```
@@ -86,7 +86,7 @@ impl Backend for Patient {
 pub struct Cpu;
 
 impl Cpu {
-    /// Native code on so many threads, at least one.
+    /// Native code on a number of threads, at least one.
     pub fn threads(n: usize) -> SomeCores {
         SomeCores { threads: n.max(1) }
     }
@@ -146,11 +146,11 @@ pub struct OneGpu {
     memory: Option<u64>,
 }
 
-/// A GPU of NVIDIA: its first device, whose arrays may take most of the memory that is free when it is first used.
+/// A GPU of NVIDIA: its first device, whose arrays may take most of the memory that is free at its first use.
 ///
-/// All that is needed is the driver. Arguments are copied to the device and results back, but for those that stay there:
-/// [`Compiled::keep`](crate::Compiled::keep) leaves a result on the device, and as an argument on the same one it is not copied. Integers are as everywhere, floats but for rounding, and
-/// errors are the same. Where there is no GPU, the first call is an error that says why; nothing else stands in.
+/// It requires only the driver. Arguments are copied to the device and results back, except for those that stay there:
+/// [`Compiled::keep`](crate::Compiled::keep) leaves a result on the device, and as an argument on the same device it is not copied. Integers are as on other backends, floats except for rounding, and
+/// errors are the same. Without a GPU, the first call is an error with the reason; there is no fallback.
 ///
 /// ```
 /// # use deckle::prelude::*;
@@ -172,7 +172,7 @@ impl OneGpu {
         OneGpu { device: number, ..self }
     }
 
-    /// Arrays on the device that take at most so many bytes together. What needs more is an error that names the array. Every budget has memory of its own: results stay
+    /// A limit on the bytes of all arrays on the device. A program that needs more fails with an error that names the array. Every budget has its own memory: results stay
     /// on a device for calls with the same one.
     pub fn memory(self, bytes: u64) -> OneGpu {
         OneGpu { memory: Some(bytes), ..self }
@@ -180,7 +180,7 @@ impl OneGpu {
 }
 
 impl Backend for OneGpu {
-    /// Devices are opened when they are first needed, and kept. A failure is not: a driver may be loaded later.
+    /// Devices are opened at first use and stay open. A failure is not cached: a driver may be loaded later.
     fn place(self) -> Result<On, Box<Diagnostic>> {
         static OPENED: Mutex<Vec<(OneGpu, deckle_engine::Gpu)>> = Mutex::new(Vec::new());
         let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -193,13 +193,13 @@ impl Backend for OneGpu {
         Ok(On::Gpu(gpu))
     }
 
-    /// For what the host does: sorting.
+    /// For the host steps: sorting.
     fn threads(self) -> usize {
         cpu::usable_cores()
     }
 }
 
-/// What a program may use, if not what all do.
+/// The limits of a program, where they differ from those of the process.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Limits {
     pub memory: Option<u64>,
@@ -208,7 +208,7 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// These threads, this memory: those of the process, unless something is said.
+    /// The threads and memory of the limits, by default those of the process.
     pub(crate) fn settings(&self, threads: usize) -> Arc<Settings> {
         if let Limits { memory: None, chunk: None, progress: None } = self {
             return shared(threads);
@@ -228,7 +228,7 @@ fn shared_pool() -> &'static Pool {
     POOL.get_or_init(|| deckle_engine::pool(None))
 }
 
-/// The threads and the memory of this process, made when they are first needed and kept.
+/// The threads and the memory of this process, created at first use and never released.
 fn shared(threads: usize) -> Arc<Settings> {
     static TEAMS: Mutex<Option<HashMap<usize, Arc<Settings>>>> = Mutex::new(None);
     let mut teams = TEAMS.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! Several values at once: what loops carry, what conditionals and whole programs return, and tuples inside collections.
+//! Several values at once: the state of loops, the results of conditionals and whole programs, and tuples inside collections.
 //!
 //! A Rust tuple of handles is a [`Bundle`]. Inside a vector or sequence, where one handle must stand for one
 //! element, a tuple of scalars is an `Exp` of a tuple, and a tuple that holds arrays or sequences is a [`Tup`].
@@ -35,19 +35,19 @@ impl<H: Handle> Bundle for H {
     }
 }
 
-/// What can be a result, a branch, or the state of a loop: a handle, a plain scalar, or a tuple of these.
+/// A result, a branch, or the state of a loop: a handle, a plain scalar, or a tuple of these.
 #[diagnostic::on_unimplemented(
     message = "a program, branch or loop cannot have the result `{Self}`",
     label = "expected a handle, a scalar, or a tuple of these"
 )]
 pub trait IntoBundle {
-    /// The bundle that it becomes.
+    /// Its bundle.
     type Bundle: Bundle;
     /// As a bundle.
     fn into_bundle(self) -> Self::Bundle;
 }
 
-/// What may stand where the bundle `S` is meant: the second branch of a conditional, the next state of a loop.
+/// A value that can be used as the bundle `S`: the second branch of a conditional, the next state of a loop.
 #[diagnostic::on_unimplemented(
     message = "expected `{S}`, found `{Self}`",
     label = "is not, and does not become, `{S}`",
@@ -94,9 +94,9 @@ become_themselves! {
     (P) Tup<P>;
 }
 
-/// A tuple as one element of a collection, where not all components are scalars: `Arr<Tup<(i64, Arr<f64>)>>`.
+/// A tuple as one element of a collection, if not all components are scalars: `Arr<Tup<(i64, Arr<f64>)>>`.
 ///
-/// [`tup`] makes one; [`Unpack::unpack`] takes it apart.
+/// [`tup`] creates one; [`Unpack::unpack`] returns its components.
 #[derive(Debug)]
 pub struct Tup<P> {
     raw: Raw,
@@ -125,9 +125,9 @@ where
     }
 }
 
-/// A Rust tuple of handles, which can become one handle.
+/// A Rust tuple of handles that can become one handle.
 pub trait Tupled {
-    /// What it holds.
+    /// The element type.
     type Items;
     /// As one handle.
     fn tupled(self) -> Tup<Self::Items>;

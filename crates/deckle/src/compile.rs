@@ -25,7 +25,7 @@ pub struct Compiled<A, R, B = Cpu> {
     built: Arc<Built>,
     backend: B,
     limits: Limits,
-    /// What its runs may use, once there has been one.
+    /// The settings of its runs, after the first run.
     settings: OnceLock<Arc<Settings>>,
     of: PhantomData<fn(A) -> R>,
 }
@@ -53,7 +53,7 @@ impl<A, R, B: Backend> Compiled<A, R, B> {
         Compiled::new(self.built.clone(), backend, self.limits.clone())
     }
 
-    /// The same program with arrays of at most so many bytes at once, arguments and results included. What needs more is an error that names the array; sequences go through in
+    /// The same program with a limit on the bytes of all arrays at once, including arguments and results. A program that needs more fails with an error that names the array; sequences are processed in
     /// smaller chunks.
     ///
     /// ```
@@ -68,12 +68,12 @@ impl<A, R, B: Backend> Compiled<A, R, B> {
         self.limited(Limits { memory: Some(bytes), ..self.limits.clone() })
     }
 
-    /// The same program with so many elements of a sequence at a time, at least one, instead of as many as are fast. Results do not depend on it.
+    /// The same program with this number of elements of a sequence at a time, at least one, instead of an automatic number. Results do not depend on it.
     pub fn chunk(&self, elements: usize) -> Compiled<A, R, B> {
         self.limited(Limits { chunk: Some(i64::try_from(elements).unwrap_or(i64::MAX).max(1)), ..self.limits.clone() })
     }
 
-    /// The same program, and its runs tell how far they are.
+    /// The same program, whose runs report their progress.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -104,7 +104,7 @@ impl<A, R, B: Backend> Compiled<A, R, B> {
         self.built.callable.program()
     }
 
-    /// What is decided about the program before it runs: what is fused, kept in memory and streamed, and why not; the text of `deckle explain`.
+    /// The decisions about the program before it runs: what is fused, materialised and streamed, with reasons; the text of `deckle explain`.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -116,7 +116,7 @@ impl<A, R, B: Backend> Compiled<A, R, B> {
         deckle_engine::explain(self.program(), &SourceMap::new(), &[Func(0)])
     }
 
-    /// What the program costs by the cost model, as formulas in the sizes of its arguments: work, depth, and the space that it needs with one element of a sequence at a time and with all
+    /// The cost of the program in the cost model, as formulas in the sizes of its arguments: work, depth, and the space with one element of a sequence at a time and with all
     /// at once; the text of `deckle cost`.
     ///
     /// ```
@@ -134,7 +134,7 @@ impl<A, R, B: Backend> Compiled<A, R, B> {
     }
 }
 
-/// Where a result goes: to whoever takes it as it comes about, into memory that there is.
+/// The destination of a result: a consumer of streamed elements, or existing memory.
 struct To {
     take: Option<Take>,
     room: Option<Buffer>,
@@ -162,7 +162,7 @@ impl Built {
         Ok(self.ran(backend, args, |place, inputs| self.callable.keep(place, inputs, settings))?.0)
     }
 
-    /// Runs something with the arguments as the engine takes them.
+    /// Runs a function of the engine with the converted arguments.
     fn ran<const N: usize, T>(
         &self,
         backend: impl Backend,
@@ -172,7 +172,7 @@ impl Built {
         let mut fates = Vec::new();
         let inputs = self.inputs(args, &mut fates);
         let ran = inputs.and_then(|inputs| run(&backend.place()?, inputs));
-        // If an iterator panicked, so does the call, whatever came of it.
+        // If an iterator panicked, so does the call, whatever its outcome.
         let mut causes: Vec<_> = fates.iter().filter_map(|fate| fate.take()).collect();
         ran.map_err(|d| {
             let place = d.labels.first().and_then(|l| self.places.get(l.span.lo as usize)).copied();
@@ -183,7 +183,7 @@ impl Built {
         })
     }
 
-    /// The arguments, with files opened, and what becomes of those that come one by one.
+    /// The arguments, with files opened, and the fates of streamed ones.
     fn inputs<const N: usize>(
         &self,
         args: [Result<Arg, OverBudget>; N],
@@ -217,7 +217,7 @@ impl Built {
     note = "its result is a handle, a scalar, or a tuple of these"
 )]
 pub trait Builds<A> {
-    /// What it gives.
+    /// Its result.
     type Result;
     #[doc(hidden)]
     #[track_caller]
@@ -253,13 +253,13 @@ macro_rules! arities {
             /// Runs the program.
             #[allow(clippy::too_many_arguments, clippy::extra_unused_lifetimes)]
             pub fn call<'a>(&self, $($arg: impl Argument<'a, $name>),*) -> Result<Ret::Host, Error> {
-                // A result may be what was lent, so it is the host's before that is given back.
+                // A result may be lent memory, so it is converted before that is returned.
                 lending(self.backend.threads(), |_lender| {
                     Ret::from_data(self.run([$($arg.into_arg(_lender)),*], None)?).ok_or_else(misfit)
                 })
             }
 
-            /// Runs the program and leaves its result with the engine, to be an argument of other calls: see [`Resident`].
+            /// Runs the program and leaves its result in the engine, as an argument of other calls: see [`Resident`].
             #[allow(clippy::too_many_arguments, clippy::extra_unused_lifetimes)]
             pub fn keep<'a>(&self, $($arg: impl Argument<'a, $name>),*) -> Result<Resident<Ret>, Error> {
                 lending(self.backend.threads(), |_lender| {
@@ -272,7 +272,7 @@ macro_rules! arities {
         }
 
         impl<Ret: Elt + Number, Dim: Rank, Back: Backend, $($name: Hosted),*> Compiled<($($name,)*), Arr<Ret, Dim>, Back> {
-            /// Runs the program and puts the elements of its result, row by row, in the place of those of a `Vec`: into the same memory, if there were at least as many. After an error it is
+            /// Runs the program and replaces the elements of a `Vec` by those of its result, row by row: in the same memory, if there were at least as many. After an error it is
             /// empty.
             ///
             /// ```
@@ -298,7 +298,7 @@ macro_rules! arities {
         }
 
         impl<Ret: HostItem, Back: Backend, $($name: Hosted),*> Compiled<($($name,)*), Seq<Ret>, Back> {
-            /// Runs the program, on a thread of its own, and gives the elements of its result as they come about.
+            /// Runs the program on a thread of its own, and returns the elements of its result as they are computed.
             #[allow(clippy::too_many_arguments)]
             pub fn stream(&self, $($arg: impl Argument<'static, $name> + Send + 'static),*) -> Results<Ret> {
                 let (built, backend, settings) = (self.built.clone(), self.backend, self.settings().clone());
@@ -327,7 +327,7 @@ arities! {
 
 /// Builds a program from a closure over handles.
 ///
-/// The closure runs once, now; what comes back is called with ordinary Rust values, as often as you like.
+/// The closure runs once, immediately; the compiled program is called with ordinary Rust values, any number of times.
 ///
 /// ```
 /// # use deckle::prelude::*;

@@ -1,4 +1,4 @@
-//! Control: what Rust cannot overload, said with functions.
+//! Control: functions in place of what Rust cannot overload.
 
 use crate::bundle::{Becomes, Bundle, IntoBundle};
 use crate::elt::{Elt, IntoExp, IntoHandle};
@@ -6,8 +6,8 @@ use crate::exp::Exp;
 use crate::trace::{apply, apply_if, apply_loop};
 use deckle_ir::array::Op;
 
-/// The first if the condition holds, else the second; only the one that is chosen is evaluated. It reads as
-/// `if` does and works on arrays, sequences and tuples of them too.
+/// The first if the condition holds, else the second; only the selected one is evaluated. It reads like
+/// `if` and also works on arrays, sequences and tuples of them.
 ///
 /// ```
 /// # use deckle::prelude::*;
@@ -47,7 +47,7 @@ where
     Exp::from_raw_elt(apply(Op::Select, &[cond.raw_elt(), yes.raw_elt(), no.raw_elt()]))
 }
 
-/// Starts with `init` and applies `step` as long as `test` holds. The state is a handle or a tuple of handles, and its arrays may
+/// Starts with `init` and applies `step` while `test` holds. The state is a handle or a tuple of handles, and its arrays may
 /// change their sizes.
 ///
 /// ```

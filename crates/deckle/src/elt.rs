@@ -1,4 +1,4 @@
-//! What can be an element: scalars, tuples of elements, and structs that derive [`Elt`].
+//! Element types: scalars, tuples of elements, and structs that derive [`Elt`].
 
 use crate::arr::{Arr, Rank};
 use crate::bundle::{IntoBundle, Tup};
@@ -11,7 +11,7 @@ use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
 
-/// A value made of scalars: a number, a truth value, a tuple of elements, or a struct that derives it.
+/// A value that consists of scalars: a number, a truth value, a tuple of elements, or a struct that derives it.
 ///
 /// ```
 /// use deckle::prelude::*;
@@ -39,7 +39,7 @@ pub trait Elt: Copy + Send + Sync + 'static {
     fn to_value(self) -> Value;
     /// From a value of the interpreter; `None` if it has another type.
     fn from_value(v: &Value) -> Option<Self>;
-    /// Many of them in flat memory.
+    /// Elements in flat memory.
     #[doc(hidden)]
     type Columns: Columns<Self>;
     #[doc(hidden)]
@@ -49,13 +49,13 @@ pub trait Elt: Copy + Send + Sync + 'static {
 /// A scalar type.
 #[diagnostic::on_unimplemented(message = "`{Self}` is not a scalar of the language", label = "not a scalar")]
 pub trait Scalars: Elt {
-    /// Which one.
+    /// The scalar type.
     const TYPE: ScalarType;
     /// As a scalar of the IR.
     fn scalar(self) -> Scalar;
 }
 
-/// A type that has arithmetic.
+/// A type with arithmetic.
 #[diagnostic::on_unimplemented(message = "`{Self}` has no arithmetic", label = "not a number")]
 pub trait Num: Scalars {}
 /// An integer type.
@@ -98,18 +98,18 @@ scalars! {
     f64, F64, [Num Float];
 }
 
-/// What a vector or sequence may hold: elements, arrays, tuples of them ([`Tup`]), and (sequences only) sequences.
+/// The possible elements of a vector or sequence: elements, arrays, tuples of them ([`Tup`]), and (sequences only) sequences.
 #[diagnostic::on_unimplemented(
     message = "no array or sequence of a program can hold `{Self}`",
     label = "neither an element, nor an array, nor a sequence",
     note = "elements are `bool`, the numbers of 8 to 64 bits, tuples of 2 to 8 elements, and `Copy` structs with `#[derive(Elt)]`"
 )]
 pub trait Item: Sized + 'static {
-    /// How the language speaks of one.
+    /// The handle of an element in the language.
     type Handle: Handle<Item = Self>;
     /// Its type without sizes.
     fn kind() -> Type;
-    /// How many of its outer dimensions have one size each.
+    /// The number of its outer regular dimensions.
     #[doc(hidden)]
     const RANK: usize = 0;
 }
@@ -128,7 +128,7 @@ impl<T: Elt> Item for T {
     label = "expected `Exp<_>`, `Arr<_>`, `Arr<_, D2>`, `Seq<_>` or `Tup<_>`"
 )]
 pub trait Handle: Copy {
-    /// What it is when it is in a collection.
+    /// Its type as an element of a collection.
     type Item: Item<Handle = Self>;
     #[doc(hidden)]
     fn raw(self) -> Raw;
@@ -136,20 +136,20 @@ pub trait Handle: Copy {
     fn from_raw(raw: Raw) -> Self;
 }
 
-/// What a closure that makes elements may return: a handle, a tuple of expressions, or a plain Rust value.
+/// A result of a closure that returns elements: a handle, a tuple of expressions, or a plain Rust value.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an element of a program's array or sequence",
     label = "expected a handle, a tuple of expressions, or a scalar",
     note = "a tuple that holds arrays is made with `tup((a, b))`"
 )]
 pub trait IntoHandle {
-    /// The handle that it becomes.
+    /// Its handle.
     type Handle: Handle;
     /// As a handle.
     fn into_handle(self) -> Self::Handle;
 }
 
-/// A fold or scan of a collection in order, from a state on.
+/// A sequential fold or scan of a collection, from an initial state.
 #[track_caller]
 pub(crate) fn in_order<S: IntoHandle, A: Item, R: IntoHandle<Handle = S::Handle>>(
     op: Op,
@@ -161,7 +161,7 @@ pub(crate) fn in_order<S: IntoHandle, A: Item, R: IntoHandle<Handle = S::Handle>
     apply_body(op, &[start, elements], |x| f(S::Handle::from_raw(x[0]), A::Handle::from_raw(x[1])).into_handle().raw())
 }
 
-/// What may stand where an expression of `T` is meant: `Exp<T>`, a plain `T`, and for tuples a tuple of such.
+/// A value that can be used as an expression of `T`: `Exp<T>`, a plain `T`, and for tuples a tuple of such.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an expression of `{T}`",
     label = "expected `Exp<{T}>` or `{T}`",

@@ -1,4 +1,4 @@
-//! What can go wrong when a program is built or run.
+//! Errors in building and running programs.
 
 use deckle_diag::{Code, Diagnostic, SourceMap};
 use deckle_runtime::OverBudget;
@@ -34,25 +34,25 @@ impl Place {
     }
 }
 
-/// What is wrong with a program.
+/// The kinds of errors of a program.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Fault {
-    /// A handle was made, or used, outside of any program.
+    /// A handle was created, or used, outside of any program.
     NoProgram,
     /// A handle of one program is used in another.
     Mixed,
-    /// A variable is used outside of the closure whose parameter, or part, it is.
+    /// A variable is used outside of the closure whose parameter, or local value, it is.
     Escaped,
-    /// The closure goes on for ever.
+    /// The closure does not terminate.
     Endless,
     /// An operator does not take these operands.
     Type(String),
     /// An argument does not fit its parameter.
     Argument(String),
-    /// A value is needed before the sequence has been traversed that it is made from.
+    /// A value is needed before the sequence from which it is computed has been traversed.
     Stream(Box<Diagnostic>),
-    /// Something went wrong while running: an index out of range, say.
+    /// A run-time error: an index out of range, for example.
     Run(Box<Diagnostic>),
 }
 
@@ -61,11 +61,11 @@ pub enum Fault {
 pub struct Error {
     fault: Fault,
     place: Option<Place>,
-    /// The error of an iterator that elements came from.
+    /// The error of an iterator that produces elements.
     cause: Option<Arc<dyn std::error::Error + Send + Sync>>,
 }
 
-/// Equal faults at the same place. What errors of others say is in the fault.
+/// Equal faults at the same place. Messages of causes are part of the fault.
 impl PartialEq for Error {
     fn eq(&self, other: &Error) -> bool {
         (&self.fault, &self.place) == (&other.fault, &other.place)
@@ -77,17 +77,17 @@ impl Error {
         Error { fault, place: place.filter(Place::is_known), cause: None }
     }
 
-    /// The same with what it comes from.
+    /// The same error with a cause.
     pub(crate) fn because(self, cause: Option<Box<dyn std::error::Error + Send + Sync>>) -> Error {
         Error { cause: cause.map(Arc::from), ..self }
     }
 
-    /// What is wrong.
+    /// The kind of error.
     pub fn fault(&self) -> &Fault {
         &self.fault
     }
 
-    /// The file and line of the Rust source that is to blame, if known.
+    /// The file and line of the Rust source of the error, if known.
     pub fn place(&self) -> Option<(&'static str, u32)> {
         self.place.map(|p| (p.file, p.line))
     }
@@ -98,17 +98,17 @@ pub(crate) fn argument(message: String) -> Error {
     Error::new(Fault::Argument(message), None)
 }
 
-/// There is no room.
+/// Not enough memory.
 pub(crate) fn limit(e: &OverBudget) -> Box<Diagnostic> {
     Box::new(Diagnostic::nowhere(Code::LimitExceeded, e.to_string()))
 }
 
-/// There is no room for what is kept.
+/// Not enough memory for a resident result.
 pub(crate) fn over(e: OverBudget) -> Error {
     Error::new(Fault::Run(limit(&e)), None)
 }
 
-/// A result that is not what the types of the program say.
+/// A result that does not have the types of the program.
 pub(crate) fn misfit() -> Error {
     argument("the result is not of the type that the program promised".into())
 }
@@ -147,7 +147,7 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {
-    /// The error of the iterator that elements came from, if it is what failed.
+    /// The error of the iterator that produces elements, if that failed.
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         self.cause.as_deref().map(|e| e as _)
     }

@@ -8,7 +8,7 @@ use std::ops;
 
 /// A scalar, tuple or struct of a program under construction.
 ///
-/// It is `Copy`, and the arithmetic of Rust works on it: `x * x + 1.0`. What Rust cannot overload has a method:
+/// It is `Copy`, and Rust's arithmetic operators work on it: `x * x + 1.0`. What Rust cannot overload has a method:
 /// `x.lt(y)`, `x.equals(y)`, and [`crate::choose`] for `if`.
 #[derive(Debug)]
 pub struct Exp<T> {
@@ -45,7 +45,7 @@ impl<T: Elt> Handle for Exp<T> {
     }
 }
 
-/// A tuple of expressions, which can become an expression of a tuple.
+/// A tuple of expressions that can become an expression of a tuple.
 pub trait Pack {
     /// The tuple.
     type Packed: Elt;
@@ -53,7 +53,7 @@ pub trait Pack {
     fn pack(self) -> Exp<Self::Packed>;
 }
 
-/// A tuple of a program, which can become a Rust tuple of its components.
+/// A tuple of a program that can become a Rust tuple of its components.
 ///
 /// ```
 /// # use deckle::prelude::*;
@@ -125,7 +125,7 @@ binary_operators! {
     Shr shr Shr Int;
 }
 
-/// A type that has logic on its bits: integers and `bool`.
+/// A type with bitwise logic: integers and `bool`.
 #[diagnostic::on_unimplemented(message = "`{Self}` has no logic on bits", label = "neither an integer nor `bool`")]
 pub trait Bits: Scalars {}
 
@@ -214,7 +214,7 @@ impl Exp<bool> {
 }
 
 impl<T: Elt> Exp<T> {
-    /// The component at `k` of a tuple or struct, whose type must be `U`; what `derive(Elt)` and [`Unpack`] are made of.
+    /// The component at `k` of a tuple or struct, whose type must be `U`; used by `derive(Elt)` and [`Unpack`].
     #[doc(hidden)]
     #[track_caller]
     pub fn component<U: Elt>(self, k: u32) -> Exp<U> {
@@ -222,7 +222,7 @@ impl<T: Elt> Exp<T> {
     }
 }
 
-/// A struct put together from its fields; what `derive(Elt)` is made of.
+/// A struct constructed from its fields; used by `derive(Elt)`.
 #[doc(hidden)]
 #[track_caller]
 pub fn record<T: Elt>(name: &str, fields: &[(&str, ErasedExp)]) -> Exp<T> {

@@ -1,6 +1,6 @@
-//! Host values in flat memory, and back: how data crosses the border.
+//! Host values in flat memory, and back: the conversion of arguments and results.
 //!
-//! Scalars lie as they lie on the host: a `Vec` of them is moved, a slice is lent, and nothing is copied. Tuples and structs are taken apart into a column for each
+//! Scalars have the layout of the host: a `Vec` of them is moved, a slice is lent, and nothing is copied. Tuples and structs are split into a column for each
 //! component, rows into their elements and offsets, in one pass.
 //!
 //! ```text
@@ -17,47 +17,47 @@ use deckle_ir::scalar::ScalarType;
 use deckle_runtime::{Buffer, Data, Form, Lender, Number, OverBudget, Pool};
 use std::marker::PhantomData;
 
-/// Who counts the memory of what is put together: nobody, if it is the caller's.
+/// The pool that counts the memory of converted values: none, if it is the caller's.
 pub type Counts<'p> = Option<&'p Pool>;
 
 const WHAT: &str = "elements of a stream";
 
-/// So many elements are taken apart at a time: they are read once and stay in the cache for all of their components.
+/// The number of elements that are split at a time: they are read once and stay in the cache for all of their components.
 const AT_ONCE: usize = 1024;
 
-/// Elements of one type, a column for each scalar in them. `Elt::Columns` are.
+/// Elements of one type, a column for each scalar in them: the trait of `Elt::Columns`.
 pub trait Columns<T: Elt>: Default + Send + 'static {
-    /// Adds what `get` makes of items.
+    /// Appends the elements that `get` returns for items.
     fn extend_with<S>(&mut self, items: &[S], get: impl Fn(&S) -> T + Copy);
 
-    /// Makes room for so many more.
+    /// Reserves space for more elements.
     fn reserve(&mut self, more: usize);
 
-    /// So many zeros.
+    /// This many zeros.
     fn zeros(n: usize) -> Self;
 
-    /// A part of the columns, to be written.
+    /// A part of the columns, for writing.
     type Slots<'a>: Send;
 
     /// All of them.
     fn slots(&mut self) -> Self::Slots<'_>;
 
-    /// The first so many, and the others.
+    /// The first elements, and the others.
     fn split<'a>(slots: Self::Slots<'a>, at: usize) -> (Self::Slots<'a>, Self::Slots<'a>);
 
-    /// Writes what `get` makes of items.
+    /// Writes the elements that `get` returns for items.
     fn fill<S>(slots: Self::Slots<'_>, items: &[S], get: impl Fn(&S) -> T + Copy);
 
     /// As values.
     ///
     /// # Errors
-    /// There is no room in the pool that counts them.
+    /// There is no memory in the pool that counts them.
     fn into_data(self, pool: Counts<'_>) -> Result<Data, OverBudget>;
 
-    /// Reads the element at a place of values; `None` if they are of another type.
+    /// Reads the element at an index of values; `None` if they are of another type.
     fn reader(data: &Data) -> Option<impl Fn(usize) -> T>;
 
-    /// The columns of elements that are given away, on so many threads.
+    /// The columns of elements that are given away, on a number of threads.
     fn from_vec(items: Vec<T>, threads: usize) -> Self {
         apart(&items, threads)
     }
@@ -73,7 +73,7 @@ pub trait Columns<T: Elt>: Default + Send + 'static {
         items.chunks(AT_ONCE).for_each(|some| self.extend_with(some, |x| *x));
     }
 
-    /// Elements as values that are lent, where they lie as they should.
+    /// Elements as values that are lent, if their layout permits.
     fn lend<'a>(items: &'a [T], lender: &Lender<'a>) -> Result<Data, OverBudget> {
         apart::<T, Self>(items, lender.threads()).into_data(None)
     }
@@ -85,10 +85,10 @@ pub trait Columns<T: Elt>: Default + Send + 'static {
     }
 }
 
-/// So many bytes are worth a thread.
+/// The number of bytes that justifies a thread.
 const WORTH: usize = 1 << 20;
 
-/// Takes elements apart, on so many threads at most.
+/// Splits elements into columns, on at most `threads` threads.
 fn apart<T: Elt, C: Columns<T>>(items: &[T], threads: usize) -> C {
     let parts = threads.min(size_of_val(items) / WORTH);
     if parts <= 1 {
@@ -281,7 +281,7 @@ tuples! {
     (A FA 0, B FB 1, C FC 2, D FD 3, E FE 4, F FF 5, G FG 6, H FH 7);
 }
 
-/// Host values of one type, one after another, as they are put together in flat memory.
+/// Host values of one type, one after another, while they are collected in flat memory.
 pub trait Flat<P>: Default + Send + 'static {
     /// Adds a value.
     fn push(&mut self, item: &P);
@@ -289,13 +289,13 @@ pub trait Flat<P>: Default + Send + 'static {
     /// As values.
     ///
     /// # Errors
-    /// There is no room in the pool that counts them.
+    /// There is no memory in the pool that counts them.
     fn into_data(self, pool: Counts<'_>) -> Result<Data, OverBudget>;
 
-    /// Values as those of the host; `None` if they are of another type.
+    /// Values converted to those of the host; `None` if they are of another type.
     fn into_vec(data: Data) -> Option<Vec<P>>;
 
-    /// About how many bytes a value takes.
+    /// The approximate bytes of a value.
     fn bytes(item: &P) -> usize;
 
     /// Adds values.
@@ -303,14 +303,14 @@ pub trait Flat<P>: Default + Send + 'static {
         items.iter().for_each(|item| self.push(item));
     }
 
-    /// Values that are given away, on so many threads.
+    /// Values that are given away, on a number of threads.
     fn from_vec(items: Vec<P>, _threads: usize) -> Self {
         let mut flat = Self::default();
         flat.extend(&items);
         flat
     }
 
-    /// Values that are lent, where they lie as they should.
+    /// Values that are lent, if their layout permits.
     fn lend<'a>(items: &'a [P], _lender: &Lender<'a>) -> Result<Data, OverBudget> {
         let mut flat = Self::default();
         flat.extend(items);
@@ -355,7 +355,7 @@ impl<T: Elt> Flat<T> for Elements<T> {
 /// Vectors or sequences of any lengths.
 #[derive(Debug)]
 pub struct Rows<F> {
-    /// Where each ends, behind a 0.
+    /// The end of each, after a 0.
     ends: Vec<i64>,
     elem: F,
 }
@@ -398,12 +398,12 @@ impl<P, F: Flat<P>> Flat<Vec<P>> for Rows<F> {
     }
 }
 
-/// Rows that end where their elements were put together.
+/// Rows whose ends are the ends of their collected elements.
 fn rows(offsets: Buffer, elem: Data) -> Data {
     Data::rows(offsets, elem).expect("a row ends where its elements do")
 }
 
-/// How long each row is, and their elements.
+/// The length of each row, and their elements.
 fn lengths(data: Data) -> Option<(Vec<usize>, Data)> {
     let lens = (0..data.len()).map(|i| data.row(i).map(|(lo, hi)| hi - lo)).collect::<Option<_>>()?;
     match data.into_form() {
@@ -415,7 +415,7 @@ fn lengths(data: Data) -> Option<(Vec<usize>, Data)> {
 /// Arrays of several dimensions, each with a shape of its own.
 #[derive(Debug)]
 pub struct Grids<F, D> {
-    /// Where the parts of each dimension end, behind a 0.
+    /// The ends of the parts of each dimension, after a 0.
     ends: Vec<Vec<i64>>,
     elem: F,
     rank: PhantomData<fn() -> D>,
@@ -469,7 +469,7 @@ impl<P, F: Flat<P>, D: Rank> Flat<Array<P, D>> for Grids<F, D> {
     }
 }
 
-/// One array of this shape, its elements put into a row for each dimension.
+/// One array of this shape, its elements collected into a row for each dimension.
 pub fn shaped(shape: &[usize], elems: Data) -> Data {
     let mut data = elems;
     for (k, n) in shape.iter().enumerate().rev() {
@@ -479,7 +479,7 @@ pub fn shaped(shape: &[usize], elems: Data) -> Data {
     data
 }
 
-/// The shape of the only array, of so many dimensions, and its elements; `None` if its rows are not of one length.
+/// The shape of the only array, with this number of dimensions, and its elements; `None` if its rows differ in length.
 pub fn shape_of(mut data: Data, rank: usize) -> Option<(Vec<usize>, Data)> {
     let mut shape = Vec::with_capacity(rank);
     for _ in 0..rank {

@@ -1,4 +1,4 @@
-//! Arrays of the host: what goes into a program and comes out of it.
+//! Arrays of the host: arguments and results of programs.
 
 use crate::arr::{Arr, D1, D2, D3, Rank};
 use crate::bundle::Tup;
@@ -15,21 +15,21 @@ use std::sync::Arc;
 
 /// An array in memory, row by row: a shape and its elements.
 ///
-/// It converts from `Vec`, slices and arrays, and back to `Vec`; with the cargo feature `ndarray` also from and to `ndarray::Array`. What is
-/// owned and lies row by row is moved, everything else is copied:
+/// It converts from `Vec`, slices and arrays, and back to `Vec`; with the cargo feature `ndarray` also from and to `ndarray::Array`. Owned
+/// row-major data is moved, everything else is copied:
 ///
 /// | from | to | |
 /// |---|---|---|
 /// | `Vec<T>`, or a shape and a `Vec<T>` ([`Array::new`]) | `Array<T, D>` | moves the buffer |
 /// | `Array<T, D>` | `Vec<T>`, [`into_iter`](IntoIterator::into_iter) | moves the buffer |
 /// | `Array<T, D>` | `&[T]` ([`as_slice`](Array::as_slice)) | borrows |
-/// | `ndarray::Array` in standard layout | `Array<T, D>` | moves the buffer, if the array shows all of it |
+/// | `ndarray::Array` in standard layout | `Array<T, D>` | moves the buffer, if the array covers all of it |
 /// | `Array<T, D>` | `ndarray::Array` | moves the buffer |
 /// | slices, `[T; N]`, references, rows ([`Array::from_rows`]) | `Array<T, D>` | copies |
 /// | `ndarray::Array` in any other layout, views | `Array<T, D>` | copies, row by row |
 ///
-/// A program is called with any of these: what is owned is moved into it, may be overwritten by it, and may come back as its result; what is borrowed is lent. Neither is copied,
-/// but for elements that are tuples or structs, which are taken apart, and for [`Interp`](crate::Interp), which has values of its own.
+/// A program is called with any of these: owned data is moved into it, may be overwritten by it, and may be returned as its result; borrowed data is lent. Neither is copied,
+/// except for elements that are tuples or structs, which are split into columns, and for [`Interp`](crate::Interp), which has values of its own.
 ///
 /// ```
 /// # use deckle::prelude::*;
@@ -48,7 +48,7 @@ pub struct Array<T, D = D1> {
 }
 
 impl<T, D: Rank> Array<T, D> {
-    /// An array of this shape, without copying; an error if there are not as many elements, or dimensions, as it says.
+    /// An array of this shape, without copying; an error if the number of elements, or of dimensions, does not match.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -89,7 +89,7 @@ impl<T: Clone> Array<T> {
 }
 
 impl<T: Clone> Array<T, D2> {
-    /// A matrix of these rows, copied together; an error if they differ in length.
+    /// A matrix of these rows, copied; an error if they differ in length.
     pub fn from_rows(rows: Vec<Vec<T>>) -> Result<Self, Error> {
         let cols = rows.first().map_or(0, Vec::len);
         if let Some((i, row)) = rows.iter().enumerate().find(|(_, r)| r.len() != cols) {
@@ -178,9 +178,9 @@ impl<T, D: Rank> AsRef<[T]> for Array<T, D> {
 #[cfg(feature = "ndarray")]
 mod ndarray;
 
-/// Vectors of any lengths, one after another: their elements, and where each begins.
+/// Vectors of any lengths, one after another: their elements, and the offset of each.
 ///
-/// It is what a program takes for a jagged vector `Arr<Arr<T>>`, or a sequence `Seq<Arr<T>>`, without going through its rows. `Vec<Vec<T>>` is one too, and is copied together.
+/// A program accepts it as a jagged vector `Arr<Arr<T>>`, or a sequence `Seq<Arr<T>>`, without traversing its rows. `Vec<Vec<T>>` is accepted too, and is copied into one.
 ///
 /// ```
 /// # use deckle::prelude::*;
@@ -197,7 +197,7 @@ pub struct Ragged<T> {
 }
 
 impl<T> Ragged<T> {
-    /// Rows that begin at these offsets, without copying; an error if they do not begin with 0, decrease, or do not end where the elements do.
+    /// Rows that begin at these offsets, without copying; an error if they do not begin with 0, decrease, or do not end at the number of elements.
     pub fn new(offsets: Vec<i64>, data: Vec<T>) -> Result<Self, Error> {
         let wrong = |message: String| Error::new(Fault::Argument(message), None);
         let (Some(first), Some(last)) = (offsets.first(), offsets.last()) else {
@@ -214,7 +214,7 @@ impl<T> Ragged<T> {
         Ok(Ragged { offsets, data })
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     pub fn len(&self) -> usize {
         self.offsets().len() - 1
     }
@@ -230,7 +230,7 @@ impl<T> Ragged<T> {
         self.data.get(*lo as usize..*hi as usize)
     }
 
-    /// Where the rows begin, and where the last ends.
+    /// The offsets of the rows, and the end of the last.
     pub fn offsets(&self) -> &[i64] {
         self.offsets.as_slice()
     }
@@ -246,7 +246,7 @@ impl<T> Ragged<T> {
     }
 }
 
-/// A handle, or a tuple of handles, that can be an argument or a result: what it is on the host.
+/// A handle, or a tuple of handles, that can be an argument or a result: its representation on the host.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an argument or result of a program",
     label = "has no type on the host"
@@ -254,7 +254,7 @@ impl<T> Ragged<T> {
 pub trait Hosted {
     /// The Rust type of its values.
     type Host;
-    /// A result, which nobody else has: what lies as the host has it is not copied. `None` if it is of another type.
+    /// A result with no other owner: data in the layout of the host is not copied. `None` if it is of another type.
     #[doc(hidden)]
     fn from_data(data: Data) -> Option<Self::Host>;
 }
@@ -267,11 +267,11 @@ impl<T: Elt> Hosted for Exp<T> {
     }
 }
 
-/// Elements and rows, as they are on the host inside a collection.
+/// Elements and rows: their representation on the host inside a collection.
 pub trait HostItem: Item {
     /// The Rust type of one.
     type Plain;
-    /// Many of them in flat memory.
+    /// Values in flat memory.
     #[doc(hidden)]
     type Flat: Flat<Self::Plain>;
 }
@@ -316,10 +316,10 @@ impl<A: HostItem> Hosted for Seq<A> {
     }
 }
 
-/// A result that stays with the engine between calls, as the handle `H` has it: [`Compiled::keep`](crate::Compiled::keep).
+/// A result that stays in the engine between calls, with the type of the handle `H`: [`Compiled::keep`](crate::Compiled::keep).
 ///
-/// On a GPU it stays on the device. It is an argument for parameters of the same type, on the same device without being copied. Borrowed, it stays; moved, its memory may become that of the result. Nothing is taken apart or put together but by
-/// [`into_host`](Resident::into_host).
+/// On a GPU it stays on the device. It is an argument for parameters of the same type, and is not copied on the same device. Borrowed, it stays; moved, its memory may be reused for the result. Only
+/// [`into_host`](Resident::into_host) converts it.
 ///
 /// ```
 /// # use deckle::prelude::*;
@@ -333,7 +333,7 @@ impl<A: HostItem> Hosted for Seq<A> {
 #[derive(Debug)]
 pub struct Resident<H> {
     kept: Kept,
-    /// What may be used to copy it from a device.
+    /// The settings for copying it from a device.
     settings: Arc<Settings>,
     of: PhantomData<fn() -> H>,
 }
@@ -343,15 +343,15 @@ impl<H: Hosted> Resident<H> {
         Resident { kept, settings, of: PhantomData }
     }
 
-    /// How many bytes it takes.
+    /// Its size in bytes.
     pub fn bytes(&self) -> usize {
         self.kept.bytes()
     }
 
-    /// As a value of the host: without copying, where it lies as the host has it. From a GPU it is copied, when everything that it depends on has been computed.
+    /// As a value of the host: without copying, if it has the layout of the host. From a GPU it is copied, once everything that it depends on has been computed.
     ///
     /// # Errors
-    /// There is no room for what comes from a GPU, or that has been lost.
+    /// There is no memory for a copy from a GPU, or the GPU has been lost.
     pub fn into_host(self) -> Result<H::Host, Error> {
         let data = self.kept.fetch(&self.settings).map_err(|d| Error::new(Fault::Run(d), None))?;
         H::from_data(data).ok_or_else(crate::error::misfit)
@@ -370,12 +370,12 @@ impl<'a, H: Hosted> Argument<'a, H> for &'a Resident<H> {
     }
 }
 
-/// An argument that the program may keep.
+/// An argument that is given away.
 fn given(data: Result<Data, OverBudget>, shape: &[usize]) -> Result<Arg, OverBudget> {
     Ok(Arg::Input(Input::Data(shaped(shape, data?))))
 }
 
-/// An argument that it may only read.
+/// An argument that is lent.
 fn lent(data: Result<Data, OverBudget>, shape: &[usize]) -> Result<Arg, OverBudget> {
     Ok(Arg::Input(Input::Lent(shaped(shape, data?))))
 }
@@ -404,7 +404,7 @@ impl<'a, T: HostItem, const N: usize, const M: usize> Argument<'a, Arr<T, D2>> f
     }
 }
 
-/// What may be given for vectors and for sequences.
+/// Arguments for vectors and for sequences.
 macro_rules! lists {
     ($($handle:ident)*) => {$(
         impl<'a, T: HostItem> Argument<'a, $handle<T>> for Vec<T::Plain> {
@@ -499,13 +499,13 @@ tuples! {
     (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7);
 }
 
-/// Tuples or structs whose components are given each for itself: [`columns`].
+/// Tuples or structs whose components are passed separately: [`columns`].
 #[derive(Debug)]
 pub struct InColumns<C> {
     columns: C,
 }
 
-/// A vector or sequence of tuples or structs, given as it lies in flat memory: a slice or `Vec` for each component, in their order and all of one length. Nothing is taken apart; slices are
+/// A vector or sequence of tuples or structs, passed in its flat layout: a slice or `Vec` for each component, in their order and of equal length. Nothing is converted; slices are
 /// lent.
 ///
 /// ```
@@ -525,7 +525,7 @@ pub fn columns<C>(columns: C) -> InColumns<C> {
     InColumns { columns }
 }
 
-/// One component of many tuples or structs.
+/// One component of a collection of tuples or structs.
 #[diagnostic::on_unimplemented(message = "`{Self}` is no column", label = "expected a slice or a `Vec` of elements")]
 pub trait Column<'a> {
     #[doc(hidden)]
@@ -550,7 +550,7 @@ impl<'a, T: Elt> Column<'a> for Vec<T> {
     }
 }
 
-/// Columns beside each other.
+/// Columns, combined.
 fn beside(columns: Vec<Data>) -> Arg {
     let len = columns.first().map_or(0, Data::len);
     match Data::tuples(len, columns) {

@@ -1,4 +1,4 @@
-//! Files: host values from them and into them, by the ending of their names.
+//! Files: reading and writing host values, in the format given by the file extension.
 //!
 //! ```
 //! # use deckle::prelude::*;
@@ -24,17 +24,17 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! | ending | what is read and written |
+//! | extension | what is read and written |
 //! |---|---|
 //! | `.npy`, `.npz` | NumPy's arrays; `a.npz:x` is the array `x` |
 //! | `.mtx` | Matrix Market: dense as `Array<f64, D2>`, sparse as `Array<(i64, i64, f64)>` or by parts, `a.mtx:off` |
 //! | `.csv`, `.tsv` | tables: a struct or tuple for each line; `t.csv:price` is a column |
 //! | `.png`, `.pgm`, `.ppm` | pictures: `Array<u8, D2>` is grey, `Array<(u8, u8, u8), D2>` coloured |
 //! | `.wav` | sound |
-//! | `.txt` | bytes (`Vec<u8>`), lines (`Vec<Vec<u8>>`), words (`book.txt:words`), or any value as it is written |
+//! | `.txt` | bytes (`Vec<u8>`), lines (`Vec<Vec<u8>>`), words (`book.txt:words`), or any value as a literal |
 //!
-//! `.gz` after any of these says that the file is packed. A file is never trusted: what is wrong with it is an [`Error`] that
-//! names the byte or the line, and no more memory is taken than the file justifies. Output appears complete or not at all.
+//! `.gz` after any of these means that the file is compressed. Files are never trusted: a malformed file is an [`Error`] that
+//! names the byte or the line, and no more memory is allocated than the file justifies. Output appears complete or not at all.
 
 use crate::arr::Rank;
 use crate::elt::Elt;
@@ -47,13 +47,13 @@ use deckle_ir::types::Type;
 use deckle_runtime::Pool;
 use std::path::Path;
 
-/// What a file can hold: elements, and any nesting of `Vec` and [`Array`] around them.
+/// The possible contents of a file: elements, and any nesting of `Vec` and [`Array`] around them.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can neither be read from a file nor written to one",
     label = "expected an element, a `Vec` or an `Array` of such"
 )]
 pub trait Stored: Sized {
-    /// Many of them in flat memory.
+    /// Values in flat memory.
     #[doc(hidden)]
     type Flat: Flat<Self>;
     #[doc(hidden)]
@@ -86,10 +86,10 @@ fn vector(elem: Type) -> Type {
     Type::array(Size::var(SizeVar(0)), elem)
 }
 
-/// Reads a value from a file, or from a part of it (`FILE:PART`), by its ending.
+/// Reads a value from a file, or from a part of it (`FILE:PART`), in the format given by its extension.
 ///
 /// # Errors
-/// If the file cannot be read, is damaged, or holds no value of this type: rows of different lengths where a matrix is meant, say.
+/// If the file cannot be read, is damaged, or holds no value of this type: rows of different lengths for a matrix, for example.
 pub fn read<T: Stored>(path: impl AsRef<Path>) -> Result<T, Error> {
     let path = path.as_ref();
     let data = deckle_io::read_data(path, &T::stored_type(), &Pool::new(None))?;
@@ -97,7 +97,7 @@ pub fn read<T: Stored>(path: impl AsRef<Path>) -> Result<T, Error> {
     value.ok_or_else(|| Error::misfit("its rows are not all of one length").in_file(path))
 }
 
-/// Writes a value to a file by its ending: complete or not at all.
+/// Writes a value to a file in the format given by its extension: complete or not at all.
 ///
 /// # Errors
 /// If the format cannot hold the value, or the file cannot be written.

@@ -1,7 +1,7 @@
 //! **Deckle** is a data-parallel language for ragged data. This crate is the language embedded in Rust.
 //!
-//! A program is a Rust closure over *handles*. [`compile`] runs the closure once; what it does to the handles is the program. What
-//! comes back is called with ordinary Rust values, as often as you like.
+//! A program is a Rust closure over *handles*. [`compile`] runs the closure once, and the operators it applies to the handles are the program. The
+//! result is called with ordinary Rust values, any number of times.
 //!
 //! ```
 //! use deckle::prelude::*;
@@ -14,7 +14,7 @@
 //! # A worked example
 //!
 //! A sparse matrix in the format CSR: the columns and values of all rows one after another, and the offsets at which the rows begin. Rows
-//! have any lengths; `split_offsets` says so, and from there on a row is a vector like any other.
+//! have any lengths; `split_offsets` declares them, and from there on a row is a vector like any other.
 //!
 //! ```
 //! use deckle::prelude::*;
@@ -51,16 +51,16 @@
 //! # Four ideas
 //!
 //! **A size is an expression.** Every dimension of every array carries a symbolic size, which may be read from data: the matrix
-//! above has the type `[i -> [Entry; off[i+1] - off[i]]; n]`. From sizes alone follows what is regular and what is
-//! ragged, what needs a check, and what a program costs. [`Compiled::program`] shows them.
+//! above has the type `[i -> [Entry; off[i+1] - off[i]]; n]`. Sizes alone determine what is regular and what is
+//! ragged, which checks are needed, and the cost of a program. [`Compiled::program`] shows them.
 //!
-//! **A space is what a loop runs over**: the rows of a sparse matrix, a chunk of a stream, the groups of a group-by are one thing, a tree
-//! of dense and ragged dimensions. So there is no second set of operators for ragged data: `map` in a `map` is enough.
+//! **A space is what a loop iterates over**: the rows of a sparse matrix, a chunk of a stream, the groups of a group-by are all the same, a tree
+//! of dense and ragged dimensions. So ragged data needs no second set of operators: a `map` in a `map` is sufficient.
 //!
-//! **A kernel is a space and its sinks.** Everything that happens at the points of one space is one loop; fusion is putting programs
-//! into it. Write small steps: they cost nothing.
+//! **A kernel is a space and its sinks.** All computations at the points of one space share one loop; fusion merges programs
+//! into it. Write small steps: they are free.
 //!
-//! **A stream is kernels over time.** A [`Seq`](struct@Seq) is never all in memory, and [`Seq`](struct@Seq)s nest. Only [`Seq::tab`] makes one an [`Arr`].
+//! **A stream is kernels over time.** A [`Seq`](struct@Seq) is never entirely in memory, and [`Seq`](struct@Seq)s nest. Only [`Seq::tab`] turns one into an [`Arr`].
 //!
 //! ```
 //! # use deckle::prelude::*;
@@ -70,7 +70,7 @@
 //! # Ok::<(), deckle::Error>(())
 //! ```
 //!
-//! Elements of a sequence come from any iterator while the program runs ([`feed`]), and a result that is a sequence is one ([`Compiled`]'s `stream`):
+//! Elements of a sequence come from any iterator while the program runs ([`feed`]), and a result that is a sequence is an iterator ([`Compiled`]'s `stream`):
 //!
 //! ```
 //! # use deckle::prelude::*;
@@ -81,18 +81,18 @@
 //! # Ok::<(), deckle::Error>(())
 //! ```
 //!
-//! # Where programs run
+//! # Backends
 //!
-//! One word changes it, [`Compiled::on`]; the program stays the same. Native code comes from an LLVM that is found when it is needed, that of
-//! the Rust toolchain, say; where there is none the interpreter runs the program and says so. What was compiled is kept for the next call, and
+//! [`Compiled::on`] selects the backend; the program stays the same. Native code needs an LLVM, which is located at first use, for example in
+//! the Rust toolchain; without one the interpreter runs the program and reports it. Compiled code is cached for the next call, and
 //! on disk for the next process.
 //!
 //! | backend | |
 //! |---|---|
-//! | [`Cpu`], [`Cpu::threads`] | native code on all cores, which is where programs run if nothing is said, or on so many threads: the same bits as on one |
+//! | [`Cpu`], [`Cpu::threads`] | native code on all cores, the default, or on a number of threads: the same bits as on one |
 //! | [`Seq`](const@Seq) | native code on one core |
-//! | [`Gpu`](const@Gpu), with a [`device`](OneGpu::device) and a budget of [`memory`](OneGpu::memory) | a GPU of NVIDIA, of which only the driver is needed; results that are kept stay there |
-//! | [`Interp`] | the reference interpreter, which defines what programs mean: slow, and checked |
+//! | [`Gpu`](const@Gpu), with a [`device`](OneGpu::device) and a budget of [`memory`](OneGpu::memory) | a GPU of NVIDIA, which requires only the driver; resident results stay there |
+//! | [`Interp`] | the reference interpreter, which defines the meaning of programs: slow, and checked |
 //!
 //! ```
 //! # use deckle::prelude::*;
@@ -103,21 +103,21 @@
 //!
 //! # What a call costs
 //!
-//! Arguments are lent or given away, and cross without being looked at, element by element, if they are scalars:
+//! Arguments are lent or given away. Those with scalar elements are passed without touching the elements:
 //!
 //! | argument | |
 //! |---|---|
 //! | `&[T]`, `&Vec<T>`, `&Array<T, D>`, ndarray views in standard layout | lent until the call returns |
-//! | `Vec<T>`, `Array<T, D>` | given away: the result may be computed in its memory, and is then that very `Vec` |
-//! | [`Ragged<T>`](Ragged), owned or borrowed | as above; the offsets were checked when it was made, and are not again |
-//! | a `Vec` or slice of tuples, or of structs with `#[derive(Elt)]` | taken apart, a column for each scalar, in one pass |
-//! | [`columns`]`((&[A], &[B]))` for vectors of tuples and structs | lent, a column for each component: nothing is taken apart |
-//! | `Vec<Vec<T>>` | copied together |
-//! | [`feed`]`(iterator)`, [`feed_blocks`]`(iterator)` | read ahead on a thread of its own, in blocks: some nanoseconds an element; of blocks that come as `Vec`s next to nothing |
+//! | `Vec<T>`, `Array<T, D>` | given away: the result may be computed in its memory, and is then the same `Vec` |
+//! | [`Ragged<T>`](Ragged), owned or borrowed | as above; the offsets were checked at construction, and are not checked again |
+//! | a `Vec` or slice of tuples, or of structs with `#[derive(Elt)]` | split into a column for each scalar, in one pass |
+//! | [`columns`]`((&[A], &[B]))` for vectors of tuples and structs | lent, a column for each component, without conversion |
+//! | `Vec<Vec<T>>` | copied into one array |
+//! | [`feed`]`(iterator)`, [`feed_blocks`]`(iterator)` | read ahead on a thread of its own, in blocks: some nanoseconds per element; almost nothing for blocks that are `Vec`s |
 //! | [`from_file`]`(path)` | read ahead from a file, block by block |
-//! | a [`Resident`], owned or borrowed | what [`Compiled`]'s `keep` left with the engine: nothing |
+//! | a [`Resident`], owned or borrowed | left in the engine by [`Compiled`]'s `keep`: no cost |
 //!
-//! Results are new memory that the caller owns. A call takes about a microsecond besides. Memory that is lent and ends in the last 64 bytes of a page is copied: compiled code reads
+//! Results are new memory that the caller owns. A call has an overhead of about a microsecond. Lent memory that ends in the last 64 bytes of a page is copied: compiled code reads
 //! whole vectors.
 //!
 //! ```
@@ -131,7 +131,7 @@
 //! # Ok::<(), deckle::Error>(())
 //! ```
 //!
-//! What a program may use is [`Compiled::memory`], [`Compiled::chunk`] and [`Cpu::threads`]; how far it is, [`Compiled::progress`]; what is known before it runs, [`Compiled::explain`] and [`Compiled::cost`].
+//! [`Compiled::memory`], [`Compiled::chunk`] and [`Cpu::threads`] limit the resources of a program; [`Compiled::progress`] reports its progress; [`Compiled::explain`] and [`Compiled::cost`] describe it before it runs.
 //!
 //! # Reading and writing programs
 //!
@@ -146,18 +146,18 @@
 //! Handles are `Copy`, and the same operator on the same operands is computed once: `x * x + x * x` has one product, and
 //! `xs.map(f).zip(xs.map(f))` one map, for a function `f`.
 //!
-//! Arithmetic is Rust's own. What Rust cannot overload has a name, the same everywhere:
-//! `x.lt(y)`, `x.equals(y)`, [`choose`] for `if`, [`select`] where both sides are cheap, [`repeat`] and [`loop_while`] for loops.
-//! The rank is in the type: a matrix where a vector is meant does not compile, and a function that works at every rank says
-//! `D: `[`Rank`]. Most operators do: `map` takes all elements, `fold` and `scan` run along the innermost axis, `take` and `slice` along
+//! Arithmetic uses Rust's operators. What Rust cannot overload has a method or function, with the same name everywhere:
+//! `x.lt(y)`, `x.equals(y)`, [`choose`] for `if`, [`select`] if both sides are cheap, [`repeat`] and [`loop_while`] for loops.
+//! The rank is in the type: passing a matrix for a vector does not compile, and a function that works at every rank has
+//! `D: `[`Rank`]. Most operators do: `map` applies to all elements, `fold` and `scan` run along the innermost axis, `take` and `slice` along
 //! the outermost.
 //!
-//! What only a run can find out (an index out of range, unequal lengths) is an [`Error`] with the place in your Rust source, never a
-//! panic. So is a handle that leaves its closure, or its program, and a closure that builds without end: see [`Fault`].
+//! Errors that only a run can find (an index out of range, unequal lengths) are an [`Error`] with the place in your Rust source, never a
+//! panic. So are a handle that leaves its closure, or its program, and a closure that does not terminate: see [`Fault`].
 //!
 //! # Features
 //!
-//! - `ndarray` (off by default): [`Array`] from and to `ndarray::Array`, without copying where the elements lie row by row.
+//! - `ndarray` (off by default): [`Array`] from and to `ndarray::Array`, without copying if the elements are row-major.
 
 mod arr;
 mod backend;
@@ -195,7 +195,7 @@ pub use seq::{Seq, count, count_to, only_if, produce, sequence};
 pub use stream::Arg;
 pub use stream::{Argument, Blocks, Feed, FromFile, Results, feed, feed_blocks, feed_results, from_file};
 
-/// Everything that programs use: `use deckle::prelude::*;`.
+/// Everything that programs need: `use deckle::prelude::*;`.
 pub mod prelude {
     pub use crate::{
         Above, Arr, Array, Below, Compiled, Cpu, D1, D2, D3, Edge, Elt, Error, Exp, Fault, Float, Gpu, Int, Interp,
@@ -206,7 +206,7 @@ pub mod prelude {
     };
 }
 
-/// What `derive(Elt)` is made of.
+/// The support code of `derive(Elt)`.
 #[doc(hidden)]
 pub mod __private {
     pub use crate::exp::{ErasedExp, record};

@@ -1,4 +1,4 @@
-//! Scalar mathematics: comparison, conversion, and the functions of `f32`, `f64` and the integers, by the names of Rust.
+//! Scalar mathematics: comparison, conversion, and the functions of `f32`, `f64` and the integers, with Rust's names.
 
 use crate::elt::{Float, Int, IntoExp, Num, Scalars};
 use crate::exp::Exp;
@@ -7,7 +7,7 @@ use deckle_ir::array::{BinOp, Op, UnOp};
 
 macro_rules! comparisons {
     ($($method:ident $op:ident $doc:literal $example:literal;)*) => {
-        /// Comparison: Rust's own operators give a `bool` now, not an expression of one.
+        /// Comparison: Rust's own operators return a `bool` immediately, not an expression of one.
         impl<T: Scalars> Exp<T> {
             $(
             #[doc = $doc]
@@ -147,7 +147,7 @@ impl<T: Num> Exp<T> {
         signum Sign "-1, 0 or 1; a zero or NaN itself." "-2" => "-1.0";
     }
 
-    /// The lesser; NaN if either is.
+    /// The minimum; NaN if either is.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -159,7 +159,7 @@ impl<T: Num> Exp<T> {
         self.binary(BinOp::Min, other.into_exp())
     }
 
-    /// The greater; NaN if either is.
+    /// The maximum; NaN if either is.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -171,7 +171,7 @@ impl<T: Num> Exp<T> {
         self.binary(BinOp::Max, other.into_exp())
     }
 
-    /// Itself, but at least `lo` and at most `hi`.
+    /// The value limited to at least `lo` and at most `hi`.
     ///
     /// ```
     /// # use deckle::prelude::*;

@@ -1,4 +1,4 @@
-//! Sequences of a program: [`Seq`]. A sequence is never all in memory; only [`Seq::tab`] makes it a vector.
+//! Sequences of a program: [`Seq`]. A sequence is never entirely in memory; only [`Seq::tab`] turns it into a vector.
 
 mod folding;
 
@@ -110,8 +110,8 @@ pub fn only_if<R: IntoHandle>(cond: Exp<bool>, f: impl FnOnce() -> R) -> Seq<Mad
 }
 
 impl<A: Item> Seq<A> {
-    /// Applies a function to each element: the comprehension `{f(x) : x in s}`. The function may use from outside only what is
-    /// in memory as a whole, not another sequence.
+    /// Applies a function to each element: the comprehension `{f(x) : x in s}`. The function may use from outside only values that are
+    /// entirely in memory, not another sequence.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -160,7 +160,7 @@ impl<A: Item> Seq<A> {
         }))
     }
 
-    /// Applies a function that gives a sequence, and puts these one after another: a comprehension with two generators.
+    /// Applies a function that returns a sequence, and concatenates the results: a comprehension with two generators.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -173,7 +173,7 @@ impl<A: Item> Seq<A> {
         wrap(apply(Op::Flatten, &[mapped]))
     }
 
-    /// The elements for which the function gives `true`.
+    /// The elements for which the function returns `true`.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -189,7 +189,7 @@ impl<A: Item> Seq<A> {
         wrap(apply(Op::Flatten, &[kept]))
     }
 
-    /// One after another.
+    /// The concatenation of two sequences.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -201,7 +201,7 @@ impl<A: Item> Seq<A> {
         wrap(apply(Op::Append, &[self.raw, t.raw]))
     }
 
-    /// How many elements, known at the end.
+    /// The number of elements, known at the end.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -213,7 +213,7 @@ impl<A: Item> Seq<A> {
         Exp::from_raw_elt(apply(Op::Length, &[self.raw]))
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -225,7 +225,7 @@ impl<A: Item> Seq<A> {
         Exp::from_raw_elt(apply(Op::Empty, &[self.raw]))
     }
 
-    /// The only element; none or several are an error.
+    /// The only element; an empty or longer sequence is an error.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -250,7 +250,7 @@ impl<A: Item> Seq<A> {
         Arr::from_raw(apply(Op::Tab, &[self.raw]))
     }
 
-    /// Cuts into subsequences: each `false` takes an element, each `true` ends one.
+    /// Splits into subsequences: each `false` takes an element, each `true` ends one.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -265,7 +265,7 @@ impl<A: Item> Seq<A> {
 }
 
 impl<A: Item> Seq<Seq<A>> {
-    /// All subsequences one after another.
+    /// The concatenation of all subsequences.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -305,7 +305,7 @@ impl<T: Elt> Seq<T> {
 }
 
 impl<T: Elt, U: Elt> Seq<(T, U)> {
-    /// The first components, and the second ones.
+    /// The first components, and the second components.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -357,7 +357,7 @@ impl<T: Item, D: Rank> Seq<Arr<T, D>> {
 }
 
 impl<T: Item> Seq<Arr<T>> {
-    /// All arrays one after another, as one sequence.
+    /// The concatenation of all arrays, as one sequence.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -372,7 +372,7 @@ impl<T: Item> Seq<Arr<T>> {
 }
 
 impl<T: Item, D: Below> Seq<Arr<T, D>> {
-    /// Materialises the arrays as one array of one more dimension; all are cut to the least extent along each dimension.
+    /// Materialises the arrays as one array with one more dimension; all are cut to the minimal extent along each dimension.
     ///
     /// ```
     /// # use deckle::prelude::*;

@@ -1,4 +1,4 @@
-//! Streams: sequences that come from an iterator while the program runs, and results that are one.
+//! Streams: sequences that come from an iterator while the program runs, and results that are an iterator.
 //!
 //! ```
 //! use deckle::prelude::*;
@@ -28,26 +28,26 @@ use std::sync::mpsc::{Receiver, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Why the elements of a sequence do not come any more.
+/// The error that ends the elements of a sequence.
 pub(crate) type Ended = Box<dyn std::error::Error + Send + Sync>;
 
-/// An argument on its way.
+/// An argument in conversion.
 #[doc(hidden)]
 #[allow(private_interfaces, missing_debug_implementations)]
 pub enum Arg {
-    /// All there.
+    /// Complete.
     Input(Input),
-    /// The elements of a sequence, and what becomes of them.
+    /// A streamed sequence, and the fate of its iterator.
     Feed(Input, Fate),
     /// The elements of a sequence in a file.
     File(PathBuf),
-    /// None, and why.
+    /// No value, with the reason.
     Wrong(String),
 }
 
-/// What a parameter takes: its type on the host, owned or borrowed; and where it is a sequence, also a [`Feed`].
+/// The arguments of a parameter: its type on the host, owned or borrowed; and for a sequence also a [`Feed`].
 ///
-/// What is owned is moved into the program, which may compute its result in that memory. What is borrowed is lent to it until the call returns. Neither is copied, if its elements
+/// Owned data is moved into the program, which may compute its result in that memory. Borrowed data is lent to it until the call returns. Neither is copied, if its elements
 /// are scalars.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no argument for a parameter `{A}`",
@@ -59,14 +59,14 @@ pub trait Argument<'a, A> {
     fn into_arg(self, lender: &Lender<'a>) -> Result<Arg, OverBudget>;
 }
 
-/// Elements of a sequence that come one by one: [`feed`], [`feed_results`].
+/// A sequence whose elements come from an iterator: [`feed`], [`feed_results`].
 #[derive(Debug)]
 pub struct Feed<I> {
     items: I,
 }
 
 /// A sequence whose elements come from an iterator while the program runs. It is read ahead of the program, on a thread of its own, and has been dropped when the call returns: a call
-/// waits for the element that the iterator is about to give. It may borrow; if it panics, so does the call.
+/// waits for the element that the iterator is currently producing. It may borrow; if it panics, so does the call.
 ///
 /// ```
 /// # use deckle::prelude::*;
@@ -80,8 +80,8 @@ pub fn feed<T, I: IntoIterator<Item = T>>(items: I) -> Feed<impl Iterator<Item =
     Feed { items: items.into_iter().map(Ok) }
 }
 
-/// As [`feed`], from an iterator that may fail: what comes before the error is gone through, and then the call fails with it. The error is the
-/// [`source`](std::error::Error::source) of the one that the call gives.
+/// As [`feed`], from an iterator that may fail: the elements before the error are processed, and then the call fails with it. The error is the
+/// [`source`](std::error::Error::source) of the one that the call returns.
 ///
 /// ```
 /// # use deckle::prelude::*;
@@ -118,7 +118,7 @@ pub struct Blocks<I> {
     blocks: I,
 }
 
-/// As [`feed`], from an iterator that gives many elements at a time: a `Vec` of scalars is moved into the program, so that an element costs next to nothing.
+/// As [`feed`], from an iterator of blocks of elements: a `Vec` of scalars is moved into the program, so the cost per element is negligible.
 ///
 /// ```
 /// # use deckle::prelude::*;
@@ -160,13 +160,13 @@ impl<P, I: Iterator<Item = Vec<P>> + Send, F: Flat<P>> Source for Parts<I, F> {
     }
 }
 
-/// The elements of a sequence from a file, by its ending: [`from_file`].
+/// The elements of a sequence from a file, in the format given by its extension: [`from_file`].
 #[derive(Debug)]
 pub struct FromFile {
     path: PathBuf,
 }
 
-/// A sequence whose elements are read from a file while the program runs, block by block, ahead of it: of any length. See [`io`](crate::io) for what files there are.
+/// A sequence of any length whose elements are read from a file while the program runs, block by block, ahead of it. See [`io`](crate::io) for the file formats.
 ///
 /// ```
 /// # use deckle::prelude::*;
@@ -192,7 +192,7 @@ impl<'a, A: HostItem> Argument<'a, Seq<A>> for FromFile {
     }
 }
 
-/// What came of an iterator, for whoever waits for the call: its own error, or that it panicked.
+/// The outcome of an iterator, for the thread that waits for the call: its own error, or a panic.
 #[derive(Clone, Default)]
 pub(crate) struct Fate(Arc<Mutex<Option<Cause>>>);
 
@@ -212,9 +212,9 @@ impl Fate {
         StreamError::Failed("the iterator that its elements come from panicked".into())
     }
 
-    /// The error of the iterator, if it had one. If it panicked, so does this.
+    /// The error of the iterator, if it had one. If it panicked, this panics too.
     pub(crate) fn take(&self) -> Option<Ended> {
-        // The guard is gone before anything unwinds.
+        // The guard is dropped before anything unwinds.
         let cause = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         match cause {
             Some(Cause::Failed(e)) => Some(e),
@@ -224,24 +224,24 @@ impl Fate {
     }
 }
 
-/// An iterator is not waited for longer than this when there are elements to go on with.
+/// The longest wait for an iterator while there are elements to continue with.
 const PATIENCE: Duration = Duration::from_millis(1);
-/// The clock is read after 1, 2, 4, … elements, and then after every so many more: to read it takes longer than most elements.
+/// The clock is read after 1, 2, 4, … elements, and then after every further block of this size: reading it takes longer than producing most elements.
 const LOOK: usize = 256;
 
 /// An iterator as a source.
 struct Items<I, F> {
     items: I,
-    /// How many elements are asked for at once: more and more, as long as that does not take long.
+    /// The number of elements requested at once: it grows, as long as a request is fast.
     most: usize,
-    /// Why there are no more, if that is to be said the next time.
+    /// The error that ends the sequence, if it is to be returned by the next request.
     over: Option<Ended>,
     fate: Fate,
     of: PhantomData<fn() -> F>,
 }
 
 impl<I, F> Items<I, F> {
-    /// The error of the iterator, in words; itself it goes to whoever waits.
+    /// The message of the error of the iterator; the error is passed to the waiting thread.
     fn failed(&self, e: Ended) -> StreamError {
         let text = e.to_string();
         self.fate.set(Cause::Failed(e));
@@ -281,7 +281,7 @@ where
                         }
                     }
                 }
-                // Many at a time: a column after the other.
+                // A block at a time: one column after the other.
                 flat.extend(&some);
                 n += some.len();
                 some.clear();
@@ -307,10 +307,10 @@ where
     }
 }
 
-/// Hands elements of a result over; `false` if nobody wants them any more.
+/// Passes on elements of a result; `false` if the consumer has gone.
 pub(crate) type Take = Box<dyn FnMut(Data) -> bool + Send>;
 
-/// Whoever takes a result.
+/// The consumer of a result.
 pub(crate) struct Taker(pub Take);
 
 impl Sink for Taker {
@@ -319,20 +319,20 @@ impl Sink for Taker {
     }
 }
 
-/// The elements of a result, as the program makes them: an iterator. Dropping it ends the program.
+/// The elements of a result, as the program computes them: an iterator. Dropping it ends the program.
 #[derive(Debug)]
 pub struct Results<A: HostItem> {
     blocks: Option<Receiver<Handed>>,
     block: std::vec::IntoIter<A::Plain>,
 }
 
-/// What the thread of a program hands over: elements, why it failed, or that an iterator panicked.
+/// The messages of the thread of a program: elements, its error, or that an iterator panicked.
 type Handed = Result<Data, Result<Error, Box<dyn Any + Send>>>;
 
 impl<A: HostItem> Results<A> {
-    /// What a program hands over that is run on a thread of its own.
+    /// The results of a program that runs on a thread of its own.
     pub(crate) fn of(run: impl FnOnce(Take) -> Result<(), Error> + Send + 'static) -> Results<A> {
-        // One block waits while another is made and a third is used.
+        // One block waits while another is produced and a third is consumed.
         let (to, blocks) = std::sync::mpsc::sync_channel(1);
         let spawned = std::thread::Builder::new().name("deckle-stream".into()).spawn({
             let to = to.clone();
@@ -344,7 +344,7 @@ impl<A: HostItem> Results<A> {
         Results { blocks: Some(blocks), block: Vec::new().into_iter() }
     }
 
-    /// The next elements, as many as the program hands over at once: less work for each than one after another.
+    /// The next elements, as many as the program passes on at once: less work per element than one at a time.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -382,7 +382,7 @@ fn finish(run: impl FnOnce(Take) -> Result<(), Error>, to: &SyncSender<Handed>) 
         Ok(Err(e)) => Ok(e),
         Err(panic) => Err(panic),
     };
-    // If nobody listens, nobody wants to know.
+    // If the receiver has gone, the message is not needed.
     let _ = to.send(Err(why));
 }
 

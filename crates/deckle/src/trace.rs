@@ -1,13 +1,13 @@
 //! Building a program by running a closure.
 //!
 //! A closure given to [`crate::compile`] runs once. Every operator that it applies to a handle adds a statement to the IR function
-//! under construction, in the body of the closure that is running; a handle is nothing but the number of a
+//! under construction, in the body of the closure that is running; a handle is just the number of a
 //! variable. The same operator applied to the same operands in the same or an enclosing closure gives the same variable, so
-//! sharing is never lost and never has to be asked for. That holds for operators with closures too: one that has built nothing new is
-//! taken back.
+//! sharing is never lost and needs no request. That holds for operators with closures too: one that has built nothing new is
+//! removed.
 //!
-//! What goes wrong while building is kept and reported by `compile`: operators cannot return a `Result` and read well.
-//! After a fault every operator gives a handle to nowhere and does nothing else.
+//! Errors while building are recorded and reported by `compile`: operators that return a `Result` would not read well.
+//! After a fault every operator returns an invalid handle and has no effect.
 
 mod same;
 
@@ -20,8 +20,8 @@ use std::collections::HashMap;
 use std::panic::Location;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// How many statements a program may have, how often operators may be applied, how deeply closures may nest, and how much
-/// stack must be left: a closure that goes on for ever ends at one of these.
+/// Limits on the statements of a program, the applications of operators, the nesting of closures, and the
+/// remaining stack: a closure that does not terminate is stopped by one of these.
 const MAX_STATEMENTS: usize = 2_000_000;
 const MAX_APPLICATIONS: usize = 8_000_000;
 const MAX_DEPTH: usize = 200;
@@ -36,16 +36,16 @@ pub(crate) struct Raw {
 }
 
 impl Raw {
-    /// A handle to nowhere, after a fault.
+    /// An invalid handle, after a fault.
     const NOWHERE: Raw = Raw { program: 0, scope: 0, var: Var(u32::MAX) };
 }
 
 /// The body of a closure that is running.
 struct Scope {
     serial: u32,
-    /// The statements by their hash; one whose place is taken stands at the next free number.
+    /// The statements by their hash; on a collision, at the next free number.
     known: HashMap<u64, Var>,
-    /// The arrays known to be regular, by what they were made of and to which depth.
+    /// The arrays known to be regular, by their origin and depth.
     regular: HashMap<(Var, usize), Var>,
     /// The operator that runs the closure.
     at: Option<Place>,
@@ -55,7 +55,7 @@ struct Tracer {
     id: u32,
     b: Builder<'static>,
     scopes: Vec<Scope>,
-    /// How many scopes and applications there have been.
+    /// The number of scopes and applications so far.
     opened: u32,
     applied: usize,
     places: Vec<Place>,
@@ -66,25 +66,25 @@ thread_local! {
     static TRACERS: RefCell<Vec<Tracer>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Programs are numbered from 1, over all threads: a handle may be sent to another one.
+/// Programs are numbered from 1, across all threads: a handle may be sent to another one.
 static PROGRAMS: AtomicU32 = AtomicU32::new(1);
 
-/// The panic that ends a closure which never would.
+/// The panic that ends a closure that does not terminate.
 struct GivenUp;
 
-/// The bodies of a statement that is about to be made, and where the builder stood before them.
+/// The bodies of a statement under construction, and the state of the builder before them.
 struct Bodies {
     since: Mark,
     bodies: Vec<Body>,
 }
 
-/// A finished function, and where in the Rust source each of its variables was made.
+/// A finished function, and the place in the Rust source of each of its variables.
 pub(crate) struct Traced {
     pub function: Function,
     pub places: Vec<Place>,
 }
 
-/// A parameter of a program: its kind, and how many of its outer dimensions have one size each.
+/// A parameter of a program: its kind, and the number of its outer regular dimensions.
 pub(crate) struct Parameter {
     pub kind: Type,
     pub rank: usize,
@@ -117,7 +117,7 @@ pub(crate) fn trace(name: &str, params: &[Parameter], body: impl FnOnce(&[Raw]) 
     }
 }
 
-/// Refuses a program that needs a value before the sequence has been traversed that it is made from.
+/// Rejects a program that needs a value before the sequence from which it is computed has been traversed.
 fn streamable(function: Function, places: Vec<Place>) -> Result<Traced, Error> {
     if function.vars.iter().all(|v| v.ty.is_concrete()) {
         return Ok(Traced { function, places });
@@ -182,7 +182,7 @@ impl Tracer {
         Raw { program: self.id, scope: self.scopes.last().map_or(0, |s| s.serial), var }
     }
 
-    /// Where the user's source applies an operator: an operator that is made of others is where it is applied itself.
+    /// The place where the user's source applies an operator: for a derived operator, its own application.
     fn place(&self, at: &'static Location<'static>) -> Place {
         let home = file!().strip_suffix("trace.rs").unwrap_or(file!());
         let own = || self.scopes.last().and_then(|s| s.at);
@@ -195,13 +195,13 @@ impl Tracer {
         }
     }
 
-    /// Ends a closure that never would.
+    /// Ends a closure that does not terminate.
     fn give_up(&mut self, at: &'static Location<'static>) -> ! {
         self.fail(Fault::Endless, at);
         std::panic::resume_unwind(Box::new(GivenUp))
     }
 
-    /// To be called whenever an operator is applied.
+    /// To be called at each application of an operator.
     fn tick(&mut self, at: &'static Location<'static>) {
         self.applied += 1;
         let too_long = self.applied > MAX_APPLICATIONS || self.b.func().vars.len() > MAX_STATEMENTS;
@@ -226,7 +226,7 @@ impl Tracer {
         self.fault.is_none().then_some(raw.var)
     }
 
-    /// Makes a statement, or finds it. Its bodies have been built since the mark.
+    /// Creates a statement, or finds an equal one. Its bodies have been built since the mark.
     fn push(&mut self, op: Op, args: &[Var], built: Option<Bodies>, at: &'static Location<'static>) -> Raw {
         let bodies = built.as_ref().map_or(&[][..], |b| &b.bodies);
         let mut hash = same::hash_of(self.b.func(), &op, args, bodies);
@@ -239,7 +239,7 @@ impl Tracer {
         match self.b.push(op, args, bodies, span_of(self.b.next_var())) {
             Ok(var) => {
                 self.note(var, at);
-                // A sequence that is written twice is traversed twice: that is how one asks for it.
+                // A sequence that is written twice is traversed twice: that is how a second traversal is requested.
                 if self.b.ty(var).is_concrete()
                     && let Some(scope) = self.scopes.last_mut()
                 {
@@ -257,7 +257,7 @@ impl Tracer {
         }
     }
 
-    /// A statement in scope that is this operator with these operands and bodies.
+    /// A statement in scope with this operator, these operands and bodies.
     fn find(&self, hash: u64, op: &Op, args: &[Var], bodies: &[Body]) -> Option<Raw> {
         self.scopes.iter().rev().find_map(|scope| {
             let mut hash = hash;
@@ -282,7 +282,7 @@ fn span_of(var: Var) -> deckle_diag::Span {
     deckle_diag::Span::new(deckle_diag::FileId(0), var.0, var.0)
 }
 
-/// Runs `f` on the program under construction; without one, gives a handle to nowhere.
+/// Runs `f` on the program under construction; without one, returns an invalid handle.
 fn current(f: impl FnOnce(&mut Tracer) -> Raw) -> Raw {
     TRACERS.with(|t| match t.borrow_mut().last_mut() {
         Some(tracer) => f(tracer),
@@ -371,7 +371,7 @@ fn body(
     closed
 }
 
-/// A body with its parameters still to come, however deep it is put.
+/// A body whose parameters are added later, at any depth.
 type Inner<'a> = Box<dyn FnOnce(&[Raw]) -> Raw + 'a>;
 
 /// Applies `f` at each position of the outer `depth` dimensions of arrays of one shape.
@@ -383,7 +383,7 @@ pub(crate) fn each(depth: usize, args: &[Raw], f: Inner<'_>) -> Raw {
     }
 }
 
-/// An array known to be regular, checked when run where that is not certain.
+/// An array known to be regular, checked at run time if that is not certain.
 #[track_caller]
 pub(crate) fn regular(raw: Raw, depth: usize) -> Raw {
     let at = Location::caller();

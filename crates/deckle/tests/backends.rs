@@ -3,7 +3,7 @@
 use deckle::prelude::*;
 use deckle::{Backend, Hosted};
 
-/// Runs something on every backend; all must give the same.
+/// Runs something on every backend; all results must agree.
 macro_rules! everywhere {
     ($program:expr, $($arg:expr),*) => {{
         let program = $program;

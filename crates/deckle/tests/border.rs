@@ -1,4 +1,4 @@
-//! What crosses the border to a program and back: without copying where it lies as it should, with its shape, and never halfway.
+//! Arguments and results of programs: no copy if the layout permits, correct shapes, and no partial conversion.
 
 use deckle::prelude::*;
 use deckle::{Error, OneCore, Seq as One};
@@ -19,7 +19,7 @@ fn a_vector_is_overwritten_and_comes_back() {
     }
 }
 
-/// A vector with room behind its elements, so that it need not grow, and where they are.
+/// A vector with spare capacity, so that it need not grow, and the address of its elements.
 fn grown(mut xs: Vec<f32>) -> (Vec<f32>, *const f32) {
     xs.reserve(16);
     let at = xs.as_ptr();
@@ -33,14 +33,14 @@ fn what_is_borrowed_is_as_it_was() {
     for _ in 0..3 {
         let (more, sum, same) = f.call(&xs, &ys[..]).unwrap();
         assert_eq!((more.to_vec(), sum), (vec![2.0; 5000], 3.0));
-        // An argument that is the result is a copy: it would not live long enough.
+        // A returned argument is a copy: it would not live long enough.
         assert_eq!(same.to_vec(), ys);
         assert_ne!(same.as_slice().as_ptr(), ys.as_ptr());
     }
     assert!(xs.iter().all(|x| *x == 1.0));
 }
 
-/// Results that are larger than the caches are written past them, into memory of a `Vec`, which begins anywhere.
+/// Results that are larger than the caches use non-temporal stores, into memory of a `Vec`, which has any alignment.
 #[test]
 fn large_results_are_new_vectors() {
     let n = 5_000_003usize;
@@ -252,7 +252,7 @@ fn programs_run_on_all_cores_unless_something_is_said() {
     assert_eq!(cpu.call(1_000_000), one.call(1_000_000));
 }
 
-/// What is kept is not what was lent: the argument may change, or be gone.
+/// A resident result is independent of lent arguments: these may change, or be dropped.
 #[test]
 fn what_is_kept_does_not_depend_on_what_was_lent() {
     let same = compile(|xs: Arr<f64>, rows: Arr<Arr<i64>>| (xs, rows)).unwrap();
@@ -265,7 +265,7 @@ fn what_is_kept_does_not_depend_on_what_was_lent() {
     assert_eq!((xs.to_vec(), rows.to_vec()), (vec![1.0; 1000], vec![vec![1], vec![2, 3]]));
 }
 
-/// A result stays with the engine from call to call: in one memory, if it is given away each time.
+/// A result stays in the engine from call to call: in the same memory, if it is given away each time.
 #[test]
 fn what_is_kept_is_an_argument_again() {
     let step = compile(|xs: Arr<f64>| xs.map(|x| x * 0.5 + 1.0)).unwrap();
@@ -279,7 +279,7 @@ fn what_is_kept_is_an_argument_again() {
     assert!(xs.into_host().unwrap().as_slice().iter().all(|x| *x == 2.0));
 }
 
-/// Blocks of any size, empty ones and none.
+/// Blocks of any size, including empty ones.
 #[test]
 fn blocks_come_as_elements_do() {
     let sums = compile(|xs: Seq<i64>| xs.map(|x| x * 2)).unwrap();
@@ -308,12 +308,12 @@ fn limits_are_those_of_one_program() {
     }
 }
 
-/// A result goes into memory that there is, if it fits; what is in it is right in any case.
+/// A result is written to existing memory, if it fits; its contents are correct in any case.
 #[test]
 fn results_go_where_the_caller_says() {
     let ramp = compile(|n: Exp<i64>| iota(n).map(|i| i.cast::<f32>() * 0.5)).unwrap();
     let wanted = |n: usize| (0..n).map(|i| i as f32 * 0.5).collect::<Vec<f32>>();
-    // With room for what compiled code reads past the end, it is never moved.
+    // With room for the padding that compiled code reads past the end, it is never moved.
     let mut out = Vec::with_capacity(5064);
     out.resize(5000, 7.0);
     let place = out.as_ptr();
@@ -333,7 +333,7 @@ fn results_go_where_the_caller_says() {
     turned.call_into(&mut out, [[1, 2, 3], [4, 5, 6]]).unwrap();
     assert_eq!(out, [1, 4, 2, 5, 3, 6]);
     assert!(ramp.call_into(&mut Vec::new(), -1).is_err());
-    // The argument itself, and what is used again after it is the result.
+    // The argument itself, and an argument that is used again after it is the result.
     let same = compile(|xs: Arr<i64>| xs).unwrap();
     let xs = vec![1, 2, 3];
     same.call_into(&mut out, &xs).unwrap();
@@ -344,7 +344,7 @@ fn results_go_where_the_caller_says() {
     assert_eq!(out, wanted.to_vec());
 }
 
-/// The interpreter takes elements as it needs them: nobody has to come to an end.
+/// The interpreter takes elements on demand: an endless sequence is allowed.
 #[test]
 fn an_endless_feed_ends_in_the_interpreter_too() {
     let sums = compile(|xs: Seq<i64>| xs.map(|x| x * x)).unwrap().on(Interp);
@@ -356,7 +356,7 @@ fn an_endless_feed_ends_in_the_interpreter_too() {
     assert!(all.last().unwrap().as_ref().unwrap_err().to_string().contains("no more"));
 }
 
-/// Structs and tuples as columns of any kind: lent or given, of vectors and of sequences; of other types or lengths they are errors.
+/// Structs and tuples as columns of any kind: lent or given, of vectors and of sequences; columns of other types or lengths are errors.
 #[test]
 fn columns_are_structs() {
     let both = compile(|ps: Arr<(i64, bool)>| {

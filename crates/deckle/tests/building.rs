@@ -1,4 +1,4 @@
-//! Building programs: sharing, escape, mixing, divergence, use outside of a program; what is built verifies and round-trips.
+//! Building programs: sharing, escape, mixing, divergence, use outside of a program; every built program verifies and round-trips.
 
 use deckle::prelude::*;
 use deckle_ir::array::{BinOp, Def, Op, Program, parse, verify};
@@ -94,7 +94,7 @@ fn closures_that_differ_anywhere_are_two_statements() {
 
 #[test]
 fn what_is_shared_with_a_closure_has_its_sizes_too() {
-    // Two filters are one, so their results are known to be of one length.
+    // Two equal filters are one, so their results are known to have the same length.
     let f = compile(|xs: Arr<i64>| xs.filter(|x| x.gt(1)).zip(xs.filter(|x| x.gt(1)).map(|x| x * x))).unwrap();
     assert_eq!(f.call([1, 2, 3]).unwrap().to_vec(), [(2, 4), (3, 9)]);
     let once = compile(|xs: Arr<i64>| xs.filter(|x| x.gt(1))).unwrap();

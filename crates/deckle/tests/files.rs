@@ -1,4 +1,4 @@
-//! Host values and files: what is written is read back, and what does not fit is an error that names the file.
+//! Host values and files: written values are read back, and a mismatch is an error that names the file.
 
 use deckle::io::{Kind, read, write};
 use deckle::prelude::*;
@@ -9,7 +9,7 @@ mod life;
 #[path = "../../../examples/mandelbrot.rs"]
 mod mandelbrot;
 
-/// A folder of its own for a test, gone when that ends.
+/// A folder of its own for a test, removed when that ends.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -34,7 +34,7 @@ fn a_glider_is_written_as_a_picture() {
     write(&path, &life::picture().unwrap().call(size, 4, zoom).unwrap()).unwrap();
     let pixels: Array<u8, D2> = read(&path).unwrap();
     assert_eq!(pixels.shape(), [12, 12]);
-    // After four generations a glider is what it was, one further down and to the right.
+    // After four generations a glider is the same, one further down and to the right.
     let alive = [(2, 3), (3, 4), (4, 2), (4, 3), (4, 4)];
     for (i, row) in pixels.to_rows().iter().enumerate() {
         for (j, pixel) in row.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! GPUs from Rust, on the simulator: results that are kept stay on the device, and are arguments of later calls.
+//! GPUs from Rust, on the simulator: resident results stay on the device, and are arguments of later calls.
 
 use deckle::Backend;
 use deckle::prelude::*;
@@ -50,7 +50,7 @@ fn what_is_kept_stays_on_the_device() {
         kept = scale.keep(2.0, kept).unwrap();
     }
     assert_eq!(total.call(&kept).unwrap(), 160_000.0);
-    // On the cores too: then it is copied.
+    // On the CPU too: then it is copied.
     assert_eq!(total.on(Cpu).call(&kept).unwrap(), 160_000.0);
     assert_eq!(kept.into_host().unwrap().as_slice()[9_999], 16.0);
     assert_eq!(device().memory().in_use, before);

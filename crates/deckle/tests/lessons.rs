@@ -1,4 +1,4 @@
-//! The lessons run, and what they claim holds.
+//! The lessons run, and their claims hold.
 
 macro_rules! lessons {
     ($($name:ident $file:literal;)*) => {$(

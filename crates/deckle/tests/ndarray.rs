@@ -1,4 +1,4 @@
-//! Conversion from and to `ndarray`, without copying where the layout allows.
+//! Conversion from and to `ndarray`, without copying if the layout permits.
 
 use deckle::prelude::*;
 use ndarray::{Array1, Array2, Array3, arr2, s};

@@ -1,4 +1,4 @@
-//! Every operator of the array IR is made by some method: one program per chapter, each of which verifies, round-trips and runs.
+//! Every operator of the array IR is built by some method: one program per chapter, each of which verifies, round-trips and runs.
 
 use deckle::Backend;
 use deckle::prelude::*;
@@ -7,12 +7,12 @@ use deckle_engine::On;
 use deckle_ir::array::{BinOp, Boundary, Def, Monoid, Op, Program, UnOp, parse, verify};
 use std::collections::BTreeSet;
 
-/// Whether the embedded language makes an operator: a Rust function is a function of the language, and is built in place; how sequences are traversed, the compiler says.
+/// Whether the embedded language builds an operator: a Rust function is a function of the language, and is inlined; the compiler introduces the operators for traversals of sequences.
 fn is_made(name: &str) -> bool {
     name != "call" && !Op::OF_THE_COMPILER.contains(&name)
 }
 
-/// The interpreter, holding every value against the sizes that its type promises.
+/// The interpreter, checking every value against the sizes in its type.
 #[derive(Clone, Copy)]
 struct Checked;
 

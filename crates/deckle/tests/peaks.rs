@@ -1,18 +1,18 @@
-//! What a process that calls a program holds at most: its data, a tenth more, and 64 MiB, in which the compiler has to find room too.
+//! The peak memory of a process that calls a program: at most its data, 10 % more, and 64 MiB, which include the compiler.
 //!
-//! Each case is run by a process of its own, which is this test again: what it ever held is known at its end (`VmHWM`).
+//! Each case runs in a process of its own, which is this test again: its peak is known at its end (`VmHWM`).
 #![cfg(target_os = "linux")]
 
 use deckle::prelude::*;
 use std::process::Command;
 
-/// How many numbers of four bytes.
+/// The number of four-byte numbers.
 const N: usize = 40_000_000;
-/// Rows of a ragged array: so many numbers each.
+/// The length of each row of a ragged array.
 const ROW: usize = 16;
 const WHAT: &str = "DECKLE_PEAK_OF";
 
-/// The names of the cases, and how many bytes of data each has, arguments and results.
+/// The names of the cases, and the bytes of data of each, arguments and results.
 const CASES: [(&str, usize); 4] =
     [("moved", 4 * N), ("lent", 4 * N), ("new", 8 * N), ("ragged", 4 * N + 2 * 8 * (N / ROW + 1))];
 
@@ -43,7 +43,7 @@ fn run(case: &str) {
     }
 }
 
-/// Not a test of its own: what a process does.
+/// Not a test: the body of a process.
 #[test]
 fn in_a_process_of_its_own() {
     let Ok(case) = std::env::var(WHAT) else { return };

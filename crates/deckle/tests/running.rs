@@ -1,8 +1,8 @@
-//! Running programs: values come and go as they are, and what only a run can find out is an error with its place.
+//! Running programs: values are converted exactly, and run-time errors have a place.
 
 use deckle::prelude::*;
 
-/// The code of a failed run, and the line it is blamed on in this file.
+/// The code of a failed run, and its line in this file.
 fn blame<T: std::fmt::Debug>(result: Result<T, Error>) -> (String, u32) {
     let e = result.unwrap_err();
     let Fault::Run(d) = e.fault() else { panic!("{e}") };
@@ -102,7 +102,7 @@ mod bodies {
     use super::Point;
     use deckle::prelude::*;
 
-    /// A struct in a struct, a tuple, and a name that is a word of Rust.
+    /// A struct in a struct, a tuple, and a name that is a keyword of Rust.
     #[derive(Clone, Copy, Debug, PartialEq, Elt)]
     pub(crate) struct Body {
         pub at: Point,
@@ -231,7 +231,7 @@ fn normalised<D: Rank>(a: Arr<f64, D>) -> Arr<f64, D> {
     a.zip_with(a.map(|_| top), |x, t| x / t)
 }
 
-/// How much each row is, at any rank above a vector.
+/// The total of each row, at any rank above a vector.
 fn of_rows<D: Above>(a: Arr<f64, D>) -> Arr<i64> {
     a.rows().map(|row| row.size())
 }

@@ -1,11 +1,11 @@
-//! Sequences that come from iterators, and results that are one.
+//! Sequences that come from iterators, and results that are iterators.
 
 use deckle::prelude::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// Numbers without end, which count how many there were.
+/// An endless sequence of numbers that counts how many were produced.
 fn counted() -> (Arc<AtomicU64>, impl Iterator<Item = i64>) {
     let count = Arc::new(AtomicU64::new(0));
     let counter = Arc::clone(&count);
@@ -28,7 +28,7 @@ fn scalars_and_arrays_come_from_iterators_on_every_backend() {
     assert_eq!((sum, sums.to_vec()), wanted);
     let (sum, sums) = f.on(Cpu::threads(2)).call(feed(xs()), feed(rows()), 0.5).unwrap();
     assert_eq!((sum, sums.to_vec()), wanted);
-    // All at once is still fine.
+    // All at once is still allowed.
     let (sum, sums) = f.on(Cpu).call(xs().collect::<Vec<_>>(), rows().collect::<Vec<_>>(), 0.5).unwrap();
     assert_eq!((sum, sums.to_vec()), wanted);
 }
@@ -95,7 +95,7 @@ fn an_element_that_fails_comes_behind_all_results_before_it() {
 
 #[test]
 fn elements_are_not_waited_for_when_there_are_some() {
-    // The second element does not come before what was made of the first is taken.
+    // The second element is not produced before the result of the first is consumed.
     let (tell, told) = std::sync::mpsc::channel();
     let f = compile(|xs: Seq<i64>| xs.map(|x| -x)).unwrap().on(Cpu);
     let slow = (0..3i64).inspect(move |i| {

@@ -1,5 +1,5 @@
-//! The examples in Rust and in script give the same results: the front ends meet in the IR, and here in its values. So do the backends: everything
-//! that is run here is run as native code too, on one thread and on several.
+//! The examples in Rust and in script give the same results: the front ends meet in the IR, and here their values are compared. So are the backends: everything
+//! that runs here also runs as native code, on one thread and on several.
 
 use deckle_diag::SourceMap;
 use deckle_interp::{Options, run};
@@ -54,7 +54,7 @@ fn embedded(program: &Program, args: &[Value]) -> Value {
     value
 }
 
-/// Native code gives the same, and the very same on any number of threads.
+/// Native code gives the same result, bit for bit on any number of threads.
 fn natively(program: &Program, func: Func, args: &[Value], expected: &Value) {
     let native = deckle_engine::Native::compile(program, func, deckle_engine::Options::default()).unwrap();
     let on = |threads| native.run(args, &deckle_engine::Settings::new(threads, None)).unwrap();
@@ -63,7 +63,7 @@ fn natively(program: &Program, func: Func, args: &[Value], expected: &Value) {
     assert_eq!(format!("{one:?}"), format!("{three:?}"));
 }
 
-/// Equal but for the rounding of floats; what cancels out may leave a little.
+/// Equal except for the rounding of floats; cancellation may leave a small difference.
 fn close(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Scalar(x), Value::Scalar(y)) => match (x.as_float(), y.as_float()) {
@@ -208,7 +208,7 @@ fn bodies_agree() {
 
 #[test]
 fn digests_agree() {
-    // Lengths around the edge of a block: 55 bytes fit into one with their padding, 56 do not.
+    // Lengths around the size of a block: 55 bytes fit into one with their padding, 56 do not.
     let mut words: Vec<Value> = ["abc", "message digest", ""].map(|w| bytes(w.as_bytes())).into();
     words.extend([55, 56, 64, 130].map(|n| bytes(&vec![b'x'; n])));
     let args = [Value::array(words)];
@@ -252,7 +252,7 @@ fn links_agree() {
     assert_eq!(embedded(links::program().unwrap().program(), &args), scripted("links.dk", "main", &args));
 }
 
-/// Every script has a twin, and this file knows it.
+/// Every script has a twin in this file.
 #[test]
 fn every_script_has_a_twin() {
     let here = include_str!("twins.rs");

@@ -151,7 +151,7 @@ impl<T: Elt, D: Rank> Arr<T, D> {
 }
 
 impl<T: Elt, U: Elt> Arr<(T, U)> {
-    /// The first components, and the second ones.
+    /// The first components, and the second components.
     ///
     /// ```
     /// # use deckle::prelude::*;

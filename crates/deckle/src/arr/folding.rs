@@ -30,7 +30,7 @@ impl<T: Elt, D: Rank> Arr<T, D> {
         D::Folded::from_raw(each(D::N - 1, &[self.raw], Box::new(rows)))
     }
 
-    /// The same without a start; no elements are an error.
+    /// The same without a start; an empty array is an error.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -63,7 +63,7 @@ impl<T: Elt, D: Rank> Arr<T, D> {
 }
 
 impl<T: Item> Arr<T> {
-    /// All elements combined, whatever they are: rows, say. The function must be associative.
+    /// All elements combined, of any type: rows, for example. The function must be associative.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -82,8 +82,8 @@ impl<T: Item> Arr<T> {
         }))
     }
 
-    /// A state that starts from `start` and takes one element after another. It has a type of its own, and the function need not be associative; so
-    /// nothing is done at once but what gives the elements.
+    /// A state that starts with `start` and is updated by one element after another. It has a type of its own, and the function need not be associative; so
+    /// only the computation of the elements is parallel.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -120,7 +120,7 @@ impl<T: Item> Arr<T> {
 }
 
 impl<T: Num, D: Rank> Arr<T, D> {
-    /// The sum along the innermost axis; of nothing, 0.
+    /// The sum along the innermost axis; 0 if empty.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -138,7 +138,7 @@ impl<T: Num, D: Rank> Arr<T, D> {
         self.reduce(Monoid::Sum)
     }
 
-    /// The product along the innermost axis; of nothing, 1.
+    /// The product along the innermost axis; 1 if empty.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -150,7 +150,7 @@ impl<T: Num, D: Rank> Arr<T, D> {
         self.reduce(Monoid::Product)
     }
 
-    /// The least along the innermost axis; no elements are an error.
+    /// The minimum along the innermost axis; an empty axis is an error.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -163,7 +163,7 @@ impl<T: Num, D: Rank> Arr<T, D> {
         self.reduce(Monoid::Min)
     }
 
-    /// The greatest along the innermost axis; no elements are an error.
+    /// The maximum along the innermost axis; an empty axis is an error.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -175,7 +175,7 @@ impl<T: Num, D: Rank> Arr<T, D> {
         self.reduce(Monoid::Max)
     }
 
-    /// The position of the first least element along the innermost axis; no elements are an error.
+    /// The position of the first minimum along the innermost axis; an empty axis is an error.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -187,7 +187,7 @@ impl<T: Num, D: Rank> Arr<T, D> {
         self.reduce(Monoid::ArgMin)
     }
 
-    /// The position of the first greatest element along the innermost axis; no elements are an error.
+    /// The position of the first maximum along the innermost axis; an empty axis is an error.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -238,7 +238,7 @@ impl<D: Rank> Arr<bool, D> {
     }
 }
 
-/// Segmented forms: a vector cut into segments of these lengths.
+/// Segmented forms: a vector split into segments of these lengths.
 impl<T: Elt> Arr<T> {
     /// The fold of each segment.
     ///

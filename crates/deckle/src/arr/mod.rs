@@ -1,7 +1,7 @@
 //! Arrays of a program: [`Arr`].
 //!
 //! `Arr<T>` is a vector; `Arr<T, D2>` a regular matrix; `Arr<Arr<T>>` a vector of vectors of any lengths. The rank is in the type,
-//! so that a matrix where a vector is meant is an error of the Rust compiler. Most operators work at every rank: `map` on all
+//! so passing a matrix for a vector is an error of the Rust compiler. Most operators work at every rank: `map` on all
 //! elements, `fold` and `scan` along the innermost axis, `take`, `slice` and `rev` along the outermost.
 
 mod construct;
@@ -59,7 +59,7 @@ impl<T: Item, D: Rank> Handle for Arr<T, D> {
     }
 }
 
-/// What a closure gives, in a collection.
+/// The result of a closure, in a collection.
 pub(crate) type Made<R> = <<R as IntoHandle>::Handle as Handle>::Item;
 
 fn wrap<T, D>(raw: Raw) -> Arr<T, D> {

@@ -8,7 +8,7 @@ use crate::trace::{Raw, apply, apply_bodies, apply_body};
 use deckle_ir::array::Op;
 
 impl<T: Item, D: Rank> Arr<T, D> {
-    /// The array of another shape whose element at each position is the one that `f` says where to find.
+    /// The array of another shape whose element at each position is the one at the position that `f` returns.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -44,7 +44,7 @@ impl<T: Item> Arr<T> {
         wrap(apply_body(Op::Map, &[positions.raw], |i| apply(Op::Index, &[self.raw, i[0]])))
     }
 
-    /// The elements for which the function gives `true`.
+    /// The elements for which the function returns `true`.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -68,7 +68,7 @@ impl<T: Item> Arr<T> {
         wrap(apply(Op::Compact, &[self.raw, flags.raw]))
     }
 
-    /// The elements for which the function gives `true`, and the others.
+    /// The elements for which the function returns `true`, and the others.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -81,7 +81,7 @@ impl<T: Item> Arr<T> {
         (wrap(apply(Op::Proj(0), &[both])), wrap(apply(Op::Proj(1), &[both])))
     }
 
-    /// For each element `x` the `get(x, i)` for `i` below `size(x)`, all one after another.
+    /// The concatenation of `get(x, i)` for `i` below `size(x)`, for each element `x`.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -202,7 +202,7 @@ impl<T: Elt> Arr<T> {
 }
 
 impl<T: Elt, D: Rank> Arr<T, D> {
-    /// Stores each element at its target in `self`; of several with one target the last stays. The targets of a matrix are pairs.
+    /// Stores each element at its target in `self`; if several have one target the last is stored. The targets of a matrix are pairs.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -214,7 +214,7 @@ impl<T: Elt, D: Rank> Arr<T, D> {
         wrap(apply(Op::Scatter, &[self.raw, targets.raw, xs.raw]))
     }
 
-    /// As [`Arr::scatter`], leaving out the elements whose flag is false.
+    /// As [`Arr::scatter`], without the elements whose flag is false.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -250,7 +250,7 @@ impl<T: Elt, D: Rank> Arr<T, D> {
         self.permuting(&[targets.raw, xs.raw], f)
     }
 
-    /// As [`Arr::permute`], leaving out the elements whose flag is false.
+    /// As [`Arr::permute`], without the elements whose flag is false.
     ///
     /// ```
     /// # use deckle::prelude::*;

@@ -1,11 +1,11 @@
-//! Ranks: how many dimensions a regular array has.
+//! Ranks: the number of dimensions of a regular array.
 
 use super::Arr;
 use crate::elt::{Elt, Handle, IntoExp};
 use crate::exp::Exp;
 use crate::trace::Raw;
 
-/// How many dimensions: [`D1`], [`D2`] or [`D3`]. A function that works at every rank has a parameter `D: Rank`.
+/// The number of dimensions: [`D1`], [`D2`] or [`D3`]. A function that works at every rank has a parameter `D: Rank`.
 ///
 /// ```
 /// use deckle::prelude::*;
@@ -30,9 +30,9 @@ pub trait Rank: Copy + std::fmt::Debug + PartialEq + 'static {
     type Index: Copy;
     /// A position as an element: `i64`, or a tuple of two or three.
     type Position: Elt;
-    /// How far a stencil reaches along each axis: `u32`, or a tuple of two or three.
+    /// The radius of a stencil along each axis: `u32`, or a tuple of two or three.
     type Radius;
-    /// What is left when the innermost axis is folded: `Exp<T>`, or an array of one rank less.
+    /// The result of folding the innermost axis: `Exp<T>`, or an array of one rank less.
     type Folded<T: Elt>: Handle;
     #[doc(hidden)]
     fn index(raws: &[Raw]) -> Self::Index;
@@ -151,7 +151,7 @@ impl Below for D2 {
     label = "expected a size (`i64` or `Exp<i64>`), or a tuple of two or three"
 )]
 pub trait Extent {
-    /// How many dimensions it has.
+    /// Its number of dimensions.
     type Rank: Rank;
     #[doc(hidden)]
     fn sizes(self) -> Vec<Raw>;

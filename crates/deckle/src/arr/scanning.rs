@@ -17,7 +17,7 @@ impl<T: Elt, D: Rank> Arr<T, D> {
         wrap(each(D::N - 1, &[self.raw], Box::new(rows)))
     }
 
-    /// Exclusive: `[z, z+a, ...]`, as many as there are elements.
+    /// Exclusive: `[z, z+a, ...]`, one for each element.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -60,7 +60,7 @@ impl<T: Elt, D: Rank> Arr<T, D> {
         self.scanning(Direction::Left, ScanKind::Inclusive, Some(z.into_exp().raw_elt()), operator(f))
     }
 
-    /// Exclusive, and the total at the end: one more than there are elements.
+    /// Exclusive, with the total at the end: one more than there are elements.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -112,7 +112,7 @@ impl<T: Elt, D: Rank> Arr<T, D> {
         self.scanning(Direction::Right, ScanKind::Inclusive, Some(z.into_exp().raw_elt()), operator(f))
     }
 
-    /// Exclusive from the right, and the total at the beginning.
+    /// Exclusive from the right, with the total at the beginning.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -125,7 +125,7 @@ impl<T: Elt, D: Rank> Arr<T, D> {
     }
 }
 
-/// Segmented forms: a vector cut into segments of these lengths.
+/// Segmented forms: a vector split into segments of these lengths.
 impl<T: Elt> Arr<T> {
     #[track_caller]
     fn seg_scanning(self, lengths: Arr<i64>, k: ScanKind, z: Option<Raw>, f: impl FnOnce(&[Raw]) -> Raw) -> Arr<T> {

@@ -1,4 +1,4 @@
-//! Sizes and shapes; cutting, joining and turning arrays.
+//! Sizes and shapes; slicing, joining and transposing arrays.
 
 use super::{Above, Arr, Below, D2, D3, Extent, Rank, wrap};
 use crate::elt::{Elt, Handle, IntoExp, Item};
@@ -8,7 +8,7 @@ use crate::trace::{self, Raw, apply};
 use deckle_ir::array::{Op, Slicer, SplitBy};
 
 impl<T: Item, D: Rank> Arr<T, D> {
-    /// How many elements; of a matrix, how many rows.
+    /// The number of elements; of a matrix, the number of rows.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -20,7 +20,7 @@ impl<T: Item, D: Rank> Arr<T, D> {
         Exp::from_raw_elt(apply(Op::Length, &[self.raw]))
     }
 
-    /// Whether there are no elements, or no rows.
+    /// Whether it has no elements, or no rows.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -32,7 +32,7 @@ impl<T: Item, D: Rank> Arr<T, D> {
         self.len().equals(0)
     }
 
-    /// How many elements there are in all dimensions together.
+    /// The total number of elements in all dimensions.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -91,7 +91,7 @@ impl<T: Item, D: Rank> Arr<T, D> {
         wrap(raw)
     }
 
-    /// One after another, along the outermost axis.
+    /// The concatenation along the outermost axis.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -103,7 +103,7 @@ impl<T: Item, D: Rank> Arr<T, D> {
         self.append_on(0, ys)
     }
 
-    /// One after another along an axis, counted from the outermost, 0.
+    /// The concatenation along an axis, counted from the outermost, 0.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -117,7 +117,7 @@ impl<T: Item, D: Rank> Arr<T, D> {
         wrap(apply(Op::Concat(axis), &[self.raw, ys.raw]))
     }
 
-    /// From last to first, along the outermost axis.
+    /// The reversal along the outermost axis.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -129,7 +129,7 @@ impl<T: Item, D: Rank> Arr<T, D> {
         self.rev_on(0)
     }
 
-    /// From last to first along an axis.
+    /// The reversal along an axis.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -165,7 +165,7 @@ impl<T: Item, D: Rank> Arr<T, D> {
         wrap(apply(Op::Drop, &[self.raw, n.into_exp().raw_elt()]))
     }
 
-    /// All but the last element or row; of nothing, nothing.
+    /// All but the last element or row; empty if the array is.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -178,7 +178,7 @@ impl<T: Item, D: Rank> Arr<T, D> {
         self.take((self.len() - 1).max(0))
     }
 
-    /// All but the first element or row; of nothing, nothing.
+    /// All but the first element or row; empty if the array is.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -203,7 +203,7 @@ impl<T: Item, D: Rank> Arr<T, D> {
         self.slice_on(0, a, b)
     }
 
-    /// What lies from `a` below `b` along an axis.
+    /// The part from `a` below `b` along an axis.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -217,7 +217,7 @@ impl<T: Item, D: Rank> Arr<T, D> {
         wrap(apply(Op::Slice(spec(axis, Slicer::Range)), &[self.raw, a.into_exp().raw_elt(), b.into_exp().raw_elt()]))
     }
 
-    /// The pieces of at most this shape, row by row; those at the far edges are smaller where the size does not divide.
+    /// The pieces of at most this shape, row by row; those at the far edges are smaller if the size does not divide.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -235,7 +235,7 @@ impl<T: Item, D: Rank> Arr<T, D> {
         Seq::from_raw(apply(Op::Tiles(D::N as u32), &args))
     }
 
-    /// The element at a position; outside the array, an error when run. Functions that work at every rank use this; at a known rank
+    /// The element at a position; outside the array, a run-time error. Functions that work at every rank use this; at a known rank
     /// `at` reads better.
     ///
     /// ```
@@ -254,7 +254,7 @@ impl<T: Item, D: Rank> Arr<T, D> {
 }
 
 impl<T: Elt, D: Rank> Arr<T, D> {
-    /// `lo` times `x` before and `hi` times after, along the outermost axis of a vector.
+    /// `x` added `lo` times before and `hi` times after, along the outermost axis of a vector.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -282,7 +282,7 @@ impl<T: Elt, D: Rank> Arr<T, D> {
 }
 
 impl<T: Item> Arr<T> {
-    /// The element at `i`; outside the array, an error when run.
+    /// The element at `i`; outside the array, a run-time error.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -295,7 +295,7 @@ impl<T: Item> Arr<T> {
         T::Handle::from_raw(apply(Op::Index, &[self.raw, i.into_exp().raw_elt()]))
     }
 
-    /// Cuts into rows of these lengths.
+    /// Splits into rows of these lengths.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -307,7 +307,7 @@ impl<T: Item> Arr<T> {
         wrap(apply(Op::Split(SplitBy::Lengths), &[self.raw, lengths.raw]))
     }
 
-    /// Cuts into rows: row `i` holds the elements from `offsets[i]` below `offsets[i+1]`, as in CSR.
+    /// Splits into rows: row `i` holds the elements from `offsets[i]` below `offsets[i+1]`, as in CSR.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -333,7 +333,7 @@ impl<T: Item> Arr<T> {
 }
 
 impl<T: Item> Arr<Arr<T>> {
-    /// All rows one after another.
+    /// The concatenation of all rows.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -347,7 +347,7 @@ impl<T: Item> Arr<Arr<T>> {
 }
 
 impl<T: Item, D: Below> Arr<Arr<T, D>> {
-    /// As one array of one more dimension; rows of different shapes are an error when run.
+    /// As one array with one more dimension; rows of different shapes are a run-time error.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -362,7 +362,7 @@ impl<T: Item, D: Below> Arr<Arr<T, D>> {
 }
 
 impl<T: Item, D: Below> Arr<T, D> {
-    /// `n` times the same, as a new outer dimension.
+    /// `n` copies, as a new outer dimension.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -388,7 +388,7 @@ impl<T: Item, D: Above> Arr<T, D> {
         wrap(self.raw)
     }
 
-    /// The row at `i`; outside the array, an error when run.
+    /// The row at `i`; outside the array, a run-time error.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -400,7 +400,7 @@ impl<T: Item, D: Above> Arr<T, D> {
         wrap(apply(Op::Index, &[self.raw, i.into_exp().raw_elt()]))
     }
 
-    /// What lies at one position of an axis.
+    /// The part at one position of an axis.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -427,7 +427,7 @@ impl<T: Item> Arr<T, D2> {
         wrap(apply(Op::Transpose(vec![1, 0]), &[trace::regular(self.raw, 2)]))
     }
 
-    /// The element at `(i, j)`; outside the array, an error when run.
+    /// The element at `(i, j)`; outside the array, a run-time error.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -441,7 +441,7 @@ impl<T: Item> Arr<T, D2> {
 }
 
 impl<T: Item> Arr<T, D3> {
-    /// Exchanges axes: axis `k` of the result is the axis that stands at place `k`.
+    /// Permutes axes: axis `k` of the result is the axis given at index `k`.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -453,7 +453,7 @@ impl<T: Item> Arr<T, D3> {
         wrap(apply(Op::Transpose(axes.to_vec()), &[trace::regular(self.raw, 3)]))
     }
 
-    /// The element at `(i, j, k)`; outside the array, an error when run.
+    /// The element at `(i, j, k)`; outside the array, a run-time error.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -466,13 +466,13 @@ impl<T: Item> Arr<T, D3> {
     }
 }
 
-/// The axis, or one that no operator takes: an array of arrays has more axes in the IR than its rank says.
+/// The axis, or one that every operator rejects: an array of arrays has more axes in the IR than its rank.
 fn on_axis<D: Rank>(axis: u32) -> u32 {
     if (axis as usize) < D::N { axis } else { u32::MAX }
 }
 
 fn spec(axis: u32, last: Slicer) -> Vec<Slicer> {
-    // An axis that is not there stays an error, but a short one.
+    // An axis that does not exist stays an error, but a short one.
     let before = axis.min(8) as usize;
     std::iter::repeat_n(Slicer::All, before).chain([last]).collect()
 }

@@ -6,14 +6,14 @@ use crate::exp::Exp;
 use crate::trace::{self, Raw, apply_bodies, apply_body};
 use deckle_ir::array::{Boundary, Op};
 
-/// What a stencil sees beyond the edge.
+/// The values that a stencil reads beyond the edge.
 #[derive(Clone, Copy, Debug)]
 pub enum Edge<T> {
     /// The nearest element.
     Clamp,
     /// Mirrored, with the edge repeated.
     Mirror,
-    /// From the other side.
+    /// From the opposite side.
     Wrap,
     /// A given element.
     Constant(Exp<T>),
@@ -55,7 +55,7 @@ impl<T: Elt, D: Rank> Arr<T, D> {
         wrap(apply_body(op, &args, |w| f(wrap(w[0])).into_handle().raw_elt()))
     }
 
-    /// The same where a second function gives the elements beyond the edge, from their positions.
+    /// The same with a second function that returns the elements beyond the edge, from their positions.
     ///
     /// ```
     /// # use deckle::prelude::*;

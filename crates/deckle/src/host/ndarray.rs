@@ -1,4 +1,4 @@
-//! Conversion from and to `ndarray`: a move where the elements lie row by row, a copy otherwise.
+//! Conversion from and to `ndarray`: a move if the elements are row-major, a copy otherwise.
 
 use super::{Array, HostItem, lent};
 use crate::arr::{Arr, D1, D2, D3};
@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 
 macro_rules! ranks {
     ($($rank:ident $dim:ident;)*) => {$(
-        /// Without copying if the array is in standard layout and owns no more than it shows.
+        /// Without copying if the array is in standard layout and covers all that it owns.
         impl<T: Clone> From<Nd<T, $dim>> for Array<T, $rank> {
             fn from(array: Nd<T, $dim>) -> Self {
                 let shape = array.shape().to_vec();
@@ -39,7 +39,7 @@ macro_rules! ranks {
             }
         }
 
-        /// Moved into the program, as [`Array`] is.
+        /// Moved into the program, like [`Array`].
         impl<'a, T: HostItem> Argument<'a, Arr<T, $rank>> for Nd<T::Plain, $dim>
         where
             T::Plain: Clone,
@@ -49,7 +49,7 @@ macro_rules! ranks {
             }
         }
 
-        /// Lent to the program if it lies row by row; copied otherwise.
+        /// Lent to the program if it is row-major; copied otherwise.
         impl<'a, T: HostItem> Argument<'a, Arr<T, $rank>> for ArrayView<'a, T::Plain, $dim>
         where
             T::Plain: Clone,

@@ -24,7 +24,7 @@ impl<T: Elt> Seq<T> {
         Exp::from_raw_elt(apply_body(Op::Fold, &[z, self.raw], operator(f)))
     }
 
-    /// The same without a start; no elements are an error.
+    /// The same without a start; an empty sequence is an error.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -76,7 +76,7 @@ impl<T: Elt> Seq<T> {
 }
 
 impl<A: Item> Seq<A> {
-    /// All elements combined, whatever they are: vectors, say. The function must be associative.
+    /// All elements combined, of any type: vectors, for example. The function must be associative.
     ///
     /// ```
     /// # use deckle::prelude::*;
@@ -95,8 +95,8 @@ impl<A: Item> Seq<A> {
         }))
     }
 
-    /// A state that starts from `start` and takes one element after another. It has a type of its own, and the function need not be associative; so
-    /// nothing is done at once but what gives the elements.
+    /// A state that starts with `start` and is updated by one element after another. It has a type of its own, and the function need not be associative; so
+    /// only the computation of the elements is parallel.
     ///
     /// ```
     /// # use deckle::prelude::*;

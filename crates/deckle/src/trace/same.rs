@@ -1,13 +1,13 @@
-//! When two statements are the same: one operator, the same operands, and bodies that differ in the numbers of their variables only.
+//! Equality of statements: one operator, the same operands, and bodies that differ only in the numbers of their variables.
 //!
-//! The variables of a statement's bodies stand in one row right before the statement, and so do its bodies in theirs. Two
-//! statements are therefore the same if one row is the other moved by a fixed distance, which takes one pass to see.
+//! The variables of a statement's bodies are contiguous right before the statement, and so are its bodies in their arena. Two
+//! statements are therefore equal if one range is the other shifted by a fixed distance, which one pass checks.
 
 use deckle_ir::array::{Def, Function, Op};
 use deckle_ir::entity::{Body, Var};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// The hash of the statement that is about to be made; its bodies, if any, are the last thing that was. What is left out of it costs
+/// The hash of the statement under construction; its bodies, if any, are the last things that were built. An omitted part costs
 /// a comparison, not correctness.
 pub(super) fn hash_of(func: &Function, op: &Op, args: &[Var], bodies: &[Body]) -> u64 {
     let mut h = DefaultHasher::new();
@@ -42,13 +42,13 @@ fn statement(op: &Op, args: &[Var], first: Var, h: &mut DefaultHasher) {
     }
 }
 
-/// A variable of the bodies counts from their beginning.
+/// A variable of the bodies is counted from their beginning.
 fn variable(v: Var, first: Var, h: &mut DefaultHasher) {
     let inside = v >= first;
     (inside, if inside { v.0 - first.0 } else { v.0 }).hash(h);
 }
 
-/// Whether the statement `old` is the one that is about to be made; as in [`hash_of`].
+/// Whether the statement `old` equals the one under construction; as in [`hash_of`].
 pub(super) fn is_same(func: &Function, old: Var, op: &Op, args: &[Var], bodies: &[Body]) -> bool {
     let Some(inst) = func.inst(old).filter(|i| i.op == *op && i.args == args && i.bodies.len() == bodies.len()) else {
         return false;
@@ -65,7 +65,7 @@ pub(super) fn is_same(func: &Function, old: Var, op: &Op, args: &[Var], bodies: 
         })
 }
 
-/// How far the new row is from the old one, and where it begins.
+/// The distance of the new range from the old one, and its start.
 struct Moved {
     first: Var,
     by: u32,
