@@ -1,4 +1,4 @@
-//! What can be written after `deckle`.
+//! The arguments of `deckle`.
 
 use crate::output::Target;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -184,13 +184,12 @@ pub struct CostArgs {
     pub memory: Option<u64>,
 }
 
-/// A number of threads.
 /// How many elements of a sequence are in memory at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChunkSize {
-    /// As many as is good, and only where something would be kept.
+    /// An automatic number, and chunks only if something would be materialised.
     Auto,
-    /// So many.
+    /// This many.
     Elements(i64),
 }
 
@@ -208,7 +207,7 @@ fn threads(text: &str) -> Result<usize, String> {
 }
 
 impl Cli {
-    /// What the parser cannot say about options that exclude each other.
+    /// Checks exclusive options that the parser cannot check.
     ///
     /// # Errors
     /// Options that contradict each other.
@@ -301,10 +300,10 @@ pub struct ReplArgs {
     pub files: Vec<PathBuf>,
 }
 
-/// A stage of the compiler, by its name.
+/// A stage of the compiler, by name.
 fn stages() -> impl TypedValueParser<Value = Stage> {
     let named = STAGES.iter().map(|s| PossibleValue::new(s.name).help(s.about));
-    // Other names are refused before.
+    // Other names have been rejected by the parser.
     PossibleValuesParser::new(named).map(|name| Stage::from_name(&name).unwrap_or(Stage::Array))
 }
 

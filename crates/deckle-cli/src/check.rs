@@ -1,4 +1,4 @@
-//! `deckle check`: every error at once, or what there is to run.
+//! `deckle check`: every error at once, or the functions that can be run.
 
 use crate::args::CheckArgs;
 use crate::report::{fail, print};
@@ -7,7 +7,7 @@ use deckle_engine::entry::function;
 use deckle_engine::{Outcome, source};
 use deckle_io::text::signature;
 
-/// Checks a program and gives the exit code.
+/// Checks a program and returns the exit code.
 pub fn check(args: &CheckArgs) -> u8 {
     let mut sources = SourceMap::new();
     match list(args, &mut sources) {

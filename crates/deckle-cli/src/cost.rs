@@ -1,4 +1,4 @@
-//! `deckle cost`: what a program is predicted to cost, as formulas and as numbers, beside what a run is metered to cost.
+//! `deckle cost`: the predicted cost of a program, as formulas and as numbers, and the metered cost of a run.
 
 use crate::args::CostArgs;
 use crate::report::{fail, print};
@@ -14,10 +14,10 @@ use deckle_ir::value::Value;
 use std::fmt::Write;
 use std::time::Instant;
 
-/// A run is metered if it is predicted to take no more work than this: a few seconds.
+/// A run is metered if its predicted work is at most this: a few seconds.
 const QUICK: u64 = 20_000_000;
 
-/// Predicts the cost of a program and gives the exit code.
+/// Predicts the cost of a program and returns the exit code.
 pub fn cost(args: &CostArgs) -> u8 {
     let mut sources = SourceMap::new();
     match show(args, &mut sources) {
@@ -61,23 +61,23 @@ fn show(args: &CostArgs, sources: &mut SourceMap) -> Outcome<()> {
     print(|out| write!(out, "{text}"))
 }
 
-/// What is known in numbers.
+/// The known numbers.
 struct Figures<'v> {
     numbers: Numbers<'v>,
     predicted: Option<Cost>,
     metered: Option<Result<Cost, String>>,
-    /// Of native code.
+    /// For native code.
     measured: Option<Result<Measured, String>>,
 }
 
-/// What a run of native code took.
+/// The resources of a native run.
 struct Measured {
     seconds: f64,
     /// The bytes of all arrays at the peak.
     peak: u64,
 }
 
-/// The same argument with a number such as `1e6` written out.
+/// The same argument with a number such as `1e6` expanded.
 fn plain(argument: &str) -> String {
     let Some((name, text)) = argument.split_once('=') else { return argument.to_string() };
     let number = text.replace('_', "");
@@ -113,7 +113,7 @@ fn sizes(given: &[String], prediction: &Prediction, function: &Function, numbers
     if faults.is_empty() { Ok(()) } else { Err(faults) }
 }
 
-/// What a run costs, or why it is not known.
+/// The metered cost of a run, or why it is not known.
 fn meter(program: &Program, func: Func, values: &[Value], predicted: Option<&Cost>) -> Result<Cost, String> {
     match predicted {
         Some(cost) if cost.work > QUICK => return Err(format!("not run: more than {QUICK} operations")),
@@ -123,7 +123,7 @@ fn meter(program: &Program, func: Func, values: &[Value], predicted: Option<&Cos
     deckle_interp::run(program, func, values, &options).map(|o| o.cost).map_err(|d| format!("not known: {}", d.message))
 }
 
-/// What native code takes, with so many elements of a sequence at once and so many threads; or why that is not known. `None` where there is no LLVM.
+/// The resources of native code, with this number of elements of a sequence at once and of threads; or why they are not known. `None` without an LLVM.
 fn measure(program: &Program, func: Func, values: &[Value], args: &CostArgs) -> Option<Result<Measured, String>> {
     let chunk = i64::try_from(args.chunk).ok();
     let native = match Native::compile(program, func, NativeOptions { given: NativeOptions::ALL, ..Default::default() })
@@ -206,7 +206,7 @@ fn table(prediction: &Prediction, args: &CostArgs, sources: &SourceMap, figures:
     out
 }
 
-/// A table whose columns stand below each other; empty ones are left out.
+/// A table with aligned columns; empty ones are omitted.
 fn columns(lines: &[[String; 4]]) -> String {
     let width = |k: usize| lines.iter().map(|l| l[k].chars().count()).max().unwrap_or(0);
     let used: Vec<usize> = (0..4).filter(|&k| k < 2 || lines[1..].iter().any(|l| !l[k].is_empty())).collect();
@@ -214,7 +214,7 @@ fn columns(lines: &[[String; 4]]) -> String {
     for line in lines {
         let cells = used.iter().map(|&k| {
             let pad = " ".repeat(width(k) - line[k].chars().count());
-            // Numbers stand to the right.
+            // Numbers are right-aligned.
             if k < 2 { format!("{}{pad}", line[k]) } else { format!("{pad}{}", line[k]) }
         });
         let _ = writeln!(out, "  {}", cells.collect::<Vec<_>>().join("  ").trim_end());
@@ -222,7 +222,7 @@ fn columns(lines: &[[String; 4]]) -> String {
     out
 }
 
-/// `1_000_000` as people write it.
+/// `1_000_000`, with separators.
 fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::new();

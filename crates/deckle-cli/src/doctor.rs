@@ -1,4 +1,4 @@
-//! `deckle doctor`: what Deckle finds on this machine. It only looks, unless told to clear the cache, and never fails.
+//! `deckle doctor`: what Deckle finds on this machine. It only reads, unless it is to clear the cache, and never fails.
 
 use crate::args::DoctorArgs;
 use crate::report::print;
@@ -10,10 +10,10 @@ use deckle_runtime::pool::Bytes;
 use std::env;
 use std::fs;
 
-/// Prints the list, or clears the cache, and gives the exit code, which is always 0.
+/// Prints the list, or clears the cache, and returns the exit code, which is always 0.
 pub fn doctor(args: &DoctorArgs) -> u8 {
     let cache_folder = DiskCache::from_env();
-    // With standard output gone there is nobody to tell.
+    // Errors of a closed standard output are ignored.
     if args.clear_cache {
         let said = clear(cache_folder.as_ref());
         let _ = print(|out| writeln!(out, "{said}"));
@@ -48,7 +48,7 @@ fn runs_on(compiled: bool, has_gpu: bool) -> String {
     }
 }
 
-/// What LLVM calls the processor is what code is compiled for.
+/// Code is compiled for the processor name that LLVM reports.
 fn cpu(found: Option<&Description>) -> String {
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = info.lines().find(|l| l.starts_with("model name")).and_then(|l| l.split_once(':'));
@@ -103,14 +103,14 @@ fn llvm(found: &Description) -> String {
     format!("{major}.{minor}.{patch}, {}", found.path.display())
 }
 
-/// Why there is none, and what to do.
+/// The reason why it is missing, and what to do.
 fn missing(why: &Unavailable) -> String {
     let text = why.to_string();
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
     format!("none: {}", lines.join("\n         "))
 }
 
-/// The driver, and its devices by number; or why there is none, and what to do.
+/// The driver, and its devices by number; or the reason why it is missing, and what to do.
 fn gpu(found: Result<(Cuda, Vec<DeviceInfo>), CudaError>) -> String {
     let (cuda, devices) = match found {
         Ok(found) => found,
@@ -151,7 +151,7 @@ fn gpus() -> Result<(Cuda, Vec<DeviceInfo>), CudaError> {
     Ok((cuda, devices))
 }
 
-/// Where compiled code is kept, and how much.
+/// The folder of compiled code, and its size.
 fn cache(folder: Option<&DiskCache>) -> String {
     folder.map_or("none".to_string(), |cache| {
         let stats = cache.stats();

@@ -1,4 +1,4 @@
-//! `deckle explain`: what is decided about a program before it runs, and what is made of it.
+//! `deckle explain`: the decisions about a program before it runs, and the stages of its compilation.
 
 use crate::args::{Device, ExplainArgs};
 use crate::report::{fail, print};
@@ -8,7 +8,7 @@ use deckle_engine::{Native, Options, Outcome, entry, source};
 use deckle_ir::array::Program;
 use deckle_ir::entity::Func;
 
-/// Explains a program and gives the exit code.
+/// Explains a program and returns the exit code.
 pub fn explain(args: &ExplainArgs) -> u8 {
     let mut sources = SourceMap::new();
     match show(args, &mut sources) {

@@ -1,11 +1,11 @@
-//! Ctrl-C, and other requests to end, while a program runs.
+//! Ctrl-C, and other termination requests, while a program runs.
 //!
-//! The first one ends all output at once ([`deckle_io::abandon`]) and asks the run to stop: the interpreter looks at the
-//! flag at every step, native code between its kernels and tasks. What looks nowhere (a kernel without end, a read from a pipe that
-//! is stalled, a write to one) is given up after a moment: the command then ends without it. The second request ends
-//! the process at once. None of this loses anything: files appear whole, and temporary ones are removed by the first.
+//! The first one ends all output at once ([`deckle_io::abandon`]) and asks the run to stop: the interpreter tests the
+//! flag at every step, native code between its kernels and tasks. Code that does not test it (a kernel without end, a stalled read
+//! from or write to a pipe) is abandoned after a moment: the command then exits without it. The second request ends
+//! the process at once. No output is corrupted: files appear whole, and the first request removes temporary ones.
 //!
-//! The exit code is that of a process which the signal ends: 130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP.
+//! The exit code is that of a process ended by the signal: 130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP.
 
 use crate::progress;
 use crate::report::fail;
@@ -15,33 +15,33 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// How long a run may take to stop.
+/// The time that a run may take to stop.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// States of a run. It leaves `RUNNING` once: by ending, or by being given up.
+/// States of a run. It leaves `RUNNING` once: by ending, or by being abandoned.
 const RUNNING: u8 = 0;
 const SETTLED: u8 = 1;
 const GIVEN_UP: u8 = 2;
 
-/// Watches for requests to end.
+/// Watches for termination requests.
 pub struct Interrupt {
     shared: Arc<Shared>,
 }
 
 struct Shared {
     flag: Arc<AtomicBool>,
-    /// The exit code that belongs to the request; 0 without one.
+    /// The exit code of the request; 0 without one.
     code: AtomicU8,
     state: AtomicU8,
     progress: Far,
     started: Instant,
 }
 
-/// How far a run is, and whether others see what it makes before its end.
+/// The progress of a run, and whether its output is visible before its end.
 type Far = Mutex<Option<(Arc<Progress>, bool)>>;
 
 impl Interrupt {
-    /// Begins to watch; once in a process.
+    /// Starts to watch; once in a process.
     pub fn watch() -> Interrupt {
         let interrupt = Interrupt::quiet();
         // Without a handler a signal ends the process; a temporary file is then removed by the next run.
@@ -60,33 +60,33 @@ impl Interrupt {
         Interrupt { shared: Arc::new(shared) }
     }
 
-    /// From now on, this is how far the run is; and whether others see what it makes before its end.
+    /// Sets the progress of the current run; and whether its output is visible before its end.
     pub fn follow(&self, progress: &Arc<Progress>, is_seen: bool) {
         if let Ok(mut now) = self.shared.progress.lock() {
             *now = Some((progress.clone(), is_seen));
         }
     }
 
-    /// What a run looks at.
+    /// The flag that a run tests.
     pub fn flag(&self) -> Arc<AtomicBool> {
         self.shared.flag.clone()
     }
 
-    /// The run has ended, and its outcome is about to be reported. Does not return if it was given up.
+    /// The run has ended, and its outcome is about to be reported. Does not return if it was abandoned.
     pub fn settle(&self) {
         let state = &self.shared.state;
         while state.compare_exchange(RUNNING, SETTLED, Ordering::AcqRel, Ordering::Relaxed).is_err() {
-            // The process is about to end.
+            // The process is about to exit.
             std::thread::park();
         }
     }
 
-    /// The exit code, if the run was asked to end.
+    /// The exit code, if the run was asked to stop.
     pub fn code(&self) -> Option<u8> {
         Some(self.shared.code.load(Ordering::Acquire)).filter(|code| *code != 0)
     }
 
-    /// The errors of a run that was asked to end: that, and where it was.
+    /// The errors of a run that was asked to stop: the request, and the place reached.
     pub fn explain(&self, errors: Vec<Diagnostic>) -> Vec<Diagnostic> {
         if self.code().is_none() {
             return errors;
@@ -97,7 +97,7 @@ impl Interrupt {
 }
 
 impl Shared {
-    /// A request to end, which says this exit code.
+    /// A termination request with this exit code.
     fn request(self: &Arc<Shared>, code: u8) {
         if self.code.compare_exchange(0, code, Ordering::AcqRel, Ordering::Relaxed).is_err() {
             end(code);
@@ -114,7 +114,7 @@ impl Shared {
         });
     }
 
-    /// The diagnostic of a run that was asked to end, from the one that says where it was.
+    /// The diagnostic of a run that was asked to stop, from the one with the place reached.
     fn told(&self, mut d: Diagnostic) -> Diagnostic {
         d.message = format!("the run was interrupted after {:.1} seconds", self.started.elapsed().as_secs_f64());
         let now = self.progress.lock().ok().and_then(|p| p.clone());
@@ -129,7 +129,7 @@ impl Shared {
     }
 }
 
-/// Ends the process without waiting for other threads, nor for what libraries do at exit: they are still in use.
+/// Ends the process without waiting for other threads, and without the exit handlers of libraries: these are still in use.
 #[cfg(unix)]
 fn end(code: u8) -> ! {
     signal_hook::low_level::exit(code.into())
@@ -140,11 +140,11 @@ fn end(code: u8) -> ! {
     std::process::exit(code.into())
 }
 
-/// Hands requests to `shared`, on a thread of their own.
+/// Forwards requests to `shared`, on a thread of their own.
 #[cfg(unix)]
 fn listen(shared: &Arc<Shared>) -> std::io::Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
-    // A file that becomes too large is an error of the write, and not the end.
+    // A file that becomes too large is an error of the write, and does not end the process.
     signal_hook::flag::register(SIGXFSZ, Arc::default())?;
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
     if !is_ignored(SIGHUP) {
@@ -156,7 +156,7 @@ fn listen(shared: &Arc<Shared>) -> std::io::Result<()> {
     thread.spawn(listen).map(drop)
 }
 
-/// Sets a flag at every Ctrl-C, and does nothing else then.
+/// Sets a flag at every Ctrl-C, without other effects.
 #[cfg(unix)]
 pub fn on_ctrl_c(flag: Arc<AtomicBool>) -> std::io::Result<()> {
     signal_hook::flag::register(signal_hook::consts::SIGINT, flag).map(drop)

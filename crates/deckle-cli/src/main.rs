@@ -1,6 +1,6 @@
 //! The `deckle` command.
 //!
-//! Exit codes: 0 done, 1 the user's program or data is wrong, 2 usage, 3 a limitation, 101 a bug in Deckle, 128 and
+//! Exit codes: 0 success, 1 the user's program or data is wrong, 2 usage, 3 a limitation, 101 a bug in Deckle, 128 plus
 //! the number of the signal if a run was stopped by one.
 //! Results go to standard output, everything else to standard error.
 

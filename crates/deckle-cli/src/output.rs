@@ -1,4 +1,4 @@
-//! `--out FILE`: the result in a file, complete or not at all, or on standard output (`--out -.csv`). How it is written is the business of `deckle-io`.
+//! `--out FILE`: the result in a file, complete or not at all, or on standard output (`--out -.csv`). `deckle-io` implements the formats.
 
 use deckle_diag::Diagnostic;
 use deckle_engine::file::{self, fault};
@@ -10,16 +10,16 @@ use deckle_runtime::stream::{self, Sink};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-/// A file to write, whose ending says how.
+/// An output file, whose extension selects the format.
 #[derive(Clone, Debug)]
 pub struct Target {
     path: PathBuf,
 }
 
 impl Target {
-    /// A path with an ending that means something.
+    /// A path with a known extension.
     pub fn parse(path: &str) -> Result<Target, String> {
-        // Standard output has no ending of its own.
+        // Standard output has no extension of its own.
         let path = PathBuf::from(if path == "-" { "-.txt" } else { path });
         match Format::of(&path) {
             (Format::Unknown, _) => Err(format!("the file must end in {WRITTEN}")),
@@ -27,17 +27,17 @@ impl Target {
         }
     }
 
-    /// Whether values of a type can be written at all: better said before a long run than after it.
+    /// Whether values of a type can be written at all: checked before a long run, not after it.
     pub fn check(&self, ty: &Type) -> Result<(), Diagnostic> {
         check_writable(&self.path, ty).map_err(|e| fault(&e))
     }
 
-    /// Begins to write a result whose elements come one after another. `None` if it can only be written as a whole.
+    /// Starts writing a result whose elements arrive one after another. `None` if it can only be written as a whole.
     pub fn create(&self, ty: &Type) -> Result<Option<Box<dyn Sink>>, Diagnostic> {
         file::create(&self.path, ty)
     }
 
-    /// Whether it is no file.
+    /// Whether it is standard output.
     pub fn is_standard_output(&self) -> bool {
         is_standard(&self.path)
     }
@@ -47,7 +47,7 @@ impl Target {
         Target { path: PathBuf::from("-.json") }
     }
 
-    /// Writes the result. A reader that has gone away (`| head`) has seen enough: that is no error.
+    /// Writes the result. A closed pipe (`| head`) is not an error.
     pub fn write(&self, ty: &Type, result: &Data) -> Result<(), Diagnostic> {
         match write_data(&self.path, ty, result) {
             Err(e) if e.kind != Kind::Closed => Err(fault(&e)),
@@ -56,7 +56,7 @@ impl Target {
     }
 }
 
-/// Keeps what is to be shown of a result.
+/// Collects the part of a result that is shown.
 pub fn ends(ends: &Arc<Mutex<Ends>>) -> Box<dyn Sink> {
     Box::new(Shown { ends: ends.clone() })
 }

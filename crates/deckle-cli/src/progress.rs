@@ -1,4 +1,4 @@
-//! `--progress`, and how far a run has come.
+//! `--progress`, and the progress of a run.
 
 use deckle_engine::Progress;
 use deckle_runtime::Pool;
@@ -9,17 +9,17 @@ use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How often the bar is drawn.
+/// The interval at which the bar is drawn.
 const OFTEN: Duration = Duration::from_millis(100);
 
-/// How much of the files has been read, and how much there is.
+/// How much of the files has been read, and their total size.
 fn read(progress: &Progress) -> Option<(u64, u64)> {
     let sources = progress.sources.lock().ok()?;
     let parts: Vec<(u64, u64)> = sources.iter().filter_map(Weak::upgrade).filter_map(|s| s.progress()).collect();
     (!parts.is_empty()).then(|| parts.iter().fold((0, 0), |(a, b), (c, d)| (a + c, b + d)))
 }
 
-/// How far a run has come, in words; nothing, if it has not come to any sequence.
+/// The progress of a run, in words; empty if it has not started any sequence.
 pub fn far(progress: &Progress) -> Option<String> {
     let chunks = progress.chunks.load(Relaxed);
     if chunks == 0 && progress.pulled.load(Relaxed) == 0 {
@@ -47,7 +47,7 @@ pub struct Shown {
 }
 
 impl Shown {
-    /// Begins to show how far a run is.
+    /// Starts to show the progress of a run.
     pub fn new(progress: &Arc<Progress>, pool: &Pool) -> Shown {
         let (stop, stopped) = channel();
         let (progress, pool) = (progress.clone(), pool.clone());
@@ -63,7 +63,7 @@ impl Shown {
                 }
             }
         };
-        // Without a thread there is no bar: the run is what counts.
+        // Without a thread there is no bar: the run has priority.
         let thread = std::thread::Builder::new().name("deckle-progress".into()).spawn(draw).ok();
         Shown { stop: Some(stop), thread }
     }

@@ -1,4 +1,4 @@
-//! How the command ends: diagnostics on standard error, an exit code, and panics turned into both.
+//! The outcome of the command: diagnostics on standard error, an exit code, and panics converted into both.
 
 use deckle_diag::{Class, Code, Diagnostic, SourceMap, render_all};
 use deckle_engine::Outcome;
@@ -8,14 +8,14 @@ use std::io::{self, IsTerminal, Write};
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Mutex};
 
-/// The code of a panic or of a diagnostic that is Deckle's own fault.
+/// The code of a panic or of a diagnostic that is Deckle's own bug.
 const BUG: u8 = 101;
 
-/// Prints the diagnostics and gives the exit code that belongs to them.
+/// Prints the diagnostics and returns their exit code.
 pub fn fail(diagnostics: &[Diagnostic], sources: &SourceMap) -> u8 {
     let diagnostics: Vec<Diagnostic> = diagnostics.iter().cloned().map(ask_for_report).collect();
     let color = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
-    // Nobody is left to tell if standard error is closed.
+    // If standard error is closed, the message is dropped.
     let _ = io::stderr().write_all(render_all(&diagnostics, sources, color).as_bytes());
     exit_code(&diagnostics)
 }
@@ -45,7 +45,7 @@ fn ask_for_report(d: Diagnostic) -> Diagnostic {
     ))
 }
 
-/// Writes to standard output. A reader that has gone away (`| head`) has seen enough: that is no error.
+/// Writes to standard output. A closed pipe (`| head`) is not an error.
 pub fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Outcome<()> {
     let written = Output::standard().and_then(|mut out| {
         write(&mut out)?;
@@ -69,7 +69,7 @@ pub fn guard(command: impl FnOnce() -> u8) -> u8 {
             *said = info.to_string();
         }
     }));
-    // What the command had in hand is not used after a panic.
+    // The state of the command is not used after a panic.
     panic::catch_unwind(AssertUnwindSafe(command)).unwrap_or_else(|_| {
         let said = said.lock().map(|s| s.clone()).unwrap_or_default();
         let bug = Diagnostic::nowhere(Code::Internal, "Deckle stopped, and it is Deckle's fault").note(said);

@@ -24,7 +24,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-/// Runs a program and gives the exit code.
+/// Runs a program and returns the exit code.
 pub fn run(args: &RunArgs) -> u8 {
     let mut sources = SourceMap::new();
     let interrupt = Interrupt::watch();
@@ -48,7 +48,7 @@ fn execute(args: &RunArgs, sources: &mut SourceMap, interrupt: &Interrupt) -> Ou
     let entry = entry::choose(&compiled, args.entry.as_deref()).map_err(one)?;
     let function = entry::function(&compiled, entry);
     let settings = settings(args, interrupt);
-    // Before files are read: where it cannot run, that is said at once.
+    // Before files are read: an unavailable backend is reported at once.
     let gpu = gpu(args).map_err(|d| one(*d))?;
     let inputs = bind::inputs(&entry.name, function, &args.arguments, &settings.pool, sources)?;
     let ty = function.result_type();
@@ -95,7 +95,7 @@ fn schedule(file: &Path) -> Result<Schedule, Diagnostic> {
     deckle_ir::schedule::parse(&text).map_err(|e| unfit(e.to_string()))
 }
 
-/// What the run may use.
+/// The resources of the run.
 fn settings(args: &RunArgs, interrupt: &Interrupt) -> Settings {
     let threads = match args.on {
         Some(Backend::Seq | Backend::Interp) => 1,
@@ -118,7 +118,7 @@ fn gpu(args: &RunArgs) -> Result<Option<Gpu>, Box<Diagnostic>> {
     }
 }
 
-/// Where it runs. Without LLVM the interpreter does it, if nothing was asked for that it cannot do.
+/// The backend. Without LLVM it is the interpreter, unless an option requires native code.
 fn on(args: &RunArgs, gpu: Option<Gpu>, kept: &[Kept]) -> On {
     if let Some(gpu) = gpu {
         return On::Gpu(gpu);
@@ -134,12 +134,12 @@ fn on(args: &RunArgs, gpu: Option<Gpu>, kept: &[Kept]) -> On {
     }
 }
 
-/// Whether the beginning and the end of a long result are shown, and not all of it.
+/// Whether only the beginning and the end of a long result are shown.
 fn is_shown(args: &RunArgs) -> bool {
     args.out.is_none() && !args.json && !args.full
 }
 
-/// Who takes the result while the program runs: a file or standard output, if it is a sequence that can be written in parts; or what shows its ends.
+/// The consumer of the result while the program runs: a file or standard output, if it is a sequence that can be written in parts; or the display of its ends.
 fn taker(args: &RunArgs, ty: &Type, ends: &Arc<Mutex<Ends>>) -> Result<Option<Box<dyn Sink>>, Diagnostic> {
     match &args.out {
         _ if !ty.is_seq() => Ok(None),
@@ -150,7 +150,7 @@ fn taker(args: &RunArgs, ty: &Type, ends: &Arc<Mutex<Ends>>) -> Result<Option<Bo
     }
 }
 
-/// The program as it can be streamed. With `--materialize` some sequences are kept for that.
+/// The program in a form that can be streamed. With `--materialize` some sequences are materialised for that.
 fn streamable<'p>(
     args: &RunArgs,
     program: &'p Program,
@@ -167,7 +167,7 @@ fn streamable<'p>(
     }
 }
 
-/// Which sequences were kept; how large they were, only the interpreter knows.
+/// The materialised sequences; only the interpreter knows their sizes.
 fn tell_kept(kept: &[Kept], bytes: &[u64], sources: &SourceMap) {
     for (k, kept) in kept.iter().enumerate() {
         let at = |span: Span| {
@@ -194,7 +194,7 @@ fn deliver(args: &RunArgs, ty: &Type, result: &Data) -> Outcome<()> {
     }
 }
 
-/// What was asked for and is not there.
+/// Rejects options that the selected backend does not support.
 fn check_backend(args: &RunArgs) -> Result<(), Diagnostic> {
     let unsupported = |message: &str| Err(Diagnostic::nowhere(Code::Unsupported, message));
     match args.on {

@@ -1,14 +1,14 @@
-//! What a run took, for `--stats`.
+//! The resources of a run, for `--stats`.
 
 use deckle_engine::{RanOn, Report, Traffic};
 use deckle_interp::Cost;
 
-/// One JSON object on one line. Its keys are a contract: other tools read them. `array_bytes` are those that `--memory` is about, `peak_bytes` the whole process, `seconds` the run without compiling.
+/// One JSON object on one line. Its keys are a contract: other tools read them. `array_bytes` is the memory that `--memory` limits, `peak_bytes` that of the whole process, `seconds` the run without compiling.
 pub fn to_json(report: &Report, seconds: f64) -> String {
     let peak = peak_bytes().map_or("null".to_string(), |n| n.to_string());
     let (chunks, kernels, rest) = match &report.on {
         RanOn::Interp { cost, .. } => {
-            // Where sequences came bit by bit, it is not metered.
+            // Streamed sequences are not metered.
             let figures = |c: &Cost| [c.work, c.depth, c.space.seq, c.space.par].map(|n| n.to_string());
             let figures = cost.as_ref().map_or(["null"; 4].map(str::to_string), figures);
             let keys = ["work", "depth", "space_seq", "space_par"].into_iter().zip(figures);
@@ -27,7 +27,7 @@ pub fn to_json(report: &Report, seconds: f64) -> String {
     )
 }
 
-/// What a run on a GPU has for itself: `kernel_seconds` by the clock of the device, copies as how many and their bytes.
+/// The additional keys of a run on a GPU: `kernel_seconds` by the clock of the device, copies as their number and their bytes.
 fn on_gpu(array_bytes: u64, traffic: &Traffic) -> String {
     let Traffic { launches, kernel_seconds, copies_in, bytes_in, copies_out, bytes_out, device_bytes } = traffic;
     format!(
@@ -36,7 +36,7 @@ fn on_gpu(array_bytes: u64, traffic: &Traffic) -> String {
     )
 }
 
-/// The most memory that this process has had resident, where the system says.
+/// The peak resident memory of this process, if the system reports it.
 fn peak_bytes() -> Option<u64> {
     kibibytes(&std::fs::read_to_string("/proc/self/status").ok()?, "VmHWM:")
 }

@@ -1,4 +1,4 @@
-//! The commands of a session: what begins with a colon.
+//! The commands of a session: inputs that begin with a colon.
 
 use super::item::{Item, Kind, Part, Source};
 use super::session::Answer;
@@ -12,7 +12,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// A command: its name, what follows it, and what it does.
+/// A command: its name, its argument, and its effect.
 pub struct Command {
     pub name: &'static str,
     pub takes: &'static str,
@@ -20,7 +20,7 @@ pub struct Command {
     run: fn(&mut Repl, &Part) -> Answer<Next>,
 }
 
-/// All commands, in the order of the help. First letters are enough; where they fit several, the first is meant.
+/// All commands, in the order of the help. A prefix is sufficient; if several commands have it, the first is selected.
 pub const COMMANDS: &[Command] = &[
     Command { name: "type", takes: "EXPR", doc: "the type of an expression or function", run: type_of },
     Command { name: "cost", takes: "EXPR", doc: "evaluate, and show work, depth and space", run: cost },
@@ -34,7 +34,7 @@ pub const COMMANDS: &[Command] = &[
     Command { name: "quit", takes: "", doc: "leave; so does Ctrl-D", run: |_, _| Ok(Next::Leave) },
 ];
 
-/// The name of the command, what follows it, and where that is.
+/// The name of the command, its argument, and the place of the argument.
 fn split(text: &str) -> Option<(&str, usize)> {
     let start = text.len() - text.trim_start().len();
     let rest = text[start..].strip_prefix(':')?;
@@ -60,7 +60,7 @@ fn find(name: &str) -> Option<&'static Command> {
     exact.or_else(|| COMMANDS.iter().find(|c| !name.is_empty() && c.name.starts_with(name)))
 }
 
-/// Runs the command that an input is.
+/// Runs the command of an input.
 pub fn run(repl: &mut Repl, source: &Rc<Source>) -> Answer<Next> {
     let Some((name, at)) = split(&source.text) else { return Ok(Next::Go) };
     let argument = Part { source: source.clone(), range: at..source.text.len() };
@@ -106,7 +106,7 @@ fn type_of(repl: &mut Repl, argument: &Part) -> Answer<Next> {
     Ok(Next::Go)
 }
 
-/// A definition in a line or a few: of a function its signature, where its types are known, else what was written.
+/// A definition in a line or a few: of a function its signature, if its types are known, otherwise its source.
 fn describe(repl: &Repl, name: &str, item: &Item) -> Answer<String> {
     if let Kind::Def(_) = &item.kind {
         let compiled = repl.session.prepare_item(name)?;
@@ -151,7 +151,7 @@ fn time(repl: &mut Repl, argument: &Part) -> Answer<Next> {
     Ok(Next::Go)
 }
 
-/// Three digits or so, with a unit.
+/// About three digits, with a unit.
 fn duration(time: Duration) -> String {
     match time.as_secs_f64() {
         s if s >= 1.0 => format!("{s:.2} s"),

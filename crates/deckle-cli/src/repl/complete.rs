@@ -1,4 +1,4 @@
-//! What Tab offers.
+//! Completion with Tab.
 
 use super::command::COMMANDS;
 use super::help::{KEYWORDS, OPERATORS, signature};
@@ -11,7 +11,7 @@ use deckle_io::text::type_name;
 use deckle_ir::types::Type;
 use deckle_syntax::builtins::{self, CONSTANTS, mathematics};
 
-/// A text to put in, and what is shown for it.
+/// A completion: the inserted text, and the displayed one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Choice {
     pub text: String,
@@ -24,16 +24,16 @@ impl Choice {
     }
 }
 
-/// What a session can complete: a copy of what it knows.
+/// The completions of a session: a copy of the names it knows.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     words: Vec<Choice>,
-    /// What may follow `NAME.`.
+    /// The possible names after `NAME.`.
     members: Vec<(String, Choice)>,
 }
 
 impl Names {
-    /// Those of a session, and those that every session has.
+    /// Those of a session, and those of every session.
     pub fn of(session: &Session) -> Names {
         let mut names = Names::default();
         session.values.iter().for_each(|v| names.value(v));
@@ -74,7 +74,7 @@ impl Names {
         }
     }
 
-    /// Where the text to be replaced begins, and what could stand there.
+    /// The start of the text to be replaced, and its possible replacements.
     pub fn complete(&self, text: &str, cursor: usize) -> (usize, Vec<Choice>) {
         let before = &text[..cursor];
         let command = before.trim_start();
@@ -99,7 +99,7 @@ impl Names {
         (start, choices)
     }
 
-    /// Names that the input itself has, other than the one at `start`.
+    /// Names in the input itself, except the one at `start`.
     fn locals(&self, text: &str, start: usize) -> Vec<Choice> {
         let words = scan(text).tokens.into_iter().filter(|t| t.kind == TokenKind::Word && t.at != start);
         words.filter(|t| self.words.iter().all(|w| w.text != t.text)).map(|t| Choice::new(t.text, t.text)).collect()
@@ -123,7 +123,7 @@ fn owner(before: &str) -> Option<&str> {
     Some(&before[start..]).filter(|w| w.starts_with(is_word_start))
 }
 
-/// Operators that begin like the sign before the cursor.
+/// Operators with the prefix before the cursor.
 fn operators(before: &str) -> (usize, Vec<Choice>) {
     let sign = scan(before).tokens.last().copied().filter(|t| t.kind == TokenKind::Sign);
     let Some(sign) = sign.filter(|t| t.at + t.text.len() == before.len()) else { return (before.len(), Vec::new()) };

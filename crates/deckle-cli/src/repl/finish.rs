@@ -1,19 +1,19 @@
-//! Whether an input is whole, or goes on in the next line.
+//! Whether an input is complete, or continues in the next line.
 //!
-//! It goes on while a bracket, a comment, an `if` or a `loop` is open, while a `let` inside of it has no `in`, and after anything that
-//! needs something after it: an operator, `=`, a comma, a keyword. A `let` with which an input *begins* may end without
+//! It continues while a bracket, a comment, an `if` or a `loop` is open, while a `let` inside of it has no `in`, and after any token that
+//! requires an operand or body: an operator, `=`, a comma, a keyword. A `let` with which an input *begins* may end without
 //! `in`: then it names a value for the session.
 
 use super::scan::{Kind, Scan, Token, scan};
 
-/// Words after which something has to come.
+/// Words that must be followed by something.
 const EXPECTANT: [&str; 15] =
     ["def", "type", "import", "as", "let", "in", "if", "then", "else", "loop", "while", "for", "do", "with", "not"];
 
 /// Words with which a definition begins.
 pub const DEFINING: [&str; 3] = ["def", "type", "import"];
 
-/// What is open at some place of a text.
+/// The open constructs at some place of a text.
 #[derive(Default)]
 struct Open {
     brackets: Vec<Level>,
@@ -23,7 +23,7 @@ struct Open {
     loops: usize,
 }
 
-/// What is open between two brackets.
+/// The open constructs between two brackets.
 #[derive(Default)]
 struct Level {
     /// Groups of `let`s that wait for their `in`; whether the group is the one with which the input begins.
@@ -47,12 +47,12 @@ fn expects_more(last: &Token) -> bool {
     }
 }
 
-/// `def f(x)` or `type t[a]`, whose `=` is still to come.
+/// `def f(x)` or `type t[a]` before its `=`.
 fn header_only(tokens: &[Token]) -> bool {
     let Some(start) = tokens.iter().rposition(|t| t.kind == Kind::Word && DEFINING.contains(&t.text)) else {
         return false;
     };
-    // `def` inside of an expression is an error already, which more lines do not mend.
+    // `def` inside of an expression is an error already, which more lines cannot correct.
     tokens[start].text != "import" && (start == 0 || ends_operand(&tokens[start - 1])) && {
         let mut depth = 0usize;
         !tokens[start..].iter().any(|t| {
@@ -81,7 +81,7 @@ fn something_open(tokens: &[Token]) -> bool {
     })
 }
 
-/// What is open at the end; nothing if there is a bracket too many, an error which more lines do not mend.
+/// The open constructs at the end; none if there is a superfluous closing bracket, an error which more lines cannot correct.
 fn walk(tokens: &[Token]) -> Option<Open> {
     let mut open = Open::default();
     for (i, token) in tokens.iter().enumerate() {

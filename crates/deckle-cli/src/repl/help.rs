@@ -1,10 +1,10 @@
-//! What can be read about commands, functions, operators and keywords.
+//! The help texts of commands, functions, operators and keywords.
 
 use super::command::COMMANDS;
 use deckle_syntax::builtins::{self, Builtin, CONSTANTS};
 use std::fmt::Write;
 
-/// An operator: how it is written, its type, and what it does.
+/// An operator: its syntax, its type, and its meaning.
 pub const OPERATORS: &[(&str, &str, &str)] = &[
     ("+", "n:num, n -> n", "sum"),
     ("-", "n:num, n -> n", "difference, or with one operand the negative"),
@@ -32,7 +32,7 @@ pub const OPERATORS: &[(&str, &str, &str)] = &[
     (">>", "b:bits, b -> b", "shift to the right"),
 ];
 
-/// Keywords, with what they are for.
+/// Keywords, with their purpose.
 pub const KEYWORDS: &[(&str, &str)] = &[
     ("def", "def NAME(PARAMETERS) = EXPR: a function"),
     ("type", "type NAME = TYPE: a type, or a record { x: T, y: U }"),
@@ -56,7 +56,7 @@ pub const KEYWORDS: &[(&str, &str)] = &[
 
 /// `sum: c<n:num> -> n`.
 pub fn signature(b: &Builtin) -> String {
-    // Those that no signature describes begin their page with their form.
+    // Functions without a signature begin their page with their form.
     match (b.signature, b.doc.split_once('`').and_then(|(_, d)| d.split_once('`'))) {
         ("special", Some((form, _))) => form.to_string(),
         ("special", None) => b.name.to_string(),
@@ -64,7 +64,7 @@ pub fn signature(b: &Builtin) -> String {
     }
 }
 
-/// What can be typed.
+/// The possible inputs.
 pub fn overview() -> String {
     let mut out = "\
 Type an expression to see its value, which is then `it`; `let NAME = EXPR` to keep a value;
@@ -79,7 +79,7 @@ operator or `=` go on in the next line. Tab completes. Ctrl-C stops an evaluatio
     out + "\n\nThe first letters of a command are enough: `:t` is `:type`."
 }
 
-/// What there is to say about a name, operator, keyword or command.
+/// The help text of a name, operator, keyword or command.
 pub fn about(name: &str) -> Option<String> {
     let entries = builtins::lookup(name);
     if !entries.is_empty() {

@@ -1,9 +1,9 @@
-//! Where the lines of earlier sessions are.
+//! The history file of earlier sessions.
 
 use std::env;
 use std::path::PathBuf;
 
-/// The file, if there is a place for it.
+/// The file, if a folder for it is known.
 pub fn file() -> Option<PathBuf> {
     let set = |key: &str| env::var_os(key).filter(|v| !v.is_empty()).map(PathBuf::from);
     let base = if cfg!(windows) {

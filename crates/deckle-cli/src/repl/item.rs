@@ -1,4 +1,4 @@
-//! Definitions of a session: where each was written, and which names it gives.
+//! Definitions of a session: the source of each, and the names it defines.
 
 use super::unit::{Failure, Unit};
 use deckle_diag::{FileId, Span};
@@ -39,7 +39,7 @@ impl Part {
     }
 }
 
-/// A definition.
+/// A definition in the session.
 #[derive(Clone, Debug)]
 pub struct Item {
     pub kind: Kind,
@@ -50,19 +50,19 @@ pub struct Item {
     pub file: Option<PathBuf>,
 }
 
-/// What is defined.
+/// The kind of a definition.
 #[derive(Clone, Debug)]
 pub enum Kind {
     Def(String),
     Type(String),
     Import {
-        /// From the working directory.
+        /// Relative to the working directory.
         path: PathBuf,
         bring: Bring,
     },
 }
 
-/// What an import brings.
+/// The names of an import.
 #[derive(Clone, Debug)]
 pub enum Bring {
     /// The module, under this name.
@@ -72,7 +72,7 @@ pub enum Bring {
 }
 
 impl Item {
-    /// Whether it gives this name a meaning.
+    /// Whether it defines this name.
     pub fn defines(&self, name: &str) -> bool {
         match &self.kind {
             Kind::Def(n) | Kind::Type(n) | Kind::Import { bring: Bring::Module(n), .. } => n == name,
@@ -80,7 +80,7 @@ impl Item {
         }
     }
 
-    /// The names to which it gives a meaning.
+    /// The names that it defines.
     pub fn names(&self) -> Vec<&str> {
         match &self.kind {
             Kind::Def(n) | Kind::Type(n) | Kind::Import { bring: Bring::Module(n), .. } => vec![n],
@@ -88,7 +88,7 @@ impl Item {
         }
     }
 
-    /// What is left of it when another definition takes a name.
+    /// The remainder of it after another definition takes over a name.
     pub fn without(mut self, name: &str) -> Option<Item> {
         if !self.defines(name) {
             return Some(self);
@@ -119,7 +119,7 @@ impl Item {
     }
 }
 
-/// The definitions of a text, in order. Paths of imports count from `file`, or from the working directory.
+/// The definitions of a text, in order. Paths of imports are relative to `file`, or to the working directory.
 pub fn parse(source: &Rc<Source>, file: Option<&Path>) -> Result<Vec<Item>, Failure> {
     let (module, diagnostics) = deckle_syntax::parse(FileId(0), &source.text);
     if !diagnostics.is_empty() {

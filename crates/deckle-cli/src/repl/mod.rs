@@ -1,7 +1,7 @@
 //! `deckle repl`: definitions, values and expressions, one after another.
 //!
-//! On a terminal lines are edited, completed and remembered. From anything else they are read as they come, without a prompt,
-//! and the exit code is that of the first thing that went wrong.
+//! On a terminal lines are edited, completed and recorded. Other input is read as it arrives, without a prompt,
+//! and the exit code is that of the first failure.
 
 mod command;
 mod complete;
@@ -24,7 +24,7 @@ use std::io::{self, BufRead, IsTerminal};
 use std::path::Path;
 use std::rc::Rc;
 
-/// Runs a session, with the definitions of these files, and gives the exit code.
+/// Runs a session, with the definitions of these files, and returns the exit code.
 pub fn repl(files: &[std::path::PathBuf]) -> u8 {
     let mut repl = Repl::default();
     for file in files {
@@ -39,7 +39,7 @@ pub fn repl(files: &[std::path::PathBuf]) -> u8 {
     }
 }
 
-/// Reads inputs from something that is no terminal.
+/// Reads inputs from a source that is not a terminal.
 fn plain(repl: &mut Repl) {
     let mut input = String::new();
     for line in io::stdin().lock().split(b'\n') {
@@ -56,25 +56,25 @@ fn plain(repl: &mut Repl) {
     repl.input(&input);
 }
 
-/// What to do after an input.
+/// The action after an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
     Go,
     Leave,
 }
 
-/// A session and the talk about it.
+/// A session and its dialogue.
 #[derive(Default)]
 struct Repl {
     session: Session,
-    /// How many inputs there were.
+    /// The number of inputs so far.
     inputs: usize,
     /// The exit code of the first failure, or 0.
     code: u8,
 }
 
 impl Repl {
-    /// Deals with an input, whatever it is. Nothing in it ends the session but `:quit`.
+    /// Processes an input of any kind. Only `:quit` ends the session.
     fn input(&mut self, text: &str) -> Next {
         self.inputs += 1;
         let source = Rc::new(Source { name: format!("repl[{}]", self.inputs), text: text.trim_end().to_string() });
@@ -152,7 +152,7 @@ impl Repl {
     }
 }
 
-/// Prints a line. With standard output gone there is nobody to tell.
+/// Prints a line. Errors of a closed standard output are ignored.
 fn say(line: &str) {
     let _ = print(|out| writeln!(out, "{line}"));
 }

@@ -1,9 +1,9 @@
-//! A rough look at a text: its words, numbers, literals and signs, without comments.
+//! An approximate lexer: words, numbers, literals and signs, without comments.
 //!
-//! The parser says whether a text is right. This says as much as is needed before it is whole: where a line may end, and
+//! The parser decides whether a text is correct. This returns what is needed before the text is complete: where a line may end, and
 //! which names occur.
 
-/// What a token is, as far as matters here.
+/// The kind of a token, as far as needed here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A name or keyword.
@@ -19,20 +19,20 @@ pub enum Kind {
 pub struct Token<'a> {
     pub kind: Kind,
     pub text: &'a str,
-    /// The byte at which it begins.
+    /// Its first byte.
     pub at: usize,
 }
 
-/// The tokens of a text, and how it ends.
+/// The tokens of a text, and its state at the end.
 pub struct Scan<'a> {
     pub tokens: Vec<Token<'a>>,
     /// Whether it ends inside a `/* */`.
     pub in_comment: bool,
-    /// Whether `///` lines stand after the last token.
+    /// Whether there are `///` lines after the last token.
     pub trailing_doc: bool,
 }
 
-/// Signs of more than one character; one that begins another comes after it.
+/// Signs of more than one character; a prefix of another comes after it.
 const LONG: [&str; 16] =
     ["..=", "..<", "..", "==", "=>", "!=", "<=", "<<", ">=", ">>", "||", "&&", "++", "->", "**", "::"];
 
@@ -44,7 +44,7 @@ pub fn is_word_part(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '\''
 }
 
-/// Splits a text into tokens. Never fails: what is no token is a sign.
+/// Splits a text into tokens. Never fails: any other character is a sign.
 pub fn scan(text: &str) -> Scan<'_> {
     let mut out = Scan { tokens: Vec::new(), in_comment: false, trailing_doc: false };
     let mut at = 0;
@@ -78,7 +78,7 @@ pub fn words(text: &str) -> impl Iterator<Item = &str> {
     scan(text).tokens.into_iter().filter(|t| t.kind == Kind::Word).map(|t| t.text)
 }
 
-/// The length of a comment that may hold others, if it ends.
+/// The length of a comment that may be nested, if it ends.
 fn comment(text: &str) -> Option<usize> {
     let (mut depth, mut at) = (0, 0);
     let bytes = text.as_bytes();
@@ -129,7 +129,7 @@ fn number(text: &str) -> usize {
     end
 }
 
-/// A string or character, which ends on its line; one that does not is the rest of the line.
+/// A string or character, which ends on its line; an unterminated one is the rest of the line.
 fn quoted(text: &str, quote: char) -> Option<usize> {
     let mut escaped = false;
     for (at, c) in text.char_indices().skip(1) {

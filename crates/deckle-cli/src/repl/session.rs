@@ -1,8 +1,8 @@
-//! What a session knows: definitions, as text, and values, under the names that `let` gave them.
+//! The state of a session: definitions, as text, and values, under the names that `let` gave them.
 //!
-//! Expressions run as native code, like programs do; values stay in flat memory. Nothing is compiled ahead. To evaluate an expression, a unit is put together from the definitions that it needs, directly or
+//! Expressions run as native code, like programs; values stay in flat memory. Nothing is compiled ahead. To evaluate an expression, a unit is composed of the definitions that it needs, directly or
 //! through others, and a function whose body is the expression and whose parameters are the values that it mentions. So
-//! a new definition is seen by everything that uses its name, and a broken one only harms what uses it.
+//! a new definition is used by everything that refers to its name, and a broken one affects only its users.
 
 use super::item::{self, Item, Kind, Part, Source};
 use super::scan::words;
@@ -29,17 +29,17 @@ use std::time::{Duration, Instant};
 
 /// The stack of an evaluation: programs nest deeply.
 const STACK: usize = 64 << 20;
-/// How often it is looked whether somebody wants an evaluation to stop, and how long it is then waited for.
+/// The interval at which an evaluation tests for an interrupt, and how long the session then waits for it.
 const LOOK: Duration = Duration::from_millis(10);
 const GRACE: Duration = Duration::from_millis(500);
 
 /// The name of the last value.
 pub const IT: &str = "it";
 
-/// What goes right, or what is wrong.
+/// A result, or diagnostics.
 pub type Answer<T> = Result<T, Box<Failure>>;
 
-/// A value under a name.
+/// A named value.
 #[derive(Clone, Debug)]
 pub struct Kept {
     pub name: String,
@@ -53,9 +53,9 @@ pub struct Session {
     pub items: Vec<Item>,
     pub values: Vec<Kept>,
     loaded: Vec<PathBuf>,
-    /// Stops an evaluation; whoever sets it also clears it.
+    /// Stops an evaluation; the code that sets it also clears it.
     pub interrupt: Arc<AtomicBool>,
-    /// The threads and the memory, once something has run.
+    /// The threads and the memory, after the first run.
     settings: RefCell<Option<Arc<Settings>>>,
 }
 
@@ -79,7 +79,7 @@ impl Prepared {
     }
 }
 
-/// What an evaluation gives.
+/// The result of an evaluation.
 pub struct Evaluated {
     pub ty: Type,
     pub data: Data,
@@ -90,13 +90,13 @@ pub struct Evaluated {
 }
 
 impl Evaluated {
-    /// As it is shown.
+    /// As displayed.
     pub fn show(&self, full: bool) -> String {
         show(&self.ty, &self.data, full)
     }
 }
 
-/// What a definition did.
+/// The effect of a definition.
 #[derive(Debug, Default)]
 pub struct Defined {
     pub names: Vec<String>,
@@ -105,23 +105,23 @@ pub struct Defined {
 }
 
 impl Session {
-    /// The value of a name.
+    /// The value with a given name.
     pub fn value(&self, name: &str) -> Option<&Kept> {
         self.values.iter().find(|v| v.name == name)
     }
 
-    /// The definition of a name.
+    /// The definition of a given name.
     pub fn item(&self, name: &str) -> Option<&Item> {
         self.items.iter().find(|i| i.defines(name))
     }
 
-    /// Takes definitions in, if they are right. Those of the same names go.
+    /// Adds definitions, if they are correct. They replace those of the same names.
     pub fn define(&mut self, source: &Rc<Source>) -> Answer<Defined> {
         let new = item::parse(source, None)?;
         self.accept(self.items.clone(), new)
     }
 
-    /// Takes the definitions of a file in. Those that came from it before go, too.
+    /// Adds the definitions of a file. They also replace those that came from it before.
     pub fn load(&mut self, path: &Path) -> Answer<Defined> {
         let bytes = source::read(path).map_err(Failure::nowhere)?;
         let name = path.display().to_string();
@@ -161,7 +161,7 @@ impl Session {
         Ok(Defined { names, broken })
     }
 
-    /// Says why a definition does not see a value.
+    /// Explains why a definition cannot use a value.
     fn explain(&self, diagnostics: Vec<Diagnostic>, sources: &SourceMap) -> Vec<Diagnostic> {
         let explain = |d: Diagnostic| {
             let span = d.labels.first().filter(|_| d.code == Code::UnknownName)?.span;
@@ -180,7 +180,7 @@ impl Session {
         self.prepare_with(expr, "")
     }
 
-    /// Compiles an expression that glue makes whole.
+    /// Compiles an expression that glue completes.
     fn prepare_with(&self, expr: &Part, glue: &str) -> Answer<Prepared> {
         let started = Instant::now();
         let known = Known::new(&self.items);
@@ -236,7 +236,7 @@ impl Session {
         self.settings.borrow_mut().get_or_insert_with(new).clone()
     }
 
-    /// Calls a function. If it is interrupted in a loop that does not look for that, it is left behind with its threads, and ends with the session.
+    /// Calls a function. If it is interrupted in a loop that does not test for that, it is abandoned with its threads, and ends with the session.
     fn call(&self, callable: Callable, on: On, inputs: Vec<Input>) -> Result<Ran, Box<Diagnostic>> {
         let (settings, (to, answer)) = (self.settings(), std::sync::mpsc::channel());
         let run = move || to.send(callable.call(&on, inputs, None, &settings)).unwrap_or(());
@@ -261,7 +261,7 @@ impl Session {
         }
     }
 
-    /// Runs what has been prepared.
+    /// Runs a prepared expression.
     pub fn run(&self, p: Prepared, on: On) -> Answer<Evaluated> {
         let faults = deckle_analysis::stream::check(&p.compiled.program, &p.sources, Some(p.entry().func));
         if !faults.is_empty() {
@@ -289,7 +289,7 @@ impl Session {
         }
     }
 
-    /// Evaluates an expression and keeps its value as `it`, if its type can be named.
+    /// Evaluates an expression and stores its value as `it`, if its type can be named.
     pub fn evaluate(&mut self, expr: &Part) -> Answer<Evaluated> {
         self.evaluate_on(expr, On::Best)
     }
@@ -308,7 +308,7 @@ impl Session {
         Ok(evaluated)
     }
 
-    /// Reads `NAME: TYPE = FILE`, keeps the value, and gives the name.
+    /// Reads `NAME: TYPE = FILE`, stores the value, and returns the name.
     pub fn read(&mut self, input: &Part) -> Answer<String> {
         let text = input.text();
         let usage = || {
@@ -323,7 +323,7 @@ impl Session {
         if words(&name).next() != Some(&name) || ty.trim().is_empty() || path.is_empty() {
             return Err(usage().into());
         }
-        // The function that gives what it is given: its parameter is what the file holds.
+        // The identity function: its parameter is the content of the file.
         let begins = input.range.start + text.len() - rest.len();
         let part = Part { source: input.source.clone(), range: begins..begins + ty.len() };
         let mut unit = Unit::default();
@@ -347,7 +347,7 @@ impl Session {
         Ok(name)
     }
 
-    /// Evaluates `let NAME = EXPR`, once, keeps the value, and gives the names.
+    /// Evaluates `let NAME = EXPR`, once, stores the value, and returns the names.
     pub fn bind(&mut self, input: &Part) -> Answer<Vec<String>> {
         let (module, _) = read(input, "in ()")?;
         let names = bound(&module);
@@ -379,7 +379,7 @@ impl Session {
     }
 }
 
-/// Parses an expression that glue makes whole, so that nothing wrong is said about anything else.
+/// Parses an expression that glue completes, so that errors are about the expression only.
 fn read(expr: &Part, glue: &str) -> Result<(Module, Unit), Failure> {
     let mut unit = Unit::default();
     unit.glue("def it() =\n");
@@ -427,7 +427,7 @@ fn unnameable(expr: &Part, name: &str, record: &str) -> Failure {
     })
 }
 
-/// The definitions that these names lead to, in order.
+/// The definitions that these names depend on, in order.
 fn needed(items: &[Item], mut roots: Vec<String>) -> impl Iterator<Item = &Item> {
     let mut wanted = vec![false; items.len()];
     while let Some(name) = roots.pop() {

@@ -1,4 +1,4 @@
-//! A session on a terminal: lines are edited, completed and remembered.
+//! A session on a terminal: lines are edited, completed and recorded.
 
 use super::complete::Names;
 use super::{Next, Repl, command, history, say};
@@ -15,10 +15,10 @@ use std::sync::atomic::Ordering;
 
 const PROMPT: &str = "deckle> ";
 
-/// How many lines are remembered.
+/// The number of recorded lines.
 const REMEMBERED: usize = 10_000;
 
-/// Reads and answers inputs until the user leaves.
+/// Reads and processes inputs until the user exits.
 pub fn run(repl: &mut Repl) {
     stop_on_interrupt(repl);
     let mut editor = match editor() {
@@ -27,7 +27,7 @@ pub fn run(repl: &mut Repl) {
     };
     let file = history::file();
     if let Some(file) = &file {
-        // No history yet, or none that can be read: there is nothing to remember then.
+        // No history yet, or an unreadable one: the session starts without.
         let _ = editor.load_history(file);
     }
     say(&format!("Deckle {}. `:help` for help, Ctrl-D to leave.", env!("CARGO_PKG_VERSION")));
@@ -35,7 +35,7 @@ pub fn run(repl: &mut Repl) {
         editor.set_helper(Some(Assistant::new(repl)));
         match editor.readline(PROMPT) {
             Ok(line) => {
-                // What was pressed before does not count.
+                // Earlier key presses are ignored.
                 repl.session.interrupt.store(false, Ordering::Relaxed);
                 remember(&mut editor, file.as_deref(), &line);
                 if repl.input(&line) == Next::Leave {
@@ -53,7 +53,7 @@ pub fn run(repl: &mut Repl) {
     }
 }
 
-/// While a line is edited the terminal hands Ctrl-C over as a key; otherwise it is a signal.
+/// While a line is edited the terminal reports Ctrl-C as a key; otherwise it is a signal.
 fn stop_on_interrupt(repl: &Repl) {
     if let Err(e) = interrupt::on_ctrl_c(repl.session.interrupt.clone()) {
         say(&format!("Ctrl-C will end the session: {e}"));
@@ -70,7 +70,7 @@ fn editor() -> rustyline::Result<Editor<Assistant, FileHistory>> {
     Editor::with_config(config)
 }
 
-/// Keeps a line, also for later sessions if that is possible.
+/// Records a line, also for later sessions if that is possible.
 fn remember(editor: &mut Editor<Assistant, FileHistory>, file: Option<&Path>, line: &str) {
     let added = editor.add_history_entry(line.trim_end()).unwrap_or(false);
     if let Some(file) = file.filter(|_| added) {
@@ -79,7 +79,7 @@ fn remember(editor: &mut Editor<Assistant, FileHistory>, file: Option<&Path>, li
     }
 }
 
-/// What the editor asks while a line is typed.
+/// The callbacks of the editor while a line is typed.
 struct Assistant {
     names: Names,
     files: FilenameCompleter,
@@ -106,7 +106,7 @@ impl Completer for Assistant {
 impl Validator for Assistant {
     fn validate(&self, context: &mut ValidationContext) -> rustyline::Result<ValidationResult> {
         let input = context.input();
-        // An empty line ends anything: nobody is caught in a bracket.
+        // An empty line ends any input: an unclosed bracket cannot trap the user.
         let given_up = input.rsplit_once('\n').is_some_and(|(_, last)| last.trim().is_empty());
         let more = !given_up && command::goes_on(input);
         Ok(if more { ValidationResult::Incomplete } else { ValidationResult::Valid(None) })

@@ -1,7 +1,7 @@
-//! Types of values, written as a script writes them.
+//! Types of values, in the syntax of scripts.
 //!
-//! A record is written by the name of its definition, which has to be found: among the definitions of the session and
-//! in the modules that it imports. The arguments of a parametrised record are read off its fields.
+//! A record is written with the name of its definition, which is searched for among the definitions of the session and
+//! in the modules that it imports. The arguments of a parametrised record are derived from its fields.
 
 use super::item::{Bring, Item, Kind};
 use deckle_diag::FileId;
@@ -48,7 +48,7 @@ impl Known {
         Known { types }
     }
 
-    /// A type as it is written in a script, or the name of a record that cannot be named.
+    /// A type in the syntax of scripts, or the name of a record that cannot be named.
     pub fn write(&self, ty: &Type) -> Result<String, String> {
         Ok(match ty {
             Type::Scalar(s) => scalar_name(*s).to_string(),
@@ -83,7 +83,7 @@ impl Known {
     }
 }
 
-/// What the names in a written type stand for, where the type is this one.
+/// The meanings of the names in a written type, if it denotes this type.
 fn solve<'a>(
     module: &'a Module,
     written: deckle_syntax::ast::TypeId,

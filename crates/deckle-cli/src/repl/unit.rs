@@ -1,11 +1,11 @@
-//! A text to compile, put together from what the user wrote, and the way back from its places to theirs.
+//! A text to compile, composed of pieces that the user wrote, and the mapping of its places back to theirs.
 
 use super::item::{Part, Source};
 use deckle_diag::{Diagnostic, FileId, SourceMap, Span};
 use std::ops::Range;
 use std::rc::Rc;
 
-/// Diagnostics, and the files that they speak of.
+/// Diagnostics, and the files that they refer to.
 #[derive(Debug)]
 pub struct Failure {
     pub diagnostics: Vec<Diagnostic>,
@@ -13,19 +13,19 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// One that is about no place.
+    /// A diagnostic without a place.
     pub fn nowhere(diagnostic: Diagnostic) -> Failure {
         Failure { diagnostics: vec![diagnostic], sources: SourceMap::new() }
     }
 
-    /// Of a source that was file 0.
+    /// Diagnostics of a source that was file 0.
     pub fn in_source(source: &Source, diagnostics: Vec<Diagnostic>) -> Failure {
         let mut sources = SourceMap::new();
         sources.add(&source.name, &source.text);
         Failure { diagnostics, sources }
     }
 
-    /// About a place of a source.
+    /// A diagnostic at a place of a source.
     pub fn at(part: &Part, diagnostic: impl FnOnce(Span) -> Diagnostic) -> Failure {
         let span = Span::new(FileId(0), part.range.start as u32, part.range.end as u32);
         Failure::in_source(&part.source, vec![diagnostic(span)])
@@ -39,17 +39,17 @@ pub struct Unit {
     pieces: Vec<Piece>,
 }
 
-/// A stretch of the text and what it comes from.
+/// A piece of the text and its origin.
 #[derive(Debug)]
 struct Piece {
     range: Range<usize>,
     part: Part,
-    /// Whether it is a copy, so that places inside correspond.
+    /// Whether it is a copy, so that places inside it correspond.
     copied: bool,
 }
 
 impl Unit {
-    /// The name under which units are compiled. It stands in the working directory, as imports see it.
+    /// The file name under which units are compiled. It is in the working directory, which imports are relative to.
     pub const NAME: &str = "repl";
 
     /// Text that the user has not written.
@@ -57,12 +57,12 @@ impl Unit {
         self.text += text;
     }
 
-    /// What the user has written.
+    /// A copy of text that the user has written.
     pub fn copy(&mut self, part: &Part) {
         self.add(part, part.text(), true);
     }
 
-    /// Text in the place of what the user has written.
+    /// Text that replaces what the user has written.
     pub fn stand_for(&mut self, part: &Part, text: &str) {
         self.add(part, text, false);
     }
@@ -80,7 +80,7 @@ impl Unit {
         (label.span.file == root).then(|| self.piece(label.span.lo as usize).map(|p| &p.part)).flatten()
     }
 
-    /// Makes diagnostics about this unit speak of what the user has written.
+    /// Maps the places of diagnostics about this unit to the user's text.
     pub fn translate(&self, mut diagnostics: Vec<Diagnostic>, mut sources: SourceMap) -> Failure {
         let mut known: Vec<(*const Source, FileId)> = Vec::new();
         let root = root(&sources);
@@ -107,7 +107,7 @@ impl Unit {
         Failure { diagnostics, sources }
     }
 
-    /// What stands at a place. What is glue has none, unless it is needed: then it is the last thing written.
+    /// The origin of a place. Glue has none, unless one is required: then it is the last piece of the user before it.
     fn place(&self, span: Span, needed: bool) -> Option<(&Part, Range<usize>)> {
         let (lo, hi) = (span.lo as usize, span.hi as usize);
         let Some(piece) = self.piece(lo) else {

@@ -141,7 +141,7 @@ fn an_interrupt_stops_a_run_and_not_the_session() {
         std::thread::sleep(Duration::from_millis(300));
         flag.store(true, Ordering::Relaxed);
     });
-    // Not even a loop that compiled code never leaves keeps the session from going on.
+    // Even an endless loop in compiled code does not block the session.
     let Err(failure) = s.evaluate(&part("loop x = 0 while true do x + 1")) else { panic!("it ended") };
     assert!(failure.diagnostics[0].message.starts_with("interrupted after"), "{:?}", failure.diagnostics);
     stopper.join().unwrap();
