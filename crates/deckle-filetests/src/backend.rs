@@ -1,7 +1,7 @@
-//! The backends that must agree, and what that means.
+//! The backends that must agree, and the meaning of agreement.
 //!
 //! The interpreter is the reference: its result is what a file shows. Every backend of [`BACKENDS`] runs the same program on the same
-//! arguments, and a test fails where its result is another one. To test a new backend, implement [`Backend`] and
+//! arguments, and a test fails if its result differs. To test a new backend, implement [`Backend`] and
 //! add it to the list.
 
 use deckle_diag::{Code, Diagnostic};
@@ -14,15 +14,15 @@ use deckle_ir::loops::{Gathers, Stores};
 use deckle_ir::value::Value;
 use deckle_lower::simplify::simplify;
 
-/// What a run gives.
+/// The result of a run.
 pub type Run<T> = Result<T, Box<Diagnostic>>;
 
-/// Something that runs programs.
+/// An implementation that runs programs.
 pub trait Backend: Sync {
-    /// What to call it in a report.
+    /// Its name in a report.
     fn name(&self) -> &'static str;
 
-    /// Whether it fails as the interpreter does, with the program or with the simplified one; else with an error of the same code.
+    /// Whether it fails like the interpreter does, with the program or with the simplified one; otherwise with an error of the same code.
     fn is_exact(&self) -> bool {
         true
     }
@@ -30,11 +30,11 @@ pub trait Backend: Sync {
     /// Runs a function.
     ///
     /// # Errors
-    /// What the user's data does wrong.
+    /// Errors in the user's data.
     fn run(&self, program: &Program, func: Func, args: &[Value]) -> Run<Value>;
 }
 
-/// All that must agree with the interpreter.
+/// All backends that must agree with the interpreter.
 pub const BACKENDS: &[&dyn Backend] = &[
     &CheckedSizes,
     &Simplified,
@@ -47,7 +47,7 @@ pub const BACKENDS: &[&dyn Backend] = &[
     &OnGrid { name: "the schedule for GPUs, simulated, a warp for a point", parts: None, wide: true },
 ];
 
-/// No test loops for ever.
+/// The limit on steps: no test loops forever.
 const MAX_STEPS: u64 = 100_000_000;
 
 /// The reference.
@@ -59,7 +59,7 @@ fn options(check_sizes: bool) -> Options {
     Options { check_sizes, max_steps: Some(MAX_STEPS), ..Options::default() }
 }
 
-/// The interpreter, which compares every value with the sizes of its type as it goes.
+/// The interpreter, comparing every value with the sizes of its type.
 struct CheckedSizes;
 
 impl Backend for CheckedSizes {
@@ -72,7 +72,7 @@ impl Backend for CheckedSizes {
     }
 }
 
-/// The interpreter on the simplified program, with the sizes of that compared.
+/// The interpreter on the simplified program, comparing every value with its sizes.
 struct Simplified;
 
 impl Backend for Simplified {
@@ -90,7 +90,7 @@ impl Backend for Simplified {
     }
 }
 
-/// The machine that runs one element at a time, without buffers; programs that cannot be streamed as they would be with `--materialize`.
+/// The machine that runs one element at a time, without buffers; programs that cannot be streamed run as with `--materialize`.
 struct OneAtATime;
 
 impl Backend for OneAtATime {
@@ -116,7 +116,7 @@ impl Backend for OneAtATime {
     }
 }
 
-/// Native code. Files whose floats are rounded otherwise agree within [`close`].
+/// Native code. Files with different float rounding agree within [`close`].
 struct Compiled {
     name: &'static str,
     fuse: bool,
@@ -131,14 +131,14 @@ impl Backend for Compiled {
 
     fn run(&self, program: &Program, func: Func, args: &[Value]) -> Run<Value> {
         let given = if self.threads > 1 { deckle_engine::Options::ALL } else { 0 };
-        // Both ways, on whatever machine.
+        // With both settings, on any machine.
         let gathers = Some(if self.threads > 1 { Gathers::Emulated } else { Gathers::Native });
         let stores = Some(if self.threads > 1 { Stores::InLines } else { Stores::Anywhere });
         let chunks = if self.threads > 1 { deckle_engine::Chunks::Always } else { deckle_engine::Chunks::Needed };
         // Small arrays in many blocks, and rows of a few elements that all threads share.
         let cuts = if self.threads > 1 { Cuts::small() } else { Cuts::default() };
         let (fuse, checked) = (self.fuse, self.checked);
-        // Nearly all of the time goes into LLVM: one backend has it do all that it does for users, the others try what Deckle makes.
+        // LLVM takes nearly all of the time: one backend uses the full pipeline of users, the others test the code that Deckle generates.
         let effort = if fuse && self.threads == 1 { Effort::Full } else { Effort::None };
         let options = deckle_engine::Options {
             fuse,
@@ -157,7 +157,7 @@ impl Backend for Compiled {
         let mut settings = settings(self.threads, Some(4 << 30));
         let result = native.run(args, &settings)?;
         if self.threads > 1 {
-            // Chunks of any size give the same bits. Checked code is slow: one size is enough there.
+            // Chunks of any size give the same bits. Checked code is slow: one size is sufficient there.
             let sizes: &[i64] = if checked { &[7] } else { &[1, 2, 7, 64] };
             for &chunk in sizes {
                 settings.chunk = Some(chunk);
@@ -172,7 +172,7 @@ impl Backend for Compiled {
     }
 }
 
-/// The schedule for GPUs, on the simulator: with a warp for each point fused, else not. An access out of range, a race, a load of what was never stored, a divergent barrier and bits that depend on
+/// The schedule for GPUs, on the simulator: with a warp for each point fused, otherwise not. An access out of range, a race, a load of uninitialised memory, a divergent barrier and bits that depend on
 /// the order of blocks are errors.
 struct OnGrid {
     name: &'static str,
@@ -201,7 +201,7 @@ impl Backend for OnGrid {
     }
 }
 
-/// Whether two values are the same but for the rounding of floats: sums may be grouped in another way.
+/// Whether two values are equal except for the rounding of floats: sums may be grouped differently.
 pub fn close(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Scalar(x), Value::Scalar(y)) => match (x.as_float(), y.as_float()) {
@@ -219,7 +219,7 @@ pub fn close(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Whether two values are the same, bit for bit.
+/// Whether two values are equal, bit for bit.
 fn same_bits(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Scalar(x), Value::Scalar(y)) => x.ty() == y.ty() && x.bits() == y.bits(),
@@ -233,8 +233,8 @@ fn same_bits(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Whether a result is as good as the reference: the same value, or the same error ([`agrees`]). Native code runs the simplified program, in which another
-/// statement may be the first to fail, so its error may be the one that the interpreter has there.
+/// Whether a result agrees with the reference: the same value, or the same error ([`agrees`]). Native code runs the simplified program, in which another
+/// statement may be the first to fail, so its error may be the one that the interpreter reports for that program.
 pub fn agree(reference: &Run<Value>, other: &Run<Value>, simplified: Option<&Run<Value>>) -> bool {
     match (reference, other) {
         (Ok(a), Ok(b)) => close(a, b),

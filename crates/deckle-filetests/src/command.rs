@@ -1,4 +1,4 @@
-//! What a test file can ask for.
+//! The commands of test files.
 
 use crate::words;
 
@@ -13,30 +13,30 @@ pub enum Command {
     Ir(Option<String>),
     /// The same, simplified.
     Simple(Option<String>),
-    /// What is decided before running about one function, or about all.
+    /// The explanation before running of one function, or of all.
     Explain(Option<String>),
-    /// How the loops of one function, or of each, run on a processor with native gathers, or on a GPU; of all its kernels, or of one.
+    /// The schedules of the loops of one function, or of each, on a processor with native gathers, or on a GPU; of all its kernels, or of one.
     Schedule { name: Option<String>, kernel: Option<String>, gpu: bool },
-    /// How many kernels one function, or each, has.
+    /// The number of kernels of one function, or of each.
     Kernels(Option<String>),
-    /// Which sequences must be kept in memory for the program to run.
+    /// The sequences that must be materialised for the program to run.
     Kept,
-    /// What one function, or each, is predicted to cost.
+    /// The predicted cost of one function, or of each.
     Predict(Option<String>),
-    /// What a run costs in the model.
+    /// The cost of a run in the model.
     Cost(Call),
 }
 
 /// A function and its arguments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Call {
-    /// `main`, or the only function there is, where none is named.
+    /// `main`, or the only function, if none is named.
     pub entry: Option<String>,
     /// Names and values as written.
     pub arguments: Vec<(String, String)>,
 }
 
-/// Reads what stands after `//>`.
+/// Parses the text after `//>`.
 pub fn parse(line: &str) -> Result<Command, String> {
     let words = words::split(line)?;
     let (name, rest) = words.split_first().ok_or("there is no command after `//>`")?;

@@ -1,4 +1,4 @@
-//! Which operators and built-in functions the files of a folder use, and which programs they show the schedules of.
+//! The operators and built-in functions that the files of a folder use, and the programs whose schedules they show.
 
 use crate::command::Command;
 use crate::program::Program;
@@ -8,7 +8,7 @@ use deckle_ir::entity::Func;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// What a folder uses.
+/// The coverage of a folder.
 #[derive(Debug, Default)]
 pub struct Coverage {
     /// Operators in the IR of the programs, scalar ones by their own names.
@@ -17,7 +17,7 @@ pub struct Coverage {
     pub words: BTreeSet<String>,
 }
 
-/// Compiles every file of a folder and notes what it uses.
+/// Compiles every file of a folder and records what it uses.
 pub fn of(folder: &Path) -> Coverage {
     let mut coverage = Coverage::default();
     for path in suite::files(folder) {
@@ -35,20 +35,20 @@ pub fn of(folder: &Path) -> Coverage {
     coverage
 }
 
-/// What a folder shows of schedules and kernels.
+/// The schedules and kernels that a folder shows.
 #[derive(Debug, Default)]
 pub struct Shown {
     /// Operators in functions whose schedule and number of kernels are shown.
     pub operators: BTreeSet<&'static str>,
     /// Words of the files.
     pub words: BTreeSet<String>,
-    /// Functions whose number of kernels is shown, in programs that are other files: the file, from the root of the repository on, and the function.
+    /// Functions whose number of kernels is shown, in programs that are other files: the file, relative to the root of the repository, and the function.
     pub counted: BTreeSet<(String, String)>,
-    /// Files that show nothing, since they cannot be read or their program does not compile.
+    /// Files that show nothing, because they cannot be read or their program does not compile.
     pub broken: Vec<PathBuf>,
 }
 
-/// Compiles every file of a folder and notes the functions that it shows.
+/// Compiles every file of a folder and records the functions that it shows.
 pub fn shown(folder: &Path) -> Shown {
     let mut shown = Shown::default();
     for path in suite::files(folder) {
@@ -103,13 +103,13 @@ pub fn operators() -> impl Iterator<Item = &'static str> {
     table.chain(UnOp::ALL.iter().map(|op| op.name())).chain(BinOp::ALL.iter().map(|op| op.name()))
 }
 
-/// The operators of [`operators`] that are no operators of scalars: a kernel may be made of each.
+/// The operators of [`operators`] that are not scalar: a kernel may be created from each.
 pub fn array_operators() -> impl Iterator<Item = &'static str> {
     let table = Op::TABLE.iter().filter(|info| info.chapter != Chapter::Scalar).map(|info| info.name);
     table.filter(|n| !Op::OF_THE_COMPILER.contains(n))
 }
 
-/// The functions that an example asks to be run by the lines of its leading comment: `// run: ARGS`, `// deckle run FILE ARGS`.
+/// The functions that the lines of an example's leading comment run: `// run: ARGS`, `// deckle run FILE ARGS`.
 pub fn entries(example: &str) -> BTreeSet<&str> {
     let comment = example.lines().take_while(|line| line.starts_with("//"));
     let runs = comment.filter(|line| line.starts_with("// run:") || line.starts_with("// deckle run "));
@@ -117,7 +117,7 @@ pub fn entries(example: &str) -> BTreeSet<&str> {
         .collect()
 }
 
-/// The names in a text that are not those of definitions, fields or parameters, as far as the characters around them tell.
+/// The names in a text that are not those of definitions, fields or parameters, judged by the characters around them.
 fn words(text: &str) -> BTreeSet<String> {
     let mut words = BTreeSet::new();
     for line in text.lines() {

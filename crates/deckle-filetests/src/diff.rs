@@ -1,9 +1,9 @@
 //! Two texts, line by line.
 
-/// The lines of both in one listing: `-` expected and not there, `+` there and not expected.
+/// The lines of both in one listing: `-` expected but missing, `+` present but not expected.
 pub fn diff(expected: &[String], actual: &[String]) -> String {
     let (n, m) = (expected.len(), actual.len());
-    // `common[i][j]` is how many lines the rests from `i` and `j` have in common.
+    // `common[i][j]` is the number of common lines of the remainders from `i` and `j`.
     let mut common = vec![vec![0usize; m + 1]; n + 1];
     for i in (0..n).rev() {
         for j in (0..m).rev() {

@@ -1,4 +1,4 @@
-//! The text of a test file: its commands and what they are expected to give.
+//! The text of a test file: its commands and their expected output.
 
 use crate::command::{self, Command};
 
@@ -6,19 +6,19 @@ const COMMAND: &str = "//>";
 const EXPECTED: &str = "//=";
 const PROGRAM: &str = "//@";
 
-/// The file that the commands are about, from the root of the repository on, if it is another one.
+/// The file that the commands are about, relative to the root of the repository, if it is another one.
 pub fn program(text: &str) -> Option<&str> {
     text.lines().find_map(|line| line.strip_prefix(PROGRAM)).map(str::trim)
 }
 
-/// A command, and the text that it should give.
+/// A command, and its expected output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Test {
     /// The line of the command, from 1.
     pub line: usize,
     /// The command.
     pub command: Command,
-    /// What it should give, line by line.
+    /// Its expected output, line by line.
     pub expected: Vec<String>,
 }
 
@@ -46,7 +46,7 @@ pub fn parse(text: &str) -> Result<Vec<Test>, String> {
     Ok(tests)
 }
 
-/// The file with other text behind its commands, one for each.
+/// The file with other output after its commands, one for each.
 pub fn rewrite(text: &str, actual: &[Vec<String>]) -> String {
     let mut out = String::new();
     let mut actual = actual.iter();

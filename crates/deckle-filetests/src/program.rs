@@ -1,4 +1,4 @@
-//! A test file as a program: compiled once, checked once, and asked for each of its commands.
+//! A test file as a program: compiled once, checked once, and used by each of its commands.
 
 use crate::backend::{self, BACKENDS, Run};
 use crate::command::{Call, Command};
@@ -19,17 +19,17 @@ use deckle_runtime::Pool;
 use deckle_syntax::Compiled;
 use std::path::Path;
 
-/// A file that has been compiled, or everything that is wrong with it.
+/// A compiled file, or all errors in it.
 pub struct Program {
     sources: SourceMap,
     compiled: Result<Compiled, Vec<Diagnostic>>,
 }
 
-/// The text that a command gives, or why the file is no good test.
+/// The output of a command, or why the file is not a valid test.
 type Answer = Result<String, String>;
 
 impl Program {
-    /// Compiles a file and what it imports. Messages name files from its folder on, so that they are the same everywhere.
+    /// Compiles a file and its imports. Messages name files relative to its folder, so that they are the same everywhere.
     pub fn compile(path: &Path, text: &str) -> Program {
         let folder = path.parent().unwrap_or(Path::new(""));
         let name = path.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
@@ -48,7 +48,7 @@ impl Program {
         self.compiled.as_ref().ok()
     }
 
-    /// What must hold for every program: it verifies, and its text is read back.
+    /// The properties of every program: it verifies, and its text is read back.
     pub fn check(&self) -> Result<(), String> {
         let Ok(compiled) = &self.compiled else { return Ok(()) };
         if let Err(errors) = verify(&compiled.program) {
@@ -63,7 +63,7 @@ impl Program {
         }
     }
 
-    /// Carries out a command.
+    /// Executes a command.
     pub fn answer(&self, command: &Command) -> Answer {
         let compiled = match &self.compiled {
             Ok(compiled) => compiled,
@@ -124,7 +124,7 @@ impl Program {
         }
     }
 
-    /// The function of that name, or all.
+    /// The function with a given name, or all.
     fn chosen(&self, compiled: &Compiled, name: Option<&str>) -> Result<Vec<Func>, String> {
         match name {
             Some(name) => compiled.program.find(name).map(|f| vec![f]).ok_or_else(|| format!("there is no `{name}`")),
@@ -132,7 +132,7 @@ impl Program {
         }
     }
 
-    /// The schedules of the function of that name, or of all; of one kernel, the functions that it is lowered to.
+    /// The schedules of the function with a given name, or of all; of one kernel, the functions that it is lowered to.
     fn schedules(&self, compiled: &Compiled, name: Option<&str>, kernel: Option<&str>, gpu: bool) -> Answer {
         let (mut texts, program) = (Vec::new(), &compiled.program);
         for func in self.chosen(compiled, name)? {
@@ -156,7 +156,7 @@ impl Program {
         Ok(texts.join("\n"))
     }
 
-    /// What is kept, and where for. The program must run with it as it does without.
+    /// The materialised sequences, with the reasons. The program must run with them as it does without.
     fn kept(&self, compiled: &Compiled) -> Answer {
         let (program, kept) = stream::materialize(&compiled.program).ok_or("no `tab` helps")?;
         verify(&program).map_err(|e| format!("what is made does not verify: {e:?}"))?;
@@ -177,7 +177,7 @@ impl Program {
     }
 }
 
-/// How programs are lowered for the commands that show schedules and count kernels: the same on every machine.
+/// The lowering options of the commands that show schedules and count kernels: the same on every machine.
 fn lowering() -> Options {
     Options { gathers: Some(Gathers::Native), stores: Some(Stores::InLines), given: Options::ALL, ..Options::default() }
 }
@@ -186,7 +186,7 @@ fn lowering() -> Options {
 fn printed(program: &deckle_ir::array::Program, name: Option<&str>) -> Answer {
     let text = program.to_string();
     let Some(name) = name else { return Ok(text) };
-    // A function on its own does not know the names of those that it calls.
+    // A function alone does not know the names of those that it calls.
     let mut functions = text.split("\n\n").filter(|f| f.starts_with(&format!("fn {name} ")));
     functions.next().map(str::to_string).ok_or_else(|| format!("there is no function `{name}` in\n{text}"))
 }
@@ -240,7 +240,7 @@ fn said(diagnostics: &[Diagnostic]) -> String {
     render_all(diagnostics, &SourceMap::new(), false)
 }
 
-/// A value as people read it.
+/// A value in readable form.
 fn show(ty: &Type, value: &Value, full: bool) -> String {
     match tree::flat(ty, [value], &Pool::new(None), "a value") {
         Ok(data) => text::show(ty, &data, full),

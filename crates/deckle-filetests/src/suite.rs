@@ -1,4 +1,4 @@
-//! All files of a folder, run side by side.
+//! All files of a folder, run in parallel.
 
 use crate::diff::diff;
 use crate::file::{self, Test};
@@ -7,17 +7,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What to run, and what to do about differences.
+/// The files to run, and the handling of differences.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
     /// Only files whose path contains this.
     pub filter: String,
-    /// Whether to write what the commands give into the files.
+    /// Whether to write the output of the commands into the files.
     pub bless: bool,
 }
 
 impl Selection {
-    /// As `DECKLE_FILTER` and `DECKLE_BLESS` say.
+    /// From `DECKLE_FILTER` and `DECKLE_BLESS`.
     pub fn from_env() -> Selection {
         Selection {
             filter: std::env::var("DECKLE_FILTER").unwrap_or_default(),
@@ -26,16 +26,16 @@ impl Selection {
     }
 }
 
-/// What came of it.
+/// The outcome.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// How many files were run.
+    /// The number of files that were run.
     pub files: usize,
-    /// How many commands they had.
+    /// The number of their commands.
     pub commands: usize,
     /// The files that were rewritten.
     pub blessed: Vec<String>,
-    /// What is wrong, in order of the files.
+    /// The faults, in order of the files.
     pub faults: Vec<String>,
 }
 
@@ -45,7 +45,7 @@ pub fn root() -> PathBuf {
     here.ancestors().nth(2).unwrap_or(here).to_path_buf()
 }
 
-/// All `.dk` files under a folder but those in folders named `lib`, in order.
+/// All `.dk` files under a folder except those in folders named `lib`, in order.
 pub fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut pending = vec![folder.to_path_buf()];

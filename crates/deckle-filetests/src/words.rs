@@ -1,6 +1,6 @@
-//! Command lines into words, nearly as a shell does it.
+//! Splitting command lines into words, almost like a shell.
 
-/// Splits at blanks outside quotes and brackets. Quotes outside brackets join what they hold and go away; inside brackets they belong
+/// Splits at blanks outside quotes and brackets. Quotes outside brackets are removed and join their contents; inside brackets they belong
 /// to the value.
 pub fn split(line: &str) -> Result<Vec<String>, String> {
     let mut words = Vec::new();

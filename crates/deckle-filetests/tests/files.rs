@@ -1,4 +1,4 @@
-//! Runs every test file, and sees to it that no operator and no built-in function goes untested.
+//! Runs every test file, and checks that every operator and every built-in function is tested.
 
 use deckle_filetests::{Selection, coverage, root, run};
 

@@ -1,7 +1,7 @@
-//! Pages under `docs/` that are written from tables in the code.
+//! Pages under `docs/` that are generated from tables in the code.
 //!
-//! A page is a function from nothing to text. To add one, write the function and list it in
-//! [`PAGES`]; `cargo xtask docs` then writes it, and a test fails when it is stale.
+//! A page is a function without arguments that returns text. To add one, write the function and list it in
+//! [`PAGES`]; `cargo xtask docs` then writes it, and a test fails if it is stale.
 
 use crate::{Faults, operators};
 use deckle_diag::{CODES, Class, CodeInfo};
@@ -91,7 +91,7 @@ fn class(info: &CodeInfo) -> &'static str {
     }
 }
 
-/// The anchor that Markdown viewers make of a section's heading.
+/// The anchor that Markdown viewers generate for a section's heading.
 fn anchor(info: &CodeInfo) -> String {
     let heading = format!("{} {}", info.id, info.title).to_lowercase().replace(' ', "-");
     heading.chars().filter(|c| c.is_alphanumeric() || *c == '-' || *c == '_').collect()

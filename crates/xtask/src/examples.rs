@@ -1,9 +1,9 @@
-//! Runs the examples and compares what they print.
+//! Runs the examples and compares their output.
 //!
 //! The leading comment of `examples/NAME.dk` has one or more lines `// run: ARGS`. For each of
-//! them `deckle run NAME.dk ARGS --on interp` is executed in `examples/`; what they print, one after the
-//! other, is compared with `examples/expected/NAME.txt` if that exists. `DECKLE_BLESS=1` writes
-//! it instead. Without `--on`, as users run it, the same must be printed but for the last digits of floats.
+//! them `deckle run NAME.dk ARGS --on interp` is executed in `examples/`; the output of all, in
+//! order, is compared with `examples/expected/NAME.txt` if that exists. `DECKLE_BLESS=1` writes
+//! it instead. Without `--on`, as users run it, the output must be the same except for the last digits of floats.
 
 use crate::Faults;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ pub fn run(root: &Path) -> Faults {
     faults
 }
 
-/// The names, without `.ending`, of the files of a folder that have it, in order.
+/// The names, without `.ending`, of the files with that extension in a folder, in order.
 fn stems(folder: &Path, ending: &str) -> Vec<String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let paths = entries.map(|e| e.path()).filter(|p| p.extension().is_some_and(|e| e == ending));
@@ -46,7 +46,7 @@ fn stems(folder: &Path, ending: &str) -> Vec<String> {
     names
 }
 
-/// Builds the command. It lands beside this program, or, where this is a test, one folder up: both are built by the same
+/// Builds the command. It is placed next to this program or, in a test, one folder up: both are built with the same
 /// profile.
 pub fn build() -> Result<PathBuf, String> {
     let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
@@ -96,7 +96,7 @@ fn runs(text: &str) -> Result<Vec<Vec<String>>, String> {
     header.filter_map(|l| l.trim_start_matches('/').trim().strip_prefix("run:")).map(words).collect()
 }
 
-/// Words as a shell would see them: blanks separate, single and double quotes join.
+/// Splits words like a shell: blanks separate, single and double quotes join.
 pub fn words(line: &str) -> Result<Vec<String>, String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -120,7 +120,7 @@ pub fn words(line: &str) -> Result<Vec<String>, String> {
     }
 }
 
-/// Whether two texts are the same but for the last digits of numbers.
+/// Whether two texts are equal except for the last digits of numbers.
 pub fn agree(a: &str, b: &str) -> bool {
     let inside = |c: char| c.is_ascii_alphanumeric() || ".+-_".contains(c);
     let pieces = |text: &str| -> Vec<String> {

@@ -1,6 +1,6 @@
 //! Chores of the repository, as `cargo xtask <chore>`.
 //!
-//! `test` is all that continuous integration runs. The quick chores (`tidy`, `docs --check`, `snippets`) are also
+//! `test` is everything that continuous integration runs. The quick chores (`tidy`, `docs --check`, `snippets`) are also
 //! tests of this crate, so that `cargo test` alone finds their faults.
 
 mod docs;
@@ -12,7 +12,7 @@ mod tidy;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-/// What is wrong with the tree, one line or paragraph for each fault; none when all is well.
+/// The faults of the tree, one line or paragraph each; empty if there are none.
 type Faults = Vec<String>;
 
 const USAGE: &str = "\
@@ -45,7 +45,7 @@ fn main() -> ExitCode {
     if faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Stops at the first step that fails: what follows would mostly repeat it.
+/// Stops at the first step that fails: later failures would mostly be consequences.
 fn test() -> Faults {
     let steps: [&[&str]; 4] = [
         &["fmt", "--all", "--check"],
@@ -77,7 +77,7 @@ fn root() -> PathBuf {
     here.ancestors().nth(2).expect("crates/xtask lies two levels below the root").to_path_buf()
 }
 
-/// Whether expected text is to be replaced by what a run produced.
+/// Whether expected text is replaced by the output of a run.
 fn bless() -> bool {
     std::env::var_os("DECKLE_BLESS").is_some_and(|v| v == "1")
 }

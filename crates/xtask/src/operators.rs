@@ -144,7 +144,7 @@ fn operands(info: &OpInfo) -> String {
 
 const LABELS: [&str; 5] = ["Type", "Size and cost", "Size", "Errors", "Cost"];
 
-/// The meaning of an operator, and what its doc comment says under each label.
+/// The meaning of an operator, and the text of its doc comment under each label.
 fn entry(info: &OpInfo) -> (String, Vec<(&'static str, String)>) {
     let lines: Vec<&str> = info.doc.lines().map(str::trim).collect();
     let split = lines.iter().position(|l| l.is_empty()).unwrap_or(lines.len());

@@ -1,20 +1,20 @@
 //! Programs in the documentation, compiled, run and compared.
 //!
-//! A fenced block of `README.md` or `docs/*.md` says in its first line what is to be done with it:
+//! The first line of a fenced block of `README.md` or `docs/*.md` says how it is tested:
 //!
 //! | first line | the block |
 //! |---|---|
 //! | `dk` | compiles |
-//! | `dk file NAME` | compiles, and is there as NAME for the blocks after it |
+//! | `dk file NAME` | compiles, and is available as NAME to the blocks after it |
 //! | `dk error` | does not compile; a `text` block right after it holds the message |
 //! | `dk run ARGS` | runs, and prints the `text` block right after it |
 //! | `dk fails ARGS` | compiles, but the run fails; a `text` block right after it holds the message |
-//! | `dk stats ARGS` | runs with `--stats`; the block after it holds what that prints from `work` on |
+//! | `dk stats ARGS` | runs with `--stats`; the block after it holds its output from `work` on |
 //! | `dk ir` | compiles and verifies; the block after it holds the array IR |
 //!
-//! ARGS are those of `deckle run`, quoted as for a shell. `DECKLE_BLESS=1` writes what was printed into the `text`
-//! blocks instead of comparing. What the interpreter prints is compared: its digits and notes are the same on every machine. Without `--on`, as users
-//! run them, programs must end in the same way and print the same but for the last digits of floats.
+//! ARGS are those of `deckle run`, quoted as for a shell. `DECKLE_BLESS=1` writes the output into the `text`
+//! blocks instead of comparing. The output of the interpreter is compared: its digits and notes are the same on every machine. Without `--on`, as users
+//! run them, programs must have the same exit code and print the same except for the last digits of floats.
 
 use crate::Faults;
 use crate::examples::{agree, build, words};
@@ -23,10 +23,10 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The name under which a program is run, which shows in its messages.
+/// The name under which a program is run, which appears in its messages.
 const PROGRAM: &str = "example.dk";
 
-/// Builds the command and tries every program of every page with it.
+/// Builds the command and runs every program of every page with it.
 pub fn run(root: &Path) -> Faults {
     let deckle = match build() {
         Ok(deckle) => deckle,
@@ -64,7 +64,7 @@ fn pages(root: &Path) -> Vec<PathBuf> {
     pages
 }
 
-/// A fenced block: what stands after the fence, and the lines between the fences.
+/// A fenced block: the text after the fence, and the lines between the fences.
 #[derive(Debug, PartialEq)]
 struct Block<'a> {
     info: &'a str,
@@ -99,7 +99,7 @@ fn blocks<'a>(lines: &'a [&'a str]) -> Vec<Block<'a>> {
     blocks
 }
 
-/// Tries the blocks of a page in order, and gives its text, with what was printed where that is blessed.
+/// Runs the blocks of a page in order, and returns its text, with the new output if that is blessed.
 fn page(shown: &str, text: &str, folder: &Path, deckle: &Path, bless: bool, faults: &mut Faults) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let blocks = blocks(&lines);
@@ -132,7 +132,7 @@ fn page(shown: &str, text: &str, folder: &Path, deckle: &Path, bless: bool, faul
     new.join("\n") + "\n"
 }
 
-/// Does with a block what its first line says; gives what was printed, if that is to be compared.
+/// Tests a block as its first line says; returns the output, if that is to be compared.
 fn attempt(block: &Block, folder: &Path, deckle: &Path) -> Result<Option<String>, String> {
     let info = words(block.info)?;
     let info: Vec<&str> = info.iter().map(String::as_str).collect();
@@ -171,7 +171,7 @@ fn attempt(block: &Block, folder: &Path, deckle: &Path) -> Result<Option<String>
     Ok(match info[1..] {
         ["run", ..] => Some(out),
         ["error"] | ["fails", ..] => Some(err),
-        // The keys before `work` are times and bytes, which differ from run to run.
+        // The keys before `work` are times and bytes, which vary from run to run.
         ["stats", ..] => err.find("\"work\"").map(|at| format!("{out}{{..., {}", &err[at..])),
         _ => None,
     })

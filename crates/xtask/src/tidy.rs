@@ -1,4 +1,4 @@
-//! House rules that a program can check.
+//! Repository rules that a program can check.
 //!
 //! - a `.rs` file under `crates/` opens with a `//!` header;
 //! - no `.rs` file outside `tests/` is longer than [`LONGEST`] lines;
@@ -14,10 +14,10 @@ const LONGEST: usize = 800;
 const TEXT: [&str; 4] = ["rs", "dk", "md", "toml"];
 const UNFINISHED: [&str; 3] = ["todo!(", "unimplemented!(", "dbg!("];
 const THIS: &str = "crates/xtask/src/tidy.rs";
-/// Folders that are not ours: build output, history, and texts of others.
+/// Folders with foreign files: build output, history, and third-party texts.
 const FOREIGN: [&str; 4] = ["target", ".git", "papers", "shared"];
 
-/// Everything in the tree that breaks a rule.
+/// All violations in the tree.
 pub fn check(root: &Path) -> Faults {
     let mut faults = Faults::new();
     let mut files = Vec::new();
@@ -37,7 +37,7 @@ pub fn check(root: &Path) -> Faults {
     faults
 }
 
-/// Collects the text files under `folder`, as paths from the root with `/` between their parts.
+/// Collects the text files under `folder`, as paths relative to the root with `/` as separator.
 fn walk(root: &Path, folder: &str, files: &mut Vec<String>) -> std::io::Result<()> {
     let mut entries = std::fs::read_dir(root.join(folder))?.collect::<Result<Vec<_>, _>>()?;
     entries.sort_by_key(|e| e.file_name());
