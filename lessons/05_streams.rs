@@ -23,7 +23,7 @@ pub fn main() -> Result<(), Error> {
     })?;
     assert_eq!(number.call(vec![5.0, 6.0, 7.0])?.to_vec(), [0.0, 6.0, 14.0]);
 
-    // The function of a `fold` or `scan` is associative: elements are combined in groups. Filters and automata have a state of its own type instead,
+    // The function of a `fold` or `scan` is associative: elements are combined in groups. Filters and automata instead have a state, of a type of its own,
     // which is updated by one element after another.
     let smooth = compile(|s: Seq<f64>| s.scan_ordered(0.0, |state, x| state + 0.5 * (x - state)))?;
     assert_eq!(smooth.call([1.0, 2.0, 3.0])?, [0.5, 1.25, 2.125]);
