@@ -1,70 +1,70 @@
-//! What a benchmark is: a program, data for it, a check of what it gives, and what bounds its speed.
+//! The definition of a benchmark: a program, data for it, a check of its result, and the bound on its speed.
 
 use crate::data::Float;
 use deckle_engine::Data;
 use deckle_runtime::{Buffer, Form, Number, Plain, Pool};
 
-/// What memory does for a program.
+/// The memory traffic of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stream {
-    /// It is read.
+    /// Reads only.
     Read,
-    /// Two arrays are read, one is written.
+    /// Reads two arrays, writes one.
     Triad,
-    /// One array is read, one is changed in place.
+    /// Reads one array, updates one in place.
     Update,
 }
 
-/// The least that a program has to do.
+/// The minimal work of a program.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Bound {
-    /// Bytes read and written at least, and how.
+    /// The minimal bytes read and written.
     pub bytes: f64,
-    /// How they are read and written; nothing if memory does not bound the program.
+    /// How they are read and written; `None` if memory does not bound the program.
     pub stream: Option<Stream>,
-    /// Operations; what they count is in `unit`.
+    /// The operations; `unit` names what they count.
     pub ops: f64,
-    /// Bytes of the floats that are multiplied and added; 0 if that does not bound the program.
+    /// The bytes of the floats that are multiplied and added; 0 if that does not bound the program.
     pub fma: usize,
-    /// What `ops` counts: flop, log, key.
+    /// The unit of `ops`: flop, log, key.
     pub unit: &'static str,
 }
 
 impl Bound {
-    /// Reading so many bytes.
+    /// A program that reads this many bytes.
     pub fn read(bytes: f64, ops: f64, unit: &'static str) -> Bound {
         Bound { bytes, stream: Some(Stream::Read), ops, fma: 0, unit }
     }
 
-    /// Nothing that is simple.
+    /// No simple bound.
     pub fn none(ops: f64, unit: &'static str) -> Bound {
         Bound { ops, unit, ..Bound::default() }
     }
 
-    /// Reading and writing as `stream` does.
+    /// Reading and writing like `stream`.
     pub fn stream(stream: Stream, bytes: f64, ops: f64) -> Bound {
         Bound { bytes, stream: Some(stream), ops, fma: 0, unit: "flop" }
     }
 
-    /// Multiplying and adding floats of type `T`, besides what it was.
+    /// Adds multiplications and additions of floats of type `T` to the bound.
     pub fn and_flops<T: Float>(self, flops: f64) -> Bound {
         Bound { ops: flops, fma: size_of::<T>(), unit: "flop", ..self }
     }
 
-    /// Multiplying and adding floats of type `T`.
+    /// Multiplications and additions of floats of type `T`.
     pub fn flops<T: Float>(flops: f64) -> Bound {
         Bound::default().and_flops::<T>(flops)
     }
 }
 
-/// Tells the relative error of a result, or what is wrong with it.
+/// Returns the relative error of a result, or what is wrong with it.
 pub type Check = Box<dyn Fn(&Data) -> Result<f64, String>>;
 
 /// A benchmark with its data.
 pub struct Job {
-    /// One for each parameter.
+    /// The arguments, one for each parameter.
     pub args: Vec<Data>,
-    /// The parameter that the result is given to in the next run, for updates in place.
+    /// The parameter that receives the result in the next run, for updates in place.
     pub again: Option<usize>,
     /// The check.
     pub check: Check,
@@ -72,7 +72,7 @@ pub struct Job {
     pub bound: Bound,
 }
 
-/// Makes the data, of the full size or a small one.
+/// Creates the data, of the full size or a small one.
 type Make = Box<dyn Fn(&Pool, bool) -> Job>;
 
 /// A benchmark.
@@ -81,20 +81,20 @@ pub struct Case {
     pub name: String,
     /// The folder of its rivals.
     pub group: &'static str,
-    /// What they call it.
+    /// Its name in the rivals.
     pub rival: &'static str,
-    /// What they call its size.
+    /// Its size in the rivals.
     pub size: String,
     /// The file of the program.
     pub program: &'static str,
     /// The function.
     pub entry: String,
-    /// Makes the data.
+    /// Creates the data.
     pub make: Make,
 }
 
 impl Case {
-    /// Whether a word on the command line means this benchmark: its name, the beginning of it, or its group.
+    /// Whether a word on the command line selects this benchmark: its name, a prefix of it, or its group.
     pub fn answers_to(&self, word: &str) -> bool {
         self.name == word
             || self.name.strip_prefix(word).is_some_and(|rest| rest.starts_with('-'))
@@ -118,7 +118,7 @@ pub fn equal(size: usize, elements: Data) -> Data {
     Data::equal(elements.len() / size, size, elements).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Rows that begin at offsets.
+/// Rows given by offsets.
 pub fn rows(pool: &Pool, offsets: &[i64], elements: Data) -> Data {
     Data::rows(buffer(pool, offsets), elements).unwrap_or_else(|e| panic!("{e}"))
 }
@@ -152,7 +152,7 @@ pub fn leaves(data: &Data) -> Vec<&Buffer> {
     }
 }
 
-/// The elements of the only buffer of a value, which has to hold `n`.
+/// The elements of the only buffer of a value, which must hold `n`.
 pub fn elements<T: Plain>(data: &Data, n: usize) -> Result<&[T], String> {
     match leaves(data)[..] {
         [b] if b.len() == n * size_of::<T>() => Ok(b.as_slice()),

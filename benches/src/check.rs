@@ -1,10 +1,10 @@
-//! Held against a reference of higher precision.
+//! Comparison with a reference of higher precision.
 
 use crate::case::elements;
 use crate::data::Float;
 use deckle_engine::Data;
 
-/// A sum that keeps what is lost (Neumaier).
+/// A compensated sum (Neumaier).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sum {
     sum: f64,
@@ -32,7 +32,7 @@ impl Sum {
     }
 }
 
-/// The sum of numbers, as exactly as can be.
+/// The sum of numbers, as exactly as possible.
 pub fn sum(xs: impl Iterator<Item = f64>) -> f64 {
     let mut s = Sum::default();
     xs.for_each(|x| s.add(x));
@@ -63,8 +63,8 @@ pub fn one<T: Float>(data: &Data, wanted: f64, tolerance: f64) -> Result<f64, St
     near(elements::<T>(data, 1)?[0].to_f64(), wanted, tolerance)
 }
 
-/// The largest error of elements, relative to `scale` of each, within a tolerance. `wanted` gives an element and its scale: what is
-/// added up on the way to it, without signs.
+/// The largest error of elements, relative to the `scale` of each, within a tolerance. `wanted` returns an element and its scale: the sum of
+/// the magnitudes of its terms.
 pub fn each<T: Float>(
     got: &[T],
     places: impl Iterator<Item = usize>,
@@ -88,7 +88,7 @@ pub fn each<T: Float>(
     Ok(worst)
 }
 
-/// Exactly.
+/// Exact equality.
 pub fn same<T: PartialEq + std::fmt::Debug>(got: &[T], wanted: &[T]) -> Result<f64, String> {
     match got.iter().zip(wanted).position(|(a, b)| a != b) {
         Some(i) => Err(format!("{:?} at {i} in the place of {:?}", got[i], wanted[i])),

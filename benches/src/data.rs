@@ -1,8 +1,8 @@
-//! The data of the benchmarks: made from numbers, the same bits as the rival programs make, so that figures can be compared.
+//! The data of the benchmarks: computed from indices, with the same bits as in the rival programs, so that figures can be compared.
 
 use std::thread;
 
-/// A random number of a number.
+/// A random number as a function of a number.
 pub fn mix(x: u64) -> u64 {
     let x = x.wrapping_add(0x9E37_79B9_7F4A_7C15);
     let x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -15,7 +15,7 @@ fn unit(h: u64) -> f64 {
     (h >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
 }
 
-/// The vector of `f(i)` for `i` below `n`, made by all cores.
+/// The vector of `f(i)` for `i` below `n`, computed on all cores.
 pub fn generate<T: Copy + Default + Send>(n: usize, f: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let mut all = vec![T::default(); n];
     let cores = thread::available_parallelism().map_or(1, usize::from);
@@ -29,7 +29,7 @@ pub fn generate<T: Copy + Default + Send>(n: usize, f: impl Fn(usize) -> T + Syn
     all
 }
 
-/// What the benchmarks need of `f32` and `f64`.
+/// The operations on `f32` and `f64` that the benchmarks need.
 pub trait Float: deckle_runtime::Number + Default {
     /// The name of the type.
     const NAME: &str;
@@ -82,14 +82,14 @@ pub fn bytes(n: usize, seed: u64) -> Vec<u8> {
     generate(n, |i| (mix(seed * 1_000_003 + i as u64) >> 56) as u8)
 }
 
-/// In another order.
+/// Shuffled.
 pub fn shuffle<T>(items: &mut [T], seed: u64) {
     for i in (1..items.len()).rev() {
         items.swap(i, (mix(seed + i as u64) % (i as u64 + 1)) as usize);
     }
 }
 
-/// Where each of some lengths begins, and the end.
+/// The offsets of segments of these lengths, with the end.
 pub fn offsets(lengths: &[i32]) -> Vec<i64> {
     let mut offsets = Vec::with_capacity(lengths.len() + 1);
     let mut total = 0i64;
@@ -101,7 +101,7 @@ pub fn offsets(lengths: &[i32]) -> Vec<i64> {
     offsets
 }
 
-/// Offsets of rows whose lengths follow Zipf's law, about `total` elements, many of them empty.
+/// Offsets of rows whose lengths follow Zipf's law, about `total` elements, with many empty rows.
 pub fn zipf_offsets(rows: usize, total: usize) -> Vec<i64> {
     let harmonic: f64 = (1..=rows).fold(0.0, |h, i| h + 1.0 / i as f64);
     let scale = total as f64 / (harmonic - 0.5772);
@@ -113,9 +113,9 @@ pub fn zipf_offsets(rows: usize, total: usize) -> Vec<i64> {
 /// The shape of a sparse matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// Sixteen entries in each row, anywhere.
+    /// Sixteen entries in each row, at random columns.
     Uniform,
-    /// The 27 neighbours in a cube whose sides meet.
+    /// The 27 neighbours in a cube with periodic boundaries.
     Banded,
     /// A few rows hold most of the entries.
     PowerLaw,
@@ -126,13 +126,13 @@ pub enum Shape {
 /// A sparse matrix in compressed rows.
 #[derive(Debug)]
 pub struct Sparse {
-    /// Where each row begins.
+    /// The offsets of the rows.
     pub off: Vec<i64>,
     /// The column of each entry.
     pub cols: Vec<i32>,
     /// The value of each entry.
     pub vals: Vec<f64>,
-    /// How many columns there are.
+    /// The number of columns.
     pub width: usize,
 }
 

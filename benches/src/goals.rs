@@ -1,26 +1,26 @@
-//! What is asked of the figures, as `goals.list` says.
+//! The goals for the figures, from `goals.list`.
 
 use std::collections::BTreeMap;
 
 const LIST: &str = include_str!("../goals.list");
 
-/// Something asked for.
+/// A goal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Goal {
-    /// The benchmark, or the beginning of its name.
+    /// The benchmark, or a prefix of its name.
     bench: String,
     /// The rival, or `limit`.
     pub rival: String,
-    /// The least ratio.
+    /// The minimal ratio.
     pub at_least: f64,
 }
 
-/// How far a figure is from a goal.
+/// The distance of a figure from a goal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// The goal.
     pub goal: Goal,
-    /// The ratio; nothing if the rival was not there.
+    /// The ratio; `None` if the rival is not available.
     pub ratio: Option<f64>,
 }
 
@@ -40,7 +40,7 @@ fn goals() -> Vec<Goal> {
     LIST.lines().filter(|l| !l.starts_with('#')).filter_map(goal).collect()
 }
 
-/// The goals of a benchmark, with what it reaches: its seconds, those of its rivals, and its share of the limit.
+/// The goals of a benchmark, with the ratios reached: from its seconds, those of its rivals, and its share of the limit.
 pub fn outcomes(bench: &str, seconds: f64, rivals: &BTreeMap<String, f64>, limit: Option<f64>) -> Vec<Outcome> {
     let is_meant =
         |g: &Goal| bench == g.bench || bench.strip_prefix(&g.bench).is_some_and(|rest| rest.starts_with('-'));

@@ -1,19 +1,19 @@
-//! A random graph with a few vertices of many edges, the same as the rival programs', and what breadth-first search and PageRank
-//! say of it.
+//! A random graph with a few vertices of high degree, the same as the rival programs', and the results of breadth-first search and PageRank
+//! on it.
 
 use crate::check::Sum;
 use crate::data::{generate, mix, shuffle};
 
-/// A directed graph without loops and double edges.
+/// A directed graph without loops and duplicate edges.
 #[derive(Debug)]
 pub struct Graph {
-    /// Where the edges out of each vertex begin.
+    /// The offsets of the edges out of each vertex.
     pub out: Vec<i64>,
-    /// Where each edge goes.
+    /// The target of each edge.
     pub dst: Vec<i32>,
-    /// Where the edges into each vertex begin.
+    /// The offsets of the edges into each vertex.
     pub into: Vec<i64>,
-    /// Where each of these comes from.
+    /// The source of each of these.
     pub src: Vec<i32>,
 }
 
@@ -39,7 +39,7 @@ pub fn kronecker(scale: u32) -> Graph {
     Graph { out, dst, into, src }
 }
 
-/// Pairs as rows: all second parts of equal first parts, in order.
+/// Pairs as rows: all second components of equal first components, in order.
 fn rows(n: usize, pairs: impl Iterator<Item = (usize, i32)> + Clone) -> (Vec<i64>, Vec<i32>) {
     let mut off = vec![0i64; n + 1];
     pairs.clone().for_each(|(i, _)| off[i + 1] += 1);
@@ -54,18 +54,18 @@ fn rows(n: usize, pairs: impl Iterator<Item = (usize, i32)> + Clone) -> (Vec<i64
 }
 
 impl Graph {
-    /// How many vertices there are.
+    /// The number of vertices.
     pub fn len(&self) -> usize {
         self.out.len() - 1
     }
 
-    /// The vertex with most edges out of it.
+    /// The vertex of the highest out-degree.
     pub fn hub(&self) -> usize {
         let degree = |v: usize| self.out[v + 1] - self.out[v];
         (1..self.len()).fold(0, |best, v| if degree(v) > degree(best) { v } else { best })
     }
 
-    /// The steps from a vertex to each, with a queue.
+    /// The distances from a vertex to all others, with a queue.
     pub fn distances(&self, start: usize) -> Vec<i32> {
         let mut dist = vec![-1i32; self.len()];
         dist[start] = 0;

@@ -1,7 +1,7 @@
-//! What a Rust program sees: calls of the crate `deckle` beside plain Rust, rayon and ndarray on the same `Vec`s, border included.
+//! The performance that a Rust program sees: calls of the crate `deckle` compared to plain Rust, rayon and ndarray on the same `Vec`s, including conversion.
 //!
-//! Each benchmark takes ordinary host data, calls a compiled program as anybody would, and is timed until the result is there. The rivals do the same work with the same result, in
-//! turns with it.
+//! Each benchmark takes ordinary host data, calls a compiled program like any user, and is timed until the result is available. The rivals do the same work with the same result,
+//! alternating with it.
 
 use crate::measure::Times;
 use crate::options::Options;
@@ -29,7 +29,7 @@ const NAMES: [&str; 13] = [
 ];
 const TRIES: usize = 9;
 
-/// The names of these benchmarks that are meant.
+/// The names of the selected benchmarks.
 pub fn wanted(options: &Options) -> Vec<&'static str> {
     let is_meant = |n: &&str| options.names.is_empty() || options.names.iter().any(|w| w == n || w == "host");
     NAMES.into_iter().filter(is_meant).collect()
@@ -69,12 +69,12 @@ pub fn run(options: &Options, tell: &mut dyn FnMut(Row)) {
     }
 }
 
-/// What came of a benchmark.
+/// The outcome of a benchmark.
 struct Done {
     size: String,
-    /// The bytes that have to be read and written, if that is the bound.
+    /// The minimal bytes read and written, if that is the bound.
     bytes: Option<f64>,
-    /// The seconds that are asked for.
+    /// The goal in seconds.
     most: Option<f64>,
     times: Vec<(&'static str, Times)>,
 }
@@ -83,10 +83,10 @@ const DECKLE: &str = "Deckle";
 
 type Outcome<T> = Result<T, String>;
 
-/// Something that is timed: it tells its own seconds.
+/// A timed function: it returns its own seconds.
 type Way<'a> = (&'static str, Box<dyn FnMut() -> Outcome<f64> + 'a>);
 
-/// The times of all, in turns. The first round is for warming up.
+/// The times of all, alternating. The first round is a warm-up.
 fn in_turns(mut ways: Vec<Way<'_>>) -> Outcome<Vec<(&'static str, Times)>> {
     let mut all = vec![Vec::new(); ways.len()];
     for round in 0..=TRIES {
@@ -100,14 +100,14 @@ fn in_turns(mut ways: Vec<Way<'_>>) -> Outcome<Vec<(&'static str, Times)>> {
     Ok(ways.iter().map(|w| w.0).zip(all.into_iter().map(Times::new)).collect())
 }
 
-/// What `f` gives, and its seconds.
+/// The result of `f`, and its seconds.
 fn timed<R>(f: impl FnOnce() -> R) -> (R, f64) {
     let begun = Instant::now();
     let result = f();
     (result, begun.elapsed().as_secs_f64())
 }
 
-/// Times something that gives a number, which has to be near another.
+/// Times a function that returns a number, which must be close to another.
 fn near<'a>(wanted: f64, mut f: impl FnMut() -> Outcome<f64> + 'a) -> Box<dyn FnMut() -> Outcome<f64> + 'a> {
     Box::new(move || {
         let (got, seconds) = timed(&mut f);
@@ -120,7 +120,7 @@ fn near<'a>(wanted: f64, mut f: impl FnMut() -> Outcome<f64> + 'a) -> Box<dyn Fn
     })
 }
 
-/// Times something that gives a vector, which has to be near another where it is looked at.
+/// Times a function that returns a vector, which must be close to another where it is sampled.
 fn near_all<'a, V: AsRef<[f32]>>(
     wanted: &'a [f32],
     mut f: impl FnMut() -> Outcome<V> + 'a,
@@ -168,7 +168,7 @@ fn bench(name: &str, threads: usize, quick: bool) -> Outcome<Done> {
                 (
                     "rayon",
                     near(wanted, || {
-                        // In parts, so that the rounding of a long sum does not spoil it.
+                        // In parts, to limit the rounding error of a long sum.
                         let dot = |(x, y): (&[f32], &[f32])| x.iter().zip(y).map(|(x, y)| x * y).sum::<f32>();
                         Ok(pool.install(|| xs.par_chunks(4096).zip(ys.par_chunks(4096)).map(dot).map(f64::from).sum()))
                     }),
@@ -467,7 +467,7 @@ fn bench(name: &str, threads: usize, quick: bool) -> Outcome<Done> {
             let f = compile(|x: Exp<i64>| x + 1).map_err(said)?;
             let (one, many) = (f.on(Seq), f.on(on));
             let mut n = 0;
-            // Together, so that it is the calls that are measured and not the clock; for half a second, in which a core that was idle comes to its speed.
+            // Together, so that the calls are measured and not the clock; for half a second, in which an idle core reaches its full clock rate.
             let mut calls = || {
                 let (got, seconds) = timed(|| {
                     (0..CALLS).try_for_each(|_| {
@@ -500,7 +500,7 @@ fn bench(name: &str, threads: usize, quick: bool) -> Outcome<Done> {
     }
 }
 
-/// So many calls are timed together.
+/// The number of calls that are timed together.
 const CALLS: u32 = 1000;
 
 /// Rows of lengths from 1 to 32.
@@ -514,7 +514,7 @@ fn rows_of(n: usize) -> Outcome<Ragged<f32>> {
 const VOLATILITY: f32 = 0.3;
 const RATE: f32 = 0.02;
 
-/// An option to buy.
+/// A call option.
 #[derive(Clone, Copy, Debug, Elt)]
 struct Quote {
     spot: f32,
@@ -527,7 +527,7 @@ fn quote(i: usize) -> Quote {
     Quote { spot: 5.0 + 25.0 * part(7919), strike: 1.0 + 99.0 * part(104_729), years: 0.25 + 9.75 * part(1_299_709) }
 }
 
-/// What an option is worth, by Black and Scholes.
+/// The value of an option, by Black and Scholes.
 fn price(o: &Quote) -> f32 {
     let spread = VOLATILITY * o.years.sqrt();
     let d1 = ((o.spot / o.strike).ln() + o.years * (RATE + 0.5 * VOLATILITY * VOLATILITY)) / spread;

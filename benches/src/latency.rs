@@ -1,4 +1,4 @@
-//! What passes before anything is computed: compiling for the first time and from the disk, waking the team, a call, a whole run of the command.
+//! Latencies before any computation: compiling for the first time and from the disk, waking the team, a call, a whole run of the command.
 
 use crate::case::vector;
 use crate::measure::{Times, seconds};
@@ -15,7 +15,7 @@ use std::time::Instant;
 const NAMES: [&str; 5] = ["latency-compile", "latency-cached", "latency-dispatch", "latency-call", "latency-command"];
 const TRIES: usize = 9;
 
-/// The names of these benchmarks that are meant.
+/// The names of the selected benchmarks.
 pub fn wanted(options: &Options) -> Vec<&'static str> {
     let is_meant = |n: &&str| options.names.is_empty() || options.names.iter().any(|w| w == n || w == "latency");
     NAMES.into_iter().filter(is_meant).collect()
@@ -56,14 +56,14 @@ pub fn run(options: &Options, tell: &mut dyn FnMut(Row)) {
     }
 }
 
-/// Compiles the program once, in this process, from text to something that can be called, and prints the seconds.
+/// Compiles the program once, in this process, from text to a callable function, and prints the seconds.
 pub fn compile_once(file: &str, entry: &str) -> Result<(), String> {
     let compiled = program::compile(file, entry, 0)?;
     println!("{}", json!({"seconds": compiled.seconds}));
     Ok(())
 }
 
-/// Compiles in new processes: with an empty folder each time, or with one that already has it.
+/// Compiles in new processes: with an empty folder each time, or with one that already holds the code.
 fn compiles(cold: bool) -> Result<Times, String> {
     let folder = std::env::temp_dir().join(format!("deckle-bench-{}", std::process::id()));
     let this = std::env::current_exe().map_err(|e| e.to_string())?;
@@ -77,7 +77,7 @@ fn compiles(cold: bool) -> Result<Times, String> {
     let place = |k: usize| if cold { folder.join(k.to_string()) } else { folder.join("same") };
     let times: Result<Vec<f64>, String> = (0..=TRIES).map(|k| one(&place(k))).collect();
     let _ = std::fs::remove_dir_all(&folder);
-    // The first brings what is read into memory, and fills the folder.
+    // The first run loads the files into memory, and fills the folder.
     Ok(Times::new(times?.split_off(1)))
 }
 
@@ -104,7 +104,7 @@ fn call(threads: usize) -> Result<Times, String> {
     }
 }
 
-/// The whole command, which has to be built and to lie beside this program.
+/// The whole command, which must be built and be placed next to this program.
 fn command() -> Result<Times, String> {
     let beside = |this: PathBuf| this.with_file_name(format!("deckle{}", std::env::consts::EXE_SUFFIX));
     let deckle = std::env::current_exe().map(beside).map_err(|e| e.to_string())?;

@@ -1,5 +1,5 @@
-//! What this machine can do at most, measured beside the benchmarks: how fast memory is read and written, and how fast floats are multiplied
-//! and added.
+//! The limits of this machine, measured next to the benchmarks: the bandwidth of reading and writing memory, and the throughput of multiplying
+//! and adding floats.
 #![allow(unsafe_code)] // Vector instructions take pointers.
 
 use crate::case::{Bound, Stream};
@@ -8,13 +8,13 @@ use deckle_runtime::{Buffer, Pool, Team};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The most bytes that are streamed: more is not slower.
+/// The maximal number of bytes streamed: larger arrays are not slower.
 const MOST: usize = 1 << 30;
-/// A part of an array for a task: a whole number of vectors.
+/// The part of an array for a task: a multiple of the vector length.
 const GRAIN: usize = 512;
 const ROUNDS: usize = 2_000_000;
 
-/// Limits, measured when they are first asked for.
+/// Limits, measured at first use.
 #[derive(Default)]
 pub struct Limits {
     streams: HashMap<(Stream, usize), f64>,
@@ -22,7 +22,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// The seconds that a program takes at least on a team, and why.
+    /// The minimal seconds of a program on a team, and the reason.
     pub fn least(&mut self, bound: &Bound, team: &Team) -> Option<(f64, String)> {
         let mut least = None;
         if let Some(stream) = bound.stream {
@@ -40,13 +40,13 @@ impl Limits {
         least
     }
 
-    /// Bytes a second, with arrays of so many bytes in all.
+    /// Bytes per second, with arrays of this total size.
     pub fn bandwidth(&mut self, stream: Stream, bytes: f64, team: &Team) -> f64 {
         let bytes = (bytes as usize).clamp(1 << 20, MOST).next_power_of_two();
         *self.streams.entry((stream, bytes)).or_insert_with(|| stream_speed(stream, bytes, team))
     }
 
-    /// Operations a second on floats of so many bytes; a multiplication and an addition are two.
+    /// Operations per second on floats of this size in bytes; a multiplication and an addition are two.
     pub fn fma(&mut self, float: usize, team: &Team) -> f64 {
         *self.fma.entry(float).or_insert_with(|| fma_speed(float, team))
     }
@@ -67,7 +67,7 @@ fn stream_speed(stream: Stream, bytes: usize, team: &Team) -> f64 {
     };
     let arrays: Vec<Buffer> = (0..arrays).map(|_| make()).collect();
     let start: Vec<usize> = arrays.iter().map(|b| b.as_ptr() as usize).collect();
-    // The traffic that counts: an update in place reads two arrays and writes one.
+    // The relevant traffic: an update in place reads two arrays and writes one.
     let traffic = 8.0 * n as f64 * if stream == Stream::Read { 1.0 } else { 3.0 };
     let best = |(streaming, parts): (bool, bool)| {
         let run = || {
@@ -91,7 +91,7 @@ fn stream_speed(stream: Stream, bytes: usize, team: &Team) -> f64 {
         measure(|| Ok::<f64, ()>((0..repeat).map(|_| run()).sum::<f64>() / repeat as f64))
             .map_or(f64::NAN, |t| t.median())
     };
-    // From one place at a time, and from several.
+    // As one stream, and as several.
     let ways: &[(bool, bool)] = match stream {
         Stream::Triad => &[(false, false), (true, false), (true, true)],
         _ => &[(false, false), (false, true)],
@@ -114,7 +114,7 @@ fn fma_speed(float: usize, team: &Team) -> f64 {
     2.0 * ROUNDS as f64 * lanes * team.threads() as f64 / time
 }
 
-/// Divides `n` things evenly: each thread has a contiguous part.
+/// Divides `n` items evenly: each thread has a contiguous part.
 fn divided(team: &Team, n: usize, f: impl Fn(usize, usize) + Sync) {
     let threads = team.threads();
     let run = team.run(threads, &|task, _| f(n * task / threads, n * (task + 1) / threads));
@@ -123,7 +123,7 @@ fn divided(team: &Team, n: usize, f: impl Fn(usize, usize) + Sync) {
 
 #[cfg(target_arch = "x86_64")]
 mod kernels {
-    //! With the widest vectors that there are.
+    //! With the widest available vectors.
     use std::arch::x86_64::*;
 
     fn wide() -> bool {
@@ -134,9 +134,9 @@ mod kernels {
         is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")
     }
 
-    /// The sum of elements, in `parts` side by side or from one end to the other.
+    /// The sum of elements, as several interleaved streams if `parts`, otherwise from one end to the other.
     pub unsafe fn read(a: *const f64, n: usize, parts: bool) {
-        // SAFETY: the processor has what is called, the caller has the elements.
+        // SAFETY: the processor has the instructions, the caller has the elements.
         unsafe {
             match (wide(), parts) {
                 (true, true) => read512::<4>(a, n),
@@ -158,7 +158,7 @@ mod kernels {
         }
     }
 
-    /// `a = b + q c`, past the caches if `streaming`.
+    /// `a = b + q c`, with non-temporal stores if `streaming`.
     pub unsafe fn triad(a: *mut f64, b: *const f64, c: *const f64, n: usize, (streaming, parts): (bool, bool)) {
         // SAFETY: as above.
         unsafe {
@@ -171,9 +171,9 @@ mod kernels {
         }
     }
 
-    /// Multiplies and adds; tells how many lanes at once.
+    /// Multiplies and adds; returns the number of lanes at once.
     pub fn fma(float: usize, rounds: usize) -> usize {
-        // SAFETY: the processor has what is called.
+        // SAFETY: the processor has the instructions.
         unsafe {
             match (wide(), middle(), float) {
                 (true, _, 4) => fma512_32(rounds),
@@ -249,7 +249,7 @@ mod kernels {
 
 #[cfg(not(target_arch = "x86_64"))]
 mod kernels {
-    //! What the compiler makes of plain loops.
+    //! Plain loops, as the compiler translates them.
 
     /// The sum of elements.
     pub unsafe fn read(a: *const f64, n: usize, _parts: bool) {
@@ -269,14 +269,14 @@ mod kernels {
         unsafe { super::plain::triad(a, b, c, n) }
     }
 
-    /// Multiplies and adds; tells how many at once.
+    /// Multiplies and adds; returns the number of lanes at once.
     pub fn fma(_float: usize, rounds: usize) -> usize {
         super::plain::fma(rounds)
     }
 }
 
 mod plain {
-    //! Loops that the compiler turns into vectors as well as it can.
+    //! Loops that the compiler vectorises as well as it can.
     use std::slice::{from_raw_parts, from_raw_parts_mut};
 
     /// The sum of elements.
@@ -303,7 +303,7 @@ mod plain {
         a.iter_mut().zip(b.iter().zip(c)).for_each(|(a, (b, c))| *a = b + 3.0 * c);
     }
 
-    /// Multiplies and adds; tells how many at once.
+    /// Multiplies and adds; returns the number of lanes at once.
     pub fn fma(rounds: usize) -> usize {
         let mut r = [1.0f64; 32];
         for _ in 0..rounds {

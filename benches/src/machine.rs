@@ -1,10 +1,10 @@
-//! The machine, in words, and what others do on it meanwhile.
-#![allow(unsafe_code)] // What children have used is a call of the C library.
+//! The machine, in words, and the load of other processes on it.
+#![allow(unsafe_code)] // The resource usage of children is a call of the C library.
 
 use std::fs::read_to_string;
 use std::time::Instant;
 
-/// Watches for how long others have the cores.
+/// Measures how long other processes use the cores.
 #[derive(Debug)]
 pub struct Watch {
     begun: Instant,
@@ -13,12 +13,12 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// From now on.
+    /// Starts now.
     pub fn start() -> Watch {
         Watch { begun: Instant::now(), all: busy_seconds(), own: children_seconds() }
     }
 
-    /// The cores that others have had, on average: 1.0 is one core all the time. Processes started since then must have ended.
+    /// The average number of cores used by others: 1.0 is one core all the time. Processes started since then must have ended.
     pub fn others(&self) -> f64 {
         let all = busy_seconds() - self.all;
         let own = children_seconds() - self.own;
@@ -26,7 +26,7 @@ impl Watch {
     }
 }
 
-/// The seconds that all cores have been busy since the machine was started, those of other guests included.
+/// The seconds that all cores have been busy since boot, including those of other guests.
 fn busy_seconds() -> f64 {
     let stat = read_to_string("/proc/stat").unwrap_or_default();
     let first = stat.lines().next().unwrap_or_default();
@@ -36,7 +36,7 @@ fn busy_seconds() -> f64 {
     [0, 1, 2, 5, 6, 7].map(at).iter().sum::<f64>() / 100.0
 }
 
-/// The seconds that processes started by this one, and ended, have used.
+/// The seconds used by child processes that have ended.
 #[cfg(unix)]
 fn children_seconds() -> f64 {
     // SAFETY: all zeros are a value of it, and the call fills it in.
@@ -49,13 +49,13 @@ fn children_seconds() -> f64 {
     seconds(usage.ru_utime) + seconds(usage.ru_stime)
 }
 
-/// Nothing: there is no such count.
+/// Zero: there is no such counter.
 #[cfg(not(unix))]
 fn children_seconds() -> f64 {
     0.0
 }
 
-/// The processor, its cores, memory and kernel, and the load that others make at the moment.
+/// The processor, its cores, memory and kernel, and the current load of others.
 pub fn describe() -> String {
     let file = |path: &str| read_to_string(path).unwrap_or_default();
     let cpu = file("/proc/cpuinfo");
@@ -92,7 +92,7 @@ pub fn today() -> String {
 
 /// The date of a day counted from the first of January 1970.
 fn date(days: u64) -> String {
-    // Years begin in March, so that the odd day is the last; 400 years repeat.
+    // Years begin in March, so that the leap day is the last; 400 years repeat.
     let days = days + 719_468;
     let era = days / 146_097;
     let day = days % 146_097;

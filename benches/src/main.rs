@@ -1,13 +1,13 @@
-//! The benchmarks of Deckle: one command, one line a figure.
+//! The benchmarks of Deckle: one command, one line per figure.
 //!
 //! ```text
 //! cargo run --release -p deckle-bench -- [NAME ...] [--json] [--peers] [--quick] [--threads 1,2]
 //! ```
 //!
-//! Each benchmark is a program of `programs/` and a file of `cases/` that makes its data, checks what it gives against a reference of higher
-//! precision, and says what bounds it. It runs in a process of its own (`worker`), after which the limits of the machine are
-//! measured on as many bytes (`limits`). `suite` does that for all of them, in turns with the programs of `rivals.list`; `goals.list` says
-//! what is asked for.
+//! Each benchmark is a program of `programs/` and a file of `cases/` that creates its data, checks its result against a reference of higher
+//! precision, and states its bound. It runs in a process of its own (`worker`), after which the limits of the machine are
+//! measured on the same number of bytes (`limits`). `suite` does that for all of them, alternating with the programs of `rivals.list`; `goals.list` contains
+//! the goals.
 
 mod case;
 mod cases;

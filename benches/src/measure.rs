@@ -3,18 +3,18 @@
 
 use std::time::Instant;
 
-/// Times of one thing, in order of length.
+/// Times of one thing, sorted.
 #[derive(Clone, Debug)]
 pub struct Times(Vec<f64>);
 
 impl Times {
-    /// Puts times in order.
+    /// Sorts times.
     pub fn new(mut seconds: Vec<f64>) -> Times {
         seconds.sort_by(f64::total_cmp);
         Times(seconds)
     }
 
-    /// The middle one.
+    /// The median.
     pub fn median(&self) -> f64 {
         let n = self.0.len();
         match n {
@@ -34,14 +34,14 @@ impl Times {
         self.0.last().copied().unwrap_or(f64::NAN)
     }
 
-    /// How many.
+    /// The number of times.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 }
 
-/// Times `run`, which has been run before: at least 5 times, up to 21 while they take less than 0.3 s together; what takes very long,
-/// less often. `run` tells its own seconds.
+/// Times `run`, which has been run before: at least 5 times, up to 21 while they take less than 0.3 s together; very long runs
+/// less often. `run` returns its own seconds.
 pub fn measure<E>(mut run: impl FnMut() -> Result<f64, E>) -> Result<Times, E> {
     let mut times: Vec<f64> = Vec::new();
     let mut total = 0.0;
@@ -60,7 +60,7 @@ pub fn seconds(f: impl FnOnce()) -> f64 {
     begun.elapsed().as_secs_f64()
 }
 
-/// The seconds that all threads of this process have been running for: on a busy machine, less than has passed.
+/// The CPU seconds of all threads of this process: on a busy machine, less than the elapsed time.
 #[cfg(unix)]
 pub fn cpu_seconds() -> f64 {
     let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -69,7 +69,7 @@ pub fn cpu_seconds() -> f64 {
     t.tv_sec as f64 + 1e-9 * t.tv_nsec as f64
 }
 
-/// Nothing: there is no such clock.
+/// NaN: there is no such clock.
 #[cfg(not(unix))]
 pub fn cpu_seconds() -> f64 {
     f64::NAN

@@ -3,31 +3,31 @@
 /// What to do.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The benchmarks that are meant; all, if none is named.
+    /// The selected benchmarks; all, if none is named.
     pub names: Vec<String>,
-    /// One JSON object a line in the place of a table.
+    /// One JSON object per line instead of a table.
     pub json: bool,
     /// The table as Markdown, with the machine and the date.
     pub markdown: bool,
-    /// The rivals as well, in turns.
+    /// The rivals as well, alternating.
     pub peers: bool,
     /// Small data.
     pub quick: bool,
-    /// Only the names.
+    /// Print only the names.
     pub list: bool,
-    /// A file of earlier figures that are shown in the place of new ones.
+    /// A file of earlier figures to show instead of new ones.
     pub from: Option<String>,
     /// Numbers of threads.
     pub threads: Vec<usize>,
-    /// How often each benchmark, and each rival, is started.
+    /// The number of starts of each benchmark, and of each rival.
     pub rounds: usize,
-    /// A file of a schedule that the benchmarks follow, in turns with the one that is chosen.
+    /// A file of a schedule that the benchmarks follow, alternating with the chosen one.
     pub schedule: Option<String>,
-    /// In this process: a benchmark (by itself), or what `latency` starts.
+    /// In this process: a single benchmark, or a job of `latency`.
     pub inner: Option<Inner>,
 }
 
-/// What a process does that was started by another one.
+/// The job of a child process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Inner {
     /// One benchmark.

@@ -15,18 +15,18 @@ pub fn folder() -> PathBuf {
 pub struct Compiled {
     /// The code.
     pub native: Native,
-    /// How long it took, from text to code.
+    /// The time from text to code.
     pub seconds: f64,
-    /// How many kernels it has.
+    /// The number of kernels.
     pub kernels: usize,
 }
 
-/// Compiles a function of a file. `given` says which arguments it may overwrite.
+/// Compiles a function of a file. `given` lists the arguments it may overwrite.
 pub fn compile(file: &str, entry: &str, given: u64) -> Result<Compiled, String> {
     with(file, entry, Options { given, ..Options::default() }, None)
 }
 
-/// The same, following a schedule that is in a file.
+/// The same, following a schedule from a file.
 pub fn compile_as(file: &str, entry: &str, given: u64, schedule: &str) -> Result<Compiled, String> {
     let text = std::fs::read_to_string(schedule).map_err(|e| format!("{schedule}: {e}"))?;
     let schedule = schedule::parse(&text).map_err(|e| format!("{schedule}: {e}"))?;
@@ -76,7 +76,7 @@ mod tests {
         needs.filter(is_check).count()
     }
 
-    /// A check that is not proven costs several times what these programs do.
+    /// An unproven check costs several times as much as these programs.
     #[test]
     fn the_loops_of_dense_programs_check_nothing() {
         for (file, entry) in [

@@ -6,10 +6,10 @@ use crate::rivals::Figure;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// So much of a core for others spoils a figure.
+/// The share of a core used by others that spoils a figure.
 const DISTURBING: f64 = 0.1;
 
-/// What is known of one benchmark on some threads, after all rounds.
+/// The results of one benchmark on a number of threads, after all rounds.
 #[derive(Clone, Debug)]
 pub struct Row {
     /// The line of the last round, with the medians over all.
@@ -19,7 +19,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// Puts the rounds of one benchmark together.
+    /// Combines the rounds of one benchmark.
     pub fn new(rounds: &[Value], rivals: &[Figure]) -> Option<Row> {
         let mut line = rounds.iter().rfind(|l| l["failed"].is_string()).or(rounds.last())?.clone();
         for key in ["seconds", "of_limit", "cpu_seconds", "others"] {
@@ -83,7 +83,7 @@ impl Row {
         line
     }
 
-    /// Whether others had the cores for much of the time, here or with the rivals.
+    /// Whether others used the cores for much of the time, here or with the rivals.
     fn is_disturbed(&self) -> bool {
         let busy = |key: &str| self.line[key].as_f64().is_some_and(|cores| cores > DISTURBING);
         busy("others") || busy("others_of_rivals")
@@ -116,7 +116,7 @@ impl Row {
     }
 }
 
-/// What a goal comes to, in words.
+/// The outcome of a goal, in words.
 fn verdict(o: &Outcome) -> Option<String> {
     let sign = if o.is_met()? { "ok" } else { "MISSED" };
     Some(format!("{sign} {:.2}/{} {}", o.ratio?, o.goal.at_least, o.goal.rival))
@@ -144,7 +144,7 @@ fn rate(line: &Value, seconds: f64) -> String {
 const HEADS: [&str; 8] =
     ["benchmark", "size", "threads", "time", "rate", "of the limit", "best rival / Deckle", "goals"];
 
-/// A table to read, one line after another.
+/// A table for readers, line by line.
 pub fn plain(row: &Row) -> String {
     let widths = [20, 24, 2, 12, 16, 28, 30, 0];
     let cell = |(text, w): (&String, usize)| format!("{text:w$}");

@@ -1,6 +1,6 @@
-//! Rival programs: found, built and run as `rivals.list` says.
+//! Rival programs: located, built and run as listed in `rivals.list`.
 //!
-//! Nothing is written into their folder, and nothing is installed: what is not there is left out, and said to be.
+//! Nothing is written into their folder, and nothing is installed: unavailable rivals are omitted, and reported.
 
 use crate::machine::Watch;
 use serde_json::Value;
@@ -26,7 +26,7 @@ struct Program {
     command: Vec<String>,
 }
 
-/// The rivals that are there.
+/// The available rivals.
 #[derive(Debug)]
 pub struct Rivals {
     peers: PathBuf,
@@ -34,20 +34,20 @@ pub struct Rivals {
     programs: Vec<Program>,
 }
 
-/// What one of them measured.
+/// The measurement of one of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// What they call the benchmark.
+    /// Their name of the benchmark.
     pub bench: String,
-    /// Who it is.
+    /// The name of the rival.
     pub peer: String,
-    /// What they call its size.
+    /// Their name of its size.
     pub size: String,
     /// The threads.
     pub threads: usize,
     /// The median.
     pub seconds: f64,
-    /// The cores that others had meanwhile.
+    /// The average number of cores used by others meanwhile.
     pub others: f64,
 }
 
@@ -76,7 +76,7 @@ fn lines() -> Vec<Line> {
 }
 
 impl Rivals {
-    /// Builds all that are wanted and can be.
+    /// Builds all selected programs that can be built.
     pub fn build(groups: &[&str]) -> Result<Rivals, String> {
         let peers = folder().ok_or("no folder of rivals: set DECKLE_PEERS")?;
         let home =
@@ -109,7 +109,7 @@ impl Rivals {
         Ok(rivals)
     }
 
-    /// Builds the program of a line. What is made once is built, and run if it is to be, and its name stands for it from then on.
+    /// Builds the program of a line. A program created once is built, and run if requested, and referred to by name afterwards.
     fn prepare(
         &self,
         at: usize,
@@ -171,7 +171,7 @@ impl Rivals {
         command
     }
 
-    /// How many programs there are in a group.
+    /// The number of programs in a group.
     pub fn count(&self, group: &str) -> usize {
         self.programs.iter().filter(|p| p.group == group).count()
     }
@@ -198,7 +198,7 @@ impl Rivals {
     }
 }
 
-/// Reads a line that a rival printed. A sieve that finds no primes is a stub.
+/// Reads an output line of a rival. A sieve that finds no primes is a stub.
 fn figure(line: &str) -> Option<Figure> {
     let v: Value = serde_json::from_str(line).ok()?;
     let text = |k: &str| v[k].as_str().map(String::from);
@@ -210,12 +210,12 @@ fn figure(line: &str) -> Option<Figure> {
     Some(Figure { bench: text("bench")?, peer: text("peer")?, size: text("size")?, threads, seconds, others: 0.0 })
 }
 
-/// Puts in what words in braces stand for.
+/// Substitutes the words in braces.
 fn replaced(text: &str, words: &HashMap<String, String>) -> String {
     words.iter().fold(text.to_string(), |t, (k, v)| t.replace(&format!("{{{k}}}"), v))
 }
 
-/// Words between blanks; quotes keep blanks, and are kept themselves where a label is defined.
+/// Words between blanks; quotes protect blanks, and are preserved in the definition of a label.
 fn arguments(text: &str, words: &HashMap<String, String>) -> Vec<String> {
     let mut all = vec![String::new()];
     let mut quoted = false;

@@ -1,4 +1,4 @@
-//! Programs over sequences: in chunks beside the same as a whole, and from files beside the same on arrays. What bounded memory costs.
+//! Programs over sequences: in chunks compared to the whole, and from files compared to arrays. The cost of bounded memory.
 
 use crate::case::{rows, scalar, scalars, tuple, vector};
 use crate::data::{offsets, words};
@@ -26,7 +26,7 @@ const NAMES: [&str; 8] = [
 ];
 const TRIES: usize = 7;
 
-/// The names of these benchmarks that are meant.
+/// The names of the selected benchmarks.
 pub fn wanted(options: &Options) -> Vec<&'static str> {
     let is_meant = |n: &&str| options.names.is_empty() || options.names.iter().any(|w| w == n || w == "stream");
     NAMES.into_iter().filter(is_meant).collect()
@@ -66,11 +66,11 @@ pub fn run(options: &Options, tell: &mut dyn FnMut(Row)) {
     }
 }
 
-/// A file of elements, removed when it goes.
+/// A file of elements, removed when dropped.
 struct File(Option<PathBuf>);
 
 impl File {
-    /// What a benchmark reads, if it reads anything.
+    /// The input of a benchmark, if it reads any.
     fn new(name: &str, n: usize) -> File {
         let path = std::env::temp_dir().join(format!("deckle-{name}-{}", std::process::id()));
         let (path, written) = match name {
@@ -123,7 +123,7 @@ fn write_words(path: &Path, n: usize) -> std::io::Result<()> {
 
 type Args = dyn Fn(&Pool) -> Result<Vec<Input>, String>;
 
-/// A program, and what makes its arguments.
+/// A program, and the function that creates its arguments.
 struct Way {
     program: Compiled,
     args: Box<Args>,
@@ -133,7 +133,7 @@ struct Way {
 fn ways(name: &str, n: usize, file: &File) -> Result<[Way; 2], String> {
     let entry = name.trim_start_matches("stream-");
     if let "inner" | "inner-groups" = entry {
-        // The same elements without anything around them, and as one inner sequence among many tiny ones.
+        // The same elements without nesting, and as one inner sequence among many tiny ones.
         let entries = if entry == "inner" { ["inner_flat", "inner"] } else { ["groups", "inner_groups"] };
         return whole_and_streamed("streams.dk", entries, move |pool, _| Ok(vec![Input::Data(scalar(pool, n as i64))]));
     }
@@ -146,7 +146,7 @@ fn ways(name: &str, n: usize, file: &File) -> Result<[Way; 2], String> {
         return Ok([way(Chunks::Never)?, way(Chunks::Always)?]);
     }
     if entry == "squares" {
-        // All in memory: what chunks alone cost.
+        // All in memory: the cost of chunks alone.
         let numbers: Vec<f64> = (0..n).map(number).collect();
         let data = vector(&Pool::new(None), &numbers);
         return whole_and_streamed("streams.dk", ["squares_of_array", "squares"], move |_, _| {
@@ -175,7 +175,7 @@ fn ways(name: &str, n: usize, file: &File) -> Result<[Way; 2], String> {
     })
 }
 
-/// Two functions of a file, the first of an array and the second of a sequence, and what makes their arguments, given the type of the first one.
+/// Two functions of a file, the first of an array and the second of a sequence, and the function that creates their arguments, given the type of the first one.
 fn whole_and_streamed(
     file: &str,
     entries: [&str; 2],
@@ -192,11 +192,11 @@ fn whole_and_streamed(
 
 struct Measured {
     times: Times,
-    /// The bytes of arrays at most.
+    /// The peak bytes of arrays.
     peak: u64,
 }
 
-/// As a whole and in chunks, in turns.
+/// As a whole and in chunks, alternating.
 fn both(ways: &[Way; 2], threads: usize) -> Result<[Measured; 2], String> {
     let settings = [(), ()].map(|()| Settings::new(threads, None));
     let mut times = [Vec::new(), Vec::new()];
@@ -208,7 +208,7 @@ fn both(ways: &[Way; 2], threads: usize) -> Result<[Measured; 2], String> {
             let mut result = Err("it did not run".to_string());
             let took = seconds(|| result = program.native.stream(args, None, s).map_err(|d| d.message.clone()));
             results[way] = numbers(&result?);
-            // The first brings everything into memory.
+            // The first run loads everything into memory.
             if k > 0 {
                 times[way].push(took);
             }
@@ -232,7 +232,7 @@ fn numbers(data: &Data) -> Vec<u64> {
     }
 }
 
-/// Whether two numbers are the same but for how sums of floats are grouped. Integers are not close unless they are equal: as floats they are next to nothing.
+/// Whether two numbers are equal except for the grouping of float sums. Integers must be equal: as floats they would be close to zero.
 fn close(a: u64, b: u64) -> bool {
     let (x, y) = (f64::from_bits(a), f64::from_bits(b));
     a == b || (x - y).abs() <= 1e-9 * x.abs()

@@ -1,4 +1,4 @@
-//! All benchmarks: each in a process of its own, in turns with the rivals.
+//! All benchmarks: each in a process of its own, alternating with the rivals.
 
 use crate::case::Case;
 use crate::machine::Watch;
@@ -10,10 +10,10 @@ use std::io::Read;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// What one benchmark may take in one round.
+/// The time limit of one benchmark in one round.
 const LONGEST: Duration = Duration::from_secs(600);
 
-/// Runs benchmarks, group after group, and tells each row when it is known.
+/// Runs benchmarks, group after group, and reports each row when it is known.
 pub fn run(cases: &[Case], options: &Options, tell: &mut dyn FnMut(Row)) -> Result<(), String> {
     let mut groups: Vec<&str> = cases.iter().map(|c| c.group).collect();
     groups.sort_unstable();
@@ -55,7 +55,7 @@ fn rows(lines: &[Value], options: &Options, figures: &[Figure]) -> Vec<Row> {
     options.threads.iter().filter_map(of).collect()
 }
 
-/// Runs one benchmark in another process, so that one that ends badly or never does not end the others.
+/// Runs one benchmark in another process, so that one that crashes or hangs does not stop the others.
 fn worker(case: &Case, options: &Options) -> Vec<Value> {
     let threads: Vec<String> = options.threads.iter().map(usize::to_string).collect();
     let failed = |message: String| -> Vec<Value> {
@@ -69,7 +69,7 @@ fn worker(case: &Case, options: &Options) -> Vec<Value> {
     if let Some(file) = &options.schedule {
         command.args(["--schedule", file]);
     }
-    // What compiling takes is measured as well, so nothing comes from the disk.
+    // Compile time is measured as well, so nothing comes from the disk.
     command.env("DECKLE_CACHE", "off").stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = match command.spawn() {
         Ok(child) => child,

@@ -10,7 +10,7 @@ use deckle_runtime::Pool;
 use serde_json::{Value, json};
 use std::time::Instant;
 
-/// A program, and what it gave last.
+/// A program, and its last result.
 struct Runner<'a> {
     compiled: &'a Compiled,
     result: Data,
@@ -31,14 +31,14 @@ impl Runner<'_> {
     }
 }
 
-/// Calls a program, and takes the time.
+/// Calls a program, and measures the time.
 fn timed(compiled: &Compiled, args: Vec<Data>, settings: &Settings) -> (f64, Result<Data, String>) {
     let begun = Instant::now();
     let result = compiled.native.call(args, settings);
     (begun.elapsed().as_secs_f64(), result.map_err(|d| format!("{}: {}", d.code, d.message)))
 }
 
-/// Runs a benchmark on each number of threads, with small data if asked for; if a schedule is given, in turns with the chosen one.
+/// Runs a benchmark on each number of threads, with small data on request; if a schedule is given, alternating with the chosen one.
 pub fn run(case: &Case, options: &Options, print: &mut dyn FnMut(Value)) {
     let (quick, threads) = (options.quick, &options.threads);
     let size = if quick { format!("{} quick", case.size) } else { case.size.clone() };
@@ -134,7 +134,7 @@ pub fn run(case: &Case, options: &Options, print: &mut dyn FnMut(Value)) {
     }
 }
 
-/// A number that differs when the bits of a result do.
+/// A hash of the bits of a result.
 fn bits(data: &Data) -> u64 {
     let mut h = 0xcbf2_9ce4_8422_2325u64;
     for b in leaves(data) {

@@ -1,4 +1,4 @@
-//! Pictures, volumes, signals and matrices.
+//! Images, volumes, signals and matrices.
 
 use super::case;
 use crate::case::{Bound, Case, Job, Stream, elements, equal, matrix, scalar, scalars, vector};
@@ -45,7 +45,7 @@ fn conv2d<T: Float>(pool: &Pool, quick: bool, everywhere: bool) -> Job {
     let image = floats::<T>(w * h, 30, 0.0, 1.0);
     let mask = floats::<T>(25, 31, -1.0, 1.0);
     let args = vec![matrix(pool, &image, w), matrix(pool, &mask, 5)];
-    // Where the mask sticks out, the picture goes on as it ends.
+    // Beyond the edge, the border of the image is replicated.
     let (width, height, out) = if everywhere { (w, h, 2) } else { (w - 4, h - 4, 0) };
     let check = Box::new(move |d: &Data| {
         let pixel = |y: usize, x: usize| image[y.saturating_sub(out).min(h - 1) * w + x.saturating_sub(out).min(w - 1)];
@@ -66,7 +66,7 @@ fn stencil7<T: Float>(pool: &Pool, quick: bool) -> Job {
     let args = vec![scalar(pool, c0), scalar(pool, c1), volume];
     let check = Box::new(move |d: &Data| {
         let at = |k: usize, j: usize, i: usize| {
-            // Places are counted from one, so that those beyond the edge are 0 and n + 1.
+            // Indices are one-based, so that those beyond the edge are 0 and n + 1.
             let inside = (1..=z).contains(&k) && (1..=y).contains(&j) && (1..=x).contains(&i);
             if inside { a[((k - 1) * y + j - 1) * x + i - 1].to_f64() } else { 0.0 }
         };

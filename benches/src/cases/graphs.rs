@@ -39,7 +39,7 @@ fn pagerank<T: Float>(cases: &mut Vec<Case>) {
         let (n, edges, size) = (g.len(), g.src.len() as f64, size_of::<T>() as f64);
         let wanted = g.ranks();
         let args = vec![vector(pool, &g.into), vector(pool, &g.src), vector(pool, &g.out)];
-        // Errors of a vertex go to others, but hardly grow.
+        // Errors of a vertex propagate to others, but hardly grow.
         let check =
             Box::new(move |d: &Data| each(elements::<T>(d, n)?, 0..n, 200.0 * T::EPSILON, |i| (wanted[i], wanted[i])));
         let bytes = 10.0 * (4.0 * edges + n as f64 * (8.0 + 4.0 * size));

@@ -15,7 +15,7 @@ pub(super) fn cases() -> Vec<Case> {
     cases
 }
 
-/// What a sum of many may be off by: blocks keep it far below what adding one after another would give.
+/// The tolerance of a sum of many elements: blocks keep the error far below that of sequential addition.
 fn tolerance<T: Float>() -> f64 {
     100.0 * T::EPSILON
 }

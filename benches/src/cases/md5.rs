@@ -20,7 +20,7 @@ fn job(pool: &Pool, quick: bool, in_slots: bool) -> Job {
     let (slots, lengths) = words(n);
     let j = n / 3;
     let digest = digest(&slots[j][..usize::from(lengths[j])]);
-    // A word that occurs again counts again.
+    // Repeated words count again.
     let hits = slots.iter().zip(&lengths).filter(|w| (w.0, w.1) == (&slots[j], &lengths[j])).count() as i64;
     let wanted = tuple(digest.iter().map(|x| scalar(pool, *x)).collect());
     let args = if in_slots {

@@ -1,4 +1,4 @@
-//! The benchmarks, one file for each folder of rivals or two.
+//! The benchmarks, one file for one or two folders of rivals.
 
 mod dense;
 mod graphs;
@@ -23,7 +23,7 @@ pub fn all() -> Vec<Case> {
     cases
 }
 
-/// A benchmark of a folder, whose rivals call it `rival` of some size.
+/// A benchmark of a folder, which the rivals call `rival`, with their name of its size.
 fn case(
     name: impl Into<String>,
     (group, rival, size): (&'static str, &'static str, impl Into<String>),

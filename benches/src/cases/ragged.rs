@@ -32,7 +32,7 @@ fn rows<T: Float>(cases: &mut Vec<Case>) {
             row_job::<T>(pool, name, zipf_offsets(segments, 16 * segments))
         }));
     }
-    // None longer than a vector, and some of nothing.
+    // None longer than a vector, and some empty.
     for (name, rival) in [("sum", "short rows sum"), ("max", "short rows max")] {
         let what = ("12-ragged", rival, format!("10M rows of 0 to 7 {}", T::NAME));
         let entry = format!("{name}_{}", T::ENTRY);
@@ -46,7 +46,7 @@ fn rows<T: Float>(cases: &mut Vec<Case>) {
             row_job::<T>(pool, name, std::iter::once(0).chain(ends).collect())
         }));
     }
-    // One row that has everything, between empty ones.
+    // One row with all elements, between empty ones.
     for (name, rival) in [("sum", "one row sum"), ("scan", "one row scan")] {
         let what = ("12-ragged", rival, format!("1M rows, one of 100M {}", T::NAME));
         let entry = format!("{name}_{}", T::ENTRY);
@@ -113,7 +113,7 @@ fn product<T: Float>(cases: &mut Vec<Case>, name: &str, size: &str, shape: Shape
                 (total.total(), scale)
             })
         });
-        // The offsets are counted as the rivals have them, of 4 bytes.
+        // The offsets are counted with 4 bytes, as in the rivals.
         let bytes = entries * (4.0 + size) + 4.0 * (rows + 1) as f64 + size * (width + rows) as f64;
         Job { args, again: None, check, bound: Bound::read(bytes, 2.0 * entries, "flop") }
     }));

@@ -19,7 +19,7 @@ pub(super) fn cases() -> Vec<Case> {
 }
 
 fn logs<T: Float>(cases: &mut Vec<Case>) {
-    // The rivals have `f64` only.
+    // The rivals have only `f64`.
     let size = |s: &str| if T::NAME == "f64" { s.to_string() } else { format!("{s} {}", T::NAME) };
     let group = "04-logsum";
     let tolerance = 1000.0 * T::EPSILON;
@@ -66,7 +66,7 @@ fn bodies<T: Float>(cases: &mut Vec<Case>) {
             let at = |k: usize, i: usize| p[k][i].to_f64();
             let mut worst = 0.0f64;
             for (axis, got) in columns::<T>(d, 3, n)?.into_iter().enumerate() {
-                // A softened neighbour can be close, so an error is held against what is added up, not against the sum.
+                // A softened neighbour can be close, so an error is relative to the terms of the sum, not to the sum.
                 let wanted = |i: usize| {
                     let (mut total, mut scale) = (Sum::default(), 0.0);
                     for j in 0..n {

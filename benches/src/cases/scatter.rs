@@ -36,7 +36,7 @@ fn count<K: Number>(pool: &Pool, keys: &[K], bins: usize, bin: fn(K) -> usize) -
 
 fn sieve(pool: &Pool, quick: bool) -> Job {
     let n: usize = if quick { 2_000_000 } else { 100_000_000 };
-    // Odd numbers only: another sieve than the one that is measured.
+    // Odd numbers only: a different sieve from the measured one.
     let mut composite = vec![false; n / 2 + 1];
     let mut primes = 1i64;
     for i in 1..n.div_ceil(2) {
