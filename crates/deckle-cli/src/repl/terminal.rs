@@ -35,7 +35,7 @@ pub fn run(repl: &mut Repl) {
         editor.set_helper(Some(Assistant::new(repl)));
         match editor.readline(PROMPT) {
             Ok(line) => {
-                // Earlier key presses are ignored.
+                // An earlier Ctrl-C does not apply to this line.
                 repl.session.interrupt.store(false, Ordering::Relaxed);
                 remember(&mut editor, file.as_deref(), &line);
                 if repl.input(&line) == Next::Leave {
