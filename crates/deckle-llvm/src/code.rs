@@ -1,9 +1,9 @@
-//! Code in memory that can be called.
+//! Callable code in memory.
 //!
-//! Two linkers put it there. Deckle's own ([`elf`](crate::elf)) takes ELF objects for x86-64 and needs no LLVM; it is tried first where it exists. LLVM's ORC
-//! ([`orc`](crate::orc)) takes the rest: other processors and systems, and relocations that ours does not know.
+//! Two linkers load it. Deckle's own ([`elf`](crate::elf)) accepts ELF objects for x86-64 and needs no LLVM; it is tried first if it exists. LLVM's ORC
+//! ([`orc`](crate::orc)) handles the rest: other processors and systems, and relocations that ours does not know.
 //!
-//! Why two. Measured in fresh processes with LLVM 22, the library in the page cache, one kernel: opening LLVM 8.6 ms, starting ORC 1.8 ms, linking 0.7 ms.
+//! Reasons for two. Measured in fresh processes with LLVM 22, the library in the page cache, one kernel: opening LLVM 8.6 ms, starting ORC 1.8 ms, linking 0.7 ms.
 //! Ours links the same object in under 0.1 ms, so a program whose objects are cached starts without any of this. `cargo run --release --example timings` measures it again.
 
 #![allow(unsafe_code)]
@@ -13,16 +13,16 @@ use std::collections::HashMap;
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-/// Functions in executable memory. Dropping it frees the memory: no pointer that [`symbol`](Code::symbol) gave may be used after that.
+/// Functions in executable memory. Dropping it frees the memory: a pointer returned by [`symbol`](Code::symbol) must not be used after that.
 pub struct Code {
     functions: HashMap<String, NonNull<c_void>>,
     bytes: usize,
     linker: Linker,
-    /// Dropped last: the memory that the functions are in.
+    /// Dropped last: the memory of the functions.
     _memory: Memory,
 }
 
-/// Who linked a piece of code.
+/// The linker of a piece of code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Linker {
     /// Deckle's own, for ELF on x86-64.
@@ -31,7 +31,7 @@ pub enum Linker {
     Orc,
 }
 
-/// Held for the sake of its `Drop`.
+/// Stored for its `Drop`.
 #[allow(dead_code)]
 enum Memory {
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
@@ -39,7 +39,7 @@ enum Memory {
     Orc(crate::orc::Dylib),
 }
 
-// SAFETY: code and constants in memory do not change and belong to no thread. What a function does with shared data when two threads call it is the caller's concern,
+// SAFETY: code and constants in memory do not change and belong to no thread. Concurrent calls that access shared data are the responsibility of the caller,
 // who needs `unsafe` to call it.
 unsafe impl Send for Code {}
 // SAFETY: as above.

@@ -4,9 +4,9 @@
 //! textual IR ─► Module::parse (verified) ─► Module::optimise (a Pipeline) ─► Module::emit ─► Object | assembly | PTX
 //! ```
 //!
-//! The text needs neither a data layout nor a triple: where they are missing, those of the target are put in front of the first line, so that alignments that
-//! the text leaves out are the target's, and lines are still counted as in the text. Functions need no `target-cpu` or `target-features`:
-//! without them they get the whole of the target machine.
+//! The text needs neither a data layout nor a triple: missing ones are taken from the target and inserted before the first line, so that omitted alignments
+//! are the target's, and line numbers are those of the text. Functions need no `target-cpu` or `target-features`:
+//! without them they use all features of the target machine.
 
 use crate::error::{Error, Refusal, Stage};
 use crate::library::{self, Llvm};
@@ -21,7 +21,7 @@ use std::sync::{Arc, OnceLock};
 pub struct Pipeline(Cow<'static, str>);
 
 impl Pipeline {
-    /// Nothing but what is needed to emit code.
+    /// Only what is needed to emit code.
     pub const O0: Pipeline = Pipeline(Cow::Borrowed("default<O0>"));
     /// Cheap passes only.
     pub const O1: Pipeline = Pipeline(Cow::Borrowed("default<O1>"));
@@ -29,8 +29,8 @@ impl Pipeline {
     pub const O2: Pipeline = Pipeline(Cow::Borrowed("default<O2>"));
     /// All passes.
     pub const O3: Pipeline = Pipeline(Cow::Borrowed("default<O3>"));
-    /// The passes of `O3` that the loops of Deckle gain from, each once; the default. Those loops have few calls and no pointers in memory, and their schedule has made most of
-    /// what `O3` looks for again and again; code is as fast, and takes two thirds of the time to make.
+    /// The passes of `O3` that improve the loops of Deckle, each once; the default. Those loops have few calls and no pointers in memory, and their schedule has already done most of
+    /// what `O3` tries repeatedly; the code is as fast, and compiles in two thirds of the time.
     pub const LOOPS: Pipeline = Pipeline(Cow::Borrowed(
         "inline,function(\
          sroa,early-cse<memssa>,simplifycfg,instcombine,\
@@ -40,17 +40,17 @@ impl Pipeline {
          loop-unroll<O3>,sroa,loop-mssa(licm))",
     ));
 
-    /// Any pipeline, `"function(sroa,instcombine)"` for instance. A wrong one is refused when it is first used.
+    /// Any pipeline, `"function(sroa,instcombine)"` for example. An invalid one is rejected at first use.
     pub fn new(passes: impl Into<Cow<'static, str>>) -> Pipeline {
         Pipeline(passes.into())
     }
 
-    /// The text that LLVM gets.
+    /// The text that is passed to LLVM.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The text for an LLVM. Since version 18 an `instcombine` that is asked for by name wants to find nothing more to do after its one round, or ends the compilation.
+    /// The text for an LLVM version. Since version 18 an explicitly named `instcombine` must reach a fixed point in its one round, or compilation is aborted.
     fn text(&self, llvm: &Llvm) -> Cow<'_, str> {
         match llvm.version.0 {
             ..18 => Cow::Borrowed(&self.0),
@@ -58,7 +58,7 @@ impl Pipeline {
         }
     }
 
-    /// How hard instruction selection tries, 0 to 3.
+    /// The optimisation level of instruction selection, 0 to 3.
     fn level(&self) -> i32 {
         let level = |n: &i32| self.0.contains(&format!("<O{n}>"));
         (0..=3).find(level).unwrap_or(3)
@@ -79,20 +79,20 @@ pub(crate) struct Host {
     pub features: String,
 }
 
-/// The host; asked for once.
+/// The host; queried once.
 pub(crate) fn host(llvm: &Llvm) -> &'static Host {
     static HOST: OnceLock<Host> = OnceLock::new();
     HOST.get_or_init(|| Host::ask(llvm))
 }
 
-/// To add one in memory, `inc` takes three of a core's slots and `add` two: a loop that counts keys issues little else, and is an eighth faster.
+/// To increment memory, `inc` takes three of a core's slots and `add` two: a loop that counts keys issues little else, and is an eighth faster.
 const NO_INCREMENTS: &str = ",+slow-incdec";
 
 impl Host {
     #[allow(unsafe_code)]
     fn ask(llvm: &Llvm) -> Host {
         let api = &llvm.api;
-        // SAFETY: the three functions take nothing and give strings that are ours.
+        // SAFETY: the three functions take no arguments and return strings that are ours.
         let (triple, cpu, features) =
             unsafe { ((api.LLVMGetDefaultTargetTriple)(), (api.LLVMGetHostCPUName)(), (api.LLVMGetHostCPUFeatures)()) };
         let (triple, cpu) = (take_message(api, triple), take_message(api, cpu));
@@ -149,7 +149,7 @@ fn optimised<'a>(
     Ok((module, machine))
 }
 
-/// The text with the layout and triple that it does not have itself, on its first line.
+/// The text with a layout and triple, if it has none, on its first line.
 fn with_target<'a>(ir: &'a str, triple: &str, machine: &Machine<'_>) -> Cow<'a, str> {
     let has = |what: &str| {
         let is = |line: &str| {
@@ -167,7 +167,7 @@ fn with_target<'a>(ir: &'a str, triple: &str, machine: &Machine<'_>) -> Cow<'a, 
     if front.is_empty() { Cow::Borrowed(ir) } else { Cow::Owned(front + ir) }
 }
 
-/// Runs a job in LLVM on a thread of its own and puts its faults together with the text.
+/// Runs a job in LLVM on a thread of its own and adds the text to its errors.
 pub(crate) fn on_worker<T: Send + 'static>(
     ir: &str,
     job: impl FnOnce(&'static Llvm, &str) -> Result<T, Fault> + Send + 'static,
@@ -183,12 +183,12 @@ pub(crate) fn on_worker<T: Send + 'static>(
     Err(refused(stage, message, ir))
 }
 
-/// Opens LLVM on another thread and lets it compile a trifle, so that its pages are there when they are needed.
+/// Opens LLVM on another thread and compiles a trivial module, so that its pages are in memory when they are needed.
 pub(crate) fn prepare() {
     worker::in_background(|| drop(object("define void @nothing() { ret void }", &Pipeline::LOOPS)));
 }
 
-/// The error for code that was not taken.
+/// The error for rejected code.
 pub(crate) fn refused(stage: Stage, message: String, ir: Arc<str>) -> Error {
     Error::Refused(Box::new(Refusal { stage, message, ir }))
 }

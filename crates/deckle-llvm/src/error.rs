@@ -1,56 +1,56 @@
-//! What goes wrong, in two kinds.
+//! The two kinds of errors.
 //!
-//! - [`Unavailable`]: there is no LLVM that can be used. The interpreter still runs the program.
-//! - [`Refusal`]: LLVM did not take the code, or what it made could not be linked. Whoever wrote the code made a mistake, which is never the
-//!   user of Deckle; the IR is kept, so that it can be looked at.
+//! - [`Unavailable`]: there is no usable LLVM. The interpreter still runs the program.
+//! - [`Refusal`]: LLVM rejected the code, or its output could not be linked. That is an error of the code generator, never of the
+//!   user of Deckle; the IR is saved for inspection.
 
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Why [`Compiler`](crate::Compiler) gave nothing.
+/// The reason why [`Compiler`](crate::Compiler) failed.
 #[derive(Clone, Debug)]
 pub enum Error {
-    /// No LLVM can be used on this machine.
+    /// There is no usable LLVM on this machine.
     Unavailable(Unavailable),
-    /// LLVM, or the linker, refused the code.
+    /// LLVM, or the linker, rejected the code.
     Refused(Box<Refusal>),
 }
 
-/// No LLVM can be used: where it was looked for, and what was wrong with what was found.
+/// There is no usable LLVM: the places searched, and the errors of the files found.
 #[derive(Clone, Debug, Default)]
 pub struct Unavailable {
-    /// Files that were found and not taken, each with the reason.
+    /// Files that were found and rejected, each with the reason.
     pub rejected: Vec<(PathBuf, String)>,
-    /// Folders and names that held nothing.
+    /// Folders and names without a library.
     pub looked: Vec<String>,
 }
 
-/// Code that LLVM, or the linker, did not take.
+/// Code that LLVM, or the linker, rejected.
 #[derive(Clone, Debug)]
 pub struct Refusal {
-    /// How far it came.
+    /// The step that failed.
     pub stage: Stage,
-    /// What LLVM said.
+    /// LLVM's message.
     pub message: String,
-    /// The code, as it was handed in.
+    /// The code, as passed in.
     pub ir: Arc<str>,
 }
 
 /// The steps from text to callable code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// The target is not known to this LLVM.
+    /// The target is unknown to this LLVM.
     Target,
-    /// Reading the text.
+    /// Parsing the text.
     Parse,
-    /// Checking the rules of LLVM IR.
+    /// Verifying the rules of LLVM IR.
     Verify,
     /// Running the passes.
     Optimise,
     /// Selecting instructions and writing the object, assembly or PTX.
     Emit,
-    /// Placing the object in memory and finding what it refers to.
+    /// Placing the object in memory and resolving its references.
     Link,
 }
 

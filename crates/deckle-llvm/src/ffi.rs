@@ -1,25 +1,25 @@
 //! The functions of LLVM's C API that Deckle calls, as tables of pointers into the opened library.
 //!
-//! Only what is the same from version 16 on is used. A table is loaded as a whole or not at all, so that nothing is found missing half-way through
-//! a compilation. [`Api`] is what every library must have; [`Orc`] is loaded when an object needs it; targets are switched on by name
+//! Only functions that are the same from version 16 on are used. A table is loaded completely or not at all, so that a missing function is not discovered in the middle of
+//! a compilation. [`Api`] contains what every library must have; [`Orc`] is loaded when an object needs it; targets are initialised by name
 //! ([`initialize`]), as libraries are built with different sets of them.
 //!
-//! Ownership is stated where it is not obvious; the wrappers in `module.rs` and `orc.rs` keep it.
+//! Ownership is stated where it is not obvious; the wrappers in `module.rs` and `orc.rs` follow it.
 
 #![allow(unsafe_code, non_snake_case)]
 
 use libloading::Library;
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
-/// An object of LLVM's, of which only the address is known.
+/// An opaque object of LLVM.
 pub(crate) type Ref = *mut c_void;
-/// Called for a diagnostic with the diagnostic and the pointer given along.
+/// Called for a diagnostic with the diagnostic and the user pointer.
 pub(crate) type OnDiagnostic = extern "C" fn(Ref, *mut c_void);
 /// Called with the reason before LLVM ends the process.
 pub(crate) type OnFatal = extern "C" fn(*const c_char);
-/// Called when a look-up is done: error, found pairs, their number, and the pointer given along.
+/// Called when a look-up is done: error, found pairs, their number, and the user pointer.
 pub(crate) type OnLookup = extern "C" fn(Ref, *const SymbolPair, usize, *mut c_void);
-/// Called with the pointer given along and an error that it owns.
+/// Called with the user pointer and an error that it owns.
 pub(crate) type OnError = extern "C" fn(*mut c_void, Ref);
 
 /// `LLVMOrcCSymbolMapPair`.
@@ -50,7 +50,7 @@ macro_rules! table {
         pub(crate) struct $table { $(pub $name: unsafe extern "C" fn($($ty),*) $(-> $ret)?,)* }
 
         impl $table {
-            /// All functions of the table, or the name of one that is missing.
+            /// All functions of the table, or the name of a missing one.
             pub(crate) fn load(library: &Library) -> Result<$table, String> {
                 Ok($table { $($name: {
                     let name = concat!(stringify!($name), "\0");
@@ -109,7 +109,7 @@ table! {
 }
 
 table! {
-    /// The linker that LLVM brings.
+    /// LLVM's own linker.
     Orc {
         LLVMOrcCreateLLJIT(*mut Ref, Ref) -> Ref;
         LLVMOrcLLJITGetExecutionSession(Ref) -> Ref;
@@ -125,7 +125,7 @@ table! {
     }
 }
 
-/// The version of an opened library, if it has the function that tells (from 16 on).
+/// The version of an opened library, if it has the function that returns it (from 16 on).
 pub(crate) fn version(library: &Library) -> Option<(u32, u32, u32)> {
     // SAFETY: the type is that of the function of this name.
     let get =
@@ -136,7 +136,7 @@ pub(crate) fn version(library: &Library) -> Option<(u32, u32, u32)> {
     Some((major, minor, patch))
 }
 
-/// Switches a target on, `X86` or `NVPTX` for instance. False if the library was built without it.
+/// Initialises a target, `X86` or `NVPTX` for example. False if the library was built without it.
 pub(crate) fn initialize(library: &Library, target: &str) -> bool {
     let part = |name: &str| {
         let symbol = format!("LLVMInitialize{target}{name}\0");
@@ -149,7 +149,7 @@ pub(crate) fn initialize(library: &Library, target: &str) -> bool {
     }
     // Only inline assembly needs the parser, and NVPTX has none.
     for initialize in needed.into_iter().chain([part("AsmParser")]).flatten() {
-        // SAFETY: they may be called in this order, and once per process; `library.rs` and `ptx.rs` see to that.
+        // SAFETY: they may be called in this order, and once per process; `library.rs` and `ptx.rs` ensure that.
         unsafe { initialize() };
     }
     true

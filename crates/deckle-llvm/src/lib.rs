@@ -1,4 +1,4 @@
-//! LLVM, opened at run time: textual IR becomes callable code, or PTX.
+//! LLVM, opened at run time: compiles textual IR to callable code, or to PTX.
 //!
 //! ```no_run
 //! use deckle_llvm::{Compiler, Pipeline};
@@ -12,17 +12,17 @@
 //! # Ok::<(), deckle_llvm::Error>(())
 //! ```
 //!
-//! There is nothing to install and nothing to link: every Rust toolchain brings a libLLVM. Only [`emit`] knows an IR of Deckle's own.
+//! There is nothing to install and nothing to link: every Rust toolchain contains a libLLVM. Only [`emit`] knows an IR of Deckle's own.
 //!
-//! | module | what it does |
+//! | module | purpose |
 //! |---|---|
 //! | `search`, `library`, `ffi` | find libLLVM, open it once, and hold the functions of its C API |
 //! | `worker`, `module`, `compile`, `ptx` | threads for LLVM, owners of its objects, text to object, assembly and PTX |
-//! | `object`, `code`, `elf`, `orc` | an object, code in memory, and the two linkers that make one of the other |
-//! | `key`, `memory`, `disk` | what an object depends on, and the two caches |
-//! | `processor`, `stores` | whether gather instructions are worth using here, whether there are fused ones, and whether stores should keep to cache lines |
+//! | `object`, `code`, `elf`, `orc` | an object, code in memory, and the two linkers that load one as the other |
+//! | `key`, `memory`, `disk` | the inputs that determine an object, and the two caches |
+//! | `processor`, `stores` | whether gather instructions are fast here, whether there are fused multiply-adds, and whether stores should be aligned to cache lines |
 //! | [`emit`] | loop IR to textual LLVM IR |
-//! | `compiler` | [`Compiler`], which puts these together |
+//! | `compiler` | [`Compiler`], which combines these |
 
 mod code;
 mod compile;

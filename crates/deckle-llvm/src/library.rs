@@ -1,11 +1,11 @@
 //! The one libLLVM of the process.
 //!
-//! It is opened at most once, when something has to be compiled, and never closed: LLVM registers functions that run when the process ends.
-//! A second libLLVM must not come in beside one that is already mapped, by a graphics driver for instance: they share the names of symbols, and have been
-//! seen to call into each other (intel/compute-runtime #122). So what is mapped is used if it suits, and otherwise Deckle does without.
+//! It is opened at most once, when code must be compiled, and never closed: LLVM registers functions that run when the process ends.
+//! A second libLLVM must not be loaded next to one that is already mapped, for example by a graphics driver: they share symbol names, and have been
+//! seen to call into each other (intel/compute-runtime #122). So a mapped library is used if it is suitable, and otherwise none.
 //!
-//! Opening takes 8 to 9 ms of relocation once the file is in memory, most of what a small program would otherwise take. [`identity`] therefore tells which
-//! library *would* be opened from its file alone, which is enough to find objects that it compiled earlier.
+//! Opening takes 8 to 9 ms of relocation with the file in memory, most of the run time of a small program. [`identity`] therefore determines which
+//! library *would* be opened from its file alone, which is sufficient to find objects that it compiled earlier.
 
 #![allow(unsafe_code)]
 
@@ -16,9 +16,9 @@ use libloading::Library;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// The oldest version that is used. Those before have no code for the lesser and the greater of two floats on x86.
+/// The oldest version that is used. Earlier ones cannot compile the minimum and maximum of floats on x86.
 pub(crate) const OLDEST: u32 = 17;
-/// The newest version whose name the dynamic linker is asked for. Newer files are taken where they are found.
+/// The newest version whose name is passed to the dynamic linker. Newer files are used where they are found.
 pub(crate) const NEWEST: u32 = 30;
 
 /// An opened libLLVM.
@@ -27,7 +27,7 @@ pub(crate) struct Llvm {
     pub api: Api,
     pub path: PathBuf,
     pub version: (u32, u32, u32),
-    /// Whether somebody else had opened it before.
+    /// Whether other code had opened it before.
     pub shared: bool,
 }
 
@@ -44,13 +44,13 @@ pub(crate) fn open() -> Result<&'static Llvm, Unavailable> {
     OPENED.get_or_init(open_any).as_ref().map_err(Clone::clone)
 }
 
-/// Whether [`open`] may succeed, without opening anything if possible.
+/// Whether [`open`] may succeed, if possible without opening anything.
 pub(crate) fn expected() -> Result<(), Unavailable> {
     if likely().is_some() { Ok(()) } else { open().map(|_| ()) }
 }
 
-/// A text that differs between libraries that may compile differently: the name of the file, its size and its time of change.
-/// None where that is not known before a library is opened, and none is open.
+/// A text that differs between libraries that may compile differently: the name of the file, its size and its modification time.
+/// None if that is unknown before a library is opened, and none is open.
 pub(crate) fn identity() -> Option<&'static str> {
     static OF_OPENED: OnceLock<String> = OnceLock::new();
     static OF_LIKELY: OnceLock<Option<String>> = OnceLock::new();
@@ -125,12 +125,12 @@ fn open_file(path: &Path, shared: bool) -> Result<Llvm, String> {
     if !ffi::initialize(&library, HOST) {
         return Err(format!("it was built without the target {HOST}"));
     }
-    // The dynamic linker may have found it by a name; the maps know its file.
+    // The dynamic linker may have found it by name; the memory map contains its file.
     let path = if path.is_absolute() { path.to_path_buf() } else { mapped().unwrap_or_else(|| path.to_path_buf()) };
     Ok(Llvm { library, api, path, version, shared })
 }
 
-/// LLVM's name of the processor family that this runs on.
+/// LLVM's name of the host's processor family.
 const HOST: &str = if cfg!(target_arch = "aarch64") {
     "AArch64"
 } else if cfg!(target_arch = "riscv64") {
@@ -153,7 +153,7 @@ fn first_libllvm(maps: &str) -> Option<PathBuf> {
 }
 
 impl Llvm {
-    /// Lets code that LLVM itself looks up at run time find LLVM's functions; ORC of version 17 needs it (llvm-project #74671).
+    /// Makes LLVM's functions visible to code that LLVM looks up at run time; ORC of version 17 needs it (llvm-project #74671).
     pub(crate) fn make_global(&self) {
         dynamic::make_global(&self.path);
     }
@@ -166,13 +166,13 @@ mod dynamic {
 
     pub(super) fn open(path: &Path, loaded: bool) -> Result<Library, String> {
         let flags = unix::RTLD_LAZY | unix::RTLD_LOCAL | if loaded { libc::RTLD_NOLOAD } else { 0 };
-        // SAFETY: opening runs the constructors of libLLVM, which register options and targets and rely on nothing of ours.
+        // SAFETY: opening runs the constructors of libLLVM, which register options and targets and do not depend on our state.
         let library = unsafe { unix::Library::open(Some(path), flags) };
         library.map(Library::from).map_err(|e| format!("it cannot be opened: {e}"))
     }
 
     pub(super) fn make_global(path: &Path) {
-        // SAFETY: the library is open already; this only widens who sees its symbols.
+        // SAFETY: the library is open already; this only widens the visibility of its symbols.
         let again = unsafe { unix::Library::open(Some(path), unix::RTLD_LAZY | unix::RTLD_GLOBAL | libc::RTLD_NOLOAD) };
         std::mem::forget(again);
     }
@@ -183,7 +183,7 @@ mod dynamic {
     use super::*;
 
     pub(super) fn open(path: &Path, _: bool) -> Result<Library, String> {
-        // SAFETY: opening runs the constructors of libLLVM, which rely on nothing of ours.
+        // SAFETY: opening runs the constructors of libLLVM, which do not depend on our state.
         unsafe { Library::new(path) }.map_err(|e| format!("it cannot be opened: {e}"))
     }
 

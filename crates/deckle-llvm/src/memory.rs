@@ -1,14 +1,14 @@
-//! Code that this process has linked already, by key.
+//! Code that this process has already linked, by key.
 //!
-//! Threads that want the same code at the same time wait for the first to make it. Entries are kept, up to [`LIMIT`] bytes of objects; those not used for longest go
-//! first, and their memory is freed when the last user drops them.
+//! Threads that request the same code concurrently wait for the first to compile it. Entries are stored, up to [`LIMIT`] bytes of objects; the least recently used are
+//! evicted first, and their memory is freed when the last user drops them.
 
 use crate::code::Code;
 use crate::key::Key;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The size of objects whose code is kept though nobody uses it.
+/// The maximal size of objects whose code is stored without a user.
 const LIMIT: usize = 64 << 20;
 
 /// Linked code by key.
@@ -29,16 +29,16 @@ struct Entry {
     bytes: usize,
 }
 
-/// Empty until somebody has made the code; locked while somebody does.
+/// Empty until a thread has created the code; locked while one does.
 type Slot = Mutex<Option<Arc<Code>>>;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What is behind these locks is whole at all times, so a thread that died while holding one did no harm.
+    // The data behind these locks is always consistent, so a thread that panicked while holding one did no harm.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl MemoryCache {
-    /// The code of a key and what `make` told about it; made if it is not there. The second part is None if it was there.
+    /// The code of a key and the information that `make` returned about it; created if it is missing. The second part is None if it was present.
     pub(crate) fn get_or_make<T, E>(
         &self,
         key: Key,
@@ -56,7 +56,7 @@ impl MemoryCache {
         Ok((made, Some(told)))
     }
 
-    /// Forgets everything that nobody is making.
+    /// Removes all entries that no thread is creating.
     pub(crate) fn clear(&self) {
         lock(&self.state).slots.clear();
     }
@@ -70,7 +70,7 @@ impl MemoryCache {
         entry.slot.clone()
     }
 
-    /// Notes the size of an entry and removes others until the limit holds.
+    /// Records the size of an entry and removes others until the limit holds.
     fn keep(&self, key: Key, bytes: usize) {
         let mut state = lock(&self.state);
         if let Some(entry) = state.slots.get_mut(&key) {

@@ -1,6 +1,6 @@
-//! LLVM's objects with owners: each is freed once, by the wrapper that holds it, and nothing here can be used after that.
+//! Owners of LLVM's objects: each is freed once, by its wrapper, and cannot be used after that.
 //!
-//! A [`Module`] owns its [`Context`](Module#structfield.context), so one compilation shares nothing with another, and any number may run at once.
+//! A [`Module`] owns its [`Context`](Module#structfield.context), so compilations share nothing, and any number may run at once.
 
 #![allow(unsafe_code)]
 
@@ -12,15 +12,15 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr;
 use std::rc::Rc;
 
-/// What LLVM said, and when.
+/// LLVM's message, and the step.
 pub(crate) type Fault = (Stage, String);
 
-/// A message that LLVM allocated, copied and given back.
+/// A message that LLVM allocated, copied and freed.
 pub(crate) fn take_message(api: &Api, message: *mut c_char) -> String {
     if message.is_null() {
         return String::new();
     }
-    // SAFETY: LLVM hands over a C string that `LLVMDisposeMessage` frees.
+    // SAFETY: LLVM returns a C string that `LLVMDisposeMessage` frees.
     unsafe {
         let text = CStr::from_ptr(message).to_string_lossy().into_owned();
         (api.LLVMDisposeMessage)(message);
@@ -42,14 +42,14 @@ pub(crate) fn take_error(api: &Api, error: Ref) -> Result<(), String> {
     }
 }
 
-/// A buffer of LLVM's.
+/// A memory buffer of LLVM.
 pub(crate) struct Buffer<'a> {
     api: &'a Api,
     raw: Ref,
 }
 
 impl<'a> Buffer<'a> {
-    /// A copy of `bytes`. LLVM wants a zero behind them, which this adds.
+    /// A copy of `bytes`. LLVM requires a terminating null, which this adds.
     pub(crate) fn copy(api: &'a Api, bytes: &[u8], name: &CStr) -> Buffer<'a> {
         // SAFETY: the bytes are copied during the call.
         let raw = unsafe {
@@ -58,7 +58,7 @@ impl<'a> Buffer<'a> {
         Buffer { api, raw }
     }
 
-    /// Hands the buffer to a function that takes ownership.
+    /// Passes the buffer to a function that takes ownership.
     pub(crate) fn into_raw(self) -> Ref {
         let raw = self.raw;
         std::mem::forget(self);
@@ -81,13 +81,13 @@ impl Drop for Buffer<'_> {
     }
 }
 
-/// A target machine: a processor with its features, and how code for it is made.
+/// A target machine: a processor with its features, and the options of code generation.
 pub(crate) struct Machine<'a> {
     api: &'a Api,
     raw: Ref,
 }
 
-/// What a machine is made from.
+/// The parameters of a machine.
 pub(crate) struct Target<'a> {
     pub triple: &'a str,
     pub cpu: &'a str,
@@ -105,7 +105,7 @@ impl<'a> Machine<'a> {
         let c = |text: &str| CString::new(text).map_err(|_| (Stage::Target, format!("a zero byte in {text:?}")));
         let (triple, cpu, features) = (c(target.triple)?, c(target.cpu)?, c(target.features)?);
         let (mut found, mut message) = (ptr::null_mut(), ptr::null_mut());
-        // SAFETY: all strings end in zero; the outputs are written.
+        // SAFETY: all strings are null-terminated; the outputs are written.
         let raw = unsafe {
             if (api.LLVMGetTargetFromTriple)(triple.as_ptr(), &mut found, &mut message) != 0 {
                 return Err((Stage::Target, take_message(api, message)));
@@ -138,7 +138,7 @@ impl Drop for Machine<'_> {
     }
 }
 
-/// What a module is written as.
+/// The output format of a module.
 #[derive(Clone, Copy)]
 pub(crate) enum Emit {
     Assembly = 0,
@@ -150,7 +150,7 @@ pub(crate) struct Module<'a> {
     api: &'a Api,
     raw: Ref,
     context: Ref,
-    /// Errors that LLVM told the context's handler, which points here; counted, as both have it.
+    /// Errors that LLVM reported to the context's handler, which points here; reference-counted, because both own it.
     told: Rc<Told<'a>>,
 }
 
@@ -175,7 +175,7 @@ extern "C" fn on_diagnostic(info: Ref, told: *mut c_void) {
 }
 
 impl<'a> Module<'a> {
-    /// Reads and verifies a text.
+    /// Parses and verifies a text.
     pub(crate) fn parse(api: &'a Api, ir: &str) -> Result<Module<'a>, Fault> {
         worker::enter(Stage::Parse);
         let told = Rc::new(Told { api, errors: RefCell::default() });
@@ -188,20 +188,20 @@ impl<'a> Module<'a> {
         let mut module = Module { api, raw: ptr::null_mut(), context, told };
         let mut message = ptr::null_mut();
         let buffer = Buffer::copy(api, ir.as_bytes(), c"deckle.ll").into_raw();
-        // SAFETY: the parser takes the buffer, also when it fails.
+        // SAFETY: the parser takes ownership of the buffer, even on failure.
         if unsafe { (api.LLVMParseIRInContext)(context, buffer, &mut module.raw, &mut message) } != 0 {
             module.raw = ptr::null_mut();
             return Err((Stage::Parse, module.with_told(take_message(api, message))));
         }
         worker::enter(Stage::Verify);
         let mut message = ptr::null_mut();
-        // SAFETY: the module is valid; the message is ours whatever the answer.
+        // SAFETY: the module is valid; the message is ours in both cases.
         let broken = unsafe { (api.LLVMVerifyModule)(module.raw, RETURN_STATUS, &mut message) } != 0;
         let message = take_message(api, message);
         if broken { Err((Stage::Verify, module.with_told(message))) } else { Ok(module) }
     }
 
-    /// Runs a pipeline of passes, as `opt -passes=` takes it.
+    /// Runs a pipeline of passes, in the syntax of `opt -passes=`.
     pub(crate) fn optimise(&self, machine: &Machine<'_>, passes: &str) -> Result<(), Fault> {
         worker::enter(Stage::Optimise);
         let api = self.api;
@@ -212,7 +212,7 @@ impl<'a> Module<'a> {
             (api.LLVMPassBuilderOptionsSetLoopVectorization)(options, 1);
             (api.LLVMPassBuilderOptionsSetLoopInterleaving)(options, 1);
             (api.LLVMPassBuilderOptionsSetLoopUnrolling)(options, 1);
-            // Off unless asked for, although clang has it on.
+            // Off by default, although clang has it on.
             (api.LLVMPassBuilderOptionsSetSLPVectorization)(options, 1);
             let error = (api.LLVMRunPasses)(self.raw, text.as_ptr(), machine.raw, options);
             (api.LLVMDisposePassBuilderOptions)(options);
@@ -222,7 +222,7 @@ impl<'a> Module<'a> {
         self.check_told(Stage::Optimise)
     }
 
-    /// Writes machine code or assembly, or PTX. The module is of no further use.
+    /// Writes machine code or assembly, or PTX. The module must not be used afterwards.
     pub(crate) fn emit(self, machine: &Machine<'_>, kind: Emit) -> Result<Vec<u8>, Fault> {
         worker::enter(Stage::Emit);
         let api = self.api;
@@ -240,10 +240,10 @@ impl<'a> Module<'a> {
         Ok(buffer.bytes().to_vec())
     }
 
-    /// The names of the functions that it defines and others may call.
+    /// The names of the functions that it defines with external linkage.
     pub(crate) fn functions(&self) -> Vec<String> {
         let mut names = Vec::new();
-        // SAFETY: the list ends in null; a name is as long as LLVM says.
+        // SAFETY: the list ends in null; the length of a name is the one that LLVM returns.
         unsafe {
             let mut function = (self.api.LLVMGetFirstFunction)(self.raw);
             while !function.is_null() {
@@ -266,7 +266,7 @@ impl<'a> Module<'a> {
         take_message(self.api, unsafe { (self.api.LLVMPrintModuleToString)(self.raw) })
     }
 
-    /// A message together with the errors that came through the handler.
+    /// A message together with the errors reported to the handler.
     fn with_told(&self, message: String) -> String {
         let told = self.told.errors.take();
         let parts = std::iter::once(message).chain(told).filter(|t| !t.is_empty());
@@ -285,7 +285,7 @@ const LINKAGE_EXTERNAL: c_int = 0;
 
 impl Drop for Module<'_> {
     fn drop(&mut self) {
-        // SAFETY: both are owned; the module goes before its context.
+        // SAFETY: both are owned; the module is disposed before its context.
         unsafe {
             if !self.raw.is_null() {
                 (self.api.LLVMDisposeModule)(self.raw);

@@ -1,8 +1,8 @@
-//! An object file together with the names of the functions in it that may be called: what is compiled, cached and linked.
+//! An object file together with the names of its callable functions: the unit of compilation, caching and linking.
 //!
 //! In a cache entry: the number of names, each name with its length in front, the object. Numbers are 32 bits, little-endian.
 
-/// Machine code that is not linked yet.
+/// Machine code before linking.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Object {
     pub functions: Vec<String>,
@@ -25,7 +25,7 @@ impl Object {
     pub(crate) fn decode(bytes: &[u8]) -> Option<Object> {
         let mut rest = bytes;
         let count = number(&mut rest)?;
-        // Every name takes four bytes at least, so a wrong count cannot make this allocate much.
+        // Every name takes at least four bytes, so a wrong count cannot cause a large allocation.
         let mut functions = Vec::with_capacity(count.min(rest.len() / 4));
         for _ in 0..count {
             let length = number(&mut rest)?;

@@ -1,7 +1,7 @@
-//! Linking with LLVM's ORC: for objects that Deckle's own linker does not take.
+//! Linking with LLVM's ORC: for objects that Deckle's own linker rejects.
 //!
-//! There is one `LLJIT` in the process. Every object gets a dylib of its own, so that equal names do not meet; names that it does not define are looked up in the process
-//! (`memcpy`, `fmod`). LLVM's C API cannot remove a dylib, so one that is cleared is kept for the next object.
+//! There is one `LLJIT` in the process. Every object gets a dylib of its own, so that equal names do not conflict; undefined names are looked up in the process
+//! (`memcpy`, `fmod`). LLVM's C API cannot remove a dylib, so a cleared one is reused for the next object.
 
 #![allow(unsafe_code)]
 
@@ -21,7 +21,7 @@ struct Session {
     orc: Orc,
     jit: Ref,
     session: Ref,
-    /// Dylibs that hold nothing, to be used again.
+    /// Empty dylibs, for reuse.
     free: Mutex<Vec<Raw>>,
 }
 
@@ -35,7 +35,7 @@ unsafe impl Send for Session {}
 // SAFETY: as above.
 unsafe impl Sync for Session {}
 
-/// The dylib of one object; cleared and handed back when dropped.
+/// The dylib of one object; cleared and returned when dropped.
 pub(crate) struct Dylib {
     session: &'static Session,
     raw: Ref,
@@ -52,7 +52,7 @@ impl Session {
         let orc = Orc::load(&llvm.library)?;
         llvm.make_global();
         let mut jit = ptr::null_mut();
-        // SAFETY: null asks for the defaults; the session belongs to the LLJIT, which is never disposed.
+        // SAFETY: null requests the defaults; the session belongs to the LLJIT, which is never disposed.
         let session = unsafe {
             take_error(&llvm.api, (orc.LLVMOrcCreateLLJIT)(&mut jit, ptr::null_mut()))?;
             let session = (orc.LLVMOrcLLJITGetExecutionSession)(jit);
@@ -69,7 +69,7 @@ impl Session {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let name = format!("deckle.{}\0", NUMBER.fetch_add(1, Ordering::Relaxed));
         let mut process = ptr::null_mut();
-        // SAFETY: the name is new and ends in zero; the generator goes over to the dylib.
+        // SAFETY: the name is new and null-terminated; the dylib takes ownership of the generator.
         unsafe {
             let prefix = (self.orc.LLVMOrcLLJITGetGlobalPrefix)(self.jit);
             let (none, none_too) = (ptr::null_mut(), ptr::null_mut());
@@ -83,7 +83,7 @@ impl Session {
     }
 }
 
-/// What ORC reported on the side: a look-up that fails says that it failed, and this why.
+/// The error that ORC reported separately: a failed look-up returns only the failure, this is the reason.
 static REPORTED: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 extern "C" fn on_error(api: *mut c_void, error: Ref) {
@@ -99,7 +99,7 @@ pub(crate) fn link(object: &Object) -> Result<(Dylib, HashMap<String, NonNull<c_
     let dylib = session()?.dylib()?;
     let session = dylib.session;
     let buffer = Buffer::copy(&session.llvm.api, &object.bytes, c"deckle.o").into_raw();
-    // SAFETY: ORC takes the buffer, also when it fails.
+    // SAFETY: ORC takes ownership of the buffer, even on failure.
     let added = unsafe { (session.orc.LLVMOrcLLJITAddObjectFile)(session.jit, dylib.raw, buffer) };
     take_error(&session.llvm.api, added)?;
     let find = |name: &String| Ok((name.clone(), dylib.find(name)?));
@@ -110,9 +110,9 @@ pub(crate) fn link(object: &Object) -> Result<(Dylib, HashMap<String, NonNull<c_
 type Answer = mpsc::Sender<Result<u64, Ref>>;
 
 extern "C" fn on_found(error: Ref, pairs: *const SymbolPair, count: usize, answer: *mut c_void) {
-    // SAFETY: it is the box that `find` gave along, and this is called once.
+    // SAFETY: it is the box that `find` passed, and this is called once.
     let answer = unsafe { Box::from_raw(answer.cast::<Answer>()) };
-    // SAFETY: without an error, one name was asked for and one pair comes.
+    // SAFETY: without an error, one name was requested and one pair is returned.
     let found = if error.is_null() && count == 1 { Ok(unsafe { (*pairs).address }) } else { Err(error) };
     let _ = answer.send(found);
 }
@@ -128,7 +128,7 @@ impl Dylib {
         let c_name = CString::new(name).map_err(|_| format!("a zero byte in {name:?}"))?;
         let (send, receive) = mpsc::channel();
         let answer: Box<Answer> = Box::new(send);
-        // SAFETY: both arrays have one element and are read during the call; the look-up takes the interned name.
+        // SAFETY: both arrays have one element and are read during the call; the look-up takes ownership of the interned name.
         unsafe {
             let search_in = SearchIn { dylib: self.raw, flags: DEFAULT };
             let search_for =
@@ -156,7 +156,7 @@ unsafe impl Sync for Dylib {}
 
 impl Drop for Dylib {
     fn drop(&mut self) {
-        // SAFETY: nobody else has this dylib.
+        // SAFETY: this dylib has no other user.
         let cleared = unsafe { (self.session.orc.LLVMOrcJITDylibClear)(self.raw) };
         if take_error(&self.session.llvm.api, cleared).is_ok() {
             self.session.free.lock().unwrap_or_else(PoisonError::into_inner).push(Raw(self.raw));

@@ -1,12 +1,12 @@
-//! What is known of this processor: whether its gather instructions are worth using, whether stores should keep to cache lines, and whether it multiplies and adds in one instruction.
+//! Properties of this processor: whether its gather instructions are fast, whether stores should be aligned to cache lines, and whether it has fused multiply-add instructions.
 //!
-//! - *Gathers.* On some processors a gather takes several times as long as the loads that it replaces: on older ones, and on those whose microcode closes a leak (Gather Data Sampling, 2023).
-//! - *Stores.* Rows of different lengths end anywhere, so most vectors that are stored for them cross the end of a cache line. On Emerald Rapids such stores to arrays that do not fit the caches wait for
-//!   one line after the other: prefix sums of 10 million rows with 160 million `f32` took 272 ms on one core, and 128 ms where the same results left in whole lines (a program in C). On Cascade
-//!   Lake both take as long.
+//! - *Gathers.* On some processors a gather takes several times as long as the loads that it replaces: on older ones, and on those whose microcode mitigates a leak (Gather Data Sampling, 2023).
+//! - *Stores.* Rows of different lengths end anywhere, so most of their vector stores cross a cache line boundary. On Emerald Rapids such stores to arrays that do not fit the caches wait for
+//!   one line after the other: prefix sums of 10 million rows with 160 million `f32` took 272 ms on one core, and 128 ms when the same results were stored in whole lines (a program in C). On Cascade
+//!   Lake both take equally long.
 //!
-//! Schedules differ with both, and with gathers the bits of float sums. So they are looked up by what the processor says that it is, and never measured: all runs on a machine agree, and
-//! find the same code in the cache. The environment decides otherwise: `DECKLE_GATHERS=native` or `emulated`, `DECKLE_STORES=lines` or `anywhere`.
+//! Schedules depend on both, and the bits of float sums on gathers. So they are derived from the model of the processor, and never measured: all runs on a machine agree, and
+//! find the same code in the cache. The environment overrides them: `DECKLE_GATHERS=native` or `emulated`, `DECKLE_STORES=lines` or `anywhere`.
 
 use deckle_ir::loops::{Gathers, Stores};
 use std::sync::OnceLock;
@@ -21,7 +21,7 @@ pub fn gathers_here() -> Gathers {
     })
 }
 
-/// Whether stores keep to cache lines on this machine.
+/// Whether stores are aligned to cache lines on this machine.
 pub fn stores_here() -> Stores {
     static HERE: OnceLock<Stores> = OnceLock::new();
     *HERE.get_or_init(|| match std::env::var("DECKLE_STORES").as_deref() {
@@ -31,7 +31,7 @@ pub fn stores_here() -> Stores {
     })
 }
 
-/// Whether this processor has an instruction that multiplies and adds floats and rounds once: those of x86-64 from 2013 on, and all of AArch64.
+/// Whether this processor has fused multiply-add instructions for floats: x86-64 from 2013 on, and all of AArch64.
 pub fn fuses_here() -> bool {
     #[cfg(target_arch = "x86_64")]
     return std::arch::is_x86_feature_detected!("fma");
@@ -39,14 +39,14 @@ pub fn fuses_here() -> bool {
     return cfg!(target_arch = "aarch64");
 }
 
-/// What is best on a processor.
+/// The best choices for a processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Best {
     gathers: Gathers,
     stores: Stores,
 }
 
-/// On processors of which nothing is known.
+/// For unknown processors.
 const UNKNOWN: Best = Best { gathers: Gathers::Emulated, stores: Stores::Anywhere };
 
 #[cfg(not(target_arch = "x86_64"))]
@@ -90,11 +90,11 @@ const SLOW_GATHERS: [u32; 24] = [
     0xa7, // Rocket Lake
 ];
 
-/// Processors of Intel, family 6, that store slowly across the ends of cache lines, by model: Sapphire Rapids and Emerald Rapids, which have the same core.
+/// Processors of Intel, family 6, with slow stores across cache line boundaries, by model: Sapphire Rapids and Emerald Rapids, which have the same core.
 #[cfg(any(target_arch = "x86_64", test))]
 const SLOW_STORES: [u32; 2] = [0x8f, 0xcf];
 
-/// Gathers of AMD's processors up to Zen 5 are microcoded; those of Intel's processors after the ones of the list are not known to be slow.
+/// Gathers of AMD's processors up to Zen 5 are microcoded; Intel's processors after those of the list are not known to have slow ones.
 #[cfg(any(target_arch = "x86_64", test))]
 fn best(vendor: &[u8], family: u32, model: u32) -> Best {
     if vendor != b"GenuineIntel" {

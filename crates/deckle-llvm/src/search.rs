@@ -1,44 +1,44 @@
-//! Which files may be libLLVM, best first, without opening any.
+//! The candidate files for libLLVM, best first, without opening any.
 //!
-//! 1. `$DECKLE_LLVM`, a file or a folder. Where it is set, nothing else is tried: a choice that is silently passed over is worse than an error.
+//! 1. `$DECKLE_LLVM`, a file or a folder. If it is set, nothing else is tried: silently ignoring an explicit choice is worse than an error.
 //! 2. The Rust toolchains under `$RUSTUP_HOME` or `~/.rustup`: the one in `$RUSTUP_TOOLCHAIN`, then the default, then the others.
 //! 3. `$LD_LIBRARY_PATH` and the system's folders, newest first.
-//! 4. Names that only the dynamic linker can resolve, and `rustc --print sysroot`; see [`Place::Name`] and [`Place::Sysroot`].
+//! 4. Names that only the dynamic linker can resolve, and the output of `rustc --print sysroot`; see [`Place::Name`] and [`Place::Sysroot`].
 //!
-//! `rustc` is asked last although its library is preferred: it takes 30 ms to answer, and where rustup has not installed it, it uses the
-//! system's libLLVM. Folders are looked at one by one and only as far as needed; the first usually holds one, and all of them take a millisecond.
+//! `rustc` comes last although its library is preferred: it takes 30 ms to answer, and if rustup has not installed it, it uses the
+//! system's libLLVM. Folders are searched one by one and only as far as needed; the first usually has one, and all of them take a millisecond.
 //!
-//! The version is read from the name of the file that links lead to (`libLLVM.so.22.1-rust-1.95.0-stable`, `libLLVM-16.so.1`), so that a cache entry
-//! can be found without opening LLVM. A name without a version stays a candidate, to be opened and asked.
+//! The version is taken from the name of the file after resolving links (`libLLVM.so.22.1-rust-1.95.0-stable`, `libLLVM-16.so.1`), so that a cache entry
+//! can be found without opening LLVM. A file without a version in its name remains a candidate, and is queried after opening.
 
 use crate::library::{NEWEST, OLDEST};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-/// A place where libLLVM may be.
+/// A possible location of libLLVM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// A file, and its major version where the name tells.
+    /// A file, and its major version if the name contains it.
     File(PathBuf, Option<u32>),
-    /// A name for the dynamic linker to find.
+    /// A name for the dynamic linker to resolve.
     Name(String),
-    /// In the folder that `rustc --print sysroot` prints.
+    /// In the folder printed by `rustc --print sysroot`.
     Sysroot,
 }
 
-/// The places to try, in order, and what was passed over.
+/// The places to try, in order, and the skipped ones.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Found {
     pub places: Vec<Place>,
-    /// Files that are too old by their names.
+    /// Files that are too old according to their names.
     pub rejected: Vec<(PathBuf, String)>,
     /// Folders without any.
     pub looked: Vec<String>,
-    /// Files that are in one of the lists already.
+    /// Files that are already in one of the lists.
     pub seen: HashSet<PathBuf>,
 }
 
-/// Looks where the environment says: in all places, or until the first file is found whose name tells its version.
+/// Searches as the environment specifies: in all places, or until the first file whose name contains its version.
 pub(crate) fn search(all: bool) -> Found {
     let mut found = Found::default();
     for folder in folders(&mut found) {
@@ -58,7 +58,7 @@ pub(crate) fn search(all: bool) -> Found {
     found
 }
 
-/// The folders to look in, in order. A file that was chosen is added to `found` at once.
+/// The folders to search, in order. An explicitly chosen file is added to `found` at once.
 fn folders(found: &mut Found) -> impl Iterator<Item = PathBuf> + use<> {
     let variable = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty());
     let chosen = variable("DECKLE_LLVM").map(PathBuf::from);
@@ -71,7 +71,7 @@ fn folders(found: &mut Found) -> impl Iterator<Item = PathBuf> + use<> {
     let toolchain = variable("RUSTUP_TOOLCHAIN").map(|t| t.to_string_lossy().into_owned());
     let searched = variable("LD_LIBRARY_PATH").map(|v| std::env::split_paths(&v).collect::<Vec<_>>());
     let chosen = chosen.into_iter().filter(|p| p.is_dir()).flat_map(|p| [p.join("lib"), p]);
-    // Each part is looked at only when those before it held nothing.
+    // Each part is searched only if those before it contained no library.
     let toolchains = rustup.into_iter().flat_map(move |r| toolchains(&r, toolchain.clone()));
     let system = std::iter::once(()).flat_map(|()| system_folders());
     let unasked = toolchains.chain(searched.into_iter().flatten()).chain(system);
@@ -98,7 +98,7 @@ fn toolchains(rustup: &Path, first: Option<String>) -> impl Iterator<Item = Path
 }
 
 impl Found {
-    /// The file that will be opened unless something is wrong with it, if its version is known.
+    /// The file that will be opened unless it is unusable, if its version is known.
     pub(crate) fn sure(&self) -> Option<&Path> {
         match self.places.first() {
             Some(Place::File(path, Some(_))) => Some(path),
@@ -144,7 +144,7 @@ impl Found {
     }
 }
 
-/// Files up to this size are scripts for the static linker that name the library; the library itself is a hundred megabytes.
+/// Files up to this size are linker scripts that name the library; the library itself is a hundred megabytes.
 const LINKER_SCRIPT: u64 = 64 << 10;
 
 fn system_folders() -> Vec<PathBuf> {
@@ -163,7 +163,7 @@ fn system_folders() -> Vec<PathBuf> {
     folders
 }
 
-/// Whether a file name is that of the library as a whole, and not of one of its components.
+/// Whether a file name is that of the whole library, not of one of its components.
 pub(crate) fn is_libllvm(name: &str) -> bool {
     let whole = name.strip_prefix("libLLVM").is_some_and(|rest| rest.starts_with(['.', '-']));
     whole && (name.contains(".so") || name.ends_with(".dylib"))
@@ -176,13 +176,13 @@ pub(crate) fn major_of(name: &str) -> Option<u32> {
     digits.parse().ok().filter(|&v| v >= 4)
 }
 
-/// The default in rustup's settings, which is a line of its own: `default_toolchain = "stable-x86_64-unknown-linux-gnu"`.
+/// The default in rustup's settings, on a line of its own: `default_toolchain = "stable-x86_64-unknown-linux-gnu"`.
 fn default_toolchain(settings: &str) -> Option<String> {
     let line = settings.lines().find_map(|l| l.trim().strip_prefix("default_toolchain"))?;
     Some(line.trim_start_matches([' ', '=']).trim_matches('"').to_string())
 }
 
-/// What `rustc --print sysroot` prints.
+/// The output of `rustc --print sysroot`.
 pub(crate) fn sysroot() -> Option<PathBuf> {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let out = std::process::Command::new(rustc).args(["--print", "sysroot"]).output().ok()?;

@@ -1,10 +1,10 @@
 //! Threads on which LLVM runs.
 //!
-//! LLVM reports most mistakes, but for some (an instruction that it cannot select) it calls a handler and then ends the process. A handler must not return and cannot
-//! unwind through LLVM's frames. So each piece of work runs on a thread of its own, and the handler sends what LLVM said to the one who waits, and then sleeps
-//! for ever. The thread and what it held are lost, which is little; the program goes on and can use the interpreter. LLVM calls the handler without holding a lock.
+//! LLVM reports most errors, but for some (an instruction that it cannot select) it calls a handler and then ends the process. A handler must not return and cannot
+//! unwind through LLVM's frames. So each job runs on a thread of its own, and the handler sends LLVM's message to the waiting thread, and then sleeps
+//! forever. The thread and its memory are leaked, which is little; the program continues and can use the interpreter. LLVM calls the handler without holding a lock.
 //!
-//! The threads also have a large stack, as some of LLVM's analyses recurse, and starting one takes about 0.05 ms.
+//! The threads also have a large stack, because some of LLVM's analyses recurse, and starting one takes about 0.05 ms.
 //!
 //! When the process ends, LLVM's destructors run while threads may still be inside it. [`wait_for_all`] runs before them and waits for the threads.
 
@@ -18,21 +18,21 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Once, mpsc};
 use std::time::{Duration, Instant};
 
-/// What LLVM said before it would have ended the process, and how far it had come.
+/// LLVM's message before it would have ended the process, and the step reached.
 pub(crate) struct Fatal {
     pub stage: Stage,
     pub message: String,
 }
 
 const STACK: usize = 64 << 20;
-/// How long the end of the process waits for threads in LLVM.
+/// The time that the exiting process waits for threads in LLVM.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 static RUNNING: AtomicUsize = AtomicUsize::new(0);
 static ENDING: AtomicBool = AtomicBool::new(false);
 static PREPARE: Once = Once::new();
 
-/// Hands a fatal error to the one who waits for this thread.
+/// Sends a fatal error to the thread that waits for this one.
 type Escape = Box<dyn FnOnce(Fatal)>;
 
 thread_local! {
@@ -40,7 +40,7 @@ thread_local! {
     static ESCAPE: RefCell<Option<Escape>> = const { RefCell::new(None) };
 }
 
-/// Notes how far this thread has come, for the message of a fatal error.
+/// Records the step that this thread has reached, for the message of a fatal error.
 pub(crate) fn enter(stage: Stage) {
     STAGE.set(stage);
 }
@@ -53,7 +53,7 @@ pub(crate) fn run<T: Send + 'static>(llvm: &Llvm, job: impl FnOnce() -> T + Send
     let work = move || {
         let Some(_running) = Running::begin() else { return };
         let escape = send.clone();
-        // The receiver is gone only if the waiting thread died, and then nobody needs the result.
+        // The receiver is gone only if the waiting thread died, and then the result is not needed.
         ESCAPE.set(Some(Box::new(move |fatal| drop(escape.send(Err(fatal))))));
         let _ = send.send(Ok(job()));
         ESCAPE.set(None);
@@ -65,7 +65,7 @@ pub(crate) fn run<T: Send + 'static>(llvm: &Llvm, job: impl FnOnce() -> T + Send
     receive.recv().unwrap_or_else(|_| Err(failed("the compiling thread ended early")))
 }
 
-/// Runs `job`, which may open LLVM, on a thread that nobody waits for but the end of the process.
+/// Runs `job`, which may open LLVM, on a thread that only the exit of the process waits for.
 pub(crate) fn in_background(job: impl FnOnce() + Send + 'static) {
     wait_at_exit();
     let work = move || {
@@ -73,16 +73,16 @@ pub(crate) fn in_background(job: impl FnOnce() + Send + 'static) {
             job();
         }
     };
-    // Without a thread the job is not done, and whoever needs its effect does it themselves.
+    // Without a thread the job is not done, and code that needs its effect does it itself.
     let _ = std::thread::Builder::new().name("deckle-llvm-open".into()).spawn(work);
 }
 
-/// Counts a thread as running, unless the process is ending.
+/// Counts a thread as running, unless the process is exiting.
 struct Running;
 
 impl Running {
     fn begin() -> Option<Running> {
-        // Both sides write first and read then, in one total order: either the end sees this thread, or this thread sees the end.
+        // Both sides write first and read then, in one total order: either the exit sees this thread, or this thread sees the exit.
         RUNNING.fetch_add(1, Ordering::SeqCst);
         let running = Running;
         if ENDING.load(Ordering::SeqCst) { None } else { Some(running) }
@@ -96,7 +96,7 @@ impl Drop for Running {
 }
 
 fn prepare(llvm: &Llvm) {
-    // Somebody who opened the library before may have a handler of their own, and LLVM has room for one.
+    // Code that opened the library before may have installed its own handler, and LLVM has only one.
     if !llvm.shared {
         // SAFETY: called once; the handler lives as long as the process.
         unsafe { (llvm.api.LLVMInstallFatalErrorHandler)(on_fatal) };
@@ -104,10 +104,10 @@ fn prepare(llvm: &Llvm) {
     wait_at_exit();
 }
 
-/// Makes the end of the process wait for threads in LLVM. What is registered last runs first: called after the library was opened, it runs before the library's destructors.
+/// Makes the exit of the process wait for threads in LLVM. Exit handlers run in reverse order of registration: registered after the library was opened, this one runs before the library's destructors.
 fn wait_at_exit() {
     #[cfg(unix)]
-    // SAFETY: the function stays where it is, and may run more than once.
+    // SAFETY: the function is never unloaded, and may run more than once.
     unsafe {
         libc::atexit(wait_for_all);
     }

@@ -1,19 +1,19 @@
-//! The tables of a relocatable ELF file for x86-64. Nothing is believed before it is checked, and everything borrows from the file.
+//! The tables of a relocatable ELF file for x86-64. Everything is checked before use, and borrows from the file.
 
 use std::str;
 
-/// A section, whether it ends up in memory or not.
+/// A section, in memory or not.
 pub(crate) struct Section<'a> {
     pub kind: u32,
     pub flags: u64,
-    /// Empty for a section of zeroes.
+    /// Empty for a section of zeros.
     pub data: &'a [u8],
-    /// In memory.
+    /// Whether it is loaded into memory.
     pub size: u64,
     pub align: u64,
-    /// Of which symbol table a relocation section speaks.
+    /// The symbol table of a relocation section.
     pub link: u32,
-    /// Which section a relocation section changes.
+    /// The section that a relocation section modifies.
     pub info: u32,
     pub name: &'a str,
 }
@@ -26,18 +26,18 @@ pub(crate) struct Symbol<'a> {
     pub value: u64,
 }
 
-/// Where a symbol is.
+/// The location of a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// In another file.
     Outside,
     /// A number, not an address.
     Absolute,
-    /// In the section of this index.
+    /// In the section with this index.
     Section(usize),
 }
 
-/// A place in a section that waits for an address.
+/// A place in a section that needs an address.
 pub(crate) struct Relocation {
     pub offset: u64,
     pub kind: u32,
@@ -78,7 +78,7 @@ fn part(bytes: &[u8], start: u64, size: u64) -> Result<&[u8], String> {
     range().and_then(|r| bytes.get(r)).ok_or_else(|| format!("{size} bytes at {start} lie outside the file"))
 }
 
-/// Numbers at fixed places of a record, whose length was checked by whoever cut it out.
+/// Numbers at fixed offsets of a record, whose length the caller has checked.
 struct Record<'a>(&'a [u8]);
 
 impl Record<'_> {
@@ -145,7 +145,7 @@ impl<'a> File<'a> {
         Ok(File { sections, symbols })
     }
 
-    /// The relocations in a section of them.
+    /// The relocations of a relocation section.
     pub(crate) fn relocations(&self, section: &Section<'a>) -> Result<Vec<Relocation>, String> {
         if self.sections.get(section.link as usize).is_none_or(|s| s.kind != SHT_SYMTAB) {
             return Err("relocations without a symbol table".into());
@@ -164,7 +164,7 @@ impl<'a> Symbol<'a> {
     fn read(r: &Record<'_>, strings: &'a [u8], sections: usize) -> Result<Symbol<'a>, String> {
         let name = name_at(strings, r.u32(0))?;
         let (info, index) = (r.bytes::<1>(4)[0], r.u16(6));
-        // No type, data, function, section, file: the others (common, thread-local, indirect) want more than an address.
+        // No type, data, function, section, file: the others (common, thread-local, indirect) need more than an address.
         if info & 15 > STT_FILE {
             return Err(format!("the symbol `{name}` is of an unknown type"));
         }

@@ -1,4 +1,4 @@
-//! Where everything goes: one range of memory in three parts, each on pages of its own.
+//! The memory layout: one range of memory in three parts, each on pages of its own.
 //!
 //! ```text
 //! code: executable sections, stubs │ constants: read-only sections, table of outside addresses │ data: writable sections
@@ -8,14 +8,14 @@ use super::file::{File, Place, SHF_ALLOC, SHF_EXECINSTR, SHF_TLS, SHF_WRITE, SHT
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// The plan. Offsets are from the start of the mapping.
+/// The layout. Offsets are from the start of the mapping.
 pub(crate) struct Layout {
     pub size: usize,
-    /// For each section of the file, where it goes, if anywhere.
+    /// For each section of the file its offset, if it is loaded.
     pub places: Vec<Option<usize>>,
     pub code: Range<usize>,
     pub constants: Range<usize>,
-    /// For each symbol that is reached through the table, its number there.
+    /// For each symbol that is accessed through the table, its number there.
     pub slots: HashMap<usize, usize>,
     /// The stubs: [`STUB`] bytes per slot.
     pub stubs: usize,
@@ -25,10 +25,10 @@ pub(crate) struct Layout {
 
 pub(crate) const PAGE: usize = 4096;
 pub(crate) const STUB: usize = 8;
-/// More than any program needs, and far below what 32-bit distances reach.
+/// More than any program needs, and far below the range of 32-bit distances.
 const LARGEST: usize = 1 << 30;
 
-/// Whether a section goes into memory. Unwinding tables do not.
+/// Whether a section is loaded into memory. Unwinding tables are not.
 pub(crate) fn is_loaded(section: &Section<'_>) -> bool {
     section.flags & SHF_ALLOC != 0 && section.name != ".eh_frame" && section.size > 0
 }
@@ -73,7 +73,7 @@ impl Layout {
     }
 }
 
-/// The symbols that the table may be needed for: all outside, and those that code reads through a table although they are here.
+/// The symbols that may need the table: all external ones, and those that code accesses through a table although they are internal.
 fn slots<'a>(file: &'a File<'_>) -> impl Iterator<Item = usize> + 'a {
     let outside = file.symbols.iter().enumerate().skip(1).filter(|(_, s)| !s.name.is_empty());
     outside.filter(|(_, s)| s.place == Place::Outside || s.bind != 0).map(|(i, _)| i)

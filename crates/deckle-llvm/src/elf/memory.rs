@@ -1,4 +1,4 @@
-//! Memory that can be made executable, and names that others in the process define.
+//! Memory that can be made executable, and names that other libraries of the process define.
 
 #![allow(unsafe_code)]
 
@@ -13,7 +13,7 @@ pub(crate) struct Mapping {
     sealed: bool,
 }
 
-/// What protected pages allow.
+/// The permissions of protected pages.
 #[derive(Clone, Copy)]
 pub(crate) enum Access {
     Read,
@@ -24,7 +24,7 @@ impl Mapping {
     /// Zeroed pages.
     pub(crate) fn new(size: usize) -> Result<Mapping, String> {
         let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-        // SAFETY: a new anonymous mapping wherever the system likes.
+        // SAFETY: a new anonymous mapping at an address that the system chooses.
         let start = unsafe { libc::mmap(std::ptr::null_mut(), size, access, flags, -1, 0) };
         if start == libc::MAP_FAILED {
             return Err(format!("no memory for code: {}", std::io::Error::last_os_error()));
@@ -42,7 +42,7 @@ impl Mapping {
         unsafe { std::slice::from_raw_parts_mut(self.start, self.size) }
     }
 
-    /// Changes what pages allow. `range` is of whole pages.
+    /// Changes the permissions of pages. `range` is of whole pages.
     pub(crate) fn protect(&mut self, range: &Range<usize>, access: Access) -> Result<(), String> {
         self.sealed = true;
         assert!(range.end <= self.size);
@@ -53,7 +53,7 @@ impl Mapping {
             Access::Read => libc::PROT_READ,
             Access::Execute => libc::PROT_READ | libc::PROT_EXEC,
         };
-        // SAFETY: the range lies in the mapping; no reference to its bytes is left.
+        // SAFETY: the range is in the mapping; no reference to its bytes remains.
         let failed = unsafe { libc::mprotect(self.start.add(range.start).cast(), range.len(), access) } != 0;
         if failed { Err(format!("pages cannot be protected: {}", std::io::Error::last_os_error())) } else { Ok(()) }
     }
@@ -66,17 +66,17 @@ impl Drop for Mapping {
     }
 }
 
-/// The address of a function of the C library, or of those that compilers call for arithmetic: libm, and libgcc for 128-bit integers and 16-bit floats.
+/// The address of a function of the C library, or of the libraries that compilers call for arithmetic: libm, and libgcc for 128-bit integers and 16-bit floats.
 pub(crate) fn external(name: &str) -> Option<u64> {
     let name = CString::new(name).ok()?;
     let find = |handle: *mut c_void| {
-        // SAFETY: the handle is that of an open library, or stands for all of the process.
+        // SAFETY: the handle is that of an open library, or denotes the whole process.
         let address = unsafe { libc::dlsym(handle, name.as_ptr()) };
         if address.is_null() { None } else { Some(address as u64) }
     };
-    // The files are opened only for names that the process does not have, and stay open.
+    // The files are opened only for names that the process does not define, and stay open.
     let open = |file: &CStr| {
-        // SAFETY: system libraries whose constructors do nothing that concerns us.
+        // SAFETY: system libraries whose constructors do not affect us.
         let handle = unsafe { libc::dlopen(file.as_ptr(), libc::RTLD_LAZY | libc::RTLD_LOCAL) };
         if handle.is_null() { None } else { find(handle) }
     };

@@ -1,15 +1,15 @@
 //! A linker for the objects that LLVM writes for x86-64 Linux: a relocatable ELF file becomes code in this process.
 //!
-//! It exists for the sake of start-up: a cached object is callable in under 0.1 ms, where opening LLVM and starting its own linker takes 11 ms
-//! (see [`code`](crate::code)). It does little on purpose:
+//! It exists to reduce start-up time: a cached object is callable in under 0.1 ms, whereas opening LLVM and starting its own linker takes 11 ms
+//! (see [`code`](crate::code)). It is deliberately minimal:
 //!
 //! 1. [`mod@file`]: the tables of the file, every offset and length checked; a file from a cache is not trusted to be well-formed.
-//! 2. [`layout`]: where each section goes. Code, constants and data lie in one mapping, so that each reaches the others within 32 bits.
-//! 3. [`relocate`]: the places that wait for addresses are filled in. What is outside the mapping is reached through a table of addresses, and calls through a stub.
+//! 2. [`layout`]: the offset of each section. Code, constants and data are in one mapping, so that each reaches the others within 32 bits.
+//! 3. [`relocate`]: relocations are applied. External symbols are accessed through a table of addresses, and called through a stub.
 //! 4. [`memory`]: the mapping; code is made executable, constants read-only, and nothing is ever writable and executable at once.
 //!
-//! What it does not know (thread-local data, constructors, indirect functions, unknown relocations) is an error, and the caller takes LLVM's linker instead.
-//! Unwinding tables are left out: nothing may unwind through compiled code.
+//! Unsupported features (thread-local data, constructors, indirect functions, unknown relocations) are an error, and the caller uses LLVM's linker instead.
+//! Unwinding tables are omitted: nothing may unwind through compiled code.
 
 mod file;
 mod layout;

@@ -1,7 +1,7 @@
-//! Filling in addresses.
+//! Applying relocations.
 //!
-//! In the words of the x86-64 ABI: S is the address of the symbol, A the addend, P the address of the place, G the address of the symbol's slot in the table
-//! (the global offset table). A call to something outside may be further away than 32 bits reach; it goes to a stub that jumps to what the slot holds.
+//! In the terms of the x86-64 ABI: S is the address of the symbol, A the addend, P the address of the place, G the address of the symbol's slot in the table
+//! (the global offset table). An external function may be further away than 32 bits reach; calls to it go to a stub that jumps to the address in the slot.
 
 use super::file::{File, Place, Relocation, SHT_REL, SHT_RELA, STB_GLOBAL, STB_WEAK};
 use super::layout::{Layout, STUB};
@@ -19,7 +19,7 @@ const GOTPCRELX: u32 = 41;
 const REX_GOTPCRELX: u32 = 42;
 const CODE_4_GOTPCRELX: u32 = 43;
 
-/// Finds what is outside by its name.
+/// Resolves external symbols by name.
 pub(crate) type External<'a> = &'a dyn Fn(&str) -> Option<u64>;
 
 struct Linking<'a> {
@@ -27,11 +27,11 @@ struct Linking<'a> {
     /// The address of the mapping, and its bytes.
     base: u64,
     memory: &'a mut [u8],
-    /// The address of each symbol of the file. None for what no place refers to.
+    /// The address of each symbol of the file. None for symbols without references.
     addresses: Vec<Option<u64>>,
 }
 
-/// Fills `memory`, which will be at `base`, and gives the addresses of the global symbols.
+/// Fills `memory`, which will be at `base`, and returns the addresses of the global symbols.
 pub(crate) fn relocate(
     file: &File<'_>,
     layout: &Layout,
@@ -90,7 +90,7 @@ impl Linking<'_> {
         Ok(())
     }
 
-    /// Fills one place of the section at `section`, of `size` bytes.
+    /// Applies one relocation of the section at `section`, of `size` bytes.
     fn apply(&mut self, file: &File<'_>, relocation: &Relocation, section: usize, size: u64) -> Result<(), String> {
         let Relocation { offset, kind, symbol, addend } = *relocation;
         if kind == NONE {

@@ -1,4 +1,4 @@
-//! The linker on real objects, on damaged ones, and against LLVM's own.
+//! The linker on valid objects, on damaged ones, and compared with LLVM's own.
 
 #![allow(unsafe_code)]
 
@@ -7,7 +7,7 @@ use crate::compile::{self, Pipeline};
 use crate::library;
 use crate::object::Object;
 
-/// Constants, a table of pointers, variables, calls inside and outside: every relocation that LLVM writes for such code.
+/// Constants, a table of pointers, variables, internal and external calls: every relocation that LLVM writes for such code.
 const ALL_SORTS: &str = "
 @counter = global i64 10
 @zeroes = internal global [100 x i64] zeroinitializer
@@ -127,7 +127,7 @@ define void @f() { store volatile i64 1, ptr @ran ret void }";
     }
 }
 
-/// Damaged objects are refused or linked, and never read or write outside: every byte of the tables is changed in turn. The code is not called.
+/// Damaged objects are rejected or linked, without any access out of bounds: every byte of the tables is changed once. The code is not called.
 #[test]
 fn damaged_objects_do_no_harm() {
     let Some(object) = object(ALL_SORTS) else { return };
