@@ -26,7 +26,7 @@ type Text = Cow<'static, str>;
 /// The kinds of run-time errors, with the meaning of the operands.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Fault {
-    /// Operands: the index, the length. The name is that of the indexed value.
+    /// Operands: the index, the length. The name is that of the index.
     Index(Text),
     /// Operands: from, to, the length.
     Range,

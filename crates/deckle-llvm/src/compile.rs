@@ -149,7 +149,7 @@ fn optimised<'a>(
     Ok((module, machine))
 }
 
-/// The text with a layout and triple, if it has none, on its first line.
+/// The text with a missing layout or triple added on its first line.
 fn with_target<'a>(ir: &'a str, triple: &str, machine: &Machine<'_>) -> Cow<'a, str> {
     let has = |what: &str| {
         let is = |line: &str| {

@@ -20,7 +20,7 @@
 //! | `worker`, `module`, `compile`, `ptx` | threads for LLVM, owners of its objects, text to object, assembly and PTX |
 //! | `object`, `code`, `elf`, `orc` | an object, code in memory, and the two linkers that load one as the other |
 //! | `key`, `memory`, `disk` | the inputs that determine an object, and the two caches |
-//! | `processor`, `stores` | whether gather instructions are fast here, whether there are fused multiply-adds, and whether stores should be aligned to cache lines |
+//! | `processor`, `stores` | whether gather instructions are fast here, whether there are fused multiply-adds, and whether stores should be made in whole cache lines |
 //! | [`emit`] | loop IR to textual LLVM IR |
 //! | `compiler` | [`Compiler`], which combines these |
 

@@ -1,4 +1,4 @@
-//! Properties of this processor: whether its gather instructions are fast, whether stores should be aligned to cache lines, and whether it has fused multiply-add instructions.
+//! Properties of this processor: whether its gather instructions are fast, whether stores should be made in whole cache lines, and whether it has fused multiply-add instructions.
 //!
 //! - *Gathers.* On some processors a gather takes several times as long as the loads that it replaces: on older ones, and on those whose microcode mitigates a leak (Gather Data Sampling, 2023).
 //! - *Stores.* Rows of different lengths end anywhere, so most of their vector stores cross a cache line boundary. On Emerald Rapids such stores to arrays that do not fit the caches wait for
@@ -21,7 +21,7 @@ pub fn gathers_here() -> Gathers {
     })
 }
 
-/// Whether stores are aligned to cache lines on this machine.
+/// Whether stores are made in whole cache lines on this machine.
 pub fn stores_here() -> Stores {
     static HERE: OnceLock<Stores> = OnceLock::new();
     *HERE.get_or_init(|| match std::env::var("DECKLE_STORES").as_deref() {

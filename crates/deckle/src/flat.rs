@@ -42,7 +42,7 @@ pub trait Columns<T: Elt>: Default + Send + 'static {
     /// All of them.
     fn slots(&mut self) -> Self::Slots<'_>;
 
-    /// The first elements, and the others.
+    /// The first `at` elements, and the others.
     fn split<'a>(slots: Self::Slots<'a>, at: usize) -> (Self::Slots<'a>, Self::Slots<'a>);
 
     /// Writes the elements that `get` returns for items.

@@ -19,7 +19,7 @@ pub enum Kind {
 pub struct Token<'a> {
     pub kind: Kind,
     pub text: &'a str,
-    /// Its first byte.
+    /// The offset of its first byte.
     pub at: usize,
 }
 

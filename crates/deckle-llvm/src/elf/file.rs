@@ -8,7 +8,7 @@ pub(crate) struct Section<'a> {
     pub flags: u64,
     /// Empty for a section of zeros.
     pub data: &'a [u8],
-    /// Whether it is loaded into memory.
+    /// The size in memory.
     pub size: u64,
     pub align: u64,
     /// The symbol table of a relocation section.
