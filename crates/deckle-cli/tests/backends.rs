@@ -200,7 +200,7 @@ fn options_of_gpus_are_for_gpus() {
 #[test]
 fn a_gpu_gives_what_the_cores_do() {
     let dir = Dir::new("gpu-runs", TOTAL);
-    assert_eq!(dir.deckle("run a.dk n=1000 --on simulated"), (0, "1999\n".into(), String::new()));
+    assert_eq!(dir.deckle("run a.dk n=1000 --on simulated"), (0, "2001\n".into(), String::new()));
     let (code, _, err) = dir.deckle("run a.dk n=1000 --on simulated --stats");
     let stats: serde_json::Value = serde_json::from_str(&err).unwrap();
     assert!(code == 0 && stats["launches"].as_u64() > Some(0) && stats["bytes_in"].as_u64() > Some(0), "{err}");

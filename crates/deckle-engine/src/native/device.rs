@@ -54,6 +54,11 @@ pub(crate) trait Device: Sized {
     /// A buffer of this machine that holds what is in memory.
     fn get(&self, mem: &Self::Mem) -> Result<Buffer, Failure>;
 
+    /// The same of a result, of elements of so many bytes.
+    fn get_result(&self, mem: &Self::Mem, _elem: usize) -> Result<Buffer, Failure> {
+        self.get(mem)
+    }
+
     /// One element; zero where there is none.
     fn element(&self, mem: &Self::Mem, ty: ScalarType, at: usize) -> Result<Scalar, Failure>;
 

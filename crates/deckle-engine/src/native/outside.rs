@@ -64,7 +64,7 @@ impl Input {
     pub(crate) fn fetched(self, settings: &Settings) -> Result<Input, Failure> {
         match self {
             Input::Kept(kept, hold) => {
-                let data = kept.fetched(&settings.pool, settings.team.interrupt())?;
+                let data = kept.fetched(settings)?;
                 Ok(if hold == Hold::Lent { Input::Lent(data) } else { Input::Data(data) })
             }
             other => Ok(other),

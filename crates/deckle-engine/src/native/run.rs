@@ -127,7 +127,7 @@ pub(crate) fn execute<D: Device, R>(
         match (input, plan.pulled[k]) {
             (_, false) if unused => {}
             (Input::Kept(kept, _), true) => {
-                let data = kept.fetched(&settings.pool, settings.team.interrupt())?;
+                let data = kept.fetched(settings)?;
                 let block = elements(data, ty).ok_or_else(|| Failure::Argument(name.clone()))?;
                 outside.comes(k, Ahead::given(block), settings);
             }

@@ -3,16 +3,20 @@
 //! Copies go through two page-locked areas for each direction: while the device copies from one, the host fills the other. A copy in returns as soon as the host has read its
 //! source; a copy out waits.
 
+use crate::Settings;
 use crate::native::device::Handle;
 use crate::native::fault::Failure;
 use crate::native::gpu::Unit;
 use crate::native::gpu::port::Port;
+use deckle_runtime::Team;
 use std::fmt;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The bytes of a page-locked area.
 const AREA: usize = 4 << 20;
+/// The least bytes of an area that are worth another thread.
+const PIECE: usize = 512 << 10;
 /// What is copied side by side begins at multiples of this.
 const ALIGNED: usize = 64;
 /// The host remembers what arrays of so many bytes hold, sizes for the most part: it asks for them at every launch. What the host has written to them is copied to the
@@ -195,6 +199,22 @@ impl<P: Port> Area<P> {
     }
 }
 
+/// Copies bytes, all threads together if they are many: one alone is slower than the device.
+fn copy(to: &mut [u8], from: &[u8], team: &Team) -> Result<(), Failure> {
+    let threads = team.threads().min(to.len() / PIECE);
+    if threads < 2 {
+        to.copy_from_slice(from);
+        return Ok(());
+    }
+    let each = to.len().div_ceil(threads);
+    let parts: Vec<_> = to.chunks_mut(each).zip(from.chunks(each)).map(Mutex::new).collect();
+    team.run(parts.len(), &|task, _| {
+        let (to, from) = &mut *lock(&parts[task]);
+        to.copy_from_slice(from);
+    })?;
+    Ok(())
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // What is behind these locks is whole at all times.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -202,7 +222,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl<P: Port> Unit<P> {
     /// Copies bytes into the beginning of an array. They are not needed after that.
-    pub(super) fn upload(&self, to: &Mem<P>, bytes: &[u8], interrupt: &AtomicBool) -> Result<(), Failure> {
+    pub(super) fn upload(&self, to: &Mem<P>, bytes: &[u8], settings: &Settings) -> Result<(), Failure> {
+        let interrupt = settings.team.interrupt();
         let mut staging = lock(&self.inward);
         let mut at = 0;
         while at < bytes.len() {
@@ -220,7 +241,7 @@ impl<P: Port> Unit<P> {
             let area = &mut staging.areas[now];
             let used = area.used;
             let pinned = area.ready(self, interrupt)?;
-            P::bytes(pinned)[used..used + piece].copy_from_slice(&bytes[at..at + piece]);
+            copy(&mut P::bytes(pinned)[used..used + piece], &bytes[at..at + piece], &settings.team)?;
             self.ask(self.port.copy_in(to.block()?, at, (&*pinned, used), piece))?;
             area.used = (used + piece).next_multiple_of(ALIGNED).min(AREA);
             at += piece;
@@ -228,14 +249,9 @@ impl<P: Port> Unit<P> {
         Ok(())
     }
 
-    /// Copies bytes of an array out, from the byte `at` on. Waits.
-    pub(super) fn download(
-        &self,
-        from: &Mem<P>,
-        at: usize,
-        bytes: &mut [u8],
-        interrupt: &AtomicBool,
-    ) -> Result<(), Failure> {
+    /// Copies the first bytes of an array out. Waits.
+    pub(super) fn download(&self, from: &Mem<P>, bytes: &mut [u8], settings: &Settings) -> Result<(), Failure> {
+        let interrupt = settings.team.interrupt();
         let mut staging = lock(&self.outward);
         let pieces = bytes.len().div_ceil(AREA);
         let range = |k: usize| k * AREA..bytes.len().min((k + 1) * AREA);
@@ -244,12 +260,12 @@ impl<P: Port> Unit<P> {
             if let Some(range) = ranges.get(k) {
                 let area = &mut staging.areas[k % 2];
                 let pinned = area.ready(self, interrupt)?;
-                self.ask(self.port.copy_out(from.block()?, at + range.start, (pinned, 0), range.len()))?;
+                self.ask(self.port.copy_out(from.block()?, range.start, (pinned, 0), range.len()))?;
                 area.until = Some(self.ask(self.port.record())?);
             }
             if let Some(range) = k.checked_sub(1).and_then(|k| ranges.get(k)) {
                 let pinned = staging.areas[(k - 1) % 2].ready(self, interrupt)?;
-                bytes[range.clone()].copy_from_slice(&P::bytes(pinned)[..range.len()]);
+                copy(&mut bytes[range.clone()], &P::bytes(pinned)[..range.len()], &settings.team)?;
             }
         }
         Ok(())

@@ -36,17 +36,18 @@ use crate::native::{Input, Options};
 use crate::settings::Settings;
 use cuda::CudaPort;
 pub(in crate::native) use cuda::ptx;
-use deckle_diag::{Code, Diagnostic};
+use deckle_diag::{Code, Diagnostic, Span};
 use deckle_ir::array;
 use deckle_ir::entity::Func;
 use deckle_ir::schedule::Schedule;
+use deckle_runtime::OverBudget;
 use deckle_runtime::cuda::{Cuda, CudaError};
 use deckle_runtime::stream::Sink;
 use memory::Staging;
 use pool::{NoMemory, Pool};
 use port::{Port, PortError, Ported};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Without a budget, arrays may take so many hundredths of the memory that is free when a device is opened: the rest is for code, and for other programs.
@@ -99,7 +100,10 @@ impl<P: Port> Unit<P> {
             PortError::Lost(why) => Failure::Lost(format!("{}: {why}", self.port.name())),
             PortError::Steps(message) => Failure::Steps(message),
             PortError::Kernel(message) | PortError::Refused(message) => Failure::Bug(message),
-            PortError::OutOfMemory => Failure::Lost(format!("{} has no memory for itself", self.port.name())),
+            PortError::OutOfMemory => {
+                let (what, asked, in_use) = ("the driver".into(), 0, self.pool.stats().in_use);
+                Failure::DeviceMemory(OverBudget { what, asked, in_use, budget: None }, Span::NONE)
+            }
         }
     }
 
@@ -131,7 +135,7 @@ impl<P: Port> Unit<P> {
 
     fn alloc(&self, bytes: usize, what: &str) -> Result<(P::Mem, usize), Failure> {
         self.pool.alloc(&self.port, bytes, what).map_err(|e| match e {
-            NoMemory::Over(e) => Failure::DeviceMemory(e, deckle_diag::Span::NONE),
+            NoMemory::Over(e) => Failure::DeviceMemory(e, Span::NONE),
             NoMemory::Port(e) => match self.ask::<()>(Err(e)) {
                 Err(failure) => failure,
                 Ok(()) => Failure::bug("an error that is none"),
@@ -143,18 +147,20 @@ impl<P: Port> Unit<P> {
 impl<P: Port> Drop for Unit<P> {
     fn drop(&mut self) {
         let begun = Instant::now();
-        let Ok(end) = self.port.record() else { return };
-        while begun.elapsed() < REST {
-            match self.port.is_past(&end) {
-                Ok(false) => std::thread::sleep(NAPS[0]),
-                Ok(true) => {
-                    for staging in [&mut self.inward, &mut self.outward] {
-                        staging.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner).rest();
-                    }
-                    return;
-                }
-                Err(_) => return,
+        let rests = || loop {
+            match self.port.record().and_then(|end| self.port.is_past(&end)) {
+                Ok(true) => return true,
+                Ok(false) if begun.elapsed() < REST => std::thread::sleep(NAPS[0]),
+                _ => return false,
             }
+        };
+        if rests() {
+            for staging in [&mut self.inward, &mut self.outward] {
+                staging.get_mut().unwrap_or_else(PoisonError::into_inner).rest();
+            }
+        } else {
+            // To free what the device uses is to wait for it.
+            self.pool.leak();
         }
     }
 }

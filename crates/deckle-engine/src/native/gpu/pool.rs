@@ -118,6 +118,11 @@ impl<P: Port> Pool<P> {
         Ok((mem, size))
     }
 
+    /// Lets go of what is kept without freeing it.
+    pub(super) fn leak(&self) {
+        std::mem::take(&mut self.books().free).into_values().flatten().for_each(std::mem::forget);
+    }
+
     /// Takes memory back.
     pub(super) fn put(&self, mem: P::Mem, size: usize) {
         let mut books = self.books();

@@ -5,7 +5,7 @@ use crate::native::Options;
 use crate::native::device::{Device, Handle};
 use crate::native::fault::Failure;
 use crate::native::gpu::Unit;
-use crate::native::gpu::kept::{Kept, OnDevice, Remote};
+use crate::native::gpu::kept::{COPY, Kept, OnDevice, Remote};
 use crate::native::gpu::memory::{Mem, SMALL};
 use crate::native::gpu::port::{Launching, Port};
 use crate::native::grid::{self, Layout};
@@ -176,9 +176,7 @@ impl<P: Port> OnUnit<P> {
     /// Arguments as a run that may be repeated takes them: what comes bit by bit is read, unless it is pulled.
     fn brought(&self, args: Vec<Input>, settings: &Settings) -> Result<Vec<Input>, Failure> {
         let one = |(k, input): (usize, Input)| match input {
-            Input::Kept(kept, _) if self.plan.pulled.get(k) == Some(&true) => {
-                Ok(Input::Data(kept.fetched(&settings.pool, settings.team.interrupt())?))
-            }
+            Input::Kept(kept, _) if self.plan.pulled.get(k) == Some(&true) => Ok(Input::Data(kept.fetched(settings)?)),
             Input::Stream(source) if self.plan.pulled.get(k) == Some(&false) => {
                 let (ty, name) = (&self.plan.param_types[k], &self.plan.param_names[k]);
                 let source = validated(source, ty, name);
@@ -307,7 +305,15 @@ impl<'a, P: Port> Run<'a, P> {
 
     fn upload(&self, mem: &Mem<P>, bytes: &[u8]) -> Result<(), Failure> {
         self.count(|t| (t.copies_in, t.bytes_in) = (t.copies_in + 1, t.bytes_in + bytes.len() as u64));
-        self.unit().upload(mem, bytes, self.interrupt())
+        self.unit().upload(mem, bytes, self.settings)
+    }
+
+    /// A buffer of this machine, with what is in memory.
+    fn fetched(&self, mem: &Mem<P>, buffer: Buffer) -> Result<Buffer, Failure> {
+        if mem.known().is_none() {
+            self.count(|t| (t.copies_out, t.bytes_out) = (t.copies_out + 1, t.bytes_out + mem.bytes() as u64));
+        }
+        mem.fetch_into(buffer, self.settings)
     }
 
     /// Gives the device what only the host has of an array.
@@ -422,7 +428,7 @@ impl<P: Port> Device for Run<'_, P> {
                 drop(there);
                 Ok(Arc::try_unwrap(mem).unwrap_or_else(|mem| (*mem).clone()))
             }
-            _ => self.put(there.fetch(&self.settings.pool, self.interrupt())?, name),
+            _ => self.put(there.fetch(self.settings)?, name),
         }
     }
 
@@ -433,11 +439,16 @@ impl<P: Port> Device for Run<'_, P> {
 
     fn get(&self, mem: &Mem<P>) -> Result<Buffer, Failure> {
         self.look()?;
-        if mem.known().is_some() {
-            return mem.fetch(&self.settings.pool, self.interrupt());
+        self.fetched(mem, self.settings.pool.alloc(mem.bytes(), COPY)?)
+    }
+
+    fn get_result(&self, mem: &Mem<P>, elem: usize) -> Result<Buffer, Failure> {
+        if !self.settings.owned_results {
+            return self.get(mem);
         }
-        self.count(|t| (t.copies_out, t.bytes_out) = (t.copies_out + 1, t.bytes_out + mem.bytes() as u64));
-        mem.fetch(&self.settings.pool, self.interrupt())
+        self.look()?;
+        let Settings { pool, team, .. } = self.settings;
+        self.fetched(mem, pool.alloc_vec(mem.bytes(), elem, team, COPY)?)
     }
 
     fn element(&self, mem: &Mem<P>, ty: ScalarType, at: usize) -> Result<Scalar, Failure> {
