@@ -122,12 +122,12 @@ impl Port for CudaPort {
 
     fn copy_in(&self, to: &DeviceBuffer, at: usize, from: (&Pinned, usize), bytes: usize) -> Ported<()> {
         // SAFETY: what the trait asks of the caller.
-        Ok(unsafe { self.stream.copy_in(to, at, from, bytes)? })
+        unsafe { self.stream.copy_in(to, at, from, bytes) }.map_err(PortError::from)
     }
 
     fn copy_out(&self, from: &DeviceBuffer, at: usize, to: (&mut Pinned, usize), bytes: usize) -> Ported<()> {
         // SAFETY: what the trait asks of the caller.
-        Ok(unsafe { self.stream.copy_out(from, at, to, bytes)? })
+        unsafe { self.stream.copy_out(from, at, to, bytes) }.map_err(PortError::from)
     }
 
     fn copy(&self, from: &DeviceBuffer, to: &DeviceBuffer, bytes: usize) -> Ported<()> {
@@ -148,7 +148,7 @@ impl Port for CudaPort {
         args.push(Arg::Address(records.address() + 8 * (*record as u64 + 1)));
         // SAFETY: the parameters are those that `emit::nvptx` gives every function; schedules stay within the sizes of buffers, as is tested on
         // the simulator.
-        Ok(unsafe { entry.launch(&self.stream, [grid, 1, 1], [function.block, 1, 1], 0, &args)? })
+        unsafe { entry.launch(&self.stream, [grid, 1, 1], [function.block, 1, 1], 0, &args) }.map_err(PortError::from)
     }
 
     fn record(&self) -> Ported<Event> {

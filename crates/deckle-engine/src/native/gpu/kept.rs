@@ -1,4 +1,4 @@
-//! Values whose arrays may lie on a device: results that stay there, to be arguments of later calls.
+//! Values whose arrays may be on a device: results that stay there, and are arguments of later calls.
 #![allow(unsafe_code)] // What compiled code wrote is not looked at again.
 
 use crate::Settings;
@@ -15,19 +15,19 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-/// An array of some device.
+/// An array on any device.
 pub(crate) trait OnDevice: Any + fmt::Debug + Send + Sync {
     /// How many bytes.
     fn size(&self) -> usize;
 
-    /// As what it is.
+    /// For a downcast to the type of the device.
     fn any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 
     /// A copy on this machine.
     fn fetch(&self, settings: &Settings) -> Result<Buffer, Failure>;
 }
 
-/// What a copy on this machine is called.
+/// The name of copies on this machine.
 pub(super) const COPY: &str = "a copy of an array of the GPU";
 
 impl<P: Port> Mem<P> {
@@ -67,7 +67,7 @@ pub(crate) enum Remote {
 }
 
 impl Remote {
-    /// On this machine, after a copy if need be.
+    /// The array on this machine; copied from the device if it is there.
     pub(crate) fn fetch(self, settings: &Settings) -> Result<Buffer, Failure> {
         match self {
             Remote::Here(buffer) => Ok(buffer),
@@ -85,7 +85,7 @@ impl Remote {
 
 /// A result that stays where it was computed. Clones are handles of the same arrays.
 ///
-/// As an argument it is not copied, if the call runs on the same device.
+/// As an argument of a call on the same device it is not copied.
 #[derive(Clone, Debug)]
 pub struct Kept {
     pub(crate) len: usize,
@@ -115,7 +115,7 @@ impl From<Data> for Kept {
 }
 
 impl Kept {
-    /// How many bytes it takes.
+    /// The bytes of its arrays.
     pub fn bytes(&self) -> usize {
         match &self.form {
             KeptForm::Scalars(_, at) => at.bytes(),
@@ -125,7 +125,7 @@ impl Kept {
         }
     }
 
-    /// The same without memory that was only lent: of that, copies.
+    /// Copies the arrays that are in memory which was only lent.
     ///
     /// # Errors
     /// There is no room.
@@ -168,7 +168,7 @@ impl Kept {
 }
 
 impl<D: Device> Memory<'_, D> {
-    /// The first values of a representation, left where they are.
+    /// The first values of a representation, without copying.
     pub(crate) fn keep(&self, rep: &Rep, n: usize) -> Result<Kept, Failure> {
         let mem = |b| self.host().buf(b).ok_or_else(|| Failure::bug("no result"));
         let form = match rep {

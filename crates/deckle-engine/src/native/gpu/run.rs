@@ -28,25 +28,27 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// So many launches have words for their failures. Then the host looks whether one has failed, and begins again.
+/// The number of launches that have a word for their failure. After that many the host looks whether one has failed, and reuses the words.
 const RECORDS: usize = 4096;
+/// The host runs at most about twice this many launches ahead of the device.
+const AHEAD: usize = 256;
 
-/// What a run took on a GPU.
+/// What a run did on a GPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Traffic {
-    /// How many functions were launched.
+    /// The number of kernels launched.
     pub launches: u64,
-    /// How long they ran, if [`Settings::measured`] asks for it.
+    /// Their total time, if [`Settings::measured`] is set.
     pub kernel_seconds: f64,
-    /// How many arrays were copied to the device, and their bytes.
+    /// The number of arrays copied to the device.
     pub copies_in: u64,
     /// Their bytes.
     pub bytes_in: u64,
-    /// How many times something was copied from it.
+    /// The number of reads from the device.
     pub copies_out: u64,
-    /// The bytes of that.
+    /// Their bytes.
     pub bytes_out: u64,
-    /// The most bytes that arrays took on the device.
+    /// The peak of the bytes of arrays on the device.
     pub device_bytes: u64,
 }
 
@@ -57,7 +59,7 @@ pub(crate) enum Taken {
     Kept(Kept),
 }
 
-/// Numbers that a kernel writes, where, and how many bytes they have.
+/// Numbers that a kernel writes: the array, the value and its bytes.
 type Written<P> = Vec<(Mem<P>, Scalar, usize)>;
 
 /// Loads kernels.
@@ -112,7 +114,7 @@ impl<P: Port> OnUnit<P> {
         Ok(tree::value(&self.plan.result_ty, &self.call(args, settings)?, 0))
     }
 
-    /// Runs it; the result comes back.
+    /// Runs it and copies the result back.
     pub(crate) fn call(&self, args: Vec<Input>, settings: &Settings) -> Result<Data, Box<Diagnostic>> {
         match self.run(args, None, false, settings).0? {
             Taken::Data(data) => Ok(data),
@@ -120,7 +122,7 @@ impl<P: Port> OnUnit<P> {
         }
     }
 
-    /// Runs it; the result comes back, or stays if that is asked for.
+    /// Runs it. With `keep` the result stays on the device.
     pub(crate) fn run(
         &self,
         args: Vec<Input>,
@@ -173,7 +175,7 @@ impl<P: Port> OnUnit<P> {
         }
     }
 
-    /// Arguments as a run that may be repeated takes them: what comes bit by bit is read, unless it is pulled.
+    /// Arguments in a form that a run can be repeated with: sources that are not pulled in chunks are read as a whole.
     fn brought(&self, args: Vec<Input>, settings: &Settings) -> Result<Vec<Input>, Failure> {
         let one = |(k, input): (usize, Input)| match input {
             Input::Kept(kept, _) if self.plan.pulled.get(k) == Some(&true) => Ok(Input::Data(kept.fetched(settings)?)),
@@ -200,12 +202,14 @@ struct Run<'a, P: Port> {
     careful: bool,
     /// A word that is zero, and one for each launch.
     records: Mem<P>,
-    /// How many launches have words, and of how many it is known that they did not fail.
+    /// The number of launches that have words, and how many of these are known not to have failed.
     launched: Cell<usize>,
     seen: Cell<usize>,
     traffic: Cell<Traffic>,
-    /// When the launches began and ended that are not measured yet.
+    /// Start and end of launches whose time has not been read yet.
     times: RefCell<Vec<[P::Event; 2]>>,
+    /// An event some launches ago.
+    mark: RefCell<Option<P::Event>>,
 }
 
 impl<'a, P: Port> Run<'a, P> {
@@ -221,12 +225,13 @@ impl<'a, P: Port> Run<'a, P> {
             seen: Cell::new(0),
             traffic: Cell::default(),
             times: RefCell::default(),
+            mark: RefCell::default(),
         };
         run.reset()?;
         Ok(run)
     }
 
-    /// Runs a program that is no stream.
+    /// Runs a program without streams.
     fn whole(&self, args: Vec<Input>, keep: bool) -> Result<Taken, Failure> {
         let plan = &self.on.plan;
         run::execute(plan, self, args, None, self.settings, |memory, pushed| {
@@ -262,19 +267,19 @@ impl<'a, P: Port> Run<'a, P> {
         traffic.bytes_out += own.bytes_out;
     }
 
-    /// Nothing has failed.
+    /// Clears all words.
     fn reset(&self) -> Result<(), Failure> {
         self.launched.set(0);
         self.seen.set(0);
         self.unit().ask(self.unit().port.zero(self.records.block()?, self.records.bytes()))
     }
 
-    /// Whether there is something to know about launches that nobody has looked at.
+    /// Whether a launch may have failed, or has a time to be read.
     fn is_open(&self) -> bool {
         self.seen.get() < self.launched.get() && (self.on.can_fail || !self.times.borrow().is_empty())
     }
 
-    /// The word of the last launch is known: an error if something has failed.
+    /// Takes the word of the last launch: an error if a launch has failed.
     fn looked(&self, word: [u8; 8]) -> Result<(), Failure> {
         for [from, to] in self.times.take() {
             let seconds = self.unit().ask(self.unit().port.seconds(&from, &to))?;
@@ -298,7 +303,7 @@ impl<'a, P: Port> Run<'a, P> {
         self.looked(word)
     }
 
-    /// Whether a run has ended because a kernel failed, or might have if the host had looked.
+    /// Whether a kernel failed before the run ended with this failure.
     fn has_failed(&self, failure: &Failure) -> bool {
         matches!(failure, Failure::Unlocated) || matches!(self.look(), Err(Failure::Unlocated))
     }
@@ -308,7 +313,7 @@ impl<'a, P: Port> Run<'a, P> {
         self.unit().upload(mem, bytes, self.settings)
     }
 
-    /// A buffer of this machine, with what is in memory.
+    /// Fills a buffer of this machine with an array.
     fn fetched(&self, mem: &Mem<P>, buffer: Buffer) -> Result<Buffer, Failure> {
         if mem.known().is_none() {
             self.count(|t| (t.copies_out, t.bytes_out) = (t.copies_out + 1, t.bytes_out + mem.bytes() as u64));
@@ -316,12 +321,22 @@ impl<'a, P: Port> Run<'a, P> {
         mem.fetch_into(buffer, self.settings)
     }
 
-    /// Gives the device what only the host has of an array.
+    /// Uploads an array that only the host has written.
     fn bring(&self, mem: &Mem<P>) -> Result<(), Failure> {
-        match mem.take_ahead() {
-            Some(bytes) => self.upload(mem, &bytes[..mem.whole()]),
-            None => Ok(()),
+        mem.bring(|bytes| self.upload(mem, bytes))
+    }
+
+    /// Counts a launch. The host never runs far ahead of the device: a launch that finds the driver's queue full would block, and could not be interrupted.
+    fn launched(&self) -> Result<(), Failure> {
+        self.launched.set(self.launched.get() + 1);
+        self.count(|t| t.launches += 1);
+        if self.launched.get() % AHEAD == 0 {
+            let mark = self.unit().ask(self.unit().port.record())?;
+            if let Some(earlier) = self.mark.replace(Some(mark)) {
+                self.unit().wait(&earlier, self.interrupt())?;
+            }
         }
+        Ok(())
     }
 
     /// The numbers that a kernel computes from numbers which the host knows: the counter of a loop, a size of its state. The host computes them too, or it would wait for the
@@ -391,8 +406,7 @@ impl<'a, P: Port> Run<'a, P> {
             if let Some(begun) = begun {
                 self.times.borrow_mut().push([begun, unit.ask(unit.port.record())?]);
             }
-            self.launched.set(self.launched.get() + 1);
-            self.count(|t| t.launches += 1);
+            self.launched()?;
         }
         Ok(())
     }
