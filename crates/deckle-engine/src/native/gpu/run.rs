@@ -330,7 +330,7 @@ impl<'a, P: Port> Run<'a, P> {
     fn launched(&self) -> Result<(), Failure> {
         self.launched.set(self.launched.get() + 1);
         self.count(|t| t.launches += 1);
-        if self.launched.get() % AHEAD == 0 {
+        if self.launched.get().is_multiple_of(AHEAD) {
             let mark = self.unit().ask(self.unit().port.record())?;
             if let Some(earlier) = self.mark.replace(Some(mark)) {
                 self.unit().wait(&earlier, self.interrupt())?;
