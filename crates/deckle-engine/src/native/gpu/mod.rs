@@ -7,7 +7,8 @@
 //! | `pool.rs` | the caching allocator, with a budget |
 //! | `memory.rs` | arrays on the device, and staged copies |
 //! | `kept.rs` | results that stay on the device |
-//! | `run.rs` | compiled programs, and runs of them: the [`Device`](crate::native::device::Device) |
+//! | `compiled.rs` | compiled programs, and the repetition of runs that fail |
+//! | `run.rs` | runs: the [`Device`](crate::native::device::Device) |
 //!
 //! # Failures
 //! Kernels are enqueued without waiting for the previous one. A check that fails sets a word of the run, and every later kernel does nothing: see
@@ -15,6 +16,7 @@
 //! repeated from its arguments with a wait after each kernel, to find the first failure and its operands. Streams cannot be repeated: there the host
 //! waits after each kernel, except in rounds that are repeated in smaller chunks if they fail ([`again`](crate::native::again)).
 
+mod compiled;
 mod cuda;
 mod kept;
 mod memory;
@@ -23,11 +25,11 @@ mod port;
 mod run;
 mod simulator;
 
+pub(crate) use compiled::{OnUnit, Taken};
 pub use kept::Kept;
 pub(crate) use kept::{KeptForm, Remote};
 pub use pool::PoolStats;
 pub use run::Traffic;
-pub(crate) use run::{OnUnit, Taken};
 pub use simulator::{Simulated, Simulator};
 
 use crate::native::fault::Failure;

@@ -4,8 +4,8 @@
 
 use crate::Settings;
 use crate::native::gpu::Unit;
+use crate::native::gpu::compiled::OnUnit;
 use crate::native::gpu::port::{Launching, Port, PortError, Ported};
-use crate::native::gpu::run::OnUnit;
 use crate::native::grid::Layout;
 use crate::native::{Input, Options};
 use deckle_diag::Diagnostic;
