@@ -137,6 +137,12 @@ pub struct Cuts {
     // GPUs.
     /// As many elements for each point of the outermost dimension are worth a warp.
     pub worth_warp: i64,
+    /// The bytes of the bins of a block: with more, a multiprocessor has room for fewer blocks.
+    pub bins: u32,
+    /// The least points of a part whose block has bins: they have to be worth combining these with the array.
+    pub binned_part: i64,
+    /// The successive points of a thread in a round of a scan: so many, of 8 bytes, are a sector of memory.
+    pub in_round: u32,
 }
 
 impl Default for Cuts {
@@ -199,6 +205,9 @@ impl Default for Cuts {
             cached_copies: 1 << 15,
             owned: 1 << 18,
             worth_warp: 16,
+            bins: 16384,
+            binned_part: 4096,
+            in_round: 4,
         }
     }
 }
@@ -264,6 +273,9 @@ impl Cuts {
             cached_copies: 64,
             owned: 32,
             worth_warp: 2,
+            bins: 64,
+            binned_part: 7,
+            in_round: 2,
         }
     }
 }

@@ -212,6 +212,8 @@ pub struct GridLaunch {
     pub size: Option<Node>,
     /// Who takes a part.
     pub parts: Parts,
+    /// The least points of a part, where there are as many.
+    pub least: i64,
     /// The functions, in order. Those that are not `alone` are launched only if there are parts.
     pub phases: Vec<Phase>,
     /// What runs instead of the phases that are not `alone` where points have many points inside: a warp takes a point.
@@ -268,8 +270,8 @@ impl GridLaunch {
     pub fn points(&self, all: i64) -> i64 {
         let threads = self.threads();
         match self.parts {
-            Parts::Block => ((all / MANY[0]).max(1) + threads - 1) / threads * threads,
-            Parts::Thread => (all / MANY[1]).max(FEW),
+            Parts::Block => ((all / MANY[0]).max(self.least).max(1) + threads - 1) / threads * threads,
+            Parts::Thread => (all / MANY[1]).max(self.least).max(FEW),
         }
     }
 

@@ -113,8 +113,18 @@ pub struct Grid {
 pub enum Take {
     /// A block takes a part. Its threads take the points round-robin, so that neighbours access neighbouring memory.
     Strided,
+    /// As [`Take::Strided`]. What the threads of a block scatter they combine in shared memory first, in bins of so many bytes, where the arrays fit these.
+    Binned {
+        /// Of all bins of a block together.
+        bytes: u32,
+    },
     /// A block takes a part. Each of its threads takes successive points, so that what they fold is combined in order.
     Successive,
+    /// A block takes a part, in rounds. In each, a thread takes `each` successive points, and what the threads scan is combined through shared memory.
+    Rounds {
+        /// The points of a thread in a round.
+        each: u32,
+    },
     /// A thread takes a part, in order.
     Parts,
     /// A block takes a part, each of its warps a point, and [`Level::Warp`] shares the points inside. The function runs instead of the main one where the largest array has at least so many

@@ -55,13 +55,15 @@ impl Reader<'_> {
         self.0.keyword("grid")?;
         let threads = self.0.number("a number of threads")?;
         let word = self.0.peek_word();
-        if !["strided", "successive", "parts", "warps"].contains(&word) {
-            return self.0.expected("`strided`, `successive`, `parts` or `warps`");
+        if !["strided", "binned", "successive", "rounds", "parts", "warps"].contains(&word) {
+            return self.0.expected("`strided`, `binned`, `successive`, `rounds`, `parts` or `warps`");
         }
         self.0.keyword(word)?;
         let take = match word {
             "strided" => Take::Strided,
+            "binned" => Take::Binned { bytes: self.0.number("a number of bytes")? },
             "successive" => Take::Successive,
+            "rounds" => Take::Rounds { each: self.0.number("a number of points")? },
             "parts" => Take::Parts,
             _ => {
                 self.0.keyword("at_least")?;

@@ -73,7 +73,9 @@ impl fmt::Display for Take {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Take::Strided => f.write_str("strided"),
+            Take::Binned { bytes } => write!(f, "binned {bytes}"),
             Take::Successive => f.write_str("successive"),
+            Take::Rounds { each } => write!(f, "rounds {each}"),
             Take::Parts => f.write_str("parts"),
             Take::Warps { at_least } => write!(f, "warps at_least {at_least}"),
         }

@@ -55,6 +55,12 @@ function g0 {
 function g1 {
   threads grid 64 successive
 }
+function g5 {
+  threads grid 64 rounds 4
+}
+function g4 {
+  threads grid 64 binned 16384
+}
 function g2 {
   threads grid 32 parts
 }
@@ -106,7 +112,7 @@ fn what_cannot_be_read_is_told_with_its_place() {
         ),
         (
             "function k { threads grid 64 rows }",
-            "1:30: expected `strided`, `successive`, `parts` or `warps`, found `rows`",
+            "1:30: expected `strided`, `binned`, `successive`, `rounds`, `parts` or `warps`, found `rows`",
         ),
         ("function k {\n  s1: sink {", "2:12: expected the number of a sink, found `{`"),
         (

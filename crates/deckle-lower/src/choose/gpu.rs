@@ -4,9 +4,11 @@
 //! threads of the grid share the points of the outermost dimension ([`OnGrid::threads`]):
 //!
 //! 1. one thread, where points have an order, or there is no dimension to share: correct but slow;
-//! 2. a part for each thread, where something is scanned: all parts are folded, one thread computes what comes before each of them, and with it the parts run again;
+//! 2. a part for each block, in rounds, where something is scanned: all parts are folded, one block computes what comes before each of them, and with it the parts run again. Where folds beside it do not
+//!    commute, a part for each thread;
 //! 3. successive points for each thread of a block, where what is folded does not commute: results are only combined with those that come next;
-//! 4. points round-robin for the threads of a block, so that neighbours access neighbouring memory.
+//! 4. bins in shared memory, where something is scattered whose operator is atomic: the threads of a block meet in their bins, blocks in the array;
+//! 5. points round-robin for the threads of a block, so that neighbours access neighbouring memory.
 //!
 //! Where points have dimensions inside that have no order, there is a second function, in which a warp takes each point and shares what is inside ([`OnGrid::warps`]): the host runs it where arrays have many
 //! elements for each point. Inside a point that one thread has taken, loops are serial: the threads are the lanes.
@@ -21,6 +23,10 @@ use deckle_ir::schedule::{Grid, Item, Level, Nest, Share, Take, Threads, Why};
 
 /// The most threads of a block.
 const MOST_THREADS: u32 = 1024;
+/// The most points of a thread in a round.
+const MOST_IN_ROUND: u32 = 64;
+/// The most bytes of bins: shared memory of a block is at least 48 KiB, and folds need some.
+const MOST_BINS: u32 = 1 << 15;
 
 /// What is known of the points of a launch.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +38,8 @@ pub(crate) struct OnGrid {
     /// Whether something is folded along it, and whether that may come in any order.
     pub folds: bool,
     pub commutes: bool,
+    /// The bytes of a bin of all scatters that can go through shared memory; 0 if there is none.
+    pub bin: u32,
     /// Whether a warp can take a point and share what is inside.
     pub shared: bool,
 }
@@ -44,15 +52,23 @@ pub(crate) fn launches(p: &Program, sinks: Vec<Sink>) -> impl Iterator<Item = (V
 
 impl OnGrid {
     /// How threads share the points, with as many in a block.
-    pub(crate) fn threads(&self, threads: u32) -> Threads {
+    pub(crate) fn threads(&self, threads: u32, cuts: Cuts) -> Threads {
         let on_grid = |take| Share::Grid(Grid { threads, take });
         let (share, why) = match self {
             OnGrid { alone: Some(why), .. } => (Share::One, *why),
-            OnGrid { scans: true, .. } => {
-                (on_grid(Take::Parts), "a part of a scan goes on from what those before it add up to")
-            }
+            OnGrid { scans: true, folds, commutes, .. } if !folds || *commutes => (
+                on_grid(Take::Rounds { each: cuts.in_round }),
+                "blocks scan their parts, going on from the sums of those before",
+            ),
+            OnGrid { scans: true, .. } => (
+                on_grid(Take::Parts),
+                "a part of a scan goes on from what those before it add up to, and folds keep their order",
+            ),
             OnGrid { folds: true, commutes: false, .. } => {
                 (on_grid(Take::Successive), "what is folded keeps its order")
+            }
+            OnGrid { bin: 1.., .. } => {
+                (on_grid(Take::Binned { bytes: cuts.bins }), "blocks combine what they scatter in shared memory first")
             }
             OnGrid { folds: true, .. } => (on_grid(Take::Strided), "what is folded may come in any order"),
             _ => (on_grid(Take::Strided), "points are independent"),
@@ -88,8 +104,21 @@ impl OnGrid {
             (Take::Warps { at_least: 0.. }, _) if wide => Ok(()),
             (_, _) if wide => no("a warp takes each point here, if there are at least so many elements"),
             (Take::Warps { .. }, _) => no("a thread takes each point here"),
-            (Take::Strided | Take::Successive, _) if self.scans => no("a thread takes a part of what is scanned"),
-            (Take::Strided, _) if self.folds && !self.commutes => no("what is folded keeps its order"),
+            (Take::Strided | Take::Binned { .. } | Take::Successive, _) if self.scans => {
+                no("a thread takes a part of what is scanned, or a block does in rounds")
+            }
+            (Take::Rounds { .. }, _) if !self.scans => no("nothing is scanned"),
+            (Take::Rounds { .. }, _) if self.folds && !self.commutes => no("what is folded keeps its order"),
+            (Take::Rounds { each }, _) if !(1..=MOST_IN_ROUND).contains(&each) => {
+                no("a thread has 1 to 64 points in a round")
+            }
+            (Take::Strided | Take::Binned { .. }, _) if self.folds && !self.commutes => {
+                no("what is folded keeps its order")
+            }
+            (Take::Binned { .. }, _) if self.bin == 0 => no("nothing is scattered that bins could hold"),
+            (Take::Binned { bytes }, _) if !(self.bin..=MOST_BINS).contains(&bytes) => {
+                no("bins have at least one element, and no more than 32 KiB")
+            }
             _ => Ok(()),
         }
     }

@@ -5,6 +5,7 @@
 //! the bits of a result do not depend on the number of threads.
 
 mod anyway;
+mod bins;
 mod blocks;
 mod combine;
 mod edges;
@@ -20,6 +21,7 @@ mod pack;
 mod points;
 mod rounds;
 mod rows;
+mod scanned;
 mod scans;
 mod short;
 mod sinks;

@@ -5,7 +5,7 @@
 //!
 //! Shuffles need all threads of the warp. They are made only where all come: not inside loops that a failure ends, which is a matter of the thread.
 
-use super::emit::{Emitter, Res};
+use super::emit::{Emitter, Res, Width};
 use super::folds::Acc;
 use super::meet::join;
 use super::points::Over;
@@ -98,18 +98,29 @@ impl Emitter<'_> {
                     // All threads have loaded what is there before one of them stores.
                     self.b.warp_barrier();
                 }
-                self.once(lane, |e| e.b.store(buf, at, value));
+                self.once(lane, |e| {
+                    e.b.store(buf, at, value);
+                    Ok(())
+                })?;
             }
             Sink::Scatter { bufs, at, values, combine: Some(Combine::Ops(ops)), .. }
                 if self.grid.on && is_atomic(self.p, sink) =>
             {
                 let (at, values) = (self.val(*at)?, self.all(values)?);
-                let bufs = bufs.iter().map(|b| self.buf(*b)).collect::<Res<Vec<_>>>()?;
+                let bin = |b: &kernel::Buf| self.bins.get(b).map_or_else(|| self.buf(*b), |bin| Ok(*bin));
+                let bufs = bufs.iter().map(bin).collect::<Res<Vec<_>>>()?;
                 self.once(lane, |e| {
                     for ((op, buf), value) in ops.iter().zip(bufs).zip(values) {
                         e.b.atomic(*op, buf, at, value);
                     }
-                });
+                    Ok(())
+                })?;
+            }
+            // To places of its own, or the value that all others store: what all threads compute is computed before.
+            Sink::Scatter { at, values, .. } if lane.is_some() => {
+                self.val(*at)?;
+                self.all(values)?;
+                self.once(lane, |e| e.sink_of_thread(sink, Width::One))?;
             }
             _ => return Ok(false),
         }
@@ -123,12 +134,13 @@ impl Emitter<'_> {
     }
 
     /// By the first thread of a warp.
-    fn once(&mut self, lane: Option<Val>, body: impl FnOnce(&mut Self)) {
+    fn once(&mut self, lane: Option<Val>, body: impl FnOnce(&mut Self) -> Res<()>) -> Res<()> {
         let Some(lane) = lane else { return body(self) };
         let zero = self.b.i64(0);
         let first = self.b.binary(BinOp::Eq, lane, zero);
         self.b.begin_if(first);
-        body(self);
+        body(self)?;
         self.b.end(&[]);
+        Ok(())
     }
 }
