@@ -26,6 +26,13 @@ def products(xs: [int]) = histogram(*, 1, 2, [ i % 2 : i in iota(length(xs)) ], 
 def extremes(xs: [real]) = histogram(min, 1.0 / 0.0, 4, [ i % 4 : i in iota(length(xs)) ], xs)
 def flags(xs: [int]) = permute(\\new old -> new || old, fill(false, 101), [ abs(x) : x in xs ], [ x > 0 : x in xs ])
 def sums(xs: [real]) = scan_incl(+, xs)
+def row_sums(rows: [[int]]) = [ sum(r) : r in rows ]
+def row_tops(rows: [[int]]) = [ (fold(max, -1000, r), length(r)) : r in rows ]
+def nested(rows: [[int]]) = [ [ x * s : x in r ] : r in rows; s in [ sum(r) : r in rows ] ]
+def centred(rows: [[int]]) = [ let s = sum(r) in [ x - s : x in r ] : r in rows ]
+def some(rows: [[int]]) = [ (if length(r) > 2 then sum(r) else -1) : r in rows ]
+def row_counts(rows: [[int]]) = histogram(+, 0, 7, [ length(r) % 7 : r in rows ], [ sum(r) : r in rows ])
+def table(rows: [[int]]) = [ [ length(r) * i : i in iota(3) ] : r in rows ]
 def sparse(xs: [int]) = histogram(+, 0, 1000, [ abs(x) * 9 : x in xs ], xs)
 ";
 
@@ -222,6 +229,34 @@ fn floats_are_scanned_in_the_order_of_the_page() {
             let wanted = scan_on_grid(&xs, n.div_ceil(parts as usize).max(1), 64, 4);
             let wanted = Value::array(wanted.into_iter().map(|x| Value::Scalar(Scalar::F64(x))).collect());
             assert!(same_bits(&got, &wanted), "{n} elements in {parts} parts");
+        }
+    }
+}
+
+#[test]
+fn rows_agree_with_groups_of_every_width() {
+    let (compiled, mut rng) = (compiled(), Rng::new(14));
+    let rows = |lengths: &[usize], rng: &mut Rng| Value::array(lengths.iter().map(|n| ints(*n, rng)).collect());
+    let mut cases = vec![vec![], vec![0], vec![1], vec![300], vec![0; 40], vec![3; 70]];
+    cases.push((0..100).map(|_| rng.below(9)).collect());
+    cases.push((0..37).map(|k| if k == 20 { 500 } else { rng.below(40) }).collect());
+    for lengths in cases {
+        let arg = rows(&lengths, &mut rng);
+        for parts in [None, Some(2)] {
+            let layout = Layout { threads: 64, parts, wide: None };
+            for asked in [0, 2, 8, 16, 32, 64] {
+                // Only the function of this width is worth its threads.
+                let change = |grid: &mut Grid| {
+                    if let Take::Groups { width, at_least } = &mut grid.take {
+                        let is_asked = if asked < 32 { *width < 32 } else { *width == asked };
+                        *at_least = if is_asked && asked > 0 { 0 } else { i64::MAX };
+                        *width = if is_asked && asked > 0 { asked } else { *width };
+                    }
+                };
+                for entry in ["row_sums", "row_tops", "nested", "centred", "some", "row_counts", "table"] {
+                    agree(&compiled, entry, &arg, layout, &change);
+                }
+            }
         }
     }
 }

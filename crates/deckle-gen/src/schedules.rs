@@ -33,11 +33,18 @@ fn shared(threads: Threads, rng: &mut Rng) -> Threads {
     Threads { share, block: threads.block.map(|_| rng.between(1, 40)), ..threads }
 }
 
-/// Another grid; of a function in which warps take points, for arrays of other sizes.
+/// Another grid; of a function in which groups take points, for arrays of other sizes.
 fn on_grid(grid: Grid, rng: &mut Rng) -> Share {
     let threads = 32 * rng.between(1, 4) as u32;
     let take = match (grid.take, rng.below(7)) {
-        (Take::Warps { .. }, _) => Take::Warps { at_least: rng.between(0, 9) },
+        (Take::Groups { width, .. }, _) => {
+            let width = match width {
+                ..32 => 2 << rng.below(4),
+                32 => 32,
+                _ => threads,
+            };
+            Take::Groups { width, at_least: rng.between(0, 9) }
+        }
         (_, 0) => return Share::One,
         (_, 1) => Take::Strided,
         (_, 2) => Take::Successive,
@@ -92,7 +99,7 @@ fn any_level(level: Level, in_lanes: bool, rng: &mut Rng) -> Level {
         masked: rng.chance(20),
     };
     let new = match (level, rng.below(if in_lanes { 3 } else { 9 })) {
-        (Level::Warp, 1..9) => Level::Warp,
+        (Level::Group, 1..9) => Level::Group,
         (_, 0) => Level::Serial,
         (_, 1) => Level::Independent,
         (_, 2) => Level::Unrolled,

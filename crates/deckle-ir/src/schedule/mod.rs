@@ -127,9 +127,11 @@ pub enum Take {
     },
     /// A thread takes a part, in order.
     Parts,
-    /// A block takes a part, each of its warps a point, and [`Level::Warp`] shares the points inside. The function runs instead of the main one where the largest array has at least so many
-    /// elements for each point.
-    Warps {
+    /// A block takes a part, each group of its threads a point, and [`Level::Group`] shares the points inside. The function runs instead of the main one, and of those of narrower groups, where the largest
+    /// array has at least so many elements for each point.
+    Groups {
+        /// The threads of a group: a power of two below a warp, a warp, or the block.
+        width: u32,
         /// The elements for each point.
         at_least: i64,
     },
@@ -287,8 +289,8 @@ pub enum Level {
         /// The lanes of the columns.
         columns: Lanes,
     },
-    /// The threads of a warp take points round-robin, at a point that the warp has taken. What they fold is combined by shuffles.
-    Warp,
+    /// The threads of a group take points round-robin, at a point that the group has taken. What they fold is combined by shuffles, and from warp to warp through shared memory.
+    Group,
 }
 
 impl Level {

@@ -55,8 +55,8 @@ impl Reader<'_> {
         self.0.keyword("grid")?;
         let threads = self.0.number("a number of threads")?;
         let word = self.0.peek_word();
-        if !["strided", "binned", "successive", "rounds", "parts", "warps"].contains(&word) {
-            return self.0.expected("`strided`, `binned`, `successive`, `rounds`, `parts` or `warps`");
+        if !["strided", "binned", "successive", "rounds", "parts", "groups"].contains(&word) {
+            return self.0.expected("`strided`, `binned`, `successive`, `rounds`, `parts` or `groups`");
         }
         self.0.keyword(word)?;
         let take = match word {
@@ -66,8 +66,9 @@ impl Reader<'_> {
             "rounds" => Take::Rounds { each: self.0.number("a number of points")? },
             "parts" => Take::Parts,
             _ => {
+                let width = self.0.number("a number of threads")?;
                 self.0.keyword("at_least")?;
-                Take::Warps { at_least: self.0.number("a number of elements")? }
+                Take::Groups { width, at_least: self.0.number("a number of elements")? }
             }
         };
         Ok(Threads { share: Share::Grid(Grid { threads, take }), block: None, why: Why::default() })
@@ -141,7 +142,7 @@ impl Reader<'_> {
             "windows",
             "accumulators",
             "tile",
-            "warp",
+            "group",
         ];
         if !known.contains(&word) {
             return self.0.expected("`when`, or a level such as `serial` or `lanes`");
@@ -151,7 +152,7 @@ impl Reader<'_> {
             "serial" => Level::Serial,
             "independent" => Level::Independent,
             "unrolled" => Level::Unrolled,
-            "warp" => Level::Warp,
+            "group" => Level::Group,
             "joined" => Level::Joined,
             "lines" => {
                 let together = self.0.number("a number of lines")?;

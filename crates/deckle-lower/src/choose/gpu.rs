@@ -10,7 +10,8 @@
 //! 4. bins in shared memory, where something is scattered whose operator is atomic: the threads of a block meet in their bins, blocks in the array;
 //! 5. points round-robin for the threads of a block, so that neighbours access neighbouring memory.
 //!
-//! Where points have dimensions inside that have no order, there is a second function, in which a warp takes each point and shares what is inside ([`OnGrid::warps`]): the host runs it where arrays have many
+//! Where points have dimensions inside that have no order, there are more functions, in which a group of threads takes each point and shares what is inside ([`OnGrid::groups`]): 8 threads, a warp, or the
+//! block. The host runs the widest that is worth it: where arrays have many
 //! elements for each point. Inside a point that one thread has taken, loops are serial: the threads are the lanes.
 
 use super::Chooser;
@@ -21,6 +22,12 @@ use deckle_ir::kernel::{Program, Region, Sink, Space};
 use deckle_ir::loops::WARP;
 use deckle_ir::schedule::{Grid, Item, Level, Nest, Share, Take, Threads, Why};
 
+/// What the names of functions end in whose points are for a group of threads within a warp, for a warp, and for a block.
+const GROUP: &str = "_group";
+const IN_WARP: &str = "_warp";
+const IN_BLOCK: &str = "_block";
+/// The threads of a group within a warp.
+const FEW_THREADS: u32 = 8;
 /// The most threads of a block.
 const MOST_THREADS: u32 = 1024;
 /// The most points of a thread in a round.
@@ -40,8 +47,9 @@ pub(crate) struct OnGrid {
     pub commutes: bool,
     /// The bytes of a bin of all scatters that can go through shared memory; 0 if there is none.
     pub bin: u32,
-    /// Whether a warp can take a point and share what is inside.
+    /// Whether a group of threads can take a point and share what is inside, and whether several groups can be in a warp.
     pub shared: bool,
+    pub together: bool,
 }
 
 /// The launches that the sinks of an outermost dimension need, each with what its name ends in.
@@ -76,22 +84,37 @@ impl OnGrid {
         Threads { share, block: None, why: Why::new(why) }
     }
 
-    /// How warps share the points, in a function that runs instead of the other where there are many points inside.
-    pub(crate) fn warps(&self, threads: u32, cuts: Cuts) -> Option<Threads> {
-        let share = Share::Grid(Grid { threads, take: Take::Warps { at_least: cuts.worth_warp } });
-        let why = Why::new("one thread would take long for a point");
-        (self.shared && self.alone.is_none()).then_some(Threads { share, block: None, why })
+    /// How groups share the points, in functions that run instead of the other where there are many points inside, each with what its name ends in.
+    pub(crate) fn groups(&self, threads: u32, cuts: Cuts) -> Vec<(&'static str, Threads)> {
+        if !self.shared || self.alone.is_some() {
+            return Vec::new();
+        }
+        let of = |width, at_least, why| {
+            let share = Share::Grid(Grid { threads, take: Take::Groups { width, at_least } });
+            Threads { share, block: None, why: Why::new(why) }
+        };
+        let [group, warp, block] = cuts.worth_group;
+        let mut all = Vec::new();
+        if self.together {
+            all.push((GROUP, of(FEW_THREADS, group, "one thread would wait for each element of a point")));
+        }
+        all.push((IN_WARP, of(WARP, warp, "a point has elements for all threads of a warp")));
+        if threads > WARP {
+            all.push((IN_BLOCK, of(threads, block, "a warp would take long for a point")));
+        }
+        all
     }
 
-    /// Whether threads can share points so: in the function in which a warp takes a point, if that is `wide`.
-    pub(crate) fn legal(&self, given: Threads, wide: bool) -> Result<(), String> {
+    /// Whether threads can share points so, in the function whose name ends in that: empty for the main one.
+    pub(crate) fn legal(&self, given: Threads, part: &str) -> Result<(), String> {
+        let wide = !part.is_empty();
         let no = |why: &str| Err(format!("`{given}`: {why}"));
         if given.block.is_some() {
             return no("how many points a part has follows from how many there are");
         }
         let Share::Grid(Grid { threads, take }) = given.share else {
             return match given.share {
-                Share::One if wide => no("a warp takes each point here"),
+                Share::One if wide => no("a group of threads takes each point here"),
                 Share::One => Ok(()),
                 _ => no("the threads of a GPU are one, or a grid"),
             };
@@ -101,9 +124,15 @@ impl OnGrid {
         }
         match (take, self.alone) {
             (_, Some(why)) => no(why),
-            (Take::Warps { at_least: 0.. }, _) if wide => Ok(()),
-            (_, _) if wide => no("a warp takes each point here, if there are at least so many elements"),
-            (Take::Warps { .. }, _) => no("a thread takes each point here"),
+            (Take::Groups { width, at_least: 0.. }, _) if wide => match part {
+                GROUP if width < WARP && width > 1 && width.is_power_of_two() => Ok(()),
+                IN_WARP if width == WARP => Ok(()),
+                IN_BLOCK if width == threads && threads > WARP => Ok(()),
+                GROUP => no("a group has 2, 4, 8 or 16 threads here"),
+                _ => no("a group is a warp, or the block, as the name of the function says"),
+            },
+            (_, _) if wide => no("a group of threads takes each point here, if there are at least so many elements"),
+            (Take::Groups { .. }, _) => no("a thread takes each point here"),
             (Take::Strided | Take::Binned { .. } | Take::Successive, _) if self.scans => {
                 no("a thread takes a part of what is scanned, or a block does in rounds")
             }
@@ -125,27 +154,27 @@ impl OnGrid {
 }
 
 impl Chooser<'_> {
-    /// Whether a dimension is just inside a point that a warp takes: then its threads are together there.
-    pub(super) fn is_in_warp(&self, dim: Space) -> bool {
+    /// Whether a dimension is just inside a point that a group of threads takes: then its threads are together there.
+    pub(super) fn is_in_group(&self, dim: Space) -> bool {
         let p = self.facts.p;
         let inside = |first: &Space| *first != dim && p.encloses(*first, dim);
-        let Some(first) = self.warps.filter(inside) else { return false };
+        let Some(first) = self.grouped.filter(inside) else { return false };
         let path = p.between(first, dim);
         path[..path.len() - 1].iter().all(|s| matches!(p.space(*s).region, Region::Guard(..)))
     }
 
-    /// How a warp traverses a dimension just inside its point.
-    pub(super) fn in_warp(&mut self, dim: Space, items: &[Item]) -> Nest {
+    /// How a group traverses a dimension just inside its point.
+    pub(super) fn in_group(&mut self, dim: Space, items: &[Item]) -> Nest {
         let folds = items.iter().any(|i| matches!(i, Item::Fold(_)));
         let why = match folds {
             true => "what is folded may come in any order",
             false => "points are independent",
         };
-        Nest::level(Level::Warp, self.inside(dim, items), why)
+        Nest::level(Level::Group, self.inside(dim, items), why)
     }
 
-    /// Whether a level is legal for a dimension just inside a point that a warp takes.
-    pub(super) fn legal_in_warp(&self, items: &[Item], level: Level) -> Result<(), String> {
+    /// Whether a level is legal for a dimension just inside a point that a group of threads takes.
+    pub(super) fn legal_in_group(&self, items: &[Item], level: Level) -> Result<(), String> {
         let no = |why: &str| Err(why.to_string());
         let free = |i: &Item| match i {
             Item::Fold(n) => parts_of(self.facts.p, *n).is_ok_and(|(_, _, how)| commutes(how)),
@@ -153,9 +182,9 @@ impl Chooser<'_> {
             Item::Sink(_) => true,
         };
         match level {
-            Level::Warp if items.iter().all(free) => Ok(()),
-            Level::Warp => no("what is folded keeps its order"),
-            _ if items.iter().any(|i| matches!(i, Item::Sink(_))) => no("all threads of the warp would store"),
+            Level::Group if items.iter().all(free) => Ok(()),
+            Level::Group => no("what is folded keeps its order"),
+            _ if items.iter().any(|i| matches!(i, Item::Sink(_))) => no("all threads of the group would store"),
             _ => Ok(()),
         }
     }

@@ -2,7 +2,7 @@
 
 use super::{is_one_value, is_ordered, parts_of, unit};
 use deckle_ir::array::BinOp;
-use deckle_ir::kernel::{Combine, Node, Op, Program, ROOT, Region, Sink, Space};
+use deckle_ir::kernel::{Buf, Combine, Node, Op, Program, ROOT, Region, Sink, Space};
 use deckle_ir::loops;
 use std::collections::BTreeSet;
 
@@ -49,7 +49,21 @@ pub(crate) fn bin_bytes(p: &Program, scatters: &[&Sink]) -> u32 {
     scatters.iter().map(bytes).sum()
 }
 
-/// Whether a warp can take a point of the first dimension and share the work inside: there are inner dimensions, nothing in them is ordered, and nothing is folded along the first one.
+/// Whether groups within a warp can take points. The threads of a warp stay together, since nothing is folded or stored under a condition of the point, and a group that computes the last point again
+/// finds there what was there before: no row is replaced in place.
+pub(crate) fn stays_together(p: &Program, sinks: &[Sink], first: Space) -> bool {
+    let needed: BTreeSet<Node> = sinks.iter().flat_map(|s| p.sink_needs(s)).collect();
+    let folds = needed.iter().filter(|n| matches!(p.node(**n).op, Op::Fold { .. })).map(|n| p.space_of(*n));
+    let guarded = |s: Space| {
+        let inside = s != first && p.encloses(first, s);
+        inside && p.between(first, s).first().is_some_and(|s| matches!(p.space(*s).region, Region::Guard(..)))
+    };
+    let loaded = |b: &Buf| needed.iter().any(|n| matches!(p.node(*n).op, Op::Load(from, _) if from == *b));
+    let in_place = |s: &Sink| matches!(s, Sink::Write { space, buf, .. } if *space != first && loaded(buf));
+    !sinks.iter().any(in_place) && !sinks.iter().map(|s| p.sink_parts(s).0).chain(folds).any(guarded)
+}
+
+/// Whether a group of threads can take a point of the first dimension and share what is inside: there are dimensions inside, nothing in them has an order, and nothing is folded along the first one.
 pub(crate) fn can_share_points(p: &Program, sinks: &[Sink], first: Space, folds: &[Node]) -> bool {
     let needed: BTreeSet<Node> = sinks.iter().flat_map(|s| p.sink_needs(s)).collect();
     let deeper = |s: Space| {

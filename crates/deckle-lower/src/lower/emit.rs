@@ -16,7 +16,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::Purpose;
 use super::folds::Acc;
-use super::warp::Grid;
+use super::group::Grid;
 
 /// A schedule that does not work out: a bug.
 pub(super) type Res<T> = Result<T, String>;

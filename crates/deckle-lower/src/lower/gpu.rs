@@ -7,16 +7,16 @@
 //! - *A part for a thread* ([`Gpu::by_threads`]): the same, where a thread takes all points of a part.
 //! - *One thread* does all of it, in order.
 //!
-//! Beside the first two there may be a function in which a warp takes each point; see `warp.rs`.
+//! Beside the first there may be functions in which a group of threads takes each point; see `group.rs`.
 
 use super::emit::{Emitter, Res, Width};
 use super::{LoweredKernel, Lowering, NotLowered, Purpose, Range, groups, launch_name, verified};
 use crate::choose::gpu::{OnGrid, launches};
 use crate::cuts::Cuts;
-use crate::facts::grid::{all_commute, bin_bytes, binned, can_share_points, needs_order};
+use crate::facts::grid::{all_commute, bin_bytes, binned, can_share_points, needs_order, stays_together};
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{Kernel, Node, Program, ROOT, Region};
-use deckle_ir::loops::{Axis, Buf, Expr, Function, Gathers, GridLaunch, Parts, Phase, Stores, Val, WARP, Wide};
+use deckle_ir::loops::{Axis, Buf, Expr, Function, Gathers, GridLaunch, Parts, Phase, Stores, Val, Wide};
 use deckle_ir::scalar::ScalarType;
 use deckle_ir::schedule::{Grid, Item, Schedule, Share, Take, Threads, Walks};
 
@@ -91,7 +91,7 @@ impl<'k> Gpu<'k> {
                 self.s.folds.clear();
                 self.s.scans.clear();
                 let phases = vec![Phase { function: self.single()?, alone: true }];
-                return Ok(self.launch_of(phases, (None, Parts::Block, 1), None));
+                return Ok(self.launch_of(phases, (None, Parts::Block, 1), Vec::new()));
             }
             share => return Err(format!("lower_gpu: `{share}` is not for a grid")),
         };
@@ -128,15 +128,14 @@ impl<'k> Gpu<'k> {
                 phase(self.by_blocks(take)?, false);
                 Parts::Block
             }
-            Take::Warps { .. } => return Err("lower_gpu: a warp for each point is a function of its own".into()),
+            Take::Groups { .. } => return Err("lower_gpu: a group for each point is a function of its own".into()),
         };
         if self.s.sinks.iter().any(|s| self.s.p.sink_parts(s).0 == ROOT) {
             phase(self.finish()?, true);
         }
-        let wide = match on_grid.warps(self.threads, self.s.purpose.cuts) {
-            Some(chosen) => Some(self.wide(self.share(&on_grid, "_wide", chosen)?)?),
-            None => None,
-        };
+        let groups = on_grid.groups(self.threads, self.s.purpose.cuts).into_iter();
+        let wide = groups.map(|(part, chosen)| self.wide(part, self.share(&on_grid, part, chosen)?));
+        let wide = wide.collect::<Res<Vec<Wide>>>()?;
         Ok(self.launch_of(phases, (Some(size), parts, least), wide))
     }
 
@@ -144,7 +143,7 @@ impl<'k> Gpu<'k> {
         &self,
         phases: Vec<Phase>,
         (size, parts, least): (Option<Node>, Parts, i64),
-        wide: Option<Wide>,
+        wide: Vec<Wide>,
     ) -> GridLaunch {
         let buffers = self.s.buffers.iter().map(|(b, _)| *b).collect();
         GridLaunch { buffers, scratch: self.s.scratch_types(), size, parts, least, phases, wide }
@@ -169,13 +168,14 @@ impl<'k> Gpu<'k> {
             commutes: all_commute(p, &s.folds),
             bin: bin_bytes(p, &binned(p, s.sinks)),
             shared: can_share_points(p, s.sinks, s.first, &s.folds),
+            together: stays_together(p, s.sinks, s.first),
         }
     }
 
     /// How threads share the points in the function of that name part: as it is chosen, or given.
     fn share(&self, on_grid: &OnGrid, part: &str, chosen: Threads) -> Res<Threads> {
         let name = format!("{}{part}", self.s.name);
-        let legal = |threads| on_grid.legal(threads, !part.is_empty());
+        let legal = |threads| on_grid.legal(threads, part);
         let Some(given) = self.s.given_function(&name).and_then(|f| f.threads) else {
             legal(chosen).map_err(|why| format!("lower_gpu: a schedule was chosen that is not legal: {why}"))?;
             return Ok(chosen);
@@ -342,23 +342,19 @@ impl<'k> Gpu<'k> {
         })
     }
 
-    /// A block takes a part, a warp each point, its threads the points inside.
-    fn wide(&self, threads: Threads) -> Res<Wide> {
-        let Some(Grid { threads: in_block, take: Take::Warps { at_least } }) = threads.share.grid() else {
-            return Err(format!("lower_gpu: `{threads}` does not share points by warps"));
+    /// A block takes a part, a group of its threads each point, which share the points inside.
+    fn wide(&self, part: &str, threads: Threads) -> Res<Wide> {
+        let Some(Grid { threads: in_block, take: Take::Groups { width, at_least } }) = threads.share.grid() else {
+            return Err(format!("lower_gpu: `{threads}` does not share points by groups"));
         };
         let items = self.s.items();
-        let (mut e, _, who) =
-            self.open_with("_wide", self.s.walks_of("_wide", Some(threads), |c| c.walks(&items, false))?);
+        let (mut e, _, who) = self.open_with(part, self.s.walks_of(part, Some(threads), |c| c.walks(&items, false))?);
         let (lo, hi) = self.bounds(&mut e, &who, who.block)?;
-        let width = e.b.i64(i64::from(WARP));
-        let warp = e.b.binary(BinOp::Div, who.thread, width);
-        let lane = e.b.binary(BinOp::Rem, who.thread, width);
-        let from = e.b.add(lo, warp);
-        e.grid.stride = i64::from(in_block / WARP);
-        e.grid.lane = Some((self.s.first, lane));
+        let groups = i64::from(in_block / width);
+        let from = e.begin_groups((self.s.first, width), lo, who.thread);
+        e.grid.stride = groups;
         e.traverse(ROOT, &items, Some((from, hi)))?;
-        Ok(Wide { function: Gpu::close(e, in_block)?, at_least })
+        Ok(Wide { function: Gpu::close(e, in_block)?, at_least, groups })
     }
 }
 

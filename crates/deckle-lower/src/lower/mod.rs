@@ -12,6 +12,7 @@ mod edges;
 mod emit;
 mod folds;
 mod gpu;
+mod group;
 mod lanes;
 mod lines;
 mod loads;
@@ -29,7 +30,6 @@ mod staged;
 mod streams;
 mod tile;
 mod turns;
-mod warp;
 
 pub use gpu::{GridPurpose, lower_gpu};
 pub use rows::lower_long;
@@ -256,7 +256,7 @@ impl<'k> Lowering<'k> {
             vectors: !self.purpose.diagnose && !self.grid,
             rows: self.row_dim(),
             staged: None,
-            warps: matches!(take, Some(Take::Warps { .. })).then_some(self.first),
+            grouped: matches!(take, Some(Take::Groups { .. })).then_some(self.first),
         };
         let mut walks = choose(&mut chooser);
         let name = format!("{}{part}", self.name);
