@@ -312,10 +312,12 @@ fn legal_schedule(asked: &Scheduled<'_>, rng: &mut Rng) -> Result<(Schedule, [us
     let mut legal = Schedule::default();
     for function in &chosen.functions {
         for _ in 0..6 {
-            let new = Schedule { functions: vec![schedules::changed(function, rng)] };
+            // Beside those before: how a block takes its part, for example, decides what the functions of a scan traverse.
+            let mut new = legal.clone();
+            new.functions.push(schedules::changed(function, rng));
             match asked(Some(&new)) {
                 Ok(_) => {
-                    legal.functions.extend(new.functions);
+                    legal = new;
                     break;
                 }
                 Err(d) if d.code == Code::BadFile => {}

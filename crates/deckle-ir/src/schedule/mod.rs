@@ -113,13 +113,25 @@ pub struct Grid {
 pub enum Take {
     /// A block takes a part. Its threads take the points round-robin, so that neighbours access neighbouring memory.
     Strided,
+    /// As [`Take::Strided`]. What the threads of a block scatter they combine in shared memory first, in bins of so many bytes, where the arrays fit these.
+    Binned {
+        /// Of all bins of a block together.
+        bytes: u32,
+    },
     /// A block takes a part. Each of its threads takes successive points, so that what they fold is combined in order.
     Successive,
+    /// A block takes a part, in rounds. In each, a thread takes `each` successive points, and what the threads scan is combined through shared memory.
+    Rounds {
+        /// The points of a thread in a round.
+        each: u32,
+    },
     /// A thread takes a part, in order.
     Parts,
-    /// A block takes a part, each of its warps a point, and [`Level::Warp`] shares the points inside. The function runs instead of the main one where the largest array has at least so many
-    /// elements for each point.
-    Warps {
+    /// A block takes a part, each group of its threads a point, and [`Level::Group`] shares the points inside. The function runs instead of the main one, and of those of narrower groups, where the largest
+    /// array has at least so many elements for each point.
+    Groups {
+        /// The threads of a group: a power of two below a warp, a warp, or the block.
+        width: u32,
         /// The elements for each point.
         at_least: i64,
     },
@@ -277,8 +289,8 @@ pub enum Level {
         /// The lanes of the columns.
         columns: Lanes,
     },
-    /// The threads of a warp take points round-robin, at a point that the warp has taken. What they fold is combined by shuffles.
-    Warp,
+    /// The threads of a group take points round-robin, at a point that the group has taken. What they fold is combined by shuffles, and from warp to warp through shared memory.
+    Group,
 }
 
 impl Level {
