@@ -629,13 +629,13 @@ codes! {
     NoLlvm = "D0802", Limitation, "no LLVM to compile with";
     /// The program was to run on a GPU, and none can be used: there is no NVIDIA driver, it is too old, or there is no such device.
     ///
-    /// The message says which. Nothing but the driver is needed, no toolkit; a device has to have compute capability 7.0 or more (Volta and all
-    /// that came later). `deckle doctor` lists the devices that the driver finds. Without `--on gpu` the program runs on all cores of this machine, with the same result.
+    /// The message has the reason. Only the driver is needed, not the CUDA toolkit, and a device of compute capability 7.0 or more (Volta and
+    /// later). `deckle doctor` lists the devices that the driver finds. Without `--on gpu` the program runs on all cores of this machine, with the same result.
     NoGpu = "D0803", Limitation, "no GPU to run on";
-    /// The GPU stopped working while a program used it: it was reset or removed, or has a defect of its memory.
+    /// The GPU failed while a program used it: it was reset or removed, or has a memory error.
     ///
-    /// The message has the driver's words. What the program would have given is lost, and nothing runs on the device in this process any more. Run the
-    /// program again in a new process, and look at the log of the system if it happens again.
+    /// The message has the driver's reason. The results of the run are lost, and this process cannot use the device again. Run the
+    /// program again in a new process, and check the system log if it happens again.
     LostGpu = "D0804", Limitation, "the GPU was lost";
     /// Something that should be impossible happened inside Deckle. It is not the program's fault.
     ///

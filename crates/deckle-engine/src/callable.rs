@@ -24,9 +24,9 @@ pub struct Callable {
     options: Options,
     /// What native code follows, where it has functions of that name.
     schedule: Option<Schedule>,
-    /// How kernels are laid out on a grid of a GPU.
+    /// The layout of kernels on the grid of a GPU.
     layout: Layout,
-    /// PTX that was made elsewhere.
+    /// PTX that was compiled elsewhere.
     ptx: Option<String>,
     made: OnceLock<Box<Made>>,
 }
@@ -40,12 +40,12 @@ struct Made {
     next: OnceLock<Box<Made>>,
 }
 
-/// What code is for.
+/// What code was compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Key {
     /// As [`Options::given`] has it.
     given: u64,
-    /// Which GPU, if it is for one.
+    /// The GPU, if it was compiled for one.
     device: Option<u64>,
 }
 
@@ -113,13 +113,13 @@ pub enum RanOn {
     },
     /// A GPU.
     Gpu {
-        /// The most bytes that arrays of this machine took at once.
+        /// The peak of the bytes of arrays on this machine.
         array_bytes: u64,
         /// How many chunks of sequences were gone through.
         chunks: u64,
         /// How many kernels the program has.
         kernels: usize,
-        /// What was launched and copied.
+        /// Launches and copies.
         traffic: Traffic,
     },
 }
@@ -141,12 +141,12 @@ impl Callable {
         Callable { schedule: Some(schedule), made: OnceLock::new(), ..self }
     }
 
-    /// Lays kernels out on the grid of a GPU in another way.
+    /// Sets the layout of kernels on the grid of a GPU.
     pub fn laid_out(self, layout: Layout) -> Callable {
         Callable { layout, made: OnceLock::new(), ..self }
     }
 
-    /// Lets a GPU run PTX that [`crate::pipeline::ptx`] made of the same function, options and layout: then no LLVM is needed, but where a check has failed.
+    /// Runs PTX that [`crate::pipeline::ptx`] compiled from the same function, options and layout. Then LLVM is only needed to locate a failed check.
     pub fn with_ptx(self, ptx: String) -> Callable {
         Callable { ptx: Some(ptx), made: OnceLock::new(), ..self }
     }
@@ -218,8 +218,8 @@ impl Callable {
         }
     }
 
-    /// Calls the function and leaves its result where it was computed: on a GPU, there, and without waiting for kernels that cannot fail. Given to another call on that
-    /// device ([`Input::Kept`]) it is not copied.
+    /// Calls the function and leaves its result where it was computed. On a GPU it does not wait for kernels that cannot fail. As an argument of another call on that
+    /// device ([`Input::Kept`]) the result is not copied.
     ///
     /// # Errors
     /// As [`Callable::call`].
@@ -240,10 +240,10 @@ impl Callable {
         Ok((result.ok_or_else(none)?.into(), report))
     }
 
-    /// The code for such arguments, and how long it took to make it.
+    /// The code for these arguments, and the time to compile it.
     fn code(&self, on: &On, args: &[Input]) -> (&Result<Code, Box<Diagnostic>>, f64) {
         let (given, device) = match on {
-            // What is on this machine is copied to the device, and that copy is the program's.
+            // Arrays of this machine are copied to the device, and the program owns the copy.
             On::Gpu(gpu) => (given(args, |arg| matches!(arg, Input::Kept(_, Hold::Lent))), Some(gpu.id())),
             _ => (given(args, |arg| matches!(arg, Input::Lent(_) | Input::Kept(_, Hold::Lent))), None),
         };
@@ -264,7 +264,7 @@ impl Callable {
         (code, compile_seconds)
     }
 
-    /// The place of code.
+    /// The entry for a key.
     fn made(&self, of: Key) -> &Made {
         let new = || Box::new(Made { of, code: OnceLock::new(), next: OnceLock::new() });
         let mut made = self.made.get_or_init(new);

@@ -18,7 +18,7 @@ pub struct Settings {
     pub chunk: Option<i64>,
     /// Whether results are in memory that a `Vec` can own ([`deckle_runtime::Buffer::into_vec`]), for a caller who keeps them. Otherwise their memory is used again when they are dropped.
     pub owned_results: bool,
-    /// Whether the time of kernels on a GPU is measured, which takes a few microseconds for each.
+    /// Whether to measure the time of kernels on a GPU, which costs a few microseconds per kernel.
     pub measured: bool,
     /// How far the run is.
     pub progress: Arc<Progress>,

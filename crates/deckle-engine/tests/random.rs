@@ -258,8 +258,8 @@ fn check(case: &Case, config: &Config, elements: u64) -> Result<(), String> {
     on_cores(case, &reference, &way(&mut rng, config))
 }
 
-/// How many programs all tests of this file run together.
-const ALL: u64 = 10_000;
+/// How many programs all tests of this file run together, so that the test command stays short; `DECKLE_CASES=10000` runs more.
+const ALL: u64 = 4000;
 
 fn sweep(name: &str, config: &Config, cases: u64, elements: u64) {
     let sweep = Sweep { test: ["deckle-engine", "random", name], config, cases, of: ALL, threads: 2 };
@@ -268,39 +268,39 @@ fn sweep(name: &str, config: &Config, cases: u64, elements: u64) {
 
 #[test]
 fn flat_arrays() {
-    sweep("flat_arrays", &Config::flat(), 1000, 2000);
+    sweep("flat_arrays", &Config::flat(), 400, 2000);
 }
 
 #[test]
 fn nested_arrays() {
-    sweep("nested_arrays", &Config::nested(), 1500, 2000);
+    sweep("nested_arrays", &Config::nested(), 600, 2000);
 }
 
 #[test]
 fn sequences() {
-    sweep("sequences", &Config::default(), 1500, 2000);
+    sweep("sequences", &Config::default(), 600, 2000);
 }
 
 #[test]
 fn careless_programs() {
     let config = Config { retraverse: true, risk: 40, ..Config::default() };
-    sweep("careless_programs", &config, 1000, 2000);
+    sweep("careless_programs", &config, 400, 2000);
 }
 
 #[test]
 fn idioms_of_arrays() {
-    sweep("idioms_of_arrays", &Config::nested().with_idioms(), 2500, 4000);
+    sweep("idioms_of_arrays", &Config::nested().with_idioms(), 1000, 4000);
 }
 
 #[test]
 fn idioms_of_sequences() {
-    sweep("idioms_of_sequences", &Config::default().with_idioms(), 2475, 4000);
+    sweep("idioms_of_sequences", &Config::default().with_idioms(), 990, 4000);
 }
 
 #[test]
 fn real_sizes() {
     let config = Config { idioms: 60, ..Config::nested().with_idioms() }.at_size(40_000);
-    sweep("real_sizes", &config, 25, 400_000);
+    sweep("real_sizes", &config, 10, 400_000);
 }
 
 /// The schedule of a program, if that of some functions is given.
@@ -312,10 +312,12 @@ fn legal_schedule(asked: &Scheduled<'_>, rng: &mut Rng) -> Result<(Schedule, [us
     let mut legal = Schedule::default();
     for function in &chosen.functions {
         for _ in 0..6 {
-            let new = Schedule { functions: vec![schedules::changed(function, rng)] };
+            // Beside those before: how a block takes its part, for example, decides what the functions of a scan traverse.
+            let mut new = legal.clone();
+            new.functions.push(schedules::changed(function, rng));
             match asked(Some(&new)) {
                 Ok(_) => {
-                    legal.functions.extend(new.functions);
+                    legal = new;
                     break;
                 }
                 Err(d) if d.code == Code::BadFile => {}
@@ -338,7 +340,7 @@ where
 {
     let config = Config::nested().with_idioms();
     let (all, changed) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let sweep = Sweep { test: ["deckle-engine", "random", name], config: &config, cases: 150, of: ALL, threads: 2 };
+    let sweep = Sweep { test: ["deckle-engine", "random", name], config: &config, cases: 60, of: ALL, threads: 2 };
     sweep.run(&|case| {
         let Some(reference) = reference(case, 4000) else { return Ok(()) };
         let counts = run(case, &reference, &mut ways_of(case))?;

@@ -3,6 +3,7 @@
 use deckle_diag::{Code, SourceMap};
 use deckle_engine::pipeline::{self, Target};
 use deckle_engine::{Layout, Options};
+use deckle_gen::schedules::leave_rounds;
 use deckle_ir::loops::Stores;
 use deckle_ir::schedule::{Function, Item, Level, Nest, Schedule, Walk, When, parse};
 use deckle_syntax::Compiled;
@@ -127,12 +128,27 @@ fn shares(target: Target, text: &str) -> (String, Vec<String>) {
     let chosen = scheduled_for(target, text, None).unwrap();
     let function = chosen.functions.iter().rfind(|f| f.threads.is_some()).unwrap();
     let words = ["one", "blocks", "rows", "copies", "owners"];
-    let on_grid = ["64 strided", "64 successive", "64 parts", "64 warps at_least 3", "33 parts", "2048 strided"];
+    let on_grid = [
+        "64 strided",
+        "64 binned 64",
+        "64 successive",
+        "64 rounds 2",
+        "64 parts",
+        "64 groups 32 at_least 3",
+        "64 groups 64 at_least 3",
+        "33 parts",
+        "2048 strided",
+        "64 rounds 0",
+        "64 binned 1",
+    ];
     let all = words.into_iter().flat_map(|w| [w.to_string(), format!("{w} 0"), format!("{w} 100")]);
     let all = all.chain(on_grid.map(|words| format!("grid {words}")));
     let legal = all.filter(|words| {
         let read = parse(&format!("function f {{ threads {words} }}")).unwrap();
-        let given = Function { threads: read.functions[0].threads, ..function.clone() };
+        let mut given = Function { threads: read.functions[0].threads, ..function.clone() };
+        if !words.contains("rounds") {
+            leave_rounds(&mut given);
+        }
         match scheduled_for(target, text, Some(given.clone())) {
             Ok(followed) => followed.functions.contains(&given),
             Err(why) => {
@@ -182,33 +198,33 @@ fn threads_of_a_gpu_share_points_as_results_allow() {
     let horner = "fold(\\(a, b) (c, d) -> (a * c, b * c + d), (1.0, 0.0), ps)";
     let horner = format!("def main(ps: [(real, real)]) = {horner}");
     is(&horner, "grid 256 successive", &["one", successive, parts]);
-    is("def main(xs: [int]) = scan_incl(+, xs)", "grid 256 parts", &["one", parts]);
+    is("def main(xs: [int]) = scan_incl(+, xs)", "grid 256 rounds 4", &["one", "grid 64 rounds 2", parts]);
     is("def main(xs: [real]) = fold_ordered(\\s x -> 0.5 * s + x, 0.0, xs)", "one", &["one"]);
     let rows = "def main(rows: [[real]]) = [ sum(r) : r in rows ]";
-    is(rows, "grid 256 warps at_least 16", &["grid 64 warps at_least 3"]);
+    is(rows, "grid 256 groups 256 at_least 2048", &["grid 64 groups 64 at_least 3"]);
     let keys = "def main(keys: [int], xs: [real], n: int) =";
     let atomic = format!("{keys} histogram(+, 0, n, keys, fill(1, length(keys)))");
-    is(&atomic, "grid 256 strided", &["one", strided, successive, parts]);
+    is(&atomic, "grid 256 binned 16384", &["one", strided, "grid 64 binned 64", successive, parts]);
     is(&format!("{keys} histogram(+, 0.0, n, keys, xs)"), "one", &["one"]);
 }
 
 #[test]
-fn what_a_warp_shares_is_a_level() {
+fn what_a_group_shares_is_a_level() {
     let wide = |text: &str, level: &str| {
         let chosen = scheduled_for(Target::Gpu, text, None).unwrap();
-        let function = chosen.functions.iter().find(|f| f.name.ends_with("_wide")).unwrap();
-        let changed = function.to_string().replace("warp  ", level);
+        let function = chosen.functions.iter().find(|f| f.name.ends_with("_warp")).unwrap();
+        let changed = function.to_string().replace("group  ", level);
         assert_ne!(changed, function.to_string());
         let given = parse(&changed).unwrap().functions[0].clone();
         scheduled_for(Target::Gpu, text, Some(given)).map(|_| ())
     };
-    // A fold may be computed by all threads of a warp alike; a store may not.
+    // A fold may be computed by all threads of a group alike; a store may not.
     assert_eq!(wide("def main(rows: [[real]]) = [ sum(r) : r in rows ]", "serial"), Ok(()));
     let doubles = "def main(rows: [[real]]) = [ [ 2.0 * x : x in r ] : r in rows ]";
-    assert!(wide(doubles, "serial").unwrap_err().contains("all threads of the warp would store"));
-    assert!(wide(doubles, "lanes 8 x 4").unwrap_err().contains("all threads of the warp would store"));
-    let no_warp = "no warp takes the point around it";
-    assert!(refused_level("def main(xs: [real]) = sum(xs)", "warp").contains(no_warp));
+    assert!(wide(doubles, "serial").unwrap_err().contains("all threads of the group would store"));
+    assert!(wide(doubles, "lanes 8 x 4").unwrap_err().contains("all threads of the group would store"));
+    let no_group = "no group takes the point around it";
+    assert!(refused_level("def main(xs: [real]) = sum(xs)", "group").contains(no_group));
 }
 
 /// A line of a schedule can be changed without taking out the functions that are then not needed.

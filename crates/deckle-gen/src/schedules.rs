@@ -1,12 +1,26 @@
 //! Random schedules: a chosen one, changed at random. Many are not legal; the caller checks.
 
 use crate::Rng;
-use deckle_ir::schedule::{Function, Grid, Lanes, Level, Nest, Share, Take, Threads, Walk, Walks, When};
+use deckle_ir::schedule::{Function, Grid, Item, Lanes, Level, Nest, Share, Take, Threads, Walk, Walks, When};
 
 /// A function with other levels and conditions, over the same dimensions.
 pub fn changed(function: &Function, rng: &mut Rng) -> Function {
     let threads = function.threads.map(|t| if rng.chance(40) { shared(t, rng) } else { t });
-    Function { threads, walks: walks(&function.walks, false, rng), ..function.clone() }
+    let mut changed = Function { threads, walks: walks(&function.walks, false, rng), ..function.clone() };
+    if function.threads.is_some_and(|t| in_rounds(t.share)) && !threads.is_some_and(|t| in_rounds(t.share)) {
+        leave_rounds(&mut changed);
+    }
+    changed
+}
+
+fn in_rounds(share: Share) -> bool {
+    matches!(share.grid(), Some(Grid { take: Take::Rounds { .. }, .. }))
+}
+
+/// Takes out the walks that only blocks in rounds have: those of scans alone.
+pub fn leave_rounds(function: &mut Function) {
+    let scans_alone = |w: &&Walk| w.items.iter().all(|i| matches!(i, Item::Scan(_)));
+    function.walks = function.walks.iter().filter(|w| !scans_alone(w)).cloned().collect();
 }
 
 /// Other threads, or blocks of other sizes.
@@ -19,15 +33,24 @@ fn shared(threads: Threads, rng: &mut Rng) -> Threads {
     Threads { share, block: threads.block.map(|_| rng.between(1, 40)), ..threads }
 }
 
-/// Another grid; for a function in which warps take points, for arrays of other sizes.
+/// Another grid; for a function in which groups take points, for arrays of other sizes.
 fn on_grid(grid: Grid, rng: &mut Rng) -> Share {
     let threads = 32 * rng.between(1, 4) as u32;
-    let take = match (grid.take, rng.below(5)) {
-        (Take::Warps { .. }, _) => Take::Warps { at_least: rng.between(0, 9) },
+    let take = match (grid.take, rng.below(7)) {
+        (Take::Groups { width, .. }, _) => {
+            let width = match width {
+                ..32 => 2 << rng.below(4),
+                32 => 32,
+                _ => threads,
+            };
+            Take::Groups { width, at_least: rng.between(0, 9) }
+        }
         (_, 0) => return Share::One,
         (_, 1) => Take::Strided,
         (_, 2) => Take::Successive,
         (_, 3) => Take::Parts,
+        (_, 5) => Take::Rounds { each: rng.between(1, 5) as u32 },
+        (_, 4) => Take::Binned { bytes: rng.between(1, 200) as u32 },
         (take, _) => take,
     };
     Share::Grid(Grid { threads, take })
@@ -76,7 +99,7 @@ fn any_level(level: Level, in_lanes: bool, rng: &mut Rng) -> Level {
         masked: rng.chance(20),
     };
     let new = match (level, rng.below(if in_lanes { 3 } else { 9 })) {
-        (Level::Warp, 1..9) => Level::Warp,
+        (Level::Group, 1..9) => Level::Group,
         (_, 0) => Level::Serial,
         (_, 1) => Level::Independent,
         (_, 2) => Level::Unrolled,

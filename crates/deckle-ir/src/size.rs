@@ -200,7 +200,7 @@ impl Size {
     }
 
     /// A polynomial that is at least the maximum of both: for each product of atoms the greater coefficient. Products that may be negative get
-    /// the lesser, and the difference if that is positive.
+    /// the lesser, plus the difference where the product is positive.
     pub fn upper(&self, other: &Size) -> Size {
         let mut terms = Vec::with_capacity(self.terms.len() + other.terms.len());
         let mut rest = Size::constant(0);

@@ -135,8 +135,14 @@ pub struct Cuts {
     pub owned: i64,
 
     // GPUs.
-    /// As many elements for each point of the outermost dimension are worth a warp.
-    pub worth_warp: i64,
+    /// As many elements for each point of the outermost dimension are worth a group of 8 threads, a warp, and a block.
+    pub worth_group: [i64; 3],
+    /// The bytes of the bins of a block: with more, a multiprocessor has room for fewer blocks.
+    pub bins: u32,
+    /// The least points of a part whose block has bins: they have to be worth combining these with the array.
+    pub binned_part: i64,
+    /// The successive points of a thread in a round of a scan: so many, of 8 bytes, are a sector of memory.
+    pub in_round: u32,
 }
 
 impl Default for Cuts {
@@ -198,7 +204,10 @@ impl Default for Cuts {
             tables: 8,
             cached_copies: 1 << 15,
             owned: 1 << 18,
-            worth_warp: 16,
+            worth_group: [4, 32, 2048],
+            bins: 16384,
+            binned_part: 4096,
+            in_round: 4,
         }
     }
 }
@@ -263,7 +272,10 @@ impl Cuts {
             tables: 4,
             cached_copies: 64,
             owned: 32,
-            worth_warp: 2,
+            worth_group: [1, 3, 6],
+            bins: 64,
+            binned_part: 7,
+            in_round: 2,
         }
     }
 }

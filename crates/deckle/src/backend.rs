@@ -146,11 +146,11 @@ pub struct OneGpu {
     memory: Option<u64>,
 }
 
-/// A GPU of NVIDIA: its first device, whose arrays may take most of the memory that is free at its first use.
+/// A GPU of NVIDIA: the first device, with a budget of most of the memory that is free when it is first used.
 ///
-/// It requires only the driver. Arguments are copied to the device and results back, except for those that stay there:
-/// [`Compiled::keep`](crate::Compiled::keep) leaves a result on the device, and as an argument on the same device it is not copied. Integers are as on other backends, floats except for rounding, and
-/// errors are the same. Without a GPU, the first call is an error with the reason; there is no fallback.
+/// Only the driver is needed. Arguments are copied to the device and results back, except results that stay there:
+/// [`Compiled::keep`](crate::Compiled::keep) leaves a result on the device, and as an argument of a call on the same device it is not copied. Integers and errors are the same as on the CPU; floats
+/// differ by rounding. Without a GPU the first call is an error with the reason; there is no fallback.
 ///
 /// ```
 /// # use deckle::prelude::*;
@@ -167,20 +167,20 @@ pub struct OneGpu {
 pub const Gpu: OneGpu = OneGpu { device: 0, memory: None };
 
 impl OneGpu {
-    /// Another device, by its number: `deckle doctor` lists them.
+    /// Selects a device by its number; `deckle doctor` lists them.
     pub fn device(self, number: usize) -> OneGpu {
         OneGpu { device: number, ..self }
     }
 
-    /// A limit on the bytes of all arrays on the device. A program that needs more fails with an error that names the array. Every budget has its own memory: results stay
-    /// on a device for calls with the same one.
+    /// Limits the bytes of all arrays on the device. Exceeding the limit is an error that names the array. Each budget has memory of its own: a result that is kept is copied for
+    /// calls with another budget.
     pub fn memory(self, bytes: u64) -> OneGpu {
         OneGpu { memory: Some(bytes), ..self }
     }
 }
 
 impl Backend for OneGpu {
-    /// Devices are opened at first use and stay open. A failure is not cached: a driver may be loaded later.
+    /// Devices are opened on first use and kept open. Failures are not remembered: a driver may be loaded later.
     fn place(self) -> Result<On, Box<Diagnostic>> {
         static OPENED: Mutex<Vec<(OneGpu, deckle_engine::Gpu)>> = Mutex::new(Vec::new());
         let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -193,7 +193,7 @@ impl Backend for OneGpu {
         Ok(On::Gpu(gpu))
     }
 
-    /// For the host steps: sorting.
+    /// Threads of the host, which sorts and copies.
     fn threads(self) -> usize {
         cpu::usable_cores()
     }

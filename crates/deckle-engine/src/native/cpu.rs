@@ -94,7 +94,7 @@ impl Device for Cpu<'_> {
     }
 
     fn place(&self, array: Remote, name: &str) -> Result<Buffer, Failure> {
-        self.put(array.fetch(&self.settings.pool, self.settings.team.interrupt())?, name)
+        self.put(array.fetch(self.settings)?, name)
     }
 
     fn leave(&self, mem: &Buffer, bytes: usize) -> Result<Remote, Failure> {

@@ -52,7 +52,7 @@ impl<D: Device> Memory<'_, D> {
                 self.take(elem, *data, name)
             }
             (Rep::Array(Rows::Equal(m), elem), KeptForm::Offsets(offsets, data)) => {
-                let offsets = offsets.fetch(&self.settings.pool, self.settings.team.interrupt())?;
+                let offsets = offsets.fetch(self.settings)?;
                 let all = offsets.as_slice::<i64>();
                 let size = all.get(1).copied().unwrap_or(0);
                 if let Some(row) = all.windows(2).position(|w| w[1] - w[0] != size) {
@@ -77,7 +77,10 @@ impl<D: Device> Memory<'_, D> {
 
     /// What is in the buffers of a representation, from `lo` below `hi`, and nothing else.
     pub(crate) fn give(&self, rep: &Rep, lo: usize, hi: usize) -> Result<Data, Failure> {
-        let get = |b: &Buf| self.device.get(self.host().buf(*b).ok_or_else(|| Failure::bug("no result"))?);
+        let get = |b: &Buf| {
+            let mem = self.host().buf(*b).ok_or_else(|| Failure::bug("no result"))?;
+            self.device.get_result(mem, self.program.bufs[b.index()].elem.bytes())
+        };
         let form = match rep {
             Rep::Scalar(b) => {
                 let ty = self.program.bufs[b.index()].elem;

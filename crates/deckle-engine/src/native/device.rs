@@ -45,14 +45,19 @@ pub(crate) trait Device: Sized {
     /// Memory that holds what a buffer of this machine does.
     fn put(&self, buffer: Buffer, name: &str) -> Result<Self::Mem, Failure>;
 
-    /// Memory that holds what an array does that may already be on the device.
+    /// Memory with the contents of an array, which may already be on the device.
     fn place(&self, array: Remote, name: &str) -> Result<Self::Mem, Failure>;
 
-    /// The first bytes of memory, left where they are.
+    /// The first bytes of memory, without copying.
     fn leave(&self, mem: &Self::Mem, bytes: usize) -> Result<Remote, Failure>;
 
     /// A buffer of this machine that holds what is in memory.
     fn get(&self, mem: &Self::Mem) -> Result<Buffer, Failure>;
+
+    /// The same for a result; its elements have this many bytes.
+    fn get_result(&self, mem: &Self::Mem, _elem: usize) -> Result<Buffer, Failure> {
+        self.get(mem)
+    }
 
     /// One element; zero where there is none.
     fn element(&self, mem: &Self::Mem, ty: ScalarType, at: usize) -> Result<Scalar, Failure>;
@@ -60,19 +65,19 @@ pub(crate) trait Device: Sized {
     /// New memory with the contents of other memory, as far as there is room.
     fn copy(&self, mem: &Self::Mem, bytes: usize, name: &str) -> Result<Self::Mem, Failure>;
 
-    /// How many bytes there is room for, if there is a budget.
+    /// The bytes that can still be allocated, if there is a budget.
     fn room(&self) -> Option<u64>;
 
-    /// Whether kernels may be run without waiting for them.
+    /// Whether kernels can run without the host waiting for them.
     fn defers(&self) -> bool {
         false
     }
 
-    /// Runs the kernel of that number. Whether no check failed. If that may be deferred, a check that failed may be noticed later: whatever looks at
-    /// memory, and [`Device::settle`], then fails with [`Failure::Unlocated`].
+    /// Runs the kernel of that number. Returns whether no check failed. With `defer`, a failed check may be noticed later: the next read of
+    /// memory, or [`Device::settle`], then fails with [`Failure::Unlocated`].
     fn run(&self, memory: &Memory<'_, Self>, kernel: &Kernel, at: usize, defer: bool) -> Result<bool, Failure>;
 
-    /// Waits until it is known that no check has failed in what was deferred.
+    /// Waits for deferred kernels; an error if a check has failed in them.
     fn settle(&self) -> Result<(), Failure> {
         Ok(())
     }

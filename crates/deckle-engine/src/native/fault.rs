@@ -20,9 +20,9 @@ pub(crate) enum Failure {
     Unlocated,
     /// The budget is spent. Where the array stands in the source.
     Memory(OverBudget, Span),
-    /// The budget of a GPU is spent, or it has no more memory. Where the array stands in the source.
+    /// The budget of a GPU is exceeded, or it has no memory left. The location of the array in the source.
     DeviceMemory(OverBudget, Span),
-    /// A GPU does not answer any more.
+    /// A GPU has failed.
     Lost(String),
     /// An argument is not of the parameter's type.
     Argument(String),
@@ -116,7 +116,7 @@ impl Failure {
         }
     }
 
-    /// As an error that belongs to no program.
+    /// As an error outside of any program.
     pub(crate) fn report_alone(self) -> Box<Diagnostic> {
         self.report_of(&[])
     }

@@ -23,7 +23,7 @@ pub struct Layout {
     pub threads: u32,
     /// Into how many parts the outermost dimension is cut, if it has as many points: if not given, what suits the device.
     pub parts: Option<i64>,
-    /// Whether a warp takes a point where it can: if not given, as the schedule says.
+    /// Whether a group of threads takes a point where it can: if not given, as the schedule says.
     pub wide: Option<bool>,
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn calls<'a, D: Device>(
         Some(n) => memory.host().int(n)?.max(0),
         None => 1,
     };
-    let wide = launch.wide.as_ref().filter(|w| layout.wide.unwrap_or(elements / size.max(1) >= w.at_least));
+    let wide = launch.wide(elements / size.max(1), layout.wide);
     let suits = wide.map_or_else(|| launch.points(size), |w| w.points(size));
     let points = layout.parts.map_or(suits, |parts| size / parts.max(1) + i64::from(size % parts.max(1) > 0)).max(1);
     let parts = size / points + i64::from(size % points > 0);

@@ -22,7 +22,7 @@ pub enum Input {
     Data(Data),
     /// That is there, and kept by the caller: the program only reads it.
     Lent(Data),
-    /// A result that an earlier call has left where it was computed, given away or only lent. It is not copied, if this call runs there too.
+    /// A result that an earlier call left where it was computed. It is not copied if this call runs on the same device.
     Kept(Kept, Hold),
     /// A sequence that comes bit by bit. Where a program cannot go through it in chunks, it is read as a whole before the run. What is neither a
     /// sequence nor a vector is the only element that comes.
@@ -40,7 +40,7 @@ impl fmt::Debug for Input {
     }
 }
 
-/// Whose an argument is.
+/// Who owns an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hold {
     /// The program may compute its result in this memory, if nobody else has a handle of it.
@@ -50,7 +50,7 @@ pub enum Hold {
 }
 
 impl Input {
-    /// Another handle of an argument; none of what comes bit by bit.
+    /// Another handle of an argument, unless it is a stream.
     pub(crate) fn handle(&self) -> Option<Input> {
         match self {
             Input::Data(data) => Some(Input::Data(data.clone())),
@@ -60,11 +60,11 @@ impl Input {
         }
     }
 
-    /// The argument on this machine, if it was kept elsewhere.
+    /// The argument on this machine, copied from a device if it is there.
     pub(crate) fn fetched(self, settings: &Settings) -> Result<Input, Failure> {
         match self {
             Input::Kept(kept, hold) => {
-                let data = kept.fetched(&settings.pool, settings.team.interrupt())?;
+                let data = kept.fetched(settings)?;
                 Ok(if hold == Hold::Lent { Input::Lent(data) } else { Input::Data(data) })
             }
             other => Ok(other),

@@ -68,7 +68,7 @@ pub(crate) fn stream<D: Device>(
     handed_over(plan, late, result, settings)
 }
 
-/// A result, or how many elements it has that somebody has taken.
+/// The result, or the number of its elements if a sink took them.
 pub(crate) fn handed_over(
     plan: &Plan,
     sink: Option<Box<dyn Sink>>,
@@ -88,7 +88,7 @@ pub(crate) fn handed_over(
     }
 }
 
-/// Runs a program. Its result is what `finish` makes of the memory at the end, and of what was pushed and nobody took.
+/// Runs a program. `finish` makes the result from the memory at the end, and from pushed elements that no sink took.
 pub(crate) fn execute<D: Device, R>(
     plan: &Plan,
     device: &D,
@@ -127,7 +127,7 @@ pub(crate) fn execute<D: Device, R>(
         match (input, plan.pulled[k]) {
             (_, false) if unused => {}
             (Input::Kept(kept, _), true) => {
-                let data = kept.fetched(&settings.pool, settings.team.interrupt())?;
+                let data = kept.fetched(settings)?;
                 let block = elements(data, ty).ok_or_else(|| Failure::Argument(name.clone()))?;
                 outside.comes(k, Ahead::given(block), settings);
             }
@@ -172,7 +172,7 @@ fn elements_inside(settings: &Settings, room: Option<u64>, cuts: &Cuts) -> i64 {
     settings.chunk.map_or(fits, |n| n.min(fits)).max(cuts.least_inside)
 }
 
-/// How many bytes of this machine's memory there is room for, if there is a budget.
+/// The bytes of this machine's memory that can still be allocated, if there is a budget.
 pub(crate) fn host_room(settings: &Settings) -> Option<u64> {
     let stats = settings.pool.stats();
     stats.budget.map(|all| all.saturating_sub(stats.current))
@@ -351,7 +351,7 @@ pub(super) struct Machine<'a, D: Device> {
     pub(super) chunks: Chunking,
     /// Whether the round under way is repeated in smaller chunks if it fails: then it does not matter where.
     pub(super) repeats: bool,
-    /// Whether something comes from outside or goes there bit by bit, so that the run cannot be repeated as a whole.
+    /// Whether the program pulls or pushes elements, so that the run cannot be repeated as a whole.
     streams: bool,
 }
 
@@ -511,12 +511,12 @@ impl<D: Device> Machine<'_, D> {
         Ok(())
     }
 
-    /// Whether a kernel that fails may be noticed later: where the run, or the round under way, is repeated if one has failed.
+    /// Whether a failure may be noticed later: if the run, or the current round, is repeated after a failure.
     fn defers(&self) -> bool {
         self.memory.device.defers() && (self.repeats || !self.streams)
     }
 
-    /// The steps of a round. If the round can be repeated, it is over when it is known that nothing has failed.
+    /// The steps of a round. If the round can be repeated, waits until no kernel of it can fail any more.
     fn round(&mut self, body: &[Step]) -> Result<(), Failure> {
         self.block(body)?;
         if self.repeats { self.memory.device.settle() } else { Ok(()) }

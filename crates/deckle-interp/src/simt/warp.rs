@@ -264,5 +264,7 @@ impl<'a> Warp<'a> {
 
 fn combined(op: BinOp, before: u64, with: Scalar) -> u64 {
     let ty: ScalarType = with.ty();
-    scalar_eval::binary(op, Scalar::from_bits(ty, before), with).map_or(before, Scalar::bits)
+    let new = scalar_eval::binary(op, with, Scalar::from_bits(ty, before)).unwrap_or(with);
+    let is_nan = new.as_float().is_some_and(f64::is_nan);
+    Scalar::float(ty, f64::NAN).filter(|_| is_nan).unwrap_or(new).bits()
 }

@@ -212,19 +212,23 @@ pub struct GridLaunch {
     pub size: Option<Node>,
     /// The assignment of parts.
     pub parts: Parts,
+    /// The minimal number of points of a part, if there are as many.
+    pub least: i64,
     /// The functions, in order. Those that are not `alone` are launched only if there are parts.
     pub phases: Vec<Phase>,
-    /// The function that replaces the phases that are not `alone` if points have many points inside: a warp takes a point.
-    pub wide: Option<Wide>,
+    /// The functions that replace the phases that are not `alone` if points have many points inside: a group of threads takes a point. Wider groups come later.
+    pub wide: Vec<Wide>,
 }
 
-/// The function of a [`GridLaunch`] in which a warp takes a point.
+/// The function of a [`GridLaunch`] in which a group of threads takes a point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wide {
     /// The function.
     pub function: Function,
     /// It runs if the largest array has at least this many elements for each point.
     pub at_least: i64,
+    /// The groups of a block.
+    pub groups: i64,
 }
 
 /// The assignment of parts of the outermost dimension.
@@ -253,8 +257,7 @@ const FEW: i64 = 32;
 impl Wide {
     /// As [`GridLaunch::points`].
     pub fn points(&self, all: i64) -> i64 {
-        let warps = i64::from(self.function.block / WARP).max(1);
-        ((all / MANY[1]).max(1) + warps - 1) / warps * warps
+        ((all / MANY[1]).max(1) + self.groups - 1) / self.groups * self.groups
     }
 }
 
@@ -264,12 +267,22 @@ impl GridLaunch {
         self.phases.iter().map(|p| &p.function).chain(self.wide.iter().map(|w| &w.function))
     }
 
+    /// The widest function that is worth its threads for this many elements for each point; `asked` overrides whether any runs.
+    pub fn wide(&self, elements: i64, asked: Option<bool>) -> Option<&Wide> {
+        let worth = self.wide.iter().rfind(|w| w.at_least <= elements);
+        match asked {
+            None => worth,
+            Some(true) => worth.or(self.wide.first()),
+            Some(false) => None,
+        }
+    }
+
     /// The number of points of a part, as a function of the number of all points only.
     pub fn points(&self, all: i64) -> i64 {
         let threads = self.threads();
         match self.parts {
-            Parts::Block => ((all / MANY[0]).max(1) + threads - 1) / threads * threads,
-            Parts::Thread => (all / MANY[1]).max(FEW),
+            Parts::Block => ((all / MANY[0]).max(self.least).max(1) + threads - 1) / threads * threads,
+            Parts::Thread => (all / MANY[1]).max(self.least).max(FEW),
         }
     }
 

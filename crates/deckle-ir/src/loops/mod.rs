@@ -263,7 +263,7 @@ pub enum Stmt {
     },
     /// `atomic add b0[x1] = x2` — combines into an element, indivisibly. Scalars only.
     Atomic {
-        /// `add`, `min`, `max`, `and`, `or` or `xor` of integers.
+        /// An operator that [`is_atomic`] for the type of the elements. A NaN result is the same for all operands.
         op: BinOp,
         /// The buffer.
         buf: Buf,
@@ -325,6 +325,16 @@ pub enum Stmt {
     Barrier,
     /// `barrier warp` — waits until all threads of the warp have arrived: their earlier accesses are ordered before all later ones. GPU only.
     WarpBarrier,
+}
+
+/// Whether several threads can combine into an element with an operator, in any order, and the result is always the same: sums, products, extremes and bits of integers and truth values, and extremes of floats.
+pub fn is_atomic(op: BinOp, ty: ScalarType) -> bool {
+    use BinOp::*;
+    match ty {
+        ScalarType::Bool => matches!(op, And | Or | Xor),
+        _ if ty.is_float() => matches!(op, Min | Max),
+        _ => matches!(op, Add | Mul | Min | Max | And | Or | Xor),
+    }
 }
 
 /// The number of a thread or block: see [`Expr::Id`].

@@ -169,13 +169,12 @@ impl Verifier<'_> {
                 }
             }
             Stmt::Atomic { op, buf, at, value } => {
-                use BinOp::*;
                 self.using(*at);
                 self.using(*value);
                 self.typed("atomic", *at, ScalarType::I64);
                 if let Some(elem) = self.stored(*buf) {
                     self.typed("atomic", *value, elem);
-                    if !elem.is_int() || !matches!(op, Add | Min | Max | And | Or | Xor) {
+                    if !super::is_atomic(*op, elem) {
                         self.fault(format!("atomic {} of {elem}", op.name()));
                     }
                 }

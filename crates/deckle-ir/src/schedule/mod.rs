@@ -113,13 +113,25 @@ pub struct Grid {
 pub enum Take {
     /// A block takes a part. Its threads take the points round-robin, so neighbouring threads access neighbouring memory.
     Strided,
+    /// As [`Take::Strided`]. The threads of a block first combine what they scatter in shared memory, in bins of this size, if the arrays fit.
+    Binned {
+        /// The bytes of all bins of a block together.
+        bytes: u32,
+    },
     /// A block takes a part. Each of its threads takes successive points, so that their folds are combined in order.
     Successive,
+    /// A block takes a part, in rounds. In each, a thread takes `each` successive points, and the scans of the threads are combined through shared memory.
+    Rounds {
+        /// The points of a thread in a round.
+        each: u32,
+    },
     /// A thread takes a part, in order.
     Parts,
-    /// A block takes a part, each of its warps a point, and [`Level::Warp`] shares the points inside. The function replaces the main one if the largest array has at least the given number
-    /// of elements for each point.
-    Warps {
+    /// A block takes a part, each group of its threads a point, and [`Level::Group`] shares the points inside. The function replaces the main one, and those of narrower groups, if the largest
+    /// array has at least the given number of elements for each point.
+    Groups {
+        /// The threads of a group: a power of two below a warp, a warp, or the block.
+        width: u32,
         /// The elements for each point.
         at_least: i64,
     },
@@ -277,8 +289,8 @@ pub enum Level {
         /// The lanes of the columns.
         columns: Lanes,
     },
-    /// The threads of a warp take points round-robin, at a point that the warp has taken. Their folds are combined by shuffles.
-    Warp,
+    /// The threads of a group take points round-robin, at a point that the group has taken. Their folds are combined by shuffles, and across warps through shared memory.
+    Group,
 }
 
 impl Level {

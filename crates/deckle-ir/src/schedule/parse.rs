@@ -55,17 +55,20 @@ impl Reader<'_> {
         self.0.keyword("grid")?;
         let threads = self.0.number("a number of threads")?;
         let word = self.0.peek_word();
-        if !["strided", "successive", "parts", "warps"].contains(&word) {
-            return self.0.expected("`strided`, `successive`, `parts` or `warps`");
+        if !["strided", "binned", "successive", "rounds", "parts", "groups"].contains(&word) {
+            return self.0.expected("`strided`, `binned`, `successive`, `rounds`, `parts` or `groups`");
         }
         self.0.keyword(word)?;
         let take = match word {
             "strided" => Take::Strided,
+            "binned" => Take::Binned { bytes: self.0.number("a number of bytes")? },
             "successive" => Take::Successive,
+            "rounds" => Take::Rounds { each: self.0.number("a number of points")? },
             "parts" => Take::Parts,
             _ => {
+                let width = self.0.number("a number of threads")?;
                 self.0.keyword("at_least")?;
-                Take::Warps { at_least: self.0.number("a number of elements")? }
+                Take::Groups { width, at_least: self.0.number("a number of elements")? }
             }
         };
         Ok(Threads { share: Share::Grid(Grid { threads, take }), block: None, why: Why::default() })
@@ -139,7 +142,7 @@ impl Reader<'_> {
             "windows",
             "accumulators",
             "tile",
-            "warp",
+            "group",
         ];
         if !known.contains(&word) {
             return self.0.expected("`when`, or a level such as `serial` or `lanes`");
@@ -149,7 +152,7 @@ impl Reader<'_> {
             "serial" => Level::Serial,
             "independent" => Level::Independent,
             "unrolled" => Level::Unrolled,
-            "warp" => Level::Warp,
+            "group" => Level::Group,
             "joined" => Level::Joined,
             "lines" => {
                 let together = self.0.number("a number of lines")?;

@@ -51,7 +51,7 @@ impl fmt::Display for Level {
             }
             Level::Accumulators(n) => write!(f, "accumulators {n}"),
             Level::Tile { rows, columns } => write!(f, "tile {rows} {columns}"),
-            Level::Warp => f.write_str("warp"),
+            Level::Group => f.write_str("group"),
         }
     }
 }
@@ -73,9 +73,11 @@ impl fmt::Display for Take {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Take::Strided => f.write_str("strided"),
+            Take::Binned { bytes } => write!(f, "binned {bytes}"),
             Take::Successive => f.write_str("successive"),
+            Take::Rounds { each } => write!(f, "rounds {each}"),
             Take::Parts => f.write_str("parts"),
-            Take::Warps { at_least } => write!(f, "warps at_least {at_least}"),
+            Take::Groups { width, at_least } => write!(f, "groups {width} at_least {at_least}"),
         }
     }
 }

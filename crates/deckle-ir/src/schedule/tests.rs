@@ -55,15 +55,21 @@ function g0 {
 function g1 {
   threads grid 64 successive
 }
+function g5 {
+  threads grid 64 rounds 4
+}
+function g4 {
+  threads grid 64 binned 16384
+}
 function g2 {
   threads grid 32 parts
 }
-function g3_wide {
-  threads grid 128 warps at_least 16
+function g3_warp {
+  threads grid 128 groups 32 at_least 16
   s1: sink 0 {
     serial {
       s2: fold t3 {
-        warp
+        group
       }
     }
   }
@@ -106,7 +112,7 @@ fn what_cannot_be_read_is_told_with_its_place() {
         ),
         (
             "function k { threads grid 64 rows }",
-            "1:30: expected `strided`, `successive`, `parts` or `warps`, found `rows`",
+            "1:30: expected `strided`, `binned`, `successive`, `rounds`, `parts` or `groups`, found `rows`",
         ),
         ("function k {\n  s1: sink {", "2:12: expected the number of a sink, found `{`"),
         (

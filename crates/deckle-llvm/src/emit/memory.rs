@@ -1,4 +1,4 @@
-//! Loads, stores and atomics.
+//! Loads and stores.
 //!
 //! Contiguous lanes are one access of a vector; lanes with an index each are gathered and scattered. Elements are aligned, vectors as their
 //! elements are, except that streaming stores of several lanes are to aligned places.
@@ -6,7 +6,6 @@
 use super::function::Writer;
 use super::module::Target;
 use super::types;
-use deckle_ir::array::BinOp;
 use deckle_ir::loops::Gathers;
 use deckle_ir::loops::{Buf, StoreHint, Val};
 use deckle_ir::scalar::{Scalar, ScalarType};
@@ -15,19 +14,19 @@ use deckle_ir::scalar::{Scalar, ScalarType};
 const WORD: usize = 4;
 
 /// A place, and how it is accessed.
-struct Place {
-    elem: ScalarType,
+pub(super) struct Place {
+    pub elem: ScalarType,
     /// One pointer, or a vector of them.
-    pointer: String,
-    pointer_ty: String,
+    pub pointer: String,
+    pub pointer_ty: String,
     /// How the pointer is called in the name of an intrinsic.
-    suffix: String,
+    pub suffix: String,
     gathered: bool,
     passed: bool,
 }
 
 impl Writer<'_> {
-    fn place(&mut self, buf: Buf, at: Val, lanes: u16) -> Option<Place> {
+    pub(super) fn place(&mut self, buf: Buf, at: Val, lanes: u16) -> Option<Place> {
         let b = self.buffer(buf)?;
         let (elem, pointer_ty, base, passed) = (b.elem, b.pointer, b.name.clone(), b.passed);
         let gathered = lanes > 1 && self.ty(at).lanes > 1;
@@ -254,30 +253,6 @@ impl Writer<'_> {
                 self.begin(format!("lane{n}.end"));
             }
         }
-    }
-
-    pub(super) fn atomic(&mut self, op: BinOp, buf: Buf, at: Val, value: Val) {
-        self.checked_update(buf, at, |w| w.plain_atomic(op, buf, at, value));
-    }
-
-    fn plain_atomic(&mut self, op: BinOp, buf: Buf, at: Val, value: Val) {
-        let Some(place) = self.place(buf, at, 1) else { return };
-        let signed = place.elem.is_signed();
-        let name = match op {
-            BinOp::Min if signed => "min",
-            BinOp::Max if signed => "max",
-            BinOp::Min => "umin",
-            BinOp::Max => "umax",
-            other => other.name(),
-        };
-        let scope = match (self.module.target, place.suffix.as_str()) {
-            (Target::Host, _) => "",
-            (Target::Nvptx, "p3") => " syncscope(\"block\")",
-            (Target::Nvptx, _) => " syncscope(\"device\")",
-        };
-        let (ty, value, align) = (types::stored(place.elem), self.name(value), place.elem.bytes());
-        let pointer = format!("{} {}", place.pointer_ty, place.pointer);
-        self.op(format!("atomicrmw {name} {pointer}, {ty} {value}{scope} monotonic, align {align}"));
     }
 }
 

@@ -6,7 +6,8 @@
 //! | `module.rs` | what functions of a module share: declarations, helpers, metadata |
 //! | `function.rs` | one function: parameters, error record, entry |
 //! | `stmt.rs` | statements: loops, branches, failures |
-//! | `memory.rs` | loads, stores, atomics |
+//! | `memory.rs` | loads and stores |
+//! | `atomics.rs` | atomic operations |
 //! | `checked.rs` | the checks around them in checked mode |
 //! | `expr.rs` | expressions that move lanes and threads about |
 //! | `ops.rs`, `casts.rs` | scalar operators and conversions |
@@ -35,6 +36,7 @@
 //! [`Expr::Assoc`]: deckle_ir::loops::Expr::Assoc
 //! [`Expr::Fma`]: deckle_ir::loops::Expr::Fma
 
+mod atomics;
 mod casts;
 mod checked;
 mod expr;

@@ -173,7 +173,7 @@ impl Chooser<'_> {
             // What is stored is that of the columns.
             Level::Tile { .. } => 0.0,
             // Nothing is estimated for GPUs, where levels are not compared.
-            Level::Warp => f64::INFINITY,
+            Level::Group => f64::INFINITY,
         };
         let deeper = match level {
             Level::Lanes(l) => {

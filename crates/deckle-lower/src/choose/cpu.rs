@@ -44,8 +44,8 @@ fn one_vector(nest: &mut Nest) -> bool {
 impl Chooser<'_> {
     /// How a dimension is traversed. `outermost` says that the range is a part of the first dimension.
     pub(super) fn nest(&mut self, dim: Space, items: &[Item], outermost: bool) -> Nest {
-        if self.is_in_warp(dim) {
-            return self.in_warp(dim, items);
+        if self.is_in_group(dim) {
+            return self.in_group(dim, items);
         }
         if !self.vectors {
             return self.one_by_one(dim, items);

@@ -4,11 +4,14 @@
 //! threads of the grid share the points of the outermost dimension ([`OnGrid::threads`]):
 //!
 //! 1. one thread, where points have an order, or there is no dimension to share: correct but slow;
-//! 2. a part for each thread, where something is scanned: all parts are folded, one thread computes what comes before each of them, and with it the parts run again;
+//! 2. a part for each block, in rounds, where something is scanned: all parts are folded, one block computes what comes before each of them, and with it the parts run again. Where folds beside it do not
+//!    commute, a part for each thread;
 //! 3. successive points for each thread of a block, where what is folded does not commute: results are only combined with those that come next;
-//! 4. points round-robin for the threads of a block, so that neighbours access neighbouring memory.
+//! 4. bins in shared memory, where something is scattered whose operator is atomic: the threads of a block meet in their bins, blocks in the array;
+//! 5. points round-robin for the threads of a block, so that neighbours access neighbouring memory.
 //!
-//! Where points have dimensions inside that have no order, there is a second function, in which a warp takes each point and shares what is inside ([`OnGrid::warps`]): the host runs it where arrays have many
+//! Where points have dimensions inside that have no order, there are more functions, in which a group of threads takes each point and shares what is inside ([`OnGrid::groups`]): 8 threads, a warp, or the
+//! block. The host runs the widest that is worth it: where arrays have many
 //! elements for each point. Inside a point that one thread has taken, loops are serial: the threads are the lanes.
 
 use super::Chooser;
@@ -19,8 +22,18 @@ use deckle_ir::kernel::{Program, Region, Sink, Space};
 use deckle_ir::loops::WARP;
 use deckle_ir::schedule::{Grid, Item, Level, Nest, Share, Take, Threads, Why};
 
+/// What the names of functions end in whose points are for a group of threads within a warp, for a warp, and for a block.
+const GROUP: &str = "_group";
+const IN_WARP: &str = "_warp";
+const IN_BLOCK: &str = "_block";
+/// The threads of a group within a warp.
+const FEW_THREADS: u32 = 8;
 /// The most threads of a block.
 const MOST_THREADS: u32 = 1024;
+/// The most points of a thread in a round.
+const MOST_IN_ROUND: u32 = 64;
+/// The most bytes of bins: shared memory of a block is at least 48 KiB, and folds need some.
+const MOST_BINS: u32 = 1 << 15;
 
 /// What is known of the points of a launch.
 #[derive(Clone, Copy, Debug)]
@@ -32,8 +45,11 @@ pub(crate) struct OnGrid {
     /// Whether something is folded along it, and whether that may come in any order.
     pub folds: bool,
     pub commutes: bool,
-    /// Whether a warp can take a point and share what is inside.
+    /// The bytes of a bin of all scatters that can go through shared memory; 0 if there is none.
+    pub bin: u32,
+    /// Whether a group of threads can take a point and share what is inside, and whether several groups can be in a warp.
     pub shared: bool,
+    pub together: bool,
 }
 
 /// The launches that the sinks of an outermost dimension need, each with what its name ends in.
@@ -44,15 +60,23 @@ pub(crate) fn launches(p: &Program, sinks: Vec<Sink>) -> impl Iterator<Item = (V
 
 impl OnGrid {
     /// How threads share the points, with as many in a block.
-    pub(crate) fn threads(&self, threads: u32) -> Threads {
+    pub(crate) fn threads(&self, threads: u32, cuts: Cuts) -> Threads {
         let on_grid = |take| Share::Grid(Grid { threads, take });
         let (share, why) = match self {
             OnGrid { alone: Some(why), .. } => (Share::One, *why),
-            OnGrid { scans: true, .. } => {
-                (on_grid(Take::Parts), "a part of a scan goes on from what those before it add up to")
-            }
+            OnGrid { scans: true, folds, commutes, .. } if !folds || *commutes => (
+                on_grid(Take::Rounds { each: cuts.in_round }),
+                "blocks scan their parts, going on from the sums of those before",
+            ),
+            OnGrid { scans: true, .. } => (
+                on_grid(Take::Parts),
+                "a part of a scan goes on from what those before it add up to, and folds keep their order",
+            ),
             OnGrid { folds: true, commutes: false, .. } => {
                 (on_grid(Take::Successive), "what is folded keeps its order")
+            }
+            OnGrid { bin: 1.., .. } => {
+                (on_grid(Take::Binned { bytes: cuts.bins }), "blocks combine what they scatter in shared memory first")
             }
             OnGrid { folds: true, .. } => (on_grid(Take::Strided), "what is folded may come in any order"),
             _ => (on_grid(Take::Strided), "points are independent"),
@@ -60,22 +84,37 @@ impl OnGrid {
         Threads { share, block: None, why: Why::new(why) }
     }
 
-    /// How warps share the points, in a function that runs instead of the other where there are many points inside.
-    pub(crate) fn warps(&self, threads: u32, cuts: Cuts) -> Option<Threads> {
-        let share = Share::Grid(Grid { threads, take: Take::Warps { at_least: cuts.worth_warp } });
-        let why = Why::new("one thread would take long for a point");
-        (self.shared && self.alone.is_none()).then_some(Threads { share, block: None, why })
+    /// How groups share the points, in functions that run instead of the other where there are many points inside, each with what its name ends in.
+    pub(crate) fn groups(&self, threads: u32, cuts: Cuts) -> Vec<(&'static str, Threads)> {
+        if !self.shared || self.alone.is_some() {
+            return Vec::new();
+        }
+        let of = |width, at_least, why| {
+            let share = Share::Grid(Grid { threads, take: Take::Groups { width, at_least } });
+            Threads { share, block: None, why: Why::new(why) }
+        };
+        let [group, warp, block] = cuts.worth_group;
+        let mut all = Vec::new();
+        if self.together {
+            all.push((GROUP, of(FEW_THREADS, group, "one thread would wait for each element of a point")));
+        }
+        all.push((IN_WARP, of(WARP, warp, "a point has elements for all threads of a warp")));
+        if threads > WARP {
+            all.push((IN_BLOCK, of(threads, block, "a warp would take long for a point")));
+        }
+        all
     }
 
-    /// Whether threads can share points so: in the function in which a warp takes a point, if that is `wide`.
-    pub(crate) fn legal(&self, given: Threads, wide: bool) -> Result<(), String> {
+    /// Whether threads can share points so, in the function whose name ends in that: empty for the main one.
+    pub(crate) fn legal(&self, given: Threads, part: &str) -> Result<(), String> {
+        let wide = !part.is_empty();
         let no = |why: &str| Err(format!("`{given}`: {why}"));
         if given.block.is_some() {
             return no("how many points a part has follows from how many there are");
         }
         let Share::Grid(Grid { threads, take }) = given.share else {
             return match given.share {
-                Share::One if wide => no("a warp takes each point here"),
+                Share::One if wide => no("a group of threads takes each point here"),
                 Share::One => Ok(()),
                 _ => no("the threads of a GPU are one, or a grid"),
             };
@@ -85,38 +124,57 @@ impl OnGrid {
         }
         match (take, self.alone) {
             (_, Some(why)) => no(why),
-            (Take::Warps { at_least: 0.. }, _) if wide => Ok(()),
-            (_, _) if wide => no("a warp takes each point here, if there are at least so many elements"),
-            (Take::Warps { .. }, _) => no("a thread takes each point here"),
-            (Take::Strided | Take::Successive, _) if self.scans => no("a thread takes a part of what is scanned"),
-            (Take::Strided, _) if self.folds && !self.commutes => no("what is folded keeps its order"),
+            (Take::Groups { width, at_least: 0.. }, _) if wide => match part {
+                GROUP if width < WARP && width > 1 && width.is_power_of_two() => Ok(()),
+                IN_WARP if width == WARP => Ok(()),
+                IN_BLOCK if width == threads && threads > WARP => Ok(()),
+                GROUP => no("a group has 2, 4, 8 or 16 threads here"),
+                _ => no("a group is a warp, or the block, as the name of the function says"),
+            },
+            (_, _) if wide => no("a group of threads takes each point here, if there are at least so many elements"),
+            (Take::Groups { .. }, _) => no("a thread takes each point here"),
+            (Take::Strided | Take::Binned { .. } | Take::Successive, _) if self.scans => {
+                no("a thread takes a part of what is scanned, or a block does in rounds")
+            }
+            (Take::Rounds { .. }, _) if !self.scans => no("nothing is scanned"),
+            (Take::Rounds { .. }, _) if self.folds && !self.commutes => no("what is folded keeps its order"),
+            (Take::Rounds { each }, _) if !(1..=MOST_IN_ROUND).contains(&each) => {
+                no("a thread has 1 to 64 points in a round")
+            }
+            (Take::Strided | Take::Binned { .. }, _) if self.folds && !self.commutes => {
+                no("what is folded keeps its order")
+            }
+            (Take::Binned { .. }, _) if self.bin == 0 => no("nothing is scattered that bins could hold"),
+            (Take::Binned { bytes }, _) if !(self.bin..=MOST_BINS).contains(&bytes) => {
+                no("bins have at least one element, and no more than 32 KiB")
+            }
             _ => Ok(()),
         }
     }
 }
 
 impl Chooser<'_> {
-    /// Whether a dimension is just inside a point that a warp takes: then its threads are together there.
-    pub(super) fn is_in_warp(&self, dim: Space) -> bool {
+    /// Whether a dimension is just inside a point that a group of threads takes: then its threads are together there.
+    pub(super) fn is_in_group(&self, dim: Space) -> bool {
         let p = self.facts.p;
         let inside = |first: &Space| *first != dim && p.encloses(*first, dim);
-        let Some(first) = self.warps.filter(inside) else { return false };
+        let Some(first) = self.grouped.filter(inside) else { return false };
         let path = p.between(first, dim);
         path[..path.len() - 1].iter().all(|s| matches!(p.space(*s).region, Region::Guard(..)))
     }
 
-    /// How a warp traverses a dimension just inside its point.
-    pub(super) fn in_warp(&mut self, dim: Space, items: &[Item]) -> Nest {
+    /// How a group traverses a dimension just inside its point.
+    pub(super) fn in_group(&mut self, dim: Space, items: &[Item]) -> Nest {
         let folds = items.iter().any(|i| matches!(i, Item::Fold(_)));
         let why = match folds {
             true => "what is folded may come in any order",
             false => "points are independent",
         };
-        Nest::level(Level::Warp, self.inside(dim, items), why)
+        Nest::level(Level::Group, self.inside(dim, items), why)
     }
 
-    /// Whether a level is legal for a dimension just inside a point that a warp takes.
-    pub(super) fn legal_in_warp(&self, items: &[Item], level: Level) -> Result<(), String> {
+    /// Whether a level is legal for a dimension just inside a point that a group of threads takes.
+    pub(super) fn legal_in_group(&self, items: &[Item], level: Level) -> Result<(), String> {
         let no = |why: &str| Err(why.to_string());
         let free = |i: &Item| match i {
             Item::Fold(n) => parts_of(self.facts.p, *n).is_ok_and(|(_, _, how)| commutes(how)),
@@ -124,9 +182,9 @@ impl Chooser<'_> {
             Item::Sink(_) => true,
         };
         match level {
-            Level::Warp if items.iter().all(free) => Ok(()),
-            Level::Warp => no("what is folded keeps its order"),
-            _ if items.iter().any(|i| matches!(i, Item::Sink(_))) => no("all threads of the warp would store"),
+            Level::Group if items.iter().all(free) => Ok(()),
+            Level::Group => no("what is folded keeps its order"),
+            _ if items.iter().any(|i| matches!(i, Item::Sink(_))) => no("all threads of the group would store"),
             _ => Ok(()),
         }
     }

@@ -124,11 +124,11 @@ impl Chooser<'_> {
 
     pub(super) fn legal_level(&mut self, dim: Space, items: &[Item], level: Level) -> Legal {
         let no = |why: &str| Err(why.to_string());
-        if self.is_in_warp(dim) {
-            self.legal_in_warp(items, level)?;
+        if self.is_in_group(dim) {
+            self.legal_in_group(items, level)?;
         }
         if !self.vectors
-            && level != Level::Warp
+            && level != Level::Group
             && !matches!(level, Level::Serial | Level::Independent | Level::Unrolled)
         {
             return no("points are traversed one by one here");
@@ -160,8 +160,8 @@ impl Chooser<'_> {
                     false => no("only folds with operators have accumulators, a power of two"),
                 }
             }
-            Level::Warp if !self.is_in_warp(dim) => no("no warp takes the point around it"),
-            Level::Warp => Ok(()),
+            Level::Group if !self.is_in_group(dim) => no("no group takes the point around it"),
+            Level::Group => Ok(()),
             Level::Lanes(lanes) => self.legal_lanes(dim, items, lanes),
             Level::Windows { rows, width, crosswise, staged } => {
                 let Some(short) = self.facts.short_rows(dim, items) else { return no("it has no rows to fold") };

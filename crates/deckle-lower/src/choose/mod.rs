@@ -32,8 +32,8 @@ pub(crate) struct Chooser<'k> {
     pub rows: Option<Space>,
     /// The dimension of rows whose gathered elements have been loaded ahead.
     pub staged: Option<Space>,
-    /// The dimension of which a warp takes each point, if one does.
-    pub warps: Option<Space>,
+    /// The dimension of which a group of threads takes each point, if one does.
+    pub grouped: Option<Space>,
 }
 
 impl Chooser<'_> {

@@ -16,7 +16,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::Purpose;
 use super::folds::Acc;
-use super::warp::Grid;
+use super::group::Grid;
 
 /// A schedule that does not work out: a bug.
 pub(super) type Res<T> = Result<T, String>;
@@ -64,6 +64,8 @@ pub(super) struct Emitter<'k> {
     /// Whether there are checks at all.
     pub can_fail: bool,
     pub grid: Grid,
+    /// The bins of arrays that are scattered into, where code is being made that combines into these.
+    pub bins: HashMap<kernel::Buf, Buf>,
     /// The vectors in which code is being made.
     pub vectors: Option<super::lanes::Lane>,
     /// The masks of which it is known, where code is being made, that some lane is in them.
@@ -129,6 +131,7 @@ impl<'k> Emitter<'k> {
             jumps: false,
             can_fail: sinks.iter().any(|s| p.sink_needs(s).iter().any(|n| makes_check(p, *n))),
             grid: Grid::default(),
+            bins: HashMap::new(),
             vectors: None,
             inhabited: HashSet::new(),
             tile: None,

@@ -155,7 +155,7 @@ impl Emitter<'_> {
         let scans = self.facts.with_scans(self.innermost(), &[Item::Fold(n)]);
         let scans = scans.into_iter().filter_map(|i| if let Item::Scan(s) = i { Some(s) } else { None });
         let under_way: Vec<(Node, Acc)> = scans.filter_map(|s| self.accs.remove_entry(&s)).collect();
-        let parts = match self.warp_fold(n)? {
+        let parts = match self.group_fold(n)? {
             Some(parts) => parts,
             None => self.fold_here(n)?,
         };

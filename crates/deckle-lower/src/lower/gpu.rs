@@ -2,24 +2,22 @@
 //!
 //! The outermost dimension is cut into parts; see [`GridLaunch`]. Who takes a part, and which of its points, is in the schedule ([`Take`]); the rules are in `choose/gpu.rs`.
 //! - *A part for a block* ([`Gpu::by_blocks`]): its threads take the points round-robin or in successive ranges. What they fold is combined within the block and from block to block; see `meet.rs`.
-//! - *A part for a thread* ([`Gpu::by_threads`]): what is scanned needs two more functions, one that folds all parts, and one in which one thread computes what comes before each of them.
+//! - *A part for a block, in rounds* ([`Gpu::by_rounds`]): what is scanned needs two more functions, one that folds all parts, and one in which a block computes what comes before each of them; see
+//!   `scanned.rs`.
+//! - *A part for a thread* ([`Gpu::by_threads`]): the same, where a thread takes all points of a part.
 //! - *One thread* does all of it, in order.
 //!
-//! Beside the first two there may be a function in which a warp takes each point; see `warp.rs`.
+//! Beside the first there may be functions in which a group of threads takes each point; see `group.rs`.
 
 use super::emit::{Emitter, Res, Width};
-use super::meet::accumulated;
 use super::{LoweredKernel, Lowering, NotLowered, Purpose, Range, groups, launch_name, verified};
 use crate::choose::gpu::{OnGrid, launches};
 use crate::cuts::Cuts;
-use crate::facts::grid::{all_commute, can_share_points, needs_order};
-use crate::facts::parts_of;
+use crate::facts::grid::{all_commute, bin_bytes, binned, can_share_points, needs_order, stays_together};
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{Kernel, Node, Program, ROOT, Region};
-use deckle_ir::loops::{
-    Axis, Buf, Expr, Function, Gathers, GridLaunch, LoopHint, Parts, Phase, Stores, Val, WARP, Wide,
-};
-use deckle_ir::scalar::{Scalar, ScalarType};
+use deckle_ir::loops::{Axis, Buf, Expr, Function, Gathers, GridLaunch, Parts, Phase, Stores, Val, Wide};
+use deckle_ir::scalar::ScalarType;
 use deckle_ir::schedule::{Grid, Item, Schedule, Share, Take, Threads, Walks};
 
 /// What a schedule for a GPU is for.
@@ -81,7 +79,7 @@ pub(super) struct Who {
 impl<'k> Gpu<'k> {
     fn launch(&mut self) -> Res<GridLaunch> {
         let on_grid = self.on_grid();
-        let threads = self.share(&on_grid, "", on_grid.threads(self.threads))?;
+        let threads = self.share(&on_grid, "", on_grid.threads(self.threads, self.s.purpose.cuts))?;
         self.s.threads.set(Some(threads));
         let take = match threads.share {
             Share::Grid(grid) => {
@@ -93,7 +91,7 @@ impl<'k> Gpu<'k> {
                 self.s.folds.clear();
                 self.s.scans.clear();
                 let phases = vec![Phase { function: self.single()?, alone: true }];
-                return Ok(self.launch_of(phases, (None, Parts::Block), None));
+                return Ok(self.launch_of(phases, (None, Parts::Block, 1), Vec::new()));
             }
             share => return Err(format!("lower_gpu: `{share}` is not for a grid")),
         };
@@ -102,6 +100,11 @@ impl<'k> Gpu<'k> {
         };
         let mut phases = Vec::new();
         let mut phase = |function: Function, alone: bool| phases.push(Phase { function, alone });
+        let least = match take {
+            Take::Binned { .. } => self.s.purpose.cuts.binned_part,
+            Take::Rounds { each } => i64::from(each) * i64::from(self.threads),
+            _ => 1,
+        };
         let parts = match take {
             Take::Parts => {
                 let levels = self.s.levels();
@@ -112,25 +115,38 @@ impl<'k> Gpu<'k> {
                 phase(self.by_threads()?, false);
                 Parts::Thread
             }
-            Take::Strided | Take::Successive => {
+            Take::Rounds { each } => {
+                let levels = self.s.levels();
+                for level in 0..levels.len() {
+                    phase(self.totals_of_blocks(&levels, level, each)?, false);
+                    phase(self.prefix(&levels[level], level)?, true);
+                }
+                phase(self.by_rounds(each)?, false);
+                Parts::Block
+            }
+            Take::Strided | Take::Binned { .. } | Take::Successive => {
                 phase(self.by_blocks(take)?, false);
                 Parts::Block
             }
-            Take::Warps { .. } => return Err("lower_gpu: a warp for each point is a function of its own".into()),
+            Take::Groups { .. } => return Err("lower_gpu: a group for each point is a function of its own".into()),
         };
         if self.s.sinks.iter().any(|s| self.s.p.sink_parts(s).0 == ROOT) {
             phase(self.finish()?, true);
         }
-        let wide = match on_grid.warps(self.threads, self.s.purpose.cuts) {
-            Some(chosen) => Some(self.wide(self.share(&on_grid, "_wide", chosen)?)?),
-            None => None,
-        };
-        Ok(self.launch_of(phases, (Some(size), parts), wide))
+        let groups = on_grid.groups(self.threads, self.s.purpose.cuts).into_iter();
+        let wide = groups.map(|(part, chosen)| self.wide(part, self.share(&on_grid, part, chosen)?));
+        let wide = wide.collect::<Res<Vec<Wide>>>()?;
+        Ok(self.launch_of(phases, (Some(size), parts, least), wide))
     }
 
-    fn launch_of(&self, phases: Vec<Phase>, (size, parts): (Option<Node>, Parts), wide: Option<Wide>) -> GridLaunch {
+    fn launch_of(
+        &self,
+        phases: Vec<Phase>,
+        (size, parts, least): (Option<Node>, Parts, i64),
+        wide: Vec<Wide>,
+    ) -> GridLaunch {
         let buffers = self.s.buffers.iter().map(|(b, _)| *b).collect();
-        GridLaunch { buffers, scratch: self.s.scratch_types(), size, parts, phases, wide }
+        GridLaunch { buffers, scratch: self.s.scratch_types(), size, parts, least, phases, wide }
     }
 
     /// What is known of the points.
@@ -150,14 +166,16 @@ impl<'k> Gpu<'k> {
             scans: !s.scans.is_empty(),
             folds: !s.folds.is_empty(),
             commutes: all_commute(p, &s.folds),
+            bin: bin_bytes(p, &binned(p, s.sinks)),
             shared: can_share_points(p, s.sinks, s.first, &s.folds),
+            together: stays_together(p, s.sinks, s.first),
         }
     }
 
     /// How threads share the points in the function of that name part: as it is chosen, or given.
     fn share(&self, on_grid: &OnGrid, part: &str, chosen: Threads) -> Res<Threads> {
         let name = format!("{}{part}", self.s.name);
-        let legal = |threads| on_grid.legal(threads, !part.is_empty());
+        let legal = |threads| on_grid.legal(threads, part);
         let Some(given) = self.s.given_function(&name).and_then(|f| f.threads) else {
             legal(chosen).map_err(|why| format!("lower_gpu: a schedule was chosen that is not legal: {why}"))?;
             return Ok(chosen);
@@ -169,7 +187,7 @@ impl<'k> Gpu<'k> {
     }
 
     /// The emitter of a function that traverses items from the root on.
-    fn open(&self, part: &str, items: &[Item]) -> Res<Opened<'k>> {
+    pub(super) fn open(&self, part: &str, items: &[Item]) -> Res<Opened<'k>> {
         Ok(self.open_with(part, self.s.walks(part, |c| c.walks(items, false))?))
     }
 
@@ -223,7 +241,7 @@ impl<'k> Gpu<'k> {
     }
 
     /// The bounds of a part.
-    fn bounds(&self, e: &mut Emitter<'k>, who: &Who, part: Val) -> Res<(Val, Val)> {
+    pub(super) fn bounds(&self, e: &mut Emitter<'k>, who: &Who, part: Val) -> Res<(Val, Val)> {
         let range = Range { first: part, last: part, block: who.points, blocks: who.parts, piece: who.points };
         self.s.bounds(e, &range, part)
     }
@@ -241,7 +259,7 @@ impl<'k> Gpu<'k> {
         sinks.iter().filter(|s| self.s.p.sink_parts(s).0 == ROOT).try_for_each(|sink| e.sink(sink, Width::One))
     }
 
-    fn begin_folds(&self, e: &mut Emitter<'k>, nodes: &[Node]) -> Res<()> {
+    pub(super) fn begin_folds(&self, e: &mut Emitter<'k>, nodes: &[Node]) -> Res<()> {
         for n in nodes {
             let acc = self.s.nothing(e, *n)?;
             e.accs.insert(*n, acc);
@@ -254,7 +272,7 @@ impl<'k> Gpu<'k> {
         let (mut e, scratch, who) = self.open("", &self.s.items())?;
         let (lo, hi) = self.bounds(&mut e, &who, who.block)?;
         let threads = i64::from(self.threads);
-        let range = if take == Take::Strided {
+        let range = if take != Take::Successive {
             e.grid.stride = threads;
             (e.b.add(lo, who.thread), hi)
         } else {
@@ -267,18 +285,29 @@ impl<'k> Gpu<'k> {
             (from, e.b.min(to, hi))
         };
         self.begin_folds(&mut e, &self.s.folds)?;
-        e.traverse(ROOT, &self.s.items(), Some(range))?;
-        if self.s.folds.is_empty() {
-            return Gpu::close(e, self.threads);
+        match take {
+            Take::Binned { bytes } => self.in_bins(&mut e, &who, range, bytes)?,
+            _ => e.traverse(ROOT, &self.s.items(), Some(range))?,
         }
-        let shared = self.meet(&mut e, &who)?;
-        begin_first(&mut e, who.thread);
-        for (n, shared) in self.s.folds.iter().zip(&shared) {
-            let total = self.total(&mut e, *n, shared)?;
-            self.s.store(&mut e, &scratch, &total, self.s.place(*n).0, who.block);
+        self.end_folds(&mut e, &scratch, &who)?;
+        Gpu::close(e, self.threads)
+    }
+
+    /// Stores what the block has folded.
+    pub(super) fn end_folds(&self, e: &mut Emitter<'k>, scratch: &[Buf], who: &Who) -> Res<()> {
+        if self.s.folds.is_empty() { Ok(()) } else { self.store_met(e, scratch, who, &self.s.folds) }
+    }
+
+    /// Stores what the threads of the block have of some folds or scans together.
+    pub(super) fn store_met(&self, e: &mut Emitter<'k>, scratch: &[Buf], who: &Who, nodes: &[Node]) -> Res<()> {
+        let shared = self.meet(e, who, nodes)?;
+        begin_first(e, who.thread);
+        for (n, shared) in nodes.iter().zip(&shared) {
+            let total = self.total(e, *n, shared)?;
+            self.s.store(e, scratch, &total, self.s.place(*n).0, who.block);
         }
         e.b.end(&[]);
-        Gpu::close(e, self.threads)
+        Ok(())
     }
 
     /// A thread takes a part, and knows what comes before.
@@ -313,45 +342,19 @@ impl<'k> Gpu<'k> {
         })
     }
 
-    /// What comes before each part: of the first what the scan starts from.
-    fn prefix(&self, scans: &[Node], level: usize) -> Res<Function> {
-        self.one(&format!("_prefix{level}"), &[], |e, scratch, who| {
-            let (zero, yes) = (e.b.i64(0), e.constant(Scalar::Bool(true)));
-            for n in scans {
-                let (adds, before) = self.s.place(*n);
-                let start = e.start(*n)?;
-                let init: Vec<Val> = start.vals.iter().copied().chain([start.has.unwrap_or(yes)]).collect();
-                self.s.store(e, scratch, &accumulated(init.clone()), before, zero);
-                let (part, params) = e.b.begin_for(zero, who.parts, 1, &init, LoopHint::Plain);
-                let add = self.s.load(e, scratch, *n, adds, part);
-                let (_, _, how) = parts_of(self.s.p, *n)?;
-                let next = e.step(how, &accumulated(params), &add.vals, add.has)?;
-                let at = e.b.add_const(part, 1);
-                self.s.store(e, scratch, &next, before, at);
-                let next: Vec<Val> = next.vals.into_iter().chain(next.has).collect();
-                e.b.end(&next);
-            }
-            Ok(())
-        })
-    }
-
-    /// A block takes a part, a warp each point, its threads the points inside.
-    fn wide(&self, threads: Threads) -> Res<Wide> {
-        let Some(Grid { threads: in_block, take: Take::Warps { at_least } }) = threads.share.grid() else {
-            return Err(format!("lower_gpu: `{threads}` does not share points by warps"));
+    /// A block takes a part, a group of its threads each point, which share the points inside.
+    fn wide(&self, part: &str, threads: Threads) -> Res<Wide> {
+        let Some(Grid { threads: in_block, take: Take::Groups { width, at_least } }) = threads.share.grid() else {
+            return Err(format!("lower_gpu: `{threads}` does not share points by groups"));
         };
         let items = self.s.items();
-        let (mut e, _, who) =
-            self.open_with("_wide", self.s.walks_of("_wide", Some(threads), |c| c.walks(&items, false))?);
+        let (mut e, _, who) = self.open_with(part, self.s.walks_of(part, Some(threads), |c| c.walks(&items, false))?);
         let (lo, hi) = self.bounds(&mut e, &who, who.block)?;
-        let width = e.b.i64(i64::from(WARP));
-        let warp = e.b.binary(BinOp::Div, who.thread, width);
-        let lane = e.b.binary(BinOp::Rem, who.thread, width);
-        let from = e.b.add(lo, warp);
-        e.grid.stride = i64::from(in_block / WARP);
-        e.grid.lane = Some((self.s.first, lane));
+        let groups = i64::from(in_block / width);
+        let from = e.begin_groups((self.s.first, width), lo, who.thread);
+        e.grid.stride = groups;
         e.traverse(ROOT, &items, Some((from, hi)))?;
-        Ok(Wide { function: Gpu::close(e, in_block)?, at_least })
+        Ok(Wide { function: Gpu::close(e, in_block)?, at_least, groups })
     }
 }
 

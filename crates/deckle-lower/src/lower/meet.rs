@@ -14,13 +14,13 @@ use deckle_ir::schedule::Item;
 
 impl<'k> Gpu<'k> {
     /// What the warps of a block have folded, in shared memory for each fold: the values, and whether there is one.
-    pub(super) fn meet(&self, e: &mut Emitter<'k>, who: &Who) -> Res<Vec<Vec<Buf>>> {
+    pub(super) fn meet(&self, e: &mut Emitter<'k>, who: &Who, nodes: &[Node]) -> Res<Vec<Vec<Buf>>> {
         let warps = self.threads / 32;
         let width = e.b.i64(32);
         let warp = e.b.binary(BinOp::Div, who.thread, width);
         let lane = e.b.binary(BinOp::Rem, who.thread, width);
         let mut shared = Vec::new();
-        for n in &self.s.folds {
+        for n in nodes {
             let mut acc = e.accs.remove(n).ok_or("a fold was lost")?;
             let (_, _, how) = parts_of(self.s.p, *n)?;
             for apart in [1, 2, 4, 8, 16] {
@@ -63,6 +63,16 @@ impl<'k> Gpu<'k> {
         Ok(accumulated(e.b.end(&next)))
     }
 
+    /// The parts of which a thread of the only block combines the results: successive ones.
+    pub(super) fn own_parts(&self, e: &mut Emitter<'k>, who: &Who) -> (Val, Val) {
+        let threads = e.b.i64(i64::from(self.threads));
+        let lo = e.b.mul(who.parts, who.thread);
+        let lo = e.b.binary(BinOp::Div, lo, threads);
+        let next = e.b.add_const(who.thread, 1);
+        let hi = e.b.mul(who.parts, next);
+        (lo, e.b.binary(BinOp::Div, hi, threads))
+    }
+
     /// The folds of all parts combined, and what the root makes of them.
     pub(super) fn finish(&self) -> Res<Function> {
         if self.s.folds.is_empty() {
@@ -70,12 +80,7 @@ impl<'k> Gpu<'k> {
         }
         let folds: Vec<Item> = self.s.folds.iter().map(|n| Item::Fold(*n)).collect();
         let (mut e, scratch, who) = self.open_with("_finish", self.s.walks("_finish", |c| c.root_walks(&folds))?);
-        let threads = e.b.i64(i64::from(self.threads));
-        let lo = e.b.mul(who.parts, who.thread);
-        let lo = e.b.binary(BinOp::Div, lo, threads);
-        let next = e.b.add_const(who.thread, 1);
-        let hi = e.b.mul(who.parts, next);
-        let hi = e.b.binary(BinOp::Div, hi, threads);
+        let (lo, hi) = self.own_parts(&mut e, &who);
         for n in &self.s.folds {
             let (_, _, how) = parts_of(self.s.p, *n)?;
             let none = self.s.nothing(&mut e, *n)?;
@@ -87,7 +92,7 @@ impl<'k> Gpu<'k> {
             let after = e.b.end(&next);
             e.accs.insert(*n, accumulated(after));
         }
-        let shared = self.meet(&mut e, &who)?;
+        let shared = self.meet(&mut e, &who, &self.s.folds)?;
         begin_first(&mut e, who.thread);
         for (n, shared) in self.s.folds.iter().zip(&shared) {
             let (_, _, how) = parts_of(self.s.p, *n)?;

@@ -5,12 +5,14 @@
 //! the bits of a result do not depend on the number of threads.
 
 mod anyway;
+mod bins;
 mod blocks;
 mod combine;
 mod edges;
 mod emit;
 mod folds;
 mod gpu;
+mod group;
 mod lanes;
 mod lines;
 mod loads;
@@ -20,6 +22,7 @@ mod pack;
 mod points;
 mod rounds;
 mod rows;
+mod scanned;
 mod scans;
 mod short;
 mod sinks;
@@ -27,7 +30,6 @@ mod staged;
 mod streams;
 mod tile;
 mod turns;
-mod warp;
 
 pub use gpu::{GridPurpose, lower_gpu};
 pub use rows::lower_long;
@@ -254,7 +256,7 @@ impl<'k> Lowering<'k> {
             vectors: !self.purpose.diagnose && !self.grid,
             rows: self.row_dim(),
             staged: None,
-            warps: matches!(take, Some(Take::Warps { .. })).then_some(self.first),
+            grouped: matches!(take, Some(Take::Groups { .. })).then_some(self.first),
         };
         let mut walks = choose(&mut chooser);
         let name = format!("{}{part}", self.name);

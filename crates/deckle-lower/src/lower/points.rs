@@ -216,7 +216,7 @@ impl Emitter<'_> {
             }
             Level::Windows { .. } => self.in_windows(over, (lo, hi), level),
             Level::Tile { rows, columns } => self.in_tiles(over, (lo, hi), (rows, columns)),
-            Level::Warp => self.by_threads(over, (lo, hi)),
+            Level::Group => self.by_threads(over, (lo, hi)),
         }
     }
 
@@ -312,6 +312,7 @@ impl Emitter<'_> {
         let before = self.carried(&carried);
         let (pos, params) = self.b.begin_for(lo, hi, step, &before, hint);
         self.carry(&carried, &params);
+        let pos = self.point_of_group(over.space, pos, hi);
         self.open_point(over.space, Some(pos), over.inside);
         let jumps = hint == LoopHint::Plain && self.vectors_allowed();
         let jumps = std::mem::replace(&mut self.jumps, jumps);

@@ -12,6 +12,11 @@ impl Emitter<'_> {
         if w == Width::One && self.grid_sink(sink)? {
             return Ok(());
         }
+        self.sink_of_thread(sink, w)
+    }
+
+    /// The same, of the thread alone.
+    pub(super) fn sink_of_thread(&mut self, sink: &Sink, w: Width) -> Res<()> {
         match sink {
             Sink::Check(n) => {
                 self.value(*n, w)?;

@@ -50,6 +50,9 @@ pub mod status {
     pub const NOT_READY: c_int = 600;
     /// Errors of kernels: an address out of range, a misaligned one, an instruction or a program counter that is none, and others of launches.
     pub const KERNEL: [c_int; 7] = [700, 714, 715, 716, 717, 718, 719];
+    /// Errors of devices: the driver has ended, the device is not available or not there, its context is gone, its memory or its links have failed, a kernel was stopped by the
+    /// system, and what the driver has no other word for.
+    pub const DEVICE: [c_int; 12] = [3, 4, 46, 101, 201, 214, 220, 226, 702, 709, 802, 999];
 }
 
 /// `CU_STREAM_NON_BLOCKING`: no order with the default stream, which other libraries in the process may use.

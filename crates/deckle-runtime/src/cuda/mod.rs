@@ -115,6 +115,11 @@ impl CudaError {
         matches!(self, CudaError::Driver { status: status::OUT_OF_MEMORY, .. })
     }
 
+    /// Whether the device does not work any more.
+    pub fn is_of_device(&self) -> bool {
+        matches!(self, CudaError::Driver { status, .. } if status::DEVICE.contains(status))
+    }
+
     /// Whether a kernel did what it must not: used an address out of range, for example.
     pub fn is_of_kernel(&self) -> bool {
         matches!(self, CudaError::Driver { status, .. } if status::KERNEL.contains(status))

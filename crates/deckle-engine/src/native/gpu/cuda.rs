@@ -6,16 +6,21 @@ use crate::native::{bug, unloadable};
 use deckle_diag::Diagnostic;
 use deckle_ir::loops::Function;
 use deckle_llvm::{Compiler, DiskCache, Gpu, Pipeline, emit};
-use deckle_runtime::cuda::{self, Arg, Context, CudaError, DeviceBuffer, Event, Module, Pinned, Stream};
+use deckle_runtime::cuda::{
+    self, Arg, Context, CudaError, DeviceBuffer, Event, LEAST_CAPABILITY, Module, Pinned, Stream,
+};
 use std::collections::HashMap;
+
+/// The capabilities that PTX is made for, with what every LLVM from 16 on can write.
+const KNOWN: [(u32, u32); 6] = [LEAST_CAPABILITY, (7, 5), (8, 0), (8, 6), (8, 9), (9, 0)];
 
 impl From<CudaError> for PortError {
     fn from(e: CudaError) -> PortError {
         match e {
             e if e.is_out_of_memory() => PortError::OutOfMemory,
             e if e.is_of_kernel() => PortError::Kernel(format!("a kernel failed: {e}")),
-            CudaError::Driver { .. } | CudaError::Unavailable(_) => PortError::Lost(e.to_string()),
-            CudaError::Module { .. } | CudaError::Invalid(_) => PortError::Refused(e.to_string()),
+            e if e.is_of_device() => PortError::Lost(e.to_string()),
+            e => PortError::Refused(e.to_string()),
         }
     }
 }
@@ -33,9 +38,10 @@ impl CudaPort {
         Ok(CudaPort { stream: context.stream()?, context })
     }
 
-    /// What kernels are compiled for.
-    pub(super) fn target(&self) -> Gpu {
-        let (major, minor) = self.context.info().compute_capability;
+    /// What kernels are compiled for: the newest capability that the device has and every LLVM knows. The driver compiles PTX for the device that it is.
+    fn target(&self) -> Gpu {
+        let has = self.context.info().compute_capability;
+        let (major, minor) = KNOWN.into_iter().rev().find(|known| *known <= has).unwrap_or(LEAST_CAPABILITY);
         Gpu::new(major, minor)
     }
 
@@ -116,12 +122,12 @@ impl Port for CudaPort {
 
     fn copy_in(&self, to: &DeviceBuffer, at: usize, from: (&Pinned, usize), bytes: usize) -> Ported<()> {
         // SAFETY: what the trait asks of the caller.
-        Ok(unsafe { self.stream.copy_in(to, at, from, bytes)? })
+        unsafe { self.stream.copy_in(to, at, from, bytes) }.map_err(PortError::from)
     }
 
     fn copy_out(&self, from: &DeviceBuffer, at: usize, to: (&mut Pinned, usize), bytes: usize) -> Ported<()> {
         // SAFETY: what the trait asks of the caller.
-        Ok(unsafe { self.stream.copy_out(from, at, to, bytes)? })
+        unsafe { self.stream.copy_out(from, at, to, bytes) }.map_err(PortError::from)
     }
 
     fn copy(&self, from: &DeviceBuffer, to: &DeviceBuffer, bytes: usize) -> Ported<()> {
@@ -142,7 +148,7 @@ impl Port for CudaPort {
         args.push(Arg::Address(records.address() + 8 * (*record as u64 + 1)));
         // SAFETY: the parameters are those that `emit::nvptx` gives every function; schedules stay within the sizes of buffers, as is tested on
         // the simulator.
-        Ok(unsafe { entry.launch(&self.stream, [grid, 1, 1], [function.block, 1, 1], 0, &args)? })
+        unsafe { entry.launch(&self.stream, [grid, 1, 1], [function.block, 1, 1], 0, &args) }.map_err(PortError::from)
     }
 
     fn record(&self) -> Ported<Event> {

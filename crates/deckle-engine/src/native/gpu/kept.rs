@@ -1,6 +1,7 @@
-//! Values whose arrays may lie on a device: results that stay there, to be arguments of later calls.
+//! Values whose arrays may be on a device: results that stay there, and are arguments of later calls.
 #![allow(unsafe_code)] // What compiled code wrote is not looked at again.
 
+use crate::Settings;
 use crate::native::device::{Device, Handle};
 use crate::native::fault::Failure;
 use crate::native::gpu::memory::Mem;
@@ -13,18 +14,32 @@ use deckle_runtime::{Buffer, Data, Form, OverBudget, Pool};
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
-/// An array of some device.
+/// An array on any device.
 pub(crate) trait OnDevice: Any + fmt::Debug + Send + Sync {
     /// How many bytes.
     fn size(&self) -> usize;
 
-    /// As what it is.
+    /// For a downcast to the type of the device.
     fn any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 
     /// A copy on this machine.
-    fn fetch(&self, pool: &Pool, interrupt: &AtomicBool) -> Result<Buffer, Failure>;
+    fn fetch(&self, settings: &Settings) -> Result<Buffer, Failure>;
+}
+
+/// The name of copies on this machine.
+pub(super) const COPY: &str = "a copy of an array of the GPU";
+
+impl<P: Port> Mem<P> {
+    /// Fills a buffer of this machine, which is as long.
+    pub(super) fn fetch_into(&self, mut buffer: Buffer, settings: &Settings) -> Result<Buffer, Failure> {
+        let bytes = buffer.get_mut::<u8>().ok_or_else(|| Failure::bug("new memory that is shared"))?;
+        match self.known() {
+            Some(known) => bytes.copy_from_slice(&known[..bytes.len()]),
+            None => self.unit().download(self, bytes, settings)?,
+        }
+        Ok(buffer)
+    }
 }
 
 impl<P: Port> OnDevice for Mem<P> {
@@ -36,15 +51,9 @@ impl<P: Port> OnDevice for Mem<P> {
         self
     }
 
-    fn fetch(&self, pool: &Pool, interrupt: &AtomicBool) -> Result<Buffer, Failure> {
-        const WHAT: &str = "a copy of an array of the GPU";
-        if let Some(known) = self.known() {
-            return Ok(pool.alloc_from(&known[..self.bytes()], WHAT)?);
-        }
-        let mut buffer = pool.alloc(self.bytes(), WHAT)?;
-        let bytes = buffer.get_mut::<u8>().ok_or_else(|| Failure::bug("new memory that is shared"))?;
-        self.unit().download(self, 0, bytes, interrupt)?;
-        Ok(buffer)
+    fn fetch(&self, settings: &Settings) -> Result<Buffer, Failure> {
+        let buffer = settings.pool.alloc(self.bytes(), COPY)?;
+        self.fetch_into(buffer, settings)
     }
 }
 
@@ -58,11 +67,11 @@ pub(crate) enum Remote {
 }
 
 impl Remote {
-    /// On this machine, after a copy if need be.
-    pub(crate) fn fetch(self, pool: &Pool, interrupt: &AtomicBool) -> Result<Buffer, Failure> {
+    /// The array on this machine; copied from the device if it is there.
+    pub(crate) fn fetch(self, settings: &Settings) -> Result<Buffer, Failure> {
         match self {
             Remote::Here(buffer) => Ok(buffer),
-            Remote::There(mem) => mem.fetch(pool, interrupt),
+            Remote::There(mem) => mem.fetch(settings),
         }
     }
 
@@ -76,7 +85,7 @@ impl Remote {
 
 /// A result that stays where it was computed. Clones are handles of the same arrays.
 ///
-/// As an argument it is not copied, if the call runs on the same device.
+/// As an argument of a call on the same device it is not copied.
 #[derive(Clone, Debug)]
 pub struct Kept {
     pub(crate) len: usize,
@@ -106,7 +115,7 @@ impl From<Data> for Kept {
 }
 
 impl Kept {
-    /// How many bytes it takes.
+    /// The bytes of its arrays.
     pub fn bytes(&self) -> usize {
         match &self.form {
             KeptForm::Scalars(_, at) => at.bytes(),
@@ -116,7 +125,7 @@ impl Kept {
         }
     }
 
-    /// The same without memory that was only lent: of that, copies.
+    /// Copies the arrays that are in memory which was only lent.
     ///
     /// # Errors
     /// There is no room.
@@ -140,20 +149,18 @@ impl Kept {
     ///
     /// # Errors
     /// There is no room, the run is interrupted, or the device is lost.
-    pub fn fetch(self, settings: &crate::Settings) -> Result<Data, Box<Diagnostic>> {
-        self.fetched(&settings.pool, settings.team.interrupt()).map_err(Failure::report_alone)
+    pub fn fetch(self, settings: &Settings) -> Result<Data, Box<Diagnostic>> {
+        self.fetched(settings).map_err(Failure::report_alone)
     }
 
-    pub(crate) fn fetched(self, pool: &Pool, interrupt: &AtomicBool) -> Result<Data, Failure> {
+    pub(crate) fn fetched(self, settings: &Settings) -> Result<Data, Failure> {
         let form = match self.form {
-            KeptForm::Scalars(ty, at) => Form::Scalars(ty, at.fetch(pool, interrupt)?),
+            KeptForm::Scalars(ty, at) => Form::Scalars(ty, at.fetch(settings)?),
             KeptForm::Tuple(parts) => {
-                Form::Tuple(parts.into_iter().map(|p| p.fetched(pool, interrupt)).collect::<Result<_, _>>()?)
+                Form::Tuple(parts.into_iter().map(|p| p.fetched(settings)).collect::<Result<_, _>>()?)
             }
-            KeptForm::Equal(n, elem) => Form::Equal(n, Box::new(elem.fetched(pool, interrupt)?)),
-            KeptForm::Offsets(at, elem) => {
-                Form::Offsets(at.fetch(pool, interrupt)?, Box::new(elem.fetched(pool, interrupt)?))
-            }
+            KeptForm::Equal(n, elem) => Form::Equal(n, Box::new(elem.fetched(settings)?)),
+            KeptForm::Offsets(at, elem) => Form::Offsets(at.fetch(settings)?, Box::new(elem.fetched(settings)?)),
         };
         // SAFETY: it was made of well-formed data, or of what compiled code wrote, which is taken as it is: see `Memory::give`.
         Ok(unsafe { Data::new_unchecked(self.len, form) })
@@ -161,7 +168,7 @@ impl Kept {
 }
 
 impl<D: Device> Memory<'_, D> {
-    /// The first values of a representation, left where they are.
+    /// The first values of a representation, without copying.
     pub(crate) fn keep(&self, rep: &Rep, n: usize) -> Result<Kept, Failure> {
         let mem = |b| self.host().buf(b).ok_or_else(|| Failure::bug("no result"));
         let form = match rep {

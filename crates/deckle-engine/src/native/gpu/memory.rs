@@ -1,22 +1,26 @@
 //! Arrays on a device, and copies between them and this machine.
 //!
-//! Copies go through two page-locked areas for each direction: while the device copies from one, the host fills the other. A copy in returns as soon as the host has read its
-//! source; a copy out waits.
+//! Copies go through two page-locked areas for each direction: while the device copies from one, the host fills the other. An upload returns when the host has read its
+//! source; a download waits.
 
+use crate::Settings;
 use crate::native::device::Handle;
 use crate::native::fault::Failure;
 use crate::native::gpu::Unit;
 use crate::native::gpu::port::Port;
+use deckle_runtime::Team;
 use std::fmt;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The bytes of a page-locked area.
 const AREA: usize = 4 << 20;
-/// What is copied side by side begins at multiples of this.
+/// The least number of bytes for a thread of its own.
+const PIECE: usize = 512 << 10;
+/// Uploads that share an area start at multiples of this.
 const ALIGNED: usize = 64;
-/// The host remembers what arrays of so many bytes hold, sizes for the most part: it asks for them at every launch. What the host has written to them is copied to the
-/// device when a kernel is passed them, which for most never happens.
+/// The host keeps a copy of arrays of at most this many bytes. Most of them are sizes, which it needs for every launch. One that the host has written is uploaded when a kernel is
+/// passed it, which for most never happens.
 pub(super) const SMALL: usize = 16;
 
 /// An array of a device. Clones are handles of the same memory.
@@ -34,12 +38,12 @@ struct Held<P: Port> {
     known: Mutex<Known>,
 }
 
-/// What the host knows of a small array.
+/// The host's copy of a small array.
 #[derive(Clone, Copy, Default)]
 struct Known {
-    /// What it holds.
+    /// The contents, if the host knows them.
     bytes: Option<[u8; SMALL]>,
-    /// Whether the device does not have that yet.
+    /// Whether the device does not have them yet.
     ahead: bool,
 }
 
@@ -97,22 +101,22 @@ impl<P: Port> Mem<P> {
         self.held.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the host knows that a small array holds.
+    /// The contents of a small array, if the host knows them.
     pub(super) fn known(&self) -> Option<[u8; SMALL]> {
         self.lock().bytes
     }
 
-    /// A kernel may write.
+    /// A kernel may write the array.
     pub(super) fn forget(&self) {
         *self.lock() = Known::default();
     }
 
-    /// It holds this, on the device too.
+    /// The device holds these contents.
     pub(super) fn remember(&self, bytes: &[u8]) {
         self.know(bytes, false);
     }
 
-    /// From now on it holds this, if it is small. Else it has to be copied.
+    /// Sets the contents of a small array, to be uploaded when needed. Returns whether it is small; if not, the caller has to upload them.
     pub(super) fn hold(&self, bytes: &[u8]) -> bool {
         self.know(bytes, true)
     }
@@ -127,13 +131,20 @@ impl<P: Port> Mem<P> {
         is_all
     }
 
-    /// What the device has to be given before it uses the array.
-    pub(super) fn take_ahead(&self) -> Option<[u8; SMALL]> {
+    /// Uploads the contents if only the host has them. Holds the lock, so that no other run launches a kernel in between.
+    pub(super) fn bring(&self, upload: impl FnOnce(&[u8]) -> Result<(), Failure>) -> Result<(), Failure> {
         let mut known = self.lock();
-        std::mem::take(&mut known.ahead).then_some(known.bytes).flatten()
+        match known.bytes {
+            Some(bytes) if known.ahead => {
+                upload(&bytes[..self.held.len])?;
+                known.ahead = false;
+                Ok(())
+            }
+            _ => Ok(()),
+        }
     }
 
-    /// How many bytes the memory was allocated for.
+    /// The length in bytes of the allocated array, of which this may be a prefix.
     pub(super) fn whole(&self) -> usize {
         self.held.len
     }
@@ -152,7 +163,7 @@ struct Area<P: Port> {
     pinned: Option<P::Pinned>,
     /// How many bytes are filled.
     used: usize,
-    /// The device uses the area until then.
+    /// The device uses the area until this event is past.
     until: Option<P::Event>,
 }
 
@@ -173,7 +184,7 @@ impl<P: Port> Drop for Area<P> {
 }
 
 impl<P: Port> Staging<P> {
-    /// The device uses nothing of it any more.
+    /// The device is idle.
     pub(super) fn rest(&mut self) {
         for area in &mut self.areas {
             (area.until, area.used) = (None, 0);
@@ -182,7 +193,7 @@ impl<P: Port> Staging<P> {
 }
 
 impl<P: Port> Area<P> {
-    /// The memory, when the device does not use it.
+    /// Waits until the device does not use the memory.
     fn ready(&mut self, unit: &Unit<P>, interrupt: &AtomicBool) -> Result<&mut P::Pinned, Failure> {
         if let Some(event) = &self.until {
             unit.wait(event, interrupt)?;
@@ -195,14 +206,31 @@ impl<P: Port> Area<P> {
     }
 }
 
+/// Copies bytes, on all threads if there are many: a single thread is slower than the device.
+fn copy(to: &mut [u8], from: &[u8], team: &Team) -> Result<(), Failure> {
+    let threads = team.threads().min(to.len() / PIECE);
+    if threads < 2 {
+        to.copy_from_slice(from);
+        return Ok(());
+    }
+    let each = to.len().div_ceil(threads);
+    let parts: Vec<_> = to.chunks_mut(each).zip(from.chunks(each)).map(Mutex::new).collect();
+    team.run(parts.len(), &|task, _| {
+        let (to, from) = &mut *lock(&parts[task]);
+        to.copy_from_slice(from);
+    })?;
+    Ok(())
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // What is behind these locks is whole at all times.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<P: Port> Unit<P> {
-    /// Copies bytes into the beginning of an array. They are not needed after that.
-    pub(super) fn upload(&self, to: &Mem<P>, bytes: &[u8], interrupt: &AtomicBool) -> Result<(), Failure> {
+    /// Copies bytes to the start of an array. Returns when it has read them.
+    pub(super) fn upload(&self, to: &Mem<P>, bytes: &[u8], settings: &Settings) -> Result<(), Failure> {
+        let interrupt = settings.team.interrupt();
         let mut staging = lock(&self.inward);
         let mut at = 0;
         while at < bytes.len() {
@@ -220,7 +248,7 @@ impl<P: Port> Unit<P> {
             let area = &mut staging.areas[now];
             let used = area.used;
             let pinned = area.ready(self, interrupt)?;
-            P::bytes(pinned)[used..used + piece].copy_from_slice(&bytes[at..at + piece]);
+            copy(&mut P::bytes(pinned)[used..used + piece], &bytes[at..at + piece], &settings.team)?;
             self.ask(self.port.copy_in(to.block()?, at, (&*pinned, used), piece))?;
             area.used = (used + piece).next_multiple_of(ALIGNED).min(AREA);
             at += piece;
@@ -228,14 +256,9 @@ impl<P: Port> Unit<P> {
         Ok(())
     }
 
-    /// Copies bytes of an array out, from the byte `at` on. Waits.
-    pub(super) fn download(
-        &self,
-        from: &Mem<P>,
-        at: usize,
-        bytes: &mut [u8],
-        interrupt: &AtomicBool,
-    ) -> Result<(), Failure> {
+    /// Copies the first bytes of an array out. Waits.
+    pub(super) fn download(&self, from: &Mem<P>, bytes: &mut [u8], settings: &Settings) -> Result<(), Failure> {
+        let interrupt = settings.team.interrupt();
         let mut staging = lock(&self.outward);
         let pieces = bytes.len().div_ceil(AREA);
         let range = |k: usize| k * AREA..bytes.len().min((k + 1) * AREA);
@@ -244,12 +267,12 @@ impl<P: Port> Unit<P> {
             if let Some(range) = ranges.get(k) {
                 let area = &mut staging.areas[k % 2];
                 let pinned = area.ready(self, interrupt)?;
-                self.ask(self.port.copy_out(from.block()?, at + range.start, (pinned, 0), range.len()))?;
+                self.ask(self.port.copy_out(from.block()?, range.start, (pinned, 0), range.len()))?;
                 area.until = Some(self.ask(self.port.record())?);
             }
             if let Some(range) = k.checked_sub(1).and_then(|k| ranges.get(k)) {
                 let pinned = staging.areas[(k - 1) % 2].ready(self, interrupt)?;
-                bytes[range.clone()].copy_from_slice(&P::bytes(pinned)[..range.len()]);
+                copy(&mut bytes[range.clone()], &P::bytes(pinned)[..range.len()], &settings.team)?;
             }
         }
         Ok(())

@@ -1,20 +1,22 @@
-//! GPUs: devices that enqueue copies and launches, and do not wait.
+//! GPUs: copies and launches are enqueued, and the host waits only for values that it needs.
 //!
 //! | file | what it has |
 //! |---|---|
-//! | `port.rs` | what a device does for the host: [`port::Port`] |
+//! | `port.rs` | the interface to a device: [`port::Port`] |
 //! | `cuda.rs`, `simulator.rs` | NVIDIA's driver and the simulator as ports |
-//! | `pool.rs` | memory within a budget |
-//! | `memory.rs` | arrays on the device, and copies through page-locked memory |
+//! | `pool.rs` | the caching allocator, with a budget |
+//! | `memory.rs` | arrays on the device, and staged copies |
 //! | `kept.rs` | results that stay on the device |
-//! | `run.rs` | compiled programs, and runs of them: the [`Device`](crate::native::device::Device) |
+//! | `compiled.rs` | compiled programs, and the repetition of runs that fail |
+//! | `run.rs` | runs: the [`Device`](crate::native::device::Device) |
 //!
 //! # Failures
-//! Kernels are enqueued without waiting for the one before. A check that fails sets a word of the run, and every kernel enqueued later does nothing: see
-//! [`port::Launching`]. The host looks at the word whenever it waits anyway, because it needs a number or a result, and at the end. If something has failed, the run is
-//! repeated from its arguments, this time waiting after each kernel, to find the first that fails and what it says. Streams cannot be repeated: there the host
-//! waits after each kernel, but for rounds that are repeated in smaller chunks if they fail ([`again`](crate::native::again)).
+//! Kernels are enqueued without waiting for the previous one. A check that fails sets a word of the run, and every later kernel does nothing: see
+//! [`port::Launching`]. The host reads the word whenever it waits for a number or a result, and at the end. If a check has failed, the run is
+//! repeated from its arguments with a wait after each kernel, to find the first failure and its operands. Streams cannot be repeated: there the host
+//! waits after each kernel, except in rounds that are repeated in smaller chunks if they fail ([`again`](crate::native::again)).
 
+mod compiled;
 mod cuda;
 mod kept;
 mod memory;
@@ -23,11 +25,11 @@ mod port;
 mod run;
 mod simulator;
 
+pub(crate) use compiled::{OnUnit, Taken};
 pub use kept::Kept;
 pub(crate) use kept::{KeptForm, Remote};
 pub use pool::PoolStats;
 pub use run::Traffic;
-pub(crate) use run::{OnUnit, Taken};
 pub use simulator::{Simulated, Simulator};
 
 use crate::native::fault::Failure;
@@ -36,26 +38,27 @@ use crate::native::{Input, Options};
 use crate::settings::Settings;
 use cuda::CudaPort;
 pub(in crate::native) use cuda::ptx;
-use deckle_diag::{Code, Diagnostic};
+use deckle_diag::{Code, Diagnostic, Span};
 use deckle_ir::array;
 use deckle_ir::entity::Func;
 use deckle_ir::schedule::Schedule;
+use deckle_runtime::OverBudget;
 use deckle_runtime::cuda::{Cuda, CudaError};
 use deckle_runtime::stream::Sink;
 use memory::Staging;
 use pool::{NoMemory, Pool};
 use port::{Port, PortError, Ported};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Without a budget, arrays may take so many hundredths of the memory that is free when a device is opened: the rest is for code, and for other programs.
+/// The default budget, in percent of the memory that is free when the device is opened. The rest is for code and for other programs.
 const SHARE: u64 = 90;
-/// A wait begins with so many looks, one right after the other. Then the thread sleeps between looks.
+/// A wait polls this many times without a pause. Then the thread sleeps between polls.
 const LOOKS: u32 = 2000;
-/// How long it sleeps first, and at most.
+/// The first and the longest sleep.
 const NAPS: [Duration; 2] = [Duration::from_micros(20), Duration::from_millis(1)];
-/// How long a device that is let go of may take to come to rest.
+/// How long to wait for a device to become idle before its memory is freed.
 const REST: Duration = Duration::from_secs(1);
 
 /// A device with its memory.
@@ -66,12 +69,12 @@ pub(crate) struct Unit<P: Port> {
     pool: Pool<P>,
     inward: Mutex<Staging<P>>,
     outward: Mutex<Staging<P>>,
-    /// Why nothing works on it any more.
+    /// Why the device has failed.
     lost: OnceLock<PortError>,
 }
 
 impl<P: Port> Unit<P> {
-    /// A device whose arrays may take so many bytes.
+    /// A device with a budget in bytes.
     pub(crate) fn new(port: P, budget: u64) -> Arc<Unit<P>> {
         static IDS: AtomicU64 = AtomicU64::new(0);
         Arc::new(Unit {
@@ -84,7 +87,7 @@ impl<P: Port> Unit<P> {
         })
     }
 
-    /// What a call of the port gave. A device that is lost stays lost.
+    /// The result of a call of the port. A device that is lost stays lost.
     fn ask<T>(&self, given: Ported<T>) -> Result<T, Failure> {
         given.map_err(|e| {
             if matches!(e, PortError::Lost(_) | PortError::Kernel(_)) {
@@ -99,11 +102,14 @@ impl<P: Port> Unit<P> {
             PortError::Lost(why) => Failure::Lost(format!("{}: {why}", self.port.name())),
             PortError::Steps(message) => Failure::Steps(message),
             PortError::Kernel(message) | PortError::Refused(message) => Failure::Bug(message),
-            PortError::OutOfMemory => Failure::Lost(format!("{} has no memory for itself", self.port.name())),
+            PortError::OutOfMemory => {
+                let (what, asked, in_use) = ("the driver".into(), 0, self.pool.stats().in_use);
+                Failure::DeviceMemory(OverBudget { what, asked, in_use, budget: None }, Span::NONE)
+            }
         }
     }
 
-    /// That the device works.
+    /// An error if the device has failed.
     fn works(&self) -> Result<(), Failure> {
         match self.lost.get() {
             Some(e) => Err(self.failure(e.clone())),
@@ -111,7 +117,7 @@ impl<P: Port> Unit<P> {
         }
     }
 
-    /// Waits until the device has come to a point. A look at the flag of the run is a look at the device: what hangs can be interrupted, and a device that is lost is noticed.
+    /// Waits for an event by polling, so that a kernel that does not terminate can be interrupted and a lost device is noticed.
     fn wait(&self, event: &P::Event, interrupt: &AtomicBool) -> Result<(), Failure> {
         let (mut looks, mut nap) = (0, NAPS[0]);
         while !self.ask(self.port.is_past(event))? {
@@ -131,7 +137,7 @@ impl<P: Port> Unit<P> {
 
     fn alloc(&self, bytes: usize, what: &str) -> Result<(P::Mem, usize), Failure> {
         self.pool.alloc(&self.port, bytes, what).map_err(|e| match e {
-            NoMemory::Over(e) => Failure::DeviceMemory(e, deckle_diag::Span::NONE),
+            NoMemory::Over(e) => Failure::DeviceMemory(e, Span::NONE),
             NoMemory::Port(e) => match self.ask::<()>(Err(e)) {
                 Err(failure) => failure,
                 Ok(()) => Failure::bug("an error that is none"),
@@ -143,23 +149,25 @@ impl<P: Port> Unit<P> {
 impl<P: Port> Drop for Unit<P> {
     fn drop(&mut self) {
         let begun = Instant::now();
-        let Ok(end) = self.port.record() else { return };
-        while begun.elapsed() < REST {
-            match self.port.is_past(&end) {
-                Ok(false) => std::thread::sleep(NAPS[0]),
-                Ok(true) => {
-                    for staging in [&mut self.inward, &mut self.outward] {
-                        staging.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner).rest();
-                    }
-                    return;
-                }
-                Err(_) => return,
+        let rests = || loop {
+            match self.port.record().and_then(|end| self.port.is_past(&end)) {
+                Ok(true) => return true,
+                Ok(false) if begun.elapsed() < REST => std::thread::sleep(NAPS[0]),
+                _ => return false,
             }
+        };
+        if rests() {
+            for staging in [&mut self.inward, &mut self.outward] {
+                staging.get_mut().unwrap_or_else(PoisonError::into_inner).rest();
+            }
+        } else {
+            // Freeing memory that the device uses would block.
+            self.pool.leak();
         }
     }
 }
 
-/// A GPU that programs run on: with a budget of memory, and results that stay there. Clones are handles of the same.
+/// A GPU with a memory budget. Clones are handles of the same device.
 #[derive(Clone, Debug)]
 pub struct Gpu(Which);
 
@@ -169,7 +177,7 @@ enum Which {
     Simulated(Arc<Unit<Simulator>>),
 }
 
-/// Does the same for either kind of device.
+/// The same expression for either kind of device.
 macro_rules! either {
     ($which:expr, $unit:ident => $body:expr) => {
         match $which {
@@ -180,7 +188,7 @@ macro_rules! either {
 }
 
 impl Gpu {
-    /// Opens NVIDIA's driver and the device of that number, whose arrays may take so many bytes together, or most of what is free.
+    /// Opens NVIDIA's driver and a device by its number. `memory` is the budget in bytes; the default is most of the free memory.
     ///
     /// # Errors
     /// There is no driver, an old one, no such device, or one that is too old.
@@ -191,24 +199,24 @@ impl Gpu {
         Ok(Gpu(Which::Cuda(Unit::new(port, memory.unwrap_or(free / 100 * SHARE)))))
     }
 
-    /// The simulator of GPUs, which is slow and strict: for tests.
+    /// The simulator of GPUs, for tests.
     #[doc(hidden)]
     pub fn simulated(simulator: Simulator, memory: Option<u64>) -> Gpu {
         let memory = memory.unwrap_or(simulator.bytes());
         Gpu(Which::Simulated(Unit::new(simulator, memory)))
     }
 
-    /// What it is called.
+    /// The name of the device.
     pub fn name(&self) -> String {
         either!(&self.0, unit => unit.port.name())
     }
 
-    /// What its arrays take.
+    /// Its memory.
     pub fn memory(&self) -> PoolStats {
         either!(&self.0, unit => unit.pool.stats())
     }
 
-    /// Tells devices apart.
+    /// Identifies the device.
     pub(crate) fn id(&self) -> u64 {
         either!(&self.0, unit => unit.id)
     }
@@ -235,7 +243,7 @@ impl Gpu {
 
 const DOCTOR: &str = "`deckle doctor` says what is found; without `--on gpu` the program runs on all cores";
 
-/// No GPU: why, and what to do.
+/// No GPU can be used.
 fn unavailable(e: CudaError) -> Box<Diagnostic> {
     Box::new(match &e {
         CudaError::Unavailable(_) => Diagnostic::nowhere(Code::NoGpu, e.to_string()).help(DOCTOR),

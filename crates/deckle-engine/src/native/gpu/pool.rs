@@ -1,9 +1,9 @@
-//! Memory of a device within a budget. What is freed is kept, and given to later arrays.
+//! A caching allocator for the memory of a device, with a budget.
 //!
-//! Everything that a device does is enqueued in one order, so memory may be handed out again as soon as the host lets go of it: whatever still uses it comes before whatever
-//! uses it next. Nobody waits.
+//! Freed memory is cached and reused for later arrays. All work of a device is on one stream, so memory can be reused as soon as the host frees it: its last use
+//! precedes the next one on the stream, and the host never waits.
 //!
-//! If there is no room, or the device has no more, what is kept is freed, and one more attempt is made; then it is an error that names the array.
+//! If the budget or the device has no room, the cache is freed and the allocation is repeated once; then it is an error that names the array.
 
 use crate::native::gpu::port::{Port, PortError};
 use deckle_runtime::OverBudget;
@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Sizes are multiples of this.
 const LEAST: usize = 256;
-/// An array is rounded up by at most one part in so many.
+/// A size is rounded up by at most this fraction (one part in eight), or to [`LEAST`].
 const ROUNDED: usize = 8;
 
 /// The memory of a device.
@@ -34,24 +34,24 @@ struct Books<P: Port> {
 /// Bytes of a pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolStats {
-    /// Held by arrays.
+    /// Bytes of live arrays.
     pub in_use: u64,
-    /// Kept for later arrays.
+    /// Bytes of freed memory that is cached.
     pub cached: u64,
-    /// The largest that `in_use` has been.
+    /// The peak of `in_use` since the last run began.
     pub peak: u64,
-    /// The most that both may be together.
+    /// The limit of `in_use` and `cached` together.
     pub budget: u64,
 }
 
-/// Why there is no memory.
+/// Why an allocation failed.
 #[derive(Debug)]
 pub(super) enum NoMemory {
     Over(OverBudget),
     Port(PortError),
 }
 
-/// How many bytes are allocated for an array.
+/// The bytes to allocate for an array.
 fn rounded(bytes: usize) -> Option<usize> {
     let grain = (bytes.checked_next_power_of_two()? / 2 / ROUNDED).max(LEAST);
     bytes.max(1).checked_next_multiple_of(grain)
@@ -73,18 +73,18 @@ impl<P: Port> Pool<P> {
         PoolStats { in_use: b.in_use, cached: b.cached, peak: b.peak, budget: self.budget }
     }
 
-    /// From now on `peak` is of what follows.
+    /// Starts a new peak.
     pub(super) fn reset_peak(&self) {
         let mut books = self.books();
         books.peak = books.in_use;
     }
 
-    /// How many bytes there is room for.
+    /// The bytes that can still be allocated.
     pub(super) fn room(&self) -> u64 {
         self.budget.saturating_sub(self.books().in_use)
     }
 
-    /// Memory for an array, and how large it is.
+    /// Allocates memory for an array; returns its capacity too.
     pub(super) fn alloc(&self, port: &P, bytes: usize, what: &str) -> Result<(P::Mem, usize), NoMemory> {
         let mut books = self.books();
         let over = |books: &Books<P>, budget: Option<u64>| {
@@ -118,7 +118,12 @@ impl<P: Port> Pool<P> {
         Ok((mem, size))
     }
 
-    /// Takes memory back.
+    /// Forgets the cache without freeing it.
+    pub(super) fn leak(&self) {
+        std::mem::take(&mut self.books().free).into_values().flatten().for_each(std::mem::forget);
+    }
+
+    /// Frees memory: it goes to the cache.
     pub(super) fn put(&self, mem: P::Mem, size: usize) {
         let mut books = self.books();
         books.in_use = books.in_use.saturating_sub(size as u64);
@@ -128,7 +133,7 @@ impl<P: Port> Pool<P> {
 }
 
 impl<P: Port> Books<P> {
-    /// Memory of about that size that is kept.
+    /// Cached memory of about that size.
     fn cached(&mut self, size: usize) -> Option<(usize, P::Mem)> {
         let (&found, list) = self.free.range_mut(size..=size.saturating_add(size / ROUNDED)).next()?;
         let mem = list.pop()?;
@@ -145,7 +150,7 @@ impl<P: Port> Books<P> {
         self.peak = self.peak.max(self.in_use);
     }
 
-    /// Gives what is kept back to the device.
+    /// Returns the cache to the device.
     fn clear(&mut self) {
         self.free.clear();
         self.cached = 0;

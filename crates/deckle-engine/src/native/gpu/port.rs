@@ -1,6 +1,6 @@
-//! What a GPU does for the host, and no more: raw memory, copies and launches that are enqueued, and events that say how far it is.
+//! The interface to a GPU: memory, asynchronous copies and launches on one stream, and events.
 //!
-//! NVIDIA's driver and the simulator implement it. Everything above (the pool, staging, deferred failures, what stays on the device) is written once and tested on
+//! NVIDIA's driver and the simulator implement it. Everything above (the pool, staging, deferred failures, results that stay on the device) is written once and tested on
 //! the simulator.
 
 use deckle_ir::loops::Function;
@@ -11,11 +11,11 @@ use std::fmt;
 pub(crate) enum PortError {
     /// The device has no memory left. The caller can free some and try again.
     OutOfMemory,
-    /// The device does not answer any more, and will not in this process. Says why.
+    /// The device has failed, and cannot be used again by this process. The reason.
     Lost(String),
-    /// A kernel did what no kernel may do. Nothing works after that.
+    /// A kernel made an invalid access, for example. The device cannot be used again by this process.
     Kernel(String),
-    /// A simulated kernel takes more steps than are simulated.
+    /// A simulated kernel exceeds the limit of steps.
     Steps(String),
     /// The call was refused.
     Refused(String),
@@ -32,54 +32,54 @@ impl fmt::Display for PortError {
     }
 }
 
-/// What a call of a port gives.
+/// The result of a call of a port.
 pub(crate) type Ported<T> = Result<T, PortError>;
 
-/// A device. What is enqueued happens in the order of the calls; the calls return at once.
+/// A device with one stream. Enqueued work runs in the order of the calls, which return at once.
 pub(crate) trait Port: fmt::Debug + Send + Sync + Sized + 'static {
     /// Memory of the device, freed when it is dropped.
     type Mem: fmt::Debug + Send + Sync;
-    /// Memory of this machine that is copied from and to.
+    /// Page-locked memory of this machine.
     type Pinned: fmt::Debug + Send;
-    /// A point in the order of what is enqueued.
+    /// A point on the stream.
     type Event: fmt::Debug + Send;
-    /// Kernels that are loaded.
+    /// Loaded kernels.
     type Code: fmt::Debug + Send + Sync;
 
     /// Its name.
     fn name(&self) -> String;
 
-    /// Memory of so many bytes, whatever they hold.
+    /// Allocates memory; its contents are unspecified.
     fn alloc(&self, bytes: usize) -> Ported<Self::Mem>;
 
-    /// Memory that was used before is handed out again. The simulator makes what it holds useless.
+    /// Cached memory is reused. The simulator overwrites its contents.
     fn reused(&self, _: &Self::Mem) {}
 
-    /// Memory of this machine.
+    /// Allocates page-locked memory of this machine.
     fn pinned(&self, bytes: usize) -> Ported<Self::Pinned>;
 
-    /// What it holds. Meaningless while a copy into it is enqueued.
+    /// Its contents. Unspecified while a copy into it is enqueued.
     fn bytes(pinned: &mut Self::Pinned) -> &mut [u8];
 
-    /// Enqueues a copy of memory of this machine, from a byte of it on, which stays as it is until an event recorded later is past.
+    /// Enqueues a copy from this machine, from a byte of `from` on. The caller neither writes nor frees `from` until an event recorded later is past.
     fn copy_in(&self, to: &Self::Mem, at: usize, from: (&Self::Pinned, usize), bytes: usize) -> Ported<()>;
 
-    /// Enqueues a copy to memory of this machine, from a byte of it on, which stays until an event recorded later is past.
+    /// Enqueues a copy to this machine, to a byte of `to` and what follows. The caller neither reads, writes nor frees `to` until an event recorded later is past.
     fn copy_out(&self, from: &Self::Mem, at: usize, to: (&mut Self::Pinned, usize), bytes: usize) -> Ported<()>;
 
     /// Enqueues a copy of the first bytes.
     fn copy(&self, from: &Self::Mem, to: &Self::Mem, bytes: usize) -> Ported<()>;
 
-    /// Enqueues that the first bytes are zero.
+    /// Enqueues setting the first bytes to zero.
     fn zero(&self, to: &Self::Mem, bytes: usize) -> Ported<()>;
 
     /// Enqueues a launch.
     fn launch(&self, code: &Self::Code, launching: &Launching<'_, Self>) -> Ported<()>;
 
-    /// The point after what is enqueued so far.
+    /// An event after all work that is enqueued so far.
     fn record(&self) -> Ported<Self::Event>;
 
-    /// Whether the device has come so far.
+    /// Whether the work before the event is done.
     fn is_past(&self, event: &Self::Event) -> Ported<bool>;
 
     /// The seconds between two events that are past.
@@ -88,16 +88,16 @@ pub(crate) trait Port: fmt::Debug + Send + Sync + Sized + 'static {
 
 /// A launch of a function.
 ///
-/// Its *record* is a word of a list: the function sets it where a check fails. If the word before is set, something that was launched earlier has failed; then
-/// the function does nothing but set its own. So no kernel works with what a failed one has left, though nobody waits between them, and the last word says whether anything
+/// Its *record* is a word of a list, which the function sets if a check fails. If the word before is set, an earlier launch has failed; the function then
+/// only sets its own. So no kernel uses the results of a failed one, though the host does not wait between them, and the last word tells whether any launch
 /// has failed.
 pub(crate) struct Launching<'a, P: Port> {
     pub function: &'a Function,
     pub grid: u64,
-    /// Memory, and how many bytes of it are the array.
+    /// Memory, and the bytes of the array in it.
     pub buffers: &'a [(&'a P::Mem, usize)],
     pub scalars: [i64; 2],
     pub records: &'a P::Mem,
-    /// Which word, after the first.
+    /// The index of the word before its record.
     pub record: usize,
 }

@@ -1,217 +1,71 @@
-//! Programs compiled for a GPU, and runs of them.
+//! Runs of programs on a GPU: the [`Device`].
 
 use crate::Settings;
-use crate::native::Options;
 use crate::native::device::{Device, Handle};
 use crate::native::fault::Failure;
 use crate::native::gpu::Unit;
-use crate::native::gpu::kept::{Kept, OnDevice, Remote};
+use crate::native::gpu::compiled::{OnUnit, Taken};
+use crate::native::gpu::kept::{COPY, OnDevice, Remote};
 use crate::native::gpu::memory::{Mem, SMALL};
 use crate::native::gpu::port::{Launching, Port};
-use crate::native::grid::{self, Layout};
-use crate::native::outside::{Input, collected, validated};
-use crate::native::pipeline::Timings;
-use crate::native::plan::Plan;
+use crate::native::grid;
+use crate::native::outside::Input;
 use crate::native::run::{self, Memory};
-use deckle_diag::Diagnostic;
-use deckle_io::tree;
-use deckle_ir::array;
-use deckle_ir::entity::Func;
-use deckle_ir::kernel::{self, Kernel, Node, Op, ROOT, Sink as KernelSink};
-use deckle_ir::loops::{Access, Function, GridLaunch, RECORD};
+use deckle_ir::kernel::{Kernel, Node, Op, ROOT, Sink};
+use deckle_ir::loops::{Access, GridLaunch, RECORD};
 use deckle_ir::scalar::{Scalar, ScalarType};
-use deckle_ir::schedule::Schedule;
-use deckle_ir::value::Value;
-use deckle_runtime::stream::Sink;
-use deckle_runtime::{Buffer, Data};
+use deckle_runtime::Buffer;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// So many launches have words for their failures. Then the host looks whether one has failed, and begins again.
+/// The number of launches that have a word for their failure. After that many the host looks whether one has failed, and reuses the words.
 const RECORDS: usize = 4096;
+/// The host runs at most about twice this many launches ahead of the device.
+const AHEAD: usize = 256;
 
-/// What a run took on a GPU.
+/// What a run did on a GPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Traffic {
-    /// How many functions were launched.
+    /// The number of kernels launched.
     pub launches: u64,
-    /// How long they ran, if [`Settings::measured`] asks for it.
+    /// Their total time, if [`Settings::measured`] is set.
     pub kernel_seconds: f64,
-    /// How many arrays were copied to the device, and their bytes.
+    /// The number of arrays copied to the device.
     pub copies_in: u64,
     /// Their bytes.
     pub bytes_in: u64,
-    /// How many times something was copied from it.
+    /// The number of reads from the device.
     pub copies_out: u64,
-    /// The bytes of that.
+    /// Their bytes.
     pub bytes_out: u64,
-    /// The most bytes that arrays took on the device.
+    /// The peak of the bytes of arrays on the device.
     pub device_bytes: u64,
 }
 
-/// A result.
-#[derive(Debug)]
-pub(crate) enum Taken {
-    Data(Data),
-    Kept(Kept),
-}
-
-/// Numbers that a kernel writes, where, and how many bytes they have.
+/// Numbers that a kernel writes: the array, the value and its bytes.
 type Written<P> = Vec<(Mem<P>, Scalar, usize)>;
 
-/// Loads kernels.
-type Load<'a, P> = dyn Fn(&[Function]) -> Result<<P as Port>::Code, Box<Diagnostic>> + 'a;
-
-/// A program on a device.
-#[derive(Debug)]
-pub(crate) struct OnUnit<P: Port> {
-    pub(super) unit: Arc<Unit<P>>,
-    plan: Plan,
-    launches: Vec<Vec<GridLaunch>>,
-    layout: Layout,
-    code: P::Code,
-    /// Whether a check may fail in a kernel.
-    can_fail: bool,
-}
-
-impl<P: Port> OnUnit<P> {
-    pub(crate) fn compile(
-        unit: Arc<Unit<P>>,
-        (program, func): (&array::Program, Func),
-        options: Options,
-        layout: Layout,
-        given: Option<&Schedule>,
-        load: &Load<'_, P>,
-    ) -> Result<OnUnit<P>, Box<Diagnostic>> {
-        let plan = Plan::new(program, func, options, &mut Timings::default())?;
-        let kernels = grid::lowered(&plan, layout, given)?;
-        let launches: Vec<_> = kernels.into_iter().map(|k| k.launches).collect();
-        let functions: Vec<Function> = functions(&launches).cloned().collect();
-        let code = load(&functions)?;
-        let can_fail = plan.program.nodes.iter().any(|n| matches!(n.op, Op::Check { .. }));
-        Ok(OnUnit { unit, plan, launches, layout, code, can_fail })
-    }
-
-    pub(crate) fn program(&self) -> &kernel::Program {
-        &self.plan.program
-    }
-
-    pub(crate) fn functions(&self) -> impl Iterator<Item = &Function> {
-        functions(&self.launches)
-    }
-
-    pub(crate) fn kernels(&self) -> usize {
-        self.launches.len()
-    }
-
-    /// Runs it on values.
-    pub(crate) fn run_values(&self, args: &[Value], settings: &Settings) -> Result<Value, Box<Diagnostic>> {
-        let report = |f: Failure| f.report(&self.plan.program);
-        let args = run::inputs(&self.plan, args, settings).map_err(report)?;
-        Ok(tree::value(&self.plan.result_ty, &self.call(args, settings)?, 0))
-    }
-
-    /// Runs it; the result comes back.
-    pub(crate) fn call(&self, args: Vec<Input>, settings: &Settings) -> Result<Data, Box<Diagnostic>> {
-        match self.run(args, None, false, settings).0? {
-            Taken::Data(data) => Ok(data),
-            Taken::Kept(kept) => kept.fetch(settings),
-        }
-    }
-
-    /// Runs it; the result comes back, or stays if that is asked for.
-    pub(crate) fn run(
-        &self,
-        args: Vec<Input>,
-        sink: Option<Box<dyn Sink>>,
-        keep: bool,
-        settings: &Settings,
-    ) -> (Result<Taken, Box<Diagnostic>>, Traffic) {
-        self.unit.pool.reset_peak();
-        let mut traffic = Traffic::default();
-        let taken = self.unit.works().and_then(|()| self.repeated(args, sink, keep, settings, &mut traffic));
-        traffic.device_bytes = self.unit.pool.stats().peak;
-        (taken.map_err(|f| f.report(&self.plan.program)), traffic)
-    }
-
-    /// Runs it without waiting for kernels. If one of them has failed, runs it again, to see what fails first.
-    fn repeated(
-        &self,
-        args: Vec<Input>,
-        sink: Option<Box<dyn Sink>>,
-        keep: bool,
-        settings: &Settings,
-        traffic: &mut Traffic,
-    ) -> Result<Taken, Failure> {
-        let args = self.brought(args, settings)?;
-        if !self.plan.program.streams().is_empty() {
-            let run = Run::new(self, false, settings)?;
-            let taken = run::stream(&self.plan, &run, args, sink, settings).map(Taken::Data);
-            run.add_to(traffic);
-            return taken;
-        }
-        let again = if self.can_fail { args.iter().map(Input::handle).collect::<Option<Vec<_>>>() } else { None };
-        let run = Run::new(self, false, settings)?;
-        let first = run.whole(args, keep);
-        run.add_to(traffic);
-        let taken = match (first, again) {
-            (Ok(taken), _) => taken,
-            (Err(failure), Some(args)) if run.has_failed(&failure) => {
-                drop(run);
-                let run = Run::new(self, true, settings)?;
-                let second = run.whole(args, keep);
-                run.add_to(traffic);
-                second?;
-                return Err(Failure::bug("a failure that could not be found again"));
-            }
-            (Err(failure), _) => return Err(failure),
-        };
-        match taken {
-            Taken::Data(data) => run::handed_over(&self.plan, sink, data, settings).map(Taken::Data),
-            kept => Ok(kept),
-        }
-    }
-
-    /// Arguments as a run that may be repeated takes them: what comes bit by bit is read, unless it is pulled.
-    fn brought(&self, args: Vec<Input>, settings: &Settings) -> Result<Vec<Input>, Failure> {
-        let one = |(k, input): (usize, Input)| match input {
-            Input::Kept(kept, _) if self.plan.pulled.get(k) == Some(&true) => {
-                Ok(Input::Data(kept.fetched(&settings.pool, settings.team.interrupt())?))
-            }
-            Input::Stream(source) if self.plan.pulled.get(k) == Some(&false) => {
-                let (ty, name) = (&self.plan.param_types[k], &self.plan.param_names[k]);
-                let source = validated(source, ty, name);
-                Ok(Input::Data(collected(source, ty, self.plan.cuts.whole_read, settings)?))
-            }
-            other => Ok(other),
-        };
-        args.into_iter().enumerate().map(one).collect()
-    }
-}
-
-fn functions(launches: &[Vec<GridLaunch>]) -> impl Iterator<Item = &Function> {
-    launches.iter().flatten().flat_map(GridLaunch::functions)
-}
-
 /// A run.
-struct Run<'a, P: Port> {
+pub(super) struct Run<'a, P: Port> {
     on: &'a OnUnit<P>,
     settings: &'a Settings,
     /// Whether the host waits after each kernel.
     careful: bool,
     /// A word that is zero, and one for each launch.
     records: Mem<P>,
-    /// How many launches have words, and of how many it is known that they did not fail.
+    /// The number of launches that have words, and how many of these are known not to have failed.
     launched: Cell<usize>,
     seen: Cell<usize>,
     traffic: Cell<Traffic>,
-    /// When the launches began and ended that are not measured yet.
+    /// Start and end of launches whose time has not been read yet.
     times: RefCell<Vec<[P::Event; 2]>>,
+    /// An event some launches ago.
+    mark: RefCell<Option<P::Event>>,
 }
 
 impl<'a, P: Port> Run<'a, P> {
-    fn new(on: &'a OnUnit<P>, careful: bool, settings: &'a Settings) -> Result<Run<'a, P>, Failure> {
+    pub(super) fn new(on: &'a OnUnit<P>, careful: bool, settings: &'a Settings) -> Result<Run<'a, P>, Failure> {
         // Compiled code may look at a whole record.
         let records = Mem::new(&on.unit, (1 + RECORDS + RECORD) * 8, "the failures of kernels")?;
         let run = Run {
@@ -223,13 +77,14 @@ impl<'a, P: Port> Run<'a, P> {
             seen: Cell::new(0),
             traffic: Cell::default(),
             times: RefCell::default(),
+            mark: RefCell::default(),
         };
         run.reset()?;
         Ok(run)
     }
 
-    /// Runs a program that is no stream.
-    fn whole(&self, args: Vec<Input>, keep: bool) -> Result<Taken, Failure> {
+    /// Runs a program without streams.
+    pub(super) fn whole(&self, args: Vec<Input>, keep: bool) -> Result<Taken, Failure> {
         let plan = &self.on.plan;
         run::execute(plan, self, args, None, self.settings, |memory, pushed| {
             if keep && plan.pushes.is_empty() && plan.result_ty.is_concrete() {
@@ -254,7 +109,7 @@ impl<'a, P: Port> Run<'a, P> {
         self.traffic.set(traffic);
     }
 
-    fn add_to(&self, traffic: &mut Traffic) {
+    pub(super) fn add_to(&self, traffic: &mut Traffic) {
         let own = self.traffic.take();
         traffic.launches += own.launches;
         traffic.kernel_seconds += own.kernel_seconds;
@@ -264,19 +119,19 @@ impl<'a, P: Port> Run<'a, P> {
         traffic.bytes_out += own.bytes_out;
     }
 
-    /// Nothing has failed.
+    /// Clears all words.
     fn reset(&self) -> Result<(), Failure> {
         self.launched.set(0);
         self.seen.set(0);
         self.unit().ask(self.unit().port.zero(self.records.block()?, self.records.bytes()))
     }
 
-    /// Whether there is something to know about launches that nobody has looked at.
+    /// Whether a launch may have failed, or has a time to be read.
     fn is_open(&self) -> bool {
         self.seen.get() < self.launched.get() && (self.on.can_fail || !self.times.borrow().is_empty())
     }
 
-    /// The word of the last launch is known: an error if something has failed.
+    /// Takes the word of the last launch: an error if a launch has failed.
     fn looked(&self, word: [u8; 8]) -> Result<(), Failure> {
         for [from, to] in self.times.take() {
             let seconds = self.unit().ask(self.unit().port.seconds(&from, &to))?;
@@ -300,22 +155,40 @@ impl<'a, P: Port> Run<'a, P> {
         self.looked(word)
     }
 
-    /// Whether a run has ended because a kernel failed, or might have if the host had looked.
-    fn has_failed(&self, failure: &Failure) -> bool {
+    /// Whether a kernel failed before the run ended with this failure.
+    pub(super) fn has_failed(&self, failure: &Failure) -> bool {
         matches!(failure, Failure::Unlocated) || matches!(self.look(), Err(Failure::Unlocated))
     }
 
     fn upload(&self, mem: &Mem<P>, bytes: &[u8]) -> Result<(), Failure> {
         self.count(|t| (t.copies_in, t.bytes_in) = (t.copies_in + 1, t.bytes_in + bytes.len() as u64));
-        self.unit().upload(mem, bytes, self.interrupt())
+        self.unit().upload(mem, bytes, self.settings)
     }
 
-    /// Gives the device what only the host has of an array.
-    fn bring(&self, mem: &Mem<P>) -> Result<(), Failure> {
-        match mem.take_ahead() {
-            Some(bytes) => self.upload(mem, &bytes[..mem.whole()]),
-            None => Ok(()),
+    /// Fills a buffer of this machine with an array.
+    fn fetched(&self, mem: &Mem<P>, buffer: Buffer) -> Result<Buffer, Failure> {
+        if mem.known().is_none() {
+            self.count(|t| (t.copies_out, t.bytes_out) = (t.copies_out + 1, t.bytes_out + mem.bytes() as u64));
         }
+        mem.fetch_into(buffer, self.settings)
+    }
+
+    /// Uploads an array that only the host has written.
+    fn bring(&self, mem: &Mem<P>) -> Result<(), Failure> {
+        mem.bring(|bytes| self.upload(mem, bytes))
+    }
+
+    /// Counts a launch. The host never runs far ahead of the device: a launch that finds the driver's queue full would block, and could not be interrupted.
+    fn launched(&self) -> Result<(), Failure> {
+        self.launched.set(self.launched.get() + 1);
+        self.count(|t| t.launches += 1);
+        if self.launched.get().is_multiple_of(AHEAD) {
+            let mark = self.unit().ask(self.unit().port.record())?;
+            if let Some(earlier) = self.mark.replace(Some(mark)) {
+                self.unit().wait(&earlier, self.interrupt())?;
+            }
+        }
+        Ok(())
     }
 
     /// The numbers that a kernel computes from numbers which the host knows: the counter of a loop, a size of its state. The host computes them too, or it would wait for the
@@ -335,7 +208,7 @@ impl<'a, P: Port> Run<'a, P> {
         };
         let (host, mut all) = (memory.host(), Vec::new());
         for sink in &kernel.sinks {
-            if let KernelSink::Write { space: ROOT, buf, at, value } = sink {
+            if let Sink::Write { space: ROOT, buf, at, value } = sink {
                 let (mem, size) = (memory.buffer(*buf)?, program.bufs[buf.index()].elem.bytes());
                 let is_number = mem.bytes() == size && mem.whole() == size;
                 if is_number && program.needs(&[*at, *value]).iter().all(is_known) {
@@ -385,8 +258,7 @@ impl<'a, P: Port> Run<'a, P> {
             if let Some(begun) = begun {
                 self.times.borrow_mut().push([begun, unit.ask(unit.port.record())?]);
             }
-            self.launched.set(self.launched.get() + 1);
-            self.count(|t| t.launches += 1);
+            self.launched()?;
         }
         Ok(())
     }
@@ -422,7 +294,7 @@ impl<P: Port> Device for Run<'_, P> {
                 drop(there);
                 Ok(Arc::try_unwrap(mem).unwrap_or_else(|mem| (*mem).clone()))
             }
-            _ => self.put(there.fetch(&self.settings.pool, self.interrupt())?, name),
+            _ => self.put(there.fetch(self.settings)?, name),
         }
     }
 
@@ -433,11 +305,16 @@ impl<P: Port> Device for Run<'_, P> {
 
     fn get(&self, mem: &Mem<P>) -> Result<Buffer, Failure> {
         self.look()?;
-        if mem.known().is_some() {
-            return mem.fetch(&self.settings.pool, self.interrupt());
+        self.fetched(mem, self.settings.pool.alloc(mem.bytes(), COPY)?)
+    }
+
+    fn get_result(&self, mem: &Mem<P>, elem: usize) -> Result<Buffer, Failure> {
+        if !self.settings.owned_results {
+            return self.get(mem);
         }
-        self.count(|t| (t.copies_out, t.bytes_out) = (t.copies_out + 1, t.bytes_out + mem.bytes() as u64));
-        mem.fetch(&self.settings.pool, self.interrupt())
+        self.look()?;
+        let Settings { pool, team, .. } = self.settings;
+        self.fetched(mem, pool.alloc_vec(mem.bytes(), elem, team, COPY)?)
     }
 
     fn element(&self, mem: &Mem<P>, ty: ScalarType, at: usize) -> Result<Scalar, Failure> {

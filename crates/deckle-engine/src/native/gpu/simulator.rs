@@ -1,11 +1,11 @@
-//! The simulator of GPUs as a [`Port`]: how schedules, and all of what the host does for a GPU, are tested without one.
+//! The simulator of GPUs as a [`Port`]. It tests schedules, and everything that the host does for a GPU, without one.
 //!
-//! A race, an access out of range, a load of what was never stored, or a barrier that not all threads reach is an internal error here.
+//! A race, an access out of range, a load of what was never stored, or a barrier that not all threads reach is an internal error.
 
 use crate::Settings;
 use crate::native::gpu::Unit;
+use crate::native::gpu::compiled::OnUnit;
 use crate::native::gpu::port::{Launching, Port, PortError, Ported};
-use crate::native::gpu::run::OnUnit;
 use crate::native::grid::Layout;
 use crate::native::{Input, Options};
 use deckle_diag::Diagnostic;
@@ -23,10 +23,10 @@ use std::time::Instant;
 
 /// What memory holds that nothing has been written to.
 const GARBAGE: u8 = 0xa5;
-/// The bytes of a device, unless something else is said.
+/// The default memory of a device in bytes.
 const BYTES: u64 = 4 << 30;
 
-/// A simulated device, and what goes wrong with it. Kernels run when they are launched.
+/// A simulated device, with faults to inject. Kernels run when they are launched.
 #[derive(Debug)]
 pub struct Simulator {
     bytes: u64,
@@ -45,19 +45,19 @@ impl Default for Simulator {
 }
 
 impl Simulator {
-    /// A device with so many bytes of memory.
+    /// A device with this memory in bytes.
     pub fn new(bytes: u64) -> Simulator {
         let (never, zero) = (u64::MAX, AtomicU64::new(0));
         let order = Mutex::new(Order::Ascending);
         Simulator { bytes, taken: Arc::default(), launches: zero, lost_after: never, stuck_after: never, order }
     }
 
-    /// After so many launches it does not answer any more.
+    /// The device is lost after this many launches.
     pub fn lost_after(self, launches: u64) -> Simulator {
         Simulator { lost_after: launches, ..self }
     }
 
-    /// After so many launches it comes to no end.
+    /// The launch of this number does not terminate.
     pub fn stuck_after(self, launches: u64) -> Simulator {
         Simulator { stuck_after: launches, ..self }
     }

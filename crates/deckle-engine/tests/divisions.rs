@@ -1,0 +1,262 @@
+//! How a grid divides points, at the borders of threads, warps, blocks and parts: scans, filters, scatters and rows of every size around these agree with the interpreter, and their bits do not depend on the
+//! order of blocks.
+
+use deckle_diag::SourceMap;
+use deckle_engine::{Cuts, Layout, Options, Order, Settings, Simulated, pipeline};
+use deckle_gen::Rng;
+use deckle_gen::compare::{same_bits, shown};
+use deckle_gen::schedules::leave_rounds;
+use deckle_ir::scalar::Scalar;
+use deckle_ir::schedule::{Grid, Schedule, Share, Take};
+use deckle_ir::value::Value;
+use deckle_syntax::Compiled;
+
+const PROGRAMS: &str = "
+def running(xs: [int]) = scan_incl(+, xs)
+def before(xs: [int]) = scan(+, 7, xs)
+def twice(xs: [int]) = scan(+, 0, scan_incl(+, xs))
+def affine(xs: [int]) = scan_incl(\\(a, b) (c, d) -> (a * c, b * c + d), [ (x, 1) : x in xs ])
+def highest(xs: [real]) = scan_incl(max, xs)
+def positive(xs: [int]) = filter(\\x -> x > 0, xs)
+def positions(xs: [real]) = [ i : i in iota(length(xs)); x in xs | is_nan(x) ]
+def both(xs: [int]) = let s = scan_incl(+, xs) in (s, sum(xs), fold(max, -1000000, s))
+def counts(xs: [int]) = histogram(+, 0, 5, [ x % 5 * (if x < 0 then -1 else 1) : x in xs ], xs)
+def bytes(xs: [int]) = histogram(max, 0u8, 3, [ i % 3 : i in iota(length(xs)) ], [ u8(x % 100 + 100) : x in xs ])
+def products(xs: [int]) = histogram(*, 1, 2, [ i % 2 : i in iota(length(xs)) ], [ 2 * x + 1 : x in xs ])
+def extremes(xs: [real]) = histogram(min, 1.0 / 0.0, 4, [ i % 4 : i in iota(length(xs)) ], xs)
+def flags(xs: [int]) = permute(\\new old -> new || old, fill(false, 101), [ abs(x) : x in xs ], [ x > 0 : x in xs ])
+def sums(xs: [real]) = scan_incl(+, xs)
+def row_sums(rows: [[int]]) = [ sum(r) : r in rows ]
+def row_tops(rows: [[int]]) = [ (fold(max, -1000, r), length(r)) : r in rows ]
+def nested(rows: [[int]]) = [ [ x * s : x in r ] : r in rows; s in [ sum(r) : r in rows ] ]
+def centred(rows: [[int]]) = [ let s = sum(r) in [ x - s : x in r ] : r in rows ]
+def some(rows: [[int]]) = [ (if length(r) > 2 then sum(r) else -1) : r in rows ]
+def row_counts(rows: [[int]]) = histogram(+, 0, 7, [ length(r) % 7 : r in rows ], [ sum(r) : r in rows ])
+def table(rows: [[int]]) = [ [ length(r) * i : i in iota(3) ] : r in rows ]
+def sparse(xs: [int]) = histogram(+, 0, 1000, [ abs(x) * 9 : x in xs ], xs)
+";
+
+fn compiled() -> Compiled {
+    let mut load = |_: &str, _: &str| Err("nothing is imported".to_string());
+    deckle_syntax::compile(&mut SourceMap::new(), "divisions.dk", PROGRAMS.as_bytes().to_vec(), &mut load)
+        .unwrap_or_else(|d| panic!("{d:?}"))
+}
+
+fn ints(n: usize, rng: &mut Rng) -> Value {
+    Value::array((0..n).map(|_| Value::int(rng.between(0, 200) - 100)).collect())
+}
+
+/// Numbers with signed zeros, infinities and NaN among them.
+fn reals(n: usize, rng: &mut Rng) -> Value {
+    let special = [f64::NAN, -0.0, 0.0, f64::INFINITY, f64::NEG_INFINITY];
+    let mut one = |_| match rng.below(12) {
+        k @ 0..5 => special[k],
+        k => k as f64 - 8.0,
+    };
+    Value::array((0..n).map(|k| Value::Scalar(Scalar::F64(one(k)))).collect())
+}
+
+/// Runs an entry with a layout, and its schedules changed, in three orders of blocks.
+fn agree(compiled: &Compiled, entry: &str, arg: &Value, layout: Layout, change: &dyn Fn(&mut Grid)) {
+    let func = compiled.entries.iter().find(|e| e.name == entry).unwrap().func;
+    let (program, args) = (&compiled.program, [arg.clone()]);
+    let expected = deckle_interp::run(program, func, &args, &deckle_interp::Options::default()).map(|o| o.value);
+    let options = Options { cuts: Cuts::small(), ..Options::default() };
+    let chosen = pipeline::scheduled_on_grid(program, func, options, layout, None).unwrap();
+    let mut given = Schedule::default();
+    for mut function in chosen.functions {
+        if let Some(threads) = &mut function.threads
+            && let Share::Grid(grid) = &mut threads.share
+        {
+            let in_rounds = matches!(grid.take, Take::Rounds { .. });
+            change(grid);
+            if in_rounds && !matches!(grid.take, Take::Rounds { .. }) {
+                leave_rounds(&mut function);
+            }
+            given.functions.push(function);
+        }
+    }
+    let simulated = Simulated::compile_as(program, func, options, layout, Some(&given));
+    let simulated = simulated.unwrap_or_else(|d| panic!("{entry}: {}\n{given}", d.message));
+    let mut first = None;
+    for order in [Order::Ascending, Order::Descending, Order::Shuffled(5)] {
+        let got = simulated.run_in(order, &args, &Settings::new(1, None));
+        let how = || format!("{entry}, {layout:?}, {order:?}\n{given}");
+        let value = got.unwrap_or_else(|d| panic!("{}: {}", how(), d.message));
+        let wanted = expected.as_ref().unwrap_or_else(|d| panic!("{entry}: {}", d.message));
+        // A fold of floats by their extremes, and integers: exact in any order.
+        assert_eq!(shown(&Ok(value.clone())), shown(&Ok(wanted.clone())), "{}", how());
+        assert!(
+            first.get_or_insert(value.clone()) == &value || same_bits(first.as_ref().unwrap(), &value),
+            "{}",
+            how()
+        );
+    }
+}
+
+/// Around the borders of a thread's points, of a warp, of a block, and of several parts.
+const SIZES: [usize; 11] = [0, 1, 2, 31, 33, 63, 65, 128, 129, 257, 600];
+
+fn layouts() -> [Layout; 3] {
+    [(64, None), (64, Some(3)), (128, Some(1))].map(|(threads, parts)| Layout { threads, parts, wide: Some(false) })
+}
+
+#[test]
+fn scans_and_filters_agree_at_every_border() {
+    let (compiled, mut rng) = (compiled(), Rng::new(11));
+    for n in SIZES {
+        let (xs, rs) = (ints(n, &mut rng), reals(n, &mut rng));
+        for (k, layout) in layouts().into_iter().enumerate() {
+            for each in [1, 4] {
+                let change = |grid: &mut Grid| {
+                    if let Take::Rounds { .. } | Take::Parts = grid.take {
+                        grid.take = Take::Rounds { each };
+                    }
+                };
+                for entry in ["running", "before", "twice", "affine", "positive"] {
+                    agree(&compiled, entry, &xs, layout, &change);
+                }
+                if n > 0 {
+                    agree(&compiled, "both", &xs, layout, &change);
+                }
+                for entry in ["highest", "positions"] {
+                    agree(&compiled, entry, &rs, layout, &change);
+                }
+            }
+            if k == 0 {
+                let parts = |grid: &mut Grid| {
+                    if let Take::Rounds { .. } = grid.take {
+                        grid.take = Take::Parts;
+                    }
+                };
+                ["running", "twice", "affine"].iter().for_each(|entry| agree(&compiled, entry, &xs, layout, &parts));
+            }
+        }
+    }
+}
+
+#[test]
+fn scatters_agree_with_and_without_bins() {
+    let (compiled, mut rng) = (compiled(), Rng::new(12));
+    for n in SIZES {
+        let (xs, rs) = (ints(n, &mut rng), reals(n, &mut rng));
+        for layout in layouts() {
+            for bytes in [16, 4096, 0] {
+                let change = |grid: &mut Grid| {
+                    if let Take::Binned { .. } = grid.take {
+                        grid.take = if bytes == 0 { Take::Strided } else { Take::Binned { bytes } };
+                    }
+                };
+                for entry in ["counts", "bytes", "products", "flags", "sparse"] {
+                    agree(&compiled, entry, &xs, layout, &change);
+                }
+                agree(&compiled, "extremes", &rs, layout, &change);
+            }
+        }
+    }
+}
+
+/// The sum before each thread of a block, and that of all, of what each has: as `docs/order-of-floats.md` says.
+fn block_scan(mine: &[f64]) -> (Vec<f64>, f64) {
+    let (mut before, mut running) = (Vec::new(), -0.0);
+    for warp in mine.chunks(32) {
+        let mut upto = warp.to_vec();
+        for apart in [1, 2, 4, 8, 16] {
+            upto = (0..32).map(|k| if k < apart { upto[k] } else { upto[k - apart] + upto[k] }).collect();
+        }
+        before.extend((0..32).map(|k| running + if k == 0 { -0.0 } else { upto[k - 1] }));
+        running += upto[31];
+    }
+    (before, running)
+}
+
+/// A scan without an initial value on a grid, as the page says: parts of so many points, `threads` in a block, `each` points of a thread in a round.
+fn scan_on_grid(xs: &[f64], part: usize, threads: usize, each: usize) -> Vec<f64> {
+    let sum = |xs: &mut dyn Iterator<Item = f64>| xs.fold(-0.0, |sum, x| sum + x);
+    let total = |xs: &[f64]| {
+        let mine: Vec<f64> = (0..threads).map(|t| sum(&mut xs.iter().copied().skip(t).step_by(threads))).collect();
+        let warps = mine.chunks(32).map(|warp| {
+            let mut all = warp.to_vec();
+            while all.len() > 1 {
+                all = all.chunks(2).map(|pair| pair[0] + pair[1]).collect();
+            }
+            all[0]
+        });
+        warps.reduce(|sum, warp| sum + warp).unwrap()
+    };
+    let adds: Vec<f64> = xs.chunks(part).map(total).collect();
+    let own = |t: usize| adds.len() * t / threads..adds.len() * (t + 1) / threads;
+    let sums: Vec<f64> = (0..threads).map(|t| sum(&mut adds[own(t)].iter().copied())).collect();
+    let (starts, _) = block_scan(&sums);
+    let mut befores = vec![0.0; adds.len()];
+    for (t, start) in starts.into_iter().enumerate() {
+        own(t).fold(-0.0 + start, |before, k| {
+            befores[k] = before;
+            before + adds[k]
+        });
+    }
+    let mut result = Vec::new();
+    for (points, mut carry) in xs.chunks(part).zip(befores) {
+        for round in points.chunks(threads * each) {
+            let of = |t: usize| &round[(t * each).min(round.len())..((t + 1) * each).min(round.len())];
+            let mine: Vec<f64> = (0..threads).map(|t| sum(&mut of(t).iter().copied())).collect();
+            let (before, total) = block_scan(&mine);
+            for (t, before) in before.into_iter().enumerate() {
+                let mut upto = -0.0;
+                for x in of(t) {
+                    upto += x;
+                    result.push((carry + before) + upto);
+                }
+            }
+            carry += total;
+        }
+    }
+    result
+}
+
+#[test]
+fn floats_are_scanned_in_the_order_of_the_page() {
+    let (compiled, mut rng) = (compiled(), Rng::new(13));
+    let func = compiled.entries.iter().find(|e| e.name == "sums").unwrap().func;
+    for n in SIZES {
+        let xs: Vec<f64> = (0..n).map(|_| rng.between(1, 1 << 40) as f64 / 3e7).collect();
+        let arg = Value::array(xs.iter().map(|x| Value::Scalar(Scalar::F64(*x))).collect());
+        for parts in [1, 3, 100] {
+            let layout = Layout { threads: 64, parts: Some(parts), wide: None };
+            let simulated = Simulated::compile(&compiled.program, func, Options::default(), layout).unwrap();
+            let got =
+                simulated.run_in(Order::Shuffled(1), std::slice::from_ref(&arg), &Settings::new(1, None)).unwrap();
+            let wanted = scan_on_grid(&xs, n.div_ceil(parts as usize).max(1), 64, 4);
+            let wanted = Value::array(wanted.into_iter().map(|x| Value::Scalar(Scalar::F64(x))).collect());
+            assert!(same_bits(&got, &wanted), "{n} elements in {parts} parts");
+        }
+    }
+}
+
+#[test]
+fn rows_agree_with_groups_of_every_width() {
+    let (compiled, mut rng) = (compiled(), Rng::new(14));
+    let rows = |lengths: &[usize], rng: &mut Rng| Value::array(lengths.iter().map(|n| ints(*n, rng)).collect());
+    let mut cases = vec![vec![], vec![0], vec![1], vec![300], vec![0; 40], vec![3; 70]];
+    cases.push((0..100).map(|_| rng.below(9)).collect());
+    cases.push((0..37).map(|k| if k == 20 { 500 } else { rng.below(40) }).collect());
+    for lengths in cases {
+        let arg = rows(&lengths, &mut rng);
+        for parts in [None, Some(2)] {
+            let layout = Layout { threads: 64, parts, wide: None };
+            for asked in [0, 2, 8, 16, 32, 64] {
+                // Only the function of this width is worth its threads.
+                let change = |grid: &mut Grid| {
+                    if let Take::Groups { width, at_least } = &mut grid.take {
+                        let is_asked = if asked < 32 { *width < 32 } else { *width == asked };
+                        *at_least = if is_asked && asked > 0 { 0 } else { i64::MAX };
+                        *width = if is_asked && asked > 0 { asked } else { *width };
+                    }
+                };
+                for entry in ["row_sums", "row_tops", "nested", "centred", "some", "row_counts", "table"] {
+                    agree(&compiled, entry, &arg, layout, &change);
+                }
+            }
+        }
+    }
+}
