@@ -18,8 +18,8 @@
 //!
 //! # Sizes
 //! Every variable has a type, and every array in it a [`Size`]. A size may mention variables in scope, positions, and
+//! size variables. A size variable is bound by the first variable (in arena order) whose type mentions it: a
 //! parameter, whose argument determines its value, or a statement such as `filter`, whose result does. A size that
-//! parameter, whose argument gives it its value, or a statement such as `filter`, whose result does. A size that
 //! leaves its scope (the type of a body's result, seen from outside) is rewritten in terms of the position if it can be, and
 //! otherwise becomes a new size variable with one more argument, the position: a jagged dimension.
 

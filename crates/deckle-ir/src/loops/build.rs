@@ -18,10 +18,10 @@
 //! ```
 //!
 //! # Where statements go
+//! Blocks that are being built form a stack; the innermost has depth [`Builder::depth`]. Statements go to the innermost, or with
 //! [`Builder::at_depth`] to an enclosing one, before the block that is being built inside it. [`Builder::hoist`] finds the outermost
 //! block in which all operands are defined. Constants always go to the outermost. The same expression of the same operands is built once per scope, and
 //! constants are folded.
-//! what is constant is folded.
 //!
 //! # Errors
 //! Ill-typed statements and unclosed blocks are built anyway; [`Builder::finish`] reports them.
