@@ -2,7 +2,7 @@
 //!
 //! - [`Unavailable`]: there is no usable LLVM. The interpreter still runs the program.
 //! - [`Refusal`]: LLVM rejected the code, or its output could not be linked. That is an error of the code generator, never of the
-//!   user of Deckle; the IR is saved for inspection.
+//!   user of Deckle; the error contains the IR for inspection.
 
 use std::fmt;
 use std::path::PathBuf;

@@ -1,6 +1,6 @@
 //! Where programs run.
 //!
-//! A backend is a value: [`Interp`], [`Seq`](const@Seq), [`Cpu`], [`Gpu`](const@Gpu). A program is compiled once, at its first call, for all but the first, regardless of the number of handles to it and
+//! A backend is a value: [`Interp`], [`Seq`](const@Seq), [`Cpu`], [`Gpu`](const@Gpu). Except for the first, a program is compiled once, at its first call, regardless of the number of handles to it and
 //! of the number of threads; all programs share the threads and the memory, unless a program has limits of its own.
 
 use deckle_diag::Diagnostic;

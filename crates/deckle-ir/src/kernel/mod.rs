@@ -346,8 +346,8 @@ pub enum Step {
     Run(Kernel),
     /// Makes a check, a node of the root.
     Check(Node),
-    /// Fills `order`: for each row the positions of its elements in the buffers of the keys, in ascending order of these, stable. Rows are given by offsets;
-    /// if not, there is one row.
+    /// Fills `order`: for each row the positions of its elements in the buffers of the keys, in ascending order of these, stable. Offsets give the rows;
+    /// without them, there is one row.
     Sort {
         /// Of `i64`, with the length of the keys.
         order: Buf,

@@ -16,9 +16,9 @@
 //! ```
 //!
 //! # Invariants
-//! - The sources and sinks are the parameters pulled and the results pushed by the steps inside. They are pulled and pushed in streams only.
+//! - The sources and sinks are the parameters pulled and the results pushed by the steps inside. Steps outside pull and push only sources and sinks of some stream.
 //! - A buffer that a round passes to the next one is a part of the state. All others that a round allocates are allocated anew in each.
-//! - The buffers that a round writes are allocated in the stream, so that a checkpoint can share the memory from before the round.
+//! - The buffers that a round writes are bound in the stream, so that a checkpoint can keep their earlier memory.
 //! - Streams are not nested.
 
 use super::*;
