@@ -61,7 +61,7 @@ fn traversals(out: &mut String, program: &Program, func: Func, words: &Words<'_>
     }
     let n = streams.traversals.len();
     let verdict = match &streams.fault {
-        None => "each sequence is traversed once, and nothing is kept".to_string(),
+        None => "each sequence is traversed once, and nothing of it is stored".to_string(),
         Some(Fault::TooLarge(_)) => "too large to decide".to_string(),
         Some(Fault::Order(_) | Fault::Rates(_)) => "cannot run in one pass: see `deckle check`".to_string(),
     };
@@ -131,6 +131,6 @@ fn verdict(lift: &Lift, words: &Words<'_>, body: Body) -> String {
         Lift::Invariant => "invariant".into(),
         Lift::Regular => "regular".into(),
         Lift::Ragged(Some(size)) => format!("ragged, because its length `{}` depends on `{i}`", words.size(size)),
-        Lift::Ragged(None) => "ragged, because only a run tells its length".into(),
+        Lift::Ragged(None) => "ragged, because its length is known only at run time".into(),
     }
 }

@@ -57,7 +57,7 @@ def main(xs: [f64], ks: [int]) =
     let shown = explain(&folder, &["a.dk"]);
     let out = String::from_utf8_lossy(&shown.stdout);
     for why in [
-        "it reads `high`, of which it needs all",
+        "it reads `high`, all of which it needs",
         "how far it goes depends on the size of `near`",
         "how large `near` is depends on the size of `near`",
         "which must be there",

@@ -117,7 +117,7 @@ fn cost_takes_names_of_sizes() {
     assert_eq!(code, 0, "{err}");
     let work = out.lines().find(|l| l.contains("work")).unwrap();
     assert!(work.ends_with("4_000"), "the bound k ≤ n is used:\n{out}");
-    assert!(out.contains("k ≤ n, how many elements are kept"), "{out}");
+    assert!(out.contains("k ≤ n, the number of elements that pass"), "{out}");
 }
 
 const GROUPS: &str = "def main(n: int) =

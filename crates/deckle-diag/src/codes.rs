@@ -298,7 +298,7 @@ codes! {
     /// Apply the operator to each element, with a comprehension or `map`. Whether two vectors are equal is `all({ x ==
     /// y : x in xs; y in ys })`.
     NoInstance = "D0202", User, "an operator that its operands do not have";
-    /// A type, or how many dimensions an array has, cannot be told from what is there.
+    /// A type, or how many dimensions an array has, cannot be determined from what is there.
     ///
     /// ```dk error
     /// def main(n: int) = length([])

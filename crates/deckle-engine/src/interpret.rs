@@ -226,7 +226,7 @@ fn check_room(bytes: u64, tree: u64) -> Result<(), Box<Diagnostic>> {
         "the interpreter has arguments as a whole: this one takes more than {bytes}, and {free} of memory are free"
     );
     Err(Box::new(Diagnostic::nowhere(Code::LimitExceeded, message).help(
-        "run it as native code, without `--on interp`: that has arguments in flat memory, and goes through sequences in chunks",
+        "run it as native code, without `--on interp`: that has arguments in flat memory, and traverses sequences in chunks",
     )))
 }
 

@@ -241,5 +241,5 @@ fn functions_that_another_share_has_are_known() {
     given.functions.iter_mut().filter(|f| f.name == "k1").for_each(|f| f.threads = one);
     assert_eq!(names(&scheduled(Some(&given)).unwrap()), ["k0", "k1"]);
     given.functions[0].name = "k9".into();
-    assert!(scheduled(Some(&given)).unwrap_err().message.contains("`k9`, which the program has not"));
+    assert!(scheduled(Some(&given)).unwrap_err().message.contains("`k9`, which the program does not have"));
 }

@@ -7,8 +7,8 @@
 //!            writes the result, f64
 //!       2  the result: over n (dense)
 //!            writes the result, f64
-//!            apart from 1: it reads `squares`, of which it needs all
-//!   `squares` is kept in memory: it is used more than once, and computing it again costs more than a load
+//!            apart from 1: it reads `squares`, all of which it needs
+//!   `squares` is materialised: it is used more than once, and computing it again costs more than a load
 //! ```
 
 use crate::facts::product_of;
@@ -165,12 +165,12 @@ impl Teller<'_> {
                 Op::Load(from, at) if from == *b => Some(at),
                 _ => None,
             };
-            // What is read only where it was written could have been passed on; the notes tell why it is kept.
+            // What is read only where it was written could have been passed on; the notes say why it is materialised.
             let there = |at: Node| {
                 let here = |s: &Sink| matches!(s, Sink::Write { buf, at: to, .. } if buf == b && *to == at);
                 p.space_of(at) != ROOT && first.sinks.iter().any(here)
             };
-            let how = if needed.iter().filter_map(at).all(there) { "which is kept" } else { "of which it needs all" };
+            let how = if needed.iter().filter_map(at).all(there) { "which is materialised" } else { "all of which it needs" };
             return format!("it reads {}, {how}", self.named(*b));
         }
         if let Some(b) = second.sinks.iter().flat_map(targets).find(|b| written.contains(b)) {

@@ -262,7 +262,7 @@ fn what_a_traversal_decides_cannot_choose_it() {
     let compiled = deckle_syntax::compile(&mut sources, "first.dk", text.as_bytes().to_vec(), &mut load).unwrap();
     let chunked = chunk(&simplify(&compiled.program), compiled.entries[0].func, Cuts::default());
     let Err(Unchunked::Whole(whole)) = chunked else { panic!("{chunked:?}") };
-    assert_eq!(whole.why, "it needs what a traversal gives while that goes on");
+    assert_eq!(whole.why, "it needs a result of a traversal before that ends");
 }
 
 #[test]

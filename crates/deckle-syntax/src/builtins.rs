@@ -96,8 +96,8 @@ builtins! {
         "reverse" "special" "`reverse(a, axis)`: from last to first along an axis, which must be a literal.";
         "take" "int, [a] -> [a]" "The first `n` elements, or all if there are fewer.";
         "drop" "int, [a] -> [a]" "All but the first `n` elements.";
-        "init" "[a] -> [a]" "All but the last element; of nothing, nothing.";
-        "tail" "[a] -> [a]" "All but the first element; of nothing, nothing.";
+        "init" "[a] -> [a]" "All elements but the last; none if there are none.";
+        "tail" "[a] -> [a]" "All elements but the first; none if there are none.";
         "pad" "int, int, a, [a] -> [a]" "`pad(lo, hi, x, xs)`: `lo` times `x` before and `hi` times after.";
         "pad_on" "special" "`pad_on(axis, lo, hi, x, a)`: the same along an axis, which must be a literal.";
     }
@@ -123,8 +123,8 @@ builtins! {
         "fold1" "fn(a, a) a, c<a> -> a" "The same without a start; at least one element is needed.";
         "fold_all" "special" "`fold_all(f, z, a)`: all elements of all dimensions combined.";
         "fold_ordered" "fn(b, a) b, b, c<a> -> b" "`fold_ordered(f, s, xs)`: a state that starts from `s` and takes one element after another. It has a type of its own, and `f` need not be associative; so this is one step at a time.";
-        "sum" "c<n:num> -> n" "The sum; of nothing, 0.";
-        "product" "c<n:num> -> n" "The product; of nothing, 1.";
+        "sum" "c<n:num> -> n" "The sum; 0 if there are no elements.";
+        "product" "c<n:num> -> n" "The product; 1 if there are no elements.";
         "min" "c<n:num> -> n" "The least; at least one element is needed.";
         "max" "c<n:num> -> n" "The greatest; at least one element is needed.";
         "any" "c<bool> -> bool" "Whether any is true.";
@@ -159,8 +159,8 @@ builtins! {
         "seq" "[a] -> {a}" "Streams the elements of a vector.";
         "rows" "[a] -> {a}" "Streams the rows of an array; another name for `seq`.";
         "produce" "int, fn(int) a -> {a}" "The sequence of `f(i)` for `i` from 0 below `n`.";
-        "tiles" "[a], int -> {[a]}" "The pieces of a vector of at most so many elements.";
-        "tiles" "[[a]], int, int -> {[[a]]}" "The sub-arrays of a matrix of at most so many rows and columns, row by row.";
+        "tiles" "[a], int -> {[a]}" "The pieces of a vector, of at most the given number of elements.";
+        "tiles" "[[a]], int, int -> {[[a]]}" "The sub-arrays of a matrix, of at most the given numbers of rows and columns, row by row.";
         "tiles" "[[[a]]], int, int, int -> {[[[a]]]}" "The same for rank 3.";
         "elements" "special" "`elements(s)`: all elements of all arrays of a sequence, as one vector.";
         "tabulate" "{[a]} -> [[a]]" "Materialises a sequence of arrays as one array, cut to the least extent along each inner dimension.";

@@ -45,7 +45,7 @@ impl Prediction {
         symbols.map(|(k, s)| (SizeVar(k as u32), s)).filter(|(v, _)| *v != CHUNK && *v != THREADS).collect()
     }
 
-    /// A symbol and its bound: `k ≤ n, how many elements are kept`.
+    /// A symbol and its bound: `k ≤ n, the number of elements that pass`.
     pub fn describe(&self, symbol: &Symbol) -> String {
         let at = (0..symbol.arity).rev().map(Size::pos).collect::<Vec<_>>();
         let name = self.applied(symbol, &at, symbol.arity);

@@ -133,7 +133,7 @@ impl Teller<'_> {
 
     /// The three remedies, as source text.
     fn remedies(&self, mut d: Diagnostic, place: Place, reason: Reason, late: Option<Place>) -> Diagnostic {
-        d = d.note("a sequence is traversed once, and nothing is kept of it");
+        d = d.note("a sequence is traversed once, and nothing of it is stored");
         // The traversed sequence: for an append the second operand, for a fold that is known too late its operand.
         let again = match reason {
             Reason::Starts(_) => late.map_or(Vec::new(), |p| self.sequences(p)),
@@ -188,7 +188,7 @@ impl Teller<'_> {
         let names: Vec<String> = seqs.iter().filter_map(|s| self.name(*s)).collect();
         let first = names.first().cloned().unwrap_or("the sequence".into());
         let last = names.last().cloned().unwrap_or("the sequence".into());
-        d.note("a sequence is traversed once, and nothing is kept of it; one side would run ahead of the other")
+        d.note("a sequence is traversed once, and nothing of it is stored; one side would run ahead of the other")
             .help(format!("materialise: `tab({first})` and `tab({last})` in their places; `--materialize` does so"))
             .help("recompute: write what both are made from a second time, so that there are two traversals of it")
             .help("restructure: make both sides in one comprehension, as a tuple, and `unzip` it")

@@ -7,7 +7,7 @@ use deckle_runtime::pool::Bytes;
 use deckle_runtime::{Interrupted, OverBudget, stream};
 
 /// What is said when whoever took the result has gone.
-pub(crate) const CLOSED: &str = "nobody takes the result any more";
+pub(crate) const CLOSED: &str = "the consumer of the result is closed";
 
 /// Why a run ends early.
 #[derive(Debug)]
@@ -143,7 +143,7 @@ impl Failure {
             Failure::Stream(e) => match e.downcast::<Diagnostic>() {
                 Ok(d) => *d,
                 Err(e) => Diagnostic::nowhere(Code::Stream, e.to_string())
-                    .help("what came before it was gone through: see to what the elements come from, or go to"),
+                    .help("the elements before it were processed: check their source and their sink"),
             },
             Failure::Closed => Diagnostic::nowhere(Code::Stream, CLOSED),
             Failure::Interrupted => Fault::Interrupted.report(Span::NONE, &[]),

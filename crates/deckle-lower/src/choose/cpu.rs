@@ -153,7 +153,7 @@ impl Chooser<'_> {
             return None;
         }
         let level = Level::Lines { together: cuts.whole_lines, non_temporal: true };
-        let lines = Nest::level(level, inside, "rows end anywhere in a line, and the arrays do not fit the caches");
+        let lines = Nest::level(level, inside, "rows end within cache lines, and the arrays do not fit the caches");
         let many = cuts.non_temporal / rows.bytes;
         Some(Nest::when(When::Elements(many), lines, self.cached(dim, items)))
     }

@@ -223,7 +223,7 @@ pub(super) fn group(text: &Text<'_>, stmts: Vec<Var>, results: &[Var]) -> Result
         // A value is known at the end of the traversal.
         let known = |v: &Var| group.stmts.contains(v) && !is_seq(v);
         if text.uses(s).iter().any(known) {
-            return Err(Whole::new("it needs what a traversal gives while that goes on", function.span(s)));
+            return Err(Whole::new("it needs a result of a traversal before that ends", function.span(s)));
         }
         if results.contains(&s) && !function.ty(s).is_seq() {
             return Err(Whole::new("the result holds several sequences", function.span(s)));

@@ -141,11 +141,11 @@ fn branch(
     let function = text.function;
     let span = function.span(s);
     if text.decided.len() >= CONDITIONS {
-        return Err(Whole::new(format!("more than {CONDITIONS} conditions choose what is gone through"), span));
+        return Err(Whole::new(format!("more than {CONDITIONS} conditions select the traversals"), span));
     }
     // The branch is selected before the traversal.
     if stmts.contains(&cond) {
-        return Err(Whole::new("it needs what a traversal gives while that goes on", span));
+        return Err(Whole::new("it needs a result of a traversal before that ends", span));
     }
     let gives = stmts.iter().copied().filter(|v| !text.is_seq(*v) || results.contains(v)).collect();
     let way = |body: Body| {
@@ -164,7 +164,7 @@ fn in_order(text: &Text<'_>, mut left: Vec<(Vec<Var>, Unit)>) -> Result<Vec<Unit
     let mut done = Vec::new();
     while !left.is_empty() {
         let ready = left.iter().position(|(stmts, _)| text.outside(stmts).iter().all(|v| !missing.contains(v)));
-        let why = || Whole::new("it needs what a traversal gives while that goes on", text.function.span);
+        let why = || Whole::new("it needs a result of a traversal before that ends", text.function.span);
         let (stmts, unit) = left.remove(ready.ok_or_else(why)?);
         stmts.iter().for_each(|s| {
             missing.remove(s);

@@ -148,7 +148,7 @@ impl<'p> Flattener<'p> {
                 let why =
                     if used.repeated { "is used for each element of something else" } else { "is used more than once" };
                 let note =
-                    format!("{} is kept in memory: it {why}, and computing it again costs more than a load", self.name);
+                    format!("{} is materialised: it {why}, and computing it again costs more than a load", self.name);
                 if !self.k.notes.contains(&note) {
                     self.k.notes.push(note);
                 }

@@ -275,7 +275,7 @@ impl Emitter<'_> {
                 self.set_mask(outer);
                 Ok(after)
             }
-            _ => Err(format!("{space} cannot be gone through in lanes")),
+            _ => Err(format!("{space} cannot be traversed in lanes")),
         }
     }
 

@@ -79,7 +79,7 @@ impl fmt::Display for Error {
         match self {
             Error::OverBudget(e) => e.fmt(f),
             Error::Interrupted => f.write_str("interrupted"),
-            Error::Closed => f.write_str("nobody takes the elements any more"),
+            Error::Closed => f.write_str("the consumer of the elements is closed"),
             Error::Failed(e) => e.fmt(f),
         }
     }

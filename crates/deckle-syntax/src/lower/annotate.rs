@@ -70,7 +70,7 @@ impl FnLower<'_> {
             if mentioned && !told {
                 let d = Diagnostic::new(
                     Code::Ambiguous,
-                    format!("the size `{name}` cannot be told from the length of an array"),
+                    format!("the size `{name}` cannot be determined from the length of an array"),
                     span,
                     "how large?",
                 )

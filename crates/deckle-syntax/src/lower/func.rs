@@ -260,7 +260,7 @@ impl<'a> FnLower<'a> {
         }
         Err(Diagnostic::new(
             Code::Ambiguous,
-            "this size cannot be told from the arguments",
+            "this size cannot be determined from the arguments",
             span,
             "a size that no array has",
         )
@@ -281,7 +281,7 @@ impl<'a> FnLower<'a> {
                 let span = written.map_or(Span::NONE, |t| self.ast()[t].span);
                 return Err(Diagnostic::new(
                     Code::Ambiguous,
-                    format!("the size `{name}` cannot be told from this argument"),
+                    format!("the size `{name}` cannot be determined from this argument"),
                     span,
                     format!("does not tell `{name}`"),
                 )

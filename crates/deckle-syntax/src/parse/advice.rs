@@ -96,7 +96,7 @@ impl Parser<'_> {
             Tok::DotDot | Tok::DotDotLt | Tok::DotDotEq => "a range needs a start: `0..n`".into(),
             Tok::For => "for every element write `{ e : x in xs }`; to repeat, `loop acc = 0 for i < n do ..`".into(),
             Tok::While => "a loop starts with its state: `loop x = 1 while x < n do x * 2`".into(),
-            Tok::Def if !self.token().first => "functions are defined side by side, not inside each other".into(),
+            Tok::Def if !self.token().first => "functions cannot be nested".into(),
             Tok::Underscore => "`_` stands only where a name would be bound".into(),
             Tok::ColonColon if self.in_square() => NO_STEP.into(),
             _ if matches!(before.tok, Tok::DotDot | Tok::DotDotLt) => "a range needs an end: `0..n`".into(),
@@ -115,7 +115,7 @@ impl Parser<'_> {
     /// Advice on the end of the parameters of a lambda.
     fn advice_on_parameters(&self) -> Option<String> {
         Some(match self.tok() {
-            Tok::Comma => "parameters stand side by side: `\\x y -> e`".into(),
+            Tok::Comma => "parameters are separated by spaces: `\\x y -> e`".into(),
             Tok::Colon => "the types of these parameters are found by themselves".into(),
             _ => LAMBDA.into(),
         })

@@ -155,8 +155,8 @@ macro_rules! reductions {
 
 impl<T: Num> Seq<T> {
     reductions! { i64:
-        sum Sum T, "The sum; of nothing, 0.", "[1, 2]" => "3";
-        product Product T, "The product; of nothing, 1.", "[2, 3]" => "6";
+        sum Sum T, "The sum; 0 if there are no elements.", "[1, 2]" => "3";
+        product Product T, "The product; 1 if there are no elements.", "[2, 3]" => "6";
         min Min T, "The least; no elements are an error.", "[2, 3]" => "2";
         max Max T, "The greatest; no elements are an error.", "[2, 3]" => "3";
         argmin ArgMin i64, "The position of the first least element; no elements are an error.", "[2, 1, 1]" => "1";
