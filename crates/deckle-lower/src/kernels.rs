@@ -170,7 +170,8 @@ impl Teller<'_> {
                 let here = |s: &Sink| matches!(s, Sink::Write { buf, at: to, .. } if buf == b && *to == at);
                 p.space_of(at) != ROOT && first.sinks.iter().any(here)
             };
-            let how = if needed.iter().filter_map(at).all(there) { "which is materialised" } else { "all of which it needs" };
+            let how =
+                if needed.iter().filter_map(at).all(there) { "which is materialised" } else { "all of which it needs" };
             return format!("it reads {}, {how}", self.named(*b));
         }
         if let Some(b) = second.sinks.iter().flat_map(targets).find(|b| written.contains(b)) {

@@ -91,15 +91,25 @@ impl Walk<'_> {
             }
             Op::Filter | Op::Compact => {
                 let (n, elem) = items(0);
-                let k =
-                    self.unknown("k", 0, Some(n.size.clone()), function.span(v), "the number of elements that pass".into());
+                let k = self.unknown(
+                    "k",
+                    0,
+                    Some(n.size.clone()),
+                    function.span(v),
+                    "the number of elements that pass".into(),
+                );
                 let elem = self.reordered(v, &n.size, &elem);
                 Shape::coll(false, k, elem)
             }
             Op::Partition => {
                 let (n, elem) = items(0);
-                let k =
-                    self.unknown("k", 0, Some(n.size.clone()), function.span(v), "the number of elements that pass".into());
+                let k = self.unknown(
+                    "k",
+                    0,
+                    Some(n.size.clone()),
+                    function.span(v),
+                    "the number of elements that pass".into(),
+                );
                 let others = match n.exact && k.exact {
                     true => int(n.size.sub(&k.size)),
                     false => Bound::at_most(n.size.clone()),
