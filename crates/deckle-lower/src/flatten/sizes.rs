@@ -633,12 +633,24 @@ impl<'p> Flattener<'p> {
                 Ok(Some(Shown { size: self.fold(walk.inner, spec, ctx, &[0])?[0], always: false }))
             }
             (Val::Tuple(parts), _) => {
+                let mut found: Option<Shown> = None;
                 for (p, t) in parts.iter().zip(parts_of(ty)?) {
-                    if let Some(shown) = self.find_size(p, t, wanted, nested, ctx)? {
+                    let Some(next) = self.find_size(p, t, wanted, nested, ctx)? else { continue };
+                    // If one component has no rows, the next one gives the size.
+                    let shown = match found {
+                        Some(Shown { size, .. }) => {
+                            let (zero, always) = (self.k.int(0), next.always);
+                            let is_there = self.ge(size, zero);
+                            Shown { size: self.k.select(is_there, size, next.size), always }
+                        }
+                        None => next,
+                    };
+                    if shown.always || !wanted.at.is_empty() {
                         return Ok(Some(shown));
                     }
+                    found = Some(shown);
                 }
-                Ok(None)
+                Ok(found)
             }
             _ => Ok(None),
         }
