@@ -237,7 +237,7 @@ fn a_schedule_is_printed_changed_and_followed() {
     dir.file("no.txt", "function k0 {\n  s1: fold {\n");
     refused("no.txt", &["D0403", "`no.txt`", "2:12: expected a node"]);
     dir.file("far.txt", "function k9 { }\n");
-    refused("far.txt", &["D0403", "`k9`, which the program has not"]);
+    refused("far.txt", &["D0403", "`k9`, which the program does not have"]);
     refused("none.txt", &["D0403", "`none.txt`", "No such file"]);
     let on = ["run", "sum.dk", "xs=[1]", "--schedule", "chosen.txt", "--on", "interp"];
     dir.deckle(&on).fails(3, &["`--schedule` is for compiled programs"]);

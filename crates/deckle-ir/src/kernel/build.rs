@@ -22,15 +22,15 @@ impl Default for Program {
             nodes: Vec::new(),
             bufs: Vec::new(),
             sites: Vec::new(),
-            made_sites: HashMap::new(),
+            made_sites: FxHashMap::default(),
             data: Vec::new(),
             params: Vec::new(),
             steps: Vec::new(),
             result: Rep::Tuple(Vec::new()),
             notes: Vec::new(),
             settled: BTreeSet::new(),
-            made_nodes: HashMap::new(),
-            made_spaces: HashMap::new(),
+            made_nodes: FxHashMap::default(),
+            made_spaces: FxHashMap::default(),
         }
     }
 }

@@ -34,6 +34,7 @@
 use crate::array::{BinOp, UnOp};
 use crate::scalar::{Scalar, ScalarType};
 use deckle_diag::{Diagnostic, Span};
+use rustc_hash::FxHashMap;
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 
@@ -461,9 +462,9 @@ pub struct Program {
     pub notes: Vec<String>,
     /// Checks of the root that steps make before every kernel that needs them, if that has been determined: see [`Program::silent`].
     pub settled: BTreeSet<Node>,
-    pub(crate) made_nodes: HashMap<NodeData, Node>,
-    pub(crate) made_spaces: HashMap<SpaceData, Space>,
-    pub(crate) made_sites: HashMap<SiteData, Site>,
+    pub(crate) made_nodes: FxHashMap<NodeData, Node>,
+    pub(crate) made_spaces: FxHashMap<SpaceData, Space>,
+    pub(crate) made_sites: FxHashMap<SiteData, Site>,
 }
 
 /// The space with one point.

@@ -115,7 +115,7 @@ impl Program {
     }
 
     fn without_operands(&self, which: impl Fn(Node) -> bool) -> Program {
-        let mut silent = Program { made_nodes: HashMap::new(), ..self.clone() };
+        let mut silent = Program { made_nodes: FxHashMap::default(), ..self.clone() };
         for (k, data) in silent.nodes.iter_mut().enumerate() {
             if let Op::Check { operands, .. } = &mut data.op
                 && which(Node(k as u32))

@@ -29,14 +29,14 @@
 use super::fold::{Known, fold};
 use super::unroll::{Rounds, renumber};
 use super::*;
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// A function under construction.
 pub struct Builder {
     function: Function,
     open: Vec<Scope>,
     /// The constant values.
-    constants: HashMap<Val, Scalar>,
+    constants: FxHashMap<Val, Scalar>,
     /// The depth of the block in which each value is defined.
     depths: Vec<usize>,
     faults: Vec<String>,
@@ -50,7 +50,7 @@ struct Scope {
     /// Its purpose.
     head: Head,
     /// Expressions built in it.
-    seen: HashMap<(Expr, Ty), Val>,
+    seen: FxHashMap<(Expr, Ty), Val>,
 }
 
 /// The owner of a block.
@@ -86,7 +86,7 @@ impl Builder {
         let mut builder = Builder {
             function,
             open: Vec::new(),
-            constants: HashMap::new(),
+            constants: FxHashMap::default(),
             depths: Vec::new(),
             faults: Vec::new(),
             written_out: false,
@@ -242,7 +242,7 @@ impl Builder {
     }
 
     fn enter(&mut self, head: Head) {
-        self.open.push(Scope { block: Block::default(), head, seen: HashMap::new() });
+        self.open.push(Scope { block: Block::default(), head, seen: FxHashMap::default() });
     }
 
     fn carry(&mut self, inits: &[Val]) -> (Vec<(Val, Val)>, Vec<Val>) {

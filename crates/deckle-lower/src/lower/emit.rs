@@ -12,7 +12,8 @@ use deckle_ir::kernel::{self, Node, Program, ROOT, Sink, Space};
 use deckle_ir::loops::{Access, Buf, Builder, Expr, Val};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::schedule::{self, Item, Nest, Walks};
-use std::collections::{HashMap, HashSet};
+use rustc_hash::FxHashMap;
+use std::collections::HashSet;
 
 use super::Purpose;
 use super::folds::Acc;
@@ -31,7 +32,7 @@ pub(super) enum Width {
 }
 
 /// The values of nodes, for each width, and for each row where they differ.
-type Memo = HashMap<(Node, usize, Width), Vec<Val>>;
+type Memo = FxHashMap<(Node, usize, Width), Vec<Val>>;
 
 struct Scope {
     space: Space,
@@ -50,9 +51,9 @@ pub(super) struct Emitter<'k> {
     pub sinks: &'k [Sink],
     pub facts: Facts<'k>,
     pub b: Builder,
-    bufs: HashMap<kernel::Buf, Buf>,
+    bufs: FxHashMap<kernel::Buf, Buf>,
     scopes: Vec<Scope>,
-    pub accs: HashMap<Node, Acc>,
+    pub accs: FxHashMap<Node, Acc>,
     /// Whether failures are recorded rather than flagged.
     pub diagnose: bool,
     /// How gathered elements are loaded.
@@ -65,7 +66,7 @@ pub(super) struct Emitter<'k> {
     pub can_fail: bool,
     pub grid: Grid,
     /// The bins of arrays that are scattered into, where code is being made that combines into these.
-    pub bins: HashMap<kernel::Buf, Buf>,
+    pub bins: FxHashMap<kernel::Buf, Buf>,
     /// The vectors in which code is being made.
     pub vectors: Option<super::lanes::Lane>,
     /// The masks of which it is known, where code is being made, that some lane is in them.
@@ -79,7 +80,7 @@ pub(super) struct Emitter<'k> {
     /// Where the array begins that is scattered into, if it is one of several.
     pub scatter_to: Option<Val>,
     /// Where the first lane goes that a scan numbers, for scans that only do that.
-    pub packed: HashMap<Node, Val>,
+    pub packed: FxHashMap<Node, Val>,
     /// The rows that have been folded, where code is being made for some of them.
     pub window: Option<super::short::Window>,
     /// Gathered elements that have been loaded ahead.
@@ -103,7 +104,7 @@ impl<'k> Emitter<'k> {
         walks: Walks,
     ) -> Emitter<'k> {
         let mut b = Builder::new(name);
-        let mut bufs = HashMap::new();
+        let mut bufs = FxHashMap::default();
         for (buf, written) in buffers {
             let access = if *written { Access::Write } else { Access::Read };
             bufs.insert(*buf, b.buffer(p.bufs[buf.index()].elem, access));
@@ -113,7 +114,7 @@ impl<'k> Emitter<'k> {
             depth: 0,
             pos: None,
             vars: Vec::new(),
-            memo: HashMap::new(),
+            memo: FxHashMap::default(),
             mask: None,
             inside: Some(walks),
         };
@@ -124,21 +125,21 @@ impl<'k> Emitter<'k> {
             bufs,
             facts: Facts::new(p, sinks, purpose.cuts),
             scopes: vec![root],
-            accs: HashMap::new(),
+            accs: FxHashMap::default(),
             diagnose: purpose.diagnose,
             gathers: purpose.gathers,
             contract: purpose.contract,
             jumps: false,
             can_fail: sinks.iter().any(|s| p.sink_needs(s).iter().any(|n| makes_check(p, *n))),
             grid: Grid::default(),
-            bins: HashMap::new(),
+            bins: FxHashMap::default(),
             vectors: None,
             inhabited: HashSet::new(),
             tile: None,
             private: Vec::new(),
             together: 1,
             scatter_to: None,
-            packed: HashMap::new(),
+            packed: FxHashMap::default(),
             window: None,
             staged: None,
             short_row: None,
@@ -277,7 +278,7 @@ impl<'k> Emitter<'k> {
     }
 
     fn open_with(&mut self, space: Space, pos: Option<Val>, vars: Vec<Val>, inside: Option<Walks>) {
-        let (mask, memo) = (self.mask(), HashMap::new());
+        let (mask, memo) = (self.mask(), FxHashMap::default());
         self.scopes.push(Scope { space, depth: self.b.depth(), pos, vars, memo, mask, inside });
     }
 
