@@ -18,7 +18,7 @@ pub fn compare(case: &Stored, found: &Run) -> Result<(), String> {
         (None, _) => Err("there is no expected result".into()),
         (Some(Ok(wanted)), Ok(value)) => {
             let reference = Ok(wanted.clone());
-            if agree(&case.program, &reference, found) || differ_by_rounding(&reference, found, &rounded(case)) {
+            if agree(&case.program, &reference, found) || is_rounding(case, &reference, found) {
                 return Ok(());
             }
             Err(difference(wanted, value, "").unwrap_or_else(|| "the floats differ".into()))
@@ -30,13 +30,16 @@ pub fn compare(case: &Stored, found: &Run) -> Result<(), String> {
     }
 }
 
-/// The results of the interpreter with perturbed rounding.
-fn rounded(case: &Stored) -> Vec<Run> {
+/// Whether the interpreter, with perturbed rounding, gives results that differ as much. It is only asked if it gives the expected result without.
+fn is_rounding(case: &Stored, reference: &Run, found: &Run) -> bool {
     let run = |rounding| {
-        let options = deckle_interp::Options { rounding: Some(rounding), ..Default::default() };
+        let options = deckle_interp::Options { rounding, ..Default::default() };
         deckle_interp::run(&case.program, case.func, &case.args, &options).map(|o| o.value)
     };
-    (0..8).map(run).collect()
+    if !matches!((reference, &run(None)), (Ok(a), Ok(b)) if close(a, b)) {
+        return false;
+    }
+    differ_by_rounding(reference, found, &(0..8).map(|seed| run(Some(seed))).collect::<Vec<_>>())
 }
 
 /// The first place where two values differ.
