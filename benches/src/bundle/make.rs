@@ -45,7 +45,7 @@ pub fn make(asked: &Asked) -> Result<ExitCode, String> {
     let mut cases = files(asked);
     cases.extend(random(asked.seed, asked.random.unwrap_or(RANDOM)));
     cases.extend(benchmarks(asked)?);
-    let left_out = compile(&mut cases, &dir)?;
+    let (left_out, is_broken) = compile(&mut cases, &dir)?;
     cases.retain(|case| !case.ptx.is_empty());
     let mut names = Vec::new();
     for (k, case) in cases.iter().enumerate() {
@@ -63,7 +63,7 @@ pub fn make(asked: &Asked) -> Result<ExitCode, String> {
         println!("{kind:10} {:5}", cases.iter().filter(|c| c.kind == kind).count());
     }
     println!("left out   {:5}\n{}", left_out.len(), dir.display());
-    Ok(ExitCode::SUCCESS)
+    Ok(if is_broken { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 /// Creates an empty folder, in place of an earlier one.
@@ -156,8 +156,8 @@ fn benchmarks(asked: &Asked) -> Result<Vec<Stored>, String> {
     wanted.map(one).collect()
 }
 
-/// Compiles each function once and writes its code. Cases that are not supported keep no code, and are returned with the reason.
-fn compile(cases: &mut [Stored], dir: &Path) -> Result<Vec<serde_json::Value>, String> {
+/// Compiles each function once and writes its code. Cases that cannot be compiled keep no code, and are returned with the reason, and with whether one of them shows a bug.
+fn compile(cases: &mut [Stored], dir: &Path) -> Result<(Vec<serde_json::Value>, bool), String> {
     let key = |case: &Stored| (case.program.to_string(), case.func);
     let keys: Vec<_> = cases.iter().map(key).collect();
     let mut functions: HashMap<_, usize> = HashMap::new();
@@ -171,7 +171,7 @@ fn compile(cases: &mut [Stored], dir: &Path) -> Result<Vec<serde_json::Value>, S
     let target = Gpu::new(TARGET.0, TARGET.1);
     let ptx = |k: &usize| pipeline::ptx(&cases[*k].program, cases[*k].func, options(), &target);
     let compiled: Vec<_> = first.par_iter().map(ptx).collect();
-    let mut left_out = Vec::new();
+    let (mut left_out, mut is_broken) = (Vec::new(), false);
     for (n, ptx) in compiled.iter().enumerate() {
         if let Ok(ptx) = ptx {
             write(&dir.join("ptx").join(format!("{n:04}.ptx")), ptx)?;
@@ -181,11 +181,15 @@ fn compile(cases: &mut [Stored], dir: &Path) -> Result<Vec<serde_json::Value>, S
         let n = functions[key];
         match &compiled[n] {
             Ok(_) => case.ptx = format!("{n:04}.ptx"),
-            Err(d) if d.code == Code::NoLlvm || d.class() == Class::Bug => {
-                return Err(format!("{}: {}", case.name, compare::line(d)));
+            Err(d) if d.code == Code::NoLlvm => return Err(format!("{}: {}", case.name, compare::line(d))),
+            Err(d) => {
+                if d.class() == Class::Bug {
+                    eprintln!("{} does not compile: {}", case.name, compare::line(d));
+                    is_broken = true;
+                }
+                left_out.push(json!({"name": case.name, "why": compare::line(d)}));
             }
-            Err(d) => left_out.push(json!({"name": case.name, "why": compare::line(d)})),
         }
     }
-    Ok(left_out)
+    Ok((left_out, is_broken))
 }
