@@ -28,7 +28,8 @@ fn of_kind(results: &Value, kind: &str) -> usize {
 
 #[test]
 fn a_folder_runs_on_the_simulator_and_reports_a_wrong_result() {
-    let only = ["--only", "tests/ops/folding/fold.dk", "--only", "examples/dot.dk", "--only", "dot-f64"];
+    let only = ["tests/ops/folding/fold.dk", "tests/errors/after-a-failure.dk", "examples/dot.dk", "dot-f64"];
+    let only = only.map(|name| ["--only", name]).concat();
     let dir = built("gpu-bundle", &[&["--random", "4", "--seed", "12"], &only[..]].concat());
 
     let (output, results) = run(&dir, &["--on", "simulated"]);
