@@ -72,8 +72,30 @@ pub struct Job {
     pub bound: Bound,
 }
 
-/// Creates the data, of the full size or a small one.
-type Make = Box<dyn Fn(&Pool, bool) -> Job>;
+/// The size of the data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    /// For figures: many times the caches.
+    Full,
+    /// For trying out, and for GPUs with little memory.
+    Quick,
+    /// For the simulator of GPUs.
+    Tiny,
+}
+
+impl Size {
+    /// A number for each size.
+    pub fn of<T>(self, full: T, quick: T, tiny: T) -> T {
+        match self {
+            Size::Full => full,
+            Size::Quick => quick,
+            Size::Tiny => tiny,
+        }
+    }
+}
+
+/// Creates the data.
+type Make = Box<dyn Fn(&Pool, Size) -> Job>;
 
 /// A benchmark.
 pub struct Case {
@@ -89,7 +111,7 @@ pub struct Case {
     pub program: &'static str,
     /// The function.
     pub entry: String,
-    /// Creates the data.
+    /// Creates the data of a size.
     pub make: Make,
 }
 

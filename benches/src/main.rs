@@ -2,13 +2,15 @@
 //!
 //! ```text
 //! cargo run --release -p deckle-bench -- [NAME ...] [--json] [--peers] [--quick] [--threads 1,2]
+//! cargo run --release -p deckle-bench -- gpu-bundle DIR
 //! ```
 //!
 //! Each benchmark is a program of `programs/` and a file of `cases/` that creates its data, checks its result against a reference of higher
 //! precision, and states its bound. It runs in a process of its own (`worker`), after which the limits of the machine are
 //! measured on the same number of bytes (`limits`). `suite` does that for all of them, alternating with the programs of `rivals.list`; `goals.list` contains
-//! the goals.
+//! the goals. `bundle` has the tests and benchmarks for a machine with a GPU.
 
+mod bundle;
 mod case;
 mod cases;
 mod check;
@@ -34,6 +36,9 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
+    if let Some(code) = bundle::command(&args) {
+        return code;
+    }
     if args.iter().any(|a| a == "--help" || a == "-h") {
         println!("{}", options::USAGE);
         return ExitCode::SUCCESS;

@@ -1,6 +1,6 @@
 //! One benchmark, in a process of its own: compiles, checks and measures it, and prints one line for each number of threads.
 
-use crate::case::{Case, Job, leaves};
+use crate::case::{Case, Job, Size, leaves};
 use crate::limits::Limits;
 use crate::measure::{Times, cpu_seconds, measure};
 use crate::options::Options;
@@ -49,7 +49,7 @@ pub fn run(case: &Case, options: &Options, print: &mut dyn FnMut(Value)) {
         line["message"] = json!(message);
         line
     };
-    let job = (case.make)(&Pool::new(None), quick);
+    let job = (case.make)(&Pool::new(None), if quick { Size::Quick } else { Size::Full });
     let given = job.again.map_or(0, |k| 1 << k);
     let chosen = program::compile(case.program, &case.entry, given);
     let both = match &options.schedule {

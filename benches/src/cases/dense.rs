@@ -1,7 +1,7 @@
 //! Images, volumes, signals and matrices.
 
 use super::case;
-use crate::case::{Bound, Case, Job, Stream, elements, equal, matrix, scalar, scalars, vector};
+use crate::case::{Bound, Case, Job, Size, Stream, elements, equal, matrix, scalar, scalars, vector};
 use crate::check::{Sum, each};
 use crate::data::{Float, floats};
 use deckle_engine::Data;
@@ -40,8 +40,8 @@ fn products<T: Float>(pairs: impl Iterator<Item = (T, T)>) -> (f64, f64) {
     (total.total(), scale)
 }
 
-fn conv2d<T: Float>(pool: &Pool, quick: bool, everywhere: bool) -> Job {
-    let (w, h) = if quick { (1000, 800) } else { (4000, 3200) };
+fn conv2d<T: Float>(pool: &Pool, size: Size, everywhere: bool) -> Job {
+    let (w, h) = size.of((4000, 3200), (1000, 800), (40, 30));
     let image = floats::<T>(w * h, 30, 0.0, 1.0);
     let mask = floats::<T>(25, 31, -1.0, 1.0);
     let args = vec![matrix(pool, &image, w), matrix(pool, &mask, 5)];
@@ -58,8 +58,8 @@ fn conv2d<T: Float>(pool: &Pool, quick: bool, everywhere: bool) -> Job {
     Job { args, again: None, check, bound: bound.and_flops::<T>(50.0 * (width * height) as f64) }
 }
 
-fn stencil7<T: Float>(pool: &Pool, quick: bool) -> Job {
-    let (x, y, z) = if quick { (64, 64, 40) } else { (256, 256, 160) };
+fn stencil7<T: Float>(pool: &Pool, size: Size) -> Job {
+    let (x, y, z) = size.of((256, 256, 160), (64, 64, 40), (16, 16, 8));
     let a = floats::<T>(x * y * z, 32, 0.0, 1.0);
     let (c0, c1) = (T::from_f64(0.5), T::from_f64(0.1));
     let volume = Data::array(equal(y, equal(x, scalars(pool, &a))));
@@ -87,8 +87,8 @@ fn stencil7<T: Float>(pool: &Pool, quick: bool) -> Job {
     Job { args, again: None, check, bound: bound.and_flops::<T>(8.0 * points) }
 }
 
-fn conv1d<T: Float>(pool: &Pool, quick: bool) -> Job {
-    let (n, m) = if quick { (99_840, 1024) } else { (999_936, 8192) };
+fn conv1d<T: Float>(pool: &Pool, size: Size) -> Job {
+    let (n, m) = size.of((999_936, 8192), (99_840, 1024), (500, 32));
     let xs = floats::<T>(n + m, 33, 0.0, 1.0);
     let taps = floats::<T>(m, 34, -1.0, 1.0);
     let args = vec![scalar(pool, n as i64), vector(pool, &taps), vector(pool, &xs)];
@@ -100,8 +100,8 @@ fn conv1d<T: Float>(pool: &Pool, quick: bool) -> Job {
     Job { args, again: None, check, bound: Bound::flops::<T>(2.0 * (n * m) as f64) }
 }
 
-fn matmul<T: Float>(pool: &Pool, quick: bool) -> Job {
-    let n = if quick { 512 } else { 2048 };
+fn matmul<T: Float>(pool: &Pool, size: Size) -> Job {
+    let n = size.of(2048, 512, 32);
     let (a, b) = (floats::<T>(n * n, 40, -1.0, 1.0), floats::<T>(n * n, 41, -1.0, 1.0));
     let args = vec![matrix(pool, &a, n), matrix(pool, &b, n)];
     let check = Box::new(move |d: &Data| {

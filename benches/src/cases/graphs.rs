@@ -1,7 +1,7 @@
 //! Breadth-first search and PageRank.
 
 use super::case;
-use crate::case::{Bound, Case, Job, elements, scalar, vector};
+use crate::case::{Bound, Case, Job, Size, elements, scalar, vector};
 use crate::check::{each, same};
 use crate::data::Float;
 use crate::graph::{Graph, kronecker};
@@ -15,12 +15,12 @@ pub(super) fn cases() -> Vec<Case> {
     cases
 }
 
-fn graph(quick: bool) -> Graph {
-    kronecker(if quick { 15 } else { 20 })
+fn graph(size: Size) -> Graph {
+    kronecker(size.of(20, 15, 8))
 }
 
-fn bfs(pool: &Pool, quick: bool) -> Job {
-    let g = graph(quick);
+fn bfs(pool: &Pool, size: Size) -> Job {
+    let g = graph(size);
     let start = g.hub();
     let wanted = g.distances(start);
     let n = g.len();
@@ -34,8 +34,8 @@ fn bfs(pool: &Pool, quick: bool) -> Job {
 
 fn pagerank<T: Float>(cases: &mut Vec<Case>) {
     let what = ("10-pagerank", "pagerank x10", format!("rmat20 {}", T::NAME));
-    cases.push(case(format!("pagerank-{}", T::NAME), what, ("pagerank.dk", T::ENTRY), |pool, quick| {
-        let g = graph(quick);
+    cases.push(case(format!("pagerank-{}", T::NAME), what, ("pagerank.dk", T::ENTRY), |pool, size| {
+        let g = graph(size);
         let (n, edges, size) = (g.len(), g.src.len() as f64, size_of::<T>() as f64);
         let wanted = g.ranks();
         let args = vec![vector(pool, &g.into), vector(pool, &g.src), vector(pool, &g.out)];

@@ -1,7 +1,7 @@
 //! Whole vectors: dot, sum, saxpy, a map, the sum of a map.
 
 use super::case;
-use crate::case::{Bound, Case, Job, Stream, elements, scalar, vector};
+use crate::case::{Bound, Case, Job, Size, Stream, elements, scalar, vector};
 use crate::check::{Sum, each, one, sum};
 use crate::data::{Float, floats};
 use deckle_runtime::Pool;
@@ -23,9 +23,9 @@ fn tolerance<T: Float>() -> f64 {
 fn of<T: Float>(cases: &mut Vec<Case>, log: u32) {
     let size = format!("2^{log} {}", T::NAME);
     let name = |n: &str| format!("{n}-{}", T::NAME);
-    let length = move |quick: bool| 1usize << if quick { log - 5 } else { log };
+    let length = move |size: Size| 1usize << size.of(log, log - 5, 12);
     let mut add = |n: &str, rival, program, entry: String, make: fn(&Pool, usize) -> Job| {
-        cases.push(case(name(n), (GROUP, rival, size.clone()), (program, entry), move |p, q| make(p, length(q))));
+        cases.push(case(name(n), (GROUP, rival, size.clone()), (program, entry), move |p, s| make(p, length(s))));
     };
     add("dot", "dotp", "dot.dk", T::ENTRY.into(), dot::<T>);
     add("sum", "sum", "sum.dk", T::ENTRY.into(), total::<T>);

@@ -1,7 +1,7 @@
 //! MD5 of a list of words: which of them has a given digest.
 
 use super::case;
-use crate::case::{Bound, Case, Job, elements, matrix, rows, scalar, scalars, tuple};
+use crate::case::{Bound, Case, Job, Size, elements, matrix, rows, scalar, scalars, tuple};
 use crate::check::same;
 use crate::data::{offsets, words};
 use deckle_engine::Data;
@@ -10,13 +10,13 @@ use deckle_runtime::Pool;
 pub(super) fn cases() -> Vec<Case> {
     let what = ("09-md5", "md5", "14M words");
     vec![
-        case("md5-slots", what, ("md5.dk", "slots"), |pool, quick| job(pool, quick, true)),
-        case("md5-words", what, ("md5.dk", "words"), |pool, quick| job(pool, quick, false)),
+        case("md5-slots", what, ("md5.dk", "slots"), |pool, size| job(pool, size, true)),
+        case("md5-words", what, ("md5.dk", "words"), |pool, size| job(pool, size, false)),
     ]
 }
 
-fn job(pool: &Pool, quick: bool, in_slots: bool) -> Job {
-    let n = if quick { 200_000 } else { 14_000_000 };
+fn job(pool: &Pool, size: Size, in_slots: bool) -> Job {
+    let n = size.of(14_000_000, 200_000, 300);
     let (slots, lengths) = words(n);
     let j = n / 3;
     let digest = digest(&slots[j][..usize::from(lengths[j])]);

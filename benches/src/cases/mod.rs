@@ -8,7 +8,7 @@ mod ragged;
 mod scalars;
 mod scatter;
 
-use crate::case::{Case, Job};
+use crate::case::{Case, Job, Size};
 use deckle_runtime::Pool;
 
 /// All of them, in the order of the rivals' folders.
@@ -28,7 +28,7 @@ fn case(
     name: impl Into<String>,
     (group, rival, size): (&'static str, &'static str, impl Into<String>),
     (program, entry): (&'static str, impl Into<String>),
-    make: impl Fn(&Pool, bool) -> Job + 'static,
+    make: impl Fn(&Pool, Size) -> Job + 'static,
 ) -> Case {
     let (name, size, entry) = (name.into(), size.into(), entry.into());
     Case { name, group, rival, size, program, entry, make: Box::new(make) }

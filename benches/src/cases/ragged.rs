@@ -27,8 +27,8 @@ fn rows<T: Float>(cases: &mut Vec<Case>) {
     for (name, rival) in [("sum", "ragged sum"), ("max", "ragged max"), ("scan", "ragged scan")] {
         let what = ("12-ragged", rival, format!("10M seg 160M {}", T::NAME));
         let entry = format!("{name}_{}", T::ENTRY);
-        cases.push(case(format!("ragged-{name}-{}", T::NAME), what, ("ragged.dk", entry), move |pool, quick| {
-            let segments = if quick { 200_000 } else { 10_000_000 };
+        cases.push(case(format!("ragged-{name}-{}", T::NAME), what, ("ragged.dk", entry), move |pool, size| {
+            let segments = size.of(10_000_000, 200_000, 200);
             row_job::<T>(pool, name, zipf_offsets(segments, 16 * segments))
         }));
     }
@@ -36,8 +36,8 @@ fn rows<T: Float>(cases: &mut Vec<Case>) {
     for (name, rival) in [("sum", "short rows sum"), ("max", "short rows max")] {
         let what = ("12-ragged", rival, format!("10M rows of 0 to 7 {}", T::NAME));
         let entry = format!("{name}_{}", T::ENTRY);
-        cases.push(case(format!("short-rows-{name}-{}", T::NAME), what, ("ragged.dk", entry), move |pool, quick| {
-            let rows = if quick { 200_000 } else { 10_000_000 };
+        cases.push(case(format!("short-rows-{name}-{}", T::NAME), what, ("ragged.dk", entry), move |pool, size| {
+            let rows = size.of(10_000_000, 200_000, 500);
             let lengths = (0..rows).map(|i: u64| (i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 61) as i64);
             let ends = lengths.scan(0, |end, n| {
                 *end += n;
@@ -50,8 +50,8 @@ fn rows<T: Float>(cases: &mut Vec<Case>) {
     for (name, rival) in [("sum", "one row sum"), ("scan", "one row scan")] {
         let what = ("12-ragged", rival, format!("1M rows, one of 100M {}", T::NAME));
         let entry = format!("{name}_{}", T::ENTRY);
-        cases.push(case(format!("one-row-{name}-{}", T::NAME), what, ("ragged.dk", entry), move |pool, quick| {
-            let (rows, n) = if quick { (20_000, 6_000_000) } else { (1_000_000, 100_000_000) };
+        cases.push(case(format!("one-row-{name}-{}", T::NAME), what, ("ragged.dk", entry), move |pool, size| {
+            let (rows, n) = size.of((1_000_000, 100_000_000), (20_000, 6_000_000), (200, 3000));
             row_job::<T>(pool, name, (0..=rows).map(|i| if i <= rows / 2 { 0 } else { n }).collect())
         }));
     }
@@ -96,8 +96,8 @@ fn row_job<T: Float>(pool: &Pool, name: &'static str, off: Vec<i64>) -> Job {
 
 fn product<T: Float>(cases: &mut Vec<Case>, name: &str, size: &str, shape: Shape) {
     let what = ("02-spmv", "spmv", format!("{size} {}", T::NAME));
-    cases.push(case(format!("spmv-{name}-{}", T::NAME), what, ("spmv.dk", T::ENTRY), move |pool, quick| {
-        let a = sparse(shape, if quick { 16 } else { 1 });
+    cases.push(case(format!("spmv-{name}-{}", T::NAME), what, ("spmv.dk", T::ENTRY), move |pool, size| {
+        let a = sparse(shape, size.of(1, 16, 4096));
         let vals: Vec<T> = a.vals.iter().map(|v| T::from_f64(*v)).collect();
         let x = floats::<T>(a.width, 3, -1.0, 1.0);
         let args = vec![vector(pool, &a.off), vector(pool, &a.cols), vector(pool, &vals), vector(pool, &x)];

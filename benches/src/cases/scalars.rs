@@ -30,16 +30,16 @@ fn logs<T: Float>(cases: &mut Vec<Case>) {
         bound: Bound::none(logs, "log"),
     };
     let what = (group, "logsum", size("2^28"));
-    cases.push(case(format!("logsum-{}", T::NAME), what, ("logsum.dk", T::ENTRY), move |pool, quick| {
-        let n = 1u64 << if quick { 22 } else { 28 };
+    cases.push(case(format!("logsum-{}", T::NAME), what, ("logsum.dk", T::ENTRY), move |pool, size| {
+        let n = 1u64 << size.of(28, 22, 10);
         job(pool, n, log_factorial(n as f64), n as f64)
     }));
     for log in [9, 10] {
         let what = (group, "sum of logsums", size(&format!("N=2^{log}")));
         let entry = format!("sums_{}", T::ENTRY);
         let name = format!("logsums{log}-{}", T::NAME);
-        cases.push(case(name, what, ("logsum.dk", entry), move |pool, quick| {
-            let n = 1u64 << if quick { log - 2 } else { log };
+        cases.push(case(name, what, ("logsum.dk", entry), move |pool, size| {
+            let n = 1u64 << size.of(log, log - 2, 4);
             let wanted = sum((1..=n).map(|i| log_factorial((i * i) as f64)));
             job(pool, n, wanted, (n * (n + 1) * (2 * n + 1) / 6) as f64)
         }));
@@ -57,8 +57,8 @@ fn columns<T: Float>(data: &Data, k: usize, n: usize) -> Result<Vec<&[T]>, Strin
 
 fn bodies<T: Float>(cases: &mut Vec<Case>) {
     let what = ("05-nbody", "nbody", format!("16384 {}", T::NAME));
-    cases.push(case(format!("nbody-{}", T::NAME), what, ("nbody.dk", T::ENTRY), |pool, quick| {
-        let n = if quick { 2048 } else { 16384 };
+    cases.push(case(format!("nbody-{}", T::NAME), what, ("nbody.dk", T::ENTRY), |pool, size| {
+        let n = size.of(16384, 2048, 256);
         let mut p: Vec<Vec<T>> = (0..3).map(|k| floats(n, 10 + k, -1.0, 1.0)).collect();
         p.push(floats(n, 13, 0.0, 1.0));
         let args = p.iter().map(|x| vector(pool, x)).collect();
@@ -103,8 +103,8 @@ fn option(s: f64, x: f64, t: f64) -> (f64, f64, f64) {
 
 fn options<T: Float>(cases: &mut Vec<Case>) {
     let what = ("06-blackscholes", "blackscholes", format!("10M {}", T::NAME));
-    cases.push(case(format!("blackscholes-{}", T::NAME), what, ("black_scholes.dk", T::ENTRY), |pool, quick| {
-        let n = if quick { 500_000 } else { 10_000_000 };
+    cases.push(case(format!("blackscholes-{}", T::NAME), what, ("black_scholes.dk", T::ENTRY), |pool, size| {
+        let n = size.of(10_000_000, 500_000, 1000);
         let ranges = [(5.0, 30.0), (1.0, 100.0), (0.25, 10.0)];
         let p: Vec<Vec<T>> = (0..3).map(|k| floats(n, 20 + k, ranges[k as usize].0, ranges[k as usize].1)).collect();
         let args = p.iter().map(|x| vector(pool, x)).collect();

@@ -1,7 +1,7 @@
 //! Histograms and the sieve.
 
 use super::case;
-use crate::case::{Bound, Case, Job, elements, scalar, vector};
+use crate::case::{Bound, Case, Job, Size, elements, scalar, vector};
 use crate::check::same;
 use crate::data::{bytes, keys};
 use deckle_engine::Data;
@@ -10,9 +10,9 @@ use deckle_runtime::{Number, Pool};
 const GROUP: &str = "11-expand";
 
 pub(super) fn cases() -> Vec<Case> {
-    let length = |quick: bool| if quick { 2_000_000 } else { 100_000_000 };
-    let histogram = |name, size, entry, make: fn(&Pool, usize) -> Job| {
-        case(name, (GROUP, "histogram", size), ("histogram.dk", entry), move |pool, quick| make(pool, length(quick)))
+    let length = |size: Size| size.of(100_000_000, 2_000_000, 2000);
+    let histogram = |name, what, entry, make: fn(&Pool, usize) -> Job| {
+        case(name, (GROUP, "histogram", what), ("histogram.dk", entry), move |pool, size| make(pool, length(size)))
     };
     vec![
         histogram("histogram-256", "100M u8 256 bins", "bytes", |p, n| count(p, &bytes(n, 52), 256, usize::from)),
@@ -34,8 +34,8 @@ fn count<K: Number>(pool: &Pool, keys: &[K], bins: usize, bin: fn(K) -> usize) -
     Job { args, again: None, check, bound: Bound::read(size_of_val(keys) as f64, keys.len() as f64, "key") }
 }
 
-fn sieve(pool: &Pool, quick: bool) -> Job {
-    let n: usize = if quick { 2_000_000 } else { 100_000_000 };
+fn sieve(pool: &Pool, size: Size) -> Job {
+    let n: usize = size.of(100_000_000, 2_000_000, 2000);
     // Odd numbers only: a different sieve from the measured one.
     let mut composite = vec![false; n / 2 + 1];
     let mut primes = 1i64;

@@ -38,7 +38,9 @@ pub mod coverage;
 mod diff;
 mod file;
 mod program;
+mod runs;
 mod suite;
 mod words;
 
+pub use runs::{FileRun, runs};
 pub use suite::{Report, Selection, files, root, run};

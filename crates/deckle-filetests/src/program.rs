@@ -48,6 +48,16 @@ impl Program {
         self.compiled.as_ref().ok()
     }
 
+    /// The function and the arguments of a call, if the program compiles and can be streamed and the arguments fit.
+    pub fn bound(&self, call: &Call) -> Option<(Func, Vec<Value>)> {
+        let compiled = self.compiled()?;
+        let func = choose(compiled, call.entry.as_deref()).ok()?;
+        if !stream::check(&compiled.program, &self.sources, Some(func)).is_empty() {
+            return None;
+        }
+        Some((func, bind(&compiled.program.funcs[func.index()], &call.arguments).ok()?))
+    }
+
     /// The properties of every program: it verifies, and its text is read back.
     pub fn check(&self) -> Result<(), String> {
         let Ok(compiled) = &self.compiled else { return Ok(()) };

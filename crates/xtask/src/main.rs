@@ -22,7 +22,9 @@ usage: cargo xtask <chore>
   examples         run the examples and compare their output; DECKLE_BLESS=1 accepts it
   snippets         try the programs in README.md and docs/; DECKLE_BLESS=1 accepts their output
   tidy             headers, file sizes, white space, the crate list, the error index
-  docs [--check]   write the generated pages under docs/, or fail if one is stale";
+  docs [--check]   write the generated pages under docs/, or fail if one is stale
+  gpu-bundle [DIR] [--random N]
+                   build a folder of tests and benchmarks for a machine with a GPU (docs/gpu.md)";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
         ["tidy"] => tidy::check(&root()),
         ["docs"] => docs::write(&root()),
         ["docs", "--check"] => docs::check(&root()),
+        ["gpu-bundle", ref rest @ ..] => gpu_bundle(rest),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);
@@ -59,6 +62,12 @@ fn test() -> Faults {
         }
     }
     examples::run(&root())
+}
+
+/// The program that builds the folder is also the one that runs it, so it is a release build.
+fn gpu_bundle(rest: &[&str]) -> Faults {
+    let run = ["run", "--release", "--package", "deckle-bench", "--", "gpu-bundle"];
+    cargo(&[&run, rest].concat()).err().into_iter().collect()
 }
 
 fn cargo(args: &[&str]) -> Result<(), String> {

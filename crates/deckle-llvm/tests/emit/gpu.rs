@@ -48,6 +48,8 @@ fn kernels_become_ptx() {
     let noisy = b.not(quiet);
     let bad = b.and(nan, noisy);
     b.flag(bad);
+    let failed = b.let_(Expr::Failed);
+    b.flag(failed);
     b.when(bad, |b| b.fail(5, &[total, t]));
     let seven = b.constant(Scalar::I32(7));
     let back = b.load(own, slot);
