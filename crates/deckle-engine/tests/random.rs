@@ -259,7 +259,7 @@ fn check(case: &Case, config: &Config, elements: u64) -> Result<(), String> {
 }
 
 /// How many programs all tests of this file run together, so that the test command stays short; `DECKLE_CASES=10000` runs more.
-const ALL: u64 = 4000;
+const ALL: u64 = 2000;
 
 fn sweep(name: &str, config: &Config, cases: u64, elements: u64) {
     let sweep = Sweep { test: ["deckle-engine", "random", name], config, cases, of: ALL, threads: 2 };
@@ -268,39 +268,39 @@ fn sweep(name: &str, config: &Config, cases: u64, elements: u64) {
 
 #[test]
 fn flat_arrays() {
-    sweep("flat_arrays", &Config::flat(), 400, 2000);
+    sweep("flat_arrays", &Config::flat(), 200, 2000);
 }
 
 #[test]
 fn nested_arrays() {
-    sweep("nested_arrays", &Config::nested(), 600, 2000);
+    sweep("nested_arrays", &Config::nested(), 300, 2000);
 }
 
 #[test]
 fn sequences() {
-    sweep("sequences", &Config::default(), 600, 2000);
+    sweep("sequences", &Config::default(), 300, 2000);
 }
 
 #[test]
 fn careless_programs() {
     let config = Config { retraverse: true, risk: 40, ..Config::default() };
-    sweep("careless_programs", &config, 400, 2000);
+    sweep("careless_programs", &config, 200, 2000);
 }
 
 #[test]
 fn idioms_of_arrays() {
-    sweep("idioms_of_arrays", &Config::nested().with_idioms(), 1000, 4000);
+    sweep("idioms_of_arrays", &Config::nested().with_idioms(), 500, 4000);
 }
 
 #[test]
 fn idioms_of_sequences() {
-    sweep("idioms_of_sequences", &Config::default().with_idioms(), 990, 4000);
+    sweep("idioms_of_sequences", &Config::default().with_idioms(), 495, 4000);
 }
 
 #[test]
 fn real_sizes() {
     let config = Config { idioms: 60, ..Config::nested().with_idioms() }.at_size(40_000);
-    sweep("real_sizes", &config, 10, 400_000);
+    sweep("real_sizes", &config, 5, 400_000);
 }
 
 /// The schedule of a program, if that of some functions is given.
@@ -340,7 +340,7 @@ where
 {
     let config = Config::nested().with_idioms();
     let (all, changed) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let sweep = Sweep { test: ["deckle-engine", "random", name], config: &config, cases: 60, of: ALL, threads: 2 };
+    let sweep = Sweep { test: ["deckle-engine", "random", name], config: &config, cases: 50, of: ALL, threads: 2 };
     sweep.run(&|case| {
         let Some(reference) = reference(case, 4000) else { return Ok(()) };
         let counts = run(case, &reference, &mut ways_of(case))?;
