@@ -47,7 +47,7 @@ usage: deckle-bench [NAME ...] [--json] [--markdown] [--peers] [--quick] [--thre
   --quick      small data, for trying out; such figures mean nothing
   --threads    numbers of threads; 1 and all cores unless said otherwise
   --rounds     how often everything is started anew; 3 with rivals, otherwise 1
-  --schedule   a file with the schedule of some functions, as `deckle explain --ir schedule` prints it: the benchmark follows it, in turns with
+  --schedule   a file with the schedule of some functions, as `deckle explain --ir schedule` prints it: the benchmark alternates between it and
                the chosen schedule, whose time divided by that of the given one is shown as a rival's
   --list       only the names
   --from FILE  shows what was printed earlier with --json, in the place of measuring";

@@ -233,10 +233,10 @@ impl Cli {
                 let message = format!("`{option}` is for GPUs: write `--on gpu`, or leave it out");
                 Err(Cli::command().error(ErrorKind::ArgumentConflict, message))
             }
-            Command::Explain(ExplainArgs { ir: Some(stage), on: Some(device), .. }) => {
-                let fits = match stage {
-                    Stage::Schedule | Stage::Loop => true,
-                    Stage::Ptx => *device == Device::Gpu,
+            Command::Explain(ExplainArgs { ir, on: Some(device), .. }) => {
+                let fits = match ir {
+                    Some(Stage::Schedule | Stage::Loop) => true,
+                    Some(Stage::Ptx) => *device == Device::Gpu,
                     _ => *device == Device::Cpu,
                 };
                 let message =

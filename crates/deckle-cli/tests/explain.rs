@@ -37,7 +37,12 @@ fn main (v0 n: i64) -> i64 {
         let out = String::from_utf8_lossy(&shown.stdout);
         assert!(out.contains("g0") && out.contains(word), "{out}");
     }
-    for wrong in [&["--on", "gpu"][..], &["--ir", "asm", "--on", "gpu"], &["--ir", "ptx", "--on", "cpu"]] {
+    for wrong in [
+        &["--on", "gpu"][..],
+        &["--timing", "--on", "gpu"],
+        &["--ir", "asm", "--on", "gpu"],
+        &["--ir", "ptx", "--on", "cpu"],
+    ] {
         assert_eq!(explain(&folder, &[&["a.dk"], wrong].concat()).status.code(), Some(2), "{wrong:?}");
     }
     std::fs::remove_dir_all(&folder).unwrap();

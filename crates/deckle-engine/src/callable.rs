@@ -2,7 +2,7 @@
 
 use crate::interpret::{self, Interp};
 use crate::native::{Failure, OnGpu, Taken};
-use crate::{Gpu, Hold, Input, Kept, Layout, Native, Options, Settings, Traffic};
+use crate::{Gpu, Hold, Input, Kept, Native, Options, Settings, Traffic};
 use deckle_diag::{Code as ErrorCode, Diagnostic};
 use deckle_interp::Cost;
 use deckle_ir::array::{Function, Program};
@@ -24,8 +24,6 @@ pub struct Callable {
     options: Options,
     /// What native code follows, where it has functions of that name.
     schedule: Option<Schedule>,
-    /// The layout of kernels on the grid of a GPU.
-    layout: Layout,
     /// PTX that was compiled elsewhere.
     ptx: Option<String>,
     made: OnceLock<Box<Made>>,
@@ -132,8 +130,7 @@ impl Callable {
 
     /// The same, compiled in another way. Which arguments it may keep is known from them, not from [`Options::given`].
     pub fn with(program: Program, func: Func, options: Options) -> Callable {
-        let (schedule, layout) = (None, Layout::default());
-        Callable { program, func, options, schedule, layout, ptx: None, made: OnceLock::new() }
+        Callable { program, func, options, schedule: None, ptx: None, made: OnceLock::new() }
     }
 
     /// Lets native code follow a schedule, where that has functions of its kernels.
@@ -141,12 +138,7 @@ impl Callable {
         Callable { schedule: Some(schedule), made: OnceLock::new(), ..self }
     }
 
-    /// Sets the layout of kernels on the grid of a GPU.
-    pub fn laid_out(self, layout: Layout) -> Callable {
-        Callable { layout, made: OnceLock::new(), ..self }
-    }
-
-    /// Runs PTX that [`crate::pipeline::ptx`] compiled from the same function, options and layout. Then LLVM is only needed to locate a failed check.
+    /// Runs PTX that [`crate::pipeline::ptx`] compiled from the same function and options. Then LLVM is only needed to locate a failed check.
     pub fn with_ptx(self, ptx: String) -> Callable {
         Callable { ptx: Some(ptx), made: OnceLock::new(), ..self }
     }
@@ -253,9 +245,9 @@ impl Callable {
             let options = Options { given, ..self.options };
             let (what, schedule) = ((&self.program, self.func), self.schedule.as_ref());
             let code = match on {
-                On::Gpu(gpu) => gpu
-                    .compile(what, options, self.layout, schedule, self.ptx.as_deref())
-                    .map(|c| Code::Gpu(Box::new(c))),
+                On::Gpu(gpu) => {
+                    gpu.compile(what, options, schedule, self.ptx.as_deref()).map(|c| Code::Gpu(Box::new(c)))
+                }
                 _ => Native::compile_as(what.0, what.1, options, schedule).map(|c| Code::Native(Box::new(c))),
             };
             compile_seconds = begun.elapsed().as_secs_f64();

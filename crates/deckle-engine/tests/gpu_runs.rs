@@ -3,7 +3,7 @@
 
 use deckle_diag::{Code, Diagnostic, SourceMap};
 use deckle_engine::{
-    Callable, Chunks, Data, Gpu, Hold, Input, Interp, Kept, Layout, On, Options, RanOn, Settings, Simulator, Traffic,
+    Callable, Chunks, Data, Gpu, Hold, Input, Interp, Kept, On, Options, RanOn, Settings, Simulator, Traffic,
 };
 use deckle_io::tree;
 use deckle_ir::types::Type;
@@ -28,8 +28,7 @@ fn compiled(text: &str, options: Options) -> Callable {
     let compiled = deckle_syntax::compile(&mut sources, "gpu.dk", text.as_bytes().to_vec(), &mut load)
         .unwrap_or_else(|d| panic!("{d:?}"));
     let func = compiled.entries.iter().find(|e| e.name == "main").unwrap().func;
-    let layout = Layout { threads: 64, ..Layout::default() };
-    Callable::with(compiled.program, func, options).laid_out(layout)
+    Callable::with(compiled.program, func, options)
 }
 
 impl Program {

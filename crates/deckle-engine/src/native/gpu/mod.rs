@@ -225,10 +225,10 @@ impl Gpu {
         &self,
         (program, func): (&array::Program, Func),
         options: Options,
-        layout: Layout,
         given: Option<&Schedule>,
         ptx: Option<&str>,
     ) -> Result<OnGpu, Box<Diagnostic>> {
+        let layout = Layout::default();
         Ok(match &self.0 {
             Which::Cuda(unit) => {
                 let load = |kernels: &_| CudaPort::load(&unit.port, kernels, ptx);
@@ -241,7 +241,7 @@ impl Gpu {
     }
 }
 
-const DOCTOR: &str = "`deckle doctor` says what is found; without `--on gpu` the program runs on all cores";
+const DOCTOR: &str = "`deckle doctor` prints what was found; without `--on gpu` the program runs on all cores";
 
 /// No GPU can be used.
 fn unavailable(e: CudaError) -> Box<Diagnostic> {
