@@ -1,5 +1,6 @@
 //! Runs cases in a child process, and prints a line of JSON for each event: the device, the begin of a case, its result, the end.
 
+use super::run::Part;
 use super::stored::Stored;
 use super::{Asked, compare, device, make};
 use crate::case::{Case, Size};
@@ -28,8 +29,8 @@ struct Judged {
     is_last: bool,
 }
 
-/// Runs the cases from a number on.
-pub fn run(asked: &Asked, dir: &Path, files: &[String], from: usize) -> Result<(), String> {
+/// Runs the cases of a part.
+pub fn run(asked: &Asked, dir: &Path, files: &[String], part: Part) -> Result<(), String> {
     let gpu = match device::open(asked) {
         Ok(gpu) => gpu,
         Err(e) => {
@@ -40,7 +41,7 @@ pub fn run(asked: &Asked, dir: &Path, files: &[String], from: usize) -> Result<(
     println!("{}", json!({"device": device::describe(asked, &gpu)}));
     let settings = Settings { measured: true, ..Settings::new(1, None) };
     let mut bandwidth = None;
-    for (k, file) in files.iter().enumerate().skip(from) {
+    for (k, file) in files.iter().enumerate().take(part.to).skip(part.from).step_by(part.step) {
         let path = dir.join("cases").join(file);
         let read = std::fs::read_to_string(&path).map_err(|e| e.to_string());
         let case = read.and_then(|text| Stored::from_json(&text)).map_err(|e| format!("{}: {e}", path.display()))?;
@@ -62,7 +63,7 @@ pub fn run(asked: &Asked, dir: &Path, files: &[String], from: usize) -> Result<(
         };
         println!("{}", json!({"result": judged.result}));
         if judged.is_last {
-            println!("{}", json!({"again": k + 1}));
+            println!("{}", json!({"again": k + part.step}));
             return Ok(());
         }
     }

@@ -55,7 +55,7 @@ pub fn make(asked: &Asked) -> Result<ExitCode, String> {
     copy_program(&dir)?;
     let manifest = json!({
         "schema": SCHEMA, "made": machine::today(), "target": format!("sm_{}{}", TARGET.0, TARGET.1),
-        "seed": asked.seed, "cases": names, "left_out": left_out,
+        "seed": asked.seed, "cases": names, "tests": cases.iter().filter(|c| c.kind != "benchmark").count(), "left_out": left_out,
     });
     // Last, so that a folder with a manifest is complete.
     write(&dir.join("manifest.json"), &format!("{manifest:#}\n"))?;
@@ -138,7 +138,13 @@ fn random(seed: u64, count: u64) -> Vec<Stored> {
         let random = deckle_gen::program(seed, &kinds[(seed % kinds.len() as u64) as usize]);
         case(format!("random {seed}"), "random", Some(seed), (&random.program, random.entry), random.args)
     };
-    (seed..).filter_map(one).take(count as usize).collect()
+    let (mut cases, mut seed) = (Vec::new(), seed);
+    while cases.len() < count as usize {
+        let next = seed + (count - cases.len() as u64);
+        cases.extend((seed..next).into_par_iter().filter_map(one).collect::<Vec<_>>());
+        seed = next;
+    }
+    cases
 }
 
 /// Benchmarks, whose data is computed where they run.

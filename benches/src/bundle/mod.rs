@@ -27,7 +27,7 @@ const SCHEMA: u64 = 1;
 
 const USAGE: &str = "\
 usage: deckle-bench gpu-bundle [DIR] [--random N] [--seed N] [--only TEXT]...
-       deckle-bench gpu-run DIR [--json FILE] [--on simulated] [--device N] [--only TEXT]... [--quick]
+       deckle-bench gpu-run DIR [--json FILE] [--on simulated] [--device N] [--jobs N] [--only TEXT]... [--quick]
 
   gpu-bundle   builds a folder of tests and benchmarks for a machine with a GPU
   gpu-run      runs it there; `run.sh` in the folder does so
@@ -38,6 +38,7 @@ usage: deckle-bench gpu-bundle [DIR] [--random N] [--seed N] [--only TEXT]...
   --json FILE  where the results are written; results.json in the folder, if none is given
   --on simulated   the simulator instead of a GPU, with little data: for testing the bundle
   --device N   the number of the GPU
+  --jobs N     the number of processes that run tests at the same time; the cores, if none is given. Benchmarks run alone
   --quick      small data for benchmarks, as on a GPU with less than 16 GiB";
 
 /// The command line of both commands.
@@ -50,9 +51,10 @@ struct Asked {
     json: Option<PathBuf>,
     simulated: bool,
     device: usize,
+    jobs: usize,
     quick: bool,
-    /// In a child process: the first case.
-    from: Option<usize>,
+    /// In a child process: its cases.
+    part: Option<run::Part>,
 }
 
 impl Asked {
@@ -85,7 +87,8 @@ pub fn command(args: &[String]) -> Option<ExitCode> {
 }
 
 fn parse(args: &[String]) -> Result<Asked, String> {
-    let mut asked = Asked { seed: 1, ..Asked::default() };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut asked = Asked { seed: 1, jobs: cores, ..Asked::default() };
     let mut args = args.iter();
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or(format!("`{arg}` needs a value"));
@@ -99,7 +102,8 @@ fn parse(args: &[String]) -> Result<Asked, String> {
             "--on" => return Err("`--on` can only be `simulated`".into()),
             "--device" => asked.device = number(value()?)? as usize,
             "--quick" => asked.quick = true,
-            "--inner-from" => asked.from = Some(number(value()?)? as usize),
+            "--jobs" => asked.jobs = number(value()?)? as usize,
+            "--inner-part" => asked.part = Some(value()?.parse()?),
             dir if !dir.starts_with('-') && asked.dir.is_none() => asked.dir = Some(dir.into()),
             other => return Err(format!("`{other}` is no option")),
         }
@@ -121,6 +125,9 @@ mod tests {
         assert_eq!((asked.dir, asked.random, asked.simulated), (Some("out".into()), Some(5), true));
         assert_eq!(asked.only, ["a", "b"]);
         assert!(parsed("--random").is_err() && parsed("--on cpu").is_err() && parsed("a b").is_err());
+        let part = run::Part { from: 3, to: 9, step: 4 };
+        assert_eq!(parsed(&format!("out --jobs 4 --inner-part {part}")).unwrap().part, Some(part));
+        assert!(parsed("out --inner-part 1:2:0").is_err() && parsed("out --inner-part 1:2").is_err());
     }
 
     #[test]

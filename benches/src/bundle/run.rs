@@ -3,9 +3,12 @@
 use super::{Asked, SCHEMA, child};
 use crate::machine;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fmt;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
+use std::str::FromStr;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -18,9 +21,37 @@ const SILENCE: Duration = Duration::from_secs(600);
 struct Report {
     device: Value,
     copy: Option<f64>,
-    results: Vec<Value>,
+    /// By the numbers of their cases.
+    results: BTreeMap<usize, Value>,
     /// Why cases are missing.
     ended: Option<String>,
+}
+
+/// Cases that one child process after another runs: each `step`th one from `from` to `to`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Part {
+    pub from: usize,
+    pub to: usize,
+    pub step: usize,
+}
+
+/// As it is passed to a child process.
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.from, self.to, self.step)
+    }
+}
+
+impl FromStr for Part {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Part, String> {
+        let numbers: Option<Vec<usize>> = text.split(':').map(|n| n.parse().ok()).collect();
+        match numbers.as_deref() {
+            Some(&[from, to, step]) if step > 0 => Ok(Part { from, to, step }),
+            _ => Err(format!("`{text}` is no part of the cases")),
+        }
+    }
 }
 
 /// Runs all cases, writes the JSON file and prints the summary.
@@ -34,10 +65,11 @@ pub fn run(asked: &Asked) -> Result<ExitCode, String> {
     }
     let files = manifest["cases"].as_array().into_iter().flatten().filter_map(|f| f.as_str().map(String::from));
     let files: Vec<String> = files.collect();
-    if let Some(from) = asked.from {
-        return child::run(asked, dir, &files, from).map(|()| ExitCode::SUCCESS);
+    if let Some(part) = asked.part {
+        return child::run(asked, dir, &files, part).map(|()| ExitCode::SUCCESS);
     }
-    let report = all(asked, dir)?;
+    let tests = manifest["tests"].as_u64().map_or(0, |n| n as usize).min(files.len());
+    let report = all(asked, dir, tests, files.len())?;
     let results = summed(&manifest, report);
     let json = asked.json.clone().unwrap_or_else(|| dir.join("results.json"));
     std::fs::write(&json, format!("{results:#}\n")).map_err(|e| format!("{}: {e}", json.display()))?;
@@ -47,23 +79,45 @@ pub fn run(asked: &Asked) -> Result<ExitCode, String> {
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Starts child processes, each where the one before it has ended.
-fn all(asked: &Asked, dir: &Path) -> Result<Report, String> {
-    let (mut report, mut from) = (Report::default(), Some(0));
-    while let Some(first) = from {
-        from = one(asked, dir, first, &mut report)?;
-        if report.ended.is_some() && report.device.is_null() {
-            return Err(report.ended.unwrap_or_default());
+/// Runs the tests, several at once, then the benchmarks, which have the device for themselves.
+fn all(asked: &Asked, dir: &Path, tests: usize, count: usize) -> Result<Report, String> {
+    let jobs = asked.jobs.clamp(1, tests.max(1));
+    let parts = (0..jobs).map(|from| Part { from, to: tests, step: jobs });
+    let ran: Result<Vec<Report>, String> = thread::scope(|scope| {
+        let started: Vec<_> = parts.map(|part| scope.spawn(move || part_of(asked, dir, part))).collect();
+        started.into_iter().map(|job| job.join().map_err(|_| "a thread panicked".to_string())?).collect()
+    });
+    let mut ran = ran?;
+    ran.push(part_of(asked, dir, Part { from: tests, to: count, step: 1 })?);
+    let mut report = Report::default();
+    for part in ran {
+        report.results.extend(part.results);
+        report.copy = report.copy.or(part.copy);
+        report.ended = report.ended.or(part.ended);
+        if report.device.is_null() {
+            report.device = part.device;
+        }
+    }
+    if report.device.is_null() { Err(report.ended.unwrap_or_default()) } else { Ok(report) }
+}
+
+/// Starts child processes for a part, each where the one before it has ended.
+fn part_of(asked: &Asked, dir: &Path, part: Part) -> Result<Report, String> {
+    let (mut report, mut from) = (Report::default(), part.from);
+    while from < part.to {
+        match one(asked, dir, Part { from, ..part }, &mut report)? {
+            Some(next) => from = next,
+            None => break,
         }
     }
     Ok(report)
 }
 
 /// Runs a child process. If it ends before all cases are run, returns the next one.
-fn one(asked: &Asked, dir: &Path, from: usize, report: &mut Report) -> Result<Option<usize>, String> {
+fn one(asked: &Asked, dir: &Path, part: Part, report: &mut Report) -> Result<Option<usize>, String> {
     let fault = |e: std::io::Error| format!("a child process cannot be started: {e}");
     let mut command = Command::new(std::env::current_exe().map_err(fault)?);
-    command.arg("gpu-run").arg(dir).args(["--inner-from", &from.to_string(), "--device", &asked.device.to_string()]);
+    command.arg("gpu-run").arg(dir).args(["--inner-part", &part.to_string(), "--device", &asked.device.to_string()]);
     command.args(asked.only.iter().flat_map(|text| ["--only", text]));
     command.args(asked.simulated.then_some(["--on", "simulated"]).into_iter().flatten());
     command.args(asked.quick.then_some("--quick"));
@@ -84,7 +138,7 @@ fn one(asked: &Asked, dir: &Path, from: usize, report: &mut Report) -> Result<Op
     }
     let status = child.wait().map_err(fault)?;
     let _ = reader.join();
-    Ok(next.unwrap_or_else(|| broken(status, current, report)))
+    Ok(next.unwrap_or_else(|| broken(status, current, report).map(|k| k + part.step)))
 }
 
 /// One line of a child process. `next` is set if it says where to go on, or that nothing is left.
@@ -93,12 +147,12 @@ fn note(line: &str, report: &mut Report, current: &mut Option<(usize, Value)>, n
     if let Some(k) = event["begin"].as_u64() {
         *current = Some((k as usize, event["of"].clone()));
     } else if event["result"].is_object() {
-        *current = None;
+        let Some((k, _)) = current.take() else { return };
         let result = event["result"].clone();
         if result["status"] != "passed" || result["kind"] == "benchmark" {
             println!("{}", told(&result));
         }
-        report.results.push(result);
+        report.results.insert(k, result);
     } else if event["device"].is_object() {
         report.device = event["device"].clone();
     } else if let Some(copy) = event["copy_bytes_per_second"].as_f64() {
@@ -123,13 +177,14 @@ fn broken(status: ExitStatus, current: Option<(usize, Value)>, report: &mut Repo
     result["status"] = json!("failed");
     result["why"] = json!(why);
     println!("{}", told(&result));
-    report.results.push(result);
-    Some(k + 1)
+    report.results.insert(k, result);
+    Some(k)
 }
 
 /// The contents of `results.json`.
 fn summed(manifest: &Value, report: Report) -> Value {
-    let Report { device, copy, mut results, ended } = report;
+    let Report { device, copy, results, ended } = report;
+    let mut results: Vec<Value> = results.into_values().collect();
     for result in &mut results {
         if let (Some(copy), Some(rate)) = (copy, result["bytes_per_second"].as_f64()) {
             result["of_copy"] = json!(rate / copy);

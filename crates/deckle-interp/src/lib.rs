@@ -63,7 +63,7 @@ use std::sync::atomic::AtomicBool;
 pub struct Options {
     /// Whether to compare every value with the sizes of its type, and report a difference as a bug.
     pub check_sizes: bool,
-    /// The maximal number of statements and bodies that are run (D0310).
+    /// The maximal number of statements and bodies that are run, and of elements that are reduced (D0310).
     pub max_steps: Option<u64>,
     /// The maximal size of a value: elements and lengths together, `‖v‖` of the cost model (D0310). A tree takes about 24 bytes for
     /// each of them.

@@ -384,6 +384,12 @@ impl<'p> Cx<'_, 'p> {
         }
     }
 
+    /// Counts a step.
+    pub(crate) fn tick(&mut self) -> Result<()> {
+        let span = self.span();
+        self.machine.tick(span)
+    }
+
     /// Runs body number `which` with these arguments.
     pub(crate) fn body(&mut self, which: usize, place: Place<'_>, args: &[Value]) -> Result<Value> {
         self.run(which, place, args).map_err(|e| self.locate(e, place))

@@ -3,7 +3,7 @@
 use crate::testing::{Build, HERE, failure, function, ints, program, reals, rows, seq, value};
 use crate::{Options, run};
 use deckle_diag::{Code, Diagnostic};
-use deckle_ir::array::{BinOp, Builder, Coll, Op, Program};
+use deckle_ir::array::{BinOp, Builder, Coll, Monoid, Op, Program};
 use deckle_ir::entity::{Func, Var};
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
@@ -79,6 +79,10 @@ fn steps_are_limited() {
     let e = error(&endless(), &[Value::bool(true)], &options);
     assert_eq!((e.code, e.message.as_str()), (Code::LimitExceeded, "the run took more than 1000 steps"));
     assert!(run(&endless(), Func(0), &[Value::bool(false)], &options).is_ok());
+    // A reduction has no body, and takes a step for each element.
+    let p = program(&["[i64; n0]"], |b, p| b.op(Op::Reduce(Monoid::Sum), p));
+    assert!(run(&p, Func(0), &[ints(&[0; 999])], &options).is_ok());
+    assert_eq!(error(&p, &[ints(&[0; 1000])], &options).code, Code::LimitExceeded);
 }
 
 #[test]

@@ -21,6 +21,9 @@ pub(super) fn fold(cx: &mut Cx<'_, '_>, args: &[Value]) -> Result<Value> {
     let mut folding = Folding::new(cx, start.clone())?;
     let elems = items(cx, xs)?;
     for x in elems {
+        if matches!(cx.inst.op, Op::Reduce(_)) {
+            cx.tick()?;
+        }
         folding.add(cx, x)?;
     }
     associative::check(cx, start.iter().chain(elems))?;
