@@ -33,6 +33,13 @@ def centred(rows: [[int]]) = [ let s = sum(r) in [ x - s : x in r ] : r in rows 
 def some(rows: [[int]]) = [ (if length(r) > 2 then sum(r) else -1) : r in rows ]
 def row_counts(rows: [[int]]) = histogram(+, 0, 7, [ length(r) % 7 : r in rows ], [ sum(r) : r in rows ])
 def table(rows: [[int]]) = [ [ length(r) * i : i in iota(3) ] : r in rows ]
+def affine_rows(rows: [[int]]) = [ fold(\\(a, b) (c, d) -> (a * c, b * c + d), (1, 0), [ (x % 3, 1) : x in r ]) : r in rows ]
+def spread(rows: [[int]]) = [ let m = sum(r) / max(1, length(r)) in sum({ (x - m) * (x - m) : x in r }) : r in rows ]
+def from_mean(rows: [[int]]) =
+  [ let m = sum(r) / max(1, length(r)) in let s = sum({ abs(x - m) : x in r }) in [ (x - m) * s : x in r ] : r in rows ]
+def all_rows(rows: [[int]]) = sum({ sum(r) * sum(r) : r in rows })
+def longest(rows: [[int]]) = filter(\\s -> s > 0, [ sum(r) : r in rows ])
+def computed(xs: [int]) = [ sum({ i * x : i in iota(abs(x) * 7) }) : x in xs ]
 def sparse(xs: [int]) = histogram(+, 0, 1000, [ abs(x) * 9 : x in xs ], xs)
 ";
 
@@ -233,6 +240,21 @@ fn floats_are_scanned_in_the_order_of_the_page() {
     }
 }
 
+const ROWS: [&str; 12] = [
+    "row_sums",
+    "row_tops",
+    "nested",
+    "centred",
+    "some",
+    "row_counts",
+    "table",
+    "affine_rows",
+    "spread",
+    "from_mean",
+    "all_rows",
+    "longest",
+];
+
 #[test]
 fn rows_agree_with_groups_of_every_width() {
     let (compiled, mut rng) = (compiled(), Rng::new(14));
@@ -253,7 +275,8 @@ fn rows_agree_with_groups_of_every_width() {
                         *width = if is_asked && asked > 0 { asked } else { *width };
                     }
                 };
-                for entry in ["row_sums", "row_tops", "nested", "centred", "some", "row_counts", "table"] {
+                let few = parts.is_some() || ![0, 8, 64].contains(&asked);
+                for entry in &ROWS[..if few { 4 } else { ROWS.len() }] {
                     agree(&compiled, entry, &arg, layout, &change);
                 }
             }

@@ -53,7 +53,8 @@ fn on_grid(grid: Grid, rng: &mut Rng) -> Share {
         (_, 4) => Take::Binned { bytes: rng.between(1, 200) as u32 },
         (take, _) => take,
     };
-    Share::Grid(Grid { threads, take })
+    let split = grid.split.filter(|_| rng.chance(80)).map(|_| rng.between(1, 20));
+    Share::Grid(Grid { threads, take, split })
 }
 
 fn walks(all: &[Walk], in_lanes: bool, rng: &mut Rng) -> Walks {

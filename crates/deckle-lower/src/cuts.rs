@@ -143,6 +143,12 @@ pub struct Cuts {
     pub binned_part: i64,
     /// The successive points of a thread in a round of a scan: so many, of 8 bytes, are a sector of memory.
     pub in_round: u32,
+    /// A row is split among blocks if it has more elements than this for each of the threads that would take it.
+    pub split: i64,
+    /// The elements of a piece of such a row, at least.
+    pub piece: i64,
+    /// The room for pieces, at least.
+    pub pieces: i64,
 }
 
 impl Default for Cuts {
@@ -208,6 +214,9 @@ impl Default for Cuts {
             bins: 16384,
             binned_part: 4096,
             in_round: 4,
+            split: 128,
+            piece: 1 << 13,
+            pieces: 1 << 12,
         }
     }
 }
@@ -276,6 +285,9 @@ impl Cuts {
             bins: 64,
             binned_part: 7,
             in_round: 2,
+            split: 2,
+            piece: 3,
+            pieces: 2,
         }
     }
 }

@@ -49,12 +49,28 @@ pub(crate) fn lowered(
     grids(&plan.program, layout.purpose(plan), given, &mut Passes::default())
 }
 
-/// The launches of functions, in order, with the number of points in a part and of parts.
+/// The launches of functions, in order, and what all of them are passed.
 pub(crate) struct Calls<'a> {
-    pub points: i64,
     pub parts: i64,
+    pub scalars: Vec<i64>,
+    pub rows: Option<Lists>,
     pub all: Vec<(&'a Function, u64)>,
 }
+
+/// The sizes of the lists for rows that are split.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lists {
+    /// The elements of the lists of pieces, and of the list of rows.
+    pub pieces: i64,
+    pub rows: i64,
+    /// Whether there may be such rows.
+    pub used: bool,
+}
+
+/// The most pieces of rows that are split, in one launch.
+const MOST_PIECES: i64 = 1 << 18;
+/// The most blocks that take rows or pieces: more than run at the same time.
+const MOST_BLOCKS: i64 = 1 << 11;
 
 /// What to launch. `elements` is how many the largest buffer has.
 pub(crate) fn calls<'a, D: Device>(
@@ -71,7 +87,20 @@ pub(crate) fn calls<'a, D: Device>(
     let suits = wide.map_or_else(|| launch.points(size), |w| w.points(size));
     let points = layout.parts.map_or(suits, |parts| size / parts.max(1) + i64::from(size % parts.max(1) > 0)).max(1);
     let parts = size / points + i64::from(size % points > 0);
-    let mut all = Vec::new();
+    let (mut all, mut scalars) = (Vec::new(), vec![points, parts]);
+    let rows = launch.rows.as_ref().map(|rows| {
+        // No row is longer than the array that it is a part of.
+        let split = wide.map_or(launch.split, |w| w.split).filter(|n| rows.lengths.is_some() || elements > *n);
+        let pieces = split.map_or(1, |n| (elements / n.max(1) + 1).max(rows.room).min(MOST_PIECES));
+        scalars.extend([split.unwrap_or(i64::MAX), pieces]);
+        if split.is_some() && size > 0 {
+            let threads = i64::from(rows.list.block.max(1));
+            let over_rows = (size / threads + 1).min(MOST_BLOCKS) as u64;
+            all.extend(rows.lengths.iter().chain([&rows.list]).map(|f| (f, over_rows)));
+            all.extend(rows.phases.iter().map(|f| (f, pieces.min(MOST_BLOCKS / 2) as u64)));
+        }
+        Lists { pieces, rows: size, used: split.is_some() }
+    });
     for phase in &launch.phases {
         match wide {
             Some(wide) if !phase.alone => all.push((&wide.function, parts as u64)),
@@ -79,7 +108,7 @@ pub(crate) fn calls<'a, D: Device>(
         }
     }
     all.retain(|(_, grid)| *grid > 0);
-    Ok(Calls { points, parts, all })
+    Ok(Calls { parts, scalars, rows, all })
 }
 
 /// Runs a kernel that has failed again, on this machine, to see where it fails first.

@@ -225,6 +225,24 @@ fn atomics_race_with_other_uses_only() {
 }
 
 #[test]
+fn threads_that_add_to_an_element_get_different_numbers() {
+    let mut b = Builder::for_gpu("f", 64);
+    let (count, out) = (b.buffer(I64, Access::Write), b.buffer(I64, Access::Write));
+    let (two, zero) = (b.i64(2), b.i64(0));
+    let (block, t) = (b.let_(Expr::Id(Axis::Block)), thread(&mut b));
+    let first = b.mul_const(block, 64);
+    let at = b.add(first, t);
+    let before = b.fetch_add(count, zero, two);
+    b.store(out, at, before);
+    let mut buffers = [ints(&[5]), ints(&[0; 128])];
+    simulate(b, 2, &mut buffers, &[]).unwrap();
+    let mut found: Vec<i128> = buffers[1].scalars().iter().filter_map(|s| s.as_int()).collect();
+    found.sort_unstable();
+    assert_eq!(found, (0..128).map(|k| 5 + 2 * k).collect::<Vec<_>>());
+    assert_eq!(buffers[0].get(0), Some(Scalar::I64(5 + 256)));
+}
+
+#[test]
 fn a_load_of_what_was_never_stored_is_found() {
     let function = |stores: bool, fails: bool| {
         let mut b = Builder::new("f");

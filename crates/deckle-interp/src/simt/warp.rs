@@ -211,10 +211,13 @@ impl<'a> Warp<'a> {
                     }
                 }
             }
-            Stmt::Atomic { op, buf, at, value } => {
+            Stmt::Atomic { op, buf, at, value, before } => {
                 for t in self.active() {
                     let (with, index) = (self.get(*value, t, 0), self.int(*at, t, 0));
-                    self.access(memory, *buf, index, t, Use::Atomic, |before| combined(*op, before, with))?;
+                    let held = self.access(memory, *buf, index, t, Use::Atomic, |held| combined(*op, held, with))?;
+                    if let Some(before) = before {
+                        self.set(*before, t, 0, Scalar::from_bits(with.ty(), held));
+                    }
                 }
             }
             Stmt::Flag(v) => {

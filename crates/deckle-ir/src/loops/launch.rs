@@ -201,7 +201,8 @@ impl Launch {
 /// The outermost dimension is divided into parts of successive points, each for the threads of a block together or for one thread. As on
 /// a CPU, the folds and scans of parts are passed through scratch buffers in the order of the parts: no result depends on timing.
 ///
-/// All functions are passed the buffers of the kernel, then the scratch, and two scalars, both `i64`: the number of points in a part, and the number of parts.
+/// All functions are passed the buffers of the kernel, then the scratch, and two scalars, both `i64`: the number of points in a part, and the number of parts. If there are [`SplitRows`], the buffers of
+/// these follow the scratch, and their scalars the two.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GridLaunch {
     /// The buffers of the kernel that are passed.
@@ -218,6 +219,36 @@ pub struct GridLaunch {
     pub phases: Vec<Phase>,
     /// The functions that replace the phases that are not `alone` if points have many points inside: a group of threads takes a point. Wider groups come later.
     pub wide: Vec<Wide>,
+    /// The number of elements above which a row should be split, if the phases run.
+    pub split: Option<i64>,
+    /// The functions that run before all others if rows are split.
+    pub rows: Option<SplitRows>,
+}
+
+/// How the blocks of a grid share rows that are too long for the threads that take a point. `lengths`, `list` and the phases run in this order, each on as many blocks as the host likes; the functions
+/// of the launch follow, and find what these rows have folded.
+///
+/// The buffers, all of `i64` but the last: two elements that are zero, a list with room for some pieces, an element for each point of the outermost dimension, then partial results with
+/// as much room. The scalars: the number of elements above which a row is split, and the room for pieces, at least 1.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SplitRows {
+    /// Buffers with an element for each piece, of these types.
+    pub partial: Vec<ScalarType>,
+    /// Adds up the lengths of all rows, where no buffer of offsets tells them.
+    pub lengths: Option<Function>,
+    /// Lists the pieces of long rows.
+    pub list: Function,
+    /// They take one piece after another.
+    pub phases: Vec<Function>,
+    /// The room for pieces, at least: with more, shorter rows are split if the lengths of rows are computed.
+    pub room: i64,
+}
+
+impl SplitRows {
+    /// All functions, in order.
+    pub fn functions(&self) -> impl Iterator<Item = &Function> {
+        self.lengths.iter().chain([&self.list]).chain(&self.phases)
+    }
 }
 
 /// The function of a [`GridLaunch`] in which a group of threads takes a point.
@@ -229,6 +260,8 @@ pub struct Wide {
     pub at_least: i64,
     /// The groups of a block.
     pub groups: i64,
+    /// As [`GridLaunch::split`], if it runs.
+    pub split: Option<i64>,
 }
 
 /// The assignment of parts of the outermost dimension.
@@ -264,7 +297,8 @@ impl Wide {
 impl GridLaunch {
     /// All functions.
     pub fn functions(&self) -> impl Iterator<Item = &Function> {
-        self.phases.iter().map(|p| &p.function).chain(self.wide.iter().map(|w| &w.function))
+        let rows = self.rows.iter().flat_map(SplitRows::functions);
+        rows.chain(self.phases.iter().map(|p| &p.function)).chain(self.wide.iter().map(|w| &w.function))
     }
 
     /// The widest function that is worth its threads for this many elements for each point; `asked` overrides whether any runs.

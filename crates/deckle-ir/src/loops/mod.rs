@@ -41,7 +41,7 @@ mod verify;
 mod walk;
 
 pub use build::Builder;
-pub use launch::{Copies, GridLaunch, Launch, Lengths, Long, Owned, Parts, Phase, Rows, ScanLevel, Turns, Wide, Work};
+pub use launch::{Copies, GridLaunch, Launch, Lengths, Long, Owned, Parts, Phase, Rows, ScanLevel, SplitRows, Turns, Wide, Work};
 pub use parse::parse;
 pub use typing::{Names, regroups};
 pub use verify::verify;
@@ -261,7 +261,8 @@ pub enum Stmt {
         /// The kind.
         hint: StoreHint,
     },
-    /// `atomic add b0[x1] = x2` — combines into an element, indivisibly. Scalars only.
+    /// `atomic add b0[x1] = x2` — combines into an element, indivisibly. Scalars only. `atomic add b0[x1] = x2 -> x3: i64` also defines the value that the element had before; that
+    /// depends on the order of the threads. GPU only.
     Atomic {
         /// An operator that [`is_atomic`] for the type of the elements. A NaN result is the same for all operands.
         op: BinOp,
@@ -271,6 +272,8 @@ pub enum Stmt {
         at: Val,
         /// The value.
         value: Val,
+        /// The element before, if it is needed: of a sum of integers of 32 or 64 bits.
+        before: Option<Val>,
     },
     /// `for x1 = x2 .. x3 step 1 (x5: f64 = x4 -> x6) { ... }` — the body for `var` from `lo` below `hi` in steps; its results are the next
     /// carried values. `hi + step` does not overflow.

@@ -145,7 +145,12 @@ impl Reader<'_> {
                 let op = self.binary_op()?;
                 let (buf, at) = self.element()?;
                 self.cursor.expect("=")?;
-                Ok(Stmt::Atomic { op, buf, at, value: self.val()? })
+                let value = self.val()?;
+                let before = match self.cursor.eat("->") {
+                    true => Some(define(&mut self.cursor, &mut self.types)?),
+                    false => None,
+                };
+                Ok(Stmt::Atomic { op, buf, at, value, before })
             }
             "for" => {
                 self.cursor.keyword(word)?;

@@ -125,7 +125,10 @@ impl Printer<'_> {
                     StoreHint::Packed => " packed",
                 })
             }
-            Stmt::Atomic { op, buf, at, value } => write!(f, "atomic {} {buf}[{at}] = {value}", op.name()),
+            Stmt::Atomic { op, buf, at, value, before } => {
+                write!(f, "atomic {} {buf}[{at}] = {value}", op.name())?;
+                before.map_or(Ok(()), |v| write!(f, " -> {}", Typed(v, self.function)))
+            }
             Stmt::For { var, lo, hi, step, carries, body, hint } => {
                 write!(f, "for {var} = {lo} .. {hi} step {step} ")?;
                 f.write_str(match hint {

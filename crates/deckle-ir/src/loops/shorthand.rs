@@ -156,7 +156,14 @@ impl Builder {
 
     /// Combines into an element.
     pub fn atomic(&mut self, op: BinOp, buf: Buf, at: Val, value: Val) {
-        self.stmt(Stmt::Atomic { op, buf, at, value });
+        self.stmt(Stmt::Atomic { op, buf, at, value, before: None });
+    }
+
+    /// Adds to an element; the value that it had before.
+    pub fn fetch_add(&mut self, buf: Buf, at: Val, value: Val) -> Val {
+        let before = self.fresh_val(self.ty(value));
+        self.stmt(Stmt::Atomic { op: BinOp::Add, buf, at, value, before: Some(before) });
+        before
     }
 
     /// All lanes combined.

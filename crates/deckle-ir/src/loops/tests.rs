@@ -64,6 +64,8 @@ fn everything(block: u32) -> Function {
         let one = b.i64(1);
         let other = b.let_(Expr::Shuffle(Shuffle::Xor, thread, one));
         b.store(shared, thread, other);
+        let before = b.fetch_add(counts, zero, thread);
+        b.store(shared, thread, before);
     }
     b.finish().unwrap()
 }

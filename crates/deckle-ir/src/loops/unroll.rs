@@ -25,7 +25,14 @@ impl Rounds<'_> {
     /// Whether the loop is short, and contains no blocks.
     pub(super) fn is_short(&self) -> bool {
         let is_plain = |s: &Stmt| {
-            matches!(s, Stmt::Let(..) | Stmt::Store { .. } | Stmt::Atomic { .. } | Stmt::Flag(_) | Stmt::Fail { .. })
+            matches!(
+                s,
+                Stmt::Let(..)
+                    | Stmt::Store { .. }
+                    | Stmt::Atomic { before: None, .. }
+                    | Stmt::Flag(_)
+                    | Stmt::Fail { .. }
+            )
         };
         !self.is_long() && self.body.stmts.iter().all(is_plain)
     }
@@ -105,7 +112,7 @@ fn note_defined(block: &Block, defined: &mut [bool]) {
             }
         };
         match stmt {
-            Stmt::Let(v, _) => note(*v),
+            Stmt::Let(v, _) | Stmt::Atomic { before: Some(v), .. } => note(*v),
             Stmt::For { var, carries, body, .. } => {
                 note(*var);
                 carries.iter().flat_map(|c| [c.param, c.result]).for_each(note);

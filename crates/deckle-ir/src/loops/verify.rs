@@ -168,7 +168,7 @@ impl Verifier<'_> {
                     self.typed("store", *value, ty.with(elem));
                 }
             }
-            Stmt::Atomic { op, buf, at, value } => {
+            Stmt::Atomic { op, buf, at, value, before } => {
                 self.using(*at);
                 self.using(*value);
                 self.typed("atomic", *at, ScalarType::I64);
@@ -176,6 +176,14 @@ impl Verifier<'_> {
                     self.typed("atomic", *value, elem);
                     if !super::is_atomic(*op, elem) {
                         self.fault(format!("atomic {} of {elem}", op.name()));
+                    }
+                    if let Some(before) = before {
+                        self.threads("the element before an atomic");
+                        if *op != BinOp::Add || !elem.is_int() || elem.bytes() < 4 {
+                            self.fault(format!("the element before an atomic {} of {elem}", op.name()));
+                        }
+                        self.define(*before);
+                        self.typed("atomic", *before, elem);
                     }
                 }
             }

@@ -72,7 +72,9 @@ pub(super) fn rename_in(stmt: &mut Stmt, name: &impl Fn(Val) -> Val) {
         Stmt::Store { at, value, mask, .. } => {
             [at, value].into_iter().chain(mask).for_each(|v| *v = name(*v));
         }
-        Stmt::Atomic { at, value, .. } => [at, value].into_iter().for_each(|v| *v = name(*v)),
+        Stmt::Atomic { at, value, before, .. } => {
+            [at, value].into_iter().chain(before).for_each(|v| *v = name(*v));
+        }
         Stmt::For { var, lo, hi, carries, body, .. } => {
             [var, lo, hi].into_iter().for_each(|v| *v = name(*v));
             carries.iter_mut().for_each(carry);

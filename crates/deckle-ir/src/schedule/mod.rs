@@ -106,6 +106,8 @@ pub struct Grid {
     pub threads: u32,
     /// The assignment of parts, and of their points.
     pub take: Take,
+    /// The elements of a row above which all blocks share it, before the points are assigned.
+    pub split: Option<i64>,
 }
 
 /// The assignment of parts of the points, and of the points in a part.

@@ -71,7 +71,14 @@ impl Reader<'_> {
                 Take::Groups { width, at_least: self.0.number("a number of elements")? }
             }
         };
-        Ok(Threads { share: Share::Grid(Grid { threads, take }), block: None, why: Why::default() })
+        let split = match self.0.peek_word() {
+            "split" => {
+                self.0.keyword("split")?;
+                Some(self.0.number("a number of elements")?)
+            }
+            _ => None,
+        };
+        Ok(Threads { share: Share::Grid(Grid { threads, take, split }), block: None, why: Why::default() })
     }
 
     /// Walks up to a closing brace.

@@ -64,7 +64,10 @@ impl fmt::Display for Share {
             Share::Rows => f.write_str("rows"),
             Share::Copies => f.write_str("copies"),
             Share::Owners => f.write_str("owners"),
-            Share::Grid(Grid { threads, take }) => write!(f, "grid {threads} {take}"),
+            Share::Grid(Grid { threads, take, split }) => {
+                write!(f, "grid {threads} {take}")?;
+                split.map_or(Ok(()), |n| write!(f, " split {n}"))
+            }
         }
     }
 }

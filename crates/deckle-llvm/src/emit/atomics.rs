@@ -12,11 +12,17 @@ use deckle_ir::loops::{Buf, Val};
 use deckle_ir::scalar::{Scalar, ScalarType};
 
 impl Writer<'_> {
-    pub(super) fn atomic(&mut self, op: BinOp, buf: Buf, at: Val, value: Val) {
+    pub(super) fn atomic(&mut self, op: BinOp, (buf, at): (Buf, Val), value: Val, before: Option<Val>) {
         self.checked_update(buf, at, |w| {
             let Some(place) = w.place(buf, at, 1) else { return };
             match w.instruction(op, place.elem) {
-                Some(name) => w.by_instruction(name, &place, value),
+                Some(name) => {
+                    let held = w.by_instruction(name, &place, value);
+                    // Only for GPUs, whose code is not checked: so this block dominates all uses.
+                    if let Some(v) = before {
+                        w.set(v, held);
+                    }
+                }
                 None => w.by_exchange(op, &place, value),
             }
         });
@@ -50,10 +56,11 @@ impl Writer<'_> {
         }
     }
 
-    fn by_instruction(&mut self, name: &str, place: &Place, value: Val) {
+    /// The element before.
+    fn by_instruction(&mut self, name: &str, place: &Place, value: Val) -> String {
         let (ty, value, align) = (types::stored(place.elem), self.name(value), place.elem.bytes());
         let (pointer, scope) = (format!("{} {}", place.pointer_ty, place.pointer), self.scope(place));
-        self.op(format!("atomicrmw {name} {pointer}, {ty} {value}{scope} monotonic, align {align}"));
+        self.op(format!("atomicrmw {name} {pointer}, {ty} {value}{scope} monotonic, align {align}"))
     }
 
     fn by_exchange(&mut self, op: BinOp, place: &Place, value: Val) {

@@ -28,7 +28,7 @@ impl Writer<'_> {
         match stmt {
             Stmt::Let(v, expr) => self.define(*v, expr),
             Stmt::Store { buf, at, value, mask, hint } => self.store(*buf, *at, *value, *mask, *hint),
-            Stmt::Atomic { op, buf, at, value } => self.atomic(*op, *buf, *at, *value),
+            Stmt::Atomic { op, buf, at, value, before } => self.atomic(*op, (*buf, *at), *value, *before),
             Stmt::For { var, lo, hi, step, carries, body, hint } => {
                 self.counted((*var, *lo, *hi, *step), carries, body, *hint);
             }

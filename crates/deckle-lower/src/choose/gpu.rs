@@ -50,6 +50,8 @@ pub(crate) struct OnGrid {
     /// Whether a group of threads can take a point and share what is inside, and whether several groups can be in a warp.
     pub shared: bool,
     pub together: bool,
+    /// Whether there are rows whose elements blocks can share.
+    pub rows: bool,
 }
 
 /// The launches that the sinks of an outermost dimension need, each with what its name ends in.
@@ -61,7 +63,7 @@ pub(crate) fn launches(p: &Program, sinks: Vec<Sink>) -> impl Iterator<Item = (V
 impl OnGrid {
     /// How threads share the points, with as many in a block.
     pub(crate) fn threads(&self, threads: u32, cuts: Cuts) -> Threads {
-        let on_grid = |take| Share::Grid(Grid { threads, take });
+        let on_grid = |take| Share::Grid(Grid { threads, take, split: self.split(1, cuts) });
         let (share, why) = match self {
             OnGrid { alone: Some(why), .. } => (Share::One, *why),
             OnGrid { scans: true, folds, commutes, .. } if !folds || *commutes => (
@@ -84,13 +86,19 @@ impl OnGrid {
         Threads { share, block: None, why: Why::new(why) }
     }
 
+    /// The elements of a row above which it is split, where so many threads take it.
+    fn split(&self, width: u32, cuts: Cuts) -> Option<i64> {
+        self.rows.then(|| cuts.split * i64::from(width))
+    }
+
     /// How groups share the points, in functions that run instead of the other where there are many points inside, each with what its name ends in.
     pub(crate) fn groups(&self, threads: u32, cuts: Cuts) -> Vec<(&'static str, Threads)> {
         if !self.shared || self.alone.is_some() {
             return Vec::new();
         }
         let of = |width, at_least, why| {
-            let share = Share::Grid(Grid { threads, take: Take::Groups { width, at_least } });
+            let split = self.split(width, cuts);
+            let share = Share::Grid(Grid { threads, take: Take::Groups { width, at_least }, split });
             Threads { share, block: None, why: Why::new(why) }
         };
         let [group, warp, block] = cuts.worth_group;
@@ -112,7 +120,7 @@ impl OnGrid {
         if given.block.is_some() {
             return no("how many points a part has follows from how many there are");
         }
-        let Share::Grid(Grid { threads, take }) = given.share else {
+        let Share::Grid(Grid { threads, take, split }) = given.share else {
             return match given.share {
                 Share::One if wide => no("a group of threads takes each point here"),
                 Share::One => Ok(()),
@@ -124,6 +132,8 @@ impl OnGrid {
         }
         match (take, self.alone) {
             (_, Some(why)) => no(why),
+            _ if split.is_some() && !self.rows => no("there are no rows whose elements blocks can share"),
+            _ if split.is_some_and(|n| n < 1) => no("a row is split that has more than so many elements, at least 1"),
             (Take::Groups { width, at_least: 0.. }, _) if wide => match part {
                 GROUP if width < WARP && width > 1 && width.is_power_of_two() => Ok(()),
                 IN_WARP if width == WARP => Ok(()),

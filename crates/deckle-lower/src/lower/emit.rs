@@ -89,6 +89,8 @@ pub(super) struct Emitter<'k> {
     pub short_row: Option<Space>,
     /// How rows of different lengths are traversed.
     pub rows: Option<super::rows::RowBlocks>,
+    /// How rows are traversed that the blocks of a GPU share.
+    pub split: Option<super::split::Split>,
     /// The sinks whose rows leave in whole cache lines where code is being made.
     pub line_buffers: Vec<super::lines::LineBuffer>,
 }
@@ -144,6 +146,7 @@ impl<'k> Emitter<'k> {
             staged: None,
             short_row: None,
             rows: None,
+            split: None,
             line_buffers: Vec::new(),
         }
     }
@@ -231,6 +234,11 @@ impl<'k> Emitter<'k> {
         self.facts.assume_too(assumed);
         self.scopes.extend(inner);
         result
+    }
+
+    /// Makes code that depends on the root only where that stands.
+    pub(super) fn at_root<R>(&mut self, f: impl FnOnce(&mut Self) -> Res<R>) -> Res<R> {
+        self.at_scope(0, f)
     }
 
     /// The innermost open space.

@@ -13,6 +13,7 @@ use super::emit::{Emitter, Res, Width};
 use super::{LoweredKernel, Lowering, NotLowered, Purpose, Range, groups, launch_name, verified};
 use crate::choose::gpu::{OnGrid, launches};
 use crate::cuts::Cuts;
+use crate::facts::ragged::Ragged;
 use crate::facts::grid::{all_commute, bin_bytes, binned, can_share_points, needs_order, stays_together};
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{Kernel, Node, Program, ROOT, Region};
@@ -49,7 +50,7 @@ pub fn lower_gpu(
     for (i, (first, sinks)) in groups(program, kernel).into_iter().enumerate() {
         for (sinks, mark) in launches(program, sinks) {
             let s = Lowering::new(program, &sinks, first, &(launch_name(name, i) + mark), purpose);
-            let mut gpu = Gpu { s: Lowering { grid: true, given, ..s }, threads };
+            let mut gpu = Gpu { s: Lowering { grid: true, given, ..s }, threads, rows: None };
             let launch = gpu.launch();
             lowered.push(gpu.s.unless_illegal(launch)?);
             functions.append(&mut gpu.s.chosen.take());
@@ -65,6 +66,8 @@ pub(super) struct Gpu<'k> {
     pub s: Lowering<'k>,
     /// The threads of a block.
     pub threads: u32,
+    /// The rows of which blocks share the long ones, if the schedule says so.
+    pub rows: Option<Ragged>,
 }
 
 /// The scalars of every function, and who runs it.
@@ -91,10 +94,18 @@ impl<'k> Gpu<'k> {
                 self.s.folds.clear();
                 self.s.scans.clear();
                 let phases = vec![Phase { function: self.single()?, alone: true }];
-                return Ok(self.launch_of(phases, (None, Parts::Block, 1), Vec::new()));
+                return Ok(self.launch_of(phases, (None, Parts::Block, 1)));
             }
             share => return Err(format!("lower_gpu: `{share}` is not for a grid")),
         };
+        let mut groups = Vec::new();
+        for (part, chosen) in on_grid.groups(self.threads, self.s.purpose.cuts) {
+            groups.push((part, self.share(&on_grid, part, chosen)?));
+        }
+        let split = |t: &Threads| t.share.grid().and_then(|grid| grid.split);
+        if groups.iter().any(|(_, t)| split(t).is_some()) || split(&threads).is_some() {
+            self.rows = self.splittable();
+        }
         let Region::Dim(size) = self.s.p.space(self.s.first).region else {
             return Err(format!("lower_gpu: {} is no dimension", self.s.first));
         };
@@ -133,20 +144,18 @@ impl<'k> Gpu<'k> {
         if self.s.sinks.iter().any(|s| self.s.p.sink_parts(s).0 == ROOT) {
             phase(self.finish()?, true);
         }
-        let groups = on_grid.groups(self.threads, self.s.purpose.cuts).into_iter();
-        let wide = groups.map(|(part, chosen)| self.wide(part, self.share(&on_grid, part, chosen)?));
-        let wide = wide.collect::<Res<Vec<Wide>>>()?;
-        Ok(self.launch_of(phases, (Some(size), parts, least), wide))
+        let wide = groups.iter().map(|(part, threads)| self.wide(part, *threads)).collect::<Res<Vec<Wide>>>()?;
+        let (rows, split) = (self.split_rows()?, split(&threads));
+        Ok(GridLaunch { wide, rows, split, ..self.launch_of(phases, (Some(size), parts, least)) })
     }
 
     fn launch_of(
         &self,
         phases: Vec<Phase>,
         (size, parts, least): (Option<Node>, Parts, i64),
-        wide: Vec<Wide>,
     ) -> GridLaunch {
-        let buffers = self.s.buffers.iter().map(|(b, _)| *b).collect();
-        GridLaunch { buffers, scratch: self.s.scratch_types(), size, parts, least, phases, wide }
+        let (buffers, scratch) = (self.s.buffers.iter().map(|(b, _)| *b).collect(), self.s.scratch_types());
+        GridLaunch { buffers, scratch, size, parts, least, phases, wide: Vec::new(), split: None, rows: None }
     }
 
     /// What is known of the points.
@@ -169,6 +178,7 @@ impl<'k> Gpu<'k> {
             bin: bin_bytes(p, &binned(p, s.sinks)),
             shared: can_share_points(p, s.sinks, s.first, &s.folds),
             together: stays_together(p, s.sinks, s.first),
+            rows: self.splittable().is_some(),
         }
     }
 
@@ -197,7 +207,9 @@ impl<'k> Gpu<'k> {
         e.grid.on = true;
         let types = self.s.scratch_types();
         let scratch = types.into_iter().map(|ty| e.b.buffer(ty, deckle_ir::loops::Access::Write)).collect();
+        let lists = self.row_lists(&mut e);
         let (points, parts) = (e.b.scalar(ScalarType::I64), e.b.scalar(ScalarType::I64));
+        self.set_split(&mut e, lists);
         let (block, thread) = (e.b.let_(Expr::Id(Axis::Block)), e.b.let_(Expr::Id(Axis::Thread)));
         (e, scratch, Who { points, parts, block, thread })
     }
@@ -344,7 +356,7 @@ impl<'k> Gpu<'k> {
 
     /// A block takes a part, a group of its threads each point, which share the points inside.
     fn wide(&self, part: &str, threads: Threads) -> Res<Wide> {
-        let Some(Grid { threads: in_block, take: Take::Groups { width, at_least } }) = threads.share.grid() else {
+        let Some(Grid { threads: in_block, take: Take::Groups { width, at_least }, split }) = threads.share.grid() else {
             return Err(format!("lower_gpu: `{threads}` does not share points by groups"));
         };
         let items = self.s.items();
@@ -354,7 +366,7 @@ impl<'k> Gpu<'k> {
         let from = e.begin_groups((self.s.first, width), lo, who.thread);
         e.grid.stride = groups;
         e.traverse(ROOT, &items, Some((from, hi)))?;
-        Ok(Wide { function: Gpu::close(e, in_block)?, at_least, groups })
+        Ok(Wide { function: Gpu::close(e, in_block)?, at_least, groups, split })
     }
 }
 

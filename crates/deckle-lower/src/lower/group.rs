@@ -88,6 +88,11 @@ impl Emitter<'_> {
         inside.then_some(group)
     }
 
+    /// The number of a thread in the group that is at one point together.
+    pub(super) fn thread_of_group(&self) -> Option<Val> {
+        self.group().map(|group| group.thread)
+    }
+
     /// Traverses the points of a dimension by the threads of the group that is at the point around it, round-robin.
     pub(super) fn by_threads(&mut self, over: Over<'_>, (lo, hi): (Val, Val)) -> Res<()> {
         let group = self.group().ok_or_else(|| format!("no group takes the point around {}", over.space))?;

@@ -26,6 +26,7 @@ mod scanned;
 mod scans;
 mod short;
 mod sinks;
+mod split;
 mod staged;
 mod streams;
 mod tile;

@@ -91,7 +91,7 @@ impl Emitter<'_> {
                     Some((lo, hi)) => (lo, hi, self.grid.stride.max(1)),
                     None => (self.constant(Scalar::I64(0)), self.val(size)?, 1),
                 };
-                if range.is_none() && self.row(space, items, hi)? {
+                if range.is_none() && (self.row(space, items, hi)? || self.split_row(space, items, hi)?) {
                     return Ok(());
                 }
                 // A few points end soon anyway.

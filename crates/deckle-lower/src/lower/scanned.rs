@@ -290,7 +290,7 @@ fn from_below(e: &mut Emitter<'_>, how: &Combine, (acc, none): (&Acc, &Acc), lan
 
 impl<'k> Emitter<'k> {
     /// A loop that carries what has been folded so far.
-    fn folded_over(
+    pub(super) fn folded_over(
         &mut self,
         (lo, hi): (Val, Val),
         start: &Acc,

@@ -144,7 +144,7 @@ impl Port for CudaPort {
         let grid = u32::try_from(*grid).map_err(|_| refused("a grid that is too large, for"))?;
         let entry = code.entries.get(&function.name).ok_or_else(|| refused("no code for"))?;
         let mut args: Vec<Arg<'_>> = buffers.iter().map(|(mem, _)| Arg::Buffer(mem)).collect();
-        args.extend(scalars.map(Arg::I64));
+        args.extend(scalars.iter().copied().map(Arg::I64));
         args.push(Arg::Address(records.address() + 8 * (*record as u64 + 1)));
         // SAFETY: the parameters are those that `emit::nvptx` gives every function; schedules stay within the sizes of buffers, as is tested on
         // the simulator.

@@ -96,7 +96,7 @@ pub(crate) struct Launching<'a, P: Port> {
     pub grid: u64,
     /// Memory, and the bytes of the array in it.
     pub buffers: &'a [(&'a P::Mem, usize)],
-    pub scalars: [i64; 2],
+    pub scalars: &'a [i64],
     pub records: &'a P::Mem,
     /// The index of the word before its record.
     pub record: usize,

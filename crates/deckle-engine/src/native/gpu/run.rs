@@ -8,7 +8,7 @@ use crate::native::gpu::compiled::{OnUnit, Taken};
 use crate::native::gpu::kept::{COPY, OnDevice, Remote};
 use crate::native::gpu::memory::{Mem, SMALL};
 use crate::native::gpu::port::{Launching, Port};
-use crate::native::grid;
+use crate::native::grid::{self, Lists};
 use crate::native::outside::Input;
 use crate::native::run::{self, Memory};
 use deckle_ir::kernel::{Kernel, Node, Op, ROOT, Sink};
@@ -220,6 +220,25 @@ impl<'a, P: Port> Run<'a, P> {
         Ok(all)
     }
 
+    /// Adds the lists for rows that are split; where there are none, nothing looks at them.
+    fn pass_lists(&self, lists: Lists, partial: &[ScalarType], passed: &mut Vec<Mem<P>>) -> Result<(), Failure> {
+        let new = |count: i64, ty: ScalarType| {
+            let bytes = usize::try_from(count).ok().and_then(|n| n.checked_mul(ty.bytes())).unwrap_or(usize::MAX);
+            Mem::new(&self.on.unit, bytes, "a list of long rows")
+        };
+        let totals = new(2, ScalarType::I64)?;
+        if !lists.used {
+            passed.extend(vec![totals; 3 + partial.len()]);
+            return Ok(());
+        }
+        self.unit().ask(self.unit().port.zero(totals.block()?, totals.bytes()))?;
+        passed.extend([totals, new(lists.pieces, ScalarType::I64)?, new(lists.rows, ScalarType::I64)?]);
+        for ty in partial {
+            passed.push(new(lists.pieces, *ty)?);
+        }
+        Ok(())
+    }
+
     /// Enqueues the functions of a launch.
     fn launch(&self, memory: &Memory<'_, Self>, launch: &GridLaunch) -> Result<(), Failure> {
         let mut passed: Vec<Mem<P>> = Vec::new();
@@ -234,6 +253,9 @@ impl<'a, P: Port> Run<'a, P> {
         for ty in &launch.scratch {
             let bytes = (calls.parts as usize + 1) * ty.bytes();
             passed.push(Mem::new(&self.on.unit, bytes, "a list of partial results")?);
+        }
+        if let (Some(lists), Some(rows)) = (calls.rows, &launch.rows) {
+            self.pass_lists(lists, &rows.partial, &mut passed)?;
         }
         let buffers = passed.iter().map(|mem| Ok((mem.block()?, mem.bytes())));
         let buffers = buffers.collect::<Result<Vec<_>, Failure>>()?;
@@ -250,7 +272,7 @@ impl<'a, P: Port> Run<'a, P> {
                 function,
                 grid,
                 buffers: &buffers,
-                scalars: [calls.points, calls.parts],
+                scalars: &calls.scalars,
                 records: self.records.block()?,
                 record: self.launched.get(),
             };

@@ -216,7 +216,7 @@ impl Port for Simulator {
 /// Runs a function; tells whether something failed.
 fn simulated(launching: &Launching<'_, Simulator>, order: Order) -> Ported<bool> {
     let Launching { function, grid, buffers, scalars, .. } = launching;
-    let scalars = scalars.map(Scalar::I64);
+    let scalars: Vec<Scalar> = scalars.iter().copied().map(Scalar::I64).collect();
     let mut passed = Vec::new();
     for ((mem, bytes), param) in buffers.iter().zip(&function.buffers) {
         let cells = mem.part(0, *bytes)?;
