@@ -147,8 +147,10 @@ pub struct Cuts {
     pub split: i64,
     /// The elements of a piece of such a row, at least.
     pub piece: i64,
-    /// The room for pieces, at least.
+    /// The room for pieces, at least, where the lengths of rows are computed.
     pub pieces: i64,
+    /// The most blocks that look for such rows, or take pieces: about as many as run at the same time.
+    pub row_blocks: i64,
 }
 
 impl Default for Cuts {
@@ -211,12 +213,13 @@ impl Default for Cuts {
             cached_copies: 1 << 15,
             owned: 1 << 18,
             worth_group: [4, 32, 2048],
-            bins: 16384,
+            bins: 1 << 15,
             binned_part: 4096,
             in_round: 4,
             split: 128,
             piece: 1 << 13,
-            pieces: 1 << 12,
+            pieces: 1 << 17,
+            row_blocks: 1 << 10,
         }
     }
 }
@@ -288,6 +291,7 @@ impl Cuts {
             split: 2,
             piece: 3,
             pieces: 2,
+            row_blocks: 3,
         }
     }
 }

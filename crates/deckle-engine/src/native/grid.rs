@@ -69,8 +69,6 @@ pub(crate) struct Lists {
 
 /// The most pieces of rows that are split, in one launch.
 const MOST_PIECES: i64 = 1 << 18;
-/// The most blocks that take rows or pieces: more than run at the same time.
-const MOST_BLOCKS: i64 = 1 << 11;
 
 /// What to launch. `elements` is how many the largest buffer has.
 pub(crate) fn calls<'a, D: Device>(
@@ -91,13 +89,14 @@ pub(crate) fn calls<'a, D: Device>(
     let rows = launch.rows.as_ref().map(|rows| {
         // No row is longer than the array that it is a part of.
         let split = wide.map_or(launch.split, |w| w.split).filter(|n| rows.lengths.is_some() || elements > *n);
-        let pieces = split.map_or(1, |n| (elements / n.max(1) + 1).max(rows.room).min(MOST_PIECES));
+        let least = if rows.lengths.is_some() { rows.room } else { 1 };
+        let pieces = split.map_or(1, |n| (elements / n.max(1) + 1).max(least).min(MOST_PIECES));
         scalars.extend([split.unwrap_or(i64::MAX), pieces]);
         if split.is_some() && size > 0 {
             let threads = i64::from(rows.list.block.max(1));
-            let over_rows = (size / threads + 1).min(MOST_BLOCKS) as u64;
+            let [over_rows, over_pieces] = [size / threads + 1, pieces].map(|n| n.min(rows.blocks) as u64);
             all.extend(rows.lengths.iter().chain([&rows.list]).map(|f| (f, over_rows)));
-            all.extend(rows.phases.iter().map(|f| (f, pieces.min(MOST_BLOCKS / 2) as u64)));
+            all.extend(rows.phases.iter().map(|f| (f, over_pieces)));
         }
         Lists { pieces, rows: size, used: split.is_some() }
     });

@@ -240,8 +240,10 @@ pub struct SplitRows {
     pub list: Function,
     /// They take one piece after another.
     pub phases: Vec<Function>,
-    /// The room for pieces, at least: with more, shorter rows are split if the lengths of rows are computed.
+    /// The room for pieces, at least, if lengths are added up: the host does not know their sum. With less room, only longer rows are split.
     pub room: i64,
+    /// The most blocks of a function.
+    pub blocks: i64,
 }
 
 impl SplitRows {

@@ -13,8 +13,8 @@ use super::emit::{Emitter, Res, Width};
 use super::{LoweredKernel, Lowering, NotLowered, Purpose, Range, groups, launch_name, verified};
 use crate::choose::gpu::{OnGrid, launches};
 use crate::cuts::Cuts;
-use crate::facts::ragged::Ragged;
 use crate::facts::grid::{all_commute, bin_bytes, binned, can_share_points, needs_order, stays_together};
+use crate::facts::ragged::Ragged;
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{Kernel, Node, Program, ROOT, Region};
 use deckle_ir::loops::{Axis, Buf, Expr, Function, Gathers, GridLaunch, Parts, Phase, Stores, Val, Wide};
@@ -149,11 +149,7 @@ impl<'k> Gpu<'k> {
         Ok(GridLaunch { wide, rows, split, ..self.launch_of(phases, (Some(size), parts, least)) })
     }
 
-    fn launch_of(
-        &self,
-        phases: Vec<Phase>,
-        (size, parts, least): (Option<Node>, Parts, i64),
-    ) -> GridLaunch {
+    fn launch_of(&self, phases: Vec<Phase>, (size, parts, least): (Option<Node>, Parts, i64)) -> GridLaunch {
         let (buffers, scratch) = (self.s.buffers.iter().map(|(b, _)| *b).collect(), self.s.scratch_types());
         GridLaunch { buffers, scratch, size, parts, least, phases, wide: Vec::new(), split: None, rows: None }
     }
@@ -356,7 +352,8 @@ impl<'k> Gpu<'k> {
 
     /// A block takes a part, a group of its threads each point, which share the points inside.
     fn wide(&self, part: &str, threads: Threads) -> Res<Wide> {
-        let Some(Grid { threads: in_block, take: Take::Groups { width, at_least }, split }) = threads.share.grid() else {
+        let Some(Grid { threads: in_block, take: Take::Groups { width, at_least }, split }) = threads.share.grid()
+        else {
             return Err(format!("lower_gpu: `{threads}` does not share points by groups"));
         };
         let items = self.s.items();

@@ -83,7 +83,7 @@ impl<'k> Lowering<'k> {
     }
 
     /// The types of what is kept of each block of a row that folds, and of one that scans.
-    pub(super) fn kept(&self, items: &[(Item, usize)]) -> (Vec<ScalarType>, Vec<ScalarType>) {
+    fn kept(&self, items: &[(Item, usize)]) -> (Vec<ScalarType>, Vec<ScalarType>) {
         let (mut partial, mut scratch) = (Vec::new(), Vec::new());
         for (item, _) in items {
             match item {
@@ -96,7 +96,7 @@ impl<'k> Lowering<'k> {
     }
 
     /// What a function is passed of the blocks of long rows that were folded.
-    pub(super) fn partial(&self, e: &mut Emitter<'k>, items: &[(Item, usize)]) -> BTreeMap<Node, Vec<Buf>> {
+    fn partial(&self, e: &mut Emitter<'k>, items: &[(Item, usize)]) -> BTreeMap<Node, Vec<Buf>> {
         let folds = items.iter().filter_map(|(i, _)| if let Item::Fold(n) = i { Some(*n) } else { None });
         folds.map(|n| (n, self.types_of(n).into_iter().map(|ty| e.b.buffer(ty, Access::Write)).collect())).collect()
     }

@@ -22,24 +22,36 @@ use super::meet::{accumulated, join};
 use crate::facts::grid::all_commute;
 use crate::facts::parts_of;
 use deckle_ir::array::BinOp;
-use deckle_ir::kernel::{Combine, Node, ROOT};
+use deckle_ir::kernel::{Combine, Node, ROOT, Space};
 use deckle_ir::loops::{Buf, Expr, Function, LoopHint, Place, Shuffle, Val, WARP};
 use deckle_ir::scalar::Scalar;
 use deckle_ir::schedule::Item;
 use std::collections::BTreeMap;
 
 /// What goes on with each scan.
-type Accs = BTreeMap<Node, Acc>;
+pub(super) type Accs = BTreeMap<Node, Acc>;
 
 /// What the threads of a block have before them, and what all of them have together.
-struct Scanned {
-    before: Acc,
+pub(super) struct Scanned {
+    pub before: Acc,
     total: Acc,
+}
+
+/// What a block traverses in rounds.
+pub(super) struct Rounds<'a> {
+    /// The scans of each level.
+    pub levels: &'a [Vec<Node>],
+    /// The points of a thread in a round.
+    pub each: u32,
+    /// The space around the dimension, which is open.
+    pub from: Space,
+    pub bounds: (Val, Val),
 }
 
 /// A round of a block.
 struct Round<'a> {
     levels: &'a [Vec<Node>],
+    from: Space,
     /// Shared memory for each scan.
     shared: &'a BTreeMap<Node, Vec<Buf>>,
     /// The points of this thread.
@@ -54,7 +66,9 @@ impl<'k> Gpu<'k> {
         let (mut e, scratch, who) = self.open_rounds("", &levels, Some(&items))?;
         let carry = self.befores(&mut e, &scratch, &self.s.scans, who.block);
         self.begin_folds(&mut e, &self.s.folds)?;
-        self.rounds(&mut e, &who, (&levels, each), carry, |gpu, e, befores, points| {
+        let bounds = self.bounds(&mut e, &who, who.block)?;
+        let rounds = Rounds { levels: &levels, each, from: ROOT, bounds };
+        self.rounds(&mut e, &who, &rounds, carry, |gpu, e, befores, points| {
             for n in &gpu.s.scans {
                 gpu.start_from(e, befores, *n)?;
             }
@@ -86,7 +100,9 @@ impl<'k> Gpu<'k> {
         for n in scans {
             carry.insert(*n, self.s.nothing(&mut e, *n)?);
         }
-        let carry = self.rounds(&mut e, &who, (&levels[..=level], each), carry, |_, _, _, _| Ok(()))?;
+        let bounds = self.bounds(&mut e, &who, who.block)?;
+        let rounds = Rounds { levels: &levels[..=level], each, from: ROOT, bounds };
+        let carry = self.rounds(&mut e, &who, &rounds, carry, |_, _, _, _| Ok(()))?;
         begin_first(&mut e, who.thread);
         for n in scans {
             let total = carry.get(n).ok_or("a scan was lost")?;
@@ -151,7 +167,7 @@ impl<'k> Gpu<'k> {
     }
 
     /// Lets a scan start at a thread: nothing yet, after what comes before.
-    fn start_from(&self, e: &mut Emitter<'k>, befores: &Accs, n: Node) -> Res<()> {
+    pub(super) fn start_from(&self, e: &mut Emitter<'k>, befores: &Accs, n: Node) -> Res<()> {
         let mut acc = self.s.nothing(e, n)?;
         acc.before = Some(Box::new(befores.get(&n).cloned().ok_or("a scan was lost")?));
         e.accs.insert(n, acc);
@@ -159,15 +175,14 @@ impl<'k> Gpu<'k> {
     }
 
     /// The rounds of a block. In each, the scans of all levels are scanned, and what `inside` does follows. Folds of the emitter are carried from round to round; what the scans come to is returned.
-    fn rounds(
+    pub(super) fn rounds(
         &self,
         e: &mut Emitter<'k>,
         who: &Who,
-        (levels, each): (&[Vec<Node>], u32),
+        &Rounds { levels, each, from: space, bounds: (lo, hi) }: &Rounds<'_>,
         carry: Accs,
         inside: impl FnOnce(&Self, &mut Emitter<'k>, &Accs, (Val, Val)) -> Res<()>,
     ) -> Res<Accs> {
-        let (lo, hi) = self.bounds(e, who, who.block)?;
         let each = i64::from(each);
         let skip = e.b.mul_const(who.thread, each);
         let mut shared = BTreeMap::new();
@@ -195,7 +210,8 @@ impl<'k> Gpu<'k> {
         let end = e.b.add_const(first, each);
         let end = e.b.min(end, hi);
         let folded: Vec<(Node, Acc)> = folds.iter().filter_map(|n| e.accs.remove_entry(n)).collect();
-        let befores = self.round(e, who, &Round { levels, shared: &shared, points: (first, end) }, &mut carry_now)?;
+        let round = Round { levels, from: space, shared: &shared, points: (first, end) };
+        let befores = self.round(e, who, &round, &mut carry_now)?;
         e.accs.extend(folded);
         inside(self, e, &befores, (first, end))?;
         let after = [flat(&carry_now), e.carried(&folds)].concat();
@@ -213,7 +229,7 @@ impl<'k> Gpu<'k> {
             }
             self.begin_folds(e, scans)?;
             let items: Vec<Item> = scans.iter().map(|n| Item::Scan(*n)).collect();
-            e.traverse(ROOT, &items, Some(round.points))?;
+            e.traverse(round.from, &items, Some(round.points))?;
             for n in scans {
                 let (_, _, how) = parts_of(self.s.p, *n)?;
                 let mine = e.accs.remove(n).ok_or("a scan was lost")?;
@@ -228,13 +244,20 @@ impl<'k> Gpu<'k> {
     }
 
     /// Shared memory for what the warps of a block have of a scan, and whether they have something.
-    fn shared_for(&self, e: &mut Emitter<'k>, n: Node) -> Res<Vec<Buf>> {
+    pub(super) fn shared_for(&self, e: &mut Emitter<'k>, n: Node) -> Res<Vec<Buf>> {
         let types = self.s.types_of(n);
         Ok(types.into_iter().map(|ty| e.b.local(ty, self.threads / WARP, Place::Shared)).collect())
     }
 
     /// Scans what the threads of a block have, in their order. All threads of the block come here.
-    fn block_scan(&self, e: &mut Emitter<'k>, who: &Who, n: Node, mine: Acc, shared: &[Buf]) -> Res<Scanned> {
+    pub(super) fn block_scan(
+        &self,
+        e: &mut Emitter<'k>,
+        who: &Who,
+        n: Node,
+        mine: Acc,
+        shared: &[Buf],
+    ) -> Res<Scanned> {
         let (_, _, how) = parts_of(self.s.p, n)?;
         let none = self.s.nothing(e, n)?;
         let (width, yes) = (e.b.i64(i64::from(WARP)), e.constant(Scalar::Bool(true)));

@@ -6,8 +6,8 @@
 //! lengths   the number of elements of all rows, where no buffer of offsets tells it
 //! rows      a thread looks at each row; those with more elements than the limit are listed, once for each of their pieces
 //! row0      a block takes a piece, and folds it; `row1` does so with what needs other folds of the row
-//! row0_sum  a block takes a row, and combines what its pieces have folded, in order
-//! row       a block takes a piece, and stores what the row stores
+//! row0_sum  a block takes a row, and combines what its pieces have folded, in order; for scans, it computes what comes before each piece
+//! row       a block takes a piece, and stores what the row stores; what is scanned it traverses in rounds, as in `scanned.rs`
 //! main      skips the elements of long rows, and loads what they folded
 //! ```
 //!
@@ -18,6 +18,7 @@ use super::emit::{Emitter, Res};
 use super::folds::Acc;
 use super::gpu::{Gpu, Who};
 use super::meet::join;
+use super::scanned::{Accs, Rounds};
 use crate::facts::grid::all_commute;
 use crate::facts::parts_of;
 use crate::facts::ragged::Ragged;
@@ -25,7 +26,7 @@ use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{self, Node, Region, Space};
 use deckle_ir::loops::{Access, Axis, Buf, Expr, Function, LoopHint, SplitRows, Val};
 use deckle_ir::scalar::ScalarType;
-use deckle_ir::schedule::{Item, Level, Nest};
+use deckle_ir::schedule::{Item, Level, Nest, Walks, find};
 use std::collections::BTreeMap;
 
 /// The most pieces of a row: a thread lists them one after another.
@@ -63,6 +64,15 @@ pub(super) struct Lists {
     partial: BTreeMap<Node, Vec<Buf>>,
 }
 
+/// Of what is kept of a piece.
+#[derive(Clone, Copy, PartialEq)]
+enum Kept {
+    /// What it folds.
+    Own,
+    /// What comes before it, for scans.
+    Before,
+}
+
 /// A piece of a long row that is open.
 struct Piece {
     /// Its number among all pieces, and in the row.
@@ -77,18 +87,34 @@ struct Piece {
 }
 
 impl<'k> Gpu<'k> {
-    /// The rows whose elements blocks can share: nothing in them has an order, and nothing is scanned.
+    /// The rows whose elements blocks can share: nothing in them has an order, and nothing that is folded or scanned along them needs a scan.
     pub(super) fn splittable(&self) -> Option<Ragged> {
         let rows = self.s.rows.filter(|r| r.divisible)?;
-        let scans = self.s.of_rows(rows.dim).iter().any(|(item, _)| matches!(item, Item::Scan(_)));
-        (!scans).then_some(rows)
+        let items = self.s.of_rows(rows.dim);
+        let scans = nodes_of(&items, true);
+        let needs_scan = |n: Node| self.s.p.needs(&[n]).iter().any(|m| *m != n && scans.contains(m));
+        (!items.iter().any(|(item, _)| node_of(item).is_some_and(needs_scan))).then_some(rows)
     }
 
     /// The buffers that a function is passed of split rows, after the others.
     pub(super) fn row_lists(&self, e: &mut Emitter<'k>) -> Option<Lists> {
         let rows = self.rows?;
         let lists = [(); 3].map(|()| e.b.buffer(ScalarType::I64, Access::Write));
-        Some(Lists { lists, partial: self.s.partial(e, &self.s.of_rows(rows.dim)) })
+        let items = self.s.of_rows(rows.dim);
+        let kept = items.iter().filter_map(|(item, _)| Some((node_of(item)?, self.kept(item))));
+        let passed = |types: Vec<ScalarType>, e: &mut Emitter<'k>| -> Vec<Buf> {
+            types.into_iter().map(|ty| e.b.buffer(ty, Access::Write)).collect()
+        };
+        Some(Lists { lists, partial: kept.map(|(n, types)| (n, passed(types, e))).collect() })
+    }
+
+    /// The types of what is kept of each piece: what a fold comes to; what a scan adds, and what comes before the piece.
+    fn kept(&self, item: &Item) -> Vec<ScalarType> {
+        match item {
+            Item::Fold(n) => self.s.types_of(*n),
+            Item::Scan(n) => [self.s.types_of(*n), self.s.types_of(*n)].concat(),
+            Item::Sink(_) => Vec::new(),
+        }
     }
 
     /// Tells an emitter how rows are split, with two scalars after the others.
@@ -115,20 +141,14 @@ impl<'k> Gpu<'k> {
     pub(super) fn split_rows(&self) -> Res<Option<SplitRows>> {
         let Some(rows) = self.rows else { return Ok(None) };
         let items = self.s.of_rows(rows.dim);
-        let (partial, _) = self.s.kept(&items);
+        let partial = items.iter().flat_map(|(item, _)| self.kept(item)).collect();
         let lengths = if rows.offsets.is_some() { None } else { Some(self.elements_of_rows(rows.dim)?) };
         let mut phases = Vec::new();
         let ranks = items.iter().map(|(_, rank)| rank + 1).max().unwrap_or(0);
         for rank in 0..ranks {
-            let folds: Vec<Node> = items
-                .iter()
-                .filter_map(|(item, r)| match item {
-                    Item::Fold(n) if *r == rank => Some(*n),
-                    _ => None,
-                })
-                .collect();
-            phases.push(self.fold_pieces(&format!("_row{rank}"), &folds)?);
-            phases.push(self.sum_pieces(&format!("_row{rank}_sum"), &folds)?);
+            let mine: Vec<(Item, usize)> = items.iter().copied().filter(|(_, r)| *r == rank).collect();
+            phases.push(self.fold_pieces(&format!("_row{rank}"), &mine)?);
+            phases.push(self.sum_pieces(&format!("_row{rank}_sum"), &mine)?);
         }
         let is_inside = |i: &usize| {
             let at = self.s.p.sink_parts(&self.s.sinks[*i]).0;
@@ -136,10 +156,10 @@ impl<'k> Gpu<'k> {
         };
         let sinks: Vec<Item> = (0..self.s.sinks.len()).filter(is_inside).map(Item::Sink).collect();
         if !sinks.is_empty() {
-            phases.push(self.store_pieces("_row", &sinks)?);
+            phases.push(self.store_pieces("_row", &sinks, nodes_of(&items, true))?);
         }
-        let room = self.s.purpose.cuts.pieces;
-        Ok(Some(SplitRows { partial, lengths, list: self.list_rows(rows.dim)?, phases, room }))
+        let (room, blocks) = (self.s.purpose.cuts.pieces, self.s.purpose.cuts.row_blocks);
+        Ok(Some(SplitRows { partial, lengths, list: self.list_rows(rows.dim)?, phases, room, blocks }))
     }
 
     /// A function whose threads take the points of the first dimension: each is open, with the size of its row.
@@ -222,14 +242,17 @@ impl<'k> Gpu<'k> {
         self.at_rows("_rows", dim, |_| Vec::new(), list, |_, _| Ok(()))
     }
 
-    /// A function whose blocks take the pieces of long rows. The row of a piece is open.
+    /// A function whose blocks take the pieces of long rows, and traverse some items or others there. The row of a piece is open.
     fn by_pieces(
         &self,
         part: &str,
-        items: &[Item],
+        items: [&[Item]; 2],
         body: impl FnOnce(&mut Emitter<'k>, &Who, &Piece) -> Res<()>,
     ) -> Res<Function> {
-        let walks = self.s.walks(part, |c| c.walks_at_points(self.s.first, items, false))?;
+        let walks = self.s.walks(part, |c| {
+            let [one, other] = items.map(|items| c.walks_at_points(self.s.first, items, false));
+            if items[0] == items[1] { one } else { both(&one, &other) }
+        })?;
         let (mut e, _, who) = self.open_with(part, walks);
         let inside = e.inside_of_point(self.s.first)?;
         e.limit()?;
@@ -261,53 +284,89 @@ impl<'k> Gpu<'k> {
         Gpu::close(e, self.threads)
     }
 
-    /// Folds each piece.
-    fn fold_pieces(&self, part: &str, folds: &[Node]) -> Res<Function> {
-        let items: Vec<Item> = folds.iter().map(|n| Item::Fold(*n)).collect();
-        self.by_pieces(part, &items, |e, who, piece| {
-            let range = if all_commute(self.s.p, folds) {
+    /// Folds each piece, also for scans.
+    fn fold_pieces(&self, part: &str, mine: &[(Item, usize)]) -> Res<Function> {
+        let items: Vec<Item> = mine.iter().map(|(item, _)| *item).collect();
+        let folds: Vec<Node> = items.iter().filter_map(node_of).collect();
+        self.by_pieces(part, [&items; 2], |e, who, piece| {
+            let range = if all_commute(self.s.p, &folds) {
                 e.grid.stride = i64::from(self.threads);
                 (e.b.add(piece.lo, who.thread), piece.hi)
             } else {
                 self.share_of_thread(e, who, (piece.lo, piece.hi))
             };
-            self.begin_folds(e, folds)?;
+            self.begin_folds(e, &folds)?;
             e.traverse(self.s.first, &items, Some(range))?;
-            self.keep_met(e, who, folds, piece.number)
+            self.keep_met(e, who, &folds, piece.number)
         })
     }
 
-    /// Combines what the pieces of a row have folded, in place of that of the first.
-    fn sum_pieces(&self, part: &str, folds: &[Node]) -> Res<Function> {
-        self.by_pieces(part, &[], |e, who, piece| {
-            let (zero, one) = (e.b.i64(0), e.b.i64(1));
+    /// Combines what the pieces of a row have folded, in place of that of the first. Of scans, computes what comes before each piece.
+    fn sum_pieces(&self, part: &str, mine: &[(Item, usize)]) -> Res<Function> {
+        let (folds, scans) = (nodes_of(mine, false), nodes_of(mine, true));
+        self.by_pieces(part, [&[]; 2], |e, who, piece| {
+            let (zero, least) = (e.b.i64(0), e.b.i64(if scans.is_empty() { 2 } else { 1 }));
             let is_first = e.b.binary(BinOp::Eq, piece.in_row, zero);
-            let are_more = e.b.lt(one, piece.count);
-            let both = e.b.and(is_first, are_more);
+            let is_worth_it = e.b.binary(BinOp::Ge, piece.count, least);
+            let both = e.b.and(is_first, is_worth_it);
             e.b.begin_if(both);
             let end = e.b.add(piece.base, piece.count);
             let (lo, hi) = self.share_of_thread(e, who, (piece.base, end));
-            for n in folds {
+            for n in folds.iter().chain(&scans) {
                 let (_, _, how) = parts_of(self.s.p, *n)?;
                 let none = self.s.nothing(e, *n)?;
                 let sum = e.folded_over((lo, hi), &none, |e, acc, at| {
-                    let more = e.folded_before(*n, at)?;
+                    let more = e.kept_of(*n, Kept::Own, at)?;
                     join(e, how, acc, &more.vals, more.has)
                 })?;
-                e.accs.insert(*n, sum);
+                if folds.contains(n) {
+                    e.accs.insert(*n, sum);
+                    continue;
+                }
+                let shared = self.shared_for(e, *n)?;
+                let before = self.block_scan(e, who, *n, sum, &shared)?.before;
+                let (start, yes) = (e.start(*n)?, e.b.bool(true));
+                let start = Acc { has: Some(start.has.unwrap_or(yes)), ..start };
+                let start = e.step(how, &start, &before.vals, before.has)?;
+                let bufs = e.bufs_of(*n)?;
+                e.folded_over((lo, hi), &start, |e, acc, at| {
+                    self.s.store(e, &bufs, acc, bufs.len() / 2, at);
+                    let more = e.kept_of(*n, Kept::Own, at)?;
+                    e.step(how, acc, &more.vals, more.has)
+                })?;
             }
-            self.keep_met(e, who, folds, piece.base)?;
+            if !folds.is_empty() {
+                self.keep_met(e, who, &folds, piece.base)?;
+            }
             e.b.end(&[]);
             Ok(())
         })
     }
 
     /// Stores what each piece stores.
-    fn store_pieces(&self, part: &str, sinks: &[Item]) -> Res<Function> {
-        self.by_pieces(part, sinks, |e, who, piece| {
-            e.grid.stride = i64::from(self.threads);
-            let lo = e.b.add(piece.lo, who.thread);
-            e.traverse(self.s.first, sinks, Some((lo, piece.hi)))
+    fn store_pieces(&self, part: &str, sinks: &[Item], scans: Vec<Node>) -> Res<Function> {
+        if scans.is_empty() {
+            return self.by_pieces(part, [sinks; 2], |e, who, piece| {
+                e.grid.stride = i64::from(self.threads);
+                let lo = e.b.add(piece.lo, who.thread);
+                e.traverse(self.s.first, sinks, Some((lo, piece.hi)))
+            });
+        }
+        let scanned: Vec<Item> = scans.iter().map(|n| Item::Scan(*n)).collect();
+        let (each, first, levels) = (self.s.purpose.cuts.in_round, self.s.first, [scans]);
+        self.by_pieces(part, [&scanned, sinks], |e, who, piece| {
+            let mut carry = Accs::new();
+            for n in &levels[0] {
+                carry.insert(*n, e.kept_of(*n, Kept::Before, piece.number)?);
+            }
+            let rounds = Rounds { levels: &levels, each, from: first, bounds: (piece.lo, piece.hi) };
+            self.rounds(e, who, &rounds, carry, |gpu, e, befores, points| {
+                for n in &levels[0] {
+                    gpu.start_from(e, befores, *n)?;
+                }
+                e.traverse(first, sinks, Some(points))
+            })?;
+            Ok(())
         })
     }
 
@@ -339,6 +398,36 @@ impl<'k> Gpu<'k> {
         let to = e.b.add(from, share);
         (from, e.b.min(to, hi))
     }
+}
+
+/// The node that an item folds or scans.
+fn node_of(item: &Item) -> Option<Node> {
+    match item {
+        Item::Fold(n) | Item::Scan(n) => Some(*n),
+        Item::Sink(_) => None,
+    }
+}
+
+/// Those that are scanned, or folded.
+fn nodes_of(items: &[(Item, usize)], scanned: bool) -> Vec<Node> {
+    let is_wanted = |item: &&(Item, usize)| matches!(item.0, Item::Scan(_)) == scanned;
+    items.iter().filter(is_wanted).filter_map(|(item, _)| node_of(item)).collect()
+}
+
+/// The walks at the points of two functions that open points of the same dimension.
+fn both(one: &Walks, other: &Walks) -> Walks {
+    let mut all = one.to_vec();
+    for walk in other.iter() {
+        let Some(same) = all.iter_mut().find(|w| (w.dim, &w.items) == (walk.dim, &walk.items)) else {
+            all.push(walk.clone());
+            continue;
+        };
+        if let (Nest::Level { inside, .. }, Nest::Level { inside: more, .. }) = (&mut same.nest, &walk.nest) {
+            let new = more.iter().filter(|w| find(inside, w.dim, &w.items).is_none()).cloned();
+            *inside = inside.iter().cloned().chain(new).collect();
+        }
+    }
+    all.into()
 }
 
 /// Successive ones of so many, for a block.
@@ -400,11 +489,17 @@ impl Emitter<'_> {
         Ok((count, self.b.add(length, one)))
     }
 
-    /// What is kept of a fold of long rows at a place.
-    fn folded_before(&mut self, n: Node, at: Val) -> Res<Acc> {
+    /// The buffers for what is kept of a fold or scan of long rows.
+    fn bufs_of(&self, n: Node) -> Res<Vec<Buf>> {
         let bufs = self.split.as_ref().and_then(|s| s.partial.get(&n)).cloned();
-        let bufs = bufs.ok_or_else(|| format!("{n} was not folded"))?;
-        let mut vals: Vec<Val> = bufs.iter().map(|b| self.b.load(*b, at)).collect();
+        bufs.ok_or_else(|| format!("{n} was not folded"))
+    }
+
+    /// What is kept of a fold or scan of long rows at a place.
+    fn kept_of(&mut self, n: Node, which: Kept, at: Val) -> Res<Acc> {
+        let width = parts_of(self.p, n)?.1.len() + 1;
+        let bufs = self.bufs_of(n)?.into_iter().skip(if which == Kept::Own { 0 } else { width });
+        let mut vals: Vec<Val> = bufs.take(width).map(|b| self.b.load(b, at)).collect();
         let has = vals.pop();
         Ok(Acc { vals, has, before: None })
     }
@@ -448,7 +543,7 @@ impl Emitter<'_> {
     /// Adds what a long row has folded.
     fn found_row(&mut self, folds: &[Node], base: Val) -> Res<()> {
         for n in folds {
-            let more = self.folded_before(*n, base)?;
+            let more = self.kept_of(*n, Kept::Own, base)?;
             let acc = self.accs.get(n).cloned().ok_or_else(|| format!("{n} is not carried"))?;
             let (_, _, how) = parts_of(self.p, *n)?;
             let next = self.step(how, &acc, &more.vals, more.has)?;
