@@ -79,15 +79,35 @@ enum Out {
     To(Behind),
 }
 
+impl Out {
+    fn take(&mut self, block: Data, settings: &Settings) -> Result<(), Failure> {
+        settings.progress.pushed.fetch_add(block.len() as u64, Relaxed);
+        match self {
+            Out::To(behind) => behind.push(block, settings.team.interrupt())?,
+            Out::Kept(blocks) if block.len() > 0 => blocks.push(block),
+            Out::Kept(_) => {}
+        }
+        Ok(())
+    }
+}
+
 /// What a traversal that can be repeated has taken from outside, and given to it ([`again`](crate::native::again)).
 #[derive(Debug, Default)]
 struct Held {
-    /// What the round under way gives: it is handed over when the round is done.
-    given: Vec<Data>,
+    /// The results of the current round, by number of the push: they are delivered when the round is done.
+    given: Vec<(u32, Data)>,
     /// What was pulled since the checkpoint, and for which parameter, if there is one.
     pulled: Option<Vec<(usize, Data)>>,
-    /// How many elements the rounds since the checkpoint gave, and how many those before them that were repeated had handed over.
+    /// For each push.
+    counts: Vec<Counts>,
+}
+
+/// Elements of a result.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    /// How many the rounds since the checkpoint gave.
     made: usize,
+    /// How many repeated rounds had delivered before they failed.
     handed: usize,
 }
 
@@ -128,17 +148,26 @@ impl Outside {
         self.ins.iter_mut().flatten().find_map(Ahead::failure).map(Failure::from)
     }
 
-    /// A traversal begins that hands results over, or ends: whether what its rounds give is held back until they are done. Only what somebody takes meanwhile is worth it.
-    pub(crate) fn hold_back(&mut self, goes: bool) -> bool {
-        self.held = (goes && matches!(self.outs[..], [Out::To(_)])).then(Held::default);
-        self.held.is_some()
+    /// Whether a sink takes the results while the program runs.
+    pub(crate) fn has_sink(&self) -> bool {
+        matches!(self.outs[..], [Out::To(_)])
+    }
+
+    /// The results of a traversal that begins are held back until their round is done, so that the round can be repeated.
+    pub(crate) fn hold_back(&mut self) {
+        self.held = Some(Held { counts: vec![Counts::default(); self.outs.len()], ..Held::default() });
+    }
+
+    /// The traversal has ended.
+    pub(crate) fn release(&mut self) {
+        self.held = None;
     }
 
     /// From now on what is pulled can be given back, or not.
     pub(crate) fn mark(&mut self, is_checkpoint: bool) {
         if let Some(held) = &mut self.held {
             held.pulled = is_checkpoint.then(Vec::new);
-            (held.made, held.handed) = (0, held.handed.saturating_sub(held.made));
+            held.counts.iter_mut().for_each(|c| *c = Counts { made: 0, handed: c.handed.saturating_sub(c.made) });
         }
     }
 
@@ -146,8 +175,7 @@ impl Outside {
     pub(crate) fn rewind(&mut self, settings: &Settings) {
         let Some(held) = &mut self.held else { return };
         held.given.clear();
-        held.handed = held.handed.max(held.made);
-        held.made = 0;
+        held.counts.iter_mut().for_each(|c| *c = Counts { made: 0, handed: c.handed.max(c.made) });
         for (param, block) in held.pulled.iter_mut().flat_map(std::mem::take).rev() {
             settings.progress.pulled.fetch_sub(block.len() as u64, Relaxed);
             if let Some(Some(ahead)) = self.ins.get_mut(param) {
@@ -159,17 +187,16 @@ impl Outside {
     /// Hands over what a round gave, but for what an earlier try has handed over.
     pub(crate) fn commit(&mut self, settings: &Settings) -> Result<(), Failure> {
         let Some(held) = &mut self.held else { return Ok(()) };
-        for block in std::mem::take(&mut held.given) {
-            let (n, twice) = (block.len(), held.handed.saturating_sub(held.made));
-            held.made += n;
+        for (to, block) in std::mem::take(&mut held.given) {
+            let unknown = || Failure::bug("a result without a consumer");
+            let counts = held.counts.get_mut(to as usize).ok_or_else(unknown)?;
+            let (n, twice) = (block.len(), counts.handed.saturating_sub(counts.made));
+            counts.made += n;
             if twice > 0 && twice >= n {
                 continue;
             }
             let block = if twice > 0 { block.slice(twice, n, &settings.pool)? } else { block };
-            settings.progress.pushed.fetch_add(block.len() as u64, Relaxed);
-            if let [Out::To(behind)] = &mut self.outs[..] {
-                behind.push(block, settings.team.interrupt())?;
-            }
+            self.outs.get_mut(to as usize).ok_or_else(unknown)?.take(block, settings)?;
         }
         Ok(())
     }
@@ -246,20 +273,11 @@ impl<D: Device> Memory<'_, D> {
         let n = usize::try_from(self.host().int(*n)?).unwrap_or(0);
         let block = self.give(elem, 0, n)?;
         if let Some(held) = &mut outside.held {
-            held.given.push(block);
+            held.given.push((to, block));
             return Ok(());
         }
-        self.settings.progress.pushed.fetch_add(n as u64, Relaxed);
-        match outside.outs.get_mut(to as usize) {
-            Some(Out::To(behind)) => Ok(behind.push(block, self.settings.team.interrupt())?),
-            Some(Out::Kept(blocks)) => {
-                if n > 0 {
-                    blocks.push(block);
-                }
-                Ok(())
-            }
-            None => Err(Failure::bug("a result that nobody takes")),
-        }
+        let out = outside.outs.get_mut(to as usize);
+        out.ok_or_else(|| Failure::bug("a result without a consumer"))?.take(block, self.settings)
     }
 }
 

@@ -503,7 +503,7 @@ impl<D: Device> Machine<'_, D> {
                     }
                 }
                 if stream.is_some() {
-                    self.outside.hold_back(false);
+                    self.outside.release();
                 }
                 self.next = start + kernels(test) + kernels(body);
             }
