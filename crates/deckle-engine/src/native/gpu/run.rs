@@ -7,7 +7,7 @@ use crate::native::gpu::Unit;
 use crate::native::gpu::compiled::{OnUnit, Taken};
 use crate::native::gpu::kept::{COPY, OnDevice, Remote};
 use crate::native::gpu::memory::{Mem, SMALL};
-use crate::native::gpu::port::{Launching, Port};
+use crate::native::gpu::port::{Lane, Launching, Port};
 use crate::native::grid;
 use crate::native::outside::Input;
 use crate::native::run::{self, Memory};
@@ -162,7 +162,7 @@ impl<'a, P: Port> Run<'a, P> {
 
     fn upload(&self, mem: &Mem<P>, bytes: &[u8]) -> Result<(), Failure> {
         self.count(|t| (t.copies_in, t.bytes_in) = (t.copies_in + 1, t.bytes_in + bytes.len() as u64));
-        self.unit().upload(mem, bytes, self.settings)
+        self.unit().upload(Lane::Compute, mem, bytes, self.settings)
     }
 
     /// Fills a buffer of this machine with an array.
@@ -183,7 +183,7 @@ impl<'a, P: Port> Run<'a, P> {
         self.launched.set(self.launched.get() + 1);
         self.count(|t| t.launches += 1);
         if self.launched.get().is_multiple_of(AHEAD) {
-            let mark = self.unit().ask(self.unit().port.record())?;
+            let mark = self.unit().ask(self.unit().port.record(Lane::Compute))?;
             if let Some(earlier) = self.mark.replace(Some(mark)) {
                 self.unit().wait(&earlier, self.interrupt())?;
             }
@@ -245,7 +245,7 @@ impl<'a, P: Port> Run<'a, P> {
             }
             let written = function.buffers.iter().zip(&passed).filter(|(b, _)| b.access == Access::Write);
             written.for_each(|(_, mem)| mem.forget());
-            let begun = self.settings.measured.then(|| unit.ask(unit.port.record())).transpose()?;
+            let begun = self.settings.measured.then(|| unit.ask(unit.port.record(Lane::Compute))).transpose()?;
             let launching = Launching {
                 function,
                 grid,
@@ -256,7 +256,7 @@ impl<'a, P: Port> Run<'a, P> {
             };
             unit.ask(unit.port.launch(&self.on.code, &launching))?;
             if let Some(begun) = begun {
-                self.times.borrow_mut().push([begun, unit.ask(unit.port.record())?]);
+                self.times.borrow_mut().push([begun, unit.ask(unit.port.record(Lane::Compute))?]);
             }
             self.launched()?;
         }
