@@ -49,6 +49,8 @@ pub struct ChunkScheduler {
     last: Option<(f64, f64)>,
     /// Bytes per additional element, without the fixed bytes of every chunk.
     more: f64,
+    /// Whether chunks should fit the caches.
+    is_cached: bool,
 }
 
 /// Measurements of a chunk.
@@ -69,7 +71,13 @@ impl ChunkScheduler {
     pub fn new(fixed: Option<i64>, threads: usize) -> ChunkScheduler {
         let (log, grows, time) = (0.0, true, None);
         let (bytes, came, last, more) = (0.0, 0.0, None, 0.0);
-        ChunkScheduler { fixed, most: MOST, threads: threads as u64, log, grows, time, bytes, came, last, more }
+        let (most, threads, is_cached) = (MOST, threads as u64, true);
+        ChunkScheduler { fixed, most, threads, log, grows, time, bytes, came, last, more, is_cached }
+    }
+
+    /// The same for a device with its own memory: chunks need not fit caches, and larger ones cost nothing.
+    pub fn without_caches(self) -> ChunkScheduler {
+        ChunkScheduler { is_cached: false, ..self }
     }
 
     /// The same, with a maximum for adaptive chunk sizes.
@@ -79,7 +87,8 @@ impl ChunkScheduler {
 
     /// Begins another traversal, without measurements. Returns the size of its first chunk.
     pub fn begin(&mut self) -> i64 {
-        *self = ChunkScheduler::new(self.fixed, self.threads as usize).at_most(self.most);
+        let (most, is_cached) = (self.most, self.is_cached);
+        *self = ChunkScheduler { most, is_cached, ..ChunkScheduler::new(self.fixed, self.threads as usize) };
         self.size()
     }
 
@@ -116,14 +125,14 @@ impl ChunkScheduler {
                 self.grows = !self.grows;
             }
             self.time = Some(before + WEIGHT * (time - before));
-            let enough = if self.more < 1.0 { PLENTY } else { ENOUGH };
+            let enough = if self.more < 1.0 || !self.is_cached { PLENTY } else { ENOUGH };
             if differs || took < enough {
                 self.log += if self.grows { 1.0 } else { -0.5 };
             }
         }
         self.log = self.log.clamp(0.0, (self.most as f64).log2());
         // Fixed bytes exceed the caches with smaller chunks, too: they must not make chunks small. A quarter of the room: elements differ, and joining the state carried to the next chunk needs memory on top.
-        let caches = (CACHED * self.threads) as f64;
+        let caches = if self.is_cached { (CACHED * self.threads) as f64 } else { f64::INFINITY };
         let cached = (caches / self.bytes).max((caches / self.more).min(ENOUGH_ELEMENTS));
         let most = room.map_or(cached, |room| cached.min((room / 4) as f64 / (self.bytes + self.came)));
         if most.is_finite() {

@@ -87,6 +87,10 @@ impl<D: Device> Machine<'_, D> {
             self.outside.mark(true);
         }
         self.repeats = can_repeat;
+        if !can_repeat {
+            // The round must run within a budget that has room for it alone.
+            self.outside.give_back_early();
+        }
     }
 
     /// After a round that took so long: hands over what it gave.

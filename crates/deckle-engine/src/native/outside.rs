@@ -3,6 +3,7 @@
 use crate::Settings;
 use crate::native::data::none_of;
 use crate::native::device::Device;
+use crate::native::early::{self, Early};
 use crate::native::fault::Failure;
 use crate::native::gpu::Kept;
 use crate::native::plan::Plan;
@@ -116,6 +117,10 @@ struct Counts {
 pub(crate) struct Outside {
     /// Of each parameter, as far as there is one of which something comes.
     ins: Vec<Option<Ahead>>,
+    /// For each of them, the next block, if it is copied early.
+    early: Vec<Option<Early>>,
+    /// The elements that the last pull returned which others follow in lockstep, and of its early block.
+    lead: [usize; 2],
     outs: Vec<Out>,
     held: Option<Held>,
 }
@@ -128,7 +133,7 @@ impl Outside {
         if let (Some(sink), Some(out)) = (sink, outs.first_mut()) {
             *out = Out::To(Behind::new(sink)?);
         }
-        Ok(Outside { ins: Vec::new(), outs, held: None })
+        Ok(Outside { outs, ..Outside::default() })
     }
 
     /// Where a parameter's elements come from.
@@ -139,13 +144,29 @@ impl Outside {
         }
         if self.ins.len() <= param {
             self.ins.resize_with(param + 1, || None);
+            self.early.resize_with(param + 1, || None);
         }
         self.ins[param] = Some(ahead);
     }
 
     /// An error that stands behind what was pulled so far.
     pub(crate) fn failure(&mut self) -> Option<Failure> {
-        self.ins.iter_mut().flatten().find_map(Ahead::failure).map(Failure::from)
+        let ins = self.ins.iter_mut().zip(&self.early).filter(|(_, early)| early.is_none());
+        ins.filter_map(|(ahead, _)| ahead.as_mut()).find_map(Ahead::failure).map(Failure::from)
+    }
+
+    /// The bytes of blocks that are copied early.
+    pub(crate) fn early_bytes(&self) -> u64 {
+        self.early.iter().flatten().map(|early| early.block.bytes() as u64).sum()
+    }
+
+    /// Gives back what is copied early.
+    pub(crate) fn give_back_early(&mut self) {
+        for (early, ahead) in self.early.iter_mut().zip(&mut self.ins) {
+            if let (Some(early), Some(ahead)) = (early.take(), ahead) {
+                ahead.give_back(early.block);
+            }
+        }
     }
 
     /// Whether a sink takes the results while the program runs.
@@ -160,6 +181,7 @@ impl Outside {
 
     /// The traversal has ended.
     pub(crate) fn release(&mut self) {
+        self.give_back_early();
         self.held = None;
     }
 
@@ -173,6 +195,7 @@ impl Outside {
 
     /// Goes back to the checkpoint.
     pub(crate) fn rewind(&mut self, settings: &Settings) {
+        self.give_back_early();
         let Some(held) = &mut self.held else { return };
         held.given.clear();
         held.counts.iter_mut().for_each(|c| *c = Counts { made: 0, handed: c.handed.max(c.made) });
@@ -230,6 +253,8 @@ impl Outside {
 pub(crate) struct Much {
     pub count: i64,
     pub all: bool,
+    /// Whether the next elements may be copied to the device early.
+    pub early: bool,
 }
 
 impl<D: Device> Memory<'_, D> {
@@ -248,23 +273,76 @@ impl<D: Device> Memory<'_, D> {
             outside.ins.get_mut(param).and_then(Option::as_mut).ok_or_else(|| Failure::Argument(name.clone()))?;
         let settings = self.settings;
         let (pool, interrupt) = (&settings.pool, settings.team.interrupt());
-        let block = match if much.all {
-            ahead.pull(count, pool, interrupt)
-        } else {
-            ahead.pull_some(count, pool, interrupt)
-        }? {
-            Some(block) => block,
-            None => none_of(ty.elem().unwrap_or(ty), &settings.pool)?,
+        let early = match outside.early[param].take() {
+            Some(early) if early.is_for(count, much.all) => Some(early.arrived(rep)?),
+            Some(early) => {
+                ahead.give_back(early.block);
+                None
+            }
+            None => None,
+        };
+        let (block, kept) = match early {
+            Some(arrived) => arrived,
+            None => {
+                let block = match if much.all {
+                    ahead.pull(count, pool, interrupt)
+                } else {
+                    ahead.pull_some(count, pool, interrupt)
+                }? {
+                    Some(block) => block,
+                    None => none_of(ty.elem().unwrap_or(ty), &settings.pool)?,
+                };
+                (block.clone(), Data::array(block).into())
+            }
         };
         settings.progress.pulled.fetch_add(block.len() as u64, Relaxed);
         let size = (block.len(), block.bytes());
         if let Some(pulled) = outside.held.as_mut().and_then(|h| h.pulled.as_mut())
             && !block.is_empty()
         {
-            pulled.push((param, block.clone()));
+            pulled.push((param, block));
         }
-        self.take(rep, Data::array(block).into(), name)?;
+        self.take(rep, kept, name)?;
+        if !much.all {
+            outside.lead = [size.0, 0];
+        }
+        if much.early && size.1 >= plan.cuts.copied_early {
+            self.bring_early(outside, param, much, rep, name)?;
+        }
         Ok(size)
+    }
+
+    /// Starts to copy the elements that the next pull of a parameter will probably want.
+    fn bring_early(
+        &mut self,
+        outside: &mut Outside,
+        param: usize,
+        much: Much,
+        rep: &Rep,
+        name: &str,
+    ) -> Result<(), Failure> {
+        let Some(ahead) = outside.ins[param].as_mut() else { return Ok(()) };
+        let [led, next] = outside.lead;
+        let count = usize::try_from(much.count).unwrap_or(0);
+        // As many as the sequence that it follows in lockstep.
+        let count = if much.all && led == count { next } else { count };
+        // If memory is short the elements are pulled when they are needed, and that reports it.
+        let Ok(Some(block)) = ahead.pull_ready(count, much.all, &self.settings.pool, self.settings.team.interrupt())
+        else {
+            return Ok(());
+        };
+        let has_room = self.device.room().is_none_or(|room| room / 2 >= block.bytes() as u64);
+        let coming = if has_room { self.device.bring_early(early::arrays(rep, &block), name)? } else { None };
+        match coming {
+            Some(coming) => {
+                if !much.all {
+                    outside.lead[1] = block.len();
+                }
+                outside.early[param] = Some(Early { block, coming });
+            }
+            None => ahead.give_back(block),
+        }
+        Ok(())
     }
 
     /// Hands what is in a representation over.

@@ -7,6 +7,7 @@
 //! | `overlap.rs` | finds missing waits, in the simulator |
 //! | `pool.rs` | the caching allocator, with a budget |
 //! | `memory.rs` | arrays on the device, and staged copies |
+//! | `feed.rs` | copies of the next chunk while kernels run |
 //! | `kept.rs` | results that stay on the device |
 //! | `compiled.rs` | compiled programs, and the repetition of runs that fail |
 //! | `run.rs` | runs: the [`Device`](crate::native::device::Device) |
@@ -14,11 +15,13 @@
 //! # Failures
 //! Kernels are enqueued without waiting for the previous one. A check that fails sets a word of the run, and every later kernel does nothing: see
 //! [`port::Launching`]. The host reads the word whenever it waits for a number or a result, and at the end. If a check has failed, the run is
-//! repeated from its arguments with a wait after each kernel, to find the first failure and its operands. Streams cannot be repeated: there the host
-//! waits after each kernel, except in rounds that are repeated in smaller chunks if they fail ([`again`](crate::native::again)).
+//! repeated from its arguments with a wait after each kernel, to find the first failure and its operands. A run with streams cannot be repeated. There the
+//! host looks once in each round of a stream, which is repeated in smaller chunks if it fails ([`again`](crate::native::again)), and waits after each
+//! kernel elsewhere.
 
 mod compiled;
 mod cuda;
+mod feed;
 mod kept;
 mod memory;
 mod overlap;

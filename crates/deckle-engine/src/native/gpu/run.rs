@@ -2,9 +2,11 @@
 
 use crate::Settings;
 use crate::native::device::{Device, Handle};
+use crate::native::early::Coming;
 use crate::native::fault::Failure;
 use crate::native::gpu::Unit;
 use crate::native::gpu::compiled::{OnUnit, Taken};
+use crate::native::gpu::feed::Feeder;
 use crate::native::gpu::kept::{COPY, OnDevice, Remote};
 use crate::native::gpu::memory::{Mem, SMALL};
 use crate::native::gpu::port::{Lane, Launching, Port};
@@ -18,6 +20,7 @@ use deckle_runtime::Buffer;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::thread::Scope;
 
 /// The number of launches that have a word for their failure. After that many the host looks whether one has failed, and reuses the words.
 const RECORDS: usize = 4096;
@@ -62,6 +65,8 @@ pub(super) struct Run<'a, P: Port> {
     times: RefCell<Vec<[P::Event; 2]>>,
     /// An event some launches ago.
     mark: RefCell<Option<P::Event>>,
+    /// Copies what later chunks need, in runs that pull sequences.
+    feeder: Option<Feeder<P>>,
 }
 
 impl<'a, P: Port> Run<'a, P> {
@@ -78,9 +83,18 @@ impl<'a, P: Port> Run<'a, P> {
             traffic: Cell::default(),
             times: RefCell::default(),
             mark: RefCell::default(),
+            feeder: None,
         };
         run.reset()?;
         Ok(run)
+    }
+
+    /// Starts a thread that copies what later chunks need.
+    pub(super) fn feed<'s>(&mut self, scope: &'s Scope<'s, 'a>)
+    where
+        'a: 's,
+    {
+        self.feeder = Feeder::new(&self.on.unit, self.settings, scope);
     }
 
     /// Runs a program without streams.
@@ -356,6 +370,25 @@ impl<P: Port> Device for Run<'_, P> {
     fn room(&self) -> Option<u64> {
         let room = self.unit().pool.room();
         Some(run::host_room(self.settings).map_or(room, |host| host.min(room)))
+    }
+
+    fn is_remote(&self) -> bool {
+        true
+    }
+
+    fn bring_early(&self, arrays: Vec<Buffer>, name: &str) -> Result<Option<Box<dyn Coming>>, Failure> {
+        let Some(feeder) = &self.feeder else { return Ok(None) };
+        let mut all = Vec::new();
+        for buffer in arrays {
+            match self.alloc(buffer.len(), name) {
+                Ok(mem) => all.push((buffer, mem)),
+                Err(Failure::DeviceMemory(..)) => return Ok(None),
+                Err(failure) => return Err(failure),
+            }
+        }
+        let bytes: usize = all.iter().map(|(_, mem)| mem.bytes()).sum();
+        self.count(|t| (t.copies_in, t.bytes_in) = (t.copies_in + all.len() as u64, t.bytes_in + bytes as u64));
+        feeder.copy(all).map(Some)
     }
 
     fn defers(&self) -> bool {
