@@ -38,6 +38,8 @@ pub struct Traffic {
     pub copies_in: u64,
     /// Their bytes.
     pub bytes_in: u64,
+    /// How many of these were copied while kernels of an earlier chunk ran.
+    pub bytes_early: u64,
     /// The number of reads from the device.
     pub copies_out: u64,
     /// Their bytes.
@@ -129,6 +131,7 @@ impl<'a, P: Port> Run<'a, P> {
         traffic.kernel_seconds += own.kernel_seconds;
         traffic.copies_in += own.copies_in;
         traffic.bytes_in += own.bytes_in;
+        traffic.bytes_early += own.bytes_early;
         traffic.copies_out += own.copies_out;
         traffic.bytes_out += own.bytes_out;
     }
@@ -386,8 +389,12 @@ impl<P: Port> Device for Run<'_, P> {
                 Err(failure) => return Err(failure),
             }
         }
-        let bytes: usize = all.iter().map(|(_, mem)| mem.bytes()).sum();
-        self.count(|t| (t.copies_in, t.bytes_in) = (t.copies_in + all.len() as u64, t.bytes_in + bytes as u64));
+        let bytes = all.iter().map(|(_, mem)| mem.bytes() as u64).sum::<u64>();
+        self.count(|t| {
+            t.copies_in += all.len() as u64;
+            t.bytes_in += bytes;
+            t.bytes_early += bytes;
+        });
         feeder.copy(all).map(Some)
     }
 
