@@ -75,7 +75,7 @@ impl ChunkScheduler {
         ChunkScheduler { fixed, most, threads, log, grows, time, bytes, came, last, more, is_cached }
     }
 
-    /// The same for a device with its own memory: chunks need not fit caches, and larger ones cost nothing.
+    /// The same for a device with its own memory: chunks need not fit caches, and grow until the fixed cost is negligible or memory is short.
     pub fn without_caches(self) -> ChunkScheduler {
         ChunkScheduler { is_cached: false, ..self }
     }
@@ -117,6 +117,11 @@ impl ChunkScheduler {
             // This says nothing about chunks of the current size.
         } else if took < BUSY {
             self.log += 2.0;
+        } else if !self.is_cached {
+            // What is copied early for a chunk of this size would be of no use for a smaller one.
+            if took < PLENTY {
+                self.log += 1.0;
+            }
         } else {
             let time = took.as_secs_f64() / elements;
             let before = self.time.unwrap_or(time);
@@ -125,7 +130,7 @@ impl ChunkScheduler {
                 self.grows = !self.grows;
             }
             self.time = Some(before + WEIGHT * (time - before));
-            let enough = if self.more < 1.0 || !self.is_cached { PLENTY } else { ENOUGH };
+            let enough = if self.more < 1.0 { PLENTY } else { ENOUGH };
             if differs || took < enough {
                 self.log += if self.grows { 1.0 } else { -0.5 };
             }
@@ -185,6 +190,24 @@ mod tests {
         let late = &all[100..];
         let most = late.iter().filter(|n| **n <= 400_000).count();
         assert!(most > 70, "{late:?}");
+    }
+
+    #[test]
+    fn does_not_shrink_on_a_device_with_its_own_memory() {
+        let mut s = ChunkScheduler::new(None, 1).without_caches();
+        let mut before = s.begin();
+        for k in 0..40 {
+            let n = s.size();
+            let took = Duration::from_secs_f64(1e-4 + 1e-9 * n as f64 * if k % 3 == 0 { 2.0 } else { 1.0 });
+            let size = s.done(Done { took, elements: n, bytes: 8 * n as u64, came: 8 * n as u64 }, Some(1 << 30));
+            assert!(size >= before, "{before}, then {size}");
+            before = size;
+        }
+        assert!(before == 1 << 22 || before == 1 << 23, "{before}");
+        // Memory is short.
+        let done = Done { took: PLENTY, elements: before, bytes: 8 * before as u64, came: 8 * before as u64 };
+        assert!(s.done(done, Some(1 << 24)) <= 1 << 18);
+        assert!(s.begin() == 1 && !s.is_cached);
     }
 
     #[test]

@@ -20,6 +20,8 @@
 //!
 //! Where a budget has little room beside a large state, there is no checkpoint: what has run within a budget must run.
 //!
+//! On a device that reports failures late ([`Device::defers`]), the rounds of all streams can be repeated, so that the host looks for failures once in each round.
+//!
 //! # Invariants
 //! - What a round gives is handed over when it is done, and not before.
 //! - Chunks of one element need no checkpoint: if they fail, that is the end. So whatever a program needs of a budget, it has there.
