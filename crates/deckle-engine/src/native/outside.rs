@@ -85,7 +85,7 @@ impl Out {
         settings.progress.pushed.fetch_add(block.len() as u64, Relaxed);
         match self {
             Out::To(behind) => behind.push(block, settings.team.interrupt())?,
-            Out::Kept(blocks) if block.len() > 0 => blocks.push(block),
+            Out::Kept(blocks) if !block.is_empty() => blocks.push(block),
             Out::Kept(_) => {}
         }
         Ok(())
