@@ -28,14 +28,15 @@ fn of_kind(results: &Value, kind: &str) -> usize {
 
 #[test]
 fn a_folder_runs_on_the_simulator_and_reports_a_wrong_result() {
-    let only = ["tests/ops/folding/fold.dk", "tests/errors/after-a-failure.dk", "examples/dot.dk", "dot-f64"];
+    let only =
+        ["tests/ops/folding/fold.dk", "tests/errors/after-a-failure.dk", "examples/dot.dk", "dot-f64", "stream-"];
     let only = only.map(|name| ["--only", name]).concat();
     let dir = built("gpu-bundle", &[&["--random", "4", "--seed", "12"], &only[..]].concat());
 
     let (output, results) = run(&dir, &["--on", "simulated"]);
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(output.status.code(), Some(0), "{printed}{}", String::from_utf8_lossy(&output.stderr));
-    assert_eq!((of_kind(&results, "random"), of_kind(&results, "example"), of_kind(&results, "benchmark")), (4, 1, 1));
+    assert_eq!((of_kind(&results, "random"), of_kind(&results, "example"), of_kind(&results, "benchmark")), (4, 1, 3));
     assert!(of_kind(&results, "file") > 0 && results["device"]["simulated"] == true);
     assert_eq!(results["failed"], 0, "{results:#}");
     let bench = results["results"].as_array().unwrap().iter().find(|r| r["name"] == "dot-f64").unwrap();
@@ -43,6 +44,9 @@ fn a_folder_runs_on_the_simulator_and_reports_a_wrong_result() {
         bench["kernel_seconds"].as_f64() > Some(0.0) && bench["bytes_per_second"].as_f64() > Some(0.0),
         "{bench:#}"
     );
+
+    let streams = results["results"].as_array().unwrap().iter();
+    assert_eq!(streams.filter(|r| r["bytes_in_per_second"].as_f64() > Some(0.0)).count(), 2, "{results:#}");
 
     // The example gives 32.
     let files = fs::read_dir(dir.join("cases")).unwrap().map(|e| e.unwrap().path());

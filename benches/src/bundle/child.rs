@@ -2,7 +2,7 @@
 
 use super::run::Part;
 use super::stored::Stored;
-use super::{Asked, compare, device, make};
+use super::{Asked, compare, device, make, streams};
 use crate::case::{Case, Size};
 use crate::cases;
 use crate::measure::Times;
@@ -52,12 +52,21 @@ pub fn run(asked: &Asked, dir: &Path, files: &[String], part: Part) -> Result<()
         if case.kind == "benchmark" && bandwidth.is_none() && !asked.simulated {
             bandwidth = Some(device::copy_bandwidth(asked.device).map_err(|e| e.to_string())?);
             println!("{}", json!({"copy_bytes_per_second": bandwidth}));
+            let transfer = device::transfer_bandwidth(asked.device).map_err(|e| e.to_string())?;
+            println!("{}", json!({"transfer_bytes_per_second": transfer}));
         }
         let ptx = std::fs::read_to_string(dir.join("ptx").join(&case.ptx));
         let ptx = ptx.map_err(|e| format!("{}: {e}", case.ptx))?;
         let callable = Callable::with(case.program.clone(), case.func, make::options()).with_ptx(ptx);
         let on = (&callable, &gpu, &settings);
         let judged = match case.kind.as_str() {
+            "benchmark" if streams::entry(&case.name).is_some() => {
+                let mut result = head(&case);
+                match streams::run(&case.name, &callable, asked, asked.size(gpu.memory().budget), &mut result) {
+                    Ok(()) => passed(result),
+                    Err(why) => failed(result, why, true),
+                }
+            }
             "benchmark" => benchmark(&case, on, asked.size(gpu.memory().budget)),
             _ => test(&case, on),
         };
@@ -162,6 +171,11 @@ fn test(case: &Stored, place: Place<'_>) -> Judged {
     Judged { result, is_last }
 }
 
+fn passed(mut result: Value) -> Judged {
+    result["status"] = json!("passed");
+    Judged { result, is_last: false }
+}
+
 fn failed(mut result: Value, why: String, is_last: bool) -> Judged {
     result["status"] = json!("failed");
     result["why"] = json!(why);
@@ -176,10 +190,7 @@ fn benchmark(case: &Stored, place: Place<'_>, size: Size) -> Judged {
     };
     let checked = measured(&bench, place, size, &mut result);
     match checked {
-        Ok(()) => {
-            result["status"] = json!("passed");
-            Judged { result, is_last: false }
-        }
+        Ok(()) => passed(result),
         Err((why, is_last)) => failed(result, why, is_last),
     }
 }

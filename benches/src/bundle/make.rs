@@ -1,7 +1,7 @@
 //! Builds the folder: collects the cases, runs them in the interpreter, and compiles their functions.
 
 use super::stored::Stored;
-use super::{Asked, SCHEMA, compare};
+use super::{Asked, SCHEMA, compare, streams};
 use crate::{cases, machine, program};
 use deckle_diag::{Class, Code, SourceMap};
 use deckle_engine::{Options, entry, pipeline, source};
@@ -149,15 +149,17 @@ fn random(seed: u64, count: u64) -> Vec<Stored> {
 
 /// Benchmarks, whose data is computed where they run.
 fn benchmarks(asked: &Asked) -> Result<Vec<Stored>, String> {
-    let wanted = cases::all().into_iter().filter(|bench| asked.is_wanted(&bench.name));
-    let one = |bench: crate::case::Case| {
+    let cases = cases::all().into_iter().map(|bench| (bench.name, bench.program, bench.entry));
+    let streams = streams::ALL.iter().map(|(name, entry)| (name.to_string(), streams::PROGRAM, entry.to_string()));
+    let wanted = cases.chain(streams).filter(|(name, ..)| asked.is_wanted(name));
+    let one = |(name, file, entry): (String, &str, String)| {
         let mut sources = SourceMap::new();
-        let compiled = source::compile(&program::folder().join(bench.program), &mut sources);
+        let compiled = source::compile(&program::folder().join(file), &mut sources);
         let compiled = compiled.map_err(|ds| deckle_diag::render_all(&ds, &sources, false))?;
-        let func = entry::choose(&compiled, Some(&bench.entry)).map_err(|d| d.message)?.func;
+        let func = entry::choose(&compiled, Some(&entry)).map_err(|d| d.message)?.func;
         let program = array::parse(&compiled.program.to_string()).map_err(|e| e.to_string())?;
         let (kind, ptx) = ("benchmark".into(), String::new());
-        Ok(Stored { name: bench.name, kind, seed: None, program, func, args: Vec::new(), expected: None, ptx })
+        Ok(Stored { name, kind, seed: None, program, func, args: Vec::new(), expected: None, ptx })
     };
     wanted.map(one).collect()
 }

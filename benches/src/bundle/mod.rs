@@ -8,7 +8,7 @@
 //! | `ptx/NUMBER.ptx` | the code of a function |
 //!
 //! A case is a `run` command of a test file, an example, or a random program; its expected result is that of the interpreter. A case can also be a benchmark, whose data is
-//! computed from its size and whose result is checked by the benchmark itself. [`make`](mod@make) builds the folder and needs LLVM. [`run`](mod@run) runs each case in a child
+//! computed from its size and whose result is checked by the benchmark itself; those of [`streams`] have more data than the device may hold. [`make`](mod@make) builds the folder and needs LLVM. [`run`](mod@run) runs each case in a child
 //! process ([`child`]), so that a lost device, a crash or an endless kernel fails one case only, and writes `results.json`.
 
 mod child;
@@ -17,6 +17,7 @@ mod device;
 mod make;
 mod run;
 mod stored;
+mod streams;
 
 use crate::case::Size;
 use std::path::PathBuf;

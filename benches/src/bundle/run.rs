@@ -21,6 +21,8 @@ const SILENCE: Duration = Duration::from_secs(600);
 struct Report {
     device: Value,
     copy: Option<f64>,
+    /// To the device, and from it.
+    transfer: Option<[f64; 2]>,
     /// By the numbers of their cases.
     results: BTreeMap<usize, Value>,
     /// Why cases are missing.
@@ -93,6 +95,7 @@ fn all(asked: &Asked, dir: &Path, tests: usize, count: usize) -> Result<Report, 
     for part in ran {
         report.results.extend(part.results);
         report.copy = report.copy.or(part.copy);
+        report.transfer = report.transfer.or(part.transfer);
         report.ended = report.ended.or(part.ended);
         if report.device.is_null() {
             report.device = part.device;
@@ -157,6 +160,8 @@ fn note(line: &str, report: &mut Report, current: &mut Option<(usize, Value)>, n
         report.device = event["device"].clone();
     } else if let Some(copy) = event["copy_bytes_per_second"].as_f64() {
         report.copy = Some(copy);
+    } else if let [Some(there), Some(back)] = [0, 1].map(|k| event["transfer_bytes_per_second"][k].as_f64()) {
+        report.transfer = Some([there, back]);
     } else if let Some(why) = event["unusable"].as_str() {
         report.ended = Some(why.into());
         *next = Some(None);
@@ -183,11 +188,14 @@ fn broken(status: ExitStatus, current: Option<(usize, Value)>, report: &mut Repo
 
 /// The contents of `results.json`.
 fn summed(manifest: &Value, report: Report) -> Value {
-    let Report { device, copy, results, ended } = report;
+    let Report { device, copy, transfer, results, ended } = report;
     let mut results: Vec<Value> = results.into_values().collect();
     for result in &mut results {
         if let (Some(copy), Some(rate)) = (copy, result["bytes_per_second"].as_f64()) {
             result["of_copy"] = json!(rate / copy);
+        }
+        if let (Some([there, _]), Some(rate)) = (transfer, result["bytes_in_per_second"].as_f64()) {
+            result["of_transfer"] = json!(rate / there);
         }
     }
     let count = |status: &str| results.iter().filter(|r| r["status"] == status).count();
@@ -195,7 +203,7 @@ fn summed(manifest: &Value, report: Report) -> Value {
     json!({
         "schema": SCHEMA, "made": manifest["made"], "run": machine::today(), "target": manifest["target"],
         "left_out": manifest["left_out"], "host": machine::describe(), "device": device,
-        "copy_bytes_per_second": copy, "passed": passed, "failed": failed, "skipped": skipped,
+        "copy_bytes_per_second": copy, "transfer_bytes_per_second": transfer, "passed": passed, "failed": failed, "skipped": skipped,
         "ended_early": ended, "results": results,
     })
 }
@@ -212,6 +220,9 @@ fn told(result: &Value) -> String {
             line += &format!("{:10.2} G {}/s", rate / 1e9, text("unit"));
         }
     }
+    if let (Some(seconds), Some(rate)) = (result["call_seconds"].as_f64(), result["bytes_in_per_second"].as_f64()) {
+        line = format!("{line:36}{:12.3} ms{:10.1} GB/s to the device", 1e3 * seconds, rate / 1e9);
+    }
     let why = text("why");
     if why.is_empty() { line } else { format!("{line}: {why}") }
 }
@@ -221,6 +232,14 @@ fn print(results: &Value) {
     println!("{}", results["device"]["name"].as_str().unwrap_or("no device"));
     if let Some(copy) = results["copy_bytes_per_second"].as_f64() {
         println!("copy {:.0} GB/s", copy / 1e9);
+    }
+    if let [Some(there), Some(back)] = [0, 1].map(|k| results["transfer_bytes_per_second"][k].as_f64()) {
+        println!("transfer {:.1} GB/s to the device, {:.1} GB/s back", there / 1e9, back / 1e9);
+    }
+    for result in results["results"].as_array().into_iter().flatten() {
+        if let (Some(name), Some(part)) = (result["name"].as_str(), result["of_transfer"].as_f64()) {
+            println!("{name}: {part:.2} of the transfer to the device");
+        }
     }
     println!("{} passed, {} failed, {} skipped", count("passed"), count("failed"), count("skipped"));
     if let Some(why) = results["ended_early"].as_str() {

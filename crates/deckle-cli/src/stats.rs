@@ -29,10 +29,11 @@ pub fn to_json(report: &Report, seconds: f64) -> String {
 
 /// The additional keys of a run on a GPU: `kernel_seconds` by the clock of the device, copies as their number and their bytes.
 fn on_gpu(array_bytes: u64, traffic: &Traffic) -> String {
-    let Traffic { launches, kernel_seconds, copies_in, bytes_in, copies_out, bytes_out, device_bytes } = traffic;
+    let Traffic { launches, kernel_seconds, copies_in, bytes_in, bytes_early, copies_out, bytes_out, device_bytes } =
+        traffic;
     format!(
         "\"array_bytes\":{array_bytes},\"device_bytes\":{device_bytes},\"launches\":{launches},\"kernel_seconds\":{kernel_seconds:.6},\
-         \"copies_in\":{copies_in},\"bytes_in\":{bytes_in},\"copies_out\":{copies_out},\"bytes_out\":{bytes_out}"
+         \"copies_in\":{copies_in},\"bytes_in\":{bytes_in},\"bytes_early\":{bytes_early},\"copies_out\":{copies_out},\"bytes_out\":{bytes_out}"
     )
 }
 
@@ -57,7 +58,16 @@ mod tests {
         let native = RanOn::Native { array_bytes: 64, chunks: 3, kernels: 2, threads: 4, rounds: 0 };
         let interp = RanOn::Interp { cost: Some(Cost::default()), watched: Vec::new() };
         let gpu = RanOn::Gpu { array_bytes: 64, chunks: 0, kernels: 2, traffic: Traffic::default() };
-        let of_gpu = ["launches", "kernel_seconds", "copies_in", "bytes_in", "copies_out", "bytes_out", "device_bytes"];
+        let of_gpu = [
+            "launches",
+            "kernel_seconds",
+            "copies_in",
+            "bytes_in",
+            "bytes_early",
+            "copies_out",
+            "bytes_out",
+            "device_bytes",
+        ];
         for (on, own) in [(interp, &metered[..]), (native, &["array_bytes", "threads"]), (gpu, &of_gpu)] {
             let report = Report { compile_seconds: 0.25, on };
             let value: serde_json::Value = serde_json::from_str(&to_json(&report, 0.5)).unwrap();

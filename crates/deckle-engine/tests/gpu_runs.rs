@@ -3,12 +3,12 @@
 
 use deckle_diag::{Code, Diagnostic, SourceMap};
 use deckle_engine::{
-    Callable, Chunks, Data, Gpu, Hold, Input, Interp, Kept, On, Options, RanOn, Settings, Simulator, Traffic,
+    Callable, Chunks, Cuts, Data, Gpu, Hold, Input, Interp, Kept, On, Options, RanOn, Settings, Simulator, Traffic,
 };
 use deckle_io::tree;
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
-use deckle_runtime::stream::{Error, Sink};
+use deckle_runtime::stream::{Error, Sink, Source};
 use deckle_runtime::{Pool, Team};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -357,4 +357,232 @@ fn a_stream_larger_than_the_device_runs_in_chunks() {
     assert_eq!(value, wanted);
     // All elements at once would take 800 KB.
     assert!(traffic.device_bytes <= 200 << 10, "{traffic:?}");
+}
+
+/// Programs over a sequence with a sequence as result: a map, several kernels for each chunk, a filter, state that is carried, rows, and two sequences that advance together. In each, the element 40 fails.
+const OVER: [&str; 6] = [
+    "def main(xs: {int}): {int} = { 100 / (x - 40) : x in xs }",
+    "def main(xs: {int}): {int} = { 100 / (x - 40) + length(tab({ y : y in seq(iota(x * x % 3)) })) : x in xs }",
+    "def main(xs: {int}): {int} = { 100 / (x - 40) : x in xs | x % 3 != 0 }",
+    "def main(xs: {int}): {int} = scan_incl(+, { 100 / (x - 40) : x in xs })",
+    "def main(xs: {int}): {int} = { sum([ 100 / (x - 40) + j : j in iota(x * x % 5) ]) + 7 / (x - 40) : x in xs }",
+    "def main(xs: {int}): {int} = let ys = { x * x : x in xs } in { 100 / (x - 40) + y : (x, y) in zip(xs, ys) }",
+];
+
+fn in_chunks(text: &str) -> Callable {
+    compiled(text, Options { chunks: Chunks::Always, cuts: Cuts::small(), ..Options::default() })
+}
+
+fn sizes() -> impl Iterator<Item = Option<i64>> {
+    [None].into_iter().chain([1, 2, 5, 8, 31, 1000].map(Some))
+}
+
+#[test]
+fn chunks_of_all_sizes_have_the_results_of_the_cores() {
+    for text in OVER {
+        let p = in_chunks(text);
+        let (all, gpu): (Vec<i64>, _) = ((41..110).chain(-30..0).collect(), gpu(None));
+        for items in [&all[..], &all[..1], &[]] {
+            let (wanted, none) = streamed(&p, &On::Native, items, &settings());
+            assert!(none.is_none() && (items.len() < 2 || wanted.len() > 50), "{text}: {none:?}");
+            for chunk in sizes() {
+                let got = streamed(&p, &On::Gpu(gpu.clone()), items, &Settings { chunk, ..settings() });
+                assert_eq!(got, (wanted.clone(), None), "{text}, {chunk:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_failing_element_is_found_wherever_it_is() {
+    for text in OVER {
+        let p = in_chunks(text);
+        let gpu = gpu(None);
+        for at in [0, 7, 30, 63] {
+            let items: Vec<i64> = (0..64).map(|i| if i == at { 40 } else { 100 + i }).collect();
+            let wanted = streamed(&p, &On::Native, &items, &settings());
+            assert_eq!(wanted.1.as_ref().unwrap().code, Code::DivideByZero);
+            for chunk in [None, Some(1), Some(3), Some(8), Some(31), Some(64)] {
+                let got = streamed(&p, &On::Gpu(gpu.clone()), &items, &Settings { chunk, ..settings() });
+                assert_eq!(got, wanted, "{text}, {at}, {chunk:?}");
+                assert_eq!(gpu.memory().in_use, 0);
+            }
+        }
+    }
+}
+
+/// Programs that return one value, so that no sink takes results while they run.
+#[test]
+fn programs_without_streamed_results_do_not_wait_for_each_kernel() {
+    let text =
+        "def main(xs: {int}): int = sum({ 100 / (x - 40) + length(tab({ y : y in seq(iota(x % 3)) })) : x in xs })";
+    let p = Program(in_chunks(text));
+    for at in [None, Some(0), Some(33), Some(63)] {
+        let items: Vec<Value> = (0..64).map(|i| Value::int(if Some(i) == at { 40 } else { 100 + i })).collect();
+        let args = [Value::seq(items)];
+        let wanted = p.native(&args);
+        assert_eq!(wanted.is_err(), at.is_some());
+        for chunk in sizes() {
+            let got = p.with(&gpu(None), p.inputs(&args), &Settings { chunk, ..settings() }).map(|ran| ran.0);
+            assert_eq!(got, wanted, "{at:?}, {chunk:?}");
+        }
+    }
+    // One look for each chunk, and the number of filtered elements of one that is stored.
+    let text = "def main(xs: {int}): int = let ys = { sum(scan_incl(+, [ x + j : j in iota(20) ])) : x in xs } in sum({ y / 3 : y in ys })";
+    let p = Program(in_chunks(text));
+    let args = [Value::seq((0..600).map(Value::int).collect())];
+    let settings = Settings { chunk: Some(100), ..settings() };
+    let (value, traffic) = p.with(&gpu(None), p.inputs(&args), &settings).unwrap();
+    assert_eq!(Ok(value), p.native(&args));
+    assert!(traffic.copies_out < traffic.launches, "{traffic:?}");
+    // All chunks but the first.
+    assert!(traffic.bytes_early >= 8 * 500 && traffic.bytes_in < 8 * 1200, "{traffic:?}");
+}
+
+#[test]
+fn floats_have_the_same_bits_in_chunks_of_all_sizes() {
+    let p = Program(in_chunks("def main(xs: {real}): real = sum({ sqrt(x) : x in xs })"));
+    let args = [Value::seq((0..300).map(|i| Value::real(f64::from(i) * 0.37)).collect())];
+    let bits = |value: Value| format!("{value:?}");
+    let gpu = gpu(None);
+    let run = |chunk| p.with(&gpu, p.inputs(&args), &Settings { chunk, ..settings() }).unwrap().0;
+    let first = bits(run(Some(64)));
+    for chunk in sizes() {
+        assert_eq!(bits(run(chunk)), first, "{chunk:?}");
+        assert_eq!(bits(run(chunk)), first, "{chunk:?}");
+    }
+}
+
+#[test]
+fn several_chunks_in_flight_stay_within_the_budget() {
+    let options = Options { cuts: Cuts { copied_early: 4 << 10, ..Cuts::default() }, ..Options::default() };
+    let sum = Program(compiled("def main(xs: {int}): int = sum({ x % 7 : x in xs })", options));
+    let items: Vec<i64> = (0..1 << 17).collect();
+    let budget = MIB / 4;
+    let args = [Value::seq(items.iter().copied().map(Value::int).collect())];
+    let gpu = gpu(Some(budget));
+    // Four times the budget.
+    let (value, traffic) = sum.on(&gpu, &args).unwrap();
+    assert_eq!(Ok(value), sum.native(&args));
+    assert!(traffic.device_bytes <= budget && traffic.bytes_in >= 4 * budget, "{traffic:?}");
+    assert!(traffic.bytes_early >= 2 * budget, "{traffic:?}");
+    let stats = gpu.memory();
+    assert!(stats.in_use == 0 && stats.cached <= budget, "{stats:?}");
+    // A sequence in and out; also in chunks of a size of which only one fits.
+    let map = compiled("def main(xs: {int}): {int} = { x % 7 : x in xs }", options);
+    for chunk in [None, Some(5000), Some(12_000), Some(1 << 14), Some(1 << 15)] {
+        let gpu = self::gpu(Some(budget));
+        let (taken, error) = streamed(&map, &On::Gpu(gpu.clone()), &items, &Settings { chunk, ..settings() });
+        assert!(error.is_none() && taken.len() == items.len(), "{error:?}");
+        assert!(taken.iter().zip(&items).all(|(v, x)| *v == Value::int(x % 7)));
+        assert!(gpu.memory().peak <= budget && gpu.memory().in_use == 0, "{:?}", gpu.memory());
+    }
+}
+
+/// Two sequences that advance together.
+#[test]
+fn all_sequences_of_a_chunk_are_copied_early() {
+    let text = "def main(xs: {int}, ys: {int}): int = sum({ x * y : (x, y) in zip(xs, ys) })";
+    let p = Program(in_chunks(text));
+    let [xs, ys] = [1, 3].map(|k| Value::seq((0..4000).map(|i| Value::int(i * k % 101)).collect()));
+    let args = [xs, ys];
+    let settings = Settings { chunk: Some(500), ..settings() };
+    let (value, traffic) = p.with(&gpu(None), p.inputs(&args), &settings).unwrap();
+    assert_eq!(Ok(value), p.native(&args));
+    // Of both, all chunks but the first.
+    assert_eq!(traffic.bytes_early, 2 * 8 * 3500, "{traffic:?}");
+}
+
+/// Elements of a sequence in blocks, then an error. If the flag is given, the second block waits for it.
+struct Blocks {
+    left: Vec<Vec<i64>>,
+    fails: bool,
+    waits: Option<Arc<AtomicBool>>,
+}
+
+impl Source for Blocks {
+    fn next(&mut self, _: usize, pool: &Pool) -> Result<Option<Data>, Error> {
+        if self.left.is_empty() {
+            return if self.fails { Err(Error::Failed("no more".into())) } else { Ok(None) };
+        }
+        if self.left.len() == 1
+            && let Some(flag) = &self.waits
+        {
+            let begun = Instant::now();
+            while !flag.load(Ordering::Relaxed) {
+                assert!(
+                    begun.elapsed() < Duration::from_secs(20),
+                    "the first block is not processed before the second comes"
+                );
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+        Ok(Some(Data::copied(&self.left.remove(0), pool, "a block")?))
+    }
+}
+
+#[test]
+fn an_error_of_a_source_comes_after_blocks_that_were_copied_early() {
+    let p = in_chunks("def main(xs: {int}): {int} = { x + 1 : x in xs }");
+    for chunk in sizes() {
+        let log = Log(Arc::default());
+        let left = (0..20).map(|b| (10 * b..10 * b + 10).collect()).collect();
+        let source = Blocks { left, fails: true, waits: None };
+        let settings = Settings { chunk, ..settings() };
+        let inputs = vec![Input::Stream(Box::new(source))];
+        let e = p.call(&On::Gpu(gpu(None)), inputs, Some(Box::new(log.clone())), &settings).unwrap_err();
+        assert!(e.message.contains("no more"), "{e:?}");
+        assert_eq!(Value::seq(log.0.lock().unwrap().clone()), Value::seq((1..=200).map(Value::int).collect()));
+    }
+}
+
+#[test]
+fn elements_are_processed_before_later_ones_come() {
+    struct Flag(Arc<AtomicBool>, usize);
+    impl Sink for Flag {
+        fn take(&mut self, block: Data) -> Result<(), Error> {
+            self.1 += block.len();
+            self.0.store(self.1 >= 30, Ordering::Relaxed);
+            Ok(())
+        }
+    }
+    let p = in_chunks("def main(xs: {int}): {int} = { x + 1 : x in xs }");
+    let flag = Arc::new(AtomicBool::new(false));
+    let source = Blocks { left: vec![(0..30).collect(), (30..60).collect()], fails: false, waits: Some(flag.clone()) };
+    let inputs = vec![Input::Stream(Box::new(source))];
+    let settings = Settings { chunk: Some(5), ..settings() };
+    p.call(&On::Gpu(gpu(None)), inputs, Some(Box::new(Flag(flag, 0))), &settings).unwrap_or_else(|e| panic!("{e:?}"));
+}
+
+#[test]
+fn streams_end_when_the_device_is_lost_or_stuck() {
+    let p = in_chunks(OVER[1]);
+    let items: Vec<i64> = (41..141).collect();
+    let wanted = streamed(&p, &On::Native, &items, &settings()).0;
+    let mut lost = 0;
+    for launches in (0..60).step_by(3) {
+        let gpu = Gpu::simulated(Simulator::default().lost_after(launches), None);
+        let (taken, error) = streamed(&p, &On::Gpu(gpu), &items, &Settings { chunk: Some(16), ..settings() });
+        assert_eq!(taken[..], wanted[..taken.len()]);
+        if let Some(e) = error {
+            lost += 1;
+            assert_eq!(e.code, Code::LostGpu, "{e:?}");
+        }
+    }
+    assert!(lost > 2, "{lost}");
+    for launches in [2, 6] {
+        let gpu = Gpu::simulated(Simulator::default().stuck_after(launches), None);
+        let flag = Arc::new(AtomicBool::new(false));
+        let settings =
+            Settings { chunk: Some(16), ..Settings::with(Team::with_interrupt(1, flag.clone()), Pool::new(None)) };
+        let (taken, error) = std::thread::scope(|s| {
+            s.spawn(|| {
+                std::thread::sleep(Duration::from_millis(200));
+                flag.store(true, Ordering::Relaxed);
+            });
+            streamed(&p, &On::Gpu(gpu), &items, &settings)
+        });
+        assert!(taken.len() < items.len() && taken[..] == wanted[..taken.len()]);
+        assert!(error.is_some_and(|e| e.message.contains("interrupted")));
+    }
 }

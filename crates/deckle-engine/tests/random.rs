@@ -88,6 +88,12 @@ impl Source for Blocks {
 
 /// Runs native code on arguments of which the sequences come from outside.
 fn from_outside(native: &Native, args: &[Value], settings: &Settings) -> Run {
+    let args = outside(native.param_types(), args, settings);
+    native.stream(args, None, settings).map(|result| tree::value(native.result_type(), &result, 0))
+}
+
+/// Arguments of which the sequences come from outside.
+fn outside(types: &[Type], args: &[Value], settings: &Settings) -> Vec<Input> {
     let input = |(ty, value): (&Type, &Value)| {
         let data = tree::flat(ty, [value], &settings.pool, "an argument").expect("there is room");
         match (ty, data) {
@@ -98,8 +104,7 @@ fn from_outside(native: &Native, args: &[Value], settings: &Settings) -> Run {
             (_, data) => Input::Data(data),
         }
     };
-    let args = native.param_types().iter().zip(args).map(input).collect();
-    native.stream(args, None, settings).map(|result| tree::value(native.result_type(), &result, 0))
+    types.iter().zip(args).map(input).collect()
 }
 
 thread_local! {
@@ -231,7 +236,17 @@ fn on_grid_as(
     let simulated = Simulated::compile_as(&case.program, case.entry, options, layout, given)
         .map_err(|e| format!("{}\nbut it does not compile for a GPU: {}", shown(reference), e.message))?;
     let order = Order::Shuffled(case.seed);
-    let run = with_settings(1, None, false, |s| patiently(reference, s, |s| simulated.run_in(order, &case.args, s)));
+    let function = &case.program.funcs[case.entry.index()];
+    let types: Vec<Type> = function.params().iter().map(|p| function.ty(*p).clone()).collect();
+    let run = |s: &Settings| match case.seed % 3 {
+        0 => {
+            let result = simulated.call(outside(&types, &case.args, s), s);
+            result.map(|result| tree::value(function.result_type(), &result, 0))
+        }
+        _ => simulated.run_in(order, &case.args, s),
+    };
+    let chunk = [None, Some(2), Some(7), Some(64)][(case.seed / 3 % 4) as usize];
+    let run = with_settings(1, chunk, false, |s| patiently(reference, s, run));
     let Some(run) = run else { return Ok(()) };
     if !agree(&case.program, reference, &run) && !differ_by_rounding(reference, &run, &rounded(case)) {
         let (wanted, got) = (shown(reference), shown(&run));

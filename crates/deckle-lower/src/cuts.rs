@@ -79,6 +79,8 @@ pub struct Cuts {
     pub largest_read: usize,
     /// As many bytes that were read are worth a chunk of their own.
     pub worth_chunk: usize,
+    /// A chunk of at least as many bytes is copied to a GPU while the kernels of the one before run.
+    pub copied_early: usize,
     /// The least bytes that are read at once of a source that is wanted as a whole.
     pub whole_read: usize,
 
@@ -188,6 +190,7 @@ impl Default for Cuts {
             first_read: 16 << 10,
             largest_read: 4 << 20,
             worth_chunk: 1 << 20,
+            copied_early: 1 << 20,
             whole_read: 1 << 20,
             worth: 1 << 15,
             worth_unknown: 64,
@@ -260,6 +263,7 @@ impl Cuts {
             first_read: 8,
             largest_read: 32,
             worth_chunk: 24,
+            copied_early: 24,
             whole_read: 16,
             worth: 1,
             worth_unknown: 1,

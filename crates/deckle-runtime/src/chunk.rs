@@ -49,6 +49,8 @@ pub struct ChunkScheduler {
     last: Option<(f64, f64)>,
     /// Bytes per additional element, without the fixed bytes of every chunk.
     more: f64,
+    /// Whether chunks should fit the caches.
+    is_cached: bool,
 }
 
 /// Measurements of a chunk.
@@ -69,7 +71,13 @@ impl ChunkScheduler {
     pub fn new(fixed: Option<i64>, threads: usize) -> ChunkScheduler {
         let (log, grows, time) = (0.0, true, None);
         let (bytes, came, last, more) = (0.0, 0.0, None, 0.0);
-        ChunkScheduler { fixed, most: MOST, threads: threads as u64, log, grows, time, bytes, came, last, more }
+        let (most, threads, is_cached) = (MOST, threads as u64, true);
+        ChunkScheduler { fixed, most, threads, log, grows, time, bytes, came, last, more, is_cached }
+    }
+
+    /// The same for a device with its own memory: chunks need not fit caches, and grow until the fixed cost is negligible or memory is short.
+    pub fn without_caches(self) -> ChunkScheduler {
+        ChunkScheduler { is_cached: false, ..self }
     }
 
     /// The same, with a maximum for adaptive chunk sizes.
@@ -79,7 +87,8 @@ impl ChunkScheduler {
 
     /// Begins another traversal, without measurements. Returns the size of its first chunk.
     pub fn begin(&mut self) -> i64 {
-        *self = ChunkScheduler::new(self.fixed, self.threads as usize).at_most(self.most);
+        let (most, is_cached) = (self.most, self.is_cached);
+        *self = ChunkScheduler { most, is_cached, ..ChunkScheduler::new(self.fixed, self.threads as usize) };
         self.size()
     }
 
@@ -108,6 +117,11 @@ impl ChunkScheduler {
             // This says nothing about chunks of the current size.
         } else if took < BUSY {
             self.log += 2.0;
+        } else if !self.is_cached {
+            // What is copied early for a chunk of this size would be of no use for a smaller one.
+            if took < PLENTY {
+                self.log += 1.0;
+            }
         } else {
             let time = took.as_secs_f64() / elements;
             let before = self.time.unwrap_or(time);
@@ -123,7 +137,7 @@ impl ChunkScheduler {
         }
         self.log = self.log.clamp(0.0, (self.most as f64).log2());
         // Fixed bytes exceed the caches with smaller chunks, too: they must not make chunks small. A quarter of the room: elements differ, and joining the state carried to the next chunk needs memory on top.
-        let caches = (CACHED * self.threads) as f64;
+        let caches = if self.is_cached { (CACHED * self.threads) as f64 } else { f64::INFINITY };
         let cached = (caches / self.bytes).max((caches / self.more).min(ENOUGH_ELEMENTS));
         let most = room.map_or(cached, |room| cached.min((room / 4) as f64 / (self.bytes + self.came)));
         if most.is_finite() {
@@ -176,6 +190,24 @@ mod tests {
         let late = &all[100..];
         let most = late.iter().filter(|n| **n <= 400_000).count();
         assert!(most > 70, "{late:?}");
+    }
+
+    #[test]
+    fn does_not_shrink_on_a_device_with_its_own_memory() {
+        let mut s = ChunkScheduler::new(None, 1).without_caches();
+        let mut before = s.begin();
+        for k in 0..40 {
+            let n = s.size();
+            let took = Duration::from_secs_f64(1e-4 + 1e-9 * n as f64 * if k % 3 == 0 { 2.0 } else { 1.0 });
+            let size = s.done(Done { took, elements: n, bytes: 8 * n as u64, came: 8 * n as u64 }, Some(1 << 30));
+            assert!(size >= before, "{before}, then {size}");
+            before = size;
+        }
+        assert!(before == 1 << 22 || before == 1 << 23, "{before}");
+        // Memory is short.
+        let done = Done { took: PLENTY, elements: before, bytes: 8 * before as u64, came: 8 * before as u64 };
+        assert!(s.done(done, Some(1 << 24)) <= 1 << 18);
+        assert!(s.begin() == 1 && !s.is_cached);
     }
 
     #[test]

@@ -20,6 +20,8 @@
 //!
 //! Where a budget has little room beside a large state, there is no checkpoint: what has run within a budget must run.
 //!
+//! On a device that reports failures late ([`Device::defers`]), the rounds of all streams can be repeated, so that the host looks for failures once in each round.
+//!
 //! # Invariants
 //! - What a round gives is handed over when it is done, and not before.
 //! - Chunks of one element need no checkpoint: if they fail, that is the end. So whatever a program needs of a budget, it has there.
@@ -35,7 +37,7 @@ use std::time::Duration;
 /// A state of so many bytes is copied in every round, if it has to be.
 const SMALL: u64 = 64 << 10;
 
-/// A stream that hands results over.
+/// A stream whose rounds can be repeated.
 pub(super) struct Rounds<'s, M> {
     stream: &'s Stream,
     /// The buffers that a round gives other memory: the state, and what it makes for itself.
@@ -59,11 +61,13 @@ struct Smaller {
 }
 
 impl<D: Device> Machine<'_, D> {
-    /// What is needed to repeat the rounds of a step that is a stream, if that hands over what somebody takes.
+    /// What is needed to repeat the rounds of a stream: if a sink takes its results, or if the device reports failures late.
     pub(super) fn repeatable<'s>(&mut self, step: &Step, stream: &'s Stream) -> Option<Rounds<'s, D::Mem>> {
-        if stream.sinks.is_empty() || !self.outside.hold_back(true) {
+        let hands_over = !stream.sinks.is_empty() && self.outside.has_sink();
+        if !hands_over && !self.memory.device.defers() {
             return None;
         }
+        self.outside.hold_back();
         Some(Rounds {
             stream,
             made: self.memory.program.step_uses(step).made_inside(),
@@ -85,6 +89,10 @@ impl<D: Device> Machine<'_, D> {
             self.outside.mark(true);
         }
         self.repeats = can_repeat;
+        if !can_repeat {
+            // The round must run within a budget that has room for it alone.
+            self.outside.give_back_early();
+        }
     }
 
     /// After a round that took so long: hands over what it gave.

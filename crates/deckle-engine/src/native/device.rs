@@ -1,5 +1,6 @@
 //! What the host asks of a device: memory, and that kernels run. Everything else is the same for all; see [`crate::native::run`].
 
+use crate::native::early::Coming;
 use crate::native::fault::Failure;
 use crate::native::gpu::Remote;
 use crate::native::run::Memory;
@@ -67,6 +68,16 @@ pub(crate) trait Device: Sized {
 
     /// The bytes that can still be allocated, if there is a budget.
     fn room(&self) -> Option<u64>;
+
+    /// Whether it has memory of its own: chunks need not fit the caches of this machine, and small ones are not worth a copy.
+    fn is_remote(&self) -> bool {
+        false
+    }
+
+    /// Starts to copy arrays to the device while its kernels run. `None` if it cannot do so, or has no room.
+    fn bring_early(&self, _arrays: Vec<Buffer>, _name: &str) -> Result<Option<Box<dyn Coming>>, Failure> {
+        Ok(None)
+    }
 
     /// Whether kernels can run without the host waiting for them.
     fn defers(&self) -> bool {

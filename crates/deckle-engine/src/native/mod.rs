@@ -6,6 +6,7 @@ mod compile;
 mod cpu;
 mod data;
 mod device;
+mod early;
 mod fault;
 mod gpu;
 mod grid;

@@ -3,6 +3,7 @@
 use crate::Settings;
 use crate::native::data::none_of;
 use crate::native::device::Device;
+use crate::native::early::{self, Early};
 use crate::native::fault::Failure;
 use crate::native::gpu::Kept;
 use crate::native::plan::Plan;
@@ -79,15 +80,35 @@ enum Out {
     To(Behind),
 }
 
+impl Out {
+    fn take(&mut self, block: Data, settings: &Settings) -> Result<(), Failure> {
+        settings.progress.pushed.fetch_add(block.len() as u64, Relaxed);
+        match self {
+            Out::To(behind) => behind.push(block, settings.team.interrupt())?,
+            Out::Kept(blocks) if !block.is_empty() => blocks.push(block),
+            Out::Kept(_) => {}
+        }
+        Ok(())
+    }
+}
+
 /// What a traversal that can be repeated has taken from outside, and given to it ([`again`](crate::native::again)).
 #[derive(Debug, Default)]
 struct Held {
-    /// What the round under way gives: it is handed over when the round is done.
-    given: Vec<Data>,
+    /// The results of the current round, by number of the push: they are delivered when the round is done.
+    given: Vec<(u32, Data)>,
     /// What was pulled since the checkpoint, and for which parameter, if there is one.
     pulled: Option<Vec<(usize, Data)>>,
-    /// How many elements the rounds since the checkpoint gave, and how many those before them that were repeated had handed over.
+    /// For each push.
+    counts: Vec<Counts>,
+}
+
+/// Elements of a result.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    /// How many the rounds since the checkpoint gave.
     made: usize,
+    /// How many repeated rounds had delivered before they failed.
     handed: usize,
 }
 
@@ -96,6 +117,10 @@ struct Held {
 pub(crate) struct Outside {
     /// Of each parameter, as far as there is one of which something comes.
     ins: Vec<Option<Ahead>>,
+    /// For each of them, the next block, if it is copied early.
+    early: Vec<Option<Early>>,
+    /// The elements that the last pull returned which others follow in lockstep, and of its early block.
+    lead: [usize; 2],
     outs: Vec<Out>,
     held: Option<Held>,
 }
@@ -108,7 +133,7 @@ impl Outside {
         if let (Some(sink), Some(out)) = (sink, outs.first_mut()) {
             *out = Out::To(Behind::new(sink)?);
         }
-        Ok(Outside { ins: Vec::new(), outs, held: None })
+        Ok(Outside { outs, ..Outside::default() })
     }
 
     /// Where a parameter's elements come from.
@@ -119,35 +144,61 @@ impl Outside {
         }
         if self.ins.len() <= param {
             self.ins.resize_with(param + 1, || None);
+            self.early.resize_with(param + 1, || None);
         }
         self.ins[param] = Some(ahead);
     }
 
     /// An error that stands behind what was pulled so far.
     pub(crate) fn failure(&mut self) -> Option<Failure> {
-        self.ins.iter_mut().flatten().find_map(Ahead::failure).map(Failure::from)
+        let ins = self.ins.iter_mut().zip(&self.early).filter(|(_, early)| early.is_none());
+        ins.filter_map(|(ahead, _)| ahead.as_mut()).find_map(Ahead::failure).map(Failure::from)
     }
 
-    /// A traversal begins that hands results over, or ends: whether what its rounds give is held back until they are done. Only what somebody takes meanwhile is worth it.
-    pub(crate) fn hold_back(&mut self, goes: bool) -> bool {
-        self.held = (goes && matches!(self.outs[..], [Out::To(_)])).then(Held::default);
-        self.held.is_some()
+    /// The bytes of blocks that are copied early.
+    pub(crate) fn early_bytes(&self) -> u64 {
+        self.early.iter().flatten().map(|early| early.block.bytes() as u64).sum()
+    }
+
+    /// Gives back what is copied early.
+    pub(crate) fn give_back_early(&mut self) {
+        for (early, ahead) in self.early.iter_mut().zip(&mut self.ins) {
+            if let (Some(early), Some(ahead)) = (early.take(), ahead) {
+                ahead.give_back(early.block);
+            }
+        }
+    }
+
+    /// Whether a sink takes the results while the program runs.
+    pub(crate) fn has_sink(&self) -> bool {
+        matches!(self.outs[..], [Out::To(_)])
+    }
+
+    /// The results of a traversal that begins are held back until their round is done, so that the round can be repeated.
+    pub(crate) fn hold_back(&mut self) {
+        self.held = Some(Held { counts: vec![Counts::default(); self.outs.len()], ..Held::default() });
+    }
+
+    /// The traversal has ended.
+    pub(crate) fn release(&mut self) {
+        self.give_back_early();
+        self.held = None;
     }
 
     /// From now on what is pulled can be given back, or not.
     pub(crate) fn mark(&mut self, is_checkpoint: bool) {
         if let Some(held) = &mut self.held {
             held.pulled = is_checkpoint.then(Vec::new);
-            (held.made, held.handed) = (0, held.handed.saturating_sub(held.made));
+            held.counts.iter_mut().for_each(|c| *c = Counts { made: 0, handed: c.handed.saturating_sub(c.made) });
         }
     }
 
     /// Goes back to the checkpoint.
     pub(crate) fn rewind(&mut self, settings: &Settings) {
+        self.give_back_early();
         let Some(held) = &mut self.held else { return };
         held.given.clear();
-        held.handed = held.handed.max(held.made);
-        held.made = 0;
+        held.counts.iter_mut().for_each(|c| *c = Counts { made: 0, handed: c.handed.max(c.made) });
         for (param, block) in held.pulled.iter_mut().flat_map(std::mem::take).rev() {
             settings.progress.pulled.fetch_sub(block.len() as u64, Relaxed);
             if let Some(Some(ahead)) = self.ins.get_mut(param) {
@@ -159,17 +210,16 @@ impl Outside {
     /// Hands over what a round gave, but for what an earlier try has handed over.
     pub(crate) fn commit(&mut self, settings: &Settings) -> Result<(), Failure> {
         let Some(held) = &mut self.held else { return Ok(()) };
-        for block in std::mem::take(&mut held.given) {
-            let (n, twice) = (block.len(), held.handed.saturating_sub(held.made));
-            held.made += n;
+        for (to, block) in std::mem::take(&mut held.given) {
+            let unknown = || Failure::bug("a result without a consumer");
+            let counts = held.counts.get_mut(to as usize).ok_or_else(unknown)?;
+            let (n, twice) = (block.len(), counts.handed.saturating_sub(counts.made));
+            counts.made += n;
             if twice > 0 && twice >= n {
                 continue;
             }
             let block = if twice > 0 { block.slice(twice, n, &settings.pool)? } else { block };
-            settings.progress.pushed.fetch_add(block.len() as u64, Relaxed);
-            if let [Out::To(behind)] = &mut self.outs[..] {
-                behind.push(block, settings.team.interrupt())?;
-            }
+            self.outs.get_mut(to as usize).ok_or_else(unknown)?.take(block, settings)?;
         }
         Ok(())
     }
@@ -203,6 +253,8 @@ impl Outside {
 pub(crate) struct Much {
     pub count: i64,
     pub all: bool,
+    /// Whether the next elements may be copied to the device early.
+    pub early: bool,
 }
 
 impl<D: Device> Memory<'_, D> {
@@ -221,23 +273,76 @@ impl<D: Device> Memory<'_, D> {
             outside.ins.get_mut(param).and_then(Option::as_mut).ok_or_else(|| Failure::Argument(name.clone()))?;
         let settings = self.settings;
         let (pool, interrupt) = (&settings.pool, settings.team.interrupt());
-        let block = match if much.all {
-            ahead.pull(count, pool, interrupt)
-        } else {
-            ahead.pull_some(count, pool, interrupt)
-        }? {
-            Some(block) => block,
-            None => none_of(ty.elem().unwrap_or(ty), &settings.pool)?,
+        let early = match outside.early[param].take() {
+            Some(early) if early.is_for(count, much.all) => Some(early.arrived(rep)?),
+            Some(early) => {
+                ahead.give_back(early.block);
+                None
+            }
+            None => None,
+        };
+        let (block, kept) = match early {
+            Some(arrived) => arrived,
+            None => {
+                let block = match if much.all {
+                    ahead.pull(count, pool, interrupt)
+                } else {
+                    ahead.pull_some(count, pool, interrupt)
+                }? {
+                    Some(block) => block,
+                    None => none_of(ty.elem().unwrap_or(ty), &settings.pool)?,
+                };
+                (block.clone(), Data::array(block).into())
+            }
         };
         settings.progress.pulled.fetch_add(block.len() as u64, Relaxed);
         let size = (block.len(), block.bytes());
         if let Some(pulled) = outside.held.as_mut().and_then(|h| h.pulled.as_mut())
             && !block.is_empty()
         {
-            pulled.push((param, block.clone()));
+            pulled.push((param, block));
         }
-        self.take(rep, Data::array(block).into(), name)?;
+        self.take(rep, kept, name)?;
+        if !much.all {
+            outside.lead = [size.0, 0];
+        }
+        if much.early && size.1 >= plan.cuts.copied_early {
+            self.bring_early(outside, param, much, rep, name)?;
+        }
         Ok(size)
+    }
+
+    /// Starts to copy the elements that the next pull of a parameter will probably want.
+    fn bring_early(
+        &mut self,
+        outside: &mut Outside,
+        param: usize,
+        much: Much,
+        rep: &Rep,
+        name: &str,
+    ) -> Result<(), Failure> {
+        let Some(ahead) = outside.ins[param].as_mut() else { return Ok(()) };
+        let [led, next] = outside.lead;
+        let count = usize::try_from(much.count).unwrap_or(0);
+        // As many as the sequence that it follows in lockstep.
+        let count = if much.all && led == count { next } else { count };
+        // If memory is short the elements are pulled when they are needed, and that reports it.
+        let Ok(Some(block)) = ahead.pull_ready(count, much.all, &self.settings.pool, self.settings.team.interrupt())
+        else {
+            return Ok(());
+        };
+        let has_room = self.device.room().is_none_or(|room| room / 2 >= block.bytes() as u64);
+        let coming = if has_room { self.device.bring_early(early::arrays(rep, &block), name)? } else { None };
+        match coming {
+            Some(coming) => {
+                if !much.all {
+                    outside.lead[1] = block.len();
+                }
+                outside.early[param] = Some(Early { block, coming });
+            }
+            None => ahead.give_back(block),
+        }
+        Ok(())
     }
 
     /// Hands what is in a representation over.
@@ -246,20 +351,11 @@ impl<D: Device> Memory<'_, D> {
         let n = usize::try_from(self.host().int(*n)?).unwrap_or(0);
         let block = self.give(elem, 0, n)?;
         if let Some(held) = &mut outside.held {
-            held.given.push(block);
+            held.given.push((to, block));
             return Ok(());
         }
-        self.settings.progress.pushed.fetch_add(n as u64, Relaxed);
-        match outside.outs.get_mut(to as usize) {
-            Some(Out::To(behind)) => Ok(behind.push(block, self.settings.team.interrupt())?),
-            Some(Out::Kept(blocks)) => {
-                if n > 0 {
-                    blocks.push(block);
-                }
-                Ok(())
-            }
-            None => Err(Failure::bug("a result that nobody takes")),
-        }
+        let out = outside.outs.get_mut(to as usize);
+        out.ok_or_else(|| Failure::bug("a result without a consumer"))?.take(block, self.settings)
     }
 }
 

@@ -25,6 +25,8 @@ use smallvec::{SmallVec, smallvec};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
+/// Blocks that are read for a device with its own memory are this many times as large: every chunk costs launches and a wait.
+const REMOTE: usize = 8;
 /// The bytes that an element inside another may need.
 const BYTES_INSIDE: u64 = 256;
 
@@ -108,7 +110,7 @@ pub(crate) fn execute<D: Device, R>(
         plan,
         outside: Outside::new(plan, behind)?,
         next: 0,
-        chunks: Chunking::new(plan.cuts.most_chunk, settings),
+        chunks: Chunking::new(plan.cuts.most_chunk, device.is_remote(), settings),
         repeats: false,
         streams: !program.streams().is_empty(),
     };
@@ -134,7 +136,11 @@ pub(crate) fn execute<D: Device, R>(
             (Input::Kept(kept, _), false) => memory.argument(rep, kept, name).map_err(|f| f.of_parameter(plan, k))?,
             (Input::Stream(source), true) => {
                 let source = validated(source, ty, name);
-                outside.comes(k, Ahead::new(source, read_sizes(&plan.cuts), &settings.pool), settings);
+                outside.comes(
+                    k,
+                    Ahead::new(source, read_sizes(&plan.cuts, device.is_remote()), &settings.pool),
+                    settings,
+                );
             }
             (Input::Data(data) | Input::Lent(data), true) => {
                 let block = elements(data, ty).ok_or_else(|| Failure::Argument(name.clone()))?;
@@ -161,8 +167,9 @@ pub(crate) fn execute<D: Device, R>(
 }
 
 /// The bytes of what is read ahead.
-fn read_sizes(cuts: &Cuts) -> Sizes {
-    Sizes { first: cuts.first_read, largest: cuts.largest_read, piece: cuts.worth_chunk }
+fn read_sizes(cuts: &Cuts, is_remote: bool) -> Sizes {
+    let times = if is_remote { REMOTE } else { 1 };
+    Sizes { first: cuts.first_read, largest: times * cuts.largest_read, piece: times * cuts.worth_chunk }
 }
 
 /// How many elements are gone through at once inside others: as many as keep the threads busy, if the arguments leave memory for what is made of them.
@@ -369,8 +376,9 @@ pub(super) struct Chunking {
 }
 
 impl Chunking {
-    fn new(most: i64, settings: &Settings) -> Chunking {
+    fn new(most: i64, is_remote: bool, settings: &Settings) -> Chunking {
         let scheduler = ChunkScheduler::new(settings.chunk.map(|n| n.max(1)), settings.team.threads()).at_most(most);
+        let scheduler = if is_remote { scheduler.without_caches() } else { scheduler };
         let size = scheduler.size();
         Chunking { scheduler, size, bytes: 0, came: 0, pulled: None }
     }
@@ -431,7 +439,7 @@ impl<D: Device> Machine<'_, D> {
             Step::Sort { order, keys, len, offsets, rows } => self.sort(*order, keys, *len, *offsets, *rows)?,
             Step::Pull { param, count, all, rep } => {
                 let count = self.memory.host().int(*count)?;
-                let much = Much { count, all: *all };
+                let much = Much { count, all: *all, early: self.repeats && self.memory.device.is_remote() };
                 let (n, bytes) = self.memory.pull(&mut self.outside, self.plan, *param as usize, much, rep)?;
                 self.chunks.came += bytes as u64;
                 self.chunks.pulled = Some(self.chunks.pulled.map_or(n, |m| m.max(n)));
@@ -503,7 +511,7 @@ impl<D: Device> Machine<'_, D> {
                     }
                 }
                 if stream.is_some() {
-                    self.outside.hold_back(false);
+                    self.outside.release();
                 }
                 self.next = start + kernels(test) + kernels(body);
             }
@@ -545,8 +553,11 @@ impl<D: Device> Machine<'_, D> {
         let (size, pulled) = (chunks.size, chunks.pulled.take().filter(|n| *n > 0));
         let elements = pulled.map_or(size, |n| size.min(n as i64));
         progress.elements.fetch_add(pulled.map_or(size as u64, |n| n as u64), Relaxed);
-        let room = self.memory.device.room();
+        // Of a chunk that is copied early there are two at a time.
+        let early = self.outside.early_bytes();
+        let room = self.memory.device.room().map(|room| room + early);
         let (bytes, came) = (std::mem::take(&mut chunks.bytes), std::mem::take(&mut chunks.came));
+        let came = if early > 0 { 2 * came } else { came };
         if stays {
             return Ok(());
         }

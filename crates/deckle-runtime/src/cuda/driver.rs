@@ -112,6 +112,8 @@ driver! {
     /// event, stream
     event_record = "cuEventRecord" (Handle, Handle);
     event_query = "cuEventQuery" (Handle);
+    /// stream, event, flags
+    stream_wait = "cuStreamWaitEvent" (Handle, Handle, c_uint);
     /// milliseconds, start, end
     event_elapsed = "cuEventElapsedTime" (*mut f32, Handle, Handle);
     /// module, image, number of options, options, their values

@@ -88,6 +88,13 @@ impl Stream {
         d.check("cuEventRecord", unsafe { (d.event_record)(handle, self.handle) })?;
         Ok(event)
     }
+
+    /// Makes what is enqueued later wait for an event, of any stream of the context. Returns at once.
+    pub fn wait(&self, event: &Event) -> Result<(), CudaError> {
+        let d = self.context.enter()?;
+        // SAFETY: both handles are alive; the driver keeps what it needs of the event.
+        d.check("cuStreamWaitEvent", unsafe { (d.stream_wait)(self.handle, event.handle, 0) })
+    }
 }
 
 impl Drop for Stream {

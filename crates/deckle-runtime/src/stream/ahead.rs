@@ -178,6 +178,28 @@ impl Ahead {
         self.pull(there.clamp(1, count), pool, interrupt)
     }
 
+    /// The elements that [`Ahead::pull`], if `all` are wanted, or [`Ahead::pull_some`] would return without waiting; `None` if it would wait, at the end, and before an error.
+    ///
+    /// # Errors
+    /// As [`Ahead::pull`].
+    pub fn pull_ready(
+        &mut self,
+        count: usize,
+        all: bool,
+        pool: &Pool,
+        interrupt: &AtomicBool,
+    ) -> Result<Option<Data>, Error> {
+        let wanted = if all { count } else { count.min(1) };
+        let mut there: usize = self.ready.iter().map(Rest::len).sum();
+        while there < wanted && self.try_next() {
+            there += self.ready.back().map_or(0, Rest::len);
+        }
+        if there == 0 || count == 0 || (there < wanted && self.end.is_none()) {
+            return Ok(None);
+        }
+        if all { self.pull(count, pool, interrupt) } else { self.pull_some(count, pool, interrupt) }
+    }
+
     /// Takes back the last pulled elements: they are the next to be pulled.
     pub fn give_back(&mut self, block: Data) {
         self.ready.push_front(Rest::of(block));

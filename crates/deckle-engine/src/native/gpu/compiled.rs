@@ -117,10 +117,15 @@ impl<P: Port> OnUnit<P> {
     ) -> Result<Taken, Failure> {
         let args = self.brought(args, settings)?;
         if !self.plan.program.streams().is_empty() {
-            let run = Run::new(self, false, settings)?;
-            let taken = run::stream(&self.plan, &run, args, sink, settings).map(Taken::Data);
-            run.add_to(traffic);
-            return taken;
+            return std::thread::scope(|scope| {
+                let mut run = Run::new(self, false, settings)?;
+                if self.plan.pulled.contains(&true) {
+                    run.feed(scope);
+                }
+                let taken = run::stream(&self.plan, &run, args, sink, settings).map(Taken::Data);
+                run.add_to(traffic);
+                taken
+            });
         }
         let again = if self.can_fail { args.iter().map(Input::handle).collect::<Option<Vec<_>>>() } else { None };
         let run = Run::new(self, false, settings)?;

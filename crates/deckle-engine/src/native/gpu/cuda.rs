@@ -1,7 +1,7 @@
 //! NVIDIA's driver as a [`Port`].
 #![allow(unsafe_code)] // Launches, and copies that go on while the host does.
 
-use crate::native::gpu::port::{Launching, Port, PortError, Ported};
+use crate::native::gpu::port::{Lane, Launching, Port, PortError, Ported};
 use crate::native::{bug, unloadable};
 use deckle_diag::Diagnostic;
 use deckle_ir::loops::Function;
@@ -10,6 +10,7 @@ use deckle_runtime::cuda::{
     self, Arg, Context, CudaError, DeviceBuffer, Event, LEAST_CAPABILITY, Module, Pinned, Stream,
 };
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// The capabilities that PTX is made for, with what every LLVM from 16 on can write.
 const KNOWN: [(u32, u32); 6] = [LEAST_CAPABILITY, (7, 5), (8, 0), (8, 6), (8, 9), (9, 0)];
@@ -25,17 +26,25 @@ impl From<CudaError> for PortError {
     }
 }
 
-/// A device of the driver, and the stream that everything goes to.
+/// A device of the driver, and its lanes.
 #[derive(Debug)]
 pub(crate) struct CudaPort {
-    // Fields are dropped in order: the stream before its context.
+    // Fields are dropped in order: the streams before their context.
     stream: Stream,
+    ahead: Stream,
     context: Context,
 }
 
 impl CudaPort {
     pub(super) fn new(context: Context) -> Result<CudaPort, CudaError> {
-        Ok(CudaPort { stream: context.stream()?, context })
+        Ok(CudaPort { stream: context.stream()?, ahead: context.stream()?, context })
+    }
+
+    fn stream(&self, lane: Lane) -> &Stream {
+        match lane {
+            Lane::Compute => &self.stream,
+            Lane::Ahead => &self.ahead,
+        }
     }
 
     /// What kernels are compiled for: the newest capability that the device has and every LLVM knows. The driver compiles PTX for the device that it is.
@@ -116,13 +125,14 @@ impl Port for CudaPort {
         Ok(self.context.pinned(bytes)?)
     }
 
-    fn bytes(pinned: &mut Pinned) -> &mut [u8] {
-        pinned.bytes_mut()
+    fn bytes<'a>(&self, pinned: &'a mut Pinned, range: Range<usize>) -> Ported<&'a mut [u8]> {
+        let outside = || PortError::Refused(format!("bytes {range:?} are not within page-locked memory"));
+        pinned.bytes_mut().get_mut(range.clone()).ok_or_else(outside)
     }
 
-    fn copy_in(&self, to: &DeviceBuffer, at: usize, from: (&Pinned, usize), bytes: usize) -> Ported<()> {
+    fn copy_in(&self, lane: Lane, to: &DeviceBuffer, at: usize, from: (&Pinned, usize), bytes: usize) -> Ported<()> {
         // SAFETY: what the trait asks of the caller.
-        unsafe { self.stream.copy_in(to, at, from, bytes) }.map_err(PortError::from)
+        unsafe { self.stream(lane).copy_in(to, at, from, bytes) }.map_err(PortError::from)
     }
 
     fn copy_out(&self, from: &DeviceBuffer, at: usize, to: (&mut Pinned, usize), bytes: usize) -> Ported<()> {
@@ -151,8 +161,12 @@ impl Port for CudaPort {
         unsafe { entry.launch(&self.stream, [grid, 1, 1], [function.block, 1, 1], 0, &args) }.map_err(PortError::from)
     }
 
-    fn record(&self) -> Ported<Event> {
-        Ok(self.stream.record()?)
+    fn record(&self, lane: Lane) -> Ported<Event> {
+        Ok(self.stream(lane).record()?)
+    }
+
+    fn wait(&self, lane: Lane, event: &Event) -> Ported<()> {
+        Ok(self.stream(lane).wait(event)?)
     }
 
     fn is_past(&self, event: &Event) -> Ported<bool> {

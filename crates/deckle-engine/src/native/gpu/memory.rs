@@ -1,13 +1,13 @@
 //! Arrays on a device, and copies between them and this machine.
 //!
-//! Copies go through two page-locked areas for each direction: while the device copies from one, the host fills the other. An upload returns when the host has read its
-//! source; a download waits.
+//! Copies go through two page-locked areas for each direction, and two for each lane to the device: while the device copies from one, the host fills the other. An upload returns when the host has read
+//! its source; a download waits.
 
 use crate::Settings;
 use crate::native::device::Handle;
 use crate::native::fault::Failure;
 use crate::native::gpu::Unit;
-use crate::native::gpu::port::Port;
+use crate::native::gpu::port::{Lane, Port};
 use deckle_runtime::Team;
 use std::fmt;
 use std::sync::atomic::AtomicBool;
@@ -229,9 +229,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl<P: Port> Unit<P> {
     /// Copies bytes to the start of an array. Returns when it has read them.
-    pub(super) fn upload(&self, to: &Mem<P>, bytes: &[u8], settings: &Settings) -> Result<(), Failure> {
+    pub(super) fn upload(&self, lane: Lane, to: &Mem<P>, bytes: &[u8], settings: &Settings) -> Result<(), Failure> {
         let interrupt = settings.team.interrupt();
-        let mut staging = lock(&self.inward);
+        let mut staging = lock(match lane {
+            Lane::Compute => &self.inward,
+            Lane::Ahead => &self.ahead,
+        });
         let mut at = 0;
         while at < bytes.len() {
             let now = staging.now;
@@ -239,7 +242,7 @@ impl<P: Port> Unit<P> {
             let piece = (bytes.len() - at).min(AREA);
             // A small copy shares an area with others; a large one begins another.
             if piece > room {
-                staging.areas[now].until = Some(self.ask(self.port.record())?);
+                staging.areas[now].until = Some(self.ask(self.port.record(lane))?);
                 staging.areas[now].used = 0;
                 staging.now = 1 - now;
                 staging.areas[1 - now].used = 0;
@@ -248,8 +251,8 @@ impl<P: Port> Unit<P> {
             let area = &mut staging.areas[now];
             let used = area.used;
             let pinned = area.ready(self, interrupt)?;
-            copy(&mut P::bytes(pinned)[used..used + piece], &bytes[at..at + piece], &settings.team)?;
-            self.ask(self.port.copy_in(to.block()?, at, (&*pinned, used), piece))?;
+            copy(self.ask(self.port.bytes(pinned, used..used + piece))?, &bytes[at..at + piece], &settings.team)?;
+            self.ask(self.port.copy_in(lane, to.block()?, at, (&*pinned, used), piece))?;
             area.used = (used + piece).next_multiple_of(ALIGNED).min(AREA);
             at += piece;
         }
@@ -268,11 +271,11 @@ impl<P: Port> Unit<P> {
                 let area = &mut staging.areas[k % 2];
                 let pinned = area.ready(self, interrupt)?;
                 self.ask(self.port.copy_out(from.block()?, range.start, (pinned, 0), range.len()))?;
-                area.until = Some(self.ask(self.port.record())?);
+                area.until = Some(self.ask(self.port.record(Lane::Compute))?);
             }
             if let Some(range) = k.checked_sub(1).and_then(|k| ranges.get(k)) {
                 let pinned = staging.areas[(k - 1) % 2].ready(self, interrupt)?;
-                copy(&mut bytes[range.clone()], &P::bytes(pinned)[..range.len()], &settings.team)?;
+                copy(&mut bytes[range.clone()], self.ask(self.port.bytes(pinned, 0..range.len()))?, &settings.team)?;
             }
         }
         Ok(())
@@ -293,10 +296,12 @@ impl<P: Port> Unit<P> {
             self.ask(self.port.copy_out(from.block()?, *at, (pinned, end), *len))?;
             end += len;
         }
-        area.until = Some(self.ask(self.port.record())?);
+        area.until = Some(self.ask(self.port.record(Lane::Compute))?);
         let pinned = area.ready(self, interrupt)?;
-        let read = P::bytes(pinned).get(..end).filter(|_| end == bytes.len());
-        bytes.copy_from_slice(read.ok_or_else(|| Failure::bug("more bytes than are read at once"))?);
+        if end != bytes.len() {
+            return Err(Failure::bug("a read of another size"));
+        }
+        bytes.copy_from_slice(self.ask(self.port.bytes(pinned, 0..end))?);
         Ok(())
     }
 }

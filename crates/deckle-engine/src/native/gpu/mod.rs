@@ -4,8 +4,10 @@
 //! |---|---|
 //! | `port.rs` | the interface to a device: [`port::Port`] |
 //! | `cuda.rs`, `simulator.rs` | NVIDIA's driver and the simulator as ports |
+//! | `overlap.rs` | finds missing waits, in the simulator |
 //! | `pool.rs` | the caching allocator, with a budget |
 //! | `memory.rs` | arrays on the device, and staged copies |
+//! | `feed.rs` | copies of the next chunk while kernels run |
 //! | `kept.rs` | results that stay on the device |
 //! | `compiled.rs` | compiled programs, and the repetition of runs that fail |
 //! | `run.rs` | runs: the [`Device`](crate::native::device::Device) |
@@ -13,13 +15,16 @@
 //! # Failures
 //! Kernels are enqueued without waiting for the previous one. A check that fails sets a word of the run, and every later kernel does nothing: see
 //! [`port::Launching`]. The host reads the word whenever it waits for a number or a result, and at the end. If a check has failed, the run is
-//! repeated from its arguments with a wait after each kernel, to find the first failure and its operands. Streams cannot be repeated: there the host
-//! waits after each kernel, except in rounds that are repeated in smaller chunks if they fail ([`again`](crate::native::again)).
+//! repeated from its arguments with a wait after each kernel, to find the first failure and its operands. A run with streams cannot be repeated. There the
+//! host looks once in each round of a stream, which is repeated in smaller chunks if it fails ([`again`](crate::native::again)), and waits after each
+//! kernel elsewhere.
 
 mod compiled;
 mod cuda;
+mod feed;
 mod kept;
 mod memory;
+mod overlap;
 mod pool;
 mod port;
 mod run;
@@ -47,7 +52,7 @@ use deckle_runtime::cuda::{Cuda, CudaError};
 use deckle_runtime::stream::Sink;
 use memory::Staging;
 use pool::{NoMemory, Pool};
-use port::{Port, PortError, Ported};
+use port::{Lane, Port, PortError, Ported};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -68,6 +73,7 @@ pub(crate) struct Unit<P: Port> {
     port: P,
     pool: Pool<P>,
     inward: Mutex<Staging<P>>,
+    ahead: Mutex<Staging<P>>,
     outward: Mutex<Staging<P>>,
     /// Why the device has failed.
     lost: OnceLock<PortError>,
@@ -82,6 +88,7 @@ impl<P: Port> Unit<P> {
             port,
             pool: Pool::new(budget),
             inward: Mutex::default(),
+            ahead: Mutex::default(),
             outward: Mutex::default(),
             lost: OnceLock::new(),
         })
@@ -149,15 +156,16 @@ impl<P: Port> Unit<P> {
 impl<P: Port> Drop for Unit<P> {
     fn drop(&mut self) {
         let begun = Instant::now();
+        let is_idle = |lane| self.port.record(lane).and_then(|end| self.port.is_past(&end));
         let rests = || loop {
-            match self.port.record().and_then(|end| self.port.is_past(&end)) {
+            match is_idle(Lane::Ahead).and_then(|is| Ok(is && is_idle(Lane::Compute)?)) {
                 Ok(true) => return true,
                 Ok(false) if begun.elapsed() < REST => std::thread::sleep(NAPS[0]),
                 _ => return false,
             }
         };
         if rests() {
-            for staging in [&mut self.inward, &mut self.outward] {
+            for staging in [&mut self.inward, &mut self.ahead, &mut self.outward] {
                 staging.get_mut().unwrap_or_else(PoisonError::into_inner).rest();
             }
         } else {

@@ -1,7 +1,8 @@
 //! A caching allocator for the memory of a device, with a budget.
 //!
-//! Freed memory is cached and reused for later arrays. All work of a device is on one stream, so memory can be reused as soon as the host frees it: its last use
-//! precedes the next one on the stream, and the host never waits.
+//! Freed memory is cached and reused for later arrays. It belongs to the compute lane, so it can be reused as soon as the host frees it: its last use precedes the next one in the lane, and the host never
+//! waits. A copy in the other lane waits for what the compute lane did before the allocation, and the compute lane waits for the copy before the memory is used or freed
+//! ([`Port::wait`]).
 //!
 //! If the budget or the device has no room, the cache is freed and the allocation is repeated once; then it is an error that names the array.
 

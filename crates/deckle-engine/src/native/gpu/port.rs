@@ -1,10 +1,11 @@
-//! The interface to a GPU: memory, asynchronous copies and launches on one stream, and events.
+//! The interface to a GPU: memory, asynchronous copies and launches on two streams ([`Lane`]), and events.
 //!
 //! NVIDIA's driver and the simulator implement it. Everything above (the pool, staging, deferred failures, results that stay on the device) is written once and tested on
 //! the simulator.
 
 use deckle_ir::loops::Function;
 use std::fmt;
+use std::ops::Range;
 
 /// Why a call of a port failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,13 +36,22 @@ impl fmt::Display for PortError {
 /// The result of a call of a port.
 pub(crate) type Ported<T> = Result<T, PortError>;
 
-/// A device with one stream. Enqueued work runs in the order of the calls, which return at once.
+/// A stream of a device. Work of one lane runs in the order of the calls; work of different lanes overlaps, unless one waits for an event of the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lane {
+    /// Kernels, and the copies that they depend on. All memory of the pool belongs to it: see [`Port::wait`].
+    Compute,
+    /// Copies to the device of what a later chunk needs.
+    Ahead,
+}
+
+/// A device. Enqueued work returns at once.
 pub(crate) trait Port: fmt::Debug + Send + Sync + Sized + 'static {
     /// Memory of the device, freed when it is dropped.
     type Mem: fmt::Debug + Send + Sync;
     /// Page-locked memory of this machine.
     type Pinned: fmt::Debug + Send;
-    /// A point on the stream.
+    /// A point in a lane.
     type Event: fmt::Debug + Send;
     /// Loaded kernels.
     type Code: fmt::Debug + Send + Sync;
@@ -58,13 +68,13 @@ pub(crate) trait Port: fmt::Debug + Send + Sync + Sized + 'static {
     /// Allocates page-locked memory of this machine.
     fn pinned(&self, bytes: usize) -> Ported<Self::Pinned>;
 
-    /// Its contents. Unspecified while a copy into it is enqueued.
-    fn bytes(pinned: &mut Self::Pinned) -> &mut [u8];
+    /// Some of its bytes, which no enqueued copy uses.
+    fn bytes<'a>(&self, pinned: &'a mut Self::Pinned, range: Range<usize>) -> Ported<&'a mut [u8]>;
 
-    /// Enqueues a copy from this machine, from a byte of `from` on. The caller neither writes nor frees `from` until an event recorded later is past.
-    fn copy_in(&self, to: &Self::Mem, at: usize, from: (&Self::Pinned, usize), bytes: usize) -> Ported<()>;
+    /// Enqueues a copy from this machine, from a byte of `from` on. The caller neither writes nor frees these bytes until an event recorded later in the lane is past.
+    fn copy_in(&self, lane: Lane, to: &Self::Mem, at: usize, from: (&Self::Pinned, usize), bytes: usize) -> Ported<()>;
 
-    /// Enqueues a copy to this machine, to a byte of `to` and what follows. The caller neither reads, writes nor frees `to` until an event recorded later is past.
+    /// Enqueues a copy to this machine, to a byte of `to` and what follows. The caller neither reads, writes nor frees these bytes until an event recorded later is past.
     fn copy_out(&self, from: &Self::Mem, at: usize, to: (&mut Self::Pinned, usize), bytes: usize) -> Ported<()>;
 
     /// Enqueues a copy of the first bytes.
@@ -76,8 +86,14 @@ pub(crate) trait Port: fmt::Debug + Send + Sync + Sized + 'static {
     /// Enqueues a launch.
     fn launch(&self, code: &Self::Code, launching: &Launching<'_, Self>) -> Ported<()>;
 
-    /// An event after all work that is enqueued so far.
-    fn record(&self) -> Ported<Self::Event>;
+    /// An event after all work that is enqueued in the lane so far.
+    fn record(&self, lane: Lane) -> Ported<Self::Event>;
+
+    /// Later work of the lane waits for the event.
+    ///
+    /// An array that [`Lane::Ahead`] copies to may be reused memory: the copy waits for an event of [`Lane::Compute`], recorded after the array was allocated. Before the array is used or freed,
+    /// [`Lane::Compute`] waits for an event after the copy.
+    fn wait(&self, lane: Lane, event: &Self::Event) -> Ported<()>;
 
     /// Whether the work before the event is done.
     fn is_past(&self, event: &Self::Event) -> Ported<bool>;

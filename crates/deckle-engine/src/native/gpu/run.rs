@@ -2,12 +2,14 @@
 
 use crate::Settings;
 use crate::native::device::{Device, Handle};
+use crate::native::early::Coming;
 use crate::native::fault::Failure;
 use crate::native::gpu::Unit;
 use crate::native::gpu::compiled::{OnUnit, Taken};
+use crate::native::gpu::feed::Feeder;
 use crate::native::gpu::kept::{COPY, OnDevice, Remote};
 use crate::native::gpu::memory::{Mem, SMALL};
-use crate::native::gpu::port::{Launching, Port};
+use crate::native::gpu::port::{Lane, Launching, Port};
 use crate::native::grid::{self, Lists};
 use crate::native::outside::Input;
 use crate::native::run::{self, Memory};
@@ -18,6 +20,7 @@ use deckle_runtime::Buffer;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::thread::Scope;
 
 /// The number of launches that have a word for their failure. After that many the host looks whether one has failed, and reuses the words.
 const RECORDS: usize = 4096;
@@ -35,6 +38,8 @@ pub struct Traffic {
     pub copies_in: u64,
     /// Their bytes.
     pub bytes_in: u64,
+    /// How many of these were copied while kernels of an earlier chunk ran.
+    pub bytes_early: u64,
     /// The number of reads from the device.
     pub copies_out: u64,
     /// Their bytes.
@@ -62,6 +67,8 @@ pub(super) struct Run<'a, P: Port> {
     times: RefCell<Vec<[P::Event; 2]>>,
     /// An event some launches ago.
     mark: RefCell<Option<P::Event>>,
+    /// Copies what later chunks need, in runs that pull sequences.
+    feeder: Option<Feeder<P>>,
 }
 
 impl<'a, P: Port> Run<'a, P> {
@@ -78,9 +85,18 @@ impl<'a, P: Port> Run<'a, P> {
             traffic: Cell::default(),
             times: RefCell::default(),
             mark: RefCell::default(),
+            feeder: None,
         };
         run.reset()?;
         Ok(run)
+    }
+
+    /// Starts a thread that copies what later chunks need.
+    pub(super) fn feed<'s>(&mut self, scope: &'s Scope<'s, 'a>)
+    where
+        'a: 's,
+    {
+        self.feeder = Feeder::new(&self.on.unit, self.settings, scope);
     }
 
     /// Runs a program without streams.
@@ -115,6 +131,7 @@ impl<'a, P: Port> Run<'a, P> {
         traffic.kernel_seconds += own.kernel_seconds;
         traffic.copies_in += own.copies_in;
         traffic.bytes_in += own.bytes_in;
+        traffic.bytes_early += own.bytes_early;
         traffic.copies_out += own.copies_out;
         traffic.bytes_out += own.bytes_out;
     }
@@ -162,7 +179,7 @@ impl<'a, P: Port> Run<'a, P> {
 
     fn upload(&self, mem: &Mem<P>, bytes: &[u8]) -> Result<(), Failure> {
         self.count(|t| (t.copies_in, t.bytes_in) = (t.copies_in + 1, t.bytes_in + bytes.len() as u64));
-        self.unit().upload(mem, bytes, self.settings)
+        self.unit().upload(Lane::Compute, mem, bytes, self.settings)
     }
 
     /// Fills a buffer of this machine with an array.
@@ -183,7 +200,7 @@ impl<'a, P: Port> Run<'a, P> {
         self.launched.set(self.launched.get() + 1);
         self.count(|t| t.launches += 1);
         if self.launched.get().is_multiple_of(AHEAD) {
-            let mark = self.unit().ask(self.unit().port.record())?;
+            let mark = self.unit().ask(self.unit().port.record(Lane::Compute))?;
             if let Some(earlier) = self.mark.replace(Some(mark)) {
                 self.unit().wait(&earlier, self.interrupt())?;
             }
@@ -267,7 +284,7 @@ impl<'a, P: Port> Run<'a, P> {
             }
             let written = function.buffers.iter().zip(&passed).filter(|(b, _)| b.access == Access::Write);
             written.for_each(|(_, mem)| mem.forget());
-            let begun = self.settings.measured.then(|| unit.ask(unit.port.record())).transpose()?;
+            let begun = self.settings.measured.then(|| unit.ask(unit.port.record(Lane::Compute))).transpose()?;
             let launching = Launching {
                 function,
                 grid,
@@ -278,7 +295,7 @@ impl<'a, P: Port> Run<'a, P> {
             };
             unit.ask(unit.port.launch(&self.on.code, &launching))?;
             if let Some(begun) = begun {
-                self.times.borrow_mut().push([begun, unit.ask(unit.port.record())?]);
+                self.times.borrow_mut().push([begun, unit.ask(unit.port.record(Lane::Compute))?]);
             }
             self.launched()?;
         }
@@ -378,6 +395,29 @@ impl<P: Port> Device for Run<'_, P> {
     fn room(&self) -> Option<u64> {
         let room = self.unit().pool.room();
         Some(run::host_room(self.settings).map_or(room, |host| host.min(room)))
+    }
+
+    fn is_remote(&self) -> bool {
+        true
+    }
+
+    fn bring_early(&self, arrays: Vec<Buffer>, name: &str) -> Result<Option<Box<dyn Coming>>, Failure> {
+        let Some(feeder) = &self.feeder else { return Ok(None) };
+        let mut all = Vec::new();
+        for buffer in arrays {
+            match self.alloc(buffer.len(), name) {
+                Ok(mem) => all.push((buffer, mem)),
+                Err(Failure::DeviceMemory(..)) => return Ok(None),
+                Err(failure) => return Err(failure),
+            }
+        }
+        let bytes = all.iter().map(|(_, mem)| mem.bytes() as u64).sum::<u64>();
+        self.count(|t| {
+            t.copies_in += all.len() as u64;
+            t.bytes_in += bytes;
+            t.bytes_early += bytes;
+        });
+        feeder.copy(all).map(Some)
     }
 
     fn defers(&self) -> bool {

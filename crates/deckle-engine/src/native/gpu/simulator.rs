@@ -1,11 +1,13 @@
 //! The simulator of GPUs as a [`Port`]. It tests schedules, and everything that the host does for a GPU, without one.
 //!
-//! A race, an access out of range, a load of what was never stored, or a barrier that not all threads reach is an internal error.
+//! A race, an access out of range, a load of what was never stored, or a barrier that not all threads reach is an internal error. So is work that overlaps with other work on the same memory
+//! (`overlap.rs`).
 
 use crate::Settings;
 use crate::native::gpu::Unit;
 use crate::native::gpu::compiled::OnUnit;
-use crate::native::gpu::port::{Launching, Port, PortError, Ported};
+use crate::native::gpu::overlap::{Accesses, Clock, Clocks, Operation};
+use crate::native::gpu::port::{Lane, Launching, Port, PortError, Ported};
 use crate::native::grid::Layout;
 use crate::native::{Input, Options};
 use deckle_diag::Diagnostic;
@@ -17,6 +19,7 @@ use deckle_ir::loops::{Access, Function, RECORD};
 use deckle_ir::scalar::Scalar;
 use deckle_ir::schedule::Schedule;
 use deckle_ir::value::Value;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -36,6 +39,7 @@ pub struct Simulator {
     stuck_after: u64,
     /// The order of the blocks of a launch.
     order: Mutex<Order>,
+    clocks: Clocks,
 }
 
 impl Default for Simulator {
@@ -49,7 +53,15 @@ impl Simulator {
     pub fn new(bytes: u64) -> Simulator {
         let (never, zero) = (u64::MAX, AtomicU64::new(0));
         let order = Mutex::new(Order::Ascending);
-        Simulator { bytes, taken: Arc::default(), launches: zero, lost_after: never, stuck_after: never, order }
+        Simulator {
+            bytes,
+            taken: Arc::default(),
+            launches: zero,
+            lost_after: never,
+            stuck_after: never,
+            order,
+            clocks: Clocks::default(),
+        }
     }
 
     /// The device is lost after this many launches.
@@ -78,8 +90,23 @@ impl Simulator {
 #[derive(Debug)]
 pub(crate) struct SimulatedMem {
     cells: Mutex<Cells>,
+    accesses: Accesses,
     size: u64,
     taken: Arc<AtomicU64>,
+}
+
+/// Page-locked memory of a simulated device.
+#[derive(Debug)]
+pub(crate) struct SimulatedPinned {
+    bytes: Vec<u8>,
+    accesses: Accesses,
+}
+
+/// An event of a simulated device.
+#[derive(Debug)]
+pub(crate) struct SimulatedEvent {
+    at: Instant,
+    follows: Clock,
 }
 
 /// Bytes, and which of them have been stored.
@@ -117,6 +144,11 @@ impl SimulatedMem {
         Ok(())
     }
 
+    /// An operation reads or writes it.
+    fn accessed(&self, by: Operation, writes: bool) -> Ported<()> {
+        self.accesses.add(by, writes, 0..usize::MAX)
+    }
+
     fn set_bytes(&self, at: usize, bytes: &[u8]) -> Ported<()> {
         self.set(at, &Cells { bytes: bytes.to_vec(), stored: vec![true; bytes.len()] })
     }
@@ -134,8 +166,8 @@ impl Drop for SimulatedMem {
 
 impl Port for Simulator {
     type Mem = SimulatedMem;
-    type Pinned = Vec<u8>;
-    type Event = Instant;
+    type Pinned = SimulatedPinned;
+    type Event = SimulatedEvent;
     type Code = ();
 
     fn name(&self) -> String {
@@ -149,7 +181,8 @@ impl Port for Simulator {
             self.taken.fetch_sub(size, Ordering::Relaxed);
             return Err(PortError::OutOfMemory);
         }
-        Ok(SimulatedMem { cells: Mutex::new(Cells::unset(bytes)), size, taken: self.taken.clone() })
+        let (cells, accesses) = (Mutex::new(Cells::unset(bytes)), Accesses::default());
+        Ok(SimulatedMem { cells, accesses, size, taken: self.taken.clone() })
     }
 
     fn reused(&self, mem: &SimulatedMem) {
@@ -157,59 +190,99 @@ impl Port for Simulator {
         *cells = Cells::unset(cells.bytes.len());
     }
 
-    fn pinned(&self, bytes: usize) -> Ported<Vec<u8>> {
-        Ok(vec![0; bytes])
+    fn pinned(&self, bytes: usize) -> Ported<SimulatedPinned> {
+        Ok(SimulatedPinned { bytes: vec![0; bytes], accesses: Accesses::default() })
     }
 
-    fn bytes(pinned: &mut Vec<u8>) -> &mut [u8] {
-        pinned
+    fn bytes<'a>(&self, pinned: &'a mut SimulatedPinned, range: Range<usize>) -> Ported<&'a mut [u8]> {
+        pinned.accesses.by_host(&self.clocks, range.clone())?;
+        let (bytes, len) = (range.len(), pinned.bytes.len());
+        pinned.bytes.get_mut(range.clone()).ok_or_else(|| outside(range.start, bytes, len))
     }
 
-    fn copy_in(&self, to: &SimulatedMem, at: usize, (from, start): (&Vec<u8>, usize), bytes: usize) -> Ported<()> {
+    fn copy_in(
+        &self,
+        lane: Lane,
+        to: &SimulatedMem,
+        at: usize,
+        (from, start): (&SimulatedPinned, usize),
+        bytes: usize,
+    ) -> Ported<()> {
         self.works()?;
-        let part = start.checked_add(bytes).and_then(|end| from.get(start..end));
-        to.set_bytes(at, part.ok_or_else(|| outside(start, bytes, from.len()))?)
+        let by = self.clocks.next(lane);
+        let part = start.checked_add(bytes).and_then(|end| from.bytes.get(start..end));
+        let part = part.ok_or_else(|| outside(start, bytes, from.bytes.len()))?;
+        from.accesses.add(by, false, start..start + bytes)?;
+        to.accessed(by, true)?;
+        to.set_bytes(at, part)
     }
 
-    fn copy_out(&self, from: &SimulatedMem, at: usize, (to, start): (&mut Vec<u8>, usize), bytes: usize) -> Ported<()> {
+    fn copy_out(
+        &self,
+        from: &SimulatedMem,
+        at: usize,
+        (to, start): (&mut SimulatedPinned, usize),
+        bytes: usize,
+    ) -> Ported<()> {
         self.works()?;
-        let len = to.len();
-        let part = start.checked_add(bytes).and_then(|end| to.get_mut(start..end));
-        part.ok_or_else(|| outside(start, bytes, len))?.copy_from_slice(&from.part(at, bytes)?.bytes);
+        let (by, len) = (self.clocks.next(Lane::Compute), to.bytes.len());
+        let part = start.checked_add(bytes).and_then(|end| to.bytes.get_mut(start..end));
+        let part = part.ok_or_else(|| outside(start, bytes, len))?;
+        to.accesses.add(by, true, start..start + bytes)?;
+        from.accessed(by, false)?;
+        part.copy_from_slice(&from.part(at, bytes)?.bytes);
         Ok(())
     }
 
     fn copy(&self, from: &SimulatedMem, to: &SimulatedMem, bytes: usize) -> Ported<()> {
         self.works()?;
+        let by = self.clocks.next(Lane::Compute);
+        from.accessed(by, false)?;
+        to.accessed(by, true)?;
         to.set(0, &from.part(0, bytes)?)
     }
 
     fn zero(&self, to: &SimulatedMem, bytes: usize) -> Ported<()> {
         self.works()?;
+        to.accessed(self.clocks.next(Lane::Compute), true)?;
         to.set_bytes(0, &vec![0; bytes])
     }
 
     fn launch(&self, (): &(), launching: &Launching<'_, Simulator>) -> Ported<()> {
         self.works()?;
         self.launches.fetch_add(1, Ordering::Relaxed);
-        let Launching { records, record, .. } = launching;
+        let Launching { function, buffers, records, record, .. } = launching;
+        let by = self.clocks.next(Lane::Compute);
+        records.accessed(by, true)?;
+        for ((mem, _), param) in buffers.iter().zip(&function.buffers) {
+            mem.accessed(by, param.access == Access::Write)?;
+        }
         let before = records.part(8 * record, 8)?.bytes;
         let order = *self.order.lock().unwrap_or_else(PoisonError::into_inner);
         let failed = if before == [0; 8] { simulated(launching, order)? } else { true };
         records.set_bytes(8 * (record + 1), &u64::from(failed).to_le_bytes())
     }
 
-    fn record(&self) -> Ported<Instant> {
-        Ok(Instant::now())
+    fn record(&self, lane: Lane) -> Ported<SimulatedEvent> {
+        Ok(SimulatedEvent { at: Instant::now(), follows: self.clocks.event(lane) })
     }
 
-    fn is_past(&self, _: &Instant) -> Ported<bool> {
+    fn wait(&self, lane: Lane, event: &SimulatedEvent) -> Ported<()> {
+        self.clocks.wait(lane, &event.follows);
+        Ok(())
+    }
+
+    fn is_past(&self, event: &SimulatedEvent) -> Ported<bool> {
         self.works()?;
-        Ok(self.launches.load(Ordering::Relaxed) < self.stuck_after)
+        let is_past = self.launches.load(Ordering::Relaxed) < self.stuck_after;
+        if is_past {
+            self.clocks.past(&event.follows);
+        }
+        Ok(is_past)
     }
 
-    fn seconds(&self, from: &Instant, to: &Instant) -> Ported<f64> {
-        Ok(to.duration_since(*from).as_secs_f64())
+    fn seconds(&self, from: &SimulatedEvent, to: &SimulatedEvent) -> Ported<f64> {
+        Ok(to.at.duration_since(from.at).as_secs_f64())
     }
 }
 
