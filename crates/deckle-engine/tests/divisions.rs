@@ -33,6 +33,17 @@ def centred(rows: [[int]]) = [ let s = sum(r) in [ x - s : x in r ] : r in rows 
 def some(rows: [[int]]) = [ (if length(r) > 2 then sum(r) else -1) : r in rows ]
 def row_counts(rows: [[int]]) = histogram(+, 0, 7, [ length(r) % 7 : r in rows ], [ sum(r) : r in rows ])
 def table(rows: [[int]]) = [ [ length(r) * i : i in iota(3) ] : r in rows ]
+def mapped(a: [int; n, m, k]) = [ [ [ 2 * x : x in r ] : r in s ] : s in a ]
+def turned(a: [int; n, m, k]) = [ [ transpose(s)[j] : j in iota(k) ] : s in a ]
+def placed(a: [int; n, m, k]) = generate(k, m, n, \\i j l -> 100 * i + 10 * j + a[l, j, i])
+def relaxed(a: [int; n, m, k]) = stencil((1, 1, 1), constant(0), \\v -> v[1, 1, 0] + 2 * v[1, 1, 2] - v[0, 1, 1] + 3 * v[1, 2, 1], a)
+def clamped(a: [int; n, m, k]) = stencil((0, 1, 2), clamp, \\v -> v[0, 0, 0] + 2 * v[0, 1, 4] - v[0, 2, 1], a)
+def depths(a: [int; n, m, k]) = [ [ (sum(r), fold(max, -1000, r)) : r in s ] : s in a ]
+def folded(a: [int; n, m, k]) = sum(flatten(flatten(generate(n, m, k, \\i j l -> (i - j) * a[i, j, l]))))
+def in_turn(a: [int; n, m, k]) =
+  fold(\\(a, b) (c, d) -> (a * c, b * c + d), (1, 0), flatten([ flatten([ [ (x, 1) : x in r ] : r in s ]) : s in a ]))
+def tallied(a: [int; n, m, k]) = histogram(+, 0, 7, flatten(flatten([ [ [ abs(x) % 7 : x in r ] : r in s ] : s in a ])), flatten(flatten(a)))
+def beyond(a: [int; n, m, k]) = generate(n, m, k, \\i j l -> (if a[i, j, l] > 90 then a[i, j + 1, l] else 0))
 def sparse(xs: [int]) = histogram(+, 0, 1000, [ abs(x) * 9 : x in xs ], xs)
 ";
 
@@ -256,6 +267,40 @@ fn rows_agree_with_groups_of_every_width() {
                 for entry in ["row_sums", "row_tops", "nested", "centred", "some", "row_counts", "table"] {
                     agree(&compiled, entry, &arg, layout, &change);
                 }
+            }
+        }
+    }
+}
+
+/// An array of three dimensions.
+fn cube([n, m, k]: [usize; 3], rng: &mut Rng) -> Value {
+    let plane = |rng: &mut Rng| Value::array((0..m).map(|_| ints(k, rng)).collect());
+    Value::array((0..n).map(|_| plane(rng)).collect())
+}
+
+#[test]
+fn dense_dimensions_agree_together_and_apart() {
+    let (compiled, mut rng) = (compiled(), Rng::new(15));
+    let mut sizes = vec![[0, 3, 3], [3, 0, 3], [3, 3, 0], [1, 1, 1], [2, 3, 5], [1, 1, 300], [300, 1, 1], [1, 300, 1]];
+    sizes.extend([[3, 31, 7], [2, 33, 32], [5, 7, 33], [2, 2, 129], [9, 8, 8], [4, 1, 65]]);
+    for size in sizes {
+        let arg = cube(size, &mut rng);
+        for (threads, parts, wide) in [(64, None, Some(false)), (64, Some(3), Some(false)), (32, Some(2), Some(true))] {
+            let layout = Layout { threads, parts, wide };
+            for entry in ["mapped", "turned", "placed", "relaxed", "clamped", "depths", "folded", "in_turn", "tallied"] {
+                agree(&compiled, entry, &arg, layout, &|_| ());
+            }
+        }
+        for asked in [2, 8, 32, 64] {
+            let change = |grid: &mut Grid| {
+                if let Take::Groups { width, at_least } = &mut grid.take {
+                    let is_asked = if asked < 32 { *width < 32 } else { *width == asked };
+                    *at_least = if is_asked { 0 } else { i64::MAX };
+                    *width = if is_asked { asked } else { *width };
+                }
+            };
+            for entry in ["turned", "placed", "relaxed", "clamped", "depths"] {
+                agree(&compiled, entry, &arg, Layout { threads: 64, parts: Some(2), wide: None }, &change);
             }
         }
     }

@@ -10,7 +10,22 @@ pub fn changed(function: &Function, rng: &mut Rng) -> Function {
     if function.threads.is_some_and(|t| in_rounds(t.share)) && !threads.is_some_and(|t| in_rounds(t.share)) {
         leave_rounds(&mut changed);
     }
+    let on_grid = |threads: Option<Threads>| threads.is_some_and(|t| t.share.grid().is_some());
+    if on_grid(function.threads) && !on_grid(threads) {
+        changed.walks = apart(&changed.walks);
+    }
     changed
+}
+
+/// The same walks where one thread takes all points: no dimensions are shared together.
+pub fn apart(walks: &[Walk]) -> Walks {
+    let one = |w: &Walk| match &w.nest {
+        Nest::Level { level: Level::Joined, inside, .. } => {
+            Walk { nest: Nest::level(Level::Serial, apart(inside), ""), ..w.clone() }
+        }
+        _ => w.clone(),
+    };
+    walks.iter().map(one).collect()
 }
 
 fn in_rounds(share: Share) -> bool {
@@ -100,6 +115,7 @@ fn any_level(level: Level, in_lanes: bool, rng: &mut Rng) -> Level {
     };
     let new = match (level, rng.below(if in_lanes { 3 } else { 9 })) {
         (Level::Group, 1..9) => Level::Group,
+        (Level::Joined, 3..9) => Level::Joined,
         (_, 0) => Level::Serial,
         (_, 1) => Level::Independent,
         (_, 2) => Level::Unrolled,

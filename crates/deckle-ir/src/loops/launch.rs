@@ -208,8 +208,8 @@ pub struct GridLaunch {
     pub buffers: Vec<kernel::Buf>,
     /// Buffers with an element for each part and one more, of these types.
     pub scratch: Vec<ScalarType>,
-    /// The size of the dimension that is divided into parts: a node of the root. Without it, there is one part.
-    pub size: Option<Node>,
+    /// The sizes of the dimensions that are divided into parts together, nodes of the root: their product is the number of points. Without any, there is one part.
+    pub sizes: Vec<Node>,
     /// The assignment of parts.
     pub parts: Parts,
     /// The minimal number of points of a part, if there are as many.
@@ -229,6 +229,8 @@ pub struct Wide {
     pub at_least: i64,
     /// The groups of a block.
     pub groups: i64,
+    /// As [`GridLaunch::sizes`], of the points that the groups take.
+    pub sizes: Vec<Node>,
 }
 
 /// The assignment of parts of the outermost dimension.
@@ -267,12 +269,12 @@ impl GridLaunch {
         self.phases.iter().map(|p| &p.function).chain(self.wide.iter().map(|w| &w.function))
     }
 
-    /// The widest function that is worth its threads for this many elements for each point; `asked` overrides whether any runs.
-    pub fn wide(&self, elements: i64, asked: Option<bool>) -> Option<&Wide> {
-        let worth = self.wide.iter().rfind(|w| w.at_least <= elements);
+    /// The widest function that is worth its threads, by its number: `elements` has the elements for each point of each of them. `asked` overrides whether any runs.
+    pub fn wide(&self, elements: &[i64], asked: Option<bool>) -> Option<usize> {
+        let worth = self.wide.iter().zip(elements).rposition(|(w, elements)| w.at_least <= *elements);
         match asked {
             None => worth,
-            Some(true) => worth.or(self.wide.first()),
+            Some(true) => worth.or((!self.wide.is_empty()).then_some(0)),
             Some(false) => None,
         }
     }

@@ -258,7 +258,7 @@ pub enum Level {
     Independent,
     /// One after another, without a loop.
     Unrolled,
-    /// The elements of all their rows as those of one row.
+    /// The elements of all their rows as those of one row. On a GPU, the points of dense dimensions that a grid shares together: this one, and the one just inside.
     Joined,
     /// One after another; the adjacent writes of their rows to an array are collected in a small buffer and stored in whole cache lines.
     Lines {

@@ -47,6 +47,10 @@ impl Chooser<'_> {
         if self.is_in_group(dim) {
             return self.in_group(dim, items);
         }
+        if self.joined.contains(&dim) {
+            let why = "a grid shares the points of dense dimensions together";
+            return Nest::level(Level::Joined, self.inside(dim, items), why);
+        }
         if !self.vectors {
             return self.one_by_one(dim, items);
         }

@@ -129,6 +129,7 @@ impl Chooser<'_> {
         }
         if !self.vectors
             && level != Level::Group
+            && !(level == Level::Joined && self.joined.contains(&dim))
             && !matches!(level, Level::Serial | Level::Independent | Level::Unrolled)
         {
             return no("points are traversed one by one here");
@@ -141,6 +142,7 @@ impl Chooser<'_> {
             Level::Independent => Ok(()),
             Level::Unrolled if !self.facts.written_out(dim) => no("it is not known to have a few points"),
             Level::Unrolled => Ok(()),
+            Level::Joined if self.joined.contains(&dim) => Ok(()),
             Level::Joined if self.facts.joined_rows(dim, items).is_none() => {
                 no("there are no rows whose elements could be in any row")
             }

@@ -32,6 +32,8 @@ pub(crate) struct Chooser<'k> {
     pub rows: Option<Space>,
     /// The dimension of rows whose gathered elements have been loaded ahead.
     pub staged: Option<Space>,
+    /// The dimensions whose points the threads of a grid share with those of the next one.
+    pub joined: Vec<Space>,
     /// The dimension of which a group of threads takes each point, if one does.
     pub grouped: Option<Space>,
 }

@@ -6,6 +6,7 @@
 pub(crate) mod edges;
 pub(crate) mod grid;
 pub(crate) mod lines;
+pub(crate) mod nest;
 pub(crate) mod ragged;
 pub(crate) mod rows;
 pub(crate) mod tiles;

@@ -10,10 +10,11 @@
 //! Beside the first there may be functions in which a group of threads takes each point; see `group.rs`.
 
 use super::emit::{Emitter, Res, Width};
+use super::nest::joined_dims;
 use super::{LoweredKernel, Lowering, NotLowered, Purpose, Range, groups, launch_name, verified};
 use crate::choose::gpu::{OnGrid, launches};
 use crate::cuts::Cuts;
-use crate::facts::grid::{all_commute, bin_bytes, binned, can_share_points, needs_order, stays_together};
+use crate::facts::grid::{all_commute, bin_bytes, binned, needs_order, stays_together};
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{Kernel, Node, Program, ROOT, Region};
 use deckle_ir::loops::{Axis, Buf, Expr, Function, Gathers, GridLaunch, Parts, Phase, Stores, Val, Wide};
@@ -91,12 +92,9 @@ impl<'k> Gpu<'k> {
                 self.s.folds.clear();
                 self.s.scans.clear();
                 let phases = vec![Phase { function: self.single()?, alone: true }];
-                return Ok(self.launch_of(phases, (None, Parts::Block, 1), Vec::new()));
+                return Ok(self.launch_of(phases, (Vec::new(), Parts::Block, 1), Vec::new()));
             }
             share => return Err(format!("lower_gpu: `{share}` is not for a grid")),
-        };
-        let Region::Dim(size) = self.s.p.space(self.s.first).region else {
-            return Err(format!("lower_gpu: {} is no dimension", self.s.first));
         };
         let mut phases = Vec::new();
         let mut phase = |function: Function, alone: bool| phases.push(Phase { function, alone });
@@ -136,17 +134,17 @@ impl<'k> Gpu<'k> {
         let groups = on_grid.groups(self.threads, self.s.purpose.cuts).into_iter();
         let wide = groups.map(|(part, chosen)| self.wide(part, self.share(&on_grid, part, chosen)?));
         let wide = wide.collect::<Res<Vec<Wide>>>()?;
-        Ok(self.launch_of(phases, (Some(size), parts, least), wide))
+        Ok(self.launch_of(phases, (self.shared_sizes(""), parts, least), wide))
     }
 
     fn launch_of(
         &self,
         phases: Vec<Phase>,
-        (size, parts, least): (Option<Node>, Parts, i64),
+        (sizes, parts, least): (Vec<Node>, Parts, i64),
         wide: Vec<Wide>,
     ) -> GridLaunch {
         let buffers = self.s.buffers.iter().map(|(b, _)| *b).collect();
-        GridLaunch { buffers, scratch: self.s.scratch_types(), size, parts, least, phases, wide }
+        GridLaunch { buffers, scratch: self.s.scratch_types(), sizes, parts, least, phases, wide }
     }
 
     /// What is known of the points.
@@ -161,14 +159,15 @@ impl<'k> Gpu<'k> {
             false => Some("there is no dimension to share"),
             true => None,
         };
+        let taken = s.taken_by_groups();
         OnGrid {
             alone,
             scans: !s.scans.is_empty(),
             folds: !s.folds.is_empty(),
             commutes: all_commute(p, &s.folds),
             bin: bin_bytes(p, &binned(p, s.sinks)),
-            shared: can_share_points(p, s.sinks, s.first, &s.folds),
-            together: stays_together(p, s.sinks, s.first),
+            shared: s.shares_points(taken),
+            together: stays_together(p, s.sinks, taken),
         }
     }
 
@@ -193,8 +192,10 @@ impl<'k> Gpu<'k> {
 
     pub(super) fn open_with(&self, part: &str, walks: Walks) -> Opened<'k> {
         let name = format!("{}{part}", self.s.name);
+        let joined = joined_dims(&walks);
         let mut e = Emitter::new(self.s.p, self.s.sinks, &name, &self.s.buffers, self.s.purpose, walks);
         e.grid.on = true;
+        e.grid.joined = joined;
         let types = self.s.scratch_types();
         let scratch = types.into_iter().map(|ty| e.b.buffer(ty, deckle_ir::loops::Access::Write)).collect();
         let (points, parts) = (e.b.scalar(ScalarType::I64), e.b.scalar(ScalarType::I64));
@@ -242,6 +243,9 @@ impl<'k> Gpu<'k> {
 
     /// The bounds of a part.
     pub(super) fn bounds(&self, e: &mut Emitter<'k>, who: &Who, part: Val) -> Res<(Val, Val)> {
+        if !e.grid.joined.is_empty() {
+            return self.joined_bounds(e, who, part);
+        }
         let range = Range { first: part, last: part, block: who.points, blocks: who.parts, piece: who.points };
         self.s.bounds(e, &range, part)
     }
@@ -351,10 +355,11 @@ impl<'k> Gpu<'k> {
         let (mut e, _, who) = self.open_with(part, self.s.walks_of(part, Some(threads), |c| c.walks(&items, false))?);
         let (lo, hi) = self.bounds(&mut e, &who, who.block)?;
         let groups = i64::from(in_block / width);
-        let from = e.begin_groups((self.s.first, width), lo, who.thread);
+        let taken = e.grid.joined.last().copied().unwrap_or(self.s.first);
+        let from = e.begin_groups((taken, width), lo, who.thread);
         e.grid.stride = groups;
         e.traverse(ROOT, &items, Some((from, hi)))?;
-        Ok(Wide { function: Gpu::close(e, in_block)?, at_least, groups })
+        Ok(Wide { function: Gpu::close(e, in_block)?, at_least, groups, sizes: self.shared_sizes(part) })
     }
 }
 

@@ -17,6 +17,7 @@ mod lanes;
 mod lines;
 mod loads;
 mod meet;
+mod nest;
 mod nodes;
 mod pack;
 mod points;
@@ -43,7 +44,7 @@ use crate::kernels::legend;
 use deckle_ir::kernel::{self, Kernel, Node, Op, Program, ROOT, Region, Sink, Space};
 use deckle_ir::loops::{Function, Gathers, Launch, Stores, Val, Work};
 use deckle_ir::scalar::ScalarType;
-use deckle_ir::schedule::{self, Item, Legend, Schedule, Share, Take, Threads, Walks};
+use deckle_ir::schedule::{self, Item, Legend, Schedule, Share, Threads, Walks};
 use emit::{Emitter, Res};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -256,8 +257,12 @@ impl<'k> Lowering<'k> {
             vectors: !self.purpose.diagnose && !self.grid,
             rows: self.row_dim(),
             staged: None,
-            grouped: matches!(take, Some(Take::Groups { .. })).then_some(self.first),
+            joined: Vec::new(),
+            grouped: None,
         };
+        if let Some(take) = take {
+            self.join(&mut chooser, part, take)?;
+        }
         let mut walks = choose(&mut chooser);
         let name = format!("{}{part}", self.name);
         if let Some(given) = self.given_function(&name) {

@@ -202,6 +202,7 @@ impl Emitter<'_> {
             Level::Serial => self.one_by_one(over, range, LoopHint::Plain),
             Level::Independent => self.one_by_one(over, range, LoopHint::Independent),
             Level::Unrolled => self.one_by_one(over, range, LoopHint::Unroll),
+            Level::Joined if self.grid.on => self.in_joined(over, range),
             Level::Joined => self.joined(over, (lo, hi)),
             Level::Lines { together, non_temporal } => self.in_whole_lines(over, (lo, hi), (together, non_temporal)),
             Level::Accumulators(n) => self.in_turns(over, (lo, hi), i64::from(n)),
