@@ -52,6 +52,13 @@ fn shared(threads: Threads, rng: &mut Rng) -> Threads {
 fn on_grid(grid: Grid, rng: &mut Rng) -> Share {
     let threads = 32 * rng.between(1, 4) as u32;
     let take = match (grid.take, rng.below(7)) {
+        (Take::Tiles { across, deep, .. }, _) => Take::Tiles {
+            rows: 1 << rng.below(4),
+            columns: 1 << rng.below(4),
+            across: across.min(threads / 2),
+            deep: if rng.chance(50) { deep } else { 1 << rng.below(5) },
+            at_least: rng.between(0, 9),
+        },
         (Take::Groups { width, .. }, _) => {
             let width = match width {
                 ..32 => 2 << rng.below(4),

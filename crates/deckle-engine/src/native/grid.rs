@@ -77,6 +77,13 @@ pub(crate) fn calls<'a, D: Device>(
     layout: Layout,
     elements: i64,
 ) -> Result<Calls<'a>, Failure> {
+    if let Some(tiles) = &launch.tiles {
+        let [rows, columns] = tiles.sizes.map(|n| count(memory, &[n]));
+        if let Some((tiles, blocks)) = launch.tiles([rows?, columns?], layout.wide) {
+            let all = Vec::from_iter((blocks > 0).then_some((&tiles.function, blocks as u64)));
+            return Ok(Calls { points: 1, parts: blocks, all });
+        }
+    }
     let wide = launch.wide.iter().map(|w| count(memory, &w.sizes)).collect::<Result<Vec<i64>, Failure>>()?;
     let each: Vec<i64> = wide.iter().map(|points| elements / (*points).max(1)).collect();
     let (wide, size) = match launch.wide(&each, layout.wide) {

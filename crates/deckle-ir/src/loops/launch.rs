@@ -218,6 +218,8 @@ pub struct GridLaunch {
     pub phases: Vec<Phase>,
     /// The functions that replace the phases that are not `alone` if points have many points inside: a group of threads takes a point. Wider groups come later.
     pub wide: Vec<Wide>,
+    /// The function that replaces these if it computes a product of many points.
+    pub tiles: Option<Tiles>,
 }
 
 /// The function of a [`GridLaunch`] in which a group of threads takes a point.
@@ -231,6 +233,19 @@ pub struct Wide {
     pub groups: i64,
     /// As [`GridLaunch::sizes`], of the points that the groups take.
     pub sizes: Vec<Node>,
+}
+
+/// The function of a [`GridLaunch`] in which a block takes a tile of two dimensions: block `i * across + j` the `j`-th of the `i`-th tiles below each other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tiles {
+    /// The function. Its scalars are not used.
+    pub function: Function,
+    /// The sizes of the two dimensions, nodes of the root.
+    pub sizes: [Node; 2],
+    /// The rows and columns of a tile.
+    pub shape: [i64; 2],
+    /// It runs if there are at least this many points.
+    pub at_least: i64,
 }
 
 /// The assignment of parts of the outermost dimension.
@@ -266,7 +281,7 @@ impl Wide {
 impl GridLaunch {
     /// All functions.
     pub fn functions(&self) -> impl Iterator<Item = &Function> {
-        self.phases.iter().map(|p| &p.function).chain(self.wide.iter().map(|w| &w.function))
+        self.phases.iter().map(|p| &p.function).chain(self.wide.iter().map(|w| &w.function)).chain(self.tiles.iter().map(|t| &t.function))
     }
 
     /// The widest function that is worth its threads, by its number: `elements` has the elements for each point of each of them. `asked` overrides whether any runs.
@@ -277,6 +292,15 @@ impl GridLaunch {
             Some(true) => worth.or((!self.wide.is_empty()).then_some(0)),
             Some(false) => None,
         }
+    }
+
+    /// The blocks of the tiles for this many rows and columns, if they are worth it; `asked` overrides that.
+    pub fn tiles(&self, [rows, columns]: [i64; 2], asked: Option<bool>) -> Option<(&Tiles, i64)> {
+        let tiles = self.tiles.as_ref()?;
+        let of = |n: i64, by: i64| n / by + i64::from(n % by > 0);
+        let blocks = of(rows, tiles.shape[0]).checked_mul(of(columns, tiles.shape[1]))?;
+        let worth = rows.saturating_mul(columns) >= tiles.at_least;
+        (blocks <= i64::from(i32::MAX) && asked.unwrap_or(worth)).then_some((tiles, blocks))
     }
 
     /// The number of points of a part, as a function of the number of all points only.

@@ -18,6 +18,7 @@ use super::Chooser;
 use crate::cuts::Cuts;
 use crate::facts::grid::{commutes, needs_order};
 use crate::facts::parts_of;
+use crate::lower::PAD;
 use deckle_ir::kernel::{Program, Region, Sink, Space};
 use deckle_ir::loops::WARP;
 use deckle_ir::schedule::{Grid, Item, Level, Nest, Share, Take, Threads, Why};
@@ -26,6 +27,13 @@ use deckle_ir::schedule::{Grid, Item, Level, Nest, Share, Take, Threads, Why};
 const GROUP: &str = "_group";
 const IN_WARP: &str = "_warp";
 const IN_BLOCK: &str = "_block";
+/// What the names of functions end in whose blocks take tiles.
+pub(crate) const TILE: &str = "_tile";
+/// The most rows or columns of a tile for a thread, and the most elements of a step.
+const MOST_OF_TILE: u32 = 8;
+const MOST_DEEP: u32 = 32;
+/// The most bytes of what a tile shares.
+const MOST_SHARED: u32 = 40 << 10;
 /// The threads of a group within a warp.
 const FEW_THREADS: u32 = 8;
 /// The most threads of a block.
@@ -50,6 +58,8 @@ pub(crate) struct OnGrid {
     /// Whether a group of threads can take a point and share what is inside, and whether several groups can be in a warp.
     pub shared: bool,
     pub together: bool,
+    /// Of a product, the bytes of an element of what differs from row to row, of what differs from column to column, and of the sum.
+    pub product: Option<[u32; 3]>,
 }
 
 /// The launches that the sinks of an outermost dimension need, each with what its name ends in.
@@ -105,6 +115,41 @@ impl OnGrid {
         all
     }
 
+    /// How blocks take tiles of a product, in a function that runs instead of the others where there are many points.
+    pub(crate) fn tiles(&self, threads: u32, cuts: Cuts) -> Option<Threads> {
+        let [_, _, sum] = self.product?;
+        let columns = if sum > 4 { cuts.grid_tile.div_ceil(2) } else { cuts.grid_tile };
+        let across = if threads < 128 { 8 } else { 16 };
+        let (rows, deep, at_least) = (cuts.grid_tile, cuts.grid_tile_depth, cuts.worth_tile);
+        let take = Take::Tiles { rows, columns, across, deep, at_least };
+        let why = Why::new("the points of a tile share what they load");
+        let threads = Threads { share: Share::Grid(Grid { threads, take }), block: None, why };
+        self.legal(threads, TILE).is_ok().then_some(threads)
+    }
+
+    /// Whether tiles can be so; if not, why.
+    fn legal_tiles(&self, threads: u32, take: Take) -> Result<(), &'static str> {
+        let (Some([below, beside, _]), Take::Tiles { rows, columns, across, deep, at_least: 0.. }) = (self.product, take)
+        else {
+            return Err("blocks take tiles of a product, if there are at least so many points");
+        };
+        let small = |n: u32| n.is_power_of_two() && n <= MOST_OF_TILE;
+        if !small(rows) || !small(columns) || !(1..=MOST_DEEP).contains(&deep) {
+            return Err("a thread has 1, 2, 4 or 8 rows and columns of a tile, whose steps have up to 32 elements");
+        }
+        if across == 0 || threads % across != 0 {
+            return Err("all rows of a tile have as many threads");
+        }
+        let (high, wide) = (rows * (threads / across), columns * across);
+        if high * deep % threads != 0 || wide * deep % threads != 0 {
+            return Err("each thread loads as many elements as any other");
+        }
+        match deep * ((high + PAD) * below + (wide + PAD) * beside) {
+            ..=MOST_SHARED => Ok(()),
+            _ => Err("a step takes up to 40 KiB of shared memory"),
+        }
+    }
+
     /// Whether threads can share points so, in the function whose name ends in that: empty for the main one.
     pub(crate) fn legal(&self, given: Threads, part: &str) -> Result<(), String> {
         let wide = !part.is_empty();
@@ -124,7 +169,9 @@ impl OnGrid {
         }
         match (take, self.alone) {
             (_, Some(why)) => no(why),
-            (Take::Groups { width, at_least: 0.. }, _) if wide => match part {
+            (Take::Tiles { .. }, _) if part == TILE => self.legal_tiles(threads, take).or_else(no),
+            (Take::Tiles { .. }, _) => no("blocks take no tiles here"),
+            (Take::Groups { width, at_least: 0.. }, _) if wide && part != TILE => match part {
                 GROUP if width < WARP && width > 1 && width.is_power_of_two() => Ok(()),
                 IN_WARP if width == WARP => Ok(()),
                 IN_BLOCK if width == threads && threads > WARP => Ok(()),

@@ -7,6 +7,7 @@ pub(crate) mod edges;
 pub(crate) mod grid;
 pub(crate) mod lines;
 pub(crate) mod nest;
+pub(crate) mod product;
 pub(crate) mod ragged;
 pub(crate) mod rows;
 pub(crate) mod tiles;

@@ -12,8 +12,10 @@
 use super::emit::{Emitter, Res, Width};
 use super::nest::joined_dims;
 use super::{LoweredKernel, Lowering, NotLowered, Purpose, Range, groups, launch_name, verified};
-use crate::choose::gpu::{OnGrid, launches};
+use crate::choose::gpu::{OnGrid, TILE, launches};
 use crate::cuts::Cuts;
+use crate::facts::Facts;
+use crate::facts::product::Product;
 use crate::facts::grid::{all_commute, bin_bytes, binned, needs_order, stays_together};
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{Kernel, Node, Program, ROOT, Region};
@@ -79,7 +81,8 @@ pub(super) struct Who {
 
 impl<'k> Gpu<'k> {
     fn launch(&mut self) -> Res<GridLaunch> {
-        let on_grid = self.on_grid();
+        let product = self.product();
+        let on_grid = OnGrid { product: product.as_ref().map(|t| t.bytes(self.s.p)), ..self.on_grid() };
         let threads = self.share(&on_grid, "", on_grid.threads(self.threads, self.s.purpose.cuts))?;
         self.s.threads.set(Some(threads));
         let take = match threads.share {
@@ -126,7 +129,7 @@ impl<'k> Gpu<'k> {
                 phase(self.by_blocks(take)?, false);
                 Parts::Block
             }
-            Take::Groups { .. } => return Err("lower_gpu: a group for each point is a function of its own".into()),
+            Take::Groups { .. } | Take::Tiles { .. } => return Err("lower_gpu: a group for each point is a function of its own".into()),
         };
         if self.s.sinks.iter().any(|s| self.s.p.sink_parts(s).0 == ROOT) {
             phase(self.finish()?, true);
@@ -134,7 +137,11 @@ impl<'k> Gpu<'k> {
         let groups = on_grid.groups(self.threads, self.s.purpose.cuts).into_iter();
         let wide = groups.map(|(part, chosen)| self.wide(part, self.share(&on_grid, part, chosen)?));
         let wide = wide.collect::<Res<Vec<Wide>>>()?;
-        Ok(self.launch_of(phases, (self.shared_sizes(""), parts, least), wide))
+        let mut launch = self.launch_of(phases, (self.shared_sizes(""), parts, least), wide);
+        if let (Some(product), Some(chosen)) = (&product, on_grid.tiles(self.threads, self.s.purpose.cuts)) {
+            launch.tiles = Some(self.tiles(TILE, self.share(&on_grid, TILE, chosen)?, product)?);
+        }
+        Ok(launch)
     }
 
     fn launch_of(
@@ -144,7 +151,14 @@ impl<'k> Gpu<'k> {
         wide: Vec<Wide>,
     ) -> GridLaunch {
         let buffers = self.s.buffers.iter().map(|(b, _)| *b).collect();
-        GridLaunch { buffers, scratch: self.s.scratch_types(), sizes, parts, least, phases, wide }
+        GridLaunch { buffers, scratch: self.s.scratch_types(), sizes, parts, least, phases, wide, tiles: None }
+    }
+
+    /// The product that the launch computes, if it does.
+    fn product(&self) -> Option<Product> {
+        let s = &self.s;
+        let free = s.scans.is_empty() && s.folds.is_empty() && !s.alone;
+        Facts::new(s.p, s.sinks, s.purpose.cuts).product(s.first).filter(|_| free)
     }
 
     /// What is known of the points.
@@ -165,6 +179,7 @@ impl<'k> Gpu<'k> {
             scans: !s.scans.is_empty(),
             folds: !s.folds.is_empty(),
             commutes: all_commute(p, &s.folds),
+            product: None,
             bin: bin_bytes(p, &binned(p, s.sinks)),
             shared: s.shares_points(taken),
             together: stays_together(p, s.sinks, taken),

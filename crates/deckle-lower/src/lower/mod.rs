@@ -12,6 +12,7 @@ mod edges;
 mod emit;
 mod folds;
 mod gpu;
+mod gpu_tile;
 mod group;
 mod lanes;
 mod lines;
@@ -33,6 +34,7 @@ mod tile;
 mod turns;
 
 pub use gpu::{GridPurpose, lower_gpu};
+pub(crate) use gpu_tile::PAD;
 pub use rows::lower_long;
 
 use crate::choose::{Chooser, Outermost};

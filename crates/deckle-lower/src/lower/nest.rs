@@ -29,7 +29,7 @@ use std::collections::BTreeSet;
 type Joined = (Space, Walks);
 
 /// The dimensions that a walk joins, from its own on, and how the last one is traversed.
-fn joined(over: Over<'_>, below: impl Fn(Space) -> Res<Space>) -> Res<(Vec<Joined>, LoopHint)> {
+pub(super) fn joined(over: Over<'_>, below: impl Fn(Space) -> Res<Space>) -> Res<(Vec<Joined>, LoopHint)> {
     let mut dims = vec![(over.space, over.inside.clone())];
     loop {
         let (last, inside) = &dims[dims.len() - 1];
