@@ -47,12 +47,8 @@ impl Chooser<'_> {
         if self.is_in_group(dim) {
             return self.in_group(dim, items);
         }
-        if self.joined.contains(&dim) {
-            let why = "a grid shares the points of dense dimensions together";
-            return Nest::level(Level::Joined, self.inside(dim, items), why);
-        }
         if !self.vectors {
-            return self.one_by_one(dim, items);
+            return self.on_grid(dim, items);
         }
         if self.facts.is_single(dim) && !self.facts.written_out(dim) {
             return Nest::level(Level::Serial, self.inside(dim, items), "one point at most");
@@ -71,7 +67,7 @@ impl Chooser<'_> {
     }
 
     /// One point after another: in any order, if it does not matter.
-    fn one_by_one(&mut self, dim: Space, items: &[Item]) -> Nest {
+    pub(super) fn one_by_one(&mut self, dim: Space, items: &[Item]) -> Nest {
         let level = self.facts.serial_level(dim, items);
         let why = match level {
             Level::Unrolled => "a few points, known before running",

@@ -10,6 +10,9 @@
 //! 4. bins in shared memory, where something is scattered whose operator is atomic: the threads of a block meet in their bins, blocks in the array;
 //! 5. points round-robin for the threads of a block, so that neighbours access neighbouring memory.
 //!
+//! Where dense dimensions are inside each other, the points of all of them are shared together ([`Chooser::on_grid`]), or by groups those of all but the last. Products of matrices have one more function,
+//! in which blocks take tiles ([`OnGrid::tiles`]).
+//!
 //! Where points have dimensions inside that have no order, there are more functions, in which a group of threads takes each point and shares what is inside ([`OnGrid::groups`]): 8 threads, a warp, or the
 //! block. The host runs the widest that is worth it: where arrays have many
 //! elements for each point. Inside a point that one thread has taken, loops are serial: the threads are the lanes.
@@ -21,7 +24,7 @@ use crate::facts::parts_of;
 use crate::lower::PAD;
 use deckle_ir::kernel::{Program, Region, Sink, Space};
 use deckle_ir::loops::WARP;
-use deckle_ir::schedule::{Grid, Item, Level, Nest, Share, Take, Threads, Why};
+use deckle_ir::schedule::{Grid, Item, Level, Nest, Share, Take, Threads, When, Why};
 
 /// What the names of functions end in whose points are for a group of threads within a warp, for a warp, and for a block.
 const GROUP: &str = "_group";
@@ -217,7 +220,91 @@ impl Chooser<'_> {
             true => "what is folded may come in any order",
             false => "points are independent",
         };
-        Nest::level(Level::Group, self.inside(dim, items), why)
+        let nest = |c: &mut Self| Nest::level(Level::Group, c.inside(dim, items), why);
+        if self.at_edges || !self.has_interior_in_group(dim, items) || self.is_large(dim, items) {
+            return nest(self);
+        }
+        let count = self.facts.assume_interiors(&[dim], items);
+        let then = nest(self);
+        (0..count).for_each(|_| self.facts.forget_last());
+        Nest::when(When::Interior, then, nest(self))
+    }
+
+    /// Whether the points of a dimension that a group shares can be apart from those at its edges.
+    fn has_interior_in_group(&mut self, dim: Space, items: &[Item]) -> bool {
+        let flat = |i: &Item| matches!(i, Item::Sink(_)) && self.facts.space_of(*i) == dim;
+        items.iter().all(flat) && self.facts.interior(dim, items).is_some()
+    }
+
+    /// Whether code for points should not be made several times.
+    fn is_large(&mut self, dim: Space, items: &[Item]) -> bool {
+        self.facts.needed_inside(dim, items).len() > self.facts.cuts.large_point
+    }
+
+    /// Whether a dimension is joined to the next one.
+    pub(super) fn is_joined(&self, dim: Space) -> bool {
+        self.joined.split_last().is_some_and(|(_, outer)| outer.contains(&dim))
+    }
+
+    /// The dimensions whose points are shared together, if this is the first of them and there are dimensions inside.
+    fn shared_from(&self, dim: Space) -> Option<Vec<Space>> {
+        let several = self.joined.len() > 1 && self.joined[0] == dim;
+        if several { Some(self.joined.clone()) } else { (self.grouped == Some(dim)).then(|| vec![dim]) }
+    }
+
+    /// How the threads of a grid traverse a dimension, if no group shares it: one point after another.
+    pub(super) fn on_grid(&mut self, dim: Space, items: &[Item]) -> Nest {
+        let nest = |c: &mut Self| match c.is_joined(dim) {
+            true => {
+                let why = "a grid shares the points of dense dimensions together";
+                Nest::level(Level::Joined, c.inside(dim, items), why)
+            }
+            false => c.one_by_one(dim, items),
+        };
+        let apart = !self.at_edges && !self.is_large(dim, items);
+        let Some(dims) = self.shared_from(dim).filter(|_| apart) else { return nest(self) };
+        let count = self.facts.assume_interiors(&dims, items);
+        if count == 0 {
+            return nest(self);
+        }
+        let then = nest(self);
+        (0..count).for_each(|_| self.facts.forget_last());
+        let before = std::mem::replace(&mut self.at_edges, true);
+        let other = nest(self);
+        self.at_edges = before;
+        Nest::when(When::Interior, then, other)
+    }
+
+    /// The dimensions whose interior a condition is about, for threads of a grid; or why it is not legal.
+    pub(super) fn interior_on_grid(
+        &mut self,
+        dim: Space,
+        items: &[Item],
+        (then, other): (&Nest, &Nest),
+    ) -> Result<Vec<Space>, String> {
+        let level = |nest: &Nest| match nest {
+            Nest::Level { level, .. } => Some(*level),
+            Nest::When(..) => None,
+        };
+        let sides = [level(then), level(other)];
+        if self.is_in_group(dim) {
+            let both = sides.iter().all(|level| *level == Some(Level::Group));
+            return if both && self.has_interior_in_group(dim, items) {
+                Ok(vec![dim])
+            } else {
+                Err("only what a group stores is apart at edges, and the group shares both".into())
+            };
+        }
+        let joined = self.is_joined(dim);
+        let fits = |level: &Option<Level>| match level {
+            Some(Level::Joined) => joined,
+            Some(Level::Serial | Level::Independent) => !joined,
+            _ => false,
+        };
+        match self.shared_from(dim) {
+            Some(dims) if sides.iter().all(fits) && !self.at_edges => Ok(dims),
+            _ => Err("all points are traversed in one way here".into()),
+        }
     }
 
     /// Whether a level is legal for a dimension just inside a point that a group of threads takes.

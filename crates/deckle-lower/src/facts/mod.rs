@@ -198,6 +198,18 @@ impl<'k> Facts<'k> {
         self.varying.clear();
     }
 
+    /// Assumes the interiors of dimensions that have one, from outside in; how many there are. Each is dropped by [`Facts::forget_last`].
+    pub(crate) fn assume_interiors(&mut self, dims: &[Space], items: &[Item]) -> usize {
+        let mut count = 0;
+        for dim in dims {
+            if let Some(interior) = self.interior(*dim, items) {
+                self.assume(interior);
+                count += 1;
+            }
+        }
+        count
+    }
+
     /// Removes and returns the assumptions about all dimensions except those around the place where code is generated next. [`Facts::assume_too`] restores them.
     pub(crate) fn forget_but(&mut self, around: impl Fn(Space) -> bool) -> Vec<Interior> {
         let kept = self.interiors.iter().take_while(|i| around(i.dim)).count();

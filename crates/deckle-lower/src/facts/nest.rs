@@ -36,7 +36,9 @@ pub(crate) fn dense(p: &Program, sinks: &[Sink], first: Space) -> Vec<Space> {
         let light = |n: &Node| {
             !matches!(p.node(*n).op, Op::Fold { .. } | Op::Scan { .. } | Op::Loop { .. }) && !makes_check(p, *n)
         };
-        if host_size(p, next).is_none() || !needed.iter().filter(own).all(light) {
+        let scanned = |n: &Node| matches!(p.node(*n).op, Op::Scan { from, .. } if from == last);
+        let apart = needed.iter().any(scanned) || !needed.iter().filter(own).all(light);
+        if apart || host_size(p, next).is_none() {
             return dims;
         }
         dims.push(next);

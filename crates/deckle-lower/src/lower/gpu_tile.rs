@@ -113,7 +113,7 @@ impl<'k> Gpu<'k> {
             return Err(format!("the points of {} are not joined", product.rows));
         };
         let below = |dim: Space| e.facts.below(dim, product.columns);
-        let (dims, _) = joined(Over { inside: &inside, ..over }, below)?;
+        let (dims, _) = joined(Level::Joined, Over { inside: &inside, ..over }, below)?;
         let [(_, rows_inside), (_, columns_inside)] = &dims[..] else { return Err("two dimensions are joined".into()) };
         let [below, beside] = <[Panel; 2]>::try_from(panels).map_err(|_| "a product has two panels")?;
         let inside = [rows_inside.clone(), columns_inside.clone()];

@@ -36,13 +36,13 @@ pub(super) struct Grid {
 pub(super) struct Group {
     first: Space,
     /// Its threads.
-    width: u32,
+    pub width: u32,
     /// The number of the thread in it.
-    thread: Val,
+    pub thread: Val,
     /// The number of the group in its warp, where there are several.
     in_warp: Option<Val>,
     /// Whether the group has a point of its own, where it may have none.
-    live: Option<Val>,
+    pub live: Option<Val>,
 }
 
 impl Emitter<'_> {

@@ -260,6 +260,7 @@ impl<'k> Lowering<'k> {
             rows: self.row_dim(),
             staged: None,
             joined: Vec::new(),
+            at_edges: false,
             grouped: None,
         };
         if let Some(take) = take {

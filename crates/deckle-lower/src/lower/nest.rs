@@ -28,50 +28,70 @@ use std::collections::BTreeSet;
 /// A dimension that is shared with others, and what is traversed at its points.
 type Joined = (Space, Walks);
 
-/// The dimensions that a walk joins, from its own on, and how the last one is traversed.
-pub(super) fn joined(over: Over<'_>, below: impl Fn(Space) -> Res<Space>) -> Res<(Vec<Joined>, LoopHint)> {
-    let mut dims = vec![(over.space, over.inside.clone())];
-    loop {
+/// The dimensions that a level joins, from that of its walk on, and how the last one is traversed.
+pub(super) fn joined(
+    level: Level,
+    over: Over<'_>,
+    below: impl Fn(Space) -> Res<Space>,
+) -> Res<(Vec<Joined>, LoopHint)> {
+    let (mut dims, mut level) = (vec![(over.space, over.inside.clone())], level);
+    while level == Level::Joined {
         let (last, inside) = &dims[dims.len() - 1];
         let next = below(*last)?;
         let walk = find(inside, next, over.items).ok_or_else(|| format!("the schedule has no walk over {next}"))?;
-        let Nest::Level { level, inside, .. } = &walk.nest else {
+        let Nest::Level { level: next_level, inside, .. } = &walk.nest else {
             return Err(format!("the points of {next} are shared in one way"));
         };
-        let (level, inside) = (*level, inside.clone());
+        level = *next_level;
+        let inside = inside.clone();
         dims.push((next, inside));
-        match level {
-            Level::Joined => {}
-            Level::Independent => return Ok((dims, LoopHint::Independent)),
-            _ => return Ok((dims, LoopHint::Plain)),
-        }
     }
+    Ok((dims, if level == Level::Independent { LoopHint::Independent } else { LoopHint::Plain }))
 }
 
 /// The dimensions that walks from the root on join, if they do.
 pub(super) fn joined_dims(walks: &[Walk]) -> Vec<Space> {
+    fn of<'w>(mut nest: &'w Nest, walk: &Walk) -> Option<&'w Walk> {
+        while let Nest::When(_, then, _) = nest {
+            nest = then;
+        }
+        match nest {
+            Nest::Level { level: Level::Joined, inside, .. } => inside.iter().find(|i| i.items == walk.items),
+            _ => None,
+        }
+    }
     let mut dims = Vec::new();
-    let is_joined = |nest: &Nest| matches!(nest, Nest::Level { level: Level::Joined, .. });
-    let mut walk = walks.iter().find(|w| is_joined(&w.nest));
+    let mut walk = walks.iter().find(|w| of(&w.nest, w).is_some());
     while let Some(w) = walk {
         dims.push(w.dim);
-        walk = match &w.nest {
-            Nest::Level { level: Level::Joined, inside, .. } => inside.iter().find(|i| i.items == w.items),
-            _ => None,
-        };
+        walk = of(&w.nest, w);
     }
     dims
 }
 
 impl Emitter<'_> {
-    /// Traverses every `step`-th of the numbers from `lo` below `hi`, each the number of a point of several dimensions.
-    pub(super) fn in_joined(&mut self, over: Over<'_>, (lo, hi, step): (Val, Val, i64)) -> Res<()> {
+    /// Traverses every `step`-th of the numbers from `lo` below `hi`, each the number of a point of one dimension or several. `edges` is how points are traversed that are not in the interior of all of
+    /// them, if that is another way.
+    pub(super) fn in_joined(
+        &mut self,
+        level: Level,
+        over: Over<'_>,
+        (lo, hi, step): (Val, Val, i64),
+        edges: Option<(Level, &Walks)>,
+    ) -> Res<()> {
         let Some(item) = over.items.first() else { return Err(format!("nothing is traversed over {}", over.space)) };
         let end = self.facts.space_of(*item);
-        let (dims, hint) = joined(over, |dim| self.facts.below(dim, end))?;
+        let below = |dim: Space| self.facts.below(dim, end);
+        let (dims, hint) = joined(level, over, below)?;
+        let edges = match edges {
+            Some((level, inside)) => Some(joined(level, Over { inside, ..over }, below)?.0),
+            None => None,
+        };
         let spaces: Vec<Space> = dims.iter().map(|(dim, _)| *dim).collect();
+        let last = spaces[spaces.len() - 1];
         let counts = self.all(&sizes(self.p, &spaces))?;
-        let number = self.number_in_warp(spaces[spaces.len() - 1]);
+        let interior = if edges.is_some() { self.interiors(&spaces, &counts, over)? } else { Vec::new() };
+        let number = self.number_in_warp(last);
         let first = number.map_or(lo, |number| self.b.add(lo, number));
         let start = self.positions(first, &counts);
         let step_by = self.b.i64(step);
@@ -91,19 +111,99 @@ impl Emitter<'_> {
             own = self.b.select(live, own, zero);
             at = at.into_iter().map(|d| self.b.select(live, d, zero)).collect();
         }
-        for ((dim, inside), at) in dims.iter().zip(at) {
-            self.open_point(*dim, Some(at), inside);
+        if let Some(edges) = edges {
+            let mut within = self.b.bool(true);
+            for (k, (first, end)) in interior {
+                let (a, b) = (self.b.binary(BinOp::Ge, at[k], first), self.b.lt(at[k], end));
+                let both = self.b.and(a, b);
+                within = self.b.and(within, both);
+            }
+            self.b.begin_if(within);
+            let count = self.facts.assume_interiors(&spaces, over.items);
+            self.at_joined(&dims, &at, own, over)?;
+            (0..count).for_each(|_| self.facts.forget_last());
+            let after = self.carried(&carried);
+            self.b.begin_else(&after);
+            self.carry(&carried, accs);
+            self.at_joined(&edges, &at, own, over)?;
+            let after = self.carried(&carried);
+            let after = self.b.end(&after);
+            self.carry(&carried, &after);
+        } else {
+            self.at_joined(&dims, &at, own, over)?;
         }
-        let last = spaces[spaces.len() - 1];
-        let nodes = (0..self.p.nodes.len()).map(|n| Node(n as u32));
-        let flat = nodes.filter(|n| self.p.space_of(*n) == last && is_flat_position(self.p, &spaces, *n));
-        flat.collect::<Vec<_>>().into_iter().for_each(|n| self.set_here(n, vec![own]));
-        self.inside(last, over.items)?;
-        dims.iter().for_each(|_| self.close());
         let next = self.next_positions(digits, &step_by, &counts);
         let after = [self.carried(&carried), next].concat();
         let after = self.b.end(&after);
         self.carry(&carried, &after);
+        Ok(())
+    }
+
+    /// What is computed at a point of dimensions, of which the number is known, too.
+    fn at_joined(&mut self, dims: &[Joined], at: &[Val], number: Val, over: Over<'_>) -> Res<()> {
+        for ((dim, inside), at) in dims.iter().zip(at) {
+            self.open_point(*dim, Some(*at), inside);
+        }
+        let spaces: Vec<Space> = dims.iter().map(|(dim, _)| *dim).collect();
+        let last = spaces[spaces.len() - 1];
+        let nodes = (0..self.p.nodes.len()).map(|n| Node(n as u32));
+        let flat = nodes.filter(|n| self.p.space_of(*n) == last && is_flat_position(self.p, &spaces, *n));
+        flat.collect::<Vec<_>>().into_iter().for_each(|n| self.set_here(n, vec![number]));
+        self.inside(last, over.items)?;
+        dims.iter().for_each(|_| self.close());
+        Ok(())
+    }
+
+    /// The interiors of those dimensions that have one: the number of the dimension, and its first position in it and the one after the last.
+    fn interiors(&mut self, dims: &[Space], counts: &[Val], over: Over<'_>) -> Res<Vec<(usize, (Val, Val))>> {
+        let (mut ranges, zero) = (Vec::new(), self.b.i64(0));
+        for (k, dim) in dims.iter().enumerate() {
+            if let Some(interior) = self.facts.interior(*dim, over.items) {
+                ranges.push((k, self.interior_range(&interior, (zero, counts[k]))?));
+                self.facts.assume(interior);
+            }
+        }
+        ranges.iter().for_each(|_| self.facts.forget_last());
+        Ok(ranges)
+    }
+
+    /// Traverses points whose threads are those of a grid, those of the interior apart.
+    pub(super) fn around_edges_on_grid(
+        &mut self,
+        over: Over<'_>,
+        range: (Val, Val, i64),
+        (then, other): (&Nest, &Nest),
+    ) -> Res<()> {
+        let (Nest::Level { level, inside, .. }, Nest::Level { level: at_edges, inside: edges, .. }) = (then, other)
+        else {
+            return Err(format!("the points of {} are traversed in two ways", over.space));
+        };
+        let over = Over { inside, ..over };
+        if *level != Level::Group {
+            return self.in_joined(*level, over, range, Some((*at_edges, edges)));
+        }
+        let interior = self.facts.interior(over.space, over.items);
+        let interior = interior.ok_or_else(|| format!("{} has no interior", over.space))?;
+        let (lo, hi, _) = range;
+        let (first, end) = self.interior_range(&interior, (lo, hi))?;
+        self.facts.assume(interior);
+        self.by_threads(over, (first, end))?;
+        self.facts.forget_last();
+        // The points before and after it in one loop.
+        let (group, hint) = (self.group().ok_or("no group takes the point")?, LoopHint::Plain);
+        let (before, after) = (self.b.sub(first, lo), self.b.sub(hi, end));
+        let all = self.b.add(before, after);
+        let zero = self.b.i64(0);
+        let all = group.live.map_or(all, |live| self.b.select(live, all, zero));
+        let (k, _) = self.b.begin_for(group.thread, all, i64::from(group.width), &[], hint);
+        let (low, is_low) = (self.b.add(lo, k), self.b.lt(k, before));
+        let high = self.b.sub(k, before);
+        let high = self.b.add(end, high);
+        let pos = self.b.select(is_low, low, high);
+        self.open_point(over.space, Some(pos), edges);
+        self.inside(over.space, over.items)?;
+        self.close();
+        self.b.end(&[]);
         Ok(())
     }
 
@@ -176,7 +276,8 @@ impl Lowering<'_> {
         let chosen = dense.iter().position(|dim| *dim == last).unwrap_or(0);
         let given = self.given_function(&name).map(|f| joined_dims(&f.walks).len().saturating_sub(1));
         let joined = given.map_or(chosen, |n| n.min(dense.len() - 1));
-        chooser.joined = dense[..joined].to_vec();
+        chooser.joined = dense[..=joined].to_vec();
+        chooser.at_edges = matches!(take, Take::Tiles { .. });
         if let Take::Groups { width, .. } = take {
             let taken = dense[joined];
             let shared = can_share_points(self.p, self.sinks, taken, &self.folds);
