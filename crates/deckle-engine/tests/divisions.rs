@@ -151,7 +151,9 @@ fn scans_and_filters_agree_at_every_border() {
                         grid.take = Take::Parts;
                     }
                 };
-                ["running", "twice", "affine"].iter().for_each(|entry| agree(&compiled, entry, std::slice::from_ref(&xs), layout, &parts));
+                ["running", "twice", "affine"]
+                    .iter()
+                    .for_each(|entry| agree(&compiled, entry, std::slice::from_ref(&xs), layout, &parts));
             }
         }
     }
@@ -299,7 +301,9 @@ fn dense_dimensions_agree_together_and_apart() {
         let layouts = [(64, None, Some(false)), (64, Some(3), Some(false)), (32, Some(2), Some(true))];
         let (threads, parts, wide) = layouts[number % 3];
         let layout = Layout { threads, parts, wide };
-        for entry in ["mapped", "turned", "placed", "relaxed", "clamped", "rising", "depths", "folded", "in_turn", "tallied"] {
+        for entry in
+            ["mapped", "turned", "placed", "relaxed", "clamped", "rising", "depths", "folded", "in_turn", "tallied"]
+        {
             agree(&compiled, entry, std::slice::from_ref(&arg), layout, &|_| ());
         }
         let asked = [2, 8, 32, 64][number % 4];
@@ -311,7 +315,13 @@ fn dense_dimensions_agree_together_and_apart() {
             }
         };
         for entry in ["turned", "placed", "relaxed", "clamped", "depths"] {
-            agree(&compiled, entry, std::slice::from_ref(&arg), Layout { threads: 64, parts: Some(2), wide: None }, &change);
+            agree(
+                &compiled,
+                entry,
+                std::slice::from_ref(&arg),
+                Layout { threads: 64, parts: Some(2), wide: None },
+                &change,
+            );
         }
     }
 }

@@ -281,7 +281,11 @@ impl Wide {
 impl GridLaunch {
     /// All functions.
     pub fn functions(&self) -> impl Iterator<Item = &Function> {
-        self.phases.iter().map(|p| &p.function).chain(self.wide.iter().map(|w| &w.function)).chain(self.tiles.iter().map(|t| &t.function))
+        self.phases
+            .iter()
+            .map(|p| &p.function)
+            .chain(self.wide.iter().map(|w| &w.function))
+            .chain(self.tiles.iter().map(|t| &t.function))
     }
 
     /// The widest function that is worth its threads, by its number: `elements` has the elements for each point of each of them. `asked` overrides whether any runs.

@@ -41,7 +41,9 @@ mod verify;
 mod walk;
 
 pub use build::Builder;
-pub use launch::{Copies, GridLaunch, Launch, Lengths, Long, Owned, Parts, Phase, Rows, ScanLevel, Tiles, Turns, Wide, Work};
+pub use launch::{
+    Copies, GridLaunch, Launch, Lengths, Long, Owned, Parts, Phase, Rows, ScanLevel, Tiles, Turns, Wide, Work,
+};
 pub use parse::parse;
 pub use typing::{Names, regroups};
 pub use verify::verify;

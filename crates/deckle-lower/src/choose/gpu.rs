@@ -132,7 +132,8 @@ impl OnGrid {
 
     /// Whether tiles can be so; if not, why.
     fn legal_tiles(&self, threads: u32, take: Take) -> Result<(), &'static str> {
-        let (Some([below, beside, _]), Take::Tiles { rows, columns, across, deep, at_least: 0.. }) = (self.product, take)
+        let (Some([below, beside, _]), Take::Tiles { rows, columns, across, deep, at_least: 0.. }) =
+            (self.product, take)
         else {
             return Err("blocks take tiles of a product, if there are at least so many points");
         };
@@ -140,7 +141,7 @@ impl OnGrid {
         if !small(rows) || !small(columns) || !(1..=MOST_DEEP).contains(&deep) {
             return Err("a thread has 1, 2, 4 or 8 rows and columns of a tile, whose steps have up to 32 elements");
         }
-        if across == 0 || threads % across != 0 {
+        if across == 0 || !threads.is_multiple_of(across) {
             return Err("all rows of a tile have as many threads");
         }
         let (high, wide) = (rows * (threads / across), columns * across);

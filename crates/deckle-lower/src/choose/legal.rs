@@ -138,11 +138,11 @@ impl Chooser<'_> {
         if self.is_in_group(dim) {
             self.legal_in_group(items, level)?;
         }
-        if !self.vectors
-            && level != Level::Group
-            && !(level == Level::Joined && self.is_joined(dim))
-            && !matches!(level, Level::Serial | Level::Independent | Level::Unrolled)
-        {
+        let one_by_one = match level {
+            Level::Serial | Level::Independent | Level::Unrolled | Level::Group => true,
+            level => level == Level::Joined && self.is_joined(dim),
+        };
+        if !self.vectors && !one_by_one {
             return no("points are traversed one by one here");
         }
         match level {

@@ -77,12 +77,7 @@ impl Facts<'_> {
     }
 
     /// Collects what an element is combined from, by panel.
-    fn find_panels(
-        &mut self,
-        dims: (Space, Space, Space),
-        n: Node,
-        panels: &mut [BTreeSet<Node>; 2],
-    ) -> Option<()> {
+    fn find_panels(&mut self, dims: (Space, Space, Space), n: Node, panels: &mut [BTreeSet<Node>; 2]) -> Option<()> {
         let (rows, columns, inner) = dims;
         let (below, beside, along) = (self.mentions(n, rows), self.mentions(n, columns), self.mentions(n, inner));
         let both = below && beside;

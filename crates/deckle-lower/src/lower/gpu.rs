@@ -15,8 +15,8 @@ use super::{LoweredKernel, Lowering, NotLowered, Purpose, Range, groups, launch_
 use crate::choose::gpu::{OnGrid, TILE, launches};
 use crate::cuts::Cuts;
 use crate::facts::Facts;
-use crate::facts::product::Product;
 use crate::facts::grid::{all_commute, bin_bytes, binned, needs_order, stays_together};
+use crate::facts::product::Product;
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{Kernel, Node, Program, ROOT, Region};
 use deckle_ir::loops::{Axis, Buf, Expr, Function, Gathers, GridLaunch, Parts, Phase, Stores, Val, Wide};
@@ -129,7 +129,9 @@ impl<'k> Gpu<'k> {
                 phase(self.by_blocks(take)?, false);
                 Parts::Block
             }
-            Take::Groups { .. } | Take::Tiles { .. } => return Err("lower_gpu: a group for each point is a function of its own".into()),
+            Take::Groups { .. } | Take::Tiles { .. } => {
+                return Err("lower_gpu: a group for each point is a function of its own".into());
+            }
         };
         if self.s.sinks.iter().any(|s| self.s.p.sink_parts(s).0 == ROOT) {
             phase(self.finish()?, true);

@@ -11,9 +11,9 @@
 //! }
 //! ```
 
+use super::Lowering;
 use super::emit::{Emitter, Res};
 use super::gpu::{Gpu, Who};
-use super::Lowering;
 use super::points::Over;
 use crate::choose::Chooser;
 use crate::facts::grid::{can_share_points, stays_together};
@@ -282,7 +282,8 @@ impl Lowering<'_> {
             let taken = dense[joined];
             let shared = can_share_points(self.p, self.sinks, taken, &self.folds);
             if !shared || width < WARP && !stays_together(self.p, self.sinks, taken) {
-                return self.refuse(&name, "a group has nothing to share at the points of the dimensions that are joined");
+                return self
+                    .refuse(&name, "a group has nothing to share at the points of the dimensions that are joined");
             }
             chooser.grouped = Some(taken);
         }
@@ -309,4 +310,3 @@ impl<'k> Gpu<'k> {
         sizes(self.s.p, if dims.is_empty() { std::slice::from_ref(&self.s.first) } else { &dims })
     }
 }
-
