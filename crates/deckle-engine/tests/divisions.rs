@@ -43,6 +43,28 @@ def running_rows(rows: [[int]]) = [ scan_incl(+, r) : r in rows ]
 def before_rows(rows: [[int]]) = [ scan(+, length(r), [ x - sum(r) : x in r ]) : r in rows ]
 def affine_running(rows: [[int]]) = [ scan_incl(\\(a, b) (c, d) -> (a * c, b * c + d), [ (x % 3, 1) : x in r ]) : r in rows ]
 def computed(xs: [int]) = [ sum({ i * x : i in iota(abs(x) * 7) }) : x in xs ]
+def mapped(a: [int; n, m, k]) = [ [ [ 2 * x : x in r ] : r in s ] : s in a ]
+def turned(a: [int; n, m, k]) = [ [ transpose(s)[j] : j in iota(k) ] : s in a ]
+def placed(a: [int; n, m, k]) = generate(k, m, n, \\i j l -> 100 * i + 10 * j + a[l, j, i])
+def relaxed(a: [int; n, m, k]) = stencil((1, 1, 1), constant(0), \\v -> v[1, 1, 0] + 2 * v[1, 1, 2] - v[0, 1, 1] + 3 * v[1, 2, 1], a)
+def clamped(a: [int; n, m, k]) = stencil((0, 1, 2), clamp, \\v -> v[0, 0, 0] + 2 * v[0, 1, 4] - v[0, 2, 1], a)
+def rising(a: [int; n, m, k]) = [ [ scan_incl(+, r) : r in s ] : s in a ]
+def depths(a: [int; n, m, k]) = [ [ (sum(r), fold(max, -1000, r)) : r in s ] : s in a ]
+def folded(a: [int; n, m, k]) = sum(flatten(flatten(generate(n, m, k, \\i j l -> (i - j) * a[i, j, l]))))
+def in_turn(a: [int; n, m, k]) =
+  fold(\\(a, b) (c, d) -> (a * c, b * c + d), (1, 0), flatten([ flatten([ [ (x, 1) : x in r ] : r in s ]) : s in a ]))
+def tallied(a: [int; n, m, k]) = histogram(+, 0, 7, flatten(flatten([ [ [ abs(x) % 7 : x in r ] : r in s ] : s in a ])), flatten(flatten(a)))
+def beyond(a: [int; n, m, k]) = generate(n, m, k, \\i j l -> (if a[i, j, l] > 90 then a[i, j + 1, l] else 0))
+def product(a: [int; n, m], b: [int; m, k]) =
+  let columns = transpose(b) in [ [ sum([ x * y : x in row; y in column ]) : column in columns ] : row in a ]
+def reals(a: [int; n, m], b: [int; m, k]) =
+  [ [ sum([ real(x) * real(y) : x in row; y in column ]) : column in transpose(b) ] : row in a ]
+def singles(a: [int; n, m], b: [int; m, k]) =
+  [ [ sum([ f32(x) * f32(y) : x in row; y in column ]) : column in transpose(b) ] : row in a ]
+def nearest(a: [int; n, m], b: [int; m, k]) =
+  [ [ 2 * fold(min, 500, [ abs(x - y) : x in row; y in column ]) - j : column in transpose(b); j in iota(k) ] : row in a ]
+def grams(a: [int; n, m], b: [int; m, k]) =
+  let at = transpose(a) in generate(m, m, \\i j -> sum([ x * y : x in at[i]; y in at[j] ]) + b[i, 0] - i)
 def sparse(xs: [int]) = histogram(+, 0, 1000, [ abs(x) * 9 : x in xs ], xs)
 ";
 
@@ -67,10 +89,10 @@ fn reals(n: usize, rng: &mut Rng) -> Value {
 }
 
 /// Runs an entry with a layout, and its schedules changed, in three orders of blocks.
-fn agree(compiled: &Compiled, entry: &str, arg: &Value, layout: Layout, change: &dyn Fn(&mut Grid)) {
+fn agree(compiled: &Compiled, entry: &str, args: &[Value], layout: Layout, change: &dyn Fn(&mut Grid)) {
     let func = compiled.entries.iter().find(|e| e.name == entry).unwrap().func;
-    let (program, args) = (&compiled.program, [arg.clone()]);
-    let expected = deckle_interp::run(program, func, &args, &deckle_interp::Options::default()).map(|o| o.value);
+    let program = &compiled.program;
+    let expected = deckle_interp::run(program, func, args, &deckle_interp::Options::default()).map(|o| o.value);
     let options = Options { cuts: Cuts::small(), ..Options::default() };
     let chosen = pipeline::scheduled_on_grid(program, func, options, layout, None).unwrap();
     let mut given = Schedule::default();
@@ -90,7 +112,7 @@ fn agree(compiled: &Compiled, entry: &str, arg: &Value, layout: Layout, change: 
     let simulated = simulated.unwrap_or_else(|d| panic!("{entry}: {}\n{given}", d.message));
     let mut first = None;
     for order in [Order::Ascending, Order::Descending, Order::Shuffled(5)] {
-        let got = simulated.run_in(order, &args, &Settings::new(1, None));
+        let got = simulated.run_in(order, args, &Settings::new(1, None));
         let how = || format!("{entry}, {layout:?}, {order:?}\n{given}");
         let value = got.unwrap_or_else(|d| panic!("{}: {}", how(), d.message));
         let wanted = expected.as_ref().unwrap_or_else(|d| panic!("{entry}: {}", d.message));
@@ -124,13 +146,13 @@ fn scans_and_filters_agree_at_every_border() {
                     }
                 };
                 for entry in ["running", "before", "twice", "affine", "positive"] {
-                    agree(&compiled, entry, &xs, layout, &change);
+                    agree(&compiled, entry, std::slice::from_ref(&xs), layout, &change);
                 }
                 if n > 0 {
-                    agree(&compiled, "both", &xs, layout, &change);
+                    agree(&compiled, "both", std::slice::from_ref(&xs), layout, &change);
                 }
                 for entry in ["highest", "positions"] {
-                    agree(&compiled, entry, &rs, layout, &change);
+                    agree(&compiled, entry, std::slice::from_ref(&rs), layout, &change);
                 }
             }
             if k == 0 {
@@ -139,7 +161,9 @@ fn scans_and_filters_agree_at_every_border() {
                         grid.take = Take::Parts;
                     }
                 };
-                ["running", "twice", "affine"].iter().for_each(|entry| agree(&compiled, entry, &xs, layout, &parts));
+                ["running", "twice", "affine"]
+                    .iter()
+                    .for_each(|entry| agree(&compiled, entry, std::slice::from_ref(&xs), layout, &parts));
             }
         }
     }
@@ -158,9 +182,9 @@ fn scatters_agree_with_and_without_bins() {
                     }
                 };
                 for entry in ["counts", "bytes", "products", "flags", "sparse"] {
-                    agree(&compiled, entry, &xs, layout, &change);
+                    agree(&compiled, entry, std::slice::from_ref(&xs), layout, &change);
                 }
-                agree(&compiled, "extremes", &rs, layout, &change);
+                agree(&compiled, "extremes", std::slice::from_ref(&rs), layout, &change);
             }
         }
     }
@@ -248,7 +272,7 @@ fn rows_of_computed_length_agree() {
     let (compiled, mut rng) = (compiled(), Rng::new(15));
     for n in [0, 1, 2, 33, 70] {
         for layout in layouts() {
-            agree(&compiled, "computed", &ints(n, &mut rng), layout, &|_| ());
+            agree(&compiled, "computed", &[ints(n, &mut rng)], layout, &|_| ());
         }
     }
 }
@@ -293,8 +317,74 @@ fn rows_agree_with_groups_of_every_width() {
                 };
                 let few = parts.is_some() || ![0, 8, 64].contains(&asked) || [1, 40, 70].contains(&lengths.len());
                 for entry in &ROWS[..if few { 4 } else { ROWS.len() }] {
-                    agree(&compiled, entry, &arg, layout, &change);
+                    agree(&compiled, entry, std::slice::from_ref(&arg), layout, &change);
                 }
+            }
+        }
+    }
+}
+
+/// An array of three dimensions.
+fn cube([n, m, k]: [usize; 3], rng: &mut Rng) -> Value {
+    let plane = |rng: &mut Rng| Value::array((0..m).map(|_| ints(k, rng)).collect());
+    Value::array((0..n).map(|_| plane(rng)).collect())
+}
+
+#[test]
+fn dense_dimensions_agree_together_and_apart() {
+    let (compiled, mut rng) = (compiled(), Rng::new(15));
+    let mut sizes = vec![[0, 3, 3], [3, 0, 3], [3, 3, 0], [1, 1, 1], [2, 3, 5], [1, 1, 300], [300, 1, 1], [1, 300, 1]];
+    sizes.extend([[3, 31, 7], [2, 33, 32], [5, 7, 33], [2, 2, 129], [9, 8, 8], [4, 1, 65]]);
+    for (number, size) in sizes.into_iter().enumerate() {
+        let arg = cube(size, &mut rng);
+        let layouts = [(64, None, Some(false)), (64, Some(3), Some(false)), (32, Some(2), Some(true))];
+        let (threads, parts, wide) = layouts[number % 3];
+        let layout = Layout { threads, parts, wide };
+        for entry in
+            ["mapped", "turned", "placed", "relaxed", "clamped", "rising", "depths", "folded", "in_turn", "tallied"]
+        {
+            agree(&compiled, entry, std::slice::from_ref(&arg), layout, &|_| ());
+        }
+        let asked = [2, 8, 32, 64][number % 4];
+        let change = |grid: &mut Grid| {
+            if let Take::Groups { width, at_least } = &mut grid.take {
+                let is_asked = if asked < 32 { *width < 32 } else { *width == asked };
+                *at_least = if is_asked { 0 } else { i64::MAX };
+                *width = if is_asked { asked } else { *width };
+            }
+        };
+        for entry in ["turned", "placed", "relaxed", "clamped", "depths"] {
+            agree(
+                &compiled,
+                entry,
+                std::slice::from_ref(&arg),
+                Layout { threads: 64, parts: Some(2), wide: None },
+                &change,
+            );
+        }
+    }
+}
+
+#[test]
+fn products_agree_in_tiles_of_every_size() {
+    let (compiled, mut rng) = (compiled(), Rng::new(16));
+    let mut sizes = vec![[0, 3, 3], [3, 0, 3], [3, 3, 0], [1, 1, 1], [2, 3, 5], [1, 40, 1], [15, 3, 31], [16, 4, 32]];
+    sizes.extend([[17, 5, 33], [33, 9, 65], [1, 4, 70], [70, 8, 1], [31, 11, 64]]);
+    // The threads of a block, the rows and columns of a thread, the threads beside each other, and the steps.
+    let tiles = [(32, 4, 4, 8, 4), (64, 2, 4, 8, 8), (64, 1, 2, 16, 16), (32, 8, 8, 8, 4), (96, 4, 4, 8, 12)];
+    for (number, [n, m, k]) in sizes.into_iter().enumerate() {
+        let matrix = |n: usize, m: usize, rng: &mut Rng| Value::array((0..n).map(|_| ints(m, rng)).collect());
+        let args = [matrix(n, m, &mut rng), matrix(m, k, &mut rng)];
+        let (threads, rows, columns, across, deep) = tiles[number % tiles.len()];
+        let change = |grid: &mut Grid| {
+            if let Take::Tiles { .. } = grid.take {
+                grid.threads = threads;
+                grid.take = Take::Tiles { rows, columns, across, deep, at_least: 0 };
+            }
+        };
+        for entry in ["product", "reals", "singles", "nearest", "grams"] {
+            if entry != "grams" || m == 0 || k > 0 {
+                agree(&compiled, entry, &args, Layout { threads: 64, parts: None, wide: None }, &change);
             }
         }
     }

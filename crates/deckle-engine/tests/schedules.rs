@@ -136,6 +136,10 @@ fn shares(target: Target, text: &str) -> (String, Vec<String>) {
         "64 parts",
         "64 groups 32 at_least 3",
         "64 groups 64 at_least 3",
+        "64 tiles 4 x 4 across 8 deep 8 at_least 3",
+        "64 tiles 3 x 4 across 8 deep 8 at_least 3",
+        "64 tiles 8 x 8 across 8 deep 32 at_least 3",
+        "64 tiles 1 x 1 across 64 deep 1 at_least 3",
         "33 parts",
         "2048 strided",
         "64 rounds 0",
@@ -202,6 +206,12 @@ fn threads_of_a_gpu_share_points_as_results_allow() {
     is("def main(xs: [real]) = fold_ordered(\\s x -> 0.5 * s + x, 0.0, xs)", "one", &["one"]);
     let rows = "def main(rows: [[real]]) = [ sum(r) : r in rows ]";
     is(rows, "grid 256 groups 256 at_least 2048", &["grid 64 groups 64 at_least 3"]);
+    let product = "[ [ sum([ x * y : x in row; y in column ]) : column in transpose(b) ] : row in a ]";
+    let product = format!("def main(a: [f32; n, m], b: [f32; m, k]) = {product}");
+    let tiles = "grid 256 tiles 8 x 8 across 16 deep 8 at_least 262144";
+    let [small, deep] =
+        ["4 x 4 across 8 deep 8", "8 x 8 across 8 deep 32"].map(|t| format!("grid 64 tiles {t} at_least 3"));
+    is(&product, tiles, &[&small, &deep]);
     let keys = "def main(keys: [int], xs: [real], n: int) =";
     let atomic = format!("{keys} histogram(+, 0, n, keys, fill(1, length(keys)))");
     is(&atomic, "grid 256 binned 16384", &["one", strided, "grid 64 binned 64", successive, parts]);
@@ -225,6 +235,32 @@ fn what_a_group_shares_is_a_level() {
     assert!(wide(doubles, "lanes 8 x 4").unwrap_err().contains("all threads of the group would store"));
     let no_group = "no group takes the point around it";
     assert!(refused_level("def main(xs: [real]) = sum(xs)", "group").contains(no_group));
+}
+
+#[test]
+fn dense_dimensions_are_joined_where_nothing_is_in_between() {
+    let main = |text: &str, from: &str, to: &str| {
+        let chosen = scheduled_for(Target::Gpu, text, None).unwrap();
+        let changed = chosen.functions[0].to_string().replacen(from, to, 1);
+        assert_ne!(changed, chosen.functions[0].to_string());
+        let given = parse(&changed).unwrap().functions[0].clone();
+        scheduled_for(Target::Gpu, text, Some(given)).map(|_| ())
+    };
+    let cube = "def main(a: [real; n, m, k]) = [ [ [ 2.0 * x : x in r ] : r in s ] : s in a ]";
+    assert!(main(cube, "joined {", "serial {").unwrap_err().contains("points are traversed one by one here"));
+    let outer = main(cube, "joined {                              //", "serial {                              //");
+    assert_eq!(outer, Ok(()));
+    assert!(main(cube, "grid 256 strided", "one").unwrap_err().contains("points are traversed one by one here"));
+    for apart in [
+        "def main(rows: [[real]]) = [ [ 2.0 * x : x in r ] : r in rows ]",
+        "def main(rows: [real; n, m]) = [ let s = sum(r) in [ s * x : x in r ] : r in rows ]",
+        "def main(rows: [int; n, m]) = [ scan_incl(+, r) : r in rows ]",
+    ] {
+        assert!(main(apart, "serial {", "joined {").unwrap_err().contains("points are traversed one by one here"));
+    }
+    // At the edges it is the same dimensions that are joined.
+    let stencil = "def main(a: [real; n, m, k]) = stencil((1, 1, 1), constant(0.0), \\v -> v[0, 1, 1] + v[2, 1, 0], a)";
+    assert!(main(stencil, "} else {\n      joined {", "} else {\n      serial {").is_err());
 }
 
 /// A line of a schedule can be changed without taking out the functions that are then not needed.

@@ -10,7 +10,22 @@ pub fn changed(function: &Function, rng: &mut Rng) -> Function {
     if function.threads.is_some_and(|t| in_rounds(t.share)) && !threads.is_some_and(|t| in_rounds(t.share)) {
         leave_rounds(&mut changed);
     }
+    let on_grid = |threads: Option<Threads>| threads.is_some_and(|t| t.share.grid().is_some());
+    if on_grid(function.threads) && !on_grid(threads) {
+        changed.walks = apart(&changed.walks);
+    }
     changed
+}
+
+/// The same walks where one thread takes all points: no dimensions are shared together.
+pub fn apart(walks: &[Walk]) -> Walks {
+    let one = |w: &Walk| match &w.nest {
+        Nest::Level { level: Level::Joined, inside, .. } => {
+            Walk { nest: Nest::level(Level::Serial, apart(inside), ""), ..w.clone() }
+        }
+        _ => w.clone(),
+    };
+    walks.iter().map(one).collect()
 }
 
 fn in_rounds(share: Share) -> bool {
@@ -37,6 +52,13 @@ fn shared(threads: Threads, rng: &mut Rng) -> Threads {
 fn on_grid(grid: Grid, rng: &mut Rng) -> Share {
     let threads = 32 * rng.between(1, 4) as u32;
     let take = match (grid.take, rng.below(7)) {
+        (Take::Tiles { across, deep, .. }, _) => Take::Tiles {
+            rows: 1 << rng.below(4),
+            columns: 1 << rng.below(4),
+            across: across.min(threads / 2),
+            deep: if rng.chance(50) { deep } else { 1 << rng.below(5) },
+            at_least: rng.between(0, 9),
+        },
         (Take::Groups { width, .. }, _) => {
             let width = match width {
                 ..32 => 2 << rng.below(4),
@@ -101,6 +123,7 @@ fn any_level(level: Level, in_lanes: bool, rng: &mut Rng) -> Level {
     };
     let new = match (level, rng.below(if in_lanes { 3 } else { 9 })) {
         (Level::Group, 1..9) => Level::Group,
+        (Level::Joined, 3..9) => Level::Joined,
         (_, 0) => Level::Serial,
         (_, 1) => Level::Independent,
         (_, 2) => Level::Unrolled,

@@ -139,6 +139,12 @@ pub struct Cuts {
     // GPUs.
     /// As many elements for each point of the outermost dimension are worth a group of 8 threads, a warp, and a block.
     pub worth_group: [i64; 3],
+    /// As many points of a product are worth tiles; the rows and columns of a tile for a thread, and the elements of a step.
+    pub worth_tile: i64,
+    /// See [`Cuts::worth_tile`].
+    pub grid_tile: u32,
+    /// See [`Cuts::worth_tile`].
+    pub grid_tile_depth: u32,
     /// The bytes of the bins of a block: with more, a multiprocessor has room for fewer blocks.
     pub bins: u32,
     /// The least points of a part whose block has bins: they have to be worth combining these with the array.
@@ -216,6 +222,9 @@ impl Default for Cuts {
             cached_copies: 1 << 15,
             owned: 1 << 18,
             worth_group: [4, 32, 2048],
+            worth_tile: 1 << 18,
+            grid_tile: 8,
+            grid_tile_depth: 8,
             bins: 1 << 15,
             binned_part: 4096,
             in_round: 4,
@@ -289,6 +298,9 @@ impl Cuts {
             cached_copies: 64,
             owned: 32,
             worth_group: [1, 3, 6],
+            worth_tile: 12,
+            grid_tile: 4,
+            grid_tile_depth: 4,
             bins: 64,
             binned_part: 7,
             in_round: 2,

@@ -7,8 +7,8 @@ use crate::native::fault::Failure;
 use crate::native::plan::Plan;
 use crate::native::rows::LongCodes;
 use crate::native::run::Memory;
-use deckle_diag::Diagnostic;
-use deckle_ir::kernel::Kernel;
+use deckle_diag::{Diagnostic, Span};
+use deckle_ir::kernel::{Kernel, Node};
 use deckle_ir::loops::{Function, Gathers, GridLaunch, Stores};
 use deckle_ir::schedule::Schedule;
 use deckle_llvm::Pipeline;
@@ -70,6 +70,20 @@ pub(crate) struct Lists {
 /// The most pieces of rows that are split, in one launch.
 const MOST_PIECES: i64 = 1 << 18;
 
+/// The number of points of dimensions with these sizes. There may be more than can be counted, if nothing of them is stored.
+fn count<D: Device>(memory: &Memory<'_, D>, sizes: &[Node]) -> Result<i64, Failure> {
+    let mut all = 1i64;
+    for n in sizes {
+        let size = memory.host().int(*n)?.max(0);
+        let many = || Failure::TooLarge("the points of a kernel".into(), i64::MAX, Span::default());
+        all = all.checked_mul(size).ok_or_else(many)?;
+        if all == 0 {
+            break;
+        }
+    }
+    Ok(all)
+}
+
 /// What to launch. `elements` is how many the largest buffer has.
 pub(crate) fn calls<'a, D: Device>(
     memory: &Memory<'_, D>,
@@ -77,11 +91,19 @@ pub(crate) fn calls<'a, D: Device>(
     layout: Layout,
     elements: i64,
 ) -> Result<Calls<'a>, Failure> {
-    let size = match launch.size {
-        Some(n) => memory.host().int(n)?.max(0),
-        None => 1,
+    if let Some(tiles) = &launch.tiles {
+        let [rows, columns] = tiles.sizes.map(|n| count(memory, &[n]));
+        if let Some((tiles, blocks)) = launch.tiles([rows?, columns?], layout.wide) {
+            let all = Vec::from_iter((blocks > 0).then_some((&tiles.function, blocks as u64)));
+            return Ok(Calls { parts: blocks, scalars: vec![1, blocks], rows: None, all });
+        }
+    }
+    let wide = launch.wide.iter().map(|w| count(memory, &w.sizes)).collect::<Result<Vec<i64>, Failure>>()?;
+    let each: Vec<i64> = wide.iter().map(|points| elements / (*points).max(1)).collect();
+    let (wide, size) = match launch.wide(&each, layout.wide) {
+        Some(k) => (Some(&launch.wide[k]), wide[k]),
+        None => (None, count(memory, &launch.sizes)?),
     };
-    let wide = launch.wide(elements / size.max(1), layout.wide);
     let suits = wide.map_or_else(|| launch.points(size), |w| w.points(size));
     let points = layout.parts.map_or(suits, |parts| size / parts.max(1) + i64::from(size % parts.max(1) > 0)).max(1);
     let parts = size / points + i64::from(size % points > 0);

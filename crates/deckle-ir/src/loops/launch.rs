@@ -209,8 +209,8 @@ pub struct GridLaunch {
     pub buffers: Vec<kernel::Buf>,
     /// Buffers with an element for each part and one more, of these types.
     pub scratch: Vec<ScalarType>,
-    /// The size of the dimension that is divided into parts: a node of the root. Without it, there is one part.
-    pub size: Option<Node>,
+    /// The sizes of the dimensions that are divided into parts together, nodes of the root: their product is the number of points. Without any, there is one part.
+    pub sizes: Vec<Node>,
     /// The assignment of parts.
     pub parts: Parts,
     /// The minimal number of points of a part, if there are as many.
@@ -223,6 +223,8 @@ pub struct GridLaunch {
     pub split: Option<i64>,
     /// The functions that run before all others if rows are split.
     pub rows: Option<SplitRows>,
+    /// The function that replaces these if it computes a product of many points.
+    pub tiles: Option<Tiles>,
 }
 
 /// How the blocks of a grid share rows that are too long for the threads that take a point. `lengths`, `list` and the phases run in this order, each on as many blocks as the host likes; the functions
@@ -264,6 +266,21 @@ pub struct Wide {
     pub groups: i64,
     /// As [`GridLaunch::split`], if it runs.
     pub split: Option<i64>,
+    /// As [`GridLaunch::sizes`], of the points that the groups take.
+    pub sizes: Vec<Node>,
+}
+
+/// The function of a [`GridLaunch`] in which a block takes a tile of two dimensions: block `i * across + j` the `j`-th of the `i`-th tiles below each other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tiles {
+    /// The function. Its scalars are not used.
+    pub function: Function,
+    /// The sizes of the two dimensions, nodes of the root.
+    pub sizes: [Node; 2],
+    /// The rows and columns of a tile.
+    pub shape: [i64; 2],
+    /// It runs if there are at least this many points.
+    pub at_least: i64,
 }
 
 /// The assignment of parts of the outermost dimension.
@@ -300,17 +317,27 @@ impl GridLaunch {
     /// All functions.
     pub fn functions(&self) -> impl Iterator<Item = &Function> {
         let rows = self.rows.iter().flat_map(SplitRows::functions);
-        rows.chain(self.phases.iter().map(|p| &p.function)).chain(self.wide.iter().map(|w| &w.function))
+        let taken = rows.chain(self.phases.iter().map(|p| &p.function)).chain(self.wide.iter().map(|w| &w.function));
+        taken.chain(self.tiles.iter().map(|t| &t.function))
     }
 
-    /// The widest function that is worth its threads for this many elements for each point; `asked` overrides whether any runs.
-    pub fn wide(&self, elements: i64, asked: Option<bool>) -> Option<&Wide> {
-        let worth = self.wide.iter().rfind(|w| w.at_least <= elements);
+    /// The widest function that is worth its threads, by its number: `elements` has the elements for each point of each of them. `asked` overrides whether any runs.
+    pub fn wide(&self, elements: &[i64], asked: Option<bool>) -> Option<usize> {
+        let worth = self.wide.iter().zip(elements).rposition(|(w, elements)| w.at_least <= *elements);
         match asked {
             None => worth,
-            Some(true) => worth.or(self.wide.first()),
+            Some(true) => worth.or((!self.wide.is_empty()).then_some(0)),
             Some(false) => None,
         }
+    }
+
+    /// The blocks of the tiles for this many rows and columns, if they are worth it; `asked` overrides that.
+    pub fn tiles(&self, [rows, columns]: [i64; 2], asked: Option<bool>) -> Option<(&Tiles, i64)> {
+        let tiles = self.tiles.as_ref()?;
+        let of = |n: i64, by: i64| n / by + i64::from(n % by > 0);
+        let blocks = of(rows, tiles.shape[0]).checked_mul(of(columns, tiles.shape[1]))?;
+        let worth = rows.saturating_mul(columns) >= tiles.at_least;
+        (blocks <= i64::from(i32::MAX) && asked.unwrap_or(worth)).then_some((tiles, blocks))
     }
 
     /// The number of points of a part, as a function of the number of all points only.

@@ -42,7 +42,8 @@ mod walk;
 
 pub use build::Builder;
 pub use launch::{
-    Copies, GridLaunch, Launch, Lengths, Long, Owned, Parts, Phase, Rows, ScanLevel, SplitRows, Turns, Wide, Work,
+    Copies, GridLaunch, Launch, Lengths, Long, Owned, Parts, Phase, Rows, ScanLevel, SplitRows, Tiles, Turns, Wide,
+    Work,
 };
 pub use parse::parse;
 pub use typing::{Names, regroups};

@@ -137,6 +137,20 @@ pub enum Take {
         /// The elements for each point.
         at_least: i64,
     },
+    /// A block takes a tile of two dimensions at whose points a third is folded, and each of its threads several points of the tile: what these share goes through shared memory. The function
+    /// replaces the others if there are at least the given number of points.
+    Tiles {
+        /// The rows of the tile for a thread, and its columns.
+        rows: u32,
+        /// See `rows`.
+        columns: u32,
+        /// The threads beside each other.
+        across: u32,
+        /// The elements of the fold between two barriers.
+        deep: u32,
+        /// The points.
+        at_least: i64,
+    },
 }
 
 impl Share {
@@ -260,7 +274,7 @@ pub enum Level {
     Independent,
     /// One after another, without a loop.
     Unrolled,
-    /// The elements of all their rows as those of one row.
+    /// The elements of all their rows as those of one row. On a GPU, the points of dense dimensions that a grid shares together: this one, and the one just inside.
     Joined,
     /// One after another; the adjacent writes of their rows to an array are collected in a small buffer and stored in whole cache lines.
     Lines {

@@ -55,8 +55,8 @@ impl Reader<'_> {
         self.0.keyword("grid")?;
         let threads = self.0.number("a number of threads")?;
         let word = self.0.peek_word();
-        if !["strided", "binned", "successive", "rounds", "parts", "groups"].contains(&word) {
-            return self.0.expected("`strided`, `binned`, `successive`, `rounds`, `parts` or `groups`");
+        if !["strided", "binned", "successive", "rounds", "parts", "tiles", "groups"].contains(&word) {
+            return self.0.expected("`strided`, `binned`, `successive`, `rounds`, `parts`, `tiles` or `groups`");
         }
         self.0.keyword(word)?;
         let take = match word {
@@ -65,6 +65,17 @@ impl Reader<'_> {
             "successive" => Take::Successive,
             "rounds" => Take::Rounds { each: self.0.number("a number of points")? },
             "parts" => Take::Parts,
+            "tiles" => {
+                let rows = self.0.number("a number of rows")?;
+                self.0.keyword("x")?;
+                let columns = self.0.number("a number of columns")?;
+                self.0.keyword("across")?;
+                let across = self.0.number("a number of threads")?;
+                self.0.keyword("deep")?;
+                let deep = self.0.number("a number of elements")?;
+                self.0.keyword("at_least")?;
+                Take::Tiles { rows, columns, across, deep, at_least: self.0.number("a number of points")? }
+            }
             _ => {
                 let width = self.0.number("a number of threads")?;
                 self.0.keyword("at_least")?;

@@ -64,6 +64,9 @@ function g4 {
 function g2 {
   threads grid 32 parts
 }
+function g6_tile {
+  threads grid 256 tiles 8 x 4 across 16 deep 8 at_least 1000
+}
 function g3_warp {
   threads grid 128 groups 32 at_least 16
   s1: sink 0 {

@@ -11,6 +11,9 @@ use deckle_ir::scalar::{Scalar, ScalarType};
 use std::collections::HashMap;
 use std::fmt::Write;
 
+/// As many threads, of one block or of several, should fit a multiprocessor at least: they have up to 128 registers each.
+const RESIDENT: u32 = 512;
+
 /// A buffer as the text knows it.
 pub(super) struct Buffer {
     pub(super) elem: ScalarType,
@@ -206,6 +209,11 @@ pub(super) fn emit(module: &mut Module, function: &Function) {
         Target::Nvptx => format!("define ptx_kernel void @{symbol}({}) #0", params.join(", ")),
     };
     w.module.function(&format!("{head} {{\nentry:\n{text}}}\n"));
+    if target == Target::Nvptx {
+        // Otherwise registers are allotted as if blocks had 1024 threads, or as if each multiprocessor ran one block.
+        w.module.annotate(&symbol, "maxntidx", function.block);
+        w.module.annotate(&symbol, "minctasm", (RESIDENT / function.block.max(1)).max(1));
+    }
     if target == Target::Host {
         w.entry(&symbol);
     }

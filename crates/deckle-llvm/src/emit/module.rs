@@ -53,6 +53,8 @@ pub(super) struct Module {
     /// Names of helpers that were written.
     helpers: BTreeSet<String>,
     metadata: Vec<String>,
+    /// The nodes that say something of kernels.
+    annotations: Vec<String>,
 }
 
 impl Module {
@@ -68,6 +70,7 @@ impl Module {
             declarations: BTreeSet::new(),
             helpers: BTreeSet::new(),
             metadata: Vec::new(),
+            annotations: Vec::new(),
         }
     }
 
@@ -112,6 +115,12 @@ impl Module {
         }
     }
 
+    /// A number that the driver's compiler is given for a kernel.
+    pub(super) fn annotate(&mut self, symbol: &str, name: &str, number: u32) {
+        let node = self.node(|_| format!("!{{ptr @{symbol}, !\"{name}\", i32 {number}}}"));
+        self.annotations.push(format!("!{node}"));
+    }
+
     pub(super) fn finish(self) -> String {
         let mut out = String::new();
         if self.target == Target::Nvptx {
@@ -132,6 +141,9 @@ impl Module {
             out,
             "attributes #1 = {{ nounwind willreturn memory(none) \"no-trapping-math\"=\"true\"{vectors} }}"
         );
+        if !self.annotations.is_empty() {
+            let _ = writeln!(out, "!nvvm.annotations = !{{{}}}", self.annotations.join(", "));
+        }
         for (number, text) in self.metadata.iter().enumerate() {
             let _ = writeln!(out, "!{number} = {text}");
         }

@@ -87,7 +87,7 @@ impl Writer<'_> {
         self.begin(format!("for{k}.body"));
         self.count_round();
         let floats = carries.iter().any(|c| self.ty(c.param).scalar.is_float());
-        let metadata = self.loop_metadata(hint, ends(body), floats);
+        let metadata = self.loop_metadata(hint, (ends(body), floats), is_straight(body));
         let group = metadata.group;
         self.groups.extend(group);
         self.block(body);
@@ -141,7 +141,7 @@ impl Writer<'_> {
 
     /// That a loop ends is promised only where no loop of the program is inside, which may never end: LLVM lets a promise of one loop count for another that it
     /// merges it with. A loop that carries floats is not told to be vectorised: LLVM takes that for leave to add them in another order.
-    fn loop_metadata(&mut self, hint: LoopHint, ends: bool, floats: bool) -> LoopMetadata {
+    fn loop_metadata(&mut self, hint: LoopHint, (ends, floats): (bool, bool), straight: bool) -> LoopMetadata {
         let mut group = None;
         let mut properties = Vec::new();
         if ends {
@@ -156,6 +156,10 @@ impl Writer<'_> {
                     properties.push(self.module.node(|_| "!{!\"llvm.loop.vectorize.enable\", i1 true}".to_string()));
                 }
                 properties.push(self.module.node(|_| format!("!{{!\"llvm.loop.parallel_accesses\", !{accesses}}}")));
+            }
+            // The loads of several rounds are on their way at the same time.
+            LoopHint::Independent if straight => {
+                properties.push(self.module.node(|_| format!("!{{!\"llvm.loop.unroll.count\", i32 {ROUNDS}}}")));
             }
             LoopHint::Independent => {}
             LoopHint::Unroll => {
@@ -307,4 +311,14 @@ pub(super) fn can_fail(block: &Block) -> bool {
         Stmt::If { yes, no, .. } => can_fail(yes) || can_fail(no),
         _ => false,
     })
+}
+
+/// The rounds of a small loop on a GPU that are written out.
+const ROUNDS: usize = 4;
+/// The most statements of such a loop.
+const SMALL: usize = 64;
+
+/// Whether a body is small and has no branches.
+fn is_straight(body: &Block) -> bool {
+    body.stmts.len() <= SMALL && body.stmts.iter().all(|s| matches!(s, Stmt::Let(..) | Stmt::Store { .. }))
 }

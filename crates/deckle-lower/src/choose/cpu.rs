@@ -48,7 +48,7 @@ impl Chooser<'_> {
             return self.in_group(dim, items);
         }
         if !self.vectors {
-            return self.one_by_one(dim, items);
+            return self.on_grid(dim, items);
         }
         if self.facts.is_single(dim) && !self.facts.written_out(dim) {
             return Nest::level(Level::Serial, self.inside(dim, items), "one point at most");
@@ -67,7 +67,7 @@ impl Chooser<'_> {
     }
 
     /// One point after another: in any order, if it does not matter.
-    fn one_by_one(&mut self, dim: Space, items: &[Item]) -> Nest {
+    pub(super) fn one_by_one(&mut self, dim: Space, items: &[Item]) -> Nest {
         let level = self.facts.serial_level(dim, items);
         let why = match level {
             Level::Unrolled => "a few points, known before running",

@@ -10,6 +10,9 @@
 //! 4. bins in shared memory, where something is scattered whose operator is atomic: the threads of a block meet in their bins, blocks in the array;
 //! 5. points round-robin for the threads of a block, so that neighbours access neighbouring memory.
 //!
+//! Where dense dimensions are inside each other, the points of all of them are shared together ([`Chooser::on_grid`]), or by groups those of all but the last. Products of matrices have one more function,
+//! in which blocks take tiles ([`OnGrid::tiles`]).
+//!
 //! Where points have dimensions inside that have no order, there are more functions, in which a group of threads takes each point and shares what is inside ([`OnGrid::groups`]): 8 threads, a warp, or the
 //! block. The host runs the widest that is worth it: where arrays have many
 //! elements for each point. Inside a point that one thread has taken, loops are serial: the threads are the lanes.
@@ -18,14 +21,22 @@ use super::Chooser;
 use crate::cuts::Cuts;
 use crate::facts::grid::{commutes, needs_order};
 use crate::facts::parts_of;
+use crate::lower::PAD;
 use deckle_ir::kernel::{Program, Region, Sink, Space};
 use deckle_ir::loops::WARP;
-use deckle_ir::schedule::{Grid, Item, Level, Nest, Share, Take, Threads, Why};
+use deckle_ir::schedule::{Grid, Item, Level, Nest, Share, Take, Threads, When, Why};
 
 /// What the names of functions end in whose points are for a group of threads within a warp, for a warp, and for a block.
 const GROUP: &str = "_group";
 const IN_WARP: &str = "_warp";
 const IN_BLOCK: &str = "_block";
+/// What the names of functions end in whose blocks take tiles.
+pub(crate) const TILE: &str = "_tile";
+/// The most rows or columns of a tile for a thread, and the most elements of a step.
+const MOST_OF_TILE: u32 = 8;
+const MOST_DEEP: u32 = 32;
+/// The most bytes of what a tile shares.
+const MOST_SHARED: u32 = 40 << 10;
 /// The threads of a group within a warp.
 const FEW_THREADS: u32 = 8;
 /// The most threads of a block.
@@ -52,6 +63,8 @@ pub(crate) struct OnGrid {
     pub together: bool,
     /// Whether there are rows whose elements blocks can share.
     pub rows: bool,
+    /// Of a product, the bytes of an element of what differs from row to row, of what differs from column to column, and of the sum.
+    pub product: Option<[u32; 3]>,
 }
 
 /// The launches that the sinks of an outermost dimension need, each with what its name ends in.
@@ -113,6 +126,42 @@ impl OnGrid {
         all
     }
 
+    /// How blocks take tiles of a product, in a function that runs instead of the others where there are many points.
+    pub(crate) fn tiles(&self, threads: u32, cuts: Cuts) -> Option<Threads> {
+        let [_, _, sum] = self.product?;
+        let columns = if sum > 4 { cuts.grid_tile.div_ceil(2) } else { cuts.grid_tile };
+        let across = if threads < 128 { 8 } else { 16 };
+        let (rows, deep, at_least) = (cuts.grid_tile, cuts.grid_tile_depth, cuts.worth_tile);
+        let take = Take::Tiles { rows, columns, across, deep, at_least };
+        let why = Why::new("the points of a tile share what they load");
+        let threads = Threads { share: Share::Grid(Grid { threads, take, split: None }), block: None, why };
+        self.legal(threads, TILE).is_ok().then_some(threads)
+    }
+
+    /// Whether tiles can be so; if not, why.
+    fn legal_tiles(&self, threads: u32, take: Take) -> Result<(), &'static str> {
+        let (Some([below, beside, _]), Take::Tiles { rows, columns, across, deep, at_least: 0.. }) =
+            (self.product, take)
+        else {
+            return Err("blocks take tiles of a product, if there are at least so many points");
+        };
+        let small = |n: u32| n.is_power_of_two() && n <= MOST_OF_TILE;
+        if !small(rows) || !small(columns) || !(1..=MOST_DEEP).contains(&deep) {
+            return Err("a thread has 1, 2, 4 or 8 rows and columns of a tile, whose steps have up to 32 elements");
+        }
+        if across == 0 || !threads.is_multiple_of(across) {
+            return Err("all rows of a tile have as many threads");
+        }
+        let (high, wide) = (rows * (threads / across), columns * across);
+        if high * deep % threads != 0 || wide * deep % threads != 0 {
+            return Err("each thread loads as many elements as any other");
+        }
+        match deep * ((high + PAD) * below + (wide + PAD) * beside) {
+            ..=MOST_SHARED => Ok(()),
+            _ => Err("a step takes up to 40 KiB of shared memory"),
+        }
+    }
+
     /// Whether threads can share points so, in the function whose name ends in that: empty for the main one.
     pub(crate) fn legal(&self, given: Threads, part: &str) -> Result<(), String> {
         let wide = !part.is_empty();
@@ -134,7 +183,9 @@ impl OnGrid {
             (_, Some(why)) => no(why),
             _ if split.is_some() && !self.rows => no("there are no rows whose elements blocks can share"),
             _ if split.is_some_and(|n| n < 1) => no("a row is split that has more than so many elements, at least 1"),
-            (Take::Groups { width, at_least: 0.. }, _) if wide => match part {
+            (Take::Tiles { .. }, _) if part == TILE => self.legal_tiles(threads, take).or_else(no),
+            (Take::Tiles { .. }, _) => no("blocks take no tiles here"),
+            (Take::Groups { width, at_least: 0.. }, _) if wide && part != TILE => match part {
                 GROUP if width < WARP && width > 1 && width.is_power_of_two() => Ok(()),
                 IN_WARP if width == WARP => Ok(()),
                 IN_BLOCK if width == threads && threads > WARP => Ok(()),
@@ -180,7 +231,91 @@ impl Chooser<'_> {
             true => "what is folded may come in any order",
             false => "points are independent",
         };
-        Nest::level(Level::Group, self.inside(dim, items), why)
+        let nest = |c: &mut Self| Nest::level(Level::Group, c.inside(dim, items), why);
+        if self.at_edges || !self.has_interior_in_group(dim, items) || self.is_large(dim, items) {
+            return nest(self);
+        }
+        let count = self.facts.assume_interiors(&[dim], items);
+        let then = nest(self);
+        (0..count).for_each(|_| self.facts.forget_last());
+        Nest::when(When::Interior, then, nest(self))
+    }
+
+    /// Whether the points of a dimension that a group shares can be apart from those at its edges.
+    fn has_interior_in_group(&mut self, dim: Space, items: &[Item]) -> bool {
+        let flat = |i: &Item| matches!(i, Item::Sink(_)) && self.facts.space_of(*i) == dim;
+        items.iter().all(flat) && self.facts.interior(dim, items).is_some()
+    }
+
+    /// Whether code for points should not be made several times.
+    fn is_large(&mut self, dim: Space, items: &[Item]) -> bool {
+        self.facts.needed_inside(dim, items).len() > self.facts.cuts.large_point
+    }
+
+    /// Whether a dimension is joined to the next one.
+    pub(super) fn is_joined(&self, dim: Space) -> bool {
+        self.joined.split_last().is_some_and(|(_, outer)| outer.contains(&dim))
+    }
+
+    /// The dimensions whose points are shared together, if this is the first of them and there are dimensions inside.
+    fn shared_from(&self, dim: Space) -> Option<Vec<Space>> {
+        let several = self.joined.len() > 1 && self.joined[0] == dim;
+        if several { Some(self.joined.clone()) } else { (self.grouped == Some(dim)).then(|| vec![dim]) }
+    }
+
+    /// How the threads of a grid traverse a dimension, if no group shares it: one point after another.
+    pub(super) fn on_grid(&mut self, dim: Space, items: &[Item]) -> Nest {
+        let nest = |c: &mut Self| match c.is_joined(dim) {
+            true => {
+                let why = "a grid shares the points of dense dimensions together";
+                Nest::level(Level::Joined, c.inside(dim, items), why)
+            }
+            false => c.one_by_one(dim, items),
+        };
+        let apart = !self.at_edges && !self.is_large(dim, items);
+        let Some(dims) = self.shared_from(dim).filter(|_| apart) else { return nest(self) };
+        let count = self.facts.assume_interiors(&dims, items);
+        if count == 0 {
+            return nest(self);
+        }
+        let then = nest(self);
+        (0..count).for_each(|_| self.facts.forget_last());
+        let before = std::mem::replace(&mut self.at_edges, true);
+        let other = nest(self);
+        self.at_edges = before;
+        Nest::when(When::Interior, then, other)
+    }
+
+    /// The dimensions whose interior a condition is about, for threads of a grid; or why it is not legal.
+    pub(super) fn interior_on_grid(
+        &mut self,
+        dim: Space,
+        items: &[Item],
+        (then, other): (&Nest, &Nest),
+    ) -> Result<Vec<Space>, String> {
+        let level = |nest: &Nest| match nest {
+            Nest::Level { level, .. } => Some(*level),
+            Nest::When(..) => None,
+        };
+        let sides = [level(then), level(other)];
+        if self.is_in_group(dim) {
+            let both = sides.iter().all(|level| *level == Some(Level::Group));
+            return if both && self.has_interior_in_group(dim, items) {
+                Ok(vec![dim])
+            } else {
+                Err("only what a group stores is apart at edges, and the group shares both".into())
+            };
+        }
+        let joined = self.is_joined(dim);
+        let fits = |level: &Option<Level>| match level {
+            Some(Level::Joined) => joined,
+            Some(Level::Serial | Level::Independent) => !joined,
+            _ => false,
+        };
+        match self.shared_from(dim) {
+            Some(dims) if sides.iter().all(fits) && !self.at_edges => Ok(dims),
+            _ => Err("all points are traversed in one way here".into()),
+        }
     }
 
     /// Whether a level is legal for a dimension just inside a point that a group of threads takes.

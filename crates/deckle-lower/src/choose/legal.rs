@@ -40,6 +40,17 @@ impl Chooser<'_> {
         let (dim, items) = (walk.dim, &walk.items[..]);
         let no = |why: &str| Err(format!("`{}` of {}: {why}", first_of(nest), heading(walk)));
         match nest {
+            Nest::When(When::Interior, then, other) if !self.vectors && !items.is_empty() => {
+                let dims = match self.interior_on_grid(dim, items, (then, other)) {
+                    Ok(dims) => dims,
+                    Err(why) => return no(&why),
+                };
+                let count = self.facts.assume_interiors(&dims, items);
+                let within = if count == 0 { no("it has no edges") } else { self.legal_nest(walk, then) };
+                (0..count).for_each(|_| self.facts.forget_last());
+                within?;
+                self.legal_nest(walk, other)
+            }
             Nest::When(..) if !self.vectors || items.is_empty() => no("all points are traversed in one way here"),
             Nest::When(When::Interior, then, other) => {
                 if items.iter().any(|i| self.facts.adds_floats(dim, *i)) {
@@ -127,10 +138,11 @@ impl Chooser<'_> {
         if self.is_in_group(dim) {
             self.legal_in_group(items, level)?;
         }
-        if !self.vectors
-            && level != Level::Group
-            && !matches!(level, Level::Serial | Level::Independent | Level::Unrolled)
-        {
+        let one_by_one = match level {
+            Level::Serial | Level::Independent | Level::Unrolled | Level::Group => true,
+            level => level == Level::Joined && self.is_joined(dim),
+        };
+        if !self.vectors && !one_by_one {
             return no("points are traversed one by one here");
         }
         match level {
@@ -141,6 +153,7 @@ impl Chooser<'_> {
             Level::Independent => Ok(()),
             Level::Unrolled if !self.facts.written_out(dim) => no("it is not known to have a few points"),
             Level::Unrolled => Ok(()),
+            Level::Joined if self.is_joined(dim) => Ok(()),
             Level::Joined if self.facts.joined_rows(dim, items).is_none() => {
                 no("there are no rows whose elements could be in any row")
             }

@@ -32,6 +32,10 @@ pub(crate) struct Chooser<'k> {
     pub rows: Option<Space>,
     /// The dimension of rows whose gathered elements have been loaded ahead.
     pub staged: Option<Space>,
+    /// The dimensions whose points the threads of a grid share together: all but the last are joined to the next one.
+    pub joined: Vec<Space>,
+    /// Whether points at the edges of these are apart from others, and code for them is chosen.
+    pub at_edges: bool,
     /// The dimension of which a group of threads takes each point, if one does.
     pub grouped: Option<Space>,
 }

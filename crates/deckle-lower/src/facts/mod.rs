@@ -6,6 +6,8 @@
 pub(crate) mod edges;
 pub(crate) mod grid;
 pub(crate) mod lines;
+pub(crate) mod nest;
+pub(crate) mod product;
 pub(crate) mod ragged;
 pub(crate) mod rows;
 pub(crate) mod tiles;
@@ -194,6 +196,18 @@ impl<'k> Facts<'k> {
     pub(crate) fn forget_last(&mut self) {
         self.interiors.pop();
         self.varying.clear();
+    }
+
+    /// Assumes the interiors of dimensions that have one, from outside in; how many there are. Each is dropped by [`Facts::forget_last`].
+    pub(crate) fn assume_interiors(&mut self, dims: &[Space], items: &[Item]) -> usize {
+        let mut count = 0;
+        for dim in dims {
+            if let Some(interior) = self.interior(*dim, items) {
+                self.assume(interior);
+                count += 1;
+            }
+        }
+        count
     }
 
     /// Removes and returns the assumptions about all dimensions except those around the place where code is generated next. [`Facts::assume_too`] restores them.

@@ -10,10 +10,13 @@
 //! Beside the first there may be functions in which a group of threads takes each point; see `group.rs`.
 
 use super::emit::{Emitter, Res, Width};
+use super::nest::joined_dims;
 use super::{LoweredKernel, Lowering, NotLowered, Purpose, Range, groups, launch_name, verified};
-use crate::choose::gpu::{OnGrid, launches};
+use crate::choose::gpu::{OnGrid, TILE, launches};
 use crate::cuts::Cuts;
-use crate::facts::grid::{all_commute, bin_bytes, binned, can_share_points, needs_order, stays_together};
+use crate::facts::Facts;
+use crate::facts::grid::{all_commute, bin_bytes, binned, needs_order, stays_together};
+use crate::facts::product::Product;
 use crate::facts::ragged::Ragged;
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{Kernel, Node, Program, ROOT, Region};
@@ -81,7 +84,8 @@ pub(super) struct Who {
 
 impl<'k> Gpu<'k> {
     fn launch(&mut self) -> Res<GridLaunch> {
-        let on_grid = self.on_grid();
+        let product = self.product();
+        let on_grid = OnGrid { product: product.as_ref().map(|t| t.bytes(self.s.p)), ..self.on_grid() };
         let threads = self.share(&on_grid, "", on_grid.threads(self.threads, self.s.purpose.cuts))?;
         self.s.threads.set(Some(threads));
         let take = match threads.share {
@@ -94,7 +98,7 @@ impl<'k> Gpu<'k> {
                 self.s.folds.clear();
                 self.s.scans.clear();
                 let phases = vec![Phase { function: self.single()?, alone: true }];
-                return Ok(self.launch_of(phases, (None, Parts::Block, 1)));
+                return Ok(self.launch_of(phases, (Vec::new(), Parts::Block, 1)));
             }
             share => return Err(format!("lower_gpu: `{share}` is not for a grid")),
         };
@@ -103,12 +107,10 @@ impl<'k> Gpu<'k> {
             groups.push((part, self.share(&on_grid, part, chosen)?));
         }
         let split = |t: &Threads| t.share.grid().and_then(|grid| grid.split);
-        if groups.iter().any(|(_, t)| split(t).is_some()) || split(&threads).is_some() {
+        let splits = groups.iter().map(|(_, t)| t).chain([&threads]).any(|t| split(t).is_some());
+        if splits && product.is_none() {
             self.rows = self.splittable();
         }
-        let Region::Dim(size) = self.s.p.space(self.s.first).region else {
-            return Err(format!("lower_gpu: {} is no dimension", self.s.first));
-        };
         let mut phases = Vec::new();
         let mut phase = |function: Function, alone: bool| phases.push(Phase { function, alone });
         let least = match take {
@@ -139,19 +141,34 @@ impl<'k> Gpu<'k> {
                 phase(self.by_blocks(take)?, false);
                 Parts::Block
             }
-            Take::Groups { .. } => return Err("lower_gpu: a group for each point is a function of its own".into()),
+            Take::Groups { .. } | Take::Tiles { .. } => {
+                return Err("lower_gpu: a group for each point is a function of its own".into());
+            }
         };
         if self.s.sinks.iter().any(|s| self.s.p.sink_parts(s).0 == ROOT) {
             phase(self.finish()?, true);
         }
         let wide = groups.iter().map(|(part, threads)| self.wide(part, *threads)).collect::<Res<Vec<Wide>>>()?;
+        let tiles = match (&product, on_grid.tiles(self.threads, self.s.purpose.cuts)) {
+            (Some(product), Some(chosen)) => Some(self.tiles(TILE, self.share(&on_grid, TILE, chosen)?, product)?),
+            _ => None,
+        };
         let (rows, split) = (self.split_rows()?, split(&threads));
-        Ok(GridLaunch { wide, rows, split, ..self.launch_of(phases, (Some(size), parts, least)) })
+        let launch = self.launch_of(phases, (self.shared_sizes(""), parts, least));
+        Ok(GridLaunch { wide, tiles, rows, split, ..launch })
     }
 
-    fn launch_of(&self, phases: Vec<Phase>, (size, parts, least): (Option<Node>, Parts, i64)) -> GridLaunch {
+    fn launch_of(&self, phases: Vec<Phase>, (sizes, parts, least): (Vec<Node>, Parts, i64)) -> GridLaunch {
         let (buffers, scratch) = (self.s.buffers.iter().map(|(b, _)| *b).collect(), self.s.scratch_types());
-        GridLaunch { buffers, scratch, size, parts, least, phases, wide: Vec::new(), split: None, rows: None }
+        let wide = Vec::new();
+        GridLaunch { buffers, scratch, sizes, parts, least, phases, wide, split: None, rows: None, tiles: None }
+    }
+
+    /// The product that the launch computes, if it does.
+    fn product(&self) -> Option<Product> {
+        let s = &self.s;
+        let free = s.scans.is_empty() && s.folds.is_empty() && !s.alone;
+        Facts::new(s.p, s.sinks, s.purpose.cuts).product(s.first).filter(|_| free)
     }
 
     /// What is known of the points.
@@ -166,14 +183,16 @@ impl<'k> Gpu<'k> {
             false => Some("there is no dimension to share"),
             true => None,
         };
+        let taken = s.taken_by_groups();
         OnGrid {
             alone,
             scans: !s.scans.is_empty(),
             folds: !s.folds.is_empty(),
             commutes: all_commute(p, &s.folds),
+            product: None,
             bin: bin_bytes(p, &binned(p, s.sinks)),
-            shared: can_share_points(p, s.sinks, s.first, &s.folds),
-            together: stays_together(p, s.sinks, s.first),
+            shared: s.shares_points(taken),
+            together: stays_together(p, s.sinks, taken),
             rows: self.splittable().is_some(),
         }
     }
@@ -199,8 +218,10 @@ impl<'k> Gpu<'k> {
 
     pub(super) fn open_with(&self, part: &str, walks: Walks) -> Opened<'k> {
         let name = format!("{}{part}", self.s.name);
+        let joined = joined_dims(&walks);
         let mut e = Emitter::new(self.s.p, self.s.sinks, &name, &self.s.buffers, self.s.purpose, walks);
         e.grid.on = true;
+        e.grid.joined = joined;
         let types = self.s.scratch_types();
         let scratch = types.into_iter().map(|ty| e.b.buffer(ty, deckle_ir::loops::Access::Write)).collect();
         let lists = self.row_lists(&mut e);
@@ -250,6 +271,9 @@ impl<'k> Gpu<'k> {
 
     /// The bounds of a part.
     pub(super) fn bounds(&self, e: &mut Emitter<'k>, who: &Who, part: Val) -> Res<(Val, Val)> {
+        if !e.grid.joined.is_empty() {
+            return self.joined_bounds(e, who, part);
+        }
         let range = Range { first: part, last: part, block: who.points, blocks: who.parts, piece: who.points };
         self.s.bounds(e, &range, part)
     }
@@ -360,10 +384,12 @@ impl<'k> Gpu<'k> {
         let (mut e, _, who) = self.open_with(part, self.s.walks_of(part, Some(threads), |c| c.walks(&items, false))?);
         let (lo, hi) = self.bounds(&mut e, &who, who.block)?;
         let groups = i64::from(in_block / width);
-        let from = e.begin_groups((self.s.first, width), lo, who.thread);
+        let taken = e.grid.joined.last().copied().unwrap_or(self.s.first);
+        let from = e.begin_groups((taken, width), lo, who.thread);
         e.grid.stride = groups;
         e.traverse(ROOT, &items, Some((from, hi)))?;
-        Ok(Wide { function: Gpu::close(e, in_block)?, at_least, groups, split })
+        let (function, sizes) = (Gpu::close(e, in_block)?, self.shared_sizes(part));
+        Ok(Wide { function, at_least, groups, split, sizes })
     }
 }
 

@@ -19,7 +19,7 @@ use deckle_ir::scalar::ScalarType;
 use deckle_ir::schedule::{Item, Level, Nest};
 
 /// How the threads of a grid share work. On a CPU, nothing of it.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Grid {
     /// Whether this is for a GPU at all.
     pub on: bool,
@@ -27,6 +27,8 @@ pub(super) struct Grid {
     pub stride: i64,
     /// The group of threads that takes a point together.
     pub group: Option<Group>,
+    /// The dimensions whose points are shared together, if there are several.
+    pub joined: Vec<Space>,
 }
 
 /// A group of threads that takes each point of a dimension.
@@ -34,13 +36,13 @@ pub(super) struct Grid {
 pub(super) struct Group {
     first: Space,
     /// Its threads.
-    width: u32,
+    pub width: u32,
     /// The number of the thread in it.
-    thread: Val,
+    pub thread: Val,
     /// The number of the group in its warp, where there are several.
     in_warp: Option<Val>,
     /// Whether the group has a point of its own, where it may have none.
-    live: Option<Val>,
+    pub live: Option<Val>,
 }
 
 impl Emitter<'_> {
@@ -74,6 +76,18 @@ impl Emitter<'_> {
         self.b.min(own, last)
     }
 
+    /// The number of this group in its warp, where there are several and each takes a point of that dimension.
+    pub(super) fn number_in_warp(&self, dim: Space) -> Option<Val> {
+        self.grid.group.filter(|g| g.first == dim)?.in_warp
+    }
+
+    /// Whether the group has a point of its own from here on.
+    pub(super) fn set_live(&mut self, live: Val) {
+        if let Some(group) = &mut self.grid.group {
+            group.live = Some(live);
+        }
+    }
+
     /// The group whose threads are at one point together.
     pub(super) fn group(&self) -> Option<Group> {
         let group = self.grid.group?;
@@ -82,6 +96,7 @@ impl Emitter<'_> {
             match self.p.space(space).region {
                 Region::Root | Region::Guard(..) => {}
                 Region::Dim(_) if space == group.first => inside = true,
+                Region::Dim(_) if !inside && self.grid.joined.contains(&space) => {}
                 _ => return None,
             }
         }

@@ -12,11 +12,13 @@ mod edges;
 mod emit;
 mod folds;
 mod gpu;
+mod gpu_tile;
 mod group;
 mod lanes;
 mod lines;
 mod loads;
 mod meet;
+mod nest;
 mod nodes;
 mod pack;
 mod points;
@@ -33,6 +35,7 @@ mod tile;
 mod turns;
 
 pub use gpu::{GridPurpose, lower_gpu};
+pub(crate) use gpu_tile::PAD;
 pub use rows::lower_long;
 
 use crate::choose::{Chooser, Outermost};
@@ -44,7 +47,7 @@ use crate::kernels::legend;
 use deckle_ir::kernel::{self, Kernel, Node, Op, Program, ROOT, Region, Sink, Space};
 use deckle_ir::loops::{Function, Gathers, Launch, Stores, Val, Work};
 use deckle_ir::scalar::ScalarType;
-use deckle_ir::schedule::{self, Item, Legend, Schedule, Share, Take, Threads, Walks};
+use deckle_ir::schedule::{self, Item, Legend, Schedule, Share, Threads, Walks};
 use emit::{Emitter, Res};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -257,8 +260,13 @@ impl<'k> Lowering<'k> {
             vectors: !self.purpose.diagnose && !self.grid,
             rows: self.row_dim(),
             staged: None,
-            grouped: matches!(take, Some(Take::Groups { .. })).then_some(self.first),
+            joined: Vec::new(),
+            at_edges: false,
+            grouped: None,
         };
+        if let Some(take) = take {
+            self.join(&mut chooser, part, take)?;
+        }
         let mut walks = choose(&mut chooser);
         let name = format!("{}{part}", self.name);
         if let Some(given) = self.given_function(&name) {

@@ -143,6 +143,11 @@ impl Emitter<'_> {
                 let short = self.short_row == Some(space);
                 self.level(*level, Over { space, items, inside, short }, range)
             }
+            Nest::When(When::Interior, then, other) if self.grid.on => {
+                let Nest::Level { inside, .. } = &**then else { return Err(format!("{space} has one interior")) };
+                let over = Over { space, items, inside, short: false };
+                self.around_edges_on_grid(over, range, (then, other))
+            }
             Nest::When(When::Interior, then, other) => self.around_edges(space, items, (lo, hi), (then, other)),
             Nest::When(when, then, other) => {
                 let holds = self.condition(*when, space, items, (lo, hi), then)?;
@@ -202,6 +207,7 @@ impl Emitter<'_> {
             Level::Serial => self.one_by_one(over, range, LoopHint::Plain),
             Level::Independent => self.one_by_one(over, range, LoopHint::Independent),
             Level::Unrolled => self.one_by_one(over, range, LoopHint::Unroll),
+            Level::Joined if self.grid.on => self.in_joined(level, over, range, None),
             Level::Joined => self.joined(over, (lo, hi)),
             Level::Lines { together, non_temporal } => self.in_whole_lines(over, (lo, hi), (together, non_temporal)),
             Level::Accumulators(n) => self.in_turns(over, (lo, hi), i64::from(n)),
