@@ -259,8 +259,10 @@ impl Chooser<'_> {
 
     /// The dimensions whose points are shared together, if this is the first of them and there are dimensions inside.
     fn shared_from(&self, dim: Space) -> Option<Vec<Space>> {
-        let several = self.joined.len() > 1 && self.joined[0] == dim;
-        if several { Some(self.joined.clone()) } else { (self.grouped == Some(dim)).then(|| vec![dim]) }
+        match self.joined[..] {
+            [first, _, ..] => (first == dim).then(|| self.joined.clone()),
+            _ => (self.grouped == Some(dim)).then(|| vec![dim]),
+        }
     }
 
     /// How the threads of a grid traverse a dimension, if no group shares it: one point after another.

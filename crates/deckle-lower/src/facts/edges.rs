@@ -45,6 +45,14 @@ impl Facts<'_> {
         (!interior.facts.is_empty()).then_some(interior)
     }
 
+    /// The interior of one of several dimensions inside each other, if its bounds are known outside of all of them.
+    pub(crate) fn interior_among(&mut self, dims: &[Space], dim: Space, items: &[Item]) -> Option<Interior> {
+        let outside = self.p.space(*dims.first()?).parent;
+        let interior = self.interior(dim, items)?;
+        let known = |n: &Node| self.p.encloses(self.p.space_of(*n), outside);
+        interior.highs.iter().all(|(_, high)| high.terms.keys().all(known)).then_some(interior)
+    }
+
     /// Records the fact about a node away from the edges, if there is one.
     fn note_fact(&self, space: Space, n: Node, interior: &mut Interior) -> Option<()> {
         let Op::Binary(op, a, b) = self.p.node(n).op else { return None };

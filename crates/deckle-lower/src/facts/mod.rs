@@ -202,7 +202,7 @@ impl<'k> Facts<'k> {
     pub(crate) fn assume_interiors(&mut self, dims: &[Space], items: &[Item]) -> usize {
         let mut count = 0;
         for dim in dims {
-            if let Some(interior) = self.interior(*dim, items) {
+            if let Some(interior) = self.interior_among(dims, *dim, items) {
                 self.assume(interior);
                 count += 1;
             }

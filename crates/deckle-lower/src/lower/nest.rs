@@ -158,7 +158,7 @@ impl Emitter<'_> {
     fn interiors(&mut self, dims: &[Space], counts: &[Val], over: Over<'_>) -> Res<Vec<(usize, (Val, Val))>> {
         let (mut ranges, zero) = (Vec::new(), self.b.i64(0));
         for (k, dim) in dims.iter().enumerate() {
-            if let Some(interior) = self.facts.interior(*dim, over.items) {
+            if let Some(interior) = self.facts.interior_among(dims, *dim, over.items) {
                 ranges.push((k, self.interior_range(&interior, (zero, counts[k]))?));
                 self.facts.assume(interior);
             }
