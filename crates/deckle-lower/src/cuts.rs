@@ -225,7 +225,7 @@ impl Default for Cuts {
             worth_tile: 1 << 18,
             grid_tile: 8,
             grid_tile_depth: 8,
-            bins: 1 << 15,
+            bins: 16384,
             binned_part: 4096,
             in_round: 4,
             split: 128,

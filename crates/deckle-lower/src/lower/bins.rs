@@ -9,9 +9,6 @@
 //!     the points of the part, with atomics on the arrays
 //! }
 //! ```
-//!
-//! Threads that add to one element at the same time wait for each other. Small arrays have several copies of their bins, which successive threads use round-robin. The distance of copies is odd, so that
-//! those of an element are in different banks of the memory.
 
 use super::emit::{Emitter, Res};
 use super::gpu::{Gpu, Who};
@@ -19,13 +16,10 @@ use crate::facts::grid::{bin_bytes, binned};
 use crate::facts::unit;
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{self, Combine, Node, ROOT, Sink};
-use deckle_ir::loops::{Buf, Expr, LoopHint, Place, Val};
+use deckle_ir::loops::{Buf, LoopHint, Place, Val};
 
 /// A part uses bins if it has at least this many points for each element.
 const POINTS_FOR_BIN: i64 = 2;
-/// The numbers of copies, and the points of a part for each element of a copy that are worth it.
-const COPIES: [i64; 4] = [2, 4, 8, 16];
-const POINTS_FOR_COPY: i64 = 8;
 
 /// The bins of an array.
 struct Bins {
@@ -33,13 +27,6 @@ struct Bins {
     op: BinOp,
     shared: Buf,
     len: Node,
-}
-
-/// The copies of the bins of an array: how many, how far apart, and the elements of all of them together.
-struct Copies {
-    count: Val,
-    apart: Val,
-    all: Val,
 }
 
 impl<'k> Gpu<'k> {
@@ -58,36 +45,22 @@ impl<'k> Gpu<'k> {
         }
         let before = e.carried(&carried);
         e.b.begin_if(fits);
-        let copies = bins.iter().map(|bin| self.copies(e, who, bin, bytes)).collect::<Res<Vec<_>>>()?;
-        for (bin, copies) in bins.iter().zip(&copies) {
+        self.for_each_bin(e, who, &bins, |e, bin, at| {
             let unit = unit(bin.op, e.p.bufs[bin.target.index()].elem).ok_or("bins without an identity element")?;
             let unit = e.constant(unit);
-            self.round_robin(e, who, copies.all, |e, at| {
-                e.b.store(bin.shared, at, unit);
-                Ok(())
-            })?;
-            let own = e.b.binary(BinOp::Rem, who.thread, copies.count);
-            let first = e.b.mul(own, copies.apart);
-            e.bins.insert(bin.target, (bin.shared, first));
-        }
+            e.b.store(bin.shared, at, unit);
+            Ok(())
+        })?;
         e.b.barrier();
+        e.bins = bins.iter().map(|bin| (bin.target, bin.shared)).collect();
         e.traverse(ROOT, &self.s.items(), Some(range))?;
         e.bins.clear();
         e.b.barrier();
-        for (bin, copies) in bins.iter().zip(&copies) {
-            let (len, target) = (e.val(bin.len)?, e.buf(bin.target)?);
-            self.round_robin(e, who, len, |e, at| {
-                let (one, held) = (e.b.i64(1), e.b.load(bin.shared, at));
-                let (copy, held) = e.b.begin_for(one, copies.count, 1, &[held], LoopHint::Plain);
-                let skip = e.b.mul(copy, copies.apart);
-                let there = e.b.add(skip, at);
-                let more = e.b.load(bin.shared, there);
-                let both = e.b.binary(bin.op, held[0], more);
-                let held = e.b.end(&[both]);
-                e.b.atomic(bin.op, target, at, held[0]);
-                Ok(())
-            })?;
-        }
+        self.for_each_bin(e, who, &bins, |e, bin, at| {
+            let (held, target) = (e.b.load(bin.shared, at), e.buf(bin.target)?);
+            e.b.atomic(bin.op, target, at, held);
+            Ok(())
+        })?;
         let after = e.carried(&carried);
         e.b.begin_else(&after);
         e.carry(&carried, &before);
@@ -118,34 +91,20 @@ impl<'k> Gpu<'k> {
         Ok(bins)
     }
 
-    /// As many copies as there is room for, and as are worth it.
-    fn copies(&self, e: &mut Emitter<'k>, who: &Who, bin: &Bins, bytes: u32) -> Res<Copies> {
-        let (len, one, room) = (e.val(bin.len)?, e.b.i64(1), e.b.i64(i64::from(self.capacity(bytes))));
-        let apart = e.b.let_(Expr::Binary(BinOp::Or, len, one));
-        let mut count = one;
-        for copies in COPIES {
-            let all = e.b.mul_const(apart, copies);
-            let needed = e.b.mul_const(len, copies * POINTS_FOR_COPY);
-            let (fits, worth) = (e.b.binary(BinOp::Le, all, room), e.b.binary(BinOp::Le, needed, who.points));
-            let (both, copies) = (e.b.and(fits, worth), e.b.i64(copies));
-            count = e.b.select(both, copies, count);
-        }
-        let less = e.b.sub(count, one);
-        let before = e.b.mul(less, apart);
-        Ok(Copies { count, apart, all: e.b.add(before, len) })
-    }
-
-    /// The threads of a block take so many elements round-robin.
-    fn round_robin(
+    /// The threads of a block take the elements of all bins round-robin.
+    fn for_each_bin(
         &self,
         e: &mut Emitter<'k>,
         who: &Who,
-        count: Val,
-        body: impl FnOnce(&mut Emitter<'k>, Val) -> Res<()>,
+        bins: &[Bins],
+        mut body: impl FnMut(&mut Emitter<'k>, &Bins, Val) -> Res<()>,
     ) -> Res<()> {
-        let (at, _) = e.b.begin_for(who.thread, count, i64::from(self.threads), &[], LoopHint::Plain);
-        body(e, at)?;
-        e.b.end(&[]);
+        for bin in bins {
+            let len = e.val(bin.len)?;
+            let (at, _) = e.b.begin_for(who.thread, len, i64::from(self.threads), &[], LoopHint::Plain);
+            body(e, bin, at)?;
+            e.b.end(&[]);
+        }
         Ok(())
     }
 }

@@ -65,8 +65,8 @@ pub(super) struct Emitter<'k> {
     /// Whether there are checks at all.
     pub can_fail: bool,
     pub grid: Grid,
-    /// The bins of arrays that are scattered into, with the first one of the thread, where code is being made that combines into these.
-    pub bins: FxHashMap<kernel::Buf, (Buf, Val)>,
+    /// The bins of arrays that are scattered into, where code is being made that combines into these.
+    pub bins: FxHashMap<kernel::Buf, Buf>,
     /// The vectors in which code is being made.
     pub vectors: Option<super::lanes::Lane>,
     /// The masks of which it is known, where code is being made, that some lane is in them.

@@ -208,12 +208,10 @@ impl Emitter<'_> {
                 if self.grid.on && is_atomic(self.p, sink) =>
             {
                 let (at, values) = (self.val(*at)?, self.all(values)?);
-                let zero = self.b.i64(0);
-                let bin = |b: &kernel::Buf| self.bins.get(b).map_or_else(|| Ok((self.buf(*b)?, zero)), |bin| Ok(*bin));
+                let bin = |b: &kernel::Buf| self.bins.get(b).map_or_else(|| self.buf(*b), |bin| Ok(*bin));
                 let bufs = bufs.iter().map(bin).collect::<Res<Vec<_>>>()?;
                 self.once(group, |e| {
-                    for ((op, (buf, first)), value) in ops.iter().zip(bufs).zip(values) {
-                        let at = e.b.add(first, at);
+                    for ((op, buf), value) in ops.iter().zip(bufs).zip(values) {
                         e.b.atomic(*op, buf, at, value);
                     }
                     Ok(())
