@@ -104,7 +104,7 @@ void rows(const std::string &name, const Segments &s, const Array<T> &x) {
     auto check = [&] {
         std::vector<T> got = out.host();
         double worst = 0;
-        for (size_t row : some_rows(s)) worst = std::max(worst, near(got[row], row_value<T>(s, row, MAX), MAX ? 0 : 400 * epsilon<T>()));
+        for (size_t row : some_rows(s)) worst = std::max(worst, near(got[row], row_value<T>(s, row, MAX), MAX ? 0 : std::max(400.0 * epsilon<T>(), 1e-11)));
         return worst;
     };
     peer(name, "hand-written, merge path", [&] {
