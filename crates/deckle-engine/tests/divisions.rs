@@ -273,7 +273,9 @@ fn rows_of_computed_length_agree() {
     let (compiled, mut rng) = (compiled(), Rng::new(15));
     for n in [0, 1, 2, 33, 70] {
         for layout in layouts() {
-            agree(&compiled, "computed", &[ints(n, &mut rng)], layout, &|_| ());
+            for split in [None, Some(1), Some(20)] {
+                agree(&compiled, "computed", &[ints(n, &mut rng)], layout, &|grid| grid.split = split);
+            }
         }
     }
 }

@@ -62,3 +62,11 @@ fn nested_arrays() {
 fn sequences() {
     sweep("sequences", &Config::default(), 250);
 }
+
+#[test]
+fn what_failed_once() {
+    // A group of threads without a point loaded what another block replaced.
+    let seed = 617491871629;
+    let case = deckle_gen::program(seed, &Config::default());
+    check(&case, &Settings::new(1, Some(1 << 30)), seed).unwrap_or_else(|why| panic!("seed {seed}: {why}"));
+}

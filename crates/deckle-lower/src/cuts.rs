@@ -230,7 +230,7 @@ impl Default for Cuts {
             in_round: 4,
             split: 128,
             piece: 1 << 13,
-            pieces: 1 << 17,
+            pieces: 1 << 15,
             row_blocks: 1 << 10,
         }
     }

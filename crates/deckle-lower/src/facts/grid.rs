@@ -49,8 +49,8 @@ pub(crate) fn bin_bytes(p: &Program, scatters: &[&Sink]) -> u32 {
     scatters.iter().map(bytes).sum()
 }
 
-/// Whether groups within a warp can take points. The threads of a warp stay together, since nothing is folded or stored under a condition of the point, and a group that computes the last point again
-/// finds there what was there before: no row is replaced in place.
+/// Whether groups within a warp can take points. The threads of a warp stay together, since nothing is folded or stored under a condition of the point, and a group without a point, which
+/// computes that of another one, finds there what was there before: no element is replaced in place.
 pub(crate) fn stays_together(p: &Program, sinks: &[Sink], first: Space) -> bool {
     let needed: BTreeSet<Node> = sinks.iter().flat_map(|s| p.sink_needs(s)).collect();
     let folds = needed.iter().filter(|n| matches!(p.node(**n).op, Op::Fold { .. })).map(|n| p.space_of(*n));
@@ -59,7 +59,7 @@ pub(crate) fn stays_together(p: &Program, sinks: &[Sink], first: Space) -> bool 
         inside && p.between(first, s).first().is_some_and(|s| matches!(p.space(*s).region, Region::Guard(..)))
     };
     let loaded = |b: &Buf| needed.iter().any(|n| matches!(p.node(*n).op, Op::Load(from, _) if from == *b));
-    let in_place = |s: &Sink| matches!(s, Sink::Write { space, buf, .. } if *space != first && loaded(buf));
+    let in_place = |s: &Sink| matches!(s, Sink::Write { buf, .. } if loaded(buf));
     !sinks.iter().any(in_place) && !sinks.iter().map(|s| p.sink_parts(s).0).chain(folds).any(guarded)
 }
 

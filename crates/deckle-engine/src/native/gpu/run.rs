@@ -14,7 +14,7 @@ use crate::native::grid::{self, Lists};
 use crate::native::outside::Input;
 use crate::native::run::{self, Memory};
 use deckle_ir::kernel::{Kernel, Node, Op, ROOT, Sink};
-use deckle_ir::loops::{Access, GridLaunch, RECORD};
+use deckle_ir::loops::{Access, GridLaunch, RECORD, SplitRows};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_runtime::Buffer;
 use std::cell::{Cell, RefCell};
@@ -237,20 +237,22 @@ impl<'a, P: Port> Run<'a, P> {
         Ok(all)
     }
 
-    /// Adds the lists for rows that are split; where there are none, nothing looks at them.
-    fn pass_lists(&self, lists: Lists, partial: &[ScalarType], passed: &mut Vec<Mem<P>>) -> Result<(), Failure> {
+    /// Adds the lists for rows that are split; where there are none, functions look at the totals at most.
+    fn pass_lists(&self, lists: Lists, rows: &SplitRows, passed: &mut Vec<Mem<P>>) -> Result<(), Failure> {
         let new = |count: i64, ty: ScalarType| {
             let bytes = usize::try_from(count).ok().and_then(|n| n.checked_mul(ty.bytes())).unwrap_or(usize::MAX);
             Mem::new(&self.on.unit, bytes, "a list of long rows")
         };
         let totals = new(2, ScalarType::I64)?;
+        if lists.used || rows.lengths.is_some() {
+            self.unit().ask(self.unit().port.zero(totals.block()?, totals.bytes()))?;
+        }
         if !lists.used {
-            passed.extend(vec![totals; 3 + partial.len()]);
+            passed.extend(vec![totals; 3 + rows.partial.len()]);
             return Ok(());
         }
-        self.unit().ask(self.unit().port.zero(totals.block()?, totals.bytes()))?;
         passed.extend([totals, new(lists.pieces, ScalarType::I64)?, new(lists.rows, ScalarType::I64)?]);
-        for ty in partial {
+        for ty in &rows.partial {
             passed.push(new(lists.pieces, *ty)?);
         }
         Ok(())
@@ -272,7 +274,7 @@ impl<'a, P: Port> Run<'a, P> {
             passed.push(Mem::new(&self.on.unit, bytes, "a list of partial results")?);
         }
         if let (Some(lists), Some(rows)) = (calls.rows, &launch.rows) {
-            self.pass_lists(lists, &rows.partial, &mut passed)?;
+            self.pass_lists(lists, rows, &mut passed)?;
         }
         let buffers = passed.iter().map(|mem| Ok((mem.block()?, mem.bytes())));
         let buffers = buffers.collect::<Result<Vec<_>, Failure>>()?;
