@@ -205,7 +205,7 @@ fn threads_of_a_gpu_share_points_as_results_allow() {
     is("def main(xs: [int]) = scan_incl(+, xs)", "grid 256 rounds 4", &["one", "grid 64 rounds 2", parts]);
     is("def main(xs: [real]) = fold_ordered(\\s x -> 0.5 * s + x, 0.0, xs)", "one", &["one"]);
     let rows = "def main(rows: [[real]]) = [ sum(r) : r in rows ]";
-    is(rows, "grid 256 groups 256 at_least 2048", &["grid 64 groups 64 at_least 3"]);
+    is(rows, "grid 256 groups 256 at_least 2048 split 32768", &["grid 64 groups 64 at_least 3"]);
     let product = "[ [ sum([ x * y : x in row; y in column ]) : column in transpose(b) ] : row in a ]";
     let product = format!("def main(a: [f32; n, m], b: [f32; m, k]) = {product}");
     let tiles = "grid 256 tiles 8 x 8 across 16 deep 8 at_least 262144";
