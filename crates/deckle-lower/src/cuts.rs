@@ -119,6 +119,10 @@ pub struct Cuts {
     pub sort_block: usize,
     /// Runs of at most as many elements are sorted by comparisons.
     pub sort_small: usize,
+    /// The entries of a thread in a round of a sort on a grid, and the most parts.
+    pub sort_each: u32,
+    /// See [`Cuts::sort_each`].
+    pub sort_parts: i64,
 
     // Scatters.
     /// The least points for each element of a copy that is scattered into.
@@ -214,6 +218,8 @@ impl Default for Cuts {
             many_rows: 1 << 16,
             sort_block: 1 << 15,
             sort_small: 256,
+            sort_each: 16,
+            sort_parts: 1 << 11,
             points_for_copied: 4,
             least_copied: 1 << 10,
             copied: 1 << 22,
@@ -290,6 +296,8 @@ impl Cuts {
             many_rows: 5,
             sort_block: 2,
             sort_small: 3,
+            sort_each: 2,
+            sort_parts: 3,
             points_for_copied: 1,
             least_copied: 2,
             copied: 16,

@@ -8,16 +8,17 @@
 use crate::chunk::{ChunkSizes, Chunks, Unchunked, Whole, chunk, is_chunked};
 use crate::cuts::Cuts;
 use crate::flatten::{self, flatten};
-use crate::lower::{GridPurpose, LoweredKernel, NotLowered, Purpose, lower_gpu, lower_kernel};
+use crate::lower::{GridPurpose, LoweredKernel, NotLowered, Purpose, grid_sort, lower_gpu, lower_kernel};
 use crate::reuse::reuse;
 use crate::simplify::simplify;
 use deckle_diag::{Code, Diagnostic};
 use deckle_ir::array::{self, Function};
 use deckle_ir::entity::Func;
 use deckle_ir::kernel::{self, Kernel, Step};
-use deckle_ir::loops::{self, GridLaunch, Launch};
+use deckle_ir::loops::{self, GridLaunch, GridSort, Launch};
 use deckle_ir::schedule::Schedule;
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::time::{Duration, Instant};
 
@@ -216,6 +217,26 @@ pub fn grids(
     passes.run(Stage::Loop, || following(program, given, &lower))
 }
 
+/// The functions that sort on the grids of a GPU, if the program sorts.
+///
+/// # Errors
+/// A bug of the pass.
+pub fn grid_sorts(
+    program: &kernel::Program,
+    purpose: GridPurpose,
+    passes: &mut Passes,
+) -> Result<Option<GridSort>, Box<Diagnostic>> {
+    let mut types = None;
+    for step in steps(&program.steps) {
+        if let Step::Sort { keys, .. } = step {
+            types.get_or_insert_with(BTreeSet::new).extend(keys.iter().map(|b| program.bufs[b.index()].elem));
+        }
+    }
+    let Some(types) = types else { return Ok(None) };
+    let types = Vec::from_iter(types);
+    passes.time(Stage::Loop, || grid_sort(&types, purpose)).map(Some).map_err(bug)
+}
+
 /// Lowers a kernel, given its number and the schedule that its functions are to follow.
 type LowerKernel<'a, L> = dyn Fn(&Kernel, usize, Option<&Schedule>) -> Result<LoweredKernel<L>, NotLowered> + 'a;
 
@@ -261,20 +282,26 @@ fn bug(message: String) -> Box<Diagnostic> {
 }
 
 /// All kernels of some steps, in the order of the text.
-pub fn each(steps: &[Step]) -> Vec<&Kernel> {
-    fn add<'s>(steps: &'s [Step], all: &mut Vec<&'s Kernel>) {
-        for step in steps {
-            match step {
-                Step::Run(kernel) => all.push(kernel),
-                Step::If(_, yes, no) => [yes, no].into_iter().for_each(|steps| add(steps, all)),
-                Step::While { test, body, .. } => [test, body].into_iter().for_each(|steps| add(steps, all)),
-                _ => {}
-            }
+pub fn each(all: &[Step]) -> Vec<&Kernel> {
+    let mut kernels = Vec::new();
+    for step in steps(all) {
+        if let Step::Run(kernel) = step {
+            kernels.push(kernel);
         }
     }
-    let mut all = Vec::new();
-    add(steps, &mut all);
-    all
+    kernels
+}
+
+/// All steps, with those inside others after these.
+fn steps(all: &[Step]) -> Vec<&Step> {
+    let mut found = Vec::new();
+    for step in all {
+        found.push(step);
+        if let Step::If(_, one, other) | Step::While { test: one, body: other, .. } = step {
+            found.extend(steps(one).into_iter().chain(steps(other)));
+        }
+    }
+    found
 }
 
 /// The passes that have run.

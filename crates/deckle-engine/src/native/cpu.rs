@@ -4,7 +4,7 @@
 use crate::Settings;
 use crate::native::codes::Codes;
 use crate::native::compile::{Compiled, Entries, Entry, Make};
-use crate::native::device::Device;
+use crate::native::device::{Device, Sort};
 use crate::native::fault::Failure;
 use crate::native::gpu::Remote;
 use crate::native::host;
@@ -100,6 +100,10 @@ impl Device for Cpu<'_> {
     fn leave(&self, mem: &Buffer, bytes: usize) -> Result<Remote, Failure> {
         let bytes = (bytes <= mem.len()).then_some(bytes).ok_or_else(|| Failure::bug("a result that is too short"))?;
         Ok(Remote::Here(mem.slice(0, bytes)))
+    }
+
+    fn sort(&self, memory: &Memory<'_, Self>, sort: &Sort<'_>) -> Result<Buffer, Failure> {
+        self.sorted(memory, sort)
     }
 
     fn get(&self, mem: &Buffer) -> Result<Buffer, Failure> {

@@ -4,7 +4,7 @@ use crate::native::early::Coming;
 use crate::native::fault::Failure;
 use crate::native::gpu::Remote;
 use crate::native::run::Memory;
-use deckle_ir::kernel::Kernel;
+use deckle_ir::kernel::{Buf, Kernel};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_runtime::Buffer;
 
@@ -25,6 +25,21 @@ impl Handle for Buffer {
     fn is_alone(&mut self) -> bool {
         self.is_unique()
     }
+}
+
+/// What is to be sorted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sort<'a> {
+    /// The keys, the most significant component first.
+    pub keys: &'a [Buf],
+    /// The number of elements.
+    pub len: i64,
+    /// Where rows begin, which are sorted separately. Without it, all have the same length.
+    pub offsets: Option<Buf>,
+    /// The number of rows.
+    pub rows: i64,
+    /// The name of the result.
+    pub name: &'a str,
 }
 
 /// Where kernels run.
@@ -87,6 +102,9 @@ pub(crate) trait Device: Sized {
     /// Runs the kernel of that number. Returns whether no check failed. With `defer`, a failed check may be noticed later: the next read of
     /// memory, or [`Device::settle`], then fails with [`Failure::Unlocated`].
     fn run(&self, memory: &Memory<'_, Self>, kernel: &Kernel, at: usize, defer: bool) -> Result<bool, Failure>;
+
+    /// The stable order of keys within rows, as the numbers of elements.
+    fn sort(&self, memory: &Memory<'_, Self>, sort: &Sort<'_>) -> Result<Self::Mem, Failure>;
 
     /// Waits for deferred kernels; an error if a check has failed in them.
     fn settle(&self) -> Result<(), Failure> {

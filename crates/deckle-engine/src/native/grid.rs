@@ -9,12 +9,12 @@ use crate::native::rows::LongCodes;
 use crate::native::run::Memory;
 use deckle_diag::{Diagnostic, Span};
 use deckle_ir::kernel::{Kernel, Node};
-use deckle_ir::loops::{Function, Gathers, GridLaunch, Stores};
+use deckle_ir::loops::{Function, Gathers, GridLaunch, GridSort, Stores};
 use deckle_ir::schedule::Schedule;
 use deckle_llvm::Pipeline;
 use deckle_lower::cuts::Cuts;
 use deckle_lower::lower::{GridPurpose, LoweredKernel};
-use deckle_lower::pipeline::{Passes, grids};
+use deckle_lower::pipeline::{Passes, grid_sorts, grids};
 
 /// How kernels are laid out on a grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +47,27 @@ pub(crate) fn lowered(
     given: Option<&Schedule>,
 ) -> Result<Vec<LoweredKernel<GridLaunch>>, Box<Diagnostic>> {
     grids(&plan.program, layout.purpose(plan), given, &mut Passes::default())
+}
+
+/// All functions of a program.
+#[derive(Debug)]
+pub(crate) struct Grids {
+    /// The launches of each kernel.
+    pub launches: Vec<Vec<GridLaunch>>,
+    /// The functions that sort, if the program does.
+    pub sorts: Option<GridSort>,
+}
+
+impl Grids {
+    pub(crate) fn new(plan: &Plan, layout: Layout, given: Option<&Schedule>) -> Result<Grids, Box<Diagnostic>> {
+        let launches = lowered(plan, layout, given)?.into_iter().map(|k| k.launches).collect();
+        Ok(Grids { launches, sorts: grid_sorts(&plan.program, layout.purpose(plan), &mut Passes::default())? })
+    }
+
+    pub(crate) fn functions(&self) -> impl Iterator<Item = &Function> {
+        let sorts = self.sorts.iter().flat_map(GridSort::functions);
+        self.launches.iter().flatten().flat_map(GridLaunch::functions).chain(sorts)
+    }
 }
 
 /// The launches of functions, in order, and what all of them are passed.

@@ -18,6 +18,7 @@ mod plan;
 mod rows;
 mod run;
 mod scatter;
+mod sort;
 
 pub use deckle_interp::simt::Order;
 pub(crate) use fault::{CLOSED, Failure, unfit};

@@ -2,13 +2,14 @@
 //!
 //! `deckle explain --ir` prints a program at any stage ([`show`]), `deckle explain --timing` the time of each pass ([`Timings`]).
 
+use crate::native::grid::Grids;
 use crate::native::plan::Plan;
 use crate::native::{Layout, Options, bug, gpu, grid, unloadable, whole};
 use deckle_diag::Diagnostic;
 use deckle_ir::array;
 use deckle_ir::entity::Func;
 use deckle_ir::kernel::Step;
-use deckle_ir::loops::{Function, GridLaunch, Launch};
+use deckle_ir::loops::{Function, Launch};
 use deckle_ir::schedule::Schedule;
 use deckle_llvm::{Compiler, Gpu, Origin, Pipeline, emit, fuses_here, gathers_here, stores_here};
 use deckle_lower::chunk::Chunks;
@@ -170,8 +171,7 @@ pub fn ptx(program: &array::Program, func: Func, options: Options, target: &Gpu)
 }
 
 fn functions_on_grid(plan: &Plan) -> Result<Vec<Function>, Box<Diagnostic>> {
-    let kernels = grid::lowered(plan, Layout::default(), None)?;
-    Ok(kernels.iter().flat_map(|k| &k.launches).flat_map(GridLaunch::functions).cloned().collect())
+    Ok(Grids::new(plan, Layout::default(), None)?.functions().cloned().collect())
 }
 
 /// Those of each kernel.

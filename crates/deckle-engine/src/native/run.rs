@@ -3,7 +3,7 @@
 use crate::Settings;
 use crate::native::cpu::Cpu;
 use crate::native::data::buffer_of;
-use crate::native::device::{Device, Handle};
+use crate::native::device::{Device, Handle, Sort};
 use crate::native::fault::Failure;
 use crate::native::gpu::Kept;
 use crate::native::host::{Host, Known};
@@ -13,14 +13,12 @@ use deckle_io::tree;
 use deckle_ir::array::BinOp;
 use deckle_ir::fault::{self, Fault};
 use deckle_ir::kernel::{self, Buf, Kernel, Node, Op, Program, Rep, Rows, Step, Stream};
-use deckle_ir::scalar::ScalarType;
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
 use deckle_lower::cuts::Cuts;
+use deckle_runtime::Data;
 use deckle_runtime::chunk::{ChunkScheduler, Done};
-use deckle_runtime::sort::{self, Key, Segments};
 use deckle_runtime::stream::{Ahead, Behind, Sink, Sizes};
-use deckle_runtime::{Buffer, Data, OverBudget, Pool};
 use smallvec::{SmallVec, smallvec};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
@@ -575,68 +573,16 @@ impl<D: Device> Machine<'_, D> {
         bytes.filter(|b| *b as u64 <= limit).ok_or_else(|| Failure::TooLarge(data.name.clone(), n, data.span))
     }
 
-    /// A buffer of this machine with what is in another.
-    fn fetch(&self, b: Buf) -> Result<Buffer, Failure> {
-        self.memory.device.get(self.memory.buffer(b)?)
-    }
-
     fn sort(&mut self, order: Buf, keys: &[Buf], len: Node, offsets: Option<Buf>, rows: Node) -> Result<(), Failure> {
-        let (len, rows) = (self.memory.host().int(len)?, self.memory.host().int(rows)?);
-        let settings = self.memory.settings;
+        let (len, rows) = (self.memory.host().int(len)?.max(0), self.memory.host().int(rows)?.max(0));
         let data = &self.memory.program.bufs[order.index()];
-        let bytes = usize::try_from(len).ok().and_then(|n| n.checked_mul(8)).unwrap_or(usize::MAX);
-        let over = |e| Failure::Memory(e, data.span);
-        let mut result = settings.pool.alloc(bytes, &data.name).map_err(over)?;
-        let offsets = match offsets {
-            Some(b) => self.fetch(b)?,
-            None => equal_offsets(len, rows, &settings.pool).map_err(over)?,
-        };
-        let offsets = offsets.as_slice::<i64>();
-        let segments = Segments::Offsets(&offsets[..=(rows as usize).min(offsets.len().saturating_sub(1))]);
-        let buffers = keys.iter().map(|b| Ok((self.fetch(*b)?, *b))).collect::<Result<Vec<_>, Failure>>()?;
-        let mut columns = Vec::new();
-        for (buffer, b) in &buffers {
-            let (elem, len) = (self.memory.program.bufs[b.index()].elem, result.len() / 8);
-            if buffer.slice(0, len * elem.bytes()).unwritten().is_some() {
-                return Err(Failure::Bug(format!("{b} is sorted, but not all of it has been written")));
-            }
-            columns.push(column(buffer, elem, len));
-        }
-        let to = result.get_mut::<i64>().ok_or_else(|| Failure::bug("an order of a sort that is shared"))?;
-        let sizes = sort::Sizes { block: self.plan.cuts.sort_block, small: self.plan.cuts.sort_small };
-        sort::argsort(&columns, segments, sizes, &settings.team, &settings.pool, to).map_err(|e| match e {
-            sort::Error::OverBudget(e) => over(e),
-            sort::Error::Interrupted => Failure::Interrupted,
+        let sort = Sort { keys, len, offsets, rows, name: &data.name };
+        let mem = self.memory.device.sort(&self.memory, &sort).map_err(|failure| match failure {
+            Failure::Memory(e, _) => Failure::Memory(e, data.span),
+            other => other,
         })?;
-        let mem = self.memory.device.put(result, &data.name)?;
         self.memory.hold(order, mem);
         Ok(())
-    }
-}
-
-/// The offsets of `rows` rows of equal length, which have `len` elements together.
-fn equal_offsets(len: i64, rows: i64, pool: &Pool) -> Result<Buffer, OverBudget> {
-    let each = len.checked_div(rows).unwrap_or(0);
-    let bytes = usize::try_from(rows).ok().and_then(|n| n.checked_add(1)?.checked_mul(8)).unwrap_or(usize::MAX);
-    let mut offsets = pool.alloc(bytes, "the offsets of sorted rows")?;
-    let all = offsets.get_mut::<i64>().unwrap_or_default();
-    all.iter_mut().zip(0..).for_each(|(at, i)| *at = each * i);
-    Ok(offsets)
-}
-
-fn column(buffer: &Buffer, ty: ScalarType, n: usize) -> Key<'_> {
-    match ty {
-        ScalarType::Bool => Key::Bool(&buffer.as_slice()[..n]),
-        ScalarType::I8 => Key::I8(&buffer.as_slice()[..n]),
-        ScalarType::I16 => Key::I16(&buffer.as_slice()[..n]),
-        ScalarType::I32 => Key::I32(&buffer.as_slice()[..n]),
-        ScalarType::I64 => Key::I64(&buffer.as_slice()[..n]),
-        ScalarType::U8 => Key::U8(&buffer.as_slice()[..n]),
-        ScalarType::U16 => Key::U16(&buffer.as_slice()[..n]),
-        ScalarType::U32 => Key::U32(&buffer.as_slice()[..n]),
-        ScalarType::U64 => Key::U64(&buffer.as_slice()[..n]),
-        ScalarType::F32 => Key::F32(&buffer.as_slice()[..n]),
-        ScalarType::F64 => Key::F64(&buffer.as_slice()[..n]),
     }
 }
 

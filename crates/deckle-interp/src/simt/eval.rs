@@ -13,6 +13,7 @@ use deckle_ir::scalar_eval;
 pub(super) fn define(w: &mut Warp<'_>, v: Val, expr: &Expr, memory: &mut Memory<'_>) -> Result<(), SimError> {
     match *expr {
         Expr::Shuffle(how, of, by) => return shuffle(w, v, how, of, by),
+        Expr::Ballot(of) => return ballot(w, v, of),
         Expr::Load { buf, at, mask } => {
             for t in w.active() {
                 for lane in 0..w.lanes(v) {
@@ -76,8 +77,8 @@ fn lane_of(w: &Warp<'_>, expr: &Expr, t: u32, lane: u16) -> Scalar {
             Axis::Blocks => w.place.1 as i64,
             Axis::Thread => i64::from(w.place.2 + t),
         }),
-        // These two are for the warp as a whole.
-        Expr::Load { .. } | Expr::Shuffle(..) => Scalar::zero(ScalarType::I64),
+        // These are for the warp as a whole.
+        Expr::Load { .. } | Expr::Shuffle(..) | Expr::Ballot(_) => Scalar::zero(ScalarType::I64),
     }
 }
 
@@ -115,6 +116,17 @@ fn shuffle(w: &mut Warp<'_>, v: Val, how: Shuffle, of: Val, by: Val) -> Result<(
         };
         let s = all.get(from as usize).copied().unwrap_or(all[t as usize]);
         w.set(v, t, 0, s);
+    }
+    Ok(())
+}
+
+fn ballot(w: &mut Warp<'_>, v: Val, of: Val) -> Result<(), SimError> {
+    if !w.full() {
+        return Err(SimError::Divergent { what: "ballot", block: w.place.0 });
+    }
+    let bits = w.active().filter(|t| w.holds(of, *t, 0)).fold(0u32, |bits, t| bits | 1 << t);
+    for t in w.active() {
+        w.set(v, t, 0, Scalar::U32(bits));
     }
     Ok(())
 }

@@ -124,6 +124,24 @@ fn block_sum(with_barrier: bool) -> Builder {
 }
 
 #[test]
+fn all_threads_of_a_warp_see_its_ballot() {
+    let mut b = Builder::for_gpu("ballot", 64);
+    let out = b.buffer(I64, Access::Write);
+    let t = thread(&mut b);
+    let seven = b.i64(7);
+    let rest = b.binary(BinOp::Rem, t, seven);
+    let zero = b.i64(0);
+    let is_multiple = b.binary(BinOp::Eq, rest, zero);
+    let bits = b.let_(Expr::Ballot(is_multiple));
+    let bits = b.cast(I64, bits);
+    b.store(out, t, bits);
+    let mut buffers = [ints(&[0; 64])];
+    assert_eq!(simulate(b, 1, &mut buffers, &[]), Ok([0; RECORD]));
+    let expected = |warp: u32| (0..32).filter(|t| (32 * warp + t).is_multiple_of(7)).map(|t| 1i128 << t).sum::<i128>();
+    assert_eq!(to_ints(&buffers[0]), [[expected(0); 32], [expected(1); 32]].concat());
+}
+
+#[test]
 fn a_block_sums_by_shuffles_and_shared_memory() {
     let items: Vec<i64> = (0..256).map(|k| k * k).collect();
     let mut buffers = [ints(&items), ints(&[0])];

@@ -348,7 +348,7 @@ pub enum Step {
     /// Makes a check, a node of the root.
     Check(Node),
     /// Fills `order`: for each row the positions of its elements in the buffers of the keys, in ascending order of these, stable. Offsets give the rows;
-    /// without them, there is one row.
+    /// without them, all have the same length.
     Sort {
         /// Of `i64`, with the length of the keys.
         order: Buf,

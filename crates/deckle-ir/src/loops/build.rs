@@ -217,7 +217,7 @@ impl Builder {
     fn shared(&self, expr: &Expr) -> bool {
         match expr {
             Expr::Load { buf, .. } => self.function.buffers.get(buf.index()).is_some_and(|p| p.access == Access::Read),
-            Expr::Failed | Expr::Shuffle(..) => false,
+            Expr::Failed | Expr::Shuffle(..) | Expr::Ballot(_) => false,
             _ => true,
         }
     }

@@ -283,6 +283,83 @@ pub struct Tiles {
     pub at_least: i64,
 }
 
+/// The functions that sort on a grid of threads. An *entry* is a word of `u64`, by some digits of which it is sorted, one after another from the lowest on.
+///
+/// An element is a key of several *columns*, each an array or the number of the row that the element is in. A column adds to the word of each entry what is told apart by it: the *ordinal* of a value, an unsigned
+/// integer, less the least one, shifted. Where a word has room for the number of the element too, that is in its lowest bits; otherwise an entry has a second word, of `i64`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GridSort {
+    /// For each type of values.
+    pub columns: Vec<(ScalarType, SortColumn)>,
+    /// As [`SortColumn::fill`], of rows: is passed their offsets, and their number as the least ordinal.
+    pub rows: Function,
+    /// As [`SortColumn::fill`], of rows of equal length, which is the least ordinal: is passed no values.
+    pub equal_rows: Function,
+    /// Numbers elements: is passed the numbers, and their count.
+    pub number: Function,
+    /// Returns the numbers in the lowest bits of words: is passed the words and the numbers, their count, and a mask.
+    pub numbers: Function,
+    /// Counts the entries of each part that have a digit. All three are passed the number of entries, the lowest bit of the digit, the entries of a part and the number of parts. It is passed the words, and the
+    /// counts: of the first digit in each part, then of the second, and so on.
+    pub count: Function,
+    /// Replaces the counts by those of all parts before. Block `i` takes digit `i`. It is passed the counts, and a list of totals.
+    pub places: Function,
+    /// Moves entries to their places: is passed words, counts, totals, and the words of the sorted entries.
+    pub move_words: Function,
+    /// The same with numbers beside words: these are passed last, the sorted ones after the others.
+    pub move_pairs: Function,
+    /// The bits of a digit.
+    pub bits: u32,
+    /// A part has a multiple of so many entries.
+    pub round: i64,
+    /// The maximal number of parts.
+    pub parts: i64,
+}
+
+/// The functions for the values of a column.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SortColumn {
+    /// Computes the greatest complement of an ordinal, and the greatest ordinal: is passed the values and two numbers of `u64` that are zero, and how many values there are.
+    pub measure: Function,
+    /// Adds to words: is passed the values, the numbers of the elements, and the words; then how many elements there are, the least ordinal, the shift, and how a word begins ([`SortFill`]).
+    pub fill: Function,
+}
+
+/// How a function begins to fill words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SortFill {
+    /// It adds to what is there. Element `i` is number `i`.
+    Add = 0,
+    /// Words are 0.
+    Zero = 1,
+    /// Words are numbers of elements.
+    Number = 2,
+    /// It adds to what is there, and elements are numbered by the list.
+    AddListed = 4,
+    /// Words are 0, and elements are numbered by the list.
+    ZeroListed = 5,
+}
+
+impl GridSort {
+    /// All functions.
+    pub fn functions(&self) -> impl Iterator<Item = &Function> {
+        let columns = self.columns.iter().flat_map(|(_, column)| [&column.measure, &column.fill]);
+        let others = [&self.rows, &self.equal_rows, &self.number, &self.numbers, &self.count, &self.places];
+        columns.chain(others).chain([&self.move_words, &self.move_pairs])
+    }
+
+    /// The entries of a part, of so many.
+    pub fn points(&self, all: i64) -> i64 {
+        let rounds = all / self.parts / self.round;
+        (rounds + 1) * self.round
+    }
+
+    /// The functions for values of a type.
+    pub fn column(&self, ty: ScalarType) -> Option<&SortColumn> {
+        self.columns.iter().find(|(t, _)| *t == ty).map(|(_, column)| column)
+    }
+}
+
 /// The assignment of parts of the outermost dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parts {

@@ -25,7 +25,7 @@
 //! On a CPU a function runs on one thread; the calls of one kernel differ in their scalar parameters. On a GPU
 //! ([`Function::block`] is not 0) it runs on all threads of all blocks of a grid at once; [`Expr::Id`] distinguishes them. Threads of a block
 //! share [`Local`]s of kind [`Place::Shared`] and synchronise at [`Stmt::Barrier`], which all or none of them reach. 32 successive threads are a warp
-//! and can exchange values by [`Expr::Shuffle`] or order their accesses by [`Stmt::WarpBarrier`], which all of them reach together.
+//! and can exchange values by [`Expr::Shuffle`] and [`Expr::Ballot`] or order their accesses by [`Stmt::WarpBarrier`], which all of them reach together.
 
 mod build;
 mod fold;
@@ -42,8 +42,8 @@ mod walk;
 
 pub use build::Builder;
 pub use launch::{
-    Copies, GridLaunch, Launch, Lengths, Long, Owned, Parts, Phase, Rows, ScanLevel, SplitRows, Tiles, Turns, Wide,
-    Work,
+    Copies, GridLaunch, GridSort, Launch, Lengths, Long, Owned, Parts, Phase, Rows, ScanLevel, SortColumn, SortFill,
+    SplitRows, Tiles, Turns, Wide, Work,
 };
 pub use parse::parse;
 pub use typing::{Names, regroups};
@@ -420,4 +420,6 @@ pub enum Expr {
     /// `shuffle xor (x1, x2)` — the value of another thread of the warp. GPU only; scalars; the second operand is `i64` and counts
     /// modulo 32.
     Shuffle(Shuffle, Val, Val),
+    /// `ballot(x1)` — in which threads of the warp a scalar `bool` is `true`: a bit for each, that of the first the lowest. GPU only. `u32`.
+    Ballot(Val),
 }

@@ -299,6 +299,7 @@ impl Reader<'_> {
                 let [v, by] = self.operands()?;
                 Expr::Shuffle(how, v, by)
             }
+            "ballot" => Expr::Ballot(self.operands::<1>()?[0]),
             word => return self.scalar_op(word),
         })
     }

@@ -198,6 +198,7 @@ impl Display for Expr {
             Expr::Unaligned(buf) => write!(f, "unaligned {buf}"),
             Expr::Failed => f.write_str("failed"),
             Expr::Id(axis) => write!(f, "id {}", word(&AXES, axis)),
+            Expr::Ballot(v) => write!(f, "ballot({v})"),
             Expr::Shuffle(how, v, by) => write!(f, "shuffle {} ({v}, {by})", word(&SHUFFLES, how)),
         }
     }

@@ -66,6 +66,10 @@ fn everything(block: u32) -> Function {
         b.store(shared, thread, other);
         let before = b.fetch_add(counts, zero, thread);
         b.store(shared, thread, before);
+        let is_first = b.binary(BinOp::Eq, thread, zero);
+        let bits = b.let_(Expr::Ballot(is_first));
+        let bits = b.cast(I64, bits);
+        b.store(shared, thread, bits);
     }
     b.finish().unwrap()
 }

@@ -162,6 +162,7 @@ impl Names<'_> {
                     ty => Err(format!("shuffle of {ty}")),
                 }
             }
+            Expr::Ballot(v) => self.expect(v, ScalarType::Bool.into()).map(|()| ScalarType::U32.into()),
         }
     }
 }

@@ -250,7 +250,7 @@ impl Verifier<'_> {
 
     fn let_(&mut self, v: Val, expr: &Expr) {
         operands(expr, |o| self.using(o));
-        if matches!(expr, Expr::Id(_) | Expr::Shuffle(..)) {
+        if matches!(expr, Expr::Id(_) | Expr::Shuffle(..) | Expr::Ballot(_)) {
             self.threads("an expression");
         }
         let names = self.function.names();

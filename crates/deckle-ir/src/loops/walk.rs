@@ -12,6 +12,7 @@ pub fn operands(expr: &Expr, mut see: impl FnMut(Val)) {
         | Expr::Cast(_, a)
         | Expr::Bitcast(_, a)
         | Expr::Total(_, a)
+        | Expr::Ballot(a)
         | Expr::Lane(a, _) => see(a),
         Expr::Binary(_, a, b)
         | Expr::Assoc(_, a, b)
@@ -43,6 +44,7 @@ pub(super) fn renamed(expr: &Expr, of: impl Fn(Val) -> Val) -> Expr {
         Expr::Cast(ty, a) => Expr::Cast(ty, of(a)),
         Expr::Bitcast(ty, a) => Expr::Bitcast(ty, of(a)),
         Expr::Total(op, a) => Expr::Total(op, of(a)),
+        Expr::Ballot(a) => Expr::Ballot(of(a)),
         Expr::Lane(a, k) => Expr::Lane(of(a), k),
         Expr::Binary(op, a, b) => Expr::Binary(op, of(a), of(b)),
         Expr::Assoc(op, a, b) => Expr::Assoc(op, of(a), of(b)),

@@ -77,6 +77,11 @@ impl Writer<'_> {
             Expr::Failed => self.failed(),
             Expr::Id(axis) => self.id(axis),
             Expr::Shuffle(how, v, by) => self.shuffle(how, v, by),
+            Expr::Ballot(v) => {
+                let callee = "i32 @llvm.nvvm.vote.ballot.sync";
+                self.module.declare(format!("{callee}(i32, i1)"));
+                self.op(format!("call {callee}(i32 -1, i1 {})", self.name(v)))
+            }
         }
     }
 

@@ -35,6 +35,10 @@ fn kernels_become_ptx() {
         let narrow = b.cast(ScalarType::F64, narrow);
         x = b.add(x, narrow);
     }
+    let positive = b.lt(zero, x);
+    let ballot = b.let_(Expr::Ballot(positive));
+    let ballot = b.cast(ScalarType::F64, ballot);
+    x = b.add(x, ballot);
     let four = b.i64(4);
     let slot = b.binary(BinOp::Rem, t, four);
     b.store(partial, slot, x);

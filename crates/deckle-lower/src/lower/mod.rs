@@ -12,6 +12,7 @@ mod edges;
 mod emit;
 mod folds;
 mod gpu;
+mod gpu_sort;
 mod gpu_tile;
 mod group;
 mod lanes;
@@ -35,6 +36,7 @@ mod tile;
 mod turns;
 
 pub use gpu::{GridPurpose, lower_gpu};
+pub use gpu_sort::grid_sort;
 pub(crate) use gpu_tile::PAD;
 pub use rows::lower_long;
 

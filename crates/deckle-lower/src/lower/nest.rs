@@ -21,7 +21,8 @@ use crate::facts::nest::{dense, is_flat_position, is_one, sizes};
 use crate::facts::{Facts, carried_by};
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{Node, Region, Space};
-use deckle_ir::loops::{LoopHint, Val, WARP};
+use deckle_ir::loops::{Expr, LoopHint, Val, WARP};
+use deckle_ir::scalar::Scalar;
 use deckle_ir::schedule::{Level, Nest, Take, Walk, Walks, find};
 use std::collections::BTreeSet;
 
@@ -117,6 +118,13 @@ impl Emitter<'_> {
                 let (a, b) = (self.b.binary(BinOp::Ge, at[k], first), self.b.lt(at[k], end));
                 let both = self.b.and(a, b);
                 within = self.b.and(within, both);
+            }
+            if number.is_some() {
+                // The groups of a warp take the same way: their threads exchange values there.
+                let outside = self.b.not(within);
+                let outside = self.b.let_(Expr::Ballot(outside));
+                let none = self.constant(Scalar::U32(0));
+                within = self.b.binary(BinOp::Eq, outside, none);
             }
             self.b.begin_if(within);
             let count = self.facts.assume_interiors(&spaces, over.items);

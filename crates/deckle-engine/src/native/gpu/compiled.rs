@@ -7,7 +7,7 @@ use crate::native::gpu::Unit;
 use crate::native::gpu::kept::Kept;
 use crate::native::gpu::port::Port;
 use crate::native::gpu::run::{Run, Traffic};
-use crate::native::grid::{self, Layout};
+use crate::native::grid::{Grids, Layout};
 use crate::native::outside::{Input, collected, validated};
 use crate::native::pipeline::Timings;
 use crate::native::plan::Plan;
@@ -17,7 +17,7 @@ use deckle_io::tree;
 use deckle_ir::array;
 use deckle_ir::entity::Func;
 use deckle_ir::kernel::{self, Op};
-use deckle_ir::loops::{Function, GridLaunch};
+use deckle_ir::loops::Function;
 use deckle_ir::schedule::Schedule;
 use deckle_ir::value::Value;
 use deckle_runtime::Data;
@@ -39,7 +39,7 @@ type Load<'a, P> = dyn Fn(&[Function]) -> Result<<P as Port>::Code, Box<Diagnost
 pub(crate) struct OnUnit<P: Port> {
     pub(super) unit: Arc<Unit<P>>,
     pub(super) plan: Plan,
-    pub(super) launches: Vec<Vec<GridLaunch>>,
+    pub(super) grids: Grids,
     pub(super) layout: Layout,
     pub(super) code: P::Code,
     /// Whether a check may fail in a kernel.
@@ -56,12 +56,10 @@ impl<P: Port> OnUnit<P> {
         load: &Load<'_, P>,
     ) -> Result<OnUnit<P>, Box<Diagnostic>> {
         let plan = Plan::new(program, func, options, &mut Timings::default())?;
-        let kernels = grid::lowered(&plan, layout, given)?;
-        let launches: Vec<_> = kernels.into_iter().map(|k| k.launches).collect();
-        let functions: Vec<Function> = functions(&launches).cloned().collect();
-        let code = load(&functions)?;
+        let grids = Grids::new(&plan, layout, given)?;
+        let code = load(&grids.functions().cloned().collect::<Vec<_>>())?;
         let can_fail = plan.program.nodes.iter().any(|n| matches!(n.op, Op::Check { .. }));
-        Ok(OnUnit { unit, plan, launches, layout, code, can_fail })
+        Ok(OnUnit { unit, plan, grids, layout, code, can_fail })
     }
 
     pub(crate) fn program(&self) -> &kernel::Program {
@@ -69,11 +67,11 @@ impl<P: Port> OnUnit<P> {
     }
 
     pub(crate) fn functions(&self) -> impl Iterator<Item = &Function> {
-        functions(&self.launches)
+        self.grids.functions()
     }
 
     pub(crate) fn kernels(&self) -> usize {
-        self.launches.len()
+        self.grids.launches.len()
     }
 
     /// Runs it on values.
@@ -162,8 +160,4 @@ impl<P: Port> OnUnit<P> {
         };
         args.into_iter().enumerate().map(one).collect()
     }
-}
-
-fn functions(launches: &[Vec<GridLaunch>]) -> impl Iterator<Item = &Function> {
-    launches.iter().flatten().flat_map(GridLaunch::functions)
 }

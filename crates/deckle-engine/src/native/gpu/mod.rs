@@ -10,6 +10,7 @@
 //! | `feed.rs` | copies of the next chunk while kernels run |
 //! | `kept.rs` | results that stay on the device |
 //! | `compiled.rs` | compiled programs, and the repetition of runs that fail |
+//! | `sort.rs` | sorting |
 //! | `run.rs` | runs: the [`Device`](crate::native::device::Device) |
 //!
 //! # Failures
@@ -29,6 +30,7 @@ mod pool;
 mod port;
 mod run;
 mod simulator;
+mod sort;
 
 pub(crate) use compiled::{OnUnit, Taken};
 pub use kept::Kept;

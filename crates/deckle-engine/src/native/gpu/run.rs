@@ -1,7 +1,7 @@
 //! Runs of programs on a GPU: the [`Device`].
 
 use crate::Settings;
-use crate::native::device::{Device, Handle};
+use crate::native::device::{Device, Handle, Sort};
 use crate::native::early::Coming;
 use crate::native::fault::Failure;
 use crate::native::gpu::Unit;
@@ -14,7 +14,7 @@ use crate::native::grid::{self, Lists};
 use crate::native::outside::Input;
 use crate::native::run::{self, Memory};
 use deckle_ir::kernel::{Kernel, Node, Op, ROOT, Sink};
-use deckle_ir::loops::{Access, GridLaunch, RECORD, SplitRows};
+use deckle_ir::loops::{Access, Function, GridLaunch, RECORD, SplitRows};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_runtime::Buffer;
 use std::cell::{Cell, RefCell};
@@ -53,7 +53,7 @@ type Written<P> = Vec<(Mem<P>, Scalar, usize)>;
 
 /// A run.
 pub(super) struct Run<'a, P: Port> {
-    on: &'a OnUnit<P>,
+    pub(super) on: &'a OnUnit<P>,
     settings: &'a Settings,
     /// Whether the host waits after each kernel.
     careful: bool,
@@ -140,7 +140,7 @@ impl<'a, P: Port> Run<'a, P> {
     fn reset(&self) -> Result<(), Failure> {
         self.launched.set(0);
         self.seen.set(0);
-        self.unit().ask(self.unit().port.zero(self.records.block()?, self.records.bytes()))
+        self.clear(&self.records)
     }
 
     /// Whether a launch may have failed, or has a time to be read.
@@ -191,7 +191,7 @@ impl<'a, P: Port> Run<'a, P> {
     }
 
     /// Uploads an array that only the host has written.
-    fn bring(&self, mem: &Mem<P>) -> Result<(), Failure> {
+    pub(super) fn bring(&self, mem: &Mem<P>) -> Result<(), Failure> {
         mem.bring(|bytes| self.upload(mem, bytes))
     }
 
@@ -245,7 +245,7 @@ impl<'a, P: Port> Run<'a, P> {
         };
         let totals = new(2, ScalarType::I64)?;
         if lists.used || rows.lengths.is_some() {
-            self.unit().ask(self.unit().port.zero(totals.block()?, totals.bytes()))?;
+            self.clear(&totals)?;
         }
         if !lists.used {
             passed.extend(vec![totals; 3 + rows.partial.len()]);
@@ -276,32 +276,55 @@ impl<'a, P: Port> Run<'a, P> {
         if let (Some(lists), Some(rows)) = (calls.rows, &launch.rows) {
             self.pass_lists(lists, rows, &mut passed)?;
         }
+        let passed: Vec<&Mem<P>> = passed.iter().collect();
+        calls.all.iter().try_for_each(|(function, grid)| self.enqueue(function, *grid, &passed, &calls.scalars))
+    }
+
+    /// Enqueues a function.
+    pub(super) fn enqueue(
+        &self,
+        function: &Function,
+        grid: u64,
+        passed: &[&Mem<P>],
+        scalars: &[i64],
+    ) -> Result<(), Failure> {
         let buffers = passed.iter().map(|mem| Ok((mem.block()?, mem.bytes())));
         let buffers = buffers.collect::<Result<Vec<_>, Failure>>()?;
         let unit = self.unit();
-        for (function, grid) in calls.all {
-            if self.launched.get() == RECORDS {
-                self.look()?;
-                self.reset()?;
-            }
-            let written = function.buffers.iter().zip(&passed).filter(|(b, _)| b.access == Access::Write);
-            written.for_each(|(_, mem)| mem.forget());
-            let begun = self.settings.measured.then(|| unit.ask(unit.port.record(Lane::Compute))).transpose()?;
-            let launching = Launching {
-                function,
-                grid,
-                buffers: &buffers,
-                scalars: &calls.scalars,
-                records: self.records.block()?,
-                record: self.launched.get(),
-            };
-            unit.ask(unit.port.launch(&self.on.code, &launching))?;
-            if let Some(begun) = begun {
-                self.times.borrow_mut().push([begun, unit.ask(unit.port.record(Lane::Compute))?]);
-            }
-            self.launched()?;
+        if self.launched.get() == RECORDS {
+            self.look()?;
+            self.reset()?;
         }
-        Ok(())
+        let written = function.buffers.iter().zip(passed).filter(|(b, _)| b.access == Access::Write);
+        written.for_each(|(_, mem)| mem.forget());
+        let begun = self.settings.measured.then(|| unit.ask(unit.port.record(Lane::Compute))).transpose()?;
+        let (records, record) = (self.records.block()?, self.launched.get());
+        let launching = Launching { function, grid, buffers: &buffers, scalars, records, record };
+        unit.ask(unit.port.launch(&self.on.code, &launching))?;
+        if let Some(begun) = begun {
+            self.times.borrow_mut().push([begun, unit.ask(unit.port.record(Lane::Compute))?]);
+        }
+        self.launched()
+    }
+
+    /// Reads some bytes of arrays, from a byte of each on, and looks whether a launch has failed.
+    pub(super) fn read(&self, parts: &[(&Mem<P>, usize, usize)]) -> Result<Vec<u8>, Failure> {
+        if parts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let record = (&self.records, 8 * self.launched.get(), 8);
+        let len = parts.iter().map(|(_, _, len)| len).sum::<usize>();
+        let mut bytes = vec![0; 8 + len];
+        self.unit().read(&[&[record], parts].concat(), &mut bytes, self.interrupt())?;
+        self.count(|t| (t.copies_out, t.bytes_out) = (t.copies_out + 1, t.bytes_out + len as u64));
+        let mut word = [0; 8];
+        word.copy_from_slice(&bytes[..8]);
+        self.looked(word)?;
+        Ok(bytes.split_off(8))
+    }
+
+    pub(super) fn clear(&self, mem: &Mem<P>) -> Result<(), Failure> {
+        self.unit().ask(self.unit().port.zero(mem.block()?, mem.bytes()))
     }
 }
 
@@ -373,16 +396,8 @@ impl<P: Port> Device for Run<'_, P> {
         }
         // Of a small array all is read: the host will ask for it again.
         let (start, len) = if mem.bytes() <= SMALL { (0, mem.bytes()) } else { (from, size) };
-        let mut bytes = [0; 8 + SMALL];
-        let bytes = &mut bytes[..8 + len];
-        let record = (&self.records, 8 * self.launched.get(), 8);
-        self.unit().read(&[record, (mem, start, len)], bytes, self.interrupt())?;
-        self.count(|t| (t.copies_out, t.bytes_out) = (t.copies_out + 1, t.bytes_out + len as u64));
-        let (word, read) = bytes.split_at(8);
-        let mut first = [0; 8];
-        first.copy_from_slice(word);
-        self.looked(first)?;
-        mem.remember(read);
+        let read = self.read(&[(mem, start, len)])?;
+        mem.remember(&read);
         Ok(scalar(&read[from - start..]))
     }
 
@@ -437,7 +452,7 @@ impl<P: Port> Device for Run<'_, P> {
             }
             return Ok(true);
         }
-        for launch in &self.on.launches[at] {
+        for launch in &self.on.grids.launches[at] {
             self.launch(memory, launch)?;
             if !defer {
                 match self.look() {
@@ -448,6 +463,10 @@ impl<P: Port> Device for Run<'_, P> {
         }
         numbers.iter().for_each(|(mem, value, size)| mem.remember(&bytes(value)[..*size]));
         Ok(true)
+    }
+
+    fn sort(&self, memory: &Memory<'_, Self>, sort: &Sort<'_>) -> Result<Mem<P>, Failure> {
+        self.sorted(memory, sort)
     }
 
     fn settle(&self) -> Result<(), Failure> {
