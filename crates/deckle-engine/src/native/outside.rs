@@ -274,7 +274,11 @@ impl<D: Device> Memory<'_, D> {
         let settings = self.settings;
         let (pool, interrupt) = (&settings.pool, settings.team.interrupt());
         let early = match outside.early[param].take() {
-            Some(early) if early.is_for(count, much.all) => Some(early.arrived(rep)?),
+            Some(early) if early.is_for(count, much.all) => {
+                let block = early.block.clone();
+                // The round may be repeated.
+                Some(early.arrived(rep).inspect_err(|_| ahead.give_back(block))?)
+            }
             Some(early) => {
                 ahead.give_back(early.block);
                 None
@@ -332,17 +336,16 @@ impl<D: Device> Memory<'_, D> {
             return Ok(());
         };
         let has_room = self.device.room().is_none_or(|room| room / 2 >= block.bytes() as u64);
-        let coming = if has_room { self.device.bring_early(early::arrays(rep, &block), name)? } else { None };
-        match coming {
-            Some(coming) => {
-                if !much.all {
-                    outside.lead[1] = block.len();
-                }
-                outside.early[param] = Some(Early { block, coming });
+        let coming = if has_room { self.device.bring_early(early::arrays(rep, &block), name) } else { Ok(None) };
+        if let Ok(Some(coming)) = coming {
+            if !much.all {
+                outside.lead[1] = block.len();
             }
-            None => ahead.give_back(block),
+            outside.early[param] = Some(Early { block, coming });
+            return Ok(());
         }
-        Ok(())
+        ahead.give_back(block);
+        coming.map(drop)
     }
 
     /// Hands what is in a representation over.

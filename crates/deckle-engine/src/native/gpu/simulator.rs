@@ -37,6 +37,10 @@ pub struct Simulator {
     launches: AtomicU64,
     lost_after: u64,
     stuck_after: u64,
+    /// The number of page-locked areas so far, and of that which there is no memory for, once.
+    areas: [AtomicU64; 2],
+    /// The number of early copies so far, and of that with which the device is lost.
+    early: [AtomicU64; 2],
     /// The order of the blocks of a launch.
     order: Mutex<Order>,
     clocks: Clocks,
@@ -59,6 +63,8 @@ impl Simulator {
             launches: zero,
             lost_after: never,
             stuck_after: never,
+            areas: [AtomicU64::new(0), AtomicU64::new(never)],
+            early: [AtomicU64::new(0), AtomicU64::new(never)],
             order,
             clocks: Clocks::default(),
         }
@@ -74,8 +80,23 @@ impl Simulator {
         Simulator { stuck_after: launches, ..self }
     }
 
+    /// There is no memory for the page-locked area of this number, once.
+    pub fn without_area(self, number: u64) -> Simulator {
+        Simulator { areas: [AtomicU64::new(0), AtomicU64::new(number)], ..self }
+    }
+
+    /// The device is lost with the early copy of this number.
+    pub fn lost_with_early_copy(self, number: u64) -> Simulator {
+        Simulator { early: [AtomicU64::new(0), AtomicU64::new(number)], ..self }
+    }
+
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// Whether this call is the one at which something goes wrong.
+    fn is_reached([calls, at]: &[AtomicU64; 2]) -> bool {
+        calls.fetch_add(1, Ordering::Relaxed) == at.load(Ordering::Relaxed)
     }
 
     fn works(&self) -> Ported<()> {
@@ -191,6 +212,9 @@ impl Port for Simulator {
     }
 
     fn pinned(&self, bytes: usize) -> Ported<SimulatedPinned> {
+        if Simulator::is_reached(&self.areas) {
+            return Err(PortError::OutOfMemory);
+        }
         Ok(SimulatedPinned { bytes: vec![0; bytes], accesses: Accesses::default() })
     }
 
@@ -209,6 +233,9 @@ impl Port for Simulator {
         bytes: usize,
     ) -> Ported<()> {
         self.works()?;
+        if lane == Lane::Ahead && Simulator::is_reached(&self.early) {
+            return Err(PortError::Lost("it does not answer".into()));
+        }
         let by = self.clocks.next(lane);
         let part = start.checked_add(bytes).and_then(|end| from.bytes.get(start..end));
         let part = part.ok_or_else(|| outside(start, bytes, from.bytes.len()))?;
