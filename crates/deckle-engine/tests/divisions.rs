@@ -69,6 +69,8 @@ def nearest(a: [int; n, m], b: [int; m, k]) =
   [ [ 2 * fold(min, 500, [ abs(x - y) : x in row; y in column ]) - j : column in transpose(b); j in iota(k) ] : row in a ]
 def grams(a: [int; n, m], b: [int; m, k]) =
   let at = transpose(a) in generate(m, m, \\i j -> sum([ x * y : x in at[i]; y in at[j] ]) + b[i, 0] - i)
+def onto(a: [int; n, m], b: [int; m, k], c: [int; n, k]) =
+  [ [ fold(+, z, [ x * y : x in row; y in column ]) : z in r; column in transpose(b) ] : r in c; row in a ]
 def sparse(xs: [int]) = histogram(+, 0, 1000, [ abs(x) * 9 : x in xs ], xs)
 ";
 
@@ -97,7 +99,7 @@ fn agree(compiled: &Compiled, entry: &str, args: &[Value], layout: Layout, chang
     let func = compiled.entries.iter().find(|e| e.name == entry).unwrap().func;
     let program = &compiled.program;
     let expected = deckle_interp::run(program, func, args, &deckle_interp::Options::default()).map(|o| o.value);
-    let options = Options { cuts: Cuts::small(), ..Options::default() };
+    let options = Options { cuts: Cuts::small(), given: Options::ALL, ..Options::default() };
     let chosen = pipeline::scheduled_on_grid(program, func, options, layout, None).unwrap();
     let mut given = Schedule::default();
     for mut function in chosen.functions {
@@ -384,7 +386,7 @@ fn products_agree_in_tiles_of_every_size() {
     let tiles = [(32, 4, 4, 8, 4), (64, 2, 4, 8, 8), (64, 1, 2, 16, 16), (32, 8, 8, 8, 4), (96, 4, 4, 8, 12)];
     for (number, [n, m, k]) in sizes.into_iter().enumerate() {
         let matrix = |n: usize, m: usize, rng: &mut Rng| Value::array((0..n).map(|_| ints(m, rng)).collect());
-        let args = [matrix(n, m, &mut rng), matrix(m, k, &mut rng)];
+        let args = [matrix(n, m, &mut rng), matrix(m, k, &mut rng), matrix(n, k, &mut rng)];
         let (threads, rows, columns, across, deep) = tiles[number % tiles.len()];
         let change = |grid: &mut Grid| {
             if let Take::Tiles { .. } = grid.take {
@@ -394,8 +396,9 @@ fn products_agree_in_tiles_of_every_size() {
         };
         for entry in ["product", "reals", "singles", "nearest", "grams"] {
             if entry != "grams" || m == 0 || k > 0 {
-                agree(&compiled, entry, &args, Layout { threads: 64, parts: None, wide: None }, &change);
+                agree(&compiled, entry, &args[..2], Layout { threads: 64, parts: None, wide: None }, &change);
             }
         }
+        agree(&compiled, "onto", &args, Layout { threads: 64, parts: None, wide: None }, &change);
     }
 }

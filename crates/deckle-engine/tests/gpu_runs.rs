@@ -173,6 +173,18 @@ fn what_fails_first_is_reported_as_on_the_cores() {
     }
 }
 
+/// A list for rows of computed length would have a number for each of them.
+#[test]
+fn rows_that_are_not_stored_need_no_memory() {
+    let text =
+        "def main(n: int) = sum([ sum([ j % 3 : j in iota(if i % 1000 == 0 then i / 3 else 0) ]) : i in iota(n) ])";
+    let p = Program(compiled(text, Options { cuts: Cuts::small(), ..Options::default() }));
+    let args = [Value::int(20_000)];
+    let (value, traffic) = p.on(&gpu(None), &args).unwrap();
+    assert_eq!(Ok(value), p.native(&args));
+    assert!(traffic.device_bytes < 100_000, "{traffic:?}");
+}
+
 #[test]
 fn nobody_waits_between_kernels() {
     let text = "def main(xs: [int; n]) =
@@ -437,6 +449,32 @@ fn programs_without_streamed_results_do_not_wait_for_each_kernel() {
     assert!(traffic.copies_out < traffic.launches, "{traffic:?}");
     // All chunks but the first.
     assert!(traffic.bytes_early >= 8 * 500 && traffic.bytes_in < 8 * 1200, "{traffic:?}");
+}
+
+/// Rows of very different lengths, whose sums are grouped as the schedule says, whatever is in a chunk.
+#[test]
+fn sums_of_rows_have_the_same_bits_in_chunks_of_all_sizes() {
+    let computed = "def main(xs: {int}): [real] = tab({ sum([ sqrt(real(x * j)) : j in iota(x) ]) : x in xs })";
+    let read = "def main(rows: {[real]}): [real] = tab({ sum(r) : r in rows })";
+    let product = "def main(rows: {[real; 9]}): [[real]] = tab({ [ sum([ x * real(j + k) : x in r; j in iota(9) ]) : k in iota(7) ] : r in rows })";
+    let lengths = (0..40).map(|i| if i % 17 == 0 { 500 } else { [60, 3][i % 2] });
+    let row = |n: usize| Value::array((0..n).map(|i| Value::real(i as f64 * 0.37)).collect());
+    let cases = [
+        (computed, Value::seq(lengths.clone().map(|n| Value::int(n as i64)).collect())),
+        (read, Value::seq(lengths.map(row).collect())),
+        (product, Value::seq((0..60).map(|_| row(9)).collect())),
+    ];
+    for (text, arg) in cases {
+        let p = Program(in_chunks(text));
+        let run = |chunk| {
+            let settings = Settings { chunk, ..settings() };
+            format!("{:?}", p.with(&gpu(None), p.inputs(std::slice::from_ref(&arg)), &settings).unwrap().0)
+        };
+        let first = run(Some(64));
+        for chunk in [None, Some(1), Some(2), Some(18), Some(39)] {
+            assert_eq!(run(chunk), first, "{text} in chunks of {chunk:?}");
+        }
+    }
 }
 
 #[test]

@@ -292,6 +292,23 @@ pub fn each(all: &[Step]) -> Vec<&Kernel> {
     kernels
 }
 
+/// For each of these kernels, whether it runs for each chunk of a sequence.
+pub fn in_chunks(all: &[Step]) -> Vec<bool> {
+    let mut found = Vec::new();
+    for step in all {
+        match step {
+            Step::Run(_) => found.push(false),
+            Step::If(_, one, other) => found.extend([in_chunks(one), in_chunks(other)].concat()),
+            Step::While { test, body, stream, .. } => {
+                let inside = [in_chunks(test), in_chunks(body)].concat();
+                found.extend(inside.into_iter().map(|is| is || stream.is_some()));
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
 /// All steps, with those inside others after these.
 fn steps(all: &[Step]) -> Vec<&Step> {
     let mut found = Vec::new();

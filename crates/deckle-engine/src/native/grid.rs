@@ -14,7 +14,7 @@ use deckle_ir::schedule::Schedule;
 use deckle_llvm::Pipeline;
 use deckle_lower::cuts::Cuts;
 use deckle_lower::lower::{GridPurpose, LoweredKernel};
-use deckle_lower::pipeline::{Passes, grid_sorts, grids};
+use deckle_lower::pipeline::{Passes, grid_sorts, grids, in_chunks};
 
 /// How kernels are laid out on a grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +54,8 @@ pub(crate) fn lowered(
 pub(crate) struct Grids {
     /// The launches of each kernel.
     pub launches: Vec<Vec<GridLaunch>>,
+    /// Which kernels run for each chunk of a sequence.
+    pub in_chunks: Vec<bool>,
     /// The functions that sort, if the program does.
     pub sorts: Option<GridSort>,
 }
@@ -61,7 +63,8 @@ pub(crate) struct Grids {
 impl Grids {
     pub(crate) fn new(plan: &Plan, layout: Layout, given: Option<&Schedule>) -> Result<Grids, Box<Diagnostic>> {
         let launches = lowered(plan, layout, given)?.into_iter().map(|k| k.launches).collect();
-        Ok(Grids { launches, sorts: grid_sorts(&plan.program, layout.purpose(plan), &mut Passes::default())? })
+        let sorts = grid_sorts(&plan.program, layout.purpose(plan), &mut Passes::default())?;
+        Ok(Grids { launches, in_chunks: in_chunks(&plan.program.steps), sorts })
     }
 
     pub(crate) fn functions(&self) -> impl Iterator<Item = &Function> {
@@ -88,8 +91,8 @@ pub(crate) struct Lists {
     pub used: bool,
 }
 
-/// The most pieces of rows that are split, in one launch.
-const MOST_PIECES: i64 = 1 << 18;
+/// Rows of computed length are not split if there are more of them than elements of any array, and than this many for each piece: a number is stored for each row.
+const MOST_ROWS: i64 = 64;
 
 /// The number of points of dimensions with these sizes. There may be more than can be counted, if nothing of them is stored.
 fn count<D: Device>(memory: &Memory<'_, D>, sizes: &[Node]) -> Result<i64, Failure> {
@@ -105,13 +108,15 @@ fn count<D: Device>(memory: &Memory<'_, D>, sizes: &[Node]) -> Result<i64, Failu
     Ok(all)
 }
 
-/// What to launch. `elements` is how many the largest buffer has.
+/// What to launch. `elements` is how many the largest buffer has. In chunks of a sequence, floats are grouped in one way for chunks of all sizes.
 pub(crate) fn calls<'a, D: Device>(
     memory: &Memory<'_, D>,
     launch: &'a GridLaunch,
     layout: Layout,
     elements: i64,
+    in_chunks: bool,
 ) -> Result<Calls<'a>, Failure> {
+    let one_way = in_chunks && launch.adds_floats;
     if let Some(tiles) = &launch.tiles {
         let [rows, columns] = tiles.sizes.map(|n| count(memory, &[n]));
         if let Some((tiles, blocks)) = launch.tiles([rows?, columns?], layout.wide) {
@@ -121,7 +126,13 @@ pub(crate) fn calls<'a, D: Device>(
     }
     let wide = launch.wide.iter().map(|w| count(memory, &w.sizes)).collect::<Result<Vec<i64>, Failure>>()?;
     let each: Vec<i64> = wide.iter().map(|points| elements / (*points).max(1)).collect();
-    let (wide, size) = match launch.wide(&each, layout.wide) {
+    // Products in tiles are grouped as by one thread.
+    let chosen = match (one_way, &launch.tiles) {
+        (false, _) => launch.wide(&each, layout.wide),
+        (true, None) => (!launch.wide.is_empty() && layout.wide != Some(false)).then_some(0),
+        (true, Some(_)) => None,
+    };
+    let (wide, size) = match chosen {
         Some(k) => (Some(&launch.wide[k]), wide[k]),
         None => (None, count(memory, &launch.sizes)?),
     };
@@ -130,10 +141,14 @@ pub(crate) fn calls<'a, D: Device>(
     let parts = size / points + i64::from(size % points > 0);
     let (mut all, mut scalars) = (Vec::new(), vec![points, parts]);
     let rows = launch.rows.as_ref().map(|rows| {
-        // No row is longer than the array that it is a part of.
-        let split = wide.map_or(launch.split, |w| w.split).filter(|n| rows.lengths.is_some() || elements > *n);
+        let split = wide.map_or(launch.split, |w| w.split).filter(|n| match rows.lengths {
+            // With less room than all pieces need, longer rows are split, and how long they are follows from all of them.
+            Some(_) => !one_way && size <= elements.max(rows.room.saturating_mul(MOST_ROWS)),
+            // What is read at the elements of a row is an array that is as long.
+            None => elements > *n,
+        });
         let least = if rows.lengths.is_some() { rows.room } else { 1 };
-        let pieces = split.map_or(1, |n| (elements / n.max(1) + 1).max(least).min(MOST_PIECES));
+        let pieces = split.map_or(1, |n| (elements / n.max(1) + 1).max(least));
         scalars.extend([split.unwrap_or(i64::MAX), pieces]);
         if split.is_some() && size > 0 {
             let threads = i64::from(rows.list.block.max(1));

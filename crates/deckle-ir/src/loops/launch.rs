@@ -219,6 +219,8 @@ pub struct GridLaunch {
     pub phases: Vec<Phase>,
     /// The functions that replace the phases that are not `alone` if points have many points inside: a group of threads takes a point. Wider groups come later.
     pub wide: Vec<Wide>,
+    /// Whether floats are added up, so that bits depend on which of the functions run.
+    pub adds_floats: bool,
     /// The number of elements above which a row should be split, if the phases run.
     pub split: Option<i64>,
     /// The functions that run before all others if rows are split.
@@ -398,7 +400,7 @@ impl GridLaunch {
         taken.chain(self.tiles.iter().map(|t| &t.function))
     }
 
-    /// The widest function that is worth its threads, by its number: `elements` has the elements for each point of each of them. `asked` overrides whether any runs.
+    /// The index of the widest function that is worth its threads: `elements` holds the elements for each point, one number for each function. `asked` overrides whether any runs.
     pub fn wide(&self, elements: &[i64], asked: Option<bool>) -> Option<usize> {
         let worth = self.wide.iter().zip(elements).rposition(|(w, elements)| w.at_least <= *elements);
         match asked {

@@ -401,12 +401,17 @@ impl<'k> Facts<'k> {
     /// Whether floats are added up along a dimension: splitting it would then change bits.
     pub(crate) fn adds_floats(&self, space: Space, item: Item) -> bool {
         let (Item::Fold(n) | Item::Scan(n)) = item else { return false };
-        let Ok((_, elems, how)) = parts_of(self.p, n) else { return false };
-        let exact = |k: usize, e: &Node| {
-            !self.p.ty(*e).is_float() || matches!(how, Combine::Ops(ops) if matches!(ops[k], BinOp::Min | BinOp::Max))
-        };
-        self.space_of(item) == space && !elems.iter().enumerate().all(|(k, e)| exact(k, e))
+        self.space_of(item) == space && adds_floats(self.p, n)
     }
+}
+
+/// Whether a node is a fold or scan that adds up floats: then its bits depend on how elements are grouped.
+pub(crate) fn adds_floats(p: &Program, n: Node) -> bool {
+    let Ok((_, elems, how)) = parts_of(p, n) else { return false };
+    let exact = |k: usize, e: &Node| {
+        !p.ty(*e).is_float() || matches!(how, Combine::Ops(ops) if matches!(ops[k], BinOp::Min | BinOp::Max))
+    };
+    !elems.iter().enumerate().all(|(k, e)| exact(k, e))
 }
 
 /// The start, elements and operator of a fold or scan.

@@ -14,10 +14,10 @@ use super::nest::joined_dims;
 use super::{LoweredKernel, Lowering, NotLowered, Purpose, Range, groups, launch_name, verified};
 use crate::choose::gpu::{OnGrid, TILE, launches};
 use crate::cuts::Cuts;
-use crate::facts::Facts;
 use crate::facts::grid::{all_commute, bin_bytes, binned, needs_order, stays_together};
 use crate::facts::product::Product;
 use crate::facts::ragged::Ragged;
+use crate::facts::{Facts, adds_floats};
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{Kernel, Node, Program, ROOT, Region};
 use deckle_ir::loops::{Axis, Buf, Expr, Function, Gathers, GridLaunch, Parts, Phase, Stores, Val, Wide};
@@ -161,7 +161,10 @@ impl<'k> Gpu<'k> {
     fn launch_of(&self, phases: Vec<Phase>, (sizes, parts, least): (Vec<Node>, Parts, i64)) -> GridLaunch {
         let (buffers, scratch) = (self.s.buffers.iter().map(|(b, _)| *b).collect(), self.s.scratch_types());
         let wide = Vec::new();
-        GridLaunch { buffers, scratch, sizes, parts, least, phases, wide, split: None, rows: None, tiles: None }
+        let needed = self.s.sinks.iter().flat_map(|sink| self.s.p.sink_needs(sink));
+        let adds_floats = needed.into_iter().any(|n| adds_floats(self.s.p, n));
+        let (split, rows, tiles) = (None, None, None);
+        GridLaunch { buffers, scratch, sizes, parts, least, phases, wide, adds_floats, split, rows, tiles }
     }
 
     /// The product that the launch computes, if it does.

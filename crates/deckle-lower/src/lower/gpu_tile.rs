@@ -240,6 +240,8 @@ impl Tiling<'_> {
         let mut after = e.b.end(&[after, loaded].concat());
         after.truncate(before.len());
         e.b.begin_else(&after);
+        // Threads beyond the edges have loaded the start of a point that another one stores.
+        e.b.barrier();
         let after = e.b.end(&before);
         let has = |acc: &Acc| acc.has.map(|_| any);
         Ok(starts.iter().zip(after).map(|(acc, v)| Acc { vals: vec![v], has: has(acc), before: None }).collect())

@@ -241,7 +241,7 @@ impl<'a, P: Port> Run<'a, P> {
     fn pass_lists(&self, lists: Lists, rows: &SplitRows, passed: &mut Vec<Mem<P>>) -> Result<(), Failure> {
         let new = |count: i64, ty: ScalarType| {
             let bytes = usize::try_from(count).ok().and_then(|n| n.checked_mul(ty.bytes())).unwrap_or(usize::MAX);
-            Mem::new(&self.on.unit, bytes, "a list of long rows")
+            Mem::new(&self.on.unit, bytes, "the list of rows that several blocks share")
         };
         let totals = new(2, ScalarType::I64)?;
         if lists.used || rows.lengths.is_some() {
@@ -259,7 +259,7 @@ impl<'a, P: Port> Run<'a, P> {
     }
 
     /// Enqueues the functions of a launch.
-    fn launch(&self, memory: &Memory<'_, Self>, launch: &GridLaunch) -> Result<(), Failure> {
+    fn launch(&self, memory: &Memory<'_, Self>, launch: &GridLaunch, at: usize) -> Result<(), Failure> {
         let mut passed: Vec<Mem<P>> = Vec::new();
         let mut elements = 0;
         for b in &launch.buffers {
@@ -268,7 +268,7 @@ impl<'a, P: Port> Run<'a, P> {
             self.bring(mem)?;
             passed.push(mem.clone());
         }
-        let calls = grid::calls(memory, launch, self.on.layout, elements as i64)?;
+        let calls = grid::calls(memory, launch, self.on.layout, elements as i64, self.on.grids.in_chunks[at])?;
         for ty in &launch.scratch {
             let bytes = (calls.parts as usize + 1) * ty.bytes();
             passed.push(Mem::new(&self.on.unit, bytes, "a list of partial results")?);
@@ -453,7 +453,7 @@ impl<P: Port> Device for Run<'_, P> {
             return Ok(true);
         }
         for launch in &self.on.grids.launches[at] {
-            self.launch(memory, launch)?;
+            self.launch(memory, launch, at)?;
             if !defer {
                 match self.look() {
                     Err(Failure::Unlocated) => return Ok(false),
