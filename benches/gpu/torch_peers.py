@@ -68,7 +68,7 @@ def timed(run):
     if first > 1:
         return first, first, 1
     estimate = once(False)
-    runs = 1 if estimate > 0.5 else 3 if estimate > 0.1 else 10 if estimate > 0.02 else 21
+    runs = 1 if estimate > 1 else 3 if estimate > 0.2 else 10 if estimate > 0.02 else 21
     cold = statistics.median(once(True) for _ in range(runs))
     warm = statistics.median(once(False) for _ in range(runs))
     return cold, warm, runs
