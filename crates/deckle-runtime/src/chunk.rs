@@ -3,7 +3,8 @@
 //! A traversal begins with one element. While a chunk takes so little time that the processors are not busy, the next is four times as large. After that time decides: while the time per
 //! element decreases, chunks grow by a factor of two; when it increases, they shrink by the square root of two, and grow again when shrinking no longer helps. If it makes no
 //! difference, they grow until the fixed cost per chunk is negligible: larger ones would only exceed the caches. Times
-//! are averaged with earlier ones, so that a single disturbed measurement does not decide. A chunk never exceeds the caches and the
+//! are averaged with earlier ones, so that a single disturbed measurement does not decide. On a device with its own memory they never shrink, and grow until the fixed
+//! cost per chunk is small. A chunk never exceeds the caches and the
 //! memory budget, as estimated from the bytes per element so far.
 //!
 //! # State
@@ -31,6 +32,9 @@ const WEIGHT: f64 = 0.5;
 /// Slower by less than this does not count as slower.
 const SLOWER: f64 = 1.04;
 
+/// On a device with its own memory, chunks grow while that makes the time per element smaller by this factor.
+const FASTER: f64 = 0.8;
+
 /// Chooses chunk sizes.
 #[derive(Clone, Debug)]
 pub struct ChunkScheduler {
@@ -40,7 +44,7 @@ pub struct ChunkScheduler {
     /// The logarithm of the size.
     log: f64,
     grows: bool,
-    /// Seconds per element.
+    /// Seconds per element: the average, or without caches the least in smaller chunks.
     time: Option<f64>,
     /// Bytes per element, and those from outside.
     bytes: f64,
@@ -118,9 +122,12 @@ impl ChunkScheduler {
         } else if took < BUSY {
             self.log += 2.0;
         } else if !self.is_cached {
-            // What is copied early for a chunk of this size would be of no use for a smaller one.
-            if took < PLENTY {
+            // What is copied early for a chunk of this size would be of no use for a smaller one: chunks only grow, also while it is mostly the fixed cost that takes long.
+            let time = took.as_secs_f64() / elements;
+            let least = self.time.unwrap_or(f64::INFINITY);
+            if took < PLENTY || time < least * FASTER {
                 self.log += 1.0;
+                self.time = Some(time.min(least));
             }
         } else {
             let time = took.as_secs_f64() / elements;
@@ -208,6 +215,25 @@ mod tests {
         let done = Done { took: PLENTY, elements: before, bytes: 8 * before as u64, came: 8 * before as u64 };
         assert!(s.done(done, Some(1 << 24)) <= 1 << 18);
         assert!(s.begin() == 1 && !s.is_cached);
+    }
+
+    #[test]
+    fn grows_on_a_device_where_the_fixed_cost_of_a_chunk_is_high() {
+        let largest = |took: fn(usize, f64) -> f64| {
+            let mut s = ChunkScheduler::new(None, 1).without_caches();
+            s.begin();
+            for round in 0..40 {
+                let n = s.size();
+                let took = Duration::from_secs_f64(took(round, n as f64));
+                s.done(Done { took, elements: n, bytes: 8 * n as u64, came: 8 * n as u64 }, None);
+            }
+            s.size()
+        };
+        // Many kernels; only at first, as functions are loaded; and elements that are large.
+        assert_eq!(largest(|_, n| 10e-3 + 1e-6 * n), 1 << 15);
+        assert!(largest(|round, n| if round == 0 { 1.0 } else { 1e-5 + 1e-9 * n }) >= 1 << 22);
+        assert!(largest(|round, n| 10e-3 * if round == 1 { 2.0 } else { 1.0 } + 1e-6 * n) >= 1 << 14);
+        assert_eq!(largest(|_, n| 10e-3 * n), 2);
     }
 
     #[test]
