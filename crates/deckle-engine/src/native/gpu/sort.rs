@@ -151,8 +151,14 @@ impl<P: Port> Run<'_, P> {
         let Entries { words: [words, sorted], numbers, counts, totals } = &*entries;
         let scalars = [n, i64::from(shift), points, parts];
         let run = |function, grid: i64, arrays: &[&Mem<P>]| self.enqueue(function, grid as u64, arrays, &scalars);
-        run(&functions.count, parts, &[words, counts])?;
-        run(&functions.places, 1 << functions.bits, &[counts, totals])?;
+        if parts == 1 {
+            // Nothing comes before the only part.
+            self.clear(counts)?;
+            run(&functions.count, parts, &[words, totals])?;
+        } else {
+            run(&functions.count, parts, &[words, counts])?;
+            run(&functions.places, 1 << functions.bits, &[counts, totals])?;
+        }
         match numbers {
             None => run(&functions.move_words, parts, &[words, counts, totals, sorted])?,
             Some([from, to]) => run(&functions.move_pairs, parts, &[words, counts, totals, sorted, from, to])?,
