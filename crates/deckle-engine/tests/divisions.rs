@@ -7,7 +7,7 @@ use deckle_gen::Rng;
 use deckle_gen::compare::{same_bits, same_error, shown};
 use deckle_gen::schedules::leave_rounds;
 use deckle_ir::scalar::Scalar;
-use deckle_ir::schedule::{Grid, Schedule, Share, Take};
+use deckle_ir::schedule::{Grid, Schedule, Share, Take, parse};
 use deckle_ir::value::Value;
 use deckle_syntax::Compiled;
 
@@ -27,6 +27,7 @@ def extremes(xs: [real]) = histogram(min, 1.0 / 0.0, 4, [ i % 4 : i in iota(leng
 def flags(xs: [int]) = permute(\\new old -> new || old, fill(false, 101), [ abs(x) : x in xs ], [ x > 0 : x in xs ])
 def sums(xs: [real]) = scan_incl(+, xs)
 def row_sums(rows: [[int]]) = [ sum(r) : r in rows ]
+def real_rows(rows: [[real]]) = [ sum(r) : r in rows ]
 def row_tops(rows: [[int]]) = [ (fold(max, -1000, r), length(r)) : r in rows ]
 def nested(rows: [[int]]) = [ [ x * s : x in r ] : r in rows; s in [ sum(r) : r in rows ] ]
 def centred(rows: [[int]]) = [ let s = sum(r) in [ x - s : x in r ] : r in rows ]
@@ -135,6 +136,24 @@ fn agree(compiled: &Compiled, entry: &str, args: &[Value], layout: Layout, chang
     }
 }
 
+#[test]
+fn schedules_that_are_printed_can_be_given() {
+    let compiled = compiled();
+    for entry in &compiled.entries {
+        for cuts in [Cuts::small(), Cuts::default()] {
+            let options = Options { cuts, ..Options::default() };
+            let scheduled = |given: Option<&Schedule>| {
+                pipeline::scheduled_on_grid(&compiled.program, entry.func, options, Layout::default(), given)
+            };
+            let chosen = scheduled(None).unwrap_or_else(|d| panic!("{}: {}", entry.name, d.message));
+            let read = |text: String| parse(&text).unwrap_or_else(|e| panic!("{}: {e}\n{text}", entry.name));
+            let again = read(chosen.to_string());
+            let given = scheduled(Some(&again)).unwrap_or_else(|d| panic!("{}: {}\n{chosen}", entry.name, d.message));
+            assert_eq!(read(given.to_string()).to_string(), again.to_string(), "{}", entry.name);
+        }
+    }
+}
+
 /// Around the borders of a thread's points, of a warp, of a block, and of several parts.
 const SIZES: [usize; 11] = [0, 1, 2, 31, 33, 63, 65, 128, 129, 257, 600];
 
@@ -217,15 +236,7 @@ fn block_scan(mine: &[f64]) -> (Vec<f64>, f64) {
 fn scan_on_grid(xs: &[f64], part: usize, threads: usize, each: usize) -> Vec<f64> {
     let sum = |xs: &mut dyn Iterator<Item = f64>| xs.fold(-0.0, |sum, x| sum + x);
     let total = |xs: &[f64]| {
-        let mine: Vec<f64> = (0..threads).map(|t| sum(&mut xs.iter().copied().skip(t).step_by(threads))).collect();
-        let warps = mine.chunks(32).map(|warp| {
-            let mut all = warp.to_vec();
-            while all.len() > 1 {
-                all = all.chunks(2).map(|pair| pair[0] + pair[1]).collect();
-            }
-            all[0]
-        });
-        warps.reduce(|sum, warp| sum + warp).unwrap()
+        met(&(0..threads).map(|t| sum(&mut xs.iter().copied().skip(t).step_by(threads))).collect::<Vec<f64>>())
     };
     let adds: Vec<f64> = xs.chunks(part).map(total).collect();
     let own = |t: usize| adds.len() * t / threads..adds.len() * (t + 1) / threads;
@@ -272,6 +283,66 @@ fn floats_are_scanned_in_the_order_of_the_page() {
             let wanted = scan_on_grid(&xs, n.div_ceil(parts as usize).max(1), 64, 4);
             let wanted = Value::array(wanted.into_iter().map(|x| Value::Scalar(Scalar::F64(x))).collect());
             assert!(same_bits(&got, &wanted), "{n} elements in {parts} parts");
+        }
+    }
+}
+
+/// What threads have folded, each its own: lanes of a warp are added 1, 2, 4, 8 and 16 apart, then warps from the first to the last.
+fn met(mine: &[f64]) -> f64 {
+    let warps = mine.chunks(32).map(|warp| {
+        let mut all = warp.to_vec();
+        while all.len() > 1 {
+            all = all.chunks(2).map(|pair| pair[0] + pair[1]).collect();
+        }
+        all[0]
+    });
+    warps.reduce(|sum, warp| sum + warp).unwrap()
+}
+
+/// The sum of a row on a grid where rows of more than `limit` elements are split, as the page says: `threads` in a block, pieces of at least `least` elements.
+fn sum_of_row(xs: &[f64], limit: usize, threads: usize, least: usize) -> f64 {
+    let sum = |xs: &mut dyn Iterator<Item = f64>| xs.fold(-0.0, |sum, x| sum + x);
+    let n = xs.len();
+    if n <= limit {
+        return xs.iter().fold(0.0, |sum, x| sum + x);
+    }
+    let pieces = (n / least.max(limit)).clamp(1, 2048);
+    let of_piece = |xs: &[f64]| {
+        met(&(0..threads).map(|t| sum(&mut xs.iter().copied().skip(t).step_by(threads))).collect::<Vec<f64>>())
+    };
+    let mut folded: Vec<f64> = xs.chunks(n.div_ceil(pieces)).map(of_piece).collect();
+    folded.resize(pieces, -0.0);
+    if pieces == 1 {
+        return 0.0 + folded[0];
+    }
+    let share = pieces.div_ceil(threads);
+    let own = |t: usize| &folded[(t * share).min(pieces)..((t + 1) * share).min(pieces)];
+    0.0 + met(&(0..threads).map(|t| sum(&mut own(t).iter().copied())).collect::<Vec<f64>>())
+}
+
+#[test]
+fn floats_of_rows_that_are_split_are_added_in_the_order_of_the_page() {
+    let (compiled, mut rng) = (compiled(), Rng::new(17));
+    let func = compiled.entries.iter().find(|e| e.name == "real_rows").unwrap().func;
+    let lengths = [0, 1, 60, 700, 3, 65, 64, 129, 2000, 0, 33];
+    let rows: Vec<Vec<f64>> =
+        lengths.iter().map(|n| (0..*n).map(|_| rng.between(1, 1 << 40) as f64 / 3e7).collect()).collect();
+    let real = |x: f64| Value::Scalar(Scalar::F64(x));
+    let arg = Value::array(rows.iter().map(|r| Value::array(r.iter().copied().map(real).collect())).collect());
+    let (options, layout) = (Options { cuts: Cuts::small(), ..Options::default() }, layouts()[0]);
+    for split in [1, 60, 128] {
+        let mut given = pipeline::scheduled_on_grid(&compiled.program, func, options, layout, None).unwrap();
+        for function in &mut given.functions {
+            if let Some(Share::Grid(grid)) = function.threads.as_mut().map(|t| &mut t.share) {
+                grid.split = Some(split);
+            }
+        }
+        let simulated = Simulated::compile_as(&compiled.program, func, options, layout, Some(&given)).unwrap();
+        let sum = |row: &Vec<f64>| real(sum_of_row(row, split as usize, 64, options.cuts.piece as usize));
+        let wanted = Value::array(rows.iter().map(sum).collect());
+        for order in [Order::Ascending, Order::Shuffled(3)] {
+            let got = simulated.run_in(order, std::slice::from_ref(&arg), &Settings::new(1, None)).unwrap();
+            assert!(same_bits(&got, &wanted), "rows of more than {split} elements are split: {got:?}, not {wanted:?}");
         }
     }
 }

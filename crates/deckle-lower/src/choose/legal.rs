@@ -26,7 +26,15 @@ impl Chooser<'_> {
             let Some(given) = find(given, walk.dim, &walk.items) else {
                 return Err(format!("there is no walk {}", heading(walk)));
             };
-            self.legal_nest(given, &given.nest)?;
+            match (&given.nest, &walk.nest) {
+                // Points on their own: what is traversed there does not follow from items.
+                (Nest::Level { level, inside, .. }, Nest::Level { level: own, inside: wanted, .. })
+                    if walk.items.is_empty() && level == own =>
+                {
+                    self.legal(inside, wanted)?;
+                }
+                _ => self.legal_nest(given, &given.nest)?,
+            }
         }
         for walk in given {
             if find(chosen, walk.dim, &walk.items).is_none() {
