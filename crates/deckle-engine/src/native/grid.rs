@@ -23,7 +23,7 @@ pub struct Layout {
     pub threads: u32,
     /// Into how many parts the outermost dimension is cut, if it has as many points: if not given, what suits the device.
     pub parts: Option<i64>,
-    /// Whether a group of threads takes a point where it can: if not given, as the schedule says.
+    /// Whether a group of threads takes a point, or a block tiles of a product, where they can: if not given, as the schedule says.
     pub wide: Option<bool>,
 }
 
@@ -77,13 +77,13 @@ impl Grids {
 pub(crate) struct Calls<'a> {
     pub parts: i64,
     pub scalars: Vec<i64>,
-    pub rows: Option<Lists>,
+    pub rows: Option<PieceSizes>,
     pub all: Vec<(&'a Function, u64)>,
 }
 
 /// The sizes of the lists for rows that are split.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Lists {
+pub(crate) struct PieceSizes {
     /// The elements of the lists of pieces, and of the list of rows.
     pub pieces: i64,
     pub rows: i64,
@@ -156,7 +156,7 @@ pub(crate) fn calls<'a, D: Device>(
             all.extend(rows.lengths.iter().chain([&rows.list]).map(|f| (f, over_rows)));
             all.extend(rows.phases.iter().map(|f| (f, over_pieces)));
         }
-        Lists { pieces, rows: size, used: split.is_some() }
+        PieceSizes { pieces, rows: size, used: split.is_some() }
     });
     for phase in &launch.phases {
         match wide {

@@ -21,7 +21,7 @@ use super::Chooser;
 use crate::cuts::Cuts;
 use crate::facts::grid::{commutes, needs_order};
 use crate::facts::parts_of;
-use crate::lower::PAD;
+use crate::facts::product::PAD;
 use deckle_ir::kernel::{Program, Region, Sink, Space};
 use deckle_ir::loops::WARP;
 use deckle_ir::schedule::{Grid, Item, Level, Nest, Share, Take, Threads, When, Why};
@@ -143,18 +143,18 @@ impl OnGrid {
         let (Some([below, beside, _]), Take::Tiles { rows, columns, across, deep, at_least: 0.. }) =
             (self.product, take)
         else {
-            return Err("blocks take tiles of a product, if there are at least so many points");
+            return Err("tiles need a product of matrices, and `at_least` is not negative");
         };
         let small = |n: u32| n.is_power_of_two() && n <= MOST_OF_TILE;
         if !small(rows) || !small(columns) || !(1..=MOST_DEEP).contains(&deep) {
             return Err("a thread has 1, 2, 4 or 8 rows and columns of a tile, whose steps have up to 32 elements");
         }
         if across == 0 || !threads.is_multiple_of(across) {
-            return Err("all rows of a tile have as many threads");
+            return Err("`across` must divide the threads of a block");
         }
         let (high, wide) = (rows * (threads / across), columns * across);
         if high * deep % threads != 0 || wide * deep % threads != 0 {
-            return Err("each thread loads as many elements as any other");
+            return Err("the threads of a block must divide the elements of a step of both sides");
         }
         match deep * ((high + PAD) * below + (wide + PAD) * beside) {
             ..=MOST_SHARED => Ok(()),
@@ -182,7 +182,7 @@ impl OnGrid {
         match (take, self.alone) {
             (_, Some(why)) => no(why),
             _ if split.is_some() && !self.rows => no("there are no rows whose elements blocks can share"),
-            _ if split.is_some_and(|n| n < 1) => no("a row is split that has more than so many elements, at least 1"),
+            _ if split.is_some_and(|n| n < 1) => no("`split` needs a number of at least 1"),
             (Take::Tiles { .. }, _) if part == TILE => self.legal_tiles(threads, take).or_else(no),
             (Take::Tiles { .. }, _) => no("blocks take no tiles here"),
             (Take::Groups { width, at_least: 0.. }, _) if wide && part != TILE => match part {

@@ -3,10 +3,10 @@
 //! Which nodes depend on the position in which dimension, which indices ascend with it, which nodes differ between the lanes of a vector, in which order items need each other, and which
 //! conditions are constant away from the edges of a dimension ([`edges`]). Answers are cached.
 
+pub(crate) mod dense;
 pub(crate) mod edges;
 pub(crate) mod grid;
 pub(crate) mod lines;
-pub(crate) mod nest;
 pub(crate) mod product;
 pub(crate) mod ragged;
 pub(crate) mod rows;

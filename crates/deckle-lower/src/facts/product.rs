@@ -3,8 +3,10 @@
 //!
 //! `sum(a[i, k] * b[k, j])` has the two *panels* `a[i, k]`, beside the rows, and `b[k, j]`, above the columns. The threads of a block load a few columns of the one and rows of the other into shared
 //! memory, and each of them combines what several of its points need.
+//!
+//! On a CPU, where the rows of a tile are in registers and only one of the two is copied, `tiles.rs` recognises products, with fewer limits.
 
-use super::nest::dense;
+use super::dense::dense;
 use super::{Facts, makes_check, parts_of};
 use deckle_ir::kernel::{Combine, Node, Op, Program, ROOT, Region, Sink, Space};
 use deckle_ir::scalar::ScalarType;
@@ -14,6 +16,9 @@ use std::collections::BTreeSet;
 const MOST_AT_POINT: usize = 24;
 /// The most nodes of a panel.
 const MOST_IN_PANEL: usize = 2;
+
+/// The elements by which rows of a panel are apart in shared memory beyond their number, so that threads that store a column do not meet in one bank.
+pub(crate) const PAD: u32 = 4;
 
 /// A product.
 #[derive(Clone, Debug)]

@@ -9,8 +9,8 @@
 //!
 //! Beside the first there may be functions in which a group of threads takes each point; see `group.rs`.
 
+use super::dense::joined_dims;
 use super::emit::{Emitter, Res, Width};
-use super::nest::joined_dims;
 use super::{LoweredKernel, Lowering, NotLowered, Purpose, Range, groups, launch_name, verified};
 use crate::choose::gpu::{OnGrid, TILE, launches};
 use crate::cuts::Cuts;
@@ -20,7 +20,7 @@ use crate::facts::ragged::Ragged;
 use crate::facts::{Facts, adds_floats};
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{Kernel, Node, Program, ROOT, Region};
-use deckle_ir::loops::{Axis, Buf, Expr, Function, Gathers, GridLaunch, Parts, Phase, Stores, Val, Wide};
+use deckle_ir::loops::{Axis, Buf, Builder, Expr, Function, Gathers, GridLaunch, Parts, Phase, Stores, Val, Wide};
 use deckle_ir::scalar::ScalarType;
 use deckle_ir::schedule::{Grid, Item, Schedule, Share, Take, Threads, Walks};
 
@@ -53,7 +53,7 @@ pub fn lower_gpu(
     for (i, (first, sinks)) in groups(program, kernel).into_iter().enumerate() {
         for (sinks, mark) in launches(program, sinks) {
             let s = Lowering::new(program, &sinks, first, &(launch_name(name, i) + mark), purpose);
-            let mut gpu = Gpu { s: Lowering { grid: true, given, ..s }, threads, rows: None };
+            let mut gpu = Gpu { s: Lowering { grid: true, given, ..s }, threads, split_over: None };
             let launch = gpu.launch();
             lowered.push(gpu.s.unless_illegal(launch)?);
             functions.append(&mut gpu.s.chosen.take());
@@ -70,7 +70,7 @@ pub(super) struct Gpu<'k> {
     /// The threads of a block.
     pub threads: u32,
     /// The rows of which blocks share the long ones, if the schedule says so.
-    pub rows: Option<Ragged>,
+    pub split_over: Option<Ragged>,
 }
 
 /// The scalars of every function, and who runs it.
@@ -109,7 +109,7 @@ impl<'k> Gpu<'k> {
         let split = |t: &Threads| t.share.grid().and_then(|grid| grid.split);
         let splits = groups.iter().map(|(_, t)| t).chain([&threads]).any(|t| split(t).is_some());
         if splits && product.is_none() {
-            self.rows = self.splittable();
+            self.split_over = self.splittable();
         }
         let mut phases = Vec::new();
         let mut phase = |function: Function, alone: bool| phases.push(Phase { function, alone });
@@ -227,7 +227,7 @@ impl<'k> Gpu<'k> {
         e.grid.joined = joined;
         let types = self.s.scratch_types();
         let scratch = types.into_iter().map(|ty| e.b.buffer(ty, deckle_ir::loops::Access::Write)).collect();
-        let lists = self.row_lists(&mut e);
+        let lists = self.piece_bufs(&mut e);
         let (points, parts) = (e.b.scalar(ScalarType::I64), e.b.scalar(ScalarType::I64));
         self.set_split(&mut e, lists);
         let (block, thread) = (e.b.let_(Expr::Id(Axis::Block)), e.b.let_(Expr::Id(Axis::Thread)));
@@ -311,13 +311,7 @@ impl<'k> Gpu<'k> {
             e.grid.stride = threads;
             (e.b.add(lo, who.thread), hi)
         } else {
-            let more = e.b.add_const(who.points, threads - 1);
-            let threads = e.b.i64(threads);
-            let share = e.b.binary(BinOp::Div, more, threads);
-            let skip = e.b.mul(share, who.thread);
-            let from = e.b.add(lo, skip);
-            let to = e.b.add(from, share);
-            (from, e.b.min(to, hi))
+            self.share_of_thread(&mut e.b, &who, (lo, hi))
         };
         self.begin_folds(&mut e, &self.s.folds)?;
         match take {
@@ -328,18 +322,39 @@ impl<'k> Gpu<'k> {
         Gpu::close(e, self.threads)
     }
 
+    /// The successive numbers of a range that a thread of a block takes.
+    pub(super) fn share_of_thread(&self, b: &mut Builder, who: &Who, range: (Val, Val)) -> (Val, Val) {
+        let threads = b.i64(i64::from(self.threads));
+        share(b, range, who.thread, threads)
+    }
+
     /// Stores what the block has folded.
     pub(super) fn end_folds(&self, e: &mut Emitter<'k>, scratch: &[Buf], who: &Who) -> Res<()> {
-        if self.s.folds.is_empty() { Ok(()) } else { self.store_met(e, scratch, who, &self.s.folds) }
+        if self.s.folds.is_empty() { Ok(()) } else { self.store_totals(e, scratch, who, &self.s.folds) }
+    }
+
+    /// Stores what the block has of some folds or scans, for its part.
+    pub(super) fn store_totals(&self, e: &mut Emitter<'k>, scratch: &[Buf], who: &Who, nodes: &[Node]) -> Res<()> {
+        self.store_met(e, who, nodes, |k| (scratch, self.s.place(nodes[k]).0), who.block)
     }
 
     /// Stores what the threads of the block have of some folds or scans together.
-    pub(super) fn store_met(&self, e: &mut Emitter<'k>, scratch: &[Buf], who: &Who, nodes: &[Node]) -> Res<()> {
+    ///
+    /// `to` returns the buffers of each, and the number of the first.
+    pub(super) fn store_met<'b>(
+        &self,
+        e: &mut Emitter<'k>,
+        who: &Who,
+        nodes: &[Node],
+        to: impl Fn(usize) -> (&'b [Buf], usize),
+        at: Val,
+    ) -> Res<()> {
         let shared = self.meet(e, who, nodes)?;
         begin_first(e, who.thread);
-        for (n, shared) in nodes.iter().zip(&shared) {
+        for (k, (n, shared)) in nodes.iter().zip(&shared).enumerate() {
             let total = self.total(e, *n, shared)?;
-            self.s.store(e, scratch, &total, self.s.place(*n).0, who.block);
+            let (bufs, first) = to(k);
+            self.s.store(e, bufs, &total, first, at);
         }
         e.b.end(&[]);
         Ok(())
@@ -394,6 +409,20 @@ impl<'k> Gpu<'k> {
         let (function, sizes) = (Gpu::close(e, in_block)?, self.shared_sizes(part));
         Ok(Wide { function, at_least, groups, split, sizes })
     }
+}
+
+/// Successive numbers of a range, of which `number` of `of` takes a share: the last ones may have none.
+pub(super) fn share(b: &mut Builder, (lo, hi): (Val, Val), number: Val, of: Val) -> (Val, Val) {
+    let count = b.sub(hi, lo);
+    // Without overflow, however many there are.
+    let less = b.add_const(count, -1);
+    let share = b.binary(BinOp::Div, less, of);
+    let share = b.add_const(share, 1);
+    let skip = b.mul(share, number);
+    let from = b.add(lo, skip);
+    let from = b.min(from, hi);
+    let to = b.add(from, share);
+    (from, b.min(to, hi))
 }
 
 /// Opens a block that the first thread runs, and lets it have what is computed for the root.

@@ -12,6 +12,7 @@
 //! Every step keeps the order of equal digits, so the sort is stable, and its result the same on every run.
 
 use super::emit::Res;
+use super::gpu::share;
 use super::{GridPurpose, verified};
 use deckle_ir::array::{BinOp, UnOp};
 use deckle_ir::loops::{
@@ -105,14 +106,8 @@ impl Sort {
     ) -> Vec<Val> {
         let [block, blocks, thread] = [Axis::Block, Axis::Blocks, Axis::Thread].map(|axis| b.let_(Expr::Id(axis)));
         let threads = i64::from(self.threads);
-        // Each block takes successive ones.
-        let (less, zero) = (b.add_const(n, -1), b.i64(0));
-        let less = b.max(less, zero);
-        let share = b.binary(BinOp::Div, less, blocks);
-        let share = b.add_const(share, 1);
-        let lo = b.mul(share, block);
-        let hi = b.add(lo, share);
-        let hi = b.min(hi, n);
+        let zero = b.i64(0);
+        let (lo, hi) = share(b, (zero, n), block, blocks);
         let lo = b.add(lo, thread);
         b.for_(lo, hi, threads, inits, LoopHint::Plain, body)
     }

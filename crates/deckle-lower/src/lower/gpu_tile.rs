@@ -15,13 +15,13 @@
 //!
 //! Rows, columns and steps beyond the last ones load those again, so that only the end of the fold and what is written ask where the edges are. A point adds up in the order of the fold.
 
+use super::dense::joined_from;
 use super::emit::{Emitter, Res, Width};
 use super::folds::Acc;
 use super::gpu::Gpu;
-use super::nest::joined;
 use super::points::Over;
 use crate::facts::parts_of;
-use crate::facts::product::Product;
+use crate::facts::product::{PAD, Product};
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{Node, Op, Region, Space};
 use deckle_ir::loops::{Buf, LoopHint, Place, Tiles, Val};
@@ -29,8 +29,6 @@ use deckle_ir::schedule::{Grid, Level, Nest, Take, Threads, Walks};
 
 /// The successive rows or columns of a thread, if it has as many: a load of 16 bytes.
 const TOGETHER: u32 = 4;
-/// The elements by which rows of a panel are apart beyond their number, so that threads that store a column do not meet in one bank.
-pub(crate) const PAD: u32 = 4;
 
 /// One of the two panels.
 struct Panel {
@@ -113,7 +111,7 @@ impl<'k> Gpu<'k> {
             return Err(format!("the points of {} are not joined", product.rows));
         };
         let below = |dim: Space| e.facts.below(dim, product.columns);
-        let (dims, _) = joined(Level::Joined, Over { inside: &inside, ..over }, below)?;
+        let (dims, _) = joined_from(Level::Joined, Over { inside: &inside, ..over }, below)?;
         let [(_, rows_inside), (_, columns_inside)] = &dims[..] else { return Err("two dimensions are joined".into()) };
         let [below, beside] = <[Panel; 2]>::try_from(panels).map_err(|_| "a product has two panels")?;
         let inside = [rows_inside.clone(), columns_inside.clone()];

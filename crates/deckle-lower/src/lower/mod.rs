@@ -8,6 +8,7 @@ mod anyway;
 mod bins;
 mod blocks;
 mod combine;
+mod dense;
 mod edges;
 mod emit;
 mod folds;
@@ -19,7 +20,6 @@ mod lanes;
 mod lines;
 mod loads;
 mod meet;
-mod nest;
 mod nodes;
 mod pack;
 mod points;
@@ -37,7 +37,6 @@ mod turns;
 
 pub use gpu::{GridPurpose, lower_gpu};
 pub use gpu_sort::grid_sort;
-pub(crate) use gpu_tile::PAD;
 pub use rows::lower_long;
 
 use crate::choose::{Chooser, Outermost};

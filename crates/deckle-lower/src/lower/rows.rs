@@ -138,16 +138,14 @@ impl<'k> Lowering<'k> {
         let lengths = e.b.buffer(ScalarType::I64, Access::Write);
         let range = Range::new(&mut e);
         let Region::Dim(size) = self.p.space(dim).region else { return Err(format!("{dim} is no dimension")) };
-        let (zero, most) = (e.int(0), e.int(i64::MAX));
-        let most = e.b.let_(Expr::Binary(BinOp::Div, most, range.block));
+        let zero = e.int(0);
         let (block, _) = e.b.begin_for(range.first, range.last, 1, &[], LoopHint::Plain);
         let (lo, hi) = self.bounds(&mut e, &range, block)?;
         let (row, sum) = e.b.begin_for(lo, hi, 1, &[zero], LoopHint::Independent);
         e.open(self.first, Some(row), Vec::new());
         let length = e.val(size)?;
         e.close();
-        let length = e.b.max(length, zero);
-        let length = e.b.min(length, most);
+        let length = e.capped_length(length, range.block);
         let sum = e.b.add(sum[0], length);
         let sum = e.b.end(&[sum]);
         let at = e.b.sub(block, range.first);
@@ -266,6 +264,16 @@ impl<'k> Lowering<'k> {
         }
         e.close();
         finished(e)
+    }
+}
+
+impl Emitter<'_> {
+    /// The length of a row, at most so much that the sum of that many lengths does not overflow.
+    pub(super) fn capped_length(&mut self, length: Val, many: Val) -> Val {
+        let (zero, most) = (self.b.i64(0), self.b.i64(i64::MAX));
+        let most = self.b.binary(BinOp::Div, most, many);
+        let length = self.b.max(length, zero);
+        self.b.min(length, most)
     }
 }
 

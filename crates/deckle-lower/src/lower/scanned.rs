@@ -91,7 +91,7 @@ impl<'k> Gpu<'k> {
             let from = e.b.add(lo, who.thread);
             self.begin_folds(&mut e, scans)?;
             e.traverse(ROOT, &items, Some((from, hi)))?;
-            self.store_met(&mut e, &scratch, &who, scans)?;
+            self.store_totals(&mut e, &scratch, &who, scans)?;
             return Gpu::close(e, self.threads);
         }
         let (mut e, scratch, who) = self.open_rounds(&part, &levels[..=level], None)?;

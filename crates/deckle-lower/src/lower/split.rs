@@ -3,7 +3,7 @@
 //! As on a CPU ([`super::rows`]), long rows come first, cut into pieces, and what comes after them finds in memory what they folded.
 //!
 //! ```text
-//! lengths   the number of elements of all rows, where no buffer of offsets tells it
+//! lengths   the number of elements of all rows, if there is no buffer of offsets
 //! rows      a thread looks at each row; those with more elements than the limit are listed, once for each of their pieces
 //! row0      a block takes a piece, and folds it; `row1` does so with what needs other folds of the row
 //! row0_sum  a block takes a row, and combines what its pieces have folded, in order; for scans, it computes what comes before each piece
@@ -16,7 +16,7 @@
 
 use super::emit::{Emitter, Res};
 use super::folds::Acc;
-use super::gpu::{Gpu, Who};
+use super::gpu::{Gpu, Who, share};
 use super::meet::join;
 use super::scanned::{Accs, Rounds};
 use crate::facts::grid::all_commute;
@@ -59,14 +59,14 @@ pub(super) struct Split {
 }
 
 /// The buffers of a function for split rows.
-pub(super) struct Lists {
+pub(super) struct PieceBufs {
     lists: [Buf; 3],
     partial: BTreeMap<Node, Vec<Buf>>,
 }
 
-/// Of what is kept of a piece.
+/// Which of the values that are stored for a piece.
 #[derive(Clone, Copy, PartialEq)]
-enum Kept {
+enum Stored {
     /// What it folds.
     Own,
     /// What comes before it, for scans.
@@ -97,19 +97,19 @@ impl<'k> Gpu<'k> {
     }
 
     /// The buffers that a function is passed of split rows, after the others.
-    pub(super) fn row_lists(&self, e: &mut Emitter<'k>) -> Option<Lists> {
-        let rows = self.rows?;
+    pub(super) fn piece_bufs(&self, e: &mut Emitter<'k>) -> Option<PieceBufs> {
+        let rows = self.split_over?;
         let lists = [(); 3].map(|()| e.b.buffer(ScalarType::I64, Access::Write));
         let items = self.s.of_rows(rows.dim);
-        let kept = items.iter().filter_map(|(item, _)| Some((node_of(item)?, self.kept(item))));
+        let stored = items.iter().filter_map(|(item, _)| Some((node_of(item)?, self.stored(item))));
         let passed = |types: Vec<ScalarType>, e: &mut Emitter<'k>| -> Vec<Buf> {
             types.into_iter().map(|ty| e.b.buffer(ty, Access::Write)).collect()
         };
-        Some(Lists { lists, partial: kept.map(|(n, types)| (n, passed(types, e))).collect() })
+        Some(PieceBufs { lists, partial: stored.map(|(n, types)| (n, passed(types, e))).collect() })
     }
 
-    /// The types of what is kept of each piece: what a fold comes to; what a scan adds, and what comes before the piece.
-    fn kept(&self, item: &Item) -> Vec<ScalarType> {
+    /// The types of what is stored for each piece: what a fold comes to; what a scan adds, and what comes before the piece.
+    fn stored(&self, item: &Item) -> Vec<ScalarType> {
         match item {
             Item::Fold(n) => self.s.types_of(*n),
             Item::Scan(n) => [self.s.types_of(*n), self.s.types_of(*n)].concat(),
@@ -118,8 +118,11 @@ impl<'k> Gpu<'k> {
     }
 
     /// Tells an emitter how rows are split, with two scalars after the others.
-    pub(super) fn set_split(&self, e: &mut Emitter<'k>, lists: Option<Lists>) {
-        let (Some(rows), Some(Lists { lists: [totals, pieces, places], partial })) = (self.rows, lists) else { return };
+    pub(super) fn set_split(&self, e: &mut Emitter<'k>, lists: Option<PieceBufs>) {
+        let (Some(rows), Some(PieceBufs { lists: [totals, pieces, places], partial })) = (self.split_over, lists)
+        else {
+            return;
+        };
         let (longer, room) = (e.b.scalar(ScalarType::I64), e.b.scalar(ScalarType::I64));
         e.split = Some(Split {
             dim: rows.dim,
@@ -139,9 +142,9 @@ impl<'k> Gpu<'k> {
 
     /// The functions that run long rows.
     pub(super) fn split_rows(&self) -> Res<Option<SplitRows>> {
-        let Some(rows) = self.rows else { return Ok(None) };
+        let Some(rows) = self.split_over else { return Ok(None) };
         let items = self.s.of_rows(rows.dim);
-        let partial = items.iter().flat_map(|(item, _)| self.kept(item)).collect();
+        let partial = items.iter().flat_map(|(item, _)| self.stored(item)).collect();
         let lengths = if rows.offsets.is_some() { None } else { Some(self.elements_of_rows(rows.dim)?) };
         let mut phases = Vec::new();
         let ranks = items.iter().map(|(_, rank)| rank + 1).max().unwrap_or(0);
@@ -200,10 +203,8 @@ impl<'k> Gpu<'k> {
             dim,
             |e| vec![e.b.i64(0)],
             |e, _, size, sum| {
-                let (zero, most, count) = (e.b.i64(0), e.b.i64(i64::MAX), e.val(count)?);
-                let most = e.b.binary(BinOp::Div, most, count);
-                let size = e.b.max(size, zero);
-                let size = e.b.min(size, most);
+                let count = e.val(count)?;
+                let size = e.capped_length(size, count);
                 Ok(vec![e.b.add(sum[0], size)])
             },
             |e, sum| {
@@ -293,11 +294,11 @@ impl<'k> Gpu<'k> {
                 e.grid.stride = i64::from(self.threads);
                 (e.b.add(piece.lo, who.thread), piece.hi)
             } else {
-                self.share_of_thread(e, who, (piece.lo, piece.hi))
+                self.share_of_thread(&mut e.b, who, (piece.lo, piece.hi))
             };
             self.begin_folds(e, &folds)?;
             e.traverse(self.s.first, &items, Some(range))?;
-            self.keep_met(e, who, &folds, piece.number)
+            self.store_folds(e, who, &folds, piece.number)
         })
     }
 
@@ -311,12 +312,12 @@ impl<'k> Gpu<'k> {
             let both = e.b.and(is_first, is_worth_it);
             e.b.begin_if(both);
             let end = e.b.add(piece.base, piece.count);
-            let (lo, hi) = self.share_of_thread(e, who, (piece.base, end));
+            let (lo, hi) = self.share_of_thread(&mut e.b, who, (piece.base, end));
             for n in folds.iter().chain(&scans) {
                 let (_, _, how) = parts_of(self.s.p, *n)?;
                 let none = self.s.nothing(e, *n)?;
                 let sum = e.folded_over((lo, hi), &none, |e, acc, at| {
-                    let more = e.kept_of(*n, Kept::Own, at)?;
+                    let more = e.stored_of(*n, Stored::Own, at)?;
                     join(e, how, acc, &more.vals, more.has)
                 })?;
                 if folds.contains(n) {
@@ -331,16 +332,22 @@ impl<'k> Gpu<'k> {
                 let bufs = e.bufs_of(*n)?;
                 e.folded_over((lo, hi), &start, |e, acc, at| {
                     self.s.store(e, &bufs, acc, bufs.len() / 2, at);
-                    let more = e.kept_of(*n, Kept::Own, at)?;
+                    let more = e.stored_of(*n, Stored::Own, at)?;
                     e.step(how, acc, &more.vals, more.has)
                 })?;
             }
             if !folds.is_empty() {
-                self.keep_met(e, who, &folds, piece.base)?;
+                self.store_folds(e, who, &folds, piece.base)?;
             }
             e.b.end(&[]);
             Ok(())
         })
+    }
+
+    /// Stores what the block has folded, of a piece or of the row that begins with it.
+    fn store_folds(&self, e: &mut Emitter<'k>, who: &Who, folds: &[Node], piece: Val) -> Res<()> {
+        let stored = folds.iter().map(|n| e.bufs_of(*n)).collect::<Res<Vec<_>>>()?;
+        self.store_met(e, who, folds, |k| (&stored[k], 0), piece)
     }
 
     /// Stores what each piece stores.
@@ -357,7 +364,7 @@ impl<'k> Gpu<'k> {
         self.by_pieces(part, [&scanned, sinks], |e, who, piece| {
             let mut carry = Accs::new();
             for n in &levels[0] {
-                carry.insert(*n, e.kept_of(*n, Kept::Before, piece.number)?);
+                carry.insert(*n, e.stored_of(*n, Stored::Before, piece.number)?);
             }
             let rounds = Rounds { levels: &levels, each, from: first, bounds: (piece.lo, piece.hi) };
             self.rounds(e, who, &rounds, carry, |gpu, e, befores, points| {
@@ -368,35 +375,6 @@ impl<'k> Gpu<'k> {
             })?;
             Ok(())
         })
-    }
-
-    /// Combines what the threads of the block have folded, and keeps it at a place of the partial results.
-    fn keep_met(&self, e: &mut Emitter<'k>, who: &Who, folds: &[Node], at: Val) -> Res<()> {
-        let shared = self.meet(e, who, folds)?;
-        let partial = e.split.as_ref().map(|s| s.partial.clone()).ok_or("no rows are split")?;
-        let zero = e.b.i64(0);
-        let is_first = e.b.binary(BinOp::Eq, who.thread, zero);
-        e.b.begin_if(is_first);
-        for (n, shared) in folds.iter().zip(&shared) {
-            let total = self.total(e, *n, shared)?;
-            self.s.store(e, &partial[n], &total, 0, at);
-        }
-        e.b.end(&[]);
-        Ok(())
-    }
-
-    /// Successive ones of a range, for a thread of a block.
-    fn share_of_thread(&self, e: &mut Emitter<'k>, who: &Who, (lo, hi): (Val, Val)) -> (Val, Val) {
-        let count = e.b.sub(hi, lo);
-        let threads = i64::from(self.threads);
-        let more = e.b.add_const(count, threads - 1);
-        let threads = e.b.i64(threads);
-        let share = e.b.binary(BinOp::Div, more, threads);
-        let skip = e.b.mul(share, who.thread);
-        let from = e.b.add(lo, skip);
-        let from = e.b.min(from, hi);
-        let to = e.b.add(from, share);
-        (from, e.b.min(to, hi))
     }
 }
 
@@ -430,17 +408,10 @@ fn both(one: &Walks, other: &Walks) -> Walks {
     all.into()
 }
 
-/// Successive ones of so many, for a block.
+/// The elements of a block, of so many: successive ones.
 fn share_of_block(e: &mut Emitter<'_>, who: &Who, count: Val) -> (Val, Val) {
-    let (blocks, one) = (e.b.let_(Expr::Id(Axis::Blocks)), e.b.i64(1));
-    // Without overflow, however large the number.
-    let less = e.b.sub(count, one);
-    let share = e.b.binary(BinOp::Div, less, blocks);
-    let share = e.b.add(share, one);
-    let lo = e.b.mul(share, who.block);
-    let lo = e.b.min(lo, count);
-    let hi = e.b.add(lo, share);
-    (lo, e.b.min(hi, count))
+    let (blocks, zero) = (e.b.let_(Expr::Id(Axis::Blocks)), e.b.i64(0));
+    share(&mut e.b, (zero, count), who.block, blocks)
 }
 
 impl Emitter<'_> {
@@ -476,7 +447,7 @@ impl Emitter<'_> {
         Ok(limit)
     }
 
-    /// How many pieces a long row of this size has, and how many elements each of them but the last.
+    /// The number of pieces of a long row of this size, and the elements of each but the last.
     fn cut(&mut self, size: Val) -> Res<(Val, Val)> {
         let (limit, split) = (self.limit()?, self.split.clone().ok_or("no rows are split")?);
         let (least, one, most) = (self.b.i64(split.least), self.b.i64(1), self.b.i64(MOST_PIECES));
@@ -489,22 +460,22 @@ impl Emitter<'_> {
         Ok((count, self.b.add(length, one)))
     }
 
-    /// The buffers for what is kept of a fold or scan of long rows.
+    /// The buffers for what is stored of a fold or scan of long rows.
     fn bufs_of(&self, n: Node) -> Res<Vec<Buf>> {
         let bufs = self.split.as_ref().and_then(|s| s.partial.get(&n)).cloned();
         bufs.ok_or_else(|| format!("{n} was not folded"))
     }
 
-    /// What is kept of a fold or scan of long rows at a place.
-    fn kept_of(&mut self, n: Node, which: Kept, at: Val) -> Res<Acc> {
+    /// What is stored of a fold or scan of long rows at a place.
+    fn stored_of(&mut self, n: Node, which: Stored, at: Val) -> Res<Acc> {
         let width = parts_of(self.p, n)?.1.len() + 1;
-        let bufs = self.bufs_of(n)?.into_iter().skip(if which == Kept::Own { 0 } else { width });
+        let bufs = self.bufs_of(n)?.into_iter().skip(if which == Stored::Own { 0 } else { width });
         let mut vals: Vec<Val> = bufs.take(width).map(|b| self.b.load(b, at)).collect();
         let has = vals.pop();
         Ok(Acc { vals, has, before: None })
     }
 
-    /// Traverses a row of which the elements are skipped if it is a long one, and its folds found in memory: whether rows of this dimension may be long.
+    /// Traverses a row. If it is long, skips its elements and loads what its pieces folded. Returns whether rows of this dimension are split.
     pub(super) fn split_row(&mut self, space: Space, items: &[Item], size: Val) -> Res<bool> {
         let Some(split) = self.split.clone().filter(|s| s.dim == space) else { return Ok(false) };
         let folds: Vec<Node> =
@@ -543,7 +514,7 @@ impl Emitter<'_> {
     /// Adds what a long row has folded.
     fn found_row(&mut self, folds: &[Node], base: Val) -> Res<()> {
         for n in folds {
-            let more = self.kept_of(*n, Kept::Own, base)?;
+            let more = self.stored_of(*n, Stored::Own, base)?;
             let acc = self.accs.get(n).cloned().ok_or_else(|| format!("{n} is not carried"))?;
             let (_, _, how) = parts_of(self.p, *n)?;
             let next = self.step(how, &acc, &more.vals, more.has)?;

@@ -10,7 +10,7 @@ use crate::native::gpu::feed::Feeder;
 use crate::native::gpu::kept::{COPY, OnDevice, Remote};
 use crate::native::gpu::memory::{Mem, SMALL};
 use crate::native::gpu::port::{Lane, Launching, Port};
-use crate::native::grid::{self, Lists};
+use crate::native::grid::{self, PieceSizes};
 use crate::native::outside::Input;
 use crate::native::run::{self, Memory};
 use deckle_ir::kernel::{Kernel, Node, Op, ROOT, Sink};
@@ -238,7 +238,7 @@ impl<'a, P: Port> Run<'a, P> {
     }
 
     /// Adds the lists for rows that are split; where there are none, functions look at the totals at most.
-    fn pass_lists(&self, lists: Lists, rows: &SplitRows, passed: &mut Vec<Mem<P>>) -> Result<(), Failure> {
+    fn pass_lists(&self, lists: PieceSizes, rows: &SplitRows, passed: &mut Vec<Mem<P>>) -> Result<(), Failure> {
         let new = |count: i64, ty: ScalarType| {
             let bytes = usize::try_from(count).ok().and_then(|n| n.checked_mul(ty.bytes())).unwrap_or(usize::MAX);
             Mem::new(&self.on.unit, bytes, "the list of rows that several blocks share")

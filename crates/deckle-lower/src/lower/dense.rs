@@ -16,8 +16,8 @@ use super::emit::{Emitter, Res};
 use super::gpu::{Gpu, Who};
 use super::points::Over;
 use crate::choose::Chooser;
+use crate::facts::dense::{dense, is_flat_position, is_one, sizes};
 use crate::facts::grid::{can_share_points, stays_together};
-use crate::facts::nest::{dense, is_flat_position, is_one, sizes};
 use crate::facts::{Facts, carried_by};
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{Node, Region, Space};
@@ -30,7 +30,7 @@ use std::collections::BTreeSet;
 type Joined = (Space, Walks);
 
 /// The dimensions that a level joins, from that of its walk on, and how the last one is traversed.
-pub(super) fn joined(
+pub(super) fn joined_from(
     level: Level,
     over: Over<'_>,
     below: impl Fn(Space) -> Res<Space>,
@@ -83,9 +83,9 @@ impl Emitter<'_> {
         let Some(item) = over.items.first() else { return Err(format!("nothing is traversed over {}", over.space)) };
         let end = self.facts.space_of(*item);
         let below = |dim: Space| self.facts.below(dim, end);
-        let (dims, hint) = joined(level, over, below)?;
+        let (dims, hint) = joined_from(level, over, below)?;
         let edges = match edges {
-            Some((level, inside)) => Some(joined(level, Over { inside, ..over }, below)?.0),
+            Some((level, inside)) => Some(joined_from(level, Over { inside, ..over }, below)?.0),
             None => None,
         };
         let spaces: Vec<Space> = dims.iter().map(|(dim, _)| *dim).collect();
