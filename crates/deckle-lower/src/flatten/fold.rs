@@ -2,7 +2,7 @@
 
 use super::value::{Arr, Val, Walk};
 use super::{Cx, Flattener, Frame, Res, Run, Stuck, bug};
-use deckle_ir::array::{BinOp, Direction, Function, Monoid, Op, ScanKind};
+use deckle_ir::array::{BinOp, Direction, Monoid, ScanKind};
 use deckle_ir::entity::Body;
 use deckle_ir::kernel::{self, Combine, Fault, FoldSpec, Node, ROOT, Sink, Space};
 use deckle_ir::scalar::{Scalar, ScalarType};
@@ -85,7 +85,7 @@ impl<'p> Flattener<'p> {
         Ok(Val::Scalar(self.fold_or_empty(walk.inner, spec, name, cx)?[1]))
     }
 
-    /// A combining function of a body: operators if it is that simple, else the body in a space of its own.
+    /// A combining function of a body, in a space of its own.
     pub(super) fn combining(
         &mut self,
         fx: &mut Frame<'p>,
@@ -94,20 +94,44 @@ impl<'p> Flattener<'p> {
         swap: bool,
         ctx: Space,
     ) -> Res<Combine> {
-        if let Some(ops) = plain_ops(fx.function, body) {
-            return Ok(Combine::Ops(ops));
-        }
         let leaves = like.scalars()?;
         let n = leaves.len();
         let lambda = self.k.new_lambda(ctx);
         let vars: Vec<Node> = (0..2 * n).map(|k| self.k.var(lambda, k as u32, self.k.ty(leaves[k % n]))).collect();
-        let left = like.with_leaves(&mut vars[..n].iter().copied())?;
-        let right = like.with_leaves(&mut vars[n..].iter().copied())?;
-        let args = if swap { [right, left] } else { [left, right] };
+        let (mut first, mut second) = vars.split_at(n);
+        if swap {
+            (first, second) = (second, first);
+        }
+        let args = [like.with_leaves(&mut first.iter().copied())?, like.with_leaves(&mut second.iter().copied())?];
         let result = self.inside(fx, body, &args, lambda, Run::Element(None))?;
         let results = result.scalars()?;
+        Ok(self.combine(lambda, (first, second), results))
+    }
+
+    /// A function of operands that are variables of its space: operators, if it applies one to each component.
+    pub(super) fn combine(
+        &mut self,
+        lambda: Space,
+        (first, second): (&[Node], &[Node]),
+        results: Vec<Node>,
+    ) -> Combine {
         let results = self.checked_results(lambda, results);
-        Ok(Combine::Lambda(lambda, results))
+        let op = |((a, b), result): ((&Node, &Node), &Node)| match self.k.node(*result).op {
+            kernel::Op::Binary(op, x, y) if is_plain(op) && (x, y) == (*a, *b) => Some(op),
+            // Which zero is the least, and which NaN is returned, may depend on the order.
+            kernel::Op::Binary(op, x, y)
+                if is_plain(op) && (x, y) == (*b, *a) && !matches!(op, BinOp::Min | BinOp::Max) =>
+            {
+                Some(op)
+            }
+            _ => None,
+        };
+        let is_whole = results.len() == first.len() && !results.is_empty();
+        let ops = first.iter().zip(second).zip(&results).map(op).collect::<Option<Vec<BinOp>>>();
+        match ops.filter(|_| is_whole) {
+            Some(ops) => Combine::Ops(ops),
+            None => Combine::Lambda(lambda, results),
+        }
     }
 
     /// The checks of a function whose values it does not use are tied to its first result.
@@ -413,39 +437,4 @@ impl<'p> Flattener<'p> {
 /// Whether a type consists of scalars, at least one. A type without any is traversed in steps, for its checks.
 pub(super) fn is_scalars(ty: &deckle_ir::types::Type) -> bool {
     ty.is_flat() && ty.width() > 0
-}
-
-/// Whether an operator of a body can be omitted if its value is not used: it never fails.
-fn is_harmless(op: &Op) -> bool {
-    matches!(op, Op::Const(_) | Op::Proj(_) | Op::Tuple | Op::Record(_))
-        || matches!(op, Op::Binary(op) if is_plain(*op))
-}
-
-/// A body that applies operators component by component to its two parameters, and does nothing else.
-pub(super) fn plain_ops(function: &Function, body: Body) -> Option<Vec<BinOp>> {
-    let data = function.body(body);
-    let [a, b] = data.params[..] else { return None };
-    let result = function.inst(data.result)?;
-    if !data.stmts.iter().all(|v| function.inst(*v).is_some_and(|i| is_harmless(&i.op))) {
-        return None;
-    }
-    match &result.op {
-        Op::Binary(op) if is_plain(*op) && (result.args == [a, b]) => Some(vec![*op]),
-        Op::Tuple | Op::Record(_) => {
-            let parts = function.ty(a).parts()?.len();
-            let mut ops = Vec::new();
-            for (k, arg) in result.args.iter().enumerate() {
-                let inst = function.inst(*arg)?;
-                let Op::Binary(op) = inst.op else { return None };
-                let [x, y] = inst.args[..] else { return None };
-                let is = |v, p| matches!(function.inst(v), Some(i) if i.op == Op::Proj(k as u32) && i.args == [p]);
-                if !is_plain(op) || !is(x, a) || !is(y, b) || function.ty(*arg).as_scalar().is_none() {
-                    return None;
-                }
-                ops.push(op);
-            }
-            (ops.len() == parts && !ops.is_empty()).then_some(ops)
-        }
-        _ => None,
-    }
 }

@@ -240,18 +240,15 @@ impl<'p> Flattener<'p> {
 
     /// The function of a `permute`: its operands are the new and the old value.
     fn combining_into(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>, new: &Val, old: &Val) -> Res<Combine> {
-        if let Some(ops) = super::fold::plain_ops(fx.function, cx.inst.bodies[0]) {
-            return Ok(Combine::Ops(ops));
-        }
         let lambda = self.k.new_lambda(cx.ctx);
         let (news, olds) = (new.scalars()?, old.scalars()?);
         let vars: Vec<Node> =
             news.iter().chain(&olds).enumerate().map(|(k, n)| self.k.var(lambda, k as u32, self.k.ty(*n))).collect();
-        let new = new.with_leaves(&mut vars[..news.len()].iter().copied())?;
-        let old = old.with_leaves(&mut vars[news.len()..].iter().copied())?;
-        let result = self.inside(fx, cx.inst.bodies[0], &[new, old], lambda, Run::Element(None))?;
+        let (first, second) = vars.split_at(news.len());
+        let args = [new.with_leaves(&mut first.iter().copied())?, old.with_leaves(&mut second.iter().copied())?];
+        let result = self.inside(fx, cx.inst.bodies[0], &args, lambda, Run::Element(None))?;
         let results = result.scalars()?;
-        Ok(Combine::Lambda(lambda, self.checked_results(lambda, results)))
+        Ok(self.combine(lambda, (first, second), results))
     }
 
     /// `permute` of a non-scalar type, or inside a loop: one element after another.
