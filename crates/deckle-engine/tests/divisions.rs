@@ -10,6 +10,7 @@ use deckle_ir::scalar::Scalar;
 use deckle_ir::schedule::{Grid, Schedule, Share, Take, parse};
 use deckle_ir::value::Value;
 use deckle_syntax::Compiled;
+use std::cell::Cell;
 
 const PROGRAMS: &str = "
 def running(xs: [int]) = scan_incl(+, xs)
@@ -73,6 +74,15 @@ def grams(a: [int; n, m], b: [int; m, k]) =
 def onto(a: [int; n, m], b: [int; m, k], c: [int; n, k]) =
   [ [ fold(+, z, [ x * y : x in row; y in column ]) : z in r; column in transpose(b) ] : r in c; row in a ]
 def sparse(xs: [int]) = histogram(+, 0, 1000, [ abs(x) * 9 : x in xs ], xs)
+def last(xs: [int]) = scatter(fill(-1, 101), [ abs(x) : x in xs ], iota(length(xs)))
+def last_of_few(xs: [int]) = let few = filter(\\x -> x % 5 == 0, xs) in scatter(fill(0, 20), [ abs(x) / 5 : x in few ], few)
+def last_if(xs: [int]) = permute(\\new old -> (if new < 0 then old else new), fill(0, 3), [ i % 3 : i in iota(length(xs)) ], xs)
+def all_in_one(xs: [int]) = permute(\\new old -> (2 * old + new) % 1009, [1], [ 0 : x in xs ], xs)
+def real_sums(xs: [real]) = histogram(+, 0.5, 4, [ i % 4 : i in iota(length(xs)) ], [ (if is_nan(x) then 0.1 else x) : x in xs ])
+def pairs(xs: [int]) =
+  permute(\\(c, d) (a, b) -> ((a * c) % 97, (b * c + d) % 97), fill((1, 0), 7), [ abs(x) % 7 : x in xs ], [ (x, 1) : x in xs ])
+def too_far(xs: [int]) = scatter(fill(0, 99), [ abs(x) : x in xs ], xs)
+def tops(rows: [[int]]) = scatter(fill(0, 7), [ length(r) % 7 : r in rows ], [ fold(max, -1000, r) : r in rows ])
 ";
 
 fn compiled() -> Compiled {
@@ -213,6 +223,24 @@ fn scatters_agree_with_and_without_bins() {
                     agree(&compiled, entry, std::slice::from_ref(&xs), layout, &change);
                 }
                 agree(&compiled, "extremes", std::slice::from_ref(&rs), layout, &change);
+            }
+        }
+    }
+}
+
+#[test]
+fn scatters_in_order_agree_at_every_border() {
+    let (compiled, mut rng) = (compiled(), Rng::new(13));
+    for n in SIZES {
+        let (xs, rs) = (ints(n, &mut rng), reals(n, &mut rng));
+        let rows = Value::array((0..n / 8).map(|k| ints(k % 5 * 3, &mut rng)).collect());
+        for layout in layouts() {
+            let of_ints = ["last", "last_if", "last_of_few", "all_in_one", "pairs", "too_far"].map(|e| (e, &xs));
+            for (entry, args) in of_ints.into_iter().chain([("real_sums", &rs), ("tops", &rows)]) {
+                let sorted = Cell::new(false);
+                let look = |grid: &mut Grid| sorted.set(sorted.get() || grid.take == Take::Sorted);
+                agree(&compiled, entry, std::slice::from_ref(args), layout, &look);
+                assert!(sorted.get(), "{entry} is not sorted");
             }
         }
     }

@@ -5,7 +5,7 @@ use deckle_engine::pipeline::{self, Target};
 use deckle_engine::{Layout, Options};
 use deckle_gen::schedules::leave_rounds;
 use deckle_ir::loops::Stores;
-use deckle_ir::schedule::{Function, Item, Level, Nest, Schedule, Walk, When, parse};
+use deckle_ir::schedule::{Function, Item, Level, Nest, Schedule, Take, Walk, When, parse};
 use deckle_syntax::Compiled;
 
 fn compiled(text: &str) -> Compiled {
@@ -87,7 +87,7 @@ fn what_is_missing_or_too_much_is_refused() {
             nest => nest.clone(),
         }
     };
-    assert!(refusal(rows, twice).contains("nothing has to be traversed by"));
+    assert!(refusal(rows, twice).contains("nothing needs the walk"));
     let sum = "def main(xs: [int]) = sum(xs)";
     let negative = |w: &Walk| Nest::when(When::Fewer(-1), w.nest.clone(), w.nest.clone());
     assert!(refusal(sum, negative).contains("when fewer -1"));
@@ -134,6 +134,7 @@ fn shares(target: Target, text: &str) -> (String, Vec<String>) {
         "64 successive",
         "64 rounds 2",
         "64 parts",
+        "64 sorted",
         "64 groups 32 at_least 3",
         "64 groups 64 at_least 3",
         "64 tiles 4 x 4 across 8 deep 8 at_least 3",
@@ -215,7 +216,26 @@ fn threads_of_a_gpu_share_points_as_results_allow() {
     let keys = "def main(keys: [int], xs: [real], n: int) =";
     let atomic = format!("{keys} histogram(+, 0, n, keys, fill(1, length(keys)))");
     is(&atomic, "grid 256 binned 16384", &["one", strided, "grid 64 binned 64", successive, parts]);
-    is(&format!("{keys} histogram(+, 0.0, n, keys, xs)"), "one", &["one"]);
+    is(&format!("{keys} histogram(+, 0.0, n, keys, xs)"), "grid 256 sorted", &["one", "grid 64 sorted"]);
+    let two = format!("{keys} scatter(fill((0, 0.0), n), keys, [ (i, x) : i in iota(length(keys)); x in xs ])");
+    is(&two, "grid 256 sorted", &["one", "grid 64 sorted"]);
+}
+
+#[test]
+fn sorted_points_are_traversed_in_one_way() {
+    let text = "def main(keys: [int], xs: [real], n: int) = histogram(+, 0.0, n, keys, xs)";
+    let chosen = scheduled_for(Target::Gpu, text, None).unwrap();
+    let sorted = |f: &&Function| f.threads.is_some_and(|t| t.share.grid().is_some_and(|g| g.take == Take::Sorted));
+    let function = chosen.functions.iter().find(sorted).unwrap();
+    let with = |level: &str| {
+        let changed = function.to_string().replace("serial  ", level);
+        assert_ne!(changed, function.to_string());
+        let given = parse(&changed).unwrap().functions[0].clone();
+        scheduled_for(Target::Gpu, text, Some(given)).map(|_| ())
+    };
+    let both = "when fewer 5 { serial } else { serial }";
+    assert!(with(both).unwrap_err().contains("all points are traversed in one way"));
+    assert!(with("independent").unwrap_err().contains("order of points matters"));
 }
 
 #[test]

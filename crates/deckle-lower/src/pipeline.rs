@@ -16,6 +16,7 @@ use deckle_ir::array::{self, Function};
 use deckle_ir::entity::Func;
 use deckle_ir::kernel::{self, Kernel, Step};
 use deckle_ir::loops::{self, GridLaunch, GridSort, Launch};
+use deckle_ir::scalar::ScalarType;
 use deckle_ir::schedule::Schedule;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -223,10 +224,13 @@ pub fn grids(
 /// A bug of the pass.
 pub fn grid_sorts(
     program: &kernel::Program,
+    launches: &[Vec<GridLaunch>],
     purpose: GridPurpose,
     passes: &mut Passes,
 ) -> Result<Option<GridSort>, Box<Diagnostic>> {
-    let mut types = None;
+    // Points are sorted by numbers of elements.
+    let sorts_points = launches.iter().flatten().any(|launch| launch.sorted.is_some());
+    let mut types = sorts_points.then(|| BTreeSet::from([ScalarType::U64]));
     for step in steps(&program.steps) {
         if let Step::Sort { keys, .. } = step {
             types.get_or_insert_with(BTreeSet::new).extend(keys.iter().map(|b| program.bufs[b.index()].elem));

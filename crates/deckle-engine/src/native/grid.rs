@@ -62,8 +62,8 @@ pub(crate) struct Grids {
 
 impl Grids {
     pub(crate) fn new(plan: &Plan, layout: Layout, given: Option<&Schedule>) -> Result<Grids, Box<Diagnostic>> {
-        let launches = lowered(plan, layout, given)?.into_iter().map(|k| k.launches).collect();
-        let sorts = grid_sorts(&plan.program, layout.purpose(plan), &mut Passes::default())?;
+        let launches: Vec<_> = lowered(plan, layout, given)?.into_iter().map(|k| k.launches).collect();
+        let sorts = grid_sorts(&plan.program, &launches, layout.purpose(plan), &mut Passes::default())?;
         Ok(Grids { launches, in_chunks: in_chunks(&plan.program.steps), sorts })
     }
 
@@ -76,6 +76,8 @@ impl Grids {
 /// The launches of functions, in order, and what all of them are passed.
 pub(crate) struct Calls<'a> {
     pub parts: i64,
+    /// The points that are divided into parts.
+    pub points: i64,
     pub scalars: Vec<i64>,
     pub rows: Option<PieceSizes>,
     pub all: Vec<(&'a Function, u64)>,
@@ -121,7 +123,7 @@ pub(crate) fn calls<'a, D: Device>(
         let [rows, columns] = tiles.sizes.map(|n| count(memory, &[n]));
         if let Some((tiles, blocks)) = launch.tiles([rows?, columns?], layout.wide) {
             let all = Vec::from_iter((blocks > 0).then_some((&tiles.function, blocks as u64)));
-            return Ok(Calls { parts: blocks, scalars: vec![1, blocks], rows: None, all });
+            return Ok(Calls { parts: blocks, points: blocks, scalars: vec![1, blocks], rows: None, all });
         }
     }
     let wide = launch.wide.iter().map(|w| count(memory, &w.sizes)).collect::<Result<Vec<i64>, Failure>>()?;
@@ -165,7 +167,7 @@ pub(crate) fn calls<'a, D: Device>(
         }
     }
     all.retain(|(_, grid)| *grid > 0);
-    Ok(Calls { parts, scalars, rows, all })
+    Ok(Calls { parts, points: size, scalars, rows, all })
 }
 
 /// Runs a kernel that has failed again, on this machine, to see where it fails first.

@@ -227,6 +227,17 @@ pub struct GridLaunch {
     pub rows: Option<SplitRows>,
     /// The function that replaces these if it computes a product of many points.
     pub tiles: Option<Tiles>,
+    /// If the phases take points sorted by where they scatter, what tells where.
+    pub sorted: Option<SortedPoints>,
+}
+
+/// What points are sorted by before the phases of a [`GridLaunch`] run. These are passed two more buffers: the keys, and the order of the points.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SortedPoints {
+    /// Computes the keys of all points. It is passed one more buffer, of `u64`, in which they are 0; keys of points that scatter nothing stay 0.
+    pub keys: Function,
+    /// The greatest key, a node of the root.
+    pub len: Node,
 }
 
 /// How the blocks of a grid share rows that are too long for the threads that take a point. `lengths`, `list` and the phases run in this order, each on as many blocks as the host likes; the functions
@@ -397,7 +408,7 @@ impl GridLaunch {
     pub fn functions(&self) -> impl Iterator<Item = &Function> {
         let rows = self.rows.iter().flat_map(SplitRows::functions);
         let taken = rows.chain(self.phases.iter().map(|p| &p.function)).chain(self.wide.iter().map(|w| &w.function));
-        taken.chain(self.tiles.iter().map(|t| &t.function))
+        taken.chain(self.tiles.iter().map(|t| &t.function)).chain(self.sorted.iter().map(|s| &s.keys))
     }
 
     /// The index of the widest function that is worth its threads: `elements` holds the elements for each point, one number for each function. `asked` overrides whether any runs.

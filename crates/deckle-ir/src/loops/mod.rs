@@ -43,7 +43,7 @@ mod walk;
 pub use build::Builder;
 pub use launch::{
     Copies, GridLaunch, GridSort, Launch, Lengths, Long, Owned, Parts, Phase, Rows, ScanLevel, SortColumn, SortFill,
-    SplitRows, Tiles, Turns, Wide, Work,
+    SortedPoints, SplitRows, Tiles, Turns, Wide, Work,
 };
 pub use parse::parse;
 pub use typing::{Names, regroups};

@@ -129,6 +129,8 @@ pub enum Take {
     },
     /// A thread takes a part, in order.
     Parts,
+    /// Points are sorted by the element into which they scatter. A block takes a part of them, and each of its threads elements: the first point of each that is in the part, and all others of the element.
+    Sorted,
     /// A block takes a part, each group of its threads a point, and [`Level::Group`] shares the points inside. The function replaces the main one, and those of narrower groups, if the largest
     /// array has at least the given number of elements for each point.
     Groups {

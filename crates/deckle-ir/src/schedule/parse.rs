@@ -55,8 +55,10 @@ impl Reader<'_> {
         self.0.keyword("grid")?;
         let threads = self.0.number("a number of threads")?;
         let word = self.0.peek_word();
-        if !["strided", "binned", "successive", "rounds", "parts", "tiles", "groups"].contains(&word) {
-            return self.0.expected("`strided`, `binned`, `successive`, `rounds`, `parts`, `tiles` or `groups`");
+        if !["strided", "binned", "successive", "rounds", "parts", "sorted", "tiles", "groups"].contains(&word) {
+            return self
+                .0
+                .expected("`strided`, `binned`, `successive`, `rounds`, `parts`, `sorted`, `tiles` or `groups`");
         }
         self.0.keyword(word)?;
         let take = match word {
@@ -65,6 +67,7 @@ impl Reader<'_> {
             "successive" => Take::Successive,
             "rounds" => Take::Rounds { each: self.0.number("a number of points")? },
             "parts" => Take::Parts,
+            "sorted" => Take::Sorted,
             "tiles" => {
                 let rows = self.0.number("a number of rows")?;
                 self.0.keyword("x")?;

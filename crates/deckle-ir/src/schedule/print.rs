@@ -80,6 +80,7 @@ impl fmt::Display for Take {
             Take::Successive => f.write_str("successive"),
             Take::Rounds { each } => write!(f, "rounds {each}"),
             Take::Parts => f.write_str("parts"),
+            Take::Sorted => f.write_str("sorted"),
             Take::Tiles { rows, columns, across, deep, at_least } => {
                 write!(f, "tiles {rows} x {columns} across {across} deep {deep} at_least {at_least}")
             }

@@ -1,14 +1,15 @@
 //! The rules for GPUs: who takes which points of a launch.
 //!
-//! Scatters whose points have an order are a launch of their own ([`launches`]): one thread does these, and not what else the kernel computes. Of each launch, the first rule that applies decides how the
-//! threads of the grid share the points of the outermost dimension ([`OnGrid::threads`]):
+//! Scatters whose points have an order are a launch of their own ([`launches`]). Of each launch, the first rule that applies decides how the threads of the grid share the points of the outermost
+//! dimension ([`OnGrid::threads`]):
 //!
-//! 1. one thread, where points have an order, or there is no dimension to share: correct but slow;
-//! 2. a part for each block, in rounds, where something is scanned: all parts are folded, one block computes what comes before each of them, and with it the parts run again. Where folds beside it do not
+//! 1. sorted points, where one array is scattered into in order and nothing else is done: the points of an element follow each other, and one thread takes them;
+//! 2. one thread, where points have another order, or there is no dimension to share: correct but slow;
+//! 3. a part for each block, in rounds, where something is scanned: all parts are folded, one block computes what comes before each of them, and with it the parts run again. Where folds beside it do not
 //!    commute, a part for each thread;
-//! 3. successive points for each thread of a block, where what is folded does not commute: results are only combined with those that come next;
-//! 4. bins in shared memory, where something is scattered whose operator is atomic: the threads of a block meet in their bins, blocks in the array;
-//! 5. points round-robin for the threads of a block, so that neighbours access neighbouring memory.
+//! 4. successive points for each thread of a block, where what is folded does not commute: results are only combined with those that come next;
+//! 5. bins in shared memory, where something is scattered whose operator is atomic: the threads of a block meet in their bins, blocks in the array;
+//! 6. points round-robin for the threads of a block, so that neighbours access neighbouring memory.
 //!
 //! Where dense dimensions are inside each other, the points of all of them are shared together ([`Chooser::on_grid`]), or by groups those of all but the last. Products of matrices have one more function,
 //! in which blocks take tiles ([`OnGrid::tiles`]).
@@ -61,6 +62,8 @@ pub(crate) struct OnGrid {
     /// Whether a group of threads can take a point and share what is inside, and whether several groups can be in a warp.
     pub shared: bool,
     pub together: bool,
+    /// Whether points scatter in order, and can be sorted for that.
+    pub sorted: bool,
     /// Whether there are rows whose elements blocks can share.
     pub rows: bool,
     /// Of a product, the bytes of an element of what differs from row to row, of what differs from column to column, and of the sum.
@@ -79,6 +82,10 @@ impl OnGrid {
         let on_grid = |take| Share::Grid(Grid { threads, take, split: self.split(1, cuts) });
         let (share, why) = match self {
             OnGrid { alone: Some(why), .. } => (Share::One, *why),
+            OnGrid { sorted: true, .. } => (
+                on_grid(Take::Sorted),
+                "points are sorted by where they store: one thread takes those of an element, in order",
+            ),
             OnGrid { scans: true, folds, commutes, .. } if !folds || *commutes => (
                 on_grid(Take::Rounds { each: cuts.in_round }),
                 "blocks scan their parts, going on from the sums of those before",
@@ -183,6 +190,9 @@ impl OnGrid {
             (_, Some(why)) => no(why),
             _ if split.is_some() && !self.rows => no("there are no rows whose elements blocks can share"),
             _ if split.is_some_and(|n| n < 1) => no("`split` needs a number of at least 1"),
+            (Take::Sorted, _) if self.sorted => Ok(()),
+            (Take::Sorted, _) => no("points do not scatter in order, or do more than that"),
+            (_, _) if self.sorted => no("points that store in one place keep their order"),
             (Take::Tiles { .. }, _) if part == TILE => self.legal_tiles(threads, take).or_else(no),
             (Take::Tiles { .. }, _) => no("blocks take no tiles here"),
             (Take::Groups { width, at_least: 0.. }, _) if wide && part != TILE => match part {

@@ -38,7 +38,7 @@ impl Chooser<'_> {
         }
         for walk in given {
             if find(chosen, walk.dim, &walk.items).is_none() {
-                return Err(format!("nothing has to be traversed by {}", heading(walk)));
+                return Err(format!("nothing needs the walk {}", heading(walk)));
             }
         }
         Ok(())
@@ -46,7 +46,7 @@ impl Chooser<'_> {
 
     fn legal_nest(&mut self, walk: &Walk, nest: &Nest) -> Legal {
         let (dim, items) = (walk.dim, &walk.items[..]);
-        let no = |why: &str| Err(format!("`{}` of {}: {why}", first_of(nest), heading(walk)));
+        let no = |why: &str| Err(format!("`{}` {}: {why}", first_of(nest), heading(walk)));
         match nest {
             Nest::When(When::Interior, then, other) if !self.vectors && !items.is_empty() => {
                 let dims = match self.interior_on_grid(dim, items, (then, other)) {

@@ -85,7 +85,7 @@ impl Lowering<'_> {
         }
         let mine = [Item::Sink(i)];
         let (mut e, _, range) = self.emitter_at_points("_turns", &mine)?;
-        let inside = e.inside_of_point(self.first)?;
+        let inside = e.inside_of_point(self.first, &[])?;
         let (most, cached) = (e.facts.cuts.tables, e.facts.cuts.cached_copies);
         let widths = || types.iter().map(|ty| ty.bytes() as i64);
         let wide = cached / (most * widths().sum::<i64>());
@@ -148,7 +148,7 @@ impl Lowering<'_> {
         };
         let mine = [Item::Sink(i)];
         let (mut e, _, range) = self.emitter_at_points("_owned", &mine)?;
-        let inside = e.inside_of_point(self.first)?;
+        let inside = e.inside_of_point(self.first, &[])?;
         let length = e.val(*len)?;
         let Region::Dim(points) = self.p.space(self.first).region else { return Err("no dimension".into()) };
         let points = e.val(points)?;

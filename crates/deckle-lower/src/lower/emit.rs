@@ -301,9 +301,9 @@ impl<'k> Emitter<'k> {
         walk.map(|w| w.nest.clone()).ok_or_else(missing)
     }
 
-    /// What the schedule traverses at a point of a dimension that is opened on its own.
-    pub(super) fn inside_of_point(&self, dim: Space) -> Res<Walks> {
-        match self.nest_of(dim, &[])? {
+    /// What the schedule traverses for some items at a point of a dimension that is opened on its own.
+    pub(super) fn inside_of_point(&self, dim: Space, items: &[Item]) -> Res<Walks> {
+        match self.nest_of(dim, items)? {
             Nest::Level { inside, .. } => Ok(inside),
             Nest::When(..) => Err(format!("a point of {dim} on its own is traversed in one way")),
         }

@@ -5,6 +5,7 @@
 //! - *A part for a block, in rounds* ([`Gpu::by_rounds`]): what is scanned needs two more functions, one that folds all parts, and one in which a block computes what comes before each of them; see
 //!   `scanned.rs`.
 //! - *A part for a thread* ([`Gpu::by_threads`]): the same, where a thread takes all points of a part.
+//! - *A part for a block, of points that are sorted* by where they scatter, with one more function, for the keys; see `gpu_scatter.rs`.
 //! - *One thread* does all of it, in order.
 //!
 //! Beside the first there may be functions in which a group of threads takes each point; see `group.rs`.
@@ -111,6 +112,13 @@ impl<'k> Gpu<'k> {
         if splits && product.is_none() {
             self.split_over = self.splittable();
         }
+        let sorted = match take {
+            Take::Sorted => {
+                let len = self.scattered().ok_or("lower_gpu: nothing is scattered in order")?;
+                Some(self.keys(len)?)
+            }
+            _ => None,
+        };
         let mut phases = Vec::new();
         let mut phase = |function: Function, alone: bool| phases.push(Phase { function, alone });
         let least = match take {
@@ -141,6 +149,10 @@ impl<'k> Gpu<'k> {
                 phase(self.by_blocks(take)?, false);
                 Parts::Block
             }
+            Take::Sorted => {
+                phase(self.by_elements()?, false);
+                Parts::Block
+            }
             Take::Groups { .. } | Take::Tiles { .. } => {
                 return Err("lower_gpu: a group for each point is a function of its own".into());
             }
@@ -155,7 +167,7 @@ impl<'k> Gpu<'k> {
         };
         let (rows, split) = (self.split_rows()?, split(&threads));
         let launch = self.launch_of(phases, (self.shared_sizes(""), parts, least));
-        Ok(GridLaunch { wide, tiles, rows, split, ..launch })
+        Ok(GridLaunch { wide, tiles, rows, split, sorted, ..launch })
     }
 
     fn launch_of(&self, phases: Vec<Phase>, (sizes, parts, least): (Vec<Node>, Parts, i64)) -> GridLaunch {
@@ -163,8 +175,8 @@ impl<'k> Gpu<'k> {
         let wide = Vec::new();
         let needed = self.s.sinks.iter().flat_map(|sink| self.s.p.sink_needs(sink));
         let adds_floats = needed.into_iter().any(|n| adds_floats(self.s.p, n));
-        let (split, rows, tiles) = (None, None, None);
-        GridLaunch { buffers, scratch, sizes, parts, least, phases, wide, adds_floats, split, rows, tiles }
+        let (split, rows, tiles, sorted) = (None, None, None, None);
+        GridLaunch { buffers, scratch, sizes, parts, least, phases, wide, adds_floats, split, rows, tiles, sorted }
     }
 
     /// The product that the launch computes, if it does.
@@ -178,10 +190,11 @@ impl<'k> Gpu<'k> {
     fn on_grid(&self) -> OnGrid {
         let (p, s) = (self.s.p, &self.s);
         let known = matches!(p.space(s.first).region, Region::Dim(size) if p.space_of(size) == ROOT);
+        let in_order = s.sinks.iter().any(|sink| needs_order(p, sink));
+        let sorted = known && in_order && self.scattered().is_some();
         let alone = match known {
-            _ if s.sinks.iter().any(|sink| needs_order(p, sink)) => {
-                Some("several points may store in one place, and no instruction combines them")
-            }
+            _ if sorted => None,
+            _ if in_order => Some("several points may store in one place, and no instruction combines them"),
             _ if s.alone => Some("what is folded or asked for has an order"),
             false => Some("there is no dimension to share"),
             true => None,
@@ -194,9 +207,10 @@ impl<'k> Gpu<'k> {
             commutes: all_commute(p, &s.folds),
             product: None,
             bin: bin_bytes(p, &binned(p, s.sinks)),
-            shared: s.shares_points(taken),
+            shared: !sorted && s.shares_points(taken),
             together: stays_together(p, s.sinks, taken),
-            rows: self.splittable().is_some(),
+            rows: !sorted && self.splittable().is_some(),
+            sorted,
         }
     }
 

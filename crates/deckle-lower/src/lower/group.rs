@@ -29,6 +29,8 @@ pub(super) struct Grid {
     pub group: Option<Group>,
     /// The dimensions whose points are shared together, if there are several.
     pub joined: Vec<Space>,
+    /// In a function that computes the keys of points, where they are stored, and the number of the point.
+    pub keys: Option<(Buf, Val)>,
 }
 
 /// A group of threads that takes each point of a dimension.

@@ -193,7 +193,7 @@ impl<'k> Lowering<'k> {
         let walks = self.walks(part, |c| c.walks_at_points(self.first, mine, true))?;
         let name = format!("{}{part}", self.name);
         let mut e = Emitter::new(self.p, self.sinks, &name, &self.buffers, self.purpose, walks);
-        let inside = e.inside_of_point(self.first)?;
+        let inside = e.inside_of_point(self.first, &[])?;
         let partial = self.partial(&mut e, items);
         let mut scratch = Vec::new();
         for (item, _) in items {
@@ -411,7 +411,7 @@ impl Emitter<'_> {
         self.b.begin_if(is_here);
         let base = self.b.load(places, k);
         self.set_base(Some(base));
-        let inside = self.inside_of_point(space)?;
+        let inside = self.inside_of_point(space, &[])?;
         self.open_point(space, Some(row), &inside);
         self.inside(space, items)?;
         self.close();

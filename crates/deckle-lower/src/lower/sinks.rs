@@ -36,6 +36,9 @@ impl Emitter<'_> {
             Sink::Scatter { bufs, at, values, combine, space, .. } => {
                 let cut = self.is_cut_short(*space, *at);
                 let (at, mask) = self.place(*at, w)?;
+                if self.store_key(at) {
+                    return Ok(());
+                }
                 let at = self.scatter_to.map_or(at, |start| self.b.add(start, at));
                 let values = self.values(values, w)?;
                 let bufs: Vec<Buf> = bufs.iter().map(|b| self.buf(*b)).collect::<Res<_>>()?;

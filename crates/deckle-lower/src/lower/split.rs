@@ -180,7 +180,7 @@ impl<'k> Gpu<'k> {
         };
         let walks = self.s.walks(part, |c| c.walks_at_points(self.s.first, &[], false))?;
         let (mut e, _, who) = self.open_with(part, walks);
-        let inside = e.inside_of_point(self.s.first)?;
+        let inside = e.inside_of_point(self.s.first, &[])?;
         let count = e.val(count)?;
         let (lo, hi) = share_of_block(&mut e, &who, count);
         let lo = e.b.add(lo, who.thread);
@@ -255,7 +255,7 @@ impl<'k> Gpu<'k> {
             if items[0] == items[1] { one } else { both(&one, &other) }
         })?;
         let (mut e, _, who) = self.open_with(part, walks);
-        let inside = e.inside_of_point(self.s.first)?;
+        let inside = e.inside_of_point(self.s.first, &[])?;
         e.limit()?;
         let split = e.split.clone().ok_or("no rows are split")?;
         let Region::Dim(size) = self.s.p.space(split.dim).region else {

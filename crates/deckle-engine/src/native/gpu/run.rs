@@ -276,6 +276,9 @@ impl<'a, P: Port> Run<'a, P> {
         if let (Some(lists), Some(rows)) = (calls.rows, &launch.rows) {
             self.pass_lists(lists, rows, &mut passed)?;
         }
+        if let Some(sorted) = launch.sorted.as_ref().filter(|_| calls.points > 0) {
+            self.pass_sorted(sorted, memory.host().int(sorted.len)?, &calls, &mut passed)?;
+        }
         let passed: Vec<&Mem<P>> = passed.iter().collect();
         calls.all.iter().try_for_each(|(function, grid)| self.enqueue(function, *grid, &passed, &calls.scalars))
     }

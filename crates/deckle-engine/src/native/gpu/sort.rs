@@ -5,8 +5,9 @@ use crate::native::fault::Failure;
 use crate::native::gpu::memory::Mem;
 use crate::native::gpu::port::Port;
 use crate::native::gpu::run::Run;
+use crate::native::grid::Calls;
 use crate::native::run::Memory;
-use deckle_ir::loops::{Function, GridSort, SortFill};
+use deckle_ir::loops::{Function, GridSort, SortFill, SortedPoints};
 use deckle_ir::scalar::ScalarType;
 
 /// The bits of a word.
@@ -48,8 +49,43 @@ impl<P: Port> Run<'_, P> {
     /// The order of keys: see [`Device::sort`](crate::native::device::Device::sort).
     pub(super) fn sorted(&self, memory: &Memory<'_, Self>, sort: &Sort<'_>) -> Result<Mem<P>, Failure> {
         let functions = self.on.grids.sorts.as_ref().ok_or_else(|| Failure::bug("a sort that was not compiled"))?;
-        let (n, new) = (sort.len, || self.array(sort.len, sort.name));
+        let n = sort.len;
         let columns = if n > 1 { self.columns(memory, sort, functions)? } else { Vec::new() };
+        self.in_order(functions, columns, n, sort.name)
+    }
+
+    /// Adds the keys of the points of a launch, of which none is greater than `most`, and the order of the points.
+    pub(super) fn pass_sorted(
+        &self,
+        sorted: &SortedPoints,
+        most: i64,
+        calls: &Calls<'_>,
+        passed: &mut Vec<Mem<P>>,
+    ) -> Result<(), Failure> {
+        let functions = self.on.grids.sorts.as_ref().ok_or_else(|| Failure::bug("a sort that was not compiled"))?;
+        let of =
+            functions.column(ScalarType::U64).ok_or_else(|| Failure::bug("a sort of a type that was not compiled"))?;
+        let keys = self.array(calls.points, "the list of where points store")?;
+        self.clear(&keys)?;
+        passed.push(keys.clone());
+        let all: Vec<&Mem<P>> = passed.iter().collect();
+        self.enqueue(&sorted.keys, calls.parts as u64, &all, &calls.scalars)?;
+        let bits = u64::BITS - (most.max(0) as u64).leading_zeros();
+        let column =
+            (calls.points > 1 && bits > 0).then_some(Column { fill: &of.fill, from: Some(&keys), least: 0, bits });
+        passed.push(self.in_order(functions, Vec::from_iter(column), calls.points, "the order of points")?);
+        Ok(())
+    }
+
+    /// The numbers of so many elements, in the order of some columns.
+    fn in_order(
+        &self,
+        functions: &GridSort,
+        columns: Vec<Column<'_, P>>,
+        n: i64,
+        name: &str,
+    ) -> Result<Mem<P>, Failure> {
+        let new = || self.array(n, name);
         let number_bits = u64::BITS - (n.max(1) as u64 - 1).leading_zeros();
         let are_packed = columns.iter().map(|c| c.bits).sum::<u32>() + number_bits <= WORD;
         let low = if are_packed { number_bits } else { 0 };
