@@ -39,8 +39,12 @@ usage: deckle-bench gpu-bundle [DIR] [--random N] [--seed N] [--only TEXT]...
   --json FILE  where the results are written; results.json in the folder, if none is given
   --on simulated   the simulator instead of a GPU, with little data: for testing the bundle
   --device N   the number of the GPU
-  --jobs N     the number of processes that run tests at the same time; the cores, if none is given. Benchmarks run alone
+  --jobs N     the number of processes that run tests at the same time, each with half a GiB of device memory or more;
+               the cores, at most 16, if none is given. Benchmarks run alone
   --quick      small data for benchmarks, as on a GPU with less than 16 GiB";
+
+/// The most processes that run tests at the same time, if no number is given: the driver takes about half a GiB of device memory for each.
+const MOST_JOBS: usize = 16;
 
 /// The command line of both commands.
 #[derive(Clone, Debug, Default)]
@@ -89,7 +93,7 @@ pub fn command(args: &[String]) -> Option<ExitCode> {
 
 fn parse(args: &[String]) -> Result<Asked, String> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut asked = Asked { seed: 1, jobs: cores, ..Asked::default() };
+    let mut asked = Asked { seed: 1, jobs: cores.min(MOST_JOBS), ..Asked::default() };
     let mut args = args.iter();
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or(format!("`{arg}` needs a value"));

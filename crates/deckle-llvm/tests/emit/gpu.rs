@@ -71,3 +71,29 @@ fn kernels_become_ptx() {
         assert!(ptx.contains(word), "no {word} in\n{ptx}");
     }
 }
+
+#[test]
+fn registers_are_bounded_and_independent_loads_overlap() {
+    let ptx = |hint: LoopHint| {
+        let mut b = Builder::for_gpu("doubled", 128);
+        let (xs, out) = (b.buffer(ScalarType::F32, Access::Read), b.buffer(ScalarType::F32, Access::Write));
+        let n = b.scalar(ScalarType::I64);
+        let t = b.let_(Expr::Id(Axis::Thread));
+        b.for_(t, n, 128, &[], hint, |b, i, _| {
+            let x = b.load(xs, i);
+            let twice = b.add(x, x);
+            b.store(out, i, twice);
+            Vec::new()
+        });
+        let f = b.finish().unwrap();
+        assert_eq!(deckle_ir::loops::verify(&f), Ok(()));
+        let text = emit::nvptx(&[f]);
+        super::compiler().ptx(&text, &Gpu::new(9, 0), Pipeline::O3).unwrap_or_else(|e| panic!("{e}\n{text}"))
+    };
+    let independent = ptx(LoopHint::Independent);
+    for word in [".maxntid 128", ".minnctapersm"] {
+        assert!(independent.contains(word), "no {word} in\n{independent}");
+    }
+    let loads = |ptx: &str| ptx.matches("ld.global").count();
+    assert!(loads(&independent) >= loads(&ptx(LoopHint::Plain)) + 3, "{independent}");
+}

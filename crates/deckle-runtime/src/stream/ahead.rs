@@ -280,6 +280,8 @@ fn panicked(why: &(dyn Any + Send)) -> Error {
 mod tests {
     use super::*;
     use crate::data::Data;
+    use std::sync::mpsc;
+    use std::thread;
 
     #[test]
     fn a_source_that_panics_has_not_ended() {
@@ -297,6 +299,40 @@ mod tests {
         let mut ahead = Ahead::new(Box::new(Panics(false)), Sizes::default(), &pool);
         let e = ahead.pull(1, &pool, &go_on).unwrap_err().to_string();
         assert_eq!(e, "what its elements come from panicked: on purpose");
+    }
+
+    #[test]
+    fn what_is_ready_is_pulled_without_waiting() {
+        struct Gate(mpsc::Receiver<i64>);
+        impl Source for Gate {
+            fn next(&mut self, _: usize, pool: &Pool) -> Result<Option<Data>, Error> {
+                self.0.recv().ok().map(|n| Data::copied(&[n], pool, "xs")).transpose().map_err(Error::from)
+            }
+        }
+        let (pool, go_on) = (Pool::new(None), AtomicBool::new(false));
+        let (gate, source) = mpsc::channel();
+        let mut ahead = Ahead::new(Box::new(Gate(source)), Sizes::default(), &pool);
+        let ready = |ahead: &mut Ahead, count, all| ahead.pull_ready(count, all, &pool, &go_on).unwrap();
+        let arrived = |ahead: &mut Ahead, count, all| loop {
+            if let Some(block) = ready(ahead, count, all) {
+                break block;
+            }
+            thread::yield_now();
+        };
+        assert!(ready(&mut ahead, 1, true).is_none() && ready(&mut ahead, 1, false).is_none());
+        gate.send(7).unwrap();
+        let one = arrived(&mut ahead, 5, false);
+        assert_eq!(one.len(), 1);
+        // Of two that are wanted, one is there.
+        ahead.give_back(one);
+        assert!(ready(&mut ahead, 2, true).is_none() && ready(&mut ahead, 0, true).is_none());
+        gate.send(8).unwrap();
+        assert_eq!(arrived(&mut ahead, 2, true).len(), 2);
+        // After the end there is no more to wait for.
+        gate.send(9).unwrap();
+        drop(gate);
+        assert_eq!(arrived(&mut ahead, 5, true).len(), 1);
+        assert!(ready(&mut ahead, 1, true).is_none() && ahead.pull(1, &pool, &go_on).unwrap().is_none());
     }
 
     /// Numbers from 0 on, in blocks of different sizes; then an error, if requested.
