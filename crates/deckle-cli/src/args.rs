@@ -85,15 +85,15 @@ pub struct Cli {
 pub enum Command {
     /// Run a program
     Run(RunArgs),
-    /// Check a program without running it: every error at once, or the signature of every function
+    /// Check a program without running it: report all errors, or print the signature of every function
     Check(CheckArgs),
-    /// Predict what a program costs: work, depth, space and bytes, beside what a run is metered to cost
+    /// Predict the cost of a program: work, depth, space and bytes, next to the measured cost of a run
     Cost(CostArgs),
-    /// Show what is decided about a program before it runs: what is streamed, lifted, proven
+    /// Show what the compiler decides: what is streamed, lifted and proven, and the program at each stage
     Explain(ExplainArgs),
-    /// Define and evaluate things one after another
+    /// Evaluate definitions and expressions interactively
     Repl(ReplArgs),
-    /// Say what Deckle finds on this machine: CPU, memory, LLVM, GPU, cache
+    /// Report what Deckle finds on this machine: CPU, memory, LLVM, GPU, cache
     Doctor(DoctorArgs),
 }
 
@@ -103,34 +103,34 @@ pub struct RunArgs {
     /// The program
     #[arg(value_name = "FILE.dk")]
     pub file: PathBuf,
-    /// An argument for each parameter: a value, or @ and a file that holds it (.npy, .npz, .mtx, .csv, .txt, .png, .wav, ...)
+    /// An argument for each parameter: a value, or @ and a file to read it from (.npy, .npz, .mtx, .csv, .txt, .png, .wav, ...)
     #[arg(value_name = "NAME=VALUE | NAME=@FILE")]
     pub arguments: Vec<String>,
     /// The function to run [default: `main`, or the only one]
     #[arg(long, value_name = "NAME")]
     pub entry: Option<String>,
-    /// Where to run [default: cpu, or interp where there is no LLVM]
+    /// Where to run [default: cpu, or interp without LLVM]
     #[arg(long, value_name = "WHERE", value_enum)]
     pub on: Option<Backend>,
-    /// How many threads, with `--on cpu` [default: as many as there are cores]
+    /// The number of threads, with `--on cpu` [default: the number of cores]
     #[arg(long, value_name = "N", value_parser = threads)]
     pub threads: Option<usize>,
-    /// The most memory that arrays may take: 512M, 2G, or a number of bytes
+    /// The memory budget of arrays: 512M, 2G, or a number of bytes
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub memory: Option<u64>,
-    /// Which GPU, with `--on gpu`, as `deckle doctor` numbers them [default: 0]
+    /// The number of the GPU, with `--on gpu`, as `deckle doctor` lists them [default: 0]
     #[arg(long, value_name = "N")]
     pub device: Option<usize>,
-    /// The most memory that arrays may take on the GPU: 512M, 20G, or a number of bytes [default: most of what is free]
+    /// The budget of device memory for arrays: 512M, 20G, or a number of bytes [default: most of what is free]
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub device_memory: Option<u64>,
-    /// How many elements of a sequence are in memory at once, where some have to be: a number, or `auto` to follow time and memory. Results do not depend on it [default: auto]
+    /// The chunk size of sequences: a number of elements, or `auto` to adapt to time and memory. Results do not depend on it [default: auto]
     #[arg(long, value_name = "N | auto", value_parser = chunk)]
     pub chunk: Option<ChunkSize>,
-    /// Run loops as this file says, in the form that `deckle explain --ir schedule` prints: functions that it names follow it, the others are scheduled as usual
+    /// Follow the schedule in this file, in the form that `deckle explain --ir schedule` prints, for the functions that it names; the others are scheduled as usual
     #[arg(long, value_name = "FILE")]
     pub schedule: Option<PathBuf>,
-    /// Write the result to this file instead (`-.csv`: to standard output), as its ending says: .npy, .npz, .mtx, .csv, .json, .txt, .png, .pgm, .wav, ...
+    /// Write the result to this file instead (`-.csv`: to standard output), in the format of its extension: .npy, .npz, .mtx, .csv, .json, .txt, .png, .pgm, .wav, ...
     #[arg(long, value_name = "FILE", value_parser = Target::parse, allow_hyphen_values = true)]
     pub out: Option<Target>,
     /// Print the result as JSON
@@ -139,16 +139,16 @@ pub struct RunArgs {
     /// Print all elements of a long result
     #[arg(long)]
     pub full: bool,
-    /// Keep sequences in memory where the program needs them twice, and say which
+    /// Store sequences in memory where the program needs them twice, and report which
     #[arg(long)]
     pub materialize: bool,
-    /// In sums of products, round each product on its own before it is added, instead of both at once: slower, with other last bits
+    /// In sums of products, round each product before it is added, instead of using fused multiply-add: slower, with other last bits
     #[arg(long)]
     pub no_contract: bool,
-    /// Show how far the run is with the sequences that it goes through: a bar on standard error, with the rate, the size of a chunk and the memory of arrays
+    /// Show progress over sequences: a bar on standard error with the rate, the chunk size and the memory of arrays
     #[arg(long)]
     pub progress: bool,
-    /// Print what the run took, as one JSON object on standard error
+    /// Print time, memory and other statistics of the run as one JSON object on standard error
     #[arg(long)]
     pub stats: bool,
 }
@@ -167,24 +167,24 @@ pub struct CostArgs {
     /// The program
     #[arg(value_name = "FILE.dk")]
     pub file: PathBuf,
-    /// Numbers for sizes, or arguments as for `run`
+    /// Sizes, or arguments as for `run`
     #[arg(value_name = "NAME=VALUE | NAME=@FILE")]
     pub arguments: Vec<String>,
-    /// The function [default: all of them, or `main` where arguments are given]
+    /// The function [default: all of them, or `main` if arguments are given]
     #[arg(long, value_name = "NAME")]
     pub entry: Option<String>,
-    /// How many elements of a sequence are in memory at once
+    /// The chunk size of sequences
     #[arg(long, value_name = "ELEMENTS", default_value_t = 4096, value_parser = clap::value_parser!(u64).range(1..))]
     pub chunk: u64,
-    /// How many threads there are
+    /// The number of threads
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     pub threads: u64,
-    /// The memory to stay within: says the largest chunk that does. 512M, 2G, or a number of bytes
+    /// A memory budget: 512M, 2G, or a number of bytes. Reports the largest chunk size that stays within it
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub memory: Option<u64>,
 }
 
-/// How many elements of a sequence are in memory at once.
+/// The chunk size of sequences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChunkSize {
     /// An automatic number, and chunks only if something would be materialised.
@@ -277,17 +277,17 @@ pub struct ExplainArgs {
     /// Print the program at this stage of the compiler instead
     #[arg(long, value_name = "STAGE", value_parser = stages())]
     pub ir: Option<Stage>,
-    /// What schedules and loops are for [default: cpu]
+    /// The target of schedules and loops [default: cpu]
     #[arg(long, value_name = "DEVICE", requires = "ir")]
     pub on: Option<Device>,
-    /// Compile it, and print how long each pass took
+    /// Compile the program, and print the time of each pass
     #[arg(long, conflicts_with = "ir")]
     pub timing: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct DoctorArgs {
-    /// Remove all compiled code that is kept for later runs
+    /// Remove all compiled code that is cached for later runs
     #[arg(long)]
     pub clear_cache: bool,
 }
@@ -295,7 +295,7 @@ pub struct DoctorArgs {
 #[derive(Debug, Args)]
 #[command(after_help = REPL_EXAMPLES)]
 pub struct ReplArgs {
-    /// Files whose definitions are there from the start, as with `:load`
+    /// Files to load at the start, as with `:load`
     #[arg(value_name = "FILE.dk")]
     pub files: Vec<PathBuf>,
 }
@@ -325,7 +325,7 @@ pub enum Backend {
     Seq,
     /// Compiled, on all cores
     Cpu,
-    /// Compiled, on a GPU of NVIDIA
+    /// Compiled, on an NVIDIA GPU
     Gpu,
     /// Compiled for a GPU, on the simulator that tests use
     #[value(hide = true)]

@@ -63,12 +63,12 @@ fn what_an_operator_forbids_is_refused() {
     for level in ["lanes 3 x 1", "lanes 32 x 1", "lanes 1 x 1", "lanes 8 x 3"] {
         assert!(refused_level(sum, level).contains("powers of two"), "{level}");
     }
-    assert!(refused_level(sum, "unrolled").contains("a few points"));
+    assert!(refused_level(sum, "unrolled").contains("not known to be small"));
     assert!(refused_level(sum, "lanes 8 x 4 non_temporal").contains("non-temporal"));
     assert!(refused_level(sum, "lanes 8 x 2 masked").contains("under a mask have one vector"));
     assert!(refused_level(sum, "windows 512 lanes 8").contains("no rows"));
     assert!(refused_level(sum, "tile 6 lanes 8 x 4").contains("cannot be tiled"));
-    assert!(refused_level(sum, "when interior { serial } else { serial }").contains("grouped otherwise"));
+    assert!(refused_level(sum, "when interior { serial } else { serial }").contains("grouped differently"));
     assert!(refused_level(scatter, "when interior { serial } else { serial }").contains("no edges"));
 }
 

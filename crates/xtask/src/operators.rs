@@ -17,7 +17,7 @@ How to read a signature such as `fn(a, b) d, c<a>, c<b> -> c<d>`:
 
 | notation | meaning |
 |---|---|
-| `x, y -> r` | takes two arguments and gives an `r` |
+| `x, y -> r` | takes two arguments and returns an `r` |
 | `a`, `b`, `d` | any type, the same for the same letter |
 | `n:num` | any type of a class; `num` integers and floats, `int` integers, `float` floats, `bits` integers and `bool`, `scalar` all scalars |
 | `[a]`, `{a}` | a vector, a sequence |
@@ -25,16 +25,16 @@ How to read a signature such as `fn(a, b) d, c<a>, c<b> -> c<d>`:
 | `(a, b)` | a tuple |
 | `fn(a, b) r` | a function argument: a lambda, an operator, or the name of a function |
 
-A name with several rows differs in the number of arguments, or in whether it is given numbers or a collection. Functions
-without a signature take literals or arrays of any rank; their text says how. Where something can go wrong when the program runs
-(a negative size, an index out of range), the errors are those of the IR operators in part two.
+A name with several rows differs in the number of arguments, or in whether it takes numbers or a collection. Functions
+without a signature take literals or arrays of any rank; their text says how. Run-time errors
+(a negative size, an index out of range) are those of the IR operators in part two.
 ";
 
 const COSTS: &str = "\
 # Part two: operators of the array IR
 
 An operator is written `name<attributes>(operands) { body } { body }`. A body is a small function that only an operator can
-run; `{ x, i -> y }` takes `x` and `i` and gives `y`. *Flat* types are made of scalars, tuples and records; *concrete* types
+run; `{ x, i -> y }` takes `x` and `i` and returns `y`. *Flat* types are made of scalars, tuples and records; *concrete* types
 hold no sequence. `[i -> T; n]` is a vector of `n` elements in whose type the position `i` may occur.
 
 ## How to read the costs
@@ -46,15 +46,15 @@ sequential (`M`) and parallel (`N`).
 | sign | meaning |
 |---|---|
 | `‖v‖` | the size of a value: 1 for a scalar, the sum of the parts for a tuple, 1 + the sum of the elements for a vector; for a sequence the greatest element + 1 when one is there at a time (`M`), the sum of all elements + 1 each when all are (`N`). In work, `N`. |
-| `l` | the number of elements of the operand that the operator is about |
+| `l` | the number of elements of the main operand |
 | *aux* | the widths of the variables that a body uses from outside, added up: a scalar or vector is 1 wide, a tuple as wide as its parts, a sequence 1 wider than its elements |
-| `Wᵢ`, `Dᵢ`, `Mᵢ`, `Nᵢ` | what the run of a body at element `i` costs |
+| `Wᵢ`, `Dᵢ`, `Mᵢ`, `Nᵢ` | the cost of a body at element `i` |
 
-*Distributed* is said of a body that runs at each element: `W = (l+1)·aux + Σ Wᵢ`, `D = aux + max Dᵢ`, and
+A body is *distributed* if it runs at each element: `W = (l+1)·aux + Σ Wᵢ`, `D = aux + max Dᵢ`, and
 
 - over a sequence `M = 1 + aux + max(Mvᵢ + Mᵢ)`, `N = 1 + l·aux + Σ(Nvᵢ + Nᵢ)`, where `vᵢ` is the element;
-- over a vector `M = 1 + aux + ‖result‖ + max Mᵢ`, `N = 1 + l·aux + ‖result‖ + Σ Nᵢ`: the result is there as a whole
-  either way, the temporaries of a body only at once when all run at once.
+- over a vector `M = 1 + aux + ‖result‖ + max Mᵢ`, `N = 1 + l·aux + ‖result‖ + Σ Nᵢ`: the whole result is in
+  memory either way, the temporaries of all bodies only when all run at once.
 ";
 
 /// The whole page.

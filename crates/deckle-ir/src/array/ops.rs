@@ -162,7 +162,7 @@ operators! {
     Control If = "if", 1, 2;
 
     /// `while(s) { s -> c } { s -> s' }` — starts from `s` and applies the second body as long as the first
-    /// gives `true`.
+    /// returns `true`.
     ///
     /// Type: `T → T` for concrete `T`. Size: sizes that no step changes stay; others are variables. Cost: W and D are the sums
     /// over all steps, space the greatest of any step beside the state.
@@ -174,8 +174,8 @@ operators! {
     /// Type: `i64, T → T` for concrete `T`. Size and cost: as `while`.
     Control For = "for", 2, 1;
 
-    /// `stream(n, s) { s -> c } { s -> s' }` — as `while`, but a step takes a chunk of at most about `n` elements of sequences, or of what is inside them. The compiler writes it, for sequences that are
-    /// traversed in chunks: the source has no such loop, so no error mentions its steps. The host chooses `n` anew before each step of a `stream` that is in no other.
+    /// `stream(n, s) { s -> c } { s -> s' }` — as `while`, but a step takes a chunk of at most about `n` elements of sequences, or of what is inside them. The compiler inserts it for sequences that are
+    /// traversed in chunks; the source has no such loop, so no error mentions its steps. The host chooses `n` before each step of an outermost `stream`.
     ///
     /// Type: `i64, T → T` for concrete `T`. Size and cost: as `while`.
     Control Stream = "stream", 2, 2;
@@ -205,7 +205,7 @@ operators! {
     /// Cost: W `‖result‖`, D 1.
     Construct Array(Type) = "array", 0 .., 0;
 
-    /// `replicate(x, n)` — `n` times the same, as a new outer dimension.
+    /// `replicate(x, n)` — `n` copies of `x` along a new outer dimension.
     ///
     /// Type: `T, i64 → [T; n]` for concrete `T`. Errors: negative `n` (D0302). Cost: W `‖result‖`, D 1.
     Construct Replicate = "replicate", 2, 0;
@@ -246,7 +246,7 @@ operators! {
     /// Type: `[(T, U, ...); n] → ([T; n], [U; n], ...)`, likewise for sequences. Cost: W 0, D 1.
     Elementwise Unzip = "unzip", 1, 0;
 
-    /// `length(xs)` — how many elements; of a sequence, known at its end.
+    /// `length(xs)` — the number of elements; that of a sequence is known at its end.
     ///
     /// Type: `[T; n] → i64`, `{T} → i64`. Cost: W 1 (of a sequence: `l`), D 1.
     Shape Length = "length", 1, 0;
@@ -256,7 +256,7 @@ operators! {
     /// Type: `[[T; m]; n] → (i64, i64)`. Errors: rows of different length (D0306). Cost: W 1, D 1.
     Shape Shape(u32) = "shape", 1, 0;
 
-    /// `size<2>(a)` — how many elements there are in the outer dimensions together, jagged or not.
+    /// `size<2>(a)` — the number of elements of the outer dimensions together, ragged or not.
     ///
     /// Type: `[[T]] → i64`. Cost: W `l`, D 1.
     Shape Size(u32) = "size", 1, 0;
@@ -268,7 +268,7 @@ operators! {
     /// size (D0302). Cost: W `‖result‖`, D 1.
     Shape Reshape(u32) = "reshape", 2 .., 0;
 
-    /// `flatten(xss)` — all inner vectors, or sequences, one after another: NESL's `concat`.
+    /// `flatten(xss)` — all inner vectors, or sequences, concatenated: NESL's `concat`.
     ///
     /// Type: `[i -> [T; s(i)]; n] → [T; Σ s]`, `{{T}} → {T}`. Size: Σ in closed form where it has one.
     /// Cost: vectors W `‖result‖`, sequences W `l`; D 1.
@@ -281,7 +281,7 @@ operators! {
     /// Errors: negative lengths, decreasing offsets, or rows that do not fit the data (D0308). Cost: W `n`, D 1.
     Shape Split(SplitBy) = "split", 2, 0;
 
-    /// `slice<[at, all, range]>(a, i, lo, hi)` — for each outer axis: all of it, one position (the axis goes), or a half-open range.
+    /// `slice<[at, all, range]>(a, i, lo, hi)` — for each outer axis: all of it, one position (the axis is dropped), or a half-open range.
     ///
     /// Type: `[...] → [...]`. Size: a range has `hi - lo`. Errors: an index outside (D0301), a range not within
     /// `0 ≤ lo ≤ hi ≤ n` (D0301). Cost: W `‖result‖`, D 1.
@@ -307,7 +307,7 @@ operators! {
     /// Type: `[T; n], i64 → [T; max(0, n - k)]`. Errors: negative `k` (D0302). Cost: W `‖result‖`, D 1.
     Shape Drop = "drop", 2, 0;
 
-    /// `concat<0>(a, b, ...)` — arrays one after another along an axis.
+    /// `concat<0>(a, b, ...)` — arrays concatenated along an axis.
     ///
     /// Type: `[T; n], [T; m], ... → [T; n + m + ...]` for axis 0. Errors: outer axes of different
     /// size (D0304). Cost: W `‖result‖`, D 1.
@@ -347,7 +347,7 @@ operators! {
     /// Type: `[T; n] → ([T; k], [T; n - k])`. Cost: as `filter`.
     Moving Partition = "partition", 1, 1;
 
-    /// `expand(xs) { x -> n } { x, i -> y }` — for each `x` the `y` for `i` from 0 below `n`, all one after another.
+    /// `expand(xs) { x -> n } { x, i -> y }` — for each `x` the `y` for `i` from 0 below `n`, concatenated.
     ///
     /// Type: `[T; m] → [U; Σ n]` with bodies `T → i64` and `T, i64 → U`. Size: Σ where the size is known outside, else a new
     /// variable. Errors: negative `n` (D0302). Cost: both bodies distributed, over `m` and over Σ n elements.
@@ -368,20 +368,20 @@ operators! {
     /// Type: `[T; n] → [i -> (K, [T; s(i)]); g]` with a body `T → K`, `K` flat. Size: new variables. Cost: as `sort_by`.
     Moving GroupBy = "group_by", 1, 1;
 
-    /// `fold(z, xs) { a, b -> c }` — `z` and all elements combined with an associative operator, in order. Of nothing, `z`.
+    /// `fold(z, xs) { a, b -> c }` — `z` and all elements combined with an associative operator, in order. The fold of an empty array is `z`.
     ///
     /// Type: `T, [T; n] → T`, `T, {T} → T`, with a body `T, T → T` for concrete `T`. Cost: W `l + Σ Wᵢ`, D `1 + ⌈log₂(l+1)⌉·max Dᵢ`,
     /// space M `max(Mvᵢ + Mᵢ)` and N `Σ(Nvᵢ + Nᵢ)` over the applications, `vᵢ` being their operands, but at least `‖result‖`.
     /// A body that is one scalar operator applied to its parameters is one of the paper's basic monoids: W `l`, D 1, space `‖result‖`.
     Folding Fold = "fold", 2, 1;
 
-    /// `fold1(xs) { a, b -> c }` — as `fold` without a start.
+    /// `fold1(xs) { a, b -> c }` — as `fold` without an initial value.
     ///
     /// Type: `[T; n] → T`, `{T} → T`. Errors: no elements (D0305). Cost: as `fold`.
     Folding Fold1 = "fold1", 1, 1;
 
-    /// `fold_ordered(z, xs) { s, x -> t }` — a state that starts from `z` and takes one element after another. Of nothing, `z`. The function need not be
-    /// associative, and the state has a type of its own; so nothing is done at once but what gives the elements.
+    /// `fold_ordered(z, xs) { s, x -> t }` — a state that starts from `z` and takes one element after another; for an empty array, `z`. The function need not be
+    /// associative, and the state has a type of its own, so that it is sequential: only the elements are computed in parallel.
     ///
     /// Type: `S, [T; n] → S`, `S, {T} → S`, with a body `S, T → S` for concrete `S` and `T`. Cost: W `l + Σ Wᵢ`, D `1 + Σ Dᵢ`,
     /// space M and N `max(vᵢ + Mᵢ)` over the applications, `vᵢ` being their operands, but at least `‖result‖`.
@@ -476,15 +476,15 @@ operators! {
     /// Type: `{[T]} → [[T; k]; n]`. Size: new variables. Cost: W `‖s‖`, D 1.
     Sequence Tabulate(u32) = "tabulate", 1, 0;
 
-    /// `pull<all>(s, i, n)`, `pull<some>(s, i, n)` — the elements of a sequence, a parameter of the function, from the position `i` on: `n` of them, or those that there are; in the form
-    /// `some` perhaps fewer, but one at least unless there are none or `n` is 0. The compiler writes it, for sequences that come from outside: the host has the next elements ready. So bodies that
-    /// run more than once may use `s`, but positions follow each other.
+    /// `pull<all>(s, i, n)`, `pull<some>(s, i, n)` — the elements of a sequence, a parameter of the function, from position `i` on: `n` of them, or as many as are left; in the form
+    /// `some` possibly fewer, but at least one unless none is left or `n` is 0. The compiler inserts it for sequences from outside, whose next elements the host provides. So bodies that
+    /// run more than once may use `s`, but positions must follow each other.
     ///
     /// Type: `{T}, i64, i64 → [T; k]`, with vectors in the place of sequences inside `T`. Size: new variables. Cost: W `‖result‖`, D 1.
     Sequence Pull(bool) = "pull", 3, 0;
 
-    /// `push<0>(n, xs)` — hands the elements of a vector over to whoever takes a result of the function: the first, the second and so on by the attribute. `n` elements were handed
-    /// over before; gives how many there are now. The compiler writes it, for sequences that go outside.
+    /// `push<0>(n, xs)` — passes the elements of a vector to the consumer of a result of the function; the attribute is the number of the result. `n` elements were passed
+    /// before; returns how many there are now. The compiler inserts it for sequences that are results.
     ///
     /// Type: `i64, [T; k] → i64`. Cost: W `‖xs‖`, D 1.
     Sequence Push(u32) = "push", 2, 0;

@@ -53,7 +53,7 @@ impl Chooser<'_> {
         if self.facts.is_single(dim) && !self.facts.written_out(dim) {
             return Nest::level(Level::Serial, self.inside(dim, items), "one point at most");
         }
-        // Floats that are combined along the dimension would be grouped otherwise.
+        // Floats that are combined along the dimension would be grouped differently.
         let splits = !items.iter().any(|i| self.facts.adds_floats(dim, *i));
         if splits && let Some(interior) = self.facts.interior(dim, items) {
             let flat = items.iter().all(|i| self.facts.space_of(*i) == dim);
@@ -72,7 +72,7 @@ impl Chooser<'_> {
         let why = match level {
             Level::Unrolled => "a few points, known before running",
             Level::Independent if items.iter().all(|i| matches!(i, Item::Sink(_))) => "points are independent",
-            Level::Independent => "what is folded may be grouped in any way",
+            Level::Independent => "the elements of the folds may be grouped in any way",
             _ => self.serial_reason(dim, items),
         };
         Nest::level(level, self.inside(dim, items), why)
@@ -96,7 +96,7 @@ impl Chooser<'_> {
         } else if items.iter().any(|i| self.facts.space_of(*i) != dim) {
             "each point has loops or conditions inside"
         } else if items.iter().any(scatters) {
-            "several points may store in one place"
+            "several points may store to the same element"
         } else {
             ""
         }
@@ -107,7 +107,7 @@ impl Chooser<'_> {
         if outermost && let Some((lanes, bytes)) = self.streaming(dim, items) {
             let why = match lanes.non_temporal {
                 true => "the arrays do not fit the caches",
-                false => "an array that does not fit the caches is changed in place",
+                false => "an array larger than the caches is updated in place",
             };
             let large = Nest::level(Level::Lanes(lanes), self.inside_lanes(dim, items), why);
             let (other, many) = (self.cached(dim, items), self.facts.cuts.non_temporal / bytes);
@@ -168,7 +168,7 @@ impl Chooser<'_> {
                 // A gather takes longer than an addition: more vectors do not hide anything, and rows that are shorter than a round have none.
                 let level = Level::Lanes(Lanes { vectors: 1, ..plan.lanes });
                 let why =
-                    if staged { "gathers were done before, and rows are short" } else { "gathers bound the loop" };
+                    if staged { "gathers are loaded ahead, and rows are short" } else { "gathers bound the loop" };
                 return Nest::level(level, self.inside_lanes(dim, items), why);
             }
             let turns = Level::Accumulators(cuts.accumulators as u16);
@@ -184,7 +184,8 @@ impl Chooser<'_> {
         let columns = Lanes { vectors: plan.lanes.vectors.min(cuts.vectors), ..plan.lanes };
         let rows = cuts.tile_rows[usize::from(tiled.sums > 1)] as u16;
         let inside = self.inside_lanes(tiled.columns, items);
-        let tile = Nest::level(Level::Tile { rows, columns }, inside, "rows share what columns read");
+        let tile =
+            Nest::level(Level::Tile { rows, columns }, inside, "the rows of a tile share the loads of its columns");
         Nest::when(When::Tiles { least: cuts.least_tiled, deepest: cuts.deepest_tile }, tile, serial)
     }
 
@@ -194,10 +195,10 @@ impl Chooser<'_> {
             let lanes = Lanes { apart: self.reads_apart(dim, items, &plan, false), masked, ..plan.lanes };
             let why = match (lanes.apart, plan.deep) {
                 _ if masked => "a large body with loops is compiled once, for masked vectors",
-                (true, _) => "folds of a few arrays: a core reads faster in several places",
+                (true, _) => "folds of a few arrays: several streams raise the read bandwidth of a core",
                 (_, true) => "points are independent and share the loops inside",
                 _ if items.iter().any(|i| matches!(i, Item::Scan(_))) => {
-                    "the lanes of a scan are combined in a few steps"
+                    "the lanes of a vector are scanned in log2(lanes) steps"
                 }
                 _ if items.iter().any(|i| matches!(i, Item::Fold(_))) => "each lane folds points of its own",
                 _ => "points are independent",
@@ -211,7 +212,7 @@ impl Chooser<'_> {
             let outer = self.staged.replace(short.dim);
             let inside = self.inside_windows(dim, items, &short);
             self.staged = outer;
-            return Nest::level(level, inside, "rows are short: what they gather is loaded ahead");
+            return Nest::level(level, inside, "rows are short: their gathers are loaded ahead");
         }
         let crosswise = crosswise && (!short.gathered || self.gathers == Gathers::Native);
         let level = Level::Windows { rows: cuts.row_window, width, crosswise, staged: 0 };

@@ -84,23 +84,23 @@ impl OnGrid {
             OnGrid { alone: Some(why), .. } => (Share::One, *why),
             OnGrid { sorted: true, .. } => (
                 on_grid(Take::Sorted),
-                "points are sorted by where they store: one thread takes those of an element, in order",
+                "points are sorted by target: one thread combines all points of an element, in order",
             ),
             OnGrid { scans: true, folds, commutes, .. } if !folds || *commutes => (
                 on_grid(Take::Rounds { each: cuts.in_round }),
-                "blocks scan their parts, going on from the sums of those before",
+                "each block scans its part, starting from the sum of the parts before it",
             ),
             OnGrid { scans: true, .. } => (
                 on_grid(Take::Parts),
-                "a part of a scan goes on from what those before it add up to, and folds keep their order",
+                "each part of a scan starts from the sum of the parts before it, and the operator of a fold is not commutative",
             ),
             OnGrid { folds: true, commutes: false, .. } => {
-                (on_grid(Take::Successive), "what is folded keeps its order")
+                (on_grid(Take::Successive), "the operator of a fold is not commutative")
             }
             OnGrid { bin: 1.., .. } => {
-                (on_grid(Take::Binned { bytes: cuts.bins }), "blocks combine what they scatter in shared memory first")
+                (on_grid(Take::Binned { bytes: cuts.bins }), "blocks combine scattered values in shared memory first")
             }
-            OnGrid { folds: true, .. } => (on_grid(Take::Strided), "what is folded may come in any order"),
+            OnGrid { folds: true, .. } => (on_grid(Take::Strided), "the operators of the folds are commutative"),
             _ => (on_grid(Take::Strided), "points are independent"),
         };
         Threads { share, block: None, why: Why::new(why) }
@@ -124,11 +124,14 @@ impl OnGrid {
         let [group, warp, block] = cuts.worth_group;
         let mut all = Vec::new();
         if self.together {
-            all.push((GROUP, of(FEW_THREADS, group, "one thread would wait for each element of a point")));
+            all.push((
+                GROUP,
+                of(FEW_THREADS, group, "one thread would load the elements of a point one after another"),
+            ));
         }
-        all.push((IN_WARP, of(WARP, warp, "a point has elements for all threads of a warp")));
+        all.push((IN_WARP, of(WARP, warp, "a point has enough elements for a warp")));
         if threads > WARP {
-            all.push((IN_BLOCK, of(threads, block, "a warp would take long for a point")));
+            all.push((IN_BLOCK, of(threads, block, "a point has enough elements for a block")));
         }
         all
     }
@@ -174,13 +177,13 @@ impl OnGrid {
         let wide = !part.is_empty();
         let no = |why: &str| Err(format!("`{given}`: {why}"));
         if given.block.is_some() {
-            return no("how many points a part has follows from how many there are");
+            return no("the number of points of a part follows from that of the dimension");
         }
         let Share::Grid(Grid { threads, take, split }) = given.share else {
             return match given.share {
                 Share::One if wide => no("a group of threads takes each point here"),
                 Share::One => Ok(()),
-                _ => no("the threads of a GPU are one, or a grid"),
+                _ => no("on a GPU, `threads` is `one` or `grid`"),
             };
         };
         if threads % WARP != 0 || !(WARP..=MOST_THREADS).contains(&threads) {
@@ -192,7 +195,7 @@ impl OnGrid {
             _ if split.is_some_and(|n| n < 1) => no("`split` needs a number of at least 1"),
             (Take::Sorted, _) if self.sorted => Ok(()),
             (Take::Sorted, _) => no("points do not scatter in order, or do more than that"),
-            (_, _) if self.sorted => no("points that store in one place keep their order"),
+            (_, _) if self.sorted => no("points that store to the same element keep their order"),
             (Take::Tiles { .. }, _) if part == TILE => self.legal_tiles(threads, take).or_else(no),
             (Take::Tiles { .. }, _) => no("blocks take no tiles here"),
             (Take::Groups { width, at_least: 0.. }, _) if wide && part != TILE => match part {
@@ -208,12 +211,12 @@ impl OnGrid {
                 no("a thread takes a part of what is scanned, or a block does in rounds")
             }
             (Take::Rounds { .. }, _) if !self.scans => no("nothing is scanned"),
-            (Take::Rounds { .. }, _) if self.folds && !self.commutes => no("what is folded keeps its order"),
+            (Take::Rounds { .. }, _) if self.folds && !self.commutes => no("the operator of a fold is not commutative"),
             (Take::Rounds { each }, _) if !(1..=MOST_IN_ROUND).contains(&each) => {
                 no("a thread has 1 to 64 points in a round")
             }
             (Take::Strided | Take::Binned { .. }, _) if self.folds && !self.commutes => {
-                no("what is folded keeps its order")
+                no("the operator of a fold is not commutative")
             }
             (Take::Binned { .. }, _) if self.bin == 0 => no("nothing is scattered that bins could hold"),
             (Take::Binned { bytes }, _) if !(self.bin..=MOST_BINS).contains(&bytes) => {
@@ -238,7 +241,7 @@ impl Chooser<'_> {
     pub(super) fn in_group(&mut self, dim: Space, items: &[Item]) -> Nest {
         let folds = items.iter().any(|i| matches!(i, Item::Fold(_)));
         let why = match folds {
-            true => "what is folded may come in any order",
+            true => "the operators of the folds are commutative",
             false => "points are independent",
         };
         let nest = |c: &mut Self| Nest::level(Level::Group, c.inside(dim, items), why);
@@ -279,7 +282,7 @@ impl Chooser<'_> {
     pub(super) fn on_grid(&mut self, dim: Space, items: &[Item]) -> Nest {
         let nest = |c: &mut Self| match c.is_joined(dim) {
             true => {
-                let why = "a grid shares the points of dense dimensions together";
+                let why = "the points of all dense dimensions are shared as those of one";
                 Nest::level(Level::Joined, c.inside(dim, items), why)
             }
             false => c.one_by_one(dim, items),
@@ -340,7 +343,7 @@ impl Chooser<'_> {
         };
         match level {
             Level::Group if items.iter().all(free) => Ok(()),
-            Level::Group => no("what is folded keeps its order"),
+            Level::Group => no("the operator of a fold is not commutative"),
             _ if items.iter().any(|i| matches!(i, Item::Sink(_))) => no("all threads of the group would store"),
             _ => Ok(()),
         }

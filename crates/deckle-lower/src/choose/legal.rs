@@ -62,13 +62,13 @@ impl Chooser<'_> {
             Nest::When(..) if !self.vectors || items.is_empty() => no("all points are traversed in one way here"),
             Nest::When(When::Interior, then, other) => {
                 if items.iter().any(|i| self.facts.adds_floats(dim, *i)) {
-                    return no("floats that are combined along it would be grouped otherwise");
+                    return no("floats that are combined along it would be grouped differently");
                 }
                 let Some(interior) = self.facts.interior(dim, items) else { return no("it has no edges") };
                 let flat = items.iter().all(|i| self.facts.space_of(*i) == dim);
                 let serial = |n: &Nest| matches!(n, Nest::Level { level: Level::Serial, .. });
                 if !(flat || serial(then) && serial(other)) {
-                    return no("there are dimensions further in, so that both sides are serial");
+                    return no("there are inner dimensions, so that both sides are serial");
                 }
                 self.facts.assume(interior);
                 let within = self.legal_nest(walk, then);
@@ -159,7 +159,7 @@ impl Chooser<'_> {
                 no("the order of points matters")
             }
             Level::Independent => Ok(()),
-            Level::Unrolled if !self.facts.written_out(dim) => no("it is not known to have a few points"),
+            Level::Unrolled if !self.facts.written_out(dim) => no("its number of points is not known to be small"),
             Level::Unrolled => Ok(()),
             Level::Joined if self.is_joined(dim) => Ok(()),
             Level::Joined if self.facts.joined_rows(dim, items).is_none() => {
@@ -252,7 +252,7 @@ impl Chooser<'_> {
         let no = |why: &str| Err(why.to_string());
         let is_guard = |s: &Space| matches!(p.space(*s).region, Region::Guard(..));
         if !items.iter().all(|i| p.between(dim, self.facts.space_of(*i)).iter().all(is_guard)) {
-            return no("there are dimensions further in");
+            return no("there are inner dimensions");
         }
         for item in items {
             match item {
@@ -280,7 +280,9 @@ impl Chooser<'_> {
             let mut deep = false;
             for n in inside {
                 match &p.node(n).op {
-                    Op::Scan { .. } if !items.contains(&Item::Scan(n)) => return no("a scan further in has an order"),
+                    Op::Scan { .. } if !items.contains(&Item::Scan(n)) => {
+                        return no("a scan in an inner dimension takes one element after another");
+                    }
                     Op::Loop { .. } => deep = true,
                     Op::Fold { over, .. } => {
                         deep = true;
@@ -290,7 +292,7 @@ impl Chooser<'_> {
                                     return no("rows inside differ in length");
                                 }
                                 Region::Dim(_) | Region::Guard(..) => {}
-                                _ => return no("what is folded inside is no dimension"),
+                                _ => return no("the inner fold is not over a dimension"),
                             }
                         }
                     }

@@ -39,19 +39,19 @@ impl Outermost {
     /// How threads share its points.
     pub(crate) fn threads(&self, cuts: Cuts) -> Threads {
         let (share, why) = match self {
-            Outermost { whole: true, .. } => (Share::One, "what is folded or asked for has an order"),
+            Outermost { whole: true, .. } => (Share::One, "an ordered fold or scan takes one element after another"),
             Outermost { owners: true, .. } => {
                 (Share::Owners, "places ascend, so each part of the array can have an owner")
             }
             Outermost { copies: true, .. } => {
                 (Share::Copies, "the operator has an identity element that copies start from")
             }
-            Outermost { ordered: true, .. } => (Share::One, "points that store in one place keep their order"),
+            Outermost { ordered: true, .. } => (Share::One, "points that store to the same element keep their order"),
             Outermost { rows: true, .. } => (Share::Rows, "rows differ in length"),
             Outermost { scans: true, .. } => {
-                (Share::Blocks, "a block of a scan goes on from what those before it add up to")
+                (Share::Blocks, "each block of a scan starts from the sum of the blocks before it")
             }
-            Outermost { folds: true, .. } => (Share::Blocks, "what blocks give is combined in order"),
+            Outermost { folds: true, .. } => (Share::Blocks, "the results of blocks are combined in order"),
             _ => (Share::Blocks, "points are independent"),
         };
         let block = if self.nested { cuts.nested_block } else { cuts.block };
@@ -71,15 +71,15 @@ impl Outermost {
             Share::Blocks | Share::Rows if in_order => return no("the points have an order"),
             Share::Rows if !self.rows => return no("there are no rows of different lengths"),
             Share::Copies if !self.copies => {
-                return no("nothing is combined into an array by an operator with an identity element");
+                return no("nothing is scattered with an operator that has an identity element");
             }
-            Share::Owners if !self.owners => return no("no scatter has places that ascend along an inner dimension"),
+            Share::Owners if !self.owners => return no("no scatter has targets that ascend along an inner dimension"),
             Share::Grid(_) => return no("only a GPU has a grid of threads"),
             _ => {}
         }
         match given.block {
-            None if self.is_fixed() => no("what is folded or scanned needs the points of a block"),
-            Some(_) if !self.is_fixed() => no("nothing depends on the points of a block"),
+            None if self.is_fixed() => no("folds and scans need a number of points for each block"),
+            Some(_) if !self.is_fixed() => no("nothing is folded or scanned, so blocks have no number of points"),
             Some(points) if !(1..=LARGEST_BLOCK).contains(&points) => {
                 no("a block has at least one point, and not too many")
             }

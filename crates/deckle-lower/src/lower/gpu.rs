@@ -194,8 +194,10 @@ impl<'k> Gpu<'k> {
         let sorted = known && in_order && self.scattered().is_some();
         let alone = match known {
             _ if sorted => None,
-            _ if in_order => Some("several points may store in one place, and no instruction combines them"),
-            _ if s.alone => Some("what is folded or asked for has an order"),
+            _ if in_order => {
+                Some("several points may store to the same element, and no atomic instruction combines them")
+            }
+            _ if s.alone => Some("an ordered fold or scan takes one element after another"),
             false => Some("there is no dimension to share"),
             true => None,
         };

@@ -273,7 +273,7 @@ impl<'k> Lowering<'k> {
         let name = format!("{}{part}", self.name);
         if let Some(given) = self.given_function(&name) {
             if given.threads.is_some() && threads.is_none() {
-                return self.refuse(&name, "its threads are those of another function");
+                return self.refuse(&name, "its threads are given by another function");
             }
             if let Err(why) = chooser.legal(&given.walks, &walks) {
                 return self.refuse(&name, &why);
