@@ -112,6 +112,15 @@ struct Counts {
     handed: usize,
 }
 
+/// The last pull that may return fewer elements than it asks for: pulls of sequences in lockstep with it ask for as many as it returned.
+#[derive(Clone, Copy, Debug, Default)]
+struct Lead {
+    /// The elements that it returned.
+    pulled: usize,
+    /// The elements of the block that is copied early for the next one.
+    early: usize,
+}
+
 /// The sequences of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Outside {
@@ -119,8 +128,7 @@ pub(crate) struct Outside {
     ins: Vec<Option<Ahead>>,
     /// For each of them, the next block, if it is copied early.
     early: Vec<Option<Early>>,
-    /// The elements that the last pull returned which others follow in lockstep, and of its early block.
-    lead: [usize; 2],
+    lead: Lead,
     outs: Vec<Out>,
     held: Option<Held>,
 }
@@ -308,7 +316,7 @@ impl<D: Device> Memory<'_, D> {
         }
         self.take(rep, kept, name)?;
         if !much.all {
-            outside.lead = [size.0, 0];
+            outside.lead = Lead { pulled: size.0, early: 0 };
         }
         if much.early && size.1 >= plan.cuts.copied_early {
             self.bring_early(outside, param, much, rep, name)?;
@@ -326,10 +334,9 @@ impl<D: Device> Memory<'_, D> {
         name: &str,
     ) -> Result<(), Failure> {
         let Some(ahead) = outside.ins[param].as_mut() else { return Ok(()) };
-        let [led, next] = outside.lead;
         let count = usize::try_from(much.count).unwrap_or(0);
         // As many as the sequence that it follows in lockstep.
-        let count = if much.all && led == count { next } else { count };
+        let count = if much.all && outside.lead.pulled == count { outside.lead.early } else { count };
         // If memory is short the elements are pulled when they are needed, and that reports it.
         let Ok(Some(block)) = ahead.pull_ready(count, much.all, &self.settings.pool, self.settings.team.interrupt())
         else {
@@ -339,7 +346,7 @@ impl<D: Device> Memory<'_, D> {
         let coming = if has_room { self.device.bring_early(early::arrays(rep, &block), name) } else { Ok(None) };
         if let Ok(Some(coming)) = coming {
             if !much.all {
-                outside.lead[1] = block.len();
+                outside.lead.early = block.len();
             }
             outside.early[param] = Some(Early { block, coming });
             return Ok(());

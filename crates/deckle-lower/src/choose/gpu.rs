@@ -22,7 +22,7 @@ use super::Chooser;
 use crate::cuts::Cuts;
 use crate::facts::grid::{commutes, needs_order};
 use crate::facts::parts_of;
-use crate::facts::product::PAD;
+use crate::facts::product::{PAD, ProductBytes};
 use deckle_ir::kernel::{Program, Region, Sink, Space};
 use deckle_ir::loops::WARP;
 use deckle_ir::schedule::{Grid, Item, Level, Nest, Share, Take, Threads, When, Why};
@@ -66,8 +66,8 @@ pub(crate) struct OnGrid {
     pub sorted: bool,
     /// Whether there are rows whose elements blocks can share.
     pub rows: bool,
-    /// Of a product, the bytes of an element of what differs from row to row, of what differs from column to column, and of the sum.
-    pub product: Option<[u32; 3]>,
+    /// Of the product that is computed, if one is.
+    pub product: Option<ProductBytes>,
 }
 
 /// The launches that the sinks of an outermost dimension need, each with what its name ends in.
@@ -138,7 +138,7 @@ impl OnGrid {
 
     /// How blocks take tiles of a product, in a function that runs instead of the others where there are many points.
     pub(crate) fn tiles(&self, threads: u32, cuts: Cuts) -> Option<Threads> {
-        let [_, _, sum] = self.product?;
+        let ProductBytes { sum, .. } = self.product?;
         let columns = if sum > 4 { cuts.grid_tile.div_ceil(2) } else { cuts.grid_tile };
         let across = if threads < 128 { 8 } else { 16 };
         let (rows, deep, at_least) = (cuts.grid_tile, cuts.grid_tile_depth, cuts.worth_tile);
@@ -150,8 +150,10 @@ impl OnGrid {
 
     /// Whether tiles can be so; if not, why.
     fn legal_tiles(&self, threads: u32, take: Take) -> Result<(), &'static str> {
-        let (Some([below, beside, _]), Take::Tiles { rows, columns, across, deep, at_least: 0.. }) =
-            (self.product, take)
+        let (
+            Some(ProductBytes { panels: [below, beside], .. }),
+            Take::Tiles { rows, columns, across, deep, at_least: 0.. },
+        ) = (self.product, take)
         else {
             return Err("tiles need a product of matrices, and `at_least` is not negative");
         };

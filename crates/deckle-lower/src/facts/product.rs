@@ -32,12 +32,18 @@ pub(crate) struct Product {
     pub panels: [Vec<Node>; 2],
 }
 
+/// The bytes of an element of each panel of a product, and of the sum.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ProductBytes {
+    pub panels: [u32; 2],
+    pub sum: u32,
+}
+
 impl Product {
-    /// The bytes of an element of each panel, and of the sum.
-    pub(crate) fn bytes(&self, p: &Program) -> [u32; 3] {
+    pub(crate) fn bytes(&self, p: &Program) -> ProductBytes {
         let of = |nodes: &[Node]| nodes.iter().map(|n| p.ty(*n).bytes() as u32).sum();
         let sum = parts_of(p, self.fold).map_or(8, |(_, elems, _)| p.ty(elems[0]).bytes() as u32);
-        [of(&self.panels[0]), of(&self.panels[1]), sum]
+        ProductBytes { panels: self.panels.each_ref().map(|nodes| of(nodes)), sum }
     }
 }
 

@@ -118,22 +118,9 @@ impl<'k> Gpu<'k> {
         let (lo, hi) = self.own_parts(&mut e, &who);
         for n in scans {
             let (adds, before) = self.s.place(*n);
-            let (_, _, how) = parts_of(self.s.p, *n)?;
-            let none = self.s.nothing(&mut e, *n)?;
-            let total = e.folded_over((lo, hi), &none, |e, acc, part| {
-                let add = self.s.load(e, &scratch, *n, adds, part);
-                join(e, how, acc, &add.vals, add.has)
-            })?;
-            let shared = self.shared_for(&mut e, *n)?;
-            let scanned = self.block_scan(&mut e, &who, *n, total, &shared)?;
-            let (start, yes) = (e.start(*n)?, e.constant(Scalar::Bool(true)));
-            let start = Acc { has: Some(start.has.unwrap_or(yes)), ..start };
-            let start = e.step(how, &start, &scanned.before.vals, scanned.before.has)?;
-            let end = e.folded_over((lo, hi), &start, |e, acc, part| {
-                self.s.store(e, &scratch, acc, before, part);
-                let add = self.s.load(e, &scratch, *n, adds, part);
-                e.step(how, acc, &add.vals, add.has)
-            })?;
+            let load = |e: &mut Emitter<'k>, part| Ok(self.s.load(e, &scratch, *n, adds, part));
+            let store = |e: &mut Emitter<'k>, acc: &Acc, part| self.s.store(e, &scratch, acc, before, part);
+            let end = self.scan_parts(&mut e, &who, *n, (lo, hi), (load, store))?;
             let last = e.b.i64(i64::from(self.threads) - 1);
             let is_last = e.b.binary(BinOp::Eq, who.thread, last);
             e.b.begin_if(is_last);
@@ -141,6 +128,34 @@ impl<'k> Gpu<'k> {
             e.b.end(&[]);
         }
         Gpu::close(e, self.threads)
+    }
+
+    /// Stores what comes before each part: what the scan starts from, and all parts before. The block scans what its threads have, each of them successive parts. `load` returns what a part adds. Returns
+    /// what comes after the last part of the thread.
+    pub(super) fn scan_parts(
+        &self,
+        e: &mut Emitter<'k>,
+        who: &Who,
+        n: Node,
+        parts: (Val, Val),
+        (load, store): (impl Fn(&mut Emitter<'k>, Val) -> Res<Acc>, impl Fn(&mut Emitter<'k>, &Acc, Val)),
+    ) -> Res<Acc> {
+        let (_, _, how) = parts_of(self.s.p, n)?;
+        let none = self.s.nothing(e, n)?;
+        let total = e.folded_over(parts, &none, |e, acc, part| {
+            let add = load(e, part)?;
+            join(e, how, acc, &add.vals, add.has)
+        })?;
+        let shared = self.shared_for(e, n)?;
+        let before = self.block_scan(e, who, n, total, &shared)?.before;
+        let (start, yes) = (e.start(n)?, e.b.bool(true));
+        let start = Acc { has: Some(start.has.unwrap_or(yes)), ..start };
+        let start = e.step(how, &start, &before.vals, before.has)?;
+        e.folded_over(parts, &start, |e, acc, part| {
+            store(e, acc, part);
+            let add = load(e, part)?;
+            e.step(how, acc, &add.vals, add.has)
+        })
     }
 
     /// The emitter of a function that traverses the scans of each level, and some items after them.

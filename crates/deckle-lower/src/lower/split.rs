@@ -313,28 +313,20 @@ impl<'k> Gpu<'k> {
             e.b.begin_if(both);
             let end = e.b.add(piece.base, piece.count);
             let (lo, hi) = self.share_of_thread(&mut e.b, who, (piece.base, end));
-            for n in folds.iter().chain(&scans) {
+            for n in &folds {
                 let (_, _, how) = parts_of(self.s.p, *n)?;
                 let none = self.s.nothing(e, *n)?;
                 let sum = e.folded_over((lo, hi), &none, |e, acc, at| {
                     let more = e.stored_of(*n, Stored::Own, at)?;
                     join(e, how, acc, &more.vals, more.has)
                 })?;
-                if folds.contains(n) {
-                    e.accs.insert(*n, sum);
-                    continue;
-                }
-                let shared = self.shared_for(e, *n)?;
-                let before = self.block_scan(e, who, *n, sum, &shared)?.before;
-                let (start, yes) = (e.start(*n)?, e.b.bool(true));
-                let start = Acc { has: Some(start.has.unwrap_or(yes)), ..start };
-                let start = e.step(how, &start, &before.vals, before.has)?;
+                e.accs.insert(*n, sum);
+            }
+            for n in &scans {
                 let bufs = e.bufs_of(*n)?;
-                e.folded_over((lo, hi), &start, |e, acc, at| {
-                    self.s.store(e, &bufs, acc, bufs.len() / 2, at);
-                    let more = e.stored_of(*n, Stored::Own, at)?;
-                    e.step(how, acc, &more.vals, more.has)
-                })?;
+                let load = |e: &mut Emitter<'k>, at| e.stored_of(*n, Stored::Own, at);
+                let store = |e: &mut Emitter<'k>, acc: &Acc, at| self.s.store(e, &bufs, acc, bufs.len() / 2, at);
+                self.scan_parts(e, who, *n, (lo, hi), (load, store))?;
             }
             if !folds.is_empty() {
                 self.store_folds(e, who, &folds, piece.base)?;
