@@ -29,6 +29,9 @@ def flags(xs: [int]) = permute(\\new old -> new || old, fill(false, 101), [ abs(
 def sums(xs: [real]) = scan_incl(+, xs)
 def row_sums(rows: [[int]]) = [ sum(r) : r in rows ]
 def real_rows(rows: [[real]]) = [ sum(r) : r in rows ]
+def real_cube(a: [real; n, m, k]) = sum(flatten(flatten(generate(n, m, k, \\i j l -> abs(a[i, j, l])))))
+def real_product(a: [real; n, m], b: [real; m, k]) =
+  [ [ sum([ x * y : x in row; y in column ]) : column in transpose(b) ] : row in a ]
 def row_tops(rows: [[int]]) = [ (fold(max, -1000, r), length(r)) : r in rows ]
 def nested(rows: [[int]]) = [ [ x * s : x in r ] : r in rows; s in [ sum(r) : r in rows ] ]
 def centred(rows: [[int]]) = [ let s = sum(r) in [ x - s : x in r ] : r in rows ]
@@ -325,6 +328,80 @@ fn met(mine: &[f64]) -> f64 {
         all[0]
     });
     warps.reduce(|sum, warp| sum + warp).unwrap()
+}
+
+/// The sum of all points on a grid, as the page says: parts of so many points, `threads` in a block.
+fn sum_on_grid(xs: &[f64], part: usize, threads: usize) -> f64 {
+    let sum = |xs: &mut dyn Iterator<Item = f64>| xs.fold(-0.0, |sum, x| sum + x);
+    let of_block = |of: &dyn Fn(usize) -> f64| met(&(0..threads).map(of).collect::<Vec<f64>>());
+    let parts = xs.chunks(part).map(|xs| of_block(&|t| sum(&mut xs.iter().copied().skip(t).step_by(threads))));
+    let parts: Vec<f64> = parts.collect();
+    let own = |t: usize| parts.len() * t / threads..parts.len() * (t + 1) / threads;
+    0.0 + of_block(&|t| sum(&mut parts[own(t)].iter().copied()))
+}
+
+fn rough(n: usize, rng: &mut Rng) -> Vec<f64> {
+    (0..n).map(|_| rng.between(1, 1 << 40) as f64 / 3e7).collect()
+}
+
+/// Numbers in rows of so many.
+fn in_rows(xs: Vec<Value>, row: usize) -> Value {
+    Value::array(xs.chunks(row).map(|row| Value::array(row.to_vec())).collect())
+}
+
+fn values(xs: &[f64]) -> Vec<Value> {
+    xs.iter().map(|x| Value::Scalar(Scalar::F64(*x))).collect()
+}
+
+#[test]
+fn floats_of_dense_dimensions_are_added_in_the_order_of_the_page() {
+    let (compiled, mut rng) = (compiled(), Rng::new(19));
+    let func = compiled.entries.iter().find(|e| e.name == "real_cube").unwrap().func;
+    let schedule =
+        pipeline::scheduled_on_grid(&compiled.program, func, Options::default(), layouts()[0], None).unwrap();
+    assert!(schedule.to_string().contains("joined"), "{schedule}");
+    for [n, m, k] in [[1, 1, 1], [3, 31, 7], [2, 33, 32], [5, 7, 33], [1, 1, 300], [300, 1, 1]] {
+        let xs = rough(n * m * k, &mut rng);
+        let rows = xs.chunks(m * k).map(|plane| in_rows(values(plane), k));
+        let arg = Value::array(rows.collect());
+        for parts in [1, 3, 100] {
+            let layout = Layout { threads: 64, parts: Some(parts), wide: Some(false) };
+            let simulated = Simulated::compile(&compiled.program, func, Options::default(), layout).unwrap();
+            let wanted = sum_on_grid(&xs, xs.len().div_ceil(parts as usize), 64);
+            for order in [Order::Ascending, Order::Shuffled(3)] {
+                let got = simulated.run_in(order, std::slice::from_ref(&arg), &Settings::new(1, None)).unwrap();
+                let wanted = Value::Scalar(Scalar::F64(wanted));
+                assert!(same_bits(&got, &wanted), "{n} by {m} by {k} in {parts} parts: {got:?}, not {wanted:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn floats_of_products_in_tiles_are_added_one_after_another() {
+    let (compiled, mut rng) = (compiled(), Rng::new(23));
+    let func = compiled.entries.iter().find(|e| e.name == "real_product").unwrap().func;
+    let layout = Layout { threads: 64, parts: None, wide: None };
+    let mut given = pipeline::scheduled_on_grid(&compiled.program, func, Options::default(), layout, None).unwrap();
+    let mut tiles = 0;
+    for function in &mut given.functions {
+        if let Some(Share::Grid(Grid { take: Take::Tiles { at_least, .. }, .. })) =
+            function.threads.as_mut().map(|t| &mut t.share)
+        {
+            *at_least = 0;
+            tiles += 1;
+        }
+    }
+    assert_eq!(tiles, 1);
+    let simulated = Simulated::compile_as(&compiled.program, func, Options::default(), layout, Some(&given)).unwrap();
+    for [n, m, k] in [[1, 1, 1], [17, 5, 33], [33, 50, 3], [2, 129, 2]] {
+        let (a, b) = (rough(n * m, &mut rng), rough(m * k, &mut rng));
+        let args = [in_rows(values(&a), m), in_rows(values(&b), k)];
+        let at = |i: usize, j: usize| (0..m).fold(0.0, |sum, l| a[i * m + l].mul_add(b[l * k + j], sum));
+        let all: Vec<f64> = (0..n * k).map(|p| at(p / k, p % k)).collect();
+        let got = simulated.run(&args, &Settings::new(1, None)).unwrap();
+        assert!(same_bits(&got, &in_rows(values(&all), k)), "{n} by {m} by {k}");
+    }
 }
 
 /// The sum of a row on a grid where rows of more than `limit` elements are split, as the page says: `threads` in a block, pieces of at least `least` elements.
