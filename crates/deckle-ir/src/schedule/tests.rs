@@ -64,6 +64,9 @@ function g4 {
 function g2 {
   threads grid 32 parts
 }
+function g7_ordered {
+  threads grid 64 sorted
+}
 function g6_tile {
   threads grid 256 tiles 8 x 4 across 16 deep 8 at_least 1000
 }
@@ -115,7 +118,7 @@ fn what_cannot_be_read_is_told_with_its_place() {
         ),
         (
             "function k { threads grid 64 rows }",
-            "1:30: expected `strided`, `binned`, `successive`, `rounds`, `parts`, `tiles` or `groups`, found `rows`",
+            "1:30: expected `strided`, `binned`, `successive`, `rounds`, `parts`, `sorted`, `tiles` or `groups`, found `rows`",
         ),
         ("function k {\n  s1: sink {", "2:12: expected the number of a sink, found `{`"),
         (
