@@ -28,6 +28,9 @@ const PLENTY: Duration = Duration::from_millis(4);
 const ENOUGH_ELEMENTS: f64 = 4096.0;
 /// The weight of a new time against the average.
 const WEIGHT: f64 = 0.5;
+/// What is left, after a chunk of the same few elements, of an estimate that only chunks of other sizes can correct.
+const FADING: f64 = 0.9;
+const FEW: f64 = 8.0;
 /// Slower by less than this does not count as slower.
 const SLOWER: f64 = 1.04;
 /// On a device with its own memory, chunks grow while that makes the time per element smaller by this factor, and twice more: a chunk of one or two elements may need fewer kernels.
@@ -43,6 +46,8 @@ pub struct ChunkScheduler {
     /// The logarithm of the size.
     log: f64,
     grows: bool,
+    /// Whether memory or caches keep chunks from growing.
+    is_cut: bool,
     /// How many times chunks have grown, on a device, since that made elements faster.
     grown: u32,
     /// Seconds per element: the average, or without caches the least in smaller chunks.
@@ -74,10 +79,10 @@ pub struct Done {
 impl ChunkScheduler {
     /// Chunks of an adaptive size, or of a fixed one, for a number of threads.
     pub fn new(fixed: Option<i64>, threads: usize) -> ChunkScheduler {
-        let (log, grows, grown, time) = (0.0, true, 0, None);
+        let (log, grows, is_cut, grown, time) = (0.0, true, false, 0, None);
         let (bytes, came, last, more) = (0.0, 0.0, None, 0.0);
         let (most, threads, is_cached) = (MOST, threads as u64, true);
-        ChunkScheduler { fixed, most, threads, log, grows, grown, time, bytes, came, last, more, is_cached }
+        ChunkScheduler { fixed, most, threads, log, grows, is_cut, grown, time, bytes, came, last, more, is_cached }
     }
 
     /// The same for a device with its own memory: chunks need not fit caches, and grow until the fixed cost is negligible or memory is short.
@@ -116,6 +121,9 @@ impl ChunkScheduler {
         self.bytes = (all / elements).max(self.bytes * WEIGHT);
         if let Some((n, before)) = self.last.replace((elements, all)).filter(|(n, _)| *n != elements) {
             self.more = ((all - before) / (elements - n)).max(self.more * WEIGHT);
+        } else if self.is_cut && elements <= FEW {
+            // What was estimated from chunks of other sizes must not keep chunks at this one.
+            self.more *= FADING;
         }
         self.came = (came as f64 / elements).max(self.came * WEIGHT);
         if is_short {
@@ -143,19 +151,36 @@ impl ChunkScheduler {
             }
             self.time = Some(before + WEIGHT * (time - before));
             let enough = if self.more < 1.0 { PLENTY } else { ENOUGH };
-            if differs || took < enough {
+            // One element does not show what another one would take.
+            if differs || took < enough || self.is_cut || elements == 1.0 {
                 self.log += if self.grows { 1.0 } else { -0.5 };
             }
         }
         self.log = self.log.clamp(0.0, (self.most as f64).log2());
-        // Fixed bytes exceed the caches with smaller chunks, too: they must not make chunks small. A quarter of the room: elements differ, and joining the state carried to the next chunk needs memory on top.
+        // Fixed bytes exceed the caches with smaller chunks, too: they must not make chunks small.
         let caches = if self.is_cached { (CACHED * self.threads) as f64 } else { f64::INFINITY };
         let cached = (caches / self.bytes).max((caches / self.more).min(ENOUGH_ELEMENTS));
-        let most = room.map_or(cached, |room| cached.min((room / 4) as f64 / (self.bytes + self.came)));
+        let most = room.map_or(cached, |room| cached.min(self.most_in(room as f64, elements, all)));
+        self.is_cut = self.log >= most.max(1.0).log2();
         if most.is_finite() {
             self.log = self.log.min(most.max(1.0).log2());
         }
+        // Chunks of one element can only grow, and those at a limit grow as soon as it allows.
+        self.grows |= self.is_cut || self.log <= 0.0;
         self.size()
+    }
+
+    /// How many elements a chunk may have with so much room, after one that requested these bytes. A quarter of the room: elements differ, and joining the state carried to the next chunk needs memory
+    /// on top. Smaller chunks do not save fixed bytes, such as those of the state.
+    fn most_in(&self, room: f64, elements: f64, bytes: f64) -> f64 {
+        let most = room / 4.0 / (self.bytes + self.came);
+        if self.more > 0.0 {
+            let fixed = (bytes - self.more * elements).max(0.0);
+            return most.max((room - fixed).max(0.0) / 4.0 / (self.more + self.came));
+        }
+        // Only a chunk of another size shows which bytes are fixed.
+        let fits = elements == 1.0 && 2.0 * (bytes + self.came) <= room;
+        if fits { most.max(2.0) } else { most }
     }
 }
 
@@ -183,6 +208,33 @@ mod tests {
             let n = s.size();
             let took = Duration::from_secs_f64(1e-3 + 1e-8 * n as f64);
             s.done(Done { took, elements: n, bytes: (64 << 20) + 8 * n as u64, came: 0 }, None);
+        }
+        assert!(s.size() >= 1 << 10, "{}", s.size());
+    }
+
+    #[test]
+    fn a_state_that_takes_most_of_the_memory_does_not_keep_chunks_small() {
+        let after = |small_at_first: usize| {
+            let mut s = ChunkScheduler::new(None, 2);
+            s.begin();
+            for round in 0..100 {
+                let n = s.size();
+                let (state, room) = if round < small_at_first { (0, 100 << 20) } else { (12 << 20, 26 << 20) };
+                let took = Duration::from_secs_f64(1e-9 * state as f64 + 1e-7 * n as f64);
+                s.done(Done { took, elements: n, bytes: state + 20 * n as u64, came: 4 * n as u64 }, Some(room));
+                assert!(state + 24 * s.size() as u64 <= room.max(100 << 20));
+            }
+            s.size()
+        };
+        assert!(after(0) >= 1 << 10, "{}", after(0));
+        assert!(after(20) >= 1 << 10, "{}", after(20));
+        // A jump of the state while chunks have one or two elements looks like large elements.
+        let mut s = ChunkScheduler::new(None, 2);
+        s.begin();
+        for round in 0..400 {
+            let n = s.size();
+            let state = if round < 3 { 0 } else { 12 << 20 };
+            s.done(Done { took: ENOUGH / 4, elements: n, bytes: state + 20 * n as u64, came: 0 }, Some(26 << 20));
         }
         assert!(s.size() >= 1 << 10, "{}", s.size());
     }
