@@ -4,7 +4,7 @@
 //!
 //! New programs on every run: see `deckle_gen::sweep`.
 
-use deckle_engine::{Layout, Options, Order, Settings, Simulated};
+use deckle_engine::{Cuts, Layout, Options, Order, Settings, Simulated};
 use deckle_gen::compare::{agree, is_limit, same_bits, shown};
 use deckle_gen::sweep::Sweep;
 use deckle_gen::{Case, Config};
@@ -23,7 +23,7 @@ fn check(case: &Case, settings: &Settings, seed: u64) -> Result<(), String> {
     }
     for (k, layout) in LAYOUTS.into_iter().enumerate() {
         let fuse = !(seed + k as u64).is_multiple_of(3);
-        let options = Options { fuse, given: Options::ALL, ..Options::default() };
+        let options = Options { fuse, given: Options::ALL, cuts: Cuts::simulated(), ..Options::default() };
         let simulated = Simulated::compile(&case.program, case.entry, options, layout);
         let simulated = simulated.map_err(|e| format!("{options:?}: {}", e.message))?;
         let run = simulated.run(&case.args, settings);

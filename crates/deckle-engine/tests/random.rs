@@ -217,7 +217,7 @@ fn grid(rng: &mut Rng) -> (Layout, Options) {
     let (wide, parts) = ([None, Some(false), Some(true)][rng.below(3)], [None, Some(3), Some(5)][rng.below(3)]);
     let layout = Layout { threads: 64, parts, wide };
     let chunks = if rng.chance(30) { Chunks::Always } else { Chunks::Never };
-    let cuts = if rng.chance(50) { Cuts::small() } else { Cuts::default() };
+    let cuts = if rng.chance(50) { Cuts::small() } else { Cuts::simulated() };
     (layout, Options { fuse: rng.chance(70), chunks, given: Options::ALL, cuts, ..Options::default() })
 }
 

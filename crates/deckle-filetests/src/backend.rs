@@ -187,8 +187,7 @@ impl Backend for OnGrid {
 
     fn run(&self, program: &Program, func: Func, args: &[Value]) -> Run<Value> {
         let given = deckle_engine::Options::ALL;
-        // Sorts with more entries for each thread, and more blocks for few long rows, take long on the simulator.
-        let cuts = deckle_engine::Cuts { sort_each: 2, row_blocks: 3, ..deckle_engine::Cuts::default() };
+        let cuts = deckle_engine::Cuts::simulated();
         let options = deckle_engine::Options { fuse: self.wide, given, cuts, ..deckle_engine::Options::default() };
         let layout = deckle_engine::Layout { threads: 64, parts: self.parts, wide: Some(self.wide) };
         let simulated = deckle_engine::Simulated::compile(program, func, options, layout)?;

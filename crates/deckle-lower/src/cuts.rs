@@ -243,6 +243,12 @@ impl Default for Cuts {
 }
 
 impl Cuts {
+    /// The default but for what takes long on the simulator: sorts with many entries for each thread, and blocks for long rows where there are few of these.
+    pub fn simulated() -> Cuts {
+        let Cuts { sort_each, row_blocks, .. } = Cuts::small();
+        Cuts { sort_each, row_blocks, ..Cuts::default() }
+    }
+
     /// A few elements each.
     pub fn small() -> Cuts {
         Cuts {
