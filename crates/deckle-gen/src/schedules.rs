@@ -51,7 +51,7 @@ fn shared(threads: Threads, rng: &mut Rng) -> Threads {
 /// Another grid; for a function in which groups take points, for arrays of other sizes.
 fn on_grid(grid: Grid, rng: &mut Rng) -> Share {
     let threads = 32 * rng.between(1, 4) as u32;
-    let take = match (grid.take, rng.below(8)) {
+    let take = match (grid.take, rng.below(9)) {
         (Take::Tiles { across, deep, .. }, _) => Take::Tiles {
             rows: 1 << rng.below(4),
             columns: 1 << rng.below(4),
@@ -73,6 +73,7 @@ fn on_grid(grid: Grid, rng: &mut Rng) -> Share {
         (_, 3) => Take::Parts,
         (_, 6) => Take::Sorted,
         (_, 5) => Take::Rounds { each: rng.between(1, 5) as u32 },
+        (_, 7) => Take::Runs { elements: rng.between(1, 40) as u32 },
         (_, 4) => Take::Binned { bytes: rng.between(1, 200) as u32 },
         (take, _) => take,
     };

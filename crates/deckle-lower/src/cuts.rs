@@ -155,6 +155,8 @@ pub struct Cuts {
     pub binned_part: i64,
     /// The successive points of a thread in a round of a scan: so many, of 8 bytes, are a sector of memory.
     pub in_round: u32,
+    /// The elements of a run of rows that are in shared memory at a time.
+    pub run: u32,
     /// A row is split among blocks if it has more elements than this for each of the threads that would take it.
     pub split: i64,
     /// The elements of a piece of such a row, at least.
@@ -234,9 +236,10 @@ impl Default for Cuts {
             bins: 16384,
             binned_part: 4096,
             in_round: 4,
+            run: 2048,
             split: 128,
             piece: 1 << 13,
-            pieces: 1 << 15,
+            pieces: 1 << 17,
             row_blocks: 1 << 10,
         }
     }
@@ -246,7 +249,7 @@ impl Cuts {
     /// The default but for what takes long on the simulator: sorts with many entries for each thread, and blocks for long rows where there are few of these.
     pub fn simulated() -> Cuts {
         let Cuts { sort_each, row_blocks, .. } = Cuts::small();
-        Cuts { sort_each, row_blocks, ..Cuts::default() }
+        Cuts { sort_each, row_blocks, pieces: 1 << 15, ..Cuts::default() }
     }
 
     /// A few elements each.
@@ -318,6 +321,7 @@ impl Cuts {
             bins: 64,
             binned_part: 7,
             in_round: 2,
+            run: 3,
             split: 2,
             piece: 3,
             pieces: 2,

@@ -128,11 +128,11 @@ pub(crate) fn calls<'a, D: Device>(
     }
     let wide = launch.wide.iter().map(|w| count(memory, &w.sizes)).collect::<Result<Vec<i64>, Failure>>()?;
     let each: Vec<i64> = wide.iter().map(|points| elements / (*points).max(1)).collect();
-    // Products in tiles are grouped as by one thread.
+    // Products in tiles are grouped as by one thread, and so are rows in runs.
     let chosen = match (one_way, &launch.tiles) {
         (false, _) => launch.wide(&each, layout.wide),
-        (true, None) => (!launch.wide.is_empty() && layout.wide != Some(false)).then_some(0),
-        (true, Some(_)) => None,
+        (true, None) if !launch.runs => (!launch.wide.is_empty() && layout.wide != Some(false)).then_some(0),
+        (true, _) => None,
     };
     let (wide, size) = match chosen {
         Some(k) => (Some(&launch.wide[k]), wide[k]),

@@ -227,6 +227,8 @@ pub struct GridLaunch {
     pub rows: Option<SplitRows>,
     /// The function that replaces these if it computes a product of many points.
     pub tiles: Option<Tiles>,
+    /// Whether the phases take runs of rows, each of which is folded in order.
+    pub runs: bool,
     /// If the phases take points sorted by where they scatter, what tells where.
     pub sorted: Option<SortedPoints>,
 }

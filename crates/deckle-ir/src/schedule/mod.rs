@@ -127,6 +127,11 @@ pub enum Take {
         /// The points of a thread in a round.
         each: u32,
     },
+    /// A block takes a part, in runs of successive rows. Its threads load the elements of a run together, so many at a time, and each then traverses a row, in order.
+    Runs {
+        /// The elements that are in shared memory at a time.
+        elements: u32,
+    },
     /// A thread takes a part, in order.
     Parts,
     /// Points are sorted by the element into which they scatter. A block takes a part of them, and each of its threads elements: the first point of each that is in the part, and all others of the element.

@@ -55,10 +55,11 @@ impl Reader<'_> {
         self.0.keyword("grid")?;
         let threads = self.0.number("a number of threads")?;
         let word = self.0.peek_word();
-        if !["strided", "binned", "successive", "rounds", "parts", "sorted", "tiles", "groups"].contains(&word) {
-            return self
-                .0
-                .expected("`strided`, `binned`, `successive`, `rounds`, `parts`, `sorted`, `tiles` or `groups`");
+        if !["strided", "binned", "successive", "rounds", "runs", "parts", "sorted", "tiles", "groups"].contains(&word)
+        {
+            return self.0.expected(
+                "`strided`, `binned`, `successive`, `rounds`, `runs`, `parts`, `sorted`, `tiles` or `groups`",
+            );
         }
         self.0.keyword(word)?;
         let take = match word {
@@ -66,6 +67,7 @@ impl Reader<'_> {
             "binned" => Take::Binned { bytes: self.0.number("a number of bytes")? },
             "successive" => Take::Successive,
             "rounds" => Take::Rounds { each: self.0.number("a number of points")? },
+            "runs" => Take::Runs { elements: self.0.number("a number of elements")? },
             "parts" => Take::Parts,
             "sorted" => Take::Sorted,
             "tiles" => {

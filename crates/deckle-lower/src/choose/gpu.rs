@@ -9,7 +9,8 @@
 //!    commute, a part for each thread;
 //! 4. successive points for each thread of a block, where what is folded does not commute: results are only combined with those that come next;
 //! 5. bins in shared memory, where something is scattered whose operator is atomic: the threads of a block meet in their bins, blocks in the array;
-//! 6. points round-robin for the threads of a block, so that neighbours access neighbouring memory.
+//! 6. runs of rows, where the elements of rows lie one after another: the threads of a block load those of several rows together;
+//! 7. points round-robin for the threads of a block, so that neighbours access neighbouring memory.
 //!
 //! Where dense dimensions are inside each other, the points of all of them are shared together ([`Chooser::on_grid`]), or by groups those of all but the last. Products of matrices have one more function,
 //! in which blocks take tiles ([`OnGrid::tiles`]).
@@ -66,6 +67,8 @@ pub(crate) struct OnGrid {
     pub sorted: bool,
     /// Whether there are rows whose elements blocks can share.
     pub rows: bool,
+    /// The bytes of shared memory for an element of a row, if a block can take runs of rows; else 0.
+    pub run_bytes: u32,
     /// Of the product that is computed, if one is.
     pub product: Option<ProductBytes>,
 }
@@ -97,6 +100,14 @@ impl OnGrid {
             OnGrid { folds: true, commutes: false, .. } => {
                 (on_grid(Take::Successive), "the operator of a fold is not commutative")
             }
+            OnGrid { run_bytes: bytes @ 1.., .. } => {
+                let take = Take::Runs { elements: cuts.run.min(MOST_SHARED / bytes) };
+                let split = self.split(FEW_THREADS, cuts);
+                (
+                    Share::Grid(Grid { threads, take, split }),
+                    "the threads of a block load the elements of several rows together",
+                )
+            }
             OnGrid { bin: 1.., .. } => {
                 (on_grid(Take::Binned { bytes: cuts.bins }), "blocks combine scattered values in shared memory first")
             }
@@ -123,7 +134,8 @@ impl OnGrid {
         };
         let [group, warp, block] = cuts.worth_group;
         let mut all = Vec::new();
-        if self.together {
+        // Rows for which a few threads are enough come in runs.
+        if self.together && self.run_bytes == 0 {
             all.push((
                 GROUP,
                 of(FEW_THREADS, group, "one thread would load the elements of a point one after another"),
@@ -211,6 +223,10 @@ impl OnGrid {
             (Take::Groups { .. }, _) => no("a thread takes each point here"),
             (Take::Strided | Take::Binned { .. } | Take::Successive, _) if self.scans => {
                 no("a thread takes a part of what is scanned, or a block does in rounds")
+            }
+            (Take::Runs { .. }, _) if self.run_bytes == 0 => no("there are no rows of which a block can take several"),
+            (Take::Runs { elements }, _) if !(1..=MOST_SHARED / self.run_bytes).contains(&elements) => {
+                no("the elements of a run take up to 40 KiB of shared memory at a time")
             }
             (Take::Rounds { .. }, _) if !self.scans => no("nothing is scanned"),
             (Take::Rounds { .. }, _) if self.folds && !self.commutes => no("the operator of a fold is not commutative"),

@@ -10,6 +10,7 @@ pub(crate) mod lines;
 pub(crate) mod product;
 pub(crate) mod ragged;
 pub(crate) mod rows;
+pub(crate) mod runs;
 pub(crate) mod tiles;
 
 use crate::cuts::Cuts;

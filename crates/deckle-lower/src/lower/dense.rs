@@ -285,7 +285,7 @@ impl Lowering<'_> {
         let given = self.given_function(&name).map(|f| joined_dims(&f.walks).len().saturating_sub(1));
         let joined = given.map_or(chosen, |n| n.min(dense.len() - 1));
         chooser.joined = dense[..=joined].to_vec();
-        chooser.at_edges = matches!(take, Take::Tiles { .. });
+        chooser.at_edges = matches!(take, Take::Tiles { .. } | Take::Runs { .. });
         if let Take::Groups { width, .. } = take {
             let taken = dense[joined];
             let shared = can_share_points(self.p, self.sinks, taken, &self.folds);

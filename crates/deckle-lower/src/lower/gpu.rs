@@ -5,6 +5,7 @@
 //! - *A part for a block, in rounds* ([`Gpu::by_rounds`]): what is scanned needs two more functions, one that folds all parts, and one in which a block computes what comes before each of them; see
 //!   `scanned.rs`.
 //! - *A part for a thread* ([`Gpu::by_threads`]): the same, where a thread takes all points of a part.
+//! - *A part for a block, in runs of rows* whose elements its threads load together; see `gpu_runs.rs`.
 //! - *A part for a block, of points that are sorted* by where they scatter, with one more function, for the keys; see `gpu_scatter.rs`.
 //! - *One thread* does all of it, in order.
 //!
@@ -153,6 +154,10 @@ impl<'k> Gpu<'k> {
                 phase(self.by_elements()?, false);
                 Parts::Block
             }
+            Take::Runs { elements } => {
+                phase(self.by_runs(elements)?, false);
+                Parts::Block
+            }
             Take::Groups { .. } | Take::Tiles { .. } => {
                 return Err("lower_gpu: a group for each point is a function of its own".into());
             }
@@ -167,7 +172,8 @@ impl<'k> Gpu<'k> {
         };
         let (rows, split) = (self.split_rows()?, split(&threads));
         let launch = self.launch_of(phases, (self.shared_sizes(""), parts, least));
-        Ok(GridLaunch { wide, tiles, rows, split, sorted, ..launch })
+        let runs = matches!(take, Take::Runs { .. });
+        Ok(GridLaunch { wide, tiles, rows, split, sorted, runs, ..launch })
     }
 
     fn launch_of(&self, phases: Vec<Phase>, (sizes, parts, least): (Vec<Node>, Parts, i64)) -> GridLaunch {
@@ -175,8 +181,22 @@ impl<'k> Gpu<'k> {
         let wide = Vec::new();
         let needed = self.s.sinks.iter().flat_map(|sink| self.s.p.sink_needs(sink));
         let adds_floats = needed.into_iter().any(|n| adds_floats(self.s.p, n));
-        let (split, rows, tiles, sorted) = (None, None, None, None);
-        GridLaunch { buffers, scratch, sizes, parts, least, phases, wide, adds_floats, split, rows, tiles, sorted }
+        let (split, rows, tiles, sorted, runs) = (None, None, None, None, false);
+        GridLaunch {
+            buffers,
+            scratch,
+            sizes,
+            parts,
+            least,
+            phases,
+            wide,
+            adds_floats,
+            split,
+            rows,
+            tiles,
+            sorted,
+            runs,
+        }
     }
 
     /// The product that the launch computes, if it does.
@@ -212,6 +232,7 @@ impl<'k> Gpu<'k> {
             shared: !sorted && s.shares_points(taken),
             together: stays_together(p, s.sinks, taken),
             rows: !sorted && self.splittable().is_some(),
+            run_bytes: if sorted { 0 } else { self.run_bytes() },
             sorted,
         }
     }

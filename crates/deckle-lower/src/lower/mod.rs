@@ -13,6 +13,7 @@ mod edges;
 mod emit;
 mod folds;
 mod gpu;
+mod gpu_runs;
 mod gpu_scatter;
 mod gpu_sort;
 mod gpu_tile;

@@ -408,7 +408,7 @@ fn share_of_block(e: &mut Emitter<'_>, who: &Who, count: Val) -> (Val, Val) {
 
 impl Emitter<'_> {
     /// The number of elements above which a row is split: as many as the host wants, or more, so that there is room for all pieces.
-    fn limit(&mut self) -> Res<Val> {
+    pub(super) fn limit(&mut self) -> Res<Val> {
         let split = self.split.clone().ok_or("no rows are split")?;
         if let Some(limit) = split.limit {
             return Ok(limit);
@@ -490,17 +490,24 @@ impl Emitter<'_> {
                 }
                 _ => is_long,
             };
-            let before = self.carried(&folds);
-            self.b.begin_if(found);
             let row = self.position(split.first)?;
-            let base = self.b.load(split.places, row);
-            self.found_row(&folds, base)?;
-            let after = self.carried(&folds);
-            self.b.begin_else(&after);
-            let after = self.b.end(&before);
-            self.carry(&folds, &after);
+            self.found_if(&folds, found, row)?;
         }
         Ok(true)
+    }
+
+    /// Adds what a row has folded, if it is a long one.
+    pub(super) fn found_if(&mut self, folds: &[Node], is_long: Val, row: Val) -> Res<()> {
+        let split = self.split.clone().ok_or("no rows are split")?;
+        let before = self.carried(folds);
+        self.b.begin_if(is_long);
+        let base = self.b.load(split.places, row);
+        self.found_row(folds, base)?;
+        let after = self.carried(folds);
+        self.b.begin_else(&after);
+        let after = self.b.end(&before);
+        self.carry(folds, &after);
+        Ok(())
     }
 
     /// Adds what a long row has folded.
