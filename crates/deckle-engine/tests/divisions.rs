@@ -47,6 +47,12 @@ def longest(rows: [[int]]) = filter(\\s -> s > 0, [ sum(r) : r in rows ])
 def running_rows(rows: [[int]]) = [ scan_incl(+, r) : r in rows ]
 def before_rows(rows: [[int]]) = [ scan(+, length(r), [ x - sum(r) : x in r ]) : r in rows ]
 def affine_running(rows: [[int]]) = [ scan_incl(\\(a, b) (c, d) -> (a * c, b * c + d), [ (x % 3, 1) : x in r ]) : r in rows ]
+def weighted_rows(rows: [[int]]) = [ sum({ x * length(r) : x in r }) + fold(min, 1000, r) : r in rows ]
+def few_of_rows(rows: [[int]]) = [ sum({ x : x in r | x > 0 }) : r in rows ]
+def sliced(off: [int], xs: [int]) = [ sum(r) : r in split_offsets(xs, off) ]
+def sliced_running(off: [int], xs: [int]) = flatten([ scan_incl(+, r) : r in split_offsets(xs, off) ])
+def sliced_twice(off: [int], xs: [int]) = flatten([ [ 2 * x : x in r ] : r in split_offsets(xs, off) ])
+def sliced_picks(off: [int], xs: [int]) = [ sum({ xs[abs(x) % length(xs)] : x in r }) : r in split_offsets(xs, off) ]
 def computed(xs: [int]) = [ sum({ i * x : i in iota(abs(x) * 7) }) : x in xs ]
 def mapped(a: [int; n, m, k]) = [ [ [ 2 * x : x in r ] : r in s ] : s in a ]
 def turned(a: [int; n, m, k]) = [ [ transpose(s)[j] : j in iota(k) ] : s in a ]
@@ -509,6 +515,60 @@ fn rows_agree_with_groups_of_every_width() {
             }
         }
     }
+}
+
+const IN_RUNS: [&str; 7] =
+    ["row_sums", "row_tops", "running_rows", "affine_rows", "affine_running", "weighted_rows", "few_of_rows"];
+
+#[test]
+fn rows_agree_in_runs_of_every_size() {
+    let (compiled, mut rng) = (compiled(), Rng::new(18));
+    let in_runs = Cell::new(0);
+    let mut cases = vec![vec![], vec![0; 40], vec![3; 70], vec![300, 0, 1]];
+    cases.push((0..100).map(|_| rng.below(9)).collect());
+    cases.push((0..37).map(|k| if k % 20 == 4 { 90 } else { rng.below(40) }).collect());
+    for (number, lengths) in cases.into_iter().enumerate() {
+        let arg = Value::array(lengths.iter().map(|n| ints(*n, &mut rng)).collect());
+        let layout =
+            Layout { threads: [32, 64][number % 2], parts: [None, Some(2)][number / 2 % 2], wide: Some(false) };
+        let variants = [(1, None), (3, Some(20)), (40, Some(1)), (33, Some(30)), (500, None), (0, Some(9))];
+        for (k, entry) in IN_RUNS.iter().enumerate() {
+            let (elements, split) = variants[(number + k) % variants.len()];
+            let change = |grid: &mut Grid| {
+                if let Take::Runs { .. } = grid.take {
+                    in_runs.set(in_runs.get() + 1);
+                    // Without runs, a thread takes a row.
+                    grid.take = if elements == 0 { Take::Strided } else { Take::Runs { elements } };
+                    grid.split = split;
+                }
+            };
+            agree(&compiled, entry, std::slice::from_ref(&arg), layout, &change);
+        }
+    }
+    assert!(in_runs.get() >= 36, "{}", in_runs.get());
+}
+
+#[test]
+fn rows_of_wrong_offsets_are_errors_in_runs() {
+    let (compiled, mut rng) = (compiled(), Rng::new(19));
+    let layout = Layout { threads: 32, parts: Some(2), wide: Some(false) };
+    let mut sorted = 0;
+    for number in 0..18 {
+        let len = rng.below(50);
+        let mut off: Vec<i64> = (0..rng.below(70)).map(|_| rng.between(0, len as i64)).collect();
+        off.sort();
+        if number % 6 > 0 && !off.is_empty() {
+            let wrong = [-1, i64::MIN, i64::MAX, len as i64 + 1, 0, 7][number % 6];
+            let at = rng.below(off.len());
+            off[at] = wrong;
+        }
+        sorted += usize::from(off.is_sorted());
+        let args = [Value::array(off.into_iter().map(Value::int).collect()), ints(len, &mut rng)];
+        for entry in ["sliced", "sliced_running", "sliced_twice", "sliced_picks"] {
+            agree(&compiled, entry, &args, layout, &|_| ());
+        }
+    }
+    assert!((2..16).contains(&sorted), "{sorted}");
 }
 
 /// An array of three dimensions.

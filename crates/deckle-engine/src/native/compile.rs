@@ -188,6 +188,7 @@ mod tests {
             vals: vec![Ty { scalar: ScalarType::I64, lanes: 1 }; vals],
             body,
             block: 0,
+            resident: 0,
         }
     }
 

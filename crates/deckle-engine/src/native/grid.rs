@@ -9,7 +9,7 @@ use crate::native::rows::LongCodes;
 use crate::native::run::Memory;
 use deckle_diag::{Diagnostic, Span};
 use deckle_ir::kernel::{Kernel, Node};
-use deckle_ir::loops::{Function, Gathers, GridLaunch, GridSort, Stores};
+use deckle_ir::loops::{Found, Function, Gathers, GridLaunch, GridSort, Stores};
 use deckle_ir::schedule::Schedule;
 use deckle_llvm::Pipeline;
 use deckle_lower::cuts::Cuts;
@@ -127,10 +127,18 @@ pub(crate) fn calls<'a, D: Device>(
         }
     }
     let wide = launch.wide.iter().map(|w| count(memory, &w.sizes)).collect::<Result<Vec<i64>, Failure>>()?;
-    let each: Vec<i64> = wide.iter().map(|points| elements / (*points).max(1)).collect();
+    let mut found = Vec::new();
+    for (points, wide) in wide.iter().zip(&launch.wide) {
+        let mut inside = 1;
+        for sizes in &wide.inside {
+            let sizes = sizes.iter().map(|n| memory.host().int(*n)).collect::<Result<Vec<i64>, Failure>>()?;
+            inside = inside.max(sizes.into_iter().fold(1, |all, n| i64::saturating_mul(all, n.max(0))));
+        }
+        found.push(Found { points: *points, elements: elements / (*points).max(1), inside });
+    }
     // Products in tiles are grouped as by one thread, and so are rows in runs.
     let chosen = match (one_way, &launch.tiles) {
-        (false, _) => launch.wide(&each, layout.wide),
+        (false, _) => launch.wide(&found, layout.wide),
         (true, None) if !launch.runs => (!launch.wide.is_empty() && layout.wide != Some(false)).then_some(0),
         (true, _) => None,
     };

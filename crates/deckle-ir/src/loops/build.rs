@@ -82,6 +82,7 @@ impl Builder {
             vals: Vec::new(),
             body: Block::default(),
             block,
+            resident: 0,
         };
         let mut builder = Builder {
             function,

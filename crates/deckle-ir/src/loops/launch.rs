@@ -283,6 +283,19 @@ pub struct Wide {
     pub split: Option<i64>,
     /// As [`GridLaunch::sizes`], of the points that the groups take.
     pub sizes: Vec<Node>,
+    /// For each chain of dimensions inside a point, the sizes of those that the host knows, nodes of the root.
+    pub inside: Vec<Vec<Node>>,
+}
+
+/// How many elements a function for groups finds.
+#[derive(Clone, Copy, Debug)]
+pub struct Found {
+    /// The points.
+    pub points: i64,
+    /// Elements of the largest array for each point.
+    pub elements: i64,
+    /// Elements inside a point, as the sizes of dimensions say.
+    pub inside: i64,
 }
 
 /// The function of a [`GridLaunch`] in which a block takes a tile of two dimensions: block `i * across + j` the `j`-th of the `i`-th tiles below each other.
@@ -395,10 +408,17 @@ pub struct Phase {
 
 /// The approximate maximal number of parts for blocks, and for threads.
 const MANY: [i64; 2] = [1 << 12, 1 << 16];
+/// The approximate number of threads that a device runs at the same time.
+const RESIDENT: i64 = 1 << 18;
 /// The minimal number of points for a thread, if one takes a part.
 const FEW: i64 = 32;
 
 impl Wide {
+    /// The threads of a group.
+    pub fn width(&self) -> i64 {
+        i64::from(self.function.block) / self.groups.max(1)
+    }
+
     /// As [`GridLaunch::points`].
     pub fn points(&self, all: i64) -> i64 {
         ((all / MANY[1]).max(1) + self.groups - 1) / self.groups * self.groups
@@ -413,9 +433,16 @@ impl GridLaunch {
         taken.chain(self.tiles.iter().map(|t| &t.function)).chain(self.sorted.iter().map(|s| &s.keys))
     }
 
-    /// The index of the widest function that is worth its threads: `elements` holds the elements for each point, one number for each function. `asked` overrides whether any runs.
-    pub fn wide(&self, elements: &[i64], asked: Option<bool>) -> Option<usize> {
-        let worth = self.wide.iter().zip(elements).rposition(|(w, elements)| w.at_least <= *elements);
+    /// The index of the widest function that is worth its threads: each point has elements of its own for them, or narrower groups would not occupy the device. `found` has an entry for each function.
+    /// `asked` overrides whether any runs.
+    pub fn wide(&self, found: &[Found], asked: Option<bool>) -> Option<usize> {
+        let is_worth = |k: usize| {
+            let (wide, found, narrower) =
+                (&self.wide[k], found[k], k.checked_sub(1).map_or(1, |k| self.wide[k].width()));
+            let few = found.points.saturating_mul(narrower) < RESIDENT;
+            wide.at_least <= found.elements || few && wide.at_least <= found.inside
+        };
+        let worth = (0..self.wide.len().min(found.len())).rfind(|k| is_worth(*k));
         match asked {
             None => worth,
             Some(true) => worth.or((!self.wide.is_empty()).then_some(0)),

@@ -42,8 +42,8 @@ mod walk;
 
 pub use build::Builder;
 pub use launch::{
-    Copies, GridLaunch, GridSort, Launch, Lengths, Long, Owned, Parts, Phase, Rows, ScanLevel, SortColumn, SortFill,
-    SortedPoints, SplitRows, Tiles, Turns, Wide, Work,
+    Copies, Found, GridLaunch, GridSort, Launch, Lengths, Long, Owned, Parts, Phase, Rows, ScanLevel, SortColumn,
+    SortFill, SortedPoints, SplitRows, Tiles, Turns, Wide, Work,
 };
 pub use parse::parse;
 pub use typing::{Names, regroups};
@@ -170,6 +170,8 @@ pub struct Function {
     pub body: Block,
     /// On a GPU the number of threads in a block, a multiple of 32; 0 on a CPU.
     pub block: u32,
+    /// On a GPU the threads that a multiprocessor should have room for, which bounds their registers; 0 if that is left open.
+    pub resident: u32,
 }
 
 /// Statements that run in order, and the values that the block passes outward.

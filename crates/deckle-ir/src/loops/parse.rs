@@ -42,7 +42,11 @@ impl Reader<'_> {
         self.cursor.expect("(")?;
         let types = &mut self.types;
         let scalars = self.cursor.list(")", |c| define(c, types))?;
-        let block = if self.eat_word("block") { self.cursor.number("a number of threads")? } else { 0 };
+        let [block, resident] = ["block", "resident"].map(|word| match self.eat_word(word) {
+            true => self.cursor.number("a number of threads"),
+            false => Ok(0),
+        });
+        let (block, resident) = (block?, resident?);
         self.cursor.expect("{")?;
         let mut locals = Vec::new();
         while let Some(&(place, word)) = PLACES.iter().find(|(_, w)| *w == self.cursor.peek_word()) {
@@ -62,7 +66,7 @@ impl Reader<'_> {
                 return self.cursor.error_at(start, format!("{} is defined nowhere in `{name}`", Val(k as u32)));
             }
         }
-        Ok(Function { name, buffers, locals, scalars, vals: known.into_values().collect(), body, block })
+        Ok(Function { name, buffers, locals, scalars, vals: known.into_values().collect(), body, block, resident })
     }
 
     fn eat_word(&mut self, word: &str) -> bool {

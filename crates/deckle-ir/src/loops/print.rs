@@ -13,7 +13,7 @@
 //!   store b1[x1] = x7
 //! }
 //! ```
-//! After the name come the buffers and the scalars, and on a GPU `block` with the number of threads. Local buffers are `local` or `shared`.
+//! After the name come the buffers and the scalars, and on a GPU `block` with the number of threads, and `resident` with that for which a multiprocessor should have room. Local buffers are `local` or `shared`.
 //! A mask follows `where`: `load b0[x1] where x2`. The results of a block follow `yield`, at its end.
 //!
 //! A function that does not verify is printed as far as possible.
@@ -69,6 +69,9 @@ impl Printer<'_> {
         f.write_str(") ")?;
         if function.block != 0 {
             write!(f, "block {} ", function.block)?;
+        }
+        if function.resident != 0 {
+            write!(f, "resident {} ", function.resident)?;
         }
         f.write_str("{\n")?;
         for (k, l) in function.locals.iter().enumerate() {

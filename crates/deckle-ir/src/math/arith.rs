@@ -35,6 +35,10 @@ pub trait Arith {
     fn mul(&mut self, x: Self::F, y: Self::F) -> Self::F;
     /// `x / y`
     fn div(&mut self, x: Self::F, y: Self::F) -> Self::F;
+    /// `x / y` to the same bits, where `x` is 0 or a number from 2^-100 to 2^20 in size, and `y` one from 2^-20 to 2^20.
+    fn quotient(&mut self, x: Self::F, y: Self::F) -> Self::F {
+        self.div(x, y)
+    }
     /// `x * y + z`, rounded once: never a product followed by a sum.
     fn fma(&mut self, x: Self::F, y: Self::F, z: Self::F) -> Self::F;
     /// `-x`: the sign bit flipped, also of zeros and NaN.

@@ -108,7 +108,7 @@ pub fn log<W: Format, A: Arith>(a: &mut A, x: A::F) -> A::F {
     // log(1 + f) = f - f²/2 + s (f²/2 + r), where 2s + s r = 2 atanh(s)
     let (two, half, thirds) = (a.f(2.0), a.f(0.5), a.f(W::TWO_THIRDS.0));
     let under = a.add(f, two);
-    let s = a.div(f, under);
+    let s = a.quotient(f, under);
     let z = a.mul(s, s);
     let p = polynomial(a, z, W::LOG_S);
     let p = a.fma(z, p, thirds);

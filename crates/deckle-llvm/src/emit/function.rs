@@ -11,9 +11,6 @@ use deckle_ir::scalar::{Scalar, ScalarType};
 use std::collections::HashMap;
 use std::fmt::Write;
 
-/// As many threads, of one block or of several, should fit a multiprocessor at least: they have up to 128 registers each.
-const RESIDENT: u32 = 512;
-
 /// A buffer as the text knows it.
 pub(super) struct Buffer {
     pub(super) elem: ScalarType,
@@ -212,7 +209,9 @@ pub(super) fn emit(module: &mut Module, function: &Function) {
     if target == Target::Nvptx {
         // Otherwise registers are allotted as if blocks had 1024 threads, or as if each multiprocessor ran one block.
         w.module.annotate(&symbol, "maxntidx", function.block);
-        w.module.annotate(&symbol, "minctasm", (RESIDENT / function.block.max(1)).max(1));
+        if function.resident > 0 {
+            w.module.annotate(&symbol, "minctasm", (function.resident / function.block.max(1)).max(1));
+        }
     }
     if target == Target::Host {
         w.entry(&symbol);

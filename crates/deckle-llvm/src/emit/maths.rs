@@ -6,6 +6,7 @@
 //! computes both sides instead.
 
 use super::function::Writer;
+use super::module::Target;
 use super::types;
 use deckle_ir::array::{BinOp, UnOp};
 use deckle_ir::loops::{Block, Function, Ty};
@@ -25,6 +26,9 @@ impl Writer<'_> {
 
     /// One over the square root.
     pub(super) fn rsqrt(&mut self, ty: Ty, x: &str) -> String {
+        if self.module.target == Target::Nvptx && ty == ScalarType::F32.into() {
+            return self.helper("rsqrt", ty, &[x], |a, x| Some(a.refined_rsqrt(x[0])));
+        }
         self.helper("rsqrt", ty, &[x], |a, x| {
             Some(match ty.scalar {
                 ScalarType::F32 => math::rsqrt::<F32, _>(a, x[0]),
@@ -59,6 +63,7 @@ impl Writer<'_> {
                 vals: Vec::new(),
                 body: Block::default(),
                 block: 0,
+                resident: 0,
             };
             let mut writer = Writer::new(self.module, &nothing);
             let mut lanes = Lanes { writer: &mut writer, names: Vec::new(), ty };
@@ -123,6 +128,26 @@ impl Lanes<'_, '_> {
         self.name(result)
     }
 
+    /// One over the square root: what a GPU has for that, with one step of Newton's method. The guess is exact where that step does not apply: at zero, infinity and NaN, and below zero.
+    fn refined_rsqrt(&mut self, x: Name) -> Name {
+        let guess = self.approximated("rsqrt.approx.f", x);
+        let (one, half) = (self.f(1.0), self.f(0.5));
+        let root = self.mul(x, guess);
+        let error = self.fnma(root, guess, one);
+        let by_half = self.mul(guess, half);
+        let better = self.fma(by_half, error, guess);
+        let size = self.abs(error);
+        let applies = self.lt(size, one);
+        self.select(applies, better, guess)
+    }
+
+    /// What a GPU has for a function of one float.
+    fn approximated(&mut self, name: &str, x: Name) -> Name {
+        let ty = types::value(self.ty);
+        self.writer.module.declare(format!("{ty} @llvm.nvvm.{name}({ty})"));
+        self.op(format!("call {ty} @llvm.nvvm.{name}({ty} {})", self.text(x)))
+    }
+
     fn shift(&mut self, inst: &str, x: Name, by: u32) -> Name {
         let by = self.i(i64::from(by));
         self.two(inst, self.int(), x, by)
@@ -166,6 +191,25 @@ impl Arith for Lanes<'_, '_> {
     }
     fn div(&mut self, x: Name, y: Name) -> Name {
         self.two("fdiv", self.ty, x, y)
+    }
+    fn quotient(&mut self, x: Name, y: Name) -> Name {
+        if self.writer.module.target == Target::Host || self.ty.lanes > 1 {
+            return self.div(x, y);
+        }
+        // As a GPU divides, without asking whether something is out of range. The last step makes it exact.
+        let single = self.ty.scalar == ScalarType::F32;
+        let one = self.f(1.0);
+        let mut inverse = self.approximated(if single { "rcp.approx.ftz.f" } else { "rcp.approx.ftz.d" }, y);
+        if !single {
+            let error = self.fnma(y, inverse, one);
+            let error = self.fma(error, error, error);
+            inverse = self.fma(inverse, error, inverse);
+        }
+        let error = self.fnma(y, inverse, one);
+        let inverse = self.fma(inverse, error, inverse);
+        let near = self.mul(x, inverse);
+        let rest = self.fnma(y, near, x);
+        self.fma(rest, inverse, near)
     }
     fn fma(&mut self, x: Name, y: Name, z: Name) -> Name {
         self.intrinsic("fma", &[x, y, z])

@@ -81,8 +81,11 @@ impl Writer<'_> {
             BinOp::Pow if ty.scalar.is_float() && self.constant(b).and_then(Scalar::as_float) == Some(2.0) => {
                 self.float_binary(BinOp::Mul, ty, &x, &x)
             }
-            // One lane alone would wait no less, and could not be vectorised as well.
-            BinOp::Div if ty.lanes > 1 && self.constant(a).and_then(Scalar::as_float) == Some(1.0) => {
+            // On a CPU one lane alone would wait no less, and could not be vectorised as well.
+            BinOp::Div
+                if (ty.lanes > 1 || self.module.target == Target::Nvptx)
+                    && self.constant(a).and_then(Scalar::as_float) == Some(1.0) =>
+            {
                 match self.root_of(b) {
                     Some(root) => self.rsqrt(ty, &self.name(root)),
                     None => self.float_binary(op, ty, &x, &y),

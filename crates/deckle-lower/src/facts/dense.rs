@@ -47,7 +47,7 @@ pub(crate) fn dense(p: &Program, sinks: &[Sink], first: Space) -> Vec<Space> {
 }
 
 /// The size of a dimension, if the host can compute it.
-fn host_size(p: &Program, dim: Space) -> Option<Node> {
+pub(crate) fn host_size(p: &Program, dim: Space) -> Option<Node> {
     let Region::Dim(size) = p.space(dim).region else { return None };
     let light = |n: &Node| !matches!(p.node(*n).op, Op::Fold { .. } | Op::Scan { .. } | Op::Loop { .. });
     (p.space_of(size) == ROOT && p.needs(&[size]).iter().all(light)).then_some(size)

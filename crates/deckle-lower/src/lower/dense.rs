@@ -16,7 +16,7 @@ use super::emit::{Emitter, Res};
 use super::gpu::{Gpu, Who};
 use super::points::Over;
 use crate::choose::Chooser;
-use crate::facts::dense::{dense, is_flat_position, is_one, sizes};
+use crate::facts::dense::{dense, host_size, is_flat_position, is_one, sizes};
 use crate::facts::grid::{can_share_points, stays_together};
 use crate::facts::{Facts, carried_by};
 use deckle_ir::array::BinOp;
@@ -269,6 +269,15 @@ impl Lowering<'_> {
         let shared = |dim: &Space| can_share_points(self.p, self.sinks, *dim, &self.folds);
         let (mut all, long) = (dense.iter().copied().filter(shared), |dim: &Space| has_long(*dim));
         all.clone().rfind(long).or_else(|| all.next_back()).unwrap_or(self.first)
+    }
+
+    /// The sizes that the host knows of dimensions inside another one, for each chain of them.
+    pub(super) fn sizes_inside(&self, dim: Space) -> Vec<Vec<Node>> {
+        let needed: BTreeSet<Node> = self.sinks.iter().flat_map(|s| self.p.sink_needs(s)).collect();
+        let below = needed.iter().map(|n| self.p.space_of(*n)).filter(|s| self.p.encloses(dim, *s));
+        let chains: BTreeSet<Vec<Space>> = below.map(|s| self.p.between(dim, s)).collect();
+        let known = |chain: &Vec<Space>| chain.iter().filter_map(|s| host_size(self.p, *s)).collect::<Vec<Node>>();
+        chains.iter().map(known).filter(|sizes| !sizes.is_empty()).collect()
     }
 
     /// Whether groups of threads may take points of a dimension, and whether that may be better than a thread for each point.

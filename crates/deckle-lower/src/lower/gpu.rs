@@ -26,6 +26,9 @@ use deckle_ir::loops::{Axis, Buf, Builder, Expr, Function, Gathers, GridLaunch, 
 use deckle_ir::scalar::ScalarType;
 use deckle_ir::schedule::{Grid, Item, Schedule, Share, Take, Threads, Walks};
 
+/// The threads that a multiprocessor should have room for, so that some run while others wait for memory: they have up to 64 registers each.
+const RESIDENT: u32 = 1024;
+
 /// What a schedule for a GPU is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GridPurpose {
@@ -274,6 +277,7 @@ impl<'k> Gpu<'k> {
     pub(super) fn close(e: Emitter<'_>, threads: u32) -> Res<Function> {
         let mut function = e.b.finish().map_err(|faults| faults.join("; "))?;
         function.block = threads;
+        function.resident = RESIDENT;
         verified(function)
     }
 
@@ -444,7 +448,8 @@ impl<'k> Gpu<'k> {
         e.grid.stride = groups;
         e.traverse(ROOT, &items, Some((from, hi)))?;
         let (function, sizes) = (Gpu::close(e, in_block)?, self.shared_sizes(part));
-        Ok(Wide { function, at_least, groups, split, sizes })
+        let inside = self.s.sizes_inside(taken);
+        Ok(Wide { function, at_least, groups, split, sizes, inside })
     }
 }
 

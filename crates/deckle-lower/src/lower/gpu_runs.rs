@@ -24,13 +24,15 @@ use crate::facts::Facts;
 use crate::facts::dense::dense;
 use crate::facts::runs::Runs;
 use deckle_ir::array::BinOp;
-use deckle_ir::kernel::{Node, Region};
+use deckle_ir::kernel::{Node, Region, Space};
 use deckle_ir::loops::{Buf, Function, LoopHint, Place, Val};
 use deckle_ir::scalar::ScalarType;
 use deckle_ir::schedule::Item;
 
 /// After so many elements, one is left free in shared memory: otherwise threads whose rows have a length that is a multiple of it would access the same bank.
 const BANKS: u32 = 32;
+/// A thread loads up to so many elements before it stores one.
+const LOADS: i64 = 8;
 
 /// A run that is being computed by a block.
 struct Run<'r> {
@@ -208,13 +210,7 @@ impl<'k> Gpu<'k> {
         let upto = e.b.add_const(at, i64::from(run.elements));
         let upto = e.b.min(upto, run.to);
         if !run.rows.loaded.is_empty() {
-            self.each_element(e, who, run, (at, upto), |e, slot| {
-                for n in &run.rows.loaded {
-                    let v = e.val(*n)?;
-                    e.b.store(run.buf(*n)?, slot, v);
-                }
-                Ok(())
-            })?;
+            self.load(e, who, run, (at, upto))?;
             e.b.barrier();
         }
         if !run.rows.along.is_empty() || run.rows.stored.iter().any(|s| s.value.is_some()) {
@@ -222,16 +218,7 @@ impl<'k> Gpu<'k> {
             e.b.barrier();
         }
         if !run.rows.stored.is_empty() {
-            self.each_element(e, who, run, (at, upto), |e, slot| {
-                for stored in &run.rows.stored {
-                    if let Some(value) = stored.value {
-                        let v = e.b.load(run.buf(value)?, slot);
-                        e.set_here(value, vec![v]);
-                    }
-                }
-                let sinks: Vec<Item> = run.rows.stored.iter().map(|s| Item::Sink(s.sink)).collect();
-                e.inside(run.rows.dim, &sinks)
-            })?;
+            self.store_elements(e, who, run, (at, upto))?;
         }
         let after = e.carried(&carried);
         let after = e.b.end(&after);
@@ -239,24 +226,48 @@ impl<'k> Gpu<'k> {
         Ok(())
     }
 
-    /// The threads take elements round-robin, as if all were of the first row. `body` is passed the place in shared memory.
-    fn each_element(
-        &self,
-        e: &mut Emitter<'k>,
-        who: &Who,
-        run: &Run<'_>,
-        (at, upto): (Val, Val),
-        body: impl FnOnce(&mut Emitter<'k>, Val) -> Res<()>,
-    ) -> Res<()> {
+    /// Loads elements into shared memory: the threads take them round-robin, each several before it stores one, so that it waits for all of them at once.
+    fn load(&self, e: &mut Emitter<'k>, who: &Who, run: &Run<'_>, (at, upto): (Val, Val)) -> Res<()> {
+        let threads = i64::from(self.threads);
+        let (mine, last) = (e.b.add(at, who.thread), e.b.add_const(upto, -1));
+        let each = i64::from(run.elements).div_euclid(threads).clamp(1, LOADS);
+        let (from, _) = e.b.begin_for(mine, upto, threads * each, &[], LoopHint::Plain);
+        let mut all = Vec::new();
+        for number in 0..each {
+            let k = e.b.add_const(from, number * threads);
+            // Past the end, the last one again.
+            let there = e.b.min(k, last);
+            let vals = run.at_place(e, self.s.first, there, |e| e.all(&run.rows.loaded))?;
+            all.push((k, vals));
+        }
+        for (k, vals) in all {
+            let there = e.b.lt(k, upto);
+            e.b.begin_if(there);
+            let slot = slot(e, at, k);
+            for (n, v) in run.rows.loaded.iter().zip(vals) {
+                e.b.store(run.buf(*n)?, slot, v);
+            }
+            e.b.end(&[]);
+        }
+        e.b.end(&[]);
+        Ok(())
+    }
+
+    /// Stores what is computed for elements: the threads take them round-robin.
+    fn store_elements(&self, e: &mut Emitter<'k>, who: &Who, run: &Run<'_>, (at, upto): (Val, Val)) -> Res<()> {
         let mine = e.b.add(at, who.thread);
         let (k, _) = e.b.begin_for(mine, upto, i64::from(self.threads), &[], LoopHint::Plain);
-        let (slot, pos) = (slot(e, at, k), e.b.sub(k, run.from));
-        e.open(self.s.first, Some(run.base), Vec::new());
-        e.set_here(run.rows.start, vec![run.from]);
-        e.open(run.rows.dim, Some(pos), Vec::new());
-        body(e, slot)?;
-        e.close();
-        e.close();
+        let slot = slot(e, at, k);
+        run.at_place(e, self.s.first, k, |e| {
+            for stored in &run.rows.stored {
+                if let Some(value) = stored.value {
+                    let v = e.b.load(run.buf(value)?, slot);
+                    e.set_here(value, vec![v]);
+                }
+            }
+            let sinks: Vec<Item> = run.rows.stored.iter().map(|s| Item::Sink(s.sink)).collect();
+            e.inside(run.rows.dim, &sinks)
+        })?;
         e.b.end(&[]);
         Ok(())
     }
@@ -266,6 +277,24 @@ impl Run<'_> {
     fn buf(&self, n: Node) -> Res<Buf> {
         let found = self.shared.iter().find(|(m, _)| *m == n);
         found.map(|(_, buf)| *buf).ok_or_else(|| format!("{n} is not in shared memory"))
+    }
+
+    /// Makes code for the element at a place, as if it were one of the first row.
+    fn at_place<'k, R>(
+        &self,
+        e: &mut Emitter<'k>,
+        first: Space,
+        k: Val,
+        body: impl FnOnce(&mut Emitter<'k>) -> Res<R>,
+    ) -> Res<R> {
+        let pos = e.b.sub(k, self.from);
+        e.open(first, Some(self.base), Vec::new());
+        e.set_here(self.rows.start, vec![self.from]);
+        e.open(self.rows.dim, Some(pos), Vec::new());
+        let result = body(e);
+        e.close();
+        e.close();
+        result
     }
 
     /// The elements of the row of a thread that are in shared memory.
@@ -296,8 +325,8 @@ impl Run<'_> {
 /// Where an element is in shared memory.
 fn slot(e: &mut Emitter<'_>, at: Val, k: Val) -> Val {
     let number = e.b.sub(k, at);
-    let banks = e.b.i64(i64::from(BANKS));
-    let free = e.b.binary(BinOp::Div, number, banks);
+    let by = e.b.i64(i64::from(BANKS.ilog2()));
+    let free = e.b.binary(BinOp::Shr, number, by);
     e.b.add(number, free)
 }
 

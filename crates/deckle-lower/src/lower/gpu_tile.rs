@@ -30,6 +30,9 @@ use deckle_ir::schedule::{Grid, Level, Nest, Take, Threads, Walks};
 /// The successive rows or columns of a thread, if it has as many: a load of 16 bytes.
 const TOGETHER: u32 = 4;
 
+/// The threads that a multiprocessor should have room for: the sums of a tile take many registers.
+const RESIDENT: u32 = 512;
+
 /// One of the two panels.
 struct Panel {
     nodes: Vec<Node>,
@@ -119,7 +122,9 @@ impl<'k> Gpu<'k> {
         let sums = t.sums(e)?;
         t.write(e, &items, &counts, sums)?;
         let shape = shape.map(i64::from);
-        Ok(Tiles { function: Gpu::close(opened, in_block)?, sizes, shape, at_least })
+        let mut function = Gpu::close(opened, in_block)?;
+        function.resident = RESIDENT;
+        Ok(Tiles { function, sizes, shape, at_least })
     }
 
     /// Divides what is loaded of a panel among the threads: neighbours load what lies side by side.
