@@ -155,7 +155,7 @@ pub struct Cuts {
     pub binned_part: i64,
     /// The successive points of a thread in a round of a scan: so many, of 8 bytes, are a sector of memory.
     pub in_round: u32,
-    /// The elements of a run of rows that are in shared memory at a time.
+    /// The elements of a run of rows that a warp has in shared memory at a time.
     pub run: u32,
     /// A row is split among blocks if it has more elements than this for each of the threads that would take it.
     pub split: i64,
@@ -236,7 +236,7 @@ impl Default for Cuts {
             bins: 16384,
             binned_part: 4096,
             in_round: 4,
-            run: 2048,
+            run: 256,
             split: 128,
             piece: 1 << 13,
             pieces: 1 << 17,

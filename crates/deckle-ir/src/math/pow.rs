@@ -19,7 +19,7 @@ fn log_sum<W: Format, A: Arith>(a: &mut A, x: A::F) -> (A::F, A::F) {
     let under = a.add(f, two);
     let back = a.sub(under, two);
     let off = a.sub(f, back);
-    let inverse = a.quotient(one, under);
+    let inverse = a.div(one, under);
     let s = a.mul(f, inverse);
     let rest = a.fnma(s, under, f);
     let rest = a.fnma(s, off, rest);

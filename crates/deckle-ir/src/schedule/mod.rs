@@ -127,7 +127,7 @@ pub enum Take {
         /// The points of a thread in a round.
         each: u32,
     },
-    /// A block takes a part, in runs of successive rows. Its threads load the elements of a run together, so many at a time, and each then traverses a row, in order.
+    /// A block takes a part, and its warps shares of that, in runs of successive rows. The threads of a warp load the elements of a run together, so many at a time, and each then traverses a row, in order.
     Runs {
         /// The elements that are in shared memory at a time.
         elements: u32,

@@ -9,7 +9,7 @@
 //!    commute, a part for each thread;
 //! 4. successive points for each thread of a block, where what is folded does not commute: results are only combined with those that come next;
 //! 5. bins in shared memory, where something is scattered whose operator is atomic: the threads of a block meet in their bins, blocks in the array;
-//! 6. runs of rows, where the elements of rows lie one after another: the threads of a block load those of several rows together;
+//! 6. runs of rows, where the elements of rows lie one after another: the threads of a warp load those of several rows together;
 //! 7. points round-robin for the threads of a block, so that neighbours access neighbouring memory.
 //!
 //! Where dense dimensions are inside each other, the points of all of them are shared together ([`Chooser::on_grid`]), or by groups those of all but the last. Products of matrices have one more function,
@@ -101,11 +101,11 @@ impl OnGrid {
                 (on_grid(Take::Successive), "the operator of a fold is not commutative")
             }
             OnGrid { run_bytes: bytes @ 1.., .. } => {
-                let take = Take::Runs { elements: cuts.run.min(MOST_SHARED / bytes) };
+                let take = Take::Runs { elements: cuts.run.min(MOST_SHARED / (bytes * (threads / WARP))) };
                 let split = self.split(FEW_THREADS, cuts);
                 (
                     Share::Grid(Grid { threads, take, split }),
-                    "the threads of a block load the elements of several rows together",
+                    "the threads of a warp load the elements of several rows together",
                 )
             }
             OnGrid { bin: 1.., .. } => {
@@ -224,9 +224,11 @@ impl OnGrid {
             (Take::Strided | Take::Binned { .. } | Take::Successive, _) if self.scans => {
                 no("a thread takes a part of what is scanned, or a block does in rounds")
             }
-            (Take::Runs { .. }, _) if self.run_bytes == 0 => no("there are no rows of which a block can take several"),
-            (Take::Runs { elements }, _) if !(1..=MOST_SHARED / self.run_bytes).contains(&elements) => {
-                no("the elements of a run take up to 40 KiB of shared memory at a time")
+            (Take::Runs { .. }, _) if self.run_bytes == 0 => no("there are no rows of which a warp can take several"),
+            (Take::Runs { elements }, _)
+                if !(1..=MOST_SHARED / (self.run_bytes * (threads / WARP))).contains(&elements) =>
+            {
+                no("the elements of runs take up to 40 KiB of the shared memory of a block at a time")
             }
             (Take::Rounds { .. }, _) if !self.scans => no("nothing is scanned"),
             (Take::Rounds { .. }, _) if self.folds && !self.commutes => no("the operator of a fold is not commutative"),

@@ -263,6 +263,13 @@ impl<'k> Emitter<'k> {
         }
     }
 
+    /// Gives a node of an open space values that come from elsewhere.
+    pub(super) fn set_where_it_is(&mut self, n: Node, vals: Vec<Val>) -> Res<()> {
+        let scope = self.scope_of(n)?;
+        self.scopes[scope].memo.insert((n, 0, Width::One), vals);
+        Ok(())
+    }
+
     /// Gives a node of the root values that come from elsewhere.
     pub(super) fn set(&mut self, n: Node, vals: Vec<Val>) {
         self.scopes[0].memo.insert((n, 0, Width::One), vals);

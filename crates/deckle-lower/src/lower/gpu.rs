@@ -5,7 +5,7 @@
 //! - *A part for a block, in rounds* ([`Gpu::by_rounds`]): what is scanned needs two more functions, one that folds all parts, and one in which a block computes what comes before each of them; see
 //!   `scanned.rs`.
 //! - *A part for a thread* ([`Gpu::by_threads`]): the same, where a thread takes all points of a part.
-//! - *A part for a block, in runs of rows* whose elements its threads load together; see `gpu_runs.rs`.
+//! - *A part for a block, in runs of rows* whose elements the threads of a warp load together; see `gpu_runs.rs`.
 //! - *A part for a block, of points that are sorted* by where they scatter, with one more function, for the keys; see `gpu_scatter.rs`.
 //! - *One thread* does all of it, in order.
 //!
@@ -28,6 +28,9 @@ use deckle_ir::schedule::{Grid, Item, Schedule, Share, Take, Threads, Walks};
 
 /// The threads that a multiprocessor should have room for, so that some run while others wait for memory: they have up to 64 registers each.
 const RESIDENT: u32 = 1024;
+
+/// Functions with more values than this compute much with what they load.
+const LARGE: usize = 150;
 
 /// What a schedule for a GPU is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -277,7 +280,7 @@ impl<'k> Gpu<'k> {
     pub(super) fn close(e: Emitter<'_>, threads: u32) -> Res<Function> {
         let mut function = e.b.finish().map_err(|faults| faults.join("; "))?;
         function.block = threads;
-        function.resident = RESIDENT;
+        function.resident = if function.vals.len() > LARGE { RESIDENT / 2 } else { RESIDENT };
         verified(function)
     }
 

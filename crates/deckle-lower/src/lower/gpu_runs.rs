@@ -1,15 +1,15 @@
-//! Runs of rows on a GPU: the threads of a block load the elements of several rows together, and each then goes along a row of its own.
+//! Runs of rows on a GPU: the threads of a warp load the elements of several rows together, and each then goes along a row of its own.
 //!
-//! Rows differ in length and most are short. If a thread loaded its own row, neighbouring threads would load what lies apart. Here a block takes a run of successive rows, as many as it has threads, and loads
+//! Rows differ in length and most are short. If a thread loaded its own row, neighbouring threads would load what lies apart. Here a warp takes a run of successive rows, as many as it has threads, and loads
 //! their elements, which lie side by side, into shared memory, some at a time:
 //!
 //! ```text
 //! while base < hi {
 //!     the run: rows base, base + 1, … up to one for each thread, or up to the first row that is split
 //!     for at = the first element of the run .. the last one step `elements` {
-//!         shared memory = what depends on the place of an element only, for the elements from `at` on;  barrier
+//!         shared memory = what depends on the place of an element only, for the elements from `at` on
 //!         each thread: the elements of its row among these, one after another
-//!             fold, scan; shared memory = what is stored for an element;  barrier
+//!             fold, scan; shared memory = what is stored for an element
 //!         store that, neighbours side by side
 //!     }
 //!     each thread: what its row comes to
@@ -17,29 +17,37 @@
 //! ```
 //!
 //! A row is traversed by one thread from its first element to its last, so that floats are combined as by `serial`. Rows with more elements than the limit are left to all blocks (`split.rs`); one ends a run.
+//! The warps of a block do not wait for each other: while one waits for memory, others run.
 
 use super::emit::{Emitter, Res};
-use super::gpu::{Gpu, Who};
+use super::gpu::{Gpu, share};
 use crate::facts::Facts;
 use crate::facts::dense::dense;
 use crate::facts::runs::Runs;
-use deckle_ir::array::BinOp;
+use deckle_ir::array::{BinOp, UnOp};
 use deckle_ir::kernel::{Node, Region, Space};
-use deckle_ir::loops::{Buf, Function, LoopHint, Place, Val};
-use deckle_ir::scalar::ScalarType;
+use deckle_ir::loops::{Buf, Expr, Function, LoopHint, Place, Shuffle, Val, WARP};
+use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::schedule::Item;
+use std::ops::Range;
 
 /// After so many elements, one is left free in shared memory: otherwise threads whose rows have a length that is a multiple of it would access the same bank.
 const BANKS: u32 = 32;
-/// A thread loads up to so many elements before it stores one.
-const LOADS: i64 = 8;
+/// The threads that a multiprocessor should have room for: each has several loads under way.
+const RESIDENT: u32 = 768;
+/// A thread loads up to so many values before it stores one.
+const LOADS: u32 = 8;
 
-/// A run that is being computed by a block.
+/// A run that is being computed by a warp.
 struct Run<'r> {
     rows: &'r Runs,
+    first: Space,
     elements: u32,
-    /// The shared memory of each value that passes through it.
+    /// The shared memory of each value that passes through it, and where that of the warp begins.
     shared: Vec<(Node, Buf)>,
+    begins: Val,
+    /// The number of the thread in the warp.
+    lane: Val,
     /// The first row.
     base: Val,
     /// The elements of all its rows.
@@ -57,15 +65,13 @@ struct Row {
 
 /// Where a run ends.
 struct Stop {
-    /// The row after it, and the one before that.
-    row: Val,
-    before: Val,
-    /// The row at which the next run begins: a row that is split is passed over.
+    /// The number of its rows, and that of rows until the next run: a row that is split is passed over.
+    rows: Val,
     next: Val,
 }
 
 impl<'k> Gpu<'k> {
-    /// The rows of which a block can traverse several together, if that is all there is.
+    /// The rows of which a warp can traverse several together, if that is all there is.
     pub(super) fn runs(&self) -> Option<Runs> {
         let s = &self.s;
         let free = s.folds.is_empty() && s.scans.is_empty() && !s.alone;
@@ -78,41 +84,46 @@ impl<'k> Gpu<'k> {
         self.runs().map_or(0, |runs| runs.shared().map(|n| self.s.p.ty(n).bytes() as u32).sum::<u32>().max(1))
     }
 
-    /// A block takes a part, in runs of rows.
+    /// A block takes a part, and its warps shares of it, in runs of rows.
     pub(super) fn by_runs(&self, elements: u32) -> Res<Function> {
         let rows = self.runs().ok_or("lower_gpu: there are no runs of rows")?;
         let items = self.s.items();
         let (mut opened, _, who) = self.open("", &items)?;
-        let (e, first) = (&mut opened, self.s.first);
+        let (e, first, warps) = (&mut opened, self.s.first, self.threads / WARP);
         let inside = e.inside_of_point(first, &items)?;
         let len = elements + elements / BANKS + 1;
-        let shared = rows.shared().map(|n| (n, e.b.local(self.s.p.ty(n), len, Place::Shared))).collect();
-        let ends = e.b.local(ScalarType::I64, 1, Place::Shared);
-        let (lo, hi) = self.bounds(e, &who, who.block)?;
+        let shared = rows.shared().map(|n| (n, e.b.local(self.s.p.ty(n), warps * len, Place::Shared))).collect();
+        let width = e.b.i64(i64::from(WARP));
+        let [warp, lane] = [BinOp::Div, BinOp::Rem].map(|op| e.b.binary(op, who.thread, width));
+        let (bounds, warps) = (self.bounds(e, &who, who.block)?, e.b.i64(i64::from(warps)));
+        let (lo, hi) = share(&mut e.b, bounds, warp, warps);
+        let begins = e.b.mul_const(warp, i64::from(len));
         let base = e.b.begin_while(&[lo])[0];
         let more = e.b.lt(base, hi);
         e.b.begin_body(more);
-        let end = e.b.add_const(base, i64::from(self.threads));
-        let end = e.b.min(end, hi);
-        let own = e.b.add(base, who.thread);
-        let there = e.b.lt(own, end);
+        let count = e.b.sub(hi, base);
+        let count = e.b.min(count, width);
+        let there = e.b.lt(lane, count);
         // Threads without a row look at the first one.
+        let own = e.b.add(base, lane);
         let own = e.b.select(there, own, base);
         e.open_point(first, Some(own), &inside);
-        let row = self.row(e, &rows)?;
-        let stop = self.end_of_run(e, &who, &rows, (ends, own, row), end)?;
-        let (last, from) = (self.row_at(e, &rows, stop.before)?, self.start_at(e, &rows, base)?);
-        let any = e.b.lt(base, stop.row);
-        let to = e.b.select(any, last.end, from);
-        let run = Run { rows: &rows, elements, shared, base, from, to };
-        let (in_run, before_next) = (e.b.lt(own, stop.row), e.b.lt(own, stop.next));
-        let (in_run, is_mine) = (e.b.and(there, in_run), e.b.and(there, before_next));
+        let row = row(e, &rows)?;
+        let stop = end_of_run(e, row, lane, count)?;
+        let (zero, last) = (e.b.i64(0), e.b.add_const(stop.rows, -1));
+        let last = e.b.max(last, zero);
+        let [from, to] =
+            [(row.start, zero), (row.end, last)].map(|(v, of)| e.b.let_(Expr::Shuffle(Shuffle::From, v, of)));
+        let any = e.b.lt(zero, stop.rows);
+        let to = e.b.select(any, to, from);
+        let run = Run { rows: &rows, first, elements, shared, begins, lane, base, from, to };
+        let (in_run, is_mine) = (e.b.lt(lane, stop.rows), e.b.lt(lane, stop.next));
         for n in rows.carried() {
             let acc = e.start(n)?;
             e.accs.insert(n, acc);
         }
         let end = e.b.select(in_run, row.end, row.start);
-        self.elements_of(e, &who, &run, Row { end, ..row })?;
+        run.elements(e, Row { end, ..row })?;
         let folds: Vec<Node> = rows.along.iter().filter_map(fold_of).collect();
         if e.split.is_some() {
             let other = e.b.not(in_run);
@@ -129,148 +140,51 @@ impl<'k> Gpu<'k> {
         e.inside(first, &rows.outside)?;
         e.close();
         e.b.end(&[]);
-        // The next run uses the same shared memory.
-        e.b.barrier();
-        e.b.end(&[stop.next]);
-        Gpu::close(opened, self.threads)
+        let next = e.b.add(base, stop.next);
+        e.b.end(&[next]);
+        let mut function = Gpu::close(opened, self.threads)?;
+        function.resident = RESIDENT;
+        Ok(function)
     }
+}
 
-    /// The elements of the row that is open.
-    fn row(&self, e: &mut Emitter<'k>, rows: &Runs) -> Res<Row> {
-        let Region::Dim(size) = self.s.p.space(rows.dim).region else {
-            return Err(format!("lower_gpu: {} has no size", rows.dim));
-        };
-        let (start, size, zero) = (e.val(rows.start)?, e.val(size)?, e.b.i64(0));
-        let size = e.b.max(size, zero);
-        Ok(Row { start, size, end: e.b.add(start, size) })
-    }
+/// The elements of the row that is open.
+fn row(e: &mut Emitter<'_>, rows: &Runs) -> Res<Row> {
+    let Region::Dim(size) = e.p.space(rows.dim).region else { return Err(format!("{} has no size", rows.dim)) };
+    let (start, size, zero) = (e.val(rows.start)?, e.val(size)?, e.b.i64(0));
+    let size = e.b.max(size, zero);
+    Ok(Row { start, size, end: e.b.add(start, size) })
+}
 
-    fn start_at(&self, e: &mut Emitter<'k>, rows: &Runs, number: Val) -> Res<Val> {
-        e.open(self.s.first, Some(number), Vec::new());
-        let start = e.val(rows.start);
-        e.close();
-        start
+/// Where a run ends, of up to `count` rows: before a row that is split, or that does not begin where the one before it ends. Then offsets are wrong, and a check fails; but what is loaded is of rows that are as
+/// they should be.
+fn end_of_run(e: &mut Emitter<'_>, row: Row, lane: Val, count: Val) -> Res<Stop> {
+    let one = e.b.i64(1);
+    let following = e.b.let_(Expr::Shuffle(Shuffle::Down, row.start, one));
+    let (differs, after) = (e.b.binary(BinOp::Ne, following, row.end), e.b.add_const(lane, 1));
+    let inside = e.b.lt(after, count);
+    let is_last = e.b.and(differs, inside);
+    let last = first_lane(e, is_last);
+    let rows = e.b.add_const(last, 1);
+    let rows = e.b.min(rows, count);
+    if e.split.is_none() {
+        return Ok(Stop { rows, next: rows });
     }
+    let limit = e.limit()?;
+    let (is_long, there) = (e.b.lt(limit, row.size), e.b.lt(lane, count));
+    let is_long = e.b.and(is_long, there);
+    let long = first_lane(e, is_long);
+    let ends = e.b.lt(long, rows);
+    let stop = e.b.min(long, rows);
+    let after = e.b.add_const(stop, 1);
+    Ok(Stop { rows: stop, next: e.b.select(ends, after, stop) })
+}
 
-    fn row_at(&self, e: &mut Emitter<'k>, rows: &Runs, number: Val) -> Res<Row> {
-        e.open(self.s.first, Some(number), Vec::new());
-        let row = self.row(e, rows);
-        e.close();
-        row
-    }
-
-    /// Where a run ends: before a row that is split, or that does not begin where the one before it ends. Then offsets are wrong, and a check fails; but what is loaded is of rows that are as they should be.
-    fn end_of_run(
-        &self,
-        e: &mut Emitter<'k>,
-        who: &Who,
-        rows: &Runs,
-        (ends, own, row): (Buf, Val, Row),
-        end: Val,
-    ) -> Res<Stop> {
-        let (zero, last) = (e.b.i64(0), e.b.add_const(end, -1));
-        let is_first = e.b.binary(BinOp::Eq, who.thread, zero);
-        e.b.begin_if(is_first);
-        e.b.store(ends, zero, end);
-        e.b.end(&[]);
-        e.b.barrier();
-        let after = e.b.add_const(own, 1);
-        let following = e.b.min(after, last);
-        let following = self.start_at(e, rows, following)?;
-        let (differs, inside) = (e.b.binary(BinOp::Ne, following, row.end), e.b.lt(after, end));
-        let (mut is_end, mut number) = (e.b.and(differs, inside), after);
-        let limit = if e.split.is_some() { Some(e.limit()?) } else { None };
-        if let Some(limit) = limit {
-            let is_long = e.b.lt(limit, row.size);
-            number = e.b.select(is_long, own, after);
-            is_end = e.b.binary(BinOp::Or, is_long, is_end);
-        }
-        e.b.begin_if(is_end);
-        e.b.atomic(BinOp::Min, ends, zero, number);
-        e.b.end(&[]);
-        e.b.barrier();
-        let stop = e.b.load(ends, zero);
-        let before = e.b.add_const(stop, -1);
-        let before = e.b.max(before, zero);
-        let Some(limit) = limit else { return Ok(Stop { row: stop, before, next: stop }) };
-        let last = e.b.min(stop, last);
-        let size = self.row_at(e, rows, last)?.size;
-        let (is_long, inside) = (e.b.lt(limit, size), e.b.lt(stop, end));
-        let is_long = e.b.and(is_long, inside);
-        let after = e.b.add_const(stop, 1);
-        Ok(Stop { row: stop, before, next: e.b.select(is_long, after, stop) })
-    }
-
-    /// The elements of a run, some at a time. The folds and scans of the row of each thread are carried.
-    fn elements_of(&self, e: &mut Emitter<'k>, who: &Who, run: &Run<'_>, row: Row) -> Res<()> {
-        let carried = run.rows.carried();
-        let init = e.carried(&carried);
-        let (at, params) = e.b.begin_for(run.from, run.to, i64::from(run.elements), &init, LoopHint::Plain);
-        e.carry(&carried, &params);
-        let upto = e.b.add_const(at, i64::from(run.elements));
-        let upto = e.b.min(upto, run.to);
-        if !run.rows.loaded.is_empty() {
-            self.load(e, who, run, (at, upto))?;
-            e.b.barrier();
-        }
-        if !run.rows.along.is_empty() || run.rows.stored.iter().any(|s| s.value.is_some()) {
-            run.along_row(e, &carried, (at, upto), row)?;
-            e.b.barrier();
-        }
-        if !run.rows.stored.is_empty() {
-            self.store_elements(e, who, run, (at, upto))?;
-        }
-        let after = e.carried(&carried);
-        let after = e.b.end(&after);
-        e.carry(&carried, &after);
-        Ok(())
-    }
-
-    /// Loads elements into shared memory: the threads take them round-robin, each several before it stores one, so that it waits for all of them at once.
-    fn load(&self, e: &mut Emitter<'k>, who: &Who, run: &Run<'_>, (at, upto): (Val, Val)) -> Res<()> {
-        let threads = i64::from(self.threads);
-        let (mine, last) = (e.b.add(at, who.thread), e.b.add_const(upto, -1));
-        let each = i64::from(run.elements).div_euclid(threads).clamp(1, LOADS);
-        let (from, _) = e.b.begin_for(mine, upto, threads * each, &[], LoopHint::Plain);
-        let mut all = Vec::new();
-        for number in 0..each {
-            let k = e.b.add_const(from, number * threads);
-            // Past the end, the last one again.
-            let there = e.b.min(k, last);
-            let vals = run.at_place(e, self.s.first, there, |e| e.all(&run.rows.loaded))?;
-            all.push((k, vals));
-        }
-        for (k, vals) in all {
-            let there = e.b.lt(k, upto);
-            e.b.begin_if(there);
-            let slot = slot(e, at, k);
-            for (n, v) in run.rows.loaded.iter().zip(vals) {
-                e.b.store(run.buf(*n)?, slot, v);
-            }
-            e.b.end(&[]);
-        }
-        e.b.end(&[]);
-        Ok(())
-    }
-
-    /// Stores what is computed for elements: the threads take them round-robin.
-    fn store_elements(&self, e: &mut Emitter<'k>, who: &Who, run: &Run<'_>, (at, upto): (Val, Val)) -> Res<()> {
-        let mine = e.b.add(at, who.thread);
-        let (k, _) = e.b.begin_for(mine, upto, i64::from(self.threads), &[], LoopHint::Plain);
-        let slot = slot(e, at, k);
-        run.at_place(e, self.s.first, k, |e| {
-            for stored in &run.rows.stored {
-                if let Some(value) = stored.value {
-                    let v = e.b.load(run.buf(value)?, slot);
-                    e.set_here(value, vec![v]);
-                }
-            }
-            let sinks: Vec<Item> = run.rows.stored.iter().map(|s| Item::Sink(s.sink)).collect();
-            e.inside(run.rows.dim, &sinks)
-        })?;
-        e.b.end(&[]);
-        Ok(())
-    }
+/// The first lane of a warp for which something holds; if there is none, the number of lanes.
+fn first_lane(e: &mut Emitter<'_>, holds: Val) -> Val {
+    let all = e.b.let_(Expr::Ballot(holds));
+    let first = e.b.let_(Expr::Unary(UnOp::Ctz, all));
+    e.b.cast(ScalarType::I64, first)
 }
 
 impl Run<'_> {
@@ -279,16 +193,47 @@ impl Run<'_> {
         found.map(|(_, buf)| *buf).ok_or_else(|| format!("{n} is not in shared memory"))
     }
 
+    /// Where an element is in shared memory, of which the number is known among those that are there.
+    fn slot(&self, e: &mut Emitter<'_>, number: Val) -> Val {
+        let number = e.b.cast(ScalarType::I32, number);
+        let by = e.b.constant(Scalar::I32(BANKS.ilog2() as i32));
+        let free = e.b.binary(BinOp::Shr, number, by);
+        let slot = e.b.add(number, free);
+        let slot = e.b.cast(ScalarType::I64, slot);
+        e.b.add(self.begins, slot)
+    }
+
+    /// The elements of a run, some at a time. The folds and scans of the row of each thread are carried.
+    fn elements(&self, e: &mut Emitter<'_>, row: Row) -> Res<()> {
+        let carried = self.rows.carried();
+        let init = e.carried(&carried);
+        let (at, params) = e.b.begin_for(self.from, self.to, i64::from(self.elements), &init, LoopHint::Plain);
+        e.carry(&carried, &params);
+        let upto = e.b.add_const(at, i64::from(self.elements));
+        let upto = e.b.min(upto, self.to);
+        if !self.rows.loaded.is_empty() {
+            self.load(e, (at, upto))?;
+            e.b.warp_barrier();
+        }
+        if !self.rows.along.is_empty() || self.rows.stored.iter().any(|s| s.value.is_some()) {
+            self.along_row(e, &carried, (at, upto), row)?;
+            e.b.warp_barrier();
+        }
+        if !self.rows.stored.is_empty() {
+            self.store(e, (at, upto))?;
+            // The next elements use the same shared memory.
+            e.b.warp_barrier();
+        }
+        let after = e.carried(&carried);
+        let after = e.b.end(&after);
+        e.carry(&carried, &after);
+        Ok(())
+    }
+
     /// Makes code for the element at a place, as if it were one of the first row.
-    fn at_place<'k, R>(
-        &self,
-        e: &mut Emitter<'k>,
-        first: Space,
-        k: Val,
-        body: impl FnOnce(&mut Emitter<'k>) -> Res<R>,
-    ) -> Res<R> {
+    fn at_place<'k, R>(&self, e: &mut Emitter<'k>, k: Val, body: impl FnOnce(&mut Emitter<'k>) -> Res<R>) -> Res<R> {
         let pos = e.b.sub(k, self.from);
-        e.open(first, Some(self.base), Vec::new());
+        e.open(self.first, Some(self.base), Vec::new());
         e.set_here(self.rows.start, vec![self.from]);
         e.open(self.rows.dim, Some(pos), Vec::new());
         let result = body(e);
@@ -297,13 +242,92 @@ impl Run<'_> {
         result
     }
 
+    /// Loads elements into shared memory: the threads take them round-robin, each several before it stores one, so that it waits for all of them at once.
+    fn load(&self, e: &mut Emitter<'_>, (at, upto): (Val, Val)) -> Res<()> {
+        let (count, all) = (e.b.sub(upto, at), e.b.i64(i64::from(self.elements)));
+        let whole = e.b.binary(BinOp::Eq, count, all);
+        let whole = if self.elements.is_multiple_of(WARP) { whole } else { e.b.bool(false) };
+        let together = (LOADS / self.rows.loaded.len() as u32).clamp(1, LOADS);
+        e.b.begin_if(whole);
+        for first in (0..self.elements / WARP).step_by(together as usize) {
+            let numbers = first..(first + together).min(self.elements / WARP);
+            self.load_some(e, at, numbers, None)?;
+        }
+        e.b.begin_else(&[]);
+        let (zero, step) = (e.b.i64(0), i64::from(WARP * together));
+        let (from, _) = e.b.begin_for(zero, count, step, &[], LoopHint::Plain);
+        let (at, rest) = (e.b.add(at, from), e.b.sub(count, from));
+        let skip = self.slot(e, from);
+        let shifted = Run { begins: skip, shared: self.shared.clone(), ..*self };
+        shifted.load_some(e, at, 0..together, Some(rest))?;
+        e.b.end(&[]);
+        e.b.end(&[]);
+        Ok(())
+    }
+
+    /// Loads elements of these numbers, for each thread of the warp; only the first so many, if there are not more.
+    fn load_some(&self, e: &mut Emitter<'_>, at: Val, numbers: Range<u32>, rest: Option<Val>) -> Res<()> {
+        let last = rest.map(|rest| {
+            let (rest, one) = (e.b.cast(ScalarType::I32, rest), e.b.constant(Scalar::I32(1)));
+            e.b.sub(rest, one)
+        });
+        let (lane, mut all) = (e.b.cast(ScalarType::I32, self.lane), Vec::new());
+        let begins = e.b.add(self.begins, self.lane);
+        for number in numbers {
+            let skip = e.b.constant(Scalar::I32((number * WARP) as i32));
+            let own = e.b.add(lane, skip);
+            // Past the end, the last one again.
+            let there = match last {
+                Some(last) => e.b.min(own, last),
+                None => own,
+            };
+            let there = e.b.cast(ScalarType::I64, there);
+            let k = e.b.add(at, there);
+            let vals = self.at_place(e, k, |e| e.all(&self.rows.loaded))?;
+            let slot = e.b.add_const(begins, i64::from(number * (WARP + WARP / BANKS)));
+            all.push((own, slot, vals));
+        }
+        for (own, slot, vals) in all {
+            if let Some(last) = last {
+                let there = e.b.binary(BinOp::Le, own, last);
+                e.b.begin_if(there);
+            }
+            for (n, v) in self.rows.loaded.iter().zip(vals) {
+                e.b.store(self.buf(*n)?, slot, v);
+            }
+            if last.is_some() {
+                e.b.end(&[]);
+            }
+        }
+        Ok(())
+    }
+
+    /// Stores what is computed for elements: the threads take them round-robin.
+    fn store(&self, e: &mut Emitter<'_>, (at, upto): (Val, Val)) -> Res<()> {
+        let count = e.b.sub(upto, at);
+        let (number, _) = e.b.begin_for(self.lane, count, i64::from(WARP), &[], LoopHint::Plain);
+        let (slot, k) = (self.slot(e, number), e.b.add(at, number));
+        self.at_place(e, k, |e| {
+            for value in self.rows.stored.iter().filter_map(|s| s.value) {
+                let v = e.b.load(self.buf(value)?, slot);
+                e.set_where_it_is(value, vec![v])?;
+            }
+            let sinks: Vec<Item> = self.rows.stored.iter().map(|s| Item::Sink(s.sink)).collect();
+            e.inside(self.rows.dim, &sinks)
+        })?;
+        e.b.end(&[]);
+        Ok(())
+    }
+
     /// The elements of the row of a thread that are in shared memory.
     fn along_row(&self, e: &mut Emitter<'_>, carried: &[Node], (at, upto): (Val, Val), row: Row) -> Res<()> {
         let (lo, hi) = (e.b.max(row.start, at), e.b.min(row.end, upto));
         let before = e.carried(carried);
-        let (k, params) = e.b.begin_for(lo, hi, 1, &before, LoopHint::Plain);
+        let (lo, hi) = (e.b.sub(lo, at), e.b.sub(hi, at));
+        let (number, params) = e.b.begin_for(lo, hi, 1, &before, LoopHint::Plain);
         e.carry(carried, &params);
-        let (slot, pos) = (slot(e, at, k), e.b.sub(k, row.start));
+        let (slot, k) = (self.slot(e, number), e.b.add(at, number));
+        let pos = e.b.sub(k, row.start);
         e.open(self.rows.dim, Some(pos), Vec::new());
         for n in &self.rows.loaded {
             let v = e.b.load(self.buf(*n)?, slot);
@@ -320,14 +344,6 @@ impl Run<'_> {
         e.carry(carried, &after);
         Ok(())
     }
-}
-
-/// Where an element is in shared memory.
-fn slot(e: &mut Emitter<'_>, at: Val, k: Val) -> Val {
-    let number = e.b.sub(k, at);
-    let by = e.b.i64(i64::from(BANKS.ilog2()));
-    let free = e.b.binary(BinOp::Shr, number, by);
-    e.b.add(number, free)
 }
 
 fn fold_of(item: &Item) -> Option<Node> {
