@@ -502,6 +502,9 @@ fn rows_agree_with_groups_of_every_width() {
             for asked in [0, 2, 8, 16, 32, 64] {
                 // Only the function of this width is worth its threads.
                 let change = |grid: &mut Grid| {
+                    if let Take::Runs { at_least, .. } = &mut grid.take {
+                        *at_least = i64::MAX;
+                    }
                     if let Take::Groups { width, at_least } = &mut grid.take {
                         let is_asked = if asked < 32 { *width < 32 } else { *width == asked };
                         *at_least = if is_asked && asked > 0 { 0 } else { i64::MAX };
@@ -520,6 +523,21 @@ fn rows_agree_with_groups_of_every_width() {
 const IN_RUNS: [&str; 7] =
     ["row_sums", "row_tops", "running_rows", "affine_rows", "affine_running", "weighted_rows", "few_of_rows"];
 
+/// Lets only the function for runs take points; whether this is that of one.
+fn only_runs(grid: &mut Grid, of: u32) -> bool {
+    match &mut grid.take {
+        Take::Runs { elements, at_least } => {
+            (*elements, *at_least) = (of, 0);
+            true
+        }
+        Take::Groups { at_least, .. } => {
+            *at_least = i64::MAX;
+            false
+        }
+        _ => false,
+    }
+}
+
 #[test]
 fn rows_agree_in_runs_of_every_size() {
     let (compiled, mut rng) = (compiled(), Rng::new(18));
@@ -529,16 +547,13 @@ fn rows_agree_in_runs_of_every_size() {
     cases.push((0..37).map(|k| if k % 20 == 4 { 90 } else { rng.below(40) }).collect());
     for (number, lengths) in cases.into_iter().enumerate() {
         let arg = Value::array(lengths.iter().map(|n| ints(*n, &mut rng)).collect());
-        let layout =
-            Layout { threads: [32, 64][number % 2], parts: [None, Some(2)][number / 2 % 2], wide: Some(false) };
-        let variants = [(1, None), (3, Some(20)), (40, Some(1)), (33, Some(30)), (500, None), (0, Some(9))];
+        let layout = Layout { threads: [32, 64][number % 2], parts: [None, Some(2)][number / 2 % 2], wide: None };
+        let variants = [(1, None), (3, Some(20)), (40, Some(1)), (33, Some(30)), (300, None), (32, Some(9))];
         for (k, entry) in IN_RUNS.iter().enumerate() {
             let (elements, split) = variants[(number + k) % variants.len()];
             let change = |grid: &mut Grid| {
-                if let Take::Runs { .. } = grid.take {
+                if only_runs(grid, elements) {
                     in_runs.set(in_runs.get() + 1);
-                    // Without runs, a thread takes a row.
-                    grid.take = if elements == 0 { Take::Strided } else { Take::Runs { elements } };
                     grid.split = split;
                 }
             };
@@ -551,7 +566,7 @@ fn rows_agree_in_runs_of_every_size() {
 #[test]
 fn rows_of_wrong_offsets_are_errors_in_runs() {
     let (compiled, mut rng) = (compiled(), Rng::new(19));
-    let layout = Layout { threads: 32, parts: Some(2), wide: Some(false) };
+    let layout = Layout { threads: 32, parts: Some(2), wide: None };
     let mut sorted = 0;
     for number in 0..18 {
         let len = rng.below(50);
@@ -565,7 +580,10 @@ fn rows_of_wrong_offsets_are_errors_in_runs() {
         sorted += usize::from(off.is_sorted());
         let args = [Value::array(off.into_iter().map(Value::int).collect()), ints(len, &mut rng)];
         for entry in ["sliced", "sliced_running", "sliced_twice", "sliced_picks"] {
-            agree(&compiled, entry, &args, layout, &|_| ());
+            let change = |grid: &mut Grid| {
+                only_runs(grid, 7);
+            };
+            agree(&compiled, entry, &args, layout, &change);
         }
     }
     assert!((2..16).contains(&sorted), "{sorted}");

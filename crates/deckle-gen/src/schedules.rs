@@ -51,7 +51,7 @@ fn shared(threads: Threads, rng: &mut Rng) -> Threads {
 /// Another grid; for a function in which groups take points, for arrays of other sizes.
 fn on_grid(grid: Grid, rng: &mut Rng) -> Share {
     let threads = 32 * rng.between(1, 4) as u32;
-    let take = match (grid.take, rng.below(9)) {
+    let take = match (grid.take, rng.below(8)) {
         (Take::Tiles { across, deep, .. }, _) => Take::Tiles {
             rows: 1 << rng.below(4),
             columns: 1 << rng.below(4),
@@ -67,13 +67,13 @@ fn on_grid(grid: Grid, rng: &mut Rng) -> Share {
             };
             Take::Groups { width, at_least: rng.between(0, 9) }
         }
+        (Take::Runs { .. }, _) => Take::Runs { elements: rng.between(1, 40) as u32, at_least: rng.between(0, 9) },
         (_, 0) => return Share::One,
         (_, 1) => Take::Strided,
         (_, 2) => Take::Successive,
         (_, 3) => Take::Parts,
         (_, 6) => Take::Sorted,
         (_, 5) => Take::Rounds { each: rng.between(1, 5) as u32 },
-        (_, 7) => Take::Runs { elements: rng.between(1, 40) as u32 },
         (_, 4) => Take::Binned { bytes: rng.between(1, 200) as u32 },
         (take, _) => take,
     };

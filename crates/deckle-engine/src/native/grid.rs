@@ -136,11 +136,11 @@ pub(crate) fn calls<'a, D: Device>(
         }
         found.push(Found { points: *points, elements: elements / (*points).max(1), inside });
     }
-    // Products in tiles are grouped as by one thread, and so are rows in runs.
+    // Products in tiles are grouped as by one thread.
     let chosen = match (one_way, &launch.tiles) {
         (false, _) => launch.wide(&found, layout.wide),
-        (true, None) if !launch.runs => (!launch.wide.is_empty() && layout.wide != Some(false)).then_some(0),
-        (true, _) => None,
+        (true, None) => (!launch.wide.is_empty() && layout.wide != Some(false)).then_some(0),
+        (true, Some(_)) => None,
     };
     let (wide, size) = match chosen {
         Some(k) => (Some(&launch.wide[k]), wide[k]),

@@ -217,7 +217,7 @@ pub struct GridLaunch {
     pub least: i64,
     /// The functions, in order. Those that are not `alone` are launched only if there are parts.
     pub phases: Vec<Phase>,
-    /// The functions that replace the phases that are not `alone` if points have many points inside: a group of threads takes a point. Wider groups come later.
+    /// The functions that replace the phases that are not `alone` if points have many points inside: a group of threads takes a point, or warps take runs of rows. Wider groups come later.
     pub wide: Vec<Wide>,
     /// Whether floats are added up, so that bits depend on which of the functions run.
     pub adds_floats: bool,
@@ -227,8 +227,6 @@ pub struct GridLaunch {
     pub rows: Option<SplitRows>,
     /// The function that replaces these if it computes a product of many points.
     pub tiles: Option<Tiles>,
-    /// Whether the phases take runs of rows, each of which is folded in order.
-    pub runs: bool,
     /// If the phases take points sorted by where they scatter, what tells where.
     pub sorted: Option<SortedPoints>,
 }
@@ -270,14 +268,14 @@ impl SplitRows {
     }
 }
 
-/// The function of a [`GridLaunch`] in which a group of threads takes a point.
+/// The function of a [`GridLaunch`] in which a group of threads takes a point, or warps take runs of rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wide {
     /// The function.
     pub function: Function,
     /// It runs if the largest array has at least this many elements for each point.
     pub at_least: i64,
-    /// The groups of a block.
+    /// The groups of a block; of runs, its threads.
     pub groups: i64,
     /// As [`GridLaunch::split`], if it runs.
     pub split: Option<i64>,
@@ -421,7 +419,8 @@ impl Wide {
 
     /// As [`GridLaunch::points`].
     pub fn points(&self, all: i64) -> i64 {
-        ((all / MANY[1]).max(1) + self.groups - 1) / self.groups * self.groups
+        let many = if self.width() > 1 { MANY[1] } else { MANY[0] };
+        ((all / many).max(1) + self.groups - 1) / self.groups * self.groups
     }
 }
 

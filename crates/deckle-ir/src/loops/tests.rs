@@ -71,7 +71,9 @@ fn everything(block: u32) -> Function {
         let bits = b.cast(I64, bits);
         b.store(shared, thread, bits);
     }
-    b.finish().unwrap()
+    let mut f = b.finish().unwrap();
+    f.resident = 8 * block;
+    f
 }
 
 #[test]
@@ -191,4 +193,33 @@ fn damaged_texts_are_refused_without_panic() {
 fn types_print_with_their_lanes() {
     assert_eq!(Ty { scalar: Bool, lanes: 8 }.to_string(), "boolx8");
     assert_eq!(Ty::from(F64).to_string(), "f64");
+}
+
+#[test]
+fn groups_take_points_with_elements_of_their_own_or_too_few_points() {
+    let wide = |width: i64, at_least| {
+        let function = Builder::for_gpu("g", 256).finish().unwrap();
+        Wide { function, at_least, groups: 256 / width, split: None, sizes: Vec::new(), inside: Vec::new() }
+    };
+    let launch = GridLaunch {
+        buffers: Vec::new(),
+        scratch: Vec::new(),
+        sizes: Vec::new(),
+        parts: Parts::Block,
+        least: 1,
+        phases: Vec::new(),
+        wide: vec![wide(8, 4), wide(32, 32), wide(256, 2048)],
+        adds_floats: false,
+        split: None,
+        rows: None,
+        tiles: None,
+        sorted: None,
+    };
+    let chosen = |points, elements, inside| launch.wide(&[Found { points, elements, inside }; 3], None);
+    assert_eq!(chosen(1 << 20, 40, 1), Some(1));
+    assert_eq!(chosen(1 << 20, 1, 1 << 13), None);
+    assert_eq!(chosen(1 << 14, 1, 1 << 14), Some(1));
+    assert_eq!(chosen(1 << 12, 1, 1 << 14), Some(2));
+    assert_eq!(chosen(100, 1, 3), None);
+    assert_eq!(chosen(i64::MAX, 0, i64::MAX), None);
 }

@@ -128,15 +128,18 @@ pub enum Take {
         each: u32,
     },
     /// A block takes a part, and its warps shares of that, in runs of successive rows. The threads of a warp load the elements of a run together, so many at a time, and each then traverses a row, in order.
+    /// The function replaces the main one if the largest array has at least the given number of elements for each point.
     Runs {
-        /// The elements that are in shared memory at a time.
+        /// The elements that a warp has in shared memory at a time.
         elements: u32,
+        /// The elements for each point.
+        at_least: i64,
     },
     /// A thread takes a part, in order.
     Parts,
     /// Points are sorted by the element into which they scatter. A block takes a part of them, and each of its threads elements: the first point of each that is in the part, and all others of the element.
     Sorted,
-    /// A block takes a part, each group of its threads a point, and [`Level::Group`] shares the points inside. The function replaces the main one, and those of narrower groups, if the largest
+    /// A block takes a part, each group of its threads a point, and [`Level::Group`] shares the points inside. The function replaces the main one, that of runs, and those of narrower groups, if the largest
     /// array has at least the given number of elements for each point.
     Groups {
         /// The threads of a group: a power of two below a warp, a warp, or the block.

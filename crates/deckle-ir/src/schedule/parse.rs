@@ -67,7 +67,11 @@ impl Reader<'_> {
             "binned" => Take::Binned { bytes: self.0.number("a number of bytes")? },
             "successive" => Take::Successive,
             "rounds" => Take::Rounds { each: self.0.number("a number of points")? },
-            "runs" => Take::Runs { elements: self.0.number("a number of elements")? },
+            "runs" => {
+                let elements = self.0.number("a number of elements")?;
+                self.0.keyword("at_least")?;
+                Take::Runs { elements, at_least: self.0.number("a number of elements")? }
+            }
             "parts" => Take::Parts,
             "sorted" => Take::Sorted,
             "tiles" => {

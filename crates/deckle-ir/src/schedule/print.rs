@@ -79,7 +79,7 @@ impl fmt::Display for Take {
             Take::Binned { bytes } => write!(f, "binned {bytes}"),
             Take::Successive => f.write_str("successive"),
             Take::Rounds { each } => write!(f, "rounds {each}"),
-            Take::Runs { elements } => write!(f, "runs {elements}"),
+            Take::Runs { elements, at_least } => write!(f, "runs {elements} at_least {at_least}"),
             Take::Parts => f.write_str("parts"),
             Take::Sorted => f.write_str("sorted"),
             Take::Tiles { rows, columns, across, deep, at_least } => {

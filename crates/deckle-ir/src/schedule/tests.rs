@@ -118,7 +118,7 @@ fn what_cannot_be_read_is_told_with_its_place() {
         ),
         (
             "function k { threads grid 64 rows }",
-            "1:30: expected `strided`, `binned`, `successive`, `rounds`, `parts`, `sorted`, `tiles` or `groups`, found `rows`",
+            "1:30: expected `strided`, `binned`, `successive`, `rounds`, `runs`, `parts`, `sorted`, `tiles` or `groups`, found `rows`",
         ),
         ("function k {\n  s1: sink {", "2:12: expected the number of a sink, found `{`"),
         (

@@ -85,13 +85,14 @@ fn registers_are_bounded_and_independent_loads_overlap() {
             b.store(out, i, twice);
             Vec::new()
         });
-        let f = b.finish().unwrap();
+        let mut f = b.finish().unwrap();
+        f.resident = 512;
         assert_eq!(deckle_ir::loops::verify(&f), Ok(()));
         let text = emit::nvptx(&[f]);
         super::compiler().ptx(&text, &Gpu::new(9, 0), Pipeline::O3).unwrap_or_else(|e| panic!("{e}\n{text}"))
     };
     let independent = ptx(LoopHint::Independent);
-    for word in [".maxntid 128", ".minnctapersm"] {
+    for word in [".maxntid 128", ".minnctapersm 4"] {
         assert!(independent.contains(word), "no {word} in\n{independent}");
     }
     let loads = |ptx: &str| ptx.matches("ld.global").count();

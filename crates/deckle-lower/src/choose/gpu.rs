@@ -9,15 +9,14 @@
 //!    commute, a part for each thread;
 //! 4. successive points for each thread of a block, where what is folded does not commute: results are only combined with those that come next;
 //! 5. bins in shared memory, where something is scattered whose operator is atomic: the threads of a block meet in their bins, blocks in the array;
-//! 6. runs of rows, where the elements of rows lie one after another: the threads of a warp load those of several rows together;
-//! 7. points round-robin for the threads of a block, so that neighbours access neighbouring memory.
+//! 6. points round-robin for the threads of a block, so that neighbours access neighbouring memory.
 //!
 //! Where dense dimensions are inside each other, the points of all of them are shared together ([`Chooser::on_grid`]), or by groups those of all but the last. Products of matrices have one more function,
 //! in which blocks take tiles ([`OnGrid::tiles`]).
 //!
 //! Where points have dimensions inside that have no order, there are more functions, in which a group of threads takes each point and shares what is inside ([`OnGrid::groups`]): 8 threads, a warp, or the
 //! block. The host runs the widest that is worth it: where arrays have many
-//! elements for each point. Inside a point that one thread has taken, loops are serial: the threads are the lanes.
+//! elements for each point. Rows whose elements lie one after another come in runs, and are not for 8 threads each: the threads of a warp load those of several rows together. Inside a point that one thread has taken, loops are serial: the threads are the lanes.
 
 use super::Chooser;
 use crate::cuts::Cuts;
@@ -32,6 +31,8 @@ use deckle_ir::schedule::{Grid, Item, Level, Nest, Share, Take, Threads, When, W
 const GROUP: &str = "_group";
 const IN_WARP: &str = "_warp";
 const IN_BLOCK: &str = "_block";
+/// What the names of functions end in whose warps take runs of rows.
+const RUNS: &str = "_runs";
 /// What the names of functions end in whose blocks take tiles.
 pub(crate) const TILE: &str = "_tile";
 /// The most rows or columns of a tile for a thread, and the most elements of a step.
@@ -100,14 +101,6 @@ impl OnGrid {
             OnGrid { folds: true, commutes: false, .. } => {
                 (on_grid(Take::Successive), "the operator of a fold is not commutative")
             }
-            OnGrid { run_bytes: bytes @ 1.., .. } => {
-                let take = Take::Runs { elements: cuts.run.min(MOST_SHARED / (bytes * (threads / WARP))) };
-                let split = self.split(FEW_THREADS, cuts);
-                (
-                    Share::Grid(Grid { threads, take, split }),
-                    "the threads of a warp load the elements of several rows together",
-                )
-            }
             OnGrid { bin: 1.., .. } => {
                 (on_grid(Take::Binned { bytes: cuts.bins }), "blocks combine scattered values in shared memory first")
             }
@@ -124,17 +117,27 @@ impl OnGrid {
 
     /// How groups share the points, in functions that run instead of the other where there are many points inside, each with what its name ends in.
     pub(crate) fn groups(&self, threads: u32, cuts: Cuts) -> Vec<(&'static str, Threads)> {
-        if !self.shared || self.alone.is_some() {
+        if self.alone.is_some() {
             return Vec::new();
         }
-        let of = |width, at_least, why| {
-            let split = self.split(width, cuts);
-            let share = Share::Grid(Grid { threads, take: Take::Groups { width, at_least }, split });
+        let of_take = |width, take, why| {
+            let share = Share::Grid(Grid { threads, take, split: self.split(width, cuts) });
             Threads { share, block: None, why: Why::new(why) }
         };
+        let of = |width, at_least, why| of_take(width, Take::Groups { width, at_least }, why);
         let [group, warp, block] = cuts.worth_group;
         let mut all = Vec::new();
-        // Rows for which a few threads are enough come in runs.
+        if self.run_bytes > 0 {
+            let most = MOST_SHARED / (self.run_bytes * (threads / WARP));
+            let take = Take::Runs { elements: cuts.run.min(most), at_least: group };
+            all.push((
+                RUNS,
+                of_take(FEW_THREADS, take, "the threads of a warp load the elements of several rows together"),
+            ));
+        }
+        if !self.shared {
+            return all;
+        }
         if self.together && self.run_bytes == 0 {
             all.push((
                 GROUP,
@@ -212,6 +215,14 @@ impl OnGrid {
             (_, _) if self.sorted => no("points that store to the same element keep their order"),
             (Take::Tiles { .. }, _) if part == TILE => self.legal_tiles(threads, take).or_else(no),
             (Take::Tiles { .. }, _) => no("blocks take no tiles here"),
+            (Take::Runs { elements, at_least: 0.. }, _) if part == RUNS => {
+                match (1..=MOST_SHARED / (self.run_bytes.max(1) * (threads / WARP))).contains(&elements) {
+                    true => Ok(()),
+                    false => no("the elements of runs take up to 40 KiB of the shared memory of a block at a time"),
+                }
+            }
+            (Take::Runs { .. }, _) => no("warps take no runs of rows here"),
+            (_, _) if part == RUNS => no("warps take runs of rows here, if there are at least so many elements"),
             (Take::Groups { width, at_least: 0.. }, _) if wide && part != TILE => match part {
                 GROUP if width < WARP && width > 1 && width.is_power_of_two() => Ok(()),
                 IN_WARP if width == WARP => Ok(()),
@@ -223,12 +234,6 @@ impl OnGrid {
             (Take::Groups { .. }, _) => no("a thread takes each point here"),
             (Take::Strided | Take::Binned { .. } | Take::Successive, _) if self.scans => {
                 no("a thread takes a part of what is scanned, or a block does in rounds")
-            }
-            (Take::Runs { .. }, _) if self.run_bytes == 0 => no("there are no rows of which a warp can take several"),
-            (Take::Runs { elements }, _)
-                if !(1..=MOST_SHARED / (self.run_bytes * (threads / WARP))).contains(&elements) =>
-            {
-                no("the elements of runs take up to 40 KiB of the shared memory of a block at a time")
             }
             (Take::Rounds { .. }, _) if !self.scans => no("nothing is scanned"),
             (Take::Rounds { .. }, _) if self.folds && !self.commutes => no("the operator of a fold is not commutative"),

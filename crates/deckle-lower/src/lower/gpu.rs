@@ -5,11 +5,10 @@
 //! - *A part for a block, in rounds* ([`Gpu::by_rounds`]): what is scanned needs two more functions, one that folds all parts, and one in which a block computes what comes before each of them; see
 //!   `scanned.rs`.
 //! - *A part for a thread* ([`Gpu::by_threads`]): the same, where a thread takes all points of a part.
-//! - *A part for a block, in runs of rows* whose elements the threads of a warp load together; see `gpu_runs.rs`.
 //! - *A part for a block, of points that are sorted* by where they scatter, with one more function, for the keys; see `gpu_scatter.rs`.
 //! - *One thread* does all of it, in order.
 //!
-//! Beside the first there may be functions in which a group of threads takes each point; see `group.rs`.
+//! Beside the first there may be functions in which a group of threads takes each point; see `group.rs`. In another one, warps take runs of rows; see `gpu_runs.rs`.
 
 use super::dense::joined_dims;
 use super::emit::{Emitter, Res, Width};
@@ -30,7 +29,7 @@ use deckle_ir::schedule::{Grid, Item, Schedule, Share, Take, Threads, Walks};
 const RESIDENT: u32 = 1024;
 
 /// Functions with more values than this compute much with what they load.
-const LARGE: usize = 150;
+const LARGE: usize = 100;
 
 /// What a schedule for a GPU is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,12 +159,8 @@ impl<'k> Gpu<'k> {
                 phase(self.by_elements()?, false);
                 Parts::Block
             }
-            Take::Runs { elements } => {
-                phase(self.by_runs(elements)?, false);
-                Parts::Block
-            }
-            Take::Groups { .. } | Take::Tiles { .. } => {
-                return Err("lower_gpu: a group for each point is a function of its own".into());
+            Take::Groups { .. } | Take::Runs { .. } | Take::Tiles { .. } => {
+                return Err(format!("lower_gpu: `{take}` is for a function of its own"));
             }
         };
         if self.s.sinks.iter().any(|s| self.s.p.sink_parts(s).0 == ROOT) {
@@ -178,8 +173,7 @@ impl<'k> Gpu<'k> {
         };
         let (rows, split) = (self.split_rows()?, split(&threads));
         let launch = self.launch_of(phases, (self.shared_sizes(""), parts, least));
-        let runs = matches!(take, Take::Runs { .. });
-        Ok(GridLaunch { wide, tiles, rows, split, sorted, runs, ..launch })
+        Ok(GridLaunch { wide, tiles, rows, split, sorted, ..launch })
     }
 
     fn launch_of(&self, phases: Vec<Phase>, (sizes, parts, least): (Vec<Node>, Parts, i64)) -> GridLaunch {
@@ -187,22 +181,8 @@ impl<'k> Gpu<'k> {
         let wide = Vec::new();
         let needed = self.s.sinks.iter().flat_map(|sink| self.s.p.sink_needs(sink));
         let adds_floats = needed.into_iter().any(|n| adds_floats(self.s.p, n));
-        let (split, rows, tiles, sorted, runs) = (None, None, None, None, false);
-        GridLaunch {
-            buffers,
-            scratch,
-            sizes,
-            parts,
-            least,
-            phases,
-            wide,
-            adds_floats,
-            split,
-            rows,
-            tiles,
-            sorted,
-            runs,
-        }
+        let (split, rows, tiles, sorted) = (None, None, None, None);
+        GridLaunch { buffers, scratch, sizes, parts, least, phases, wide, adds_floats, split, rows, tiles, sorted }
     }
 
     /// The product that the launch computes, if it does.
@@ -438,9 +418,10 @@ impl<'k> Gpu<'k> {
 
     /// A block takes a part, a group of its threads each point, which share the points inside.
     fn wide(&self, part: &str, threads: Threads) -> Res<Wide> {
-        let Some(Grid { threads: in_block, take: Take::Groups { width, at_least }, split }) = threads.share.grid()
-        else {
-            return Err(format!("lower_gpu: `{threads}` does not share points by groups"));
+        let (in_block, split, width, at_least) = match threads.share.grid() {
+            Some(Grid { threads, take: Take::Groups { width, at_least }, split }) => (threads, split, width, at_least),
+            Some(grid @ Grid { take: Take::Runs { .. }, .. }) => return self.by_runs(part, threads, grid),
+            _ => return Err(format!("lower_gpu: `{threads}` does not share points by groups")),
         };
         let items = self.s.items();
         let (mut e, _, who) = self.open_with(part, self.s.walks_of(part, Some(threads), |c| c.walks(&items, false))?);

@@ -26,9 +26,9 @@ use crate::facts::dense::dense;
 use crate::facts::runs::Runs;
 use deckle_ir::array::{BinOp, UnOp};
 use deckle_ir::kernel::{Node, Region, Space};
-use deckle_ir::loops::{Buf, Expr, Function, LoopHint, Place, Shuffle, Val, WARP};
+use deckle_ir::loops::{Buf, Expr, LoopHint, Place, Shuffle, Val, WARP, Wide};
 use deckle_ir::scalar::{Scalar, ScalarType};
-use deckle_ir::schedule::Item;
+use deckle_ir::schedule::{Grid, Item, Take, Threads};
 use std::ops::Range;
 
 /// After so many elements, one is left free in shared memory: otherwise threads whose rows have a length that is a multiple of it would access the same bank.
@@ -85,11 +85,15 @@ impl<'k> Gpu<'k> {
     }
 
     /// A block takes a part, and its warps shares of it, in runs of rows.
-    pub(super) fn by_runs(&self, elements: u32) -> Res<Function> {
+    pub(super) fn by_runs(&self, part: &str, threads: Threads, grid: Grid) -> Res<Wide> {
+        let Grid { threads: in_block, take: Take::Runs { elements, at_least }, split } = grid else {
+            return Err(format!("lower_gpu: `{threads}` has no runs"));
+        };
         let rows = self.runs().ok_or("lower_gpu: there are no runs of rows")?;
         let items = self.s.items();
-        let (mut opened, _, who) = self.open("", &items)?;
-        let (e, first, warps) = (&mut opened, self.s.first, self.threads / WARP);
+        let (mut opened, _, who) =
+            self.open_with(part, self.s.walks_of(part, Some(threads), |c| c.walks(&items, false))?);
+        let (e, first, warps) = (&mut opened, self.s.first, in_block / WARP);
         let inside = e.inside_of_point(first, &items)?;
         let len = elements + elements / BANKS + 1;
         let shared = rows.shared().map(|n| (n, e.b.local(self.s.p.ty(n), warps * len, Place::Shared))).collect();
@@ -142,9 +146,10 @@ impl<'k> Gpu<'k> {
         e.b.end(&[]);
         let next = e.b.add(base, stop.next);
         e.b.end(&[next]);
-        let mut function = Gpu::close(opened, self.threads)?;
+        let mut function = Gpu::close(opened, in_block)?;
         function.resident = RESIDENT;
-        Ok(function)
+        let sizes = self.shared_sizes(part);
+        Ok(Wide { function, at_least, groups: i64::from(in_block), split, sizes, inside: Vec::new() })
     }
 }
 
