@@ -37,6 +37,11 @@ impl Writer<'_> {
         })
     }
 
+    /// The square root of an `f32` on a GPU, whose own one has a branch: loads of other elements would wait for it.
+    pub(super) fn sqrt(&mut self, ty: Ty, x: &str) -> String {
+        self.helper("sqrt", ty, &[x], |a, x| Some(a.refined_sqrt(x[0])))
+    }
+
     pub(super) fn transcendental_of_two(&mut self, op: BinOp, ty: Ty, x: &str, y: &str) -> String {
         self.helper(op.name(), ty, &[x, y], |a, x| match ty.scalar {
             ScalarType::F32 => math::binary::<F32, _>(a, op, x[0], x[1]),
@@ -139,6 +144,25 @@ impl Lanes<'_, '_> {
         let size = self.abs(error);
         let applies = self.lt(size, one);
         self.select(applies, better, guess)
+    }
+
+    /// The square root, exactly rounded, as a GPU computes it where nothing is out of range: small numbers are scaled, and zero and infinity selected.
+    fn refined_sqrt(&mut self, x: Name) -> Name {
+        let (least, up, down) = (self.f(2f64.powi(-100)), self.f(2f64.powi(64)), self.f(2f64.powi(-32)));
+        let (zero, half, infinity) = (self.f(0.0), self.f(0.5), self.f(f64::INFINITY));
+        let is_small = self.lt(x, least);
+        let larger = self.mul(x, up);
+        let scaled = self.select(is_small, larger, x);
+        let guess = self.approximated("rsqrt.approx.ftz.f", scaled);
+        let near = self.mul(scaled, guess);
+        let by_half = self.mul(guess, half);
+        let rest = self.fnma(near, near, scaled);
+        let root = self.fma(rest, by_half, near);
+        let smaller = self.mul(root, down);
+        let root = self.select(is_small, smaller, root);
+        let (is_zero, is_infinite) = (self.eq(x, zero), self.eq(x, infinity));
+        let is_itself = self.or_m(is_zero, is_infinite);
+        self.select(is_itself, x, root)
     }
 
     /// What a GPU has for a function of one float.
