@@ -29,7 +29,7 @@ use deckle_ir::schedule::{Grid, Item, Schedule, Share, Take, Threads, Walks};
 const RESIDENT: u32 = 1024;
 
 /// Functions with more values than this compute much with what they load.
-const LARGE: usize = 100;
+const LARGE: usize = 150;
 
 /// What a schedule for a GPU is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
