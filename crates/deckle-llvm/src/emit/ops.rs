@@ -59,7 +59,9 @@ impl Writer<'_> {
                 return self.op(format!("select {} {some}, {text} {unit}, {text} {x}", types::value(ty.mask())));
             }
             UnOp::Abs => "fabs",
-            UnOp::Sqrt if self.module.target == Target::Nvptx && ty == ScalarType::F32.into() => return self.sqrt(ty, x),
+            UnOp::Sqrt if self.module.target == Target::Nvptx && ty == ScalarType::F32.into() => {
+                return self.sqrt(ty, x);
+            }
             UnOp::Sqrt => "sqrt",
             UnOp::Floor => "floor",
             UnOp::Ceil => "ceil",
