@@ -63,8 +63,8 @@ pub(super) struct Run<'a, P: Port> {
     launched: Cell<usize>,
     seen: Cell<usize>,
     traffic: Cell<Traffic>,
-    /// When launches began that follow each other without a copy or a wait.
-    begun: RefCell<Option<P::Event>>,
+    /// Start and end of launches so far that follow each other without a copy or a wait.
+    timed: RefCell<Option<[P::Event; 2]>>,
     /// Start and end of such launches whose time has not been read yet.
     times: RefCell<Vec<[P::Event; 2]>>,
     /// An event some launches ago.
@@ -85,7 +85,7 @@ impl<'a, P: Port> Run<'a, P> {
             launched: Cell::new(0),
             seen: Cell::new(0),
             traffic: Cell::default(),
-            begun: RefCell::default(),
+            timed: RefCell::default(),
             times: RefCell::default(),
             mark: RefCell::default(),
             feeder: None,
@@ -171,7 +171,7 @@ impl<'a, P: Port> Run<'a, P> {
             return Ok(());
         }
         let mut word = [0; 8];
-        self.paused()?;
+        self.paused();
         self.unit().read(&[(&self.records, 8 * self.launched.get(), 8)], &mut word, self.interrupt())?;
         self.looked(word)
     }
@@ -183,7 +183,7 @@ impl<'a, P: Port> Run<'a, P> {
 
     fn upload(&self, mem: &Mem<P>, bytes: &[u8]) -> Result<(), Failure> {
         self.count(|t| (t.copies_in, t.bytes_in) = (t.copies_in + 1, t.bytes_in + bytes.len() as u64));
-        self.paused()?;
+        self.paused();
         self.unit().upload(Lane::Compute, mem, bytes, self.settings)
     }
 
@@ -191,7 +191,7 @@ impl<'a, P: Port> Run<'a, P> {
     fn fetched(&self, mem: &Mem<P>, buffer: Buffer) -> Result<Buffer, Failure> {
         if mem.known().is_none() {
             self.count(|t| (t.copies_out, t.bytes_out) = (t.copies_out + 1, t.bytes_out + mem.bytes() as u64));
-            self.paused()?;
+            self.paused();
         }
         mem.fetch_into(buffer, self.settings)
     }
@@ -201,13 +201,9 @@ impl<'a, P: Port> Run<'a, P> {
         mem.bring(|bytes| self.upload(mem, bytes))
     }
 
-    /// Ends the time of the launches so far, before a copy or a wait.
-    fn paused(&self) -> Result<(), Failure> {
-        if let Some(begun) = self.begun.take() {
-            let ended = self.unit().ask(self.unit().port.record(Lane::Compute))?;
-            self.times.borrow_mut().push([begun, ended]);
-        }
-        Ok(())
+    /// Lets the time of the next launch begin anew, after a copy or a wait.
+    fn paused(&self) {
+        self.times.borrow_mut().extend(self.timed.take());
     }
 
     /// Counts a launch. The host never runs far ahead of the device: a launch that finds the driver's queue full would block, and could not be interrupted.
@@ -315,12 +311,17 @@ impl<'a, P: Port> Run<'a, P> {
         }
         let written = function.buffers.iter().zip(passed).filter(|(b, _)| b.access == Access::Write);
         written.for_each(|(_, mem)| mem.forget());
-        if self.settings.measured && self.begun.borrow().is_none() {
-            *self.begun.borrow_mut() = Some(unit.ask(unit.port.record(Lane::Compute))?);
-        }
+        let record_event = || unit.ask(unit.port.record(Lane::Compute));
+        let begun = match self.timed.take() {
+            Some([begun, _]) => Some(begun),
+            None => self.settings.measured.then(record_event).transpose()?,
+        };
         let (records, record) = (self.records.block()?, self.launched.get());
         let launching = Launching { function, grid, buffers: &buffers, scalars, records, record };
         unit.ask(unit.port.launch(&self.on.code, &launching))?;
+        if let Some(begun) = begun {
+            self.timed.replace(Some([begun, record_event()?]));
+        }
         self.launched()
     }
 
@@ -332,7 +333,7 @@ impl<'a, P: Port> Run<'a, P> {
         let record = (&self.records, 8 * self.launched.get(), 8);
         let len = parts.iter().map(|(_, _, len)| len).sum::<usize>();
         let mut bytes = vec![0; 8 + len];
-        self.paused()?;
+        self.paused();
         self.unit().read(&[&[record], parts].concat(), &mut bytes, self.interrupt())?;
         self.count(|t| (t.copies_out, t.bytes_out) = (t.copies_out + 1, t.bytes_out + len as u64));
         let mut word = [0; 8];
