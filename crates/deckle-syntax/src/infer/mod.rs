@@ -200,18 +200,10 @@ impl Infer {
     /// Solves the demands, gives undetermined types their defaults, and leaves the rest to the callers.
     fn settle(&mut self, first: Ty, params: &[Ty], result: Ty) -> Scheme {
         self.solve(false);
-        let mut vars = Vec::new();
-        params.iter().for_each(|p| self.facts.types.free(*p, &mut vars));
+        let (vars, ..) = self.left_to_callers(params);
         self.default_types(first, &vars);
         self.solve(false);
-        let (open, stuck): (Vec<Demand>, Vec<Demand>) =
-            std::mem::take(&mut self.demands).into_iter().partition(|d| self.mentions(d, &vars));
-        // Types that a demand of the parameters determines (the type of a field, say) may remain open, too.
-        for d in &open {
-            for t in demand::types_of(&d.kind) {
-                self.facts.types.free(t, &mut vars);
-            }
-        }
+        let (vars, open, stuck) = self.left_to_callers(params);
         self.demands = stuck;
         self.solve(true);
         for (ty, span) in std::mem::take(&mut self.undetermined) {
@@ -233,6 +225,25 @@ impl Infer {
         }
         self.generalized.extend(vars.iter().copied());
         Scheme { vars, params: params.to_vec(), result, demands: open }
+    }
+
+    /// The types that callers determine, and the demands that they can then solve: the variables of the parameters, and what demands
+    /// of these determine, such as the type of a field, of an element of that field, and so on. The other demands come last.
+    fn left_to_callers(&self, params: &[Ty]) -> (Vec<Ty>, Vec<Demand>, Vec<Demand>) {
+        let mut vars = Vec::new();
+        params.iter().for_each(|p| self.facts.types.free(*p, &mut vars));
+        let (mut open, mut rest) = (Vec::new(), self.demands.clone());
+        loop {
+            let (more, others): (Vec<Demand>, Vec<Demand>) = rest.into_iter().partition(|d| self.mentions(d, &vars));
+            if more.is_empty() {
+                return (vars, open, others);
+            }
+            for t in more.iter().flat_map(|d| demand::types_of(&d.kind)) {
+                self.facts.types.free(t, &mut vars);
+            }
+            open.extend(more);
+            rest = others;
+        }
     }
 
     fn default_types(&mut self, first: Ty, keep: &[Ty]) {
