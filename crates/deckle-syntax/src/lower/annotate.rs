@@ -11,7 +11,7 @@ use deckle_ir::entity::{Path, SizeVar, Var};
 use deckle_ir::scalar::Scalar;
 use deckle_ir::size::{Atom, Size};
 use deckle_ir::types::{RecordType, Type};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -28,11 +28,15 @@ struct Written {
 #[derive(Clone, Default)]
 struct Around {
     /// Names bound by this type, or by an enclosing one.
-    names: HashMap<Rc<str>, Size>,
+    names: HashMap<Rc<str>, SizeVar>,
+    /// The number of dimensions around the type definition to which the names belong. Each of its values has sizes of its own.
+    outer: usize,
     /// Names of positions, outermost first; `None` for a dimension without a name.
     positions: Vec<Option<Rc<str>>>,
     /// The enclosing record, field by field, as a value in scope, and its type.
     fields: HashMap<Rc<str>, (Path, Type)>,
+    /// The fields of an enclosing record that is in an array: no name leads to their values.
+    unnamed: HashSet<Rc<str>>,
     /// The path of this part of the value, if it can be named.
     path: Option<Path>,
     /// Whether the names belong to a type definition rather than to the function.
@@ -182,7 +186,10 @@ impl FnLower<'_> {
                     let foreign = x.module != w.module || !Rc::ptr_eq(&x.args, &w.args);
                     let mut inner = around.clone();
                     if foreign {
-                        inner.names = HashMap::new();
+                        inner.names.clear();
+                        inner.fields.clear();
+                        inner.unnamed.clear();
+                        inner.outer = around.positions.len();
                         inner.foreign = true;
                     }
                     self.sized(&x, kind, &mut inner)
@@ -229,7 +236,7 @@ impl FnLower<'_> {
     ) -> Type {
         let Some(array) = kind.as_array().cloned() else { return self.unsized_type(kind, around) };
         let size = match sizes.first() {
-            Some(s) => self.size_expr(*s, module, around),
+            Some(s) => self.size(*s, module, around),
             None => self.new_family(around.positions.len() as u32),
         };
         around.positions.push(binder);
@@ -248,6 +255,9 @@ impl FnLower<'_> {
         let path = around.path.clone();
         let mut inner = around.clone();
         inner.foreign = true;
+        if path.is_none() && inner.fields.is_empty() {
+            inner.unnamed = fields.iter().map(|(n, _)| n.text.clone()).collect();
+        }
         if let Some(path) = &path {
             let parts = fields.iter().zip(&r.fields).enumerate();
             inner.fields = parts
@@ -273,54 +283,59 @@ impl FnLower<'_> {
         Atom::Var(s, (0..depth).rev().map(Size::pos).collect()).into()
     }
 
-    fn size_expr(&mut self, e: ExprId, module: usize, around: &mut Around) -> Size {
+    /// A written size. One that depends on what cannot be named, such as a field of a record in an array, is a variable of its own.
+    fn size(&mut self, e: ExprId, module: usize, around: &mut Around) -> Size {
+        let size = self.size_expr(e, module, around);
+        size.unwrap_or_else(|| self.new_family(around.positions.len() as u32))
+    }
+
+    fn size_expr(&mut self, e: ExprId, module: usize, around: &mut Around) -> Option<Size> {
         let ast = &self.cx.facts.modules[module].ast;
         match &ast[e].kind {
-            ExprKind::Int { value, .. } => Size::constant(*value as i128),
+            ExprKind::Int { value, .. } => Some(Size::constant(*value as i128)),
             ExprKind::Name(n) => self.size_name(n, around),
             ExprKind::Binary(op, a, b) => {
                 let (a, b) = (self.size_expr(*a, module, around), self.size_expr(*b, module, around));
+                let (a, b) = (a?, b?);
                 match op {
-                    BinOp::Add => a.add(&b),
-                    BinOp::Sub => a.sub(&b),
-                    BinOp::Mul => a.mul(&b),
-                    BinOp::Div => a.div(&b),
-                    _ => self.new_family(around.positions.len() as u32),
+                    BinOp::Add => Some(a.add(&b)),
+                    BinOp::Sub => Some(a.sub(&b)),
+                    BinOp::Mul => Some(a.mul(&b)),
+                    BinOp::Div => Some(a.div(&b)),
+                    _ => None,
                 }
             }
             ExprKind::Call { func, args } => {
-                let args: Vec<Size> = args.iter().map(|a| self.size_expr(a.value, module, around)).collect();
+                let args: Vec<Option<Size>> = args.iter().map(|a| self.size_expr(a.value, module, around)).collect();
                 match (&ast[*func].kind, args.as_slice()) {
-                    (ExprKind::Name(n), [a, b]) if &*n.text == "min" => a.lesser(b),
-                    (ExprKind::Name(n), [a, b]) if &*n.text == "max" => a.greater(b),
-                    _ => self.new_family(around.positions.len() as u32),
+                    (ExprKind::Name(n), [Some(a), Some(b)]) if &*n.text == "min" => Some(a.lesser(b)),
+                    (ExprKind::Name(n), [Some(a), Some(b)]) if &*n.text == "max" => Some(a.greater(b)),
+                    _ => None,
                 }
             }
-            ExprKind::Index { base, items } => match (self.size_path(*base, module, around), items.as_slice()) {
-                (Some((path, ty)), [IndexItem::At(i)]) => {
-                    if ty.as_array().is_none_or(|a| a.elem != Type::INT) {
-                        let span = ast[*base].span;
-                        let text =
-                            self.cx.facts.texts[module].get(span.lo as usize..span.hi as usize).unwrap_or("this");
-                        self.report_no_size(text, "a vector of `int`", span);
-                        return self.new_family(around.positions.len() as u32);
-                    }
-                    let i = self.size_expr(*i, module, around);
-                    Atom::Read(path, vec![i]).into()
-                }
-                _ => self.new_family(around.positions.len() as u32),
-            },
-            ExprKind::Field(..) => match self.size_path(e, module, around) {
-                Some((path, ty)) if ty == Type::INT => Size::value(path),
-                Some(_) => {
-                    let span = ast[e].span;
+            ExprKind::Index { base, items } => {
+                let [IndexItem::At(i)] = items.as_slice() else { return None };
+                let (path, ty) = self.size_path(*base, module, around)?;
+                if ty.as_array().is_none_or(|a| a.elem != Type::INT) {
+                    let span = ast[*base].span;
                     let text = self.cx.facts.texts[module].get(span.lo as usize..span.hi as usize).unwrap_or("this");
-                    self.report_no_size(text, "an `int`", span);
-                    self.new_family(around.positions.len() as u32)
+                    self.report_no_size(text, "a vector of `int`", span);
+                    return None;
                 }
-                None => self.new_family(around.positions.len() as u32),
-            },
-            _ => self.new_family(around.positions.len() as u32),
+                let i = self.size_expr(*i, module, around)?;
+                Some(Atom::Read(path, vec![i]).into())
+            }
+            ExprKind::Field(..) => {
+                let (path, ty) = self.size_path(e, module, around)?;
+                if ty == Type::INT {
+                    return Some(Size::value(path));
+                }
+                let span = ast[e].span;
+                let text = self.cx.facts.texts[module].get(span.lo as usize..span.hi as usize).unwrap_or("this");
+                self.report_no_size(text, "an `int`", span);
+                None
+            }
+            _ => None,
         }
     }
 
@@ -345,35 +360,41 @@ impl FnLower<'_> {
         }
     }
 
-    fn size_name(&mut self, name: &ast::Name, around: &mut Around) -> Size {
+    fn size_name(&mut self, name: &ast::Name, around: &mut Around) -> Option<Size> {
         let (name, span) = (&name.text, name.span);
         let depth = around.positions.len();
+        let at = |level: usize| Size::pos((depth - 1 - level) as u32);
         if let Some(level) = around.positions.iter().rposition(|p| p.as_ref() == Some(name)) {
-            return Size::pos((depth - 1 - level) as u32);
+            return Some(at(level));
         }
-        if let Some(size) = around.names.get(name) {
-            return size.clone();
+        let each = around.outer;
+        let family = move |s: SizeVar| Size::from(Atom::Var(s, (0..each).map(at).collect()));
+        if let Some(s) = around.names.get(name) {
+            return Some(family(*s));
+        }
+        if around.unnamed.contains(name) {
+            return None;
         }
         if let Some((path, ty)) = around.fields.get(name) {
             if *ty == Type::INT {
-                return Size::value(path.clone());
+                return Some(Size::value(path.clone()));
             }
             self.report_no_size(name, "an `int`", span);
-            return self.new_family(depth as u32);
+            return None;
         }
         match self.lookup(name).filter(|_| !around.foreign) {
-            Some(Binding::Size(s)) => return Size::var(*s),
-            Some(Binding::Var(v)) => return self.b.func().size_of(*v),
+            Some(Binding::Size(s)) => return Some(Size::var(*s)),
+            Some(Binding::Var(v)) => return Some(self.b.func().size_of(*v)),
             Some(Binding::Poison) | None => {}
         }
-        let s = self.b.new_size(0);
+        let s = self.b.new_size(each as u32);
         self.b.name_size(s, &**name);
         self.named.push((s, name.clone(), span));
-        around.names.insert(name.clone(), Size::var(s));
+        around.names.insert(name.clone(), s);
         if !around.foreign {
             self.scope.push((name.clone(), Binding::Size(s)));
         }
-        Size::var(s)
+        Some(family(s))
     }
 
     /// A constant of a scalar type.
@@ -382,25 +403,48 @@ impl FnLower<'_> {
     }
 }
 
-/// A written type whose new size variables, those from `first` on, are taken from the value's own type if possible.
+/// A written type whose new size variables, those from `first` on, are taken from the value's own type if possible: a variable
+/// of the whole type from a size that does not vary, and a variable for each position from the size at that position.
 fn solved(written: &Type, actual: &Type, first: SizeVar) -> Type {
     let mut sizes = Vec::new();
     actual.for_each_size(&mut |s, _| sizes.push(s.clone()));
     let mut sizes = sizes.into_iter();
-    let mut known: HashMap<SizeVar, Size> = HashMap::new();
+    // `None` where occurrences disagree.
+    let mut known: HashMap<SizeVar, Option<Size>> = HashMap::new();
     written.for_each_size(&mut |s, depth| {
         let Some(given) = sizes.next() else { return };
-        if let Some((v, [], extra)) = s.determines()
-            && v >= first
-            && !given.varies(depth)
-        {
-            known.entry(v).or_insert_with(|| given.sub(&Size::constant(extra)));
-        }
+        let told =
+            s.determines().filter(|(_, at, _)| is_each_position(at, depth) || at.is_empty() && !given.varies(depth));
+        let told = told.map(|(v, at, extra)| (v, at.is_empty(), given.sub(&Size::constant(extra))));
+        s.any_atom(&mut |a, _| {
+            if let Atom::Var(v, at) = a
+                && *v >= first
+            {
+                match &told {
+                    Some((w, _, size)) if v == w => {
+                        let old = known.entry(*v).or_insert_with(|| Some(size.clone()));
+                        if !at.is_empty() && old.as_ref() != Some(size) {
+                            *old = None;
+                        }
+                    }
+                    _ if at.is_empty() => {}
+                    _ => {
+                        known.insert(*v, None);
+                    }
+                }
+            }
+            false
+        });
     });
     written.map_sizes(&mut |s, _| {
         s.rewrite(&mut |a, _| match a {
-            Atom::Var(v, at) if at.is_empty() => known.get(v).cloned(),
+            Atom::Var(v, _) => known.get(v).cloned().flatten(),
             _ => None,
         })
     })
+}
+
+/// Whether these are the positions of all enclosing dimensions, outermost first.
+fn is_each_position(at: &[Size], depth: u32) -> bool {
+    depth > 0 && at.iter().cloned().eq((0..depth).rev().map(Size::pos))
 }
