@@ -13,6 +13,9 @@ use deckle_ir::fault::agrees;
 use deckle_ir::loops::{Gathers, Stores};
 use deckle_ir::value::Value;
 use deckle_lower::simplify::simplify;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
 
 /// The result of a run.
 pub type Run<T> = Result<T, Box<Diagnostic>>;
@@ -27,11 +30,38 @@ pub trait Backend: Sync {
         true
     }
 
-    /// Runs a function.
+    /// Compiles a function, for any number of runs.
     ///
     /// # Errors
-    /// Errors in the user's data.
-    fn run(&self, program: &Program, func: Func, args: &[Value]) -> Run<Value>;
+    /// What the backend cannot compile.
+    fn compile(&self, program: &Program, func: Func) -> Run<Compiled>;
+}
+
+/// A compiled function: its value for these arguments, or an error in the user's data.
+pub type Compiled = Box<dyn Fn(&[Value]) -> Run<Value>>;
+
+/// The functions of a program that have been compiled, by function and backend.
+#[derive(Default)]
+pub struct Prepared(RefCell<HashMap<(Func, &'static str), Rc<Run<Compiled>>>>);
+
+impl Prepared {
+    /// Runs a function on a backend, which compiles it once.
+    ///
+    /// # Errors
+    /// What the backend cannot compile, and errors in the user's data.
+    pub fn run(&self, backend: &dyn Backend, program: &Program, func: Func, args: &[Value]) -> Run<Value> {
+        let key = (func, backend.name());
+        let known = self.0.borrow().get(&key).cloned();
+        let compiled = known.unwrap_or_else(|| {
+            let compiled = Rc::new(backend.compile(program, func));
+            self.0.borrow_mut().insert(key, compiled.clone());
+            compiled
+        });
+        match &*compiled {
+            Ok(run) => run(args),
+            Err(error) => Err(error.clone()),
+        }
+    }
 }
 
 /// All backends that must agree with the interpreter.
@@ -39,10 +69,10 @@ pub const BACKENDS: &[&dyn Backend] = &[
     &CheckedSizes,
     &Simplified,
     &OneAtATime,
-    &Compiled { name: "native code on one thread", fuse: true, threads: 1, checked: false },
-    &Compiled { name: "native code on two threads", fuse: true, threads: 2, checked: false },
-    &Compiled { name: "native code without fusion", fuse: false, threads: 1, checked: false },
-    &Compiled { name: "native code on two threads, checked", fuse: true, threads: 2, checked: true },
+    &OnCores { name: "native code on one thread", fuse: true, threads: 1, checked: false },
+    &OnCores { name: "native code on two threads", fuse: true, threads: 2, checked: false },
+    &OnCores { name: "native code without fusion", fuse: false, threads: 1, checked: false },
+    &OnCores { name: "native code on two threads, checked", fuse: true, threads: 2, checked: true },
     &OnGrid { name: "the schedule for GPUs, simulated, many parts", parts: Some(5), wide: false },
     &OnGrid { name: "the schedule for GPUs, simulated, a warp for a point", parts: None, wide: true },
 ];
@@ -67,8 +97,9 @@ impl Backend for CheckedSizes {
         "the interpreter with sizes checked"
     }
 
-    fn run(&self, program: &Program, func: Func, args: &[Value]) -> Run<Value> {
-        deckle_interp::run(program, func, args, &options(true)).map(|o| o.value)
+    fn compile(&self, program: &Program, func: Func) -> Run<Compiled> {
+        let program = program.clone();
+        Ok(Box::new(move |args| deckle_interp::run(&program, func, args, &options(true)).map(|o| o.value)))
     }
 }
 
@@ -85,8 +116,9 @@ impl Backend for Simplified {
         false
     }
 
-    fn run(&self, program: &Program, func: Func, args: &[Value]) -> Run<Value> {
-        deckle_interp::run(&simplify(program), func, args, &options(true)).map(|o| o.value)
+    fn compile(&self, program: &Program, func: Func) -> Run<Compiled> {
+        let simplified = simplify(program);
+        Ok(Box::new(move |args| deckle_interp::run(&simplified, func, args, &options(true)).map(|o| o.value)))
     }
 }
 
@@ -103,33 +135,35 @@ impl Backend for OneAtATime {
         false
     }
 
-    fn run(&self, program: &Program, func: Func, args: &[Value]) -> Run<Value> {
+    fn compile(&self, program: &Program, func: Func) -> Run<Compiled> {
         let kept = match deckle_analysis::stream::materialize(program) {
             Some((kept, _)) => kept,
             None => program.clone(),
         };
-        let args = args.iter().cloned().map(Argument::Value).collect();
-        match deckle_interp::run_streaming(&kept, func, args, None, &options(false))? {
-            Streamed::Done(value) => Ok(value),
-            other => Err(Box::new(Diagnostic::nowhere(Code::Internal, format!("it gets stuck: {other:?}")))),
-        }
+        Ok(Box::new(move |args| {
+            let args = args.iter().cloned().map(Argument::Value).collect();
+            match deckle_interp::run_streaming(&kept, func, args, None, &options(false))? {
+                Streamed::Done(value) => Ok(value),
+                other => Err(Box::new(Diagnostic::nowhere(Code::Internal, format!("it gets stuck: {other:?}")))),
+            }
+        }))
     }
 }
 
 /// Native code. Files with different float rounding agree within [`close`].
-struct Compiled {
+struct OnCores {
     name: &'static str,
     fuse: bool,
     threads: usize,
     checked: bool,
 }
 
-impl Backend for Compiled {
+impl Backend for OnCores {
     fn name(&self) -> &'static str {
         self.name
     }
 
-    fn run(&self, program: &Program, func: Func, args: &[Value]) -> Run<Value> {
+    fn compile(&self, program: &Program, func: Func) -> Run<Compiled> {
         let given = if self.threads > 1 { deckle_engine::Options::ALL } else { 0 };
         // With both settings, on any machine.
         let gathers = Some(if self.threads > 1 { Gathers::Emulated } else { Gathers::Native });
@@ -137,7 +171,7 @@ impl Backend for Compiled {
         let chunks = if self.threads > 1 { deckle_engine::Chunks::Always } else { deckle_engine::Chunks::Needed };
         // Small arrays in many blocks, and rows of a few elements that all threads share.
         let cuts = if self.threads > 1 { Cuts::small() } else { Cuts::default() };
-        let (fuse, checked) = (self.fuse, self.checked);
+        let (fuse, checked, threads) = (self.fuse, self.checked, self.threads);
         // LLVM takes nearly all of the time: one backend uses the full pipeline of users, the others test the code that Deckle generates.
         let effort = if fuse && self.threads == 1 { Effort::Full } else { Effort::None };
         let options = deckle_engine::Options {
@@ -153,22 +187,24 @@ impl Backend for Compiled {
             simplify: true,
         };
         let native = deckle_engine::Native::compile(program, func, options)?;
-        let settings = if checked { deckle_engine::Settings::checked } else { deckle_engine::Settings::new };
-        let mut settings = settings(self.threads, Some(4 << 30));
-        let result = native.run(args, &settings)?;
-        if self.threads > 1 {
-            // Chunks of any size give the same bits. Checked code is slow: one size is sufficient there.
-            let sizes: &[i64] = if checked { &[7] } else { &[1, 2, 7, 64] };
-            for &chunk in sizes {
-                settings.chunk = Some(chunk);
-                let other = native.run(args, &settings)?;
-                if !same_bits(&result, &other) {
-                    let message = format!("in chunks of {chunk} it gives {other:?}, else {result:?}");
-                    return Err(Box::new(Diagnostic::nowhere(Code::Internal, message)));
+        Ok(Box::new(move |args| {
+            let settings = if checked { deckle_engine::Settings::checked } else { deckle_engine::Settings::new };
+            let mut settings = settings(threads, Some(4 << 30));
+            let result = native.run(args, &settings)?;
+            if threads > 1 {
+                // Chunks of any size give the same bits. Checked code is slow: one size is sufficient there.
+                let sizes: &[i64] = if checked { &[7] } else { &[1, 2, 7, 64] };
+                for &chunk in sizes {
+                    settings.chunk = Some(chunk);
+                    let other = native.run(args, &settings)?;
+                    if !same_bits(&result, &other) {
+                        let message = format!("in chunks of {chunk} it gives {other:?}, else {result:?}");
+                        return Err(Box::new(Diagnostic::nowhere(Code::Internal, message)));
+                    }
                 }
             }
-        }
-        Ok(result)
+            Ok(result)
+        }))
     }
 }
 
@@ -185,20 +221,22 @@ impl Backend for OnGrid {
         self.name
     }
 
-    fn run(&self, program: &Program, func: Func, args: &[Value]) -> Run<Value> {
+    fn compile(&self, program: &Program, func: Func) -> Run<Compiled> {
         let given = deckle_engine::Options::ALL;
         let cuts = deckle_engine::Cuts::simulated();
         let options = deckle_engine::Options { fuse: self.wide, given, cuts, ..deckle_engine::Options::default() };
         let layout = deckle_engine::Layout { threads: 64, parts: self.parts, wide: Some(self.wide) };
         let simulated = deckle_engine::Simulated::compile(program, func, options, layout)?;
-        let settings = deckle_engine::Settings::new(1, Some(4 << 30));
-        let result = simulated.run(args, &settings)?;
-        let other = simulated.run_in(deckle_engine::Order::Shuffled(args.len() as u64), args, &settings)?;
-        if !same_bits(&result, &other) {
-            let message = format!("with blocks in another order it gives {other:?}, else {result:?}");
-            return Err(Box::new(Diagnostic::nowhere(Code::Internal, message)));
-        }
-        Ok(result)
+        Ok(Box::new(move |args| {
+            let settings = deckle_engine::Settings::new(1, Some(4 << 30));
+            let result = simulated.run(args, &settings)?;
+            let other = simulated.run_in(deckle_engine::Order::Shuffled(args.len() as u64), args, &settings)?;
+            if !same_bits(&result, &other) {
+                let message = format!("with blocks in another order it gives {other:?}, else {result:?}");
+                return Err(Box::new(Diagnostic::nowhere(Code::Internal, message)));
+            }
+            Ok(result)
+        }))
     }
 }
 

@@ -1,6 +1,6 @@
 //! A test file as a program: compiled once, checked once, and used by each of its commands.
 
-use crate::backend::{self, BACKENDS, Run};
+use crate::backend::{self, BACKENDS, Prepared, Run};
 use crate::command::{Call, Command};
 use deckle_analysis::cost::predict;
 use deckle_analysis::explain::explain;
@@ -23,6 +23,7 @@ use std::path::Path;
 pub struct Program {
     sources: SourceMap,
     compiled: Result<Compiled, Vec<Diagnostic>>,
+    prepared: Prepared,
 }
 
 /// The output of a command, or why the file is not a valid test.
@@ -40,7 +41,7 @@ impl Program {
         };
         let mut sources = SourceMap::new();
         let compiled = deckle_syntax::compile(&mut sources, &name, text.as_bytes().to_vec(), &mut load);
-        Program { sources, compiled }
+        Program { sources, compiled, prepared: Prepared::default() }
     }
 
     /// The program, if it could be compiled.
@@ -86,12 +87,12 @@ impl Program {
                 if !faults.is_empty() {
                     return Ok(self.render(&faults));
                 }
-                let (func, outcome) = execute(compiled, call)?;
+                let (func, outcome) = execute(compiled, call, &self.prepared)?;
                 let ty = compiled.program.funcs[func.index()].result_type();
                 Ok(outcome.map_or_else(|d| self.render(&[*d]), |o| show(ty, &o.value, *full)))
             }
             Command::Cost(call) => {
-                let (_, outcome) = execute(compiled, call)?;
+                let (_, outcome) = execute(compiled, call, &self.prepared)?;
                 Ok(outcome.map_or_else(|d| self.render(&[*d]), |o| cost(&o)))
             }
             Command::Check => match stream::check(&compiled.program, &self.sources, None) {
@@ -214,7 +215,7 @@ fn cost(outcome: &Outcome) -> String {
 }
 
 /// Runs a function on the reference and on every backend, which must agree.
-fn execute(compiled: &Compiled, call: &Call) -> Result<(Func, Run<Outcome>), String> {
+fn execute(compiled: &Compiled, call: &Call, prepared: &Prepared) -> Result<(Func, Run<Outcome>), String> {
     let func = choose(compiled, call.entry.as_deref())?;
     let function = &compiled.program.funcs[func.index()];
     let args = bind(function, &call.arguments)?;
@@ -225,7 +226,7 @@ fn execute(compiled: &Compiled, call: &Call) -> Result<(Func, Run<Outcome>), Str
         Err(_) => backend::reference(&simplify(&compiled.program), func, &args).map(|o| o.value),
     };
     for b in BACKENDS {
-        let other = b.run(&compiled.program, func, &args);
+        let other = prepared.run(*b, &compiled.program, func, &args);
         if !backend::agree(&value, &other, b.is_exact().then_some(&simplified)) {
             let shown = |run: &Run<Value>| match run {
                 Ok(value) => show(function.result_type(), value, false),
