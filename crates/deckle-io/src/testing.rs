@@ -33,7 +33,7 @@ pub fn record(fields: &[(&str, Type)]) -> Type {
     Type::Record(Arc::new(RecordType { name: "r".into(), fields }))
 }
 
-/// The record of `examples/lib/sparse.dk`.
+/// The record of `off` and `rows`.
 pub fn csr(elem: Type) -> Type {
     record(&[("off", vector(int())), ("rows", vector(vector(tuple(&[int(), elem]))))])
 }

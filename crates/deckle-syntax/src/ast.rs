@@ -69,17 +69,53 @@ pub struct Name {
     pub span: Span,
 }
 
-/// `import "path" as alias` or `import "path" (names)`.
+/// `import "path" as alias`, `import "path" (names)`, or the same with the name of a library module: `import sparse`.
 #[derive(Clone, Debug)]
 pub struct Import {
-    /// The path as written.
-    pub path: String,
+    /// What is imported.
+    pub origin: Origin,
     /// The name by which the module is accessed.
     pub alias: Option<Name>,
     /// The names brought into scope; `None` without a list.
     pub names: Option<Vec<Name>>,
     /// The whole import.
     pub span: Span,
+}
+
+/// Where an imported module comes from. It prints as it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// A file, by its path as written.
+    File(String),
+    /// A module of the library that comes with Deckle.
+    Library(Rc<str>),
+}
+
+impl Origin {
+    /// The name of the module if the import gives it no other.
+    pub fn stem(&self) -> &str {
+        match self {
+            Origin::File(path) => path.rsplit('/').next().unwrap_or_default().trim_end_matches(".dk"),
+            Origin::Library(name) => name,
+        }
+    }
+
+    /// The path or the name, without quotes.
+    pub fn name(&self) -> &str {
+        match self {
+            Origin::File(path) => path,
+            Origin::Library(name) => name,
+        }
+    }
+}
+
+impl std::fmt::Display for Origin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Origin::File(path) => write!(f, "{path:?}"),
+            Origin::Library(name) => f.write_str(name),
+        }
+    }
 }
 
 /// `type name[params] = body`.

@@ -2,12 +2,13 @@
 //!
 //! Four steps, each in its own folder: `lex` and `parse` build a tree, `infer` resolves names and types and reports every error
 //! at once, `lower` builds array IR, one function for each combination of types at which a function is used.
-//! `builtins` is the table of built-in functions.
+//! `builtins` is the table of built-in functions, `library` the modules that come with Deckle.
 
 pub mod ast;
 pub mod builtins;
 mod infer;
 mod lex;
+pub mod library;
 mod lower;
 mod modules;
 mod parse;

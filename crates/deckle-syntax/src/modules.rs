@@ -2,7 +2,7 @@
 
 use crate::ast;
 use crate::infer::env::{DefId, Module, TypeDefId, unknown};
-use crate::{decode, parse};
+use crate::{decode, library, parse};
 use deckle_diag::{Code, Diagnostic, FileId, SourceMap, Span};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -89,15 +89,24 @@ impl<'a, 'b> Load<'a, 'b> {
             self.diags.push(fail(format!("a program may have {MAX_FILES} files at most")));
             return None;
         }
-        let (name, bytes) = match (self.loader)(from, &import.path) {
-            Ok(found) => found,
-            Err(why) => {
-                let why = why.strip_prefix(&format!("cannot read `{}`: ", import.path)).unwrap_or(&why);
-                let d = fail(format!("cannot read `{}`: {why}", import.path))
-                    .note(format!("the path is relative to `{from}`"));
-                self.diags.push(d);
-                return None;
-            }
+        let (name, bytes) = match &import.origin {
+            ast::Origin::File(path) => match (self.loader)(from, path) {
+                Ok(found) => found,
+                Err(why) => {
+                    let why = why.strip_prefix(&format!("cannot read `{path}`: ")).unwrap_or(&why);
+                    let d =
+                        fail(format!("cannot read `{path}`: {why}")).note(format!("the path is relative to `{from}`"));
+                    self.diags.push(d);
+                    return None;
+                }
+            },
+            ast::Origin::Library(module) => match library::text(module) {
+                Some(text) => (library::file_name(module), text.as_bytes().to_vec()),
+                None => {
+                    self.diags.push(no_such_module(module, import.span));
+                    return None;
+                }
+            },
         };
         if self.unreadable.contains(&name) {
             return None;
@@ -130,7 +139,7 @@ impl<'a, 'b> Load<'a, 'b> {
                     import.span,
                     "needs another name",
                 );
-                self.diags.push(d.help(format!("give it one: `import \"{}\" as m`", import.path)));
+                self.diags.push(d.help(format!("give it one: `import {} as m`", import.origin)));
             }
             if let Some(old) = module.modules.insert(alias.clone(), target)
                 && old != target
@@ -141,7 +150,7 @@ impl<'a, 'b> Load<'a, 'b> {
                     import.span,
                     "again here",
                 );
-                self.diags.push(d.help(format!("give one another name: `import \"{}\" as m`", import.path)));
+                self.diags.push(d.help(format!("give one another name: `import {} as m`", import.origin)));
             }
             return;
         };
@@ -156,7 +165,7 @@ impl<'a, 'b> Load<'a, 'b> {
                 let known = found.funcs.keys().chain(found.types.keys()).map(|k| &**k);
                 self.diags.push(
                     unknown("function or type", &name.text, name.span, known)
-                        .note(format!("looked for in `{}`", import.path)),
+                        .note(format!("looked for in `{}`", import.origin.name())),
                 );
             }
             module.funcs.extend(func.map(|f| (name.text.clone(), f)));
@@ -200,8 +209,14 @@ impl<'a, 'b> Load<'a, 'b> {
 
 /// The name by which an import is accessed.
 fn alias(import: &ast::Import) -> Rc<str> {
-    let stem = import.path.rsplit('/').next().unwrap_or("").trim_end_matches(".dk");
-    import.alias.as_ref().map_or(stem.into(), |a| a.text.clone())
+    import.alias.as_ref().map_or(import.origin.stem().into(), |a| a.text.clone())
+}
+
+fn no_such_module(name: &str, span: Span) -> Diagnostic {
+    let d = unknown("library module", name, span, library::names());
+    let d = d
+        .note(format!("the library has {}", library::names().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ")));
+    d.help(format!("a file is imported by its path in quotes: `import \"{name}.dk\"`"))
 }
 
 /// Whether a text is a valid name.

@@ -2,11 +2,9 @@
 
 use super::command::COMMANDS;
 use super::help::{KEYWORDS, OPERATORS, signature};
-use super::item::{Bring, Item, Kind};
+use super::item::{Bring, Item, Kind, module};
 use super::scan::{Kind as TokenKind, is_word_part, is_word_start, scan};
 use super::session::{Kept, Session};
-use deckle_diag::FileId;
-use deckle_engine::source;
 use deckle_io::text::type_name;
 use deckle_ir::types::Type;
 use deckle_syntax::builtins::{self, CONSTANTS, mathematics};
@@ -63,10 +61,9 @@ impl Names {
             Kind::Import { bring: Bring::Names(names), .. } => {
                 self.words.extend(names.iter().map(|n| Choice::new(n, n)));
             }
-            Kind::Import { path, bring: Bring::Module(alias) } => {
+            Kind::Import { origin, bring: Bring::Module(alias) } => {
                 self.words.push(Choice::new(alias, item.part.text()));
-                let Ok(Ok(text)) = source::contents(path).map(String::from_utf8) else { return };
-                let (module, _) = deckle_syntax::parse(FileId(0), &text);
+                let Some(module) = module(origin) else { return };
                 let types = module.type_defs.iter().map(|t| &t.name.text);
                 let all = module.defs.iter().map(|d| &d.name.text).chain(types);
                 self.members.extend(all.map(|n| (alias.clone(), Choice::new(n, &**n))));

@@ -36,7 +36,7 @@ pub const OPERATORS: &[(&str, &str, &str)] = &[
 pub const KEYWORDS: &[(&str, &str)] = &[
     ("def", "def NAME(PARAMETERS) = EXPR: a function"),
     ("type", "type NAME = TYPE: a type, or a record { x: T, y: U }"),
-    ("import", "import \"FILE.dk\" [as NAME | (NAMES)]: the definitions of a file"),
+    ("import", "import \"FILE.dk\" [as NAME | (NAMES)]: the definitions of a file; import NAME: of the library"),
     ("as", "import \"FILE.dk\" as NAME"),
     ("let", "let PATTERN = EXPR in EXPR; without `in`, a name for the session"),
     ("in", "let PATTERN = EXPR in EXPR, or a generator [ EXPR : PATTERN in EXPR ]"),

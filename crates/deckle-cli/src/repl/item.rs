@@ -3,7 +3,8 @@
 use super::unit::{Failure, Unit};
 use deckle_diag::{FileId, Span};
 use deckle_engine::source;
-use deckle_syntax::ast;
+use deckle_syntax::ast::{self, Origin};
+use deckle_syntax::library;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -56,8 +57,8 @@ pub enum Kind {
     Def(String),
     Type(String),
     Import {
-        /// Relative to the working directory.
-        path: PathBuf,
+        /// Its path is relative to the working directory.
+        origin: Origin,
         bring: Bring,
     },
 }
@@ -106,13 +107,12 @@ impl Item {
     pub fn write(&self, unit: &mut Unit) {
         match &self.kind {
             Kind::Def(_) | Kind::Type(_) => unit.copy(&self.part),
-            Kind::Import { path, bring } => {
-                let path = path.display().to_string().replace('\\', "\\\\").replace('"', "\\\"");
+            Kind::Import { origin, bring } => {
                 let brought = match bring {
                     Bring::Module(name) => format!("as {name}"),
                     Bring::Names(names) => format!("({})", names.join(", ")),
                 };
-                unit.stand_for(&self.part, &format!("import \"{path}\" {brought}"));
+                unit.stand_for(&self.part, &format!("import {origin} {brought}"));
             }
         }
         unit.glue("\n");
@@ -137,13 +137,27 @@ pub fn parse(source: &Rc<Source>, file: Option<&Path>) -> Result<Vec<Item>, Fail
     Ok(items.into_iter().map(|i| i.1).collect())
 }
 
+/// The definitions of an imported module, if it can be read.
+pub fn module(origin: &Origin) -> Option<ast::Module> {
+    let text = match origin {
+        Origin::File(path) => String::from_utf8(source::contents(Path::new(path)).ok()?).ok()?,
+        Origin::Library(name) => library::text(name)?.to_string(),
+    };
+    Some(deckle_syntax::parse(FileId(0), &text).0)
+}
+
 fn import(import: &ast::Import, file: Option<&Path>) -> Kind {
-    let path = source::resolve(file.unwrap_or(Path::new("")), Path::new(&import.path));
-    let stem = import.path.rsplit('/').next().unwrap_or_default().trim_end_matches(".dk");
+    let origin = match &import.origin {
+        Origin::File(path) => {
+            let path = source::resolve(file.unwrap_or(Path::new("")), Path::new(path));
+            Origin::File(path.display().to_string())
+        }
+        Origin::Library(name) => Origin::Library(name.clone()),
+    };
     let bring = match (&import.names, &import.alias) {
         (Some(names), _) => Bring::Names(names.iter().map(|n| n.text.to_string()).collect()),
         (None, Some(alias)) => Bring::Module(alias.text.to_string()),
-        (None, None) => Bring::Module(stem.to_string()),
+        (None, None) => Bring::Module(import.origin.stem().to_string()),
     };
-    Kind::Import { path, bring }
+    Kind::Import { origin, bring }
 }

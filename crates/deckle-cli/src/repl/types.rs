@@ -3,9 +3,8 @@
 //! A record is written with the name of its definition, which is searched for among the definitions of the session and
 //! in the modules that it imports. The arguments of a parametrised record are derived from its fields.
 
-use super::item::{Bring, Item, Kind};
+use super::item::{Bring, Item, Kind, module};
 use deckle_diag::FileId;
-use deckle_engine::source;
 use deckle_io::text::scalar_name;
 use deckle_ir::types::{RecordType, Type};
 use deckle_syntax::ast::{Module, TypeDef, TypeKind};
@@ -29,9 +28,8 @@ impl Known {
                         types.push((name.clone(), module, def));
                     }
                 }
-                Kind::Import { path, bring } => {
-                    let Ok(Ok(text)) = source::contents(path).map(String::from_utf8) else { continue };
-                    let (module, _) = deckle_syntax::parse(FileId(0), &text);
+                Kind::Import { origin, bring } => {
+                    let Some(module) = module(origin) else { continue };
                     for def in &module.type_defs {
                         let name = match bring {
                             Bring::Module(alias) => format!("{alias}.{}", def.name.text),

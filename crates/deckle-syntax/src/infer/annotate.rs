@@ -304,7 +304,9 @@ impl Infer {
                     if !here.ast.broken.iter().any(|b| b.text == m.text) {
                         let mut d = unknown("module", &m.text, m.span, here.modules.keys().map(|k| &**k));
                         if d.helps.is_empty() {
-                            d = d.help(format!("import it first: `import \"{}.dk\"`", m.text));
+                            let library = crate::library::text(&m.text).is_some();
+                            let origin = if library { m.text.to_string() } else { format!("\"{}.dk\"", m.text) };
+                            d = d.help(format!("import it first: `import {origin}`"));
                         }
                         self.diags.push(d);
                     }

@@ -47,7 +47,7 @@ impl Dump<'_> {
     }
 
     fn import(&mut self, import: &Import) {
-        self.put(format_args!("(import {:?}", import.path));
+        self.put(format_args!("(import {}", import.origin));
         if let Some(alias) = &import.alias {
             self.put(format_args!(" as {}", alias.text));
         }

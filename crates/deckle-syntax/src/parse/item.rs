@@ -3,7 +3,7 @@
 use deckle_diag::{Code, Diagnostic};
 
 use super::{Fail, Parsed, Parser};
-use crate::ast::{Def, Import, Param, TypeDef, TypeId};
+use crate::ast::{Def, Import, Origin, Param, TypeDef, TypeId};
 use crate::lex::Tok;
 
 impl Parser<'_> {
@@ -38,12 +38,18 @@ impl Parser<'_> {
     fn import(&mut self) -> Parsed<()> {
         let lo = self.span();
         self.bump();
-        let Tok::Str(id) = self.tok() else {
-            return Err(self.unexpected("the path of a file in quotes, as in `import \"lib/sparse\" as sparse`"));
+        let origin = match self.tok() {
+            Tok::Str(id) => {
+                self.bump();
+                Origin::File(String::from_utf8_lossy(&self.lexed.strings[id.0 as usize]).into_owned())
+            }
+            Tok::Ident => Origin::Library(self.name("the name of a library module")?.text),
+            _ => {
+                let what = "a library module, as in `import sparse`, or the path of a file in quotes, as in `import \"lib/shapes.dk\"`";
+                return Err(self.unexpected(what));
+            }
         };
-        self.bump();
-        let path = String::from_utf8_lossy(&self.lexed.strings[id.0 as usize]).into_owned();
-        let mut import = Import { path, alias: None, names: None, span: lo };
+        let mut import = Import { origin, alias: None, names: None, span: lo };
         if self.eat(Tok::As) {
             import.alias = Some(self.name("the name by which the module is called here")?);
         } else if self.at(Tok::ParenL) {
@@ -198,12 +204,12 @@ mod tests {
 
     #[test]
     fn a_file_is_a_list_of_items() {
-        let text = "import \"a/b\" as c\nimport \"d\" (e, f,)\nimport \"g\"\n\
+        let text = "import \"a/b\" as c\nimport \"d\" (e, f,)\nimport \"g\"\nimport h\nimport h as i\nimport h (j)\n\
                     type t[a, b] = { x: [a], y: {b}, }\n\
                     type u = [i -> [(u32, m.f[real]); off[i + 1] - off[i]]; n, 3]\n\
                     def f((a, _): (int, ()), b) : {real} = b def g() = 1";
         assert_eq!(dump(text), {
-            "(import \"a/b\" as c)\n(import \"d\" (e f))\n(import \"g\")\n\
+            "(import \"a/b\" as c)\n(import \"d\" (e f))\n(import \"g\")\n(import h)\n(import h as i)\n(import h (j))\n\
              (type t[a b] {x:[a] y:{b}})\n\
              (type u [i -> [(u32 m.f[real]); (- (index off (+ i 1)) (index off i))]; n 3])\n\
              (def f ((tuple a _):(int ()) b) :{real} b)\n(def g () 1)\n"
