@@ -10,6 +10,7 @@ macro_rules! entity {
 
         impl $name {
             /// Its place in the arena.
+            #[inline]
             pub fn index(self) -> usize {
                 self.0 as usize
             }

@@ -164,6 +164,7 @@ impl Scalar {
     }
 
     /// Its value, if it is an integer.
+    #[inline]
     pub fn as_int(self) -> Option<i128> {
         Some(match self {
             Scalar::I8(v) => v as i128,
@@ -231,6 +232,7 @@ impl Scalar {
     }
 
     /// Its bits: those of an integer extended by its sign, a truth value as 0 or 1.
+    #[inline]
     pub fn bits(self) -> u64 {
         match self {
             Scalar::F32(v) => v.to_bits() as u64,
@@ -241,6 +243,7 @@ impl Scalar {
     }
 
     /// The value of a type with these low bits.
+    #[inline]
     pub fn from_bits(ty: ScalarType, bits: u64) -> Scalar {
         match ty {
             T::Bool => Scalar::Bool(bits & 1 != 0),

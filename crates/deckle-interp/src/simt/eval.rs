@@ -2,6 +2,7 @@
 
 use super::SimError;
 use super::memory::Memory;
+use super::quick;
 use super::touched::Use;
 use super::warp::Warp;
 use deckle_ir::array::{BinOp, UnOp};
@@ -11,6 +12,9 @@ use deckle_ir::scalar_eval;
 
 /// Computes a value in the active threads.
 pub(super) fn define(w: &mut Warp<'_>, v: Val, expr: &Expr, memory: &mut Memory<'_>) -> Result<(), SimError> {
+    if quick::define(w, v, expr) {
+        return Ok(());
+    }
     match *expr {
         Expr::Shuffle(how, of, by) => return shuffle(w, v, how, of, by),
         Expr::Ballot(of) => return ballot(w, v, of),

@@ -19,6 +19,7 @@ mod eval;
 mod flat;
 mod memory;
 mod order;
+mod quick;
 #[cfg(test)]
 mod tests;
 mod touched;

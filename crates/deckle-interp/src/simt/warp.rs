@@ -107,6 +107,15 @@ impl<'a> Warp<'a> {
         self.bits[slot] = s.bits();
     }
 
+    /// Sets a scalar in the active threads, from the bits of other scalars.
+    pub(super) fn set_bits<const N: usize>(&mut self, v: Val, of: [Val; N], f: impl Fn([u64; N]) -> u64) {
+        let (to, from) = (self.starts[v.index()], of.map(|u| self.starts[u.index()]));
+        for t in self.active() {
+            let t = t as usize;
+            self.bits[to + t] = f(from.map(|start| self.bits[start + t]));
+        }
+    }
+
     pub(super) fn int(&self, v: Val, thread: u32, lane: u16) -> i128 {
         self.get(v, thread, lane).as_int().unwrap_or(0)
     }

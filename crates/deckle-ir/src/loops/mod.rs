@@ -69,6 +69,7 @@ macro_rules! handle {
     ($name:ident, $prefix:literal) => {
         impl $name {
             /// Its place in the arena.
+            #[inline]
             pub fn index(self) -> usize {
                 self.0 as usize
             }
