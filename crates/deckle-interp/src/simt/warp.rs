@@ -117,11 +117,20 @@ impl<'a> Warp<'a> {
     }
 
     pub(super) fn int(&self, v: Val, thread: u32, lane: u16) -> i128 {
-        self.get(v, thread, lane).as_int().unwrap_or(0)
+        let ty = self.function.vals[v.index()];
+        match (ty.scalar, ty.lanes) {
+            // Nearly all indices.
+            (ScalarType::I64, 1) => i128::from(self.bits[self.starts[v.index()] + thread as usize] as i64),
+            _ => self.get(v, thread, lane).as_int().unwrap_or(0),
+        }
     }
 
     pub(super) fn holds(&self, v: Val, thread: u32, lane: u16) -> bool {
-        self.get(v, thread, lane).as_bool().unwrap_or(false)
+        let ty = self.function.vals[v.index()];
+        match (ty.scalar, ty.lanes) {
+            (ScalarType::Bool, 1) => self.bits[self.starts[v.index()] + thread as usize] & 1 == 1,
+            _ => self.get(v, thread, lane).as_bool().unwrap_or(false),
+        }
     }
 
     /// The active threads for which something is so.
@@ -184,13 +193,11 @@ impl<'a> Warp<'a> {
     }
 
     fn copy(&mut self, pairs: &[(Val, Val)]) {
+        let mut all: Vec<(Val, u16, Scalar)> = Vec::new();
         for t in self.active() {
-            let all: Vec<(Val, u16, Scalar)> = pairs
-                .iter()
-                .flat_map(|&(to, from)| (0..self.lanes(to)).map(move |lane| (to, from, lane)))
-                .map(|(to, from, lane)| (to, lane, self.get(from, t, lane)))
-                .collect();
-            for (to, lane, s) in all {
+            let lanes = pairs.iter().flat_map(|&(to, from)| (0..self.lanes(to)).map(move |lane| (to, from, lane)));
+            all.extend(lanes.map(|(to, from, lane)| (to, lane, self.get(from, t, lane))));
+            for (to, lane, s) in all.drain(..) {
                 self.set(to, t, lane, s);
             }
         }
