@@ -171,6 +171,8 @@ mod exp;
 pub mod flat;
 mod host;
 pub mod io;
+#[doc(hidden)]
+pub mod kernel;
 mod maths;
 mod seq;
 mod stream;
@@ -206,7 +208,7 @@ pub mod prelude {
     };
 }
 
-/// The support code of `derive(Elt)`.
+/// The support code of `derive(Elt)` and `#[kernel]`.
 #[doc(hidden)]
 pub mod __private {
     pub use crate::exp::{ErasedExp, record};

@@ -1,0 +1,217 @@
+//! Control flow of kernels: the variables that branches and loops assign are their results and their state.
+//!
+//! `if c { x = 1.0 }` becomes `(x, ()) = branch(c, || { x = lit(1.0); (x, ()) }, || (x, ()))`. The twin has no other control flow: the attribute rewrites
+//! `return`, `break` and `continue` to conditions before.
+//!
+//! A condition that is a constant selects its branch while tracing, and a loop of a few rounds of known number is unrolled: so a kernel that is called with a
+//! constant is specialised, and arrays that such a loop indexes stay in registers.
+
+use crate::elt::{Elt, Int};
+use crate::exp::Exp;
+use crate::trace::{Raw, apply, apply_if, apply_loop, constant_of};
+use deckle_ir::array::{BinOp, Op};
+use deckle_ir::scalar::{Scalar, ScalarType};
+use std::cell::Cell;
+
+use super::arithmetic::{apply2, convert};
+
+/// Variables that are assigned together: `(Exp<A>, (Exp<B>, ()))`.
+#[diagnostic::on_unimplemented(
+    message = "a kernel cannot assign this variable in a branch or loop",
+    label = "`{Self}` is no scalar, tuple, struct or array: a slice is a parameter and stays what it is"
+)]
+pub trait Vars: Copy {
+    #[doc(hidden)]
+    #[allow(private_interfaces)]
+    fn list(self, raws: &mut Vec<Raw>);
+    #[doc(hidden)]
+    #[allow(private_interfaces)]
+    fn read(raws: &mut dyn Iterator<Item = Raw>) -> Option<Self>;
+}
+
+#[allow(private_interfaces)]
+impl Vars for () {
+    fn list(self, _: &mut Vec<Raw>) {}
+    fn read(_: &mut dyn Iterator<Item = Raw>) -> Option<()> {
+        Some(())
+    }
+}
+
+#[allow(private_interfaces)]
+impl<T: Elt, R: Vars> Vars for (Exp<T>, R) {
+    fn list(self, raws: &mut Vec<Raw>) {
+        raws.push(self.0.raw_elt());
+        self.1.list(raws);
+    }
+    fn read(raws: &mut dyn Iterator<Item = Raw>) -> Option<Self> {
+        Some((Exp::from_raw_elt(raws.next()?), R::read(raws)?))
+    }
+}
+
+/// One value of the language: the variable itself, a tuple of several, and something if there are none.
+#[track_caller]
+fn pack<S: Vars>(state: S) -> Raw {
+    let mut raws = Vec::new();
+    state.list(&mut raws);
+    match raws[..] {
+        [] => apply(Op::Const(Scalar::Bool(true)), &[]),
+        [one] => one,
+        _ => apply(Op::Tuple, &raws),
+    }
+}
+
+/// The variables of a value, of which `like` has the number.
+#[track_caller]
+fn unpack<S: Vars>(raw: Raw, like: S) -> S {
+    let mut raws = Vec::new();
+    like.list(&mut raws);
+    let n = raws.len();
+    let mut parts = (0..n as u32).map(|k| if n == 1 { raw } else { apply(Op::Proj(k), &[raw]) });
+    S::read(&mut parts).unwrap_or(like)
+}
+
+/// `if`, whose branches return the variables that either assigns.
+#[track_caller]
+pub fn branch<S: Vars>(cond: Exp<bool>, yes: impl FnOnce() -> S, no: impl FnOnce() -> S) -> S {
+    match constant_of(cond.raw_elt()).and_then(Scalar::as_bool) {
+        Some(true) => return yes(),
+        Some(false) => return no(),
+        None => {}
+    }
+    let like = Cell::new(None);
+    let both = apply_if(
+        cond.raw_elt(),
+        || {
+            let made = yes();
+            like.set(Some(made));
+            pack(made)
+        },
+        || pack(no()),
+    );
+    match like.get() {
+        Some(like) => unpack(both, like),
+        // After a fault the branches are not run, and the program is an error.
+        None => S::read(&mut std::iter::repeat(both)).unwrap_or_else(|| unreachable!("an endless list ends")),
+    }
+}
+
+/// `while`: the state before, the condition, a round.
+#[track_caller]
+pub fn repeated<S: Vars>(start: S, test: impl FnOnce(S) -> Exp<bool>, round: impl FnOnce(S) -> S) -> S {
+    let end =
+        apply_loop(None, pack(start), |s| Some(test(unpack(s, start)).raw_elt()), |_, s| pack(round(unpack(s, start))));
+    unpack(end, start)
+}
+
+/// The values of a `for`: `first`, `first + step`, and so on, `count` of them.
+#[derive(Clone, Copy, Debug)]
+pub struct Steps<T> {
+    first: Raw,
+    step: Raw,
+    count: Raw,
+    of: std::marker::PhantomData<T>,
+}
+
+#[track_caller]
+fn int(n: i64) -> Raw {
+    apply(Op::Const(Scalar::I64(n)), &[])
+}
+
+#[track_caller]
+fn on(op: BinOp, a: Raw, b: Raw) -> Raw {
+    match (op, constant_of(a).and_then(Scalar::as_int), constant_of(b).and_then(Scalar::as_int)) {
+        (BinOp::Add | BinOp::Sub, _, Some(0)) | (BinOp::Mul, _, Some(1)) => a,
+        (BinOp::Add, Some(0), _) | (BinOp::Mul, Some(1), _) => b,
+        _ => apply2(op, a, b),
+    }
+}
+
+#[track_caller]
+fn steps<T: Int>(a: Exp<T>, b: Exp<T>, included: i64) -> Steps<T> {
+    let wide = |x: Exp<T>| if T::TYPE == ScalarType::I64 { x.raw_elt() } else { convert(x.raw_elt(), ScalarType::I64) };
+    let (first, end) = (wide(a), wide(b));
+    let count = on(BinOp::Add, on(BinOp::Sub, end, first), int(included));
+    Steps { first, step: int(1), count, of: std::marker::PhantomData }
+}
+
+/// `a..b`
+#[track_caller]
+pub fn range<T: Int>(a: Exp<T>, b: Exp<T>) -> Steps<T> {
+    steps(a, b, 0)
+}
+
+/// `a..=b`
+#[track_caller]
+pub fn range_inclusive<T: Int>(a: Exp<T>, b: Exp<T>) -> Steps<T> {
+    steps(a, b, 1)
+}
+
+impl<T: Int> Steps<T> {
+    /// The value of round `k`.
+    #[track_caller]
+    pub fn at(self, k: Exp<i64>) -> Exp<T> {
+        let wide = on(BinOp::Add, self.first, on(BinOp::Mul, k.raw_elt(), self.step));
+        Exp::from_raw_elt(if T::TYPE == ScalarType::I64 { wide } else { convert(wide, T::TYPE) })
+    }
+
+    /// Whether there is a round `k`.
+    #[track_caller]
+    pub fn has(self, k: Exp<i64>) -> Exp<bool> {
+        Exp::from_raw_elt(apply2(BinOp::Lt, k.raw_elt(), self.count))
+    }
+
+    /// `.rev()`
+    #[track_caller]
+    pub fn rev(self) -> Steps<T> {
+        let last = on(BinOp::Mul, on(BinOp::Sub, self.count, int(1)), self.step);
+        Steps { first: on(BinOp::Add, self.first, last), step: on(BinOp::Sub, int(0), self.step), ..self }
+    }
+
+    /// `.step_by(n)`
+    #[track_caller]
+    pub fn step_by(self, n: Exp<usize>) -> Steps<T> {
+        let n = n.raw_elt();
+        let rounded = on(BinOp::Add, apply2(BinOp::Max, self.count, int(0)), on(BinOp::Sub, n, int(1)));
+        Steps { step: on(BinOp::Mul, self.step, n), count: on(BinOp::Div, rounded, n), ..self }
+    }
+}
+
+/// The most rounds, of all loops around each other, that are unrolled.
+const UNROLLED: i128 = 32;
+
+thread_local! {
+    /// The rounds of the loops that are being unrolled.
+    static AROUND: Cell<i128> = const { Cell::new(1) };
+}
+
+/// Ends with the loop that is unrolled, even if tracing is given up inside.
+struct Unrolling {
+    around: i128,
+}
+
+impl Drop for Unrolling {
+    fn drop(&mut self) {
+        AROUND.set(self.around);
+    }
+}
+
+/// `for` without `break` and `return`.
+#[track_caller]
+pub fn counted<T: Int, S: Vars>(steps: Steps<T>, start: S, round: impl Fn(Exp<T>, S) -> S) -> S {
+    let around = AROUND.get();
+    if let Some(n) = constant_of(steps.count).and_then(Scalar::as_int).filter(|n| n * around <= UNROLLED) {
+        let _inside = Unrolling { around };
+        AROUND.set(around * n.max(1));
+        return (0..n as i64).fold(start, |s, k| round(steps.at(super::lit(k)), s));
+    }
+    let end = apply_loop(
+        Some(steps.count),
+        pack(start),
+        |_| None,
+        |k, s| {
+            let k = Exp::from_raw_elt(k.unwrap_or_else(|| int(0)));
+            pack(round(steps.at(k), unpack(s, start)))
+        },
+    );
+    unpack(end, start)
+}
