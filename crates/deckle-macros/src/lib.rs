@@ -1,6 +1,7 @@
-//! `#[derive(Elt)]`, which makes a struct of elements an element of Deckle's arrays. Use it through the crate `deckle`.
+//! `#[derive(Elt)]`, which makes a struct of elements an element of Deckle's arrays, and `#[kernel]`, which makes a function one of the language. Use them through the crate `deckle`.
 
 mod elt;
+mod kernel;
 
 use proc_macro::TokenStream;
 
@@ -16,4 +17,10 @@ use proc_macro::TokenStream;
 pub fn derive_elt(input: TokenStream) -> TokenStream {
     let input = syn::parse_macro_input!(input as syn::DeriveInput);
     elt::derive(&input).unwrap_or_else(|e| e.to_compile_error()).into()
+}
+
+/// Makes an ordinary function a function of the language, too: `f::kernel`, for operators on arrays.
+#[proc_macro_attribute]
+pub fn kernel(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    kernel::expand(arguments.into(), item.into()).into()
 }

@@ -171,12 +171,12 @@ mod exp;
 pub mod flat;
 mod host;
 pub mod io;
-#[doc(hidden)]
-pub mod kernel;
 mod maths;
 mod seq;
 mod stream;
 mod trace;
+#[doc(hidden)]
+pub mod twin;
 
 pub use arr::{
     Above, Arr, Below, D1, D2, D3, Edge, Extent, Rank, array, constant_array, fill, generate, generate2, generate3,
@@ -187,7 +187,7 @@ pub use bundle::{Becomes, Bundle, IntoBundle, Tup, Tupled, tup};
 pub use compile::{Builds, Compiled, compile};
 pub use control::{choose, loop_while, repeat, select};
 pub use deckle_engine::Progress;
-pub use deckle_macros::Elt;
+pub use deckle_macros::{Elt, kernel};
 pub use elt::{Elt, Float, Handle, Int, IntoExp, IntoHandle, Item, Num, Scalars};
 pub use error::{Error, Fault};
 pub use exp::{Bits, Exp, Pack, Unpack, constant, pack};
@@ -203,7 +203,7 @@ pub mod prelude {
         Above, Arr, Array, Below, Compiled, Cpu, D1, D2, D3, Edge, Elt, Error, Exp, Fault, Float, Gpu, Int, Interp,
         Num, Pack, Progress, Ragged, Rank, Resident, Seq, Tup, Unpack, array, choose, columns, compile, constant,
         constant_array, count, count_to, feed, feed_blocks, feed_results, fill, from_file, generate, generate2,
-        generate3, iota, loop_while, only_if, pack, produce, range, range_by, range_inclusive, repeat, select,
+        generate3, iota, kernel, loop_while, only_if, pack, produce, range, range_by, range_inclusive, repeat, select,
         sequence, tup,
     };
 }

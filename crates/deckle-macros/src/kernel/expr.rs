@@ -1,0 +1,386 @@
+//! Expressions: operators, literals, places, structs, arrays and indexing. Calls are in `calls.rs`.
+
+use super::ir::{Code, Stmt, Var};
+use super::lower::Lower;
+use super::pattern::member;
+use super::{refuse, types};
+use proc_macro2::{Span, TokenStream};
+use quote::{format_ident, quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{BinOp, Expr, Lit, UnOp};
+
+/// The function of an operator of two operands.
+fn operator(op: &BinOp) -> Option<&'static str> {
+    Some(match op {
+        BinOp::Add(_) => "add",
+        BinOp::Sub(_) => "sub",
+        BinOp::Mul(_) => "mul",
+        BinOp::Div(_) => "div",
+        BinOp::Rem(_) => "rem",
+        BinOp::BitXor(_) => "bitxor",
+        BinOp::BitAnd(_) => "bitand",
+        BinOp::BitOr(_) => "bitor",
+        BinOp::Shl(_) => "shl",
+        BinOp::Shr(_) => "shr",
+        BinOp::Eq(_) => "eq",
+        BinOp::Lt(_) => "lt",
+        BinOp::Le(_) => "le",
+        BinOp::Ne(_) => "ne",
+        BinOp::Ge(_) => "ge",
+        BinOp::Gt(_) => "gt",
+        _ => return None,
+    })
+}
+
+/// The function of a compound assignment.
+pub fn compound(op: &BinOp) -> Option<&'static str> {
+    Some(match op {
+        BinOp::AddAssign(_) => "add",
+        BinOp::SubAssign(_) => "sub",
+        BinOp::MulAssign(_) => "mul",
+        BinOp::DivAssign(_) => "div",
+        BinOp::RemAssign(_) => "rem",
+        BinOp::BitXorAssign(_) => "bitxor",
+        BinOp::BitAndAssign(_) => "bitand",
+        BinOp::BitOrAssign(_) => "bitor",
+        BinOp::ShlAssign(_) => "shl",
+        BinOp::ShrAssign(_) => "shr",
+        _ => return None,
+    })
+}
+
+/// What can be assigned: a variable, or a part of one.
+struct Place {
+    var: Var,
+    path: Vec<Step>,
+}
+
+enum Step {
+    Field(TokenStream, String, Span),
+    Element(Code, Span),
+}
+
+/// Without parentheses and references, which mean nothing for values.
+pub fn plain(e: &Expr) -> &Expr {
+    match e {
+        Expr::Paren(p) => plain(&p.expr),
+        Expr::Group(g) => plain(&g.expr),
+        Expr::Reference(r) if r.mutability.is_none() => plain(&r.expr),
+        Expr::Unary(u) if matches!(u.op, UnOp::Deref(_)) => plain(&u.expr),
+        e => e,
+    }
+}
+
+impl Lower<'_> {
+    /// The value of an expression; statements in it are translated before.
+    pub fn value(&mut self, e: &Expr) -> Code {
+        let span = e.span();
+        match e {
+            Expr::Lit(l) => self.literal(&l.lit, false),
+            Expr::Paren(_) | Expr::Group(_) => self.value(plain(e)),
+            Expr::Path(p) => self.path(p),
+            Expr::Unary(u) => self.unary(u),
+            Expr::Binary(b) => self.binary(b),
+            Expr::Cast(c) => self.cast(c),
+            Expr::Field(f) => {
+                let whole = self.value(&f.base);
+                let (member, name) = member(&f.member);
+                Code::of(quote_spanned! { span => __k::field(#whole, #name, |__s| __s #member) }, [&whole])
+            }
+            Expr::Index(i) => self.index(i),
+            Expr::Tuple(t) if (2..=8).contains(&t.elems.len()) => {
+                let parts = self.operands(&t.elems.iter().collect::<Vec<_>>());
+                let make = format_ident!("tuple{}", parts.len());
+                Code::of(quote_spanned! { span => __k::#make(#(#parts),*) }, &parts)
+            }
+            Expr::Array(a) => {
+                let parts = self.operands(&a.elems.iter().collect::<Vec<_>>());
+                Code::of(quote_spanned! { span => __k::array([#(#parts),*]) }, &parts)
+            }
+            Expr::Repeat(r) => {
+                let (x, n) = (self.value(&r.expr), &r.len);
+                Code::of(quote_spanned! { span => __k::filled::<_, { #n }>(#x) }, [&x])
+            }
+            Expr::Struct(s) => self.construct(s),
+            Expr::Reference(r) => match &r.mutability {
+                None => self.value(&r.expr),
+                Some(m) => self.refuse(m.span, refuse::MUTABLE),
+            },
+            Expr::Call(c) => self.call(c),
+            Expr::MethodCall(m) => self.method(m),
+            Expr::Macro(m) => self.macro_call(&m.mac),
+            Expr::If(_) | Expr::Match(_) | Expr::Loop(_) => self.through_variable(e),
+            Expr::Block(b) if b.label.is_none() => self.through_variable(e),
+            Expr::Return(_) | Expr::Break(_) | Expr::Continue(_) => self.through_variable(e),
+            other => self.refuse(refuse::token(other), refuse::expression(other)),
+        }
+    }
+
+    fn through_variable(&mut self, e: &Expr) -> Code {
+        let var = self.later(e.span());
+        self.assign_to(e, Some(var));
+        self.read(var)
+    }
+
+    /// The values of operands, evaluated in order.
+    pub fn operands(&mut self, exprs: &[&Expr]) -> Vec<Code> {
+        let mut done: Vec<Code> = Vec::new();
+        for e in exprs {
+            let before = self.mark();
+            let value = self.value(e);
+            if self.mark() > before {
+                let mut at = before;
+                for code in done.iter_mut().filter(|c| !c.is_constant) {
+                    let var = self.names.fresh("t", e.span());
+                    let kept = std::mem::replace(code, self.read(var));
+                    // A variable of the translation is not assigned twice, so it may be read again.
+                    self.insert(at, Stmt::Let(var, None, Some(kept)));
+                    at += 1;
+                }
+            }
+            done.push(value);
+        }
+        done
+    }
+
+    pub fn literal(&mut self, lit: &Lit, is_negative: bool) -> Code {
+        let sign = if is_negative { quote! { - } } else { quote! {} };
+        match lit {
+            Lit::Int(_) | Lit::Float(_) => Code::constant(quote_spanned! { lit.span() => __k::lit(#sign #lit) }),
+            Lit::Bool(_) | Lit::Byte(_) => Code::constant(quote_spanned! { lit.span() => __k::lit(#lit) }),
+            Lit::Char(_) => self.refuse(lit.span(), refuse::CHAR),
+            other => self.refuse(other.span(), refuse::STRING),
+        }
+    }
+
+    fn path(&mut self, p: &syn::ExprPath) -> Code {
+        if let Some(name) = p.path.get_ident()
+            && let Some(var) = self.lookup(name)
+        {
+            let mut code = self.read(var);
+            // Errors in the use of a variable are reported where it is used.
+            let mut ident = self.names.ident(var).clone();
+            ident.set_span(name.span());
+            code.tokens = quote! { #ident };
+            return code;
+        }
+        if let Some(why) = refuse::known_path(&p.path) {
+            return self.refuse(p.span(), why);
+        }
+        Code::constant(quote_spanned! { p.span() => __k::lit(#p) })
+    }
+
+    /// Whether an expression names a constant.
+    fn constant<'e>(&self, e: &'e Expr) -> Option<&'e syn::ExprPath> {
+        match plain(e) {
+            Expr::Path(p) if p.path.get_ident().is_none_or(|name| self.lookup(name).is_none()) => Some(p),
+            _ => None,
+        }
+    }
+
+    fn unary(&mut self, u: &syn::ExprUnary) -> Code {
+        match (&u.op, plain(&u.expr)) {
+            (UnOp::Deref(_), _) => self.value(&u.expr),
+            (UnOp::Neg(_), Expr::Lit(l)) => self.literal(&l.lit, true),
+            (op, _) => {
+                let x = self.value(&u.expr);
+                let name = if matches!(op, UnOp::Neg(_)) { quote! { neg } } else { quote! { not } };
+                Code::of(quote_spanned! { op.span() => __k::#name(#x) }, [&x])
+            }
+        }
+    }
+
+    fn binary(&mut self, b: &syn::ExprBinary) -> Code {
+        let span = b.op.span();
+        if matches!(b.op, BinOp::And(_) | BinOp::Or(_)) {
+            return self.lazy(b);
+        }
+        let Some(name) = operator(&b.op) else {
+            return self.refuse(span, refuse::ASSIGNMENT_VALUE);
+        };
+        let sides = self.operands(&[&b.left, &b.right]);
+        let (x, y) = (&sides[0], &sides[1]);
+        let name = format_ident!("{name}");
+        Code::of(quote_spanned! { span => __k::#name(#x, #y) }, &sides)
+    }
+
+    /// `&&` and `||`, whose second operand may not be evaluated.
+    fn lazy(&mut self, b: &syn::ExprBinary) -> Code {
+        let span = b.op.span();
+        let is_and = matches!(b.op, BinOp::And(_));
+        let first = self.value(&b.left);
+        let (stmts, second) = self.inside(|this| this.value(&b.right));
+        if stmts.is_empty() {
+            let name = if is_and { quote! { and } } else { quote! { or } };
+            return Code::of(quote_spanned! { span => __k::#name(#first, move || #second) }, [&first, &second]);
+        }
+        let var = self.later(span);
+        let mut more = stmts;
+        more.push(Stmt::Set(var, second));
+        let known = Stmt::Set(var, Code::constant(if is_and { quote! { __k::lit(false) } } else { quote! { __k::lit(true) } }));
+        let (yes, no) = if is_and { (more, vec![known]) } else { (vec![known], more) };
+        self.push(Stmt::If(first, yes, no));
+        self.read(var)
+    }
+
+    fn cast(&mut self, c: &syn::ExprCast) -> Code {
+        let ty = types::host(&c.ty, &mut self.errors);
+        let span = c.as_token.span;
+        // A literal without a type has that of its cast, if that is an integer.
+        let (inner, is_negative) = match plain(&c.expr) {
+            Expr::Unary(u) if matches!(u.op, UnOp::Neg(_)) => (plain(&u.expr), true),
+            e => (e, false),
+        };
+        if let Expr::Lit(syn::ExprLit { lit: Lit::Int(n), .. }) = inner
+            && n.suffix().is_empty()
+            && types::is_integer(&c.ty)
+        {
+            let sign = if is_negative { quote! { - } } else { quote! {} };
+            return Code::constant(quote_spanned! { n.span() => __k::lit::<#ty>(#sign #n) });
+        }
+        let x = self.value(&c.expr);
+        Code::of(quote_spanned! { span => __k::cast::<_, #ty>(#x) }, [&x])
+    }
+
+    fn index(&mut self, e: &syn::ExprIndex) -> Code {
+        let span = e.span();
+        if let Expr::Range(r) = plain(&e.index) {
+            return self.refuse(r.span(), refuse::SLICING);
+        }
+        if let Some(table) = self.constant(&e.expr) {
+            let i = self.value(&e.index);
+            return Code::of(quote_spanned! { span => __k::in_table(&#table, #i) }, [&i]);
+        }
+        let both = self.operands(&[&e.expr, &e.index]);
+        let (xs, i) = (&both[0], &both[1]);
+        Code::of(quote_spanned! { span => __k::at(#xs, #i) }, &both)
+    }
+
+    fn construct(&mut self, s: &syn::ExprStruct) -> Code {
+        let span = s.path.span();
+        let values = self.operands(&s.fields.iter().map(|f| &f.expr).collect::<Vec<_>>());
+        let members: Vec<_> = s.fields.iter().map(|f| &f.member).collect();
+        let names: Vec<String> = s.fields.iter().map(|f| member(&f.member).1).collect();
+        let params: Vec<_> = (0..values.len()).map(|k| format_ident!("__f{k}", span = span)).collect();
+        let list = values.iter().rev().fold(quote! { () }, |rest, x| quote! { (#x, #rest) });
+        let pattern = params.iter().rev().fold(quote! { () }, |rest, x| quote! { (#x, #rest) });
+        let path = &s.path;
+        if let Some(base) = &s.rest {
+            let base = self.value(base);
+            let tokens = quote_spanned! { span =>
+                __k::update(#list, &[#(#names),*], #base, |#pattern, __base| #path { #(#members: #params,)* ..__base })
+            };
+            return Code::of(tokens, values.iter().chain([&base]));
+        }
+        let tokens = quote_spanned! { span =>
+            __k::construct(#list, &[#(#names),*], |#pattern| #path { #(#members: #params),* })
+        };
+        Code::of(tokens, &values)
+    }
+
+    /// `place = value`
+    pub fn assignment(&mut self, left: &Expr, right: &Expr) {
+        match plain(left) {
+            Expr::Tuple(t) => self.destructure(&t.elems, right, false),
+            Expr::Array(a) => self.destructure(&a.elems, right, true),
+            Expr::Infer(_) => {
+                let value = self.value(right);
+                self.push(Stmt::Do(value));
+            }
+            left => {
+                // Rust evaluates the value before the indices of the place.
+                let value = self.value(right);
+                let Some(place) = self.place(left) else { return };
+                self.store(&place, value);
+            }
+        }
+    }
+
+    fn destructure(&mut self, elems: &syn::punctuated::Punctuated<Expr, syn::Token![,]>, right: &Expr, of_array: bool) {
+        let whole = self.value(right);
+        let whole = self.temporary(whole, right.span());
+        for (k, left) in elems.iter().enumerate() {
+            if matches!(left, Expr::Infer(_)) {
+                continue;
+            }
+            let (at, name) = (syn::Index::from(k), k.to_string());
+            let member = if of_array { quote! { [#at] } } else { quote! { .#at } };
+            let from = self.read(whole);
+            let part = Code::of(quote_spanned! { left.span() => __k::field(#from, #name, |__s| __s #member) }, [&from]);
+            let Some(place) = self.place(left) else { continue };
+            self.store(&place, part);
+        }
+    }
+
+    /// `place += value`
+    pub fn compound(&mut self, b: &syn::ExprBinary) {
+        let Some(name) = compound(&b.op) else { return };
+        let value = self.value(&b.right);
+        let value = if value.is_constant { value } else { Code::clone(&{ let t = self.temporary(value, b.right.span()); self.read(t) }) };
+        let Some(place) = self.place(&b.left) else { return };
+        let now = self.load(&place, place.path.len());
+        let name = format_ident!("{name}");
+        let next = Code::of(quote_spanned! { b.op.span() => __k::#name(#now, #value) }, [&now, &value]);
+        self.store(&place, next);
+    }
+
+    fn place(&mut self, e: &Expr) -> Option<Place> {
+        match plain(e) {
+            Expr::Path(p) => match p.path.get_ident().and_then(|name| self.lookup(name)) {
+                Some(var) => Some(Place { var, path: Vec::new() }),
+                None => {
+                    self.refuse(p.span(), refuse::STATIC);
+                    None
+                }
+            },
+            Expr::Field(f) => {
+                let mut place = self.place(&f.base)?;
+                let (member, name) = member(&f.member);
+                place.path.push(Step::Field(member, name, f.span()));
+                Some(place)
+            }
+            Expr::Index(i) => {
+                let mut place = self.place(&i.expr)?;
+                let at = self.value(&i.index);
+                let at = if at.is_constant { at } else { let t = self.temporary(at, i.index.span()); self.read(t) };
+                place.path.push(Step::Element(at, i.span()));
+                Some(place)
+            }
+            other => {
+                self.refuse(other.span(), refuse::PLACE);
+                None
+            }
+        }
+    }
+
+    /// The value of the first steps of a place.
+    fn load(&self, place: &Place, steps: usize) -> Code {
+        let mut value = self.read(place.var);
+        for step in &place.path[..steps] {
+            value = match step {
+                Step::Field(member, name, span) => {
+                    Code::of(quote_spanned! { *span => __k::field(#value, #name, |__s| __s #member) }, [&value])
+                }
+                Step::Element(i, span) => Code::of(quote_spanned! { *span => __k::at(#value, #i) }, [&value, i]),
+            };
+        }
+        value
+    }
+
+    fn store(&mut self, place: &Place, value: Code) {
+        let mut value = value;
+        for k in (0..place.path.len()).rev() {
+            let whole = self.load(place, k);
+            value = match &place.path[k] {
+                Step::Field(member, name, span) => Code::of(
+                    quote_spanned! { *span => __k::with_field(#whole, #name, |__s| __s #member, #value) },
+                    [&whole, &value],
+                ),
+                Step::Element(i, span) => {
+                    Code::of(quote_spanned! { *span => __k::with_element(#whole, #i, #value) }, [&whole, i, &value])
+                }
+            };
+        }
+        self.push(Stmt::Set(place.var, value));
+    }
+}
