@@ -2,6 +2,7 @@
 
 mod elt;
 mod kernel;
+mod variants;
 
 use proc_macro::TokenStream;
 
@@ -12,7 +13,7 @@ use proc_macro::TokenStream;
 /// - `Body::exp(pos, mass)`, an `Exp<Body>` constructed from its fields;
 /// - the trait `BodyExp`, with the visibility of the struct, whose methods are the fields of an `Exp<Body>`: `b.mass()`.
 ///
-/// The struct must be `Copy`, and have named fields, each of which is an element.
+/// The struct must be `Copy`, and have named fields, each of which is an element. An enum without data is an element, too: the number of its variant.
 #[proc_macro_derive(Elt)]
 pub fn derive_elt(input: TokenStream) -> TokenStream {
     let input = syn::parse_macro_input!(input as syn::DeriveInput);

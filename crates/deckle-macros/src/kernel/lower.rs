@@ -392,12 +392,14 @@ impl<'a> Lower<'a> {
             self.refuse(l.span(), refuse::WHILE_LET);
             return;
         }
+        let errors = self.errors.len();
         let (before, test) = self.inside(|this| this.value(&e.cond));
-        if assigned(&before).is_empty() && exits(&before).is_empty() && before.is_empty() {
+        if assigned(&before).is_empty() && exits(&before).is_empty() {
             let (cx, body) = self.looping(e.label.as_ref(), None, |this| this.block(&e.body, None));
             return self.add_loop(&cx, (before, Some(test)), body, Vec::new());
         }
-        // A condition with statements is evaluated in the loop, which it may leave.
+        // A condition that assigns or exits is evaluated in the loop, which it may leave.
+        self.errors.truncate(errors);
         let (cx, body) = self.looping(e.label.as_ref(), None, |this| {
             let test = this.value(&e.cond);
             let (no, ()) = this.inside(|this| {

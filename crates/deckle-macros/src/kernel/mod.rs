@@ -194,7 +194,6 @@ fn assemble(
         #[allow(warnings, clippy::all)]
         impl #name {
             /// The function in the language.
-            #[track_caller]
             #vis fn kernel #generic (#(#idents: #open),*) -> #result #condition {
                 #[allow(unused_imports)]
                 use ::deckle::twin::Position as _;
@@ -203,7 +202,6 @@ fn assemble(
             }
 
             #[doc(hidden)]
-            #[track_caller]
             #vis fn __kernel #generic (#(#idents: #exact),*) -> #result #condition {
                 use ::deckle::twin as __k;
                 #body

@@ -79,7 +79,7 @@ impl Lower<'_> {
     pub fn test(&mut self, pat: &Pat, whole: Var) -> Option<Code> {
         let value = self.read(whole);
         let span = pat.span();
-        let equals = |x: TokenStream| Some(Code::of(quote_spanned! { span => __k::eq(#value, #x) }, [&value]));
+        let equals = |x: TokenStream| Some(Code::of(quote_spanned! { span => __k::is(#value, #x) }, [&value]));
         match pat {
             Pat::Wild(_) | Pat::Rest(_) => None,
             Pat::Ident(p) => match &p.subpat {

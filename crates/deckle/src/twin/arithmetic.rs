@@ -112,6 +112,12 @@ pub fn eq<T: Elt + PartialEq>(a: Exp<T>, b: Exp<T>) -> Exp<bool> {
     Exp::from_raw_elt(equal(&T::ty(), a.raw_elt(), b.raw_elt()))
 }
 
+/// Whether a value is that of a pattern.
+#[track_caller]
+pub fn is<T: Elt>(a: Exp<T>, b: Exp<T>) -> Exp<bool> {
+    Exp::from_raw_elt(equal(&T::ty(), a.raw_elt(), b.raw_elt()))
+}
+
 /// `a != b`
 #[track_caller]
 pub fn ne<T: Elt + PartialEq>(a: Exp<T>, b: Exp<T>) -> Exp<bool> {

@@ -165,6 +165,32 @@ tuples! {
     tuple8(A a, B b, C c, D d, E e, F f, G g, H h);
 }
 
+/// An enum without data that derives `Elt`.
+pub trait Variants: Elt {
+    /// The number of its last variant.
+    const LAST: u8;
+    /// The number of a variant.
+    fn number(self) -> u8;
+    /// The variant with a number.
+    fn variant(number: u8) -> Self;
+}
+
+/// A variant as a constant of the program.
+pub fn variant<T: Variants>(x: T) -> Exp<T> {
+    Exp::from_raw_elt(x.number().lift().raw_elt())
+}
+
+/// The variant with a number, if there is one.
+pub fn variant_of<T: Variants>(number: u8) -> Option<T> {
+    (number <= T::LAST).then(|| T::variant(number))
+}
+
+/// The variants with the numbers that `read` returns for indices below `n`, if all are variants.
+pub fn variants<T: Variants>(read: impl Fn(usize) -> u8, n: usize) -> Option<impl Fn(usize) -> T> {
+    let valid = (0..n).all(|k| read(k) <= T::LAST);
+    valid.then_some(move |k: usize| T::variant(read(k)))
+}
+
 /// An argument of type `usize`: also an `Exp<i64>`, which is how the language writes positions.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a position: the kernel takes a `usize` here",
