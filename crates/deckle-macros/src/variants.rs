@@ -13,10 +13,14 @@ use syn::{DataEnum, DeriveInput, Error, Fields, Result};
 /// The items that the derive adds to an enum.
 pub fn derive(input: &DeriveInput, data: &DataEnum) -> Result<TokenStream> {
     if !input.generics.params.is_empty() {
-        return Err(Error::new(input.generics.span(), "a generic enum is not an element: an element is one type of the language"));
+        return Err(Error::new(
+            input.generics.span(),
+            "a generic enum is not an element: an element is one type of the language",
+        ));
     }
     if let Some(v) = data.variants.iter().find(|v| !matches!(v.fields, Fields::Unit)) {
-        let message = "an enum with data is not an element: elements have one layout; use a struct with a tag, or a tuple";
+        let message =
+            "an enum with data is not an element: elements have one layout; use a struct with a tag, or a tuple";
         return Err(Error::new(v.fields.span(), message));
     }
     if data.variants.is_empty() || data.variants.len() > 256 {

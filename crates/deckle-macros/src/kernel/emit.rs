@@ -21,6 +21,13 @@ pub fn emit(stmts: &[Stmt], last: &Vars, names: &Names) -> TokenStream {
     Emit { names, read }.block(stmts, last)
 }
 
+/// Whether any expression reads a variable.
+pub fn is_read(var: Var, stmts: &[Stmt]) -> bool {
+    let mut all = Vars::new();
+    reads(stmts, &mut all);
+    all.contains(&var)
+}
+
 /// All variables that any expression reads.
 fn reads(stmts: &[Stmt], all: &mut Vars) {
     for stmt in stmts {

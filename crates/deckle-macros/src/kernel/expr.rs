@@ -133,7 +133,6 @@ impl Lower<'_> {
                 for code in done.iter_mut().filter(|c| !c.is_constant) {
                     let var = self.names.fresh("t", e.span());
                     let kept = std::mem::replace(code, self.read(var));
-                    // A variable of the translation is not assigned twice, so it may be read again.
                     self.insert(at, Stmt::Let(var, None, Some(kept)));
                     at += 1;
                 }
@@ -144,7 +143,11 @@ impl Lower<'_> {
     }
 
     pub fn literal(&mut self, lit: &Lit, is_negative: bool) -> Code {
-        let sign = if is_negative { quote! { - } } else { quote! {} };
+        let sign = if is_negative {
+            quote! { - }
+        } else {
+            quote! {}
+        };
         match lit {
             Lit::Int(_) | Lit::Float(_) => Code::constant(quote_spanned! { lit.span() => __k::lit(#sign #lit) }),
             Lit::Bool(_) | Lit::Byte(_) => Code::constant(quote_spanned! { lit.span() => __k::lit(#lit) }),
@@ -171,7 +174,7 @@ impl Lower<'_> {
     }
 
     /// Whether an expression names a constant.
-    fn constant<'e>(&self, e: &'e Expr) -> Option<&'e syn::ExprPath> {
+    pub fn constant<'e>(&self, e: &'e Expr) -> Option<&'e syn::ExprPath> {
         match plain(e) {
             Expr::Path(p) if p.path.get_ident().is_none_or(|name| self.lookup(name).is_none()) => Some(p),
             _ => None,
@@ -184,7 +187,11 @@ impl Lower<'_> {
             (UnOp::Neg(_), Expr::Lit(l)) => self.literal(&l.lit, true),
             (op, _) => {
                 let x = self.value(&u.expr);
-                let name = if matches!(op, UnOp::Neg(_)) { quote! { neg } } else { quote! { not } };
+                let name = if matches!(op, UnOp::Neg(_)) {
+                    quote! { neg }
+                } else {
+                    quote! { not }
+                };
                 Code::of(quote_spanned! { op.span() => __k::#name(#x) }, [&x])
             }
         }
@@ -211,13 +218,24 @@ impl Lower<'_> {
         let first = self.value(&b.left);
         let (stmts, second) = self.inside(|this| this.value(&b.right));
         if stmts.is_empty() {
-            let name = if is_and { quote! { and } } else { quote! { or } };
+            let name = if is_and {
+                quote! { and }
+            } else {
+                quote! { or }
+            };
             return Code::of(quote_spanned! { span => __k::#name(#first, move || #second) }, [&first, &second]);
         }
         let var = self.later(span);
         let mut more = stmts;
         more.push(Stmt::Set(var, second));
-        let known = Stmt::Set(var, Code::constant(if is_and { quote! { __k::lit(false) } } else { quote! { __k::lit(true) } }));
+        let known = Stmt::Set(
+            var,
+            Code::constant(if is_and {
+                quote! { __k::lit(false) }
+            } else {
+                quote! { __k::lit(true) }
+            }),
+        );
         let (yes, no) = if is_and { (more, vec![known]) } else { (vec![known], more) };
         self.push(Stmt::If(first, yes, no));
         self.read(var)
@@ -235,7 +253,11 @@ impl Lower<'_> {
             && n.suffix().is_empty()
             && types::is_integer(&c.ty)
         {
-            let sign = if is_negative { quote! { - } } else { quote! {} };
+            let sign = if is_negative {
+                quote! { - }
+            } else {
+                quote! {}
+            };
             return Code::constant(quote_spanned! { n.span() => __k::lit::<#ty>(#sign #n) });
         }
         let x = self.value(&c.expr);
@@ -304,7 +326,11 @@ impl Lower<'_> {
                 continue;
             }
             let (at, name) = (syn::Index::from(k), k.to_string());
-            let member = if of_array { quote! { [#at] } } else { quote! { .#at } };
+            let member = if of_array {
+                quote! { [#at] }
+            } else {
+                quote! { .#at }
+            };
             let from = self.read(whole);
             let part = Code::of(quote_spanned! { left.span() => __k::field(#from, #name, |__s| __s #member) }, [&from]);
             let Some(place) = self.place(left) else { continue };
@@ -316,12 +342,21 @@ impl Lower<'_> {
     pub fn compound(&mut self, b: &syn::ExprBinary) {
         let Some(name) = compound(&b.op) else { return };
         let value = self.value(&b.right);
-        let value = if value.is_constant { value } else { Code::clone(&{ let t = self.temporary(value, b.right.span()); self.read(t) }) };
+        let value = self.kept(value, b.right.span());
         let Some(place) = self.place(&b.left) else { return };
         let now = self.load(&place, place.path.len());
         let name = format_ident!("{name}");
         let next = Code::of(quote_spanned! { b.op.span() => __k::#name(#now, #value) }, [&now, &value]);
         self.store(&place, next);
+    }
+
+    /// A value that is read more than once.
+    fn kept(&mut self, value: Code, span: Span) -> Code {
+        if value.is_constant {
+            return value;
+        }
+        let var = self.temporary(value, span);
+        self.read(var)
     }
 
     fn place(&mut self, e: &Expr) -> Option<Place> {
@@ -342,7 +377,7 @@ impl Lower<'_> {
             Expr::Index(i) => {
                 let mut place = self.place(&i.expr)?;
                 let at = self.value(&i.index);
-                let at = if at.is_constant { at } else { let t = self.temporary(at, i.index.span()); self.read(t) };
+                let at = self.kept(at, i.index.span());
                 place.path.push(Step::Element(at, i.span()));
                 Some(place)
             }

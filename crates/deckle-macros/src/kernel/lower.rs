@@ -1,14 +1,14 @@
-//! From Rust's syntax to the IR of kernels: blocks, statements and control flow. Expressions are in `expr.rs`, patterns in `pattern.rs`.
+//! From Rust's syntax to the IR of kernels: blocks, statements and control flow. `for` is in `loops.rs`, expressions in `expr.rs`, patterns in `pattern.rs`.
 //!
 //! An expression that contains statements (`if`, `match`, blocks, loops) is assigned to a variable first, so that what remains are operators on values. Operands that
 //! are evaluated before such a variable are computed before, too: Rust's order of evaluation is kept.
 
 use super::exits::read;
-use super::ir::{Code, Exit, Flags, For, LoopId, Names, Stmt, Var, While, always_exits, assigned, exits};
+use super::ir::{Code, Exit, Flags, LoopId, Names, Stmt, Var, While, assigned, exits};
 use super::refuse;
 use super::types;
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::{quote, quote_spanned};
+use quote::quote;
 use std::collections::HashMap;
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
@@ -17,10 +17,10 @@ use syn::{Block, Expr, Label, Lifetime, Local, Pat};
 /// A loop around the code that is translated.
 pub struct LoopCx {
     label: Option<Ident>,
-    flags: Flags,
+    pub flags: Flags,
     /// Where `break` leaves its value.
     value: Option<Var>,
-    leaves: bool,
+    pub leaves: bool,
     skips: bool,
 }
 
@@ -183,11 +183,17 @@ impl<'a> Lower<'a> {
             }
             return;
         };
-        if let Some((otherwise, _)) = &init.diverge {
-            self.refuse(otherwise.span(), refuse::LET_ELSE);
-        }
         let value = self.value(&init.expr);
         match pat {
+            pat if init.diverge.is_some() => {
+                let whole = self.names.fresh("t", pat.span());
+                self.push(Stmt::Let(whole, ty, Some(value)));
+                let cond = self.test(pat, whole).unwrap_or_else(always);
+                let otherwise = init.diverge.iter().map(|(_, e)| &**e);
+                let (no, ()) = self.inside(|this| otherwise.for_each(|e| this.assign_to(e, None)));
+                self.push(Stmt::If(cond, Vec::new(), no));
+                self.bind(pat, whole);
+            }
             Pat::Ident(p) if p.subpat.is_none() && p.by_ref.is_none() => {
                 let var = self.declare(&p.ident);
                 self.push(Stmt::Let(var, ty, Some(value)));
@@ -355,7 +361,12 @@ impl<'a> Lower<'a> {
     }
 
     /// Translates the body of a loop. The result says how it is left.
-    fn looping(&mut self, label: Option<&Label>, value: Option<Var>, body: impl FnOnce(&mut Self)) -> (LoopCx, Vec<Stmt>) {
+    pub fn looping(
+        &mut self,
+        label: Option<&Label>,
+        value: Option<Var>,
+        body: impl FnOnce(&mut Self),
+    ) -> (LoopCx, Vec<Stmt>) {
         let id: LoopId = self.loops_so_far;
         self.loops_so_far += 1;
         let goes = self.names.fresh("goes", Span::call_site());
@@ -364,7 +375,8 @@ impl<'a> Lower<'a> {
         self.loops.push(LoopCx { label, flags: Flags { id, goes, skips }, value, leaves: false, skips: false });
         let (mut stmts, ()) = self.inside(body);
         let cx = self.loops.pop();
-        let cx = cx.unwrap_or(LoopCx { label: None, flags: Flags { id, goes, skips }, value, leaves: false, skips: false });
+        let cx =
+            cx.unwrap_or(LoopCx { label: None, flags: Flags { id, goes, skips }, value, leaves: false, skips: false });
         if cx.skips {
             stmts.insert(0, flag(skips, false));
         }
@@ -372,7 +384,7 @@ impl<'a> Lower<'a> {
     }
 
     /// Adds a loop that runs while the condition holds and nothing has left it.
-    fn add_loop(&mut self, cx: &LoopCx, test: (Vec<Stmt>, Option<Code>), body: Vec<Stmt>, after: Vec<Stmt>) {
+    pub fn add_loop(&mut self, cx: &LoopCx, test: (Vec<Stmt>, Option<Code>), body: Vec<Stmt>, after: Vec<Stmt>) {
         let (before, test) = test;
         let goes = self.read(cx.flags.goes);
         let test = match (cx.leaves, test) {
@@ -387,10 +399,24 @@ impl<'a> Lower<'a> {
         self.push(Stmt::While(While { flags: cx.flags, before, test, body, after }));
     }
 
+    /// Leaves the loop if a condition does not hold.
+    fn leave_unless(&mut self, cond: Code) {
+        let id = self.loops.last().map_or(0, |l| l.flags.id);
+        let (no, ()) = self.inside(|this| this.leave(1, Exit::Break(id)));
+        self.push(Stmt::If(cond, Vec::new(), no));
+    }
+
     fn while_loop(&mut self, e: &syn::ExprWhile) {
         if let Expr::Let(l) = &*e.cond {
-            self.refuse(l.span(), refuse::WHILE_LET);
-            return;
+            let (cx, body) = self.looping(e.label.as_ref(), None, |this| {
+                let whole = this.value(&l.expr);
+                let whole = this.temporary(whole, l.span());
+                let cond = this.test(&l.pat, whole).unwrap_or_else(always);
+                this.leave_unless(cond);
+                this.bind(&l.pat, whole);
+                this.block(&e.body, None);
+            });
+            return self.add_loop(&cx, (Vec::new(), None), body, Vec::new());
         }
         let errors = self.errors.len();
         let (before, test) = self.inside(|this| this.value(&e.cond));
@@ -402,11 +428,7 @@ impl<'a> Lower<'a> {
         self.errors.truncate(errors);
         let (cx, body) = self.looping(e.label.as_ref(), None, |this| {
             let test = this.value(&e.cond);
-            let (no, ()) = this.inside(|this| {
-                let id = this.loops.last().map_or(0, |l| l.flags.id);
-                this.leave(1, Exit::Break(id));
-            });
-            this.push(Stmt::If(test, Vec::new(), no));
+            this.leave_unless(test);
             this.block(&e.body, None);
         });
         self.add_loop(&cx, (Vec::new(), None), body, Vec::new());
@@ -429,71 +451,6 @@ impl<'a> Lower<'a> {
         self.add_loop(&cx, (Vec::new(), None), body, Vec::new());
         if !cx.leaves {
             self.refuse(e.loop_token.span, refuse::ENDLESS);
-        }
-    }
-
-    fn for_loop(&mut self, e: &syn::ExprForLoop) {
-        let Some(steps) = self.steps(&e.expr) else { return };
-        let name = match &*e.pat {
-            Pat::Ident(p) => p.ident.clone(),
-            Pat::Wild(w) => Ident::new("unused", w.span()),
-            other => {
-                self.refuse(other.span(), refuse::FOR_PATTERN);
-                return;
-            }
-        };
-        let steps = self.temporary(steps, e.expr.span());
-        let var = self.names.fresh(&name.unraw().to_string(), name.span());
-        let (cx, mut body) = self.looping(e.label.as_ref(), None, |this| {
-            this.show(&name, var);
-            this.block(&e.body, None);
-        });
-        let steps = self.read(steps);
-        if !cx.leaves && !always_exits(&body) {
-            return self.push(Stmt::For(For { flags: cx.flags, steps, var, body }));
-        }
-        let round = self.names.fresh("round", Span::call_site());
-        self.push(Stmt::Let(round, None, Some(Code::constant(quote! { __k::lit(0i64) }))));
-        let round_now = self.read(round);
-        let span = e.for_token.span;
-        let value = Code::of(quote_spanned! { span => #steps.at(#round_now) }, [&steps, &round_now]);
-        let test = Code::of(quote_spanned! { span => #steps.has(#round_now) }, [&steps, &round_now]);
-        let next = Code::of(quote! { __k::add(#round_now, __k::lit(1i64)) }, [&round_now]);
-        body.insert(0, Stmt::Let(var, None, Some(value)));
-        self.add_loop(&cx, (Vec::new(), Some(test)), body, vec![Stmt::Set(round, next)]);
-    }
-
-    /// The values of a range: `a..b`, `.rev()` and `.step_by(n)` of it.
-    fn steps(&mut self, e: &Expr) -> Option<Code> {
-        match e {
-            Expr::Paren(p) => self.steps(&p.expr),
-            Expr::Group(g) => self.steps(&g.expr),
-            Expr::Range(r) => {
-                let (Some(from), Some(to)) = (&r.start, &r.end) else {
-                    self.refuse(r.span(), refuse::OPEN_RANGE);
-                    return None;
-                };
-                let ends = self.operands(&[from, to]);
-                let make = match r.limits {
-                    syn::RangeLimits::HalfOpen(_) => quote! { range },
-                    syn::RangeLimits::Closed(_) => quote! { range_inclusive },
-                };
-                let (a, b) = (&ends[0], &ends[1]);
-                Some(Code::of(quote_spanned! { r.span() => __k::#make(#a, #b) }, &ends))
-            }
-            Expr::MethodCall(m) if m.method == "rev" && m.args.is_empty() => {
-                let steps = self.steps(&m.receiver)?;
-                Some(Code::of(quote_spanned! { m.method.span() => #steps.rev() }, [&steps]))
-            }
-            Expr::MethodCall(m) if m.method == "step_by" && m.args.len() == 1 => {
-                let steps = self.steps(&m.receiver)?;
-                let n = self.value(&m.args[0]);
-                Some(Code::of(quote_spanned! { m.method.span() => #steps.step_by(#n) }, [&steps, &n]))
-            }
-            other => {
-                self.refuse(other.span(), refuse::ITERATOR);
-                None
-            }
         }
     }
 }

@@ -11,7 +11,7 @@
 //!          fn __kernel(x: Exp<f32>) -> Exp<f32> { mul(x, x) } }
 //! ```
 //!
-//! `lower.rs`, `expr.rs`, `calls.rs` and `pattern.rs` translate syntax to the IR (`ir.rs`), `exits.rs` removes early exits, `emit.rs` writes the twin. `types.rs` checks
+//! `lower.rs`, `loops.rs`, `expr.rs`, `calls.rs` and `pattern.rs` translate syntax to the IR (`ir.rs`), `exits.rs` removes early exits, `emit.rs` writes the twin. `types.rs` checks
 //! types, and `refuse.rs` has the words for what cannot be translated.
 
 mod calls;
@@ -19,6 +19,7 @@ mod emit;
 mod exits;
 mod expr;
 mod ir;
+mod loops;
 mod lower;
 mod pattern;
 mod refuse;
@@ -80,7 +81,10 @@ fn twin(function: &ItemFn, errors: &mut Vec<Error>) -> TokenStream {
     for (k, input) in sig.inputs.iter().enumerate() {
         match input {
             FnArg::Receiver(r) => {
-                errors.push(Error::new(r.span(), "a method is not a kernel: make it a free function, with the value as a parameter"));
+                errors.push(Error::new(
+                    r.span(),
+                    "a method is not a kernel: make it a free function, with the value as a parameter",
+                ));
             }
             FnArg::Typed(p) => params.push(param(k, p, &mut lower, errors)),
         }
@@ -101,6 +105,10 @@ fn twin(function: &ItemFn, errors: &mut Vec<Error>) -> TokenStream {
     let stmts = lower.finish();
     errors.append(&mut lower.errors);
     let stmts = exits::remove(stmts, exits::Level::Function { returned: lower.returned }, &lower.names);
+    // Most functions need no flag for early returns.
+    let is_read = emit::is_read(lower.returned, &stmts);
+    let stmts: Vec<Stmt> =
+        stmts.into_iter().filter(|s| is_read || !matches!(s, Stmt::Let(var, ..) if *var == lower.returned)).collect();
     let body = emit::emit(&stmts, &BTreeSet::from([lower.result]), &lower.names);
     assemble(function, &params, &result, &body, lower.names.ident(lower.result))
 }
@@ -112,7 +120,10 @@ fn check_signature(function: &ItemFn, errors: &mut Vec<Error>) {
         refuse(t.span, "an `async` function is not a kernel: it does not wait; remove `async`");
     }
     if let Some(t) = &sig.unsafety {
-        refuse(t.span, "an `unsafe` function is not a kernel: it runs where the memory of this process is out of reach; use indices, which are checked");
+        refuse(
+            t.span,
+            "an `unsafe` function is not a kernel: it runs where the memory of this process is out of reach; use indices, which are checked",
+        );
     }
     if let Some(t) = &sig.abi {
         refuse(t.span(), "a function with another calling convention is not a kernel: remove `extern`");
@@ -122,7 +133,10 @@ fn check_signature(function: &ItemFn, errors: &mut Vec<Error>) {
     }
     for param in &sig.generics.params {
         if let GenericParam::Lifetime(l) = param {
-            refuse(l.span(), "a kernel has no lifetimes: values are copied, and references are not returned; write `&[T]`");
+            refuse(
+                l.span(),
+                "a kernel has no lifetimes: values are copied, and references are not returned; write `&[T]`",
+            );
         }
     }
 }
@@ -154,7 +168,11 @@ fn param(k: usize, p: &syn::PatType, lower: &mut Lower<'_>, errors: &mut Vec<Err
         true => quote! { #name },
         false => quote! { ::deckle::twin::Slice::slice(#name) },
     };
-    lower.push(Stmt::Let(var, Some(exact.clone()), Some(ir::Code { is_constant: false, ..ir::Code::constant(tokens) })));
+    lower.push(Stmt::Let(
+        var,
+        Some(exact.clone()),
+        Some(ir::Code { is_constant: false, ..ir::Code::constant(tokens) }),
+    ));
     if !matches!(&*p.pat, Pat::Ident(name) if name.subpat.is_none()) {
         lower.bind(&p.pat, var);
     }
@@ -178,10 +196,8 @@ fn assemble(
     let idents: Vec<_> = params.iter().map(|p| &p.ident).collect();
     let open = params.iter().map(|p| &p.open);
     let convert = params.iter().map(|p| &p.convert);
-    let exact: Vec<_> = params
-        .iter()
-        .map(|p| if p.before.is_empty() { p.exact.clone() } else { p.before.clone() })
-        .collect();
+    let exact: Vec<_> =
+        params.iter().map(|p| if p.before.is_empty() { p.exact.clone() } else { p.before.clone() }).collect();
     let about = format!("The twin of [`{name}()`] in the language, `{name}::kernel`, for operators on arrays.");
     quote! {
         #(#cfgs)*

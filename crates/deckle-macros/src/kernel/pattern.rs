@@ -69,7 +69,11 @@ impl Lower<'_> {
                 break;
             }
             let at = syn::Index::from(k);
-            let member = if of_array { quote! { [#at] } } else { quote! { .#at } };
+            let member = if of_array {
+                quote! { [#at] }
+            } else {
+                quote! { .#at }
+            };
             parts.push((pat, self.component(whole, &member, &k.to_string(), pat.span())));
         }
         parts

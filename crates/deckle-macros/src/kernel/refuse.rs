@@ -6,20 +6,21 @@ use syn::spanned::Spanned;
 use syn::{Expr, Path};
 
 pub const ITEM: &str = "an item in a kernel: only `const` and `use` are possible here; move it out of the function";
-pub const CFG: &str = "a statement under `cfg` would be part of the kernel in any case: put the condition on the function";
+pub const CFG: &str =
+    "a statement under `cfg` would be part of the kernel in any case: put the condition on the function";
 pub const PATTERN: &str = "a pattern that a kernel cannot match: use names, literals, ranges, tuples, structs, arrays and variants without data";
-pub const LET_ELSE: &str = "`let ... else` is no part of kernels: use `match`, or `if` and `return`";
 pub const NO_RESULT: &str = "a kernel returns a value: it has no effect but its result; return what is computed";
 pub const LABEL: &str = "no loop here has this label: in a kernel `break` and `continue` are for loops, not for blocks";
-pub const ENDLESS: &str = "a `loop` without `break` or `return` never ends, and what never ends cannot run on a GPU: add a condition";
-pub const WHILE_LET: &str = "`while let` is no part of kernels: use `while` with a comparison";
-pub const FOR_PATTERN: &str = "the variable of a `for` in a kernel is an integer: give it a name";
+pub const ENDLESS: &str =
+    "a `loop` without `break` or `return` never ends, and what never ends cannot run on a GPU: add a condition";
+pub const FOR_PATTERN: &str = "the items of `enumerate` are pairs: write `(i, x)`";
 pub const OPEN_RANGE: &str = "a range without both ends: a `for` in a kernel has a first and a last value, `a..b`";
-pub const ITERATOR: &str = "a `for` in a kernel is over a range, `a..b` or `a..=b`, with `.rev()` and `.step_by(n)`: use `for i in 0..xs.len()` and `xs[i]`";
+pub const ITERATOR: &str = "a `for` in a kernel is over a range, with `.rev()` and `.step_by(n)`, or the elements of a slice or array, with `.iter()` and `.enumerate()`: use `for i in 0..xs.len()` and `xs[i]`";
 pub const REST: &str = "`..` in a kernel is at the end of a pattern: write `_` for each component before";
 pub const OR_BINDS: &str = "a variable in an or-pattern: use an arm for each alternative";
 pub const BY_REF: &str = "`ref` in a kernel: values are copied, so bind the name alone";
-pub const MUTABLE: &str = "a mutable reference: a kernel changes only its own variables, since points run in any order; return the new value";
+pub const MUTABLE: &str =
+    "a mutable reference: a kernel changes only its own variables, since points run in any order; return the new value";
 pub const CHAR: &str = "a `char` is not an element of the language: use `u8`, `b'a'`, or `u32`";
 pub const STRING: &str = "a kernel has no strings: it runs where there is no memory to allocate; use numbers";
 pub const ASSIGNMENT_VALUE: &str = "an assignment is not a value: make it a statement of its own";
@@ -34,7 +35,8 @@ pub const SLICE: &str = "a slice is a parameter of its own, `xs: &[f32]`: it can
 pub const LONG_TUPLE: &str = "a tuple of the language has 2 to 8 components: use a struct that derives `Elt`";
 pub const IMPL_TRAIT: &str = "`impl Trait`: a kernel needs to know the type; use a type parameter, `T: Float`";
 pub const TRAIT_OBJECT: &str = "a trait object: its functions are not known when the kernel is compiled; use a type parameter, or an enum without data and `match`";
-pub const POINTER: &str = "a raw pointer: a kernel runs where the memory of this process is out of reach; pass a slice `&[T]`";
+pub const POINTER: &str =
+    "a raw pointer: a kernel runs where the memory of this process is out of reach; pass a slice `&[T]`";
 pub const TYPE: &str = "a type that is not an element of the language: use numbers, `bool`, tuples, arrays `[T; N]`, and structs that derive `Elt`";
 
 /// Why an expression is no part of kernels.
@@ -42,8 +44,12 @@ pub fn expression(e: &Expr) -> String {
     let text = match e {
         Expr::Closure(_) => CLOSURE,
         Expr::Async(_) | Expr::Await(_) => "a kernel does not wait: it has no effects, and runs to its end",
-        Expr::Unsafe(_) => "`unsafe` in a kernel: it runs where the memory of this process is out of reach; use indices, which are checked",
-        Expr::Try(_) => "`?` in a kernel: there is no `Option` and no `Result`; return a flag with the value, `(bool, T)`",
+        Expr::Unsafe(_) => {
+            "`unsafe` in a kernel: it runs where the memory of this process is out of reach; use indices, which are checked"
+        }
+        Expr::Try(_) => {
+            "`?` in a kernel: there is no `Option` and no `Result`; return a flag with the value, `(bool, T)`"
+        }
         Expr::Range(_) => "a range is no value in a kernel: only `for` takes one",
         Expr::Let(_) => "`let` in a condition: only `if let` with this one condition is possible; use `match`",
         Expr::Block(_) => "a block with a label: use `loop` and `break`, or `if`",
@@ -53,7 +59,9 @@ pub fn expression(e: &Expr) -> String {
         Expr::Tuple(t) if t.elems.is_empty() => NO_RESULT,
         Expr::Tuple(_) => LONG_TUPLE,
         Expr::Infer(_) => "`_` is no value",
-        _ => "an expression that is no part of kernels: use arithmetic, variables, conditionals, loops and calls of kernels",
+        _ => {
+            "an expression that is no part of kernels: use arithmetic, variables, conditionals, loops and calls of kernels"
+        }
     };
     text.into()
 }
@@ -110,7 +118,9 @@ pub fn unsuitable(name: &str) -> Option<String> {
     Some(match name {
         "char" => CHAR.into(),
         "String" | "str" | "OsString" | "CString" => STRING.into(),
-        "i128" | "u128" => format!("`{name}` is not an element of the language: the widest integers have 64 bits; use two `u64`"),
+        "i128" | "u128" => {
+            format!("`{name}` is not an element of the language: the widest integers have 64 bits; use two `u64`")
+        }
         "f16" | "f128" => format!("`{name}` is not an element of the language: use `f32` or `f64`"),
         "Option" => option(),
         "Result" => result(),
@@ -139,7 +149,9 @@ pub fn macro_call(path: &Path) -> String {
         }
         "panic" | "todo" | "unimplemented" | "unreachable" | "assert" | "assert_eq" | "assert_ne" | "debug_assert"
         | "debug_assert_eq" | "debug_assert_ne" => {
-            format!("`{name}!` in a kernel: only arithmetic and indices fail; return a value that stands for the failure, or a flag with it")
+            format!(
+                "`{name}!` in a kernel: only arithmetic and indices fail; return a value that stands for the failure, or a flag with it"
+            )
         }
         "vec" | "format" => format!("`{name}!` in a kernel: it does not allocate; use an array `[T; N]`"),
         _ => format!("`{name}!` in a kernel: of macros only `matches!` is known; write what it expands to"),
@@ -162,7 +174,9 @@ pub fn method(name: &str) -> String {
             "a kernel does not allocate; use an array `[T; N]`"
         }
         "swap" | "sort" | "fill" | "reverse" => "assign elements one by one, `(a[i], a[j]) = (a[j], a[i])`",
-        _ if name.starts_with("checked_") => "a kernel has no `Option`; compare before, or use `wrapping_` and `saturating_`",
+        _ if name.starts_with("checked_") => {
+            "a kernel has no `Option`; compare before, or use `wrapping_` and `saturating_`"
+        }
         _ if name.starts_with("overflowing_") => "use `wrapping_` and a comparison",
         _ => return nearest(name),
     };

@@ -12,9 +12,8 @@ use quote::quote;
 use syn::spanned::Spanned;
 use syn::{Error, Type};
 
-const NUMBERS: [&str; 15] = [
-    "f32", "f64", "i8", "i16", "i32", "i64", "isize", "u8", "u16", "u32", "u64", "usize", "bool", "i128", "u128",
-];
+const NUMBERS: [&str; 15] =
+    ["f32", "f64", "i8", "i16", "i32", "i64", "isize", "u8", "u16", "u32", "u64", "usize", "bool", "i128", "u128"];
 
 /// Whether a name is that of a number type.
 pub fn is_number(name: &str) -> bool {

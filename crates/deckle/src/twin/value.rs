@@ -4,7 +4,7 @@
 //! the components are used directly, so arrays that are indexed with constants cost nothing.
 
 use crate::arr::Arr;
-use crate::elt::{Elt, IntoExp};
+use crate::elt::Elt;
 use crate::exp::Exp;
 use crate::trace::{Raw, apply, part_of};
 use deckle_ir::array::{Op, RecordShape};
@@ -216,12 +216,6 @@ impl Position for Exp<i64> {
 impl Position for usize {
     fn position(self) -> Exp<usize> {
         self.lift()
-    }
-}
-
-impl IntoExp<i64> for Exp<usize> {
-    fn into_exp(self) -> Exp<i64> {
-        Exp::from_raw_elt(self.raw_elt())
     }
 }
 

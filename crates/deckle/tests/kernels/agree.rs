@@ -204,7 +204,14 @@ impl<A: Same, const N: usize> Same for [A; N] {
 }
 
 /// Compares results with those of the function; `ulps` is what rounding may change.
-pub fn compare<R: Same>(name: &str, on: &str, found: Result<Array<R>, Error>, expected: &[R], ulps: f64, arg: impl Fn(usize) -> String) {
+pub fn compare<R: Same>(
+    name: &str,
+    on: &str,
+    found: Result<Array<R>, Error>,
+    expected: &[R],
+    ulps: f64,
+    arg: impl Fn(usize) -> String,
+) {
     let found = found.unwrap_or_else(|e| panic!("{name} on {on}: {e}"));
     assert_eq!(found.as_slice().len(), expected.len(), "{name} on {on}");
     for (k, (x, y)) in found.as_slice().iter().zip(expected).enumerate() {

@@ -365,9 +365,47 @@ fn many_variables(x: i32, n: i32) -> i32 {
     a + b * 2 + c * 3 + d * 5 + e * 7 + f + g * 2 + h * 3 + i * 5 + j * 7
 }
 
+#[kernel]
+fn let_else(x: i32, y: i32) -> i32 {
+    let (0..=5, z) = (x, y) else {
+        return -y;
+    };
+    x * 100 + z
+}
+
+#[kernel]
+fn while_let(x: i32) -> i32 {
+    let mut x = x;
+    let mut s = 0;
+    while let n @ 3..=15 = x {
+        s += n;
+        x -= 2;
+    }
+    s * 100 + x
+}
+
+#[kernel]
+fn elements(a: [i32; 4], x: i32) -> i32 {
+    let mut s = x;
+    for y in a {
+        s = s * 3 % 1000 + y;
+    }
+    for (i, &y) in a.iter().enumerate() {
+        if y == x {
+            return i as i32;
+        }
+        s += y * i as i32;
+    }
+    for y in [1, x, s].iter() {
+        s += *y;
+    }
+    s
+}
+
 #[test]
 fn conditionals() {
     agree! {
+        Small: let_else(i32, i32);
         All: sign(f64);
         All: early(f64);
         Small: returns_in_both(i32);
@@ -414,5 +452,7 @@ fn loops_in_loops() {
         Small: return_from_inner(i32);
         Small: mandelbrot(f32, f32);
         Small: many_variables(i32, i32);
+        Small: while_let(i32);
+        Small: elements([i32; 4], i32);
     }
 }

@@ -206,6 +206,15 @@ fn dot(xs: &[f32], at: &[usize], i: usize) -> f32 {
     for k in 0..at.len() {
         s += xs[at[k]] * xs[i];
     }
+    for (k, x) in xs.iter().enumerate() {
+        if k > i + 2 {
+            break;
+        }
+        s += x * 0.5;
+    }
+    for w in WEIGHTS {
+        s *= w * 2.0;
+    }
     s
 }
 

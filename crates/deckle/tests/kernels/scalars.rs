@@ -171,10 +171,12 @@ fn assigned_later(x: i32) -> i32 {
 #[kernel]
 fn order_of_evaluation(x: i32) -> i32 {
     let mut a = x;
-    let b = a * 10 + {
-        a += 1;
-        a
-    } + a * 100;
+    let b = a * 10
+        + {
+            a += 1;
+            a
+        }
+        + a * 100;
     b - a
 }
 

@@ -23,8 +23,8 @@ fn endless(x: f32) -> f32 {
 #[kernel]
 fn iterators(xs: &[f32]) -> f32 {
     let mut s = 0.0;
-    for x in xs {
-        s += x;
+    for w in xs.windows(2) {
+        s += w[0];
     }
     s + xs.iter().sum::<f32>()
 }
@@ -50,9 +50,9 @@ fn blocks(x: i32) -> i32 {
 }
 
 #[kernel]
-fn let_else(x: i32) -> i32 {
-    let 0..=9 = x else { return 0 };
-    while let 3 = x {}
+fn jumps(x: i32) -> i32 {
+    let y = if x > 0 && let 3 = x { 1 } else { 2 };
+    let z = (y = 3);
     x
 }
 
