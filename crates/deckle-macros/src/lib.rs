@@ -20,7 +20,23 @@ pub fn derive_elt(input: TokenStream) -> TokenStream {
     elt::derive(&input).unwrap_or_else(|e| e.to_compile_error()).into()
 }
 
-/// Makes an ordinary function a function of the language, too: `f::kernel`, for operators on arrays.
+/// Makes an ordinary function a function of the language, too.
+///
+/// The function stays as it is. Its twin is `f::kernel`, which has an expression for each parameter, and an array for each slice: for `map` and any other operator, on every backend.
+///
+/// ```text
+/// #[kernel]
+/// fn clamped(x: f32, limit: f32) -> f32 {
+///     if x > limit { return limit; }
+///     x.max(-limit)
+/// }
+///
+/// clamped(3.0, 2.0)                                                a call in Rust
+/// compile(|xs: Arr<f32>| xs.map(|x| clamped::kernel(x, 2.0)))      a program
+/// ```
+///
+/// The body may contain arithmetic, variables and assignments, `if`, `match`, loops, early returns, tuples, structs and enums that derive `Elt`, arrays, slices, the methods of numbers, constants, and calls of
+/// other kernels; what it cannot contain is refused with a reason. `docs/kernels.md` lists both, and where the twin differs from the function.
 #[proc_macro_attribute]
 pub fn kernel(arguments: TokenStream, item: TokenStream) -> TokenStream {
     kernel::expand(arguments.into(), item.into()).into()

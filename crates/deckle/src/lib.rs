@@ -81,6 +81,27 @@
 //! # Ok::<(), deckle::Error>(())
 //! ```
 //!
+//! # Rust functions
+//!
+//! [`#[kernel]`](macro@kernel) above an ordinary Rust function makes it a function of the language: `f` is still the function, and `f::kernel` its twin, for any operator. So
+//! code that exists, with its branches, loops and early returns, need not be rewritten:
+//!
+//! ```
+//! # use deckle::prelude::*;
+//! #[kernel]
+//! fn root(x: f64) -> f64 {
+//!     let mut guess = x;
+//!     for _ in 0..20 {
+//!         guess = (guess + x / guess) / 2.0;
+//!     }
+//!     guess
+//! }
+//!
+//! let roots = compile(|xs: Arr<f64>| xs.map(root::kernel))?;
+//! assert_eq!(roots.call([2.0, 9.0])?.to_vec(), [root(2.0), 3.0]);
+//! # Ok::<(), deckle::Error>(())
+//! ```
+//!
 //! # Backends
 //!
 //! [`Compiled::on`] selects the backend; the program stays the same. Native code needs an LLVM, which is located at first use, for example in
@@ -223,3 +244,8 @@ pub mod __private {
         Type::Record(std::sync::Arc::new(deckle_ir::types::RecordType { name: name.into(), fields }))
     }
 }
+
+/// The examples of `docs/kernels.md`.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/kernels.md")]
+mod kernels_page {}

@@ -1,5 +1,13 @@
 //! Kernels of every construct agree with their functions, on every backend: `kernels/agree.rs` says how.
 
+// Kernels are compared as people write them, and for some constructs clippy knows better ones.
+#![allow(
+    clippy::needless_return,
+    clippy::needless_range_loop,
+    clippy::neg_cmp_op_on_partial_ord,
+    clippy::manual_is_multiple_of
+)]
+
 #[macro_use]
 #[path = "kernels/agree.rs"]
 mod agree;

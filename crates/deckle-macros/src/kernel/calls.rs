@@ -86,6 +86,7 @@ pub const METHODS: [&[&str]; 3] = [
         "abs_diff",
         "rotate_left",
         "rotate_right",
+        "is_multiple_of",
     ],
     &["mul_add", "clamp"],
 ];

@@ -129,12 +129,10 @@ impl Lower<'_> {
             let before = self.mark();
             let value = self.value(e);
             if self.mark() > before {
-                let mut at = before;
-                for code in done.iter_mut().filter(|c| !c.is_constant) {
+                for (at, code) in (before..).zip(done.iter_mut().filter(|c| !c.is_constant)) {
                     let var = self.names.fresh("t", e.span());
                     let kept = std::mem::replace(code, self.read(var));
                     self.insert(at, Stmt::Let(var, None, Some(kept)));
-                    at += 1;
                 }
             }
             done.push(value);

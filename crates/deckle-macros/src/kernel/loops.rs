@@ -92,7 +92,9 @@ impl Lower<'_> {
                     None
                 }
             },
-            Expr::MethodCall(m) if m.method == "iter" && m.args.is_empty() => Some(self.over_elements(&m.receiver, false)),
+            Expr::MethodCall(m) if m.method == "iter" && m.args.is_empty() => {
+                Some(self.over_elements(&m.receiver, false))
+            }
             Expr::MethodCall(m) => {
                 self.refuse(m.method.span(), refuse::ITERATOR);
                 None

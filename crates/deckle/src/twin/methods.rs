@@ -149,6 +149,14 @@ pub fn is_power_of_two<T: Int>(x: Exp<T>) -> Exp<bool> {
     super::eq(count_ones(x), lit(1u32))
 }
 
+/// `x.is_multiple_of(y)`: of zero, zero only.
+#[track_caller]
+pub fn is_multiple_of<T: Int>(x: Exp<T>, y: Exp<T>) -> Exp<bool> {
+    let none = super::eq(y, number(0));
+    let rest = super::rem(x, pick(none, number(1), y));
+    super::eq(pick(none, x, rest), number(0))
+}
+
 /// An integer whose bits can be counted on to wrap: all but `usize`, which is a position.
 #[diagnostic::on_unimplemented(
     message = "in a kernel a `{Self}` is a position and does not wrap",

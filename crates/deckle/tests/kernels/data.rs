@@ -249,7 +249,7 @@ fn enums_are_elements() {
         }
     }
     let turn = compile(|xs: Arr<Side>| xs.map(turned::kernel)).unwrap();
-    assert_eq!(turn.call(&expected).unwrap().to_vec(), expected.map(turned));
+    assert_eq!(turn.call(expected).unwrap().to_vec(), expected.map(turned));
     let keys = compile(|xs: Arr<Side>, s: Exp<Side>| xs.map(|x| (x, s))).unwrap();
     assert_eq!(keys.call(vec![Side::Right], Side::Both).unwrap().to_vec(), [(Side::Right, Side::Both)]);
 }

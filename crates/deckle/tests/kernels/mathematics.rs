@@ -176,8 +176,8 @@ fn power_of_integer(x: i16, n: u32) -> i16 {
 }
 
 #[kernel]
-fn powers_of_two(x: u64) -> bool {
-    x.is_power_of_two()
+fn powers_of_two(x: u64, y: u64) -> (bool, bool) {
+    (x.is_power_of_two(), x.is_multiple_of(y))
 }
 
 #[kernel]
@@ -241,7 +241,7 @@ fn functions_of_integers() {
         Small: differences(i16, i16);
         All: rotations(i16, u32);
         All: power_of_integer(i16, u32);
-        All: powers_of_two(u64);
+        All: powers_of_two(u64, u64);
         All: hash(u32);
     }
 }
