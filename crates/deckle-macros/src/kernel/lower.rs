@@ -252,6 +252,8 @@ impl<'a> Lower<'a> {
             Expr::Paren(p) => self.assign_to(&p.expr, to),
             Expr::Group(g) => self.assign_to(&g.expr, to),
             Expr::Tuple(t) if t.elems.is_empty() && to.is_none() => {}
+            // A semicolon of its own.
+            Expr::Verbatim(tokens) if tokens.is_empty() => {}
             other => {
                 let value = self.value(other);
                 self.deliver(value, to);

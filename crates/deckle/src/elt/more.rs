@@ -3,7 +3,7 @@
 //! ```
 //! use deckle::prelude::*;
 //!
-//! let last = compile(|rows: Arr<[f32; 2]>, i: Exp<usize>| rows.at(i))?;
+//! let last = compile(|rows: Arr<[f32; 2]>, i: Exp<usize>| rows.at(i.cast::<i64>()))?;
 //! assert_eq!(last.call([[1.0, 2.0], [3.0, 4.0]], 1usize)?, [3.0, 4.0]);
 //! # Ok::<(), deckle::Error>(())
 //! ```

@@ -1,5 +1,7 @@
 //! Calls that a kernel does not have, and items that are none.
 
+#![allow(unused)]
+
 use deckle::prelude::*;
 
 struct Point {

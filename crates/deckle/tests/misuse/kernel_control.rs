@@ -1,5 +1,7 @@
 //! Control flow that a kernel does not have.
 
+#![allow(unused)]
+
 use deckle::prelude::*;
 
 #[kernel]
@@ -51,9 +53,7 @@ fn blocks(x: i32) -> i32 {
 
 #[kernel]
 fn jumps(x: i32) -> i32 {
-    let y = if x > 0 && let 3 = x { 1 } else { 2 };
-    let z = (y = 3);
-    x
+    if x > 0 && let 3 = x { 1 } else { 2 }
 }
 
 #[kernel]

@@ -1,11 +1,14 @@
 //! Effects that a kernel does not have.
 
+#![allow(unused)]
+
 use deckle::prelude::*;
 
 #[kernel]
 fn prints(x: f32) -> f32 {
     println!("{x}");
-    dbg!(x)
+    eprintln!("{x}");
+    x
 }
 
 #[kernel]

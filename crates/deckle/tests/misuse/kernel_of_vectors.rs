@@ -1,5 +1,7 @@
 //! A slice is a vector of the language: an element is not.
 
+#![allow(unused)]
+
 use deckle::prelude::*;
 
 #[kernel]

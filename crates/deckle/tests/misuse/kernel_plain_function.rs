@@ -1,5 +1,7 @@
 //! A kernel calls kernels only.
 
+#![allow(unused)]
+
 use deckle::prelude::*;
 
 fn plain(x: f32) -> f32 {

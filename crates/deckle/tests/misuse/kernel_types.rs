@@ -1,5 +1,7 @@
 //! Types that are no elements.
 
+#![allow(unused)]
+
 use deckle::prelude::*;
 use std::collections::HashMap;
 
