@@ -217,26 +217,6 @@ pub fn from<U: Scalars + From<T>, T: Castable>(x: Exp<T>) -> Exp<U> {
     cast(x)
 }
 
-/// `a && b`
-#[track_caller]
-pub fn and(a: Exp<bool>, b: impl FnOnce() -> Exp<bool>) -> Exp<bool> {
-    match constant_of(a.raw_elt()).and_then(Scalar::as_bool) {
-        Some(true) => b(),
-        Some(false) => a,
-        None => a.and(b),
-    }
-}
-
-/// `a || b`
-#[track_caller]
-pub fn or(a: Exp<bool>, b: impl FnOnce() -> Exp<bool>) -> Exp<bool> {
-    match constant_of(a.raw_elt()).and_then(Scalar::as_bool) {
-        Some(true) => a,
-        Some(false) => b(),
-        None => a.or(b),
-    }
-}
-
 /// Both, which are already evaluated.
 #[track_caller]
 pub fn both(a: Exp<bool>, b: Exp<bool>) -> Exp<bool> {

@@ -21,6 +21,9 @@ use super::arithmetic::{apply2, convert};
     label = "`{Self}` is no scalar, tuple, struct or array: a slice is a parameter and stays what it is"
 )]
 pub trait Vars: Copy {
+    /// The number of variables.
+    #[doc(hidden)]
+    const COUNT: usize;
     #[doc(hidden)]
     #[allow(private_interfaces)]
     fn list(self, raws: &mut Vec<Raw>);
@@ -31,6 +34,7 @@ pub trait Vars: Copy {
 
 #[allow(private_interfaces)]
 impl Vars for () {
+    const COUNT: usize = 0;
     fn list(self, _: &mut Vec<Raw>) {}
     fn read(_: &mut dyn Iterator<Item = Raw>) -> Option<()> {
         Some(())
@@ -39,6 +43,7 @@ impl Vars for () {
 
 #[allow(private_interfaces)]
 impl<T: Elt, R: Vars> Vars for (Exp<T>, R) {
+    const COUNT: usize = 1 + R::COUNT;
     fn list(self, raws: &mut Vec<Raw>) {
         raws.push(self.0.raw_elt());
         self.1.list(raws);
@@ -48,59 +53,115 @@ impl<T: Elt, R: Vars> Vars for (Exp<T>, R) {
     }
 }
 
-/// One value of the language: the variable itself, a tuple of several, and something if there are none.
-#[track_caller]
-fn pack<S: Vars>(state: S) -> Raw {
+/// Variables as a list, and back.
+fn listed<S: Vars>(state: S) -> Vec<Raw> {
     let mut raws = Vec::new();
     state.list(&mut raws);
-    match raws[..] {
+    raws
+}
+
+fn restored<S: Vars>(raws: Vec<Raw>) -> S {
+    let mut raws = raws.into_iter();
+    // A list that was made of a state has its length, whatever the program does.
+    S::read(&mut raws).unwrap_or_else(|| unreachable!("a state has as many variables as it had"))
+}
+
+/// One value of the language: the variable itself, a tuple of several, and something if there are none.
+#[track_caller]
+fn pack(raws: &[Raw]) -> Raw {
+    match raws {
         [] => apply(Op::Const(Scalar::Bool(true)), &[]),
-        [one] => one,
-        _ => apply(Op::Tuple, &raws),
+        [one] => *one,
+        _ => apply(Op::Tuple, raws),
     }
 }
 
-/// The variables of a value, of which `like` has the number.
+/// The `n` variables of a value.
 #[track_caller]
-fn unpack<S: Vars>(raw: Raw, like: S) -> S {
-    let mut raws = Vec::new();
-    like.list(&mut raws);
-    let n = raws.len();
-    let mut parts = (0..n as u32).map(|k| if n == 1 { raw } else { apply(Op::Proj(k), &[raw]) });
-    S::read(&mut parts).unwrap_or(like)
+fn unpack(raw: Raw, n: usize) -> Vec<Raw> {
+    match n {
+        1 => vec![raw],
+        _ => (0..n as u32).map(|k| apply(Op::Proj(k), &[raw])).collect(),
+    }
+}
+
+/// A closure that is called once or never. The closures of twins are nested as deeply as the statements of kernels: each is compiled once, and not into its callers.
+type Once<'a, R> = &'a mut dyn FnMut() -> R;
+
+fn once<R>(f: impl FnOnce() -> R) -> impl FnMut() -> R {
+    let mut f = Some(f);
+    move || match f.take() {
+        Some(f) => f(),
+        None => unreachable!("a body is built once"),
+    }
+}
+
+fn known(cond: Raw) -> Option<bool> {
+    constant_of(cond).and_then(Scalar::as_bool)
 }
 
 /// `if`, whose branches return the variables that either assigns.
 #[track_caller]
 pub fn branch<S: Vars>(cond: Exp<bool>, yes: impl FnOnce() -> S, no: impl FnOnce() -> S) -> S {
-    match constant_of(cond.raw_elt()).and_then(Scalar::as_bool) {
-        Some(true) => return yes(),
-        Some(false) => return no(),
-        None => {}
+    let (mut yes, mut no) = (once(|| listed(yes())), once(|| listed(no())));
+    restored(branch_of(cond.raw_elt(), S::COUNT, &mut yes, &mut no))
+}
+
+#[track_caller]
+fn branch_of(cond: Raw, n: usize, yes: Once<'_, Vec<Raw>>, no: Once<'_, Vec<Raw>>) -> Vec<Raw> {
+    match known(cond) {
+        Some(true) => yes(),
+        Some(false) => no(),
+        None => unpack(apply_if(cond, || pack(&yes()), || pack(&no())), n),
     }
-    let like = Cell::new(None);
-    let both = apply_if(
-        cond.raw_elt(),
-        || {
-            let made = yes();
-            like.set(Some(made));
-            pack(made)
-        },
-        || pack(no()),
-    );
-    match like.get() {
-        Some(like) => unpack(both, like),
-        // After a fault the branches are not run, and the program is an error.
-        None => S::read(&mut std::iter::repeat(both)).unwrap_or_else(|| unreachable!("an endless list ends")),
+}
+
+/// `a && b`
+#[track_caller]
+pub fn and(a: Exp<bool>, b: impl FnOnce() -> Exp<bool>) -> Exp<bool> {
+    Exp::from_raw_elt(lazy(a.raw_elt(), true, &mut once(|| b().raw_elt())))
+}
+
+/// `a || b`
+#[track_caller]
+pub fn or(a: Exp<bool>, b: impl FnOnce() -> Exp<bool>) -> Exp<bool> {
+    Exp::from_raw_elt(lazy(a.raw_elt(), false, &mut once(|| b().raw_elt())))
+}
+
+/// The second operand, if the first has this value; else the first.
+#[track_caller]
+fn lazy(a: Raw, needed: bool, b: Once<'_, Raw>) -> Raw {
+    let other = || apply(Op::Const(Scalar::Bool(!needed)), &[]);
+    match (known(a), needed) {
+        (Some(known), _) if known == needed => b(),
+        (Some(_), _) => a,
+        (None, true) => apply_if(a, b, other),
+        (None, false) => apply_if(a, other, b),
     }
 }
 
 /// `while`: the state before, the condition, a round.
 #[track_caller]
-pub fn repeated<S: Vars>(start: S, test: impl FnOnce(S) -> Exp<bool>, round: impl FnOnce(S) -> S) -> S {
-    let end =
-        apply_loop(None, pack(start), |s| Some(test(unpack(s, start)).raw_elt()), |_, s| pack(round(unpack(s, start))));
-    unpack(end, start)
+pub fn repeated<S: Vars>(start: S, test: impl Fn(S) -> Exp<bool>, round: impl Fn(S) -> S) -> S {
+    let test = |s: Vec<Raw>| test(restored(s)).raw_elt();
+    let round = |_: Raw, s: Vec<Raw>| listed(round(restored(s)));
+    restored(loop_of(None, listed(start), &test, &round))
+}
+
+type Test<'a> = &'a dyn Fn(Vec<Raw>) -> Raw;
+type Round<'a> = &'a dyn Fn(Raw, Vec<Raw>) -> Vec<Raw>;
+
+/// `for` with a count, `while` without.
+#[track_caller]
+fn loop_of(count: Option<Raw>, start: Vec<Raw>, test: Test<'_>, round: Round<'_>) -> Vec<Raw> {
+    let n = start.len();
+    let end = apply_loop(
+        count,
+        pack(&start),
+        |s| Some(test(unpack(s, n))),
+        |k, s| pack(&round(k.unwrap_or(s), unpack(s, n))),
+    );
+    unpack(end, n)
 }
 
 /// The values of a `for`: `first`, `first + step`, and so on, `count` of them.
@@ -198,20 +259,17 @@ impl Drop for Unrolling {
 /// `for` without `break` and `return`.
 #[track_caller]
 pub fn counted<T: Int, S: Vars>(steps: Steps<T>, start: S, round: impl Fn(Exp<T>, S) -> S) -> S {
+    let round = |k: Raw, s: Vec<Raw>| listed(round(steps.at(Exp::from_raw_elt(k)), restored(s)));
+    restored(counted_of(steps.count, listed(start), &round))
+}
+
+#[track_caller]
+fn counted_of(count: Raw, start: Vec<Raw>, round: Round<'_>) -> Vec<Raw> {
     let around = AROUND.get();
-    if let Some(n) = constant_of(steps.count).and_then(Scalar::as_int).filter(|n| n * around <= UNROLLED) {
+    if let Some(n) = constant_of(count).and_then(Scalar::as_int).filter(|n| n * around <= UNROLLED) {
         let _inside = Unrolling { around };
         AROUND.set(around * n.max(1));
-        return (0..n as i64).fold(start, |s, k| round(steps.at(super::lit(k)), s));
+        return (0..n as i64).fold(start, |s, k| round(int(k), s));
     }
-    let end = apply_loop(
-        Some(steps.count),
-        pack(start),
-        |_| None,
-        |k, s| {
-            let k = Exp::from_raw_elt(k.unwrap_or_else(|| int(0)));
-            pack(round(steps.at(k), unpack(s, start)))
-        },
-    );
-    unpack(end, start)
+    loop_of(Some(count), start, &|s| pack(&s), round)
 }
