@@ -70,7 +70,6 @@ struct Param {
     open: TokenStream,
     exact: TokenStream,
     convert: TokenStream,
-    before: TokenStream,
 }
 
 fn twin(function: &ItemFn, errors: &mut Vec<Error>) -> TokenStream {
@@ -142,19 +141,28 @@ fn check_signature(function: &ItemFn, errors: &mut Vec<Error>) {
 }
 
 fn param(k: usize, p: &syn::PatType, lower: &mut Lower<'_>, errors: &mut Vec<Error>) -> Param {
-    let exact = types::handle(&p.ty, errors);
+    let handle = types::handle(&p.ty, errors);
     let span = p.ty.span();
-    let (open, convert, before) = match types::slice(&p.ty) {
+    // The language writes positions as `i64`, so these are accepted for `usize` and `isize`.
+    let is_position = |ty: &TokenStream| ["usize", "isize"].contains(&ty.to_string().as_str());
+    let slice = quote! { ::deckle::twin::Slice };
+    let (open, convert, exact) = match types::slice(&p.ty) {
         Some(elem) => {
             let elem = types::host(elem, &mut Vec::new());
-            let slice = quote! { ::deckle::twin::Slice };
-            (quote! { ::deckle::Arr<#elem> }, quote! {}, quote! { impl #slice<#elem> })
+            let open = if is_position(&elem) {
+                quote! { impl #slice<#elem> }
+            } else {
+                handle.clone()
+            };
+            (open, quote! {}, quote! { impl #slice<#elem> })
         }
         None => {
             let ty = types::host(&p.ty, &mut Vec::new());
-            match ty.to_string() == "usize" {
-                true => (quote! { impl ::deckle::twin::Position }, quote! { .position() }, quote! {}),
-                false => (quote_spanned! { span => impl ::deckle::IntoExp<#ty> }, quote! { .into_exp() }, quote! {}),
+            match is_position(&ty) {
+                true => (quote! { impl ::deckle::twin::Position<#ty> }, quote! { .position() }, handle.clone()),
+                false => {
+                    (quote_spanned! { span => impl ::deckle::IntoExp<#ty> }, quote! { .into_exp() }, handle.clone())
+                }
             }
         }
     };
@@ -164,19 +172,15 @@ fn param(k: usize, p: &syn::PatType, lower: &mut Lower<'_>, errors: &mut Vec<Err
     };
     // The parameter is a variable like any other: it may be assigned, or taken apart.
     let var = lower.declare(&name);
-    let tokens = match before.is_empty() {
-        true => quote! { #name },
-        false => quote! { ::deckle::twin::Slice::slice(#name) },
+    let value = match types::slice(&p.ty) {
+        None => quote! { #name },
+        Some(_) => quote! { #slice::slice(#name) },
     };
-    lower.push(Stmt::Let(
-        var,
-        Some(exact.clone()),
-        Some(ir::Code { is_constant: false, ..ir::Code::constant(tokens) }),
-    ));
+    lower.push(Stmt::Let(var, Some(handle), Some(ir::Code::of(value, []))));
     if !matches!(&*p.pat, Pat::Ident(name) if name.subpat.is_none()) {
         lower.bind(&p.pat, var);
     }
-    Param { ident: name, open, exact, convert, before }
+    Param { ident: name, open, exact, convert }
 }
 
 fn assemble(
@@ -196,8 +200,7 @@ fn assemble(
     let idents: Vec<_> = params.iter().map(|p| &p.ident).collect();
     let open = params.iter().map(|p| &p.open);
     let convert = params.iter().map(|p| &p.convert);
-    let exact: Vec<_> =
-        params.iter().map(|p| if p.before.is_empty() { p.exact.clone() } else { p.before.clone() }).collect();
+    let exact = params.iter().map(|p| &p.exact);
     let about = format!("The twin of [`{name}()`] in the language, `{name}::kernel`, for operators on arrays.");
     quote! {
         #(#cfgs)*

@@ -4,7 +4,7 @@
 //! the components are used directly, so arrays that are indexed with constants cost nothing.
 
 use crate::arr::Arr;
-use crate::elt::Elt;
+use crate::elt::{Elt, Handle};
 use crate::exp::Exp;
 use crate::trace::{Raw, apply, part_of};
 use deckle_ir::array::{Op, RecordShape};
@@ -191,33 +191,42 @@ pub fn variants<T: Variants>(read: impl Fn(usize) -> u8, n: usize) -> Option<imp
     valid.then_some(move |k: usize| T::variant(read(k)))
 }
 
-/// An argument of type `usize`: also an `Exp<i64>`, which is how the language writes positions.
+/// An argument of type `usize` or `isize`: also an `Exp<i64>`, which is how the language writes positions.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a position: the kernel takes a `usize` here",
-    label = "expected `Exp<i64>`, `Exp<usize>` or `usize`"
+    message = "`{Self}` is not a position: the kernel takes a `{T}` here",
+    label = "expected `Exp<i64>`, `Exp<{T}>` or `{T}`"
 )]
-pub trait Position {
-    /// As a `usize`.
-    fn position(self) -> Exp<usize>;
+pub trait Position<T> {
+    /// As an expression.
+    fn position(self) -> Exp<T>;
 }
 
-impl Position for Exp<usize> {
-    fn position(self) -> Exp<usize> {
-        self
-    }
+macro_rules! positions {
+    ($($t:ident)*) => {$(
+        impl Position<$t> for Exp<$t> {
+            fn position(self) -> Exp<$t> {
+                self
+            }
+        }
+        impl Position<$t> for Exp<i64> {
+            fn position(self) -> Exp<$t> {
+                Exp::from_raw_elt(self.raw_elt())
+            }
+        }
+        impl Position<$t> for $t {
+            fn position(self) -> Exp<$t> {
+                self.lift()
+            }
+        }
+        impl Slice<$t> for Arr<i64> {
+            fn slice(self) -> Arr<$t> {
+                Handle::from_raw(self.raw())
+            }
+        }
+    )*};
 }
 
-impl Position for Exp<i64> {
-    fn position(self) -> Exp<usize> {
-        Exp::from_raw_elt(self.raw_elt())
-    }
-}
-
-impl Position for usize {
-    fn position(self) -> Exp<usize> {
-        self.lift()
-    }
-}
+positions! { usize isize }
 
 /// An argument of type `&[T]`: a vector of the language, or an array, which is copied into one.
 #[diagnostic::on_unimplemented(

@@ -218,6 +218,39 @@ fn dot(xs: &[f32], at: &[usize], i: usize) -> f32 {
     s
 }
 
+#[kernel]
+fn mean(row: &[f64]) -> f64 {
+    let mut s = 0.0;
+    for x in row {
+        s += x;
+    }
+    if row.is_empty() { 0.0 } else { s / row.len() as f64 }
+}
+
+#[kernel]
+fn picked(xs: &[i32], at: &[usize], step: isize) -> i32 {
+    let k = (step.rem_euclid(at.len() as isize)) as usize;
+    xs[at[k]]
+}
+
+#[test]
+fn rows_of_any_length_are_slices() {
+    let rows = vec![vec![1.0, 2.0], vec![], vec![5.0, 7.0, 9.0]];
+    let means = compile(|rows: Arr<Arr<f64>>| rows.map(mean::kernel)).unwrap();
+    let expected: Vec<f64> = rows.iter().map(|row| mean(row)).collect();
+    assert_eq!(means.call(rows.clone()).unwrap().to_vec(), expected);
+    assert_eq!(means.on(Interp).call(rows.clone()).unwrap().to_vec(), expected);
+    assert_eq!(means.on(agree::Simulated).call(rows).unwrap().to_vec(), expected);
+}
+
+#[test]
+fn positions_of_programs_are_sizes() {
+    let f = compile(|xs: Arr<i32>, at: Arr<i64>| iota(5).map(|k| picked::kernel(xs, at, k - 3))).unwrap();
+    let (xs, at) = ([10, 20, 30], [2usize, 0, 1, 1]);
+    let expected: Vec<i32> = (0..5).map(|k| picked(&xs, &at, k - 3)).collect();
+    assert_eq!(f.call(xs, at.map(|k| k as i64)).unwrap().to_vec(), expected);
+}
+
 #[test]
 fn tuples_and_structs() {
     agree! {
