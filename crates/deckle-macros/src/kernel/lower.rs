@@ -248,7 +248,7 @@ impl<'a> Lower<'a> {
                 }
             }
             Expr::Assign(e) => self.assignment(&e.left, &e.right),
-            Expr::Binary(b) if super::expr::compound(&b.op).is_some() => self.compound(b),
+            Expr::Binary(b) if super::places::compound(&b.op).is_some() => self.compound(b),
             Expr::Paren(p) => self.assign_to(&p.expr, to),
             Expr::Group(g) => self.assign_to(&g.expr, to),
             Expr::Tuple(t) if t.elems.is_empty() && to.is_none() => {}
@@ -291,75 +291,6 @@ impl<'a> Lower<'a> {
         }
         let id = self.loops[at].flags.id;
         self.leave(self.loops.len() - at, Exit::Break(id));
-    }
-
-    fn conditional(&mut self, e: &syn::ExprIf, to: Option<Var>) {
-        if let Expr::Let(l) = &*e.cond {
-            let whole = self.value(&l.expr);
-            let whole = self.temporary(whole, l.span());
-            let (test, (cond, (yes, ()))) = self.inside(|this| {
-                let cond = this.test(&l.pat, whole);
-                let yes = this.inside(|this| {
-                    this.bind(&l.pat, whole);
-                    this.block(&e.then_branch, to);
-                });
-                (cond, yes)
-            });
-            test.into_iter().for_each(|s| self.push(s));
-            let no = self.otherwise(e, to);
-            return self.push(Stmt::If(cond.unwrap_or_else(always), yes, no));
-        }
-        let cond = self.value(&e.cond);
-        let (yes, ()) = self.inside(|this| this.block(&e.then_branch, to));
-        let no = self.otherwise(e, to);
-        self.push(Stmt::If(cond, yes, no));
-    }
-
-    fn otherwise(&mut self, e: &syn::ExprIf, to: Option<Var>) -> Vec<Stmt> {
-        match &e.else_branch {
-            Some((_, no)) => self.inside(|this| this.assign_to(no, to)).0,
-            None => Vec::new(),
-        }
-    }
-
-    /// `match`: a chain of conditionals, of which the last arm needs no test.
-    fn matching(&mut self, e: &Expr, arms: &[syn::Arm], to: Option<Var>) {
-        let whole = self.value(e);
-        let whole = self.temporary(whole, e.span());
-        self.arms(arms, whole, to);
-    }
-
-    fn arms(&mut self, arms: &[syn::Arm], whole: Var, to: Option<Var>) {
-        let Some((arm, rest)) = arms.split_first() else { return };
-        let cond = if rest.is_empty() && arm.guard.is_none() { None } else { self.test(&arm.pat, whole) };
-        let Some((_, guard)) = &arm.guard else {
-            let (yes, ()) = self.inside(|this| {
-                this.bind(&arm.pat, whole);
-                this.assign_to(&arm.body, to);
-            });
-            return match cond {
-                None => yes.into_iter().for_each(|s| self.push(s)),
-                Some(cond) => {
-                    let (no, ()) = self.inside(|this| this.arms(rest, whole, to));
-                    self.push(Stmt::If(cond, yes, no));
-                }
-            };
-        };
-        // The guard is evaluated where the pattern holds, with its variables.
-        let taken = self.temporary(Code::constant(quote! { __k::lit(false) }), guard.span());
-        let (test, ()) = self.inside(|this| {
-            this.bind(&arm.pat, whole);
-            let holds = this.value(guard);
-            this.push(Stmt::Set(taken, holds));
-        });
-        self.push(Stmt::If(cond.unwrap_or_else(always), test, Vec::new()));
-        let (yes, ()) = self.inside(|this| {
-            this.bind(&arm.pat, whole);
-            this.assign_to(&arm.body, to);
-        });
-        let (no, ()) = self.inside(|this| this.arms(rest, whole, to));
-        let taken = self.read(taken);
-        self.push(Stmt::If(taken, yes, no));
     }
 
     /// Translates the body of a loop. The result says how it is left.

@@ -11,10 +11,11 @@
 //!          fn __kernel(x: Exp<f32>) -> Exp<f32> { mul(x, x) } }
 //! ```
 //!
-//! `lower.rs`, `loops.rs`, `expr.rs`, `calls.rs` and `pattern.rs` translate syntax to the IR (`ir.rs`), `exits.rs` removes early exits, `emit.rs` writes the twin. `types.rs` checks
+//! `lower.rs`, `choices.rs`, `loops.rs`, `expr.rs`, `calls.rs`, `places.rs` and `pattern.rs` translate syntax to the IR (`ir.rs`), `exits.rs` removes early exits, `emit.rs` writes the twin. `types.rs` checks
 //! types, and `refuse.rs` has the words for what cannot be translated.
 
 mod calls;
+mod choices;
 mod emit;
 mod exits;
 mod expr;
@@ -22,6 +23,7 @@ mod ir;
 mod loops;
 mod lower;
 mod pattern;
+mod places;
 mod refuse;
 mod types;
 

@@ -64,26 +64,26 @@ pub fn handle(ty: &Type, errors: &mut Vec<Error>) -> TokenStream {
 
 /// The type without references, which mean nothing for values.
 pub fn host(ty: &Type, errors: &mut Vec<Error>) -> TokenStream {
-    let mut refuse = |at: &dyn Spanned2, why: &str| {
-        errors.push(Error::new(at.at(), why));
+    let mut refuse = |at: proc_macro2::Span, why: &str| {
+        errors.push(Error::new(at, why));
         quote! { f32 }
     };
     match ty {
         Type::Path(p) => match p.path.segments.last().and_then(|s| refuse::unsuitable(&s.ident.to_string())) {
-            Some(why) => refuse(&p.path, &why),
+            Some(why) => refuse(p.path.span(), &why),
             None => quote! { #ty },
         },
         Type::Reference(r) => match &r.mutability {
-            Some(m) => refuse(m, refuse::MUTABLE),
+            Some(m) => refuse(m.span(), refuse::MUTABLE),
             None => match &*r.elem {
-                Type::Slice(s) => refuse(s, refuse::SLICE),
+                Type::Slice(s) => refuse(s.span(), refuse::SLICE),
                 elem => host(elem, errors),
             },
         },
         Type::Paren(p) => host(&p.elem, errors),
         Type::Group(g) => host(&g.elem, errors),
-        Type::Tuple(t) if t.elems.is_empty() => refuse(t, refuse::NO_RESULT),
-        Type::Tuple(t) if !(2..=8).contains(&t.elems.len()) => refuse(t, refuse::LONG_TUPLE),
+        Type::Tuple(t) if t.elems.is_empty() => refuse(t.span(), refuse::NO_RESULT),
+        Type::Tuple(t) if !(2..=8).contains(&t.elems.len()) => refuse(t.span(), refuse::LONG_TUPLE),
         Type::Tuple(t) => {
             let parts: Vec<_> = t.elems.iter().map(|ty| host(ty, errors)).collect();
             quote! { (#(#parts),*) }
@@ -93,21 +93,10 @@ pub fn host(ty: &Type, errors: &mut Vec<Error>) -> TokenStream {
             quote! { [#elem; #n] }
         }
         Type::Infer(_) => quote! { _ },
-        Type::BareFn(_) => refuse(ty, refuse::CLOSURE),
-        Type::ImplTrait(_) => refuse(ty, refuse::IMPL_TRAIT),
-        Type::TraitObject(_) => refuse(ty, refuse::TRAIT_OBJECT),
-        Type::Ptr(_) => refuse(ty, refuse::POINTER),
-        _ => refuse(ty, refuse::TYPE),
-    }
-}
-
-/// What has a span.
-trait Spanned2 {
-    fn at(&self) -> proc_macro2::Span;
-}
-
-impl<T: Spanned> Spanned2 for T {
-    fn at(&self) -> proc_macro2::Span {
-        self.span()
+        Type::BareFn(_) => refuse(ty.span(), refuse::CLOSURE),
+        Type::ImplTrait(_) => refuse(ty.span(), refuse::IMPL_TRAIT),
+        Type::TraitObject(_) => refuse(ty.span(), refuse::TRAIT_OBJECT),
+        Type::Ptr(_) => refuse(ty.span(), refuse::POINTER),
+        _ => refuse(ty.span(), refuse::TYPE),
     }
 }
