@@ -122,6 +122,8 @@
 //! # Ok::<(), deckle::Error>(())
 //! ```
 //!
+//! [`compute`] compiles and calls in one, where a program is needed once: `compute((&xs, &ys), dot).on(Gpu)`.
+//!
 //! # What a call costs
 //!
 //! Arguments are lent or given away. Those with scalar elements are passed without touching the elements:
@@ -184,6 +186,7 @@ mod arr;
 mod backend;
 mod bundle;
 mod compile;
+mod compute;
 mod control;
 mod elt;
 mod error;
@@ -206,6 +209,7 @@ pub use arr::{
 pub use backend::{Backend, Cpu, Gpu, Interp, OneCore, OneGpu, Patient, Seq, SomeCores};
 pub use bundle::{Becomes, Bundle, IntoBundle, Tup, Tupled, tup};
 pub use compile::{Builds, Compiled, compile};
+pub use compute::{Computation, Given, compute};
 pub use control::{choose, loop_while, repeat, select};
 pub use deckle_engine::Progress;
 pub use deckle_macros::{Elt, kernel};
@@ -222,10 +226,10 @@ pub use stream::{Argument, Blocks, Feed, FromFile, Results, feed, feed_blocks, f
 pub mod prelude {
     pub use crate::{
         Above, Arr, Array, Below, Compiled, Cpu, D1, D2, D3, Edge, Elt, Error, Exp, Fault, Float, Gpu, Int, Interp,
-        Num, Pack, Progress, Ragged, Rank, Resident, Seq, Tup, Unpack, array, choose, columns, compile, constant,
-        constant_array, count, count_to, feed, feed_blocks, feed_results, fill, from_file, generate, generate2,
-        generate3, iota, kernel, loop_while, only_if, pack, produce, range, range_by, range_inclusive, repeat, select,
-        sequence, tup,
+        Num, Pack, Progress, Ragged, Rank, Resident, Seq, Tup, Unpack, array, choose, columns, compile, compute,
+        constant, constant_array, count, count_to, feed, feed_blocks, feed_results, fill, from_file, generate,
+        generate2, generate3, iota, kernel, loop_while, only_if, pack, produce, range, range_by, range_inclusive,
+        repeat, select, sequence, tup,
     };
 }
 
