@@ -1,4 +1,4 @@
-//! Element types: scalars, tuples of elements, and structs that derive [`Elt`].
+//! Element types: scalars, tuples and arrays of elements, and structs and enums that derive [`Elt`].
 
 use crate::arr::{Arr, Rank};
 use crate::bundle::{IntoBundle, Tup};
@@ -19,7 +19,7 @@ mod more;
 
 pub(crate) use more::ArrayColumns;
 
-/// A value that consists of scalars: a number, a truth value, a tuple of elements, or a struct that derives it.
+/// A value that consists of scalars: a number, a truth value, a tuple or array `[T; N]` of elements, or a struct, or enum without data, that derives it.
 ///
 /// ```
 /// use deckle::prelude::*;
@@ -38,7 +38,7 @@ pub(crate) use more::ArrayColumns;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an element of the language",
     label = "not an element",
-    note = "elements are `bool`, the numbers of 8 to 64 bits, tuples of 2 to 8 elements, and `Copy` structs with `#[derive(Elt)]`"
+    note = "elements are `bool`, the numbers of 8 to 64 bits, tuples of 2 to 8 elements, arrays `[T; N]`, and `Copy` structs and enums without data with `#[derive(Elt)]`"
 )]
 pub trait Elt: Copy + Send + Sync + 'static {
     /// Its type in the language.
@@ -187,7 +187,7 @@ scalars! {
 #[diagnostic::on_unimplemented(
     message = "no array or sequence of a program can hold `{Self}`",
     label = "neither an element, nor an array, nor a sequence",
-    note = "elements are `bool`, the numbers of 8 to 64 bits, tuples of 2 to 8 elements, and `Copy` structs with `#[derive(Elt)]`"
+    note = "elements are `bool`, the numbers of 8 to 64 bits, tuples of 2 to 8 elements, arrays `[T; N]`, and `Copy` structs and enums without data with `#[derive(Elt)]`"
 )]
 pub trait Item: Sized + 'static {
     /// The handle of an element in the language.
