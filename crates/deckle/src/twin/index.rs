@@ -29,6 +29,23 @@ fn checked(i: Exp<usize>, n: usize) -> Raw {
     apply(Op::Index, &[positions, i.raw_elt()])
 }
 
+/// One of several values, by the bits of a position: as many comparisons as bits, and a short chain of selections.
+#[track_caller]
+fn chosen(i: Raw, mut values: Vec<Raw>) -> Option<Raw> {
+    let mut bit = 1;
+    while values.len() > 1 {
+        let masked = apply(Op::Binary(BinOp::And), &[i, int(bit)]);
+        let is_set = apply(Op::Binary(BinOp::Ne), &[masked, int(0)]);
+        let one = |pair: &[Raw]| match *pair {
+            [low, high] => apply(Op::Select, &[is_set, high, low]),
+            _ => pair[0],
+        };
+        values = values.chunks(2).map(one).collect();
+        bit *= 2;
+    }
+    values.pop()
+}
+
 /// What a kernel can index.
 #[diagnostic::on_unimplemented(
     message = "a kernel cannot index into `{Self}`",
@@ -62,15 +79,8 @@ impl<T: Elt, const N: usize> Indexed for Exp<[T; N]> {
             return Exp::from_raw_elt(part(self.raw_elt(), i));
         }
         let i = checked(i, N);
-        let mut found = match N {
-            0 => super::unset::<T>().raw_elt(),
-            _ => part(self.raw_elt(), N - 1),
-        };
-        for k in (0..N.saturating_sub(1)).rev() {
-            let here = apply(Op::Binary(BinOp::Eq), &[i, int(k)]);
-            found = apply(Op::Select, &[here, part(self.raw_elt(), k), found]);
-        }
-        Exp::from_raw_elt(found)
+        let parts: Vec<Raw> = (0..N).map(|k| part(self.raw_elt(), k)).collect();
+        Exp::from_raw_elt(chosen(i, parts).unwrap_or_else(|| super::unset::<T>().raw_elt()))
     }
     fn count(self) -> Exp<usize> {
         super::lit(N)
