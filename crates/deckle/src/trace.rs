@@ -12,7 +12,7 @@
 mod look;
 mod same;
 
-pub(crate) use look::{constant_of, may_be_huge, part_of};
+pub(crate) use look::{constant_of, is_length, may_be_huge, part_of};
 
 use crate::error::{Error, Fault, Place};
 use deckle_ir::array::{Builder, Function, Mark, Op, Program};

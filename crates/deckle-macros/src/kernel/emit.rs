@@ -9,7 +9,7 @@
 
 use super::ir::{Code, For, Names, Stmt, Var, While, assigned};
 use proc_macro2::TokenStream;
-use quote::quote;
+use quote::{format_ident, quote, quote_spanned};
 use std::collections::BTreeSet;
 
 type Vars = BTreeSet<Var>;
@@ -33,6 +33,10 @@ fn reads(stmts: &[Stmt], all: &mut Vars) {
     for stmt in stmts {
         match stmt {
             Stmt::Let(_, _, Some(code)) | Stmt::Set(_, code) | Stmt::Do(code) => all.extend(&code.reads),
+            Stmt::Update(var, _, code) => {
+                all.insert(*var);
+                all.extend(&code.reads);
+            }
             Stmt::If(cond, yes, no) => {
                 all.extend(&cond.reads);
                 reads(yes, all);
@@ -62,6 +66,10 @@ fn live(stmts: &[Stmt], after: &Vars) -> Vars {
             }
             Stmt::Set(var, code) => {
                 now.remove(var);
+                now.extend(&code.reads);
+            }
+            Stmt::Update(var, _, code) => {
+                now.insert(*var);
                 now.extend(&code.reads);
             }
             Stmt::Do(code) => now.extend(&code.reads),
@@ -136,6 +144,10 @@ impl Emit<'_> {
             Stmt::Set(var, code) => {
                 let ident = self.names.ident(*var);
                 quote! { #ident = #code; }
+            }
+            Stmt::Update(var, f, code) => {
+                let ident = self.names.ident(*var);
+                quote_spanned! { f.span() => #ident = __k::#f(#ident, #code); }
             }
             Stmt::Do(code) => quote! { let _ = #code; },
             Stmt::Item(tokens) => tokens.clone(),
@@ -212,10 +224,57 @@ impl Emit<'_> {
         let params = self.list(&state, &quote! { mut });
         let own = self.own(all.difference(&state).copied().filter(|v| *v != f.var));
         let (steps, var) = (&f.steps, self.names.ident(f.var));
+        if let Some((items, values, updates)) = self.accumulation(f, &all, &state) {
+            return quote! {
+                #list = __k::accumulated(
+                    #steps,
+                    #list,
+                    move |mut #var| { #items #values },
+                    move |#params, #values| { #updates #list },
+                );
+            };
+        }
         let round = self.block(&f.body, &read);
         quote! {
             #list = __k::counted(#steps, #list, move |mut #var, #params| { #own #round #list });
         }
+    }
+}
+
+impl Emit<'_> {
+    /// A loop that only adds to its variables what does not depend on them: what is added, its names, and the additions.
+    fn accumulation(&self, f: &For, all: &Vars, state: &Vars) -> Option<(TokenStream, TokenStream, TokenStream)> {
+        let (mut updated, mut read) = (Vars::new(), Vars::new());
+        let (mut items, mut updates, mut names) = (Vec::new(), Vec::new(), Vec::new());
+        for (k, stmt) in f.body.iter().enumerate() {
+            if let Stmt::Update(var, op, code) = stmt {
+                updated.insert(*var);
+                read.extend(&code.reads);
+                let (ident, name) = (self.names.ident(*var), format_ident!("__u{k}"));
+                items.push(quote! { let #name = #code; });
+                updates.push(quote_spanned! { op.span() => #ident = __k::#op(#ident, #name); });
+                names.push(name);
+            } else {
+                reads(std::slice::from_ref(stmt), &mut read);
+                // Inside of this statement nothing assigned is read later, except what it declares.
+                items.push(self.stmt(stmt, &self.read));
+            }
+        }
+        let is_simple = !updated.is_empty() && updated == *all && all == state && read.is_disjoint(state);
+        if !is_simple || f.body.iter().any(has_loop) {
+            return None;
+        }
+        let values = names.iter().rev().fold(quote! { () }, |rest, name| quote! { (#name, #rest) });
+        Some((quote! { #(#items)* }, values, quote! { #(#updates)* }))
+    }
+}
+
+/// Whether there is a loop in a statement.
+fn has_loop(stmt: &Stmt) -> bool {
+    match stmt {
+        Stmt::While(_) | Stmt::For(_) => true,
+        Stmt::If(_, yes, no) => yes.iter().chain(no).any(has_loop),
+        _ => false,
     }
 }
 

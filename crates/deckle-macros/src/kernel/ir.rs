@@ -76,6 +76,8 @@ pub enum Stmt {
     /// Declares a variable, with its type if it is written; without a value it is assigned later.
     Let(Var, Option<TokenStream>, Option<Code>),
     Set(Var, Code),
+    /// `x += e`: the function of the operator, and the second operand.
+    Update(Var, Ident, Code),
     /// Evaluates something that may fail.
     Do(Code),
     /// A constant or an import.
@@ -127,7 +129,7 @@ pub fn assigned(stmts: &[Stmt]) -> BTreeSet<Var> {
             Stmt::Let(var, ..) => {
                 own.insert(*var);
             }
-            Stmt::Set(var, _) | Stmt::Flag(var, _) => {
+            Stmt::Set(var, _) | Stmt::Update(var, ..) | Stmt::Flag(var, _) => {
                 all.insert(*var);
             }
             Stmt::If(_, yes, no) => all.extend(assigned(yes).into_iter().chain(assigned(no))),

@@ -87,8 +87,16 @@ impl Lower<'_> {
     pub fn compound(&mut self, b: &syn::ExprBinary) {
         let Some(name) = compound(&b.op) else { return };
         let value = self.value(&b.right);
-        let value = self.kept(value, b.right.span());
+        let mark = self.mark();
         let Some(place) = self.place(&b.left) else { return };
+        if place.path.is_empty() {
+            let f = format_ident!("{name}", span = b.op.span());
+            return self.push(Stmt::Update(place.var, f, value));
+        }
+        // The value is computed before the indices of the place, and read with them.
+        let kept = self.names.fresh("t", b.right.span());
+        self.insert(mark, Stmt::Let(kept, None, Some(value)));
+        let value = self.read(kept);
         let now = self.load(&place, place.path.len());
         let name = format_ident!("{name}");
         let next = Code::of(quote_spanned! { b.op.span() => __k::#name(#now, #value) }, [&now, &value]);

@@ -26,6 +26,11 @@ pub(crate) fn constant_of(raw: Raw) -> Option<Scalar> {
     })
 }
 
+/// Whether the value is the length of an array, and so not negative.
+pub(crate) fn is_length(raw: Raw) -> bool {
+    look(raw, |f, v| Some(matches!(f.inst(v)?.op, Op::Length))).unwrap_or(false)
+}
+
 /// The component of a tuple or record that was put together in view.
 pub(crate) fn part_of(raw: Raw, k: usize) -> Option<Raw> {
     look(raw, |f, v| match f.inst(v)? {

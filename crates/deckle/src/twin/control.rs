@@ -8,10 +8,11 @@
 
 use crate::elt::{Elt, Int};
 use crate::exp::Exp;
-use crate::trace::{Raw, apply, apply_if, apply_loop, constant_of};
-use deckle_ir::array::{BinOp, Op};
+use crate::trace::{Raw, apply, apply_body, apply_if, apply_loop, constant_of, is_length};
+use deckle_ir::array::{BinOp, Coll, Op};
 use deckle_ir::scalar::{Scalar, ScalarType};
 use std::cell::Cell;
+use std::thread::LocalKey;
 
 use super::arithmetic::{apply2, convert};
 
@@ -155,6 +156,7 @@ type Round<'a> = &'a dyn Fn(Raw, Vec<Raw>) -> Vec<Raw>;
 #[track_caller]
 fn loop_of(count: Option<Raw>, start: Vec<Raw>, test: Test<'_>, round: Round<'_>) -> Vec<Raw> {
     let n = start.len();
+    let _inside = Around::with(&INSIDE, INSIDE.get() + 1);
     let end = apply_loop(
         count,
         pack(&start),
@@ -243,16 +245,25 @@ const UNROLLED: i128 = 32;
 thread_local! {
     /// The rounds of the loops that are being unrolled.
     static AROUND: Cell<i128> = const { Cell::new(1) };
+    /// The loops around that are not unrolled.
+    static INSIDE: Cell<i128> = const { Cell::new(0) };
 }
 
-/// Ends with the loop that is unrolled, even if tracing is given up inside.
-struct Unrolling {
-    around: i128,
+/// A number that holds inside of a loop, even if tracing is given up there.
+struct Around {
+    cell: &'static LocalKey<Cell<i128>>,
+    before: i128,
 }
 
-impl Drop for Unrolling {
+impl Around {
+    fn with(cell: &'static LocalKey<Cell<i128>>, inside: i128) -> Around {
+        Around { cell, before: cell.replace(inside) }
+    }
+}
+
+impl Drop for Around {
     fn drop(&mut self) {
-        AROUND.set(self.around);
+        self.cell.set(self.before);
     }
 }
 
@@ -267,9 +278,41 @@ pub fn counted<T: Int, S: Vars>(steps: Steps<T>, start: S, round: impl Fn(Exp<T>
 fn counted_of(count: Raw, start: Vec<Raw>, round: Round<'_>) -> Vec<Raw> {
     let around = AROUND.get();
     if let Some(n) = constant_of(count).and_then(Scalar::as_int).filter(|n| n * around <= UNROLLED) {
-        let _inside = Unrolling { around };
-        AROUND.set(around * n.max(1));
+        let _inside = Around::with(&AROUND, around * n.max(1));
         return (0..n as i64).fold(start, |s, k| round(int(k), s));
     }
     loop_of(Some(count), start, &|s| pack(&s), round)
+}
+
+/// `for` that only adds to its variables what does not depend on them: what is added is computed for many values at once, and added in order.
+#[track_caller]
+pub fn accumulated<T: Int, S: Vars, E: Vars>(
+    steps: Steps<T>,
+    start: S,
+    item: impl Fn(Exp<T>) -> E,
+    add: impl Fn(S, E) -> S,
+) -> S {
+    let item = |k: Raw| listed(item(steps.at(Exp::from_raw_elt(k))));
+    let add = |s: Vec<Raw>, e: Vec<Raw>| listed(add(restored(s), restored(e)));
+    restored(accumulated_of(steps.count, listed(start), E::COUNT, &item, &add))
+}
+
+#[track_caller]
+fn accumulated_of(
+    count: Raw,
+    start: Vec<Raw>,
+    added: usize,
+    item: &dyn Fn(Raw) -> Vec<Raw>,
+    add: &dyn Fn(Vec<Raw>, Vec<Raw>) -> Vec<Raw>,
+) -> Vec<Raw> {
+    let unrolls = constant_of(count).and_then(Scalar::as_int).is_some_and(|n| n * AROUND.get() <= UNROLLED);
+    if unrolls || INSIDE.get() > 0 {
+        return counted_of(count, start, &|k, s| add(s, item(k)));
+    }
+    let n = start.len();
+    let size = if is_length(count) { count } else { apply2(BinOp::Max, count, int(0)) };
+    let values = apply(Op::Iota(Coll::Array), &[size]);
+    let items = apply_body(Op::Map, &[values], |k| pack(&item(k[0])));
+    let end = apply_body(Op::FoldOrdered, &[pack(&start), items], |x| pack(&add(unpack(x[0], n), unpack(x[1], added))));
+    unpack(end, n)
 }

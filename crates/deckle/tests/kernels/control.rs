@@ -402,6 +402,32 @@ fn elements(a: [i32; 4], x: i32) -> i32 {
     s
 }
 
+#[kernel]
+fn accumulation(n: i32, x: f32) -> (f32, i32, f32) {
+    let (mut s, mut count, mut last) = (x, 0, 1.0);
+    for k in 0..n + 30 {
+        let y = x / (k as f32 + 1.0);
+        s += if y > 0.25 { y } else { -y * 0.5 };
+        count ^= k * 7;
+        s *= 0.75;
+        last -= y;
+    }
+    for k in 0..n {
+        count += k;
+    }
+    for _ in n..n - 3 {
+        last += 1.0;
+    }
+    let mut rounds = 0;
+    while rounds < 3 {
+        for k in rounds..n {
+            s += k as f32;
+        }
+        rounds += 1;
+    }
+    (s, count, last)
+}
+
 #[test]
 fn conditionals() {
     agree! {
@@ -437,6 +463,7 @@ fn loops() {
         All: loop_with_condition_first(i32);
         Small: continues(i32);
         Small: sum_to(i32);
+        Small: accumulation(i32, f32);
         Small: for_with_continue(i32);
         All: backwards(u8);
         All: unrolled(f32);
