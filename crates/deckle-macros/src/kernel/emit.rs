@@ -244,6 +244,7 @@ impl Emit<'_> {
 impl Emit<'_> {
     /// A loop that only adds to its variables what does not depend on them: what is added, its names, and the additions.
     fn accumulation(&self, f: &For, all: &Vars, state: &Vars) -> Option<(TokenStream, TokenStream, TokenStream)> {
+        // What other statements read or assign.
         let (mut updated, mut read) = (Vars::new(), Vars::new());
         let (mut items, mut updates, mut names) = (Vec::new(), Vec::new(), Vec::new());
         for (k, stmt) in f.body.iter().enumerate() {
@@ -255,7 +256,9 @@ impl Emit<'_> {
                 updates.push(quote_spanned! { op.span() => #ident = __k::#op(#ident, #name); });
                 names.push(name);
             } else {
-                reads(std::slice::from_ref(stmt), &mut read);
+                let one = std::slice::from_ref(stmt);
+                reads(one, &mut read);
+                read.extend(assigned(one));
                 // Inside of this statement nothing assigned is read later, except what it declares.
                 items.push(self.stmt(stmt, &self.read));
             }

@@ -418,6 +418,10 @@ fn accumulation(n: i32, x: f32) -> (f32, i32, f32) {
     for _ in n..n - 3 {
         last += 1.0;
     }
+    for k in 0..n {
+        count = k;
+        count ^= k * 3;
+    }
     let mut rounds = 0;
     while rounds < 3 {
         for k in rounds..n {
