@@ -16,6 +16,9 @@ struct Field<'a> {
 
 /// The items that the derive adds to a struct.
 pub fn derive(input: &DeriveInput) -> Result<TokenStream> {
+    if let Data::Enum(data) = &input.data {
+        return crate::variants::derive(input, data);
+    }
     let fields = fields(input)?;
     let elt = elt_impl(&input.ident, &fields);
     let handles = handle_impls(&input.ident);
@@ -26,10 +29,7 @@ pub fn derive(input: &DeriveInput) -> Result<TokenStream> {
 fn fields(input: &DeriveInput) -> Result<Vec<Field<'_>>> {
     let data = match &input.data {
         Data::Struct(data) => data,
-        Data::Enum(e) => {
-            let message = "an enum is not an element: elements have one layout; use a struct with a tag, or a number";
-            return Err(Error::new(e.enum_token.span, message));
-        }
+        Data::Enum(e) => return Err(Error::new(e.enum_token.span, "an enum has no fields")),
         Data::Union(u) => return Err(Error::new(u.union_token.span, "a union is not an element: use a struct")),
     };
     if !input.generics.params.is_empty() {
@@ -145,7 +145,7 @@ fn elt_impl(name: &Ident, fields: &[Field<'_>]) -> TokenStream {
     }
 }
 
-fn handle_impls(name: &Ident) -> TokenStream {
+pub fn handle_impls(name: &Ident) -> TokenStream {
     quote! {
         #[automatically_derived]
         impl ::deckle::IntoExp<#name> for #name {

@@ -1,4 +1,4 @@
-//! Element types: scalars, tuples of elements, and structs that derive [`Elt`].
+//! Element types: scalars, tuples and arrays of elements, and structs and enums that derive [`Elt`].
 
 use crate::arr::{Arr, Rank};
 use crate::bundle::{IntoBundle, Tup};
@@ -10,8 +10,16 @@ use deckle_ir::array::Op;
 use deckle_ir::scalar::{Scalar, ScalarType};
 use deckle_ir::types::Type;
 use deckle_ir::value::Value;
+use std::ops::{
+    Add, AddAssign, BitAnd, BitOr, BitXor, Div, DivAssign, Mul, MulAssign, Neg, Not, Rem, RemAssign, Shl, Shr, Sub,
+    SubAssign,
+};
 
-/// A value that consists of scalars: a number, a truth value, a tuple of elements, or a struct that derives it.
+mod more;
+
+pub(crate) use more::ArrayColumns;
+
+/// A value that consists of scalars: a number, a truth value, a tuple or array `[T; N]` of elements, or a struct, or enum without data, that derives it.
 ///
 /// ```
 /// use deckle::prelude::*;
@@ -30,7 +38,7 @@ use deckle_ir::value::Value;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an element of the language",
     label = "not an element",
-    note = "elements are `bool`, the numbers of 8 to 64 bits, tuples of 2 to 8 elements, and `Copy` structs with `#[derive(Elt)]`"
+    note = "elements are `bool`, the numbers of 8 to 64 bits, tuples of 2 to 8 elements, arrays `[T; N]`, and `Copy` structs and enums without data with `#[derive(Elt)]`"
 )]
 pub trait Elt: Copy + Send + Sync + 'static {
     /// Its type in the language.
@@ -51,19 +59,96 @@ pub trait Elt: Copy + Send + Sync + 'static {
 pub trait Scalars: Elt {
     /// The scalar type.
     const TYPE: ScalarType;
+    /// Whether it is `usize`, whose values are positions: the language stores them as `i64`.
+    #[doc(hidden)]
+    const POSITION: bool = false;
     /// As a scalar of the IR.
     fn scalar(self) -> Scalar;
 }
 
 /// A type with arithmetic.
 #[diagnostic::on_unimplemented(message = "`{Self}` has no arithmetic", label = "not a number")]
-pub trait Num: Scalars {}
+pub trait Num:
+    Scalars
+    + PartialOrd
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+    + Rem<Output = Self>
+    + AddAssign
+    + SubAssign
+    + MulAssign
+    + DivAssign
+    + RemAssign
+{
+}
 /// An integer type.
 #[diagnostic::on_unimplemented(message = "`{Self}` is not an integer type", label = "not an integer")]
-pub trait Int: Num {}
-/// `f32` or `f64`.
+pub trait Int:
+    Num
+    + Eq
+    + Ord
+    + BitAnd<Output = Self>
+    + BitOr<Output = Self>
+    + BitXor<Output = Self>
+    + Not<Output = Self>
+    + Shl<u32, Output = Self>
+    + Shr<u32, Output = Self>
+{
+}
+/// `f32` or `f64`, with their mathematics: for functions that are generic over both.
 #[diagnostic::on_unimplemented(message = "`{Self}` is neither `f32` nor `f64`", label = "not a float")]
-pub trait Float: Num {}
+#[allow(missing_docs)] // The methods are those of `f32` and `f64`.
+pub trait Float: Num + Neg<Output = Self> {
+    fn sqrt(self) -> Self;
+    fn cbrt(self) -> Self;
+    fn exp(self) -> Self;
+    fn exp2(self) -> Self;
+    fn ln(self) -> Self;
+    fn log2(self) -> Self;
+    fn log10(self) -> Self;
+    fn sin(self) -> Self;
+    fn cos(self) -> Self;
+    fn tan(self) -> Self;
+    fn tanh(self) -> Self;
+    fn floor(self) -> Self;
+    fn ceil(self) -> Self;
+    fn round(self) -> Self;
+    fn trunc(self) -> Self;
+    fn abs(self) -> Self;
+    fn min(self, other: Self) -> Self;
+    fn max(self, other: Self) -> Self;
+    fn powf(self, power: Self) -> Self;
+    fn powi(self, power: i32) -> Self;
+    fn atan2(self, x: Self) -> Self;
+    fn hypot(self, y: Self) -> Self;
+    fn mul_add(self, y: Self, z: Self) -> Self;
+    fn clamp(self, lo: Self, hi: Self) -> Self;
+    fn is_nan(self) -> bool;
+}
+
+macro_rules! floats {
+    ($t:ident $($method:ident($($arg:ident: $ty:ty),*) $result:ty;)*) => {
+        impl Float for $t {
+            $(fn $method(self, $($arg: $ty),*) -> $result { $t::$method(self, $($arg),*) })*
+        }
+    };
+}
+
+macro_rules! both_floats {
+    ($($methods:tt)*) => {
+        floats! { f32 $($methods)* }
+        floats! { f64 $($methods)* }
+    };
+}
+
+both_floats! {
+    sqrt() Self; cbrt() Self; exp() Self; exp2() Self; ln() Self; log2() Self; log10() Self; sin() Self; cos() Self;
+    tan() Self; tanh() Self; floor() Self; ceil() Self; round() Self; trunc() Self; abs() Self;
+    min(x: Self) Self; max(x: Self) Self; powf(x: Self) Self; powi(n: i32) Self; atan2(x: Self) Self;
+    hypot(x: Self) Self; mul_add(x: Self, y: Self) Self; clamp(x: Self, y: Self) Self; is_nan() bool;
+}
 
 macro_rules! scalars {
     ($($t:ty, $variant:ident, [$($class:ident)*];)*) => {$(
@@ -94,15 +179,15 @@ scalars! {
     u16, U16, [Num Int];
     u32, U32, [Num Int];
     u64, U64, [Num Int];
-    f32, F32, [Num Float];
-    f64, F64, [Num Float];
+    f32, F32, [Num];
+    f64, F64, [Num];
 }
 
 /// The possible elements of a vector or sequence: elements, arrays, tuples of them ([`Tup`]), and (sequences only) sequences.
 #[diagnostic::on_unimplemented(
     message = "no array or sequence of a program can hold `{Self}`",
     label = "neither an element, nor an array, nor a sequence",
-    note = "elements are `bool`, the numbers of 8 to 64 bits, tuples of 2 to 8 elements, and `Copy` structs with `#[derive(Elt)]`"
+    note = "elements are `bool`, the numbers of 8 to 64 bits, tuples of 2 to 8 elements, arrays `[T; N]`, and `Copy` structs and enums without data with `#[derive(Elt)]`"
 )]
 pub trait Item: Sized + 'static {
     /// The handle of an element in the language.

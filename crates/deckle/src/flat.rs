@@ -10,6 +10,8 @@
 //! Vec<Vec<f32>>               Offsets [0 2 5] of Scalars           elements one after another
 //! ```
 
+mod fixed;
+
 use crate::arr::Rank;
 use crate::elt::Elt;
 use crate::host::Array;

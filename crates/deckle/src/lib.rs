@@ -81,6 +81,27 @@
 //! # Ok::<(), deckle::Error>(())
 //! ```
 //!
+//! # Rust functions
+//!
+//! [`#[kernel]`](macro@kernel) above an ordinary Rust function makes it a function of the language: `f` is still the function, and `f::kernel` its twin, for any operator. So
+//! code that exists, with its branches, loops and early returns, need not be rewritten:
+//!
+//! ```
+//! # use deckle::prelude::*;
+//! #[kernel]
+//! fn root(x: f64) -> f64 {
+//!     let mut guess = x;
+//!     for _ in 0..20 {
+//!         guess = (guess + x / guess) / 2.0;
+//!     }
+//!     guess
+//! }
+//!
+//! let roots = compile(|xs: Arr<f64>| xs.map(root::kernel))?;
+//! assert_eq!(roots.call([2.0, 9.0])?.to_vec(), [root(2.0), 3.0]);
+//! # Ok::<(), deckle::Error>(())
+//! ```
+//!
 //! # Backends
 //!
 //! [`Compiled::on`] selects the backend; the program stays the same. Native code needs an LLVM, which is located at first use, for example in
@@ -100,6 +121,8 @@
 //! assert_eq!(dot.on(Cpu).call([1.0, 2.0], [3.0, 4.0])?, dot.on(Interp).call([1.0, 2.0], [3.0, 4.0])?);
 //! # Ok::<(), deckle::Error>(())
 //! ```
+//!
+//! [`compute`] compiles and calls in one, where a program is needed once: `compute((&xs, &ys), dot).on(Gpu)`.
 //!
 //! # What a call costs
 //!
@@ -163,6 +186,7 @@ mod arr;
 mod backend;
 mod bundle;
 mod compile;
+mod compute;
 mod control;
 mod elt;
 mod error;
@@ -175,6 +199,8 @@ mod maths;
 mod seq;
 mod stream;
 mod trace;
+#[doc(hidden)]
+pub mod twin;
 
 pub use arr::{
     Above, Arr, Below, D1, D2, D3, Edge, Extent, Rank, array, constant_array, fill, generate, generate2, generate3,
@@ -183,9 +209,10 @@ pub use arr::{
 pub use backend::{Backend, Cpu, Gpu, Interp, OneCore, OneGpu, Patient, Seq, SomeCores};
 pub use bundle::{Becomes, Bundle, IntoBundle, Tup, Tupled, tup};
 pub use compile::{Builds, Compiled, compile};
+pub use compute::{Computation, Given, compute};
 pub use control::{choose, loop_while, repeat, select};
 pub use deckle_engine::Progress;
-pub use deckle_macros::Elt;
+pub use deckle_macros::{Elt, kernel};
 pub use elt::{Elt, Float, Handle, Int, IntoExp, IntoHandle, Item, Num, Scalars};
 pub use error::{Error, Fault};
 pub use exp::{Bits, Exp, Pack, Unpack, constant, pack};
@@ -199,14 +226,14 @@ pub use stream::{Argument, Blocks, Feed, FromFile, Results, feed, feed_blocks, f
 pub mod prelude {
     pub use crate::{
         Above, Arr, Array, Below, Compiled, Cpu, D1, D2, D3, Edge, Elt, Error, Exp, Fault, Float, Gpu, Int, Interp,
-        Num, Pack, Progress, Ragged, Rank, Resident, Seq, Tup, Unpack, array, choose, columns, compile, constant,
-        constant_array, count, count_to, feed, feed_blocks, feed_results, fill, from_file, generate, generate2,
-        generate3, iota, loop_while, only_if, pack, produce, range, range_by, range_inclusive, repeat, select,
-        sequence, tup,
+        Num, Pack, Progress, Ragged, Rank, Resident, Seq, Tup, Unpack, array, choose, columns, compile, compute,
+        constant, constant_array, count, count_to, feed, feed_blocks, feed_results, fill, from_file, generate,
+        generate2, generate3, iota, kernel, loop_while, only_if, pack, produce, range, range_by, range_inclusive,
+        repeat, select, sequence, tup,
     };
 }
 
-/// The support code of `derive(Elt)`.
+/// The support code of `derive(Elt)` and `#[kernel]`.
 #[doc(hidden)]
 pub mod __private {
     pub use crate::exp::{ErasedExp, record};
@@ -221,3 +248,8 @@ pub mod __private {
         Type::Record(std::sync::Arc::new(deckle_ir::types::RecordType { name: name.into(), fields }))
     }
 }
+
+/// The examples of `docs/kernels.md`.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/kernels.md")]
+mod kernels_page {}

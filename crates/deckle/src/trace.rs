@@ -9,7 +9,10 @@
 //! Errors while building are recorded and reported by `compile`: operators that return a `Result` would not read well.
 //! After a fault every operator returns an invalid handle and has no effect.
 
+mod look;
 mod same;
+
+pub(crate) use look::{constant_of, is_length, may_be_huge, part_of};
 
 use crate::error::{Error, Fault, Place};
 use deckle_ir::array::{Builder, Function, Mark, Op, Program};

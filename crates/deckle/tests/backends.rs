@@ -70,3 +70,21 @@ fn backends_are_values_of_one_trait() {
     let double = compile(|x: Exp<i64>| x * 2).unwrap();
     assert_eq!([twice(&double, Interp), twice(&double, Seq), twice(&double, Cpu)], [42; 3]);
 }
+
+#[test]
+fn one_word_moves_a_computation() {
+    #[kernel]
+    fn shifted(x: f64, by: f64) -> f64 {
+        if x > 0.0 { x + by } else { x - by }
+    }
+    let xs = vec![1.0, -2.0, 3.0];
+    let program = |xs: Arr<f64>, by: Exp<f64>| xs.map(|x| shifted::kernel(x, by));
+    let expected: Vec<f64> = xs.iter().map(|x| shifted(*x, 0.5)).collect();
+    assert_eq!(compute((&xs, 0.5), program).on(Seq).unwrap().to_vec(), expected);
+    assert_eq!(compute((&xs, 0.5), program).on(Cpu).unwrap().to_vec(), expected);
+    assert_eq!(compute((&xs, 0.5), program).on(Interp).unwrap().to_vec(), expected);
+    let kept = compute((xs, 0.5), program).keep_on(Cpu).unwrap();
+    assert_eq!(compute(&kept, |xs: Arr<f64>| xs.sum()).on(Cpu).unwrap(), expected.iter().sum());
+    assert_eq!(compute((), || iota(3).sum()).on(Cpu).unwrap(), 3);
+    assert!(compute([1, 2], |xs: Arr<i64>| xs.at(7)).on(Cpu).unwrap_err().to_string().contains("D0301"));
+}

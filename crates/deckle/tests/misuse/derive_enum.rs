@@ -2,7 +2,7 @@ use deckle::prelude::*;
 
 #[derive(Clone, Copy, Elt)]
 enum Shape {
-    Circle,
+    Circle(f32),
     Square,
 }
 
