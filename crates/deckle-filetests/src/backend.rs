@@ -42,7 +42,9 @@ pub type Compiled = Box<dyn Fn(&[Value]) -> Run<Value>>;
 
 /// The functions of a program that have been compiled, by function and backend.
 #[derive(Default)]
-pub struct Prepared(RefCell<HashMap<(Func, &'static str), Rc<Run<Compiled>>>>);
+pub struct Prepared(RefCell<HashMap<Key, Rc<Run<Compiled>>>>);
+
+type Key = (Func, &'static str);
 
 impl Prepared {
     /// Runs a function on a backend, which compiles it once.

@@ -234,15 +234,19 @@ impl Infer {
         params.iter().for_each(|p| self.facts.types.free(*p, &mut vars));
         let (mut open, mut rest) = (Vec::new(), self.demands.clone());
         loop {
-            let (more, others): (Vec<Demand>, Vec<Demand>) = rest.into_iter().partition(|d| self.mentions(d, &vars));
-            if more.is_empty() {
-                return (vars, open, others);
+            let before = open.len();
+            // A demand usually follows those that it depends on, so one pass finds a whole chain.
+            for d in std::mem::take(&mut rest) {
+                if self.mentions(&d, &vars) {
+                    demand::types_of(&d.kind).into_iter().for_each(|t| self.facts.types.free(t, &mut vars));
+                    open.push(d);
+                } else {
+                    rest.push(d);
+                }
             }
-            for t in more.iter().flat_map(|d| demand::types_of(&d.kind)) {
-                self.facts.types.free(t, &mut vars);
+            if open.len() == before {
+                return (vars, open, rest);
             }
-            open.extend(more);
-            rest = others;
         }
     }
 
