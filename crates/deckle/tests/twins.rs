@@ -34,6 +34,8 @@ mod md5;
 mod nbody;
 #[path = "../../../examples/pagerank.rs"]
 mod pagerank;
+#[path = "../../../examples/render.rs"]
+mod render;
 #[path = "../../../examples/sieve.rs"]
 mod sieve;
 #[path = "../../../examples/spmv.rs"]
@@ -134,6 +136,18 @@ fn log_sums_agree() {
 fn sparse_products_agree() {
     let args = [ints(&[0, 1, 1, 3]), ints(&[0, 1, 2]), reals(&[7.0, 2.0, 3.0]), reals(&[1.0, 10.0, 100.0])];
     assert_eq!(embedded(spmv::program().unwrap().program(), &args), scripted("spmv.dk", "main", &args));
+}
+
+#[test]
+fn pictures_agree() {
+    let vertices = [[0.0, 3.0, 0.0], [-2.0, 1.0, 2.0], [2.0, 1.0, 2.0], [2.0, 1.0, -2.0], [-2.0, 1.0, -2.0]];
+    let vertices = Value::array(vertices.iter().map(|v| reals(v)).collect());
+    // The third is seen from its edge, or covers nothing.
+    for faces in [&[[0, 1, 2], [0, 2, 3], [1, 1, 2], [0, 3, 4], [0, 4, 1]][..], &[]] {
+        let faces = Value::array(faces.iter().map(|f| ints(f)).collect());
+        let args = [vertices.clone(), faces, Value::int(24), Value::int(18), Value::real(0.4)];
+        assert_eq!(embedded(render::program().unwrap().program(), &args), scripted("render.dk", "main", &args));
+    }
 }
 
 #[test]
