@@ -277,7 +277,7 @@ fn spmv() {
         let all = off[n as usize];
         vec![ints(off), ints((0..all).map(move |k| k % n)), reals(all), reals(n)]
     };
-    holds("spmv", "main", [1.0, 1.3, 1.8, 1.4], &up_to(10_000, MILLION), args, nothing);
+    holds("spmv", "main", [1.0, 1.5, 1.8, 1.4], &up_to(10_000, MILLION), args, nothing);
 }
 
 fn text(n: u64) -> Vec<Value> {
