@@ -50,11 +50,13 @@ fn main() -> ExitCode {
 
 /// Stops at the first step that fails: later failures would mostly be consequences.
 fn test() -> Faults {
-    let steps: [&[&str]; 4] = [
+    // The examples are compiled by clippy and run by tests of their crates: as programs of their own they would only be linked.
+    let steps: [&[&str]; 5] = [
         &["fmt", "--all", "--check"],
         &["clippy", "--workspace", "--all-targets", "--features", "deckle/ndarray", "--", "-D", "warnings"],
         &["rustdoc", "-p", "deckle", "--features", "ndarray", "--", "-D", "warnings"],
-        &["test", "--workspace", "--features", "deckle/ndarray"],
+        &["test", "--workspace", "--features", "deckle/ndarray", "--lib", "--bins", "--tests"],
+        &["test", "--workspace", "--features", "deckle/ndarray", "--doc"],
     ];
     for step in steps {
         if let Err(fault) = cargo(step) {
