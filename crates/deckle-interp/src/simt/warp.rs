@@ -195,8 +195,11 @@ impl<'a> Warp<'a> {
     fn copy(&mut self, pairs: &[(Val, Val)]) {
         let mut all: Vec<(Val, u16, Scalar)> = Vec::new();
         for t in self.active() {
-            let lanes = pairs.iter().flat_map(|&(to, from)| (0..self.lanes(to)).map(move |lane| (to, from, lane)));
-            all.extend(lanes.map(|(to, from, lane)| (to, lane, self.get(from, t, lane))));
+            for &(to, from) in pairs {
+                for lane in 0..self.lanes(to) {
+                    all.push((to, lane, self.get(from, t, lane)));
+                }
+            }
             for (to, lane, s) in all.drain(..) {
                 self.set(to, t, lane, s);
             }
