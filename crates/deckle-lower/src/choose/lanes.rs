@@ -5,7 +5,7 @@
 
 use super::Chooser;
 use crate::facts::rows::ShortRows;
-use crate::facts::{has_branches, is_one_value, is_transcendental, parts_of};
+use crate::facts::{Rounds, has_branches, is_one_value, is_transcendental, parts_of};
 use deckle_ir::array::BinOp;
 use deckle_ir::kernel::{Combine, Node, Op, ROOT, Region, Sink, Space};
 use deckle_ir::loops::Gathers;
@@ -73,7 +73,7 @@ impl Chooser<'_> {
         let vectors = match inside.len() {
             // One vector after another adds to a scan.
             _ if scans || deep && folds => 1,
-            _ if deep => self.widening(&inside),
+            _ if deep => self.widening(dim, &inside),
             // The core looks ahead into the next rounds; more vectors are only more code.
             _ if inside.iter().any(|n| is_transcendental(p, *n)) => 1,
             0..=SMALL_BODY => cuts.vectors,
@@ -121,11 +121,15 @@ impl Chooser<'_> {
     }
 
     /// How many registers a vector should take with these nodes inside: enough that sums do not wait for each other, and not so many that they do not fit.
-    fn widening(&self, inside: &[Node]) -> u16 {
+    fn widening(&mut self, dim: Space, inside: &[Node]) -> u16 {
         let mut sums = 0;
         for n in inside {
             match &self.facts.p.node(*n).op {
-                Op::Loop { .. } | Op::If { .. } => return 1,
+                Op::If { .. } => return 1,
+                Op::Loop { space, .. } => match self.facts.in_lanes_of(dim, |facts| facts.rounds_of(*space)) {
+                    Rounds::Same(vars) => sums += vars.iter().filter(|same| !**same).count(),
+                    Rounds::Own => return 1,
+                },
                 Op::Fold { over, elems, .. } if !self.facts.written_out(*over) => sums += elems.len(),
                 _ => {}
             }

@@ -26,6 +26,15 @@ pub(crate) fn with_stack<R>(f: impl FnOnce() -> R) -> R {
     stacker::maybe_grow(64 << 10, 1 << 20, f)
 }
 
+/// The rounds of a loop inside lanes.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Rounds {
+    /// Each lane has as many as it needs.
+    Own,
+    /// All lanes have the same; which of the variables are the same, too.
+    Same(Vec<bool>),
+}
+
 /// Facts about the kernel of some sinks.
 pub(crate) struct Facts<'k> {
     pub p: &'k Program,
@@ -37,6 +46,8 @@ pub(crate) struct Facts<'k> {
     lane: Option<Space>,
     /// Which nodes differ from lane to lane, as far as computed.
     varying: HashMap<Node, bool>,
+    /// Which loops have the same rounds in all lanes, as far as computed.
+    rounds: HashMap<Space, Rounds>,
     /// Which nodes depend on the position in which dimension, as far as computed.
     mentioned: HashMap<(Node, Space), bool>,
     needs: HashMap<Node, BTreeSet<Node>>,
@@ -45,12 +56,13 @@ pub(crate) struct Facts<'k> {
 impl<'k> Facts<'k> {
     pub(crate) fn new(p: &'k Program, sinks: &'k [Sink], cuts: Cuts) -> Facts<'k> {
         let (varying, mentioned, needs) = (HashMap::new(), HashMap::new(), HashMap::new());
-        Facts { p, sinks, cuts, interiors: Vec::new(), lane: None, varying, mentioned, needs }
+        let (interiors, rounds) = (Vec::new(), HashMap::new());
+        Facts { p, sinks, cuts, interiors, lane: None, varying, rounds, mentioned, needs }
     }
 
     /// Makes the points of a dimension the lanes from now on, or none; returns the previous dimension.
     pub(crate) fn set_lane(&mut self, lane: Option<Space>) -> Option<Space> {
-        self.varying.clear();
+        self.forget_lanes();
         std::mem::replace(&mut self.lane, lane)
     }
 
@@ -190,13 +202,13 @@ impl<'k> Facts<'k> {
     /// Assumes the facts of the interior of a dimension, until [`Facts::forget_last`].
     pub(crate) fn assume(&mut self, interior: Interior) {
         self.interiors.push(interior);
-        self.varying.clear();
+        self.forget_lanes();
     }
 
     /// Drops the last assumption.
     pub(crate) fn forget_last(&mut self) {
         self.interiors.pop();
-        self.varying.clear();
+        self.forget_lanes();
     }
 
     /// Assumes the interiors of dimensions that have one, from outside in; how many there are. Each is dropped by [`Facts::forget_last`].
@@ -215,7 +227,7 @@ impl<'k> Facts<'k> {
     pub(crate) fn forget_but(&mut self, around: impl Fn(Space) -> bool) -> Vec<Interior> {
         let kept = self.interiors.iter().take_while(|i| around(i.dim)).count();
         if kept < self.interiors.len() {
-            self.varying.clear();
+            self.forget_lanes();
         }
         self.interiors.split_off(kept)
     }
@@ -223,7 +235,7 @@ impl<'k> Facts<'k> {
     /// Restores removed assumptions.
     pub(crate) fn assume_too(&mut self, taken: Vec<Interior>) {
         if !taken.is_empty() {
-            self.varying.clear();
+            self.forget_lanes();
         }
         self.interiors.extend(taken);
     }
@@ -258,8 +270,15 @@ impl<'k> Facts<'k> {
             return *known;
         }
         let around = self.p.between(space, outer);
-        let looped = around.iter().any(|s| matches!(self.p.space(*s).region, Region::Loop | Region::Lambda));
+        let mut looped = around.iter().any(|s| matches!(self.p.space(*s).region, Region::Lambda));
+        for s in around.iter().filter(|s| matches!(self.p.space(**s).region, Region::Loop)) {
+            looped = looped || self.rounds_of(*s) == Rounds::Own;
+        }
         let varies = match self.p.node(n).op {
+            Op::Var(k) if !looped => match self.rounds_of(outer) {
+                Rounds::Same(vars) => !vars.get(k as usize).is_some_and(|same| *same),
+                Rounds::Own => true,
+            },
             Op::Pos => outer == space,
             Op::Scan { .. } => true,
             // If no lane needs them they must have no effect, even if they would be the same for all.
@@ -268,6 +287,41 @@ impl<'k> Facts<'k> {
         };
         self.varying.insert(n, varies);
         varies
+    }
+
+    /// What is known of lanes depends on which they are, and on what is assumed.
+    fn forget_lanes(&mut self) {
+        self.varying.clear();
+        self.rounds.clear();
+    }
+
+    /// Whether all lanes have the same rounds of a loop, and which of its variables are the same in them. They are assumed to be if they begin so, until one turns out to
+    /// depend on a variable that is not.
+    pub(crate) fn rounds_of(&mut self, s: Space) -> Rounds {
+        if let Some(known) = self.rounds.get(&s) {
+            return known.clone();
+        }
+        let of = |op: &Op| match op {
+            Op::Loop { space, init, cond, next, .. } if *space == s => Some((init.clone(), *cond, next.clone())),
+            _ => None,
+        };
+        let Some((init, cond, next)) = self.p.nodes.iter().find_map(|n| of(&n.op)) else { return Rounds::Own };
+        let mut same: Vec<bool> = init.iter().map(|n| !self.varies(*n)).collect();
+        let before = (self.varying.clone(), self.rounds.clone());
+        loop {
+            self.rounds.insert(s, Rounds::Same(same.clone()));
+            let shared = !self.varies(cond);
+            let still: Vec<bool> = next.iter().zip(&same).map(|(n, same)| *same && !self.varies(*n)).collect();
+            if shared && still == same {
+                return Rounds::Same(same);
+            }
+            (self.varying, self.rounds) = before.clone();
+            if !shared {
+                self.rounds.insert(s, Rounds::Own);
+                return Rounds::Own;
+            }
+            same = still;
+        }
     }
 
     /// Whether a space is a guard that may hold in some lanes only.

@@ -4,6 +4,7 @@
 //! lane does; where it does not, they are branches and loops as for one.
 
 use super::emit::{Emitter, Res, Width};
+use crate::facts::Rounds;
 use deckle_ir::array::{BinOp, UnOp};
 use deckle_ir::kernel::{self, Node, Op, Region, Space};
 use deckle_ir::loops::{Expr, Stmt, Val};
@@ -187,23 +188,31 @@ impl Emitter<'_> {
         vals
     }
 
-    /// A loop that goes on as long as any lane does. Those that still go on are part of its state.
+    /// A loop. In lanes whose rounds are the same it is one for all of them, with what is the same computed once; otherwise it goes on as long as any lane does, and those
+    /// that still go on are part of its state.
     fn looped(&mut self, l: &Loop<'_>, w: Width) -> Res<Vec<Val>> {
-        let wide = w == Width::Lanes;
+        let vars = l.init.len();
+        let (widths, masked) = match w {
+            Width::One => (vec![w; vars], false),
+            Width::Lanes => match self.facts.rounds_of(l.space) {
+                Rounds::Own => (vec![w; vars], true),
+                Rounds::Same(same) => (same.iter().map(|s| if *s { Width::One } else { w }).collect(), false),
+            },
+        };
         let outer = self.mask();
-        let mut state = self.values(l.init, w)?;
-        if wide {
+        let mut state = self.values_in(l.init, &widths)?;
+        if masked {
             let all = self.constant_in(Scalar::Bool(true), w)?;
             state.push(outer.unwrap_or(all));
         }
         let mut vars = self.b.begin_while(&state);
-        if wide {
+        if masked {
             let active = vars.pop();
             self.set_mask(active);
         }
         self.open(l.space, None, vars.clone());
-        let mut goes_on = self.value(l.cond, w)?;
-        if wide {
+        let mut goes_on = self.value(l.cond, if masked { w } else { Width::One })?;
+        if masked {
             let active = self.narrowed(goes_on)?;
             self.set_mask(Some(active));
             goes_on = self.b.let_(Expr::Total(BinOp::Or, active));
@@ -215,9 +224,9 @@ impl Emitter<'_> {
         let goes_on = self.b.let_(Expr::Binary(BinOp::And, goes_on, fine));
         self.b.begin_body(goes_on);
         self.open(l.inside, None, Vec::new());
-        let mut next = self.values(l.next, w)?;
+        let mut next = self.values_in(l.next, &widths)?;
         self.values(l.checks, w)?;
-        if wide {
+        if masked {
             for (new, old) in next.iter_mut().zip(&vars) {
                 *new = self.where_active(*new, *old);
             }
@@ -226,10 +235,20 @@ impl Emitter<'_> {
         let mut after = self.b.end(&next);
         self.close();
         self.close();
-        if wide {
+        if masked {
             self.set_mask(outer);
             after.pop();
         }
-        Ok(after)
+        let lanes = self.lanes(w)?;
+        Ok(after
+            .into_iter()
+            .zip(widths)
+            .map(|(v, width)| if width == w { v } else { self.b.splat(v, lanes) })
+            .collect())
+    }
+
+    /// The values of nodes, each as wide as it says.
+    fn values_in(&mut self, nodes: &[Node], widths: &[Width]) -> Res<Vec<Val>> {
+        nodes.iter().zip(widths).map(|(n, w)| self.value(*n, *w)).collect()
     }
 }
