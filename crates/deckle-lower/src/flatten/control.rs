@@ -1,5 +1,6 @@
 //! Branches, loops that run inside kernels, and calls.
 
+use super::extents::INTS;
 use super::subst::Guard;
 use super::value::Val;
 use super::{Cx, Flattener, Frame, Res, Run, Scope, Stuck, as_array, bug};
@@ -20,10 +21,28 @@ const MAX_CALLS: usize = 256;
 const MOST_NODES: usize = 4000;
 
 /// A state of flattening, to return to.
+#[derive(Clone)]
 pub(super) struct Mark {
     steps: usize,
     scope: Scope,
     pending: BTreeSet<Node>,
+}
+
+/// The counter of a loop: its upper bound, and the limit that it is below in each round.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Counter {
+    pub most: i128,
+    pub limit: Node,
+}
+
+/// A loop that is being built: its space and variables, the condition and where it holds, the counter, and the state after a round.
+struct Rounds {
+    rounds: Space,
+    vars: Vec<Node>,
+    cond: Node,
+    inside: Space,
+    counter: Node,
+    next: Vec<Node>,
 }
 
 impl<'p> Flattener<'p> {
@@ -213,29 +232,32 @@ impl<'p> Flattener<'p> {
         Ok(Some(state))
     }
 
-    /// A loop whose state is scalars, as part of a kernel's program.
+    /// A loop whose state is scalars, as part of a kernel's program. Its integers that do not begin below zero are assumed to stay so; if that does not follow for the next round, the
+    /// loop is built again without.
     fn loop_inside(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>, limit: Option<Node>, init: &Val) -> Res<Val> {
         let leaves = init.scalars()?;
-        let rounds = self.k.new_loop(cx.ctx);
-        let vars: Vec<Node> =
-            leaves.iter().enumerate().map(|(k, n)| self.k.var(rounds, k as u32, self.k.ty(*n))).collect();
-        let state = init.with_leaves(&mut vars.iter().copied())?;
-        let counter = self.k.var(rounds, leaves.len() as u32, ScalarType::I64);
-        let run = Run::Step(counter);
-        if let Some(n) = limit {
-            self.counters.insert(counter, self.range_of(n).1.max(0));
-        }
-        let cond = match limit {
-            Some(n) => self.lt(counter, n),
-            None => self.inside(fx, cx.inst.bodies[0], std::slice::from_ref(&state), rounds, run)?.scalar()?,
+        let mark = self.mark();
+        let is_natural = |k: &usize| self.k.ty(leaves[*k]) == ScalarType::I64 && self.range_of(leaves[*k]).0 >= 0;
+        let mut natural: Vec<usize> = (0..leaves.len()).filter(is_natural).collect();
+        let built = loop {
+            let built = self.rounds_inside(fx, cx, limit, init, &natural)?;
+            let vars: Vec<Node> = natural.iter().map(|k| built.vars[*k]).collect();
+            for v in &vars {
+                let most = self.most_said(*v, built.inside);
+                self.natural.insert(*v, most);
+            }
+            let stay = |k: &usize| self.range_of(built.next[*k]).0 >= 0;
+            let kept: Vec<usize> = natural.iter().copied().filter(stay).collect();
+            self.natural.extend(vars.iter().map(|v| (*v, INTS.1)));
+            if kept.len() == natural.len() {
+                break built;
+            }
+            self.natural.retain(|v, _| !vars.contains(v));
+            natural = kept;
+            self.back_to(mark.clone());
         };
-        // A condition that does not depend on the state is of an outer space; the guard is not.
-        let inside = self.k.guard(rounds, cond, true);
-        let next = match limit {
-            Some(_) => self.inside(fx, cx.inst.bodies[0], &[Val::Scalar(counter), state], inside, run)?,
-            None => self.inside(fx, cx.inst.bodies[1], &[state], inside, run)?,
-        };
-        let (mut first, mut next) = (leaves.clone(), next.scalars()?);
+        let Rounds { rounds, cond, inside, counter, mut next, .. } = built;
+        let mut first = leaves.clone();
         let fails = self.pending.iter().any(|n| self.k.encloses(rounds, self.k.space_of(*n)));
         // Nodes that the next state computes anyway need no loop of their own.
         let mut made = BTreeSet::new();
@@ -266,6 +288,39 @@ impl<'p> Flattener<'p> {
         let rep = self.store(&result, ROOT, &name)?;
         let zero = self.k.int(0);
         Ok(self.kept_at(&rep, zero, ROOT))
+    }
+
+    /// The condition and a round of such a loop, with some of its variables known not to be below zero.
+    fn rounds_inside(
+        &mut self,
+        fx: &mut Frame<'p>,
+        cx: &Cx<'p>,
+        limit: Option<Node>,
+        init: &Val,
+        natural: &[usize],
+    ) -> Res<Rounds> {
+        let leaves = init.scalars()?;
+        let rounds = self.k.new_loop(cx.ctx);
+        let vars: Vec<Node> =
+            leaves.iter().enumerate().map(|(k, n)| self.k.var(rounds, k as u32, self.k.ty(*n))).collect();
+        self.natural.extend(natural.iter().map(|k| (vars[*k], INTS.1)));
+        let state = init.with_leaves(&mut vars.iter().copied())?;
+        let counter = self.k.var(rounds, leaves.len() as u32, ScalarType::I64);
+        let run = Run::Step(counter);
+        if let Some(limit) = limit {
+            self.counters.insert(counter, Counter { most: self.range_of(limit).1.max(0), limit });
+        }
+        let cond = match limit {
+            Some(n) => self.lt(counter, n),
+            None => self.inside(fx, cx.inst.bodies[0], std::slice::from_ref(&state), rounds, run)?.scalar()?,
+        };
+        // A condition that does not depend on the state is of an outer space; the guard is not.
+        let inside = self.k.guard(rounds, cond, true);
+        let next = match limit {
+            Some(_) => self.inside(fx, cx.inst.bodies[0], &[Val::Scalar(counter), state], inside, run)?,
+            None => self.inside(fx, cx.inst.bodies[1], &[state], inside, run)?,
+        };
+        Ok(Rounds { rounds, vars, cond, inside, counter, next: next.scalars()? })
     }
 
     /// The checks made in the rounds of a loop, or in a function, as nodes of it: those in spaces further in as a fold.

@@ -277,7 +277,11 @@ impl Flattener<'_> {
         let exact = |r: (i128, i128)| if within(r, all) { r } else { all };
         match &self.k.node(n).op {
             Op::Pos => (0, SIZES.1 - 1),
-            Op::Var(_) => self.counters.get(&n).map_or(all, |most| (0, *most)),
+            Op::Var(_) => match (self.counters.get(&n), self.natural.get(&n)) {
+                (Some(counter), _) => (0, counter.most),
+                (None, Some(most)) => (0, *most),
+                (None, None) => all,
+            },
             Op::Cast(_, x) if self.k.ty(*x).is_int() => exact(of(*x)),
             Op::Select(_, x, y) => hull(of(*x), of(*y)),
             Op::Check { value, site, .. } => {

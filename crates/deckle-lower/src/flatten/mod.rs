@@ -46,6 +46,7 @@ mod unread;
 mod value;
 
 use crate::cuts::Cuts;
+use control::Counter;
 use deckle_diag::{Code, Diagnostic, Span};
 use deckle_ir::array::{self, Function, Inst, Op};
 use deckle_ir::entity::{Body, Func, SizeVar, Var};
@@ -139,8 +140,10 @@ struct Flattener<'p> {
     kept: HashMap<*const Arr, Rep>,
     /// Nodes that are sizes wherever they are computed.
     sized: HashSet<Node>,
-    /// The round counters of loops in kernels, and their upper bounds.
-    counters: HashMap<Node, i128>,
+    /// The round counters of loops in kernels.
+    counters: HashMap<Node, Counter>,
+    /// The variables of loops that are never below zero.
+    natural: HashMap<Node, i128>,
     /// The buffers that hold offsets of arrays in memory.
     offset_bufs: HashSet<Buf>,
     /// The offsets of rows that have the same size at all existing points, and that size: a node of the root.
@@ -230,6 +233,7 @@ pub fn flatten(program: &array::Program, func: Func, options: Options) -> Result
         kept: HashMap::new(),
         sized: HashSet::new(),
         counters: HashMap::new(),
+        natural: HashMap::new(),
         offset_bufs: HashSet::new(),
         equal_rows: HashMap::new(),
         alive: Vec::new(),

@@ -1,8 +1,8 @@
 //! Indices that need no check: those that are positions, plus or minus a known number, and those that a branch compares with the size; and comparisons whose
 //! outcome is known where they are made.
 //!
-//! An index is a sum of positions, each at least 0 and below the size of its dimension, and numbers. If the sum of the greatest positions is below the size of
-//! the array, whatever the sizes are, the index is in range.
+//! An index is a sum of positions, each at least 0 and below the size of its dimension, of counters of loops, which are below their limits, and numbers. If the sum of the greatest positions
+//! is below the size of the array, whatever the sizes are, the index is in range.
 //!
 //! A proof relies on a size, and a size on its checks. The host has made those of the root before a kernel runs; if a kernel's own check fails, the kernel continues until all points are
 //! done. There the size differs from the proven one, and the index is 0: [`Flattener::proven`].
@@ -38,10 +38,12 @@ impl Flattener<'_> {
             return None;
         }
         for (n, c) in &index.terms {
-            if !matches!(self.k.node(*n).op, Op::Pos) || *c < 0 {
-                return None;
-            }
-            let Region::Dim(size) = self.k.space(self.k.space_of(*n)).region else { return None };
+            let size = match (&self.k.node(*n).op, self.k.space(self.k.space_of(*n)).region) {
+                _ if *c < 0 => return None,
+                (Op::Pos, Region::Dim(size)) => size,
+                (Op::Var(_), _) => self.counters.get(n)?.limit,
+                _ => return None,
+            };
             let mut last = self.linear(size)?;
             last.constant = last.constant.checked_sub(1)?;
             most.add(&last, *c)?;
@@ -58,6 +60,19 @@ impl Flattener<'_> {
         !said.is_empty()
             && self.exceeds(size, index, 1, &said)
             && (self.range_of(index).0 >= 0 || self.exceeds(index, zero, 0, &said))
+    }
+
+    /// An upper bound of an integer where the conditions around a context hold.
+    pub(super) fn most_said(&self, n: Node, ctx: Space) -> i128 {
+        let most = |known: &Linear| {
+            let others = known.terms.iter().filter(|(m, _)| **m != n);
+            let greatest = |(m, c): (&Node, &i64)| {
+                let ((lo, hi), c) = (self.range_of(*m), i128::from(*c));
+                (c * lo).max(c * hi)
+            };
+            (known.terms.get(&n) == Some(&-1)).then(|| i128::from(known.constant) + others.map(greatest).sum::<i128>())
+        };
+        self.said(ctx).iter().filter_map(most).fold(self.range_of(n).1, i128::min)
     }
 
     /// The outcome of a comparison at the points of a context, if known.

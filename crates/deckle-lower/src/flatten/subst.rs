@@ -3,6 +3,7 @@
 //! A move maps some spaces to others. Nodes of a mapped space, or of one below it, are recreated there, with all
 //! their dependencies; all others stay unchanged. As equal nodes are the same node, moving a computation to its own place costs nothing.
 
+use super::control::Counter;
 use super::value::{Arr, Val};
 use super::{Flattener, Res};
 use deckle_ir::kernel::{Combine, FoldSpec, Node, Op, Region, Space};
@@ -259,8 +260,12 @@ impl Flattener<'_> {
             Op::Var(k) => {
                 let to = self.move_space(space, m);
                 let var = self.k.var(to, k, ty);
-                if let Some(most) = self.counters.get(&n) {
-                    self.counters.insert(var, *most);
+                if let Some(Counter { most, limit }) = self.counters.get(&n).copied() {
+                    let limit = self.move_node(limit, m);
+                    self.counters.insert(var, Counter { most, limit });
+                }
+                if let Some(most) = self.natural.get(&n).copied() {
+                    self.natural.insert(var, most);
                 }
                 var
             }
