@@ -166,6 +166,9 @@ impl<'p> Flattener<'p> {
     fn costs_at_most(&self, dim: Space, elem: &Val, most: u32) -> Res<bool> {
         let mut roots = Vec::new();
         self.nodes_of(elem, &mut roots)?;
+        if self.is_view(dim, elem) {
+            return Ok(true);
+        }
         let (mut work, mut loads) = (0, 0);
         for n in self.k.needs_to_run(&roots) {
             // Values that do not depend on the element are computed once.
@@ -182,6 +185,25 @@ impl<'p> Flattener<'p> {
         // Of a few individually known elements, most are not computed where they are not used.
         let few = self.k.as_int(self.dim_size(dim)?).is_some_and(|n| n <= self.options.cuts.few_again);
         Ok(work <= if few { CHEAP[1] } else { most } && loads <= CHEAP_LOADS)
+    }
+
+    /// Whether an element is loaded from a place that sums and products of positions and sizes tell, as those of a transposed matrix or a slice are: a copy would have to be found the same way.
+    fn is_view(&self, dim: Space, elem: &Val) -> bool {
+        let inside = |n: Node| self.k.encloses(dim, self.k.space_of(n));
+        let is_place = |n: Node| {
+            use kernel::Op as K;
+            self.k.needs_to_run(&[n]).into_iter().filter(|m| inside(*m)).all(|m| {
+                matches!(self.k.node(m).op, K::Pos | K::Const(_) | K::Binary(BinOp::Add | BinOp::Sub | BinOp::Mul, ..))
+            })
+        };
+        match elem {
+            Val::Scalar(n) => match self.k.node(*n).op {
+                kernel::Op::Load(_, at) => is_place(at),
+                _ => false,
+            },
+            Val::Tuple(parts) => parts.iter().all(|p| self.is_view(dim, p)),
+            Val::Array(arr) => matches!(&**arr, Arr::Body { elem, .. } if self.is_view(dim, elem)),
+        }
     }
 
     fn nodes_of(&self, val: &Val, nodes: &mut Vec<Node>) -> Res<()> {
