@@ -94,21 +94,24 @@ impl Emitter<'_> {
         let interior = if edges.is_some() { self.interiors(&spaces, &counts, over)? } else { Vec::new() };
         let number = self.number_in_warp(last);
         let first = number.map_or(lo, |number| self.b.add(lo, number));
-        let start = self.positions(first, &counts);
+        // Where only the number of a point is used, it is not divided into positions.
+        let numbered = edges.is_none() && is_one(self.p, self.facts.sinks, &spaces);
+        let digits = |e: &mut Self, number: Val| if numbered { Vec::new() } else { e.positions(number, &counts) };
+        let start = digits(self, first);
         let step_by = self.b.i64(step);
-        let step_by = self.positions(step_by, &counts);
+        let step_by = digits(self, step_by);
         let carried = carried_by(over.items);
         let before = self.carried(&carried);
         let (pos, params) = self.b.begin_for(lo, hi, step, &[before.clone(), start].concat(), hint);
         let (accs, digits) = params.split_at(before.len());
         self.carry(&carried, accs);
-        let (mut own, mut at) = (pos, digits.to_vec());
+        let zero = self.b.i64(0);
+        let (mut own, mut at) = (pos, if numbered { vec![zero; spaces.len()] } else { digits.to_vec() });
         if let Some(number) = number {
             // Of the groups of a warp, those without a point compute the first one again.
             own = self.b.add(pos, number);
             let live = self.b.lt(own, hi);
             self.set_live(live);
-            let zero = self.b.i64(0);
             own = self.b.select(live, own, zero);
             at = at.into_iter().map(|d| self.b.select(live, d, zero)).collect();
         }
