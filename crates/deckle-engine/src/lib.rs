@@ -33,6 +33,7 @@ pub mod source;
 pub use callable::{Callable, On, Ran, RanOn, Report};
 pub use deckle_lower::chunk::Chunks;
 pub use deckle_lower::cuts::Cuts;
+pub use deckle_lower::simplify::Branches;
 pub use deckle_runtime::Data;
 pub use explain::{cost, explain};
 pub use interpret::Interp;

@@ -4,7 +4,9 @@
 //! New seeds on every run: see `deckle_gen::sweep`. `DECKLE_IDIOM='scan of scan'` makes programs with that idiom and no other.
 
 use deckle_diag::{Code, Diagnostic};
-use deckle_engine::{Chunks, Cuts, Data, Effort, Input, Layout, Native, Options, Order, Settings, Simulated, pipeline};
+use deckle_engine::{
+    Branches, Chunks, Cuts, Data, Effort, Input, Layout, Native, Options, Order, Settings, Simulated, pipeline,
+};
 use deckle_gen::compare::{Run, agree, differ_by_rounding, is_limit, same_bits, same_error, shown};
 use deckle_gen::sweep::Sweep;
 use deckle_gen::{Case, Config, Rng, program, schedules};
@@ -51,6 +53,7 @@ fn way(rng: &mut Rng, config: &Config) -> Way {
     let options = Options {
         fuse: rng.chance(70),
         simplify: rng.chance(90),
+        branches: if rng.chance(80) { Branches::Merged } else { Branches::Apart },
         chunks,
         effort,
         gathers: Some(if rng.chance(50) { Gathers::Native } else { Gathers::Emulated }),

@@ -12,7 +12,7 @@ use deckle_ir::entity::Func;
 use deckle_ir::fault::agrees;
 use deckle_ir::loops::{Gathers, Stores};
 use deckle_ir::value::Value;
-use deckle_lower::simplify::simplify;
+use deckle_lower::simplify::{Branches, simplify};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -170,6 +170,7 @@ impl Backend for OnCores {
         // With both settings, on any machine.
         let gathers = Some(if self.threads > 1 { Gathers::Emulated } else { Gathers::Native });
         let stores = Some(if self.threads > 1 { Stores::InLines } else { Stores::Anywhere });
+        let branches = if self.threads > 1 { Branches::Apart } else { Branches::Merged };
         let chunks = if self.threads > 1 { deckle_engine::Chunks::Always } else { deckle_engine::Chunks::Needed };
         // Small arrays in many blocks, and rows of a few elements that all threads share.
         let cuts = if self.threads > 1 { Cuts::small() } else { Cuts::default() };
@@ -187,6 +188,7 @@ impl Backend for OnCores {
             checked,
             contract: true,
             simplify: true,
+            branches,
         };
         let native = deckle_engine::Native::compile(program, func, options)?;
         Ok(Box::new(move |args| {

@@ -10,7 +10,7 @@ use crate::cuts::Cuts;
 use crate::flatten::{self, flatten};
 use crate::lower::{GridPurpose, LoweredKernel, NotLowered, Purpose, grid_sort, lower_gpu, lower_kernel};
 use crate::reuse::reuse;
-use crate::simplify::simplify;
+use crate::simplify::{Branches, simplify_as};
 use deckle_diag::{Code, Diagnostic};
 use deckle_ir::array::{self, Function};
 use deckle_ir::entity::Func;
@@ -101,6 +101,8 @@ impl Stage {
 pub struct Options {
     /// Whether the array IR is simplified first.
     pub simplify: bool,
+    /// What simplification does to branches.
+    pub branches: Branches,
     /// Whether arrays are computed where they are used.
     pub fuse: bool,
     /// Whether sequences are traversed in chunks.
@@ -113,7 +115,14 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { simplify: true, fuse: true, chunks: Chunks::Needed, given: 0, cuts: Cuts::default() }
+        Options {
+            simplify: true,
+            branches: Branches::Merged,
+            fuse: true,
+            chunks: Chunks::Needed,
+            given: 0,
+            cuts: Cuts::default(),
+        }
     }
 }
 
@@ -143,7 +152,7 @@ pub fn kernels(
     let fusing = flatten::Options { fuse: options.fuse, cuts: options.cuts };
     // Rewrite the array IR to a smaller program of the same meaning.
     let simple = match options.simplify {
-        true => Cow::Owned(simple(program, passes)?),
+        true => Cow::Owned(simple(program, options.branches, passes)?),
         false => Cow::Borrowed(program),
     };
     // Fuse, and remove nesting: the kernels of a program whose sequences are whole.
@@ -181,8 +190,12 @@ pub fn kernels(
 ///
 /// # Errors
 /// A bug of the pass.
-pub fn simple(program: &array::Program, passes: &mut Passes) -> Result<array::Program, Box<Diagnostic>> {
-    passes.run(Stage::Simple, || Ok(simplify(program)))
+pub fn simple(
+    program: &array::Program,
+    branches: Branches,
+    passes: &mut Passes,
+) -> Result<array::Program, Box<Diagnostic>> {
+    passes.run(Stage::Simple, || Ok(simplify_as(program, branches)))
 }
 
 /// Chooses schedules for all kernels and lowers them to loops for cores. Functions for which a schedule is given follow that one.

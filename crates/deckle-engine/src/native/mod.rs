@@ -44,6 +44,7 @@ use deckle_lower::chunk::Chunks;
 use deckle_lower::cuts::Cuts;
 use deckle_lower::lower::LoweredKernel;
 use deckle_lower::pipeline::loops;
+use deckle_lower::simplify::Branches;
 use deckle_runtime::stream::Sink;
 use deckle_runtime::{Buffer, Data};
 use pipeline::Timings;
@@ -58,6 +59,8 @@ pub struct Options {
     pub fuse: bool,
     /// Whether the program is simplified first.
     pub simplify: bool,
+    /// What simplification does to branches.
+    pub branches: Branches,
     /// Whether sequences are gone through in chunks.
     pub chunks: Chunks,
     /// How much work goes into making the code fast.
@@ -111,6 +114,7 @@ impl Default for Options {
         Options {
             fuse: true,
             simplify: true,
+            branches: Branches::Merged,
             chunks: Chunks::Needed,
             effort: Effort::Full,
             gathers: None,

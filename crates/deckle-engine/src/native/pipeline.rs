@@ -81,7 +81,7 @@ pub fn show(
         let plan = Plan::new(program, func, options, &mut timings)?;
         Ok::<_, Box<Diagnostic>>((plan, timings.passes))
     };
-    let whole = || Ok::<_, Box<Diagnostic>>(simple(program, &mut Passes::default())?.to_string());
+    let whole = || Ok::<_, Box<Diagnostic>>(simple(program, options.branches, &mut Passes::default())?.to_string());
     match stage {
         Stage::Array => Ok(program.to_string()),
         Stage::Simple => whole(),

@@ -54,8 +54,8 @@ impl Plan {
         options: Options,
         timings: &mut Timings,
     ) -> Result<Plan, Box<Diagnostic>> {
-        let Options { simplify, fuse, chunks, given, cuts, .. } = options;
-        let lowering = pipeline::Options { simplify, fuse, chunks, given, cuts };
+        let Options { simplify, branches, fuse, chunks, given, cuts, .. } = options;
+        let lowering = pipeline::Options { simplify, branches, fuse, chunks, given, cuts };
         let kernels = kernels(program, func, lowering, &mut timings.passes)?;
         let Kernels { program: flat, function, pushes, chunked } = kernels;
         let original = &program.funcs[func.index()];

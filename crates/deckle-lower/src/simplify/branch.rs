@@ -5,6 +5,7 @@
 //! - Branches that do the same work on different operands (`if c then f(x) else f(y)`) become one copy, on selected
 //!   operands. Only operators of the taken branch are evaluated, so they may fail and may be expensive.
 
+use super::Branches;
 use super::pass::Pass;
 use super::same::same_bodies;
 use deckle_diag::Span;
@@ -39,7 +40,7 @@ impl Pass<'_> {
         if a == b && self.steps(yes).is_empty() && self.steps(no).is_empty() {
             return Some(self.var(a));
         }
-        if !old.ty(s).is_flat() {
+        if !old.ty(s).is_flat() || self.branches == Branches::Apart {
             return Some(None);
         }
         if self.is_cheap(yes) && self.is_cheap(no) {

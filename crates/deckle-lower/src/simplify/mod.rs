@@ -48,14 +48,29 @@ use pass::Pass;
 /// More rounds than any program needs: each makes the program smaller or is the last.
 const ROUNDS: usize = 16;
 
+/// What becomes of conditionals whose branches are cheap, or do the same work on different operands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Branches {
+    /// They are selections: in lanes and on GPUs both sides of a branch are computed anyway.
+    #[default]
+    Merged,
+    /// They stay branches, to measure what merging them does.
+    Apart,
+}
+
 /// The program with every function simplified.
+pub fn simplify(program: &Program) -> Program {
+    simplify_as(program, Branches::Merged)
+}
+
+/// The program with every function simplified, and branches as asked.
 ///
 /// If a size that becomes known shows that a statement must fail, that has no type, and its function stays unchanged, as does
 /// every function that it calls.
-pub fn simplify(program: &Program) -> Program {
+pub fn simplify_as(program: &Program, branches: Branches) -> Program {
     let mut frozen = vec![false; program.funcs.len()];
     loop {
-        match attempt(program, &frozen) {
+        match attempt(program, branches, &frozen) {
             Ok(program) => return program,
             Err(at) => freeze(program, at, &mut frozen),
         }
@@ -64,11 +79,11 @@ pub fn simplify(program: &Program) -> Program {
 
 /// Leaves frozen functions unchanged. The error is a function that can neither be simplified nor stay: one that it calls
 /// has another type now.
-fn attempt(program: &Program, frozen: &[bool]) -> Result<Program, usize> {
+fn attempt(program: &Program, branches: Branches, frozen: &[bool]) -> Result<Program, usize> {
     let mut done: Vec<Function> = Vec::with_capacity(program.funcs.len());
     let mut safe: Vec<bool> = Vec::new();
     for (k, func) in program.funcs.iter().enumerate() {
-        let new = if frozen[k] { None } else { function(&done, &safe, func) };
+        let new = if frozen[k] { None } else { function(&done, &safe, branches, func) };
         let changed = |f: usize| done[f] != program.funcs[f];
         if new.is_none() && callees(func).into_iter().any(changed) {
             return Err(k);
@@ -81,10 +96,10 @@ fn attempt(program: &Program, frozen: &[bool]) -> Result<Program, usize> {
 }
 
 /// `funcs` are the functions before it, and `safe` holds for each whether a call of it cannot fail.
-fn function(funcs: &[Function], safe: &[bool], func: &Function) -> Option<Function> {
-    let mut now = Pass::run(funcs, safe, func)?;
+fn function(funcs: &[Function], safe: &[bool], branches: Branches, func: &Function) -> Option<Function> {
+    let mut now = Pass::run(funcs, safe, branches, func)?;
     for _ in 0..ROUNDS {
-        match Pass::run(funcs, safe, &now) {
+        match Pass::run(funcs, safe, branches, &now) {
             Some(next) if next != now => now = next,
             _ => break,
         }

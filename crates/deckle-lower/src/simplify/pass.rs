@@ -3,6 +3,7 @@
 //! The rules are applied to every statement with the new operands. The typing rules compute types
 //! again; explicit types (in `ensure`, literals, and the state of loops) are expressed in terms of the new function.
 
+use super::Branches;
 use super::dead;
 use super::same::Seen;
 use deckle_analysis::bounds::Facts;
@@ -20,6 +21,7 @@ pub(super) struct Pass<'a> {
     pub old: &'a Function,
     /// Which statements of it must stay, and which cannot fail.
     pub dead: dead::Liveness,
+    pub branches: Branches,
     pub b: Builder<'a>,
     /// Facts at the builder's position.
     pub facts: Facts,
@@ -33,11 +35,12 @@ pub(super) struct Pass<'a> {
 
 impl<'a> Pass<'a> {
     /// A round; `None` if the result would have no type, which happens if sizes that become known show that it must fail.
-    pub fn run(funcs: &'a [Function], safe: &'a [bool], old: &'a Function) -> Option<Function> {
+    pub fn run(funcs: &'a [Function], safe: &'a [bool], branches: Branches, old: &'a Function) -> Option<Function> {
         let mut pass = Pass {
             funcs,
             old,
             dead: dead::Liveness::of(safe, old),
+            branches,
             b: Builder::new(funcs, old.name.clone(), old.span),
             facts: Facts::default(),
             seen: Seen::default(),
