@@ -23,5 +23,7 @@ mod errors;
 mod functions;
 #[path = "kernels/mathematics.rs"]
 mod mathematics;
+#[path = "kernels/plans.rs"]
+mod plans;
 #[path = "kernels/scalars.rs"]
 mod scalars;

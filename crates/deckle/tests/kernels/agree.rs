@@ -26,9 +26,15 @@ pub fn interp() -> Patient {
     Interp.at_most(50_000_000)
 }
 
-/// Arguments for native code, and for the others.
+/// The number of arguments for native code, and for the interpreter and the simulator unless `DECKLE_INPUTS` says another.
 pub const MANY: usize = 100_000;
-pub const FEW: usize = 160;
+const FEW: usize = 160;
+
+/// The number of arguments where kernels run slowly.
+pub fn few() -> usize {
+    let asked = std::env::var("DECKLE_INPUTS").ok();
+    asked.map_or(FEW, |n| n.parse().unwrap_or_else(|_| panic!("DECKLE_INPUTS={n} is no number")))
+}
 
 /// Random numbers that are the same on every run.
 #[derive(Clone)]
@@ -247,7 +253,7 @@ macro_rules! near {
     (@with $ulps:expr, $from:ident, $f:ident, |$($x:ident: $t:ty),+| [$($unused:tt)*], $program:expr) => {{
         let name = stringify!($f);
         let program = agree::program(name, compile($program));
-        let run = |n: usize| {
+        let run = |n: usize, native: bool| {
             let (mut period, mut seed) = (1, n as u64);
             $(
                 seed += 1;
@@ -256,7 +262,7 @@ macro_rules! near {
             let expected: Vec<_> = (0..n).map(|k| $f($($x[k]),+)).collect();
             let arg = |k: usize| [$(format!("{:?}", $x[k])),+].join(", ");
             let ulps: f64 = $ulps;
-            if n == agree::MANY {
+            if native {
                 agree::compare(name, "one core", program.on(deckle::Seq).call($(&$x),+), &expected, ulps, arg);
                 agree::compare(name, "cores", program.on(Cpu::threads(2)).call($(&$x),+), &expected, ulps, arg);
             } else {
@@ -264,7 +270,7 @@ macro_rules! near {
                 agree::compare(name, "a GPU", program.on(agree::Simulated).call($(&$x),+), &expected, ulps, arg);
             }
         };
-        run(agree::MANY);
-        run(agree::FEW);
+        run(agree::MANY, true);
+        run(agree::few(), false);
     }};
 }
