@@ -10,11 +10,13 @@
 //! measured on the same number of bytes (`limits`). `suite` does that for all of them, alternating with the programs of `rivals.list`; `goals.list` contains
 //! the goals. `bundle` has the tests and benchmarks for a machine with a GPU.
 
+mod bars;
 mod bundle;
 mod case;
 mod cases;
 mod check;
 mod data;
+mod expand;
 mod goals;
 mod graph;
 mod host;
@@ -22,12 +24,14 @@ mod latency;
 mod limits;
 mod machine;
 mod measure;
+mod nine;
 mod options;
 mod program;
 mod report;
 mod rivals;
 mod streams;
 mod suite;
+mod way;
 mod worker;
 
 use crate::options::{Inner, Options};
@@ -67,8 +71,9 @@ fn run(options: &Options) -> Result<ExitCode, String> {
         }
         None => {}
     }
-    let others = [latency::wanted(options), host::wanted(options), streams::wanted(options)].concat();
-    let groups = ["latency", "host", "stream"];
+    let others =
+        [latency::wanted(options), host::wanted(options), nine::wanted(options), streams::wanted(options)].concat();
+    let groups = ["latency", "expand", "host", "nine", "stream"];
     let known = |w: &&String| {
         cases.iter().any(|c| c.answers_to(w)) || others.contains(&w.as_str()) || groups.contains(&w.as_str())
     };
@@ -104,13 +109,19 @@ fn run(options: &Options) -> Result<ExitCode, String> {
         }
         None => {
             latency::run(options, &mut tell);
+            expand::run(options, &mut tell);
             host::run(options, &mut tell);
+            nine::run(options, &mut tell);
             streams::run(options, &mut tell);
             suite::run(&cases, options, &mut tell)?;
         }
     }
     if options.markdown {
         println!("{}, {}\n\n{}", machine::today(), machine::describe(), report::markdown(&rows));
+    }
+    if let Some(path) = &options.plot {
+        let picture = if rows.iter().any(expand::is_row) { expand::plot(&rows) } else { nine::plot(&rows) };
+        std::fs::write(path, picture).map_err(|e| format!("{path}: {e}"))?;
     }
     let good = rows.iter().all(|r| !r.line["failed"].is_string() && !r.line["wrong"].is_string());
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -11,6 +11,12 @@ pub struct Options {
     pub markdown: bool,
     /// The rivals as well, alternating.
     pub peers: bool,
+    /// On a GPU as well, where a benchmark can.
+    pub gpu: bool,
+    /// A file for the picture of `nine` or `expand`.
+    pub plot: Option<String>,
+    /// A folder for the pictures that the nine programs compute.
+    pub pictures: Option<String>,
     /// Small data.
     pub quick: bool,
     /// Print only the names.
@@ -38,12 +44,15 @@ pub enum Inner {
 
 /// What is printed for `--help`.
 pub const USAGE: &str = "\
-usage: deckle-bench [NAME ...] [--json] [--markdown] [--peers] [--quick] [--threads 1,2] [--rounds N] [--schedule FILE] [--list] [--from FILE]
+usage: deckle-bench [NAME ...] [--json] [--markdown] [--peers] [--gpu] [--quick] [--threads 1,2] [--rounds N] [--schedule FILE] [--plot FILE] [--pictures DIR] [--list] [--from FILE]
 
   NAME         a benchmark, the beginning of its name, or a folder of rivals; all if there is none
   --json       one JSON object a line
   --markdown   the table of docs/performance.md
   --peers      runs the rival programs in turns with Deckle's: $DECKLE_PEERS, or ../shared/peers beside the checkout
+  --gpu        measures `nine` and `expand` on a GPU as well
+  --plot       a file for their picture, as SVG
+  --pictures   a folder for what back-projection and volume rendering show
   --quick      small data, for trying out; such figures mean nothing
   --threads    numbers of threads; 1 and all cores unless said otherwise
   --rounds     how often everything is started anew; 3 with rivals, otherwise 1
@@ -62,6 +71,9 @@ pub fn parse(args: &[String], cores: usize) -> Result<Options, String> {
             "--json" => options.json = true,
             "--markdown" => options.markdown = true,
             "--peers" => options.peers = true,
+            "--gpu" => options.gpu = true,
+            "--pictures" => options.pictures = Some(value()?),
+            "--plot" => options.plot = Some(value()?),
             "--quick" => options.quick = true,
             "--list" => options.list = true,
             "--from" => options.from = Some(value()?),

@@ -2,6 +2,8 @@
 
 use deckle_diag::SourceMap;
 use deckle_engine::{Chunks, Native, Options, entry, source};
+use deckle_ir::array::Program;
+use deckle_ir::entity::Func;
 use deckle_ir::schedule::{self, Schedule};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -19,6 +21,15 @@ pub struct Compiled {
     pub seconds: f64,
     /// The number of kernels.
     pub kernels: usize,
+}
+
+/// A program from a file, and a function of it.
+pub fn read(file: &str, entry: &str) -> Result<(Program, Func), String> {
+    let mut sources = SourceMap::new();
+    let compiled = source::compile(&folder().join(file), &mut sources);
+    let compiled = compiled.map_err(|ds| deckle_diag::render_all(&ds, &sources, false))?;
+    let func = entry::choose(&compiled, Some(entry)).map_err(|d| d.message)?.func;
+    Ok((compiled.program, func))
 }
 
 /// Compiles a function of a file. `given` lists the arguments it may overwrite.

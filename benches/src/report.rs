@@ -92,7 +92,7 @@ impl Row {
     /// The cells of a line of the table.
     fn cells(&self) -> [String; 8] {
         let text = |k: &str| self.line[k].as_str().unwrap_or_default().to_string();
-        let threads = self.line["threads"].to_string();
+        let threads = self.line["threads"].to_string().replace('"', "");
         let head = [text("bench"), text("size"), threads];
         let [bench, size, threads] = head;
         let Some(seconds) = self.seconds() else {
