@@ -232,13 +232,16 @@ impl<'p> Flattener<'p> {
         Ok(Some(state))
     }
 
-    /// A loop whose state is scalars, as part of a kernel's program. Its integers that do not begin below zero are assumed to stay so; if that does not follow for the next round, the
-    /// loop is built again without.
+    /// A loop whose state is scalars, as part of a kernel's program. Integers that do not begin below zero, and that the condition bounds, are assumed to stay so; if that does not follow
+    /// for the next round, the loop is built again without.
     fn loop_inside(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>, limit: Option<Node>, init: &Val) -> Res<Val> {
         let leaves = init.scalars()?;
         let mark = self.mark();
-        let is_natural = |k: &usize| self.k.ty(leaves[*k]) == ScalarType::I64 && self.range_of(leaves[*k]).0 >= 0;
-        let mut natural: Vec<usize> = (0..leaves.len()).filter(is_natural).collect();
+        let mut natural = match limit {
+            Some(_) => Vec::new(),
+            None => self.bounded_variables(fx, cx, init)?,
+        };
+        self.back_to(mark.clone());
         let built = loop {
             let built = self.rounds_inside(fx, cx, limit, init, &natural)?;
             let vars: Vec<Node> = natural.iter().map(|k| built.vars[*k]).collect();
@@ -290,6 +293,31 @@ impl<'p> Flattener<'p> {
         Ok(self.kept_at(&rep, zero, ROOT))
     }
 
+    /// The integers in the state of a loop that do not begin below zero, and for which the condition has an upper bound.
+    fn bounded_variables(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>, init: &Val) -> Res<Vec<usize>> {
+        let leaves = init.scalars()?;
+        let is_natural = |k: &usize| self.k.ty(leaves[*k]) == ScalarType::I64 && self.range_of(leaves[*k]).0 >= 0;
+        let natural: Vec<usize> = (0..leaves.len()).filter(is_natural).collect();
+        if natural.is_empty() {
+            return Ok(natural);
+        }
+        let (rounds, vars, state) = self.loop_state(cx.ctx, init)?;
+        let counter = self.k.var(rounds, leaves.len() as u32, ScalarType::I64);
+        let cond = self.inside(fx, cx.inst.bodies[0], &[state], rounds, Run::Step(counter))?.scalar()?;
+        let inside = self.k.guard(rounds, cond, true);
+        Ok(natural.into_iter().filter(|k| self.most_said(vars[*k], inside) < INTS.1).collect())
+    }
+
+    /// The space and the variables of a loop.
+    fn loop_state(&mut self, ctx: Space, init: &Val) -> Res<(Space, Vec<Node>, Val)> {
+        let rounds = self.k.new_loop(ctx);
+        let leaves = init.scalars()?;
+        let vars: Vec<Node> =
+            leaves.iter().enumerate().map(|(k, n)| self.k.var(rounds, k as u32, self.k.ty(*n))).collect();
+        let state = init.with_leaves(&mut vars.iter().copied())?;
+        Ok((rounds, vars, state))
+    }
+
     /// The condition and a round of such a loop, with some of its variables known not to be below zero.
     fn rounds_inside(
         &mut self,
@@ -299,13 +327,9 @@ impl<'p> Flattener<'p> {
         init: &Val,
         natural: &[usize],
     ) -> Res<Rounds> {
-        let leaves = init.scalars()?;
-        let rounds = self.k.new_loop(cx.ctx);
-        let vars: Vec<Node> =
-            leaves.iter().enumerate().map(|(k, n)| self.k.var(rounds, k as u32, self.k.ty(*n))).collect();
+        let (rounds, vars, state) = self.loop_state(cx.ctx, init)?;
         self.natural.extend(natural.iter().map(|k| (vars[*k], INTS.1)));
-        let state = init.with_leaves(&mut vars.iter().copied())?;
-        let counter = self.k.var(rounds, leaves.len() as u32, ScalarType::I64);
+        let counter = self.k.var(rounds, vars.len() as u32, ScalarType::I64);
         let run = Run::Step(counter);
         if let Some(limit) = limit {
             self.counters.insert(counter, Counter { most: self.range_of(limit).1.max(0), limit });

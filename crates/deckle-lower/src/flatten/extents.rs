@@ -282,6 +282,7 @@ impl Flattener<'_> {
                 (None, Some(most)) => (0, *most),
                 (None, None) => all,
             },
+            Op::Cast(_, x) if self.k.ty(*x) == ScalarType::Bool => (0, 1),
             Op::Cast(_, x) if self.k.ty(*x).is_int() => exact(of(*x)),
             Op::Select(_, x, y) => hull(of(*x), of(*y)),
             Op::Check { value, site, .. } => {

@@ -18,7 +18,7 @@ use super::Flattener;
 use super::extents::INTS;
 use deckle_ir::array::{BinOp, UnOp};
 use deckle_ir::kernel::{Linear, Node, Op, ROOT, Region, Space};
-use deckle_ir::scalar::ScalarType;
+use deckle_ir::scalar::{Scalar, ScalarType};
 
 impl Flattener<'_> {
     fn linear(&self, n: Node) -> Option<Linear> {
@@ -163,6 +163,16 @@ impl Flattener<'_> {
                 if (op == BinOp::And) == holds && self.k.ty(cond) == ScalarType::Bool =>
             {
                 [a, b].into_iter().for_each(|c| self.condition(c, holds, said));
+            }
+            // `a && b`, where `b` is computed only if `a` holds.
+            Op::Part(group, k) if holds => {
+                if let Op::If { yes, then, other, .. } = &self.k.node(group).op
+                    && self.k.as_const(other[k as usize]) == Some(Scalar::Bool(false))
+                    && let Region::Guard(first, when) = self.k.space(*yes).region
+                {
+                    self.condition(first, when, said);
+                    self.condition(then[k as usize], true, said);
+                }
             }
             Op::Binary(op, a, b) if self.k.ty(a) == ScalarType::I64 => {
                 let (less, more, by) = match (op, holds) {
