@@ -348,7 +348,25 @@ impl<'p> Flattener<'p> {
         let arrays: Vec<Rc<Arr>> = cx.inst.args.iter().map(|a| self.array(fx, *a)).collect::<Res<_>>()?;
         let first = if cx.ty.is_seq() && self.in_parts() { None } else { Some(0) };
         let walk = self.walk_all(&arrays, first, cx.span, cx.ctx)?;
-        Ok(self.walked(cx.ctx, walk))
+        Ok(match self.zipped_in_memory(&arrays, walk.inner, cx.ctx) {
+            Some(pairs) => pairs,
+            None => self.walked(cx.ctx, walk),
+        })
+    }
+
+    /// Arrays that lie in memory from the same position on: tuples of their elements lie there too, and need not be stored where they are accessed at arbitrary places.
+    fn zipped_in_memory(&self, arrays: &[Rc<Arr>], inner: Space, ctx: Space) -> Option<Val> {
+        let Region::Dim(size) = self.k.space(inner).region else { return None };
+        let (mut start, mut parts) = (None, Vec::new());
+        for arr in arrays {
+            let Arr::Kept { base, rep, .. } = &**arr else { return None };
+            parts.push((**rep).clone());
+            if start.replace(*base).is_some_and(|b| b != *base) {
+                return None;
+            }
+        }
+        let is_here = self.k.space(inner).parent == ctx;
+        start.filter(|_| is_here).map(|base| Val::array(Arr::Kept { size, base, rep: Rc::new(Rep::Tuple(parts)) }))
     }
 
     pub(super) fn unzip(&mut self, fx: &Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
