@@ -120,7 +120,7 @@ fn a_scatter_in_a_loop_writes_to_the_same_memory() {
     let xs = vec![-1i64; N];
     let ys = f.call(vec![array(&s, &xs), scalar(&s, 1000i64)], &s).unwrap();
     assert!((0..N).all(|i| elements::<i64>(&ys)[i] == if i < 1000 { (i * i) as i64 } else { -1 }));
-    // What is read while it is written to has to be copied.
+    // What is computed from other elements is stored before they are overwritten.
     let f = native(PROGRAMS, "marked", Options::ALL);
     let s = room_for(2);
     let ys = f.call(vec![array(&s, &xs), scalar(&s, 100i64)], &s).unwrap();
@@ -129,7 +129,7 @@ fn a_scatter_in_a_loop_writes_to_the_same_memory() {
 
 #[test]
 fn a_search_through_a_graph_copies_no_distances() {
-    let text = include_str!("../../../examples/bfs.dk");
+    let text = include_str!("../../deckle-analysis/tests/search.dk");
     let f = native(text, "main", 0);
     // A chain of short cuts: vertex v leads to v + 1 and to 2 v.
     let n = 1 << 12;

@@ -9,8 +9,9 @@ use super::lift::is_equal;
 use super::names::StateNames;
 use super::value::{Arr, Val, Walk};
 use super::{Cx, Flattener, Frame, Res, Run, Stuck, as_array, bug};
-use deckle_ir::array::Op;
-use deckle_ir::kernel::{Buf, Combine, Fault, Node, ROOT, Region, Rep, Rows, Sink, Space};
+use deckle_ir::array::{Function, Op};
+use deckle_ir::entity::Var;
+use deckle_ir::kernel::{self, Buf, Combine, Fault, Node, ROOT, Region, Rep, Rows, Sink, Space};
 use deckle_ir::scalar::Scalar;
 use deckle_ir::types::Type;
 use std::rc::Rc;
@@ -26,7 +27,12 @@ impl<'p> Flattener<'p> {
     pub(super) fn permute(&mut self, fx: &mut Frame<'p>, cx: &Cx<'p>) -> Res<Val> {
         let into = self.get(fx, cx.inst.args[0])?;
         let arrays: Vec<Rc<Arr>> = cx.inst.args[1..].iter().map(|a| self.array(fx, *a)).collect::<Res<_>>()?;
-        let walk = self.walk_all(&arrays, Some(1), cx.span, cx.ctx)?;
+        let mut walk = self.walk_all(&arrays, Some(1), cx.span, cx.ctx)?;
+        if self.could_be_in_place(fx, cx, &into) && self.reads(&walk, cx.ctx, &into)? {
+            let all = as_array(&self.walked(cx.ctx, walk))?;
+            let all = self.keep(&all, cx.ctx)?;
+            walk = self.walk(&all, cx.ctx)?;
+        }
         let parts = Rc::clone(walk.elem.parts()?);
         let targets = parts[0].scalars()?;
         let elem_ty = (0..targets.len()).try_fold(cx.ty, |t, _| t.elem());
@@ -49,6 +55,35 @@ impl<'p> Flattener<'p> {
             }
             other => other,
         }
+    }
+
+    /// Whether a target has no other use after this, and memory of its own that the elements can be stored to. If they are computed from other elements of the target, they
+    /// are stored first: as many as there are points, where a copy of the target would cost as much as all of its elements. So a search whose frontier is small
+    /// costs what its frontier does.
+    fn could_be_in_place(&self, fx: &Frame<'p>, cx: &Cx<'p>, into: &Val) -> bool {
+        let Val::Array(arr) = into else { return false };
+        let Arr::Kept { rep, .. } = &**arr else { return false };
+        let own = leaf_bufs(rep);
+        let is_argument = self.k.params.iter().any(|p| leaf_bufs(p).iter().any(|b| own.contains(b)));
+        cx.ctx == ROOT && self.options.fuse && !is_argument && is_last_use(fx.function, cx.v, cx.inst.args[0])
+    }
+
+    /// Whether a traversal loads elements of an array in memory.
+    fn reads(&self, walk: &Walk, ctx: Space, into: &Val) -> Res<bool> {
+        let Some(mut roots) = walk.elem.leaves() else { return Ok(false) };
+        for space in self.k.between(ctx, walk.inner) {
+            match self.k.space(space).region {
+                Region::Guard(n, _) | Region::Dim(n) => roots.push(n),
+                _ => {}
+            }
+        }
+        let into = as_array(into)?;
+        let Arr::Kept { rep, .. } = &*into else { return Ok(false) };
+        let own = leaf_bufs(rep);
+        let loads = |n: &Node| {
+            matches!(self.k.node(*n).op, kernel::Op::Load(b, _) if own.contains(&b)) && self.k.space_of(*n) != ROOT
+        };
+        Ok(self.k.needs_to_run(&roots).iter().any(loads))
     }
 
     /// The points of a traversal that have a target.
@@ -369,4 +404,29 @@ fn is_regular(rep: &Rep) -> bool {
         Rep::Tuple(parts) => parts.iter().all(is_regular),
         Rep::Array(rows, elem) => matches!(rows, Rows::Equal(_)) && is_regular(elem),
     }
+}
+
+/// Whether no statement after one of the same body uses a variable.
+fn is_last_use(function: &Function, at: Var, v: Var) -> bool {
+    let uses = |s: &Var| {
+        let mut todo = vec![*s];
+        while let Some(s) = todo.pop() {
+            let Some(inst) = function.inst(s) else { continue };
+            if inst.args.contains(&v) {
+                return true;
+            }
+            for b in &inst.bodies {
+                let body = function.body(*b);
+                if body.result == v {
+                    return true;
+                }
+                todo.extend(&body.stmts);
+            }
+        }
+        false
+    };
+    function.bodies.iter().any(|b| {
+        let Some(k) = b.stmts.iter().position(|s| *s == at) else { return false };
+        b.result != v && !b.stmts[k + 1..].iter().any(uses)
+    })
 }
