@@ -10,12 +10,18 @@ use deckle_ir::value::Value;
 
 #[path = "../../../examples/audio.rs"]
 mod audio;
+#[path = "../../../examples/betweenness.rs"]
+mod betweenness;
 #[path = "../../../examples/bfs.rs"]
 mod bfs;
+#[path = "../../../examples/components.rs"]
+mod components;
 #[path = "../../../examples/dot.rs"]
 mod dot;
 #[path = "../../../examples/histogram.rs"]
 mod histogram;
+#[path = "../../../examples/index.rs"]
+mod index;
 #[path = "../../../examples/kmeans.rs"]
 mod kmeans;
 #[path = "../../../examples/life.rs"]
@@ -34,12 +40,18 @@ mod md5;
 mod nbody;
 #[path = "../../../examples/pagerank.rs"]
 mod pagerank;
+#[path = "../../../examples/paths.rs"]
+mod paths;
 #[path = "../../../examples/render.rs"]
 mod render;
 #[path = "../../../examples/sieve.rs"]
 mod sieve;
+#[path = "../../../examples/solvers.rs"]
+mod solvers;
 #[path = "../../../examples/spmv.rs"]
 mod spmv;
+#[path = "../../../examples/triangles.rs"]
+mod triangles;
 #[path = "../../../examples/visits.rs"]
 mod visits;
 #[path = "../../../examples/words.rs"]
@@ -97,6 +109,10 @@ fn scripted(file: &str, entry: &str, args: &[Value]) -> Value {
 
 fn ints(v: &[i64]) -> Value {
     Value::array(v.iter().map(|x| Value::int(*x)).collect())
+}
+
+fn small_ints(v: &[i64]) -> Value {
+    Value::array(v.iter().map(|x| Scalar::I32(*x as i32).into()).collect())
 }
 
 fn reals(v: &[f64]) -> Value {
@@ -160,9 +176,13 @@ fn sieves_agree() {
 
 #[test]
 fn page_ranks_agree() {
-    let args =
-        [ints(&[0, 1, 2, 3, 4, 5, 5]), ints(&[0, 1, 2, 3, 4]), ints(&[1, 2, 3, 0, 0]), Value::int(20), Value::int(3)];
-    assert_eq!(embedded(pagerank::program().unwrap().program(), &args), scripted("pagerank.dk", "main", &args));
+    let args = |off: &[i64], src: &[i64], dst: &[i64]| {
+        [ints(off), small_ints(src), ints(dst), Value::real(1e-9), Value::int(3)]
+    };
+    // The last two vertices lead nowhere, and nothing leads to them; then all lead nowhere.
+    for args in [args(&[0, 1, 2, 3, 4, 5, 5], &[0, 1, 2, 3, 4], &[1, 2, 3, 0, 0]), args(&[0, 0, 0], &[], &[])] {
+        assert_eq!(embedded(pagerank::program().unwrap().program(), &args), scripted("pagerank.dk", "main", &args));
+    }
 }
 
 #[test]
@@ -201,14 +221,167 @@ fn clusters_agree() {
     }
 }
 
+/// Directed graphs by the vertices that each one leads to: one in parts, with vertices that cannot be reached or have no edges, loops, and edges that occur twice; and one that is wide
+/// enough for all ways of a search.
+fn directed() -> [Vec<Vec<i64>>; 2] {
+    let parts =
+        vec![vec![1, 2], vec![3, 2], vec![4], vec![4], vec![], vec![0], vec![], vec![7, 8, 8, 8], vec![8, 7], vec![9]];
+    let wide = (0..200).map(|v| if v == 0 { (1..120).collect() } else { vec![v * 7 % 200, (v + 1) % 190, v] });
+    [parts, wide.collect()]
+}
+
+/// The same with each edge at both of its ends, without loops and duplicates.
+fn undirected(g: &[Vec<i64>]) -> Vec<Vec<i64>> {
+    let mut both = vec![std::collections::BTreeSet::new(); g.len()];
+    for (v, w) in g.iter().enumerate().flat_map(|(v, row)| row.iter().map(move |w| (v, *w as usize))) {
+        if v != w {
+            both[v].insert(w as i64);
+            both[w].insert(v as i64);
+        }
+    }
+    both.into_iter().map(|row| row.into_iter().collect()).collect()
+}
+
+/// Where the edges of each vertex begin, and their ends.
+fn edges(g: &[Vec<i64>]) -> [Value; 2] {
+    let off = g.iter().scan(0, |at, row| {
+        *at += row.len() as i64;
+        Some(*at)
+    });
+    [ints(&[0].into_iter().chain(off).collect::<Vec<_>>()), small_ints(&g.concat())]
+}
+
 #[test]
 fn searches_agree() {
-    // Vertex 5 cannot be reached from 0, and vertex 2 is found twice in one round.
-    let (off, dst) = (ints(&[0, 2, 4, 5, 6, 6, 7]), ints(&[1, 2, 3, 2, 4, 4, 0]));
-    for start in [0, 3, 4, 5] {
-        let args = [off.clone(), dst.clone(), Value::int(start)];
+    for g in directed() {
+        let into: Vec<Vec<i64>> = (0..g.len() as i64)
+            .map(|w| (0..g.len()).filter(|v| g[*v].contains(&w)).map(|v| v as i64).collect())
+            .collect();
+        let ([out, dst], [into, src]) = (edges(&g), edges(&into));
+        let args = [out.clone(), dst.clone(), into, src, Value::int(0)];
         assert_eq!(embedded(bfs::program().unwrap().program(), &args), scripted("bfs.dk", "main", &args));
+        let args = [out, dst, Value::int(0)];
         assert_eq!(embedded(bfs::levels().unwrap().program(), &args), scripted("bfs.dk", "levels", &args));
+    }
+}
+
+#[test]
+fn shortest_paths_agree() {
+    for g in directed() {
+        let [off, dst] = edges(&g);
+        let weights: Vec<f64> = (0..g.concat().len()).map(|e| (e * 5 % 7) as f64 * 0.5).collect();
+        let args = [off, dst, reals(&weights), Value::int(0), Value::real(0.75)];
+        let paths = embedded(paths::program().unwrap().program(), &args);
+        assert_eq!(paths, scripted("paths.dk", "main", &args));
+        assert_eq!(paths, reals(&bellman_ford(&g, &weights)));
+    }
+}
+
+/// The distances from vertex 0, after as many rounds as there are vertices.
+fn bellman_ford(g: &[Vec<i64>], weights: &[f64]) -> Vec<f64> {
+    let mut dist = vec![f64::INFINITY; g.len()];
+    dist[0] = 0.0;
+    for _ in g {
+        let ends = g.iter().enumerate().flat_map(|(v, row)| row.iter().map(move |w| (v, *w as usize)));
+        ends.zip(weights).for_each(|((v, w), x)| dist[w] = dist[w].min(dist[v] + x));
+    }
+    dist
+}
+
+#[test]
+fn components_agree() {
+    for g in directed().iter().map(|g| undirected(g)).chain([vec![]]) {
+        let args = edges(&g);
+        let roots = embedded(components::program().unwrap().program(), &args);
+        assert_eq!(roots, scripted("components.dk", "main", &args));
+        // No edge joins two of them, and each is called after a vertex of its own, the least.
+        let root = |v: usize| roots.items().unwrap()[v].as_scalar().unwrap().as_int().unwrap() as usize;
+        for (v, row) in g.iter().enumerate() {
+            assert!(root(v) <= v && root(root(v)) == root(v) && row.iter().all(|w| root(*w as usize) == root(v)));
+        }
+    }
+}
+
+#[test]
+fn triangles_agree() {
+    let full: Vec<Vec<i64>> = (0..9).map(|v| (0..9).filter(|w| *w != v).collect()).collect();
+    for (g, known) in directed().iter().map(|g| (undirected(g), None)).chain([(full, Some(84)), (vec![], Some(0))]) {
+        let args = edges(&g);
+        let count = embedded(triangles::program().unwrap().program(), &args);
+        assert_eq!(count, scripted("triangles.dk", "main", &args));
+        assert_eq!(count, Value::int(known.unwrap_or_else(|| by_hand(&g))));
+    }
+}
+
+#[test]
+fn triangles_of_directed_graphs_are_those_of_undirected_ones() {
+    let [parts, wide] = directed();
+    for g in [parts, wide] {
+        let count = scripted("triangles.dk", "both_ways", &edges(&g));
+        assert_eq!(count, Value::int(by_hand(&undirected(&g))));
+    }
+}
+
+fn by_hand(g: &[Vec<i64>]) -> i64 {
+    let pairs =
+        g.iter().enumerate().flat_map(|(v, row)| row.iter().map(move |w| (v as i64, *w)).filter(|(v, w)| v < w));
+    pairs.map(|(v, w)| g[v as usize].iter().filter(|x| **x > w && g[w as usize].contains(x)).count() as i64).sum()
+}
+
+#[test]
+fn betweenness_agrees() {
+    for g in directed().iter().map(|g| undirected(g)) {
+        let starts: Vec<i64> = (0..g.len() as i64).step_by(g.len() / 6 + 1).collect();
+        let args = [&edges(&g)[..], &[ints(&starts)]].concat();
+        let shares = embedded(betweenness::program().unwrap().program(), &args);
+        assert!(close(&shares, &scripted("betweenness.dk", "main", &args)));
+    }
+    // In a chain, a vertex is between all on its left and all on its right.
+    let chain = undirected(&(0..6).map(|v| if v < 5 { vec![v + 1] } else { vec![] }).collect::<Vec<_>>());
+    let args = [&edges(&chain)[..], &[ints(&[0, 1, 2, 3, 4, 5])]].concat();
+    assert_eq!(scripted("betweenness.dk", "main", &args), reals(&[0.0, 4.0, 6.0, 6.0, 4.0, 0.0]));
+}
+
+/// A matrix as the script takes it and as the program in Rust does.
+fn matrix(rows: &[&[(i64, f64)]]) -> (Value, [Value; 2]) {
+    let entry = |(j, v): &(i64, f64)| Value::tuple(vec![Value::int(*j), Value::real(*v)]);
+    let each = Value::array(rows.iter().map(|r| Value::array(r.iter().map(entry).collect())).collect());
+    let off: Vec<i64> = (0..=rows.len()).map(|i| rows[..i].iter().map(|r| r.len() as i64).sum()).collect();
+    let csr = Value::tuple(vec![Value::int(rows.len() as i64), ints(&off), each]);
+    (csr, [ints(&off), Value::array(rows.concat().iter().map(entry).collect())])
+}
+
+#[test]
+fn solvers_agree() {
+    let (symmetric, [off, entries]) =
+        matrix(&[&[(0, 4.0), (2, -1.0)], &[(1, 3.0)], &[(0, -1.0), (2, 5.0), (3, 2.0)], &[(2, 2.0), (3, 4.0)]]);
+    let b = reals(&[1.0, -2.0, 0.5, 3.0]);
+    let rest = [b, Value::real(1e-10), Value::int(20)];
+    let found = embedded(solvers::program().unwrap().program(), &[&[off, entries][..], &rest].concat());
+    assert!(close(&found, &scripted("solvers.dk", "main", &[&[symmetric][..], &rest].concat())));
+
+    let (any, [off, entries]) = matrix(&[
+        &[(0, 4.0), (1, -3.0)],
+        &[(1, 3.0), (2, 1.0)],
+        &[(0, -1.0), (2, 5.0), (3, 2.0)],
+        &[(3, 4.0), (0, 2.0)],
+    ]);
+    for (width, most) in [(4, 20), (2, 200)] {
+        let b = reals(&[1.0, -2.0, 0.5, 3.0]);
+        let rest = [b, Value::int(width), Value::real(1e-10), Value::int(most)];
+        let args = [&[off.clone(), entries.clone()][..], &rest].concat();
+        let found = embedded(solvers::any_matrix().unwrap().program(), &args);
+        assert!(close(&found, &scripted("solvers.dk", "any_matrix", &[&[any.clone()][..], &rest].concat())));
+    }
+}
+
+#[test]
+fn indices_agree() {
+    let texts =
+        ["", "...", "a", "To be,\nor not\nto be\n", "incomprehensibility incomprehensible\nIncomprehensible it's its"];
+    for text in texts {
+        let args = [bytes(text.as_bytes())];
+        assert_eq!(embedded(index::program().unwrap().program(), &args), scripted("index.dk", "main", &args));
     }
 }
 
