@@ -19,6 +19,7 @@ mod data;
 mod expand;
 mod goals;
 mod graph;
+mod graphs;
 mod host;
 mod latency;
 mod limits;
@@ -72,8 +73,9 @@ fn run(options: &Options) -> Result<ExitCode, String> {
         None => {}
     }
     let others =
-        [latency::wanted(options), host::wanted(options), nine::wanted(options), streams::wanted(options)].concat();
-    let groups = ["latency", "expand", "host", "nine", "stream"];
+        [latency::wanted, expand::wanted, host::wanted, nine::wanted, streams::wanted, graphs::wanted];
+    let others = others.map(|wanted| wanted(options)).concat();
+    let groups = ["latency", "expand", "host", "nine", "stream", "graphs"];
     let known = |w: &&String| {
         cases.iter().any(|c| c.answers_to(w)) || others.contains(&w.as_str()) || groups.contains(&w.as_str())
     };
@@ -113,6 +115,7 @@ fn run(options: &Options) -> Result<ExitCode, String> {
             host::run(options, &mut tell);
             nine::run(options, &mut tell);
             streams::run(options, &mut tell);
+            graphs::run(options, &mut tell)?;
             suite::run(&cases, options, &mut tell)?;
         }
     }

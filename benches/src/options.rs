@@ -29,6 +29,8 @@ pub struct Options {
     pub rounds: usize,
     /// A file of a schedule that the benchmarks follow, alternating with the chosen one.
     pub schedule: Option<String>,
+    /// Files of edges, for the benchmarks of graphs.
+    pub graphs: Vec<String>,
     /// In this process: a single benchmark, or a job of `latency`.
     pub inner: Option<Inner>,
 }
@@ -44,7 +46,7 @@ pub enum Inner {
 
 /// What is printed for `--help`.
 pub const USAGE: &str = "\
-usage: deckle-bench [NAME ...] [--json] [--markdown] [--peers] [--gpu] [--quick] [--threads 1,2] [--rounds N] [--schedule FILE] [--plot FILE] [--pictures DIR] [--list] [--from FILE]
+usage: deckle-bench [NAME ...] [--json] [--markdown] [--peers] [--gpu] [--quick] [--threads 1,2] [--rounds N] [--schedule FILE] [--graph FILE ...] [--plot FILE] [--pictures DIR] [--list] [--from FILE]
 
   NAME         a benchmark, the beginning of its name, or a folder of rivals; all if there is none
   --json       one JSON object a line
@@ -58,6 +60,7 @@ usage: deckle-bench [NAME ...] [--json] [--markdown] [--peers] [--gpu] [--quick]
   --rounds     how often everything is started anew; 3 with rivals, otherwise 1
   --schedule   a file with the schedule of some functions, as `deckle explain --ir schedule` prints it: the benchmark alternates between it and
                the chosen schedule, whose time divided by that of the given one is shown as a rival's
+  --graph FILE a graph for the benchmarks of graphs in the place of the generated ones: two vertices on a line, or Matrix Market; may be repeated
   --list       only the names
   --from FILE  shows what was printed earlier with --json, in the place of measuring";
 
@@ -79,6 +82,7 @@ pub fn parse(args: &[String], cores: usize) -> Result<Options, String> {
             "--from" => options.from = Some(value()?),
             "--schedule" => options.schedule = Some(value()?),
             "--threads" => options.threads = numbers(&value()?)?,
+            "--graph" => options.graphs.push(value()?),
             "--rounds" => options.rounds = numbers(&value()?)?[0],
             "--inner-case" => options.inner = Some(Inner::Case(value()?)),
             "--inner-compile" => options.inner = Some(Inner::Compile(value()?, value()?)),
