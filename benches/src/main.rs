@@ -30,6 +30,7 @@ mod options;
 mod program;
 mod report;
 mod rivals;
+mod sparse;
 mod streams;
 mod suite;
 mod way;
@@ -72,10 +73,11 @@ fn run(options: &Options) -> Result<ExitCode, String> {
         }
         None => {}
     }
-    let others =
-        [latency::wanted, expand::wanted, host::wanted, nine::wanted, streams::wanted, graphs::wanted];
-    let others = others.map(|wanted| wanted(options)).concat();
-    let groups = ["latency", "expand", "host", "nine", "stream", "graphs"];
+    let others = [latency::wanted, expand::wanted, host::wanted, nine::wanted, streams::wanted, graphs::wanted];
+    let mut others = others.map(|wanted| wanted(options)).concat();
+    let sparse = sparse::wanted(options);
+    others.extend(sparse.iter().map(String::as_str));
+    let groups = ["latency", "expand", "host", "nine", "stream", "graphs", "sparse"];
     let known = |w: &&String| {
         cases.iter().any(|c| c.answers_to(w)) || others.contains(&w.as_str()) || groups.contains(&w.as_str())
     };
@@ -116,6 +118,7 @@ fn run(options: &Options) -> Result<ExitCode, String> {
             nine::run(options, &mut tell);
             streams::run(options, &mut tell);
             graphs::run(options, &mut tell)?;
+            sparse::run(options, &mut tell)?;
             suite::run(&cases, options, &mut tell)?;
         }
     }

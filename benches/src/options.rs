@@ -31,6 +31,8 @@ pub struct Options {
     pub schedule: Option<String>,
     /// Files of edges, for the benchmarks of graphs.
     pub graphs: Vec<String>,
+    /// Files of matrices, or folders of them, separated by commas.
+    pub matrices: Option<String>,
     /// In this process: a single benchmark, or a job of `latency`.
     pub inner: Option<Inner>,
 }
@@ -46,7 +48,7 @@ pub enum Inner {
 
 /// What is printed for `--help`.
 pub const USAGE: &str = "\
-usage: deckle-bench [NAME ...] [--json] [--markdown] [--peers] [--gpu] [--quick] [--threads 1,2] [--rounds N] [--schedule FILE] [--graph FILE ...] [--plot FILE] [--pictures DIR] [--list] [--from FILE]
+usage: deckle-bench [NAME ...] [--json] [--markdown] [--peers] [--gpu] [--quick] [--threads 1,2] [--rounds N] [--schedule FILE] [--graph FILE ...] [--matrices FILE,...] [--plot FILE] [--pictures DIR] [--list] [--from FILE]
 
   NAME         a benchmark, the beginning of its name, or a folder of rivals; all if there is none
   --json       one JSON object a line
@@ -62,7 +64,9 @@ usage: deckle-bench [NAME ...] [--json] [--markdown] [--peers] [--gpu] [--quick]
                the chosen schedule, whose time divided by that of the given one is shown as a rival's
   --graph FILE a graph for the benchmarks of graphs in the place of the generated ones: two vertices on a line, or Matrix Market; may be repeated
   --list       only the names
-  --from FILE  shows what was printed earlier with --json, in the place of measuring";
+  --from FILE  shows what was printed earlier with --json, in the place of measuring
+  --matrices   the Matrix Market files of the benchmarks `sparse`, or folders of them, separated by commas; $DECKLE_MATRICES unless said
+               otherwise. They run in turns with SciPy, and MKL if it is there, of the Python that $DECKLE_SCIPY names";
 
 /// Reads the command line.
 pub fn parse(args: &[String], cores: usize) -> Result<Options, String> {
@@ -81,6 +85,7 @@ pub fn parse(args: &[String], cores: usize) -> Result<Options, String> {
             "--list" => options.list = true,
             "--from" => options.from = Some(value()?),
             "--schedule" => options.schedule = Some(value()?),
+            "--matrices" => options.matrices = Some(value()?),
             "--threads" => options.threads = numbers(&value()?)?,
             "--graph" => options.graphs.push(value()?),
             "--rounds" => options.rounds = numbers(&value()?)?[0],
