@@ -203,7 +203,7 @@ fn elements_from_anywhere_are_summed_in_lanes_and_in_turns() {
     let (off, xs) = long_rows();
     let at: Vec<i32> = xs.iter().map(|x| (x.rem_euclid(5000)) as i32).collect();
     let values: Vec<f64> = (0..5000).map(|i| f64::from(i) * 0.25).collect();
-    for gathers in [Gathers::Native, Gathers::Emulated] {
+    for gathers in [Gathers::Native, Gathers::Emulated, Gathers::Scalar] {
         let f = native_with("sparse_sums", Options { gathers: Some(gathers), ..Options::default() });
         let args = |s: &Settings| vec![array(s, &off), array(s, &at), array(s, &values)];
         let sums = on_all(&f, &args, &elements::<f64>);

@@ -56,7 +56,7 @@ fn way(rng: &mut Rng, config: &Config) -> Way {
         branches: if rng.chance(80) { Branches::Merged } else { Branches::Apart },
         chunks,
         effort,
-        gathers: Some(if rng.chance(50) { Gathers::Native } else { Gathers::Emulated }),
+        gathers: Some([Gathers::Native, Gathers::Emulated, Gathers::Scalar][rng.below(3)]),
         stores: Some(if rng.chance(50) { Stores::InLines } else { Stores::Anywhere }),
         given: Options::ALL,
         cuts: if small { Cuts::small() } else { Cuts::default() },

@@ -231,6 +231,8 @@ pub enum Gathers {
     Native,
     /// By one scalar load for each lane.
     Emulated,
+    /// By scalar loads, which are combined as scalars: without masked vectors, to collect the elements of a short row takes longer than its sum.
+    Scalar,
 }
 
 /// The speed of vector stores that cross a cache line. A schedule may depend on it.

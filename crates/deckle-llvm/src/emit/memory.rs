@@ -95,7 +95,7 @@ impl Writer<'_> {
         let access = self.access(&place);
         let pointer = format!("{} {}", place.pointer_ty, place.pointer);
         let gathers = self.module.gathers;
-        let raw = if place.gathered && self.module.target == Target::Host && gathers == Gathers::Emulated {
+        let raw = if place.gathered && self.module.target == Target::Host && gathers != Gathers::Native {
             self.gather_one_by_one(&place, buf, at, mask, lanes)
         } else if place.gathered && place.passed && self.module.target == Target::Host && align < WORD {
             self.gather_words(&place, mask, lanes)

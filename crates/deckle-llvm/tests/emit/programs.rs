@@ -378,7 +378,9 @@ fn gathers_by_instruction_and_by_loads() {
     b.store(out, zero, some);
     let f = b.finish().unwrap();
     let compiler = compiler();
-    for gathers in [deckle_ir::loops::Gathers::Native, deckle_ir::loops::Gathers::Emulated] {
+    for gathers in
+        [deckle_ir::loops::Gathers::Native, deckle_ir::loops::Gathers::Emulated, deckle_ir::loops::Gathers::Scalar]
+    {
         let text = deckle_llvm::emit::host(std::slice::from_ref(&f), gathers);
         let code = compiler.load(&text, deckle_llvm::Pipeline::O3).unwrap();
         let items: Vec<Scalar> = (0..8).map(|k| Scalar::F64(f64::from(k) + 0.5)).collect();

@@ -266,7 +266,7 @@ impl Chooser<'_> {
 
     /// The instructions for each lane of a gather.
     fn gather(&self) -> f64 {
-        GATHER[usize::from(self.gathers == Gathers::Emulated)]
+        GATHER[usize::from(self.gathers != Gathers::Native)]
     }
 
     /// Whether something at or below the points of a dimension is in a dimension further in.

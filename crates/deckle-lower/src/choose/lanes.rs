@@ -115,7 +115,7 @@ impl Chooser<'_> {
 
     /// The rows below a dimension that are folded together, and the lanes for them.
     fn short(&mut self, dim: Space, items: &[Item]) -> Option<(ShortRows, Lanes)> {
-        let short = self.facts.short_rows(dim, items)?;
+        let short = self.facts.short_rows(dim, items).filter(|s| !s.gathered || self.gathers != Gathers::Scalar)?;
         let plan = self.lanes(short.dim, &short.items()).filter(|p| !p.deep)?;
         Some((short, Lanes::of_width(plan.lanes.width)))
     }
@@ -191,7 +191,7 @@ impl Chooser<'_> {
         }
         // Loads one by one for all lanes, of which few may count.
         let guarded = items.iter().any(|i| facts.space_of(*i) != dim);
-        if guarded && mine > 0 && self.gathers == Gathers::Emulated {
+        if guarded && mine > 0 && self.gathers != Gathers::Native {
             return None;
         }
         // A loop inside can have lanes of its own: better where it reads what lies side by side.

@@ -262,7 +262,7 @@ impl Chooser<'_> {
                     }
                 }
                 Item::Sink(i) => match &self.facts.sinks[*i] {
-                    sink @ Sink::Scatter { .. } if !is_one_value(p, sink) || self.gathers == Gathers::Emulated => {
+                    sink @ Sink::Scatter { .. } if !is_one_value(p, sink) || self.gathers != Gathers::Native => {
                         return no("what is combined into memory is combined one after another");
                     }
                     _ => {}
