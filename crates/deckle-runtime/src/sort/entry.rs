@@ -68,8 +68,35 @@ impl Entry for Packed {
 
     #[inline]
     fn sort_small(run: &mut [Packed]) {
-        run.sort_unstable_by_key(|e| e.0);
+        if !merge_two(run) {
+            run.sort_unstable_by_key(|e| e.0);
+        }
     }
+}
+
+/// The longest run that is merged on the stack.
+const MERGED: usize = 256;
+
+/// Merges a run that consists of two parts in order, as the entries of two sorted rows do; whether it does.
+fn merge_two(run: &mut [Packed]) -> bool {
+    let descends = |w: &[Packed]| w[1].0 < w[0].0;
+    let Some(middle) = run.windows(2).position(descends).map(|p| p + 1) else { return true };
+    if run.len() > MERGED || run[middle..].windows(2).any(descends) {
+        return false;
+    }
+    let mut left = [0; MERGED];
+    let left = &mut left[..middle];
+    left.iter_mut().zip(&run[..middle]).for_each(|(to, e)| *to = e.0);
+    // What is written has been read: as many places are free as elements of the left part remain.
+    let (mut i, mut j, mut to) = (0, middle, 0);
+    while i < left.len() && j < run.len() {
+        let (a, b) = (left[i], run[j].0);
+        let first = a < b;
+        run[to] = Packed(if first { a } else { b });
+        (i, j, to) = (i + usize::from(first), j + usize::from(!first), to + 1);
+    }
+    run[to..].iter_mut().zip(&left[i..]).for_each(|(to, a)| *to = Packed(*a));
+    true
 }
 
 impl Entry for Pair {

@@ -124,6 +124,20 @@ pub(super) fn check_lengths(keys: &[Key<'_>], n: usize) {
     }
 }
 
+/// A column of keys, from the least one on.
+pub struct Column<'a> {
+    key: &'a Key<'a>,
+    least: u64,
+}
+
+impl Column<'_> {
+    /// Calls `f` with the key of every element of a range, less the least one.
+    #[inline]
+    pub fn each(&self, range: Range<usize>, mut f: impl FnMut(u64)) {
+        self.key.each(range, |x| f(x - self.least));
+    }
+}
+
 /// How columns are laid out in words. No words if all elements have the same key.
 #[derive(Default, Debug)]
 pub struct Words {
@@ -195,6 +209,13 @@ impl Words {
         }
         let widths = words.iter().map(|w| w.bits).collect();
         Words { words, widths }
+    }
+
+    /// The column of all keys and its bits, if only one has any.
+    pub fn only_column<'a>(&self, keys: &'a [Key<'a>]) -> Option<(Column<'a>, u32)> {
+        let [word] = &self.words[..] else { return None };
+        let [part] = &word.parts[..] else { return None };
+        Some((Column { key: &keys[part.column], least: part.least }, part.bits))
     }
 
     /// The bits of each word.

@@ -10,7 +10,7 @@
 //!
 //! ```text
 //!  keys ─► order-preserving integers ─► words ─► entries ─► MSD radix, smaller and smaller runs ─► indices
-//!  key.rs                               key.rs   entry.rs   radix.rs
+//!  key.rs                               key.rs   entry.rs   radix.rs, count.rs
 //! ```
 //!
 //! 1. Every scalar is mapped to an unsigned integer of the same order. Columns are measured: most use few of their bits (a row number, a
@@ -19,7 +19,8 @@
 //! 2. If word and index fit into 64 bits together, an entry is that one integer, otherwise a pair.
 //! 3. Runs are partitioned by eight bits, the most significant first, from one scratch array into another and back; small runs
 //!    are sorted by `std`. A partition by the leading bits makes the rest fit into a cache, which a sort from the last bit on never does.
-//! 4. With several words, the least significant is sorted by first; all steps are stable.
+//! 4. One column of few bits, and short runs, are sorted by counting instead (`count.rs`).
+//! 5. With several words, the least significant is sorted by first; all steps are stable.
 //!
 //! Segments are divided among tasks by elements *and* segments, so that a million tiny ones and a few long ones both divide well; all threads
 //! together partition a segment that is too long for one task, until its runs are not.
@@ -28,6 +29,7 @@
 
 #![allow(unsafe_code)] // Parts of shared arrays; see `disjoint`.
 
+mod count;
 mod disjoint;
 mod entry;
 mod groups;
@@ -123,6 +125,11 @@ pub fn argsort(
     let longest = offsets.windows(2).map(|w| (w[1] - w[0]) as usize).max().unwrap_or(0);
     let words = if longest > 1 { Words::measure(keys, n, sizes.block, team)? } else { Words::default() };
     let index_bits = usize::BITS - n.saturating_sub(1).leading_zeros();
+    if let (true, Some((column, bits))) = (longest == n, words.only_column(keys))
+        && count::is_counted(bits, n)
+    {
+        return count::order_by_count(&column, bits, sizes.block, team, pool, order);
+    }
     match words.widths() {
         [] => Ok(write_identity(sizes.block, team, order)?),
         &[bits] if bits + index_bits <= 64 => {

@@ -6,6 +6,7 @@
 
 #![allow(unsafe_code)] // Parts of shared arrays; see `disjoint`.
 
+use super::count::sort_short;
 use super::disjoint::Disjoint;
 use super::entry::{Entry, Layout};
 use super::{Arrays, Sizes};
@@ -74,6 +75,9 @@ pub fn sort_run<E: Entry>(
                 E::sort_small(run);
             }
             order.iter_mut().zip(run).for_each(|(o, e)| *o = e.index(index));
+            return;
+        }
+        if sort_short(run, other, layout, index, order) {
             return;
         }
         let digit = Digit::below(layout);
