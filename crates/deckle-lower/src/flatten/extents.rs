@@ -227,6 +227,14 @@ impl Flattener<'_> {
         let bound = (1i64 << 62) / (terms.len().max(1).next_power_of_two() as i64);
         let (least, most) = (self.k.int(-bound), self.k.int(bound));
         for (c, factors) in terms {
+            // An offset that is subtracted: its own bounds are those of the term.
+            if let (-1, [factor], false) = (*c, &factors[..], plain) {
+                total = self.sub(total, *factor);
+                let (low, high) = (self.ge(*factor, least), self.ge(most, *factor));
+                let both = self.and(low, high);
+                fits = self.and(fits, both);
+                continue;
+            }
             let op = if plain { BinOp::Mul } else { BinOp::MulSat };
             let c = self.k.int(*c);
             let term = factors.iter().fold(c, |p, f| self.k.binary(op, p, *f));
