@@ -380,7 +380,7 @@ impl<'p> Flattener<'p> {
         let mut inner = self.frame(func, callee);
         inner.typed = Some(self.typed_sizes(fx, cx, callee)?);
         for (p, arg) in callee.params().iter().zip(args) {
-            inner.env[p.index()] = Some(arg);
+            inner.env[p.index()] = Some(self.decide_argument(&inner, *p, arg, cx.ctx)?);
         }
         self.depth += 1;
         let checked = self.check_arguments(&mut inner, cx);

@@ -6,7 +6,7 @@
 //! - it has no positions (the result of a filter, concatenated rows), and positions are needed;
 //! - it is a scan, and its elements are needed in another order.
 //!
-//! The first two are decided here, where a variable is defined; the others where they occur.
+//! The first two are decided here, where a variable is defined or a function is called with it; the others where they occur. Of a tuple that is passed, each component is decided on its own.
 
 use super::value::{Arr, Val};
 use super::{Flattener, Frame, Res};
@@ -31,6 +31,11 @@ pub(super) struct Use {
 }
 
 impl Use {
+    /// Whether it is used at most once.
+    fn is_single(self) -> bool {
+        self.total <= 1 && !self.repeated
+    }
+
     /// The number of operations an element may cost to be computed at each use.
     fn most(self) -> u32 {
         if self.repeated { CHEAP_REPEATED } else { CHEAP[0] }
@@ -41,6 +46,8 @@ impl Use {
 #[derive(Debug)]
 pub(super) struct Uses {
     of: Vec<Use>,
+    /// The components of tuples: of which variable, which one, and the variable that it becomes.
+    parts: Vec<(Var, u32, Var)>,
     /// The operator of each body.
     ops: Vec<Option<&'static str>>,
 }
@@ -73,6 +80,7 @@ impl Uses {
             }
         }
         let mut of = vec![Use::default(); function.vars.len()];
+        let mut parts = Vec::new();
         for (b, data) in function.bodies.iter().enumerate() {
             let mut note = |v: Var| {
                 let used = &mut of[v.index()];
@@ -88,11 +96,28 @@ impl Uses {
                 // The length of an array does not need its elements.
                 if let Some(inst) = function.inst(*v).filter(|i| i.op != Op::Length) {
                     inst.args.iter().for_each(|a| note(*a));
+                    if let Op::Proj(k) = inst.op {
+                        parts.push((inst.args[0], k, *v));
+                    }
                 }
             }
             note(data.result);
         }
-        Uses { of, ops }
+        Uses { of, parts, ops }
+    }
+
+    /// The uses of a component of a tuple. Whoever uses the tuple as a whole uses all of them.
+    fn of_part(&self, v: Var, part: u32) -> Use {
+        let (mut all, mut used) = (self.get(v), Use::default());
+        for (_, k, named) in self.parts.iter().filter(|(of, ..)| *of == v) {
+            all.total -= 1;
+            if *k == part {
+                let own = self.get(*named);
+                used = Use { total: used.total + own.total, repeated: used.repeated || own.repeated };
+            }
+        }
+        // Where a component gets its name is where it is used, as far as is known here.
+        Use { total: used.total + all.total, repeated: used.repeated || used.total + all.total > 0 && all.repeated }
     }
 
     /// The operator that a body belongs to, if it is in the source.
@@ -120,12 +145,29 @@ impl<'p> Flattener<'p> {
         if !self.options.fuse {
             return self.keep_val(&val, ctx);
         }
-        if used.total <= 1 && !used.repeated {
+        if used.is_single() {
             return Ok(val);
         }
         // Finding the array of each element repeatedly costs more than copying once.
         let joined = inst.is_some_and(|i| matches!(i.op, Op::Concat(_)));
         self.keep_costly(&val, ctx, used, joined)
+    }
+
+    /// Decides whether an argument of a function is stored before the function computes anything.
+    pub(super) fn decide_argument(&mut self, callee: &Frame<'p>, v: Var, val: Val, ctx: Space) -> Res<Val> {
+        if !val.has_array() || !self.on_host(ctx) || !self.options.fuse {
+            return Ok(val);
+        }
+        let Val::Tuple(parts) = &val else {
+            let used = callee.uses.get(v);
+            return if used.is_single() { Ok(val) } else { self.keep_costly(&val, ctx, used, false) };
+        };
+        let mut decided = Vec::new();
+        for (k, part) in parts.iter().enumerate() {
+            let used = callee.uses.of_part(v, k as u32);
+            decided.push(if used.is_single() { part.clone() } else { self.keep_costly(part, ctx, used, false)? });
+        }
+        Ok(Val::tuple(decided))
     }
 
     fn keep_costly(&mut self, val: &Val, ctx: Space, used: Use, costly: bool) -> Res<Val> {
@@ -147,8 +189,8 @@ impl<'p> Flattener<'p> {
                 }
                 let why =
                     if used.repeated { "is used for each element of something else" } else { "is used more than once" };
-                let note =
-                    format!("{} is materialised: it {why}, and computing it again costs more than a load", self.name);
+                let (name, _) = self.label_of(arr);
+                let note = format!("{name} is materialised: it {why}, and computing it again costs more than a load");
                 if !self.k.notes.contains(&note) {
                     self.k.notes.push(note);
                 }
@@ -184,7 +226,9 @@ impl<'p> Flattener<'p> {
         }
         // Of a few individually known elements, most are not computed where they are not used.
         let few = self.k.as_int(self.dim_size(dim)?).is_some_and(|n| n <= self.options.cuts.few_again);
-        Ok(work <= if few { CHEAP[1] } else { most } && loads <= CHEAP_LOADS)
+        // Each component is needed on its own.
+        let most_loads = CHEAP_LOADS * elem.leaves().map_or(1, |l| l.len().max(1) as u32);
+        Ok(work <= if few { CHEAP[1] } else { most } && loads <= most_loads)
     }
 
     /// Whether an element is loaded from a place that sums and products of positions and sizes tell, as those of a transposed matrix or a slice are: a copy would have to be found the same way.
