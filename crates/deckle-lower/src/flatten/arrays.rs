@@ -274,6 +274,9 @@ impl<'p> Flattener<'p> {
         if let Some(walk) = self.walk_beside(arrays, &walks, first, span, ctx)? {
             return Ok(walk);
         }
+        if let Some(walk) = self.walk_by_number(arrays, &walks, first, span, ctx)? {
+            return Ok(walk);
+        }
         let arrays: Vec<Rc<Arr>> = arrays.iter().map(|a| self.indexed(a)).collect::<Res<_>>()?;
         let mut n = self.size(&arrays[0], ctx)?;
         for (i, a) in arrays.iter().enumerate().skip(1) {
@@ -314,6 +317,38 @@ impl<'p> Flattener<'p> {
         }
         let elem = Val::tuple(walks.iter().map(|w| w.elem.clone()).collect());
         Ok(Some(Walk { inner: walks[main].inner, elem, linear: walks[main].linear }))
+    }
+
+    /// One array whose elements are traversed row by row and are numbered without counting them, and others with positions: these are read at the numbers.
+    fn walk_by_number(
+        &mut self,
+        arrays: &[Rc<Arr>],
+        walks: &[Walk],
+        first: Option<usize>,
+        span: Span,
+        ctx: Space,
+    ) -> Res<Option<Walk>> {
+        let has_positions = |a: &Arr| matches!(a, Arr::Kept { .. } | Arr::Body { linear: false, .. });
+        let others: Vec<usize> = (0..arrays.len()).filter(|i| !has_positions(&arrays[*i])).collect();
+        let [main] = others[..] else { return Ok(None) };
+        let inner = walks[main].inner;
+        let Some((number, count)) = self.numbered(inner, ctx)? else { return Ok(None) };
+        if walks[main].linear || self.k.space_of(number) != inner {
+            return Ok(None);
+        }
+        let mut elems = Vec::new();
+        let mut sizes = Vec::new();
+        for (i, a) in arrays.iter().enumerate() {
+            sizes.push(if i == main { count } else { self.size(a, ctx)? });
+        }
+        for (i, m) in sizes.iter().enumerate().skip(1) {
+            let ok = self.eq(sizes[0], *m);
+            self.check_lengths(ok, [sizes[0], *m], first.map(|first| first + i), span, ctx);
+        }
+        for (i, a) in arrays.iter().enumerate() {
+            elems.push(if i == main { walks[main].elem.clone() } else { self.at(a, number, inner)? });
+        }
+        Ok(Some(Walk { inner, elem: Val::tuple(elems), linear: false }))
     }
 
     /// Whether sequences here are only partly in memory: in a loop over chunks, and around it.

@@ -238,6 +238,9 @@ impl<'p> Flattener<'p> {
                 {
                     return Ok(Rep::Scalar(*buf));
                 }
+                if let Some(buf) = self.stored_already(*n, ctx).filter(|_| nested > 0) {
+                    return Ok(Rep::Scalar(buf));
+                }
                 let at = self.number(ctx)?;
                 let len = self.count(ctx)?;
                 let name = match like {

@@ -2,7 +2,7 @@
 
 use super::value::{Arr, Val, Walk};
 use super::{Cx, Flattener, Frame, Res, Run, as_array};
-use deckle_ir::kernel::{Fault, Node, Rep, Rows, Space};
+use deckle_ir::kernel::{Fault, Node, Op, ROOT, Rep, Rows, Space};
 use std::rc::Rc;
 
 impl<'p> Flattener<'p> {
@@ -63,8 +63,45 @@ impl<'p> Flattener<'p> {
         let row = as_array(&walk.elem)?;
         let rows = self.walk(&row, walk.inner)?;
         let linear = walk.linear || rows.linear;
+        if !linear && let Some(flat) = self.flat_view(rows.inner, &rows.elem, cx.ctx)? {
+            return Ok(flat);
+        }
         let size = self.flat_size(&arr, &row, cx.ctx)?;
         Ok(Val::array(Arr::Chain { home: cx.ctx, inner: rows.inner, elem: rows.elem, size, linear }))
+    }
+
+    /// The elements of rows that lie side by side in memory, computed without regard to the row that they are in: an array with positions.
+    fn flat_view(&mut self, inner: Space, elem: &Val, ctx: Space) -> Res<Option<Val>> {
+        let dim = self.k.space(inner).parent;
+        let Some(leaves) = elem.leaves().filter(|_| ctx == ROOT && self.k.space(dim).parent == ROOT) else {
+            return Ok(None);
+        };
+        let Some(offsets) = self.closed_form(inner) else { return Ok(None) };
+        let number = self.number(inner)?;
+        if !leaves.iter().all(|n| self.depends_only(*n, number, dim)) {
+            return Ok(None);
+        }
+        let Some((_, count)) = self.numbered(inner, ctx)? else { return Ok(None) };
+        let zero = self.k.int(0);
+        let first = self.k.load(offsets, zero, ROOT);
+        let flat = self.k.dim(ROOT, count);
+        let pos = self.k.pos(flat);
+        let at = self.add(first, pos);
+        let elem = self.renumbered(elem, (number, at), &[(dim, flat), (inner, flat)]);
+        Ok(Some(Val::array(Arr::Body { dim: flat, elem, linear: false })))
+    }
+
+    /// Whether all that a scalar takes of the points of a space is a number of them.
+    fn depends_only(&self, n: Node, number: Node, space: Space) -> bool {
+        if n == number || !self.k.encloses(space, self.k.space_of(n)) {
+            return true;
+        }
+        match self.k.node(n).op {
+            Op::Load(..) | Op::Unary(..) | Op::Binary(..) | Op::Cast(..) | Op::Select(..) | Op::Fma(..) => {
+                self.k.operands(n).into_iter().all(|n| self.depends_only(n, number, space))
+            }
+            _ => false,
+        }
     }
 
     /// The number of elements of regular rows.

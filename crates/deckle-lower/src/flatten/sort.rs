@@ -1,5 +1,6 @@
 //! Sorting and grouping: the host computes the order of the keys, and everything else is read through it.
 
+use super::arrays::rep_like;
 use super::value::{Arr, Val, Walk};
 use super::{Cx, Flattener, Frame, Res, Run, Stuck, as_array, bug};
 use deckle_ir::array::{BinOp, Op};
@@ -22,12 +23,17 @@ impl<'p> Flattener<'p> {
         if !self.on_host(cx.ctx) {
             return Err(Stuck::InLoop);
         }
-        let arr = self.indexed(&self.array(fx, cx.inst.args[0])?)?;
+        // Elements that cost more than a load are stored first: then keys that are parts of them are in memory.
+        let arr = self.array(fx, cx.inst.args[0])?;
+        let arr = self.random(&arr)?;
         let walk = self.walk(&arr, cx.ctx)?;
         let key = self.key(fx, cx, &walk)?;
         let keys = Rc::new(Arr::Body { dim: walk.inner, elem: key, linear: walk.linear });
         let name = format!("the list of keys of {}", self.name);
-        let rep = self.store_everywhere(&Val::Array(Rc::clone(&keys)), cx.ctx, &name)?;
+        let rep = match self.keys_in_memory(&keys)? {
+            Some(rep) => rep,
+            None => self.store_everywhere(&Val::Array(Rc::clone(&keys)), cx.ctx, &name)?,
+        };
         let number = self.number(cx.ctx)?;
         let kept = as_array(&self.kept_at(&rep, number, cx.ctx))?;
         let Rep::Array(rows, elem) = &rep else { return Err(bug("keys are no array")) };
@@ -43,8 +49,17 @@ impl<'p> Flattener<'p> {
         self.step(Step::Sort { order, keys: columns, len, offsets, rows: count });
         let Arr::Kept { base, size, .. } = &*kept else { return Err(bug("keys are not in memory")) };
         let (base, size) = (*base, *size);
-        let arr = self.random(&arr)?;
         Ok(Order { arr, keys: kept, base, order, size })
+    }
+
+    /// Keys that are in memory as they are.
+    fn keys_in_memory(&mut self, keys: &Arr) -> Res<Option<Rep>> {
+        let Arr::Body { dim, elem, .. } = keys else { return Ok(None) };
+        let Some(leaves) = elem.leaves().filter(|all| !all.is_empty()) else { return Ok(None) };
+        let bufs: Option<Vec<Buf>> = leaves.into_iter().map(|n| self.stored_already(n, *dim)).collect();
+        let Some(bufs) = bufs else { return Ok(None) };
+        let elem = rep_like(elem, &mut bufs.into_iter())?;
+        Ok(Some(Rep::Array(self.rows(*dim)?, Box::new(elem))))
     }
 
     /// The sort key of an element.

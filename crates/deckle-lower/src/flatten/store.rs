@@ -126,7 +126,7 @@ impl Flattener<'_> {
     }
 
     /// The offsets already contain the prefix sums of row sizes. This does not hold if a check fails: then a row is another one, or has no elements.
-    fn closed_form(&self, dim: Space) -> Option<Buf> {
+    pub(super) fn closed_form(&self, dim: Space) -> Option<Buf> {
         let data = self.k.space(dim);
         let (offsets, Region::Dim(size)) = (data.offsets?, data.region) else { return None };
         (self.k.space(data.parent).parent == ROOT && !self.has_check(size)).then_some(offsets)
@@ -358,7 +358,16 @@ impl Flattener<'_> {
         }
     }
 
-    fn rows(&mut self, dim: Space) -> Res<Rows> {
+    /// A buffer that holds a scalar of every point of a space at the place of that point already.
+    pub(super) fn stored_already(&mut self, n: Node, space: Space) -> Option<Buf> {
+        let Op::Load(buf, at) = self.k.node(n).op else { return None };
+        let is_dim = |s: &Space| matches!(self.k.space(*s).region, Region::Dim(_));
+        let path = self.k.between(ROOT, space);
+        let plain = !path.is_empty() && path.iter().all(is_dim) && self.k.space_of(n) == space;
+        (plain && self.number(space).ok() == Some(at)).then_some(buf)
+    }
+
+    pub(super) fn rows(&mut self, dim: Space) -> Res<Rows> {
         match self.is_dense(dim) {
             true => Ok(Rows::Equal(self.dim_size(dim)?)),
             false => Ok(Rows::Offsets(self.offsets(dim)?)),

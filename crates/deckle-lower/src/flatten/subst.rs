@@ -49,6 +49,13 @@ impl Flattener<'_> {
         self.move_val(val, &mut m)
     }
 
+    /// Moves a value from spaces to others, where one scalar has another value.
+    pub(super) fn renumbered(&mut self, val: &Val, (from, to): (Node, Node), spaces: &[(Space, Space)]) -> Val {
+        let nodes = HashMap::from([(from, to)]);
+        let mut m = Move { spaces: spaces.iter().copied().collect(), nodes, ..Move::default() };
+        self.move_val(val, &mut m)
+    }
+
     /// Moves a value of a guard to the same guard below a dimension. A value that takes a loop and does not depend on that dimension is computed before it, once.
     pub(super) fn move_below(&mut self, val: &Val, guard: Guard, to: Space) -> Val {
         let from = self.k.guard(guard.ctx, guard.cond, guard.when);
