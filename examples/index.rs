@@ -1,6 +1,6 @@
 //! The index of a text: every word, in alphabetical order, and the positions at which it begins. The twin of `index.dk`.
 
-#![allow(clippy::type_complexity)]
+#![allow(clippy::type_complexity, clippy::manual_range_contains)] // `#[kernel]` translates comparisons.
 
 use deckle::prelude::*;
 

@@ -138,7 +138,8 @@ impl Input {
         match bench {
             "graph-bfs" => [&rows(self.out())[..], &rows(self.into()), &[scalar(pool, self.start as i64)]].concat(),
             "graph-paths" => {
-                let more = [vector(pool, &self.weights), scalar(pool, self.start as i64), scalar(pool, self.delta())];
+                let more =
+                    [vector(pool, &self.weights), scalar(pool, self.start as i64), scalar(pool, self.longer_delta())];
                 [&rows(self.both())[..], &more].concat()
             }
             "graph-pagerank" => {
@@ -154,8 +155,17 @@ impl Input {
 
     /// The steps of shortest paths: the more edges a vertex has, the less.
     fn delta(&self) -> f64 {
-        let degree = self.weights.len() as f64 / self.undirected.len().max(1) as f64;
-        (512.0 / degree.max(1.0)).ceil()
+        (512.0 / self.degree()).ceil()
+    }
+
+    /// Those that are best for Deckle: where frontiers are small, a round costs more than their edges, so longer steps pay.
+    fn longer_delta(&self) -> f64 {
+        if self.degree() < 8.0 { 4.0 * self.delta() } else { self.delta() }
+    }
+
+    /// How many edges a vertex has on average.
+    fn degree(&self) -> f64 {
+        (self.weights.len() as f64 / self.undirected.len().max(1) as f64).max(1.0)
     }
 
     fn rivals(&self, bench: &str) -> Vec<Rival<'_>> {

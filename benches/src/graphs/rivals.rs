@@ -49,10 +49,10 @@ pub fn search(out: Rows<'_>, into: Rows<'_>, start: usize) -> Vec<i32> {
                 steps += 1;
                 let word = |k: usize| {
                     let mut found = 0u64;
-                    for v in 64 * k..n.min(64 * k + 64) {
+                    for (v, d) in (64 * k..).zip(&dist[64 * k..n.min(64 * k + 64)]) {
                         let leads = |u: &&i32| bits[**u as usize / 64].load(Relaxed) >> (**u % 64) & 1 == 1;
-                        if dist[v].load(Relaxed) < 0 && into.row(v).iter().find(leads).is_some() {
-                            dist[v].store(steps, Relaxed);
+                        if d.load(Relaxed) < 0 && into.row(v).iter().find(leads).is_some() {
+                            d.store(steps, Relaxed);
                             found |= 1 << (v % 64);
                         }
                     }
