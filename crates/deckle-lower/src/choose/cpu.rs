@@ -172,7 +172,17 @@ impl Chooser<'_> {
                 return Nest::level(level, self.inside_lanes(dim, items), why);
             }
             let turns = Level::Accumulators(cuts.accumulators as u16);
-            return Nest::level(turns, self.inside(dim, items), "loads of gathered elements bound the loop");
+            let turns = Nest::level(turns, self.inside(dim, items), "loads of gathered elements bound the loop");
+            // Up to two rounds take no longer than adding up the accumulators; the additions of the next row do not wait.
+            let few = 2 * cuts.accumulators + 1;
+            return match self.facts.points_of(dim) {
+                _ if self.gathers != Gathers::Scalar => turns,
+                Some(points) if points >= few => turns,
+                points => {
+                    let serial = Nest::level(Level::Serial, self.inside(dim, items), "a few elements");
+                    if points.is_some() { serial } else { Nest::when(When::Fewer(few), serial, turns) }
+                }
+            };
         }
         if let Some(plan) = self.lanes(dim, items) {
             return self.vectors_of(dim, items, plan);
