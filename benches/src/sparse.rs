@@ -117,13 +117,13 @@ fn bench(op: &(&str, &[&str]), file: &Path, threads: usize, quick: bool, rivals:
     if SQUARE.contains(&op.0) && square != Some(true) {
         return Ok(None);
     }
-    let csr = call(&function("load")?, &[coo.clone()], &settings)?;
+    let csr = call(&function("load")?, std::slice::from_ref(&coo), &settings)?;
     let mut args = Vec::new();
     for prepare in op.1 {
         args.push(match *prepare {
             "" => coo.clone(),
             "load" => csr.clone(),
-            other => call(&function(other)?, &[csr.clone()], &settings)?,
+            other => call(&function(other)?, std::slice::from_ref(&csr), &settings)?,
         });
     }
     let function = function(op.0)?;
