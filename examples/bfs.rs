@@ -36,14 +36,16 @@ fn down(out: Graph, dist: Arr<i32>, claim: Arr<i32>, frontier: Arr<i64>, steps: 
     (dist.scatter(once, fill(steps, once.len())), claim, once, once.len())
 }
 
-fn is_next(into: Graph, dist: Arr<i32>, v: Exp<i64>, steps: Exp<i32>) -> Exp<bool> {
-    let other = |k| dist.at(into.end(v, k)).differs(steps - 1);
-    let k = loop_while(constant(0i64), |k| k.lt(into.degree(v)).and(|| other(k)), |k| k + 1);
-    k.lt(into.degree(v))
+/// Whether a vertex of the frontier leads to one whose edges come from these.
+fn is_next(row: Arr<i32>, dist: Arr<i32>, steps: Exp<i32>) -> Exp<bool> {
+    let other = |k| dist.at(row.at(k).cast::<i64>()).differs(steps - 1);
+    let k = loop_while(constant(0i64), |k| k.lt(row.len()).and(|| other(k)), |k| k + 1);
+    k.lt(row.len())
 }
 
 fn up(into: Graph, dist: Arr<i32>, claim: Arr<i32>, steps: Exp<i32>) -> State {
-    let dist = dist.imap(|v, d| choose(d.lt(0).and(|| is_next(into, dist, v, steps)), || steps, || d));
+    let next = |d: Exp<i32>, row| choose(d.lt(0).and(|| is_next(row, dist, steps)), || steps, || d);
+    let dist = dist.zip_with(into.near, next);
     let found = dist.map(|d| d.equals(steps).cast::<i64>()).sum();
     let all = || iota(dist.len()).compact(dist.map(|d| d.equals(steps)));
     let frontier = choose(is_large(found, dist), || constant_array::<i64>(&[]), all);
