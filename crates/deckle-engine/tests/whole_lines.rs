@@ -118,8 +118,9 @@ fn joined_rows_are_written_as_one() {
         for (i, entry) in ["halves", "both_halves", "given_halves", "numbered"].into_iter().enumerate() {
             let checked = (i + k) % 2 == 0;
             let f = native(entry, Options { cuts, checked, stores: Some(Stores::Anywhere), ..Options::default() });
-            // Where an element is in its row is part of what is computed from it.
-            assert_eq!(f.schedule().to_string().contains("joined"), entry != "numbered", "{}", f.schedule());
+            // Where an element is in its row is part of what is computed from it. Of elements in memory nothing says that they are in rows.
+            let text = f.schedule().to_string();
+            assert_eq!(text.contains("joined") || !text.contains("(ragged)"), entry != "numbered", "{text}");
             for lengths in shapes() {
                 let total: i64 = lengths.iter().sum();
                 let numbers: Vec<f64> = (0..total + 5).map(|i| (i * 7919 % 1013) as f64 * 0.25 - 90.0).collect();

@@ -123,6 +123,8 @@ pub struct Copies {
     pub units: Vec<Scalar>,
     /// Whether the result is the same for any division of the points and any order of the copies: true for integers without saturation.
     pub exact: bool,
+    /// Whether each point scatters any number of elements.
+    pub nested: bool,
     /// Their number of elements: a node of the root.
     pub len: Node,
     /// Is passed the targets and then their copies; the first two scalars are a range of elements.

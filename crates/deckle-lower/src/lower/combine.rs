@@ -75,7 +75,10 @@ impl Lowering<'_> {
         let merge = super::verified(b.finish().map_err(|faults| faults.join("; "))?)?;
         let turns = self.turns(i, *len, &types)?;
         let exact = types.iter().all(|ty| !ty.is_float()) && ops.iter().all(|op| *op != BinOp::AddSat);
-        Ok(Copies { targets, units, exact, len: *len, merge, turns })
+        let space = self.p.sink_parts(&self.sinks[i]).0;
+        let nested =
+            self.p.between(self.first, space).iter().any(|s| matches!(self.p.space(*s).region, Region::Dim(_)));
+        Ok(Copies { targets, units, exact, nested, len: *len, merge, turns })
     }
 
     /// How points that do nothing else scatter into several tables round-robin.
