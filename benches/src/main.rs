@@ -16,7 +16,7 @@ mod case;
 mod cases;
 mod check;
 mod data;
-mod expand;
+mod fused;
 mod goals;
 mod graph;
 mod graphs;
@@ -73,11 +73,11 @@ fn run(options: &Options) -> Result<ExitCode, String> {
         }
         None => {}
     }
-    let others = [latency::wanted, expand::wanted, host::wanted, nine::wanted, streams::wanted, graphs::wanted];
+    let others = [latency::wanted, fused::wanted, host::wanted, nine::wanted, streams::wanted, graphs::wanted];
     let mut others = others.map(|wanted| wanted(options)).concat();
     let sparse = sparse::wanted(options);
     others.extend(sparse.iter().map(String::as_str));
-    let groups = ["latency", "expand", "host", "nine", "stream", "graphs", "sparse"];
+    let groups = ["latency", "fused", "host", "nine", "stream", "graphs", "sparse"];
     let known = |w: &&String| {
         cases.iter().any(|c| c.answers_to(w)) || others.contains(&w.as_str()) || groups.contains(&w.as_str())
     };
@@ -113,7 +113,7 @@ fn run(options: &Options) -> Result<ExitCode, String> {
         }
         None => {
             latency::run(options, &mut tell);
-            expand::run(options, &mut tell);
+            fused::run(options, &mut tell);
             host::run(options, &mut tell);
             nine::run(options, &mut tell);
             streams::run(options, &mut tell);
@@ -126,7 +126,7 @@ fn run(options: &Options) -> Result<ExitCode, String> {
         println!("{}, {}\n\n{}", machine::today(), machine::describe(), report::markdown(&rows));
     }
     if let Some(path) = &options.plot {
-        let picture = if rows.iter().any(expand::is_row) { expand::plot(&rows) } else { nine::plot(&rows) };
+        let picture = if rows.iter().any(fused::is_row) { fused::plot(&rows) } else { nine::plot(&rows) };
         std::fs::write(path, picture).map_err(|e| format!("{path}: {e}"))?;
     }
     let good = rows.iter().all(|r| !r.line["failed"].is_string() && !r.line["wrong"].is_string());

@@ -13,7 +13,7 @@ pub struct Options {
     pub peers: bool,
     /// On a GPU as well, where a benchmark can.
     pub gpu: bool,
-    /// A file for the picture of `nine` or `expand`.
+    /// A file for the picture of `nine` or `fused`.
     pub plot: Option<String>,
     /// A folder for the pictures that the nine programs compute.
     pub pictures: Option<String>,
@@ -54,7 +54,7 @@ usage: deckle-bench [NAME ...] [--json] [--markdown] [--peers] [--gpu] [--quick]
   --json       one JSON object a line
   --markdown   the table of docs/performance.md
   --peers      runs the rival programs in turns with Deckle's: $DECKLE_PEERS, or ../shared/peers beside the checkout
-  --gpu        measures `nine` and `expand` on a GPU as well
+  --gpu        measures `nine` and `fused` on a GPU as well
   --plot       a file for their picture, as SVG
   --pictures   a folder for what back-projection and volume rendering show
   --quick      small data, for trying out; such figures mean nothing

@@ -24,31 +24,31 @@ struct Spread {
 }
 
 const ALL: [Spread; 7] = [
-    Spread { name: "expand-small", title: "0-10", sizes: &[(1000, [0, 10])], kept: 1000, most: 200_000 },
-    Spread { name: "expand-medium", title: "0-100", sizes: &[(1000, [0, 100])], kept: 1000, most: 200_000 },
-    Spread { name: "expand-large", title: "1000-3000", sizes: &[(1000, [1000, 3000])], kept: 1000, most: 10_000 },
+    Spread { name: "fused-small", title: "0-10", sizes: &[(1000, [0, 10])], kept: 1000, most: 200_000 },
+    Spread { name: "fused-medium", title: "0-100", sizes: &[(1000, [0, 100])], kept: 1000, most: 200_000 },
+    Spread { name: "fused-large", title: "1000-3000", sizes: &[(1000, [1000, 3000])], kept: 1000, most: 10_000 },
     Spread {
-        name: "expand-filter",
+        name: "fused-filter",
         title: "75% 1, 25% 0",
         sizes: &[(750, [1, 1]), (250, [0, 0])],
         kept: 1000,
         most: 200_000,
     },
     Spread {
-        name: "expand-mixed",
+        name: "fused-mixed",
         title: "90% 0-10, 10% 3000-3500",
         sizes: &[(900, [0, 10]), (100, [3000, 3500])],
         kept: 1000,
         most: 200_000,
     },
     Spread {
-        name: "expand-mixed-filter",
+        name: "fused-mixed-filter",
         title: "the same, 75% kept",
         sizes: &[(900, [0, 10]), (100, [3000, 3500])],
         kept: 750,
         most: 200_000,
     },
-    Spread { name: "expand-dropped", title: "0-10, 1% kept", sizes: &[(1000, [0, 10])], kept: 10, most: 200_000 },
+    Spread { name: "fused-dropped", title: "0-10, 1% kept", sizes: &[(1000, [0, 10])], kept: 10, most: 200_000 },
 ];
 
 /// There are at most so many targets, chosen at random.
@@ -59,7 +59,7 @@ const ROUNDS: usize = 9;
 
 /// The names of the selected distributions.
 pub fn wanted(options: &Options) -> Vec<&'static str> {
-    let is_meant = |n: &&str| options.names.is_empty() || options.names.iter().any(|w| w == n || w == "expand");
+    let is_meant = |n: &&str| options.names.is_empty() || options.names.iter().any(|w| w == n || w == "fused");
     ALL.iter().map(|s| s.name).filter(is_meant).collect()
 }
 
@@ -149,7 +149,7 @@ fn measured(spread: &Spread, n: usize, options: &Options) -> Result<Vec<Figure>,
 
 /// Whether a row is of this benchmark.
 pub fn is_row(row: &Row) -> bool {
-    row.line["bench"].as_str().is_some_and(|b| b.starts_with("expand-"))
+    row.line["bench"].as_str().is_some_and(|b| b.starts_with("fused-"))
 }
 
 /// How many times as fast the fused program is, for the largest input of each distribution.
@@ -171,7 +171,7 @@ pub fn plot(rows: &[Row]) -> String {
             let row = large.iter().find(|r| r.line["bench"] == spread.name && r.line["threads"] == **place)?;
             Some(row.rivals.values().next()? / row.line["seconds"].as_f64()?)
         };
-        (spread.name.trim_start_matches("expand-").to_string(), places.iter().map(of).collect())
+        (spread.name.trim_start_matches("fused-").to_string(), places.iter().map(of).collect())
     };
     Bars {
         title: "times as fast as with the expansion stored".to_string(),
