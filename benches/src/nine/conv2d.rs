@@ -57,8 +57,8 @@ impl ByHand for Image {
             out[x..x + SUMS].copy_from_slice(&sums);
             x += SUMS;
         }
-        for x in x..self.width {
-            out[x] = self.pixel(y, x);
+        for (x, out) in out.iter_mut().enumerate().skip(x) {
+            *out = self.pixel(y, x);
             step::<VECTORS>();
         }
     }

@@ -207,8 +207,7 @@ fn measured(nine: &Nine, options: &Options) -> Result<Vec<Line>, String> {
         let rivals = by_hand.remove(&threads).map(|times| (name.to_string(), Times::new(times).median()));
         ((*place).clone(), line, rivals.into_iter().collect())
     };
-    let mut line = line;
-    Ok(figures.iter().filter(|(_, what, _)| *what == KERNEL).map(|f| line(f)).collect())
+    Ok(figures.iter().filter(|(_, what, _)| *what == KERNEL).map(line).collect())
 }
 
 /// Writes a square picture, the largest number white.
