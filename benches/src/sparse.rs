@@ -10,7 +10,7 @@ use crate::options::Options;
 use crate::program;
 use crate::report::Row;
 use deckle_diag::{Diagnostic, SourceMap};
-use deckle_engine::{Callable, Data, Input, On, Ran, Settings, bind, entry, source};
+use deckle_engine::{Callable, Data, Input, On, Ran, Settings, bind};
 use deckle_runtime::Form;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -160,11 +160,8 @@ fn bench(op: &(&str, &[&str]), file: &Path, threads: usize, quick: bool, rivals:
 }
 
 fn function(name: &str) -> Outcome<Callable> {
-    let mut sources = SourceMap::new();
-    let compiled = source::compile(&program::folder().join("sparse.dk"), &mut sources);
-    let compiled = compiled.map_err(|ds| deckle_diag::render_all(&ds, &sources, false))?;
-    let func = entry::choose(&compiled, Some(name)).map_err(|d| d.message)?.func;
-    Ok(Callable::new(compiled.program, func))
+    let (program, func) = program::read("sparse.dk", name)?;
+    Ok(Callable::new(program, func))
 }
 
 /// The matrix of a file, with its entries in any order.

@@ -127,6 +127,8 @@ pub struct Cuts {
     // Scatters.
     /// The least points for each element of a copy that is scattered into.
     pub points_for_copied: i64,
+    /// A point that scatters a row of any length is taken for as many points with an element each.
+    pub row_of_points: i64,
     /// Copies of fewer elements count as this many.
     pub least_copied: i64,
     /// The elements of all copies together.
@@ -223,6 +225,7 @@ impl Default for Cuts {
             sort_each: 16,
             sort_parts: 1 << 11,
             points_for_copied: 4,
+            row_of_points: 64,
             least_copied: 1 << 10,
             copied: 1 << 22,
             copies: [2, 16],
@@ -308,6 +311,7 @@ impl Cuts {
             sort_each: 2,
             sort_parts: 3,
             points_for_copied: 1,
+            row_of_points: 2,
             least_copied: 2,
             copied: 16,
             copies: [2, 3],

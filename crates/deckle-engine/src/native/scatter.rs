@@ -11,9 +11,6 @@ use deckle_ir::scalar::Scalar;
 use deckle_runtime::{Buffer, OverBudget};
 use std::sync::{Mutex, PoisonError};
 
-/// A point with a loop inside is taken for as many that scatter one element each.
-const NESTED: i64 = 64;
-
 impl Cpu<'_> {
     /// Scatters in one of these ways, if there is one here that is worth it: whether it was done.
     pub(crate) fn scatter(
@@ -76,7 +73,7 @@ impl Cpu<'_> {
         // Integers give the same in any order; of other numbers the parts must not depend on the threads, nor on what a point is taken for.
         let exact = copies.exact;
         // As many copies as pay.
-        let scattered = if exact && copies.nested { points.saturating_mul(NESTED) } else { points };
+        let scattered = if exact && copies.nested { points.saturating_mul(cuts.row_of_points) } else { points };
         let worth = scattered / (cuts.points_for_copied * len.max(cuts.least_copied));
         let parts =
             if exact { threads.min(worth) } else { (cuts.copied / len.max(1)).clamp(cuts.copies[0], cuts.copies[1]) };

@@ -311,10 +311,7 @@ impl<'p> Flattener<'p> {
             return Ok(None);
         }
         let sizes: Vec<Node> = arrays.iter().map(|a| self.size(a, ctx)).collect::<Res<_>>()?;
-        for (i, m) in sizes.iter().enumerate().skip(1) {
-            let ok = self.eq(sizes[0], *m);
-            self.check_lengths(ok, [sizes[0], *m], first.map(|first| first + i), span, ctx);
-        }
+        self.check_all_lengths(&sizes, first, span, ctx);
         let elem = Val::tuple(walks.iter().map(|w| w.elem.clone()).collect());
         Ok(Some(Walk { inner: walks[main].inner, elem, linear: walks[main].linear }))
     }
@@ -341,10 +338,7 @@ impl<'p> Flattener<'p> {
         for (i, a) in arrays.iter().enumerate() {
             sizes.push(if i == main { count } else { self.size(a, ctx)? });
         }
-        for (i, m) in sizes.iter().enumerate().skip(1) {
-            let ok = self.eq(sizes[0], *m);
-            self.check_lengths(ok, [sizes[0], *m], first.map(|first| first + i), span, ctx);
-        }
+        self.check_all_lengths(&sizes, first, span, ctx);
         for (i, a) in arrays.iter().enumerate() {
             elems.push(if i == main { walks[main].elem.clone() } else { self.at(a, number, inner)? });
         }
@@ -354,6 +348,14 @@ impl<'p> Flattener<'p> {
     /// Whether sequences here are only partly in memory: in a loop over chunks, and around it.
     fn in_parts(&self) -> bool {
         self.chunked && self.turns.last().is_none_or(|t| t.hidden)
+    }
+
+    /// Checks that all lengths equal the first; the operands have successive numbers.
+    fn check_all_lengths(&mut self, sizes: &[Node], first: Option<usize>, span: Span, ctx: Space) {
+        for (i, m) in sizes.iter().enumerate().skip(1) {
+            let ok = self.eq(sizes[0], *m);
+            self.check_lengths(ok, [sizes[0], *m], first.map(|first| first + i), span, ctx);
+        }
     }
 
     /// The first length, checked to equal the other: that of an operand, or of a chunked sequence.
